@@ -36,7 +36,7 @@ const READ_AS: Readonly<Record<string, string>> = {
   // duck 0.1.12, a part of mammoth: the text in the package has the two clauses.
   BSD: 'BSD-2-Clause',
 }
-/** Tools of development that run a script at their install: `npm ci --ignore-scripts` works for all that is done here. */
+/** Tools of development that would run a script at their install. `allowScripts` of package.json lets none of them. */
 const SCRIPTS: ReadonlySet<string> = new Set(['esbuild'])
 
 export interface LockedPackage {

@@ -9,6 +9,7 @@ import { referenceTables } from './config-reference.ts'
 import { criteriaMarkdown, criterionFieldsMarkdown } from './criteria-tables.ts'
 import { lossesMarkdown, parametersMarkdown } from './dialect-matrix.ts'
 import { eventsMarkdown } from './events-table.ts'
+import { llmsText } from './llms-text.ts'
 import { withSections } from './markdown-table.ts'
 import { metricsMarkdown } from './metrics-table.ts'
 import { modelServerFigures, modelServerRows } from './model-server-tables.ts'
@@ -36,6 +37,7 @@ const GENERATED: readonly [file: string, make: (found: string) => string | Promi
   ['docs/behaviour/clients.md', (found) => withSections(found, { rows: behaviourMarkdown('Client', CLIENT_ROWS) })],
   ['docs/behaviour/price-lists.md', (found) => withSections(found, { rows: behaviourMarkdown('List', PRICE_LIST_ROWS) })],
   ['docs/command-line.md', (found) => withSections(found, { verbs: verbsMarkdown() })],
+  ['llms.txt', () => llmsText()],
   ['docs/dialects.md', (found) => withSections(found, { parameters: parametersMarkdown(), losses: lossesMarkdown() })],
 ]
 

@@ -1,4 +1,8 @@
-/** The types of the API's replies that the control room reads, from the described API: pages do not state them a second time. */
+/**
+ * The types of the replies that the control room reads, from the described API and from the declared replies of the admin listener: pages
+ * do not state them a second time.
+ */
+import { ADMIN_REPLIES } from '../src/api/index.ts'
 import { referenceDocument } from '../src/app/reference.ts'
 
 interface Schema {
@@ -50,7 +54,7 @@ const REPLIES: Readonly<Record<string, string>> = {
 }
 
 /** What stands before the types. */
-const HEAD = `/** Replies of the API as its description has them. Made by \`npm run generate\` (scripts/web-types.ts). */
+const HEAD = `/** Replies of the API as its description has them, and of the admin listener as its routes declare them. Made by \`npm run generate\` (scripts/web-types.ts). */
 // biome-ignore-all format: it is generated
 
 /** A word of a set that grows: a gateway of another version may send one that is not listed here, and no page may take it for a listed one. */
@@ -64,8 +68,11 @@ export function webTypes(): string {
   const document = referenceDocument({ brand: 'headgate', models: [] }) as unknown as Document
   const named = new Map<string, string>()
   const types = Object.entries(REPLIES).map(([name, id]) => `export type ${name} = ${typeOf(replyOf(document, id), document, named)}`)
+  const ofAdmin = Object.entries(ADMIN_REPLIES).map(
+    ([name, { schema }]) => `export type ${name} = ${typeOf(schema as Schema, document, named)}`,
+  )
   const others = [...named].map(([name, text]) => `export type ${name} = ${text}`)
-  return `${HEAD}\n${[...types, ...others].join('\n\n')}\n`
+  return `${HEAD}\n${[...types, ...ofAdmin, ...others].join('\n\n')}\n`
 }
 
 function replyOf({ paths }: Document, id: string): Schema {

@@ -1,4 +1,4 @@
-/** Replies of the API as its description has them. Made by `npm run generate` (scripts/web-types.ts). */
+/** Replies of the API as its description has them, and of the admin listener as its routes declare them. Made by `npm run generate` (scripts/web-types.ts). */
 // biome-ignore-all format: it is generated
 
 /** A word of a set that grows: a gateway of another version may send one that is not listed here, and no page may take it for a listed one. */
@@ -684,6 +684,108 @@ readonly next_cursor: string | null
 
 export type LedgerEntryReply = {
 readonly data: LedgerEntry
+}
+
+export type SessionReply = {
+readonly brand: string
+readonly data: {
+readonly name: string
+readonly role: Word<'operator' | 'manager'>
+readonly actions: readonly (string)[]
+readonly expires_at: string
+readonly version: string
+readonly api_url: string | null
+} | null
+}
+
+export type FindingsReply = {
+readonly data: readonly ({
+readonly at: string
+readonly generation: string
+readonly key: string
+readonly key_name: string | null
+readonly guardrail_id: string
+readonly guardrail: string
+readonly direction: Word<'input' | 'output'>
+readonly stage: string
+readonly action: Word<'flagged' | 'redacted' | 'blocked' | 'unchecked'>
+readonly entities: readonly (string)[]
+readonly engines: readonly (string)[]
+readonly count: number
+readonly hashes: readonly (string)[]
+readonly texts?: readonly (string)[]
+})[]
+readonly next: {
+readonly at: number
+readonly id: string
+} | null
+}
+
+export type ExportRunsReply = {
+readonly exports: readonly (string)[]
+readonly run: {
+readonly export: string
+readonly since: string
+readonly until: string
+readonly rows: number
+readonly batches: number
+readonly state: Word<'running' | 'done' | 'failed'>
+readonly problem: string | null
+} | null
+}
+
+export type VerdictReply = {
+readonly ok: boolean
+readonly generations: number
+readonly open: number
+readonly charged: number | string
+readonly providers: number | string
+readonly fees: number | string
+readonly carried: number | string
+readonly entries?: {
+readonly unrecovered: number | string
+readonly disputed: number | string
+readonly correction: number | string
+readonly refund: number | string
+readonly write_off: number | string
+readonly open: number | string
+}
+readonly problems: readonly (string)[]
+readonly before?: {
+readonly generations: number
+readonly charged: number | string
+readonly providers: number | string
+readonly fees: number | string
+readonly checked_at: string
+readonly until: string
+}
+readonly checked_at: string
+}
+
+export type ProgressReply = {
+readonly running: {
+readonly full: boolean
+readonly checked_at: string
+readonly generations: number
+readonly of: number | null
+} | null
+}
+
+export type RecoveryReply = {
+readonly count: number
+readonly charged: number
+readonly oldest: string | null
+readonly newest: string | null
+readonly keys: readonly ({
+readonly key: string
+readonly count: number
+readonly charged: number
+})[]
+readonly generations: readonly (string)[]
+}
+
+export type RebuiltReply = {
+readonly from: string | null
 }
 
 export type Key = {

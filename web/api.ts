@@ -1,15 +1,8 @@
 /** The client of the management API: the gateway's public API at this origin, with the session's cookie. */
+import type { SessionReply } from './api-types.ts'
 
-export interface Session {
-  readonly name: string
-  readonly role: 'operator' | 'manager'
-  /** What this visitor may see and do; the server checks it again. */
-  readonly actions: readonly string[]
-  readonly expires_at: string
-  readonly version: string
-  /** Address of the public API. */
-  readonly api_url: string | null
-}
+/** Of the one who has signed in. `actions`: what this visitor may see and do; the server checks it again. `api_url`: address of the public API. */
+export type Session = NonNullable<SessionReply['data']>
 
 /** An error of the API as its reply states it. */
 export class ApiError extends Error {
@@ -115,10 +108,11 @@ async function errorOf(response: Response): Promise<ApiError> {
   }
 }
 
-export const readSession = (): Promise<{ brand: string; data: Session | null }> => call('/control-room/session')
+export const readSession = (): Promise<SessionReply> => call('/control-room/session')
 
-export async function signIn(key: string): Promise<Session> {
-  const { data } = await call<{ data: Session }>('/control-room/session', { method: 'POST', body: { key } })
+/** @param secret a key, or the code of the link that the start has printed. */
+export async function signIn(secret: { key: string } | { code: string }): Promise<Session> {
+  const { data } = await call<{ data: Session }>('/control-room/session', { method: 'POST', body: secret })
   return data
 }
 

@@ -19,7 +19,7 @@ export function SignIn({ brand, notice, onSession }: SignInProps) {
     setBusy(true)
     setError(undefined)
     try {
-      const session = await signIn(key)
+      const session = await signIn({ key })
       form.reset()
       onSession(session)
     } catch (thrown) {

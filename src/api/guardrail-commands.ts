@@ -4,6 +4,7 @@ import { checker } from '../core/check.ts'
 import { badField, Fault } from '../core/faults.ts'
 import type { JsonObject } from '../core/json.ts'
 import type { AuditRow } from '../store/guardrails.ts'
+import type { FindingsReply } from './admin-replies.ts'
 import { timesAround } from './generation-times.ts'
 import { type GuardrailSource, guardrailEntries, keyAssignments } from './guardrail-entry.ts'
 import { allKeys } from './key-entry.ts'
@@ -63,7 +64,7 @@ export async function runGuardrailCommand(command: unknown, source: GuardrailRea
   return { data: held(found) }
 }
 
-async function audit({ key, ...query }: Omit<GuardrailCommand, 'verb'>, source: GuardrailReading): Promise<JsonObject> {
+async function audit({ key, ...query }: Omit<GuardrailCommand, 'verb'>, source: GuardrailReading): Promise<FindingsReply> {
   const keys = await allKeys(source)
   const named = new Map(keys.map((each) => [each.identity, each.name]))
   // Of a key that is gone the identity still finds what it did.
@@ -82,7 +83,7 @@ async function audit({ key, ...query }: Omit<GuardrailCommand, 'verb'>, source: 
 function findingEntry(
   { at, generation, key, guardrail, name, direction, stage, action, detail }: AuditRow,
   keyName: string | null,
-): JsonObject {
+): FindingsReply['data'][number] {
   const { entities, engines, count, hashes, texts } = detail
   return {
     at: new Date(at).toISOString(),

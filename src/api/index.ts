@@ -1,4 +1,5 @@
 export { type ActivitySource, readActivity } from './activity.ts'
+export { ADMIN_REPLIES, type SessionReply } from './admin-replies.ts'
 export { listAnthropicModels, oneAnthropicModel } from './anthropic-models.ts'
 export { answerTo, isOwnMachine, type SignInPolicy } from './auth-callback.ts'
 export { authorize, consenterOf, makeCode, signInOf, type Wish, wishOf } from './auth-code.ts'

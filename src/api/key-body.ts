@@ -9,7 +9,7 @@ import type { LimitReset } from '../plugin-api/key.ts'
 import type { KeyRecord } from '../store/keys.ts'
 import { WORKSPACE } from './workspace.ts'
 
-type Changes = Partial<Pick<KeyRecord, 'name' | 'disabled' | 'limit' | 'limitReset' | 'includeByokInLimit' | 'providerIds'>>
+type Changes = Partial<Pick<KeyRecord, 'name' | 'disabled' | 'limit' | 'limitReset' | 'includeByokInLimit' | 'providerIds' | 'creator'>>
 type Making = Changes & Pick<KeyRecord, 'name' | 'expiresAt' | 'creator'>
 
 /** USD: more is not counted exactly. */
@@ -22,6 +22,7 @@ const nullable = <T extends Parameters<typeof Type.Optional>[0]>(schema: T) => T
 const line = () => Type.String({ minLength: 1, maxLength: LONGEST_NAME })
 
 const shared = {
+  creator_user_id: nullable(line()),
   limit: nullable(Type.Number({ minimum: 0, maximum: MOST_USD })),
   limit_reset: nullable(Type.Enum([...RESETS])),
   include_byok_in_limit: Type.Optional(Type.Boolean()),
@@ -38,7 +39,6 @@ export const checkMaking = checker(
       ...shared,
       expires_at: nullable(Type.String()),
       workspace_id: Type.Optional(Type.String()),
-      creator_user_id: nullable(line()),
     },
     CLOSED,
   ),
@@ -52,10 +52,10 @@ export function makingOf(body: JsonObject, now: number): Making {
   checkMaking(body)
   refuseOtherWorkspace(body)
   return {
+    creator: null,
     ...changesIn(body),
     name: nameIn(String(body.name), 'name'),
     expiresAt: typeof body.expires_at === 'string' ? timeOf(body.expires_at, now) : null,
-    creator: typeof body.creator_user_id === 'string' ? nameIn(body.creator_user_id, 'creator_user_id') : null,
   }
 }
 
@@ -66,13 +66,22 @@ export function changesOf(body: JsonObject): Changes {
 }
 
 function changesIn(body: JsonObject): Changes {
-  const { name, disabled, limit, limit_reset: reset, include_byok_in_limit: includeByok, provider_ids: ids } = body
+  const {
+    name,
+    disabled,
+    limit,
+    limit_reset: reset,
+    include_byok_in_limit: includeByok,
+    provider_ids: ids,
+    creator_user_id: creator,
+  } = body
   const changes: { -readonly [K in keyof Changes]: Changes[K] } = {}
   if (typeof name === 'string') changes.name = nameIn(name, 'name')
   if (typeof disabled === 'boolean') changes.disabled = disabled
   if (limit !== undefined) changes.limit = typeof limit === 'number' ? nanoOf(limit) : null
   if (reset !== undefined) changes.limitReset = resetOf(reset)
   if (typeof includeByok === 'boolean') changes.includeByokInLimit = includeByok
+  if (creator !== undefined) changes.creator = typeof creator === 'string' ? nameIn(creator, 'creator_user_id') : null
   if (ids !== undefined) changes.providerIds = Array.isArray(ids) ? ids.map(String) : []
   return changes
 }

@@ -100,7 +100,7 @@ function keyEntry(key: ApiKey | StoredKey, { credit }: Pick<KeySource, 'credit'>
     created_at: stored ? new Date(stored.createdAt).toISOString() : UNKNOWN_TIME,
     updated_at: stored ? new Date(stored.updatedAt).toISOString() : null,
     expires_at: key.expiresAt === null ? null : new Date(key.expiresAt).toISOString(),
-    creator_user_id: stored?.creator ?? null,
+    creator_user_id: key.creator ?? null,
     external_user: null,
     workspace_id: WORKSPACE,
     is_management_key: key.management,

@@ -9,7 +9,6 @@ import { WORKSPACE } from './workspace.ts'
 /** Amounts are USD. */
 export async function readKey(key: ApiKey | KeyRecord, credit: CreditBook): Promise<ApiReply> {
   await credit.refresh?.(key.issuer ? [key.identity, key.issuer.identity] : [key.identity])
-  const record = 'creator' in key ? key : undefined
   return ok({
     data: {
       label: key.label,
@@ -18,7 +17,7 @@ export async function readKey(key: ApiKey | KeyRecord, credit: CreditBook): Prom
       is_free_tier: false,
       is_management_key: key.management,
       is_provisioning_key: key.management,
-      creator_user_id: record?.creator ?? null,
+      creator_user_id: key.creator ?? null,
       workspace_id: WORKSPACE,
       organization_id: null,
       // No region is set apart, and no model is free by the day.

@@ -1,11 +1,10 @@
 /** The ledger for its operator, over the admin port: the running process owns its file, so the command line calls it. */
 import type { IncomingHttpHeaders } from 'node:http'
 import { Fault } from '../core/faults.ts'
-import type { JsonObject } from '../core/json.ts'
 import { exportRow } from '../ledger/export.ts'
-import type { LedgerScans } from '../ledger/scans.ts'
+import type { DatedVerdict, LedgerScans } from '../ledger/scans.ts'
 import type { LedgerReader, Reconciliation } from '../ledger/types.ts'
-import type { Verdict } from '../ledger/verify.ts'
+import type { ExportRunsReply, ProgressReply, RebuiltReply, RecoveryReply, VerdictReply } from './admin-replies.ts'
 import { type LedgerRange, rangeOf, settledLines } from './ledger-range.ts'
 
 /** One row per generation as JSON lines, in the order of admission. */
@@ -13,16 +12,24 @@ export async function* exportLines(ledger: LedgerReader): AsyncGenerator<string>
   for await (const record of ledger.export()) yield `${JSON.stringify(exportRow(record))}\n`
 }
 
-/** Sums beyond 2^53 nano-dollars are decimal texts: readers of JSON would round them. */
-function verdictText(found: Verdict): string {
-  return JSON.stringify(found, (_, value: unknown) => (typeof value === 'bigint' ? String(value) : value))
+/** As JSON has it: sums beyond 2^53 nano-dollars are decimal texts, since readers of JSON would round them. */
+type Written<T> = T extends bigint ? string : T extends object ? { [K in keyof T]: Written<T[K]> } : T
+
+function verdictText(found: DatedVerdict): string {
+  const written: Written<DatedVerdict> extends VerdictReply ? DatedVerdict : never = found
+  return JSON.stringify(written, (_, value: unknown) => (typeof value === 'bigint' ? String(value) : value))
 }
+
+const jsonReply = <T extends object>(body: T, status = 200): LedgerReply => ({
+  status,
+  text: { type: 'application/json', content: JSON.stringify(body) },
+})
 
 /**
  * Has the sums of use made anew; figures stay right meanwhile, and reading them takes longer.
  * @returns the first day of those that are made anew; null where the store keeps no sums.
  */
-export async function rebuild(ledger: LedgerReader): Promise<{ from: string | null }> {
+export async function rebuild(ledger: LedgerReader): Promise<RebuiltReply> {
   const from = await ledger.rebuildUse?.()
   return { from: from === undefined ? null : new Date(from).toISOString().slice(0, 10) }
 }
@@ -51,9 +58,9 @@ export interface LedgerRouteSource {
 
 /** Exports of past ranges that a request starts, to an export of the configuration. */
 export interface OnDemandExports {
-  status(): JsonObject
+  status(): ExportRunsReply
   /** @throws Fault 404 for another name, 409 where one runs. */
-  start(name: string, range: Pick<LedgerRange, 'since' | 'until'>): JsonObject
+  start(name: string, range: Pick<LedgerRange, 'since' | 'until'>): ExportRunsReply
 }
 
 const NO_EXPORTS: OnDemandExports = {
@@ -92,25 +99,19 @@ export function ledgerRoutes(
         return { status: 200, chunks: { type: 'text/plain; charset=utf-8', content: settledLines(ledger, range) } }
       },
     ],
-    ['GET /ledger/exports', () => ({ status: 200, text: { type: 'application/json', content: JSON.stringify(exports.status()) } })],
+    ['GET /ledger/exports', () => jsonReply<ExportRunsReply>(exports.status())],
     [
       'POST /ledger/exports',
       (_request, { searchParams }) => {
         const { since, until } = rangeOf(searchParams)
         const begun = exports.start(searchParams.get('export') ?? '', { since, until: Math.min(until, LAST_MOMENT) })
-        return { status: 202, text: { type: 'application/json', content: JSON.stringify(begun) } }
+        return jsonReply<ExportRunsReply>(begun, 202)
       },
     ],
-    ['GET /ledger/recovery', () => ({ status: 200, text: { type: 'application/json', content: JSON.stringify(recovered) } })],
-    [
-      'POST /ledger/rebuild',
-      async () => ({ status: 200, text: { type: 'application/json', content: JSON.stringify(await rebuild(ledger)) } }),
-    ],
+    ['GET /ledger/recovery', () => jsonReply<RecoveryReply>(recovered)],
+    ['POST /ledger/rebuild', async () => jsonReply<RebuiltReply>(await rebuild(ledger))],
     ['GET /ledger/verify', ({ headers }) => verdict(headers, false)],
     ['GET /ledger/verify/full', ({ headers }) => verdict(headers, true)],
-    [
-      'GET /ledger/verify/progress',
-      () => ({ status: 200, text: { type: 'application/json', content: JSON.stringify({ running: scans.verifying ?? null }) } }),
-    ],
+    ['GET /ledger/verify/progress', () => jsonReply<ProgressReply>({ running: scans.verifying ?? null })],
   ])
 }

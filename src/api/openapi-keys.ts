@@ -35,7 +35,8 @@ const NOTES = {
   expires_at: 'A time in UTC such as `2027-01-31T00:00:00Z`.',
   disabled: 'Requests with a disabled key get 401.',
   workspace_id: 'There is one workspace.',
-  creator_user_id: 'User for whom the key was made.',
+  creator_user_id:
+    'User for whom the key was made; null for none. Keys of one user are one caller: requests of two of them that fail move no key of others to another provider.',
   include_byok_in_limit: 'Accepted without effect.',
   provider_ids:
     'Ids of what you keep at providers (files, vector stores, containers, custom skills, cached content) that requests of the key may name; with `*` at its end, an entry is for all that begin so. Keys issued through sign-in have those of their issuer.',

@@ -5,6 +5,7 @@ import { DEVELOPMENT_KEY } from '../config/keys.ts'
 import type { Clock } from '../core/clock.ts'
 import type { ClientAddresses } from '../server/client-address.ts'
 import { ControlRoom } from '../server/control-room/control-room.ts'
+import type { SignInLink } from '../server/control-room/sign-in-link.ts'
 import type { KeyStore } from '../store/keys.ts'
 import { programVersion } from './version.ts'
 
@@ -21,6 +22,7 @@ export interface ControlRoomSource {
   readonly store: () => KeyStore
   readonly token: string | undefined
   readonly operatorSecret: string
+  readonly link: SignInLink | undefined
   readonly onError: (error: unknown) => void
 }
 

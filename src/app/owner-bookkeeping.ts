@@ -39,13 +39,12 @@ export class OwnerBookkeeping {
   private reports: Reconciliation[]
 
   private constructor(bookkeeping: Bookkeeping, options: OwnerBookkeepingOptions) {
-    const { credit, journal, keys, guardrails, compactionKeys, events, refusals } = bookkeeping
+    const { credit, journal, keys, guardrails, compactionKeys, givenIds, events, refusals } = bookkeeping
     this.own = bookkeeping
     this.options = options
     this.reports = [bookkeeping.recovered]
-    const local = (of: Credit) =>
-      new LocalRecord({ journal, keys, guardrails, compactionKeys, events, refusals: refusals.store, credit: of, clock: options.clock })
-    const record = credit instanceof Credit ? local(credit) : bookkeeping.workersRecord
+    const stores = { journal, keys, guardrails, compactionKeys, givenIds, events, refusals: refusals.store, clock: options.clock }
+    const record = credit instanceof Credit ? new LocalRecord({ ...stores, credit }) : bookkeeping.workersRecord
     if (!record) throw new TypeError('no store of record for workers')
     this.record = record
   }

@@ -42,15 +42,12 @@ import { Events, raiseReload } from './events.ts'
 import { operatorsCompactionKeys } from './operators-compaction-keys.ts'
 import { OwnerBookkeeping } from './owner-bookkeeping.ts'
 import { OwnerSettings } from './owner-settings.ts'
+import type { StartOptions } from './start.ts'
 import { StoreAlerts } from './store-alerts.ts'
 
-export interface OwnOptions {
-  configFile: string
+export interface OwnOptions extends Pick<StartOptions, 'configFile' | 'host' | 'port' | 'adminPort' | 'signInLink'> {
   /** 1 to 63. */
   workers: number
-  /** `--host` and `--port`. */
-  host?: string | undefined
-  port?: number | undefined
 }
 
 export interface Owning {
@@ -286,6 +283,7 @@ class Owner {
         addresses: callers,
         token: addresses.token,
         operatorSecret: this.operatorSecret,
+        link: this.options.signInLink,
         onError: this.oops,
       }),
       metrics: { contentType: METRICS_TYPE, text: () => this.metricsOf(crew) },

@@ -393,7 +393,7 @@ export class Runtime {
       pages: (request) => reference(request) ?? consent(request),
       passThrough: new PassThroughDesk(
         { keys, guardrails: settings.guardrails, catalog, addressOf: (request) => this.addresses.of(request) },
-        { dependencies, proxy: this.passThrough, ids: this.ids, ...passThroughRecords(this.telemetry, source) },
+        { dependencies, proxy: this.passThrough, ids: this.ids, givenIds: store.givenIds, ...passThroughRecords(this.telemetry, source) },
       ),
     }
   }

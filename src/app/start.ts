@@ -6,6 +6,7 @@ import { type Bookkeeping, openBookkeeping, type WorkerPlace } from '../cluster/
 import { connectShared } from '../cluster/shared/index.ts'
 import type { Config } from '../config/config.ts'
 import { operatorKey } from '../config/keys.ts'
+import type { LoadOptions } from '../config/load.ts'
 import { type Reload, type WatchOptions, watchConfig } from '../config/watch.ts'
 import { type Clock, systemClock } from '../core/clock.ts'
 import { Fault } from '../core/faults.ts'
@@ -13,6 +14,7 @@ import { type Log, openLog, WHOLE_BYTES } from '../core/log.ts'
 import type { Lane } from '../pipeline/attempt/turn.ts'
 import { type AdminRoute, startAdmin } from '../server/admin.ts'
 import { adminAddresses, wrongTokensOf } from '../server/admin-token.ts'
+import type { SignInLink } from '../server/control-room/sign-in-link.ts'
 import { Drain } from '../server/drain.ts'
 import {
   compactionCommandRoute,
@@ -32,15 +34,11 @@ import { withPlugins } from './plugin-list.ts'
 import { Runtime } from './runtime.ts'
 import { StoreAlerts } from './store-alerts.ts'
 
-export interface StartOptions {
+export interface StartOptions extends Pick<LoadOptions, 'host' | 'port' | 'adminPort'> {
   configFile: string
   /** Text to use instead of the file's. */
   configText?: string | undefined
   env?: Readonly<Record<string, string | undefined>>
-  /** `--host`, `--port` and `--admin-port`. */
-  host?: string | undefined
-  port?: number | undefined
-  adminPort?: number | undefined
   clock?: Clock | undefined
   /** Lane forced wherever the facts allow it, for contract tests. */
   lane?: Lane | undefined
@@ -54,6 +52,8 @@ export interface StartOptions {
   load?: () => Config
   /** Reload on SIGHUP and on file change. */
   watch?: boolean
+  /** Signs in the person who sees the terminal. */
+  signInLink?: SignInLink | undefined
 }
 
 export interface Running {
@@ -145,7 +145,11 @@ export async function start(options: StartOptions): Promise<Running> {
     runtime.status.surroundings = { open: () => drain.open, notReady, notes: () => alerts.notes() }
     const adminUrl = options.worker
       ? ''
-      : await administered(runtime, { store, alerts, notReady, log: logs.log, url, secret, exports: onDemand }, closers)
+      : await administered(
+          runtime,
+          { store, alerts, notReady, log: logs.log, url, secret, exports: onDemand, link: options.signInLink },
+          closers,
+        )
     const reload = reloading(config, { load, clock, runtime, options }, closers)
     if (!given) {
       const log = logs.part('config')
@@ -191,12 +195,13 @@ interface AdministeredSource {
   url: string
   secret: string
   exports: OnDemandExports | undefined
+  link: SignInLink | undefined
 }
 
 /** The operator's listener. @returns its address. */
 async function administered(
   runtime: Runtime,
-  { store, alerts, notReady, log, url, secret, exports }: AdministeredSource,
+  { store, alerts, notReady, log, url, secret, exports, link }: AdministeredSource,
   closers: Closers,
 ): Promise<string> {
   const { clock } = runtime.dependencies
@@ -211,6 +216,7 @@ async function administered(
       addresses: runtime.addresses,
       token: addresses.token,
       operatorSecret: secret,
+      link,
       onError: runtime.oops,
     }),
     metrics: { contentType: METRICS_TYPE, text: async () => metricsText(await runtime.tallies.snapshot()) },

@@ -17,6 +17,7 @@ export interface KeyFlags extends GatewayFlags {
   limit?: string
   reset?: string
   expires?: string
+  user?: string
   'provider-ids'?: string
   management?: boolean
 }
@@ -62,6 +63,7 @@ async function perform(wanted: KeyCommand | (() => KeyCommand), flags: KeyFlags,
 function fieldsOf(name: string, flags: KeyFlags): JsonObject {
   return {
     name,
+    ...(flags.user === undefined ? {} : { creator_user_id: flags.user }),
     ...(flags.limit === undefined ? {} : { limit: dollars('--limit', flags.limit) }),
     ...(flags.reset === undefined ? {} : { limit_reset: flags.reset }),
     ...(flags.expires === undefined ? {} : { expires_at: flags.expires }),

@@ -9,6 +9,7 @@ import { WORKER_VARIABLE } from '../cluster/messages.ts'
 import { ConfigError } from '../config/problems.ts'
 import { type Clock, systemClock } from '../core/clock.ts'
 import { isInside } from '../core/program-files.ts'
+import { SignInLink } from '../server/control-room/sign-in-link.ts'
 import { drainOnSignals, type ProcessLike } from '../server/signals.ts'
 import { plural } from './console.ts'
 import { SHIPPED_CONFIG } from './shipped-config.ts'
@@ -42,10 +43,12 @@ export async function serve(flags: ServeFlags): Promise<number> {
   const configFile = flags.config ?? SHIPPED_CONFIG
   if (!isInside(configFile) && !existsSync(configFile)) return refuse(`--config: no such file: ${configFile}`)
   beforeStart()
-  const options = { configFile, host: flags.host, port: portIn(flags.port), adminPort: portIn(flags['admin-port']) }
+  // What is written into a pipe may be kept, by a log for one.
+  const signInLink = process.stdout.isTTY ? new SignInLink(systemClock) : undefined
+  const options = { configFile, host: flags.host, port: portIn(flags.port), adminPort: portIn(flags['admin-port']), signInLink }
   try {
-    if (workers === undefined) serveAlone(await start({ ...options, watch: true }))
-    else serveWithWorkers(await (await import('../app/owner.ts')).own({ ...options, workers }), workers)
+    if (workers === undefined) serveAlone(await start({ ...options, watch: true }), signInLink)
+    else serveWithWorkers(await (await import('../app/owner.ts')).own({ ...options, workers }), workers, signInLink)
   } catch (error) {
     process.stderr.write(`headgate: ${error instanceof ConfigError || error instanceof Error ? error.message : error}\n`)
     return 1
@@ -74,18 +77,18 @@ function beforeStart(): void {
   giveBackMemory()
 }
 
-function serveAlone(running: Running): void {
+function serveAlone(running: Running, link: SignInLink | undefined): void {
   boundYoungSpace(systemClock, () => running.runtime.bodies.hadLargeBody())
   const { url, adminUrl, runtime } = running
   const { config, catalog, generated } = runtime
   endOnSignals(running)
-  process.stdout.write(banner({ url, adminUrl, config, catalog, generated }))
+  process.stdout.write(banner({ url, adminUrl, config, catalog, generated }, { link }))
 }
 
-function serveWithWorkers(owning: Owning, workers: number): void {
+function serveWithWorkers(owning: Owning, workers: number, link: SignInLink | undefined): void {
   boundYoungSpace(systemClock, () => false)
   endOnSignals(owning, 'workers')
-  process.stdout.write(banner(owning, `, ${workers} ${workers === 1 ? 'worker' : 'workers'}`))
+  process.stdout.write(banner(owning, { link, workers }))
 }
 
 function endOnSignals({ drain, close }: Pick<Owning, 'drain' | 'close'>, counted?: string): void {
@@ -101,7 +104,15 @@ function endOnSignals({ drain, close }: Pick<Owning, 'drain' | 'close'>, counted
 
 type BannerFacts = Pick<Owning, 'url' | 'adminUrl' | 'config' | 'catalog' | 'generated'>
 
-function banner({ url, adminUrl, config, catalog, generated }: BannerFacts, served = ''): string {
+interface Started {
+  readonly link: SignInLink | undefined
+  readonly workers?: number
+}
+
+function banner({ url, adminUrl, config, catalog, generated }: BannerFacts, { link, workers }: Started): string {
+  const signIn = link?.make(adminUrl)
+  const served = workers === undefined ? '' : `, ${plural(workers, 'worker')}`
+
   const secret = generated ?? (config.developmentKey ? 'sk-router-v1-dev' : undefined)
   const model = config.defaultModel ?? (catalog.find('sim/echo') ? 'sim/echo' : (catalog.models[0]?.slug ?? 'author/name'))
   const body = JSON.stringify({ model, stream: true, messages: [{ role: 'user', content: 'Hello' }] })
@@ -112,6 +123,7 @@ function banner({ url, adminUrl, config, catalog, generated }: BannerFacts, serv
     'Try it:',
     `  curl -N ${url}/v1/chat/completions -H "Authorization: Bearer ${secret ?? '$HEADGATE_KEY'}" -H "Content-Type: application/json" -d '${body}'`,
     `Control room: ${adminUrl}/control-room/ (sign in with ${signInWith(config.admin)})`,
+    ...(signIn === undefined ? [] : [`  signed in, once and within five minutes: ${signIn}`]),
   ]
   return `${lines.join('\n')}\n`
 }

@@ -17,6 +17,7 @@ import { withoutMoves } from '../ledger/window-moves.ts'
 import { MemoryJournal } from '../store/batch.ts'
 import type { CompactionKeyStore } from '../store/compaction-keys.ts'
 import type { EventStore } from '../store/events.ts'
+import type { GivenIdStore } from '../store/given-ids.ts'
 import { type JournalNews, openJournal } from '../store/journal.ts'
 import type { KeyStore } from '../store/keys.ts'
 import { LocalRecord } from '../store/local-record.ts'
@@ -42,6 +43,8 @@ export interface Bookkeeping {
   /** Those of the store, as they hold in this process. */
   readonly guardrails: HeldGuardrails
   readonly compactionKeys: CompactionKeyStore
+  /** Owners of ids that providers gave in the pass-through. */
+  readonly givenIds: GivenIdStore
   readonly events: EventStore
   /** What keys have spent, of all processes and of now. */
   balances(keys: readonly string[]): Spending[] | Promise<Spending[]>
@@ -138,13 +141,13 @@ async function alone(options: BookkeepingOptions): Promise<Bookkeeping> {
     await bookkeeping.audit.load()
     const ahead = store.journal.drawnNumbers?.(clock.now()).ahead
     if (ahead) report({ kind: 'rows-ahead', until: new Date(Math.floor(ahead.to / TICKS)).toISOString() })
-    const { journal, keys, guardrails, compactionKeys, events, credit } = bookkeeping
+    const { journal, keys, guardrails, compactionKeys, givenIds, events, credit } = bookkeeping
     const { refusals } = store
-    const record = new LocalRecord({ journal, keys, guardrails, compactionKeys, events, refusals, credit, clock })
+    const record = new LocalRecord({ journal, keys, guardrails, compactionKeys, events, refusals, givenIds, credit, clock })
     const into = { record, durability, clock, report }
     const reports = await inherited(options, async ({ path }) => (await takeIn(path, path, into)).recovered)
     const whole = reports.length === 0 ? bookkeeping : { ...bookkeeping, recovered: joinRecoveries([bookkeeping.recovered, ...reports]) }
-    return ended(whole, keepUp({ ...options, store: store.journal, guardrails, refusals, readers: store.readers }))
+    return ended(whole, keepUp({ ...options, store: store.journal, guardrails, refusals, givenIds, readers: store.readers }))
   } catch (thrown) {
     const refusal = store.refusal?.(thrown) ?? thrown
     store.close()
@@ -182,7 +185,15 @@ async function joined(options: BookkeepingOptions): Promise<Bookkeeping> {
     return own && !aside
       ? ended(
           bookkeeping,
-          keepUp({ ...options, store: own, guardrails: own.guardrails, refusals: own.refusals, record: own, readers: own.readers }),
+          keepUp({
+            ...options,
+            store: own,
+            guardrails: own.guardrails,
+            refusals: own.refusals,
+            givenIds: own.givenIds,
+            record: own,
+            readers: own.readers,
+          }),
         )
       : bookkeeping
   } catch (thrown) {
@@ -254,7 +265,7 @@ export function keepLocally(
   clock: Clock,
   { aside = false, report = () => {} }: { aside?: boolean | undefined; report?: (news: BookkeepingNews) => void } = {},
 ): Bookkeeping & { credit: Credit } {
-  const { journal, keys, compactionKeys, events } = store
+  const { journal, keys, compactionKeys, givenIds, events } = store
   const recovered = aside ? journal.unsettled() : journal.reconcile()
   const credit = new Credit(clock, journal)
   const { entries } = journal
@@ -297,6 +308,7 @@ export function keepLocally(
     keys,
     guardrails,
     compactionKeys,
+    givenIds,
     events,
     balances,
     audit,

@@ -6,6 +6,7 @@ import type { LedgerEntries } from '../ledger/entries.ts'
 import type { GenerationRecord, Journal, LedgerReader } from '../ledger/types.ts'
 import type { CompactionKeyStore } from '../store/compaction-keys.ts'
 import type { EventStore } from '../store/events.ts'
+import type { GivenIdStore } from '../store/given-ids.ts'
 import { GUARDRAILS_CHANGED } from '../store/guardrails.ts'
 import type { KeyStore } from '../store/keys.ts'
 import type { Balance, StoreOfRecord } from '../store/record.ts'
@@ -46,6 +47,7 @@ export interface Joined {
   readonly keys: KeyStore
   readonly guardrails: HeldGuardrails
   readonly compactionKeys: CompactionKeyStore
+  readonly givenIds: GivenIdStore
   readonly events: EventStore
   /** With all that this process settled before. @throws Fault `unavailable`. */
   balances(keys: readonly string[]): Promise<Balance[]>
@@ -175,7 +177,7 @@ export function joinRecord({ record, journal: inner, clock, node, label, lostGra
     await workersRecord?.flush()
   }
   const ledger = ledgerOf(journal, record.ledger, flush)
-  const { compactionKeys, events } = record
+  const { compactionKeys, givenIds, events } = record
   const balances = async (of: readonly string[]): Promise<Balance[]> => {
     await flush()
     return record.balances(of)
@@ -186,6 +188,7 @@ export function joinRecord({ record, journal: inner, clock, node, label, lostGra
     keys,
     guardrails,
     compactionKeys,
+    givenIds,
     events,
     balances,
     audit,

@@ -21,6 +21,7 @@ import type {
 } from '../ledger/types.ts'
 import type { CompactionKey } from '../store/compaction-keys.ts'
 import type { DeliveryQuery, EventQuery, ReceiverState, StoredDelivery, StoredEvent } from '../store/events.ts'
+import type { GivenId } from '../store/given-ids.ts'
 import type { Assignment, AssignmentKind, AuditQuery, AuditRow, GuardrailSnapshot, StoredGuardrail } from '../store/guardrails.ts'
 import type { KeyRecord, StoredKey } from '../store/keys.ts'
 import type { Balance, LeaseAnswer, LeaseAsk, LeaseName, Pulse, PulseReply, SettledRows } from '../store/record.ts'
@@ -136,6 +137,10 @@ export interface OwnerOffer {
   refusalPut(rows: readonly RefusalRow[]): null
   refusalList(query: RefusalQuery): RefusalRow[]
   refusalPrune(before: number, most: number, age: number): number
+
+  givenIdGive(rows: readonly GivenId[]): null
+  givenIdFind(ids: readonly string[]): GivenId[]
+  givenIdPrune(before: number, most: number, age: number): number
 
   compactionKeys(now: number, first: string): readonly CompactionKey[]
   compactionKeyAdd(now: number, value: string): CompactionKey

@@ -11,7 +11,7 @@ import type { StoreOfRecord } from '../store/record.ts'
 import { type Answers, Line, type Port } from './ipc-line.ts'
 import { type OwnerOffer, type Replaced, sentBalance, sentCost, sentSums, type WorkerOffer } from './messages.ts'
 import { entryAnswers } from './remote-entries.ts'
-import { compactionKeyAnswers, eventAnswers, guardrailAnswers, refusalAnswers } from './remote-stores.ts'
+import { compactionKeyAnswers, eventAnswers, givenIdAnswers, guardrailAnswers, refusalAnswers } from './remote-stores.ts'
 import type { CounterAnswer, CounterAsk, Counters, Topic } from './shared/types.ts'
 import type { Urging } from './urging.ts'
 
@@ -69,6 +69,7 @@ export class OwnerDesk {
       ...compactionKeyAnswers(() => this.record.compactionKeys),
       ...eventAnswers(() => this.record.events),
       ...refusalAnswers(() => this.record.refusals),
+      ...givenIdAnswers(() => this.record.givenIds),
       ...entryAnswers(() => this.entries),
       ...this.ledgerAnswers(readings),
       counter: (ask: CounterAsk): CounterAnswer | Promise<CounterAnswer> => this.options.counters.take(ask),

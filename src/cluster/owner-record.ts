@@ -6,6 +6,7 @@ import type { Clock } from '../core/clock.ts'
 import type { LedgerReader } from '../ledger/types.ts'
 import type { CompactionKeyStore } from '../store/compaction-keys.ts'
 import type { EventStore } from '../store/events.ts'
+import type { GivenIdStore } from '../store/given-ids.ts'
 import { GUARDRAILS_CHANGED, type GuardrailStore, WatchedGuardrails } from '../store/guardrails.ts'
 import { KeyNews, WatchedKeys } from '../store/key-news.ts'
 import type { KeyStore } from '../store/keys.ts'
@@ -40,6 +41,7 @@ export class OwnerRecord implements StoreOfRecord {
   readonly compactionKeys: CompactionKeyStore
   readonly events: EventStore
   readonly refusals: RefusalStore
+  readonly givenIds: GivenIdStore
   private readonly options: OwnerRecordOptions
   private readonly leases: LeaseBook
   private readonly forwarding: OwnerForwarding
@@ -58,6 +60,7 @@ export class OwnerRecord implements StoreOfRecord {
     this.compactionKeys = record.compactionKeys
     this.events = record.events
     this.refusals = record.refusals
+    this.givenIds = record.givenIds
     const release = ({ key, payer }: LeaseName, amount: number): void => credit.account(key, payer).release(amount)
     this.leases = new LeaseBook(() => clock.monotonic(), release)
     this.forwarding = new OwnerForwarding({ node, record, clock, taken: (rows) => credit.taken(rows), report })

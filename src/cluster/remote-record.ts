@@ -16,6 +16,7 @@ import type {
 } from '../ledger/types.ts'
 import type { CompactionKeyStore } from '../store/compaction-keys.ts'
 import type { EventStore } from '../store/events.ts'
+import type { GivenIdStore } from '../store/given-ids.ts'
 import type { GuardrailStore } from '../store/guardrails.ts'
 import type { KeyRecord, KeyStore, StoredKey } from '../store/keys.ts'
 import type { Balance, LeaseAnswer, LeaseAsk, LeaseName, Pulse, PulseReply, SettledRows, StoreOfRecord } from '../store/record.ts'
@@ -23,7 +24,7 @@ import type { RefusalStore } from '../store/refusals.ts'
 import type { Line } from './ipc-line.ts'
 import { balanceFrom, costFrom, type OwnerOffer, sumsFrom, type WorkerOffer } from './messages.ts'
 import { RemoteEntries } from './remote-entries.ts'
-import { RemoteCompactionKeys, RemoteEvents, RemoteGuardrails, RemoteRefusals } from './remote-stores.ts'
+import { RemoteCompactionKeys, RemoteEvents, RemoteGivenIds, RemoteGuardrails, RemoteRefusals } from './remote-stores.ts'
 
 export type OwnerLine = Line<OwnerOffer, WorkerOffer>
 
@@ -34,6 +35,7 @@ export class RemoteRecord implements StoreOfRecord {
   readonly compactionKeys: CompactionKeyStore
   readonly events: EventStore
   readonly refusals: RefusalStore
+  readonly givenIds: GivenIdStore
   private readonly line: OwnerLine
   private readonly listeners: (() => void)[] = []
 
@@ -45,6 +47,7 @@ export class RemoteRecord implements StoreOfRecord {
     this.compactionKeys = new RemoteCompactionKeys(line)
     this.events = new RemoteEvents(line)
     this.refusals = new RemoteRefusals(line)
+    this.givenIds = new RemoteGivenIds(line)
   }
 
   /** Calls `hear` whenever the owner knows that a pulse would bring something. */

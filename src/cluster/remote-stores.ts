@@ -2,6 +2,7 @@
 import type { NewEvent } from '../core/event-types.ts'
 import type { CompactionKey, CompactionKeyStore } from '../store/compaction-keys.ts'
 import type { DeliveryQuery, EventQuery, EventStore, ReceiverState, StoredDelivery, StoredEvent } from '../store/events.ts'
+import type { GivenId, GivenIdStore } from '../store/given-ids.ts'
 import type {
   Assignment,
   AssignmentKind,
@@ -202,5 +203,38 @@ export function refusalAnswers(store: () => RefusalStore) {
     },
     refusalList: async (query) => store().list(query),
     refusalPrune: async (before, most, age) => store().prune(before, most, age),
+  } satisfies Partial<Answers<OwnerOffer>>
+}
+
+/** Owners of given ids in a worker. */
+export class RemoteGivenIds implements GivenIdStore {
+  private readonly line: Line<OwnerOffer, WorkerOffer>
+
+  constructor(line: Line<OwnerOffer, WorkerOffer>) {
+    this.line = line
+  }
+
+  async give(rows: readonly GivenId[]): Promise<void> {
+    await this.line.ask('givenIdGive', rows)
+  }
+
+  find(ids: readonly string[]): Promise<GivenId[]> {
+    return this.line.ask('givenIdFind', ids)
+  }
+
+  prune(before: number, most: number, age = 0): Promise<number> {
+    return this.line.ask('givenIdPrune', before, most, age)
+  }
+}
+
+/** @param store of the record; called for each request of a worker. */
+export function givenIdAnswers(store: () => GivenIdStore) {
+  return {
+    givenIdGive: async (rows) => {
+      await store().give(rows)
+      return null
+    },
+    givenIdFind: async (ids) => store().find(ids),
+    givenIdPrune: async (before, most, age) => store().prune(before, most, age),
   } satisfies Partial<Answers<OwnerOffer>>
 }

@@ -2,6 +2,7 @@
 import type { Clock, Timer } from '../core/clock.ts'
 import type { ClockStep } from '../core/ids.ts'
 import type { LedgerReaders, Unread } from '../ledger/types.ts'
+import type { GivenIdStore } from '../store/given-ids.ts'
 import type { GuardrailStore } from '../store/guardrails.ts'
 import type { StoreOfRecord } from '../store/record.ts'
 import type { RefusalStore } from '../store/refusals.ts'
@@ -32,6 +33,7 @@ interface UpkeepOptions {
   /** What guardrails found is kept as long as generations. */
   guardrails: Pick<GuardrailStore, 'prune'>
   refusals: Pick<RefusalStore, 'prune'>
+  givenIds: Pick<GivenIdStore, 'prune'>
   /** Absent where no process leases. */
   record?: Pick<StoreOfRecord, 'forgetLost'> & { rebuildWindows(): Promise<number>; latestAhead(): Promise<number | undefined> }
   /** Milliseconds; absent: generations are kept. */
@@ -72,7 +74,7 @@ const isRollable = (store: Partial<Rollable>): store is Rollable => store.roll !
  * Begins the upkeep. @returns a function that ends it. Several processes may keep up one store.
  */
 export function keepUp(options: UpkeepOptions): () => void {
-  const { store, guardrails, refusals, record, retention, lostGrace, clock, report } = options
+  const { store, guardrails, refusals, givenIds, record, retention, lostGrace, clock, report } = options
   const tasks = isRollable(store) ? [startRollup(store, clock, report)] : []
   const quietly = (news: RetentionNews): void => void (news.kind !== 'pruned' && report(news))
   if (retention !== undefined) {
@@ -80,6 +82,7 @@ export function keepUp(options: UpkeepOptions): () => void {
     tasks.push(startRetention({ store: guardrails, keep: retention, clock, report: quietly }))
   }
   tasks.push(startRetention({ store: refusals, keep: SHORTEST_RETENTION, clock, report: quietly }))
+  tasks.push(startRetention({ store: givenIds, keep: SHORTEST_RETENTION, clock, report: quietly }))
   let timer: Timer | undefined
   let [ended, isFirst] = [false, true]
   let reported: number | undefined

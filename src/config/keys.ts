@@ -1,6 +1,7 @@
 /** API keys of the file, and the development key where it names none. */
 
 import { randomTag } from '../core/ids.ts'
+import { plainName } from '../core/plain-name.ts'
 import { hashOf, maskOf } from '../core/secret.ts'
 import type { ProviderPreferences } from '../dialects/canon/request-fields.ts'
 import type { ApiKey, RateLimits } from '../plugin-api/key.ts'
@@ -104,6 +105,7 @@ function apiKey(key: KeyConfig, { limits }: Pick<KeySettings, 'limits'>): ApiKey
     name: key.name,
     management: key.management,
     disabled: key.disabled,
+    ...(key.creatorUserId === undefined ? {} : { creator: plainName(key.creatorUserId) }),
     limit: key.limit ?? null,
     limitReset: key.limitReset ?? null,
     expiresAt: key.expiresAt ?? null,

@@ -8,6 +8,7 @@ export function findWarnings(raw: RawConfig, main: Source, files: ModelFiles): v
   warnOfOperations(raw, main)
   warnOfWeakKeys(raw, main)
   warnOfUnpriced(raw, main, files)
+  warnOfOwnerless(raw, main, files)
 }
 
 /** Paths of operations, which the gateway adds to the base address itself. */
@@ -37,8 +38,13 @@ function warnOfWeakKeys({ auth }: RawConfig, main: Source): void {
   }
 }
 
-/** Models listed by name at most. */
+/** Names in one warning at most. */
 const MOST_NAMES = 5
+
+function namesOf(names: readonly string[]): string {
+  const more = names.length - MOST_NAMES
+  return `${names.slice(0, MOST_NAMES).join(', ')}${more > 0 ? ` and ${more} more` : ''}`
+}
 
 function warnOfUnpriced({ auth }: RawConfig, main: Source, files: ModelFiles): void {
   const limited = (auth?.keys ?? []).flatMap(({ name, limit }) => (limit === undefined ? [] : [name]))
@@ -47,10 +53,21 @@ function warnOfUnpriced({ auth }: RawConfig, main: Source, files: ModelFiles): v
     Object.entries(models).flatMap(([slug, { endpoints }]) => (endpoints.every(({ price }) => price === undefined) ? [slug] : [])),
   )
   if (unpriced.length === 0) return
-  const more = unpriced.length - MOST_NAMES
-  const names = `${unpriced.slice(0, MOST_NAMES).join(', ')}${more > 0 ? ` and ${more} more` : ''}`
   main.warn(
     ['auth', 'keys'],
-    `keys with a limit (${limited.slice(0, MOST_NAMES).join(', ')}) cannot use models without a price: ${names}. A price on each endpoint, or price: snapshot, opens them`,
+    `keys with a limit (${namesOf(limited)}) cannot use models without a price: ${namesOf(unpriced)}. A price on each endpoint, or price: snapshot, opens them`,
+  )
+}
+
+/** Where there is another endpoint to move to, keys without a known owner are a caller each (docs/decisions/0028-failures-by-key.md). */
+function warnOfOwnerless({ auth }: RawConfig, main: Source, files: ModelFiles): void {
+  const ownerless = (auth?.keys ?? []).flatMap(({ name, management, disabled, creator_user_id: user }) =>
+    user === undefined && management !== true && disabled !== true ? [name] : [],
+  )
+  const hasChoice = files.some(({ models }) => Object.values(models).some(({ endpoints }) => endpoints.length > 1))
+  if (ownerless.length < 2 || !hasChoice) return
+  main.warn(
+    ['auth', 'keys'],
+    `${namesOf(ownerless)} have no creator_user_id, so each is a caller of its own, and two that fail move all keys to other endpoints. Where one user has several, name the user`,
   )
 }

@@ -187,6 +187,8 @@ export interface PriceOverride {
 
 /** A price as the catalogue has it. */
 export interface Price extends Rates {
+  /** Searches that the model may run unasked; absent where it runs none. */
+  readonly ownSearches?: number | undefined
   /** At most `MOST_OVERRIDES`; absent where there are none. */
   readonly overrides?: readonly PriceOverride[] | undefined
   /** Factors on the rates per token by the region that a request names, in thousandths; absent where there are none. */
@@ -198,6 +200,7 @@ export const MOST_OVERRIDES = 16
 
 /** A price as it is at one moment: what is left to know is the length of the prompt. */
 export interface PriceSnapshot extends Rates {
+  readonly ownSearches?: number | undefined
   readonly overrides?: undefined | undefined
   readonly regions?: ReadonlyMap<string, bigint> | undefined
   /** By rising threshold; absent where the length changes nothing. */

@@ -176,6 +176,11 @@ function addFixed(bill: Bill, price: Rates, extras: Extras | undefined): void {
   if (extras?.drawn) bill.add(extras.drawn, price.drawing?.completion ?? price.imageOutput ?? price.completion)
 }
 
+/** For a hold: searches that the model runs unasked, beyond those that the request allows by itself. */
+function addOwnSearches(bill: Bill, { ownSearches, webSearch }: PriceSnapshot, extras: Extras | undefined): void {
+  if (ownSearches !== undefined && webSearch !== undefined) bill.add(Math.max(0, ownSearches - (extras?.webSearches ?? 0)), webSearch)
+}
+
 /** What the provider states beside tokens, as far as the endpoint has no price for it: of each request, or of each search. */
 function addFees(bill: Bill, { request = 0n, webSearch = 0n }: Rates, { fees = 0, webSearches = 0 }: Usage): void {
   const attoPerNano = 1_000_000_000n
@@ -254,6 +259,7 @@ export function holdFor(price: Tariff, inputTokens: number, outputCap: number, e
   const bill = new Bill()
   bill.add(Math.ceil(inputTokens), ceiling.input)
   addFixed(bill, price, extras)
+  addOwnSearches(bill, price, extras)
   addAdvice(bill, inputTokens, extras)
   const floor = bill.nanoUp()
   bill.add(Math.ceil(outputCap), ceiling.output)
@@ -275,6 +281,7 @@ export function affordableOutput(price: Tariff, inputTokens: number, left: numbe
   const bill = new Bill()
   bill.add(Math.ceil(inputTokens), ceiling.input)
   addFixed(bill, price, extras)
+  addOwnSearches(bill, price, extras)
   addAdvice(bill, inputTokens, extras)
   const rest = BigInt(Math.floor(Math.max(0, left))) * 1_000_000_000n - bill.exact()
   if (rest < 0n) return 0

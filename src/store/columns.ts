@@ -105,6 +105,8 @@ export const AUDIT = {
 } as const
 /** What the gateway has refused, by minute, key and reason. */
 export const REFUSAL = { at: 'count', id: 'text', key: 'text', reason: 'text', detail: 'text' } as const
+/** Which key a provider gave an id to; `id` is a hash. */
+export const GIVEN_ID = { id: 'text', owner: 'text', until: 'count' } as const
 /** Sums of removed generations since they name a payer; in SQLite in whole dollars and a rest below a billion or a little more. */
 export const CARRIED_BY_PAYER = { key: 'text', payer: 'text', day: 'count', count: 'count', dollars: 'count', nano: 'count' } as const
 /** Random texts that every process of one gateway knows and that no other program gets. */

@@ -10,6 +10,7 @@ import type { Journal, LedgerReader, SettleRow } from '../ledger/types.ts'
 import { checkHold, checkSettle } from './batch.ts'
 import type { CompactionKeyStore } from './compaction-keys.ts'
 import type { EventStore } from './events.ts'
+import type { GivenIdStore } from './given-ids.ts'
 import { GUARDRAILS_CHANGED, type GuardrailStore, WatchedGuardrails } from './guardrails.ts'
 import { KeyNews, WatchedKeys } from './key-news.ts'
 import type { KeyStore } from './keys.ts'
@@ -30,6 +31,7 @@ export interface LocalRecordOptions {
   readonly compactionKeys: CompactionKeyStore
   readonly events: EventStore
   readonly refusals: RefusalStore
+  readonly givenIds: GivenIdStore
   /** Of the whole journal. */
   readonly credit: Credit
   readonly clock: Clock
@@ -45,6 +47,7 @@ export class LocalRecord implements StoreOfRecord {
   readonly compactionKeys: CompactionKeyStore
   readonly events: EventStore
   readonly refusals: RefusalStore
+  readonly givenIds: GivenIdStore
   private readonly journal: RecordJournal
   private readonly credit: Credit
   private readonly leases: LeaseBook
@@ -53,7 +56,7 @@ export class LocalRecord implements StoreOfRecord {
   /** Generations that wait for the journal's commit. */
   private readonly arriving = new Map<number, Promise<void>>()
 
-  constructor({ journal, keys, guardrails, compactionKeys, events, refusals, credit, clock }: LocalRecordOptions) {
+  constructor({ journal, keys, guardrails, compactionKeys, events, refusals, givenIds, credit, clock }: LocalRecordOptions) {
     this.journal = journal
     this.ledger = journal
     this.credit = credit
@@ -64,6 +67,7 @@ export class LocalRecord implements StoreOfRecord {
     this.compactionKeys = compactionKeys
     this.events = events
     this.refusals = refusals
+    this.givenIds = givenIds
     const release = ({ key, payer }: LeaseName, amount: number): void => credit.account(key, payer).release(amount)
     this.leases = new LeaseBook(() => clock.monotonic(), release)
   }

@@ -29,6 +29,7 @@ import {
   EVENT,
   EVENT_DELIVERY,
   EVENT_RECEIVER,
+  GIVEN_ID,
   GUARDRAIL,
   HOLD,
   KEY,
@@ -365,6 +366,11 @@ const STEPS: readonly Step[] = [
   // Balances have more shards: those that exist count on.
   (script) => {
     if (script.database === 'postgres') for (const text of POSTGRES_FUNCTIONS) script.raw(sql.raw(text))
+  },
+  // Ids that providers give in replies of the pass-through.
+  (script) => {
+    script.table('given_id', GIVEN_ID, ['id'])
+    script.raw(sql`create index given_id_until on given_id (until)`)
   },
 ]
 

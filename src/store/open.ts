@@ -8,6 +8,7 @@ import { MemoryJournal } from './batch.ts'
 import type { Checkpoints } from './checkpoints.ts'
 import { type CompactionKeyStore, MemoryCompactionKeys, SqliteCompactionKeys } from './compaction-keys.ts'
 import type { EventStore } from './events.ts'
+import { type GivenIdStore, memoryGivenIds, SqliteGivenIds } from './given-ids.ts'
 import type { GuardrailStore } from './guardrails.ts'
 import { type JournalNews, SqliteJournal } from './journal.ts'
 import { type KeyStore, SqliteKeys } from './keys.ts'
@@ -30,6 +31,7 @@ export interface Store {
   readonly readers?: LedgerReaders
   readonly events: EventStore
   readonly refusals: RefusalStore
+  readonly givenIds: GivenIdStore
   /** Where the start has not checked the whole file: what is left to check. */
   readonly unchecked?: UncheckedFile | undefined
   /** What a start throws of what it was refused with: damage names the file. */
@@ -68,6 +70,7 @@ export function openStore(url: string, options: StoreOptions): Store {
       guardrails: new MemoryGuardrails(),
       compactionKeys: new MemoryCompactionKeys(),
       refusals: memoryRefusals(),
+      givenIds: memoryGivenIds(),
       close: () => journal.close(),
     }
   }
@@ -94,6 +97,7 @@ function openTables(db: DatabaseSync, { clock, report }: StoreOptions): Store {
     readers: journal.readers,
     events: new SqliteEvents(db),
     refusals: new SqliteRefusals(db),
+    givenIds: new SqliteGivenIds(db),
     unchecked: isChecked(db) ? undefined : { path, tables: checkedTables(db), checkpoints: journal.checkpoints },
     refusal: (thrown) => asRefusal(db, thrown),
     close: () => journal.close(),

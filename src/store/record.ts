@@ -8,6 +8,7 @@ import type { HoldAsk } from '../ledger/credit.ts'
 import type { HoldRow, LedgerReader, SettleRow } from '../ledger/types.ts'
 import type { CompactionKeyStore } from './compaction-keys.ts'
 import type { EventStore } from './events.ts'
+import type { GivenIdStore } from './given-ids.ts'
 import type { GuardrailStore } from './guardrails.ts'
 import type { KeyStore } from './keys.ts'
 import type { RefusalStore } from './refusals.ts'
@@ -107,6 +108,7 @@ export interface StoreOfRecord {
   readonly compactionKeys: CompactionKeyStore
   readonly events: EventStore
   readonly refusals: RefusalStore
+  readonly givenIds: GivenIdStore
   /**
    * Hands generations in. Each charge leaves the process's lease (never below 0) and is added to what the key and its
    * payer have spent, in the same step as the row is written. A row that is there already changes nothing. The record's

@@ -121,4 +121,8 @@ export const SQLITE_MIGRATIONS: readonly (readonly string[])[] = [
     'create index refusal_reason on refusal (reason, at, id)',
   ],
   [],
+  [
+    'create table "given_id" ("id" text not null, "owner" text not null, "until" integer not null, constraint "given_id_pkey" primary key ("id")) strict, without rowid',
+    'create index given_id_until on given_id (until)',
+  ],
 ]

@@ -130,6 +130,8 @@ t.test('through the launcher', async (t) => {
     'keys',
     'create',
     'mine',
+    '--user',
+    'ann',
     '--limit',
     '3',
     '--reset',
@@ -142,7 +144,7 @@ t.test('through the launcher', async (t) => {
   ])
   t.match(await made.exited, { code: 0 }, made.err())
   t.match(JSON.parse(made.out()), {
-    data: { name: 'mine', limit: 3, limit_reset: 'daily', provider_ids: ['file-a', 'vs_*'] },
+    data: { name: 'mine', creator_user_id: 'ann', limit: 3, limit_reset: 'daily', provider_ids: ['file-a', 'vs_*'] },
     key: /^sk-router-v2-[0-9a-f]{64}$/,
   })
   const credit = runProgram(['credits', '-c', config])

@@ -1,9 +1,11 @@
 /** The ends of `ends.test.ts` as langchain4j takes them, on the JDK's own HTTP client. */
 import t from 'tap'
 import { runs, seed } from '../support/seed.ts'
-import { startPrograms } from './support/end-programs.ts'
-import { type KnownReading, readDrawn, startEnds } from './support/end-scene.ts'
+import { namesIn, startPrograms } from './support/end-programs.ts'
+import { type KnownReading, startReading } from './support/end-scene.ts'
 import { missing } from './support/language-programs.ts'
+
+const CLIENTS = { Java: ['langchain4j, chat', 'langchain4j, responses', 'langchain4j, anthropic'] }
 
 const KNOWN: readonly KnownReading[] = [
   {
@@ -15,7 +17,6 @@ const KNOWN: readonly KnownReading[] = [
 
 t.setTimeout(7_000_000)
 t.test(`no failure reads as a success to langchain4j (seed ${seed()})`, { skip: missing('Java') }, async (t) => {
-  const ends = await startEnds(t)
-  const clients = startPrograms(t, { Java: ['langchain4j, chat', 'langchain4j, responses', 'langchain4j, anthropic'] })
-  await readDrawn(t, ends, { count: runs(150, 10_000), clients, known: KNOWN })
+  const read = await startReading(t, { readersOf: startPrograms(t, CLIENTS), names: namesIn(CLIENTS), known: KNOWN })
+  await read(t, { count: runs(150, 10_000), seed: seed() })
 })

@@ -219,6 +219,7 @@ t.test('findings are removed at the age of generations', async (t) => {
     store: { prune: () => 0 },
     guardrails: store,
     refusals: { prune: () => 0 },
+    givenIds: { prune: () => 0 },
     retention: 32 * day,
     lostGrace: day,
     clock,

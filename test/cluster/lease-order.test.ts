@@ -6,6 +6,7 @@ import { Fault } from '../../src/core/faults.ts'
 import { Credit } from '../../src/ledger/credit.ts'
 import { MemoryJournal } from '../../src/store/batch.ts'
 import { MemoryCompactionKeys } from '../../src/store/compaction-keys.ts'
+import { memoryGivenIds } from '../../src/store/given-ids.ts'
 import { LocalRecord } from '../../src/store/local-record.ts'
 import { MemoryGuardrails } from '../../src/store/memory-guardrails.ts'
 import { MemoryKeys } from '../../src/store/memory-keys.ts'
@@ -39,6 +40,7 @@ class SlowRecord extends LocalRecord {
       compactionKeys: new MemoryCompactionKeys(),
       events: memoryEvents(),
       refusals: memoryRefusals(),
+      givenIds: memoryGivenIds(),
       credit: new Credit(clock),
       clock,
     })

@@ -5,6 +5,7 @@ import type { LedgerReader } from '../../src/ledger/types.ts'
 import { MemoryJournal } from '../../src/store/batch.ts'
 import { type CompactionKeyStore, MemoryCompactionKeys } from '../../src/store/compaction-keys.ts'
 import type { EventStore } from '../../src/store/events.ts'
+import { type GivenIdStore, memoryGivenIds } from '../../src/store/given-ids.ts'
 import type { GuardrailStore } from '../../src/store/guardrails.ts'
 import type { KeyStore } from '../../src/store/keys.ts'
 import { LocalRecord } from '../../src/store/local-record.ts'
@@ -33,6 +34,7 @@ export function memoryRecord(clock: FakeClock): LocalRecord {
     compactionKeys: new MemoryCompactionKeys(),
     events: memoryEvents(),
     refusals: memoryRefusals(),
+    givenIds: memoryGivenIds(),
     credit: new Credit(clock),
     clock,
   })
@@ -47,6 +49,7 @@ export class ScriptedRecord implements StoreOfRecord {
   readonly compactionKeys: CompactionKeyStore
   readonly events: EventStore
   readonly refusals: RefusalStore
+  readonly givenIds: GivenIdStore
   private readonly modes = new Map<Call, Mode>()
   private watchers: (() => void)[] = []
   private delayed: (() => Promise<unknown>)[] = []
@@ -59,6 +62,7 @@ export class ScriptedRecord implements StoreOfRecord {
     this.compactionKeys = this.inner.compactionKeys
     this.events = this.inner.events
     this.refusals = this.inner.refusals
+    this.givenIds = this.inner.givenIds
     const { keys } = this.inner
     this.keys = {
       find: (hash) => this.run('find', [hash], async () => keys.find(hash)),

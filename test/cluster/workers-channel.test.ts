@@ -9,6 +9,7 @@ import { Credit } from '../../src/ledger/credit.ts'
 import { LedgerScans } from '../../src/ledger/scans.ts'
 import { MemoryJournal } from '../../src/store/batch.ts'
 import { MemoryCompactionKeys } from '../../src/store/compaction-keys.ts'
+import { memoryGivenIds } from '../../src/store/given-ids.ts'
 import { LocalRecord } from '../../src/store/local-record.ts'
 import { MemoryGuardrails } from '../../src/store/memory-guardrails.ts'
 import { MemoryKeys } from '../../src/store/memory-keys.ts'
@@ -37,6 +38,7 @@ function office(clock: Clock): Office {
     compactionKeys: new MemoryCompactionKeys(),
     events: memoryEvents(),
     refusals: memoryRefusals(),
+    givenIds: memoryGivenIds(),
     credit,
     clock,
   })

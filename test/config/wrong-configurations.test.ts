@@ -167,6 +167,11 @@ const CASES: readonly (readonly [name: string, text: string, ...said: RegExp[]])
     /warning: .*keys with a limit \(app\) cannot use models without a price: a\/b\. A price on each endpoint, or price: snapshot/,
   ],
   [
+    'several keys that nobody owns, and endpoints to choose from',
+    `auth: { keys: [ { name: app, key: "sk-app-0123456789abcdef" }, { name: bot, key: "sk-bot-0123456789abcdef" }, { name: of-ann, key: "sk-ann-0123456789abcdef", creator_user_id: ann } ] }\n${PROVIDERS}\nmodels: { a/b: { endpoints: [ { provider: o, model: b, price: free }, { provider: o, model: c, variant: nitro, price: free } ] } }`,
+    /warning: .*auth\.keys: app, bot have no creator_user_id, so each is a caller of its own, and two that fail move all keys/,
+  ],
+  [
     'a provider without its variable',
     `providers: { o: { preset: openai, key: "\${NOT_SET_HERE?}" } }\nmodels: { a/b: { endpoints: [ { provider: o, model: b } ] } }`,
     /left out for want of their variables: o \(NOT_SET_HERE\)/,

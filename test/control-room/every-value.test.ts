@@ -1,9 +1,10 @@
 /**
- * Each page over the replies of a real gateway, which are changed value by value: every word of every set that the API describes,
+ * Each page over the replies of a real gateway, which are changed value by value: every word of every set that the API and the admin listener describe,
  * words that it does not list, null, absent, empty, zero. No page may fail, show what is no text, or take an unknown word for a good one.
  */
 import type { Page } from 'playwright-core'
 import t, { type Test } from 'tap'
+import { ADMIN_REPLIES } from '../../src/api/index.ts'
 import { referenceDocument } from '../../src/app/reference.ts'
 import { noBrowser, type Room } from '../support/browser.ts'
 import { eventually } from '../support/eventually.ts'
@@ -34,37 +35,13 @@ const DOCUMENT = referenceDocument({ brand: 'headgate', models: [] }) as unknown
   components: { schemas: Record<string, Schema> }
 }
 
-const word = (...words: string[]): Schema => ({ enum: words })
-const list = (properties: Record<string, Schema>): Schema => ({ items: { properties, required: Object.keys(properties) } })
-
 /** Routes of the admin listener, which the description of the API does not have. */
-const ADMIN: readonly Described[] = [
-  {
-    route: /^\/guardrails\/command$/,
-    method: 'POST',
-    schema: {
-      properties: {
-        data: list({
-          action: word('flagged', 'redacted', 'blocked', 'unchecked'),
-          direction: word('input', 'output'),
-          key_name: { anyOf: [{ type: 'null' }] },
-        }),
-      },
-      required: ['data'],
-    },
-  },
-  {
-    route: /^\/ledger\/exports$/,
-    method: 'GET',
-    schema: {
-      properties: {
-        exports: { items: {} },
-        run: { anyOf: [{ properties: { state: word('running', 'done', 'failed') }, required: ['state'] }, { type: 'null' }] },
-      },
-      required: ['exports', 'run'],
-    },
-  },
-]
+const ADMIN: readonly Described[] = Object.values(ADMIN_REPLIES).flatMap(({ routes, schema }) =>
+  routes.map((each) => {
+    const [method = '', path = ''] = each.split(' ')
+    return { route: new RegExp(`^${path}$`), method, schema: schema as Schema }
+  }),
+)
 
 const DESCRIBED: readonly Described[] = [
   ...ADMIN,

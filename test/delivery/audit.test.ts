@@ -100,19 +100,22 @@ t.test('a package names its repository before it is published, and a chart the i
   const { jobs } = parse(readFileSync(FILE, 'utf8')) as Workflow
   const runs = (job: string): string[] => (jobs[job]?.steps ?? []).map(({ run = '' }) => run)
   const place = (job: string, words: RegExp): number => runs(job).findIndex((run) => words.test(run))
-  const [named, published] = [place('package', /npm pkg set .*repository\.url=/), place('package', /^npm publish .*--provenance/)]
-  t.ok(named >= 0 && named < published, 'npm refuses the provenance of a package without a repository (E422)')
-  t.ok(place('package', /npm run build:deb/) >= 0, 'the single file and the Debian package are built')
-  const chart = runs('image').find((run) => run.includes('helm package')) ?? ''
-  t.match(chart, /sed -i .*repository: headgate.*\$IMAGE/)
+  const [made, published] = [
+    place('package', /scripts\/release\.ts package .*--page "\$PAGE"/),
+    place('package', /^npm publish .*--provenance/),
+  ]
+  t.ok(made >= 0 && made < published, 'npm refuses the provenance of a package without a repository (E422)')
+  t.ok(place('check', /scripts\/release\.ts check/) >= 0)
+  const chart = runs('image').find((run) => run.includes('helm push')) ?? ''
+  t.match(chart, /scripts\/release\.ts chart --image "\$IMAGE"/)
   t.match(readFileSync(join(ROOT, 'deploy/helm/headgate/values.yaml'), 'utf8'), /^ {2}repository: headgate$/m, 'what the step replaces')
 })
 
 t.test('the files that it names are there', async (t) => {
-  const named = [...readFileSync(FILE, 'utf8').matchAll(/(?:--file|helm package|bash) ((?:deploy|\.ci)\/[\w./-]+)/g)].map(
+  const named = [...readFileSync(FILE, 'utf8').matchAll(/(?:--file|node|bash) ((?:deploy|scripts|\.ci)\/[\w./-]+)/g)].map(
     ([, name = '']) => name,
   )
-  t.same(named, ['.ci/run', 'deploy/container/Dockerfile', 'deploy/helm/headgate'])
+  t.same([...new Set(named)], ['scripts/release.ts', '.ci/run', 'deploy/container/Dockerfile'])
   await every(t, 'every file', (t) => {
     for (const name of named) t.ok(existsSync(join(ROOT, name)), name)
   })

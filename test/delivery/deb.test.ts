@@ -90,6 +90,7 @@ t.test('it is installed in a clean root, serves there, and is removed', async (t
   t.match(inside('dpkg', '-s', 'headgate'), 'install ok installed')
   t.equal(inside('headgate', '--version').trim(), '0.1.0')
   t.match(inside('headgate', 'check', '/etc/headgate/headgate.yaml'), /ok|good|models/i)
+  t.match(readFileSync(join(root, 'etc/headgate/environment'), 'utf8'), /^HEADGATE_DEV_KEY=sk-app-[0-9a-f]{56}\n$/)
   const config = readFileSync(join(root, 'etc/headgate/headgate.yaml'), 'utf8').replace(/port: 808\d/g, 'port: 0')
   writeFileSync(join(root, 'etc/headgate/free.yaml'), config)
   const running = follow(
@@ -104,7 +105,8 @@ t.test('it is installed in a clean root, serves there, and is removed', async (t
   inside('dpkg', '--remove', 'headgate')
   t.match(readFileSync(join(root, 'etc/headgate/headgate.yaml'), 'utf8'), /^# mine/, 'what was configured stays')
   inside('dpkg', '--purge', 'headgate')
-  const left = ['usr/bin/headgate', 'usr/lib/headgate', 'lib/systemd/system/headgate.service', 'etc/headgate/headgate.yaml']
+  const left = ['usr/bin/headgate', 'usr/lib/headgate', 'lib/systemd/system/headgate.service']
+  left.push('etc/headgate/headgate.yaml', 'etc/headgate/environment')
   t.same(
     left.filter((path) => existsSync(join(root, path))),
     [],

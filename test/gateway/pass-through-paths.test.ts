@@ -330,13 +330,21 @@ t.test('a caller that leaves is charged what its answer may have cost', async (t
   })
 })
 
-t.test('what a provider refuses, and what fails in its own words, costs the price alone', async (t) => {
-  let reply: Answer = jsonAnswer({ type: 'error', error: { type: 'invalid_request_error', message: 'no' } }, 400)
-  const place = await scene(t, () => reply)
-  t.match(await ask(place, '/v1/messages', ofModel({ max_tokens: 500 })), { status: 400, total_cost: 0.001 })
-  reply = sse([...claudeEvents.slice(0, 3), { type: 'error', error: { type: 'overloaded_error', message: 'Overloaded' } }], true)
-  t.match(await ask(place, '/v1/messages', ofModel({ max_tokens: 500, stream: true })), { status: 200, total_cost: 0.001 })
-})
+t.test(
+  'what a provider refuses, or fails at in its own words before any content, costs the price; behind content what has come',
+  async (t) => {
+    let reply: Answer = jsonAnswer({ type: 'error', error: { type: 'invalid_request_error', message: 'no' } }, 400)
+    const place = await scene(t, () => reply)
+    t.match(await ask(place, '/v1/messages', ofModel({ max_tokens: 500 })), { status: 400, total_cost: 0.001 })
+    const failing = (events: number) =>
+      sse([...claudeEvents.slice(0, events), { type: 'error', error: { type: 'overloaded_error', message: 'Overloaded' } }], true)
+    reply = failing(2)
+    t.match(await ask(place, '/v1/messages', ofModel({ max_tokens: 500, stream: true })), { status: 200, total_cost: 0.001 })
+    reply = failing(3)
+    // The input as reported. What is not reported is charged within the hold, which is less.
+    t.match(await ask(place, '/v1/messages', ofModel({ max_tokens: 500, stream: true })), { status: 200, total_cost: 0.2 })
+  },
+)
 
 t.test('the tier that served decides, and without a word of it the dearest that was requested', async (t) => {
   let tier: JsonObject = {}

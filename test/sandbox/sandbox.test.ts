@@ -1,51 +1,24 @@
 /** The sandbox by itself: what a hostile command cannot do. */
 import { execFileSync } from 'node:child_process'
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, statSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readdirSync, statSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:net'
-import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
-import t, { type Test } from 'tap'
+import t from 'tap'
 import { systemClock } from '../../src/core/clock.ts'
-import type { Json, JsonObject } from '../../src/core/json.ts'
+import type { Json } from '../../src/core/json.ts'
 import { bubblewrapFeatures } from '../../src/services/sandbox/bubblewrap.ts'
 import { holdsMore } from '../../src/services/sandbox/folders.ts'
-import { type Ran, Sandbox, sandboxSettings } from '../../src/services/sandbox/index.ts'
+import { Sandbox, sandboxSettings } from '../../src/services/sandbox/index.ts'
 import { bubblewrap, bubblewrapDemanded, bubblewrapState } from '../support/bubblewrap.ts'
 import { eventually } from '../support/eventually.ts'
 import { every } from '../support/every.ts'
 import { processesWith } from '../support/processes.ts'
+import { sandboxScene as scene, withoutIsolation as skip } from '../support/sandbox-scene.ts'
 
-const STAND_IN = ['sh', '-c', 'cd "$0" && eval "$1"', '{folder}']
-const way: JsonObject = bubblewrap ? { type: 'bubblewrap', program: bubblewrap } : { type: 'command', command: STAND_IN }
+t.setTimeout(200_000)
 
 /** From 0.8.0 on it takes `--disable-userns`. */
 const bubblewrapIsNew = bubblewrap !== undefined && execFileSync(bubblewrap, ['--help'], { encoding: 'utf8' }).includes('--disable-userns')
-
-interface Scene {
-  folder: string
-  sandbox: Sandbox
-  run(
-    command: string,
-    more?: { id?: string; key?: string; time?: number; signal?: AbortSignal; output?: number; clock?: typeof systemClock },
-  ): Promise<Ran>
-}
-
-function scene(t: Test, settings: JsonObject = {}): Scene {
-  const folder = mkdtempSync(join(tmpdir(), 'headgate-sandbox-'))
-  t.teardown(() => execFileSync('sh', ['-c', 'chmod -R u+rwX "$1"; rm -rf "$1"', 'sh', folder], { stdio: 'ignore' }))
-  const parsed = sandboxSettings({ ...way, folder, seconds: 20, ...settings }, 'sandbox')
-  if (!parsed) throw new Error('no settings')
-  const sandbox = new Sandbox(parsed)
-  return {
-    folder,
-    sandbox,
-    run: (command, { id = 'one', key = 'key', time, signal = new AbortController().signal, output, clock = systemClock } = {}) =>
-      sandbox.run(command, { key, id, sleepAfter: 900_000 }, { clock, signal, time, output }),
-  }
-}
-
-/** The reason for which isolation is not tested; false where it is. */
-const skip = !bubblewrap && (bubblewrapState === 'barred' ? 'bwrap may make no namespaces on this machine' : 'bwrap is not installed')
 
 t.test('bubblewrap is there where a full run is demanded', { skip: !bubblewrapDemanded && skip }, async (t) => {
   t.not(bubblewrapState, 'absent', 'bwrap has to be installed')
@@ -142,59 +115,6 @@ t.test('memory, disk and processes have limits', async (t) => {
   t.ok(existsSync(folder))
 })
 
-t.test('what lies in memory is bounded, and counts with the memory of all processes', { skip }, async (t) => {
-  const { run } = scene(t, { memory_mb: 256, disk_mb: 32 })
-  const kept = await run(
-    'for i in 1 2 3 4; do for d in /dev/shm /tmp / /dev; do head -c 100000000 /dev/zero > $d/f$i; done; done 2>/dev/null; du -cbs /dev/shm /tmp /dev | tail -1',
-  )
-  t.ok(Number.parseInt(kept.stdout, 10) <= 130 * 1024 * 1024, `files in memory: ${kept.stdout}`)
-  for (const path of ['/x', '/dev/x', '/etc/x', '/usr/x', '/proc/x'])
-    t.not((await run(`echo x > ${path}`)).exitCode, 0, `${path} cannot be written`)
-  t.match(
-    await run('echo x > /dev/null && echo y > /dev/shm/y && cat /dev/shm/y && : > /tmp/z && exec 3<> <(:); head -c 1 /dev/urandom | wc -c'),
-    {
-      stdout: 'y\n1\n',
-    },
-  )
-  const holds = 'import time; b = bytearray(120 << 20); time.sleep(20)'
-  const many = await run(`for i in 1 2 3 4 5; do python3 -c '${holds}' & done; wait`)
-  t.match(many, { killed: 'memory' }, 'five processes that each stay within the limit')
-  t.match(
-    await run(
-      `head -c 60000000 /dev/zero > /dev/shm/f; head -c 60000000 /dev/zero > /tmp/f; for i in 1 2; do python3 -c '${holds}' & done; wait`,
-    ),
-    {
-      killed: 'memory',
-    },
-    'files and processes together',
-  )
-  const pairs = (count: number): string => `python3 -c '
-import socket, time
-pairs = [socket.socketpair() for _ in range(${count})]
-for s in [each for pair in pairs for each in pair]:
-    s.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 64 << 20)
-    s.setblocking(False)
-    try:
-        while True: s.send(b"x" * 65536)
-    except BlockingIOError: pass
-print(max(s.getsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF) for s, _ in pairs) < 1 << 20)
-time.sleep(5)'`
-  t.match(await run(`for i in 1 2 3 4; do ${pairs(450)} & done; wait`), { killed: 'memory' }, 'what waits in sockets')
-  t.match(
-    await run(`timeout 1 ${pairs(40).replace('sleep(5)', 'sleep(0)')}`),
-    { stdout: 'True\n', exitCode: 0 },
-    'and a few are fine, at their first size',
-  )
-  t.match(await run('ulimit -n'), { stdout: '1024\n' }, 'open files')
-  const empty = `python3 -c '
-import os
-for i in range(150_000): os.close(os.open(f"/tmp/{i}", os.O_CREAT | os.O_WRONLY))
-print("kept")'`
-  t.match(await scene(t, { memory_mb: 64 }).run(empty), { killed: 'memory', stdout: '' }, 'empty files have no page, but inodes')
-  const forks = 'import os, time; b = bytearray(b"x" * (100 << 20)); [os.fork() for _ in range(2)]; time.sleep(1)'
-  t.match(await run(`python3 -c '${forks}'`), { exitCode: 0 }, 'pages that processes share count once')
-})
-
 t.test('no namespaces of its own, and no calls for them', { skip }, async (t) => {
   const { run } = scene(t)
   for (const command of ['unshare -Urn true', 'unshare -r cat /proc/self/status', 'unshare -Um mount -t tmpfs x /tmp'])
@@ -216,6 +136,7 @@ t.test('no namespaces of its own, and no calls for them', { skip }, async (t) =>
       keyctl: 250,
       io_uring_setup: 425,
       clone3: 435,
+      vmsplice: 278,
       x32: 0x4000_0027,
     }
     for (const [name, number] of Object.entries(numbers)) t.match(await run(call(number, 0, 0, 0)), { stdout: '-1 38\n' }, name)

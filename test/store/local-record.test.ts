@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import t from 'tap'
 import { Credit } from '../../src/ledger/credit.ts'
 import { MemoryCompactionKeys } from '../../src/store/compaction-keys.ts'
+import { memoryGivenIds } from '../../src/store/given-ids.ts'
 import { SqliteJournal } from '../../src/store/journal.ts'
 import { LocalRecord } from '../../src/store/local-record.ts'
 import { MemoryGuardrails } from '../../src/store/memory-guardrails.ts'
@@ -16,10 +17,13 @@ import { FakeClock } from '../support/clock.ts'
 import { ask, balance, leaseFrom, type OpenedRecord, pulseOf, recordContract } from './record-contract.ts'
 import { apiKey, holdRow, settleRow } from './samples.ts'
 
-function recordOf({ journal, keys, guardrails, compactionKeys, events, refusals }: Omit<Store, 'close'>, clock: FakeClock): LocalRecord {
+function recordOf(
+  { journal, keys, guardrails, compactionKeys, events, refusals, givenIds }: Omit<Store, 'close'>,
+  clock: FakeClock,
+): LocalRecord {
   const credit = new Credit(clock, journal)
   credit.follow(journal.entries)
-  return new LocalRecord({ journal, keys, guardrails, compactionKeys, events, refusals, credit, clock })
+  return new LocalRecord({ journal, keys, guardrails, compactionKeys, events, refusals, givenIds, credit, clock })
 }
 
 recordContract(t, 'memory', async (clock) => {
@@ -92,6 +96,7 @@ t.test('what the file refuses is not charged, and comes in once when there is ro
       compactionKeys: new MemoryCompactionKeys(),
       events: memoryEvents(),
       refusals: memoryRefusals(),
+      givenIds: memoryGivenIds(),
     },
     clock,
   )

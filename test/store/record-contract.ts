@@ -10,6 +10,7 @@ import { FakeClock } from '../support/clock.ts'
 import { allSessions } from '../support/sessions.ts'
 import { recordCompactionKeysContract } from './record-compaction-keys-contract.ts'
 import { recordEntriesContract } from './record-entries-contract.ts'
+import { recordGivenIdsContract } from './record-given-ids-contract.ts'
 import { recordGuardrailsContract } from './record-guardrails-contract.ts'
 import { recordKeysContract } from './record-keys-contract.ts'
 import { recordModelContract } from './record-model-contract.ts'
@@ -100,6 +101,7 @@ export function recordContract(t: Test, name: string, open: OpenRecord): void {
   recordKeysContract(t, name, open)
   recordGuardrailsContract(t, name, open)
   recordRefusalsContract(t, name, open)
+  recordGivenIdsContract(t, name, open)
   recordCompactionKeysContract(t, name, open)
   recordEntriesContract(t, name, open)
   recordModelContract(t, name, open)

@@ -25,7 +25,7 @@ export interface Gateway {
   close(): Promise<void>
 }
 
-export interface GatewayOptions extends Pick<StartOptions, 'env' | 'clock' | 'lane' | 'loop'> {
+export interface GatewayOptions extends Pick<StartOptions, 'env' | 'clock' | 'lane' | 'loop' | 'signInLink'> {
   /** True: changes of the files that the configuration is read from are taken by themselves. */
   watch?: boolean
   /** Where the configuration is written as a file, so that it can be changed later. */

@@ -20,6 +20,8 @@ export interface McpServerOptions {
   /** What a call answers; undefined never answers. */
   answer?: (name: string, args: JsonObject) => JsonObject | undefined
   transport?: 'http' | 'http-stream' | 'sse'
+  /** Address that it listens at; 127.0.0.1 where absent. */
+  host?: string | undefined
   /** Of every answer, instead of what it should be. */
   status?: number
   headers?: Record<string, string>
@@ -40,7 +42,7 @@ export const TOOLS: readonly JsonObject[] = [
 const text = (said: string): JsonObject => ({ content: [{ type: 'text', text: said }] })
 
 export async function startMcpServer(options: McpServerOptions = {}): Promise<McpServer> {
-  const { transport = 'http', status, headers = {}, instead } = options
+  const { transport = 'http', host = '127.0.0.1', status, headers = {}, instead } = options
   const asked: string[] = []
   const calls: McpServer['calls'] = []
   const heads: IncomingMessage[] = []
@@ -102,11 +104,11 @@ export async function startMcpServer(options: McpServerOptions = {}): Promise<Mc
       else response.writeHead(200, { 'content-type': 'application/json', 'mcp-session-id': 's1' }).end(JSON.stringify(answer))
     })
   })
-  server.listen(0, '127.0.0.1')
+  server.listen(0, host)
   await once(server, 'listening')
   const { port } = server.address() as AddressInfo
   return {
-    url: `http://127.0.0.1:${port}/mcp`,
+    url: `http://${host}:${port}/mcp`,
     port,
     asked,
     calls,

@@ -1,6 +1,6 @@
 /** The audit trail: what guardrails have found, the newest first, by guardrail, key and time. */
 import { useEffect, useState } from 'preact/hooks'
-import type { Guardrail } from '../api-types.ts'
+import type { FindingsReply, Guardrail } from '../api-types.ts'
 import { Choice, Field } from '../components/field.tsx'
 import { EmptyNote } from '../components/notes.tsx'
 import { Table } from '../components/table.tsx'
@@ -9,7 +9,7 @@ import { Time } from '../components/values.tsx'
 import { formatCount } from '../format.ts'
 import { useResource } from '../resource.ts'
 import { pathTo, useQuery } from '../router.ts'
-import { ActionOf, type Finding, type FindingsReply, hadRefused, readFindings, What } from './guardrails-found.tsx'
+import { ActionOf, type Finding, hadRefused, readFindings, What } from './guardrails-found.tsx'
 
 const DAYS = { 1: 'One day', 7: 'Seven days', 30: '30 days', 0: 'All that is kept' } as const
 const DAY = 86_400_000

@@ -1,30 +1,11 @@
 /** A finding of a guardrail, as the admin listener gives it to the operator, and its parts as the pages show them. */
 import { call } from '../api.ts'
-import type { Word } from '../api-types.ts'
+import type { FindingsReply } from '../api-types.ts'
 import { Badge, type Tone } from '../components/values.tsx'
 import { type Meanings, meaningOf, plainWord } from '../words.ts'
 
-export interface Finding {
-  readonly at: string
-  readonly generation: string
-  readonly key: string
-  readonly key_name: string | null
-  readonly guardrail_id: string
-  readonly guardrail: string
-  readonly direction: Word<'input' | 'output'>
-  readonly stage: string
-  readonly action: Word<'flagged' | 'redacted' | 'blocked' | 'unchecked'>
-  readonly entities: readonly string[]
-  readonly engines: readonly string[]
-  readonly count: number
-  /** Only where the guardrail keeps them. */
-  readonly texts?: readonly string[]
-}
-
-export interface FindingsReply {
-  readonly data: readonly Finding[]
-  readonly next: { readonly at: number; readonly id: string } | null
-}
+/** `texts` are there only where the guardrail keeps them. */
+export type Finding = FindingsReply['data'][number]
 
 /** Narrowed by what the operator looks for. */
 export type Sought = Readonly<Record<string, string | number | object>>

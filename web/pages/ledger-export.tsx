@@ -1,33 +1,22 @@
 /** An export of a past range to a destination of the configuration, started here and run by the gateway. */
 import { useEffect, useState } from 'preact/hooks'
 import { call } from '../api.ts'
+import type { ExportRunsReply } from '../api-types.ts'
 import { Choice, Field } from '../components/field.tsx'
 import { toast, toastError } from '../components/toast.tsx'
-import { Badge } from '../components/values.tsx'
+import { Badge, type Tone } from '../components/values.tsx'
 import { formatCount } from '../format.ts'
 import { useResource } from '../resource.ts'
+import { type Meanings, meaningOf, plainWord } from '../words.ts'
 
-interface Run {
-  readonly export: string
-  readonly since: string
-  readonly until: string
-  readonly rows: number
-  readonly batches: number
-  readonly state: 'running' | 'done' | 'failed'
-  readonly problem: string | null
-}
-
-interface Status {
-  readonly exports: readonly string[]
-  readonly run: Run | null
-}
+type Run = NonNullable<ExportRunsReply['run']>
 
 /** Milliseconds between two looks at a run. */
 const LOOK = 1_000
 
 /** Nothing where the configuration has no exports. */
 export function RangeExport() {
-  const status = useResource<Status>((signal) => call('/ledger/exports', { signal }), [])
+  const status = useResource<ExportRunsReply>((signal) => call('/ledger/exports', { signal }), [])
   const [chosen, setChosen] = useState('')
   const [since, setSince] = useState('')
   const [until, setUntil] = useState('')
@@ -65,12 +54,13 @@ export function RangeExport() {
   )
 }
 
-const TONES = { running: 'accent', done: 'good', failed: 'bad' } as const
+const TONES: Meanings<Run['state'], Tone> = { running: 'accent', done: 'good', failed: 'bad' }
 
 function State({ run: { export: name, rows, batches, state, problem } }: { run: Run }) {
   return (
     <p role="status">
-      <Badge tone={TONES[state]}>{state}</Badge> {formatCount(rows)} requests in {formatCount(batches)} batches to {name}
+      <Badge tone={meaningOf(TONES, state) ?? 'neutral'}>{plainWord(state)}</Badge> {formatCount(rows)} requests in {formatCount(batches)}{' '}
+      batches to {name}
       {problem !== null && <>: {problem}. The same range again goes on where it stopped.</>}
     </p>
   )

@@ -1,6 +1,7 @@
 /** The page "Ledger": totals, the check of the ledger, what the start recovered, sums made anew, and the export. */
 import { useState } from 'preact/hooks'
 import { addressOf, call } from '../api.ts'
+import type { ProgressReply, RebuiltReply, RecoveryReply, VerdictReply } from '../api-types.ts'
 import { ErrorNote, Loading } from '../components/notes.tsx'
 import { Table } from '../components/table.tsx'
 import { announce, toast, toastError } from '../components/toast.tsx'
@@ -12,36 +13,7 @@ import { Entries } from './ledger-entries.tsx'
 import { RangeExport } from './ledger-export.tsx'
 
 /** Nano-dollars; a text where they are more than 2^53. */
-type Nano = number | string
-
-interface Verdict {
-  readonly ok: boolean
-  readonly generations: number
-  readonly open: number
-  readonly charged: Nano
-  readonly providers: Nano
-  readonly fees: Nano
-  readonly carried: Nano
-  readonly problems: readonly string[]
-  /** What an earlier check has covered; the other figures are then those of what was checked now. */
-  readonly before?: {
-    readonly generations: number
-    readonly charged: Nano
-    readonly providers: Nano
-    readonly fees: Nano
-    readonly checked_at: string
-    readonly until: string
-  }
-}
-
-interface Recovery {
-  readonly count: number
-  readonly charged: number
-  readonly oldest: string | null
-  readonly newest: string | null
-  readonly keys: readonly { readonly key: string; readonly count: number; readonly charged: number }[]
-  readonly generations: readonly string[]
-}
+type Nano = VerdictReply['charged']
 
 /** Milliseconds between two looks at a check. */
 const LOOK = 1_000
@@ -49,7 +21,7 @@ const LOOK = 1_000
 const usd = (nano: Nano): number => Number(nano) / 1e9
 
 /** With what was checked before. */
-const total = (verdict: Verdict, of: 'charged' | 'providers' | 'fees'): string =>
+const total = (verdict: VerdictReply, of: 'charged' | 'providers' | 'fees'): string =>
   formatUsd(usd(verdict[of]) + usd(verdict.before?.[of] ?? 0))
 
 /** How much is checked: what the gateway has of late, what is new since, every row. */
@@ -57,7 +29,7 @@ type Extent = 'kept' | 'new' | 'all'
 
 export default function LedgerPage({ session }: PageProps) {
   const [extent, setExtent] = useState<Extent>('kept')
-  const verdict = useResource<Verdict>(
+  const verdict = useResource<VerdictReply>(
     (signal) =>
       call(extent === 'all' ? '/ledger/verify/full' : '/ledger/verify', {
         signal,
@@ -65,7 +37,7 @@ export default function LedgerPage({ session }: PageProps) {
       }),
     [extent],
   )
-  const recovery = useResource<Recovery>((signal) => call('/ledger/recovery', { signal }), [])
+  const recovery = useResource<RecoveryReply>((signal) => call('/ledger/recovery', { signal }), [])
   const verify = (wanted: Extent): void => {
     announce('The ledger is checked')
     if (extent === wanted) verdict.reload()
@@ -121,7 +93,7 @@ export default function LedgerPage({ session }: PageProps) {
   )
 }
 
-function Totals({ verdict: { data } }: { verdict: Resource<Verdict> }) {
+function Totals({ verdict: { data } }: { verdict: Resource<VerdictReply> }) {
   return (
     <Figures label="Totals of the ledger">
       <Figure
@@ -137,7 +109,7 @@ function Totals({ verdict: { data } }: { verdict: Resource<Verdict> }) {
   )
 }
 
-function Check({ verdict: { data, error, reload } }: { verdict: Resource<Verdict> }) {
+function Check({ verdict: { data, error, reload } }: { verdict: Resource<VerdictReply> }) {
   if (error) return <ErrorNote error={error} onRetry={reload} />
   if (!data) return <Loading what="Checking" />
   return (
@@ -171,14 +143,9 @@ function Check({ verdict: { data, error, reload } }: { verdict: Resource<Verdict
   )
 }
 
-/** The reply of GET /ledger/verify/progress. */
-interface Running {
-  readonly running: { readonly full: boolean; readonly generations: number; readonly of: number | null } | null
-}
-
 /** How far the check is, once it takes longer than a moment. */
 function Progress() {
-  const { data } = useResource<Running>((signal) => call('/ledger/verify/progress', { signal }), [], { every: LOOK })
+  const { data } = useResource<ProgressReply>((signal) => call('/ledger/verify/progress', { signal }), [], { every: LOOK })
   const running = data?.running
   if (!running || running.generations === 0) return null
   const { generations, of, full } = running
@@ -194,7 +161,7 @@ function Progress() {
   )
 }
 
-function Recovered({ recovery: { data, error, reload } }: { recovery: Resource<Recovery> }) {
+function Recovered({ recovery: { data, error, reload } }: { recovery: Resource<RecoveryReply> }) {
   if (error) return <ErrorNote error={error} onRetry={reload} />
   if (!data) return <Loading />
   if (data.count === 0)
@@ -233,7 +200,7 @@ function Rebuild() {
   const [isBusy, setBusy] = useState(false)
   const rebuild = async (): Promise<void> => {
     setBusy(true)
-    await call<{ from: string | null }>('/ledger/rebuild', { method: 'POST' }).then(
+    await call<RebuiltReply>('/ledger/rebuild', { method: 'POST' }).then(
       ({ from }) => toast(from === null ? 'This store keeps no sums' : `The sums are made anew from ${from} on`),
       toastError,
     )

@@ -1,13 +1,13 @@
 /** A request without a record: why the gateway refused it, and what guardrails have found in it. */
 import { call } from '../api.ts'
-import type { RefusalsReply } from '../api-types.ts'
+import type { FindingsReply, RefusalsReply } from '../api-types.ts'
 import { ErrorNote, Loading } from '../components/notes.tsx'
 import { Table } from '../components/table.tsx'
 import { Badge, Section, Time } from '../components/values.tsx'
 import { useResource } from '../resource.ts'
 import { pathTo } from '../router.ts'
 import { plainWord } from '../words.ts'
-import { ActionOf, type Finding, type FindingsReply, hadRefused, readFindings, What } from './guardrails-found.tsx'
+import { ActionOf, type Finding, hadRefused, readFindings, What } from './guardrails-found.tsx'
 import { WhyRefused } from './requests-refusals.tsx'
 
 type Refusal = RefusalsReply['data'][number]

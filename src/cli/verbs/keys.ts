@@ -19,6 +19,7 @@ export function addKeys(program: Verb): void {
       example: 'keys create ada --limit 20.00 --reset monthly --config headgate.yaml',
       page: 'docs/keys.md',
     })
+    .option('--user <USER>', 'for whom it is made: keys of one user are one caller to the health of providers')
     .option('--limit <USD>', 'the most that it may spend')
     .option('--reset <PERIOD>', 'daily, weekly or monthly: the limit is for that time')
     .option('--expires <TIME>', 'such as 2027-01-31T00:00:00Z')

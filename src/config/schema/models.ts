@@ -79,6 +79,15 @@ const price = Type.Union(
       request: Type.Optional(perUnit('USD per request, on top.')),
       image: Type.Optional(perUnit('USD per image of the request, on top.')),
       web_search: Type.Optional(perUnit('USD per search that the provider runs, on top.')),
+      own_searches: Type.Optional(
+        Type.Integer({
+          description:
+            'Searches that a model which searches unasked runs for a request at most: a hold counts each at `web_search`, and credit for what they find is kept free under a limit.',
+          minimum: 1,
+          maximum: 1000,
+          expected: 'an integer from 1 to 1000',
+        }),
+      ),
       tools: Type.Optional(
         closed('Other tools that the provider runs for a fee, on top.', {
           code_interpreter: Type.Optional(perUnit('USD per run of its code interpreter.')),

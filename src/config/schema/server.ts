@@ -320,6 +320,12 @@ export const key = closed('One API key.', {
     'The secret that callers send, at least 8 characters; only its SHA-256 is kept in memory. An entry whose variable is marked ? and not set is left out.',
     8,
   ),
+  creator_user_id: Type.Optional(
+    line(
+      'User for whom the key was made. Keys of one user are one caller: what two of them fail for moves no key of others. See [routing.md](routing.md#whose-key-it-is).',
+      256,
+    ),
+  ),
   limit: Type.Optional(usd('USD that the key may spend: in all, or in each window of `limit_reset`. If unset: no limit.')),
   limit_reset: Type.Optional(
     oneOf('The limit counts the spend of the current UTC day, week (from Monday) or month.', ['daily', 'weekly', 'monthly']),

@@ -43,6 +43,8 @@ export interface End {
   fingerprint?: string | undefined
   /** The provider has paused: it goes on with the turn once it gets back what it has said, as it is. */
   paused?: true
+  /** A message that came meanwhile has stopped the answer. Only the Responses wire has a word for it: the same word of another means nothing. */
+  steered?: true
 }
 
 /**

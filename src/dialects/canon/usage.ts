@@ -53,6 +53,11 @@ export function countsOutput(usage: Usage | undefined): usage is Usage {
   return usage !== undefined && usage.outputUnknown !== true
 }
 
+/** True for a report that counts more output than the one before: others, as of the input alone, do not cover what has come since. */
+export function countsMore(report: Usage | undefined, before: Usage | undefined): report is Usage {
+  return countsOutput(report) && (!countsOutput(before) || report.output > before.output)
+}
+
 /**
  * Completes a report that leaves out a whole side: what an earlier one of the same answer counted of it still holds.
  * @param counted which sides the report itself has counts of.

@@ -41,13 +41,15 @@ export function responseError({ type, message, retryAfter, availability }: Fault
   return availability ? { ...error, availability } : error
 }
 
+/** A message that came meanwhile has stopped the answer: no other wire has a word for it. */
+export const STEERED = 'steered'
+
 /** `Response.IncompleteDetails.reason` of npm openai 7.59.0. */
 export const INCOMPLETE: EndWords = new Map<string, EndReason>([
   ['max_output_tokens', 'length'],
   ['max_messages', 'length'],
   ['content_filter', 'content_filter'],
-  // A message that came meanwhile has stopped the answer: no other wire has a word for it.
-  ['steered', 'unknown'],
+  [STEERED, 'unknown'],
 ])
 
 /**
@@ -68,6 +70,7 @@ export function endOf(response: JsonObject, sawCall: boolean): End {
   const known = status === 'incomplete' ? reasonIn(INCOMPLETE, raw ?? '') : reasonIn(STATUSES, status ?? '')
   const end: End = { reason: known === 'stop' && sawCall ? 'tool_calls' : known }
   if (raw !== undefined) end.raw = raw
+  if (status === 'incomplete' && raw === STEERED) end.steered = true
   noteTier(end, tierBesideUsage(response))
   return end
 }

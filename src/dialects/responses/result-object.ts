@@ -7,7 +7,7 @@ import { MEMBERS, type StreamEvent } from '../canon/events.ts'
 import type { Opaque } from '../canon/request.ts'
 import { binary, utf8 } from '../sse/frames.ts'
 import type { Final, ReplyContext } from '../types.ts'
-import { INCOMPLETE, responseError } from './fault.ts'
+import { INCOMPLETE, responseError, STEERED } from './fault.ts'
 import { encodeUsage } from './usage.ts'
 import { WIRE } from './wire.ts'
 
@@ -153,7 +153,8 @@ export function endingOf(final: Final, anything: boolean): Ending {
   const { reason, raw } = end
   if (reason === 'error') return failure(failedEnd(raw))
   if (reason === 'stop' || reason === 'tool_calls') return { status: 'completed' }
-  if (raw !== undefined && INCOMPLETE.get(raw) === reason) return { status: 'incomplete', reason: raw }
+  if (end.steered) return { status: 'incomplete', reason: STEERED }
+  if (raw !== undefined && reason !== 'unknown' && INCOMPLETE.get(raw) === reason) return { status: 'incomplete', reason: raw }
   // An unknown end gets the one word of the wire after which no client goes on as after a success: @ai-sdk/openai 4.0.118 takes any
   // other beside a call for the order to run it, and a missing one for the end of the answer.
   return { status: 'incomplete', reason: reason === 'length' ? 'max_output_tokens' : 'content_filter' }

@@ -7,7 +7,7 @@ import { Fault, unreadable } from '../../core/faults.ts'
 import { failedEnd } from '../../dialects/canon/ends.ts'
 import { withSignedText } from '../../dialects/canon/provider-ids.ts'
 import { markText } from '../../dialects/canon/reasoning-owner.ts'
-import { countsOutput, type Usage } from '../../dialects/canon/usage.ts'
+import { countsMore, countsOutput, type Usage } from '../../dialects/canon/usage.ts'
 import { StreamLife } from '../../dialects/sse/frames.ts'
 import type { Final, PassFacts, PassStream, PassWire } from '../../dialects/types.ts'
 import type { BodyReceiver } from '../../services/upstream/call.ts'
@@ -357,10 +357,6 @@ function isReadLater({ run, guard, trail }: Planned): boolean {
 
 /** Share of a reply's time for which it may be held back: full buffers for a moment are common in long replies. */
 const MOST_HELD = 0.05
-/** True for a report that counts more output than the one before: others, as of the input alone, do not cover what has come since. */
-function countsMore(report: Usage | undefined, before: Usage | undefined): boolean {
-  return countsOutput(report) && (!countsOutput(before) || report.output > before.output)
-}
 
 /** The bytes up to each blank line. */
 function* eventsIn(chunk: Buffer): Generator<Buffer> {

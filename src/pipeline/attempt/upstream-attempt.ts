@@ -15,6 +15,7 @@ import type { HealthBook } from '../../routing/index.ts'
 import type { BodyReceiver, Receiver } from '../../services/upstream/call.ts'
 import type { Head, Planned, Trail } from '../exchange.ts'
 import type { Reply } from '../layer.ts'
+import { hiddenReasoning } from '../money/hidden-reasoning.ts'
 import type { Lane, Turn } from './turn.ts'
 
 /** Bytes of an error that are read. */
@@ -329,15 +330,8 @@ export abstract class UpstreamAttempt<Plan extends AttemptPlan> implements Cance
   protected hiddenTokens(contentAt: number | undefined): number {
     const { exchange, flow, plan } = this
     const { endpoint, health } = plan
-    if (flow?.headAt === undefined || !mayReason(endpoint)) return 0
-    const seconds = ((contentAt ?? this.cancellation.leftAt ?? exchange.head.clock.monotonic()) - flow.headAt) / 1000
-    return seconds > 0 ? seconds * (health.throughput(endpoint, 'p50') ?? SLOW_PACE) : 0
+    if (flow?.headAt === undefined) return 0
+    const until = contentAt ?? this.cancellation.leftAt ?? exchange.head.clock.monotonic()
+    return hiddenReasoning(endpoint, until - flow.headAt, health.throughput(endpoint, 'p50'))
   }
 }
-
-function mayReason({ supported }: Endpoint): boolean {
-  return supported === undefined || supported.has('reasoning') || supported.has('reasoning_effort') || supported.has('include_reasoning')
-}
-
-/** Tokens per second of an endpoint that has served nothing of late: slower than most. */
-const SLOW_PACE = 20

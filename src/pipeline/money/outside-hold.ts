@@ -22,7 +22,7 @@ import type { Guarded } from '../exchange.ts'
 import { contextOf, heavyMedia, mediaBound, otherTools, searchBound } from '../request/client-request.ts'
 import { allowancesOf, isLimited } from './hold.ts'
 import { count, withKnownBounds, wouldBound } from './outside-count.ts'
-import { costBeyond, keepNeeds, leftFor, type Need, NO_NEED, needOf, PAGE_TOKENS } from './outside-need.ts'
+import { costBeyond, keepNeeds, leftFor, type Need, NO_NEED, needOf, ownSearchesOf, PAGE_TOKENS, searchesOfModel } from './outside-need.ts'
 import { tariffOf } from './tariffs.ts'
 import { type Payer, type Reservation, takeHold } from './turn-cost.ts'
 
@@ -47,6 +47,7 @@ export function takeTurnHold(exchange: Guarded, candidates: readonly Endpoint[],
 /** A cheap look that nearly all requests do not pass. */
 function mayHaveOutside({ request }: Guarded, candidates: readonly Endpoint[], upstreams: Payer['upstreams']): boolean {
   if (request.client.embedding) return request.mayHoldMedia
+  if (candidates.some((endpoint) => ownSearchesOf(endpoint) > 0)) return true
   if (request.hasOtherTools || request.mayHoldMedia || request.edited) return true
   if (candidates.some(({ provider }) => upstreams.get(provider.dialect)?.outside?.elsewhere !== undefined)) return true
   if (!mayHaveOutsideFields(request.body) && request.body.web_search_options === undefined) return false
@@ -98,6 +99,8 @@ function outsideNeeds(exchange: Guarded, { candidates, input }: Reservation, { u
       inputs = dialect.run ? [] : [...shared, ...outsideOn(exchange, dialect).map((each) => withinTools(each, toolTokens))]
       byDialect.set(dialect, inputs)
     }
+    const own = ownSearchesOf(endpoint) - searches
+    if (inputs && own > 0) inputs = [...inputs, searchesOfModel(own)]
     if (!dialect || !inputs || inputs.length === 0) return { ...NO_NEED, endpoint, dialect }
     noteNames(exchange, inputs)
     const bounded = withKnownBounds(inputs, exchange, { endpoint, dialect, seen })

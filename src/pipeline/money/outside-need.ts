@@ -1,7 +1,7 @@
 /** What input that is not in the body may cost at an endpoint, and the credit that is kept free for it (docs/decisions/0029-outside-input.md). */
 import { Fault } from '../../core/faults.ts'
 import { usdText } from '../../core/money-text.ts'
-import { type OutsideInput, REST_OF_CONTEXT } from '../../dialects/canon/outside-input.ts'
+import { type OutsideInput, REST_OF_CONTEXT, SEARCH_TOKENS } from '../../dialects/canon/outside-input.ts'
 import type { Allowance, CreditAccount } from '../../ledger/allowance.ts'
 import { fixedAsk, type HoldAsk } from '../../ledger/credit.ts'
 import { holdFor, type Tariff } from '../../ledger/pricing.ts'
@@ -55,6 +55,13 @@ export function needOf(
 export function costBeyond(tariff: Tariff, body: number): (more: number) => number {
   const own = holdFor(tariff, body, 0).floor
   return (more) => (more > 0 ? holdFor(tariff, body + more, 0).floor - own : 0)
+}
+
+/** Searches that a model runs unasked. */
+export const ownSearchesOf = ({ price }: Pick<Endpoint, 'price'>): number => (typeof price === 'object' ? (price.ownSearches ?? 0) : 0)
+
+export function searchesOfModel(count: number): OutsideInput {
+  return { field: 'searches of the model', tokens: count * SEARCH_TOKENS, help: 'use a model that does not search unasked' }
 }
 
 export interface Purse {

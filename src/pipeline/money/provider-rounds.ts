@@ -69,8 +69,9 @@ function offeredCalls(exchange: Accepted & MaybeAimed & MaybePlanned, { provider
   return most > 0 && MOST_CALLS_OF[provider.dialect] !== undefined ? Math.min(calls, most) : calls
 }
 
-/** A model that searches or runs tools for every request has a fee for each. */
-const searchesByItself = ({ price }: Endpoint): boolean => typeof price === 'object' && price.request !== undefined
+/** A model that searches or runs tools for every request has a fee for each, or a number of them. */
+const searchesByItself = ({ price }: Endpoint): boolean =>
+  typeof price === 'object' && (price.request !== undefined || price.ownSearches !== undefined)
 
 function claimedCalls({ webSearches = 0, toolCalls, others }: Usage): number {
   return Object.values(toolCalls ?? {}).reduce((sum, calls) => sum + calls, webSearches + (others?.length ?? 0))

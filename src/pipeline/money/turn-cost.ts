@@ -76,7 +76,7 @@ const PATIENCE = 10_000
  * True where the connection was lost after the reply had been held back for long: a provider that ends one which takes nothing
  * has not failed (issue 15 section 1: slow reading is the caller's).
  */
-export function lostToSlowReader({ fault, heldBack = 0 }: Turn): boolean {
+export function lostToSlowReader({ fault, heldBack = 0 }: { fault?: Turn['fault']; heldBack?: Turn['heldBack'] }): boolean {
   return fault?.code === 'upstream_cut' && heldBack >= PATIENCE
 }
 

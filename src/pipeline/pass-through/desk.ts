@@ -9,7 +9,8 @@ import type { ApiKey } from '../../plugin-api/key.ts'
 import type { Catalog } from '../../routing/catalog/catalog.ts'
 import type { Endpoint, Provider } from '../../routing/catalog/types.ts'
 import { type RequestTrace, traceHeaders } from '../../services/telemetry/trace-context.ts'
-import type { PassThroughCall, PassThroughEnd, PassThroughProxy } from '../../services/upstream/pass-through.ts'
+import type { PassThroughCall, PassThroughEnd, PassThroughProxy, ReplyReader } from '../../services/upstream/pass-through.ts'
+import type { GivenIdStore } from '../../store/given-ids.ts'
 import type { ChainDependencies } from '../dependencies.ts'
 import type { GuardrailBudget, GuardrailSetting } from '../guard/guardrail-setting.ts'
 import { budgetsFor, holdsFor } from '../guard/guardrail-terms.ts'
@@ -18,12 +19,15 @@ import { accountOf, allowancesOf, Hold, isLimited } from '../money/hold.ts'
 import { withoutEcho } from '../refusal/echoed-words.ts'
 import { authenticateCaller, bucketOf, type KeyLookup } from '../request/admit.ts'
 import { keyHeader } from '../route/provider-address.ts'
-import { type BoundNative, boundNative, keepNative, type NativeCharge, nativeCharge, unreadFault } from './native-hold.ts'
+import type { GivenIds, SentIds } from './given-ids.ts'
+import { bindIds } from './id-binding.ts'
+import { type Came, cameTo, NOTHING } from './native-charge.ts'
+import { type BoundNative, boundNative, keepNative, unreadFault } from './native-hold.ts'
 import type { IdOwner } from './native-ids.ts'
 import { type ReadBody, readNative, type Unread } from './native-reading.ts'
 import { type NativeRequest, type Operation, operationOf } from './native-requests.ts'
 import { withPlainPath } from './path-ids.ts'
-import { ReplyUsage, type Reported } from './reply-usage.ts'
+import { ReplyUsage } from './reply-usage.ts'
 
 const PASS_THROUGH_PREFIX = '/v1/passage/'
 
@@ -78,6 +82,10 @@ interface Booking {
   body: Buffer | undefined
   /** Of a generating request of a key with a limit. */
   bounded: Bounded | undefined
+  /** Reads which ids the reply gives. */
+  given: GivenIds | undefined
+  /** Reads which ids the body names, where that has not been read. */
+  watch: SentIds | undefined
   /** True where nothing says what the provider bills for it. */
   isUnpriced: boolean
   startedAt: number
@@ -98,6 +106,7 @@ export interface DeskSource {
   >
   readonly proxy: FirstUse<PassThroughProxy>
   readonly ids: GenerationIds
+  readonly givenIds: GivenIdStore
   readonly spans: { begin(request: IncomingMessage): PassThroughTrace | undefined }
   readonly line: PassThroughNote
 }
@@ -153,8 +162,9 @@ export class PassThroughDesk {
   }
 
   private call(booking: Booking, request: IncomingMessage): PassThroughCall {
-    const { provider, path, traced, bounded, body } = booking
-    const reader = bounded && this.readerOf(bounded.native)
+    const { provider, path, traced, bounded, body, given, watch } = booking
+    const usage = bounded && this.readerOf(bounded)
+    const reader = usage && given ? both(usage, given) : (usage ?? given)
     const credential = provider.credential?.forCall()
     const used = credential?.grant
     const dialect = this.dependencies.upstreams.get(provider.dialect)
@@ -162,6 +172,7 @@ export class PassThroughDesk {
       provider,
       path,
       body,
+      watch,
       reader,
       auth: provider.key === undefined || !dialect ? undefined : keyHeader(provider, provider.key, dialect),
       authorize:
@@ -189,9 +200,12 @@ export class PassThroughDesk {
           credential.renew(used).catch(() => {})
         if (end.fault && isAccountFault(end.fault)) this.dependencies.alarm(provider, end.fault, undefined)
         const { id, key, startedAt: started } = booking
-        const came = cameTo(booking, end, { reader, at: this.dependencies.clock.now() })
+        const at = this.dependencies.clock.now()
+        const came = cameTo(booking, end, { reader: usage, at })
         this.seen({ id: id.id, key, provider, cost: came.cost, started, end }, request, traced)
-        return this.settle(booking, end, came)
+        const settled = this.settle(booking, end, came)
+        const kept = given?.keep(this.source.givenIds, at)
+        return kept ? Promise.all([settled, kept]).then(() => {}) : settled
       },
     }
   }
@@ -221,8 +235,8 @@ export class PassThroughDesk {
     await body?.reserve(bucketOf(key))
     const operation = body ? operationOf(request, path) : 'unknown'
     const limited = isLimited(key, budgets)
-    // Bodies of keys without a limit go through unread.
     const read = limited ? await this.readOf(request, operation, { ...named, read: body?.read }) : undefined
+    const ids = await bindIds(this.source.givenIds, request, { key, provider, path, operation, read: read?.body })
     const price = read && 'unread' in read ? priceOfUnread(provider, read) : provider.passThroughPrice
     const hold = new Hold()
     const spender = { key, budgets, credit: dependencies.credit }
@@ -240,7 +254,7 @@ export class PassThroughDesk {
     const bounded = read && 'bound' in read ? read : undefined
     const isUnpriced = operation !== 'idle' && !bounded
     const startedAt = dependencies.clock.monotonic()
-    const booking = { id, key, provider, path, price, hold, body: read?.body, bounded, isUnpriced, startedAt }
+    const booking = { id, key, provider, path, price, hold, body: read?.body, bounded, ...ids, isUnpriced, startedAt }
     const endpoint = `passage@${provider.slug}`
     try {
       await hold.write(dependencies.journal, {
@@ -278,10 +292,11 @@ export class PassThroughDesk {
     return { native: operation, bound, tier: tierOf(request), body: reading.body }
   }
 
-  private readerOf({ wire, replies }: NativeRequest): ReplyUsage | undefined {
-    const { upstreams, wires } = this.dependencies
+  private readerOf({ native: { wire, replies }, bound: { bounds } }: Bounded): ReplyUsage | undefined {
+    const { upstreams, wires, clock } = this.dependencies
     const dialect = upstreams.get(wire)
-    return dialect && new ReplyUsage(dialect, replies === 'vectors' ? wires.get(wire) : undefined)
+    const vectors = replies === 'vectors' ? wires.get(wire) : undefined
+    return dialect && new ReplyUsage({ dialect, vectors, answers: bounds[0]?.answers ?? 1, now: () => clock.monotonic() })
   }
 
   private endpointsOf({ slug }: Provider): readonly Endpoint[] {
@@ -300,10 +315,10 @@ export class PassThroughDesk {
     return budgetsFor(own, key)
   }
 
-  private async settle(booking: Omit<Booking, 'traced'>, end: PassThroughEnd, { cost, disputed, inFull, reported }: Came): Promise<void> {
+  private async settle(booking: Omit<Booking, 'traced'>, end: PassThroughEnd, came: Came): Promise<void> {
     const { dependencies } = this
+    const { cost, disputed, estimated, usage } = came
     const { id, provider, hold, isUnpriced } = booking
-    const usage = reported?.usage
     const { committed } = await hold.settle(dependencies.journal, {
       seq: id.seq,
       status: end.outcome,
@@ -314,7 +329,7 @@ export class PassThroughDesk {
       cached: usage?.cached ?? 0,
       cacheWrite: usage?.cacheWrite ?? 0,
       reasoning: usage?.reasoning ?? 0,
-      estimated: inFull,
+      estimated,
       facts: JSON.stringify({
         model: 'passage',
         provider: provider.name,
@@ -322,7 +337,7 @@ export class PassThroughDesk {
         operation: 'passage',
         generation_time: Math.round(dependencies.clock.monotonic() - booking.startedAt),
         cancelled: end.outcome === 'aborted',
-        price_unknown: isUnpriced && end.outcome !== 'failed' && end.sent !== false ? true : undefined,
+        price_unknown: isUnpriced && came !== NOTHING ? true : undefined,
         disputed_nano: disputed > 0 ? disputed : undefined,
         provider_responses: [{ provider_name: provider.name, status: end.status, code: end.fault?.code, cause: end.fault?.reason }],
       }),
@@ -331,12 +346,18 @@ export class PassThroughDesk {
   }
 }
 
-/** What a request came to; nano-dollars. */
-interface Came extends NativeCharge {
-  readonly reported: Reported | undefined
+function both(first: ReplyReader, second: ReplyReader): ReplyReader {
+  return {
+    head: (status, headers) => {
+      first.head(status, headers)
+      second.head(status, headers)
+    },
+    data: (chunk) => {
+      first.data(chunk)
+      second.data(chunk)
+    },
+  }
 }
-
-const NOTHING: Came = { cost: 0, disputed: 0, inFull: false, reported: undefined }
 
 /** Headers by which the tier of service is requested (Amazon Bedrock; Vertex AI). */
 const TIER_HEADERS = ['x-amzn-bedrock-service-tier', 'x-vertex-ai-llm-shared-request-type'] as const
@@ -350,22 +371,4 @@ function tierOf({ headers }: IncomingMessage): string | undefined {
 function priceOfUnread({ slug, passThroughPrice = 0, passThroughUnreadPrice: unread }: Provider, what: Unread): number {
   if (unread === undefined) throw unreadFault(what, slug)
   return Math.max(passThroughPrice, unread)
-}
-
-/**
- * A request that the provider never got, or never answered, costs nothing, and one that it refused its price. Otherwise it costs what its
- * reply reports, and all that was held where nothing has been reported: a caller that leaves early does not know what that would have been.
- */
-function cameTo(
-  { price, bounded }: Pick<Booking, 'price' | 'bounded'>,
-  end: PassThroughEnd,
-  { reader, at }: { reader: ReplyUsage | undefined; at: number },
-): Came {
-  const { outcome, status, sent } = end
-  const reported = outcome === 'completed' ? reader?.reported() : undefined
-  if (outcome === 'failed' || sent === false) return NOTHING
-  const isRefused = status !== null && (status < 200 || status > 299)
-  if (!bounded || isRefused || (reader?.hasFailed && !reported)) return { ...NOTHING, cost: price }
-  const { bound, tier } = bounded
-  return { ...nativeCharge(bound, { price, reported, at, tier }), reported }
 }

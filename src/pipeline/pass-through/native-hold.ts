@@ -1,24 +1,18 @@
-/**
- * Credit for a generating request of the pass-through: what its body, its answer and its outside input may cost at most; and what it is
- * charged by the report of its reply, or in full where there is none.
- */
+/** Credit for a generating request of the pass-through: what its body, its answer and its outside input may cost at most. */
 import { Fault } from '../../core/faults.ts'
 import type { JsonObject } from '../../core/json.ts'
-import { charge, holdFor, type Tariff } from '../../ledger/pricing.ts'
+import { holdFor, type Tariff } from '../../ledger/pricing.ts'
 import { TOOL_PROMPT_TOKENS } from '../../ledger/settlement.ts'
-import { keepNeeds, type Need, needOf, type Purse, UNKNOWN_CONTEXT } from '../money/outside-need.ts'
-import { REASONING_ROOM } from '../money/possible-usage.ts'
-import { mostRoundsOf } from '../money/provider-rounds.ts'
+import { keepNeeds, type Need, needOf, ownSearchesOf, type Purse, searchesOfModel } from '../money/outside-need.ts'
 import { contextOf, HELD_MEDIA_TOKENS } from '../request/client-request.ts'
 import { mediaIn } from './native-input.ts'
-import { chargedTariff, dearestOf, modelsOf, type PricedModel, type PriceList, pricedModels } from './native-prices.ts'
+import { dearestOf, modelsOf, type PricedModel, type PriceList, pricedModels } from './native-prices.ts'
 import type { NativeReading, Unread } from './native-reading.ts'
 import type { NativeRequest } from './native-requests.ts'
 import { longestAnswer } from './native-terms.ts'
-import type { Reported } from './reply-usage.ts'
 
 /** What one request may cost. */
-interface Bound {
+export interface Bound {
   readonly models: readonly PricedModel[]
   readonly body: JsonObject
   /** The dearest that may serve, and its price. */
@@ -26,6 +20,8 @@ interface Bound {
   readonly tariff: Tariff
   readonly input: number
   readonly output: number
+  /** How many answers the request wants. */
+  readonly answers: number
   readonly need: Need
   /** Nano-dollars without and with its outside input. */
   readonly own: number
@@ -83,9 +79,11 @@ function boundOf(native: NativeRequest, body: JsonObject, { reading, prices }: S
   if (!dearest) return { unread: 'a model that the request does not name', help: 'name the model' }
   const { model, tariff } = dearest
   const [input, output] = [inputOf(model), outputOf(model)]
-  const need = needOf(model, reading.inputs, { tariff, body: input })
+  const searches = ownSearchesOf(model)
+  const inputs = searches > 0 ? [...reading.inputs, searchesOfModel(searches)] : reading.inputs
+  const need = needOf(model, inputs, { tariff, body: input })
   const own = holdFor(tariff, input, output).hold
-  return { models, body, model, tariff, input, output, need, own, full: own + need.full }
+  return { models, body, model, tariff, input, output, answers, need, own, full: own + need.full }
 }
 
 /**
@@ -97,34 +95,6 @@ export async function keepNative({ bounds }: BoundNative, purse: Purse): Promise
     bounds.map(({ need }) => need),
     purse,
   )
-}
-
-/** What a request came to; nano-dollars. */
-export interface NativeCharge {
-  readonly cost: number
-  /** Of what was reported and cannot be true. */
-  readonly disputed: number
-  /** True where nothing was reported, so that all that was held is charged. */
-  readonly inFull: boolean
-}
-
-/**
- * @param price of the request, which is its least. @param reported by a reply that came whole.
- * @param tier of a header of the request. @param at milliseconds since the epoch.
- */
-export function nativeCharge(
-  { wire, bounds, isLater, full }: BoundNative,
-  { price, reported, at, tier }: { price: number; reported: Reported | undefined; at: number; tier: string | undefined },
-): NativeCharge {
-  const [bound] = bounds
-  if (isLater || !bound || !reported) return { cost: Math.max(price, full), disputed: 0, inFull: true }
-  const { models, body, model, tariff, output, need } = bound
-  const { usage, end } = reported
-  const charged = charge(usage, chargedTariff(models, body, { end, at, tier })).total
-  const context = Number.isFinite(contextOf(model)) ? contextOf(model) : UNKNOWN_CONTEXT
-  const rounds = need.inputs.some(({ field, runs }) => runs === true || field.startsWith('tools')) ? mostRoundsOf(wire) : 1
-  const most = rounds * holdFor(tariff, Math.max(context, bound.input), output + REASONING_ROOM).hold
-  return { cost: Math.max(price, Math.min(charged, most)), disputed: Math.max(0, charged - most), inFull: false }
 }
 
 /** A request whose cost nothing bounds, of a key with a limit and a provider without a price for such requests. */

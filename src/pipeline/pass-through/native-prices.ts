@@ -85,4 +85,4 @@ export function chargedTariff(
   return tariffAt(served, at, regionOf(body))
 }
 
-const isEndpoint = (model: PricedModel): model is Endpoint => 'upstreamModel' in model
+export const isEndpoint = (model: PricedModel): model is Endpoint => 'upstreamModel' in model

@@ -160,7 +160,7 @@ function uploadsIn({ messages }: JsonObject): string[] {
 }
 
 /** An entry names an id, or with a star at its end all that begin so. */
-function isListed(id: string, { providerIds, issuer }: ApiKey): boolean {
+export function isListed(id: string, { providerIds, issuer }: ApiKey): boolean {
   // A key that was issued through sign-in may name what its issuer may.
   const listed = issuer ? issuer.providerIds : providerIds
   return listed?.some((entry) => (entry.endsWith('*') ? id.startsWith(entry.slice(0, -1)) : id === entry)) === true

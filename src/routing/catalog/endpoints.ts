@@ -126,6 +126,7 @@ export function priceOf(
     image: unit(price.image),
     webSearch: unit(price.web_search),
     container: unit(price.container),
+    ...(price.own_searches === undefined ? {} : { ownSearches: price.own_searches }),
     ...(price.tools === undefined ? {} : toolRates(price.tools)),
     ...(price.inference_geo === undefined ? {} : { regions: factorsOf(price.inference_geo) }),
     ...(overrides === undefined || overrides.length === 0 ? {} : { overrides: overrides.map(overrideOf) }),

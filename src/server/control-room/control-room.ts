@@ -3,7 +3,14 @@
  * The page itself and its files need no session, since they hold nothing of the gateway's.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { LONGEST_SESSION, type RoomSession, RoomSessions, type RoomSessionsOptions, type SessionHolder } from '../../api/index.ts'
+import {
+  LONGEST_SESSION,
+  type RoomSession,
+  RoomSessions,
+  type RoomSessionsOptions,
+  type SessionHolder,
+  type SessionReply,
+} from '../../api/index.ts'
 import type { Clock } from '../../core/clock.ts'
 import { asFault, Fault, faultReply } from '../../core/faults.ts'
 import { isObject, type JsonObject } from '../../core/json.ts'
@@ -14,6 +21,7 @@ import type { ClientAddresses } from '../client-address.ts'
 import { actionsOf, may, routeAction } from './access.ts'
 import { ControlRoomFiles, SAFE_HEADERS } from './files.ts'
 import { PublicApi } from './public-api.ts'
+import type { SignInLink } from './sign-in-link.ts'
 
 const ROOT = '/control-room'
 const SESSION_PATH = `${ROOT}/session`
@@ -39,6 +47,8 @@ interface ControlRoomOptions extends RoomSessionsOptions {
   readonly addresses: Pick<ClientAddresses, 'of'>
   /** The published development key, where it is honoured. */
   readonly developmentKey: () => string | undefined
+  /** Signs in the person at the terminal, where there is one. */
+  readonly link: Pick<SignInLink, 'take'> | undefined
   readonly onError: (error: unknown) => void
 }
 
@@ -100,19 +110,30 @@ export class ControlRoom {
     checkOrigin(request)
     const address = this.options.addresses.of(request)
     this.failures.check(address, 'Too many sign-ins failed from this address')
-    const key = keyIn(parseBody(await bodyOf(request), DEEPEST))
+    const body = parseBody(await bodyOf(request), DEEPEST)
+    const [name, secret] = secretIn(body)
     // Counted before the look-up, so that attempts at the same time do not get more.
     this.failures.count(address)
-    const visitor = await this.visitorWith(key)
+    const visitor = name === 'code' ? this.visitorOfLink(secret, request) : await this.visitorWith(secret)
     this.failures.giveBack(address)
     await this.sessions.end(cookieOf(request.headers.cookie))
     const { cookie, session } = await this.sessions.open(visitor)
     reply(response, 201, this.described(session), { 'Set-Cookie': setCookie(cookie, isSecure(request)) })
   }
 
+  /** @throws Fault 401 for a code that opens nothing, or no more. */
+  private visitorOfLink(code: string, request: IncomingMessage): SessionHolder {
+    if (this.options.link?.take(code, request)) return this.operator('link of the start')
+    throw new Fault('invalid_key', { message: LINK_USED, metadata: { field: 'code' } })
+  }
+
+  private operator(name: string): SessionHolder {
+    return { role: 'operator', secret: this.options.operatorSecret, name }
+  }
+
   /** @throws Fault 401 for a key that is unknown, 403 for one that manages nothing. */
   private async visitorWith(key: string): Promise<SessionHolder> {
-    if (this.isOperator(`Bearer ${key}`)) return { role: 'operator', secret: this.options.operatorSecret, name: 'admin token' }
+    if (this.isOperator(`Bearer ${key}`)) return this.operator('admin token')
     const { status, body } = await this.api.get('/v1/key', key)
     if (status === 401)
       throw new Fault('invalid_key', { message: 'key: expected a management key or the admin token', metadata: { field: 'key' } })
@@ -136,10 +157,11 @@ export class ControlRoom {
     checkOrigin(request)
     const session = await this.sessionOf(request)
     const isOpen = session !== undefined && (await this.isAlive(session, request))
-    reply(response, 200, isOpen ? this.described(session) : { data: null, brand: this.options.brand() })
+    const signedOutReply: SessionReply = { data: null, brand: this.options.brand() }
+    reply(response, 200, isOpen ? this.described(session) : signedOutReply)
   }
 
-  private described(session: RoomSession): JsonObject {
+  private described(session: RoomSession): SessionReply {
     const { brand, version, developmentKey, url } = this.options
     return {
       brand: brand(),
@@ -198,11 +220,16 @@ export class ControlRoom {
 
 const signedOut = (): Fault => new Fault('missing_key', { message: 'The session has ended: sign in again' })
 
-function keyIn(body: JsonObject): string {
-  const key = isObject(body) ? body.key : undefined
-  if (typeof key !== 'string' || !/^[!-~]+$/.test(key) || key.length > LONGEST_KEY)
+const LINK_USED =
+  'code: the link of the start has been used, is older than five minutes, or came from another machine: sign in with the admin token'
+
+/** @returns what a sign-in is made with: a key, or the code of the link that the start has printed. */
+function secretIn(body: JsonObject): [name: 'key' | 'code', secret: string] {
+  const { key, code } = isObject(body) ? body : {}
+  const secret = code ?? key
+  if (typeof secret !== 'string' || !/^[!-~]+$/.test(secret) || secret.length > LONGEST_KEY)
     throw new Fault('bad_request', { message: 'key: expected a management key or the admin token', metadata: { field: 'key' } })
-  return key
+  return [code === undefined ? 'key' : 'code', secret]
 }
 
 function reply(response: ServerResponse, status: number, body: JsonObject, headers: Record<string, string> = {}): void {

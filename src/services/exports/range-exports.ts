@@ -1,7 +1,6 @@
 /** Exports of past ranges that the control room starts: one at a time, to an export of the configuration, by this process. */
 import type { Clock } from '../../core/clock.ts'
 import { Fault } from '../../core/faults.ts'
-import type { JsonObject } from '../../core/json.ts'
 import type { Log } from '../../core/log.ts'
 import type { LedgerPlace } from '../../ledger/types.ts'
 import type { Destination, ExportSettings } from './destination.ts'
@@ -28,6 +27,12 @@ interface Run {
   problem: string | null
 }
 
+/** What was started last, and to which exports a run can go. */
+interface RangeStatus {
+  exports: string[]
+  run: (Pick<Run, 'rows' | 'state' | 'problem'> & { export: string; since: string; until: string; batches: number }) | null
+}
+
 export class RangeExports {
   private readonly source: RangeExportsSource
   private run: Run | undefined
@@ -39,7 +44,7 @@ export class RangeExports {
   }
 
   /** A run that has failed goes on where it stopped, if the same is wanted again. @throws Fault 404, 409. */
-  start(name: string, { since, until }: { since: number; until: number }): JsonObject {
+  start(name: string, { since, until }: { since: number; until: number }): RangeStatus {
     const { exports, clock, log } = this.source
     const settings = exports.find((each) => each.name === name)
     if (!settings) throw new Fault('not_found', { message: 'No such export' })
@@ -56,7 +61,7 @@ export class RangeExports {
     return this.status()
   }
 
-  status(): JsonObject {
+  status(): RangeStatus {
     const { run, source } = this
     return {
       exports: source.exports.map(({ name }) => name),

@@ -69,8 +69,11 @@ const ISOLATION = [
 function systemFolders(): string[] {
   const links = ['bin', 'sbin', 'lib', 'lib64'].flatMap((name) => ['--ro-bind-try', `/${name}`, `/${name}`])
   const files = ['/etc/alternatives', '/etc/ld.so.cache', '/etc/ssl/certs'].flatMap((path) => ['--ro-bind-try', path, path])
-  return ['--ro-bind', '/usr', '/usr', ...links, ...files, '--proc', '/proc', '--dev', '/dev']
+  return ['--ro-bind', '/usr', '/usr', ...links, ...files, '--proc', '/proc', '--dev', '/dev', ...ZEROES]
 }
+
+/** Reads the same, and cannot be mapped: memory that is shared through /dev/zero belongs to no process (drivers/char/mem.c of Linux). */
+const ZEROES = ['--dev-bind', '/dev/full', '/dev/zero']
 
 const FILTER_DESCRIPTOR = 3
 
@@ -91,7 +94,7 @@ function shell(): string {
   return existsSync('/bin/bash') ? '/bin/bash' : '/bin/sh'
 }
 
-/** Open files of one process, as most systems have it: each may be a pipe with two pages of the kernel's memory. */
+/** Open files of one process, as most systems have it: each may be a pipe. */
 const MOST_OPEN = 1_024
 
 /** Shells differ in the letter for processes; set from within, so that they are counted there alone. */

@@ -1,5 +1,6 @@
-/** How much memory a command and all that it has started hold together: pages, files that lie in memory, and what waits in sockets. */
+/** How much memory a command and all that it has started hold together: pages, files that lie in memory, and what waits in pipes and sockets. */
 import { readFileSync, statfsSync } from 'node:fs'
+import { type Opener, pipeBytes, pipesOf } from './pipe-memory.ts'
 
 /** Processes that are looked at; the limit on processes is lower as a rule. */
 const MOST = 70_000
@@ -11,10 +12,16 @@ const MOST = 70_000
  */
 export function groupHoldsMore(pid: number, bytes: number, folders: readonly string[]): boolean {
   const group = descendantsOf(pid)
+  const statuses = group.map((each) => read(`/proc/${each}/status`))
   const files = filesOf(group, folders) + socketsOf(group)
-  // Each page of a fork counts in full here and once for all in the exact figure, which takes longer to read.
-  if (files + sumOf(group, 'status', RESIDENT) <= bytes) return false
-  return files + sumOf(group, 'smaps_rollup', /^(?:Pss_Anon|Pss_Shmem):\s+(\d+) kB$/gm, 'status') > bytes
+  // Each page of a fork counts in full here and once for all in the exact figure, which takes longer to read; so do open files.
+  const resident = sumOf(statuses, RESIDENT)
+  const openers = group.map((each, at): Opener => ({ pid: each, slots: Number(SLOTS.exec(statuses[at] ?? '')?.[1] ?? 0) }))
+  const slots = openers.reduce((sum, each) => sum + each.slots, 0)
+  if (files + resident + slots * pipeBytes() <= bytes) return false
+  const held = files + pipesOf(openers)
+  if (held + resident <= bytes) return false
+  return held + group.reduce((sum, each, at) => sum + exactly(each, statuses[at] ?? ''), 0) > bytes
 }
 
 function descendantsOf(pid: number): number[] {
@@ -26,17 +33,23 @@ function descendantsOf(pid: number): number[] {
   return group
 }
 
-const RESIDENT = /^(?:RssAnon|RssShmem):\s+(\d+) kB$/gm
+/** Lines of /proc/PID/status (proc(5)): pages, those that are swapped out, and the tables of them; how many files it has room for. */
+const RESIDENT = /^(?:RssAnon|RssShmem|VmSwap|VmPTE):\s+(\d+) kB$/gm
+const TABLES = /^VmPTE:\s+(\d+) kB$/gm
+const SLOTS = /^FDSize:\s+(\d+)$/m
+/** Of /proc/PID/smaps_rollup: a page that several have counts in parts. */
+const SHARES = /^(?:Pss_Anon|Pss_Shmem|SwapPss):\s+(\d+) kB$/gm
 
-/** Bytes. @param otherwise the file to read where the first may not be read. */
-function sumOf(group: readonly number[], file: string, lines: RegExp, otherwise?: string): number {
+/** Bytes of one process; its status says them where the shares may not be read. */
+function exactly(pid: number, status: string): number {
+  const shares = read(`/proc/${pid}/smaps_rollup`)
+  return shares === '' ? sumOf([status], RESIDENT) : sumOf([shares], SHARES) + sumOf([status], TABLES)
+}
+
+/** Bytes. */
+function sumOf(texts: readonly string[], lines: RegExp): number {
   let kilobytes = 0
-  for (const pid of group) {
-    const text = read(`/proc/${pid}/${file}`)
-    const found = [...text.matchAll(lines)]
-    const counted = found.length === 0 && otherwise !== undefined ? read(`/proc/${pid}/${otherwise}`).matchAll(RESIDENT) : found
-    for (const [, number] of counted) kilobytes += Number(number)
-  }
+  for (const text of texts) for (const [, number] of text.matchAll(lines)) kilobytes += Number(number)
   return kilobytes * 1024
 }
 

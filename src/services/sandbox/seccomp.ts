@@ -24,6 +24,8 @@ const REFUSED: Readonly<Record<string, readonly [x64: number, arm64: number]>> =
   // Memory that lies in no file system of the sandbox and outlives the process that filled it, or belongs to none.
   memfd_create: [319, 279],
   memfd_secret: [447, 447],
+  // A pipe that holds a byte of a large page keeps the page, of which no process has anything any more.
+  vmsplice: [278, 75],
   shmget: [29, 194],
   msgget: [68, 186],
   semget: [64, 190],
@@ -51,15 +53,29 @@ const REFUSED: Readonly<Record<string, readonly [x64: number, arm64: number]>> =
   syslog: [103, 116],
 }
 
-/** AUDIT_ARCH_X86_64 and AUDIT_ARCH_AARCH64 of linux/audit.h, and the numbers of `clone` and `setsockopt`. */
-const MACHINES: Readonly<Record<string, readonly [column: 0 | 1, audit: number, clone: number, setOption: number]>> = {
-  x64: [0, 0xc000_003e, 56, 54],
-  arm64: [1, 0xc000_00b7, 220, 208],
-}
+/**
+ * Calls that put pages of files into pipes and sockets, where a byte keeps a large page even of a file that is gone. EINVAL is how a file
+ * system says that it has none of this, and programs read and write instead (sendfile(2), "Notes"; splice(2), "Errors").
+ */
+const UNSUPPORTED: Readonly<Record<string, readonly [x64: number, arm64: number]>> = { splice: [275, 76], sendfile: [40, 71] }
+
+/** Calls that are refused by what they are given. */
+const JUDGED = { setsockopt: [54, 208], fcntl: [72, 25], mmap: [9, 222], clone: [56, 220] } as const
+
+/** AUDIT_ARCH_X86_64 and AUDIT_ARCH_AARCH64 of linux/audit.h. */
+const MACHINES: Readonly<Record<string, readonly [column: 0 | 1, audit: number]>> = { x64: [0, 0xc000_003e], arm64: [1, 0xc000_00b7] }
 
 /** SOL_SOCKET, and SO_SNDBUF and SO_SNDBUFFORCE of asm-generic/socket.h: what waits in a socket is counted by the size that each has at first. */
 const SOCKET_LEVEL = 1
 const BUFFER_SIZES = [7, 32] as const
+/** SO_ZEROCOPY of the same: what was sent so is kept by its socket, of large pages as a whole. */
+const KEEPS_PAGES = 60
+
+/** F_SETPIPE_SZ of linux/fcntl.h: pipes are counted by the size that each has at first. */
+const PIPE_SIZE = 1031
+
+/** MAP_SHARED and MAP_ANONYMOUS of asm-generic/mman.h: such memory belongs to no process, and stays whole while one page of it is mapped. */
+const SHARED_WITHOUT_FILE = 0x21
 
 /** CLONE_NEWNS, NEWCGROUP, NEWUTS, NEWIPC, NEWUSER, NEWPID and NEWNET of linux/sched.h. */
 const NEW_NAMESPACE = 0x7e02_0000
@@ -67,20 +83,20 @@ const NEW_NAMESPACE = 0x7e02_0000
 /** Offsets in `struct seccomp_data`: the number of the call, the machine, and the lower halves of its arguments. */
 const NUMBER = 0
 const MACHINE = 4
-const FIRST_ARGUMENT = 16
-const SECOND_ARGUMENT = 24
-const THIRD_ARGUMENT = 32
+const ARGUMENTS = [16, 24, 32, 40] as const
 
-/** Codes of linux/bpf_common.h: load a word, jump if equal, if at least, if a bit is set, return. */
+/** Codes of linux/bpf_common.h: load a word, keep some of its bits, jump if equal, if at least, if a bit is set, return. */
 const LOAD = 0x20
+const AND = 0x54
 const IF_EQUAL = 0x15
 const IF_AT_LEAST = 0x35
 const IF_ANY_BIT = 0x45
 const RETURN = 0x06
 
-/** SECCOMP_RET_ALLOW, and SECCOMP_RET_ERRNO with ENOSYS, EPERM or none. */
+/** SECCOMP_RET_ALLOW, and SECCOMP_RET_ERRNO with ENOSYS, EINVAL, EPERM or none. */
 const ALLOW = 0x7fff_0000
 const NO_SUCH_CALL = 0x0005_0000 | 38
+const NOT_SUPPORTED = 0x0005_0000 | 22
 const NOT_PERMITTED = 0x0005_0000 | 1
 /** The call does nothing, and says that all is well: programs that only wish for another size go on. */
 const DONE = 0x0005_0000
@@ -91,37 +107,50 @@ const X32 = 0x4000_0000
 /** Code, jump if true, jump if false, value: eight bytes (`struct sock_filter`). Both machines are little-endian. */
 type Instruction = readonly [code: number, isTrue: number, isFalse: number, value: number]
 
+const load = (offset: number): Instruction => [LOAD, 0, 0, offset]
+const end = (result: number): Instruction => [RETURN, 0, 0, result]
+/** Where not, the next instruction follows. */
+const when = (code: number, value: number, result: number): Instruction[] => [[code, 0, 1, value], end(result)]
+/** What is done for one call, and ends with a result; for others it is skipped. */
+const judge = (number: number, steps: readonly Instruction[]): Instruction[] => [[IF_EQUAL, 0, steps.length, number], ...steps]
+
 /** @returns undefined for a machine whose calls are not known here. */
 export function systemCallFilter(machine: string = process.arch): Buffer | undefined {
   const known = MACHINES[machine]
   if (!known) return undefined
-  const [column, audit, clone, setOption] = known
-  const numbers = Object.values(REFUSED).map((row) => row[column])
-  // Four instructions before the numbers, seven behind them for `setsockopt`, three for `clone`, and four results.
-  const length = 4 + numbers.length + 7 + 3 + 4
-  const [allow, missing, denied, done] = [length - 4, length - 3, length - 2, length - 1]
-  const program: Instruction[] = []
-  /** Where not, the next instruction follows. */
-  const jump = (code: number, value: number, target: number): void => {
-    program.push([code, target - program.length - 1, 0, value])
-  }
-  program.push([LOAD, 0, 0, MACHINE])
-  program.push([IF_EQUAL, 0, missing - program.length - 1, audit])
-  program.push([LOAD, 0, 0, NUMBER])
-  jump(IF_AT_LEAST, X32, missing)
-  for (const number of numbers) jump(IF_EQUAL, number, missing)
-  const optionsEnd = program.length + 7
-  program.push([IF_EQUAL, 0, optionsEnd - program.length - 1, setOption])
-  program.push([LOAD, 0, 0, SECOND_ARGUMENT])
-  program.push([IF_EQUAL, 0, allow - program.length - 1, SOCKET_LEVEL])
-  program.push([LOAD, 0, 0, THIRD_ARGUMENT])
-  for (const size of BUFFER_SIZES) jump(IF_EQUAL, size, done)
-  jump(IF_AT_LEAST, 0, allow)
-  program.push([IF_EQUAL, 0, allow - program.length - 1, clone])
-  program.push([LOAD, 0, 0, FIRST_ARGUMENT])
-  // Falls through to the first result.
-  jump(IF_ANY_BIT, NEW_NAMESPACE, denied)
-  for (const result of [ALLOW, NO_SUCH_CALL, NOT_PERMITTED, DONE]) program.push([RETURN, 0, 0, result])
+  const [column, audit] = known
+  const each = (calls: typeof REFUSED, result: number): Instruction[] =>
+    Object.values(calls).flatMap((row) => when(IF_EQUAL, row[column], result))
+  return bytesOf([
+    load(MACHINE),
+    [IF_EQUAL, 1, 0, audit],
+    end(NO_SUCH_CALL),
+    load(NUMBER),
+    ...when(IF_AT_LEAST, X32, NO_SUCH_CALL),
+    ...each(REFUSED, NO_SUCH_CALL),
+    ...each(UNSUPPORTED, NOT_SUPPORTED),
+    ...judge(JUDGED.setsockopt[column], [
+      load(ARGUMENTS[1]),
+      [IF_EQUAL, 1, 0, SOCKET_LEVEL],
+      end(ALLOW),
+      load(ARGUMENTS[2]),
+      ...BUFFER_SIZES.flatMap((size) => when(IF_EQUAL, size, DONE)),
+      ...when(IF_EQUAL, KEEPS_PAGES, NOT_PERMITTED),
+      end(ALLOW),
+    ]),
+    ...judge(JUDGED.fcntl[column], [load(ARGUMENTS[1]), ...when(IF_EQUAL, PIPE_SIZE, NOT_PERMITTED), end(ALLOW)]),
+    ...judge(JUDGED.mmap[column], [
+      load(ARGUMENTS[3]),
+      [AND, 0, 0, SHARED_WITHOUT_FILE],
+      ...when(IF_EQUAL, SHARED_WITHOUT_FILE, NOT_PERMITTED),
+      end(ALLOW),
+    ]),
+    ...judge(JUDGED.clone[column], [load(ARGUMENTS[0]), ...when(IF_ANY_BIT, NEW_NAMESPACE, NOT_PERMITTED), end(ALLOW)]),
+    end(ALLOW),
+  ])
+}
+
+function bytesOf(program: readonly Instruction[]): Buffer {
   const bytes = Buffer.alloc(program.length * 8)
   for (const [i, [code, isTrue, isFalse, value]] of program.entries()) {
     bytes.writeUInt16LE(code, i * 8)

@@ -18,11 +18,20 @@ export interface PassThroughEnd {
   readonly fault?: Fault
   /** False where the provider was not called. */
   readonly sent?: false
+  /** Milliseconds for which the provider was held back, since the caller read slowly. */
+  readonly heldBack?: number
 }
 
-interface ReplyReader {
+export interface ReplyReader {
   head(status: number, headers: IncomingHttpHeaders): void
   data(chunk: Buffer): void
+}
+
+/** Sees the body of a request on its way. */
+export interface SentBody {
+  push(chunk: Buffer): void
+  /** Once all of it has come, and before its end goes out. @returns why it must not. */
+  verdict(): Promise<Fault | undefined>
 }
 
 export interface PassThroughCall {
@@ -35,6 +44,8 @@ export interface PassThroughCall {
   readonly authorize?: ((method: string, target: URL) => readonly string[]) | undefined
   /** The caller's body, where it has been read: it goes out in place of what comes from the caller. */
   readonly body?: Buffer | undefined
+  /** Sees what comes from the caller. */
+  readonly watch?: SentBody | undefined
   /** Sees the reply on its way; it comes in no content coding then. */
   readonly reader?: ReplyReader | undefined
   /** Reads the provider's errors. */
@@ -75,6 +86,9 @@ export class PassThroughRun {
   private providerStatus: number | null = null
   /** Clock time of the provider's last byte. */
   private heard = 0
+  /** Clock time since which the provider is held back, and the milliseconds of earlier times. */
+  private heldSince: number | undefined
+  private heldBack = 0
   /** An error of the provider's, until it is known whom it is about. */
   private held: HeldError | undefined
 
@@ -86,6 +100,10 @@ export class PassThroughRun {
     this.response = caller.response
     this.sent = new SentTexts(caller.request, call.path)
     this.response.once('close', () => this.abandoned())
+  }
+
+  get watch(): SentBody | undefined {
+    return this.call.watch
   }
 
   get over(): boolean {
@@ -193,9 +211,11 @@ export class PassThroughRun {
   }
 
   onDrain(resume: () => void): void {
+    this.heldSince ??= this.clock.monotonic()
     this.response.once('drain', () => {
       // Up to now we have held the provider back (issue 15, section 1).
       this.heard = this.clock.monotonic()
+      this.noteHeldBack()
       resume()
     })
   }
@@ -313,10 +333,17 @@ export class PassThroughRun {
     if (this.isOver) return undefined
     this.isOver = true
     this.stopTimers()
-    const settled = this.call.onEnd({ status: this.providerStatus, outcome, ...more })
+    this.noteHeldBack()
+    const held = this.heldBack > 0 ? { heldBack: this.heldBack } : {}
+    const settled = this.call.onEnd({ status: this.providerStatus, outcome, ...held, ...more })
     // Only a completed reply waits for it; after any other end the failure is the callee's to report.
     settled?.catch(() => {})
     return settled
+  }
+
+  private noteHeldBack(): void {
+    if (this.heldSince !== undefined) this.heldBack += this.clock.monotonic() - this.heldSince
+    this.heldSince = undefined
   }
 
   /** Silence is the provider's only while the caller takes what comes. */

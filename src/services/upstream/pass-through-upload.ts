@@ -1,8 +1,8 @@
 /** The caller's body on its way into the pass-through: read whole, or passed on as it comes; both end where it comes too slowly. */
 import type { IncomingMessage } from 'node:http'
-import { PassThrough } from 'node:stream'
+import { PassThrough, Transform } from 'node:stream'
 import { Pieces } from '../../core/pieces.ts'
-import type { PassThroughRun } from './pass-through-run.ts'
+import type { PassThroughRun, SentBody } from './pass-through-run.ts'
 
 /**
  * Bytes up to which a body of a known length is read before the provider is called: such a request needs no connection while it comes,
@@ -17,7 +17,10 @@ export function gatherUpload(run: PassThroughRun, source: IncomingMessage, then:
   // The end of the caller ends the exchange.
   source.on('error', () => {})
   source.once('end', () => {
-    if (!run.over) then(pieces.take())
+    if (run.over) return
+    const body = pieces.take()
+    run.watch?.push(body)
+    afterVerdict(run, () => then(body))
   })
   watchUpload(run, source, () => false)
 }
@@ -34,7 +37,43 @@ export function streamUpload(run: PassThroughRun, source: IncomingMessage): Pass
   source.on('error', (error) => body.destroy(error))
   source.on('data', (chunk: Buffer) => run.sent.push(chunk))
   watchUpload(run, source, () => body.writableNeedDrain)
-  return source.pipe(body)
+  if (run.watch) source.pipe(withLastHeld(run, run.watch, source)).pipe(body)
+  else source.pipe(body)
+  return body
+}
+
+/** Goes on unless the body must not, or the exchange has ended meanwhile. */
+function afterVerdict(run: PassThroughRun, go: () => void): void {
+  if (!run.watch) {
+    go()
+    return
+  }
+  run.watch.verdict().then((fault) => {
+    if (run.over) return
+    if (fault) run.fail(fault)
+    else go()
+  })
+}
+
+/**
+ * Holds back the piece that completes a body of a known length, else the last one: without it no provider begins, and it waits for the
+ * verdict.
+ */
+function withLastHeld(run: PassThroughRun, watch: SentBody, { headers }: IncomingMessage): Transform {
+  const length = Number(headers['content-length'] ?? 0)
+  let received = 0
+  let last: Buffer | undefined
+  return new Transform({
+    transform: (chunk: Buffer, _, done) => {
+      watch.push(chunk)
+      received += chunk.length
+      const isShort = received < length
+      const before = last
+      last = isShort ? undefined : chunk
+      done(null, isShort ? chunk : before)
+    },
+    flush: (done) => afterVerdict(run, () => done(null, last)),
+  })
 }
 
 /** Milliseconds without a byte after which a body has stopped arriving (issue 15, section 4). */

@@ -95,7 +95,7 @@ function followHandshake(socket: Socket, run: PassThroughRun): void {
   socket.once('end', () => run.gaveUp())
 }
 
-export type { PassThroughCall, PassThroughEnd } from './pass-through-run.ts'
+export type { PassThroughCall, PassThroughEnd, ReplyReader, SentBody } from './pass-through-run.ts'
 
 export class PassThroughProxy {
   private readonly clock: Clock

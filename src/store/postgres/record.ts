@@ -13,6 +13,7 @@ import { PostgresCompactionKeys } from './compaction-keys.ts'
 import { Connection, type ConnectionNews, type Prepared, type Session, TIME_LIMITS, type TimeLimits } from './connection.ts'
 import { type Connections, closeConnections, openConnections } from './connections.ts'
 import { PostgresEvents } from './events.ts'
+import { PostgresGivenIds } from './given-ids.ts'
 import { PostgresGuardrails } from './guardrails.ts'
 import { PostgresKeys } from './keys.ts'
 import { PostgresLedger } from './ledger.ts'
@@ -115,6 +116,7 @@ export class PostgresRecord implements StoreOfRecord {
   readonly readers: PostgresReaders
   readonly events: PostgresEvents
   readonly refusals: PostgresRefusals
+  readonly givenIds: PostgresGivenIds
   private readonly windows: WindowRebuild
   private readonly connections: Connections
 
@@ -127,6 +129,7 @@ export class PostgresRecord implements StoreOfRecord {
     this.compactionKeys = new PostgresCompactionKeys(connections)
     this.events = new PostgresEvents(connections)
     this.refusals = new PostgresRefusals(connections)
+    this.givenIds = new PostgresGivenIds(connections)
     this.windows = new WindowRebuild({ connection: connections.readings, readers: this.readers, sums: this.ledger.sums })
   }
 

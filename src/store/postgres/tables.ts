@@ -105,6 +105,12 @@ export interface RefusalTable {
   detail: string
 }
 
+export interface GivenIdTable {
+  id: string
+  owner: string
+  until: number
+}
+
 export interface SecretTable {
   name: string
   value: string
@@ -175,6 +181,7 @@ export interface Tables {
   guardrail_assignment: AssignmentTable
   guardrail_audit: AuditTable
   refusal: RefusalTable
+  given_id: GivenIdTable
   secret: SecretTable
   compaction_key: CompactionKeyTable
   event: EventTable

@@ -6,6 +6,7 @@ Reads lines of JSON, [number, client, url, key, model, prompt, stream], in any o
 
 import asyncio
 import json
+import logging
 import os
 import sys
 import threading
@@ -16,6 +17,8 @@ import openai
 
 # haystack reports its use to its makers.
 os.environ["HAYSTACK_TELEMETRY_ENABLED"] = "False"
+# Clients that are collected behind their event loop say so, each in twenty lines.
+logging.getLogger("asyncio").setLevel(logging.CRITICAL)
 SCHEMA = {"type": "object", "properties": {}}
 
 

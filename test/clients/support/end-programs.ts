@@ -6,11 +6,13 @@ import { type Account, type Read, startReaders } from './task-program.ts'
 
 const PYTHON_ENDS = fileURLToPath(new URL('../python/ends.py', import.meta.url))
 
+/** Names of clients, by the language of their program. */
+export type ProgramClients = Readonly<Partial<Record<ProgramLanguage, readonly string[]>>>
+
+export const namesIn = (clients: ProgramClients): string[] => Object.values(clients).flat()
+
 /** Starts those that are built, and says which are not. @returns the readers of an account. */
-export function startPrograms(
-  t: Test,
-  clients: Readonly<Partial<Record<ProgramLanguage, readonly string[]>>>,
-): (account: Account) => Record<string, Read> {
+export function startPrograms(t: Test, clients: ProgramClients): (account: Account) => Record<string, Read> {
   const programs: ReturnType<typeof startReaders>[] = []
   for (const [language, names] of Object.entries(clients) as [ProgramLanguage, readonly string[]][]) {
     const reason = missing(language)

@@ -19,8 +19,8 @@ export function opener(folder: string): () => Promise<OpenMarket> {
     const clock = new WallClock()
     const file = join(folder, `${threadId}-${++files}.db`)
     const bookkeeping = keepLocally(openStore(`sqlite:${file}`, { clock }), clock)
-    const { journal, keys, guardrails, compactionKeys, events, refusals, credit, ledger } = bookkeeping
-    const record = new LocalRecord({ journal, keys, guardrails, compactionKeys, events, refusals: refusals.store, credit, clock })
+    const { journal, keys, guardrails, compactionKeys, givenIds, events, refusals, credit, ledger } = bookkeeping
+    const record = new LocalRecord({ journal, keys, guardrails, compactionKeys, givenIds, events, refusals: refusals.store, credit, clock })
     const scans = new LedgerScans(record.ledger, clock)
     let problem: unknown
     const oops = (error: unknown): void => {

@@ -1,0 +1,101 @@
+/**
+ * Where ids of what a provider keeps stand in its own formats: in the path and the body of a request, which may make use of any, and in
+ * replies, which show what the request has made. Of types of openai 7.59.0, @anthropic-ai/sdk 1.14.0 and @google/genai 3.3.0.
+ */
+import { isObject, type Json, type JsonObject } from '../../core/json.ts'
+
+/** No id is shorter, longer, or made of other letters. A resource name of Google has its collection in front. */
+const FORM = /^[\w.~+=-]{6,256}$/
+const PART = /^[\w.~+=-]{1,256}$/
+export const LONGEST_NAME = 1_024
+/** What the model or the caller has written, and schemas: no provider looks up what stands there. */
+const SKIPPED: ReadonlySet<string> = new Set([
+  ...['text', 'arguments', 'args', 'parameters', 'input_schema', 'inputSchema', 'schema', 'metadata', 'functionCall', 'toolUse', 'data'],
+])
+
+/** Adds each part of an address or a name that may be an id, alone and behind its collection (`cachedContents/abc`). */
+export function addIds(text: string, found: Set<string>): void {
+  let before: string | undefined
+  for (const part of text.split(/[/?&=#:]/)) {
+    if (FORM.test(part)) found.add(part)
+    if (before !== undefined && PART.test(part)) found.add(`${before}/${part}`)
+    before = part === '' ? undefined : part
+  }
+}
+
+/** @param path with its query, as it goes out. */
+export function idsInPath(path: string, found: Set<string>): void {
+  addIds(path, found)
+  if (!path.includes('%')) return
+  try {
+    addIds(decodeURIComponent(path), found)
+  } catch {
+    // What is no text is no id.
+  }
+}
+
+/** The id of a name with its collection, as `addIds` has it. */
+function idOf(value: Json | undefined): string[] {
+  if (typeof value !== 'string' || value.length > LONGEST_NAME) return []
+  const parts = value.split('/').slice(-2)
+  return parts.every((part) => PART.test(part)) ? [parts.join('/')] : []
+}
+
+/** Members of a reply that name what the provider has made beside the thing itself: results of a batch. */
+const RESULTS = ['output_file_id', 'error_file_id', 'result_file_id'] as const
+
+/** @param isMade true where the reply as a whole is of something that the provider keeps. @returns ids of what it has made. */
+export function idsGiven(reply: JsonObject, isMade: boolean): string[] {
+  const { response, message, delta, file } = reply
+  const found: string[] = []
+  // Events of a stream hold the reply, or what has changed of it.
+  for (const part of [response, message, delta]) if (isObject(part)) found.push(...idsGiven(part, isMade && part !== delta))
+  if (isMade) {
+    for (const part of [reply, file]) if (isObject(part)) found.push(...idOf(part.id), ...idOf(part.name), ...idOf(part.uri))
+    for (const name of RESULTS) found.push(...idOf(reply[name]))
+  }
+  addContainers(reply, found)
+  return found
+}
+
+/** Containers of code, and files that code has written in them. */
+function addContainers(reply: Json, found: string[]): void {
+  const rest: Json[] = [reply]
+  for (let value = rest.pop(); value !== undefined; value = rest.pop()) {
+    if (Array.isArray(value)) {
+      for (const each of value) if (typeof each === 'object' && each !== null) rest.push(each)
+    } else if (isObject(value)) {
+      const { container, container_id: id, file_id: file, type } = value
+      if (isObject(container)) found.push(...idOf(container.id))
+      found.push(...idOf(id))
+      if (id !== undefined || /code_execution_output$/.test(String(type))) found.push(...idOf(file))
+      for (const name in value) {
+        const member = value[name]
+        if (typeof member === 'object' && member !== null && !SKIPPED.has(name)) rest.push(member)
+      }
+    }
+  }
+}
+
+const DAY = 86_400_000
+
+/** How long providers keep what an id names, where that ends by itself; by their documentation. */
+const LIFETIMES: readonly [form: RegExp, days: number][] = [
+  // "Response objects are saved for 30 days by default" (platform.openai.com, Conversation state).
+  [/^resp_/, 30],
+  // Containers of OpenAI end after 20 minutes without use, those of Anthropic after 30 days (platform.claude.com, Code execution tool).
+  [/^(?:cntr|container)_/, 30],
+  // Results of batches: 29 days at Anthropic, 30 at OpenAI.
+  [/^(?:msgbatch|batch)_/, 30],
+  // "Files are stored for 48 hours" (ai.google.dev, Files API).
+  [/^files\//, 2],
+]
+/** Kept until they are deleted: files, vector stores, conversations, assistants and their threads, fine-tuned models, cached content. */
+const FOR_GOOD = /^(?:file|vs|conv|asst|thread|ftjob|skill|video|eval|cachedContents|fileSearchStores|tunedModels|corpora)[_/-]/
+/** A century, and what is not known: a choice of ours. */
+const [CENTURY, UNKNOWN] = [36_500, 400]
+
+/** Milliseconds. */
+export function lifetimeOf(id: string): number {
+  return (LIFETIMES.find(([form]) => form.test(id))?.[1] ?? (FOR_GOOD.test(id) ? CENTURY : UNKNOWN)) * DAY
+}

@@ -1,0 +1,73 @@
+/** The short texts of JSON that comes in pieces: without parsing it, and of members that stand twice both. */
+
+const QUOTE = 0x22
+const BACKSLASH = 0x5c
+
+export class TextScan {
+  private readonly onText: (text: string) => void
+  private readonly longest: number
+  /** Pieces of the text that has begun; `long` once it is longer than wanted. */
+  private pieces: Buffer[] | 'long' | undefined
+  private size = 0
+  /** Backslashes at the end of the last piece. */
+  private slashes = 0
+
+  /** @param longest bytes of a text that is looked at. */
+  constructor(longest: number, onText: (text: string) => void) {
+    this.longest = longest
+    this.onText = onText
+  }
+
+  push(chunk: Buffer): void {
+    let from = 0
+    for (let at = chunk.indexOf(QUOTE); at !== -1; at = chunk.indexOf(QUOTE, at + 1)) {
+      if (this.pieces === undefined) {
+        this.pieces = []
+        this.size = 0
+        this.slashes = 0
+        from = at + 1
+      } else if (!this.isEscaped(chunk, from, at)) {
+        this.add(chunk.subarray(from, at))
+        this.end()
+        from = at + 1
+      }
+    }
+    if (this.pieces === undefined) return
+    const rest = chunk.subarray(from)
+    this.slashes = rest.length > 0 ? trailing(rest, this.slashes) : this.slashes
+    this.add(rest)
+  }
+
+  private isEscaped(chunk: Buffer, from: number, at: number): boolean {
+    return trailing(chunk.subarray(from, at), this.slashes) % 2 === 1
+  }
+
+  private add(piece: Buffer): void {
+    this.size += piece.length
+    if (this.pieces === 'long' || piece.length === 0) return
+    if (this.size > this.longest) this.pieces = 'long'
+    else this.pieces?.push(piece)
+  }
+
+  private end(): void {
+    const { pieces } = this
+    this.pieces = undefined
+    this.slashes = 0
+    if (pieces === 'long' || pieces === undefined || pieces.length === 0) return
+    const text = Buffer.concat(pieces).toString('utf8')
+    if (!text.includes('\\')) this.onText(text)
+    else
+      try {
+        this.onText(JSON.parse(`"${text}"`) as string)
+      } catch {
+        // No text of JSON.
+      }
+  }
+}
+
+/** Backslashes at the end of a piece; where it has nothing else, with those before it. */
+function trailing(piece: Buffer, before: number): number {
+  let count = 0
+  while (count < piece.length && piece[piece.length - 1 - count] === BACKSLASH) count++
+  return count === piece.length ? count + before : count
+}
