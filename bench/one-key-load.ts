@@ -1,10 +1,14 @@
 /** Loads of many processes that spend one key: batches and leases of each in a closed loop or at a rate, or requests as processes serve them. */
 import { readdirSync, readFileSync } from 'node:fs'
-import type { joinRecord } from '../src/cluster/index.ts'
+import type { Joined, joinRecord } from '../src/cluster/index.ts'
+import { OwnerDesk } from '../src/cluster/owner-desk.ts'
+import { MemoryCounters } from '../src/cluster/shared/index.ts'
 import { systemClock } from '../src/core/clock.ts'
+import { LedgerScans } from '../src/ledger/scans.ts'
 import type { MemoryJournal } from '../src/store/batch.ts'
 import type { PostgresRecord } from '../src/store/postgres/record.ts'
-import type { SettledRows } from '../src/store/record.ts'
+import type { SettledRows, StoreOfRecord } from '../src/store/record.ts'
+import { employ } from '../test/cluster/employ.ts'
 import type { TestPostgres } from '../test/support/postgres.ts'
 
 /** What of a checkout runs. */
@@ -12,6 +16,8 @@ export interface Build {
   readonly openPostgres: (url: string, options: { clock: typeof systemClock }) => Promise<PostgresRecord>
   readonly joinRecord: typeof joinRecord
   readonly MemoryJournal: typeof MemoryJournal
+  /** Absent in a build whose workers join the store of record by themselves. */
+  readonly isOneClient?: boolean
 }
 
 /**
@@ -32,6 +38,8 @@ export interface Load {
   readonly pause: number
   /** Batches, or requests, a second of all processes. */
   readonly rate: number
+  /** Of how many processes one more owns the rest, in the loop of requests; 0: none. */
+  readonly workers: number
 }
 
 export interface Found {
@@ -199,17 +207,52 @@ function callsOf(record: PostgresRecord, index: number, load: Load, counting: Co
   return { run, close: () => record.close() }
 }
 
-/** Serves requests, over the ledger of a process. */
-async function requestsOf(record: PostgresRecord, index: number, load: Load, { build, counting }: { build: Build; counting: Counting }) {
-  const key = `key-${index % load.keys}`
-  const [take, lease] = [record.take.bind(record), record.lease.bind(record)]
-  record.take = (node, rows) => counting.take(performance.now(), rows.length, () => take(node, rows))
-  record.lease = (node, ask) => counting.lease(performance.now(), () => lease(node, ask))
+interface Measuring {
+  readonly build: Build
+  readonly counting: Counting
+}
+
+async function joinedAs(record: StoreOfRecord, name: string, { build, counting }: Measuring, isOwner = false): Promise<Joined> {
   const report = (): void => counting.failed()
-  const label = `bench ${index}`
   const journal = new build.MemoryJournal()
-  const joined = build.joinRecord({ record, journal, clock: systemClock, node: `node-${index}`, label, lostGrace: 60_000, report })
+  const joined = build.joinRecord({ record, journal, clock: systemClock, node: name, label: name, lostGrace: 60_000, isOwner, report })
   await joined.ready
+  return joined
+}
+
+/** What workers call in place of PostgreSQL, over a channel as theirs. */
+async function ownerOf(
+  record: PostgresRecord,
+  name: string,
+  measuring: Measuring,
+): Promise<{ record: () => StoreOfRecord; owner: Joined }> {
+  const owner = await joinedAs(counted(record, measuring.counting), name, measuring, true)
+  if (!owner.workersRecord) throw new Error('an owner has a record for its workers')
+  const scans = new LedgerScans(owner.ledger, systemClock)
+  const oops = measuring.counting.failed
+  const desk = new OwnerDesk({ record: owner.workersRecord, scans, counters: new MemoryCounters(systemClock), oops })
+  return { record: () => employ(desk, systemClock).record, owner }
+}
+
+/** The actors of one group of workers. */
+async function workersOf(record: PostgresRecord, group: number, load: Load, measuring: Measuring): Promise<Actor[]> {
+  const { record: hired, owner } = await ownerOf(record, `owner-${group}`, measuring)
+  const actors: Actor[] = []
+  for (let index = 0; index < load.workers; index++) actors.push(await requestsOf(hired(), group * load.workers + index, load, measuring))
+  const close = async (): Promise<void> => {
+    await Promise.all(actors.map((actor) => actor.close()))
+    await owner.close()
+  }
+  return actors.map(({ run }, index) => ({ run, close: index === 0 ? close : async () => {} }))
+}
+
+/** Serves requests, over the ledger of a process. */
+async function requestsOf(record: StoreOfRecord, index: number, load: Load, measuring: Measuring): Promise<Actor> {
+  const { counting } = measuring
+  const key = `key-${index % load.keys}`
+  const lease = record.lease.bind(record)
+  record.lease = (node, ask) => counting.lease(performance.now(), () => lease(node, ask))
+  const joined = await joinedAs(record, `node-${index}`, measuring)
   const serve = async (): Promise<void> => {
     const account = joined.credit.account(key)
     const held = await account.seek?.({ full: 10 * COST, floor: COST }, ALLOWANCES)
@@ -229,20 +272,35 @@ async function requestsOf(record: PostgresRecord, index: number, load: Load, { b
       serve().catch(counting.failed)
     }
   }
-  return { run, close: () => joined.close() } satisfies Actor
+  return { run, close: () => joined.close() }
+}
+
+/** With a take that is counted. */
+function counted(record: PostgresRecord, counting: Counting): PostgresRecord {
+  const take = record.take.bind(record)
+  record.take = (node, rows) => counting.take(performance.now(), rows.length, () => take(node, rows))
+  return record
+}
+
+async function actorsOf(records: readonly PostgresRecord[], load: Load, measuring: Measuring): Promise<Actor[]> {
+  const actors: Actor[] = []
+  for (const [index, record] of records.entries()) {
+    if (load.loop !== 'requests') actors.push(callsOf(record, index, load, measuring.counting))
+    else if (records.length < load.processes) actors.push(...(await workersOf(record, index, load, measuring)))
+    else actors.push(await requestsOf(counted(record, measuring.counting), index, load, measuring))
+  }
+  return actors
 }
 
 export async function measureLoad(postgres: TestPostgres, build: Build, load: Load): Promise<Found> {
   const url = `${await postgres.database()}?pool=2`
   const counting = new Counting()
   const records: PostgresRecord[] = []
-  for (let i = 0; i < load.processes; i++) records.push(await build.openPostgres(url, { clock: systemClock }))
+  const hasOwners = load.loop === 'requests' && load.workers > 0 && build.isOneClient
+  const clients = hasOwners ? Math.ceil(load.processes / load.workers) : load.processes
+  for (let i = 0; i < clients; i++) records.push(await build.openPostgres(url, { clock: systemClock }))
   await warmUp(records, (index) => generation(++lastSeq, `warm-up-${index}`))
-  const actors: Actor[] = []
-  for (const [index, record] of records.entries())
-    actors.push(
-      load.loop === 'requests' ? await requestsOf(record, index, load, { build, counting }) : callsOf(record, index, load, counting),
-    )
+  const actors = await actorsOf(records, load, { build, counting })
   const before = await serverCpu(postgres, url)
   counting.begin = performance.now() + (load.loop === 'requests' ? RAMP_MS : 0)
   counting.end = counting.begin + load.seconds * 1000

@@ -1,6 +1,6 @@
 /**
  * How fast many processes forward what one key has spent, and lease beside it: `node bench/one-key.ts [--processes N] [--keys N]
- * [--rows N] [--seconds N] [--pause MS] [--rate N] [--rounds N] [--loops closed,open,requests] [--base CHECKOUT]`. Each process is a store of record of its own with two
+ * [--rows N] [--seconds N] [--pause MS] [--rate N] [--workers N] [--rounds N] [--loops closed,open,requests] [--base CHECKOUT]`. Each process is a store of record of its own with two
  * connections. PostgreSQL writes to the disk (fsync on). Three loads, each on an empty database:
  *
  * - closed: each process hands in one batch of `--rows` generations after the other, and leases every 250 ms. The most that the machine does,
@@ -8,7 +8,9 @@
  * - open: `--rate` such batches a second of all processes together, and four leases a second of each, at random moments (Poisson arrivals)
  *   that do not wait for what came before. Times count from the planned moment, also where the one before was late; what had not begun at the
  *   end counts as long as it had waited.
- * - requests: `--rate` requests a second of all processes, which lease, gather rows and forward them as in the gateway, and pulse.
+ * - requests: `--rate` requests a second of all processes, which lease, gather rows and forward them as in the gateway, and pulse. With
+ *   `--workers N` the processes are workers, N of one owner, which is their one client; leases count from the worker. Of a base whose workers
+ *   join by themselves each is a process of its own.
  *
  * With `--base` the build in that checkout runs in turn with this one. The exit code is 1 where this build takes fewer than 1,500 rows a
  * second in an open loop, or its slowest percent of leases there takes 60 ms or more.
@@ -32,6 +34,7 @@ const { values } = parseArgs({
     seconds: { type: 'string', default: '10' },
     pause: { type: 'string', default: '0' },
     rate: { type: 'string', default: '1550' },
+    workers: { type: 'string', default: '0' },
     loops: { type: 'string', default: 'closed,open,requests' },
     rounds: { type: 'string', default: '2' },
     base: { type: 'string' },
@@ -44,6 +47,7 @@ const load = {
   seconds: Number(values.seconds),
   pause: Number(values.pause),
   rate: Number(values.rate),
+  workers: Number(values.workers),
 }
 const LOOPS = (['closed', 'open', 'requests'] as const).filter((loop) => values.loops.split(',').includes(loop))
 
@@ -64,7 +68,8 @@ function show(build: string, loop: Loop, found: Found): string[] {
 async function buildIn(path: string): Promise<Build> {
   const load = (file: string): Promise<unknown> => import(pathToFileURL(join(path, 'src', file)).href)
   const [record, cluster, journal] = await Promise.all(['store/postgres/record.ts', 'cluster/index.ts', 'store/batch.ts'].map(load))
-  return { ...(record as object), ...(cluster as object), ...(journal as object) } as Build
+  const isOneClient = path === join(import.meta.dirname, '..')
+  return { ...(record as object), ...(cluster as object), ...(journal as object), isOneClient } as Build
 }
 
 const ends: (() => unknown)[] = []

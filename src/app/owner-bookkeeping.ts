@@ -3,9 +3,12 @@ import { existsSync } from 'node:fs'
 import { type Bookkeeping, type BookkeepingNews, journalPath, openBookkeeping, workerPrefix } from '../cluster/bookkeeping.ts'
 import { type TakingIn, takeIn, takeInAll } from '../cluster/leftovers.ts'
 import type { Station } from '../cluster/owner-desk.ts'
+import type { OwnerRecord } from '../cluster/owner-record.ts'
+import { within } from '../cluster/record-calls.ts'
 import type { ExportedFrom } from '../cluster/upkeep.ts'
 import type { StoreConfig } from '../config/config.ts'
 import type { Clock } from '../core/clock.ts'
+import { Fault } from '../core/faults.ts'
 import { Credit } from '../ledger/credit.ts'
 import type { Reconciliation } from '../ledger/types.ts'
 import { LocalRecord } from '../store/local-record.ts'
@@ -23,10 +26,15 @@ export interface OwnerBookkeepingOptions {
   recovered: (slot: number, report: Reconciliation) => void
 }
 
+type WorkersRecord = LocalRecord | OwnerRecord
+
+/** Milliseconds at the end for what workers have left. */
+const LONGEST_CLOSE = 2_000
+
 export class OwnerBookkeeping {
   readonly own: Bookkeeping
-  /** Absent where workers join a store of record by themselves. */
-  readonly record: LocalRecord | undefined
+  /** As the workers have it. */
+  readonly record: WorkersRecord
   private readonly options: OwnerBookkeepingOptions
   private reports: Reconciliation[]
 
@@ -35,26 +43,16 @@ export class OwnerBookkeeping {
     this.own = bookkeeping
     this.options = options
     this.reports = [bookkeeping.recovered]
-    this.record =
-      credit instanceof Credit
-        ? new LocalRecord({
-            journal,
-            keys,
-            guardrails,
-            compactionKeys,
-            givenIds,
-            events,
-            refusals: refusals.store,
-            credit,
-            clock: options.clock,
-          })
-        : undefined
+    const stores = { journal, keys, guardrails, compactionKeys, givenIds, events, refusals: refusals.store, clock: options.clock }
+    const record = credit instanceof Credit ? new LocalRecord({ ...stores, credit }) : bookkeeping.workersRecord
+    if (!record) throw new TypeError('no store of record for workers')
+    this.record = record
   }
 
   /** Opens the store and takes in what is left of earlier runs. @throws Fault `unavailable` naming the file or the store. */
   static async open(options: OwnerBookkeepingOptions): Promise<OwnerBookkeeping> {
     const { store, exports, clock, report } = options
-    return new OwnerBookkeeping(await openBookkeeping({ ...store, exports, clock, report }), options)
+    return new OwnerBookkeeping(await openBookkeeping({ ...store, exports, clock, isOwner: true, report }), options)
   }
 
   /** What the start has settled because a crash had left it open. */
@@ -64,34 +62,40 @@ export class OwnerBookkeeping {
 
   /** Takes over what a dead worker has left: its generations, then its leases. @throws Fault; then call it again. */
   async inherit(slot: number, station: Station): Promise<void> {
-    const { record } = this
-    if (!record) return
     await station.idle()
     const nodes = [...station.nodes]
-    const path = journalPath({ ...this.options.store, worker: { slot, count: this.options.count } })
-    if (path !== undefined && existsSync(path)) this.note(slot, (await takeIn(path, nodes[0] ?? path, this.into(record))).recovered)
-    for (const node of nodes) record.nodeGone(node)
+    const path = journalPath({ ...this.options.store, worker: { slot } })
+    if (path !== undefined && existsSync(path)) this.note(slot, (await takeIn(path, nodes[0] ?? path, this.into)).recovered)
+    for (const node of nodes) this.record.nodeGone(node)
   }
 
   /** Closes the store, once no worker is left. */
   async close(): Promise<void> {
-    const { record } = this
     const prefix = workerPrefix(this.options.store)
     try {
-      if (record && prefix !== undefined) {
-        const into = this.into(record)
-        for (const found of await takeInAll(prefix, into, async ({ path }) => (await takeIn(path, path, into)).recovered))
-          this.note(0, found)
-      }
+      if (prefix !== undefined) await this.takeInLeft(prefix)
     } finally {
-      await record?.close()
+      await this.record.close()
       await this.own.close()
     }
   }
 
-  private into(record: LocalRecord): TakingIn {
+  /** Where the store of record is another server that does not answer in time, the rest waits in its files for the next start. */
+  private async takeInLeft(prefix: string): Promise<void> {
+    const { into } = this
+    const all = takeInAll(prefix, into, async ({ path }) => (await takeIn(path, path, into)).recovered)
+    const noted = all.then((found) => {
+      for (const each of found) this.note(0, each)
+    })
+    if (this.record instanceof LocalRecord) return noted
+    await within(this.options.clock, LONGEST_CLOSE, noted).catch((thrown: unknown) => {
+      if (!(thrown instanceof Fault) || thrown.code !== 'unavailable') throw thrown
+    })
+  }
+
+  private get into(): TakingIn {
     const { clock, store, report } = this.options
-    return { record, clock, durability: store.durability, report }
+    return { record: { take: (node, rows) => this.record.inherit(node, rows) }, clock, durability: store.durability, report }
   }
 
   private note(slot: number, found: Reconciliation): void {

@@ -214,7 +214,7 @@ class Owner {
 
   /** Where programs on other machines join the same store, this one's workers get their part of every limit. */
   private counters({ own }: OwnerBookkeeping): Counters {
-    return shareNothing(this.clock, () => own.processes() / (1 + this.options.workers)).counters
+    return shareNothing(this.clock, () => own.processes()).counters
   }
 
   private crewOf(bookkeeping: OwnerBookkeeping, desk: OwnerDesk): OwnerCrew {
@@ -233,7 +233,6 @@ class Owner {
             slot,
             count,
             config: packConfig(this.settings.shared),
-            record: bookkeeping.record !== undefined,
             drawn: drawnBefore(bookkeeping.own.journal, undefined, this.clock.now()),
             secret: this.secret,
             stopped: this.alerts.damage,
@@ -258,8 +257,8 @@ class Owner {
     crew: OwnerCrew
     scans: LedgerScans
   }) {
-    const { own: kept, recovered, record } = bookkeeping
-    const store = record ? desk.watchedKeys() : kept.keys
+    const { own: kept, recovered } = bookkeeping
+    const store = desk.watchedKeys()
     const files = new DiskFiles(this.settings.shared.store.files, this.clock)
     const source = () => ({
       store,

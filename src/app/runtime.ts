@@ -96,7 +96,6 @@ export class Runtime {
 
   constructor(source: RuntimeSource) {
     const { config, clock, store, logs } = source
-    const { log } = logs
     this.source = source
     this.config = config
     const { keys, generated } = resolveKeys(config)
@@ -143,7 +142,7 @@ export class Runtime {
       async () => new (await import('../services/upstream/pass-through.ts')).PassThroughProxy(clock, this.dependencies.pools),
     )
     this.addresses = new ClientAddresses(config.server.trustedProxies, (proxy) =>
-      log.warn({ proxy }, 'X-Forwarded-For from an address that server.trusted_proxies does not name: its callers count as one'),
+      logs.log.warn({ proxy }, 'X-Forwarded-For from an address that server.trusted_proxies does not name: its callers count as one'),
     )
     this.consentBuckets = consentBuckets(clock)
     this.ids = new GenerationIds(drawnBefore(store.journal, source.worker?.drawn, clock.now()), source.worker?.slot)
@@ -154,7 +153,7 @@ export class Runtime {
       fetch: (provider) => discoveredListing(provider, clock, this.dependencies.pools),
       changed: () => this.relist(),
       listings: source.listings,
-      ...listingReports(log),
+      ...listingReports(logs.log),
     })
     this.healthChecks = new HealthChecks(this, source)
     const { health } = this.dependencies
@@ -165,7 +164,7 @@ export class Runtime {
     }
     this.catalog = this.catalogOf(config)
     this.statusReply = this.status.reply({ health, catalog: () => this.catalog }, source.worker?.status)
-    this.oops = (error) => log.error({ error: stackWithoutMessage(error) }, 'unexpected')
+    this.oops = (error) => logs.log.error({ error: stackWithoutMessage(error) }, 'unexpected')
     this.bodies = new BodyMemory(clock, () => this.refused())
     this.resizeBodies()
     this.gateway = new Gateway({

@@ -38,7 +38,7 @@ class Worker {
 
   /** Ends the process where it cannot start. */
   async start(): Promise<Running> {
-    const { slot, count, config, record, drawn, secret, stopped } = await this.line.ask('welcome')
+    const { slot, count, config, drawn, secret, stopped } = await this.line.ask('welcome')
     process.title = `headgate worker ${slot}`
     this.slot = slot
     this.config = config
@@ -53,7 +53,7 @@ class Worker {
           slot,
           count,
           drawn,
-          record: record ? this.record : undefined,
+          record: this.record,
           status: () => this.line.ask('status'),
           shared: first.shared.url === undefined ? this.shared(count) : undefined,
         },

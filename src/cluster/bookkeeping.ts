@@ -5,6 +5,7 @@ import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { hostname } from 'node:os'
 import { dirname } from 'node:path'
 import type { Clock } from '../core/clock.ts'
+import { Fault } from '../core/faults.ts'
 import { type DrawnNumbers, TICKS } from '../core/ids.ts'
 import type { ProcessStatus } from '../core/live-figures.ts'
 import { oldestCounted } from '../core/windows.ts'
@@ -21,7 +22,7 @@ import { type JournalNews, openJournal } from '../store/journal.ts'
 import type { KeyStore } from '../store/keys.ts'
 import { LocalRecord } from '../store/local-record.ts'
 import { openStore, type Store, type UncheckedFile } from '../store/open.ts'
-import type { PostgresNews } from '../store/postgres/record.ts'
+import type { PostgresNews, PostgresRecord } from '../store/postgres/record.ts'
 import type { Balance, StoreOfRecord } from '../store/record.ts'
 import { joinRecoveries } from '../store/recovery.ts'
 import type { Durability } from '../store/sqlite.ts'
@@ -29,6 +30,7 @@ import { AuditTrail } from './audit-trail.ts'
 import { HeldGuardrails } from './held-guardrails.ts'
 import type { ClusterNews } from './index.ts'
 import { type Leftover, takeIn, takeInAll } from './leftovers.ts'
+import type { OwnerRecord } from './owner-record.ts'
 import { RefusalLog } from './refusal-log.ts'
 import type { Shared } from './shared/index.ts'
 import { type ExportedFrom, keepUp, type UpkeepNews } from './upkeep.ts'
@@ -57,8 +59,10 @@ export interface Bookkeeping {
   readonly unchecked?: UncheckedFile | undefined
   /** What a crash had left open: settled when the ledger was opened; a command beside the gateway only reports it. */
   readonly recovered: Reconciliation
-  /** Processes that share the ledger with this one, itself among them, as last known. */
+  /** Processes that share the ledger with this one, itself among them, as last known. A gateway with workers is one for others. */
   processes(): number
+  /** The store of record as the workers of this process have it; absent where the ledger is its own file, and where it owns none. */
+  readonly workersRecord?: OwnerRecord | undefined
   /** Commits what waits, forwards it where there is another store of record, and closes files and connections. */
   close(): Promise<void>
 }
@@ -73,8 +77,8 @@ export interface WorkerPlace {
   readonly count: number
   /** Sequences in the owner's store: a clock that went back repeats none. */
   readonly drawn?: DrawnNumbers
-  /** The store of record of the process that started this one; absent where workers reach one by themselves. */
-  readonly record?: StoreOfRecord | undefined
+  /** The store of record, by way of the process that started this one. */
+  readonly record: StoreOfRecord
   /** Counters and news by way of the same process; absent where workers reach them by themselves. */
   readonly shared?: Shared | undefined
   /** What each process of this machine shows of itself; null for one that does not answer. */
@@ -98,6 +102,8 @@ export interface BookkeepingOptions {
   lostGrace: number
   clock: Clock
   worker?: WorkerPlace | undefined
+  /** True for the process that starts workers. */
+  isOwner?: boolean
   /** True for a command beside the gateway: nothing is generated, and a journal of another process is left alone. */
   aside?: boolean
   report: (news: BookkeepingNews) => void
@@ -120,7 +126,7 @@ export const isPostgres = (url: string): boolean => /^postgres(ql)?:/.test(url)
  * @throws Fault `unavailable` naming the file, or where the store of record does not answer; `bad_request` for another URL.
  */
 export function openBookkeeping(options: BookkeepingOptions): Promise<Bookkeeping> {
-  return options.worker?.record || isPostgres(options.url) ? joined(options) : alone(options)
+  return options.worker || isPostgres(options.url) ? joined(options) : alone(options)
 }
 
 /** The file is this process's own. */
@@ -150,25 +156,21 @@ async function alone(options: BookkeepingOptions): Promise<Bookkeeping> {
 
 /** The journal is this process's own, the record is elsewhere. */
 async function joined(options: BookkeepingOptions): Promise<Bookkeeping> {
-  const { url, clock, worker, durability, report, aside } = options
+  const { url, clock, worker, durability, isOwner, report, aside } = options
   const path = journalPath(options)
   const journal = path === undefined ? new MemoryJournal(report) : openJournal(path, { clock, durability, report })
+  let own: PostgresRecord | undefined
   try {
     const recovered = [journal.reconcile()]
-    // As the worker itself would at its start, under the name under which it had leased credit.
-    const handedIn = async ({ slot }: Leftover): Promise<Reconciliation> => {
-      const bookkeeping = await joined({ ...options, worker: { slot, count: slot } })
-      await bookkeeping.close()
-      return bookkeeping.recovered
-    }
-    if (!worker && !aside) recovered.push(...(await inherited(options, handedIn)))
-    const own = worker?.record ? undefined : await (await import('../store/postgres/record.ts')).openPostgres(url, { clock, report })
+    const node = nodeName(path)
+    if (!worker) own = await (await import('../store/postgres/record.ts')).openPostgres(url, { clock, report })
+    if (own && !aside) recovered.push(...(await inherited(options, handedIn(own, node, options))))
     const record = worker?.record ?? own
     if (!record) throw new TypeError('no store of record')
     const { joinRecord } = await import('./index.ts')
     const label = `${hostname()} ${process.pid}`
-    const lostGrace = own ? options.lostGrace : undefined
-    const member = joinRecord({ record, journal, clock, node: nodeName(path), label, lostGrace, report })
+    const lostGrace = isPostgres(url) ? options.lostGrace : undefined
+    const member = joinRecord({ record, journal, clock, node, label, lostGrace, isOwner, report })
     await member.ready
     await member.guardrails.load()
     if (!aside) await member.audit.load()
@@ -195,7 +197,35 @@ async function joined(options: BookkeepingOptions): Promise<Bookkeeping> {
       : bookkeeping
   } catch (thrown) {
     journal.close()
+    await own?.close()
     throw thrown
+  }
+}
+
+/** Milliseconds until a call of the record that failed at the start is made again. */
+const START_RETRY = 1_000
+
+/**
+ * Takes in the journal of a worker of an earlier run, under the name of its owner, which had leased for it: before that lease ends. Workers of
+ * earlier versions had leased by themselves, under a name beside their journals.
+ */
+function handedIn(record: StoreOfRecord, node: string, options: BookkeepingOptions) {
+  const { clock } = options
+  const patiently = async (call: () => Promise<void>): Promise<void> => {
+    for (;;) {
+      try {
+        return await call()
+      } catch (thrown) {
+        if (!(thrown instanceof Fault) || thrown.code !== 'unavailable') throw thrown
+        await new Promise<void>((resolve) => clock.after(START_RETRY, resolve))
+      }
+    }
+  }
+  const take: StoreOfRecord['take'] = (name, rows) => patiently(() => record.take(name, rows))
+  return async ({ path }: Leftover): Promise<Reconciliation> => {
+    const { recovered } = await takeIn(path, node, { ...options, record: { take } })
+    await patiently(() => record.endLeases(nodeName(path)))
+    return recovered
   }
 }
 
@@ -298,7 +328,7 @@ export function journalPath({
   journal,
   worker,
   aside,
-}: Pick<BookkeepingOptions, 'url' | 'journal' | 'worker' | 'aside'>): string | undefined {
+}: Pick<BookkeepingOptions, 'url' | 'journal' | 'aside'> & { worker?: Pick<WorkerPlace, 'slot'> | undefined }): string | undefined {
   if (aside) return undefined
   if (isPostgres(url)) return worker ? `${journal}-${worker.slot}` : journal
   if (url === 'memory:') return undefined
@@ -308,7 +338,7 @@ export function journalPath({
 /** Path of the journals of workers, without the number; undefined where they are kept in memory. */
 export function workerPrefix(options: Pick<BookkeepingOptions, 'url' | 'journal'>): string | undefined {
   const { url, journal } = options
-  return journalPath({ url, journal, worker: { slot: 0, count: 0 } })?.slice(0, -1)
+  return journalPath({ url, journal, worker: { slot: 0 } })?.slice(0, -1)
 }
 
 /**

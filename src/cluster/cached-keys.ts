@@ -103,9 +103,9 @@ export class CachedKeys implements KeyStore {
     return this.remote.listAfter(hash, most)
   }
 
-  /** The record has just said which keys have changed. */
-  heard(): void {
-    this.heardAt = this.clock.monotonic()
+  /** The record has said which keys have changed. @param silence milliseconds since then. */
+  heard(silence = 0): void {
+    this.heardAt = this.clock.monotonic() - silence
   }
 
   /** They have changed, or may have. @param hashes undefined for all. */

@@ -1,6 +1,6 @@
 /** Sends settled generations to the store of record: gathers them, forwards them batch by batch, then deletes them here. */
 import type { Clock, Timer } from '../core/clock.ts'
-import type { Journal } from '../ledger/types.ts'
+import type { GenerationRecord, Journal } from '../ledger/types.ts'
 import type { SettledRows, StoreOfRecord } from '../store/record.ts'
 import { type ClusterNews, OutageReport, reasonOf, unreachable, within } from './record-calls.ts'
 
@@ -8,10 +8,12 @@ export interface ForwardingOptions {
   readonly node: string
   readonly record: Pick<StoreOfRecord, 'take'>
   /** Where the rows stand until the record has them. */
-  readonly journal: Pick<Journal, 'export' | 'forget' | 'lastSeq'>
+  readonly journal: Pick<Journal, 'forget' | 'lastSeq'> & { export(): Iterable<Pick<GenerationRecord, 'hold' | 'settled'>> }
   readonly clock: Clock
   /** Called with rows of this life that the record has taken. */
   readonly taken: (rows: readonly SettledRows[]) => void
+  /** Milliseconds for which the first row of a batch waits for others. */
+  readonly gather?: number
   readonly report: (news: ClusterNews) => void
 }
 
@@ -59,6 +61,10 @@ export class Forwarding {
     this.outage = new OutageReport('hand-in', options.report)
   }
 
+  private get gather(): number {
+    return this.options.gather ?? GATHER_MS
+  }
+
   /** Generations that wait, as far as they are kept. */
   get queued(): number {
     return this.waiting.length
@@ -69,7 +75,7 @@ export class Forwarding {
     if (this.closed || this.more) return
     if (this.waiting.length >= MOST_KEPT) this.more = true
     else this.waiting.push(row)
-    if (!this.busy && this.failures === 0) this.schedule(GATHER_MS)
+    if (!this.busy && this.failures === 0) this.schedule(this.gather)
   }
 
   /** Hands in all that is settled now. @throws Fault `unavailable`. */
@@ -151,7 +157,7 @@ export class Forwarding {
     } finally {
       this.busy = false
       if (this.failures > 0) this.schedule(this.pause())
-      else if (this.waiting.length > 0 || this.more) this.schedule(this.waiting.length >= BATCH || this.more ? 0 : GATHER_MS)
+      else if (this.waiting.length > 0 || this.more) this.schedule(this.waiting.length >= BATCH || this.more ? 0 : this.gather)
     }
   }
 

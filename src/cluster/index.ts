@@ -16,16 +16,13 @@ import { ForwardedJournal } from './forwarded-journal.ts'
 import { Forwarding, type ForwardingOptions } from './forwarding.ts'
 import { HeldGuardrails } from './held-guardrails.ts'
 import { LeasedCredit } from './leased-credit.ts'
+import { OwnerRecord } from './owner-record.ts'
 import { Pulses } from './pulse.ts'
 import { type ClusterNews, within } from './record-calls.ts'
 import { RefusalLog } from './refusal-log.ts'
+import type { Urging } from './urging.ts'
 
 export type { ClusterNews } from './record-calls.ts'
-
-/** A record whose owner notifies when a pulse would bring something. */
-interface Urging {
-  onUrge(hear: () => void): void
-}
 
 export interface JoinOptions {
   /** Closed with the rest. */
@@ -39,6 +36,8 @@ export interface JoinOptions {
   readonly label: string
   /** Milliseconds after which the record may set free what a silent process has leased; absent: it never does. */
   readonly lostGrace?: number | undefined
+  /** True for the owner of workers: it is the record of these. */
+  readonly isOwner?: boolean | undefined
   readonly report: (news: ClusterNews) => void
 }
 
@@ -63,6 +62,8 @@ export interface Joined {
   readonly ready: Promise<void>
   /** Processes that are alive, as the record last said. */
   nodes(): number
+  /** The record as workers of this process have it. */
+  readonly workersRecord?: OwnerRecord | undefined
   /** Hands in what waits and gives the leases back, as far as the record answers within a few seconds; then closes it. */
   close(): Promise<void>
 }
@@ -75,7 +76,7 @@ const SURE = 0.9
 const LONGEST_CLOSE = 2_000
 const START_RETRY = 1_000
 
-export function joinRecord({ record, journal: inner, clock, node, label, lostGrace, report }: JoinOptions): Joined {
+export function joinRecord({ record, journal: inner, clock, node, label, lostGrace, isOwner, report }: JoinOptions): Joined {
   const journal: ForwardedJournal = new ForwardedJournal(inner, clock, {
     noted: (row) => credit.noted(row),
     committed: (row) => forwarding.add(row),
@@ -86,7 +87,9 @@ export function joinRecord({ record, journal: inner, clock, node, label, lostGra
   /** After such a silence the record may soon set free what is leased here. */
   const tooLong = (silence: number): boolean => lostGrace !== undefined && silence >= lostGrace * SURE
   const heard = (): boolean => !tooLong(pulses.silence)
-  const credit = new LeasedCredit({ node, record, clock, heard, between: (read) => forwarding.between(read) })
+  const between: <T>(read: () => Promise<T>) => Promise<T> = (read) =>
+    forwarding.between(() => (workersRecord ? workersRecord.between(read) : read()))
+  const credit = new LeasedCredit({ node, record, clock, heard, between })
   const keys = new CachedKeys(record.keys, clock)
   const guardrails = new HeldGuardrails({ store: record.guardrails, clock, report })
   const audit = new AuditTrail({ store: record.guardrails, clock, report })
@@ -99,10 +102,11 @@ export function joinRecord({ record, journal: inner, clock, node, label, lostGra
     changed: (hashes) => {
       keys.drop(hashes)
       if (!hashes || hashes.includes(GUARDRAILS_CHANGED)) guardrails.changed()
+      workersRecord?.changed(hashes)
     },
-    wanted: (wanted) => wanted.forEach((lease) => void credit.giveBackIdle(lease).catch(ignore)),
-    answered: () => {
-      keys.heard()
+    wanted: (wanted) => wanted.forEach((lease) => void (workersRecord?.callBack(lease) ?? credit.giveBackIdle(lease)).catch(ignore)),
+    answered: (silence) => {
+      keys.heard(silence)
       reopen().catch(ignore)
       credit.tidy()
     },
@@ -114,6 +118,8 @@ export function joinRecord({ record, journal: inner, clock, node, label, lostGra
     },
     report,
   })
+  const heardOf = () => ({ silence: pulses.silence, isLost: pulses.lost, nodes: pulses.nodes })
+  const workersRecord = isOwner ? new OwnerRecord({ node, record, credit, clock, heard: heardOf, report }) : undefined
   record.onUrge?.(() => void pulses.now())
   let closed = false
   /** True once the start has ended the leases of an earlier life: then no silence before it matters any more. */
@@ -123,6 +129,7 @@ export function joinRecord({ record, journal: inner, clock, node, label, lostGra
   const lapse = (): void => {
     lapsed = true
     credit.lapse()
+    workersRecord?.lapse()
   }
   const open = (): void => {
     lapsed = false
@@ -156,6 +163,7 @@ export function joinRecord({ record, journal: inner, clock, node, label, lostGra
     await journal.committed().catch(ignore)
     journal.end()
     await forwarding.close()
+    await workersRecord?.close()
     await within(clock, LONGEST_CLOSE, credit.close()).catch(ignore)
     pulses.close()
     guardrails.close()
@@ -166,6 +174,7 @@ export function joinRecord({ record, journal: inner, clock, node, label, lostGra
   const flush = async (): Promise<void> => {
     await journal.committed()
     await forwarding.flush()
+    await workersRecord?.flush()
   }
   const ledger = ledgerOf(journal, record.ledger, flush)
   const { compactionKeys, givenIds, events } = record
@@ -187,6 +196,7 @@ export function joinRecord({ record, journal: inner, clock, node, label, lostGra
     ledger,
     ready,
     nodes: () => pulses.nodes,
+    workersRecord,
     close,
   }
 }

@@ -25,6 +25,16 @@ export interface LeaseOffice {
   readonly life: number
 }
 
+/** A lease of another process of this machine, which is a hold here. */
+export interface Lending {
+  /** Nano-dollars that would be welcome beyond the hold. */
+  readonly more: number
+  /** True: rather than shorten the hold, leases that lie idle elsewhere are called back first. */
+  readonly patient: boolean
+  /** Calls leases of further such processes back. @returns how many have yet to answer. */
+  readonly others: () => number
+}
+
 interface Waiter {
   readonly ask: HoldAsk
   readonly allowances: readonly Allowance[]
@@ -32,7 +42,10 @@ interface Waiter {
   readonly wholeUntil: number
   /** The same for its refusal. */
   readonly until: number
-  resolve(held: number | undefined): void
+  /** Set where another process of this machine leases by this call: it waits by itself. */
+  readonly lending?: Lending | undefined
+  /** @param waitingFor processes that may still give back; of meaning to `lending` alone. */
+  resolve(held: number | undefined, waitingFor?: number): void
   reject(thrown: unknown): void
 }
 
@@ -105,6 +118,36 @@ export class LeaseDesk {
     return new Promise((resolve, reject) => {
       this.waiters.push({ ask, allowances, wholeUntil: now + WHOLE_PATIENCE, until: now + PATIENCE, resolve, reject })
       void this.run()
+    })
+  }
+
+  /**
+   * The same for another process of this machine, which does the waiting for others itself.
+   * @returns what is held, undefined where not even the floor fits now, and how many processes may still give back.
+   * @throws Fault `unavailable`.
+   */
+  lend(
+    ask: HoldAsk,
+    allowances: readonly Allowance[],
+    slice: number,
+    lending: Lending,
+  ): Promise<{ held: number | undefined; waitingFor: number }> {
+    this.slice = slice
+    const until = this.office.clock.monotonic()
+    const wholeUntil = lending.patient ? until + WHOLE_PATIENCE : until
+    return new Promise((resolve, reject) => {
+      const found = (held: number | undefined, waitingFor = 0): void => resolve({ held, waitingFor })
+      this.waiters.push({ ask, allowances, wholeUntil, until, lending, resolve: found, reject })
+      void this.run()
+    })
+  }
+
+  /** Of these allowances, what the last answer and this lease leave together; without an answer, what lies idle here. */
+  leftsFor(allowances: readonly Allowance[]): number[] {
+    const { leftOver, lease } = this
+    return allowances.map((allowance) => {
+      const left = (leftOver && leftOf(leftOver, allowance)) ?? 0
+      return left < 0 ? left : left + lease.idle
     })
   }
 
@@ -199,7 +242,7 @@ export class LeaseDesk {
     if (first === undefined) return
     if (lease.outgrown(first.allowances)) return this.giveBack(false)
     const { spare } = lease
-    const more = rest.reduce((sum, { ask }) => sum + ask.full, this.slice)
+    const more = rest.reduce((sum, { ask, lending }) => sum + ask.full + (lending?.more ?? 0), this.slice + (first.lending?.more ?? 0))
     const patientTill = (until: number): boolean => office.clock.monotonic() < until
     const wanted = { ask: first.ask, allowances: limited(first.allowances), idle: spare, more, patient: patientTill(first.wholeUntil) }
     const { hold, lefts, waitingFor } = await this.ask(wanted, first)
@@ -208,12 +251,13 @@ export class LeaseDesk {
     // Under an overspent allowance nothing may be held, also from an earlier lease.
     if (left < 0 && lease.idle > 0) return this.giveBack(false)
     const patient = patientTill(first.until)
-    if (waitingFor > 0 && patient) return this.pause(first)
-    if (!lease.doubtful || lease.held > 0) return this.refuse(first, Math.max(0, left))
+    const waiting = waitingFor + (first.lending?.others() ?? 0)
+    if (waiting > 0 && patient) return this.pause(first)
+    if (!lease.doubtful || lease.held > 0) return this.refuse(first, Math.max(0, left), waiting)
     // The missing credit may have been granted to this process by a call whose answer was lost.
     if (this.asking || !this.certain) throw new Error('it is not known what an ask has done')
     if (lease.untaken === 0) return this.giveBack(true)
-    return patient ? this.pause(first) : this.refuse(first, Math.max(0, left))
+    return patient ? this.pause(first) : this.refuse(first, Math.max(0, left), waiting)
   }
 
   /**
@@ -238,7 +282,7 @@ export class LeaseDesk {
         if (hold !== null && Math.min(...lefts) >= 0) lease.grant(granted, allowances)
         else lease.add(granted)
         this.forgive()
-        if (first && hold !== null && this.waiters[0] === first && lease.spare >= hold) this.hold(hold)
+        if (first && hold !== null && this.waiters[0] === first && lease.spare >= hold) this.holdOrCall(first, hold, ask.patient)
         this.serve()
         return answer
       },
@@ -268,6 +312,13 @@ export class LeaseDesk {
     })
   }
 
+  /** A hold that would be shortened waits for what others of this machine give back: the request comes again. */
+  private holdOrCall({ ask, lending }: Waiter, amount: number, patient: boolean): void {
+    const waitingFor = lending && patient && amount < ask.full ? lending.others() : 0
+    if (waitingFor > 0) this.waiters.shift()?.resolve(undefined, waitingFor)
+    else this.hold(amount)
+  }
+
   /** Holds for the request that comes first. */
   private hold(amount: number): void {
     this.lease.held += amount
@@ -275,10 +326,11 @@ export class LeaseDesk {
   }
 
   /** Refuses waiting requests whose floor is more than is left; the others go on. */
-  private refuse(first: Waiter, left: number): void {
+  private refuse(first: Waiter, left: number, waiting: number): void {
     const { waiters, lease } = this
     for (const waiter of waiters.splice(0)) {
-      if (waiter === first || lease.missing(waiter.ask.floor) > left) waiter.resolve(undefined)
+      if (waiter === first) waiter.resolve(undefined, waiting)
+      else if (lease.missing(waiter.ask.floor) > left) waiter.resolve(undefined, waiting + (waiter.lending?.others() ?? 0))
       else waiters.push(waiter)
     }
   }
@@ -290,6 +342,13 @@ export interface LeftOver {
   readonly lefts: readonly number[]
   /** The least of them, 0 where one is overspent. */
   readonly least: number
+}
+
+/** What one allowance leaves; undefined where the answer was for others. */
+export function leftOf({ allowances, lefts }: LeftOver, { limit, limitReset, of }: Allowance): number | undefined {
+  const same = (known: Allowance): boolean =>
+    (known.limitReset ?? null) === (limitReset ?? null) && (known.of ?? 'key') === (of ?? 'key') && known.limit === limit
+  return lefts[allowances.findIndex(same)]
 }
 
 function limited(allowances: readonly Allowance[]): Allowance[] {

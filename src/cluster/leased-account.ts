@@ -3,15 +3,19 @@
 import type { Allowance, CreditAccount, Tightest, WindowUsage } from '../ledger/allowance.ts'
 import { fixedAsk, type HoldAsk } from '../ledger/credit.ts'
 import type { LimitReset } from '../plugin-api/key.ts'
-import type { LeaseName } from '../store/record.ts'
+import type { LeaseAnswer, LeaseAsk, LeaseName } from '../store/record.ts'
 import { Lease } from './lease.ts'
-import { LeaseDesk, type LeaseOffice } from './lease-desk.ts'
+import { LeaseDesk, type LeaseOffice, leftOf } from './lease-desk.ts'
 import type { OwnCharges } from './own-charges.ts'
 
 /** Milliseconds over which a charge fades to a third. */
 const FADE = 10_000
 /** No slice is larger than this part of the limit: the other processes need some as well. */
 const SHARE = 8
+/** Another process of this machine gets no more than this part of what lies idle here, unless it needs more. */
+const LENT_SHARE = 2
+/** What several processes hold grows in steps as large as this many of one process: else each would wait for all of the others' steps. */
+const LENT_BURST = 4
 
 /** How much a key spends in about ten seconds: the size of the slices in which its credit is leased. */
 class RecentSpending {
@@ -110,12 +114,43 @@ export class LeasedAccount implements CreditAccount {
     const held = this.tryHold(ask, allowances)
     if (held !== undefined) return held
     this.lowest = 0
-    return this.desk.seek(ask, allowances, Math.max(this.slice, this.burst))
+    return this.desk.seek(ask, allowances, Math.max(this.slice, this.burst(1)))
+  }
+
+  /**
+   * Leases to another process of this machine: what it gets is held here until it is charged or given back.
+   * @param others see `Lending`. @throws Fault `unavailable`.
+   */
+  async lend({ ask, allowances, idle, more, patient }: LeaseAsk, others: () => number): Promise<LeaseAnswer> {
+    if (leastLimit(allowances) === undefined) throw new RangeError('a lease needs an allowance with a limit')
+    const full = Math.max(0, ask.full - idle)
+    const need = { full, floor: Math.min(full, Math.max(0, ask.floor - idle)) }
+    let held = this.tryHold(need, allowances)
+    let waitingFor = 0
+    if (held === undefined) {
+      this.lowest = 0
+      const slice = Math.max(this.slice, this.burst(LENT_BURST))
+      ;({ held, waitingFor } = await this.desk.lend(need, allowances, slice, { more, patient, others }))
+    }
+    const extra = held === undefined ? 0 : this.lendExtra(more, allowances)
+    const lefts = this.desk.leftsFor(allowances)
+    if (held === undefined) return { granted: 0, hold: null, lefts, waitingFor }
+    return { granted: held + extra, hold: Math.min(ask.full, idle + held), lefts, waitingFor: 0 }
+  }
+
+  /** Holds part of what lies idle on top of what was needed. */
+  private lendExtra(more: number, allowances: readonly Allowance[]): number {
+    const { lease, office } = this
+    const extra = Math.min(more, Math.floor(lease.idle / LENT_SHARE))
+    if (extra <= 0 || !office.open || !lease.covers(extra, allowances)) return 0
+    lease.held += extra
+    this.lowest = Math.min(this.lowest, lease.idle)
+    return extra
   }
 
   /** As much again as is held: requests that come before the first of them has cost anything double their lease, in place of one call each. */
-  private get burst(): number {
-    return Math.min(this.lease.held, Math.floor(this.limit / SHARE))
+  private burst(times: number): number {
+    return Math.min(times * this.lease.held, Math.floor(this.limit / SHARE))
   }
 
   /** Where the record does not answer, no more is covered than lies idle here: an allowance is never passed for it. */
@@ -162,6 +197,11 @@ export class LeasedAccount implements CreditAccount {
 
   counted(reset: LimitReset | null | undefined): bigint {
     return this.spending.own.counted(reset, this.office.clock.now())
+  }
+
+  /** The record may know of a larger lease than this process does. */
+  doubt(): void {
+    this.lease.doubtful = true
   }
 
   /** The lease is void; what open requests hold of it was spent without one. */
@@ -239,16 +279,13 @@ export class LeasedAccount implements CreditAccount {
   }
 
   /** The record's numbers in a refusal are newer than those that were read before. */
-  private leftOf({ limitReset, of }: Allowance, limit: number): number {
+  private leftOf(allowance: Allowance, limit: number): number {
     const { leftOver } = this.desk
-    const reset = limitReset ?? null
-    const index = leftOver?.allowances.findIndex(
-      (known) => (known.limitReset ?? null) === reset && known.of === of && known.limit === limit,
-    )
-    const left = index === undefined ? undefined : leftOver?.lefts[index]
+    const left = leftOver && leftOf(leftOver, allowance)
     if (left !== undefined) return Math.min(limit, Math.max(0, this.lease.idle + left))
+    const { of, limitReset = null } = allowance
     const charges = of === 'payer' ? this.spending.payer : this.spending.own
-    return charges ? Math.max(0, limit - charges.cut(reset, this.office.clock.now()) - this.lease.held) : limit
+    return charges ? Math.max(0, limit - charges.cut(limitReset, this.office.clock.now()) - this.lease.held) : limit
   }
 }
 

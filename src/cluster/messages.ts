@@ -38,8 +38,6 @@ export interface Welcome {
   count: number
   /** The configuration, packed by `packConfig`. */
   config: string
-  /** True: the owner keeps the store of record; false: the worker joins it by itself. */
-  record: boolean
   /** Sequences of generations that the record knew then. */
   drawn: DrawnNumbers
   /** Random text that all workers know and no other program. */

@@ -13,6 +13,7 @@ import { type OwnerOffer, type Replaced, sentBalance, sentCost, sentSums, type W
 import { entryAnswers } from './remote-entries.ts'
 import { compactionKeyAnswers, eventAnswers, givenIdAnswers, guardrailAnswers, refusalAnswers } from './remote-stores.ts'
 import type { CounterAnswer, CounterAsk, Counters, Topic } from './shared/types.ts'
+import type { Urging } from './urging.ts'
 
 export type WorkerLine = Line<WorkerOffer, OwnerOffer>
 
@@ -20,8 +21,7 @@ export type WorkerLine = Line<WorkerOffer, OwnerOffer>
 export type Reception = Pick<Answers<OwnerOffer>, 'welcome' | 'serving' | 'failed' | 'status'>
 
 export interface DeskOptions {
-  /** Absent where workers join a store of record by themselves. */
-  record?: StoreOfRecord | undefined
+  record: StoreOfRecord & Partial<Urging>
   /** Scans for all workers, one at a time. */
   scans: Pick<LedgerScans, 'use' | 'sessions' | 'search'>
   counters: Counters
@@ -54,6 +54,7 @@ export class OwnerDesk {
 
   constructor(options: DeskOptions) {
     this.options = options
+    options.record.onUrge?.(() => this.urge())
   }
 
   /** Answers a worker from now on, until its channel closes. */
@@ -96,9 +97,7 @@ export class OwnerDesk {
   }
 
   private get record(): StoreOfRecord {
-    const { record } = this.options
-    if (!record) throw new Fault('unavailable', { message: 'The owner keeps no store of record' })
-    return record
+    return this.options.record
   }
 
   private get entries(): LedgerEntries {

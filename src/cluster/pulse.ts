@@ -13,8 +13,8 @@ export interface PulsesOptions {
   readonly changed: (hashes: readonly string[] | undefined) => void
   /** Leases of which others want what lies idle here. */
   readonly wanted: (leases: readonly LeaseName[]) => void
-  /** Called after every pulse that was answered. */
-  readonly answered: () => void
+  /** Called after every pulse that was answered. @param silence milliseconds since the record itself was heard. */
+  readonly answered: (silence: number) => void
   /** Called after every pulse, before anything else: milliseconds of silence before it ended. */
   readonly silence: (ms: number) => void
   /** Called before `answered` where the record may have ended the leases of this process, and after the first pulse. */
@@ -40,13 +40,18 @@ export class Pulses {
   private urged = false
   private closed = false
   private life: number | undefined
-  /** When the last pulse that was answered had left. */
+  /** When the last pulse that was answered had left, or the record itself was heard before. */
   private heard: Moment
 
   constructor(options: PulsesOptions) {
     this.options = options
     this.heard = momentOf(options.clock)
     this.outage = new OutageReport('pulse', options.report)
+  }
+
+  /** True from a pulse that was not answered to the next one that is. */
+  get lost(): boolean {
+    return this.outage.isLost
   }
 
   /**
@@ -91,7 +96,8 @@ export class Pulses {
     }
     if (this.closed) return
     silence(this.silence)
-    this.heard = left
+    const behind = reply.silence ?? 0
+    this.heard = { monotonic: left.monotonic - behind, wall: left.wall - behind }
     this.outage.went()
     this.cursor = reply.cursor
     this.nodes = Math.max(1, reply.nodes)
@@ -99,7 +105,7 @@ export class Pulses {
     this.life = reply.life
     if (reply.changed === undefined || reply.changed.length > 0) changed(reply.changed)
     if (reply.wanted.length > 0) wanted(reply.wanted)
-    answered()
+    answered(behind)
   }
 }
 

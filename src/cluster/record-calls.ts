@@ -58,6 +58,10 @@ export class OutageReport {
     this.report = report
   }
 
+  get isLost(): boolean {
+    return this.lost
+  }
+
   failed(cause: unknown): void {
     if (!this.lost) this.report({ kind: 'record-lost', during: this.during, reason: reasonOf(cause) })
     this.lost = true

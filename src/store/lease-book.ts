@@ -1,4 +1,7 @@
-/** Which process holds which leases, is alive, and has been called on to give back what lies idle. */
+/**
+ * Which process holds which leases, is alive, and has been called on to give back what lies idle. Each lease is a hold in an account of
+ * the process that grants it.
+ */
 import type { LeaseName } from './record.ts'
 
 /** Of a process that leases before it ever pulses. */
@@ -47,11 +50,13 @@ export class LeaseBook {
   /** Leases that count on an account, whether of its own key or of keys that it issued. */
   private readonly accounts = new Map<string, Set<Lease>>()
   private readonly now: () => number
+  private readonly release: (name: LeaseName, amount: number) => void
   private lives = 0
 
-  /** @param now monotonic milliseconds. */
-  constructor(now: () => number) {
+  /** @param now monotonic milliseconds. @param release called with what was given back or ended of a lease. */
+  constructor(now: () => number, release: (name: LeaseName, amount: number) => void) {
     this.now = now
+    this.release = release
   }
 
   /** Nano-dollars that all processes together hold on an account. */
@@ -59,11 +64,6 @@ export class LeaseBook {
     let sum = 0
     for (const { amount } of this.accounts.get(account) ?? []) sum += amount
     return sum
-  }
-
-  /** Turn of the last ask that was granted something of what is still leased; 0 for none. */
-  turn(node: string, name: LeaseName): number {
-    return this.find(node, name)?.turn ?? 0
   }
 
   /** When the lease was last granted, milliseconds since the epoch; 0 where there is none. */
@@ -112,11 +112,42 @@ export class LeaseBook {
     return waiting.size
   }
 
-  answer(node: string, name: LeaseName): void {
+  /** Processes that live, have been called on for leases of this name, and have yet to answer. */
+  awaited(name: LeaseName): number {
+    const now = this.now()
+    let count = 0
+    for (const lease of this.accounts.get(name.key) ?? [])
+      if (lease.wanted && lease.name.payer === name.payer && !lost(this.node(lease.node), now)) count++
+    return count
+  }
+
+  /** See `StoreOfRecord.giveBack`. */
+  giveBack(node: string, name: LeaseName, amount: number | 'all', turn: number): void {
+    const before = this.find(node, name)
+    if (before && before.turn > turn) return
+    this.free(node, name, amount === 'all' ? Number.MAX_SAFE_INTEGER : amount)
     const lease = this.find(node, name)
     if (!lease) return
     lease.wanted = false
     lease.answeredAt = this.now()
+  }
+
+  /** Ends the leases of a process. @returns the nano-dollars set free. */
+  end(node: string): number {
+    const leases = [...(this.nodes.get(node)?.leases.values() ?? [])]
+    return leases.reduce((sum, { name }) => sum + this.free(node, name, Number.MAX_SAFE_INTEGER), 0)
+  }
+
+  /** Ends the leases of a process and forgets it: if it comes back, it has another life. @returns the nano-dollars set free. */
+  gone(node: string): number {
+    const freed = this.end(node)
+    this.nodes.delete(node)
+    return freed
+  }
+
+  /** The same for all processes. */
+  allGone(): void {
+    for (const node of [...this.nodes.keys()]) this.gone(node)
   }
 
   /** The process lives. @returns the leases of which it should give back what lies idle; and a number that ends with `forget`. */
@@ -128,9 +159,9 @@ export class LeaseBook {
     return { wanted, life: node.life }
   }
 
-  /** Leases of a process. */
-  leasesOf(node: string): LeaseName[] {
-    return [...(this.nodes.get(node)?.leases.values() ?? [])].map(({ name }) => name)
+  /** True from the first pulse or grant of a process until it is gone. */
+  knows(node: string): boolean {
+    return this.nodes.has(node)
   }
 
   alive(): number {
@@ -146,9 +177,10 @@ export class LeaseBook {
     return [...this.nodes].filter(([, node]) => lost(node, before)).map(([name]) => name)
   }
 
-  /** Forgets a process that holds nothing any more. */
-  forget(node: string): void {
-    if (this.nodes.get(node)?.leases.size === 0) this.nodes.delete(node)
+  private free(node: string, name: LeaseName, amount: number): number {
+    const freed = this.reduce(node, name, amount)
+    if (freed > 0) this.release(name, freed)
+    return freed
   }
 
   private find(node: string, name: LeaseName): Lease | undefined {

@@ -68,7 +68,8 @@ export class LocalRecord implements StoreOfRecord {
     this.events = events
     this.refusals = refusals
     this.givenIds = givenIds
-    this.leases = new LeaseBook(() => clock.monotonic())
+    const release = ({ key, payer }: LeaseName, amount: number): void => credit.account(key, payer).release(amount)
+    this.leases = new LeaseBook(() => clock.monotonic(), release)
   }
 
   async take(node: string, rows: readonly SettledRows[]): Promise<void> {
@@ -94,6 +95,11 @@ export class LocalRecord implements StoreOfRecord {
     await Promise.all(waits)
   }
 
+  /** As `take`: rows that are there already change nothing. */
+  inherit(node: string, rows: readonly SettledRows[]): Promise<void> {
+    return this.take(node, rows)
+  }
+
   async lease(node: string, wanted: LeaseAsk): Promise<LeaseAnswer> {
     const { key, payer, ask, allowances, idle, more, patient, turn } = wanted
     const account = this.credit.account(key, payer)
@@ -112,9 +118,7 @@ export class LocalRecord implements StoreOfRecord {
   }
 
   async giveBack(node: string, lease: LeaseName, amount: number | 'all', turn: number): Promise<void> {
-    if (this.leases.turn(node, lease) > turn) return
-    this.free(node, lease, amount)
-    this.leases.answer(node, lease)
+    this.leases.giveBack(node, lease, amount, turn)
   }
 
   async pulse({ node, expiry, cursor }: Pulse): Promise<PulseReply> {
@@ -138,7 +142,7 @@ export class LocalRecord implements StoreOfRecord {
   }
 
   async endLeases(node: string): Promise<void> {
-    for (const lease of this.leases.leasesOf(node)) this.free(node, lease, 'all')
+    this.leases.end(node)
   }
 
   /**
@@ -146,10 +150,7 @@ export class LocalRecord implements StoreOfRecord {
    * @returns the nano-dollars set free.
    */
   nodeGone(node: string): number {
-    let freed = 0
-    for (const lease of this.leases.leasesOf(node)) freed += this.free(node, lease, 'all')
-    this.leases.forget(node)
-    return freed
+    return this.leases.gone(node)
   }
 
   /** The journal stays open: it is its owner's. */
@@ -171,12 +172,6 @@ export class LocalRecord implements StoreOfRecord {
     })
     for (const seq of rows.keys()) this.arriving.set(seq, arrived)
     return arrived
-  }
-
-  private free(node: string, lease: LeaseName, amount: number | 'all'): number {
-    const freed = this.leases.reduce(node, lease, amount === 'all' ? Number.MAX_SAFE_INTEGER : amount)
-    this.credit.account(lease.key, lease.payer).release(freed)
-    return freed
   }
 
   /**

@@ -97,6 +97,8 @@ export interface PulseReply {
   readonly nodes: number
   /** Another number than in the reply before: `forgetLost` may have ended the leases of this process between the two. */
   readonly life: number
+  /** Milliseconds for which the process that answers for the record has not heard the record itself; absent: it is the record. */
+  readonly silence?: number
 }
 
 export interface StoreOfRecord {

@@ -9,7 +9,7 @@ import { FakeClock } from '../support/clock.ts'
 import { type Cable, cable } from './channel.ts'
 
 const RECEPTION: Reception = {
-  welcome: () => ({ slot: 1, count: 1, config: '', record: true, drawn: { last: 0 }, secret: 's' }),
+  welcome: () => ({ slot: 1, count: 1, config: '', drawn: { last: 0 }, secret: 's' }),
   serving: () => null,
   failed: () => null,
   status: () => [],

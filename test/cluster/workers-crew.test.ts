@@ -7,6 +7,7 @@ import { MemoryCounters } from '../../src/cluster/shared/index.ts'
 import { Fault } from '../../src/core/faults.ts'
 import { Tallies } from '../../src/core/metrics.ts'
 import { FakeClock, turns } from '../support/clock.ts'
+import { memoryRecord } from './scripted-record.ts'
 
 class FakeProcess extends EventEmitter implements WorkerProcess {
   readonly pid = 1
@@ -45,11 +46,12 @@ function scene(count = 2) {
   const processes: FakeProcess[] = []
   const inherited: number[] = []
   const desk = new OwnerDesk({
+    record: memoryRecord(clock),
     scans: { use: async () => [], sessions: async () => ({ total: 0, rows: [] }), search: async () => ({ rows: [] }) },
     counters: new MemoryCounters(clock),
     oops: () => {},
   })
-  const welcome: Reception['welcome'] = () => ({ slot: 1, count, config: '', record: false, drawn: { last: 0 }, secret: 's' })
+  const welcome: Reception['welcome'] = () => ({ slot: 1, count, config: '', drawn: { last: 0 }, secret: 's' })
   const logged: string[] = []
   const tallies = new Tallies()
   const note = (_fields: object, text: string): void => void logged.push(text)

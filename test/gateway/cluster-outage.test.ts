@@ -109,9 +109,11 @@ async function tests({ cluster, members }: Place): Promise<void> {
   await t.test('each outage is told once, and its end', async (t) => {
     for (const member of members) {
       const told = (kind: string): number => member.out().match(new RegExp(`"kind":"${kind}","during":"pulse"`, 'g'))?.length ?? 0
-      const processes = Math.max(1, member.workers + (member.workers > 0 ? 1 : 0))
-      t.equal(told('record-lost'), OUTAGES.length * processes)
-      t.equal(told('record-back'), OUTAGES.length * processes)
+      // The owner of workers reports each; a worker whose pulse falls into it does so, too.
+      const [least, most] = [OUTAGES.length, OUTAGES.length * (1 + member.workers)]
+      const lost = told('record-lost')
+      t.ok(lost >= least && lost <= most, `${lost} of ${least} to ${most}`)
+      t.equal(told('record-back'), lost)
       t.match(
         member.out(),
         /"kind":"record-lost".*"reason":"The store of record does not answer \((shut down, 57P01|ECONNREFUSED|connection ended)\)"/,

@@ -2,17 +2,18 @@
 import t from 'tap'
 import { systemClock } from '../../src/core/clock.ts'
 import { openPostgres } from '../../src/store/postgres/record.ts'
-import { makeKey, newCluster, PRICE, rush, startServers } from '../support/cluster.ts'
+import { makeKey, newCluster, PRICE, rush, type Servers, startServers } from '../support/cluster.ts'
 import { eventually, realTime } from '../support/eventually.ts'
 
 const DAY = 86_400_000
 const LIMIT = 5
 
 const servers = await startServers(t)
-if (servers)
-  t.test('a suspended program spends nothing of a lease that was set free', async (t) => {
-    const cluster = await newCluster(t, servers)
-    const [one, other] = [await cluster.start({ shared: null }), await cluster.start({ shared: null })]
+for (const workers of servers ? [0, 2] : []) {
+  const what = workers > 0 ? 'suspended owner of workers' : 'suspended program'
+  t.test(`a ${what} spends nothing of a lease that was set free`, async (t) => {
+    const cluster = await newCluster(t, servers as Servers)
+    const [one, other] = [await cluster.start({ shared: null, workers }), await cluster.start({ shared: null })]
     const { postgres, database } = cluster
     const key = await makeKey(one, 'k', LIMIT)
     let served = 0
@@ -48,3 +49,4 @@ if (servers)
     await count([one], 20, key)
     t.equal(served * PRICE, LIMIT * 1e9, 'to the last cent, and not more')
   })
+}

@@ -17,4 +17,6 @@ t.test('two processes on PostgreSQL, then with Redis stopped', async (t) => {
   const stopped = await place(t, { programs: 2, store: await postgres.database(), shared: redis.url })
   await redis.stop()
   await t.test('Redis has stopped', (t: Test) => race(t, stopped))
+  const workers = await place(t, { programs: 2, workers: 2, store: await postgres.database() })
+  await t.test('two gateways with two workers each', (t: Test) => race(t, workers))
 })

@@ -245,13 +245,12 @@ export function startLoad(member: Pick<Member, 'url'>, lanes: number, asking: As
 const PULSE = 10_000
 const TAKEN_IN = 500
 
-/** Resolves once every process of these programs has heard what is new, and of all others. */
-export async function allHeard({ postgres, database }: Cluster, members: readonly Pick<Member, 'workers'>[]): Promise<void> {
-  const processes = members.reduce((sum, { workers }) => sum + 1 + workers, 0)
+/** Resolves once each of these programs has heard what is new, and of all others. Workers hear it from their owner a moment later. */
+export async function allHeard({ postgres, database }: Cluster, members: readonly unknown[]): Promise<void> {
   const since = Date.now() + PULSE + TAKEN_IN
   await eventually('a pulse of each', async () => {
     const [row] = await postgres.query(database, 'SELECT count(*)::int AS count FROM node WHERE expires_at > $1', [since])
-    return row?.count === processes || undefined
+    return row?.count === members.length || undefined
   })
 }
 

@@ -1,0 +1,200 @@
+/**
+ * The store of record on another machine as the workers of this one have it: their owner is its one client. A worker's lease is a hold in
+ * the owner's account, and its rows are forwarded with those of all others.
+ */
+import type { Clock } from '../core/clock.ts'
+import type { LedgerReader } from '../ledger/types.ts'
+import type { CompactionKeyStore } from '../store/compaction-keys.ts'
+import type { EventStore } from '../store/events.ts'
+import type { GivenIdStore } from '../store/given-ids.ts'
+import { GUARDRAILS_CHANGED, type GuardrailStore, WatchedGuardrails } from '../store/guardrails.ts'
+import { KeyNews, WatchedKeys } from '../store/key-news.ts'
+import type { KeyStore } from '../store/keys.ts'
+import { LeaseBook, textOf } from '../store/lease-book.ts'
+import type { Balance, LeaseAnswer, LeaseAsk, LeaseName, Pulse, PulseReply, SettledRows, StoreOfRecord } from '../store/record.ts'
+import type { RefusalStore } from '../store/refusals.ts'
+import type { LeasedCredit } from './leased-credit.ts'
+import { OwnerForwarding } from './owner-forwarding.ts'
+import { type ClusterNews, unreachable } from './record-calls.ts'
+
+export interface OwnerRecordOptions {
+  /** Name of the owner at the record. */
+  readonly node: string
+  readonly record: StoreOfRecord
+  /** The owner's own, leased from the record. */
+  readonly credit: LeasedCredit
+  readonly clock: Clock
+  /** Milliseconds since the record was heard, whether the last pulse failed, and the processes that were alive when it was heard. */
+  readonly heard: () => { readonly silence: number; readonly isLost: boolean; readonly nodes: number }
+  readonly report: (news: ClusterNews) => void
+}
+
+/** Milliseconds of silence of the record after which workers hear nothing either: they look up keys themselves then. */
+const LONGEST_SILENCE = 2_000
+/** Milliseconds for which workers may take to give back what lies idle, before the owner answers the record's call. */
+const LONGEST_CALL = 400
+
+export class OwnerRecord implements StoreOfRecord {
+  readonly keys: KeyStore
+  readonly ledger: LedgerReader
+  readonly guardrails: GuardrailStore
+  readonly compactionKeys: CompactionKeyStore
+  readonly events: EventStore
+  readonly refusals: RefusalStore
+  readonly givenIds: GivenIdStore
+  private readonly options: OwnerRecordOptions
+  private readonly leases: LeaseBook
+  private readonly forwarding: OwnerForwarding
+  private news: KeyNews
+  private readonly listeners: (() => void)[] = []
+  /** Calls of the record for idle leases that are under way, by the names of the leases, and how each ends. */
+  private readonly calls = new Map<string, () => void>()
+  private closing: Promise<void> | undefined
+
+  constructor(options: OwnerRecordOptions) {
+    const { node, record, credit, clock, report } = options
+    this.options = options
+    this.keys = new WatchedKeys(record.keys, (hash) => this.news.note(hash))
+    this.guardrails = new WatchedGuardrails(record.guardrails, () => this.news.note(GUARDRAILS_CHANGED))
+    this.ledger = record.ledger
+    this.compactionKeys = record.compactionKeys
+    this.events = record.events
+    this.refusals = record.refusals
+    this.givenIds = record.givenIds
+    const release = ({ key, payer }: LeaseName, amount: number): void => credit.account(key, payer).release(amount)
+    this.leases = new LeaseBook(() => clock.monotonic(), release)
+    this.forwarding = new OwnerForwarding({ node, record, clock, taken: (rows) => credit.taken(rows), report })
+    this.news = this.nextNews()
+  }
+
+  /** Calls `hear` whenever a pulse would bring something. */
+  onUrge(hear: () => void): void {
+    this.listeners.push(hear)
+  }
+
+  take(node: string, rows: readonly SettledRows[]): Promise<void> {
+    return this.forwarding.take(rows, (row) => this.charge(node, row))
+  }
+
+  /** As `take`, of rows that a dead worker has left: the record may have some of them, so that their leases are larger than is known here. */
+  async inherit(node: string, rows: readonly SettledRows[]): Promise<void> {
+    const taken = this.forwarding.take(rows, (row) => {
+      this.charge(node, row)
+      this.options.credit.account(row.hold.key, row.hold.payer).doubt()
+    })
+    await Promise.all([taken, this.forwarding.flush()])
+  }
+
+  async lease(node: string, wanted: LeaseAsk): Promise<LeaseAnswer> {
+    // It does not know yet that its leases were ended: what it believes to have idle counts for nothing.
+    if (!this.leases.knows(node)) throw unreachable(new Error('no pulse since the leases of this process were ended'))
+    const { key, payer, allowances, turn } = wanted
+    const accounts = new Set(allowances.map(({ of }) => (of === 'payer' && payer) || key))
+    const others = (): number => {
+      const count = this.leases.call(node, wanted, accounts)
+      if (count > 0) this.urge()
+      return count
+    }
+    const answer = await this.options.credit.account(key, payer).lend(wanted, others)
+    this.leases.grant(node, wanted, { amount: answer.granted, turn, at: this.options.clock.now() })
+    return answer
+  }
+
+  async giveBack(node: string, lease: LeaseName, amount: number | 'all', turn: number): Promise<void> {
+    this.leases.giveBack(node, lease, amount, turn)
+    if (this.leases.awaited(lease) === 0) this.calls.get(textOf(lease))?.()
+  }
+
+  async endLeases(node: string): Promise<void> {
+    this.leases.end(node)
+  }
+
+  /** A worker never believes in what its owner cannot vouch for: its silence counts from the record's own. */
+  async pulse({ node, expiry, cursor }: Pulse): Promise<PulseReply> {
+    const { silence, isLost, nodes } = this.options.heard()
+    if (isLost || silence >= LONGEST_SILENCE) throw unreachable(new Error('the owner does not hear the store of record'))
+    const { wanted, life } = this.leases.pulse(node, expiry)
+    return { ...this.news.since(cursor), wanted, nodes: nodes * this.leases.alive(), life, silence }
+  }
+
+  balances(keys: readonly string[]): Promise<Balance[]> {
+    return this.options.record.balances(keys)
+  }
+
+  spentByAll(): Promise<bigint> {
+    return this.options.record.spentByAll()
+  }
+
+  forgetLost(grace: number): Promise<ReadonlyMap<string, number>> {
+    return this.options.record.forgetLost(grace)
+  }
+
+  /** Hashes of keys that others have changed; undefined: whatever workers have cached may have changed. */
+  changed(hashes: readonly string[] | undefined): void {
+    if (!hashes) this.news = this.nextNews()
+    else for (const hash of hashes) this.news.note(hash)
+    this.urge()
+  }
+
+  /** The record wants back what lies idle of a lease: in the workers, and here. @throws Fault `unavailable`. */
+  async callBack(lease: LeaseName): Promise<void> {
+    const name = textOf(lease)
+    if (this.calls.has(name)) return
+    const { node, credit, clock } = this.options
+    this.leases.call(node, lease, [lease.key])
+    if (this.leases.awaited(lease) > 0) {
+      const { promise, resolve } = Promise.withResolvers<void>()
+      const timer = clock.after(LONGEST_CALL, resolve)
+      this.calls.set(name, resolve)
+      this.urge()
+      await promise
+      timer.cancel()
+      this.calls.delete(name)
+    }
+    await credit.giveBackIdle(lease)
+  }
+
+  /** The record may have set free what the owner has leased: nothing of it may be spent by any worker. */
+  lapse(): void {
+    this.leases.allGone()
+    this.urge()
+  }
+
+  /** Ends the leases of a worker that is over, once all that it settled has been handed in. @returns the nano-dollars set free. */
+  nodeGone(node: string): number {
+    return this.leases.gone(node)
+  }
+
+  /** Runs a reading of the record between two batches. @throws Fault `unavailable`. */
+  between<T>(read: () => Promise<T>): Promise<T> {
+    return this.forwarding.between(read)
+  }
+
+  /** Forwards all that workers have handed in. @throws Fault `unavailable`. */
+  flush(): Promise<void> {
+    return this.forwarding.flush()
+  }
+
+  /** No worker is left. The record is closed with the rest of the owner. */
+  close(): Promise<void> {
+    this.closing ??= this.forwarding.close().then(() => this.leases.allGone())
+    return this.closing
+  }
+
+  private urge(): void {
+    for (const hear of this.listeners) hear()
+  }
+
+  /** Its cost leaves the worker's lease now, and counts as not forwarded until the record has it. */
+  private charge(node: string, row: SettledRows): void {
+    const { hold, settled } = row
+    const { credit } = this.options
+    credit.account(hold.key, hold.payer).settle(this.leases.reduce(node, hold, settled.cost), settled.cost)
+    credit.noted(row)
+  }
+
+  private nextNews(): KeyNews {
+    const { clock } = this.options
+    return new KeyNews(`${Math.floor(clock.now()).toString(36)}${Math.floor(clock.random() * 2 ** 40).toString(36)}`)
+  }
+}
