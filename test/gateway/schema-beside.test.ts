@@ -20,6 +20,8 @@ import { eventually } from '../support/eventually.ts'
 import { runProgram } from '../support/program.ts'
 
 t.setTimeout(600_000)
+/** A program starts meanwhile, beside loads that take all of the machine. */
+const STARTED = { limit: 150_000 }
 
 async function stateOf({ postgres, database }: Cluster): Promise<Record<string, unknown> | undefined> {
   return (await postgres.query(database, 'SELECT version, least, indexed FROM headgate_schema'))[0]
@@ -120,7 +122,7 @@ function tests(servers: Servers): void {
       const place = await cluster.file({ ahead: ['indexes'] })
       const killed = runProgram(argumentsOf(place), place.options)
       t.teardown(() => killed.child.kill('SIGKILL'))
-      await eventually('an index that is begun', async () => (await indexes(cluster)).length > 0 || undefined)
+      await eventually('an index that is begun', async () => (await indexes(cluster)).length > 0 || undefined, STARTED)
       for (const load of loads) await load.more(20)
       killed.child.kill('SIGKILL')
       await killed.exited
@@ -134,7 +136,7 @@ function tests(servers: Servers): void {
       )
       const next = cluster.start({ ahead: ['indexes'] })
       const other = cluster.start({ ahead: ['indexes'] })
-      await eventually('another try', async () => (await runningBuilds(cluster)) > 0 || undefined)
+      await eventually('another try', async () => (await runningBuilds(cluster)) > 0 || undefined, STARTED)
       for (const load of loads) await load.more(20)
       await release()
       const members = [older, await next, await other]
@@ -157,9 +159,9 @@ function tests(servers: Servers): void {
       const place = await cluster.file({ ahead: ['expand'] })
       const killed = runProgram(argumentsOf(place), place.options)
       t.teardown(() => killed.child.kill('SIGKILL'))
-      await eventually('a step that waits', async () => (await waiting(cluster)) > 0 || undefined)
+      await eventually('a step that waits', async () => (await waiting(cluster)) > 0 || undefined, STARTED)
       for (const load of loads) await load.more(50)
-      await eventually('a step that waits again', async () => (await waiting(cluster)) > 0 || undefined)
+      await eventually('a step that waits again', async () => (await waiting(cluster)) > 0 || undefined, STARTED)
       killed.child.kill('SIGKILL')
       await killed.exited
       t.same(await stateOf(cluster), { version: SCHEMA_VERSION, least: SCHEMA_VERSION - 1, indexed: SCHEMA_VERSION })

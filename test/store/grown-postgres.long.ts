@@ -2,6 +2,11 @@
  * Every statement on PostgreSQL with 10 million generations, 200,000 keys and 400 days of sums for 2,500 of them, each within its limit of time.
  * It may be done in parts: HEADGATE_GROWN_FOLDER names a folder whose database is filled once, and which keeps what each operation took; the
  * next call goes on with the first one that has not been done. HEADGATE_GROWN_MOST has it end after so many seconds, at the end of an operation.
+ * Seen with a fifth of it to its end, files on a disk, two processors at a load of 17 to 34 (2026-11-29), in two calls: no statement at its
+ * limit. Windows computed anew and all checked took 477 s. Filled in
+ * 73 s; what goes through the whole ledger in pages took longest: a full check 335 s, an export 230 s, a first check 210 s, the sums of use
+ * 112 s and, made again, 148 s, retention of an eighth 22 s, the next check 15 s. All other operations took less than 3 s, a batch, a lease, a
+ * return and a pulse at most 0.1 s, the sums of each key over a week 0.1 s.
  */
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'

@@ -8,10 +8,11 @@ import { startPostgres, type TestPostgres } from '../support/postgres.ts'
 import { clocked } from '../support/postgres-clock.ts'
 import { generation } from './record-contract.ts'
 
-t.setTimeout(120_000)
+t.setTimeout(240_000)
 const DAY = 86_400_000
-const KEYS = 6_000
-const ROWS = 12_000
+const NOON = Date.UTC(2026, 0, 8, 12)
+const KEYS = 3_000
+const ROWS = 6_000
 const LIMITS = { connect: 30_000, statement: 30_000 }
 
 const server = await startPostgres(t)
@@ -47,10 +48,15 @@ async function readAll(record: PostgresRecord, query: UseQuery, between: () => P
   return { pages, sums }
 }
 
+/** Since the epoch: the first day that is not closed; 0 while none is. */
+async function closedDay(server: TestPostgres, url: string): Promise<number> {
+  return Number((await server.query(url, 'SELECT day::int FROM use_closed'))[0]?.day)
+}
+
 function suite(server: TestPostgres): void {
   t.test('pages of keys', async (t) => {
     const url = await server.database()
-    const clock = new FakeClock()
+    const clock = new FakeClock(1, NOON)
     const record = await openPostgres(url, { clock, limits: LIMITS })
     t.teardown(() => record.close())
     await clocked(record, clock, server, url)
@@ -74,23 +80,52 @@ function suite(server: TestPostgres): void {
       return { ...row, settled }
     })
     await record.take('n1', rows)
-    for (let round = 0; round < 8; round++) await record.roll(0, 500)
+    for (let round = 0; round < 4; round++) await record.roll(0, 500)
     const days = { from: today - 4 * DAY, until: today + DAY, byKey: true }
     const apart: UseGroup[][] = [[], ['day'], ['model'], ['day', 'model'], ['model', 'provider'], ['day', 'model', 'provider']]
     let rolled = 0
-    for (const groups of apart) {
+    let raised = 0
+    const agree = async (groups: UseGroup[], most: number): Promise<void> => {
       const before = await server.query(url, 'SELECT seq::text FROM use_below')
       // Its first pages are small, whatever another one has read before.
       const reader = await openPostgres(url, { clock, limits: LIMITS })
       const { pages, sums } = await readAll(reader, { ...days, apart: groups }, async () => {
-        rolled += await record.roll(0, 100)
+        rolled += await record.roll(0, most)
       })
       await reader.close()
       t.ok(pages >= 2, `${groups.join(', ') || 'keys alone'}: ${pages} pages`)
-      t.not((await server.query(url, 'SELECT seq::text FROM use_below'))[0]?.seq, before[0]?.seq, 'the watermark has risen between them')
+      const after = await server.query(url, 'SELECT seq::text FROM use_below')
+      raised += after[0]?.seq === before[0]?.seq ? 0 : 1
       t.same(new Map([...sums].sort()), new Map([...expected].sort()), 'each generation counts once')
     }
-    t.ok(rolled > 1_000)
+    for (const groups of apart) await agree(groups, 100)
+    t.ok(rolled > 500)
+    t.equal(raised, apart.length, 'the watermark has risen between pages of each')
+
+    t.comment('while days are closed')
+    while ((await record.roll(0, 500)) >= 500 && (await closedDay(server, url)) === 0);
+    for (const groups of apart) await agree(groups, 300)
+    while ((await record.roll(0, 5_000)) >= 5_000);
+    t.ok((await closedDay(server, url)) > 0)
+
+    t.comment('with sums of closed days')
+    const more = rows.slice(0, 1_500).map(({ hold, settled }, index) => {
+      const seq = (today + DAY / 4) * 4096 + index
+      return { hold: { ...hold, seq }, settled: { ...settled, seq, at: today + DAY / 4 } }
+    })
+    raised = 0
+    await record.take('n1', more)
+    for (const { hold, settled } of more) {
+      const sum = expected.get(hold.key)
+      if (!sum) throw new Error(`no ${hold.key}`)
+      sum.requests++
+      sum.failed += settled.status === 'failed' ? 1 : 0
+      sum.cost += BigInt(settled.cost)
+      sum.input += settled.input
+      sum.saved += 250_000_000
+    }
+    for (const groups of apart) await agree(groups, 60)
+    t.ok(raised > 1, `the watermark has risen ${raised} times`)
 
     t.comment('a rebuild between two pages')
     const reader = await openPostgres(url, { clock, limits: LIMITS })
