@@ -2,20 +2,7 @@
  * The one source of both schemas: each version's step, written with kysely's schema builder and compiled for either
  * database. Nothing loads this file where nothing is migrated: SQLite runs the statements that were generated from it.
  */
-import {
-  type ColumnDefinitionBuilder,
-  type CreateTableBuilder,
-  DummyDriver,
-  Kysely,
-  PostgresAdapter,
-  PostgresIntrospector,
-  PostgresQueryCompiler,
-  type RawBuilder,
-  SqliteAdapter,
-  SqliteIntrospector,
-  SqliteQueryCompiler,
-  sql,
-} from 'kysely'
+import { type ColumnDefinitionBuilder, type CreateTableBuilder, type Kysely, type RawBuilder, sql } from 'kysely'
 import {
   ASSIGNMENT,
   AUDIT,
@@ -51,12 +38,11 @@ import {
   USE_NAMES,
   USE_OF_KEY,
 } from './columns.ts'
+import { compiler, type Database } from './compiler.ts'
 import { BALANCE_VIEW } from './postgres/balance-view.ts'
 import { POSTGRES_FUNCTIONS } from './postgres/functions.ts'
 import { jsonOf } from './postgres/json-text.ts'
 import { HAS_SESSION, SESSION_OF } from './search-index.ts'
-
-export type Database = 'sqlite' | 'postgres'
 
 /** Rows that change all the time find room on their own page. */
 const ROOMY = sql`with (fillfactor = 50)`
@@ -384,23 +370,4 @@ export function migrationsFor(database: Database): string[][] {
     step(script)
     return script.statements
   })
-}
-
-/** Only compiles, never connects. */
-export function compiler<Tables>(database: Database): Kysely<Tables> {
-  return new Kysely<Tables>({ dialect: database === 'sqlite' ? SQLITE : POSTGRES })
-}
-
-const SQLITE = {
-  createAdapter: () => new SqliteAdapter(),
-  createDriver: () => new DummyDriver(),
-  createIntrospector: (db: Kysely<unknown>) => new SqliteIntrospector(db),
-  createQueryCompiler: () => new SqliteQueryCompiler(),
-}
-
-const POSTGRES = {
-  createAdapter: () => new PostgresAdapter(),
-  createDriver: () => new DummyDriver(),
-  createIntrospector: (db: Kysely<unknown>) => new PostgresIntrospector(db),
-  createQueryCompiler: () => new PostgresQueryCompiler(),
 }

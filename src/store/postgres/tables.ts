@@ -2,7 +2,7 @@
 import type { EntryKind } from '../../core/ledger-entries.ts'
 import type { SettleStatus } from '../../ledger/types.ts'
 import type { LimitReset } from '../../plugin-api/key.ts'
-import { compiler } from '../migrations.ts'
+import { compiler } from '../compiler.ts'
 
 /** A hold and its settlement. */
 export interface GenerationTable {
