@@ -2,7 +2,8 @@
 import { Bill, type PriceSnapshot, type Rate } from '../core/money.ts'
 import { rateFromUsd, rateText } from '../core/money-text.ts'
 import { noUsage, type Usage } from '../dialects/canon/usage.ts'
-import { addParts, type Extras, readRates, type Tariff } from './pricing.ts'
+import { addParts, type Extras, type Tariff } from './pricing.ts'
+import { readRates } from './row-rates.ts'
 
 /** One priced quantity. */
 export interface BillPart {

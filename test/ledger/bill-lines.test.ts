@@ -5,7 +5,8 @@ import t from 'tap'
 import type { PriceSnapshot } from '../../src/core/money.ts'
 import { noUsage, type Usage } from '../../src/dialects/canon/usage.ts'
 import { amountsOf, billOf, plainParts, readPart, writtenPart } from '../../src/ledger/bill-lines.ts'
-import { charge, plainRates } from '../../src/ledger/pricing.ts'
+import { charge } from '../../src/ledger/pricing.ts'
+import { plainRates } from '../../src/ledger/row-rates.ts'
 import { property } from '../support/seed.ts'
 
 /** Attodollars, to the last digit. */

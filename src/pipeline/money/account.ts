@@ -10,7 +10,8 @@ import { addUsage, type Usage } from '../../dialects/canon/usage.ts'
 import type { Final } from '../../dialects/types.ts'
 import { type Facts, USUAL_REASON } from '../../ledger/facts.ts'
 import { PLAN_PARAMETERS } from '../../ledger/plan-inputs.ts'
-import { assumesWrites, cacheDiscount, charge, plainRates } from '../../ledger/pricing.ts'
+import { assumesWrites, cacheDiscount, charge } from '../../ledger/pricing.ts'
+import { plainRates } from '../../ledger/row-rates.ts'
 import {
   type Count,
   type EarlierTurns,

@@ -50,7 +50,10 @@ export async function bindIds(
   return { given, watch: undefined }
 }
 
+/** Wires whose replies are kept unless the request says otherwise. */
+const KEEPING: ReadonlySet<string> = new Set(['openai-responses'])
+
 /** True where the reply is of something that the provider keeps, whatever the request says. */
 function isKept(operation: Operation, path: string): boolean {
-  return typeof operation === 'string' || operation.wire === 'openai-responses' || /\/batches\/?(?:\?|$)/.test(path)
+  return typeof operation === 'string' || KEEPING.has(operation.wire) || /\/batches\/?(?:\?|$)/.test(path)
 }
