@@ -3,7 +3,6 @@
  * same words as callers write them, for the provider that they have in mind.
  */
 import { isObject, type Json, type JsonObject } from '../../core/json.ts'
-import type { Quirks } from '../quirks.ts'
 
 /** What is written into the body, by the value of the quirk `thinking_off`. */
 const SWITCHES: Readonly<Record<string, JsonObject>> = {
@@ -57,8 +56,15 @@ export function switchesThinkingOff(body: JsonObject): boolean {
   return false
 }
 
+/** Of an endpoint's quirks, those that say how it is kept from thinking. */
+interface ThinkingQuirks {
+  readonly thinking_off?: string | undefined
+  readonly efforts?: readonly string[] | undefined
+  readonly reasoning?: string | undefined
+}
+
 /** How the provider is known to be kept from thinking; undefined where nothing says so, and a caller's own words pass. */
-const knownWay = ({ thinking_off: way, efforts, reasoning }: Quirks): string | undefined =>
+const knownWay = ({ thinking_off: way, efforts, reasoning }: ThinkingQuirks): string | undefined =>
   way ?? (reasoning === 'object' ? 'reasoning' : efforts?.includes('none') ? 'effort' : undefined)
 
 /**
@@ -66,7 +72,7 @@ const knownWay = ({ thinking_off: way, efforts, reasoning }: Quirks): string | u
  * @param dropped receives those by which thinking is wanted.
  * @returns false where they stay, since the provider may be the one that knows them.
  */
-export function fitSwitches(body: JsonObject, quirks: Quirks, dropped: string[]): boolean {
+export function fitSwitches(body: JsonObject, quirks: ThinkingQuirks, dropped: string[]): boolean {
   const way = knownWay(quirks)
   if (way === undefined) return false
   const own = SWITCHES[way]
