@@ -31,7 +31,7 @@ t.test('a refusal names the deepest field and what was expected', async (t) => {
     [{ provider: 'acme' }, 'provider: expected an object or null'],
     [{ provider: { order: 'acme' } }, 'provider.order: expected an array or null'],
     [{ provider: { order: ['a', 2] } }, 'provider.order[1]: expected a string'],
-    [{ provider: { sort: { by: 'speed' } } }, 'provider.sort.by: expected one of: price, throughput, latency, exacto; or null'],
+    [{ provider: { sort: { by: 'speed' } } }, 'provider.sort.by: expected one of: price, throughput, latency, exacto, least_busy; or null'],
     [{ provider: { preferred_max_latency: { p42: 1 } } }, 'provider.preferred_max_latency.p42: unknown field'],
     [{ provider: { max_price: { prompt: 'a lot' } } }, 'provider.max_price.prompt: expected a decimal number such as "0.25"'],
     [{ provider: { max_price: { prompt: -1 } } }, 'provider.max_price.prompt: must be at least 0'],

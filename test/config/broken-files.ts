@@ -222,7 +222,7 @@ export const SHAPE: Broken[] = [
   append(
     'an unknown sort',
     'provider: { sort: cheapest }',
-    '22:19: provider.sort: "cheapest" does not fit, expected one of price, throughput, latency, exacto, or an object of by and partition',
+    '22:19: provider.sort: "cheapest" does not fit, expected one of price, throughput, latency, exacto, least_busy, or an object of by and partition',
   ),
   append(
     'a bad cutoff',

@@ -65,15 +65,16 @@ export async function followRecipe(t: Test, name: string, options: RecipeOptions
   executable(join(folder, 'bin', 'curl'), '#!/bin/sh\nPATH=$REAL_PATH\nexec curl -sS "$@"\n')
   mkdirSync(join(folder, 'secrets'))
   cpSync(join(ROOT, 'config', 'catalog'), join(folder, 'catalog'), { recursive: true })
-  options.prepare?.(folder)
-  const env = { HEADGATE_APP_KEY: KEY, ...options.env }
-  const gateway = await startGateway(fileOf(page, options.with), { directory: folder, env, clock: options.clock, watch: options.watch })
+  const { env: variables, with: replaced, prepare, ...more } = options
+  prepare?.(folder)
+  const env = { HEADGATE_APP_KEY: KEY, ...variables }
+  const gateway = await startGateway(fileOf(page, replaced), { directory: folder, env, ...more })
   t.teardown(() => gateway.close())
   const waiting = runnable(page)
   return {
     gateway,
     folder,
-    next: async (more = {}) => {
+    next: async (added = {}) => {
       const block = waiting.shift()
       if (!block) throw new Error(`${page} has no further commands`)
       const { failed, out, error } = await bash(block.code, folder, {
@@ -86,7 +87,7 @@ export async function followRecipe(t: Test, name: string, options: RecipeOptions
         HEADGATE_ADMIN_URL: gateway.admin,
         HEADGATE_ADMIN_TOKEN: ADMIN_TOKEN,
         ...env,
-        ...more,
+        ...added,
       })
       t.notOk(failed, `${block.at}:\n${block.code}\n${out}${error}`)
       return out
