@@ -25,6 +25,23 @@ export function endWord(reason: Json | undefined): string | undefined {
   return Array.isArray(reason) ? 'list' : String(reason)
 }
 
+const isSuccess = (reason: EndReason): boolean => reason === 'stop' || reason === 'tool_calls'
+
+/** Of two ends of one answer the later one counts, but none of success undoes one that was none. */
+export function laterEnd(before: End | undefined, later: End): End {
+  return before && !isSuccess(before.reason) && isSuccess(later.reason) ? before : later
+}
+
+/** As `laterEnd`, of the words. @param later undefined where the frame has none. */
+export function laterWord(
+  before: string | undefined,
+  later: string | undefined,
+  reasonOf: (word: string) => EndReason,
+): string | undefined {
+  if (before === undefined || later === undefined) return later ?? before
+  return !isSuccess(reasonOf(before)) && isSuccess(reasonOf(later)) ? before : later
+}
+
 /** Characters of a provider's word that callers are shown. */
 const SAFE_WORD = /^[A-Za-z][\w.:-]{0,63}$/
 

@@ -1,6 +1,7 @@
 /** The chunks of an OpenAI-compatible stream as canonical events. */
 import { Fault } from '../../core/faults.ts'
 import { escapesLetters, isObject, type JsonObject } from '../../core/json.ts'
+import { laterWord } from '../canon/ends.ts'
 import { type End, MEMBERS, type StreamEvent } from '../canon/events.ts'
 import { noteTier, type TierReport, tierBesideUsage } from '../canon/served-tier.ts'
 import { type Usage, withSearches } from '../canon/usage.ts'
@@ -147,7 +148,7 @@ export class ChatStreamDecoder implements StreamDecoder {
     const word = finishWord(choice)
     const fault = choiceFault(choice, chunk, word)
     if (fault) this.fail(fault, out)
-    else this.finished = word ?? this.finished
+    else this.finished = laterWord(this.finished, word, (each) => unify(each, false))
     this.stopped = stopText(choice, word) ?? this.stopped
   }
 
