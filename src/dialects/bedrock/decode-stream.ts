@@ -31,6 +31,8 @@ const REASONS: EndWords = new Map<string, EndReason>([
 
 const NONE: ReadonlySet<string> = new Set()
 
+const reasonOf = (word: string): EndReason => reasonIn(REASONS, word)
+
 export class ConverseStreamDecoder implements StreamDecoder {
   private readonly blocks: BlockReader
   private started = false
@@ -95,7 +97,7 @@ export class ConverseStreamDecoder implements StreamDecoder {
       case 'messageStop':
         this.begin(out)
         this.stopped = value
-        this.word = laterWord(this.word, endWord(value.stopReason), (each) => reasonIn(REASONS, each))
+        this.ends(endWord(value.stopReason))
         return
       case 'metadata':
         this.metadata(value, out)
@@ -104,6 +106,10 @@ export class ConverseStreamDecoder implements StreamDecoder {
       default:
         this.blocks.strange.note('event', type, NONE)
     }
+  }
+
+  private ends(word: string | undefined): void {
+    if (word !== undefined) this.word = laterWord(this.word, word, reasonOf)
   }
 
   /** A content block of a whole reply. */
@@ -127,7 +133,7 @@ export class ConverseStreamDecoder implements StreamDecoder {
   private complete(out: StreamEvent[]): void {
     const fields = this.stopped?.additionalModelResponseFields
     const { word: raw } = this
-    const reason = raw === undefined ? 'unknown' : reasonIn(REASONS, raw)
+    const reason = raw === undefined ? 'unknown' : reasonOf(raw)
     if (reason === 'error') {
       this.fail(failedEnd(raw), out)
       return

@@ -32,13 +32,9 @@ export function laterEnd(before: End | undefined, later: End): End {
   return before && !isSuccess(before.reason) && isSuccess(later.reason) ? before : later
 }
 
-/** As `laterEnd`, of the words. @param later undefined where the frame has none. */
-export function laterWord(
-  before: string | undefined,
-  later: string | undefined,
-  reasonOf: (word: string) => EndReason,
-): string | undefined {
-  if (before === undefined || later === undefined) return later ?? before
+/** As `laterEnd`, of the words. */
+export function laterWord(before: string | undefined, later: string, reasonOf: (word: string) => EndReason): string {
+  if (before === undefined) return later
   return !isSuccess(reasonOf(before)) && isSuccess(reasonOf(later)) ? before : later
 }
 

@@ -158,7 +158,7 @@ export class GeminiStreamDecoder implements StreamDecoder {
     if (isObject(citations)) this.citations.addCitations(citations)
     const word = endWord(reason)
     if (word === UNSPECIFIED) this.isUnspecified = true
-    else this.finishReason = laterWord(this.finishReason, word, (each) => unify(each, false))
+    else if (word !== undefined) this.finishReason = laterWord(this.finishReason, word, reasonOf)
   }
 
   private usage(metadata: Json | undefined, out: StreamEvent[]): void {
@@ -231,12 +231,14 @@ const REASONS: EndWords = new Map<string, EndReason>([
   ['MISSING_THOUGHT_SIGNATURE', 'error'],
 ])
 
+const reasonOf = (word: string): EndReason => reasonIn(REASONS, word)
+
 /**
  * `finishReason` in the canon's words.
  * @param hasCalls true where the reply called a function: this wire has no word of its own for that.
  */
 function unify(raw: string, hasCalls: boolean): EndReason {
-  const reason = reasonIn(REASONS, raw)
+  const reason = reasonOf(raw)
   return reason === 'stop' && hasCalls ? 'tool_calls' : reason
 }
 
