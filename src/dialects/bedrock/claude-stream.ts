@@ -25,6 +25,8 @@ function unwrap(data: string, event: string | undefined, onFrame: OnFrame): void
     onFrame(data, event)
     return
   }
+  // A message that says not even what it is may be the report of a failure.
+  if (event === undefined) throw new RangeError('a message of the stream is no event')
   // The SDK reads no other events.
   if (event !== CHUNK) return
   const { bytes } = objectIn(data)

@@ -2,7 +2,7 @@
 import { Fault, unreadable } from '../../core/faults.ts'
 import { isObject, type Json, type JsonObject, stringOf } from '../../core/json.ts'
 import { count, statedCount } from '../canon/counts.ts'
-import { type EndWords, failedEnd, reasonIn } from '../canon/ends.ts'
+import { type EndWords, endWord, failedEnd, laterWord, reasonIn } from '../canon/ends.ts'
 import type { End, EndReason, StreamEvent } from '../canon/events.ts'
 import { noteTier, servedTier, type TierReport } from '../canon/served-tier.ts'
 import { noUsage, type Usage, withEarlierSides } from '../canon/usage.ts'
@@ -31,11 +31,15 @@ const REASONS: EndWords = new Map<string, EndReason>([
 
 const NONE: ReadonlySet<string> = new Set()
 
+const reasonOf = (word: string): EndReason => reasonIn(REASONS, word)
+
 export class ConverseStreamDecoder implements StreamDecoder {
   private readonly blocks: BlockReader
   private started = false
   private over = false
   private stopped: JsonObject | undefined
+  /** `stopReason`, which every end has (`MessageStopEvent` and `ConverseResponse` of the package above). */
+  private word: string | undefined
   private tier: TierReport | undefined
 
   constructor(quirks: Quirks = {}) {
@@ -43,15 +47,15 @@ export class ConverseStreamDecoder implements StreamDecoder {
   }
 
   feed(data: string, event: string | undefined, out: StreamEvent[]): void {
-    if (this.over || event === undefined) return
+    if (this.over) return
     let value: unknown
     try {
       value = JSON.parse(data)
     } catch {
       value = undefined
     }
-    if (event.startsWith(EXCEPTION)) this.fail(decodeException(event.slice(EXCEPTION.length), isObject(value) ? value : {}), out)
-    else if (!isObject(value)) this.fail(new Fault('upstream_garbled'), out)
+    if (event?.startsWith(EXCEPTION)) this.fail(decodeException(event.slice(EXCEPTION.length), isObject(value) ? value : {}), out)
+    else if (event === undefined || !isObject(value)) this.fail(new Fault('upstream_garbled'), out)
     else this.event(event, value, out)
   }
 
@@ -93,6 +97,7 @@ export class ConverseStreamDecoder implements StreamDecoder {
       case 'messageStop':
         this.begin(out)
         this.stopped = value
+        this.ends(endWord(value.stopReason))
         return
       case 'metadata':
         this.metadata(value, out)
@@ -101,6 +106,10 @@ export class ConverseStreamDecoder implements StreamDecoder {
       default:
         this.blocks.strange.note('event', type, NONE)
     }
+  }
+
+  private ends(word: string | undefined): void {
+    if (word !== undefined) this.word = laterWord(this.word, word, reasonOf)
   }
 
   /** A content block of a whole reply. */
@@ -122,9 +131,9 @@ export class ConverseStreamDecoder implements StreamDecoder {
   }
 
   private complete(out: StreamEvent[]): void {
-    const { stopReason, additionalModelResponseFields: fields } = this.stopped ?? {}
-    const raw = stringOf(stopReason)
-    const reason = reasonIn(REASONS, raw ?? 'end_turn')
+    const fields = this.stopped?.additionalModelResponseFields
+    const { word: raw } = this
+    const reason = raw === undefined ? 'unknown' : reasonOf(raw)
     if (reason === 'error') {
       this.fail(failedEnd(raw), out)
       return

@@ -18,6 +18,9 @@ const CHECKSUM = 4
 const MOST = 16 * 1024 * 1024
 const MOST_HEADERS = 128 * 1024
 
+/** Exceptions are members of the union of events in the types of AWS, such as `throttlingException`. */
+const NAMES_ERROR = /(?:exception|error)$/i
+
 const STRING = 7
 /** Bytes of the values that have a fixed length, by their type; those of types 6 and 7 say it themselves. */
 const FIXED: Readonly<Record<number, number>> = { 0: 0, 1: 0, 2: 1, 3: 2, 4: 4, 5: 8, 8: 8, 9: 16 }
@@ -92,16 +95,16 @@ export class EventStreamReader implements FrameReader {
     const payload = PRELUDE + bytes.readUInt32BE(4)
     const headers = textHeaders(bytes.subarray(PRELUDE, payload))
     const data = bytes.toString('utf8', payload, end)
-    switch (headers.get(':message-type')) {
-      case 'exception':
-        this.onFrame(data, EXCEPTION + (headers.get(':exception-type') ?? ''))
-        return
-      case 'error':
-        this.onFrame(JSON.stringify({ message: headers.get(':error-message') ?? '' }), EXCEPTION + (headers.get(':error-code') ?? ''))
-        return
-      default:
-        this.onFrame(data, headers.get(':event-type'))
-    }
+    const type = headers.get(':message-type')
+    const exception = headers.get(':exception-type')
+    const error = headers.get(':error-code')
+    const event = headers.get(':event-type')
+    // What names an error is one, whatever else the message says of itself.
+    if (type === 'exception' || exception !== undefined) this.onFrame(data, EXCEPTION + (exception ?? ''))
+    else if (type === 'error' || error !== undefined)
+      this.onFrame(JSON.stringify({ message: headers.get(':error-message') ?? '' }), EXCEPTION + (error ?? ''))
+    else if (event !== undefined && NAMES_ERROR.test(event)) this.onFrame(data, EXCEPTION + event)
+    else this.onFrame(data, event)
   }
 }
 

@@ -25,6 +25,19 @@ export function endWord(reason: Json | undefined): string | undefined {
   return Array.isArray(reason) ? 'list' : String(reason)
 }
 
+const isSuccess = (reason: EndReason): boolean => reason === 'stop' || reason === 'tool_calls'
+
+/** Of two ends of one answer the later one counts, but none of success undoes one that was none. */
+export function laterEnd(before: End | undefined, later: End): End {
+  return before && !isSuccess(before.reason) && isSuccess(later.reason) ? before : later
+}
+
+/** As `laterEnd`, of the words. */
+export function laterWord(before: string | undefined, later: string, reasonOf: (word: string) => EndReason): string {
+  if (before === undefined) return later
+  return !isSuccess(reasonOf(before)) && isSuccess(reasonOf(later)) ? before : later
+}
+
 /** Characters of a provider's word that callers are shown. */
 const SAFE_WORD = /^[A-Za-z][\w.:-]{0,63}$/
 

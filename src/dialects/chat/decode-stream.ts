@@ -1,7 +1,8 @@
 /** The chunks of an OpenAI-compatible stream as canonical events. */
 import { Fault } from '../../core/faults.ts'
 import { escapesLetters, isObject, type JsonObject } from '../../core/json.ts'
-import { type End, MEMBERS, type StreamEvent } from '../canon/events.ts'
+import { laterWord } from '../canon/ends.ts'
+import { type End, type EndReason, MEMBERS, type StreamEvent } from '../canon/events.ts'
 import { noteTier, type TierReport, tierBesideUsage } from '../canon/served-tier.ts'
 import { type Usage, withSearches } from '../canon/usage.ts'
 import { LikeFrames, type Varying } from '../sse/like-frames.ts'
@@ -22,6 +23,9 @@ function contentOf({ choices }: JsonObject): unknown {
   const [choice] = Array.isArray(choices) && choices.length === 1 ? choices : []
   return isObject(choice) && isObject(choice.delta) ? choice.delta.content : undefined
 }
+
+/** Of a word alone: whether there are calls is known at the end. */
+const reasonOf = (word: string): EndReason => unify(word, false)
 
 export class ChatStreamDecoder implements StreamDecoder {
   private readonly sources: Sources
@@ -147,7 +151,7 @@ export class ChatStreamDecoder implements StreamDecoder {
     const word = finishWord(choice)
     const fault = choiceFault(choice, chunk, word)
     if (fault) this.fail(fault, out)
-    else this.finished = word ?? this.finished
+    else if (word !== undefined) this.finished = laterWord(this.finished, word, reasonOf)
     this.stopped = stopText(choice, word) ?? this.stopped
   }
 

@@ -5,7 +5,7 @@
 import { Fault, unreadable } from '../../core/faults.ts'
 import { isObject, type JsonObject } from '../../core/json.ts'
 import { NO_ARGUMENTS } from '../canon/call-arguments.ts'
-import { endBroken } from '../canon/ends.ts'
+import { endBroken, laterEnd } from '../canon/ends.ts'
 import type { End } from '../canon/events.ts'
 import { noteTier, type TierReport, tierBesideUsage } from '../canon/served-tier.ts'
 import { NO_REPORT, type Usage, withSearches } from '../canon/usage.ts'
@@ -214,7 +214,7 @@ class ChatPassStream implements PassStream {
     else if (delta.role === 'assistant' && !this.roleSent && this.held === '') this.held = this.written(chunk)
     else if (filled(choice.logprobs)) out = this.content(chunk, choice, delta, { frame, edited })
     if (fault) this.fail(fault)
-    else if (over) this.end = { reason: unify(word, this.calls !== undefined), raw: word }
+    else if (over) this.end = laterEnd(this.end, { reason: unify(word, this.calls !== undefined), raw: word })
     return out
   }
 

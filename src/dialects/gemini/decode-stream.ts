@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto'
 import { Fault, unreadable } from '../../core/faults.ts'
 import { isObject, type Json, type JsonObject, objectsOf, stringOf } from '../../core/json.ts'
 import { count, statedCount } from '../canon/counts.ts'
-import { type EndWords, failedEnd, reasonIn } from '../canon/ends.ts'
+import { type EndWords, endWord, failedEnd, laterWord, reasonIn } from '../canon/ends.ts'
 import { isBadBase, isSet, looksFailed } from '../canon/error-shape.ts'
 import type { End, EndReason, StreamEvent } from '../canon/events.ts'
 import { noteTier, servedTier, type TierReport } from '../canon/served-tier.ts'
@@ -18,6 +18,9 @@ import { decodeFault } from './fault.ts'
 const NONE: JsonObject = {}
 /** Members of which a reply that is no error has one (`GenerateContentResponse`, npm @google/genai 3.3.0). */
 const SAYS = ['candidates', 'promptFeedback', 'usageMetadata'] as const
+/** Defaults of the enumerations, which say nothing (`FinishReason` and `BlockedReason` of the same; the REST reference has `BLOCK_…`). */
+const UNSPECIFIED = 'FINISH_REASON_UNSPECIFIED'
+const NOT_BLOCKED: ReadonlySet<string> = new Set(['BLOCKED_REASON_UNSPECIFIED', 'BLOCK_REASON_UNSPECIFIED', '0'])
 const SAFE_WORD = /^[A-Z][A-Z_]{0,63}$/
 
 /** Members of a candidate and of its part, in frames that bring nothing but their text and a report of usage. */
@@ -42,6 +45,8 @@ export class GeminiStreamDecoder implements StreamDecoder {
   private answered = false
   private over = false
   private finishReason: string | undefined
+  /** A candidate has ended for a reason that is not said; streams write it before the end as well. */
+  private isUnspecified = false
   private tier: TierReport | undefined
   /** The last report of usage. */
   private reported: Usage | undefined
@@ -95,7 +100,7 @@ export class GeminiStreamDecoder implements StreamDecoder {
   /** A whole reply is complete even where it names no reason. */
   endWhole(out: StreamEvent[]): void {
     if (this.over) return
-    if (this.answered) this.complete(this.finishReason, out)
+    if (this.answered) this.complete(this.finishReason ?? (this.isUnspecified ? UNSPECIFIED : undefined), out)
     else this.fail(new Fault('upstream_empty'), out)
   }
 
@@ -122,15 +127,15 @@ export class GeminiStreamDecoder implements StreamDecoder {
       return
     }
     const candidate = candidates?.find((each) => isObject(each) && (each.index ?? 0) === 0)
-    if (isObject(candidate)) this.candidate(candidate, out)
-    else this.blocked(reply.promptFeedback, out)
+    this.blocked(reply.promptFeedback, out)
+    if (isObject(candidate) && !this.over) this.candidate(candidate, out)
     if (!this.over) this.usage(reply.usageMetadata, out)
   }
 
-  /** A prompt that was refused has no candidates. */
+  /** A prompt that was refused has no candidates: what comes beside such feedback is no answer. */
   private blocked(feedback: Json | undefined, out: StreamEvent[]): void {
-    const reason = isObject(feedback) ? feedback.blockReason : undefined
-    if (typeof reason !== 'string') return
+    const reason = isObject(feedback) ? endWord(feedback.blockReason) : undefined
+    if (reason === undefined || NOT_BLOCKED.has(reason)) return
     this.fail(new Fault('upstream_policy', { metadata: SAFE_WORD.test(reason) ? { provider_code: reason } : {} }), out)
   }
 
@@ -151,7 +156,9 @@ export class GeminiStreamDecoder implements StreamDecoder {
       if (Array.isArray(grounding.webSearchQueries)) this.searches = Math.max(this.searches, grounding.webSearchQueries.length)
     }
     if (isObject(citations)) this.citations.addCitations(citations)
-    if (typeof reason === 'string' && reason !== '' && reason !== 'FINISH_REASON_UNSPECIFIED') this.finishReason = reason
+    const word = endWord(reason)
+    if (word === UNSPECIFIED) this.isUnspecified = true
+    else if (word !== undefined) this.finishReason = laterWord(this.finishReason, word, reasonOf)
   }
 
   private usage(metadata: Json | undefined, out: StreamEvent[]): void {
@@ -224,12 +231,14 @@ const REASONS: EndWords = new Map<string, EndReason>([
   ['MISSING_THOUGHT_SIGNATURE', 'error'],
 ])
 
+const reasonOf = (word: string): EndReason => reasonIn(REASONS, word)
+
 /**
  * `finishReason` in the canon's words.
  * @param hasCalls true where the reply called a function: this wire has no word of its own for that.
  */
 function unify(raw: string, hasCalls: boolean): EndReason {
-  const reason = reasonIn(REASONS, raw)
+  const reason = reasonOf(raw)
   return reason === 'stop' && hasCalls ? 'tool_calls' : reason
 }
 

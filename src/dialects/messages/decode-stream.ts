@@ -2,6 +2,7 @@
 
 import { Fault } from '../../core/faults.ts'
 import { isObject, type Json, type JsonObject, objectsOf, stringOf } from '../../core/json.ts'
+import { endWord, laterWord } from '../canon/ends.ts'
 import { isErrorEvent } from '../canon/error-shape.ts'
 import { type End, isAnother, type StreamEvent } from '../canon/events.ts'
 import type { Opaque } from '../canon/request.ts'
@@ -30,7 +31,7 @@ export function beginningOf({ diagnostics }: JsonObject): Opaque | undefined {
 
 /** How a turn ended, from the facts of its last `message_delta` or of the whole message. */
 export function endOf(facts: JsonObject, usage: Json | undefined, sawCall: boolean): End {
-  const raw = stringOf(facts.stop_reason)
+  const raw = endWord(facts.stop_reason)
   const reason = raw === undefined ? 'stop' : reasonOf(raw)
   // Not every provider of this wire ends a turn of calls by the word for it.
   const end: End = { reason: reason === 'stop' && sawCall ? 'tool_calls' : reason }
@@ -153,15 +154,17 @@ export class MessagesStreamDecoder implements StreamDecoder {
       this.message({ type: 'content_block_start', index, content_block: block }, undefined, out)
       this.message({ type: 'content_block_stop', index }, undefined, out)
     }
-    if (typeof stop_reason === 'string') this.delta({ delta: { stop_reason, stop_sequence }, usage }, out)
+    if (endWord(stop_reason) !== undefined) this.delta({ delta: { stop_reason, stop_sequence }, usage }, out)
   }
 
   private delta(message: JsonObject, out: StreamEvent[]): void {
     const delta = isObject(message.delta) ? message.delta : {}
-    for (const key of ['stop_reason', 'stop_sequence']) if (typeof delta[key] === 'string') this.facts[key] = delta[key]
+    const word = endWord(delta.stop_reason)
+    if (word !== undefined) this.facts.stop_reason = laterWord(stringOf(this.facts.stop_reason), word, reasonOf)
+    if (typeof delta.stop_sequence === 'string') this.facts.stop_sequence = delta.stop_sequence
     this.keep(message)
     this.keep(delta)
-    const usage = this.reports.delta(message.usage, typeof delta.stop_reason === 'string')
+    const usage = this.reports.delta(message.usage, word !== undefined)
     if (usage) this.counted = true
     this.report(usage, out)
   }

@@ -1,7 +1,7 @@
 /** The stream of the pass lane: content frames travel as they came, what surrounds them is ours. */
 import { Fault, unreadable } from '../../core/faults.ts'
 import { isObject, type JsonObject, objectsOf, stringOf } from '../../core/json.ts'
-import { endBroken } from '../canon/ends.ts'
+import { endBroken, endWord, laterEnd } from '../canon/ends.ts'
 import { isErrorEvent } from '../canon/error-shape.ts'
 import { type End, isAnother } from '../canon/events.ts'
 import { StreamWords } from '../canon/stream-words.ts'
@@ -240,7 +240,7 @@ export class PassStreamOfMessages implements PassStream {
     const frames = objectsOf(content).map((block, index) => wholeBlock(block, index))
     const text = frames.length === 0 ? '' : this.route(binary(frames.join('')))
     const { stop_reason, stop_sequence = null, usage = null } = message
-    if (typeof stop_reason === 'string') this.readDelta({ delta: { stop_reason, stop_sequence }, usage })
+    if (endWord(stop_reason) !== undefined) this.readDelta({ delta: { stop_reason, stop_sequence }, usage })
     return text
   }
 
@@ -248,9 +248,9 @@ export class PassStreamOfMessages implements PassStream {
     const facts = isObject(delta) ? delta : {}
     const { stop_reason, stop_sequence: _sequence, ...within } = facts
     for (const members of [beside, within]) for (const key in members) if ((members[key] ?? null) !== null) this.members[key] = members[key]
-    const last = stringOf(stop_reason) !== undefined
+    const last = endWord(stop_reason) !== undefined
     this.usage = this.reports.delta(usage, last) ?? this.usage
-    if (last) this.end = endOf(facts, this.reports.merged, this.sawCall)
+    if (last) this.end = laterEnd(this.end, endOf(facts, this.reports.merged, this.sawCall))
   }
 }
 
