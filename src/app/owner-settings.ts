@@ -52,8 +52,9 @@ export class OwnerSettings {
     }
   }
 
-  get budgets(): Budgets {
-    return this.config.budgets
+  /** What the configuration says of keys, for the commands on them. */
+  get ofKeys(): { configured: readonly ApiKey[]; budgets: Budgets } {
+    return { configured: this.honoured, budgets: this.config.budgets }
   }
 
   get honoured(): readonly ApiKey[] {

@@ -262,8 +262,7 @@ class Owner {
     const files = new DiskFiles(this.settings.shared.store.files, this.clock)
     const source = () => ({
       store,
-      configured: this.settings.honoured,
-      budgets: this.settings.budgets,
+      ...this.settings.ofKeys,
       credit: kept.credit,
       files,
       brand: this.settings.config.brand.word,

@@ -199,8 +199,7 @@ export class Runtime {
       this.config = reload.config
       this.source.logs.follow(reload.config.log)
       this.keys = this.keysAfter(reload.config)
-      this.catalog = this.catalogOf(reload.config)
-      this.gateway.serving = this.compose()
+      this.relist()
       this.telemetry.apply(reload.config.telemetry)
       this.events.apply(reload.config.events)
       this.resizeBodies()
@@ -250,7 +249,7 @@ export class Runtime {
     return this.discovery.watch(this.catalog.providers.values())
   }
 
-  /** Serves what the providers list now. */
+  /** Serves what the configuration declares and the providers list now. */
   private relist(): void {
     this.catalog = this.catalogOf(this.config)
     this.gateway.serving = this.compose()

@@ -73,8 +73,8 @@ export interface ClientDialect {
   readsLastBlock?(headers: IncomingHttpHeaders): boolean
   /** Header in which the SDKs of the format expect the id of the request; absent where that is `X-Request-Id`. */
   readonly requestIdHeader?: string | undefined
-  /** Whose headers clients of the format read for what is left of a limit per minute; absent where those are OpenAI's. */
-  readonly rateForm?: 'anthropic' | undefined
+  /** `times` where clients of the format read Anthropic's headers for what is left of a limit per minute; absent where OpenAI's. */
+  readonly rateForm?: 'times' | undefined
   /** Present where requests may also come as messages of a WebSocket. */
   readonly socket?: SocketFormat | undefined
   /** The dialect of a body, where the path does not say it. @throws Fault 400. */

@@ -20,7 +20,7 @@ import type { RequestTrace } from '../services/telemetry/trace-context.ts'
 import type { Turn } from './attempt/turn.ts'
 import type { ClientConnection } from './client-connection.ts'
 import { Costs, type HoldPart, NO_PART } from './money/hold.ts'
-import { addRateHeaders, type SeenRates } from './rate-headers.ts'
+import type { SeenRates } from './rate-headers.ts'
 import type { EventSink, Guard, IdSigner, NotedAttempt, OutputCap, Pin, Plan, Route, StreamedReply, Wish } from './records.ts'
 import type { SaidTap } from './reply/said-tap.ts'
 import { ReplyFacts } from './reply-facts.ts'
@@ -372,21 +372,6 @@ export function knownOf<From extends Received>(exchange: From): From & Exchange 
 /** The dialect of the caller: until the body is read, by the path. */
 export function clientOf({ head, request }: Pick<Exchange, 'head' | 'request'>): ClientDialect {
   return request?.client ?? head.client
-}
-
-/**
- * Headers with the id of the generation, which the SDKs of the caller's format show as the id of the request, that of the trace, and what is
- * left of the limits of the key.
- */
-export function idHeaders(exchange: Pick<Exchange, 'head' | 'request' | 'trail'>): Record<string, string> {
-  const { id } = exchange.head
-  const client = clientOf(exchange)
-  const headers: Record<string, string> = { 'X-Generation-Id': id, [client.requestIdHeader ?? 'X-Request-Id']: id }
-  const { trace } = exchange.trail
-  if (trace) headers['X-Trace-Id'] = trace.traceId
-  const { rates } = exchange.trail
-  if (rates) addRateHeaders(headers, rates, client.rateForm ?? 'openai', exchange.head.clock.now())
-  return headers
 }
 
 /** The slug as the caller sent it, as far as it is known. */

@@ -26,10 +26,11 @@ interface RateNames {
   readonly reset: string
 }
 
-export type RateForm = 'openai' | 'anthropic'
+/** How a header says when a limit is whole again, and the family of names that goes with it. */
+export type RateForm = 'durations' | 'times'
 
 const NAMES: Readonly<Record<RateForm, Readonly<Record<keyof SeenRates, RateNames>>>> = {
-  openai: {
+  durations: {
     requests: {
       limit: 'X-RateLimit-Limit-Requests',
       left: 'X-RateLimit-Remaining-Requests',
@@ -37,7 +38,7 @@ const NAMES: Readonly<Record<RateForm, Readonly<Record<keyof SeenRates, RateName
     },
     tokens: { limit: 'X-RateLimit-Limit-Tokens', left: 'X-RateLimit-Remaining-Tokens', reset: 'X-RateLimit-Reset-Tokens' },
   },
-  anthropic: {
+  times: {
     requests: {
       limit: 'Anthropic-RateLimit-Requests-Limit',
       left: 'Anthropic-RateLimit-Requests-Remaining',
@@ -69,7 +70,7 @@ function addRate(
 ): void {
   headers[names.limit] = String(limit)
   headers[names.left] = String(left)
-  headers[names.reset] = form === 'openai' ? durationText(full) : timeText(now + full)
+  headers[names.reset] = form === 'durations' ? durationText(full) : timeText(now + full)
 }
 
 /** A duration as Go writes it. @param ms whole milliseconds. */

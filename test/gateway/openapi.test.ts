@@ -13,6 +13,7 @@ const PLAIN = 'sk-router-v1-plain0123456789abcdef'
 const BOSS = 'sk-router-v1-boss0123456789abcdef'
 
 const config = (more = ''): string => `
+budgets: { team-a: { monthly: "500.00" } }
 auth:
   sign_in: { callbacks: [ "https://app.example/back" ] }
   keys:

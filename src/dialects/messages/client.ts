@@ -35,7 +35,7 @@ export const messagesClient: ClientDialect = {
   versions: { named: versionIn, isKnown: isKnownVersion },
   // @anthropic-ai/sdk 1.12.0, `_request_id` (internal/parse.ts).
   requestIdHeader: 'Request-Id',
-  rateForm: 'anthropic',
+  rateForm: 'times',
   withPreset,
   check,
   decodeRequest,

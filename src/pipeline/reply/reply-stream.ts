@@ -3,8 +3,9 @@ import type { Timer } from '../../core/clock.ts'
 import type { Fault } from '../../core/faults.ts'
 import type { JsonObject } from '../../core/json.ts'
 import { binary } from '../../dialects/sse/frames.ts'
-import { type Accepted, idHeaders } from '../exchange.ts'
+import type { Accepted } from '../exchange.ts'
 import type { StreamedReply } from '../records.ts'
+import { idHeaders } from '../reply-headers.ts'
 
 type Streamed = Pick<Accepted, 'head' | 'request' | 'run' | 'trail'>
 

@@ -8,10 +8,11 @@ import { usdText } from '../../core/money-text.ts'
 import { noUsage } from '../../dialects/canon/usage.ts'
 import { answeredHere } from '../attempt/turn.ts'
 import type { ChainDependencies, ChainSettings } from '../dependencies.ts'
-import { clientOf, type Exchange, type Guarded, idHeaders, type Received } from '../exchange.ts'
+import { clientOf, type Exchange, type Guarded, type Received } from '../exchange.ts'
 import type { Reply, Service } from '../layer.ts'
 import { metadataOnFault, routerMetadata } from '../reply/metadata.ts'
 import { ReplyStream } from '../reply/reply-stream.ts'
+import { idHeaders } from '../reply-headers.ts'
 import { keyAtHand } from './admit.ts'
 
 /** The whole of the chain towards the server: nothing is thrown, everything has been answered. */
