@@ -6,6 +6,7 @@
 import { isObject, type JsonObject } from '../../core/json.ts'
 import type { ConfigDraft, ProviderSettings } from './config-draft.ts'
 import type { OtherGateway } from './other-gateway.ts'
+import { baseUrl } from './provider-names.ts'
 import { plainDecimal, resetFor, seconds } from './quantities.ts'
 import type { Part } from './source-file.ts'
 
@@ -102,7 +103,7 @@ function readKey(provider: string, key: Part, { shared, number, among, whole }: 
   if (value !== undefined && value !== '') settings.key = draft.secret(value, `${label}_key`, `Key of ${provider}`)
   const azure = key.part('azure_key_config')
   const resource = azure?.text('endpoint')
-  if (resource !== undefined) settings.base_url = `${draft.reference(resource).replace(/\/+$/, '')}/openai/v1`
+  if (resource !== undefined) settings.base_url = baseUrl(settings.preset, draft.reference(resource))
   azure?.part('api_version')?.replaced('the API v1 of Azure, which takes no version')
   const names = Object.fromEntries(
     azure?.entries('deployments').flatMap(([model, { value }]) => (typeof value === 'string' ? [[model, value] as const] : [])) ?? [],

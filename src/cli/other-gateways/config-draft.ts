@@ -3,7 +3,7 @@ import { stringify } from 'yaml'
 import { ALIAS, SLUG } from '../../config/fields/scalars.ts'
 import { providerPreset } from '../../config/provider-presets.ts'
 import { isObject, type JsonObject } from '../../core/json.ts'
-import { presetFor } from './provider-names.ts'
+import { baseUrl, presetFor } from './provider-names.ts'
 
 /** As under `providers` of a configuration. */
 export type ProviderSettings = JsonObject & { preset?: string; dialect?: string; base_url?: string; key?: string }
@@ -53,7 +53,7 @@ export class ConfigDraft {
     const preset = presetFor(name)
     const settings: ProviderSettings = preset === undefined ? { dialect: 'openai-chat' } : { preset }
     if (given.base_url !== undefined) {
-      settings.base_url = this.reference(given.base_url)
+      settings.base_url = baseUrl(preset, this.reference(given.base_url))
       // The snapshot knows prices by the provider's own address.
       const own = preset === undefined ? undefined : providerPreset(preset).provider.base_url
       if (typeof own === 'string' && own.startsWith('https://') && !own.includes('$')) settings.snapshot_url = own

@@ -83,7 +83,7 @@ function providerOf(prefix: string, params: Part, name: string, draft: ConfigDra
     base_url: params.text('api_base') ?? params.text('base_url'),
     key: key === undefined ? undefined : draft.secret(key, `${prefix}_${name}_api_key`, `Key of ${prefix} for ${name}`),
   })
-  if (settings.preset === 'azure-openai') azure(settings, params)
+  params.part('api_version')?.replaced('the API v1 of Azure, which takes no version')
   const headers = params
     .entries('extra_headers')
     .flatMap(([header, { value }]) => (typeof value === 'string' ? [[header, value] as const] : []))
@@ -101,13 +101,6 @@ function providerOf(prefix: string, params: Part, name: string, draft: ConfigDra
   }
   if (Object.keys(timeouts).length > 0) settings.timeouts = timeouts
   return settings
-}
-
-/** LiteLLM has the address of the resource; the versions of the API before v1 are named in the query, which v1 does without. */
-function azure(settings: ProviderSettings, params: Part): void {
-  if (settings.base_url !== undefined)
-    settings.base_url = `${settings.base_url.replace(/\/+$/, '').replace(/\/openai(?:\/.*)?$/, '')}/openai/v1`
-  params.part('api_version')?.replaced('the API v1 of Azure, which takes no version')
 }
 
 function priceOf(params: Part, info: Part | undefined): JsonObject | undefined {

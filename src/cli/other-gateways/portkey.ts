@@ -89,7 +89,7 @@ const guessed = (account: string): string => account.split(/[-_ ]/)[0] ?? accoun
 function azureAddress(part: Part, draft: ConfigDraft): string | undefined {
   const resource = part.text('azure_resource_name') ?? part.text('resource_name')
   part.part('azure_api_version')?.replaced('the API v1 of Azure, which takes no version')
-  return resource === undefined ? undefined : `https://${draft.reference(resource)}.openai.azure.com/openai/v1`
+  return resource === undefined ? undefined : `https://${draft.reference(resource)}.openai.azure.com`
 }
 
 /** Members that a config and each of its targets may have. */

@@ -36,9 +36,18 @@ const PRESETS: Readonly<Record<string, string>> = {
   zaiorg: 'zai',
 }
 
+/** Where others have the address of a resource, under which the API has a path of its own. */
+const PATHS: Readonly<Record<string, string>> = { 'azure-openai': '/openai/v1' }
+
 const plain = (name: string): string => name.toLowerCase().replaceAll(/[^a-z0-9]/g, '')
 
 /** The preset for a provider of another gateway; undefined where there is none. */
 export function presetFor(name: string): string | undefined {
   return PRESETS[plain(name)] ?? presetNames().find((preset) => plain(preset) === plain(name))
+}
+
+/** The `base_url` for an address of another gateway. */
+export function baseUrl(preset: string | undefined, address: string): string {
+  const path = preset === undefined ? undefined : PATHS[preset]
+  return path === undefined ? address : `${address.replace(/\/+$/, '').replace(/\/openai(?:\/.*)?$/, '')}${path}`
 }

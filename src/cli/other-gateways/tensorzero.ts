@@ -5,6 +5,7 @@
 import { isObject, type JsonObject } from '../../core/json.ts'
 import type { ConfigDraft, EndpointSettings, ProviderSettings } from './config-draft.ts'
 import type { OtherGateway } from './other-gateway.ts'
+import { presetFor } from './provider-names.ts'
 import { plainDecimal } from './quantities.ts'
 import type { Part } from './source-file.ts'
 
@@ -87,8 +88,9 @@ function settingsOf(type: string, part: Part, draft: ConfigDraft): ProviderSetti
   // Of Anthropic's it has the operation too.
   const base = address?.replace(/\/messages\/?$/, '')
   const key = text === undefined || isDynamic || text === 'none' ? undefined : draft.secret(text, `${type}_api_key`, `Key of ${type}`)
-  const preset = type === 'openai' && part.text('api_type') === 'responses' ? 'openai_responses' : type
-  const settings = draft.settingsOf(preset, { base_url: type === 'azure' ? base && `${base.replace(/\/+$/, '')}/openai/v1` : base, key })
+  const kind = part.text('api_type')
+  const preset = kind !== undefined && presetFor(`${type}_${kind}`) !== undefined ? `${type}_${kind}` : type
+  const settings = draft.settingsOf(preset, { base_url: base, key })
   const headers = part.list('extra_headers').flatMap((header) => {
     const [name, value] = [header.text('name'), header.text('value')]
     return name === undefined || value === undefined ? [] : [[name, draft.secret(value, `${type}_${name}`, `Header ${name}`)] as const]
