@@ -20,6 +20,7 @@ const CALLBACK = 'https://app.example/back'
 
 const config = `
 events: { receivers: [ { name: ops, url: "${REFUSING_URL}", secret: "${WEBHOOK_SECRET}" } ] }
+budgets: { team-a: { monthly: "100" } }
 auth:
   sign_in: { callbacks: [ "${CALLBACK}" ] }
   keys:
