@@ -194,6 +194,12 @@ t.test('the generator finds a file that is out of date', async (t) => {
     'test/servers-real',
     'test/fixtures',
     'package.json',
+    // Their titles stand in llms.txt.
+    'README.md',
+    'CONTRIBUTING.md',
+    'SECURITY.md',
+    '.github',
+    'llms.txt',
   ])
     cpSync(join(ROOT, part), join(copy, part), { recursive: true })
   const generate = (...args: string[]) => spawnSync(process.execPath, [join(copy, 'scripts', 'generate.ts'), ...args], { encoding: 'utf8' })
