@@ -1,5 +1,5 @@
 /** The help of every verb: short, with an example that runs and a page that is there; and what the program says to words that are no verb. */
-import { existsSync } from 'node:fs'
+import { existsSync, readFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
@@ -124,7 +124,9 @@ t.test('each example runs as it stands', async (t) => {
   const { home, admin } = await exampleFolder(t)
   const gateway = await serveProgram(['--config', 'headgate.yaml'], { cwd: home })
   t.teardown(() => gateway.child.kill('SIGKILL'))
-  const env = { HEADGATE_KEY: APP }
+  // Where an example names no configuration, another gateway of this machine may have the usual port.
+  const token = readFileSync(join(home, 'ledger.db.admin-token'), 'utf8').trim()
+  const env = { HEADGATE_KEY: APP, HEADGATE_ADMIN_URL: admin, HEADGATE_ADMIN_TOKEN: token }
   const run = async (words: readonly string[]): Promise<string> => {
     const program = runProgram(words, { cwd: home, env })
     t.match(await program.exited, { code: 0 }, `${words.join(' ')}\n${program.err()}`)
