@@ -29,10 +29,15 @@ export interface Certified {
 }
 
 const TYPED: Lack = { ability: 'replay', why: 'its types have no field for signed reasoning' }
+const UNTYPED: Lack = { ability: 'reasoning', why: 'its types have no field for it' }
 const OTHER_NAME: Lack = { ability: 'reasoning', why: 'its types have reasoning_content alone' }
 const RETURNED: Lack = { ability: 'replay', why: 'thinking goes back where returnThinking and sendThinking are set' }
 /** `otherReasoningKeys` of eino-ext/libs/acl/openai 0.1.11. */
 const QUOTED: Lack = { ability: 'reasoning', why: 'it shows the JSON text of each piece, with its quotation marks' }
+/** genai 0.7.2: `adapter/adapters/openai/streamer.rs`, `adapter/adapters/anthropic/adapter_shared.rs` and `chat/chat_stream.rs`. */
+const UNREAD: Lack = { ability: 'replay', why: 'its streams leave reasoning_details and unknown fields of calls unread' }
+const PLAIN_CALLS: Lack = { ability: 'replay', from: ['gemini'], why: 'it drops unknown fields of calls, in which signatures stand' }
+const CAPTURED: Lack = { ability: 'replay', why: 'signed thinking goes back where capture_reasoning_content is set' }
 
 type Row = readonly [name: string, pinned: string, format: Format, more?: Partial<Certified>]
 
@@ -44,6 +49,7 @@ const rows = (language: Language, suite: Certified['suite'], modes: Certified['m
   list.map(([name, pinned, format, more]) => ({ language, name, package: pinned, format, suite, modes, ...more }))
 
 const STORE = '`store: false`: it names earlier items by their ids otherwise'
+const SLASH = 'a base address that ends with a slash'
 const CAP = 'a cap of output tokens, which it demands for models that it does not know'
 
 export const CERTIFIED: readonly Certified[] = [
@@ -234,12 +240,14 @@ export const CERTIFIED: readonly Certified[] = [
     ['spring-ai', 'spring-ai-openai', 'Chat Completions', { modes: STREAMED, repeats: false, saysWhy: false, features: true, lacks: [OTHER_NAME, TYPED] }],
   ]),
   ...rows('Rust', 'task', BOTH, [
-    ['async-openai, chat', 'async-openai', 'Chat Completions', { repeats: true }],
-    ['rig, chat', 'rig-core', 'Chat Completions', { repeats: false }],
-    ['rig, responses', 'rig-core', 'Responses', { repeats: false }],
-    ['rig, anthropic', 'rig-core', 'Messages', { repeats: false, setting: CAP }],
-    ['genai, chat', 'genai', 'Chat Completions', { repeats: false, setting: 'a base address that ends with a slash' }],
-    ['genai, anthropic', 'genai', 'Messages', { repeats: false, setting: 'a base address that ends with a slash' }],
+    ['async-openai, chat', 'async-openai', 'Chat Completions', { repeats: true, features: true, lacks: [UNTYPED, TYPED] }],
+    ['rig, chat', 'rig-core', 'Chat Completions', { repeats: false, features: true }],
+    ['rig, responses', 'rig-core', 'Responses', { repeats: false, features: true }],
+    ['rig, anthropic', 'rig-core', 'Messages', { repeats: false, features: true, setting: CAP }],
+    ['genai, chat', 'genai', 'Chat Completions', { modes: WHOLE, repeats: false, features: true, setting: SLASH }],
+    ['genai, chat', 'genai', 'Chat Completions', { modes: STREAMED, repeats: false, features: true, setting: SLASH, lacks: [UNREAD] }],
+    ['genai, anthropic', 'genai', 'Messages', { modes: WHOLE, repeats: false, features: true, setting: SLASH, lacks: [PLAIN_CALLS] }],
+    ['genai, anthropic', 'genai', 'Messages', { modes: STREAMED, repeats: false, features: true, setting: SLASH, lacks: [CAPTURED] }],
   ]),
 ]
 

@@ -35,6 +35,7 @@ export const FEATURE_PROGRAMS: Readonly<Partial<Record<ProgramLanguage, Pick<Lan
   Go: PROGRAMS.Go,
   Java: PROGRAMS.Java,
   Python: { command: PYTHON, args: [at('python/features.py')] },
+  Rust: PROGRAMS.Rust,
 }
 
 /** A reason to skip the clients of a language; undefined where they are built. */

@@ -16,14 +16,18 @@ pub async fn anthropic(account: Account, stream: bool) -> Answers {
     converse(account, AdapterKind::Anthropic, stream).await
 }
 
-async fn converse(Account { url, key, model }: Account, kind: AdapterKind, stream: bool) -> Answers {
-    let name = model.clone();
+pub fn client_of(Account { url, key, model }: Account, kind: AdapterKind) -> Result<Client, genai::Error> {
     let resolver = ServiceTargetResolver::from_resolver_fn(move |_: ServiceTarget| -> Result<ServiceTarget, genai::resolver::Error> {
         // Its base addresses end with a slash: it joins paths as relative addresses.
         let endpoint = Endpoint::from_owned(format!("{url}/v1/"));
-        Ok(ServiceTarget { endpoint, auth: AuthData::from_single(key.clone()), model: ModelIden::new(kind, name.clone()) })
+        Ok(ServiceTarget { endpoint, auth: AuthData::from_single(key.clone()), model: ModelIden::new(kind, model.clone()) })
     });
-    let client = Client::builder().with_service_target_resolver(resolver).build()?;
+    Client::builder().with_service_target_resolver(resolver).build()
+}
+
+async fn converse(account: Account, kind: AdapterKind, stream: bool) -> Answers {
+    let model = account.model.clone();
+    let client = client_of(account, kind)?;
     let tool = Tool::new("weather").with_description(DESCRIPTION).with_schema(schema());
     let mut request = ChatRequest::default().with_tools(vec![tool]);
     let mut answers = Vec::new();

@@ -1,8 +1,13 @@
 //! Clients in Rust, by their defaults, at the task of ../../support/task.ts: both questions in one conversation, the tool run where the
 //! model calls it. Reads lines of JSON, [client, url, key, model], and writes for each a line: a list of both answers, or the error as text.
+//! A fifth member is a feature in place of the task (features.rs).
 
+mod features;
+mod genai_features;
 mod genai_task;
+mod openai_features;
 mod openai_task;
+mod rig_features;
 mod rig_task;
 
 use std::error::Error;
@@ -54,6 +59,20 @@ async fn answers(client: &str, account: Account) -> Answers {
     }
 }
 
+async fn feature(client: &str, account: Account, feature: &str) -> Answers {
+    let (name, mode) = client.rsplit_once(", ").unwrap_or((client, ""));
+    let stream = mode == "streamed";
+    match name {
+        "async-openai, chat" => openai_features::chat(account, feature, stream).await,
+        "rig, chat" => rig_features::chat(account, feature, stream).await,
+        "rig, responses" => rig_features::responses(account, feature, stream).await,
+        "rig, anthropic" => rig_features::anthropic(account, feature, stream).await,
+        "genai, chat" => genai_features::openai(account, feature, stream).await,
+        "genai, anthropic" => genai_features::anthropic(account, feature, stream).await,
+        _ => Err(format!("no features of {client}").into()),
+    }
+}
+
 /// The text of an error and of all that it holds.
 fn text_of(error: &dyn Error) -> String {
     let mut text = format!("{error:?}");
@@ -69,8 +88,13 @@ fn text_of(error: &dyn Error) -> String {
 async fn main() {
     for line in stdin().lock().lines() {
         let order: Vec<String> = serde_json::from_str(&line.expect("a line")).expect("a list of texts");
-        let [client, url, key, model] = <[String; 4]>::try_from(order).expect("four texts");
-        let answer = match answers(&client, Account { url, key, model }).await {
+        let [client, url, key, model, rest @ ..] = order.as_slice() else { panic!("fewer than four texts") };
+        let account = Account { url: url.clone(), key: key.clone(), model: model.clone() };
+        let found = match rest {
+            [name, ..] => feature(client, account, name).await,
+            [] => answers(client, account).await,
+        };
+        let answer = match found {
             Ok(texts) => json!(texts),
             Err(error) => json!(text_of(error.as_ref())),
         };
