@@ -188,7 +188,7 @@ t.test('the reply is the same, byte for byte, whichever way the request came', a
 })
 
 t.test('an idle connection ends after the time that its replies name', async (t) => {
-  const { gateway } = await startScene(t, { yaml: 'server: { keep_alive: 1s }' })
+  const { gateway } = await startScene(t, { yaml: 'server: { host: 127.0.0.1, port: 0, keep_alive: 1s }' })
   const client = await RawClient.open(gateway.url)
   client.send(chat())
   t.match(await client.until(/\}$/), /Keep-Alive: timeout=1\r\n/)
