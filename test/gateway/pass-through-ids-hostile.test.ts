@@ -1,0 +1,70 @@
+/** Ways in which a caller may try to name another key's id in a form that is not recognised, or to make an id unusable for others. */
+import t, { type Test } from 'tap'
+import { every } from '../support/every.ts'
+import { rawExchange } from '../support/raw.ts'
+import { startScene } from '../support/scene.ts'
+import { type Answer, jsonAnswer, type Seen } from '../support/upstream.ts'
+
+const OWNER = 'sk-router-v1-owner-0123456789abcdef01'
+const OTHER = 'sk-router-v1-other-0123456789abcdef01'
+const FILE = 'file-of-the-owner1'
+
+function scene(t: Test, answer: (seen: Seen) => Answer) {
+  return startScene(t, {
+    answer,
+    config: (url) => `
+auth: { keys: [ { name: owner, key: "${OWNER}", pass_through: true }, { name: other, key: "${OTHER}", pass_through: true } ] }
+providers: { first: { dialect: openai-chat, base_url: "${url}", key: sk-provider, pass_through: { price: "0.001" } } }
+models: { acme/one: { endpoints: [ { provider: first, model: m, price: { prompt: "1.00", completion: "10.00" } } ] } }
+`,
+  })
+}
+type Place = Awaited<ReturnType<typeof scene>>
+
+/** Sends a request line as it stands. @returns the status. */
+async function send({ gateway }: Place, key: string, line: string, body = ''): Promise<number> {
+  const [method, path] = line.split(' ', 2)
+  const head = `${method} /v1/passage/first${path} HTTP/1.1\r\nHost: g\r\nConnection: close\r\nAuthorization: Bearer ${key}\r\n`
+  const content = body === '' ? '' : `Content-Type: application/json\r\nContent-Length: ${Buffer.byteLength(body)}\r\n`
+  return Number((await rawExchange(gateway.url, `${head}${content}\r\n${body}`)).split(' ')[1])
+}
+
+const post = (place: Place, key: string, path: string, body: string | Buffer = '{}', type = 'application/json') =>
+  fetch(`${place.gateway.url}/v1/passage/first${path}`, {
+    method: 'POST',
+    body: body as string,
+    headers: { authorization: `Bearer ${key}`, 'content-type': type },
+  }).then(async (reply) => {
+    await reply.text()
+    return reply.status
+  })
+
+t.test('an id in a path is found however it is written', async (t) => {
+  const place = await scene(t, ({ method, path }) => {
+    if (method !== 'POST') return jsonAnswer({})
+    return jsonAnswer(path.endsWith('Contents') ? { name: 'cachedContents/abc123' } : { id: path.endsWith('files') ? FILE : 'vs_of_all1' })
+  })
+  for (const path of ['/v1/files', '/v1beta/cachedContents']) t.equal(await post(place, OWNER, path), 200)
+  await every(t, 'every path', async (t) => {
+    for (const path of [
+      `/v1/files/%66${FILE.slice(1)}?x=%ff`,
+      `/v1/files/%66${FILE.slice(1)}?x=%`,
+      `/v1/files/%66${FILE.slice(1)}?%zz`,
+      `/v1/files\\${FILE}`,
+      `/v1/files/${FILE};a=1`,
+      `/v1/files?ids=a,${FILE}`,
+      `/v1/files/${FILE}%20`,
+      '/v1beta/cachedContents//abc123',
+      `//v1/files/%66${FILE.slice(1)}`,
+      '/v1beta/cachedContents/./abc123',
+      '/v1beta/cachedContents/a/../abc123',
+      '/v1beta/cachedContents/a/%2e%2e/%61bc123?x=%ff',
+      '/v1beta/cachedContents%2Fa%2F..%2Fabc123',
+    ]) {
+      t.equal(await send(place, OTHER, `GET ${path}`), 404, path)
+      t.equal(await send(place, OWNER, `GET ${path}`), 200, path)
+    }
+  })
+  t.equal(await send(place, OTHER, 'POST /v1/vector_stores/%76s_of_all1?x=%ff', '{}'), 200)
+  t.equal(await send(place, OWNER, 'GET /v1/vector_stores/vs_of_all1'), 200, 'what was named is not bound')
+})
