@@ -68,3 +68,14 @@ t.test('an id in a path is found however it is written', async (t) => {
   t.equal(await send(place, OTHER, 'POST /v1/vector_stores/%76s_of_all1?x=%ff', '{}'), 200)
   t.equal(await send(place, OWNER, 'GET /v1/vector_stores/vs_of_all1'), 200, 'what was named is not bound')
 })
+
+t.test('a long id is found where each letter of it is an escape', async (t) => {
+  const id = `file-${'a'.repeat(200)}`
+  const place = await scene(t, ({ method, path }) => jsonAnswer(method === 'POST' && path.endsWith('files') ? { id } : {}))
+  t.equal(await post(place, OWNER, '/v1/files'), 200)
+  const escaped = [...id].map((letter) => `\\u00${letter.charCodeAt(0).toString(16)}`).join('')
+  for (const text of [id, escaped]) {
+    t.equal(await post(place, OTHER, '/v1/things', `{"file_id":"${text}"}`), 404)
+    t.equal(await post(place, OWNER, '/v1/things', `{"file_id":"${text}"}`), 200)
+  }
+})

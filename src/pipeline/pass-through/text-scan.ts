@@ -2,6 +2,8 @@
 
 const QUOTE = 0x22
 const BACKSLASH = 0x5c
+/** Bytes of a letter that is written as an escape: `\u0066`. */
+const ESCAPE = 6
 
 export class TextScan {
   private readonly onText: (text: string) => void
@@ -12,7 +14,7 @@ export class TextScan {
   /** Backslashes at the end of the last piece. */
   private slashes = 0
 
-  /** @param longest bytes of a text that is looked at. */
+  /** @param longest letters of a text that is looked at. */
   constructor(longest: number, onText: (text: string) => void) {
     this.longest = longest
     this.onText = onText
@@ -45,7 +47,7 @@ export class TextScan {
   private add(piece: Buffer): void {
     this.size += piece.length
     if (this.pieces === 'long' || piece.length === 0) return
-    if (this.size > this.longest) this.pieces = 'long'
+    if (this.size > this.longest * ESCAPE) this.pieces = 'long'
     else this.pieces?.push(piece)
   }
 
@@ -55,13 +57,17 @@ export class TextScan {
     this.slashes = 0
     if (pieces === 'long' || pieces === undefined || pieces.length === 0) return
     const text = Buffer.concat(pieces).toString('utf8')
-    if (!text.includes('\\')) this.onText(text)
+    if (!text.includes('\\')) this.found(text)
     else
       try {
-        this.onText(JSON.parse(`"${text}"`) as string)
+        this.found(JSON.parse(`"${text}"`) as string)
       } catch {
         // No text of JSON.
       }
+  }
+
+  private found(text: string): void {
+    if (text.length <= this.longest) this.onText(text)
   }
 }
 
