@@ -1,4 +1,5 @@
 /** Ways in which a caller may try to name another key's id in a form that is not recognised, or to make an id unusable for others. */
+import { gzipSync } from 'node:zlib'
 import t, { type Test } from 'tap'
 import { every } from '../support/every.ts'
 import { rawExchange } from '../support/raw.ts'
@@ -78,4 +79,22 @@ t.test('a long id is found where each letter of it is an escape', async (t) => {
     t.equal(await post(place, OTHER, '/v1/things', `{"file_id":"${text}"}`), 404)
     t.equal(await post(place, OWNER, '/v1/things', `{"file_id":"${text}"}`), 200)
   }
+})
+
+t.test('JSON in an encoding in which no id is found is refused, and media that begin alike are not', async (t) => {
+  const place = await scene(t, ({ method, path }) => jsonAnswer(method === 'POST' && path.endsWith('files') ? { id: FILE } : {}))
+  t.equal(await post(place, OWNER, '/v1/files'), 200)
+  const text = JSON.stringify({ file_id: FILE })
+  const little = Buffer.from(text, 'utf16le')
+  const wide = Buffer.from([...text].flatMap((letter) => [0, 0, 0, letter.charCodeAt(0)]))
+  const bodies = [little, Buffer.from(`\ufeff${text}`, 'utf16le'), Buffer.from(little).swap16(), wide, Buffer.from(wide).swap32()]
+  for (const body of bodies) t.equal(await post(place, OTHER, '/v1/things', body), 400)
+  const zipped = await fetch(`${place.gateway.url}/v1/passage/first/v1/things`, {
+    method: 'POST',
+    body: gzipSync(little),
+    headers: { authorization: `Bearer ${OTHER}`, 'content-encoding': 'gzip' },
+  })
+  t.equal(zipped.status, 400)
+  // A box of MP4.
+  t.equal(await post(place, OTHER, '/v1/things', Buffer.from('\0\0\0 ftypisom\0\0\0\0', 'latin1'), ''), 200)
 })

@@ -18,7 +18,7 @@ import type { SentBody } from '../../services/upstream/pass-through.ts'
 import type { GivenIdStore } from '../../store/given-ids.ts'
 import { isListed } from '../request/provider-ids.ts'
 import { addIds, idsGiven, idsInPath, LONGEST_NAME, lifetimeOf } from './id-forms.ts'
-import { TextScan } from './text-scan.ts'
+import { isWideJson, TextScan, WIDE_BYTES } from './text-scan.ts'
 
 /** Bytes of a whole reply that are read. */
 const MOST = 8 * 1024 * 1024
@@ -86,6 +86,7 @@ export class SentIds implements SentBody {
   private readonly scan = new TextScan(LONGEST_NAME, (text) => this.note(text))
   private readonly decoder: Transform | undefined
   private decoded = 0
+  private begin: Buffer = Buffer.alloc(0)
 
   /** @param named is added to. @param headers of the request. */
   constructor(store: Pick<GivenIdStore, 'find'>, { named, ...caller }: Caller & { named: NamedIds }, headers: IncomingHttpHeaders) {
@@ -100,13 +101,18 @@ export class SentIds implements SentBody {
     this.decoder?.on('data', (chunk: Buffer) => {
       this.decoded += chunk.length
       if (this.decoded > MOST_DECODED) this.decoder?.destroy()
-      else this.scan.push(chunk)
+      else this.look(chunk)
     })
   }
 
   push(chunk: Buffer): void {
     if (this.decoder) this.decoder.write(chunk)
-    else this.scan.push(chunk)
+    else this.look(chunk)
+  }
+
+  private look(chunk: Buffer): void {
+    if (this.begin.length < WIDE_BYTES) this.begin = Buffer.concat([this.begin, chunk.subarray(0, WIDE_BYTES - this.begin.length)])
+    this.scan.push(chunk)
   }
 
   private note(text: string): void {
@@ -120,6 +126,7 @@ export class SentIds implements SentBody {
       if (this.decoder) await finished(this.decoder.end()).catch(() => {})
       if (this.decoded > MOST_DECODED)
         throw new Fault('too_large', { message: `The body has more than ${MOST_DECODED} bytes behind its content coding` })
+      if (isWideJson(this.begin)) throw new Fault('bad_request', { message: 'body: expected JSON in UTF-8' })
       await checked(this.store, this.caller, { texts: this.texts, where: 'body' })
       for (const text of this.texts) this.named.texts.add(text)
       return undefined

@@ -77,3 +77,16 @@ function trailing(piece: Buffer, before: number): number {
   while (count < piece.length && piece[piece.length - 1 - count] === BACKSLASH) count++
   return count === piece.length ? count + before : count
 }
+
+/** Bytes by which `isWideJson` knows. */
+export const WIDE_BYTES = 8
+/** UTF-16 and UTF-32, big-endian and little-endian, behind the mark of their order or none. */
+const WIDE = /^(?:(?:\xff\xfe(?:\0\0)?|(?:\0\0)?\xfe\xff)\0*[{["\s]|[{["\s]\0|\0[{["\s]|\0\0\0[{["\s]\0\0\0)/
+
+/**
+ * True for what some servers read as JSON by its first bytes (`json.loads` of Python), though JSON is UTF-8 (RFC 8259 section 8.1): in it
+ * no text is found here.
+ */
+export function isWideJson(begin: Buffer): boolean {
+  return WIDE.test(begin.toString('latin1'))
+}
