@@ -4,7 +4,7 @@ import t, { type Test } from 'tap'
 import { every } from '../support/every.ts'
 import { rawExchange } from '../support/raw.ts'
 import { startScene } from '../support/scene.ts'
-import { type Answer, jsonAnswer, type Seen } from '../support/upstream.ts'
+import { type Answer, jsonAnswer, type Seen, sseAnswer } from '../support/upstream.ts'
 
 const OWNER = 'sk-router-v1-owner-0123456789abcdef01'
 const OTHER = 'sk-router-v1-other-0123456789abcdef01'
@@ -97,4 +97,21 @@ t.test('JSON in an encoding in which no id is found is refused, and media that b
   t.equal(zipped.status, 400)
   // A box of MP4.
   t.equal(await post(place, OTHER, '/v1/things', Buffer.from('\0\0\0 ftypisom\0\0\0\0', 'latin1'), ''), 200)
+})
+
+t.test('streams give ids as whole replies do', async (t) => {
+  const frames: Readonly<Record<string, readonly string[]>> = {
+    '/v1/chat/completions': ['{"id":"chatcmpl-kept00001","object":"chat.completion.chunk","choices":[{"index":0,"delta":{}}]}', '[DONE]'],
+    '/v1beta/interactions': ['{"event_type":"interaction.created","interaction":{"id":"int_kept00001"}}'],
+    '/v1/threads/runs': ['{"id":"thread_kept001","object":"thread"}', '{"id":"run_kept000001","object":"thread.run"}'],
+  }
+  const place = await scene(t, ({ method, path }) =>
+    method === 'POST' ? sseAnswer((frames[path] ?? []).map((data) => `data: ${data}\n\n`)) : jsonAnswer({}),
+  )
+  for (const path of Object.keys(frames)) t.equal(await post(place, OWNER, path, '{"store":true,"stream":true}'), 200, path)
+  for (const path of ['chat/completions/chatcmpl-kept00001', 'interactions/int_kept00001', 'threads/thread_kept001', 'a/run_kept000001']) {
+    t.equal(await send(place, OTHER, `GET /v1/${path}`), 404, path)
+    t.equal(await send(place, OWNER, `GET /v1/${path}`), 200, path)
+  }
+  t.equal(await post(place, OWNER, '/v1/chat/completions', '{"stream":true}'), 200)
 })

@@ -144,7 +144,9 @@ function jsonIn(text: Buffer | string): unknown {
   }
 }
 
-/** Frames of a stream that may give an id: its first and last ones, and those with a container. */
+/** Frames at the begin of a stream that are read whatever they are: they show what has been made. */
+const FIRST_FRAMES = 8
+/** Frames of a stream that may give an id behind those: its first and last ones, and those with a container. */
 const GIVES = /"(?:response\.(?:created|completed)|message_start|container(?:_id)?)"/
 
 /** Reads on the way which ids a reply gives. */
@@ -154,6 +156,7 @@ export class GivenIds {
   private readonly isKept: boolean
   private readonly given = new Set<string>()
   private frames: EventReader | undefined
+  private first = FIRST_FRAMES
   private pieces: Pieces | undefined
 
   /** @param isKept true where the reply as a whole is of something that the provider keeps, whatever the request says. */
@@ -166,7 +169,10 @@ export class GivenIds {
   head(status: number, headers: IncomingHttpHeaders): void {
     if (status < 200 || status > 299 || contentCoding(headers['content-encoding']) !== undefined) return
     const type = String(headers['content-type'] ?? '').toLowerCase()
-    if (type.startsWith('text/event-stream')) this.frames = new EventReader((data) => void (GIVES.test(data) && this.read(data)))
+    if (type.startsWith('text/event-stream'))
+      this.frames = new EventReader((data) => {
+        if (this.first-- > 0 || GIVES.test(data)) this.read(data)
+      })
     else if (type.includes('json')) this.pieces = new Pieces()
   }
 

@@ -57,10 +57,10 @@ const RESULTS = ['output_file_id', 'error_file_id', 'result_file_id'] as const
 
 /** @param isMade true where the reply as a whole is of something that the provider keeps. @returns ids of what it has made. */
 export function idsGiven(reply: JsonObject, isMade: boolean): string[] {
-  const { response, message, delta, file } = reply
+  const { response, message, delta, file, interaction } = reply
   const found: string[] = []
   // Events of a stream hold the reply, or what has changed of it.
-  for (const part of [response, message, delta]) if (isObject(part)) found.push(...idsGiven(part, isMade && part !== delta))
+  for (const part of [response, message, delta, interaction]) if (isObject(part)) found.push(...idsGiven(part, isMade && part !== delta))
   if (isMade) {
     for (const part of [reply, file]) if (isObject(part)) found.push(...idOf(part.id), ...idOf(part.name), ...idOf(part.uri))
     for (const name of RESULTS) found.push(...idOf(reply[name]))
