@@ -115,3 +115,10 @@ t.test('streams give ids as whole replies do', async (t) => {
   }
   t.equal(await post(place, OWNER, '/v1/chat/completions', '{"stream":true}'), 200)
 })
+
+t.test('a name that a caller gives in an upload is no id: it may be that of a model', async (t) => {
+  const place = await scene(t, ({ path }) => jsonAnswer(path.endsWith('skills') ? { id: 'skill_000001', name: 'gpt-of-all' } : {}))
+  t.equal(await post(place, OTHER, '/v1/skills', '--x\r\n\r\nname: gpt-of-all\r\n--x--', 'multipart/form-data; boundary=x'), 200)
+  t.equal(await post(place, OWNER, '/v1/things', '{"model":"gpt-of-all"}'), 200)
+  t.equal(await post(place, OWNER, '/v1/things', '{"skill":"skill_000001"}'), 404)
+})

@@ -52,6 +52,9 @@ function idOf(value: Json | undefined): string[] {
   return parts.every((part) => PART.test(part)) ? [parts.join('/')] : []
 }
 
+/** Without a collection in front it is a word of the caller's own, such as the name of a model, which others may use as well. */
+const inCollection = (value: Json | undefined): string[] => idOf(value).filter((id) => id.includes('/'))
+
 /** Members of a reply that name what the provider has made beside the thing itself: results of a batch. */
 const RESULTS = ['output_file_id', 'error_file_id', 'result_file_id'] as const
 
@@ -62,7 +65,8 @@ export function idsGiven(reply: JsonObject, isMade: boolean): string[] {
   // Events of a stream hold the reply, or what has changed of it.
   for (const part of [response, message, delta, interaction]) if (isObject(part)) found.push(...idsGiven(part, isMade && part !== delta))
   if (isMade) {
-    for (const part of [reply, file]) if (isObject(part)) found.push(...idOf(part.id), ...idOf(part.name), ...idOf(part.uri))
+    for (const part of [reply, file])
+      if (isObject(part)) found.push(...idOf(part.id), ...inCollection(part.name), ...inCollection(part.uri))
     for (const name of RESULTS) found.push(...idOf(reply[name]))
   }
   addContainers(reply, found)
