@@ -8,6 +8,7 @@ import t, { type Test } from 'tap'
 import { parse, stringify } from 'yaml'
 import { type Imported, importText } from '../../src/cli/import.ts'
 import { OTHER_GATEWAYS } from '../../src/cli/other-gateways/gateways.ts'
+import { expand } from '../../src/config/expand.ts'
 import { isObject, type Json, type JsonObject } from '../../src/core/json.ts'
 import { every } from '../support/every.ts'
 import { startGateway } from '../support/gateway.ts'
@@ -245,4 +246,14 @@ t.test('the command line', async (t) => {
   t.match(run('config.yaml', '--from', 'nginx').stderr, /--from: expected one of litellm/)
   t.match(run('absent.yaml').stderr, /absent\.yaml/)
   t.ok(execFileSync(process.execPath, [LAUNCHER, 'import', '--help'], { encoding: 'utf8' }).split('\n').length < 30)
+})
+
+t.test('a text of the file that looks like a reference is none', (t) => {
+  const prompt = `Say \${HOME}, \${command:id} and $\${x}.`
+  const data = { slug: 'p', designated_version: { system_prompt: prompt, config: { model: 'openai/gpt-5' } } }
+  const { yaml } = importText('x.json', JSON.stringify({ data }))
+  const { presets } = parse(yaml) as { presets: { p: { system_prompt: string } } }
+  t.same(expand(presets.p.system_prompt, { HOME: 'a secret', 'command:id': 'a secret' }), { text: prompt, expanded: false })
+  t.match(yaml, `key: \${HEADGATE_APP_KEY}`)
+  t.end()
 })

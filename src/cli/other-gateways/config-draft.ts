@@ -1,8 +1,9 @@
 /** A configuration of headgate as it is made from a file of another gateway. */
+import { randomUUID } from 'node:crypto'
 import { stringify } from 'yaml'
 import { ALIAS, SLUG } from '../../config/fields/scalars.ts'
 import { providerPreset } from '../../config/provider-presets.ts'
-import { isObject, type JsonObject } from '../../core/json.ts'
+import { isObject, type Json, type JsonObject } from '../../core/json.ts'
 import { baseUrl, presetFor } from './provider-names.ts'
 
 /** As under `providers` of a configuration. */
@@ -30,6 +31,8 @@ export class ConfigDraft {
   private readonly places = new Map<string, number>()
   /** Variables that stand for secrets of the file. */
   private readonly literals = new Map<string, string>()
+  /** Stands in the place of the `$` of a reference that was made here: any other one is text of the file. */
+  private readonly dollar = randomUUID()
 
   /** @returns the name of the entry: one that is there already where it is the same. */
   provider(wanted: string, settings: ProviderSettings): string {
@@ -150,7 +153,7 @@ export class ConfigDraft {
       const [, name] = form.exec(text) ?? []
       if (name === undefined) continue
       if (!this.variables.has(name)) this.variables.set(name, what)
-      return `\${${name}}`
+      return this.referenceTo(name)
     }
     return text
   }
@@ -160,7 +163,7 @@ export class ConfigDraft {
     const reference = this.reference(text, what)
     if (reference !== text) return reference
     const known = this.literals.get(text)
-    if (known !== undefined) return `\${${known}}`
+    if (known !== undefined) return this.referenceTo(known)
     // A name of its own: the environment may have another secret under the usual one.
     const base = `IMPORTED_${wanted
       .toUpperCase()
@@ -175,7 +178,19 @@ export class ConfigDraft {
   /** A reference to a variable that has to be set. */
   variable(name: string, what: string): string {
     this.variables.set(name, what)
-    return `\${${name}}`
+    return this.referenceTo(name)
+  }
+
+  private referenceTo(name: string): string {
+    return `${this.dollar}{${name}}`
+  }
+
+  /** Texts of the file mean what they say: what looks like a variable or a secret of headgate's is none. */
+  private written(value: Json | undefined): Json | undefined {
+    if (typeof value === 'string') return value.replaceAll('${', () => '$${').replaceAll(this.dollar, () => '$')
+    if (Array.isArray(value)) return value.map((each) => this.written(each) ?? null)
+    if (!isObject(value)) return value
+    return Object.fromEntries(Object.entries(value).map(([name, member]) => [name, this.written(member)]))
   }
 
   yaml(head: readonly string[]): string {
@@ -194,7 +209,7 @@ export class ConfigDraft {
       ...(Object.keys(this.presets).length === 0 ? {} : { presets: this.presets }),
       ...(provider === undefined ? {} : { provider }),
     }
-    return `${head.map((line) => `# ${line}\n`).join('')}${stringify(config, { lineWidth: 0, aliasDuplicateObjects: false })}`
+    return `${head.map((line) => `# ${line}\n`).join('')}${stringify(this.written(config), { lineWidth: 0, aliasDuplicateObjects: false })}`
   }
 
   private place(names: readonly string[], name: string, object: JsonObject): void {
