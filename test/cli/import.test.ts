@@ -257,3 +257,17 @@ t.test('a text of the file that looks like a reference is none', (t) => {
   t.match(yaml, `key: \${HEADGATE_APP_KEY}`)
   t.end()
 })
+
+t.test('what was read and has no place here is left', (t) => {
+  const leftOf = (value: JsonObject): string[] =>
+    importText('x.json', JSON.stringify(value)).fates.flatMap(({ fate, path }) => (fate === 'left' ? [path] : []))
+  const model = { model_name: 'two words', litellm_params: { model: 'openai/gpt-5' } }
+  t.same(leftOf({ model_list: [model], router_settings: { routing_strategy: 'usage-based-routing' } }), [
+    'model_list[0].model_name',
+    'router_settings.routing_strategy',
+  ])
+  const key = { name: 'a', value: 'sk-bf-0123456789', budget: { max_limit: 5, reset_duration: '1h' } }
+  const providers = { openai: { keys: [{ value: 'env.A', models: ['m'] }] } }
+  t.same(leftOf({ version: 1, providers, governance: { virtual_keys: [key] } }), ['governance.virtual_keys[0].budget.reset_duration'])
+  t.end()
+})
