@@ -271,3 +271,13 @@ t.test('what was read and has no place here is left', (t) => {
   t.same(leftOf({ version: 1, providers, governance: { virtual_keys: [key] } }), ['governance.virtual_keys[0].budget.reset_duration'])
   t.end()
 })
+
+t.test('words that each object knows are names like others', (t) => {
+  const models = ['constructor', 'toString'].map((name) => ({ model_name: name, litellm_params: { model: `${name}/x`, api_key: 'env.A' } }))
+  const router = { routing_strategy: 'toString', model_group_alias: { valueOf: 'constructor' } }
+  const file = JSON.stringify({ model_list: models, router_settings: router, litellm_settings: { fallbacks: [{ toString: ['valueOf'] }] } })
+  const config = configOf(importText('x.json', file))
+  t.match(config, { providers: { constructor: { dialect: 'openai-chat' } }, aliases: { valueOf: 'constructor' } })
+  t.equal((config.provider as JsonObject).sort, undefined)
+  t.end()
+})

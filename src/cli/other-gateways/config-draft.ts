@@ -23,9 +23,9 @@ export class ConfigDraft {
   readonly variables = new Map<string, string>()
   private readonly providers = new Map<string, ProviderSettings>()
   private readonly models = new Map<string, { endpoints: EndpointSettings[] } & JsonObject>()
-  private readonly aliases: Record<string, string> = {}
+  private readonly aliases = new Map<string, string>()
   private readonly keys: KeySettings[] = []
-  private readonly presets: Record<string, JsonObject> = {}
+  private readonly presets = new Map<string, JsonObject>()
   private readonly settings: JsonObject = {}
   /** Places of endpoints in the order, by their tags. */
   private readonly places = new Map<string, number>()
@@ -83,7 +83,7 @@ export class ConfigDraft {
 
   /** The endpoints of a model are tried before those that it falls back on. @returns false where one of the models is not there. */
   fallback(slug: string, next: readonly string[]): boolean {
-    const others = next.map((name) => this.models.get(this.aliases[name] ?? name)?.endpoints)
+    const others = next.map((name) => this.models.get(this.aliases.get(name) ?? name)?.endpoints)
     if (!this.models.has(slug) || others.length === 0 || others.includes(undefined)) return false
     this.rank(slug, [this.endpointsOf(slug), ...others.map((endpoints) => endpoints ?? [])])
     return true
@@ -118,7 +118,7 @@ export class ConfigDraft {
   /** @returns false where the name cannot be an alias. */
   alias(name: string, model: string): boolean {
     if (!new RegExp(ALIAS).test(name) || this.models.has(name)) return false
-    this.aliases[name] = model
+    this.aliases.set(name, model)
     return true
   }
 
@@ -132,7 +132,7 @@ export class ConfigDraft {
   }
 
   preset(name: string, settings: JsonObject): void {
-    this.presets[name] = settings
+    this.presets.set(name, settings)
   }
 
   /** A setting by its place, such as `server.port`. */
@@ -205,8 +205,8 @@ export class ConfigDraft {
       ...(this.keys.length === 0 ? {} : { auth: { keys: this.keys } }),
       providers: Object.fromEntries([...this.providers].filter(([name]) => used.has(name))),
       models: Object.fromEntries(this.models),
-      ...(Object.keys(this.aliases).length === 0 ? {} : { aliases: this.aliases }),
-      ...(Object.keys(this.presets).length === 0 ? {} : { presets: this.presets }),
+      ...(this.aliases.size === 0 ? {} : { aliases: Object.fromEntries(this.aliases) }),
+      ...(this.presets.size === 0 ? {} : { presets: Object.fromEntries(this.presets) }),
       ...(provider === undefined ? {} : { provider }),
     }
     return `${head.map((line) => `# ${line}\n`).join('')}${stringify(this.written(config), { lineWidth: 0, aliasDuplicateObjects: false })}`
