@@ -281,3 +281,19 @@ t.test('words that each object knows are names like others', (t) => {
   t.equal((config.provider as JsonObject).sort, undefined)
   t.end()
 })
+
+t.test('a weight of 0 stays, keys have names of their own, and an address with a secret is one', (t) => {
+  const [one, other] = ['a-2', 'a'].map((name) => ({ name, value: `sk-bf-${name}-0123456789`, provider_configs: [] }))
+  const keys = [0, 1].map((weight) => ({ value: `env.A${weight}`, models: ['m'], weight }))
+  const network_config = { base_url: 'https://me:secret-0002@host.example/v1?key=secret-0003' }
+  const providers = { openai: { keys, network_config } }
+  const read = importText('x.json', JSON.stringify({ version: 1, providers, governance: { virtual_keys: [one, other] } }))
+  const { models, auth } = configOf(read) as { models: Record<string, { endpoints: JsonObject[] }>; auth: { keys: JsonObject[] } }
+  t.same(
+    models['openai/m']?.endpoints.map(({ weight }) => weight),
+    [0, 1000],
+  )
+  t.equal(new Set(auth.keys.map(({ name }) => name)).size, 2)
+  t.notMatch(read.yaml, /secret-000/)
+  t.end()
+})

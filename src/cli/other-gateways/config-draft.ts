@@ -18,6 +18,9 @@ export type KeySettings = JsonObject & { name: string; key: string }
 /** Forms in which the six gateways refer to a variable, and what of it is the name. */
 const REFERENCES = [/^os\.environ\/(\w+)$/, /^env::(\w+)$/, /^env\.(\w+)$/, /^\$\{?(\w+)\}?$/, /^\{\{\s*env\s*"?(\w+)"?\s*\}\}$/]
 
+/** A password, or a query, which may have a key. */
+const hasSecret = (address: string): boolean => /^\w+:\/\/(?:[^/]*@|[^?]*\?)/.test(address)
+
 export class ConfigDraft {
   /** Variables that the file needs, and what each is. */
   readonly variables = new Map<string, string>()
@@ -56,7 +59,9 @@ export class ConfigDraft {
     const preset = presetFor(name)
     const settings: ProviderSettings = preset === undefined ? { dialect: 'openai-chat' } : { preset }
     if (given.base_url !== undefined) {
-      settings.base_url = baseUrl(preset, this.reference(given.base_url))
+      settings.base_url = hasSecret(given.base_url)
+        ? this.secret(baseUrl(preset, given.base_url), `${name}_base_url`, `Address of ${name}, with its secret`)
+        : baseUrl(preset, this.reference(given.base_url))
       // The snapshot knows prices by the provider's own address.
       const own = preset === undefined ? undefined : providerPreset(preset).provider.base_url
       if (typeof own === 'string' && own.startsWith('https://') && !own.includes('$')) settings.snapshot_url = own
@@ -123,8 +128,10 @@ export class ConfigDraft {
   }
 
   key(settings: KeySettings): void {
-    const number = this.keys.filter(({ name }) => name === settings.name || name.startsWith(`${settings.name}-`)).length
-    this.keys.push(number === 0 ? settings : { ...settings, name: `${settings.name}-${number + 1}` })
+    const { name } = settings
+    let own = name
+    for (let number = 2; this.keys.some((key) => key.name === own); number++) own = `${name}-${number}`
+    this.keys.push({ ...settings, name: own })
   }
 
   hasKeys(): boolean {
