@@ -10,16 +10,13 @@ const OWNER = 'sk-router-v1-owner-0123456789abcdef01'
 const OTHER = 'sk-router-v1-other-0123456789abcdef01'
 const FILE = 'file-of-the-owner1'
 
-function scene(t: Test, answer: (seen: Seen) => Answer) {
-  return startScene(t, {
-    answer,
-    config: (url) => `
+const configOf = (url: string): string => `
 auth: { keys: [ { name: owner, key: "${OWNER}", pass_through: true }, { name: other, key: "${OTHER}", pass_through: true } ] }
 providers: { first: { dialect: openai-chat, base_url: "${url}", key: sk-provider, pass_through: { price: "0.001" } } }
 models: { acme/one: { endpoints: [ { provider: first, model: m, price: { prompt: "1.00", completion: "10.00" } } ] } }
-`,
-  })
-}
+`
+
+const scene = (t: Test, answer: (seen: Seen) => Answer) => startScene(t, { answer, config: configOf, directory: t.testdir() })
 type Place = Awaited<ReturnType<typeof scene>>
 
 /** Sends a request line as it stands. @returns the status. */
@@ -121,4 +118,12 @@ t.test('a name that a caller gives in an upload is no id: it may be that of a mo
   t.equal(await post(place, OTHER, '/v1/skills', '--x\r\n\r\nname: gpt-of-all\r\n--x--', 'multipart/form-data; boundary=x'), 200)
   t.equal(await post(place, OWNER, '/v1/things', '{"model":"gpt-of-all"}'), 200)
   t.equal(await post(place, OWNER, '/v1/things', '{"skill":"skill_000001"}'), 404)
+})
+
+t.test('a new key of the provider does not open what was made with the one before', async (t) => {
+  const place = await scene(t, ({ method }) => jsonAnswer(method === 'POST' ? { id: FILE } : {}))
+  t.equal(await post(place, OWNER, '/v1/files'), 200)
+  t.match(await place.gateway.reconfigure(configOf(place.upstream.url).replace('sk-provider', 'sk-rotated')), { kind: 'applied' })
+  t.equal(await send(place, OTHER, `GET /v1/files/${FILE}`), 404)
+  t.equal(await send(place, OWNER, `GET /v1/files/${FILE}`), 200)
 })

@@ -32,8 +32,14 @@ interface Caller {
   readonly provider: Provider
 }
 
-const rowIdOf = (provider: Provider, id: string): string =>
-  hash('sha256', JSON.stringify(['given', accountLetters(provider), id]), 'base64url').slice(0, 32)
+const rowIdOf = (owner: readonly string[], id: string): string =>
+  hash('sha256', JSON.stringify(['given', ...owner, id]), 'base64url').slice(0, 32)
+
+/** An account without a name is known by its key, which is rotated; the provider of the configuration outlives that. */
+function rowIdsOf(provider: Provider, id: string): string[] {
+  const own = rowIdOf([accountLetters(provider)], id)
+  return provider.account === undefined ? [own, rowIdOf(['provider', provider.slug], id)] : [own]
+}
 
 /** What a request names, as far as it is known. */
 export interface NamedIds {
@@ -54,7 +60,7 @@ async function checked(
   { texts, where }: { texts: ReadonlySet<string>; where: 'path' | 'body' },
 ): Promise<boolean> {
   if (texts.size > MOST_NAMED) throw new Fault('bad_request', { message: `The body has more than ${MOST_NAMED} texts that may be ids` })
-  const names = new Map([...texts].map((text) => [rowIdOf(provider, text), text]))
+  const names = new Map([...texts].flatMap((text) => rowIdsOf(provider, text).map((row) => [row, text])))
   let hasOwn = false
   for (const { id, owner } of names.size > 0 ? await store.find([...names.keys()]) : []) {
     const text = names.get(id) ?? ''
@@ -199,7 +205,7 @@ export class GivenIds {
     const rows = [...this.given]
       .filter((id) => !this.named.texts.has(id))
       .slice(0, MOST_GIVEN)
-      .map((id) => ({ id: rowIdOf(provider, id), owner: key.identity, until: now + lifetimeOf(id) }))
+      .flatMap((id) => rowIdsOf(provider, id).map((row) => ({ id: row, owner: key.identity, until: now + lifetimeOf(id) })))
     return rows.length === 0 ? undefined : Promise.resolve(store.give(rows))
   }
 
