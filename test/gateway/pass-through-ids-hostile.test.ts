@@ -127,3 +127,14 @@ t.test('a new key of the provider does not open what was made with the one befor
   t.equal(await send(place, OTHER, `GET /v1/files/${FILE}`), 404)
   t.equal(await send(place, OWNER, `GET /v1/files/${FILE}`), 200)
 })
+
+t.test('a body in several codings at once is refused, since no id is found in it', async (t) => {
+  const place = await scene(t, ({ method, path }) => jsonAnswer(method === 'POST' && path.endsWith('files') ? { id: FILE } : {}))
+  t.equal(await post(place, OWNER, '/v1/files'), 200)
+  const body = gzipSync(gzipSync(JSON.stringify({ file_id: FILE })))
+  for (const coding of ['gzip, gzip', 'gzip,x-gzip', 'lzma']) {
+    const headers = { authorization: `Bearer ${OTHER}`, 'content-encoding': coding }
+    const reply = await fetch(`${place.gateway.url}/v1/passage/first/v1/things`, { method: 'POST', body, headers })
+    t.equal(reply.status, 400, coding)
+  }
+})

@@ -91,6 +91,8 @@ export class SentIds implements SentBody {
   private readonly texts = new Set<string>()
   private readonly scan = new TextScan(LONGEST_NAME, (text) => this.note(text))
   private readonly decoder: Transform | undefined
+  /** True in a coding that is not known, or in several at once: nothing is found in it. */
+  private isHidden = false
   private decoded = 0
   private begin: Buffer = Buffer.alloc(0)
 
@@ -100,9 +102,9 @@ export class SentIds implements SentBody {
     this.caller = caller
     this.named = named
     const coding = contentCoding(headers['content-encoding'])
-    // In a coding that is not known nothing is found.
     if (coding === undefined) return
     this.decoder = decoderOf(coding)
+    this.isHidden = this.decoder === undefined
     this.decoder?.on('error', () => {})
     this.decoder?.on('data', (chunk: Buffer) => {
       this.decoded += chunk.length
@@ -132,6 +134,8 @@ export class SentIds implements SentBody {
       if (this.decoder) await finished(this.decoder.end()).catch(() => {})
       if (this.decoded > MOST_DECODED)
         throw new Fault('too_large', { message: `The body has more than ${MOST_DECODED} bytes behind its content coding` })
+      if (this.isHidden && this.begin.length > 0)
+        throw new Fault('bad_request', { message: 'content-encoding: expected one of gzip, deflate, br, zstd' })
       if (isWideJson(this.begin)) throw new Fault('bad_request', { message: 'body: expected JSON in UTF-8' })
       await checked(this.store, this.caller, { texts: this.texts, where: 'body' })
       for (const text of this.texts) this.named.texts.add(text)
