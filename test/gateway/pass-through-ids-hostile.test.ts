@@ -138,3 +138,17 @@ t.test('a body in several codings at once is refused, since no id is found in it
     t.equal(reply.status, 400, coding)
   }
 })
+
+t.test('the lines of a data set that is uploaded are as many as they are, and no ids', async (t) => {
+  const place = await scene(t, () => jsonAnswer({ file: { name: 'files/abc123', uri: 'https://host/v1beta/files/abc123' } }))
+  const lines = Array.from({ length: 20_001 }, (_, at) => `{"custom_id":"request-${at}"}`).join('\n')
+  for (const path of ['/upload/v1beta/files?upload_id=a', '/resumable/upload/v1beta/files?upload_id=a'])
+    t.equal(await post(place, OWNER, path, lines, 'application/jsonl'), 200, path)
+  for (const path of [
+    '/upload/../v1beta/things',
+    '/upload/%2e%2e/v1beta/things',
+    '/upload%2F..%2Fv1beta/things',
+    '/upload/a%2F..%2F..%2Fv1',
+  ])
+    t.equal(await send(place, OTHER, `POST ${path}`, '{"file":"files/abc123"}'), 404, path)
+})
