@@ -8,6 +8,7 @@ import t, { type Test } from 'tap'
 import { parse, stringify } from 'yaml'
 import { type Imported, importText } from '../../src/cli/import.ts'
 import { OTHER_GATEWAYS } from '../../src/cli/other-gateways/gateways.ts'
+import { expand } from '../../src/config/expand.ts'
 import { isObject, type Json, type JsonObject } from '../../src/core/json.ts'
 import { every } from '../support/every.ts'
 import { startGateway } from '../support/gateway.ts'
@@ -245,4 +246,54 @@ t.test('the command line', async (t) => {
   t.match(run('config.yaml', '--from', 'nginx').stderr, /--from: expected one of litellm/)
   t.match(run('absent.yaml').stderr, /absent\.yaml/)
   t.ok(execFileSync(process.execPath, [LAUNCHER, 'import', '--help'], { encoding: 'utf8' }).split('\n').length < 30)
+})
+
+t.test('a text of the file that looks like a reference is none', (t) => {
+  const prompt = `Say \${HOME}, \${command:id} and $\${x}.`
+  const data = { slug: 'p', designated_version: { system_prompt: prompt, config: { model: 'openai/gpt-5' } } }
+  const { yaml } = importText('x.json', JSON.stringify({ data }))
+  const { presets } = parse(yaml) as { presets: { p: { system_prompt: string } } }
+  t.same(expand(presets.p.system_prompt, { HOME: 'a secret', 'command:id': 'a secret' }), { text: prompt, expanded: false })
+  t.match(yaml, `key: \${HEADGATE_APP_KEY}`)
+  t.end()
+})
+
+t.test('what was read and has no place here is left', (t) => {
+  const leftOf = (value: JsonObject): string[] =>
+    importText('x.json', JSON.stringify(value)).fates.flatMap(({ fate, path }) => (fate === 'left' ? [path] : []))
+  const model = { model_name: 'two words', litellm_params: { model: 'openai/gpt-5' } }
+  t.same(leftOf({ model_list: [model], router_settings: { routing_strategy: 'usage-based-routing' } }), [
+    'model_list[0].model_name',
+    'router_settings.routing_strategy',
+  ])
+  const key = { name: 'a', value: 'sk-bf-0123456789', budget: { max_limit: 5, reset_duration: '1h' } }
+  const providers = { openai: { keys: [{ value: 'env.A', models: ['m'] }] } }
+  t.same(leftOf({ version: 1, providers, governance: { virtual_keys: [key] } }), ['governance.virtual_keys[0].budget.reset_duration'])
+  t.end()
+})
+
+t.test('words that each object knows are names like others', (t) => {
+  const models = ['constructor', 'toString'].map((name) => ({ model_name: name, litellm_params: { model: `${name}/x`, api_key: 'env.A' } }))
+  const router = { routing_strategy: 'toString', model_group_alias: { valueOf: 'constructor' } }
+  const file = JSON.stringify({ model_list: models, router_settings: router, litellm_settings: { fallbacks: [{ toString: ['valueOf'] }] } })
+  const config = configOf(importText('x.json', file))
+  t.match(config, { providers: { constructor: { dialect: 'openai-chat' } }, aliases: { valueOf: 'constructor' } })
+  t.equal((config.provider as JsonObject).sort, undefined)
+  t.end()
+})
+
+t.test('a weight of 0 stays, keys have names of their own, and an address with a secret is one', (t) => {
+  const [one, other] = ['a-2', 'a'].map((name) => ({ name, value: `sk-bf-${name}-0123456789`, provider_configs: [] }))
+  const keys = [0, 1].map((weight) => ({ value: `env.A${weight}`, models: ['m'], weight }))
+  const network_config = { base_url: 'https://me:secret-0002@host.example/v1?key=secret-0003' }
+  const providers = { openai: { keys, network_config } }
+  const read = importText('x.json', JSON.stringify({ version: 1, providers, governance: { virtual_keys: [one, other] } }))
+  const { models, auth } = configOf(read) as { models: Record<string, { endpoints: JsonObject[] }>; auth: { keys: JsonObject[] } }
+  t.same(
+    models['openai/m']?.endpoints.map(({ weight }) => weight),
+    [0, 1000],
+  )
+  t.equal(new Set(auth.keys.map(({ name }) => name)).size, 2)
+  t.notMatch(read.yaml, /secret-000/)
+  t.end()
 })

@@ -371,6 +371,8 @@ function postsOf(folder: string): string[] {
 
 /** Other APIs that generate, rank, draw, speak, train or keep agents, by their references. */
 const OTHERS = [
+  // A server may end the path where parameters or a query begin.
+  ...['/chat/completions;x:countTokens', '/chat/completions%3Fx:countTokens', '/chat/completions%23/model/m/count-tokens'],
   ...[
     '/v1/rerank',
     '/v2/rerank',

@@ -821,3 +821,14 @@ t.test('another brand word', async (t) => {
   const { body } = await exchange(gateway, { code: await codeFor(gateway) })
   t.match(body.key, /^sk-acme-v2-/)
 })
+
+t.test('what is left of the limits of the issuer is not shown to a key that it issued: others count there as well', async (t) => {
+  const { gateway } = await signingIn(t)
+  const { body } = await exchange(gateway, { code: await codeFor(gateway) })
+  const question = { model: 'acme/one', messages: [{ role: 'user', content: 'Hello' }] }
+  const own = await call(gateway, 'POST', '/v1/chat/completions', question, ADA)
+  const issued = await call(gateway, 'POST', '/v1/chat/completions', question, String(body.key))
+  t.same([own.status, issued.status], [200, 200])
+  t.equal(own.headers.get('x-ratelimit-remaining-requests'), '899')
+  t.equal(issued.headers.get('x-ratelimit-remaining-requests'), null)
+})

@@ -1,8 +1,10 @@
 /** A key's limits where several processes hold them: on shared counters, and each with its share. */
 import t, { type Test } from 'tap'
+import { ShareCounters } from '../../src/cluster/shared/fallback-counters.ts'
 import { type Counters, connectShared, MemoryCounters } from '../../src/cluster/shared/index.ts'
 import { systemClock } from '../../src/core/clock.ts'
 import { Fault } from '../../src/core/faults.ts'
+import { SeenRates } from '../../src/pipeline/rate-headers.ts'
 import { Admission } from '../../src/pipeline/request/admission.ts'
 import type { ApiKey, RateLimits } from '../../src/plugin-api/key.ts'
 import { FakeClock } from '../support/clock.ts'
@@ -83,6 +85,18 @@ t.test('in one process nothing is awaited', (t) => {
   t.match(never, { message: /needs up to 11 tokens$/ })
   t.equal(never?.wait, undefined)
   t.equal(admission.tokens(limited, 11, true), undefined, 'a request that has begun is not cut off')
+  t.end()
+})
+
+t.test('what is left of a share is shown beside the size of that share', (t) => {
+  const clock = new FakeClock()
+  const admission = new Admission(clock, new ShareCounters(new MemoryCounters(clock), () => 3))
+  const seen = new SeenRates()
+  const limited = key({ requests: 60, tokens: 300 })
+  admission.request(limited, seen)
+  admission.tokens(limited, 40, false, seen)
+  admission.correctTokens(limited, -10, seen)
+  t.match(seen, { requests: { limit: 20, left: 19 }, tokens: { limit: 100, left: 70 } })
   t.end()
 })
 

@@ -133,9 +133,9 @@ function serve(provider: string, models: readonly string[], { settings, weight, 
   for (const model of models)
     draft.endpoint(`${provider}/${model}`, {
       provider: entry,
-      model: names[model] ?? model,
+      model: (Object.hasOwn(names, model) ? names[model] : undefined) ?? model,
       price: 'snapshot',
-      ...(weight === undefined ? {} : { weight: Math.max(1, Math.round(weight * 1000)) }),
+      ...(weight === undefined ? {} : { weight: weight === 0 ? 0 : Math.max(1, Math.round(weight * 1000)) }),
     })
 }
 

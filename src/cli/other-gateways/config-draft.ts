@@ -1,8 +1,9 @@
 /** A configuration of headgate as it is made from a file of another gateway. */
+import { randomUUID } from 'node:crypto'
 import { stringify } from 'yaml'
 import { ALIAS, SLUG } from '../../config/fields/scalars.ts'
 import { providerPreset } from '../../config/provider-presets.ts'
-import { isObject, type JsonObject } from '../../core/json.ts'
+import { isObject, type Json, type JsonObject } from '../../core/json.ts'
 import { baseUrl, presetFor } from './provider-names.ts'
 
 /** As under `providers` of a configuration. */
@@ -17,19 +18,24 @@ export type KeySettings = JsonObject & { name: string; key: string }
 /** Forms in which the six gateways refer to a variable, and what of it is the name. */
 const REFERENCES = [/^os\.environ\/(\w+)$/, /^env::(\w+)$/, /^env\.(\w+)$/, /^\$\{?(\w+)\}?$/, /^\{\{\s*env\s*"?(\w+)"?\s*\}\}$/]
 
+/** A password, or a query, which may have a key. */
+const hasSecret = (address: string): boolean => /^\w+:\/\/(?:[^/]*@|[^?]*\?)/.test(address)
+
 export class ConfigDraft {
   /** Variables that the file needs, and what each is. */
   readonly variables = new Map<string, string>()
   private readonly providers = new Map<string, ProviderSettings>()
   private readonly models = new Map<string, { endpoints: EndpointSettings[] } & JsonObject>()
-  private readonly aliases: Record<string, string> = {}
+  private readonly aliases = new Map<string, string>()
   private readonly keys: KeySettings[] = []
-  private readonly presets: Record<string, JsonObject> = {}
+  private readonly presets = new Map<string, JsonObject>()
   private readonly settings: JsonObject = {}
   /** Places of endpoints in the order, by their tags. */
   private readonly places = new Map<string, number>()
   /** Variables that stand for secrets of the file. */
   private readonly literals = new Map<string, string>()
+  /** Stands in the place of the `$` of a reference that was made here: any other one is text of the file. */
+  private readonly dollar = randomUUID()
 
   /** @returns the name of the entry: one that is there already where it is the same. */
   provider(wanted: string, settings: ProviderSettings): string {
@@ -53,7 +59,9 @@ export class ConfigDraft {
     const preset = presetFor(name)
     const settings: ProviderSettings = preset === undefined ? { dialect: 'openai-chat' } : { preset }
     if (given.base_url !== undefined) {
-      settings.base_url = baseUrl(preset, this.reference(given.base_url))
+      settings.base_url = hasSecret(given.base_url)
+        ? this.secret(baseUrl(preset, given.base_url), `${name}_base_url`, `Address of ${name}, with its secret`)
+        : baseUrl(preset, this.reference(given.base_url))
       // The snapshot knows prices by the provider's own address.
       const own = preset === undefined ? undefined : providerPreset(preset).provider.base_url
       if (typeof own === 'string' && own.startsWith('https://') && !own.includes('$')) settings.snapshot_url = own
@@ -80,7 +88,7 @@ export class ConfigDraft {
 
   /** The endpoints of a model are tried before those that it falls back on. @returns false where one of the models is not there. */
   fallback(slug: string, next: readonly string[]): boolean {
-    const others = next.map((name) => this.models.get(this.aliases[name] ?? name)?.endpoints)
+    const others = next.map((name) => this.models.get(this.aliases.get(name) ?? name)?.endpoints)
     if (!this.models.has(slug) || others.length === 0 || others.includes(undefined)) return false
     this.rank(slug, [this.endpointsOf(slug), ...others.map((endpoints) => endpoints ?? [])])
     return true
@@ -115,13 +123,15 @@ export class ConfigDraft {
   /** @returns false where the name cannot be an alias. */
   alias(name: string, model: string): boolean {
     if (!new RegExp(ALIAS).test(name) || this.models.has(name)) return false
-    this.aliases[name] = model
+    this.aliases.set(name, model)
     return true
   }
 
   key(settings: KeySettings): void {
-    const number = this.keys.filter(({ name }) => name === settings.name || name.startsWith(`${settings.name}-`)).length
-    this.keys.push(number === 0 ? settings : { ...settings, name: `${settings.name}-${number + 1}` })
+    const { name } = settings
+    let own = name
+    for (let number = 2; this.keys.some((key) => key.name === own); number++) own = `${name}-${number}`
+    this.keys.push({ ...settings, name: own })
   }
 
   hasKeys(): boolean {
@@ -129,7 +139,7 @@ export class ConfigDraft {
   }
 
   preset(name: string, settings: JsonObject): void {
-    this.presets[name] = settings
+    this.presets.set(name, settings)
   }
 
   /** A setting by its place, such as `server.port`. */
@@ -150,7 +160,7 @@ export class ConfigDraft {
       const [, name] = form.exec(text) ?? []
       if (name === undefined) continue
       if (!this.variables.has(name)) this.variables.set(name, what)
-      return `\${${name}}`
+      return this.referenceTo(name)
     }
     return text
   }
@@ -160,7 +170,7 @@ export class ConfigDraft {
     const reference = this.reference(text, what)
     if (reference !== text) return reference
     const known = this.literals.get(text)
-    if (known !== undefined) return `\${${known}}`
+    if (known !== undefined) return this.referenceTo(known)
     // A name of its own: the environment may have another secret under the usual one.
     const base = `IMPORTED_${wanted
       .toUpperCase()
@@ -175,7 +185,19 @@ export class ConfigDraft {
   /** A reference to a variable that has to be set. */
   variable(name: string, what: string): string {
     this.variables.set(name, what)
-    return `\${${name}}`
+    return this.referenceTo(name)
+  }
+
+  private referenceTo(name: string): string {
+    return `${this.dollar}{${name}}`
+  }
+
+  /** Texts of the file mean what they say: what looks like a variable or a secret of headgate's is none. */
+  private written(value: Json | undefined): Json | undefined {
+    if (typeof value === 'string') return value.replaceAll('${', () => '$${').replaceAll(this.dollar, () => '$')
+    if (Array.isArray(value)) return value.map((each) => this.written(each) ?? null)
+    if (!isObject(value)) return value
+    return Object.fromEntries(Object.entries(value).map(([name, member]) => [name, this.written(member)]))
   }
 
   yaml(head: readonly string[]): string {
@@ -190,11 +212,11 @@ export class ConfigDraft {
       ...(this.keys.length === 0 ? {} : { auth: { keys: this.keys } }),
       providers: Object.fromEntries([...this.providers].filter(([name]) => used.has(name))),
       models: Object.fromEntries(this.models),
-      ...(Object.keys(this.aliases).length === 0 ? {} : { aliases: this.aliases }),
-      ...(Object.keys(this.presets).length === 0 ? {} : { presets: this.presets }),
+      ...(this.aliases.size === 0 ? {} : { aliases: Object.fromEntries(this.aliases) }),
+      ...(this.presets.size === 0 ? {} : { presets: Object.fromEntries(this.presets) }),
       ...(provider === undefined ? {} : { provider }),
     }
-    return `${head.map((line) => `# ${line}\n`).join('')}${stringify(config, { lineWidth: 0, aliasDuplicateObjects: false })}`
+    return `${head.map((line) => `# ${line}\n`).join('')}${stringify(this.written(config), { lineWidth: 0, aliasDuplicateObjects: false })}`
   }
 
   private place(names: readonly string[], name: string, object: JsonObject): void {

@@ -43,7 +43,9 @@ const plain = (name: string): string => name.toLowerCase().replaceAll(/[^a-z0-9]
 
 /** The preset for a provider of another gateway; undefined where there is none. */
 export function presetFor(name: string): string | undefined {
-  return PRESETS[plain(name)] ?? presetNames().find((preset) => plain(preset) === plain(name))
+  const known = plain(name)
+  if (Object.hasOwn(PRESETS, known)) return PRESETS[known]
+  return presetNames().find((preset) => plain(preset) === known)
 }
 
 /** The `base_url` for an address of another gateway. */

@@ -17,11 +17,17 @@ const UNKNOWN = 'headgate import does not know it'
 export class SourceFile {
   readonly root: Part
   private readonly marks = new Map<string, Fate>()
+  /** Values that are carried for no more reason than that a reader has read them. */
+  private readonly read = new Set<string>()
 
   constructor(value: JsonObject) {
-    this.root = new Part(value, '', (fate) => {
+    this.root = new Part(value, '', (fate, isRead = false) => {
+      const { path } = fate
       // What is said of a value first holds: a reader may leave the rest of an object that it has read.
-      if (!this.marks.has(fate.path)) this.marks.set(fate.path, fate)
+      if (this.marks.has(path) && (isRead || !this.read.has(path))) return
+      this.marks.set(path, fate)
+      if (isRead) this.read.add(path)
+      else this.read.delete(path)
     })
   }
 
@@ -38,12 +44,15 @@ export class SourceFile {
   }
 }
 
+/** @param isRead true where the value has been read: what a reader says of it outright holds in place of that. */
+type Mark = (fate: Fate, isRead?: boolean) => void
+
 export class Part {
   readonly value: Json
   readonly path: string
-  private readonly mark: (fate: Fate) => void
+  private readonly mark: Mark
 
-  constructor(value: Json, path: string, mark: (fate: Fate) => void) {
+  constructor(value: Json, path: string, mark: Mark) {
     this.value = value
     this.path = path
     this.mark = mark
@@ -76,7 +85,7 @@ export class Part {
   text(name: string): string | undefined {
     const part = this.part(name)
     if (part === undefined || typeof part.value === 'object') return undefined
-    part.carried()
+    part.wasRead()
     return String(part.value)
   }
 
@@ -84,7 +93,7 @@ export class Part {
     const found = this.part(name)?.value
     const number = typeof found === 'string' && found.trim() !== '' ? Number(found) : found
     if (typeof number !== 'number' || !Number.isFinite(number)) return undefined
-    this.part(name)?.carried()
+    this.part(name)?.wasRead()
     return number
   }
 
@@ -92,13 +101,17 @@ export class Part {
   texts(name: string): string[] {
     return this.list(name).flatMap((part) => {
       if (typeof part.value !== 'string') return []
-      part.carried()
+      part.wasRead()
       return [part.value]
     })
   }
 
   carried(): void {
     this.mark({ path: this.path, fate: 'carried' })
+  }
+
+  private wasRead(): void {
+    this.mark({ path: this.path, fate: 'carried' }, true)
   }
 
   /** @param note what does it here. */

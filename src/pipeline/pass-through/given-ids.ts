@@ -18,7 +18,7 @@ import type { SentBody } from '../../services/upstream/pass-through.ts'
 import type { GivenIdStore } from '../../store/given-ids.ts'
 import { isListed } from '../request/provider-ids.ts'
 import { addIds, idsGiven, idsInPath, LONGEST_NAME, lifetimeOf } from './id-forms.ts'
-import { TextScan } from './text-scan.ts'
+import { isWideJson, TextScan, WIDE_BYTES } from './text-scan.ts'
 
 /** Bytes of a whole reply that are read. */
 const MOST = 8 * 1024 * 1024
@@ -32,8 +32,14 @@ interface Caller {
   readonly provider: Provider
 }
 
-const rowIdOf = (provider: Provider, id: string): string =>
-  hash('sha256', JSON.stringify(['given', accountLetters(provider), id]), 'base64url').slice(0, 32)
+const rowIdOf = (owner: readonly string[], id: string): string =>
+  hash('sha256', JSON.stringify(['given', ...owner, id]), 'base64url').slice(0, 32)
+
+/** An account without a name is known by its key, which is rotated; the provider of the configuration outlives that. */
+function rowIdsOf(provider: Provider, id: string): string[] {
+  const own = rowIdOf([accountLetters(provider)], id)
+  return provider.account === undefined ? [own, rowIdOf(['provider', provider.slug], id)] : [own]
+}
 
 /** What a request names, as far as it is known. */
 export interface NamedIds {
@@ -54,7 +60,7 @@ async function checked(
   { texts, where }: { texts: ReadonlySet<string>; where: 'path' | 'body' },
 ): Promise<boolean> {
   if (texts.size > MOST_NAMED) throw new Fault('bad_request', { message: `The body has more than ${MOST_NAMED} texts that may be ids` })
-  const names = new Map([...texts].map((text) => [rowIdOf(provider, text), text]))
+  const names = new Map([...texts].flatMap((text) => rowIdsOf(provider, text).map((row) => [row, text])))
   let hasOwn = false
   for (const { id, owner } of names.size > 0 ? await store.find([...names.keys()]) : []) {
     const text = names.get(id) ?? ''
@@ -85,7 +91,10 @@ export class SentIds implements SentBody {
   private readonly texts = new Set<string>()
   private readonly scan = new TextScan(LONGEST_NAME, (text) => this.note(text))
   private readonly decoder: Transform | undefined
+  /** True in a coding that is not known, or in several at once: nothing is found in it. */
+  private isHidden = false
   private decoded = 0
+  private begin: Buffer = Buffer.alloc(0)
 
   /** @param named is added to. @param headers of the request. */
   constructor(store: Pick<GivenIdStore, 'find'>, { named, ...caller }: Caller & { named: NamedIds }, headers: IncomingHttpHeaders) {
@@ -93,20 +102,25 @@ export class SentIds implements SentBody {
     this.caller = caller
     this.named = named
     const coding = contentCoding(headers['content-encoding'])
-    // In a coding that is not known nothing is found.
     if (coding === undefined) return
     this.decoder = decoderOf(coding)
+    this.isHidden = this.decoder === undefined
     this.decoder?.on('error', () => {})
     this.decoder?.on('data', (chunk: Buffer) => {
       this.decoded += chunk.length
       if (this.decoded > MOST_DECODED) this.decoder?.destroy()
-      else this.scan.push(chunk)
+      else this.look(chunk)
     })
   }
 
   push(chunk: Buffer): void {
     if (this.decoder) this.decoder.write(chunk)
-    else this.scan.push(chunk)
+    else this.look(chunk)
+  }
+
+  private look(chunk: Buffer): void {
+    if (this.begin.length < WIDE_BYTES) this.begin = Buffer.concat([this.begin, chunk.subarray(0, WIDE_BYTES - this.begin.length)])
+    this.scan.push(chunk)
   }
 
   private note(text: string): void {
@@ -120,6 +134,9 @@ export class SentIds implements SentBody {
       if (this.decoder) await finished(this.decoder.end()).catch(() => {})
       if (this.decoded > MOST_DECODED)
         throw new Fault('too_large', { message: `The body has more than ${MOST_DECODED} bytes behind its content coding` })
+      if (this.isHidden && this.begin.length > 0)
+        throw new Fault('bad_request', { message: 'content-encoding: expected one of gzip, deflate, br, zstd' })
+      if (isWideJson(this.begin)) throw new Fault('bad_request', { message: 'body: expected JSON in UTF-8' })
       await checked(this.store, this.caller, { texts: this.texts, where: 'body' })
       for (const text of this.texts) this.named.texts.add(text)
       return undefined
@@ -137,7 +154,9 @@ function jsonIn(text: Buffer | string): unknown {
   }
 }
 
-/** Frames of a stream that may give an id: its first and last ones, and those with a container. */
+/** Frames at the begin of a stream that are read whatever they are: they show what has been made. */
+const FIRST_FRAMES = 8
+/** Frames of a stream that may give an id behind those: its first and last ones, and those with a container. */
 const GIVES = /"(?:response\.(?:created|completed)|message_start|container(?:_id)?)"/
 
 /** Reads on the way which ids a reply gives. */
@@ -147,6 +166,7 @@ export class GivenIds {
   private readonly isKept: boolean
   private readonly given = new Set<string>()
   private frames: EventReader | undefined
+  private first = FIRST_FRAMES
   private pieces: Pieces | undefined
 
   /** @param isKept true where the reply as a whole is of something that the provider keeps, whatever the request says. */
@@ -159,7 +179,10 @@ export class GivenIds {
   head(status: number, headers: IncomingHttpHeaders): void {
     if (status < 200 || status > 299 || contentCoding(headers['content-encoding']) !== undefined) return
     const type = String(headers['content-type'] ?? '').toLowerCase()
-    if (type.startsWith('text/event-stream')) this.frames = new EventReader((data) => void (GIVES.test(data) && this.read(data)))
+    if (type.startsWith('text/event-stream'))
+      this.frames = new EventReader((data) => {
+        if (this.first-- > 0 || GIVES.test(data)) this.read(data)
+      })
     else if (type.includes('json')) this.pieces = new Pieces()
   }
 
@@ -186,7 +209,7 @@ export class GivenIds {
     const rows = [...this.given]
       .filter((id) => !this.named.texts.has(id))
       .slice(0, MOST_GIVEN)
-      .map((id) => ({ id: rowIdOf(provider, id), owner: key.identity, until: now + lifetimeOf(id) }))
+      .flatMap((id) => rowIdsOf(provider, id).map((row) => ({ id: row, owner: key.identity, until: now + lifetimeOf(id) })))
     return rows.length === 0 ? undefined : Promise.resolve(store.give(rows))
   }
 

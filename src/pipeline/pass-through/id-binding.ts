@@ -25,6 +25,12 @@ const NO_IDS: BoundIds = { given: undefined, watch: undefined }
 /** Bodies of these types are no JSON, and name nothing that the provider keeps. */
 const UPLOADS = /^(?:multipart|audio|video|image|font)\/|^application\/(?:octet-stream|pdf|zip|gzip|vnd\.)/i
 
+/** Addresses at Google that take the bytes of a file, such as the lines of a data set. An escape or a `;` may lead out of them. */
+function isUpload(path: string): boolean {
+  const { pathname } = new URL(`http://provider${path}`)
+  return /^\/(?:resumable\/)?upload\/[^%;]*$/.test(pathname)
+}
+
 /**
  * Binds ids to the key that got them: what reads those that the request names, and those that its reply gives.
  * @param read the body where it has been read. @throws Fault 404 for an id of another key.
@@ -41,7 +47,7 @@ export async function bindIds(
   if (typeof operation === 'object' && operation.replies === 'vectors') return NO_IDS
   const mayMake = !['GET', 'HEAD', 'OPTIONS', 'DELETE'].includes(method)
   const given = mayMake || named.hasOwn ? new GivenIds(caller, named, isKept(operation, path)) : undefined
-  if (UPLOADS.test(headers['content-type'] ?? '') || headers.upgrade !== undefined) return { given, watch: undefined }
+  if (UPLOADS.test(headers['content-type'] ?? '') || isUpload(path) || headers.upgrade !== undefined) return { given, watch: undefined }
   const watch = new SentIds(store, { ...caller, named }, headers)
   if (!read) return { given, watch }
   watch.push(read)

@@ -16,22 +16,33 @@ const SKIPPED: ReadonlySet<string> = new Set([
 /** Adds each part of an address or a name that may be an id, alone and behind its collection (`cachedContents/abc`). */
 export function addIds(text: string, found: Set<string>): void {
   let before: string | undefined
-  for (const part of text.split(/[/?&=#:]/)) {
+  for (const each of text.split(/[/\\?&=#:;,]/)) {
+    const part = each.trim()
+    // As where paths are joined.
+    if (part === '' || part === '.') continue
     if (FORM.test(part)) found.add(part)
     if (before !== undefined && PART.test(part)) found.add(`${before}/${part}`)
-    before = part === '' ? undefined : part
+    before = part
   }
 }
 
-/** @param path with its query, as it goes out. */
+/** As it goes out, where a backslash is a slash, and without dot segments. */
+function resolved(path: string): string {
+  const { pathname, search } = new URL(`http://provider${path}`)
+  return pathname + search
+}
+
+/** Escapes of ASCII are letters, whatever is wrong with others: no id has any. */
+const unescaped = (path: string): string =>
+  path.replaceAll(/%([0-7][\da-f])/gi, (_, hex: string) => String.fromCharCode(Number.parseInt(hex, 16)))
+
+/** @param path with its query, as the caller sent it: read as it stands, and as servers may read it. */
 export function idsInPath(path: string, found: Set<string>): void {
   addIds(path, found)
-  if (!path.includes('%')) return
-  try {
-    addIds(decodeURIComponent(path), found)
-  } catch {
-    // What is no text is no id.
-  }
+  if (!/[%\\]|\/\./.test(path)) return
+  const sent = resolved(path)
+  const plain = unescaped(sent)
+  for (const form of [sent, plain, resolved(plain.replaceAll(/\/{2,}/g, '/'))]) addIds(form, found)
 }
 
 /** The id of a name with its collection, as `addIds` has it. */
@@ -41,17 +52,21 @@ function idOf(value: Json | undefined): string[] {
   return parts.every((part) => PART.test(part)) ? [parts.join('/')] : []
 }
 
+/** Without a collection in front it is a word of the caller's own, such as the name of a model, which others may use as well. */
+const inCollection = (value: Json | undefined): string[] => idOf(value).filter((id) => id.includes('/'))
+
 /** Members of a reply that name what the provider has made beside the thing itself: results of a batch. */
 const RESULTS = ['output_file_id', 'error_file_id', 'result_file_id'] as const
 
 /** @param isMade true where the reply as a whole is of something that the provider keeps. @returns ids of what it has made. */
 export function idsGiven(reply: JsonObject, isMade: boolean): string[] {
-  const { response, message, delta, file } = reply
+  const { response, message, delta, file, interaction } = reply
   const found: string[] = []
   // Events of a stream hold the reply, or what has changed of it.
-  for (const part of [response, message, delta]) if (isObject(part)) found.push(...idsGiven(part, isMade && part !== delta))
+  for (const part of [response, message, delta, interaction]) if (isObject(part)) found.push(...idsGiven(part, isMade && part !== delta))
   if (isMade) {
-    for (const part of [reply, file]) if (isObject(part)) found.push(...idOf(part.id), ...idOf(part.name), ...idOf(part.uri))
+    for (const part of [reply, file])
+      if (isObject(part)) found.push(...idOf(part.id), ...inCollection(part.name), ...inCollection(part.uri))
     for (const name of RESULTS) found.push(...idOf(reply[name]))
   }
   addContainers(reply, found)

@@ -86,6 +86,9 @@ const IDLE: readonly RegExp[] = [
   ofBody(String.raw`(?:responses|batches|messages\/batches|fine_tuning\/jobs|uploads)\/[^/]+\/cancel`),
 ]
 
+/** At any other letter, such as `;`, a server may end the path. */
+const PLAIN = /^[\w.~@:/-]*$/
+
 /** Methods that have no server begin work (RFC 9110 section 9.2.1), and the one that removes. */
 const IDLE_METHODS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS', 'DELETE'])
 /** Another method than that of the request line; the first is Google's (cloud.google.com, system parameters). */
@@ -100,7 +103,7 @@ export function operationOf({ method = 'GET', headers }: Pick<IncomingMessage, '
     const found = form.exec(plain)
     if (found) return { wire, terms, replies, model: found[1], requestsIn }
   }
-  return IDLE.some((form) => form.test(plain)) ? 'idle' : 'unknown'
+  return PLAIN.test(plain) && IDLE.some((form) => form.test(plain)) ? 'idle' : 'unknown'
 }
 
 /** As a server may read it that is not strict: without dot segments, escapes, doubled slashes and a slash at the end. */

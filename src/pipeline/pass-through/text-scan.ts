@@ -2,6 +2,8 @@
 
 const QUOTE = 0x22
 const BACKSLASH = 0x5c
+/** Bytes of a letter that is written as an escape: `\u0066`. */
+const ESCAPE = 6
 
 export class TextScan {
   private readonly onText: (text: string) => void
@@ -12,7 +14,7 @@ export class TextScan {
   /** Backslashes at the end of the last piece. */
   private slashes = 0
 
-  /** @param longest bytes of a text that is looked at. */
+  /** @param longest letters of a text that is looked at. */
   constructor(longest: number, onText: (text: string) => void) {
     this.longest = longest
     this.onText = onText
@@ -45,7 +47,7 @@ export class TextScan {
   private add(piece: Buffer): void {
     this.size += piece.length
     if (this.pieces === 'long' || piece.length === 0) return
-    if (this.size > this.longest) this.pieces = 'long'
+    if (this.size > this.longest * ESCAPE) this.pieces = 'long'
     else this.pieces?.push(piece)
   }
 
@@ -55,13 +57,17 @@ export class TextScan {
     this.slashes = 0
     if (pieces === 'long' || pieces === undefined || pieces.length === 0) return
     const text = Buffer.concat(pieces).toString('utf8')
-    if (!text.includes('\\')) this.onText(text)
+    if (!text.includes('\\')) this.found(text)
     else
       try {
-        this.onText(JSON.parse(`"${text}"`) as string)
+        this.found(JSON.parse(`"${text}"`) as string)
       } catch {
         // No text of JSON.
       }
+  }
+
+  private found(text: string): void {
+    if (text.length <= this.longest) this.onText(text)
   }
 }
 
@@ -70,4 +76,17 @@ function trailing(piece: Buffer, before: number): number {
   let count = 0
   while (count < piece.length && piece[piece.length - 1 - count] === BACKSLASH) count++
   return count === piece.length ? count + before : count
+}
+
+/** Bytes by which `isWideJson` knows. */
+export const WIDE_BYTES = 8
+/** UTF-16 and UTF-32, big-endian and little-endian, behind the mark of their order or none. */
+const WIDE = /^(?:(?:\xff\xfe(?:\0\0)?|(?:\0\0)?\xfe\xff)\0*[{["\s]|[{["\s]\0|\0[{["\s]|\0\0\0[{["\s]\0\0\0)/
+
+/**
+ * True for what some servers read as JSON by its first bytes (`json.loads` of Python), though JSON is UTF-8 (RFC 8259 section 8.1): in it
+ * no text is found here.
+ */
+export function isWideJson(begin: Buffer): boolean {
+  return WIDE.test(begin.toString('latin1'))
 }

@@ -82,7 +82,7 @@ export class Admission {
     if (tokens === undefined || difference === 0) return
     const answered = this.counters.take({ name: `tokens:${bucketOf(key)}`, perMinute: tokens, take: difference, always: true })
     if (answered instanceof Promise) answered.catch(() => {})
-    else if (seen) see(seen, 'tokens', tokens, answered)
+    else if (seen) see(seen, 'tokens', answered, tokens)
   }
 
   /** Takes one of the calls of token counters that a key's requests may cause in a minute, beside the limits that the operator sets. */
@@ -158,7 +158,7 @@ export class Admission {
   private judge(answer: CounterAnswer, rate: Rate, seen: SeenRates | undefined): void {
     const { limit, kind } = rate
     const { taken, left, wait, share = limit } = answer
-    if (seen && (kind === 'requests' || kind === 'tokens')) see(seen, kind, limit, answer)
+    if (seen && (kind === 'requests' || kind === 'tokens')) see(seen, kind, answer, limit)
     if (taken) return
     throw this.limited({ ...rate, name: nameOf(rate) + partOf(share, limit) }, { limit: share, left, wait })
   }
@@ -190,8 +190,9 @@ function nameOf({ kind, limit, name }: Rate): string {
   return name ?? `${limit} ${kind} per minute`
 }
 
-function see(seen: SeenRates, kind: keyof SeenRates, limit: number, { left, full }: CounterAnswer): void {
-  seen[kind] = { limit, left, full }
+/** What is left is of the process's own share, where it counts that alone. */
+function see(seen: SeenRates, kind: keyof SeenRates, { left, full, share }: CounterAnswer, limit: number): void {
+  seen[kind] = { limit: share ?? limit, left, full }
 }
 
 const SECOND = 1_000

@@ -180,7 +180,8 @@ export function admitLayer(admission: Admission): Layer<Authenticated> {
       // A promise only where several processes share the counters.
       const { key } = exchange.auth
       const { requests, tokens } = key.limits
-      if (requests !== undefined || tokens !== undefined) exchange.trail.rates = new SeenRates()
+      // Of limits that others use as well no sums are shown.
+      if (!key.issuer && (requests !== undefined || tokens !== undefined)) exchange.trail.rates = new SeenRates()
       const counted = admission.request(key, exchange.trail.rates)
       return counted ? counted.then(() => enter(exchange)) : enter(exchange)
     }
