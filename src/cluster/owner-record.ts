@@ -95,7 +95,12 @@ export class OwnerRecord implements StoreOfRecord {
       if (count > 0) this.urge()
       return count
     }
-    const answer = await this.options.credit.account(key, payer).lend(wanted, others)
+    const account = this.options.credit.account(key, payer)
+    const answer = await account.lend(wanted, others)
+    if (!this.leases.knows(node)) {
+      account.release(answer.granted)
+      throw unreachable(new Error('the leases of this process were ended meanwhile'))
+    }
     this.leases.grant(node, wanted, { amount: answer.granted, turn, at: this.options.clock.now() })
     return answer
   }

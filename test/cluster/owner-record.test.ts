@@ -192,6 +192,25 @@ t.test('a worker believes in nothing that its owner cannot vouch for', async (t)
   t.match(await balanceOf(scene), { spent: LIMIT })
 })
 
+t.test('a lease whose answer comes after all leases were ended is none, and its money is free again', async (t) => {
+  const scene = await sceneOf(t, 1)
+  const { record, machine, workers, pass } = scene
+  const [one] = workers as [Worker]
+  const { promise: answered, resolve: answer } = Promise.withResolvers<void>()
+  const lease = record.lease.bind(record)
+  record.lease = (...call) => answered.then(() => lease(...call))
+  let status: number | undefined
+  void one.begin('k', 100, LIMIT).then((found) => (status = found))
+  await turns(8)
+  t.equal(status, undefined, 'the record has not answered yet')
+  machine.record.lapse()
+  answer()
+  await turns(8)
+  t.equal(status, 503)
+  await pass(2_000)
+  t.same(await spend(scene, one, 100), { 200: 100 }, 'all of the limit is there')
+})
+
 t.test('leases that the record has ended without the owner knowing are spent by no worker after the next pulse', async (t) => {
   const scene = await sceneOf(t, 2, { lostGrace: 60_000 })
   const { record, pass, workers } = scene
