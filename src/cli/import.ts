@@ -57,7 +57,7 @@ export function importText(file: string, text: string, from?: string): Imported 
   const source = new SourceFile(value)
   const draft = new ConfigDraft()
   gateway.read(source, draft)
-  if (!draft.hasKeys()) draft.key({ name: 'app', key: draft.variable('HEADGATE_APP_KEY', 'Key for callers, at least 8 characters') })
+  if (!draft.hasCallers()) draft.key({ name: 'app', key: draft.variable('HEADGATE_APP_KEY', 'Key for callers, at least 8 characters') })
   const fates = source.fates()
   const left = fates.filter(({ fate }) => fate === 'left').length
   const head = [`From a configuration of ${gateway.title}, by headgate import. ${plural(left, 'value')} of it did not carry over.`]

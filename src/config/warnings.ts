@@ -7,6 +7,7 @@ import type { Source } from './source.ts'
 export function findWarnings(raw: RawConfig, main: Source, files: ModelFiles): void {
   warnOfOperations(raw, main)
   warnOfWeakKeys(raw, main)
+  warnOfManagersAlone(raw, main)
   warnOfUnpriced(raw, main, files)
   warnOfOwnerless(raw, main, files)
 }
@@ -36,6 +37,12 @@ function warnOfWeakKeys({ auth }: RawConfig, main: Source): void {
     if (key.length < SHORTEST_KEY || new Set(key).size < LEAST_CHARACTERS)
       main.warn(at, `this key can be guessed, expected one such as sk-${randomBytes(24).toString('hex')}`)
   }
+}
+
+function warnOfManagersAlone({ auth }: RawConfig, main: Source): void {
+  const keys = auth?.keys ?? []
+  if (keys.length > 0 && keys.every(({ management }) => management === true))
+    main.warn(['auth', 'keys'], 'management keys call no models: expected one without management: true, unless keys are made over the API')
 }
 
 /** Names in one warning at most. */

@@ -93,6 +93,48 @@ t.test('what is carried', async (t) => {
   })
 })
 
+t.test('places of deployments, wildcards, and servers without keys', async (t) => {
+  const entry = (name: string, params: string) => `  - { model_name: "${name}", litellm_params: { ${params} } }`
+  const { yaml, fates, variables } = importText(
+    'litellm.yaml',
+    [
+      'model_list:',
+      entry('chat', 'model: openai/gpt-5-mini, api_key: os.environ/OPENAI_API_KEY, order: 2'),
+      entry('chat', 'model: groq/fast, api_key: os.environ/GROQ_API_KEY, order: 1'),
+      entry('careful', 'model: anthropic/claude-sonnet-5-5, api_key: os.environ/ANTHROPIC_API_KEY'),
+      entry('*', 'model: "openai/*", api_key: os.environ/OPENAI_API_KEY'),
+      entry('own', 'model: openai/qwen, api_base: "http://vllm:8000/v1", api_key: EMPTY'),
+      'litellm_settings: { fallbacks: [{ chat: [careful] }] }',
+      'general_settings: { master_key: os.environ/MASTER }',
+    ].join('\n'),
+  )
+  const { models, provider, providers, auth } = parse(yaml) as {
+    models: Record<string, { endpoints: { provider: string; variant: string }[] }>
+    provider: { order: string[] }
+    providers: Record<string, JsonObject>
+    auth: { keys: JsonObject[] }
+  }
+  t.same(provider.order, ['groq/place-1', 'openai/place-2', 'anthropic/place-3'])
+  t.same(
+    models.chat?.endpoints.map(({ provider, variant }) => `${provider}/${variant}`),
+    provider.order,
+  )
+  t.match(models['openai/*']?.endpoints, [{ provider: 'openai', model: '*' }])
+  t.match(
+    fates.find(({ path }) => path === 'model_list[3].model_name'),
+    { fate: 'replaced', note: /openai\/\*/ },
+  )
+  const own = providers[models.own?.endpoints[0]?.provider ?? '']
+  t.match(own, { base_url: 'http://vllm:8000/v1', key: 'none' })
+  t.equal(own?.snapshot_url, undefined, 'a server of the operator has no price of another')
+  t.same(
+    auth.keys.map(({ name }) => name),
+    ['master', 'app'],
+    'a file without a key for callers gets one',
+  )
+  for (const name of variables.keys()) t.match(yaml, `\${${name}}`, `${name} stands in the file`)
+})
+
 t.test('two models that ask the same providers in another order keep theirs', async (t) => {
   const provider = (type: string) => `type = "${type}"\nmodel_name = "m"`
   const model = (name: string, order: string[]) =>
@@ -186,7 +228,9 @@ const NAMES: Readonly<Record<string, readonly [name: string, answers: string | u
 for (const { name, title } of OTHER_GATEWAYS)
   t.test(`${title}: serves under the names that callers use`, async (t) => {
     const { url } = await upstream(t)
-    const read = imported(name, url)
+    // A proxy of the provider, in whose place the stand-in is: the prices of the provider hold there.
+    const { yaml, ...known } = imported(name, 'https://proxy.example')
+    const read = { ...known, yaml: yaml.replaceAll('https://proxy.example', url) }
     const folder = t.testdir({ 'headgate.yaml': read.yaml })
     const env = Object.fromEntries([...read.variables.keys()].map((variable) => [variable, `sk-set-${variable.toLowerCase()}-0123456789`]))
     const checked = spawnSync(process.execPath, [LAUNCHER, 'check', join(folder, 'headgate.yaml')], {

@@ -147,6 +147,11 @@ const CASES: readonly (readonly [name: string, text: string, ...said: RegExp[]])
     /store\.url: .*expected sqlite: and a path, a postgres:\/\/ address, or memory:/,
   ],
   [
+    'management keys alone',
+    `auth: { keys: [ { name: boss, key: "sk-boss-0123456789abcdef", management: true } ] }\n${REST}`,
+    /warning: .*auth\.keys: management keys call no models: expected one without management: true/,
+  ],
+  [
     'a key that can be guessed',
     `auth: { keys: [ { name: app, key: "password" } ] }\n${REST}`,
     /warning: .*auth\.keys\[0\]\.key: this key can be guessed, expected one such as sk-[0-9a-f]{48}/,

@@ -4,6 +4,7 @@ import { stringify } from 'yaml'
 import { ALIAS, SLUG } from '../../config/fields/scalars.ts'
 import { providerPreset } from '../../config/provider-presets.ts'
 import { isObject, type Json, type JsonObject } from '../../core/json.ts'
+import { isLocalHost } from '../../core/transport.ts'
 import { baseUrl, presetFor } from './provider-names.ts'
 
 /** As under `providers` of a configuration. */
@@ -21,6 +22,14 @@ const REFERENCES = [/^os\.environ\/(\w+)$/, /^env::(\w+)$/, /^env\.(\w+)$/, /^\$
 /** A password, or a query, which may have a key. */
 const hasSecret = (address: string): boolean => /^\w+:\/\/(?:[^/]*@|[^?]*\?)/.test(address)
 
+const NO_KEY = /^(?:none|null|empty|dummy|not[-_ ]?needed|no[-_ ]?key)$/i
+
+/** Servers of the operator's own, by a name without a dot or an address that is no public one (RFC 1918). */
+function isOwnServer(address: string): boolean {
+  const host = URL.parse(address)?.hostname ?? ''
+  return !host.includes('.') || isLocalHost(host) || /^(?:10|192\.168|172\.(?:1[6-9]|2\d|3[01]))\./.test(host)
+}
+
 export class ConfigDraft {
   /** Variables that the file needs, and what each is. */
   readonly variables = new Map<string, string>()
@@ -32,6 +41,8 @@ export class ConfigDraft {
   private readonly settings: JsonObject = {}
   /** Places of endpoints in the order, by their tags. */
   private readonly places = new Map<string, number>()
+  /** Places that the file states for endpoints of a model. */
+  private readonly wanted = new Map<EndpointSettings, number>()
   /** Variables that stand for secrets of the file. */
   private readonly literals = new Map<string, string>()
   /** Stands in the place of the `$` of a reference that was made here: any other one is text of the file. */
@@ -64,7 +75,8 @@ export class ConfigDraft {
         : baseUrl(preset, this.reference(given.base_url))
       // The snapshot knows prices by the provider's own address.
       const own = preset === undefined ? undefined : providerPreset(preset).provider.base_url
-      if (typeof own === 'string' && own.startsWith('https://') && !own.includes('$')) settings.snapshot_url = own
+      if (typeof own === 'string' && own.startsWith('https://') && !own.includes('$') && !isOwnServer(given.base_url))
+        settings.snapshot_url = own
     }
     if (given.key !== undefined) settings.key = given.key
     else if (preset !== undefined) this.needPreset(preset, settings)
@@ -88,10 +100,42 @@ export class ConfigDraft {
 
   /** The endpoints of a model are tried before those that it falls back on. @returns false where one of the models is not there. */
   fallback(slug: string, next: readonly string[]): boolean {
-    const others = next.map((name) => this.models.get(this.aliases.get(name) ?? name)?.endpoints)
-    if (!this.models.has(slug) || others.length === 0 || others.includes(undefined)) return false
-    this.rank(slug, [this.endpointsOf(slug), ...others.map((endpoints) => endpoints ?? [])])
+    const others = next.map((name) => this.aliases.get(name) ?? name)
+    if (others.length === 0 || ![slug, ...others].every((name) => this.models.has(name))) return false
+    this.rank(
+      slug,
+      [slug, ...others].flatMap((name) => this.ranksOf(name)),
+    )
     return true
+  }
+
+  /** The endpoint of a model that was added last is tried at this place among the others; one without a place comes last. */
+  givePlace(slug: string, place: number): void {
+    const endpoint = this.endpointsOf(slug).at(-1)
+    if (endpoint !== undefined) this.wanted.set(endpoint, place)
+  }
+
+  /** Puts the endpoints of all models into the places that were stated for them. */
+  placeAll(): void {
+    for (const [slug, { endpoints }] of this.models) {
+      const places = endpoints.map((endpoint) => this.wanted.get(endpoint) ?? Number.POSITIVE_INFINITY)
+      const distinct = [...new Set(places)].sort((one, other) => one - other)
+      if (distinct.length < 2) continue
+      this.rank(
+        slug,
+        distinct.map((place) => endpoints.filter((_, index) => places[index] === place)),
+      )
+    }
+  }
+
+  /** Endpoints that are tried before others, by the places that they have. */
+  private ranksOf(slug: string): EndpointSettings[][] {
+    const ranks = new Map<number, EndpointSettings[]>()
+    for (const endpoint of this.endpointsOf(slug)) {
+      const rank = this.places.get(`${endpoint.provider}/${String(endpoint.variant)}`) ?? 0
+      ranks.set(rank, [...(ranks.get(rank) ?? []), endpoint])
+    }
+    return [...ranks].sort(([one], [other]) => one - other).map(([, endpoints]) => endpoints)
   }
 
   /** The endpoints of a model are tried in the order in which they were added. */
@@ -134,8 +178,9 @@ export class ConfigDraft {
     this.keys.push({ ...settings, name: own })
   }
 
-  hasKeys(): boolean {
-    return this.keys.length > 0
+  /** True where some key may call models. */
+  hasCallers(): boolean {
+    return this.keys.some(({ management }) => management !== true)
   }
 
   preset(name: string, settings: JsonObject): void {
@@ -169,6 +214,8 @@ export class ConfigDraft {
   secret(text: string, wanted: string, what: string): string {
     const reference = this.reference(text, what)
     if (reference !== text) return reference
+    // What clients of servers without keys send.
+    if (NO_KEY.test(text)) return 'none'
     const known = this.literals.get(text)
     if (known !== undefined) return this.referenceTo(known)
     // A name of its own: the environment may have another secret under the usual one.

@@ -17,6 +17,7 @@ export const litellm: OtherGateway = {
   recognises: (value) => Array.isArray(value.model_list) || isObject(value.litellm_settings) || isObject(value.router_settings),
   read: ({ root }, draft) => {
     for (const [index, entry] of root.list('model_list').entries()) readModel(entry, index, draft)
+    draft.placeAll()
     const router = root.part('router_settings')
     const settings = root.part('litellm_settings')
     if (router) readRouter(router, draft)
@@ -55,14 +56,16 @@ function readModel(entry: Part, index: number, draft: ConfigDraft): void {
   if (context !== undefined) facts.context = context
   if (output !== undefined) facts.max_output = output
   if (info?.text('mode') === 'embedding') facts.kind = 'embedding'
-  if (!draft.endpoint(name, endpoint, facts))
-    entry
-      .part('model_name')
-      ?.left(
-        name === '*'
-          ? 'a model for each name, or "author/*" for each author: docs/catalogue.md'
-          : 'no name of a model here: letters, digits and . _ - with / between',
-      )
+  // Callers named no provider: here they do.
+  const slug = name === '*' ? `${prefix}/*` : name
+  if (!draft.endpoint(slug, endpoint, facts))
+    entry.part('model_name')?.left('no name of a model here: letters, digits and . _ - with / between')
+  else if (slug !== name) entry.part('model_name')?.replaced(`${slug}: a request names the provider too`)
+  const order = params.number('order')
+  if (order !== undefined) {
+    params.part('order')?.replaced('the place of the endpoint in the order of the model')
+    draft.givePlace(slug, order)
+  }
   params.members({
     rpm: ['left', "a provider's 429 makes headgate try the next endpoint"],
     tpm: ['left', "a provider's 429 makes headgate try the next endpoint"],
