@@ -9,8 +9,8 @@ import { headingAnchors } from './heading-anchors.ts'
 const ROOT = join(import.meta.dirname, '..')
 const FOLDERS = ['src', 'test', 'web', 'docs', 'bench', 'scripts', 'plugins', 'config', 'examples']
 const FILES = [...FOLDERS.map((folder) => `${folder}/**/*.{ts,tsx,js,md,yaml,css}`), 'CHANGELOG.md', 'README.md', 'CONTRIBUTING.md']
-/** Installed packages, environments and recordings of others, and the examples of this check's own test. */
-const LEFT_OUT = /node_modules|\/\.venv\/|\/\.build\/|test\/fixtures\/|test\/repository\/references\.test\.ts/
+/** Installed packages, environments and recordings of others, and the examples of tests of such checks. */
+const LEFT_OUT = /node_modules|\/\.venv\/|\/\.build\/|test\/fixtures\/|test\/repository\/(?:references|sentence-starts)\.test\.ts/
 
 const STATEMENT = 'write the statement itself, or link to its heading in docs/contract.md'
 const REFUSED: readonly [pattern: RegExp, instead: string][] = [
