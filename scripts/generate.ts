@@ -1,5 +1,5 @@
 /** Writes the files that are made from source; `--check` only compares them. */
-import { readFileSync, writeFileSync } from 'node:fs'
+import { globSync, readFileSync, writeFileSync } from 'node:fs'
 import { configJsonSchema } from '../src/config/schema/publish.ts'
 import { CLIENT_ROWS } from '../test/documents/client-rows.ts'
 import { PEER_ROWS } from '../test/documents/peer-rows.ts'
@@ -8,7 +8,7 @@ import { behaviourMarkdown } from './behaviour-tables.ts'
 import { verbsMarkdown } from './command-line-tables.ts'
 import { referenceTables } from './config-reference.ts'
 import { criteriaMarkdown, criterionFieldsMarkdown } from './criteria-tables.ts'
-import { lossesMarkdown, parametersMarkdown } from './dialect-matrix.ts'
+import { CLIENTS, lossesMarkdown, parametersMarkdown } from './dialect-matrix.ts'
 import { eventsMarkdown } from './events-table.ts'
 import { llmsText } from './llms-text.ts'
 import { withSections } from './markdown-table.ts'
@@ -21,13 +21,34 @@ import { recogniserFigures } from './recogniser-figures.ts'
 import { sqliteSchema } from './sqlite-schema.ts'
 import { webTypes } from './web-types.ts'
 
+const root = new URL('../', import.meta.url)
+/** The reference of settings: its index, and a page for each group of sections. */
+const CONFIGURATION = ['docs/configuration.md', ...globSync('docs/configuration/*.md', { cwd: root }).sort()]
+const SETTINGS = {
+  ...referenceTables(CONFIGURATION.map((file) => readFileSync(new URL(file, root), 'utf8')).join('\n')),
+  quirks: quirksMarkdown(),
+}
+
+/** The tables of one page of the reference. @throws Error where a table stands in no page. */
+function settingsIn(file: string, found: string): Record<string, string> {
+  const stands = (text: string, name: string): boolean => text.includes(`<!-- generated: ${name} -->`)
+  const mine = Object.entries(SETTINGS).filter(([name]) => stands(found, name))
+  const homeless = Object.keys(SETTINGS).filter(
+    (name) => !CONFIGURATION.some((page) => stands(readFileSync(new URL(page, root), 'utf8'), name)),
+  )
+  if (homeless.length > 0) throw new Error(`no page of docs/configuration has the section ${homeless.join(', ')}`)
+  // Texts of settings link from docs/.
+  const below = (text: string): string => (file.startsWith('docs/configuration/') ? text.replace(/\]\((?=[\w-]+\.md)/g, '](../') : text)
+  return Object.fromEntries(mine.map(([name, text]) => [name, below(text)]))
+}
+
 /** Each file is made from what it held before: of documents, only some sections are made. */
 const GENERATED: readonly [file: string, make: (found: string) => string | Promise<string>][] = [
   ['config/headgate.schema.json', () => `${JSON.stringify(configJsonSchema(), null, 2)}\n`],
   ['src/store/sqlite-schema.ts', () => sqliteSchema()],
   ['web/api-types.ts', () => webTypes()],
   ['docs/routing.md', (found) => withSections(found, { 'criterion-fields': criterionFieldsMarkdown(), criteria: criteriaMarkdown() })],
-  ['docs/configuration.md', (found) => withSections(found, { ...referenceTables(found), quirks: quirksMarkdown() })],
+  ...CONFIGURATION.map((file): [string, (found: string) => string] => [file, (found) => withSections(found, settingsIn(file, found))]),
   ['docs/plugins.md', (found) => withSections(found, { shipped: pluginsMarkdown() })],
   ['docs/providers.md', (found) => withSections(found, { presets: providersMarkdown() })],
   ...providerPages().map(([file, text]): [string, () => string] => [file, () => text]),
@@ -40,11 +61,14 @@ const GENERATED: readonly [file: string, make: (found: string) => string | Promi
   ['docs/behaviour/price-lists.md', (found) => withSections(found, { rows: behaviourMarkdown('List', PRICE_LIST_ROWS) })],
   ['docs/command-line.md', (found) => withSections(found, { verbs: verbsMarkdown() })],
   ['llms.txt', () => llmsText()],
-  ['docs/dialects.md', (found) => withSections(found, { parameters: parametersMarkdown(), losses: lossesMarkdown() })],
+  ['docs/dialects/parameters.md', (found) => withSections(found, { parameters: parametersMarkdown() })],
+  ...CLIENTS.map((client): [string, (found: string) => string] => [
+    `docs/dialects/losses-${client}.md`,
+    (found) => withSections(found, { [`losses-${client}`]: lossesMarkdown(client) }),
+  ]),
 ]
 
 const checking = process.argv.includes('--check')
-const root = new URL('../', import.meta.url)
 
 for (const [file, make] of GENERATED) {
   const url = new URL(file, root)
