@@ -9,7 +9,9 @@ import { verbsMarkdown } from './command-line-tables.ts'
 import { referenceTables } from './config-reference.ts'
 import { criteriaMarkdown, criterionFieldsMarkdown } from './criteria-tables.ts'
 import { CLIENTS, lossesMarkdown, parametersMarkdown } from './dialect-matrix.ts'
+import { environmentTables } from './environment-table.ts'
 import { eventsMarkdown } from './events-table.ts'
+import { limitsTables } from './limits-table.ts'
 import { llmsText } from './llms-text.ts'
 import { withSections } from './markdown-table.ts'
 import { metricsMarkdown } from './metrics-table.ts'
@@ -18,6 +20,7 @@ import { pluginsMarkdown } from './plugins-table.ts'
 import { providerPages, providersMarkdown } from './provider-pages.ts'
 import { quirksMarkdown } from './quirks-table.ts'
 import { recogniserFigures } from './recogniser-figures.ts'
+import { sizingTables } from './sizing-table.ts'
 import { sqliteSchema } from './sqlite-schema.ts'
 import { webTypes } from './web-types.ts'
 
@@ -59,6 +62,9 @@ const GENERATED: readonly [file: string, make: (found: string) => string | Promi
   ['docs/behaviour/clients.md', (found) => withSections(found, { rows: behaviourMarkdown('Client', CLIENT_ROWS) })],
   ['docs/behaviour/peers.md', (found) => withSections(found, { rows: behaviourMarkdown('Gateway', PEER_ROWS) })],
   ['docs/behaviour/price-lists.md', (found) => withSections(found, { rows: behaviourMarkdown('List', PRICE_LIST_ROWS) })],
+  ['docs/environment.md', (found) => withSections(found, environmentTables())],
+  ['docs/limits.md', (found) => withSections(found, limitsTables())],
+  ['docs/sizing.md', (found) => withSections(found, sizingTables())],
   ['docs/command-line.md', (found) => withSections(found, { verbs: verbsMarkdown() })],
   ['llms.txt', () => llmsText()],
   ['docs/dialects/parameters.md', (found) => withSections(found, { parameters: parametersMarkdown() })],

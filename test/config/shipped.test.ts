@@ -184,6 +184,7 @@ t.test('the generator finds a file that is out of date', async (t) => {
   const copy = mkdtempSync(join(tmpdir(), 'headgate-generate-'))
   t.teardown(() => rmSync(copy, { recursive: true }))
   for (const part of [
+    'bin',
     'scripts',
     'config',
     'src',
@@ -194,6 +195,7 @@ t.test('the generator finds a file that is out of date', async (t) => {
     'test/documents',
     'test/servers-real',
     'test/fixtures',
+    'bench/results',
     'package.json',
     // Their titles stand in llms.txt.
     'README.md',
