@@ -1,5 +1,5 @@
 /** Writes the files that are made from source; `--check` only compares them. */
-import { globSync, readFileSync, writeFileSync } from 'node:fs'
+import { globSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { configJsonSchema } from '../src/config/schema/publish.ts'
 import { CLIENT_ROWS } from '../test/documents/client-rows.ts'
 import { PEER_ROWS } from '../test/documents/peer-rows.ts'
@@ -11,6 +11,7 @@ import { criteriaMarkdown, criterionFieldsMarkdown } from './criteria-tables.ts'
 import { CLIENTS, lossesMarkdown, parametersMarkdown } from './dialect-matrix.ts'
 import { environmentTables } from './environment-table.ts'
 import { eventsMarkdown } from './events-table.ts'
+import { exampleFiles, exampleList } from './example-folders.ts'
 import { limitsTables } from './limits-table.ts'
 import { llmsText } from './llms-text.ts'
 import { withSections } from './markdown-table.ts'
@@ -62,6 +63,8 @@ const GENERATED: readonly [file: string, make: (found: string) => string | Promi
   ['docs/behaviour/clients.md', (found) => withSections(found, { rows: behaviourMarkdown('Client', CLIENT_ROWS) })],
   ['docs/behaviour/peers.md', (found) => withSections(found, { rows: behaviourMarkdown('Gateway', PEER_ROWS) })],
   ['docs/behaviour/price-lists.md', (found) => withSections(found, { rows: behaviourMarkdown('List', PRICE_LIST_ROWS) })],
+  ...exampleFiles().map(([file, text]): [string, () => string] => [file, () => text]),
+  ['examples/README.md', (found) => withSections(found, { folders: exampleList() })],
   ['docs/environment.md', (found) => withSections(found, environmentTables())],
   ['docs/limits.md', (found) => withSections(found, limitsTables())],
   ['docs/sizing.md', (found) => withSections(found, sizingTables())],
@@ -81,6 +84,7 @@ for (const [file, make] of GENERATED) {
   const found = readOrEmpty(url)
   const fresh = await make(found)
   if (!checking) {
+    mkdirSync(new URL('.', url), { recursive: true })
     writeFileSync(url, fresh)
     process.stdout.write(`${file}: written\n`)
     continue

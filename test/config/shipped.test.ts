@@ -190,6 +190,7 @@ t.test('the generator finds a file that is out of date', async (t) => {
     'src',
     'plugins',
     'docs',
+    'examples',
     'web',
     'test/guardrails/corpus',
     'test/documents',

@@ -41,7 +41,7 @@ t.test('every script that the documents name exists', async (t) => {
 
 t.test('every file that the documents link to exists', async (t) => {
   await every(t, 'every path', async (t) => {
-    for (const path of ['README.md', 'CONTRIBUTING.md', ...paths('docs/**/*.md')])
+    for (const path of ['README.md', 'CONTRIBUTING.md', ...paths('docs/**/*.md', 'examples/**/*.md')])
       for (const [, target] of read(path).matchAll(/\]\((?!https?:|#|mailto:)([^)#\s]+)[^)]*\)/g))
         t.ok(existsSync(join(ROOT, path, '..', target)), `${path} → ${target}`)
   })
@@ -49,7 +49,7 @@ t.test('every file that the documents link to exists', async (t) => {
 
 t.test('every heading that the documents link to exists', async (t) => {
   let count = 0
-  for (const path of ['README.md', 'CONTRIBUTING.md', 'CHANGELOG.md', ...paths('docs/**/*.md')])
+  for (const path of ['README.md', 'CONTRIBUTING.md', 'CHANGELOG.md', ...paths('docs/**/*.md', 'examples/**/*.md')])
     for (const [, target, anchor] of read(path).matchAll(/\]\((?!https?:)([^)#\s]*)#([^)\s]+)\)/g)) {
       count++
       const page = target === '' ? path : join(path, '..', target)
@@ -61,7 +61,7 @@ t.test('every heading that the documents link to exists', async (t) => {
 t.test('nothing tells of a machine or of how the project was written', async (t) => {
   const words = new RegExp(['/wo' + 'rk/', '/ho' + 'me/', '/ro' + 'ot/', 'localhost:4' + '873', 'registry\\.np' + 'mjs'].join('|'))
   await every(t, 'every path', async (t) => {
-    for (const path of ['README.md', 'CONTRIBUTING.md', 'CHANGELOG.md', '.ci/run', ...paths('docs/**/*.md')])
+    for (const path of ['README.md', 'CONTRIBUTING.md', 'CHANGELOG.md', '.ci/run', ...paths('docs/**/*.md', 'examples/**/*.md')])
       t.notMatch(read(path), words, path)
   })
 })
