@@ -4,7 +4,7 @@ import { configJsonSchema } from '../src/config/schema/publish.ts'
 import { CLIENT_ROWS } from '../test/documents/client-rows.ts'
 import { PEER_ROWS } from '../test/documents/peer-rows.ts'
 import { PRICE_LIST_ROWS } from '../test/documents/price-list-rows.ts'
-import { behaviourMarkdown } from './behaviour-tables.ts'
+import { behaviourMarkdown, differencesInShort } from './behaviour-tables.ts'
 import { verbsMarkdown } from './command-line-tables.ts'
 import { referenceTables } from './config-reference.ts'
 import { criteriaMarkdown, criterionFieldsMarkdown } from './criteria-tables.ts'
@@ -68,6 +68,7 @@ const GENERATED: readonly [file: string, make: (found: string) => string | Promi
   ['docs/environment.md', (found) => withSections(found, environmentTables())],
   ['docs/limits.md', (found) => withSections(found, limitsTables())],
   ['docs/sizing.md', (found) => withSections(found, sizingTables())],
+  ['README.md', (found) => withSections(found, { differences: differencesInShort(PEER_ROWS) })],
   ['docs/command-line.md', (found) => withSections(found, { verbs: verbsMarkdown() })],
   ['llms.txt', () => llmsText()],
   ['docs/dialects/parameters.md', (found) => withSections(found, { parameters: parametersMarkdown() })],

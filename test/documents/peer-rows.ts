@@ -17,6 +17,7 @@ export const PEER_ROWS: readonly BehaviourRow[] = [
   {
     who: 'LiteLLM',
     version: 'documentation of October 2026',
+    inShort: 'a parameter that the model does not take',
     input: 'A parameter that the model does not take',
     does: 'An exception, unless `drop_params` is set',
     makes: 'It is left out and recorded; with `provider.require_parameters` such endpoints are removed',
@@ -35,6 +36,7 @@ export const PEER_ROWS: readonly BehaviourRow[] = [
   {
     who: 'LiteLLM',
     version: 'documentation of October 2026',
+    inShort: 'a stream without `stream_options`',
     input: 'A stream without `stream_options`',
     does: 'No usage, unless `always_include_stream_usage` is set',
     makes: 'The last chunk has usage and cost, always',
@@ -53,6 +55,7 @@ export const PEER_ROWS: readonly BehaviourRow[] = [
   {
     who: 'Bifrost',
     version: '1.5.16 to 1.6.5',
+    inShort: 'a stream that breaks off',
     input: 'A provider whose stream breaks off, before or after content',
     does: 'An empty chunk and `[DONE]`, as if the answer were whole; from July 2026 on a 502 in the stream',
     makes: 'Before content the next provider; after it an `error` in the last chunk, and no `[DONE]`',
@@ -71,6 +74,7 @@ export const PEER_ROWS: readonly BehaviourRow[] = [
   {
     who: 'Portkey',
     version: '1.15.2, run',
+    inShort: 'a request that the first provider refuses with 400',
     input: 'Mode `fallback`, and a first target that refuses the request with 400',
     does: 'Sends the same request to the second target; any status but 2xx goes on unless `on_status_codes` is set',
     makes: 'The 400 of a wrong request comes back at once; other failures go on to the next endpoint',
@@ -134,6 +138,7 @@ export const PEER_ROWS: readonly BehaviourRow[] = [
   {
     who: 'Vercel AI Gateway',
     version: 'documentation of September 2026',
+    inShort: 'the request that crosses the budget of its key',
     input: 'The request that crosses the budget of its key',
     does: 'It is served: the budget is looked at before a request, and is a soft cap',
     makes: HELD,
