@@ -1,4 +1,4 @@
-/** Filters and orders of the model lists (contract section 4). A model without the requested figure does not match, and sorts last. */
+/** Filters and orders of the model lists (docs/contract.md#lists-and-records). A model without the requested figure does not match, and sorts last. */
 
 import { badField } from '../core/faults.ts'
 import { authorOf } from '../core/model-family.ts'

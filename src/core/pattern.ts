@@ -4,7 +4,7 @@ import { linearRegex } from './linear-regex.ts'
 import { PatternAutomaton, PatternTooCostly } from './pattern-automaton.ts'
 import { isTooLarge } from './pattern-cost.ts'
 
-/** Contract section 7. */
+/** Characters of a pattern (docs/contract.md#guardrails). */
 const PATTERN_LENGTH = 100_000
 /** A backslash and what follows; the character is captured unless it opens a well-formed code of a character. */
 const ESCAPE = /\\(?:x[\da-f]{2}|x\{[\da-f]{1,6}\}|u[\da-f]{4}|u\{[\da-f]{1,6}\}|c[a-z]|([\s\S]))/gi

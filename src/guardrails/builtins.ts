@@ -1,4 +1,4 @@
-/** The built-in recognisers by the names that guardrails use for them (contract section 7). */
+/** The built-in recognisers by the names that guardrails use for them (docs/contract.md#guardrails). */
 import type { Detector } from './detector.ts'
 import { address } from './recognise/address.ts'
 import { apiKey } from './recognise/api-key.ts'

@@ -1,4 +1,4 @@
-/** Reports findings: the fault of a block for the caller, the stages for `router_metadata` (contract section 7). */
+/** Reports findings: the fault of a block for the caller, the stages for `router_metadata` (docs/contract.md#guardrails). */
 import { Fault } from '../core/faults.ts'
 import type { JsonObject } from '../core/json.ts'
 import type { Stage } from '../plugin-api/exchange.ts'

@@ -5,7 +5,7 @@ import { injectionDetector } from './injection/detector.ts'
 import { patternDetector } from './pattern.ts'
 import { phraseDetector } from './phrases.ts'
 
-/** flag records, redact replaces, block refuses: block beats redact beats flag (contract section 7). */
+/** flag records, redact replaces, block refuses: block beats redact beats flag (docs/contract.md#guardrails). */
 export type Action = 'flag' | 'redact' | 'block'
 
 /** Whose rule it is, as the pipeline's stages name it. */

@@ -50,7 +50,7 @@ export interface LastFault {
 /** What a failure has led to: an ejection for all keys, the same because of the one key that uses the endpoint, or for that key alone. */
 export type Ejected = 'all' | 'sole' | 'key' | undefined
 
-/** Fewer requests than these make no band (contract section 5.2, rule 6). */
+/** Fewer requests than these make no band (docs/contract.md#endpoint-choice, rule 6). */
 const BAND_REQUESTS = 100
 const NORMAL = 0.95
 const LAST_RESORT = 0.8

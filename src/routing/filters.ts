@@ -32,7 +32,7 @@ const ALL: readonly AnyCriterion[] = CRITERIA
 const WITHOUT_FIELDS = ALL.filter(({ fields }) => Object.keys(fields).length === 0)
 
 /**
- * Applies every criterion (contract sections 5.1 and 5.2); `kept` stays in catalogue order.
+ * Applies every criterion (docs/contract.md#provider-preferences, docs/contract.md#endpoint-choice); `kept` stays in catalogue order.
  * @throws Fault 400 naming the member of `max_price` that is no price.
  */
 export function filterEndpoints(endpoints: readonly Endpoint[], needs: RouteNeeds): Filtered {

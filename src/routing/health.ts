@@ -24,7 +24,7 @@ const SILENCE_MS = 10_000
 const MOST_UNNAMED = 4096
 /**
  * True where a fault says that the endpoint is failing. What the caller got wrong does not (400, 409, 413, 422, an unknown id), nor does
- * a rate limit, which has its own cool-down, nor a refusal for the place (contract section 5.2, rule 6), nor an answer that
+ * a rate limit, which has its own cool-down, nor a refusal for the place (docs/contract.md#endpoint-choice, rule 6), nor an answer that
  * passes the operator's limits while it arrives: `counts` of the fault table.
  */
 export function isOutage({ code }: Fault): boolean {
@@ -304,7 +304,7 @@ const REFILL = 0.1
 
 /**
  * Budget per model for retries and further fallbacks at endpoints that are not known to work, so that an outage of a
- * provider does not multiply the calls (issue 15 section 4). A retry waits within the share above and takes one from
+ * provider does not multiply the calls. A retry waits within the share above and takes one from
  * the model's stock; a reply puts it back. So a lasting outage costs a tenth of a call per turn, however quickly the
  * endpoints fail, while retries that help are free. A model that is down spends only its own stock.
  */

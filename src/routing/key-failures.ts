@@ -6,9 +6,9 @@ import { Ejection } from './ejection.ts'
 import { OutcomeWindow } from './outcome-window.ts'
 
 const NEVER = Number.NEGATIVE_INFINITY
-/** An endpoint that failed is tried last for this long (contract section 5.2, rule 3). */
+/** An endpoint that failed is tried last for this long (docs/contract.md#endpoint-choice, rule 3). */
 export const OUTAGE_MS = 30_000
-/** So many failed attempts in a row within the outage window make an endpoint a failing one (issue 15 section 4). */
+/** So many failed attempts in a row within the outage window make an endpoint a failing one. */
 const FAILING_STREAK = 5
 /** Keys that are remembered; of more, those that failed longest ago are forgotten. */
 const MOST_KEYS = 16

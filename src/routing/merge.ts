@@ -45,7 +45,7 @@ export function requestSides({ provider, route, variantSort }: RequestWishes): P
 }
 
 /**
- * Contract section 5.1: of the fields of the criteria the lists of all sides hold (`all`), or the strict value wins, whichever
+ * Of the fields of the criteria the lists of all sides hold (`all`), or the strict value wins, whichever
  * side states it (`strict`); of the rest the first side that sets a field decides.
  * The two members of `sort` are fields of their own, and `order` of a side gives way where a stronger side sorts.
  * @param sides strongest first: request, key, account. Null, an empty list and an object of nulls are unset: forms send them for fields left blank.

@@ -6,7 +6,7 @@ import type { Endpoint } from './catalog/types.ts'
 
 export type PercentileName = 'p50' | 'p75' | 'p90' | 'p99'
 
-/** Uptime over 30 minutes, outages apart: 0 for 95 % and above, 1 from 80 %, 2 below (contract section 5.2, rule 6). */
+/** Uptime over 30 minutes, outages apart: 0 for 95 % and above, 1 from 80 %, 2 below (docs/contract.md#endpoint-choice, rule 6). */
 export type Band = 0 | 1 | 2
 
 /** What is known of an endpoint's recent past; undefined where too little is. */

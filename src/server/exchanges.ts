@@ -152,7 +152,7 @@ export class Exchanges {
   }
 }
 
-/** The header counts whatever its case; any other value than `enabled` is off (contract section 0, row 21). */
+/** The header counts whatever its case; any other value than `enabled` is off (docs/contract.md#router-metadata). */
 function wantsMetadata(headers: IncomingMessage['headers'], brand: string): boolean {
   const { metadata, legacyMetadata } = brandHeaders(brand)
   const value = headers[metadata] ?? headers[legacyMetadata]

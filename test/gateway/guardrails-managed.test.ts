@@ -231,7 +231,7 @@ t.test('what cannot be saved is a 400 that names the field, and changes nothing'
   t.same((await call('GET', '/guardrails')).body, before)
 })
 
-t.test('C-166: a pattern that linear time cannot match is refused when it is saved', async (t) => {
+t.test('refuses a pattern that linear time cannot match when it is saved', async (t) => {
   const { call, make } = await guardrailScene(t)
   const id = await make({ name: 'kept' })
   await every(t, 'every pattern', async (t) => {
@@ -262,7 +262,7 @@ t.test('C-166: a pattern that linear time cannot match is refused when it is sav
   t.equal(dataOf(await call('GET', `/guardrails/${id}`)).name, 'kept')
 })
 
-t.test('C-165: without an assignment it does nothing; with one it holds from the next request on', async (t) => {
+t.test('does nothing without an assignment, and holds from the next request on with one', async (t) => {
   const { call, make, say, seen } = await guardrailScene(t)
   const id = await make({ name: 'pii', ...EMAIL, ...BLOCK })
   const text = 'Write to anna@example.com'
@@ -397,7 +397,7 @@ t.test("the workspace's own guardrail holds for every request, once it is made",
   t.equal((await say('forbidden-1', SECRETS.other)).status, 200)
 })
 
-t.test('C-163: lists of the file, of the store and of the workspace intersect', async (t) => {
+t.test('lists of the file, of the store and of the workspace intersect', async (t) => {
   const { call, make, say } = await guardrailScene(t, '  - { name: written, allowed_models: [ acme/one, acme/two ] }')
   const ask = async (model: string): Promise<unknown> => {
     const { status, body } = await say('Hello', SECRETS.app, { model })
@@ -432,7 +432,7 @@ t.test('lists show a key what its guardrails let it reach', async (t) => {
   t.same(await slugs(SECRETS.other), ['acme/two'])
 })
 
-t.test('C-164: every budget is asked, of each key by itself', async (t) => {
+t.test('checks every budget, for each key by itself', async (t) => {
   const { call, make, say } = await guardrailScene(t, '  - { name: written, limit_usd: 3 }')
   const id = await make({ name: 'tight', limit_usd: 2, reset_interval: 'daily' }, HASHES.app)
   const one = (secret?: string) => say('Hello', secret, { model: 'acme/one' })

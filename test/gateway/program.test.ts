@@ -74,7 +74,7 @@ t.test('the development key is for this machine only', async (t) => {
   t.match(open.err(), /key/i, 'it says why')
 })
 
-t.test('C01 C02 C07: what does not start says why', async (t) => {
+t.test('a program that does not start says why', async (t) => {
   const directory = t.testdir()
   const file = join(directory, 'broken.yaml')
   writeFileSync(file, `${PORTS}auth: { keys: [ { name: app, key: "sk-very-secret", limt: "1" } ] }\n`)

@@ -1,4 +1,4 @@
-/** Custom patterns: the matches that RE2 finds one after the other, in two passes over the text (issue 15 section 4). */
+/** Custom patterns: the matches that RE2 finds one after the other, in two passes over the text. */
 import fc from 'fast-check'
 import t from 'tap'
 import { linearRegex } from '../../src/core/linear-regex.ts'

@@ -1,9 +1,9 @@
 /**
- * Follows a page of docs/recipes: a gateway with the file that the page has its reader save, stand-ins at the addresses that it names,
+ * Follows a page of docs/recipes or examples: a gateway with the file that the page has its reader save, stand-ins at the addresses that it names,
  * and a shell that runs the page's commands as they stand there.
  */
-import { cpSync, mkdirSync } from 'node:fs'
-import { join } from 'node:path'
+import { cpSync, existsSync, mkdirSync } from 'node:fs'
+import { dirname, join } from 'node:path'
 import type { Test } from 'tap'
 import { ROOT, read } from '../repository/source-tree.ts'
 import { ADMIN_TOKEN } from '../support/admin.ts'
@@ -35,9 +35,10 @@ function runnable(page: string): Block[] {
   return blocksOf(page).filter(({ excuse }) => excuse === undefined)
 }
 
-/** The file of the page, with the stand-ins. @throws Error where the page has none, or not what a stand-in is for. */
+/** The file that lies beside the page, else the one that it has its reader save; with the stand-ins. @throws Error where the page has none, or not what a stand-in is for. */
 export function fileOf(page: string, replaced: Record<string, string> = {}): string {
-  const [, saved] = savedFiles(page).find(([name]) => name === 'headgate.yaml') ?? []
+  const beside = join(dirname(page), 'headgate.yaml')
+  const saved = existsSync(join(ROOT, beside)) ? read(beside) : savedFiles(page).find(([name]) => name === 'headgate.yaml')?.[1]
   if (saved === undefined) throw new Error(`${page} has no file to save`)
   return replaceAll(saved, replaced)
 }
@@ -59,7 +60,10 @@ export function languageBlock(page: string, language: string): string {
 
 /** @param name of the page, without its folder and ending. */
 export async function followRecipe(t: Test, name: string, options: RecipeOptions = {}): Promise<Recipe> {
-  const page = `docs/recipes/${name}.md`
+  return await followPage(t, `docs/recipes/${name}.md`, options)
+}
+
+export async function followPage(t: Test, page: string, options: RecipeOptions = {}): Promise<Recipe> {
   const folder = t.testdir({ bin: {} })
   executable(join(folder, 'bin', 'headgate'), LAUNCHER)
   executable(join(folder, 'bin', 'curl'), '#!/bin/sh\nPATH=$REAL_PATH\nexec curl -sS "$@"\n')

@@ -60,7 +60,7 @@ t.test('a request and its reply pass untouched but for the credentials', async (
   t.equal(front.ends.length, 1)
 })
 
-t.test('P09: hop-by-hop headers cross in neither direction, nor do those that Connection names', async (t) => {
+t.test('hop-by-hop headers cross in neither direction, nor do those that Connection names', async (t) => {
   const upstream = await startRaw((socket) => {
     socket.write(
       'HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: keep-alive, X-Reply-Hop\r\nX-Reply-Hop: 1\r\nKeep-Alive: timeout=9\r\n' +

@@ -1,4 +1,4 @@
-/** One guardrail: the fields of the wire's object (contract section 7), and the operator's own. */
+/** One guardrail: the fields of the wire's object (docs/contract.md#guardrails), and the operator's own. */
 import { Type } from 'typebox'
 import { moderationFields } from '../fields/moderation.ts'
 import { closed, duration, entryName, flag, line, listOf, oneOf, secret, url, withDefault } from '../fields/scalars.ts'

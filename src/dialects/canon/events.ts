@@ -49,7 +49,7 @@ export interface End {
 
 /**
  * Facts about a block, beside its text. Their `data`:
- * annotation: a flat `url_citation`, `file_citation` or `file_path` as the Responses API has them (contract section 1.3);
+ * annotation: a flat `url_citation`, `file_citation` or `file_path` as the Responses API has them (docs/contract.md#output-items);
  *   members that only the provider's own wire knows stand in `native: { dialect, data }`.
  * signature: `{ signature, format? }`, of the reasoning block. encrypted: `{ data, id?, format? }`, reasoning that only its provider can read.
  * progress: `{ type, … }`, of a server block: how far the tool is. outcome: what the item of a server block has become, in place of what it began with.

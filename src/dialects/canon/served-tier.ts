@@ -61,7 +61,7 @@ export function noteTier(end: End, report: TierReport | undefined): void {
   else if (report) end.unknownTier = report.unknown
 }
 
-/** The tier by a word that clients of every format know (contract section 1.5): the list has none above priority. */
+/** The tier by a word that clients of every format know (docs/contract.md#responses-reply): the list has none above priority. */
 export function shownTier(tier: string | undefined): string | undefined {
   return tier === 'ultrafast' ? 'priority' : tier
 }

@@ -296,7 +296,7 @@ export function ourHeader(chunk: JsonObject, ctx: ReplyContext): JsonObject {
   return out
 }
 
-/** A tier by a word that clients know (contract section 1.5), or none. */
+/** A tier by a word that clients know (docs/contract.md#responses-reply), or none. */
 function showTier(chunk: JsonObject): void {
   const shown = shownTier(servedTier(chunk.service_tier)?.tier)
   if (shown === undefined) delete chunk.service_tier

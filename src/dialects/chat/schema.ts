@@ -1,4 +1,4 @@
-/** The request of `POST /v1/chat/completions` (contract section 2.1). What it does not name is tolerated and kept. */
+/** The request of `POST /v1/chat/completions` (docs/contract.md#chat-request). What it does not name is tolerated and kept. */
 import { Type } from 'typebox'
 import { checker } from '../../core/check.ts'
 import { MOST_BIASES, MOST_MESSAGES, MOST_PARTS, MOST_TOOLS, tokenCount, whole } from '../canon/bounds.ts'

@@ -1,4 +1,4 @@
-/** Token counts of this wire, as providers report them and as callers read them (contract section 2.2). */
+/** Token counts of this wire, as providers report them and as callers read them (docs/contract.md#chat-reply). */
 import { isObject, type JsonObject } from '../../core/json.ts'
 import { usd } from '../../core/money.ts'
 import { count, statedCount } from '../canon/counts.ts'

@@ -1,4 +1,4 @@
-/** The rules of a Messages request: its schema, then what a schema says badly (contract sections 3 and 9). */
+/** The rules of a Messages request: its schema, then what a schema says badly (docs/contract.md#messages). */
 import type { IncomingHttpHeaders } from 'node:http'
 import { badField } from '../../core/faults.ts'
 import { isObject, type Json, type JsonObject } from '../../core/json.ts'
@@ -145,7 +145,7 @@ function checkSource(block: JsonObject, forms: ReadonlyMap<string, readonly stri
 }
 
 /**
- * Rules of content blocks: which members each kind must have (contract section 3). Kinds that are not known are tolerated.
+ * Rules of content blocks: which members each kind must have (docs/contract.md#messages). Kinds that are not known are tolerated.
  * @throws Fault 400 where a cache mark is neither absent nor of the one kind that there is.
  */
 function checkCacheMark(mark: Json | undefined, at: string): void {

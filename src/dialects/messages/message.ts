@@ -41,7 +41,7 @@ function usageSoFar(counted: Usage | undefined): JsonObject {
 const KEPT = ['inference_geo', 'speed', 'iterations', 'fallback_credit'] as const
 
 /**
- * Token counts as this wire reports them (contract section 3): cache reads and writes stand beside `input_tokens`, not within.
+ * Token counts as this wire reports them (docs/contract.md#messages): cache reads and writes stand beside `input_tokens`, not within.
  * `usage` of a finished message, with what it cost in USD.
  * @param own the provider's own object, where it speaks this wire.
  */

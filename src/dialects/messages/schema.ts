@@ -1,4 +1,4 @@
-/** The request of `POST /v1/messages` (contract section 3). What it does not name is tolerated and kept. */
+/** The request of `POST /v1/messages` (docs/contract.md#messages). What it does not name is tolerated and kept. */
 import { Type } from 'typebox'
 import { checker } from '../../core/check.ts'
 import { REQUESTED_TIERS, STANDARD_ONLY } from '../../core/service-tiers.ts'

@@ -1,4 +1,4 @@
-/** Canonical events as the event stream of this wire (order: contract 1.6). */
+/** Canonical events as the event stream of this wire (order: docs/contract.md#responses-stream). */
 
 import { openAiType } from '../../core/faults.ts'
 import type { JsonObject } from '../../core/json.ts'

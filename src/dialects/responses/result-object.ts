@@ -1,4 +1,4 @@
-/** The Response object (contract 1.5): one writer for every event and reply that carries it. */
+/** The Response object (docs/contract.md#responses-reply): one writer for every event and reply that carries it. */
 import type { Fault } from '../../core/faults.ts'
 import { isObject, type Json, type JsonObject, objectsOf } from '../../core/json.ts'
 import type { JsonSource } from '../../core/json-source.ts'

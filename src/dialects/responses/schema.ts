@@ -1,4 +1,4 @@
-/** Shapes of the Responses request (contract 1.1, 1.2, 1.4). Unknown fields pass: they are kept for the same wire. */
+/** Shapes of the Responses request (docs/contract.md#responses-request, docs/contract.md#input-items, docs/contract.md#tools-in-a-request). Unknown fields pass: they are kept for the same wire. */
 import { Type } from 'typebox'
 import { checker } from '../../core/check.ts'
 import { MOST_ENTRIES, MOST_MESSAGES, MOST_PARTS, MOST_TOOLS, tokenCount } from '../canon/bounds.ts'

@@ -20,7 +20,7 @@ const growth = (events: string, ...path: string[]): Growth => ({
   path,
 })
 
-/** Events between `added` and `done`, by item type (contract 1.6): steps of its progress, and the text that grows. */
+/** Events between `added` and `done`, by item type (docs/contract.md#responses-stream): steps of its progress, and the text that grows. */
 const SCRIPTS: Readonly<Record<string, readonly (string | Growth)[]>> = {
   web_search_call: ['in_progress', 'searching', 'completed'],
   file_search_call: ['in_progress', 'searching', 'completed'],

@@ -1,4 +1,4 @@
-/** The documented families of orders that a text tries to slip to a model (contract section 7). */
+/** The documented families of orders that a text tries to slip to a model (docs/contract.md#guardrails). */
 
 import { NEXT, shapeOf } from '../shape.ts'
 import { ENGLISH } from './english.ts'

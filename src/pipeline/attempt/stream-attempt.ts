@@ -310,7 +310,7 @@ export class StreamAttempt extends UpstreamAttempt<StreamPlan> implements BodyRe
     const stopped = this.plan.relay.isCut === true ? { stopped: true as const } : {}
     const running = this.countedAlong()
     if (running) return { ...stopped, usage: running, end, begun, relayed: relayed - (this.plan.relay.facts.counted ?? 0), heldBack }
-    // Counted is the larger of what is reported and what is estimated (issue 15, section 1).
+    // Counted is the larger of what is reported and what is estimated.
     const hidden = this.covered > 0 ? 0 : Math.max(0, this.hiddenTokens(this.contentAt) - (usage?.reasoning ?? 0))
     return { ...stopped, usage, end, begun, relayed: relayed - this.covered, images: images - this.coveredImages, hidden, heldBack }
   }

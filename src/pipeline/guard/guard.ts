@@ -64,7 +64,7 @@ export function guardLayer(guardrails: readonly GuardrailSetting[]): Layer<Route
 
 /**
  * Reads what later layers have added to the request, such as the results of server tools: it stands below them, and is
- * passed by every turn. What the model itself wrote is not read (contract section 9, C-161).
+ * passed by every turn. What the model itself wrote is not read (docs/contract.md#guardrails).
  */
 export function guardAdditions(guardrails: readonly GuardrailSetting[]): Layer<Guarded> {
   const watchOf = watches(guardrails)

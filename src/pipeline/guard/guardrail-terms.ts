@@ -1,4 +1,4 @@
-/** What guardrails require of models and endpoints: lists, zero retention by author, data policy, price (contract section 7). */
+/** What guardrails require of models and endpoints: lists, zero retention by author, data policy, price (docs/contract.md#guardrails). */
 
 import { authorOf } from '../../core/model-family.ts'
 import type { PriceMoment } from '../../core/money.ts'

@@ -146,7 +146,7 @@ function statusOf(last: Turn | undefined, fault: Fault | undefined): SettleStatu
 
 const INCOMPLETE: ReadonlySet<EndReason> = new Set(['length', 'content_filter', 'unknown'])
 
-/** What dialects take for an ordinary end counts as one only where the provider gave a reason (contract section 5.2, insurance). */
+/** What dialects take for an ordinary end counts as one only where the provider gave a reason (docs/contract.md#endpoint-choice, insurance). */
 function statedReason(end: End | undefined): string | undefined {
   return end?.reason === 'error' || end?.reason === 'unknown' || end?.raw?.trim() ? end.reason : undefined
 }
@@ -187,7 +187,7 @@ function finalOf(exchange: Known, settlement: Settlement, fault: Fault | undefin
   }
 }
 
-/** The tier is that of the endpoint which served, where its provider does not say (contract section 5.5). */
+/** The tier is that of the endpoint which served, where its provider does not say (docs/contract.md#service-tiers). */
 function endOf(last: Turn | undefined): End {
   const end: End = last?.end ?? { reason: 'stop' }
   const tier = last?.endpoint.tier

@@ -74,7 +74,7 @@ const PATIENCE = 10_000
 
 /**
  * True where the connection was lost after the reply had been held back for long: a provider that ends one which takes nothing
- * has not failed (issue 15 section 1: slow reading is the caller's).
+ * has not failed (slow reading is the caller's).
  */
 export function lostToSlowReader({ fault, heldBack = 0 }: { fault?: Turn['fault']; heldBack?: Turn['heldBack'] }): boolean {
   return fault?.code === 'upstream_cut' && heldBack >= PATIENCE
@@ -225,7 +225,7 @@ export function writeHold(
 }
 
 /**
- * A turn is over: what it cost stays held, the rest is free for the next one (issue 15, section 2).
+ * A turn is over: what it cost stays held, the rest is free for the next one.
  * @returns a promise only where the turn cost more than was held for it and credit has to be leased.
  */
 export function concludeTurn(exchange: Accepted & MaybeAimed): Promise<void> | undefined {
@@ -287,7 +287,7 @@ function takesCap({ provider, quirks = provider.quirks, supported }: Endpoint, u
  * The caller's own cap holds as it is, then one that the operator set by hand; without either the credit decides. A cap that is
  * not sent binds no provider, so it counts for nothing here, and one set by hand is sent only where a limit applies. Under a
  * limit an endpoint that takes no cap has to be paid for all that it may write: a smaller share could not be enforced, so the
- * floor of issue 15 section 2 is as high as its maximum, and where the credit does not reach so far it leaves the plan.
+ * floor is as high as its maximum, and where the credit does not reach so far it leaves the plan.
  */
 function outputNeed(exchange: Guarded, endpoint: Endpoint, payer: Payer, limited: boolean): OutputNeed {
   const tariff = tariffOf(exchange, endpoint)

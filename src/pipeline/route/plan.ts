@@ -180,7 +180,7 @@ export function orderPreferences(exchange: Guarded, conversation: Conversation |
 
 /** Undefined where the conversation is not to stay anywhere: the caller orders, or it has no name. */
 function conversationOf(exchange: Guarded, endpoints: readonly Endpoint[], sessions: StickySessions): Conversation | undefined {
-  // A vector is no turn of a conversation: the session's name only groups (contract section 5.3).
+  // A vector is no turn of a conversation: the session's name only groups (docs/contract.md#sticky-sessions).
   const { client, gateway } = exchange.request
   // Where there is no choice only a name of the caller's makes a conversation.
   const mayHave = endpoints.length > 1 || gateway.sessionId !== undefined

@@ -331,7 +331,7 @@ interface Suffixes {
 const NO_SUFFIX: Suffixes = { variant: {}, online: false }
 
 /**
- * Suffixes that change the order (contract section 2.4). Static ones are listings of their own: not listed, not found.
+ * Suffixes that change the order (docs/contract.md#model-names). Static ones are listings of their own: not listed, not found.
  * @param suffixes chained by colons, such as `floor:exacto`; the first that sorts decides.
  */
 function suffixesOf(slug: string, suffixes: string, { request }: Accepted): Suffixes {

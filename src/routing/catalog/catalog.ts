@@ -45,7 +45,7 @@ export interface Catalog {
   bare(slug: string): Bare
 }
 
-/** Suffixes that change how a model is routed (contract section 2.4); any other belongs to a name. */
+/** Suffixes that change how a model is routed (docs/contract.md#model-names); any other belongs to a name. */
 const VARIANTS: ReadonlySet<string> = new Set(['free', 'extended', 'thinking', 'nitro', 'floor', 'exacto', 'online'])
 
 /** Clients of one provider name a model by its dated release. */

@@ -1,4 +1,4 @@
-/** The entry of a model in `GET /v1/models` (contract section 4; every field that strict clients require). */
+/** The entry of a model in `GET /v1/models` (docs/contract.md#lists-and-records; every field that strict clients require). */
 import type { JsonObject } from '../../core/json.ts'
 import { authorOf } from '../../core/model-family.ts'
 import type { PriceOverride, Rate, RateKind, Rates } from '../../core/money.ts'

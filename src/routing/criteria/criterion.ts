@@ -111,7 +111,7 @@ export interface Explanation {
   readonly from?: string
 }
 
-/** How the error reports a request of which the criterion removed the last endpoint (contract section 8). */
+/** How the error reports a request of which the criterion removed the last endpoint (docs/contract.md#availability). */
 export interface Refusal {
   readonly code: 'no_endpoints' | 'constraint_filtered' | 'privacy_restricted'
   /** Name in `excluded_by`, where the wire has one. */

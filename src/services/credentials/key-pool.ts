@@ -1,5 +1,5 @@
 /**
- * Several keys of one account as one credential (issue 19). A conversation keeps its key as long as that can be used; other calls are
+ * Several keys of one account as one credential. A conversation keeps its key as long as that can be used; other calls are
  * spread by weight. A key that the provider refuses is left out for a while, one that it limits rests.
  */
 import { createHash, hash } from 'node:crypto'

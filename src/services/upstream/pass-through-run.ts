@@ -213,7 +213,7 @@ export class PassThroughRun {
   onDrain(resume: () => void): void {
     this.heldSince ??= this.clock.monotonic()
     this.response.once('drain', () => {
-      // Up to now we have held the provider back (issue 15, section 1).
+      // Up to now we have held the provider back.
       this.heard = this.clock.monotonic()
       this.noteHeldBack()
       resume()

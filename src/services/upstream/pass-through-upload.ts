@@ -76,7 +76,7 @@ function withLastHeld(run: PassThroughRun, watch: SentBody, { headers }: Incomin
   })
 }
 
-/** Milliseconds without a byte after which a body has stopped arriving (issue 15, section 4). */
+/** Milliseconds without a byte after which a body has stopped arriving. */
 const LONGEST_SILENCE = 30_000
 /** Milliseconds after which the average rate counts, and the bytes per second that it has to reach. */
 const SLOW_AFTER = 60_000

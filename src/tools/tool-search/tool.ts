@@ -77,7 +77,7 @@ async function search(deferred: DeferredTools, query: string, most: number): Pro
   }
 }
 
-/** Characters of a pattern; contract section 6. */
+/** Characters of a pattern (docs/contract.md#server-tools). */
 const LONGEST = 200
 /** Steps of a compiled pattern: with many more, every character of a text may take thousands of them. */
 const MOST_STEPS = 500
