@@ -109,6 +109,7 @@ t.test('commands', async (t) => {
   t.match(run(folder, 'models', 'list'), /sim\/echo/, 'the shipped configuration is inside')
   run(folder, 'docs', '--out', 'pages')
   t.ok(existsSync(join(folder, 'pages')), 'the pages of the reference are inside')
+  t.match(run(folder, 'manual', 'agents#try-an-agent-without-a-provider'), /^## Try an agent/, 'and those of the documents')
   const { size } = statSync(program)
   t.ok(size < MOST_BYTES, `${(size / 1e6).toFixed(1)} MB`)
   t.comment(`the single file: ${(size / 1e6).toFixed(1)} MB`)

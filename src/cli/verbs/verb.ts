@@ -15,6 +15,12 @@ export interface VerbFacts {
 /** Does the work of a verb, with the words and options behind it. @returns the exit code. */
 type Work<Flags> = (words: readonly string[], flags: Flags) => Promise<number> | number
 
+/** The command that prints a page, wherever the program has come from: `docs/keys.md` is `headgate manual keys`. */
+export function manualOf(page: string): string {
+  const name = page.replace(/^docs\//, '').replace(/(?:\/?README)?\.md\b/, '')
+  return `headgate manual ${name}`.trimEnd()
+}
+
 const HELP: ReadonlySet<string> = new Set(['-h', '--help'])
 
 export class Verb extends Command {
@@ -39,7 +45,7 @@ export class Verb extends Command {
     const verb = this.command(usage).summary(facts.summary)
     verb.facts = facts
     verb.description(facts.details === undefined ? facts.summary : `${facts.summary}\n\n${facts.details}`)
-    return verb.addHelpText('after', `\nExample:\n  headgate ${facts.example}\n\nMore: ${facts.page}`)
+    return verb.addHelpText('after', `\nExample:\n  headgate ${facts.example}\n\nMore: ${manualOf(facts.page)}`)
   }
 
   /** @param work takes options by their names as they are written, `provider-ids`: commander itself makes `providerIds` of it. */
