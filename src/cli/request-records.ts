@@ -14,8 +14,9 @@ export async function generationRecord(id: string, gateway: Gateway): Promise<Js
   const command = { id }
   return (
     (await gateway.ask(GENERATION_COMMAND_PATH, command)) ??
-    (await gateway.onStore(({ keys: store, ledger }, config) =>
-      runGenerationCommand(command, { store, ledger, configured: keysIn(config) }),
+    (await gateway.onStore(
+      ({ keys: store, ledger }, config) => runGenerationCommand(command, { store, ledger, configured: keysIn(config) }),
+      { isThere: true },
     ))
   )
 }
@@ -24,8 +25,10 @@ export async function generationRecord(id: string, gateway: Gateway): Promise<Js
 export async function refusalRecords(command: RefusalCommand, gateway: Gateway): Promise<JsonObject> {
   return (
     (await gateway.ask(REFUSAL_COMMAND_PATH, command)) ??
-    (await gateway.onStore(({ keys: store, refusals: log }, config) =>
-      runRefusalCommand(command, { store, configured: keysIn(config), refusals: log.store, clock: systemClock }),
+    (await gateway.onStore(
+      ({ keys: store, refusals: log }, config) =>
+        runRefusalCommand(command, { store, configured: keysIn(config), refusals: log.store, clock: systemClock }),
+      { isThere: true },
     ))
   )
 }

@@ -21,6 +21,9 @@ export function manualOf(page: string): string {
   return `headgate manual ${name}`.trimEnd()
 }
 
+/** Milliseconds. */
+const LONG = 3_600_000
+
 const HELP: ReadonlySet<string> = new Set(['-h', '--help'])
 
 export class Verb extends Command {
@@ -53,7 +56,13 @@ export class Verb extends Command {
     return this.action(async () => {
       const written = this.options.map((option) => [option.long?.slice(2), this.getOptionValue(option.attributeName())] as const)
       const flags = Object.fromEntries(written.filter(([name, value]) => name !== undefined && value !== undefined)) as Flags
-      process.exitCode = await work(this.args, flags)
+      // Timers of the gateway keep no process alive: a verb that pauses before another try would end in the middle, and say nothing.
+      const alive = setInterval(() => {}, LONG)
+      try {
+        process.exitCode = await work(this.args, flags)
+      } finally {
+        clearInterval(alive)
+      }
     })
   }
 
