@@ -13,6 +13,7 @@ import type { JsonObject } from '../../src/core/json.ts'
 import { API_VERSION } from '../../src/plugin-api/index.ts'
 import { eventually } from '../support/eventually.ts'
 import { controlRoom } from './control-room.ts'
+import { checkSize } from './sizes.ts'
 import { copyCheckout, pack, packedOnce, unreachable } from './tarball.ts'
 
 const ROOT = join(import.meta.dirname, '..', '..')
@@ -131,9 +132,13 @@ t.test('it is installed in an empty folder, and answers there', async (t) => {
   })
   t.match(answer, /Hello[\s\S]*data: \[DONE\]/)
   t.comment(`from the tarball to the first streamed answer: ${((performance.now() - begun) / 1000).toFixed(1)} s`)
-  t.comment(
-    `installed: ${found.size} packages, ${megabytes(bytesOf(modules))} MB; the package itself ${(first.unpackedSize / 1e6).toFixed(1)} MB`,
-  )
+  t.comment(`installed: ${found.size} packages; the package itself ${(first.unpackedSize / 1e6).toFixed(1)} MB`)
+  checkSize(t, 'installed', bytesOf(modules))
+  const runtime = join(modules, `node-${process.platform}-${process.arch}`)
+  if (existsSync(runtime)) {
+    checkSize(t, 'installed_node', bytesOf(runtime))
+    checkSize(t, 'installed_headers', bytesOf(join(runtime, 'include')))
+  }
 })
 
 t.test('where Node 24 is there already it is installed without one', async (t) => {
@@ -150,7 +155,7 @@ t.test('where Node 24 is there already it is installed without one', async (t) =
   const problem = unreachable(() => bash(command))
   if (problem !== undefined) return skipAll(t, problem)
   const size = bytesOf(join(folder, 'node_modules'))
-  t.comment(`installed without Node: ${megabytes(size)} MB`)
+  checkSize(t, 'installed_without_node', size)
   t.ok(size < MOST_WITHOUT_NODE, `${size} bytes`)
   t.match(bash(run), /^\d+\.\d+\.\d+\n$/)
 })
@@ -253,7 +258,9 @@ t.test('a clone that only runs installs little', async (t) => {
   const packages = Object.keys(lock.packages).length
   const runtime = join(modules, `node-${process.platform}-${process.arch}`)
   const [all, node] = [bytesOf(modules), existsSync(runtime) ? bytesOf(runtime) : 0]
-  t.comment(`npm ci --omit=dev: ${packages} packages, ${megabytes(all)} MB, of which Node ${megabytes(node)} MB`)
+  t.comment(`npm ci --omit=dev: ${packages} packages`)
+  checkSize(t, 'clone', all)
+  if (node > 0) checkSize(t, 'clone_node', node)
   t.ok(packages <= MOST_PACKAGES, `${packages} packages`)
   t.ok(all < MOST_INSTALLED, `${all} bytes`)
   t.ok(all - node < MOST_WITHOUT_NODE, `${all - node} bytes without Node`)
@@ -285,5 +292,3 @@ function bytesOf(folder: string): number {
     .map((entry) => statSync(join(entry.parentPath, entry.name)).size)
   return sizes.reduce((sum, size) => sum + size, 0)
 }
-
-const megabytes = (bytes: number): string => (bytes / 1e6).toFixed(0)

@@ -62,7 +62,8 @@ export function singleFile(): string {
   return folder
 }
 
-function stripped(): boolean {
+/** Whether it is built without Node's symbols here. */
+export function stripped(): boolean {
   try {
     execFileSync('strip', ['--version'], { stdio: 'ignore' })
     return true
