@@ -63,7 +63,7 @@ const LISTS: Readonly<Record<string, CsvList>> = {
   },
   '/v1/refusals': {
     name: 'refusals',
-    columns: ['minute', ...KEY, 'reason', 'status', 'error_type', 'count', 'last_at', 'latest'],
+    columns: ['minute', ...KEY, 'reason', 'status', 'error_type', 'count', 'last_at', 'latest', 'limits'],
     pages: (query, source) => byCursor(query, { most: MOST_REFUSALS, read: (page) => listRefusals(page, source), source }),
   },
   '/v1/keys': {

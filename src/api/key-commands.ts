@@ -8,7 +8,7 @@ import { listBudgets } from './budgets.ts'
 import { readCredits } from './credits.ts'
 import { MOST_USD } from './key-body.ts'
 import { allKeys, type KeySource, keyEntries } from './key-entry.ts'
-import { addCredit, changeKey, createKey, removeKey, rotateKey } from './keys.ts'
+import { addCredit, changeKey, createKey, keyCalled, namesakeText, removeKey, rotateKey } from './keys.ts'
 
 export type KeyVerb = 'list' | 'create' | 'disable' | 'enable' | 'rotate' | 'delete' | 'credits' | 'add' | 'budgets'
 
@@ -49,7 +49,7 @@ export async function runKeyCommand(command: unknown, source: KeySource): Promis
   if (verb === 'list') return { data: await keyEntries(await allKeys(source), source) }
   if (verb === 'budgets') return (await listBudgets(source)).body
   if (verb === 'credits') return (await readCredits(source)).body
-  if (verb === 'create') return (await createKey(isObject(fields) ? fields : {}, source, management)).body
+  if (verb === 'create') return create(isObject(fields) ? fields : {}, source, management)
   const hash = await hashNamed(key, source)
   if (verb === 'rotate') return (await rotateKey(hash, source)).body
   if (verb === 'delete') return (await removeKey(hash, source)).body
@@ -58,6 +58,18 @@ export async function runKeyCommand(command: unknown, source: KeySource): Promis
     return (await addCredit(hash, amount, source)).body
   }
   return (await changeKey(hash, { disabled: verb === 'disable' }, source)).body
+}
+
+/** Commands find keys by their names, so a name stands for one key. @throws Fault 409. */
+async function create(fields: JsonObject, source: KeySource, management: boolean | undefined): Promise<JsonObject> {
+  const namesake = typeof fields.name === 'string' ? await keyCalled(fields.name, source) : undefined
+  if (namesake) {
+    const { name, hash } = namesake
+    throw new Fault('conflict', {
+      message: `${namesakeText(namesake)}: choose another name, or give that key a new secret with headgate keys rotate ${name}, or delete it: headgate keys delete ${hash.slice(0, 12)}`,
+    })
+  }
+  return (await createKey(fields, source, management)).body
 }
 
 export async function hashNamed(named: string | undefined, source: Pick<KeySource, 'configured' | 'store'>): Promise<string> {

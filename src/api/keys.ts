@@ -1,6 +1,7 @@
 /** The management of keys: /v1/keys and the key commands of the command line. Nothing is cached, so what is changed counts at once. */
 import { badField, Fault } from '../core/faults.ts'
 import type { JsonObject } from '../core/json.ts'
+import { plainName } from '../core/plain-name.ts'
 import { makeSecret } from '../core/secret.ts'
 import type { ApiKey } from '../plugin-api/key.ts'
 import { isKey, type KeyRecord, type StoredKey } from '../store/keys.ts'
@@ -34,17 +35,29 @@ export async function oneKey(hash: string, source: KeySource): Promise<ApiReply>
 }
 
 /**
- * The reply alone holds the secret; it cannot be read again.
+ * The reply alone holds the secret; it cannot be read again. Here a name is a label, as for other gateways of this API: another key of
+ * the same name is made with a warning.
  * @param management true: the key manages and cannot generate. Only the command line makes such keys.
  * @throws Fault 400 naming the field.
  */
 export async function createKey(body: JsonObject, source: KeySource, management = false): Promise<ApiReply> {
   const making = makingOf(body, source.clock.now())
   checkParent(making, source, { management })
+  const namesake = await keyCalled(making.name, source)
   const { secret, hash, label } = makeSecret(source.brand)
   const key = await source.store.put({ ...BLANK, ...making, identity: hash, hash, label, management })
-  return { status: 201, body: { data: await shownKey(key, source), key: secret } }
+  const warnings = namesake === undefined ? {} : { warnings: [`${namesakeText(namesake)}: commands name each by its hash`] }
+  return { status: 201, body: { data: await shownKey(key, source), key: secret, ...warnings } }
 }
+
+/** The key that is called so already, to the eye. */
+export async function keyCalled(name: string, source: KeySource): Promise<ApiKey | StoredKey | undefined> {
+  const plain = plainName(name)
+  return (await allKeys(source)).find((key) => plainName(key.name) === plain)
+}
+
+export const namesakeText = ({ name, hash }: Pick<ApiKey, 'name' | 'hash'>): string =>
+  `There is another key of the name ${name} (${hash.slice(0, 12)})`
 
 const BLANK: Omit<KeyRecord, 'identity' | 'hash' | 'label' | 'name' | 'expiresAt' | 'creator' | 'management'> = {
   disabled: false,

@@ -44,7 +44,10 @@ const refusal = Type.Object(
         message: Type.String({ description: 'What the caller read, at most 500 characters.' }),
         limit: Type.Union([Type.Object(limit), Type.Null()]),
       }),
-      { description: 'The last ones in full, at most 5, the newest first; none without a key that is known.' },
+      {
+        description:
+          'The last ones in full, at most 5, the newest first; of requests without a known key at most 20, with the usual message of the reason in place of their own texts.',
+      },
     ),
   },
   { description: 'The refusals of one minute, one key and one reason at one process.' },

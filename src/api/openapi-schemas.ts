@@ -177,7 +177,11 @@ export const key = Type.Object(
 
 export const keyList = data(Type.Array(key))
 export const oneKey = data(key)
-export const madeKey = Type.Object({ data: key, key: text('The secret, shown this once.') })
+export const madeKey = Type.Object({
+  data: key,
+  key: text('The secret, shown this once.'),
+  warnings: Type.Optional(Type.Array(Type.String(), { description: 'Where another key has this name.' })),
+})
 export const deleted = Type.Object({ deleted: Type.Literal(true) })
 
 export const credits = data(Type.Object({ total_credits: amount('USD.'), total_usage: amount('USD.') }))

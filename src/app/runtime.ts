@@ -1,5 +1,4 @@
 /** What runs: the dependencies that outlive a reload, and the serving that each configuration composes anew. */
-
 import type { Planned } from '../api/generation-plan.ts'
 import { drawnBefore } from '../cluster/bookkeeping.ts'
 import { showAvailability } from '../cluster/shared/index.ts'
@@ -18,6 +17,7 @@ import type { ChainDependencies } from '../pipeline/dependencies.ts'
 import { PassThroughDesk } from '../pipeline/pass-through/desk.ts'
 import type { PlanFormat } from '../pipeline/plan/format.ts'
 import { completionCaller } from '../pipeline/request/admit.ts'
+import { rateHeadersOf } from '../pipeline/request/shown-rates.ts'
 import type { ApiKey } from '../plugin-api/key.ts'
 import { buildCatalog, type Catalog } from '../routing/catalog/catalog.ts'
 import { Discovery } from '../routing/catalog/discovery.ts'
@@ -363,6 +363,7 @@ export class Runtime {
             maxConnections: responsesWebsocket.maxConnections,
             maxBody: config.server.maxBody,
             authenticate: completionCaller({ keys, clock: source.clock, failures: dependencies.failures }),
+            rates: (key) => rateHeadersOf(key, { ...dependencies, form: 'durations' }),
           }
         : undefined,
       brand: config.brand.word,

@@ -222,6 +222,8 @@ export interface ProviderWire {
 }
 
 export interface UpstreamDialect extends ProviderWire {
+  /** As its own clients read the limits of a key; by default durations. */
+  readonly rateForm?: 'times' | undefined
   encodeRequest(request: CanonicalRequest, target: Target): Encoded
   /** Absent where streams are server-sent events. */
   readonly framing?: Framing | undefined

@@ -21,6 +21,7 @@ import { accountOf, allowancesOf, Hold, isLimited } from '../money/hold.ts'
 import { withoutEcho } from '../refusal/echoed-words.ts'
 import { bucketOf } from '../request/admission.ts'
 import { authenticateCaller, type KeyLookup } from '../request/admit.ts'
+import { takeRequest } from '../request/shown-rates.ts'
 import { keyHeader } from '../route/provider-address.ts'
 import type { GivenIds, SentIds } from './given-ids.ts'
 import { bindIds } from './id-binding.ts'
@@ -132,26 +133,29 @@ export class PassThroughDesk {
   /** Relays one request; whatever refuses it is thrown. */
   async request(request: IncomingMessage, response: ServerResponse, body: PassThroughBody): Promise<void> {
     const proxy = await this.source.proxy.get()
-    const booking = await this.tracedBooking(request, body)
+    const rates: Record<string, string> = {}
+    const booking = await this.tracedBooking(request, rates, body).finally(() => response.setHeaders(new Map(Object.entries(rates))))
     response.setHeader('X-Generation-Id', booking.id.id)
     const trace = booking.traced?.trace
     if (trace) response.setHeader('X-Trace-Id', trace.traceId)
-    proxy.web(request, response, this.call(booking, request))
+    proxy.web(request, response, { ...this.call(booking, request), ours: rates })
   }
 
   async upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): Promise<void> {
     const proxy = await this.source.proxy.get()
-    const booking = await this.tracedBooking(request)
-    proxy.upgrade(request, socket as Socket, head, this.call(booking, request))
+    const rates: Record<string, string> = {}
+    const booking = await this.tracedBooking(request, rates)
+    proxy.upgrade(request, socket as Socket, head, { ...this.call(booking, request), ours: rates })
   }
 
-  private async tracedBooking(request: IncomingMessage, body?: PassThroughBody): Promise<Booking> {
+  /** @param rates get the headers of what is left to the key. */
+  private async tracedBooking(request: IncomingMessage, rates: Record<string, string>, body?: PassThroughBody): Promise<Booking> {
     const traced = this.source.spans.begin(request)
     const started = this.dependencies.clock.monotonic()
     let key: ApiKey | undefined
     try {
       key = await this.callerOf(request)
-      return { ...(await this.book(request, key, body)), traced }
+      return { ...(await this.book(request, key, rates, body)), traced }
     } catch (thrown) {
       const end: PassThroughEnd = { status: null, outcome: 'failed', fault: asFault(thrown), sent: false }
       this.seen({ ...(key ? { key } : {}), end, started }, request, traced)
@@ -222,7 +226,12 @@ export class PassThroughDesk {
   }
 
   /** Checks what the key may do, takes the price and writes the hold's row before anything goes out. */
-  private async book(request: IncomingMessage, key: ApiKey, body?: PassThroughBody): Promise<Omit<Booking, 'traced'>> {
+  private async book(
+    request: IncomingMessage,
+    key: ApiKey,
+    rates: Record<string, string>,
+    body?: PassThroughBody,
+  ): Promise<Omit<Booking, 'traced'>> {
     const { dependencies, settings } = this
     const slug = (request.url ?? '').slice(PASS_THROUGH_PREFIX.length).replace(/[/?].*$/s, '')
     const provider = settings.catalog.providers.get(slug)
@@ -234,7 +243,8 @@ export class PassThroughDesk {
     const path = await withPlainPath((request.url ?? '').slice(PASS_THROUGH_PREFIX.length + provider.slug.length), named)
     const { credential } = provider
     if (credential && !credential.ready(dependencies.clock.now())) await credential.refresh()
-    await dependencies.admission.request(key)
+    const { rateForm: form = 'durations' } = dependencies.upstreams.get(provider.dialect) ?? {}
+    await takeRequest(key, { ...dependencies, form }, rates)
     await body?.reserve(bucketOf(key))
     const operation = body ? operationOf(request, path) : 'unknown'
     const limited = isLimited(key, budgets)

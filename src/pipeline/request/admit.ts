@@ -9,10 +9,10 @@ import type { KEY_REASONS } from '../../store/refusals.ts'
 import type { ClientConnection } from '../client-connection.ts'
 import { type Accepted, type Authenticated, advance, type Received } from '../exchange.ts'
 import type { Layer, Service } from '../layer.ts'
-import { SeenRates } from '../rate-headers.ts'
 import type { Admission } from './admission.ts'
 import type { Attempts } from './attempt-buckets.ts'
 import { callerCap, inputEstimate } from './client-request.ts'
+import { shownRates } from './shown-rates.ts'
 
 const LONGEST_TOKEN = 512
 
@@ -179,9 +179,7 @@ export function admitLayer(admission: Admission): Layer<Authenticated> {
     return function handle(exchange) {
       // A promise only where several processes share the counters.
       const { key } = exchange.auth
-      const { requests, tokens } = key.limits
-      // Of limits that others use as well no sums are shown.
-      if (!key.issuer && (requests !== undefined || tokens !== undefined)) exchange.trail.rates = new SeenRates()
+      exchange.trail.rates = shownRates(key)
       const counted = admission.request(key, exchange.trail.rates)
       return counted ? counted.then(() => enter(exchange)) : enter(exchange)
     }

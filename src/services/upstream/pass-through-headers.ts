@@ -47,6 +47,8 @@ export interface UpstreamExtras {
   readonly trace?: readonly string[] | undefined
 }
 
+type OwnHeaders = Readonly<Record<string, string>>
+
 /** How the body of a request is framed towards the provider (RFC 9112 section 6). */
 export type Framing = { kind: 'none' } | { kind: 'length'; bytes: number } | { kind: 'chunked' }
 
@@ -77,16 +79,17 @@ export function upgradeRequestHeaders(headers: IncomingHttpHeaders, extras: Upst
   return { ...upstreamHeaders(headers, extras), ...UPGRADE }
 }
 
-/** Headers of the caller's reply. A 204 has no length (RFC 9110 section 8.6). */
-export function clientHeaders(status: number, headers: IncomingHttpHeaders): IncomingHttpHeaders {
+/** Headers of the caller's reply. A 204 has no length (RFC 9110 section 8.6). @param ours take the place of the provider's. */
+export function clientHeaders(status: number, headers: IncomingHttpHeaders, ours: OwnHeaders = {}): IncomingHttpHeaders {
   const kept = endToEnd(headers, NOT_TO_CLIENT)
+  for (const [name, value] of Object.entries(ours)) kept[name.toLowerCase()] = value
   if (status === 204) delete kept['content-length']
   return kept
 }
 
 /** Headers of the caller's 101: the upgrade concerns one hop, so it is declared again. */
-export function upgradedHeaders(headers: IncomingHttpHeaders): IncomingHttpHeaders {
-  return { ...clientHeaders(101, headers), ...UPGRADE }
+export function upgradedHeaders(headers: IncomingHttpHeaders, ours: OwnHeaders | undefined): IncomingHttpHeaders {
+  return { ...clientHeaders(101, headers, ours), ...UPGRADE }
 }
 
 const UPGRADE = { connection: 'Upgrade', upgrade: 'websocket' }

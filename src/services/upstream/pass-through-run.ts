@@ -48,6 +48,8 @@ export interface PassThroughCall {
   readonly watch?: SentBody | undefined
   /** Sees the reply on its way; it comes in no content coding then. */
   readonly reader?: ReplyReader | undefined
+  /** Headers of the gateway that take the place of the provider's of the same names. */
+  readonly ours?: Readonly<Record<string, string>> | undefined
   /** Reads the provider's errors. */
   readonly errors: ErrorReader
   /** An error of the gateway's in the form of the provider's wire; absent where that is the standard one. */
@@ -186,7 +188,7 @@ export class PassThroughRun {
   private relayHead(status: number, headers: IncomingHttpHeaders): boolean {
     const { response } = this
     try {
-      response.writeHead(status, besideOurs(response, withBearablePause(clientHeaders(status, headers), this.clock.now())))
+      response.writeHead(status, besideOurs(response, withBearablePause(clientHeaders(status, headers, this.call.ours), this.clock.now())))
     } catch (cause) {
       this.fail(new Fault('upstream_garbled', { cause }))
       return false

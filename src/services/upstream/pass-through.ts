@@ -26,7 +26,7 @@ class PassThroughTunnel {
   open(
     caller: { request: IncomingMessage; socket: Socket; head: Buffer; response: ServerResponse },
     run: PassThroughRun,
-    { target, agent }: { target: URL; agent: Agent },
+    { target, agent, ours }: { target: URL; agent: Agent; ours: PassThroughCall['ours'] },
   ): void {
     const { request, socket, head, response } = caller
     const onUpstream = (upstream: ClientRequest) => {
@@ -34,7 +34,7 @@ class PassThroughTunnel {
       upstream.once('socket', (upstreamSocket: Socket) => watchStart(run, upstream, upstreamSocket))
       // Heard before the library's own listener, which writes these headers to the caller.
       upstream.once('upgrade', (reply: IncomingMessage, upstreamSocket: Socket) => {
-        reply.headers = upgradedHeaders(reply.headers)
+        reply.headers = upgradedHeaders(reply.headers, ours)
         response.detachSocket(socket)
         socket.removeAllListeners('readable')
         run.opened(socket, upstreamSocket)
@@ -144,7 +144,7 @@ export class PassThroughProxy {
       request.headers = upgradeRequestHeaders(request.headers, { headers: provider.headers, auth, credential, trace })
       const agent = this.pools.agent(settingsFor(provider, target))
       followHandshake(socket, run)
-      this.tunnel.open({ request, socket, head, response }, run, { target, agent })
+      this.tunnel.open({ request, socket, head, response }, run, { target, agent, ours: call.ours })
     } catch (error) {
       run.fail(error instanceof Fault ? error : new Fault('internal', { cause: error }))
     }
