@@ -126,10 +126,13 @@ function fitTier(body: JsonObject, { tier, quirks }: Target, dropped: string[]):
   takeTierWords(body, tier, dropped)
 }
 
+/** Most characters of `metadata.user_id` that the API takes (platform.claude.com, Messages, `metadata`: maxLength 256). */
+const MOST_USER_CHARACTERS = 256
+
 function fitUserId(body: JsonObject, target: Target, dropped: string[]): void {
   const { metadata } = body
   const id = isObject(metadata) ? metadata.user_id : undefined
-  if (target.user === 'pass' || typeof id !== 'string') return
+  if (typeof id !== 'string' || (target.user === 'pass' && id.length <= MOST_USER_CHARACTERS)) return
   if (target.user === 'drop') takeAll(body, ['metadata.user_id'], 'user', dropped)
   else body.metadata = { ...(metadata as JsonObject), user_id: hashedUser(id) }
 }
