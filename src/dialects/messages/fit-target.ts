@@ -4,6 +4,7 @@ import type { ServiceTier } from '../../core/service-tiers.ts'
 import { type CapWire, hashedUser, losesTier, sendsCap, takeTierWords, tierToSend } from '../canon/request-fields.ts'
 import type { Target } from '../types.ts'
 import { VERTEX_VERSION } from './api-version.ts'
+import { fitBetaBlocks } from './beta-blocks.ts'
 import { capTools } from './outside-input.ts'
 
 /** Behind a base URL without `/v1`, as the provider's own SDKs take it. */
@@ -151,6 +152,7 @@ export function fitToTarget(body: JsonObject, target: Target, dropped: string[])
   fitTier(body, target, dropped)
   fitParameters(body, target, dropped)
   fitUserId(body, target, dropped)
+  fitBetaBlocks(body, target, dropped)
   // Other wires go up to 2.
   if (typeof body.temperature === 'number' && body.temperature > 1) {
     body.temperature = 1
