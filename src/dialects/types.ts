@@ -239,6 +239,8 @@ export interface UpstreamDialect extends ProviderWire {
   /** What becomes of each parameter: the encoder keeps to it, and endpoints are chosen by it. */
   readonly parameters: ParameterTable
   readonly cap: CapWire
+  /** Most stop sequences that the wire takes, where it is not the provider that says so. */
+  readonly mostStops?: number
   /** True where reasoning that the provider signs or encrypts is bound to the account; absent where it never is. */
   bindsReasoning?(quirks: Quirks): boolean
   /** Names of functions that the wire takes; absent where it takes all that callers may use. */

@@ -12,6 +12,8 @@ export interface Usage {
   imageOutput: number
   /** Share of `cacheWrite` that is kept for one hour or longer instead of minutes, where the provider reports it. */
   cacheWriteLong?: number | undefined
+  /** Tokens of a predicted answer (`prediction` of chat): those that stand in the answer, and those written in vain. Both are in `output`. */
+  predicted?: { accepted: number; rejected: number } | undefined
   /** Searches that the provider itself ran. */
   webSearches?: number | undefined
   /** Calls of its other tools that it takes a fee for, by type. */
@@ -65,12 +67,13 @@ export function countsMore(report: Usage | undefined, before: Usage | undefined)
 export function withEarlierSides(usage: Usage, before: Usage | undefined, counted: { input: boolean; output: boolean }): Usage {
   if (counted.input && counted.output) return usage
   const { input, cached, cacheWrite, audioInput, cacheWriteLong, inputUnknown } = before ?? NO_REPORT
-  const { output, reasoning, audioOutput, imageOutput, outputUnknown } = before ?? NO_REPORT
+  const { output, reasoning, audioOutput, imageOutput, predicted, outputUnknown } = before ?? NO_REPORT
   const ofInput = { input, cached, cacheWrite, audioInput, ...(cacheWriteLong ? { cacheWriteLong } : {}) }
+  const ofOutput = { output, reasoning, audioOutput, imageOutput, ...(predicted ? { predicted } : {}) }
   return {
     ...usage,
     ...(counted.input ? {} : { ...ofInput, ...(inputUnknown ? { inputUnknown } : {}) }),
-    ...(counted.output ? {} : { output, reasoning, audioOutput, imageOutput, ...(outputUnknown ? { outputUnknown } : {}) }),
+    ...(counted.output ? {} : { ...ofOutput, ...(outputUnknown ? { outputUnknown } : {}) }),
   }
 }
 
@@ -87,6 +90,10 @@ export function addCalls(a: Usage['toolCalls'], b: Usage['toolCalls']): Usage['t
   return sum
 }
 
+function addPredicted(a: Usage['predicted'], b: Usage['predicted']): Usage['predicted'] {
+  return { accepted: (a?.accepted ?? 0) + (b?.accepted ?? 0), rejected: (a?.rejected ?? 0) + (b?.rejected ?? 0) }
+}
+
 /** The sum of two turns of one exchange. */
 export function addUsage(a: Usage, b: Usage): Usage {
   return {
@@ -99,6 +106,7 @@ export function addUsage(a: Usage, b: Usage): Usage {
     audioOutput: a.audioOutput + b.audioOutput,
     imageOutput: a.imageOutput + b.imageOutput,
     ...(a.cacheWriteLong || b.cacheWriteLong ? { cacheWriteLong: (a.cacheWriteLong ?? 0) + (b.cacheWriteLong ?? 0) } : {}),
+    ...(a.predicted || b.predicted ? { predicted: addPredicted(a.predicted, b.predicted) } : {}),
     ...(a.webSearches || b.webSearches ? { webSearches: (a.webSearches ?? 0) + (b.webSearches ?? 0) } : {}),
     ...(a.toolCalls || b.toolCalls ? { toolCalls: addCalls(a.toolCalls, b.toolCalls) } : {}),
     ...(a.others || b.others ? { others: [...(a.others ?? []), ...(b.others ?? [])] } : {}),

@@ -106,14 +106,17 @@ function checked(call: EndpointCall, demands: Demands): EndpointCall {
   return { ...call, lane: call.lane === 'pass' ? 'observe' : call.lane, observers: [...call.observers, check] }
 }
 
-/** Stop sequences that do not reach the provider: its format has no field for them, or the endpoint does not take it. */
-function stopsHere({ request }: Planned, { parameters, run }: UpstreamDialect, { supported, quirks }: Target): string[] | undefined {
+/** Stop sequences that do not reach the provider: its format has no field for them, the endpoint does not take it, or not so many. */
+function stopsHere({ request }: Planned, { parameters, run, mostStops }: UpstreamDialect, target: Target): string[] | undefined {
+  const { supported, quirks } = target
   const { body } = request
   if (!request.edited && body.stop === undefined && body.stop_sequences === undefined) return undefined
   const isSent = 'as' in parameters.stop && supported?.has('stop') !== false && quirks.body?.drop?.includes('stop') !== true
-  if (isSent || run) return undefined
+  if (run) return undefined
+  const most = isSent ? (quirks.most_stops ?? mostStops) : 0
+  if (most === undefined) return undefined
   const sequences = request.canonical().sampling.stop?.filter((sequence) => sequence !== '')
-  return sequences && sequences.length > 0 ? sequences : undefined
+  return sequences && sequences.length > most ? sequences : undefined
 }
 
 export function targetOf(exchange: Accepted & MaybePlanned, endpoint: Endpoint, dialect: UpstreamDialect): Target {

@@ -211,7 +211,7 @@ function hasOtherTools({ tools }: JsonObject): boolean {
 const TYPE = 'ype"'
 
 /** Words without which no part of a body is an image, sound, film or file; a hit only means a closer look. */
-const MEDIA = ['image', 'audio', 'video', '"file', 'input_file', '"document']
+const MEDIA = ['image', 'audio', 'video', '"file', 'input_file', '"document', '"binary']
 
 /** False where the text surely has no medium; letters written as escapes would hide the words. */
 function mayHoldMedia(raw: string | Buffer): boolean {
