@@ -351,6 +351,7 @@ export class Runtime {
     dependencies.retries.keep(new Set([...Object.keys(config.models), ...models]))
     const { store } = source
     const settings = chainSettings(config, catalog, keys, this.storedGuardrails.of(store.guardrails.current))
+    const { publicUrl, guardrails } = settings
     // Few requests need it, so the start does not wait for it.
     const reference = referencePages(async () =>
       (await import('./reference.ts')).referenceDocument({ brand: config.brand.word, models: catalog.models }),
@@ -369,7 +370,7 @@ export class Runtime {
       brand: config.brand.word,
       errorCodes: config.errors.code,
       cors: cors && corsFor(cors.origins, settings.costHeader),
-      publicUrl: settings.publicUrl,
+      publicUrl,
       fronts: {
         generate: composeChain('generate', settings, dependencies),
         embed: composeChain('embed', settings, dependencies),
@@ -384,7 +385,7 @@ export class Runtime {
         catalog,
         preferences: config.provider as ProviderPreferences | undefined,
         presets: config.presets,
-        guardrails: settings.guardrails,
+        guardrails,
         ledger: store.ledger,
         health: dependencies.health,
         management: this.management,
@@ -392,7 +393,7 @@ export class Runtime {
       }),
       pages: (request) => reference(request) ?? consent(request),
       passThrough: new PassThroughDesk(
-        { keys, guardrails: settings.guardrails, catalog, addressOf: (request) => this.addresses.of(request) },
+        { keys, publicUrl, guardrails, catalog, addressOf: (request) => this.addresses.of(request) },
         { dependencies, proxy: this.passThrough, ids: this.ids, givenIds: store.givenIds, ...passThroughRecords(this.telemetry, source) },
       ),
     }

@@ -23,8 +23,9 @@ import { bucketOf } from '../request/admission.ts'
 import { authenticateCaller, type KeyLookup } from '../request/admit.ts'
 import { takeRequest } from '../request/shown-rates.ts'
 import { keyHeader } from '../route/provider-address.ts'
-import type { GivenIds, SentIds } from './given-ids.ts'
+import type { GivenIds } from './given-ids.ts'
 import { bindIds } from './id-binding.ts'
+import type { ListedIds } from './listed-ids.ts'
 import { type Came, cameTo, NOTHING } from './native-charge.ts'
 import { type BoundNative, boundNative, keepNative, unreadFault } from './native-hold.ts'
 import type { IdOwner } from './native-ids.ts'
@@ -32,6 +33,7 @@ import { type ReadBody, readNative, type Unread } from './native-reading.ts'
 import { type NativeRequest, type Operation, operationOf } from './native-requests.ts'
 import { withPlainPath } from './path-ids.ts'
 import { ReplyUsage } from './reply-usage.ts'
+import type { SentIds } from './sent-ids.ts'
 
 const PASS_THROUGH_PREFIX = '/v1/passage/'
 
@@ -39,6 +41,8 @@ export interface PassThroughSettings {
   keys: KeyLookup
   /** What failed authentications of a caller count by. */
   addressOf: (request: IncomingMessage) => string
+  /** Address of the gateway, where the operator has stated it. */
+  publicUrl: string | undefined
   guardrails: readonly GuardrailSetting[]
   catalog: Pick<Catalog, 'providers' | 'models'>
 }
@@ -86,6 +90,8 @@ interface Booking {
   body: Buffer | undefined
   /** Of a generating request of a key with a limit. */
   bounded: Bounded | undefined
+  /** Says what of a list the key sees. */
+  pages: ListedIds | undefined
   /** Reads which ids the reply gives. */
   given: GivenIds | undefined
   /** Reads which ids the body names, where that has not been read. */
@@ -169,7 +175,7 @@ export class PassThroughDesk {
   }
 
   private call(booking: Booking, request: IncomingMessage): PassThroughCall {
-    const { provider, path, traced, bounded, body, given, watch } = booking
+    const { provider, path, traced, bounded, body, given, watch, pages } = booking
     const usage = bounded && this.readerOf(bounded)
     const reader = usage && given ? both(usage, given) : (usage ?? given)
     const credential = provider.credential?.forCall()
@@ -178,9 +184,11 @@ export class PassThroughDesk {
     return {
       provider,
       path,
+      address: `${this.settings.publicUrl ?? addressIn(request)}${PASS_THROUGH_PREFIX}${provider.slug}`,
       body,
       watch,
       reader,
+      pages,
       auth: provider.key === undefined || !dialect ? undefined : keyHeader(provider, provider.key, dialect),
       authorize:
         credential && dialect
@@ -363,6 +371,12 @@ export class PassThroughDesk {
     })
     await committed
   }
+}
+
+/** As the caller has it. */
+function addressIn({ headers }: IncomingMessage): string {
+  const scheme = /^https\b/i.test(String(headers['x-forwarded-proto'] ?? '')) ? 'https' : 'http'
+  return `${scheme}://${headers.host ?? ''}`
 }
 
 function both(first: ReplyReader, second: ReplyReader): ReplyReader {
