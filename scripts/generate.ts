@@ -4,6 +4,7 @@ import { configJsonSchema } from '../src/config/schema/publish.ts'
 import { CLIENT_ROWS } from '../test/documents/client-rows.ts'
 import { PEER_ROWS } from '../test/documents/peer-rows.ts'
 import { PRICE_LIST_ROWS } from '../test/documents/price-list-rows.ts'
+import { additionsMarkdown } from './add-one/frame/outcome.ts'
 import { behaviourMarkdown } from './behaviour-tables.ts'
 import { verbsMarkdown } from './command-line-tables.ts'
 import { referenceTables } from './config-reference.ts'
@@ -39,6 +40,7 @@ const GENERATED: readonly [file: string, make: (found: string) => string | Promi
   ['docs/behaviour/peers.md', (found) => withSections(found, { rows: behaviourMarkdown('Gateway', PEER_ROWS) })],
   ['docs/behaviour/price-lists.md', (found) => withSections(found, { rows: behaviourMarkdown('List', PRICE_LIST_ROWS) })],
   ['docs/command-line.md', (found) => withSections(found, { verbs: verbsMarkdown() })],
+  ['CONTRIBUTING.md', async (found) => withSections(found, { additions: await additionsMarkdown() })],
   ['llms.txt', () => llmsText()],
   ['docs/dialects.md', (found) => withSections(found, { parameters: parametersMarkdown(), losses: lossesMarkdown() })],
 ]
