@@ -10,7 +10,6 @@ import { FirstUse } from '../core/first-use.ts'
 import { GenerationIds } from '../core/ids.ts'
 import { stackWithoutMessage } from '../core/log.ts'
 import { counter, Tallies } from '../core/metrics.ts'
-import type { ProviderPreferences } from '../dialects/canon/request-fields.ts'
 import { clientDialects } from '../dialects/registry.ts'
 import { LedgerScans } from '../ledger/scans.ts'
 import { composeChain } from '../pipeline/chain.ts'
@@ -18,6 +17,7 @@ import type { ChainDependencies } from '../pipeline/dependencies.ts'
 import { PassThroughDesk } from '../pipeline/pass-through/desk.ts'
 import type { PlanFormat } from '../pipeline/plan/format.ts'
 import { completionCaller } from '../pipeline/request/admit.ts'
+import { brandHeaders } from '../pipeline/request/receive.ts'
 import type { ApiKey } from '../plugin-api/key.ts'
 import { buildCatalog, type Catalog } from '../routing/catalog/catalog.ts'
 import { Discovery } from '../routing/catalog/discovery.ts'
@@ -356,7 +356,7 @@ export class Runtime {
       (await import('./reference.ts')).referenceDocument({ brand: config.brand.word, models: catalog.models }),
     )
     const consent = consentPages(this.management)
-    const { cors, responsesWebsocket } = config.server
+    const { cors, costHeader, responsesWebsocket } = config.server
     return {
       sockets: responsesWebsocket.enabled
         ? {
@@ -365,10 +365,8 @@ export class Runtime {
             authenticate: completionCaller({ keys, clock: source.clock, failures: dependencies.failures }),
           }
         : undefined,
-      brand: config.brand.word,
-      errorCodes: config.errors.code,
-      cors: cors && corsFor(cors.origins, settings.costHeader),
-      publicUrl: settings.publicUrl,
+      config,
+      cors: cors && corsFor(cors.origins, costHeader ? brandHeaders(config.brand.word).cost : undefined),
       fronts: {
         generate: composeChain('generate', settings, dependencies),
         embed: composeChain('embed', settings, dependencies),
@@ -381,7 +379,7 @@ export class Runtime {
         keys,
         failures: dependencies.failures,
         catalog,
-        preferences: config.provider as ProviderPreferences | undefined,
+        preferences: config.provider,
         presets: config.presets,
         guardrails: settings.guardrails,
         ledger: store.ledger,
