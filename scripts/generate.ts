@@ -5,6 +5,7 @@ import { CLIENT_ROWS } from '../test/documents/client-rows.ts'
 import { PEER_ROWS } from '../test/documents/peer-rows.ts'
 import { PRICE_LIST_ROWS } from '../test/documents/price-list-rows.ts'
 import { behaviourMarkdown, differencesInShort } from './behaviour-tables.ts'
+import { additionsMarkdown } from './add-one/frame/outcome.ts'
 import { verbsMarkdown } from './command-line-tables.ts'
 import { referenceTables } from './config-reference.ts'
 import { criteriaMarkdown, criterionFieldsMarkdown } from './criteria-tables.ts'
@@ -70,6 +71,7 @@ const GENERATED: readonly [file: string, make: (found: string) => string | Promi
   ['docs/sizing.md', (found) => withSections(found, sizingTables())],
   ['README.md', (found) => withSections(found, { differences: differencesInShort(PEER_ROWS) })],
   ['docs/command-line.md', (found) => withSections(found, { verbs: verbsMarkdown() })],
+  ['CONTRIBUTING.md', async (found) => withSections(found, { additions: await additionsMarkdown() })],
   ['llms.txt', () => llmsText()],
   ['docs/dialects/parameters.md', (found) => withSections(found, { parameters: parametersMarkdown() })],
   ...CLIENTS.map((client): [string, (found: string) => string] => [

@@ -1,66 +1,22 @@
 /** Guardrails and their assignments, described. */
 import { type TSchema, Type } from 'typebox'
 import type { JsonObject } from '../core/json.ts'
-import { BUILTIN_SLUGS, checkGuardrailChanges, checkKeyHashes, checkMakingGuardrail, checkMembers } from './guardrail-body.ts'
+import { FIELD_NOTES, SHOWN_FIELDS } from '../guardrails/settings/fields.ts'
+import { ACTIONS } from '../guardrails/settings/recognisers.ts'
+import { checkGuardrailChanges, checkKeyHashes, checkMakingGuardrail, checkMembers } from './guardrail-body.ts'
 import { checkTest } from './guardrail-test.ts'
 import { type DescribedOperation, type DescribedParameter, withNotes } from './openapi.ts'
 import { deleted } from './openapi-schemas.ts'
 
 type Field = Parameters<typeof Type.Optional>[0]
 const maybe = <T extends Field>(schema: T) => Type.Union([schema, Type.Null()])
-const texts = () => maybe(Type.Array(Type.String()))
-const flag = () => maybe(Type.Boolean())
-const action = () => Type.Enum(['flag', 'redact', 'block'])
 
 /** A guardrail as it is shown. */
 export const guardrail = Type.Object(
   {
     id: Type.String({ description: 'For guardrails of the configuration file: the name.' }),
     name: Type.String(),
-    description: maybe(Type.String()),
-    limit_usd: maybe(Type.Number({ description: 'USD that each key may spend.' })),
-    reset_interval: maybe(Type.Enum(['daily', 'weekly', 'monthly'])),
-    include_byok_in_budgets: Type.Boolean(),
-    allowed_models: texts(),
-    ignored_models: texts(),
-    allowed_providers: texts(),
-    ignored_providers: texts(),
-    enforce_zdr: flag(),
-    enforce_zdr_anthropic: flag(),
-    enforce_zdr_openai: flag(),
-    enforce_zdr_google: flag(),
-    enforce_zdr_xai: flag(),
-    enforce_zdr_other: flag(),
-    enable_free_model_publication: flag(),
-    enable_free_model_training: flag(),
-    enable_paid_model_training: flag(),
-    content_filters: maybe(
-      Type.Array(Type.Object({ pattern: Type.String(), action: action(), label: Type.Optional(maybe(Type.String())) })),
-    ),
-    content_filter_builtins: maybe(
-      Type.Array(
-        Type.Object({
-          slug: Type.Enum([...BUILTIN_SLUGS]),
-          action: action(),
-          label: Type.String({ description: 'Text that replaces a match.' }),
-          scan_scope: Type.Optional(Type.Enum(['user_only', 'all_messages'])),
-        }),
-      ),
-    ),
-    phrases: Type.Optional(Type.Array(Type.String())),
-    allowed_phrases: Type.Optional(Type.Array(Type.String())),
-    action: Type.Optional(action()),
-    direction: Type.Optional(Type.Enum(['input', 'output', 'both'])),
-    restore: Type.Optional(Type.Boolean()),
-    max_price: Type.Optional(Type.Object({})),
-    require_parameters: Type.Optional(Type.Boolean()),
-    audit: Type.Optional(Type.Enum(['hashes', 'full'])),
-    engine: Type.Optional(
-      Type.Object(
-        { type: Type.String(), on_error: Type.Enum(['closed', 'open']) },
-        { description: 'External engine; only for guardrails of the configuration file.' },
-      ),
-    ),
+    ...SHOWN_FIELDS,
     workspace_id: Type.String(),
     created_at: Type.String(),
     updated_at: maybe(Type.String()),
@@ -110,25 +66,7 @@ const PAGING: readonly DescribedParameter[] = [
 
 const NOTES = {
   name: 'Name of the guardrail.',
-  description: 'Your own description.',
-  limit_usd: 'USD that each key with this guardrail may spend.',
-  reset_interval: 'Period of the budget. Each starts at 00:00 UTC: every day, on Monday, or on the first of the month.',
-  include_byok_in_budgets: 'Accepted without effect.',
-  allowed_models: 'Only these models: slugs, or patterns with `*`.',
-  ignored_models: 'Never these models.',
-  allowed_providers: 'Only these providers, or `provider/variant`.',
-  ignored_providers: 'Never these providers.',
-  enforce_zdr: 'Default of the five `enforce_zdr_` fields.',
-  content_filters: 'Regular expressions without look-around and back-references.',
-  content_filter_builtins: 'Built-in recognisers.',
-  phrases: 'Phrases to find.',
-  allowed_phrases: 'Phrases that do not count as prompt injection.',
-  action: 'Action for phrases; `block` by default.',
-  direction: 'Read requests, answers or both; `input` by default.',
-  restore: 'Put redacted text of the request back into the answer.',
-  max_price: 'More expensive endpoints are excluded.',
-  require_parameters: 'Only endpoints that support every parameter of the request.',
-  audit: '`full`: the audit trail keeps the matched text; otherwise only its hash.',
+  ...FIELD_NOTES,
   workspace_id: 'There is one workspace.',
 }
 
@@ -286,14 +224,14 @@ const named = { id: Type.String(), name: Type.String() }
 
 const tested = Type.Object({
   data: Type.Object({
-    verdict: Type.Enum(['pass', 'flag', 'redact', 'block']),
+    verdict: Type.Enum(['pass', ...ACTIONS]),
     text: maybe(Type.String({ description: 'The text as it would be sent; null where it would not be sent.' })),
     findings: Type.Array(
       Type.Object({
         guardrail_id: Type.String(),
         guardrail: Type.String(),
         scope: Type.Enum(['account', 'api-key']),
-        action: action(),
+        action: Type.Enum([...ACTIONS]),
         entity: Type.String({ description: 'Kind of what was found.' }),
         label: maybe(Type.String()),
         matches: Type.Array(Type.String({ description: 'Distinct texts that matched, at most 20, each shortened to 500 characters.' })),

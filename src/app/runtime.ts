@@ -9,7 +9,6 @@ import { FirstUse } from '../core/first-use.ts'
 import { GenerationIds } from '../core/ids.ts'
 import { stackWithoutMessage } from '../core/log.ts'
 import { counter, Tallies } from '../core/metrics.ts'
-import type { ProviderPreferences } from '../dialects/canon/request-fields.ts'
 import { clientDialects } from '../dialects/registry.ts'
 import { LedgerScans } from '../ledger/scans.ts'
 import { composeChain } from '../pipeline/chain.ts'
@@ -17,6 +16,7 @@ import type { ChainDependencies } from '../pipeline/dependencies.ts'
 import { PassThroughDesk } from '../pipeline/pass-through/desk.ts'
 import type { PlanFormat } from '../pipeline/plan/format.ts'
 import { completionCaller } from '../pipeline/request/admit.ts'
+import { brandHeaders } from '../pipeline/request/receive.ts'
 import { rateHeadersOf } from '../pipeline/request/shown-rates.ts'
 import type { ApiKey } from '../plugin-api/key.ts'
 import { buildCatalog, type Catalog } from '../routing/catalog/catalog.ts'
@@ -351,13 +351,13 @@ export class Runtime {
     dependencies.retries.keep(new Set([...Object.keys(config.models), ...models]))
     const { store } = source
     const settings = chainSettings(config, catalog, keys, this.storedGuardrails.of(store.guardrails.current))
-    const { publicUrl, guardrails } = settings
+    const { guardrails } = settings
     // Few requests need it, so the start does not wait for it.
     const reference = referencePages(async () =>
       (await import('./reference.ts')).referenceDocument({ brand: config.brand.word, models: catalog.models }),
     )
     const consent = consentPages(this.management)
-    const { cors, responsesWebsocket } = config.server
+    const { cors, costHeader, publicUrl, responsesWebsocket } = config.server
     return {
       sockets: responsesWebsocket.enabled
         ? {
@@ -367,10 +367,8 @@ export class Runtime {
             rates: (key) => rateHeadersOf(key, { ...dependencies, form: 'durations' }),
           }
         : undefined,
-      brand: config.brand.word,
-      errorCodes: config.errors.code,
-      cors: cors && corsFor(cors.origins, settings.costHeader),
-      publicUrl,
+      config,
+      cors: cors && corsFor(cors.origins, costHeader ? brandHeaders(config.brand.word).cost : undefined),
       fronts: {
         generate: composeChain('generate', settings, dependencies),
         embed: composeChain('embed', settings, dependencies),
@@ -383,7 +381,7 @@ export class Runtime {
         keys,
         failures: dependencies.failures,
         catalog,
-        preferences: config.provider as ProviderPreferences | undefined,
+        preferences: config.provider,
         presets: config.presets,
         guardrails,
         ledger: store.ledger,

@@ -69,7 +69,7 @@ const LAYERS = inOrder(
     ALL,
     'how much a key may have going, before its body takes memory',
   ),
-  row('read', ({ settings, dependencies }) => readLayer(settings, dependencies), ALL, 'the body once, parsed once, checked'),
+  row('read', ({ dependencies }) => readLayer(dependencies), ALL, 'the body once, parsed once, checked'),
   row(
     'account',
     ({ dependencies }) => accountLayer(dependencies),

@@ -66,8 +66,6 @@ export interface Serving extends ExchangeServing {
   passThrough: PassThroughRoutes
   /** Undefined where responses are served over HTTP alone. */
   sockets: SocketServing | undefined
-  /** Address under which callers reach the gateway. */
-  publicUrl: string | undefined
 }
 
 /** Takes a body of any client format and returns its plan. */
@@ -107,8 +105,7 @@ export class Gateway implements RequestHandler {
       serving: () => this.serving.sockets,
       host: {
         refusal: (bytes) => this.overload.refusal(bytes, UNKNOWN),
-        exchange: (connection, { request, format }) =>
-          this.exchanges.create(format.client, request, { connection, brand: this.serving.brand }),
+        exchange: (connection, { request, format }) => this.exchanges.create(format.client, request, { connection }),
         run: (exchange, generates) => this.respond(exchange, generates),
       },
     })
@@ -128,7 +125,7 @@ export class Gateway implements RequestHandler {
     takeBodies(request.socket)
     const { cors } = this.serving
     if (cors?.answer(request, response)) return
-    const fault = edgeFault(request, this.serving.publicUrl)
+    const fault = edgeFault(request, this.serving.config.server.publicUrl)
     if (fault) {
       closeAfterReply(request, response, this.clock)
       this.writeFault(response, fault, this.clients.get(pathOf(request)))
@@ -154,7 +151,7 @@ export class Gateway implements RequestHandler {
 
   upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void {
     takeBodies(request.socket)
-    const fault = edgeFault(request, this.serving.publicUrl)
+    const fault = edgeFault(request, this.serving.config.server.publicUrl)
     const format = this.clients.get(pathOf(request))?.socket
     if (fault) refuse(socket, fault)
     else if (format) this.sockets.accept(request, socket, head, format).catch((thrown) => refuse(socket, this.faultOf(thrown)))
@@ -220,7 +217,7 @@ export class Gateway implements RequestHandler {
     const format = queryOf(request).get('format')
     const client = dialectByBody(this.formats, format, this.serving.embeds)
     const connection = new NodeConnection(request, response, this.connections, expectsContinue)
-    const exchange = this.exchanges.create(client, request, { connection, brand: this.serving.brand, traced: false })
+    const exchange = this.exchanges.create(client, request, { connection, traced: false })
     this.exchanges.run(exchange, response, { connection, front: this.serving.fronts.plan })
   }
 
@@ -297,7 +294,7 @@ export class Gateway implements RequestHandler {
       return
     }
     nameReply(response, client)
-    const { status, headers, json } = faultReply(absoluteDocs(fault, this.serving.publicUrl), {
+    const { status, headers, json } = faultReply(absoluteDocs(fault, this.serving.config.server.publicUrl), {
       body: client?.faultBody,
       codeForm: this.exchanges.codeForm(response.req.headers),
     })

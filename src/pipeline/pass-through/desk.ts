@@ -333,7 +333,7 @@ export class PassThroughDesk {
   /** Budgets of guardrails for the key. @throws Fault 403 where a guardrail must read requests: those of pass-through are not read. */
   private budgetsOf(key: ApiKey): readonly GuardrailBudget[] {
     const own = this.settings.guardrails.filter((guardrail) => holdsFor(guardrail, key))
-    const reading = own.find((guardrail) => guardrail.rules.length > 0 || guardrail.engine !== undefined || guardrail.terms !== undefined)
+    const reading = own.find((guardrail) => guardrail.rules.length > 0 || guardrail.engine !== undefined || guardrail.bounds)
     if (reading) {
       const { name } = reading
       const message = `The guardrail ${name} cannot read what passes through, so this key may not use it`
