@@ -96,9 +96,9 @@ export function decodeUsage(raw: unknown, before?: Usage): Usage | undefined {
     cached: firstCount(CACHED, into, raw),
     cacheWrite: firstCount(WRITTEN, into, raw) || written.short + written.long,
     reasoning: count(out.reasoning_tokens ?? raw.reasoning_tokens),
-    audioInput: count(into.audio_tokens),
-    audioOutput: count(out.audio_tokens),
     imageOutput: count(out.image_tokens),
+    audioOutput: count(out.audio_tokens),
+    audioInput: count(into.audio_tokens),
   }
   const searches = isObject(raw.server_tool_use_details) ? count(raw.server_tool_use_details.web_search_requests) : 0
   if (searches > 0) own.webSearches = searches
