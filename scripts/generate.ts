@@ -24,6 +24,7 @@ import { quirksMarkdown } from './quirks-table.ts'
 import { recogniserFigures } from './recogniser-figures.ts'
 import { sizingTables } from './sizing-table.ts'
 import { sqliteSchema } from './sqlite-schema.ts'
+import { tokenCounts, tokenParts } from './token-code.ts'
 import { webTypes } from './web-types.ts'
 
 const root = new URL('../', import.meta.url)
@@ -51,6 +52,8 @@ function settingsIn(file: string, found: string): Record<string, string> {
 const GENERATED: readonly [file: string, make: (found: string) => string | Promise<string>][] = [
   ['config/headgate.schema.json', () => `${JSON.stringify(configJsonSchema(), null, 2)}\n`],
   ['src/store/sqlite-schema.ts', () => sqliteSchema()],
+  ['src/dialects/canon/token-counts.ts', () => tokenCounts()],
+  ['src/ledger/token-parts.ts', () => tokenParts()],
   ['web/api-types.ts', () => webTypes()],
   ['docs/routing.md', (found) => withSections(found, { 'criterion-fields': criterionFieldsMarkdown(), criteria: criteriaMarkdown() })],
   ...CONFIGURATION.map((file): [string, (found: string) => string] => [file, (found) => withSections(found, settingsIn(file, found))]),

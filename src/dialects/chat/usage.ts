@@ -96,9 +96,9 @@ export function decodeUsage(raw: unknown, before?: Usage): Usage | undefined {
     cached: firstCount(CACHED, into, raw),
     cacheWrite: firstCount(WRITTEN, into, raw) || written.short + written.long,
     reasoning: count(out.reasoning_tokens ?? raw.reasoning_tokens),
-    audioInput: count(into.audio_tokens),
-    audioOutput: count(out.audio_tokens),
     imageOutput: count(out.image_tokens),
+    audioOutput: count(out.audio_tokens),
+    audioInput: count(into.audio_tokens),
   }
   const predicted = { accepted: count(out.accepted_prediction_tokens), rejected: count(out.rejected_prediction_tokens) }
   if (predicted.accepted + predicted.rejected > 0) own.predicted = predicted
