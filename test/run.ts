@@ -19,6 +19,7 @@ import { availableParallelism } from 'node:os'
 import { basename, delimiter, dirname, join } from 'node:path'
 import { FileGroups } from './support/file-groups.ts'
 import { FileOutputs } from './support/file-outputs.ts'
+import { ofChildren } from './support/processor-time.ts'
 import { Report } from './support/report.ts'
 
 const ROOT = dirname(import.meta.dirname)
@@ -168,6 +169,7 @@ function runFiles(files: readonly string[], { report, seconds, env }: Setting): 
   const child = spawn(NODE, args, { cwd: ROOT, env: { ...env, ...more }, stdio: ['ignore', 'pipe', 'inherit'] })
   running.add(child)
   let expired: string | undefined
+  let processor: number | undefined
   // The file itself fails the test that takes too long; this is for one that cannot even do that.
   let timer: NodeJS.Timeout | undefined
   const outputs = new FileOutputs(report, files, (last) => {
@@ -182,10 +184,15 @@ function runFiles(files: readonly string[], { report, seconds, env }: Setting): 
   return new Promise((resolve) => {
     const end = (code: number | null, signal: NodeJS.Signals | null): void => {
       if (!running.delete(child)) return
-      const left = outputs.end({ code, signal, expired })
+      const left = outputs.end({ code, signal, expired, processor })
       clearTimeout(timer)
       resolve(left)
     }
+    // At once, since the next process that ends is counted together with it.
+    child.on('exit', () => {
+      processor = ofChildren() - counted
+      counted += processor
+    })
     child.on('error', () => end(127, null))
     child.on('close', end)
   })
@@ -207,6 +214,8 @@ async function run(choice: Choice): Promise<void> {
 }
 
 const running = new Set<ChildProcess>()
+/** Milliseconds of the processor that the processes before the next that ends took. */
+let counted = 0
 let stopped = false
 for (const signal of ['SIGINT', 'SIGTERM'] as const)
   process.on(signal, () => {
