@@ -160,14 +160,14 @@ const line = (values: readonly (Json | undefined)[]): string => `${values.map(ce
 
 /**
  * A text that a spreadsheet would take for a formula gets an apostrophe before it (OWASP, "CSV Injection"; ASVS 5.0, 1.2.10). Numbers
- * stay as they are.
+ * stay as they are. In quotes stands also what separates cells where a comma is that of numbers: `a;=1+1` would be two, the second a formula.
  */
 function cell(value: Json | undefined): string {
   if (value === null || value === undefined) return ''
   if (typeof value === 'number' || typeof value === 'boolean') return String(value)
   const text = typeof value === 'string' ? value : Array.isArray(value) && !value.some(isObject) ? value.join(' ') : JSON.stringify(value)
   const safe = /^[=+\-@\t\r\n\0＝＋－＠]/.test(text) ? `'${text}` : text
-  return /[",\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe
+  return /[",;\t\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe
 }
 
 const rowsOf = ({ body: { data } }: ApiReply): JsonObject[] => (Array.isArray(data) ? data.filter(isObject) : [])
