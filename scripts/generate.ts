@@ -13,6 +13,7 @@ import { eventsMarkdown } from './events-table.ts'
 import { llmsText } from './llms-text.ts'
 import { withSections } from './markdown-table.ts'
 import { metricsMarkdown } from './metrics-table.ts'
+import { comparedMarkdown, importsMarkdown } from './migration-versions.ts'
 import { modelServerFigures, modelServerRows } from './model-server-tables.ts'
 import { pluginsMarkdown } from './plugins-table.ts'
 import { providerPages, providersMarkdown } from './provider-pages.ts'
@@ -39,6 +40,11 @@ const GENERATED: readonly [file: string, make: (found: string) => string | Promi
   ['docs/behaviour/peers.md', (found) => withSections(found, { rows: behaviourMarkdown('Gateway', PEER_ROWS) })],
   ['docs/behaviour/price-lists.md', (found) => withSections(found, { rows: behaviourMarkdown('List', PRICE_LIST_ROWS) })],
   ['docs/command-line.md', (found) => withSections(found, { verbs: verbsMarkdown() })],
+  ...['litellm', 'openrouter', 'portkey'].map((name): [string, (found: string) => string] => [
+    `docs/migration/${name}.md`,
+    (found) => withSections(found, { compared: comparedMarkdown(name) }),
+  ]),
+  ['docs/migration/README.md', (found) => withSections(found, { compared: importsMarkdown() })],
   ['llms.txt', () => llmsText()],
   ['docs/dialects.md', (found) => withSections(found, { parameters: parametersMarkdown(), losses: lossesMarkdown() })],
 ]
