@@ -4,8 +4,8 @@ import { configJsonSchema } from '../src/config/schema/publish.ts'
 import { CLIENT_ROWS } from '../test/documents/client-rows.ts'
 import { PEER_ROWS } from '../test/documents/peer-rows.ts'
 import { PRICE_LIST_ROWS } from '../test/documents/price-list-rows.ts'
-import { behaviourMarkdown, differencesInShort } from './behaviour-tables.ts'
 import { additionsMarkdown } from './add-one/frame/outcome.ts'
+import { behaviourMarkdown, differencesInShort } from './behaviour-tables.ts'
 import { verbsMarkdown } from './command-line-tables.ts'
 import { referenceTables } from './config-reference.ts'
 import { criteriaMarkdown, criterionFieldsMarkdown } from './criteria-tables.ts'
@@ -17,6 +17,7 @@ import { limitsTables } from './limits-table.ts'
 import { llmsText } from './llms-text.ts'
 import { withSections } from './markdown-table.ts'
 import { metricsMarkdown } from './metrics-table.ts'
+import { comparedMarkdown, importsMarkdown } from './migration-versions.ts'
 import { modelServerFigures, modelServerRows } from './model-server-tables.ts'
 import { pluginsMarkdown } from './plugins-table.ts'
 import { providerPages, providersMarkdown } from './provider-pages.ts'
@@ -75,6 +76,11 @@ const GENERATED: readonly [file: string, make: (found: string) => string | Promi
   ['README.md', (found) => withSections(found, { differences: differencesInShort(PEER_ROWS) })],
   ['docs/command-line.md', (found) => withSections(found, { verbs: verbsMarkdown() })],
   ['CONTRIBUTING.md', async (found) => withSections(found, { additions: await additionsMarkdown() })],
+  ...['litellm', 'openrouter', 'portkey'].map((name): [string, (found: string) => string] => [
+    `docs/migration/${name}.md`,
+    (found) => withSections(found, { compared: comparedMarkdown(name) }),
+  ]),
+  ['docs/migration/README.md', (found) => withSections(found, { compared: importsMarkdown() })],
   ['llms.txt', () => llmsText()],
   ['docs/dialects/parameters.md', (found) => withSections(found, { parameters: parametersMarkdown() })],
   ...CLIENTS.map((client): [string, (found: string) => string] => [
