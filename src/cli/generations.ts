@@ -3,7 +3,6 @@ import { runGenerationCommand } from '../api/index.ts'
 import { resolveKeys } from '../config/keys.ts'
 import { isObject, type Json, type JsonObject, objectsOf } from '../core/json.ts'
 import { usdText } from '../core/money-text.ts'
-import { GENERATION_COMMAND_PATH } from '../server/key-command-route.ts'
 import { CONSOLE, type Streams } from './console.ts'
 import { Gateway, type GatewayFlags } from './gateway.ts'
 import { table } from './plan-table.ts'
@@ -18,7 +17,7 @@ export async function showGeneration(id: string, flags: GenerationFlags, streams
     const command = { id }
     const gateway = await Gateway.find(flags)
     const reply =
-      (await gateway.ask(GENERATION_COMMAND_PATH, command)) ??
+      (await gateway.ask('/generations/command', command)) ??
       (await gateway.onStore(({ keys: store, ledger }, config) => {
         const { keys, generated } = resolveKeys(config)
         return runGenerationCommand(command, { store, ledger, configured: generated === undefined ? keys : [] })

@@ -1,9 +1,8 @@
 /** `headgate refusals`: requests that the gateway itself has refused. Calls the running gateway, or reads its store where none runs. */
-import { csvText, type RefusalCommand, runRefusalCommand } from '../api/index.ts'
+import { csvText, REFUSALS_CSV, type RefusalCommand, runRefusalCommand } from '../api/index.ts'
 import { resolveKeys } from '../config/keys.ts'
 import { systemClock } from '../core/clock.ts'
 import { isObject, type Json, type JsonObject } from '../core/json.ts'
-import { REFUSAL_COMMAND_PATH } from '../server/key-command-route.ts'
 import { CONSOLE, type Streams } from './console.ts'
 import { Gateway, type GatewayFlags } from './gateway.ts'
 import { momentOf } from './guardrails.ts'
@@ -33,7 +32,7 @@ export async function refusals(words: readonly string[], flags: RefusalFlags, st
     const gateway = await Gateway.find(flags)
     let command: RefusalCommand = { ...commandOf(flags), limit: PAGE }
     for (let isFirst = true; ; isFirst = false) {
-      const reply = (await gateway.ask(REFUSAL_COMMAND_PATH, command)) ?? (await onFile(command, gateway))
+      const reply = (await gateway.ask('/refusals/command', command)) ?? (await onFile(command, gateway))
       show(reply, { flags, streams, isFirst })
       if (typeof reply.next !== 'string') return 0
       command = { ...command, cursor: reply.next }
@@ -68,7 +67,7 @@ function show(reply: JsonObject, { flags, streams, isFirst }: { flags: RefusalFl
   const rows = (Array.isArray(reply.data) ? reply.data : []).filter(isObject)
   if (flags.json) for (const row of rows) streams.out(JSON.stringify(row))
   else if (flags.csv) {
-    const text = csvText('/v1/refusals', rows, isFirst)
+    const text = csvText(REFUSALS_CSV, rows, isFirst)
     if (text !== '') streams.out(text.slice(0, -'\r\n'.length))
   } else if (rows.length > 0) streams.out(table(HEAD, rows.map(lineOf)))
   else if (isFirst) streams.out('No request was refused.')
