@@ -1,5 +1,6 @@
 /** What runs: the dependencies that outlive a reload, and the serving that each configuration composes anew. */
 import type { Planned } from '../api/generation-plan.ts'
+import type { ManagementSource } from '../api/index.ts'
 import { drawnBefore } from '../cluster/bookkeeping.ts'
 import { showAvailability } from '../cluster/shared/index.ts'
 import type { Config } from '../config/config.ts'
@@ -23,10 +24,10 @@ import { buildCatalog, type Catalog } from '../routing/catalog/catalog.ts'
 import { Discovery } from '../routing/catalog/discovery.ts'
 import { BodyMemory, defaultBodyMemory } from '../server/body-memory.ts'
 import { ClientAddresses } from '../server/client-address.ts'
-import { consentPages } from '../server/consent.ts'
-import { type ConsentSource, consentBuckets } from '../server/consent-routes.ts'
+import { consentBuckets, consentPages } from '../server/consent.ts'
 import { corsFor } from '../server/cors.ts'
 import { referencePages } from '../server/docs-routes.ts'
+import { uploadsOf } from '../server/file-routes.ts'
 import { Gateway, type Serving } from '../server/gateway.ts'
 import { ProcessGauges } from '../server/metrics.ts'
 import { operations } from '../server/operations.ts'
@@ -71,7 +72,7 @@ export class Runtime {
   readonly dependencies: ChainDependencies
   readonly overload: Overload
   readonly status: OwnStatus
-  private readonly statusReply: ConsentSource['status']
+  private readonly statusReply: ManagementSource['status']
   private readonly telemetry: Telemetry
   readonly events: Events
   /** Outlives a reload, as what it has read stays true. */
@@ -84,7 +85,7 @@ export class Runtime {
   private readonly files: DiskFiles
   private readonly configuration: RunningConfiguration
   readonly ids: GenerationIds
-  private readonly consentBuckets: ConsentSource['buckets']
+  private readonly consentBuckets: ManagementSource['buckets']
   readonly addresses: ClientAddresses
   private keys: readonly ApiKey[]
   private readonly discovery: Discovery
@@ -297,7 +298,7 @@ export class Runtime {
   }
 
   /** What the operations for management keys work on, as the configuration stands now. */
-  get management(): ConsentSource {
+  get management(): ManagementSource {
     const { config, source } = this
     return {
       store: source.store.keys,
@@ -382,12 +383,11 @@ export class Runtime {
         failures: dependencies.failures,
         catalog,
         preferences: config.provider,
-        presets: config.presets,
         guardrails,
-        ledger: store.ledger,
         health: dependencies.health,
+        presets: config.presets,
+        uploads: uploadsOf(this.files, config.store.files.maxFile, dependencies.admission),
         management: this.management,
-        files: { store: this.files, maxFile: config.store.files.maxFile, admission: dependencies.admission },
       }),
       pages: (request) => reference(request) ?? consent(request),
       passThrough: new PassThroughDesk(

@@ -1,12 +1,11 @@
 /** From a request line to what answers it: completions through the chain, other operations by the route table. */
-import type { IncomingMessage, OutgoingHttpHeaders, ServerResponse } from 'node:http'
+import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
-import type { Duplex, Readable } from 'node:stream'
-import { jsonOf } from '../api/index.ts'
+import type { Duplex } from 'node:stream'
+import { type ApiReply, type BytesReply, jsonOf } from '../api/index.ts'
 import type { Clock } from '../core/clock.ts'
 import { absoluteDocs, asFault, Fault, faultReply } from '../core/faults.ts'
 import { randomTag } from '../core/ids.ts'
-import type { JsonObject } from '../core/json.ts'
 import { isIgnoredOffer } from '../core/websocket-handshake.ts'
 import type { ClientDialect } from '../dialects/types.ts'
 import type { Exchange } from '../pipeline/exchange.ts'
@@ -41,8 +40,7 @@ export interface OperationRequest {
   readPieces(): AsyncIterable<Buffer>
 }
 
-/** A body of JSON, or bytes with headers of their own: undefined where only the head was requested. */
-export type Answer = { status: number; body: JsonObject } | { status: number; headers: OutgoingHttpHeaders; bytes: Readable | undefined }
+export type Answer = ApiReply | BytesReply
 
 /** @returns undefined where no operation has the path. @throws Fault. */
 export type Operations = (operation: OperationRequest) => Promise<Answer> | undefined

@@ -1,6 +1,6 @@
 /** What the operations that generate answer. Only what every reply has is named: dialects add to it. */
 import { Type } from 'typebox'
-import { SORT_KEYS } from '../core/sort-keys.ts'
+import { SORT_KEYS } from '../../core/sort-keys.ts'
 
 type Field = Parameters<typeof Type.Optional>[0]
 const maybe = <T extends Field>(schema: T) => Type.Union([schema, Type.Null()])

@@ -1,9 +1,9 @@
 /** The operations that call models, described. */
 import { type TSchema, Type } from 'typebox'
-import type { FaultCode } from '../core/faults.ts'
-import type { DescribedOperation, DescribedParameter } from './openapi.ts'
-import { chatCompletion, compactedResponse, completion, embeddings, message, plan, response, tokenCount } from './openapi-replies.ts'
-import { messagesFault } from './openapi-schemas.ts'
+import type { FaultCode } from '../../core/faults.ts'
+import type { DescribedOperation, DescribedParameter, ExampleModels } from '../described-operation.ts'
+import { messagesFault } from '../schemas.ts'
+import { chatCompletion, compactedResponse, completion, embeddings, message, plan, response, tokenCount } from './generated-replies.ts'
 
 /** Schemas that check the bodies of the client formats. */
 export interface RequestSchemas {
@@ -12,13 +12,6 @@ export interface RequestSchemas {
   readonly completions: TSchema
   readonly messages: TSchema
   readonly embeddings: TSchema
-}
-
-/** Slugs for the examples. */
-export interface ExampleModels {
-  readonly generate: string
-  /** Undefined where no model embeds: the operation is described without an example of its own. */
-  readonly embedding: string | undefined
 }
 
 /** What the fields mean that are the same in every format, and the common ones that are not. */
@@ -77,10 +70,10 @@ const FAULTS: readonly FaultCode[] = [
 ]
 
 /** @param brand word of the white label. */
-export function generationOperations(bodies: RequestSchemas, models: ExampleModels, brand: string): DescribedOperation[] {
+export function generatingOperations(bodies: RequestSchemas, models: ExampleModels, brand: string): DescribedOperation[] {
   const { generate: model, embedding } = models
   const messages = [{ role: 'user', content: 'Say hello.' }]
-  const generates = { method: 'post', key: 'ordinary', faults: FAULTS } as const
+  const generates = { method: 'post', caller: 'ordinary', faults: FAULTS } as const
   const answers = { ...generates, tag: 'Generation', streams: true, parameters: headersOf(brand) } as const
   const aMessage = { model, max_tokens: 100, messages }
   return [

@@ -1,7 +1,8 @@
-/** The running configuration and submitted ones, described. */
+/** The running configuration and submitted ones. */
 import { type TSchema, Type } from 'typebox'
-import { LONGEST_TEXT } from './configuration.ts'
-import type { DescribedOperation } from './openapi.ts'
+import { checkConfiguration, LARGEST_BODY, LONGEST_TEXT, pathStart, showConfiguration } from '../configuration.ts'
+import { type Operation, operation } from '../operation.ts'
+import { rehearseConfiguration } from '../rehearsal.ts'
 
 const count = Type.Integer({ minimum: 0 })
 const place = { line: Type.Integer({ minimum: 1 }), column: Type.Integer({ minimum: 1 }), path: Type.String() }
@@ -138,66 +139,53 @@ const rehearsed = Type.Object({
 
 const EXAMPLE = 'providers:\n  local: { dialect: sim }\nmodels:\n  acme/one: { name: One, endpoints: [{ provider: local, model: one }] }\n'
 
-export function configurationOperations(): DescribedOperation[] {
-  return [
-    {
-      method: 'get',
-      path: '/configuration',
-      id: 'getConfiguration',
-      tag: 'Configuration',
-      key: 'management',
-      summary: 'Get the running configuration',
-      description: 'Every written entry with its file and line. Values of secrets are never shown.',
-      parameters: [
-        {
-          name: 'path',
-          in: 'query',
-          description: 'Only entries whose path begins with it.',
-          schema: { type: 'string', maxLength: 512 },
-          example: 'models',
-        },
-      ],
-      reply: { description: 'The entries.', schema: running },
-      faults: ['bad_request'],
+/** What a configuration needs is little, and its check has a thread to itself. */
+const manages = { tag: 'Configuration', caller: 'management', maxBody: LARGEST_BODY } as const
+
+export const configurationOperations: readonly Operation[] = [
+  operation('GET /configuration', {
+    id: 'getConfiguration',
+    ...manages,
+    summary: 'Get the running configuration',
+    description: 'Every written entry with its file and line. Values of secrets are never shown.',
+    parameters: [pathStart],
+    reply: { description: 'The entries.', schema: running },
+    faults: ['bad_request'],
+    handle: ({ query }, source) => showConfiguration(query, source),
+  }),
+  operation('POST /configuration/check', {
+    id: 'checkConfiguration',
+    ...manages,
+    summary: 'Check a configuration',
+    description:
+      'As the commands `check` and `test` do, in a thread of its own, for at most 20 seconds. Nothing is applied, run or called, and the text has no way to read a file, a variable or a secret.',
+    body: {
+      schema: Type.Object({ text: text('The configuration as YAML.'), tests: Type.Optional(text('A file of policy tests as YAML.')) }),
+      examples: { plain: { summary: 'A text', value: { text: EXAMPLE } } },
     },
-    {
-      method: 'post',
-      path: '/configuration/check',
-      id: 'checkConfiguration',
-      tag: 'Configuration',
-      key: 'management',
-      summary: 'Check a configuration',
-      description:
-        'As the commands `check` and `test` do, in a thread of its own, for at most 20 seconds. Nothing is applied, run or called, and the text has no way to read a file, a variable or a secret.',
-      body: {
-        schema: Type.Object({ text: text('The configuration as YAML.'), tests: Type.Optional(text('A file of policy tests as YAML.')) }),
-        examples: { plain: { summary: 'A text', value: { text: EXAMPLE } } },
-      },
-      reply: { description: 'What is wrong with it.', schema: checked },
-      faults: ['deadline', 'unprocessable', 'unavailable'],
+    reply: { description: 'What is wrong with it.', schema: checked },
+    faults: ['deadline', 'unprocessable', 'unavailable'],
+    handle: async ({ body }, source) => checkConfiguration(await body(), source),
+  }),
+  operation('POST /configuration/rehearse', {
+    id: 'rehearseConfiguration',
+    ...manages,
+    summary: 'Plan recorded requests under a configuration',
+    description:
+      'What the newest recorded requests would do under a text, beside what they would do under the running one. As for a check, nothing is applied or called.',
+    body: {
+      schema: Type.Object({
+        text: text('The configuration as YAML.'),
+        since: Type.Optional(Type.String({ description: 'Only requests admitted at this time (UTC) or later.', format: 'date-time' })),
+        until: Type.Optional(Type.String({ description: 'Only requests admitted before this time (UTC).', format: 'date-time' })),
+        api_key_hash: Type.Optional(Type.String({ pattern: '^[0-9a-f]{64}$' })),
+        model: Type.Optional(Type.String({ description: 'The slug that served.', maxLength: 512 })),
+        limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 200, default: 50 })),
+      }),
+      examples: { plain: { summary: 'The last ten requests', value: { text: EXAMPLE, limit: 10 } } },
     },
-    {
-      method: 'post',
-      path: '/configuration/rehearse',
-      id: 'rehearseConfiguration',
-      tag: 'Configuration',
-      key: 'management',
-      summary: 'Plan recorded requests under a configuration',
-      description:
-        'What the newest recorded requests would do under a text, beside what they would do under the running one. As for a check, nothing is applied or called.',
-      body: {
-        schema: Type.Object({
-          text: text('The configuration as YAML.'),
-          since: Type.Optional(Type.String({ description: 'Only requests admitted at this time (UTC) or later.', format: 'date-time' })),
-          until: Type.Optional(Type.String({ description: 'Only requests admitted before this time (UTC).', format: 'date-time' })),
-          api_key_hash: Type.Optional(Type.String({ pattern: '^[0-9a-f]{64}$' })),
-          model: Type.Optional(Type.String({ description: 'The slug that served.', maxLength: 512 })),
-          limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 200, default: 50 })),
-        }),
-        examples: { plain: { summary: 'The last ten requests', value: { text: EXAMPLE, limit: 10 } } },
-      },
-      reply: { description: 'What would be different.', schema: rehearsed },
-      faults: ['deadline', 'unprocessable', 'unavailable'],
-    },
-  ]
-}
+    reply: { description: 'What would be different.', schema: rehearsed },
+    faults: ['deadline', 'unprocessable', 'unavailable'],
+    handle: async ({ body }, source) => rehearseConfiguration(await body(), source),
+  }),
+]

@@ -1,10 +1,12 @@
-/** What an operator watches, described. */
+/** Live figures, and what became of requests. */
 import { type TSchema, Type } from 'typebox'
-import type { JsonObject } from '../core/json.ts'
-import { STATUSES } from './generations.ts'
-import type { DescribedOperation, DescribedParameter } from './openapi.ts'
-import { PLACED_BY, plan } from './openapi-replies.ts'
-import { FORMAT } from './openapi-spending.ts'
+import { KEY_COLUMNS } from '../csv.ts'
+import { generationDetail } from '../generation-detail.ts'
+import { planGeneration } from '../generation-plan.ts'
+import { GENERATION_FILTERS, MOST_FOUND, STATUSES, searchGenerations } from '../generations.ts'
+import { type Operation, operation } from '../operation.ts'
+import { position } from '../parameters.ts'
+import { PLACED_BY, plan } from './generated-replies.ts'
 
 const count = Type.Integer({ minimum: 0 })
 const figure = Type.Number({ minimum: 0 })
@@ -259,86 +261,64 @@ const replay = Type.Object({
   }),
 })
 
-const filter = (name: string, description: string, schema: JsonObject, example?: string | number): DescribedParameter => ({
-  name,
-  in: 'query',
-  description,
-  schema,
-  ...(example === undefined ? {} : { example }),
-})
-const text: JsonObject = { type: 'string', maxLength: 512 }
-const amount: JsonObject = { type: 'number', minimum: 0 }
+const ID = {
+  name: 'id',
+  in: 'path',
+  description: 'Id of the generation.',
+  schema: { type: 'string' },
+  example: 'gen-0',
+  pattern: '[A-Za-z0-9_-]{1,80}',
+} as const
 
-const FILTERS = [
-  filter('since', 'Admitted at this time (UTC) or later.', { type: 'string' }),
-  filter('until', 'Admitted before this time (UTC).', { type: 'string' }),
-  filter('api_key_hash', 'Hash of the key.', { type: 'string', pattern: '^[0-9a-f]{64}$' }),
-  filter('model', 'Slug of the model that served.', text),
-  filter('provider', 'Name of the provider.', text),
-  filter('endpoint', 'Id of the endpoint.', text),
-  filter('session_id', 'The session.', text),
-  filter('status', `Some of ${STATUSES.join(', ')}; separated by commas.`, { type: 'string' }, 'completed'),
-  filter('error', 'Code of the error that ended it.', text),
-  filter('min_cost', 'USD, at least.', amount, 0),
-  filter('max_cost', 'USD, at most.', amount, 1000),
-  filter('streamed', 'Whether the reply was a stream.', { type: 'string', enum: ['true', 'false'] }),
-  filter('limit', 'Generations per page at most; 50 without it.', { type: 'integer', minimum: 1, maximum: 200 }, 50),
-  filter('cursor', '`next` of an earlier reply.', { type: 'string' }),
+const manages = { tag: 'Records', caller: 'management' } as const
+
+export const generationOperations: readonly Operation[] = [
+  operation('GET /status', {
+    id: 'getStatus',
+    ...manages,
+    summary: 'Get live figures',
+    description:
+      'Requests, errors, latency and time to first token of the last minute, spend, open streams, and the health of every provider, over all workers of this gateway. Computed at most once a second. Percentiles are right to 10 %.',
+    reply: { description: 'The figures.', schema: status },
+    handle: (_call, { status }) => status.read(),
+  }),
+  operation('GET /generations', {
+    id: 'searchGenerations',
+    ...manages,
+    summary: 'Search generations',
+    description:
+      'The newest first. One call searches for a limited time: `data` may be empty where `next` is not null; go on with it as `cursor`.',
+    parameters: [...GENERATION_FILTERS, position],
+    reply: { description: 'A page.', schema: found },
+    faults: ['bad_request', 'unavailable'],
+    csv: {
+      name: 'generations',
+      columns: [
+        ...['id', 'created_at', 'model', 'provider_name', 'endpoint', 'status', 'error', 'usage', 'tokens_prompt', 'tokens_completion'],
+        ...['latency', 'generation_time', 'streamed', 'session_id', 'attempts', ...KEY_COLUMNS],
+      ],
+      paging: { by: 'cursor', most: MOST_FOUND },
+    },
+    handle: ({ query }, source) => searchGenerations(query, source),
+  }),
+  operation('GET /generations/{id}', {
+    id: 'getGenerationTimeline',
+    ...manages,
+    summary: 'Get a generation as a timeline',
+    parameters: [ID],
+    reply: { description: 'The record with attempts, times, tokens and cost.', schema: detail },
+    faults: ['not_found'],
+    handle: ({ path }, source) => generationDetail(path.id, source),
+  }),
+  operation('POST /generations/{id}/plan', {
+    id: 'planGeneration',
+    ...manages,
+    summary: 'Plan a generation again',
+    description:
+      'What the recorded request would do now, from the names and counts that its row keeps. Nothing is sent or charged, and a text of the same length stands for its words.',
+    parameters: [ID],
+    reply: { description: 'The plan, and what differs.', schema: replay },
+    faults: ['not_found', 'conflict'],
+    handle: ({ path }, source) => planGeneration(path.id, source),
+  }),
 ]
-
-export function operatorOperations(): DescribedOperation[] {
-  return [
-    {
-      method: 'get',
-      path: '/status',
-      id: 'getStatus',
-      tag: 'Records',
-      key: 'management',
-      summary: 'Get live figures',
-      description:
-        'Requests, errors, latency and time to first token of the last minute, spend, open streams, and the health of every provider, over all workers of this gateway. Computed at most once a second. Percentiles are right to 10 %.',
-      reply: { description: 'The figures.', schema: status },
-    },
-    {
-      method: 'get',
-      path: '/generations',
-      id: 'searchGenerations',
-      tag: 'Records',
-      key: 'management',
-      summary: 'Search generations',
-      description:
-        'The newest first. One call searches for a limited time: `data` may be empty where `next` is not null; go on with it as `cursor`.',
-      parameters: [...FILTERS, FORMAT],
-      reply: { description: 'A page.', schema: found },
-      faults: ['bad_request', 'unavailable'],
-    },
-    {
-      method: 'get',
-      path: '/generations/{id}',
-      id: 'getGenerationTimeline',
-      tag: 'Records',
-      key: 'management',
-      summary: 'Get a generation as a timeline',
-      parameters: [
-        { name: 'id', in: 'path', description: 'Id of the generation.', schema: { type: 'string' }, required: true, example: 'gen-0' },
-      ],
-      reply: { description: 'The record with attempts, times, tokens and cost.', schema: detail },
-      faults: ['not_found'],
-    },
-    {
-      method: 'post',
-      path: '/generations/{id}/plan',
-      id: 'planGeneration',
-      tag: 'Records',
-      key: 'management',
-      summary: 'Plan a generation again',
-      description:
-        'What the recorded request would do now, from the names and counts that its row keeps. Nothing is sent or charged, and a text of the same length stands for its words.',
-      parameters: [
-        { name: 'id', in: 'path', description: 'Id of the generation.', schema: { type: 'string' }, required: true, example: 'gen-0' },
-      ],
-      reply: { description: 'The plan, and what differs.', schema: replay },
-      faults: ['not_found', 'conflict'],
-    },
-  ]
-}
