@@ -25,8 +25,8 @@ import type { Authenticated, Exchange } from './exchange.ts'
 import type { GuardrailSetting } from './guard/guardrail-setting.ts'
 import type { SeenInputs } from './money/seen-inputs.ts'
 import type { Admission } from './request/admission.ts'
-import type { KeyLookup } from './request/admit.ts'
 import type { Attempts } from './request/attempt-buckets.ts'
+import type { KeyLookup } from './request/authenticate.ts'
 
 export interface ModelLookup {
   /** All that the configuration declares, in its order. */

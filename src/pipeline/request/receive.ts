@@ -13,7 +13,7 @@ import type { Reply, Service } from '../layer.ts'
 import { metadataOnFault, routerMetadata } from '../reply/metadata.ts'
 import { ReplyStream } from '../reply/reply-stream.ts'
 import { idHeaders } from '../reply-headers.ts'
-import { keyAtHand } from './admit.ts'
+import { keyAtHand } from './authenticate.ts'
 
 /** The whole of the chain towards the server: nothing is thrown, everything has been answered. */
 export type Front = (exchange: Exchange) => Promise<void>
