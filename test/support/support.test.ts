@@ -1,7 +1,7 @@
 import { spawnSync } from 'node:child_process'
 import t, { Test, type TestOpts } from 'tap'
 import { FakeClock } from './clock.ts'
-import { eventually, steady } from './eventually.ts'
+import { eventually, realTime, startWatch, steady } from './eventually.ts'
 import { every } from './every.ts'
 import { eventsOf, foldChat, foldChatStream, foldResponse, foldResponseStream } from './fold.ts'
 import { foldMessage, foldMessageStream } from './fold-messages.ts'
@@ -186,6 +186,16 @@ t.test('the processor time of a program that has ended counts as that of whoever
   t.ok(ofChildren() - children >= 200, `${ofChildren() - children} ms`)
   t.ok(ofAll() - all >= 200)
   t.end()
+})
+
+t.test('a watch does not count the time in which the process gets no turn', async (t) => {
+  const [watch, from] = [startWatch(), performance.now()]
+  while (performance.now() - from < 300);
+  t.ok(watch() < 50, `${watch()} ms of 300`)
+  const [slow, begun] = [realTime(100), performance.now()]
+  while (performance.now() - begun < 200);
+  await slow
+  t.ok(performance.now() - begun >= 280, 'a time that is waited for lasts longer')
 })
 
 t.test('a loop asserts once, and shows its rounds where one fails', async (t) => {
