@@ -8,7 +8,7 @@ import { phraseDetector } from './phrases.ts'
 /** flag records, redact replaces, block refuses: block beats redact beats flag (docs/contract.md#guardrails). */
 export type Action = 'flag' | 'redact' | 'block'
 
-/** Whose rule it is, as the pipeline's stages name it. */
+/** Name of the rule's guardrail, as the pipeline's stages show it. */
 export interface GuardrailName {
   readonly id: string
   /** Name in messages. */
@@ -30,7 +30,7 @@ export interface Rule {
   /** Kind of what it finds, for reports that must not show the matched text. */
   readonly entity: string
   readonly placeholder: string
-  /** What it redacts comes back in the answer. */
+  /** True if redacted values come back in the answer. */
   readonly restore?: boolean
   /** Only the user's own messages are read. */
   readonly userOnly: boolean

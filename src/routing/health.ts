@@ -1,5 +1,5 @@
 /**
- * How endpoints have fared, in bounded statistics per endpoint on the injected clock: outages, rests, ejection, uptime, speed and tool
+ * Record of endpoints, in bounded statistics per endpoint on the injected clock: outages, rests, ejection, uptime, speed and tool
  * calls; and what an outage allows: the budget of retries of each model.
  */
 
@@ -42,7 +42,7 @@ function isConnectionFailure({ code }: Fault, status: number | null): boolean {
 export interface FailureFacts {
   /** Identity of the caller's key; undefined for a probe of the gateway's own, which counts for all keys. */
   readonly key?: string
-  /** Whose key it is; the key itself where that is not known. */
+  /** Owner of the key; the key itself where that is not known. */
   readonly owner?: string | undefined
   /** The provider's own status; null where it sent none. */
   readonly status?: number | null
@@ -221,7 +221,7 @@ export class HealthBook implements Health {
   }
 
   /**
-   * What a key's requests go by at this moment, valid until the next call of this or of `atOnce`.
+   * State by which a key's requests are ordered at this moment, valid until the next call of this or of `atOnce`.
    * @param key identity of the key. @param owner whose key it is; the key itself where that is not known.
    */
   forKey(key: string, owner?: string): HealthMoment {

@@ -12,7 +12,7 @@ export interface ConsentSource extends ManagementSource {
   readonly buckets: ConsentBuckets
 }
 
-/** How often sign-in may be tried. They outlive a reload, which other events than the operator's cause as well. */
+/** Limits on attempts at sign-in. They outlive a reload, which other events than the operator's cause as well. */
 export interface ConsentBuckets {
   /** Codes that one key makes. */
   readonly codes: Attempts

@@ -100,7 +100,7 @@ const PATHS: Readonly<Record<string, Readonly<Record<string, Act>>>> = {
   '/v1/activity/keys': { GET: ({ query }, source) => readKeyActivity(query, source) },
 }
 
-/** What a configuration needs is little, and its check has a thread to itself. */
+/** A configuration needs little memory, and its check has a thread to itself. */
 const withSmallerBody = ({ maxBody, jsonDepth }: ManagementSource) => ({ maxBody: Math.min(maxBody, LARGEST_BODY), jsonDepth })
 
 const GENERATIONS = '/v1/generations/'
@@ -125,7 +125,7 @@ const OF_KEY: Readonly<Record<string, typeof ONE_KEY>> = {
 }
 
 /**
- * What a path does with this method, once the caller's key is known.
+ * Operation of a path with this method, once the caller's key is known.
  * @returns undefined where no management operation has the path. @throws Fault 405 for another method of one.
  */
 export function managementOperation(request: OperationRequest, source: ManagementSource): ((key: ApiKey) => Promise<Answer>) | undefined {

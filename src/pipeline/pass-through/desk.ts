@@ -36,7 +36,7 @@ const PASS_THROUGH_PREFIX = '/v1/passage/'
 
 export interface PassThroughSettings {
   keys: KeyLookup
-  /** What failed authentications of a caller count by. */
+  /** Bucket of failed authentications of a caller. */
   addressOf: (request: IncomingMessage) => string
   guardrails: readonly GuardrailSetting[]
   catalog: Pick<Catalog, 'providers' | 'models'>
