@@ -3,7 +3,7 @@ import { badField, isObject, type Json, type JsonObject, nanoFromUsd, type Outbo
 import { FileNotes } from './file-notes.ts'
 import type { OcrAccount } from './ocr.ts'
 
-/** Where the operator names the service. */
+/** Set where the operator names the service. */
 const PLACE = 'plugins.defaults.file-parser'
 
 /** As they are, by the service for scans, or by the text that they hold. */

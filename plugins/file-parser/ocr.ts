@@ -24,7 +24,7 @@ export interface OcrText {
   text: string
   /** Data URLs. */
   images: string[]
-  /** What the service counts. */
+  /** Units that the service counts. */
   pages: number
 }
 

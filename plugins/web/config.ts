@@ -33,7 +33,7 @@ export interface WebConfig {
   scope: SearchScope
   /** The same for a provider that searches itself. */
   native: NativeSearch
-  /** What the results are led in with; undefined: our own words. */
+  /** Words before the results; undefined: our own. */
   prompt: string | undefined
   /** Of this request. */
   citations: Citations

@@ -1,4 +1,4 @@
-/** How V8 keeps the memory of a serving process: what a compilation and the start leave behind goes, and young space grows for large bodies alone. */
+/** Memory settings of V8 for a serving process: what a compilation and the start leave behind goes, and young space grows for large bodies alone. */
 import { getHeapSpaceStatistics, setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import type { Clock } from '../core/clock.ts'

@@ -1,4 +1,5 @@
-/** What runs: the dependencies that outlive a reload, and the serving that each configuration composes anew. */
+/** The runtime: the dependencies that outlive a reload, and the serving that each configuration composes anew. */
+
 import type { Planned } from '../api/generation-plan.ts'
 import type { ManagementSource } from '../api/index.ts'
 import { drawnBefore } from '../cluster/bookkeeping.ts'
@@ -297,7 +298,7 @@ export class Runtime {
     return this.keys
   }
 
-  /** What the operations for management keys work on, as the configuration stands now. */
+  /** Inputs of the operations for management keys, as the configuration stands now. */
   get management(): ManagementSource {
     const { config, source } = this
     return {
@@ -331,7 +332,7 @@ export class Runtime {
     }
   }
 
-  /** What a request of this key would do now. It takes nothing of the key's rate. */
+  /** Plan of a request of this key at this moment. It takes nothing of the key's rate. */
   private async plan(text: string, format: PlanFormat, key: ApiKey): Promise<Planned> {
     const { config, catalog, dependencies, ids, storedGuardrails, source } = this
     const { planForKey } = await import('./rehearsal/plan-for-key.ts')

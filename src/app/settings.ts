@@ -48,7 +48,7 @@ export function keyLookup(keys: readonly ApiKey[], store: KeyStore, shared: Shar
   }
 }
 
-/** What the configuration says of keys of the store. */
+/** Settings of the configuration for keys of the store. */
 interface SharedSettings {
   /** For those that set none of their own. */
   readonly limits: RateLimits

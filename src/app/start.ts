@@ -39,7 +39,7 @@ export interface StartOptions extends Pick<LoadOptions, 'host' | 'port' | 'admin
   loop?: LoopSource | undefined
   /** Takes log lines instead of standard output. */
   log?: (line: string) => void
-  /** Where this process is one of several on this machine: then the admin listener is its owner's. */
+  /** Set where this process is one of several on this machine: then the admin listener is its owner's. */
   worker?: WorkerPlace
   /** Gives the configuration in place of the file. */
   load?: () => Config

@@ -43,7 +43,7 @@ export class Glance {
   private spent = false
   /** Characters that have been looked at since the states were last forgotten. */
   private served = 0
-  /** Whether the text of the last look that went to its end was plain. */
+  /** True if the text of the last look that went to its end was plain. */
   plain = false
 
   /** @param shapes as detectors have them. */
@@ -152,7 +152,7 @@ export class Glance {
   }
 
   /**
-   * What had begun before a part is followed into it until both states are one, mostly for a byte: from there on the part was right.
+   * An attempt that began before a part is followed into it until both states are one, mostly for a byte: from there on the part was right.
    * Before, its states had less than the right ones, so that none has shown too much.
    * @param done bytes of each part that have been looked at.
    */

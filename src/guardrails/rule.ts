@@ -6,7 +6,7 @@ import { patternDetector } from './pattern.ts'
 import { phraseDetector } from './phrases.ts'
 import { type Action, type BuiltinSlug, INJECTION_SLUG, placeholderOf } from './settings/recognisers.ts'
 
-/** Whose rule it is, as the pipeline's stages name it. */
+/** Name of the rule's guardrail, as the pipeline's stages show it. */
 export interface GuardrailName {
   readonly id: string
   /** Name in messages. */
@@ -28,7 +28,7 @@ export interface Rule {
   /** Kind of what it finds, for reports that must not show the matched text. */
   readonly entity: string
   readonly placeholder: string
-  /** What it redacts comes back in the answer. */
+  /** True if redacted values come back in the answer. */
   readonly restore?: boolean
   /** Only the user's own messages are read. */
   readonly userOnly: boolean

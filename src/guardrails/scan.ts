@@ -287,7 +287,7 @@ export function* unescaped(source: string): Generator<void, string> {
     const end = Math.min(source.length, at + SLICE)
     // A text made by adding would be copied together only at the end, and all at once.
     const parts: string[] = []
-    /** What has not been taken over. */
+    /** Rest that has not been taken over. */
     let from = at
     while (at < end) {
       if (source.charCodeAt(at) !== BACKSLASH) {

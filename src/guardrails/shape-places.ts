@@ -2,7 +2,7 @@
 import { entryAt } from '../core/entry-at.ts'
 import { FOLD_CASE, type Instruction, isReader, kindName, linearRegex, OP } from '../core/linear-regex.ts'
 
-/** What a shape begins with that stands free. */
+/** Beginning of a shape that stands free. */
 const FREE = '\\b'
 
 const LAST_RUNE = 0x10ffff

@@ -1,5 +1,5 @@
 /**
- * Where in a text that is still growing something may have begun: an automaton over the shapes of all detectors, which knows
+ * Places in a growing text at which a match may have begun: an automaton over the shapes of all detectors, which knows
  * of each attempt that is still alive where it began. What lies before the first of them no rule can reach any more.
  */
 import { entryAt } from '../core/entry-at.ts'
@@ -10,7 +10,7 @@ const MOST_STATES = 20_000
 /** Places of a state that is kept: larger ones come in ever new sets, which would take long to name and much memory. */
 const MOST_KEPT = 128
 const MOST_TURNS = 0xffffffff
-/** What a place makes of a character that it takes: a shape may end with it, or surely does. */
+/** Effect of a character on a place that takes it: a shape may end with it, or surely does. */
 const TAKEN = 1
 const LAST = 2
 const OVER = 4
@@ -81,7 +81,7 @@ export class Viable {
     return new Attempts(this.state([], isAlphanumeric(before.charCodeAt(before.length - 1))), this)
   }
 
-  /** What becomes of the attempts by one more character. */
+  /** Attempts after one more character. */
   step(state: State, rune: number): Step {
     const kind = this.classes.of(rune)
     return state.next[kind] ?? this.learn(state, kind, rune)
@@ -184,7 +184,7 @@ export class Viable {
 export class Attempts {
   private state: State
   private readonly automaton: Viable
-  /** Where each of them began. */
+  /** Beginning of each of them. */
   private starts: readonly number[] = []
   private endsAt = 0
 

@@ -34,7 +34,7 @@ export interface ModelLookup {
   readonly bySlug: ReadonlyMap<string, Model>
   /** @param kind of the operation: what a name behind a wildcard is that declares no kind. */
   find(slug: string, kind?: 'generate' | 'embedding'): { model: Model; variant?: string; strategy?: string } | undefined
-  /** Where aliases and variant suffixes lead, whether or not a model is there. */
+  /** Slug behind aliases and variant suffixes; the model may not exist. */
   bare(slug: string): { slug: string; variant?: string }
 }
 

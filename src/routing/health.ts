@@ -39,7 +39,7 @@ function isConnectionFailure({ code }: Fault, status: number | null): boolean {
 export interface FailureFacts {
   /** Identity of the caller's key; undefined for a probe of the gateway's own, which counts for all keys. */
   readonly key?: string
-  /** Whose key it is; the key itself where that is not known. */
+  /** Owner of the key; the key itself where that is not known. */
   readonly owner?: string | undefined
   /** The provider's own status; null where it sent none. */
   readonly status?: number | null
@@ -218,7 +218,7 @@ export class HealthBook implements Health {
   }
 
   /**
-   * What a key's requests go by at this moment, valid until the next call of this or of `atOnce`.
+   * State by which a key's requests are ordered at this moment, valid until the next call of this or of `atOnce`.
    * @param key identity of the key. @param owner whose key it is; the key itself where that is not known.
    */
   forKey(key: string, owner?: string): HealthMoment {

@@ -27,7 +27,7 @@ export { RetryBudget, type RetryPermit } from './retry-budget.ts'
 export { StickySessions } from './sessions.ts'
 
 /**
- * How lists name models: a slug, or a pattern in which `*` stands for any characters, such as `openai/*`.
+ * Names of models in lists: a slug, or a pattern in which `*` stands for any characters, such as `openai/*`.
  * True where one of the entries names the slug; without a list every model is allowed.
  */
 export function allowsModel(entries: readonly string[] | undefined, slug: string): boolean {

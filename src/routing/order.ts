@@ -106,7 +106,7 @@ function byList(endpoints: readonly Endpoint[], prefs: OrderPreferences, chance:
 }
 
 /**
- * Where the first entry that names the endpoint stands.
+ * Place of the first entry that names the endpoint.
  * A tier endpoint that passed the filters was requested; a base slug names it unless the list has it by its tag.
  */
 function placeOf(endpoint: Endpoint, places: ReadonlyMap<string, number>): number | undefined {
@@ -202,7 +202,7 @@ function ejectedLast(ordered: readonly Standing[], health: Health): Endpoint[] {
   return endpoints.concat(ejected)
 }
 
-/** How much of the range of chance an endpoint gets, beside others of which the cheapest costs so much. */
+/** Part of the range of chance that an endpoint gets, beside others of which the cheapest costs so much. */
 type ShareOf = (standing: Standing, cheapest: number) => number
 
 /**

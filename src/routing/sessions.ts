@@ -19,7 +19,7 @@ export interface Pin {
   readonly endpoint: string
 }
 
-/** What the other processes know of a pin. */
+/** A pin as the other processes know it. */
 interface Published {
   readonly endpoint: string
   /** Grows with every change: of two pins the later holds, and of two made at the same time the same one everywhere. */

@@ -145,7 +145,7 @@ function isForeign(headers: OperationRequest['request']['headers']): boolean {
 const WRONG_KEYS = 'Too many keys that cannot be used came from your address. Try again a little later.'
 const MANY_CODES = 'This key was used for too many applications in a short time. Try again a little later.'
 
-/** What was wrong, for a person. */
+/** Problem in words, for a person. */
 function sentence(fault: Fault): string {
   if (fault.code === 'invalid_key') return 'This key is unknown, disabled or expired.'
   return fault.message

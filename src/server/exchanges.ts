@@ -20,7 +20,7 @@ import type { LeavingCallers } from './leaving-callers.ts'
 import type { Overload } from './overload.ts'
 import type { PlainReply, PlainRequest } from './plain/reply.ts'
 
-/** What a configuration decides of them. */
+/** Settings of them by the configuration. */
 export interface ExchangeServing {
   fronts: Readonly<Record<Operation, Front>>
   config: Config
@@ -52,7 +52,7 @@ interface Refusal {
 export class Exchanges {
   serving: ExchangeServing
   private readonly source: ExchangesSource
-  /** What is answered under overload, by its fault and the dialect of the caller. */
+  /** Reply under overload, by its fault and the dialect of the caller. */
   private readonly refusals = new WeakMap<Fault, Map<string, Refusal>>()
 
   constructor(source: ExchangesSource) {

@@ -32,7 +32,7 @@ export interface OperationRequest {
   path: string
   query: URLSearchParams
   request: IncomingMessage
-  /** What failed authentications of the caller count by. */
+  /** Bucket of failed authentications of the caller. */
   address(): string
   /** The whole body. @throws Fault 413 where it is longer than `limit` bytes. */
   readBody(limit: number): Promise<Buffer>
@@ -45,7 +45,7 @@ export type Answer = ApiReply | BytesReply
 /** @returns undefined where no operation has the path. @throws Fault. */
 export type Operations = (operation: OperationRequest) => Promise<Answer> | undefined
 
-/** What answers a person's browser. @returns undefined where no page has the path. */
+/** Pages for a person's browser. @returns undefined where no page has the path. */
 export type Pages = (call: OperationRequest) => Promise<Page> | undefined
 
 export interface PassThroughRoutes {
@@ -55,7 +55,7 @@ export interface PassThroughRoutes {
   upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): Promise<void>
 }
 
-/** What a configuration decides; replaced whole on reload, running exchanges keep theirs. */
+/** Parts that a configuration decides; replaced whole on reload, running exchanges keep theirs. */
 export interface Serving extends ExchangeServing {
   /** True for the slug of a model that gives vectors. */
   embeds: (slug: string) => boolean

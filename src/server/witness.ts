@@ -209,7 +209,7 @@ interface ExchangeFacts {
   costNano: number
   /** From admission to the first content event. */
   firstEventMs: number
-  /** What the gateway itself added: all but the waiting for providers. */
+  /** Time that the gateway itself added: all but the waiting for providers. */
   addedMs: number
 }
 

@@ -1,4 +1,4 @@
-/** What a request of one key would do under the configuration that runs, as the API shows it. */
+/** Plan of a request of one key under the configuration that runs, as the API shows it. */
 import type { Planned } from '../../api/generation-plan.ts'
 import type { Config } from '../../config/config.ts'
 import type { GenerationIds } from '../../core/ids.ts'

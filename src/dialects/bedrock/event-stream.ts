@@ -69,7 +69,7 @@ export class EventStreamReader implements FrameReader {
     }
   }
 
-  /** What is left is no whole message. */
+  /** The rest is no whole message. */
   close(): void {
     this.pieces.clear()
   }

@@ -6,7 +6,7 @@ export type Media = Extract<Part, { kind: 'media' }>
 
 export interface FoundMedia {
   part: Media
-  /** What a model or a tool of the provider made, and the caller sends again: no input that the model has to declare. */
+  /** Media that a model or a tool of the provider made, and the caller sends again: no input that the model has to declare. */
   replayed: boolean
 }
 

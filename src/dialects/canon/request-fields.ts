@@ -170,7 +170,7 @@ export function gatewayFields(body: JsonObject, session: string | undefined): Ga
 /** Canonical names of the cap in `supported_parameters`. */
 const NAMES = ['max_tokens', 'max_completion_tokens'] as const
 
-/** What an endpoint's data say of the cap. */
+/** Facts of an endpoint about the cap. */
 interface CapRules {
   readonly quirks: Quirks
   /** Undefined where it takes whatever its wire knows. */
@@ -253,7 +253,7 @@ function withoutTiers(members: JsonObject): JsonObject {
   return rest
 }
 
-/** What becomes of a user's name, as the provider's configuration says. */
+/** Treatment of a user's name, by the provider's configuration. */
 export type UserRule = 'pass' | 'hash' | 'drop'
 
 /** SHA-256 in hex, 64 characters: the same user is the same to the provider, and stays unknown to it. */

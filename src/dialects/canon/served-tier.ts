@@ -36,7 +36,7 @@ const WORDS: Readonly<Record<string, ServedTier | 'none'>> = {
   provisioned_throughput: 'none',
 }
 
-/** What a reply says of its tier. `unknown`: its word where the table does not have it, so that its price is not known either. */
+/** Tier of a reply. `unknown`: its word where the table does not have it, so that its price is not known either. */
 export type TierReport = { readonly tier: ServedTier; readonly unknown?: never } | { readonly unknown: string; readonly tier?: never }
 
 const LONGEST_WORD = 64

@@ -39,7 +39,7 @@ export function noUsage(): Usage {
   return noCounts()
 }
 
-/** What is known before the first report: nothing of either side. */
+/** Usage before the first report: nothing of either side. */
 export const NO_REPORT: Usage = Object.freeze({ ...noUsage(), inputUnknown: true, outputUnknown: true })
 
 /** True for a report that counts the output, as far as it had come. */
@@ -121,7 +121,7 @@ function addSplits(a: Usage, b: Usage): InputSplit {
 
 /** Counts that a provider states along with each piece of a stream. */
 export interface RunningReport {
-  /** How many have come. */
+  /** Number that have come. */
   readonly taken: number
   /** The last one, parsed when it is read; undefined where it holds no counts. */
   readonly usage: Usage | undefined

@@ -1,4 +1,4 @@
-/** What a chat request says: its rules, by a schema and where a schema says them badly (docs/contract.md#chat-request), its cap and its reasoning. */
+/** A chat request: its rules, by a schema and where a schema says them badly (docs/contract.md#chat-request), its cap and its reasoning. */
 import { badField } from '../../core/faults.ts'
 import { isObject, type Json, type JsonObject } from '../../core/json.ts'
 import { isSet } from '../canon/error-shape.ts'

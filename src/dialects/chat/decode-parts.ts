@@ -13,7 +13,7 @@ const text = (value: Json | undefined): string | undefined => (typeof value === 
 /** Members that every part may have, beside the one that holds its content. */
 const SHARED = ['type', 'cache_control', 'prompt_cache_breakpoint']
 
-/** What is read of each part; anything else stays beside it. */
+/** Fields that are read of each part; anything else stays beside it. */
 const KNOWN: ReadonlyMap<string, ReadonlySet<string>> = new Map(
   Object.entries({
     text: ['text'],

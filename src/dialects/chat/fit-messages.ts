@@ -9,7 +9,7 @@ import { fitFile } from './file-parts.ts'
 /** Fields of an assistant message that hold its reasoning. */
 const FIELDS = ['reasoning', 'reasoning_content', 'reasoning_details'] as const
 
-/** How this gateway wraps what it carries for another family; never meant for a provider. */
+/** Wrapping of values that this gateway carries for another family; never meant for a provider. */
 const WRAPPED = 'hg.'
 
 /** A value of the quirk `reasoning_replay`: parts of the content. */
@@ -18,7 +18,7 @@ const THINKING_PARTS = 'thinking_parts'
 /** A call of a tool that a gateway ran, which means nothing to a provider that is no gateway. */
 const GATEWAY_CALL = 'reasoning.server_tool_call'
 
-/** What the endpoint requires of the messages of one body. */
+/** Rules of the endpoint for the messages of one body. */
 export interface MessageFit {
   /** The quirk `reasoning_replay`: undefined for none, `details`, `thinking_parts`, or the name of a plain text field. */
   readonly replay: string | undefined
@@ -37,7 +37,7 @@ export interface MessageFit {
   readonly mark: 'cache_control' | 'prompt_cache_breakpoint' | undefined
   /** Fields of messages that are never sent. */
   readonly without: readonly string[]
-  /** Whose signed and encrypted reasoning goes back; that of others is left out. */
+  /** Owner whose signed and encrypted reasoning goes back; that of others is left out. */
   readonly account?: string | undefined
 }
 

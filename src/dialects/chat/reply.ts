@@ -153,7 +153,7 @@ export class LateMembers {
   }
 }
 
-/** Whether a stream goes on with the answer that it began: providers differ in what they repeat. */
+/** True if a stream goes on with the answer that it began: providers differ in what they repeat. */
 export class ReplyIdentity {
   private id: string | undefined
   /** True once two chunks in a row had one id: some providers give each chunk its own. */

@@ -249,7 +249,7 @@ export function replaysDetails(quirks: Quirks): boolean {
   return messageFit(quirks).replay === 'details'
 }
 
-/** What the quirks of an endpoint mean for its messages, computed once. */
+/** Rules that the quirks of an endpoint set for its messages, computed once. */
 function messageFit(quirks: Quirks): MessageFit {
   const known = fits.get(quirks)
   if (known) return known

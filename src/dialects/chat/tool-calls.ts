@@ -14,7 +14,7 @@ export class CallSlot {
   name: string
   /** False for a call of another kind than a function. */
   readonly isFunction: boolean
-  /** What frames that travel unread have brought since: the inside of a JSON text, one character per byte. */
+  /** Text that unread frames have brought since: the inside of a JSON text, one character per byte. */
   raw = ''
   private text = ''
 
@@ -43,7 +43,7 @@ export interface Resolved {
   slot: CallSlot
   /** True for the first fragment of its call. */
   fresh: boolean
-  /** What the fragment adds to the arguments. */
+  /** Part that the fragment adds to the arguments. */
   text: string
 }
 

@@ -24,7 +24,7 @@ function addMissing(usage: Usage, total: number): void {
   } else if (total === 0 && usage.reasoning > usage.output) usage.output += usage.reasoning
 }
 
-/** Where providers count what was read from their cache: in the details of the prompt, or beside it. */
+/** Place where providers count tokens read from their cache: in the details of the prompt, or beside it. */
 const CACHED = [
   ['into', 'cached_tokens'],
   // DeepSeek.

@@ -25,7 +25,7 @@ function members(ctx: ReplyContext, final: Final): string {
   return `"model":${JSON.stringify(ctx.model)},"id":${JSON.stringify(ctx.id)}${provider},"usage":${usageText(final)}${metadata}`
 }
 
-/** What the ledger charged; a vector has no output tokens. */
+/** Cost that the ledger charged; a vector has no output tokens. */
 function usageText({ usage, cost, inputCost, outputCost }: Final): string {
   return (
     `{"prompt_tokens":${usage.input},"total_tokens":${usage.input},"cost":${usd(cost)},` +

@@ -169,7 +169,7 @@ function checkBlock(block: JsonObject, at: string): void {
   else if (type === 'tool_result') checkContent(block.content, `${at}.content`)
 }
 
-/** What a tool of the caller's gave back: absent, a string or blocks. */
+/** Result of a tool of the caller's: absent, a string or blocks. */
 function checkContent(content: Json | undefined, at: string): void {
   if (content === undefined || content === null || typeof content === 'string') return
   if (!Array.isArray(content)) throw badField(at, 'expected a string or an array')

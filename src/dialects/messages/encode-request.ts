@@ -139,7 +139,7 @@ function dropPrefill(body: JsonObject, dropped: Set<string>): void {
   dropped.add('prefill')
 }
 
-/** Whether instructions within the conversation stay where they are: callers of this wire know, unless the endpoint's data know better. */
+/** True if instructions within the conversation stay where they are: callers of this wire know, unless the endpoint's data know better. */
 function systemInside({ quirks }: Target, { sameWire }: WriteContext): SystemInside {
   if (quirks.system_messages === false) return 'never'
   if (sameWire) return 'as sent'

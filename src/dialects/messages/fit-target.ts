@@ -1,4 +1,4 @@
-/** What an endpoint requires of a body of this wire; the same for a translated body and a passed one. */
+/** Rules of an endpoint for a body of this wire; the same for a translated body and a passed one. */
 import { isObject, type JsonObject, objectsOf } from '../../core/json.ts'
 import type { ServiceTier } from '../../core/service-tiers.ts'
 import { type CapWire, hashedUser, losesTier, sendsCap, takeTierWords, tierToSend } from '../canon/request-fields.ts'
@@ -24,7 +24,7 @@ export function placed(body: JsonObject, { model, stream, quirks }: Target, oper
   return `/models/${encodeURIComponent(model).replaceAll('%40', '@')}:${stream ? 'streamRawPredict' : 'rawPredict'}`
 }
 
-/** Where a parameter stands in the body; the first of its names is the one that is recorded. */
+/** Path of a parameter in the body; the first of its names is the one that is recorded. */
 const FIELDS: readonly { names: readonly [string, ...string[]]; paths: readonly string[] }[] = [
   { names: ['temperature'], paths: ['temperature'] },
   { names: ['top_p'], paths: ['top_p'] },

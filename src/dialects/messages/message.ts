@@ -94,7 +94,7 @@ export function failureIn(final: Final): Fault | undefined {
 /** Members that stand in the `delta` of the last `message_delta`; all others stand beside it. */
 const WITHIN: ReadonlySet<string> = new Set(['stop_reason', 'stop_sequence', 'stop_details', 'container'])
 
-/** What a provider of this wire reported of its message, beside content and counts. */
+/** Report of a provider of this wire about its message, beside content and counts. */
 export class OwnMembers {
   private members: JsonObject = {}
   private usage: JsonObject | undefined

@@ -269,9 +269,9 @@ const SPOKEN = ['text_delta","', 'thinking_delta","', 'input_json_delta","']
 const BONES = BEFORE_INNER + TEXT.length + TAIL.length
 
 const CALL = '"type":"tool_use"'
-/** What the block of a call begins with; any other is read. */
+/** Beginning of the block of a call; any other is read. */
 const NO_INPUT = '"input":{}'
-/** What the block of a thought begins with; one without a signature is read. */
+/** Beginning of the block of a thought; one without a signature is read. */
 const THINKING = '"type":"thinking"'
 const SIGNATURE = '"signature":'
 /** A block that names it is read, since searches of the provider's own are counted. */

@@ -69,7 +69,7 @@ class Flattening {
     return [now]
   }
 
-  /** What a search has found is offered from then on. */
+  /** Tools that a search has found are offered from then on. */
   offer(tools: readonly JsonObject[]): FunctionSpec[] {
     const flat = tools.flatMap((tool) => flatTools(tool, this.lost) ?? [])
     for (const { spec, ...tool } of flat) {
@@ -79,7 +79,7 @@ class Flattening {
     return flat.map(({ spec }) => spec)
   }
 
-  /** Where the caller searches for tools itself, a deferred one is not shown before it is found. */
+  /** A deferred tool of a caller that searches for tools itself is not shown before it is found. */
   get shown(): ToolSpec[] {
     return this.searches ? shownTools(this.tools, this.found) : this.tools
   }

@@ -6,7 +6,7 @@ import { utf8 } from '../sse/frames.ts'
 /** Characters from which on an event is large: it takes longer to parse than to look for its members. */
 const LARGE = 16_384
 
-/** How an event with a Response object begins: the types of all others have a second dot. */
+/** Beginning of an event with a Response object: the types of all others have a second dot. */
 const LIFECYCLE = /^\s*\{\s*"type"\s*:\s*"response\.\w+"/
 
 /**

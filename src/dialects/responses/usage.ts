@@ -29,7 +29,7 @@ function paidCallsIn(items: Json | undefined): Usage['toolCalls'] {
   return calls
 }
 
-/** What the finished items of a reply show before a report counts them: calls of the provider's own tools, and images. */
+/** Counts by the finished items of a reply, before a report has them: calls of the provider's own tools, and images. */
 export class ShownItems {
   searches = 0
   paid: Usage['toolCalls']

@@ -76,7 +76,7 @@ function endedAs(item: JsonObject): string {
   return typeof item.status === 'string' ? item.status : (item.error ?? null) === null ? 'completed' : 'failed'
 }
 
-/** How far a tool of the gateway is: an event of its own, with the place of the tool's item. */
+/** Progress of a tool of the gateway: an event of its own, with the place of the tool's item. */
 export function progressFrame(ctx: ReplyContext, { id, index }: OutputItem, { type, ...data }: JsonObject): string {
   const fields = Object.entries(data).map(([key, value]) => `,${JSON.stringify(key)}:${JSON.stringify(value)}`)
   return eventFrame(ctx, String(type), `,"item_id":${JSON.stringify(id)},"output_index":${index}${fields.join('')}`)

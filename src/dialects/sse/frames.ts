@@ -41,7 +41,7 @@ export class FrameSplitter {
     return whole
   }
 
-  /** What is left without a blank line when the stream closes, as a frame; providers forget the last one. */
+  /** Rest without a blank line when the stream closes, as a frame; providers forget the last one. */
   close(): string {
     const rest = this.held
     this.held = ''
@@ -152,7 +152,7 @@ export function escapeExcess(frames: string): number {
 const CR = 0x0d
 /** Characters of a line that decide what it is. */
 const DECISIVE = 48
-/** Where the name of a type begins in a line of data. */
+/** Beginning of the name of a type in a line of data. */
 const TYPE = 'data: {"type":"'.length
 /** `event: ping` of the Messages API, `event: keepalive` of the Responses API, and what compatible servers send. */
 const QUIET_EVENT = /^event: ?(?:ping|keep[-_]?alive|heartbeat)\s*$/

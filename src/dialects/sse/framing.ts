@@ -1,4 +1,4 @@
-/** How the bytes of a stream are cut into frames. */
+/** Framing of the bytes of a stream. */
 
 /** @param event name of the event; undefined where the frame has none. */
 export type OnFrame = (data: string, event: string | undefined) => void
@@ -10,7 +10,7 @@ export interface FrameReader {
   close(): void
 }
 
-/** How a provider frames its streams, where they are no server-sent events. */
+/** Framing of a provider's streams, where they are no server-sent events. */
 export interface Framing {
   /** Media type of such a stream. */
   readonly type: string

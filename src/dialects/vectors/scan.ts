@@ -12,7 +12,7 @@ export interface RawVector {
   form: 'numbers' | 'base64'
   /** In order; views of the reply's own chunks. */
   pieces: readonly Buffer[]
-  /** How many numbers; 0 for base64, which has to be decoded to know. */
+  /** Number of numbers; 0 for base64, which has to be decoded to know. */
   count: number
 }
 
@@ -44,7 +44,7 @@ const CLOSE = 0x5d
 const COMMA_SIGN = 0x2c
 const BRACKET = Buffer.from('[')
 
-/** Where the scan stands: around vectors, in a text there, behind a key, behind its bracket, between vectors, in one. */
+/** State of the scan: around vectors, in a text there, behind a key, behind its bracket, between vectors, in one. */
 type Place = 'around' | 'text' | 'keyed' | 'opened' | 'list' | 'numbers' | 'base64'
 
 export class ReplyScan {
@@ -52,7 +52,7 @@ export class ReplyScan {
   private place: Place = 'around'
   private around = Buffer.allocUnsafeSlow(FIRST_AROUND)
   private aroundSize = 0
-  /** Where the bytes begin, in the chunk at hand, that are not yet put away; -1 where there are none. */
+  /** Beginning, in the chunk at hand, of the bytes that are not yet put away; -1 where there are none. */
   private from = 0
   private taken = 0
   private text = ''
@@ -76,7 +76,7 @@ export class ReplyScan {
     this.putAway(chunk, chunk.length)
   }
 
-  /** What stood around the vectors, with the vectors' numbers in their places. @throws Fault. */
+  /** Text around the vectors, with the vectors' numbers in their places. @throws Fault. */
   end(): JsonObject {
     if (this.aroundSize === 0 && this.taken === 0) throw new Fault('upstream_empty')
     if (this.place !== 'around') throw garbled()

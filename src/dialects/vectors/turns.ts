@@ -3,7 +3,7 @@
 /** In place of a chunk that has been worked off. */
 const NOTHING = Buffer.alloc(0)
 
-/** Where the chunks come from. */
+/** Source of the chunks. */
 export interface Source {
   pause(): void
   resume(): void

@@ -8,7 +8,7 @@ export type VectorForm = 'float' | 'base64'
 export interface WrittenVector {
   /** JSON text in order. */
   readonly pieces: readonly Buffer[]
-  /** How many numbers it has. */
+  /** Number of its numbers. */
   readonly length: number
 }
 

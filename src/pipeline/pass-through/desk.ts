@@ -39,7 +39,7 @@ const PASS_THROUGH_PREFIX = '/v1/passage/'
 
 export interface PassThroughSettings {
   keys: KeyLookup
-  /** What failed authentications of a caller count by. */
+  /** Bucket of failed authentications of a caller. */
   addressOf: (request: IncomingMessage) => string
   /** Address of the gateway, where the operator has stated it. */
   publicUrl: string | undefined

@@ -110,7 +110,7 @@ class PlainConnection implements ReplyConnection {
   private readonly toNode: (socket: Socket) => void
   /** Of the request that is being answered. */
   reply: PlainReply | undefined
-  /** What has come of the next request. */
+  /** Bytes of the next request that have come. */
   private received: Buffer | undefined
   private pieces = 0
   /** When the first piece came of one that comes in several, on the clock that never steps back. */

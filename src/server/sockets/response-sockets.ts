@@ -15,7 +15,7 @@ import { Histories } from './histories.ts'
 import { ResponseSocket, type SocketHost } from './response-socket.ts'
 import { type Channel, watchOver } from './socket-connection.ts'
 
-/** What a configuration decides. */
+/** Parts that a configuration decides. */
 export interface SocketServing {
   /** WebSockets that the process holds at once. */
   readonly maxConnections: number

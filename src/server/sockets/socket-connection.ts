@@ -70,7 +70,7 @@ class EventMessages {
     }
   }
 
-  /** What comes within one turn leaves in one write. */
+  /** Messages of one turn leave in one write. */
   private cork(): void {
     if (this.corked) return
     this.corked = true
@@ -82,7 +82,7 @@ class EventMessages {
   }
 }
 
-/** What all responses of a connection share. */
+/** Parts that all responses of a connection share. */
 export interface Channel {
   readonly ws: WebSocket
   readonly socket: Socket

@@ -7,7 +7,7 @@ import type { AttemptResult, Claimed, DeliverableEvents } from '../../store/even
 import { guardedPost, OutboundPolicy } from '../outbound/index.ts'
 import { cloudEvent, signedHeaders } from './webhook.ts'
 
-/** What events are delivered to, as the configuration states it. */
+/** Destinations of events, as the configuration states them. */
 interface ReceiverSettings {
   readonly name: string
   readonly url: string

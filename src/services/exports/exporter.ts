@@ -49,7 +49,7 @@ export class Exporter {
   private timer: Timer | undefined
   private running: Promise<void> | undefined
   private pause = FIRST_PAUSE
-  /** How often the batch has failed since one was taken. */
+  /** Failures of the batch since one was taken. */
   private failures = 0
   private isClosed = false
 
