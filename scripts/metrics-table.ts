@@ -1,7 +1,7 @@
 /** The table of metrics in docs/operations.md, made from the declarations in the sources. */
 import { globSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { declaredMetrics, type Metric } from '../src/core/metrics.ts'
+import { declaredMetrics, type Metric } from '../src/machines/metrics/metrics.ts'
 import { markdownTable } from './markdown-table.ts'
 
 const ROOT = join(import.meta.dirname, '..')

@@ -1,6 +1,6 @@
 /** Shapes as automata: the places of a compiled RE2 program, and the characters that these distinguish. */
-import { entryAt } from '../core/entry-at.ts'
-import { FOLD_CASE, type Instruction, isReader, kindName, linearRegex, OP } from '../core/linear-regex.ts'
+import { entryAt } from '../../core/entry-at.ts'
+import { FOLD_CASE, type Instruction, isReader, kindName, linearRegex, OP } from './linear-regex.ts'
 
 /** Beginning of a shape that stands free. */
 const FREE = '\\b'

@@ -1,7 +1,7 @@
 /** Members of an object found in its bytes: as the parser reads them, whatever the spaces; and no bytes make it fail. */
 import fc from 'fast-check'
 import t from 'tap'
-import { membersOf } from '../../src/core/json-members.ts'
+import { membersOf } from '../../src/machines/json-bytes/json-members.ts'
 import { every } from '../support/every.ts'
 import { property } from '../support/seed.ts'
 

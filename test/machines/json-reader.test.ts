@@ -1,7 +1,7 @@
 /** A large body parsed in pieces: what is no JSON is not taken for any, however it may be cut, and all else is what one parse of it gives. */
 import t from 'tap'
-import { JsonReader } from '../../src/core/json-reader.ts'
-import { SourceSize } from '../../src/core/json-source.ts'
+import { JsonReader } from '../../src/machines/json-bytes/json-reader.ts'
+import { SourceSize } from '../../src/machines/json-bytes/json-source.ts'
 import { every } from '../support/every.ts'
 
 const BOUNDS = { depth: 64, members: 10_000, commas: 10_000 }

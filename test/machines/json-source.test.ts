@@ -1,7 +1,7 @@
 /** A body written out of the bytes that it came in: what is unchanged as its sender wrote it, the rest anew. */
 import t, { type Test } from 'tap'
 import type { JsonObject } from '../../src/core/json.ts'
-import { JsonSource, SourceSize } from '../../src/core/json-source.ts'
+import { JsonSource, SourceSize } from '../../src/machines/json-bytes/json-source.ts'
 
 const BOUNDS = { depth: 64, members: 1_000, commas: 1_000 }
 

@@ -2,7 +2,7 @@
  * Whether a value fits a caller's JSON Schema, within a budget: schema and value come from strangers, and a few lines of references
  * can make a check that never ends. Of the draft 2020-12; `format` is a note there (Validation, section 7.2). Decision 17.
  */
-import { isObject, type Json, type JsonObject } from './json.ts'
+import { isObject, type Json, type JsonObject } from '../../core/json.ts'
 import { SchemaBudget, Undecided } from './schema-budget.ts'
 
 export interface Fit {

@@ -1,6 +1,6 @@
 /** A request on its connection. */
 import type { Dispatcher } from 'undici'
-import type { Phase } from '../connections/connection-failure.ts'
+import type { Phase } from '../../services/connections/connection-failure.ts'
 
 /** A request as its bytes are written. */
 export interface WholeRequest {

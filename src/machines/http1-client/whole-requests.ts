@@ -2,7 +2,7 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import { performance } from 'node:perf_hooks'
 import type { Dispatcher } from 'undici'
-import type { Connector } from '../connections/connector.ts'
+import type { Connector } from '../../services/connections/connector.ts'
 import { type ConnectionOwner, ProviderConnection } from './provider-connection.ts'
 import { ReplyParser } from './reply-parser.ts'
 import type { RunningRequest, WholeRequest } from './running-request.ts'

@@ -1,7 +1,7 @@
 /** Whether a value fits a stranger's JSON Schema: what is found, what remains open, and what hostile schemas cost. */
 import t from 'tap'
 import type { Json, JsonObject } from '../../src/core/json.ts'
-import { type Fit, schemaFit } from '../../src/core/schema-fit.ts'
+import { type Fit, schemaFit } from '../../src/machines/json-schema/schema-fit.ts'
 import { every } from '../support/every.ts'
 
 const FITS: Fit = { fits: true }

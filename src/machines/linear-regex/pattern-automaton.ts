@@ -1,5 +1,5 @@
 /** A compiled RE2 program as bit rows: one bit for each instruction that reads a character, a "reader". */
-import { entryAt } from './entry-at.ts'
+import { entryAt } from '../../core/entry-at.ts'
 import { type Instruction, isReader, kindName, linearRegex, OP } from './linear-regex.ts'
 
 /** A list of readers in order of priority holds this number where the match may end. */

@@ -1,10 +1,10 @@
 /** A look at a text in four places at once shows what a look from its beginning to its end shows. */
 import fc from 'fast-check'
 import t from 'tap'
-import { Glance } from '../../src/guardrails/glance.ts'
 import type { Rule } from '../../src/guardrails/index.ts'
 import { compileRules } from '../../src/guardrails/rule.ts'
 import { BUILTIN_SLUGS } from '../../src/guardrails/settings/recognisers.ts'
+import { Glance } from '../../src/machines/linear-regex/glance.ts'
 import { property } from '../support/seed.ts'
 
 const rules: Rule[] = compileRules(

@@ -2,7 +2,7 @@
  * Places in a growing text at which a match may have begun: an automaton over the shapes of all detectors, which knows
  * of each attempt that is still alive where it began. What lies before the first of them no rule can reach any more.
  */
-import { entryAt } from '../core/entry-at.ts'
+import { entryAt } from '../../core/entry-at.ts'
 import { Classes, compiled, isAlphanumeric, type Place } from './shape-places.ts'
 
 /** States that are kept; texts of one kind need a tenth. */

@@ -1,6 +1,6 @@
 /** Errors of sockets, TLS, proxies and HTTP clients as faults, each with a word for its cause; addresses and texts of the error stay in `cause`. */
 import { Fault, type FaultCode } from '../../core/faults.ts'
-import { ConnectionFailure, EXHAUSTED, type Phase } from '../connections/connection-failure.ts'
+import { ConnectionFailure, EXHAUSTED, type Phase } from '../../services/connections/connection-failure.ts'
 
 /**
  * A connection that had served before ended before a byte of this reply had come, and too soon after the request was written for the

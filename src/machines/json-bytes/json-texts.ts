@@ -1,5 +1,5 @@
 /** Texts of a JSON source by their values, and what is written out of them: each stands in the bytes of its sender, and is not encoded again. */
-import type { Json, JsonObject } from './json.ts'
+import type { Json, JsonObject } from '../../core/json.ts'
 
 const QUOTE = 0x22
 const BACKSLASH = 0x5c

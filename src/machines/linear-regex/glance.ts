@@ -1,5 +1,5 @@
 /** One pass over a text that shows whether any rule needs to read it: nearly no text holds a match. */
-import { entryAt } from '../core/entry-at.ts'
+import { entryAt } from '../../core/entry-at.ts'
 import { Classes, compiled, isAlphanumeric, type Place } from './shape-places.ts'
 
 /** States that are kept: when there are more, all are dropped and built anew. */

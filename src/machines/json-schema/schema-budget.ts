@@ -1,7 +1,7 @@
 /** What one check of a value against a stranger's schema may cost: steps and depth, with comparisons and patterns among the steps. */
-import { isObject, type Json, type JsonObject } from './json.ts'
-import { linearRegex } from './linear-regex.ts'
-import { patternSize } from './pattern-cost.ts'
+import { isObject, type Json, type JsonObject } from '../../core/json.ts'
+import { linearRegex } from '../linear-regex/linear-regex.ts'
+import { patternSize } from '../linear-regex/pattern-cost.ts'
 
 /** About 30 ms; the largest schemas that providers take need a hundredth. */
 const STEPS = 100_000

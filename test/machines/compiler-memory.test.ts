@@ -7,7 +7,7 @@ import t from 'tap'
 const root = fileURLToPath(new URL('../..', import.meta.url))
 
 const FREED = `
-import { freeCompilerMemory } from './src/app/process-memory.ts'
+import { freeCompilerMemory } from '../app/src/app/process-memory.ts'
 freeCompilerMemory()
 `
 

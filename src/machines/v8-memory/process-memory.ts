@@ -1,7 +1,7 @@
 /** Memory settings of V8 for a serving process: what a compilation and the start leave behind goes, and young space grows for large bodies alone. */
 import { getHeapSpaceStatistics, setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
-import type { Clock } from '../core/clock.ts'
+import type { Clock } from '../../core/clock.ts'
 
 /**
  * Has V8 free what a compilation took where it ends. By itself it leaves that to its threads, which get to it late: under load the

@@ -2,7 +2,7 @@
  * A fast reader of the plain part of YAML in which large catalogues are written: block and flow collections of one line,
  * plain and simply quoted scalars, comments. It knows no positions, and gives up on whatever it is not sure of.
  */
-import type { Json, JsonObject } from '../core/json.ts'
+import type { Json, JsonObject } from '../../core/json.ts'
 
 interface Line {
   readonly indent: number

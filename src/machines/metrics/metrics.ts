@@ -3,7 +3,7 @@
  * several gateways of one process never share a number: counting adds to a number in memory, a scrape reads them as samples. The text is
  * written when a scrape comes (`src/server/metrics.ts`). The table in docs/operations.md is generated from the declarations.
  */
-import { entryAt } from './entry-at.ts'
+import { entryAt } from '../../core/entry-at.ts'
 
 export interface Metric<T extends Tally = Tally> extends MetricShape {
   /** Its place in every `Tallies`. */
