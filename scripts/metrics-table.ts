@@ -5,7 +5,7 @@ import { declaredMetrics, type Metric } from '../src/machines/metrics/metrics.ts
 import { markdownTable } from './markdown-table.ts'
 
 const ROOT = join(import.meta.dirname, '..')
-const DECLARES = /^import \{[^}]*\b(?:counter|gauge|histogram|reading)\b[^}]*\} from '[^']*\/core\/metrics\.ts'/m
+const DECLARES = /^import \{[^}]*\b(?:counter|gauge|histogram|reading)\b[^}]*\} from '[^']*\/machines\/metrics\/metrics\.ts'/m
 
 /** Every source file that declares a metric, from the root. */
 export function declaringFiles(): string[] {

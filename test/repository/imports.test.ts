@@ -115,6 +115,11 @@ const PLANTED: readonly [from: string, to: string, kind: 'value' | 'type', allow
   ['src/app/start.ts', 'src/store/open.ts', 'value', true],
   ['src/cli/check.ts', 'src/config/load.ts', 'value', true],
   ['src/core/ids.ts', 'test/support/clock.ts', 'value', false],
+  ['src/core/ids.ts', 'src/machines/metrics/metrics.ts', 'value', false],
+  ['src/machines/sse/frames.ts', 'src/core/faults.ts', 'value', true],
+  ['src/machines/sse/frames.ts', 'src/core/money.ts', 'value', false],
+  ['src/machines/sse/frames.ts', 'src/dialects/canon/events.ts', 'value', false],
+  ['plugins/web/plugin.ts', 'src/machines/metrics/metrics.ts', 'value', false],
   ['src/unknown/file.ts', 'src/core/ids.ts', 'value', false],
 ]
 

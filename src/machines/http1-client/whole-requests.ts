@@ -3,6 +3,7 @@ import type { IncomingHttpHeaders } from 'node:http'
 import { performance } from 'node:perf_hooks'
 import type { Dispatcher } from 'undici'
 import type { Connector } from '../../services/connections/connector.ts'
+import { MACHINES_ON } from '../switch.ts'
 import { type ConnectionOwner, ProviderConnection } from './provider-connection.ts'
 import { ReplyParser } from './reply-parser.ts'
 import type { RunningRequest, WholeRequest } from './running-request.ts'
@@ -69,7 +70,7 @@ export class WholeRequests implements ConnectionOwner {
 
   /** @param anew true for a new connection. @returns undefined for a request that only undici sends, or refuses. */
   send(options: RequestOptions, handler: Dispatcher.DispatchHandler, anew: boolean): RunningRequest | undefined {
-    if (!ReplyParser.isThere) return undefined
+    if (!MACHINES_ON || !ReplyParser.isThere) return undefined
     const request = options.isRelayed ? this.relayed(options) : this.own(options)
     if (request === undefined) return undefined
     const connection = anew ? this.open() : (this.take() ?? this.open())

@@ -4,6 +4,8 @@
  * through that does not match, but must never hide one that does.
  */
 
+import { MACHINES_ON } from '../switch.ts'
+
 /** True if the text may match. */
 export type Prefilter = (text: string) => boolean
 
@@ -18,6 +20,7 @@ class Unreadable extends Error {}
 
 /** @param pattern of RE2 syntax that has compiled. */
 export function prefilterOf(pattern: string): Prefilter | undefined {
+  if (!MACHINES_ON) return undefined
   const [prefix = '', flags = ''] = /^\(\?([imsU]+)\)/.exec(pattern) ?? []
   const folded = flags.includes('i')
   let needles: Needles

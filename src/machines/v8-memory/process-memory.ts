@@ -2,12 +2,14 @@
 import { getHeapSpaceStatistics, setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import type { Clock } from '../../core/clock.ts'
+import { MACHINES_ON } from '../switch.ts'
 
 /**
  * Has V8 free what a compilation took where it ends. By itself it leaves that to its threads, which get to it late: under load the
  * jobs of its middle compiler pile up there, and some 45 MB of malloc's memory with them (`--maglev-destroy-on-background`, V8 13.6).
  */
 export function freeCompilerMemory(): void {
+  if (!MACHINES_ON) return
   setFlagsFromString('--no-maglev-destroy-on-background')
 }
 
@@ -19,6 +21,7 @@ type Collect = (options: { type: 'major'; flavor: 'last-resort' }) => void
  * requests run.
  */
 export function giveBackMemory(): void {
+  if (!MACHINES_ON) return
   setFlagsFromString('--expose-gc')
   const collect = runInNewContext('gc') as Collect | undefined
   setFlagsFromString('--no-expose-gc')
@@ -56,6 +59,7 @@ function youngSpace(): number {
  * @param hadLargeBody whether a large body has come since the last call.
  */
 export function boundYoungSpace(clock: Pick<Clock, 'after'>, hadLargeBody: () => boolean): void {
+  if (!MACHINES_ON) return
   let isBounded = false
   let looksLeft = 0
   const look = (): void => {
