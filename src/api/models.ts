@@ -15,9 +15,12 @@ import { type ApiReply, ok } from './reply.ts'
 
 const DEFAULT_LIMIT = 500
 const offset = integer('offset', 'Entries to skip.', { example: 0 })
+/** Entries of one page. */
+const MOST_MODELS = 1000
+
 const limit = integer('limit', 'Entries per page at most; without offset and limit all entries come at once.', {
   least: 1,
-  most: 1000,
+  most: MOST_MODELS,
   example: 100,
 })
 export const PAGING = [offset, limit]

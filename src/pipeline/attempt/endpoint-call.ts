@@ -37,6 +37,7 @@ import { marking, PassRelay } from './pass-relay.ts'
 import type { RefusedEfforts } from './refused-efforts.ts'
 import type { Relay } from './relay.ts'
 import { StreamAttempt } from './stream-attempt.ts'
+import { streamOf } from './stream-head.ts'
 import type { Lane } from './turn.ts'
 import { AnswerOrError, isSuccess } from './upstream-attempt.ts'
 import { readWhole, WholeAttempt } from './whole-attempt.ts'
@@ -388,15 +389,4 @@ function bodyText({ exchange, lane }: EndpointCall, body: JsonObject): string | 
   const { source } = exchange.request
   const bytes = lane === 'translate' ? source?.rewrite(body) : source?.write(body)
   return bytes ?? wellFormedJson(body)
-}
-
-/** What knows the head of a stream. */
-function streamOf({ framing }: UpstreamDialect): (status: number, headers: IncomingHttpHeaders) => boolean {
-  return framing ? (status, headers) => isOf(framing.type, status, headers) : isEventStream
-}
-
-const isEventStream = (status: number, headers: IncomingHttpHeaders): boolean => isOf('text/event-stream', status, headers)
-
-function isOf(type: string, status: number, headers: IncomingHttpHeaders): boolean {
-  return status >= 200 && status <= 299 && headers['content-type']?.toLowerCase().startsWith(type) === true
 }

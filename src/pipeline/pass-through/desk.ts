@@ -31,8 +31,10 @@ import { type BoundNative, boundNative, keepNative, unreadFault } from './native
 import type { IdOwner } from './native-ids.ts'
 import { type ReadBody, readNative, type Unread } from './native-reading.ts'
 import { type NativeRequest, type Operation, operationOf } from './native-requests.ts'
+import { addressIn } from './own-address.ts'
 import { withPlainPath } from './path-ids.ts'
 import { ReplyUsage } from './reply-usage.ts'
+import { tierOf } from './requested-tier.ts'
 import type { SentIds } from './sent-ids.ts'
 
 const PASS_THROUGH_PREFIX = '/v1/passage/'
@@ -373,12 +375,6 @@ export class PassThroughDesk {
   }
 }
 
-/** As the caller has it. */
-function addressIn({ headers }: IncomingMessage): string {
-  const scheme = /^https\b/i.test(String(headers['x-forwarded-proto'] ?? '')) ? 'https' : 'http'
-  return `${scheme}://${headers.host ?? ''}`
-}
-
 function both(first: ReplyReader, second: ReplyReader): ReplyReader {
   return {
     head: (status, headers) => {
@@ -390,14 +386,6 @@ function both(first: ReplyReader, second: ReplyReader): ReplyReader {
       second.data(chunk)
     },
   }
-}
-
-/** Headers by which the tier of service is requested (Amazon Bedrock; Vertex AI). */
-const TIER_HEADERS = ['x-amzn-bedrock-service-tier', 'x-vertex-ai-llm-shared-request-type'] as const
-
-function tierOf({ headers }: IncomingMessage): string | undefined {
-  const value = TIER_HEADERS.map((name) => headers[name]).find((each) => each !== undefined)
-  return value === undefined ? undefined : String(value)
 }
 
 /** @throws Fault 403 where the operator has stated none. */

@@ -1,0 +1,13 @@
+import type { IncomingHttpHeaders } from 'node:http'
+import type { UpstreamDialect } from '../../dialects/types.ts'
+
+/** Recognises the head of a stream in a provider's reply. */
+export function streamOf({ framing }: UpstreamDialect): (status: number, headers: IncomingHttpHeaders) => boolean {
+  return framing ? (status, headers) => isOf(framing.type, status, headers) : isEventStream
+}
+
+const isEventStream = (status: number, headers: IncomingHttpHeaders): boolean => isOf('text/event-stream', status, headers)
+
+function isOf(type: string, status: number, headers: IncomingHttpHeaders): boolean {
+  return status >= 200 && status <= 299 && headers['content-type']?.toLowerCase().startsWith(type) === true
+}
