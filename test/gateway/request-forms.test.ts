@@ -139,6 +139,7 @@ t.test('more stop sequences than a provider takes are looked for here', async (t
   })
   const four = await startScene(t, { provider: 'quirks: { most_stops: 4 }' })
   t.same((await send(four, { stop: stop.slice(0, 4) })).body.stop, stop.slice(0, 4), 'as many as it takes go to it')
+  t.same((await send(four, { stop: [...stop.slice(0, 4), ''] })).body.stop, stop.slice(0, 4), 'an empty one is none')
   t.same((await send(four, { stop_sequences: stop, max_tokens: 50 }, 'messages')).body.stop, undefined, 'from Messages callers as well')
 })
 

@@ -67,13 +67,20 @@ function strip(body: JsonObject, target: Target, dropped: string[]): void {
     remove(body, 'tool_choice')
     remove(body, 'parallel_tool_calls')
   }
-  // More than the provider takes are looked for in the answer.
-  if (Array.isArray(body.stop) && body.stop.length > (target.quirks.most_stops ?? body.stop.length)) leaveOut(body, 'stop', dropped)
+  fitStops(body, target.quirks.most_stops, dropped)
   fitChoice(body, target.quirks, dropped)
   if (target.quirks.effort_with_tools === false && body.tools !== undefined && body.reasoning_effort !== undefined) {
     delete body.reasoning_effort
     dropped.push('reasoning.effort')
   }
+}
+
+/** More than the provider takes are looked for in the answer; empty ones are none. */
+function fitStops(body: JsonObject, most: number | undefined, dropped: string[]): void {
+  if (most === undefined || !Array.isArray(body.stop) || body.stop.length <= most) return
+  const written = body.stop.filter((sequence) => sequence !== '')
+  if (written.length <= most) body.stop = written
+  else leaveOut(body, 'stop', dropped)
 }
 
 function fitChoice(body: JsonObject, quirks: Quirks, dropped: string[]): void {

@@ -37,8 +37,9 @@ function outputCap({ sampling: { maxOutput } }: CanonicalRequest, target: Target
 }
 
 function stops(stop: string[] | undefined, dropped: Set<string>): string[] | undefined {
-  if (stop === undefined || stop.length === 0) return undefined
-  if (stop.length <= MOST_STOPS) return stop
+  const written = stop?.filter((sequence) => sequence !== '') ?? []
+  if (written.length === 0) return undefined
+  if (written.length <= MOST_STOPS) return written
   dropped.add('stop')
   return undefined
 }
