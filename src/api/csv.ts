@@ -1,10 +1,13 @@
 /** Lists of the management API as CSV (RFC 4180), page by page, as fast as the caller takes them. */
+
 import { Readable } from 'node:stream'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { Clock } from '../core/clock.ts'
 import { asFault } from '../core/faults.ts'
 import { isObject, type Json, type JsonObject } from '../core/json.ts'
+import { BY_DAY, LISTED_COUNTS } from '../core/ledger-counts.ts'
 import { readActivity } from './activity.ts'
+import { countColumns } from './count-fields.ts'
 import { searchGenerations } from './generations.ts'
 import { readKeyActivity } from './key-activity.ts'
 import { listKeys } from './keys.ts'
@@ -30,7 +33,7 @@ export interface CsvList {
   readonly pages: (query: URLSearchParams, source: CsvSource) => Pages
 }
 
-const COUNTS = ['prompt_tokens', 'completion_tokens', 'reasoning_tokens', 'cache_discount'] as const
+const COUNTS = [...countColumns(BY_DAY), 'cache_discount']
 const KEY = ['api_key_hash', 'api_key_name'] as const
 
 /** By path. A column that a row lacks is empty. */
@@ -56,8 +59,8 @@ const LISTS: Readonly<Record<string, CsvList>> = {
   '/v1/sessions': {
     name: 'sessions',
     columns: [
-      ...['session_id', ...KEY, 'models', 'requests', 'failed_requests', 'prompt_tokens', 'cached_tokens', 'cache_write_tokens'],
-      ...['completion_tokens', 'reasoning_tokens', 'usage', 'cache_discount', 'first_request_at', 'last_request_at'],
+      ...['session_id', ...KEY, 'models', 'requests', 'failed_requests', ...countColumns(LISTED_COUNTS)],
+      ...['usage', 'cache_discount', 'first_request_at', 'last_request_at'],
     ],
     pages: (query, source) => byOffset(query, { most: 1_000, read: (page) => readSessions(page, source), source }),
   },

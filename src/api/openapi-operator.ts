@@ -1,6 +1,8 @@
 /** What an operator watches, described. */
+
 import { type TSchema, Type } from 'typebox'
 import type { JsonObject } from '../core/json.ts'
+import { DETAILED_COUNTS } from '../core/ledger-counts.ts'
 import { STATUSES } from './generations.ts'
 import type { DescribedOperation, DescribedParameter } from './openapi.ts'
 import { PLACED_BY, plan } from './openapi-replies.ts'
@@ -213,7 +215,7 @@ const detail = Type.Object({
         error: Type.Optional(maybe(Type.String())),
       }),
     ),
-    tokens: maybe(Type.Object({ prompt: count, completion: count, reasoning: count, cached: count, cache_write: count })),
+    tokens: maybe(Type.Object(Object.fromEntries(DETAILED_COUNTS.map(({ shown }) => [shown, count])))),
     money: Type.Array(
       Type.Object({
         item: Type.String({

@@ -1,5 +1,8 @@
 /** What the operations answer, as schemas: for the description of the API, and for the tests that hold every reply against it. */
+
 import { type TSchema, Type } from 'typebox'
+import { BY_DAY, LISTED_COUNTS } from '../core/ledger-counts.ts'
+import { countFields } from './count-fields.ts'
 
 type Field = Parameters<typeof Type.Optional>[0]
 const maybe = <T extends Field>(schema: T) => Type.Union([schema, Type.Null()])
@@ -191,9 +194,7 @@ export const activity = data(
       provider_name: text(),
       usage: amount('USD.'),
       requests: whole(),
-      prompt_tokens: whole(),
-      completion_tokens: whole(),
-      reasoning_tokens: whole(),
+      ...countFields(BY_DAY, () => whole()),
       cache_discount: amount('USD that caches of the providers have saved; negative where writing to them cost more.'),
     }),
   ),
@@ -208,11 +209,7 @@ export const sessions = Type.Object({
       models: texts(),
       requests: whole('Settled requests, those that failed among them: one for each turn of an agent.'),
       failed_requests: whole(),
-      prompt_tokens: whole('All input tokens, cached ones among them.'),
-      cached_tokens: whole('Input tokens read from a cache.'),
-      cache_write_tokens: whole('Input tokens written to a cache.'),
-      completion_tokens: whole('All output tokens, reasoning among them.'),
-      reasoning_tokens: whole(),
+      ...countFields(LISTED_COUNTS, whole),
       usage: amount('USD.'),
       cache_discount: amount('USD that caches of the providers have saved; negative where writing to them cost more.'),
       first_request_at: text('In the period.'),

@@ -1,5 +1,8 @@
 /** Who spends what, described. */
+
 import { type TSchema, Type } from 'typebox'
+import { BY_DAY } from '../core/ledger-counts.ts'
+import { countFields } from './count-fields.ts'
 import type { DescribedOperation, DescribedParameter } from './openapi.ts'
 import { forecast } from './openapi-schemas.ts'
 
@@ -18,9 +21,7 @@ const keyActivity = Type.Object({
       usage: amount(),
       requests: count,
       failed_requests: count,
-      prompt_tokens: count,
-      completion_tokens: count,
-      reasoning_tokens: count,
+      ...countFields(BY_DAY, () => count),
       cache_discount: amount('USD that caches of the providers have saved; negative where writing to them cost more.'),
     }),
   ),

@@ -1,8 +1,10 @@
 /** Generations that a process forwards, as a function of the database: see `functions.ts` for the order of its locks. */
+import { COUNT_VERSIONS, columnsUpTo } from '../../core/ledger-counts.ts'
 import { MAY_HAVE_LOST, NOTE_LOSSES } from './entry-function.ts'
 import { NOTE_LATE } from './reader-functions.ts'
 import { addUse, HOLD_WATERMARK } from './rollup-functions.ts'
 import { addSessions } from './session-functions.ts'
+import { takeName } from './tables.ts'
 
 /**
  * Shards of a balance for forwarded rows; each is locked until its batch is on the disk, and a key has only those that its processes use. With
@@ -26,10 +28,12 @@ const windowAfter = (window: string, sum: string): string =>
  * granted. So a process whose clock is wrong can neither open a window early nor charge one that has ended.
  * Where now is before the open windows, the database's own clock went back: charges count in the windows that are open.
  */
-export const TAKE = `
-CREATE OR REPLACE FUNCTION headgate_take(the_node text, seqs bigint[], tags text[], keys text[], payers text[], models text[],
-  endpoints text[], holds bigint[], floors bigint[], states text[], costs bigint[], inputs bigint[], outputs bigint[], cacheds bigint[],
-  cache_writes bigint[], reasonings bigint[], estimates boolean[], facts_texts text[], ats bigint[])
+function take(name: string, counts: readonly string[]): string {
+  const columns = `seq, tag, key, payer, model, endpoint, hold, floor, status, cost, ${counts.join(', ')}, estimated, facts, at`
+  return `
+CREATE OR REPLACE FUNCTION ${name}(the_node text, seqs bigint[], tags text[], keys text[], payers text[], models text[],
+  endpoints text[], holds bigint[], floors bigint[], states text[], costs bigint[], ${counts.map((count) => `${count}s bigint[]`).join(', ')},
+  estimates boolean[], facts_texts text[], ats bigint[])
   RETURNS void LANGUAGE plpgsql AS $body$
 DECLARE
   moment bigint;
@@ -67,15 +71,13 @@ BEGIN
   passed := greatest(passed, below, sessions_below);
   WITH given AS (
     SELECT r.*, CASE WHEN r.at > 0 THEN r.at ELSE r.seq / 4096 END AS said, coalesce(l.granted_at, 0) AS granted_at
-    FROM unnest(seqs, tags, keys, payers, models, endpoints, holds, floors, states, costs, inputs, outputs, cacheds, cache_writes,
-      reasonings, estimates, facts_texts, ats) AS r (seq, tag, key, payer, model, endpoint, hold, floor, status, cost, input, output,
-      cached, cache_write, reasoning, estimated, facts, at)
+    FROM unnest(seqs, tags, keys, payers, models, endpoints, holds, floors, states, costs, ${counts.map((count) => `${count}s`).join(', ')},
+      estimates, facts_texts, ats) AS r (${columns})
     LEFT JOIN (lease l JOIN lease_used u USING (key, payer, node))
       ON l.key = r.key AND l.payer = r.payer AND l.node = the_node AND l.granted > u.used
   ), fresh AS (
-    INSERT INTO generation (seq, tag, key, payer, model, endpoint, hold, floor, status, cost, input, output, cached, cache_write,
-      reasoning, estimated, facts, at)
-    SELECT seq, tag, key, payer, model, endpoint, hold, floor, status, cost, input, output, cached, cache_write, reasoning, estimated,
+    INSERT INTO generation (${columns})
+    SELECT seq, tag, key, payer, model, endpoint, hold, floor, status, cost, ${counts.join(', ')}, estimated,
       facts, CASE WHEN said > moment THEN moment WHEN said < granted_at THEN least(granted_at, moment) ELSE at END
     FROM given
     ORDER BY seq, tag
@@ -149,3 +151,7 @@ BEGIN
   END LOOP;
 END
 $body$`
+}
+
+/** A function for each version of the schema that has added counts: programs of versions before call their own. */
+export const TAKE_TEXTS = [0, ...COUNT_VERSIONS].map((version) => take(`headgate_${takeName(version)}`, columnsUpTo(version)))
