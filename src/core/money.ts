@@ -73,7 +73,7 @@ function cut(nano: bigint): number {
 
 /**
  * An exact running sum of nano-dollars: a double as long as that is exact, and a bigint beyond, so that no balance ever
- * sticks at 2^53 nano-dollars (issue 15, section 2). May fall below 0.
+ * sticks at 2^53 nano-dollars. May fall below 0.
  */
 export class Total {
   private small = 0
@@ -126,7 +126,7 @@ export interface HoldAsk {
 }
 
 /**
- * How much a request may hold (issue 15, section 2): a hold never takes more than half of what is left, except where its
+ * How much a request may hold: a hold never takes more than half of what is left, except where its
  * floor needs more. So many parallel requests share the last dollars.
  * @param left nano-dollars, the least under all allowances; Infinity where there is no limit.
  * @returns undefined where not even the floor fits.

@@ -1,4 +1,4 @@
-/** Usage × price: exact sums, rounded once; and how much output an amount pays for (issue 15, section 2). */
+/** Usage × price: exact sums, rounded once; and how much output an amount pays for. */
 
 import {
   Bill,

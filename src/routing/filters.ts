@@ -1,7 +1,7 @@
 /** The hard filters: which endpoints may serve a request at all, each exclusion with its reason; and the error where none is left. */
 
 import { entryAt } from '../core/entry-at.ts'
-import { DOCS_URL, Fault } from '../core/faults.ts'
+import { Fault } from '../core/faults.ts'
 import type { JsonObject } from '../core/json.ts'
 import type { Endpoint } from './catalog/types.ts'
 import { type AnyCriterion, CRITERIA, endpointTag, type FilterName, type Refusal, type RequestNeeds } from './criteria/index.ts'
@@ -10,13 +10,13 @@ import { type MergedPreferences, NO_PREFERENCES } from './merge.ts'
 export interface Removed {
   readonly endpoint: Endpoint
   readonly filter: FilterName
-  /** What about the endpoint did not fit, for people. */
+  /** Reason for people why the endpoint did not fit. */
   readonly detail: string
-  /** Whose lists they were, where the filter is a list: `request`, or `request and account`. */
+  /** Owner of the lists, where the filter is a list: `request`, or `request and account`. */
   readonly from?: string
 }
 
-/** What a request needs of an endpoint. */
+/** Needs of a request, which an endpoint must meet. */
 export interface RouteNeeds extends RequestNeeds {
   readonly provider: MergedPreferences
 }
@@ -32,7 +32,7 @@ const ALL: readonly AnyCriterion[] = CRITERIA
 const WITHOUT_FIELDS = ALL.filter(({ fields }) => Object.keys(fields).length === 0)
 
 /**
- * Applies every criterion (contract sections 5.1 and 5.2); `kept` stays in catalogue order.
+ * Applies every criterion (docs/contract.md#provider-preferences, docs/contract.md#endpoint-choice); `kept` stays in catalogue order.
  * @throws Fault 400 naming the member of `max_price` that is no price.
  */
 export function filterEndpoints(endpoints: readonly Endpoint[], needs: RouteNeeds): Filtered {
@@ -106,7 +106,6 @@ export function noEndpointFault(requested: readonly string[], removed: readonly 
     code,
     retryable: false,
     requested_models: [...requested],
-    docs_url: DOCS_URL,
   }
   const excludedBy = unique(removed.map((entry) => criterionOf(entry).refusal.excludedBy))
   if (excludedBy.length > 0) availability.excluded_by = excludedBy

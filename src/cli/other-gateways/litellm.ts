@@ -14,6 +14,7 @@ const DOCS = 'docs/migration/litellm.md has what stands for it'
 export const litellm: OtherGateway = {
   name: 'litellm',
   title: 'LiteLLM',
+  compared: { release: 'litellm 1.110.2 of PyPI', documents: 'https://docs.litellm.ai/docs/proxy/configs', read: '2026-11' },
   recognises: (value) => Array.isArray(value.model_list) || isObject(value.litellm_settings) || isObject(value.router_settings),
   read: ({ root }, draft) => {
     for (const [index, entry] of root.list('model_list').entries()) readModel(entry, index, draft)
@@ -70,8 +71,8 @@ function readModel(entry: Part, index: number, draft: ConfigDraft): void {
     rpm: ['left', "a provider's 429 makes headgate try the next endpoint"],
     tpm: ['left', "a provider's 429 makes headgate try the next endpoint"],
     max_retries: ['replaced', 'the next endpoint is tried, within a retry budget'],
-    temperature: ['left', 'parameters of a preset: docs/configuration.md#presets'],
-    max_tokens: ['left', 'parameters of a preset: docs/configuration.md#presets'],
+    temperature: ['left', 'parameters of a preset: docs/configuration/presets.md#presets'],
+    max_tokens: ['left', 'parameters of a preset: docs/configuration/presets.md#presets'],
     tags: ['left', 'only and ignore in provider of a key'],
     mock_response: ['left', 'a model of the dialect sim answers without a provider'],
   })

@@ -123,7 +123,7 @@ const price = Type.Union(
   },
 )
 
-/** Names of `supported_parameters` on the wire (contract section 4, schema Parameter). */
+/** Names of `supported_parameters` on the wire (docs/contract.md#lists-and-records, schema Parameter). */
 export const PARAMETERS = [
   'temperature',
   'top_p',

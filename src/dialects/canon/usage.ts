@@ -4,6 +4,8 @@ import { TOKEN_KINDS } from '../../core/token-kinds.ts'
 import { addCounts, inputCounts, noCounts, outputCounts, type TokenCounts } from './token-counts.ts'
 
 export interface Usage extends TokenCounts {
+  /** Tokens of a predicted answer (`prediction` of chat): those that stand in the answer, and those written in vain. Both are in `output`. */
+  predicted?: { accepted: number; rejected: number } | undefined
   /** Searches that the provider itself ran. */
   webSearches?: number | undefined
   /** Calls of its other tools that it takes a fee for, by type. */
@@ -37,7 +39,7 @@ export function noUsage(): Usage {
   return noCounts()
 }
 
-/** What is known before the first report: nothing of either side. */
+/** Usage before the first report: nothing of either side. */
 export const NO_REPORT: Usage = Object.freeze({ ...noUsage(), inputUnknown: true, outputUnknown: true })
 
 /** True for a report that counts the output, as far as it had come. */
@@ -57,11 +59,13 @@ export function countsMore(report: Usage | undefined, before: Usage | undefined)
 export function withEarlierSides(usage: Usage, before: Usage | undefined, counted: { input: boolean; output: boolean }): Usage {
   if (counted.input && counted.output) return usage
   const earlier = before ?? NO_REPORT
-  const { inputUnknown, outputUnknown } = earlier
+  const { inputUnknown, outputUnknown, predicted } = earlier
   return {
     ...usage,
     ...(counted.input ? {} : { ...inputCounts(earlier), ...(inputUnknown ? { inputUnknown } : {}) }),
-    ...(counted.output ? {} : { ...outputCounts(earlier), ...(outputUnknown ? { outputUnknown } : {}) }),
+    ...(counted.output
+      ? {}
+      : { ...outputCounts(earlier), ...(predicted ? { predicted } : {}), ...(outputUnknown ? { outputUnknown } : {}) }),
   }
 }
 
@@ -87,10 +91,15 @@ export function addCalls(a: Usage['toolCalls'], b: Usage['toolCalls']): Usage['t
   return sum
 }
 
+function addPredicted(a: Usage['predicted'], b: Usage['predicted']): Usage['predicted'] {
+  return { accepted: (a?.accepted ?? 0) + (b?.accepted ?? 0), rejected: (a?.rejected ?? 0) + (b?.rejected ?? 0) }
+}
+
 /** The sum of two turns of one exchange. */
 export function addUsage(a: Usage, b: Usage): Usage {
   return {
     ...addCounts(a, b),
+    ...(a.predicted || b.predicted ? { predicted: addPredicted(a.predicted, b.predicted) } : {}),
     ...(a.webSearches || b.webSearches ? { webSearches: (a.webSearches ?? 0) + (b.webSearches ?? 0) } : {}),
     ...(a.toolCalls || b.toolCalls ? { toolCalls: addCalls(a.toolCalls, b.toolCalls) } : {}),
     ...(a.others || b.others ? { others: [...(a.others ?? []), ...(b.others ?? [])] } : {}),
@@ -112,7 +121,7 @@ function addSplits(a: Usage, b: Usage): InputSplit {
 
 /** Counts that a provider states along with each piece of a stream. */
 export interface RunningReport {
-  /** How many have come. */
+  /** Number that have come. */
   readonly taken: number
   /** The last one, parsed when it is read; undefined where it holds no counts. */
   readonly usage: Usage | undefined

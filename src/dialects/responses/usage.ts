@@ -29,7 +29,7 @@ function paidCallsIn(items: Json | undefined): Usage['toolCalls'] {
   return calls
 }
 
-/** What the finished items of a reply show before a report counts them: calls of the provider's own tools, and images. */
+/** Counts by the finished items of a reply, before a report has them: calls of the provider's own tools, and images. */
 export class ShownItems {
   searches = 0
   paid: Usage['toolCalls']
@@ -151,7 +151,7 @@ function lifetimes(details: Json | undefined): { short: number; long: number } {
   return { short: count(details.ttl_30m_tokens), long: count(details.ttl_12h_tokens) }
 }
 
-/** `usage` of a reply (contract 1.5), with what it cost in USD. */
+/** `usage` of a reply (docs/contract.md#responses-reply), with what it cost in USD. */
 export function encodeUsage(final: Final): JsonObject {
   const { usage, serverTools } = final
   const result: JsonObject = {

@@ -25,10 +25,10 @@ export interface Wildcard {
   readonly hasKind: boolean
 }
 
-/** What endpoints are made of beside their own entries. */
+/** Inputs of endpoints beside their own entries. */
 export interface EndpointParts {
   readonly providers: ReadonlyMap<string, Provider>
-  /** What a provider's own list states of a model. @param model the provider's name of it. */
+  /** Statements of a provider's own list about a model. @param model the provider's name of it. */
   listed(provider: string, model: string): ModelFacts | undefined
   /** The credential of an endpoint with settings of its own. @param endpoint its id; that of the wildcard behind one. */
   credentialOf(provider: string, endpoint: string, own: JsonObject): Credential | undefined
@@ -70,7 +70,7 @@ function flagsOf(config: Readonly<Record<string, unknown>>): Model['flags'] {
   return new Set(MODEL_FLAGS.flatMap(({ name }) => (config[name] === true ? [name] : [])))
 }
 
-/** What the configuration leaves open is what the provider's list states. */
+/** The provider's list states the facts that the configuration leaves open. */
 function withListed(endpoint: Endpoint, parts: EndpointParts): Endpoint {
   const facts = parts.listed(endpoint.provider.slug, endpoint.upstreamModel)
   if (!facts) return endpoint

@@ -1,4 +1,4 @@
-/** The entry of a model in `GET /v1/models` (contract section 4; every field that strict clients require). */
+/** The entry of a model in `GET /v1/models` (docs/contract.md#lists-and-records; every field that strict clients require). */
 import type { JsonObject } from '../../core/json.ts'
 import { authorOf } from '../../core/model-family.ts'
 import type { PriceOverride, Rate, RateKind, Rates } from '../../core/money.ts'
@@ -7,7 +7,7 @@ import { dateOf, WEEKDAYS } from '../../core/price-window.ts'
 import { shownKinds } from '../../core/token-kinds.ts'
 import type { Endpoint, Model, Price } from './types.ts'
 
-/** What both chat dialects hand on where an endpoint names nothing. */
+/** Parameters that both chat dialects forward where an endpoint names none. */
 const COMMON_PARAMETERS: ReadonlySet<string> = new Set([
   'frequency_penalty',
   'include_reasoning',
@@ -33,7 +33,7 @@ const COMMON_PARAMETERS: ReadonlySet<string> = new Set([
 
 const NO_PARAMETERS: ReadonlySet<string> = new Set()
 
-/** What a price list shows where there is no price to show. */
+/** Value that a price list shows for an unknown price. */
 const UNKNOWN_PRICE = '-1'
 
 /**

@@ -7,10 +7,10 @@ import { isObject, type Json, type JsonObject } from '../../core/json.ts'
 import { TOKEN_KINDS } from '../../core/token-kinds.ts'
 import type { Usage } from '../../dialects/canon/usage.ts'
 import type { ClientDialect } from '../../dialects/types.ts'
+import { Double, type SpanWriter } from '../../machines/otlp/otlp.ts'
 import { clientOf, type Exchange } from '../../pipeline/exchange.ts'
 import { brandHeaders } from '../../pipeline/request/receive.ts'
 import type { Endpoint, Provider } from '../../routing/catalog/types.ts'
-import { Double, type SpanWriter } from '../../services/telemetry/otlp.ts'
 
 /** Characters of a value that a caller chose, entries of an object that it sent, and characters of their names. */
 const LONGEST_VALUE = 256
@@ -29,7 +29,7 @@ export function operationOf(client: ClientDialect): string {
   return client.id === 'completions' ? 'text_completion' : 'chat'
 }
 
-/** What the conventions call a generation at providers of a dialect, where that is not `chat`. */
+/** Name of a generation in the conventions, at providers of a dialect, where that is not `chat`. */
 const OPERATIONS: Readonly<Record<string, string>> = { gemini: 'generate_content' }
 
 /** `gen_ai.operation.name` of a call of a provider. */
@@ -37,7 +37,7 @@ export function callOperation(exchange: Exchange, { provider }: Endpoint): strin
   return clientOf(exchange).embedding ? 'embeddings' : (OPERATIONS[provider.dialect] ?? 'chat')
 }
 
-/** What the caller sends to find its requests again: who used the application, in which session, and its own names for the trace. */
+/** Fields by which the caller finds its requests again: user, session, and its own names for the trace. */
 export function writeCallersNames(spans: SpanWriter, { head, request }: Exchange): void {
   const { headers, brand } = head
   spans.attribute('user_agent.original', text(headers['user-agent']))
@@ -79,7 +79,7 @@ const NUMBERS: readonly (readonly [attribute: string, kind: 'int' | 'double', ..
   ['gen_ai.embeddings.dimension.count', 'int', 'dimensions'],
 ]
 
-/** What the caller has set for the model. */
+/** Parameters that the caller has set for the model. */
 export function writeParameters(spans: SpanWriter, body: JsonObject): void {
   for (const [attribute, kind, ...fields] of NUMBERS) {
     for (const field of fields) {
