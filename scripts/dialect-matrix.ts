@@ -1,9 +1,9 @@
 /** The tables of docs/dialects/ that are made from data: what becomes of each parameter, and what is lost between two wires. */
 import { PARAMETERS, type ParameterOutcome } from '../src/dialects/canon/parameters.ts'
-import type { ClientName, Loss, UpstreamName } from '../src/dialects/losses/loss.ts'
-import { replyLosses } from '../src/dialects/losses/replies.ts'
-import { requestLosses } from '../src/dialects/losses/requests.ts'
 import { upstreamDialects } from '../src/dialects/registry.ts'
+import type { ClientName, Loss, UpstreamName } from './losses/loss.ts'
+import { replyLosses } from './losses/replies.ts'
+import { requestLosses } from './losses/requests.ts'
 import { type Cells, markdownTable } from './markdown-table.ts'
 
 const UPSTREAMS: readonly UpstreamName[] = ['openai-chat', 'openai-responses', 'anthropic', 'gemini', 'bedrock-converse']

@@ -23,6 +23,7 @@ import { pluginsMarkdown } from './plugins-table.ts'
 import { providerPages, providersMarkdown } from './provider-pages.ts'
 import { quirksMarkdown } from './quirks-table.ts'
 import { recogniserFigures } from './recogniser-figures.ts'
+import { rowCounts } from './row-code.ts'
 import { sizingTables } from './sizing-table.ts'
 import { sqliteSchema } from './sqlite-schema.ts'
 import { tokenCounts, tokenParts } from './token-code.ts'
@@ -54,6 +55,7 @@ const GENERATED: readonly [file: string, make: (found: string) => string | Promi
   ['config/headgate.schema.json', () => `${JSON.stringify(configJsonSchema(), null, 2)}\n`],
   ['src/store/sqlite-schema.ts', () => sqliteSchema()],
   ['src/dialects/canon/token-counts.ts', () => tokenCounts()],
+  ['src/core/row-counts.ts', () => rowCounts()],
   ['src/ledger/token-parts.ts', () => tokenParts()],
   ['web/api-types.ts', () => webTypes()],
   ['docs/routing.md', (found) => withSections(found, { 'criterion-fields': criterionFieldsMarkdown(), criteria: criteriaMarkdown() })],

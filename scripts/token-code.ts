@@ -36,7 +36,8 @@ export interface TokenCounts {
 ${[...ALWAYS, ...SELDOM].map(member).join('')}}
 
 export function noCounts(): TokenCounts {
-  return { ${always.map((count) => `${count}: 0`).join(', ')} }
+  return {
+${always.map((count) => `    ${count}: 0,\n`).join('')}  }
 }
 
 export function addCounts(a: TokenCounts, b: TokenCounts): TokenCounts {
@@ -51,9 +52,9 @@ ${SIDES.map(sideCounts).join('\n')}`
 function sideCounts(side: (typeof SIDES)[number]): string {
   const always = [side, ...ALWAYS.filter((kind) => kind.side === side).map(({ count }) => count)]
   const seldom = SELDOM.filter((kind) => kind.side === side).map(({ count }) => count)
-  const each = [...always, ...seldom.map((count) => `...(${count} ? { ${count} } : {})`)]
-  return `export function ${side}Counts({ ${[...always, ...seldom].join(', ')} }: TokenCounts): Partial<TokenCounts> {
-  return { ${each.join(', ')} }
+  return `export function ${side}Counts(from: TokenCounts): Partial<TokenCounts> {
+  return {
+${always.map((count) => `    ${count}: from.${count},\n`).join('')}${seldom.map((count) => `    ...(from.${count} ? { ${count}: from.${count} } : {}),\n`).join('')}  }
 }
 `
 }

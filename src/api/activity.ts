@@ -1,10 +1,13 @@
 /** GET /v1/activity: the last 30 full UTC days by model, endpoint and provider, from the ledger. */
+
 import { badField } from '../core/faults.ts'
 import type { JsonObject } from '../core/json.ts'
+import { BY_DAY } from '../core/ledger-counts.ts'
 import { usd } from '../core/money.ts'
 import type { LedgerScans } from '../ledger/scans.ts'
 import type { UseRow } from '../ledger/types.ts'
 import { addUse, DAY_MS } from '../ledger/use.ts'
+import { shownCounts } from './count-fields.ts'
 import { allKeys, type KeySource } from './key-entry.ts'
 import { choice, keyHash, type QueryParameter, text } from './parameters.ts'
 import { type ApiReply, ok } from './reply.ts'
@@ -74,9 +77,7 @@ function entryOf(row: UseRow): JsonObject {
     usage: usd(row.cost),
     byok_usage_inference: 0,
     requests: row.requests,
-    prompt_tokens: row.input,
-    completion_tokens: row.output,
-    reasoning_tokens: row.reasoning,
+    ...shownCounts(BY_DAY, row),
     cache_discount: usd(row.cacheSaved),
   }
 }

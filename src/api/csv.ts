@@ -1,9 +1,12 @@
 /** Lists of the management API as CSV (RFC 4180), page by page, as fast as the caller takes them. */
+
 import { Readable } from 'node:stream'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { Clock } from '../core/clock.ts'
 import { asFault } from '../core/faults.ts'
 import { isObject, type Json, type JsonObject } from '../core/json.ts'
+import { BY_DAY } from '../core/ledger-counts.ts'
+import { countColumns } from './count-fields.ts'
 import type { CsvList } from './described-operation.ts'
 import { format } from './parameters.ts'
 import { integerOf } from './query.ts'
@@ -26,7 +29,7 @@ type Pages = AsyncIterable<readonly JsonObject[]>
 
 /** Columns that several lists have. */
 export const KEY_COLUMNS = ['api_key_hash', 'api_key_name'] as const
-export const USE_COLUMNS = ['prompt_tokens', 'completion_tokens', 'reasoning_tokens', 'cache_discount'] as const
+export const USE_COLUMNS = [...countColumns(BY_DAY), 'cache_discount']
 
 /** True by `format=csv`, or by a header `Accept` that prefers it. @throws Fault 400. */
 export function wantsCsv(query: URLSearchParams, accept: string | undefined): boolean {

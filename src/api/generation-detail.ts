@@ -1,8 +1,10 @@
 /** GET /v1/generations/{id} and `headgate generations show`: one request as a timeline, from what its row keeps. */
+
 import { Type } from 'typebox'
 import { checker } from '../core/check.ts'
 import { Fault } from '../core/faults.ts'
 import { isObject, type Json, type JsonObject } from '../core/json.ts'
+import { DETAILED_COUNTS } from '../core/ledger-counts.ts'
 import { usd } from '../core/money.ts'
 import { detailOf, factsOf } from '../ledger/facts.ts'
 import { generationView } from '../ledger/generation.ts'
@@ -162,8 +164,7 @@ function timelineOf({ record: { settled, at }, view, steps, attempts }: Parts): 
 
 function tokensOf({ settled }: GenerationRecord): JsonObject | null {
   if (!settled) return null
-  const { input, output, reasoning, cached, cacheWrite } = settled
-  return { prompt: input, completion: output, reasoning, cached, cache_write: cacheWrite }
+  return Object.fromEntries(DETAILED_COUNTS.map(({ shown, count }) => [shown, settled[count] ?? 0]))
 }
 
 const numberOf = (value: Json | undefined): number | undefined => (typeof value === 'number' ? value : undefined)

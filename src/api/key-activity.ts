@@ -1,6 +1,8 @@
 /** GET /v1/activity/keys: who has spent what, by key and day, model and provider. */
+
 import { badField } from '../core/faults.ts'
 import type { JsonObject } from '../core/json.ts'
+import { BY_DAY } from '../core/ledger-counts.ts'
 import { usd } from '../core/money.ts'
 import { Ordered } from '../ledger/ordered.ts'
 import { Pace } from '../ledger/pace.ts'
@@ -8,6 +10,7 @@ import type { UseGroup, UseQuery, UseRow } from '../ledger/types.ts'
 import { DAY_MS } from '../ledger/use.ts'
 import type { ApiKey } from '../plugin-api/key.ts'
 import { type ActivitySource, day, isoDay } from './activity.ts'
+import { shownCounts } from './count-fields.ts'
 import type { DescribedParameter } from './described-operation.ts'
 import { allKeys } from './key-entry.ts'
 import { integer, keyHash, list, position, text } from './parameters.ts'
@@ -175,9 +178,7 @@ function entryOf(sum: UseRow, groups: ReadonlySet<UseGroup>, key: Pick<ApiKey, '
     usage: usd(sum.cost),
     requests: sum.requests,
     failed_requests: sum.failed ?? 0,
-    prompt_tokens: sum.input,
-    completion_tokens: sum.output,
-    reasoning_tokens: sum.reasoning,
+    ...shownCounts(BY_DAY, sum),
     cache_discount: usd(sum.cacheSaved),
     api_key_hash: key?.hash ?? sum.key ?? '',
     api_key_name: key?.name ?? null,

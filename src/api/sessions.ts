@@ -1,12 +1,15 @@
 /** GET /v1/sessions and `headgate sessions`: what each conversation of an agent has used, from the ledger. */
+
 import { Type } from 'typebox'
 import { checker } from '../core/check.ts'
 import type { Clock } from '../core/clock.ts'
 import { badField } from '../core/faults.ts'
 import type { JsonObject } from '../core/json.ts'
+import { LISTED_COUNTS } from '../core/ledger-counts.ts'
 import { usd } from '../core/money.ts'
 import type { LedgerScans } from '../ledger/scans.ts'
 import type { SessionUse } from '../ledger/types.ts'
+import { shownCounts } from './count-fields.ts'
 import { allKeys, type KeySource } from './key-entry.ts'
 import { hashNamed } from './named-key.ts'
 import { integer, keyHash, shortText, time } from './parameters.ts'
@@ -70,11 +73,7 @@ function entryOf(row: SessionUse): JsonObject {
     models: [...row.models],
     requests: row.requests,
     failed_requests: row.failed,
-    prompt_tokens: row.input,
-    cached_tokens: row.cached,
-    cache_write_tokens: row.cacheWrite,
-    completion_tokens: row.output,
-    reasoning_tokens: row.reasoning,
+    ...shownCounts(LISTED_COUNTS, row),
     usage: usd(row.cost),
     cache_discount: usd(row.cacheSaved),
     first_request_at: new Date(row.first).toISOString(),

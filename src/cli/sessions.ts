@@ -1,8 +1,10 @@
 /** `headgate sessions`: what each conversation of an agent has used. Calls the running gateway, or reads its store where none runs. */
+
 import { runSessionCommand, type SessionCommand } from '../api/index.ts'
 import { resolveKeys } from '../config/keys.ts'
 import { systemClock } from '../core/clock.ts'
 import { isObject, type Json, type JsonObject } from '../core/json.ts'
+import { LISTED_COUNTS } from '../core/ledger-counts.ts'
 import { usdText } from '../core/money-text.ts'
 import { LedgerScans } from '../ledger/scans.ts'
 import { CONSOLE, plural, type Streams } from './console.ts'
@@ -57,7 +59,8 @@ function onFile(command: SessionCommand, gateway: Gateway): Promise<JsonObject> 
   })
 }
 
-const HEAD = ['session', 'key', 'requests', 'prompt', 'cached', 'written', 'completion', 'reasoning', 'cost', 'last request', 'models']
+const COUNTED = LISTED_COUNTS.map(({ shown, heading = shown }) => heading)
+const HEAD = ['session', 'key', 'requests', ...COUNTED, 'cost', 'last request', 'models']
 
 function sessionReport({ data, total_count: total, since, until }: JsonObject): string {
   const rows = (Array.isArray(data) ? data : []).filter(isObject)
@@ -78,11 +81,7 @@ function sessionRow(row: JsonObject): string[] {
     plain(row.session_id),
     plain(row.api_key_name ?? String(row.api_key_hash).slice(0, 12)),
     failed > 0 ? `${plain(row.requests)}, ${failed} failed` : plain(row.requests),
-    plain(row.prompt_tokens),
-    plain(row.cached_tokens),
-    plain(row.cache_write_tokens),
-    plain(row.completion_tokens),
-    plain(row.reasoning_tokens),
+    ...LISTED_COUNTS.map(({ shown }) => plain(row[`${shown}_tokens`])),
     `$${usdText(Math.round(Number(row.usage) * 1e9))}`,
     minute(row.last_request_at),
     (Array.isArray(row.models) ? row.models : []).map(plain).join(' '),

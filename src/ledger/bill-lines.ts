@@ -1,7 +1,7 @@
 /** A charge line by line: what was counted, at which price, and amounts that sum up to the charge exactly. */
-import type { LEDGER_COUNTS } from '../core/ledger-counts.ts'
 import { Bill, type PriceSnapshot, type Rate } from '../core/money.ts'
 import { rateFromUsd, rateText } from '../core/money-text.ts'
+import { type RowCounts, rowCountsOf } from '../core/row-counts.ts'
 import { noUsage, type Usage } from '../dialects/canon/usage.ts'
 import { addParts, type Extras, type Tariff } from './pricing.ts'
 import { readRates } from './row-rates.ts'
@@ -61,11 +61,9 @@ export function amountsOf(parts: readonly BillPart[]): number[] {
   })
 }
 
-type Counts = Pick<Usage, (typeof LEDGER_COUNTS)[number]['count']>
-
 /** The parts of a row. @param rates as `plainRates` has written them. */
-export function plainParts(rates: string, counts: Counts): BillPart[] {
-  return partsOf({ ...noUsage(), ...counts }, readRates(rates))
+export function plainParts(rates: string, counts: RowCounts): BillPart[] {
+  return partsOf({ ...noUsage(), ...rowCountsOf(counts) }, readRates(rates))
 }
 
 /** A part as the facts of a settlement keep it: USD for each unit. */

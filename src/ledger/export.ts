@@ -2,9 +2,11 @@
  * Rows of the ledger export: one flat object per generation, for NDJSON files and reconciliation; and the same as double entry: what
  * leaves the key arrives at the provider and, for tools, at the gateway.
  */
+
 import type { JsonObject } from '../core/json.ts'
+import { LEDGER_COUNTS } from '../core/ledger-counts.ts'
 import { chargeReason, factsOf } from './facts.ts'
-import type { GenerationRecord } from './types.ts'
+import type { GenerationRecord, SettleRow } from './types.ts'
 
 /** Columns of every row; the other facts follow under their own names and never replace one of these. */
 interface ExportRow extends JsonObject {
@@ -19,13 +21,7 @@ interface ExportRow extends JsonObject {
   session_id: string | null
   /** `open` while there is no settlement. */
   status: string
-  usage: {
-    input_tokens: number
-    output_tokens: number
-    cached_tokens: number
-    cache_write_tokens: number
-    reasoning_tokens: number
-  }
+  usage: Record<`${(typeof LEDGER_COUNTS)[number]['column']}_tokens`, number>
   /** Nano-dollars. */
   cost_nano: number
   /** Usage that no allowance could pay; not part of `cost_nano`. */
@@ -58,13 +54,7 @@ export function exportRow(record: GenerationRecord): ExportRow {
     user: textOr(facts.user, null),
     session_id: textOr(facts.session_id, null),
     status: settled?.status ?? 'open',
-    usage: {
-      input_tokens: settled?.input ?? 0,
-      output_tokens: settled?.output ?? 0,
-      cached_tokens: settled?.cached ?? 0,
-      cache_write_tokens: settled?.cacheWrite ?? 0,
-      reasoning_tokens: settled?.reasoning ?? 0,
-    },
+    usage: usageOf(settled),
     cost_nano: settled?.cost ?? 0,
     unrecovered_nano: typeof facts.unrecovered_nano === 'number' ? facts.unrecovered_nano : 0,
     disputed_nano: typeof facts.disputed_nano === 'number' ? facts.disputed_nano : 0,
@@ -75,6 +65,10 @@ export function exportRow(record: GenerationRecord): ExportRow {
     entries: entriesOf(record),
     created_at: new Date(record.at).toISOString(),
   }
+}
+
+function usageOf(settled: SettleRow | undefined): ExportRow['usage'] {
+  return Object.fromEntries(LEDGER_COUNTS.map(({ column, count }) => [`${column}_tokens`, settled?.[count] ?? 0])) as ExportRow['usage']
 }
 
 function textOr<T>(value: unknown, otherwise: T): string | T {

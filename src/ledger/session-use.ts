@@ -1,5 +1,6 @@
 /** What was used per session: the figures behind `/v1/sessions` and `headgate sessions`. */
 import { Fault } from '../core/faults.ts'
+import { addRowCounts, rowCountsOf } from '../core/row-counts.ts'
 import { factsOf } from './facts.ts'
 import { Ordered } from './ordered.ts'
 import type { GenerationRecord, LedgerPlace, LedgerReader, SessionName, SessionQuery, SessionSlice, SessionUse } from './types.ts'
@@ -137,11 +138,7 @@ function addSession(a: SessionUse, b: SessionUse): SessionUse {
     requests: a.requests + b.requests,
     failed: a.failed + b.failed,
     cost: a.cost + b.cost,
-    input: a.input + b.input,
-    output: a.output + b.output,
-    cached: a.cached + b.cached,
-    cacheWrite: a.cacheWrite + b.cacheWrite,
-    reasoning: a.reasoning + b.reasoning,
+    ...addRowCounts(a, b),
     cacheSaved: a.cacheSaved + b.cacheSaved,
     first: Math.min(a.first, b.first),
     last: Math.max(a.last, b.last),
@@ -152,7 +149,7 @@ function addSession(a: SessionUse, b: SessionUse): SessionUse {
 function sessionRow({ at, hold }: GenerationRecord, settled: NonNullable<GenerationRecord['settled']>): SessionUse | undefined {
   const { session_id: session, model, cache_discount: saved } = factsOf(settled)
   if (typeof session !== 'string' || session === '') return undefined
-  const { cost, input, output, cached, cacheWrite, reasoning, status } = settled
+  const { cost, status } = settled
   return {
     key: hold.key,
     session,
@@ -160,11 +157,7 @@ function sessionRow({ at, hold }: GenerationRecord, settled: NonNullable<Generat
     requests: 1,
     failed: status === 'failed' || status === 'unknown' ? 1 : 0,
     cost: BigInt(cost),
-    input,
-    output,
-    cached,
-    cacheWrite,
-    reasoning,
+    ...rowCountsOf(settled),
     cacheSaved: savedNano(saved),
     first: at,
     last: at,

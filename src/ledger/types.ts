@@ -1,6 +1,7 @@
 /** Rows of the journal: one when money is reserved, one when it is settled. */
 
 import type { DrawnNumbers } from '../core/ids.ts'
+import type { RowCounts } from '../core/row-counts.ts'
 import type { LimitReset } from '../plugin-api/key.ts'
 import type { LedgerEntries } from './entries.ts'
 import type {
@@ -54,18 +55,13 @@ export type HoldOwner = Pick<HoldRow, 'key' | 'payer' | 'model' | 'endpoint'>
 export type SettleStatus = 'completed' | 'incomplete' | 'failed' | 'aborted' | 'unknown'
 
 /** Written before the reply ends. Exactly one per hold. */
-export interface SettleRow {
+export interface SettleRow extends RowCounts {
   seq: number
   status: SettleStatus
   /** Nano-dollars charged. */
   cost: number
   /** Milliseconds since the epoch: the charge counts in the day of this moment. 0 if unknown; then that of the admission counts. */
   at: number
-  input: number
-  output: number
-  cached: number
-  cacheWrite: number
-  reasoning: number
   estimated: boolean
   /** The rest of what `GET /v1/generation` shows, as JSON text. */
   facts: string

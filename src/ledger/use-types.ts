@@ -1,4 +1,5 @@
 /** Sums of use, and of sessions, as they are sought and found. */
+import type { DayCounts, RowCounts } from '../core/row-counts.ts'
 
 export interface UseQuery {
   /** Milliseconds since the epoch of the admission: from here on, and before there. */
@@ -20,7 +21,7 @@ export interface UseQuery {
 export type UseGroup = 'day' | 'model' | 'provider'
 
 /** Sums of the settled generations that were admitted on one UTC day. */
-export interface UseRow {
+export interface UseRow extends Readonly<DayCounts> {
   /** Identity, where the query is `byKey`. */
   readonly key?: string
   /** Start of the day, milliseconds since the epoch. */
@@ -36,9 +37,6 @@ export interface UseRow {
   readonly failed?: number
   /** Nano-dollars. */
   readonly cost: bigint
-  readonly input: number
-  readonly output: number
-  readonly reasoning: number
   /** Nano-dollars that caches of the providers have saved; negative where writing to them cost more. */
   readonly cacheSaved: number
 }
@@ -70,7 +68,7 @@ export interface SessionQuery {
 }
 
 /** Sums of the settled generations of one session of one key. */
-export interface SessionUse {
+export interface SessionUse extends Readonly<RowCounts> {
   readonly key: string
   readonly session: string
   readonly models: readonly string[]
@@ -79,11 +77,6 @@ export interface SessionUse {
   readonly failed: number
   /** Nano-dollars. */
   readonly cost: bigint
-  readonly input: number
-  readonly output: number
-  readonly cached: number
-  readonly cacheWrite: number
-  readonly reasoning: number
   /** Nano-dollars that caches of the providers have saved; negative where writing to them cost more. */
   readonly cacheSaved: number
   /** Milliseconds since the epoch: admission of the first and of the last one. */

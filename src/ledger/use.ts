@@ -1,6 +1,8 @@
 /** What was used per day, model, endpoint and provider: the figures behind `/v1/activity` and the order `top-weekly`. */
+
 import { Fault } from '../core/faults.ts'
 import type { Move } from '../core/ledger-entries.ts'
+import { addDayCounts, dayCountsOf, noDayCounts } from '../core/row-counts.ts'
 import { factsOf } from './facts.ts'
 import { Pace } from './pace.ts'
 import type { GenerationRecord, LedgerReader, UseGroup, UseQuery, UseRow } from './types.ts'
@@ -141,6 +143,7 @@ export async function eachSettled(
 /** What an entry has moved counts on its day, as money of the model of its generation, and is no request. */
 function movedRow({ key, model, provider, countedAt, nano }: Move, byKey = false): UseRow {
   return {
+    ...noDayCounts(),
     ...(byKey ? { key } : {}),
     day: Math.floor(countedAt / DAY_MS) * DAY_MS,
     model,
@@ -149,17 +152,15 @@ function movedRow({ key, model, provider, countedAt, nano }: Move, byKey = false
     answered: true,
     requests: 0,
     cost: BigInt(nano),
-    input: 0,
-    output: 0,
-    reasoning: 0,
     cacheSaved: 0,
   }
 }
 
 function rowOf({ at, hold }: GenerationRecord, settled: NonNullable<GenerationRecord['settled']>, byKey = false): UseRow {
-  const { cost, input, output, reasoning, status } = settled
+  const { cost, status } = settled
   const { model, endpoint, provider, cache_discount: saved } = factsOf(settled)
   return {
+    ...dayCountsOf(settled),
     ...(byKey ? { key: hold.key } : {}),
     day: Math.floor(at / DAY_MS) * DAY_MS,
     model: textOr(model, hold.model),
@@ -168,9 +169,6 @@ function rowOf({ at, hold }: GenerationRecord, settled: NonNullable<GenerationRe
     answered: status !== 'failed' && status !== 'unknown',
     requests: 1,
     cost: BigInt(cost),
-    input,
-    output,
-    reasoning,
     cacheSaved: savedNano(saved),
   }
 }
@@ -192,9 +190,7 @@ export function addUse(a: UseRow, b: UseRow): UseRow {
     requests: a.requests + b.requests,
     ...(a.failed === undefined ? {} : { failed: a.failed + (b.failed ?? 0) }),
     cost: a.cost + b.cost,
-    input: a.input + b.input,
-    output: a.output + b.output,
-    reasoning: a.reasoning + b.reasoning,
+    ...addDayCounts(a, b),
     cacheSaved: a.cacheSaved + b.cacheSaved,
   }
 }

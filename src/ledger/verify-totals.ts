@@ -2,9 +2,11 @@
  * What a check of the ledger adds up, and what it finds wrong: sums by key, and those of the current day, week and month against the rows
  * from which they can be rebuilt, with those that a check has read before.
  */
+
 import { TICKS } from '../core/ids.ts'
 import { ENTRY_KINDS, type EntryKind, LOSSES } from '../core/ledger-entries.ts'
 import { Total } from '../core/money.ts'
+import { countValues } from '../core/row-counts.ts'
 import { windowStarts } from '../core/windows.ts'
 import type { LimitReset } from '../plugin-api/key.ts'
 import type { EntrySum } from './entries.ts'
@@ -127,7 +129,7 @@ export class Totals {
     }
     if (settled.seq !== hold.seq) this.note(`${id}: settlement of another sequence, ${settled.seq}`)
     if (!amount(settled.cost)) this.note(`${id}: cost of ${settled.cost}`)
-    const counts = [settled.input, settled.output, settled.cached, settled.cacheWrite, settled.reasoning]
+    const counts = countValues(settled)
     if (!counts.every(amount)) this.note(`${id}: token counts ${counts.join(', ')}`)
     this.windows?.add(hold, settled)
     try {

@@ -5,6 +5,7 @@
 
 import { Fault } from '../core/faults.ts'
 import { lossesOf } from '../core/ledger-entries.ts'
+import { areAll } from '../core/row-counts.ts'
 import type { DatedCharges, DayCharge, GenerationRecord, HoldRow, Journal, KeyCharges, Reconciliation, SettleRow } from '../ledger/types.ts'
 import { MemoryEntries } from './memory-entries.ts'
 import { recoveryOf } from './recovery.ts'
@@ -137,15 +138,7 @@ export function checkHold(row: HoldRow): void {
 }
 
 export function checkSettle(row: SettleRow): void {
-  const fine =
-    safe(row.seq) &&
-    safe(row.cost) &&
-    safe(row.at) &&
-    safe(row.input) &&
-    safe(row.output) &&
-    safe(row.cached) &&
-    safe(row.cacheWrite) &&
-    safe(row.reasoning)
+  const fine = safe(row.seq) && safe(row.cost) && safe(row.at) && areAll(row, safe)
   if (!fine) throw new RangeError('settlement row: counts must be non-negative integers')
   if (typeof row.facts !== 'string' || typeof row.status !== 'string') throw new TypeError('settlement row: status and facts must be text')
 }

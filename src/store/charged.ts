@@ -3,7 +3,9 @@
  * start nor a look at what was spent reads all rows. The table has the settlements below a watermark; those above it are
  * summed here, and after a crash from their rows. So a settlement seldom writes a page of the table.
  */
+
 import type { DatabaseSync, SQLOutputValue, StatementSync } from 'node:sqlite'
+import { COUNT_COLUMNS } from '../core/ledger-counts.ts'
 import type { DatedCharges, DayCharge, HoldOwner, KeyCharges, SettleRow } from '../ledger/types.ts'
 import { chargedAt, DAY_MS, NANO, TICKS } from './rows.ts'
 import { IS_OPEN } from './settled-below.ts'
@@ -44,8 +46,8 @@ const ADD_OPEN = `INSERT INTO charged (key, payer, day, count, dollars, nano)
   FROM hold WHERE ${IS_OPEN} GROUP BY key, payer, day
   ON CONFLICT (key, payer, day) DO UPDATE SET count = count + excluded.count,
     dollars = dollars + excluded.dollars + (nano + excluded.nano) / ${NANO}, nano = (nano + excluded.nano) % ${NANO}`
-const RECONCILE = `INSERT INTO settlement (seq, status, cost, input, output, cached, cache_write, reasoning, estimated, facts)
-  SELECT seq, 'unknown', floor, 0, 0, 0, 0, 0, 1, '{}' FROM hold WHERE ${IS_OPEN}`
+const RECONCILE = `INSERT INTO settlement (seq, status, cost, ${COUNT_COLUMNS.join(', ')}, estimated, facts)
+  SELECT seq, 'unknown', floor, ${COUNT_COLUMNS.map(() => 0).join(', ')}, 1, '{}' FROM hold WHERE ${IS_OPEN}`
 const OPEN_BELOW = `SELECT seq FROM hold WHERE seq < ? AND ${IS_OPEN}`
 /** In the order of the primary key, so that nothing is sorted, and read once: a start reads them all. */
 const CHARGES = ['charged', 'carried'].map(

@@ -1,18 +1,18 @@
 /** Columns of the tables of both databases, as the steps of `migrations.ts` make them. */
+import { columnsUpTo } from '../core/ledger-counts.ts'
 
 /** A column, by what it holds. A `sum` begins with 0, a `flag` is true or false, a `real` may be negative, `optional` ones may be null. */
 export type Kind = 'count' | 'sum' | 'real' | 'text' | 'flag' | 'optional count' | 'optional text'
 export type Columns = Readonly<Record<string, Kind>>
 
 export const HOLD = { seq: 'count', tag: 'text', key: 'text', model: 'text', endpoint: 'text', hold: 'count', floor: 'count' } as const
+/** What the first version had of the counts; the steps of later ones add the others (`Script.count()`). */
+const COUNTED: Columns = Object.fromEntries(columnsUpTo().map((column) => [column, 'count']))
+
 export const SETTLEMENT = {
   status: 'text',
   cost: 'count',
-  input: 'count',
-  output: 'count',
-  cached: 'count',
-  cache_write: 'count',
-  reasoning: 'count',
+  ...COUNTED,
   estimated: 'flag',
   facts: 'text',
 } as const
@@ -153,11 +153,7 @@ export const USE = {
   count: 'count',
   dollars: 'count',
   nano: 'count',
-  input: 'count',
-  output: 'count',
-  cached: 'count',
-  cache_write: 'count',
-  reasoning: 'count',
+  ...COUNTED,
   saved: 'real',
 } as const
 /** What a row of `use_by_key_model`, `use_by_key_provider`, `use_by_key_both` or `use_by_key_running` is the sum of; `failed` of `count` have failed, or have an unknown outcome. */
@@ -166,11 +162,7 @@ export const USE_OF_KEY = {
   failed: 'count',
   dollars: 'count',
   nano: 'count',
-  input: 'count',
-  output: 'count',
-  cached: 'count',
-  cache_write: 'count',
-  reasoning: 'count',
+  ...COUNTED,
   saved: 'real',
 } as const
 /** Days before `day` are closed, and of that day the keys up to `key`: their coarser sums are made. */
@@ -185,17 +177,24 @@ export const SESSION_USE = {
   failed: 'count',
   dollars: 'count',
   nano: 'count',
-  input: 'count',
-  output: 'count',
-  cached: 'count',
-  cache_write: 'count',
-  reasoning: 'count',
+  ...COUNTED,
   saved: 'real',
   first: 'count',
   last: 'count',
 } as const
 /** `minute` counts since the epoch. */
 export const KEY_MINUTE = { key: 'text', minute: 'count' } as const
+/** The tables of sums that have all counts. */
+export const SUM_TABLES = [
+  'use_by_hour',
+  'use_by_key',
+  'use_by_day',
+  'use_by_key_model',
+  'use_by_key_provider',
+  'use_by_key_both',
+  'use_by_key_running',
+  'session_use',
+] as const
 export const USE_NAMES = ['model', 'endpoint', 'provider', 'status'] as const
 
 /**

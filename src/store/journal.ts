@@ -3,6 +3,8 @@ import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import type { Clock, Timer } from '../core/clock.ts'
 import { Fault } from '../core/faults.ts'
 import type { DrawnNumbers } from '../core/ids.ts'
+import { COUNT_COLUMNS } from '../core/ledger-counts.ts'
+import { countValues } from '../core/row-counts.ts'
 import type {
   DatedCharges,
   FoundPage,
@@ -57,8 +59,9 @@ const EXPORT_PAGE = 100
 
 const INSERT_HOLD = `INSERT INTO hold (seq, tag, key, payer, model, endpoint, hold, floor) VALUES (?, ?, ?, ?, ?, ?, ?, ?)
   ON CONFLICT (seq) DO UPDATE SET hold = excluded.hold, floor = excluded.floor WHERE tag = excluded.tag`
-const INSERT_SETTLEMENT = `INSERT INTO settlement (seq, status, cost, input, output, cached, cache_write, reasoning, estimated, facts, at)
-  VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (seq) DO NOTHING`
+const SETTLED = ['seq', 'status', 'cost', ...COUNT_COLUMNS, 'estimated', 'facts', 'at']
+const INSERT_SETTLEMENT = `INSERT INTO settlement (${SETTLED.join(', ')}) VALUES (${SETTLED.map(() => '?').join(', ')})
+  ON CONFLICT (seq) DO NOTHING`
 
 const NAMED = 'seq IN (SELECT value FROM json_each(?))'
 const FORGET_HOLDS = `DELETE FROM hold WHERE ${NAMED} AND seq IN (SELECT seq FROM settlement)`
@@ -320,19 +323,7 @@ export class SqliteJournal implements Journal {
         charged.numberTaken(row.seq)
       }
       for (const row of settles) {
-        const done = insertSettlement.run(
-          row.seq,
-          row.status,
-          row.cost,
-          row.input,
-          row.output,
-          row.cached,
-          row.cacheWrite,
-          row.reasoning,
-          row.estimated ? 1 : 0,
-          row.facts,
-          row.at,
-        )
+        const done = insertSettlement.run(row.seq, row.status, row.cost, ...countValues(row), row.estimated ? 1 : 0, row.facts, row.at)
         if (done.changes === 0) {
           duplicates.push(row.seq)
           continue

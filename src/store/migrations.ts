@@ -3,8 +3,10 @@
  * statements that were generated from it.
  */
 import { sql } from 'kysely'
+import { COUNT_VERSIONS, COUNTS } from '../core/ledger-counts.ts'
 import { GIVEN_ID } from './columns.ts'
 import { FIRST_STEPS } from './first-steps.ts'
+import { POSTGRES_FUNCTIONS } from './postgres/functions.ts'
 import { type Database, type IndexBeside, indexStatement, Script } from './schema-script.ts'
 
 /**
@@ -41,6 +43,19 @@ STEPS.push({
     script.index({ name: 'given_id_until', table: 'given_id', on: '(until)' })
   },
 })
+
+/** Counts of the ledger that came later (`since` in `src/core/ledger-counts.ts`) have a step for each version. */
+for (const version of COUNT_VERSIONS) {
+  if (version > STEPS.length + 1)
+    throw new RangeError(`src/core/ledger-counts.ts: expected the version ${STEPS.length + 1}, not ${version}`)
+  STEPS.splice(version - 1, 0, {
+    kind: 'expand',
+    apply: (script) => {
+      for (const { column, since } of COUNTS) if (since === version) script.count(column)
+      if (script.database === 'postgres') for (const text of POSTGRES_FUNCTIONS) script.raw(sql.raw(text))
+    },
+  })
+}
 
 /** The version that this program works with. */
 export const SCHEMA_VERSION = STEPS.length

@@ -1,5 +1,7 @@
 /** What the journals of every medium share: record building, reconciliation rows. */
+
 import { generationId, parseGenerationId, TICKS } from '../core/ids.ts'
+import { noRowCounts } from '../core/row-counts.ts'
 import type { GenerationRecord, HoldRow, KeyCharges, SettleRow } from '../ledger/types.ts'
 
 export { TICKS } from '../core/ids.ts'
@@ -48,11 +50,7 @@ export function unknownSettlement(seq: number, floor: number): SettleRow {
     status: 'unknown',
     cost: floor,
     at: 0,
-    input: 0,
-    output: 0,
-    cached: 0,
-    cacheWrite: 0,
-    reasoning: 0,
+    ...noRowCounts(),
     estimated: true,
     facts: '{}',
   }

@@ -13,7 +13,7 @@ import {
   SqliteQueryCompiler,
   sql,
 } from 'kysely'
-import type { Columns, Kind } from './columns.ts'
+import { type Columns, type Kind, SUM_TABLES } from './columns.ts'
 
 export type Database = 'sqlite' | 'postgres'
 
@@ -62,6 +62,11 @@ export class Script {
       return whole.defaultTo(this.database === 'postgres' && kind === 'flag' ? initial === 1 : initial)
     }
     this.add(this.db.schema.alterTable(table).addColumn(name, this.type(kind), typed))
+  }
+
+  /** Adds a count of the ledger (`src/core/ledger-counts.ts`) to generations and to their sums; those that are there have none. */
+  count(column: string): void {
+    for (const table of [this.database === 'sqlite' ? 'settlement' : 'generation', ...SUM_TABLES]) this.column(table, column, 'count', 0)
   }
 
   /** An index of a table that has rows: on PostgreSQL it is made beside the work of running programs, after the statements of its step. */

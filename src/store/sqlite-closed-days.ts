@@ -5,19 +5,21 @@
  * `sqlite-rollups.ts` has passed the day; a generation that is settled later is added with its settlement.
  */
 import type { DatabaseSync } from 'node:sqlite'
+import { COUNT_COLUMNS } from '../core/ledger-counts.ts'
 import { DAY_MS, HOUR_MS, NANO, TICKS } from './rows.ts'
 import { integer, Statements, text } from './sqlite.ts'
 import { KEY_PARTS, KEY_SUMS, RUN_DAYS } from './use-facts.ts'
 
 const RUNNING = 'use_by_key_running'
 const TABLES = ['use_by_day', RUNNING, ...KEY_PARTS.map(([part]) => `use_by_key_${part}`)]
-const PLAIN = ['count', 'failed', 'input', 'output', 'cached', 'cache_write', 'reasoning', 'saved'] as const
-const COLUMNS = ['count', 'failed', 'dollars', 'nano', 'input', 'output', 'cached', 'cache_write', 'reasoning', 'saved'] as const
+const COUNTED = COUNT_COLUMNS.join(', ')
+const PLAIN = ['count', 'failed', ...COUNT_COLUMNS, 'saved'] as const
+const COLUMNS = ['count', 'failed', 'dollars', 'nano', ...COUNT_COLUMNS, 'saved'] as const
 /** Behind all keys: SQLite has a blob behind each text. */
 const END = new Uint8Array()
 
 const COST = `sum(dollars) + sum(nano) / ${NANO}, sum(nano) % ${NANO}`
-const TOKENS = 'sum(input), sum(output), sum(cached), sum(cache_write), sum(reasoning), total(saved)'
+const TOKENS = `${COUNT_COLUMNS.map((name) => `sum(${name})`).join(', ')}, total(saved)`
 
 const closeKeys = (
   part: string,
@@ -29,7 +31,7 @@ const closeKeys = (
 /** The day before, in the same run. */
 const DAY_BEFORE = `${RUNNING} WHERE day = ?1 - 1 AND ?1 % ${RUN_DAYS} > 0`
 const OF_KEYS = 'AND key > ?2 AND key <= ?3'
-const SUMMED = 'key, model, provider, count, dollars, nano, input, output, cached, cache_write, reasoning, saved'
+const SUMMED = `key, model, provider, count, dollars, nano, ${COUNTED}, saved`
 
 const CLOSE_RUNNING = `INSERT INTO ${RUNNING} (day, key, model, provider, ${COLUMNS.join(', ')})
   SELECT ?1, key, model, provider, sum(count), sum(failed), ${COST}, ${TOKENS} FROM (
@@ -45,7 +47,7 @@ const LAST_OF_PART = `SELECT min(key) AS key FROM (
   SELECT * FROM (SELECT key FROM use_by_key WHERE day = ?1 AND key > ?2 ORDER BY key LIMIT 1 OFFSET ?3)
   UNION ALL SELECT * FROM (SELECT key FROM ${DAY_BEFORE} AND key > ?2 ORDER BY key LIMIT 1 OFFSET ?3))`
 
-const CLOSE_DAY = `INSERT INTO use_by_day (day, model, endpoint, provider, status, count, dollars, nano, input, output, cached, cache_write, reasoning, saved)
+const CLOSE_DAY = `INSERT INTO use_by_day (day, model, endpoint, provider, status, count, dollars, nano, ${COUNTED}, saved)
   SELECT ?1, model, endpoint, provider, status, sum(count), ${COST}, ${TOKENS}
   FROM use_by_hour WHERE hour >= ?1 * ${DAY_MS / HOUR_MS} AND hour < (?1 + 1) * ${DAY_MS / HOUR_MS} GROUP BY model, endpoint, provider, status`
 

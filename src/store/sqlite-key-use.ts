@@ -3,6 +3,7 @@
  * sums of some keys. Those of the days that still change, and what is summed in memory, are of one moment for each key.
  */
 import type { DatabaseSync, SQLInputValue, SQLOutputValue } from 'node:sqlite'
+import { BY_DAY } from '../core/ledger-counts.ts'
 import type { UsePage, UseQuery, UseRow } from '../ledger/types.ts'
 import { DAY_MS, HOUR_MS, TICKS } from './rows.ts'
 import { Statements, text } from './sqlite.ts'
@@ -24,6 +25,8 @@ const boundIn = (table: string): string => `SELECT key FROM ${table} WHERE day =
 const tableOf = (closed: ClosedSums | undefined): string => (closed ? `use_by_key_${closed}` : 'use_by_key')
 const FAILURES = "sum(iif(status = 'failed' OR status = 'unknown', count, 0)) AS failed"
 
+const DAY_COLUMNS = BY_DAY.map(({ column }) => column)
+
 /** Conditions on what is sought; its values are the parameters from the fourth on. */
 const soughtBy = (query: UseQuery): string =>
   soughtIn(query)
@@ -41,7 +44,7 @@ function togetherOf(closed: ClosedSums | undefined, query: UseQuery): string {
   return `WITH days AS MATERIALIZED (SELECT value ->> 0 AS of_day, value ->> 1 AS sign FROM json_each(?1))
     SELECT key, ${byDay ? 'day' : '0'} AS day, ${named('model')}, '' AS endpoint, ${named('provider')}, 1 AS answered,
     ${closed ? sum('failed') : FAILURES}, ${whole ? 'count' : 'sum(sign * count)'} AS requests,
-    ${['dollars', 'nano', 'input', 'output', 'reasoning'].map(sum).join(', ')}, ${whole ? 'saved' : 'total(sign * saved) AS saved'}
+    ${['dollars', 'nano', ...DAY_COLUMNS].map(sum).join(', ')}, ${whole ? 'saved' : 'total(sign * saved) AS saved'}
     FROM days CROSS JOIN ${tableOf(closed)} ON day = of_day AND key > ?2 AND key <= ?3${soughtBy(query)}
     ${whole ? '' : `GROUP BY ${['key', ...names, ...(byDay ? ['day'] : [])].join(', ')} HAVING sum(sign * count) > 0`}`
 }
@@ -53,8 +56,8 @@ function rowsOf(query: UseQuery): string {
   const named = (name: 'model' | 'provider'): string => `${names.includes(name) ? name : "''"} AS ${name}`
   const joined = `${apart?.includes('day') ? '?1' : '0'} AS day, ${named('model')}, '' AS endpoint, ${named('provider')}, 1 AS answered, ${FAILURES}`
   const all = "?1 AS day, model, endpoint, provider, status NOT IN ('failed', 'unknown') AS answered, NULL AS failed"
-  return `SELECT key, ${apart ? joined : all}, sum(count) AS requests, sum(dollars) AS dollars, sum(nano) AS nano, sum(input) AS input,
-    sum(output) AS output, sum(reasoning) AS reasoning, total(saved) AS saved
+  return `SELECT key, ${apart ? joined : all}, sum(count) AS requests, 
+    ${['dollars', 'nano', ...DAY_COLUMNS].map((name) => `sum(${name}) AS ${name}`).join(', ')}, total(saved) AS saved
     FROM use_by_key WHERE day = ?1 AND key > ?2 AND key <= ?3${soughtBy(query)}
     GROUP BY ${['key', ...(apart ? names : ['model', 'endpoint', 'provider', 'answered'])].join(', ')}`
 }

@@ -5,6 +5,8 @@
  * from its rows a page at a time.
  */
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
+import { COUNT_COLUMNS } from '../core/ledger-counts.ts'
+import { addRow, noSums, sumValues } from '../core/row-counts.ts'
 import type { HoldOwner, SettleRow } from '../ledger/types.ts'
 import { DAY_MS, HOUR_MS, NANO, TICKS } from './rows.ts'
 import { integer, text } from './sqlite.ts'
@@ -14,8 +16,7 @@ import { fact, MOST_TOKENS, SAVED, useOf } from './use-facts.ts'
 const PAGE = 'SELECT count(*) AS count, max(seq) AS last FROM (SELECT seq FROM hold WHERE seq >= ? AND seq < ? ORDER BY seq LIMIT ?)'
 
 const NAMES = ['model', 'endpoint', 'provider', 'status'] as const
-const TOKENS = ['input', 'output', 'cached', 'cache_write', 'reasoning'] as const
-const SUMS = ['count', 'dollars', 'nano', ...TOKENS, 'saved'] as const
+const SUMS = ['count', 'dollars', 'nano', ...COUNT_COLUMNS, 'saved'] as const
 
 /** Milliseconds for which generations are summed here: nearly all are settled then, and each later one costs a statement of its own. */
 const AGE = 600_000
@@ -28,7 +29,7 @@ const MOST_SUMS = 20_000
 const sumsOf = (where: string): string => `
   SELECT hold.seq / ${TICKS} / ${HOUR_MS} AS hour, key, ${fact('model', 'hold.model')} AS model, ${fact('endpoint', 'hold.endpoint')} AS endpoint,
     ${fact('provider', "''")} AS provider, status, count(*) AS count, sum(cost / ${NANO}) AS dollars, sum(cost % ${NANO}) AS nano,
-    ${TOKENS.map((name) => `sum(min(${name}, ${MOST_TOKENS})) AS ${name}`).join(', ')}, total(${SAVED}) AS saved
+    ${COUNT_COLUMNS.map((name) => `sum(min(${name}, ${MOST_TOKENS})) AS ${name}`).join(', ')}, total(${SAVED}) AS saved
   FROM hold JOIN settlement USING (seq) WHERE ${where} GROUP BY 1, 2, 3, 4, 5, 6`
 
 function add(table: string, key: readonly string[]): string {
@@ -266,11 +267,7 @@ export class SqliteRollups {
     sum.count++
     sum.dollars += Math.floor(row.cost / NANO)
     sum.nano += row.cost % NANO
-    sum.input += Math.min(row.input, MOST_TOKENS)
-    sum.output += Math.min(row.output, MOST_TOKENS)
-    sum.cached += Math.min(row.cached, MOST_TOKENS)
-    sum.cache_write += Math.min(row.cacheWrite, MOST_TOKENS)
-    sum.reasoning += Math.min(row.reasoning, MOST_TOKENS)
+    addRow(sum, row, MOST_TOKENS)
     sum.saved += saved
   }
 
@@ -325,7 +322,7 @@ export class SqliteRollups {
   private putLate(day: number, sum: UseSum): void {
     const { key, model, provider, status, count, dollars, nano, saved } = sum
     const cost = [dollars + Math.floor(nano / NANO), nano % NANO] as const
-    this.days.add(day, { key, model, provider, status, count, cost, tokens: TOKENS.map((name) => sum[name]), saved })
+    this.days.add(day, { key, model, provider, status, count, cost, tokens: sumValues(sum), saved })
     this.addDay ??= this.db.prepare(add('use_by_day', ['day']))
     if (day < this.days.day) this.addDay.run(day, ...columnsOf(sum))
   }
@@ -352,7 +349,7 @@ function sumIn(sums: Map<string, UseSum>, { hour, key, model, endpoint, provider
   const name = `${hour}\n${key}\n${model}\n${endpoint}\n${provider}\n${status}`
   let sum = sums.get(name)
   if (!sum) {
-    const none = { count: 0, dollars: 0, nano: 0, input: 0, output: 0, cached: 0, cache_write: 0, reasoning: 0, saved: 0 }
+    const none = { count: 0, dollars: 0, nano: 0, ...noSums(), saved: 0 }
     sum = { hour, key, model, endpoint, provider, status, ...none }
     sums.set(name, sum)
   }
@@ -375,5 +372,5 @@ function* sumsFrom(rows: Iterable<Record<string, unknown>>): Iterable<UseSum> {
 /** Cost with a rest below a billion, as the tables have it. */
 function columnsOf({ model, endpoint, provider, status, dollars, nano, ...sum }: UseSum): (string | number)[] {
   const cost = [dollars + Math.floor(nano / NANO), nano % NANO]
-  return [model, endpoint, provider, status, sum.count, ...cost, ...TOKENS.map((name) => sum[name]), sum.saved]
+  return [model, endpoint, provider, status, sum.count, ...cost, ...sumValues(sum), sum.saved]
 }

@@ -1,13 +1,14 @@
 /** Rows of the embedded store's tables as the ledger has them. */
 import type { SQLOutputValue } from 'node:sqlite'
+import { COUNT_COLUMNS } from '../core/ledger-counts.ts'
+import { rowCountsFrom } from '../core/row-counts.ts'
 import type { HoldRow, SettleRow, SettleStatus } from '../ledger/types.ts'
 import { integer, text } from './sqlite.ts'
 
 type Row = Readonly<Record<string, SQLOutputValue>> | undefined
 
 /** Columns of a settlement beside those of its hold, whose `seq` has its name. */
-export const SETTLED_COLUMNS =
-  'settlement.seq AS settled, status, cost, input, output, cached, cache_write, reasoning, estimated, facts, at'
+export const SETTLED_COLUMNS = `settlement.seq AS settled, status, cost, ${COUNT_COLUMNS.join(', ')}, estimated, facts, at`
 
 /** The columns of `hold`. */
 export function holdFrom(row: Row): HoldRow | undefined {
@@ -33,14 +34,10 @@ export function settlementFrom(row: Row): SettleRow | undefined {
   const status = STATUSES.find((known) => known === row.status)
   if (status === undefined) throw new TypeError('expected a settlement status')
   return {
+    ...rowCountsFrom(row, integer),
     seq: integer(row.seq),
     status,
     cost: integer(row.cost),
-    input: integer(row.input),
-    output: integer(row.output),
-    cached: integer(row.cached),
-    cacheWrite: integer(row.cache_write),
-    reasoning: integer(row.reasoning),
     estimated: row.estimated === 1,
     facts: text(row.facts),
     at: integer(row.at),

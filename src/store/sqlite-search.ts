@@ -10,7 +10,7 @@ import { recordOf, TICKS } from './rows.ts'
 import { HAS_SESSION, SESSION_OF } from './search-index.ts'
 import { endingsOf, memberText, neededTexts } from './search-text.ts'
 import { integer } from './sqlite.ts'
-import { holdFrom, settlementFrom } from './sqlite-rows.ts'
+import { holdFrom, SETTLED_COLUMNS, settlementFrom } from './sqlite-rows.ts'
 
 /** Rows of one slice, and milliseconds that it should take. */
 const SLICE = { least: 250, most: 20_000, target: 4 }
@@ -18,7 +18,7 @@ const MOST_STATEMENTS = 64
 /** Minutes of a key that one slice looks at. */
 const MOST_MINUTES = 64
 
-const COLUMNS = `hold.*, settlement.seq AS settled, status, cost, input, output, cached, cache_write, reasoning, estimated, facts, at`
+const COLUMNS = `hold.*, ${SETTLED_COLUMNS}`
 
 /** Sequences, the newest first. */
 interface Slice {

@@ -5,6 +5,8 @@
  * What an earlier process has left of these hours is read from its rows, a page at a time.
  */
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
+import { COUNT_COLUMNS } from '../core/ledger-counts.ts'
+import { addRow, noSums, sumValues } from '../core/row-counts.ts'
 import type { HoldOwner, SettleRow } from '../ledger/types.ts'
 import { HOUR_MS, NANO, TICKS } from './rows.ts'
 import { HAS_SESSION } from './search-index.ts'
@@ -17,7 +19,7 @@ const AGE = 600_000
 /** Sums that are held here, about 20 MB; beyond, the oldest hour reaches the table early, and what is settled of it later is written at once. */
 const MOST_SUMS = 50_000
 
-const NUMBERS = ['count', 'failed', 'dollars', 'nano', 'input', 'output', 'cached', 'cache_write', 'reasoning', 'saved'] as const
+const NUMBERS = ['count', 'failed', 'dollars', 'nano', ...COUNT_COLUMNS, 'saved'] as const
 const COLUMNS = ['hour', 'key', 'session', 'models', ...NUMBERS, 'first', 'last']
 const INSERT = `INSERT INTO session_use (${COLUMNS.join(', ')}) VALUES (${COLUMNS.map(() => '?').join(', ')})`
 const ADD = `${INSERT} ON CONFLICT (hour, key, session) DO UPDATE SET
@@ -34,7 +36,7 @@ const PAGE = 'SELECT count(*) AS count, max(seq) AS last FROM (SELECT seq FROM h
 /** The generations of one page that name a session, by model. */
 const SUMS = `SELECT hold.seq / ${HOUR_TICKS} AS hour, key, ${fact('session_id', "''")} AS session, ${fact('model', 'hold.model')} AS model,
     count(*) AS count, sum(status IN ('failed', 'unknown')) AS failed, sum(cost / ${NANO}) AS dollars, sum(cost % ${NANO}) AS nano,
-    ${['input', 'output', 'cached', 'cache_write', 'reasoning'].map((name) => `sum(min(${name}, ${MOST_TOKENS})) AS ${name}`).join(', ')},
+    ${COUNT_COLUMNS.map((name) => `sum(min(${name}, ${MOST_TOKENS})) AS ${name}`).join(', ')},
     total(${SAVED}) AS saved, min(hold.seq) AS first, max(hold.seq) AS last
   FROM hold JOIN settlement USING (seq) WHERE hold.seq >= ? AND hold.seq <= ? AND ${HAS_SESSION.sqlite} GROUP BY 1, 2, 3, 4`
 
@@ -268,7 +270,7 @@ function sumIn(hour: Hour, key: string, session: string, seq: number): SessionSu
   const name = nameOf(key, session)
   let sum = hour.get(name)
   if (!sum) {
-    const none = { count: 0, failed: 0, dollars: 0, nano: 0, input: 0, output: 0, cached: 0, cache_write: 0, reasoning: 0, saved: 0 }
+    const none = { count: 0, failed: 0, dollars: 0, nano: 0, ...noSums(), saved: 0 }
     sum = { key, session, models: [], ...none, first: seq, last: seq }
     hour.set(name, sum)
   }
@@ -282,11 +284,7 @@ function add(hour: Hour, { row, owner, session, model, saved }: Settled): Sessio
   if (row.status === 'failed' || row.status === 'unknown') sum.failed++
   sum.dollars += Math.floor(row.cost / NANO)
   sum.nano += row.cost % NANO
-  sum.input += Math.min(row.input, MOST_TOKENS)
-  sum.output += Math.min(row.output, MOST_TOKENS)
-  sum.cached += Math.min(row.cached, MOST_TOKENS)
-  sum.cache_write += Math.min(row.cacheWrite, MOST_TOKENS)
-  sum.reasoning += Math.min(row.reasoning, MOST_TOKENS)
+  addRow(sum, row, MOST_TOKENS)
   sum.saved += saved
   if (row.seq < sum.first) sum.first = row.seq
   if (row.seq > sum.last) sum.last = row.seq
@@ -300,6 +298,5 @@ function addModel({ models }: SessionSum, model: string): void {
 /** All but the hour; cost with a rest below a billion. */
 function columnsOf({ key, session, models, count, failed, dollars, nano, ...sum }: SessionSum): (string | number)[] {
   const cost = [dollars + Math.floor(nano / NANO), nano % NANO]
-  const tokens = [sum.input, sum.output, sum.cached, sum.cache_write, sum.reasoning]
-  return [key, session, JSON.stringify(models), count, failed, ...cost, ...tokens, sum.saved, sum.first, sum.last]
+  return [key, session, JSON.stringify(models), count, failed, ...cost, ...sumValues(sum), sum.saved, sum.first, sum.last]
 }

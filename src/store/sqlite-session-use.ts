@@ -3,6 +3,8 @@
  * sums, from the sums in memory, or from its rows where the period cuts it, or where these are still to be summed.
  */
 import type { DatabaseSync, SQLOutputValue } from 'node:sqlite'
+import { COUNT_COLUMNS } from '../core/ledger-counts.ts'
+import { rowCountsFrom } from '../core/row-counts.ts'
 import type { SessionName, SessionPage, SessionQuery, SessionUse } from '../ledger/types.ts'
 import { AdaptivePage } from './adaptive-page.ts'
 import { HOUR_MS, NANO, TICKS } from './rows.ts'
@@ -23,11 +25,11 @@ export const END_OF_SESSION = `SELECT count(*) AS count, max(seq) AS last
 const SUMS = `
   SELECT hold.key AS key, ?4 AS session, ${fact('model', 'hold.model')} AS model, count(*) AS count,
     sum(status IN ('failed', 'unknown')) AS failed, sum(cost / ${NANO}) AS dollars, sum(cost % ${NANO}) AS nano,
-    ${['input', 'output', 'cached', 'cache_write', 'reasoning'].map((name) => `sum(min(${name}, ${MOST_TOKENS})) AS ${name}`).join(', ')},
+    ${COUNT_COLUMNS.map((name) => `sum(min(${name}, ${MOST_TOKENS})) AS ${name}`).join(', ')},
     total(${SAVED}) AS saved, min(seq) AS first, max(seq) AS last
   FROM (SELECT seq FROM settlement WHERE ${OF_SESSION} AND seq <= ?2) AS named CROSS JOIN hold USING (seq) CROSS JOIN settlement USING (seq)
   WHERE hold.key = ?3 GROUP BY 3`
-const OF_HOUR = `SELECT key, session, models, count, failed, dollars, nano, input, output, cached, cache_write, reasoning, saved, first, last
+const OF_HOUR = `SELECT key, session, models, count, failed, dollars, nano, ${COUNT_COLUMNS.join(', ')}, saved, first, last
   FROM session_use WHERE hour = ? AND key = ? AND session = ?`
 
 /** Sequences, the second one beyond the period. */
@@ -124,11 +126,7 @@ function useFrom(row: Row | SessionSum, models: readonly string[]): SessionUse {
     requests: integer(row.count),
     failed: integer(row.failed),
     cost: BigInt(integer(row.dollars)) * BigInt(NANO) + BigInt(integer(row.nano)),
-    input: integer(row.input),
-    output: integer(row.output),
-    cached: integer(row.cached),
-    cacheWrite: integer(row.cache_write),
-    reasoning: integer(row.reasoning),
+    ...rowCountsFrom(row, integer),
     cacheSaved: Number(row.saved),
     first: Math.floor(integer(row.first) / TICKS),
     last: Math.floor(integer(row.last) / TICKS),

@@ -1,5 +1,7 @@
 /** Rows of sums of use, as SQLite returns them and as they stand in memory. */
 import type { SQLOutputValue } from 'node:sqlite'
+import { BY_DAY } from '../core/ledger-counts.ts'
+import { dayCountsAt, dayCountsFrom } from '../core/row-counts.ts'
 import type { UseRow } from '../ledger/types.ts'
 import { DAY_MS, HOUR_MS, NANO } from './rows.ts'
 import { integer, text } from './sqlite.ts'
@@ -25,13 +27,17 @@ function nameOf(value: SQLOutputValue | undefined): string {
   return name
 }
 
+/** Where the counts begin in a row of `keyUseFrom`. */
+const FIRST_COUNT = 10
+
 /**
  * Thousands of rows are lists of values: objects of names take five times the memory, which V8 copies while they live.
- * @param row key, day, model, endpoint, provider, answered, failed (or null), requests, dollars, nano, input, output, reasoning, saved.
+ * @param row key, day, model, endpoint, provider, answered, failed (or null), requests, dollars, nano, the counts by day, saved.
  */
 export function keyUseFrom(row: readonly (SQLOutputValue | undefined)[]): UseRow {
-  const [key, day, model, endpoint, provider, answered, failed, requests, dollars, nano, input, output, reasoning, saved] = row
+  const [key, day, model, endpoint, provider, answered, failed, requests, dollars, nano] = row
   const use: { -readonly [Name in keyof UseRow]: UseRow[Name] } = {
+    ...dayCountsAt(row, FIRST_COUNT, integer),
     key: nameOf(key),
     day: integer(day) * DAY_MS,
     model: nameOf(model),
@@ -40,10 +46,7 @@ export function keyUseFrom(row: readonly (SQLOutputValue | undefined)[]): UseRow
     answered: answered === 1,
     requests: integer(requests),
     cost: costOf(integer(dollars), integer(nano)),
-    input: integer(input),
-    output: integer(output),
-    reasoning: integer(reasoning),
-    cacheSaved: Number(saved),
+    cacheSaved: Number(row[FIRST_COUNT + BY_DAY.length]),
   }
   if (typeof failed === 'number') use.failed = failed
   return use
@@ -53,6 +56,7 @@ export function keyUseFrom(row: readonly (SQLOutputValue | undefined)[]): UseRow
 export function useFrom(row: Row): UseRow {
   const { key } = row
   return {
+    ...dayCountsFrom(row, integer),
     ...(key === undefined ? {} : { key: nameOf(key) }),
     day: integer(row.day) * DAY_MS,
     model: nameOf(row.model),
@@ -61,21 +65,19 @@ export function useFrom(row: Row): UseRow {
     answered: row.answered === 1,
     requests: integer(row.requests),
     cost: costOf(integer(row.dollars), integer(row.nano)),
-    input: integer(row.input),
-    output: integer(row.output),
-    reasoning: integer(row.reasoning),
     cacheSaved: Number(row.saved),
   }
 }
 
 /** @param byKey with the key. */
 export function useOf(sum: UseSum, byKey = false): UseRow {
-  const { hour, key, model, endpoint, provider, status, count, dollars, nano, input, output, reasoning, saved } = sum
+  const { hour, key, model, endpoint, provider, status, count, dollars, nano, saved } = sum
   const cost = BigInt(dollars) * BigInt(NANO) + BigInt(nano)
   const answered = status !== 'failed' && status !== 'unknown'
   const day = Math.floor((hour * HOUR_MS) / DAY_MS) * DAY_MS
   return {
+    ...dayCountsFrom(sum, Number),
     ...(byKey ? { key } : {}),
-    ...{ day, model, endpoint, provider, answered, requests: count, cost, input, output, reasoning, cacheSaved: saved },
+    ...{ day, model, endpoint, provider, answered, requests: count, cost, cacheSaved: saved },
   }
 }

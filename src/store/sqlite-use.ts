@@ -1,5 +1,6 @@
 /** Sums of use by day, model, endpoint and provider, as SQLite computes them: a page takes a few milliseconds. */
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
+import { BY_DAY } from '../core/ledger-counts.ts'
 import type { UsePage, UseQuery, UseRow } from '../ledger/types.ts'
 import { AdaptivePage } from './adaptive-page.ts'
 import { DAY_MS, HOUR_MS, NANO, TICKS } from './rows.ts'
@@ -14,18 +15,20 @@ const PAGE = { least: 100, most: 2_000, target: 1 }
 
 const END_OF_PAGE = 'SELECT count(*) AS count, max(seq) AS last FROM (SELECT seq FROM hold WHERE seq > ? AND seq < ? ORDER BY seq LIMIT ?)'
 
+const SUMS = BY_DAY.map(({ column }) => `sum(${column}) AS ${column}`).join(', ')
+
 /** @param grouped the column by which the rows of one sum stand apart as well, or none. */
 const sumsOf = (keys: string, grouped = ''): string => `
   SELECT hold.seq / ${TICKS} / ${DAY_MS} AS day, ${fact('model', 'hold.model')} AS model, ${fact('endpoint', 'hold.endpoint')} AS endpoint,
     ${fact('provider', "''")} AS provider, status NOT IN ('failed', 'unknown') AS answered, count(*) AS requests,
     sum(cost / ${NANO}) AS dollars, sum(cost % ${NANO}) AS nano,
-    sum(input) AS input, sum(output) AS output, sum(reasoning) AS reasoning, total(${SAVED}) AS saved${grouped}
+    ${SUMS}, total(${SAVED}) AS saved${grouped}
   FROM hold JOIN settlement USING (seq) WHERE hold.seq > ?1 AND hold.seq <= ?2 ${keys} GROUP BY 1, 2, 3, 4, 5${grouped}`
 
 /** Of one day, as the tables of sums have it. */
 const rollupOf = (from: string, grouped = ''): string => `
   SELECT ?1 AS day, model, endpoint, provider, status NOT IN ('failed', 'unknown') AS answered, sum(count) AS requests,
-    sum(dollars) AS dollars, sum(nano) AS nano, sum(input) AS input, sum(output) AS output, sum(reasoning) AS reasoning, total(saved) AS saved${grouped}
+    sum(dollars) AS dollars, sum(nano) AS nano, ${SUMS}, total(saved) AS saved${grouped}
   FROM ${from} GROUP BY 2, 3, 4, 5${grouped}`
 
 const DAY_OF_ALL = rollupOf(`use_by_hour WHERE hour >= ?1 * ${DAY_MS / HOUR_MS} AND hour < (?1 + 1) * ${DAY_MS / HOUR_MS}`)

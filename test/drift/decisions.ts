@@ -218,7 +218,7 @@ export const DECIDED: Readonly<Record<Wire, Readonly<Partial<Record<Kind, Decide
       understood: words(`
         citationMetadata content fileData finishReason functionCall functionResponse groundingMetadata index inlineData logprobsResult text
         thought thoughtSignature`),
-      // `src/dialects/losses/replies.ts` says so of each that a model may send.
+      // `scripts/losses/replies.ts` says so of each that a model may send.
       dropped: words(`
         audioMetadata audioTranscription avgLogprobs codeExecutionResult continuationToken documentMetadata executableCode finishMessage
         mediaProcessing mediaResolution partMetadata safetyRatings speechMetadata spreadsheetMetadata tokenCount toolCall toolResponse

@@ -3,10 +3,10 @@
  * or make a difference there, or stand in the table of losses with its reason. The table must hold no other entry.
  */
 import t, { type Test } from 'tap'
+import type { Loss } from '../../scripts/losses/loss.ts'
+import { replyLosses } from '../../scripts/losses/replies.ts'
+import { requestLosses } from '../../scripts/losses/requests.ts'
 import type { ParameterName } from '../../src/dialects/canon/parameters.ts'
-import type { Loss } from '../../src/dialects/losses/loss.ts'
-import { replyLosses } from '../../src/dialects/losses/replies.ts'
-import { requestLosses } from '../../src/dialects/losses/requests.ts'
 import { upstreamDialects } from '../../src/dialects/registry.ts'
 import { every } from '../support/every.ts'
 import { lanesOf } from '../support/lanes.ts'

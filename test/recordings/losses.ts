@@ -2,9 +2,10 @@
  * What becomes of a recorded request at a provider of another format: each leaf arrives, or makes a difference there, or its
  * place stands in `dropped` as docs/dialects.md says ("All losses", "Parameters by format").
  */
+
+import type { Loss } from '../../scripts/losses/loss.ts'
+import { requestLosses } from '../../scripts/losses/requests.ts'
 import { isObject, type Json, type JsonObject } from '../../src/core/json.ts'
-import type { Loss } from '../../src/dialects/losses/loss.ts'
-import { requestLosses } from '../../src/dialects/losses/requests.ts'
 import { upstreamDialects } from '../../src/dialects/registry.ts'
 import { changed } from '../support/matrix/markers.ts'
 import { parameterOf } from '../support/matrix/parameter-paths.ts'

@@ -1,4 +1,5 @@
 /** Rows and keys that the store's tests write. */
+import { noRowCounts } from '../../src/core/row-counts.ts'
 import type { HoldRow, SettleRow } from '../../src/ledger/types.ts'
 import type { KeyRecord } from '../../src/store/keys.ts'
 
@@ -14,6 +15,7 @@ export function settleRow(seq: number, cost: number, more: Partial<SettleRow> = 
     status: 'completed',
     cost,
     at: 0,
+    ...noRowCounts(),
     input: 120,
     output: 34,
     cached: 20,

@@ -1,5 +1,6 @@
 /** Live figures, and what became of requests. */
 import { type TSchema, Type } from 'typebox'
+import { DETAILED_COUNTS } from '../../core/ledger-counts.ts'
 import { KEY_COLUMNS } from '../csv.ts'
 import { generationDetail } from '../generation-detail.ts'
 import { planGeneration } from '../generation-plan.ts'
@@ -215,7 +216,7 @@ const detail = Type.Object({
         error: Type.Optional(maybe(Type.String())),
       }),
     ),
-    tokens: maybe(Type.Object({ prompt: count, completion: count, reasoning: count, cached: count, cache_write: count })),
+    tokens: maybe(Type.Object(Object.fromEntries(DETAILED_COUNTS.map(({ shown }) => [shown, count])))),
     money: Type.Array(
       Type.Object({
         item: Type.String({

@@ -1,9 +1,11 @@
 /** Sums of what was spent, and one generation. */
 import { Type } from 'typebox'
 import { badField, Fault } from '../../core/faults.ts'
+import { BY_DAY, LISTED_COUNTS } from '../../core/ledger-counts.ts'
 import { generationView } from '../../ledger/generation.ts'
 import type { LedgerReader } from '../../ledger/types.ts'
 import { ACTIVITY_QUERY, readActivity } from '../activity.ts'
+import { countColumns, countFields } from '../count-fields.ts'
 import { readCredits } from '../credits.ts'
 import { KEY_COLUMNS, USE_COLUMNS } from '../csv.ts'
 import { type Operation, operation } from '../operation.ts'
@@ -22,9 +24,7 @@ const activity = data(
       provider_name: text(),
       usage: amount('USD.'),
       requests: whole(),
-      prompt_tokens: whole(),
-      completion_tokens: whole(),
-      reasoning_tokens: whole(),
+      ...countFields(BY_DAY, () => whole()),
       cache_discount: amount('USD that caches of the providers have saved; negative where writing to them cost more.'),
     }),
   ),
@@ -39,11 +39,7 @@ const sessions = Type.Object({
       models: texts(),
       requests: whole('Settled requests, those that failed among them: one for each turn of an agent.'),
       failed_requests: whole(),
-      prompt_tokens: whole('All input tokens, cached ones among them.'),
-      cached_tokens: whole('Input tokens read from a cache.'),
-      cache_write_tokens: whole('Input tokens written to a cache.'),
-      completion_tokens: whole('All output tokens, reasoning among them.'),
-      reasoning_tokens: whole(),
+      ...countFields(LISTED_COUNTS, whole),
       usage: amount('USD.'),
       cache_discount: amount('USD that caches of the providers have saved; negative where writing to them cost more.'),
       first_request_at: text('In the period.'),
@@ -157,8 +153,8 @@ export const recordOperations: readonly Operation[] = [
     csv: {
       name: 'sessions',
       columns: [
-        ...['session_id', ...KEY_COLUMNS, 'models', 'requests', 'failed_requests', 'prompt_tokens', 'cached_tokens', 'cache_write_tokens'],
-        ...['completion_tokens', 'reasoning_tokens', 'usage', 'cache_discount', 'first_request_at', 'last_request_at'],
+        ...['session_id', ...KEY_COLUMNS, 'models', 'requests', 'failed_requests', ...countColumns(LISTED_COUNTS)],
+        ...['usage', 'cache_discount', 'first_request_at', 'last_request_at'],
       ],
       paging: { by: 'offset', most: MOST_SESSIONS },
     },

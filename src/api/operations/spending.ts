@@ -1,10 +1,12 @@
 /** Who spends what. */
 import { Type } from 'typebox'
 import { Fault } from '../../core/faults.ts'
+import { BY_DAY } from '../../core/ledger-counts.ts'
 import { usd } from '../../core/money.ts'
 import { windowEnd, windowStarts } from '../../core/windows.ts'
 import { accountsOf, payerOf } from '../../ledger/payer.ts'
 import { type ActivitySource, isoDay } from '../activity.ts'
+import { countFields } from '../count-fields.ts'
 import { KEY_COLUMNS, USE_COLUMNS } from '../csv.ts'
 import { KEY_ACTIVITY_QUERY, MOST_SUMS, readKeyActivity } from '../key-activity.ts'
 import { allKeys, amountsOf } from '../key-entry.ts'
@@ -26,9 +28,7 @@ const keyActivity = Type.Object({
       usage: amount('USD.'),
       requests: count(),
       failed_requests: count(),
-      prompt_tokens: count(),
-      completion_tokens: count(),
-      reasoning_tokens: count(),
+      ...countFields(BY_DAY, () => count()),
       cache_discount: amount('USD that caches of the providers have saved; negative where writing to them cost more.'),
     }),
   ),

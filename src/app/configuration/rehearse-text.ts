@@ -1,8 +1,10 @@
 /** What recorded requests would do under the running text and under one that came with a request. Runs in a thread of its own. */
+
 import type { Outcome, RehearsalAsk, RehearsalResult } from '../../api/configuration.ts'
 import type { Config } from '../../config/config.ts'
 import { type Clock, systemClock } from '../../core/clock.ts'
 import { isObject, type JsonObject } from '../../core/json.ts'
+import { rowCountsOf } from '../../core/row-counts.ts'
 import { noUsage } from '../../dialects/canon/usage.ts'
 import { replayBody } from '../../ledger/plan-inputs.ts'
 import { charge, tariffAt } from '../../ledger/pricing.ts'
@@ -114,8 +116,8 @@ class Stage {
     const { model, provider, endpoint: tag, price } = first
     const endpoint = this.rehearsal.endpoint(model, tag)
     const tariff = endpoint ? tariffAt(endpoint, systemClock.now()) : 'unpriced'
-    const { input = 0, output = 0, cached = 0, cacheWrite = 0, reasoning = 0 } = settled ?? {}
-    const cost = tariff === 'unpriced' ? null : charge({ ...noUsage(), input, output, cached, cacheWrite, reasoning }, tariff).total
+    const counts = settled ? rowCountsOf(settled) : undefined
+    const cost = tariff === 'unpriced' ? null : charge({ ...noUsage(), ...counts }, tariff).total
     return { model, provider_name: provider, endpoint: `${model}@${tag}`, price, cost }
   }
 }

@@ -21,7 +21,16 @@ export interface TokenCounts {
 }
 
 export function noCounts(): TokenCounts {
-  return { input: 0, output: 0, cached: 0, cacheWrite: 0, reasoning: 0, imageOutput: 0, audioOutput: 0, audioInput: 0 }
+  return {
+    input: 0,
+    output: 0,
+    cached: 0,
+    cacheWrite: 0,
+    reasoning: 0,
+    imageOutput: 0,
+    audioOutput: 0,
+    audioInput: 0,
+  }
 }
 
 export function addCounts(a: TokenCounts, b: TokenCounts): TokenCounts {
@@ -38,10 +47,21 @@ export function addCounts(a: TokenCounts, b: TokenCounts): TokenCounts {
   }
 }
 
-export function inputCounts({ input, cached, cacheWrite, audioInput, cacheWriteLong }: TokenCounts): Partial<TokenCounts> {
-  return { input, cached, cacheWrite, audioInput, ...(cacheWriteLong ? { cacheWriteLong } : {}) }
+export function inputCounts(from: TokenCounts): Partial<TokenCounts> {
+  return {
+    input: from.input,
+    cached: from.cached,
+    cacheWrite: from.cacheWrite,
+    audioInput: from.audioInput,
+    ...(from.cacheWriteLong ? { cacheWriteLong: from.cacheWriteLong } : {}),
+  }
 }
 
-export function outputCounts({ output, reasoning, imageOutput, audioOutput }: TokenCounts): Partial<TokenCounts> {
-  return { output, reasoning, imageOutput, audioOutput }
+export function outputCounts(from: TokenCounts): Partial<TokenCounts> {
+  return {
+    output: from.output,
+    reasoning: from.reasoning,
+    imageOutput: from.imageOutput,
+    audioOutput: from.audioOutput,
+  }
 }

@@ -3,6 +3,7 @@
 import { asFault, type Fault } from '../../core/faults.ts'
 import type { JsonObject } from '../../core/json.ts'
 import { usd } from '../../core/money.ts'
+import { rowCountsOf } from '../../core/row-counts.ts'
 import { isQuickTier } from '../../core/service-tiers.ts'
 import type { End, EndReason } from '../../dialects/canon/events.ts'
 import { mayBeNamed } from '../../dialects/canon/provider-ids.ts'
@@ -75,15 +76,11 @@ function settle(exchange: Known, priced: PricedTurn, dependencies: ChainDependen
   const { usage } = settlement
   const written = costs.hold.open ? generationFacts(exchange, priced) : undefined
   const settling = costs.hold.settle(dependencies.journal, {
+    ...rowCountsOf(usage),
     seq: exchange.head.seq,
     status: settlement.status,
     cost: settlement.cost,
     at,
-    input: usage.input,
-    output: usage.output,
-    cached: usage.cached,
-    cacheWrite: usage.cacheWrite,
-    reasoning: usage.reasoning,
     estimated: settlement.estimated,
     facts: written?.facts ?? '',
     owner: costs.hold.owner,

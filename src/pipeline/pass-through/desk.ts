@@ -6,6 +6,7 @@ import type { Duplex } from 'node:stream'
 import { asFault, Fault, isAccountFault } from '../../core/faults.ts'
 import type { FirstUse } from '../../core/first-use.ts'
 import type { GenerationId, GenerationIds } from '../../core/ids.ts'
+import { rowCountsOf } from '../../core/row-counts.ts'
 import { payerOf } from '../../ledger/payer.ts'
 import type { ApiKey } from '../../plugin-api/key.ts'
 import type { Catalog } from '../../routing/catalog/catalog.ts'
@@ -353,11 +354,7 @@ export class PassThroughDesk {
       status: end.outcome,
       cost,
       at: Math.floor(dependencies.clock.now()),
-      input: usage?.input ?? 0,
-      output: usage?.output ?? 0,
-      cached: usage?.cached ?? 0,
-      cacheWrite: usage?.cacheWrite ?? 0,
-      reasoning: usage?.reasoning ?? 0,
+      ...rowCountsOf(usage ?? {}),
       estimated,
       facts: JSON.stringify({
         model: 'passage',

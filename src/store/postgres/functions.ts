@@ -19,7 +19,7 @@ import { LOCKS } from './locks.ts'
 import { READER_ACCEPT, READER_CLAIM } from './reader-functions.ts'
 import { CLEAR_USE, CLOSE_DAYS, FORGET_USE, FORGET_USE_BEFORE, REBUILD_USE, ROLL } from './rollup-functions.ts'
 import { ROLL_SESSIONS } from './session-functions.ts'
-import { TAKE } from './take-function.ts'
+import { TAKE_TEXTS } from './take-function.ts'
 
 const DAY = 86_400_000
 
@@ -147,7 +147,7 @@ const FUNCTIONS: readonly string[] = [
   LOCK,
   LEASE,
   GRANT,
-  TAKE,
+  ...TAKE_TEXTS,
   ENTER,
   GIVE_BACK,
   RETURN_LEASE,
@@ -168,7 +168,7 @@ const FUNCTIONS: readonly string[] = [
 ]
 
 /** Each call of these sees few rows, and planning anew for it would take longer than the call. */
-const ONE_PLAN: ReadonlySet<string> = new Set([TAKE, LEASE, GIVE_BACK])
+const ONE_PLAN: ReadonlySet<string> = new Set([...TAKE_TEXTS, LEASE, GIVE_BACK])
 
 /**
  * With settings of their own: those of the session are lost behind a pooler of transactions. A compilation takes longer than our statements;

@@ -2,6 +2,8 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { type RawBuilder, sql } from 'kysely'
 import { Fault } from '../../core/faults.ts'
+import { BY_DAY } from '../../core/ledger-counts.ts'
+import { type DayColumns, dayCountsAt } from '../../core/row-counts.ts'
 import type { UseGroup, UseQuery, UseRow } from '../../ledger/types.ts'
 import { AdaptivePage } from '../adaptive-page.ts'
 import { DAY_MS, TICKS } from '../rows.ts'
@@ -54,15 +56,19 @@ const closedFor = ({ since }: KeyPage): RawBuilder<unknown> =>
   since === undefined ? CLOSED : sql`least(${CLOSED}, ${Math.floor(since / TICKS / DAY_MS)}::bigint)`
 
 const TEXTS = ['key', 'model', 'provider', 'cost'] as const
-const NUMBERS = ['day', 'requests', 'failed', 'input', 'output', 'reasoning', 'saved'] as const
+const DAY_COLUMNS = BY_DAY.map(({ column }) => column)
+const COUNTED = sql.raw(DAY_COLUMNS.join(', '))
+const NUMBERS = ['day', 'requests', 'failed', 'saved'] as const
 
 /** Each column as one text: values one by one cost three times as much to read, and the event loop has them all at once. */
-type Columns = Readonly<Record<(typeof TEXTS)[number] | (typeof NUMBERS)[number], string | null>> & { readonly below: number }
+type Columns = Readonly<Record<(typeof TEXTS)[number] | (typeof NUMBERS)[number] | keyof DayColumns, string | null>> & {
+  readonly below: number
+}
 
 const COLUMN_TEXTS = sql.raw(
   [
     ...TEXTS.map((name) => `string_agg(to_json(${name}::text)::text, ',') as ${name}`),
-    ...NUMBERS.map((name) => `string_agg(${name}::text, ',') as ${name}`),
+    ...[...NUMBERS, ...DAY_COLUMNS].map((name) => `string_agg(${name}::text, ',') as ${name}`),
   ].join(', '),
 )
 
@@ -119,9 +125,7 @@ export class PostgresKeyUse {
 function runningOf({ from, until }: UseQuery, page: KeyPage): RawBuilder<unknown> {
   const [first, end] = [Math.ceil(from / DAY_MS), Math.ceil(until / DAY_MS)]
   const closed = closedFor(page)
-  const signed = sql.raw(
-    ['count', 'dollars', 'nano', 'input', 'output', 'reasoning', 'saved', 'failed'].map((name) => `sign * ${name}`).join(', '),
-  )
+  const signed = sql.raw(['count', 'dollars', 'nano', ...DAY_COLUMNS, 'saved', 'failed'].map((name) => `sign * ${name}`).join(', '))
   return sql`select 0::bigint, key, model, provider, ${signed} from (
       select s.day as of_day, 1 as sign from generate_series(${first}::bigint, least(${end}::bigint, ${closed}) - 1) as s (day)
         where s.day % ${RUN_DAYS}::bigint = ${RUN_DAYS - 1}::bigint or s.day = least(${end}::bigint, ${closed}) - 1
@@ -131,10 +135,10 @@ function runningOf({ from, until }: UseQuery, page: KeyPage): RawBuilder<unknown
 
 /** What was added to the sums since the first page, with a sign that takes it off: it is read with what comes behind that page's watermark. */
 function addedSince({ from, until }: UseQuery, page: KeyPage & { readonly since: number }): RawBuilder<unknown> {
-  const least = (name: string): RawBuilder<unknown> => sql.raw(`-least(${name}, ${MOST_TOKENS})`)
+  const least = sql.raw(DAY_COLUMNS.map((name) => `-least(${name}, ${MOST_TOKENS})`).join(', '))
   return sql`select k.seq / ${TICKS}::bigint / ${DAY_MS}::bigint * ${DAY_MS}::bigint, k.key, ${sql.raw(factOf('model', 'model'))},
-      ${sql.raw(factOf('provider', "''"))}, -1::bigint, -(k.cost / 1000000000), -(k.cost % 1000000000), ${least('input')}, ${least('output')},
-      ${least('reasoning')}, -(${sql.raw(SAVED)})::float8, case when k.status in ('failed', 'unknown') then -1::bigint else 0 end
+      ${sql.raw(factOf('provider', "''"))}, -1::bigint, -(k.cost / 1000000000), -(k.cost % 1000000000), ${least},
+      -(${sql.raw(SAVED)})::float8, case when k.status in ('failed', 'unknown') then -1::bigint else 0 end
     from generation k where k.seq >= ${Math.max(page.since, Math.ceil(from * TICKS))}::bigint and k.seq < ${Math.floor(until * TICKS)}::bigint
       and k.seq < (select max(b.seq) from use_below b) ${between(page)}`
 }
@@ -151,7 +155,7 @@ function partsOf(wanted: UseQuery, page: KeyPage): Parts {
   const closed = wanted.keys ? undefined : closedSumsFor(wanted)
   const isOfOne = closed === 'model' || closed === 'provider'
   const names = KEY_SUMS.both.map((name) => (isOfOne && name !== closed ? `'' as ${name}` : name))
-  const each = sql`select moment, key, ${sql.raw(names.join(', '))}, count, dollars, nano, input, output, reasoning, saved`
+  const each = sql`select moment, key, ${sql.raw(names.join(', '))}, count, dollars, nano, ${COUNTED}, saved`
   const failed = sql.raw(`case when status in ('failed', 'unknown') then count else 0 end as failed`)
   const { since } = page
   const added = since === undefined ? sql`` : sql`union all ${addedSince(wanted, { ...page, since })}`
@@ -169,11 +173,11 @@ function sumsOf(wanted: UseQuery, apart: readonly UseGroup[], page: KeyPage) {
   const sought = soughtIn(wanted).map((name) => sql`${sql.raw(name)} = ${storable(wanted[name] ?? '')}`)
   const condition = sought.length > 0 ? sql`where ${sql.join(sought, sql` and `)}` : sql``
   const { rows, whole } = partsOf(wanted, page)
-  const shown = sql`union all select ${names}, count, failed, dollars * 1000000000::numeric + nano, input, output, reasoning, saved
+  const shown = sql`union all select ${names}, count, failed, dollars * 1000000000::numeric + nano, ${COUNTED}, saved
       from (${whole}) as w ${condition}`
   return sql<Columns>`with sums as (
       select ${names}, sum(count)::bigint as requests, sum(failed)::bigint as failed, sum(dollars) * 1000000000 + sum(nano) as cost,
-        sum(input)::bigint as input, sum(output)::bigint as output, sum(reasoning)::bigint as reasoning, sum(saved) as saved
+        ${sql.raw(DAY_COLUMNS.map((name) => `sum(${name})::bigint as ${name}`).join(', '))}, sum(saved) as saved
       from (${rows}) as u ${condition} group by 1, 2, 3, 4 having sum(count) > 0 ${whole ? shown : sql``}
     )
     select ${COLUMN_TEXTS}, (select max(seq) from use_below) as below from sums`
@@ -186,7 +190,8 @@ async function rowsIn(page: Columns): Promise<UseRow[]> {
   const valuesOf = <Value>(name: keyof Columns): Value[] => JSON.parse(`[${page[name] ?? ''}]`) as Value[]
   const [keys, models, providers, costs] = TEXTS.map((name) => valuesOf<string>(name))
   if (page.key && page.key.length > 10 * TURN) await nextTurn()
-  const [days, requests, failed, input, output, reasoning, saved] = NUMBERS.map((name) => valuesOf<number>(name))
+  const [days, requests, failed, saved] = NUMBERS.map((name) => valuesOf<number>(name))
+  const counts = BY_DAY.map(({ column }) => valuesOf<number>(column))
   const rows: UseRow[] = []
   for (const [at, key] of (keys ?? []).entries()) {
     if (at % TURN === TURN - 1) await nextTurn()
@@ -200,9 +205,7 @@ async function rowsIn(page: Columns): Promise<UseRow[]> {
       requests: requests?.[at] ?? 0,
       failed: failed?.[at] ?? 0,
       cost: BigInt(costs?.[at] ?? 0),
-      input: input?.[at] ?? 0,
-      output: output?.[at] ?? 0,
-      reasoning: reasoning?.[at] ?? 0,
+      ...dayCountsAt(counts, 0, (values) => values?.[at] ?? 0),
       cacheSaved: saved?.[at] ?? 0,
     })
   }

@@ -1,7 +1,10 @@
 /** The ledger of all processes, as PostgreSQL keeps it. */
+
 import { sql } from 'kysely'
 import { parseGenerationId } from '../../core/ids.ts'
+import { BY_DAY } from '../../core/ledger-counts.ts'
 import { VERIFY_READER } from '../../core/reader-names.ts'
+import { rowCountsFrom } from '../../core/row-counts.ts'
 import type {
   FoundPage,
   GenerationRecord,
@@ -190,8 +193,8 @@ export class PostgresLedger implements LedgerReader {
 }
 
 export function recordFrom(row: GenerationTable): GenerationRecord {
-  const { seq, tag, key, payer, model, endpoint, hold, floor, status, cost, at, input, output, cached, reasoning, estimated, facts } = row
-  const settled = { seq, status, cost, at, input, output, cached, cacheWrite: row.cache_write, reasoning, estimated, facts }
+  const { seq, tag, key, payer, model, endpoint, hold, floor, status, cost, at, estimated, facts } = row
+  const settled = { ...rowCountsFrom(row, Number), seq, status, cost, at, estimated, facts }
   return recordOf({ seq, tag, key, ...(payer === '' ? {} : { payer }), model, endpoint, hold, floor }, settled)
 }
 
@@ -200,6 +203,9 @@ const SAVED = sql.raw(SAVED_TEXT)
 
 /** The `day` of a row that is no sum: `model` has the last generation of the page, `requests` how many the page has. */
 const END = -1
+
+const NAMED_SUMS = sql.raw(BY_DAY.map(({ column, count }) => `sum(${column})::bigint as "${count}"`).join(', '))
+const NO_SUMS = sql.raw(BY_DAY.map(({ count }) => `0::bigint as "${count}"`).join(', '))
 
 /** The generations of one page. */
 function pageOf({ from, until }: Pick<UseQuery, 'from' | 'until'>, after: string, size: number) {
@@ -224,17 +230,16 @@ function useOf(wanted: UseQuery, after: string, size: number) {
       select seq / ${TICKS}::bigint / ${DAY_MS}::bigint * ${DAY_MS}::bigint as day, ${fact('model', 'model')} as model,
         ${fact('endpoint', 'endpoint')} as endpoint, ${fact('provider', "''")} as provider,
         status not in ('failed', 'unknown') as answered, count(*) as requests, sum(cost) as cost,
-        sum(input)::bigint as input, sum(output)::bigint as output, sum(reasoning)::bigint as reasoning,
-        sum(${SAVED})::float8 as "cacheSaved"${apart}
+        ${NAMED_SUMS}, sum(${SAVED})::float8 as "cacheSaved"${apart}
       from page ${ofKeys} group by 1, 2, 3, 4, 5${apart}
     )
     select ${END}::bigint as day, ${LAST} as model, '' as endpoint,
-      '' as provider, false as answered, count(*) as requests, 0::numeric as cost, 0::bigint as input, 0::bigint as output,
-      0::bigint as reasoning, 0::float8 as "cacheSaved"${noKey(wanted)} from page
+      '' as provider, false as answered, count(*) as requests, 0::numeric as cost, ${NO_SUMS},
+      0::float8 as "cacheSaved"${noKey(wanted)} from page
     union all select * from sums`
 }
 
-const SUMMED = sql.raw('model, endpoint, provider, status, count, dollars, nano, input, output, reasoning, saved')
+const SUMMED = sql.raw(`model, endpoint, provider, status, count, dollars, nano, ${BY_DAY.map(({ column }) => column).join(', ')}, saved`)
 
 /** As the tables of sums have it, and in `requests` of the row that is no sum the watermark. */
 function rollupsOf(wanted: UseQuery) {
@@ -245,8 +250,8 @@ function rollupsOf(wanted: UseQuery) {
   const byHour = sql`select day * ${DAY_MS}::bigint as moment, ${SUMMED} from use_by_day where ${inDays} and day < ${CLOSED}
     union all select hour * ${HOUR_MS}::bigint, ${SUMMED} from use_by_hour where ${inHours} and hour >= ${CLOSED} * 24`
   const none = sql`select ${END}::bigint as day, '' as model, '' as endpoint, '' as provider, false as answered, seq as requests, 0::numeric as cost,
-    0::bigint as input, 0::bigint as output, 0::bigint as reasoning, 0::float8 as "cacheSaved"${noKey(wanted)}`
-  const sums = sql`sum(count)::bigint, sum(dollars) * 1000000000 + sum(nano), sum(input)::bigint, sum(output)::bigint, sum(reasoning)::bigint, sum(saved)`
+    ${NO_SUMS}, 0::float8 as "cacheSaved"${noKey(wanted)}`
+  const sums = sql`sum(count)::bigint, sum(dollars) * 1000000000 + sum(nano), ${NAMED_SUMS}, sum(saved)`
   const apart = byKey ? sql`, key` : sql``
   const rows = sql`from (${keys || byKey ? byDayOf(wanted) : byHour}) as u`
   return sql<UseRow>`${none} from use_below

@@ -4,6 +4,7 @@ import type { Clock } from '../../core/clock.ts'
 import { Fault } from '../../core/faults.ts'
 import { MOST_AHEAD, TICKS } from '../../core/ids.ts'
 import { readableJson } from '../../core/json.ts'
+import { COUNTS } from '../../core/ledger-counts.ts'
 import { cutNano } from '../../core/money.ts'
 import type { Balance, LeaseAnswer, LeaseAsk, LeaseName, Pulse, PulseReply, SettledRows, StoreOfRecord } from '../record.ts'
 import { needsNewer, SCHEMA_VERSION } from '../schema.ts'
@@ -18,7 +19,7 @@ import { PostgresLedger } from './ledger.ts'
 import { type MigrationNews, migrate } from './migrate.ts'
 import { PostgresReaders } from './readers.ts'
 import { PostgresRefusals } from './refusals.ts'
-import { storable } from './tables.ts'
+import { storable, takeName } from './tables.ts'
 import { WindowRebuild } from './window-rebuild.ts'
 
 export type PostgresNews = ConnectionNews | MigrationNews
@@ -45,7 +46,7 @@ const ROLL_AGE = 60_000
 const MOST_FORGOTTEN = 2_000
 const NO_CHANGE = Number.MAX_SAFE_INTEGER
 
-const TAKE = prepared('take', `SELECT headgate_take(${numbered(19)})`)
+const TAKE = prepared(takeName(), `SELECT headgate_${takeName()}(${numbered(14 + COUNTS.length)})`)
 const LEASE = prepared('grant', `CALL headgate_grant(${numbered(13)}, NULL, NULL, NULL, NULL)`)
 const GIVE_BACK = prepared('return', `CALL headgate_return(${numbered(5)})`)
 const END_LEASES = prepared('end_leases', 'SELECT lost FROM headgate_end_leases($1, $2, $3)')
@@ -254,11 +255,7 @@ function columnsOf(rows: readonly SettledRows[]): unknown[][] {
     rows.map(({ hold }) => hold.floor),
     rows.map(({ settled }) => settled.status),
     rows.map(({ settled }) => settled.cost),
-    rows.map(({ settled }) => settled.input),
-    rows.map(({ settled }) => settled.output),
-    rows.map(({ settled }) => settled.cached),
-    rows.map(({ settled }) => settled.cacheWrite),
-    rows.map(({ settled }) => settled.reasoning),
+    ...COUNTS.map(({ count }) => rows.map(({ settled }) => settled[count] ?? 0)),
     rows.map(({ settled }) => settled.estimated),
     rows.map(({ settled }) => readableJson(storable(settled.facts))),
     rows.map(({ settled }) => settled.at),

@@ -3,6 +3,7 @@
  * the generations below a watermark. One process at a time raises it; those that hand in generations meanwhile wait, so that each row is
  * added either by the page that passes it or by the call that brings it late.
  */
+import { COUNT_COLUMNS } from '../../core/ledger-counts.ts'
 import { KEY_PARTS, KEY_SUMS, RUN_DAYS } from '../use-facts.ts'
 import { factOf, SAVED } from './json-text.ts'
 import { LOCKS } from './locks.ts'
@@ -14,7 +15,7 @@ const NANO = 1_000_000_000
 export const MOST_TOKENS = '100000000000'
 
 const NAMES = ['model', 'endpoint', 'provider', 'status']
-const TOKENS = ['input', 'output', 'cached', 'cache_write', 'reasoning']
+const TOKENS = COUNT_COLUMNS
 const PLAIN = ['count', ...TOKENS, 'saved']
 
 const TOKEN_SUMS = [...TOKENS.map((name) => `sum(${name})::bigint`), 'sum(saved)::float8'].join(', ')

@@ -2,6 +2,7 @@
  * Sums by session and hour beside the generations, as `rollup-functions.ts` has sums of use: the table has the generations below a
  * watermark of its own, under the same locks.
  */
+import { COUNT_COLUMNS } from '../../core/ledger-counts.ts'
 import { HAS_SESSION } from '../search-index.ts'
 import { factOf, SAVED } from './json-text.ts'
 import { LOCKS } from './locks.ts'
@@ -9,7 +10,7 @@ import { LOCKS } from './locks.ts'
 export const HOUR_TICKS = 3_600_000 * 4096
 const NANO = 1_000_000_000
 const MOST_TOKENS = '100000000000'
-const TOKENS = ['input', 'output', 'cached', 'cache_write', 'reasoning']
+const TOKENS = COUNT_COLUMNS
 const NAMES = ['hour', 'key', 'session']
 const PLAIN = ['count', 'failed', ...TOKENS, 'saved']
 const COLUMNS = [...NAMES, 'models', 'count', 'failed', 'dollars', 'nano', ...TOKENS, 'saved', 'first', 'last']

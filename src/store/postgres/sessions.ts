@@ -1,5 +1,6 @@
 /** Sums by session, as PostgreSQL keeps and computes them. */
 import { type RawBuilder, sql } from 'kysely'
+import { COUNTS } from '../../core/ledger-counts.ts'
 import type { SessionName, SessionNamePage, SessionPage, SessionQuery, SessionUse } from '../../ledger/types.ts'
 import { AdaptivePage, type PageSize } from '../adaptive-page.ts'
 import { HOUR_MS, TICKS } from '../rows.ts'
@@ -190,14 +191,14 @@ function rowsOf(wanted: SessionQuery, after: string, size: number) {
 type Sum = Omit<SessionUse, 'models'> & { readonly models: string }
 
 /** Of `session_use s`. */
-const OF_SUM = sql.raw(`s.models, s.count as requests, s.failed, s.dollars::numeric * 1000000000 + s.nano as cost, s.input, s.output,
-  s.cached, s.cache_write as "cacheWrite", s.reasoning, s.saved as "cacheSaved", s.first / ${TICKS} as first, s.last / ${TICKS} as last`)
+const OF_SUM =
+  sql.raw(`s.models, s.count as requests, s.failed, s.dollars::numeric * 1000000000 + s.nano as cost, ${COUNTS.map(({ column, count }) => `s.${column} as "${count}"`).join(', ')},
+  s.saved as "cacheSaved", s.first / ${TICKS} as first, s.last / ${TICKS} as last`)
 
 /** Of generations. */
 const OF_ROWS = sql`json_agg(distinct ${fact('model', 'model')})::text as models, count(*) as requests,
-  count(*) filter (where status in ('failed', 'unknown')) as failed, sum(cost) as cost, sum(input)::bigint as input,
-  sum(output)::bigint as output, sum(cached)::bigint as cached, sum(cache_write)::bigint as "cacheWrite",
-  sum(reasoning)::bigint as reasoning, sum(${sql.raw(SAVED_TEXT)})::float8 as "cacheSaved", min(seq) / ${TICKS}::bigint as first,
+  count(*) filter (where status in ('failed', 'unknown')) as failed, sum(cost) as cost,
+  ${sql.raw(COUNTS.map(({ column, count }) => `sum(${column})::bigint as "${count}"`).join(', '))}, sum(${sql.raw(SAVED_TEXT)})::float8 as "cacheSaved", min(seq) / ${TICKS}::bigint as first,
   max(seq) / ${TICKS}::bigint as last`
 
 /** Sums of whole hours as they are kept; what lies on one side of a cut, and what is not below the watermark yet, from the rows. */

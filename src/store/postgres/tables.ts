@@ -1,11 +1,13 @@
 /** Rows of the PostgreSQL tables, and the builder that compiles statements about them. */
+import { COUNT_COLUMNS, COUNT_VERSIONS } from '../../core/ledger-counts.ts'
 import type { EntryKind } from '../../core/ledger-entries.ts'
+import type { CountColumns } from '../../core/row-counts.ts'
 import type { SettleStatus } from '../../ledger/types.ts'
 import type { LimitReset } from '../../plugin-api/key.ts'
 import { compiler } from '../schema-script.ts'
 
 /** A hold and its settlement. */
-export interface GenerationTable {
+export interface GenerationTable extends CountColumns {
   seq: number
   tag: string
   key: string
@@ -17,11 +19,6 @@ export interface GenerationTable {
   floor: number
   status: SettleStatus
   cost: number
-  input: number
-  output: number
-  cached: number
-  cache_write: number
-  reasoning: number
   estimated: boolean
   facts: string
   at: number
@@ -42,15 +39,14 @@ export const GENERATION_COLUMNS = [
   'floor',
   'status',
   'cost',
-  'input',
-  'output',
-  'cached',
-  'cache_write',
-  'reasoning',
+  ...COUNT_COLUMNS,
   'estimated',
   'facts',
   'at',
 ] as const satisfies readonly (keyof GenerationTable)[]
+
+/** The function that takes forwarded generations, with the counts of a version of the schema; absent: with all. */
+export const takeName = (version = COUNT_VERSIONS.at(-1) ?? 0): string => (version === 0 ? 'take' : `take_${version}`)
 
 export interface KeyTable {
   hash: string

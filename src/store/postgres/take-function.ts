@@ -1,8 +1,10 @@
 /** Generations that a process forwards, as a function of the database: see `functions.ts` for the order of its locks. */
+import { COUNT_VERSIONS, columnsUpTo } from '../../core/ledger-counts.ts'
 import { MAY_HAVE_LOST, NOTE_LOSSES } from './entry-function.ts'
 import { NOTE_LATE } from './reader-functions.ts'
 import { addUse, HOLD_WATERMARK } from './rollup-functions.ts'
 import { addSessions } from './session-functions.ts'
+import { takeName } from './tables.ts'
 
 /**
  * Shards of a balance for forwarded rows; each is locked until its batch is on the disk, and a key has only those that its processes use. With
@@ -17,6 +19,21 @@ const windowAfter = (window: string, sum: string): string =>
   `${window} = greatest(b.${window}, the_${window}), ${sum} = CASE WHEN the_${window} > b.${window} THEN fresh_costs[i]
           WHEN the_${window} = b.${window} OR the_${window} >= this_${window} THEN b.${sum} + fresh_costs[i] ELSE b.${sum} END`
 
+/** Never after now, and never before the lease that it was paid from was last granted. */
+const CHARGED_AT = 'CASE WHEN said > moment THEN moment WHEN said < granted_at THEN least(granted_at, moment) ELSE at END'
+
+/** Folded as the first ones were written: a database that was upgraded has the text of a new one. */
+function folded(statement: string): string {
+  const lines = ['   ']
+  for (const word of statement.split(' ')) {
+    const line = `${lines.at(-1)} ${word}`
+    if (line.length > LINE) lines.push(`      ${word}`)
+    else lines[lines.length - 1] = line
+  }
+  return lines.join('\n').trimStart()
+}
+const LINE = 134
+
 /**
  * Writes what is new of a batch, adds its cost to the balances of key and payer and takes it out of the process's leases. Rows come
  * first and the balances last, so that a balance is locked for no longer than its change and the commit take. Each lease and each balance is
@@ -26,10 +43,13 @@ const windowAfter = (window: string, sum: string): string =>
  * granted. So a process whose clock is wrong can neither open a window early nor charge one that has ended.
  * Where now is before the open windows, the database's own clock went back: charges count in the windows that are open.
  */
-export const TAKE = `
-CREATE OR REPLACE FUNCTION headgate_take(the_node text, seqs bigint[], tags text[], keys text[], payers text[], models text[],
-  endpoints text[], holds bigint[], floors bigint[], states text[], costs bigint[], inputs bigint[], outputs bigint[], cacheds bigint[],
-  cache_writes bigint[], reasonings bigint[], estimates boolean[], facts_texts text[], ats bigint[])
+function take(name: string, counts: readonly string[]): string {
+  const columns = `seq, tag, key, payer, model, endpoint, hold, floor, status, cost, ${counts.join(', ')}, estimated, facts, at`
+  const arrays = counts.map((count) => `${count}s`).join(', ')
+  return `
+CREATE OR REPLACE FUNCTION ${name}(the_node text, seqs bigint[], tags text[], keys text[], payers text[], models text[],
+  endpoints text[], holds bigint[], floors bigint[], states text[], costs bigint[], ${counts.map((count) => `${count}s bigint[]`).join(', ')},
+  estimates boolean[], facts_texts text[], ats bigint[])
   RETURNS void LANGUAGE plpgsql AS $body$
 DECLARE
   moment bigint;
@@ -67,16 +87,12 @@ BEGIN
   passed := greatest(passed, below, sessions_below);
   WITH given AS (
     SELECT r.*, CASE WHEN r.at > 0 THEN r.at ELSE r.seq / 4096 END AS said, coalesce(l.granted_at, 0) AS granted_at
-    FROM unnest(seqs, tags, keys, payers, models, endpoints, holds, floors, states, costs, inputs, outputs, cacheds, cache_writes,
-      reasonings, estimates, facts_texts, ats) AS r (seq, tag, key, payer, model, endpoint, hold, floor, status, cost, input, output,
-      cached, cache_write, reasoning, estimated, facts, at)
+    ${folded(`FROM unnest(seqs, tags, keys, payers, models, endpoints, holds, floors, states, costs, ${arrays}, estimates, facts_texts, ats) AS r (${columns})`)}
     LEFT JOIN (lease l JOIN lease_used u USING (key, payer, node))
       ON l.key = r.key AND l.payer = r.payer AND l.node = the_node AND l.granted > u.used
   ), fresh AS (
-    INSERT INTO generation (seq, tag, key, payer, model, endpoint, hold, floor, status, cost, input, output, cached, cache_write,
-      reasoning, estimated, facts, at)
-    SELECT seq, tag, key, payer, model, endpoint, hold, floor, status, cost, input, output, cached, cache_write, reasoning, estimated,
-      facts, CASE WHEN said > moment THEN moment WHEN said < granted_at THEN least(granted_at, moment) ELSE at END
+    ${folded(`INSERT INTO generation (${columns})`)}
+    ${folded(`SELECT ${columns.slice(0, -', at'.length)}, ${CHARGED_AT}`)}
     FROM given
     ORDER BY seq, tag
     ON CONFLICT DO NOTHING
@@ -149,3 +165,7 @@ BEGIN
   END LOOP;
 END
 $body$`
+}
+
+/** A function for each version of the schema that has added counts: programs of versions before call their own. */
+export const TAKE_TEXTS = [0, ...COUNT_VERSIONS].map((version) => take(`headgate_${takeName(version)}`, columnsUpTo(version)))
