@@ -134,7 +134,9 @@ export class PassThroughDesk {
   async request(request: IncomingMessage, response: ServerResponse, body: PassThroughBody): Promise<void> {
     const proxy = await this.source.proxy.get()
     const rates: Record<string, string> = {}
-    const booking = await this.tracedBooking(request, rates, body).finally(() => response.setHeaders(new Map(Object.entries(rates))))
+    const booking = await this.tracedBooking(request, rates, body).finally(() => {
+      if (!response.headersSent) response.setHeaders(new Map(Object.entries(rates)))
+    })
     response.setHeader('X-Generation-Id', booking.id.id)
     const trace = booking.traced?.trace
     if (trace) response.setHeader('X-Trace-Id', trace.traceId)
