@@ -63,7 +63,7 @@ const OPTIONS = {
   keep: { type: 'string' },
 } as const
 
-/** The goals count ten short neighbouring rounds (issue 21, "Goals"). */
+/** The goals count ten short neighbouring rounds. */
 const LENGTH = { usual: { seconds: '4', rounds: '3' }, goals: { seconds: '1', rounds: '10' } }
 
 function chosenPeers({ peers, peer = [] }: { readonly peers: boolean; readonly peer?: string[] }): readonly string[] {

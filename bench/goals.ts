@@ -1,4 +1,4 @@
-/** What the project promises of its own cost (issue 21, "Goals"), and whether a run shows it. */
+/** What the project promises of its own cost, and whether a run shows it. */
 import type { GoalMeasures } from './goal-measures.ts'
 import { cpuRatios, type Figures, median } from './measure.ts'
 import { AGENT_TURNS, isTranslated, PAIRS } from './scenarios.ts'

@@ -1,6 +1,6 @@
 /**
  * What a signature of AWS costs: `node bench/signing.ts [--rounds 200]`. Signs bodies of 4 KB and 400 KB with temporary keys, in
- * microseconds of the quietest round. Ends with code 1 when a goal is missed (issue 19, "Done when" 4).
+ * microseconds of the quietest round. Ends with code 1 when a goal is missed.
  */
 import { parseArgs } from 'node:util'
 import { Sigv4Signer } from '../src/services/credentials/aws/sigv4.ts'

@@ -3,7 +3,7 @@
  * Traces of all requests, metrics and the log go to a collector that is there for `--before` minutes, then is away for `--minutes` (its
  * port is closed, or it takes connections and never answers), and comes back for `--after`. Every ten seconds the gateway's memory is
  * read after a full collection. Ends with code 1 where a request failed, memory grew while the collector was away and the queues were full,
- * or of the spans that were made some were neither delivered nor counted as lost (issue 20).
+ * or of the spans that were made some were neither delivered nor counted as lost.
  */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'

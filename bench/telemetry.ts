@@ -2,7 +2,7 @@
  * What telemetry costs: `node bench/telemetry.ts [--rounds 7] [--requests 20000]`. Processor time per request for the decision at its
  * head, its spans and their delivery to a collector in another process, in microseconds: switched off, with metrics, logs and traces at a ratio of 10 % and of 100 %.
  * The request is one that a gateway has served: two calls of providers of which the first failed, with parameters, a session and
- * `metadata`. The ways take turns, and the quietest round of each counts. Ends with code 1 when a goal is missed (issue 20).
+ * `metadata`. The ways take turns, and the quietest round of each counts. Ends with code 1 when a goal is missed.
  */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -10,8 +10,8 @@ import { parseArgs } from 'node:util'
 import { start } from '../src/app/start.ts'
 import { systemClock } from '../src/core/clock.ts'
 import { openLog } from '../src/core/log.ts'
-import { Tallies } from '../src/core/metrics.ts'
 import { clientDialects } from '../src/dialects/registry.ts'
+import { Tallies } from '../src/machines/metrics/metrics.ts'
 import type { Exchange } from '../src/pipeline/exchange.ts'
 import { type EndOfExchange, ExchangeSpans } from '../src/server/traces/exchange-spans.ts'
 import { Telemetry } from '../src/services/telemetry/telemetry.ts'

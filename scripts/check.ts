@@ -21,6 +21,8 @@ const STEPS: readonly Step[] = [
   { name: 'lint and format', command: join(BIN, 'biome'), args: ['check', '--error-on-warnings', '.'] },
   { name: 'import rules', command: process.execPath, args: [join(ROOT, 'test', 'repository', 'imports.test.ts')] },
   { name: 'plain words', command: process.execPath, args: [join(ROOT, 'scripts', 'plain-words.ts')] },
+  { name: 'sentence starts', command: process.execPath, args: [join(ROOT, 'scripts', 'sentence-starts.ts')] },
+  { name: 'references', command: process.execPath, args: [join(ROOT, 'scripts', 'references.ts')] },
   { name: 'generated files', command: process.execPath, args: [join(ROOT, 'scripts', 'generate.ts'), '--check'] },
 ]
 

@@ -1,4 +1,4 @@
-/** The tables of docs/configuration.md, from the schema of the file. */
+/** The tables of docs/configuration/, from the schema of the file. */
 
 import { shippedPlugins } from '../plugins/registry.ts'
 import type { ScalarKind } from '../src/config/fields/scalars.ts'

@@ -1,4 +1,4 @@
-/** The tables of docs/dialects.md that are made from data: what becomes of each parameter, and what is lost between two wires. */
+/** The tables of docs/dialects/ that are made from data: what becomes of each parameter, and what is lost between two wires. */
 import { PARAMETERS, type ParameterOutcome } from '../src/dialects/canon/parameters.ts'
 import type { ClientName, Loss, UpstreamName } from '../src/dialects/losses/loss.ts'
 import { replyLosses } from '../src/dialects/losses/replies.ts'
@@ -9,7 +9,7 @@ import { type Cells, markdownTable } from './markdown-table.ts'
 const UPSTREAMS: readonly UpstreamName[] = ['openai-chat', 'openai-responses', 'anthropic', 'gemini', 'bedrock-converse']
 /** Formats whose replies the marker tests walk through; a loss of requests at all of them is one at all formats. */
 const REPLYING: ReadonlySet<UpstreamName> = new Set(UPSTREAMS.filter((name) => name !== 'bedrock-converse'))
-const CLIENTS: readonly ClientName[] = ['chat', 'responses', 'messages']
+export const CLIENTS: readonly ClientName[] = ['chat', 'responses', 'messages']
 
 export const code = (text: string): string => `\`${text.replaceAll('|', '\\|')}\``
 
@@ -65,13 +65,13 @@ function section(title: string, client: ClientName, losses: readonly Loss[]): st
   const mine = losses.filter((loss) => loss.client === client)
   const isRequests = title === 'Requests'
   const head = isRequests ? ['Field', 'Lost at', 'Reason', 'Recorded as'] : ['Field', 'Lost from', 'Reason']
-  return `### ${title} of ${client} callers\n\n${markdownTable(
+  return `## ${title} of ${client} callers\n\n${markdownTable(
     head,
     lossRows(mine, isRequests ? UPSTREAMS.length : REPLYING.size).map((cells) => cells.slice(0, head.length)),
   )}`
 }
 
-/** What is lost between each client and each wire, with the reasons. */
-export function lossesMarkdown(): string {
-  return CLIENTS.flatMap((client) => [section('Requests', client, requestLosses), section('Replies', client, replyLosses)]).join('\n\n')
+/** Losses between a client and each wire, with the reasons. */
+export function lossesMarkdown(client: ClientName): string {
+  return [section('Requests', client, requestLosses), section('Replies', client, replyLosses)].join('\n\n')
 }

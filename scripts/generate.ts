@@ -1,15 +1,19 @@
 /** Writes the files that are made from source; `--check` only compares them. */
-import { readFileSync, writeFileSync } from 'node:fs'
+import { globSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { configJsonSchema } from '../src/config/schema/publish.ts'
 import { CLIENT_ROWS } from '../test/documents/client-rows.ts'
 import { PEER_ROWS } from '../test/documents/peer-rows.ts'
 import { PRICE_LIST_ROWS } from '../test/documents/price-list-rows.ts'
-import { behaviourMarkdown } from './behaviour-tables.ts'
+import { additionsMarkdown } from './add-one/frame/outcome.ts'
+import { behaviourMarkdown, differencesInShort } from './behaviour-tables.ts'
 import { verbsMarkdown } from './command-line-tables.ts'
 import { referenceTables } from './config-reference.ts'
 import { criteriaMarkdown, criterionFieldsMarkdown } from './criteria-tables.ts'
-import { lossesMarkdown, parametersMarkdown } from './dialect-matrix.ts'
+import { CLIENTS, lossesMarkdown, parametersMarkdown } from './dialect-matrix.ts'
+import { environmentTables } from './environment-table.ts'
 import { eventsMarkdown } from './events-table.ts'
+import { exampleFiles, exampleList } from './example-folders.ts'
+import { limitsTables } from './limits-table.ts'
 import { llmsText } from './llms-text.ts'
 import { withSections } from './markdown-table.ts'
 import { metricsMarkdown } from './metrics-table.ts'
@@ -19,16 +23,41 @@ import { pluginsMarkdown } from './plugins-table.ts'
 import { providerPages, providersMarkdown } from './provider-pages.ts'
 import { quirksMarkdown } from './quirks-table.ts'
 import { recogniserFigures } from './recogniser-figures.ts'
+import { sizingTables } from './sizing-table.ts'
 import { sqliteSchema } from './sqlite-schema.ts'
+import { tokenCounts, tokenParts } from './token-code.ts'
 import { webTypes } from './web-types.ts'
+
+const root = new URL('../', import.meta.url)
+/** The reference of settings: its index, and a page for each group of sections. */
+const CONFIGURATION = ['docs/configuration.md', ...globSync('docs/configuration/*.md', { cwd: root }).sort()]
+const SETTINGS = {
+  ...referenceTables(CONFIGURATION.map((file) => readFileSync(new URL(file, root), 'utf8')).join('\n')),
+  quirks: quirksMarkdown(),
+}
+
+/** The tables of one page of the reference. @throws Error where a table stands in no page. */
+function settingsIn(file: string, found: string): Record<string, string> {
+  const stands = (text: string, name: string): boolean => text.includes(`<!-- generated: ${name} -->`)
+  const mine = Object.entries(SETTINGS).filter(([name]) => stands(found, name))
+  const homeless = Object.keys(SETTINGS).filter(
+    (name) => !CONFIGURATION.some((page) => stands(readFileSync(new URL(page, root), 'utf8'), name)),
+  )
+  if (homeless.length > 0) throw new Error(`no page of docs/configuration has the section ${homeless.join(', ')}`)
+  // Texts of settings link from docs/.
+  const below = (text: string): string => (file.startsWith('docs/configuration/') ? text.replace(/\]\((?=[\w-]+\.md)/g, '](../') : text)
+  return Object.fromEntries(mine.map(([name, text]) => [name, below(text)]))
+}
 
 /** Each file is made from what it held before: of documents, only some sections are made. */
 const GENERATED: readonly [file: string, make: (found: string) => string | Promise<string>][] = [
   ['config/headgate.schema.json', () => `${JSON.stringify(configJsonSchema(), null, 2)}\n`],
   ['src/store/sqlite-schema.ts', () => sqliteSchema()],
+  ['src/dialects/canon/token-counts.ts', () => tokenCounts()],
+  ['src/ledger/token-parts.ts', () => tokenParts()],
   ['web/api-types.ts', () => webTypes()],
   ['docs/routing.md', (found) => withSections(found, { 'criterion-fields': criterionFieldsMarkdown(), criteria: criteriaMarkdown() })],
-  ['docs/configuration.md', (found) => withSections(found, { ...referenceTables(found), quirks: quirksMarkdown() })],
+  ...CONFIGURATION.map((file): [string, (found: string) => string] => [file, (found) => withSections(found, settingsIn(file, found))]),
   ['docs/plugins.md', (found) => withSections(found, { shipped: pluginsMarkdown() })],
   ['docs/providers.md', (found) => withSections(found, { presets: providersMarkdown() })],
   ...providerPages().map(([file, text]): [string, () => string] => [file, () => text]),
@@ -39,24 +68,35 @@ const GENERATED: readonly [file: string, make: (found: string) => string | Promi
   ['docs/behaviour/clients.md', (found) => withSections(found, { rows: behaviourMarkdown('Client', CLIENT_ROWS) })],
   ['docs/behaviour/peers.md', (found) => withSections(found, { rows: behaviourMarkdown('Gateway', PEER_ROWS) })],
   ['docs/behaviour/price-lists.md', (found) => withSections(found, { rows: behaviourMarkdown('List', PRICE_LIST_ROWS) })],
+  ...exampleFiles().map(([file, text]): [string, () => string] => [file, () => text]),
+  ['examples/README.md', (found) => withSections(found, { folders: exampleList() })],
+  ['docs/environment.md', (found) => withSections(found, environmentTables())],
+  ['docs/limits.md', (found) => withSections(found, limitsTables())],
+  ['docs/sizing.md', (found) => withSections(found, sizingTables())],
+  ['README.md', (found) => withSections(found, { differences: differencesInShort(PEER_ROWS) })],
   ['docs/command-line.md', (found) => withSections(found, { verbs: verbsMarkdown() })],
+  ['CONTRIBUTING.md', async (found) => withSections(found, { additions: await additionsMarkdown() })],
   ...['litellm', 'openrouter', 'portkey'].map((name): [string, (found: string) => string] => [
     `docs/migration/${name}.md`,
     (found) => withSections(found, { compared: comparedMarkdown(name) }),
   ]),
   ['docs/migration/README.md', (found) => withSections(found, { compared: importsMarkdown() })],
   ['llms.txt', () => llmsText()],
-  ['docs/dialects.md', (found) => withSections(found, { parameters: parametersMarkdown(), losses: lossesMarkdown() })],
+  ['docs/dialects/parameters.md', (found) => withSections(found, { parameters: parametersMarkdown() })],
+  ...CLIENTS.map((client): [string, (found: string) => string] => [
+    `docs/dialects/losses-${client}.md`,
+    (found) => withSections(found, { [`losses-${client}`]: lossesMarkdown(client) }),
+  ]),
 ]
 
 const checking = process.argv.includes('--check')
-const root = new URL('../', import.meta.url)
 
 for (const [file, make] of GENERATED) {
   const url = new URL(file, root)
   const found = readOrEmpty(url)
   const fresh = await make(found)
   if (!checking) {
+    mkdirSync(new URL('.', url), { recursive: true })
     writeFileSync(url, fresh)
     process.stdout.write(`${file}: written\n`)
     continue

@@ -1,4 +1,4 @@
-/** The table of quirks in docs/configuration.md, made from the tables of the dialects. */
+/** The table of quirks in docs/configuration/quirks.md, made from the tables of the dialects. */
 import type { TSchema } from 'typebox'
 import { QUIRKS } from '../src/dialects/quirks.ts'
 import { markdownTable } from './markdown-table.ts'

@@ -1,4 +1,4 @@
-/** The mix of requests (issue 21, "The bench itself"): 70 % small chats, 20 % turns of agents, 10 % embeddings, and streams at the pace of models. */
+/** The mix of requests: 70 % small chats, 20 % turns of agents, 10 % embeddings, and streams at the pace of models. */
 import { AGENT_OF } from '../agent-requests.ts'
 import { CHAT, embeddings, STREAM_OF } from '../requests.ts'
 

@@ -8,7 +8,7 @@ import { type Words, wordsOf } from './words.ts'
 /** Words of the instructions count half, and give a task this many points at most. */
 const SYSTEM_WEIGHT = 0.5
 const SYSTEM_MOST = 3
-/** Where tools are offered, where one was called lately, and for each word of acting, up to a limit. */
+/** Points where tools are offered, where one was called lately, and for each word of acting, up to a limit. */
 const TOOLS_OFFERED = 2.5
 const TOOLS_CALLED = 2
 const ACTION = 0.8
@@ -52,7 +52,7 @@ const TOWARDS: ReadonlySet<string> = new Set(['to', 'into', 'in', 'auf', 'ins', 
 
 export interface Classification {
   readonly task: Task
-  /** What each task got. */
+  /** Points of each task. */
   readonly points: Readonly<Points>
 }
 

@@ -15,7 +15,7 @@ export interface AutoConfig {
   /** Set: it rules, and the trade-off does not. */
   tier: CostTier | undefined
   pin: boolean
-  /** Where the settings came from, for messages. */
+  /** Source of the settings, for messages. */
   path: string
 }
 

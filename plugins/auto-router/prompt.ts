@@ -1,4 +1,4 @@
-/** What the classifier looks at: bounded parts of the request, however long it is. */
+/** Input of the classifier: bounded parts of the request. */
 import type { CanonicalRequest, Item } from '../../src/plugin-api/index.ts'
 
 /** Characters read of the last user message: its beginning and its end. */

@@ -1,4 +1,4 @@
-/** What the form of a prompt says, beside its words. How far a pattern looks is bounded, whatever the text. */
+/** Signs in the form of a prompt, beside its words. The reach of a pattern is bounded. */
 import type { Task } from './tasks.ts'
 
 export interface Mark {

@@ -7,7 +7,7 @@ export type Task = (typeof TASKS)[number]
 /** Points by task: the task with the most is the prompt's. */
 export type Points = Record<Task, number>
 
-/** Where every prompt starts: something must speak for a task before it is more than general. */
+/** Points with which every prompt starts: something must speak for a task before it is more than general. */
 export function startingPoints(): Points {
   return { general: 1, coding: 0, reasoning: 0, math: 0, writing: 0, extraction: 0, translation: 0, tools: 0, vision: 0 }
 }

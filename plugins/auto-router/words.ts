@@ -15,7 +15,7 @@ const WORD = /[\p{L}\p{N}]+(?:['’.;/-][\p{L}\p{N}]+)*(?:\+\+|#)?/gu
 export interface Words {
   /** In lower case. */
   readonly all: readonly string[]
-  /** How many words are material behind an instruction and a colon. */
+  /** Number of words from which a text behind an instruction and a colon is material. */
   readonly material: number
   /** Weight of the word at this place. */
   weight(place: number): number
@@ -41,7 +41,7 @@ export function wordsOf(text: string): Words {
   return { all, material: Math.max(0, all.length - material), weight }
 }
 
-/** Where the material begins: behind a colon and a space, or a colon and a line's end. */
+/** Beginning of the material: behind a colon and a space, or a colon and a line's end. */
 function leadEnd(text: string): number {
   const at = text.search(/[:：]\s/u)
   return at < 0 ? 0 : at

@@ -1,4 +1,4 @@
-/** How much the resolved endpoints can take. */
+/** Greatest context of the resolved endpoints. */
 import type { Resolved } from '../../src/plugin-api/index.ts'
 
 /** The largest context among the endpoints, in tokens; undefined where one of them has no known limit. */

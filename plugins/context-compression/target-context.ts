@@ -1,4 +1,4 @@
-/** Whose context a conversation that fits nowhere is made to fit. */
+/** Endpoint to whose context a conversation that fits nowhere is cut. */
 import type { Resolved } from '../../src/plugin-api/index.ts'
 import { largestContext } from './largest-context.ts'
 

@@ -1,4 +1,4 @@
-/** What was read of a file, as the caller gets it and sends it back: then it is not read again. */
+/** Text of a file, as the caller gets it and sends it back: then it is not read again. */
 import { type Item, isObject, type Json, type JsonObject, objectsOf, type Part } from '../../src/plugin-api/index.ts'
 
 export interface FileNote {

@@ -1,9 +1,9 @@
-/** Settings of the plugin: the operator's, and the fields of a request's entry (contract section 6). */
+/** Settings of the plugin: the operator's, and the fields of a request's entry (docs/contract.md#plugins). */
 import { badField, isObject, type Json, type JsonObject, nanoFromUsd, type OutboundPolicy, policyOf } from '../../src/plugin-api/index.ts'
 import { FileNotes } from './file-notes.ts'
 import type { OcrAccount } from './ocr.ts'
 
-/** Where the operator names the service. */
+/** Set where the operator names the service. */
 const PLACE = 'plugins.defaults.file-parser'
 
 /** As they are, by the service for scans, or by the text that they hold. */

@@ -54,7 +54,7 @@ export function mayBePdf({ url = '', data }: FilePart): boolean {
   return (base64 ? Buffer.from(start, 'base64').toString('latin1') : unescaped(start)).includes(PDF_MARK)
 }
 
-/** What a file is known by: its address where it has one, so that it need not be fetched to be known. */
+/** Identity of a file: its address where it has one, so that it need not be fetched to be known. */
 export async function hashOf(part: FilePart, file: FileBytes | undefined): Promise<string> {
   const hash = createHash('sha256')
   if (!file) return hash.update(part.url ?? '').digest('hex')

@@ -13,7 +13,7 @@ export interface OcrAccount {
   maxPages: number
 }
 
-/** Images of one document that go on to the model (contract section 6). */
+/** Images of one document that go on to the model (docs/contract.md#plugins). */
 const MOST_IMAGES = 8
 const TIMEOUT = 100_000
 /** Bytes of an answer that are read. */
@@ -24,7 +24,7 @@ export interface OcrText {
   text: string
   /** Data URLs. */
   images: string[]
-  /** What the service counts. */
+  /** Units that the service counts. */
   pages: number
 }
 

@@ -122,7 +122,7 @@ async function readNamed(file: FilePart, i: number, room: ReadingRoom): Promise<
   }
 }
 
-/** What has been read is paid for: with it the caller need not have it read again. */
+/** Text that has been read is paid for: with it the caller need not have it read again. */
 function withNotes(fault: Fault, notes: readonly JsonObject[]): Fault {
   if (notes.length > 0) fault.metadata = { ...fault.metadata, file_annotations: [...notes] }
   return fault

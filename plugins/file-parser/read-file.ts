@@ -20,7 +20,7 @@ const FETCH_TIMEOUT = 30_000
 /** Memory per fetched byte: the bytes, and their base64 for the service that reads scans. */
 const WEIGHT = 2.4
 
-/** What reading has to work with. */
+/** Inputs of a reading. */
 export interface ReadingRoom {
   engine: Engine | undefined
   ocr: OcrAccount | undefined
@@ -31,9 +31,9 @@ export interface ReadingRoom {
   memory: (bytes: number) => Promise<void> | undefined
   /** Annotations of earlier answers, by hash. */
   known: ReadonlyMap<string, FileNote>
-  /** What was read of late. */
+  /** Texts that were read of late. */
   recent: { get(hash: string): FileNote | undefined; put(note: FileNote): void }
-  /** What is being read for this request, by hash. */
+  /** Readings of this request that run, by hash. */
   running: Map<string, Promise<ReadFile>>
 }
 
@@ -81,7 +81,7 @@ function mayScan({ bytes, type }: FileBytes, { engine, ocr }: ReadingRoom): bool
   return ocr !== undefined && engine !== 'text' && documentKind(bytes, { type }) === 'pdf'
 }
 
-/** Where the request does not name the service and it fails, the text that the file itself holds is used. */
+/** The text that the file itself holds is used where the service fails and the request does not name it. */
 async function scanned(file: FileBytes, room: ReadingRoom, noted: (content: JsonObject[]) => FileNote): Promise<ReadFile> {
   const { ocr, engine } = room
   const here = await readHere(file, room, file.dataUrl !== undefined).catch((thrown: unknown) => {

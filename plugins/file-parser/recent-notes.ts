@@ -1,5 +1,5 @@
 /**
- * What was read of late. An answer that only calls tools has no text that could carry an annotation, so what it rests on
+ * Texts that were read of late. An answer that only calls tools has no text that could carry an annotation, so what it rests on
  * comes again without one; and a caller may ask several things about one file.
  */
 import type { FileNote } from './annotations.ts'

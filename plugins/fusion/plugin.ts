@@ -19,7 +19,7 @@ const STRATEGY = 'fusion'
 const FLASH = 'fusion-flash'
 const FAST = 'general-fast'
 
-/** What the tool takes from the request's entry; the operator's settings it has anyway. */
+/** Settings of the tool from the request's entry; those of the operator it has anyway. */
 const FIELDS = ['analysis_models', 'model', 'preset', 'max_tool_calls', 'tools'] as const
 
 interface FusionSettings {
@@ -68,7 +68,7 @@ function withinPanel({ headers }: Resolved): boolean {
   return Object.entries(headers).some(([name, value]) => name.endsWith('-fusion-depth') && Number(value) > 0)
 }
 
-/** What the caller sets of the panel: by the fields of the entry, or by the slug. */
+/** Settings of the panel by the caller: by the fields of the entry, or by the slug. */
 function panelParameters({ gateway, requested, strategy }: Pick<Resolved, 'gateway' | 'requested' | 'strategy'>): JsonObject {
   const entry: JsonObject = gateway.plugins.find(({ id }) => id === ID) ?? {}
   const parameters: JsonObject = {}

@@ -7,9 +7,9 @@ export interface ParetoConfig {
   minCodingScore: number
   /** USD per million tokens. Set: the best model up to this price, and no tiers. */
   maxPrice: number | undefined
-  /** What `maxPrice` is compared with. */
+  /** Price that is compared with `maxPrice`. */
   priceSource: PriceSource
-  /** Where the settings came from, for messages. */
+  /** Source of the settings, for messages. */
   path: string
 }
 

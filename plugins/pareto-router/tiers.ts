@@ -6,7 +6,7 @@ export type Tier = 'high' | 'medium' | 'low'
 const HIGH = 0.66
 const MEDIUM = 0.33
 
-/** Where a tier is empty: the neighbours in the order in which they stand in, the stronger one first. */
+/** Neighbours of an empty tier in the order in which they stand in, the stronger one first. */
 const INSTEAD: Readonly<Record<Tier, readonly Tier[]>> = {
   high: ['high', 'medium', 'low'],
   medium: ['medium', 'high', 'low'],

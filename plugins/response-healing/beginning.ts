@@ -1,4 +1,4 @@
-/** Where the document begins in an answer: behind prose, a fence, or nothing. */
+/** Beginning of the document in an answer: behind prose, a fence, or nothing. */
 import { bareKeyAt, commentAt, isDigit, isLetter, isQuote, keywordAt, nextUnit, pastSpace, type Sight } from './lookahead.ts'
 
 /** Some models think aloud, in braces too, before they answer. */

@@ -41,7 +41,7 @@ export class Cursor {
     return this.text.length - from + this.parkedLength
   }
 
-  /** What is held: as it came, behind a member that has begun. */
+  /** Text that is held: as it came, behind a member that has begun. */
   get held(): string {
     return (this.member ?? '') + this.unread
   }
@@ -58,7 +58,7 @@ export class Cursor {
     }
   }
 
-  /** What has become certain since the last call. */
+  /** Text that has become certain since the last call. */
   protected certain(): string {
     const { out } = this
     this.out = ''

@@ -20,7 +20,7 @@ interface Answer {
   /** The text block that came last, and its message. */
   block: number
   item: string | undefined
-  /** Whether that block still stands open. */
+  /** True while that block stands open. */
   open: boolean
   came: string
   left: string

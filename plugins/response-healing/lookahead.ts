@@ -3,7 +3,7 @@
  * a text that has ended always gets one.
  */
 
-/** How far an answer may look, in characters: what needs more is taken for what a sound document would mean. */
+/** Look-ahead in characters: a text that needs more is read as in a sound document. */
 export const REACH = 256
 
 /** Stands for whatever comes behind white space that is longer than the reach. */
@@ -49,21 +49,21 @@ export function lineBetween(text: string, from: number, to: number): boolean {
   return line !== -1 && line < to
 }
 
-/** Whether three back quotes stand at `at`: the end of a fence. */
+/** True if three back quotes stand at `at`: the end of a fence. */
 export function fenceAt({ text, ended }: Sight, at: number): boolean | undefined {
   const found = text.slice(at, at + 3)
   if (found === '```') return true
   return found.length < 3 && '```'.startsWith(found) && !ended ? undefined : false
 }
 
-/** Whether a comment begins at `at`. */
+/** True if a comment begins at `at`. */
 export function commentAt({ text, ended }: Sight, at: number): boolean | undefined {
   if (text[at] !== '/') return false
   if (at + 1 < text.length) return text[at + 1] === '/' || text[at + 1] === '*'
   return ended ? false : undefined
 }
 
-/** Whether a bare key and its colon stand at `at`: `name:`, `first name :`, or `name":` whose opening quote is missing. */
+/** True if a bare key and its colon stand at `at`: `name:`, `first name :`, or `name":` whose opening quote is missing. */
 export function bareKeyAt({ text, ended }: Sight, at: number): boolean | undefined {
   const end = Math.min(text.length, at + REACH)
   let i = at
@@ -75,7 +75,7 @@ export function bareKeyAt({ text, ended }: Sight, at: number): boolean | undefin
 }
 
 /**
- * Whether a whole quoted key and its colon stand at `at`. What begins as sound JSON goes on behind a text is no key.
+ * True if a whole quoted key and its colon stand at `at`. What begins as sound JSON goes on behind a text is no key.
  * @param words only keys of letters, digits, `_` and `-` count, so that most other texts are ruled out at their first space.
  */
 export function quotedKeyAt({ text, ended }: Sight, at: number, words = false): boolean | undefined {
@@ -105,7 +105,7 @@ export function closingQuote(text: string, at: number, words = false): number {
 
 const KEYWORDS = ['true', 'false', 'null', 'True', 'False', 'None', 'undefined', 'NaN']
 
-/** Whether one of the constants stands alone at `at`. */
+/** True if one of the constants stands alone at `at`. */
 export function keywordAt({ text, ended }: Sight, at: number): boolean | undefined {
   let i = at
   while (i < text.length && i - at < 10 && /\w/.test(text.charAt(i))) i++
@@ -116,7 +116,7 @@ export function keywordAt({ text, ended }: Sight, at: number): boolean | undefin
 
 const LITERAL = /-?\d[\d.eE+-]*|true|false|null/y
 
-/** Whether a number or a constant stands alone at `at`: before a comma, a bracket, a text, or another one. */
+/** True if a number or a constant stands alone at `at`: before a comma, a bracket, a text, or another one. */
 export function literalAt(sight: Sight, at: number): boolean | undefined {
   const { text, ended } = sight
   const word = /^[\w.+-]*/.exec(text.slice(at, at + REACH))?.[0] ?? ''

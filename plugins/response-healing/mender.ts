@@ -38,7 +38,7 @@ export class Mender extends TextCursor {
   private wasEmpty = false
   /** Something behind the document has been left out. */
   private tail = false
-  /** What ends the comment that is being skipped. */
+  /** End of the comment that is being skipped. */
   private comment: string | undefined
   /** Search for the beginning goes on here. */
   private searched = 0
@@ -301,7 +301,7 @@ export class Mender extends TextCursor {
     return true
   }
 
-  /** Whether the innermost list, or object, lacks its bracket: what stands at `at` belongs to what is around it. */
+  /** True if the innermost list, or object, lacks its bracket: what stands at `at` belongs to what is around it. */
   private isMissing(bracket: Open, at: number): boolean | undefined {
     if (this.around !== bracket) return false
     const outer = this.open.at(-2)
@@ -377,7 +377,7 @@ export class Mender extends TextCursor {
     return true
   }
 
-  /** Whether another member of the outermost bracket follows the comma at `at`. */
+  /** True if another member of the outermost bracket follows the comma at `at`. */
   private goesOnBehind(comma: number): boolean | undefined {
     const next = nextUnit(this, comma + 1)
     if (next === undefined) return undefined

@@ -1,4 +1,4 @@
-/** What a quote, a comma or a bracket inside a quoted text is: part of the text, or the end of it. */
+/** Meaning of a quote, a comma or a bracket inside a quoted text: part of the text, or the end of it. */
 import {
   bareKeyAt,
   closes,

@@ -28,5 +28,5 @@ export const shell: ShippedPlugin = {
     sandbox: Type.Optional(sandbox),
   }),
   acts: 'never',
-  does: 'Holds the [sandbox](commands.md#the-sandbox) of `shell` and `bash`.',
+  does: 'Holds the [sandbox](shell-tool.md#the-sandbox) of `shell` and `bash`.',
 }

@@ -1,4 +1,4 @@
-/** Settings of the plugin: the operator's, and the fields of a request's entry (contract section 6). */
+/** Settings of the plugin: the operator's, and the fields of a request's entry (docs/contract.md#plugins). */
 import { badField, fetchDesk, type JsonObject, limitsOf, pageAccount } from '../../src/plugin-api/index.ts'
 
 /** Fields that an entry has in common with the tool's parameters. */

@@ -1,4 +1,4 @@
-/** Settings of the plugin: the operator's, and the fields of a request's entry (contract section 6). */
+/** Settings of the plugin: the operator's, and the fields of a request's entry (docs/contract.md#plugins). */
 import {
   accountFor,
   badField,
@@ -33,7 +33,7 @@ export interface WebConfig {
   scope: SearchScope
   /** The same for a provider that searches itself. */
   native: NativeSearch
-  /** What the results are led in with; undefined: our own words. */
+  /** Words before the results; undefined: our own. */
   prompt: string | undefined
   /** Of this request. */
   citations: Citations

@@ -4,7 +4,7 @@ import { parseConfig, type WebConfig } from './config.ts'
 import { resultsText } from './results-text.ts'
 
 const ID = 'web'
-/** Contract section 5.7. */
+/** The name of its stage (docs/contract.md#router-metadata). */
 const STAGE = 'web-search'
 
 export const web: Plugin<WebConfig> = {

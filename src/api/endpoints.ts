@@ -41,7 +41,7 @@ export function listZdrEndpoints({ catalog, health }: EndpointSource): ApiReply 
 const UNKNOWN_LENGTH = 0
 
 /**
- * One endpoint as the endpoint lists show it (contract section 4; every field that strict clients require).
+ * One endpoint as the endpoint lists show it (docs/contract.md#lists-and-records; every field that strict clients require).
  * Prices are decimal strings in USD per token or unit, uptimes percent, latency milliseconds, throughput tokens per second;
  * what has not been measured is null.
  */

@@ -10,8 +10,8 @@ import { allKeys } from './key-entry.ts'
 import { type ApiReply, ok } from './reply.ts'
 
 /**
- * No request is made by a member here, so an assignment to one would hold for nothing: new ones are refused (issue 15
- * section 4). Those of earlier versions are listed and can be removed.
+ * No request is made by a member here, so an assignment to one would hold for nothing: new ones are
+ * refused. Those of earlier versions are listed and can be removed.
  */
 export type Assigned = Extract<AssignmentKind, 'key' | 'member'>
 

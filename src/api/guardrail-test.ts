@@ -44,7 +44,7 @@ export const checkTest = checker(
   ),
 )
 
-/** Contract section 7: block beats redact, redact beats flag. */
+/** `block` takes precedence over `redact`, and `redact` over `flag`. */
 const VERDICTS = ['block', 'redact', 'flag'] as const
 
 /** Engines that are called over HTTP are named in `not_called`, and not called. @throws Fault 400 naming the field. */

@@ -9,22 +9,33 @@ import type { ActivitySource } from './activity.ts'
 import { changesOf, MOST_USD, makingOf, nanoOf } from './key-body.ts'
 import { allKeys, type KeySource, keyEntries } from './key-entry.ts'
 import { forecasts } from './key-forecast.ts'
-import { choiceOf, integerOf } from './query.ts'
+import { flag, integer } from './parameters.ts'
 import { type ApiReply, ok } from './reply.ts'
 import { WORKSPACE } from './workspace.ts'
 
-/** @param query with `include_disabled`, `include_forecast`, `offset`, `workspace_id`. @throws Fault 400 naming the query parameter. */
+const skipped = integer('offset', 'Keys to skip.', { example: 0 })
+const withDisabled = flag('include_disabled', 'Also disabled keys.')
+const withForecast = flag('include_forecast', 'Adds to each key with a limit how long that lasts; of CSV it changes nothing.')
+export const KEYS_QUERY = [skipped, withDisabled, withForecast]
+
+/** @param query with `KEYS_QUERY` and `workspace_id`. @throws Fault 400 naming the query parameter. */
 export async function listKeys(query: URLSearchParams, source: ActivitySource): Promise<ApiReply> {
-  const disabled = choiceOf(query, 'include_disabled', ['true', 'false']) === 'true'
-  const withForecast = choiceOf(query, 'include_forecast', ['true', 'false']) === 'true'
-  const offset = integerOf(query, 'offset', 0, Number.MAX_SAFE_INTEGER) ?? 0
+  const disabled = withDisabled.read(query)
+  const isForecast = withForecast.read(query)
+  const offset = skipped.read(query) ?? 0
   const workspace = query.get('workspace_id') || WORKSPACE
   const keys = workspace === WORKSPACE ? await allKeys(source) : []
   const shown = keys.filter((key) => disabled || !key.disabled).slice(offset)
   const entries = await keyEntries(shown, source)
-  if (!withForecast) return ok({ data: entries })
+  if (!isForecast) return ok({ data: entries })
   const found = await forecasts(shown, keys, source)
   return ok({ data: shown.map((key, at) => ({ ...entries[at], forecast: found.get(key) ?? null })) })
+}
+
+/** Of a secret; what else stands in the store of keys is no key. @throws Fault 404. */
+export function hashIn({ hash }: { readonly hash: string }): string {
+  if (!/^[0-9a-f]{64}$/.test(hash)) throw noKey()
+  return hash
 }
 
 /** @throws Fault 404. */

@@ -27,7 +27,7 @@ interface Reading {
   digest: string
 }
 
-/** What stands behind the scheme. */
+/** Text behind the scheme. */
 interface EntryName {
   readonly name: string
   readonly from: string
@@ -99,7 +99,7 @@ function apiInside(): string {
   return `export const { ${names.join(', ')} } = globalThis[${JSON.stringify(API)}]\n`
 }
 
-/** What a plugin imports of the gateway or of a package is the same for all readings. */
+/** Imports of a plugin from the gateway or a package are the same for all readings. */
 function isShared(url: string): boolean {
   return !url.startsWith('file:') || url.startsWith(`${OUR_SOURCE}src/`) || url.includes('/node_modules/')
 }

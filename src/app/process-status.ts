@@ -1,13 +1,13 @@
-/** What this process shows of itself while it runs, and the one reply that is made of all processes of this machine. */
+/** Figures of this process while it runs, and the one reply that is made of all processes of this machine. */
 import { Status, type StatusSource } from '../api/status.ts'
 import type { Clock } from '../core/clock.ts'
 import { LiveFigures, type ProcessStatus } from '../core/live-figures.ts'
-import type { Tallies } from '../core/metrics.ts'
+import type { Tallies } from '../machines/metrics/metrics.ts'
 import { openStreams } from '../server/http-connection.ts'
 import type { Overload } from '../server/overload.ts'
 import { programVersion } from './version.ts'
 
-/** What only the root of the process knows. */
+/** Facts that only the root of the process knows. */
 export interface Surroundings {
   /** Replies that are under way. */
   readonly open: () => number

@@ -1,4 +1,4 @@
-/** What a provider says that it serves, in the form that the catalogue reads. */
+/** List of models of a provider, in the form that the catalogue reads. */
 import { isIP } from 'node:net'
 import type { Clock } from '../core/clock.ts'
 import { type JsonObject, objectsOf } from '../core/json.ts'
@@ -16,7 +16,7 @@ import { askServer, fetchListing, type HeadersFor, ListingError, type ListingWay
 import type { Pools } from '../services/upstream/pools.ts'
 
 /**
- * What a provider with `discover` serves, and whether it is a server of the operator's own.
+ * Models that a provider with `discover` serves, and true if it is a server of the operator's own.
  * @throws where it does not answer with a list, or its host cannot be looked up: the last list then stands, and its prices.
  */
 export async function discoveredListing(provider: Provider, clock: Clock, pools: Pools): Promise<Listing> {
@@ -37,7 +37,7 @@ function addressesOf(host: string): Promise<readonly Address[]> {
   return new Promise((resolve, reject) => names.addresses(host, (error, found) => (error ? reject(error) : resolve(found))))
 }
 
-/** What the log says of lists that cannot be used, in whole or in part. A provider that is not there is no news. */
+/** Log lines about lists that cannot be used, in whole or in part. A provider that is not there is no news. */
 export function listingReports(log: Log): DiscoveryReports {
   return {
     failed: ({ slug }, error, isFirst) => {

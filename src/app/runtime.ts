@@ -1,5 +1,7 @@
-/** What runs: the dependencies that outlive a reload, and the serving that each configuration composes anew. */
+/** The runtime: the dependencies that outlive a reload, and the serving that each configuration composes anew. */
+
 import type { Planned } from '../api/generation-plan.ts'
+import type { ManagementSource } from '../api/index.ts'
 import { drawnBefore } from '../cluster/bookkeeping.ts'
 import { showAvailability } from '../cluster/shared/index.ts'
 import type { Config } from '../config/config.ts'
@@ -8,25 +10,25 @@ import type { Reload } from '../config/watch.ts'
 import { FirstUse } from '../core/first-use.ts'
 import { GenerationIds } from '../core/ids.ts'
 import { stackWithoutMessage } from '../core/log.ts'
-import { counter, Tallies } from '../core/metrics.ts'
-import type { ProviderPreferences } from '../dialects/canon/request-fields.ts'
 import { clientDialects } from '../dialects/registry.ts'
 import { LedgerScans } from '../ledger/scans.ts'
+import { counter, Tallies } from '../machines/metrics/metrics.ts'
 import { composeChain } from '../pipeline/chain.ts'
 import type { ChainDependencies } from '../pipeline/dependencies.ts'
 import { PassThroughDesk } from '../pipeline/pass-through/desk.ts'
 import type { PlanFormat } from '../pipeline/plan/format.ts'
-import { completionCaller } from '../pipeline/request/admit.ts'
+import { completionCaller } from '../pipeline/request/authenticate.ts'
+import { brandHeaders } from '../pipeline/request/receive.ts'
 import { rateHeadersOf } from '../pipeline/request/shown-rates.ts'
 import type { ApiKey } from '../plugin-api/key.ts'
 import { buildCatalog, type Catalog } from '../routing/catalog/catalog.ts'
 import { Discovery } from '../routing/catalog/discovery.ts'
 import { BodyMemory, defaultBodyMemory } from '../server/body-memory.ts'
 import { ClientAddresses } from '../server/client-address.ts'
-import { consentPages } from '../server/consent.ts'
-import { type ConsentSource, consentBuckets } from '../server/consent-routes.ts'
+import { consentBuckets, consentPages } from '../server/consent.ts'
 import { corsFor } from '../server/cors.ts'
 import { referencePages } from '../server/docs-routes.ts'
+import { uploadsOf } from '../server/file-routes.ts'
 import { Gateway, type Serving } from '../server/gateway.ts'
 import { ProcessGauges } from '../server/metrics.ts'
 import { operations } from '../server/operations.ts'
@@ -71,7 +73,7 @@ export class Runtime {
   readonly dependencies: ChainDependencies
   readonly overload: Overload
   readonly status: OwnStatus
-  private readonly statusReply: ConsentSource['status']
+  private readonly statusReply: ManagementSource['status']
   private readonly telemetry: Telemetry
   readonly events: Events
   /** Outlives a reload, as what it has read stays true. */
@@ -84,7 +86,7 @@ export class Runtime {
   private readonly files: DiskFiles
   private readonly configuration: RunningConfiguration
   readonly ids: GenerationIds
-  private readonly consentBuckets: ConsentSource['buckets']
+  private readonly consentBuckets: ManagementSource['buckets']
   readonly addresses: ClientAddresses
   private keys: readonly ApiKey[]
   private readonly discovery: Discovery
@@ -296,8 +298,8 @@ export class Runtime {
     return this.keys
   }
 
-  /** What the operations for management keys work on, as the configuration stands now. */
-  get management(): ConsentSource {
+  /** Inputs of the operations for management keys, as the configuration stands now. */
+  get management(): ManagementSource {
     const { config, source } = this
     return {
       store: source.store.keys,
@@ -330,7 +332,7 @@ export class Runtime {
     }
   }
 
-  /** What a request of this key would do now. It takes nothing of the key's rate. */
+  /** Plan of a request of this key at this moment. It takes nothing of the key's rate. */
   private async plan(text: string, format: PlanFormat, key: ApiKey): Promise<Planned> {
     const { config, catalog, dependencies, ids, storedGuardrails, source } = this
     const { planForKey } = await import('./rehearsal/plan-for-key.ts')
@@ -351,12 +353,13 @@ export class Runtime {
     dependencies.retries.keep(new Set([...Object.keys(config.models), ...models]))
     const { store } = source
     const settings = chainSettings(config, catalog, keys, this.storedGuardrails.of(store.guardrails.current))
+    const { guardrails } = settings
     // Few requests need it, so the start does not wait for it.
     const reference = referencePages(async () =>
       (await import('./reference.ts')).referenceDocument({ brand: config.brand.word, models: catalog.models }),
     )
     const consent = consentPages(this.management)
-    const { cors, responsesWebsocket } = config.server
+    const { cors, costHeader, publicUrl, responsesWebsocket } = config.server
     return {
       sockets: responsesWebsocket.enabled
         ? {
@@ -366,10 +369,8 @@ export class Runtime {
             rates: (key) => rateHeadersOf(key, { ...dependencies, form: 'durations' }),
           }
         : undefined,
-      brand: config.brand.word,
-      errorCodes: config.errors.code,
-      cors: cors && corsFor(cors.origins, settings.costHeader),
-      publicUrl: settings.publicUrl,
+      config,
+      cors: cors && corsFor(cors.origins, costHeader ? brandHeaders(config.brand.word).cost : undefined),
       fronts: {
         generate: composeChain('generate', settings, dependencies),
         embed: composeChain('embed', settings, dependencies),
@@ -382,17 +383,16 @@ export class Runtime {
         keys,
         failures: dependencies.failures,
         catalog,
-        preferences: config.provider as ProviderPreferences | undefined,
-        presets: config.presets,
-        guardrails: settings.guardrails,
-        ledger: store.ledger,
+        preferences: config.provider,
+        guardrails,
         health: dependencies.health,
+        presets: config.presets,
+        uploads: uploadsOf(this.files, config.store.files.maxFile, dependencies.admission),
         management: this.management,
-        files: { store: this.files, maxFile: config.store.files.maxFile, admission: dependencies.admission },
       }),
       pages: (request) => reference(request) ?? consent(request),
       passThrough: new PassThroughDesk(
-        { keys, guardrails: settings.guardrails, catalog, addressOf: (request) => this.addresses.of(request) },
+        { keys, publicUrl, guardrails, catalog, addressOf: (request) => this.addresses.of(request) },
         { dependencies, proxy: this.passThrough, ids: this.ids, givenIds: store.givenIds, ...passThroughRecords(this.telemetry, source) },
       ),
     }

@@ -1,10 +1,10 @@
-/** What goes wrong with the ledger and with what processes share: reported in the log, and in readiness as long as it lasts. */
+/** Problems of the ledger and of the shared store: reported in the log, and in readiness as long as it lasts. */
 import type { BookkeepingNews } from '../cluster/bookkeeping.ts'
 import type { SharedReport } from '../cluster/shared/index.ts'
 import type { Clock } from '../core/clock.ts'
 import type { ProcessStatus } from '../core/live-figures.ts'
 import type { Log } from '../core/log.ts'
-import { counter, type Tallies } from '../core/metrics.ts'
+import { counter, type Tallies } from '../machines/metrics/metrics.ts'
 import type { UncheckedFile } from '../store/open.ts'
 import { isDamage } from '../store/page-check.ts'
 import { StoreCheck } from './store-check/store-check.ts'
@@ -35,7 +35,7 @@ export class StoreAlerts {
     this.log = log
   }
 
-  /** Where generations are exported. */
+  /** Exports of generations. */
   countIn(tallies: Tallies): void {
     this.tallies = tallies
   }
@@ -78,7 +78,7 @@ export class StoreAlerts {
     this.onNews?.('recovered')
   }
 
-  /** What requests about the ledger bring to light. */
+  /** Problems that requests about the ledger find. */
   readonly ofLedger = {
     differs: (): void => this.onNews?.('differs'),
     taken: (range: object): void => this.log.info(range, 'generations are read for an export on demand'),
@@ -94,13 +94,13 @@ export class StoreAlerts {
     ]
   }
 
-  /** What processes show of themselves, with what their owner alone knows. */
+  /** Figures of the processes, with those that their owner alone knows. */
   shownIn<Shown extends Pick<ProcessStatus, 'reasons' | 'notes'>>(all: readonly (Shown | null)[]): (Shown | null)[] {
     const [own, notes] = [this.reasons(), this.notes()]
     return all.map((each) => each && { ...each, reasons: [...each.reasons, ...own], notes: [...each.notes, ...notes] })
   }
 
-  /** What an operator may want to know while it is ready. */
+  /** Notes for the operator while it is ready. */
   notes(): string[] {
     return this.check?.notes ?? []
   }

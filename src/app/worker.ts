@@ -25,7 +25,7 @@ class Worker {
   /** The configuration as it came last, packed. */
   private config = ''
   private slot = 0
-  /** What the owner has found damaged. */
+  /** Damage that the owner has found. */
   private stopped: string | undefined
   /** Passes a signal on to the drain. */
   private signal: (() => void) | undefined

@@ -17,6 +17,7 @@ import { Fault } from '../core/faults.ts'
 import { isObject, type JsonObject } from '../core/json.ts'
 import { isInside } from '../core/program-files.ts'
 import { readToken } from '../server/admin-token.ts'
+import type { CommandPath } from '../server/operator-commands.ts'
 import { type AdminPlace, type AdminRequest, addressText, requestAdmin } from './admin-request.ts'
 import { SHIPPED_CONFIG } from './shipped-config.ts'
 
@@ -58,7 +59,7 @@ export class Gateway {
    * @param path of the admin listener's route.
    * @returns undefined where no gateway listens. @throws Error with the message of the gateway's refusal.
    */
-  async ask(path: string, command: object): Promise<JsonObject | undefined> {
+  async ask(path: CommandPath, command: object): Promise<JsonObject | undefined> {
     const reply = await this.send({ method: 'POST', path, body: { ...command }, limit: LONGEST_COMMAND })
     if (!reply) return undefined
     const body: unknown = await json(reply)

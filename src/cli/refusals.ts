@@ -1,5 +1,5 @@
 /** `headgate refusals`: requests that the gateway itself has refused. Calls the running gateway, or reads its store where none runs. */
-import { csvText, type RefusalCommand } from '../api/index.ts'
+import { csvText, REFUSALS_CSV, type RefusalCommand } from '../api/index.ts'
 import { isObject, type Json, type JsonObject, objectsOf } from '../core/json.ts'
 import { CONSOLE, type Streams } from './console.ts'
 import { Gateway, type GatewayFlags } from './gateway.ts'
@@ -70,7 +70,7 @@ function show(reply: JsonObject, { flags, streams, isFirst }: { flags: RefusalFl
   const rows = (Array.isArray(reply.data) ? reply.data : []).filter(isObject)
   if (flags.json) for (const row of rows) streams.out(JSON.stringify(row))
   else if (flags.csv) {
-    const text = csvText('/v1/refusals', rows, isFirst)
+    const text = csvText(REFUSALS_CSV, rows, isFirst)
     if (text !== '') streams.out(text.slice(0, -'\r\n'.length))
   } else if (rows.length > 0) streams.out(table(HEAD, rows.map(lineOf)))
   else if (isFirst) streams.out('No request was refused.')

@@ -5,7 +5,6 @@ import { type ResolvedKeys, resolveKeys } from '../config/keys.ts'
 import { systemClock } from '../core/clock.ts'
 import { Fault } from '../core/faults.ts'
 import type { JsonObject } from '../core/json.ts'
-import { GENERATION_COMMAND_PATH, REFUSAL_COMMAND_PATH } from '../server/key-command-route.ts'
 import { AdminRefusal } from './admin-request.ts'
 import type { Gateway } from './gateway.ts'
 
@@ -13,7 +12,7 @@ import type { Gateway } from './gateway.ts'
 export async function generationRecord(id: string, gateway: Gateway): Promise<JsonObject> {
   const command = { id }
   return (
-    (await gateway.ask(GENERATION_COMMAND_PATH, command)) ??
+    (await gateway.ask('/generations/command', command)) ??
     (await gateway.onStore(
       ({ keys: store, ledger }, config) => runGenerationCommand(command, { store, ledger, configured: keysIn(config) }),
       { isThere: true },
@@ -24,7 +23,7 @@ export async function generationRecord(id: string, gateway: Gateway): Promise<Js
 /** A page of refused requests. */
 export async function refusalRecords(command: RefusalCommand, gateway: Gateway): Promise<JsonObject> {
   return (
-    (await gateway.ask(REFUSAL_COMMAND_PATH, command)) ??
+    (await gateway.ask('/refusals/command', command)) ??
     (await gateway.onStore(
       ({ keys: store, refusals: log }, config) =>
         runRefusalCommand(command, { store, configured: keysIn(config), refusals: log.store, clock: systemClock }),

@@ -4,7 +4,7 @@ import type { RawConfig } from './schema/root.ts'
 import type { Source } from './source.ts'
 import { hint } from './suggest.ts'
 
-/** Of the windows of a budget each must have less than the next, or it would never be reached (contract section 4, budgets of workspaces). */
+/** Of the windows of a budget each must have less than the next, or it would never be reached (docs/contract.md#lists-and-records, budgets of workspaces). */
 export function checkBudgets({ budgets = {}, auth }: RawConfig, main: Source): void {
   for (const [name, limits] of Object.entries(budgets)) {
     const set = BUDGET_WINDOWS.filter((window) => limits[window] !== undefined)

@@ -77,7 +77,7 @@ function checkStore({ store, shared }: RawConfig, main: Source): void {
     main.report(['store', 'retention'], 'expected at least 32d')
 }
 
-/** A budget counts a month at most: the event that a share of it was reached must stay as long, or it would come again (issue 20, section Events). */
+/** A budget counts a month at most: the event that a share of it was reached must stay as long, or it would come again. */
 function checkEvents({ events }: RawConfig, main: Source): void {
   if (events?.retention !== undefined && milliseconds(events.retention) < SHORTEST_RETENTION)
     main.report(['events', 'retention'], 'expected at least 32d')

@@ -1,4 +1,4 @@
-/** What `error.code` of OpenAI's formats is: the HTTP status, as the contract has it (section 8), or a word as in OpenAI's API. */
+/** What `error.code` of OpenAI's formats is: the HTTP status, as documented (docs/contract.md#errors), or a word as in OpenAI's API. */
 /** `auto`: a word for clients that are known to need one, the status for all others. */
 export const ERROR_CODES = ['status', 'name', 'auto'] as const
 export type ErrorCodes = (typeof ERROR_CODES)[number]

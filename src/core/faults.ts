@@ -141,7 +141,7 @@ export type FaultCode = keyof typeof FAULTS
 export interface FaultOptions {
   message?: string | undefined
   metadata?: JsonObject | undefined
-  /** Additive object of the wire: why nothing could serve (contract section 8). */
+  /** Additive object of the wire: why nothing could serve (docs/contract.md#errors). */
   availability?: JsonObject | undefined
   /** Seconds the caller should wait. */
   retryAfter?: number | undefined
@@ -324,7 +324,7 @@ interface BodyFacts {
 }
 
 /**
- * The standard error body (contract section 8); `param` is the path of the field at fault.
+ * The standard error body (docs/contract.md#errors); `param` is the path of the field at fault.
  */
 export function faultBody(fault: Fault, { routerMetadata, codeForm }: BodyFacts = {}): JsonObject {
   const metadata: JsonObject = { error_type: fault.type, ...shownMetadata(fault) }

@@ -10,7 +10,7 @@ export function isQuickTier(tier: ServiceTier | undefined): tier is Exclude<Serv
 
 /**
  * What callers may request, and what it means here. OpenAI's five, of which `auto` leaves the choice to the provider and `scale` is
- * capacity that is paid for otherwise; `fast` (contract section 1.5); and the words of providers whose presets name tiers
+ * capacity that is paid for otherwise; `fast` (docs/contract.md#responses-reply); and the words of providers whose presets name tiers
  * (`service_tiers`, in `config/providers/`). Messages callers have Anthropic's `standard_only` beside these.
  */
 const REQUESTED: Readonly<Record<string, ServiceTier | 'default' | undefined>> = {

@@ -3,7 +3,7 @@
 export type Window = 'daily' | 'weekly' | 'monthly'
 
 export const DAY_MS = 86_400_000
-/** The epoch was a Thursday; weeks begin on Monday (contract section 8). */
+/** The epoch was a Thursday; weeks begin on Monday (docs/contract.md#keys). */
 const THURSDAY = 3
 
 /** Starts of the windows that a moment lies in, milliseconds since the epoch. */

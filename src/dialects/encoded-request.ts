@@ -1,4 +1,4 @@
-/** What encoding a request for a provider may depend on, and what it gives. */
+/** Inputs and output of encoding a request for a provider. */
 import type { JsonObject } from '../core/json.ts'
 import type { ServiceTier } from '../core/service-tiers.ts'
 import type { CitedResults } from './canon/cited-results.ts'
@@ -18,7 +18,7 @@ export interface Target {
   /** Canonical names of the parameters that the endpoint takes; undefined where it takes whatever the dialect knows. */
   readonly supported?: ReadonlySet<string> | undefined
   readonly quirks: Quirks
-  /** What becomes of `user` and `safety_identifier`. */
+  /** Treatment of `user` and `safety_identifier`. */
   readonly user: UserRule
   /** Most tokens that the endpoint writes, where known. */
   readonly maxOutput?: number | undefined
@@ -58,7 +58,7 @@ export interface Encoded {
   echoesSearch?: true | undefined
 }
 
-/** What of a request its reply is read with. */
+/** Facts of a request with which its reply is read. */
 export type Sent = Pick<Encoded, 'toolNames' | 'cited' | 'echoesSearch'>
 
 /** The version of the API that a caller names. */

@@ -1,4 +1,4 @@
-/** What is known of one reply while it is written, and at its end. */
+/** Known facts of one reply while it is written, and at its end. */
 import type { CodeForm } from '../core/error-codes.ts'
 import type { Fault } from '../core/faults.ts'
 import type { JsonObject } from '../core/json.ts'
@@ -30,13 +30,13 @@ export interface ReplyContext {
   sequence: number
   /** True once `ClientDialect.open` has been written, or will be in front of what comes next. */
   opened: boolean
-  /** What the provider had counted before its first content. */
+  /** Count of the provider before its first content. */
   counted?: Usage | undefined
-  /** What stood in the beginning of the provider's stream that only one format can say. */
+  /** Members at the beginning of the provider's stream that only one format has. */
   beginning?: Opaque | undefined
 }
 
-/** What is known only when the reply has ended and its cost is settled. */
+/** Facts that are known when the reply has ended and its cost is settled. */
 export interface Final {
   /** Normalised usage: the same value that the ledger charges. */
   usage: Usage

@@ -1,4 +1,4 @@
-/** What a message of a WebSocket requests. */
+/** Request in a message of a WebSocket. */
 
 /** The body of a request that came as a message. */
 export interface SocketBody {

@@ -1,9 +1,11 @@
-/** What a dialect adapter offers, split by direction: N client and M upstream dialects cost N + M adapters. */
+/** A dialect adapter, split by direction: N client and M upstream dialects cost N + M adapters. */
 import type { IncomingHttpHeaders, OutgoingHttpHeaders } from 'node:http'
 import type { Clock } from '../core/clock.ts'
 import type { Fault, FaultFacts } from '../core/faults.ts'
 import type { Json, JsonObject } from '../core/json.ts'
-import type { JsonSource } from '../core/json-source.ts'
+import type { JsonSource } from '../machines/json-bytes/json-source.ts'
+import type { Framing } from '../machines/sse/framing.ts'
+import type { VectorForm, WrittenVector } from '../machines/vectors/written.ts'
 import type { ClientTools } from './canon/client-tools.ts'
 import type { ClientCompaction } from './canon/compaction.ts'
 import type { End, StreamEvent } from './canon/events.ts'
@@ -23,8 +25,6 @@ import type { LocalRun, LocalSink } from './local-run.ts'
 import type { Quirks } from './quirks.ts'
 import type { ErrorReply, Final, ReplyContext } from './reply.ts'
 import type { SocketAnswer, SocketRequest } from './socket-request.ts'
-import type { Framing } from './sse/framing.ts'
-import type { VectorForm, WrittenVector } from './vectors/written.ts'
 
 export type { Encoded, Sent, Target, VersionWish } from './encoded-request.ts'
 export type { ErrorReply, Final, ReplyContext } from './reply.ts'
@@ -51,7 +51,7 @@ export interface ClientDialect {
   fillsCache?(body: JsonObject): boolean
   /** True where the format has a word for a turn that its provider has paused: the caller goes on with it. */
   readonly showsPauses?: true | undefined
-  /** Whose ids of files the format's `file_id` has; absent where it has none. */
+  /** Owner of the ids in the format's `file_id`; absent where it has none. */
   readonly files?: FileFamily | undefined
   /** True where callers of a stream look for an overflow of the context among its events, not in the status of the reply. */
   readonly overflowInStream?: true | undefined
@@ -89,7 +89,7 @@ export interface ClientDialect {
   /** @param headers of the request, where it has its own. @throws Fault 400 naming the field, or unmet rules of the contract. */
   check(body: JsonObject, headers?: IncomingHttpHeaders): void
   decodeRequest(body: JsonObject): CanonicalRequest
-  /** What the dialect says in words of its own about the gateway's fields; laid over the shared ones. */
+  /** Names of the dialect for the gateway's fields; laid over the shared ones. */
   gatewayFields?(body: JsonObject): Partial<GatewayFields>
   /** Tools of providers that stand elsewhere than in `tools`, with the path of what names them. */
   nativeTools?(body: JsonObject): { path: string; of: Opaque }[]
@@ -130,7 +130,7 @@ export interface SocketFormat {
   after(conversation: Buffer, last: Buffer): Buffer | undefined
   /** A failure in place of a reply, as a message. @param json the dialect's `faultBody`. @param headers those of a reply over HTTP. */
   headed(json: string, headers: OutgoingHttpHeaders): string
-  /** What the JSON of an event of a lane begins with, in place of its brace; '' for the connection's own lane. */
+  /** Beginning of the JSON of an event of a lane, in place of its brace; '' for the connection's own lane. */
   laneMark(lane: string | undefined): string
 }
 
@@ -145,13 +145,13 @@ export interface StreamDecoder {
   readonly running?: RunningReport | undefined
 }
 
-/** What the pass lane reads off a reply on its way through. */
+/** Facts that the pass lane reads off a reply on its way through. */
 export interface PassFacts {
   /** The last cumulative report; of one side alone where no report has counted the other. */
   usage?: Usage | undefined
-  /** What a stream had counted before its first content. */
+  /** Count of a stream before its first content. */
   firstUsage?: Usage | undefined
-  /** What stood in the beginning of a stream that only one format can say. */
+  /** Members at the beginning of a stream that only one format has. */
   beginning?: Opaque | undefined
   end?: End | undefined
   fault?: Fault | undefined
@@ -191,7 +191,7 @@ export interface PassResult extends PassFacts {
 /** Client and upstream speak the same wire: bodies and frames travel with a short list of patches. */
 export interface PassWire {
   readonly client: DialectId
-  /** Where in frames and whole replies the values begin that the provider signed or encrypted; with the flag `g`. */
+  /** Beginnings, in frames and whole replies, of values that the provider signed or encrypted; with the flag `g`. */
   readonly signed: RegExp
   /** False where the caller's wishes or the provider's quirks need more than the patches: the translate lane serves them. */
   admits(body: JsonObject, target: Target): boolean
@@ -203,7 +203,7 @@ export interface PassWire {
 /** By their names in lower case. */
 export type ReplyHeaders = Readonly<Record<string, string | readonly string[] | undefined>>
 
-/** How a provider is addressed and how it refuses, for every operation. */
+/** Addresses and refusals of a provider, for every operation. */
 export interface ProviderWire {
   readonly id: DialectId
   /**
@@ -236,9 +236,11 @@ export interface UpstreamDialect extends ProviderWire {
   decodeResult(body: JsonObject, out: StreamEvent[], quirks?: Quirks, sent?: Sent): void
   /** Names of the parts of a request on this wire. */
   readonly fields?: FieldNames | undefined
-  /** What becomes of each parameter: the encoder keeps to it, and endpoints are chosen by it. */
+  /** Outcome of each parameter: the encoder keeps to it, and endpoints are chosen by it. */
   readonly parameters: ParameterTable
   readonly cap: CapWire
+  /** Most stop sequences that the wire takes, where it is not the provider that says so. */
+  readonly mostStops?: number
   /** True where reasoning that the provider signs or encrypts is bound to the account; absent where it never is. */
   bindsReasoning?(quirks: Quirks): boolean
   /** Names of functions that the wire takes; absent where it takes all that callers may use. */
@@ -249,7 +251,7 @@ export interface UpstreamDialect extends ProviderWire {
   takesTool?(of: Opaque): boolean
   /** Files of a provider that the wire can name by their ids; absent where it can name none. */
   readonly files?: TakenFiles | 'all'
-  /** How the wire requests the provider's own search of the web, for endpoints that have one (`canon/native-search.ts`). */
+  /** Form in which the wire requests the provider's own search of the web, for endpoints that have one (`canon/native-search.ts`). */
   webSearch?(quirks: Quirks): SearchWire
   /** Input that its providers add themselves; absent where they add none beside what the request names by address. */
   readonly outside?: OutsideTable
@@ -284,11 +286,11 @@ export type EmbeddingInput =
   | { readonly kind: 'parts'; readonly parts: readonly Part[] }
 
 export interface EmbeddingSettings {
-  /** What the caller wants its vectors written as. */
+  /** Encoding of the vectors for the caller. */
   readonly form: VectorForm
   /** Numbers of each vector; the model's own where absent. */
   readonly dimensions?: number
-  /** What the vectors are for, such as `search_query`. */
+  /** Purpose of the vectors, such as `search_query`. */
   readonly inputType?: string
   readonly user?: string
 }
@@ -300,9 +302,9 @@ export interface EmbeddingAsk {
 
 /** The client's side of an operation that answers with vectors. */
 export interface EmbeddingClient {
-  /** What a checked body requests. */
+  /** Request of a checked body. */
   ask(body: JsonObject): EmbeddingAsk
-  /** Where an input, or a part of it, stands in the body, such as `input[2].content[0]`. */
+  /** Path of an input, or of a part of it, in the body, such as `input[2].content[0]`. */
   pathOf(body: JsonObject, input: number, part?: number): string
   /** The whole reply in order: the vectors' own bytes with an envelope around them. */
   encode(vectors: readonly WrittenVector[], ctx: ReplyContext, final: Final): Buffer[]
@@ -310,13 +312,13 @@ export interface EmbeddingClient {
 
 /** Everything about an endpoint that an embedding may depend on. */
 export interface EmbeddingTarget extends Pick<Target, 'model' | 'quirks' | 'user'> {
-  /** What the model reads: `text`, `image` and others. */
+  /** Inputs of the model: `text`, `image` and others. */
   readonly reads: readonly string[]
-  /** What becomes of an input that is longer than the model takes; undefined: what the provider makes of it. */
+  /** Treatment of an input that is longer than the model takes; undefined: what the provider makes of it. */
   readonly longInput?: 'truncate' | 'reject' | undefined
 }
 
-/** What a wire has no form for. */
+/** Parts for which a wire has no form. */
 export interface EmbeddingLack {
   /** Number of the input and of its part; a name where it is a field of the request. */
   readonly at: { input: number; part?: number } | string
@@ -343,7 +345,7 @@ export interface EmbeddingWire extends ProviderWire {
   readonly most: { readonly inputs: number; readonly tokens?: number | undefined }
   /** Names of the parts of a request on this wire. */
   readonly fields?: FieldNames | undefined
-  /** What the provider makes of an input that is too long; `configurable` where a field of the request decides it. */
+  /** Treatment of an input that is too long, by the provider; `configurable` where a field of the request decides it. */
   readonly longInput: 'rejects' | 'truncates' | 'configurable'
   /** The first requested thing that the wire cannot express; undefined where it can express all. */
   lacks(ask: EmbeddingAsk, target: EmbeddingTarget): EmbeddingLack | undefined

@@ -1,12 +1,12 @@
 /** The rules for answers, built once for all exchanges that share them. */
 
-import { MOST_WORK } from '../core/pattern-automaton.ts'
+import { MOST_WORK } from '../machines/linear-regex/pattern-automaton.ts'
+import { Viable } from '../machines/linear-regex/viable.ts'
 import type { Group } from './findings.ts'
 import type { Rule } from './rule.ts'
 import { groupsOf } from './scan.ts'
-import { Viable } from './viable.ts'
 
-/** How often each character of a stream may be read for matches, on average; the dearer the patterns are, the fewer times. */
+/** Readings of each character of a stream for matches, on average; the dearer the patterns are, the fewer times. */
 const FEWEST_READS = 3
 const MOST_READS = 16
 
@@ -15,7 +15,7 @@ export class AnswerPolicy {
   readonly viable: Viable
   /** Some text is replaced: what spells the text anew, such as log probabilities, cannot stay. */
   readonly rewrites: boolean
-  /** How often a character may be read, on average: custom patterns keep to 50 ms per 100 KB each, or to three readings. */
+  /** Readings of a character, on average: custom patterns keep to 50 ms per 100 KB each, or to three readings. */
   readonly reads: number
 
   /** Rules that read the user's own words alone have nothing to read here. */

@@ -7,7 +7,7 @@ import type { Hit } from './findings.ts'
 import { findingData } from './moderation/finding.ts'
 import { stagesOf } from './report.ts'
 
-/** What the reading of an answer has cost. */
+/** Cost of the reading of an answer. */
 export interface Held {
   /** The most that was held back at once. */
   readonly bytes: number

@@ -7,7 +7,7 @@ import type { Findings } from './findings.ts'
 import { placeholderOf, redacted, type Span } from './redaction.ts'
 import { TextStream } from './text-stream.ts'
 
-/** What a unit of the text that is read belongs to. A scalar is a number or a word of JSON. */
+/** Part to which a unit of the text belongs. A scalar is a number or a word of JSON. */
 type Place = 'sign' | 'text' | 'scalar' | 'scalar end'
 
 interface Unit {

@@ -22,7 +22,7 @@ export interface Detector {
   readonly work?: number | undefined
   /** It may match the end of the text: a match that ends where a piece of the text ends does not count. */
   readonly ends?: true | undefined
-  /** What it looks for may hold characters that folding replaces: it reads the text as it is, too. */
+  /** True if matches may hold characters that folding replaces: it reads the text as it is, too. */
   readonly verbatim?: true | undefined
   /**
    * RE2 patterns for texts that are still growing. Each match, with what stands behind it and decides, lies in a match of

@@ -1,8 +1,8 @@
-/** What is sent to an engine outside the gateway, and what it may answer. */
+/** Request to an engine outside the gateway, and the answers that it may give. */
 import type { Clock } from '../core/clock.ts'
 import type { ModerationFinding } from './moderation/finding.ts'
 import type { ModerationSettings } from './moderation/types.ts'
-import type { Action } from './rule.ts'
+import type { Action } from './settings/recognisers.ts'
 
 /** The parts of a request that an engine receives. */
 export interface EngineQuestion {
@@ -23,7 +23,7 @@ export interface EngineVerdict {
   readonly patterns: readonly string[]
   /** Label in the message of a block. */
   readonly label?: string
-  /** What stands in place of texts, where the action is redact. */
+  /** Texts in place of the originals, where the action is redact. */
   readonly replaced: ReadonlyMap<string, string>
   /** Of a moderation: its finding, for the stage and the error. */
   readonly moderation?: ModerationFinding

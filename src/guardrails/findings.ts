@@ -4,7 +4,7 @@ import type { Span } from './redaction.ts'
 import type { Rule } from './rule.ts'
 import type { Vault } from './vault.ts'
 
-/** What one rule found. */
+/** Matches of one rule. */
 export interface Hit {
   readonly rule: Rule
   /** Distinct texts that matched, in order, each shortened to `MATCH_LENGTH` characters. */
@@ -18,7 +18,7 @@ export interface Group {
   readonly userOnly: boolean
 }
 
-/** What is put in place of a match. */
+/** Placeholder for a match. */
 export type Hiding = Pick<Span, 'placeholder' | 'keep'>
 
 export const MATCH_COUNT = 20

@@ -3,7 +3,7 @@ import { entryAt } from '../core/entry-at.ts'
 
 export interface Folded {
   readonly text: string
-  /** Where each unit of `text` begins in the original; one entry more for its end. */
+  /** Place in the original of each unit of `text`; one entry more for its end. */
   readonly at: Uint32Array
 }
 

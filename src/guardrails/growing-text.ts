@@ -1,6 +1,7 @@
 /** The attempts of a text that comes in pieces, as it stands and as it is folded: each character is read once. */
+
+import type { Attempts, Viable } from '../machines/linear-regex/viable.ts'
 import { isInWord, isOfOtherScript, LONGEST_WORD, seenAs } from './fold.ts'
-import type { Attempts, Viable } from './viable.ts'
 
 export class GrowingText {
   private readonly plain: Attempts
@@ -14,7 +15,7 @@ export class GrowingText {
   private half = ''
   /** The end of the last character that folding changed. */
   private changed = 0
-  /** Where the running word begins, and where its last Greek or Cyrillic letter stands; -1 without one. */
+  /** Beginning of the running word, and place of its last Greek or Cyrillic letter; -1 without one. */
   private word = -1
   private other = -1
   /** The running word has letters of two scripts side by side. */
@@ -44,7 +45,7 @@ export class GrowingText {
     }
   }
 
-  /** Where the first attempt began that may still become a match; the end of what was read where there is none. */
+  /** Beginning of the first attempt that may still become a match; the end of what was read where there is none. */
   get earliest(): number {
     const { at, plain, seen, mixed, other } = this
     let earliest = Math.min(at, plain.earliest)

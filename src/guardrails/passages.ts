@@ -6,7 +6,7 @@ import { jsonTexts, withTexts } from './json-texts.ts'
 import type { Passage } from './scan.ts'
 import { isPicture } from './whole-answer.ts'
 
-/** Everything of a request that a provider reads as text (contract section 7). */
+/** Everything of a request that a provider reads as text (docs/contract.md#guardrails). */
 export function* passages(request: CanonicalRequest): Generator<Passage> {
   for (const item of request.items) yield* itemPassages(item)
   for (const tool of request.tools) yield* toolPassages(tool)

@@ -27,7 +27,7 @@ export function merged(spans: readonly Span[]): Span[] {
   return result
 }
 
-/** What stands in place of a span. */
+/** Text in place of a span. */
 export function placeholderOf({ placeholder, keep }: Span, value: string): string {
   return keep ? keep(value) : placeholder
 }

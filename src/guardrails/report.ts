@@ -1,4 +1,4 @@
-/** Reports findings: the fault of a block for the caller, the stages for `router_metadata` (contract section 7). */
+/** Reports findings: the fault of a block for the caller, the stages for `router_metadata` (docs/contract.md#guardrails). */
 import { Fault } from '../core/faults.ts'
 import type { JsonObject } from '../core/json.ts'
 import type { Stage } from '../plugin-api/exchange.ts'
@@ -6,7 +6,8 @@ import type { EngineVerdict, ExternalEngine } from './engine.ts'
 import { evident } from './evidence.ts'
 import { type Hit, MATCH_COUNT } from './findings.ts'
 import { findingData, findingMetadata, moderationMessage } from './moderation/finding.ts'
-import type { Action, GuardrailName, StageName } from './rule.ts'
+import type { GuardrailName, StageName } from './rule.ts'
+import type { Action } from './settings/recognisers.ts'
 
 /** Past forms of the actions, as stages have them. */
 export const DONE: Readonly<Record<Action, 'flagged' | 'redacted' | 'blocked'>> = { flag: 'flagged', redact: 'redacted', block: 'blocked' }

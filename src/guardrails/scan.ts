@@ -1,10 +1,10 @@
 /** Reads the passages of a request once for all rules that hold for it, in steps between which others may have their turn. */
 import { entryAt } from '../core/entry-at.ts'
 import type { Json } from '../core/json.ts'
+import { Glance } from '../machines/linear-regex/glance.ts'
 import { type Detector, type Match, NO_MATCHES } from './detector.ts'
 import { Findings, type Group, type Hit } from './findings.ts'
 import { type Folded, folded } from './fold.ts'
-import { Glance } from './glance.ts'
 import { jsonTexts, withTexts } from './json-texts.ts'
 import { placeholderOf, redacted, redactedInSteps, type Span } from './redaction.ts'
 import type { Rule } from './rule.ts'
@@ -287,7 +287,7 @@ export function* unescaped(source: string): Generator<void, string> {
     const end = Math.min(source.length, at + SLICE)
     // A text made by adding would be copied together only at the end, and all at once.
     const parts: string[] = []
-    /** What has not been taken over. */
+    /** Rest that has not been taken over. */
     let from = at
     while (at < end) {
       if (source.charCodeAt(at) !== BACKSLASH) {

@@ -29,7 +29,7 @@ interface Found extends Match {
   readonly group: Group
 }
 
-/** What is decided, and how far attempts must have gone before more can be. */
+/** Decided part of the text, and the progress of attempts after which more can be decided. */
 interface Settled {
   readonly until: number
   readonly clusters: readonly Cluster[]
@@ -42,7 +42,7 @@ export class TextStream {
   private readonly decided: Decided
   private context = ''
   private text = ''
-  /** What has been read of the text. */
+  /** Part of the text that has been read. */
   private growing: GrowingText
   /** Nothing is decided before attempts from here on alone are alive: a match from the beginning of the text goes that far. */
   private waits = 0

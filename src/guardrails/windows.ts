@@ -3,7 +3,7 @@
 /** A piece of a text: matches are its own that begin in [from, to), in units of the whole text. */
 export interface Window {
   readonly text: string
-  /** Where the piece begins in the whole text. */
+  /** Beginning of the piece in the whole text. */
   readonly base: number
   readonly from: number
   readonly to: number

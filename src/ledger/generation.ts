@@ -1,4 +1,4 @@
-/** A recorded generation as `GET /v1/generation` shows it (contract section 4). */
+/** A recorded generation as `GET /v1/generation` shows it (docs/contract.md#lists-and-records). */
 import { type Json, type JsonObject, objectsOf } from '../core/json.ts'
 import { usd } from '../core/money.ts'
 import { chargeReason, factsOf } from './facts.ts'

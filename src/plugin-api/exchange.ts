@@ -31,13 +31,13 @@ export interface AttemptRecord {
   code?: string
   /** Number of the turn in a tool loop, from 1. */
   turn: number
-  /** What the caller sent and this provider cannot take. */
+  /** Parts of the caller's request that this provider cannot take. */
   dropped?: readonly string[]
   /** Set where the caller demands a form of the answer that the provider does not see to, once an answer has ended. */
   answerCheck?: AnswerVerdict
 }
 
-/** What an answer is, measured by the caller's schema. */
+/** Verdict on an answer by the caller's schema. */
 export interface AnswerVerdict {
   /** `unchecked`: it is too long, or the schema too large or not understood. */
   verdict: 'fits' | 'misfit' | 'no_json' | 'unchecked'

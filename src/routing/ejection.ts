@@ -17,7 +17,7 @@ const NEVER = Number.NEGATIVE_INFINITY
 
 export class Ejection {
   private streak = 0
-  /** How often in a row it has been ejected without a success. */
+  /** Ejections in a row, without a success between them. */
   private rounds = 0
   private until = NEVER
   private probedAt = NEVER
@@ -57,7 +57,7 @@ export class Ejection {
     return this.until !== NEVER
   }
 
-  /** What another process needs to take it over: how long it lasts from now, and how many there were in a row. */
+  /** Facts with which another process takes it over: the time that is left, and the ejections in a row. */
   news(now: number): { ms: number; rounds: number } {
     return { ms: Math.max(0, this.until - now), rounds: this.rounds }
   }
@@ -102,7 +102,7 @@ interface OutageNews {
   readonly rounds: number
   /** The one key that it is for; undefined: all. */
   readonly key: string | undefined
-  /** Whose key it is; undefined: it has no other owner. */
+  /** Owner of the key; undefined: it has no other owner. */
   readonly owner: string | undefined
 }
 

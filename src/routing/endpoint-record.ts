@@ -16,7 +16,7 @@ import type { Band, PercentileName } from './standing.ts'
 
 const NEVER = Number.NEGATIVE_INFINITY
 
-/** What a served request shows about its endpoint. */
+/** Observations about an endpoint from a served request. */
 export interface ServedSample {
   /** From dispatch to the first content event. */
   readonly firstTokenMs: number
@@ -24,7 +24,7 @@ export interface ServedSample {
   readonly tokensPerSecond: number
   /** Of a reply that is too short to measure: what it reached at least; absent where that says nothing. */
   readonly atLeast?: number | undefined
-  /** Where tools were offered and called: broken if arguments were no JSON object or a name was not offered. */
+  /** Set if tools were offered and called: broken if arguments were no JSON object or a name was not offered. */
   readonly tools?: 'fine' | 'broken' | undefined
 }
 
@@ -35,22 +35,22 @@ export interface FailedSample {
   readonly since: number
   /** Identity of the caller's key; undefined for a probe of the gateway's own. */
   readonly key: string | undefined
-  /** Whose key it is; the key itself where that is not known. */
+  /** Owner of the key; the key itself where that is not known. */
   readonly owner?: string | undefined
   /** The connection itself failed, whatever the request was. */
   readonly isConnection: boolean
 }
 
-/** How the last attempt failed, and why its connection did, in one word. */
+/** Fault of the last attempt, and the cause of a failed connection in one word. */
 export interface LastFault {
   readonly code: FaultCode
   readonly reason: string | undefined
 }
 
-/** What a failure has led to: an ejection for all keys, the same because of the one key that uses the endpoint, or for that key alone. */
+/** Consequence of a failure: an ejection for all keys, the same because of the one key that uses the endpoint, or for that key alone. */
 export type Ejected = 'all' | 'sole' | 'key' | undefined
 
-/** Fewer requests than these make no band (contract section 5.2, rule 6). */
+/** Fewer requests than these make no band (docs/contract.md#endpoint-choice, rule 6). */
 const BAND_REQUESTS = 100
 const NORMAL = 0.95
 const LAST_RESORT = 0.8
@@ -78,7 +78,7 @@ export class EndpointRecord {
   private readonly attempts = new FailedAttempts()
   private readonly halfHour = new OutcomeWindow(MINUTE / 2, 60)
   /**
-   * What the band goes by: the half hour without the failures of ejections, which have an end of their own.
+   * Outcomes from which the band is computed: the half hour without the failures of ejections, which have an end of their own.
    * They would otherwise keep an endpoint that is well again from the requests that could show it.
    */
   private readonly steady = steadyWindow()
@@ -265,7 +265,7 @@ export class EndpointRecord {
     return this.toolCalls?.share(now, TOOL_REPLIES)
   }
 
-  /** Whose keys the failure moves beside the one that had it. */
+  /** Owners whose keys the failure moves, beside the one that had it. */
   private movedBy({ now, key = OURS, owner = key, isConnection }: Omit<FailedSample, 'since'>): 'all' | 'owner' | undefined {
     return key === OURS || isConnection ? 'all' : this.keys?.moves(key, { owner, now, served: this.servedTimes })
   }

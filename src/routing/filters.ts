@@ -10,13 +10,13 @@ import { type MergedPreferences, NO_PREFERENCES } from './merge.ts'
 export interface Removed {
   readonly endpoint: Endpoint
   readonly filter: FilterName
-  /** What about the endpoint did not fit, for people. */
+  /** Reason for people why the endpoint did not fit. */
   readonly detail: string
-  /** Whose lists they were, where the filter is a list: `request`, or `request and account`. */
+  /** Owner of the lists, where the filter is a list: `request`, or `request and account`. */
   readonly from?: string
 }
 
-/** What a request needs of an endpoint. */
+/** Needs of a request, which an endpoint must meet. */
 export interface RouteNeeds extends RequestNeeds {
   readonly provider: MergedPreferences
 }
@@ -32,7 +32,7 @@ const ALL: readonly AnyCriterion[] = CRITERIA
 const WITHOUT_FIELDS = ALL.filter(({ fields }) => Object.keys(fields).length === 0)
 
 /**
- * Applies every criterion (contract sections 5.1 and 5.2); `kept` stays in catalogue order.
+ * Applies every criterion (docs/contract.md#provider-preferences, docs/contract.md#endpoint-choice); `kept` stays in catalogue order.
  * @throws Fault 400 naming the member of `max_price` that is no price.
  */
 export function filterEndpoints(endpoints: readonly Endpoint[], needs: RouteNeeds): Filtered {

@@ -1,4 +1,4 @@
-/** What the endpoint lists show of an endpoint's health (contract section 4). */
+/** Health of an endpoint, as the endpoint lists show it (docs/contract.md#lists-and-records). */
 import type { EndpointRecord } from './endpoint-record.ts'
 import type { PercentileName } from './standing.ts'
 

@@ -1,4 +1,4 @@
-/** How endpoints stand at one moment, as the requests of one key go by it. */
+/** State of endpoints at one moment, by which the requests of one key are ordered. */
 import type { Endpoint } from './catalog/types.ts'
 import type { EndpointRecord } from './endpoint-record.ts'
 import type { RunningCalls } from './running-calls.ts'

@@ -17,16 +17,17 @@ export {
 export type { Filtered, Removed, RouteNeeds } from './filters.ts'
 export { exclusion, filterEndpoints, noEndpointFault } from './filters.ts'
 export type { ServedSample } from './health.ts'
-export { HealthBook, isOutage, RetryBudget, type RetryPermit } from './health.ts'
+export { HealthBook, isOutage } from './health.ts'
 export type { EndpointFigures, EndpointStatus, PercentileFigures } from './health-figures.ts'
 export type { MergedPreferences, PreferenceSide, RequestWishes } from './merge.ts'
 export { bindingPart, dataDemands, mergePreferences, NO_PREFERENCES, requestSides } from './merge.ts'
 export type { Band, Health, OrderPreferences, PercentileName } from './order.ts'
 export { areWeighted, orderEndpoints, partitionOf, sortKeyOf } from './order.ts'
+export { RetryBudget, type RetryPermit } from './retry-budget.ts'
 export { StickySessions } from './sessions.ts'
 
 /**
- * How lists name models: a slug, or a pattern in which `*` stands for any characters, such as `openai/*`.
+ * Names of models in lists: a slug, or a pattern in which `*` stands for any characters, such as `openai/*`.
  * True where one of the entries names the slug; without a list every model is allowed.
  */
 export function allowsModel(entries: readonly string[] | undefined, slug: string): boolean {

@@ -1,14 +1,14 @@
 /**
- * How the requests of single keys have failed at one endpoint, so that what one caller sends moves that caller alone. Of a size that no
+ * Failures of the requests of single keys at one endpoint, so that what one caller sends moves that caller alone. Of a size that no
  * traffic changes, and touched by successes only where a key has failed before.
  */
 import { Ejection } from './ejection.ts'
 import { OutcomeWindow } from './outcome-window.ts'
 
 const NEVER = Number.NEGATIVE_INFINITY
-/** An endpoint that failed is tried last for this long (contract section 5.2, rule 3). */
+/** An endpoint that failed is tried last for this long (docs/contract.md#endpoint-choice, rule 3). */
 export const OUTAGE_MS = 30_000
-/** So many failed attempts in a row within the outage window make an endpoint a failing one (issue 15 section 4). */
+/** So many failed attempts in a row within the outage window make an endpoint a failing one. */
 const FAILING_STREAK = 5
 /** Keys that are remembered; of more, those that failed longest ago are forgotten. */
 const MOST_KEYS = 16
@@ -17,7 +17,7 @@ const MINUTE = 60_000
 /** The key of the gateway's own probes, which speak for all. */
 export const OURS = ''
 
-/** What the band goes by: the last half hour. */
+/** Outcomes from which the band is computed: the last half hour. */
 export const steadyWindow = (): OutcomeWindow => new OutcomeWindow(3 * MINUTE, 10)
 
 /** When the last attempts failed, in a ring; one that served empties it. */
@@ -45,7 +45,7 @@ export class FailedAttempts {
 export class KeyStanding {
   readonly ejection = new Ejection()
   readonly attempts = new FailedAttempts()
-  /** What the band counts of it, since it first failed: that is left out of the band that others see. */
+  /** Outcomes that the band counts of it, since it first failed: that is left out of the band that others see. */
   readonly steady = steadyWindow()
   outageUntil = NEVER
   restUntil = NEVER
@@ -71,7 +71,7 @@ export class KeyFailures {
   private readonly keys = new Map<string, KeyStanding>()
   /** Until when all keys of an owner are in an outage. */
   private readonly owners = new Map<string, number>()
-  /** What is dropped may have failures that are not counted yet. */
+  /** An entry that is dropped may have failures that are not counted yet. */
   private readonly dropped: (standing: KeyStanding) => void
 
   constructor(dropped: (standing: KeyStanding) => void) {
@@ -97,7 +97,7 @@ export class KeyFailures {
   }
 
   /**
-   * Whose keys the failure of one moves: another key has failed within the last 30 s, and the endpoint has served nothing since.
+   * Owners whose keys the failure of one moves: another key has failed within the last 30 s, and the endpoint has served nothing since.
    * @param served how often so far. @returns `all` where one of another owner has, `owner` where only one of the same has.
    */
   moves(key: string, { owner, now, served }: { owner: string; now: number; served: number }): 'all' | 'owner' | undefined {
@@ -132,7 +132,7 @@ export class KeyFailures {
     else this.owners.delete(owner)
   }
 
-  /** What the keys of the other owner with the most failures of the last half hour have come to. @param owner whose keys are not looked at. */
+  /** Outcomes of the last half hour of the other owner with the most failures. @param owner whose keys are not looked at. */
   worst(owner: string | undefined, now: number): readonly OutcomeWindow[] {
     const failures = new Map<string, number>()
     let worst: string | undefined
@@ -161,7 +161,7 @@ const ALL_BITS = 2 ** LAST - 1
 /** A key whose last outcome is longer ago does not use the endpoint now. */
 const IN_USE_MS = 5 * MINUTE
 
-/** Whether one key only uses an endpoint, and how its last requests ended: numbers alone, since it sees every success. */
+/** Use of an endpoint by a single key, and the ends of its last requests: numbers alone, since it sees every success. */
 export class SoleKey {
   private key = ''
   private lastAt = NEVER

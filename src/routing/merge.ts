@@ -12,7 +12,7 @@ import {
   type StatedOrder,
 } from './criteria/index.ts'
 
-/** Whose preferences they are: shown in errors, so that a caller knows which list left nothing. */
+/** Source of the preferences: shown in errors, so that a caller knows which list left nothing. */
 export interface PreferenceSide {
   readonly from: string
   readonly preferences: ProviderPreferences | null | undefined
@@ -23,7 +23,7 @@ export type MergedPreferences = Omit<ProviderPreferences, SharedField> &
   Pick<MergedCriteria, SharedField> &
   Pick<StatedOrder, 'order_from' | 'order_only'>
 
-/** What a request says of its routing: its `provider` object, and the two older or shorter ways to say parts of it. */
+/** Routing fields of a request: its `provider` object, and the two older or shorter ways to say parts of it. */
 export interface RequestWishes {
   readonly provider?: ProviderPreferences | null | undefined
   /** Old name of the partition: `fallback` means model, `sort` means none. */
@@ -45,7 +45,7 @@ export function requestSides({ provider, route, variantSort }: RequestWishes): P
 }
 
 /**
- * Contract section 5.1: of the fields of the criteria the lists of all sides hold (`all`), or the strict value wins, whichever
+ * Of the fields of the criteria the lists of all sides hold (`all`), or the strict value wins, whichever
  * side states it (`strict`); of the rest the first side that sets a field decides.
  * The two members of `sort` are fields of their own, and `order` of a side gives way where a stronger side sorts.
  * @param sides strongest first: request, key, account. Null, an empty list and an object of nulls are unset: forms send them for fields left blank.

@@ -1,4 +1,4 @@
-/** In which order the endpoints that may serve are tried (contract sections 5.1, 5.2 and 5.5). */
+/** In which order the endpoints that may serve are tried (docs/contract.md#provider-preferences, docs/contract.md#endpoint-choice, docs/contract.md#service-tiers). */
 
 import type { PriceMoment } from '../core/money.ts'
 import { isQuickTier, type ServiceTier } from '../core/service-tiers.ts'
@@ -81,7 +81,7 @@ function orderGroup(endpoints: readonly Endpoint[], prefs: OrderPreferences, cha
 }
 
 /**
- * The list in turn, without entries that name no candidate; then the rest in default order, not drawn (contract section 5.1).
+ * The list in turn, without entries that name no candidate; then the rest in default order, not drawn (docs/contract.md#provider-preferences).
  * Where a list of the operator's names several endpoints at once, their weights still share the requests.
  */
 function byList(endpoints: readonly Endpoint[], prefs: OrderPreferences, chance: () => number, health: Health): Standing[] {
@@ -106,7 +106,7 @@ function byList(endpoints: readonly Endpoint[], prefs: OrderPreferences, chance:
 }
 
 /**
- * Where the first entry that names the endpoint stands.
+ * Place of the first entry that names the endpoint.
  * A tier endpoint that passed the filters was requested; a base slug names it unless the list has it by its tag.
  */
 function placeOf(endpoint: Endpoint, places: ReadonlyMap<string, number>): number | undefined {
@@ -169,7 +169,7 @@ function balanced(endpoints: readonly Endpoint[], prefs: OrderPreferences, chanc
   return order
 }
 
-/** The endpoints of the requested tier by throughput, then the rest as they were (contract section 5.5). */
+/** The endpoints of the requested tier by throughput, then the rest as they were (docs/contract.md#service-tiers). */
 function tierFirst(ordered: readonly Standing[], tier: ServiceTier, prefs: OrderPreferences, health: Health): Standing[] {
   const fast: Endpoint[] = []
   const rest: Standing[] = []
@@ -202,11 +202,11 @@ function ejectedLast(ordered: readonly Standing[], health: Health): Endpoint[] {
   return endpoints.concat(ejected)
 }
 
-/** How much of the range of chance an endpoint gets, beside others of which the cheapest costs so much. */
+/** Part of the range of chance that an endpoint gets, beside others of which the cheapest costs so much. */
 type ShareOf = (standing: Standing, cheapest: number) => number
 
 /**
- * The weighted draw that spreads requests over endpoints (contract section 5.2, rule 3).
+ * The weighted draw that spreads requests over endpoints (docs/contract.md#endpoint-choice, rule 3).
  * Moves one of the first `peers` to the front; the others keep their order.
  * By price free ones draw among themselves, and so do those without a known price if there are no others.
  * @param chance uniform in [0, 1); called once, and not at all for a single peer.
@@ -266,7 +266,7 @@ function byPriceSquared({ endpoint, price }: Standing, cheapest: number): number
 const ON_A_PAR = 0.9
 
 /**
- * Quality of endpoints for tool calls: what `sort: exacto` and requests with tools go by (contract section 5.2, rule 4).
+ * Quality of endpoints for tool calls: what `sort: exacto` and requests with tools go by (docs/contract.md#endpoint-choice, rule 4).
  *
  *   quality = success³ × (1 + speed + score) ÷ 3
  *

@@ -1,4 +1,4 @@
-/** How many of the last outcomes were good: counters in a ring of equal spans of time, in one fixed array. */
+/** Counts of the good ones among the last outcomes: counters in a ring of equal spans of time, in one fixed array. */
 export class OutcomeWindow {
   private readonly spanMs: number
   private readonly spans: number

@@ -1,4 +1,4 @@
-/** How many calls run at each endpoint, as this process sees them: what `sort: least_busy` goes by. */
+/** Number of calls that run at each endpoint in this process: `sort: least_busy` orders by it. */
 import type { Endpoint } from './catalog/types.ts'
 
 export class RunningCalls {

@@ -4,7 +4,7 @@ import type { NewsWire } from '../cluster/shared/types.ts'
 import type { Clock } from '../core/clock.ts'
 import type { Json } from '../core/json.ts'
 
-/** Contract section 5.3. */
+/** A conversation ends after ten idle minutes (docs/contract.md#sticky-sessions). */
 const IDLE_MS = 600_000
 const CAPACITY = 50_000
 /** An unchanged pin is published to the other processes at this interval: well before theirs would expire. */
@@ -19,7 +19,7 @@ export interface Pin {
   readonly endpoint: string
 }
 
-/** What the other processes know of a pin. */
+/** A pin as the other processes know it. */
 interface Published {
   readonly endpoint: string
   /** Grows with every change: of two pins the later holds, and of two made at the same time the same one everywhere. */

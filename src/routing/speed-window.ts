@@ -1,7 +1,7 @@
 /** First tokens and speeds of an endpoint's last replies, and their percentiles. */
 import type { PercentileName } from './standing.ts'
 
-/** Rolling window of the statistics, in tenths of a second (contract section 5.1). */
+/** Rolling window of the statistics, in tenths of a second (docs/contract.md#provider-preferences). */
 const WINDOW = 3_000
 /** Busy endpoints keep their newest samples only: enough for a p99, small enough for thousands of endpoints. */
 const SAMPLES = 256

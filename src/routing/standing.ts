@@ -1,4 +1,4 @@
-/** What the order goes by: how an endpoint has fared of late, and where that puts it among the others. */
+/** Standing of endpoints: their recent record, and the rank that follows from it. */
 
 import { type PriceMoment, ratesAt } from '../core/money.ts'
 import type { Percentiles, ProviderPreferences } from '../dialects/canon/request-fields.ts'
@@ -6,10 +6,10 @@ import type { Endpoint } from './catalog/types.ts'
 
 export type PercentileName = 'p50' | 'p75' | 'p90' | 'p99'
 
-/** Uptime over 30 minutes, outages apart: 0 for 95 % and above, 1 from 80 %, 2 below (contract section 5.2, rule 6). */
+/** Uptime over 30 minutes, outages apart: 0 for 95 % and above, 1 from 80 %, 2 below (docs/contract.md#endpoint-choice, rule 6). */
 export type Band = 0 | 1 | 2
 
-/** What is known of an endpoint's recent past; undefined where too little is. */
+/** Known facts of an endpoint's recent past; undefined where they are too few. */
 export interface Health {
   /** A failure of the outage kind within the window, and no success since. */
   recentOutage(endpoint: Endpoint): boolean
@@ -25,7 +25,7 @@ export interface Health {
   latency(endpoint: Endpoint, percentile: PercentileName): number | undefined
   /** Output tokens per second. */
   throughput(endpoint: Endpoint, percentile: PercentileName): number | undefined
-  /** What an endpoint reaches at least whose replies were all too short to measure; undefined where the throughput is known. */
+  /** Least throughput of an endpoint whose replies were all too short to measure; undefined where the throughput is known. */
   leastThroughput?(endpoint: Endpoint): number | undefined
   /** Share of the replies with tool calls whose calls were fine, 0 to 1. */
   toolSuccess(endpoint: Endpoint): number | undefined
@@ -46,7 +46,7 @@ export interface Standing {
   readonly rank: number
   /** Attodollars per prompt and completion token together; Infinity where unknown. */
   readonly price: number
-  /** What the order sorts by within a rank; smaller is better. */
+  /** Figure by which endpoints of one rank are sorted; smaller is better. */
   value: number
 }
 
@@ -64,7 +64,7 @@ export interface Goals extends Pick<ProviderPreferences, 'preferred_max_latency'
 }
 
 /**
- * Where every endpoint stands.
+ * Standing of every endpoint.
  * @param by default: all flags count. sort: an order that the caller requested is moved by ejection, a rest,
  * an uptime below 80 % and a missed goal, not by a single failure.
  */

@@ -10,12 +10,12 @@ import type { ClientAddresses } from './client-address.ts'
 
 const TOKEN_BYTES = 32
 
-/** What wrong tokens count by: as wrong keys at the API listener (`server.auth_failures`), in a book of their own. */
+/** Buckets of wrong tokens: as of wrong keys at the API listener (`server.auth_failures`), in a book of their own. */
 export function wrongTokensOf({ server: { authFailures } }: Pick<Config, 'server'>, clock: Clock, addresses: Pick<ClientAddresses, 'of'>) {
   return { failures: new Attempts(clock, { burst: authFailures.burst, perSecond: authFailures.perMinute / 60 }), addresses }
 }
 
-/** Where the admin listeners listen, and what opens them. */
+/** Addresses of the admin listeners, and the token that opens them. */
 export interface AdminAddresses {
   host?: string
   /** Names that a `Host` may have, lower case. */
@@ -31,7 +31,7 @@ export interface AdminAddresses {
 }
 
 /**
- * Where the admin listeners listen, and the token that opens them. A fresh token for each start: a program that listened
+ * Addresses of the admin listeners, and the token that opens them. A fresh token for each start: a program that listened
  * on the port while the gateway was down, and was sent the old token by the command line, can do nothing with it.
  * Call it once the store is open, so that a second gateway on the same store never replaces the token of the first.
  * @param closers takes what removes the file.

@@ -31,7 +31,7 @@ export interface AdminOptions extends AdminAddresses {
   metrics: { text(): Promise<string>; readonly contentType: string }
   /** Why the process should get no traffic; empty when it should. */
   notReady: () => readonly string[] | Promise<readonly string[]>
-  /** What an operator may want to know of a process that is ready. */
+  /** Notes for the operator about a process that is ready. */
   notes?: () => readonly string[]
   /** Further routes by method and path, such as `GET /keys`; a caller needs the token, or the socket. */
   routes?: ReadonlyMap<string, AdminRoute>
@@ -63,7 +63,7 @@ export async function startAdmin(options: AdminOptions): Promise<Admin> {
     handle: (request: IncomingMessage) => Promise<AdminReply>,
     { room, isOwn = () => true }: { room?: AdminOptions['controlRoom']; isOwn?: (request: IncomingMessage) => boolean } = {},
   ): Server => {
-    /** Whose connection ends: requests that were sent behind a refused one are not looked at. */
+    /** Connections that end: requests that were sent behind a refused one are not looked at. */
     const refused = new WeakSet<Socket>()
     const server = createServer({ ...LIMITS, requireHostHeader: false }, (request, response) => {
       if (refused.has(request.socket)) return
@@ -116,7 +116,7 @@ export async function startAdmin(options: AdminOptions): Promise<Admin> {
 /** Milliseconds for a head and a whole request, and between two looks for those that take longer. */
 const LIMITS = { headersTimeout: 10_000, requestTimeout: 30_000, connectionsCheckingInterval: 5_000 }
 
-/** What the listener for health alone serves. */
+/** Operations of the listener for health alone. */
 const HEALTH: ReadonlySet<string> = new Set(['GET /healthz', 'GET /readyz'])
 /** Balancers send any name; they say nothing that a page could use. */
 const PROBED: ReadonlySet<string> = new Set(['/healthz', '/readyz'])

@@ -4,10 +4,10 @@ import type { Clock, Timer } from '../core/clock.ts'
 import { Fault } from '../core/faults.ts'
 import type { Cancel } from '../plugin-api/exchange.ts'
 
-/** Milliseconds without a byte after which a body has stopped arriving (issue 15, section 4). */
+/** Milliseconds without a byte after which a body has stopped arriving. */
 export const LONGEST_SILENCE = 30_000
 
-/** Bytes per second that a body has to average once the time for slow ones is over (issue 15, section 4). */
+/** Bytes per second that a body has to average once the time for slow ones is over. */
 export const SLOWEST = 16 * 1024
 
 export interface ArrivalSource {

@@ -74,7 +74,7 @@ export class BodyMemory {
   private longestWait = DEFAULT_WAIT
   /** The most bytes that one request has held since this was last read. */
   private largest = 0
-  /** Where a body finds no room: gives back memory of what may be forgotten. */
+  /** Called where a body finds no room: gives back memory of what may be forgotten. */
   onShortage: ((bytes: number) => void) | undefined
   private readonly refused: () => void
   private readonly clock: Clock
@@ -263,7 +263,7 @@ export class BodyMemory {
   }
 }
 
-/** What one request holds of the budget. */
+/** Share of the budget that one request holds. */
 export class BodyShare {
   /** Bytes of memory. */
   held = 0

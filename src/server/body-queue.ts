@@ -38,7 +38,7 @@ const LATEST = 0.3
 /** Digests of secrets whose key is remembered, so that a refusal needs no look-up of it. */
 const MOST_DIGESTS = 4096
 
-/** Whose a long body is. */
+/** Key of a long body. */
 export type Sender = Parameters<Ordering['expect']>[1]
 
 export interface BodyQueueOptions {
@@ -283,7 +283,7 @@ export class BodyQueue {
     return greediest
   }
 
-  /** What does not come soon takes no place until it has come. */
+  /** A body that does not come soon takes no place until it has come. */
   private forgetSlow(): void {
     const now = this.options.now()
     for (const place of this.coming) {

@@ -1,9 +1,9 @@
-/** What the server needs of a request and of its reply, whether Node's HTTP server has parsed it or the short way for plain requests. */
+/** Interface of a request and its reply for the server, whether Node's HTTP server has parsed it or the short way for plain requests. */
 import type { IncomingMessage, OutgoingHttpHeader, OutgoingHttpHeaders, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
-import type { StreamReply } from '../dialects/sse/frames.ts'
+import type { StreamReply } from '../machines/sse/frames.ts'
 
-/** What is watched: a reply over HTTP, or a connection that has been handed over. */
+/** Object that is watched: a reply over HTTP, or a connection that has been handed over. */
 export type Watched = Pick<ServerResponse, 'destroyed' | 'writableFinished' | 'writableLength'> & {
   readonly socket: Socket | null
   destroy(): unknown

@@ -2,7 +2,7 @@
 import { hash } from 'node:crypto'
 import { answerTo, isOwnMachine, type Wish } from '../api/index.ts'
 
-/** What answers a browser. */
+/** Reply to a browser. */
 export interface Page {
   readonly status: number
   readonly headers: Readonly<Record<string, string>>

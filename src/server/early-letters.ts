@@ -5,12 +5,12 @@
  */
 import type { ServerResponse } from 'node:http'
 
-/** What comes before the status. */
+/** Letters before the status. */
 export const FIRST_LETTERS = 'HTTP/1.1 '
 
 const SENT = Symbol('letters sent')
 
-/** What Node writes before the body (lib/_http_outgoing.js, `_storeHeader` and `_send`). */
+/** Letters that Node writes before the body (lib/_http_outgoing.js, `_storeHeader` and `_send`). */
 type Lettered = ServerResponse & { [SENT]?: number; _header?: string | null | undefined }
 
 /** Sends something that means nothing to the reader of a reply of Node's server. */

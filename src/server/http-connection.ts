@@ -8,11 +8,11 @@ import type { Socket } from 'node:net'
 import type { Clock, Timer } from '../core/clock.ts'
 import { entryAt } from '../core/entry-at.ts'
 import { Fault } from '../core/faults.ts'
-import { gauge, type Tallies } from '../core/metrics.ts'
 import { hashOf } from '../core/secret.ts'
-import { EventWriter } from '../dialects/sse/frames.ts'
+import { gauge, type Tallies } from '../machines/metrics/metrics.ts'
+import { EventWriter } from '../machines/sse/frames.ts'
 import type { ClientConnection, Reading } from '../pipeline/client-connection.ts'
-import { secretOf } from '../pipeline/request/admit.ts'
+import { secretOf } from '../pipeline/request/authenticate.ts'
 import { SLOWEST } from './body-arrival.ts'
 import { BODY_WEIGHT, type BodyMemory, type BodyShare, noBodyMemory } from './body-memory.ts'
 import type { CallerReply, CallerRequest, Watched } from './caller.ts'
@@ -21,13 +21,13 @@ import type { PlainReply, PlainRequest } from './plain/reply.ts'
 
 export const openStreams = gauge('open_streams', 'Streams being relayed now.')
 
-/** What the connections of one listener share. */
+/** Parts that the connections of one listener share. */
 export interface HttpConnectionSource {
   clock: Clock
   memory: BodyMemory
   /** Milliseconds after which a body has to have come at a certain rate on average. */
   slowAfter: number
-  /** What failed authentications of a caller count by. */
+  /** Bucket of failed authentications of a caller. */
   addresses: Pick<ClientAddresses, 'of'>
   tallies: Tallies
 }
@@ -55,7 +55,7 @@ export abstract class HttpConnection implements ClientConnection {
 
   abstract readBody(limit: number, reading?: Reading): Promise<Buffer>
 
-  /** Whether the caller speaks HTTP/1.0. */
+  /** True if the caller speaks HTTP/1.0. */
   protected get isOld(): boolean {
     return false
   }
@@ -290,7 +290,7 @@ export class ReadingWatch {
   private waited = 0
   /** Bytes that the system has taken meanwhile. */
   private read = 0
-  /** What `taken` was when it was last looked at, and when that was and when it last rose: monotonic milliseconds. */
+  /** Value of `taken` at the last look, the time of that look, and the time of its last rise: monotonic milliseconds. */
   private before: number | undefined
   private looked = 0
   private rose = 0
@@ -367,7 +367,7 @@ export function unsent(response: Watched): number {
   return response.socket ? queueOf(response.socket) : response.writableLength
 }
 
-/** What Node's own socket time-out looks at. */
+/** Field that Node's own socket time-out reads. */
 function queueOf(socket: Socket & { _handle?: { writeQueueSize?: number } | null }): number {
   return (socket._handle?.writeQueueSize ?? 0) + socket.writableLength
 }

@@ -63,7 +63,7 @@ export function giveUpBody(request: IncomingMessage, response: ServerResponse, s
   skipBody(request)
 }
 
-/** What Node's parser calls with each piece of a body (lib/_http_common.js, `parser[kOnBody] = parserOnBody`). */
+/** Function that Node's parser calls with each piece of a body (lib/_http_common.js, `parser[kOnBody] = parserOnBody`). */
 interface Parser {
   [callback: number]: unknown
 }
@@ -106,7 +106,7 @@ export function closeAfterReply(request: IncomingMessage, response: ServerRespon
   socket.destroySoon = () => closeLingering(socket, clock)
 }
 
-/** What Node sets where the head says that the connection ends (lib/_http_server.js, `resOnFinish`; lib/_http_outgoing.js, `_storeHeader`). */
+/** Flag that Node sets where the head says that the connection ends (lib/_http_server.js, `resOnFinish`; lib/_http_outgoing.js, `_storeHeader`). */
 type LastReply = ServerResponse & { _last?: boolean }
 
 /** The same for a reply whose head has been sent: its body ends with the connection, without having come to its end. */

@@ -1,6 +1,6 @@
 /** Why an address cannot be listened on, with the setting that names it. */
 
-/** Where an address comes from: the setting, and the option of the command line that stands in for it. */
+/** Source of an address: the setting, and the option of the command line that stands in for it. */
 export interface AddressSource {
   readonly host: string
   readonly port: number
@@ -8,7 +8,7 @@ export interface AddressSource {
   readonly option?: string
 }
 
-/** What a system says, and what can be done about it. */
+/** Words of the system, and the remedy. */
 const REASONS: Readonly<Record<string, string>> = {
   EADDRINUSE: 'another program listens there: end it, or choose another port',
   EACCES: 'this account may not listen there: ports below 1024 need a right of their own, so choose another port',

@@ -119,7 +119,7 @@ export async function listen(options: ListenerOptions, handler: RequestHandler):
 }
 
 /**
- * Whether a worker listens on a socket of its own, among which the system deals out connections (SO_REUSEPORT): that costs
+ * True if a worker listens on a socket of its own, among which the system deals out connections (SO_REUSEPORT): that costs
  * the owner nothing, and nothing hangs when a worker dies. Elsewhere Node shares the owner's socket among workers.
  */
 function ownSocket(): boolean {

@@ -24,7 +24,7 @@ type State = 'preamble' | 'delimiter' | 'head' | 'body' | 'epilogue'
 export class FormReader {
   /** CRLF, two dashes, the boundary. */
   private readonly delimiter: Buffer
-  /** What is not decided yet. The form begins as if a line had ended: the first delimiter may stand at its very start. */
+  /** Part that is not decided yet. The form begins as if a line had ended: the first delimiter may stand at its very start. */
   private rest: Buffer = CRLF
   private state: State = 'preamble'
   private parts = 0

@@ -25,14 +25,14 @@ export function isLoopback(name: string): boolean {
   return name === 'localhost' || name.endsWith('.localhost') || name === '::1' || (isIP(name) === 4 && name.startsWith('127.'))
 }
 
-/** Whether the name is that of the address and port on which a connection came in. */
+/** True if the name is that of the address and port on which a connection came in. */
 function isReachedAt({ name, port }: Authority, { localAddress = '', localPort }: Pick<Socket, 'localAddress' | 'localPort'>): boolean {
   const address = localAddress.replace(/^::ffff:(?=\d+\.)/, '')
   return port === localPort && (name === address || (isLoopback(name) && isLoopback(address)))
 }
 
 /**
- * Whether a `Host` may be that of this listener, so that a browser which sends it was not led here by the name server of another site
+ * True if a `Host` may be that of this listener, so that a browser which sends it was not led here by the name server of another site
  * (DNS rebinding): names with a dot have to be known. Of an address or a single label no other site is the owner.
  * @param names lower case.
  */

@@ -1,4 +1,4 @@
-/** What is recorded of each request of the pass-through beside its row: spans, and a line in the log. */
+/** Records of each request of the pass-through beside its row: spans, and a line in the log. */
 import type { RefusalLog } from '../cluster/refusal-log.ts'
 import type { Clock } from '../core/clock.ts'
 import { type LogSink, stackWithoutMessage } from '../core/log.ts'

@@ -13,7 +13,7 @@ export interface SignalOptions {
   clock: Clock
   process: ProcessLike
   drain: Pick<Drain, 'open' | 'begin' | 'hurry'>
-  /** What `drain.open` counts, for the notice. */
+  /** Noun for the count of `drain.open` in the notice. */
   counted?: string | undefined
   /** Closes store, journal and admin once every exchange has ended. */
   close: (result: DrainResult) => Promise<void>

@@ -1,5 +1,5 @@
 /**
- * Keys issued through sign-in: what the key that issued them lets them do at this moment (issue 15, section 2).
+ * Keys issued through sign-in: what the key that issued them lets them do at this moment.
  * They spend and count in the issuer's name, and end with it: with its removal, and with every new secret of it.
  */
 import type { ApiKey } from '../plugin-api/key.ts'

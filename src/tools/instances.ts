@@ -8,7 +8,7 @@ export interface Instance {
   name: string | undefined
   /** Of its function, without the brand word: the tool's own name, with a number from the second one on. */
   function: string
-  /** How many of the tool the request offers. */
+  /** Number of instances of the tool in the request. */
   of: number
 }
 

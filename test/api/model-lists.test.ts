@@ -1,4 +1,4 @@
-/** The model lists over HTTP: who may ask, whole entries, pages, and what a key sees. Numbers are those of the contract's checklist. */
+/** The model lists over HTTP: who may ask, whole entries, pages, and what a key sees. */
 import OpenAI from 'openai'
 import t from 'tap'
 import type { JsonObject } from '../../src/core/json.ts'
@@ -67,7 +67,7 @@ const vectors = (...which: number[]) => which.map((i) => `own/vectors-${i}`)
 const LISTS = ['/v1/models', '/v1/models/user', '/v1/embeddings/models'] as const
 const ALL = [...LISTS, '/v1/models/count', '/v1/model/acme/one', '/v1/models/acme/one/endpoints', '/v1/endpoints/zdr', '/v1/providers']
 
-t.test('C-004: without a key, or with one that nobody knows, every list is a 401', async (t) => {
+t.test('every list is a 401 without a key, or with an unknown one', async (t) => {
   await every(t, 'every path', async (t) => {
     for (const path of ALL) {
       for (const headers of [{ authorization: '' }, { authorization: 'Bearer sk-router-v1-nobodys' }] as const) {
@@ -91,7 +91,7 @@ t.test('a management key may read them; another method is a 405', async (t) => {
   })
 })
 
-t.test('C-114: only embedding models, each with a text as id', async (t) => {
+t.test('lists only embedding models, each with a text as id', async (t) => {
   const { data } = await page('/v1/embeddings/models')
   t.same(
     data.map(({ id }) => id),
@@ -105,7 +105,7 @@ t.test('C-114: only embedding models, each with a text as id', async (t) => {
   t.same(await ids('/v1/models?output_modalities=embeddings'), vectors(0, 1, 2, 3, 4))
 })
 
-t.test('C-188: data, total_count and links.next; a limit of 0 or 1001 is a 400', async (t) => {
+t.test('lists have data, total_count and links.next; a limit of 0 or 1001 is a 400', async (t) => {
   await every(t, 'every path', async (t) => {
     for (const path of LISTS) {
       const whole = await page(path)
@@ -141,7 +141,7 @@ t.test('following links.next visits each model once, with the filters kept', asy
   t.match(await page('/v1/models?offset=99'), { data: [], links: { next: null } })
 })
 
-/** Contract section 4: what strict clients refuse an entry without. */
+/** Fields without which strict clients refuse an entry. */
 const REQUIRED = {
   id: String,
   canonical_slug: String,

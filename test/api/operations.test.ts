@@ -140,7 +140,7 @@ t.test('what cannot be answered is a 400 that names the parameter', (t) => {
     const [name] = query.split('=')
     t.throws(() => list(query), { code: 'bad_request', metadata: { field: name } }, query)
   }
-  t.throws(() => listEmbeddingModels(new URLSearchParams('limit=0'), source), { message: /^limit: / }, 'C-188')
+  t.throws(() => listEmbeddingModels(new URLSearchParams('limit=0'), source), { message: /^limit: / }, 'a limit of 0')
   t.end()
 })
 

@@ -253,7 +253,7 @@ function keysOf(schema: Json, path: string, found: Map<string, string>): Map<str
 }
 
 t.test('every key of the file stands in a table or a text of the documents', async (t) => {
-  const pages = paths('docs/*.md').filter((page) => page !== 'docs/dialects.md')
+  const pages = paths('docs/*.md', 'docs/configuration/*.md').filter((page) => page !== 'docs/dialects.md')
   const code = pages.flatMap((page) => [...read(page).matchAll(/`([^`\n]+)`/g)].map(([, word]) => word)).join('\n')
   const keys = keysOf(JSON.parse(JSON.stringify(configSchema)) as Json, '', new Map())
   t.ok(keys.size > 150, `${keys.size} keys`)

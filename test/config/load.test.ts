@@ -121,7 +121,7 @@ const NO_MODEL = '21:23: guardrails[0].allowed_models[0]: no such model'
 
 const briefly = (problems: readonly string[]): string[] => problems.map((each) => each.replace(/,? (expected|did you mean).*/, ''))
 
-t.test('a wrong section hides no mistake of another (issue 15 section 4)', async (t) => {
+t.test('a wrong section hides no mistake of another', async (t) => {
   const all = [NO_ALIAS, NO_DEFAULT, NO_KEY, NO_MODEL]
   t.same(briefly(problemsOf(REFERENCES)), all)
   for (const [more, problem] of [

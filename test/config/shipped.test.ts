@@ -12,6 +12,7 @@ import { loadConfig } from '../../src/config/load.ts'
 import { ConfigError } from '../../src/config/problems.ts'
 import { configJsonSchema } from '../../src/config/schema/publish.ts'
 import { buildCatalog } from '../../src/routing/catalog/catalog.ts'
+import { paths, read } from '../repository/source-tree.ts'
 import { every } from '../support/every.ts'
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url))
@@ -131,7 +132,7 @@ t.test('every catalogue file is dated and names its source', async (t) => {
 })
 
 t.test('the documented configuration loads', async (t) => {
-  const text = readFileSync(join(ROOT, 'docs', 'configuration.md'), 'utf8')
+  const text = paths('docs/configuration.md', 'docs/configuration/*.md').map(read).join('\n')
   const blocks = [...text.matchAll(/```yaml\n([\s\S]*?)```/g)].map(([, block]) => block)
   t.ok(blocks.length > 0, 'there is an example')
   const whole = blocks.filter((block) => /^providers:/m.test(block))
@@ -183,16 +184,19 @@ t.test('the generator finds a file that is out of date', async (t) => {
   const copy = mkdtempSync(join(tmpdir(), 'headgate-generate-'))
   t.teardown(() => rmSync(copy, { recursive: true }))
   for (const part of [
+    'bin',
     'scripts',
     'config',
     'src',
     'plugins',
     'docs',
+    'examples',
     'web',
     'test/guardrails/corpus',
     'test/documents',
     'test/servers-real',
     'test/fixtures',
+    'bench/results',
     'package.json',
     // Their titles stand in llms.txt.
     'README.md',

@@ -1,5 +1,5 @@
 /**
- * Issue 19, "Done when" 3, in real time: 200 requests a second for 20 s, with tokens that hold for 3 s and an identity service that is
+ * In real time: 200 requests a second for 20 s, with tokens that hold for 3 s and an identity service that is
  * down for 2 s after a fetch, and for 0.4 s at any moment. No request fails.
  */
 import t, { type Test } from 'tap'

@@ -1,6 +1,6 @@
 /**
  * The Helm chart: linted, rendered with every one of its values, checked against the schemas of Kubernetes, its configuration against
- * the gateway's own check; the plain manifests are what the chart renders (issue 22). HEADGATE_WRITE=1 writes them.
+ * the gateway's own check; the plain manifests are what the chart renders. HEADGATE_WRITE=1 writes them.
  */
 import { execFileSync, spawnSync } from 'node:child_process'
 import { globSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'

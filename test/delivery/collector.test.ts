@@ -1,6 +1,6 @@
 /**
  * The real OpenTelemetry collector: it takes the file that is shipped for it, and what two gateways export of one request comes out of it
- * as one trace with the right parents; metrics and the log come out as well (issue 20).
+ * as one trace with the right parents; metrics and the log come out as well.
  */
 import { spawn, spawnSync } from 'node:child_process'
 import { writeFileSync } from 'node:fs'

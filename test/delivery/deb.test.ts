@@ -1,6 +1,6 @@
 /**
  * The Debian package: two builds have the same bytes, it is installed in a root that has nothing but Debian's essential packages, its
- * program serves there, its unit is valid and well closed, and it goes without a trace but for what was configured (issue 22).
+ * program serves there, its unit is valid and well closed, and it goes without a trace but for what was configured.
  */
 import { execFileSync, spawn, spawnSync } from 'node:child_process'
 import { cpSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'

@@ -1,6 +1,6 @@
 /**
  * The image: small and without a shell; it runs without rights and on a root that cannot be written, as process 1, answers, says that it
- * is healthy and drains; under an engine of root, and under one of a user without rights (issue 22). That for arm64 holds nothing of
+ * is healthy and drains; under an engine of root, and under one of a user without rights. That for arm64 holds nothing of
  * another processor, and its program runs in an emulator.
  */
 import { execFileSync, spawn, spawnSync } from 'node:child_process'

@@ -1,7 +1,6 @@
 /**
  * The npm package: built twice it is the same, it holds what the program needs and no more, it is installed in an empty folder and answers
- * there, and a plugin that was built against its types in a folder of its own is loaded. A clone installs no more than it needs to run
- * (issue 22).
+ * there, and a plugin that was built against its types in a folder of its own is loaded. A clone installs no more than it needs to run.
  */
 import { execFileSync, spawn, spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'

@@ -1,6 +1,6 @@
 /**
  * The single file: built from the sources, copied alone into an empty folder, and used there without a Node, a package or a source
- * beside it: what it serves, its workers, its threads, a plugin from disk and commands in the sandbox (issue 22, decision 23).
+ * beside it: what it serves, its workers, its threads, a plugin from disk and commands in the sandbox (decision 23).
  */
 import { execFileSync, spawn } from 'node:child_process'
 import { copyFileSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'

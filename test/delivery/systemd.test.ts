@@ -1,6 +1,6 @@
 /**
  * The Debian package under a systemd that runs: installing it starts the service, which has no rights, takes a key of its environment and
- * a reload, comes back after a crash, drains when it is stopped, and goes with the package (issue 22). The systemd is process 1 of a
+ * a reload, comes back after a crash, drains when it is stopped, and goes with the package. The systemd is process 1 of a
  * container.
  */
 import { execFileSync, spawn, spawnSync } from 'node:child_process'

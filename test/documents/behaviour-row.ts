@@ -11,4 +11,6 @@ export interface BehaviourRow {
   /** Where it was read or what was run; rows of one page have it all or not at all. */
   readonly source?: string
   readonly tests: readonly HeldBy[]
+  /** The situation in few words: the row stands in the table of the README too. */
+  readonly inShort?: string
 }

@@ -1,19 +1,23 @@
 /** What other gateways do that their users meet here in another form: the rows of docs/behaviour/peers.md, which `npm run generate` writes from here. */
 import type { BehaviourRow } from './behaviour-row.ts'
 
-const BREAKS = ['gateway/faults', 'C-074 C-076 C-096: after content: closed'] as const
-const MONEY = ['gateway/contract', 'C-014 C-015: money'] as const
+const BREAKS = ['gateway/faults', 'ends the reply with one error, and calls no backup, after content: closed'] as const
+const MONEY = ['gateway/contract', 'returns 402 without credit, and a key shows what it has used'] as const
 const HEADERS = ['gateway/peer-habits', 'headers of other gateways are not read, and go to no provider'] as const
 const KEYS = ['gateway/peer-habits', 'a key in the header of another gateway is none'] as const
 const NAMES = ['gateway/peer-habits', 'names of models in the words of other gateways are none of ours, and the error says so'] as const
-const WRONG = ['gateway/fallback', 'C-120: a request that is wrong is returned, and not tried again on the same model'] as const
-const LACKS = ['gateway/probe-routing', 'C-131 C-132: a parameter that an endpoint lacks'] as const
+const WRONG = ['gateway/fallback', 'returns a request that is wrong, and does not try it again on the same model'] as const
+const LACKS = [
+  'gateway/probe-routing',
+  'leaves out a parameter that an endpoint lacks, or removes the endpoint with require_parameters',
+] as const
 const HELD = 'What a request may cost is held before the provider is called; 402 with what is needed and what is left'
 
 export const PEER_ROWS: readonly BehaviourRow[] = [
   {
     who: 'LiteLLM',
     version: 'documentation of October 2026',
+    inShort: 'a parameter that the model does not take',
     input: 'A parameter that the model does not take',
     does: 'An exception, unless `drop_params` is set',
     makes: 'It is left out and recorded; with `provider.require_parameters` such endpoints are removed',
@@ -32,11 +36,12 @@ export const PEER_ROWS: readonly BehaviourRow[] = [
   {
     who: 'LiteLLM',
     version: 'documentation of October 2026',
+    inShort: 'a stream without `stream_options`',
     input: 'A stream without `stream_options`',
     does: 'No usage, unless `always_include_stream_usage` is set',
     makes: 'The last chunk has usage and cost, always',
     source: 'https://docs.litellm.ai/docs/completion/usage',
-    tests: [['gateway/sdk-chat', 'C-091 to C-094: the envelope of a stream']],
+    tests: [['gateway/sdk-chat', 'a stream has one id, usage in its last chunk, and [DONE]']],
   },
   {
     who: 'LiteLLM',
@@ -50,6 +55,7 @@ export const PEER_ROWS: readonly BehaviourRow[] = [
   {
     who: 'Bifrost',
     version: '1.5.16 to 1.6.5',
+    inShort: 'a stream that breaks off',
     input: 'A provider whose stream breaks off, before or after content',
     does: 'An empty chunk and `[DONE]`, as if the answer were whole; from July 2026 on a 502 in the stream',
     makes: 'Before content the next provider; after it an `error` in the last chunk, and no `[DONE]`',
@@ -68,11 +74,12 @@ export const PEER_ROWS: readonly BehaviourRow[] = [
   {
     who: 'Portkey',
     version: '1.15.2, run',
+    inShort: 'a request that the first provider refuses with 400',
     input: 'Mode `fallback`, and a first target that refuses the request with 400',
     does: 'Sends the same request to the second target; any status but 2xx goes on unless `on_status_codes` is set',
     makes: 'The 400 of a wrong request comes back at once; other failures go on to the next endpoint',
     source: 'npm @portkey-ai/gateway 1.15.2; https://portkey.ai/docs/portkey-features/ai-gateway/fallbacks-on-llms',
-    tests: [WRONG, ['gateway/fallback', 'C-118: the second provider answers']],
+    tests: [WRONG, ['gateway/fallback', 'calls the second provider when the first one fails']],
   },
   {
     who: 'Portkey',
@@ -108,7 +115,7 @@ export const PEER_ROWS: readonly BehaviourRow[] = [
     does: 'Comments (`: OPENROUTER PROCESSING`), on which readers that parse each line as JSON break',
     makes: 'Comments after each ten seconds of silence, between events, never within one',
     source: 'https://openrouter.ai/docs/api/reference/streaming',
-    tests: [['gateway/faults', 'C-077 C-078: comments every ten seconds of silence']],
+    tests: [['gateway/faults', 'sends a comment after every ten seconds of silence']],
   },
   {
     who: 'OpenRouter',
@@ -131,6 +138,7 @@ export const PEER_ROWS: readonly BehaviourRow[] = [
   {
     who: 'Vercel AI Gateway',
     version: 'documentation of September 2026',
+    inShort: 'the request that crosses the budget of its key',
     input: 'The request that crosses the budget of its key',
     does: 'It is served: the budget is looked at before a request, and is a soft cap',
     makes: HELD,

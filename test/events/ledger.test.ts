@@ -1,4 +1,4 @@
-/** Problems of the ledger as events, and `headgate events`, both from outside (issue 20, section Events). Programs of their own: this takes a while. */
+/** Problems of the ledger as events, and `headgate events`, both from outside. Programs of their own: this takes a while. */
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'

@@ -1,4 +1,4 @@
-/** What is raised where, how often, and that it survives: providers, configuration, guardrails, drain, crash (issue 20, section Events). */
+/** What is raised where, how often, and that it survives: providers, configuration, guardrails, drain, crash. */
 import { join } from 'node:path'
 import t from 'tap'
 import { isObject, type JsonObject } from '../../src/core/json.ts'

@@ -1,4 +1,4 @@
-/** Events reach receivers: signed, at least once, with one id, whatever the receiver does (issue 20, section Events and Done 5). */
+/** Events reach receivers: signed, at least once, with one id, whatever the receiver does. */
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import type { JsonObject } from '../../src/core/json.ts'

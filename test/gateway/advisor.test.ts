@@ -68,7 +68,7 @@ t.test('whose model: the definition, the call, the one that asks', async (t) => 
   }
 })
 
-t.test('C-180: two without a name, a name twice, and what else is a 400', async (t) => {
+t.test('returns 400 for two advisors without a name, one name twice, and settings out of range', async (t) => {
   const one = await withAdvisor(t, [])
   const cases: [tools: JsonObject[], message: RegExp][] = [
     [[advisor(), advisor()], /^tools\[1\]\.parameters\.name: is required/],

@@ -120,7 +120,7 @@ t.test('two patches of one turn are both handed over', async (t) => {
   }
 })
 
-t.test('C-103: engines, other operations, and providers that have the tool', async (t) => {
+t.test('refuses the tool on chat completions, and leaves it to providers that have it', async (t) => {
   const one = await toolScene(t, { script: () => ({ text: ['x'] }) })
   for (const format of ['chat', 'messages'] as const) {
     const asked = await one.ask({ format, stream: false }, TOOLS)

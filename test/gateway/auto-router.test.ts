@@ -62,7 +62,7 @@ function asked(path: string, text: string, more: JsonObject = {}): JsonObject {
 
 const stage = (task: string): JsonObject => ({ type: 'plugin', name: 'auto-router', data: { task_type: task } })
 
-t.test('C-143: the same prompt is the same task in every format, and the reply names the model', async (t) => {
+t.test('the same prompt is the same task in every format, and the reply names the model', async (t) => {
   await every(t, 'every path', async (t) => {
     for (const path of [CHAT, RESPONSES, MESSAGES])
       for (const [text, task, model] of [
@@ -94,7 +94,7 @@ t.test('tools and images decide too', async (t) => {
   t.equal(listed.body.model, 'acme/eye')
 })
 
-t.test('C-143: allowed_models holds, and no match is a 404 before any call', async (t) => {
+t.test('allowed_models holds, and no match is a 404 before any call', async (t) => {
   const plugins = (entry: JsonObject): JsonObject => ({ plugins: [{ id: 'auto-router', ...entry }] })
   const kept = await ask(CHAT, asked(CHAT, CODE, plugins({ allowed_models: ['acme/*s', 'acme/agent'] })))
   t.equal(kept.body.model, 'acme/maths', 'the best that is allowed')
@@ -103,7 +103,7 @@ t.test('C-143: allowed_models holds, and no match is a 404 before any call', asy
   t.match(none, { status: 404, body: { error: { message: /no models match/, availability: { requested_models: ['router/auto'] } } } })
   t.match(none.metadata, { requested: 'router/auto', strategy: 'auto', attempt: 0 })
   const wrong = await ask(CHAT, asked(CHAT, CODE, plugins({ cost_quality_tradeoff: 3.5 })))
-  t.match(wrong, { status: 400, body: { error: { message: /plugins\[0\]\.cost_quality_tradeoff/ } } }, 'C-144')
+  t.match(wrong, { status: 400, body: { error: { message: /plugins\[0\]\.cost_quality_tradeoff/ } } }, 'names the setting')
   t.equal(upstream.requests.length, before)
 })
 

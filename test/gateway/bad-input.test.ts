@@ -7,7 +7,7 @@ import { CHAT, DISABLED, json, KEY, OPS, question, RESPONSES, startTwoProviders 
 
 const { first, gateway, ask, refused, names } = await startTwoProviders(t)
 
-t.test('C-001 to C-006: keys', async (t) => {
+t.test('returns 401 without a valid key, and 403 for the wrong kind of key', async (t) => {
   const withAuth = (value: string | undefined, path = RESPONSES): Promise<Response> =>
     fetch(`${gateway.url}${path}`, {
       method: 'POST',
@@ -16,12 +16,12 @@ t.test('C-001 to C-006: keys', async (t) => {
     })
   await every(t, 'every path', async (t) => {
     for (const path of [RESPONSES, CHAT]) {
-      const error = await refused(t, 'C-001', withAuth(undefined, path), 401)
+      const error = await refused(t, 'no key', withAuth(undefined, path), 401)
       t.match(error.message, /authentication/i)
-      await refused(t, 'C-002 unknown', withAuth('Bearer sk-router-v1-unknown', path), 401)
-      await refused(t, 'C-002 disabled', withAuth(`Bearer ${DISABLED}`, path), 401)
-      await refused(t, 'C-003', withAuth(`Basic ${KEY}`, path), 401)
-      const management = await refused(t, 'C-005', withAuth(`Bearer ${OPS}`, path), 403)
+      await refused(t, 'an unknown key', withAuth('Bearer sk-router-v1-unknown', path), 401)
+      await refused(t, 'a disabled key', withAuth(`Bearer ${DISABLED}`, path), 401)
+      await refused(t, 'another scheme', withAuth(`Basic ${KEY}`, path), 401)
+      const management = await refused(t, 'a management key', withAuth(`Bearer ${OPS}`, path), 403)
       t.equal(object(management.metadata).error_type, 'permission_denied')
     }
   })
@@ -29,7 +29,7 @@ t.test('C-001 to C-006: keys', async (t) => {
   t.equal(bare.status, 401, 'lists need a key too')
 })
 
-t.test('C-009 C-010 C-012 C-013: what is no request', async (t) => {
+t.test('returns 400, 404 or 405 for what is no request', async (t) => {
   await every(t, 'every path', async (t) => {
     for (const path of [RESPONSES, CHAT]) {
       for (const body of [
@@ -43,19 +43,19 @@ t.test('C-009 C-010 C-012 C-013: what is no request', async (t) => {
         '5',
         `${'['.repeat(5000)}${']'.repeat(5000)}`,
       ])
-        await refused(t, `C-009 ${path} ${body.slice(0, 20)}`, gateway.post(path, body), 400)
-      await refused(t, `C-010 ${path}`, gateway.post(path, ''), 400)
+        await refused(t, `${path} ${body.slice(0, 20)}`, gateway.post(path, body), 400)
+      await refused(t, `${path} without a body`, gateway.post(path, ''), 400)
       const deep = `{"model":"acme/one","metadata":${'{"a":'.repeat(6000)}1${'}'.repeat(6000)}}`
       await refused(t, `${path}: too deep`, gateway.post(path, deep), 400)
       const response = await gateway.get(path)
-      t.ok(response.status === 405 || response.status === 404, 'C-013')
+      t.ok(response.status === 405 || response.status === 404, 'another method')
       t.match(await json(response), { error: { code: response.status } })
     }
   })
   await every(t, 'every path', async (t) => {
     for (const path of ['/', '/v1', '/v1/nothing', '/v1/responses/x', '/v2/responses', '/v1/../admin', '/%00']) {
       const response = await gateway.post(path, '{}')
-      t.equal(response.status, 404, `C-012 ${path}`)
+      t.equal(response.status, 404, `no such path: ${path}`)
       t.match(await json(response), { error: { code: 404, message: String } })
     }
   })
@@ -71,7 +71,7 @@ t.test('a byte order mark, spaces and escapes are JSON all the same', async (t) 
   t.match(first.requests.at(-1)?.body, /Hi (😀|\\ud83d\\ude00)/)
 })
 
-t.test('C-029 to C-039: bad fields of responses', async (t) => {
+t.test('names the bad field of a Responses request', async (t) => {
   const without = async (field: string): Promise<void> => {
     const body = question(RESPONSES)
     delete body[field]
@@ -85,7 +85,7 @@ t.test('C-029 to C-039: bad fields of responses', async (t) => {
   await names(t, RESPONSES, { background: true }, 'background')
   await names(t, RESPONSES, { user: 'x'.repeat(257) }, 'user')
   await names(t, RESPONSES, { session_id: 'x'.repeat(257) }, 'session_id')
-  await refused(t, 'C-035 header', ask(RESPONSES, {}, { 'x-session-id': 'x'.repeat(257) }), 400)
+  await refused(t, 'a session_id of the header', ask(RESPONSES, {}, { 'x-session-id': 'x'.repeat(257) }), 400)
   await names(t, RESPONSES, { metadata: Object.fromEntries(Array.from({ length: 17 }, (_, i) => [`k${i}`, 'v'])) }, 'metadata')
   await names(t, RESPONSES, { metadata: { [`k${'x'.repeat(64)}`]: 'v' } }, 'metadata')
   await names(t, RESPONSES, { metadata: { k: 'x'.repeat(513) } }, 'metadata')
@@ -94,7 +94,7 @@ t.test('C-029 to C-039: bad fields of responses', async (t) => {
   await names(t, RESPONSES, { provider: { orders: ['first'] } }, 'provider')
   await names(t, RESPONSES, { stop_server_tools_when: [] }, 'stop_server_tools_when')
   await names(t, RESPONSES, { cache_control: { type: 'forever' } }, 'cache_control')
-  t.equal((await ask(RESPONSES, { store: false, previous_response_id: null })).status, 200, 'C-031 C-032')
+  t.equal((await ask(RESPONSES, { store: false, previous_response_id: null })).status, 200, 'false and null are accepted')
 })
 
 t.test('wrong types in responses', async (t) => {
@@ -127,7 +127,7 @@ t.test('wrong types in responses', async (t) => {
   })
 })
 
-t.test('C-089 C-100 C-103: bad fields of chat', async (t) => {
+t.test('names the bad field of a chat request', async (t) => {
   const wrong: readonly [JsonObject, string][] = [
     [{ messages: [] }, 'messages'],
     [{ messages: 'Hello' }, 'messages'],
@@ -155,12 +155,12 @@ t.test('C-089 C-100 C-103: bad fields of chat', async (t) => {
   t.match(error.message, /messages/)
 })
 
-t.test('C-186: unknown and malformed models', async (t) => {
+t.test('returns 404 for an unknown model and 400 for a malformed one', async (t) => {
   await every(t, 'every path', async (t) => {
     for (const path of [RESPONSES, CHAT]) {
       const error = await refused(t, `${path} unknown`, ask(path, { model: 'acme/none', stream: true }), 404)
       t.match(error, { availability: { code: 'model_not_found', requested_models: ['acme/none'] } })
-      // A bare name may be one that an agent has built in (issue 18, line 11).
+      // A bare name may be one that an agent has built in.
       t.match((await refused(t, `${path} bare`, ask(path, { model: 'acme' }), 404)).message, /No such model: acme/)
       for (const model of ['acme/', '/one', 'acme/one two', 'acme//one']) {
         const malformed = await refused(t, `${path} ${model}`, ask(path, { model }), 400)
@@ -170,7 +170,7 @@ t.test('C-186: unknown and malformed models', async (t) => {
   })
 })
 
-t.test('C-121 C-122: filters that leave nothing', async (t) => {
+t.test('returns 404 where filters leave no endpoint', async (t) => {
   await every(t, 'every provider', async (t) => {
     for (const provider of [
       { only: ['nobody'] },

@@ -1,4 +1,4 @@
-/** Members beside OpenAI's own reach only chat providers that are known to take them: marks of caches, `reasoning`, `reasoning_details` (issue 18, line 9). */
+/** Members beside OpenAI's own reach only chat providers that are known to take them: marks of caches, `reasoning`, `reasoning_details`. */
 import t from 'tap'
 import type { JsonObject } from '../../src/core/json.ts'
 import { every } from '../support/every.ts'

@@ -10,7 +10,7 @@ import { answerFor, framesFor, responsesReplyWith, says, upstreamError } from '.
 
 const { first, second, gateway, ask, refused } = await startTwoProviders(t)
 
-t.test('C-018 C-019: every completion has its own id, and titles change nothing', async (t) => {
+t.test('every completion has its own id, and titles change nothing', async (t) => {
   const seen = new Set<string | null>()
   for (const path of [RESPONSES, CHAT])
     for (const stream of [false, true]) {
@@ -23,10 +23,10 @@ t.test('C-018 C-019: every completion has its own id, and titles change nothing'
   t.ok([...seen].every((id) => id?.startsWith('gen-')))
 })
 
-t.test('C-014 C-015: money', async (t) => {
+t.test('returns 402 without credit, and a key shows what it has used', async (t) => {
   const poor = { authorization: `Bearer ${POOR}` }
   for (const path of [RESPONSES, CHAT]) {
-    const error = await refused(t, 'C-014', ask(path, { stream: true }, poor), 402)
+    const error = await refused(t, 'no credit', ask(path, { stream: true }, poor), 402)
     t.match(error.message, /\$/, 'it says what was needed and what is left')
   }
   const before = object((await json(await gateway.get('/v1/key'))).data)
@@ -37,7 +37,7 @@ t.test('C-014 C-015: money', async (t) => {
   const { cost } = object((await json(response)).usage)
   t.equal(cost, 0.000025)
   const after = object((await json(await gateway.get('/v1/key'))).data)
-  t.equal(Math.round((Number(after.usage) - Number(before.usage)) * 1e9), 25000, 'C-015: it rises by what the reply says')
+  t.equal(Math.round((Number(after.usage) - Number(before.usage)) * 1e9), 25000, 'it rises by what the reply says')
   const generation = object((await json(await gateway.get(`/v1/generation?id=${id}`))).data)
   t.match(generation, {
     id,
@@ -49,14 +49,14 @@ t.test('C-014 C-015: money', async (t) => {
     streamed: false,
     finish_reason: 'stop',
   })
-  t.equal((await gateway.get(`/v1/generation?id=${id}`, poor)).status, 404, 'K06: not for another key')
+  t.equal((await gateway.get(`/v1/generation?id=${id}`, poor)).status, 404, 'not for another key')
   t.equal((await gateway.get('/v1/generation')).status, 400)
   t.equal((await gateway.get('/v1/generation?id=gen-unknown')).status, 404)
   const limits = object((await json(await gateway.get('/v1/key', poor))).data)
   t.match(limits, { limit: 0.000001, limit_remaining: 0.000001, usage: 0 })
 })
 
-t.test('C-049 C-050: encrypted reasoning', async (t) => {
+t.test('adds encrypted reasoning on request, and sends it back unchanged', async (t) => {
   const encrypted = { id: 'rs_1', type: 'reasoning', summary: [], encrypted_content: 'c2VhbGVk' }
   first.script = () => jsonAnswer(responsesReplyWith({ text: ['so'] }, [encrypted]))
   const output = list((await json(await ask(RESPONSES, { include: ['reasoning.encrypted_content'] }))).output)
@@ -71,10 +71,10 @@ t.test('C-049 C-050: encrypted reasoning', async (t) => {
     { role: 'user', content: 'Go on' },
   ]
   t.equal((await ask(RESPONSES, { input })).status, 200)
-  t.match(first.requests.at(-1)?.body, /c2VhbGVk/, 'C-050')
+  t.match(first.requests.at(-1)?.body, /c2VhbGVk/, 'sent back unchanged')
 })
 
-t.test('C-072 C-102: citations', async (t) => {
+t.test('citations are flat in Responses and nested in chat', async (t) => {
   const annotation = { type: 'url_citation', url: 'https://a.example', title: 'A', start_index: 0, end_index: 2 }
   const place = { item_id: 'msg_1', output_index: 0, content_index: 0 }
   first.script = (seen) => {
@@ -103,11 +103,11 @@ t.test('C-072 C-102: citations', async (t) => {
   const whole = await json(await ask(RESPONSES))
   t.match(list(list(whole.output)[0].content)[0].annotations, [annotation])
   const chat = foldChat(await json(await ask(CHAT)))
-  t.match(chat.annotations, [{ type: 'url_citation', url_citation: { url: 'https://a.example', title: 'A' } }], 'C-102')
+  t.match(chat.annotations, [{ type: 'url_citation', url_citation: { url: 'https://a.example', title: 'A' } }], 'nested')
   first.script = says({ text: ['fine'] })
 })
 
-t.test('C-079 to C-081 C-104: debug', async (t) => {
+t.test('debug echoes the body of each attempt, before all else', async (t) => {
   const debug = { echo_upstream_body: true }
   first.script = () => upstreamError(500)
   await every(t, 'every path', async (t) => {
@@ -115,11 +115,11 @@ t.test('C-079 to C-081 C-104: debug', async (t) => {
       const text = await (await ask(path, { stream: true, debug })).text()
       const events = eventsOf(text)
       const echoes = events.filter((event) => 'debug' in event)
-      t.equal(echoes.length, 2, `C-081 ${path}: one per attempt`)
-      t.same(events.slice(0, 2), echoes, 'C-079: they come first')
-      t.match(echoes[1], { debug: { echo_upstream_body: { model: 'upstream-model' } } }, 'C-080')
+      t.equal(echoes.length, 2, `${path}: one per attempt`)
+      t.same(events.slice(0, 2), echoes, 'they come first')
+      t.match(echoes[1], { debug: { echo_upstream_body: { model: 'upstream-model' } } }, 'the translated body')
       t.notMatch(text, /secret/)
-      if (path === CHAT) t.same(echoes[0].choices, [], 'C-104')
+      if (path === CHAT) t.same(echoes[0].choices, [], 'without choices')
       else
         t.same(
           events.map((event) => event.sequence_number),
@@ -130,7 +130,7 @@ t.test('C-079 to C-081 C-104: debug', async (t) => {
   first.script = says({ text: ['fine'] })
 })
 
-t.test('C-146 to C-153: metadata', async (t) => {
+t.test('router_metadata shows the choice, where the header is on', async (t) => {
   const on = { 'X-Router-Metadata': 'enabled' }
   const whole = object((await json(await ask(RESPONSES, {}, on))).router_metadata)
   t.match(whole, {
@@ -149,8 +149,8 @@ t.test('C-146 to C-153: metadata', async (t) => {
     ],
   })
   for (const headers of [{ 'X-Router-Metadata': 'ENABLED' }, { 'X-Router-Experimental-Metadata': 'enabled' }] as Record<string, string>[])
-    t.ok('router_metadata' in (await json(await ask(CHAT, {}, headers))), `C-149 C-150 ${JSON.stringify(headers)}`)
-  t.notOk('router_metadata' in (await json(await ask(CHAT, {}, { 'X-Router-Metadata': 'yes' }))), 'C-150')
+    t.ok('router_metadata' in (await json(await ask(CHAT, {}, headers))), `on with ${JSON.stringify(headers)}`)
+  t.notOk('router_metadata' in (await json(await ask(CHAT, {}, { 'X-Router-Metadata': 'yes' }))), 'off with any other word')
   first.script = () => upstreamError(500)
   const fallen = object((await json(await ask(RESPONSES, {}, on))).router_metadata)
   t.match(
@@ -162,7 +162,7 @@ t.test('C-146 to C-153: metadata', async (t) => {
         { provider: 'Second', status: 200 },
       ],
     },
-    'C-148',
+    'both attempts',
   )
   second.script = () => upstreamError(503)
   const failed = await json(await ask(RESPONSES, { stream: true }, on))
@@ -176,15 +176,15 @@ t.test('C-146 to C-153: metadata', async (t) => {
   for (const path of [RESPONSES, CHAT]) {
     const events = eventsOf(await (await ask(path, { stream: true }, on)).text())
     const holders = events.filter((event) => 'router_metadata' in event || 'router_metadata' in object(event.response))
-    t.same(holders, events.slice(-1), `C-151 ${path}: only in the last`)
+    t.same(holders, events.slice(-1), `${path}: only in the last`)
   }
   const none = await json(await ask(RESPONSES, { provider: { only: ['nobody'] } }, on))
-  t.match(none, { router_metadata: { attempt: 0 } }, 'C-153')
+  t.match(none, { router_metadata: { attempt: 0 } }, 'none was called')
   const stranger = await json(await ask(RESPONSES, {}, { ...on, authorization: 'Bearer wrong' }))
-  t.notOk('router_metadata' in stranger, 'C-152')
+  t.notOk('router_metadata' in stranger, 'not on 401')
 })
 
-t.test('C-085: a slow reader holds the provider back', async (t) => {
+t.test('a slow reader holds the provider back', async (t) => {
   const piece = 'x'.repeat(64 * 1024)
   const words = 1500
   first.script = (seen) => {
@@ -213,7 +213,7 @@ t.test('C-085: a slow reader holds the provider back', async (t) => {
   first.script = says({ text: ['fine'] })
 })
 
-t.test('C-185: nothing of a provider’s words or keys leaks', async (t) => {
+t.test('nothing of a provider’s words or keys leaks', async (t) => {
   const leak = 'internal host 10.1.2.3, key sk-first-secret, stack at line 5'
   first.script = () => upstreamError(500, leak)
   second.script = () => upstreamError(401, leak)

@@ -149,7 +149,7 @@ async function cutButSettled(t: Test, started: Drainable, streams: readonly Stre
   }
 }
 
-t.test('D06: a second signal hurries: streams are cut, and settled', async (t) => {
+t.test('a second signal hurries: streams are cut, and settled', async (t) => {
   const { started, program, streams } = await stuck(t, 'drain: 600s')
   program.child.kill('SIGTERM')
   await program.until(/draining 3 open/)
@@ -169,7 +169,7 @@ t.test('when the grace time is over, streams are cut, and settled', async (t) =>
   await cutButSettled(t, started, streams)
 })
 
-t.test('D06: a signal while it starts ends it, and the journal is intact', async (t) => {
+t.test('a signal while it starts ends it, and the journal is intact', async (t) => {
   const started = await drainable(t)
   started.gate.open()
   const first = await serveProgram(['--config', started.file])

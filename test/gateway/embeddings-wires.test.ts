@@ -256,7 +256,7 @@ t.test('what goes to Voyage', async (t) => {
 })
 
 for (const { dialect, speak } of WIRES) {
-  t.test(`C-110: ${dialect}: text and image give one vector, or a clear 400`, async (t) => {
+  t.test(`${dialect}: text and image give one vector, or a clear 400`, async (t) => {
     upstream.script = speak()
     const before = upstream.requests.length
     const input = [joint(words('a 41'), image(PICTURE)), joint(words('b 7'), image(PICTURE), image(PICTURE))]
@@ -318,7 +318,7 @@ t.test('tokens by what they were read from, where the provider tells them apart'
         Object.fromEntries(Object.entries(split).map(([kind, tokens]) => [`${kind}_tokens`, tokens])),
         dialect,
       )
-      t.match(reply.usage, { prompt_tokens: usage, total_tokens: usage }, `C-115: ${dialect}`)
+      t.match(reply.usage, { prompt_tokens: usage, total_tokens: usage }, `${dialect}: the usage`)
       t.equal(Math.round(reply.usage.cost * 1e9), 10_000_000 + nano, `${dialect}: each kind at its own price, and the image`)
       upstream.script = speak({ split: { text: 5 }, usage: 5 })
       const plain = await embed({ model: `${dialect}/joint`, input: 'x' })

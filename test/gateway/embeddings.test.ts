@@ -62,7 +62,7 @@ const image = (text: string): JsonObject => ({
 })
 const words = (text: string): JsonObject => ({ type: 'text', text })
 
-t.test('C-105 C-115: a string gives one entry, and its price', async (t) => {
+t.test('a string gives one entry, and its price', async (t) => {
   const response = await ask({ model: 'acme/embed', input: 'number 41', user: 'me', ...ORDER }, { 'x-session-id': 'group-1' })
   t.equal(response.headers.get('content-type'), 'application/json')
   const id = response.headers.get('x-generation-id')
@@ -100,7 +100,7 @@ t.test('C-105 C-115: a string gives one entry, and its price', async (t) => {
   })
 })
 
-t.test('C-106: as many vectors as inputs, in their order', async (t) => {
+t.test('returns as many vectors as inputs, in their order', async (t) => {
   const inputs = Array.from({ length: 37 }, (_, i) => `text ${(i * 7) % 37}`)
   const reply = await embed({ model: 'acme/embed', input: inputs })
   t.same(
@@ -129,7 +129,7 @@ t.test('token ids, one list and several', async (t) => {
   t.equal((await embed({ model: 'sim/embed', input: [[1], [2, 3]] })).usage.prompt_tokens, 3)
 })
 
-t.test('C-107 C-108: what is missing, empty or of the wrong kind is named', async (t) => {
+t.test('names a field that is missing, empty or of the wrong kind', async (t) => {
   const before = calls()
   const named = async (body: JsonObject, field: string): Promise<void> => {
     const response = await ask(body)
@@ -200,7 +200,7 @@ t.test('C-107 C-108: what is missing, empty or of the wrong kind is named', asyn
   t.equal((await ask({ model: 'acme/embed', input: 'x' }, { authorization: `Bearer ${OPS}` })).status, 403)
 })
 
-t.test('C-109: 404 for a model that is not there, and for one of another kind', async (t) => {
+t.test('returns 404 for a model that is not there, and for one of another kind', async (t) => {
   await every(t, 'every model', async (t) => {
     for (const model of ['acme/nothing', 'unheard-of', 'acme/embed:free', 'router/auto', 'sim/echo']) {
       const response = await ask({ model, input: 'x' })
@@ -218,7 +218,7 @@ t.test('C-109: 404 for a model that is not there, and for one of another kind', 
   t.equal((await gateway.post('/v1/responses', { model: 'sim/embed', input: 'x' })).status, 400)
 })
 
-t.test('C-110: text and image together give one vector', async (t) => {
+t.test('text and image together give one vector', async (t) => {
   const content = [words('a cat 9'), image('cat')]
   const joint = await embed({ model: 'acme/joint', input: [{ content }, { content: [words('just 5')] }] })
   t.equal(joint.data.length, 2)
@@ -241,7 +241,7 @@ t.test('C-110: text and image together give one vector', async (t) => {
   t.same(first.requests.at(-1)?.json.input, ['one\ntwo 3'], 'texts alone are one text, which every format has')
 })
 
-t.test('C-111: base64 holds the same floats, whichever form the provider gives', async (t) => {
+t.test('base64 holds the same floats, whichever form the provider gives', async (t) => {
   const body = { input: ['a 1', 'b 2'], ...ORDER, model: 'acme/embed' }
   await every(t, 'every form', async (t) => {
     for (const form of [undefined, 'float', 'base64'] as const) {
@@ -262,7 +262,7 @@ t.test('C-111: base64 holds the same floats, whichever form the provider gives',
   t.same(numbersIn(String(bytes.data[0].embedding)), text.data[0].embedding, 'the simulated provider')
 })
 
-t.test('C-112: preferences, as everywhere', async (t) => {
+t.test('preferences choose the provider, as for other operations', async (t) => {
   const served = async (more: JsonObject): Promise<string> => (await embed({ model: 'acme/embed', input: 'x', ...more })).provider
   t.equal(await served({ provider: { order: ['second'] } }), 'Second')
   t.equal(await served({ provider: { only: ['second'] } }), 'Second')
@@ -311,7 +311,7 @@ t.test('inputs that are longer than the model takes', async (t) => {
   t.equal((await embed({ model: 'acme/embed', input: many })).data.length, 60)
 })
 
-t.test('C-113: nothing streams', async (t) => {
+t.test('never streams', async (t) => {
   const response = await ask({ model: 'acme/embed', input: 'x', stream: true })
   t.equal(response.status, 200)
   t.equal(response.headers.get('content-type'), 'application/json')
@@ -319,7 +319,7 @@ t.test('C-113: nothing streams', async (t) => {
   t.equal((first.requests.at(-1) ?? second.requests.at(-1))?.json.stream, undefined)
 })
 
-t.test('C-004 C-114: the list of models', async (t) => {
+t.test('lists embedding models alone, to keys alone', async (t) => {
   t.equal((await fetch(`${gateway.url}/v1/embeddings/models`)).status, 401)
   const list = (await (await gateway.get('/v1/embeddings/models')).json()) as { data: JsonObject[]; total_count: number }
   const ids = list.data.map(({ id }) => id)

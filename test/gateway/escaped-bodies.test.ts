@@ -1,4 +1,4 @@
-/** Escapes in a request's JSON hide nothing: media in any spelling is filtered, held for and priced (issue 15 section 2). */
+/** Escapes in a request's JSON hide nothing: media in any spelling is filtered, held for and priced. */
 import t from 'tap'
 import type { JsonObject } from '../../src/core/json.ts'
 import { every } from '../support/every.ts'

@@ -1,4 +1,4 @@
-/** Fallbacks without a permit, and the budget of the others (issue 15 section 4, docs/routing.md). */
+/** Fallbacks without a permit, and the budget of the others (docs/routing.md#retry-budget). */
 import t from 'tap'
 import { systemClock } from '../../src/core/clock.ts'
 import type { JsonObject } from '../../src/core/json.ts'

@@ -93,7 +93,7 @@ function toldError(client: Client, body: JsonObject): { type: unknown; metadata:
   return { type: client === 'messages' ? told.error_type : metadata.error_type, metadata, availability: object(told.availability) }
 }
 
-t.test('C-118: the second provider answers', async (t) => {
+t.test('calls the second provider when the first one fails', async (t) => {
   await every(t, 'every case', async (t) => {
     for (const one of MOVE_ON)
       for (const client of CLIENTS) {
@@ -137,7 +137,7 @@ t.test('the record of a generation shows the status that each provider sent', as
   })
 })
 
-t.test('C-119 C-136: the statuses of what is returned, and the object that says whether waiting helps', async (t) => {
+t.test('returns the status of the last failure, and whether waiting helps', async (t) => {
   await every(t, 'every case', async (t) => {
     for (const one of MOVE_ON)
       for (const client of CLIENTS) {
@@ -172,7 +172,7 @@ t.test('C-119 C-136: the statuses of what is returned, and the object that says 
   })
 })
 
-t.test('C-120: a request that is wrong is returned, and not tried again on the same model', async (t) => {
+t.test('returns a request that is wrong, and does not try it again on the same model', async (t) => {
   const scene = await startProviders(t, { providers: THREE, models: TWO })
   await every(t, 'every case', async (t) => {
     for (const one of RETURN)
@@ -190,13 +190,13 @@ t.test('C-120: a request that is wrong is returned, and not tried again on the s
         scene.script((seen, index) => (seen.json.model === 'm' ? one.answer(seen) : says({ text: ['two'] })(seen, index)), 'bee')
         const other = await scene.ask(client, { ...ORDER, models: ['acme/two'] })
         t.equal(other.status, 200, `${name}: another model may take it`)
-        t.match(await other.json(), { model: 'acme/two' }, 'C-135')
+        t.match(await other.json(), { model: 'acme/two' }, 'the next model serves')
         t.same(scene.calls(), [before[0] + 2, before[1] + 1, before[2]], `${name}: but no other endpoint of the first`)
       }
   })
 })
 
-t.test('C-135: whatever fails, the next model is asked; price and model are those of the one that served', async (t) => {
+t.test('calls the next model whatever fails, and reports the price and slug of the one that served', async (t) => {
   await every(t, 'every case', async (t) => {
     for (const one of [...MOVE_ON, ...RETURN])
       for (const stream of [false, true]) {
@@ -218,7 +218,7 @@ t.test('C-135: whatever fails, the next model is asked; price and model are thos
   })
 })
 
-t.test('C-136: where all fail the last error is returned, with those before it', async (t) => {
+t.test('returns the last error with those before it where all endpoints fail', async (t) => {
   const scene = await startProviders(t, { providers: THREE, models: TWO })
   scene.script(() => upstreamError(500), 'aye')
   scene.script((seen) => upstreamError(seen.json.model === 'm' ? 429 : 529), 'bee')
@@ -328,7 +328,7 @@ async function insured(t: Test, scene: Providers, client: Client, stream: boolea
   t.equal(record.data.total_cost, 0, 'and the record says so')
 }
 
-t.test('C-145: what ended in error, or said nothing without a reason, is not charged', async (t) => {
+t.test('charges nothing for a reply that ended in error, or that is empty without a reason', async (t) => {
   const scene = await startProviders(t, { providers: ['aye'] })
   await every(t, 'every client', async (t) => {
     for (const client of CLIENTS)

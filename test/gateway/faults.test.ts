@@ -152,17 +152,17 @@ t.test('what the caller got wrong is not tried again on the same model', async (
     for (const way of ways) {
       await withBench({ way, backup: true, script: () => upstreamError(400, 'bad value') }, async (bench) => {
         await faultOf(t, await bench.ask(false), 400, 'invalid_request')
-        t.equal(bench.second.requests.length, 0, `C-120: ${nameOf(way)}`)
+        t.equal(bench.second.requests.length, 0, `${nameOf(way)}: no other endpoint of the model is called`)
       })
       await withBench({ way, backup: true, script: () => upstreamError(400, 'bad value') }, async (bench) => {
         const reply = await foldOf(way, await bench.ask(false, { models: ['acme/two'] }))
-        t.match(reply, { text: 'from the backup', model: 'acme/two' }, 'C-135: another model may take it')
+        t.match(reply, { text: 'from the backup', model: 'acme/two' }, 'another model may take it')
       })
     }
   })
 })
 
-t.test('C-119: without fallbacks the failure is returned', async (t) => {
+t.test('returns the failure where fallbacks are off', async (t) => {
   const [way] = ways
   await withBench({ way, backup: true, script: () => upstreamError(500) }, async (bench) => {
     await faultOf(t, await bench.ask(true, { provider: { order: ['first'], allow_fallbacks: false } }), 502, 'provider_unavailable')
@@ -221,7 +221,7 @@ async function readBroken(bench: Bench, wait: number | undefined): Promise<strin
 }
 
 for (const one of AFTER_CONTENT)
-  t.test(`C-074 C-076 C-096: after content: ${one.name}`, async (t) => {
+  t.test(`ends the reply with one error, and calls no backup, after content: ${one.name}`, async (t) => {
     await every(t, 'every way', async (t) => {
       for (const way of ways)
         await withBench({ way, backup: true, script: (seen) => one.answer(upToSecondWord(seen.path)) }, async (bench) => {
@@ -248,7 +248,7 @@ const CUTS: readonly Pick<Answer, 'lineEnd' | 'split' | 'gzip'>[] = [
   { lineEnd: '\n', split: 7, gzip: true },
 ]
 
-t.test('C-083: any cut of the bytes and any line end gives the same', async (t) => {
+t.test('reads the same reply whatever the cut of its bytes and its line ends', async (t) => {
   const said: Said = { text: ['thrée ', '日本'] }
   await every(t, 'every way', async (t) => {
     for (const way of ways) {
@@ -315,7 +315,7 @@ async function abort(t: Test, way: Way, stream: boolean): Promise<void> {
   })
 }
 
-t.test('C-084: a client that goes away', async (t) => {
+t.test('closes the call of the provider when the client leaves', async (t) => {
   await every(t, 'every way', async (t) => {
     for (const way of ways)
       for (const stream of [true, false]) {
@@ -325,7 +325,7 @@ t.test('C-084: a client that goes away', async (t) => {
   })
 })
 
-t.test('C-077 C-078: comments every ten seconds of silence', async (t) => {
+t.test('sends a comment after every ten seconds of silence', async (t) => {
   await every(t, 'every way', async (t) => {
     for (const way of ways) {
       const gate = new Gate()

@@ -1,4 +1,4 @@
-/** Files of a request turned into words, over HTTP: by this gateway, by a stand-in for the OCR service, and never twice (C-170). */
+/** Files of a request turned into words, over HTTP: by this gateway, by a stand-in for the OCR service, and never twice (docs/contract.md#plugins). */
 import { createHash } from 'node:crypto'
 import { once } from 'node:events'
 import { createServer } from 'node:http'
@@ -212,7 +212,7 @@ t.test('callers who name the plugin get the annotation in the form of their form
   })
 })
 
-t.test('C-170 what came back is not read again', async (t) => {
+t.test('does not read a file again whose annotation came back', async (t) => {
   await every(t, 'every case', async (t) => {
     for (const { format } of waysOf('chat', 'responses', 'messages').filter(({ stream }) => !stream)) {
       const here = await parsing(t, { settings: WITH_OCR })

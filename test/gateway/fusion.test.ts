@@ -236,7 +236,7 @@ t.test('it is called once in a turn of the conversation, and not from within', a
   for (const { json } of within.seen('four')) t.notMatch(JSON.stringify(json.tools ?? []), /fusion/)
 })
 
-t.test('C-172: what is out of range is a 400, of the tool and of the plugin', async (t) => {
+t.test('returns 400 for settings out of range, of the tool and of the plugin', async (t) => {
   const one = await fusing(t)
   const slugs = (count: number): string[] => Array.from({ length: count }, () => 'acme/two')
   const tools = (count: number): JsonObject[] => Array.from({ length: count }, () => ({ type: 'router:datetime' }))

@@ -113,7 +113,7 @@ t.test('redacted in text, reasoning and arguments, whatever the format and howev
   })
 })
 
-t.test('C-161: a guardrail for requests alone does not read the answer, and lanes stay as they were', async (t) => {
+t.test('a guardrail for requests alone does not read the answer, and lanes stay as they were', async (t) => {
   const { ask, upstream } = await guarded(t, '  - { name: in, content_filter_builtins: [ { slug: email, action: redact } ] }')
   upstream.script = says({ text: ['reach bob@example.com'] })
   for (const stream of [true, false]) {

@@ -1,4 +1,4 @@
-/** Patterns that are dear to compile: refused where they are saved, or compiled in turns, so that no caller waits (issue 15 section 4). Runs with `npm run test:servers`. */
+/** Patterns that are dear to compile: refused where they are saved, or compiled in turns, so that no caller waits. Runs with `npm run test:servers`. */
 import t from 'tap'
 import { dataOf, guardrailScene, HASHES } from '../support/guardrail-scene.ts'
 

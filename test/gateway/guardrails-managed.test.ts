@@ -1,11 +1,9 @@
 /** Guardrails that are made and changed over the API: they hold as those of the file do, from the next request on. */
 import t from 'tap'
-import { BUILTIN_SLUGS, placeholderOf } from '../../src/api/guardrail-body.ts'
 import { DEFAULT_GUARDRAIL } from '../../src/api/guardrail-entry.ts'
 import { WORKSPACE as API_WORKSPACE } from '../../src/api/workspace.ts'
-import { BUILTIN_SLUGS as FILE_SLUGS, WORKSPACE as FILE_WORKSPACE } from '../../src/config/schema/guardrail-filters.ts'
+import { WORKSPACE as FILE_WORKSPACE } from '../../src/config/schema/guardrail-filters.ts'
 import type { JsonObject } from '../../src/core/json.ts'
-import { BUILTINS, INJECTION_SLUG } from '../../src/guardrails/index.ts'
 import { adminFetch } from '../support/admin.ts'
 import { every } from '../support/every.ts'
 import { list, object } from '../support/fold.ts'
@@ -231,7 +229,7 @@ t.test('what cannot be saved is a 400 that names the field, and changes nothing'
   t.same((await call('GET', '/guardrails')).body, before)
 })
 
-t.test('C-166: a pattern that linear time cannot match is refused when it is saved', async (t) => {
+t.test('refuses a pattern that linear time cannot match when it is saved', async (t) => {
   const { call, make } = await guardrailScene(t)
   const id = await make({ name: 'kept' })
   await every(t, 'every pattern', async (t) => {
@@ -262,7 +260,7 @@ t.test('C-166: a pattern that linear time cannot match is refused when it is sav
   t.equal(dataOf(await call('GET', `/guardrails/${id}`)).name, 'kept')
 })
 
-t.test('C-165: without an assignment it does nothing; with one it holds from the next request on', async (t) => {
+t.test('does nothing without an assignment, and holds from the next request on with one', async (t) => {
   const { call, make, say, seen } = await guardrailScene(t)
   const id = await make({ name: 'pii', ...EMAIL, ...BLOCK })
   const text = 'Write to anna@example.com'
@@ -397,7 +395,7 @@ t.test("the workspace's own guardrail holds for every request, once it is made",
   t.equal((await say('forbidden-1', SECRETS.other)).status, 200)
 })
 
-t.test('C-163: lists of the file, of the store and of the workspace intersect', async (t) => {
+t.test('lists of the file, of the store and of the workspace intersect', async (t) => {
   const { call, make, say } = await guardrailScene(t, '  - { name: written, allowed_models: [ acme/one, acme/two ] }')
   const ask = async (model: string): Promise<unknown> => {
     const { status, body } = await say('Hello', SECRETS.app, { model })
@@ -432,7 +430,7 @@ t.test('lists show a key what its guardrails let it reach', async (t) => {
   t.same(await slugs(SECRETS.other), ['acme/two'])
 })
 
-t.test('C-164: every budget is asked, of each key by itself', async (t) => {
+t.test('checks every budget, for each key by itself', async (t) => {
   const { call, make, say } = await guardrailScene(t, '  - { name: written, limit_usd: 3 }')
   const id = await make({ name: 'tight', limit_usd: 2, reset_interval: 'daily' }, HASHES.app)
   const one = (secret?: string) => say('Hello', secret, { model: 'acme/one' })
@@ -544,12 +542,8 @@ t.test('of changes that come at once each finds what the others have left', asyn
   t.equal(list((await call('GET', '/guardrails')).body.data).length, 2)
 })
 
-t.test('the API, the schema of the file and the recognisers agree in their names', async (t) => {
-  t.same([...BUILTIN_SLUGS].sort(), [...FILE_SLUGS].sort())
-  await every(t, 'every case', async (t) => {
-    for (const [slug, { placeholder }] of Object.entries(BUILTINS)) t.equal(placeholderOf(slug), placeholder)
-  })
-  t.equal(placeholderOf(INJECTION_SLUG), '[PROMPT_INJECTION]')
+t.test('the API and the schema of the file agree in the ids of the workspace and its guardrail', (t) => {
   t.equal(WORKSPACE, FILE_WORKSPACE)
   t.same([DEFAULT_GUARDRAIL, API_WORKSPACE], [DEFAULT, WORKSPACE])
+  t.end()
 })

@@ -1,4 +1,4 @@
-/** Contract section 7 from outside: guardrails that bound models, providers, data and spend. */
+/** Guardrails that bound models, providers, data and spend. */
 import t, { type Test } from 'tap'
 import type { JsonObject } from '../../src/core/json.ts'
 import { FakeClock } from '../support/clock.ts'
@@ -51,7 +51,7 @@ models:
   }
 }
 
-t.test('C-163: lists of keys and guardrails intersect; what they leave nothing of is a 403 that names them', async (t) => {
+t.test('lists of keys and guardrails intersect; where nothing is left a 403 names them', async (t) => {
   const { ask, upstream } = await guarded(
     t,
     `  - { name: two-authors, allowed_models: [ "anthropic/*", "acme/*" ] }
@@ -95,7 +95,7 @@ t.test('providers', async (t) => {
   )
 })
 
-t.test('C-134: zero retention by author cannot be switched off by a request', async (t) => {
+t.test('a request cannot switch off zero retention by author', async (t) => {
   const { ask } = await guarded(t, '  - { name: encrypted, scope: { keys: [ app ] }, enforce_zdr_anthropic: true }')
   t.equal((await ask({ model: 'anthropic/one', provider: { zdr: false } })).provider, 'bee')
   t.equal((await ask({ model: 'openai/two' })).status, 200, 'another author')
@@ -152,7 +152,7 @@ t.test('a plan says the same', async (t) => {
   t.match(await ask('openai/two'), { error: { code: 403 } })
 })
 
-t.test('C-164: a budget holds for each of its keys by itself, and begins anew', async (t) => {
+t.test('a budget holds for each of its keys by itself, and begins anew', async (t) => {
   const clock = new FakeClock(3)
   const { ask, upstream } = await guarded(
     t,
@@ -179,7 +179,7 @@ t.test('C-164: a budget holds for each of its keys by itself, and begins anew', 
   t.equal((await ask({ model: 'openai/two' })).status, 200, 'the next day')
 })
 
-t.test('C-164: many at once spend no more than the budget', async (t) => {
+t.test('many at once spend no more than the budget', async (t) => {
   const { ask } = await guarded(t, '  - { name: pocket, limit_usd: 0.0205 }')
   const statuses = await Promise.all(Array.from({ length: 40 }, async () => (await ask({ model: 'openai/two' })).status))
   const served = statuses.filter((status) => status === 200).length

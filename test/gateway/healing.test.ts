@@ -1,4 +1,4 @@
-/** Broken JSON is mended in every client dialect, in streams as well (contract C-167). */
+/** Broken JSON is mended in every client dialect, in streams as well (docs/contract.md#plugins). */
 import t from 'tap'
 import type { JsonObject } from '../../src/core/json.ts'
 import { bodyText } from '../support/body-text.ts'
@@ -121,7 +121,7 @@ const BROKEN: readonly (readonly [name: string, pieces: readonly string[]])[] = 
 ]
 
 for (const [name, client] of Object.entries(CLIENTS))
-  t.test(`C-167 ${name}`, async (t) => {
+  t.test(`mends ${name}`, async (t) => {
     const modes = name === 'messages' ? ['json_schema'] : ['json_object', 'json_schema']
     await every(t, 'every dialect', async (t) => {
       for (const dialect of PROVIDERS)

@@ -1,6 +1,6 @@
 /**
  * Content that wants to harm: results of tools, and servers of tools. Each request has its documented
- * outcome, others are served meanwhile, and the process does not grow (F08 and the hostile cases of the promises). Runs with `npm run test:servers`.
+ * outcome, others are served meanwhile, and the process does not grow. Runs with `npm run test:servers`.
  */
 import { gzipSync } from 'node:zlib'
 import t, { type Test } from 'tap'

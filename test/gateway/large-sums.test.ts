@@ -1,4 +1,4 @@
-/** Amounts stay exact to 10^12 dollars and beyond: nothing saturates, and a key is served on (issue 15, section 2). */
+/** Amounts stay exact to 10^12 dollars and beyond: nothing saturates, and a key is served on. */
 import { join } from 'node:path'
 import t from 'tap'
 import { openJournal } from '../../src/store/journal.ts'

@@ -86,7 +86,7 @@ t.test('replies of a key with limits show what is left: in the head of a stream 
   const familyOf = ({ headers }: Pick<Response, 'headers'>) =>
     ['limit', 'remaining', 'reset'].flatMap((what) => ['requests', 'tokens'].map((kind) => headers.get(`x-ratelimit-${what}-${kind}`)))
   t.same(familyOf(response), ['60', '600', '59', '582', '1s', '1.8s'], 'tokens as they were used')
-  t.equal(response.headers.get('x-ratelimit-limit'), null, 'C-184: that family is of refusals')
+  t.equal(response.headers.get('x-ratelimit-limit'), null, 'that family is of refusals')
   const messages = await place.ask({}, 'messages')
   await messages.text()
   const { headers } = messages

@@ -89,7 +89,7 @@ const OPENAI = 'engine: openai, url: "JUDGE/v1/moderations", key: judge-secret'
 const metadataOf = (body: JsonObject): JsonObject => object(object(body.error).metadata ?? null)
 const stagesOf = (body: JsonObject): JsonObject[] => list(object(body.router_metadata).pipeline ?? []).map((stage) => object(stage))
 
-t.test('C-171: a request that is flagged is a 403 with reasons', async (t) => {
+t.test('returns 403 with reasons for a request that is flagged', async (t) => {
   const { ask, judge, upstream, gateway } = await open(t, { plugin: OPENAI })
   const text = `make ${'a plan '.repeat(20)}for mayhem and nothing else`
   const { status, body } = await ask(text, NAMED)
@@ -122,7 +122,7 @@ t.test('C-171: a request that is flagged is a 403 with reasons', async (t) => {
   t.equal(judge.requests.length, 2)
 })
 
-t.test('C-171: in every client format, streaming or not', async (t) => {
+t.test('returns the 403 in every client format, streaming or not', async (t) => {
   const { ask, judge } = await open(t, { plugin: `${OPENAI}, enabled: true` })
   await every(t, 'every path', async (t) => {
     for (const path of ['/v1/chat/completions', '/v1/responses', '/v1/messages']) {

@@ -117,7 +117,7 @@ async function wave(t: Test, place: Racing, count: number, expected: number): Pr
   return served
 }
 
-t.test('M01: credit for exactly ten holds, a hundred at once', async (t) => {
+t.test('credit for exactly ten holds serves ten of a hundred at once', async (t) => {
   const place = await racing(t)
   await ask(place, false)
   const [{ hold_nano: hold, cost_nano: spentBefore }] = await rows(place)
@@ -134,7 +134,7 @@ t.test('M01: credit for exactly ten holds, a hundred at once', async (t) => {
   t.same(await balance(place), { spent, left: limit - spent })
 
   await place.limit(spent + hold - 1)
-  t.equal((await ask(place, true)).status, 402, 'M13: one nano-dollar less than a hold')
+  t.equal((await ask(place, true)).status, 402, 'one nano-dollar less than a hold')
   await place.limit(spent + hold)
   t.equal((await ask(place, true)).status, 200, 'exactly a hold')
   t.match(await freshVerdict(place.gateway.admin), { ok: true, open: 0 })
@@ -150,7 +150,7 @@ function randomAnswer(random: () => number): (seen: Seen) => Answer {
   }
 }
 
-t.test(`M02: a thousand at once with random usage (seed ${SEED})`, async (t) => {
+t.test(`a thousand at once with random usage (seed ${SEED})`, async (t) => {
   const place = await racing(t)
   const clock = new FakeClock(SEED)
   await ask(place, false)
@@ -194,7 +194,7 @@ t.test(`M02: a thousand at once with random usage (seed ${SEED})`, async (t) => 
   t.match(await freshVerdict(place.gateway.admin), { ok: true, open: 0, charged: spent })
 })
 
-t.test('M03: a provider that reports more than its request allowed', async (t) => {
+t.test('charges as far as the limit reaches where a provider reports more, and records the rest', async (t) => {
   const place = await racing(t)
   await ask(place, false)
   const [{ hold_nano: hold, cost_nano: before }] = await rows(place)

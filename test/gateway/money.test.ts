@@ -26,7 +26,7 @@ async function keyOf(gateway: Gateway): Promise<{ usage: number; limit_remaining
 
 const question = { model: 'acme/one', max_tokens: 20, messages: [{ role: 'user', content: 'Hello' }] }
 
-t.test('M02: parallel requests never spend more than the limit', async (t) => {
+t.test('parallel requests never spend more than the limit', async (t) => {
   const { gateway, upstream } = await startScene(t, {
     answer: says({ text: ['ok'], usage: { input: 30, output: 20 } }),
     yaml: `${limited('memory:')}`,
@@ -89,7 +89,7 @@ t.test('the hold is written before the provider is called, and settled before th
   })
   journal.committed = () => Promise.reject(new Fault('unavailable'))
   const refused = await gateway.post('/v1/chat/completions', question)
-  t.equal(refused.status, 503, 'M08: what cannot be recorded is not done')
+  t.equal(refused.status, 503, 'nothing is served that cannot be recorded')
   t.match(await refused.json(), { error: { code: 503 } })
   t.equal(upstream.requests.length, 2)
 })
@@ -166,7 +166,7 @@ t.test('what is charged where the reply is whole', async (t) => {
   await upstream.close()
 })
 
-t.test('A04: with on_abort drain the reported usage is charged', async (t) => {
+t.test('with on_abort drain the reported usage is charged', async (t) => {
   for (const dialect of ['openai-chat', 'openai-responses']) {
     const gate = new Gate()
     const { gateway, upstream } = await startScene(t, {

@@ -149,7 +149,7 @@ t.test('tool, plugin and suffix become the search of the provider; sources, coun
           // The chat wire tells no number of searches.
           const searches = dialect === 'openai-chat' ? 0 : 2
           const use = (body.usage as JsonObject).server_tool_use_details
-          if (searches > 0 && format !== 'messages') t.same(use, { web_search_requests: 2 }, `${name}: C-179`)
+          if (searches > 0 && format !== 'messages') t.same(use, { web_search_requests: 2 }, `${name}: the searches are counted`)
           if (format === 'messages')
             t.match((body.usage as JsonObject).server_tool_use, searches > 0 ? { web_search_requests: 2 } : null, name)
           t.equal(settled(one)?.settled?.cost, TOKENS + searches * PRICE, name)

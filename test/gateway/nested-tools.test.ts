@@ -1,4 +1,4 @@
-/** Server tools in the request: nested ones are checked, errors name what the caller wrote, and the pipeline shows them (issue 15 section 4). */
+/** Server tools in the request: nested ones are checked, errors name what the caller wrote, and the pipeline shows them. */
 import t, { type Test } from 'tap'
 import type { JsonObject } from '../../src/core/json.ts'
 import { every } from '../support/every.ts'

@@ -14,7 +14,7 @@ const keys = (...list: string[]): string =>
   `auth: { keys: [ ${list.map((key, index) => `{ name: k${index}, key: "${key}" }`).join(', ')} ] }\n`
 const question = { model: 'acme/one', input: 'Hello' }
 
-t.test('C04 C06: reload', async (t) => {
+t.test('a reload holds for new requests, open streams go on, and a bad file keeps the old one', async (t) => {
   const gate = new Gate()
   const upstream = await startUpstream((seen) => {
     const frames = framesFor(seen.path, { text: ['one', 'two'] })

@@ -1,4 +1,4 @@
-/** Which output cap a provider is sent where the caller set none (issue 15, section 2, "holds and leases"). */
+/** Which output cap a provider is sent where the caller set none. */
 import t, { type Test } from 'tap'
 import type { JsonObject } from '../../src/core/json.ts'
 import type { Gateway } from '../support/gateway.ts'

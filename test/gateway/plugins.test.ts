@@ -211,7 +211,7 @@ models: { sim/echo: { endpoints: [ { provider: sim, model: echo } ] } }`)
   await refused(t, await route({ cost_quality_tradeoff: 3 }), 'plugins[0].cost_quality_tradeoff', /locked/)
 })
 
-t.test('C-154: one stage for each plugin that acted, and none for one that did not', async (t) => {
+t.test('the pipeline has one stage for each plugin that acted, and none for one that did not', async (t) => {
   const one = await withPlugin(t)
   const stages = async (entry: JsonObject | undefined): Promise<unknown> => pipelineOf(await bodyOf(await one.ask(entry)))
   t.equal(await stages(undefined), undefined)

@@ -94,7 +94,7 @@ const ENCODERS: Readonly<Record<string, (text: string) => Buffer>> = {
   zstd: (text) => zstdCompressSync(text),
 }
 
-t.test('U22: encoded replies of every kind arrive plain', async (t) => {
+t.test('encoded replies of every kind arrive plain', async (t) => {
   await every(t, 'every way', async (t) => {
     for (const way of pairs)
       for (const [coding, encode] of Object.entries(ENCODERS)) {
@@ -120,7 +120,7 @@ t.test('U22: encoded replies of every kind arrive plain', async (t) => {
   })
 })
 
-t.test('U22: a label that lies', async (t) => {
+t.test('reads a plain reply that is labelled gzip or zstd, and goes on to the backup with other wrong labels', async (t) => {
   await every(t, 'every way', async (t) => {
     for (const way of pairs)
       for (const coding of ['gzip', 'deflate', 'br', 'zstd', 'gzip, gzip', 'x-unheard']) {
@@ -226,7 +226,7 @@ t.test('the deadline, before the head, after it, and in the middle', async (t) =
   })
 })
 
-t.test('K08: a key in the code of an error goes no further', async (t) => {
+t.test('a key in the code of an error goes no further', async (t) => {
   const leak = { error: { message: 'sk-first-secret', type: 'sk-first-secret', code: 'sk-first-secret', param: 'sk-first-secret' } }
   const inside = (seen: Seen): string =>
     seen.path.endsWith('/responses')

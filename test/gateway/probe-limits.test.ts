@@ -21,7 +21,7 @@ function upToWord(path: string, word: string): string[] {
 
 const rows = (gateway: Gateway) => [...gateway.running.store.journal.export()].map(({ settled }) => settled)
 
-t.test('S07: bytes in flight are counted whether their number was announced or not', async (t) => {
+t.test('counts bytes in flight whether their number was announced or not', async (t) => {
   const gate = new Gate()
   const { gateway, upstream } = await startScene(t, {
     answer: async (seen, index) => {
@@ -61,7 +61,7 @@ t.test('the request rate holds from the first moment of the clock', async (t) =>
   t.same(statuses, [200, 200, 429])
 })
 
-t.test('U21: an event and a body past 16 MB are cut off', async (t) => {
+t.test('cuts off an event and a body past 16 MB', async (t) => {
   await every(t, 'every way', async (t) => {
     for (const way of ways) {
       const endless = (seen: Seen): Answer => {
@@ -82,7 +82,7 @@ t.test('U21: an event and a body past 16 MB are cut off', async (t) => {
   })
 })
 
-t.test('C-077: a comment after every ten seconds without an event, also in the middle', async (t) => {
+t.test('sends a comment after every ten seconds without an event, also in the middle of a reply', async (t) => {
   await every(t, 'every way', async (t) => {
     for (const way of ways) {
       const gate = new Gate()
@@ -118,7 +118,7 @@ t.test('C-077: a comment after every ten seconds without an event, also in the m
 
 const DRAIN = (url: string, dialect: string): string => oneModel(url, dialect, { provider: `on_abort: drain, timeouts: ${PATIENT}` })
 
-t.test('A04: drain reads the provider to its end, for thirty seconds, before and after the first content', async (t) => {
+t.test('drain reads the provider to its end, for thirty seconds, before and after the first content', async (t) => {
   await every(t, 'every dialect', async (t) => {
     for (const dialect of ['openai-chat', 'openai-responses'])
       for (const begun of [false, true])
@@ -166,7 +166,7 @@ t.test('A04: drain reads the provider to its end, for thirty seconds, before and
   })
 })
 
-t.test('A04: sixty-four at once are read to their end', async (t) => {
+t.test('drain reads sixty-four replies at once to their end', async (t) => {
   const gate = new Gate()
   const { clock, gateway } = await startScene(t, {
     answer: (seen) => {
@@ -261,5 +261,5 @@ guardrails: [ { name: no-secrets, content_filters: [ { pattern: "forbidden", act
     { model: 'acme/one', messages: [{ role: 'user', content: 'x' }] },
     { 'x-router-metadata': 'yes' },
   )
-  t.notOk('router_metadata' in ((await off.json()) as object), 'C-150: any other word is off')
+  t.notOk('router_metadata' in ((await off.json()) as object), 'any other word is off')
 })

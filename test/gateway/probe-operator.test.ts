@@ -72,7 +72,7 @@ models: { acme/one: { endpoints: [ { provider: first, model: upstream-model, pri
   t.notMatch(logs.join('\n'), /sk-router-v1-mine|sk-a-real/)
 })
 
-t.test('K07: a body cannot name an address, a key, or what is not kept here', async (t) => {
+t.test('a body cannot name an address, a key, or what is not kept here', async (t) => {
   const upstream = await startUpstream(says({ text: ['fine'] }))
   t.teardown(() => upstream.close())
   await every(t, 'every dialect', async (t) => {

@@ -54,7 +54,7 @@ const times = async (count: number, ask: () => Promise<string>): Promise<string[
   return seen
 }
 
-t.test('C-138 to C-140: a session stays where it was served', async (t) => {
+t.test('a session stays at the endpoint that served it', async (t) => {
   await withTwo(async ({ clock, a, b, ask }) => {
     t.same(new Set(await times(20, () => ask())).size, 2, 'without a session both serve')
     await every(t, 'every where', async (t) => {
@@ -72,16 +72,12 @@ t.test('C-138 to C-140: a session stays where it was served', async (t) => {
     t.not(await ask({ session_id: 'moved' }), home, 'an error falls through')
     own.script = says({ text: [home] })
     await clock.advance(60_000)
-    t.not(await ask({ session_id: 'moved', provider: { order: [home === 'a' ? 'bee' : 'aye'] } }), home, 'C-140: order decides')
-    t.equal(
-      await ask({ session_id: 'body-s1' }, { 'x-session-id': 'header-s2' }),
-      await ask({ session_id: 'body-s1' }),
-      'C-139: the body decides',
-    )
+    t.not(await ask({ session_id: 'moved', provider: { order: [home === 'a' ? 'bee' : 'aye'] } }), home, 'order decides')
+    t.equal(await ask({ session_id: 'body-s1' }, { 'x-session-id': 'header-s2' }), await ask({ session_id: 'body-s1' }), 'the body decides')
   })
 })
 
-t.test('C-125: who fails is asked last for thirty seconds', async (t) => {
+t.test('an endpoint that failed is called last for thirty seconds', async (t) => {
   await withTwo(async ({ clock, a, ask }) => {
     a.script = () => upstreamError(500)
     t.same(new Set(await times(20, () => ask())), new Set(['b']))
@@ -96,7 +92,7 @@ t.test('C-125: who fails is asked last for thirty seconds', async (t) => {
   })
 })
 
-t.test('C-119 C-135 C-136: fallbacks, and none', async (t) => {
+t.test('falls back to the next endpoint and model, and returns the failure where fallbacks are off', async (t) => {
   const models = `  acme/two: { context: 128000, endpoints: [ { provider: bee, model: m2, price: { prompt: "5.00", completion: "5.00" } } ] }\n`
   await withTwo(
     async ({ gateway, a, b, ask }) => {
@@ -119,13 +115,13 @@ t.test('C-119 C-135 C-136: fallbacks, and none', async (t) => {
         },
       })
       b.script = () => upstreamError(529)
-      t.equal(await ask({ models: ['acme/two'] }), '529', 'C-136: the last error')
+      t.equal(await ask({ models: ['acme/two'] }), '529', 'the last error')
     },
     { models },
   )
 })
 
-t.test('C-131 C-132: a parameter that an endpoint lacks', async (t) => {
+t.test('leaves out a parameter that an endpoint lacks, or removes the endpoint with require_parameters', async (t) => {
   await withTwo(
     async ({ a, b, ask }) => {
       const only = { only: ['aye'] }
@@ -140,7 +136,7 @@ t.test('C-131 C-132: a parameter that an endpoint lacks', async (t) => {
   )
 })
 
-t.test('C-168 C-169: too long, and what may be left out', async (t) => {
+t.test('returns 400 for a prompt that is too long, and leaves out its middle with context-compression', async (t) => {
   const models = `  acme/small: { context: 8000, endpoints: [ { provider: bee, model: m2, price: free } ] }\n  acme/mid: { context: 12000, endpoints: [ { provider: bee, model: m2, price: free } ] }\n`
   await withTwo(
     async ({ gateway, b }) => {

@@ -3,8 +3,8 @@ import { once } from 'node:events'
 import { type AddressInfo, createServer, type Socket } from 'node:net'
 import t from 'tap'
 import { systemClock } from '../../src/core/clock.ts'
+import { networkFault, StaleConnection } from '../../src/machines/http1-client/network-fault.ts'
 import { ConnectionFailure } from '../../src/services/connections/connection-failure.ts'
-import { networkFault, StaleConnection } from '../../src/services/upstream/network-fault.ts'
 import { FakeClock, turn } from '../support/clock.ts'
 import { eventually } from '../support/eventually.ts'
 import { every } from '../support/every.ts'
@@ -28,7 +28,7 @@ const ask = (text: string, ...more: string[]): string => {
 const lines = (gateway: Gateway): Record<string, unknown>[] =>
   gateway.logs.flatMap((text) => text.split('\n').filter((line) => line !== '')).map((line) => JSON.parse(line) as Record<string, unknown>)
 
-t.test('P14 A02: a caller that leaves behind pipelined requests leaves none of them open', async (t) => {
+t.test('a caller that leaves behind pipelined requests leaves none of them open', async (t) => {
   const { gateway, upstream } = await startScene(t, { answer: () => ({ before: 'stall' }), clock: systemClock })
   const client = await RawClient.open(gateway.url)
   client.send(ask('one') + ask('two') + ask('three'))
@@ -45,7 +45,7 @@ t.test('P14 A02: a caller that leaves behind pipelined requests leaves none of t
   )
 })
 
-t.test('P14: fifty pipelined requests of all kinds are answered in order', async (t) => {
+t.test('fifty pipelined requests of all kinds are answered in order', async (t) => {
   const { gateway } = await startScene(t, {
     answer: (seen, index) => says({ text: [String((seen.json.messages as { content: string }[])[0].content)] })(seen, index),
   })
@@ -74,7 +74,7 @@ t.test('P14: fifty pipelined requests of all kinds are answered in order', async
   )
 })
 
-t.test('D12: an upgrade or a tunnel that is cut off does not end the process', async (t) => {
+t.test('an upgrade or a tunnel that is cut off does not end the process', async (t) => {
   const { gateway } = await startScene(t)
   const upgrade = ['Connection: Upgrade', 'Upgrade: websocket']
   for (const path of ['/v1/passage/first/x', '/v1/models', '/v1/responses'])
@@ -133,7 +133,7 @@ const REPLY = JSON.stringify(chatReply({ text: ['fine'] }))
 const WHOLE = `HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: ${Buffer.byteLength(REPLY)}\r\n\r\n${REPLY}`
 const QUESTION = { model: 'acme/one', messages: [{ role: 'user', content: 'x' }] }
 
-t.test('U26: a pooled connection that its provider has given up is replaced unseen', async (t) => {
+t.test('a pooled connection that its provider has given up is replaced unseen', async (t) => {
   await every(t, 'every end', async (t) => {
     for (const end of ['destroy', 'resetAndDestroy'] as const) {
       const upstream = await rawUpstream((socket, request) => {
@@ -173,7 +173,7 @@ t.test('connections that the provider has closed while they were idle are replac
   t.equal(held.length, 3)
 })
 
-t.test('U27: odd heads of a reply', async (t) => {
+t.test('reads odd heads of a reply', async (t) => {
   const cases: [name: string, bytes: string, status: number, message?: RegExp][] = [
     ['lesser statuses first', `HTTP/1.1 102 Processing\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: </x>\r\n\r\n${WHOLE}`, 200],
     ['HTTP/1.0 without a length', `HTTP/1.0 200 OK\r\nContent-Type: application/json\r\n\r\n${REPLY}`, 200],
@@ -203,7 +203,7 @@ t.test('U27: odd heads of a reply', async (t) => {
   })
 })
 
-t.test('U10: a provider that took the whole connect time is not asked again', (t) => {
+t.test('a provider that took the whole connect time is not asked again', (t) => {
   const fault = networkFault(new ConnectionFailure('connect', 'TIMEOUT', { timedOut: true }), false)
   t.match(fault, { status: 524, retry: 'next' })
   t.match(networkFault(new ConnectionFailure('connect', 'ECONNREFUSED'), false), { status: 502, retry: 'same' })
@@ -239,7 +239,7 @@ t.test('a caller that leaves in the middle of its body', async (t) => {
   t.notOk(exchanges().some((line) => line.fault === 'internal'))
 })
 
-t.test('S05: a reader that stalls for a minute is cut off, and paid for', async (t) => {
+t.test('a reader that stalls for a minute is cut off, and paid for', async (t) => {
   const clock = new FakeClock()
   const frame = `data: ${JSON.stringify({ choices: [{ index: 0, delta: { content: 'x'.repeat(64_000) } }] })}\n\n`
   const { gateway, upstream } = await startScene(t, {
@@ -268,7 +268,7 @@ t.test('S05: a reader that stalls for a minute is cut off, and paid for', async 
   client.close()
 })
 
-t.test('U16: of many that fail at once only a few ask a third provider', async (t) => {
+t.test('of many that fail at once only a few ask a third provider', async (t) => {
   const gate = new Gate()
   const first = await startUpstream(async () => {
     await gate.opened

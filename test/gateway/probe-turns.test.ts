@@ -70,7 +70,7 @@ for (const way of ways) {
   })
 }
 
-t.test('C-174 M17: the budget ends the loop with words, and stop conditions do', async (t) => {
+t.test('the limit of steps ends the loop with a last turn of text, and so do stop conditions', async (t) => {
   const [way] = ways
   const said: Said = { text: ['so late'] }
   const script = (seen: Seen): Answer => answerFor(seen, seen.json.tools ? CALLS : said)

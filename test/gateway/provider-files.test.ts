@@ -1,5 +1,5 @@
 /**
- * A file that a provider has stored goes, by its id, only to a provider whose API gives such ids (issue 17, line 18).
+ * A file that a provider has stored goes, by its id, only to a provider whose API gives such ids.
  * OpenAI: types of openai 7.57.0, `ChatCompletionContentPart.File.File.file_id`, `ResponseInputFile.file_id` and
  * `ResponseInputImage.file_id`. Anthropic: types of @anthropic-ai/sdk 1.12.0, `BetaFileDocumentSource` and `BetaFileImageSource`.
  */

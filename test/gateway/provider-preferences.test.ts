@@ -1,4 +1,4 @@
-/** Contract section 5.1 from outside: what callers and operators say of providers, by what each provider is then asked. */
+/** Preferences of callers and operators decide which provider is called (docs/contract.md#provider-preferences). */
 import t, { type Test } from 'tap'
 import type { JsonObject } from '../../src/core/json.ts'
 import { FakeClock } from '../support/clock.ts'
@@ -139,71 +139,71 @@ const FALLBACK = { models: ['acme/two'] }
 const TAGS = { model: 'acme/tags' }
 
 const ROWS: readonly Row[] = [
-  { name: 'C-116 order, then the others', preferences: { order: ['cee', 'bee'] }, order: BY_SPEED },
-  { name: 'C-117 order skips who does not serve', preferences: { order: ['dee', 'bee'] }, order: ['bee one', 'aye one', 'cee one'] },
+  { name: 'order, then the others', preferences: { order: ['cee', 'bee'] }, order: BY_SPEED },
+  { name: 'order skips a provider that does not serve', preferences: { order: ['dee', 'bee'] }, order: ['bee one', 'aye one', 'cee one'] },
   { name: 'only', preferences: { only: ['bee', 'cee', 'dee'] }, any: ['bee one', 'cee one'] },
   { name: 'ignore', preferences: { ignore: ['aye', 'dee'] }, any: ['bee one', 'cee one'] },
-  { name: 'C-137 a base slug names variants, no tiers', preferences: { only: ['cee'] }, fields: TAGS, any: ['cee base', 'cee turbo'] },
-  { name: 'C-137 a variant by its tag', preferences: { only: ['cee/turbo'] }, fields: TAGS, any: ['cee turbo'] },
-  { name: 'C-137 a tier by its tag', preferences: { only: ['cee/flex'] }, fields: TAGS, any: ['cee flex'] },
+  { name: 'a base slug names variants, no tiers', preferences: { only: ['cee'] }, fields: TAGS, any: ['cee base', 'cee turbo'] },
+  { name: 'a variant by its tag', preferences: { only: ['cee/turbo'] }, fields: TAGS, any: ['cee turbo'] },
+  { name: 'a tier by its tag', preferences: { only: ['cee/flex'] }, fields: TAGS, any: ['cee flex'] },
   {
-    name: 'C-137 a tier in the order',
+    name: 'a tier in the order',
     preferences: { order: ['cee/flex', 'aye'], allow_fallbacks: false },
     fields: TAGS,
     order: ['cee flex', 'aye base'],
   },
   {
-    name: 'C-119 allow_fallbacks false: the order is all',
+    name: 'allow_fallbacks false: the order is all',
     preferences: { order: ['cee', 'bee'], allow_fallbacks: false },
     order: ['cee one', 'bee one'],
   },
   {
-    name: 'C-119 allow_fallbacks false: the top endpoint is all',
+    name: 'allow_fallbacks false: the top endpoint is all',
     preferences: { sort: 'price', allow_fallbacks: false },
     order: ['aye one'],
   },
   { name: 'allow_fallbacks true', preferences: { sort: 'price', allow_fallbacks: true }, order: ALL },
-  { name: 'C-123 sort price', preferences: { sort: 'price' }, also: { sort: { by: 'price' } }, order: ALL },
+  { name: 'sort price', preferences: { sort: 'price' }, also: { sort: { by: 'price' } }, order: ALL },
   { name: 'sort latency', preferences: { sort: 'latency' }, warm: true, order: BY_SPEED },
   { name: 'sort throughput', preferences: { sort: 'throughput' }, warm: true, order: BY_SPEED },
   { name: 'sort exacto', preferences: { sort: 'exacto' }, warm: true, order: BY_SPEED },
   {
-    name: 'C-127 partition none: the endpoints of all models together',
+    name: 'partition none: the endpoints of all models together',
     preferences: { sort: { by: 'price', partition: 'none' } },
     fields: FALLBACK,
     order: ['bee two', ...ALL],
   },
   { name: 'partition model', preferences: { sort: { by: 'price', partition: 'model' } }, fields: FALLBACK, order: [...ALL, 'bee two'] },
-  { name: 'C-130 quantizations: fp8 takes mxfp8 too', preferences: { quantizations: ['fp8'] }, any: ['aye one'] },
-  { name: 'C-130 quantizations', preferences: { quantizations: ['bf16', 'fp16'] }, any: ['bee one', 'cee one'] },
+  { name: 'quantizations: fp8 takes mxfp8 too', preferences: { quantizations: ['fp8'] }, any: ['aye one'] },
+  { name: 'quantizations', preferences: { quantizations: ['bf16', 'fp16'] }, any: ['bee one', 'cee one'] },
   {
-    name: 'C-129 preferred_max_latency moves, and removes nobody',
+    name: 'preferred_max_latency moves endpoints, and removes none',
     preferences: { preferred_max_latency: 2.5, sort: 'price' },
     also: { preferred_max_latency: { p50: 2.5, p90: null }, sort: 'price' },
     warm: true,
     order: ['bee one', 'cee one', 'aye one'],
   },
   {
-    name: 'C-129 all cutoffs of preferred_max_latency must hold',
+    name: 'all cutoffs of preferred_max_latency must hold',
     preferences: { preferred_max_latency: { p50: 2.5, p90: 1.5 }, sort: 'price' },
     warm: true,
     order: ['cee one', 'aye one', 'bee one'],
   },
   {
-    name: 'C-129 preferred_min_throughput',
+    name: 'preferred_min_throughput',
     preferences: { preferred_min_throughput: 3, sort: 'price' },
     also: { preferred_min_throughput: { p50: 3, p99: 3 }, sort: 'price' },
     warm: true,
     order: ['bee one', 'cee one', 'aye one'],
   },
   {
-    name: 'C-128 max_price prompt',
+    name: 'max_price prompt',
     preferences: { max_price: { prompt: '2' } },
     also: { max_price: { prompt: 2 } },
     any: ['aye one', 'bee one'],
   },
   {
-    name: 'C-128 max_price completion',
+    name: 'max_price completion',
     preferences: { max_price: { completion: '1.999' } },
     also: { max_price: { completion: 1.999 } },
     any: ['aye one'],
@@ -212,13 +212,13 @@ const ROWS: readonly Row[] = [
   { name: 'max_price image', preferences: { max_price: { image: '0.01' } }, any: ['aye one', 'cee one'] },
   { name: 'max_price audio, by the token', preferences: { max_price: { audio: '0.0000015' } }, any: ['aye one'] },
   {
-    name: 'C-131 require_parameters',
+    name: 'require_parameters',
     preferences: { require_parameters: true },
     fields: { seed: 7, top_p: 0.5 },
     any: ['bee one', 'cee one'],
   },
   {
-    name: 'C-132 without require_parameters what is not taken is left out',
+    name: 'without require_parameters a parameter that is not taken is left out',
     preferences: { require_parameters: false },
     fields: { seed: 7, top_p: 0.5 },
     any: ALL,
@@ -279,7 +279,7 @@ async function refused(t: Test, scene: Preferring, fields: JsonObject, expected:
   return body.error as JsonObject
 }
 
-t.test('C-121 C-122 C-128 C-133: none left is a 404 that names each endpoint and its filter', async (t) => {
+t.test('returns 404 where none is left, and names each endpoint and its filter', async (t) => {
   const scene = await preferring(t)
   const one = (filter: string) =>
     (['aye', 'bee', 'cee'] as const).map((endpoint) => ({ model: 'acme/one', provider: endpoint, endpoint, filter, detail: String }))
@@ -350,7 +350,7 @@ t.test('only of two sides: both apply, and the error names both', async (t) => {
   t.match(error.metadata, { excluded: [{ from: 'request and key' }, { from: 'request' }, { from: 'account' }] })
 })
 
-t.test('C-134: a request cannot loosen what protects data', async (t) => {
+t.test('a request cannot loosen what protects data', async (t) => {
   for (const side of ['account', 'key'] as const) {
     const strict = await preferring(t, { [side]: { zdr: true } })
     t.same((await strict.tour({ provider: { zdr: false } })).asked, ['bee one'], side)
@@ -401,7 +401,7 @@ t.test('route, the old name of the partition', async (t) => {
   t.same((await sorting.tour({ ...FALLBACK, route: 'fallback' })).asked, [...ALL, 'bee two'], 'the request before the account')
 })
 
-t.test('C-123: sorted by price the cheapest is always first; what nobody knows is refused', async (t) => {
+t.test('sorted by price the cheapest is always first; an unknown order is refused', async (t) => {
   const scene = await preferring(t)
   for (const name of PROVIDERS) scene.upstreams[name].script = says({ text: [name] })
   await every(t, 'every round', async (t) => {
@@ -431,7 +431,7 @@ t.test('C-123: sorted by price the cheapest is always first; what nobody knows i
   )
 })
 
-t.test('C-131: what counts as taken is what reaches the model: by format, by list, by quirk', async (t) => {
+t.test('a parameter counts as accepted where it reaches the model: by format, by list, by quirk', async (t) => {
   const asked: string[] = []
   const upstreams: Upstream[] = []
   for (const name of ['chat', 'messages', 'quirky']) {

@@ -1,5 +1,5 @@
 /**
- * Contract C-185: the provider's own sentence of a 400, 404, 409, 413 or 422 reaches the caller after the provider's name, and
+ * The provider's own sentence of a 400, 404, 409, 413 or 422 reaches the caller after the provider's name, and
  * nothing of the operator's does. Bodies named `recorded` are those of real providers.
  */
 import OpenAI from 'openai'

@@ -1,5 +1,5 @@
 /**
- * Words that a provider defines beyond OpenAI's reach a provider of the caller's own format, in both lanes (issue 17, line 21):
+ * Words that a provider defines beyond OpenAI's reach a provider of the caller's own format, in both lanes:
  * tools without a type and `tool_choice: any` (@mistralai/mistralai 2.7.0: `Tool.type` has a default, `ToolChoiceEnum`), efforts
  * (console.groq.com, "Reasoning": `default`) and others. Of tiers a provider is sent the one that its endpoint declares, since prices depend
  * on it: another is recorded.

@@ -19,7 +19,7 @@ function limited(t: Test, limits: string, script: Script = says({ text: ['fine']
 const limitHeaders = ({ headers }: Response): (string | null)[] =>
   ['x-ratelimit-limit', 'x-ratelimit-remaining', 'x-ratelimit-reset', 'retry-after'].map((name) => headers.get(name))
 
-/** C-184: status, body and headers of a refusal by a limit. */
+/** Status, body and headers of a refusal by a limit. */
 async function refused(
   t: Test,
   { clock }: Scene,
@@ -35,7 +35,7 @@ async function refused(
   t.same(
     limitHeaders(response),
     [limit, left, reset, wait === undefined ? null : Math.min(60, wait)].map((value) => (value === null ? null : String(value))),
-    'C-184',
+    'the headers of the limit',
   )
 }
 

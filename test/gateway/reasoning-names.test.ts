@@ -1,4 +1,4 @@
-/** Reasoning reaches chat callers as `reasoning` and `reasoning_details` in every lane, whatever the provider calls it (issue 15 section 4). */
+/** Reasoning reaches chat callers as `reasoning` and `reasoning_details` in every lane, whatever the provider calls it. */
 import t from 'tap'
 import type { JsonObject } from '../../src/core/json.ts'
 import { every } from '../support/every.ts'

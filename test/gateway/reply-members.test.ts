@@ -1,6 +1,6 @@
 /**
- * Members of a reply beside its content reach callers of the provider's own format in every lane, cut and redacted replies among them
- * (issue 17, line 22). OpenAI: `moderation` and `system_fingerprint` (types of openai 7.57.0, `ChatCompletionChunk`, `Response`). Azure:
+ * Members of a reply beside its content reach callers of the provider's own format in every lane, cut and redacted replies among them.
+ * OpenAI: `moderation` and `system_fingerprint` (types of openai 7.57.0, `ChatCompletionChunk`, `Response`). Azure:
  * `prompt_filter_results` and `content_filters` (learn.microsoft.com, "Content filtering"). Groq: `x_groq` (console.groq.com, API reference).
  */
 import t from 'tap'

@@ -1,4 +1,4 @@
-/** Every reply has its id in the header that the SDKs show as the id of the request (issue 17, line 27). */
+/** Every reply has its id in the header that the SDKs show as the id of the request. */
 import OpenAI from 'openai'
 import t from 'tap'
 import { every } from '../support/every.ts'

@@ -1,4 +1,4 @@
-/** `router_metadata` after the fact (contract section 5.7), in every dialect: where a request went and why. */
+/** `router_metadata` after the fact (docs/contract.md#router-metadata), in every dialect: where a request went and why. */
 import t, { type Test } from 'tap'
 import { FAULTS, Fault, type FaultCode } from '../../src/core/faults.ts'
 import type { JsonObject } from '../../src/core/json.ts'
@@ -32,7 +32,7 @@ const heldBy = (event: JsonObject): JsonObject | undefined =>
 
 /** Checks the shape against the published one. */
 function wellFormed(t: Test, metadata: JsonObject, name: string): void {
-  for (const field of REQUIRED) t.ok(field in metadata, `C-146 ${name}: ${field}`)
+  for (const field of REQUIRED) t.ok(field in metadata, `${name}: ${field}`)
   t.same(
     Object.keys(metadata).filter((field) => !REQUIRED.includes(field) && !OPTIONAL.includes(field)),
     [],
@@ -41,7 +41,7 @@ function wellFormed(t: Test, metadata: JsonObject, name: string): void {
   t.ok(STRATEGIES.includes(String(metadata.strategy)), `${name}: ${metadata.strategy}`)
   t.match(metadata, { requested: String, summary: /^available=\d+(, selected=.+)?$/, attempt: Number, is_byok: false, region: null }, name)
   const { total, available } = object(metadata.endpoints)
-  t.equal(total, list(available).length, `C-147 ${name}: total`)
+  t.equal(total, list(available).length, `${name}: total`)
   for (const endpoint of list(available)) t.match(endpoint, { provider: String, model: String, selected: Boolean })
   const attempts = list(metadata.attempts)
   const lastTurn = attempts.filter(({ turn }) => turn === attempts.at(-1)?.turn)
@@ -60,11 +60,11 @@ async function ofSuccess(t: Test, client: Client, response: Response, name: stri
   const text = await response.text()
   if (!response.headers.get('content-type')?.startsWith('text/event-stream')) return object(object(JSON.parse(text)).router_metadata)
   const all = events(client, text)
-  t.same(all.filter(heldBy), all.slice(-1), `C-151 ${name}: only in the last event`)
+  t.same(all.filter(heldBy), all.slice(-1), `${name}: only in the last event`)
   return object(heldBy(all.at(-1) ?? {})?.router_metadata)
 }
 
-t.test('C-146 C-147: all fields on success, in every dialect, streamed and not', async (t) => {
+t.test('has all fields on success, in every dialect, streamed and not', async (t) => {
   const { ask } = await three(t)
   await every(t, 'every client', async (t) => {
     for (const client of CLIENTS)
@@ -89,7 +89,7 @@ t.test('C-146 C-147: all fields on success, in every dialect, streamed and not',
   })
 })
 
-t.test('C-147: the total is of the candidates', async (t) => {
+t.test('the total is of the candidates', async (t) => {
   const { ask } = await three(t)
   await every(t, 'every client', async (t) => {
     for (const client of CLIENTS) {
@@ -111,7 +111,7 @@ t.test('C-147: the total is of the candidates', async (t) => {
   })
 })
 
-t.test('C-148: failed attempts and the final 200, each with its status', async (t) => {
+t.test('lists failed attempts and the final 200, each with its status', async (t) => {
   const { ask, script, clock } = await three(t)
   script(() => upstreamError(500), 'aye')
   script(() => upstreamError(429), 'bee')
@@ -135,7 +135,7 @@ t.test('C-148: failed attempts and the final 200, each with its status', async (
   })
 })
 
-t.test('C-149 C-150: the legacy header, the case of the value, and what is off', async (t) => {
+t.test('reads the older header and any case of its value, and is off otherwise', async (t) => {
   const { ask } = await three(t)
   await every(t, 'every client', async (t) => {
     for (const client of CLIENTS)
@@ -165,7 +165,7 @@ t.test('C-149 C-150: the legacy header, the case of the value, and what is off',
   })
 })
 
-t.test('C-151: a stream that breaks off tells it in its one terminal event', async (t) => {
+t.test('a stream that breaks off has it in its one terminal event', async (t) => {
   const { ask, script } = await three(t)
   script((seen) => {
     const frames = framesFor(seen.path, { text: ['one ', 'two'] })
@@ -188,7 +188,7 @@ const KEYS = `auth:
 `
 const SLOW = { authorization: 'Bearer sk-router-v1-00000000000000aa' }
 
-t.test('C-152 C-153: on which errors it stands, and on which not', async (t) => {
+t.test('is on errors after routing, and not on those before', async (t) => {
   const top = `guardrails: [ { name: secrets, direction: input, content_filters: [ { pattern: "forbidden", action: block } ] } ]\n${KEYS}`
   const options = { top, provider: () => 'timeouts: { first_byte: 3s, idle: 3s }' }
   const { ask, script, heal, clock, upstreams } = await three(t, options)
@@ -206,7 +206,7 @@ t.test('C-152 C-153: on which errors it stands, and on which not', async (t) => 
   await every(t, 'every client', async (t) => {
     for (const client of CLIENTS) {
       const absent = async (response: Promise<Response>, status: number, name: string): Promise<void> => {
-        t.equal(await told(t, client, response, status), undefined, `C-152 ${client}: absent on ${name}`)
+        t.equal(await told(t, client, response, status), undefined, `${client}: absent on ${name}`)
       }
       await absent(ask(client, {}, { ...ON, authorization: 'Bearer wrong' }), 401, '401')
       await absent(ask(client, { temperature: 'hot' }, ON), 400, 'a check of the body')
@@ -246,7 +246,7 @@ t.test('C-152 C-153: on which errors it stands, and on which not', async (t) => 
       await clock.advance(120_000)
 
       const nobody = await told(t, client, ask(client, { provider: { only: ['nobody'] } }, ON), 404)
-      t.match(nobody, { attempt: 0, summary: 'available=0', endpoints: { total: 0, available: [] } }, 'C-153')
+      t.match(nobody, { attempt: 0, summary: 'available=0', endpoints: { total: 0, available: [] } }, 'no attempt')
       t.notOk('attempts' in (nobody ?? {}), 'nobody was called')
       const blocked = await told(t, client, ask(client, questionFor(client, 'forbidden'), ON), 403)
       t.match(blocked, {
@@ -255,14 +255,14 @@ t.test('C-152 C-153: on which errors it stands, and on which not', async (t) => 
         pipeline: [{ type: 'guardrail', data: { action: 'blocked', detected: true } }],
       })
       t.notOk('attempts' in (blocked ?? {}), 'blocked before a call')
-      t.equal(list(blocked?.pipeline).length, 1, 'C-154')
+      t.equal(list(blocked?.pipeline).length, 1, 'one stage')
       const off = (await (await ask(client, { provider: { only: ['nobody'] } })).json()) as JsonObject
       t.notOk('router_metadata' in off, 'nor where it was not asked for')
     }
   })
 })
 
-t.test('C-152: the rule over all faults', async (t) => {
+t.test('follows one rule over all faults', async (t) => {
   const routed = (wantsMetadata: boolean, requested: string): Exchange =>
     ({ head: { wantsMetadata }, wish: { requested } }) as unknown as Exchange
   const absent = Object.keys(FAULTS).filter((code) => !metadataOnFault(routed(true, 'acme/one'), new Fault(code as FaultCode)))
@@ -275,7 +275,7 @@ t.test('C-152: the rule over all faults', async (t) => {
   })
 })
 
-t.test('C-154: only stages that acted', async (t) => {
+t.test('lists only stages that acted', async (t) => {
   const models = `  acme/small: { context: 8000, endpoints: [ { provider: bee, model: m2, price: free } ] }\n`
   const { ask } = await three(t, { models })
   const long = (client: Client): JsonObject => {

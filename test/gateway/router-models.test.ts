@@ -148,7 +148,7 @@ t.test('~author/family-latest is the newest model, and the reply names it', asyn
   })
 })
 
-t.test('C-141: variants sort, and static ones are listings of their own', async (t) => {
+t.test('variants sort, and static ones are listings of their own', async (t) => {
   await withRouter(async ({ clock, gateway, upstream, ask }) => {
     const served = async (model: string): Promise<unknown> => {
       const { status } = await ask({ model })
@@ -184,7 +184,7 @@ t.test('C-141: variants sort, and static ones are listings of their own', async 
   })
 })
 
-t.test('C-143: the auto router chooses, says so, and keeps to the lists', async (t) => {
+t.test('the auto router chooses a model, reports it, and keeps to the lists', async (t) => {
   await withRouter(async ({ gateway, ask }) => {
     await every(t, 'every model', async (t) => {
       for (const model of ['router/auto', 'app/best', undefined]) {
@@ -322,7 +322,7 @@ t.test('a conversation stays with the model that it was given', async (t) => {
   })
 })
 
-t.test('C-144: settings of a router are checked, whatever the model', async (t) => {
+t.test('checks the settings of a router, whatever the model', async (t) => {
   await withRouter(async ({ upstream, ask }) => {
     const wrong: [JsonObject, string][] = [
       [{ id: 'auto-router', cost_quality_tradeoff: 11 }, 'plugins[0].cost_quality_tradeoff'],
@@ -347,7 +347,7 @@ t.test('C-144: settings of a router are checked, whatever the model', async (t) 
       200,
       'it does nothing there',
     )
-    t.notOk((await ask({ model: 'acme/brain-4', plugins: [{ id: 'auto-router' }] })).metadata.pipeline, 'C-154: no stage')
+    t.notOk((await ask({ model: 'acme/brain-4', plugins: [{ id: 'auto-router' }] })).metadata.pipeline, 'no stage')
   })
 })
 

@@ -60,21 +60,21 @@ t.test('text, whole and streamed', async (t) => {
   t.same(reply.usage, { input: 11, output: 7, cached: 3, reasoning: 2, cost: 0.000025 }, 'usage with its cost')
 })
 
-t.test('C-088 C-090: the envelope of a whole reply', async (t) => {
+t.test('a whole reply has every field of its envelope', async (t) => {
   await onEach({ ...setup, t }, says({ text: ['hi'] }), async (rig, t) => {
     const { data, response } = await rig.openai.chat.completions.create({ model: 'acme/one', messages: HELLO }).withResponse()
     t.match(data, { object: 'chat.completion', model: 'acme/one', created: Number })
     t.match(data.id, /^gen-/)
-    t.equal(response.headers.get('x-generation-id'), data.id, 'C-018')
+    t.equal(response.headers.get('x-generation-id'), data.id, 'the id of the reply')
     t.equal((data as { _request_id?: string | null })._request_id, data.id, 'the id that the SDK shows')
     const [choice] = list((data as unknown as JsonObject).choices)
     t.match(choice, { index: 0, finish_reason: 'stop' })
     t.type(choice.native_finish_reason, 'string')
-    t.notOk('router_metadata' in data, 'C-020')
+    t.notOk('router_metadata' in data, 'not without the header')
   })
 })
 
-t.test('C-091 to C-094: the envelope of a stream', async (t) => {
+t.test('a stream has one id, usage in its last chunk, and [DONE]', async (t) => {
   await onEach({ ...setup, t }, says({ text: ['a', 'b'] }), async (rig, t) => {
     const seen = await chunks(rig)
     t.equal(new Set(seen.map((chunk) => chunk.id)).size, 1, 'one id throughout')
@@ -140,7 +140,7 @@ t.test('tool round trip with parallel calls', async (t) => {
   })
 })
 
-t.test('C-095: argument deltas name the call once', async (t) => {
+t.test('argument deltas name the call once', async (t) => {
   await onEach({ ...setup, t }, says(CALLS), async (rig, t) => {
     const deltas = (await chunks(rig, { tools: TOOLS })).flatMap((chunk) =>
       list(chunk.choices).flatMap((choice) => list(object(choice.delta).tool_calls)),
@@ -199,7 +199,7 @@ t.test('reasoning comes before text and is counted', async (t) => {
   })
 })
 
-t.test('C-098 C-099: reasoning can be hidden', async (t) => {
+t.test('hides reasoning on request, and counts it', async (t) => {
   await every(t, 'every hidden', async (t) => {
     for (const hidden of [{ include_reasoning: false }, { reasoning: { exclude: true } }]) {
       const reply = await both(t, { reasoning: ['secret'], text: ['so'] }, hidden as Body)
@@ -217,7 +217,7 @@ t.test('refusal, length, sampling', async (t) => {
   })
 })
 
-t.test('C-101: a trailing assistant message reaches the upstream', async (t) => {
+t.test('a trailing assistant message reaches the upstream', async (t) => {
   await both(t, { text: ['day.'] }, { messages: [...HELLO, { role: 'assistant', content: 'Good ' }] })
   await every(t, 'every rig', async (t) => {
     for (const rig of rigs) t.match(lastSeen(rig).body, /Good /, rig.name)
@@ -237,11 +237,11 @@ t.test('errors are the SDK’s own types', async (t) => {
       const create = (body: object): Promise<unknown> =>
         caught(rig.openai.chat.completions.create({ model: 'acme/one', messages: HELLO, ...body } as OpenAI.ChatCompletionCreateParams))
       const bad = await create({ messages: [] })
-      t.ok(bad instanceof OpenAI.BadRequestError, '400, C-089')
+      t.ok(bad instanceof OpenAI.BadRequestError, '400')
       t.match((bad as Error).message, /messages/)
       const missing = await create({ model: 'acme/none' })
       t.ok(missing instanceof OpenAI.NotFoundError, '404')
-      t.match(missing, { error: { code: 404, availability: { code: 'model_not_found' } } }, 'C-186')
+      t.match(missing, { error: { code: 404, availability: { code: 'model_not_found' } } }, 'an unknown model')
       const limited = await create({})
       t.ok(limited instanceof OpenAI.RateLimitError, '429')
       t.match(limited, { error: { code: 429, metadata: { error_type: 'rate_limit_exceeded' } } })
@@ -253,7 +253,7 @@ t.test('errors are the SDK’s own types', async (t) => {
   )
 })
 
-t.test('C-084: an abort closes the upstream', async (t) => {
+t.test('an abort closes the upstream', async (t) => {
   await onEach(
     { ...setup, t },
     (seen) => {

@@ -1,4 +1,4 @@
-/** Service tiers: what providers are sent, and what is charged (issue 15 section 2, contract section 5.5). */
+/** Service tiers: what providers are sent, and what is charged (docs/contract.md#service-tiers). */
 import t from 'tap'
 import { systemClock } from '../../src/core/clock.ts'
 import type { JsonObject } from '../../src/core/json.ts'

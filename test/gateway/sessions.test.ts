@@ -1,4 +1,4 @@
-/** Conversations that stay where they were served (contract section 5.3), seen from outside. */
+/** Conversations that stay where they were served (docs/contract.md#sticky-sessions), seen from outside. */
 import t, { type Test } from 'tap'
 import type { JsonObject } from '../../src/core/json.ts'
 import { every } from '../support/every.ts'
@@ -27,7 +27,7 @@ async function stays(t: Test, ask: () => Promise<string>, home: string | undefin
   else t.same(seen, new Set([home]), `${name}: stays`)
 }
 
-t.test('C-138: a session stays from its first success on, in every dialect', async (t) => {
+t.test('a session stays from its first success on, in every dialect', async (t) => {
   const scene = await startProviders(t, { providers: NAMES })
   await every(t, 'every client', async (t) => {
     for (const client of CLIENTS) {
@@ -48,7 +48,7 @@ t.test('C-138: a session stays from its first success on, in every dialect', asy
   })
 })
 
-t.test('C-138: streams too, and the words of the conversation may change', async (t) => {
+t.test('a session stays for streams too, and while the words of the conversation change', async (t) => {
   const scene = await startProviders(t, { providers: NAMES })
   const ask = async (content: string): Promise<string> => {
     const response = await scene.ask('chat', { ...questionFor('chat', content), session_id: 'stream', stream: true })
@@ -58,7 +58,7 @@ t.test('C-138: streams too, and the words of the conversation may change', async
   t.same(new Set(await times(8, () => ask(`other ${scene.calls()}`))), new Set([home]))
 })
 
-t.test('C-139: the session of the body beats the header, which beats prompt_cache_key', async (t) => {
+t.test('the session of the body takes precedence over the header, and that over prompt_cache_key', async (t) => {
   const scene = await startProviders(t, { providers: NAMES, endpoint: () => CACHED })
   const homes = new Map<string, string>()
   for (let i = 0; homes.size < 2 || new Set(homes.values()).size < 2; i++)
@@ -73,7 +73,7 @@ t.test('C-139: the session of the body beats the header, which beats prompt_cach
   await stays(t, () => scene.server('chat', { prompt_cache_key: 'key' }, { 'x-session-id': unlike }), home(unlike), 'header')
 })
 
-t.test('C-035: over 256 characters is refused, wherever it stands', async (t) => {
+t.test('refuses a session of more than 256 characters, wherever it stands', async (t) => {
   const scene = await startProviders(t, { providers: NAMES })
   await every(t, 'every client', async (t) => {
     for (const client of CLIENTS) {
@@ -151,7 +151,7 @@ t.test('a provider error leaves the session where it is, and the request falls t
   t.ok(scene.upstreams[home].requests.length - calls <= 1, 'where it keeps failing it is left alone')
 })
 
-t.test('C-140: order switches stickiness off, both ways', async (t) => {
+t.test('order switches sticky sessions off, both ways', async (t) => {
   const scene = await startProviders(t, { providers: NAMES })
   const session = { session_id: 'ordered' }
   const home = await scene.server('chat', session)

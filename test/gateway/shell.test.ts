@@ -132,7 +132,7 @@ t.test('containers: named, of one key, gone after their sleep', async (t) => {
   t.equal(readdirSync(join(folder, home)).filter((name) => name.endsWith('.until')).length, 3)
 })
 
-t.test('C-103: what does not fit is refused', async (t) => {
+t.test('refuses the shell on chat completions, and settings that do not fit', async (t) => {
   const { one } = await withShell(t)
   const shell = (parameters: JsonObject): JsonObject => ({ tools: [{ type: 'router:shell', parameters }] })
   const cases: [format: 'chat' | 'responses' | 'messages', more: JsonObject, message: RegExp][] = [

@@ -1,6 +1,6 @@
 /**
  * Every form of an address that leads home, by every way in which a caller, a model or a page can have something fetched
- * (F01 to F09 of the promises): the canaries see nothing, and no connection is even tried. Runs with `npm run test:servers`.
+ * (docs/contract.md#server-tools): the canaries see nothing, and no connection is even tried. Runs with `npm run test:servers`.
  */
 import { once } from 'node:events'
 import { createServer } from 'node:https'
@@ -277,7 +277,7 @@ t.test('the way is open: each entry fetches what is allowed, and the canaries do
   t.same([one.here.hits, one.here.strange()], [1, [`127.0.0.1:${one.here.port}`]], 'hits and tries are seen')
 })
 
-t.test('F01 to F07: no form of an address leads home', async (t) => {
+t.test('no form of an address leads home', async (t) => {
   const one = await withCanaries(t)
   one.here.serve = PLAIN
   const { port } = one.here
@@ -327,7 +327,7 @@ t.test('no name does: by any of its addresses, by changing them, nor as an excep
       if (told.fetched || told.refused) wrongly.push([urls[i], told.text])
     }
     t.same(wrongly, [], entry.name)
-    t.equal(texts.size, 1, `F09, ${entry.name}: nobody learns which it was: ${[...texts].join(' | ')}`)
+    t.equal(texts.size, 1, `${entry.name}: the error does not say which it was: ${[...texts].join(' | ')}`)
     untouched(t, one, entry.name)
 
     // Answers are kept for a while, so each entry has names of its own.
@@ -588,7 +588,7 @@ t.test('MCP: nothing that a server says leads anywhere else', async (t) => {
   for (const { headers } of server.heads) {
     t.equal(headers.authorization, 'Bearer their-token')
     const foreign = Object.keys(headers).filter((name) => /cookie|x-router|referer|origin|forwarded|^x-/.test(name))
-    t.same(foreign, [], 'F09: nothing of the caller or the gateway')
+    t.same(foreign, [], 'nothing of the caller or the gateway')
     t.notMatch(JSON.stringify(headers), /sk-/)
   }
 
@@ -808,7 +808,7 @@ t.test('no request says which service is asked', async (t) => {
   untouched(t, one, 'settings')
 })
 
-t.test('F09: a fetch carries nothing of the caller and nothing from hop to hop', async (t) => {
+t.test('a fetch carries nothing of the caller and nothing from hop to hop', async (t) => {
   const one = await withCanaries(t)
   const { here, model } = one
   here.serve = (request, response) => {

@@ -98,7 +98,7 @@ async function fullDisk(t: Test, disk: Disk): Promise<void> {
   const { served: late, refusal } = await untilRefused(place)
   served.push(...late)
 
-  t.equal(refusal.status, 503, 'M08: new work is refused')
+  t.equal(refusal.status, 503, 'new work is refused')
   t.match(refusal.headers.get('content-type'), /^application\/json/)
   t.equal(refusal.headers.get('retry-after'), '1')
   const { error } = (await refusal.json()) as { error: { code: number; message: string } }
@@ -147,7 +147,7 @@ async function fullDisk(t: Test, disk: Disk): Promise<void> {
   t.match(program.out(), /"level":50,[^\n]*"errstr":"[^\n]*the ledger cannot be written/, 'the operator was told why')
 }
 
-for (const disk of disks()) t.test(`M08: ${disk.name}`, (t) => fullDisk(t, disk))
+for (const disk of disks()) t.test(`refuses new work when the disk is full: ${disk.name}`, (t) => fullDisk(t, disk))
 
 /** A store with some rows in it that nobody owns. @returns what it holds. */
 async function filled(t: Test): Promise<{ place: OnSmallDisk; before: Row[] }> {
@@ -176,7 +176,7 @@ async function refuses(t: Test, { file }: OnSmallDisk, why: RegExp): Promise<voi
   }
 }
 
-t.test('C07: a second process on the same file', async (t) => {
+t.test('refuses a second process on the same file', async (t) => {
   const { place } = await filled(t)
   const first = await serveProgram(['--config', place.file])
   t.teardown(() => first.child.kill('SIGKILL'))
@@ -187,7 +187,7 @@ t.test('C07: a second process on the same file', async (t) => {
   t.equal((await ask(place)).status, 200, 'the first is unaffected')
 })
 
-t.test('M07: a damaged file is refused, and why is said', async (t) => {
+t.test('refuses a damaged file, and says why', async (t) => {
   const { place } = await filled(t)
   const whole = readFileSync(place.store)
   t.ok(whole.length > 8 * 2048, 'there is something to damage')
@@ -215,7 +215,7 @@ function patched(whole: Buffer, at: number, value: number): Buffer {
   return copy
 }
 
-t.test('M07: files copied from under a running program, with a torn write at the end of the log', async (t) => {
+t.test('reads files copied from under a running program, with a torn write at the end of the log', async (t) => {
   const place = await onSmallDisk(t)
   const program = await serveProgram(['--config', place.file])
   t.teardown(() => program.child.kill('SIGKILL'))

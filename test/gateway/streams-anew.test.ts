@@ -1,6 +1,6 @@
 /**
  * A stream in which a second answer begins after the first one's content, since a service between has lost the first: an error, not text
- * that is doubled or a broken call (issue 17, line 23). Streams of Messages: anthropic-replies.test.ts; of Gemini: dialects/gemini.
+ * that is doubled or a broken call. Streams of Messages: anthropic-replies.test.ts; of Gemini: dialects/gemini.
  */
 import t from 'tap'
 import type { JsonObject } from '../../src/core/json.ts'

@@ -66,7 +66,7 @@ t.test('a task is handed over: the worker sees nothing else, the model hears the
   })
 })
 
-t.test('C-181: functions, itself and what else is a 400', async (t) => {
+t.test('returns 400 for functions, for itself and for settings out of range', async (t) => {
   const one = await withSubagent(t)
   const own = { type: 'function', name: 'mine', parameters: { type: 'object' } }
   const cases: [tools: JsonObject[], message: RegExp][] = [

@@ -56,7 +56,7 @@ function itemsOf({ format, stream }: AskWay, { raw, body }: Asked): JsonObject[]
   return [{ role: 'assistant', content, reasoning_details: all('reasoning_details'), annotations: all('annotations') }]
 }
 
-t.test('C-173: the time in the zone that was asked for, in every format', async (t) => {
+t.test('returns the time in the requested zone, in every format', async (t) => {
   await every(t, 'every dialect', async (t) => {
     for (const dialect of DIALECTS) {
       const one = await withTools(t, dialect, (seen) => (ran(seen) ? ANSWER : { calls: [time] }))
@@ -71,7 +71,7 @@ t.test('C-173: the time in the zone that was asked for, in every format', async 
   })
 })
 
-t.test('C-174, C-175: each of the five conditions ends the loop with a last turn without tools', async (t) => {
+t.test('each of the five conditions ends the loop with a last turn without tools', async (t) => {
   // Two calls in a turn: what is called for when a condition fires is run.
   const calls: Said = { text: ['Look. '], calls: [search('call_1', 'a'), time], usage: { input: 100, output: 10 } }
   const conditions: [condition: JsonObject, turns: number][] = [
@@ -103,7 +103,7 @@ t.test('C-174, C-175: each of the five conditions ends the loop with a last turn
   })
 })
 
-t.test('C-176: a call of the caller ends the turn, beside calls of the gateway that are run', async (t) => {
+t.test('a call of a client function ends the turn, beside calls that the gateway runs', async (t) => {
   const mine = { type: 'object', properties: {} }
   const own: Readonly<Record<Format, JsonObject>> = {
     chat: { type: 'function', function: { name: 'mine', parameters: mine } },
@@ -126,7 +126,7 @@ t.test('C-176: a call of the caller ends the turn, beside calls of the gateway t
   })
 })
 
-t.test('C-179: items are typed by the brand, counted, and told by /v1/generation', async (t) => {
+t.test('items have the type of the brand, are counted, and shown by /v1/generation', async (t) => {
   const twice: Said = { calls: [search('call_1', 'a'), search('call_2', 'b'), time] }
   await every(t, 'every dialect', async (t) => {
     for (const dialect of DIALECTS) {

@@ -108,7 +108,7 @@ t.test('the search: letter case, descriptions, arguments, bad patterns, limits',
   t.match(await ask({}), { showing: 0 }, 'a pattern that backtracking cannot end')
 })
 
-t.test('C-103: what the tool does not go with is refused', async (t) => {
+t.test('refuses operations and choices that the tool does not go with', async (t) => {
   const one = await toolScene(t, { script })
   const search = { type: 'router:tool_search' }
   const cases: [format: 'chat' | 'responses' | 'messages', more: JsonObject, message: RegExp][] = [

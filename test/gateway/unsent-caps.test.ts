@@ -1,4 +1,4 @@
-/** An output cap that a provider is not sent bounds neither what is held nor what is charged (issue 15, sections 1 and 2). Runs with `npm run test:servers`. */
+/** An output cap that a provider is not sent bounds neither what is held nor what is charged. Runs with `npm run test:servers`. */
 import t, { type Test } from 'tap'
 import type { JsonObject } from '../../src/core/json.ts'
 import { FakeClock } from '../support/clock.ts'

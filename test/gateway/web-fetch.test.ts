@@ -158,7 +158,7 @@ t.test('the model reads a page: what it is told, what the caller sees, what it c
         t.match(result.notice, /no instruction/)
       }
       const usage = body.usage as JsonObject
-      t.match(usage.server_tool_use_details, { tool_calls_requested: 1, tool_calls_executed: 1 }, `${name}: C-179`)
+      t.match(usage.server_tool_use_details, { tool_calls_requested: 1, tool_calls_executed: 1 }, `${name}: the calls are counted`)
       t.equal(cost(one), 300_000 + 60_000 + 2_000_000, name)
       if (way.format === 'responses')
         t.match(
@@ -174,10 +174,10 @@ t.test('the model reads a page: what it is told, what the caller sees, what it c
   const sent = asked.filter(({ url }) => url === '/').map(({ headers }) => headers)
   t.ok(sent.length >= 18)
   for (const headers of sent)
-    t.same(Object.keys(headers).sort(), ['accept', 'accept-encoding', 'connection', 'host', 'user-agent'], 'F09: nothing of ours')
+    t.same(Object.keys(headers).sort(), ['accept', 'accept-encoding', 'connection', 'host', 'user-agent'], 'nothing of ours')
 })
 
-t.test('C-177: max_uses gives an error item, and so do lists of domains', async (t) => {
+t.test('returns an error item beyond max_uses and for domains that are not allowed', async (t) => {
   gives(PAGE)
   const one = await fetching(t, { script: fetches(site('/1'), site('/2'), site('/3')) })
   for (const stream of [false, true]) {
@@ -220,7 +220,7 @@ t.test('C-177: max_uses gives an error item, and so do lists of domains', async 
   t.notOk(asked.slice(before).some(({ url }) => url?.startsWith('/private')))
 })
 
-t.test('C-178, F01 to F07: no form of a private address is fetched, neither at once nor by redirect', async (t) => {
+t.test('fetches no private address in any form, neither at once nor by redirect', async (t) => {
   const urls = [...HOSTS.map((host) => `http://${host}:${port}/`), ...ADDRESSES]
   let turn: string[] = []
   const one = await fetching(t, { script: (seen) => fetches(...turn)(seen), fetch: 'robots: false' })
@@ -294,7 +294,7 @@ t.test('documents of other kinds, and what cannot be read', async (t) => {
   t.notMatch(reply.raw, /secret words/)
 })
 
-t.test('F08, hostile documents: the limits hold, the answer goes on and the gateway lives', async (t) => {
+t.test('the limits hold for hostile documents, the answer goes on and the gateway lives', async (t) => {
   const zipped = (bytes: Buffer): Buffer => deflateSync(bytes, { level: 9 })
   const bomb = zipped(zipped(Buffer.alloc(400_000_000, 0x20)))
   const hostile: Record<string, [body: Buffer, type: string, headers: Record<string, string>]> = {
@@ -486,7 +486,7 @@ t.test('engines by key: what they are asked, what is made of it, and what it cos
     const before = one.engine.requests.length
     give = () => jsonAnswer(answer)
     await ask({ blocked_domains: ['example.com'] })
-    t.equal(one.engine.requests.length, before, 'C-177: a blocked domain reaches no engine')
+    t.equal(one.engine.requests.length, before, 'a blocked domain reaches no engine')
     await ask({ engine: 'auto', max_uses: 1 })
     t.equal(one.engine.requests.length, before, 'auto is the gateway itself')
     t.equal(held(one), 0)
@@ -497,7 +497,7 @@ t.test('engines by key: what they are asked, what is made of it, and what it cos
   })
   await one.ask(CHAT, tool())
   t.match(told(one), [{ status: 'failed' }, { status: 'failed' }])
-  t.equal(one.engine.requests.length, 0, 'C-178: nor does a private address')
+  t.equal(one.engine.requests.length, 0, 'nor does a private address')
 })
 
 t.test('parameters and settings that do not fit are named by their path', async (t) => {
@@ -565,7 +565,7 @@ t.test('the plugin offers the tool with its limits', async (t) => {
     [{ blocked_domains: [5] }, 'blocked_domains[0]'],
   ] as [JsonObject, string][]) {
     const { status, body } = await one.ask(CHAT, { plugins: [{ id: 'web-fetch', ...entry }] })
-    t.equal(status, 400, `C-187 ${field}`)
+    t.equal(status, 400, `names ${field}`)
     t.equal(((body.error as JsonObject).metadata as JsonObject).field, `plugins[0].${field}`)
   }
   const always = await fetching(t, { fetch: 'enabled: true' })

@@ -131,11 +131,11 @@ t.test('the model searches: what it is told, what the caller sees, what it costs
         if (format === 'messages') t.match(cited[0], { type: 'web_search_result_location', cited_text: 'Rain falls on Monday.' }, name)
         else {
           const whole = format === 'chat' ? reply.text : `It will rain: ${LINK}.`
-          t.equal(whole.slice(Number(cited[0].start_index), Number(cited[0].end_index)), LINK, `${name}: C-102 the place of the link`)
+          t.equal(whole.slice(Number(cited[0].start_index), Number(cited[0].end_index)), LINK, `${name}: the place of the link`)
           t.match(cited[1], { start_index: 0, end_index: 0, content: 'The sun is out.' }, name)
         }
         const use = (body.usage as JsonObject).server_tool_use_details
-        t.same(use, { tool_calls_requested: 1, tool_calls_executed: 1, web_search_requests: 1 }, `${name}: C-179`)
+        t.same(use, { tool_calls_requested: 1, tool_calls_executed: 1, web_search_requests: 1 }, `${name}: the calls are counted`)
         const cost = 300_000 + 60_000 + PRICE
         t.equal(settled(one)?.settled?.cost, cost, name)
         t.equal((body.usage as JsonObject).cost, cost / 1e9, name)
@@ -284,7 +284,7 @@ t.test('what the model may call is held before, and too little credit is a 402',
   t.equal(free(one), 0)
 })
 
-t.test('C-175, C-176: a cost limit ends the loop, and a call of the caller ends the turn', async (t) => {
+t.test('a cost limit ends the loop, and a call of a client function ends the turn', async (t) => {
   const always = (seen: Seen): Said =>
     /"router_web_search"/.test(JSON.stringify(seen.json.tools ?? [])) ? { calls: searches('again') } : ANSWER
   const one = await webSearch(t, { script: always })
@@ -361,7 +361,7 @@ t.test('without an engine tool, plugin and suffix are refused with what is to be
   await t.rejects(webSearch(t, { web: 'engines: { brave: { } }' }), /key/)
 })
 
-t.test('C-142: the plugin searches once with the last words of the user; :online is the same', async (t) => {
+t.test('the plugin searches once with the last words of the user; :online is the same', async (t) => {
   const one = await webSearch(t)
   await every(t, 'every way', async (t) => {
     for (const way of WAYS) {
@@ -418,7 +418,7 @@ t.test("the plugin's fields: scope, lead-in, what is the operator's alone, and s
   await every(t, 'every case', async (t) => {
     for (const [entry, field, message] of cases) {
       const { status, body } = await ask(entry)
-      t.equal(status, 400, `C-187 ${field}`)
+      t.equal(status, 400, `names ${field}`)
       t.match((body.error as JsonObject).message, message, field)
       t.equal(((body.error as JsonObject).metadata as JsonObject).field, `plugins[0].${field}`)
     }

@@ -1,4 +1,4 @@
-/** What streams cost with custom patterns, counted in characters that are read: linear in the text (issue 15 section 4). */
+/** What streams cost with custom patterns, counted in characters that are read: linear in the text. */
 import fc from 'fast-check'
 import t from 'tap'
 import { AnswerPolicy, compileRules, Findings, type Rule, redacted, Scan, TextPolicy, TextStream } from '../../src/guardrails/index.ts'

@@ -1,6 +1,6 @@
 /** What the words around a thing tell: found in a request, and in a stream that comes unit by unit. */
 import t from 'tap'
-import type { BuiltinSlug } from '../../src/guardrails/builtins.ts'
+import type { BuiltinSlug } from '../../src/guardrails/settings/recognisers.ts'
 import { AnswerPolicy, compileRules, Findings, type Rule, redacted, Scan, TextPolicy, TextStream } from '../../src/guardrails/index.ts'
 import { every } from '../support/every.ts'
 

@@ -1,4 +1,4 @@
-/** Random lives of workers that share one SQLite file by way of their owner: no allowance is ever passed (issue 15, section 2). */
+/** Random lives of workers that share one SQLite file by way of their owner: no allowance is ever passed. */
 import t from 'tap'
 import { liveMany } from '../support/lives/many.ts'
 import { property } from '../support/seed.ts'

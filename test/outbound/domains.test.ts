@@ -1,4 +1,4 @@
-/** Lists of domains (F10): label by label, and what is blocked stays blocked. */
+/** Lists of domains: label by label, and what is blocked stays blocked. */
 import t from 'tap'
 import { domainRules } from '../../src/services/outbound/domains.ts'
 import { every } from '../support/every.ts'

@@ -1,4 +1,4 @@
-/** Guarded fetching: whatever the address, nothing private is reached (cases F01 to F09 of the promises, contract C-178). */
+/** Guarded fetching: whatever the address, nothing private is reached (docs/contract.md#server-tools). */
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import { type AddressInfo, createServer as createTcpServer, Socket } from 'node:net'

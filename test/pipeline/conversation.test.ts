@@ -22,7 +22,7 @@ const chat = (...messages: [role: string, content: JsonObject[] | string][]): Js
   messages: messages.map(([role, content]) => ({ role, content })),
 })
 
-t.test('C-140: a conversation stays nowhere where the caller dictates the order', async (t) => {
+t.test('a conversation stays nowhere where the caller dictates the order', async (t) => {
   t.equal(mayStay({ order: ['acme'] }, CHOICE), false)
   t.equal(mayStay({ order: ['nobody'] }, CHOICE), false, 'also where its list names none of the endpoints')
   t.equal(mayStay({ order: ['nobody'], order_from: 'account' }, CHOICE), true, 'but not where that list is the account’s')

@@ -28,7 +28,7 @@ function choose(
 
 const slugs = (choice: RouterChoice): string[] => choice.models.map((model) => model.slug)
 
-t.test('C-144: settings outside their range are a 400 that names the field', async (t) => {
+t.test('returns 400 for settings outside their range, and names the field', async (t) => {
   const tooMany = Array.from({ length: 1025 }, () => 'a/*')
   const cases: [settings: JsonObject, field: string][] = [
     [{ cost_quality_tradeoff: 11 }, 'cost_quality_tradeoff'],
@@ -97,7 +97,7 @@ t.test('equals go by price, then by the catalogue', async (t) => {
   t.same(slugs(choose(facts, QUALITY)), ['a/first', 'a/second', 'a/dear'])
 })
 
-t.test('C-143: lists of models', async (t) => {
+t.test('keeps to the lists of models', async (t) => {
   const facts: ModelFacts[] = ['acme/one', 'acme/two', 'acme/two-mini', 'other/one'].map((slug) => ({ slug, scores: { general: 0.5 } }))
   const cases: [allowed: string[] | undefined, excluded: string[], expected: string[]][] = [
     [['acme/*'], [], ['acme/one', 'acme/two', 'acme/two-mini']],

@@ -28,7 +28,7 @@ const CODERS: ModelFacts[] = [
   { slug: 'a/general', scores: { general: 0.5 }, prompt: 2, completion: 2 },
 ]
 
-t.test('C-144: settings outside their range are a 400 that names the field', async (t) => {
+t.test('returns 400 for settings outside their range, and names the field', async (t) => {
   const cases: [settings: JsonObject, field: string][] = [
     [{ min_coding_score: 1.1 }, 'min_coding_score'],
     [{ min_coding_score: -0.1 }, 'min_coding_score'],

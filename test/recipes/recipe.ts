@@ -1,14 +1,15 @@
 /**
- * Follows a page of docs/recipes: a gateway with the file that the page has its reader save, stand-ins at the addresses that it names,
+ * Follows a page of docs/recipes or examples: a gateway with the file that the page has its reader save, stand-ins at the addresses that it names,
  * and a shell that runs the page's commands as they stand there.
  */
-import { cpSync, mkdirSync } from 'node:fs'
-import { join } from 'node:path'
+import { cpSync, existsSync, mkdirSync } from 'node:fs'
+import { dirname, join } from 'node:path'
 import type { Test } from 'tap'
 import { ROOT, read } from '../repository/source-tree.ts'
 import { ADMIN_TOKEN } from '../support/admin.ts'
 import { type Block, bash, blocksOf, executable, savedFiles } from '../support/command-blocks.ts'
 import { type Gateway, type GatewayOptions, KEY, startGateway } from '../support/gateway.ts'
+import { LAUNCHER } from '../support/launcher.ts'
 
 export interface RecipeOptions extends Pick<GatewayOptions, 'clock' | 'watch'> {
   /** Variables of the page's file and commands; `HEADGATE_APP_KEY` is that of the gateway's requests. */
@@ -28,16 +29,17 @@ export interface Recipe {
   done(): void
 }
 
-const LAUNCHER = `#!/bin/sh\nexec "$NODE" "$HEADGATE" "$@"\n`
+const COMMAND = `#!/bin/sh\nexec "$NODE" "$HEADGATE" "$@"\n`
 
 /** Blocks that run here. */
 function runnable(page: string): Block[] {
   return blocksOf(page).filter(({ excuse }) => excuse === undefined)
 }
 
-/** The file of the page, with the stand-ins. @throws Error where the page has none, or not what a stand-in is for. */
+/** The file that lies beside the page, else the one that it has its reader save; with the stand-ins. @throws Error where the page has none, or not what a stand-in is for. */
 export function fileOf(page: string, replaced: Record<string, string> = {}): string {
-  const [, saved] = savedFiles(page).find(([name]) => name === 'headgate.yaml') ?? []
+  const beside = join(dirname(page), 'headgate.yaml')
+  const saved = existsSync(join(ROOT, beside)) ? read(beside) : savedFiles(page).find(([name]) => name === 'headgate.yaml')?.[1]
   if (saved === undefined) throw new Error(`${page} has no file to save`)
   return replaceAll(saved, replaced)
 }
@@ -59,9 +61,12 @@ export function languageBlock(page: string, language: string): string {
 
 /** @param name of the page, without its folder and ending. */
 export async function followRecipe(t: Test, name: string, options: RecipeOptions = {}): Promise<Recipe> {
-  const page = `docs/recipes/${name}.md`
+  return await followPage(t, `docs/recipes/${name}.md`, options)
+}
+
+export async function followPage(t: Test, page: string, options: RecipeOptions = {}): Promise<Recipe> {
   const folder = t.testdir({ bin: {} })
-  executable(join(folder, 'bin', 'headgate'), LAUNCHER)
+  executable(join(folder, 'bin', 'headgate'), COMMAND)
   executable(join(folder, 'bin', 'curl'), '#!/bin/sh\nPATH=$REAL_PATH\nexec curl -sS "$@"\n')
   mkdirSync(join(folder, 'secrets'))
   cpSync(join(ROOT, 'config', 'catalog'), join(folder, 'catalog'), { recursive: true })
@@ -81,7 +86,7 @@ export async function followRecipe(t: Test, name: string, options: RecipeOptions
         PATH: `${join(folder, 'bin')}:${process.env.PATH}`,
         REAL_PATH: process.env.PATH ?? '',
         NODE: process.execPath,
-        HEADGATE: join(ROOT, 'bin', 'headgate.js'),
+        HEADGATE: LAUNCHER,
         HOME: folder,
         GATEWAY: gateway.url,
         HEADGATE_ADMIN_URL: gateway.admin,

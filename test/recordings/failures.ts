@@ -8,7 +8,7 @@ export interface Failure {
   status: number
   /** The provider's own identifier of the error; empty where it gives none. */
   code: string
-  /** How the provider's own sentence begins, where the caller's request caused the error (contract C-185); else empty. */
+  /** How the provider's own sentence begins, where the caller's request caused the error (docs/contract.md#words-of-providers); else empty. */
   sentence: string
 }
 

@@ -12,7 +12,7 @@ interface Provider {
   preset?: string
   /** The model whose rules hold at the stand-in of the preset (test/providers/rules), where they differ from model to model. */
   ruled?: string
-  /** In the words of docs/configuration.md#quirks, on top of the preset. */
+  /** In the words of docs/configuration/quirks.md#quirks, on top of the preset. */
   quirks?: string
   /** Models that this entry is for; the first entry that fits serves. */
   model?: RegExp

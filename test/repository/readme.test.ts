@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
+import { headingAnchors } from '../../scripts/heading-anchors.ts'
 import { every } from '../support/every.ts'
 import { paths, ROOT, read } from './source-tree.ts'
 
@@ -40,31 +41,19 @@ t.test('every script that the documents name exists', async (t) => {
 
 t.test('every file that the documents link to exists', async (t) => {
   await every(t, 'every path', async (t) => {
-    for (const path of ['README.md', 'CONTRIBUTING.md', ...paths('docs/**/*.md')])
+    for (const path of ['README.md', 'CONTRIBUTING.md', ...paths('docs/**/*.md', 'examples/**/*.md')])
       for (const [, target] of read(path).matchAll(/\]\((?!https?:|#|mailto:)([^)#\s]+)[^)]*\)/g))
         t.ok(existsSync(join(ROOT, path, '..', target)), `${path} → ${target}`)
   })
 })
 
-/** Anchors that GitHub gives to the headings of a page. */
-function anchorsOf(text: string): string[] {
-  const prose = text.replace(/^ *```[\s\S]*?^ *```$/gm, '')
-  return [...prose.matchAll(/^#{1,6} (.+)$/gm)].map(([, title]) =>
-    title
-      .replace(/\[([^\]]*)\]\([^)]*\)/g, '$1')
-      .toLowerCase()
-      .replace(/[^\p{L}\p{N} _-]/gu, '')
-      .replaceAll(' ', '-'),
-  )
-}
-
 t.test('every heading that the documents link to exists', async (t) => {
   let count = 0
-  for (const path of ['README.md', 'CONTRIBUTING.md', 'CHANGELOG.md', ...paths('docs/**/*.md')])
+  for (const path of ['README.md', 'CONTRIBUTING.md', 'CHANGELOG.md', ...paths('docs/**/*.md', 'examples/**/*.md')])
     for (const [, target, anchor] of read(path).matchAll(/\]\((?!https?:)([^)#\s]*)#([^)\s]+)\)/g)) {
       count++
       const page = target === '' ? path : join(path, '..', target)
-      if (page.endsWith('.md')) t.ok(anchorsOf(read(page)).includes(anchor), `${path} → ${target}#${anchor}`)
+      if (page.endsWith('.md')) t.ok(headingAnchors(read(page)).includes(anchor), `${path} → ${target}#${anchor}`)
     }
   t.ok(count > 100, `${count} links were found`)
 })
@@ -72,7 +61,7 @@ t.test('every heading that the documents link to exists', async (t) => {
 t.test('nothing tells of a machine or of how the project was written', async (t) => {
   const words = new RegExp(['/wo' + 'rk/', '/ho' + 'me/', '/ro' + 'ot/', 'localhost:4' + '873', 'registry\\.np' + 'mjs'].join('|'))
   await every(t, 'every path', async (t) => {
-    for (const path of ['README.md', 'CONTRIBUTING.md', 'CHANGELOG.md', '.ci/run', ...paths('docs/**/*.md')])
+    for (const path of ['README.md', 'CONTRIBUTING.md', 'CHANGELOG.md', '.ci/run', ...paths('docs/**/*.md', 'examples/**/*.md')])
       t.notMatch(read(path), words, path)
   })
 })

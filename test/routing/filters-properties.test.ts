@@ -285,7 +285,7 @@ function fraction(text: string): readonly [bigint, bigint] {
   return shift >= 0 ? [digits * 10n ** BigInt(shift), 1n] : [digits, 10n ** BigInt(-shift)]
 }
 
-t.test('C-128: a price passes exactly if it is not above the ceiling, as text and as number', (t) => {
+t.test('a price passes exactly if it is not above the ceiling, as text and as number', (t) => {
   const digits = (most: number) =>
     fc.array(fc.constantFrom(...'0123456789'), { minLength: 1, maxLength: most }).map((list) => list.join(''))
   const text = fc

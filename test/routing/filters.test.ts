@@ -34,7 +34,7 @@ t.test('null and empty lists ask nothing', async (t) => {
   })
 })
 
-t.test('C-137: a base slug names variants and no tiers, a full tag names one', async (t) => {
+t.test('a base slug names variants and no tiers, a full tag names one', async (t) => {
   const acme = provider('acme')
   const entries: (string | EndpointFacts)[] = [
     'acme2',
@@ -67,7 +67,7 @@ t.test('C-137: a base slug names variants and no tiers, a full tag names one', a
   t.same(tags(entries, asked({ only: ['nobody', 'acm', 'acme/'] })), [], 'unknown slugs match nothing')
 })
 
-t.test('C-130: quantization families', async (t) => {
+t.test('a quantization includes its family', async (t) => {
   const entries = ['mxfp4', 'nvfp4', 'fp4', 'mxfp8', 'fp8', 'bf16', 'unknown'].map((quantization) => ({
     provider: provider(quantization),
     quantization,
@@ -78,7 +78,7 @@ t.test('C-130: quantization families', async (t) => {
   t.same(tags(entries, asked({ quantizations: ['unknown'] })), ['unknown'])
 })
 
-t.test('C-128: max_price, string and number alike', async (t) => {
+t.test('max_price reads strings and numbers alike', async (t) => {
   const entries: EndpointFacts[] = [
     { provider: provider('cheap'), price: usdPerMillion('0.25', '2') },
     { provider: provider('dear'), price: usdPerMillion('0.3', '2') },
@@ -121,7 +121,7 @@ t.test('C-128: max_price, string and number alike', async (t) => {
   })
 })
 
-t.test('C-131: parameters, hard and soft', async (t) => {
+t.test('parameters remove endpoints, hard and soft', async (t) => {
   const entries: EndpointFacts[] = [
     { provider: provider('bare'), supported: new Set(['temperature']) },
     { provider: provider('full'), supported: new Set(['temperature', 'tools', 'seed']) },

@@ -8,7 +8,7 @@ import { model, slugs } from './catalogue.ts'
 
 const [a, b] = model('a/m', ['a', 'b']).endpoints
 
-t.test('C-125: a failing endpoint is last for exactly 30 s, unless it succeeds before', async (t) => {
+t.test('a failing endpoint is last for exactly 30 s, unless it succeeds before', async (t) => {
   const clock = new FakeClock()
   const book = new HealthBook(clock)
   const order = () => slugs(orderEndpoints([a, b], {}, () => 0, book))
@@ -157,7 +157,7 @@ t.test('endpoints that the catalogue names are never forgotten for others', (t) 
   t.end()
 })
 
-t.test('C-138: sessions stick for ten idle minutes, per key, model and session', async (t) => {
+t.test('sessions stick for ten idle minutes, per key, model and session', async (t) => {
   const clock = new FakeClock()
   const sessions = new StickySessions(clock, 2)
   sessions.set({ key: 'k', model: 'a/m', session: 's', endpoint: 'a/m@a' })

@@ -30,7 +30,7 @@ function chiSquare(prices: Readonly<Record<string, string>>, weight: (price: num
   }, 0)
 }
 
-t.test('C-124: the first is drawn with weight 1/price², 10,000 draws at p > 0.01', async (t) => {
+t.test('the first is drawn with weight 1/price², 10,000 draws at p > 0.01', async (t) => {
   // The 99 % points of the chi-square distribution with 1, 2 and 4 degrees of freedom.
   const law = (price: number) => 1 / price ** 2
   t.ok(chiSquare({ one: '1', three: '3' }, law) < 6.635)
@@ -101,7 +101,7 @@ t.test('free ones draw among themselves; a price nobody knows comes last', async
   t.same(order(list, { sort: 'price' }), ['free1', 'free2', 'paid', 'riddle'])
 })
 
-t.test('C-116, C-117: order, skipping who does not serve, then the rest by price', async (t) => {
+t.test('order comes first, without providers that do not serve, then the rest by price', async (t) => {
   const list = endpoints({ a: '3', b: '2', c: '1', d: '4' })
   const unasked = () => {
     throw new Error('no draw under order')
@@ -112,10 +112,10 @@ t.test('C-116, C-117: order, skipping who does not serve, then the rest by price
   t.same(order(list, { order: ['nobody'], allow_fallbacks: false }, {}, unasked), [], 'no rest without fallbacks')
   t.same(order(list.slice(0, 1), { order: ['nobody'], allow_fallbacks: false }), [])
   t.same(order(list, { order: ['d', 'd'], sort: 'price' }, {}, unasked), ['d', 'c', 'b', 'a'])
-  t.same(order(list, { order: ['d'], sticky: 'a/m@a' }), ['d', 'c', 'b', 'a'], 'C-140: no stickiness under order')
+  t.same(order(list, { order: ['d'], sticky: 'a/m@a' }), ['d', 'c', 'b', 'a'], 'no stickiness under order')
 })
 
-t.test('C-123, C-126: sort, unknown speeds last, ties by price', async (t) => {
+t.test('sort puts unknown speeds last, and breaks ties by price', async (t) => {
   const list = endpoints({ a: '3', b: '2', c: '1', d: '4' })
   const known = { latency: { a: 0.5, d: 0.2, b: 0.5 }, throughput: { a: 10, d: 90 } }
   t.same(order(list, { sort: 'price' }, { outage: ['c'] }), ['c', 'b', 'a', 'd'], 'the cheapest always first')
@@ -127,7 +127,7 @@ t.test('C-123, C-126: sort, unknown speeds last, ties by price', async (t) => {
   t.same(order(list, { sort: 'price' }, { resting: ['c'] }), ['b', 'a', 'd', 'c'], 'who asked for rest gets it')
 })
 
-t.test('C-127: partitions over several models, and route as their old name', async (t) => {
+t.test('partitions several models, and reads route as the older name', async (t) => {
   const dear = model('a/first', priced({ a: '5', b: '6' })).endpoints
   const cheap = model('a/second', priced({ c: '1', d: '9' })).endpoints
   const both = [...dear, ...cheap]
@@ -141,7 +141,7 @@ t.test('C-127: partitions over several models, and route as their old name', asy
   t.same(order(both, { sort: { by: 'price', partition: 'none' }, allow_fallbacks: false }), ['c'])
 })
 
-t.test('C-129: thresholds reorder and never remove', async (t) => {
+t.test('thresholds reorder and never remove', async (t) => {
   const list = endpoints({ a: '1', b: '2', c: '3' })
   const known = { latency: { a: 3, b: 1 }, throughput: { a: 100, b: 20 } }
   t.same(order(list, { preferred_max_latency: 2 }, known), ['b', 'c', 'a'])
@@ -247,7 +247,7 @@ t.test('exacto and tools: what is unknown', async (t) => {
   t.same(order(scored, { tools: true }, { toolSuccess: { good: 0.7, plain: 0.9, poor: 0.9 } }), ['plain', 'poor', 'good'])
 })
 
-t.test('C-138: sticky first, unless it asked for rest', async (t) => {
+t.test('the sticky endpoint comes first, unless it sent Retry-After', async (t) => {
   const list = endpoints({ a: '1', b: '2', c: '3' })
   t.same(order(list, { sticky: 'a/m@c' }), ['c', 'a', 'b'])
   t.same(order(list, { sticky: 'a/m@gone' }), ['a', 'b', 'c'])

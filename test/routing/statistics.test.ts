@@ -117,7 +117,7 @@ t.test('an endpoint is back at most 35 s after its outage, whatever the order an
   })
 })
 
-t.test('C-125: under the default order an outage costs no more than one probe in 30 s', async (t) => {
+t.test('under the default order an outage costs no more than one probe in 30 s', async (t) => {
   const { clock, book } = rig()
   let spent = 0
   for (let now = 0; now < 600_000; now += 500) {
@@ -210,7 +210,7 @@ t.test('share of fine tool calls, from ten replies on, over half an hour', async
   t.equal(book.toolSuccess(a), 1, 'the first ones are gone')
 })
 
-t.test('C-126: figures for the lists: milliseconds and tokens per second', (t) => {
+t.test('the lists show milliseconds and tokens per second', (t) => {
   const { book } = rig()
   for (let i = 1; i <= 100; i++) book.success(a, { firstTokenMs: i * 1.5, tokensPerSecond: i === 1 ? 0 : 0.5 * i })
   const { latency, throughput } = book.figures(a)

@@ -1,4 +1,4 @@
-/** Random lives of processes that share one PostgreSQL: no allowance is ever passed (issue 15, section 2). */
+/** Random lives of processes that share one PostgreSQL: no allowance is ever passed. */
 import t from 'tap'
 import { liveMany } from '../support/lives/many.ts'
 import { startPostgres, type TestPostgres } from '../support/postgres.ts'

@@ -1,4 +1,4 @@
-/** Addresses that a gateway must never ask for a stranger (cases F01 to F07 of the promises). */
+/** Addresses that a gateway must never call on behalf of a caller. */
 
 /** Every form of a host that leads home; a port comes behind it. */
 export const HOSTS: readonly string[] = [

@@ -3,7 +3,7 @@ import type { Test } from 'tap'
 import type { Json, JsonObject } from '../../src/core/json.ts'
 import { object } from './fold.ts'
 
-/** Keys that strict validators of this API demand (contract 1.5), and those that may not be null. */
+/** Keys that strict validators of this API demand (docs/contract.md#responses-reply), and those that may not be null. */
 const REQUIRED =
   'id object created_at completed_at status incomplete_details model previous_response_id instructions output error tools tool_choice truncation parallel_tool_calls text top_p presence_penalty frequency_penalty top_logprobs temperature reasoning usage max_output_tokens max_tool_calls store background service_tier safety_identifier prompt_cache_key metadata'.split(
     ' ',
@@ -29,31 +29,30 @@ export function wellFormed(t: Test, response: JsonObject, name: string): void {
 
 export const typeOf = (event: JsonObject): string => String(event.type)
 
-/** The rules that hold for every stream (contract 1.6, C-057 to C-068). */
+/** The rules that hold for every stream (docs/contract.md#responses-stream). */
 export function inOrder(t: Test, seen: readonly JsonObject[], name: string): void {
   const types = seen.map(typeOf)
-  t.same(types.slice(0, 2), ['response.created', 'response.in_progress'], `${name}: C-057 C-059`)
+  t.same(types.slice(0, 2), ['response.created', 'response.in_progress'], `${name}: created and in_progress come first`)
   t.same(
     seen.map((event) => event.sequence_number),
     [...seen.keys()],
-    `${name}: C-058 numbers rise by one`,
+    `${name}: numbers rise by one`,
   )
   const terminal = types.filter((type) => /^response\.(completed|incomplete|failed)$/.test(type))
-  t.same(terminal, [types.at(-1)], `${name}: C-063 one terminal event, the last`)
+  t.same(terminal, [types.at(-1)], `${name}: one terminal event, the last`)
   t.notOk(
     types.some((type) => type === 'response.done' || type === 'response.content_part.delta'),
-    `${name}: C-087`,
+    `${name}: no events of other names`,
   )
   const open = new Map<Json | undefined, string>()
   let closed = 0
   for (const event of seen) {
     if (event.type === 'response.output_item.added') open.set(event.output_index, String(object(event.item).id))
-    if (event.item_id !== undefined && open.get(event.output_index) !== event.item_id)
-      t.fail(`${name}: C-066 ${event.type} of another item`)
+    if (event.item_id !== undefined && open.get(event.output_index) !== event.item_id) t.fail(`${name}: ${event.type} of another item`)
     if (event.type !== 'response.output_item.done') continue
-    if (open.get(event.output_index) !== object(event.item).id) t.fail(`${name}: C-062 done without added`)
+    if (open.get(event.output_index) !== object(event.item).id) t.fail(`${name}: done without added`)
     closed++
   }
-  t.equal(closed, open.size, `${name}: C-062 each added item has one done`)
+  t.equal(closed, open.size, `${name}: each added item has one done`)
   for (const one of seen) if (one.response) wellFormed(t, object(one.response), `${name}: ${typeOf(one)}`)
 }

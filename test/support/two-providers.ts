@@ -70,8 +70,12 @@ export async function startTwoProviders(root: Test): Promise<TwoProviders> {
     const response = await asked
     const body = await json(response)
     t.equal(response.status, status, name)
-    t.match(body, { error: { code: status, message: String, metadata: { error_type: String } } }, `C-007: ${name}`)
-    t.match(response.headers.get('content-type'), /^application\/json/, `C-008: ${name}`)
+    t.match(
+      body,
+      { error: { code: status, message: String, metadata: { error_type: String } } },
+      `${name}: the error body has the status as its code`,
+    )
+    t.match(response.headers.get('content-type'), /^application\/json/, `${name}: JSON`)
     t.equal(calls(), before, `${name}: the upstream never sees it`)
     return object(body.error)
   }

@@ -58,7 +58,7 @@ async function run(
 
 const told = ({ output }: ToolOutcome): JsonObject => JSON.parse(output) as JsonObject
 
-t.test('C-178: a name that changes its mind reaches nothing that it may not', async (t) => {
+t.test('a name that resolves anew reaches no private address', async (t) => {
   const name = `http://site.corp:${port}/`
   for (const settings of [{ robots: true }, { robots: false }]) {
     for (const address of ['169.254.169.254', '::ffff:a9fe:a9fe', '0.0.0.0', 'fe80::1', 'fd00:ec2::254', '100.100.100.200', 'nonsense']) {
@@ -87,7 +87,7 @@ t.test('C-178: a name that changes its mind reaches nothing that it may not', as
   t.equal(hits, 0, 'no canary was hit')
 })
 
-t.test('F08: a page that drips is given up after ten seconds', async (t) => {
+t.test('gives up a page that drips after ten seconds', async (t) => {
   const clock = new FakeClock()
   const waiting = Promise.withResolvers<void>()
   serve = (_request, response) => {

@@ -60,7 +60,7 @@ t.test('a request and its reply pass untouched but for the credentials', async (
   t.equal(front.ends.length, 1)
 })
 
-t.test('P09: hop-by-hop headers cross in neither direction, nor do those that Connection names', async (t) => {
+t.test('hop-by-hop headers cross in neither direction, nor do those that Connection names', async (t) => {
   const upstream = await startRaw((socket) => {
     socket.write(
       'HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: keep-alive, X-Reply-Hop\r\nX-Reply-Hop: 1\r\nKeep-Alive: timeout=9\r\n' +
@@ -240,6 +240,7 @@ t.test('a caller that left while the hold was written never reaches the provider
   const call = {
     provider: provider('acme', { baseUrl: upstream.url, timeouts: LIMITS }),
     path: '/x',
+    address: 'http://gateway/v1/passage/acme',
     auth: undefined,
     errors: openaiChat.decodeFault,
     onEnd: (end: PassThroughEnd) => {

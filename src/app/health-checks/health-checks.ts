@@ -6,8 +6,8 @@ import type { Config } from '../../config/config.ts'
 import type { Fault } from '../../core/faults.ts'
 import type { GenerationIds } from '../../core/ids.ts'
 import { type LogSink, stackWithoutMessage } from '../../core/log.ts'
-import { closed, counter, type Tallies } from '../../core/metrics.ts'
 import { upstreamDialects } from '../../dialects/registry.ts'
+import { closed, counter, type Tallies } from '../../machines/metrics/metrics.ts'
 import type { ChainDependencies } from '../../pipeline/dependencies.ts'
 import type { Catalog } from '../../routing/catalog/catalog.ts'
 import type { Endpoint } from '../../routing/catalog/types.ts'
@@ -83,7 +83,7 @@ export class HealthChecks {
     const key = checkKey(config.healthChecks.limit)
     const keys = { written: new Map(), atHand: () => key, find: () => key }
     const settings = { ...chainSettings(config, catalog, keys), guardrails: [], plugins: [] }
-    return checkByRequest(endpoint, { settings, dependencies, ids, brand: config.brand.word })
+    return checkByRequest(endpoint, { settings, dependencies, ids, config })
   }
 }
 

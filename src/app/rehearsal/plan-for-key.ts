@@ -1,4 +1,4 @@
-/** What a request of one key would do under the configuration that runs, as the API shows it. */
+/** Plan of a request of one key under the configuration that runs, as the API shows it. */
 import type { Planned } from '../../api/generation-plan.ts'
 import type { Config } from '../../config/config.ts'
 import type { GenerationIds } from '../../core/ids.ts'
@@ -26,7 +26,7 @@ export async function planForKey(
 ): Promise<Planned> {
   const caller = { ...key, limits: {} }
   const settings = chainSettings(config, catalog, { written: new Map(), atHand: () => caller, find: () => caller }, stored)
-  const rehearsed = await planText({ text, format, key: caller }, { settings, dependencies, ids, brand: config.brand.word })
+  const rehearsed = await planText({ text, format, key: caller }, { settings, dependencies, ids, config })
   if (rehearsed.kind === 'plan') return { plan: rehearsed.plan as unknown as JsonObject }
   const { error } = rehearsed.body
   return { status: rehearsed.status, message: isObject(error) && typeof error.message === 'string' ? error.message : '' }

@@ -46,7 +46,7 @@ const expectation = closed('What must become of the request.', {
   error: Type.Optional(refusal),
 })
 
-/** What a test may set for itself and a file for all its tests. */
+/** Settings that one test states, or a file for all its tests. */
 const settings = {
   key: Type.Optional(entryName('Name of the key that sends the request; by default the first that may generate.')),
   format: Type.Optional(oneOf('Format of the body; by default recognised from it.', PLAN_FORMATS)),

@@ -1,4 +1,4 @@
-/** Whether a rehearsed request met its expectation, and if not, where they part. */
+/** Verdict on a rehearsed request: it met its expectation, or the place where they part. */
 import { entryAt } from '../../core/entry-at.ts'
 import { isObject, type JsonObject } from '../../core/json.ts'
 import { nanoFromUsd } from '../../core/money-text.ts'

@@ -17,7 +17,7 @@ import { Runtime } from '../runtime.ts'
 import { chainSettings } from '../settings.ts'
 import { planText, type Rehearsed, type RehearsedRequest } from './plan-text.ts'
 
-/** What an endpoint may suffer before a rehearsal. */
+/** State of an endpoint before a rehearsal. */
 export const AILMENTS = ['outage', 'resting', 'ejected'] as const
 export type Ailment = (typeof AILMENTS)[number]
 
@@ -25,11 +25,11 @@ export type Ailment = (typeof AILMENTS)[number]
 const MANY = 10
 const REST_SECONDS = 60
 
-/** What stands in no configuration. */
+/** Facts that stand in no configuration. */
 export interface RehearsalSurroundings {
   /** Guardrails of a store. */
   readonly stored?: readonly GuardrailSetting[]
-  /** What providers have listed. */
+  /** Models that providers have listed. */
   readonly listings?: ReadonlyMap<string, Listing>
 }
 
@@ -62,7 +62,7 @@ export class Rehearsal {
     const { config, catalog, dependencies } = runtime
     const key = typeof request.key === 'object' ? request.key : this.keyOf(request.key)
     const settings = chainSettings(config, catalog, { written: new Map(), atHand: () => key, find: () => key }, this.stored)
-    return planText(request, { settings, dependencies, ids: this.ids, brand: config.brand.word })
+    return planText(request, { settings, dependencies, ids: this.ids, config })
   }
 
   /** @param tag as in a plan. */

@@ -1,4 +1,4 @@
-/** What the thread is given, and what it finds. */
+/** Input of the thread, and its findings. */
 import type { SQLInputValue } from 'node:sqlite'
 import type { CheckedSlice, CheckedTable } from '../../store/page-check.ts'
 

@@ -71,8 +71,8 @@ function readModel(entry: Part, index: number, draft: ConfigDraft): void {
     rpm: ['left', "a provider's 429 makes headgate try the next endpoint"],
     tpm: ['left', "a provider's 429 makes headgate try the next endpoint"],
     max_retries: ['replaced', 'the next endpoint is tried, within a retry budget'],
-    temperature: ['left', 'parameters of a preset: docs/configuration.md#presets'],
-    max_tokens: ['left', 'parameters of a preset: docs/configuration.md#presets'],
+    temperature: ['left', 'parameters of a preset: docs/configuration/presets.md#presets'],
+    max_tokens: ['left', 'parameters of a preset: docs/configuration/presets.md#presets'],
     tags: ['left', 'only and ignore in provider of a key'],
     mock_response: ['left', 'a model of the dialect sim answers without a provider'],
   })

@@ -4,7 +4,7 @@ import { isObject, type Json, type JsonObject, objectsOf, present } from '../../
 const text = (value: Json | undefined): string => (typeof value === 'string' ? value : '')
 const number = (value: Json | undefined): number => (typeof value === 'number' ? value : 0)
 
-/** What was cited, in one text. */
+/** Cited text, as one. */
 function citedText({ sourceContent }: JsonObject): string {
   return objectsOf(sourceContent)
     .map((each) => text(each.text))

@@ -54,7 +54,7 @@ function countOf(messages: UpstreamDialect, request: CanonicalRequest, target: T
   return { path: operationPath(target.model, 'count-tokens'), body: { input: { invokeModel: { body: written } } }, dropped }
 }
 
-/** What the model itself refuses is worded as at its own provider: the field in front, and what is wrong behind it. */
+/** Refusals of the model itself are worded as at its own provider: the field in front, and what is wrong behind it. */
 function faultOf(messages: UpstreamDialect, fault: Fault, status: number): Fault {
   const { sentence, refusesReasoning, providerStatus } = fault
   if (fault.code !== 'upstream_rejected' || sentence === undefined) return fault

@@ -30,7 +30,7 @@ function claudeData(redacted: string): string {
   return Buffer.from(redacted, 'base64').toString('utf8')
 }
 
-/** What a block may be or bring (npm @aws-sdk/client-bedrock-runtime 3.1164.0, `ContentBlock`, `ContentBlockStart`, `ContentBlockDelta`). */
+/** Kinds and contents of a block (npm @aws-sdk/client-bedrock-runtime 3.1164.0, `ContentBlock`, `ContentBlockStart`, `ContentBlockDelta`). */
 const KNOWN_MEMBERS: ReadonlySet<string> = new Set([
   'audio',
   'cachePoint',

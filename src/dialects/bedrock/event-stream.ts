@@ -5,7 +5,7 @@
  */
 import { crc32 } from 'node:zlib'
 import { Pieces } from '../../core/pieces.ts'
-import type { FrameReader, OnFrame } from '../sse/framing.ts'
+import type { FrameReader, OnFrame } from '../../machines/sse/framing.ts'
 
 export const STREAM_TYPE = 'application/vnd.amazon.eventstream'
 
@@ -69,7 +69,7 @@ export class EventStreamReader implements FrameReader {
     }
   }
 
-  /** What is left is no whole message. */
+  /** The rest is no whole message. */
   close(): void {
     this.pieces.clear()
   }

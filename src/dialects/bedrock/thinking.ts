@@ -1,4 +1,4 @@
-/** How much a model thinks: efforts and budgets of callers in the fields of each family of models, and the rules that come with them. */
+/** Thinking: efforts and budgets of callers in the fields of each family of models, and the rules that come with them. */
 import { isObject, type JsonObject, objectsOf } from '../../core/json.ts'
 import { effortOfBudget, effortShare, nearestEffort } from '../canon/efforts.ts'
 import type { CanonicalRequest, Reasoning } from '../canon/request.ts'
@@ -138,7 +138,7 @@ function drop(from: JsonObject, field: string, name: string, dropped: Set<string
   dropped.add(name)
 }
 
-/** What Claude refuses together with thinking (platform.claude.com, Extended thinking, "Feature compatibility"). @returns true where the model thinks. */
+/** Parameters that Claude refuses together with thinking (platform.claude.com, Extended thinking, "Feature compatibility"). @returns true where the model thinks. */
 function keepClaudeRules(body: JsonObject, fields: JsonObject, dropped: Set<string>): boolean {
   const { thinking } = fields
   if (!isObject(thinking) || (thinking.type !== 'enabled' && thinking.type !== 'adaptive')) return false

@@ -12,7 +12,7 @@ export interface WrittenTools {
   readonly toolConfig?: JsonObject
   /** Members of `additionalModelRequestFields`. */
   readonly fields?: JsonObject
-  /** What the model is given to read in place of a choice that it does not take. */
+  /** Text for the model in place of a choice that it does not take. */
   readonly instruction?: string
 }
 

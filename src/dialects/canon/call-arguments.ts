@@ -7,7 +7,7 @@ export function argumentsText(value: Json | undefined): string {
   return value === undefined || value === null ? '' : JSON.stringify(value)
 }
 
-/** What no arguments at all are on every wire. */
+/** Form of no arguments on every wire. */
 export const NO_ARGUMENTS = '{}'
 
 /** True for text that is no JSON: a call with it may have been cut, and must not be run. None at all is the empty object. */

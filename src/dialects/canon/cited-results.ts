@@ -8,7 +8,7 @@ import type { CanonicalRequest, Part } from './request.ts'
 export interface Page {
   readonly url: string
   readonly title: string
-  /** What was read there. */
+  /** Text that was read there. */
   readonly content: string
 }
 

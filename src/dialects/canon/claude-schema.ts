@@ -48,7 +48,7 @@ function isSimple(schema: JsonObject): boolean {
   return schema.type !== undefined && !hasType(schema, 'object')
 }
 
-/** What fitting the schemas within one needs. */
+/** State of fitting the schemas within one. */
 interface Fitting {
   /** Is called with each keyword that stands in a description from now on. */
   readonly lose: (keyword: string) => void

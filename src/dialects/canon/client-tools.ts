@@ -20,7 +20,7 @@ export interface NameClash {
   name: string
 }
 
-/** What a format has for tools that its callers run, beside functions. */
+/** Tools that callers of a format run, beside functions. */
 export interface ClientTools {
   /** True for a provider of the same wire that knows the format's own tools, so that no functions need stand for them. */
   areKnown(quirks: Quirks): boolean

@@ -1,4 +1,4 @@
-/** What a client format knows of compaction: a summary in the place of a conversation. */
+/** Compaction in a client format: a summary in the place of a conversation. */
 import type { JsonObject } from '../../core/json.ts'
 import type { Opaque } from './request.ts'
 
@@ -12,14 +12,14 @@ export interface CompactionItem {
   readonly encrypted: string
 }
 
-/** What a body says of compaction. */
+/** Compaction fields of a body. */
 export interface CompactionFacts {
   /** True where the conversation is to be compacted instead of answered. */
   readonly isRequested: boolean
   readonly items: readonly CompactionItem[]
 }
 
-/** How a format asks for a summary in place of a conversation, and how it sends one back. */
+/** Forms in which a format requests a summary in place of a conversation, and sends one back. */
 export interface ClientCompaction {
   /** True where the operation does nothing else, so that its reply has a form of its own. */
   readonly isOperation: boolean

@@ -6,7 +6,7 @@ import { isObject, type JsonObject } from '../../core/json.ts'
 export const EFFORTS = ['none', 'minimal', 'low', 'medium', 'high', 'xhigh', 'max'] as const
 
 /**
- * Shares of the output that efforts stand for (contract section 1.1; openrouter.ai/docs/guides/best-practices/reasoning-tokens,
+ * Shares of the output that efforts stand for (docs/contract.md#responses-request; openrouter.ai/docs/guides/best-practices/reasoning-tokens,
  * "Reasoning Effort Level"). Where a provider takes efforts alone, a budget becomes the effort of its share ("Max Tokens for Reasoning").
  */
 const SHARES: readonly (readonly [effort: string, share: number])[] = [

@@ -47,7 +47,7 @@ export function failedEnd(word: string | undefined): Fault {
   return new Fault('upstream_error', { metadata })
 }
 
-/** What a caller reads of an answer whose end is `unknown`. */
+/** Text for a caller of an answer whose end is `unknown`. */
 export function unknownEnd({ raw }: End): Fault {
   const shown = raw !== undefined && SAFE_WORD.test(raw) ? ` (${raw})` : ''
   const { metadata } = failedEnd(raw)

@@ -1,4 +1,4 @@
-/** How an error differs from an answer where it does not have the form that its wire has for errors. */
+/** Signs of an error that does not have the form which its wire has for errors. */
 import { isObject, type Json, type JsonObject } from '../../core/json.ts'
 
 export const isSet = (value: Json | undefined): boolean => value !== undefined && value !== null && value !== false && value !== ''

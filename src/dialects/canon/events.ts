@@ -26,7 +26,7 @@ export interface StreamWord {
   readonly word: string
 }
 
-/** How a turn ended. */
+/** End of a turn. */
 export interface End {
   reason: EndReason
   /** The provider's own word. */
@@ -39,7 +39,7 @@ export interface End {
   unknownTier?: string | undefined
   /** Types of events, items and parts of the reply that nothing knows. */
   unknownWords?: readonly StreamWord[] | undefined
-  /** What OpenAI's `system_fingerprint` names: the configuration of the provider that answered. */
+  /** OpenAI's `system_fingerprint`: the configuration of the provider that answered. */
   fingerprint?: string | undefined
   /** The provider has paused: it goes on with the turn once it gets back what it has said, as it is. */
   paused?: true
@@ -49,7 +49,7 @@ export interface End {
 
 /**
  * Facts about a block, beside its text. Their `data`:
- * annotation: a flat `url_citation`, `file_citation` or `file_path` as the Responses API has them (contract section 1.3);
+ * annotation: a flat `url_citation`, `file_citation` or `file_path` as the Responses API has them (docs/contract.md#output-items);
  *   members that only the provider's own wire knows stand in `native: { dialect, data }`.
  * signature: `{ signature, format? }`, of the reasoning block. encrypted: `{ data, id?, format? }`, reasoning that only its provider can read.
  * progress: `{ type, … }`, of a server block: how far the tool is. outcome: what the item of a server block has become, in place of what it began with.
@@ -69,11 +69,11 @@ export const COMMON = 'common'
 /** Type of an opaque event with members of the reply itself, beside its content: its own wire writes them at the end. */
 export const MEMBERS = 'members'
 
-/** What a call block calls. */
+/** Target of a call block. */
 export type Called = {
   id: string
   name: string
-  /** Where the function stands for a tool of another kind: type of the item that the caller's dialect writes, and its own members. */
+  /** Set where the function stands for a tool of another kind: type of the item that the caller's dialect writes, and its own members. */
   own?: Opaque | undefined
 }
 
@@ -99,10 +99,10 @@ export type StreamEvent =
   | { type: 'fault'; fault: Fault }
   | { type: 'opaque'; of: Opaque }
 
-/** What an image counts as where its tokens are not reported: one of 1024 × 1024 (ai.google.dev, Gemini API pricing). */
+/** Tokens of an image where they are not reported: one of 1024 × 1024 (ai.google.dev, Gemini API pricing). */
 export const IMAGE_TOKENS = 1_290
 
-/** What an image or a sound of an answer counts as, in bytes of text, of which 2.5 are a token. */
+/** Size of an image or a sound of an answer, in bytes of text, of which 2.5 are a token. */
 export const MEDIA_BYTES = IMAGE_TOKENS * 2.5
 
 /** The end that an event carries. */

@@ -15,7 +15,7 @@ const TYPES: Readonly<Record<string, string>> = {
   pptx: 'application/vnd.openxmlformats-officedocument.presentationml.presentation',
 }
 
-/** How base64 of a PDF begins. */
+/** Beginning of base64 of a PDF. */
 const PDF = 'JVBERi'
 const URL_FORM = /^(?:data|https?|gs|s3):/i
 

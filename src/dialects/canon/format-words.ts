@@ -1,4 +1,4 @@
-/** What a model is given to read where its provider does not hold it to the format of the answer. */
+/** Text for a model whose provider does not hold it to the format of the answer. */
 import type { JsonObject } from '../../core/json.ts'
 
 export const JSON_INSTRUCTION = 'Reply with one JSON object and nothing else: no text before or behind it, no code fence.'

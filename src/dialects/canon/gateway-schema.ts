@@ -42,7 +42,7 @@ function fieldSchema(field: Field): TSchema {
   }
 }
 
-/** Contract section 5.1: a closed object. */
+/** A closed object: an unknown preference is 400 (docs/contract.md#every-request). */
 export const providerPreferences = Type.Object(
   {
     ...Object.fromEntries(Object.entries<Field>(CRITERION_FIELDS).map(([name, field]) => [name, fieldSchema(field)])),

@@ -18,7 +18,7 @@ export interface NativeSearch {
   readonly location?: JsonObject
 }
 
-/** What a wire's form of such a search can say. */
+/** Options of such a search in a wire. */
 export interface SearchWire {
   /** True where the form has a place for all the domain rules. */
   canExpress(search: NativeSearch): boolean

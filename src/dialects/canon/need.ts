@@ -1,4 +1,4 @@
-/** How many tokens a request needs, estimated on the high side. */
+/** Number of tokens that a request needs, estimated on the high side. */
 import { isTextFile, mediaInside, opaqueText } from './media.ts'
 import type { CanonicalRequest, Item, Opaque, Part } from './request.ts'
 

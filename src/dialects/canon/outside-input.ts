@@ -16,7 +16,7 @@ export interface OutsideTool {
   readonly runs?: true
   /** True where its cap does not hold for all that it adds: then the tokens are the least that must be affordable, not the most. */
   readonly leaks?: true
-  /** What the caller can change, behind `web_fetch: `. */
+  /** Remedy for the caller, behind `web_fetch: `. */
   readonly help: string
 }
 
@@ -48,7 +48,7 @@ export interface OutsideTable {
   /** Tools that stand elsewhere than callers' tools are looked for, such as within the conversation. */
   elsewhere?(body: JsonObject): JsonObject[]
   readonly fields: Readonly<Record<string, OutsideField>>
-  /** Whose fields reach the provider: those of callers of the wire itself, or of all. */
+  /** Callers whose fields reach the provider: those of callers of the wire itself, or of all. */
   readonly from: 'own' | 'all'
   /** Fields that name something and add no input. Any other that the tables do not know adds some where it holds an id or an address. */
   readonly harmless: ReadonlySet<string>
@@ -56,7 +56,7 @@ export interface OutsideTable {
 
 /** Something of one request that adds input. */
 export interface OutsideInput {
-  /** Where it stands, such as `mcp_servers` or `tools: web_fetch_20250910`. */
+  /** Place of it, such as `mcp_servers` or `tools: web_fetch_20250910`. */
   readonly field: string
   readonly tokens: number
   readonly help: string

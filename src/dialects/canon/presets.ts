@@ -1,5 +1,5 @@
 /**
- * Presets: settings that a request names by one word instead of sending them (contract section 2.4); and prompts that the operator keeps in
+ * Presets: settings that a request names by one word instead of sending them (docs/contract.md#model-names); and prompts that the operator keeps in
  * the configuration, for requests to name instead of repeat.
  */
 import type { JsonObject } from '../../core/json.ts'

@@ -1,4 +1,4 @@
-/** What providers report of their own tools beside tokens: fees in USD, and calls that have a price each. */
+/** Reports of providers about their own tools, beside tokens: fees in USD, and calls that have a price each. */
 import { isObject, type JsonObject } from '../../core/json.ts'
 import { PAID_TOOLS } from '../../core/money.ts'
 import { count } from './counts.ts'

@@ -6,10 +6,10 @@
  */
 import type { Media } from './media.ts'
 
-/** Whose ids they are, by the format of the API. */
+/** Owner of the ids, by the format of the API. */
 export type FileFamily = 'openai' | 'messages'
 
-/** What a wire can name by the id of a file. */
+/** Parts that a wire can name by the id of a file. */
 export interface TakenFiles {
   readonly family: FileFamily
   readonly kinds: readonly Media['media'][]

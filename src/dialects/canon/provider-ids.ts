@@ -7,7 +7,7 @@ import { isObject, type Json, type JsonObject } from '../../core/json.ts'
 import type { StreamEvent } from './events.ts'
 import type { Opaque } from './request.ts'
 
-/** What a signature begins with: its first letter is rare, so that a search of a body finds its absence fast. */
+/** Beginning of a signature: its first letter is rare, so that a search of a body finds its absence fast. */
 export const SIGNED_ID = '~hg1.'
 /** Ids have no blanks: a text that ends with one is none. */
 const FORM = /^([\x21-\x7d]{1,400})~hg1\.([1-9]\d{0,5})\.([\w-]{8})\.([\w-]{22})$/
@@ -31,10 +31,10 @@ export const writeSignedId = ({ id, key, account, signature }: SignedId): string
 
 /** Members of replies that hold an id of the provider's; `container` is an object with one. */
 const MEMBERS: ReadonlySet<string> = new Set(['container_id', 'file_id', 'thread_id'])
-/** What the model wrote for a tool of the caller's, and what the caller says of itself. */
+/** Arguments that the model wrote for a tool of the caller's, and the caller's own statements. */
 const NOT_OURS: ReadonlySet<string> = new Set(['input', 'arguments', 'parameters', 'metadata', 'text'])
 
-/** Where one of them may stand in JSON text: within a string its quotes would have backslashes. */
+/** Places in JSON text where one of them may stand: within a string its quotes would have backslashes. */
 const MAY_NAME_IDS = /"(?:container_id|file_id|thread_id|container)"\s*:\s*["{]/
 
 /** @returns the very object where it holds none. */
@@ -190,7 +190,7 @@ function addOfTool(tool: JsonObject, path: string, add: (path: string, value: Js
   add(`${path}.environment.file_ids`, environment.file_ids)
 }
 
-/** Where a request names an earlier generation by the id that this gateway gave it. */
+/** Fields in which a request names an earlier generation by the id that this gateway gave it. */
 export interface NamedGeneration {
   readonly field: 'thread' | 'diagnostics' | 'prompt_cache_options'
   readonly member: string

@@ -34,7 +34,7 @@ export function accountLetters(provider: Account): string {
   return found
 }
 
-/** What stands in front of reasoning that this account made. */
+/** Mark in front of reasoning that this account made. */
 export const markOf = (account: string): string => `hg:${account}:`
 
 /** True for reasoning that has the mark of any account. */
@@ -84,7 +84,7 @@ export function markText(text: string, places: RegExp, account: string): string 
 
 type ReasoningItem = Extract<Item, { kind: 'reasoning' }>
 
-/** What is left of reasoning that another account made: words that some providers take as plain text. */
+/** Rest of reasoning that another account made: words that some providers take as plain text. */
 function wordsOf({ text, summary }: ReasoningItem): Item[] {
   if (text === undefined && summary === undefined) return []
   // A family that no provider is of.

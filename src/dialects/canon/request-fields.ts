@@ -1,7 +1,7 @@
 /**
  * Fields of a request by one rule for all formats. Those that only the gateway reads are checked, read and taken out, so that they are never
  * sent to a provider. Those that go to every provider are the output cap, the service tier, which is only the one that the endpoint's prices
- * are for (issue 15 section 2), and the names of the user, within the lengths that the provider takes.
+ * are for, and the names of the user, within the lengths that the provider takes.
  */
 import { createHash } from 'node:crypto'
 import type { Checker } from '../../core/check.ts'
@@ -52,7 +52,7 @@ const isSafe = (value: number): boolean => Math.abs(value) <= Number.MAX_SAFE_IN
 
 /**
  * Fields that the format does not name reach providers of its wire, which read numbers such as `max_new_tokens`, or the
- * `max_uses` of a tool, as caps (RFC 8259 section 6, issue 15 section 4).
+ * `max_uses` of a tool, as caps (RFC 8259 section 6).
  */
 function checkNumbers(body: JsonObject): void {
   for (const key in body) {
@@ -76,7 +76,7 @@ function checkNumbers(body: JsonObject): void {
 
 /**
  * Checks a body by the schema of its format, then by what a schema says badly of any format.
- * @throws Fault 400 naming the field (contract 1.1, 2.4).
+ * @throws Fault 400 naming the field (docs/contract.md#responses-request, docs/contract.md#model-names).
  */
 export function checkFields(shape: Checker, body: JsonObject): void {
   if (!shape.fits(body)) shape(body)
@@ -93,7 +93,7 @@ export function checkFields(shape: Checker, body: JsonObject): void {
 
 export type Percentiles = { p50?: number | undefined; p75?: number; p90?: number; p99?: number }
 
-/** Contract section 5.1: the fields of the routing criteria, and those of the order. The schema has checked the shapes before anything reads them. */
+/** The fields of the routing criteria, and those of the order. The schema has checked the shapes before anything reads them. */
 export interface ProviderPreferences extends CriterionPreferences {
   sort?: SortKey | { by?: SortKey | null; partition?: 'model' | 'none' | null } | null | undefined
   preferred_max_latency?: number | Percentiles | null | undefined
@@ -170,7 +170,7 @@ export function gatewayFields(body: JsonObject, session: string | undefined): Ga
 /** Canonical names of the cap in `supported_parameters`. */
 const NAMES = ['max_tokens', 'max_completion_tokens'] as const
 
-/** What an endpoint's data say of the cap. */
+/** Facts of an endpoint about the cap. */
 interface CapRules {
   readonly quirks: Quirks
   /** Undefined where it takes whatever its wire knows. */
@@ -178,7 +178,7 @@ interface CapRules {
 }
 
 /**
- * A cap that a hold was computed for is sent even where the endpoint lists no such parameter (issue 15 section 2: hidden
+ * A cap that a hold was computed for is sent even where the endpoint lists no such parameter (hidden
  * reasoning is counted only at the end), but never against `quirks.body.drop`: that provider would refuse the request.
  * @param field name of the cap in `quirks.body.drop`.
  */
@@ -253,7 +253,7 @@ function withoutTiers(members: JsonObject): JsonObject {
   return rest
 }
 
-/** What becomes of a user's name, as the provider's configuration says. */
+/** Treatment of a user's name, by the provider's configuration. */
 export type UserRule = 'pass' | 'hash' | 'drop'
 
 /** SHA-256 in hex, 64 characters: the same user is the same to the provider, and stays unknown to it. */

@@ -6,7 +6,7 @@ import type { JsonObject } from '../../core/json.ts'
 
 export type DialectId = string
 
-/** What we do not understand: written back verbatim to the same dialect, dropped and recorded towards another. */
+/** Fields that the gateway does not know: written back verbatim to the same dialect, dropped and recorded towards another. */
 export type Opaque = {
   dialect: DialectId
   type: string
@@ -74,7 +74,7 @@ export type ToolSpec =
       parameters: JsonObject
       /** Type of the provider's tool in whose place it is run: the caller knows the items of that one. */
       standsFor?: string
-      /** Where the caller wrote what `parameters` holds, for errors; absent where it is `parameters` of the tool itself. */
+      /** Path at which the caller wrote `parameters`, for errors; absent where it is `parameters` of the tool itself. */
       written?: WrittenAt
     }
   | { kind: 'opaque'; of: Opaque }

@@ -36,7 +36,7 @@ const WORDS: Readonly<Record<string, ServedTier | 'none'>> = {
   provisioned_throughput: 'none',
 }
 
-/** What a reply says of its tier. `unknown`: its word where the table does not have it, so that its price is not known either. */
+/** Tier of a reply. `unknown`: its word where the table does not have it, so that its price is not known either. */
 export type TierReport = { readonly tier: ServedTier; readonly unknown?: never } | { readonly unknown: string; readonly tier?: never }
 
 const LONGEST_WORD = 64
@@ -61,7 +61,7 @@ export function noteTier(end: End, report: TierReport | undefined): void {
   else if (report) end.unknownTier = report.unknown
 }
 
-/** The tier by a word that clients of every format know (contract section 1.5): the list has none above priority. */
+/** The tier by a word that clients of every format know (docs/contract.md#responses-reply): the list has none above priority. */
 export function shownTier(tier: string | undefined): string | undefined {
   return tier === 'ultrafast' ? 'priority' : tier
 }

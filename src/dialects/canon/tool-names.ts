@@ -7,11 +7,11 @@ import { offeredTools } from './allowed-tools.ts'
 import type { StreamEvent } from './events.ts'
 import type { CanonicalRequest, Item, Opaque, ToolChoice, ToolSpec } from './request.ts'
 
-/** What stands behind the names that the provider was sent. */
+/** Tools behind the names that the provider was sent. */
 export interface SentNames {
   /** The caller's names by those that took their place. */
   readonly renamed?: ReadonlyMap<string, string> | undefined
-  /** How the caller's format writes calls of functions that stand for tools of other kinds, by the function's name. */
+  /** Form in which the caller's format writes calls of functions that stand for tools of other kinds, by the function's name. */
   readonly own?: OwnCalls | undefined
 }
 

@@ -13,7 +13,7 @@ export function flatAnnotation(nested: JsonObject): JsonObject {
   return { type, native: { dialect: WIRE, data: nested } }
 }
 
-/** What the gateway read of a file of the request. */
+/** Text that the gateway read of a file of the request. */
 const isFileNote = ({ type, hash }: JsonObject): boolean => type === 'file' && typeof hash === 'string'
 
 /**

@@ -11,7 +11,7 @@ import { OPAQUE, WIRE } from './wire.ts'
 
 export const CUSTOM = 'custom'
 
-/** What stands under `custom` in a tool, a call or a choice of that type. */
+/** Member `custom` of a tool, a call or a choice of that type. */
 function customOf(of: Opaque | undefined): JsonObject | undefined {
   return of?.dialect === WIRE && of.data.type === CUSTOM && isObject(of.data.custom) ? of.data.custom : undefined
 }

@@ -6,7 +6,7 @@ import type { Quirks } from '../quirks.ts'
 import type { Encoded, Target } from '../types.ts'
 import { encodeRequest, PATH } from './encode-request.ts'
 
-/** What of a request a chat template makes the prompt of (vLLM 0.32.0, entrypoints/serve/tokenize/protocol.py, `TokenizeChatRequest`). */
+/** Parts of a request from which a chat template makes the prompt (vLLM 0.32.0, entrypoints/serve/tokenize/protocol.py, `TokenizeChatRequest`). */
 const TOKENIZED = ['model', 'messages', 'tools', 'chat_template_kwargs'] as const
 
 export const countTokens = {

@@ -1,4 +1,4 @@
-/** Folded events as a whole chat reply (contract section 2.2). */
+/** Folded events as a whole chat reply (docs/contract.md#chat-reply). */
 
 import type { JsonObject } from '../../core/json.ts'
 import { CallSignatures } from '../canon/call-signature.ts'

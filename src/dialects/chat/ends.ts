@@ -1,4 +1,4 @@
-/** How a provider of this wire says that its answer has ended, and that it has failed: in a finish reason, or in a frame or body of any form. */
+/** Ends and failures of answers of this wire: in a finish reason, or in a frame or body of any form. */
 import type { Fault } from '../../core/faults.ts'
 import { isObject, type Json, type JsonObject, objectsOf } from '../../core/json.ts'
 import { type EndWords, endWord, reasonIn } from '../canon/ends.ts'

@@ -34,7 +34,7 @@ export function joinAudio(before: JsonObject | undefined, piece: JsonObject): Js
   return joined
 }
 
-/** What came on this wire, as it came. */
+/** Part that came on this wire, unchanged. */
 function nativeData(of: Opaque): JsonObject | undefined {
   const { native } = of.data
   return isObject(native) && native.dialect === WIRE && isObject(native.data) ? native.data : undefined

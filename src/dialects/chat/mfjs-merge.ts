@@ -38,7 +38,7 @@ const HOLDERS: ReadonlySet<string> = new Set(['properties', 'anyOf', 'oneOf', 'a
 /** Definitions are looked up, and not copied. */
 const ASIDE: ReadonlySet<string> = new Set(['$defs', 'definitions'])
 
-/** What a schema, a keyword and a member cost at least. */
+/** Least cost of a schema, a keyword and a member. */
 const NODE = 32
 const ENTRY = 8
 
@@ -48,7 +48,7 @@ const UNUSUAL = 100
 
 export class TooDear extends Error {}
 
-/** What fitting one schema may cost: characters that are read, compared or written, each time that it happens. */
+/** Greatest cost of fitting one schema: characters that are read, compared or written, each time that it happens. */
 export class Budget {
   spent = 0
   readonly most: number
@@ -79,7 +79,7 @@ export class Budget {
   }
 }
 
-/** What joining two schemas needs. */
+/** State of joining two schemas. */
 export interface Joining {
   readonly budget: Budget
   /** Is called with each keyword that cannot be said of both. */
@@ -89,7 +89,7 @@ export interface Joining {
 /** Schemas beyond this length are the same only where they are one object. */
 const COMPARED = 500
 
-/** What equal values share: their text, or the value itself where that is long. */
+/** Key that equal values share: their text, or the value itself where that is long. */
 export function wordOf(value: Json, budget: Budget): Json {
   const length = lengthOf(value, COMPARED)
   budget.spend(length)

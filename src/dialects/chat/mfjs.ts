@@ -10,7 +10,7 @@ import { isType, typed } from './mfjs-types.ts'
 /** Names that no property may have. */
 const RESERVED: ReadonlySet<string> = new Set(['$defs', '$ref', 'anyOf', 'required', 'additionalProperties'])
 
-/** What the subset names, and the provider therefore keeps to. */
+/** Keywords of the subset, to which the provider keeps. */
 const KEPT: ReadonlySet<string> = new Set([
   ...['type', 'properties', 'required', 'additionalProperties', 'items', 'anyOf', 'enum', '$ref', '$defs', '$id', 'title', 'description'],
   ...['default', 'minLength', 'maxLength', 'minimum', 'maximum', 'minItems', 'maxItems'],
@@ -30,10 +30,10 @@ function isSimple(schema: JsonObject): boolean {
 /** Characters of the largest schema that the provider takes. */
 const LONGEST = 120_000
 
-/** What a schema may cost for each of its characters: alternatives multiply what stands beside them. */
+/** Greatest cost of a schema for each of its characters: alternatives multiply what stands beside them. */
 const COST = 2
 
-/** What the schemas of one request may cost beyond that, all together: small ones multiply more. One gets half of what is left. */
+/** Greatest cost of all schemas of one request beyond that: small ones multiply more. One gets half of what is left. */
 const SPARE = 100_000
 
 /** Schemas below each other: as many as the provider takes. */
@@ -84,7 +84,7 @@ class Fitter {
     return this.node({ ...rest, ...this.widest(all), type: 'object' })
   }
 
-  /** What all alternatives have in common: every property of any of them, and those required that all require. */
+  /** Common part of all alternatives: every property of any of them, and those required that all require. */
   private widest(all: readonly JsonObject[]): JsonObject {
     const variants = new Map<string, Map<Json, Json>>()
     for (const { properties } of all)
@@ -267,7 +267,7 @@ class Fitter {
     return name
   }
 
-  /** What a reference within the schema points at. */
+  /** Target of a reference within the schema. */
   private target(pointer: string): Json | undefined {
     if (!pointer.startsWith('#')) return undefined
     let at: Json | undefined = this.root

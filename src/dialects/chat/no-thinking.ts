@@ -4,7 +4,7 @@
  */
 import { isObject, type Json, type JsonObject } from '../../core/json.ts'
 
-/** What is written into the body, by the value of the quirk `thinking_off`. */
+/** Fields for the body, by the value of the quirk `thinking_off`. */
 const SWITCHES: Readonly<Record<string, JsonObject>> = {
   thinking: { thinking: { type: 'disabled' } },
   enable_thinking: { enable_thinking: false },
@@ -63,7 +63,7 @@ interface ThinkingQuirks {
   readonly reasoning?: string | undefined
 }
 
-/** How the provider is known to be kept from thinking; undefined where nothing says so, and a caller's own words pass. */
+/** Known way to keep the provider from thinking; undefined where nothing says so, and a caller's own words pass. */
 const knownWay = ({ thinking_off: way, efforts, reasoning }: ThinkingQuirks): string | undefined =>
   way ?? (reasoning === 'object' ? 'reasoning' : efforts?.includes('none') ? 'effort' : undefined)
 
@@ -87,7 +87,7 @@ export function fitSwitches(body: JsonObject, quirks: ThinkingQuirks, dropped: s
   return true
 }
 
-/** What else the caller writes for a template stays. */
+/** Other fields of the caller for a template stay. */
 function withoutSwitch(body: JsonObject, field: string): void {
   const { [field]: value } = body
   delete body[field]

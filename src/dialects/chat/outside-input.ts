@@ -1,4 +1,4 @@
-/** What providers of this wire add to a prompt, each in words of its own. */
+/** Additions of providers of this wire to a prompt, each in words of its own. */
 import { isObject } from '../../core/json.ts'
 import { CACHED_CONTENT, LEAVE_OUT, type OutsideTable, REST_OF_CONTEXT, SEARCH_TOKENS } from '../canon/outside-input.ts'
 

@@ -1,8 +1,8 @@
-/** What the chunks of one upstream stream have in common, and what it becomes: plain content is patched by text, without a parse. */
+/** Common part of the chunks of one upstream stream, and its form for the caller: plain content is patched by text, without a parse. */
 import { escapesLetters, type JsonObject } from '../../core/json.ts'
+import { alone, binary, escapeExcess, textBytes, utf8 } from '../../machines/sse/frames.ts'
 import { MEDIA_BYTES } from '../canon/events.ts'
 import { servedTier, shownTier } from '../canon/served-tier.ts'
-import { alone, binary, escapeExcess, textBytes, utf8 } from '../sse/frames.ts'
 import type { ReplyContext } from '../types.ts'
 
 /** Marks of thoughts and sources within content, of empty calls and of tools that the provider ran: a frame that is relayed unread has none. */
@@ -10,7 +10,7 @@ const MARKS = ['"thinking"', '"function_call"', '"reference_ids"', '"tool_refere
 
 const holdsMark = (batch: string): boolean => MARKS.some((mark) => batch.includes(mark))
 
-/** What each of the names begins with; where a frame has it not, there is no reasoning. */
+/** Beginning of each of the names; where a frame has it not, there is no reasoning. */
 const REASONING = '"reasoning'
 const PLAIN = '"reasoning":'
 const CONTENT = '"reasoning_content":'
@@ -50,7 +50,7 @@ export function isImage(frame: string, words: number): boolean {
   return words === MEDIA_BYTES && frame.length > LONG_FRAME && frame.includes('"images":')
 }
 
-/** What all chunks of one kind have around the model's words: compared in one go, without a scan. */
+/** Frame around the model's words in all chunks of one kind: compared in one go, without a scan. */
 class Skeleton {
   /** True for fragments of a call's arguments. */
   readonly ofCalls: boolean
@@ -296,7 +296,7 @@ export function ourHeader(chunk: JsonObject, ctx: ReplyContext): JsonObject {
   return out
 }
 
-/** A tier by a word that clients know (contract section 1.5), or none. */
+/** A tier by a word that clients know (docs/contract.md#responses-reply), or none. */
 function showTier(chunk: JsonObject): void {
   const shown = shownTier(servedTier(chunk.service_tier)?.tier)
   if (shown === undefined) delete chunk.service_tier
@@ -311,7 +311,7 @@ export function endsInForeignTier(frame: string): boolean {
   return at !== -1 && FOREIGN_TIER.test(frame.slice(at))
 }
 
-/** What a member of a frame says, where it is no index: not there; null or empty; something else. */
+/** State of a member of a frame, where it is no index: not there; null or empty; something else. */
 const ABSENT = -1
 const EMPTY = -2
 const UNCLEAR = -3

@@ -1,4 +1,4 @@
-/** What a preset says, in a chat request. */
+/** Fields of a preset, in a chat request. */
 
 import type { JsonObject } from '../../core/json.ts'
 import { filled, type Preset, sends } from '../canon/presets.ts'

@@ -1,6 +1,6 @@
 /**
  * A chat reply as callers read it from every provider, in the decoder and in the pass lane alike. Its members: what some write elsewhere or
- * leave empty is put right in place, reasoning stands under both of its names (contract section 3), and what the gateway does not pass on at
+ * leave empty is put right in place, reasoning stands under both of its names (docs/contract.md#messages), and what the gateway does not pass on at
  * its place goes to the caller with the usage chunk, which it writes itself. And its end, both ways: why, at which tier, or with which fault.
  */
 import { faultBody } from '../../core/faults.ts'
@@ -153,7 +153,7 @@ export class LateMembers {
   }
 }
 
-/** Whether a stream goes on with the answer that it began: providers differ in what they repeat. */
+/** True if a stream goes on with the answer that it began: providers differ in what they repeat. */
 export class ReplyIdentity {
   private id: string | undefined
   /** True once two chunks in a row had one id: some providers give each chunk its own. */
@@ -241,7 +241,7 @@ export function finishOf(ctx: Pick<ReplyContext, 'codeForm'>, { fault, end }: Fi
 /**
  * The end of a stream: finish chunk, usage chunk, `[DONE]`; or, where it has failed, one error chunk. Its first member is `error`, since
  * github.com/sashabaranov/go-openai 1.43.0 looks at how a line begins, and no `[DONE]` follows, which would say to many clients that all
- * is well (contract section 2.3).
+ * is well (docs/contract.md#chat-stream).
  * @param head from `chunkHead`.
  * @param delta JSON text of the finish chunk's delta.
  * @param rest further members of its choice, such as `,"logprobs":{…}`. @param members further members of the usage chunk.

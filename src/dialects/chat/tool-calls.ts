@@ -1,8 +1,8 @@
 /** Which call a fragment of `tool_calls` belongs to, and what has come of each call. */
 import { randomTag } from '../../core/ids.ts'
 import { isObject, type JsonObject, objectsOf, stringOf } from '../../core/json.ts'
+import { alone, frameData, utf8 } from '../../machines/sse/frames.ts'
 import { argumentsText, isBroken, isWholeObject } from '../canon/call-arguments.ts'
-import { alone, frameData, utf8 } from '../sse/frames.ts'
 
 export class CallSlot {
   /** Position among the calls of this reply, from 0, in order of appearance. */
@@ -14,7 +14,7 @@ export class CallSlot {
   name: string
   /** False for a call of another kind than a function. */
   readonly isFunction: boolean
-  /** What frames that travel unread have brought since: the inside of a JSON text, one character per byte. */
+  /** Text that unread frames have brought since: the inside of a JSON text, one character per byte. */
   raw = ''
   private text = ''
 
@@ -43,7 +43,7 @@ export interface Resolved {
   slot: CallSlot
   /** True for the first fragment of its call. */
   fresh: boolean
-  /** What the fragment adds to the arguments. */
+  /** Part that the fragment adds to the arguments. */
   text: string
 }
 

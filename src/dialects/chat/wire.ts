@@ -1,6 +1,6 @@
 /** Names that both halves of the dialect share. Read from the types of openai 7.55.0. */
 
-/** What opaque values of this wire are marked with, by the client and the upstream half alike. */
+/** Mark of opaque values of this wire, by the client and the upstream half alike. */
 export const WIRE = 'chat'
 
 export const CLIENT_ID = 'chat'

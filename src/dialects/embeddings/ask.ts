@@ -1,4 +1,4 @@
-/** What a checked body requests: for the provider as inputs and settings, for the other layers in the canonical form. */
+/** Request of a checked body: for the provider as inputs and settings, for the other layers in the canonical form. */
 
 import { isObject, type Json, type JsonObject } from '../../core/json.ts'
 import { fileUrl } from '../canon/file-url.ts'
@@ -80,7 +80,7 @@ function partsOf(input: EmbeddingInput): Part[] {
   return [{ kind: 'opaque', of: { dialect: CLIENT_ID, type: 'tokens', data: { ids: input.tokens.join(' ') } } }]
 }
 
-/** Where an input, or a part of it, stands in the body. */
+/** Path of an input, or of a part of it, in the body. */
 export function pathOf({ input }: JsonObject, index: number, part?: number): string {
   if (!Array.isArray(input) || typeof input[0] === 'number') return 'input'
   return part === undefined ? `input[${index}]` : `input[${index}].content[${part}]`

@@ -1,4 +1,4 @@
-/** The rules of an embedding request: its schema, then its input (contract sections 4 and 9). */
+/** The rules of an embedding request: its schema, then its input (docs/contract.md#embeddings). */
 import { Type } from 'typebox'
 import { checker } from '../../core/check.ts'
 import { badField } from '../../core/faults.ts'
@@ -103,7 +103,7 @@ function needText(holder: JsonObject, name: string, at: string): void {
 export const embeddingsClient: ClientDialect = {
   id: CLIENT_ID,
   fields: embeddingFields,
-  /** Vectors never stream, whichever client requests it (contract section 0, row 24). */
+  /** Vectors never stream, whichever client requests it (docs/contract.md#embeddings). */
   expand: (body) => (body.stream === undefined ? body : withoutStream(body)),
   check,
   decodeRequest,

@@ -39,7 +39,7 @@ const TYPES: Partial<Record<Purpose, string>> = {
   classification: 'classification',
   clustering: 'clustering',
 }
-/** What is embedded to be found, where the caller says nothing. */
+/** Type for texts to be found, where the caller names none. */
 const USUAL = 'search_document'
 
 function lacks(ask: EmbeddingAsk, target: EmbeddingTarget): EmbeddingLack | undefined {

@@ -1,9 +1,9 @@
 /** The reply: the vectors' own bytes with the envelope of the contract around them. */
 
 import { usd } from '../../core/money.ts'
+import type { WrittenVector } from '../../machines/vectors/written.ts'
 import { INPUT_KINDS, type InputSplit } from '../canon/usage.ts'
 import type { Final, ReplyContext } from '../types.ts'
-import type { WrittenVector } from '../vectors/written.ts'
 
 const text = (value: string): Buffer => Buffer.from(value, 'utf8')
 
@@ -25,7 +25,7 @@ function members(ctx: ReplyContext, final: Final): string {
   return `"model":${JSON.stringify(ctx.model)},"id":${JSON.stringify(ctx.id)}${provider},"usage":${usageText(final)}${metadata}`
 }
 
-/** What the ledger charged; a vector has no output tokens. */
+/** Cost that the ledger charged; a vector has no output tokens. */
 function usageText({ usage, cost, inputCost, outputCost }: Final): string {
   return (
     `{"prompt_tokens":${usage.input},"total_tokens":${usage.input},"cost":${usd(cost)},` +

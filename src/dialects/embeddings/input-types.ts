@@ -1,4 +1,4 @@
-/** What vectors are for, in the words of each provider: callers write any of them, with or without capitals. */
+/** Purpose of vectors, in the words of each provider: callers write any of them, with or without capitals. */
 
 export type Purpose = 'query' | 'document' | 'classification' | 'clustering' | 'similarity' | 'code' | 'question' | 'fact'
 

@@ -1,4 +1,4 @@
-/** What the bodies of all providers have in common: fields that are left out, and the end user's name. */
+/** Common part of the bodies of all providers: fields that are left out, and the end user's name. */
 import type { Json, JsonObject } from '../../core/json.ts'
 import { count } from '../canon/counts.ts'
 import type { Part } from '../canon/request.ts'
@@ -57,7 +57,7 @@ export function lackingDimensions({ settings }: EmbeddingAsk, target: EmbeddingT
   return { at: 'dimensions', why: 'gives vectors of one length only' }
 }
 
-/** What a provider reports of the tokens of each kind. @returns undefined where it reports none. */
+/** Tokens of each kind, as a provider reports them. @returns undefined where it reports none. */
 export function splitFrom(tokens: (kind: InputKind) => Json | undefined): InputSplit | undefined {
   const reported = INPUT_KINDS.flatMap((kind) => {
     const counted = count(tokens(kind))

@@ -10,7 +10,7 @@ const SAFE_FIELD = /^[A-Za-z_][\w.[\]-]{0,79}$/
 /** Characters of a sentence that patterns are tried on: its beginning, and its end. */
 const HEAD = 2_000
 const TAIL = 1_000
-/** What a message quotes may be the caller's, such as the name of a model. */
+/** A quotation in a message may be the caller's, such as the name of a model. */
 const QUOTED = /`[^`]{0,200}`|(?<!\w)'[^']{0,200}'(?!\w)|"[^"]{0,200}"/g
 const NAMES_FIELD: ReadonlySet<FaultCode> = new Set(['upstream_rejected', 'upstream_unprocessable', 'upstream_unfit'])
 
@@ -40,7 +40,7 @@ export function faultOf(wire: Wire, status: number, error: StatedError): Fault {
   return new Fault(code, { ...given, message: `Provider rejected the request (${field})` })
 }
 
-/** What the caller reads is the whole sentence all the same. */
+/** The caller reads the whole sentence all the same. */
 function rereadWithout(passage: string, { wire, status, error }: { wire: Wire; status: number; error: StatedError }): Fault {
   const cleared = (text: string | undefined): string | undefined => text?.replaceAll(passage, ' ')
   return faultOf(wire, status, { ...error, sentence: cleared(error.sentence), quoted: cleared(error.quoted) }).with({

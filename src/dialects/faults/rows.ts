@@ -9,7 +9,7 @@ import type { FaultCode } from '../../core/faults.ts'
 
 export type Wire = 'chat' | 'responses' | 'messages' | 'gemini' | 'bedrock' | 'embeddings'
 
-/** What an HTTP status alone decides, whatever the words are: for others the words come first. */
+/** Codes that an HTTP status alone decides, whatever the words are: for others the words come first. */
 export const FIRM: ReadonlySet<number> = new Set([401, 402, 403, 404, 409, 413, 422, 429, 529])
 
 /**
@@ -53,7 +53,7 @@ export interface Row {
   readonly text?: RegExp
   /** The field at fault; a row with it fits an error that names none as well. */
   readonly field?: RegExp
-  /** Where it is known from. */
+  /** Source of the rule. */
   readonly source: string
 }
 
@@ -148,7 +148,7 @@ const OPERATORS_OWN: Row = {
   source: 'details.error_code of npm @anthropic-ai/sdk 1.14.0 is open; Volcengine: AccountOverdueError',
 }
 
-/** What the account may do, before the key itself: a caller chooses models and features, and could take keys out of use with them. */
+/** Rights of the account, before the key itself: a caller chooses models and features, and could take keys out of use with them. */
 const RIGHTS: readonly Row[] = [
   {
     kind: 'upstream_rejected',

@@ -8,7 +8,7 @@ export interface StatedError {
   /** For programs: codes, types and reasons, the most exact one first. */
   readonly words: readonly string[]
   readonly sentence?: string | undefined
-  /** What an aggregator quotes of the provider behind it: looked at, and never shown. */
+  /** Quotation of the provider behind an aggregator: looked at, and never shown. */
   readonly quoted?: string | undefined
   /** Path of the field at fault. */
   readonly field?: string | undefined
@@ -22,7 +22,7 @@ export interface StatedError {
 const LONGEST_WORD = 80
 /** Errors of a list that are shown. */
 const MOST = 5
-/** Where the value was: it is no part of the path. */
+/** Mark of a removed value: it is no part of the path. */
 const PLACES: ReadonlySet<Json> = new Set(['body', 'query', 'path', 'header'])
 
 /** @param body what the provider sent, if it was JSON. */

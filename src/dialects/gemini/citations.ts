@@ -115,7 +115,7 @@ function byOffsets({ start, end }: Citation, bytes: Buffer): { start: number; en
   return start !== undefined && end !== undefined && start <= end && end <= bytes.length ? { start, end } : undefined
 }
 
-/** Where a citation stands in a text: at its offsets if the words agree, else where the words are; undefined where they are not. */
+/** Place of a citation in a text: at its offsets if the words agree, else where the words are; undefined where they are not. */
 function placeOf(citation: Citation, bytes: Buffer): { start: number; end: number } | undefined {
   const atOffsets = byOffsets(citation, bytes)
   const { start, words } = citation

@@ -37,10 +37,10 @@ class AudioAnswer {
   }
 }
 
-/** What a part may have beside the one thing that it is. */
+/** Members of a part beside the one that names its kind. */
 const BESIDE: ReadonlySet<string> = new Set(['thought', 'thoughtSignature', 'videoMetadata', 'mediaResolution', 'partMetadata'])
 
-/** What else a part may be (npm @google/genai 3.3.0, `Part`): no caller's format has a place for most of it. */
+/** Other kinds of a part (npm @google/genai 3.3.0, `Part`): no caller's format has a place for most of it. */
 const KNOWN_PARTS: ReadonlySet<string> = new Set([
   'audioTranscription',
   'codeExecutionResult',
@@ -58,7 +58,7 @@ type Speech = 'text' | 'summary'
 interface OpenBlock {
   kind: Speech
   block: number
-  /** What was said, which places of citations are looked up in. */
+  /** Text in which places of citations are looked up. */
   text: string
   /** Signatures that came with its parts: a stream sends them only behind the text. */
   signatures: string[]

@@ -129,7 +129,7 @@ export class PartialArgs {
     return text
   }
 
-  /** What stands in front of a member of the innermost container; undefined where it cannot come next. */
+  /** Text in front of a member of the innermost container; undefined where it cannot come next. */
   private name(step: string | number): string | undefined {
     const container = this.open.at(-1)
     if (container === undefined || container.isArray !== (typeof step === 'number') || container.names.has(step)) return undefined

@@ -1,4 +1,4 @@
-/** What every file of this wire shares: its names and paths. Reference: types of @google/genai 3.3.0, API v1beta. */
+/** Parts that every file of this wire shares: its names and paths. Reference: types of @google/genai 3.3.0, API v1beta. */
 
 export const WIRE = 'gemini'
 

@@ -11,7 +11,7 @@ export const VERSION_HEADER = 'anthropic-version'
 /** The one that takes all that the gateway writes: calls whose caller names none have it. */
 export const USUAL_VERSION = '2023-06-01'
 
-/** What Vertex AI calls the usual one, in the body; later ones have the same name there (platform.claude.com, Claude on Vertex AI; Versions). */
+/** Name of the usual one at Vertex AI, in the body; later ones have the same name there (platform.claude.com, Claude on Vertex AI; Versions). */
 export const VERTEX_VERSION = 'vertex-2023-10-16'
 
 const KNOWN: ReadonlySet<string> = new Set([USUAL_VERSION, '2026-10-21'])
@@ -19,7 +19,7 @@ const KNOWN: ReadonlySet<string> = new Set([USUAL_VERSION, '2026-10-21'])
 /** Fields that each version after the usual one refuses, whatever their value (the page named above, "Sampling parameters are removed"). */
 const REMOVED = ['temperature', 'top_p', 'top_k'] as const
 
-/** What a header may hold (RFC 9110, 5.5), without spaces. */
+/** Characters of a header (RFC 9110, 5.5), without spaces. */
 const TOKEN = /^[\x21-\x7e]{1,64}$/
 
 /** @returns the version that a caller names; undefined where it names none. */

@@ -55,7 +55,7 @@ function turnEnds(messages: readonly JsonObject[]): number[] {
   return ends
 }
 
-/** How long the provider is to keep the prefix; undefined where it is not marked. @param ownFormat whether the caller could set marks itself. */
+/** Time for which the provider is to keep the prefix; undefined where it is not marked. @param ownFormat whether the caller could set marks itself. */
 function timeToLive(body: JsonObject, target: Target, ownFormat: boolean): '5m' | '1h' | undefined {
   const wanted = target.quirks.cache_prefix ?? 'auto'
   if (wanted === 'off') return undefined

@@ -1,4 +1,4 @@
-/** The rules of a Messages request: its schema, then what a schema says badly (contract sections 3 and 9). */
+/** The rules of a Messages request: its schema, then what a schema says badly (docs/contract.md#messages). */
 import type { IncomingHttpHeaders } from 'node:http'
 import { badField } from '../../core/faults.ts'
 import { isObject, type Json, type JsonObject } from '../../core/json.ts'
@@ -145,7 +145,7 @@ function checkSource(block: JsonObject, forms: ReadonlyMap<string, readonly stri
 }
 
 /**
- * Rules of content blocks: which members each kind must have (contract section 3). Kinds that are not known are tolerated.
+ * Rules of content blocks: which members each kind must have (docs/contract.md#messages). Kinds that are not known are tolerated.
  * @throws Fault 400 where a cache mark is neither absent nor of the one kind that there is.
  */
 function checkCacheMark(mark: Json | undefined, at: string): void {
@@ -169,7 +169,7 @@ function checkBlock(block: JsonObject, at: string): void {
   else if (type === 'tool_result') checkContent(block.content, `${at}.content`)
 }
 
-/** What a tool of the caller's gave back: absent, a string or blocks. */
+/** Result of a tool of the caller's: absent, a string or blocks. */
 function checkContent(content: Json | undefined, at: string): void {
   if (content === undefined || content === null || typeof content === 'string') return
   if (!Array.isArray(content)) throw badField(at, 'expected a string or an array')

@@ -111,7 +111,7 @@ function contentOf({ blocks }: Folded, body: JsonObject): JsonObject[] {
 }
 
 /**
- * Folded events as a whole message (contract section 3).
+ * Folded events as a whole message (docs/contract.md#messages).
  * The whole reply as JSON text.
  */
 function encodeResult(folded: Folded, ctx: ReplyContext, final: Final): string {

@@ -92,7 +92,7 @@ function reasoning(body: JsonObject): Reasoning | undefined {
   return isObject(body.thinking) ? withNative(out, 'thinking', body.thinking) : out
 }
 
-/** How thinking is shown, in the words that the canon has: `display` (types of @anthropic-ai/sdk 1.12.0, `ThinkingConfigAdaptive`). */
+/** Presentation of thinking, in the words of the canon: `display` (types of @anthropic-ai/sdk 1.12.0, `ThinkingConfigAdaptive`). */
 const DISPLAYS: ReadonlySet<unknown> = new Set([undefined, null, 'summarized', 'omitted'])
 
 /** Names, for other wires, the members of `thinking` that the canon cannot say; `between_tools` is thinking, but not before the reply. */

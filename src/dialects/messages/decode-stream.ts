@@ -29,7 +29,7 @@ export function beginningOf({ diagnostics }: JsonObject): Opaque | undefined {
   return isObject(diagnostics) ? { dialect: WIRE, type: OPAQUE.message, data: { diagnostics } } : undefined
 }
 
-/** How a turn ended, from the facts of its last `message_delta` or of the whole message. */
+/** End of a turn, from the facts of its last `message_delta` or of the whole message. */
 export function endOf(facts: JsonObject, usage: Json | undefined, sawCall: boolean): End {
   const raw = endWord(facts.stop_reason)
   const reason = raw === undefined ? 'stop' : reasonOf(raw)

@@ -9,7 +9,7 @@ import { nativeOf, WIRE } from './wire.ts'
 
 type Media = Extract<Part, { kind: 'media' }>
 
-/** Where blocks are written to; models of this wire take media from the user and from tools alone. */
+/** Destination of blocks; models of this wire take media from the user and from tools alone. */
 export type Place = 'system' | 'user' | 'assistant' | 'result'
 
 export interface WriteContext {
@@ -51,7 +51,7 @@ function imageSource(part: Media, context: WriteContext): JsonObject | undefined
 
 const TEXT_TYPES = /^(text\/|application\/(json|xml|yaml|x-yaml|javascript|typescript|x-sh|sql)|.*\+(json|xml)$)/
 
-/** Where `parsedInput` puts what is no object. */
+/** Member in which `parsedInput` puts a value that is no object. */
 const INVALID = 'INVALID_JSON'
 
 /** Base64 of `%PDF`: marks a PDF that came without a type. */

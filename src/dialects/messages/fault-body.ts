@@ -1,4 +1,4 @@
-/** Errors as this wire reports them: as the body of a plain reply and as the last event of a stream (contract section 3). */
+/** Errors as this wire reports them: as the body of a plain reply and as the last event of a stream (docs/contract.md#messages). */
 import { type Fault, type FaultFacts, shownMetadata } from '../../core/faults.ts'
 import type { JsonObject } from '../../core/json.ts'
 

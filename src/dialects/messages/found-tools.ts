@@ -25,7 +25,7 @@ function speaksOfTools(item: Item): boolean {
   return item.kind === 'message' ? item.parts.some(isChange) : item.kind === 'result' && item.parts.some(isReference)
 }
 
-/** What the conversation has done to the tools. */
+/** Changes of the tools by the conversation. */
 class ToolChanges {
   readonly found = new Set<string>()
   readonly removed = new Set<string>()

@@ -1,4 +1,4 @@
-/** What this wire says in words of its own about the gateway's fields. */
+/** Names of this wire for the gateway's fields. */
 
 import { type JsonObject, objectsOf, stringOf } from '../../core/json.ts'
 import type { GatewayFields } from '../canon/request-fields.ts'

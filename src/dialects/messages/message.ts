@@ -2,12 +2,12 @@
 import type { Fault } from '../../core/faults.ts'
 import { isObject, type JsonObject } from '../../core/json.ts'
 import { usd } from '../../core/money.ts'
+import { binary } from '../../machines/sse/frames.ts'
 import { count } from '../canon/counts.ts'
 import { unknownEnd } from '../canon/ends.ts'
 import type { Opaque } from '../canon/request.ts'
 import { shownTier } from '../canon/served-tier.ts'
 import type { Usage } from '../canon/usage.ts'
-import { binary } from '../sse/frames.ts'
 import type { Final, ReplyContext } from '../types.ts'
 import { stopReasonOf } from './stop-reason.ts'
 import { eventFrame, OPAQUE, WIRE } from './wire.ts'
@@ -41,7 +41,7 @@ function usageSoFar(counted: Usage | undefined): JsonObject {
 const KEPT = ['inference_geo', 'speed', 'iterations', 'fallback_credit'] as const
 
 /**
- * Token counts as this wire reports them (contract section 3): cache reads and writes stand beside `input_tokens`, not within.
+ * Token counts as this wire reports them (docs/contract.md#messages): cache reads and writes stand beside `input_tokens`, not within.
  * `usage` of a finished message, with what it cost in USD.
  * @param own the provider's own object, where it speaks this wire.
  */
@@ -94,7 +94,7 @@ export function failureIn(final: Final): Fault | undefined {
 /** Members that stand in the `delta` of the last `message_delta`; all others stand beside it. */
 const WITHIN: ReadonlySet<string> = new Set(['stop_reason', 'stop_sequence', 'stop_details', 'container'])
 
-/** What a provider of this wire reported of its message, beside content and counts. */
+/** Report of a provider of this wire about its message, beside content and counts. */
 export class OwnMembers {
   private members: JsonObject = {}
   private usage: JsonObject | undefined

@@ -1,4 +1,4 @@
-/** What providers of this wire add to a prompt (platform.claude.com; types of @anthropic-ai/sdk 1.12.0). */
+/** Additions of providers of this wire to a prompt (platform.claude.com; types of @anthropic-ai/sdk 1.12.0). */
 import { isObject, type Json, type JsonObject, objectsOf } from '../../core/json.ts'
 import { LEAVE_OUT, type OutsideTable, REST_OF_CONTEXT } from '../canon/outside-input.ts'
 

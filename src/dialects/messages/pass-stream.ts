@@ -1,12 +1,12 @@
 /** The stream of the pass lane: content frames travel as they came, what surrounds them is ours. */
 import { Fault, unreadable } from '../../core/faults.ts'
 import { isObject, type JsonObject, objectsOf, stringOf } from '../../core/json.ts'
+import { binary, FrameSplitter, frameData, textBytes, utf8 } from '../../machines/sse/frames.ts'
 import { endBroken, endWord, laterEnd } from '../canon/ends.ts'
 import { isErrorEvent } from '../canon/error-shape.ts'
 import { type End, isAnother } from '../canon/events.ts'
 import { StreamWords } from '../canon/stream-words.ts'
 import type { Usage } from '../canon/usage.ts'
-import { binary, FrameSplitter, frameData, textBytes, utf8 } from '../sse/frames.ts'
 import type { Final, PassStream, ReplyContext } from '../types.ts'
 import { BlockNumbers } from './block-numbers.ts'
 import { CallInputs } from './call-inputs.ts'
@@ -269,9 +269,9 @@ const SPOKEN = ['text_delta","', 'thinking_delta","', 'input_json_delta","']
 const BONES = BEFORE_INNER + TEXT.length + TAIL.length
 
 const CALL = '"type":"tool_use"'
-/** What the block of a call begins with; any other is read. */
+/** Beginning of the block of a call; any other is read. */
 const NO_INPUT = '"input":{}'
-/** What the block of a thought begins with; one without a signature is read. */
+/** Beginning of the block of a thought; one without a signature is read. */
 const THINKING = '"type":"thinking"'
 const SIGNATURE = '"signature":'
 /** A block that names it is read, since searches of the provider's own are counted. */

@@ -1,4 +1,4 @@
-/** What a preset says, in a Messages request. */
+/** Fields of a preset, in a Messages request. */
 
 import { isObject, type Json, type JsonObject } from '../../core/json.ts'
 import { effortShare } from '../canon/efforts.ts'

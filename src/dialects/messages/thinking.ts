@@ -1,4 +1,4 @@
-/** How much a model thinks: efforts and budgets of callers in the words of this wire, and the rules that come with them. */
+/** Thinking: efforts and budgets of callers in the words of this wire, and the rules that come with them. */
 
 import { isObject, type Json, type JsonObject, objectsOf } from '../../core/json.ts'
 import { effortOfBudget, effortShare, nearestEffort } from '../canon/efforts.ts'
@@ -103,7 +103,7 @@ function capsOf(request: CanonicalRequest, target: Target): Caps {
   return { maxTokens, ceiling: requested === undefined ? most : maxTokens }
 }
 
-/** What a caller of this wire sent as `thinking`, from its canonical form; an effort alone requests none. */
+/** Field `thinking` of a caller of this wire, from its canonical form; an effort alone requests none. */
 function nativeThinking({ enabled, maxTokens, summary, exclude }: Reasoning): JsonObject | undefined {
   let thinking: JsonObject
   if (maxTokens !== undefined) thinking = { type: 'enabled', budget_tokens: maxTokens }
@@ -163,7 +163,7 @@ function planOlder(
   return { ...kept, ...planBudget(effort === undefined ? reasoning : { ...reasoning, effort }, caps, dropped) }
 }
 
-/** What the endpoint is sent about thinking, and the output cap that goes with it. */
+/** Fields about thinking for the endpoint, with their output cap. */
 export function planThinking(request: CanonicalRequest, target: Target, dropped: Set<string>): ThinkingPlan {
   const caps = capsOf(request, target)
   if (request.extras?.dialect === WIRE) return planNative(request, target, caps, dropped)
@@ -219,7 +219,7 @@ export function keepThinkingRules(body: JsonObject, dropped: string[]): void {
   if (thinking.type === 'enabled') relaxChoice(body, dropped)
 }
 
-/** What the model is given to read in place of a choice that forces a call. */
+/** Text for the model in place of a choice that forces a call. */
 function callInstruction({ type, name }: JsonObject): string {
   return type === 'tool'
     ? `Call the tool "${name}" now, whatever else you have to say.`

@@ -15,7 +15,7 @@
 import type { JsonObject } from '../../core/json.ts'
 import * as native from '../canon/native.ts'
 
-/** What opaque values of this wire are marked with, by the client and the upstream half alike. */
+/** Mark of opaque values of this wire, by the client and the upstream half alike. */
 export const WIRE = 'messages'
 
 export const CLIENT_ID = 'messages'

@@ -13,7 +13,7 @@ function nativeData(data: JsonObject): JsonObject | undefined {
   return isObject(native) && native.dialect === WIRE && isObject(native.data) ? native.data : undefined
 }
 
-/** What begins an item, or a part of one. */
+/** Event that begins an item, or a part of one. */
 export interface NewBlock {
   kind: BlockKind
   item?: string | undefined
@@ -41,14 +41,14 @@ function imageItem(data: JsonObject): JsonObject | undefined {
   return { ...item, result: url.slice(inline.length), ...(format === 'png' ? {} : { output_format: format }) }
 }
 
-/** What a tool of the gateway did; `call` in its data is for wires that show no such items. */
+/** Work of a tool of the gateway; `call` in its data is for wires that show no such items. */
 function serverItem(of: Opaque): JsonObject | undefined {
   if (!of.type.includes(':')) return undefined
   const { call: _, ...shown } = of.data
   return { status: 'completed', ...shown, type: of.type }
 }
 
-/** What the item of a tool has become, in place of what it began with. */
+/** Item of a tool at its end, in place of the one that it began with. */
 export function outcomeItem(begun: JsonObject | undefined, data: JsonObject): JsonObject {
   return serverItem({ dialect: 'gateway', type: String(begun?.type), data }) ?? data
 }

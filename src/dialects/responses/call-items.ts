@@ -38,7 +38,7 @@ export function finishCalls(output: Json | undefined): boolean {
   return areBroken
 }
 
-/** What holds the arguments in an event that finishes a call of a function; undefined for any other event. */
+/** Member with the arguments in an event that finishes a call of a function; undefined for any other event. */
 export function finishedCall(message: JsonObject): JsonObject | undefined {
   if (message.type === CALL_DONE) return message
   const { item } = message

@@ -67,7 +67,7 @@ function checkStateless(body: JsonObject): void {
     throw badField('conversation', 'must be null: send the whole conversation in input')
 }
 
-/** @throws Fault 400 naming the field (contract 1.1, 1.2 and checklist C-029..C-039). */
+/** @throws Fault 400 naming the field (docs/contract.md#responses-request, docs/contract.md#input-items). */
 export function checkRequest(body: JsonObject): void {
   checkFields(responsesShape, body)
   checkStateless(body)

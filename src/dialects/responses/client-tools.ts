@@ -32,7 +32,7 @@ export interface FlatTool {
   own?: Opaque
 }
 
-/** What is lost on the way: names for `dropped`. */
+/** Losses on the way: names for `dropped`. */
 export type Lost = Set<string>
 
 /** True where the tool can be offered as functions. */
@@ -69,7 +69,7 @@ export function flatName(name: string, namespace: Json | undefined): string {
   return typeof namespace === 'string' && namespace !== '' ? flattenTool(namespace, name) : name
 }
 
-/** How the caller's format writes a call of a named tool; undefined where that is a plain function call. */
+/** Form of a call of a named tool in the caller's format; undefined where that is a plain function call. */
 export function ownCall(type: string, name: string, namespace: Json | undefined): Opaque | undefined {
   const space = typeof namespace === 'string' && namespace !== '' ? namespace : undefined
   if (type === CALL.function && space === undefined) return undefined

@@ -9,7 +9,7 @@ import { decodeParts } from './decode-parts.ts'
 import { LOST_REFERENCE, losesReference } from './references.ts'
 import { WIRE } from './wire.ts'
 
-/** What is read of each item; anything else stays beside it. A status adds nothing to its place. */
+/** Fields that are read of each item; anything else stays beside it. A status adds nothing to its place. */
 const KNOWN = {
   message: new Set(['type', 'id', 'role', 'content', 'status', 'phase']),
   reasoning: new Set(['type', 'id', 'status', 'summary', 'content', 'encrypted_content', 'signature', 'format']),

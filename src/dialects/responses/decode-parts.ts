@@ -10,7 +10,7 @@ type Media = Extract<Part, { kind: 'media' }>
 
 const MARK = 'prompt_cache_breakpoint'
 
-/** What is read of each part; anything else stays beside it. */
+/** Fields that are read of each part; anything else stays beside it. */
 const KNOWN: ReadonlyMap<string, ReadonlySet<string>> = new Map(
   Object.entries({
     input_text: ['text', MARK],

@@ -134,7 +134,7 @@ function decodeFormat(format: JsonObject): OutputFormat {
   }) as unknown as OutputFormat
 }
 
-/** What the canon does not name; members of `reasoning` stand here as `reasoning.<member>`. */
+/** Fields that the canon does not name; members of `reasoning` stand here as `reasoning.<member>`. */
 function extraFields(body: JsonObject): JsonObject {
   const fields: JsonObject = {}
   for (const [key, value] of Object.entries(body)) if (!NAMED.has(key) && value !== null) fields[key] = value

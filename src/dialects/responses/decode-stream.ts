@@ -46,7 +46,7 @@ const VARYING: readonly Varying[] = [
   { name: 'obfuscation', last: false },
 ]
 
-/** How the event that follows `response.created` begins. */
+/** Beginning of the event that follows `response.created`. */
 const IN_PROGRESS = '{"type":"response.in_progress",'
 
 export class ResponsesStreamDecoder implements StreamDecoder {

@@ -7,7 +7,7 @@ import type { CacheMark, Part, Role } from '../canon/request.ts'
 import type { Quirks } from '../quirks.ts'
 import { WIRE } from './wire.ts'
 
-/** Where an item is written to: the same wire takes everything back, another caller's items lose what has no name here. */
+/** Destination of an item: the same wire takes everything back, another caller's items lose what has no name here. */
 export interface ItemContext {
   readonly sameWire: boolean
   readonly quirks: Quirks

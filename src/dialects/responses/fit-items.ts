@@ -56,7 +56,7 @@ function withoutExtras({ status: _status, format: _format, signature: _signature
   return item
 }
 
-/** How OpenAI's ids of a kind begin; it refuses others: "Expected an ID that begins with 'fc'" (github.com/nodetool-ai/nodetool/pull/4252). */
+/** Beginnings of OpenAI's ids of a kind; it refuses others: "Expected an ID that begins with 'fc'" (github.com/nodetool-ai/nodetool/pull/4252). */
 const PREFIXES: ReadonlyMap<unknown, string> = new Map([
   ['message', 'msg'],
   ['function_call', 'fc'],

@@ -7,6 +7,7 @@ import { nativeOf } from '../canon/native.ts'
 import type { CanonicalRequest, Item, Opaque, ToolChoice, ToolSpec } from '../canon/request.ts'
 import { CALL, type FlatTool, flatName, flatTools, isClientTool, type Lost, SEARCH, SHELL } from './client-tools.ts'
 import { flatItem, type History, namespacedCall, shellCallIds } from './flat-history.ts'
+import { withRunningCalls } from './running-calls.ts'
 import { WIRE } from './wire.ts'
 
 /** Losses that the flat form does not have: a namespace stands in the name, and what is deferred is kept back here. */
@@ -68,7 +69,7 @@ class Flattening {
     return [now]
   }
 
-  /** What a search has found is offered from then on. */
+  /** Tools that a search has found are offered from then on. */
   offer(tools: readonly JsonObject[]): FunctionSpec[] {
     const flat = tools.flatMap((tool) => flatTools(tool, this.lost) ?? [])
     for (const { spec, ...tool } of flat) {
@@ -78,7 +79,7 @@ class Flattening {
     return flat.map(({ spec }) => spec)
   }
 
-  /** Where the caller searches for tools itself, a deferred one is not shown before it is found. */
+  /** A deferred tool of a caller that searches for tools itself is not shown before it is found. */
   get shown(): ToolSpec[] {
     return this.searches ? shownTools(this.tools, this.found) : this.tools
   }
@@ -126,8 +127,10 @@ export function flatten(request: CanonicalRequest): Flattened | undefined {
   if (!request.tools.some(({ kind }) => kind === 'opaque') && !request.items.some(isOwnItem)) return undefined
   const flat = new Flattening()
   for (const tool of request.tools) flat.list(tool)
+  const settled = withRunningCalls(request.items, flat.lost)
+  if (settled) flat.changed = true
   const history: History = { shellCalls: shellCallIds(request.items), lost: flat.lost, offer: (tools) => flat.offer(tools) }
-  const items = request.items.flatMap((item) => flat.item(item, history))
+  const items = (settled ?? request.items).flatMap((item) => flat.item(item, history))
   if (!flat.changed) return undefined
   const flattened: CanonicalRequest = { ...request, tools: flat.shown, items }
   if (request.toolChoice) flattened.toolChoice = flat.choice(request.toolChoice)

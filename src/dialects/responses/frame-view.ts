@@ -1,16 +1,16 @@
 /** Reads raw frames of this wire just far enough to send them on: their type, where their number stands, how much they say. */
-import { textBytes } from '../sse/frames.ts'
+import { textBytes } from '../../machines/sse/frames.ts'
 
 const EVENT = 'event: '
 const DATA = 'data: '
 const HEAD = '{"type":"response.'
-/** Where the type begins in the JSON, and the name in the type. */
+/** Beginning of the type in the JSON, and of the name in the type. */
 const TYPE_AT = '{"type":"'.length
 const NAME_AT = HEAD.length - TYPE_AT
 const AFTER_TYPE = ',"sequence_number":'
 const KEY = '"sequence_number":'
 const DELTA = '"delta":"'
-/** How a text delta begins at OpenAI and at most others, up to its number. */
+/** Beginning of a text delta at OpenAI and at most others, up to its number. */
 const TEXT_DELTA = 'event: response.output_text.delta\ndata: {"type":"response.output_text.delta","sequence_number":'
 
 const QUOTE = 0x22
@@ -25,19 +25,19 @@ const OPENING = ['created"', 'in_progress"', 'queued"']
 export class FrameView {
   /** Just behind the frame's blank line. */
   end = 0
-  /** Where the JSON begins; -1 where the frame is not of the usual form and must be parsed. */
+  /** Beginning of the JSON; -1 where the frame is not of the usual form and must be parsed. */
   private json = -1
-  /** Where the type's name begins, behind `response.`. */
+  /** Beginning of the type's name, behind `response.`. */
   name = 0
   /** The quote that ends the name. */
   private nameEnd = 0
   /** True where it has an event line. */
   named = false
-  /** Where the digits of its number begin. */
+  /** Beginning of the digits of its number. */
   digits = -1
   /** Bytes of the text that a delta brings; 0 for any other frame: those that end a part only say it again. */
   words = 0
-  /** What stood between the number and the words of the last text delta: most streams repeat it. */
+  /** Text between the number and the words of the last text delta: most streams repeat it. */
   private between = ''
 
   /**

@@ -1,4 +1,4 @@
-/** What providers of this wire add to a prompt (OpenAI, "Using tools"; types of openai 7.57.0, `Tool`). */
+/** Additions of providers of this wire to a prompt (OpenAI, "Using tools"; types of openai 7.57.0, `Tool`). */
 import { isObject, type JsonObject, objectsOf } from '../../core/json.ts'
 import { LEAVE_OUT, type OutsideTable, REST_OF_CONTEXT, SEARCH_TOKENS } from '../canon/outside-input.ts'
 

@@ -1,4 +1,4 @@
-/** What becomes of each parameter at a provider of this wire. */
+/** Outcome of each parameter at a provider of this wire. */
 import { type FieldNames, fieldNames, type ParameterTable } from '../canon/parameters.ts'
 
 export const responsesParameters: ParameterTable = {

@@ -1,4 +1,4 @@
-/** What the pass lane reads off an upstream's Response object. */
+/** Facts that the pass lane reads off an upstream's Response object. */
 import { type JsonObject, objectsOf } from '../../core/json.ts'
 import { endBroken } from '../canon/ends.ts'
 import { StreamWords } from '../canon/stream-words.ts'

@@ -1,4 +1,4 @@
-/** What a preset says, in a Responses request. */
+/** Fields of a preset, in a Responses request. */
 
 import { isObject, type JsonObject } from '../../core/json.ts'
 import { filled, type Preset, picked, sends } from '../canon/presets.ts'

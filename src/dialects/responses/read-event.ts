@@ -1,12 +1,12 @@
 /** Reads the data of an upstream's events: of a large one without what it shows of the request. */
 import { isObject, type Json, type JsonObject } from '../../core/json.ts'
-import { type Member, membersOf } from '../../core/json-members.ts'
-import { utf8 } from '../sse/frames.ts'
+import { type Member, membersOf } from '../../machines/json-bytes/json-members.ts'
+import { utf8 } from '../../machines/sse/frames.ts'
 
 /** Characters from which on an event is large: it takes longer to parse than to look for its members. */
 const LARGE = 16_384
 
-/** How an event with a Response object begins: the types of all others have a second dot. */
+/** Beginning of an event with a Response object: the types of all others have a second dot. */
 const LIFECYCLE = /^\s*\{\s*"type"\s*:\s*"response\.\w+"/
 
 /**

@@ -1,11 +1,11 @@
-/** The Response object (contract 1.5): one writer for every event and reply that carries it. */
+/** The Response object (docs/contract.md#responses-reply): one writer for every event and reply that carries it. */
 import type { Fault } from '../../core/faults.ts'
 import { isObject, type Json, type JsonObject, objectsOf } from '../../core/json.ts'
-import type { JsonSource } from '../../core/json-source.ts'
+import type { JsonSource } from '../../machines/json-bytes/json-source.ts'
+import { binary, utf8 } from '../../machines/sse/frames.ts'
 import { failedEnd } from '../canon/ends.ts'
 import { MEMBERS, type StreamEvent } from '../canon/events.ts'
 import type { Opaque } from '../canon/request.ts'
-import { binary, utf8 } from '../sse/frames.ts'
 import type { Final, ReplyContext } from '../types.ts'
 import { INCOMPLETE, responseError, STEERED } from './fault.ts'
 import { encodeUsage } from './usage.ts'
@@ -13,7 +13,7 @@ import { WIRE } from './wire.ts'
 
 export type Status = 'in_progress' | 'completed' | 'incomplete' | 'failed'
 
-/** How a reply ended, in the words of this wire. */
+/** End of a reply, in the words of this wire. */
 export interface Ending {
   status: Status
   /** `incomplete_details.reason`. */
@@ -38,7 +38,7 @@ function echoTools(tools: Json | undefined): Json[] {
   return Array.isArray(tools) && echoed.length === tools.length && echoed.every((tool, at) => tool === tools[at]) ? tools : echoed
 }
 
-/** What a caller sends along for a server is for that server alone. */
+/** Headers that a caller sends along for a server are for that server alone. */
 function withoutSecrets({ authorization: _, headers: __, ...shown }: JsonObject): JsonObject {
   return shown
 }
@@ -115,7 +115,7 @@ export function restEvents(response: JsonObject, out: StreamEvent[]): void {
   if (Object.keys(data).length > 0) out.push({ type: 'opaque', of: { dialect: WIRE, type: MEMBERS, data } })
 }
 
-/** What `restEvents` found, where the event is of this wire. */
+/** Findings of `restEvents`, where the event is of this wire. */
 export function restIn(of: Opaque): JsonObject | undefined {
   return of.dialect === WIRE && of.type === MEMBERS ? of.data : undefined
 }
@@ -177,7 +177,7 @@ interface Closing {
   readonly tier?: Json | undefined
 }
 
-/** What stands before and behind the echoes in the object at the end. */
+/** Text before and behind the echoes in the object at the end. */
 function aroundEchoes(ctx: ReplyContext, final: Final, ending: Ending, { output, rest, tier }: Closing): [before: string, behind: string] {
   const head: JsonObject = {
     id: ctx.id,

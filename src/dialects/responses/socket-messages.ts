@@ -6,7 +6,7 @@
 import type { IncomingHttpHeaders, OutgoingHttpHeaders } from 'node:http'
 import { badField, Fault, type FaultFacts, faultBody } from '../../core/faults.ts'
 import type { JsonObject } from '../../core/json.ts'
-import { type Member, membersOf } from '../../core/json-members.ts'
+import { type Member, membersOf } from '../../machines/json-bytes/json-members.ts'
 import type { ClientDialect, SocketAnswer, SocketBody, SocketFormat, SocketRequest } from '../types.ts'
 
 /**
@@ -25,7 +25,7 @@ function knows(headers: IncomingHttpHeaders): boolean {
 /** Members of a message that are none of a request over HTTP, or that have no meaning here (guide, "Connect and create responses"). */
 const ENVELOPE: ReadonlySet<string> = new Set(['type', 'generate', 'stream', 'stream_id', 'input'])
 
-/** What Codex sends once it has read a response (codex-api, `ResponseProcessedWsRequest`): it wants no reply. */
+/** Message that Codex sends once it has read a response (codex-api, `ResponseProcessedWsRequest`): it wants no reply. */
 const ACKNOWLEDGEMENT = 'response.processed'
 
 const OPENING = Buffer.from('{"stream":true,"input":[')

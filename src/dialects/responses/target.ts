@@ -1,4 +1,4 @@
-/** What an endpoint requires of a body of this wire; the same for a translated body and a passed one. */
+/** Rules of an endpoint for a body of this wire; the same for a translated body and a passed one. */
 import { isObject, type Json, type JsonObject } from '../../core/json.ts'
 import { fitFormat, fitFunctions } from '../canon/closed-schema.ts'
 import { effortForBudget, nearestEffort } from '../canon/efforts.ts'

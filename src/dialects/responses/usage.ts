@@ -29,7 +29,7 @@ function paidCallsIn(items: Json | undefined): Usage['toolCalls'] {
   return calls
 }
 
-/** What the finished items of a reply show before a report counts them: calls of the provider's own tools, and images. */
+/** Counts by the finished items of a reply, before a report has them: calls of the provider's own tools, and images. */
 export class ShownItems {
   searches = 0
   paid: Usage['toolCalls']
@@ -135,9 +135,9 @@ function countsOf(usage: Json | undefined): Usage | undefined {
     cached,
     cacheWrite: Math.min(count(inputs.cache_write_tokens) || kept.short + kept.long, input - cached),
     reasoning: Math.min(count(outputs.reasoning_tokens), output),
-    audioInput: Math.min(count(inputs.audio_tokens), input),
-    audioOutput: Math.min(count(outputs.audio_tokens), output),
     imageOutput: Math.min(count(outputs.image_tokens), output),
+    audioOutput: Math.min(count(outputs.audio_tokens), output),
+    audioInput: Math.min(count(inputs.audio_tokens), input),
   }
   if (kept.long > 0) own.cacheWriteLong = Math.min(kept.long, own.cacheWrite)
   const unknown = unknownMembers('openai-responses', usage)
@@ -151,7 +151,7 @@ function lifetimes(details: Json | undefined): { short: number; long: number } {
   return { short: count(details.ttl_30m_tokens), long: count(details.ttl_12h_tokens) }
 }
 
-/** `usage` of a reply (contract 1.5), with what it cost in USD. */
+/** `usage` of a reply (docs/contract.md#responses-reply), with what it cost in USD. */
 export function encodeUsage(final: Final): JsonObject {
   const { usage, serverTools } = final
   const result: JsonObject = {

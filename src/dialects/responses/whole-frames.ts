@@ -20,7 +20,7 @@ const growth = (events: string, ...path: string[]): Growth => ({
   path,
 })
 
-/** Events between `added` and `done`, by item type (contract 1.6): steps of its progress, and the text that grows. */
+/** Events between `added` and `done`, by item type (docs/contract.md#responses-stream): steps of its progress, and the text that grows. */
 const SCRIPTS: Readonly<Record<string, readonly (string | Growth)[]>> = {
   web_search_call: ['in_progress', 'searching', 'completed'],
   file_search_call: ['in_progress', 'searching', 'completed'],
@@ -76,7 +76,7 @@ function endedAs(item: JsonObject): string {
   return typeof item.status === 'string' ? item.status : (item.error ?? null) === null ? 'completed' : 'failed'
 }
 
-/** How far a tool of the gateway is: an event of its own, with the place of the tool's item. */
+/** Progress of a tool of the gateway: an event of its own, with the place of the tool's item. */
 export function progressFrame(ctx: ReplyContext, { id, index }: OutputItem, { type, ...data }: JsonObject): string {
   const fields = Object.entries(data).map(([key, value]) => `,${JSON.stringify(key)}:${JSON.stringify(value)}`)
   return eventFrame(ctx, String(type), `,"item_id":${JSON.stringify(id)},"output_index":${index}${fields.join('')}`)

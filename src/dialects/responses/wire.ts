@@ -1,4 +1,4 @@
-/** What every file of this wire shares: its id, its frames, and readers of parsed values. */
+/** Parts that every file of this wire shares: its id, its frames, and readers of parsed values. */
 import type { Json } from '../../core/json.ts'
 import type { ReplyContext } from '../types.ts'
 

@@ -6,7 +6,7 @@ import type { CanonicalRequest } from '../canon/request.ts'
 import { functionTools, textOf } from './request.ts'
 import { type ToolCall, ToolShapes } from './tool-shapes.ts'
 
-/** What is said before the calls, and the calls; without calls it is the end. */
+/** Text before the calls, and the calls; without calls it is the end. */
 export interface Move {
   readonly text: string
   readonly calls: readonly ToolCall[]
@@ -16,7 +16,7 @@ export interface Move {
 const SAMPLE_FILE = /(?<![\w./\\-])headgate-sample[\w-]*\.(?:txt|md)\b/
 const CONTENT = 'Written through the gateway, by a model that is none.\n'
 
-/** What agents put around and between the words of their users. */
+/** Texts that agents put around and between the words of their users. */
 const ADDED = /<([\w-]*(?:reminder|environment|context|instructions|details|permissions)[\w-]*)\b[^>]*>[\s\S]*?<\/\1>/gi
 const TAG = /<\/?[\w-]+>/g
 
@@ -25,7 +25,7 @@ const FOLDER = /(?:\bworking directory|\bcwd|\bin the directory|\bdirectory is)\
 
 const LONGEST = 200
 
-/** What the user said last; without what the agent adds. @returns its place and text; the place is -1 where there is nothing. */
+/** Last text of the user, without the agent's additions. @returns its place and text; the place is -1 where there is nothing. */
 function lastPrompt(request: CanonicalRequest): { at: number; text: string } {
   for (let at = request.items.length - 1; at >= 0; at--) {
     const item = request.items[at]
@@ -98,7 +98,7 @@ function lastWords({ last }: { last: Result | undefined }): string {
   return `The task is done. The last tool, ${last.name}, ${what}: ${shown(last.text) || 'nothing'}`
 }
 
-/** What comes next, by what the conversation holds. */
+/** Next step, by the state of the conversation. */
 export function nextMove(request: CanonicalRequest): Move {
   const { at, text } = lastPrompt(request)
   const results = resultsSince(request, at)

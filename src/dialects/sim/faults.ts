@@ -24,7 +24,7 @@ export function decodeFault(status: number, _body?: Json): Fault {
   return new Fault(faultIn('chat', status, undefined).code, { providerStatus: status >= 400 ? status : undefined })
 }
 
-/** What hits this run, by `quirks.faults`; one random draw decides for all of them where `rate` is below 1. */
+/** Fault of this run, by `quirks.faults`; one random draw decides for all of them where `rate` is below 1. */
 export function faultPlan({ faults }: Quirks, clock: Clock): FaultPlan {
   if (faults === undefined) return NONE
   const { rate } = faults

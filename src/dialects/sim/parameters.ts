@@ -1,4 +1,4 @@
-/** What becomes of each parameter at a simulated model. */
+/** Outcome of each parameter at a simulated model. */
 import type { ParameterTable } from '../canon/parameters.ts'
 
 export const simParameters: ParameterTable = {

@@ -1,4 +1,4 @@
-/** What a simulated model reads in a request. */
+/** Fields that a simulated model reads in a request. */
 
 import type { JsonObject } from '../../core/json.ts'
 import type { CanonicalRequest, Part, ToolSpec } from '../canon/request.ts'
@@ -56,7 +56,7 @@ export function functionTools(request: CanonicalRequest): FunctionTool[] {
   return request.tools.filter((tool) => tool.kind === 'function')
 }
 
-/** What the last user message sets in the simulator (see README.md). */
+/** Settings of the simulator by the last user message (see README.md). */
 export interface Steering {
   words: number
   /** Milliseconds before each piece; 0 for none. */

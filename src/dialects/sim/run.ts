@@ -16,7 +16,7 @@ import { inputTokens, pieces } from './tokens.ts'
 const BATCH = 64
 const BURST = 4096
 
-/** What comes after a batch. */
+/** Step after a batch. */
 type Next = 'more' | 'wait' | 'cut' | 'stall' | 'end'
 
 /** Starts in a microtask, so that the caller holds the run before the first event; all waiting is on the clock. */
@@ -163,7 +163,7 @@ function* answer(blocks: readonly ScriptBlock[], request: CanonicalRequest, targ
   yield { type: 'end', reason, raw: reason }
 }
 
-/** Where the earliest stop sequence begins; -1 if there is none. */
+/** Beginning of the earliest stop sequence; -1 if there is none. */
 function stopPosition(text: string, stops: readonly string[] | undefined): number {
   let first = -1
   for (const stop of stops ?? []) {

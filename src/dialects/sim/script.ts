@@ -1,4 +1,4 @@
-/** What each simulated model answers: a list of blocks, before caps, stop sequences and pace. */
+/** Answer of each simulated model: a list of blocks, before caps, stop sequences and pace. */
 import { entryAt } from '../../core/entry-at.ts'
 import type { Json } from '../../core/json.ts'
 import type { CanonicalRequest } from '../canon/request.ts'

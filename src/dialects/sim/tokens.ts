@@ -6,7 +6,7 @@ const LONGEST = 12
 const ITEM_TOKENS = 4
 export const MEDIA_TOKENS = 85
 
-/** Where the piece that starts at `from` ends. Never inside a surrogate pair. */
+/** End of the piece that starts at `from`. Never inside a surrogate pair. */
 function pieceEnd(text: string, from: number): number {
   let at = from
   while (at < text.length && isSpace(text.charCodeAt(at))) at++

@@ -1,7 +1,7 @@
 /** The member of a frame that holds counts, which differ in frames that are alike otherwise. */
 import { isObject, type Json, type JsonObject } from '../../core/json.ts'
 
-/** Where one number of a member stands: in an object of it under a name. */
+/** Place of one number of a member: in an object of it under a name. */
 interface Place {
   readonly holder: JsonObject
   readonly name: string

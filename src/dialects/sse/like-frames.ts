@@ -20,7 +20,7 @@ interface Gap {
   readonly count?: number
 }
 
-/** What a gap holds that is no count. */
+/** Content of a gap that is no count. */
 const TEXT = -1
 const NOTHING = -2
 
@@ -38,7 +38,7 @@ export class LikeFrames {
   private readonly counted: LikeCounts | undefined
   /** The frame around its text, its counts and its varying values; empty before one was learnt. */
   private parts: string[] = []
-  /** What stands in the gaps between the parts: `TEXT`, `NOTHING` that is read, or the index of a count. */
+  /** Content of the gaps between the parts: `TEXT`, `NOTHING` that is read, or the index of a count. */
   private gaps: number[] = []
   private block = 0
   private inVain = 0
@@ -129,7 +129,7 @@ export class LikeFrames {
   }
 }
 
-/** Where the value of a varying member stands: a string without its quotes, or a number. */
+/** Place of the value of a varying member: a string without its quotes, or a number. */
 function gapOf(data: string, { name, last }: Varying): Gap | undefined {
   const member = `"${name}":`
   const at = data.indexOf(member)

@@ -1,4 +1,4 @@
-/** How an order to a model is described. */
+/** Description of an order to a model. */
 
 export interface Family {
   /** Of each list one word is in every match, by its first four letters. */

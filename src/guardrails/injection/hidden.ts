@@ -1,6 +1,6 @@
 /** Orders in disguise: letters spaced or scrambled, text coded in base64 or hexadecimal digits. */
 
-import { NEXT } from '../shape.ts'
+import { NEXT } from '../../machines/linear-regex/shape.ts'
 import { scramble } from './word-survey.ts'
 
 /** A part of a text with a hidden content, such as an encoded order. */
@@ -109,7 +109,7 @@ function readable(code: string, encoding: 'base64' | 'hex'): string | undefined 
   return said.includes('\ufffd\ufffd') ? undefined : said
 }
 
-/** Words whose inner letters may be in any order (contract section 7), by first letter, last letter and length. */
+/** Words whose inner letters may be in any order (docs/contract.md#guardrails), by first letter, last letter and length. */
 const WORDS = ['ignore', 'bypass', 'override', 'reveal', 'delete', 'system', 'prompt', 'instructions']
 const SCRAMBLED =
   /(?<![a-z0-9])(?:i[gnor]{4}e|b[yaps]{4}s|o[verid]{6}e|r[eva]{4}l|d[elt]{4}e|s[yste]{4}m|p[romp]{4}t|i[nstructio]{10}s)(?![a-z0-9])/g

@@ -1,4 +1,4 @@
-/** Judgements as they are shown to the caller (contract section 8). */
+/** Judgements as they are shown to the caller (docs/contract.md#plugins). */
 import { entryAt } from '../../core/entry-at.ts'
 import type { JsonObject } from '../../core/json.ts'
 import type { Judgement, ModeratorName } from './types.ts'

@@ -1,4 +1,4 @@
-/** What every moderation engine does. */
+/** Interface of every moderation engine. */
 import type { EngineContext, EngineQuestion } from '../engine.ts'
 import type { Judgement, ModeratorName } from './types.ts'
 

@@ -1,6 +1,7 @@
 /** Secrets of programs: keys and tokens whose form their issuers publish, private keys, and values behind the name of a secret. */
+
+import { NEXT, shapeOf } from '../../machines/linear-regex/shape.ts'
 import { type Detector, type Match, Matches } from '../detector.ts'
-import { NEXT, shapeOf } from '../shape.ts'
 
 /** Each is bounded and says where it begins: none looks at a character more than a few times. */
 const FORMS = [
@@ -54,7 +55,7 @@ const FORMS = [
   'lin_(?:api|oauth)_[A-Za-z0-9]{32,64}',
   'eyJ[A-Za-z0-9_-]{8,2000}\\.eyJ[A-Za-z0-9_-]{8,2000}\\.[A-Za-z0-9_-]{16,1000}',
 ]
-/** Where one of them begins; the first look, over every text. */
+/** Beginning of one of them; the first look, over every text. */
 const HEADS =
   /-----BEGIN|A[KSBC][ICA]A[A-Z2-7]|gh[pousr]_|github_pat_|gl[a-z]{2,3}-|xox[abeoprs]-|xapp-|[rs]k_(?:live|test)_|whsec_|sk-|AIza|ya29\.|npm_|pypi-AgE|dckr_pat_|hf_|gsk_|xai-|pplx-|r8_|tvly-|fc-|jina_|nvapi-|csk-|gl(?:sa|c)_|dapi|ntn_|figd_|sbp_|sb_secret_|pscale_|hv[sb]\.|ATATT3|PMAK-|NRAK-|GOCSPX-|xkeysib-|key-[a-f0-9]{8}|sq0|rubygems_|sntry|dp\.[a-z]{2}\.|tskey-|AGE-SECRET|SG\.|shp[acps]|do[oprt]_v1_|lin_[ao]|eyJ|AccountKey=/
 const TOKENS = new RegExp(`(?<![A-Za-z0-9_])(?:${FORMS.join('|')})`, 'g')

@@ -37,7 +37,7 @@ const RANGES: readonly Range[] = [
 const BY_FIRST = [...'0123456789'].map((digit) => RANGES.filter(([from, to]) => from.charAt(0) <= digit && digit <= to.charAt(0)))
 const SHORTEST = 13
 const LONGEST = 19
-/** How cards and their owners write the digits in groups. */
+/** Groups in which cards and their owners write the digits. */
 const GROUPINGS: ReadonlySet<string> = new Set([
   '4-4-4-4',
   '4-6-5',

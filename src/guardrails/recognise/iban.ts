@@ -2,7 +2,7 @@
 import { type Detector, type Match, Matches } from '../detector.ts'
 import { DASH, isDigit, isLetter, SPACE } from './characters.ts'
 
-/** What follows the check digits: n digits, a letters, c either. */
+/** Characters behind the check digits: n digits, a letters, c either. */
 const LAYOUTS: Readonly<Record<string, string>> = {
   AD: 'n8c12',
   AE: 'n19',

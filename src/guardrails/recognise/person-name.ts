@@ -1,6 +1,7 @@
 /** Names of persons, as far as the words around them mark them: a title, a greeting, a signature, a labelled field. */
+
+import { shapeOf } from '../../machines/linear-regex/shape.ts'
 import { type Detector, type Match, Matches } from '../detector.ts'
-import { shapeOf } from '../shape.ts'
 
 const PARTICLE = '(?:van|von|der|den|de|del|della|di|da|dos|du|la|le|el|al|bin|ibn|ter|ten|zu)'
 const INITIAL = '\\p{Lu}\\.'
@@ -15,7 +16,7 @@ const FIELD =
 const LABEL =
   '(?:[Pp]atient(?:in)?|[Cc]ustomer|[Cc]lient|[Ee]mployee|[Cc]ontact|[Aa]pplicant|[Rr]ecipient|[Ss]ender|[Aa]ssignee|[Aa]uthor|[Tt]enant|[Pp]assenger|[Cc]ardholder|[Bb]eneficiary|[Ss]urname|[Nn]om|[Pp]rénom|[Nn]ombre|[Aa]pellidos?|[Nn]ome|[Cc]ognome|[Nn]aam|[Vv]orname|[Nn]achname|[Kk]undin|[Kk]unde|[Aa]nsprechpartner(?:in)?|[Ee]mpfänger(?:in)?|[Aa]bsender(?:in)?|[Cc]liente|[Pp]aciente|[Pp]aziente|[Cc]lient|[Ss]igned(?: by)?|[Aa]ttn)'
 
-/** What stands before, and how much of a name must follow. */
+/** Words before a name, and the least of a name that must follow. */
 const BEFORE: readonly (readonly [cue: string, name: string])[] = [
   ['\\b(?:Mr|Mrs|Ms|Mx|Dr|Prof|Sr|Sra|Mme|Mlle|Hr|Fr|Sig|Dott|Ing|Avv|Dhr|Mevr|Mw)\\.? ', WHOLE],
   ['\\b(?:Sig\\.(?:ra|na)|Dott\\.ssa|Prof\\.(?:ssa)?|Srta\\.|Dra\\.|M\\.) ', WHOLE],
@@ -57,7 +58,7 @@ const BEFORE: readonly (readonly [cue: string, name: string])[] = [
   ],
   ['\\b(?:Captain|Officer|Detective|Judge|Senator|Sergeant|Lieutenant|Colonel|Inspector|CEO|CTO|CFO|Rev\\.) ', LONG],
 ]
-/** What stands behind, for whole names alone. */
+/** Words behind a name, for whole names alone. */
 const AFTER = '(?= and I\\b| (?:co-?)?founded the\\b)'
 /** Words that begin a sentence before a name. */
 const LEADERS =

@@ -23,7 +23,7 @@ const CUE =
   /(?:\b(?:tele?(?:phone|f[oó]n[oe]?|foon)?(?:n[ro]?|nummer)?|t[eé]l|t[eé]l[eé](?:phone|fono)|tlf|phones?|call|mobile|mobil(?:e|nummer)?|mobiel|cell(?:ular|phone|ulare)?|celular|telem[oó]vel|fax|whatsapp|viber|handy|ring|dial|text|sms|m[oó]vil|n[uú]mero|nummer|rufnummer|portable|contact|hotline|landline|reach (?:me|us|him|her|them|the)|ll[aá]m[ae](?:me|nos|r|d)?|appele[rz]|joindre|rufe?(?:n|t)?|anrufen|erreichen|telefonisch|chiama(?:mi|re|ci|te|temi|teci)?|ligue|liga|bel(?:len)?)\b|電話|携帯|电话|手机)[^0-9\n]{0,24}$/i
 /** Groups as countries write them, behind such a word alone. */
 const GROUPED = new RegExp(`${FREE}[0-9]{2,4}(?:[ .\\u00a0-][0-9]{2,4}){2,4}${DONE}`, 'g')
-/** What a number may be shortened by; groups behind such a word are three at least. */
+/** Words that shorten a number; groups behind such a word are three at least. */
 const LAST_GROUP = /[ .\u00a0/-]{1,3}[0-9]+$/
 const THREE = /^[0-9]{2,4}(?:[ .\u00a0-][0-9]{2,4}){2,}$/
 const GOES_ON = /^(?:\w|[-.,/:]\d)/
@@ -127,7 +127,7 @@ function international(text: string, from: number, add: (start: number, end: num
 function internationalEnd(text: string, plus: number): number {
   let digits = ''
   let end = -1
-  /** Where the group before ended, and how many digits there were by then. */
+  /** End of the group before, and the number of digits by then. */
   let before = { end: -1, count: 0 }
   for (let at = plus + 1, gap = 0; gap <= WIDEST_GAP; at++) {
     const unit = text.charCodeAt(at)

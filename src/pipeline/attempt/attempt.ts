@@ -6,9 +6,9 @@ import pRetry from 'p-retry'
 import type { Clock } from '../../core/clock.ts'
 import { entryAt } from '../../core/entry-at.ts'
 import { asFault, Fault, isAccountFault } from '../../core/faults.ts'
-import { counter, open, type Tallies } from '../../core/metrics.ts'
 import type { Usage } from '../../dialects/canon/usage.ts'
 import { countedUsage } from '../../ledger/settlement.ts'
+import { counter, open, type Tallies } from '../../machines/metrics/metrics.ts'
 import type { Endpoint, Provider } from '../../routing/catalog/types.ts'
 import { isOutage, type RetryPermit, type StickySessions } from '../../routing/index.ts'
 import type { ChainDependencies } from '../dependencies.ts'
@@ -148,7 +148,7 @@ interface Fallbacks {
 }
 
 /**
- * Permit for a fallback (issue 15 section 4); undefined where the budget of the endpoint's model refuses it.
+ * Permit for a fallback; undefined where the budget of the endpoint's model refuses it.
  * Endpoints that have served recently and have not failed since need none. Of the others, each turn tries one without
  * a permit, unless that endpoint is ejected or its last five attempts within 30 s all failed. So when everything is
  * down, this adds per endpoint at most five calls, those under way when the fifth failure becomes known, and then one
@@ -374,7 +374,7 @@ function served(exchange: Planned, { endpoint, usage, writing }: Turn, started: 
 
 /**
  * A conversation that the caller named stays from its first success on; any other once the provider's cache has been
- * hit and that is cheaper. Each success renews it. An error of its endpoint leaves it there (contract section 5.3).
+ * hit and that is cheaper. Each success renews it. An error of its endpoint leaves it there (docs/contract.md#sticky-sessions).
  */
 function stick(exchange: Planned, endpoint: Endpoint, usage: Usage | undefined, sessions: StickySessions): void {
   const {

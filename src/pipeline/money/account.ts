@@ -29,8 +29,8 @@ import type { ChainDependencies } from '../dependencies.ts'
 import { type Accepted, type Exchange, knownOf, type MaybeAimed, type Received, sinceAdmission } from '../exchange.ts'
 import type { Layer, Reply } from '../layer.ts'
 import { metadataOnFault, routerMetadata } from '../reply/metadata.ts'
-import { settleTokens } from '../request/admit.ts'
 import { callerCap, inputModalities, offersTools, tierOf } from '../request/client-request.ts'
+import { settleTokens } from '../request/rate-limits.ts'
 import { brandHeaders } from '../request/receive.ts'
 import { NATIVE_SEARCH } from '../route/native-search.ts'
 import { attemptFact, detailText, type PricedTurn } from './generation-detail.ts'
@@ -146,7 +146,7 @@ function statusOf(last: Turn | undefined, fault: Fault | undefined): SettleStatu
 
 const INCOMPLETE: ReadonlySet<EndReason> = new Set(['length', 'content_filter', 'unknown'])
 
-/** What dialects take for an ordinary end counts as one only where the provider gave a reason (contract section 5.2, insurance). */
+/** What dialects take for an ordinary end counts as one only where the provider gave a reason (docs/contract.md#endpoint-choice, insurance). */
 function statedReason(end: End | undefined): string | undefined {
   return end?.reason === 'error' || end?.reason === 'unknown' || end?.raw?.trim() ? end.reason : undefined
 }
@@ -187,7 +187,7 @@ function finalOf(exchange: Known, settlement: Settlement, fault: Fault | undefin
   }
 }
 
-/** The tier is that of the endpoint which served, where its provider does not say (contract section 5.5). */
+/** The tier is that of the endpoint which served, where its provider does not say (docs/contract.md#service-tiers). */
 function endOf(last: Turn | undefined): End {
   const end: End = last?.end ?? { reason: 'stop' }
   const tier = last?.endpoint.tier

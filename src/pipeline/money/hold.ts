@@ -174,7 +174,7 @@ export class Hold {
 
   /**
    * Turns the hold into a charge, in memory and in the journal. A cost beyond the hold is charged as far as the allowances
-   * pay for it; the row names the rest as `unrecovered_nano` (issue 15, section 2).
+   * pay for it; the row names the rest as `unrecovered_nano`.
    * @returns a promise only where credit has to be leased for a cost beyond the hold.
    */
   settle(journal: Journal, row: SettleRow): SettledHold | Promise<SettledHold> {

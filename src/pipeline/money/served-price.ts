@@ -1,4 +1,4 @@
-/** The endpoint whose prices a turn is charged at: by the tier that served (contract section 5.5), and where that is not known, the dearest. */
+/** The endpoint whose prices a turn is charged at: by the tier that served (docs/contract.md#service-tiers), and where that is not known, the dearest. */
 
 import { SERVICE_TIERS } from '../../core/service-tiers.ts'
 import { holdFor, tariffAt } from '../../ledger/pricing.ts'

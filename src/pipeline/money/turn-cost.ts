@@ -74,7 +74,7 @@ const PATIENCE = 10_000
 
 /**
  * True where the connection was lost after the reply had been held back for long: a provider that ends one which takes nothing
- * has not failed (issue 15 section 1: slow reading is the caller's).
+ * has not failed (slow reading is the caller's).
  */
 export function lostToSlowReader({ fault, heldBack = 0 }: { fault?: Turn['fault']; heldBack?: Turn['heldBack'] }): boolean {
   return fault?.code === 'upstream_cut' && heldBack >= PATIENCE
@@ -163,10 +163,6 @@ export interface Payer {
   readonly key: ApiKey
   readonly credit: CreditBook
   readonly upstreams: ChainDependencies['upstreams']
-  /** Output cap of the configuration where the request, the key and the model set none; tokens. */
-  readonly defaultMaxOutput: number | undefined
-  /** What results of a tool that a provider runs add at most where nothing caps them; undefined: what the context has left. */
-  readonly toolTokens: number | undefined
   readonly seen: SeenInputs
   /** Absent where nothing may be sent. */
   readonly counter?: InputCounter | undefined
@@ -225,7 +221,7 @@ export function writeHold(
 }
 
 /**
- * A turn is over: what it cost stays held, the rest is free for the next one (issue 15, section 2).
+ * A turn is over: what it cost stays held, the rest is free for the next one.
  * @returns a promise only where the turn cost more than was held for it and credit has to be leased.
  */
 export function concludeTurn(exchange: Accepted & MaybeAimed): Promise<void> | undefined {
@@ -287,7 +283,7 @@ function takesCap({ provider, quirks = provider.quirks, supported }: Endpoint, u
  * The caller's own cap holds as it is, then one that the operator set by hand; without either the credit decides. A cap that is
  * not sent binds no provider, so it counts for nothing here, and one set by hand is sent only where a limit applies. Under a
  * limit an endpoint that takes no cap has to be paid for all that it may write: a smaller share could not be enforced, so the
- * floor of issue 15 section 2 is as high as its maximum, and where the credit does not reach so far it leaves the plan.
+ * floor is as high as its maximum, and where the credit does not reach so far it leaves the plan.
  */
 function outputNeed(exchange: Guarded, endpoint: Endpoint, payer: Payer, limited: boolean): OutputNeed {
   const tariff = tariffOf(exchange, endpoint)
@@ -297,7 +293,8 @@ function outputNeed(exchange: Guarded, endpoint: Endpoint, payer: Payer, limited
   const own = capped ? callerCap(exchange) : undefined
   const { min_output_tokens: lowest = 1 } = endpoint.quirks ?? endpoint.provider.quirks
   if (own !== undefined) return cappedNeed(tariff, Math.max(lowest > 1 ? lowest : 0, fittingCap(exchange, endpoint, own)))
-  const byHand = capped && limited ? (payer.key.defaultMaxOutput ?? endpoint.model.defaultMaxOutput ?? payer.defaultMaxOutput) : undefined
+  const { defaultMaxOutput } = exchange.head.config
+  const byHand = capped && limited ? (payer.key.defaultMaxOutput ?? endpoint.model.defaultMaxOutput ?? defaultMaxOutput) : undefined
   const most = byHand === undefined ? (declared ?? UNKNOWN_MAX_OUTPUT) : Math.min(byHand, declared ?? byHand)
   const fitting = Math.max(lowest, Math.min(most, roomAt(exchange, endpoint, most)))
   return byHand === undefined && capped ? openNeed(tariff, fitting) : cappedNeed(tariff, fitting)

@@ -20,11 +20,12 @@ import { takeFixed } from '../money/fixed-hold.ts'
 import { accountOf, allowancesOf, Hold, isLimited } from '../money/hold.ts'
 import { withoutEcho } from '../refusal/echoed-words.ts'
 import { bucketOf } from '../request/admission.ts'
-import { authenticateCaller, type KeyLookup } from '../request/admit.ts'
+import { authenticateCaller, type KeyLookup } from '../request/authenticate.ts'
 import { takeRequest } from '../request/shown-rates.ts'
 import { keyHeader } from '../route/provider-address.ts'
-import type { GivenIds, SentIds } from './given-ids.ts'
+import type { GivenIds } from './given-ids.ts'
 import { bindIds } from './id-binding.ts'
+import type { ListedIds } from './listed-ids.ts'
 import { type Came, cameTo, NOTHING } from './native-charge.ts'
 import { type BoundNative, boundNative, keepNative, unreadFault } from './native-hold.ts'
 import type { IdOwner } from './native-ids.ts'
@@ -32,13 +33,16 @@ import { type ReadBody, readNative, type Unread } from './native-reading.ts'
 import { type NativeRequest, type Operation, operationOf } from './native-requests.ts'
 import { withPlainPath } from './path-ids.ts'
 import { ReplyUsage } from './reply-usage.ts'
+import type { SentIds } from './sent-ids.ts'
 
 const PASS_THROUGH_PREFIX = '/v1/passage/'
 
 export interface PassThroughSettings {
   keys: KeyLookup
-  /** What failed authentications of a caller count by. */
+  /** Bucket of failed authentications of a caller. */
   addressOf: (request: IncomingMessage) => string
+  /** Address of the gateway, where the operator has stated it. */
+  publicUrl: string | undefined
   guardrails: readonly GuardrailSetting[]
   catalog: Pick<Catalog, 'providers' | 'models'>
 }
@@ -86,6 +90,8 @@ interface Booking {
   body: Buffer | undefined
   /** Of a generating request of a key with a limit. */
   bounded: Bounded | undefined
+  /** Says what of a list the key sees. */
+  pages: ListedIds | undefined
   /** Reads which ids the reply gives. */
   given: GivenIds | undefined
   /** Reads which ids the body names, where that has not been read. */
@@ -171,7 +177,7 @@ export class PassThroughDesk {
   }
 
   private call(booking: Booking, request: IncomingMessage): PassThroughCall {
-    const { provider, path, traced, bounded, body, given, watch } = booking
+    const { provider, path, traced, bounded, body, given, watch, pages } = booking
     const usage = bounded && this.readerOf(bounded)
     const reader = usage && given ? both(usage, given) : (usage ?? given)
     const credential = provider.credential?.forCall()
@@ -180,9 +186,11 @@ export class PassThroughDesk {
     return {
       provider,
       path,
+      address: `${this.settings.publicUrl ?? addressIn(request)}${PASS_THROUGH_PREFIX}${provider.slug}`,
       body,
       watch,
       reader,
+      pages,
       auth: provider.key === undefined || !dialect ? undefined : keyHeader(provider, provider.key, dialect),
       authorize:
         credential && dialect
@@ -327,7 +335,7 @@ export class PassThroughDesk {
   /** Budgets of guardrails for the key. @throws Fault 403 where a guardrail must read requests: those of pass-through are not read. */
   private budgetsOf(key: ApiKey): readonly GuardrailBudget[] {
     const own = this.settings.guardrails.filter((guardrail) => holdsFor(guardrail, key))
-    const reading = own.find((guardrail) => guardrail.rules.length > 0 || guardrail.engine !== undefined || guardrail.terms !== undefined)
+    const reading = own.find((guardrail) => guardrail.rules.length > 0 || guardrail.engine !== undefined || guardrail.bounds)
     if (reading) {
       const { name } = reading
       const message = `The guardrail ${name} cannot read what passes through, so this key may not use it`
@@ -365,6 +373,12 @@ export class PassThroughDesk {
     })
     await committed
   }
+}
+
+/** As the caller has it. */
+function addressIn({ headers }: IncomingMessage): string {
+  const scheme = /^https\b/i.test(String(headers['x-forwarded-proto'] ?? '')) ? 'https' : 'http'
+  return `${scheme}://${headers.host ?? ''}`
 }
 
 function both(first: ReplyReader, second: ReplyReader): ReplyReader {

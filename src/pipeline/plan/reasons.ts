@@ -40,7 +40,7 @@ export type ExcludedEndpoint = {
   /** Tag: `provider`, `provider/variant` or `provider/tier`. */
   endpoint: string
   filter: Exclusion
-  /** What about the endpoint did not fit, for people. */
+  /** Reason for people why the endpoint did not fit. */
   detail: string
   /** Whose list it was, where the filter is a list: request, key or account. */
   from?: string | undefined

@@ -1,5 +1,5 @@
 /**
- * What the caller sees of a provider's refusal (contract C-185): the provider's own sentence, where the caller's request caused it,
+ * What the caller sees of a provider's refusal (docs/contract.md#words-of-providers): the provider's own sentence, where the caller's request caused it,
  * and the field at fault by the caller's own name: what dialects translate, and what quirks rename. Nothing here is logged.
  */
 import { accountFault, Fault, isRejection } from '../../core/faults.ts'

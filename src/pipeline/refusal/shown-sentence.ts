@@ -1,12 +1,12 @@
 /**
- * What of a provider's sentence must not be shown (contract C-185): the sentence itself where it quotes text that the caller did not send,
+ * What of a provider's sentence must not be shown (docs/contract.md#words-of-providers): the sentence itself where it quotes text that the caller did not send,
  * such as presets, stored prompts, search results, pages, instructions of plugins and dialects; and in any other what belongs to the
  * operator: keys, ids of accounts, organisations, projects and deployments, and addresses. Ids that the caller sent itself stay.
  */
 import type { Json } from '../../core/json.ts'
 import type { Endpoint, Provider } from '../../routing/catalog/types.ts'
 
-/** Characters of a run that is withheld (contract C-185). */
+/** Characters of a run that is withheld (docs/contract.md#words-of-providers). */
 const RUN = 20
 /** Any run holds a block that begins at a multiple of this length: only such blocks of a text are looked up. */
 const BLOCK = RUN / 2

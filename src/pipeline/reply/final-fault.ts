@@ -1,4 +1,4 @@
-/** The final error of a request that no endpoint has answered (contract sections 5.2 and 8). */
+/** The final error of a request that no endpoint has answered (docs/contract.md#endpoint-choice, docs/contract.md#availability). */
 
 import { Fault, isAccountFault, isRejection } from '../../core/faults.ts'
 import type { JsonObject } from '../../core/json.ts'
@@ -74,7 +74,7 @@ export function endedEarly(exchange: Received, failures: readonly Failure[]): Fa
   return new Fault(reason.code, { message: reason.message, metadata: { ...reason.metadata, ...previousErrors(failures) }, cause: reason })
 }
 
-/** Codes of `availability` for faults that the time does not heal by itself, or that have a word of their own (contract section 8). */
+/** Codes of `availability` for faults that the time does not heal by itself, or that have a word of their own (docs/contract.md#availability). */
 const AVAILABILITY: ReadonlyMap<Fault['code'], string> = new Map([
   ['upstream_limited', 'capacity_exhausted'],
   ['upstream_missing', 'model_unavailable_upstream'],

@@ -1,4 +1,4 @@
-/** `router_metadata`: where a request went and why (contract section 5.7). */
+/** `router_metadata`: where a request went and why (docs/contract.md#router-metadata). */
 
 import type { Fault } from '../../core/faults.ts'
 import { type JsonObject, present } from '../../core/json.ts'
@@ -39,7 +39,7 @@ export function routerMetadata(exchange: Exchange, failed = false): JsonObject {
   return metadata
 }
 
-/** Number of the attempt that served, or attempts made, within the last turn (contract section 5.7). */
+/** Number of the attempt that served, or attempts made, within the last turn (docs/contract.md#router-metadata). */
 function attemptsOfTurn({ trail: { attempts }, run: { turns } }: Exchange): number {
   let count = 0
   for (const { turn } of attempts) if (turn === turns) count++

@@ -1,4 +1,4 @@
-/** What makes a conversation itself, so that it can stay where its prompt is cached (contract section 5.3). */
+/** What makes a conversation itself, so that it can stay where its prompt is cached (docs/contract.md#sticky-sessions). */
 
 import { hash } from 'node:crypto'
 import { randomTag } from '../../core/ids.ts'
@@ -35,7 +35,7 @@ export function conversationName(
   return opening === undefined ? undefined : { name: `h${digest(opening, secret)}`, named: false }
 }
 
-/** A conversation stays nowhere where a list dictates the order of the primary model's endpoints (contract section 5.3). */
+/** A conversation stays nowhere where a list dictates the order of the primary model's endpoints (docs/contract.md#sticky-sessions). */
 export function mayStay(preferences: Pick<OrderPreferences, 'order' | 'order_from'>, endpoints: readonly Endpoint[]): boolean {
   return orderFor(endpoints, preferences) === undefined
 }

@@ -1,5 +1,5 @@
 /**
- * Tools that providers and the gateway have under one name (contract section 1.4): a provider's own, search among them, is run by the
+ * Tools that providers and the gateway have under one name (docs/contract.md#tools-in-a-request): a provider's own, search among them, is run by the
  * gateway where no provider in question has it, and the gateway's is left to the provider where all of them say that they have it.
  */
 import { isObject, type JsonObject } from '../../core/json.ts'

@@ -1,4 +1,4 @@
-/** Searches of the web that the provider of the model runs itself, in place of the gateway (contract section 6). */
+/** Searches of the web that the provider of the model runs itself, in place of the gateway (docs/contract.md#plugins). */
 import { badField } from '../../core/faults.ts'
 import { isObject, type JsonObject } from '../../core/json.ts'
 import { type NativeSearch, nativeSearchIn, nativeSearchTool, WEB_SEARCH } from '../../dialects/canon/native-search.ts'

@@ -7,7 +7,7 @@ import type { ModelKinds } from '../attempt/model-kinds.ts'
 import type { ChainSettings } from '../dependencies.ts'
 import type { Accepted } from '../exchange.ts'
 
-/** Kinds of model that an operation may call, with the fault of any other (contract section 0, row 12). */
+/** Kinds of model that an operation may call, with the fault of any other (docs/contract.md#model-names). */
 export interface Wanted {
   readonly kind: 'generate' | 'embedding'
   readonly wrong: FaultCode

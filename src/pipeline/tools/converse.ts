@@ -20,7 +20,7 @@ import { type Offer, offerTools } from './server-tools.ts'
 import { type HostOf, hostsOf, toolContext } from './tool-host.ts'
 import { appendTurn, type CallOutput, runCalls } from './tool-turn.ts'
 
-/** Contract section 6: default and maximum of `max_tool_calls`. */
+/** The default and the maximum of `max_tool_calls` (docs/contract.md#server-tools). */
 const MOST_STEPS = 30
 
 export function converseLayer(settings: LoopSettings, dependencies: ChainDependencies, inner: Service<Accepted>): Layer<Guarded> {
@@ -176,7 +176,7 @@ interface LoopState {
   reply: Reply
 }
 
-/** `stop_server_tools_when`: any one that fires ends the loop (contract section 6). */
+/** `stop_server_tools_when`: any one that fires ends the loop (docs/contract.md#server-tools). */
 function shouldStop(conditions: readonly StopCondition[] | undefined, state: LoopState): boolean {
   return conditions?.some((condition) => fires(condition, state)) === true
 }

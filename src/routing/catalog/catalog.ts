@@ -21,7 +21,7 @@ export interface Found {
 /** Kinds of model that a file can declare. */
 type DeclaredKind = NonNullable<ModelConfig['kind']>
 
-/** What a slug comes to once aliases and variant suffixes are taken off. */
+/** Model of a slug without its aliases and variant suffixes. */
 export interface Bare {
   slug: string
   variant?: string
@@ -41,11 +41,11 @@ export interface Catalog {
    * @param kind of the operation: what a name behind a wildcard is that declares no kind.
    */
   find(slug: string, kind?: DeclaredKind): Found | undefined
-  /** Where aliases and variant suffixes lead, whether or not a model is there. */
+  /** Slug behind aliases and variant suffixes; the model may not exist. */
   bare(slug: string): Bare
 }
 
-/** Suffixes that change how a model is routed (contract section 2.4); any other belongs to a name. */
+/** Suffixes that change how a model is routed (docs/contract.md#model-names); any other belongs to a name. */
 const VARIANTS: ReadonlySet<string> = new Set(['free', 'extended', 'thinking', 'nitro', 'floor', 'exacto', 'online'])
 
 /** Clients of one provider name a model by its dated release. */

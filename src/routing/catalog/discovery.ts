@@ -8,7 +8,7 @@ import type { Endpoint, Model, Provider } from './types.ts'
 
 /** A provider's list is its own text, so what is taken from it is bounded. */
 const MOST_MODELS = 2000
-/** What fits behind `provider/` in a slug. Servers call a model by the path that they loaded it from, so a slash may lead. */
+/** Names that fit behind `provider/` in a slug. Servers call a model by the path that they loaded it from, so a slash may lead. */
 const NAME = /^\/?(?=.{1,180}$)[\w.+-]+(?:\/[\w.+-]+)*(?::[\w.+-]+)*$/
 /** Ids that a warning names. */
 const MOST_NAMED = 8
@@ -19,7 +19,7 @@ const UNKNOWN_INPUT = ['text', 'image']
 
 const NO_FLAGS: Model['flags'] = new Set()
 
-/** What a provider lists. */
+/** Models that a provider lists. */
 export interface Listing {
   /** `{ data: [{ id, created?, context_length?, … }] }`, the OpenAI form. */
   readonly list: JsonObject
@@ -46,7 +46,7 @@ export function listedModels(listing: JsonObject): Map<string, JsonObject> {
   return models
 }
 
-/** What stands in a list and cannot be used: ids of another form than names of models have, and entries without any. */
+/** Entries of a list that cannot be used: ids of another form than names of models have, and entries without any. */
 export function unusableEntries(listing: JsonObject): string[] {
   const entries: Json[] = Array.isArray(listing.data) ? listing.data : []
   const ids = entries.map((entry) => (isObject(entry) && typeof entry.id === 'string' ? entry.id : JSON.stringify(entry)))
@@ -110,12 +110,12 @@ function discoveredAs(
   return model
 }
 
-/** What of a list the catalogue is made of: times of a request and statistics of the server (llama.cpp, infinity) are no news. */
+/** Parts of a list from which the catalogue is made: times of a request and statistics of the server (llama.cpp, infinity) are no news. */
 function newsIn({ list, local }: Listing): string {
   return JSON.stringify([local, [...listedModels(list)].map(([id, entry]) => [id, factsOfEntry(entry)])])
 }
 
-/** What becomes of lists that cannot be used. */
+/** Receives lists that cannot be used. */
 export interface DiscoveryReports {
   /** @param isFirst false where it has failed since its last list. */
   readonly failed: (provider: Provider, error: unknown, isFirst: boolean) => void

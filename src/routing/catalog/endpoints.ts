@@ -4,6 +4,7 @@ import type { JsonObject } from '../../core/json.ts'
 import { PAID_TOOLS, type PriceOverride, type Rate, type RateKind, type Rates } from '../../core/money.ts'
 import { rateFromUsd, rateFromUsdPerMillion } from '../../core/money-text.ts'
 import { dayOf, type PriceWindow, WEEKDAYS } from '../../core/price-window.ts'
+import { TOKEN_KINDS } from '../../core/token-kinds.ts'
 import { mergeQuirks } from '../../dialects/canon/quirks.ts'
 import type { Credential } from '../../services/credentials/credential.ts'
 import { isSelective, MODEL_FLAGS } from '../criteria/index.ts'
@@ -24,10 +25,10 @@ export interface Wildcard {
   readonly hasKind: boolean
 }
 
-/** What endpoints are made of beside their own entries. */
+/** Inputs of endpoints beside their own entries. */
 export interface EndpointParts {
   readonly providers: ReadonlyMap<string, Provider>
-  /** What a provider's own list states of a model. @param model the provider's name of it. */
+  /** Statements of a provider's own list about a model. @param model the provider's name of it. */
   listed(provider: string, model: string): ModelFacts | undefined
   /** The credential of an endpoint with settings of its own. @param endpoint its id; that of the wildcard behind one. */
   credentialOf(provider: string, endpoint: string, own: JsonObject): Credential | undefined
@@ -69,7 +70,7 @@ function flagsOf(config: Readonly<Record<string, unknown>>): Model['flags'] {
   return new Set(MODEL_FLAGS.flatMap(({ name }) => (config[name] === true ? [name] : [])))
 }
 
-/** What the configuration leaves open is what the provider's list states. */
+/** The provider's list states the facts that the configuration leaves open. */
 function withListed(endpoint: Endpoint, parts: EndpointParts): Endpoint {
   const facts = parts.listed(endpoint.provider.slug, endpoint.upstreamModel)
   if (!facts) return endpoint
@@ -156,33 +157,13 @@ const unit = (text: string | undefined) => (text === undefined ? undefined : rat
 const NO_RATES: Rates = {
   prompt: 0n,
   completion: 0n,
-  cached: undefined,
-  cacheWrite: undefined,
-  cacheWriteLong: undefined,
-  reasoning: undefined,
-  imageOutput: undefined,
-  audioOutput: undefined,
-  audio: undefined,
-  imageInput: undefined,
+  ...Object.fromEntries(TOKEN_KINDS.filter(({ rate }) => rate !== 'prompt' && rate !== 'completion').map(({ rate }) => [rate, undefined])),
 }
-
-const TOKEN_KINDS = [
-  ['prompt', 'prompt'],
-  ['completion', 'completion'],
-  ['cached', 'cached'],
-  ['cache_write', 'cacheWrite'],
-  ['cache_write_1h', 'cacheWriteLong'],
-  ['reasoning', 'reasoning'],
-  ['image_output', 'imageOutput'],
-  ['audio_output', 'audioOutput'],
-  ['audio', 'audio'],
-  ['image_token', 'imageInput'],
-] as const satisfies readonly (readonly [keyof OverrideConfig, RateKind])[]
 
 /** The stated rates per token, and no others: an override leaves what it does not state as it is. */
 function tokenRates(price: PriceConfig | OverrideConfig): PriceOverride['rates'] {
   const rates: { -readonly [kind in RateKind]?: Rate } = {}
-  for (const [name, kind] of TOKEN_KINDS) {
+  for (const { rate: kind, price: name } of TOKEN_KINDS) {
     const text = price[name]
     const rate = text === undefined ? undefined : rateFromUsdPerMillion(text)
     if (rate !== undefined) rates[kind] = rate

@@ -53,7 +53,7 @@ export interface Priced {
 }
 
 /**
- * What a model costs at the provider of this address; undefined where the snapshot does not know it, or has a price for it that ours
+ * Price of a model at the provider of this address; undefined where the snapshot does not know it, or has a price for it that ours
  * cannot express, such as one per minute of audio.
  */
 export function snapshotPrice(wanted: Priced): PriceConfig | undefined {
@@ -61,7 +61,7 @@ export function snapshotPrice(wanted: Priced): PriceConfig | undefined {
   return page ? page.price : snapshot
 }
 
-/** What is stated of the model: by the provider's page, which is right where they differ, and by the snapshot. */
+/** Facts of the model: by the provider's page, which is right where they differ, and by the snapshot. */
 export function statedPrices({ url, model, embeds }: Priced): { page: PagePrice | undefined; snapshot: PriceConfig | undefined } {
   const provider = url === undefined || MOVING.test(model) ? undefined : loadSnapshot().findProvider({ providerApiUrl: url })
   const found = provider && modelOf(provider, model.toLowerCase())

@@ -1,4 +1,4 @@
-/** What self-hosted servers report of their models beside the plain list, brought into one form. */
+/** Facts that self-hosted servers report of their models beside the plain list, brought into one form. */
 import { isObject, type Json, type JsonObject, objectsOf } from '../../core/json.ts'
 
 /** Calls the server: `path` is relative to its root, with a body it is a POST. Rejects where the path does not exist. */
@@ -108,7 +108,7 @@ function madeFor(info: Json | undefined): number | undefined {
   return name === undefined ? undefined : positive(info[name])
 }
 
-/** What an entry reports of its model, in a plain list or in one of `describedList`. */
+/** Facts that an entry reports of its model, in a plain list or in one of `describedList`. */
 export function factsOfEntry(entry: JsonObject): ModelFacts {
   return { ...trainedFor(entry), ...ownFacts(entry) }
 }
@@ -135,7 +135,7 @@ function kindOfAbilities(named: Json | undefined): ModelFacts['kind'] {
 
 const NOTHING: JsonObject = {}
 
-/** What the model was made for, where the server does not report what it accepts. */
+/** Purpose of the model, where the server does not report what it accepts. */
 function trainedFor({ meta }: JsonObject): ModelFacts {
   return isObject(meta) ? withoutGaps({ context_length: positive(meta.n_ctx_train) }) : {}
 }

@@ -20,7 +20,7 @@ export interface Timeouts {
   total: number
 }
 
-/** What an operator may state of a provider beside how to call it. */
+/** Statements of the operator about a provider, beside the way to call it. */
 export interface ProviderFacts {
   readonly privacyUrl?: string | undefined
   readonly termsUrl?: string | undefined
@@ -45,7 +45,7 @@ export interface Provider {
   /** Name of the account, which signed and encrypted reasoning belongs to. */
   readonly account?: string | undefined
   readonly headers: Readonly<Record<string, string>>
-  /** How the key travels, where not as the dialect has it: header, and the word before the key ('' for none). */
+  /** Place of the key, where not as the dialect has it: header, and the word before the key ('' for none). */
   readonly auth?: { header: string; scheme: string } | undefined
   /** Path of the operation in place of the dialect's own; `{model}` stands for the endpoint's model. */
   readonly path?: string | undefined
@@ -61,7 +61,7 @@ export interface Provider {
   /** Facts for people, as `GET /v1/providers` shows them. */
   readonly about: ProviderFacts
   readonly user: 'pass' | 'hash' | 'drop'
-  /** What of a request's trace it is sent. */
+  /** Parts of a request's trace that it is sent. */
   readonly traceContext: TraceScope
   /** Its name in traces, where that is not `slug`. */
   readonly telemetryName?: string | undefined
@@ -136,7 +136,7 @@ export interface Model {
   readonly output: readonly string[]
   /** Quality by kind of task, 0 to 1; what is not scored is absent. */
   readonly scores: Readonly<Record<string, number>>
-  /** What the configuration states of the model for one routing criterion, by name (`src/routing/criteria`). */
+  /** Statements of the configuration about the model for one routing criterion, by name (`src/routing/criteria`). */
   readonly flags: ReadonlySet<string>
   readonly endpoints: readonly Endpoint[]
 }

@@ -1,4 +1,4 @@
-/** What an endpoint is able to do: whether it is in service, its wire format, what its model reads and writes, and how much. */
+/** Abilities of an endpoint: that it is in service, its wire format, what its model reads and writes, and how much. */
 import type { Endpoint, Model } from '../catalog/types.ts'
 import { type CountedInput, criterion } from './criterion.ts'
 
@@ -67,7 +67,7 @@ export const context = criterion({
 })
 
 /**
- * How much too high the estimate of an input may be: it counts 3 letters a token, and hardly any text has more than 9. An input that fits
+ * Factor by which the estimate of an input may be too high: it counts 3 letters a token, and hardly any text has more than 9. An input that fits
  * by this share of it may fit, and the provider decides.
  */
 const ESTIMATE_EXCESS = 3
@@ -83,7 +83,7 @@ function mayFit(endpoint: Endpoint, { input, counted }: TokenNeed): boolean {
 
 /** Share of a context from which on the estimate of an input decides more than it knows. */
 const NEAR_END = 1 / 2
-/** How many times as long as the context an estimate may be for an input that a count may show to fit: 48 letters a token. */
+/** Multiple of the context that an estimate may be for an input that a count may show to fit: 48 letters a token. */
 const FAR_BEYOND = 16
 
 /** True where input and cap may not fit by the estimate, and it is the input that makes the difference: any, where no cap may be lowered. */

@@ -1,5 +1,5 @@
 /**
- * What a routing criterion is: one object with all that the program needs to know of one rule about endpoints. The filters,
+ * A routing criterion: one object with all that the program needs to know of one rule about endpoints. The filters,
  * the merging of preferences, the schemas of requests and of the configuration, errors, lists and documents are made from
  * the list of them in `index.ts`.
  */
@@ -71,7 +71,7 @@ export interface CountedInput {
   readonly tokens: number
 }
 
-/** What a request needs of an endpoint beside its preferences; absent members need nothing. */
+/** Needs of a request beside its preferences; absent members need nothing. */
 export interface RequestNeeds {
   /** Tokens of the input, estimated, where the context decides; and the output cap that the caller named. */
   readonly contextTokens?: number | undefined
@@ -88,7 +88,7 @@ export interface RequestNeeds {
   readonly effort?: string | undefined
   /** Parameters that the endpoint's dialect sends; absent where it sends all that the endpoint takes. */
   readonly sent?: ((endpoint: Endpoint) => ReadonlySet<string> | undefined) | undefined
-  /** What the endpoint's dialect cannot express at all although the request needs it, in words. */
+  /** Words for the part of the request that the endpoint's dialect cannot express. */
   readonly unable?: ((endpoint: Endpoint) => string | undefined) | undefined
   /** Tiers opened by a variant such as `:nitro`. */
   readonly tiers?: ReadonlySet<Tier> | undefined
@@ -96,7 +96,7 @@ export interface RequestNeeds {
   readonly serviceTier?: Tier | undefined
   /** Decides between the prices of an endpoint that has several; its own where absent. */
   readonly priceMoment?: PriceMoment | undefined
-  /** What a guardrail has against the endpoint; `from` is its name. Tested last: only what would serve otherwise is its doing. */
+  /** Objection of a guardrail to the endpoint; `from` is its name. Tested last: only what would serve otherwise is its doing. */
   readonly barred?: ((endpoint: Endpoint) => { readonly detail: string; readonly from: string } | undefined) | undefined
   /** Of drained endpoints, those that the request is bound to. Absent where no endpoint is drained. */
   readonly drained?: ((endpoint: Endpoint) => boolean) | undefined
@@ -107,11 +107,11 @@ export interface RequestNeeds {
 /** Why an endpoint is removed, for people. */
 export interface Explanation {
   readonly detail: string
-  /** Whose lists they were: `request`, or `request and account`; or the name of a guardrail. */
+  /** Owner of the lists: `request`, or `request and account`; or the name of a guardrail. */
   readonly from?: string
 }
 
-/** How the error reports a request of which the criterion removed the last endpoint (contract section 8). */
+/** Report in the error of a request of which the criterion removed the last endpoint (docs/contract.md#availability). */
 export interface Refusal {
   readonly code: 'no_endpoints' | 'constraint_filtered' | 'privacy_restricted'
   /** Name in `excluded_by`, where the wire has one. */
@@ -122,7 +122,7 @@ export interface Refusal {
   readonly badRequest?: true
 }
 
-/** What the configuration may state of a model for one criterion alone: true or nothing. `Model.flags` has the names. */
+/** Flag that the configuration may state of a model for one criterion alone: true or nothing. `Model.flags` has the names. */
 export interface ModelFlag {
   readonly name: string
   readonly text: string
@@ -156,7 +156,7 @@ export interface Criterion<Name extends string = string, Own extends Fields = Fi
   readonly removes: string
   /** The need of a request without which it has no wish. */
   readonly need: keyof RequestNeeds | undefined
-  /** What this request wants, worked out once per request; undefined: nothing, and no endpoint is tested. */
+  /** Need of this request, worked out once; undefined: nothing, and no endpoint is tested. */
   wish(preferences: Merged<Own>, needs: RequestNeeds): Wish | undefined
   readonly test: Tests<Wish>['test'] | undefined
   readonly explain: Tests<Wish>['explain'] | undefined

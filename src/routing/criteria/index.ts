@@ -85,7 +85,7 @@ export const STRICT_VALUES: ReadonlyMap<string, unknown> = new Map(
 export const DATA_FIELDS = LIST.filter(({ refusal }) => refusal.code === 'privacy_restricted')
   .flatMap(({ fields }) => Object.keys(fields) as (keyof CriterionFields)[])
   .filter((name) => STRICT_VALUES.has(name))
-/** What the configuration may state of a model for one criterion. */
+/** Flags that the configuration may state of a model for one criterion. */
 export const MODEL_FLAGS: readonly ModelFlag[] = LIST.flatMap(({ modelFlag }) => modelFlag ?? [])
 /** Parameters of the model lists. */
 export const MODEL_QUERIES: readonly ModelQuery[] = LIST.flatMap(({ modelQuery }) => modelQuery ?? [])

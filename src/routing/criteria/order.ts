@@ -21,7 +21,7 @@ export interface StatedOrder {
 
 /**
  * The list where it holds for these endpoints, which are those of one group. One of a key or of the account is passed over where it names
- * none of them: it was written for other models. A request's own holds as it is (contract section 5.1).
+ * none of them: it was written for other models. A request's own holds as it is (docs/contract.md#provider-preferences).
  */
 export function orderFor(endpoints: readonly Endpoint[], { order, order_from: from }: StatedOrder): readonly string[] | undefined {
   if (!order?.length) return undefined

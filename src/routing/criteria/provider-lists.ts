@@ -13,7 +13,7 @@ interface Lists {
 }
 
 export interface ListsWish extends Lists {
-  /** What one list has against all that it leaves out: the same words for each. */
+  /** Objection of one list to all that it leaves out: the same words for each. */
   readonly known: Map<SidedSlugs, Explanation>
 }
 

@@ -1,4 +1,4 @@
-/** How the entries of `order`, `only` and `ignore` name endpoints (contract section 5.1, slug match), and which tiers a request opens. */
+/** Names of endpoints in the entries of `order`, `only` and `ignore` (docs/contract.md#provider-preferences, slug match), and which tiers a request opens. */
 import type { ServiceTier } from '../../core/service-tiers.ts'
 import type { Endpoint } from '../catalog/types.ts'
 

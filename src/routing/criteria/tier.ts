@@ -1,4 +1,4 @@
-/** `tier`: endpoints of a service tier serve only requests that open the tier (contract section 5.5). */
+/** `tier`: endpoints of a service tier serve only requests that open the tier (docs/contract.md#service-tiers). */
 import type { Endpoint } from '../catalog/types.ts'
 import { criterion, type RequestNeeds, type SidedSlugs } from './criterion.ts'
 import { admittedTiers, listTags, type Tier } from './slugs.ts'

@@ -1,4 +1,4 @@
-/** What a visitor of the control room may see and do: every page, and every request of one, is decided here. */
+/** Rights of a visitor of the control room: every page, and every request of one, is decided here. */
 
 /** `operator` has signed in with the admin token, `manager` with a management key. */
 export type Role = 'operator' | 'manager'
@@ -11,7 +11,7 @@ export type Action =
   | 'keys'
   | 'policy'
   | 'guardrails'
-  /** What guardrails have found: with "audit: full" it holds texts of callers. */
+  /** Findings of guardrails: with "audit: full" it holds texts of callers. */
   | 'guardrails.audit'
   | 'ledger'
   | 'events'

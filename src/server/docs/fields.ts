@@ -2,7 +2,7 @@
 import { isObject, type Json, type JsonObject } from '../../core/json.ts'
 import { schemaName } from './reference.ts'
 
-/** Where pages and files are: paths of a gateway, or files beside each other. */
+/** Addresses of pages and files: paths of a gateway, or files beside each other. */
 export interface Addresses {
   /** @param slug of the page; empty for the first one. */
   page(slug: string): string
@@ -40,7 +40,7 @@ export function inline(text: string): string {
 /** Levels of objects within objects that are written out. */
 const DEPTH = 3
 
-/** How a schema is shown. */
+/** Presentation of a schema. */
 export interface Showing {
   readonly addresses: Addresses
   /** True for what a caller sends: fields that must be there are marked. */

@@ -58,7 +58,7 @@ ${first ? examplePanel(first) : ''}
 <ul class="cards">${cards.join('')}</ul>`
 }
 
-/** How the names of bodies end that callers send. */
+/** Endings of the names of bodies that callers send. */
 const REQUEST = 'Request'
 
 function schemasMain({ reference, addresses }: Site): string {
@@ -112,7 +112,7 @@ function group({ name, slug, operations }: Reference['sections'][number], curren
   return `<details${slug === current || current === '' ? ' open' : ''}><summary>${escaped(name)}</summary><ul>${entries.join('')}</ul></details>`
 }
 
-/** What the search finds an operation by beside its summary: path, id, parameters and the fields of its body. */
+/** Words by which the search finds an operation, beside its summary: path, id, parameters and the fields of its body. */
 function wordsOf({ id, path, parameters, body }: Operation, { schemas }: Reference): string {
   const name = schemaName(body?.schema ?? {})
   const fields = Object.keys(objectOf((name === undefined ? body?.schema : schemas[name])?.properties))

@@ -28,7 +28,7 @@ export class PlainRequest implements CallerRequest {
 
 const EMPTY = Buffer.alloc(0)
 
-/** What the connection of a reply does for it. */
+/** Interface of the connection of a reply. */
 export interface ReplyConnection {
   readonly socket: Socket
   /** Called once the system has taken all of the reply. */
@@ -62,7 +62,7 @@ export class PlainReply implements CallerReply {
   /** The head, until it leaves with the first bytes of the body. */
   private head = ''
   private listeners = NO_LISTENERS
-  /** How many of the first letters have left. */
+  /** Number of the first letters that have left. */
   private letters = 0
 
   constructor(request: PlainRequest, connection: ReplyConnection) {
@@ -113,7 +113,7 @@ export class PlainReply implements CallerReply {
     }
   }
 
-  /** What waits for room waits for the connection's. */
+  /** Writers that wait for room wait for that of the connection. */
   once(event: End | 'drain', fn: () => void): void {
     if (event === 'drain') this.socket.once('drain', fn)
     else this.listeners = [...this.listeners, { event, fn }]

@@ -7,6 +7,7 @@ import type { IncomingHttpHeaders, Server } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Clock } from '../../core/clock.ts'
 import { Fault } from '../../core/faults.ts'
+import { MACHINES_ON } from '../../machines/switch.ts'
 import { isHost, lastHost } from '../edge-guard.ts'
 import { closeLingering, READING_TIME } from '../lingering-close.ts'
 import { PlainReply, PlainRequest, type ReplyConnection } from './reply.ts'
@@ -31,7 +32,7 @@ const LONGEST = 64 * 1024
 /** Reads that a request may come in: what comes in more is slow, and what has come is joined at each. */
 const MOST_PIECES = 16
 
-/** Milliseconds in which a first request has to begin, and any request to go on; Node's time-outs hold for what takes longer. */
+/** Milliseconds in which a first request has to begin, and any request to come whole; Node's time-outs hold for what takes longer. */
 const LONGEST_SILENCE = 1_000
 
 /** As Node's server, which adds it so that a client that honours the header never meets a closed connection (`keepAliveTimeoutBuffer`). */
@@ -99,7 +100,7 @@ export function takePlainRequests(server: Server, plain: PlainRequests): (socket
   const toNode = (socket: Socket): void => {
     for (const parser of parsers) parser.call(server, socket)
   }
-  const take = (socket: Socket): void => plain.take(socket, toNode)
+  const take = MACHINES_ON ? (socket: Socket): void => plain.take(socket, toNode) : toNode
   server.on('connection', take)
   return take
 }
@@ -110,9 +111,11 @@ class PlainConnection implements ReplyConnection {
   private readonly toNode: (socket: Socket) => void
   /** Of the request that is being answered. */
   reply: PlainReply | undefined
-  /** What has come of the next request. */
+  /** Bytes of the next request that have come. */
   private received: Buffer | undefined
   private pieces = 0
+  /** When the first piece came of one that comes in several, on the clock that never steps back. */
+  private begunAt = 0
   private silence = 0
   private hasAnswered = false
   /** The caller has closed its sending side. */
@@ -157,14 +160,14 @@ class PlainConnection implements ReplyConnection {
   private next(bytes: Buffer): void {
     this.pieces++
     const request = this.read(bytes)
-    if (request === 'unfinished') {
+    if (request === 'unfinished' && this.isInTime()) {
       this.received = bytes
       this.wait(LONGEST_SILENCE)
       return
     }
     this.received = undefined
     this.pieces = 0
-    if (!request || !this.answer(request)) this.handOn(bytes)
+    if (!request || request === 'unfinished' || !this.answer(request)) this.handOn(bytes)
   }
 
   /** @returns undefined for what is not plain. */
@@ -178,6 +181,13 @@ class PlainConnection implements ReplyConnection {
     const length = start + head.length
     if (bytes.length === length) return new PlainRequest(this.socket, { ...head, body: bytes.subarray(start) })
     return bytes.length < length && this.mayWait(length) ? 'unfinished' : undefined
+  }
+
+  /** Pieces that each come in time do not add up to a wait that no limit of Node's has begun to count. */
+  private isInTime(): boolean {
+    const now = this.requests.options.clock.monotonic()
+    if (this.pieces === 1) this.begunAt = now
+    return now - this.begunAt < LONGEST_SILENCE
   }
 
   private mayWait(length: number): boolean {

@@ -8,7 +8,7 @@ import type { BodyMemory, BodyShare } from '../body-memory.ts'
 const PART = 0.25
 const PAYER_PART = 0.5
 
-/** What keeps a conversation. */
+/** Store of a conversation. */
 export interface Keeper {
   /** Identity of the key that it counts towards. */
   readonly payer: string

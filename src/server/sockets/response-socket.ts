@@ -7,7 +7,7 @@ import { type Lane, Lanes, type Waiting } from './lanes.ts'
 import { MessageArrival } from './message-arrival.ts'
 import { type Channel, failureMessage, SocketConnection } from './socket-connection.ts'
 
-/** What the gateway does for all of its WebSockets. */
+/** Services of the gateway for all of its WebSockets. */
 export interface SocketHost {
   /** Why a request of this length is not even looked at. */
   refusal(bytes: number): Fault | undefined

@@ -5,17 +5,17 @@ import type { ServerOptions, WebSocketServer } from 'ws'
 import type { Timer } from '../../core/clock.ts'
 import { Fault } from '../../core/faults.ts'
 import { FirstUse } from '../../core/first-use.ts'
-import { gauge } from '../../core/metrics.ts'
 import type { SocketFormat } from '../../dialects/types.ts'
+import { gauge } from '../../machines/metrics/metrics.ts'
 import { bucketOf } from '../../pipeline/request/admission.ts'
-import type { Caller } from '../../pipeline/request/admit.ts'
+import type { Caller } from '../../pipeline/request/authenticate.ts'
 import type { ApiKey } from '../../plugin-api/key.ts'
 import { digestOn, type HttpConnectionSource } from '../http-connection.ts'
 import { Histories } from './histories.ts'
 import { ResponseSocket, type SocketHost } from './response-socket.ts'
 import { type Channel, watchOver } from './socket-connection.ts'
 
-/** What a configuration decides. */
+/** Parts that a configuration decides. */
 export interface SocketServing {
   /** WebSockets that the process holds at once. */
   readonly maxConnections: number

@@ -4,8 +4,8 @@ import type { IncomingMessage, OutgoingHttpHeaders } from 'node:http'
 import type { Socket } from 'node:net'
 import type { WebSocket } from 'ws'
 import { Fault } from '../../core/faults.ts'
-import { utf8 } from '../../dialects/sse/frames.ts'
 import type { SocketBody, SocketFormat } from '../../dialects/types.ts'
+import { utf8 } from '../../machines/sse/frames.ts'
 import type { ClientConnection, Reading } from '../../pipeline/client-connection.ts'
 import { BODY_WEIGHT, type BodyShare } from '../body-memory.ts'
 import type { Watched } from '../caller.ts'
@@ -70,7 +70,7 @@ class EventMessages {
     }
   }
 
-  /** What comes within one turn leaves in one write. */
+  /** Messages of one turn leave in one write. */
   private cork(): void {
     if (this.corked) return
     this.corked = true
@@ -82,7 +82,7 @@ class EventMessages {
   }
 }
 
-/** What all responses of a connection share. */
+/** Parts that all responses of a connection share. */
 export interface Channel {
   readonly ws: WebSocket
   readonly socket: Socket

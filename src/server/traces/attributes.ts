@@ -4,12 +4,13 @@
  * Words of a prompt or an answer are in none of them.
  */
 import { isObject, type Json, type JsonObject } from '../../core/json.ts'
+import { TOKEN_KINDS } from '../../core/token-kinds.ts'
 import type { Usage } from '../../dialects/canon/usage.ts'
 import type { ClientDialect } from '../../dialects/types.ts'
+import { Double, type SpanWriter } from '../../machines/otlp/otlp.ts'
 import { clientOf, type Exchange } from '../../pipeline/exchange.ts'
 import { brandHeaders } from '../../pipeline/request/receive.ts'
 import type { Endpoint, Provider } from '../../routing/catalog/types.ts'
-import { Double, type SpanWriter } from '../../services/telemetry/otlp.ts'
 
 /** Characters of a value that a caller chose, entries of an object that it sent, and characters of their names. */
 const LONGEST_VALUE = 256
@@ -28,7 +29,7 @@ export function operationOf(client: ClientDialect): string {
   return client.id === 'completions' ? 'text_completion' : 'chat'
 }
 
-/** What the conventions call a generation at providers of a dialect, where that is not `chat`. */
+/** Name of a generation in the conventions, at providers of a dialect, where that is not `chat`. */
 const OPERATIONS: Readonly<Record<string, string>> = { gemini: 'generate_content' }
 
 /** `gen_ai.operation.name` of a call of a provider. */
@@ -36,7 +37,7 @@ export function callOperation(exchange: Exchange, { provider }: Endpoint): strin
   return clientOf(exchange).embedding ? 'embeddings' : (OPERATIONS[provider.dialect] ?? 'chat')
 }
 
-/** What the caller sends to find its requests again: who used the application, in which session, and its own names for the trace. */
+/** Fields by which the caller finds its requests again: user, session, and its own names for the trace. */
 export function writeCallersNames(spans: SpanWriter, { head, request }: Exchange): void {
   const { headers, brand } = head
   spans.attribute('user_agent.original', text(headers['user-agent']))
@@ -78,7 +79,7 @@ const NUMBERS: readonly (readonly [attribute: string, kind: 'int' | 'double', ..
   ['gen_ai.embeddings.dimension.count', 'int', 'dimensions'],
 ]
 
-/** What the caller has set for the model. */
+/** Parameters that the caller has set for the model. */
 export function writeParameters(spans: SpanWriter, body: JsonObject): void {
   for (const [attribute, kind, ...fields] of NUMBERS) {
     for (const field of fields) {
@@ -94,13 +95,16 @@ export function writeParameters(spans: SpanWriter, body: JsonObject): void {
   spans.attribute('gen_ai.request.reasoning.level', text(level))
 }
 
+const SPANNED = TOKEN_KINDS.flatMap((kind) => ('span' in kind ? [kind] : []))
+
 /** Tokens as the provider has reported them, or as they were estimated. */
 export function writeUsage(spans: SpanWriter, usage: Usage): void {
   spans.attribute('gen_ai.usage.input_tokens', usage.input)
   spans.attribute('gen_ai.usage.output_tokens', usage.output)
-  if (usage.cached > 0) spans.attribute('gen_ai.usage.cache_read.input_tokens', usage.cached)
-  if (usage.cacheWrite > 0) spans.attribute('gen_ai.usage.cache_creation.input_tokens', usage.cacheWrite)
-  if (usage.reasoning > 0) spans.attribute('gen_ai.usage.reasoning.output_tokens', usage.reasoning)
+  for (const { count, span } of SPANNED) {
+    const tokens = usage[count] ?? 0
+    if (tokens > 0) spans.attribute(span, tokens)
+  }
   if (usage.estimated) spans.attribute('headgate.usage.estimated', true)
 }
 

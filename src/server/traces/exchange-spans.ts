@@ -9,12 +9,12 @@ import type { Json, JsonObject } from '../../core/json.ts'
 import { usd } from '../../core/money.ts'
 import type { Item, Part } from '../../dialects/canon/request.ts'
 import type { ClientDialect } from '../../dialects/types.ts'
+import { Double, KIND, SpanWriter } from '../../machines/otlp/otlp.ts'
 import type { Lane } from '../../pipeline/attempt/turn.ts'
 import { clientOf, type Exchange, requestedOf, type Step, type Trail } from '../../pipeline/exchange.ts'
 import { findingsOf } from '../../pipeline/guard/guardrail-findings.ts'
 import type { NotedAttempt } from '../../pipeline/records.ts'
 import type { SaidBlock, SaidTap } from '../../pipeline/reply/said-tap.ts'
-import { Double, KIND, SpanWriter } from '../../services/telemetry/otlp.ts'
 import type { Telemetry, Tracing } from '../../services/telemetry/telemetry.ts'
 import { type RequestTrace, readTracestate } from '../../services/telemetry/trace-context.ts'
 import { SocketConnection } from '../sockets/socket-connection.ts'
@@ -27,10 +27,10 @@ export interface EndOfExchange {
   readonly lane?: Lane
 }
 
-/** What the names of steps begin with; that of tools is the conventions'. */
+/** Beginnings of the names of steps; that of tools is the conventions'. */
 const STEPS = { tool: 'execute_tool', model: 'inner_call', guardrail: 'guardrail', plugin: 'plugin' } as const
 
-/** Where a span belongs. */
+/** Parent of a span. */
 interface Place {
   readonly trace: RequestTrace
   readonly parentId: string
@@ -133,7 +133,7 @@ export class ExchangeSpans {
     spans.end(status >= 500 || (status === 200 && fault !== undefined && fault.origin !== 'client'))
   }
 
-  /** What a request has noted under one of its spans: its own steps, or those of a call that a tool made of a model. */
+  /** Steps that a request has noted under one of its spans: its own steps, or those of a call that a tool made of a model. */
   private within(exchange: Exchange, trail: Trail, { trace, parentId }: Place): void {
     const ids = new Map<Step, string>()
     for (const step of trail.steps) {
@@ -229,7 +229,7 @@ export class ExchangeSpans {
   }
 }
 
-/** What guardrails found, in words of the program and names of the operator alone. */
+/** Findings of guardrails, in words of the program and names of the operator alone. */
 function found({ stages }: Trail): string[] | undefined {
   const findings = findingsOf(stages)
   return findings.length === 0 ? undefined : findings.map(({ guardrail, action, direction }) => `${guardrail} ${action} ${direction}`)
@@ -264,7 +264,7 @@ function isWorth({ settings }: Tracing, { head, trail }: Exchange, { status, fau
   return status >= 500 || (fault !== undefined && fault.origin === 'upstream') || trail.attempts.some(hasFailed)
 }
 
-/** What a provider answers to a request that it takes for wrong is no failure of the provider. */
+/** A refusal of a request that the provider takes for wrong is no failure of the provider. */
 const CALLERS: ReadonlySet<number> = new Set([400, 404, 413, 415, 422])
 
 function hasFailed({ code, status }: NotedAttempt): boolean {

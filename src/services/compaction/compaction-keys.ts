@@ -23,7 +23,7 @@ export interface StoredCompactionKeys {
   remove(number: number): Maybe<boolean>
 }
 
-/** What the operator gave. */
+/** Key that the operator gave. */
 export interface OperatorKeys {
   /** Encrypts; absent: keys stand in the store as they are. */
   readonly key?: string | undefined

@@ -167,7 +167,7 @@ function numberOf(encrypted: string): number {
   return Number(FORM.exec(encrypted)?.[1] ?? 0)
 }
 
-/** What the tag covers beside the text. */
+/** Data that the tag covers beside the text. */
 function boundTo(version: number, key: number, owner: string): Buffer {
   return Buffer.from(JSON.stringify(['headgate compaction', version, key, owner]))
 }

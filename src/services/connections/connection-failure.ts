@@ -2,7 +2,7 @@
 import { closeSync, openSync } from 'node:fs'
 import { devNull } from 'node:os'
 
-/** What a connection that is being made waits for: its addresses, the TCP connection, the proxy's consent, or TLS. */
+/** Stage that a connection waits for while it is made: its addresses, the TCP connection, the proxy's consent, or TLS. */
 export type Phase = 'name' | 'connect' | 'proxy' | 'tls'
 
 export class ConnectionFailure extends Error {

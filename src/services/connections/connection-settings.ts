@@ -1,4 +1,4 @@
-/** How a provider is connected to, where that is not the usual way. */
+/** Settings of a connection to a provider, where they are not the usual ones. */
 import { createSecureContext, getCACertificates, type SecureContext } from 'node:tls'
 
 export interface ConnectionSettings {

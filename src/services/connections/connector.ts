@@ -19,7 +19,7 @@ export interface ConnectorOptions {
   readonly proxy: () => URL | undefined
   /** Authorities and certificate of its own. @throws where they cannot be read. */
   readonly secureContext: () => SecureContext | undefined
-  /** Where its sockets read to, but for those that go through a proxy. Absent: as Node does. */
+  /** Buffer into which its sockets read, but for those that go through a proxy. Absent: as Node does. */
   readonly onread?: OnReadOpts | undefined
   /** Called with the code of the error where a limit of this process stops a connection. */
   readonly onExhausted?: ((code: string) => void) | undefined
@@ -64,7 +64,7 @@ export class Connecting {
   private receive: ConnectionReceiver | undefined
   private socket: Socket | undefined
   private timer: NodeJS.Timeout | undefined
-  /** What is connected to: the provider's host, or its proxy's. */
+  /** Target of the connection: the provider's host, or its proxy's. */
   private host = ''
   private isProxied = false
 

@@ -5,7 +5,7 @@
 import type { Clock, Timer } from '../../core/clock.ts'
 import { Fault } from '../../core/faults.ts'
 import type { Log } from '../../core/log.ts'
-import { closed, counter, gauge, open, type Tallies } from '../../core/metrics.ts'
+import { closed, counter, gauge, open, type Tallies } from '../../machines/metrics/metrics.ts'
 import { withinLimit } from './identity-call.ts'
 import { CredentialError, type CredentialedCall, type FetchGrant, type Grant } from './types.ts'
 
@@ -37,7 +37,7 @@ const FORCED = 30_000
 export interface Credential {
   /** True while it can be used. @param now milliseconds since the epoch. */
   ready(now: number): boolean
-  /** What one call uses, as a key of a pool. @param conversation the name of what it belongs to; undefined where it has none. */
+  /** Credential of one call, as a key of a pool. @param conversation the name of what it belongs to; undefined where it has none. */
   forCall(conversation?: string): Credential
   /** Of a pool: one that can still be used, after calls with these have failed; undefined where none is left. */
   another?(tried: readonly Credential[], conversation?: string): Credential | undefined
@@ -45,7 +45,7 @@ export interface Credential {
   limited?(wait: number | undefined): void
   /** Fetches it, once for all who wait. Rejects with the fault `credential_unavailable`. */
   refresh(): Promise<void>
-  /** What is used now: handed back to `renew` where the provider refuses it. */
+  /** Credential in use: handed back to `renew` where the provider refuses it. */
   readonly grant: Grant | undefined
   /**
    * The provider has refused a credential that should hold: fetches another, at most every 30 s.
@@ -94,7 +94,7 @@ export class RefreshedCredential implements Credential {
   private timer: Timer | undefined
   /** Fetches that have failed in a row. */
   private failures = 0
-  /** Whether the log says that nothing is left. */
+  /** True if the log says that nothing is left. */
   private isEndLogged = false
   /** Monotonic milliseconds. */
   private failedAt = Number.NEGATIVE_INFINITY
@@ -265,7 +265,7 @@ function isSame(one: Grant | undefined, other: Grant | undefined): boolean {
   return one.secrets.length === other.secrets.length && one.secrets.every((secret, index) => secret === other.secrets[index])
 }
 
-/** What the log may show: of errors that are not ours the kind alone, since their messages may quote what was sent. */
+/** Words for the log: of errors that are not ours the kind alone, since their messages may quote what was sent. */
 export function reasonOf(error: unknown): string {
   if (error instanceof CredentialError) return error.message
   if (!(error instanceof Error)) return 'failed'

@@ -13,7 +13,7 @@ import { LONGEST } from './token-answer.ts'
 import { CredentialError } from './types.ts'
 
 interface IdentityCall {
-  /** What is called, as the log names it. */
+  /** Name of the service, for the log. */
   readonly service: string
   readonly url: string | URL
   readonly headers?: Readonly<Record<string, string>> | undefined
@@ -150,7 +150,7 @@ export async function fileText(path: string, what: string): Promise<string> {
 interface TimeLimit {
   readonly clock: Clock
   readonly ms: number
-  /** What the call rejects with when the time has passed. */
+  /** Error of the call when the time has passed. */
   late(): Error
 }
 

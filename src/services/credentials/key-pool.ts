@@ -1,10 +1,10 @@
 /**
- * Several keys of one account as one credential (issue 19). A conversation keeps its key as long as that can be used; other calls are
+ * Several keys of one account as one credential. A conversation keeps its key as long as that can be used; other calls are
  * spread by weight. A key that the provider refuses is left out for a while, one that it limits rests.
  */
 import { createHash, hash } from 'node:crypto'
 import type { Clock } from '../../core/clock.ts'
-import { counter, open } from '../../core/metrics.ts'
+import { counter, open } from '../../machines/metrics/metrics.ts'
 import type { Credential, CredentialParts } from './credential.ts'
 import type { CredentialedCall, Grant } from './types.ts'
 

@@ -15,11 +15,11 @@ export interface CredentialSettings {
   readonly refresh?: number | undefined
   /** Base URL that signatures are made for, where calls go through a forwarder to it. */
   readonly signedFor?: string | undefined
-  /** How its provider is connected to: its services are called in the same way. */
+  /** Connection settings of its provider: its services are called in the same way. */
   readonly connection?: ConnectionSettings | undefined
 }
 
-/** Where a credential belongs: a provider, or one endpoint there with settings of its own. */
+/** Owner of a credential: a provider, or one endpoint there with settings of its own. */
 export interface CredentialOwner {
   readonly provider: string
   /** Id of the endpoint. */

@@ -1,4 +1,4 @@
-/** What a source of credentials is, and what it hands to the frame that refreshes, shares and retries (`credential.ts`). */
+/** A source of credentials, and its results for the frame that refreshes, shares and retries (`credential.ts`). */
 import type { Static, TSchema } from 'typebox'
 import type { ServiceConnections } from '../connections/service-connections.ts'
 
@@ -16,7 +16,7 @@ export interface CredentialedCall {
   keyHeader(key: string): readonly [name: string, value: string]
 }
 
-/** What a source has fetched: a token, or keys that sign each call. */
+/** Result of a source: a token, or keys that sign each call. */
 export interface Grant {
   /** Milliseconds since the epoch; undefined where the answer states no end. */
   readonly expiresAt: number | undefined
@@ -46,7 +46,7 @@ export interface CredentialSource<S extends TSchema = TSchema> {
   readonly settings: S
   /** True where the headers depend on the body of a call, so that the pass-through cannot stream one. */
   readonly signsBody?: boolean
-  /** Where the credential would come from, for `headgate check`: no secret, and no call. */
+  /** Source of the credential, for `headgate check`: no secret, and no call. */
   describe(settings: Static<S>, env: Environment): string
   /** @param connections those that its services are called over. */
   open(settings: Static<S>, env: Environment, connections: ServiceConnections): FetchGrant | Promise<FetchGrant>

@@ -68,7 +68,7 @@ function unread(failure: DocumentFailure, cause?: unknown): Fault {
   return new Fault(code, { message, metadata: { document: failure }, cause, ...(failure === 'busy' ? { retryAfter: 1 } : {}) })
 }
 
-/** What a pool of threads rejected with, as a fault. */
+/** Error of a pool of threads, as a fault. */
 function faultOf(thrown: unknown): Fault {
   if (thrown instanceof Fault) return thrown
   if (!(thrown instanceof ThreadError)) return new Fault('client_gone')

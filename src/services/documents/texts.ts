@@ -6,7 +6,7 @@ const MARKS: readonly [bytes: readonly number[], label: string][] = [
   [[0xff, 0xfe], 'utf-16le'],
 ]
 
-/** Where a page may name its encoding (HTML, section 13.2.3.2). */
+/** Places in which a page may name its encoding (HTML, section 13.2.3.2). */
 const HEAD = 1024
 
 /**

@@ -124,7 +124,7 @@ class Page {
   private readonly head: string[] = []
   private title: string | undefined
   private readonly stack: { name: string; shown: boolean }[] = []
-  /** How many of a name are open. */
+  /** Number of open elements of a name. */
   private readonly opened = new Map<string, number>()
   private shown = 0
   private elements = 0

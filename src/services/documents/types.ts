@@ -1,10 +1,10 @@
 import type { Clock } from '../../core/clock.ts'
 
-/** What is known of the bytes beside the bytes themselves. */
+/** Facts about the bytes. */
 export interface DocumentSource {
   /** Content type as declared, with its parameters; the bytes count more. */
   type?: string | undefined
-  /** Where it came from: relative links are resolved against it. */
+  /** Address of its origin: relative links are resolved against it. */
   url?: string
   /** File name; its extension counts where neither bytes nor type decide. */
   name?: string
@@ -44,7 +44,7 @@ export interface DocumentText {
   truncated?: boolean | undefined
 }
 
-/** What a thread is given. */
+/** Input of a thread. */
 export interface ReadJob {
   bytes: Uint8Array
   kind: DocumentKind
@@ -53,5 +53,5 @@ export interface ReadJob {
   maxCharacters: number
 }
 
-/** What it gives back: texts of pages are joined on this side of the thread. */
+/** Output of the thread: texts of pages are joined on this side of the thread. */
 export type ReadResult = Omit<DocumentText, 'kind'>

@@ -32,7 +32,7 @@ export interface BudgetWatchOptions {
   readonly balances: (keys: readonly string[]) => readonly Spending[] | Promise<readonly Spending[]>
   /** True: other processes charge the same keys, so balances are read a little later, for all keys that were charged. */
   readonly isShared: boolean
-  /** Where it is not shared: the spending that counts against the limit as a number, cut to ±2^53. */
+  /** Set where it is not shared: the spending that counts against the limit as a number, cut to ±2^53. */
   readonly cut?: ((key: string, window: LimitReset | null) => number) | undefined
   readonly raise: (event: NewEvent) => void
   readonly failed: (cause: unknown) => void
@@ -194,7 +194,7 @@ export class BudgetWatch {
     this.options.raise(LIMIT_REACHED.make(facts))
   }
 
-  /** What `once` begins with; retention keeps the events of windows without an end. */
+  /** Beginning of `once`; retention keeps the events of windows without an end. */
   private windowOf({ identity, limit, limitReset }: Limited): { name: string; start: number | null } {
     const start = limitReset ? windowStarts(this.options.clock.now())[limitReset] : null
     return { name: start === null ? `ever:${identity}:${limit}` : `${limitReset}:${start}:${identity}:${limit}`, start }
@@ -214,7 +214,7 @@ function boundsOf(budget: SharedBudget): readonly BudgetKey[] {
   return found
 }
 
-/** What counts a charge of the key as well. */
+/** Budgets that count a charge of the key as well. */
 function payersOf({ issuer, budget }: BudgetKey): readonly BudgetKey[] {
   return issuer ? [issuer] : budget ? boundsOf(budget) : NONE
 }

@@ -2,12 +2,12 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Clock, Timer } from '../../core/clock.ts'
 import type { Log } from '../../core/log.ts'
-import { counter, open, reading, type Tallies } from '../../core/metrics.ts'
+import { counter, open, reading, type Tallies } from '../../machines/metrics/metrics.ts'
 import type { AttemptResult, Claimed, DeliverableEvents } from '../../store/events.ts'
 import { guardedPost, OutboundPolicy } from '../outbound/index.ts'
 import { cloudEvent, signedHeaders } from './webhook.ts'
 
-/** What events are delivered to, as the configuration states it. */
+/** Destinations of events, as the configuration states them. */
 interface ReceiverSettings {
   readonly name: string
   readonly url: string

@@ -1,4 +1,4 @@
-/** What a destination of exports is: where it is, as the configuration resolves it, what is delivered there, and the names of batches. */
+/** A destination of exports: its address as the configuration resolves it, its contents, and the names of batches. */
 
 export interface FileTarget {
   readonly path: string

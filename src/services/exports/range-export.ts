@@ -14,7 +14,7 @@ export interface ExportedLine extends LedgerPlace {
   readonly text: string
 }
 
-/** Where a run stands. */
+/** Progress of a run. */
 export interface RunPosition extends LedgerPlace {
   /** Milliseconds since the epoch: names its batches. */
   readonly begunAt: number
@@ -28,7 +28,7 @@ export const AT_BEGIN: LedgerPlace = { seq: -1, tag: '' }
 export interface RangeRun {
   readonly settings: Pick<ExportSettings, 'name' | 'path' | 'compression' | 'rows'>
   readonly destination: Pick<Destination, 'deliver'>
-  /** What comes behind the position. */
+  /** Rows behind the position. */
   readonly lines: AsyncIterable<ExportedLine>
   readonly position: RunPosition
   readonly clock: Clock

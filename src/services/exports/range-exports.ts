@@ -27,7 +27,7 @@ interface Run {
   problem: string | null
 }
 
-/** What was started last, and to which exports a run can go. */
+/** Last run that was started, and the exports to which one can go. */
 interface RangeStatus {
   exports: string[]
   run: (Pick<Run, 'rows' | 'state' | 'problem'> & { export: string; since: string; until: string; batches: number }) | null

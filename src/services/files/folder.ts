@@ -11,7 +11,7 @@ import type { StoredFile } from './types.ts'
 
 const FACTS = '.json'
 const UNFINISHED = '.part'
-/** What an ended process has left is removed at this age, in milliseconds: no upload stands still for so long. */
+/** Files that an ended process has left are removed at this age, in milliseconds: no upload stands still for so long. */
 const LEFTOVER_AGE = 3_600_000
 
 /** Inside the folder of a key: a name for each folder of a key that it issued, so that their files count together. */
@@ -20,7 +20,7 @@ const ISSUED = 'issued'
 /** Ids that are put in order at once: 10,000 together take some 50 ms. */
 const RUN = 500
 
-/** What a folder holds, bytes of unfinished files included. */
+/** Size of a folder, bytes of unfinished files included. */
 interface Content {
   files: number
   bytes: number

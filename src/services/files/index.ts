@@ -96,7 +96,7 @@ export type { FileFacts, FileLimits, FilePage, FileQuery, FileStore, FileUpload,
 /** Facts that are kept over all folders, less than 1 KB each: those of two full folders. */
 const MOST_KEPT = 20_000
 
-/** What the requests for pages of one folder share while there are any. */
+/** Listing that the requests for pages of one folder share while there are any. */
 interface Reading {
   turns: OneByOne
   /** Requests so far, and how many of them have not ended. */

@@ -1,4 +1,4 @@
-/** What a key's files are to those that use them. */
+/** Interface of a key's files. */
 import type { Readable } from 'node:stream'
 
 export interface FileFacts {
@@ -65,7 +65,7 @@ export interface FileStore {
   of(identity: string, issuer?: string): KeyFiles
   /** Removes all files of a removed key. @throws Fault 503. */
   forget(identity: string): Promise<void>
-  /** Whether an id has the form of ours; any other belongs to a provider. */
+  /** True if an id has the form of ours; any other belongs to a provider. */
   owns(id: string): boolean
 }
 

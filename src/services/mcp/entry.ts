@@ -1,4 +1,4 @@
-/** One server as the caller names it (contract section 1.4). */
+/** One server as the caller names it (docs/contract.md#tools-in-a-request). */
 import { badField } from '../../core/faults.ts'
 import { isObject, type Json, type JsonObject } from '../../core/json.ts'
 import { checkAddress } from '../outbound/index.ts'

@@ -6,7 +6,7 @@ import { domainRules, OutboundPolicy } from '../outbound/index.ts'
 export interface McpSettings {
   readonly enabled: boolean
   readonly policy: OutboundPolicy
-  /** Whether a server may be named by callers. */
+  /** True if callers may name a server. */
   readonly allows: (url: URL) => boolean
   /** Milliseconds of one request to a server. */
   readonly timeout: number

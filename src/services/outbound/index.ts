@@ -38,7 +38,7 @@ export interface FetchOptions {
 export interface Fetched {
   /** Whatever the last host answered; the caller decides what an error status means. */
   status: number
-  /** Where the content came from, after redirects, without fragment. */
+  /** Address of the content, after redirects, without fragment. */
   url: string
   /** Media type in lower case without parameters; '' where the answer named none. */
   type: string

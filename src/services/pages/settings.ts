@@ -15,7 +15,7 @@ export const ROUTER = 'router'
 /** A further value of the wire, for the provider's own tool. */
 const NATIVE = 'native'
 
-/** Contract section 6: most fetches of one request. */
+/** Most fetches of one request. */
 export const MOST_USES = 50
 const MAX_BYTES = 10 * 1024 * 1024
 const USUAL_TOKENS = 25_000

@@ -1,4 +1,4 @@
-/** Fields that the tool and the plugin share (contract sections 1.4 and 6). */
+/** Fields that the tool and the plugin share (docs/contract.md#tools-in-a-request, docs/contract.md#plugins). */
 import { badField } from '../../core/faults.ts'
 import { isObject, type Json, type JsonObject } from '../../core/json.ts'
 

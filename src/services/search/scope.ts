@@ -5,7 +5,7 @@ import type { NativeSearch } from '../../dialects/canon/native-search.ts'
 import { domainRules } from '../outbound/domains.ts'
 import type { SearchScope, UserLocation } from './types.ts'
 
-/** Contract section 1.4. */
+/** The largest `max_results` that a request may set (docs/web-search.md). */
 export const MOST_RESULTS = 25
 export const USUAL_RESULTS = 5
 

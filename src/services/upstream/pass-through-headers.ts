@@ -79,6 +79,23 @@ export function upgradeRequestHeaders(headers: IncomingHttpHeaders, extras: Upst
   return { ...upstreamHeaders(headers, extras), ...UPGRADE }
 }
 
+/** Has the address that takes the bytes of an upload, at Google. */
+const UPLOAD_ADDRESS = 'x-goog-upload-url'
+
+/**
+ * The caller sends the bytes of a file to an address that the provider names, with the key that it has: that is one of the gateway's, which
+ * puts the provider's key in its place and learns whose the file is.
+ * @param address where the caller reaches the base URL.
+ */
+export function withOwnUploads(headers: IncomingHttpHeaders, baseUrl: string | undefined, address: string): IncomingHttpHeaders {
+  const named = URL.parse(String(headers[UPLOAD_ADDRESS] ?? ''))
+  const base = URL.parse(baseUrl ?? '')
+  if (!named || named.origin !== base?.origin) return headers
+  const root = base.pathname.replace(/\/+$/, '')
+  if (!named.pathname.startsWith(`${root}/`)) return headers
+  return { ...headers, [UPLOAD_ADDRESS]: address + named.pathname.slice(root.length) + named.search }
+}
+
 /** Headers of the caller's reply. A 204 has no length (RFC 9110 section 8.6). @param ours take the place of the provider's. */
 export function clientHeaders(status: number, headers: IncomingHttpHeaders, ours: OwnHeaders = {}): IncomingHttpHeaders {
   const kept = endToEnd(headers, NOT_TO_CLIENT)

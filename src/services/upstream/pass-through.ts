@@ -6,11 +6,12 @@ import type { Clock } from '../../core/clock.ts'
 import { badField, Fault } from '../../core/faults.ts'
 import { ServerResponse as HttpReply } from '../../core/node-http.ts'
 import { HANDSHAKE, isHandshake } from '../../core/websocket-handshake.ts'
+import { networkFault } from '../../machines/http1-client/network-fault.ts'
 import type { Provider } from '../../routing/catalog/types.ts'
-import { networkFault } from './network-fault.ts'
+import type { PassThroughCall } from './pass-through-call.ts'
 import { type Framing, framingOf, upgradedHeaders, upgradeRequestHeaders, upstreamHeaders } from './pass-through-headers.ts'
 import { PassThroughRequest } from './pass-through-request.ts'
-import { type PassThroughCall, PassThroughRun } from './pass-through-run.ts'
+import { PassThroughRun } from './pass-through-run.ts'
 import type { PoolSettings, Pools } from './pools.ts'
 
 /** WebSockets of the pass-through. http-proxy-3 makes the upgrade request and joins the two sockets. */
@@ -95,7 +96,8 @@ function followHandshake(socket: Socket, run: PassThroughRun): void {
   socket.once('end', () => run.gaveUp())
 }
 
-export type { PassThroughCall, PassThroughEnd, ReplyReader, SentBody } from './pass-through-run.ts'
+export type { PassThroughCall, PassThroughEnd, ReplyReader, SentBody } from './pass-through-call.ts'
+export type { ListedPages, Page } from './pass-through-page.ts'
 
 export class PassThroughProxy {
   private readonly clock: Clock
@@ -113,20 +115,31 @@ export class PassThroughProxy {
     const run = new PassThroughRun(this.clock, call, { request, response })
     if (run.leftAlready(request.socket)) return
     try {
-      const { provider, auth, trace, body } = call
-      const method = request.method ?? 'GET'
-      const target = passThroughTarget(provider, call.path)
+      const { body } = call
       const framing: Framing = body ? { kind: 'length', bytes: body.length } : framingOf(request.headers)
-      const credential = call.authorize?.(method, target)
-      const headers = upstreamHeaders(request.headers, { headers: provider.headers, auth, credential, trace })
-      if (call.reader) headers['accept-encoding'] = 'identity'
       if (!body && request.headers.expect?.toLowerCase() === '100-continue') response.writeContinue()
-      const pool = this.pools.for(settingsFor(provider, target))
-      const head = { method, path: target.pathname + target.search, headers, framing }
-      new PassThroughRequest(run, pool).send(body ?? request, head)
+      run.turnsPages((path) => this.send(run, { request, call, path }, { kind: 'none' }))
+      this.send(run, { request, call, path: call.path }, framing)
     } catch (error) {
       run.fail(error instanceof Fault ? error : new Fault('internal', { cause: error }))
     }
+  }
+
+  /** @param path of the call, or of a further page of its list. */
+  private send(
+    run: PassThroughRun,
+    { request, call, path }: { request: IncomingMessage; call: PassThroughCall; path: string },
+    framing: Framing,
+  ): void {
+    const { provider, auth, trace, body } = call
+    const method = request.method ?? 'GET'
+    const target = passThroughTarget(provider, path)
+    const credential = call.authorize?.(method, target)
+    const headers = upstreamHeaders(request.headers, { headers: provider.headers, auth, credential, trace })
+    if (call.reader || call.pages) headers['accept-encoding'] = 'identity'
+    const pool = this.pools.for(settingsFor(provider, target))
+    const head = { method, path: target.pathname + target.search, headers, framing }
+    new PassThroughRequest(run, pool).send(body ?? request, head)
   }
 
   /** Opens a WebSocket to the provider and joins the two ends. `socket` is the caller's, as Node's `upgrade` event gave it. */

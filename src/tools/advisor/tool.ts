@@ -67,7 +67,7 @@ class AdvisorSession implements ToolSession {
   readonly functions: readonly ToolFunction[]
   private readonly config: AdvisorConfig
   private readonly brand: string
-  /** What this advisor has said in the conversation so far. */
+  /** Advice of this advisor in the conversation so far. */
   private readonly memory: Advice[]
 
   constructor(config: AdvisorConfig, { brand, request }: Pick<ToolContext, 'brand' | 'request'>) {

@@ -81,7 +81,7 @@ const LONGEST_DIFF = 1024 * 1024
 const END_OF_FILE = '*** End of File'
 
 /**
- * One operation on a file, and whether its V4A diff is well-formed (contract section 6).
+ * One operation on a file, and whether its V4A diff is well-formed (docs/contract.md#server-tools).
  * @returns what is wrong, in words for the model.
  */
 function operationOf(args: JsonObject): Operation | string {

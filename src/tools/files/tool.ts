@@ -58,7 +58,7 @@ interface Desk {
   signal: AbortSignal
 }
 
-/** What the model may do with the files of its caller's key, and no other's. */
+/** Operations of the model on the files of its caller's key, and no other's. */
 async function runOperation(args: JsonObject, host: ToolHost, signal: AbortSignal): Promise<ToolOutcome> {
   const { operation } = args
   const name = OPERATIONS.find((one) => one === operation)

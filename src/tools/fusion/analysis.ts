@@ -1,4 +1,4 @@
-/** What the analyst makes of a panel's answers: requested by schema; the reader accepts text around the JSON. */
+/** Analysis of a panel's answers: requested by schema; the reader accepts text around the JSON. */
 import { isObject, type Json, type JsonObject } from '../../plugin-api/index.ts'
 
 export interface PanelAnswer {

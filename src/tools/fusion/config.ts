@@ -1,4 +1,4 @@
-/** The caller's `parameters` of the tool over the operator's settings of the plugin `fusion` (contract sections 1.4 and 6). */
+/** The caller's `parameters` of the tool over the operator's settings of the plugin `fusion` (docs/contract.md#tools-in-a-request, docs/contract.md#plugins). */
 import {
   badField,
   isObject,
@@ -11,7 +11,7 @@ import {
 } from '../../plugin-api/index.ts'
 import { mannerOf } from '../model-calls.ts'
 
-/** Contract section 0, row 1. */
+/** Steps of the panel, where the request sets none (docs/contract.md#plugins). */
 const USUAL_STEPS = 8
 const USUAL_LENGTH = 16_000
 

@@ -147,7 +147,7 @@ interface PanelResult {
   cause?: unknown
 }
 
-/** How members are called. */
+/** Settings of calls of members. */
 interface CallOptions {
   host: ToolHost
   /** True where the caller is shown what comes. */

@@ -56,7 +56,7 @@ export interface ApprovalRequest {
   readonly args: string
 }
 
-/** What earlier items of the conversation say of one server. */
+/** Facts about one server in earlier items of the conversation. */
 export class History {
   /** The list that the caller sends back, as the server gave it. */
   readonly list: readonly JsonObject[] | undefined

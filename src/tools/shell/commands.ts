@@ -1,4 +1,4 @@
-/** The commands that the model sends to the shell, how each ended, and in which container they run (contract section 1.4). */
+/** The commands that the model sends to the shell, how each ended, and in which container they run (docs/contract.md#tools-in-a-request). */
 import {
   badField,
   type Container,

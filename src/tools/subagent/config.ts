@@ -1,4 +1,4 @@
-/** The caller's `parameters` of one subagent (contract section 1.4). */
+/** The caller's `parameters` of one subagent (docs/contract.md#tools-in-a-request). */
 import { badField, type FunctionSpec, isObject, type Json, type JsonObject, type ToolContext } from '../../plugin-api/index.ts'
 import { type Instance, instanceOf } from '../instances.ts'
 import { flagOf, mannerOf, textOf } from '../model-calls.ts'

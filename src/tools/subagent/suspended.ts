@@ -9,7 +9,7 @@ export interface SuspendedWork {
   items: readonly JsonObject[]
 }
 
-/** What the conversation says of the subagents that a request offers under one name. */
+/** Facts of the conversation about the subagents that a request offers under one name. */
 export interface Replayed {
   /** By the id of the call that began the work. */
   waiting: ReadonlyMap<string, SuspendedWork>
@@ -19,7 +19,7 @@ export interface Replayed {
   calls: ReadonlySet<string>
 }
 
-/** Whose items are looked for. */
+/** Name of the subagent whose items are looked for. */
 interface Wanted {
   /** Of the tool's items. */
   type: string
@@ -48,7 +48,7 @@ export function replayedWork(items: readonly Item[], { type, name, unnamed }: Wa
   return { waiting, ids, calls }
 }
 
-/** What one worker did before the caller was to go on. */
+/** Steps of one worker before the caller was to go on. */
 interface Work {
   /** Ids of what it called for, and of these the ones without an output. */
   readonly calls: Set<string>

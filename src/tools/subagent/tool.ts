@@ -194,7 +194,7 @@ function functionOf({ instance }: SubagentConfig): ToolFunction {
   }
 }
 
-/** What a worker has said and done, as input items that its next request can begin with. */
+/** Texts and calls of a worker, as input items that its next request can begin with. */
 function workerItems(blocks: readonly Block[]): JsonObject[] {
   const items: JsonObject[] = []
   for (const [i, block] of blocks.entries()) {

@@ -77,11 +77,11 @@ async function search(deferred: DeferredTools, query: string, most: number): Pro
   }
 }
 
-/** Characters of a pattern; contract section 6. */
+/** Characters of a pattern (docs/contract.md#server-tools). */
 const LONGEST = 200
 /** Steps of a compiled pattern: with many more, every character of a text may take thousands of them. */
 const MOST_STEPS = 500
-/** How deep the schema of a function's arguments is read, and characters of what is read of a function. */
+/** Depth to which the schema of a function's arguments is read, and characters that are read of a function. */
 const DEEPEST = 8
 const MOST_READ = 16_384
 /** Characters after which others get their turn. */
@@ -89,7 +89,7 @@ const TURN = 16_384
 
 interface Entry {
   readonly spec: FunctionSpec
-  /** What is read of it beside its name. */
+  /** Parts of it that are read, beside its name. */
   readonly texts: readonly string[]
 }
 

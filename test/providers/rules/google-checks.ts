@@ -135,7 +135,7 @@ function configCheck(config: JsonObject, { model }: Call, hasTools: boolean): Re
     return invalid('Response schema is only supported with response mime type application/json.')
   if (!Object.values(object(responseJsonSchema)).every(referenceCheck))
     return invalid('response_json_schema: no other properties may be set beside $ref.')
-  // github.com/googleapis/python-genai/issues/867; models of Gemini 3 do both (issue 706 there).
+  // github.com/googleapis/python-genai/issues/867; models of Gemini 3 do both (googleapis/python-genai/issues/706).
   if (hasTools && type === 'application/json' && LEVELS[model.name] === undefined)
     return invalid("Function calling with a response mime type: 'application/json' is unsupported")
   return thinkingCheck(object(config.thinkingConfig), model)

@@ -1,4 +1,4 @@
-/** Every leaf that a chat caller can send (contract section 2.1). */
+/** Every leaf that a chat caller can send (docs/contract.md#chat-request). */
 import { bytes, dataUrl, jsonText, like, number, pick, type Surface, text } from './markers.ts'
 
 const cache = { type: 'ephemeral', ttl: pick('1h', '5m') }

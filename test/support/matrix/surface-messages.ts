@@ -1,4 +1,4 @@
-/** Every leaf that a Messages caller can send (contract section 3, types of @anthropic-ai/sdk 1.12.0). */
+/** Every leaf that a Messages caller can send (docs/contract.md#messages, types of @anthropic-ai/sdk 1.12.0). */
 import { bytes, like, number, pick, type Surface, text } from './markers.ts'
 
 const cache = { type: 'ephemeral', ttl: pick('1h', '5m') }

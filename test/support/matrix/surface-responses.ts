@@ -1,4 +1,4 @@
-/** Every leaf that a Responses caller can send (contract sections 1.1, 1.2 and 1.4). */
+/** Every leaf that a Responses caller can send (docs/contract.md#responses-request, docs/contract.md#input-items, docs/contract.md#tools-in-a-request). */
 import { bytes, dataUrl, jsonText, like, number, pick, type Surface, text } from './markers.ts'
 
 const cache = { type: 'ephemeral', ttl: pick('1h', '5m') }

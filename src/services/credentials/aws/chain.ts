@@ -57,7 +57,7 @@ export function awsGrants(settings: AwsSettings, connections?: ServiceConnection
 
 /** Characters of a message that the log gets. */
 const LONGEST_REASON = 200
-/** What might be a key or a token. */
+/** Pattern of a possible key or token. */
 const OPAQUE = /[\w+/=.-]{30,}/g
 
 /** The kind of an error of the SDK and its first line: further lines of a wrong signature quote the request with its session token. */

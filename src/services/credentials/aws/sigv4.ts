@@ -115,7 +115,7 @@ function timeText(now: number): string {
 
 const plainValue = (value: string): string => (/^\s|\s$|\s\s|[\r\n]/.test(value) ? value.trim().replaceAll(/\s+/g, ' ') : value)
 
-/** What needs no escape in a path but for its slashes. */
+/** Characters of a path that need no escape, beside its slashes. */
 const PLAIN_PATH = /^[A-Za-z0-9._~/-]*$/
 
 /** Every segment is escaped once more than it is sent (all services but S3), in a path without `.`, `..` and empty segments. */

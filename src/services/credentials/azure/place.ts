@@ -22,7 +22,7 @@ export interface AzureApplication {
     | { readonly secret: string }
     | { readonly certificate: string; readonly password?: string | undefined }
     | { readonly token: string }
-  /** What names it, for people. */
+  /** Name of it, for people. */
   readonly by: string
 }
 

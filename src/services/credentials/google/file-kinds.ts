@@ -42,7 +42,7 @@ async function serviceAccount(content: JsonObject, { scopes, signal, now, connec
   return readToken(await identityAnswer({ service: 'the token service', url, form, connections }, signal), now)
 }
 
-/** What `gcloud auth application-default login` has written. Its scopes were fixed at the sign-in. */
+/** File that `gcloud auth application-default login` has written. Its scopes were fixed at the sign-in. */
 async function person(content: JsonObject, { signal, now, connections }: GoogleFetch): Promise<ReadToken> {
   const form = {
     grant_type: 'refresh_token',
@@ -91,7 +91,7 @@ async function subjectToken(source: Json, { signal, connections }: GoogleFetch):
   return token
 }
 
-/** What `gcloud auth application-default login --impersonate-service-account` has written. */
+/** File that `gcloud auth application-default login --impersonate-service-account` has written. */
 async function impersonatedAccount(content: JsonObject, fetch: GoogleFetch): Promise<ReadToken> {
   const { source_credentials: inner, delegates } = content
   const url = textOf(content, 'service_account_impersonation_url')
@@ -112,7 +112,7 @@ function textsIn(value: Json | undefined): Record<string, string> {
   return Object.fromEntries(pairs.filter((pair): pair is [string, string] => typeof pair[1] === 'string'))
 }
 
-/** What one fetch needs to know. */
+/** Inputs of one fetch. */
 export interface GoogleFetch {
   readonly scopes: readonly string[]
   readonly signal: AbortSignal

@@ -1,4 +1,4 @@
-/** Where application default credentials of Google come from, in the order of google-auth-library 10.9.1 (auth/googleauth.js). */
+/** Sources of application default credentials of Google, in the order of google-auth-library 10.9.1 (auth/googleauth.js). */
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { jsonObject } from '../identity-call.ts'

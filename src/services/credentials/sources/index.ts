@@ -9,7 +9,7 @@ import { url } from './url.ts'
 
 export const CREDENTIAL_SOURCES: readonly CredentialSource[] = [aws, azure, command, file, google, url]
 
-/** Where a credential would come from, in words. */
+/** Source of a credential, in words. */
 export function describeCredential(source: string, settings: unknown, env: Readonly<Record<string, string | undefined>>): string {
   return CREDENTIAL_SOURCES.find(({ name }) => name === source)?.describe(settings, env) ?? source
 }

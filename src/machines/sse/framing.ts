@@ -1,0 +1,18 @@
+/** Framing of the bytes of a stream. */
+
+/** @param event name of the event; undefined where the frame has none. */
+export type OnFrame = (data: string, event: string | undefined) => void
+
+export interface FrameReader {
+  /** @throws RangeError for bytes that are no frame, or too many for one. */
+  push(chunk: Buffer): void
+  /** The upstream closed. */
+  close(): void
+}
+
+/** Framing of a provider's streams, where they are no server-sent events. */
+export interface Framing {
+  /** Media type of such a stream. */
+  readonly type: string
+  reader(onFrame: OnFrame): FrameReader
+}
