@@ -68,8 +68,10 @@ t.test('the install page and the README state no size of their own', async (t) =
 })
 
 t.test('idle memory is the measured one', async (t) => {
-  const forms = /\b(\d+) MB when idle\b|Memory, idle \| (\d+) MB/g
-  const found = PAGES.flatMap((page) => [...read(page).matchAll(forms)].map(([, first, second]) => ({ page, figure: first ?? second })))
+  const forms = /\b([\d.]+) MB when idle\b|Memory, idle +\| ([\d.]+) MB/g
+  const found = PAGES.flatMap((page) =>
+    [...read(page).matchAll(forms)].map(([, first, second]) => ({ page, figure: Math.round(Number(first ?? second)) })),
+  )
   t.ok(found.length > 1)
   t.equal(new Set(found.map(({ figure }) => figure)).size, 1, JSON.stringify(found))
 })

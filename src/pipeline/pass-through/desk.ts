@@ -11,7 +11,7 @@ import type { ApiKey } from '../../plugin-api/key.ts'
 import type { Catalog } from '../../routing/catalog/catalog.ts'
 import type { Endpoint, Provider } from '../../routing/catalog/types.ts'
 import { type RequestTrace, traceHeaders } from '../../services/telemetry/trace-context.ts'
-import type { PassThroughCall, PassThroughEnd, PassThroughProxy, ReplyReader } from '../../services/upstream/pass-through.ts'
+import type { PassThroughCall, PassThroughEnd, PassThroughProxy } from '../../services/upstream/pass-through.ts'
 import type { GivenIdStore } from '../../store/given-ids.ts'
 import type { ChainDependencies } from '../dependencies.ts'
 import type { GuardrailBudget, GuardrailSetting } from '../guard/guardrail-setting.ts'
@@ -23,6 +23,7 @@ import { bucketOf } from '../request/admission.ts'
 import { authenticateCaller, type KeyLookup } from '../request/authenticate.ts'
 import { takeRequest } from '../request/shown-rates.ts'
 import { keyHeader } from '../route/provider-address.ts'
+import { both } from './both-readers.ts'
 import type { GivenIds } from './given-ids.ts'
 import { bindIds } from './id-binding.ts'
 import type { ListedIds } from './listed-ids.ts'
@@ -379,19 +380,6 @@ export class PassThroughDesk {
 function addressIn({ headers }: IncomingMessage): string {
   const scheme = /^https\b/i.test(String(headers['x-forwarded-proto'] ?? '')) ? 'https' : 'http'
   return `${scheme}://${headers.host ?? ''}`
-}
-
-function both(first: ReplyReader, second: ReplyReader): ReplyReader {
-  return {
-    head: (status, headers) => {
-      first.head(status, headers)
-      second.head(status, headers)
-    },
-    data: (chunk) => {
-      first.data(chunk)
-      second.data(chunk)
-    },
-  }
 }
 
 /** Headers by which the tier of service is requested (Amazon Bedrock; Vertex AI). */
