@@ -162,8 +162,8 @@ const wholeFile = t
 
 async function runBlock(t: Test, { at, code, above, prints }: Block, folder: string): Promise<void> {
   wholeFile.setTimeout(BLOCK)
-  // A page that reads the store's file has a reader whose gateway ran before.
-  const script = (/\bheadgate\.db$/m.test(code) ? 'headgate keys list > first.txt\n' : '') + (await filledIn(code))
+  // A page that reads the store has a reader whose gateway ran before.
+  const script = (/\bheadgate\.db$|\bledger verify\b/m.test(code) ? 'headgate keys list > first.txt\n' : '') + (await filledIn(code))
   const refused = isObject(prints) && 'error' in prints
   const { failed, out, error } = await bash(script, folder, {
     PATH: `${join(root, 'bin')}:${process.env.PATH}`,

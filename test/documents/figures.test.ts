@@ -68,7 +68,7 @@ t.test('the install page and the README state no size of their own', async (t) =
 })
 
 t.test('idle memory is the measured one', async (t) => {
-  const forms = /\b(\d+) MB when idle\b|Memory, idle +\| ([\d.]+) MB/g
+  const forms = /\b([\d.]+) MB when idle\b|Memory, idle +\| ([\d.]+) MB/g
   const found = PAGES.flatMap((page) =>
     [...read(page).matchAll(forms)].map(([, first, second]) => ({ page, figure: Math.round(Number(first ?? second)) })),
   )

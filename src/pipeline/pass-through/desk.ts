@@ -12,7 +12,7 @@ import type { ApiKey } from '../../plugin-api/key.ts'
 import type { Catalog } from '../../routing/catalog/catalog.ts'
 import type { Endpoint, Provider } from '../../routing/catalog/types.ts'
 import { type RequestTrace, traceHeaders } from '../../services/telemetry/trace-context.ts'
-import type { PassThroughCall, PassThroughEnd, PassThroughProxy, ReplyReader } from '../../services/upstream/pass-through.ts'
+import type { PassThroughCall, PassThroughEnd, PassThroughProxy } from '../../services/upstream/pass-through.ts'
 import type { GivenIdStore } from '../../store/given-ids.ts'
 import type { ChainDependencies } from '../dependencies.ts'
 import type { GuardrailBudget, GuardrailSetting } from '../guard/guardrail-setting.ts'
@@ -24,6 +24,7 @@ import { bucketOf } from '../request/admission.ts'
 import { authenticateCaller, type KeyLookup } from '../request/authenticate.ts'
 import { takeRequest } from '../request/shown-rates.ts'
 import { keyHeader } from '../route/provider-address.ts'
+import { both } from './both-readers.ts'
 import type { GivenIds } from './given-ids.ts'
 import { bindIds } from './id-binding.ts'
 import type { ListedIds } from './listed-ids.ts'
@@ -143,7 +144,9 @@ export class PassThroughDesk {
   async request(request: IncomingMessage, response: ServerResponse, body: PassThroughBody): Promise<void> {
     const proxy = await this.source.proxy.get()
     const rates: Record<string, string> = {}
-    const booking = await this.tracedBooking(request, rates, body).finally(() => response.setHeaders(new Map(Object.entries(rates))))
+    const booking = await this.tracedBooking(request, rates, body).finally(() => {
+      if (!response.headersSent) response.setHeaders(new Map(Object.entries(rates)))
+    })
     response.setHeader('X-Generation-Id', booking.id.id)
     const trace = booking.traced?.trace
     if (trace) response.setHeader('X-Trace-Id', trace.traceId)
@@ -369,19 +372,6 @@ export class PassThroughDesk {
       }),
     })
     await committed
-  }
-}
-
-function both(first: ReplyReader, second: ReplyReader): ReplyReader {
-  return {
-    head: (status, headers) => {
-      first.head(status, headers)
-      second.head(status, headers)
-    },
-    data: (chunk) => {
-      first.data(chunk)
-      second.data(chunk)
-    },
   }
 }
 
