@@ -12,7 +12,7 @@ import { type Printed, printed } from '../support/printed.ts'
 import { runProgram } from '../support/program.ts'
 import { simulated } from '../support/simulated.ts'
 
-t.setTimeout(120_000)
+t.setTimeout(280_000)
 const SECRET = 'sk-router-v1-0123456789abcdef'
 /** Names of models that would turn the direction of a terminal, and that a spreadsheet would compute. */
 const TURNED = 'acme/\u202eeno'

@@ -7,9 +7,9 @@ import t, { type Test } from 'tap'
 import { ADMIN_REPLIES } from '../../src/api/index.ts'
 import { referenceDocument } from '../../src/app/reference.ts'
 import { noBrowser, type Room } from '../support/browser.ts'
-import { eventually } from '../support/eventually.ts'
 import { type Change, changed, changesOf, type Schema } from './changed-replies.ts'
 import { startFilledRoom } from './filled-gateway.ts'
+import { keepReplies, keptReplies, type Replaced, readPage, visitAnew } from './kept-replies.ts'
 
 const LIMIT = 900_000
 
@@ -58,99 +58,72 @@ const DESCRIBED: readonly Described[] = [
 const NO_TEXT =
   /\bundefined\b|\bNaN\b|\[object |Invalid Date|\bnull\b|Cannot read|is not (?:iterable|a function|an object)|Infinity|native code/
 
+interface Reading {
+  readonly text: string
+  /** Badges that say that all is well. */
+  readonly good: number
+  readonly problems: string[]
+}
+
+interface Reply {
+  readonly json: unknown
+  readonly status: number
+  readonly described: Described | undefined
+}
+
 class Visitor {
   readonly page: Page
   private readonly complaints: string[]
-  private readonly kept = new Map<string, { status: number; json: unknown; described: Described | undefined }>()
-  private change: { route: string; change: Change } | undefined
-  private open = 0
 
   constructor(page: Page, complaints: string[]) {
     this.page = page
     this.complaints = complaints
   }
 
-  /** Every reply comes from the gateway once, and from then on as it was, but for the change. */
-  async intercept(): Promise<void> {
-    await this.page.route(/\/(?:v1|ledger|guardrails)\//, async (call) => {
-      this.open++
-      try {
-        const request = call.request()
-        const { pathname, search } = new URL(request.url())
-        const name = `${request.method()} ${pathname} ${search.replaceAll(/(?:since|until)=[^&]*/g, '')} ${withoutTimes(request.postData())}`
-        let kept = this.kept.get(name)
-        if (!kept) {
-          const reply = await call.fetch()
-          const described = DESCRIBED.find(({ route, method }) => method === request.method() && route.test(pathname))
-          kept = { status: reply.status(), json: await reply.json(), described }
-          this.kept.set(name, kept)
-        }
-        const json = this.change?.route === name ? changed(kept.json, this.change.change) : kept.json
-        await call.fulfill({ status: kept.status, json })
-      } finally {
-        this.open--
-      }
+  /** What the page has asked for, and what the gateway replied. */
+  async replies(): Promise<[string, Reply][]> {
+    return (await keptReplies(this.page)).map(([name, { status, text }]) => {
+      const [ofRequest = '', pathname = ''] = name.split(' ')
+      const described = DESCRIBED.find(({ route, method }) => method === ofRequest && route.test(pathname))
+      return [name, { status, json: JSON.parse(text), described }]
     })
   }
 
-  replies(): [string, { status: number; json: unknown; described: Described | undefined }][] {
-    return [...this.kept]
-  }
-
-  /** Goes to another page and back, as a visitor does, without loading the document. @returns the text of the page, and how many of its badges say that all is well. */
-  async look(
-    { path, act, misses }: Visit,
-    change?: { route: string; change: Change },
-  ): Promise<{ text: string; good: number; problems: string[] }> {
+  /** Goes to another page and back, as a visitor does, without loading the document. */
+  async look({ path, act, misses }: Visit, replaced?: Replaced): Promise<Reading> {
     const { page } = this
     this.complaints.length = 0
-    this.change = undefined
-    await go(page, '/control-room/nowhere')
-    await page.getByText('There is no such page').waitFor()
-    this.change = change
-    await go(page, `/control-room/${path}`)
-    await this.settled()
-    const failed = await page.locator('main .note.error').count()
-    if (act && failed === 0) {
+    let seen = await visitAnew(page, `/control-room/${path}`, replaced)
+    if (act && seen.errors === 0) {
       await act(page)
-      await this.settled()
+      seen = await readPage(page)
     }
-    const text = await page.locator('main').innerText()
-    const good = await page.locator('main .badge.good').count()
+    const { text, good } = seen
     const problems = this.complaints.filter((complaint) => !misses || !complaint.includes('status of 404'))
-    const wrong = NO_TEXT.exec(withoutCode(text, await page.locator('main pre').allInnerTexts()))
+    const wrong = NO_TEXT.exec(withoutCode(text, seen.code))
     if (wrong) problems.push(`shows ${JSON.stringify(text.slice(Math.max(0, wrong.index - 60), wrong.index + 60))}`)
-    if ((await page.locator('main h1').count()) !== 1) problems.push(`has no heading: ${text.slice(0, 200)}`)
+    if (seen.headings !== 1) problems.push(`has no heading: ${text.slice(0, 200)}`)
     return { text, good, problems }
   }
-
-  private async settled(): Promise<void> {
-    const look = async (): Promise<boolean> =>
-      this.open === 0 && (await this.page.locator('main .loading').count()) === 0 && (await this.page.locator('main').innerText()) !== ''
-    await eventually('the page has all that it shows', look)
-  }
 }
-
-/** A body with the times of now names the same request. */
-const withoutTimes = (body: string | null): string => (body ?? '').replaceAll(/"since":\d+/g, '')
 
 /** What the page shows as it came: JSON has its own `null`. */
 const withoutCode = (text: string, code: readonly string[]): string => code.reduce((rest, each) => rest.replaceAll(each, ''), text)
 
-const go = (page: Page, path: string): Promise<unknown> =>
-  page.evaluate<unknown>(`history.pushState(null, '', ${JSON.stringify(path)}); dispatchEvent(new PopStateEvent('popstate'))`)
-
-/** Changes that a page shows are looked at by their words; those that it does not show have none to be wrong. */
-async function lookAtAll(t: Test, room: Room, visit: Visit): Promise<void> {
+/**
+ * Changes that a page shows are looked at by their words; those that it does not show have none to be wrong.
+ * @returns of how many sets of words the page shows which one it is.
+ */
+async function lookAtAll(t: Test, room: Room, visit: Visit): Promise<number> {
   const { page, context, complaints } = await room.open()
   const visitor = new Visitor(page, complaints)
-  await visitor.intercept()
+  await page.addInitScript(keepReplies)
   await page.goto('/control-room/nowhere')
   const plain = await visitor.look(visit)
   t.same(plain.problems, [], `${visit.name} as it is`)
   const wrong: string[] = []
-  let count = 0
-  for (const [route, { json, described, status }] of visitor.replies()) {
+  let [count, sets] = [0, 0]
+  for (const [route, { json, described, status }] of await visitor.replies()) {
     if (!described || status >= 300) continue
     const changes = changesOf(json, described.schema, DOCUMENT.components.schemas)
     const byPlace = Map.groupBy(changes, ({ place }) => place)
@@ -160,7 +133,8 @@ async function lookAtAll(t: Test, room: Room, visit: Visit): Promise<void> {
       const unknown: { change: Change; text: string; good: number }[] = []
       for (const change of all) {
         count++
-        const seen = await visitor.look(visit, { route, change }).catch((thrown) => ({ text: '', good: 0, problems: [String(thrown)] }))
+        const replaced = { name: route, text: JSON.stringify(changed(json, change)) }
+        const seen = await visitor.look(visit, replaced).catch((thrown) => ({ text: '', good: 0, problems: [String(thrown)] }))
         const { text, good, problems } = seen
         for (const problem of problems) wrong.push(`${route}${place} ${change.kind} ${JSON.stringify(change.value)}: ${problem}`)
         if (change.kind === 'listed') {
@@ -171,6 +145,7 @@ async function lookAtAll(t: Test, room: Room, visit: Visit): Promise<void> {
       }
       // Where no listed word makes a difference, the page does not show the set.
       if (texts.size === 1) continue
+      sets++
       for (const { change, text, good } of unknown) {
         if (!text.toLowerCase().includes(String(change.value)))
           wrong.push(`${route}${place}: does not show the unknown word ${change.value}`)
@@ -181,6 +156,7 @@ async function lookAtAll(t: Test, room: Room, visit: Visit): Promise<void> {
   t.same(wrong, [], `${visit.name}: ${count} changes`)
   t.ok(count >= (visit.least ?? 6), `${visit.name} has ${count} values to change`)
   await context.close()
+  return sets
 }
 
 const plan = async (page: Page): Promise<void> => {
@@ -223,5 +199,10 @@ t.test('every value of every reply, page by page', { skip: noBrowser, timeout: L
     // Types of events are no set of the description: `events.test.ts` shows each.
     { name: 'Events', path: 'events', least: 1 },
   ]
-  for (const visit of visits) await t.test(visit.name, (t) => lookAtAll(t, room, visit))
+  let sets = 0
+  for (const visit of visits)
+    await t.test(visit.name, async (t) => {
+      sets += await lookAtAll(t, room, visit)
+    })
+  t.ok(sets > 30, `${sets} sets of words are shown`)
 })

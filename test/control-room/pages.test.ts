@@ -3,8 +3,14 @@ import t from 'tap'
 import { axeProblems, noBrowser, type Opened, overflow, picture, scriptBytes, startRoom } from '../support/browser.ts'
 import { PAGES, type TestedPage } from './pages.ts'
 
-const WIDTHS = [390, 1440]
-const SCHEMES = ['light', 'dark'] as const
+type Scheme = 'light' | 'dark'
+/** Each page is loaded at each width, in one scheme, and goes over to the other. */
+const LOADS: readonly [width: number, first: Scheme, second: Scheme][] = [
+  [390, 'dark', 'light'],
+  [1440, 'light', 'dark'],
+]
+/** The rules of axe that colours decide. */
+const COLOURS = ['color-contrast', 'link-in-text-block']
 /** Of the frame and one page. */
 const MOST_SCRIPT_BYTES = 200_000
 /** Milliseconds. Of all pages together: a minute for each. */
@@ -23,6 +29,7 @@ const WATCH_CHARTS = `
   }`
 /** A selector: the page's policy forbids the `eval` with which `waitForFunction` asks a second time. */
 const NOT_YET_DRAWN = '.plot:not(:has(canvas))'
+const CHART = '.plot canvas'
 
 async function show({ page }: Opened, { path, ready, replies = {} }: TestedPage): Promise<void> {
   await page.addInitScript(WATCH_CHARTS)
@@ -38,23 +45,34 @@ async function show({ page }: Opened, { path, ready, replies = {} }: TestedPage)
   await page.locator(NOT_YET_DRAWN).first().waitFor({ state: 'detached' })
 }
 
+/** The system goes over to the other colours while the page is open. */
+async function switchTo({ page }: Opened, scheme: Scheme): Promise<void> {
+  await page.evaluate(`cutTexts = []; for (const canvas of document.querySelectorAll('${CHART}')) canvas.dataset.before = ''`)
+  await page.emulateMedia({ colorScheme: scheme })
+  await page.locator(`${CHART}[data-before]`).first().waitFor({ state: 'detached' })
+  await page.locator(NOT_YET_DRAWN).first().waitFor({ state: 'detached' })
+}
+
 t.test('every page', { skip: noBrowser, timeout: LIMIT }, async (t) => {
   const room = await startRoom(t)
   for (const tested of PAGES)
-    for (const scheme of SCHEMES)
-      for (const width of WIDTHS)
-        await t.test(`${tested.name}, ${width} wide, ${scheme}`, async (t) => {
-          const opened = await room.open({ width, scheme })
-          await show(opened, tested)
+    for (const [width, first, second] of LOADS)
+      await t.test(`${tested.name}, ${width} wide`, async (t) => {
+        const opened = await room.open({ width, scheme: first })
+        await show(opened, tested)
+        const script = await scriptBytes(opened.page)
+        t.ok(script > 20_000 && script < MOST_SCRIPT_BYTES, `${script} bytes of script`)
+        for (const scheme of [first, second]) {
+          if (scheme === second) await switchTo(opened, second)
           await picture(opened.page, `${tested.name}-${width}-${scheme}`)
           // Before axe, which writes on a canvas of its own.
-          t.same(await opened.page.evaluate('cutTexts'), [], 'no label of a chart is cut off')
-          t.same(await axeProblems(opened.page), [], 'axe finds nothing')
-          t.equal(await overflow(opened.page), 0, 'nothing is wider than the window')
-          t.same(opened.complaints, [], 'no error and nothing that the policy forbids')
-          t.equal(await opened.page.locator('h1').count(), 1, 'one heading of the page')
-          const script = await scriptBytes(opened.page)
-          t.ok(script > 20_000 && script < MOST_SCRIPT_BYTES, `${script} bytes of script`)
-          await opened.context.close()
-        })
+          t.same(await opened.page.evaluate('cutTexts'), [], `${scheme}: no label of a chart is cut off`)
+          // The rules that are not about colours find the same in both.
+          t.same(await axeProblems(opened.page, scheme === second ? COLOURS : undefined), [], `${scheme}: axe finds nothing`)
+          t.equal(await overflow(opened.page), 0, `${scheme}: nothing is wider than the window`)
+          t.equal(await opened.page.locator('h1').count(), 1, `${scheme}: one heading of the page`)
+        }
+        t.same(opened.complaints, [], 'no error and nothing that the policy forbids')
+        await opened.context.close()
+      })
 })

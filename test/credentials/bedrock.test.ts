@@ -17,7 +17,7 @@ import { type Answer, jsonAnswer } from '../support/upstream.ts'
 import { answerFor, type Said } from '../support/wire.ts'
 
 // Thousands of real calls: a minute on a busy machine.
-t.setTimeout(180_000)
+t.setTimeout(280_000)
 
 const ROLE = 'arn:aws:iam::123456789012:role/work'
 const USER_ENV = { AWS_ACCESS_KEY_ID: USER.accessKeyId, AWS_SECRET_ACCESS_KEY: USER.secretAccessKey }

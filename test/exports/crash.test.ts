@@ -7,7 +7,7 @@ import { eventually } from '../support/eventually.ts'
 import { linesOf, S3_KEY, startObjectStore } from '../support/object-store.ts'
 import { runProgram } from '../support/program.ts'
 
-t.setTimeout(120_000)
+t.setTimeout(280_000)
 
 t.test(
   'kill -9 between delivery and position: the same object comes again with the same bytes, and then only new ones',

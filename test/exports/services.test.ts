@@ -14,7 +14,7 @@ import { eventually } from '../support/eventually.ts'
 import { CLICKHOUSE_USER, linesOf, S3_KEY, startObjectStore } from '../support/object-store.ts'
 import { startScene } from '../support/scene.ts'
 
-t.setTimeout(120_000)
+t.setTimeout(280_000)
 
 const python = process.env.HEADGATE_PYTHON
 const lacks = (module: string): string | false => {

@@ -12,7 +12,7 @@ import { answerFor, type Said } from '../support/wire.ts'
 import { chunk, claudeEvents } from '../support/wire-bedrock-claude.ts'
 
 // Dozens of gateways: a minute on a busy machine.
-t.setTimeout(120_000)
+t.setTimeout(280_000)
 
 const MODEL = 'us.anthropic.claude-sonnet-4-5-20250929-v1:0'
 const SAID: Said = {

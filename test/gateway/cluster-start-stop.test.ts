@@ -118,13 +118,16 @@ const SIX = `{ name: few, key: "${FEW}", limits: { requests: ${MOST} } }`
 /** No more goes through than the limit allows, and at each program something. */
 async function shared(t: Test, cluster: Cluster, members: readonly Member[]): Promise<void> {
   await allHeard(cluster, members)
+  const from = performance.now()
   const counts = await Promise.all(members.map((member) => rush([member], 20, { key: FEW })))
+  // On a busy machine the rush lasts, and of what is used up some comes back meanwhile.
+  const most = MOST + Math.floor(((performance.now() - from) / 60_000) * MOST)
   const passed = counts.map((count) => count[200] ?? 0)
   t.ok(
     passed.every((count) => count > 0),
     `${passed}`,
   )
-  t.ok(passed.reduce((sum, count) => sum + count, 0) <= MOST, `${passed} of ${MOST} a minute`)
+  t.ok(passed.reduce((sum, count) => sum + count, 0) <= most, `${passed} of ${most}, ${MOST} of them at once`)
   for (const count of counts) t.equal((count[200] ?? 0) + (count[429] ?? 0), 20)
 }
 

@@ -174,6 +174,8 @@ async function tests(servers: Servers): Promise<void> {
     limitsAreOne(t, cluster, members)
     t.test('activity has the generations of all', async (t) => {
       const { database, postgres } = cluster
+      const stored = async () => Number((await postgres.query(database, 'SELECT count(*) AS n FROM generation'))[0].n)
+      await eventually('all have been sent to the database', async () => (await stored()) >= cluster.upstream.requests.length)
       // Today is left out until it is over: the whole day's work was done the day before.
       await postgres.query(database, `UPDATE generation SET seq = seq - ${DAY_MS}::bigint * 4096, at = at - ${DAY_MS}`)
       const requests = cluster.upstream.requests.length

@@ -15,7 +15,7 @@ import { runs, seed } from '../support/seed.ts'
 import { jsonAnswer, type Script, startUpstream, type Upstream } from '../support/upstream.ts'
 import { answerFor } from '../support/wire.ts'
 
-t.setTimeout(120_000)
+t.setTimeout(280_000)
 
 const WIRES: Readonly<Record<string, string>> = {
   chat: 'openai-chat',

@@ -16,7 +16,7 @@ import { LONG, seed } from '../support/seed.ts'
 import { jsonAnswer, type Seen, startUpstream, type Upstream } from '../support/upstream.ts'
 import { answerFor } from '../support/wire.ts'
 
-t.setTimeout(120_000)
+t.setTimeout(280_000)
 
 /** What makes the table blame the account or the provider. */
 const PHRASES: readonly string[] = [

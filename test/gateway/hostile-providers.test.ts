@@ -10,7 +10,7 @@ import { type Gateway, KEY, startGateway } from '../support/gateway.ts'
 import { type RawUpstream, rawJson, startRawUpstream, type WireRequest } from '../support/raw-upstream.ts'
 import { chatReply } from '../support/wire-chat.ts'
 
-t.setTimeout(120_000)
+t.setTimeout(280_000)
 
 const FOREIGN = 'meant for someone else'
 /** Bytes by which the process, which is the provider as well, may grow. */

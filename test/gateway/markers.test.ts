@@ -32,7 +32,7 @@ const REQUESTS: Readonly<Record<Cell['client']['id'], Readonly<Record<string, Su
 }
 
 // Thousands of calls: a minute on a busy machine.
-t.setTimeout(180_000)
+t.setTimeout(280_000)
 
 const field = await startFieldOf(t, [...WIRE_NAMES, 'bedrock-converse'])
 

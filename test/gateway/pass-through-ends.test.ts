@@ -15,7 +15,7 @@ import { type RawUpstream, startRawUpstream } from '../support/raw-upstream.ts'
 import { ALL_WIRES, type AnyWireName, type Said } from '../support/wire.ts'
 import { chunk } from '../support/wire-bedrock-claude.ts'
 
-t.setTimeout(120_000)
+t.setTimeout(280_000)
 
 const KEYS = { limited: 'sk-router-v1-limited-0123456789abcdef', open: 'sk-router-v1-open-0123456789abcdef012' }
 /** Nano-dollars: of a request, of a token of input and of output. */

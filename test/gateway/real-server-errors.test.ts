@@ -10,7 +10,7 @@ import { startScene } from '../support/scene.ts'
 import { type Answer, jsonAnswer, sseAnswer, startUpstream } from '../support/upstream.ts'
 import { answerFor } from '../support/wire.ts'
 
-t.setTimeout(120_000)
+t.setTimeout(280_000)
 
 const WIRES = { chat: 'openai-chat', responses: 'openai-responses', messages: 'anthropic' }
 type WireName = keyof typeof WIRES

@@ -8,7 +8,7 @@ import { LAUNCHER } from '../support/launcher.ts'
 import { follow, plainNode, runProgram } from '../support/program.ts'
 import { simulated } from '../support/simulated.ts'
 
-t.setTimeout(120_000)
+t.setTimeout(280_000)
 
 function folder(t: Test, log = ''): string {
   const home = t.testdir()

@@ -10,7 +10,7 @@ import { RawClient } from '../support/raw.ts'
 import { rawJson, startRawUpstream } from '../support/raw-upstream.ts'
 import { chatReply } from '../support/wire-chat.ts'
 
-t.setTimeout(120_000)
+t.setTimeout(280_000)
 
 const CHUNKS = 300_000
 const PIECE = 10_000

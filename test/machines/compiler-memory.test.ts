@@ -40,7 +40,7 @@ async function resident(source: string): Promise<number> {
   return Number(stdout)
 }
 
-t.setTimeout(120_000)
+t.setTimeout(280_000)
 
 t.test('300 compiled functions take less than half of the memory that V8 by itself keeps for them', async (t) => {
   const [freed, kept] = [await resident(FREED + LOAD), await resident(LOAD)]

@@ -33,7 +33,7 @@ models:
   sim/echo: { endpoints: [ { provider: sim, model: echo, price: { prompt: "0", completion: "0" } } ] }
 `
 
-t.setTimeout(120_000)
+t.setTimeout(280_000)
 
 t.test('the built program answers, from few files', async (t) => {
   // In the checkout, for the libraries that it loads from beside it.

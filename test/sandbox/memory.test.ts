@@ -2,7 +2,7 @@
 import t from 'tap'
 import { sandboxScene as scene, withoutIsolation as skip } from '../support/sandbox-scene.ts'
 
-t.setTimeout(200_000)
+t.setTimeout(280_000)
 
 t.test('what lies in memory is bounded, and counts with the memory of all processes', { skip }, async (t) => {
   const { run } = scene(t, { memory_mb: 256, disk_mb: 32 })

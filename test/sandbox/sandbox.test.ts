@@ -15,7 +15,7 @@ import { every } from '../support/every.ts'
 import { processesWith } from '../support/processes.ts'
 import { sandboxScene as scene, withoutIsolation as skip } from '../support/sandbox-scene.ts'
 
-t.setTimeout(200_000)
+t.setTimeout(280_000)
 
 /** From 0.8.0 on it takes `--disable-userns`. */
 const bubblewrapIsNew = bubblewrap !== undefined && execFileSync(bubblewrap, ['--help'], { encoding: 'utf8' }).includes('--disable-userns')

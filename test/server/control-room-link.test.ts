@@ -11,7 +11,7 @@ import { LAUNCHER } from '../support/launcher.ts'
 import { follow, plainNode, runProgram } from '../support/program.ts'
 import { simulated } from '../support/simulated.ts'
 
-t.setTimeout(120_000)
+t.setTimeout(280_000)
 
 const OWN = { 'x-control-room': '1', 'content-type': 'application/json' }
 const MINUTE = 60_000

@@ -7,7 +7,7 @@ import { fillPostgres } from '../support/grown/postgres.ts'
 import { COLUMN_IN_EACH } from '../support/next-schema.ts'
 import { startPostgres } from '../support/postgres.ts'
 
-t.setTimeout(120_000)
+t.setTimeout(280_000)
 const SIZE = { rows: 3_000, keys: 1_200, carriedKeys: 20, days: 60 }
 /** One connection of each kind, so that it has prepared what it runs again. */
 const LIMITS = { connect: 30_000, statement: 30_000 }

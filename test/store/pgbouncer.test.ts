@@ -11,7 +11,7 @@ import { eventually } from '../support/eventually.ts'
 import { startPostgres } from '../support/postgres.ts'
 import { ask, generation, leaseFrom, pulseOf } from './record-contract.ts'
 
-t.setTimeout(120_000)
+t.setTimeout(280_000)
 const PROGRAM = ['/usr/sbin/pgbouncer', '/usr/bin/pgbouncer'].find((path) => existsSync(path))
 const server = await startPostgres(t)
 

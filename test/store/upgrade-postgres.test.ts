@@ -23,7 +23,7 @@ import {
 import { startUpstream } from '../support/upstream.ts'
 import { answerFor } from '../support/wire.ts'
 
-t.setTimeout(120_000)
+t.setTimeout(280_000)
 const server = await startPostgres(t)
 if (server) tests(server)
 else t.plan(0, 'PostgreSQL is not installed')

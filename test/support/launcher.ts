@@ -4,12 +4,14 @@
  */
 import { spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
-import { cpSync, existsSync, globSync, mkdirSync, readFileSync, renameSync, rmSync } from 'node:fs'
+import { cpSync, existsSync, globSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 
 const ROOT = join(import.meta.dirname, '..', '..')
 /** Where the packages are found that the built program loads from beside it. */
 const KEPT = join(ROOT, 'node_modules', '.cache', 'program')
+/** Milliseconds after which one of other sources is removed. */
+const OLD = 3_600_000
 /** All that the built program is made of. */
 const MADE_OF = [
   'bin/*',
@@ -33,7 +35,7 @@ export async function builtLauncher(): Promise<string> {
   const folder = join(KEPT, fingerprint())
   const launcher = join(folder, 'bin', 'headgate.js')
   if (existsSync(launcher)) return launcher
-  rmSync(KEPT, { recursive: true, force: true })
+  removeOld()
   // Named at the end: another run at the same time takes nothing that is half made.
   const draft = `${folder}.${process.pid}`
   const [{ buildProgram }, { buildWeb }] = await Promise.all([
@@ -44,11 +46,21 @@ export async function builtLauncher(): Promise<string> {
   await buildWeb(join(draft, 'dist', 'web'))
   mkdirSync(join(draft, 'bin'))
   cpSync(CHECKOUT_LAUNCHER, join(draft, 'bin', 'headgate.js'))
-  if (existsSync(folder)) rmSync(draft, { recursive: true, force: true })
-  else renameSync(draft, folder)
+  try {
+    renameSync(draft, folder)
+  } catch {
+    // Another run was first.
+    rmSync(draft, { recursive: true, force: true })
+  }
   // As after an install: the first start fills the cache of compiled code.
   spawnSync(process.execPath, [launcher, 'serve', '--version'], { stdio: 'ignore' })
   return launcher
+}
+
+/** Another run of this checkout may still use one that is not old. */
+function removeOld(): void {
+  const folders = existsSync(KEPT) ? readdirSync(KEPT).map((name) => join(KEPT, name)) : []
+  for (const folder of folders) if (Date.now() - statSync(folder).mtimeMs > OLD) rmSync(folder, { recursive: true, force: true })
 }
 
 function fingerprint(): string {

@@ -11,6 +11,7 @@ import {
   mkdtempSync,
   readdirSync,
   readFileSync,
+  renameSync,
   rmSync,
 } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -98,6 +99,32 @@ function version(path: string): number {
   return Number(path.split('/')[4])
 }
 
+/** Where what `initdb` writes is kept: to write it takes more processor time than to start the server, and it is the same each time. */
+const KEPT = join(import.meta.dirname, '..', '..', 'node_modules', '.cache', 'initdb')
+
+/** @returns a folder as `initdb` leaves it, made by the first test that needs it. */
+function newDatabases(bin: string, owner: ReturnType<typeof account>): string {
+  const name = execFileSync(join(bin, 'postgres'), ['--version'], { encoding: 'utf8' }).replaceAll(/[^\w.]+/g, '-')
+  const made = join(KEPT, name)
+  if (existsSync(made)) return made
+  // The account of PostgreSQL may not reach the checkout.
+  const draft = mkdtempSync(join(tmpdir(), 'headgate-initdb-'))
+  if (owner) chownSync(draft, owner.uid, owner.gid)
+  const options = ['-D', draft, '-N', '-A', 'trust', '-U', 'headgate', '--locale=C', '-E', 'UTF8']
+  execFileSync(join(bin, 'initdb'), options, { ...owner, stdio: 'pipe', cwd: '/' })
+  const copy = `${made}.${process.pid}`
+  mkdirSync(KEPT, { recursive: true })
+  execFileSync('cp', ['-a', draft, copy])
+  rmSync(draft, { recursive: true, force: true })
+  try {
+    renameSync(copy, made)
+  } catch {
+    // Another test was first.
+    rmSync(copy, { recursive: true, force: true })
+  }
+  return made
+}
+
 /** PostgreSQL refuses to run as root. */
 function account(): { uid: number; gid: number } | undefined {
   if (process.getuid?.() !== 0) return undefined
@@ -146,8 +173,7 @@ class Server implements TestPostgres {
     const port = entryAt(await freePorts(1), 0)
     const server = new Server(bin, port, kept)
     if (existsSync(join(server.folder, 'data'))) return server
-    const options = ['-D', join(server.folder, 'data'), '-N', '-A', 'trust', '-U', 'headgate', '--locale=C', '-E', 'UTF8']
-    execFileSync(join(bin, 'initdb'), options, { ...server.owner, stdio: 'pipe', cwd: '/' })
+    execFileSync('cp', ['-a', newDatabases(bin, server.owner), join(server.folder, 'data')])
     appendFileSync(join(server.folder, 'data', 'postgresql.conf'), `${SETTINGS}unix_socket_directories = '${server.folder}'\n`)
     return server
   }

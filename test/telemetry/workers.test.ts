@@ -13,7 +13,7 @@ import { askOnce, configured, inTurn, QUESTION, ready, serveWorkers } from '../s
 
 const REQUESTS = 40
 
-t.setTimeout(120_000)
+t.setTimeout(280_000)
 
 interface Report {
   readonly resource: Readonly<Record<string, Value>>
