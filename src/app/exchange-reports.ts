@@ -53,14 +53,8 @@ export function exchangeReports(
         logs.log.warn({ provider: slug, kind, word }, 'a provider sent a word that is not known')
       }
     },
-    overrun: (exchange, { excess, unrecovered, disputed }) => {
-      const {
-        head: { id },
-        auth: { key },
-        run: { committedEndpoint, lastTurn },
-      } = exchange
-      const provider = (committedEndpoint ?? lastTurn?.endpoint)?.provider.slug ?? ''
-      const of = { generation: id, key: key.identity, provider }
+    overrun: (of, { excess, unrecovered, disputed }) => {
+      const { generation: id, provider } = of
       countAttempt(tallies, provider, 'overrun')
       const log = logs.part('ledger')
       if (excess > 0) log.error({ gen: id, provider, nano: excess }, 'a provider used more than its request allowed')

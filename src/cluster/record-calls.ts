@@ -47,9 +47,13 @@ export function reasonOf(thrown: unknown): string {
   return thrown.cause instanceof Error ? reasonOf(thrown.cause) : thrown.message
 }
 
-/** Reports the beginning and the end of an outage, once each. */
+/** What the record itself answers, where others wrap the error of a connection: it stays so, whatever began the outage. */
+const isAnswer = (cause: unknown): boolean => cause instanceof Fault && cause.cause === undefined
+
+/** Reports the beginning and the end of an outage, once each, and an answer of the record in it. */
 export class OutageReport {
   private lost = false
+  private isAnswered = false
   private readonly during: Dealing
   private readonly report: (news: ClusterNews) => void
 
@@ -63,12 +67,15 @@ export class OutageReport {
   }
 
   failed(cause: unknown): void {
-    if (!this.lost) this.report({ kind: 'record-lost', during: this.during, reason: reasonOf(cause) })
+    const isAnswered = this.isAnswered || isAnswer(cause)
+    if (!this.lost || isAnswered !== this.isAnswered) this.report({ kind: 'record-lost', during: this.during, reason: reasonOf(cause) })
     this.lost = true
+    this.isAnswered = isAnswered
   }
 
   went(): void {
     if (this.lost) this.report({ kind: 'record-back', during: this.during })
     this.lost = false
+    this.isAnswered = false
   }
 }

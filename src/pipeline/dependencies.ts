@@ -149,7 +149,10 @@ export interface ChainDependencies {
   /** A provider has sent words that nothing knows. */
   unknownWords: (provider: Provider, words: readonly UnknownWord[]) => void
   /** A provider went past the agreed bounds: nano-dollars beyond the hold, and those of them that no allowance could pay. */
-  overrun: (exchange: Authenticated, nano: { excess: number; unrecovered: number; disputed: number }) => void
+  overrun: (
+    of: { generation: string; key: string; provider: string },
+    nano: { excess: number; unrecovered: number; disputed: number },
+  ) => void
   pluginFailure: (exchange: Authenticated, failure: PluginFailure) => void
   /** Lane that contract tests request, where the facts allow it. */
   forcedLane: Lane | undefined

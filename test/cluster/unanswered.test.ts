@@ -1,6 +1,8 @@
 /** Calls of the record whose answers are lost or stay out: a limit that is not reached is never said to be. */
 import t from 'tap'
 import { joinRecord } from '../../src/cluster/index.ts'
+import { type ClusterNews, OutageReport, unreachable } from '../../src/cluster/record-calls.ts'
+import { Fault } from '../../src/core/faults.ts'
 import { MemoryJournal } from '../../src/store/batch.ts'
 import { holdRow, settleRow } from '../store/samples.ts'
 import { FakeClock, turn } from '../support/clock.ts'
@@ -93,4 +95,18 @@ t.test('whoever reads figures waits two seconds at most, also while rows are bei
   await joined.credit.refresh?.(['k'])
   t.equal(account.settled, 30n)
   await joined.close()
+})
+
+t.test('what the record answers in an outage is reported whatever has begun it, and once', async (t) => {
+  const news: ClusterNews[] = []
+  const outage = new OutageReport('pulse', (item) => news.push(item))
+  for (const why of ['no answer within 2000 ms', 'ECONNREFUSED']) outage.failed(unreachable(new Error(why)))
+  for (const cause of [new Fault('unavailable', { message: 'was migrated beyond this program' }), unreachable(new Error('ECONNRESET'))])
+    for (let time = 0; time < 3; time++) outage.failed(cause)
+  outage.went()
+  outage.failed(unreachable(new Error('ECONNREFUSED')))
+  t.same(
+    news.map((item) => ('reason' in item ? item.reason : item.kind)),
+    ['no answer within 2000 ms', 'was migrated beyond this program', 'record-back', 'ECONNREFUSED'],
+  )
 })

@@ -1,6 +1,5 @@
 /** A gateway of the schema before and one of the next on one PostgreSQL: both serve, settle, lease and reload while it is migrated. */
 import t, { type Test } from 'tap'
-import { compiledSteps } from '../../src/store/migrations.ts'
 import { SCHEMA_VERSION } from '../../src/store/schema.ts'
 import {
   allHeard,
@@ -8,7 +7,6 @@ import {
   ask,
   type Cluster,
   called,
-  type Load,
   ledgersAgree,
   makeKey,
   manage,
@@ -18,18 +16,12 @@ import {
   startServers,
 } from '../support/cluster.ts'
 import { eventually } from '../support/eventually.ts'
+import { LEAST, served, stateOf } from '../support/mixed-versions.ts'
 import { runProgram } from '../support/program.ts'
 
 t.setTimeout(600_000)
 /** A program starts meanwhile, beside loads that take all of the machine. */
 const STARTED = { limit: 150_000 }
-
-/** The oldest program that works with the present version, and with what the added steps only add. */
-const LEAST = compiledSteps('postgres').at(-1)?.least
-
-async function stateOf({ postgres, database }: Cluster): Promise<Record<string, unknown> | undefined> {
-  return (await postgres.query(database, 'SELECT version, least, indexed FROM headgate_schema'))[0]
-}
 
 const indexes = ({ postgres, database }: Cluster) =>
   postgres.query(
@@ -41,20 +33,6 @@ const BOTH = [
   { name: 'generation_next_cost', valid: true },
   { name: 'generation_next_tag', valid: true },
 ]
-
-/** Ends loads. All of their requests have been served. */
-async function served(t: Test, loads: readonly Load[]): Promise<void> {
-  for (const load of loads) await load.end()
-  t.same(
-    loads.flatMap(({ replies }) => replies.filter(({ status }) => status !== 200).map(({ status, text }) => `${status} ${text}`)),
-    [],
-    `${loads.reduce((sum, { replies }) => sum + replies.length, 0)} requests`,
-  )
-  t.same(
-    loads.flatMap(({ broken }) => broken),
-    [],
-  )
-}
 
 /** A transaction that keeps a snapshot, or a lock of the generations, until it is ended. */
 async function openTransaction(t: Test, { postgres, database }: Cluster, text: string): Promise<() => Promise<void>> {

@@ -129,6 +129,8 @@ function tests(server: TestPostgres): void {
       code: 'unavailable',
       message: `was migrated beyond this program: it works with programs from schema version ${SCHEMA_VERSION + 1} on`,
     })
+    for (const call of [() => record.endLeases('n'), () => record.giveBack('n', { key: 'k' }, 'all', 1), () => record.forgetLost(1)])
+      t.match(await call().catch(asFault), { code: 'unavailable', message: /was migrated beyond this program/ }, 'and nothing of money')
     t.match(await openPostgres(url, { clock }).catch(asFault), { code: 'unavailable', message: /was written by a newer headgate/ })
   })
 }

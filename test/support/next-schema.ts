@@ -7,7 +7,7 @@ import type { ProgramOptions } from './program.ts'
 
 /**
  * expand: each table gets a column, there is a further table, and all functions are made again. indexes: the generations get two indexes.
- * contract: what `expand` has added goes, with the refusals, as if no program from that version on used them.
+ * contract: what `expand` has added goes, as what an earlier version used and later ones do not; programs before `expand` count as such.
  */
 export type NextStep = 'expand' | 'indexes' | 'contract'
 
@@ -21,6 +21,13 @@ export function withNextSchema(steps: readonly NextStep[]): ProgramOptions {
 export const COLUMN_IN_EACH = `do $$ declare t text; begin
   for t in select tablename from pg_tables where schemaname = current_schema() and tablename <> 'headgate_schema' order by tablename loop
     execute format('alter table %I add column next_version text not null default ''next''', t);
+  end loop;
+end $$`
+
+const COLUMN_IN_NONE = `do $$ declare t text; begin
+  for t in select table_name from information_schema.columns
+    where table_schema = current_schema() and column_name = 'next_version' order by table_name loop
+    execute format('alter table %I drop column next_version', t);
   end loop;
 end $$`
 
@@ -40,7 +47,7 @@ const SOURCES: Readonly<Record<NextStep, string>> = {
   contract: `{ kind: 'contract', least: SCHEMA_BEFORE + 1, apply: (script) => {
     if (script.database === 'sqlite') return
     script.raw(sql\`drop table next_table\`)
-    script.raw(sql\`drop table refusal\`)
+    script.raw(sql.raw(${JSON.stringify(COLUMN_IN_NONE)}))
   } }`,
 }
 

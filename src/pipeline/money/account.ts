@@ -88,7 +88,11 @@ function settle(exchange: Known, priced: PricedTurn, dependencies: ChainDependen
   })
   const done = ({ excess, charged, unrecovered, committed }: SettledHold): Promise<void> | undefined => {
     const { disputed = 0 } = settlement
-    if (excess > 0 || disputed > 0) dependencies.overrun(exchange, { excess, unrecovered, disputed })
+    if (excess > 0 || disputed > 0) {
+      const { head, auth, run } = exchange
+      const provider = (run.committedEndpoint ?? run.lastTurn?.endpoint)?.provider.slug ?? ''
+      dependencies.overrun({ generation: head.id, key: auth.key.identity, provider }, { excess, unrecovered, disputed })
+    }
     if (unrecovered > 0 && exchange.run.final) exchange.run.final = { ...exchange.run.final, cost: charged }
     return committed
   }

@@ -116,7 +116,7 @@ interface Bounded {
 export interface DeskSource {
   readonly dependencies: Pick<
     ChainDependencies,
-    'clock' | 'failures' | 'journal' | 'credit' | 'admission' | 'upstreams' | 'wires' | 'alarm' | 'summaries'
+    'clock' | 'failures' | 'journal' | 'credit' | 'admission' | 'upstreams' | 'wires' | 'alarm' | 'overrun' | 'summaries'
   >
   readonly proxy: FirstUse<PassThroughProxy>
   readonly ids: GenerationIds
@@ -351,8 +351,8 @@ export class PassThroughDesk {
   private async settle(booking: Omit<Booking, 'traced'>, end: PassThroughEnd, came: Came): Promise<void> {
     const { dependencies } = this
     const { cost, disputed, estimated, usage } = came
-    const { id, provider, hold, isUnpriced } = booking
-    const { committed } = await hold.settle(dependencies.journal, {
+    const { id, key, provider, hold, isUnpriced } = booking
+    const { committed, excess, unrecovered } = await hold.settle(dependencies.journal, {
       seq: id.seq,
       status: end.outcome,
       cost,
@@ -371,6 +371,8 @@ export class PassThroughDesk {
         provider_responses: [{ provider_name: provider.name, status: end.status, code: end.fault?.code, cause: end.fault?.reason }],
       }),
     })
+    if (excess > 0 || disputed > 0)
+      dependencies.overrun({ generation: id.id, key: key.identity, provider: provider.slug }, { excess, unrecovered, disputed })
     await committed
   }
 }

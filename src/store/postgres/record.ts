@@ -124,6 +124,8 @@ export class PostgresRecord implements StoreOfRecord {
   readonly givenIds: PostgresGivenIds
   private readonly windows: WindowRebuild
   private readonly connections: Connections
+  /** The oldest program that works with the database, as the last pulse said. */
+  private least = 0
 
   constructor(connections: Connections, clock: Clock) {
     this.connections = connections
@@ -138,9 +140,19 @@ export class PostgresRecord implements StoreOfRecord {
     this.windows = new WindowRebuild({ connection: connections.readings, readers: this.readers, sums: this.ledger.sums })
   }
 
+  /** For leases and rows: with a database that has been migrated beyond it this program does nothing more. @throws Fault `unavailable`. */
+  private get money(): Connections['money'] {
+    this.checkLeast()
+    return this.connections.money
+  }
+
+  private checkLeast(): void {
+    if (this.least > SCHEMA_VERSION) throw new Fault('unavailable', { message: `The database of store.url ${needsNewer(this.least)}` })
+  }
+
   async take(node: string, rows: readonly SettledRows[]): Promise<void> {
     for (let from = 0; from < rows.length; from += MOST_ROWS)
-      await this.connections.money.call(TAKE, [node, ...columnsOf(rows.slice(from, from + MOST_ROWS))])
+      await this.money.call(TAKE, [node, ...columnsOf(rows.slice(from, from + MOST_ROWS))])
   }
 
   async lease(node: string, { key, payer = '', ask, allowances, idle, more, patient, turn }: LeaseAsk): Promise<LeaseAnswer> {
@@ -148,19 +160,19 @@ export class PostgresRecord implements StoreOfRecord {
     const resets = allowances.map(({ limitReset }) => limitReset ?? null)
     const issuers = allowances.map(({ of }) => of === 'payer')
     const values = [node, key, payer, ask.full, ask.floor, idle, more, limits, resets, issuers, patient, QUIET, turn]
-    const [row] = await this.connections.money.call<LeaseRow>(LEASE, values)
+    const [row] = await this.money.call<LeaseRow>(LEASE, values)
     if (!row) throw new TypeError('expected one row of a lease')
     return { granted: row.granted, hold: row.hold, lefts: row.lefts.map(Number), waitingFor: row.waiting }
   }
 
   async giveBack(node: string, { key, payer = '' }: LeaseName, amount: number | 'all', turn: number): Promise<void> {
-    await this.connections.money.call(GIVE_BACK, [node, key, payer, amount === 'all' ? null : amount, turn])
+    await this.money.call(GIVE_BACK, [node, key, payer, amount === 'all' ? null : amount, turn])
   }
 
   async endLeases(node: string): Promise<void> {
-    const [present] = await this.connections.money.call<{ moment: number }>(NOW, [])
+    const [present] = await this.money.call<{ moment: number }>(NOW, [])
     const until = present?.moment ?? 0
-    while ((await this.connections.money.call(END_LEASES, [node, until, MOST_ENDED])).length > 0);
+    while ((await this.money.call(END_LEASES, [node, until, MOST_ENDED])).length > 0);
   }
 
   async pulse({ node, label, expiry, cursor }: Pulse): Promise<PulseReply> {
@@ -168,7 +180,8 @@ export class PostgresRecord implements StoreOfRecord {
     const values = [node, label, Math.ceil(expiry), seen ?? NO_CHANGE, SCHEMA_VERSION]
     const [row] = await this.connections.money.call<PulseRow>(PULSE, values)
     if (!row) throw new TypeError('expected one row of a pulse')
-    if (row.least > SCHEMA_VERSION) throw new Fault('unavailable', { message: `The database of store.url ${needsNewer(row.least)}` })
+    this.least = row.least
+    this.checkLeast()
     const { last, first, changed, nodes, life } = row
     const wanted = row.wanted.map((key, index) => ({ key, payer: row.payers[index] || undefined }))
     // Changes were dropped since, or the database was set back: it is unknown what was missed.
@@ -200,7 +213,7 @@ export class PostgresRecord implements StoreOfRecord {
   async forgetLost(grace: number): Promise<ReadonlyMap<string, number>> {
     const freed = new Map<string, number>()
     for (;;) {
-      const rows = await this.connections.money.call<{ lost: string; freed: bigint }>(FORGET_LOST, [Math.ceil(grace), MOST_ENDED])
+      const rows = await this.money.call<{ lost: string; freed: bigint }>(FORGET_LOST, [Math.ceil(grace), MOST_ENDED])
       if (rows.length === 0) return freed
       for (const row of rows) freed.set(row.lost, (freed.get(row.lost) ?? 0) + cutNano(row.freed))
     }

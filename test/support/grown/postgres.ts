@@ -39,6 +39,12 @@ export async function fillPostgres(server: TestPostgres, url: string, { rows, ke
      FROM generate_series(0, $1::bigint - 1) AS k`,
     [keys],
   )
+  // A third of them has ended: as much as upkeep that runs each hour never finds at once.
+  await run(
+    `INSERT INTO given_id (id, owner, until) SELECT encode(sha256(('id' || i)::bytea), 'hex'), 'k' || i % 1000, CASE WHEN i % 3 = 0 THEN i ELSE $2 + i END
+     FROM generate_series(0, $1::bigint - 1) AS i`,
+    [rows, until + DAY_MS],
+  )
   await run('ANALYZE')
 }
 
