@@ -3,12 +3,12 @@ import { Type } from 'typebox'
 import { checker } from '../core/check.ts'
 import { badField, Fault } from '../core/faults.ts'
 import { isObject, type JsonObject } from '../core/json.ts'
+import { listBudgets } from './budgets.ts'
 import { readCredits } from './credits.ts'
 import { MOST_USD } from './key-body.ts'
 import { allKeys, type KeySource, keyEntries } from './key-entry.ts'
 import { addCredit, changeKey, createKey, keyCalled, namesakeText, removeKey, rotateKey } from './keys.ts'
 import { hashNamed } from './named-key.ts'
-import { listBudgets } from './operations/budgets.ts'
 
 export type KeyVerb = 'list' | 'create' | 'disable' | 'enable' | 'rotate' | 'delete' | 'credits' | 'add' | 'budgets'
 

@@ -1,10 +1,19 @@
 /** Reads the command line and hands over to a verb, which is loaded then: a command that needs no gateway loads none. */
 import { CommanderError } from 'commander'
-import { addKeys } from './verbs/keys.ts'
-import { addModels } from './verbs/models.ts'
-import { addRecords } from './verbs/records.ts'
-import { addServing } from './verbs/serving.ts'
+import { addCommand, type Command } from './verbs/command.ts'
+import { keyCommands } from './verbs/keys.ts'
+import { modelCommands } from './verbs/models.ts'
+import { recordCommands } from './verbs/records.ts'
+import { servingCommands } from './verbs/serving.ts'
 import { Verb } from './verbs/verb.ts'
+
+/** All commands, by the headings of the first page of help. */
+const GROUPS: Readonly<Record<string, readonly Command[]>> = {
+  Serve: servingCommands,
+  'Models and providers': modelCommands,
+  'Keys and policy': keyCommands,
+  Records: recordCommands,
+}
 
 export async function run(argv: readonly string[]): Promise<void> {
   endWithReader()
@@ -30,10 +39,10 @@ export function commandLine(): Verb {
     .configureOutput({ outputError: (text, write) => write(text.replace(/^error: /, 'headgate: ')) })
     .configureHelp({ subcommandTerm: (verb) => verb.name() })
     .usually('serve')
-  addServing(program)
-  addModels(program)
-  addKeys(program)
-  addRecords(program)
+  for (const [heading, commands] of Object.entries(GROUPS)) {
+    program.group(heading)
+    for (const command of commands) addCommand(program, command)
+  }
   return program.addHelpText('after', '\nheadgate VERB --help shows its options and an example. headgate manual shows the pages.')
 }
 

@@ -43,7 +43,7 @@ export interface OperationRequest {
 export type Answer = ApiReply | BytesReply
 
 /** @returns undefined where no operation has the path. @throws Fault. */
-export type Operations = (operation: OperationRequest) => Promise<Answer> | undefined
+export type Operations = (operation: OperationRequest) => Promise<Answer | undefined>
 
 /** Pages for a person's browser. @returns undefined where no page has the path. */
 export type Pages = (call: OperationRequest) => Promise<Page> | undefined

@@ -5,7 +5,6 @@ import {
   catalogFor,
   csvReply,
   type ManagementSource,
-  OPERATIONS,
   type Operation,
   type OperationSource,
   wantsCsv,
@@ -36,7 +35,7 @@ export interface ServedOperations {
   readonly management: ManagementSource
 }
 
-/** A path of an operation with another method is a 405; for any other path the result is undefined. */
+/** A path of an operation with another method is a 405; for any other path there is no answer. */
 export function operations(served: ServedOperations): Operations {
   const { keys, failures, catalog, health, presets, uploads, management } = served
   const { clock } = management
@@ -47,21 +46,28 @@ export function operations(served: ServedOperations): Operations {
     presets,
     uploads,
   }
-  const callerOf = async ({ request: { headers }, address }: OperationRequest): Promise<ApiKey> =>
+  const callerOf = ({ request: { headers }, address }: OperationRequest): ApiKey | Promise<ApiKey> =>
     authenticateCaller({ headers, connection: { address } }, { keys, clock, failures })
-  return (request) => {
-    const matching = OPERATIONS.filter(({ match }) => match.test(request.path))
+  return async (request) => {
+    const matching = (await allOperations()).filter(({ match }) => match.test(request.path))
     if (matching.length === 0) return undefined
     matching[0]?.requires?.(source)
     const method = request.method === 'HEAD' ? 'GET' : request.method
     const operation = matching.find((each) => each.method.toUpperCase() === method)
     if (!operation) throw new Fault('method_not_allowed', { headers: { Allow: methodsOf(matching) } })
     if (operation.caller === 'none') return answer(operation, request, { source })
-    return callerOf(request).then((key) => {
-      if (operation.caller === 'management' && !key.management) throw new Fault('management_only')
-      return answer(operation, request, { source, key })
-    })
+    const key = await callerOf(request)
+    if (operation.caller === 'management' && !key.management) throw new Fault('management_only')
+    return answer(operation, request, { source, key })
   }
+}
+
+let loading: Promise<readonly Operation[]> | undefined
+
+/** Loaded with the first request for one of them: with all that describes them they take a megabyte of each process. */
+function allOperations(): Promise<readonly Operation[]> {
+  loading ??= import('../api/operations/index.ts').then(({ OPERATIONS }) => OPERATIONS)
+  return loading
 }
 
 function listedCatalog(key: ApiKey, { catalog, preferences, guardrails }: ServedOperations): ReturnType<typeof catalogFor> {

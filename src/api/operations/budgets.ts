@@ -1,13 +1,7 @@
 /** Budgets that keys share. */
 import { Type } from 'typebox'
-import { usd } from '../../core/money.ts'
-import type { SharedBudget } from '../../core/shared-budget.ts'
-import { budgetNamed } from '../../core/shared-budget.ts'
-import { windowEnd } from '../../core/windows.ts'
-import type { CreditBook } from '../../ledger/allowance.ts'
-import { allKeys, type KeySource } from '../key-entry.ts'
+import { listBudgets } from '../budgets.ts'
 import { type Operation, operation } from '../operation.ts'
-import { type ApiReply, ok } from '../reply.ts'
 import { amount, data, text } from '../schemas.ts'
 
 const budget = Type.Object(
@@ -29,42 +23,6 @@ const budget = Type.Object(
   },
   { description: 'A budget of the configuration, and what its keys have spent of it.' },
 )
-
-type BudgetSource = Pick<KeySource, 'budgets' | 'configured' | 'store' | 'credit' | 'clock'>
-
-/** Amounts are USD. A budget that keys still name and the configuration no more has is listed with nothing to spend. */
-export async function listBudgets(source: BudgetSource): Promise<ApiReply> {
-  const { budgets, credit, clock } = source
-  const keys = await allKeys(source)
-  const names = new Set([...Object.keys(budgets), ...keys.flatMap(({ parent }) => parent ?? [])])
-  const named = Array.from(names, (name) => budgetNamed(name, budgets))
-  await credit.refresh?.(named.map(({ identity }) => identity))
-  const now = clock.now()
-  return ok({
-    data: named.map((budget) => {
-      const account = credit.account(budget.identity)
-      return {
-        name: budget.name,
-        is_defined: Object.hasOwn(budgets, budget.name),
-        windows: budget.allowances.map(({ limit, limitReset }) => ({
-          window: limitReset ?? 'lifetime',
-          limit_usd: usd(limit),
-          used: usd(account.counted(limitReset)),
-          remaining: usd(leftOf({ ...budget, allowances: [{ limit, limitReset, of: 'payer' }] }, credit)),
-          resets_at: limitReset ? new Date(windowEnd(limitReset, now)).toISOString() : null,
-        })),
-        held: usd(account.held),
-        keys: keys.flatMap(({ parent, hash, name }) => (parent === budget.name ? [{ hash, name }] : [])),
-      }
-    }),
-  })
-}
-
-/** Nano-dollars that the keys under it may spend together, open requests with what they hold. */
-export function leftOf({ identity, allowances }: SharedBudget, credit: CreditBook): number {
-  const own = allowances.map(({ limit, limitReset }) => ({ limit, limitReset }))
-  return credit.account(identity).tightest(own)?.left ?? 0
-}
 
 export const budgetOperations: readonly Operation[] = [
   operation('GET /budgets', {

@@ -1,17 +1,11 @@
 /** API keys. */
 import { Type } from 'typebox'
-import type { CreditBook } from '../../ledger/allowance.ts'
-import { accountsOf } from '../../ledger/payer.ts'
-import type { ApiKey } from '../../plugin-api/key.ts'
-import type { KeyRecord } from '../../store/keys.ts'
+import { readKey } from '../key.ts'
 import { checkChanges, checkMaking } from '../key-body.ts'
-import { amountsOf } from '../key-entry.ts'
 import { changeKey, createKey, hashIn, KEYS_QUERY, listKeys, oneKey, removeKey, rotateKey } from '../keys.ts'
 import { withNotes } from '../openapi.ts'
 import { type Operation, operation } from '../operation.ts'
-import { type ApiReply, ok } from '../reply.ts'
 import { amount, data, deleted, flag, forecast, maybe, text, texts } from '../schemas.ts'
-import { WORKSPACE } from '../workspace.ts'
 
 const spending = {
   limit: maybe(amount('USD; null for none.')),
@@ -96,31 +90,6 @@ export const KEY_NOTES = {
   include_byok_in_limit: 'Accepted without effect.',
   provider_ids:
     'Ids of what you keep at providers (files, vector stores, containers, custom skills, cached content) that requests of the key may name; with `*` at its end, an entry is for all that begin so. Keys issued through sign-in have those of their issuer.',
-}
-
-/** What the caller's own key is and what it has spent. Amounts are USD. */
-export async function readKey(key: ApiKey | KeyRecord, credit: CreditBook): Promise<ApiReply> {
-  await credit.refresh?.(accountsOf(key))
-  return ok({
-    data: {
-      label: key.label,
-      name: key.name,
-      ...amountsOf(key, credit),
-      parent: key.parent ?? null,
-      is_free_tier: false,
-      is_management_key: key.management,
-      is_provisioning_key: key.management,
-      creator_user_id: key.creator ?? null,
-      workspace_id: WORKSPACE,
-      organization_id: null,
-      // No region is set apart, and no model is free by the day.
-      allowed_data_regions: ['global'],
-      free_model_daily_requests: { limit: 0, used: 0, remaining: 0 },
-      expires_at: key.expiresAt === null ? null : new Date(key.expiresAt).toISOString(),
-      // An old field that clients still require; -1 says that no rate is set.
-      rate_limit: { requests: key.limits.requests ?? -1, interval: '1m', note: 'Kept for older clients' },
-    },
-  })
 }
 
 const manages = { tag: 'Keys', caller: 'management' } as const

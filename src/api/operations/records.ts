@@ -1,15 +1,12 @@
 /** Sums of what was spent, and one generation. */
 import { Type } from 'typebox'
-import { badField, Fault } from '../../core/faults.ts'
 import { BY_DAY, LISTED_COUNTS } from '../../core/ledger-counts.ts'
-import { generationView } from '../../ledger/generation.ts'
-import type { LedgerReader } from '../../ledger/types.ts'
 import { ACTIVITY_QUERY, readActivity } from '../activity.ts'
 import { countColumns, countFields } from '../count-fields.ts'
 import { readCredits } from '../credits.ts'
 import { KEY_COLUMNS, USE_COLUMNS } from '../csv.ts'
+import { readGeneration } from '../generation.ts'
 import { type Operation, operation } from '../operation.ts'
-import { type ApiReply, ok } from '../reply.ts'
 import { amount, data, flag, maybe, text, texts, whole } from '../schemas.ts'
 import { MOST_SESSIONS, readSessions, SESSIONS_QUERY } from '../sessions.ts'
 
@@ -97,22 +94,6 @@ const generation = data(
     ),
   }),
 )
-
-/**
- * Only the key that made a generation sees it, and any management key.
- * @throws Fault 400 without `id`; 404 where there is none that this key may see, the same for both reasons.
- */
-export async function readGeneration(
-  query: URLSearchParams,
-  key: { readonly identity: string; readonly management: boolean },
-  ledger: Pick<LedgerReader, 'find'>,
-): Promise<ApiReply> {
-  const id = query.get('id')
-  if (!id) throw badField('id', 'is required: the id of a generation, from X-Generation-Id')
-  const record = await ledger.find(id)
-  if (!record || (record.hold.key !== key.identity && !key.management)) throw new Fault('not_found', { message: 'No such generation' })
-  return ok({ data: generationView(record, { causes: key.management }) })
-}
 
 const manages = { tag: 'Records', caller: 'management' } as const
 

@@ -13,7 +13,7 @@ export interface VerbFacts {
 }
 
 /** Does the work of a verb, with the words and options behind it. @returns the exit code. */
-type Work<Flags> = (words: readonly string[], flags: Flags) => Promise<number> | number
+export type Work = (words: readonly string[], given: object) => Promise<number> | number
 
 /** The command that prints a page, wherever the program has come from: `docs/keys.md` is `headgate manual keys`. */
 export function manualOf(page: string): string {
@@ -52,18 +52,25 @@ export class Verb extends Command {
   }
 
   /** @param work takes options by their names as they are written, `provider-ids`: commander itself makes `providerIds` of it. */
-  does<Flags extends object>(work: Work<Flags>): this {
+  does(work: Work): this {
     return this.action(async () => {
       const written = this.options.map((option) => [option.long?.slice(2), this.getOptionValue(option.attributeName())] as const)
-      const flags = Object.fromEntries(written.filter(([name, value]) => name !== undefined && value !== undefined)) as Flags
+      const given = Object.fromEntries(written.filter(([name, value]) => name !== undefined && value !== undefined))
       // Timers of the gateway keep no process alive: a verb that pauses before another try would end in the middle, and say nothing.
       const alive = setInterval(() => {}, LONG)
       try {
-        process.exitCode = await work(this.args, flags)
+        process.exitCode = await work(this.args, given)
       } finally {
         clearInterval(alive)
       }
     })
+  }
+
+  /** @throws Error where there is none: its words are to be declared before those below it. */
+  below(name: string): Verb {
+    const verb = this.commands.find((each) => each.name() === name)
+    if (verb instanceof Verb) return verb
+    throw new Error(`no command ${name} is declared`)
   }
 
   /** @param name of a verb below this one, which is meant where none is named. */
@@ -78,18 +85,5 @@ export class Verb extends Command {
     if (this.usual !== undefined && (first === undefined || (first.startsWith('-') && !HELP.has(first)))) return [this.usual, ...words]
     const below = this.commands.find((verb) => verb.name() === first)
     return first !== undefined && below instanceof Verb ? [first, ...below.completed(rest)] : [...words]
-  }
-
-  withConfig(): this {
-    return this.option('-c, --config <FILE>', 'the configuration; the shipped one without it')
-  }
-
-  /** For what the running gateway does, found by the `admin` part of a configuration or by its address. */
-  withGateway(): this {
-    return this.withConfig().option('--url <ADDRESS>', 'the admin listener, its token in HEADGATE_ADMIN_TOKEN; also HEADGATE_ADMIN_URL')
-  }
-
-  withJson(): this {
-    return this.option('--json', 'print JSON')
   }
 }

@@ -1,0 +1,21 @@
+/** GET /v1/generation: what became of one exchange. */
+import { badField, Fault } from '../core/faults.ts'
+import { generationView } from '../ledger/generation.ts'
+import type { LedgerReader } from '../ledger/types.ts'
+import { type ApiReply, ok } from './reply.ts'
+
+/**
+ * Only the key that made a generation sees it, and any management key.
+ * @throws Fault 400 without `id`; 404 where there is none that this key may see, the same for both reasons.
+ */
+export async function readGeneration(
+  query: URLSearchParams,
+  key: { readonly identity: string; readonly management: boolean },
+  ledger: Pick<LedgerReader, 'find'>,
+): Promise<ApiReply> {
+  const id = query.get('id')
+  if (!id) throw badField('id', 'is required: the id of a generation, from X-Generation-Id')
+  const record = await ledger.find(id)
+  if (!record || (record.hold.key !== key.identity && !key.management)) throw new Fault('not_found', { message: 'No such generation' })
+  return ok({ data: generationView(record, { causes: key.management }) })
+}

@@ -1,0 +1,33 @@
+/** GET /v1/key: what the caller's own key is and what it has spent. */
+import type { CreditBook } from '../ledger/allowance.ts'
+import { accountsOf } from '../ledger/payer.ts'
+import type { ApiKey } from '../plugin-api/key.ts'
+import type { KeyRecord } from '../store/keys.ts'
+import { amountsOf } from './key-entry.ts'
+import { type ApiReply, ok } from './reply.ts'
+import { WORKSPACE } from './workspace.ts'
+
+/** Amounts are USD. */
+export async function readKey(key: ApiKey | KeyRecord, credit: CreditBook): Promise<ApiReply> {
+  await credit.refresh?.(accountsOf(key))
+  return ok({
+    data: {
+      label: key.label,
+      name: key.name,
+      ...amountsOf(key, credit),
+      parent: key.parent ?? null,
+      is_free_tier: false,
+      is_management_key: key.management,
+      is_provisioning_key: key.management,
+      creator_user_id: key.creator ?? null,
+      workspace_id: WORKSPACE,
+      organization_id: null,
+      // No region is set apart, and no model is free by the day.
+      allowed_data_regions: ['global'],
+      free_model_daily_requests: { limit: 0, used: 0, remaining: 0 },
+      expires_at: key.expiresAt === null ? null : new Date(key.expiresAt).toISOString(),
+      // An old field that clients still require; -1 says that no rate is set.
+      rate_limit: { requests: key.limits.requests ?? -1, interval: '1m', note: 'Kept for older clients' },
+    },
+  })
+}
