@@ -351,6 +351,7 @@ export class Runtime {
     dependencies.retries.keep(new Set([...Object.keys(config.models), ...models]))
     const { store } = source
     const settings = chainSettings(config, catalog, keys, this.storedGuardrails.of(store.guardrails.current))
+    const { callers } = settings
     // Few requests need it, so the start does not wait for it.
     const reference = referencePages(async () =>
       (await import('./reference.ts')).referenceDocument({ brand: config.brand.word, models: catalog.models }),
@@ -362,7 +363,7 @@ export class Runtime {
         ? {
             maxConnections: responsesWebsocket.maxConnections,
             maxBody: config.server.maxBody,
-            authenticate: completionCaller({ keys, clock: source.clock, failures: dependencies.failures }),
+            authenticate: completionCaller({ callers, clock: source.clock, failures: dependencies.failures }),
           }
         : undefined,
       config,
@@ -376,7 +377,7 @@ export class Runtime {
       },
       embeds: (slug) => catalog.find(slug)?.model.kind === 'embedding',
       operations: operations({
-        keys,
+        callers,
         failures: dependencies.failures,
         catalog,
         preferences: config.provider,
@@ -389,7 +390,7 @@ export class Runtime {
       }),
       pages: (request) => reference(request) ?? consent(request),
       passThrough: new PassThroughDesk(
-        { keys, guardrails: settings.guardrails, catalog, addressOf: (request) => this.addresses.of(request) },
+        { callers, guardrails: settings.guardrails, catalog, addressOf: (request) => this.addresses.of(request) },
         { dependencies, proxy: this.passThrough, ids: this.ids, givenIds: store.givenIds, ...passThroughRecords(this.telemetry, source) },
       ),
     }

@@ -31,7 +31,8 @@ import type { LedgerReader } from '../ledger/types.ts'
 import type { GuardrailSetting } from '../pipeline/guard/guardrail-setting.ts'
 import { termsFor } from '../pipeline/guard/guardrail-terms.ts'
 import type { Attempts } from '../pipeline/request/attempt-buckets.ts'
-import { authenticateCaller, type KeyLookup } from '../pipeline/request/authenticate.ts'
+import { authenticator } from '../pipeline/request/authenticate.ts'
+import type { Callers } from '../pipeline/request/authentication/index.ts'
 import type { ApiKey } from '../plugin-api/key.ts'
 import type { Catalog } from '../routing/catalog/catalog.ts'
 import type { Endpoint } from '../routing/catalog/types.ts'
@@ -42,7 +43,7 @@ import type { OperationRequest, Operations } from './gateway.ts'
 import { managementOperation } from './management.ts'
 
 export interface OperationSource {
-  keys: KeyLookup
+  callers: Callers
   failures: Attempts
   catalog: ModelSource['catalog'] & Pick<Catalog, 'providers'>
   /** Account-wide: of every request. */
@@ -105,9 +106,9 @@ export function operations(source: OperationSource): Operations {
     if (path === '/v1/models') return (query, key) => listAnthropicModels(query, models(key))
     return table.has(path) || ENDPOINTS_PATH.test(path) ? undefined : named(path, oneAnthropicModel)
   }
-  const authentication = { keys: source.keys, clock, failures: source.failures }
+  const authenticate = authenticator({ callers: source.callers, clock, failures: source.failures })
   const callerOf = async ({ request: { headers }, address }: OperationRequest): Promise<ApiKey> =>
-    authenticateCaller({ headers, connection: { address } }, authentication)
+    authenticate({ headers, connection: { address } })
   const consent = consentOperations(source.management, callerOf)
   const files = fileOperations(source.files, callerOf)
   return (call: OperationRequest) => {
