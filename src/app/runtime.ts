@@ -353,7 +353,7 @@ export class Runtime {
     dependencies.retries.keep(new Set([...Object.keys(config.models), ...models]))
     const { store } = source
     const settings = chainSettings(config, catalog, keys, this.storedGuardrails.of(store.guardrails.current))
-    const { guardrails } = settings
+    const { callers, guardrails } = settings
     // Few requests need it, so the start does not wait for it.
     const reference = referencePages(async () =>
       (await import('./reference.ts')).referenceDocument({ brand: config.brand.word, models: catalog.models }),
@@ -365,7 +365,7 @@ export class Runtime {
         ? {
             maxConnections: responsesWebsocket.maxConnections,
             maxBody: config.server.maxBody,
-            authenticate: completionCaller({ keys, clock: source.clock, failures: dependencies.failures }),
+            authenticate: completionCaller({ callers, clock: source.clock, failures: dependencies.failures }),
             rates: (key) => rateHeadersOf(key, { ...dependencies, form: 'durations' }),
           }
         : undefined,
@@ -380,7 +380,7 @@ export class Runtime {
       },
       embeds: (slug) => catalog.find(slug)?.model.kind === 'embedding',
       operations: operations({
-        keys,
+        callers,
         failures: dependencies.failures,
         catalog,
         preferences: config.provider,
@@ -392,7 +392,7 @@ export class Runtime {
       }),
       pages: (request) => reference(request) ?? consent(request),
       passThrough: new PassThroughDesk(
-        { keys, publicUrl, guardrails, catalog, addressOf: (request) => this.addresses.of(request) },
+        { callers, publicUrl, guardrails, catalog, addressOf: (request) => this.addresses.of(request) },
         { dependencies, proxy: this.passThrough, ids: this.ids, givenIds: store.givenIds, ...passThroughRecords(this.telemetry, source) },
       ),
     }

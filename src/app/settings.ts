@@ -4,7 +4,8 @@ import type { Config } from '../config/config.ts'
 import { type Budgets, budgetNamed } from '../core/shared-budget.ts'
 import type { ChainSettings } from '../pipeline/dependencies.ts'
 import type { GuardrailSetting } from '../pipeline/guard/guardrail-setting.ts'
-import type { KeyLookup } from '../pipeline/request/authenticate.ts'
+import { Callers } from '../pipeline/request/authentication/index.ts'
+import type { KeyLookup } from '../pipeline/request/authentication/key-lookup.ts'
 import type { ApiKey, RateLimits } from '../plugin-api/key.ts'
 import type { Catalog } from '../routing/catalog/catalog.ts'
 import { OutboundPolicy } from '../services/outbound/policy.ts'
@@ -85,7 +86,7 @@ function issuersAt(): (key: StoredKey, issuer: ApiKey) => ApiKey {
 /** @param stored guardrails beside those of the file. */
 export function chainSettings(config: Config, catalog: Catalog, keys: KeyLookup, stored: readonly GuardrailSetting[] = []): ChainSettings {
   return {
-    keys,
+    callers: new Callers({ keys, config }),
     catalog,
     plugins: pluginSettings(config),
     guardrails: [...fileGuardrails(config), ...stored],

@@ -26,7 +26,7 @@ import type { GuardrailSetting } from './guard/guardrail-setting.ts'
 import type { SeenInputs } from './money/seen-inputs.ts'
 import type { Admission } from './request/admission.ts'
 import type { Attempts } from './request/attempt-buckets.ts'
-import type { KeyLookup } from './request/authenticate.ts'
+import type { Callers } from './request/authentication/index.ts'
 
 export interface ModelLookup {
   /** All that the configuration declares, in its order. */
@@ -74,7 +74,7 @@ export type Witness = (
  * `config` of the exchange's head.
  */
 export interface ChainSettings {
-  keys: KeyLookup
+  callers: Callers
   catalog: ModelLookup
   plugins: readonly PluginSetting[]
   guardrails: readonly GuardrailSetting[]

@@ -14,7 +14,8 @@ import type { ProviderPreferences } from '../dialects/canon/request-fields.ts'
 import type { GuardrailSetting } from '../pipeline/guard/guardrail-setting.ts'
 import { termsFor } from '../pipeline/guard/guardrail-terms.ts'
 import type { Attempts } from '../pipeline/request/attempt-buckets.ts'
-import { authenticateCaller, type KeyLookup } from '../pipeline/request/authenticate.ts'
+import { authenticator } from '../pipeline/request/authenticate.ts'
+import type { Callers } from '../pipeline/request/authentication/index.ts'
 import { parseBody } from '../pipeline/request/read.ts'
 import { checkBodyHead } from '../pipeline/request/receive.ts'
 import type { ApiKey } from '../plugin-api/key.ts'
@@ -23,7 +24,7 @@ import type { Endpoint } from '../routing/catalog/types.ts'
 import type { Answer, OperationRequest, Operations } from './gateway.ts'
 
 export interface ServedOperations {
-  readonly keys: KeyLookup
+  readonly callers: Callers
   readonly failures: Attempts
   readonly catalog: Parameters<typeof catalogFor>[0] & Pick<Catalog, 'providers'>
   /** Account-wide: of every request. */
@@ -37,7 +38,7 @@ export interface ServedOperations {
 
 /** A path of an operation with another method is a 405; for any other path there is no answer. */
 export function operations(served: ServedOperations): Operations {
-  const { keys, failures, catalog, health, presets, uploads, management } = served
+  const { callers, failures, catalog, health, presets, uploads, management } = served
   const { clock } = management
   const source: OperationSource = {
     ...management,
@@ -46,8 +47,9 @@ export function operations(served: ServedOperations): Operations {
     presets,
     uploads,
   }
+  const authenticate = authenticator({ callers, clock, failures })
   const callerOf = ({ request: { headers }, address }: OperationRequest): ApiKey | Promise<ApiKey> =>
-    authenticateCaller({ headers, connection: { address } }, { keys, clock, failures })
+    authenticate({ headers, connection: { address } })
   return async (request) => {
     const matching = (await allOperations()).filter(({ match }) => match.test(request.path))
     if (matching.length === 0) return undefined

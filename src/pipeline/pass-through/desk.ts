@@ -21,7 +21,8 @@ import { takeFixed } from '../money/fixed-hold.ts'
 import { accountOf, allowancesOf, Hold, isLimited } from '../money/hold.ts'
 import { withoutEcho } from '../refusal/echoed-words.ts'
 import { bucketOf } from '../request/admission.ts'
-import { authenticateCaller, type KeyLookup } from '../request/authenticate.ts'
+import { authenticator } from '../request/authenticate.ts'
+import type { Callers } from '../request/authentication/index.ts'
 import { takeRequest } from '../request/shown-rates.ts'
 import { keyHeader } from '../route/provider-address.ts'
 import { both } from './both-readers.ts'
@@ -42,8 +43,8 @@ import type { SentIds } from './sent-ids.ts'
 const PASS_THROUGH_PREFIX = '/v1/passage/'
 
 export interface PassThroughSettings {
-  keys: KeyLookup
-  /** Bucket of failed authentications of a caller. */
+  callers: Callers
+  /** What failed authentications of a caller count by. */
   addressOf: (request: IncomingMessage) => string
   /** Address of the gateway, where the operator has stated it. */
   publicUrl: string | undefined
@@ -129,11 +130,14 @@ export class PassThroughDesk {
   private readonly settings: PassThroughSettings
   private readonly dependencies: DeskSource['dependencies']
   private readonly source: DeskSource
+  private readonly authenticate: ReturnType<typeof authenticator>
 
   constructor(settings: PassThroughSettings, source: DeskSource) {
     this.settings = settings
     this.dependencies = source.dependencies
     this.source = source
+    const { clock, failures } = source.dependencies
+    this.authenticate = authenticator({ callers: settings.callers, clock, failures })
   }
 
   matches(path: string): boolean {
@@ -232,11 +236,7 @@ export class PassThroughDesk {
   }
 
   private async callerOf(request: IncomingMessage): Promise<ApiKey> {
-    const { dependencies, settings } = this
-    return authenticateCaller(
-      { headers: request.headers, connection: { address: () => settings.addressOf(request) } },
-      { keys: settings.keys, clock: dependencies.clock, failures: dependencies.failures },
-    )
+    return this.authenticate({ headers: request.headers, connection: { address: () => this.settings.addressOf(request) } })
   }
 
   /** Checks what the key may do, takes the price and writes the hold's row before anything goes out. */

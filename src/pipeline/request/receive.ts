@@ -13,12 +13,14 @@ import type { Reply, Service } from '../layer.ts'
 import { metadataOnFault, routerMetadata } from '../reply/metadata.ts'
 import { ReplyStream } from '../reply/reply-stream.ts'
 import { idHeaders } from '../reply-headers.ts'
-import { keyAtHand } from './authenticate.ts'
 
 /** The whole of the chain towards the server: nothing is thrown, everything has been answered. */
 export type Front = (exchange: Exchange) => Promise<void>
 
-export function receiveLayer({ keys }: Pick<ChainSettings, 'keys'>, dependencies: ChainDependencies): (next: Service<Received>) => Front {
+export function receiveLayer(
+  { callers }: Pick<ChainSettings, 'callers'>,
+  dependencies: ChainDependencies,
+): (next: Service<Received>) => Front {
   return (next) =>
     async function handle(exchange) {
       let deadline: Timer | undefined
@@ -40,7 +42,7 @@ export function receiveLayer({ keys }: Pick<ChainSettings, 'keys'>, dependencies
         const fault = absoluteDocs(asFault(thrown), server.publicUrl)
         dependencies.refusing?.(exchange, fault)
         refuse(exchange, fault)
-        const key = exchange.auth ? undefined : keyAtHand(exchange.head, keys)
+        const key = exchange.auth ? undefined : callers.atHand(exchange.head)
         dependencies.witness(exchange, { status: fault.status, fault, key })
       } finally {
         deadline?.cancel()

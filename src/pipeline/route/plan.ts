@@ -34,7 +34,7 @@ import { fetchMedia } from './media-fetch.ts'
 import { type ContextCounter, countNearEnd } from './near-end.ts'
 import { watchTools } from './tool-watch.ts'
 
-type PlanSettings = Pick<ChainSettings, 'keys' | 'outbound'>
+type PlanSettings = Pick<ChainSettings, 'callers' | 'outbound'>
 
 /** What counts tokens, for holds and for contexts. */
 interface Counters {
@@ -56,7 +56,7 @@ export function planLayer(settings: PlanSettings, dependencies: ChainDependencie
 
 async function planned(
   exchange: Guarded,
-  { keys, outbound }: PlanSettings,
+  { callers, outbound }: PlanSettings,
   dependencies: ChainDependencies,
   payer: Pick<Payer, 'upstreams' | 'seen' | 'counter'>,
 ): Promise<Planned> {
@@ -65,8 +65,7 @@ async function planned(
   const fetching = exchange.request.mayHoldMedia ? fetchMedia(exchange, order.candidates, outbound) : undefined
   const wanted = fetching ? await fetching : order.candidates
   // The body may have taken its time, and earlier turns have: what holds is the key as it is now.
-  const { hash } = exchange.auth.key
-  const found = keys.written.get(hash) ?? keys.find(hash)
+  const found = callers.renew(exchange.auth.key)
   const key = keyNow(exchange, found instanceof Promise ? await found.catch(() => exchange.auth.key) : found)
   const counted = takeTokens(exchange, dependencies.admission)
   if (counted) await counted

@@ -1,0 +1,45 @@
+/** The ways in which callers show who they are. A new one is a file of this folder and its line in `METHODS`. */
+import type { IncomingHttpHeaders } from 'node:http'
+import type { ApiKey } from '../../../plugin-api/key.ts'
+import type { AuthenticationMethod, AuthenticationParts, Caller, FoundKey } from './method.ts'
+import { secretKey } from './secret-key.ts'
+
+/** In the order in which they look at a head: that of the secret takes every request that shows nothing else. */
+const METHODS: readonly ((parts: AuthenticationParts) => AuthenticationMethod)[] = [secretKey]
+
+/** Finds keys by whatever a caller shows; made once per configuration. */
+export class Callers {
+  private readonly methods: readonly AuthenticationMethod[]
+
+  constructor(parts: AuthenticationParts) {
+    this.methods = METHODS.map((method) => method(parts))
+  }
+
+  /** @returns the key of a request whose key nothing has checked, without a call of the store; undefined where it is not known at once. */
+  atHand(caller: Caller): ApiKey | undefined {
+    try {
+      return this.methodOf(caller.headers).atHand(caller)
+    } catch {
+      return undefined
+    }
+  }
+
+  /** The key that a caller shows, whether or not it can be used. @throws Fault as the method that reads it. */
+  find(caller: Caller, isSuspect: (caller: Caller) => boolean): FoundKey | Promise<FoundKey> {
+    return this.methodOf(caller.headers).find(caller, isSuspect)
+  }
+
+  /** A key that was found before, as it is now; undefined where it is gone. */
+  renew(key: ApiKey): FoundKey | Promise<FoundKey> {
+    for (const method of this.methods) {
+      const found = method.renew(key)
+      if (found !== undefined) return found
+    }
+    return undefined
+  }
+
+  private methodOf(headers: IncomingHttpHeaders): AuthenticationMethod {
+    for (const method of this.methods) if (method.shows(headers)) return method
+    throw new Error('the last method takes every request')
+  }
+}

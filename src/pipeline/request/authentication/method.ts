@@ -1,0 +1,36 @@
+/** How callers show who they are: what one way of it has to know. */
+import type { IncomingHttpHeaders } from 'node:http'
+import type { Config } from '../../../config/config.ts'
+import type { ApiKey } from '../../../plugin-api/key.ts'
+import type { ClientConnection } from '../../client-connection.ts'
+import type { KeyLookup } from './key-lookup.ts'
+
+/** The sender of a request, as far as its head shows it. */
+export interface Caller {
+  readonly headers: IncomingHttpHeaders
+  readonly connection: Pick<ClientConnection, 'address' | 'digest'>
+}
+
+/** `undefined`: what the caller shows is of this method, and opens nothing. */
+export type FoundKey = ApiKey | undefined
+
+export interface AuthenticationMethod {
+  /** True where the head shows something of this method: no other looks at it then. */
+  shows(headers: IncomingHttpHeaders): boolean
+  /** The caller's key, if it is found without a call to another process. @throws Fault 400 and 401 where what it shows has no form. */
+  atHand(caller: Caller): FoundKey
+  /**
+   * The caller's key.
+   * @param isSuspect true of a caller that has shown much that opens nothing; called only where the look-up waits for another process.
+   * @throws Fault as `atHand`; 503 where what knows the keys cannot be reached.
+   */
+  find(caller: Caller, isSuspect: (caller: Caller) => boolean): FoundKey | Promise<FoundKey>
+  /** A key that it has found, as it is now; undefined where the method is another, or the key is gone. */
+  renew(key: ApiKey): FoundKey | Promise<FoundKey>
+}
+
+/** What methods are made of, once per configuration. */
+export interface AuthenticationParts {
+  readonly keys: KeyLookup
+  readonly config: Config
+}
