@@ -55,7 +55,7 @@ export class SimulatedGateway {
   private readonly client = clientDialects.get(PATH)
   private readonly headers = { authorization: `Bearer ${SECRET}`, 'content-type': 'application/json' }
   private front: Front
-  /** What went wrong in the gateway itself. */
+  /** Errors of the gateway itself. */
   readonly broken: unknown[] = []
 
   /** @param minute of the hour at which it starts. */

@@ -54,7 +54,7 @@ interface OpenRow {
 }
 
 export class RefusalLog {
-  /** What other parts read of it. */
+  /** Interface of it for other parts. */
   readonly store: RefusalStore
   private readonly options: RefusalLogOptions
   private readonly outage: OutageReport

@@ -47,7 +47,7 @@ export interface UpstreamExtras {
   readonly trace?: readonly string[] | undefined
 }
 
-/** How the body of a request is framed towards the provider (RFC 9112 section 6). */
+/** Framing of the body of a request towards the provider (RFC 9112 section 6). */
 export type Framing = { kind: 'none' } | { kind: 'length'; bytes: number } | { kind: 'chunked' }
 
 /**
