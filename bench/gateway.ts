@@ -4,7 +4,7 @@ import { closeSync, mkdtempSync, openSync, readFileSync, rmSync, writeFileSync }
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { BUILTINS, INJECTION_SLUG } from '../src/guardrails/index.ts'
+import { BUILTIN_SLUGS } from '../src/guardrails/settings/recognisers.ts'
 import { freePort, keepTrack, stop } from './processes.ts'
 import { builtLauncher } from './program.ts'
 import { BENCH_KEY, CHAT } from './requests.ts'
@@ -32,7 +32,7 @@ export interface Gateway {
 
 /** Matches are flagged, so that the provider is sent the same. */
 const guardrailText = (): string =>
-  `guardrails:\n  - { name: all, content_filter_builtins: [ ${[...Object.keys(BUILTINS), INJECTION_SLUG].map((slug) => `{ slug: ${slug}, action: flag }`).join(', ')} ] }\n`
+  `guardrails:\n  - { name: all, content_filter_builtins: [ ${BUILTIN_SLUGS.map((slug) => `{ slug: ${slug}, action: flag }`).join(', ')} ] }\n`
 
 interface Listening {
   readonly port: number

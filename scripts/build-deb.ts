@@ -74,6 +74,7 @@ function fill(tree: string, singleFile: string): void {
   put(join(ROOT, 'LICENSE'), 'usr/share/doc/headgate/copyright')
   put(join(singleFile, 'licences.txt'), 'usr/share/doc/headgate/licences.txt')
   put(join(ROOT, 'README.md'), 'usr/share/doc/headgate/README.md')
+  cpSync(join(ROOT, 'docs'), join(tree, 'usr/share/doc/headgate/docs'), { recursive: true })
   put(join(ROOT, 'CHANGELOG.md'), 'usr/share/doc/headgate/CHANGELOG.md')
   execFileSync('chmod', ['-R', 'u=rwX,go=rX', tree])
 }

@@ -25,6 +25,8 @@ const THREADS = [
 ]
 /** Folders of `dist` whose files the program reads. */
 const FOLDERS = ['config', 'web']
+/** The documents, which `headgate manual` prints. */
+const PAGES = 'docs'
 const FILES = ['package.json', 'src/server/docs/page.css', 'src/server/docs/page.js']
 /** Place at which Node looks for injected data (nodejs.org, single-executable-applications.html). */
 const FUSE = 'NODE_SEA_FUSE_fce680ab2cc467b6e072b8b5df1996b2'
@@ -35,7 +37,9 @@ const { values } = parseArgs({
 async function build(): Promise<void> {
   rmSync(OUT, { recursive: true, force: true })
   mkdirSync(OUT, { recursive: true })
-  const assets = Object.fromEntries([...FILES, ...FOLDERS.flatMap(filesBelow)].map((name) => [name, join(DIST, name)]))
+  const built = [...FILES, ...FOLDERS.flatMap((folder) => filesBelow(DIST, folder))]
+  const pages = filesBelow(ROOT, PAGES).filter((name) => name.endsWith('.md'))
+  const assets = Object.fromEntries([...built.map((name) => [name, join(DIST, name)]), ...pages.map((name) => [name, join(ROOT, name)])])
   const main = await bundle(ROOT, 'scripts/single-file/main.ts')
   writeFileSync(join(OUT, 'main.js'), main.text)
   let inputs = Object.keys(main.inputs)
@@ -67,13 +71,13 @@ function inject(assets: Readonly<Record<string, string>>): void {
   for (const name of readdirSync(OUT)) if (!['headgate', 'licences.txt'].includes(name)) rmSync(join(OUT, name))
 }
 
-/** Names below `dist`. */
-function filesBelow(folder: string): string[] {
+/** Names of the files in a folder, from the one above it. */
+function filesBelow(above: string, folder: string): string[] {
   try {
-    const entries = readdirSync(join(DIST, folder), { recursive: true, withFileTypes: true })
+    const entries = readdirSync(join(above, folder), { recursive: true, withFileTypes: true })
     return entries
       .filter((entry) => entry.isFile())
-      .map((entry) => join(entry.parentPath, entry.name).slice(DIST.length + 1))
+      .map((entry) => join(entry.parentPath, entry.name).slice(above.length + 1))
       .sort()
   } catch (thrown) {
     if ((thrown as NodeJS.ErrnoException).code === 'ENOENT') return []

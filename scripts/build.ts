@@ -2,11 +2,13 @@
  * Builds what the npm package holds: `npm run build`, which `npm pack` runs first.
  * `dist/` gets the program in a few files of JavaScript with source maps (`build-program.ts`), the control room (`dist/web/`), the types of `headgate/plugin-api`, and the files that the program reads at run time.
  * Beside them stand the bill of materials (`sbom.cdx.json`) and the licence notices (`THIRD_PARTY_NOTICES`) of what is installed with it.
- * `--lock` also writes `npm-shrinkwrap.json`, the exact version and hash of everything that is installed with the package; npm reads it
- * from a package and takes it for the lock file of a checkout, so `npm pack` removes it again (docs.npmjs.com, npm-shrinkwrap.json).
+ * `--pack` also writes `npm-shrinkwrap.json`, the exact version and hash of everything that is installed with the package; npm reads it
+ * from a package and takes it for the lock file of a checkout (docs.npmjs.com, npm-shrinkwrap.json). And it takes the scripts of a clone
+ * out of `package.json`: npm warns of `prepare` wherever a tarball that has it is installed. `--unpack`, which `npm pack` runs at its end,
+ * undoes both.
  */
 import { execFileSync } from 'node:child_process'
-import { readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { cpSync, existsSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { buildProgram } from './build-program.ts'
 import { buildWeb } from './build-web.ts'
@@ -45,6 +47,26 @@ async function build(): Promise<void> {
   writeFileSync(join(DIST, 'THIRD_PARTY_NOTICES'), licenceNotices(lock, ROOT))
 }
 
-await build()
-await buildWeb(join(DIST, 'web'))
-if (process.argv.includes('--lock')) write(join(ROOT, 'npm-shrinkwrap.json'), productionLock())
+/** Place of the clone's `package.json` while npm packs. */
+const KEPT = join(ROOT, 'clone-package.json')
+const MANIFEST = join(ROOT, 'package.json')
+const SHRINKWRAP = join(ROOT, 'npm-shrinkwrap.json')
+
+function toPack(): void {
+  write(SHRINKWRAP, productionLock())
+  const { scripts: _, ...packed } = read<Record<string, unknown>>('package.json')
+  cpSync(MANIFEST, KEPT)
+  write(MANIFEST, packed)
+}
+
+function unpack(): void {
+  rmSync(SHRINKWRAP, { force: true })
+  if (existsSync(KEPT)) renameSync(KEPT, MANIFEST)
+}
+
+if (process.argv.includes('--unpack')) unpack()
+else {
+  await build()
+  await buildWeb(join(DIST, 'web'))
+  if (process.argv.includes('--pack')) toPack()
+}

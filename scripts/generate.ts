@@ -4,6 +4,7 @@ import { configJsonSchema } from '../src/config/schema/publish.ts'
 import { CLIENT_ROWS } from '../test/documents/client-rows.ts'
 import { PEER_ROWS } from '../test/documents/peer-rows.ts'
 import { PRICE_LIST_ROWS } from '../test/documents/price-list-rows.ts'
+import { additionsMarkdown } from './add-one/frame/outcome.ts'
 import { behaviourMarkdown, differencesInShort } from './behaviour-tables.ts'
 import { verbsMarkdown } from './command-line-tables.ts'
 import { referenceTables } from './config-reference.ts'
@@ -16,6 +17,7 @@ import { limitsTables } from './limits-table.ts'
 import { llmsText } from './llms-text.ts'
 import { withSections } from './markdown-table.ts'
 import { metricsMarkdown } from './metrics-table.ts'
+import { comparedMarkdown, importsMarkdown } from './migration-versions.ts'
 import { modelServerFigures, modelServerRows } from './model-server-tables.ts'
 import { pluginsMarkdown } from './plugins-table.ts'
 import { providerPages, providersMarkdown } from './provider-pages.ts'
@@ -23,6 +25,7 @@ import { quirksMarkdown } from './quirks-table.ts'
 import { recogniserFigures } from './recogniser-figures.ts'
 import { sizingTables } from './sizing-table.ts'
 import { sqliteSchema } from './sqlite-schema.ts'
+import { tokenCounts, tokenParts } from './token-code.ts'
 import { webTypes } from './web-types.ts'
 
 const root = new URL('../', import.meta.url)
@@ -50,6 +53,8 @@ function settingsIn(file: string, found: string): Record<string, string> {
 const GENERATED: readonly [file: string, make: (found: string) => string | Promise<string>][] = [
   ['config/headgate.schema.json', () => `${JSON.stringify(configJsonSchema(), null, 2)}\n`],
   ['src/store/sqlite-schema.ts', () => sqliteSchema()],
+  ['src/dialects/canon/token-counts.ts', () => tokenCounts()],
+  ['src/ledger/token-parts.ts', () => tokenParts()],
   ['web/api-types.ts', () => webTypes()],
   ['docs/routing.md', (found) => withSections(found, { 'criterion-fields': criterionFieldsMarkdown(), criteria: criteriaMarkdown() })],
   ...CONFIGURATION.map((file): [string, (found: string) => string] => [file, (found) => withSections(found, settingsIn(file, found))]),
@@ -70,6 +75,12 @@ const GENERATED: readonly [file: string, make: (found: string) => string | Promi
   ['docs/sizing.md', (found) => withSections(found, sizingTables())],
   ['README.md', (found) => withSections(found, { differences: differencesInShort(PEER_ROWS) })],
   ['docs/command-line.md', (found) => withSections(found, { verbs: verbsMarkdown() })],
+  ['CONTRIBUTING.md', async (found) => withSections(found, { additions: await additionsMarkdown() })],
+  ...['litellm', 'openrouter', 'portkey'].map((name): [string, (found: string) => string] => [
+    `docs/migration/${name}.md`,
+    (found) => withSections(found, { compared: comparedMarkdown(name) }),
+  ]),
+  ['docs/migration/README.md', (found) => withSections(found, { compared: importsMarkdown() })],
   ['llms.txt', () => llmsText()],
   ['docs/dialects/parameters.md', (found) => withSections(found, { parameters: parametersMarkdown() })],
   ...CLIENTS.map((client): [string, (found: string) => string] => [

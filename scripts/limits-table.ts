@@ -82,14 +82,17 @@ const TOOLS: readonly Row[] = [
 
 const MANAGEMENT: readonly Row[] = [
   ['limit of a key', ['src/api/key-body.ts', 'MOST_USD', 'USD']],
-  ['guardrails of the store; filters of one', ['src/api/guardrails.ts', 'MOST_GUARDRAILS'], ['src/api/guardrail-body.ts', 'MOST_FILTERS']],
+  [
+    'guardrails of the store; filters of one',
+    ['src/api/guardrails.ts', 'MOST_GUARDRAILS'],
+    ['src/guardrails/settings/fields.ts', 'MAX_FILTERS'],
+  ],
   [
     'characters of one pattern; of all patterns of a guardrail',
     ['src/core/pattern.ts', 'PATTERN_LENGTH'],
     ['src/api/guardrail-body.ts', 'MOST_PATTERN'],
   ],
-  ['generations on one page; refusals', ['src/api/generations.ts', 'MOST'], ['src/api/refusals.ts', 'MOST_REFUSALS']],
-  ['entries of `/v1/models` on one page', ['src/api/models.ts', 'MOST']],
+  ['generations on one page; refusals', ['src/api/generations.ts', 'MOST_FOUND'], ['src/api/refusals.ts', 'MOST_REFUSALS']],
   ['session of the control room', ['src/api/room-sessions.ts', 'LONGEST_SESSION', 'ms']],
   ['errors that a check of the configuration lists', ['src/config/problems.ts', 'MOST_PROBLEMS']],
 ]

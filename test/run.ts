@@ -19,6 +19,8 @@ import { availableParallelism } from 'node:os'
 import { basename, delimiter, dirname, join } from 'node:path'
 import { FileGroups } from './support/file-groups.ts'
 import { FileOutputs } from './support/file-outputs.ts'
+import { builtLauncher } from './support/launcher.ts'
+import { ofChildren } from './support/processor-time.ts'
 import { Report } from './support/report.ts'
 
 const ROOT = dirname(import.meta.dirname)
@@ -137,10 +139,12 @@ function commit(): string {
   }
 }
 
-function environment(choice: Choice): NodeJS.ProcessEnv {
+async function environment(choice: Choice): Promise<NodeJS.ProcessEnv> {
   const env: NodeJS.ProcessEnv = { ...process.env, PATH: `${BIN}${delimiter}${process.env.PATH ?? ''}` }
   // Each file is a process of its own that loads the same sources: compiled once, they take half the processor time of most files.
   env.NODE_COMPILE_CACHE ??= join(ROOT, 'node_modules', '.cache', 'compile')
+  // A few files take less time from the sources than the build does.
+  if (choice.filters.length === 0) env.HEADGATE_TEST_LAUNCHER ??= await builtLauncher()
   if (choice.long) {
     env.HEADGATE_LONG = '1'
     env.HEADGATE_SEED ??= String(Date.now() % 2_147_483_647)
@@ -168,6 +172,7 @@ function runFiles(files: readonly string[], { report, seconds, env }: Setting): 
   const child = spawn(NODE, args, { cwd: ROOT, env: { ...env, ...more }, stdio: ['ignore', 'pipe', 'inherit'] })
   running.add(child)
   let expired: string | undefined
+  let processor: number | undefined
   // The file itself fails the test that takes too long; this is for one that cannot even do that.
   let timer: NodeJS.Timeout | undefined
   const outputs = new FileOutputs(report, files, (last) => {
@@ -182,10 +187,15 @@ function runFiles(files: readonly string[], { report, seconds, env }: Setting): 
   return new Promise((resolve) => {
     const end = (code: number | null, signal: NodeJS.Signals | null): void => {
       if (!running.delete(child)) return
-      const left = outputs.end({ code, signal, expired })
+      const left = outputs.end({ code, signal, expired, processor })
       clearTimeout(timer)
       resolve(left)
     }
+    // At once, since the next process that ends is counted together with it.
+    child.on('exit', () => {
+      processor = ofChildren() - counted
+      counted += processor
+    })
     child.on('error', () => end(127, null))
     child.on('close', end)
   })
@@ -196,7 +206,7 @@ async function run(choice: Choice): Promise<void> {
   const report = new Report({ verbose: choice.filters.length > 0 })
   if (groups.length === 0) console.error('no test file matches')
   const seconds = FILE_SECONDS[kindOf(choice)]
-  const setting = { report, seconds, env: { ...environment(choice), TAP_TIMEOUT: String(seconds) } }
+  const setting = { report, seconds, env: { ...(await environment(choice)), TAP_TIMEOUT: String(seconds) } }
   const next = groups.values()
   const work = async (): Promise<void> => {
     for (const files of next) for (let left = files; left.length > 0 && !stopped; ) left = await runFiles(left, setting)
@@ -207,6 +217,8 @@ async function run(choice: Choice): Promise<void> {
 }
 
 const running = new Set<ChildProcess>()
+/** Milliseconds of the processor that the processes before the next that ends took. */
+let counted = 0
 let stopped = false
 for (const signal of ['SIGINT', 'SIGTERM'] as const)
   process.on(signal, () => {

@@ -123,6 +123,7 @@ readonly data: Key
 export type MadeKeyReply = {
 readonly data: Key
 readonly key: string
+readonly warnings?: readonly (string)[]
 }
 
 export type KeyBudgetReply = {

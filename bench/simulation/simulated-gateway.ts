@@ -1,6 +1,7 @@
 /** headgate's own pipeline on the virtual clock: everything is real but sockets, time and providers. */
 
 import { chainSettings, keyLookup } from '../../src/app/settings.ts'
+import type { Config } from '../../src/config/config.ts'
 import { resolveKeys } from '../../src/config/keys.ts'
 import { loadConfig } from '../../src/config/load.ts'
 import { GenerationIds } from '../../src/core/ids.ts'
@@ -46,6 +47,8 @@ class WatchedJournal extends MemoryJournal {
   }
 }
 
+const configAt = (minute: number): Config => loadConfig('simulation.yaml', {}, { text: configText(minute, SECRET) })
+
 export class SimulatedGateway {
   private readonly clock: VirtualClock
   private readonly dependencies: ChainDependencies
@@ -54,6 +57,7 @@ export class SimulatedGateway {
   private readonly ids = new GenerationIds({ last: 0 })
   private readonly client = clientDialects.get(PATH)
   private readonly headers = { authorization: `Bearer ${SECRET}`, 'content-type': 'application/json' }
+  private config: Config
   private front: Front
   /** Errors of the gateway itself. */
   readonly broken: unknown[] = []
@@ -63,7 +67,8 @@ export class SimulatedGateway {
     this.clock = clock
     this.keys = new MemoryKeys(clock)
     this.dependencies = this.partsOf(providers)
-    this.front = this.compose(minute)
+    this.config = configAt(minute)
+    this.front = this.compose()
   }
 
   /** True while a commit waits for a turn of the event loop. */
@@ -73,15 +78,16 @@ export class SimulatedGateway {
 
   /** Takes over the operator's file as it stands at this minute, as a reload does: statistics stay. */
   reload(minute: number): void {
-    this.front = this.compose(minute)
+    this.config = configAt(minute)
+    this.front = this.compose()
   }
 
   /** Resolves when the request has been answered. */
   async ask(connection: CallerConnection): Promise<void> {
-    const { client, clock } = this
+    const { client, clock, config } = this
     if (!client) throw new Error(`no client dialect at ${PATH}`)
     const id = this.ids.next(clock.now())
-    await this.front(new Exchange({ id, client, headers: this.headers, connection, clock, brand: 'router', wantsMetadata: false }))
+    await this.front(new Exchange({ id, client, headers: this.headers, connection, clock, config, wantsMetadata: false }))
   }
 
   /** @returns nano-dollars charged. */
@@ -91,8 +97,8 @@ export class SimulatedGateway {
     return sum
   }
 
-  private compose(minute: number): Front {
-    const config = loadConfig('simulation.yaml', {}, { text: configText(minute, SECRET) })
+  private compose(): Front {
+    const { config } = this
     const { keys } = resolveKeys(config)
     return composeChain('generate', chainSettings(config, buildCatalog(config), keyLookup(keys, this.keys)), this.dependencies)
   }

@@ -74,7 +74,6 @@ function noMatch({ gateway }: Read, { path }: AutoConfig, view: RouterView): Fau
       code: 'constraint_filtered',
       retryable: false,
       requested_models: gateway.model === undefined ? [] : [gateway.model],
-      docs_url: 'docs/router-models.md',
       constraint: { field, detail: 'no models match' },
     },
   })

@@ -62,7 +62,6 @@ function noMatch(requested: string | undefined): Fault {
       code: 'no_endpoints',
       retryable: false,
       requested_models: requested === undefined ? [] : [requested],
-      docs_url: 'docs/router-models.md',
     },
   })
 }

@@ -103,7 +103,6 @@ function noLeader(leader: string | undefined, { gateway }: Read): Fault {
       code: 'model_not_found',
       retryable: false,
       requested_models: gateway.model === undefined ? [] : [gateway.model],
-      docs_url: 'docs/server-tools.md',
     },
   })
 }

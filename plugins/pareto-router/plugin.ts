@@ -78,7 +78,6 @@ function noMatch(requested: string | undefined, { maxPrice, path }: ParetoConfig
       code: maxPrice === undefined ? 'no_endpoints' : 'constraint_filtered',
       retryable: false,
       requested_models: requested === undefined ? [] : [requested],
-      docs_url: 'docs/router-models.md',
       ...(maxPrice === undefined ? {} : { constraint: { field, detail } }),
     },
   })

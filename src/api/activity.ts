@@ -6,7 +6,7 @@ import type { LedgerScans } from '../ledger/scans.ts'
 import type { UseRow } from '../ledger/types.ts'
 import { addUse, DAY_MS } from '../ledger/use.ts'
 import { allKeys, type KeySource } from './key-entry.ts'
-import { choiceOf } from './query.ts'
+import { choice, keyHash, type QueryParameter, text } from './parameters.ts'
 import { type ApiReply, ok } from './reply.ts'
 import { WORKSPACE } from './workspace.ts'
 
@@ -16,17 +16,36 @@ export interface ActivitySource extends KeySource {
 
 const DAYS = 30
 
+/** A UTC day: its start, milliseconds since the epoch. @param expected what an error says. */
+export function day(name: string, description: string, expected = 'expected a UTC day such as 2027-01-31'): QueryParameter<number> {
+  const read = (query: URLSearchParams): number | undefined => {
+    const text = query.get(name)
+    if (text === null || text === '') return undefined
+    const found = /^\d{4}-\d{2}-\d{2}$/.test(text) ? Date.parse(text) : Number.NaN
+    if (!(found >= 0) || isoDay(found) !== text) throw badField(name, expected)
+    return found
+  }
+  return { name, in: 'query', description, schema: { type: 'string', format: 'date' }, read }
+}
+
+const LAST_DAYS = `expected a day such as 2027-01-31, one of the last ${DAYS} that are over (UTC)`
+const date = day('date', 'Only this UTC day.', LAST_DAYS)
+const ofKey = keyHash('Only this key.')
+const ofUser = text('user_id', 'Only keys made for this user.')
+const groupBy = choice('group_by', 'Adds the workspace to each row.', ['workspace'], 'workspace')
+const workspace = text('workspace_id', 'Only this workspace.')
+export const ACTIVITY_QUERY = [date, ofKey, ofUser, groupBy, workspace]
+
 /**
  * One row for each day (of the admission, UTC), model, endpoint and provider; the latest day first.
  * Requests that are still open are left out. Figures of the last two days, and of single keys, may be five minutes old.
- * @param query with `date`, `api_key_hash`, `user_id` (who made the key), `group_by=workspace`, `workspace_id`.
- * @throws Fault 400 naming the query parameter.
+ * @param query with `ACTIVITY_QUERY`. @throws Fault 400 naming the query parameter.
  */
 export async function readActivity(query: URLSearchParams, source: ActivitySource): Promise<ApiReply> {
   const { from, until } = daysOf(query, source.clock.now())
-  const byWorkspace = choiceOf(query, 'group_by', ['workspace']) !== undefined
+  const byWorkspace = groupBy.read(query) !== undefined
   const keys = await keyFilter(query, source)
-  const here = (query.get('workspace_id') || WORKSPACE) === WORKSPACE
+  const here = (workspace.read(query) ?? WORKSPACE) === WORKSPACE
   const sums = here ? merged(await source.scans.use({ from, until, ...(keys ? { keys } : {}) })) : []
   sums.sort(([a, one], [b, other]) => other.day - one.day || (a < b ? -1 : 1))
   return ok({ data: sums.map(([, row]) => ({ ...entryOf(row), ...(byWorkspace ? { workspace_id: WORKSPACE } : {}) })) })
@@ -66,10 +85,9 @@ function entryOf(row: UseRow): JsonObject {
 function daysOf(query: URLSearchParams, now: number): { from: number; until: number } {
   const today = Math.floor(now / DAY_MS) * DAY_MS
   const oldest = today - DAYS * DAY_MS
-  const expected = `expected a day such as 2027-01-31, one of the last ${DAYS} that are over (UTC)`
-  const from = dayOf(query, 'date', expected)
+  const from = date.read(query)
   if (from === undefined) return { from: oldest, until: today }
-  if (!(from >= oldest && from < today)) throw badField('date', expected)
+  if (!(from >= oldest && from < today)) throw badField('date', LAST_DAYS)
   return { from, until: from + DAY_MS }
 }
 
@@ -81,20 +99,10 @@ export function isoDay(day: number): string {
   return written.text
 }
 
-/** @returns the start of a UTC day, milliseconds since the epoch. @throws Fault 400. */
-export function dayOf(query: URLSearchParams, name: string, expected = 'expected a UTC day such as 2027-01-31'): number | undefined {
-  const text = query.get(name)
-  if (text === null || text === '') return undefined
-  const day = /^\d{4}-\d{2}-\d{2}$/.test(text) ? Date.parse(text) : Number.NaN
-  if (!(day >= 0) || isoDay(day) !== text) throw badField(name, expected)
-  return day
-}
-
 /** @returns identities, or undefined for all keys. */
 async function keyFilter(query: URLSearchParams, source: ActivitySource): Promise<string[] | undefined> {
-  const hash = query.get('api_key_hash')
-  const user = query.get('user_id')
-  if (hash && !/^[0-9a-f]{64}$/.test(hash)) throw badField('api_key_hash', 'expected 64 hexadecimal digits in lower case')
+  const hash = ofKey.read(query)
+  const user = ofUser.read(query)
   if (!hash && !user) return undefined
   const keys = await allKeys(source)
   const made = user ? keys.filter((key) => 'creator' in key && key.creator === user).map((key) => key.identity) : undefined

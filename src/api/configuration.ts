@@ -3,6 +3,7 @@ import { badField } from '../core/faults.ts'
 import type { JsonObject } from '../core/json.ts'
 import type { GenerationRecord } from '../ledger/types.ts'
 import type { ApiKey } from '../plugin-api/key.ts'
+import { shortText } from './parameters.ts'
 import { type ApiReply, ok } from './reply.ts'
 
 export interface ConfigurationQuery {
@@ -58,6 +59,7 @@ export interface ConfigurationSource {
 }
 
 const LONGEST_PATH = 512
+export const pathStart = shortText('path', 'Only entries whose path begins with it.', LONGEST_PATH, 'models')
 /** Characters of a submitted text. */
 export const LONGEST_TEXT = 1_000_000
 /** Bytes of the bodies that hold one, JSON's escapes included. */
@@ -65,9 +67,7 @@ export const LARGEST_BODY = 4_000_000
 
 /** @throws Fault 400. */
 export async function showConfiguration(query: URLSearchParams, { configuration }: ConfigurationSource): Promise<ApiReply> {
-  const path = query.get('path') ?? ''
-  if (path.length > LONGEST_PATH) throw badField('path', `expected at most ${LONGEST_PATH} characters`)
-  return ok({ data: configuration.show({ path }) })
+  return ok({ data: configuration.show({ path: pathStart.read(query) ?? '' }) })
 }
 
 /** @throws Fault 400; 408, 422 or 503 where the text cannot be checked. */

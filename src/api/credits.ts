@@ -3,8 +3,8 @@
 import { usd } from '../core/money.ts'
 import type { SharedBudget } from '../core/shared-budget.ts'
 import { accountsOf } from '../ledger/payer.ts'
-import { leftOf } from './budgets.ts'
 import { allKeys, type KeySource } from './key-entry.ts'
+import { leftOf } from './operations/budgets.ts'
 import { type ApiReply, ok } from './reply.ts'
 
 /**

@@ -4,16 +4,17 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { Clock } from '../core/clock.ts'
 import { asFault } from '../core/faults.ts'
 import { isObject, type Json, type JsonObject } from '../core/json.ts'
-import { readActivity } from './activity.ts'
-import { searchGenerations } from './generations.ts'
-import { readKeyActivity } from './key-activity.ts'
-import { listKeys } from './keys.ts'
-import { choiceOf, integerOf } from './query.ts'
-import { listRefusals, MOST_REFUSALS, type RefusalSource } from './refusals.ts'
+import type { CsvList } from './described-operation.ts'
+import { format } from './parameters.ts'
+import { integerOf } from './query.ts'
 import type { ApiReply } from './reply.ts'
-import { readSessions, type SessionSource } from './sessions.ts'
 
-type CsvSource = Parameters<typeof readActivity>[1] & SessionSource & RefusalSource & { readonly clock: Pick<Clock, 'now' | 'after'> }
+interface CsvSource {
+  readonly clock: Pick<Clock, 'now' | 'after'>
+  readonly scans: object
+  /** A page of the list. */
+  read(query: URLSearchParams): Promise<ApiReply>
+}
 
 export interface CsvReply {
   readonly status: number
@@ -23,78 +24,13 @@ export interface CsvReply {
 
 type Pages = AsyncIterable<readonly JsonObject[]>
 
-export interface CsvList {
-  /** Of the file, without the day. */
-  readonly name: string
-  readonly columns: readonly string[]
-  readonly pages: (query: URLSearchParams, source: CsvSource) => Pages
-}
+/** Columns that several lists have. */
+export const KEY_COLUMNS = ['api_key_hash', 'api_key_name'] as const
+export const USE_COLUMNS = ['prompt_tokens', 'completion_tokens', 'reasoning_tokens', 'cache_discount'] as const
 
-const COUNTS = ['prompt_tokens', 'completion_tokens', 'reasoning_tokens', 'cache_discount'] as const
-const KEY = ['api_key_hash', 'api_key_name'] as const
-
-/** By path. A column that a row lacks is empty. */
-const LISTS: Readonly<Record<string, CsvList>> = {
-  '/v1/activity': {
-    name: 'activity',
-    columns: ['date', 'model', 'model_permaslug', 'endpoint_id', 'provider_name', 'usage', 'byok_usage_inference', 'requests', ...COUNTS],
-    pages: (query, source) => once(() => readActivity(query, source)),
-  },
-  '/v1/activity/keys': {
-    name: 'activity-keys',
-    columns: [...KEY, 'date', 'model', 'provider_name', 'usage', 'requests', 'failed_requests', ...COUNTS],
-    pages: (query, source) => byCursor(query, { most: 10_000, read: (page) => readKeyActivity(page, source), source }),
-  },
-  '/v1/generations': {
-    name: 'generations',
-    columns: [
-      ...['id', 'created_at', 'model', 'provider_name', 'endpoint', 'status', 'error', 'usage', 'tokens_prompt', 'tokens_completion'],
-      ...['latency', 'generation_time', 'streamed', 'session_id', 'attempts', ...KEY],
-    ],
-    pages: (query, source) => byCursor(query, { most: MOST_FOUND, read: (page) => searchGenerations(page, source), source }),
-  },
-  '/v1/sessions': {
-    name: 'sessions',
-    columns: [
-      ...['session_id', ...KEY, 'models', 'requests', 'failed_requests', 'prompt_tokens', 'cached_tokens', 'cache_write_tokens'],
-      ...['completion_tokens', 'reasoning_tokens', 'usage', 'cache_discount', 'first_request_at', 'last_request_at'],
-    ],
-    pages: (query, source) => byOffset(query, { most: 1_000, read: (page) => readSessions(page, source), source }),
-  },
-  '/v1/refusals': {
-    name: 'refusals',
-    columns: ['minute', ...KEY, 'reason', 'status', 'error_type', 'count', 'last_at', 'latest'],
-    pages: (query, source) => byCursor(query, { most: MOST_REFUSALS, read: (page) => listRefusals(page, source), source }),
-  },
-  '/v1/keys': {
-    name: 'keys',
-    columns: [
-      ...['hash', 'name', 'label', 'disabled', 'limit', 'limit_remaining', 'limit_reset', 'usage', 'usage_daily', 'usage_weekly'],
-      ...[
-        'usage_monthly',
-        'created_at',
-        'updated_at',
-        'expires_at',
-        'creator_user_id',
-        'is_management_key',
-        'source',
-        'parent',
-        'parent_hash',
-      ],
-      ...['unrecovered', 'unrecovered_open', 'disputed', 'disputed_open', 'provider_ids'],
-    ],
-    pages: (query, source) => once(() => listKeys(query, source)),
-  },
-}
-
-/**
- * The list of this path as CSV, where that is wanted and there is one: by `format=csv`, or by a header `Accept` that prefers it.
- * @returns undefined where JSON is. @throws Fault 400.
- */
-export function csvListFor(path: string, query: URLSearchParams, accept: string | undefined): CsvList | undefined {
-  if (!Object.hasOwn(LISTS, path)) return undefined
-  const format = choiceOf(query, 'format', ['json', 'csv']) ?? (prefersCsv(accept) ? 'csv' : 'json')
-  return format === 'csv' ? LISTS[path] : undefined
+/** True by `format=csv`, or by a header `Accept` that prefers it. @throws Fault 400. */
+export function wantsCsv(query: URLSearchParams, accept: string | undefined): boolean {
+  return (format.read(query) ?? (prefersCsv(accept) ? 'csv' : 'json')) === 'csv'
 }
 
 /** RFC 9110, section 12.5.1: a type that is named with a weight of its own, at least that of JSON. */
@@ -110,8 +46,9 @@ function prefersCsv(accept = ''): boolean {
 }
 
 /** The first page is read before the reply begins: what is wrong with the query is an ordinary error. @throws Fault. */
-export async function csvReply({ name, columns, pages }: CsvList, query: URLSearchParams, source: CsvSource): Promise<CsvReply> {
-  const reading = pages(query, source)[Symbol.asyncIterator]()
+export async function csvReply({ name, columns, paging }: CsvList, query: URLSearchParams, source: CsvSource): Promise<CsvReply> {
+  const pages = paging ? PAGINGS[paging.by](query, paging.most, source) : once(query, source)
+  const reading = pages[Symbol.asyncIterator]()
   const first = await reading.next()
   const day = new Date(source.clock.now()).toISOString().slice(0, 10)
   return {
@@ -148,47 +85,36 @@ async function* texts(
   }
 }
 
-/** @param path of the list. @param withHead true for the line of names before the rows. @throws TypeError for a path that has no such list. */
-export function csvText(path: string, rows: readonly JsonObject[], withHead: boolean): string {
-  const list = LISTS[path]
-  if (!list) throw new TypeError(`${path} has no form as CSV`)
-  const lines = rows.map((row) => line(list.columns.map((column) => row[column])))
-  return [...(withHead ? [line(list.columns)] : []), ...lines].join('')
+/** @param withHead true for the line of names before the rows. */
+export function csvText({ columns }: Pick<CsvList, 'columns'>, rows: readonly JsonObject[], withHead: boolean): string {
+  const lines = rows.map((row) => line(columns.map((column) => row[column])))
+  return [...(withHead ? [line(columns)] : []), ...lines].join('')
 }
 
 const line = (values: readonly (Json | undefined)[]): string => `${values.map(cell).join(',')}\r\n`
 
 /**
  * A text that a spreadsheet would take for a formula gets an apostrophe before it (OWASP, "CSV Injection"; ASVS 5.0, 1.2.10). Numbers
- * stay as they are.
+ * stay as they are. In quotes stands also what separates cells where a comma is that of numbers: `a;=1+1` would be two, the second a formula.
  */
 function cell(value: Json | undefined): string {
   if (value === null || value === undefined) return ''
   if (typeof value === 'number' || typeof value === 'boolean') return String(value)
   const text = typeof value === 'string' ? value : Array.isArray(value) && !value.some(isObject) ? value.join(' ') : JSON.stringify(value)
   const safe = /^[=+\-@\t\r\n\0＝＋－＠]/.test(text) ? `'${text}` : text
-  return /[",\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe
+  return /[",;\t\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe
 }
 
 const rowsOf = ({ body: { data } }: ApiReply): JsonObject[] => (Array.isArray(data) ? data.filter(isObject) : [])
 
-async function* once(read: () => Promise<ApiReply>): Pages {
-  yield rowsOf(await read())
+async function* once(query: URLSearchParams, { read }: CsvSource): Pages {
+  yield rowsOf(await read(query))
 }
 
 const MOST_ROWS = 1_000_000_000
-/** Generations in one page of the search at most. */
-const MOST_FOUND = 200
-
-interface PagedRead {
-  /** Rows of one page at most. */
-  readonly most: number
-  readonly read: (query: URLSearchParams) => Promise<ApiReply>
-  readonly source: CsvSource
-}
 
 /** All rows, or as many as `limit` says. Edges of the period that the first page has found hold for all. */
-async function* byOffset(query: URLSearchParams, { most, read, source }: PagedRead): Pages {
+async function* byOffset(query: URLSearchParams, most: number, source: CsvSource): Pages {
   let left = integerOf(query, 'limit', 1, MOST_ROWS) ?? Number.POSITIVE_INFINITY
   let offset = integerOf(query, 'offset', 0, Number.MAX_SAFE_INTEGER) ?? 0
   const wanted = new URLSearchParams(query)
@@ -196,7 +122,7 @@ async function* byOffset(query: URLSearchParams, { most, read, source }: PagedRe
     const size = Math.min(most, left)
     wanted.set('offset', String(offset))
     wanted.set('limit', String(size))
-    const reply = await patiently(() => read(wanted), source, isFirst)
+    const reply = await patiently(wanted, source, isFirst)
     for (const edge of ['since', 'until']) if (typeof reply.body[edge] === 'string') wanted.set(edge, reply.body[edge])
     const rows = rowsOf(reply)
     yield rows
@@ -207,12 +133,12 @@ async function* byOffset(query: URLSearchParams, { most, read, source }: PagedRe
 }
 
 /** As `byOffset`, each page behind the one before. */
-async function* byCursor(query: URLSearchParams, { most, read, source }: PagedRead): Pages {
+async function* byCursor(query: URLSearchParams, most: number, source: CsvSource): Pages {
   let left = integerOf(query, 'limit', 1, MOST_ROWS) ?? Number.POSITIVE_INFINITY
   const wanted = new URLSearchParams(query)
   for (let isFirst = true; left > 0; isFirst = false) {
     wanted.set('limit', String(Math.min(most, left)))
-    const reply = await patiently(() => read(wanted), source, isFirst)
+    const reply = await patiently(wanted, source, isFirst)
     for (const edge of ['since', 'until']) if (typeof reply.body[edge] === 'string') wanted.set(edge, reply.body[edge])
     const rows = rowsOf(reply)
     if (rows.length > 0 || isFirst) yield rows
@@ -223,6 +149,8 @@ async function* byCursor(query: URLSearchParams, { most, read, source }: PagedRe
     left -= rows.length
   }
 }
+
+const PAGINGS = { offset: byOffset, cursor: byCursor }
 
 /** Milliseconds between two tries, and how many of them: the ledger lets few searches run at once. */
 const PAUSE = 250
@@ -241,10 +169,10 @@ function inTurn<T>(scans: object, read: () => Promise<T>): Promise<T> {
 }
 
 /** Once a reply has begun, a ledger that is busy is waited for. */
-async function patiently(read: () => Promise<ApiReply>, { clock, scans }: CsvSource, isFirst: boolean): Promise<ApiReply> {
+async function patiently(query: URLSearchParams, { read, clock, scans }: CsvSource, isFirst: boolean): Promise<ApiReply> {
   for (let tries = 1; ; tries++) {
     try {
-      return await inTurn(scans, read)
+      return await inTurn(scans, () => read(query))
     } catch (thrown) {
       if (isFirst || tries >= MOST_TRIES || asFault(thrown).code !== 'unavailable') throw thrown
       await new Promise<void>((resolve) => void clock.after(PAUSE, resolve))

@@ -5,7 +5,7 @@ import { badField, Fault } from '../core/faults.ts'
 import type { JsonObject } from '../core/json.ts'
 import { cloudEvent } from '../services/events/index.ts'
 import { DELIVERY_STATES, type EventStore, type ReceiverState, type StoredDelivery, type StoredEvent } from '../store/events.ts'
-import { choiceOf, integerOf } from './query.ts'
+import { choice, cursor, integer, text } from './parameters.ts'
 import { type ApiReply, ok } from './reply.ts'
 
 export interface EventSource {
@@ -20,11 +20,19 @@ export interface EventSource {
 const LONGEST_PAGE = 100
 const USUAL_PAGE = 50
 
-/** @param query with `cursor`, `limit`, `type`, `order`. @throws Fault 400 naming the query parameter. */
+const rows = integer('limit', 'Entries per page at most; 50 without it.', { least: 1, most: LONGEST_PAGE, example: USUAL_PAGE })
+const ofType = text('type', 'Only events of this type; may be repeated.')
+const order = choice('order', '`newest` for the newest first.', ['oldest', 'newest'], 'newest')
+export const EVENTS_QUERY = [cursor, rows, ofType, order]
+const ofState = choice('state', 'Only these.', DELIVERY_STATES, 'dead')
+const ofReceiver = text('receiver', 'Only of this receiver.', {}, 'ops')
+export const DELIVERIES_QUERY = [ofState, ofReceiver, cursor, rows]
+
+/** @param query with `EVENTS_QUERY`. @throws Fault 400 naming the query parameter. */
 export async function listEvents(query: URLSearchParams, { events, source }: EventSource): Promise<ApiReply> {
-  const limit = integerOf(query, 'limit', 1, LONGEST_PAGE) ?? USUAL_PAGE
-  const newestFirst = choiceOf(query, 'order', ['oldest', 'newest']) === 'newest'
-  const found = await events.page({ after: cursorOf(query), types: typesOf(query), limit, newestFirst })
+  const limit = rows.read(query) ?? USUAL_PAGE
+  const newestFirst = order.read(query) === 'newest'
+  const found = await events.page({ after: cursor.read(query) ?? 0, types: typesOf(query), limit, newestFirst })
   return ok(
     paged(
       found.map((event) => cloudEvent(event, source)),
@@ -36,20 +44,20 @@ export async function listEvents(query: URLSearchParams, { events, source }: Eve
 
 /** @throws Fault 400 for types that are none. */
 export function typesOf(query: URLSearchParams): string[] {
-  const types = query.getAll('type')
+  const types = query.getAll(ofType.name)
   const unknown = types.find((type) => !eventTypes().some((each) => each.type === type))
   if (unknown !== undefined) throw badField('type', `expected types of events such as ${eventTypes()[0]?.type}`)
   return types
 }
 
-/** @param query with `state`, `receiver`, `cursor`, `limit`. @throws Fault 400 naming the query parameter. */
+/** @param query with `DELIVERIES_QUERY`. @throws Fault 400 naming the query parameter. */
 export async function listDeliveries(query: URLSearchParams, { events }: EventSource): Promise<ApiReply> {
-  const limit = integerOf(query, 'limit', 1, LONGEST_PAGE) ?? USUAL_PAGE
+  const limit = rows.read(query) ?? USUAL_PAGE
   const named = query.get('state')
   const state = DELIVERY_STATES.find((each) => each === named)
   if (named !== null && !state) throw badField('state', `expected one of: ${DELIVERY_STATES.join(', ')}`)
   const receiver = query.get('receiver') ?? undefined
-  const found = await events.deliveries({ state, receiver, after: cursorOf(query), limit: limit + 1 })
+  const found = await events.deliveries({ state, receiver, after: cursor.read(query) ?? 0, limit: limit + 1 })
   return ok(deliveryPage(found, limit))
 }
 
@@ -92,11 +100,6 @@ async function eventOf(id: string, events: EventStore): Promise<StoredEvent> {
   const event = await events.find(id)
   if (!event) throw new Fault('not_found', { message: 'No such event' })
   return event
-}
-
-/** @throws Fault 400. */
-function cursorOf(query: URLSearchParams): number {
-  return integerOf(query, 'cursor', 0, Number.MAX_SAFE_INTEGER) ?? 0
 }
 
 function paged(data: readonly JsonObject[], last: number | undefined, limit: number): JsonObject {

@@ -2,8 +2,9 @@
 import { badField, Fault } from '../core/faults.ts'
 import type { Json, JsonObject } from '../core/json.ts'
 import type { KeyFiles, StoredFile } from '../services/files/types.ts'
-import { choiceOf, integerOf } from './query.ts'
-import { type ApiReply, ok } from './reply.ts'
+import { choice, integer, text } from './parameters.ts'
+import { integerOf } from './query.ts'
+import { type ApiReply, type BytesReply, ok } from './reply.ts'
 
 /** Files are shown as clients of chat and responses know them, or as those of messages do. */
 export type FileForm = 'usual' | 'messages'
@@ -11,13 +12,19 @@ export type FileForm = 'usual' | 'messages'
 const MOST: Readonly<Record<FileForm, number>> = { usual: 10_000, messages: 1000 }
 const PAGE: Readonly<Record<FileForm, number>> = { usual: 1000, messages: 20 }
 
-/** @param query with `limit`, `after` (`after_id`), `order`, `purpose`. @throws Fault 400 naming the query parameter. */
+const limits = integer('limit', 'Entries per page at most.', { least: 1, most: MOST.usual, example: 100 })
+const behind = text('after', 'Id of the last entry of the page before.')
+const orders = choice('order', 'By time; newest first by default.', ['asc', 'desc'], 'desc')
+const ofPurpose = text('purpose', 'Only files with this purpose.', {}, 'user_data')
+export const FILES_QUERY = [limits, behind, orders, ofPurpose]
+
+/** @param query with `FILES_QUERY`, or `after_id` in place of `after`. @throws Fault 400 naming the query parameter. */
 export async function listFiles(query: URLSearchParams, files: KeyFiles, form: FileForm): Promise<ApiReply> {
-  const limit = integerOf(query, 'limit', 1, MOST[form]) ?? PAGE[form]
-  const order = choiceOf(query, 'order', ['asc', 'desc'])
+  const limit = integerOf(query, limits.name, 1, MOST[form]) ?? PAGE[form]
+  const order = orders.read(query)
   if (query.get('before_id')) throw badField('before_id', 'pages go forward only, expected after_id')
-  const after = query.get('after') || query.get('after_id') || undefined
-  const purpose = query.get('purpose') || undefined
+  const after = behind.read(query) || query.get('after_id') || undefined
+  const purpose = ofPurpose.read(query)
   const page = await files.page({ after, limit, newestFirst: order !== 'asc', purpose })
   const entries: JsonObject = {
     data: page.files.map((file) => fileEntry(file, form)),
@@ -40,13 +47,35 @@ export async function removeFile(id: string, files: KeyFiles, form: FileForm): P
 }
 
 /** @throws Fault 404: a file of another key is no file. */
-export async function fileNamed(id: string, files: KeyFiles): Promise<StoredFile> {
+async function fileNamed(id: string, files: KeyFiles): Promise<StoredFile> {
   const file = await files.find(id)
   if (!file) throw noFile()
   return file
 }
 
-export function noFile(): Fault {
+/** Its bytes. @throws Fault 404. */
+export async function fileContent(id: string, files: KeyFiles, headOnly: boolean): Promise<BytesReply> {
+  const file = await fileNamed(id, files)
+  const bytes = headOnly ? undefined : await files.open(id)
+  if (!headOnly && !bytes) throw noFile()
+  return {
+    status: 200,
+    headers: {
+      'Content-Type': 'application/octet-stream',
+      'Content-Length': file.bytes,
+      'Content-Disposition': `attachment; filename*=UTF-8''${encoded(file.name)}`,
+      'X-Content-Type-Options': 'nosniff',
+    },
+    bytes,
+  }
+}
+
+/** RFC 8187: what `encodeURIComponent` leaves and that form does not take. A lone half of a character has no form at all. */
+function encoded(name: string): string {
+  return encodeURIComponent(name.toWellFormed()).replace(/['()*]/g, (one) => `%${one.charCodeAt(0).toString(16).toUpperCase()}`)
+}
+
+function noFile(): Fault {
   return new Fault('not_found', { message: 'No such file' })
 }
 

@@ -7,19 +7,45 @@ import { generationView } from '../ledger/generation.ts'
 import type { LedgerScans } from '../ledger/scans.ts'
 import type { GenerationRecord, GenerationSearch } from '../ledger/types.ts'
 import { allKeys, type KeySource } from './key-entry.ts'
-import { choiceOf, integerOf, listOf, numberOf, timeOf } from './query.ts'
+import { amount, flag, integer, keyHash, position, type QueryParameter, shortText, time } from './parameters.ts'
+import { listOf } from './query.ts'
 import { type ApiReply, ok } from './reply.ts'
 
 export interface SearchSource extends Pick<KeySource, 'configured' | 'store' | 'clock'> {
   readonly scans: Pick<LedgerScans, 'search'>
 }
 
-const MOST = 200
+export const MOST_FOUND = 200
 const USUAL = 50
 const LONGEST_TEXT = 512
 const MOST_USD = 1_000_000
 /** `open` until it is settled. */
 export const STATUSES = ['completed', 'incomplete', 'failed', 'aborted', 'unknown', 'open'] as const
+
+const text = (name: string, description: string) => shortText(name, description, LONGEST_TEXT)
+const since = time('since', 'Admitted at this time (UTC) or later.')
+const until = time('until', 'Admitted before this time (UTC).')
+const ofKey = keyHash('Hash of the key.')
+const model = text('model', 'Slug of the model that served.')
+const provider = text('provider', 'Name of the provider.')
+const endpoint = text('endpoint', 'Id of the endpoint.')
+const session = text('session_id', 'The session.')
+const status: QueryParameter<(typeof STATUSES)[number][]> = {
+  ...{ name: 'status', in: 'query', description: `Some of ${STATUSES.join(', ')}; separated by commas.`, schema: { type: 'string' } },
+  example: 'completed',
+  read: (query) =>
+    listOf(query, 'status')?.map((name) => {
+      const found = STATUSES.find((one) => one === name)
+      if (!found) throw badField('status', `expected some of: ${STATUSES.join(', ')}`)
+      return found
+    }),
+}
+const error = text('error', 'Code of the error that ended it.')
+const least = amount('min_cost', 'USD, at least.', 0)
+const most = amount('max_cost', 'USD, at most.', 1000)
+const isStreamed = flag('streamed', 'Whether the reply was a stream.')
+const rows = integer('limit', 'Generations per page at most; 50 without it.', { least: 1, most: MOST_FOUND, example: USUAL })
+export const GENERATION_FILTERS = [since, until, ofKey, model, provider, endpoint, session, status, error, least, most, isStreamed, rows]
 
 /**
  * One call looks at generations for some 60 milliseconds: `data` may be empty where `next` is not null, and the search goes on
@@ -44,31 +70,30 @@ export async function searchGenerations(query: URLSearchParams, source: SearchSo
 
 /** @throws Fault 400 naming the parameter. */
 export function wantedBy(query: URLSearchParams, identityOf: (hash: string) => string): GenerationSearch {
-  const from = timeOf(query, 'since') ?? 0
+  const from = since.read(query) ?? 0
   // Generations that a clock which was ahead has dated are found too.
-  const until = timeOf(query, 'until') ?? LAST_MOMENT
-  if (from >= until) throw badField('since', 'expected a time before `until`')
-  const hash = query.get('api_key_hash') || undefined
-  if (hash !== undefined && !/^[0-9a-f]{64}$/.test(hash)) throw badField('api_key_hash', 'expected 64 hexadecimal digits in lower case')
-  const minCost = nanoOf(query, 'min_cost')
-  const maxCost = nanoOf(query, 'max_cost')
+  const before = until.read(query) ?? LAST_MOMENT
+  if (from >= before) throw badField('since', 'expected a time before `until`')
+  const hash = ofKey.read(query)
+  const minCost = nanoOf(query, least)
+  const maxCost = nanoOf(query, most)
   if (minCost !== undefined && maxCost !== undefined && minCost > maxCost) throw badField('min_cost', 'expected at most `max_cost`')
-  const streamed = choiceOf(query, 'streamed', ['true', 'false'])
+  const streamed = isStreamed.read(query)
   return {
     from,
-    until,
+    until: before,
     // A key that is gone is known by the hash that it was made with.
     key: hash === undefined ? undefined : identityOf(hash),
-    model: textOf(query, 'model'),
-    provider: textOf(query, 'provider'),
-    endpoint: textOf(query, 'endpoint'),
-    session: textOf(query, 'session_id'),
-    statuses: statusesOf(query),
-    error: textOf(query, 'error'),
+    model: model.read(query),
+    provider: provider.read(query),
+    endpoint: endpoint.read(query),
+    session: session.read(query),
+    statuses: status.read(query),
+    error: error.read(query),
     minCost,
     maxCost,
-    streamed: streamed === undefined ? undefined : streamed === 'true',
-    limit: integerOf(query, 'limit', 1, MOST) ?? USUAL,
+    streamed,
+    limit: rows.read(query) ?? USUAL,
   }
 }
 
@@ -81,34 +106,19 @@ export const searchedUntil = (position: string): number => Math.floor(Number(pos
 
 /** @throws Fault 400: a position that the caller has changed may be anywhere, but must be one. */
 function positionIn(query: URLSearchParams): string {
-  const text = query.get('cursor')
-  if (text === null || text === '') return ''
-  const position = text.length > 100 ? '' : Buffer.from(text, 'base64url').toString('latin1')
-  const [seq = '', ...rest] = position.split(' ')
-  const fits = /^\d{1,16} [A-Za-z0-9_-]{0,32}$/.test(position) && Number.isSafeInteger(Number(seq)) && rest.length === 1
+  const text = position.read(query)
+  if (text === undefined) return ''
+  const found = text.length > 100 ? '' : Buffer.from(text, 'base64url').toString('latin1')
+  const [seq = '', ...rest] = found.split(' ')
+  const fits = /^\d{1,16} [A-Za-z0-9_-]{0,32}$/.test(found) && Number.isSafeInteger(Number(seq)) && rest.length === 1
   if (!fits) throw badField('cursor', 'expected the `next` of an earlier reply')
-  return position
+  return found
 }
 
-function textOf(query: URLSearchParams, name: string): string | undefined {
-  const text = query.get(name) || undefined
-  if (text !== undefined && text.length > LONGEST_TEXT) throw badField(name, `expected at most ${LONGEST_TEXT} characters`)
-  return text
-}
-
-function nanoOf(query: URLSearchParams, name: string): number | undefined {
-  const dollars = numberOf(query, name)
-  if (dollars !== undefined && dollars > MOST_USD) throw badField(name, `expected USD, at most ${MOST_USD}`)
+function nanoOf(query: URLSearchParams, cost: QueryParameter<number>): number | undefined {
+  const dollars = cost.read(query)
+  if (dollars !== undefined && dollars > MOST_USD) throw badField(cost.name, `expected USD, at most ${MOST_USD}`)
   return dollars === undefined ? undefined : Math.round(dollars * 1e9)
-}
-
-function statusesOf(query: URLSearchParams): GenerationSearch['statuses'] {
-  const named = listOf(query, 'status')
-  return named?.map((name) => {
-    const status = STATUSES.find((one) => one === name)
-    if (!status) throw badField('status', `expected some of: ${STATUSES.join(', ')}`)
-    return status
-  })
 }
 
 const SHOWN = [

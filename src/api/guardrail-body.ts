@@ -5,107 +5,22 @@ import { badField } from '../core/faults.ts'
 import { isObject, type Json, type JsonObject } from '../core/json.ts'
 import { nanoFromUsdNumber } from '../core/money-text.ts'
 import { nameIn } from '../core/plain-name.ts'
-import type { BuiltinSlug } from '../guardrails/index.ts'
-import { MOST_USD, RESETS, refuseOtherWorkspace } from './key-body.ts'
+import { TAKEN_FIELDS, ZDR_FIELDS } from '../guardrails/settings/fields.ts'
+import { INJECTION_SLUG } from '../guardrails/settings/recognisers.ts'
+import { refuseOtherWorkspace } from './key-body.ts'
 
-/** As `guardrails/builtins.ts` has them; a test compares the two. */
-export const BUILTIN_SLUGS = [
-  'email',
-  'phone',
-  'ssn',
-  'credit-card',
-  'ip-address',
-  'person-name',
-  'address',
-  'iban',
-  'api-key',
-  'regex-prompt-injection',
-] as const satisfies readonly BuiltinSlug[]
-const INJECTION = 'regex-prompt-injection'
-
-/** What stands in place of what a built-in recogniser finds. */
-export function placeholderOf(slug: string): string {
-  return `[${slug
-    .replace(/^regex-/, '')
-    .replaceAll('-', '_')
-    .toUpperCase()}]`
-}
-
-const ACTIONS = ['flag', 'redact', 'block'] as const
-const DIRECTIONS = ['input', 'output', 'both'] as const
-/** Groups of authors with a field of their own. */
-export const ZDR_FIELDS = [
-  'enforce_zdr_anthropic',
-  'enforce_zdr_openai',
-  'enforce_zdr_google',
-  'enforce_zdr_xai',
-  'enforce_zdr_other',
-] as const
-const MOST_ENTRIES = 10_000
 const MOST_SUBJECTS = 1000
-const MOST_FILTERS = 1000
 /** Characters of all patterns of one guardrail: every process compiles them while it serves, some microseconds for each. */
 const MOST_PATTERN = 200_000
 
 /** A mistyped `content_filters` must not make a guardrail without one. */
 const CLOSED = { additionalProperties: false } as const
-const nullable = <T extends Parameters<typeof Type.Optional>[0]>(schema: T) => Type.Optional(Type.Union([schema, Type.Null()]))
-const flag = () => nullable(Type.Boolean())
-const names = () => nullable(Type.Array(Type.String({ minLength: 1, maxLength: 1024 }), { minItems: 1, maxItems: MOST_ENTRIES }))
-const phrases = (most: number) => nullable(Type.Array(Type.String({ pattern: '\\S', maxLength: 1000 }), { maxItems: most }))
-const action = () => Type.Enum([...ACTIONS])
-const amount = () =>
-  Type.Optional(Type.Union([Type.Number({ minimum: 0, maximum: 1e12 }), Type.String({ pattern: '^[0-9]{1,12}(\\.[0-9]{1,24})?$' })]))
-
-const filter = Type.Object(
-  { pattern: Type.String({ minLength: 1, maxLength: 100_000 }), action: action(), label: nullable(Type.String({ maxLength: 100 })) },
-  CLOSED,
-)
-const builtin = Type.Object(
-  {
-    slug: Type.Enum([...BUILTIN_SLUGS]),
-    action: action(),
-    label: Type.Optional(Type.String({ maxLength: 100 })),
-    scan_scope: Type.Optional(Type.Enum(['user_only', 'all_messages'])),
-  },
-  CLOSED,
-)
-const maxPrice = Type.Object({ prompt: amount(), completion: amount(), request: amount(), image: amount(), audio: amount() }, CLOSED)
-
-const shared = {
-  description: nullable(Type.String({ maxLength: 1000 })),
-  limit_usd: nullable(Type.Number({ minimum: 0, maximum: MOST_USD })),
-  reset_interval: nullable(Type.Enum([...RESETS])),
-  include_byok_in_budgets: Type.Optional(Type.Boolean()),
-  allowed_models: names(),
-  ignored_models: names(),
-  allowed_providers: names(),
-  ignored_providers: names(),
-  enforce_zdr: flag(),
-  enforce_zdr_anthropic: flag(),
-  enforce_zdr_openai: flag(),
-  enforce_zdr_google: flag(),
-  enforce_zdr_xai: flag(),
-  enforce_zdr_other: flag(),
-  enable_free_model_publication: flag(),
-  enable_free_model_training: flag(),
-  enable_paid_model_training: flag(),
-  content_filters: nullable(Type.Array(filter, { maxItems: MOST_FILTERS })),
-  content_filter_builtins: nullable(Type.Array(builtin, { maxItems: BUILTIN_SLUGS.length })),
-  // What the documented service does not have.
-  phrases: phrases(1000),
-  allowed_phrases: phrases(200),
-  action: nullable(action()),
-  direction: nullable(Type.Enum([...DIRECTIONS])),
-  restore: flag(),
-  max_price: nullable(maxPrice),
-  require_parameters: flag(),
-  audit: nullable(Type.Enum(['hashes', 'full'])),
-}
 const name = () => Type.String({ minLength: 1, maxLength: 200 })
 
-export const checkMakingGuardrail = checker(Type.Object({ name: name(), ...shared, workspace_id: Type.Optional(Type.String()) }, CLOSED))
-export const checkGuardrailChanges = checker(Type.Object({ name: Type.Optional(name()), ...shared }, CLOSED))
+export const checkMakingGuardrail = checker(
+  Type.Object({ name: name(), ...TAKEN_FIELDS, workspace_id: Type.Optional(Type.String()) }, CLOSED),
+)
+export const checkGuardrailChanges = checker(Type.Object({ name: Type.Optional(name()), ...TAKEN_FIELDS }, CLOSED))
 
 const subjects = (description: string) =>
   Type.Array(Type.String({ minLength: 1, maxLength: 256 }), { description, minItems: 1, maxItems: MOST_SUBJECTS })
@@ -184,7 +99,8 @@ function builtins(entries: readonly Json[]): JsonObject[] {
     const at = `content_filter_builtins[${i}]`
     if (seen.has(rest.slug)) throw badField(`${at}.slug`, 'this filter is named twice, expected it once')
     seen.add(rest.slug)
-    if (rest.scan_scope !== undefined && rest.slug !== INJECTION) throw badField(`${at}.scan_scope`, `this is a setting of ${INJECTION}`)
+    if (rest.scan_scope !== undefined && rest.slug !== INJECTION_SLUG)
+      throw badField(`${at}.scan_scope`, `this is a setting of ${INJECTION_SLUG}`)
     return rest
   })
 }
@@ -196,7 +112,7 @@ function builtins(entries: readonly Json[]): JsonObject[] {
 export function checkTogether({ direction, restore, allowed_phrases: allowed, content_filter_builtins: builtin }: JsonObject): void {
   if (restore === true && direction === 'output')
     throw badField('restore', 'nothing of a request is redacted here, expected direction input or both')
-  const reads = Array.isArray(builtin) && builtin.some((entry) => isObject(entry) && entry.slug === INJECTION)
+  const reads = Array.isArray(builtin) && builtin.some((entry) => isObject(entry) && entry.slug === INJECTION_SLUG)
   if (Array.isArray(allowed) && allowed.length > 0 && !reads)
-    throw badField('allowed_phrases', `phrases are allowed to ${INJECTION}, expected it among content_filter_builtins`)
+    throw badField('allowed_phrases', `phrases are allowed to ${INJECTION_SLUG}, expected it among content_filter_builtins`)
 }

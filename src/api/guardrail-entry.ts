@@ -1,9 +1,11 @@
 /** Guardrails and assignments as the management operations show them: those of the file and those of the store alike. */
 import { isObject, type Json, type JsonObject } from '../core/json.ts'
+import { UNSET_FIELDS, ZDR_FIELDS } from '../guardrails/settings/fields.ts'
+import { placeholderOf } from '../guardrails/settings/recognisers.ts'
 import type { ApiKey } from '../plugin-api/key.ts'
 import type { Assignment, GuardrailSnapshot, GuardrailStore, StoredGuardrail } from '../store/guardrails.ts'
 import type { StoredKey } from '../store/keys.ts'
-import { type Namable, placeholderOf, ZDR_FIELDS } from './guardrail-body.ts'
+import type { Namable } from './guardrail-body.ts'
 import { allKeys, type KeySource } from './key-entry.ts'
 import { WORKSPACE } from './workspace.ts'
 
@@ -30,24 +32,6 @@ export interface GuardrailSource extends KeySource {
 export const DEFAULT_GUARDRAIL = '00000000-0000-8000-8000-000000000002'
 /** A file says nothing of when it was written; clients require a time. */
 const UNKNOWN_TIME = new Date(0).toISOString()
-
-const NULLABLE = [
-  'description',
-  'limit_usd',
-  'reset_interval',
-  'allowed_models',
-  'ignored_models',
-  'allowed_providers',
-  'ignored_providers',
-  ...ZDR_FIELDS,
-  'enable_free_model_publication',
-  'enable_free_model_training',
-  'enable_paid_model_training',
-  'content_filters',
-] as const
-
-/** Fields that the documented service does not have: shown where they are set. */
-const OWN = ['phrases', 'allowed_phrases', 'action', 'direction', 'restore', 'max_price', 'require_parameters', 'audit', 'engine'] as const
 
 export function storedEntry({ id, name, fields, createdAt, updatedAt }: StoredGuardrail, everywhere: boolean): JsonObject {
   return {
@@ -80,10 +64,12 @@ export function fileEntry({ name, fields, keys }: FileGuardrail): JsonObject {
 
 function wireFields(fields: JsonObject): JsonObject {
   const builtins = fields.content_filter_builtins
-  const shown: JsonObject = { enforce_zdr: null, include_byok_in_budgets: fields.include_byok_in_budgets === true }
-  for (const field of NULLABLE) shown[field] = fields[field] ?? null
-  shown.content_filter_builtins = Array.isArray(builtins) ? builtins.map(builtinEntry) : null
-  for (const field of OWN) if (fields[field] !== undefined && fields[field] !== null) shown[field] = fields[field]
+  const entries = Array.isArray(builtins) ? { ...fields, content_filter_builtins: builtins.map(builtinEntry) } : fields
+  const shown: JsonObject = {}
+  for (const [field, unset] of UNSET_FIELDS) {
+    const value = entries[field] ?? unset
+    if (value !== undefined) shown[field] = value
+  }
   return shown
 }
 

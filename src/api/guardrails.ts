@@ -5,7 +5,7 @@ import type { JsonObject } from '../core/json.ts'
 import type { StoredGuardrail } from '../store/guardrails.ts'
 import { checkTogether, type GuardrailBody, guardrailChanges, makingGuardrail } from './guardrail-body.ts'
 import { DEFAULT_GUARDRAIL, fileEntry, type GuardrailSource, guardrailEntries, storedEntry } from './guardrail-entry.ts'
-import { integerOf } from './query.ts'
+import { integer, text } from './parameters.ts'
 import { type ApiReply, ok } from './reply.ts'
 import { WORKSPACE } from './workspace.ts'
 
@@ -16,17 +16,22 @@ const MOST_TRIES = 100
 const LONGEST_PAGE = 100
 const USUAL_PAGE = 50
 
-/** @param query with `offset`, `limit`, `workspace_id`. @throws Fault 400 naming the query parameter. */
+const skipped = integer('offset', 'Entries to skip.', { example: 0 })
+const rows = integer('limit', 'Entries per page at most; 50 by default.', { least: 1, most: LONGEST_PAGE, example: USUAL_PAGE })
+export const PAGING = [skipped, rows]
+export const workspace = text('workspace_id', 'Only this workspace.')
+
+/** @param query with `PAGING` and `workspace`. @throws Fault 400 naming the query parameter. */
 export async function listGuardrails(query: URLSearchParams, source: GuardrailSource): Promise<ApiReply> {
   const page = pageOf(query)
-  const workspace = query.get('workspace_id') || WORKSPACE
-  return page(workspace === WORKSPACE ? guardrailEntries(await source.guardrails.all(), source) : [])
+  const isHere = (workspace.read(query) ?? WORKSPACE) === WORKSPACE
+  return page(isHere ? guardrailEntries(await source.guardrails.all(), source) : [])
 }
 
 /** @returns a function that cuts the page that a query names. @throws Fault 400 naming the query parameter. */
 export function pageOf(query: URLSearchParams): (entries: readonly JsonObject[]) => ApiReply {
-  const offset = integerOf(query, 'offset', 0, Number.MAX_SAFE_INTEGER) ?? 0
-  const limit = integerOf(query, 'limit', 1, LONGEST_PAGE) ?? USUAL_PAGE
+  const offset = skipped.read(query) ?? 0
+  const limit = rows.read(query) ?? USUAL_PAGE
   return (entries) => ok({ data: entries.slice(offset, offset + limit), total_count: entries.length })
 }
 

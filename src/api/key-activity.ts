@@ -7,15 +7,16 @@ import { Pace } from '../ledger/pace.ts'
 import type { UseGroup, UseQuery, UseRow } from '../ledger/types.ts'
 import { DAY_MS } from '../ledger/use.ts'
 import type { ApiKey } from '../plugin-api/key.ts'
-import { type ActivitySource, dayOf, isoDay } from './activity.ts'
+import { type ActivitySource, day, isoDay } from './activity.ts'
+import type { DescribedParameter } from './described-operation.ts'
 import { allKeys } from './key-entry.ts'
-import { integerOf, listOf } from './query.ts'
+import { integer, keyHash, list, position, text } from './parameters.ts'
 import { type ApiReply, ok } from './reply.ts'
 
 /** Days of a period: the usual number with today, and the most. */
 const USUAL_DAYS = 30
 const MOST_DAYS = 31
-const MOST_ROWS = 10_000
+export const MOST_SUMS = 10_000
 const USUAL_ROWS = 1_000
 /** Rows that `offset` may skip: they are read. */
 const MOST_SKIPPED = 10_000
@@ -27,23 +28,37 @@ const READING = 5_000
 const SLICE = 500
 const GROUPS: readonly UseGroup[] = ['day', 'model', 'provider']
 
+const since = day('since', 'The first day; 30 days with the last one without it, 31 at most.')
+const until = day('until', 'The last day; today without it.')
+const hash = keyHash('Only this key.')
+const model = text('model', 'Only this model.')
+const provider = text('provider', 'Only the provider of this name.')
+const grouping = 'Some of day, model and provider, separated by commas; all without it. Keys always stand apart.'
+const groupBy = list('group_by', grouping, 'day,model')
+const skipped = integer('offset', 'Rows to skip, at most 10,000: further pages are read with `cursor`.', { example: 0 })
+const rows = integer('limit', 'Rows at most; 1000 without it.', { least: 1, most: MOST_SUMS, example: USUAL_ROWS })
+export const KEY_ACTIVITY_QUERY: readonly DescribedParameter[] = [
+  ...[since, until, hash, model, provider, groupBy, position],
+  // More are refused with the way to read on.
+  { ...skipped, schema: { ...skipped.schema, maximum: MOST_SKIPPED } },
+  rows,
+]
+
 /**
  * The sums of settled requests by the day of their admission, the latest day first and on each day the most spent first.
- * @param query with `since`, `until`, `api_key_hash`, `model`, `provider`, `group_by`, `cursor`, `offset`, `limit`.
- * @throws Fault 400 naming the query parameter.
+ * @param query with `KEY_ACTIVITY_QUERY`. @throws Fault 400 naming the query parameter.
  */
 export async function readKeyActivity(query: URLSearchParams, source: ActivitySource): Promise<ApiReply> {
   const { from, until } = periodOf(query, source.clock.now())
   const groups = groupsOf(query)
   const offset = offsetIn(query)
-  const limit = integerOf(query, 'limit', 1, MOST_ROWS) ?? USUAL_ROWS
+  const limit = rows.read(query) ?? USUAL_ROWS
   const after = positionIn(query)
-  const hash = query.get('api_key_hash') || undefined
-  if (hash !== undefined && !/^[0-9a-f]{64}$/.test(hash)) throw badField('api_key_hash', 'expected 64 hexadecimal digits in lower case')
+  const named = hash.read(query)
   const keys = await allKeys(source)
   // A key that is gone is known by the hash that it was made with.
-  const wanted = hash === undefined ? undefined : [keys.find((key) => key.hash === hash)?.identity ?? hash]
-  const sought = { model: query.get('model') || undefined, provider: query.get('provider') || undefined }
+  const wanted = named === undefined ? undefined : [keys.find((key) => key.hash === named)?.identity ?? named]
+  const sought = { model: model.read(query), provider: provider.read(query) }
   const use = {
     from,
     until,
@@ -109,7 +124,7 @@ async function sumsOf({ use, after, offset, most }: Listing, scans: ActivitySour
 
 /** @throws Fault 400. */
 function offsetIn(query: URLSearchParams): number {
-  const offset = integerOf(query, 'offset', 0, Number.MAX_SAFE_INTEGER) ?? 0
+  const offset = skipped.read(query) ?? 0
   if (offset > MOST_SKIPPED) throw badField('offset', `expected at most ${MOST_SKIPPED}: read on with \`cursor\`, the \`next\` of a reply`)
   return offset
 }
@@ -121,11 +136,11 @@ const positionOf = ({ day, cost, key, model, provider }: Position): string =>
 
 /** @throws Fault 400: a position that the caller has changed may be anywhere, but must be one. */
 function positionIn(query: URLSearchParams): Position | undefined {
-  const text = query.get('cursor')
-  if (text === null || text === '') return undefined
-  const position = text.length > LONGEST_CURSOR ? undefined : positionFrom(Buffer.from(text, 'base64url').toString())
-  if (position === undefined) throw badField('cursor', 'expected the `next` of an earlier reply')
-  return position
+  const text = position.read(query)
+  if (text === undefined) return undefined
+  const found = text.length > LONGEST_CURSOR ? undefined : positionFrom(Buffer.from(text, 'base64url').toString())
+  if (found === undefined) throw badField('cursor', 'expected the `next` of an earlier reply')
+  return found
 }
 
 function positionFrom(text: string): Position | undefined {
@@ -172,15 +187,15 @@ function entryOf(sum: UseRow, groups: ReadonlySet<UseGroup>, key: Pick<ApiKey, '
 /** Days that are named are counted both. */
 function periodOf(query: URLSearchParams, now: number): { from: number; until: number } {
   const today = Math.floor(now / DAY_MS) * DAY_MS
-  const last = dayOf(query, 'until') ?? today
-  const from = dayOf(query, 'since') ?? last - (USUAL_DAYS - 1) * DAY_MS
+  const last = until.read(query) ?? today
+  const from = since.read(query) ?? last - (USUAL_DAYS - 1) * DAY_MS
   if (from > last || last - from >= MOST_DAYS * DAY_MS)
     throw badField('since', `expected a day not after \`until\`, ${MOST_DAYS} days at most`)
   return { from, until: last + DAY_MS }
 }
 
 function groupsOf(query: URLSearchParams): ReadonlySet<UseGroup> {
-  const named = listOf(query, 'group_by')
+  const named = groupBy.read(query)
   if (!named) return new Set(GROUPS)
   return new Set(
     named.map((name) => {

@@ -3,12 +3,12 @@ import { Type } from 'typebox'
 import { checker } from '../core/check.ts'
 import { badField, Fault } from '../core/faults.ts'
 import { isObject, type JsonObject } from '../core/json.ts'
-import { plainName } from '../core/plain-name.ts'
-import { listBudgets } from './budgets.ts'
 import { readCredits } from './credits.ts'
 import { MOST_USD } from './key-body.ts'
 import { allKeys, type KeySource, keyEntries } from './key-entry.ts'
-import { addCredit, changeKey, createKey, removeKey, rotateKey } from './keys.ts'
+import { addCredit, changeKey, createKey, keyCalled, namesakeText, removeKey, rotateKey } from './keys.ts'
+import { hashNamed } from './named-key.ts'
+import { listBudgets } from './operations/budgets.ts'
 
 export type KeyVerb = 'list' | 'create' | 'disable' | 'enable' | 'rotate' | 'delete' | 'credits' | 'add' | 'budgets'
 
@@ -39,9 +39,6 @@ const checkCommand = checker(
   ),
 )
 
-/** Fewer digits of a hash could be a name that was mistyped. */
-const SHORTEST_HASH = 6
-
 /** @param command as it was sent, not checked yet. @throws Fault 400 naming the field, 404 and 409 as the operations on keys. */
 export async function runKeyCommand(command: unknown, source: KeySource): Promise<JsonObject> {
   checkCommand(command)
@@ -49,7 +46,7 @@ export async function runKeyCommand(command: unknown, source: KeySource): Promis
   if (verb === 'list') return { data: await keyEntries(await allKeys(source), source) }
   if (verb === 'budgets') return (await listBudgets(source)).body
   if (verb === 'credits') return (await readCredits(source)).body
-  if (verb === 'create') return (await createKey(isObject(fields) ? fields : {}, source, management)).body
+  if (verb === 'create') return create(isObject(fields) ? fields : {}, source, management)
   const hash = await hashNamed(key, source)
   if (verb === 'rotate') return (await rotateKey(hash, source)).body
   if (verb === 'delete') return (await removeKey(hash, source)).body
@@ -60,17 +57,14 @@ export async function runKeyCommand(command: unknown, source: KeySource): Promis
   return (await changeKey(hash, { disabled: verb === 'disable' }, source)).body
 }
 
-export async function hashNamed(named: string | undefined, source: Pick<KeySource, 'configured' | 'store'>): Promise<string> {
-  if (named === undefined) throw badField('key', 'is required: a name, a hash or the beginning of a hash')
-  const keys = await allKeys(source)
-  const exact = keys.filter((key) => key.hash === named)
-  const byName = keys.filter((key) => key.name === named || key.name === plainName(named))
-  const begun = named.length >= SHORTEST_HASH ? keys.filter((key) => key.hash.startsWith(named)) : []
-  // A whole hash names its key, whatever others are called; a name that is the beginning of another key's hash names neither.
-  const [found, ...others] = exact.length > 0 ? exact : new Set([...byName, ...begun])
-  if (!found) throw new Fault('not_found', { message: `No key ${named.slice(0, 100)}` })
-  if (others.length === 0) return found.hash
-  const shown = byName.length > 0 && begun.length > 0 ? found.hash.length : 12
-  const hashes = [found, ...others].map((key) => key.hash.slice(0, shown)).join(', ')
-  throw badField('key', `several keys are called so; name one by its hash: ${hashes}`)
+/** Commands find keys by their names, so a name stands for one key. @throws Fault 409. */
+async function create(fields: JsonObject, source: KeySource, management: boolean | undefined): Promise<JsonObject> {
+  const namesake = typeof fields.name === 'string' ? await keyCalled(fields.name, source) : undefined
+  if (namesake) {
+    const { name, hash } = namesake
+    throw new Fault('conflict', {
+      message: `${namesakeText(namesake)}: choose another name, or give that key a new secret with headgate keys rotate ${name}, or delete it: headgate keys delete ${hash.slice(0, 12)}`,
+    })
+  }
+  return (await createKey(fields, source, management)).body
 }

@@ -1,6 +1,7 @@
 /** The management of keys: /v1/keys and the key commands of the command line. Nothing is cached, so what is changed counts at once. */
 import { badField, Fault } from '../core/faults.ts'
 import type { JsonObject } from '../core/json.ts'
+import { plainName } from '../core/plain-name.ts'
 import { makeSecret } from '../core/secret.ts'
 import type { ApiKey } from '../plugin-api/key.ts'
 import { isKey, type KeyRecord, type StoredKey } from '../store/keys.ts'
@@ -8,22 +9,33 @@ import type { ActivitySource } from './activity.ts'
 import { changesOf, MOST_USD, makingOf, nanoOf } from './key-body.ts'
 import { allKeys, type KeySource, keyEntries } from './key-entry.ts'
 import { forecasts } from './key-forecast.ts'
-import { choiceOf, integerOf } from './query.ts'
+import { flag, integer } from './parameters.ts'
 import { type ApiReply, ok } from './reply.ts'
 import { WORKSPACE } from './workspace.ts'
 
-/** @param query with `include_disabled`, `include_forecast`, `offset`, `workspace_id`. @throws Fault 400 naming the query parameter. */
+const skipped = integer('offset', 'Keys to skip.', { example: 0 })
+const withDisabled = flag('include_disabled', 'Also disabled keys.')
+const withForecast = flag('include_forecast', 'Adds to each key with a limit how long that lasts; of CSV it changes nothing.')
+export const KEYS_QUERY = [skipped, withDisabled, withForecast]
+
+/** @param query with `KEYS_QUERY` and `workspace_id`. @throws Fault 400 naming the query parameter. */
 export async function listKeys(query: URLSearchParams, source: ActivitySource): Promise<ApiReply> {
-  const disabled = choiceOf(query, 'include_disabled', ['true', 'false']) === 'true'
-  const withForecast = choiceOf(query, 'include_forecast', ['true', 'false']) === 'true'
-  const offset = integerOf(query, 'offset', 0, Number.MAX_SAFE_INTEGER) ?? 0
+  const disabled = withDisabled.read(query)
+  const isForecast = withForecast.read(query)
+  const offset = skipped.read(query) ?? 0
   const workspace = query.get('workspace_id') || WORKSPACE
   const keys = workspace === WORKSPACE ? await allKeys(source) : []
   const shown = keys.filter((key) => disabled || !key.disabled).slice(offset)
   const entries = await keyEntries(shown, source)
-  if (!withForecast) return ok({ data: entries })
+  if (!isForecast) return ok({ data: entries })
   const found = await forecasts(shown, keys, source)
   return ok({ data: shown.map((key, at) => ({ ...entries[at], forecast: found.get(key) ?? null })) })
+}
+
+/** Of a secret; what else stands in the store of keys is no key. @throws Fault 404. */
+export function hashIn({ hash }: { readonly hash: string }): string {
+  if (!/^[0-9a-f]{64}$/.test(hash)) throw noKey()
+  return hash
 }
 
 /** @throws Fault 404. */
@@ -34,17 +46,29 @@ export async function oneKey(hash: string, source: KeySource): Promise<ApiReply>
 }
 
 /**
- * The reply alone holds the secret; it cannot be read again.
+ * The reply alone holds the secret; it cannot be read again. Here a name is a label, as for other gateways of this API: another key of
+ * the same name is made with a warning.
  * @param management true: the key manages and cannot generate. Only the command line makes such keys.
  * @throws Fault 400 naming the field.
  */
 export async function createKey(body: JsonObject, source: KeySource, management = false): Promise<ApiReply> {
   const making = makingOf(body, source.clock.now())
   checkParent(making, source, { management })
+  const namesake = await keyCalled(making.name, source)
   const { secret, hash, label } = makeSecret(source.brand)
   const key = await source.store.put({ ...BLANK, ...making, identity: hash, hash, label, management })
-  return { status: 201, body: { data: await shownKey(key, source), key: secret } }
+  const warnings = namesake === undefined ? {} : { warnings: [`${namesakeText(namesake)}: commands name each by its hash`] }
+  return { status: 201, body: { data: await shownKey(key, source), key: secret, ...warnings } }
 }
+
+/** The key that is called so already, to the eye. */
+export async function keyCalled(name: string, source: KeySource): Promise<ApiKey | StoredKey | undefined> {
+  const plain = plainName(name)
+  return (await allKeys(source)).find((key) => plainName(key.name) === plain)
+}
+
+export const namesakeText = ({ name, hash }: Pick<ApiKey, 'name' | 'hash'>): string =>
+  `There is another key of the name ${name} (${hash.slice(0, 12)})`
 
 const BLANK: Omit<KeyRecord, 'identity' | 'hash' | 'label' | 'name' | 'expiresAt' | 'creator' | 'management'> = {
   disabled: false,

@@ -14,9 +14,9 @@ import { payerOf } from '../ledger/payer.ts'
 import type { HoldRow, LedgerReader, SettleRow } from '../ledger/types.ts'
 import type { ApiKey } from '../plugin-api/key.ts'
 import { MOST_USD } from './key-body.ts'
-import { hashNamed } from './key-commands.ts'
 import { allKeys, type KeySource } from './key-entry.ts'
-import { choiceOf, integerOf } from './query.ts'
+import { hashNamed } from './named-key.ts'
+import { choice, cursor, integer, keyHash, text } from './parameters.ts'
 import { type ApiReply, ok } from './reply.ts'
 
 export interface EntrySource extends Pick<KeySource, 'configured' | 'store' | 'clock'> {
@@ -47,24 +47,30 @@ export const checkEntry = checker(
   ),
 )
 
-/** @param query with `api_key_hash`, `generation_id`, `kind`, `order`, `cursor`, `limit`. @throws Fault 400 naming the query parameter. */
+const ofKey = keyHash('Only those of this key.')
+const ofGeneration = text('generation_id', 'Only those about this generation.', { maxLength: 80 })
+const order = choice('order', '`newest` for the newest first.', ['oldest', 'newest'], 'newest')
+const ofKind = choice('kind', 'Only those of this kind.', ENTRY_KINDS, 'refund')
+const rows = integer('limit', 'Entries per page at most; 50 without it.', { least: 1, most: MOST, example: USUAL })
+export const ENTRIES_QUERY = [ofKey, ofGeneration, order, ofKind, cursor, rows]
+
+/** @param query with `ENTRIES_QUERY`. @throws Fault 400 naming the query parameter. */
 export async function listEntries(query: URLSearchParams, source: EntrySource): Promise<ApiReply> {
-  const limit = integerOf(query, 'limit', 1, MOST) ?? USUAL
-  const hash = query.get('api_key_hash') || undefined
-  if (hash !== undefined && !/^[0-9a-f]{64}$/.test(hash)) throw badField('api_key_hash', 'expected 64 hexadecimal digits in lower case')
+  const limit = rows.read(query) ?? USUAL
+  const hash = ofKey.read(query)
   const keys = await allKeys(source)
-  const id = query.get('generation_id') || undefined
+  const id = ofGeneration.read(query)
   const about = id === undefined ? undefined : (await source.ledger.find(id))?.hold
   if (id !== undefined && !about) throw new Fault('not_found', { message: 'No such generation' })
   // A key that is gone is known by the hash that it was made with.
   const key = hash === undefined ? undefined : (keys.find((each) => each.hash === hash)?.identity ?? hash)
   const isElsewhere = about !== undefined && key !== undefined && about.key !== key
   const sought = {
-    after: integerOf(query, 'cursor', 0, Number.MAX_SAFE_INTEGER) ?? 0,
-    newestFirst: choiceOf(query, 'order', ['oldest', 'newest']) === 'newest',
+    after: cursor.read(query) ?? 0,
+    newestFirst: order.read(query) === 'newest',
     limit,
     key: about?.key ?? key,
-    kind: choiceOf(query, 'kind', ENTRY_KINDS),
+    kind: ofKind.read(query),
     generation: about && { seq: about.seq, tag: about.tag },
   }
   const found = isElsewhere ? [] : await entriesOf(source).page(sought)

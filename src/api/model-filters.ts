@@ -8,12 +8,12 @@ import { MODEL_QUERIES } from '../routing/criteria/index.ts'
 import type { Health } from '../routing/order.ts'
 import { paceOf } from '../routing/standing.ts'
 import type { ModelUse } from './model-use.ts'
-import { choiceOf, integerOf, listOf, numberOf } from './query.ts'
+import { amount, choice, flag, integer, list, text } from './parameters.ts'
 
 const DAY_SECONDS = 86_400
 const USD_PER_MILLION = 1e6
 
-export const SORTS = [
+const SORTS = [
   'newest',
   'pricing-low-to-high',
   'pricing-high-to-low',
@@ -28,6 +28,40 @@ export const SORTS = [
 ] as const
 type Sort = (typeof SORTS)[number]
 
+const parts = (name: string, description: string, example: string) => list(name, `${description}; separated by commas.`, example)
+
+const search = text('q', 'A part of the slug or the name.', {}, 'e')
+export const outputModalities = parts('output_modalities', 'Output modalities: `text` by default, `all` for every model', 'text')
+const inputModalities = parts('input_modalities', 'Input modalities', 'text')
+const supportedParameters = parts('supported_parameters', 'Parameters that the model supports', 'temperature')
+const leastContext = integer('context', 'Tokens of context, at least.', { least: 1, example: 1 })
+const PRICE_BOUNDS = [
+  {
+    kind: 'prompt',
+    least: amount('min_price', 'USD per million input tokens, at least.', 0),
+    most: amount('max_price', 'USD per million input tokens, at most.', 100),
+  },
+  {
+    kind: 'completion',
+    least: amount('min_output_price', 'USD per million output tokens, at least.', 0),
+    most: amount('max_output_price', 'USD per million output tokens, at most.', 500),
+  },
+] as const
+const authors = parts('model_authors', 'Authors: the part before the slash', 'sim')
+const providers = parts('providers', 'Providers that serve the model', 'sim')
+const ofCriteria = MODEL_QUERIES.map(({ name, text, matches }) => ({ matches, wanted: flag(name, text, 'false') }))
+const leastAge = integer('min_age_days', 'Days since the release, at least.', { example: 0 })
+const mostAge = integer('max_age_days', 'Days since the release, at most.', { example: 3650 })
+const sorting = choice('sort', 'Models without the figure come last.', SORTS, 'newest')
+
+export const MODEL_FILTERS = [
+  ...[search, outputModalities, inputModalities, supportedParameters, leastContext],
+  ...PRICE_BOUNDS.flatMap(({ least, most }) => [least, most]),
+  ...[authors, providers],
+  ...ofCriteria.map(({ wanted }) => wanted),
+  ...[leastAge, mostAge, sorting],
+]
+
 /** What the orders go by beside the catalogue. */
 export interface Figures {
   readonly health?: Health
@@ -37,7 +71,7 @@ export interface Figures {
 
 /** Whether the query sorts by use, which needs the ledger. @throws Fault 400 for an order that there is not. */
 export function sortsByUse(query: URLSearchParams): boolean {
-  const sort = choiceOf(query, 'sort', SORTS)
+  const sort = sorting.read(query)
   return sort === 'most-popular' || sort === 'top-weekly'
 }
 
@@ -61,13 +95,13 @@ export function modelTest(query: URLSearchParams, nowSeconds: number): Test {
 
 /** `output_modalities` alone: the default is text, `all` takes every model. */
 export function outputTest(query: URLSearchParams): Test {
-  const wanted = listOf(query, 'output_modalities') ?? ['text']
+  const wanted = outputModalities.read(query) ?? ['text']
   return wanted.includes('all') ? () => true : (model) => wanted.every((one) => model.output.includes(one))
 }
 
 /** @throws Fault 400 for an order that this catalogue cannot make. */
 export function sortModels(models: readonly Model[], query: URLSearchParams, figures: Figures): readonly Model[] {
-  const sort = choiceOf(query, 'sort', SORTS)
+  const sort = sorting.read(query)
   if (sort === undefined) return models
   const figure = figureOf(sort, figures)
   return models
@@ -78,48 +112,43 @@ export function sortModels(models: readonly Model[], query: URLSearchParams, fig
 
 function byText(query: URLSearchParams): Test[] {
   const tests: Test[] = []
-  const q = query.get('q')?.trim().toLowerCase()
+  const q = search.read(query)?.trim().toLowerCase()
   if (q) tests.push((model) => model.slug.toLowerCase().includes(q) || model.name.toLowerCase().includes(q))
-  const authors = listOf(query, 'model_authors')
-  if (authors) tests.push((model) => authors.includes(authorOf(model.slug).toLowerCase()))
-  const providers = listOf(query, 'providers')
-  if (providers) {
-    const named = ({ provider }: Endpoint) =>
-      providers.includes(provider.slug.toLowerCase()) || providers.includes(provider.name.toLowerCase())
-    tests.push((model) => model.endpoints.some(named))
+  const named = authors.read(query)
+  if (named) tests.push((model) => named.includes(authorOf(model.slug).toLowerCase()))
+  const slugs = providers.read(query)
+  if (slugs) {
+    const isNamed = ({ provider }: Endpoint) => slugs.includes(provider.slug.toLowerCase()) || slugs.includes(provider.name.toLowerCase())
+    tests.push((model) => model.endpoints.some(isNamed))
   }
   return tests
 }
 
 function byAbility(query: URLSearchParams): Test[] {
   const tests: Test[] = []
-  const parameters = listOf(query, 'supported_parameters')
+  const parameters = supportedParameters.read(query)
   if (parameters) {
     tests.push((model) => {
       const supported = modelEntry(model).supported_parameters as readonly string[]
       return parameters.every((name) => supported.includes(name))
     })
   }
-  const input = listOf(query, 'input_modalities')
+  const input = inputModalities.read(query)
   if (input) tests.push((model) => input.every((one) => model.input.includes(one)))
-  const context = integerOf(query, 'context', 1, Number.MAX_SAFE_INTEGER)
+  const context = leastContext.read(query)
   if (context !== undefined) tests.push((model) => contextOf(model) >= context)
-  for (const { name, matches } of MODEL_QUERIES) {
-    const wanted = choiceOf(query, name, ['true', 'false'])
-    if (wanted) tests.push((model) => matches(model, wanted === 'true'))
+  for (const { matches, wanted } of ofCriteria) {
+    const isWanted = wanted.read(query)
+    if (isWanted !== undefined) tests.push((model) => matches(model, isWanted))
   }
   return tests
 }
 
 function byPrice(query: URLSearchParams): Test[] {
   const tests: Test[] = []
-  const bounds = [
-    ['prompt', 'min_price', 'max_price'],
-    ['completion', 'min_output_price', 'max_output_price'],
-  ] as const
-  for (const [kind, least, most] of bounds) {
-    const min = numberOf(query, least)
-    const max = numberOf(query, most)
+  for (const { kind, least, most } of PRICE_BOUNDS) {
+    const min = least.read(query)
+    const max = most.read(query)
     if (min === undefined && max === undefined) continue
     tests.push((model) => {
       const price = priceOf(model, kind)
@@ -130,8 +159,8 @@ function byPrice(query: URLSearchParams): Test[] {
 }
 
 function byAge(query: URLSearchParams, nowSeconds: number): Test[] {
-  const least = integerOf(query, 'min_age_days', 0, Number.MAX_SAFE_INTEGER)
-  const most = integerOf(query, 'max_age_days', 0, Number.MAX_SAFE_INTEGER)
+  const least = leastAge.read(query)
+  const most = mostAge.read(query)
   if (least === undefined && most === undefined) return []
   return [
     (model) => {

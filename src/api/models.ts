@@ -10,11 +10,17 @@ import type { Health } from '../routing/order.ts'
 import type { ListedCatalog } from './key-catalog.ts'
 import { modelTest, outputTest, sortModels } from './model-filters.ts'
 import type { ModelUse } from './model-use.ts'
-import { integerOf } from './query.ts'
+import { integer } from './parameters.ts'
 import { type ApiReply, ok } from './reply.ts'
 
 const DEFAULT_LIMIT = 500
-const MOST = 1000
+const offset = integer('offset', 'Entries to skip.', { example: 0 })
+const limit = integer('limit', 'Entries per page at most; without offset and limit all entries come at once.', {
+  least: 1,
+  most: 1000,
+  example: 100,
+})
+export const PAGING = [offset, limit]
 
 export interface ModelSource {
   /** As the key sees it. */
@@ -86,11 +92,11 @@ function selected(models: readonly Model[], query: URLSearchParams, source: Mode
 
 /** Everything when neither `offset` nor `limit` is sent. */
 function page(path: string, query: URLSearchParams, models: readonly Model[]): ApiReply {
-  const offset = integerOf(query, 'offset', 0, Number.MAX_SAFE_INTEGER)
-  const limit = integerOf(query, 'limit', 1, MOST)
-  const whole = offset === undefined && limit === undefined
-  const from = offset ?? 0
-  const until = whole ? models.length : from + (limit ?? DEFAULT_LIMIT)
+  const skipped = offset.read(query)
+  const most = limit.read(query)
+  const whole = skipped === undefined && most === undefined
+  const from = skipped ?? 0
+  const until = whole ? models.length : from + (most ?? DEFAULT_LIMIT)
   const data: JsonObject[] = models.slice(from, until).map(modelEntry)
   let next: string | null = null
   if (until < models.length) {

@@ -2,46 +2,9 @@
 import type { TSchema } from 'typebox'
 import { FAULTS, Fault, type FaultCode, faultBody } from '../core/faults.ts'
 import { isObject, type Json, type JsonObject } from '../core/json.ts'
-import { fault } from './openapi-schemas.ts'
-
-export interface DescribedParameter {
-  readonly name: string
-  readonly in: 'query' | 'path' | 'header'
-  readonly description: string
-  readonly schema: JsonObject
-  /** Absent where there is none that is good everywhere. */
-  readonly example?: Json
-  readonly required?: boolean
-}
-
-export interface DescribedBody {
-  /** True for multipart/form-data; JSON otherwise. */
-  readonly form?: true
-  readonly schema: TSchema
-  /** Whole bodies that the operation takes, by name. */
-  readonly examples: Readonly<Record<string, { readonly summary: string; readonly value: JsonObject }>>
-}
-
-export interface DescribedOperation {
-  readonly method: 'get' | 'post' | 'patch' | 'delete'
-  /** Under `/v1`, parameters in braces. */
-  readonly path: string
-  readonly id: string
-  readonly tag: string
-  readonly summary: string
-  readonly description?: string
-  /** Who may call it. */
-  readonly key: 'any' | 'ordinary' | 'management' | 'none'
-  readonly parameters?: readonly DescribedParameter[]
-  readonly body?: DescribedBody
-  readonly reply: { readonly description: string; readonly schema: TSchema; readonly status?: 200 | 201; readonly type?: string }
-  /** True where `stream: true` makes it a stream of events. */
-  readonly streams?: boolean
-  /** Beside those that any call may meet. */
-  readonly faults?: readonly FaultCode[]
-  /** Form of its errors, where it is not that of all others. */
-  readonly faultForm?: TSchema
-}
+import type { DescribedBody, DescribedOperation, DescribedParameter, ExampleModels } from './described-operation.ts'
+import { format } from './parameters.ts'
+import { fault } from './schemas.ts'
 
 export interface Description {
   /** Word of the white label: the only name that is shown. */
@@ -51,6 +14,8 @@ export interface Description {
   readonly operations: readonly DescribedOperation[]
   /** Schemas that are written once and referred to. */
   readonly named: ReadonlyMap<TSchema, string>
+  /** Models of the catalogue that examples name. */
+  readonly models: ExampleModels
 }
 
 /** What stops any call, and any call with a body. */
@@ -58,12 +23,12 @@ const ALWAYS: readonly FaultCode[] = ['method_not_allowed', 'internal']
 const WITH_KEY: readonly FaultCode[] = ['missing_key', 'forbidden']
 const WITH_BODY: readonly FaultCode[] = ['bad_request', 'too_large', 'media_type']
 
-export function openApi({ brand, version, tags, operations, named }: Description): JsonObject {
+export function openApi({ brand, version, tags, operations, named, models }: Description): JsonObject {
   const known = new Map<TSchema, string>([...named, [fault, 'Error']])
   const paths: Record<string, JsonObject> = {}
   for (const operation of operations) {
     const methods = paths[operation.path] ?? {}
-    methods[operation.method] = described(operation, known)
+    methods[operation.method] = described(operation, known, models)
     paths[operation.path] = methods
   }
   const schemas: JsonObject = {}
@@ -90,9 +55,10 @@ export function openApi({ brand, version, tags, operations, named }: Description
   }
 }
 
-function described(operation: DescribedOperation, named: ReadonlyMap<TSchema, string>): JsonObject {
-  const { id, tag, summary, key, parameters, body, reply, streams } = operation
-  const who = key === 'management' ? 'Only for management keys.' : key === 'none' ? 'Needs no key.' : ''
+function described(operation: DescribedOperation, named: ReadonlyMap<TSchema, string>, models: ExampleModels): JsonObject {
+  const { id, tag, summary, caller, csv, body, reply, streams } = operation
+  const parameters = csv ? [...(operation.parameters ?? []), format] : operation.parameters
+  const who = caller === 'management' ? 'Only for management keys.' : caller === 'none' ? 'Needs no key.' : ''
   const description = [operation.description ?? '', who].filter((line) => line !== '').join('\n\n')
   const content: JsonObject = { [reply.type ?? 'application/json']: { schema: plain(reply.schema, named) } }
   if (streams)
@@ -106,8 +72,8 @@ function described(operation: DescribedOperation, named: ReadonlyMap<TSchema, st
     tags: [tag],
     summary,
     ...(description === '' ? {} : { description }),
-    ...(key === 'none' ? { security: [] } : {}),
-    ...(parameters === undefined ? {} : { parameters: parameters.map(parameter) }),
+    ...(caller === 'none' ? { security: [] } : {}),
+    ...(parameters === undefined ? {} : { parameters: parameters.map((each) => parameter(each, models)) }),
     ...(body === undefined ? {} : { requestBody: requestBody(body, named) }),
     responses,
   }
@@ -118,7 +84,9 @@ function faultOf(code: FaultCode, { faultForm }: DescribedOperation, named: Read
   return { description: `${FAULTS[code].message}.`, content: { 'application/json': { schema: plain(faultForm, named) } } }
 }
 
-function parameter({ name, in: place, description, schema, example, required }: DescribedParameter): JsonObject {
+function parameter(described: DescribedParameter, models: ExampleModels): JsonObject {
+  const { name, in: place, description, schema, required } = described
+  const example = typeof described.example === 'function' ? described.example(models) : described.example
   const must = place === 'path' || required === true
   return { name, in: place, description, ...(must ? { required: true } : {}), schema, ...(example === undefined ? {} : { example }) }
 }
@@ -129,8 +97,8 @@ function requestBody({ form, schema, examples }: DescribedBody, named: ReadonlyM
   return { required: true, content: { [type]: { schema: plain(schema, named), examples: Object.fromEntries(shown) } } }
 }
 
-function codesOf({ key, body, faults = [] }: DescribedOperation): FaultCode[] {
-  return [...(key === 'none' ? [] : WITH_KEY), ...(body ? WITH_BODY : []), ...faults, ...ALWAYS]
+function codesOf({ caller, body, faults = [] }: DescribedOperation): FaultCode[] {
+  return [...(caller === 'none' ? [] : WITH_KEY), ...(body ? WITH_BODY : []), ...faults, ...ALWAYS]
 }
 
 /** Of several faults with one status the first stands for it. */

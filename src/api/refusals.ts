@@ -5,10 +5,12 @@ import type { Clock } from '../core/clock.ts'
 import { badField } from '../core/faults.ts'
 import type { JsonObject } from '../core/json.ts'
 import type { RefusalQuery, RefusalRow, RefusalStore } from '../store/refusals.ts'
+import { KEY_COLUMNS } from './csv.ts'
+import type { CsvList } from './described-operation.ts'
 import { timesAround } from './generation-times.ts'
-import { hashNamed } from './key-commands.ts'
 import { allKeys, type KeySource } from './key-entry.ts'
-import { integerOf, timeOf } from './query.ts'
+import { hashNamed } from './named-key.ts'
+import { integer, keyHash, position, type QueryParameter, text as texts, time } from './parameters.ts'
 import { type ApiReply, ok } from './reply.ts'
 
 export interface RefusalSource extends Pick<KeySource, 'configured' | 'store'> {
@@ -16,18 +18,32 @@ export interface RefusalSource extends Pick<KeySource, 'configured' | 'store'> {
   readonly clock: Pick<Clock, 'now'>
 }
 
-export const MOST_REFUSALS = 500
+const MOST_REFUSALS = 500
 const USUAL = 50
 /** Milliseconds that are looked at where neither a time nor an id is named. */
 const USUAL_TIME = 86_400_000
 
+const from = time('since', 'From this time (UTC) on.')
+const end = time('until', 'Before this time (UTC).')
+const ofKey = keyHash('Hash of the key.')
+const one = texts('reason', 'One `reason`.', { pattern: '^[a-z_]{1,64}$' }, 'no_credit')
+const latestOf = 'The entry that has this request among its latest; other filters of time do not count then.'
+const ofGeneration = texts('generation_id', latestOf, { maxLength: 80 })
+const most = integer('limit', 'Entries per page at most; 50 without it.', { least: 1, most: MOST_REFUSALS, example: USUAL })
+export const REFUSALS_QUERY: readonly QueryParameter<unknown>[] = [from, end, ofKey, one, ofGeneration, most, position]
+
+export const REFUSALS_CSV: CsvList = {
+  name: 'refusals',
+  columns: ['minute', ...KEY_COLUMNS, 'reason', 'status', 'error_type', 'count', 'last_at', 'latest', 'limits'],
+  paging: { by: 'cursor', most: MOST_REFUSALS },
+}
+
 /** The newest first. @throws Fault 400 naming the query parameter. */
 export async function listRefusals(query: URLSearchParams, source: RefusalSource): Promise<ApiReply> {
-  const hash = query.get('api_key_hash') || undefined
-  if (hash !== undefined && !/^[0-9a-f]{64}$/.test(hash)) throw badField('api_key_hash', 'expected 64 hexadecimal digits in lower case')
-  const reason = query.get('reason') || undefined
+  const hash = ofKey.read(query)
+  const reason = one.read(query)
   if (reason !== undefined && !/^[a-z_]{1,64}$/.test(reason)) throw badField('reason', 'expected the `reason` of an entry')
-  const limit = integerOf(query, 'limit', 1, MOST_REFUSALS) ?? USUAL
+  const limit = most.read(query) ?? USUAL
   const times = timesIn(query, source)
   const keys = await allKeys(source)
   // A key that is gone is known by the hash that it was made with.
@@ -45,10 +61,10 @@ export async function listRefusals(query: URLSearchParams, source: RefusalSource
 }
 
 function timesIn(query: URLSearchParams, { clock }: RefusalSource): Pick<RefusalQuery, 'since' | 'after' | 'generation'> {
-  const generation = query.get('generation_id') || undefined
+  const generation = ofGeneration.read(query)
   if (generation !== undefined) return { ...timesAround(generation, 'generation_id'), generation }
-  const until = timeOf(query, 'until')
-  const since = timeOf(query, 'since') ?? Math.max(0, (until ?? clock.now()) - USUAL_TIME)
+  const until = end.read(query)
+  const since = from.read(query) ?? Math.max(0, (until ?? clock.now()) - USUAL_TIME)
   if (until !== undefined && since >= until) throw badField('since', 'expected a time before `until`')
   const after = positionIn(query) ?? (until === undefined ? undefined : { at: until, id: '' })
   return { since, ...(after ? { after } : {}) }
@@ -58,8 +74,8 @@ const positionOf = ({ at, id }: RefusalRow): string => Buffer.from(`${at} ${id}`
 
 /** @throws Fault 400. */
 function positionIn(query: URLSearchParams): { at: number; id: string } | undefined {
-  const text = query.get('cursor')
-  if (text === null || text === '') return undefined
+  const text = position.read(query)
+  if (text === undefined) return undefined
   const [, at, id] = /^(\d{1,15}) ([\w.-]{1,40})$/.exec(text.length > 100 ? '' : Buffer.from(text, 'base64url').toString('latin1')) ?? []
   if (at === undefined || id === undefined) throw badField('cursor', 'expected the `next` of an earlier reply')
   return { at: Number(at), id }

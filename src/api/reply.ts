@@ -1,3 +1,5 @@
+import type { OutgoingHttpHeaders } from 'node:http'
+import type { Readable } from 'node:stream'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { Json, JsonObject } from '../core/json.ts'
 
@@ -5,6 +7,13 @@ import type { Json, JsonObject } from '../core/json.ts'
 export interface ApiReply {
   readonly status: number
   readonly body: JsonObject
+}
+
+/** Bytes with headers of their own: undefined where only the head was requested. */
+export interface BytesReply {
+  readonly status: number
+  readonly headers: OutgoingHttpHeaders
+  readonly bytes: Readable | undefined
 }
 
 export function ok(body: JsonObject): ApiReply {

@@ -7,9 +7,9 @@ import type { JsonObject } from '../core/json.ts'
 import { usd } from '../core/money.ts'
 import type { LedgerScans } from '../ledger/scans.ts'
 import type { SessionUse } from '../ledger/types.ts'
-import { hashNamed } from './key-commands.ts'
 import { allKeys, type KeySource } from './key-entry.ts'
-import { integerOf, timeOf } from './query.ts'
+import { hashNamed } from './named-key.ts'
+import { integer, keyHash, shortText, time } from './parameters.ts'
 import { type ApiReply, ok } from './reply.ts'
 
 export interface SessionSource extends Pick<KeySource, 'configured' | 'store'> {
@@ -22,29 +22,36 @@ const USUAL_MS = 86_400_000
 const LONGEST_MS = 31 * 86_400_000
 /** Edges of a period are whole minutes where the caller names none, so that callers share a scan. */
 const STEP_MS = 60_000
-const MOST = 1_000
+export const MOST_SESSIONS = 1_000
 const USUAL = 100
 /** As `session_id` of a request. */
 const LONGEST_ID = 256
 
+const DATE = { format: 'date-time' }
+const begin = time('since', 'Begin of the period; 24 hours before its end without it, at most 31 days.', DATE)
+const end = time('until', 'End of the period; now without it.', DATE)
+const ofKey = keyHash('Only this key.')
+const named = shortText('session_id', 'Only this session.', LONGEST_ID)
+const skipped = integer('offset', 'Sessions to skip.', { example: 0 })
+const shown = integer('limit', 'Sessions per page at most; 100 without it.', { least: 1, most: MOST_SESSIONS, example: USUAL })
+export const SESSIONS_QUERY = [begin, end, ofKey, named, skipped, shown]
+
 /**
  * The sessions of a period, the one that was used last first: sums of their requests that were admitted in it and are settled.
- * @param query with `since`, `until`, `api_key_hash`, `session_id`, `offset`, `limit`. @throws Fault 400 naming the query parameter.
+ * @param query with `SESSIONS_QUERY`. @throws Fault 400 naming the query parameter.
  */
 export async function readSessions(query: URLSearchParams, source: SessionSource): Promise<ApiReply> {
   const now = Math.floor(source.clock.now() / STEP_MS) * STEP_MS
-  const until = timeOf(query, 'until') ?? now + STEP_MS
-  const since = timeOf(query, 'since') ?? until - USUAL_MS
+  const until = end.read(query) ?? now + STEP_MS
+  const since = begin.read(query) ?? until - USUAL_MS
   // An end that the caller has not named may be a minute later than now.
   if (since >= until || until - since > LONGEST_MS + STEP_MS)
     throw badField('since', 'expected a time before `until`, and at most 31 days before it')
-  const offset = integerOf(query, 'offset', 0, Number.MAX_SAFE_INTEGER) ?? 0
-  const limit = integerOf(query, 'limit', 1, MOST) ?? USUAL
-  const session = query.get('session_id') || undefined
-  if (session !== undefined && session.length > LONGEST_ID) throw badField('session_id', `expected at most ${LONGEST_ID} characters`)
+  const offset = skipped.read(query) ?? 0
+  const limit = shown.read(query) ?? USUAL
+  const session = named.read(query)
   const keys = await allKeys(source)
-  const hash = query.get('api_key_hash')
-  if (hash && !/^[0-9a-f]{64}$/.test(hash)) throw badField('api_key_hash', 'expected 64 hexadecimal digits in lower case')
+  const hash = ofKey.read(query)
   // A key that is gone is known by the hash that it was made with.
   const identity = hash ? (keys.find((key) => key.hash === hash)?.identity ?? hash) : undefined
   const wanted = { from: since, until, ...(identity ? { keys: [identity] } : {}), ...(session ? { session } : {}) }
@@ -91,7 +98,7 @@ const checkCommand = checker(
       key: Type.Optional(Type.String({ minLength: 1 })),
       session: Type.Optional(Type.String({ minLength: 1 })),
       offset: Type.Optional(Type.Integer({ minimum: 0 })),
-      limit: Type.Optional(Type.Integer({ minimum: 1, maximum: MOST })),
+      limit: Type.Optional(Type.Integer({ minimum: 1, maximum: MOST_SESSIONS })),
     },
     { additionalProperties: false },
   ),

@@ -12,7 +12,7 @@ export async function findIn(
   if (guardrail !== undefined && named.length === 0) return undefined
   // One that caps spending or bounds routing alone reads no text.
   const reading = named.filter((each) => each.rules.length > 0 || each.engine !== undefined)
-  const guardrails = reading.filter((each) => each.direction === 'both' || each.direction === direction)
+  const guardrails = reading.filter(({ settings }) => settings.direction === 'both' || settings.direction === direction)
   const scan = new Scan(new TextPolicy(guardrails.flatMap(({ rules }) => rules)))
   for (const _ of scan.read([{ texts: [text], user: byUser }])) await new Promise((resolve) => setImmediate(resolve))
   return { hits: [...scan.hits.values()], text: scan.replaced.get(text) ?? text, guardrails }

@@ -7,14 +7,14 @@ import { guardrailConfig, type RawGuardrail } from '../config/guardrails.ts'
 import { Fault } from '../core/faults.ts'
 import { isObject, type Json, type JsonObject } from '../core/json.ts'
 import { arePrepared, compileRules, externalEngine, type GuardrailName, preparePatterns } from '../guardrails/index.ts'
-import type { GuardrailSetting, GuardrailTerms } from '../pipeline/guard/guardrail-setting.ts'
+import type { GuardrailSetting } from '../pipeline/guard/guardrail-setting.ts'
 import type { Catalog } from '../routing/catalog/catalog.ts'
 import type { GuardrailSnapshot, StoredGuardrail } from '../store/guardrails.ts'
 
 export function fileGuardrails({ guardrails }: Pick<Config, 'guardrails'>): GuardrailSetting[] {
   return guardrails.map((guardrail, i) => {
-    const { name, keys, audit } = guardrail
-    const who: GuardrailName = { id: name, name, scope: keys ? 'api-key' : 'account', full: audit === 'full' }
+    const { name, keys, settings } = guardrail
+    const who: GuardrailName = { id: name, name, scope: keys ? 'api-key' : 'account', full: settings.audit === 'full' }
     return settingOf(who, guardrail, { keys: keys ? new Set(keys) : undefined, path: `guardrails[${i}]` })
   })
 }
@@ -87,13 +87,13 @@ export async function tryOut(name: string, fields: JsonObject): Promise<void> {
 }
 
 function patternsOf(guardrail: Pick<StoredGuardrail, 'name' | 'fields'>): string[] {
-  return configOf(guardrail).filters.contentFilters.map(({ pattern }) => pattern)
+  return configOf(guardrail).settings.contentFilters.map(({ pattern }) => pattern)
 }
 
 function storedSetting(guardrail: StoredGuardrail, scope: GuardrailName['scope']): GuardrailSetting {
   const { id, name } = guardrail
   const config = configOf(guardrail)
-  return settingOf({ id, name, scope, full: config.audit === 'full' }, config, { keys: undefined, path: `guardrail ${id}` })
+  return settingOf({ id, name, scope, full: config.settings.audit === 'full' }, config, { keys: undefined, path: `guardrail ${id}` })
 }
 
 /** The fields were checked when they were stored: they are those of the file's schema, with null where there is nothing. */
@@ -112,27 +112,19 @@ function withoutNulls(value: Json): Json {
 /** @param place the keys of the file, and where it stands, for messages. */
 function settingOf(
   who: GuardrailName,
-  { direction, restore, filters, engine, terms: { requireParameters, zdr, ...terms }, budget }: GuardrailConfig,
+  { settings, engine, zdr, bounds, budget }: GuardrailConfig,
   { keys, path }: { keys: ReadonlySet<string> | undefined; path: string },
 ): GuardrailSetting {
-  const bounds = { allowedModels: undefined, allowedProviders: undefined, maxPrice: undefined, ...terms, zdr: new Set(zdr) }
   return {
     ...who,
     keys,
-    direction,
-    restore,
-    rules: compileRules(who, filters, path),
+    settings,
+    rules: compileRules(who, { ...settings, builtins: settings.contentFilterBuiltins }, path),
     engine: engine && externalEngine(engine),
-    terms: boundsNothing(bounds) ? undefined : bounds,
-    requireParameters,
+    zdr: new Set(zdr),
+    bounds,
     budget: budget && { guardrail: who.name, ...budget },
   }
-}
-
-function boundsNothing(terms: GuardrailTerms): boolean {
-  const { allowedModels, ignoredModels, allowedProviders, ignoredProviders, zdr, freeTraining, paidTraining, maxPrice } = terms
-  const lists = allowedModels !== undefined || allowedProviders !== undefined || ignoredModels.length > 0 || ignoredProviders.length > 0
-  return !lists && zdr.size === 0 && freeTraining && paidTraining && maxPrice === undefined
 }
 
 /** What lists of guardrails may name: an alias or a variant stands for its model. */

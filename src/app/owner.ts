@@ -25,16 +25,9 @@ import { type AdminRoute, startAdmin } from '../server/admin.ts'
 import { adminAddresses, wrongTokensOf } from '../server/admin-token.ts'
 import { ClientAddresses } from '../server/client-address.ts'
 import type { Drain } from '../server/drain.ts'
-import {
-  compactionCommandRoute,
-  entryCommandRoute,
-  eventCommandRoute,
-  guardrailCommandRoute,
-  keyCommandRoute,
-  reportCommandRoutes,
-} from '../server/key-command-route.ts'
 import { freeAddress } from '../server/listener.ts'
 import { METRICS_TYPE, MergedMetrics, ProcessGauges } from '../server/metrics.ts'
+import { commandRoutes } from '../server/operator-commands.ts'
 import { DiskFiles } from '../services/files/index.ts'
 import { ConfigReader } from './config-reader.ts'
 import { controlRoomOf, operatorSecret } from './control-room.ts'
@@ -291,20 +284,19 @@ class Owner {
       notes: () => this.alerts.notes(),
       routes: new Map<string, AdminRoute>([
         ...ledgerRoutes({ ...this.alerts.ofLedger, ledger: kept.ledger, scans, exports: this.onDemand }, recovered),
-        ...keyCommandRoute(source),
-        ...reportCommandRoutes(() => ({ ...source(), scans, ledger: kept.ledger, refusals: kept.refusals.store })),
-        ...entryCommandRoute(() => ({ ...source(), ledger: kept.ledger })),
-        ...guardrailCommandRoute(source),
-        ...compactionCommandRoute({
-          compactionKeys: operatorsCompactionKeys({
-            store: kept.compactionKeys,
-            config: this.settings.config,
+        ...commandRoutes({
+          records: () => ({ ...source(), scans, ledger: kept.ledger, refusals: kept.refusals.store }),
+          events: () => ({ events: kept.events, source: this.settings.config.events.source, time: this.clock }),
+          compaction: {
+            compactionKeys: operatorsCompactionKeys({
+              store: kept.compactionKeys,
+              config: this.settings.config,
+              clock: this.clock,
+              log: this.log,
+            }),
             clock: this.clock,
-            log: this.log,
-          }),
-          clock: this.clock,
+          },
         }),
-        ...eventCommandRoute(() => ({ events: kept.events, source: this.settings.config.events.source, time: this.clock })),
       ]),
       onError: this.oops,
     })

@@ -1,16 +1,16 @@
 /** The description of the API that is served: the schemas of the client formats, put together with what the operations say of themselves. */
 import { type TSchema, Type } from 'typebox'
+import type { ExampleModels } from '../api/described-operation.ts'
 import { openApi, withNotes } from '../api/openapi.ts'
-import { configurationOperations } from '../api/openapi-configuration.ts'
-import { entryOperations, ledgerEntry } from '../api/openapi-entries.ts'
-import { event, eventOperations } from '../api/openapi-events.ts'
-import { file, fileOperations } from '../api/openapi-files.ts'
-import { type ExampleModels, generationOperations, NOTES, type RequestSchemas } from '../api/openapi-generations.ts'
-import { guardrail, guardrailOperations } from '../api/openapi-guardrails.ts'
-import { managementOperations } from '../api/openapi-keys.ts'
-import { listOperations } from '../api/openapi-lists.ts'
-import { refusalOperations } from '../api/openapi-refusals.ts'
-import { endpoint, key, messagesFault, model } from '../api/openapi-schemas.ts'
+import { event } from '../api/operations/events.ts'
+import { file } from '../api/operations/files.ts'
+import { generatingOperations, NOTES, type RequestSchemas } from '../api/operations/generating.ts'
+import { guardrail } from '../api/operations/guardrails.ts'
+import { OPERATIONS } from '../api/operations/index.ts'
+import { key } from '../api/operations/keys.ts'
+import { ledgerEntry } from '../api/operations/ledger-entries.ts'
+import { endpoint, model } from '../api/operations/models.ts'
+import { messagesFault } from '../api/schemas.ts'
 import type { JsonObject } from '../core/json.ts'
 import { providerPreferences } from '../dialects/canon/gateway-schema.ts'
 import { completionsRequest } from '../dialects/chat/legacy-completions.ts'
@@ -49,17 +49,8 @@ export function referenceDocument({ brand, models }: ReferenceSource): JsonObjec
     brand,
     version: programVersion(),
     tags: TAGS,
-    operations: [
-      ...generationOperations(bodies, examples, brand),
-      ...listOperations(examples.generate),
-      ...fileOperations(),
-      ...managementOperations(),
-      ...guardrailOperations(),
-      ...entryOperations(),
-      ...refusalOperations(),
-      ...eventOperations(),
-      ...configurationOperations(),
-    ],
+    operations: [...generatingOperations(bodies, examples, brand), ...OPERATIONS],
+    models: examples,
     named: new Map<TSchema, string>([
       [ledgerEntry, 'LedgerEntry'],
       [bodies.responses, 'ResponsesRequest'],

@@ -1,6 +1,6 @@
 /** The runtime: the dependencies that outlive a reload, and the serving that each configuration composes anew. */
-
 import type { Planned } from '../api/generation-plan.ts'
+import type { ManagementSource } from '../api/index.ts'
 import { drawnBefore } from '../cluster/bookkeeping.ts'
 import { showAvailability } from '../cluster/shared/index.ts'
 import type { Config } from '../config/config.ts'
@@ -10,23 +10,24 @@ import { FirstUse } from '../core/first-use.ts'
 import { GenerationIds } from '../core/ids.ts'
 import { stackWithoutMessage } from '../core/log.ts'
 import { counter, Tallies } from '../core/metrics.ts'
-import type { ProviderPreferences } from '../dialects/canon/request-fields.ts'
 import { clientDialects } from '../dialects/registry.ts'
 import { LedgerScans } from '../ledger/scans.ts'
 import { composeChain } from '../pipeline/chain.ts'
 import type { ChainDependencies } from '../pipeline/dependencies.ts'
 import { PassThroughDesk } from '../pipeline/pass-through/desk.ts'
 import type { PlanFormat } from '../pipeline/plan/format.ts'
-import { completionCaller } from '../pipeline/request/admit.ts'
+import { completionCaller } from '../pipeline/request/authenticate.ts'
+import { brandHeaders } from '../pipeline/request/receive.ts'
+import { rateHeadersOf } from '../pipeline/request/shown-rates.ts'
 import type { ApiKey } from '../plugin-api/key.ts'
 import { buildCatalog, type Catalog } from '../routing/catalog/catalog.ts'
 import { Discovery } from '../routing/catalog/discovery.ts'
 import { BodyMemory, defaultBodyMemory } from '../server/body-memory.ts'
 import { ClientAddresses } from '../server/client-address.ts'
-import { consentPages } from '../server/consent.ts'
-import { type ConsentSource, consentBuckets } from '../server/consent-routes.ts'
+import { consentBuckets, consentPages } from '../server/consent.ts'
 import { corsFor } from '../server/cors.ts'
 import { referencePages } from '../server/docs-routes.ts'
+import { uploadsOf } from '../server/file-routes.ts'
 import { Gateway, type Serving } from '../server/gateway.ts'
 import { ProcessGauges } from '../server/metrics.ts'
 import { operations } from '../server/operations.ts'
@@ -71,7 +72,7 @@ export class Runtime {
   readonly dependencies: ChainDependencies
   readonly overload: Overload
   readonly status: OwnStatus
-  private readonly statusReply: ConsentSource['status']
+  private readonly statusReply: ManagementSource['status']
   private readonly telemetry: Telemetry
   readonly events: Events
   /** Outlives a reload, as what it has read stays true. */
@@ -84,7 +85,7 @@ export class Runtime {
   private readonly files: DiskFiles
   private readonly configuration: RunningConfiguration
   readonly ids: GenerationIds
-  private readonly consentBuckets: ConsentSource['buckets']
+  private readonly consentBuckets: ManagementSource['buckets']
   readonly addresses: ClientAddresses
   private keys: readonly ApiKey[]
   private readonly discovery: Discovery
@@ -297,7 +298,7 @@ export class Runtime {
   }
 
   /** Inputs of the operations for management keys, as the configuration stands now. */
-  get management(): ConsentSource {
+  get management(): ManagementSource {
     const { config, source } = this
     return {
       store: source.store.keys,
@@ -351,24 +352,24 @@ export class Runtime {
     dependencies.retries.keep(new Set([...Object.keys(config.models), ...models]))
     const { store } = source
     const settings = chainSettings(config, catalog, keys, this.storedGuardrails.of(store.guardrails.current))
+    const { guardrails } = settings
     // Few requests need it, so the start does not wait for it.
     const reference = referencePages(async () =>
       (await import('./reference.ts')).referenceDocument({ brand: config.brand.word, models: catalog.models }),
     )
     const consent = consentPages(this.management)
-    const { cors, responsesWebsocket } = config.server
+    const { cors, costHeader, publicUrl, responsesWebsocket } = config.server
     return {
       sockets: responsesWebsocket.enabled
         ? {
             maxConnections: responsesWebsocket.maxConnections,
             maxBody: config.server.maxBody,
             authenticate: completionCaller({ keys, clock: source.clock, failures: dependencies.failures }),
+            rates: (key) => rateHeadersOf(key, { ...dependencies, form: 'durations' }),
           }
         : undefined,
-      brand: config.brand.word,
-      errorCodes: config.errors.code,
-      cors: cors && corsFor(cors.origins, settings.costHeader),
-      publicUrl: settings.publicUrl,
+      config,
+      cors: cors && corsFor(cors.origins, costHeader ? brandHeaders(config.brand.word).cost : undefined),
       fronts: {
         generate: composeChain('generate', settings, dependencies),
         embed: composeChain('embed', settings, dependencies),
@@ -381,17 +382,16 @@ export class Runtime {
         keys,
         failures: dependencies.failures,
         catalog,
-        preferences: config.provider as ProviderPreferences | undefined,
-        presets: config.presets,
-        guardrails: settings.guardrails,
-        ledger: store.ledger,
+        preferences: config.provider,
+        guardrails,
         health: dependencies.health,
+        presets: config.presets,
+        uploads: uploadsOf(this.files, config.store.files.maxFile, dependencies.admission),
         management: this.management,
-        files: { store: this.files, maxFile: config.store.files.maxFile, admission: dependencies.admission },
       }),
       pages: (request) => reference(request) ?? consent(request),
       passThrough: new PassThroughDesk(
-        { keys, guardrails: settings.guardrails, catalog, addressOf: (request) => this.addresses.of(request) },
+        { keys, publicUrl, guardrails, catalog, addressOf: (request) => this.addresses.of(request) },
         { dependencies, proxy: this.passThrough, ids: this.ids, givenIds: store.givenIds, ...passThroughRecords(this.telemetry, source) },
       ),
     }

@@ -2,11 +2,9 @@
 
 import type { Config } from '../config/config.ts'
 import { type Budgets, budgetNamed } from '../core/shared-budget.ts'
-import type { ProviderPreferences } from '../dialects/canon/request-fields.ts'
 import type { ChainSettings } from '../pipeline/dependencies.ts'
 import type { GuardrailSetting } from '../pipeline/guard/guardrail-setting.ts'
-import type { KeyLookup } from '../pipeline/request/admit.ts'
-import { brandHeaders } from '../pipeline/request/receive.ts'
+import type { KeyLookup } from '../pipeline/request/authenticate.ts'
 import type { ApiKey, RateLimits } from '../plugin-api/key.ts'
 import type { Catalog } from '../routing/catalog/catalog.ts'
 import { OutboundPolicy } from '../services/outbound/policy.ts'
@@ -91,20 +89,8 @@ export function chainSettings(config: Config, catalog: Catalog, keys: KeyLookup,
     catalog,
     plugins: pluginSettings(config),
     guardrails: [...fileGuardrails(config), ...stored],
-    prompts: config.prompts,
-    presets: config.presets,
-    defaultModel: config.defaultModel,
-    defaultMaxOutput: config.defaultMaxOutput,
-    toolTokens: config.providerToolTokens,
-    provider: config.provider as ProviderPreferences | undefined,
-    maxBody: config.server.maxBody,
     // The same addresses as for files that are read: both are parts of a request.
     outbound: new OutboundPolicy({ allowPrivate: privateHosts(config) }),
-    jsonDepth: config.server.jsonDepth,
-    deadline: config.server.deadline,
-    silence: config.server.silence,
-    costHeader: config.server.costHeader ? brandHeaders(config.brand.word).cost : undefined,
-    publicUrl: config.server.publicUrl?.replace(/\/+$/, ''),
   }
 }
 

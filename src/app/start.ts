@@ -16,16 +16,9 @@ import { type AdminRoute, startAdmin } from '../server/admin.ts'
 import { adminAddresses, wrongTokensOf } from '../server/admin-token.ts'
 import type { SignInLink } from '../server/control-room/sign-in-link.ts'
 import { Drain } from '../server/drain.ts'
-import {
-  compactionCommandRoute,
-  entryCommandRoute,
-  eventCommandRoute,
-  guardrailCommandRoute,
-  keyCommandRoute,
-  reportCommandRoutes,
-} from '../server/key-command-route.ts'
 import { listen } from '../server/listener.ts'
 import { METRICS_TYPE, metricsText } from '../server/metrics.ts'
+import { commandRoutes } from '../server/operator-commands.ts'
 import type { LoopSource } from '../server/overload.ts'
 import { ConfigReader } from './config-reader.ts'
 import { controlRoomOf, operatorSecret } from './control-room.ts'
@@ -225,15 +218,14 @@ async function administered(
     wrongTokens: wrongTokensOf(runtime.config, clock, runtime.addresses),
     routes: new Map<string, AdminRoute>([
       ...ledgerRoutes({ ...alerts.ofLedger, ledger: store.ledger, scans: runtime.scans, exports }, store.recovered),
-      ...keyCommandRoute(() => runtime.management),
-      ...reportCommandRoutes(() => runtime.management),
-      ...entryCommandRoute(() => runtime.management),
-      ...guardrailCommandRoute(() => runtime.management),
-      ...compactionCommandRoute({
-        compactionKeys: operatorsCompactionKeys({ store: store.compactionKeys, config: runtime.config, clock, log }),
-        clock,
+      ...commandRoutes({
+        records: () => runtime.management,
+        events: () => runtime.management,
+        compaction: {
+          compactionKeys: operatorsCompactionKeys({ store: store.compactionKeys, config: runtime.config, clock, log }),
+          clock,
+        },
       }),
-      ...eventCommandRoute(() => runtime.management),
     ]),
     onError: runtime.oops,
   })

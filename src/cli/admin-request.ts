@@ -22,12 +22,22 @@ export interface AdminPlace {
   readonly remedy: string
 }
 
+/** The gateway's refusal of a command, with its words. */
+export class AdminRefusal extends Error {
+  readonly status: number
+
+  constructor(message: string, status: number) {
+    super(message)
+    this.status = status
+  }
+}
+
 /** Error codes of a connection attempt where no process listens: no port, no socket file, or one that a killed process left. */
 const NOT_LISTENING: readonly unknown[] = ['ECONNREFUSED', 'ENOENT']
 
 /**
  * @returns the reply, still to be read; undefined where no process listens.
- * @throws Error with the gateway's own message for any status but 2xx; the system's error where the connection breaks.
+ * @throws AdminRefusal with the gateway's own message for any status but 2xx; the system's error where the connection breaks.
  */
 export async function requestAdmin(adminRequest: AdminRequest, place: AdminPlace): Promise<IncomingMessage | undefined> {
   const reply = await send(adminRequest, place)
@@ -35,7 +45,7 @@ export async function requestAdmin(adminRequest: AdminRequest, place: AdminPlace
   if (!reply || (status >= 200 && status < 300)) return reply
   const said = await text(reply)
   const message = status === 401 ? place.remedy : (messageIn(said) ?? `status ${status}, which is no answer of a gateway`)
-  throw new Error(`${addressText(place)} refused: ${message}`)
+  throw new AdminRefusal(`${addressText(place)} refused: ${message}`, status)
 }
 
 function send(

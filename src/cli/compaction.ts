@@ -3,7 +3,6 @@
 import { type CompactionCommand, runCompactionCommand } from '../api/index.ts'
 import { systemClock } from '../core/clock.ts'
 import { isObject, type JsonObject } from '../core/json.ts'
-import { COMPACTION_COMMAND_PATH } from '../server/key-command-route.ts'
 import { CompactionKeys } from '../services/compaction/compaction-keys.ts'
 import { CONSOLE, type Streams } from './console.ts'
 import { Gateway, type GatewayFlags } from './gateway.ts'
@@ -23,7 +22,7 @@ export async function compaction(words: readonly string[], flags: CompactionFlag
   try {
     const gateway = await Gateway.find(flags)
     const reply =
-      (await gateway.ask(COMPACTION_COMMAND_PATH, command)) ??
+      (await gateway.ask('/compaction/command', command)) ??
       (await gateway.onStore(({ compactionKeys: stored }, config) => {
         const compactionKeys = new CompactionKeys(stored, config.compaction)
         return runCompactionCommand(command, { compactionKeys, clock: systemClock })

@@ -2,7 +2,6 @@
 import { type EventCommand, runEventCommand } from '../api/index.ts'
 import { systemClock } from '../core/clock.ts'
 import { isObject, type JsonObject } from '../core/json.ts'
-import { EVENT_COMMAND_PATH } from '../server/key-command-route.ts'
 import { CONSOLE, type Streams } from './console.ts'
 import { Gateway, type GatewayFlags } from './gateway.ts'
 import { table } from './plan-table.ts'
@@ -33,7 +32,7 @@ export async function events(words: readonly string[], flags: EventFlags, stream
 export async function eventReply(command: EventCommand, flags: GatewayFlags): Promise<JsonObject> {
   const gateway = await Gateway.find(flags)
   return (
-    (await gateway.ask(EVENT_COMMAND_PATH, command)) ??
+    (await gateway.ask('/events/command', command)) ??
     (await gateway.onStore(({ events: stored }, { events: { source } }) =>
       runEventCommand({ ...command }, { events: stored, source, time: systemClock }),
     ))

@@ -2,8 +2,9 @@
  * The gateway that a command is for: the running one, found by its address and admin token alone, and its store where none runs.
  * A configuration is read in its parts `admin` and `store` only, since the shell of an operator has none of the other variables.
  */
-import { readFileSync } from 'node:fs'
+import { existsSync, readFileSync } from 'node:fs'
 import type { IncomingMessage } from 'node:http'
+import { isAbsolute } from 'node:path'
 import { json } from 'node:stream/consumers'
 import { parse, stringify } from 'yaml'
 import { readConfig } from '../app/config-reader.ts'
@@ -16,6 +17,7 @@ import { Fault } from '../core/faults.ts'
 import { isObject, type JsonObject } from '../core/json.ts'
 import { isInside } from '../core/program-files.ts'
 import { readToken } from '../server/admin-token.ts'
+import type { CommandPath } from '../server/operator-commands.ts'
 import { type AdminPlace, type AdminRequest, addressText, requestAdmin } from './admin-request.ts'
 import { SHIPPED_CONFIG } from './shipped-config.ts'
 
@@ -57,7 +59,7 @@ export class Gateway {
    * @param path of the admin listener's route.
    * @returns undefined where no gateway listens. @throws Error with the message of the gateway's refusal.
    */
-  async ask(path: string, command: object): Promise<JsonObject | undefined> {
+  async ask(path: CommandPath, command: object): Promise<JsonObject | undefined> {
     const reply = await this.send({ method: 'POST', path, body: { ...command }, limit: LONGEST_COMMAND })
     if (!reply) return undefined
     const body: unknown = await json(reply)
@@ -65,11 +67,15 @@ export class Gateway {
     return body
   }
 
-  /** Opens the store itself: where another process owns its file, the error says so. @throws Fault `unavailable`, ConfigError. */
-  async onStore<T>(work: (bookkeeping: Bookkeeping, config: Config) => Promise<T>): Promise<T> {
+  /**
+   * Opens the store itself: where another process owns its file, the error says so.
+   * @param isThere for what only reads: a store that was never written is no empty one. @throws Fault `unavailable`, ConfigError.
+   */
+  async onStore<T>(work: (bookkeeping: Bookkeeping, config: Config) => Promise<T>, { isThere = false } = {}): Promise<T> {
     if (this.file === undefined) throw new Fault('unavailable', { message: `no gateway listens at ${addressText(this.place)}` })
     const config = await this.configuration()
     if (config.store.url === 'memory:') throw new Fault('unavailable', { message: 'no gateway runs, and its store is kept in memory only' })
+    if (isThere) refuseMissing(config.store.url)
     const bookkeeping = await openBookkeeping({ ...config.store, clock: systemClock, aside: true, report: () => {} })
     try {
       return await work(bookkeeping, config)
@@ -82,6 +88,14 @@ export class Gateway {
   configuration(): Promise<Config> {
     return readConfig(this.file ?? SHIPPED_CONFIG, this.env)
   }
+}
+
+/** @throws Fault where the store is a file that is not there. */
+function refuseMissing(url: string): void {
+  const file = url.startsWith('sqlite:') ? url.slice('sqlite:'.length).split('?')[0] : undefined
+  if (file === undefined || existsSync(file)) return
+  const remedy = isAbsolute(file) ? '' : `: its path is relative to the directory of the gateway, and this is ${process.cwd()}`
+  throw new Fault('unavailable', { message: `no gateway runs, and its store ${file} is not there${remedy}` })
 }
 
 function placeAt(text: string, env: Environment): AdminPlace {

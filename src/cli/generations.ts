@@ -1,12 +1,10 @@
 /** `headgate generations show`: one request with its attempts, times and money. Calls the running gateway, or reads its store where none runs. */
-import { runGenerationCommand } from '../api/index.ts'
-import { resolveKeys } from '../config/keys.ts'
 import { isObject, type Json, type JsonObject, objectsOf } from '../core/json.ts'
 import { usdText } from '../core/money-text.ts'
-import { GENERATION_COMMAND_PATH } from '../server/key-command-route.ts'
 import { CONSOLE, type Streams } from './console.ts'
 import { Gateway, type GatewayFlags } from './gateway.ts'
 import { table } from './plan-table.ts'
+import { generationRecord, isNotFound, refusalRecords } from './request-records.ts'
 
 export interface GenerationFlags extends GatewayFlags {
   json?: boolean
@@ -15,20 +13,23 @@ export interface GenerationFlags extends GatewayFlags {
 /** @returns the exit code: 1 where there is no such generation. */
 export async function showGeneration(id: string, flags: GenerationFlags, streams: Streams = CONSOLE): Promise<number> {
   try {
-    const command = { id }
     const gateway = await Gateway.find(flags)
-    const reply =
-      (await gateway.ask(GENERATION_COMMAND_PATH, command)) ??
-      (await gateway.onStore(({ keys: store, ledger }, config) => {
-        const { keys, generated } = resolveKeys(config)
-        return runGenerationCommand(command, { store, ledger, configured: generated === undefined ? keys : [] })
-      }))
+    const reply = await generationRecord(id, gateway).catch(async (error: unknown) => {
+      if (!isNotFound(error) || !(await isRefused(id, gateway))) throw error
+      throw new Error(`the gateway itself refused ${id}, so no generation was made: headgate refusals --generation ${id}`)
+    })
     streams.out(flags.json ? JSON.stringify(reply, null, 2) : generationText(isObject(reply.data) ? reply.data : {}))
     return 0
   } catch (error) {
     streams.error(`headgate: ${error instanceof Error ? error.message : error}`)
     return 1
   }
+}
+
+/** True if the id is that of a request which the gateway has refused; false for what cannot be one. */
+async function isRefused(generation: string, gateway: Gateway): Promise<boolean> {
+  const found = await refusalRecords({ generation }, gateway).catch(() => ({ data: [] }))
+  return objectsOf(found.data).length > 0
 }
 
 function generationText(data: JsonObject): string {

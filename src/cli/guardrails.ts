@@ -5,7 +5,6 @@ import type { Config } from '../config/config.ts'
 import { resolveKeys } from '../config/keys.ts'
 import { badField } from '../core/faults.ts'
 import { isObject, type Json, type JsonObject } from '../core/json.ts'
-import { GUARDRAIL_COMMAND_PATH } from '../server/key-command-route.ts'
 import { CONSOLE, plural, type Streams } from './console.ts'
 import { Gateway, type GatewayFlags } from './gateway.ts'
 import { table } from './plan-table.ts'
@@ -31,7 +30,7 @@ export async function guardrails(words: readonly string[], flags: GuardrailFlags
   try {
     const gateway = await Gateway.find(flags)
     const work = (ask: Ask) => perform(verb, name, { flags, streams, ask })
-    const reply = await gateway.ask(GUARDRAIL_COMMAND_PATH, { verb: 'list' })
+    const reply = await gateway.ask('/guardrails/command', { verb: 'list' })
     if (reply) await work((command) => fromRunning(command, gateway))
     else
       await gateway.onStore((bookkeeping, config) =>
@@ -47,7 +46,7 @@ export async function guardrails(words: readonly string[], flags: GuardrailFlags
 }
 
 async function fromRunning(command: GuardrailCommand, gateway: Gateway): Promise<JsonObject> {
-  const reply = await gateway.ask(GUARDRAIL_COMMAND_PATH, command)
+  const reply = await gateway.ask('/guardrails/command', command)
   if (!reply) throw new Error('the gateway has stopped answering')
   return reply
 }

@@ -6,7 +6,6 @@ import { systemClock } from '../core/clock.ts'
 import { badField } from '../core/faults.ts'
 import { isObject, type Json, type JsonObject } from '../core/json.ts'
 import { usdText } from '../core/money-text.ts'
-import { KEY_COMMAND_PATH } from '../server/key-command-route.ts'
 import { DiskFiles } from '../services/files/index.ts'
 import { CONSOLE, type Streams } from './console.ts'
 import { Gateway, type GatewayFlags } from './gateway.ts'
@@ -58,7 +57,7 @@ async function perform(wanted: KeyCommand | (() => KeyCommand), flags: KeyFlags,
   try {
     const command = typeof wanted === 'function' ? wanted() : wanted
     const gateway = await Gateway.find(flags)
-    const reply = (await gateway.ask(KEY_COMMAND_PATH, command)) ?? (await onFile(command, gateway))
+    const reply = (await gateway.ask('/keys/command', command)) ?? (await onFile(command, gateway))
     streams.out(flags.json ? JSON.stringify(reply, null, 2) : keyReport(command, reply, Date.now()))
     return 0
   } catch (error) {

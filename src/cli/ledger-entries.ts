@@ -3,7 +3,6 @@ import { runEntryCommand } from '../api/index.ts'
 import { resolveKeys } from '../config/keys.ts'
 import { systemClock } from '../core/clock.ts'
 import { isObject, type JsonObject } from '../core/json.ts'
-import { ENTRY_COMMAND_PATH } from '../server/key-command-route.ts'
 import { CONSOLE, type Streams } from './console.ts'
 import { Gateway, type GatewayFlags } from './gateway.ts'
 import { table } from './plan-table.ts'
@@ -36,7 +35,7 @@ export async function ledgerEntries(words: readonly string[], flags: EntryFlags,
   try {
     const gateway = await Gateway.find(flags)
     const reply =
-      (await gateway.ask(ENTRY_COMMAND_PATH, command)) ??
+      (await gateway.ask('/ledger/entries/command', command)) ??
       (await gateway.onStore(({ keys: store, ledger }, config) => {
         const { keys, generated } = resolveKeys(config)
         const configured = generated === undefined ? keys : []

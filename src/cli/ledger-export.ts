@@ -3,7 +3,7 @@ import type { IncomingMessage } from 'node:http'
 import { createInterface } from 'node:readline'
 import { type LedgerRange, settledIn } from '../api/ledger-range.ts'
 import { systemClock } from '../core/clock.ts'
-import { DeliveryError, type ExportSettings } from '../services/exports/destination.ts'
+import type { ExportSettings } from '../services/exports/destination.ts'
 import { destinationOf } from '../services/exports/open-destination.ts'
 import { AT_BEGIN, type ExportedLine, exportRange, positionText, type RunPosition, readPosition } from '../services/exports/range-export.ts'
 import type { Gateway } from './gateway.ts'
@@ -40,20 +40,27 @@ export async function exportTo(flags: RangeFlags, { gateway, say }: Out): Promis
         reached = at
         say(`${rows} generations in ${at.batches - position.batches} batches, go on with --after ${positionText(at)}`)
       },
+      failed: (error, pause) => say(`${destination.place} took no batch: ${textOf(error)}; another try in ${pause / 1000} s`),
     })
   try {
     const reply = await gateway.send({ method: 'GET', path: `/ledger/generations?${queryOf(range)}` })
-    const rows = await (reply ? run(linesOf(reply)) : gateway.onStore(({ ledger }) => run(settledIn(ledger, range))))
-    say(`exported ${rows} generations to ${destination.place}`)
+    const rows = await (reply ? run(linesOf(reply)) : gateway.onStore(({ ledger }) => run(settledIn(ledger, range)), { isThere: true }))
+    say(rows === 0 ? nothingText(range) : `exported ${rows} generations to ${destination.place}`)
     return 0
   } catch (error) {
-    const problem = error instanceof DeliveryError || error instanceof Error ? error.message : String(error)
-    say(`headgate: the export has stopped: ${problem}`)
+    say(`headgate: the export has stopped: ${textOf(error)}`)
     say(`the same command with --after ${positionText(reached)} goes on`)
     return 1
   } finally {
     destination.close()
   }
+}
+
+const textOf = (error: unknown): string => (error instanceof Error ? error.message : String(error))
+
+function nothingText({ since, until, after }: LedgerRange): string {
+  const behind = after.seq < 0 ? '' : ', behind the position of --after'
+  return `nothing was written: no settled generation was admitted${since === 0 ? ' until' : ` from ${new Date(since).toISOString()} to`} ${new Date(until).toISOString()}${behind}`
 }
 
 function startOf(after: string | undefined): RunPosition {
@@ -98,7 +105,8 @@ const TIMEOUT = 60_000
 async function targetOf(to: string, gateway: Gateway): Promise<ExportSettings> {
   const own = { name: 'generations', path: PATH, rows: ROWS, interval: 0, timeout: TIMEOUT } as const
   const [, bucket, prefix = ''] = /^s3:\/\/([a-z0-9][a-z0-9.-]{1,61}[a-z0-9])(?:\/(.*))?$/.exec(to) ?? []
-  if (bucket !== undefined) return { ...own, compression: 'gzip', s3: { bucket, prefix, ...awsPlace(process.env) } }
+  if (bucket !== undefined)
+    return { ...own, compression: 'gzip', s3: { bucket, prefix: prefix.replace(/[^/]$/, '$&/'), ...awsPlace(process.env) } }
   if (to.startsWith('s3:')) throw new Error('--to: expected s3://BUCKET/PREFIX')
   if (/[/.\\]/.test(to)) return { ...own, compression: 'none', file: { path: to } }
   const named = (await gateway.configuration()).exports.find(({ name }) => name === to)

@@ -31,7 +31,7 @@ export async function ledger(verb: string, flags: LedgerFlags = {}): Promise<num
     const reply = await gateway.send({ method, path, headers: { 'cache-control': 'no-cache' } })
     if (verb === 'export') {
       if (reply) await written(reply)
-      else await gateway.onStore(({ ledger }) => written(exportLines(ledger)))
+      else await gateway.onStore(({ ledger }) => written(exportLines(ledger)), { isThere: true })
       return 0
     }
     if (verb === 'recovery') {
@@ -46,7 +46,9 @@ export async function ledger(verb: string, flags: LedgerFlags = {}): Promise<num
       )
       return 0
     }
-    const found = reply ? ((await json(reply)) as Verdict) : await gateway.onStore(({ ledger }) => verifyLedger(ledger, { full }))
+    const found = reply
+      ? ((await json(reply)) as Verdict)
+      : await gateway.onStore(({ ledger }) => verifyLedger(ledger, { full }), { isThere: true })
     return report(found)
   } catch (error) {
     process.stderr.write(`headgate: ${error instanceof Error ? error.message : error}\n`)

@@ -34,7 +34,7 @@ export function commandLine(): Verb {
   addModels(program)
   addKeys(program)
   addRecords(program)
-  return program.addHelpText('after', '\nheadgate VERB --help shows its options and an example. Pages: docs/README.md')
+  return program.addHelpText('after', '\nheadgate VERB --help shows its options and an example. headgate manual shows the pages.')
 }
 
 async function showVersion(argv: readonly string[]): Promise<void> {

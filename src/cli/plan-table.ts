@@ -57,6 +57,7 @@ function holdText({ candidates, hold, inputs, plugins, guardrails }: Plan): stri
   return [
     `Hold: $${hold.usd}, of which $${hold.floor_usd} for the input; ${left}.`,
     `It counts at most ${hold.input_tokens_bound} input tokens${output}.${lowered}`,
+    'Input is counted as one token for each byte, which no tokenizer passes: more than is used, and the rest is given back.',
     `Plugins: ${plugins.join(', ') || 'none'}. Guardrails: ${guardrails.join(', ') || 'none'}.`,
   ].join('\n')
 }

@@ -1,13 +1,11 @@
 /** `headgate refusals`: requests that the gateway itself has refused. Calls the running gateway, or reads its store where none runs. */
-import { csvText, type RefusalCommand, runRefusalCommand } from '../api/index.ts'
-import { resolveKeys } from '../config/keys.ts'
-import { systemClock } from '../core/clock.ts'
-import { isObject, type Json, type JsonObject } from '../core/json.ts'
-import { REFUSAL_COMMAND_PATH } from '../server/key-command-route.ts'
+import { csvText, REFUSALS_CSV, type RefusalCommand } from '../api/index.ts'
+import { isObject, type Json, type JsonObject, objectsOf } from '../core/json.ts'
 import { CONSOLE, type Streams } from './console.ts'
 import { Gateway, type GatewayFlags } from './gateway.ts'
 import { momentOf } from './guardrails.ts'
 import { table } from './plan-table.ts'
+import { generationRecord, refusalRecords } from './request-records.ts'
 
 export interface RefusalFlags extends GatewayFlags {
   json?: boolean
@@ -33,7 +31,8 @@ export async function refusals(words: readonly string[], flags: RefusalFlags, st
     const gateway = await Gateway.find(flags)
     let command: RefusalCommand = { ...commandOf(flags), limit: PAGE }
     for (let isFirst = true; ; isFirst = false) {
-      const reply = (await gateway.ask(REFUSAL_COMMAND_PATH, command)) ?? (await onFile(command, gateway))
+      const reply = await refusalRecords(command, gateway)
+      if (flags.generation !== undefined && objectsOf(reply.data).length === 0) throw new Error(await otherwise(flags.generation, gateway))
       show(reply, { flags, streams, isFirst })
       if (typeof reply.next !== 'string') return 0
       command = { ...command, cursor: reply.next }
@@ -55,12 +54,15 @@ function commandOf({ since, until, key, reason, generation }: RefusalFlags): Ref
   }
 }
 
-function onFile(command: RefusalCommand, gateway: Gateway): Promise<JsonObject> {
-  return gateway.onStore(({ keys: store, refusals: log }, config) => {
-    const { keys, generated } = resolveKeys(config)
-    const configured = generated === undefined ? keys : []
-    return runRefusalCommand(command, { store, configured, refusals: log.store, clock: systemClock })
-  })
+/** Remedy for the id of a request that was not refused. */
+async function otherwise(id: string, gateway: Gateway): Promise<string> {
+  const isServed = await generationRecord(id, gateway).then(
+    () => true,
+    () => false,
+  )
+  return isServed
+    ? `${id} was not refused by the gateway itself: headgate generations show ${id}`
+    : `no request with the id ${id} was refused, and none has a record: ids of refusals are kept for 32 days, of one reason the last 5 of a key and a minute`
 }
 
 /** Rows of a page: a line of JSON each, lines of CSV, or a table. */
@@ -68,19 +70,29 @@ function show(reply: JsonObject, { flags, streams, isFirst }: { flags: RefusalFl
   const rows = (Array.isArray(reply.data) ? reply.data : []).filter(isObject)
   if (flags.json) for (const row of rows) streams.out(JSON.stringify(row))
   else if (flags.csv) {
-    const text = csvText('/v1/refusals', rows, isFirst)
+    const text = csvText(REFUSALS_CSV, rows, isFirst)
     if (text !== '') streams.out(text.slice(0, -'\r\n'.length))
   } else if (rows.length > 0) streams.out(table(HEAD, rows.map(lineOf)))
   else if (isFirst) streams.out('No request was refused.')
 }
 
-const HEAD = ['minute', 'key', 'count', 'status', 'reason', 'latest request', 'model', 'field', 'message']
+const HEAD = ['minute', 'key', 'count', 'status', 'reason', 'limit', 'latest request', 'model', 'field', 'message']
 
-function lineOf({ minute, api_key_hash: hash, api_key_name: name, count, status, reason, latest }: JsonObject): string[] {
+function lineOf({ minute, api_key_hash: hash, api_key_name: name, count, status, reason, limits, latest }: JsonObject): string[] {
   const [last = {}] = (Array.isArray(latest) ? latest : []).filter(isObject)
   const { generation_id: id, model, field, message } = last
   const key = name ?? (typeof hash === 'string' ? hash.slice(0, 12) : 'unknown')
-  return [String(minute).slice(0, 16).replace('T', ' '), key, count, status, reason, id, model, field, message].map(plain)
+  return [String(minute).slice(0, 16).replace('T', ' '), key, count, status, reason, limitText(limits), id, model, field, message].map(
+    plain,
+  )
+}
+
+/** `key requests per minute`, each limit that refused one of them. */
+function limitText(limits: Json | undefined): string {
+  const texts = objectsOf(limits).map(({ scope, kind, per }) =>
+    [scope, kind, per === null ? null : `per ${per}`].filter((word) => word !== null).join(' '),
+  )
+  return texts.join(', ')
 }
 
 /** Callers choose names of models: a control character would act on the terminal, a line break make a row of its own. */

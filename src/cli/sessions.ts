@@ -5,7 +5,6 @@ import { systemClock } from '../core/clock.ts'
 import { isObject, type Json, type JsonObject } from '../core/json.ts'
 import { usdText } from '../core/money-text.ts'
 import { LedgerScans } from '../ledger/scans.ts'
-import { SESSION_COMMAND_PATH } from '../server/key-command-route.ts'
 import { CONSOLE, plural, type Streams } from './console.ts'
 import { Gateway, type GatewayFlags } from './gateway.ts'
 import { momentOf } from './guardrails.ts'
@@ -31,7 +30,7 @@ export async function sessions(words: readonly string[], flags: SessionFlags, st
   try {
     const command = commandOf(flags)
     const gateway = await Gateway.find(flags)
-    const reply = (await gateway.ask(SESSION_COMMAND_PATH, command)) ?? (await onFile(command, gateway))
+    const reply = (await gateway.ask('/sessions/command', command)) ?? (await onFile(command, gateway))
     streams.out(flags.json ? JSON.stringify(reply, null, 2) : sessionReport(reply))
     return 0
   } catch (error) {

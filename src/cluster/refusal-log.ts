@@ -3,6 +3,7 @@
  * to the store in the background: no request waits for it, and 100,000 refusals of one key in a minute are one row for each reason.
  */
 import type { Clock, Timer } from '../core/clock.ts'
+import { FAULTS } from '../core/faults.ts'
 import { randomTag } from '../core/ids.ts'
 import { reading, type Tallies } from '../core/metrics.ts'
 import { plainName } from '../core/plain-name.ts'
@@ -10,7 +11,7 @@ import type { RefusalRow, RefusalStore, RefusedRequest } from '../store/refusals
 import { type ClusterNews, OutageReport, within } from './record-calls.ts'
 
 export interface Refusal extends Omit<RefusedRequest, 'at'> {
-  /** Identity; '' where the request had no key that is known. Such a request is counted alone: a stranger decides its text. */
+  /** Identity; '' where the request had no key that is known. Of such a request no text is kept: a stranger decides it. */
   readonly key: string
   readonly reason: string
   readonly status: number
@@ -28,6 +29,8 @@ const unwritten = reading('gauge', 'refusals_unwritten', 'Rows of refused reques
 const MINUTE = 60_000
 /** Requests of a row that are kept in full, and the characters of their texts. */
 const LATEST = 5
+/** The same of requests without a known key: all callers who have mistyped theirs share a row. */
+const LATEST_UNKNOWN = 20
 const LONGEST_MESSAGE = 500
 const LONGEST_NAME = 128
 /** Rows in memory: beyond, requests are counted without their keys. */
@@ -87,9 +90,10 @@ export class RefusalLog {
       open.limits ??= {}
       open.limits[limit] = (open.limits[limit] ?? 0) + 1
     }
-    if (open.row.key !== '') {
-      const { id, operation, model, field, message } = refusal
-      if (open.latest.length === LATEST) open.latest.pop()
+    const kept = open.row.key === '' ? withoutTexts(refusal) : refusal
+    if (open.row.key !== '' || kept.id !== '') {
+      const { id, operation, model, field, message } = kept
+      if (open.latest.length === (open.row.key === '' ? LATEST_UNKNOWN : LATEST)) open.latest.pop()
       open.latest.unshift({
         id,
         at: now,
@@ -182,6 +186,12 @@ export class RefusalLog {
     for (const [name, { row, count, written }] of this.rows) if (row.at < minute && count === written) this.rows.delete(name)
     return true
   }
+}
+
+/** Kept fields where the caller is not known: the words of the gateway for the reason, and nothing that the request holds. */
+function withoutTexts(refusal: Refusal): Refusal {
+  const code = Object.keys(FAULTS).find((each): each is keyof typeof FAULTS => each === refusal.reason) ?? 'invalid_key'
+  return { ...refusal, model: null, field: null, message: FAULTS[code].message }
 }
 
 /** Without what would disguise it, in one line. */

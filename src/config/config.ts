@@ -2,6 +2,7 @@
 import { dirname, join } from 'node:path'
 import { type JsonObject, present } from '../core/json.ts'
 import { hashOf } from '../core/secret.ts'
+import type { ProviderPreferences } from '../dialects/canon/request-fields.ts'
 import { credentialSettings, keyPool } from '../services/credentials/settings.ts'
 import type { Environment } from './expand.ts'
 import { guardrailConfig } from './guardrails.ts'
@@ -69,8 +70,12 @@ export function buildConfig(checked: Checked) {
     texts: checked.texts,
     /** The file, its catalogue files and its plugins: what a watcher watches. */
     files: [...checked.files, ...plugins.load.flatMap(({ path }) => path ?? [])],
-    // The command line wins.
-    server: { ...server, ...present({ host: overrides.host, port: overrides.port }) },
+    server: {
+      ...server,
+      // The command line wins; paths are put behind the address with a slash of their own.
+      ...present({ host: overrides.host, port: overrides.port, publicUrl: server.publicUrl?.replace(/\/+$/, '') }),
+    },
+    provider: settings.provider as ProviderPreferences | undefined,
     // Where a start writes a token of its own; absent where the store is in memory.
     admin: {
       ...admin,

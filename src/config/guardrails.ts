@@ -1,14 +1,16 @@
 /** Guardrails of the file: from what is written to plain data, and the rules that a schema cannot say. */
-import type { Static } from 'typebox'
+import type { Static, TSchema } from 'typebox'
 import type { JsonObject } from '../core/json.ts'
 import { nanoFromUsdNumber } from '../core/money-text.ts'
 import type { EngineSettings } from '../guardrails/engine.ts'
-import type { Action } from '../guardrails/rule.ts'
+import { engine, OF_MODERATION, OF_PRESIDIO } from '../guardrails/settings/engine.ts'
+import { ENDPOINTS, PRICE, ZDR_GROUPS } from '../guardrails/settings/fields.ts'
+import { type Action, INJECTION_SLUG } from '../guardrails/settings/recognisers.ts'
 import { moderationFields } from './fields/moderation.ts'
 import type { Path } from './problems.ts'
 import type { References } from './references.ts'
 import { type Resolved, resolved } from './resolved.ts'
-import { engine, guardrail } from './schema/guardrail-filters.ts'
+import { guardrail } from './schema/guardrail-filters.ts'
 import type { RawConfig } from './schema/root.ts'
 import type { Source } from './source.ts'
 import { hint } from './suggest.ts'
@@ -18,49 +20,36 @@ export type RawGuardrail = Static<typeof guardrail>
 
 export type GuardrailConfig = ReturnType<typeof guardrailConfig>
 
-const INJECTION = 'regex-prompt-injection'
-/** Groups of authors with a field of their own. */
-const ZDR_GROUPS = ['anthropic', 'openai', 'google', 'xai', 'other'] as const
-
-/** By what each part of the program reads: texts, routing, budgets. */
+/** A guardrail of the file or of the store. */
 export function guardrailConfig(written: RawGuardrail) {
-  const { name, scope, direction, restore, audit, action, engine, ...settings } = resolved(guardrail, written)
-  const { contentFilters, contentFilterBuiltins: builtins, phrases, allowedPhrases, limitUsd: limit } = settings
+  const { name, scope, engine, ...settings } = resolved(guardrail, written)
+  const { limitUsd: limit, action } = settings
+  // `enforce_zdr` stands for the groups that have no field of their own.
+  const zdr = ZDR_GROUPS.filter((group) => written[`enforce_zdr_${group}`] ?? written.enforce_zdr)
   return {
     name,
     /** As written, without name, scope, and the address and key of an engine. */
     fields: shownFields(written),
-    audit,
     /** Names of keys; absent: every request. */
     ...(scope === undefined ? {} : { keys: scope.keys }),
-    direction,
-    restore,
-    filters: { contentFilters, builtins, phrases, allowedPhrases, action },
+    settings,
     ...(engine === undefined ? {} : { engine: engineSettings(engine, action) }),
-    terms: routingTerms(settings, written),
+    /** Groups of authors whose models need zero retention. */
+    zdr,
+    /** True where it bounds which models and endpoints a request reaches. */
+    bounds:
+      zdr.length > 0 || BOUNDING.some((field) => written[field] !== undefined && written[field] !== defaultOf(guardrail.properties[field])),
     /** Nano-dollars for each key, and the window in which they count. */
     ...(limit === undefined ? {} : { budget: { limit: nanoFromUsdNumber(limit) ?? 0, limitReset: settings.resetInterval ?? null } }),
   }
 }
 
-type Terms = 'allowedModels' | 'ignoredModels' | 'allowedProviders' | 'ignoredProviders' | 'maxPrice' | 'requireParameters'
-type Training = 'enableFreeModelTraining' | 'enableFreeModelPublication' | 'enablePaidModelTraining'
+const defaultOf = (field: TSchema): unknown => (field as { default?: unknown }).default
 
-function routingTerms(settings: Pick<Resolved<typeof guardrail>, Terms | Training>, written: RawGuardrail) {
-  const { allowedModels, ignoredModels = [], allowedProviders, ignoredProviders = [], maxPrice, requireParameters } = settings
-  return {
-    ...(allowedModels === undefined ? {} : { allowedModels }),
-    ignoredModels,
-    ...(allowedProviders === undefined ? {} : { allowedProviders }),
-    ignoredProviders,
-    /** Groups of authors whose models need zero retention; `enforce_zdr` stands for those that have no field of their own. */
-    zdr: ZDR_GROUPS.filter((group) => written[`enforce_zdr_${group}`] ?? written.enforce_zdr),
-    freeTraining: settings.enableFreeModelTraining && settings.enableFreeModelPublication,
-    paidTraining: settings.enablePaidModelTraining,
-    ...(maxPrice === undefined ? {} : { maxPrice }),
-    requireParameters,
-  }
-}
+/** Fields that bound the endpoints by themselves: those of zero retention do so together. */
+const BOUNDING = (Object.keys({ ...ENDPOINTS, ...PRICE }) as (keyof typeof ENDPOINTS | keyof typeof PRICE)[]).filter(
+  (field) => !field.startsWith('enforce_zdr'),
+)
 
 function shownFields({ name: _, scope: __, engine: written, ...fields }: RawGuardrail): JsonObject {
   const shown = written === undefined ? fields : { ...fields, engine: { type: written.type, on_error: resolved(engine, written).onError } }
@@ -118,10 +107,12 @@ function checkFields(guardrail: RawGuardrail, at: Path, main: Source): void {
     const here = [...at, 'content_filter_builtins', place]
     if (builtins.findIndex((each) => each.slug === slug) !== place)
       main.report([...here, 'slug'], 'this filter is named twice, expected it once')
-    if (scope !== undefined && slug !== INJECTION && !main.isWrong([...here, 'slug']))
+    if (scope !== undefined && slug !== INJECTION_SLUG && !main.isWrong([...here, 'slug']))
       main.report([...here, 'scan_scope'], 'this is a setting of regex-prompt-injection, expected no such key', 'key')
   }
-  const injects = builtins.some(({ slug }, place) => slug === INJECTION || main.isWrong([...at, 'content_filter_builtins', place, 'slug']))
+  const injects = builtins.some(
+    ({ slug }, place) => slug === INJECTION_SLUG || main.isWrong([...at, 'content_filter_builtins', place, 'slug']),
+  )
   if (guardrail.allowed_phrases !== undefined && !injects && !main.mayHave(at, 'content_filter_builtins'))
     main.report([...at, 'allowed_phrases'], 'phrases are allowed to regex-prompt-injection, expected it among the filters', 'key')
   if (engine) checkEngine(engine, [...at, 'engine'], main)
@@ -144,10 +135,6 @@ function engineSettings(settings: Resolved<typeof engine>, action: Action): Engi
 function defined<T extends object>(fields: T): Partial<T> {
   return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as Partial<T>
 }
-
-/** Which settings are whose; those that all have are not named. */
-const OF_PRESIDIO = ['entities', 'threshold', 'language'] as const
-const OF_MODERATION = ['engine', 'model', 'thresholds', 'ignored_categories', 'lexicon'] as const
 
 /** @param at path of the engine. */
 function checkEngine(engine: RawEngine, at: Path, main: Source): void {

@@ -192,7 +192,7 @@ export class Fault extends Error {
     this.origin = FAULTS[code].origin
     this.retry = options.retry ?? FAULTS[code].retry
     this.metadata = options.metadata
-    this.availability = options.availability
+    this.availability = options.availability && { ...options.availability, docs_url: options.availability.docs_url ?? DOCS_URL }
     this.retryAfter = options.retryAfter
     this.providerStatus = options.providerStatus
     this.refusesReasoning = options.refusesReasoning === true
@@ -249,8 +249,8 @@ export function accountFault(fault: Fault, provider: string): Fault | undefined 
   return new Fault(code, { message, metadata, retryAfter, providerStatus, headers, isEchoed })
 }
 
-/** `docs_url` of every `availability`: the gateway's own page that explains the codes. `absoluteDocs` puts the address in front. */
-export const DOCS_URL = '/docs/schemas#Error'
+/** `docs_url` of every `availability` that names no page of its own: the gateway's page that explains the codes. `absoluteDocs` puts the address in front. */
+const DOCS_URL = '/docs/schemas#Error'
 
 /** Makes the link of a fault to the documents absolute. @param publicUrl the origin and path that callers know, where it is configured. */
 export function absoluteDocs(fault: Fault, publicUrl: string | undefined): Fault {
@@ -264,7 +264,7 @@ export function unknownModel(slug: string, near: readonly string[] = [], message
   return new Fault('model_not_found', {
     message,
     metadata: { field: 'model' },
-    availability: { code: 'model_not_found', retryable: false, requested_models: [slug], docs_url: DOCS_URL },
+    availability: { code: 'model_not_found', retryable: false, requested_models: [slug] },
   })
 }
 

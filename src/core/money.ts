@@ -4,6 +4,7 @@
  */
 import { usdText } from './money-text.ts'
 import { holds, type PriceWindow } from './price-window.ts'
+import { TOKEN_KINDS, type TokenRates } from './token-kinds.ts'
 
 /** Attodollars per token, or per unit where a price is per image, per request. */
 export type Rate = bigint
@@ -143,20 +144,8 @@ export function usd(nano: number | bigint): number {
 }
 
 /** Rates in attodollars per token or per unit; absent kinds fall back as `ledger/pricing.ts` says. */
-export interface Rates {
-  readonly prompt: Rate
-  readonly completion: Rate
-  readonly cached?: Rate | undefined
-  readonly cacheWrite?: Rate | undefined
-  /** Cache writes that are kept for an hour. */
-  readonly cacheWriteLong?: Rate | undefined
-  readonly reasoning?: Rate | undefined
-  readonly imageOutput?: Rate | undefined
-  readonly audioOutput?: Rate | undefined
+export interface Rates extends TokenRates {
   readonly image?: Rate | undefined
-  readonly audio?: Rate | undefined
-  /** Per token of an image that is read. */
-  readonly imageInput?: Rate | undefined
   readonly request?: Rate | undefined
   /** Per search that the provider itself ran. */
   readonly webSearch?: Rate | undefined
@@ -286,19 +275,6 @@ function laidOver(own: Rates, active: readonly Active[], above: number): Rates {
   return laid
 }
 
-const PER_TOKEN = [
-  'prompt',
-  'completion',
-  'cached',
-  'cacheWrite',
-  'cacheWriteLong',
-  'reasoning',
-  'imageOutput',
-  'audioOutput',
-  'audio',
-  'imageInput',
-] as const satisfies readonly RateKind[]
-
 /** Snapshots by the region: each is made once. */
 const regional = new WeakMap<PriceSnapshot, Map<string, PriceSnapshot>>()
 
@@ -324,7 +300,7 @@ export function priceIn(snapshot: PriceSnapshot, region: string): PriceSnapshot 
 /** @param factor in thousandths. */
 function scaledBy<Kind extends Rates>(rates: Kind, factor: bigint): Kind {
   const scaled: { -readonly [kind in keyof Rates]: Rates[kind] } = { ...rates }
-  for (const kind of PER_TOKEN) {
+  for (const { rate: kind } of TOKEN_KINDS) {
     const rate = rates[kind]
     if (rate !== undefined) scaled[kind] = (rate * factor + 999n) / 1000n
   }

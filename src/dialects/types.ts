@@ -222,6 +222,8 @@ export interface ProviderWire {
 }
 
 export interface UpstreamDialect extends ProviderWire {
+  /** As its own clients read the limits of a key; by default durations. */
+  readonly rateForm?: 'times' | undefined
   encodeRequest(request: CanonicalRequest, target: Target): Encoded
   /** Absent where streams are server-sent events. */
   readonly framing?: Framing | undefined
@@ -237,6 +239,8 @@ export interface UpstreamDialect extends ProviderWire {
   /** Outcome of each parameter: the encoder keeps to it, and endpoints are chosen by it. */
   readonly parameters: ParameterTable
   readonly cap: CapWire
+  /** Most stop sequences that the wire takes, where it is not the provider that says so. */
+  readonly mostStops?: number
   /** True where reasoning that the provider signs or encrypts is bound to the account; absent where it never is. */
   bindsReasoning?(quirks: Quirks): boolean
   /** Names of functions that the wire takes; absent where it takes all that callers may use. */

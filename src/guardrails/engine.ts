@@ -2,7 +2,7 @@
 import type { Clock } from '../core/clock.ts'
 import type { ModerationFinding } from './moderation/finding.ts'
 import type { ModerationSettings } from './moderation/types.ts'
-import type { Action } from './rule.ts'
+import type { Action } from './settings/recognisers.ts'
 
 /** The parts of a request that an engine receives. */
 export interface EngineQuestion {

@@ -1,7 +1,6 @@
 export { AnswerPolicy } from './answer-policy.ts'
 export { answerEngineFault, answerFault, answerStages, type Held, ofAnswer, readStage } from './answer-report.ts'
 export { ArgsStream } from './args-stream.ts'
-export { BUILTINS, type BuiltinSlug, INJECTION_SLUG } from './builtins.ts'
 export type { EngineQuestion, EngineSettings, EngineVerdict, ExternalEngine } from './engine.ts'
 export { externalEngine } from './engines.ts'
 export { type Evidence, evidenceOf } from './evidence.ts'
@@ -12,7 +11,6 @@ export { arePrepared, preparePatterns } from './pattern.ts'
 export { redacted, type Span } from './redaction.ts'
 export { blockFault, engineFault, engineStage, silentStage, stagesOf } from './report.ts'
 export {
-  type Action,
   type BuiltinFilter,
   type ContentFilter,
   compileRules,

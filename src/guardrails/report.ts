@@ -6,7 +6,8 @@ import type { EngineVerdict, ExternalEngine } from './engine.ts'
 import { evident } from './evidence.ts'
 import { type Hit, MATCH_COUNT } from './findings.ts'
 import { findingData, findingMetadata, moderationMessage } from './moderation/finding.ts'
-import type { Action, GuardrailName, StageName } from './rule.ts'
+import type { GuardrailName, StageName } from './rule.ts'
+import type { Action } from './settings/recognisers.ts'
 
 /** Past forms of the actions, as stages have them. */
 export const DONE: Readonly<Record<Action, 'flagged' | 'redacted' | 'blocked'>> = { flag: 'flagged', redact: 'redacted', block: 'blocked' }

@@ -1,12 +1,10 @@
 /** A rule: what a guardrail looks for in texts, and its action on a match. */
-import { BUILTINS, type BuiltinSlug, INJECTION_PLACEHOLDER, INJECTION_SLUG } from './builtins.ts'
+import { BUILTINS } from './builtins.ts'
 import type { Detector } from './detector.ts'
 import { injectionDetector } from './injection/detector.ts'
 import { patternDetector } from './pattern.ts'
 import { phraseDetector } from './phrases.ts'
-
-/** flag records, redact replaces, block refuses: block beats redact beats flag (docs/contract.md#guardrails). */
-export type Action = 'flag' | 'redact' | 'block'
+import { type Action, type BuiltinSlug, INJECTION_SLUG, placeholderOf } from './settings/recognisers.ts'
 
 /** Name of the rule's guardrail, as the pipeline's stages show it. */
 export interface GuardrailName {
@@ -90,14 +88,14 @@ function builtinRule(guardrail: GuardrailName, { slug, action, scanScope }: Buil
       stage: 'regex_pi_detection',
       label: slug,
       entity: 'PROMPT_INJECTION',
-      placeholder: INJECTION_PLACEHOLDER,
+      placeholder: placeholderOf(slug),
       userOnly: scanScope === 'user_only',
       detector: allowedPhrases.length > 0 ? injectionDetector(allowedPhrases) : injection,
     }
   }
-  const { placeholder, detector } = BUILTINS[slug]
+  const placeholder = placeholderOf(slug)
   const entity = placeholder.slice(1, -1)
-  return { guardrail, action, stage: 'content-filter', label: slug, entity, placeholder, userOnly: false, detector }
+  return { guardrail, action, stage: 'content-filter', label: slug, entity, placeholder, userOnly: false, detector: BUILTINS[slug] }
 }
 
 /** Without allowed phrases all guardrails share one, and a text is read once for all of them. */

@@ -2,7 +2,7 @@
 import { isObject, type Json } from '../core/json.ts'
 import type { EngineQuestion, EngineVerdict, ExternalEngine, ServiceSettings } from './engine.ts'
 import { postJson } from './engine-call.ts'
-import type { Action } from './rule.ts'
+import type { Action } from './settings/recognisers.ts'
 
 const ACTIONS: Readonly<Record<string, Action>> = { flag: 'flag', redact: 'redact', block: 'block' }
 const NOTHING: EngineVerdict = { entities: [], patterns: [], replaced: new Map() }

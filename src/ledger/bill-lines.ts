@@ -1,4 +1,5 @@
 /** A charge line by line: what was counted, at which price, and amounts that sum up to the charge exactly. */
+import type { LEDGER_COUNTS } from '../core/ledger-counts.ts'
 import { Bill, type PriceSnapshot, type Rate } from '../core/money.ts'
 import { rateFromUsd, rateText } from '../core/money-text.ts'
 import { noUsage, type Usage } from '../dialects/canon/usage.ts'
@@ -60,8 +61,7 @@ export function amountsOf(parts: readonly BillPart[]): number[] {
   })
 }
 
-type Counts = Pick<Usage, (typeof COUNTED)[number]>
-const COUNTED = ['input', 'output', 'cached', 'cacheWrite', 'reasoning'] as const
+type Counts = Pick<Usage, (typeof LEDGER_COUNTS)[number]['count']>
 
 /** The parts of a row. @param rates as `plainRates` has written them. */
 export function plainParts(rates: string, counts: Counts): BillPart[] {

@@ -13,9 +13,12 @@ import {
   ratesFor,
   ratesWithin,
 } from '../core/money.ts'
+import { MOST_TOKENS, TOKEN_KINDS, type TokenRate, within } from '../core/token-kinds.ts'
 import type { Usage } from '../dialects/canon/usage.ts'
 import type { Endpoint } from '../routing/catalog/types.ts'
 import type { HoldAsk } from './credit.ts'
+import { highest } from './highest-rate.ts'
+import { addInput, addOutput } from './token-parts.ts'
 
 /** A price as it was at admission; `free` and `unpriced` cost nothing (limited keys never get to `unpriced`). */
 export type Tariff = PriceSnapshot | 'free' | 'unpriced'
@@ -67,14 +70,6 @@ export type ToolCalls = Readonly<Partial<Record<PaidTool, number>>>
 
 const NOTHING: Charge = Object.freeze({ total: 0, input: 0, output: 0 })
 
-/** The most tokens of any one kind that a charge counts, so that its sums stay exact. */
-const MOST_TOKENS = 1e15
-
-/** `value` as a count between 0 and `most`. */
-function within(value: number, most: number): number {
-  return value > 0 ? Math.min(value, most) : 0
-}
-
 /**
  * What a usage costs, in nano-dollars, at the rates for a prompt of its length.
  * Parts are clamped so that they never pass their whole: cached, then cache writes, then audio, then images within the input,
@@ -100,37 +95,13 @@ export function addParts(
   sum: Bill,
   completion: Bill,
 ): void {
-  const input = within(usage.input, MOST_TOKENS)
-  const price = ratesFor(snapshot, input)
-  const cached = within(usage.cached, input)
-  const cacheWrite = within(usage.cacheWrite, input - cached)
-  const audio = within(usage.audioInput, input - cached - cacheWrite)
-  const pictured = within(usage.inputSplit?.image ?? 0, input - cached - cacheWrite - audio)
-  const output = within(usage.output, MOST_TOKENS)
-  const reasoning = within(usage.reasoning, output)
-
-  sum.add(input - cached - cacheWrite - audio - pictured, price.prompt, 'prompt')
-  if (cached > 0) sum.add(cached, price.cached ?? price.prompt, 'cached')
-  const long = within(usage.cacheWriteLong ?? 0, cacheWrite)
-  if (cacheWrite > long) sum.add(cacheWrite - long, writeRate(price, 'cacheWrite'), 'cache_write')
-  if (long > 0) sum.add(long, writeRate(price, 'cacheWriteLong'), 'cache_write_long')
-  if (audio > 0) sum.add(audio, price.audio ?? price.prompt, 'audio')
-  if (pictured > 0) sum.add(pictured, price.imageInput ?? price.prompt, 'image_input')
+  const price = ratesFor(snapshot, within(usage.input, MOST_TOKENS))
+  addInput(usage, price, sum)
   addFixed(sum, price, extras)
   if (usage.webSearches && price.webSearch !== undefined) sum.add(within(usage.webSearches, MOST_TOKENS), price.webSearch, 'web_search')
   if (usage.toolCalls) addTools(sum, price, usage.toolCalls)
   if (usage.fees) addFees(sum, price, usage)
-  const image = within(usage.imageOutput, output - reasoning)
-  const spoken = within(usage.audioOutput, output - reasoning - image)
-  completion.add(output - reasoning - image - spoken, price.completion, 'completion')
-  if (image > 0) completion.add(image, price.imageOutput ?? price.completion, 'image_output')
-  if (spoken > 0) completion.add(spoken, price.audioOutput ?? price.completion, 'audio_output')
-  if (reasoning > 0) completion.add(reasoning, price.reasoning ?? price.completion, 'reasoning')
-}
-
-/** The price of writing to the cache for a lifetime that has none of its own: the dearest that the endpoint has for input. */
-function writeRate(price: Rates, lifetime: 'cacheWrite' | 'cacheWriteLong'): Rate {
-  return price[lifetime] ?? highest(price.cacheWrite, price.cacheWriteLong, price.prompt)
+  addOutput(usage, price, completion)
 }
 
 /** True where a usage has cache writes of a lifetime without a price of its own, while the other lifetime has one, or only one is known. */
@@ -206,16 +177,14 @@ function addAdvice(bill: Bill, inputTokens: number, extras: Extras | undefined):
   }
 }
 
-function highest(...rates: (Rate | undefined)[]): Rate {
-  let most = 0n
-  for (const rate of rates) if (rate !== undefined && rate > most) most = rate
-  return most
-}
-
 interface Ceiling {
   input: Rate
   output: Rate
 }
+
+const ratesOf = (side: 'input' | 'output'): TokenRate[] => TOKEN_KINDS.filter((kind) => kind.side === side).map(({ rate }) => rate)
+const INPUT_RATES = ratesOf('input')
+const OUTPUT_RATES = ratesOf('output')
 
 /** Dearest rate of each direction; a catalogue's price objects live long, so each is looked at once. */
 const ceilings = new WeakMap<Rates, Ceiling>()
@@ -224,8 +193,8 @@ function ceilingOf(rates: Rates): Ceiling {
   let found = ceilings.get(rates)
   if (!found) {
     found = {
-      input: highest(rates.prompt, rates.cached, rates.cacheWrite, rates.cacheWriteLong, rates.audio, rates.imageInput),
-      output: highest(rates.completion, rates.reasoning, rates.imageOutput, rates.audioOutput),
+      input: highest(...INPUT_RATES.map((kind) => rates[kind])),
+      output: highest(...OUTPUT_RATES.map((kind) => rates[kind])),
     }
     ceilings.set(rates, found)
   }

@@ -1,11 +1,17 @@
 /** The rates of a charge as its row keeps them. */
+import { LEDGER_COUNTS } from '../core/ledger-counts.ts'
 import { type PriceSnapshot, type Rates, ratesFor } from '../core/money.ts'
 import { rateFromUsdPerMillion, rateText } from '../core/money-text.ts'
+import { TOKEN_KINDS, type TokenRate } from '../core/token-kinds.ts'
 import type { Usage } from '../dialects/canon/usage.ts'
 import type { Extras } from './pricing.ts'
+import { hasOtherKinds } from './token-parts.ts'
 
-/** Kinds whose counts have a column of their own in the ledger: with the rates of these the row says all. */
-const COLUMNS = ['prompt', 'completion', 'cached', 'cacheWrite', 'reasoning'] as const
+/** Rates of the kinds whose counts have a column of their own in the ledger: with these the row says all. */
+const COLUMNS: readonly TokenRate[] = LEDGER_COUNTS.map(({ count }) => {
+  if (count === 'input') return 'prompt'
+  return TOKEN_KINDS.find((kind) => 'count' in kind && kind.count === count)?.rate ?? 'completion'
+})
 
 const texts = new WeakMap<Rates, string>()
 
@@ -27,24 +33,13 @@ export function plainRates(usage: Usage, tariff: PriceSnapshot, extras: Extras |
   return text
 }
 
-function isPlain({
-  audioInput,
-  audioOutput,
-  imageOutput,
-  cacheWriteLong,
-  webSearches,
-  toolCalls,
-  others,
-  inputSplit,
-  fees,
-}: Usage): boolean {
-  if (fees || audioInput > 0 || audioOutput > 0 || imageOutput > 0) return false
-  return !cacheWriteLong && !webSearches && toolCalls === undefined && others === undefined && !inputSplit?.image
+function isPlain(usage: Usage): boolean {
+  const { webSearches, toolCalls, others, fees } = usage
+  return !fees && !hasOtherKinds(usage) && !webSearches && toolCalls === undefined && others === undefined
 }
 
 /** What `plainRates` has written. */
 export function readRates(text: string): PriceSnapshot {
   const read = text.split(' ').map((rate) => (rate === '-' ? undefined : rateFromUsdPerMillion(rate)))
-  const [prompt = 0n, completion = 0n, cached, cacheWrite, reasoning] = read
-  return { prompt, completion, cached, cacheWrite, reasoning }
+  return { prompt: 0n, completion: 0n, ...Object.fromEntries(COLUMNS.map((kind, at) => [kind, read[at] ?? (at < 2 ? 0n : undefined)])) }
 }

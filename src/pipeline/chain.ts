@@ -17,7 +17,8 @@ import { explainLayer, previewEnd } from './plan/answer.ts'
 import { previewAnswer } from './plan/candidates.ts'
 import { impliedPlugins, shapeForPlan, shapeLayer } from './plugins/shape.ts'
 import { contextCounter, inputCounter } from './provider-count.ts'
-import { admitLayer, authenticateLayer } from './request/admit.ts'
+import { authenticateLayer } from './request/authenticate.ts'
+import { admitLayer } from './request/rate-limits.ts'
 import { readLayer } from './request/read.ts'
 import { type Front, prepareResponse, receiveLayer } from './request/receive.ts'
 import { planLayer } from './route/plan.ts'
@@ -69,7 +70,7 @@ const LAYERS = inOrder(
     ALL,
     'how much a key may have going, before its body takes memory',
   ),
-  row('read', ({ settings, dependencies }) => readLayer(settings, dependencies), ALL, 'the body once, parsed once, checked'),
+  row('read', ({ dependencies }) => readLayer(dependencies), ALL, 'the body once, parsed once, checked'),
   row(
     'account',
     ({ dependencies }) => accountLayer(dependencies),

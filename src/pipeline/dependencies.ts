@@ -3,9 +3,7 @@ import type { Clock } from '../core/clock.ts'
 import type { Fault } from '../core/faults.ts'
 import type { JsonObject } from '../core/json.ts'
 import type { Tallies } from '../core/metrics.ts'
-import type { Presets, StoredPrompts } from '../dialects/canon/presets.ts'
 import type { DialectId } from '../dialects/canon/request.ts'
-import type { ProviderPreferences } from '../dialects/canon/request-fields.ts'
 import type { ClientDialect, EmbeddingWire, UpstreamDialect } from '../dialects/types.ts'
 import type { CreditBook } from '../ledger/allowance.ts'
 import type { Journal, LedgerReader } from '../ledger/types.ts'
@@ -27,8 +25,8 @@ import type { Authenticated, Exchange } from './exchange.ts'
 import type { GuardrailSetting } from './guard/guardrail-setting.ts'
 import type { SeenInputs } from './money/seen-inputs.ts'
 import type { Admission } from './request/admission.ts'
-import type { KeyLookup } from './request/admit.ts'
 import type { Attempts } from './request/attempt-buckets.ts'
+import type { KeyLookup } from './request/authenticate.ts'
 
 export interface ModelLookup {
   /** All that the configuration declares, in its order. */
@@ -71,32 +69,17 @@ export type Witness = (
   outcome: { status: number; fault?: Fault | undefined; lane?: Lane; key?: ApiKey | undefined },
 ) => void
 
-/** Everything a configuration decides. In-flight exchanges keep theirs. */
+/**
+ * Parts that are made of a configuration for its chain; in-flight exchanges keep theirs. What is read as the configuration states it stands in
+ * `config` of the exchange's head.
+ */
 export interface ChainSettings {
   keys: KeyLookup
   catalog: ModelLookup
   plugins: readonly PluginSetting[]
   guardrails: readonly GuardrailSetting[]
-  prompts: StoredPrompts
-  presets: Presets
-  defaultModel: string | undefined
-  /** Output cap in tokens where the request sets none and a limit applies; undefined: the credit decides. */
-  defaultMaxOutput: number | undefined
-  /** Tokens that results of a tool which the provider runs are held for where nothing caps them; undefined: what the context has left. */
-  toolTokens: number | undefined
-  /** Account-wide provider preferences. */
-  provider: ProviderPreferences | undefined
-  maxBody: number
   /** What may be fetched of media that requests name by address. */
   outbound: OutboundPolicy
-  jsonDepth: number
-  /** Milliseconds. */
-  deadline: number
-  silence: number
-  /** Name of the header of whole replies that says what they were charged; undefined where they have none. */
-  costHeader: string | undefined
-  /** Address under which callers reach the gateway, without a slash at its end. */
-  publicUrl: string | undefined
 }
 
 /** Orders the work on long bodies. */

@@ -3,8 +3,8 @@
  * of its answer. A layer takes the type of the stage above it, so that reading a later record does not compile.
  */
 import type { IncomingHttpHeaders } from 'node:http'
+import type { Config } from '../config/config.ts'
 import type { Clock } from '../core/clock.ts'
-import type { ErrorCodes } from '../core/error-codes.ts'
 import type { Fault } from '../core/faults.ts'
 import type { GenerationId } from '../core/ids.ts'
 import type { JsonObject } from '../core/json.ts'
@@ -102,9 +102,9 @@ export interface Head {
   readonly wantsMetadata: boolean
   readonly connection: ClientConnection
   readonly clock: Clock
+  /** As it was when the request came: a reload changes nothing for it. Layers read their settings here. */
+  readonly config: Config
   readonly brand: string
-  /** Form of `error.code` by the configuration. */
-  readonly errorCodes: ErrorCodes | undefined
   readonly costs: Costs
   /** 0 for a caller's request, 1 for one that a tool of it makes, and so on. */
   readonly depth: number
@@ -188,8 +188,6 @@ export class Run {
   readonly taps: Tap[] = []
   /** Keeps the words of the answer; undefined where the key's operator does not want to see them. */
   said: SaidTap | undefined
-  /** Milliseconds of silence before a stream's head goes out early, and between keep-alive comments. */
-  silence = 10_000
   /** Names under which the gateway's own tools were offered to the model; undefined where none were. */
   toolNames: ReadonlySet<string> | undefined
   /** True where a provider may pause a turn that the gateway then goes on with. */
@@ -306,9 +304,8 @@ export interface ExchangeStart {
   headers: IncomingHttpHeaders
   connection: ClientConnection
   clock: Clock
-  brand: string
+  config: Config
   wantsMetadata: boolean
-  errorCodes?: ErrorCodes
   /** Of an exchange that a tool of another one makes: the costs that it adds to, how deep it lies, and when that one began. */
   within?: { costs: Costs; depth: number; at: number }
 }
@@ -325,7 +322,7 @@ export class Exchange implements Received {
   readonly guard: Guard | undefined = NO_GUARD
   readonly plan: Plan | undefined = undefined
 
-  constructor({ id: { id, seq, tag }, client, headers, connection, clock, brand, wantsMetadata, errorCodes, within }: ExchangeStart) {
+  constructor({ id: { id, seq, tag }, client, headers, connection, clock, config, wantsMetadata, within }: ExchangeStart) {
     const at = within?.at ?? clock.now()
     this.head = {
       id,
@@ -339,8 +336,8 @@ export class Exchange implements Received {
       wantsMetadata,
       connection,
       clock,
-      brand,
-      errorCodes,
+      config,
+      brand: config.brand.word,
       costs: within?.costs ?? new Costs(),
       depth: within?.depth ?? 0,
     }

@@ -1,6 +1,7 @@
 /** The context of one reply, as an exchange begins it: what its writers share. */
 import type { IncomingHttpHeaders } from 'node:http'
-import type { CodeForm, ErrorCodes } from '../core/error-codes.ts'
+import type { Config } from '../config/config.ts'
+import type { CodeForm } from '../core/error-codes.ts'
 import type { JsonObject } from '../core/json.ts'
 import type { Usage } from '../dialects/canon/usage.ts'
 import type { ClientDialect, ReplyContext } from '../dialects/types.ts'
@@ -14,8 +15,7 @@ interface Caller {
     readonly brand: string
     readonly headers: IncomingHttpHeaders
     readonly client: Pick<ClientDialect, 'demands' | 'readsLastBlock'>
-    /** Form of `error.code` by the configuration. */
-    readonly errorCodes: ErrorCodes | undefined
+    readonly config: Pick<Config, 'errors'>
   }
   readonly auth: { readonly key: ApiKey } | undefined
 }
@@ -51,7 +51,7 @@ export class ReplyFacts implements ReplyContext {
   /** Looked up where there is an error. */
   get codeForm(): CodeForm {
     const { head, auth } = this.#caller
-    const { headers, brand, errorCodes } = head
-    return codeFormOf({ headers, header: `x-${brand}-error-code`, ofKey: auth?.key.errorCode, configured: errorCodes })
+    const { headers, brand, config } = head
+    return codeFormOf({ headers, header: `x-${brand}-error-code`, ofKey: auth?.key.errorCode, configured: config.errors.code })
   }
 }

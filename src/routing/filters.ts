@@ -1,7 +1,7 @@
 /** The hard filters: which endpoints may serve a request at all, each exclusion with its reason; and the error where none is left. */
 
 import { entryAt } from '../core/entry-at.ts'
-import { DOCS_URL, Fault } from '../core/faults.ts'
+import { Fault } from '../core/faults.ts'
 import type { JsonObject } from '../core/json.ts'
 import type { Endpoint } from './catalog/types.ts'
 import { type AnyCriterion, CRITERIA, endpointTag, type FilterName, type Refusal, type RequestNeeds } from './criteria/index.ts'
@@ -106,7 +106,6 @@ export function noEndpointFault(requested: readonly string[], removed: readonly 
     code,
     retryable: false,
     requested_models: [...requested],
-    docs_url: DOCS_URL,
   }
   const excludedBy = unique(removed.map((entry) => criterionOf(entry).refusal.excludedBy))
   if (excludedBy.length > 0) availability.excluded_by = excludedBy

@@ -17,12 +17,13 @@ export {
 export type { Filtered, Removed, RouteNeeds } from './filters.ts'
 export { exclusion, filterEndpoints, noEndpointFault } from './filters.ts'
 export type { ServedSample } from './health.ts'
-export { HealthBook, isOutage, RetryBudget, type RetryPermit } from './health.ts'
+export { HealthBook, isOutage } from './health.ts'
 export type { EndpointFigures, EndpointStatus, PercentileFigures } from './health-figures.ts'
 export type { MergedPreferences, PreferenceSide, RequestWishes } from './merge.ts'
 export { bindingPart, dataDemands, mergePreferences, NO_PREFERENCES, requestSides } from './merge.ts'
 export type { Band, Health, OrderPreferences, PercentileName } from './order.ts'
 export { areWeighted, orderEndpoints, partitionOf, sortKeyOf } from './order.ts'
+export { RetryBudget, type RetryPermit } from './retry-budget.ts'
 export { StickySessions } from './sessions.ts'
 
 /**

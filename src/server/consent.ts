@@ -2,13 +2,14 @@
  * /auth: the page on which a person pastes a key and lets an application have one of its own.
  * There is no session and no cookie: the form must contain a key, so that another site cannot make a browser send it.
  */
-import { answerTo, consenterOf, makeCode, signInOf, type Wish, wishOf } from '../api/index.ts'
+import { answerTo, type ConsentBuckets, consenterOf, type ManagementSource, makeCode, signInOf, type Wish, wishOf } from '../api/index.ts'
+import type { Clock } from '../core/clock.ts'
 import { asFault, badField, Fault } from '../core/faults.ts'
 import type { JsonObject } from '../core/json.ts'
 import { retryHeaders } from '../core/retry-after.ts'
 import { hashOf } from '../core/secret.ts'
+import { Attempts } from '../pipeline/request/attempt-buckets.ts'
 import { askPage, type Page, refusalPage, returnPage } from './consent-page.ts'
-import type { ConsentSource } from './consent-routes.ts'
 import type { OperationRequest, Pages } from './gateway.ts'
 
 const PATH = '/auth'
@@ -19,7 +20,16 @@ const LONGEST_KEY = 512
 /** Parameters of an application's link, which the form repeats; others are not read. */
 const CARRIED = ['callback_url', 'code_challenge', 'code_challenge_method', 'usage_limit_type', 'expires_at', 'key_label', 'workspace_id']
 
-export function consentPages(source: ConsentSource): Pages {
+/** At once, and per second later on. */
+const CODES = { burst: 60, perSecond: 1 }
+const TRIED_CODES = { burst: 100, perSecond: 1 }
+const TRIED_KEYS = { burst: 20, perSecond: 0.2 }
+
+export function consentBuckets(clock: Pick<Clock, 'now' | 'monotonic'>): Record<keyof ConsentBuckets, Attempts> {
+  return { codes: new Attempts(clock, CODES), wrongCodes: new Attempts(clock, TRIED_CODES), wrongKeys: new Attempts(clock, TRIED_KEYS) }
+}
+
+export function consentPages(source: ManagementSource): Pages {
   const { codes: made, wrongKeys: wrong } = source.buckets
   const { brand } = source
 
@@ -84,7 +94,7 @@ interface Asking {
 }
 
 /** @throws Fault 400 naming the parameter. */
-function askingOf(parameters: URLSearchParams, source: ConsentSource): Asking {
+function askingOf(parameters: URLSearchParams, source: ManagementSource): Asking {
   const given = new Map<string, string>()
   for (const name of [...CARRIED, 'limit', 'state']) {
     const [value, ...more] = parameters.getAll(name)
@@ -108,7 +118,7 @@ function stateOf({ state }: Pick<Asking, 'state'>): { state?: string } {
 }
 
 /** @throws Fault 400. */
-function wishWith({ wish, body, limit }: Asking, source: ConsentSource): Wish {
+function wishWith({ wish, body, limit }: Asking, source: ManagementSource): Wish {
   const text = limit.trim()
   if (text === '') return wish
   if (!/^\d{1,7}(\.\d{1,9})?$/.test(text)) throw badField('limit', 'expected an amount of USD such as 10.00')

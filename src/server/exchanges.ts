@@ -1,7 +1,8 @@
 /** Answers requests that go through a chain: opens the exchange of each, ties it to its connection, and runs it. */
 import type { IncomingMessage } from 'node:http'
+import type { Config } from '../config/config.ts'
 import type { Clock } from '../core/clock.ts'
-import type { CodeForm, ErrorCodes } from '../core/error-codes.ts'
+import type { CodeForm } from '../core/error-codes.ts'
 import { Fault, faultReply } from '../core/faults.ts'
 import type { GenerationIds } from '../core/ids.ts'
 import type { ClientDialect } from '../dialects/types.ts'
@@ -22,9 +23,7 @@ import type { PlainReply, PlainRequest } from './plain/reply.ts'
 /** Settings of them by the configuration. */
 export interface ExchangeServing {
   fronts: Readonly<Record<Operation, Front>>
-  brand: string
-  /** Form of `error.code`. */
-  errorCodes: ErrorCodes
+  config: Config
   /** Undefined where pages of other origins may not call. */
   cors: Cors | undefined
 }
@@ -75,9 +74,9 @@ export class Exchanges {
 
   /** Runs the request of a reply through the chain of its dialect's operation. */
   answer(client: ClientDialect, reply: CallerReply, connection: HttpConnection): void {
-    const { fronts, brand } = this.serving
+    const { fronts } = this.serving
     const front = client.countBody ? fronts.count : client.embedding ? fronts.embed : fronts.generate
-    this.run(this.create(client, reply.req, { connection, brand }), reply, { connection, front })
+    this.run(this.create(client, reply.req, { connection }), reply, { connection, front })
   }
 
   /** Refuses under overload as cheaply as possible: without authentication and without a log line. */
@@ -103,26 +102,26 @@ export class Exchanges {
 
   /** Of a reply that is not of an exchange: its key is not known. */
   codeForm(headers: IncomingMessage['headers']): CodeForm {
-    const { brand, errorCodes: configured } = this.serving
-    return codeFormOf({ headers, header: `x-${brand}-error-code`, ofKey: undefined, configured })
+    const { brand, errors } = this.serving.config
+    return codeFormOf({ headers, header: `x-${brand.word}-error-code`, ofKey: undefined, configured: errors.code })
   }
 
   /** @param traced false for what leaves no spans. */
   create(
     client: ClientDialect,
     { headers }: Pick<IncomingMessage, 'headers'>,
-    { connection, brand, traced = true }: { connection: ClientConnection; brand: string; traced?: boolean },
+    { connection, traced = true }: { connection: ClientConnection; traced?: boolean },
   ): Exchange {
     const { clock, ids, telemetry } = this.source
+    const { config } = this.serving
     const exchange = new Exchange({
-      errorCodes: this.serving.errorCodes,
       id: ids.next(clock.now()),
       client,
       headers,
       connection,
       clock,
-      brand,
-      wantsMetadata: wantsMetadata(headers, brand),
+      config,
+      wantsMetadata: wantsMetadata(headers, config.brand.word),
     })
     if (traced && telemetry.tracing) exchange.trail.trace = telemetry.tracing.begin(headers)
     return exchange

@@ -1,12 +1,11 @@
 /** From a request line to what answers it: completions through the chain, other operations by the route table. */
-import type { IncomingMessage, OutgoingHttpHeaders, ServerResponse } from 'node:http'
+import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
-import type { Duplex, Readable } from 'node:stream'
-import { jsonOf } from '../api/index.ts'
+import type { Duplex } from 'node:stream'
+import { type ApiReply, type BytesReply, jsonOf } from '../api/index.ts'
 import type { Clock } from '../core/clock.ts'
 import { absoluteDocs, asFault, Fault, faultReply } from '../core/faults.ts'
 import { randomTag } from '../core/ids.ts'
-import type { JsonObject } from '../core/json.ts'
 import { isIgnoredOffer } from '../core/websocket-handshake.ts'
 import type { ClientDialect } from '../dialects/types.ts'
 import type { Exchange } from '../pipeline/exchange.ts'
@@ -41,8 +40,7 @@ export interface OperationRequest {
   readPieces(): AsyncIterable<Buffer>
 }
 
-/** A body of JSON, or bytes with headers of their own: undefined where only the head was requested. */
-export type Answer = { status: number; body: JsonObject } | { status: number; headers: OutgoingHttpHeaders; bytes: Readable | undefined }
+export type Answer = ApiReply | BytesReply
 
 /** @returns undefined where no operation has the path. @throws Fault. */
 export type Operations = (operation: OperationRequest) => Promise<Answer> | undefined
@@ -66,8 +64,6 @@ export interface Serving extends ExchangeServing {
   passThrough: PassThroughRoutes
   /** Undefined where responses are served over HTTP alone. */
   sockets: SocketServing | undefined
-  /** Address under which callers reach the gateway. */
-  publicUrl: string | undefined
 }
 
 /** Takes a body of any client format and returns its plan. */
@@ -107,8 +103,7 @@ export class Gateway implements RequestHandler {
       serving: () => this.serving.sockets,
       host: {
         refusal: (bytes) => this.overload.refusal(bytes, UNKNOWN),
-        exchange: (connection, { request, format }) =>
-          this.exchanges.create(format.client, request, { connection, brand: this.serving.brand }),
+        exchange: (connection, { request, format }) => this.exchanges.create(format.client, request, { connection }),
         run: (exchange, generates) => this.respond(exchange, generates),
       },
     })
@@ -128,7 +123,7 @@ export class Gateway implements RequestHandler {
     takeBodies(request.socket)
     const { cors } = this.serving
     if (cors?.answer(request, response)) return
-    const fault = edgeFault(request, this.serving.publicUrl)
+    const fault = edgeFault(request, this.serving.config.server.publicUrl)
     if (fault) {
       closeAfterReply(request, response, this.clock)
       this.writeFault(response, fault, this.clients.get(pathOf(request)))
@@ -154,7 +149,7 @@ export class Gateway implements RequestHandler {
 
   upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void {
     takeBodies(request.socket)
-    const fault = edgeFault(request, this.serving.publicUrl)
+    const fault = edgeFault(request, this.serving.config.server.publicUrl)
     const format = this.clients.get(pathOf(request))?.socket
     if (fault) refuse(socket, fault)
     else if (format) this.sockets.accept(request, socket, head, format).catch((thrown) => refuse(socket, this.faultOf(thrown)))
@@ -220,7 +215,7 @@ export class Gateway implements RequestHandler {
     const format = queryOf(request).get('format')
     const client = dialectByBody(this.formats, format, this.serving.embeds)
     const connection = new NodeConnection(request, response, this.connections, expectsContinue)
-    const exchange = this.exchanges.create(client, request, { connection, brand: this.serving.brand, traced: false })
+    const exchange = this.exchanges.create(client, request, { connection, traced: false })
     this.exchanges.run(exchange, response, { connection, front: this.serving.fronts.plan })
   }
 
@@ -297,7 +292,7 @@ export class Gateway implements RequestHandler {
       return
     }
     nameReply(response, client)
-    const { status, headers, json } = faultReply(absoluteDocs(fault, this.serving.publicUrl), {
+    const { status, headers, json } = faultReply(absoluteDocs(fault, this.serving.config.server.publicUrl), {
       body: client?.faultBody,
       codeForm: this.exchanges.codeForm(response.req.headers),
     })

@@ -1,136 +1,113 @@
-/** Operations that are not generations: which keys may call them, by method and path. */
-
+/** Operations that are not generations, found in the list of them by path and method. */
 import {
   type ApiReply,
+  type Call,
   catalogFor,
-  countModels,
-  type EndpointSource,
-  type ListedCatalog,
-  listAnthropicModels,
-  listEmbeddingModels,
-  listEndpoints,
-  listKeyModels,
-  listModels,
-  listPresets,
-  listProviders,
-  listZdrEndpoints,
-  type ModelSource,
-  oneAnthropicModel,
-  oneModel,
-  onePreset,
-  readGeneration,
-  readKey,
-  retrievedModel,
-  sortsByUse,
-  weekOfUse,
+  csvReply,
+  type ManagementSource,
+  OPERATIONS,
+  type Operation,
+  type OperationSource,
+  wantsCsv,
 } from '../api/index.ts'
 import { Fault } from '../core/faults.ts'
-import type { Presets } from '../dialects/canon/presets.ts'
 import type { ProviderPreferences } from '../dialects/canon/request-fields.ts'
-import type { LedgerReader } from '../ledger/types.ts'
 import type { GuardrailSetting } from '../pipeline/guard/guardrail-setting.ts'
 import { termsFor } from '../pipeline/guard/guardrail-terms.ts'
-import { authenticateCaller, type KeyLookup } from '../pipeline/request/admit.ts'
 import type { Attempts } from '../pipeline/request/attempt-buckets.ts'
+import { authenticateCaller, type KeyLookup } from '../pipeline/request/authenticate.ts'
+import { parseBody } from '../pipeline/request/read.ts'
+import { checkBodyHead } from '../pipeline/request/receive.ts'
 import type { ApiKey } from '../plugin-api/key.ts'
 import type { Catalog } from '../routing/catalog/catalog.ts'
 import type { Endpoint } from '../routing/catalog/types.ts'
-import type { Health } from '../routing/index.ts'
-import { type ConsentSource, consentOperations } from './consent-routes.ts'
-import { type FileSource, fileOperations } from './file-routes.ts'
-import type { OperationRequest, Operations } from './gateway.ts'
-import { managementOperation } from './management.ts'
+import type { Answer, OperationRequest, Operations } from './gateway.ts'
 
-export interface OperationSource {
-  keys: KeyLookup
-  failures: Attempts
-  catalog: ModelSource['catalog'] & Pick<Catalog, 'providers'>
+export interface ServedOperations {
+  readonly keys: KeyLookup
+  readonly failures: Attempts
+  readonly catalog: Parameters<typeof catalogFor>[0] & Pick<Catalog, 'providers'>
   /** Account-wide: of every request. */
-  preferences?: ProviderPreferences | undefined
-  presets: Presets
-  guardrails: readonly GuardrailSetting[]
-  ledger: LedgerReader
-  health: EndpointSource['health'] & Health
-  /** Of the operations for management keys. */
-  management: ConsentSource
-  files: FileSource
+  readonly preferences?: ProviderPreferences | undefined
+  readonly guardrails: readonly GuardrailSetting[]
+  readonly health: ReturnType<OperationSource['listedFor']>['health']
+  readonly presets: OperationSource['presets']
+  readonly uploads: OperationSource['uploads']
+  readonly management: ManagementSource
 }
-
-type Operation = (query: URLSearchParams, key: ApiKey) => ApiReply | Promise<ApiReply>
-
-const MODEL_PREFIX = '/v1/model/'
-const MODELS_PREFIX = '/v1/models/'
-const PRESET_PREFIX = '/v1/presets/'
-const ENDPOINTS_PATH = /^\/v1\/models\/(.+)\/endpoints$/
 
 /** A path of an operation with another method is a 405; for any other path the result is undefined. */
-export function operations(source: OperationSource): Operations {
-  const { clock, credit } = source.management
-  const listed = (key: ApiKey): ListedCatalog => {
-    // A management key cannot generate, and sees the whole catalogue.
-    const terms = key.management ? undefined : termsFor(source.guardrails, key)
-    const barred = terms && ((endpoint: Endpoint) => terms.bar(endpoint, undefined) !== undefined)
-    return catalogFor(source.catalog, key, source.preferences, barred)
+export function operations(served: ServedOperations): Operations {
+  const { keys, failures, catalog, health, presets, uploads, management } = served
+  const { clock } = management
+  const source: OperationSource = {
+    ...management,
+    listedFor: (key) => ({ catalog: listedCatalog(key, served), now: clock.now(), health }),
+    providers: catalog.providers,
+    presets,
+    uploads,
   }
-  const models = (key: ApiKey): ModelSource => ({ catalog: listed(key), now: clock.now(), health: source.health })
-  const table = new Map<string, Operation>([
-    [
-      '/v1/models',
-      (query, key) => {
-        if (!sortsByUse(query)) return listModels(query, models(key))
-        return weekOfUse(source.management.scans, clock).then((use) => listModels(query, { ...models(key), use }))
-      },
-    ],
-    ['/v1/models/count', (query, key) => countModels(query, models(key))],
-    ['/v1/models/user', (query, key) => listKeyModels(query, models(key))],
-    ['/v1/embeddings/models', (query, key) => listEmbeddingModels(query, models(key))],
-    ['/v1/providers', () => listProviders(source.catalog.providers.values())],
-    ['/v1/endpoints/zdr', (_query, key) => listZdrEndpoints({ ...source, catalog: listed(key) })],
-    ['/v1/presets', (query) => listPresets(source.presets, query)],
-    ['/v1/generation', (query, key) => readGeneration(query, key, source.ledger)],
-    ['/v1/key', (_query, key) => readKey(key, credit)],
-  ])
-  const find = (path: string): Operation | undefined => {
-    if (path.startsWith(MODEL_PREFIX)) return (_query, key) => oneModel(decoded(path.slice(MODEL_PREFIX.length)), models(key))
-    if (path.startsWith(PRESET_PREFIX)) return presetAt(path.slice(PRESET_PREFIX.length), source.presets)
-    const slug = ENDPOINTS_PATH.exec(path)?.[1]
-    if (slug !== undefined) return (_query, key) => listEndpoints(decoded(slug), { ...source, catalog: listed(key) })
-    return table.get(path) ?? named(path, retrievedModel)
-  }
-  const named = (path: string, read: typeof retrievedModel): Operation | undefined =>
-    path.length > MODELS_PREFIX.length && path.startsWith(MODELS_PREFIX)
-      ? (_query, key) => read(decoded(path.slice(MODELS_PREFIX.length)), models(key))
-      : undefined
-  const anthropic = (path: string): Operation | undefined => {
-    if (path === '/v1/models') return (query, key) => listAnthropicModels(query, models(key))
-    return table.has(path) || ENDPOINTS_PATH.test(path) ? undefined : named(path, oneAnthropicModel)
-  }
-  const authentication = { keys: source.keys, clock, failures: source.failures }
   const callerOf = async ({ request: { headers }, address }: OperationRequest): Promise<ApiKey> =>
-    authenticateCaller({ headers, connection: { address } }, authentication)
-  const consent = consentOperations(source.management, callerOf)
-  const files = fileOperations(source.files, callerOf)
-  return (call: OperationRequest) => {
-    const own = consent(call) ?? files(call)
-    if (own) return own
-    const managed = managementOperation(call, source.management)
-    if (managed) return callerOf(call).then(managed)
-    const { method, path, query } = call
-    const operation = call.request.headers['anthropic-version'] === undefined ? find(path) : (anthropic(path) ?? find(path))
-    if (!operation) return undefined
-    if (method !== 'GET' && method !== 'HEAD') throw new Fault('method_not_allowed', { headers: { Allow: 'GET' } })
-    return callerOf(call).then((key) => operation(query, key))
+    authenticateCaller({ headers, connection: { address } }, { keys, clock, failures })
+  return (request) => {
+    const matching = OPERATIONS.filter(({ match }) => match.test(request.path))
+    if (matching.length === 0) return undefined
+    matching[0]?.requires?.(source)
+    const method = request.method === 'HEAD' ? 'GET' : request.method
+    const operation = matching.find((each) => each.method.toUpperCase() === method)
+    if (!operation) throw new Fault('method_not_allowed', { headers: { Allow: methodsOf(matching) } })
+    if (operation.caller === 'none') return answer(operation, request, { source })
+    return callerOf(request).then((key) => {
+      if (operation.caller === 'management' && !key.management) throw new Fault('management_only')
+      return answer(operation, request, { source, key })
+    })
   }
 }
 
-function presetAt(path: string, presets: Presets): Operation | undefined {
-  return path === '' || path.includes('/') ? undefined : () => onePreset(decoded(path), presets)
+function listedCatalog(key: ApiKey, { catalog, preferences, guardrails }: ServedOperations): ReturnType<typeof catalogFor> {
+  // A management key cannot generate, and sees the whole catalogue.
+  const terms = key.management ? undefined : termsFor(guardrails, key)
+  const barred = terms && ((endpoint: Endpoint) => terms.bar(endpoint, undefined) !== undefined)
+  return catalogFor(catalog, key, preferences, barred)
 }
 
-function decoded(path: string): string {
-  try {
-    return decodeURIComponent(path)
-  } catch {
-    throw new Fault('not_found')
+const METHODS = ['get', 'patch', 'delete', 'post'] as const
+
+function methodsOf(operations: readonly Operation[]): string {
+  const all = METHODS.filter((each) => operations.some(({ method }) => method === each))
+  return all.map((method) => method.toUpperCase()).join(', ')
+}
+
+async function answer(
+  operation: Operation,
+  request: OperationRequest,
+  { source, key }: { source: OperationSource; key?: ApiKey },
+): Promise<Answer> {
+  const { method, query } = request
+  const { headers } = request.request
+  const maxBody = Math.min(operation.maxBody ?? source.maxBody, source.maxBody)
+  const call: Call & { readonly path: Record<string, string>; readonly key?: ApiKey } = {
+    method,
+    query,
+    headers,
+    path: { ...operation.match.exec(request.path)?.groups },
+    address: () => request.address(),
+    body: async () => {
+      const length = headers['content-length']
+      checkBodyHead(headers, length === undefined ? undefined : Number(length), maxBody)
+      return parseBody(await request.readBody(maxBody), source.jsonDepth)
+    },
+    pieces: () => request.readPieces(),
+    ...(key ? { key } : {}),
   }
+  if (!operation.csv || !wantsCsv(query, headers.accept)) return operation.handle(call, source)
+  const read = async (page: URLSearchParams): Promise<ApiReply> => {
+    const reply = await operation.handle({ ...call, query: page }, source)
+    if ('bytes' in reply) throw new TypeError(`${operation.id} is no list`)
+    return reply
+  }
+  const { bytes, ...reply } = await csvReply(operation.csv, query, { ...source, read })
+  if (method !== 'HEAD') return { ...reply, bytes }
+  bytes.destroy()
+  return { ...reply, bytes: undefined }
 }

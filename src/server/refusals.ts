@@ -5,7 +5,7 @@ import { isObject, type Json } from '../core/json.ts'
 import type { Witness } from '../pipeline/dependencies.ts'
 import { clientOf, type Exchange } from '../pipeline/exchange.ts'
 import type { PassThroughSeen } from '../pipeline/pass-through/desk.ts'
-import { UnusableKey } from '../pipeline/request/admit.ts'
+import { UnusableKey } from '../pipeline/request/authenticate.ts'
 
 type Refusals = Pick<RefusalLog, 'note'>
 

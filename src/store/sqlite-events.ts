@@ -183,10 +183,17 @@ export class SqliteEvents implements DeliverableEvents {
   }
 }
 
+/** The statements that make the tables of events and their indexes. */
+const OWN_TABLES = /^(create|alter) (table|index|unique index) "?event/
+
 /** For a gateway that may forget. */
 export function memoryEvents(): SqliteEvents {
   const db = new DatabaseSync(':memory:')
-  db.exec(SQLITE_MIGRATIONS.flat().join('; '))
+  db.exec(
+    SQLITE_MIGRATIONS.flat()
+      .filter((statement) => OWN_TABLES.test(statement))
+      .join('; '),
+  )
   return new SqliteEvents(db)
 }
 

@@ -55,7 +55,7 @@ const asCell = (value: Json | undefined): string => {
 
 t.test('each list has the rows of its JSON, under one header', async (t) => {
   const { scene, get, table } = await begin(t)
-  const sessions = ['plain', '=1+1', '+1', '-1', '@SUM(A1)', '\tx', 'a "b", c', 'two\r\nlines', 'ünï']
+  const sessions = ['plain', '=1+1', '+1', '-1', '@SUM(A1)', '\tx', 'a;=1+1', 'b\t=1', 'a "b", c', 'two\r\nlines', 'ünï']
   for (const session of sessions) await say(scene, session)
   await scene.clock.advance(2 * 86_400_000)
   await say(scene, 'today')
@@ -85,6 +85,7 @@ t.test('each list has the rows of its JSON, under one header', async (t) => {
   t.notMatch(text, /(^|[,"\n])[=+@\t-]/m, 'no text begins a formula')
   t.match(await (await get('/v1/keys?format=csv')).text(), `"'${FORMULA.replaceAll('"', '""')}"`)
   t.match(text, /"two\r\nlines"/)
+  for (const cell of ['"a;=1+1"', '"b\t=1"']) t.ok(text.includes(cell), 'one cell, whatever separates them')
   t.same((await table('/v1/activity?format=csv')).length, 1, 'today is not over')
 })
 

@@ -11,6 +11,7 @@ import { paths, ROOT, read } from '../repository/source-tree.ts'
 import { ADMIN_TOKEN } from '../support/admin.ts'
 import { type Block, bash, blocksOf, executable, savedFiles } from '../support/command-blocks.ts'
 import { startGateway } from '../support/gateway.ts'
+import { LAUNCHER } from '../support/launcher.ts'
 
 /** Those of recipes run in test/recipes, each against the gateway of its page. */
 const PAGES = ['README.md', ...paths('docs/**/*.md').filter((page) => !page.startsWith('docs/recipes/'))]
@@ -60,7 +61,7 @@ guardrails:
 const blocks = PAGES.flatMap(blocksOf)
 
 /** Stands for `headgate` and for `npm`, which .ci/run runs itself with `ci` and `test`. */
-const LAUNCHER = `#!/bin/sh
+const COMMAND = `#!/bin/sh
 if [ "\${0##*/}" = npm ]; then
   case $1 in
     ci | test) exit 0 ;;
@@ -123,7 +124,7 @@ function missingIn(found: Json | undefined, wanted: Json, path = ''): string[] {
 }
 
 const root = t.testdir({ bin: {}, 'serve-once.mjs': SERVE_ONCE })
-for (const name of ['headgate', 'npm']) executable(join(root, 'bin', name), LAUNCHER)
+for (const name of ['headgate', 'npm']) executable(join(root, 'bin', name), COMMAND)
 executable(join(root, 'bin', 'curl'), '#!/bin/sh\nPATH=$REAL_PATH\nexec curl -sS $CURL_FLAGS "$@"\n')
 const gateway = await startGateway(GATEWAY)
 t.teardown(() => gateway.close())
@@ -169,7 +170,7 @@ async function runBlock(t: Test, { at, code, above, prints }: Block, folder: str
     REAL_PATH: process.env.PATH ?? '',
     CURL_FLAGS: refused || printsStatus(code) ? '' : '--fail-with-body',
     NODE: process.execPath,
-    HEADGATE: join(ROOT, 'bin', 'headgate.js'),
+    HEADGATE: LAUNCHER,
     SERVE_ONCE: join(root, 'serve-once.mjs'),
     HOME: folder,
     OPENAI_API_KEY: 'sk-unused',

@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { ADMIN_TOKEN } from '../support/admin.ts'
 import { freePorts } from '../support/crash/configuration.ts'
+import { LAUNCHER } from '../support/launcher.ts'
 import { plainNode, runProgram, serveProgram } from '../support/program.ts'
 
 t.setTimeout(240_000)
@@ -104,8 +105,7 @@ t.test('a port that is taken: which setting, and what to do', async (t) => {
 
 t.test('a reader that has seen enough ends a command quietly', async (t) => {
   const { home } = await running(t)
-  const launcher = join(import.meta.dirname, '..', '..', 'bin', 'headgate.js')
-  const [command, args] = plainNode([launcher])
+  const [command, args] = plainNode([LAUNCHER])
   const line = (words: string): string => `${[command, ...args].join(' ')} ${words} | head -n 1`
   for (const words of ['--help', 'check --chain', 'keys list --config headgate.yaml', 'providers list --json', 'models list --json']) {
     const { code, out, err } = await new Promise<{ code: number; out: string; err: string }>((resolve) => {

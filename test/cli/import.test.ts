@@ -12,6 +12,7 @@ import { expand } from '../../src/config/expand.ts'
 import { isObject, type Json, type JsonObject } from '../../src/core/json.ts'
 import { every } from '../support/every.ts'
 import { startGateway } from '../support/gateway.ts'
+import { LAUNCHER } from '../support/launcher.ts'
 
 t.setTimeout(240_000)
 
@@ -24,7 +25,6 @@ const FILES: Readonly<Record<string, string>> = {
   portkey: 'portkey.json',
   openrouter: 'openrouter.json',
 }
-const LAUNCHER = join(import.meta.dirname, '../../bin/headgate.js')
 
 const textOf = (name: string, server = 'http://127.0.0.1:9'): string =>
   readFileSync(join(FOLDER, FILES[name] ?? ''), 'utf8').replaceAll('SERVER', server)

@@ -1,6 +1,7 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import { request } from 'node:http'
 import { dirname, join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
 import t, { type Test } from 'tap'
 import type { Streams } from '../../src/cli/console.ts'
 import { credits, type KeyFlags, keyReport, keys } from '../../src/cli/keys.ts'
@@ -60,6 +61,16 @@ t.test('on a stopped gateway, then on the running one, then stopped again', asyn
 
   const worker = secretIn(await say(keys, 'create worker', { config, limit: '1.00', reset: 'monthly', expires: '2099-01-31T00:00:00Z' }))
   t.equal(await status(program.url, worker), 200, 'it counts at once')
+  for (const name of ['worker', 'app'])
+    t.match(
+      await say(keys, `create ${name}`, { config }),
+      {
+        code: 1,
+        out: '',
+        error: new RegExp(`another key of the name ${name} \\([0-9a-f]{12}\\): choose another name, .*keys rotate ${name}`),
+      },
+      'a second key of the name, in the store or in the configuration',
+    )
   const listed = await say(keys, 'list', { config })
   t.notOk(listed.out.includes(worker) || listed.out.includes(SECRET), 'no secret is shown again')
   t.match(listed.out, /app .* ordinary +active +\$2\.00 +\$2\.00 +\$0\.00 +never +configuration/)
@@ -93,7 +104,11 @@ t.test('on a stopped gateway, then on the running one, then stopped again', asyn
 t.test('what is refused says why', async (t) => {
   const config = await configFile(t)
   await say(keys, 'create twin', { config })
-  await say(keys, 'create twin', { config })
+  await say(keys, 'create other', { config })
+  // As a store has it where the API made two, or an earlier version.
+  const store = new DatabaseSync(join(dirname(config), 'ledger.db'))
+  store.exec("UPDATE api_key SET name = 'twin' WHERE name = 'other'")
+  store.close()
   await every(t, 'every case', async (t) => {
     for (const [verb, words, flags, code, error] of [
       [keys, 'disable app', {}, 1, /^headgate: The key app stands in the configuration file: change it there$/],

@@ -65,7 +65,10 @@ ${simulated()}`,
   const reply = await fetch(`http://127.0.0.1:${port}/v1/generation?id=${ids[0]}`, { headers: { authorization: `Bearer ${SECRET}` } })
   t.same(linesOf(readFileSync(only))[0], ((await reply.json()) as JsonObject).data, 'a line is the record')
   t.notMatch(readFileSync(only, 'utf8'), /secret word/)
-  t.match(await run(['--to', folder, '--until', '1h']), { code: 0, said: /exported 0 generations/ })
+  t.match(await run(['--to', folder, '--until', '1h']), {
+    code: 0,
+    said: /^nothing was written: no settled generation was admitted until \S+\n$/,
+  })
 
   const named = await run(['--to', 'lake', '--since', '1h'])
   t.equal(named.code, 0, named.said)
@@ -98,6 +101,26 @@ ${simulated()}`,
   t.match(object?.name, /^\/my-lake\/some\/folder\/generations-\w+-000001\.jsonl\.gz$/)
   t.same(object && idsIn(object.body), ids)
 
+  store.mode = 503
+  const again = runProgram(['ledger', 'export', '--to', 's3://my-lake/folder', '--config', file], { env: aws })
+  await again.until(/s3:\/\/my-lake\/folder\/ took no batch: status 503 SlowDown; another try in 1 s/)
+  store.mode = 'take'
+  t.match(await again.exited, { code: 0 }, 'it waits for the next try')
+  t.match(again.err(), /exported 5 generations/)
+  t.match(store.delivered.at(-1)?.name, /^\/my-lake\/folder\/generations-\w+-000001/, 'a prefix is a folder')
+  store.mode = 403
+  t.match(await run(['--to', 's3://my-lake'], aws), {
+    code: 1,
+    said: /the export has stopped: status 403 \w+\nthe same command with --after/,
+  })
+  const { length } = store.delivered
+  store.mode = 'take'
+  t.match(await run(['--to', 's3://my-lake', '--since', '2020-01-01T00:00:00Z', '--until', '2020-02-01T00:00:00Z'], aws), {
+    code: 0,
+    said: /^nothing was written: no settled generation was admitted from 2020-01-01T00:00:00.000Z to 2020-02-01T00:00:00.000Z\n$/,
+  })
+  t.equal(store.delivered.length, length)
+
   const wrong: [string[], RegExp][] = [
     [['--to', 'nothing-like-that'], /expected the name of an export/],
     [['--to', 's3://Bad_Bucket/x'], /s3:\/\/BUCKET/],
@@ -113,4 +136,23 @@ ${simulated()}`,
   rmSync(folder, { recursive: true })
   t.match(await run(['--to', folder]), { code: 0, said: /exported 5 generations/ }, 'without a gateway it reads the store')
   t.match(program.out(), /generations are read for an export on demand/, 'the log has it')
+})
+
+t.test('a store that is not there is no empty one', async (t) => {
+  const home = t.testdir({ 'headgate.yaml': `store: { url: "sqlite:./data/ledger.db" }\nadmin: { port: 1 }\n${simulated()}` })
+  for (const words of [
+    ['ledger', 'export', '--to', './out'],
+    ['ledger', 'export'],
+    ['ledger', 'verify'],
+    ['generations', 'show', 'gen-none'],
+    ['refusals'],
+  ]) {
+    const command = runProgram([...words, '--config', 'headgate.yaml'], { cwd: home })
+    t.match(await command.exited, { code: 1 }, words.join(' '))
+    t.match(
+      command.err(),
+      `no gateway runs, and its store ./data/ledger.db is not there: its path is relative to the directory of the gateway, and this is ${home}`,
+    )
+  }
+  t.same(readdirSync(home), ['headgate.yaml'], 'none was made')
 })

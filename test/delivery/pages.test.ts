@@ -156,15 +156,19 @@ function references(value: unknown): [name: string, key: string | undefined][] {
 t.test('docs/kubernetes.md', async (t) => {
   const [helm, kubeconform] = [tool('helm'), tool('kubeconform')]
   const swagger = moduleFile('kubernetes', 'api/openapi-spec/swagger.json')
-  if (helm === undefined || kubeconform === undefined || swagger === undefined) return void t.plan(0, missing('helm or kubeconform'))
-  const location = writeSchemas(swagger, join(work, 'schemas'))
-  const conforms = (input: string) => spawnSync(kubeconform, ['-strict', '-schema-location', location, '-'], { input, encoding: 'utf8' })
+  if (helm === undefined) return void t.plan(0, missing('helm'))
+  const location = swagger && writeSchemas(swagger, join(work, 'schemas'))
+  if (kubeconform === undefined || location === undefined)
+    t.comment(`objects are rendered, but not checked by schema: ${missing('kubeconform')}`)
   const secrets = new Map<string, string[]>()
   let rendered: Rendered[] = []
 
   const take = (text: string, at: string): void => {
-    const { status, stdout } = conforms(text)
-    t.equal(status, 0, `${at}: ${stdout}`)
+    if (kubeconform !== undefined && location !== undefined) {
+      const words = ['-strict', '-schema-location', location, '-']
+      const { status, stdout } = spawnSync(kubeconform, words, { input: text, encoding: 'utf8' })
+      t.equal(status, 0, `${at}: ${stdout}`)
+    }
     const documents = parseAllDocuments(text)
     rendered = Array.isArray(documents) ? documents.map((document) => document.toJS() as Rendered).filter(Boolean) : []
     for (const [name, key] of references(rendered))

@@ -9,7 +9,18 @@ import { nodeForArm, tool } from './tools.ts'
 const ROOT = join(import.meta.dirname, '..', '..')
 const KEPT = join(ROOT, 'node_modules', '.cache', 'single-file')
 /** All that goes into it; `web` has the sources of the control room. */
-const SOURCES = ['config', 'plugins', 'src', 'scripts', 'web', 'package.json', 'package-lock.json', 'tsconfig.json', 'tsconfig.build.json']
+const SOURCES = [
+  'config',
+  'docs',
+  'plugins',
+  'src',
+  'scripts',
+  'web',
+  'package.json',
+  'package-lock.json',
+  'tsconfig.json',
+  'tsconfig.build.json',
+]
 const MORE = ['tsconfig.types.json']
 
 /**
@@ -51,7 +62,8 @@ export function singleFile(): string {
   return folder
 }
 
-function stripped(): boolean {
+/** True if it is built without Node's symbols here. */
+export function stripped(): boolean {
   try {
     execFileSync('strip', ['--version'], { stdio: 'ignore' })
     return true

@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { digestOf } from './single-file.ts'
 
 const ROOT = join(import.meta.dirname, '..', '..')
-const CHECKOUT = ['bin', 'config', 'plugins', 'src', 'scripts', 'web', 'README.md', 'LICENSE', 'CHANGELOG.md']
+const CHECKOUT = ['bin', 'config', 'docs', 'plugins', 'src', 'scripts', 'web', 'README.md', 'LICENSE', 'CHANGELOG.md']
 const PROJECTS = ['package.json', 'package-lock.json', '.npmrc', 'tsconfig.json', 'tsconfig.build.json', 'tsconfig.types.json']
 
 const KEPT = join(ROOT, 'node_modules', '.cache', 'tarball')

@@ -31,8 +31,9 @@ function requestFor(page: string, before: number, model: string): Json {
 
 const pages = paths('docs/migration/*.md').filter((page) => !page.endsWith('/README.md'))
 
-t.test('there are pages with examples', async (t) => {
+t.test('there are pages with examples, each of a release that it names', async (t) => {
   t.ok(pages.length >= 3)
+  for (const page of pages) t.match(read(page), /^Compared with .*\b20\d\d-\d\d/m, `${page}: scripts/migration-versions.ts`)
 })
 
 for (const page of pages)

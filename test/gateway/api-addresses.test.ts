@@ -129,6 +129,7 @@ t.test('links of errors have one form, absolute where the address of the gateway
       const { error } = (await (await asking).json()) as { error: JsonObject }
       return object(error.availability).docs_url
     }
+    const auto = { model: 'router/auto', plugins: [{ id: 'auto-router', allowed_models: ['none/*'] }] }
     upstream.script = () => upstreamError(500)
     await every(t, `every error with ${link}`, async (t) => {
       const asked: readonly (readonly [string, Promise<Response>])[] = [
@@ -137,6 +138,7 @@ t.test('links of errors have one form, absolute where the address of the gateway
         ['a model of another kind', gateway.post('/v1/embeddings', { model: 'acme/one', input: 'Hi' })],
         ['no endpoint', gateway.post('/v1/responses', { model: 'acme/one', input: 'Hi', provider: { only: ['other'] } })],
         ['a failure', gateway.post('/v1/chat/completions', { model: 'acme/one', messages })],
+        ['a router without a model', gateway.post('/v1/chat/completions', { ...auto, messages })],
         ['an entry of a list', gateway.get('/v1/models/acme/none')],
       ]
       for (const [what, asking] of asked) t.equal(await linkOf(asking), link, what)

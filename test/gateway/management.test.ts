@@ -533,3 +533,13 @@ t.test('secrets are in no log, no metric and no error', async (t) => {
   t.ok(said.includes('quiet') && said.includes(hash), 'something was said')
   for (const secret of [key, ...Object.values(SECRETS)]) t.notOk(said.includes(secret))
 })
+
+t.test('another key of the same name is made, with a warning', async (t) => {
+  const { gateway } = await managed(t)
+  const first = await call(gateway, ['POST', '/v1/keys', { name: 'twin' }])
+  t.match(first, { status: 201 })
+  t.notOk('warnings' in first.body)
+  const second = await call(gateway, ['POST', '/v1/keys', { name: 'twin' }])
+  t.match(second, { status: 201, body: { warnings: [/another key of the name twin \([0-9a-f]{12}\)/] } })
+  t.notMatch(JSON.stringify(second.body.warnings), /sk-/)
+})

@@ -252,7 +252,7 @@ class Bench {
       headers: { authorization: `Bearer ${asked.key}` },
       connection,
       clock: this.clock,
-      brand: serving.brand,
+      config: serving.config,
       wantsMetadata: false,
     })
     await front(exchange)

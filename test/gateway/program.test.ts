@@ -5,6 +5,7 @@ import t from 'tap'
 import type { JsonObject } from '../../src/core/json.ts'
 import { eventsOf, foldChatStream } from '../support/fold.ts'
 import { oneModel } from '../support/gateway.ts'
+import { CHECKOUT_LAUNCHER } from '../support/launcher.ts'
 import { type Program, runProgram, serveProgram } from '../support/program.ts'
 import { runs } from '../support/seed.ts'
 import { type Answer, Gate, type Seen, sseAnswer, startUpstream } from '../support/upstream.ts'
@@ -33,7 +34,8 @@ t.test('the shipped configuration: the printed curl line answers', async (t) => 
   cpSync(join(ROOT, 'config'), directory, { recursive: true })
   const file = join(directory, 'headgate.yaml')
   writeFileSync(file, readFileSync(file, 'utf8').replace('port: 8080', 'port: 0').replace('port: 8081', 'port: 0'))
-  const program = await serveProgram(['--config', file], { cwd: directory })
+  // From its sources, as a clone runs; all other tests start the built program where there is one.
+  const program = await serveProgram(['--config', file], { cwd: directory, launcher: CHECKOUT_LAUNCHER })
   t.teardown(() => program.child.kill('SIGKILL'))
   const [line] = await program.until(/^ {2}curl .*$/m)
   const [, url] = /(http:\S+)/.exec(line) ?? []

@@ -144,15 +144,30 @@ t.test('100,000 refusals of one key are one row for each reason and minute, with
   )
 })
 
-t.test('unknown keys are counted, without a text of theirs', async (t) => {
+t.test('unknown keys are counted and found by id, without a text of theirs', async (t) => {
   const scene = await start(t)
-  for (let i = 0; i < 3; i++) t.equal((await scene.ask({}, 'chat', as(`sk-hg-v1-${CANARY}`))).status, 401)
+  const ids: string[] = []
+  for (let i = 0; i < 25; i++) {
+    const reply = await scene.ask({ model: CANARY }, 'chat', as(`sk-hg-v1-${CANARY}`))
+    t.equal(reply.status, 401)
+    ids.push(reply.headers.get('x-generation-id') ?? '')
+  }
   t.equal((await scene.ask({}, 'chat', { authorization: '' })).status, 401)
   const { data } = await scene.refusals()
-  const byReason = new Map(list(data).map((row) => [object(row).reason, row]))
+  const byReason = new Map(list(data).map((row) => [object(row).reason, object(row)]))
   t.equal(byReason.size, 2)
-  t.match(byReason.get('missing_key'), { count: 1, api_key_hash: null, latest: [] })
-  t.match(byReason.get('invalid_key'), { count: 3, api_key_hash: null, api_key_name: null, latest: [] })
+  t.match(byReason.get('missing_key'), { count: 1, api_key_hash: null, latest: [{ generation_id: /^gen-/, model: null }] })
+  const unknown = byReason.get('invalid_key')
+  t.match(unknown, { count: 25, api_key_hash: null, api_key_name: null })
+  t.same(
+    list(unknown?.latest).map((each) => object(each).generation_id),
+    ids.slice(-20).reverse(),
+    'a bounded number of them',
+  )
+  t.notMatch(JSON.stringify(data), CANARY)
+  const [found, ...others] = list((await scene.refusals(`?generation_id=${ids.at(-1)}`)).data)
+  t.match(found, { reason: 'invalid_key', status: 401 })
+  t.equal(others.length, 0)
 })
 
 t.test('rate limits, the other formats and the pass-through are listed as well', async (t) => {
@@ -202,7 +217,10 @@ t.test('the list is filtered, read page by page, as CSV, and by management keys 
   t.same(pages, (await scene.refusals()).data)
   t.equal(pages.length, 4)
   const csv = await scene.gateway.get('/v1/refusals?format=csv', as(SECRETS.boss))
-  t.match(await csv.text(), /^minute,api_key_hash,api_key_name,reason,status,error_type,count,last_at,latest\r\n.*model_not_found,404/s)
+  t.match(
+    await csv.text(),
+    /^minute,api_key_hash,api_key_name,reason,status,error_type,count,last_at,latest,limits\r\n.*model_not_found,404/s,
+  )
   for (const query of ['api_key_hash=x', 'reason=A', 'generation_id=x', 'cursor=x', 'limit=0', 'since=yesterday'])
     t.equal((await scene.refusals(`?${query}`)).status, 400, query)
   t.equal((await scene.gateway.get('/v1/refusals')).status, 403)

@@ -4,6 +4,7 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { KEY } from '../support/gateway.ts'
+import { LAUNCHER } from '../support/launcher.ts'
 import { follow, plainNode, runProgram } from '../support/program.ts'
 import { simulated } from '../support/simulated.ts'
 
@@ -26,8 +27,6 @@ async function asked(url: string): Promise<void> {
   })
   await reply.arrayBuffer()
 }
-
-const LAUNCHER = join(import.meta.dirname, '..', '..', 'bin', 'headgate.js')
 
 async function onTerminal(home: string): Promise<string> {
   const [command, args] = plainNode([LAUNCHER, '--config', 'headgate.yaml'])

@@ -1,5 +1,5 @@
 import t from 'tap'
-import type { BuiltinSlug } from '../../src/guardrails/builtins.ts'
+import type { BuiltinSlug } from '../../src/guardrails/settings/recognisers.ts'
 import { every } from '../support/every.ts'
 import { found, measure, type Sample, SLUGS, samples } from './corpus/measure.ts'
 

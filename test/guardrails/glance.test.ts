@@ -2,14 +2,15 @@
 import fc from 'fast-check'
 import t from 'tap'
 import { Glance } from '../../src/guardrails/glance.ts'
-import { BUILTINS, INJECTION_SLUG, type Rule } from '../../src/guardrails/index.ts'
+import type { Rule } from '../../src/guardrails/index.ts'
 import { compileRules } from '../../src/guardrails/rule.ts'
+import { BUILTIN_SLUGS } from '../../src/guardrails/settings/recognisers.ts'
 import { property } from '../support/seed.ts'
 
 const rules: Rule[] = compileRules(
   { id: 'g', name: 'g', scope: 'account' },
   {
-    builtins: ([...Object.keys(BUILTINS), INJECTION_SLUG] as (keyof typeof BUILTINS)[]).map((slug) => ({ slug, action: 'redact' })),
+    builtins: BUILTIN_SLUGS.map((slug) => ({ slug, action: 'redact' })),
     contentFilters: [],
     phrases: [],
     allowedPhrases: [],

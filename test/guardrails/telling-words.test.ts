@@ -1,7 +1,7 @@
 /** What the words around a thing tell: found in a request, and in a stream that comes unit by unit. */
 import t from 'tap'
-import type { BuiltinSlug } from '../../src/guardrails/builtins.ts'
 import { AnswerPolicy, compileRules, Findings, type Rule, redacted, Scan, TextPolicy, TextStream } from '../../src/guardrails/index.ts'
+import type { BuiltinSlug } from '../../src/guardrails/settings/recognisers.ts'
 import { every } from '../support/every.ts'
 
 const who = { id: 'g', name: 'g', scope: 'account' as const }

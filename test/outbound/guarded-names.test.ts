@@ -11,6 +11,7 @@ import { GuardedNames, LONGEST_STALE } from '../../src/services/outbound/guarded
 import { guardedFetch, OutboundPolicy } from '../../src/services/outbound/index.ts'
 import { bubblewrap, bubblewrapDemanded } from '../support/bubblewrap.ts'
 import { turn } from '../support/clock.ts'
+import { startWatch } from '../support/eventually.ts'
 import { ownNetwork } from '../support/name-server.ts'
 
 /** Look-ups that a test answers. */
@@ -69,9 +70,9 @@ t.test('older addresses serve while a newer answer hangs or fails, for ten minut
   queries[0]?.answer(ADDRESS)
   await first
   pass(30_000)
-  const began = performance.now()
+  const watch = startWatch()
   t.same(await names.resolve('a.example'), ADDRESS, 'a look-up that hangs')
-  t.ok(performance.now() - began < 2_000)
+  t.ok(watch() < 2_000)
   pass(5_000)
   t.same(await names.resolve('a.example'), ADDRESS, 'what hangs for long is not waited for')
   t.equal(queries.length, 2, 'all share it')

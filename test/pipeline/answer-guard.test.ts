@@ -177,12 +177,10 @@ t.test('what tools and plugins have added is read in turns, however short the bo
   const setting = {
     ...who,
     keys: undefined,
-    direction: 'input',
-    restore: false,
+    settings: { direction: 'input', restore: false },
     rules: compileRules(who, filters, 'guardrails[0]'),
     engine: undefined,
-    terms: undefined,
-    requireParameters: false,
+    bounds: false,
     budget: undefined,
   } as unknown as GuardrailSetting
   const result = { kind: 'result', callId: 'c', parts: [{ kind: 'text', text: `${'no more. '.repeat(20_000)}secret` }] }

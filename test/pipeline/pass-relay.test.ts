@@ -2,7 +2,7 @@
 import t from 'tap'
 import { markOf, markText } from '../../src/dialects/canon/reasoning-owner.ts'
 import { upstreamDialects } from '../../src/dialects/registry.ts'
-import { PassRelay } from '../../src/pipeline/attempt/stream-attempt.ts'
+import { PassRelay } from '../../src/pipeline/attempt/pass-relay.ts'
 import { context } from '../dialects/responses/rig.ts'
 import { every } from '../support/every.ts'
 import { WIRES, type WireName } from '../support/wire.ts'

@@ -9,6 +9,7 @@ import { ROOT, read } from '../repository/source-tree.ts'
 import { ADMIN_TOKEN } from '../support/admin.ts'
 import { type Block, bash, blocksOf, executable, savedFiles } from '../support/command-blocks.ts'
 import { type Gateway, type GatewayOptions, KEY, startGateway } from '../support/gateway.ts'
+import { LAUNCHER } from '../support/launcher.ts'
 
 export interface RecipeOptions extends Pick<GatewayOptions, 'clock' | 'watch'> {
   /** Variables of the page's file and commands; `HEADGATE_APP_KEY` is that of the gateway's requests. */
@@ -28,7 +29,7 @@ export interface Recipe {
   done(): void
 }
 
-const LAUNCHER = `#!/bin/sh\nexec "$NODE" "$HEADGATE" "$@"\n`
+const COMMAND = `#!/bin/sh\nexec "$NODE" "$HEADGATE" "$@"\n`
 
 /** Blocks that run here. */
 function runnable(page: string): Block[] {
@@ -65,7 +66,7 @@ export async function followRecipe(t: Test, name: string, options: RecipeOptions
 
 export async function followPage(t: Test, page: string, options: RecipeOptions = {}): Promise<Recipe> {
   const folder = t.testdir({ bin: {} })
-  executable(join(folder, 'bin', 'headgate'), LAUNCHER)
+  executable(join(folder, 'bin', 'headgate'), COMMAND)
   executable(join(folder, 'bin', 'curl'), '#!/bin/sh\nPATH=$REAL_PATH\nexec curl -sS "$@"\n')
   mkdirSync(join(folder, 'secrets'))
   cpSync(join(ROOT, 'config', 'catalog'), join(folder, 'catalog'), { recursive: true })
@@ -85,7 +86,7 @@ export async function followPage(t: Test, page: string, options: RecipeOptions =
         PATH: `${join(folder, 'bin')}:${process.env.PATH}`,
         REAL_PATH: process.env.PATH ?? '',
         NODE: process.execPath,
-        HEADGATE: join(ROOT, 'bin', 'headgate.js'),
+        HEADGATE: LAUNCHER,
         HOME: folder,
         GATEWAY: gateway.url,
         HEADGATE_ADMIN_URL: gateway.admin,

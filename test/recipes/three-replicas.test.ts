@@ -3,7 +3,6 @@ import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { request } from 'node:https'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import { ROOT } from '../repository/source-tree.ts'
 import { ADMIN_TOKEN, adminFetch, freshVerdict } from '../support/admin.ts'
 import { bash, blocksOf, executable } from '../support/command-blocks.ts'
 import { rowsOf } from '../support/crash/audit.ts'
@@ -11,6 +10,7 @@ import { freePorts } from '../support/crash/configuration.ts'
 import { eventually } from '../support/eventually.ts'
 import { type FrontProxy, startFrontProxy } from '../support/front-proxies.ts'
 import { KEY } from '../support/gateway.ts'
+import { LAUNCHER } from '../support/launcher.ts'
 import { startPostgres } from '../support/postgres.ts'
 import { type Program, runProgram } from '../support/program.ts'
 import { startRedis } from '../support/redis.ts'
@@ -129,7 +129,7 @@ t.test('a rolling upgrade under load', async (t) => {
   const callers = Array.from({ length: 6 }, caller)
   const long: Promise<string>[] = []
   const [takeOut, ready, putBack, verify] = blocksOf(PAGE).filter(({ excuse }) => excuse === undefined)
-  executable(join(folder, 'bin', 'headgate'), `#!/bin/sh\nexec "${process.execPath}" "${join(ROOT, 'bin', 'headgate.js')}" "$@"\n`)
+  executable(join(folder, 'bin', 'headgate'), `#!/bin/sh\nexec "${process.execPath}" "${LAUNCHER}" "$@"\n`)
   const run = async (code: string, { port, health, admin }: Replica): Promise<void> => {
     const { failed, out, error } = await bash(code, folder, {
       PATH: `${join(folder, 'bin')}:${process.env.PATH}`,

@@ -46,11 +46,13 @@ export const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   vectors: ['core'],
   // What providers' errors mean, for all wires.
   faults: ['core'],
+  // The fields of guardrails are part of the schemas of the configuration and of the API.
+  settings: ['core', 'criteria', 'fields'],
   // Building blocks of settings; the schema of a plugin's settings, in the plugin's folder, is made of them.
   fields: ['core'],
   'plugins/settings': ['fields'],
   // Of the dialects the configuration knows the tables of quirks alone, and of the plugins their settings: it never loads their code.
-  config: ['core', 'criteria', 'credentials', 'credentials/sources', 'dialects/quirks', 'fields', 'plugins/list', 'telemetry'],
+  config: ['core', 'criteria', 'credentials', 'credentials/sources', 'dialects/quirks', 'fields', 'plugins/list', 'settings', 'telemetry'],
   'dialects/types': ['canon', 'core'],
   'dialects/*': ['canon', 'core', 'faults', 'sse', 'dialects/types'],
   'dialects/quirks': ['dialects/*', 'canon', 'core'],
@@ -61,7 +63,7 @@ export const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   store: ['core', 'canon'],
   shared: ['core', 'canon'],
   cluster: ['core', 'ledger', 'store', 'shared'],
-  guardrails: ['core', 'canon', 'outbound'],
+  guardrails: ['core', 'canon', 'fields', 'outbound', 'settings'],
   // Connections of ours, and the proxies in front of them.
   connections: ['core'],
   outbound: ['core', 'canon', 'connections'],
@@ -105,7 +107,7 @@ export const ALLOWED: Readonly<Record<string, readonly string[]>> = {
     'vectors',
     'plugin-api',
   ],
-  api: ['catalog', 'criteria', 'events', 'routing', 'ledger', 'store', 'core'],
+  api: ['catalog', 'criteria', 'events', 'routing', 'ledger', 'settings', 'store', 'core'],
   server: ['pipeline', 'api', 'events', 'sse', 'telemetry', 'core'],
 }
 
@@ -119,6 +121,7 @@ const OWN_LAYERS: Readonly<Record<string, readonly string[]>> = {
   routing: ['catalog', 'criteria'],
   cluster: ['shared'],
   config: ['fields'],
+  guardrails: ['settings'],
 }
 
 /** A file's layer, such as `core`, `dialects/chat` or `plugins/web`; undefined outside src and plugins. */

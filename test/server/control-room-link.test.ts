@@ -7,6 +7,7 @@ import { SignInLink } from '../../src/server/control-room/sign-in-link.ts'
 import { FakeClock } from '../support/clock.ts'
 import { every } from '../support/every.ts'
 import { type Gateway, KEY, startGateway } from '../support/gateway.ts'
+import { LAUNCHER } from '../support/launcher.ts'
 import { follow, plainNode, runProgram } from '../support/program.ts'
 import { simulated } from '../support/simulated.ts'
 
@@ -73,7 +74,6 @@ t.test('is not made where others than this machine reach the listener', async (t
     t.match(new SignInLink(clock).make(url), `${url}/`)
 })
 
-const LAUNCHER = join(import.meta.dirname, '..', '..', 'bin', 'headgate.js')
 const LINK = /signed in, once and within five minutes: (http:\S+)/
 
 function home(t: Test): string {

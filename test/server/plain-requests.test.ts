@@ -1,7 +1,12 @@
 /** The short way for plain requests over real sockets: what it answers, what Node's server answers, and that no caller sees which. */
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import t, { type Test } from 'tap'
 import { listen } from '../../src/server/listener.ts'
 import type { PlainReply } from '../../src/server/plain/reply.ts'
+import { PlainRequests, takePlainRequests } from '../../src/server/plain/requests.ts'
+import { FakeClock } from '../support/clock.ts'
 import { eventually } from '../support/eventually.ts'
 import { KEY } from '../support/gateway.ts'
 import { parseReply, RawClient } from '../support/raw.ts'
@@ -129,6 +134,52 @@ t.test('a request in a few pieces is plain, and one in many is not lost', async 
   t.equal(came.filter((one) => one.endsWith(' /bytes')).length, 1)
   client.close()
   slow.close()
+})
+
+t.test('pieces that each come in time do not put off the limit of a head', async (t) => {
+  const clock = new FakeClock()
+  const came: string[] = []
+  const server = createServer((request, response) => {
+    came.push('node')
+    request.resume().on('end', () => response.end())
+  })
+  const plain = new PlainRequests({
+    keepAlive: 5_000,
+    maxHeaders: 4_096,
+    clock,
+    answer: (_request, reply) => {
+      came.push('plain')
+      shortly(reply)
+      return true
+    },
+    refuse: (socket) => void socket.destroy(),
+    unread: () => {},
+  })
+  takePlainRequests(server, plain)
+  server.on('connection', (socket) => socket.on('data', () => server.emit('piece')))
+  await new Promise<void>((resolve) => void server.listen(0, '127.0.0.1', () => resolve()))
+  t.teardown(() => {
+    plain.closeAll()
+    server.closeAllConnections()
+    server.close()
+  })
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  const text = post('/pieces')
+  for (const [wait, way] of [
+    [499, 'plain'],
+    [1_000, 'node'],
+  ] as const) {
+    const client = await RawClient.open(url)
+    for (const piece of [text.slice(0, 9), text.slice(9, 50)]) {
+      client.send(piece)
+      await once(server, 'piece')
+      await clock.advance(wait)
+    }
+    client.send(text.slice(50))
+    await client.until(/200/)
+    t.equal(came.at(-1), way, `${wait} ms between its pieces`)
+    client.close()
+  }
 })
 
 t.test('what is too long, or refused by the gateway, is left to Node', async (t) => {

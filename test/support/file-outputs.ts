@@ -3,7 +3,8 @@ import type { FileEnd, FileReport, Report } from './report.ts'
 
 /** Begins the two lines between which the output of one file stands, where a process has several. */
 export const MARK = '# headgate test file '
-const MARKED = new RegExp(`\n${MARK}(begins|ends) (.+)\n`)
+/** Behind the name of a file that has ended stand the milliseconds of the processor that it took. */
+const MARKED = new RegExp(`\n${MARK}(begins|ends) (\\S+)(?: (\\d+))?\n`)
 
 export class FileOutputs {
   private readonly report: Report
@@ -30,11 +31,11 @@ export class FileOutputs {
   private split(text: string): void {
     this.rest += text
     for (let found = MARKED.exec(this.rest); found; found = MARKED.exec(this.rest)) {
-      const [line, which, file] = found
+      const [line, which, file, processor] = found
       this.current?.write(this.rest.slice(0, found.index))
       this.rest = this.rest.slice(found.index + line.length)
       if (which === 'begins') this.begin(file)
-      else this.finish({ code: 0 })
+      else this.finish({ code: 0, processor: Number(processor) })
     }
     // The beginning of a marked line may be all that has come of it.
     const whole = this.rest.lastIndexOf('\n', this.rest.endsWith('\n') ? this.rest.length - 2 : undefined)

@@ -119,7 +119,7 @@ t.test('an error after the last file fails the process', async (t) => {
 
 t.test('marked lines are found however the output is cut', async (t) => {
   const tap = 'TAP version 14\nok 1 - one\n1..1\n'
-  const whole = ['a', 'b'].map((name) => `\n# headgate test file begins ${name}\n${tap}\n# headgate test file ends ${name}\n`).join('')
+  const whole = ['a', 'b'].map((name) => `\n# headgate test file begins ${name}\n${tap}\n# headgate test file ends ${name} 20\n`).join('')
   for (const size of [1, 7, 1000]) {
     const lines: string[] = []
     const outputs = new FileOutputs(new Report({ out: (line) => lines.push(line) }), ['a', 'b'], () => undefined)

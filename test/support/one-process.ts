@@ -8,6 +8,7 @@ import { dirname, join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import t, { Test } from 'tap'
 import { MARK } from './file-outputs.ts'
+import { ofAll } from './processor-time.ts'
 
 const ROOT = dirname(dirname(import.meta.dirname))
 const TAP = pathToFileURL(join(import.meta.dirname, 'file-tap.ts')).href
@@ -29,6 +30,9 @@ function giveRootTests(files: readonly string[]): void {
     },
   })
 }
+
+/** Milliseconds of the processor that the files before this one took. */
+let counted = 0
 
 /** True once a file had to be given up. */
 let timedOut = false
@@ -60,7 +64,9 @@ function runFile(file: string): Promise<void> {
   return new Promise((resolve) => {
     test.runMain(() => {
       test.setTimeout(0)
-      process.stdout.write(`\n${MARK}ends ${file}\n`)
+      const all = ofAll()
+      process.stdout.write(`\n${MARK}ends ${file} ${all - counted}\n`)
+      counted = all
       resolve()
     })
   })

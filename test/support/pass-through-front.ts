@@ -35,6 +35,7 @@ export async function startFront(baseUrl: string | undefined, facts: Partial<Pro
   const call = (path: string | undefined) => ({
     provider: acme,
     path: path ?? '/',
+    address: 'http://gateway/v1/passage/acme',
     auth: ['Authorization', 'Bearer provider-key'] as const,
     errors: openaiChat.decodeFault,
     onEnd: (end: PassThroughEnd) => {

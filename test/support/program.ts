@@ -1,10 +1,8 @@
 /** The program as people start it: a process of its own, watched through its output. */
 import { type ChildProcess, type ChildProcessByStdio, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { join } from 'node:path'
 import type { Readable } from 'node:stream'
-
-const LAUNCHER = join(import.meta.dirname, '..', '..', 'bin', 'headgate.js')
+import { CHECKOUT_LAUNCHER, LAUNCHER } from './launcher.ts'
 
 export interface Program {
   readonly child: ChildProcess
@@ -19,9 +17,9 @@ export interface Program {
 export interface ProgramOptions {
   cwd?: string
   env?: Record<string, string>
-  /** Flags of Node itself. */
+  /** Flags of Node itself. What they preload finds the sources: a program that has any runs from them. */
   nodeFlags?: readonly string[]
-  /** That of a built program, in place of the checkout's. */
+  /** In place of the one that the run of all tests has built. */
   launcher?: string
 }
 
@@ -36,7 +34,7 @@ export function plainNode(args: readonly string[]): [command: string, args: stri
 /** Runs the launcher with these arguments. */
 export function runProgram(args: readonly string[], options: ProgramOptions = {}): Program {
   const env = { PATH: process.env.PATH, ...options.env }
-  const launcher = options.launcher ?? LAUNCHER
+  const launcher = options.launcher ?? (options.nodeFlags ? CHECKOUT_LAUNCHER : LAUNCHER)
   return follow(
     spawn(...plainNode([...(options.nodeFlags ?? []), launcher, ...args]), { cwd: options.cwd, env, stdio: ['ignore', 'pipe', 'pipe'] }),
   )

@@ -19,7 +19,7 @@ interface Diagnostics {
   errors?: unknown
 }
 
-/** Files whose durations are printed: those that a shorter run of all tests has to begin with. */
+/** Files whose times are printed: those that a shorter run of all tests has to begin with. */
 const SLOWEST = 12
 
 const NOTHING_RAN = /no tests found/i
@@ -48,6 +48,14 @@ export function describeFailure(name: string, diagnostics: Diagnostics | null): 
   return lines
 }
 
+const inSeconds = (time: number): string => `${(time / 1000).toFixed(1)} s`
+
+/** Those with the largest numbers. */
+function mostOf(times: ReadonlyMap<string, number>): string {
+  const most = [...times].sort(([, a], [, b]) => b - a).slice(0, SLOWEST)
+  return most.map(([name, time]) => `${name} ${inSeconds(time)}`).join(', ')
+}
+
 function indent(text: string): string[] {
   return text
     .replace(/\n+$/, '')
@@ -63,6 +71,8 @@ export interface FileEnd {
   expired?: string | undefined
   /** Milliseconds that it took. */
   time?: number
+  /** Milliseconds of the processor that it and what it started took. */
+  processor?: number | undefined
   /** Files that ran before it in the same process. */
   after?: readonly string[]
 }
@@ -79,6 +89,7 @@ export class Report {
   skipped = 0
   /** Milliseconds of each file. */
   readonly times = new Map<string, number>()
+  private readonly processor = new Map<string, number>()
   private readonly failures: string[][] = []
   private readonly lanes = new Map<string, number>()
   private readonly out: (line: string) => void
@@ -106,7 +117,7 @@ export class Report {
     if (this.verbose) parser.on('extra', (text: string) => this.out(text.replace(/\n$/, '')))
     return {
       write: (text) => parser.write(text),
-      end: ({ code, signal, expired, time, after = [] }) => {
+      end: ({ code, signal, expired, time, processor, after = [] }) => {
         parser.end()
         const { ok, plan, failures } = parser.results ?? { ok: false }
         if (counts.failed === 0) {
@@ -117,6 +128,7 @@ export class Report {
           else if (counts.passed + counts.skipped === 0) fail('no tests in this file', null)
         }
         if (time !== undefined) this.times.set(name, time)
+        if (processor !== undefined) this.processor.set(name, processor)
         this.passed += counts.passed
         this.skipped += counts.skipped
         this.out(
@@ -135,15 +147,14 @@ export class Report {
     this.closed = true
     if (this.failed + this.passed + this.skipped === 0) this.fail('nothing ran', null)
     for (const lines of this.failures) this.out(lines.join('\n'))
-    if (this.times.size > SLOWEST) this.out(`# slowest: ${this.slowest().join(', ')}`)
+    if (this.times.size > SLOWEST) {
+      this.out(`# slowest: ${mostOf(this.times)}`)
+      const total = [...this.processor.values()].reduce((sum, time) => sum + time, 0)
+      this.out(`# processor time: ${inSeconds(total)} in all, most of it: ${mostOf(this.processor)}`)
+    }
     if (this.lanes.size > 0) this.out(`# lanes: ${[...this.lanes].map(([lane, count]) => `${lane} ${count}`).join(', ')}`)
     this.out(`${this.passed} passed, ${this.failed} failed${this.skipped > 0 ? `, ${this.skipped} skipped` : ''}`)
     return this.failed === 0 ? 0 : 1
-  }
-
-  private slowest(): string[] {
-    const times = [...this.times].sort(([, a], [, b]) => b - a).slice(0, SLOWEST)
-    return times.map(([name, time]) => `${name} ${(time / 1000).toFixed(1)} s`)
   }
 
   private fail(name: string, diagnostics: Diagnostics | null): void {

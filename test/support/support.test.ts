@@ -1,10 +1,12 @@
+import { spawnSync } from 'node:child_process'
 import t, { Test, type TestOpts } from 'tap'
 import { FakeClock } from './clock.ts'
-import { eventually, steady } from './eventually.ts'
+import { eventually, realTime, startWatch, steady } from './eventually.ts'
 import { every } from './every.ts'
 import { eventsOf, foldChat, foldChatStream, foldResponse, foldResponseStream } from './fold.ts'
 import { foldMessage, foldMessageStream } from './fold-messages.ts'
 import { lanesOf } from './lanes.ts'
+import { ofAll, ofChildren } from './processor-time.ts'
 import { parseReply, RawClient, rawExchange } from './raw.ts'
 import { type FileEnd, Report } from './report.ts'
 import { Gate, REFUSING_URL, SSE_TYPE, sseAnswer, startUpstream } from './upstream.ts'
@@ -162,6 +164,38 @@ t.test('the report counts assertions and shows what failed', async (t) => {
   t.match(crash.lines.join('\n'), /exited with code 3/)
   t.equal(crash.lines.at(-1), '1 passed, 1 failed', 'a crash after the assertions')
   t.match(run('ok 1 - one\n', { code: null, signal: 'SIGKILL', expired: '120 s' }).lines.join('\n'), /timed out: 120 s/)
+})
+
+t.test('the report of many files shows which took longest, and which took most of the processor', (t) => {
+  const lines: string[] = []
+  const report = new Report({ out: (line) => lines.push(line) })
+  for (let number = 1; number <= 13; number++) {
+    const file = report.file(`${number}.test.ts`)
+    file.write('TAP version 14\nok 1 - one\n1..1\n')
+    file.end({ code: 0, time: number * 1000, processor: number === 1 ? 9000 : 100 })
+  }
+  report.close()
+  t.match(lines.join('\n'), /^# slowest: 13\.test\.ts 13\.0 s, 12\.test\.ts 12\.0 s, /m)
+  t.match(lines.join('\n'), /^# processor time: 10\.2 s in all, most of it: 1\.test\.ts 9\.0 s, 2\.test\.ts 0\.1 s, /m)
+  t.end()
+})
+
+t.test('the processor time of a program that has ended counts as that of whoever started it', (t) => {
+  const [children, all] = [ofChildren(), ofAll()]
+  spawnSync(process.execPath, ['-e', 'while (process.cpuUsage().user < 200_000);'])
+  t.ok(ofChildren() - children >= 200, `${ofChildren() - children} ms`)
+  t.ok(ofAll() - all >= 200)
+  t.end()
+})
+
+t.test('a watch does not count the time in which the process gets no turn', async (t) => {
+  const [watch, from] = [startWatch(), performance.now()]
+  while (performance.now() - from < 300);
+  t.ok(watch() < 50, `${watch()} ms of 300`)
+  const [slow, begun] = [realTime(100), performance.now()]
+  while (performance.now() - begun < 200);
+  await slow
+  t.ok(performance.now() - begun >= 280, 'a time that is waited for lasts longer')
 })
 
 t.test('a loop asserts once, and shows its rounds where one fails', async (t) => {

@@ -8,8 +8,9 @@ import type { JsonObject } from '../../src/core/json.ts'
 import { adminFetch, freshVerdict } from './admin.ts'
 import { type Row, rowsOf } from './crash/audit.ts'
 import { fileText, freePorts } from './crash/configuration.ts'
-import { familyOf, ROOT, runShell } from './crash/processes.ts'
+import { familyOf, runShell } from './crash/processes.ts'
 import { eventually } from './eventually.ts'
+import { LAUNCHER } from './launcher.ts'
 import { type Program, plainNode, serveProgram } from './program.ts'
 
 export const QUESTION = { model: 'acme/one', messages: [{ role: 'user', content: 'Hello' }] }
@@ -31,7 +32,7 @@ export async function serveWorkers(t: Test, file: string, workers: number | stri
 
 /** The same as the leader of a process group, as a shell starts it. */
 export async function serveGroup(t: Test, file: string, workers: number): Promise<Crew> {
-  const [, args] = plainNode([join(ROOT, 'bin', 'headgate.js'), 'serve', '--config', file, '--workers', String(workers)])
+  const [, args] = plainNode([LAUNCHER, 'serve', '--config', file, '--workers', String(workers)])
   const program = runShell(
     `exec ${args
       .slice(2)

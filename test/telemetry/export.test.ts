@@ -2,7 +2,7 @@
 import t, { type Test } from 'tap'
 import { FakeClock } from '../support/clock.ts'
 import { type Collector, startCollector } from '../support/collector.ts'
-import { eventually } from '../support/eventually.ts'
+import { eventually, startWatch } from '../support/eventually.ts'
 import { type Gateway, startGateway } from '../support/gateway.ts'
 import { Gate, REFUSING_URL } from '../support/upstream.ts'
 
@@ -161,9 +161,9 @@ t.test('what a collector takes in part is counted', async (t) => {
 t.test('the end of the process does not wait for a collector that is away', async (t) => {
   const gateway = await startGateway(yaml(REFUSING_URL))
   t.same(await ask(gateway, 2), [200, 200])
-  const before = performance.now()
+  const watch = startWatch()
   await gateway.close()
-  t.ok(performance.now() - before < 5_000)
+  t.ok(watch() < 5_000)
   t.match(gateway.logs.join(''), /ECONNREFUSED/)
 })
 

@@ -240,6 +240,7 @@ t.test('a caller that left while the hold was written never reaches the provider
   const call = {
     provider: provider('acme', { baseUrl: upstream.url, timeouts: LIMITS }),
     path: '/x',
+    address: 'http://gateway/v1/passage/acme',
     auth: undefined,
     errors: openaiChat.decodeFault,
     onEnd: (end: PassThroughEnd) => {

@@ -83,7 +83,7 @@ export class HealthChecks {
     const key = checkKey(config.healthChecks.limit)
     const keys = { written: new Map(), atHand: () => key, find: () => key }
     const settings = { ...chainSettings(config, catalog, keys), guardrails: [], plugins: [] }
-    return checkByRequest(endpoint, { settings, dependencies, ids, brand: config.brand.word })
+    return checkByRequest(endpoint, { settings, dependencies, ids, config })
   }
 }
 

@@ -2,6 +2,7 @@
  * A check by a request of the gateway's own: the smallest one, with a fixed text, through the chain that requests of callers take. So its
  * outcome counts in the health of the endpoint as that of a second key, and its cost stands in the ledger, under a key that no caller has.
  */
+import type { Config } from '../../config/config.ts'
 import { FAULTS } from '../../core/faults.ts'
 import type { GenerationIds } from '../../core/ids.ts'
 import { chatClient } from '../../dialects/chat/index.ts'
@@ -49,13 +50,13 @@ interface CheckParts {
   readonly settings: ChainSettings
   readonly dependencies: ChainDependencies
   readonly ids: GenerationIds
-  readonly brand: string
+  readonly config: Config
 }
 
 /** @returns undefined where the outcome says nothing of the endpoint. */
 export async function checkByRequest(
   endpoint: Endpoint,
-  { settings, dependencies, ids, brand }: CheckParts,
+  { settings, dependencies, ids, config }: CheckParts,
 ): Promise<CheckResult | undefined> {
   const { clock } = dependencies
   const isEmbedding = endpoint.model.kind === 'embedding'
@@ -66,7 +67,7 @@ export async function checkByRequest(
     headers: { authorization: 'Bearer health-check' },
     connection,
     clock,
-    brand,
+    config,
     wantsMetadata: false,
   })
   await composeChain(isEmbedding ? 'embed' : 'generate', settings, dependencies)(exchange)

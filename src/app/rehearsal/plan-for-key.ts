@@ -26,7 +26,7 @@ export async function planForKey(
 ): Promise<Planned> {
   const caller = { ...key, limits: {} }
   const settings = chainSettings(config, catalog, { written: new Map(), atHand: () => caller, find: () => caller }, stored)
-  const rehearsed = await planText({ text, format, key: caller }, { settings, dependencies, ids, brand: config.brand.word })
+  const rehearsed = await planText({ text, format, key: caller }, { settings, dependencies, ids, config })
   if (rehearsed.kind === 'plan') return { plan: rehearsed.plan as unknown as JsonObject }
   const { error } = rehearsed.body
   return { status: rehearsed.status, message: isObject(error) && typeof error.message === 'string' ? error.message : '' }

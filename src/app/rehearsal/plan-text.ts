@@ -1,4 +1,5 @@
 /** Plans a request that is a text: the chain of plans, without a socket. */
+import type { Config } from '../../config/config.ts'
 import type { GenerationIds } from '../../core/ids.ts'
 import type { JsonObject } from '../../core/json.ts'
 import { clientDialects } from '../../dialects/registry.ts'
@@ -27,10 +28,10 @@ export interface PlanParts {
   settings: ChainSettings
   dependencies: ChainDependencies
   ids: GenerationIds
-  brand: string
+  config: Config
 }
 
-export async function planText(request: RehearsedRequest, { settings, dependencies, ids, brand }: PlanParts): Promise<Rehearsed> {
+export async function planText(request: RehearsedRequest, { settings, dependencies, ids, config }: PlanParts): Promise<Rehearsed> {
   const { clock } = dependencies
   const connection = new TextConnection(request.text)
   const embeds = (slug: string): boolean => settings.catalog.find(slug)?.model.kind === 'embedding'
@@ -40,7 +41,7 @@ export async function planText(request: RehearsedRequest, { settings, dependenci
     headers: { ...request.headers, authorization: 'Bearer rehearsal' },
     connection,
     clock,
-    brand,
+    config,
     wantsMetadata: false,
   })
   let unexpected: unknown

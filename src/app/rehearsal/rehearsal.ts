@@ -62,7 +62,7 @@ export class Rehearsal {
     const { config, catalog, dependencies } = runtime
     const key = typeof request.key === 'object' ? request.key : this.keyOf(request.key)
     const settings = chainSettings(config, catalog, { written: new Map(), atHand: () => key, find: () => key }, this.stored)
-    return planText(request, { settings, dependencies, ids: this.ids, brand: config.brand.word })
+    return planText(request, { settings, dependencies, ids: this.ids, config })
   }
 
   /** @param tag as in a plan. */

@@ -13,6 +13,11 @@ const PROXY = 'headgate serves models alone: keep a proxy for other traffic'
 export const agentgateway: OtherGateway = {
   name: 'agentgateway',
   title: 'agentgateway',
+  compared: {
+    release: 'github.com/agentgateway/agentgateway at commit 005d0299',
+    documents: 'https://github.com/agentgateway/agentgateway/blob/005d0299/schema/config.md',
+    read: '2026-10',
+  },
   recognises: (value) => Array.isArray(value.binds) || (isObject(value.llm) && Array.isArray(value.llm.models)),
   read: ({ root }, draft) => {
     const llm = root.part('llm')

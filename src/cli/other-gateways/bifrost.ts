@@ -15,6 +15,11 @@ const IN_STORE = 'one store holds keys, spending and records here: store.url'
 export const bifrost: OtherGateway = {
   name: 'bifrost',
   title: 'Bifrost',
+  compared: {
+    release: 'github.com/maximhq/bifrost at commit 003ecc6a',
+    documents: 'https://docs.getbifrost.ai/deployment-guides/config-json',
+    read: '2026-10',
+  },
   recognises: (value) =>
     isObject(value.providers) &&
     Object.values(value.providers).some(

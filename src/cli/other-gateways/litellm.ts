@@ -14,6 +14,7 @@ const DOCS = 'docs/migration/litellm.md has what stands for it'
 export const litellm: OtherGateway = {
   name: 'litellm',
   title: 'LiteLLM',
+  compared: { release: 'litellm 1.110.2 of PyPI', documents: 'https://docs.litellm.ai/docs/proxy/configs', read: '2026-11' },
   recognises: (value) => Array.isArray(value.model_list) || isObject(value.litellm_settings) || isObject(value.router_settings),
   read: ({ root }, draft) => {
     for (const [index, entry] of root.list('model_list').entries()) readModel(entry, index, draft)

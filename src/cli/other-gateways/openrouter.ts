@@ -12,6 +12,7 @@ const isPreset = (value: unknown): boolean => isObject(value) && isObject(value.
 export const openrouter: OtherGateway = {
   name: 'openrouter',
   title: 'OpenRouter presets',
+  compared: { documents: 'https://openrouter.ai/docs', read: '2026-08-22' },
   recognises: ({ data }) => isPreset(data) || (Array.isArray(data) && objectsOf(data).some(isPreset)),
   read: ({ root }, draft) => {
     const one = root.part('data')

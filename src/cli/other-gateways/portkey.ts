@@ -14,6 +14,7 @@ const GUARDRAILS = 'guardrails: docs/migration/portkey.md has the checks'
 export const portkey: OtherGateway = {
   name: 'portkey',
   title: 'Portkey',
+  compared: { release: '@portkey-ai/gateway 1.15.2 of npm', documents: 'https://portkey.ai/docs', read: '2026-08-21' },
   recognises: (value) =>
     Array.isArray(value.targets) || isObject(value.strategy) || typeof value.virtual_key === 'string' || isObject(value.override_params),
   read: ({ root }, draft) => {

@@ -12,6 +12,11 @@ import type { Part } from './source-file.ts'
 export const tensorzero: OtherGateway = {
   name: 'tensorzero',
   title: 'TensorZero',
+  compared: {
+    release: 'github.com/tensorzero/tensorzero at commit 0009fa32',
+    documents: 'https://github.com/tensorzero/tensorzero/blob/0009fa32/docs/gateway/configuration-reference.mdx',
+    read: '2026-10',
+  },
   recognises: (value) =>
     isObject(value.functions) ||
     isObject(value.embedding_models) ||

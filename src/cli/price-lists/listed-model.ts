@@ -2,6 +2,7 @@
 import type { EndpointConfig, ModelConfig } from '../../config/config.ts'
 import type { Json, JsonObject } from '../../core/json.ts'
 import { decimalText } from '../../core/money-text.ts'
+import { TOKEN_KINDS } from '../../core/token-kinds.ts'
 
 export type PriceConfig = Exclude<NonNullable<EndpointConfig['price']>, string>
 export type OverrideConfig = NonNullable<PriceConfig['overrides']>[number]
@@ -147,13 +148,7 @@ export function pricesOf<Name extends string>(
 }
 
 /** What a price falls back to where it is not stated (`ledger/pricing.ts`): stated the same, it is left out. */
-const FALLBACKS = [
-  ['reasoning', 'completion'],
-  ['image_output', 'completion'],
-  ['audio_output', 'completion'],
-  ['audio', 'prompt'],
-  ['image_token', 'prompt'],
-] as const
+const FALLBACKS = TOKEN_KINDS.flatMap((kind) => ('fallback' in kind && !('cache' in kind) ? [[kind.price, kind.fallback] as const] : []))
 
 /** The prices without those that say nothing. */
 export function withoutFallbacks<Prices extends Omit<OverrideConfig, 'min_prompt_tokens'>>(prices: Prices): Prices {

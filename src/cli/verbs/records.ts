@@ -1,4 +1,4 @@
-/** Verbs on what is written down: the ledger and events; and on the reference of the API. */
+/** Verbs on what is written down: the ledger and events; on the reference of the API, and on the documents. */
 import type { Verb } from './verb.ts'
 
 const LEDGER = 'docs/operations.md'
@@ -73,6 +73,14 @@ export function addRecords(program: Verb): void {
     .requiredOption('--out <DIR>', 'the folder, made where it is missing')
     .withConfig()
     .does(async (_, { out, config }: { out: string; config?: string }) => (await import('../docs.ts')).docs(out, config))
+  program
+    .add('manual [PAGE]', {
+      summary: 'Print a page of these documents, or the list of all',
+      details: 'PAGE is its name as help and messages have it: keys, docs/keys.md, docs/keys.md#sessions.',
+      example: 'manual quick-start',
+      page: 'docs/README.md',
+    })
+    .does(async ([page]) => (await import('../manual.ts')).manual(page))
 }
 
 function addEntries(ledger: Verb): void {

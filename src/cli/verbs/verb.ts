@@ -15,6 +15,15 @@ export interface VerbFacts {
 /** Does the work of a verb, with the words and options behind it. @returns the exit code. */
 type Work<Flags> = (words: readonly string[], flags: Flags) => Promise<number> | number
 
+/** The command that prints a page, wherever the program has come from: `docs/keys.md` is `headgate manual keys`. */
+export function manualOf(page: string): string {
+  const name = page.replace(/^docs\//, '').replace(/(?:\/?README)?\.md\b/, '')
+  return `headgate manual ${name}`.trimEnd()
+}
+
+/** Milliseconds. */
+const LONG = 3_600_000
+
 const HELP: ReadonlySet<string> = new Set(['-h', '--help'])
 
 export class Verb extends Command {
@@ -39,7 +48,7 @@ export class Verb extends Command {
     const verb = this.command(usage).summary(facts.summary)
     verb.facts = facts
     verb.description(facts.details === undefined ? facts.summary : `${facts.summary}\n\n${facts.details}`)
-    return verb.addHelpText('after', `\nExample:\n  headgate ${facts.example}\n\nMore: ${facts.page}`)
+    return verb.addHelpText('after', `\nExample:\n  headgate ${facts.example}\n\nMore: ${manualOf(facts.page)}`)
   }
 
   /** @param work takes options by their names as they are written, `provider-ids`: commander itself makes `providerIds` of it. */
@@ -47,7 +56,13 @@ export class Verb extends Command {
     return this.action(async () => {
       const written = this.options.map((option) => [option.long?.slice(2), this.getOptionValue(option.attributeName())] as const)
       const flags = Object.fromEntries(written.filter(([name, value]) => name !== undefined && value !== undefined)) as Flags
-      process.exitCode = await work(this.args, flags)
+      // Timers of the gateway keep no process alive: a verb that pauses before another try would end in the middle, and say nothing.
+      const alive = setInterval(() => {}, LONG)
+      try {
+        process.exitCode = await work(this.args, flags)
+      } finally {
+        clearInterval(alive)
+      }
     })
   }
 

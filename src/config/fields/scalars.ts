@@ -146,3 +146,20 @@ export const listOf = <T extends TSchema>(description: string, items: T, minItem
   Type.Array(items, { description, minItems, maxItems: 10_000 })
 
 export const flag = (description: string) => Type.Boolean({ description })
+
+/** Tags of endpoints: a provider, or one of its variants. */
+export const endpointTags = (description: string, minItems = 0) =>
+  listOf(
+    description,
+    Type.String({ pattern: '^[A-Za-z0-9][A-Za-z0-9._-]{0,63}(/[A-Za-z0-9._-]+)?$', expected: 'a provider, or provider/variant' }),
+    minItems,
+  )
+
+type PriceTexts = Readonly<Record<string, string>>
+
+/** Decimals in quotes by kind of price, each with its text. */
+export function prices(description: string, perMillionTexts: PriceTexts, perUnitTexts: PriceTexts) {
+  const rates = Object.entries(perMillionTexts).map(([name, text]) => [name, Type.Optional(perMillion(text))])
+  const sums = Object.entries(perUnitTexts).map(([name, text]) => [name, Type.Optional(perUnit(text))])
+  return closed(description, Object.fromEntries([...rates, ...sums]) as Record<string, TSchema>)
+}

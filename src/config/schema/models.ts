@@ -3,6 +3,7 @@ import { type TSchema, Type } from 'typebox'
 import { MOST_OVERRIDES } from '../../core/money.ts'
 import { WEEKDAYS } from '../../core/price-window.ts'
 import { SERVICE_TIERS } from '../../core/service-tiers.ts'
+import { TOKEN_KINDS, type TokenPrice } from '../../core/token-kinds.ts'
 import { MODEL_FLAGS } from '../../routing/criteria/index.ts'
 import {
   asWritten,
@@ -32,6 +33,20 @@ const clock = (description: string) =>
 const day = (description: string) =>
   Type.String({ description, pattern: '^[0-9]{4}-[0-9]{2}-[0-9]{2}$', scalar: 'timestamp', expected: 'a day such as "2026-11-01"' })
 
+/** A field for the price of each kind of token. */
+function tokenPrices<Field>(field: (kind: PriceText) => Field): { [price in TokenPrice]: Field } {
+  return Object.fromEntries(TOKEN_KINDS.map((kind) => [kind.price, field(kind)])) as { [price in TokenPrice]: Field }
+}
+
+interface PriceText {
+  readonly text: string
+  readonly note?: string
+  readonly fallback?: string
+}
+
+const stated = ({ text, note = '', fallback }: PriceText) =>
+  Type.Optional(perMillion(`USD per million ${text}${note}.${fallback === undefined ? '' : ` If unset: \`${fallback}\`.`}`))
+
 const override = closed('Prices in place of those above where every condition holds; of several the later one wins, price by price.', {
   min_prompt_tokens: Type.Optional(count('Condition: the prompt has more tokens than this, those read from a cache included.', 0)),
   utc_start: Type.Optional(clock('Condition: from this time of day on, UTC.')),
@@ -45,16 +60,7 @@ const override = closed('Prices in place of those above where every condition ho
   ),
   not_on: Type.Optional(listOf('Condition: not on these days, UTC, such as public holidays.', day('A day.'), 1)),
   from: Type.Optional(day('Condition: from this day on, 00:00 UTC, such as a change that the provider has announced.')),
-  prompt: Type.Optional(perMillion('USD per million input tokens.')),
-  completion: Type.Optional(perMillion('USD per million output tokens.')),
-  cached: Type.Optional(perMillion('USD per million input tokens read from a cache.')),
-  cache_write: Type.Optional(perMillion('USD per million input tokens written to a cache.')),
-  cache_write_1h: Type.Optional(perMillion('USD per million input tokens written to a cache for an hour.')),
-  reasoning: Type.Optional(perMillion('USD per million reasoning tokens.')),
-  image_output: Type.Optional(perMillion('USD per million output tokens of images.')),
-  audio_output: Type.Optional(perMillion('USD per million output tokens of audio.')),
-  audio: Type.Optional(perMillion('USD per million input tokens of audio.')),
-  image_token: Type.Optional(perMillion('USD per million input tokens of images.')),
+  ...tokenPrices(({ text }) => Type.Optional(perMillion(`USD per million ${text}.`))),
 })
 
 /** Of Anthropic so far `us` and `global`. */
@@ -64,18 +70,8 @@ const price = Type.Union(
   [
     oneOf('No price of its own.', ['free', 'snapshot']),
     closed('Prices.', {
+      ...tokenPrices(stated),
       prompt: perMillion('USD per million input tokens.'),
-      completion: Type.Optional(perMillion('USD per million output tokens; required for a model that generates.')),
-      cached: Type.Optional(perMillion('USD per million input tokens read from a cache. If unset: `prompt`.')),
-      cache_write: Type.Optional(perMillion('USD per million input tokens written to a cache. If unset: `prompt`.')),
-      cache_write_1h: Type.Optional(perMillion('USD per million input tokens written to a cache for an hour. If unset: `cache_write`.')),
-      reasoning: Type.Optional(perMillion('USD per million reasoning tokens. If unset: `completion`.')),
-      image_output: Type.Optional(perMillion('USD per million output tokens of images. If unset: `completion`.')),
-      audio_output: Type.Optional(perMillion('USD per million output tokens of audio. If unset: `completion`.')),
-      audio: Type.Optional(perMillion('USD per million input tokens of audio. If unset: `prompt`.')),
-      image_token: Type.Optional(
-        perMillion('USD per million input tokens of images, if the provider counts them separately. If unset: `prompt`.'),
-      ),
       request: Type.Optional(perUnit('USD per request, on top.')),
       image: Type.Optional(perUnit('USD per image of the request, on top.')),
       web_search: Type.Optional(perUnit('USD per search that the provider runs, on top.')),

@@ -9,16 +9,9 @@ import {
   QUANTIZATION_TEXT,
   QUANTIZATIONS,
 } from '../../routing/criteria/index.ts'
-import { asWritten, closed, flag, listOf, oneOf, perMillion, perUnit, size } from '../fields/scalars.ts'
+import { asWritten, closed, endpointTags, flag, listOf, oneOf, prices, size } from '../fields/scalars.ts'
 
 export const quantization = oneOf(QUANTIZATION_TEXT, QUANTIZATIONS)
-
-export const tag = (description: string, minItems = 0) =>
-  listOf(
-    description,
-    Type.String({ pattern: '^[A-Za-z0-9][A-Za-z0-9._-]{0,63}(/[A-Za-z0-9._-]+)?$', expected: 'a provider, or provider/variant' }),
-    minItems,
-  )
 
 const percentile = (unit: string) => Type.Number({ description: unit, minimum: 0 })
 
@@ -47,12 +40,9 @@ function fieldSchema(field: Field): TSchema {
     case 'choices':
       return listOf(text, oneOf(field.each, field.values))
     case 'endpoints':
-      return tag(text)
-    case 'prices': {
-      const rates = Object.entries(field.perMillion).map(([name, unit]) => [name, Type.Optional(perMillion(unit))])
-      const sums = Object.entries(field.perUnit).map(([name, unit]) => [name, Type.Optional(perUnit(unit))])
-      return closed(text, Object.fromEntries([...rates, ...sums]))
-    }
+      return endpointTags(text)
+    case 'prices':
+      return prices(text, field.perMillion, field.perUnit)
   }
 }
 
@@ -92,9 +82,6 @@ const fields = closed(`Routing preferences. A request can only tighten ${tighten
 
 /** Merged with those of requests, which have the same form. */
 export const preferences = asWritten(fields)
-
-/** The wire's object, also in a guardrail. */
-export const maxPrice = asWritten(Type.Unsafe<NonNullable<CriterionPreferences['max_price']>>(fieldSchema(CRITERION_FIELDS.max_price)))
 
 export const limits = closed('Rate limits.', {
   requests: Type.Optional(Type.Integer({ description: 'Requests per minute.', minimum: 1, maximum: 1_000_000_000 })),

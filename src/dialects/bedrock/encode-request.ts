@@ -2,6 +2,7 @@
 import { isObject, type Json, type JsonObject, present } from '../../core/json.ts'
 import { fitSchema } from '../canon/claude-schema.ts'
 import { JSON_INSTRUCTION, schemaInstruction } from '../canon/format-words.ts'
+import { limitedTopK } from '../canon/parameters.ts'
 import type { CanonicalRequest, Sampling } from '../canon/request.ts'
 import { type CapWire, losesTier, sendsCap, tierToSend } from '../canon/request-fields.ts'
 import type { Quirks } from '../quirks.ts'
@@ -72,7 +73,7 @@ function inferenceConfig(
 
 /** `topK` has no place of its own: families of models have it under names of theirs (recordings test_bedrock_top_k_anthropic_variant, …_nova_variant). */
 function topKFields({ sampling: { topK } }: CanonicalRequest, target: Target, dropped: Set<string>): JsonObject {
-  const value = ifTaken(topK, 'top_k', target, dropped)
+  const value = ifTaken(limitedTopK(topK, dropped), 'top_k', target, dropped)
   if (value === undefined) return {}
   return target.quirks.top_k === 'inferenceConfig' ? { inferenceConfig: { topK: value } } : { [target.quirks.top_k ?? 'top_k']: value }
 }

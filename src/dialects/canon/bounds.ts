@@ -28,4 +28,7 @@ export const whole = (minimum = Number.MIN_SAFE_INTEGER, maximum = Number.MAX_SA
 /** A count of tokens, steps or the like. */
 export const tokenCount = (minimum: number) => whole(minimum, MOST_TOKENS)
 
+/** `top_k`: -1 says that there is no limit (vllm/sampling_params.py, SamplingParams.top_k; PyPI sglang 0.5.23, protocol.py). */
+export const topK = () => Type.Optional(Type.Union([whole(-1, MOST_TOKENS), Type.Null()]))
+
 export const amountFrom0 = () => Type.Number({ minimum: 0, maximum: LARGEST_AMOUNT })

@@ -117,12 +117,12 @@ function mediaBlock(block: JsonObject): Media | undefined {
   return undefined
 }
 
-/** The words of `KINDS`. */
-const MEDIUM = /image|screenshot|audio|video|document|file|pdf/
+/** The words of `KINDS`, and that of parts of bytes whose kind stands within. */
+const MEDIUM = /image|screenshot|audio|video|document|file|pdf|binary/
 
 /** Members by which a block may hold a medium, whatever its type. */
 const MEDIA_MEMBERS: ReadonlySet<string> = new Set(
-  [...HOLDERS, ...PAYLOADS, 'file_id', 'images', 'image', 'audio', 'video', 'document'].filter((name) => MEDIUM.test(name)),
+  [...HOLDERS, ...PAYLOADS, 'file_id', 'images', 'image', 'audio', 'video', 'document', 'binary'].filter((name) => MEDIUM.test(name)),
 )
 
 /**

@@ -53,6 +53,13 @@ export type ParameterOutcome = { as: string } | { here: string } | { dropped: st
 
 export type ParameterTable = Readonly<Record<ParameterName, ParameterOutcome>>
 
+/** `top_k` for a wire without a word for no limit, which -1 says on others. @param dropped receives its name where it is left out. */
+export function limitedTopK(topK: number | undefined, dropped: Set<string>): number | undefined {
+  if (topK === undefined || topK >= 0) return topK
+  dropped.add('top_k')
+  return undefined
+}
+
 /** Names that the dialect sends, or that the gateway does in its place. */
 export function sentParameters(table: ParameterTable): ReadonlySet<string> {
   return new Set(PARAMETERS.filter((name) => 'as' in table[name] || 'here' in table[name]))

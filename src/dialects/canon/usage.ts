@@ -1,17 +1,11 @@
 /** Token counts, normalised once for the client and the ledger alike: `input >= cached + cacheWrite`. */
 import { PAID_TOOLS, type PaidTool } from '../../core/money.ts'
+import { TOKEN_KINDS } from '../../core/token-kinds.ts'
+import { addCounts, inputCounts, noCounts, outputCounts, type TokenCounts } from './token-counts.ts'
 
-export interface Usage {
-  input: number
-  output: number
-  cached: number
-  cacheWrite: number
-  reasoning: number
-  audioInput: number
-  audioOutput: number
-  imageOutput: number
-  /** Share of `cacheWrite` that is kept for one hour or longer instead of minutes, where the provider reports it. */
-  cacheWriteLong?: number | undefined
+export interface Usage extends TokenCounts {
+  /** Tokens of a predicted answer (`prediction` of chat): those that stand in the answer, and those written in vain. Both are in `output`. */
+  predicted?: { accepted: number; rejected: number } | undefined
   /** Searches that the provider itself ran. */
   webSearches?: number | undefined
   /** Calls of its other tools that it takes a fee for, by type. */
@@ -42,7 +36,7 @@ export const INPUT_KINDS = ['text', 'image', 'audio', 'file', 'video'] as const
 export type InputKind = (typeof INPUT_KINDS)[number]
 
 export function noUsage(): Usage {
-  return { input: 0, output: 0, cached: 0, cacheWrite: 0, reasoning: 0, audioInput: 0, audioOutput: 0, imageOutput: 0 }
+  return noCounts()
 }
 
 /** Usage before the first report: nothing of either side. */
@@ -64,14 +58,24 @@ export function countsMore(report: Usage | undefined, before: Usage | undefined)
  */
 export function withEarlierSides(usage: Usage, before: Usage | undefined, counted: { input: boolean; output: boolean }): Usage {
   if (counted.input && counted.output) return usage
-  const { input, cached, cacheWrite, audioInput, cacheWriteLong, inputUnknown } = before ?? NO_REPORT
-  const { output, reasoning, audioOutput, imageOutput, outputUnknown } = before ?? NO_REPORT
-  const ofInput = { input, cached, cacheWrite, audioInput, ...(cacheWriteLong ? { cacheWriteLong } : {}) }
+  const earlier = before ?? NO_REPORT
+  const { inputUnknown, outputUnknown, predicted } = earlier
   return {
     ...usage,
-    ...(counted.input ? {} : { ...ofInput, ...(inputUnknown ? { inputUnknown } : {}) }),
-    ...(counted.output ? {} : { output, reasoning, audioOutput, imageOutput, ...(outputUnknown ? { outputUnknown } : {}) }),
+    ...(counted.input ? {} : { ...inputCounts(earlier), ...(inputUnknown ? { inputUnknown } : {}) }),
+    ...(counted.output
+      ? {}
+      : { ...outputCounts(earlier), ...(predicted ? { predicted } : {}), ...(outputUnknown ? { outputUnknown } : {}) }),
   }
+}
+
+const OUTPUT_PARTS = TOKEN_KINDS.flatMap((kind) => (kind.side === 'output' && 'count' in kind ? [kind.count] : []))
+
+/** The parts of the output that a report has, each at most so many tokens. */
+export function outputPartsWithin(usage: Usage, most: number): Partial<TokenCounts> {
+  const parts: Partial<TokenCounts> = {}
+  for (const part of OUTPUT_PARTS) if (usage[part] !== undefined) parts[part] = Math.min(usage[part], most)
+  return parts
 }
 
 /** A report with at least as many searches of the provider's own as its answer has shown so far. */
@@ -87,18 +91,15 @@ export function addCalls(a: Usage['toolCalls'], b: Usage['toolCalls']): Usage['t
   return sum
 }
 
+function addPredicted(a: Usage['predicted'], b: Usage['predicted']): Usage['predicted'] {
+  return { accepted: (a?.accepted ?? 0) + (b?.accepted ?? 0), rejected: (a?.rejected ?? 0) + (b?.rejected ?? 0) }
+}
+
 /** The sum of two turns of one exchange. */
 export function addUsage(a: Usage, b: Usage): Usage {
   return {
-    input: a.input + b.input,
-    output: a.output + b.output,
-    cached: a.cached + b.cached,
-    cacheWrite: a.cacheWrite + b.cacheWrite,
-    reasoning: a.reasoning + b.reasoning,
-    audioInput: a.audioInput + b.audioInput,
-    audioOutput: a.audioOutput + b.audioOutput,
-    imageOutput: a.imageOutput + b.imageOutput,
-    ...(a.cacheWriteLong || b.cacheWriteLong ? { cacheWriteLong: (a.cacheWriteLong ?? 0) + (b.cacheWriteLong ?? 0) } : {}),
+    ...addCounts(a, b),
+    ...(a.predicted || b.predicted ? { predicted: addPredicted(a.predicted, b.predicted) } : {}),
     ...(a.webSearches || b.webSearches ? { webSearches: (a.webSearches ?? 0) + (b.webSearches ?? 0) } : {}),
     ...(a.toolCalls || b.toolCalls ? { toolCalls: addCalls(a.toolCalls, b.toolCalls) } : {}),
     ...(a.others || b.others ? { others: [...(a.others ?? []), ...(b.others ?? [])] } : {}),

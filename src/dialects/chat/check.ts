@@ -71,7 +71,7 @@ export function check(body: JsonObject): void {
   if (Array.isArray(body.tools)) checkTools(body.tools as JsonObject[])
   checkReasoning(body)
   const wantsTop = typeof body.top_logprobs === 'number' && body.top_logprobs > 0
-  if (wantsTop && body.logprobs !== true) throw badField('top_logprobs', 'needs logprobs: true')
+  if (wantsTop && body.logprobs !== true && typeof body.logprobs !== 'number') throw badField('top_logprobs', 'needs logprobs: true')
   if (body.store === true) throw badField('store', 'only false is supported: answers are not stored')
   if (typeof body.n === 'number' && body.n !== 1) throw badField('n', 'expected 1: one choice per request')
   // Servers that take it write, and bill, that many answers for one (`CompletionCreateParams`, npm @perplexity-ai/perplexity_ai 0.38.5).
@@ -125,6 +125,8 @@ function checkCalls(calls: Json, at: string): void {
   }
 }
 
+const isNamed = ({ name }: JsonObject): boolean => typeof name === 'string' && name !== ''
+
 /**
  * Rules of messages that depend on the role or on the type of a part.
  * @throws Fault 400 naming the field, such as `messages[2].content[0].image_url.url`.
@@ -133,11 +135,12 @@ function checkMessages(messages: JsonObject[]): void {
   for (const [i, message] of messages.entries()) {
     const { role, content } = message
     if (content === undefined || content === null) {
-      if (role !== 'assistant') throw badField(`messages[${i}].content`, 'is required')
+      if (role !== 'assistant' && !(role === 'function' && content === null)) throw badField(`messages[${i}].content`, 'is required')
     } else if (typeof content !== 'string') {
       for (const [index, part] of (content as JsonObject[]).entries()) checkPart(part, `messages[${i}].content[${index}]`)
     }
     if (role === 'tool' && typeof message.tool_call_id !== 'string') throw badField(`messages[${i}].tool_call_id`, 'is required')
+    if (role === 'function' && !isNamed(message)) throw badField(`messages[${i}].name`, 'expected the name of the function')
     if (message.tool_calls) checkCalls(message.tool_calls, `messages[${i}]`)
   }
 }

@@ -46,7 +46,30 @@ function decodeCall(call: JsonObject, names: Set<string>): Item[] {
   return signed ? [withNative(signed, { dialect: WIRE, type: 'tool_call', data: {} }), written] : [written]
 }
 
-function decodeAssistant(message: JsonObject, names: Set<string>): Item[] {
+/** Calls of the form before tools, which have no ids: the result of a function belongs to its earliest call that has none. */
+class LegacyCalls {
+  private count = 0
+  private readonly open = new Map<string, string[]>()
+
+  private next(): string {
+    return `call_function_${++this.count}`
+  }
+
+  call({ function_call: call }: JsonObject): Item[] {
+    if (!isObject(call) || typeof call.name !== 'string' || call.name === '') return []
+    const callId = this.next()
+    const open = this.open.get(call.name)
+    if (open) open.push(callId)
+    else this.open.set(call.name, [callId])
+    return [{ kind: 'call', callId, name: call.name, args: typeof call.arguments === 'string' ? call.arguments : '{}' }]
+  }
+
+  result(name: string, parts: Part[]): Item {
+    return { kind: 'result', callId: this.open.get(name)?.shift() ?? this.next(), parts }
+  }
+}
+
+function decodeAssistant(message: JsonObject, legacy: LegacyCalls, names: Set<string>): Item[] {
   const items = decodeReasoning(message)
   const parts = decodeContent(message.content, names)
   if (typeof message.refusal === 'string' && message.refusal !== '') parts.push({ kind: 'refusal', text: message.refusal })
@@ -56,6 +79,7 @@ function decodeAssistant(message: JsonObject, names: Set<string>): Item[] {
       parts.push({ kind: 'opaque', of: { dialect: WIRE, type, data: { [field]: value } } })
   }
   const calls = Array.isArray(message.tool_calls) ? (message.tool_calls as JsonObject[]).flatMap((call) => decodeCall(call, names)) : []
+  calls.push(...legacy.call(message))
   const others = otherMembers(message, MESSAGE_KNOWN)
   if (parts.length > 0 || others || (calls.length === 0 && items.length === 0))
     items.push(beside(named('assistant', parts, message.name), others, names, 'message'))
@@ -73,16 +97,19 @@ function named(role: Role, parts: Part[], name: Json | undefined): Item {
  */
 export function decodeMessages(messages: JsonObject[], names: Set<string>): Item[] {
   const items: Item[] = []
+  const legacy = new LegacyCalls()
   for (const message of messages) {
     if (message.role === 'assistant') {
-      items.push(...decodeAssistant(message, names))
+      items.push(...decodeAssistant(message, legacy, names))
       continue
     }
     const parts = decodeContent(message.content, names)
     const item: Item =
       message.role === 'tool'
         ? { kind: 'result', callId: message.tool_call_id as string, parts }
-        : named(message.role as Role, parts, message.name)
+        : message.role === 'function'
+          ? legacy.result(message.name as string, parts)
+          : named(message.role as Role, parts, message.name)
     items.push(beside(item, otherMembers(message, MESSAGE_KNOWN), names, 'message'))
   }
   return items

@@ -4,6 +4,7 @@ import { isObject, type Json, type JsonObject } from '../../core/json.ts'
 import { fileUrl } from '../canon/file-url.ts'
 import { otherMembers, withNative } from '../canon/native.ts'
 import type { CacheMark, Part } from '../canon/request.ts'
+import { withoutBinary } from './binary-parts.ts'
 import { fileIn } from './file-parts.ts'
 import { WIRE } from './wire.ts'
 
@@ -61,7 +62,8 @@ function known(part: JsonObject): Part | undefined {
 }
 
 /** @param beside receives the names of members that the canon has no word for. */
-function decodePart(part: JsonObject, beside: Set<string>): Part {
+function decodePart(written: JsonObject, beside: Set<string>): Part {
+  const part = withoutBinary(written)
   const type = String(part.type)
   const decoded = known(part)
   if (decoded === undefined) return { kind: 'opaque', of: { dialect: WIRE, type, data: part } }

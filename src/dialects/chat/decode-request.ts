@@ -38,6 +38,14 @@ const NAMED: ReadonlySet<string> = new Set([
   'n',
 ])
 
+/** Log probabilities where `logprobs` is the number of alternatives. */
+function countedLogprobs({ logprobs, top_logprobs: top }: JsonObject, used: Set<string>): Record<string, Json> {
+  const alternatives = top ?? logprobs ?? 0
+  if (alternatives === 0) return { logprobs: true }
+  used.add('top_logprobs')
+  return { logprobs: true, topLogprobs: alternatives }
+}
+
 function sampling(body: JsonObject, used: Set<string>): Sampling {
   const out: Record<string, Json> = {}
   for (const [wire, canonical] of SAMPLING) {
@@ -46,6 +54,7 @@ function sampling(body: JsonObject, used: Set<string>): Sampling {
     out[canonical] = value
     used.add(wire)
   }
+  if (typeof body.logprobs === 'number') Object.assign(out, countedLogprobs(body, used))
   if (typeof body.stop === 'string') out.stop = [body.stop]
   else if (Array.isArray(body.stop)) out.stop = body.stop
   if (out.stop !== undefined) used.add('stop')

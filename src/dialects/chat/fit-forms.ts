@@ -36,12 +36,18 @@ export function withParameters(tool: Json): Json {
   return { ...tool, function: { ...tool.function, parameters: { type: 'object', properties: {} } } }
 }
 
-/** The number of alternatives stands in `logprobs` itself. */
-export function countLogprobs(body: JsonObject): void {
+/** Log probabilities with the number of alternatives in `logprobs` itself, or beside it; callers write either form. */
+export function fitLogprobs(body: JsonObject, isCount: boolean): void {
   const { top_logprobs: top, logprobs } = body
-  delete body.top_logprobs
-  if (logprobs === true) body.logprobs = typeof top === 'number' && top > 0 ? top : 1
-  else delete body.logprobs
+  if (isCount) {
+    delete body.top_logprobs
+    if (typeof logprobs === 'number') return
+    if (logprobs === true) body.logprobs = typeof top === 'number' && top > 0 ? top : 1
+    else delete body.logprobs
+  } else if (typeof logprobs === 'number') {
+    body.logprobs = true
+    if (logprobs > 0) body.top_logprobs = top ?? logprobs
+  }
 }
 
 /** Without `strict: false`, which some providers do not know. */

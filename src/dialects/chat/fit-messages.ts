@@ -3,6 +3,7 @@ import { hash } from 'node:crypto'
 import { isObject, type Json, type JsonObject } from '../../core/json.ts'
 import { CALL_EXTRA, signatureIn, withSignature } from '../canon/call-signature.ts'
 import { ownReasoning } from '../canon/reasoning-owner.ts'
+import { withoutBinary } from './binary-parts.ts'
 import { fitFile } from './file-parts.ts'
 
 /** Fields of an assistant message that hold its reasoning. */
@@ -138,11 +139,12 @@ export function fitParts(parts: Json[], fit: MessageFit, dropped: Set<string>): 
     isObject(part) &&
     ((fit.mark !== 'cache_control' && isObject(part.cache_control)) ||
       (fit.mark !== 'prompt_cache_breakpoint' && isObject(part.prompt_cache_breakpoint)))
-  const isFile = (part: Json): part is JsonObject => isObject(part) && fitFile(part, fit.takesDocuments) !== part
-  if (!parts.some((part) => isMarked(part) || isFile(part))) return parts
+  const fitMedium = (part: JsonObject): JsonObject => fitFile(withoutBinary(part), fit.takesDocuments)
+  const isOther = (part: Json): boolean => isMarked(part) || (isObject(part) && fitMedium(part) !== part)
+  if (!parts.some(isOther)) return parts
   return parts.map((part) => {
     const fitted = isMarked(part) ? fitMark(part, fit, dropped) : part
-    return isObject(fitted) ? fitFile(fitted, fit.takesDocuments) : fitted
+    return isObject(fitted) ? fitMedium(fitted) : fitted
   })
 }
 
@@ -178,6 +180,7 @@ const REPLY_ONLY: ReadonlySet<string> = new Set(['parsed', 'executed_tools'])
 
 interface CallFit {
   readonly shortIds: boolean
+  readonly without: readonly string[]
   readonly account?: string | undefined
 }
 
@@ -203,10 +206,10 @@ function plainCall(call: JsonObject, { shortIds }: CallFit): JsonObject {
 }
 
 /** A signature that another account made, such as one of another wire, is refused as a field that the provider does not know. */
-function fitSignature(call: JsonObject, { account }: CallFit, dropped: Set<string>): JsonObject {
+function fitSignature(call: JsonObject, { account, without }: CallFit, dropped: Set<string>): JsonObject {
   const found = signatureIn(call)
   if (found === undefined) return call
-  const made = ownReasoning(found.signature, account)
+  const made = without.includes(CALL_EXTRA) ? undefined : ownReasoning(found.signature, account)
   if (made !== undefined) return made === found.signature ? call : withSignature(call, made)
   dropped.add('reasoning')
   const { [CALL_EXTRA]: _extra, ...rest } = call

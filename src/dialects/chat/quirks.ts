@@ -1,4 +1,6 @@
 /** Quirks of providers that speak the Chat Completions API. */
+import { Type } from 'typebox'
+import { MOST_ENTRIES } from '../canon/bounds.ts'
 import {
   body,
   closedSchemas,
@@ -53,6 +55,12 @@ export const chatQuirks = {
   null_content: flag('False: the provider refuses an assistant message with calls whose content is null; an empty text is sent.'),
   tool_parameters: oneOf('`required`: a tool without parameters is refused; an empty schema is sent.', ['required']),
   stop: oneOf('`list`: a single stop sequence is sent as a list.', ['list']),
+  most_stops: Type.Integer({
+    description:
+      'Most stop sequences that the provider takes. Where a request has more, the gateway cuts the answer itself. If unset: any.',
+    minimum: 1,
+    maximum: MOST_ENTRIES,
+  }),
   logprobs: oneOf('`count`: the provider takes the number of alternatives as `logprobs`; it has no `top_logprobs`.', ['count']),
   custom_tools: flag('True: the provider takes tools of the type `custom`. Otherwise functions stand for them.'),
   forced_tools: forcedTools,

@@ -1,7 +1,7 @@
 /** The request of `POST /v1/chat/completions` (docs/contract.md#chat-request). What it does not name is tolerated and kept. */
 import { Type } from 'typebox'
 import { checker } from '../../core/check.ts'
-import { MOST_BIASES, MOST_MESSAGES, MOST_PARTS, MOST_TOOLS, tokenCount, whole } from '../canon/bounds.ts'
+import { MOST_BIASES, MOST_ENTRIES, MOST_MESSAGES, MOST_PARTS, MOST_TOOLS, tokenCount, topK, whole } from '../canon/bounds.ts'
 import { gatewayProperties } from '../canon/gateway-schema.ts'
 
 type Field = Parameters<typeof Type.Optional>[0]
@@ -15,11 +15,13 @@ const parts = <T extends Field>(schema: T) => Type.Array(schema, { maxItems: MOS
 
 /** Deep rules of messages depend on the role: `check-messages.ts` walks them. */
 const message = Type.Object({
-  role: Type.Enum(['system', 'developer', 'user', 'assistant', 'tool']),
+  // `function` is the result of a call of the form before tools (PyPI openai 3.57.0, ChatCompletionFunctionMessageParam).
+  role: Type.Enum(['system', 'developer', 'user', 'assistant', 'tool', 'function']),
   content: nullable(Type.Union([Type.String(), parts(Type.Object({ type: Type.String() }))])),
   name: nullable(Type.String()),
   tool_call_id: nullable(Type.String()),
   tool_calls: nullable(parts(Type.Object({ id: Type.String(), type: Type.Optional(Type.String()) }))),
+  function_call: nullable(Type.Object({ name: Type.Optional(Type.String()), arguments: Type.Optional(Type.String()) })),
   refusal: nullable(Type.String()),
   reasoning: nullable(Type.String()),
   reasoning_content: nullable(Type.String()),
@@ -64,6 +66,8 @@ const responseFormat = Type.Union([
     }),
   }),
   Type.Object({ type: Type.Literal('grammar'), grammar: Type.String() }),
+  // DeepInfra has a text in `regex`, Perplexity an object (PyPI perplexityai 0.46.1, ResponseFormatResponseFormatRegex).
+  Type.Object({ type: Type.Literal('regex') }),
   // vLLM and SGLang (vllm/entrypoints/openai/chat_completion/protocol.py, StructuralTagResponseFormat; PyPI sglang 0.5.23, protocol.py).
   Type.Object({ type: Type.Literal('structural_tag') }),
 ])
@@ -77,7 +81,7 @@ export const chatRequest = Type.Object({
   usage: nullable(Type.Object({})),
   temperature: number(0, 2),
   top_p: number(0, 1),
-  top_k: nullable(tokenCount(0)),
+  top_k: topK(),
   min_p: number(0, 1),
   top_a: number(0, 1),
   frequency_penalty: number(-2, 2),
@@ -85,9 +89,10 @@ export const chatRequest = Type.Object({
   repetition_penalty: number(0, 2),
   seed: nullable(whole()),
   n: nullable(tokenCount(1)),
-  stop: nullable(Type.Union([Type.String(), Type.Array(Type.String(), { maxItems: 4 })])),
+  stop: nullable(Type.Union([Type.String(), Type.Array(Type.String(), { maxItems: MOST_ENTRIES })])),
   logit_bias: nullable(Type.Record(Type.String(), Type.Number({ minimum: -100, maximum: 100 }), { maxProperties: MOST_BIASES })),
-  logprobs: nullable(Type.Boolean()),
+  // A number is the count of alternatives (PyPI together 3.1.1, fireworks-ai 1.2.30: CompletionCreateParams.logprobs).
+  logprobs: nullable(Type.Union([Type.Boolean(), Type.Integer({ minimum: 0, maximum: 20 })])),
   top_logprobs: nullable(Type.Integer({ minimum: 0, maximum: 20 })),
   max_tokens: tokens(),
   max_completion_tokens: tokens(),

@@ -12,7 +12,7 @@ import type { Target } from '../types.ts'
 import { withSchemaObjects } from './boolean-schemas.ts'
 import { isSwitchedOff, requestedCap, requestedReasoning } from './check.ts'
 import { DOCUMENT_URL } from './file-parts.ts'
-import { countLogprobs, schemaOf, withOneSystem, withoutLoose, withoutNull, withoutSchema, withParameters, writeMfjs } from './fit-forms.ts'
+import { fitLogprobs, schemaOf, withOneSystem, withoutLoose, withoutNull, withoutSchema, withParameters, writeMfjs } from './fit-forms.ts'
 import { fitAssistant, fitParts, type MessageFit, shortId, withAssistantAfterTools, withJoinedText, withoutMedia } from './fit-messages.ts'
 import { fitSwitches, switchThinkingOff } from './no-thinking.ts'
 import { requestRunningUsage } from './running-usage.ts'
@@ -67,6 +67,8 @@ function strip(body: JsonObject, target: Target, dropped: string[]): void {
     remove(body, 'tool_choice')
     remove(body, 'parallel_tool_calls')
   }
+  // More than the provider takes are looked for in the answer.
+  if (Array.isArray(body.stop) && body.stop.length > (target.quirks.most_stops ?? body.stop.length)) leaveOut(body, 'stop', dropped)
   fitChoice(body, target.quirks, dropped)
   if (target.quirks.effort_with_tools === false && body.tools !== undefined && body.reasoning_effort !== undefined) {
     delete body.reasoning_effort
@@ -222,7 +224,7 @@ function fitForms(body: JsonObject, quirks: Quirks): void {
   if (quirks.tool_parameters === 'required' && Array.isArray(body.tools)) body.tools = body.tools.map(withParameters)
   if (quirks.boolean_schemas === false && Array.isArray(body.tools)) body.tools = body.tools.map(withSchemaObjects)
   if (quirks.stop === 'list' && typeof body.stop === 'string') body.stop = [body.stop]
-  if (quirks.logprobs === 'count' && typeof body.logprobs === 'boolean') countLogprobs(body)
+  if (typeof body.logprobs === 'boolean' || typeof body.logprobs === 'number') fitLogprobs(body, quirks.logprobs === 'count')
 }
 
 /** Changes `response_format`, `tools` and, for a schema in words, `messages` of a body; the caller's own are never touched. */

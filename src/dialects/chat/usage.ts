@@ -96,10 +96,12 @@ export function decodeUsage(raw: unknown, before?: Usage): Usage | undefined {
     cached: firstCount(CACHED, into, raw),
     cacheWrite: firstCount(WRITTEN, into, raw) || written.short + written.long,
     reasoning: count(out.reasoning_tokens ?? raw.reasoning_tokens),
-    audioInput: count(into.audio_tokens),
-    audioOutput: count(out.audio_tokens),
     imageOutput: count(out.image_tokens),
+    audioOutput: count(out.audio_tokens),
+    audioInput: count(into.audio_tokens),
   }
+  const predicted = { accepted: count(out.accepted_prediction_tokens), rejected: count(out.rejected_prediction_tokens) }
+  if (predicted.accepted + predicted.rejected > 0) own.predicted = predicted
   const searches = isObject(raw.server_tool_use_details) ? count(raw.server_tool_use_details.web_search_requests) : 0
   if (searches > 0) own.webSearches = searches
   const use = toolUseIn(raw)
@@ -138,11 +140,15 @@ export function usageIn(reply: JsonObject, before?: Usage): Usage | undefined {
 /** The `usage` of a reply as JSON text: what the ledger charged, never what the upstream said. */
 export function usageText(final: Final): string {
   const { usage } = final
+  const { predicted } = usage
+  const predictions = predicted
+    ? `,"accepted_prediction_tokens":${predicted.accepted},"rejected_prediction_tokens":${predicted.rejected}`
+    : ''
   const tools = final.serverTools || usage.webSearches ? `,"server_tool_use_details":${JSON.stringify(toolUse(final))}` : ''
   return (
     `{"prompt_tokens":${usage.input},"completion_tokens":${usage.output},"total_tokens":${usage.input + usage.output},` +
     `"prompt_tokens_details":{"cached_tokens":${usage.cached},"cache_write_tokens":${usage.cacheWrite},"audio_tokens":${usage.audioInput},"video_tokens":0},` +
-    `"completion_tokens_details":{"reasoning_tokens":${usage.reasoning},"audio_tokens":${usage.audioOutput},"image_tokens":${usage.imageOutput}},` +
+    `"completion_tokens_details":{"reasoning_tokens":${usage.reasoning},"audio_tokens":${usage.audioOutput},"image_tokens":${usage.imageOutput}${predictions}},` +
     `"cost":${usd(final.cost)},"cost_details":{"upstream_inference_cost":${usd(final.inputCost + final.outputCost)},` +
     `"upstream_inference_prompt_cost":${usd(final.inputCost)},"upstream_inference_completions_cost":${usd(final.outputCost)}},"is_byok":false${tools}}`
   )

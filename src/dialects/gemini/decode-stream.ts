@@ -291,9 +291,9 @@ function decodeUsage(usage: Json | undefined, before?: Usage): Usage | undefined
     cached: Math.min(count(usage.cachedContentTokenCount), input),
     cacheWrite: 0,
     reasoning,
-    audioInput: Math.min(audioInput, input),
-    audioOutput,
     imageOutput: Math.min(ofModality(usage.candidatesTokensDetails, 'IMAGE'), output - audioOutput),
+    audioOutput,
+    audioInput: Math.min(audioInput, input),
     unknownMembers: unknownMembers('gemini', usage),
   }
   return withEarlierSides(own, before, reported)

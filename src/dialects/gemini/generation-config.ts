@@ -1,14 +1,15 @@
 /** Sampling, output format, modalities and reasoning as `generationConfig`. */
 import { isObject, type Json, type JsonObject, present } from '../../core/json.ts'
 import { effortOfBudget, effortShare, nearestEffort } from '../canon/efforts.ts'
+import { limitedTopK } from '../canon/parameters.ts'
 import type { CanonicalRequest, Reasoning } from '../canon/request.ts'
 import { type CapWire, sendsCap } from '../canon/request-fields.ts'
 import type { Quirks } from '../quirks.ts'
 import type { Target } from '../types.ts'
 import type { ParameterFilter } from './parameter-filter.ts'
 
-/** Most stop sequences that the API takes. */
-const MAX_STOPS = 5
+/** Most stop sequences that the API takes; of more the gateway cuts the answer itself. */
+export const MOST_STOPS = 5
 
 const MODALITIES: ReadonlyMap<string, string> = new Map([
   ['text', 'TEXT'],
@@ -37,8 +38,9 @@ function outputCap({ sampling: { maxOutput } }: CanonicalRequest, target: Target
 
 function stops(stop: string[] | undefined, dropped: Set<string>): string[] | undefined {
   if (stop === undefined || stop.length === 0) return undefined
-  if (stop.length > MAX_STOPS) dropped.add('stop')
-  return stop.slice(0, MAX_STOPS)
+  if (stop.length <= MOST_STOPS) return stop
+  dropped.add('stop')
+  return undefined
 }
 
 function samplingFields({ sampling }: CanonicalRequest, filter: ParameterFilter): JsonObject {
@@ -48,7 +50,7 @@ function samplingFields({ sampling }: CanonicalRequest, filter: ParameterFilter)
   return {
     temperature: filter.ifListed('temperature', sampling.temperature),
     topP: filter.ifListed('top_p', sampling.topP),
-    topK: filter.ifListed('top_k', sampling.topK),
+    topK: filter.ifListed('top_k', limitedTopK(sampling.topK, filter.dropped)),
     stopSequences: filter.ifListed('stop', stops(sampling.stop, filter.dropped)),
     presencePenalty: filter.ifListed('presence_penalty', sampling.presencePenalty),
     frequencyPenalty: filter.ifListed('frequency_penalty', sampling.frequencyPenalty),

@@ -8,7 +8,7 @@ import { GeminiStreamDecoder } from './decode-stream.ts'
 import { encodeRequest } from './encode-request.ts'
 import { errorReply } from './error-reply.ts'
 import { decodeFault } from './fault.ts'
-import { geminiCap } from './generation-config.ts'
+import { geminiCap, MOST_STOPS } from './generation-config.ts'
 import { outsideInput } from './outside-input.ts'
 import { geminiFields, geminiParameters } from './parameters.ts'
 import { operationPath, resourceOf, WIRE } from './wire.ts'
@@ -61,6 +61,7 @@ export const geminiUpstream: UpstreamDialect = {
   }),
   outside: outsideInput,
   wire: WIRE,
+  mostStops: MOST_STOPS,
   listing: { paths: [LISTING_PATH], read: readListing },
   countTokens: { encode: encodeCount, decode: decodeCount, sees: (kind, model) => kind === 'media' || !isBare(model) },
 }

@@ -88,15 +88,7 @@ const CHAT_CALLERS: readonly Row[] = [
       'output[web_search_call]',
     ],
   ],
-  [
-    ['openai-chat'],
-    UNCOUNTED,
-    [
-      'usage.completion_tokens_details.accepted_prediction_tokens',
-      'usage.completion_tokens_details.rejected_prediction_tokens',
-      'usage.prompt_tokens_details.video_tokens',
-    ],
-  ],
+  [['openai-chat'], UNCOUNTED, ['usage.prompt_tokens_details.video_tokens']],
 ]
 
 const RESPONSES_CALLERS: readonly Row[] = [

@@ -4,6 +4,7 @@ import { offeredTools } from '../canon/allowed-tools.ts'
 import { fitSchema } from '../canon/claude-schema.ts'
 import { JSON_INSTRUCTION, schemaInstruction } from '../canon/format-words.ts'
 import { nativeSearchIn } from '../canon/native-search.ts'
+import { limitedTopK } from '../canon/parameters.ts'
 import type { CanonicalRequest, OutputFormat, Sampling, ToolChoice, ToolSpec } from '../canon/request.ts'
 import type { Encoded, Target } from '../types.ts'
 import { markLastBlock, markPrefix } from './cache-prefix.ts'
@@ -69,7 +70,8 @@ const UNSUPPORTED: readonly (readonly [keyof Sampling, string])[] = [
 
 function addSampling(body: JsonObject, sampling: Sampling, { sameWire, dropped }: WriteContext): void {
   for (const [key, name] of UNSUPPORTED) if (sampling[key] !== undefined && sampling[key] !== false) dropped.add(name)
-  const { temperature, topP, topK, stop } = sampling
+  const { temperature, topP, stop } = sampling
+  const topK = limitedTopK(sampling.topK, dropped)
   if (temperature !== undefined) body.temperature = temperature
   if (topP !== undefined) body.top_p = topP
   if (topK !== undefined) body.top_k = topK

@@ -4,6 +4,7 @@ import type { ServiceTier } from '../../core/service-tiers.ts'
 import { type CapWire, hashedUser, losesTier, sendsCap, takeTierWords, tierToSend } from '../canon/request-fields.ts'
 import type { Target } from '../types.ts'
 import { VERTEX_VERSION } from './api-version.ts'
+import { fitBetaBlocks } from './beta-blocks.ts'
 import { capTools } from './outside-input.ts'
 
 /** Behind a base URL without `/v1`, as the provider's own SDKs take it. */
@@ -126,10 +127,13 @@ function fitTier(body: JsonObject, { tier, quirks }: Target, dropped: string[]):
   takeTierWords(body, tier, dropped)
 }
 
+/** Most characters of `metadata.user_id` that the API takes (platform.claude.com, Messages, `metadata`: maxLength 256). */
+const MOST_USER_CHARACTERS = 256
+
 function fitUserId(body: JsonObject, target: Target, dropped: string[]): void {
   const { metadata } = body
   const id = isObject(metadata) ? metadata.user_id : undefined
-  if (target.user === 'pass' || typeof id !== 'string') return
+  if (typeof id !== 'string' || (target.user === 'pass' && id.length <= MOST_USER_CHARACTERS)) return
   if (target.user === 'drop') takeAll(body, ['metadata.user_id'], 'user', dropped)
   else body.metadata = { ...(metadata as JsonObject), user_id: hashedUser(id) }
 }
@@ -148,6 +152,7 @@ export function fitToTarget(body: JsonObject, target: Target, dropped: string[])
   fitTier(body, target, dropped)
   fitParameters(body, target, dropped)
   fitUserId(body, target, dropped)
+  fitBetaBlocks(body, target, dropped)
   // Other wires go up to 2.
   if (typeof body.temperature === 'number' && body.temperature > 1) {
     body.temperature = 1

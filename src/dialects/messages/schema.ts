@@ -11,6 +11,9 @@ const nullable = <T extends Field>(schema: T) => Type.Optional(Type.Union([schem
 /** Least budget of thinking tokens that the wire takes. */
 const LEAST_BUDGET = 1024
 
+/** Far above what clients send: Claude Code's has 150 characters or more. */
+const LONGEST_USER = 4096
+
 const MAX_FALLBACKS = 3
 const LEAST_TASK_BUDGET = 20_000
 
@@ -81,7 +84,7 @@ export const messagesRequest = Type.Object({
   context_management: nullable(Type.Object({ edits: Type.Optional(Type.Array(Type.Object({ type: Type.String() }), SHORT)) })),
   service_tier: nullable(Type.Enum([...REQUESTED_TIERS, STANDARD_ONLY])),
   speed: nullable(Type.Enum(['fast', 'standard'])),
-  metadata: nullable(Type.Object({ user_id: nullable(Type.String({ maxLength: 256 })) })),
+  metadata: nullable(Type.Object({ user_id: nullable(Type.String({ maxLength: LONGEST_USER })) })),
   cache_control: nullable(Type.Object({ type: Type.Literal('ephemeral'), ttl: nullable(Type.Enum(['5m', '1h'])) })),
   fallbacks: nullable(Type.Union([Type.Literal('default'), Type.Array(fallback, { maxItems: MAX_FALLBACKS })])),
   container: nullable(Type.Union([Type.String(), Type.Object({})])),

@@ -114,6 +114,7 @@ export const anthropicUpstream: UpstreamDialect = {
   streamDecoder: () => new MessagesStreamDecoder(),
   decodeResult,
   decodeFault,
+  rateForm: 'times',
   errorReply: (fault) => ({ body: faultBody(fault, {}) }),
   auth: (key) => ['x-api-key', key],
   headers: ({ raw_predict: isInBody }) => (isInBody === true ? {} : VERSION),

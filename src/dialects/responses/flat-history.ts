@@ -5,6 +5,7 @@ import { nativeOf, withNative } from '../canon/native.ts'
 import type { Item, Opaque, Part } from '../canon/request.ts'
 import { AGENT, CALL, flatName, type Lost, ownCall, SEARCH, SHELL } from './client-tools.ts'
 import { decodeParts } from './decode-parts.ts'
+import { outputMessage } from './running-calls.ts'
 import { WIRE } from './wire.ts'
 
 type CallItem = Extract<Item, { kind: 'call' }>
@@ -55,10 +56,10 @@ function agentMessage({ content, author, recipient }: JsonObject, lost: Lost): F
   return { item: { kind: 'message', role: 'user', parts: decodeParts(texts, lost) } }
 }
 
-/** Output of a tool without a call, as the user's: no other wire has a place for it (openai 7.57.0, `ResponseInputItem.FunctionCallOutput`). */
+/** Output of a tool without a call (openai 7.57.0, `ResponseInputItem.FunctionCallOutput`). */
 function toolMessage({ name, namespace, output }: JsonObject, lost: Lost): FlatItem {
   const tool = typeof name === 'string' ? `the tool ${flatName(name, namespace)}` : 'a tool'
-  return { item: { kind: 'message', role: 'user', parts: [{ kind: 'text', text: `Output of ${tool}:` }, ...decodeParts(output, lost)] } }
+  return { item: outputMessage(tool, decodeParts(output, lost)) }
 }
 
 function searchResult({ call_id: callId }: JsonObject, found: readonly FunctionSpec[]): FlatItem {

@@ -7,6 +7,7 @@ import { nativeOf } from '../canon/native.ts'
 import type { CanonicalRequest, Item, Opaque, ToolChoice, ToolSpec } from '../canon/request.ts'
 import { CALL, type FlatTool, flatName, flatTools, isClientTool, type Lost, SEARCH, SHELL } from './client-tools.ts'
 import { flatItem, type History, namespacedCall, shellCallIds } from './flat-history.ts'
+import { withRunningCalls } from './running-calls.ts'
 import { WIRE } from './wire.ts'
 
 /** Losses that the flat form does not have: a namespace stands in the name, and what is deferred is kept back here. */
@@ -126,8 +127,10 @@ export function flatten(request: CanonicalRequest): Flattened | undefined {
   if (!request.tools.some(({ kind }) => kind === 'opaque') && !request.items.some(isOwnItem)) return undefined
   const flat = new Flattening()
   for (const tool of request.tools) flat.list(tool)
+  const settled = withRunningCalls(request.items, flat.lost)
+  if (settled) flat.changed = true
   const history: History = { shellCalls: shellCallIds(request.items), lost: flat.lost, offer: (tools) => flat.offer(tools) }
-  const items = request.items.flatMap((item) => flat.item(item, history))
+  const items = (settled ?? request.items).flatMap((item) => flat.item(item, history))
   if (!flat.changed) return undefined
   const flattened: CanonicalRequest = { ...request, tools: flat.shown, items }
   if (request.toolChoice) flattened.toolChoice = flat.choice(request.toolChoice)

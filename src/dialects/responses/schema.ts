@@ -1,7 +1,7 @@
 /** Shapes of the Responses request (docs/contract.md#responses-request, docs/contract.md#input-items, docs/contract.md#tools-in-a-request). Unknown fields pass: they are kept for the same wire. */
 import { Type } from 'typebox'
 import { checker } from '../../core/check.ts'
-import { MOST_ENTRIES, MOST_MESSAGES, MOST_PARTS, MOST_TOOLS, tokenCount } from '../canon/bounds.ts'
+import { MOST_ENTRIES, MOST_MESSAGES, MOST_PARTS, MOST_TOOLS, tokenCount, topK } from '../canon/bounds.ts'
 import { gatewayProperties } from '../canon/gateway-schema.ts'
 
 const maybe = <T extends Parameters<typeof Type.Optional>[0]>(schema: T) => Type.Optional(Type.Union([schema, Type.Null()]))
@@ -39,7 +39,7 @@ export const responsesRequest = Type.Object({
   background: maybe(Type.Boolean()),
   temperature: maybe(Type.Number({ minimum: 0, maximum: 2 })),
   top_p: maybe(Type.Number({ minimum: 0, maximum: 1 })),
-  top_k: maybe(tokenCount(0)),
+  top_k: topK(),
   top_logprobs: maybe(Type.Integer({ minimum: 0, maximum: 20 })),
   frequency_penalty: penalty(),
   presence_penalty: penalty(),
@@ -130,6 +130,7 @@ export const PART_CHECKS: ReadonlyMap<string, Check> = new Map([
       }),
     ),
   ],
-  ['input_audio', checker(Type.Object({ input_audio: Type.Object({ data: Type.String(), format: Type.Enum(['mp3', 'wav']) }) }))],
+  // OpenAI's types name mp3 and wav alone; what else a model hears is its provider's word.
+  ['input_audio', checker(Type.Object({ input_audio: Type.Object({ data: Type.String(), format: word() }) }))],
   ['input_video', checker(Type.Object({ video_url: Type.String() }))],
 ])

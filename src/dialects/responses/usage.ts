@@ -135,9 +135,9 @@ function countsOf(usage: Json | undefined): Usage | undefined {
     cached,
     cacheWrite: Math.min(count(inputs.cache_write_tokens) || kept.short + kept.long, input - cached),
     reasoning: Math.min(count(outputs.reasoning_tokens), output),
-    audioInput: Math.min(count(inputs.audio_tokens), input),
-    audioOutput: Math.min(count(outputs.audio_tokens), output),
     imageOutput: Math.min(count(outputs.image_tokens), output),
+    audioOutput: Math.min(count(outputs.audio_tokens), output),
+    audioInput: Math.min(count(inputs.audio_tokens), input),
   }
   if (kept.long > 0) own.cacheWriteLong = Math.min(kept.long, own.cacheWrite)
   const unknown = unknownMembers('openai-responses', usage)

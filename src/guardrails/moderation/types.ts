@@ -1,6 +1,8 @@
 /** Settings of a moderation, and its judgement of a text. */
 
-export const MODERATORS = ['openai', 'classifier', 'lexicon'] as const
+import { MODERATORS } from '../../config/fields/moderation.ts'
+
+export { MODERATORS }
 export type ModeratorName = (typeof MODERATORS)[number]
 
 export interface ModerationSettings {

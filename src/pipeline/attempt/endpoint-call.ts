@@ -33,8 +33,10 @@ import { callPath, credentialHeaders, inVersion, providerAddress, traceOf } from
 import { AnswerCheck, type Demands, demandsLost } from './answer-check.ts'
 import { nameVersion } from './api-version.ts'
 import { runLocal } from './local-run.ts'
+import { marking, PassRelay } from './pass-relay.ts'
 import type { RefusedEfforts } from './refused-efforts.ts'
-import { marking, PassRelay, type Relay, StreamAttempt } from './stream-attempt.ts'
+import type { Relay } from './relay.ts'
+import { StreamAttempt } from './stream-attempt.ts'
 import type { Lane } from './turn.ts'
 import { AnswerOrError, isSuccess } from './upstream-attempt.ts'
 import { readWhole, WholeAttempt } from './whole-attempt.ts'
@@ -106,14 +108,17 @@ function checked(call: EndpointCall, demands: Demands): EndpointCall {
   return { ...call, lane: call.lane === 'pass' ? 'observe' : call.lane, observers: [...call.observers, check] }
 }
 
-/** Stop sequences that do not reach the provider: its format has no field for them, or the endpoint does not take it. */
-function stopsHere({ request }: Planned, { parameters, run }: UpstreamDialect, { supported, quirks }: Target): string[] | undefined {
+/** Stop sequences that do not reach the provider: its format has no field for them, the endpoint does not take it, or not so many. */
+function stopsHere({ request }: Planned, { parameters, run, mostStops }: UpstreamDialect, target: Target): string[] | undefined {
+  const { supported, quirks } = target
   const { body } = request
   if (!request.edited && body.stop === undefined && body.stop_sequences === undefined) return undefined
   const isSent = 'as' in parameters.stop && supported?.has('stop') !== false && quirks.body?.drop?.includes('stop') !== true
-  if (isSent || run) return undefined
+  if (run) return undefined
+  const most = isSent ? (quirks.most_stops ?? mostStops) : 0
+  if (most === undefined) return undefined
   const sequences = request.canonical().sampling.stop?.filter((sequence) => sequence !== '')
-  return sequences && sequences.length > 0 ? sequences : undefined
+  return sequences && sequences.length > most ? sequences : undefined
 }
 
 export function targetOf(exchange: Accepted & MaybePlanned, endpoint: Endpoint, dialect: UpstreamDialect): Target {

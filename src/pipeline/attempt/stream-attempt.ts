@@ -1,89 +1,14 @@
-/**
- * One streamed upstream answer: holds everything until the first content, then relays with back-pressure. A relay makes the caller's
- * bytes of the provider's: that of the pass lane stands here, those that decode stand in `reply/relays.ts`.
- */
+/** One streamed upstream answer: holds everything until the first content, then relays with back-pressure. */
 
 import { Fault, unreadable } from '../../core/faults.ts'
 import { failedEnd } from '../../dialects/canon/ends.ts'
-import { withSignedText } from '../../dialects/canon/provider-ids.ts'
-import { markText } from '../../dialects/canon/reasoning-owner.ts'
 import { countsMore, countsOutput, type Usage } from '../../dialects/canon/usage.ts'
 import { StreamLife } from '../../dialects/sse/frames.ts'
-import type { Final, PassFacts, PassStream, PassWire } from '../../dialects/types.ts'
+import type { Final } from '../../dialects/types.ts'
 import type { BodyReceiver } from '../../services/upstream/call.ts'
 import type { Planned } from '../exchange.ts'
-import type { LateReader } from '../records.ts'
+import type { Relay } from './relay.ts'
 import { type AttemptPlan, REFUSED, UpstreamAttempt } from './upstream-attempt.ts'
-
-/** What has come through a relay. */
-export interface RelayFacts extends PassFacts {
-  /** True once content has been returned: the commit point. */
-  readonly committed: boolean
-  readonly relayed: number
-  readonly images: number
-}
-
-export interface Relay {
-  /** True if its methods return bytes, one per character; else text, but for `finish`. */
-  readonly raw: boolean
-  readonly facts: RelayFacts
-  feed(chunk: Buffer): string
-  close(): string
-  /** The upstream broke off: what taps hold is handed on. */
-  abandon?(): string
-  /** Bytes, one per character. */
-  finish(final: Final): string
-  /** Content has been decoded, whether or not it has gone out: the path knows of this attempt. */
-  readonly begun?: boolean
-  /** The answer has ended at a stop sequence, and the provider writes on: it need not be heard. */
-  readonly isCut?: boolean
-  /** A guardrail refuses the answer. */
-  readonly refusal?: Fault | undefined
-  /** Settles once nothing waits for an engine any more. */
-  readonly pending?: Promise<void> | undefined
-  readonly crowded?: boolean
-  /** What comes while no bytes do. */
-  listen?(late: LateReader): void
-}
-
-/** Same wire on both sides: frames travel with a short list of patches. */
-export class PassRelay implements Relay {
-  readonly raw = true
-  readonly facts: PassStream
-  private readonly mark: ((text: string) => string) | undefined
-  /** @param mark what becomes of text on its way: reasoning gets the mark of its account. */
-  constructor(stream: PassStream, mark: ((text: string) => string) | undefined) {
-    this.facts = stream
-    this.mark = mark
-  }
-  feed(chunk: Buffer): string {
-    const text = this.facts.feed(chunk)
-    return this.facts.plain ? text : this.marked(text)
-  }
-  close(): string {
-    return this.marked(this.facts.close())
-  }
-  finish(final: Final): string {
-    return this.marked(this.facts.finish(final))
-  }
-  private marked(text: string): string {
-    return this.mark ? this.mark(text) : text
-  }
-}
-
-/**
- * Marks what the provider signed or encrypted with its account, and signs its ids.
- * @param sign of the ids; undefined where the reply can hold none. @returns undefined where nothing is changed.
- */
-export function marking(
-  { signed }: PassWire,
-  account: string | undefined,
-  sign: ((id: string) => string) | undefined,
-): ((text: string) => string) | undefined {
-  if (account === undefined) return sign && ((text) => withSignedText(text, sign))
-  if (!sign) return (text) => markText(text, signed, account)
-  return (text) => withSignedText(markText(text, signed, account), sign)
-}
 
 export interface StreamPlan extends AttemptPlan {
   relay: Relay

@@ -17,7 +17,7 @@ import type { EventSink } from '../records.ts'
 import { beginTurn } from '../reply/event-path.ts'
 import { finishAll } from '../reply/relays.ts'
 import { StopCutter } from '../reply/stop-cutter.ts'
-import { marking } from './stream-attempt.ts'
+import { marking } from './pass-relay.ts'
 import type { Lane } from './turn.ts'
 import { type AttemptPlan, REFUSED, UpstreamAttempt } from './upstream-attempt.ts'
 

@@ -2,7 +2,7 @@
  * Stands between the guardrails and the plan: keeps the endpoints that can read the inputs as they are.
  * Inputs that no endpoint can read are refused at once, with the place in the request, before any provider is called.
  */
-import { DOCS_URL, Fault } from '../../core/faults.ts'
+import { Fault } from '../../core/faults.ts'
 import type { JsonObject } from '../../core/json.ts'
 import type { EmbeddingAsk, EmbeddingLack, EmbeddingTarget, EmbeddingWire } from '../../dialects/types.ts'
 import type { Endpoint } from '../../routing/catalog/types.ts'
@@ -141,7 +141,6 @@ function refusal(exchange: Guarded, { endpoint, lack, filter }: Lacking): Fault 
     code: 'constraint_filtered',
     retryable: false,
     requested_models: exchange.route.models.map(({ slug }) => slug),
-    docs_url: DOCS_URL,
     constraint: { field, detail: why },
   }
   const message = `${field}: ${endpoint.model.slug} at ${endpoint.provider.name} ${why}`

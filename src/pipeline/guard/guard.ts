@@ -101,12 +101,12 @@ function* added(exchange: Guarded, known: WeakSet<object>): Generator<Passage> {
 
 /** False for a guardrail that only bounds models, endpoints or spend, or reads answers alone. */
 export function readsTexts(guardrail: GuardrailSetting): boolean {
-  return guardrail.direction !== 'output' && looksAtTexts(guardrail)
+  return guardrail.settings.direction !== 'output' && looksAtTexts(guardrail)
 }
 
 /** True for a guardrail that reads what models answer. */
 export function readsAnswers(guardrail: GuardrailSetting): boolean {
-  return guardrail.direction !== 'input' && looksAtTexts(guardrail)
+  return guardrail.settings.direction !== 'input' && looksAtTexts(guardrail)
 }
 
 function looksAtTexts({ rules, engine }: GuardrailSetting): boolean {
@@ -145,7 +145,9 @@ function watchOf(own: readonly GuardrailSetting[], shared: Map<string, Watch>): 
 
 function newWatch(own: readonly GuardrailSetting[]): Watch {
   const requests = own.filter(readsTexts)
-  const rules = requests.flatMap(({ rules, restore }) => (restore ? rules.map((rule): Rule => ({ ...rule, restore })) : rules))
+  const rules = requests.flatMap(({ rules, settings: { restore } }) =>
+    restore ? rules.map((rule): Rule => ({ ...rule, restore })) : rules,
+  )
   return {
     policy: rules.length > 0 ? new TextPolicy(rules) : undefined,
     asking: requests.filter(({ engine }) => engine !== undefined),

@@ -6,7 +6,7 @@ import { ALL_TIERS } from '../../core/service-tiers.ts'
 import type { ApiKey } from '../../plugin-api/key.ts'
 import type { Endpoint } from '../../routing/catalog/types.ts'
 import { allowsModel, type Ceiling, listExcludes, listNames, namesModel, overCeiling, parseCeiling } from '../../routing/index.ts'
-import type { GuardrailBudget, GuardrailSetting, GuardrailTerms } from './guardrail-setting.ts'
+import type { GuardrailBudget, GuardrailSetting } from './guardrail-setting.ts'
 
 export interface BoundTerms {
   /** The first thing that some guardrail has against the endpoint. @param moment decides between prices where there are several. */
@@ -67,7 +67,7 @@ export function boundFor(guardrails: readonly GuardrailSetting[], key: ApiKey): 
 }
 
 function boundOf(guardrails: readonly GuardrailSetting[], key: ApiKey): Bound {
-  const compiled = guardrails.flatMap(({ name, terms }) => (terms ? [compile(name, terms)] : []))
+  const compiled = guardrails.filter((guardrail) => guardrail.bounds).map(compile)
   const terms: BoundTerms | undefined =
     compiled.length === 0
       ? undefined
@@ -84,17 +84,16 @@ function boundOf(guardrails: readonly GuardrailSetting[], key: ApiKey): Bound {
   return {
     terms,
     budgets: budgetsFor(guardrails, key),
-    requireParameters: guardrails.some(({ requireParameters }) => requireParameters),
+    requireParameters: guardrails.some(({ settings }) => settings.requireParameters),
   }
 }
 
-interface CompiledTerms extends GuardrailTerms {
-  readonly name: string
+interface CompiledTerms extends Pick<GuardrailSetting, 'name' | 'settings' | 'zdr'> {
   readonly ceiling: Ceiling
 }
 
-function compile(name: string, terms: GuardrailTerms): CompiledTerms {
-  return { ...terms, name, ceiling: parseCeiling(terms.maxPrice) }
+function compile({ name, settings, zdr }: GuardrailSetting): CompiledTerms {
+  return { name, settings, zdr, ceiling: parseCeiling(settings.maxPrice) }
 }
 
 /** Authors whose models have a switch of their own for zero retention; all others share one. */
@@ -106,15 +105,17 @@ const ZDR_GROUPS: ReadonlyMap<string, string> = new Map([
   ['xai', 'xai'],
 ])
 
-function objection(endpoint: Endpoint, terms: CompiledTerms, moment: PriceMoment | undefined): string | undefined {
+function objection(endpoint: Endpoint, { settings, zdr, ceiling }: CompiledTerms, moment: PriceMoment | undefined): string | undefined {
   const { provider, price } = endpoint
   const { slug } = endpoint.model
-  if (!allowsModel(terms.allowedModels, slug)) return 'not among the allowed models'
-  if (terms.ignoredModels.some((entry) => namesModel(entry, slug))) return 'among the ignored models'
-  if (terms.allowedProviders && !listNames(terms.allowedProviders, endpoint, ALL_TIERS)) return 'not among the allowed providers'
-  if (listExcludes(terms.ignoredProviders, endpoint)) return 'among the ignored providers'
-  if (!provider.zdr && terms.zdr.has(ZDR_GROUPS.get(authorOf(slug)) ?? 'other')) return 'without the zero retention'
-  if (provider.dataCollection !== 'deny' && !(price === 'free' ? terms.freeTraining : terms.paidTraining)) return 'against the data policy'
-  const over = overCeiling(endpoint, terms.ceiling, moment)
+  const { ignoredModels, allowedProviders, ignoredProviders } = settings
+  if (!allowsModel(settings.allowedModels, slug)) return 'not among the allowed models'
+  if (ignoredModels?.some((entry) => namesModel(entry, slug))) return 'among the ignored models'
+  if (allowedProviders && !listNames(allowedProviders, endpoint, ALL_TIERS)) return 'not among the allowed providers'
+  if (ignoredProviders && listExcludes(ignoredProviders, endpoint)) return 'among the ignored providers'
+  if (!provider.zdr && zdr.has(ZDR_GROUPS.get(authorOf(slug)) ?? 'other')) return 'without the zero retention'
+  const { enableFreeModelTraining: training, enableFreeModelPublication: publication, enablePaidModelTraining: paid } = settings
+  if (provider.dataCollection !== 'deny' && !(price === 'free' ? training && publication : paid)) return 'against the data policy'
+  const over = overCeiling(endpoint, ceiling, moment)
   return over === undefined ? undefined : `${over}, the ceiling`
 }

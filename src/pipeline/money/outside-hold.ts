@@ -85,7 +85,7 @@ function keepOutside(
 }
 
 /** One of each candidate. */
-function outsideNeeds(exchange: Guarded, { candidates, input }: Reservation, { upstreams, seen, toolTokens }: Payer): OutsideNeed[] {
+function outsideNeeds(exchange: Guarded, { candidates, input }: Reservation, { upstreams, seen }: Payer): OutsideNeed[] {
   if (exchange.request.client.embedding) return candidates.map((endpoint) => vectorNeed(exchange, endpoint, input))
   const shared = outsideMedia(exchange)
   const searches = searchBound(exchange)
@@ -96,7 +96,9 @@ function outsideNeeds(exchange: Guarded, { candidates, input }: Reservation, { u
     const dialect = upstreams.get(endpoint.provider.dialect)
     let inputs = dialect && byDialect.get(dialect)
     if (dialect && !inputs) {
-      inputs = dialect.run ? [] : [...shared, ...outsideOn(exchange, dialect).map((each) => withinTools(each, toolTokens))]
+      inputs = dialect.run
+        ? []
+        : [...shared, ...outsideOn(exchange, dialect).map((each) => withinTools(each, exchange.head.config.providerToolTokens))]
       byDialect.set(dialect, inputs)
     }
     const own = ownSearchesOf(endpoint) - searches

@@ -2,7 +2,7 @@
  * Which usage a turn can have had at all. A report beyond that is nonsense: the turn is charged what was held for it, and the rest is
  * disputed with the provider instead of emptying the key (docs/decisions/0031).
  */
-import { noUsage, type Usage } from '../../dialects/canon/usage.ts'
+import { noUsage, outputPartsWithin, type Usage } from '../../dialects/canon/usage.ts'
 import { charge, type Extras, type Tariff } from '../../ledger/pricing.ts'
 import { usageWithin } from '../../ledger/settlement.ts'
 import type { Turn } from '../attempt/turn.ts'
@@ -81,9 +81,7 @@ function possiblePart(usage: Usage, bounds: Bounds): Usage {
     ...rest,
     input: Math.min(usage.input, Math.floor(bounds.input)),
     output,
-    reasoning: Math.min(usage.reasoning, output),
-    imageOutput: Math.min(usage.imageOutput, output),
-    audioOutput: Math.min(usage.audioOutput, output),
+    ...outputPartsWithin(usage, output),
     ...(webSearches ? { webSearches: Math.min(webSearches, bounds.calls) } : {}),
     ...(fees > 0 && fees <= MOST_FEES ? { fees } : {}),
   }

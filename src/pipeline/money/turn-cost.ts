@@ -163,10 +163,6 @@ export interface Payer {
   readonly key: ApiKey
   readonly credit: CreditBook
   readonly upstreams: ChainDependencies['upstreams']
-  /** Output cap of the configuration where the request, the key and the model set none; tokens. */
-  readonly defaultMaxOutput: number | undefined
-  /** What results of a tool that a provider runs add at most where nothing caps them; undefined: what the context has left. */
-  readonly toolTokens: number | undefined
   readonly seen: SeenInputs
   /** Absent where nothing may be sent. */
   readonly counter?: InputCounter | undefined
@@ -297,7 +293,8 @@ function outputNeed(exchange: Guarded, endpoint: Endpoint, payer: Payer, limited
   const own = capped ? callerCap(exchange) : undefined
   const { min_output_tokens: lowest = 1 } = endpoint.quirks ?? endpoint.provider.quirks
   if (own !== undefined) return cappedNeed(tariff, Math.max(lowest > 1 ? lowest : 0, fittingCap(exchange, endpoint, own)))
-  const byHand = capped && limited ? (payer.key.defaultMaxOutput ?? endpoint.model.defaultMaxOutput ?? payer.defaultMaxOutput) : undefined
+  const { defaultMaxOutput } = exchange.head.config
+  const byHand = capped && limited ? (payer.key.defaultMaxOutput ?? endpoint.model.defaultMaxOutput ?? defaultMaxOutput) : undefined
   const most = byHand === undefined ? (declared ?? UNKNOWN_MAX_OUTPUT) : Math.min(byHand, declared ?? byHand)
   const fitting = Math.max(lowest, Math.min(most, roomAt(exchange, endpoint, most)))
   return byHand === undefined && capped ? openNeed(tariff, fitting) : cappedNeed(tariff, fitting)

@@ -20,10 +20,12 @@ import { takeFixed } from '../money/fixed-hold.ts'
 import { accountOf, allowancesOf, Hold, isLimited } from '../money/hold.ts'
 import { withoutEcho } from '../refusal/echoed-words.ts'
 import { bucketOf } from '../request/admission.ts'
-import { authenticateCaller, type KeyLookup } from '../request/admit.ts'
+import { authenticateCaller, type KeyLookup } from '../request/authenticate.ts'
+import { takeRequest } from '../request/shown-rates.ts'
 import { keyHeader } from '../route/provider-address.ts'
-import type { GivenIds, SentIds } from './given-ids.ts'
+import type { GivenIds } from './given-ids.ts'
 import { bindIds } from './id-binding.ts'
+import type { ListedIds } from './listed-ids.ts'
 import { type Came, cameTo, NOTHING } from './native-charge.ts'
 import { type BoundNative, boundNative, keepNative, unreadFault } from './native-hold.ts'
 import type { IdOwner } from './native-ids.ts'
@@ -31,6 +33,7 @@ import { type ReadBody, readNative, type Unread } from './native-reading.ts'
 import { type NativeRequest, type Operation, operationOf } from './native-requests.ts'
 import { withPlainPath } from './path-ids.ts'
 import { ReplyUsage } from './reply-usage.ts'
+import type { SentIds } from './sent-ids.ts'
 
 const PASS_THROUGH_PREFIX = '/v1/passage/'
 
@@ -38,6 +41,8 @@ export interface PassThroughSettings {
   keys: KeyLookup
   /** Bucket of failed authentications of a caller. */
   addressOf: (request: IncomingMessage) => string
+  /** Address of the gateway, where the operator has stated it. */
+  publicUrl: string | undefined
   guardrails: readonly GuardrailSetting[]
   catalog: Pick<Catalog, 'providers' | 'models'>
 }
@@ -85,6 +90,8 @@ interface Booking {
   body: Buffer | undefined
   /** Of a generating request of a key with a limit. */
   bounded: Bounded | undefined
+  /** Says what of a list the key sees. */
+  pages: ListedIds | undefined
   /** Reads which ids the reply gives. */
   given: GivenIds | undefined
   /** Reads which ids the body names, where that has not been read. */
@@ -132,26 +139,29 @@ export class PassThroughDesk {
   /** Relays one request; whatever refuses it is thrown. */
   async request(request: IncomingMessage, response: ServerResponse, body: PassThroughBody): Promise<void> {
     const proxy = await this.source.proxy.get()
-    const booking = await this.tracedBooking(request, body)
+    const rates: Record<string, string> = {}
+    const booking = await this.tracedBooking(request, rates, body).finally(() => response.setHeaders(new Map(Object.entries(rates))))
     response.setHeader('X-Generation-Id', booking.id.id)
     const trace = booking.traced?.trace
     if (trace) response.setHeader('X-Trace-Id', trace.traceId)
-    proxy.web(request, response, this.call(booking, request))
+    proxy.web(request, response, { ...this.call(booking, request), ours: rates })
   }
 
   async upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): Promise<void> {
     const proxy = await this.source.proxy.get()
-    const booking = await this.tracedBooking(request)
-    proxy.upgrade(request, socket as Socket, head, this.call(booking, request))
+    const rates: Record<string, string> = {}
+    const booking = await this.tracedBooking(request, rates)
+    proxy.upgrade(request, socket as Socket, head, { ...this.call(booking, request), ours: rates })
   }
 
-  private async tracedBooking(request: IncomingMessage, body?: PassThroughBody): Promise<Booking> {
+  /** @param rates get the headers of what is left to the key. */
+  private async tracedBooking(request: IncomingMessage, rates: Record<string, string>, body?: PassThroughBody): Promise<Booking> {
     const traced = this.source.spans.begin(request)
     const started = this.dependencies.clock.monotonic()
     let key: ApiKey | undefined
     try {
       key = await this.callerOf(request)
-      return { ...(await this.book(request, key, body)), traced }
+      return { ...(await this.book(request, key, rates, body)), traced }
     } catch (thrown) {
       const end: PassThroughEnd = { status: null, outcome: 'failed', fault: asFault(thrown), sent: false }
       this.seen({ ...(key ? { key } : {}), end, started }, request, traced)
@@ -165,7 +175,7 @@ export class PassThroughDesk {
   }
 
   private call(booking: Booking, request: IncomingMessage): PassThroughCall {
-    const { provider, path, traced, bounded, body, given, watch } = booking
+    const { provider, path, traced, bounded, body, given, watch, pages } = booking
     const usage = bounded && this.readerOf(bounded)
     const reader = usage && given ? both(usage, given) : (usage ?? given)
     const credential = provider.credential?.forCall()
@@ -174,9 +184,11 @@ export class PassThroughDesk {
     return {
       provider,
       path,
+      address: `${this.settings.publicUrl ?? addressIn(request)}${PASS_THROUGH_PREFIX}${provider.slug}`,
       body,
       watch,
       reader,
+      pages,
       auth: provider.key === undefined || !dialect ? undefined : keyHeader(provider, provider.key, dialect),
       authorize:
         credential && dialect
@@ -222,7 +234,12 @@ export class PassThroughDesk {
   }
 
   /** Checks what the key may do, takes the price and writes the hold's row before anything goes out. */
-  private async book(request: IncomingMessage, key: ApiKey, body?: PassThroughBody): Promise<Omit<Booking, 'traced'>> {
+  private async book(
+    request: IncomingMessage,
+    key: ApiKey,
+    rates: Record<string, string>,
+    body?: PassThroughBody,
+  ): Promise<Omit<Booking, 'traced'>> {
     const { dependencies, settings } = this
     const slug = (request.url ?? '').slice(PASS_THROUGH_PREFIX.length).replace(/[/?].*$/s, '')
     const provider = settings.catalog.providers.get(slug)
@@ -234,7 +251,8 @@ export class PassThroughDesk {
     const path = await withPlainPath((request.url ?? '').slice(PASS_THROUGH_PREFIX.length + provider.slug.length), named)
     const { credential } = provider
     if (credential && !credential.ready(dependencies.clock.now())) await credential.refresh()
-    await dependencies.admission.request(key)
+    const { rateForm: form = 'durations' } = dependencies.upstreams.get(provider.dialect) ?? {}
+    await takeRequest(key, { ...dependencies, form }, rates)
     await body?.reserve(bucketOf(key))
     const operation = body ? operationOf(request, path) : 'unknown'
     const limited = isLimited(key, budgets)
@@ -315,7 +333,7 @@ export class PassThroughDesk {
   /** Budgets of guardrails for the key. @throws Fault 403 where a guardrail must read requests: those of pass-through are not read. */
   private budgetsOf(key: ApiKey): readonly GuardrailBudget[] {
     const own = this.settings.guardrails.filter((guardrail) => holdsFor(guardrail, key))
-    const reading = own.find((guardrail) => guardrail.rules.length > 0 || guardrail.engine !== undefined || guardrail.terms !== undefined)
+    const reading = own.find((guardrail) => guardrail.rules.length > 0 || guardrail.engine !== undefined || guardrail.bounds)
     if (reading) {
       const { name } = reading
       const message = `The guardrail ${name} cannot read what passes through, so this key may not use it`
@@ -353,6 +371,12 @@ export class PassThroughDesk {
     })
     await committed
   }
+}
+
+/** As the caller has it. */
+function addressIn({ headers }: IncomingMessage): string {
+  const scheme = /^https\b/i.test(String(headers['x-forwarded-proto'] ?? '')) ? 'https' : 'http'
+  return `${scheme}://${headers.host ?? ''}`
 }
 
 function both(first: ReplyReader, second: ReplyReader): ReplyReader {

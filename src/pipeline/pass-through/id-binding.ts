@@ -3,8 +3,11 @@ import type { IncomingMessage } from 'node:http'
 import type { ApiKey } from '../../plugin-api/key.ts'
 import type { Provider } from '../../routing/catalog/types.ts'
 import type { GivenIdStore } from '../../store/given-ids.ts'
-import { GivenIds, idsOfPath, SentIds } from './given-ids.ts'
-import type { Operation } from './native-requests.ts'
+import { GivenIds } from './given-ids.ts'
+import { idsOfPath } from './id-owners.ts'
+import { ListedIds } from './listed-ids.ts'
+import { type Operation, OVERRIDES } from './native-requests.ts'
+import { SentIds } from './sent-ids.ts'
 
 /** What ids are looked for in. */
 interface Naming {
@@ -18,18 +21,11 @@ interface Naming {
 export interface BoundIds {
   readonly given: GivenIds | undefined
   readonly watch: SentIds | undefined
+  /** Of a reply that may be a list of what several keys have made. */
+  readonly pages: ListedIds | undefined
 }
 
-const NO_IDS: BoundIds = { given: undefined, watch: undefined }
-
-/** Bodies of these types are no JSON, and name nothing that the provider keeps. */
-const UPLOADS = /^(?:multipart|audio|video|image|font)\/|^application\/(?:octet-stream|pdf|zip|gzip|vnd\.)/i
-
-/** Addresses at Google that take the bytes of a file, such as the lines of a data set. An escape or a `;` may lead out of them. */
-function isUpload(path: string): boolean {
-  const { pathname } = new URL(`http://provider${path}`)
-  return /^\/(?:resumable\/)?upload\/[^%;]*$/.test(pathname)
-}
+const NO_IDS: BoundIds = { given: undefined, watch: undefined, pages: undefined }
 
 /**
  * Binds ids to the key that got them: what reads those that the request names, and those that its reply gives.
@@ -41,19 +37,30 @@ export async function bindIds(
   { key, provider, path, operation, read }: Naming,
 ): Promise<BoundIds> {
   const { method = 'GET', headers } = request
-  const caller = { key, provider }
-  const named = await idsOfPath(store, caller, path)
+  const holder = { key, provider }
+  const named = await idsOfPath(store, holder, path)
   // Lists of vectors are made of nothing that is kept.
   if (typeof operation === 'object' && operation.replies === 'vectors') return NO_IDS
   const mayMake = !['GET', 'HEAD', 'OPTIONS', 'DELETE'].includes(method)
-  const given = mayMake || named.hasOwn ? new GivenIds(caller, named, isKept(operation, path)) : undefined
-  if (UPLOADS.test(headers['content-type'] ?? '') || isUpload(path) || headers.upgrade !== undefined) return { given, watch: undefined }
-  const watch = new SentIds(store, { ...caller, named }, headers)
-  if (!read) return { given, watch }
+  const given = mayMake || named.hasOwn ? new GivenIds(holder, named, isKept(operation, path)) : undefined
+  if (headers.upgrade !== undefined) return { ...NO_IDS, given }
+  const pages = mayList(request, path) && !named.isOfOwn ? new ListedIds(store, holder, { headers, path }) : undefined
+  const watch = new SentIds(store, { ...holder, named, path }, headers)
+  if (!read) return { given, watch, pages }
   watch.push(read)
   const fault = await watch.verdict()
   if (fault) throw fault
-  return { given, watch: undefined }
+  return { given, watch: undefined, pages }
+}
+
+/** Bytes of a file are no list, whatever is in them. At any other letter than these a server may end the path. */
+const CONTENT = /^[\w.~@:/-]*(?:\/content|:download)$/
+
+function mayList({ method = 'GET', headers }: IncomingMessage, path: string): boolean {
+  const [pathname = ''] = path.split('?', 1)
+  return (
+    (method === 'GET' || OVERRIDES.some((name) => headers[name] !== undefined)) && (!CONTENT.test(pathname) || /\/\.{0,2}\//.test(pathname))
+  )
 }
 
 /** Wires whose replies are kept unless the request says otherwise. */

@@ -65,13 +65,15 @@ export function idsGiven(reply: JsonObject, isMade: boolean): string[] {
   // Events of a stream hold the reply, or what has changed of it.
   for (const part of [response, message, delta, interaction]) if (isObject(part)) found.push(...idsGiven(part, isMade && part !== delta))
   if (isMade) {
-    for (const part of [reply, file])
-      if (isObject(part)) found.push(...idOf(part.id), ...inCollection(part.name), ...inCollection(part.uri))
+    for (const part of [reply, file]) if (isObject(part)) found.push(...idsOfEntry(part))
     for (const name of RESULTS) found.push(...idOf(reply[name]))
   }
   addContainers(reply, found)
   return found
 }
+
+/** Ids by which a list names one of its entries. */
+export const idsOfEntry = ({ id, name, uri }: JsonObject): string[] => [...idOf(id), ...inCollection(name), ...inCollection(uri)]
 
 /** Containers of code, and files that code has written in them. */
 function addContainers(reply: Json, found: string[]): void {

@@ -92,7 +92,7 @@ const PLAIN = /^[\w.~@:/-]*$/
 /** Methods that have no server begin work (RFC 9110 section 9.2.1), and the one that removes. */
 const IDLE_METHODS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS', 'DELETE'])
 /** Another method than that of the request line; the first is Google's (cloud.google.com, system parameters). */
-const OVERRIDES = ['x-http-method-override', 'x-http-method', 'x-method-override'] as const
+export const OVERRIDES = ['x-http-method-override', 'x-http-method', 'x-method-override'] as const
 
 /** @param path below the provider's address. */
 export function operationOf({ method = 'GET', headers }: Pick<IncomingMessage, 'method' | 'headers'>, path: string): Operation {

@@ -8,29 +8,33 @@ const ESCAPE = 6
 export class TextScan {
   private readonly onText: (text: string) => void
   private readonly longest: number
+  private readonly isOfFile: boolean
   /** Pieces of the text that has begun; `long` once it is longer than wanted. */
   private pieces: Buffer[] | 'long' | undefined
   private size = 0
   /** Backslashes at the end of the last piece. */
   private slashes = 0
 
-  /** @param longest letters of a text that is looked at. */
-  constructor(longest: number, onText: (text: string) => void) {
+  /**
+   * @param longest letters of a text that is looked at. @param isOfFile true for bytes of any kind, which may have JSON in them: whatever
+   *   stands between two quotes is looked at, since nothing says which of them begins a text.
+   */
+  constructor(longest: number, onText: (text: string) => void, isOfFile = false) {
     this.longest = longest
     this.onText = onText
+    this.isOfFile = isOfFile
   }
 
   push(chunk: Buffer): void {
     let from = 0
     for (let at = chunk.indexOf(QUOTE); at !== -1; at = chunk.indexOf(QUOTE, at + 1)) {
       if (this.pieces === undefined) {
-        this.pieces = []
-        this.size = 0
-        this.slashes = 0
+        this.begin()
         from = at + 1
       } else if (!this.isEscaped(chunk, from, at)) {
         this.add(chunk.subarray(from, at))
         this.end()
+        if (this.isOfFile) this.begin()
         from = at + 1
       }
     }
@@ -38,6 +42,12 @@ export class TextScan {
     const rest = chunk.subarray(from)
     this.slashes = rest.length > 0 ? trailing(rest, this.slashes) : this.slashes
     this.add(rest)
+  }
+
+  private begin(): void {
+    this.pieces = []
+    this.size = 0
+    this.slashes = 0
   }
 
   private isEscaped(chunk: Buffer, from: number, at: number): boolean {
@@ -56,7 +66,11 @@ export class TextScan {
     this.pieces = undefined
     this.slashes = 0
     if (pieces === 'long' || pieces === undefined || pieces.length === 0) return
-    const text = Buffer.concat(pieces).toString('utf8')
+    const [first] = pieces
+    const bytes = pieces.length === 1 && first ? first : Buffer.concat(pieces)
+    if (this.isOfFile && hasControls(bytes)) return
+    // Half or three quarters of the bytes of ASCII in UTF-16 and UTF-32.
+    const text = (this.isOfFile && bytes.includes(0) ? bytes.filter((byte) => byte !== 0) : bytes).toString('utf8')
     if (!text.includes('\\')) this.found(text)
     else
       try {
@@ -69,6 +83,12 @@ export class TextScan {
   private found(text: string): void {
     if (text.length <= this.longest) this.onText(text)
   }
+}
+
+/** Controls cannot stand in a text of JSON (RFC 8259 section 7): most of what a picture has between two quotes is dropped by its first bytes. */
+function hasControls(bytes: Buffer): boolean {
+  for (const byte of bytes) if (byte < 0x20 && byte !== 0) return true
+  return false
 }
 
 /** Backslashes at the end of a piece; where it has nothing else, with those before it. */

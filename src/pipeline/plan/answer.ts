@@ -72,7 +72,7 @@ export function explainLayer(): Layer<Accepted> {
 }
 
 export function previewEnd(
-  { guardrails, defaultMaxOutput, toolTokens }: Pick<ChainSettings, 'guardrails' | 'defaultMaxOutput' | 'toolTokens'>,
+  { guardrails }: Pick<ChainSettings, 'guardrails'>,
   dependencies: ChainDependencies,
   previewCall: PreviewCall,
 ): Service<Guarded> {
@@ -87,8 +87,6 @@ export function previewEnd(
       credit: dependencies.credit,
       upstreams: dependencies.upstreams,
       seen: dependencies.seenInputs,
-      defaultMaxOutput,
-      toolTokens,
     })
     const planned = advance(exchange, 'plan', { ...order, candidates, outputCaps })
     const { amount, floor } = costs.hold

@@ -5,6 +5,7 @@ import { asFault, type Fault } from '../../core/faults.ts'
 import { type Rate, ratesAt } from '../../core/money.ts'
 import { rateText } from '../../core/money-text.ts'
 import type { ServiceTier } from '../../core/service-tiers.ts'
+import { TOKEN_KINDS } from '../../core/token-kinds.ts'
 import type { Endpoint, Price } from '../../routing/catalog/types.ts'
 import { endpointTag } from '../../routing/index.ts'
 import { callOf } from '../attempt/endpoint-call.ts'
@@ -118,18 +119,6 @@ function known(tokens: number): number | null {
 }
 
 const MILLION = 1_000_000n
-const PER_TOKEN = [
-  ['prompt', 'prompt'],
-  ['completion', 'completion'],
-  ['cached', 'cached'],
-  ['cacheWrite', 'cache_write'],
-  ['cacheWriteLong', 'cache_write_1h'],
-  ['reasoning', 'reasoning'],
-  ['imageOutput', 'image_output'],
-  ['audioOutput', 'audio_output'],
-  ['audio', 'audio'],
-  ['imageInput', 'image_token'],
-] as const satisfies readonly (readonly [keyof Price, string])[]
 const PER_UNIT = [
   ['request', 'request'],
   ['image', 'image'],
@@ -143,7 +132,7 @@ export function priceText(price: Endpoint['price']): PriceText | null {
   const add = (name: string, rate: Rate | undefined, scale: bigint): void => {
     if (rate !== undefined) text[name] = rateText(rate * scale)
   }
-  for (const [kind, name] of PER_TOKEN) add(name, price[kind], MILLION)
+  for (const { rate, price: name } of TOKEN_KINDS) add(name, price[rate], MILLION)
   for (const [kind, name] of PER_UNIT) add(name, price[kind], 1n)
   return text
 }

@@ -1,6 +1,6 @@
 /** The final error of a request that no endpoint has answered (docs/contract.md#endpoint-choice, docs/contract.md#availability). */
 
-import { DOCS_URL, Fault, isAccountFault, isRejection } from '../../core/faults.ts'
+import { Fault, isAccountFault, isRejection } from '../../core/faults.ts'
 import type { JsonObject } from '../../core/json.ts'
 import { LONGEST_RETRY_AFTER, NO_RETRY } from '../../core/retry-after.ts'
 import type { Endpoint } from '../../routing/catalog/types.ts'
@@ -96,7 +96,6 @@ function availabilityOf(code: Fault['code'], exchange: Routed, failures: readonl
     code: AVAILABILITY.get(code) ?? 'temporarily_unavailable',
     retryable: code !== 'upstream_missing' && !isForTheOperator(failures),
     requested_models: exchange.route.models.map((model) => model.slug),
-    docs_url: DOCS_URL,
     ...(retryAfter === undefined ? {} : { retry_after: retryAfter }),
     ...(affected.size > 0 ? { affected_providers: [...affected] } : {}),
   }

@@ -24,7 +24,7 @@ export class ReplyStream implements StreamedReply {
 
   constructor(exchange: Streamed) {
     this.exchange = exchange
-    this.patience = exchange.run.silence
+    this.patience = exchange.head.config.server.silence
     this.lastWrite = exchange.head.clock.monotonic()
     this.timer = exchange.head.clock.after(this.patience, () => this.silence())
   }

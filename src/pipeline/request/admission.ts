@@ -85,6 +85,17 @@ export class Admission {
     else if (seen) see(seen, 'tokens', answered, tokens)
   }
 
+  /** Sees what is left of the key's minute, and takes nothing. */
+  async look(key: ApiKey, seen: SeenRates): Promise<void> {
+    const look = async (kind: keyof SeenRates): Promise<void> => {
+      const limit = key.limits[kind]
+      if (limit === undefined) return
+      see(seen, kind, await this.counters.take({ name: `${kind}:${bucketOf(key)}`, perMinute: limit, take: 0, always: true }), limit)
+    }
+    await look('requests')
+    await look('tokens')
+  }
+
   /** Takes one of the calls of token counters that a key's requests may cause in a minute, beside the limits that the operator sets. */
   async mayCount(key: ApiKey): Promise<boolean> {
     const { taken } = await this.counters.take({ name: `counts:${bucketOf(key)}`, perMinute: COUNTS_PER_MINUTE, take: 1 })

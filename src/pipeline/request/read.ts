@@ -1,6 +1,7 @@
 /** The body: read once into one buffer, parsed once, checked by the compiled schema of its dialect; files that it names are filled in. */
 import { isUtf8 } from 'node:buffer'
 import type { IncomingHttpHeaders } from 'node:http'
+import type { Config } from '../../config/config.ts'
 import { badField, Fault, unknownModel } from '../../core/faults.ts'
 import { escapesLetters, isObject, type JsonObject, type JsonSize, membersExceed, pathOfLarger, stringOf } from '../../core/json.ts'
 import { JsonReader } from '../../core/json-reader.ts'
@@ -12,7 +13,7 @@ import { SIGNED_ID } from '../../dialects/canon/provider-ids.ts'
 import { type GatewayFields, gatewayFields } from '../../dialects/canon/request-fields.ts'
 import type { ClientDialect } from '../../dialects/types.ts'
 import { openItems } from '../compaction/compact.ts'
-import type { BodyPlace, ChainDependencies, ChainSettings } from '../dependencies.ts'
+import type { BodyPlace, ChainDependencies } from '../dependencies.ts'
 import { type Accepted, type Authenticated, advance } from '../exchange.ts'
 import type { Layer, Reply } from '../layer.ts'
 import { endedEarly } from '../reply/final-fault.ts'
@@ -21,10 +22,9 @@ import { ClientRequest } from './client-request.ts'
 import { bindIds } from './provider-ids.ts'
 import { fillInFiles } from './stored-files.ts'
 
-export function readLayer(
-  settings: ChainSettings,
-  { admission, files, bodies, summaries, ledger }: Pick<ChainDependencies, 'admission' | 'files' | 'bodies' | 'summaries' | 'ledger'>,
-): Layer<Authenticated, Accepted> {
+type Reading = Pick<ChainDependencies, 'admission' | 'files' | 'bodies' | 'summaries' | 'ledger'>
+
+export function readLayer({ admission, files, bodies, summaries, ledger }: Reading): Layer<Authenticated, Accepted> {
   return (next) => {
     const counted = async (accepted: Authenticated & Accepted): Promise<Reply> => {
       admission.openStream(accepted.auth.key)
@@ -38,7 +38,7 @@ export function readLayer(
       accepted.request.stream && accepted.auth.key.limits.streams !== undefined ? counted(accepted) : next(accepted)
     const read = async (exchange: Authenticated): Promise<Authenticated & Accepted> => {
       const {
-        head: { cancel, costs, connection },
+        head: { cancel, costs, connection, config },
         auth: { key },
       } = exchange
       // A body of announced length was counted before (admit).
@@ -46,7 +46,7 @@ export function readLayer(
       const sender = { payer: bucketOf(key), digest: key.hash }
       const announced = connection.contentLength ?? 0
       const announcedPlace = bodies && announced > bodies.short ? bodies.expect(announced, sender) : undefined
-      const reading = connection.readBody(settings.maxBody, {
+      const reading = connection.readBody(config.server.maxBody, {
         cancel,
         payer: sender.payer,
         count: unannounced
@@ -63,14 +63,14 @@ export function readLayer(
         await others
         if (exchange.head.cancel.aborted) throw endedEarly(exchange, [])
       }
-      const parsed = readJson(bytes, settings.jsonDepth)
+      const parsed = readJson(bytes, config.server.jsonDepth)
       const counting = parsed.weight > 0 ? exchange.head.connection.reserve?.(parsed.weight) : undefined
       if (counting) await counting
-      const accepting = accept(exchange, parsed, settings, summaries)
+      const accepting = accept(exchange, parsed, summaries)
       const accepted = accepting instanceof Promise ? await accepting : accepting
       const binding = bindIds(accepted, parsed.raw.includes(SIGNED_ID), { files, summaries, ledger })
       if (binding) await binding
-      const filling = accepted.request.mayHoldMedia ? fillInFiles(accepted, files, settings.maxBody) : undefined
+      const filling = accepted.request.mayHoldMedia ? fillInFiles(accepted, files, config.server.maxBody) : undefined
       if (filling) await filling
       return accepted
     }
@@ -91,12 +91,12 @@ function leaving(place: BodyPlace): (thrown: unknown) => never {
 function accept(
   exchange: Authenticated,
   { body: sent, raw, characters, bytes, source }: Parsed,
-  settings: ChainSettings,
   summaries: ChainDependencies['summaries'],
 ): (Authenticated & Accepted) | Promise<Authenticated & Accepted> {
+  const { config } = exchange.head
   const client = exchange.head.client.recognise?.(sent, exchange.head.headers) ?? exchange.head.client
-  const expanded = client.expand?.(sent, settings.prompts) ?? sent
-  const { body: whole, fields } = withPreset(expanded, client, settings)
+  const expanded = client.expand?.(sent, config.prompts) ?? sent
+  const { body: whole, fields } = withPreset(expanded, client, config)
   client.check(whole, exchange.head.headers)
   const kept = (body: JsonObject, facts: CompactionFacts | undefined): Authenticated & Accepted => {
     const accepted = acceptBody(exchange, client, body, body === sent ? { raw, characters, bytes } : textOf(body), fields)
@@ -111,7 +111,7 @@ function accept(
   if (!client.compaction || !facts) return kept(whole, undefined)
   return openItems(exchange, { body: whole, facts }, client.compaction, summaries).then((opened) => {
     const accepted = kept(opened.body, opened.facts)
-    if (accepted.request.bytes > settings.maxBody) throw new Fault('too_large', { message: OPENED_TOO_LARGE })
+    if (accepted.request.bytes > config.server.maxBody) throw new Fault('too_large', { message: OPENED_TOO_LARGE })
     return accepted
   })
 }
@@ -211,7 +211,7 @@ function hasOtherTools({ tools }: JsonObject): boolean {
 const TYPE = 'ype"'
 
 /** Words without which no part of a body is an image, sound, film or file; a hit only means a closer look. */
-const MEDIA = ['image', 'audio', 'video', '"file', 'input_file', '"document']
+const MEDIA = ['image', 'audio', 'video', '"file', 'input_file', '"document', '"binary']
 
 /** False where the text surely has no medium; letters written as escapes would hide the words. */
 function mayHoldMedia(raw: string | Buffer): boolean {
@@ -359,17 +359,17 @@ interface Named {
  * @param body with nothing checked: what is malformed stays for the check to name.
  * @throws Fault 404 for a slug with an unknown preset, 400 naming `preset` for an unknown one there or for two that differ.
  */
-function withPreset(body: JsonObject, client: ClientDialect, settings: Pick<ChainSettings, 'presets' | 'defaultModel'>): WithPreset {
+function withPreset(body: JsonObject, client: ClientDialect, config: Pick<Config, 'presets' | 'defaultModel'>): WithPreset {
   const inSlug = slugOf(body.model)
   const { preset: inField } = body
   const name = inSlug?.name ?? inField
   if (typeof name !== 'string') return { body }
   if (inSlug && typeof inField === 'string' && inField !== name)
     throw badField('preset', `model names the preset ${name}, expected the same`)
-  const preset = settings.presets.get(name)
+  const preset = config.presets.get(name)
   if (!preset) throw inSlug ? unknownModel(String(body.model), [], `No such preset: ${name}`) : unknownField(name)
   const whole: JsonObject = { ...(client.withPreset?.(body, preset) ?? body) }
-  const model = modelOf(body, inSlug, preset, settings.defaultModel)
+  const model = modelOf(body, inSlug, preset, config.defaultModel)
   if (model !== undefined) whole.model = model
   else if (inSlug) delete whole.model
   const ownFallbacks = sends(body, 'models') || (client.gatewayFields?.(body).models?.length ?? 0) > 0

@@ -13,34 +13,34 @@ import type { Reply, Service } from '../layer.ts'
 import { metadataOnFault, routerMetadata } from '../reply/metadata.ts'
 import { ReplyStream } from '../reply/reply-stream.ts'
 import { idHeaders } from '../reply-headers.ts'
-import { keyAtHand } from './admit.ts'
+import { keyAtHand } from './authenticate.ts'
 
 /** The whole of the chain towards the server: nothing is thrown, everything has been answered. */
 export type Front = (exchange: Exchange) => Promise<void>
 
-export function receiveLayer(settings: ChainSettings, dependencies: ChainDependencies): (next: Service<Received>) => Front {
+export function receiveLayer({ keys }: Pick<ChainSettings, 'keys'>, dependencies: ChainDependencies): (next: Service<Received>) => Front {
   return (next) =>
     async function handle(exchange) {
       let deadline: Timer | undefined
-      exchange.run.silence = settings.silence
+      const { server } = exchange.head.config
       try {
-        const allowed = deadlineOf(exchange.head.headers, exchange.head.brand, settings.deadline)
+        const allowed = deadlineOf(exchange.head.headers, exchange.head.brand, server.deadline)
         deadline = dependencies.clock.after(allowed, () => exchange.head.cancel.abort(new Fault('deadline')))
-        checkBodyHead(exchange.head.headers, exchange.head.connection.contentLength, settings.maxBody)
+        checkBodyHead(exchange.head.headers, exchange.head.connection.contentLength, server.maxBody)
         checkSession(exchange)
         const reply = await next(exchange)
         const { refused, aborted, fault, lane } = reply.turn
-        if (fault) absoluteDocs(fault, settings.publicUrl)
+        if (fault) absoluteDocs(fault, server.publicUrl)
         // As long as nothing has gone out, a refused answer is a refusal like any other.
         const plainly = refused !== undefined && !aborted && exchange.run.reply?.sent !== true
-        if (plainly) refuse(exchange, refused, settings)
-        else answer(exchange, reply, settings)
+        if (plainly) refuse(exchange, refused)
+        else answer(exchange, reply)
         dependencies.witness(exchange, { status: plainly ? refused.status : aborted ? 499 : 200, fault: fault ?? refused, lane })
       } catch (thrown) {
-        const fault = absoluteDocs(asFault(thrown), settings.publicUrl)
+        const fault = absoluteDocs(asFault(thrown), server.publicUrl)
         dependencies.refusing?.(exchange, fault)
-        refuse(exchange, fault, settings)
-        const key = exchange.auth ? undefined : keyAtHand(exchange.head, settings.keys)
+        refuse(exchange, fault)
+        const key = exchange.auth ? undefined : keyAtHand(exchange.head, keys)
         dependencies.witness(exchange, { status: fault.status, fault, key })
       } finally {
         deadline?.cancel()
@@ -49,31 +49,34 @@ export function receiveLayer(settings: ChainSettings, dependencies: ChainDepende
     }
 }
 
-function answer(exchange: Exchange, reply: Reply, shown: Pick<ChainSettings, 'costHeader'>): void {
+function answer(exchange: Exchange, reply: Reply): void {
   const {
     run: { final },
   } = exchange
   if (!final || reply.turn.aborted) return
   if (reply.pieces) {
-    exchange.head.connection.whole(200, headersOf(exchange, shown), reply.pieces(final))
+    exchange.head.connection.whole(200, headersOf(exchange), reply.pieces(final))
     return
   }
   const text = reply.finish(final)
   if (exchange.run.reply) {
     exchange.run.reply.open()
     exchange.run.reply.end(text, reply.raw, final.fault)
-  } else exchange.head.connection.whole(200, headersOf(exchange, shown), text)
+  } else exchange.head.connection.whole(200, headersOf(exchange), text)
 }
 
 /** Of a reply that goes out whole: by then it is settled. A request that was refused before it could cost anything has no cost. */
-function headersOf(exchange: Exchange, { costHeader }: Pick<ChainSettings, 'costHeader'>): Record<string, string> {
+function headersOf(exchange: Exchange): Record<string, string> {
   const headers = idHeaders(exchange)
-  const { final } = exchange.run
-  if (costHeader !== undefined && final) headers[costHeader] = usdText(final.cost)
+  const {
+    head: { config, brand },
+    run: { final },
+  } = exchange
+  if (config.server.costHeader && final) headers[brandHeaders(brand).cost] = usdText(final.cost)
   return headers
 }
 
-function refuse(exchange: Exchange, fault: Fault, settings: Pick<ChainSettings, 'costHeader'>): void {
+function refuse(exchange: Exchange, fault: Fault): void {
   if (fault.code === 'client_gone' || fault.code === 'shutdown') return
   if (exchange.run.reply?.sent) {
     exchange.run.reply.end(inBand(exchange, fault), false, fault)
@@ -90,7 +93,7 @@ function refuse(exchange: Exchange, fault: Fault, settings: Pick<ChainSettings, 
     ? { key: `${exchange.head.brand}_metadata`, value: routerMetadata(exchange, true) }
     : undefined
   const reply = faultReply(fault, {
-    headers: headersOf(exchange, settings),
+    headers: headersOf(exchange),
     routerMetadata: shown,
     id: exchange.head.id,
     body: clientOf(exchange).faultBody,

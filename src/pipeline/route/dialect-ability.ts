@@ -1,7 +1,7 @@
 /** What the endpoints' dialects can say of a request: which parameters they send, and tools and files that only some of them have. */
 
 import { entryAt } from '../../core/entry-at.ts'
-import { DOCS_URL, Fault } from '../../core/faults.ts'
+import { Fault } from '../../core/faults.ts'
 import { sentParameters } from '../../dialects/canon/parameters.ts'
 import { isStoredFile } from '../../dialects/canon/provider-files.ts'
 import type { Opaque } from '../../dialects/canon/request.ts'
@@ -136,7 +136,6 @@ export class DialectAbility {
         code: 'constraint_filtered',
         retryable: false,
         requested_models: models.map((model) => model.slug),
-        docs_url: DOCS_URL,
         constraint: { field, detail: type },
         ...(able.length > 0 ? { fallback_models: [...new Set(able.map((endpoint) => endpoint.model.slug))] } : {}),
       },

@@ -17,12 +17,6 @@ const LONGEST = 20_000
 /** Memory per byte: the bytes, their base64, and that again in the body for the provider. */
 const WEIGHT = 4
 
-export interface MediaLimits {
-  readonly policy: OutboundPolicy
-  /** Bytes of all together. */
-  readonly most: number
-}
-
 const quirksOf = ({ quirks, provider }: Endpoint): Quirks => quirks ?? provider.quirks
 
 /** Whether a provider with these quirks gets data in place of addresses that a request has which may hold media. */
@@ -54,10 +48,10 @@ export function withMedia({ request, run: { media } }: Accepted, quirks: Quirks)
 export function fetchMedia(
   exchange: Guarded,
   endpoints: readonly Endpoint[],
-  limits: MediaLimits,
+  policy: OutboundPolicy,
 ): Promise<readonly Endpoint[]> | undefined {
   if (!endpoints.some((endpoint) => needsMedia(exchange, quirksOf(endpoint)))) return undefined
-  return fetched(exchange, limits).then(
+  return fetched(exchange, policy).then(
     () => endpoints,
     (thrown: unknown) => {
       const others = endpoints.filter((endpoint) => !needsMedia(exchange, quirksOf(endpoint)))
@@ -67,13 +61,14 @@ export function fetchMedia(
   )
 }
 
-async function fetched(exchange: Guarded, { policy, most }: MediaLimits): Promise<void> {
+async function fetched(exchange: Guarded, policy: OutboundPolicy): Promise<void> {
   const { run, request, head } = exchange
   const addresses = addressesOf(request.canonical())
   const found = new Map(run.media)
   if (addresses.size > MOST_ADDRESSES)
     throw new Fault('bad_request', { message: `a request may name ${MOST_ADDRESSES} images and files by their address` })
-  let left = most
+  // Bytes of all together.
+  let left = head.config.server.maxBody
   const until = head.clock.monotonic() + LONGEST
   for (const [url, part] of addresses) {
     if (found.has(url)) continue

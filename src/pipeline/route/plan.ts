@@ -25,15 +25,16 @@ import { takeTurnHold } from '../money/outside-hold.ts'
 import { unpriced } from '../money/tool-fees.ts'
 import { concludeTurn, type Payer, writeHold } from '../money/turn-cost.ts'
 import type { Conversation, Plan } from '../records.ts'
-import { takeTokens, usableKey } from '../request/admit.ts'
+import { usableKey } from '../request/authenticate.ts'
 import { contextNeed, contextOf, offersTools, priceMoment, tierOf } from '../request/client-request.ts'
 import { ownerOf } from '../request/key-owner.ts'
+import { takeTokens } from '../request/rate-limits.ts'
 import { conversationName, mayStay } from './conversation.ts'
 import { fetchMedia } from './media-fetch.ts'
 import { type ContextCounter, countNearEnd } from './near-end.ts'
 import { watchTools } from './tool-watch.ts'
 
-type PlanSettings = Pick<ChainSettings, 'keys' | 'defaultMaxOutput' | 'toolTokens' | 'outbound' | 'maxBody'>
+type PlanSettings = Pick<ChainSettings, 'keys' | 'outbound'>
 
 /** What counts tokens, for holds and for contexts. */
 interface Counters {
@@ -55,13 +56,13 @@ export function planLayer(settings: PlanSettings, dependencies: ChainDependencie
 
 async function planned(
   exchange: Guarded,
-  { keys, defaultMaxOutput, toolTokens, outbound, maxBody }: PlanSettings,
+  { keys, outbound }: PlanSettings,
   dependencies: ChainDependencies,
   payer: Pick<Payer, 'upstreams' | 'seen' | 'counter'>,
 ): Promise<Planned> {
   const order = orderOf(exchange, dependencies)
   // Before the hold, which counts what is fetched by its size.
-  const fetching = exchange.request.mayHoldMedia ? fetchMedia(exchange, order.candidates, { policy: outbound, most: maxBody }) : undefined
+  const fetching = exchange.request.mayHoldMedia ? fetchMedia(exchange, order.candidates, outbound) : undefined
   const wanted = fetching ? await fetching : order.candidates
   // The body may have taken its time, and earlier turns have: what holds is the key as it is now.
   const { hash } = exchange.auth.key
@@ -72,7 +73,7 @@ async function planned(
   const concluding = concludeTurn(exchange)
   if (concluding) await concluding
   const { credit } = dependencies
-  const taking = takeTurnHold(exchange, wanted, { ...payer, key, credit, defaultMaxOutput, toolTokens })
+  const taking = takeTurnHold(exchange, wanted, { ...payer, key, credit })
   const { input, candidates, outputCaps } = taking instanceof Promise ? await taking : taking
   exchange.head.costs.inputTokens = input
   const ready = advance(exchange, 'plan', { candidates, outputCaps, conversation: order.conversation, watch: order.watch })

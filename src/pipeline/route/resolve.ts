@@ -118,7 +118,7 @@ interface Bounded {
 
 function wishOf(exchange: Accepted, choice: ModelChoice, { bound, ability, settings }: Bounded): Wish {
   const { requested, strategy, variant, plugins, models, router } = choice
-  const preferences = preferencesOf(exchange, variant, settings)
+  const preferences = preferencesOf(exchange, variant)
   return {
     requested,
     strategy,
@@ -136,14 +136,14 @@ function endpointsOf(models: readonly Model[]): readonly Endpoint[] {
 }
 
 /** Merges the preferences of request, variant, key and account. */
-function preferencesOf({ request: { gateway }, auth: { key } }: Accepted, variant: Variant, settings: ChainSettings): MergedPreferences {
-  if (!gateway.provider && !gateway.presetProvider && !gateway.route && !variant.sort && !key.provider && !settings.provider)
-    return NO_PREFERENCES
+function preferencesOf({ request: { gateway }, auth: { key }, head }: Accepted, variant: Variant): MergedPreferences {
+  const { provider } = head.config
+  if (!gateway.provider && !gateway.presetProvider && !gateway.route && !variant.sort && !key.provider && !provider) return NO_PREFERENCES
   return mergePreferences([
     ...requestSides({ provider: gateway.provider, route: gateway.route, variantSort: variant.sort }),
     { from: 'preset', preferences: gateway.presetProvider },
     { from: 'key', preferences: key.provider },
-    { from: 'account', preferences: settings.provider },
+    { from: 'account', preferences: provider },
   ])
 }
 
@@ -236,7 +236,7 @@ interface ModelChoice extends Pick<Wish, 'requested' | 'strategy' | 'variant' | 
   readonly router?: NamedRouter
 }
 
-type Settings = Pick<ChainSettings, 'catalog' | 'defaultModel' | 'plugins'>
+type Settings = Pick<ChainSettings, 'catalog' | 'plugins'>
 
 /**
  * The models that a request may be served by, and what the slug says of strategy and variant.
@@ -247,7 +247,7 @@ function findModels(exchange: Accepted, settings: Settings): ModelChoice {
     request: { gateway },
   } = exchange
   const wanted = wantedBy(exchange)
-  const first = gateway.model ?? gateway.models[0] ?? settings.defaultModel
+  const first = gateway.model ?? gateway.models[0] ?? exchange.head.config.defaultModel
   if (first === undefined) throw badField('model', 'is required: no default model is configured')
   const requested = gateway.requested ?? first
   const found = lookUp(settings, first, wanted)

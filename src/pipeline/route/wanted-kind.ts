@@ -1,5 +1,5 @@
 /** Which kind of model an operation calls, and what callers read that name one of another kind. */
-import { DOCS_URL, Fault, type FaultCode, unknownModel } from '../../core/faults.ts'
+import { Fault, type FaultCode, unknownModel } from '../../core/faults.ts'
 import { nearestModels } from '../../routing/catalog/nearest-models.ts'
 import type { Model, ModelKind } from '../../routing/catalog/types.ts'
 import { allowsModel } from '../../routing/index.ts'
@@ -71,7 +71,6 @@ export function wrongKind(slug: string, is: string, wanted: Wanted, operation = 
       code: 'wrong_endpoint',
       retryable: false,
       requested_models: [slug],
-      docs_url: DOCS_URL,
       ...(operation === undefined ? {} : { constraint: { field: 'model', detail: `served by ${operation}` } }),
     },
   })

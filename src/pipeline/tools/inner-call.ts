@@ -108,7 +108,7 @@ function count(exchange: Known, turns: readonly Turn[]): void {
 
 function childOf(outer: Guarded, client: ClientDialect): Authenticated {
   const {
-    head: { id, seq, tag, headers, clock, brand, costs, depth, at, connection },
+    head: { id, seq, tag, headers, clock, config, costs, depth, at, connection },
   } = outer
   const exchange = new Exchange({
     id: { id, seq, tag },
@@ -116,11 +116,10 @@ function childOf(outer: Guarded, client: ClientDialect): Authenticated {
     headers,
     connection: { ...nowhere, reserve: (bytes) => connection.reserve?.(bytes), free: (bytes) => connection.free?.(bytes) },
     clock,
-    brand,
+    config,
     wantsMetadata: false,
     within: { costs, depth: depth + 1, at },
   })
-  exchange.run.silence = outer.run.silence
   exchange.trail.trace = outer.trail.trace
   return advance(exchange, 'auth', outer.auth)
 }

@@ -4,6 +4,7 @@ import type { JsonObject } from '../../core/json.ts'
 import { PAID_TOOLS, type PriceOverride, type Rate, type RateKind, type Rates } from '../../core/money.ts'
 import { rateFromUsd, rateFromUsdPerMillion } from '../../core/money-text.ts'
 import { dayOf, type PriceWindow, WEEKDAYS } from '../../core/price-window.ts'
+import { TOKEN_KINDS } from '../../core/token-kinds.ts'
 import { mergeQuirks } from '../../dialects/canon/quirks.ts'
 import type { Credential } from '../../services/credentials/credential.ts'
 import { isSelective, MODEL_FLAGS } from '../criteria/index.ts'
@@ -156,33 +157,13 @@ const unit = (text: string | undefined) => (text === undefined ? undefined : rat
 const NO_RATES: Rates = {
   prompt: 0n,
   completion: 0n,
-  cached: undefined,
-  cacheWrite: undefined,
-  cacheWriteLong: undefined,
-  reasoning: undefined,
-  imageOutput: undefined,
-  audioOutput: undefined,
-  audio: undefined,
-  imageInput: undefined,
+  ...Object.fromEntries(TOKEN_KINDS.filter(({ rate }) => rate !== 'prompt' && rate !== 'completion').map(({ rate }) => [rate, undefined])),
 }
-
-const TOKEN_KINDS = [
-  ['prompt', 'prompt'],
-  ['completion', 'completion'],
-  ['cached', 'cached'],
-  ['cache_write', 'cacheWrite'],
-  ['cache_write_1h', 'cacheWriteLong'],
-  ['reasoning', 'reasoning'],
-  ['image_output', 'imageOutput'],
-  ['audio_output', 'audioOutput'],
-  ['audio', 'audio'],
-  ['image_token', 'imageInput'],
-] as const satisfies readonly (readonly [keyof OverrideConfig, RateKind])[]
 
 /** The stated rates per token, and no others: an override leaves what it does not state as it is. */
 function tokenRates(price: PriceConfig | OverrideConfig): PriceOverride['rates'] {
   const rates: { -readonly [kind in RateKind]?: Rate } = {}
-  for (const [name, kind] of TOKEN_KINDS) {
+  for (const { rate: kind, price: name } of TOKEN_KINDS) {
     const text = price[name]
     const rate = text === undefined ? undefined : rateFromUsdPerMillion(text)
     if (rate !== undefined) rates[kind] = rate

@@ -4,6 +4,7 @@ import { authorOf } from '../../core/model-family.ts'
 import type { PriceOverride, Rate, RateKind, Rates } from '../../core/money.ts'
 import { rateText } from '../../core/money-text.ts'
 import { dateOf, WEEKDAYS } from '../../core/price-window.ts'
+import { shownKinds } from '../../core/token-kinds.ts'
 import type { Endpoint, Model, Price } from './types.ts'
 
 /** Parameters that both chat dialects forward where an endpoint names none. */
@@ -122,20 +123,23 @@ export function pricing(price: Endpoint['price']): JsonObject {
 }
 
 /** Kinds that are listed where they are stated, by their names on the wire. */
-const LISTED: readonly (readonly [RateKind, string])[] = [
-  ['cached', 'input_cache_read'],
-  ['cacheWrite', 'input_cache_write'],
-  ['cacheWriteLong', 'input_cache_write_1h'],
+const LISTED: readonly Listed[] = [
+  ...listed('input', (kind) => kind.cache === true),
   ['webSearch', 'web_search'],
-  ['imageOutput', 'image_output'],
-  ['audioOutput', 'audio_output'],
-  ['reasoning', 'internal_reasoning'],
-  ['audio', 'audio'],
-  ['imageInput', 'image_token'],
+  ...listed('output', (kind) => kind.fallback !== undefined),
+  ...listed('input', (kind) => kind.fallback !== undefined && !kind.cache),
 ]
-const OVERRIDABLE: typeof LISTED = [['prompt', 'prompt'], ['completion', 'completion'], ...LISTED]
+const OVERRIDABLE: readonly Listed[] = [['prompt', 'prompt'], ['completion', 'completion'], ...LISTED]
 
-function namedRates(rates: Partial<Rates>, names: typeof LISTED): JsonObject {
+type Listed = readonly [RateKind, string]
+
+function listed(side: 'input' | 'output', isIn: (kind: ReturnType<typeof shownKinds>[number]) => boolean): Listed[] {
+  return shownKinds(side)
+    .filter(isIn)
+    .map((kind) => [kind.rate, kind.listed])
+}
+
+function namedRates(rates: Partial<Rates>, names: readonly Listed[]): JsonObject {
   const entry: JsonObject = {}
   for (const [kind, name] of names) {
     const rate = rates[kind]

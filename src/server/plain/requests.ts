@@ -31,7 +31,7 @@ const LONGEST = 64 * 1024
 /** Reads that a request may come in: what comes in more is slow, and what has come is joined at each. */
 const MOST_PIECES = 16
 
-/** Milliseconds in which a first request has to begin, and any request to go on; Node's time-outs hold for what takes longer. */
+/** Milliseconds in which a first request has to begin, and any request to come whole; Node's time-outs hold for what takes longer. */
 const LONGEST_SILENCE = 1_000
 
 /** As Node's server, which adds it so that a client that honours the header never meets a closed connection (`keepAliveTimeoutBuffer`). */
@@ -113,6 +113,8 @@ class PlainConnection implements ReplyConnection {
   /** Bytes of the next request that have come. */
   private received: Buffer | undefined
   private pieces = 0
+  /** When the first piece came of one that comes in several, on the clock that never steps back. */
+  private begunAt = 0
   private silence = 0
   private hasAnswered = false
   /** The caller has closed its sending side. */
@@ -157,14 +159,14 @@ class PlainConnection implements ReplyConnection {
   private next(bytes: Buffer): void {
     this.pieces++
     const request = this.read(bytes)
-    if (request === 'unfinished') {
+    if (request === 'unfinished' && this.isInTime()) {
       this.received = bytes
       this.wait(LONGEST_SILENCE)
       return
     }
     this.received = undefined
     this.pieces = 0
-    if (!request || !this.answer(request)) this.handOn(bytes)
+    if (!request || request === 'unfinished' || !this.answer(request)) this.handOn(bytes)
   }
 
   /** @returns undefined for what is not plain. */
@@ -178,6 +180,13 @@ class PlainConnection implements ReplyConnection {
     const length = start + head.length
     if (bytes.length === length) return new PlainRequest(this.socket, { ...head, body: bytes.subarray(start) })
     return bytes.length < length && this.mayWait(length) ? 'unfinished' : undefined
+  }
+
+  /** Pieces that each come in time do not add up to a wait that no limit of Node's has begun to count. */
+  private isInTime(): boolean {
+    const now = this.requests.options.clock.monotonic()
+    if (this.pieces === 1) this.begunAt = now
+    return now - this.begunAt < LONGEST_SILENCE
   }
 
   private mayWait(length: number): boolean {

@@ -8,7 +8,7 @@ import { FirstUse } from '../../core/first-use.ts'
 import { gauge } from '../../core/metrics.ts'
 import type { SocketFormat } from '../../dialects/types.ts'
 import { bucketOf } from '../../pipeline/request/admission.ts'
-import type { Caller } from '../../pipeline/request/admit.ts'
+import type { Caller } from '../../pipeline/request/authenticate.ts'
 import type { ApiKey } from '../../plugin-api/key.ts'
 import { digestOn, type HttpConnectionSource } from '../http-connection.ts'
 import { Histories } from './histories.ts'
@@ -23,6 +23,8 @@ export interface SocketServing {
   readonly maxBody: number
   /** @throws Fault 401, 403, 429. */
   authenticate(caller: Caller): ApiKey | Promise<ApiKey>
+  /** Headers of what is left of the key's limits per minute. */
+  rates(key: ApiKey): Promise<Readonly<Record<string, string>>>
 }
 
 /** Part of the connections that one key, with those that it has issued, may hold. */
@@ -39,6 +41,9 @@ const MOST_FRAGMENTS = 1024
 
 /** RFC 6455 section 4.1; the only version of the protocol in use. */
 const VERSION = '13'
+
+/** Headers of the reply to a handshake beside those that the protocol needs. */
+const RATES = new WeakMap<IncomingMessage, Readonly<Record<string, string>>>()
 
 const openSockets = gauge('websockets', 'WebSockets that are open now, for Responses.')
 
@@ -75,10 +80,13 @@ export class ResponseSockets {
       address: () => connections.addresses.of(request),
       digest: (secret: string) => digestOn(request.socket, secret),
     }
-    const payer = bucketOf(await settings.authenticate({ headers: request.headers, connection }))
+    const key = await settings.authenticate({ headers: request.headers, connection })
+    const payer = bucketOf(key)
+    const rates = await settings.rates(key)
     const server = await this.server.get()
     this.checkRoom(payer, settings.maxConnections)
     server.options.maxPayload = settings.maxBody
+    RATES.set(request, rates)
     // The same socket, by its narrower type.
     const { socket: taken } = request
     server.handleUpgrade(request, socket, head, (ws) =>
@@ -135,7 +143,7 @@ function upgradeRequired(message: string, headers: Record<string, string> = {}):
 /** Without compression: a context of it per connection takes more memory than the rest (documentation of ws, "WebSocket compression"). */
 async function makeServer(): Promise<WebSocketServer> {
   const { WebSocketServer } = await import('ws')
-  return new WebSocketServer({
+  const server = new WebSocketServer({
     noServer: true,
     clientTracking: false,
     perMessageDeflate: false,
@@ -144,4 +152,8 @@ async function makeServer(): Promise<WebSocketServer> {
     // Some clients put secrets there, which an answer would repeat.
     handleProtocols: () => false,
   } as ServerOptions)
+  server.on('headers', (lines, request) => {
+    for (const [name, value] of Object.entries(RATES.get(request) ?? {})) lines.push(`${name}: ${value}`)
+  })
+  return server
 }

@@ -4,6 +4,7 @@
  * Words of a prompt or an answer are in none of them.
  */
 import { isObject, type Json, type JsonObject } from '../../core/json.ts'
+import { TOKEN_KINDS } from '../../core/token-kinds.ts'
 import type { Usage } from '../../dialects/canon/usage.ts'
 import type { ClientDialect } from '../../dialects/types.ts'
 import { clientOf, type Exchange } from '../../pipeline/exchange.ts'
@@ -94,13 +95,16 @@ export function writeParameters(spans: SpanWriter, body: JsonObject): void {
   spans.attribute('gen_ai.request.reasoning.level', text(level))
 }
 
+const SPANNED = TOKEN_KINDS.flatMap((kind) => ('span' in kind ? [kind] : []))
+
 /** Tokens as the provider has reported them, or as they were estimated. */
 export function writeUsage(spans: SpanWriter, usage: Usage): void {
   spans.attribute('gen_ai.usage.input_tokens', usage.input)
   spans.attribute('gen_ai.usage.output_tokens', usage.output)
-  if (usage.cached > 0) spans.attribute('gen_ai.usage.cache_read.input_tokens', usage.cached)
-  if (usage.cacheWrite > 0) spans.attribute('gen_ai.usage.cache_creation.input_tokens', usage.cacheWrite)
-  if (usage.reasoning > 0) spans.attribute('gen_ai.usage.reasoning.output_tokens', usage.reasoning)
+  for (const { count, span } of SPANNED) {
+    const tokens = usage[count] ?? 0
+    if (tokens > 0) spans.attribute(span, tokens)
+  }
   if (usage.estimated) spans.attribute('headgate.usage.estimated', true)
 }
 

@@ -36,6 +36,8 @@ export interface RangeRun {
   readonly stopped?: () => boolean
   /** After each batch. @param rows of this call. */
   readonly progress: (position: RunPosition, rows: number) => void
+  /** Before a batch is tried again. @param pause milliseconds. */
+  readonly failed?: (error: unknown, pause: number) => void
 }
 
 /** Tries of one batch, and milliseconds before the second: doubled each time. */
@@ -43,7 +45,8 @@ const MOST_TRIES = 5
 const FIRST_PAUSE = 1_000
 
 /** @returns the generations that were delivered. @throws what the destination throws for a batch that it does not take. */
-export async function exportRange({ settings, destination, lines, position, clock, stopped, progress }: RangeRun): Promise<number> {
+export async function exportRange(run: RangeRun): Promise<number> {
+  const { settings, destination, lines, position, stopped, progress } = run
   let at = position
   let rows = 0
   let pieces: string[] = []
@@ -58,7 +61,7 @@ export async function exportRange({ settings, destination, lines, position, cloc
       body: isGzip ? await promisify<Buffer, Buffer>(gzip)(plain) : plain,
       isGzip,
     }
-    await persistently(() => destination.deliver(delivery), clock, stopped)
+    await persistently(() => destination.deliver(delivery), run)
     rows += pieces.length
     pieces = []
     at = { begunAt: at.begunAt, batches: batch.number, seq: last.seq, tag: last.tag }
@@ -75,12 +78,13 @@ export async function exportRange({ settings, destination, lines, position, cloc
   return rows
 }
 
-async function persistently(deliver: () => Promise<void>, clock: Clock, stopped: (() => boolean) | undefined): Promise<void> {
+async function persistently(deliver: () => Promise<void>, { clock, stopped, failed }: RangeRun): Promise<void> {
   for (let tries = 1, pause = FIRST_PAUSE; ; tries++, pause *= 2) {
     try {
       return await deliver()
     } catch (error) {
       if (tries >= MOST_TRIES || stopped?.()) throw error
+      failed?.(error, pause)
       await new Promise<void>((resolve) => void clock.after(pause, resolve))
     }
   }

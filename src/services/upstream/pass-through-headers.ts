@@ -47,6 +47,8 @@ export interface UpstreamExtras {
   readonly trace?: readonly string[] | undefined
 }
 
+type OwnHeaders = Readonly<Record<string, string>>
+
 /** Framing of the body of a request towards the provider (RFC 9112 section 6). */
 export type Framing = { kind: 'none' } | { kind: 'length'; bytes: number } | { kind: 'chunked' }
 
@@ -77,16 +79,34 @@ export function upgradeRequestHeaders(headers: IncomingHttpHeaders, extras: Upst
   return { ...upstreamHeaders(headers, extras), ...UPGRADE }
 }
 
-/** Headers of the caller's reply. A 204 has no length (RFC 9110 section 8.6). */
-export function clientHeaders(status: number, headers: IncomingHttpHeaders): IncomingHttpHeaders {
+/** Has the address that takes the bytes of an upload, at Google. */
+const UPLOAD_ADDRESS = 'x-goog-upload-url'
+
+/**
+ * The caller sends the bytes of a file to an address that the provider names, with the key that it has: that is one of the gateway's, which
+ * puts the provider's key in its place and learns whose the file is.
+ * @param address where the caller reaches the base URL.
+ */
+export function withOwnUploads(headers: IncomingHttpHeaders, baseUrl: string | undefined, address: string): IncomingHttpHeaders {
+  const named = URL.parse(String(headers[UPLOAD_ADDRESS] ?? ''))
+  const base = URL.parse(baseUrl ?? '')
+  if (!named || named.origin !== base?.origin) return headers
+  const root = base.pathname.replace(/\/+$/, '')
+  if (!named.pathname.startsWith(`${root}/`)) return headers
+  return { ...headers, [UPLOAD_ADDRESS]: address + named.pathname.slice(root.length) + named.search }
+}
+
+/** Headers of the caller's reply. A 204 has no length (RFC 9110 section 8.6). @param ours take the place of the provider's. */
+export function clientHeaders(status: number, headers: IncomingHttpHeaders, ours: OwnHeaders = {}): IncomingHttpHeaders {
   const kept = endToEnd(headers, NOT_TO_CLIENT)
+  for (const [name, value] of Object.entries(ours)) kept[name.toLowerCase()] = value
   if (status === 204) delete kept['content-length']
   return kept
 }
 
 /** Headers of the caller's 101: the upgrade concerns one hop, so it is declared again. */
-export function upgradedHeaders(headers: IncomingHttpHeaders): IncomingHttpHeaders {
-  return { ...clientHeaders(101, headers), ...UPGRADE }
+export function upgradedHeaders(headers: IncomingHttpHeaders, ours: OwnHeaders | undefined): IncomingHttpHeaders {
+  return { ...clientHeaders(101, headers, ours), ...UPGRADE }
 }
 
 const UPGRADE = { connection: 'Upgrade', upgrade: 'websocket' }

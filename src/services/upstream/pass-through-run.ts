@@ -2,67 +2,15 @@
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Clock, Timer } from '../../core/clock.ts'
-import { Fault, type FaultCode, faultBody } from '../../core/faults.ts'
-import type { JsonObject } from '../../core/json.ts'
+import { asFault, Fault, type FaultCode, faultBody } from '../../core/faults.ts'
 import { retryHeaders, withBearablePause } from '../../core/retry-after.ts'
-import type { Provider, Timeouts } from '../../routing/catalog/types.ts'
+import type { Timeouts } from '../../routing/catalog/types.ts'
 import { framingProblem } from './call.ts'
-import { clientHeaders } from './pass-through-headers.ts'
-import { type ErrorReader, HeldError, isHeld } from './pass-through-refusal.ts'
+import type { PassThroughCall, PassThroughEnd, SentBody, UpstreamSide } from './pass-through-call.ts'
+import { clientHeaders, withOwnUploads } from './pass-through-headers.ts'
+import { HeldPage, type ListedPages } from './pass-through-page.ts'
+import { HeldError, isHeld } from './pass-through-refusal.ts'
 import { SentTexts } from './pass-through-sent.ts'
-
-export interface PassThroughEnd {
-  /** Status of the provider's reply; 101 for an opened WebSocket, null where none came. */
-  readonly status: number | null
-  readonly outcome: 'completed' | 'failed' | 'aborted'
-  readonly fault?: Fault
-  /** False where the provider was not called. */
-  readonly sent?: false
-  /** Milliseconds for which the provider was held back, since the caller read slowly. */
-  readonly heldBack?: number
-}
-
-export interface ReplyReader {
-  head(status: number, headers: IncomingHttpHeaders): void
-  data(chunk: Buffer): void
-}
-
-/** Sees the body of a request on its way. */
-export interface SentBody {
-  push(chunk: Buffer): void
-  /** Once all of it has come, and before its end goes out. @returns why it must not. */
-  verdict(): Promise<Fault | undefined>
-}
-
-export interface PassThroughCall {
-  readonly provider: Provider
-  /** Path and query behind `/v1/passage/{provider}`, beginning with a slash. */
-  readonly path: string
-  /** Name and value of the header that carries the provider's key. */
-  readonly auth: readonly [name: string, value: string] | undefined
-  /** Headers of a credential for this call: name, value, name, value. */
-  readonly authorize?: ((method: string, target: URL) => readonly string[]) | undefined
-  /** The caller's body, where it has been read: it goes out in place of what comes from the caller. */
-  readonly body?: Buffer | undefined
-  /** Sees what comes from the caller. */
-  readonly watch?: SentBody | undefined
-  /** Sees the reply on its way; it comes in no content coding then. */
-  readonly reader?: ReplyReader | undefined
-  /** Reads the provider's errors. */
-  readonly errors: ErrorReader
-  /** An error of the gateway's in the form of the provider's wire; absent where that is the standard one. */
-  readonly errorReply?: ((fault: Fault) => { body: JsonObject; headers?: Readonly<Record<string, string>> }) | undefined
-  /** Headers that have the provider join the trace: name, value, name, value. */
-  readonly trace?: readonly string[]
-  /** Called exactly once. The end of a completed reply waits for the promise, and is cut if it rejects. */
-  readonly onEnd: (end: PassThroughEnd) => Promise<void> | undefined
-}
-
-/** The provider's side, as far as the caller's side controls it. */
-export interface UpstreamSide {
-  /** Gives the exchange with the provider up; called at every end, also after the provider has finished. */
-  abort(): void
-}
 
 /** Milliseconds for which the rest of a request body is read and discarded after the exchange has ended. */
 const LONGEST_DISCARD = 30_000
@@ -91,6 +39,11 @@ export class PassThroughRun {
   private heldBack = 0
   /** An error of the provider's, until it is known whom it is about. */
   private held: HeldError | undefined
+  /** A list, until it is known what the caller sees of it. */
+  private page: HeldPage | undefined
+  private path: string
+  /** Sends the request for another page. */
+  private ask: ((path: string) => void) | undefined
 
   constructor(clock: Clock, call: PassThroughCall, caller: { request: IncomingMessage; response: ServerResponse }) {
     this.clock = clock
@@ -99,6 +52,7 @@ export class PassThroughRun {
     this.request = caller.request
     this.response = caller.response
     this.sent = new SentTexts(caller.request, call.path)
+    this.path = call.path
     this.response.once('close', () => this.abandoned())
   }
 
@@ -125,6 +79,11 @@ export class PassThroughRun {
   begin(upstream: UpstreamSide): void {
     this.upstream = upstream
     this.after(this.limits.total, () => this.totalPassed())
+  }
+
+  /** @param ask sends the request for a page of the list that the first request has named. */
+  turnsPages(ask: (path: string) => void): void {
+    this.ask = ask
   }
 
   /** Ends the exchange with this fault after so many milliseconds, unless the timer is cancelled. */
@@ -164,6 +123,7 @@ export class PassThroughRun {
       return false
     }
     if (isHeld(status)) this.held = new HeldError({ status, headers, sent: this.sent }, this.request, this.call)
+    else if (this.call.pages && HeldPage.holds(status, headers)) this.page = new HeldPage(status, headers)
     else {
       this.sent.forget()
       this.call.reader?.head(status, headers)
@@ -177,16 +137,49 @@ export class PassThroughRun {
   data(chunk: Buffer): boolean {
     this.heard = this.clock.monotonic()
     if (this.isOver) return true
+    if (this.page) return this.holdBack(this.page, chunk)
     this.call.reader?.data(chunk)
     if (!this.held) return this.response.write(chunk)
     if (this.held.push(chunk)) return true
     return this.release()
   }
 
-  private relayHead(status: number, headers: IncomingHttpHeaders): boolean {
-    const { response } = this
+  private holdBack(page: HeldPage, chunk: Buffer): true {
     try {
-      response.writeHead(status, besideOurs(response, withBearablePause(clientHeaders(status, headers), this.clock.now())))
+      page.push(chunk)
+    } catch (thrown) {
+      this.fail(asFault(thrown))
+    }
+    return true
+  }
+
+  private async showPage(page: HeldPage, pages: ListedPages): Promise<void> {
+    const { status } = page
+    try {
+      const shown = await pages.read(page.bytes(), this.path)
+      if (this.isOver) return
+      if ('next' in shown) {
+        this.path = shown.next
+        this.ask?.(shown.next)
+        return
+      }
+      const headers = page.headers(shown.bytes)
+      this.sent.forget()
+      this.call.reader?.head(status, headers)
+      if (!this.relayHead(status, headers)) return
+      this.call.reader?.data(shown.bytes)
+      this.response.write(shown.bytes)
+      this.complete()
+    } catch (thrown) {
+      this.fail(asFault(thrown))
+    }
+  }
+
+  private relayHead(status: number, headers: IncomingHttpHeaders): boolean {
+    const { response, call } = this
+    try {
+      const own = withOwnUploads(clientHeaders(status, headers, call.ours), call.provider.baseUrl, call.address)
+      response.writeHead(status, besideOurs(response, withBearablePause(own, this.clock.now())))
     } catch (cause) {
       this.fail(new Fault('upstream_garbled', { cause }))
       return false
@@ -222,6 +215,13 @@ export class PassThroughRun {
 
   /** The provider's reply is whole. */
   complete(): void {
+    const { page } = this
+    const { pages } = this.call
+    if (page && pages) {
+      this.page = undefined
+      this.showPage(page, pages)
+      return
+    }
     this.release()
     if (this.isOver) return
     const settled = this.end('completed')

@@ -2,7 +2,8 @@
 import type { IncomingMessage } from 'node:http'
 import { PassThrough, Transform } from 'node:stream'
 import { Pieces } from '../../core/pieces.ts'
-import type { PassThroughRun, SentBody } from './pass-through-run.ts'
+import type { SentBody } from './pass-through-call.ts'
+import type { PassThroughRun } from './pass-through-run.ts'
 
 /**
  * Bytes up to which a body of a known length is read before the provider is called: such a request needs no connection while it comes,
@@ -65,12 +66,14 @@ function withLastHeld(run: PassThroughRun, watch: SentBody, { headers }: Incomin
   let last: Buffer | undefined
   return new Transform({
     transform: (chunk: Buffer, _, done) => {
-      watch.push(chunk)
+      const busy = watch.push(chunk)
       received += chunk.length
       const isShort = received < length
       const before = last
       last = isShort ? undefined : chunk
-      done(null, isShort ? chunk : before)
+      const go = (): void => done(null, isShort ? chunk : before)
+      if (busy) busy.then(go)
+      else go()
     },
     flush: (done) => afterVerdict(run, () => done(null, last)),
   })

@@ -8,9 +8,10 @@ import { ServerResponse as HttpReply } from '../../core/node-http.ts'
 import { HANDSHAKE, isHandshake } from '../../core/websocket-handshake.ts'
 import type { Provider } from '../../routing/catalog/types.ts'
 import { networkFault } from './network-fault.ts'
+import type { PassThroughCall } from './pass-through-call.ts'
 import { type Framing, framingOf, upgradedHeaders, upgradeRequestHeaders, upstreamHeaders } from './pass-through-headers.ts'
 import { PassThroughRequest } from './pass-through-request.ts'
-import { type PassThroughCall, PassThroughRun } from './pass-through-run.ts'
+import { PassThroughRun } from './pass-through-run.ts'
 import type { PoolSettings, Pools } from './pools.ts'
 
 /** WebSockets of the pass-through. http-proxy-3 makes the upgrade request and joins the two sockets. */
@@ -26,7 +27,7 @@ class PassThroughTunnel {
   open(
     caller: { request: IncomingMessage; socket: Socket; head: Buffer; response: ServerResponse },
     run: PassThroughRun,
-    { target, agent }: { target: URL; agent: Agent },
+    { target, agent, ours }: { target: URL; agent: Agent; ours: PassThroughCall['ours'] },
   ): void {
     const { request, socket, head, response } = caller
     const onUpstream = (upstream: ClientRequest) => {
@@ -34,7 +35,7 @@ class PassThroughTunnel {
       upstream.once('socket', (upstreamSocket: Socket) => watchStart(run, upstream, upstreamSocket))
       // Heard before the library's own listener, which writes these headers to the caller.
       upstream.once('upgrade', (reply: IncomingMessage, upstreamSocket: Socket) => {
-        reply.headers = upgradedHeaders(reply.headers)
+        reply.headers = upgradedHeaders(reply.headers, ours)
         response.detachSocket(socket)
         socket.removeAllListeners('readable')
         run.opened(socket, upstreamSocket)
@@ -95,7 +96,8 @@ function followHandshake(socket: Socket, run: PassThroughRun): void {
   socket.once('end', () => run.gaveUp())
 }
 
-export type { PassThroughCall, PassThroughEnd, ReplyReader, SentBody } from './pass-through-run.ts'
+export type { PassThroughCall, PassThroughEnd, ReplyReader, SentBody } from './pass-through-call.ts'
+export type { ListedPages, Page } from './pass-through-page.ts'
 
 export class PassThroughProxy {
   private readonly clock: Clock
@@ -113,20 +115,31 @@ export class PassThroughProxy {
     const run = new PassThroughRun(this.clock, call, { request, response })
     if (run.leftAlready(request.socket)) return
     try {
-      const { provider, auth, trace, body } = call
-      const method = request.method ?? 'GET'
-      const target = passThroughTarget(provider, call.path)
+      const { body } = call
       const framing: Framing = body ? { kind: 'length', bytes: body.length } : framingOf(request.headers)
-      const credential = call.authorize?.(method, target)
-      const headers = upstreamHeaders(request.headers, { headers: provider.headers, auth, credential, trace })
-      if (call.reader) headers['accept-encoding'] = 'identity'
       if (!body && request.headers.expect?.toLowerCase() === '100-continue') response.writeContinue()
-      const pool = this.pools.for(settingsFor(provider, target))
-      const head = { method, path: target.pathname + target.search, headers, framing }
-      new PassThroughRequest(run, pool).send(body ?? request, head)
+      run.turnsPages((path) => this.send(run, { request, call, path }, { kind: 'none' }))
+      this.send(run, { request, call, path: call.path }, framing)
     } catch (error) {
       run.fail(error instanceof Fault ? error : new Fault('internal', { cause: error }))
     }
+  }
+
+  /** @param path of the call, or of a further page of its list. */
+  private send(
+    run: PassThroughRun,
+    { request, call, path }: { request: IncomingMessage; call: PassThroughCall; path: string },
+    framing: Framing,
+  ): void {
+    const { provider, auth, trace, body } = call
+    const method = request.method ?? 'GET'
+    const target = passThroughTarget(provider, path)
+    const credential = call.authorize?.(method, target)
+    const headers = upstreamHeaders(request.headers, { headers: provider.headers, auth, credential, trace })
+    if (call.reader || call.pages) headers['accept-encoding'] = 'identity'
+    const pool = this.pools.for(settingsFor(provider, target))
+    const head = { method, path: target.pathname + target.search, headers, framing }
+    new PassThroughRequest(run, pool).send(body ?? request, head)
   }
 
   /** Opens a WebSocket to the provider and joins the two ends. `socket` is the caller's, as Node's `upgrade` event gave it. */
@@ -144,7 +157,7 @@ export class PassThroughProxy {
       request.headers = upgradeRequestHeaders(request.headers, { headers: provider.headers, auth, credential, trace })
       const agent = this.pools.agent(settingsFor(provider, target))
       followHandshake(socket, run)
-      this.tunnel.open({ request, socket, head, response }, run, { target, agent })
+      this.tunnel.open({ request, socket, head, response }, run, { target, agent, ours: call.ours })
     } catch (error) {
       run.fail(error instanceof Fault ? error : new Fault('internal', { cause: error }))
     }

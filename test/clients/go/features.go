@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -280,8 +281,12 @@ func langchaingoFeature(to account, feature string, stream bool) ([]string, erro
 	}
 	message := llms.TextParts(llms.ChatMessageTypeHuman, worthIt)
 	if feature == "image" {
-		// Its parts of bytes have a type of its own, which OpenAI refuses.
-		message.Parts = append(message.Parts, llms.ImageURLPart(dataURL))
+		picture, err := base64.StdEncoding.DecodeString(pixel)
+		if err != nil {
+			return nil, err
+		}
+		// Parts of bytes have a type of its own, which no provider takes.
+		message.Parts = append(message.Parts, llms.BinaryPart("image/png", picture))
 	}
 	call := []llms.CallOption{}
 	if feature == "reasoning" {

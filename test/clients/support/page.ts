@@ -89,7 +89,7 @@ const NOTES = `
 - go-openai, langchaingo and Spring AI read reasoning of a reply in the field \`reasoning_content\` alone, which headgate does not write; eino shows it as JSON text, with its quotation marks. langchain4j shows it where \`returnThinking\` is set.
 - async-openai's types have no field for reasoning. genai's streams keep signed thinking of the Messages format where \`capture_reasoning_content\` is set, those of the Chat Completions format never. Signatures of Gemini's calls stand in fields that it drops: they go back from whole replies of Chat Completions alone, in \`reasoning_details\`.
 - Spring AI shows each piece of a stream when the next one has come.
-- langchaingo's parts of bytes (\`llms.BinaryPart\`) have a type of its own, which the Chat Completions format lacks: images are \`llms.ImageURLPart\` with a \`data:\` address.
+- langchaingo's parts of bytes (\`llms.BinaryPart\`) have a type of its own, which no provider takes: headgate makes images, audio or files of them.
 - openai-go shows the sentence of an error in the field \`Message\` alone, Spring AI none for streams.
 `
 

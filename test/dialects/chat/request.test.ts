@@ -50,7 +50,7 @@ t.test('each rule names its field', async (t) => {
     ['reasoning.enabled', { messages: [user], reasoning: { enabled: false, effort: 'high' } }],
     ['top_logprobs', { messages: [user], top_logprobs: 3 }],
     ['top_logprobs', { messages: [user], logprobs: true, top_logprobs: 21 }],
-    ['stop', { messages: [user], stop: ['a', 'b', 'c', 'd', 'e'] }],
+    ['stop', { messages: [user], stop: Array(65).fill('a') }],
     ['temperature', { messages: [user], temperature: 2.1 }],
     ['top_p', { messages: [user], top_p: -1 }],
     ['logit_bias.50', { messages: [user], logit_bias: { 50: 101 } }],

@@ -1,6 +1,7 @@
 /** What a body of embeddings asks for, in the provider's form and in the canonical one, and how a reply is written. */
 import fc from 'fast-check'
 import t from 'tap'
+import { loadConfig } from '../../../src/config/load.ts'
 import { bytesOf, type Json, type JsonObject } from '../../../src/core/json.ts'
 import { noUsage } from '../../../src/dialects/canon/usage.ts'
 import { embeddingsClient } from '../../../src/dialects/embeddings/check.ts'
@@ -88,13 +89,14 @@ t.test('what a layer changes is what goes out', async (t) => {
     probe: noop,
   }
   const id = { id: 'gen-1', seq: 1, tag: 't' }
+  const config = loadConfig('test.yaml', {}, { text: '{}' })
   const received = new Exchange({
     id,
     client: embeddingsClient,
     headers: {},
     connection,
     clock: new FakeClock(),
-    brand: 'router',
+    config,
     wantsMetadata: false,
   })
   const content = [{ type: 'text', text: 'my secret' }, image]

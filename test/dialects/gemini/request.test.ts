@@ -349,7 +349,6 @@ t.test('sampling', async (t) => {
     temperature: 0.5,
     topP: 0.9,
     topK: 40,
-    stopSequences: ['a', 'b', 'c', 'd', 'e'],
     presencePenalty: 0.2,
     frequencyPenalty: 0.1,
     seed: 7,

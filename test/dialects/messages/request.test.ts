@@ -57,7 +57,7 @@ t.test('a wrong field is named, with what was expected there', async (t) => {
     [{ temperature: 1.1 }, 'temperature: must be from 0 to 1'],
     [{ top_p: -1 }, 'top_p: must be from 0 to 1'],
     [{ stop_sequences: [''] }, 'stop_sequences[0]: must not be empty'],
-    [{ metadata: { user_id: 'x'.repeat(257) } }, 'metadata.user_id: must be at most 256 characters'],
+    [{ metadata: { user_id: 'x'.repeat(4097) } }, 'metadata.user_id: must be at most 4096 characters'],
     [
       { service_tier: '' },
       'service_tier: expected one of: auto, default, flex, priority, scale, fast, ultrafast, on_demand, performance, standard, standard_only; or null',

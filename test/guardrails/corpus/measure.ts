@@ -1,8 +1,8 @@
 /** Precision and recall of the built-in recognisers on the labelled corpus. */
 import { readFileSync } from 'node:fs'
-import { BUILTINS, type BuiltinSlug, INJECTION_SLUG } from '../../../src/guardrails/builtins.ts'
 import { compileRules } from '../../../src/guardrails/rule.ts'
 import { Scan, TextPolicy } from '../../../src/guardrails/scan.ts'
+import { BUILTIN_SLUGS, type BuiltinSlug, INJECTION_SLUG } from '../../../src/guardrails/settings/recognisers.ts'
 
 export interface Sample {
   kind: BuiltinSlug
@@ -14,7 +14,7 @@ export interface Sample {
 
 export type Half = 'development' | 'held-out'
 
-export const SLUGS: readonly BuiltinSlug[] = [...(Object.keys(BUILTINS) as BuiltinSlug[]), INJECTION_SLUG]
+export const SLUGS: readonly BuiltinSlug[] = BUILTIN_SLUGS
 
 export function samples(half: Half): Sample[] {
   const text = readFileSync(new URL(`${half}.jsonl`, import.meta.url), 'utf8')

@@ -7,7 +7,7 @@ import { Type } from 'typebox'
 import { list } from '../../support/fold.ts'
 import { departures, words } from '../schema.ts'
 import type { Call, Refusal, Rules } from '../stand-in.ts'
-import { anyObject, bearer, eachMessage, may, oneOf, stop } from './chat-parts.ts'
+import { anyObject, bearer, eachMessage, may, oneOf } from './chat-parts.ts'
 
 const departure = departures(
   Type.Object({
@@ -28,7 +28,7 @@ const departure = departures(
     presence_penalty: may(Type.Number()),
     response_format: may(Type.Object({ type: words('text', 'json_object', 'json_schema', 'structural_tag') })),
     seed: may(Type.Integer()),
-    stop: may(stop),
+    stop: may(Type.Union([Type.String(), Type.Array(Type.String())])),
     stream: may(Type.Boolean()),
     stream_options: may(Type.Object({ include_usage: may(Type.Boolean()) })),
     temperature: may(Type.Number()),

@@ -2,8 +2,9 @@
 import { execFileSync, spawnSync } from 'node:child_process'
 import { closeSync, openSync, unlinkSync, writeSync } from 'node:fs'
 import { join } from 'node:path'
+import { LAUNCHER } from '../launcher.ts'
 import type { Program } from '../program.ts'
-import { ROOT, runShell } from './processes.ts'
+import { runShell } from './processes.ts'
 
 export interface Disk {
   readonly name: string
@@ -19,7 +20,7 @@ export interface Disk {
 }
 
 const quoted = (words: readonly string[]): string => words.map((word) => `'${word}'`).join(' ')
-const serve = (file: string): string => quoted([process.execPath, join(ROOT, 'bin', 'headgate.js'), '--config', file])
+const serve = (file: string): string => quoted([process.execPath, LAUNCHER, '--config', file])
 
 const limit = (program: Program, bytes: string): void => {
   execFileSync('prlimit', [`--pid=${program.child.pid}`, `--fsize=${bytes}:unlimited`])

@@ -2,6 +2,7 @@
 import { spawnSync } from 'node:child_process'
 import { closeSync, openSync, unlinkSync, writeSync } from 'node:fs'
 import { join } from 'node:path'
+import { LAUNCHER } from '../launcher.ts'
 import type { Program } from '../program.ts'
 import { ROOT, runShell } from './processes.ts'
 
@@ -42,7 +43,7 @@ export class SmallDisk {
 
   /** Runs the gateway's command line where the directory lies on this disk. */
   run(args: readonly string[]): Program {
-    const command = quoted([process.execPath, join(ROOT, 'bin', 'headgate.js'), ...args])
+    const command = quoted([process.execPath, LAUNCHER, ...args])
     return runShell(`exec nsenter -t ${this.keeper.child.pid} ${this.enter} --wd=${quoted([ROOT])} ${command}`)
   }
 

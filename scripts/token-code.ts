@@ -1,0 +1,136 @@
+/** Straight code for the counts and prices of tokens, written from the table of their kinds, since every request runs it. */
+import { LEDGER_COUNTS } from '../src/core/ledger-counts.ts'
+import { shownKinds, TOKEN_KINDS } from '../src/core/token-kinds.ts'
+
+type Kind = ReturnType<typeof shownKinds>[number]
+type Counted = Kind & { readonly count: string }
+
+const KINDS: readonly Kind[] = TOKEN_KINDS
+const isCounted = (kind: Kind): kind is Counted => kind.count !== undefined
+const COUNTED = KINDS.filter(isCounted)
+const ALWAYS = COUNTED.filter(({ always }) => always)
+const SELDOM = COUNTED.filter(({ always }) => !always)
+const SIDES = ['input', 'output'] as const
+
+/** Characters of a line, as the formatter has them. */
+const LINE = 140
+
+const WRITTEN = '`npm run generate` writes this file from `src/core/token-kinds.ts`.'
+
+/** The source text of `src/dialects/canon/token-counts.ts`. */
+export function tokenCounts(): string {
+  const member = ({ count, always, text, within }: Counted): string =>
+    `  /** ${upper(text)}${within === undefined ? '' : `; they are among \`${within}\``}. */
+  ${count}${always ? ': number' : '?: number | undefined'}\n`
+  const always = ['input', 'output', ...ALWAYS.map(({ count }) => count)]
+  const sums = always.map((count) => `    ${count}: a.${count} + b.${count},\n`)
+  const seldomSums = SELDOM.map(
+    ({ count }) => `    ...(a.${count} || b.${count} ? { ${count}: (a.${count} ?? 0) + (b.${count} ?? 0) } : {}),\n`,
+  )
+  return `/**
+ * Counts of tokens by kind, in the order of their settings. ${WRITTEN}
+ */
+export interface TokenCounts {
+  input: number
+  output: number
+${[...ALWAYS, ...SELDOM].map(member).join('')}}
+
+export function noCounts(): TokenCounts {
+  return { ${always.map((count) => `${count}: 0`).join(', ')} }
+}
+
+export function addCounts(a: TokenCounts, b: TokenCounts): TokenCounts {
+  return {
+${[...sums, ...seldomSums].join('')}  }
+}
+
+${SIDES.map(sideCounts).join('\n')}`
+}
+
+/** A function that copies the counts of one side. */
+function sideCounts(side: (typeof SIDES)[number]): string {
+  const always = [side, ...ALWAYS.filter((kind) => kind.side === side).map(({ count }) => count)]
+  const seldom = SELDOM.filter((kind) => kind.side === side).map(({ count }) => count)
+  const each = [...always, ...seldom.map((count) => `...(${count} ? { ${count} } : {})`)]
+  return `export function ${side}Counts({ ${[...always, ...seldom].join(', ')} }: TokenCounts): Partial<TokenCounts> {
+  return { ${each.join(', ')} }
+}
+`
+}
+
+/** The source text of `src/ledger/token-parts.ts`. */
+export function tokenParts(): string {
+  return `/**
+ * The parts of a usage by kind of token, each at its own rate. ${WRITTEN}
+ */
+import type { Bill, Rates } from '../core/money.ts'
+import { MOST_TOKENS, within } from '../core/token-kinds.ts'
+import type { Usage } from '../dialects/canon/usage.ts'
+import { highest } from './highest-rate.ts'
+
+${SIDES.map(addSide).join('\n')}
+/** True where tokens have no column of their own in the ledger (\`src/core/ledger-counts.ts\`). */
+export function hasOtherKinds(usage: Usage): boolean {
+${other()}}
+`
+}
+
+/** Each kind that no column counts makes a usage one of other kinds. */
+function other(): string {
+  const columns: readonly string[] = LEDGER_COUNTS.map(({ count }) => count)
+  const others = KINDS.filter((kind) => countOf(kind) !== undefined && !columns.includes(kind.count ?? ''))
+  return `${others.map((kind) => `  if (${truthOf(kind)}) return true\n`).join('')}  return false\n`
+}
+
+function truthOf({ count, split, always }: Kind): string {
+  if (split !== undefined) return `usage.inputSplit?.${split}`
+  return always ? `usage.${count} > 0` : `usage.${count}`
+}
+
+function addSide(side: (typeof SIDES)[number]): string {
+  const kinds = KINDS.filter((kind) => kind.side === side && countOf(kind) !== undefined)
+  const taken: string[] = []
+  const counts: string[] = []
+  for (const { rate, within: whole, ...kind } of kinds) {
+    if (whole !== undefined) continue
+    counts.push(`  const ${rate} = within(${countOf(kind)}, ${[side, ...taken].join(' - ')})\n`)
+    taken.push(rate)
+  }
+  for (const { rate, within: whole, ...kind } of kinds)
+    if (whole !== undefined) counts.push(`  const ${rate} = within(${countOf(kind)}, ${rateOf(whole)})\n`)
+  return `/** Adds the parts of the ${side} to a bill; what is reported beyond the whole is cut, from the last kind on. */
+export function add${upper(side)}(usage: Usage, price: Rates, bill: Bill): void {
+  const ${side} = within(usage.${side}, MOST_TOKENS)
+${counts.join('')}${shownKinds(side)
+  .map((kind) => line(kind, [side, ...taken]))
+  .join('')}}
+`
+}
+
+function line(kind: Kind, [side, ...taken]: readonly string[]): string {
+  const { rate, bill } = kind
+  if (countOf(kind) === undefined) return `  bill.add(${[side, ...taken].join(' - ')}, price.${rate}, '${bill}')\n`
+  const inner = KINDS.filter(({ within: whole }) => whole !== undefined && whole === kind.count).map((part) => part.rate)
+  const condition = inner.length === 0 ? `${rate} > 0` : `${rate} > ${inner.join(' + ')}`
+  const call = `bill.add(${[rate, ...inner].join(' - ')}, ${priceOf(kind)}, '${bill}')`
+  const whole = `  if (${condition}) ${call}`
+  return whole.length > LINE ? `  if (${condition})\n    ${call}\n` : `${whole}\n`
+}
+
+/** A lifetime without a price of its own costs the dearest that the endpoint has for input. */
+function priceOf({ rate, side, count, within: whole }: Kind): string {
+  const rest = side === 'input' ? 'prompt' : 'completion'
+  const outer = whole ?? (KINDS.some((kind) => kind.within !== undefined && kind.within === count) ? count : undefined)
+  if (outer === undefined) return `price.${rate} ?? price.${rest}`
+  const family = KINDS.filter((kind) => kind.count === outer || kind.within === outer).map((kind) => `price.${kind.rate}`)
+  return `price.${rate} ?? highest(${[...family, `price.${rest}`].join(', ')})`
+}
+
+function countOf({ count, split, always }: Omit<Kind, 'rate' | 'within'>): string | undefined {
+  if (split !== undefined) return `usage.inputSplit?.${split} ?? 0`
+  return count === undefined ? undefined : always ? `usage.${count}` : `usage.${count} ?? 0`
+}
+
+const rateOf = (count: string): string => KINDS.find((kind) => kind.count === count)?.rate ?? count
+
+const upper = (text: string): string => `${text.slice(0, 1).toUpperCase()}${text.slice(1)}`

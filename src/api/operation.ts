@@ -1,0 +1,90 @@
+/**
+ * An operation of the API, declared once: its path and method, who may call it, what it takes and answers, and what it does. The router,
+ * refusals of other methods, authentication, CSV, OpenAPI and the documents iterate over the list of them (`operations/index.ts`).
+ */
+import type { IncomingHttpHeaders } from 'node:http'
+import { Fault } from '../core/faults.ts'
+import type { JsonObject } from '../core/json.ts'
+import type { ApiKey } from '../plugin-api/key.ts'
+import type { DescribedOperation } from './described-operation.ts'
+import type { ApiReply, BytesReply } from './reply.ts'
+import type { OperationSource } from './source.ts'
+
+export type Answer = ApiReply | BytesReply
+
+/** One request for an operation. */
+export interface Call {
+  /** `HEAD` is served as `GET`. */
+  readonly method: string
+  readonly query: URLSearchParams
+  readonly headers: IncomingHttpHeaders
+  /** Bucket of failed authentications of the caller. */
+  address(): string
+  /** The body as JSON, read when it is called, so that refused callers cannot make the gateway hold one. @throws Fault 400, 413, 415. */
+  body(): Promise<JsonObject>
+  /** The body as it comes. */
+  pieces(): AsyncIterable<Buffer>
+}
+
+/** Names in braces of a path. */
+type Parts<Path extends string> = Path extends `${string}{${infer Name}}${infer Rest}` ? Name | Parts<Rest> : never
+
+type Caller = DescribedOperation['caller']
+
+/** A call of an operation: with the key of its caller wherever one is needed, and the parts of its path as they stand there, not decoded. */
+export type CallOf<Path extends string, Who extends Caller> = Call & {
+  readonly path: Readonly<Record<Parts<Path>, string>>
+} & (Who extends 'none' ? unknown : { readonly key: ApiKey })
+
+interface Routing {
+  /** Pattern that it matches, where that is more than `path`; with a group for each part. */
+  readonly match?: RegExp
+  /** Bytes of its body, where fewer are taken than of others. */
+  readonly maxBody?: number
+  /** Called before anything else. @throws Fault where the configuration has no such operation. */
+  requires?(source: OperationSource): void
+}
+
+type Handler<C> = (call: C, source: OperationSource) => Promise<Answer> | Answer
+
+export interface Operation extends DescribedOperation, Routing {
+  /** All that it matches, with a group for each part. */
+  readonly match: RegExp
+  readonly handle: Handler<CallOf<string, Caller>>
+}
+
+type Declared<Path extends string, Who extends Caller> = Omit<DescribedOperation, 'method' | 'path' | 'caller'> &
+  Routing & { readonly caller: Who; readonly handle: Handler<CallOf<Path, Who>> }
+
+const METHODS = { GET: 'get', POST: 'post', PATCH: 'patch', DELETE: 'delete' } as const
+type Method = keyof typeof METHODS
+
+/** @param route method and path, such as `GET /keys/{hash}`: under `/v1`, with parameters in braces. */
+export function operation<const Path extends `/${string}`, const Who extends Caller>(
+  route: `${Method} ${Path}`,
+  declared: Declared<Path, Who>,
+): Operation
+export function operation(route: `${Method} ${string}`, declared: Declared<string, Caller>): Operation {
+  const [method, path = ''] = route.split(' ') as [Method, string]
+  return { ...declared, method: METHODS[method], path, match: declared.match ?? matchOf(path, declared.parameters) }
+}
+
+function matchOf(path: string, parameters: DescribedOperation['parameters'] = []): RegExp {
+  const patterns = new Map(parameters.map(({ name, pattern }) => [name, pattern]))
+  const text = path.replace(/\{(\w+)\}/g, (_, name: string) => `(?<${name}>${patterns.get(name) ?? '[^/]+'})`)
+  return new RegExp(`^/v1${text}$`)
+}
+
+/** Author of a change: the creator of the management key, or the key's name. */
+export function makerOf(key: ApiKey): string {
+  return ('creator' in key && typeof key.creator === 'string' ? key.creator : undefined) ?? key.name
+}
+
+/** A part of a path. @throws Fault 404. */
+export function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text)
+  } catch {
+    throw new Fault('not_found')
+  }
+}

@@ -1,0 +1,187 @@
+/** Sums of what was spent, and one generation. */
+import { Type } from 'typebox'
+import { badField, Fault } from '../../core/faults.ts'
+import { generationView } from '../../ledger/generation.ts'
+import type { LedgerReader } from '../../ledger/types.ts'
+import { ACTIVITY_QUERY, readActivity } from '../activity.ts'
+import { readCredits } from '../credits.ts'
+import { KEY_COLUMNS, USE_COLUMNS } from '../csv.ts'
+import { type Operation, operation } from '../operation.ts'
+import { type ApiReply, ok } from '../reply.ts'
+import { amount, data, flag, maybe, text, texts, whole } from '../schemas.ts'
+import { MOST_SESSIONS, readSessions, SESSIONS_QUERY } from '../sessions.ts'
+
+const credits = data(Type.Object({ total_credits: amount('USD.'), total_usage: amount('USD.') }))
+
+const activity = data(
+  Type.Array(
+    Type.Object({
+      date: text('A UTC day.'),
+      model: text(),
+      endpoint_id: text(),
+      provider_name: text(),
+      usage: amount('USD.'),
+      requests: whole(),
+      prompt_tokens: whole(),
+      completion_tokens: whole(),
+      reasoning_tokens: whole(),
+      cache_discount: amount('USD that caches of the providers have saved; negative where writing to them cost more.'),
+    }),
+  ),
+)
+
+const sessions = Type.Object({
+  data: Type.Array(
+    Type.Object({
+      session_id: text(),
+      api_key_hash: text(),
+      api_key_name: maybe(text('Null for a key that is gone.')),
+      models: texts(),
+      requests: whole('Settled requests, those that failed among them: one for each turn of an agent.'),
+      failed_requests: whole(),
+      prompt_tokens: whole('All input tokens, cached ones among them.'),
+      cached_tokens: whole('Input tokens read from a cache.'),
+      cache_write_tokens: whole('Input tokens written to a cache.'),
+      completion_tokens: whole('All output tokens, reasoning among them.'),
+      reasoning_tokens: whole(),
+      usage: amount('USD.'),
+      cache_discount: amount('USD that caches of the providers have saved; negative where writing to them cost more.'),
+      first_request_at: text('In the period.'),
+      last_request_at: text(),
+    }),
+  ),
+  total_count: whole('Sessions of all pages together.'),
+  since: text(),
+  until: text(),
+})
+
+const generation = data(
+  Type.Object({
+    id: text(),
+    created_at: text(),
+    model: text(),
+    provider_name: maybe(Type.String()),
+    status: text('`open` until it is settled.'),
+    estimated: flag('True where the provider reported no usage, or not all of it.'),
+    charge_reason: Type.Union([Type.String(), Type.Null()], {
+      description:
+        'Why it cost what it did: who ended it (`model`, `provider`, `caller`, `operator`, `gateway`, `crash`), how far it had come ' +
+        '(`not_sent`, `sent`, `content`, `usage_known`) and what was charged (`nothing`, `reported`, `estimated`), such as ' +
+        '`caller/content/estimated`.',
+    }),
+    usage: amount('USD charged.'),
+    total_cost: amount('USD charged.'),
+    tokens_prompt: maybe(Type.Integer()),
+    tokens_completion: maybe(Type.Integer()),
+    streamed: maybe(Type.Boolean()),
+    cancelled: maybe(Type.Boolean()),
+    finish_reason: maybe(Type.String()),
+    latency: maybe(amount('Milliseconds.')),
+    provider_responses: maybe(
+      Type.Array(
+        Type.Object({
+          provider_name: text(),
+          status: maybe(Type.Integer({ description: 'Status that the provider sent; null where it sent none: no connection, a timeout.' })),
+          code: Type.Optional(Type.String({ description: 'Why the attempt failed, such as `upstream_auth`; absent where it served.' })),
+          latency: Type.Optional(amount('Milliseconds.')),
+          dropped: Type.Optional(Type.Array(Type.String(), { description: 'What of the request did not reach the provider.' })),
+          answer_check: Type.Optional(
+            Type.Object(
+              {
+                verdict: text('`fits`, `misfit`, `no_json` or `unchecked`.'),
+                keyword: Type.Optional(Type.String()),
+                tool: Type.Optional(Type.String()),
+              },
+              { description: 'How the answer fits the form that the request demands, where the provider does not see to that.' },
+            ),
+          ),
+        }),
+        { description: 'The calls of providers, in order.' },
+      ),
+    ),
+  }),
+)
+
+/**
+ * Only the key that made a generation sees it, and any management key.
+ * @throws Fault 400 without `id`; 404 where there is none that this key may see, the same for both reasons.
+ */
+export async function readGeneration(
+  query: URLSearchParams,
+  key: { readonly identity: string; readonly management: boolean },
+  ledger: Pick<LedgerReader, 'find'>,
+): Promise<ApiReply> {
+  const id = query.get('id')
+  if (!id) throw badField('id', 'is required: the id of a generation, from X-Generation-Id')
+  const record = await ledger.find(id)
+  if (!record || (record.hold.key !== key.identity && !key.management)) throw new Fault('not_found', { message: 'No such generation' })
+  return ok({ data: generationView(record, { causes: key.management }) })
+}
+
+const manages = { tag: 'Records', caller: 'management' } as const
+
+export const recordOperations: readonly Operation[] = [
+  operation('GET /credits', {
+    ...manages,
+    id: 'getCredits',
+    summary: 'Get credits and spending of all keys',
+    reply: { description: 'Sums.', schema: credits },
+    handle: (_call, source) => readCredits(source),
+  }),
+  operation('GET /activity', {
+    ...manages,
+    id: 'listActivity',
+    summary: 'List activity by day, model and provider',
+    description: 'The last 30 full days.',
+    parameters: ACTIVITY_QUERY,
+    reply: { description: 'Rows, the latest day first.', schema: activity },
+    faults: ['bad_request'],
+    csv: {
+      name: 'activity',
+      columns: [
+        ...['date', 'model', 'model_permaslug', 'endpoint_id', 'provider_name', 'usage', 'byok_usage_inference', 'requests'],
+        ...USE_COLUMNS,
+      ],
+    },
+    handle: ({ query }, source) => readActivity(query, source),
+  }),
+  operation('GET /sessions', {
+    ...manages,
+    id: 'listSessions',
+    summary: 'List sessions with their tokens and cost',
+    description:
+      'Sums of the settled requests of a period by key and session, the session that was used last first. The session is the `session_id` of a request, the header `X-Session-Id`, the id that a coding agent sends with its requests, or `prompt_cache_key`.',
+    parameters: SESSIONS_QUERY,
+    reply: { description: 'Sessions.', schema: sessions },
+    faults: ['bad_request', 'unavailable'],
+    csv: {
+      name: 'sessions',
+      columns: [
+        ...['session_id', ...KEY_COLUMNS, 'models', 'requests', 'failed_requests', 'prompt_tokens', 'cached_tokens', 'cache_write_tokens'],
+        ...['completion_tokens', 'reasoning_tokens', 'usage', 'cache_discount', 'first_request_at', 'last_request_at'],
+      ],
+      paging: { by: 'offset', most: MOST_SESSIONS },
+    },
+    handle: ({ query }, source) => readSessions(query, source),
+  }),
+  operation('GET /generation', {
+    ...manages,
+    caller: 'any',
+    id: 'getGeneration',
+    summary: 'Get a generation',
+    description: 'The record of one request. A key sees its own generations, a management key all.',
+    parameters: [
+      {
+        name: 'id',
+        in: 'query',
+        description: 'The `id` of a reply.',
+        schema: { type: 'string', minLength: 1 },
+        required: true,
+        example: 'gen-0',
+      },
+    ],
+    reply: { description: 'Usage, cost, times and providers.', schema: generation },
+    faults: ['bad_request', 'not_found'],
+    handle: ({ query, key }, { ledger }) => readGeneration(query, key, ledger),
+  }),
+]

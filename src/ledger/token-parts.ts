@@ -1,0 +1,47 @@
+/**
+ * The parts of a usage by kind of token, each at its own rate. `npm run generate` writes this file from `src/core/token-kinds.ts`.
+ */
+import type { Bill, Rates } from '../core/money.ts'
+import { MOST_TOKENS, within } from '../core/token-kinds.ts'
+import type { Usage } from '../dialects/canon/usage.ts'
+import { highest } from './highest-rate.ts'
+
+/** Adds the parts of the input to a bill; what is reported beyond the whole is cut, from the last kind on. */
+export function addInput(usage: Usage, price: Rates, bill: Bill): void {
+  const input = within(usage.input, MOST_TOKENS)
+  const cached = within(usage.cached, input)
+  const cacheWrite = within(usage.cacheWrite, input - cached)
+  const audio = within(usage.audioInput, input - cached - cacheWrite)
+  const imageInput = within(usage.inputSplit?.image ?? 0, input - cached - cacheWrite - audio)
+  const cacheWriteLong = within(usage.cacheWriteLong ?? 0, cacheWrite)
+  bill.add(input - cached - cacheWrite - audio - imageInput, price.prompt, 'prompt')
+  if (cached > 0) bill.add(cached, price.cached ?? price.prompt, 'cached')
+  if (cacheWrite > cacheWriteLong)
+    bill.add(cacheWrite - cacheWriteLong, price.cacheWrite ?? highest(price.cacheWrite, price.cacheWriteLong, price.prompt), 'cache_write')
+  if (cacheWriteLong > 0)
+    bill.add(cacheWriteLong, price.cacheWriteLong ?? highest(price.cacheWrite, price.cacheWriteLong, price.prompt), 'cache_write_long')
+  if (audio > 0) bill.add(audio, price.audio ?? price.prompt, 'audio')
+  if (imageInput > 0) bill.add(imageInput, price.imageInput ?? price.prompt, 'image_input')
+}
+
+/** Adds the parts of the output to a bill; what is reported beyond the whole is cut, from the last kind on. */
+export function addOutput(usage: Usage, price: Rates, bill: Bill): void {
+  const output = within(usage.output, MOST_TOKENS)
+  const reasoning = within(usage.reasoning, output)
+  const imageOutput = within(usage.imageOutput, output - reasoning)
+  const audioOutput = within(usage.audioOutput, output - reasoning - imageOutput)
+  bill.add(output - reasoning - imageOutput - audioOutput, price.completion, 'completion')
+  if (imageOutput > 0) bill.add(imageOutput, price.imageOutput ?? price.completion, 'image_output')
+  if (audioOutput > 0) bill.add(audioOutput, price.audioOutput ?? price.completion, 'audio_output')
+  if (reasoning > 0) bill.add(reasoning, price.reasoning ?? price.completion, 'reasoning')
+}
+
+/** True where tokens have no column of their own in the ledger (`src/core/ledger-counts.ts`). */
+export function hasOtherKinds(usage: Usage): boolean {
+  if (usage.cacheWriteLong) return true
+  if (usage.imageOutput > 0) return true
+  if (usage.audioOutput > 0) return true
+  if (usage.audioInput > 0) return true
+  if (usage.inputSplit?.image) return true
+  return false
+}

@@ -1,0 +1,184 @@
+/** Reads which ids of providers the body of a request names, while it passes. */
+import type { IncomingHttpHeaders } from 'node:http'
+import type { Transform } from 'node:stream'
+import { finished } from 'node:stream/promises'
+import { contentCoding, decoderOf } from '../../core/content-coding.ts'
+import { asFault, Fault } from '../../core/faults.ts'
+import type { SentBody } from '../../services/upstream/pass-through.ts'
+import { FormScan } from './form-scan.ts'
+import { addIds, idsInPath, LONGEST_NAME } from './id-forms.ts'
+import { checkedIds, type IdHolder, type IdRows, type NamedIds } from './id-owners.ts'
+import { isWideJson, TextScan, WIDE_BYTES } from './text-scan.ts'
+
+/** Texts of a request that may be ids: more are no request of an SDK. */
+const MOST_NAMED = 20_000
+/** Texts of files that are looked up together: a data set has as many as it has lines. */
+const AT_ONCE = 1_000
+/** Bytes that a body in a content coding may have without it. */
+const MOST_DECODED = 64 * 1024 * 1024
+
+/** `store` of chat completions and responses, `thread` of messages. */
+const KEEPS: ReadonlySet<string> = new Set(['store', 'thread'])
+
+/** Bytes of these types are no JSON, but may have some in them. */
+const FILES = /^(?:audio|video|image|font)\/|^application\/(?:octet-stream|pdf|zip|gzip|vnd\.)/i
+
+/** Addresses at Google that take the bytes of a file, such as the lines of a data set. An escape or a `;` may lead out of them. */
+function isUpload(path: string): boolean {
+  const { pathname } = new URL(`http://provider${path}`)
+  return /^\/(?:resumable\/)?upload\/[^%;]*$/.test(pathname)
+}
+
+/** Ways to look through a body. `labelled`: a file by its type, which a server may not look at. */
+type Kind = 'json' | 'form' | 'fields' | 'file' | 'labelled'
+
+function kindOf(contentType: string, path: string): Kind {
+  if (/^\s*multipart\//i.test(contentType)) return 'form'
+  if (isUpload(path)) return 'file'
+  if (FILES.test(contentType)) return 'labelled'
+  return /^\s*application\/x-www-form-urlencoded/i.test(contentType) ? 'fields' : 'json'
+}
+
+/** Bytes by which a file that is JSON is known; blanks in front of it count as much. */
+const BEGIN = 1_024
+/** Bytes of a query in a body: no form of an SDK is longer. */
+const LONGEST_FIELDS = 64 * 1024
+
+interface Sent extends IdHolder {
+  /** Is added to. */
+  readonly named: NamedIds
+  readonly path: string
+}
+
+export class SentIds implements SentBody {
+  private readonly rows: IdRows
+  private readonly sent: Sent
+  private kind: Kind
+  /** Of the request itself. */
+  private readonly texts = new Set<string>()
+  /** Of files, not looked up yet. */
+  private found = new Set<string>()
+  /** Look-ups under way. */
+  private checks: Promise<void> | undefined
+  private fault: Fault | undefined
+  private readonly scan: TextScan
+  private readonly form: FormScan | undefined
+  private fields = ''
+  private readonly decoder: Transform | undefined
+  /** True in a coding that is not known, or in several at once: nothing is found in it. */
+  private isHidden = false
+  private decoded = 0
+  private begin: Buffer = Buffer.alloc(0)
+
+  /** @param headers of the request. @throws Fault 400 for a form in which nothing is found. */
+  constructor(rows: IdRows, sent: Sent, headers: IncomingHttpHeaders) {
+    const contentType = headers['content-type'] ?? ''
+    this.rows = rows
+    this.sent = sent
+    this.kind = kindOf(contentType, sent.path)
+    const isJson = this.kind === 'json' || this.kind === 'fields'
+    this.scan = new TextScan(LONGEST_NAME, (text) => this.noteQuoted(text), !isJson)
+    if (this.kind === 'form') this.form = new FormScan(contentType, (text) => this.noteValue(text))
+    const coding = contentCoding(headers['content-encoding'])
+    if (coding === undefined) return
+    this.decoder = decoderOf(coding)
+    this.isHidden = this.decoder === undefined
+    this.decoder?.on('error', () => {})
+    this.decoder?.on('data', (chunk: Buffer) => {
+      this.decoded += chunk.length
+      if (this.decoded > MOST_DECODED) this.decoder?.destroy()
+      else this.look(chunk)
+    })
+  }
+
+  push(chunk: Buffer): Promise<void> | undefined {
+    if (this.decoder) this.decoder.write(chunk)
+    else this.look(chunk)
+    return this.checks
+  }
+
+  private look(chunk: Buffer): void {
+    if (this.fault) return
+    if (this.begin.length < WIDE_BYTES) this.begin = Buffer.concat([this.begin, chunk.subarray(0, WIDE_BYTES - this.begin.length)])
+    try {
+      // Blanks are not the begin of anything.
+      if (this.kind === 'labelled' && /\S/.test(chunk.toString('latin1', 0, BEGIN)))
+        this.kind = /^\s*[{[]/.test(chunk.toString('latin1', 0, BEGIN)) ? 'json' : 'file'
+      this.scan.push(chunk)
+      this.form?.push(chunk)
+      if (this.kind === 'fields') this.addFields(chunk)
+    } catch (thrown) {
+      this.fault = asFault(thrown)
+    }
+  }
+
+  private note(text: string): void {
+    addIds(text, this.texts)
+    if (KEEPS.has(text)) this.sent.named.keeps = true
+    if (this.texts.size > MOST_NAMED)
+      throw new Fault('bad_request', { message: `The body has more than ${MOST_NAMED} texts that may be ids` })
+  }
+
+  private noteQuoted(text: string): void {
+    if (this.kind === 'json' || this.kind === 'fields') this.note(text)
+    else this.noteOfFile(text)
+  }
+
+  /** Words in front of what may be a border: those of a long file are no fields. */
+  private noteValue(text: string): void {
+    if (this.texts.size < MOST_NAMED) addIds(text, this.texts)
+    else this.noteOfFile(text)
+  }
+
+  private noteOfFile(text: string): void {
+    addIds(text, this.found)
+    if (this.found.size < AT_ONCE) return
+    const { found } = this
+    this.found = new Set()
+    this.check(found)
+  }
+
+  /** A request in a body of this type is one where a server does not look at the type, and else one query. */
+  private addFields(chunk: Buffer): void {
+    const room = LONGEST_FIELDS - this.fields.length
+    this.fields += chunk.toString('latin1', 0, Math.max(0, room))
+    if (chunk.length > room && !/^\s*[{[]/.test(this.fields))
+      throw new Fault('too_large', { message: `A body of application/x-www-form-urlencoded may have ${LONGEST_FIELDS} bytes here` })
+  }
+
+  /** Looks texts up beside what passes meanwhile. */
+  private check(texts: ReadonlySet<string>): void {
+    const before = this.checks ?? Promise.resolve()
+    const done = before
+      .then(async () => {
+        if (!this.fault) await checkedIds(this.rows, this.sent, texts, 'body')
+      })
+      .catch((thrown: unknown) => {
+        this.fault = asFault(thrown)
+      })
+      .then(() => {
+        if (this.checks === done) this.checks = undefined
+      })
+    this.checks = done
+  }
+
+  /** Once all of it has come. @returns why it must not go on. */
+  async verdict(): Promise<Fault | undefined> {
+    try {
+      if (this.decoder) await finished(this.decoder.end()).catch(() => {})
+      if (this.decoded > MOST_DECODED)
+        throw new Fault('too_large', { message: `The body has more than ${MOST_DECODED} bytes behind its content coding` })
+      if (this.isHidden && this.begin.length > 0)
+        throw new Fault('bad_request', { message: 'content-encoding: expected one of gzip, deflate, br, zstd' })
+      if ((this.kind === 'json' || this.kind === 'fields') && isWideJson(this.begin))
+        throw new Fault('bad_request', { message: 'body: expected JSON in UTF-8' })
+      if (this.fields !== '') idsInPath(`/?${this.fields.replaceAll('+', ' ')}`, this.texts)
+      this.check(new Set([...this.texts, ...this.found]))
+      await this.checks
+      for (const text of this.texts) this.sent.named.texts.add(text)
+      return this.fault
+    } catch (thrown) {
+      return asFault(thrown)
+    }
+  }
+}

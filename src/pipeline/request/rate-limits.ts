@@ -1,0 +1,64 @@
+/** Enforces the limits of a key: requests and tokens per minute, and bytes in flight. */
+import type { Settlement } from '../../ledger/settlement.ts'
+import type { Accepted, Authenticated } from '../exchange.ts'
+import type { Layer, Service } from '../layer.ts'
+import type { Admission } from './admission.ts'
+import { callerCap, inputEstimate } from './client-request.ts'
+import { shownRates } from './shown-rates.ts'
+
+/** Open work that a key may have: request rate and bytes in flight. */
+export function admitLayer(admission: Admission): Layer<Authenticated> {
+  return (next) => {
+    const enter = weighed(admission, next)
+    return function handle(exchange) {
+      // A promise only where several processes share the counters.
+      const { key } = exchange.auth
+      exchange.trail.rates = shownRates(key)
+      const counted = admission.request(key, exchange.trail.rates)
+      return counted ? counted.then(() => enter(exchange)) : enter(exchange)
+    }
+  }
+}
+
+/** Lets a request on with its bytes counted, as far as its key has such a limit. */
+function weighed(admission: Admission, next: Service<Authenticated>): Service<Authenticated> {
+  return (exchange) => {
+    const {
+      auth: { key },
+    } = exchange
+    if (key.limits.bytes === undefined) return next(exchange)
+    // Without a declared length the bytes are counted as they come (read).
+    const declared = exchange.head.connection.contentLength ?? 0
+    admission.takeBytes(key, declared)
+    exchange.head.costs.rateBytes = declared
+    return next(exchange).finally(() => admission.giveBytes(key, exchange.head.costs.rateBytes))
+  }
+}
+
+/**
+ * Tokens of a key's minute: taken by estimate before the call, put right when the usage is known.
+ * Takes the estimate of the input plus the caller's output cap; nothing for the output where the caller set no cap.
+ * Call once for each turn: only the first can be refused.
+ * @returns a promise only where the key has such a limit and the counters are shared.
+ * @throws Fault 429.
+ */
+export function takeTokens(exchange: Accepted, admission: Admission): Promise<void> | undefined {
+  const {
+    auth: { key },
+    head: { costs },
+    trail,
+  } = exchange
+  if (key.limits.tokens === undefined) return undefined
+  const count = Math.ceil(inputEstimate(exchange) + Math.max(0, callerCap(exchange) ?? 0))
+  const waiting = admission.tokens(key, count, costs.turns.length > 0, trail.rates)
+  if (!waiting) costs.rateTokens += count
+  return waiting?.then(() => {
+    costs.rateTokens += count
+  })
+}
+
+/** Call once, when the exchange is settled. What is not charged does not count; nor does what is read from a cache count less. */
+export function settleTokens({ auth: { key }, head: { costs }, trail }: Accepted, { used }: Settlement, admission: Admission): void {
+  if (key.limits.tokens === undefined) return
+  admission.correctTokens(key, used - costs.rateTokens, trail.rates)
+}
