@@ -27,6 +27,10 @@ const GROUPS: readonly Group[] = [
         'HEADGATE_APP_KEY, HEADGATE_MASTER_KEY',
         'Names that configurations of `headgate import` use for keys; the image and the compositions use the first one too.',
       ],
+      [
+        'HEADGATE_MACHINES',
+        '`off`: libraries and Node itself in the place of [hand-made machines](../src/machines/README.md), to find out whether one of them is at fault. Slower.',
+      ],
       ['NODE_COMPILE_CACHE', 'Folder of compiled code; by default one beside the program.'],
       ['HEADGATE_WORKER, HEADGATE_HANDED_OVER', 'Set by the program for its own processes: leave them unset.'],
     ],

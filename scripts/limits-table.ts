@@ -54,7 +54,7 @@ const REQUEST: readonly Row[] = [
 ]
 
 const REPLY: readonly Row[] = [
-  ['one event of a stream', ['src/dialects/sse/frames.ts', 'MAX_FRAME', 'bytes']],
+  ['one event of a stream', ['src/machines/sse/frames.ts', 'MAX_FRAME', 'bytes']],
   ['characters of an answer that is checked against its schema', ['src/pipeline/attempt/answer-check.ts', 'LONGEST']],
   ['characters that a guardrail holds back in a stream', ['src/guardrails/text-stream.ts', 'HELD_MOST']],
   ['`Retry-After`', ['src/core/retry-after.ts', 'LONGEST_RETRY_AFTER', 's']],
@@ -89,7 +89,7 @@ const MANAGEMENT: readonly Row[] = [
   ],
   [
     'characters of one pattern; of all patterns of a guardrail',
-    ['src/core/pattern.ts', 'PATTERN_LENGTH'],
+    ['src/machines/linear-regex/pattern.ts', 'PATTERN_LENGTH'],
     ['src/api/guardrail-body.ts', 'MOST_PATTERN'],
   ],
   ['generations on one page; refusals', ['src/api/generations.ts', 'MOST_FOUND'], ['src/api/refusals.ts', 'MOST_REFUSALS']],

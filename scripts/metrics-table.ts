@@ -1,11 +1,11 @@
 /** The table of metrics in docs/operations.md, made from the declarations in the sources. */
 import { globSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { declaredMetrics, type Metric } from '../src/core/metrics.ts'
+import { declaredMetrics, type Metric } from '../src/machines/metrics/metrics.ts'
 import { markdownTable } from './markdown-table.ts'
 
 const ROOT = join(import.meta.dirname, '..')
-const DECLARES = /^import \{[^}]*\b(?:counter|gauge|histogram|reading)\b[^}]*\} from '[^']*\/core\/metrics\.ts'/m
+const DECLARES = /^import \{[^}]*\b(?:counter|gauge|histogram|reading)\b[^}]*\} from '[^']*\/machines\/metrics\/metrics\.ts'/m
 
 /** Every source file that declares a metric, from the root. */
 export function declaringFiles(): string[] {

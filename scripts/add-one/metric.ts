@@ -7,7 +7,7 @@ export const addition: Addition = {
   name: 'metric',
   change: 'a metric',
   recipe:
-    'its declaration (`counter`, `gauge`, `histogram` or `reading` of `src/core/metrics.ts`) in the file that counts it, and the line that counts; tests look at each metric',
+    'its declaration (`counter`, `gauge`, `histogram` or `reading` of `src/machines/metrics/metrics.ts`) in the file that counts it, and the line that counts; tests look at each metric',
   most: 1,
   edits: [
     {

@@ -2,7 +2,7 @@
 import type { Clock } from '../core/clock.ts'
 import type { Fault } from '../core/faults.ts'
 import { type LogSink, stackWithoutMessage } from '../core/log.ts'
-import { counter, open, type Tallies } from '../core/metrics.ts'
+import { counter, open, type Tallies } from '../machines/metrics/metrics.ts'
 import { countAttempt } from '../pipeline/attempt/attempt.ts'
 import type { ChainDependencies } from '../pipeline/dependencies.ts'
 import type { EventSources } from '../services/events/index.ts'

@@ -2,7 +2,7 @@
 import { Status, type StatusSource } from '../api/status.ts'
 import type { Clock } from '../core/clock.ts'
 import { LiveFigures, type ProcessStatus } from '../core/live-figures.ts'
-import type { Tallies } from '../core/metrics.ts'
+import type { Tallies } from '../machines/metrics/metrics.ts'
 import { openStreams } from '../server/http-connection.ts'
 import type { Overload } from '../server/overload.ts'
 import { programVersion } from './version.ts'

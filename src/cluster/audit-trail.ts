@@ -4,7 +4,7 @@
  */
 import { createHmac } from 'node:crypto'
 import type { Clock, Timer } from '../core/clock.ts'
-import { reading, type Tallies } from '../core/metrics.ts'
+import { reading, type Tallies } from '../machines/metrics/metrics.ts'
 import type { AuditRow, GuardrailStore } from '../store/guardrails.ts'
 import { type ClusterNews, OutageReport, within } from './record-calls.ts'
 

@@ -2,7 +2,7 @@
 import type { Clock, Timer } from '../core/clock.ts'
 import { Fault } from '../core/faults.ts'
 import type { Log } from '../core/log.ts'
-import { reading, type Tallies } from '../core/metrics.ts'
+import { reading, type Tallies } from '../machines/metrics/metrics.ts'
 import type { Channel } from './ipc-line.ts'
 import type { Reception, Station } from './owner-desk.ts'
 

@@ -5,8 +5,8 @@
 import type { Clock, Timer } from '../core/clock.ts'
 import { FAULTS } from '../core/faults.ts'
 import { randomTag } from '../core/ids.ts'
-import { reading, type Tallies } from '../core/metrics.ts'
 import { plainName } from '../core/plain-name.ts'
+import { reading, type Tallies } from '../machines/metrics/metrics.ts'
 import type { RefusalRow, RefusalStore, RefusedRequest } from '../store/refusals.ts'
 import { type ClusterNews, OutageReport, within } from './record-calls.ts'
 

@@ -1,9 +1,9 @@
 /** A YAML file as plain data together with the position of every value and key. */
 import { isAlias, isMap, isScalar, isSeq, LineCounter, type Node, type Pair, parseDocument, type YAMLError } from 'yaml'
 import type { Json, JsonObject } from '../core/json.ts'
+import { quickYaml } from '../machines/quick-yaml/quick-yaml.ts'
 import { AS_WRITTEN, type Environment, expand } from './expand.ts'
 import { MOST_PROBLEMS, type Path, type Problem, pathText } from './problems.ts'
-import { quickYaml } from './quick-yaml.ts'
 
 /** Bounds that no honest file meets: they end alias bombs and endless nesting. */
 const MOST_NODES = 100_000

@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto'
 import { readFileSync, unwatchFile, watchFile } from 'node:fs'
 import type { Clock, Timer } from '../core/clock.ts'
-import { counter, type Tallies } from '../core/metrics.ts'
+import { counter, type Tallies } from '../machines/metrics/metrics.ts'
 import type { Config } from './config.ts'
 import { camelCase } from './resolved.ts'
 import { configSchema } from './schema/root.ts'

@@ -1,10 +1,10 @@
 /** The rules for answers, built once for all exchanges that share them. */
 
-import { MOST_WORK } from '../core/pattern-automaton.ts'
+import { MOST_WORK } from '../machines/linear-regex/pattern-automaton.ts'
+import { Viable } from '../machines/linear-regex/viable.ts'
 import type { Group } from './findings.ts'
 import type { Rule } from './rule.ts'
 import { groupsOf } from './scan.ts'
-import { Viable } from './viable.ts'
 
 /** Readings of each character of a stream for matches, on average; the dearer the patterns are, the fewer times. */
 const FEWEST_READS = 3

@@ -1,6 +1,7 @@
 /** The attempts of a text that comes in pieces, as it stands and as it is folded: each character is read once. */
+
+import type { Attempts, Viable } from '../machines/linear-regex/viable.ts'
 import { isInWord, isOfOtherScript, LONGEST_WORD, seenAs } from './fold.ts'
-import type { Attempts, Viable } from './viable.ts'
 
 export class GrowingText {
   private readonly plain: Attempts

@@ -6,7 +6,7 @@
  * A. Frisch and L. Cardelli, "Greedy Regular Expression Matching", ICALP 2004).
  */
 import { entryAt } from '../core/entry-at.ts'
-import { END, type Jump, type PatternAutomaton, type Tables } from '../core/pattern-automaton.ts'
+import { END, type Jump, type PatternAutomaton, type Tables } from '../machines/linear-regex/pattern-automaton.ts'
 import type { Match } from './detector.ts'
 
 /** Operations of a slice, which takes about a millisecond, and its most characters. */

@@ -1,11 +1,11 @@
 /** Custom patterns, compiled once per configuration and matched in linear time. */
 import { badField } from '../core/faults.ts'
-import { compilePattern, isCompiled, shorten, turnToCompile } from '../core/pattern.ts'
+import { compilePattern, isCompiled, shorten, turnToCompile } from '../machines/linear-regex/pattern.ts'
+import { prefilterOf } from '../machines/linear-regex/prefilter.ts'
+import { NEXT } from '../machines/linear-regex/shape.ts'
+import { compiled as compiledShape } from '../machines/linear-regex/shape-places.ts'
 import type { Detector, Match } from './detector.ts'
 import { scanPattern } from './pattern-scan.ts'
-import { prefilterOf } from './prefilter.ts'
-import { NEXT } from './shape.ts'
-import { compiled as compiledShape } from './shape-places.ts'
 
 /** Signs that match the end of the text; a literal one among them does no harm. */
 const END = /\$|\\z/

@@ -1,6 +1,7 @@
 /** Lists of phrases: words as they are, whatever their case and the spaces between them. */
+
+import { NEXT } from '../machines/linear-regex/shape.ts'
 import { type Detector, Matches } from './detector.ts'
-import { NEXT } from './shape.ts'
 
 /** A place in the tree of all phrases: however many there are, a text is walked once. */
 interface Node {

@@ -1,10 +1,10 @@
 /** Reads the passages of a request once for all rules that hold for it, in steps between which others may have their turn. */
 import { entryAt } from '../core/entry-at.ts'
 import type { Json } from '../core/json.ts'
+import { Glance } from '../machines/linear-regex/glance.ts'
 import { type Detector, type Match, NO_MATCHES } from './detector.ts'
 import { Findings, type Group, type Hit } from './findings.ts'
 import { type Folded, folded } from './fold.ts'
-import { Glance } from './glance.ts'
 import { jsonTexts, withTexts } from './json-texts.ts'
 import { placeholderOf, redacted, redactedInSteps, type Span } from './redaction.ts'
 import type { Rule } from './rule.ts'

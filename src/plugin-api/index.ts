@@ -14,9 +14,7 @@ import type { ApiKey } from './key.ts'
 export type { Clock } from '../core/clock.ts'
 export { asFault, badField, Fault } from '../core/faults.ts'
 export { isObject, type Json, type JsonObject, objectsOf, objectWithin } from '../core/json.ts'
-export { linearRegex } from '../core/linear-regex.ts'
 export { nanoFromUsd } from '../core/money-text.ts'
-export { schemaFit } from '../core/schema-fit.ts'
 export { type FunctionSpec, isDeferred, loaded } from '../dialects/canon/deferred-tools.ts'
 export type * from '../dialects/canon/events.ts'
 export type { Block } from '../dialects/canon/fold.ts'
@@ -38,6 +36,8 @@ export {
   moderationMessage,
   moderatorOf,
 } from '../guardrails/moderation/index.ts'
+export { schemaFit } from '../machines/json-schema/schema-fit.ts'
+export { linearRegex } from '../machines/linear-regex/linear-regex.ts'
 export type { Endpoint, Model, Price } from '../routing/catalog/types.ts'
 export {
   type DocumentFailure,

@@ -1,7 +1,7 @@
 /** Interface of a request and its reply for the server, whether Node's HTTP server has parsed it or the short way for plain requests. */
 import type { IncomingMessage, OutgoingHttpHeader, OutgoingHttpHeaders, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
-import type { StreamReply } from '../dialects/sse/frames.ts'
+import type { StreamReply } from '../machines/sse/frames.ts'
 
 /** Object that is watched: a reply over HTTP, or a connection that has been handed over. */
 export type Watched = Pick<ServerResponse, 'destroyed' | 'writableFinished' | 'writableLength'> & {

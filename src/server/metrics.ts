@@ -4,7 +4,7 @@
  */
 import { readdir } from 'node:fs/promises'
 import { monitorEventLoopDelay } from 'node:perf_hooks'
-import { type MetricSnapshot, reading, type Sample, type Tallies } from '../core/metrics.ts'
+import { type MetricSnapshot, reading, type Sample, type Tallies } from '../machines/metrics/metrics.ts'
 
 /** Prometheus text exposition, format 0.0.4. */
 export const METRICS_TYPE = 'text/plain; version=0.0.4; charset=utf-8'

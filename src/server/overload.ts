@@ -8,7 +8,7 @@
  */
 import { performance } from 'node:perf_hooks'
 import { Fault } from '../core/faults.ts'
-import { reading, type Tallies } from '../core/metrics.ts'
+import { reading, type Tallies } from '../machines/metrics/metrics.ts'
 import type { BodyPlace } from '../pipeline/dependencies.ts'
 import { BODY_WEIGHT } from './body-memory.ts'
 import { BodyQueue, type Sender, SHORT_BODY } from './body-queue.ts'

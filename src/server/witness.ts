@@ -3,7 +3,7 @@
 import type { AuditTrail } from '../cluster/audit-trail.ts'
 import type { LiveFigures } from '../core/live-figures.ts'
 import { type LogSink, stackWithoutMessage } from '../core/log.ts'
-import { type Count, closed, counter, histogram, type Latencies, NONE, OTHER, open, type Tallies } from '../core/metrics.ts'
+import { type Count, closed, counter, histogram, type Latencies, NONE, OTHER, open, type Tallies } from '../machines/metrics/metrics.ts'
 import type { Witness } from '../pipeline/dependencies.ts'
 import { clientOf, type Exchange } from '../pipeline/exchange.ts'
 import { findingsOf } from '../pipeline/guard/guardrail-findings.ts'

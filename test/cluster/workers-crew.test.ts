@@ -5,7 +5,7 @@ import { OwnerCrew, type WorkerProcess } from '../../src/cluster/owner-crew.ts'
 import { OwnerDesk, type Reception, type Station } from '../../src/cluster/owner-desk.ts'
 import { MemoryCounters } from '../../src/cluster/shared/index.ts'
 import { Fault } from '../../src/core/faults.ts'
-import { Tallies } from '../../src/core/metrics.ts'
+import { Tallies } from '../../src/machines/metrics/metrics.ts'
 import { FakeClock, turns } from '../support/clock.ts'
 import { memoryRecord } from './scripted-record.ts'
 

@@ -1,6 +1,6 @@
 /** The frame around every source: one fetch for all who wait, refreshed ahead of the end, kept while it holds. */
 import t from 'tap'
-import { Tallies } from '../../src/core/metrics.ts'
+import { Tallies } from '../../src/machines/metrics/metrics.ts'
 import { type Credential, RefreshedCredential } from '../../src/services/credentials/credential.ts'
 import { Credentials } from '../../src/services/credentials/credentials.ts'
 import { tokenGrant } from '../../src/services/credentials/token-answer.ts'

@@ -9,7 +9,7 @@ t.test('limits are the constants of the sources', async (t) => {
   t.equal(constantOf('src/services/pages/settings.ts', 'MAX_BYTES'), 10 * 1024 * 1024, 'products')
   t.match(limitsTables().request, /^\| body +\| 32MB \(`server\.max_body`\)/m)
   t.throws(() => constantOf('src/dialects/canon/bounds.ts', 'MISSING'), /has no constant MISSING/)
-  t.throws(() => constantOf('src/core/pattern.ts', 'PLAIN_ESCAPES'), /is no plain number/)
+  t.throws(() => constantOf('src/machines/linear-regex/pattern.ts', 'PLAIN_ESCAPES'), /is no plain number/)
 })
 
 t.test('every variable that the sources name is described', async (t) => {

@@ -1,7 +1,6 @@
 /** Answers that come in pieces: whatever the pieces, the same goes out, and nothing waits that no rule can reach any more. */
 import fc from 'fast-check'
 import t from 'tap'
-import { Glance } from '../../src/guardrails/glance.ts'
 import {
   AnswerPolicy,
   ArgsStream,
@@ -16,6 +15,7 @@ import {
   TextPolicy,
   TextStream,
 } from '../../src/guardrails/index.ts'
+import { Glance } from '../../src/machines/linear-regex/glance.ts'
 import { property } from '../support/seed.ts'
 import { samples } from './corpus/measure.ts'
 

@@ -2,8 +2,6 @@ import fc from 'fast-check'
 import type { RE2JS } from 're2js'
 import t from 'tap'
 import { Fault, faultBody } from '../../src/core/faults.ts'
-import { linearRegex } from '../../src/core/linear-regex.ts'
-import { patternProblem } from '../../src/core/pattern.ts'
 import type { CanonicalRequest, Item } from '../../src/dialects/canon/request.ts'
 import {
   type BuiltinFilter,
@@ -17,7 +15,9 @@ import {
   TextPolicy,
 } from '../../src/guardrails/index.ts'
 import { patternDetector } from '../../src/guardrails/pattern.ts'
-import { prefilterOf } from '../../src/guardrails/prefilter.ts'
+import { linearRegex } from '../../src/machines/linear-regex/linear-regex.ts'
+import { patternProblem } from '../../src/machines/linear-regex/pattern.ts'
+import { prefilterOf } from '../../src/machines/linear-regex/prefilter.ts'
 import { every } from '../support/every.ts'
 import { property } from '../support/seed.ts'
 

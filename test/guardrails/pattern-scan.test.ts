@@ -1,11 +1,11 @@
 /** Custom patterns: the matches that RE2 finds one after the other, in two passes over the text. */
 import fc from 'fast-check'
 import t from 'tap'
-import { linearRegex } from '../../src/core/linear-regex.ts'
-import { PatternAutomaton, PatternTooCostly } from '../../src/core/pattern-automaton.ts'
 import type { Match } from '../../src/guardrails/detector.ts'
 import { patternDetector } from '../../src/guardrails/pattern.ts'
 import { scanPattern } from '../../src/guardrails/pattern-scan.ts'
+import { linearRegex } from '../../src/machines/linear-regex/linear-regex.ts'
+import { PatternAutomaton, PatternTooCostly } from '../../src/machines/linear-regex/pattern-automaton.ts'
 import { property } from '../support/seed.ts'
 
 /** As RE2 gives them when it is asked for one after the other. */

@@ -39,11 +39,12 @@ export function importsOf(source: string): Import[] {
 /** The layers that a layer may load at run time, besides itself. */
 export const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   core: [],
+  // Hand-made parts behind a wall: of the values they take the clock, faults and shapes of JSON alone (`GROUND`), of the rest the connections.
+  machines: ['core', 'connections'],
   // The fields of the criteria are part of the schemas of requests and of the configuration.
   criteria: ['core'],
   canon: ['core', 'criteria'],
   sse: ['core'],
-  vectors: ['core'],
   // What providers' errors mean, for all wires.
   faults: ['core'],
   // The fields of guardrails are part of the schemas of the configuration and of the API.
@@ -52,18 +53,29 @@ export const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   fields: ['core'],
   'plugins/settings': ['fields'],
   // Of the dialects the configuration knows the tables of quirks alone, and of the plugins their settings: it never loads their code.
-  config: ['core', 'criteria', 'credentials', 'credentials/sources', 'dialects/quirks', 'fields', 'plugins/list', 'settings', 'telemetry'],
+  config: [
+    'core',
+    'criteria',
+    'credentials',
+    'credentials/sources',
+    'dialects/quirks',
+    'fields',
+    'plugins/list',
+    'settings',
+    'telemetry',
+    'machines',
+  ],
   'dialects/types': ['canon', 'core'],
-  'dialects/*': ['canon', 'core', 'faults', 'sse', 'dialects/types'],
+  'dialects/*': ['canon', 'core', 'faults', 'sse', 'dialects/types', 'machines'],
   'dialects/quirks': ['dialects/*', 'canon', 'core'],
   'dialects/registry': ['dialects/*', 'dialects/types', 'core', 'canon'],
   catalog: ['core', 'canon', 'credentials', 'criteria'],
   routing: ['core', 'canon', 'criteria'],
   ledger: ['core', 'canon'],
   store: ['core', 'canon'],
-  shared: ['core', 'canon'],
-  cluster: ['core', 'ledger', 'store', 'shared'],
-  guardrails: ['core', 'canon', 'fields', 'outbound', 'settings'],
+  shared: ['core', 'canon', 'machines'],
+  cluster: ['core', 'ledger', 'store', 'shared', 'machines'],
+  guardrails: ['core', 'canon', 'fields', 'outbound', 'settings', 'machines'],
   // Connections of ours, and the proxies in front of them.
   connections: ['core'],
   outbound: ['core', 'canon', 'connections'],
@@ -74,19 +86,19 @@ export const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   files: ['core'],
   compaction: ['core'],
   // Events are rows of the store: nothing else has them.
-  events: ['core', 'ledger', 'outbound', 'store'],
+  events: ['core', 'ledger', 'outbound', 'store', 'machines'],
   panel: ['core'],
   sandbox: ['core'],
   // Managers of secrets in the clouds are called with the credentials that providers there are called with.
   secrets: ['core', 'credentials', 'outbound'],
   mcp: ['core', 'outbound'],
-  upstream: ['core', 'connections', 'sse'],
-  telemetry: ['core', 'connections'],
-  credentials: ['core', 'connections'],
-  exports: ['core', 'connections', 'credentials', 'ledger'],
+  upstream: ['core', 'connections', 'sse', 'machines'],
+  telemetry: ['core', 'connections', 'machines'],
+  credentials: ['core', 'connections', 'machines'],
+  exports: ['core', 'connections', 'credentials', 'ledger', 'machines'],
   // The configuration reads their settings; libraries are imported where a source is opened.
   'credentials/sources': ['core', 'credentials', 'fields'],
-  'plugin-api': ['canon', 'core', 'documents', 'guardrails', 'mcp', 'outbound', 'pages', 'panel', 'sandbox', 'search'],
+  'plugin-api': ['canon', 'core', 'documents', 'guardrails', 'mcp', 'outbound', 'pages', 'panel', 'sandbox', 'search', 'machines'],
   tools: ['plugin-api'],
   'plugins/*': ['plugin-api'],
   // Adapters, tools, plugins and stores are handed to the pipeline; it never loads one by name.
@@ -98,18 +110,21 @@ export const ALLOWED: Readonly<Record<string, readonly string[]>> = {
     'catalog',
     'routing',
     'ledger',
+    'machines',
     'shared',
     'guardrails',
     'outbound',
     'telemetry',
     'threads',
     'upstream',
-    'vectors',
     'plugin-api',
   ],
-  api: ['catalog', 'criteria', 'events', 'routing', 'ledger', 'settings', 'store', 'core'],
-  server: ['pipeline', 'api', 'events', 'sse', 'telemetry', 'core'],
+  api: ['catalog', 'criteria', 'events', 'routing', 'ledger', 'settings', 'store', 'core', 'machines'],
+  server: ['pipeline', 'api', 'events', 'sse', 'telemetry', 'core', 'machines'],
 }
+
+/** Modules of `src/core` that a machine may import. */
+const GROUND = new Set(['clock', 'entry-at', 'faults', 'json'].map((name) => `src/core/${name}.ts`))
 
 /** Roots of the program: they load whatever they compose. */
 const ROOTS = new Set(['app', 'cli'])
@@ -117,7 +132,7 @@ const ROOTS = new Set(['app', 'cli'])
 const NO_TYPES_FROM = new Set(['pipeline', 'server', 'app', 'cli'])
 /** Folders of a room of `src` that are layers of their own, named without the room. */
 const OWN_LAYERS: Readonly<Record<string, readonly string[]>> = {
-  dialects: ['canon', 'faults', 'sse', 'vectors'],
+  dialects: ['canon', 'faults', 'sse'],
   routing: ['catalog', 'criteria'],
   cluster: ['shared'],
   config: ['fields'],
@@ -148,6 +163,8 @@ export function objection(from: string, to: string, typeOnly: boolean): string |
   if (upper === undefined || upper === lower) return undefined
   if (lower === undefined) return `${from} imports ${to}, which is no part of the program`
   if (ROOTS.has(upper) || upper === 'plugins/list') return undefined
+  if (upper === 'machines' && lower === 'core' && !GROUND.has(to))
+    return `${from} imports ${to}: of core a machine knows ${[...GROUND].join(', ')}`
   const allowed = ALLOWED[rowOf(upper)]
   if (allowed === undefined) return `${from}: the folder ${upper} has no row in the import rules`
   if (allowed.includes(rowOf(lower)) && !(upper.startsWith('plugins/') && lower.startsWith('plugins/'))) return undefined

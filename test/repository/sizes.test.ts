@@ -18,7 +18,7 @@ t.test('no file of src and plugins is over 400 lines', async (t) => {
 
 t.test('the first floor of src is a few rooms, and no loose files', async (t) => {
   const entries = [...new Set(paths('src/*', 'src/*/**/*.ts').map((path) => path.split('/')[1]))]
-  t.ok(entries.length <= 16, `${entries.length}: ${entries.join(' ')}`)
+  t.ok(entries.length <= 17, `${entries.length}: ${entries.join(' ')}`)
   t.same(
     entries.filter((entry) => entry.includes('.')),
     [],

@@ -1,6 +1,6 @@
 /** Metrics of one gateway, and those of several processes shown as one. */
 import t, { type Test } from 'tap'
-import { counter, type MetricSnapshot, reading, Tallies } from '../../src/core/metrics.ts'
+import { counter, type MetricSnapshot, reading, Tallies } from '../../src/machines/metrics/metrics.ts'
 import { countAttempt } from '../../src/pipeline/attempt/attempt.ts'
 import { MergedMetrics, metricsText, ProcessGauges } from '../../src/server/metrics.ts'
 import { ExchangeMetrics } from '../../src/server/witness.ts'

@@ -1,7 +1,7 @@
 /** Frames of an event stream, however the bytes are cut. */
 import fc from 'fast-check'
 import t from 'tap'
-import { FrameSplitter } from '../../src/dialects/sse/frames.ts'
+import { FrameSplitter } from '../../src/machines/sse/frames.ts'
 import { property } from '../support/seed.ts'
 
 /** Empty frames say nothing, so how many blank lines stand between two is of no account. */

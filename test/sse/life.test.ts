@@ -1,7 +1,7 @@
 /** What counts as life of a provider's stream, however its bytes are cut. */
 import fc from 'fast-check'
 import t from 'tap'
-import { StreamLife } from '../../src/dialects/sse/frames.ts'
+import { StreamLife } from '../../src/machines/sse/frames.ts'
 import { property } from '../support/seed.ts'
 
 const lives = (...chunks: string[]): boolean[] => {

@@ -2,7 +2,7 @@
 import { createParser } from 'eventsource-parser'
 import fc from 'fast-check'
 import t from 'tap'
-import { EventReader } from '../../src/dialects/sse/reader.ts'
+import { EventReader } from '../../src/machines/sse/reader.ts'
 import { property } from '../support/seed.ts'
 
 type Event = [data: string, event: string | undefined]

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
 import t from 'tap'
-import { binary, escapeExcess, textBytes } from '../../src/dialects/sse/frames.ts'
+import { binary, escapeExcess, textBytes } from '../../src/machines/sse/frames.ts'
 import { property } from '../support/seed.ts'
 
 /** JSON as some servers write it: nothing beyond ASCII. */

@@ -3,7 +3,7 @@ import { EventEmitter } from 'node:events'
 import type { Socket } from 'node:net'
 import fc from 'fast-check'
 import t from 'tap'
-import { ProviderConnection } from '../../src/services/upstream/provider-connection.ts'
+import { ProviderConnection } from '../../src/machines/http1-client/provider-connection.ts'
 
 interface Seen {
   body: string

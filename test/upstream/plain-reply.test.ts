@@ -1,8 +1,8 @@
 /** What is recognised without the parser, the parser reads alike: replies with random faults go through both. */
 import fc from 'fast-check'
 import t from 'tap'
-import { type AnswerFields, plainReply } from '../../src/services/upstream/plain-reply.ts'
-import { ReplyParser } from '../../src/services/upstream/reply-parser.ts'
+import { type AnswerFields, plainReply } from '../../src/machines/http1-client/plain-reply.ts'
+import { ReplyParser } from '../../src/machines/http1-client/reply-parser.ts'
 
 /** What Node's parser makes of the same bytes; undefined where they are not exactly one reply after which the connection lives on. */
 function parsed(bytes: Buffer): unknown {

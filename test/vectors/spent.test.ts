@@ -1,6 +1,6 @@
 /** Memory of chunks that are done with: given back at once, and never that of anybody else. */
 import t from 'tap'
-import { SpentChunks } from '../../src/dialects/vectors/spent.ts'
+import { SpentChunks } from '../../src/machines/vectors/spent.ts'
 import { turn } from '../support/clock.ts'
 
 const chunk = (bytes: number, value = 7): Buffer => Buffer.alloc(bytes, value)

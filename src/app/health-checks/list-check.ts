@@ -3,9 +3,9 @@
  * it frees no endpoint of a doubt. A server that cannot be reached, or hangs for its list as it did for the request, is out for all keys.
  */
 import { FAULTS, Fault } from '../../core/faults.ts'
+import { networkFault } from '../../machines/http1-client/network-fault.ts'
 import type { Provider } from '../../routing/catalog/types.ts'
 import { ListingError } from '../../services/upstream/listing.ts'
-import { networkFault } from '../../services/upstream/network-fault.ts'
 
 /** What a check has found. */
 export interface CheckResult {

@@ -1,4 +1,4 @@
-/** A catalogue file in the plain YAML that the fast reader of large catalogues takes (`config/quick-yaml.ts`). */
+/** A catalogue file in the plain YAML that the fast reader of large catalogues takes (`machines/quick-yaml/quick-yaml.ts`). */
 import type { Config } from '../../config/config.ts'
 
 /** Files that begin like this may be written anew. */

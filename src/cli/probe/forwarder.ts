@@ -5,7 +5,7 @@ import { request as requestHttps } from 'node:https'
 import type { AddressInfo } from 'node:net'
 import type { Readable } from 'node:stream'
 import { contentCoding, decoderOf } from '../../core/content-coding.ts'
-import { networkFault } from '../../services/upstream/network-fault.ts'
+import { networkFault } from '../../machines/http1-client/network-fault.ts'
 import { Pools } from '../../services/upstream/pools.ts'
 import type { Subject } from './subject.ts'
 

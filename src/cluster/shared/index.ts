@@ -1,6 +1,6 @@
 /** Opens what processes share: through Redis or Valkey where there is an address, else within this process alone. */
 import type { Clock } from '../../core/clock.ts'
-import { reading, type Tallies } from '../../core/metrics.ts'
+import { reading, type Tallies } from '../../machines/metrics/metrics.ts'
 import { ShareCounters } from './fallback-counters.ts'
 import { MemoryCounters } from './memory-counters.ts'
 import type { NewsWire, Shared, SharedSource } from './types.ts'

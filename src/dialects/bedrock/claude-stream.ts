@@ -4,9 +4,9 @@
  */
 import { type Fault, unreadable } from '../../core/faults.ts'
 import { isObject, type JsonObject } from '../../core/json.ts'
+import type { FrameReader, Framing, OnFrame } from '../../machines/sse/framing.ts'
 import type { End, StreamEvent } from '../canon/events.ts'
 import type { Usage } from '../canon/usage.ts'
-import type { FrameReader, Framing, OnFrame } from '../sse/framing.ts'
 import type { Final, PassStream, StreamDecoder } from '../types.ts'
 import { EventStreamReader, EXCEPTION, STREAM_TYPE } from './event-stream.ts'
 import { decodeException } from './fault.ts'

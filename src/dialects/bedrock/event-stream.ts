@@ -5,7 +5,7 @@
  */
 import { crc32 } from 'node:zlib'
 import { Pieces } from '../../core/pieces.ts'
-import type { FrameReader, OnFrame } from '../sse/framing.ts'
+import type { FrameReader, OnFrame } from '../../machines/sse/framing.ts'
 
 export const STREAM_TYPE = 'application/vnd.amazon.eventstream'
 

@@ -1,8 +1,8 @@
 /** Common part of the chunks of one upstream stream, and its form for the caller: plain content is patched by text, without a parse. */
 import { escapesLetters, type JsonObject } from '../../core/json.ts'
+import { alone, binary, escapeExcess, textBytes, utf8 } from '../../machines/sse/frames.ts'
 import { MEDIA_BYTES } from '../canon/events.ts'
 import { servedTier, shownTier } from '../canon/served-tier.ts'
-import { alone, binary, escapeExcess, textBytes, utf8 } from '../sse/frames.ts'
 import type { ReplyContext } from '../types.ts'
 
 /** Marks of thoughts and sources within content, of empty calls and of tools that the provider ran: a frame that is relayed unread has none. */

@@ -4,12 +4,12 @@
  */
 import { Fault, unreadable } from '../../core/faults.ts'
 import { isObject, type JsonObject } from '../../core/json.ts'
+import { binary, FrameSplitter, frameData, utf8 } from '../../machines/sse/frames.ts'
 import { NO_ARGUMENTS } from '../canon/call-arguments.ts'
 import { endBroken, laterEnd } from '../canon/ends.ts'
 import type { End } from '../canon/events.ts'
 import { noteTier, type TierReport, tierBesideUsage } from '../canon/served-tier.ts'
 import { NO_REPORT, type Usage, withSearches } from '../canon/usage.ts'
-import { binary, FrameSplitter, frameData, utf8 } from '../sse/frames.ts'
 import type { Final, PassStream, PassWire, ReplyContext } from '../types.ts'
 import { hidesReasoning } from './check.ts'
 import { choiceFault, eventFault, faultIn, finishWord, unify } from './ends.ts'

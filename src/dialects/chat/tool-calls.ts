@@ -1,8 +1,8 @@
 /** Which call a fragment of `tool_calls` belongs to, and what has come of each call. */
 import { randomTag } from '../../core/ids.ts'
 import { isObject, type JsonObject, objectsOf, stringOf } from '../../core/json.ts'
+import { alone, frameData, utf8 } from '../../machines/sse/frames.ts'
 import { argumentsText, isBroken, isWholeObject } from '../canon/call-arguments.ts'
-import { alone, frameData, utf8 } from '../sse/frames.ts'
 
 export class CallSlot {
   /** Position among the calls of this reply, from 0, in order of appearance. */

@@ -1,9 +1,9 @@
 /** The reply: the vectors' own bytes with the envelope of the contract around them. */
 
 import { usd } from '../../core/money.ts'
+import type { WrittenVector } from '../../machines/vectors/written.ts'
 import { INPUT_KINDS, type InputSplit } from '../canon/usage.ts'
 import type { Final, ReplyContext } from '../types.ts'
-import type { WrittenVector } from '../vectors/written.ts'
 
 const text = (value: string): Buffer => Buffer.from(value, 'utf8')
 

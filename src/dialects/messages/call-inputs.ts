@@ -1,6 +1,7 @@
 /** Inputs of the caller's tools in a stream of the pass lane, whose events travel unread. */
+
+import { alone, utf8 } from '../../machines/sse/frames.ts'
 import { isBroken } from '../canon/call-arguments.ts'
-import { alone, utf8 } from '../sse/frames.ts'
 
 const START = '{"type":"content_block_start"'
 const CALL = '"type":"tool_use"'

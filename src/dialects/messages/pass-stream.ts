@@ -1,12 +1,12 @@
 /** The stream of the pass lane: content frames travel as they came, what surrounds them is ours. */
 import { Fault, unreadable } from '../../core/faults.ts'
 import { isObject, type JsonObject, objectsOf, stringOf } from '../../core/json.ts'
+import { binary, FrameSplitter, frameData, textBytes, utf8 } from '../../machines/sse/frames.ts'
 import { endBroken, endWord, laterEnd } from '../canon/ends.ts'
 import { isErrorEvent } from '../canon/error-shape.ts'
 import { type End, isAnother } from '../canon/events.ts'
 import { StreamWords } from '../canon/stream-words.ts'
 import type { Usage } from '../canon/usage.ts'
-import { binary, FrameSplitter, frameData, textBytes, utf8 } from '../sse/frames.ts'
 import type { Final, PassStream, ReplyContext } from '../types.ts'
 import { BlockNumbers } from './block-numbers.ts'
 import { CallInputs } from './call-inputs.ts'

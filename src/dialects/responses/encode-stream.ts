@@ -2,9 +2,9 @@
 
 import { openAiType } from '../../core/faults.ts'
 import type { JsonObject } from '../../core/json.ts'
-import type { JsonSource } from '../../core/json-source.ts'
+import type { JsonSource } from '../../machines/json-bytes/json-source.ts'
+import { binary, utf8 } from '../../machines/sse/frames.ts'
 import type { StreamEvent } from '../canon/events.ts'
-import { binary, utf8 } from '../sse/frames.ts'
 import type { Final, ReplyContext, StreamEncoder } from '../types.ts'
 import { spokenWords } from './answer-items.ts'
 import { isUnfinishedCall, itemSnapshot, logprobsOf, type OutputItem, OutputItems, type Part, partSnapshot } from './output-items.ts'

@@ -1,5 +1,5 @@
 /** Reads raw frames of this wire just far enough to send them on: their type, where their number stands, how much they say. */
-import { textBytes } from '../sse/frames.ts'
+import { textBytes } from '../../machines/sse/frames.ts'
 
 const EVENT = 'event: '
 const DATA = 'data: '

@@ -3,7 +3,7 @@
  * Frames are only kept on the way through; nothing is parsed unless the stream breaks.
  */
 import { isObject, type Json, type JsonObject, stringOf } from '../../core/json.ts'
-import { frameData, utf8 } from '../sse/frames.ts'
+import { frameData, utf8 } from '../../machines/sse/frames.ts'
 import type { ReplyContext } from '../types.ts'
 import { isRunByCaller } from './call-items.ts'
 import { ItemPlaces } from './item-places.ts'

@@ -1,7 +1,7 @@
 /** Reads the data of an upstream's events: of a large one without what it shows of the request. */
 import { isObject, type Json, type JsonObject } from '../../core/json.ts'
-import { type Member, membersOf } from '../../core/json-members.ts'
-import { utf8 } from '../sse/frames.ts'
+import { type Member, membersOf } from '../../machines/json-bytes/json-members.ts'
+import { utf8 } from '../../machines/sse/frames.ts'
 
 /** Characters from which on an event is large: it takes longer to parse than to look for its members. */
 const LARGE = 16_384

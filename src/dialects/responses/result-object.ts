@@ -1,11 +1,11 @@
 /** The Response object (docs/contract.md#responses-reply): one writer for every event and reply that carries it. */
 import type { Fault } from '../../core/faults.ts'
 import { isObject, type Json, type JsonObject, objectsOf } from '../../core/json.ts'
-import type { JsonSource } from '../../core/json-source.ts'
+import type { JsonSource } from '../../machines/json-bytes/json-source.ts'
+import { binary, utf8 } from '../../machines/sse/frames.ts'
 import { failedEnd } from '../canon/ends.ts'
 import { MEMBERS, type StreamEvent } from '../canon/events.ts'
 import type { Opaque } from '../canon/request.ts'
-import { binary, utf8 } from '../sse/frames.ts'
 import type { Final, ReplyContext } from '../types.ts'
 import { INCOMPLETE, responseError, STEERED } from './fault.ts'
 import { encodeUsage } from './usage.ts'

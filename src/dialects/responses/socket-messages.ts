@@ -6,7 +6,7 @@
 import type { IncomingHttpHeaders, OutgoingHttpHeaders } from 'node:http'
 import { badField, Fault, type FaultFacts, faultBody } from '../../core/faults.ts'
 import type { JsonObject } from '../../core/json.ts'
-import { type Member, membersOf } from '../../core/json-members.ts'
+import { type Member, membersOf } from '../../machines/json-bytes/json-members.ts'
 import type { ClientDialect, SocketAnswer, SocketBody, SocketFormat, SocketRequest } from '../types.ts'
 
 /**

@@ -1,6 +1,6 @@
 /** The documented families of orders that a text tries to slip to a model (docs/contract.md#guardrails). */
 
-import { NEXT, shapeOf } from '../shape.ts'
+import { NEXT, shapeOf } from '../../machines/linear-regex/shape.ts'
 import { ENGLISH } from './english.ts'
 import type { Family } from './family.ts'
 import { LANGUAGES, SCRIPTS } from './languages.ts'

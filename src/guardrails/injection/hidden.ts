@@ -1,6 +1,6 @@
 /** Orders in disguise: letters spaced or scrambled, text coded in base64 or hexadecimal digits. */
 
-import { NEXT } from '../shape.ts'
+import { NEXT } from '../../machines/linear-regex/shape.ts'
 import { scramble } from './word-survey.ts'
 
 /** A part of a text with a hidden content, such as an encoded order. */

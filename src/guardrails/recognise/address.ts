@@ -1,6 +1,7 @@
 /** Postal addresses by their form: a number and a street, a street and a number, a box, with what follows of place and code. */
+
+import { shapeOf } from '../../machines/linear-regex/shape.ts'
 import { type Detector, type Match, Matches } from '../detector.ts'
-import { shapeOf } from '../shape.ts'
 import { wordsBefore } from './characters.ts'
 
 const WORD = "\\p{Lu}(?:[\\p{L}\\p{M}'’.-]{0,30}[\\p{L}\\p{M}])?"

@@ -1,6 +1,7 @@
 /** Secrets of programs: keys and tokens whose form their issuers publish, private keys, and values behind the name of a secret. */
+
+import { NEXT, shapeOf } from '../../machines/linear-regex/shape.ts'
 import { type Detector, type Match, Matches } from '../detector.ts'
-import { NEXT, shapeOf } from '../shape.ts'
 
 /** Each is bounded and says where it begins: none looks at a character more than a few times. */
 const FORMS = [

@@ -1,6 +1,7 @@
 /** Names of persons, as far as the words around them mark them: a title, a greeting, a signature, a labelled field. */
+
+import { shapeOf } from '../../machines/linear-regex/shape.ts'
 import { type Detector, type Match, Matches } from '../detector.ts'
-import { shapeOf } from '../shape.ts'
 
 const PARTICLE = '(?:van|von|der|den|de|del|della|di|da|dos|du|la|le|el|al|bin|ibn|ter|ten|zu)'
 const INITIAL = '\\p{Lu}\\.'

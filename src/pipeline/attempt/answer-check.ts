@@ -3,11 +3,11 @@
  * which passes unchanged (decision 17).
  */
 import type { Json, JsonObject } from '../../core/json.ts'
-import { SchemaBudget } from '../../core/schema-budget.ts'
-import { schemaFit } from '../../core/schema-fit.ts'
 import type { StreamEvent } from '../../dialects/canon/events.ts'
 import type { CanonicalRequest, OutputFormat } from '../../dialects/canon/request.ts'
 import type { Encoded } from '../../dialects/types.ts'
+import { SchemaBudget } from '../../machines/json-schema/schema-budget.ts'
+import { schemaFit } from '../../machines/json-schema/schema-fit.ts'
 import type { AnswerVerdict, Tap } from '../../plugin-api/index.ts'
 
 /** What an answer is checked against. */

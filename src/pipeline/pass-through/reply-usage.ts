@@ -5,9 +5,9 @@ import { isObject, type Json, type JsonObject } from '../../core/json.ts'
 import { Pieces } from '../../core/pieces.ts'
 import { type End, MEDIA_BYTES, type StreamEvent } from '../../dialects/canon/events.ts'
 import { countsMore, type Usage } from '../../dialects/canon/usage.ts'
-import type { FrameReader } from '../../dialects/sse/framing.ts'
-import { EventReader } from '../../dialects/sse/reader.ts'
 import type { EmbeddingWire, StreamDecoder, UpstreamDialect } from '../../dialects/types.ts'
+import type { FrameReader } from '../../machines/sse/framing.ts'
+import { EventReader } from '../../machines/sse/reader.ts'
 import { frameCounts, headerCounts } from './invocation-counts.ts'
 
 /** Bytes of a whole reply that are kept. */

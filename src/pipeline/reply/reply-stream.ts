@@ -2,7 +2,7 @@
 import type { Timer } from '../../core/clock.ts'
 import type { Fault } from '../../core/faults.ts'
 import type { JsonObject } from '../../core/json.ts'
-import { binary } from '../../dialects/sse/frames.ts'
+import { binary } from '../../machines/sse/frames.ts'
 import type { Accepted } from '../exchange.ts'
 import type { StreamedReply } from '../records.ts'
 import { idHeaders } from '../reply-headers.ts'

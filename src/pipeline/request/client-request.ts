@@ -1,7 +1,6 @@
 /** The request of a client, from the moment that its body has been read and checked; and what it needs of an endpoint, read as cheaply as possible. */
 
 import { bytesOf, isObject, type Json, type JsonObject } from '../../core/json.ts'
-import type { JsonSource } from '../../core/json-source.ts'
 import type { PriceMoment } from '../../core/money.ts'
 import { requestedTier } from '../../core/service-tiers.ts'
 import type { CompactionFacts } from '../../dialects/canon/compaction.ts'
@@ -12,6 +11,7 @@ import type { CanonicalRequest } from '../../dialects/canon/request.ts'
 import type { GatewayFields } from '../../dialects/canon/request-fields.ts'
 import type { ClientDialect } from '../../dialects/types.ts'
 import { estimateFromBytes, estimateTokens, TOOL_PROMPT_TOKENS, tokensOfLengths } from '../../ledger/settlement.ts'
+import type { JsonSource } from '../../machines/json-bytes/json-source.ts'
 import type { Endpoint } from '../../routing/catalog/types.ts'
 import type { Tier, TokenNeed } from '../../routing/index.ts'
 

@@ -7,6 +7,7 @@ import type { IncomingHttpHeaders, Server } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Clock } from '../../core/clock.ts'
 import { Fault } from '../../core/faults.ts'
+import { MACHINES_ON } from '../../machines/switch.ts'
 import { isHost, lastHost } from '../edge-guard.ts'
 import { closeLingering, READING_TIME } from '../lingering-close.ts'
 import { PlainReply, PlainRequest, type ReplyConnection } from './reply.ts'
@@ -99,7 +100,7 @@ export function takePlainRequests(server: Server, plain: PlainRequests): (socket
   const toNode = (socket: Socket): void => {
     for (const parser of parsers) parser.call(server, socket)
   }
-  const take = (socket: Socket): void => plain.take(socket, toNode)
+  const take = MACHINES_ON ? (socket: Socket): void => plain.take(socket, toNode) : toNode
   server.on('connection', take)
   return take
 }

@@ -7,10 +7,10 @@ import { isObject, type Json, type JsonObject } from '../../core/json.ts'
 import { TOKEN_KINDS } from '../../core/token-kinds.ts'
 import type { Usage } from '../../dialects/canon/usage.ts'
 import type { ClientDialect } from '../../dialects/types.ts'
+import { Double, type SpanWriter } from '../../machines/otlp/otlp.ts'
 import { clientOf, type Exchange } from '../../pipeline/exchange.ts'
 import { brandHeaders } from '../../pipeline/request/receive.ts'
 import type { Endpoint, Provider } from '../../routing/catalog/types.ts'
-import { Double, type SpanWriter } from '../../services/telemetry/otlp.ts'
 
 /** Characters of a value that a caller chose, entries of an object that it sent, and characters of their names. */
 const LONGEST_VALUE = 256

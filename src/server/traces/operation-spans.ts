@@ -4,7 +4,7 @@
  */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Clock } from '../../core/clock.ts'
-import { KIND, SpanWriter } from '../../services/telemetry/otlp.ts'
+import { KIND, SpanWriter } from '../../machines/otlp/otlp.ts'
 import type { Telemetry, Tracing } from '../../services/telemetry/telemetry.ts'
 import { RequestTrace, readTraceparent, readTracestate } from '../../services/telemetry/trace-context.ts'
 

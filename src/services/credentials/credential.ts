@@ -5,7 +5,7 @@
 import type { Clock, Timer } from '../../core/clock.ts'
 import { Fault } from '../../core/faults.ts'
 import type { Log } from '../../core/log.ts'
-import { closed, counter, gauge, open, type Tallies } from '../../core/metrics.ts'
+import { closed, counter, gauge, open, type Tallies } from '../../machines/metrics/metrics.ts'
 import { withinLimit } from './identity-call.ts'
 import { CredentialError, type CredentialedCall, type FetchGrant, type Grant } from './types.ts'
 

@@ -4,7 +4,7 @@
  */
 import { createHash, hash } from 'node:crypto'
 import type { Clock } from '../../core/clock.ts'
-import { counter, open } from '../../core/metrics.ts'
+import { counter, open } from '../../machines/metrics/metrics.ts'
 import type { Credential, CredentialParts } from './credential.ts'
 import type { CredentialedCall, Grant } from './types.ts'
 

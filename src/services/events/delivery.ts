@@ -2,7 +2,7 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Clock, Timer } from '../../core/clock.ts'
 import type { Log } from '../../core/log.ts'
-import { counter, open, reading, type Tallies } from '../../core/metrics.ts'
+import { counter, open, reading, type Tallies } from '../../machines/metrics/metrics.ts'
 import type { AttemptResult, Claimed, DeliverableEvents } from '../../store/events.ts'
 import { guardedPost, OutboundPolicy } from '../outbound/index.ts'
 import { cloudEvent, signedHeaders } from './webhook.ts'

@@ -5,7 +5,7 @@
 import type { Clock, Timer } from '../../core/clock.ts'
 import type { NewEvent } from '../../core/event-types.ts'
 import { asFault } from '../../core/faults.ts'
-import { counter, type Tallies } from '../../core/metrics.ts'
+import { counter, type Tallies } from '../../machines/metrics/metrics.ts'
 import type { EventStore } from '../../store/events.ts'
 
 const dropped = counter('events_dropped_total', 'Events that found no room while the store did not answer, or that came too often.')

@@ -7,10 +7,10 @@ import { gzip } from 'node:zlib'
 import type { Clock, Timer } from '../../core/clock.ts'
 import { Fault } from '../../core/faults.ts'
 import type { Log } from '../../core/log.ts'
-import { closed, counter, gauge, type Tallies } from '../../core/metrics.ts'
 import { generationView } from '../../ledger/generation.ts'
 import { Pace } from '../../ledger/pace.ts'
 import type { LedgerReaders, ReaderBatch } from '../../ledger/types.ts'
+import { closed, counter, gauge, type Tallies } from '../../machines/metrics/metrics.ts'
 import { batchId, DeliveryError, type Destination, type ExportSettings, objectName } from './destination.ts'
 
 const LABELS = { labels: [closed('export')], limit: 8 } as const

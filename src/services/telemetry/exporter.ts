@@ -5,9 +5,9 @@
  */
 import type { Clock, Timer } from '../../core/clock.ts'
 import type { Log } from '../../core/log.ts'
-import { closed, counter, type Tallies } from '../../core/metrics.ts'
+import { closed, counter, type Tallies } from '../../machines/metrics/metrics.ts'
+import { exportRequest, type Reporter } from '../../machines/otlp/otlp.ts'
 import { Delivery, type Outcome } from './delivery.ts'
-import { exportRequest, type Reporter } from './otlp.ts'
 import type { OtlpTarget } from './settings.ts'
 
 export type OtlpSignal = 'traces' | 'metrics' | 'logs'

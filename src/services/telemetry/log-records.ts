@@ -1,8 +1,8 @@
 /** Lines of the log as log records of OTLP, beside standard output. */
 import type { Json, JsonObject } from '../../core/json.ts'
+import { writeAttribute } from '../../machines/otlp/otlp.ts'
+import { ProtoWriter } from '../../machines/otlp/proto-writer.ts'
 import type { Exporter } from './exporter.ts'
-import { writeAttribute } from './otlp.ts'
-import { ProtoWriter } from './proto-writer.ts'
 
 /** The field `log_records` of `ScopeLogs`. */
 const RECORD = 2

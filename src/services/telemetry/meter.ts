@@ -1,9 +1,9 @@
 /** Sends all metrics of a gateway at an interval. */
 import type { Clock, Timer } from '../../core/clock.ts'
-import type { Tallies } from '../../core/metrics.ts'
+import type { Tallies } from '../../machines/metrics/metrics.ts'
+import { ProtoWriter } from '../../machines/otlp/proto-writer.ts'
 import type { Exporter } from './exporter.ts'
 import { type Span, writeTallies } from './metrics.ts'
-import { ProtoWriter } from './proto-writer.ts'
 
 /** Metrics that are kept elsewhere. @returns how many have been written. */
 export type MetricSource = (writer: ProtoWriter, time: Span) => number

@@ -1,7 +1,7 @@
 /** Metrics as OTLP has them: those of the gateway's own tallies, and histograms with exemplars by the GenAI conventions. */
-import type { MetricSnapshot, Sample } from '../../core/metrics.ts'
-import { type Attribute, writeAttribute } from './otlp.ts'
-import type { ProtoWriter } from './proto-writer.ts'
+import type { MetricSnapshot, Sample } from '../../machines/metrics/metrics.ts'
+import { type Attribute, writeAttribute } from '../../machines/otlp/otlp.ts'
+import type { ProtoWriter } from '../../machines/otlp/proto-writer.ts'
 
 /** The field `metrics` of `ScopeMetrics`, and `AggregationTemporality`. */
 const METRIC = 2

@@ -4,8 +4,8 @@ import type { Dispatcher } from 'undici'
 import type { Clock, Timer } from '../../core/clock.ts'
 import { contentCoding } from '../../core/content-coding.ts'
 import { Fault } from '../../core/faults.ts'
+import { networkFault, silentFault } from '../../machines/http1-client/network-fault.ts'
 import { type Inflater, inflaterFor } from './inflate.ts'
-import { networkFault, silentFault } from './network-fault.ts'
 import type { ConnectionPool, Started } from './pools.ts'
 
 export interface CallRequest {

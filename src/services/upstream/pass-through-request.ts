@@ -3,14 +3,14 @@ import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
 import type { PassThrough } from 'node:stream'
 import type { Dispatcher } from 'undici'
 import type { Timer } from '../../core/clock.ts'
-import { networkFault, StaleConnection } from './network-fault.ts'
+import { networkFault, StaleConnection } from '../../machines/http1-client/network-fault.ts'
+import { MOST_INTERIM, tooManyInterim } from '../../machines/http1-client/reply-fields.ts'
+import type { RequestOptions } from '../../machines/http1-client/whole-requests.ts'
 import type { UpstreamSide } from './pass-through-call.ts'
 import type { Framing } from './pass-through-headers.ts'
 import type { PassThroughRun } from './pass-through-run.ts'
 import { gatherUpload, MOST_GATHERED, streamUpload } from './pass-through-upload.ts'
 import type { ConnectionPool, Started } from './pools.ts'
-import { MOST_INTERIM, tooManyInterim } from './reply-fields.ts'
-import type { RequestOptions } from './whole-requests.ts'
 
 export interface PassThroughHead {
   method: string

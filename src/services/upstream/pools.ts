@@ -9,13 +9,13 @@ import symbols from 'undici/lib/core/symbols.js'
 import Client from 'undici/lib/dispatcher/client.js'
 import Dispatcher from 'undici/lib/dispatcher/dispatcher.js'
 import { type NameLookups, names } from '../../core/name-lookups.ts'
+import { connectionOf } from '../../machines/http1-client/provider-connection.ts'
+import { type RequestOptions, WholeRequests } from '../../machines/http1-client/whole-requests.ts'
 import { agentOf } from '../connections/agent.ts'
 import type { Phase } from '../connections/connection-failure.ts'
 import { type ConnectionSettings, LONGEST_USE, secureContextOf } from '../connections/connection-settings.ts'
 import { type Connecting, Connector } from '../connections/connector.ts'
 import { type ProxyEnvironment, proxyFor } from '../connections/proxy.ts'
-import { connectionOf } from './provider-connection.ts'
-import { type RequestOptions, WholeRequests } from './whole-requests.ts'
 
 export interface PoolsOptions {
   /** Variables that may name a proxy. */

@@ -7,8 +7,8 @@ import { type Folded, fold } from '../../../src/dialects/canon/fold.ts'
 import { EventOrder } from '../../../src/dialects/canon/order.ts'
 import { noUsage } from '../../../src/dialects/canon/usage.ts'
 import { chatClient, openaiChat } from '../../../src/dialects/chat/index.ts'
-import { EventReader } from '../../../src/dialects/sse/reader.ts'
 import type { Final, PassFacts, PassWire, ReplyContext } from '../../../src/dialects/types.ts'
+import { EventReader } from '../../../src/machines/sse/reader.ts'
 
 const FOLDER = new URL('../../fixtures/chat/', import.meta.url)
 

@@ -8,8 +8,8 @@ import { EventOrder } from '../../../src/dialects/canon/order.ts'
 import type { CanonicalRequest, Item } from '../../../src/dialects/canon/request.ts'
 import type { Usage } from '../../../src/dialects/canon/usage.ts'
 import { geminiUpstream } from '../../../src/dialects/gemini/index.ts'
-import { EventReader } from '../../../src/dialects/sse/reader.ts'
 import type { Encoded, Target } from '../../../src/dialects/types.ts'
+import { EventReader } from '../../../src/machines/sse/reader.ts'
 
 const FOLDER = new URL('../../fixtures/gemini/', import.meta.url)
 

@@ -7,8 +7,8 @@ import { fold } from '../../../src/dialects/canon/fold.ts'
 import { EventOrder } from '../../../src/dialects/canon/order.ts'
 import { noUsage } from '../../../src/dialects/canon/usage.ts'
 import { messagesClient } from '../../../src/dialects/messages/client.ts'
-import { EventReader } from '../../../src/dialects/sse/reader.ts'
 import type { Final, ReplyContext } from '../../../src/dialects/types.ts'
+import { EventReader } from '../../../src/machines/sse/reader.ts'
 
 export const BODY: JsonObject = { model: 'acme/mobius', max_tokens: 4000, messages: [{ role: 'user', content: 'hi' }] }
 

@@ -6,8 +6,8 @@ import type { Folded } from '../../../src/dialects/canon/fold.ts'
 import { EventOrder } from '../../../src/dialects/canon/order.ts'
 import type { CanonicalRequest } from '../../../src/dialects/canon/request.ts'
 import { anthropicUpstream } from '../../../src/dialects/messages/upstream.ts'
-import { EventReader } from '../../../src/dialects/sse/reader.ts'
 import type { Target } from '../../../src/dialects/types.ts'
+import { EventReader } from '../../../src/machines/sse/reader.ts'
 
 const FOLDER = new URL('../../fixtures/messages/', import.meta.url)
 

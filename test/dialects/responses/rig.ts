@@ -6,9 +6,9 @@ import { type Folded, fold } from '../../../src/dialects/canon/fold.ts'
 import { EventOrder } from '../../../src/dialects/canon/order.ts'
 import { noUsage } from '../../../src/dialects/canon/usage.ts'
 import { openaiResponses, responsesClient } from '../../../src/dialects/responses/index.ts'
-import { utf8 } from '../../../src/dialects/sse/frames.ts'
-import { EventReader } from '../../../src/dialects/sse/reader.ts'
 import type { Final, PassStream, PassWire, ReplyContext, Target } from '../../../src/dialects/types.ts'
+import { utf8 } from '../../../src/machines/sse/frames.ts'
+import { EventReader } from '../../../src/machines/sse/reader.ts'
 
 const FOLDER = new URL('../../fixtures/responses/', import.meta.url)
 
