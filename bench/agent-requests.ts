@@ -158,7 +158,7 @@ const geminiBody = (): object => ({
   generationConfig: { maxOutputTokens: MOST },
 })
 
-/** What a Responses provider shows of the turn in its stream. */
+/** Events of the turn in the stream of a Responses provider. */
 export const AGENT_ECHO = { instructions: system, tools: tools.map((tool) => ({ type: 'function', ...tool, strict: false })) }
 
 /** Each client's turn, for a model of the bench configuration. */

@@ -25,7 +25,7 @@ const VERSIONS = [
 ]
 
 export interface CoreShare {
-  /** How the share is kept. */
+  /** Settings of the share. */
   readonly how: string
   hold(child: ChildProcess): void
   end(): void

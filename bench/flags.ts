@@ -18,9 +18,9 @@ export interface Flags {
   /** The file of kept ratios to compare with, and the file to keep this run's in. */
   readonly gate: string | undefined
   readonly keep: string | undefined
-  /** Whether every goal is to be measured; then one that is missed fails the run. */
+  /** True if every goal is to be measured; then one that is missed fails the run. */
   readonly goals: boolean
-  /** Whether everything was asked for, so that the result may stand as the day's. */
+  /** True if everything was requested, so that the result may stand as the day's. */
   readonly whole: boolean
 }
 

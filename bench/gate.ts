@@ -40,7 +40,7 @@ const SIGMAS = 3
 /** CPU time is read in ticks of 10 ms: so a second of load is known to about a percent, however alike the rounds are. */
 const LEAST_NOISE = 0.01
 
-/** What is compared: the gateway over the yardstick, and a guarded gateway over a plain one. */
+/** Comparisons: the gateway over the yardstick, and a guarded gateway over a plain one. */
 const BASES = { headgate: 'forwarder', guarded: 'headgate' } as const
 
 /** The ratios of a run, with all its rounds. */

@@ -12,7 +12,7 @@ import { BENCH_KEY, CHAT } from './requests.ts'
 const root = fileURLToPath(new URL('..', import.meta.url))
 const START_MS = 120_000
 
-/** How late a log line may be. */
+/** Delay that a log line may have. */
 const LOG_MS = 5_000
 
 /** A running gateway. */
@@ -30,7 +30,7 @@ export interface Gateway {
   checkFeatures(requests: number): Promise<void>
 }
 
-/** What is found is flagged, so that the provider is sent the same. */
+/** Matches are flagged, so that the provider is sent the same. */
 const guardrailText = (): string =>
   `guardrails:\n  - { name: all, content_filter_builtins: [ ${BUILTIN_SLUGS.map((slug) => `{ slug: ${slug}, action: flag }`).join(', ')} ] }\n`
 
@@ -110,7 +110,7 @@ async function logLines(read: () => string, wanted: number): Promise<number> {
   }
 }
 
-/** What stands before the launcher: nothing, flags of node, or npm. */
+/** Words before the launcher: nothing, flags of node, or npm. */
 export interface GatewayStart {
   readonly nodeFlags?: readonly string[]
   readonly throughNpm?: boolean

@@ -1,4 +1,4 @@
-/** What goals need beside the scenarios: other commands of the bench, run one after the other, each in a process of its own. */
+/** Measures of goals beside the scenarios: other commands of the bench, run one after the other, each in a process of its own. */
 import { spawn } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import type { LoopRound } from './event-loop.ts'

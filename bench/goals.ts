@@ -1,4 +1,4 @@
-/** What the project promises of its own cost, and whether a run shows it. */
+/** Goals of the project for its own cost, and the verdict of a run on them. */
 import type { GoalMeasures } from './goal-measures.ts'
 import { cpuRatios, type Figures, median } from './measure.ts'
 import { AGENT_TURNS, isTranslated, PAIRS } from './scenarios.ts'
@@ -148,7 +148,7 @@ const TABLE: readonly Promised[] = [
   { what: 'two workers: CPU per request to one worker', unit: '×', bar: 1.1, stretch: 1.05, find: measure('twoWorkersToOne') },
 ]
 
-/** What is promised beside it, by the README and by what a fair yardstick needs. */
+/** Goals beside it, by the README and by what a fair yardstick needs. */
 const BESIDE: readonly Promised[] = [
   { what: 'two workers: CPU per request to no worker', unit: '×', bar: 1.1, stretch: 1.05, find: measure('twoWorkersToNone') },
   {

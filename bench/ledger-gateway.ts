@@ -11,7 +11,7 @@ import { queryIn, startPostgres } from '../test/support/postgres.ts'
 import { fillPostgres, fillSqlite, KEYS, MODELS, PROVIDERS } from './ledger-lists-fill.ts'
 import { cpuSeconds, freePort, keepTrack, killChildrenOnExit, stop } from './processes.ts'
 
-/** Where the ledger is. */
+/** Place of the ledger. */
 export const LEDGER_OPTIONS = {
   rows: { type: 'string', default: '10000000' },
   store: { type: 'string', default: 'sqlite' },

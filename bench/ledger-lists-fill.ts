@@ -77,7 +77,7 @@ export async function emptyPostgres(url: string): Promise<void> {
   }
 }
 
-/** What each key has spent, in all and in the windows that are open. */
+/** Spending of each key, in all and in the windows that are open. */
 const BALANCES = `WITH present AS (SELECT headgate_window('daily', m) AS day, headgate_window('weekly', m) AS week, headgate_window('monthly', m) AS month
     FROM (SELECT headgate_now() AS m) AS p)
   INSERT INTO balance_shard (key, spent, day, daily, week, weekly, month, monthly)

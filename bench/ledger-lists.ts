@@ -27,7 +27,7 @@ const model = (): string => `acme/model-${any(MODELS)}`
 const provider = (): string => `provider-${any(PROVIDERS)}`
 const ofKey = (): string => `api_key_hash=${hashOf(any(KEYS))}`
 
-/** What some calls name, found before. */
+/** Names for some calls, found before. */
 interface Known {
   readonly ids: readonly string[]
   readonly sessions: readonly string[]
@@ -91,7 +91,7 @@ function listsOf({ ids, sessions, next, spending }: Known): Lists {
   }
 }
 
-/** What may stand apart beside the key. */
+/** Fields that may stand apart beside the key. */
 const GROUPS = ['day', 'model', 'provider', 'day,model', 'day,provider', 'model,provider']
 
 /** Calls of the spending of keys; without a period 30 days. */

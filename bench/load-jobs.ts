@@ -1,4 +1,4 @@
-/** What the load generator is sent, and what it returns. */
+/** Messages to the load generator, and its results. */
 import type { BenchRequest } from './requests.ts'
 
 /** One load on one target. */
@@ -10,7 +10,7 @@ export interface LoadJob {
   readonly seconds: number
 }
 
-/** What a load saw; times in milliseconds. `firsts` is the time to the first byte of a stream, empty without streams. */
+/** Result of a load; times in milliseconds. `firsts` is the time to the first byte of a stream, empty without streams. */
 export interface LoadResult {
   readonly completed: number
   readonly seconds: number

@@ -1,5 +1,5 @@
 /**
- * What the machines of `src/machines` spare: `node bench/machines.ts [--rounds 9]`. Microseconds of processor time for one piece of work, by the
+ * Savings by the machines of `src/machines`: `node bench/machines.ts [--rounds 9]`. Microseconds of processor time for one piece of work, by the
  * machine and by the library that it stands in for, in turn in one process; the median of the rounds. Of the client and the server of HTTP/1.1
  * the whole gateway shows it: `npm run bench -- --scenario chat`, once more with HEADGATE_MACHINES=off.
  */

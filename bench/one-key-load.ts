@@ -11,7 +11,7 @@ import type { SettledRows, StoreOfRecord } from '../src/store/record.ts'
 import { employ } from '../test/cluster/employ.ts'
 import type { TestPostgres } from '../test/support/postgres.ts'
 
-/** What of a checkout runs. */
+/** Parts of a checkout that run. */
 export interface Build {
   readonly openPostgres: (url: string, options: { clock: typeof systemClock }) => Promise<PostgresRecord>
   readonly joinRecord: typeof joinRecord
@@ -43,7 +43,7 @@ export interface Load {
 }
 
 export interface Found {
-  /** What came onto the disk within the time. */
+  /** Bytes that came onto the disk within the time. */
   batches: number
   rows: number
   /** Milliseconds of each batch and each lease; in an open loop from the moment that was planned for it. */
@@ -148,7 +148,7 @@ async function openLoop(
   }
 }
 
-/** What one process does until the end, and how it is closed. */
+/** Work of one process until the end, and its closing. */
 interface Actor {
   run(): Promise<unknown>
   close(): Promise<void>
@@ -220,7 +220,7 @@ async function joinedAs(record: StoreOfRecord, name: string, { build, counting }
   return joined
 }
 
-/** What workers call in place of PostgreSQL, over a channel as theirs. */
+/** Operations that workers call in place of PostgreSQL, over a channel as theirs. */
 async function ownerOf(
   record: PostgresRecord,
   name: string,

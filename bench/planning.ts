@@ -93,7 +93,7 @@ function report(figures: readonly CaseFigures[]): string {
 
 const met = ({ whole }: CaseFigures): boolean => whole.p99 <= GOAL_MICROS
 
-/** Where to look when the goal is missed. */
+/** Places to look at when the goal is missed. */
 function hints(missed: readonly CaseFigures[]): string {
   const lines = missed.map(({ name, filters, order }) => {
     const steady = (part: Timing): string => (part.p99 > 4 * part.p50 ? 'now and then: look for work that is put off' : 'always')

@@ -7,7 +7,7 @@ import type { Probed } from './large-bodies-probe.ts'
 
 export interface ProbedGateway {
   readonly gateway: Gateway
-  /** What was seen since the last call; collects the gateway's garbage. */
+  /** Figures since the last call; collects the gateway's garbage. */
   read(): Promise<Probed>
   stop(): Promise<void>
 }

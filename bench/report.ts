@@ -8,7 +8,7 @@ import { cpuRatio, type Figures, type Settings } from './measure.ts'
 import { AGENT_TURNS, PAIRS, SCENARIOS } from './scenarios.ts'
 import { table } from './simulation/table.ts'
 
-/** Where and when a run took place. */
+/** Place and time of a run. */
 export interface Circumstances {
   readonly date: string
   readonly commit: string

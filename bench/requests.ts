@@ -1,11 +1,11 @@
-/** What the clients send: one body of about 500 bytes per kind of request. */
+/** Bodies of the clients: one body of about 500 bytes per kind of request. */
 
 /** The key that the gateway's bench configuration knows; it means nothing anywhere else. */
 export const BENCH_KEY = 'sk-router-v1-bench-0123456789abcdef0123456789abcdef'
 
 export type StreamKind = 'chat-stream' | 'responses-stream' | 'messages-stream' | 'gemini-stream'
 
-/** How a request is sent and its reply is checked. */
+/** Sending of a request, and the check of its reply. */
 export interface BenchRequest {
   readonly path: string
   readonly body: string
@@ -74,7 +74,7 @@ export const STREAM_OF: Readonly<Record<'chat' | 'responses' | 'messages', (mode
   messages: (model) => ({ path: '/v1/messages', body: messages(model), reply: 'messages-stream' }),
 }
 
-/** What a provider of each wire is asked, so that the bare forwarder carries the very stream that the gateway reads. */
+/** Request to a provider of each wire, so that the bare forwarder carries the very stream that the gateway reads. */
 export const NATIVE: Readonly<Record<'chat' | 'responses' | 'anthropic' | 'gemini', BenchRequest>> = {
   chat: CHAT_STREAM,
   responses: RESPONSES_PASSED,

@@ -18,7 +18,7 @@ export interface Scenario {
   readonly name: string
   readonly about: string
   readonly targets: readonly { readonly name: TargetName; readonly request: BenchRequest }[]
-  /** Whether peers speak this request. */
+  /** True if peers speak this request. */
   readonly peers: boolean
   /** Overrides the run's number of connections. */
   readonly connections?: number
@@ -96,8 +96,8 @@ export const AGENT_TURNS: readonly Scenario[] = CLIENTS.flatMap((client) =>
   })),
 )
 
-/** What each client's own wire is called as a provider's: between these nothing is translated. */
+/** Name of each client's own wire as a provider's: between these nothing is translated. */
 const OWN_WIRES: readonly string[] = ['chat-chat', 'responses-responses', 'messages-anthropic']
 
-/** Whether the gateway translates in a scenario of a client's and a provider's wire. */
+/** True if the gateway translates in a scenario of a client's and a provider's wire. */
 export const isTranslated = (name: string): boolean => !OWN_WIRES.includes(name.slice(name.indexOf('-') + 1))

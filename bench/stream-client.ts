@@ -9,7 +9,7 @@ import type { StreamKind } from './requests.ts'
 
 const FULL_CHECK_EVERY = 50
 
-/** How long open streams may take to finish after the last was started, ms. */
+/** Time for open streams to finish after the last was started, ms. */
 const DRAIN_MS = 20_000
 
 const HEAD_END = Buffer.from('\r\n\r\n')
@@ -34,7 +34,7 @@ function count(text: string, what: string): number {
   return found
 }
 
-/** How a stream of one kind ends, what each of its text events holds, and the text of one event. */
+/** End of a stream of one kind, contents of each of its text events, and the text of one event. */
 interface StreamShape {
   readonly end: string
   readonly word: string
@@ -157,7 +157,7 @@ class StreamConnection {
     return undefined
   }
 
-  /** Whether the last chunk of the transfer coding has come; no text event holds these bytes. */
+  /** True once the last chunk of the transfer coding has come; no text event holds these bytes. */
   private ended(chunk: Buffer): boolean {
     const tail = chunk.length >= 5 || this.chunks.length === 1 ? chunk : Buffer.concat(this.chunks.slice(-5))
     return tail.length >= 5 && tail.toString('latin1', tail.length - 5) === '0\r\n\r\n'

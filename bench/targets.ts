@@ -1,4 +1,4 @@
-/** What a load can be put on: the mock itself, the baselines, headgate and its peers. */
+/** Targets of a load: the mock itself, the baselines, headgate and its peers. */
 import { startGateway } from './gateway.ts'
 import type { InstalledPeer } from './peers/peer.ts'
 import { startScript, stop } from './processes.ts'
@@ -30,7 +30,7 @@ export interface Target {
   check(requests: number): Promise<void>
 }
 
-/** What targets stand on. */
+/** Surroundings of the targets. */
 export interface Ground {
   readonly mockPort: number
   readonly peers: ReadonlyMap<TargetName, InstalledPeer>

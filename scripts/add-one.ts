@@ -1,5 +1,5 @@
 /**
- * What a change costs: `node scripts/add-one.ts [--check] [--fast] [KIND …]`.
+ * Cost of a change: `node scripts/add-one.ts [--check] [--fast] [KIND …]`.
  * In a copy of the tree it adds one thing of each kind (`scripts/add-one/KIND.ts`) by the recipe of CONTRIBUTING.md, runs what is
  * generated, the check, the build and the tests of the change, and prints the files touched, by hand and generated, against the most
  * that are allowed. Exit code 1 where one needs more, or fails. What it has counted is kept in `scripts/add-one/KIND.json`, from which

@@ -57,7 +57,7 @@ function build(singleFile: string, out: string): string {
   }
 }
 
-/** What is installed. */
+/** Files that are installed. */
 function fill(tree: string, singleFile: string): void {
   const put = (from: string, to: string, mode = 0o644): void => {
     const path = join(tree, to)
@@ -85,7 +85,7 @@ interface Facts extends Manifest {
   readonly size: number
 }
 
-/** What dpkg reads (deb-control(5)). */
+/** Fields that dpkg reads (deb-control(5)). */
 function control(tree: string, { version, description, architecture, size }: Facts): void {
   const folder = join(tree, 'DEBIAN')
   mkdirSync(folder)

@@ -28,7 +28,7 @@ const FOLDERS = ['config', 'web']
 /** The documents, which `headgate manual` prints. */
 const PAGES = 'docs'
 const FILES = ['package.json', 'src/server/docs/page.css', 'src/server/docs/page.js']
-/** Where Node looks for what was injected (nodejs.org, single-executable-applications.html). */
+/** Place at which Node looks for injected data (nodejs.org, single-executable-applications.html). */
 const FUSE = 'NODE_SEA_FUSE_fce680ab2cc467b6e072b8b5df1996b2'
 const { values } = parseArgs({
   options: { node: { type: 'string', default: process.execPath }, strip: { type: 'boolean', default: false } },

@@ -56,7 +56,7 @@ export async function buildWeb(folder = join(ROOT, 'dist', 'web')): Promise<void
   rmSync(draft, { recursive: true, force: true })
 }
 
-/** What names the other files. */
+/** Names of the other files. */
 const isEntry = (name: string): boolean => name.startsWith('index.html') || name === 'files.json'
 
 function compress(path: string): void {

@@ -47,7 +47,7 @@ async function build(): Promise<void> {
   writeFileSync(join(DIST, 'THIRD_PARTY_NOTICES'), licenceNotices(lock, ROOT))
 }
 
-/** Where `package.json` of the clone waits while npm packs. */
+/** Place of the clone's `package.json` while npm packs. */
 const KEPT = join(ROOT, 'clone-package.json')
 const MANIFEST = join(ROOT, 'package.json')
 const SHRINKWRAP = join(ROOT, 'npm-shrinkwrap.json')

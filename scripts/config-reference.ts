@@ -57,7 +57,7 @@ const ELSEWHERE: ReadonlySet<string> = new Set([
   'providers.quirks',
   'models.endpoints.quirks',
 ])
-/** What every plugin has stands in one table. */
+/** Settings of every plugin stand in one table. */
 const OF_ANY_PLUGIN: ReadonlySet<string> = new Set(['locked', 'on_error', 'timeout'])
 
 /** Every setting below the top level, in the order of the schema. */

@@ -28,7 +28,7 @@ interface Node {
   program: Program | undefined
 }
 
-/** How a round ends. */
+/** End of a round. */
 export type Manner = 'serving' | 'draining' | 'starting' | 'worker'
 
 /** Secret of a key that runs into its allowances, and what these allow in nano-dollars. */

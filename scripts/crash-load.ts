@@ -3,7 +3,7 @@ import { Agent } from 'node:http'
 import { ask, type Conduct, Left, type Received } from '../test/support/crash/load.ts'
 
 export interface RateOptions {
-  /** Where the next request goes. */
+  /** Target of the next request. */
   address: () => string
   /** Secrets of the keys; the first one asks most. */
   keys: readonly [string, string]

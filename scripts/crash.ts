@@ -67,7 +67,7 @@ async function round(scene: Scene, number: number): Promise<void> {
   totals.problems.push(...problems.map((problem) => `round ${number + 1} (${manner}): ${problem}`))
 }
 
-/** What is wrong with the ledger; asked again while several processes may still be handing in. */
+/** Problems of the ledger; read again while several processes may still forward rows. */
 async function agreed(scene: Scene): Promise<string[]> {
   const deadline = performance.now() + PATIENCE
   for (;;) {

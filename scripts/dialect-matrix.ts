@@ -34,7 +34,7 @@ function outcomeText(outcome: ParameterOutcome | undefined, notes: Notes): strin
   return 'dropped' in outcome ? `dropped ${notes.number(outcome.dropped)}` : `refused ${notes.number(outcome.refused)}`
 }
 
-/** What becomes of each parameter at a provider of each wire. */
+/** Outcome of each parameter at a provider of each wire. */
 export function parametersMarkdown(): string {
   const notes = new Notes()
   const rows = PARAMETERS.map((name) => [

@@ -29,7 +29,7 @@ const GROUPS: readonly Group[] = [
       ],
       [
         'HEADGATE_MACHINES',
-        '`off`: libraries do the work of the parts of our own (`src/machines`); the gateway answers the same, only slower.',
+        '`off`: libraries and Node itself in the place of [hand-made machines](../src/machines/README.md), to find out whether one of them is at fault. Slower.',
       ],
       ['NODE_COMPILE_CACHE', 'Folder of compiled code; by default one beside the program.'],
       ['HEADGATE_WORKER, HEADGATE_HANDED_OVER', 'Set by the program for its own processes: leave them unset.'],

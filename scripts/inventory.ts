@@ -1,5 +1,5 @@
 /**
- * What is installed with the program: the bill of materials (CycloneDX 1.6, JSON) and the licence notices, both from the lock file, so
+ * Packages that are installed with the program: the bill of materials (CycloneDX 1.6, JSON) and the licence notices, both from the lock file, so
  * that two builds write the same. `npm sbom --package-lock-only` of npm 11.19 leaves out a third of the packages of this lock file, and
  * writes the time and a random number.
  */

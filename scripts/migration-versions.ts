@@ -1,4 +1,4 @@
-/** What the migration pages were compared with, from the readers of other gateways' files: which releases, read when. */
+/** Comparisons of the migration pages, from the readers of other gateways' files: which releases, read when. */
 import { OTHER_GATEWAYS } from '../src/cli/other-gateways/gateways.ts'
 import type { Compared } from '../src/cli/other-gateways/other-gateway.ts'
 import { markdownTable } from './markdown-table.ts'

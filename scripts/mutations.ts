@@ -50,7 +50,7 @@ async function each<Item>(items: readonly Item[], task: (item: Item, copy: Copy)
   }
 }
 
-/** What every test file reaches, measured without a mutation. */
+/** Lines that every test file reaches, measured without a mutation. */
 async function measured(): Promise<Cover> {
   const cover = coverOf(ROOT)
   await each(cover.testFiles, async (file, copy) => {

@@ -1,5 +1,5 @@
 /**
- * What the release workflow makes of a tag, so that the same can be tried without publishing anything:
+ * Steps of the release workflow for a tag, so that the same can be tried without publishing anything:
  *
  * - `node scripts/release.ts check --tag v1.2.3`: the tag, the package, the chart and the changelog name one version.
  * - `node scripts/release.ts package --tag v1.2.3 --page URL --out FOLDER`: the npm package, the single file, the Debian package, their

@@ -1,5 +1,5 @@
 /**
- * What the size and the shape of the sources are: `node scripts/source-counts.ts [--list]`.
+ * Size and shape of the sources: `node scripts/source-counts.ts [--list]`.
  * Prints files, files with one importer, import circles, the entries of `src`, the files and functions through which one
  * streamed chat request of the pass lane runs, and in how many files one thing of each kind is named. --list names the files.
  */

@@ -270,7 +270,7 @@ async function writeSqlite(folder: string, home: string): Promise<void> {
   await upstream.close()
 }
 
-/** What a crash at this moment leaves of a file that another process owns. @returns the copy as a store. */
+/** Rest of a file that another process owns, after a crash at this moment. @returns the copy as a store. */
 function crashCopy(file: string, copy: string): Place {
   for (const end of ['', '-wal']) cpSync(`${file}${end}`, `${copy}${end}`)
   return { url: `sqlite:${copy}` }

@@ -54,7 +54,7 @@ const REPLIES: Readonly<Record<string, string>> = {
   LedgerEntryReply: 'addLedgerEntry',
 }
 
-/** What stands before the types. */
+/** Text before the types. */
 const HEAD = `/** Replies of the API as its description has them, and of the admin listener as its routes declare them. Made by \`npm run generate\` (scripts/web-types.ts). */
 // biome-ignore-all format: it is generated
 

@@ -1,4 +1,4 @@
-/** What every page stands in: the bar, the navigation, the page of the address. */
+/** Frame of every page: the bar, the navigation, the page of the address. */
 import { useEffect, useErrorBoundary, useRef, useState } from 'preact/hooks'
 import type { Session } from './api.ts'
 import { EmptyNote, ErrorNote, Loading } from './components/notes.tsx'

@@ -1,4 +1,4 @@
-/** What a page loads from the API: once, when its input changes, or again and again. */
+/** Data that a page loads from the API: once, when its input changes, or again and again. */
 import { useCallback, useEffect, useState } from 'preact/hooks'
 
 export interface Resource<T> {

@@ -18,7 +18,7 @@ export interface Route {
   /** First part of the address. */
   readonly name: string
   readonly title: string
-  /** What a visitor needs to see it. */
+  /** Right that a visitor needs to see it. */
   readonly action: string
   /** Path of a symbol of 20 by 20. */
   readonly icon: string

@@ -1,7 +1,7 @@
 /** Words of the API in the words of a page. */
 import type { Listed } from './api-types.ts'
 
-/** What a page has for every word of a set that this version lists. */
+/** Texts of a page for every word of a set that this version lists. */
 export type Meanings<W extends string, T> = Readonly<Record<Listed<W>, T>>
 
 /** @returns undefined for a word that the page does not know: it is shown as it is, and never taken for a good one. */

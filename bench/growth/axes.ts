@@ -1,4 +1,4 @@
-/** What the growth charts vary: for each size a gateway, the requests to it, and what a reply must hold. */
+/** Axes of the growth charts: for each size a gateway, the requests to it, and what a reply must hold. */
 import { createHash } from 'node:crypto'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'

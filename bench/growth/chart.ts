@@ -5,7 +5,7 @@ import type { Bound, Point } from './curve.ts'
 
 export interface Chart {
   readonly title: string
-  /** What the sizes count. */
+  /** Unit of the sizes. */
   readonly sizes: string
   readonly bound: Bound
   readonly points: readonly Point[]

@@ -1,4 +1,4 @@
-/** What a curve of costs says: whether it grows faster than its size, or at all. */
+/** Verdict on a curve of costs: it grows faster than its size, as fast, or not at all. */
 import { entryAt } from '../../src/core/entry-at.ts'
 import { median } from '../measure.ts'
 
@@ -17,7 +17,7 @@ export type Bound = 'linear' | 'flat'
 export interface Verdict {
   /** For `linear` the steepest exponent of the curve, for `flat` the last cost over the first. */
   readonly value: number
-  /** What of it may be chance. */
+  /** Part of it that may be chance. */
   readonly noise: number
   readonly met: boolean
 }
@@ -43,7 +43,7 @@ function errorOf({ rounds }: Point): number {
   return Math.max(LEAST_ERROR, (OF_MEDIAN * DEVIATION * deviation) / Math.sqrt(rounds.length) / middle)
 }
 
-/** What a size costs beyond the smallest one: the fixed part of a request would hide how the rest grows. */
+/** Cost of a size beyond the smallest one: the fixed part of a request would hide how the rest grows. */
 interface Beyond {
   readonly size: number
   readonly cost: number
@@ -51,7 +51,7 @@ interface Beyond {
   readonly error: number
 }
 
-/** How cost follows size between two points: 1 is in proportion, 2 its square. */
+/** Exponent of cost by size between two points: 1 is in proportion, 2 its square. */
 function exponent(from: Beyond, to: Beyond): Verdict {
   const apart = Math.log(to.size / from.size)
   const value = Math.log(to.cost / from.cost) / apart

@@ -27,7 +27,7 @@ export function figuresText({ sizes, points }: Pick<Section, 'sizes' | 'points'>
   return table([sizes, 'CPU µs/req', 'rounds', ...(own ? ['start, s', 'MB'] : [])], rows)
 }
 
-/** What stands between the marks. */
+/** Text between the marks. */
 export function sectionText(section: Section): string {
   const { name, title, bound, points, where } = section
   const verdict = verdictText(judge(points, bound), bound)

@@ -36,7 +36,7 @@ export interface MixedSummary {
   /** Held streams that have ended meanwhile, and those that are open. */
   readonly held: number
   readonly open: number
-  /** How late requests were sent, milliseconds at the 99th percentile. */
+  /** Delay with which requests were sent, milliseconds at the 99th percentile. */
   readonly late99: number
 }
 
@@ -59,7 +59,7 @@ const held = new Set<Connection>()
 let heldEnded = 0
 let holding = false
 
-/** What a request does with its reply. */
+/** Treatment of the reply of a request. */
 interface Asked {
   readonly kind: Sent
   first(): void

@@ -21,7 +21,7 @@ export function kindAt(chance: number): Kind {
   return 'embedding'
 }
 
-/** What each kind sends; a turn of an agent is streamed, as is each request of `held`. */
+/** Body of each kind; a turn of an agent is streamed, as is each request of `held`. */
 export const BODIES: Readonly<Record<Kind | 'held', { readonly path: string; readonly body: string }>> = {
   chat: CHAT,
   agent: AGENT_OF.chat('bench/chat'),

@@ -13,9 +13,9 @@ const PEERS: Readonly<Record<string, Peer>> = { gomodel, litellm, portkey, nginx
 export const PEER_NAMES: readonly string[] = Object.keys(PEERS)
 
 export interface Peers {
-  /** What can be started, by the names of targets. */
+  /** Peers that can be started, by the names of targets. */
   readonly installed: ReadonlyMap<TargetName, InstalledPeer>
-  /** What could not be had, with the reason. */
+  /** Peers that could not be had, with the reason. */
   readonly missing: ReadonlyMap<string, string>
   remove(): void
 }
@@ -43,7 +43,7 @@ export function installPeers(names: readonly string[], say: (text: string) => vo
   return { installed, missing, remove }
 }
 
-/** What each of them keeps of a request. */
+/** Records that each of them keeps of a request. */
 const KEEPS: Readonly<Partial<Record<TargetName, string>>> = {
   headgate: 'key, hold, ledger, metrics, log',
   'gomodel-usage': 'key, rows of use',

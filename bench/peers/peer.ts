@@ -1,4 +1,4 @@
-/** What a peer is to the bench: something that can be had and started, or is missing with a reason. */
+/** A peer of the bench: something that can be had and started, or is missing with a reason. */
 import { spawn, spawnSync } from 'node:child_process'
 import { mkdtempSync, openSync, readFileSync, rmSync } from 'node:fs'
 import { getPriority, tmpdir } from 'node:os'

@@ -58,7 +58,7 @@ export function spansOf({ scenario, settings }: HourRun): Span[] {
   return minutes.slice(1).map((end, at) => ({ from: entryAt(minutes, at), to: end }))
 }
 
-/** Who is in trouble in the scenario's window. */
+/** Providers in trouble in the scenario's window. */
 export function troubled({ troubles, window }: Scenario): ProviderName[] {
   return PROVIDERS.filter((name) =>
     troubles.some(({ provider, from, to }) => provider === name && from === window.from && to === window.to),

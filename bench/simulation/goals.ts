@@ -1,4 +1,4 @@
-/** What the routing promises in trouble, and whether a simulated hour shows it. */
+/** Goals of the routing in trouble, and the verdict of a simulated hour on them. */
 import {
   avoidance,
   lastFailureSeconds,

@@ -19,14 +19,14 @@ export interface RunSettings {
   readonly span: Span
 }
 
-/** How one request went, as its caller and the providers saw it. */
+/** Course of one request, as its caller and the providers saw it. */
 export interface Outcome {
   readonly asked: Asked
   readonly served: boolean
   readonly status: number
   /** Upstream calls that it led to. */
   readonly calls: number
-  /** Who served it. */
+  /** Provider that served it. */
   readonly by: ProviderName | undefined
   /** Milliseconds until the first content beyond what the serving provider itself took; undefined where it failed. */
   readonly addedMs: number | undefined

@@ -8,7 +8,7 @@ export const PROVIDERS: readonly ProviderName[] = ['alpha', 'bravo', 'charlie', 
 
 export type ModelSlug = 'acme/large' | 'acme/small'
 
-/** Who serves which model, and the model's price against the provider's price of the large one. */
+/** Providers of each model, and the model's price against the provider's price of the large one. */
 export const MODELS: Readonly<Record<ModelSlug, { providers: readonly ProviderName[]; factor: number }>> = {
   'acme/large': { providers: PROVIDERS, factor: 1 },
   'acme/small': { providers: ['alpha', 'charlie', 'echo'], factor: 0.25 },
@@ -32,7 +32,7 @@ const PRICES: Readonly<Record<ProviderName, readonly number[]>> = {
 interface Pace {
   readonly firstTokenMs: number
   readonly tokensPerSecond: number
-  /** How much slower it is at its busiest time of the hour, and at which minute. */
+  /** Factor by which it is slower at its busiest time of the hour, and the minute of that. */
   readonly swing: number
   readonly peak: number
 }

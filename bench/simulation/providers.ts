@@ -27,7 +27,7 @@ export interface Call {
   readonly unwelcome: boolean
 }
 
-/** What a provider makes of one call. */
+/** Outcome of one call at a provider. */
 type Plan = { fails: Fault; afterMs: number } | { firstMs: number; restMs: number; tokens: number }
 
 const MEAN_TOKENS = 60

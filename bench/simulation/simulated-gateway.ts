@@ -59,7 +59,7 @@ export class SimulatedGateway {
   private readonly headers = { authorization: `Bearer ${SECRET}`, 'content-type': 'application/json' }
   private config: Config
   private front: Front
-  /** What went wrong in the gateway itself. */
+  /** Errors of the gateway itself. */
   readonly broken: unknown[] = []
 
   /** @param minute of the hour at which it starts. */

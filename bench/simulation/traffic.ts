@@ -1,4 +1,4 @@
-/** What callers ask, and when: arrivals of a Poisson process and the bodies of the requests. */
+/** Requests of callers, and their times: arrivals of a Poisson process and the bodies of the requests. */
 import type { CanonicalRequest } from '../../src/dialects/canon/request.ts'
 import type { Chance } from './chance.ts'
 import { MINUTE, type ModelSlug } from './market.ts'

@@ -1,4 +1,4 @@
-/** What goes wrong at whom, when: the data that scenarios are made of. */
+/** Troubles by provider and time: the data that scenarios are made of. */
 import type { FaultCode } from '../../src/core/faults.ts'
 import type { ProviderName } from './market.ts'
 
@@ -15,7 +15,7 @@ interface Ailment extends Span {
 /** Calls fail. */
 export interface Failing extends Ailment {
   readonly kind: 'failing'
-  /** How each failure looks to the gateway. */
+  /** Form of each failure for the gateway. */
   readonly code: FaultCode
   /** Share of the calls that fail. */
   readonly share: number

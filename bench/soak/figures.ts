@@ -1,4 +1,4 @@
-/** What the samples of a soak say: slope per ten minutes after the warm-up, peak, and whether it passes. */
+/** Figures from the samples of a soak: slope per ten minutes after the warm-up, peak, and whether it passes. */
 import type { Held } from './probe.ts'
 
 export interface Sample extends Held {

@@ -35,7 +35,7 @@ export const addition: Addition = {
     },
     {
       file: 'test/gateway/session-name-length.test.ts',
-      text: `/** How long the name of a session may be: by the configuration of the moment at which the request comes. */
+      text: `/** Length that the name of a session may have: by the configuration of the moment at which the request comes. */
 import t from 'tap'
 import { oneModel } from '../support/gateway.ts'
 import { startScene } from '../support/scene.ts'

@@ -9,7 +9,7 @@ export interface Range {
   count: number
 }
 
-/** What one run of a test file reached. */
+/** Lines that one run of a test file reached. */
 export interface Reached {
   seconds: number
   /** False where it failed by itself: it then catches nothing. */

@@ -1,4 +1,4 @@
-/** What can be changed in a source: one operator, constant, condition or call of one line. */
+/** Changes that are made to a source: one operator, constant, condition or call of one line. */
 
 import { createHash } from 'node:crypto'
 import { globSync, readFileSync } from 'node:fs'
@@ -8,7 +8,7 @@ import { type Node, parse } from 'acorn'
 import { simple } from 'acorn-walk'
 import { entryAt } from '../../src/core/entry-at.ts'
 
-/** Where a mutation stands. */
+/** Place of a mutation. */
 export interface Place {
   /** Path from the root. */
   file: string
@@ -137,7 +137,7 @@ export function mutationsOf(root: string, choice: { seed: number; count: number;
   return chosen
 }
 
-/** Where a mutation's line stands today: by its text, and where that stands more than once, by its neighbours and its file. */
+/** Place of a mutation's line today: by its text, and where that stands more than once, by its neighbours and its file. */
 export function placeOf(root: string, mutation: Mutation): Mutation | undefined {
   const found: { place: Mutation; likeness: number }[] = []
   for (const file of sourcesOf(root)) {

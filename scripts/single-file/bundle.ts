@@ -43,7 +43,7 @@ export async function bundle(root: string, entry: string): Promise<Bundle> {
   return { text: `${ADDRESS}(async () => {\n${file.text}\n})()\n`, inputs: built.metafile.inputs }
 }
 
-/** Where a source would stand: below the executable (src/core/program-files.ts). */
+/** Place of a source: below the executable (src/core/program-files.ts). */
 const ADDRESS = `const programAddress = (path) => require('node:url').pathToFileURL(process.execPath + '/' + path).href;\nprogramAddress.library = programAddress('library.js');\n`
 
 /** Node's own modules are required, also where they are imported: a script cannot import. */

@@ -1,4 +1,4 @@
-/** What OpenAPI shows of an operation. */
+/** Description of an operation in OpenAPI. */
 import type { TSchema } from 'typebox'
 import type { FaultCode } from '../core/faults.ts'
 import type { Json, JsonObject } from '../core/json.ts'
@@ -38,7 +38,7 @@ export interface DescribedOperation {
   readonly tag: string
   readonly summary: string
   readonly description?: string
-  /** Who may call it: keys that generate are `ordinary`. */
+  /** Callers of it: keys that generate are `ordinary`. */
   readonly caller: 'any' | 'ordinary' | 'management' | 'none'
   readonly parameters?: readonly DescribedParameter[]
   readonly body?: DescribedBody
@@ -49,15 +49,15 @@ export interface DescribedOperation {
   readonly faults?: readonly FaultCode[]
   /** Form of its errors, where it is not that of all others. */
   readonly faultForm?: TSchema
-  /** Where its list is also sent as CSV. */
+  /** Set where its list is also sent as CSV. */
   readonly csv?: CsvList
 }
 
-/** How a list is sent as CSV: a column that a row lacks is empty. */
+/** A list as CSV: a column that a row lacks is empty. */
 export interface CsvList {
   /** Of the file, without the day. */
   readonly name: string
   readonly columns: readonly string[]
-  /** How its pages follow one another, and rows of one at most; absent where it comes whole. */
+  /** Paging of its list, and rows of one page at most; absent where it comes whole. */
   readonly paging?: { readonly by: 'offset' | 'cursor'; readonly most: number }
 }

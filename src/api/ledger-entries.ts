@@ -118,7 +118,7 @@ function nanoOf(kind: (typeof MADE)[number], dollars: number): number {
 
 type About = Pick<NewEntry, 'key' | 'payer' | 'generation' | 'model' | 'provider' | 'settles' | 'countedAt'>
 
-/** What the entry is about: the entry that it settles, else the generation, else the key. @throws Fault 400, 404. */
+/** Subject of the entry: the entry that it settles, else the generation, else the key. @throws Fault 400, 404. */
 async function aboutOf({ api_key_hash: hash, generation_id: id, settles }: JsonObject, source: EntrySource): Promise<About> {
   const now = Math.floor(source.clock.now())
   const named = [hash, id, settles].filter((each) => each !== undefined)

@@ -18,7 +18,7 @@ export interface Call {
   readonly method: string
   readonly query: URLSearchParams
   readonly headers: IncomingHttpHeaders
-  /** What failed authentications of the caller count by. */
+  /** Bucket of failed authentications of the caller. */
   address(): string
   /** The body as JSON, read when it is called, so that refused callers cannot make the gateway hold one. @throws Fault 400, 413, 415. */
   body(): Promise<JsonObject>
@@ -37,7 +37,7 @@ export type CallOf<Path extends string, Who extends Caller> = Call & {
 } & (Who extends 'none' ? unknown : { readonly key: ApiKey })
 
 interface Routing {
-  /** What it matches, where that is more than `path` says; with a group for each part. */
+  /** Pattern that it matches, where that is more than `path`; with a group for each part. */
   readonly match?: RegExp
   /** Bytes of its body, where fewer are taken than of others. */
   readonly maxBody?: number
@@ -75,7 +75,7 @@ function matchOf(path: string, parameters: DescribedOperation['parameters'] = []
   return new RegExp(`^/v1${text}$`)
 }
 
-/** Who a change is noted for: the creator of the management key, or the key's name. */
+/** Author of a change: the creator of the management key, or the key's name. */
 export function makerOf(key: ApiKey): string {
   return ('creator' in key && typeof key.creator === 'string' ? key.creator : undefined) ?? key.name
 }

@@ -1,4 +1,4 @@
-/** What the operations of the API work on, as the configuration stands now. */
+/** Inputs of the operations of the API, as the configuration stands now. */
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Clock } from '../core/clock.ts'
 import type { JsonObject } from '../core/json.ts'
@@ -19,14 +19,14 @@ import type { ModelSource } from './models.ts'
 import type { RefusalSource } from './refusals.ts'
 import type { Status } from './status.ts'
 
-/** How often something may be tried, by who tries it. */
+/** Limits on attempts, by their origin. */
 interface Tries {
   /** @throws Fault 429. */
   check(identity: string, message?: string): void
   count(identity: string): void
 }
 
-/** What the operations for management keys and those of sign-in work on. */
+/** Inputs of the operations for management keys and of sign-in. */
 export interface ManagementSource
   extends ActivitySource,
     GuardrailSource,
@@ -44,7 +44,7 @@ export interface ManagementSource
   readonly buckets: ConsentBuckets
 }
 
-/** How often sign-in may be tried. They outlive a reload, which other events than the operator's cause as well. */
+/** Limits on attempts at sign-in. They outlive a reload, which other events than the operator's cause as well. */
 export interface ConsentBuckets {
   /** Codes that one key makes. */
   readonly codes: Tries

@@ -1,5 +1,4 @@
 /** The runtime: the dependencies that outlive a reload, and the serving that each configuration composes anew. */
-
 import type { Planned } from '../api/generation-plan.ts'
 import type { ManagementSource } from '../api/index.ts'
 import { drawnBefore } from '../cluster/bookkeeping.ts'

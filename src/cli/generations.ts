@@ -26,7 +26,7 @@ export async function showGeneration(id: string, flags: GenerationFlags, streams
   }
 }
 
-/** Whether the id is that of a request which the gateway has refused; false for what cannot be one. */
+/** True if the id is that of a request which the gateway has refused; false for what cannot be one. */
 async function isRefused(generation: string, gateway: Gateway): Promise<boolean> {
   const found = await refusalRecords({ generation }, gateway).catch(() => ({ data: [] }))
   return objectsOf(found.data).length > 0

@@ -54,7 +54,7 @@ function commandOf({ since, until, key, reason, generation }: RefusalFlags): Ref
   }
 }
 
-/** What to do with the id of a request that was not refused. */
+/** Remedy for the id of a request that was not refused. */
 async function otherwise(id: string, gateway: Gateway): Promise<string> {
   const isServed = await generationRecord(id, gateway).then(
     () => true,

@@ -1,4 +1,4 @@
-/** What the gateway has of a request: its generation, or its refusal. From the running gateway, or from its store where none runs. */
+/** Record of a request: its generation, or its refusal. From the running gateway, or from its store where none runs. */
 import { type RefusalCommand, runGenerationCommand, runRefusalCommand } from '../api/index.ts'
 import type { Config } from '../config/config.ts'
 import { type ResolvedKeys, resolveKeys } from '../config/keys.ts'
@@ -32,7 +32,7 @@ export async function refusalRecords(command: RefusalCommand, gateway: Gateway):
   )
 }
 
-/** Whether an error says that what was wanted is not there. */
+/** True if an error says that the wanted record is not there. */
 export function isNotFound(error: unknown): boolean {
   return (error instanceof AdminRefusal || error instanceof Fault) && error.status === 404
 }

@@ -31,7 +31,7 @@ const RETRY = 1_000
 const LONGEST_NOTE = 10_000
 const LONGEST_CLOSE = 2_000
 const BATCH = 500
-/** What waits at most: rows, and bytes of hashes and texts. */
+/** Bounds of the queue: rows, and bytes of hashes and texts. */
 const MOST_ROWS = 10_000
 const MOST_BYTES = 16 * 1024 * 1024
 /** Texts of one finding that are hashed. */

@@ -1,4 +1,4 @@
-/** Where a process keeps its ledger: in a file of its own, or in a journal whose rows it forwards to a store of record. */
+/** Place of a process's ledger: in a file of its own, or in a journal whose rows it forwards to a store of record. */
 
 import { randomUUID } from 'node:crypto'
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
@@ -45,19 +45,19 @@ export interface Bookkeeping {
   /** Owners of ids that providers gave in the pass-through. */
   readonly givenIds: GivenIdStore
   readonly events: EventStore
-  /** What keys have spent, of all processes and of now. */
+  /** Spending of keys, of all processes and of now. */
   balances(keys: readonly string[]): Spending[] | Promise<Spending[]>
   /** Takes what guardrails of store and file find. */
   readonly audit: AuditTrail
   /** Takes the requests that the gateway itself refuses. */
   readonly refusals: RefusalLog
-  /** What is shown of generations, of this process and of all others. */
+  /** Reader of generations, of this process and of all others. */
   readonly ledger: LedgerReader
-  /** What goes through the ledger step by step; absent in memory, and where the record is another process's. */
+  /** Scans of the ledger step by step; absent in memory, and where the record is another process's. */
   readonly readers?: LedgerReaders | undefined
-  /** What the start has not checked of the file of an embedded store. */
+  /** Part of the file of an embedded store that the start has not checked. */
   readonly unchecked?: UncheckedFile | undefined
-  /** What a crash had left open: settled when the ledger was opened; a command beside the gateway only reports it. */
+  /** Generations that a crash had left open: settled when the ledger was opened; a command beside the gateway only reports it. */
   readonly recovered: Reconciliation
   /** Processes that share the ledger with this one, itself among them, as last known. A gateway with workers is one for others. */
   processes(): number
@@ -81,11 +81,11 @@ export interface WorkerPlace {
   readonly record: StoreOfRecord
   /** Counters and news by way of the same process; absent where workers reach them by themselves. */
   readonly shared?: Shared | undefined
-  /** What each process of this machine shows of itself; null for one that does not answer. */
+  /** Figures of each process of this machine; null for one that does not answer. */
   readonly status?: (() => Promise<readonly (ProcessStatus | null)[]>) | undefined
 }
 
-/** What an operator should hear about. */
+/** Problems for the operator. */
 export type BookkeepingNews = JournalNews | ClusterNews | PostgresNews | UpkeepNews
 
 export interface BookkeepingOptions {
@@ -95,7 +95,7 @@ export interface BookkeepingOptions {
   journal: string
   /** Milliseconds for which generations are kept; absent: for ever. */
   retention?: number | undefined
-  /** What generations are kept for beyond `retention`, at most `exportGrace` milliseconds. */
+  /** Undelivered exports, for which generations are kept beyond `retention`, at most `exportGrace` milliseconds. */
   exports?: readonly ExportedFrom[] | undefined
   exportGrace?: number
   /** Milliseconds for which the lease of a lost process counts as spent. */
@@ -109,7 +109,7 @@ export interface BookkeepingOptions {
   report: (news: BookkeepingNews) => void
 }
 
-/** What earlier lives have drawn, in the journal and in the store of the owner. @param now milliseconds since the epoch. */
+/** Numbers that earlier lives have drawn, in the journal and in the store of the owner. @param now milliseconds since the epoch. */
 export function drawnBefore(
   journal: Pick<Journal, 'lastSeq' | 'drawnNumbers'>,
   owners: DrawnNumbers | undefined,

@@ -13,7 +13,7 @@ export interface Onward {
   dropped(row: SettledRows): void
 }
 
-/** What one commit decides. */
+/** Rows of one commit. */
 interface Batch {
   readonly promise: Promise<void>
   readonly holds: number[]
@@ -110,7 +110,7 @@ export class ForwardedJournal implements Journal {
     this.looking?.cancel()
   }
 
-  /** What the commit of this turn will decide. */
+  /** Rows of the commit of this turn. */
   private current(): Batch {
     const promise = this.inner.committed()
     if (this.batch && !this.batch.over && this.batch.promise === promise) return this.batch

@@ -7,7 +7,7 @@ import { type ClusterNews, OutageReport, reasonOf, unreachable, within } from '.
 export interface ForwardingOptions {
   readonly node: string
   readonly record: Pick<StoreOfRecord, 'take'>
-  /** Where the rows stand until the record has them. */
+  /** Journal of the rows until the record has them. */
   readonly journal: Pick<Journal, 'forget' | 'lastSeq'> & { export(): Iterable<Pick<GenerationRecord, 'hold' | 'settled'>> }
   readonly clock: Clock
   /** Called with rows of this life that the record has taken. */

@@ -33,7 +33,7 @@ export class HeldGuardrails implements GuardrailStore {
   private readonly clock: Pick<Clock, 'after'>
   private readonly outage: OutageReport
   private readonly hearers: (() => void)[] = []
-  /** What runs now, never rejected; and the reading that comes after it. */
+  /** Reading that runs now, never rejected; and the reading that comes after it. */
   private reading: Promise<void> = Promise.resolve()
   private queued: Promise<void> | undefined
   private timer: Timer | undefined
@@ -112,7 +112,7 @@ export class HeldGuardrails implements GuardrailStore {
     return this.store.secret()
   }
 
-  /** What this process has changed is in force here when the change returns, or soon after where it cannot be read. */
+  /** Changes of this process are in force here when the change returns, or soon after where it cannot be read. */
   private async through<T>(write: () => T | Promise<T>): Promise<T> {
     try {
       return await write()

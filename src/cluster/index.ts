@@ -32,7 +32,7 @@ export interface JoinOptions {
   readonly clock: Clock
   /** The same after a restart where the journal is the same. */
   readonly node: string
-  /** What an operator reads: host and process. */
+  /** Name for an operator: host and process. */
   readonly label: string
   /** Milliseconds after which the record may set free what a silent process has leased; absent: it never does. */
   readonly lostGrace?: number | undefined

@@ -18,7 +18,7 @@ type Crossing<T, Levels extends 0[] = []> = T extends bigint | ReadonlyMap<unkno
 
 type Reply<T> = Crossing<Awaited<T>>
 
-/** How a side answers what it offers. */
+/** Handler of a side's operations. */
 export type Answers<T extends Offer<T>> = {
   readonly [K in keyof T]: (...args: Parameters<T[K]>) => Reply<ReturnType<T[K]>> | Promise<Reply<ReturnType<T[K]>>>
 }
@@ -163,7 +163,7 @@ function parcelsOf(message: unknown): readonly Parcel[] {
   return message.parcels as Parcel[]
 }
 
-/** What a process and a worker seen from outside have in common. */
+/** Common part of a process and of a worker seen from outside. */
 export interface Channel {
   readonly connected: boolean
   send(message: object, callback: (error: Error | null) => void): unknown

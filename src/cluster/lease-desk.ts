@@ -11,7 +11,7 @@ import type { LeaseAnswer, LeaseAsk, LeaseName, StoreOfRecord } from '../store/r
 import type { Lease } from './lease.ts'
 import { unreachable, within } from './record-calls.ts'
 
-/** What all accounts of a process share. */
+/** Parts that all accounts of a process share. */
 export interface LeaseOffice {
   readonly node: string
   readonly record: Pick<StoreOfRecord, 'lease' | 'giveBack'>
@@ -65,7 +65,7 @@ const UNCERTAIN = 5_000
 const ignore = (): void => {}
 
 export class LeaseDesk {
-  /** What the last answer left over at the record; undefined once it is out of date. */
+  /** Rest at the record by the last answer; undefined once it is out of date. */
   leftOver: LeftOver | undefined
   private readonly name: LeaseName
   private readonly lease: Lease
@@ -336,7 +336,7 @@ export class LeaseDesk {
   }
 }
 
-/** What each of these allowances leaves according to the record, in nano-dollars. */
+/** Rest of each of these allowances according to the record, in nano-dollars. */
 export interface LeftOver {
   readonly allowances: readonly Allowance[]
   readonly lefts: readonly number[]
@@ -344,7 +344,7 @@ export interface LeftOver {
   readonly least: number
 }
 
-/** What one allowance leaves; undefined where the answer was for others. */
+/** Rest of one allowance; undefined where the answer was for others. */
 export function leftOf({ allowances, lefts }: LeftOver, { limit, limitReset, of }: Allowance): number | undefined {
   const same = (known: Allowance): boolean =>
     (known.limitReset ?? null) === (limitReset ?? null) && (known.of ?? 'key') === (of ?? 'key') && known.limit === limit

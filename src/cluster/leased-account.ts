@@ -14,10 +14,10 @@ const FADE = 10_000
 const SHARE = 8
 /** Another process of this machine gets no more than this part of what lies idle here, unless it needs more. */
 const LENT_SHARE = 2
-/** What several processes hold grows in steps as large as this many of one process: else each would wait for all of the others' steps. */
+/** Holds of several processes grow in steps as large as this many of one process: else each would wait for all of the others' steps. */
 const LENT_BURST = 4
 
-/** How much a key spends in about ten seconds: the size of the slices in which its credit is leased. */
+/** Spending of a key in about ten seconds: the size of the slices in which its credit is leased. */
 class RecentSpending {
   private sum = 0
   private at = 0
@@ -45,7 +45,7 @@ const FORGET_AFTER = 3_600_000
 /** Calls of the record for more credit, to pay for usage beyond a hold. */
 const MOST_COVERS = 3
 
-/** What is known of the spending of the accounts that a lease counts on. */
+/** Known spending of the accounts that a lease counts on. */
 export interface Spending {
   readonly own: OwnCharges
   readonly payer: OwnCharges | undefined
@@ -153,7 +153,7 @@ export class LeasedAccount implements CreditAccount {
     return Math.min(times * this.lease.held, Math.floor(this.limit / SHARE))
   }
 
-  /** Where the record does not answer, no more is covered than lies idle here: an allowance is never passed for it. */
+  /** No more is covered than lies idle here while the record does not answer: an allowance is never passed for it. */
   cover(excess: number, allowances: readonly Allowance[]): number | Promise<number> {
     amountOrThrow(excess)
     const { lease, office } = this

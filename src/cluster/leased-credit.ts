@@ -32,7 +32,7 @@ export class LeasedCredit implements CreditBook {
   private opened = false
   /** By the names of their leases. */
   private readonly accounts = new Map<string, LeasedAccount>()
-  /** What is known of each key's spending. */
+  /** Known spending of each key. */
   private readonly charges = new Map<string, OwnCharges>()
   private lookedAt: number
   /** Nano-dollars of all keys: read from the record, charged here since, and not forwarded. */
@@ -119,7 +119,7 @@ export class LeasedCredit implements CreditBook {
     }
   }
 
-  /** What lies idle is wanted elsewhere. @throws Fault `unavailable`. */
+  /** Idle credit is wanted elsewhere. @throws Fault `unavailable`. */
   async giveBackIdle({ key, payer }: LeaseName): Promise<void> {
     // What an earlier life had leased covers charges that are not forwarded yet.
     if (this.office.open) await this.account(key, payer).giveBackIdle()

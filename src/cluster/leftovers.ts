@@ -21,7 +21,7 @@ export interface TakingIn {
   readonly report: (news: JournalNews) => void
 }
 
-/** What was found in a journal. */
+/** Findings in a journal. */
 export interface TakenIn {
   /** Generations that the end of the worker had left open, settled now. */
   readonly recovered: Reconciliation

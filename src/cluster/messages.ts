@@ -31,7 +31,7 @@ import type { CounterAnswer, CounterAsk, Topic } from './shared/types.ts'
 /** The environment's variable that makes a process a worker; its value is the worker's number. */
 export const WORKER_VARIABLE = 'HEADGATE_WORKER'
 
-/** What a worker needs before it can start. */
+/** Data that a worker needs before it can start. */
 export interface Welcome {
   /** 1 to `count`. */
   slot: number
@@ -42,11 +42,11 @@ export interface Welcome {
   drawn: DrawnNumbers
   /** Random text that all workers know and no other program. */
   secret: string
-  /** What the owner has found damaged in its store: no new work may begin. */
+  /** Damage that the owner has found in its store: no new work may begin. */
   stopped?: string | undefined
 }
 
-/** How a compare-and-set on a key went: `current` is the stored key where it differs from the one that the worker had seen. */
+/** Outcome of a compare-and-set on a key: `current` is the stored key where it differs from the one that the worker had seen. */
 export type Replaced = { done: StoredKey } | { current: StoredKey } | { missing: true }
 
 /** A balance as it crosses: JSON has no integers beyond 2^53. */
@@ -175,7 +175,7 @@ export interface OwnerOffer {
 
   counter(ask: CounterAsk): CounterAnswer
   news(topic: Topic, message: Json): null
-  /** What each worker shows of itself; null for one that does not answer. */
+  /** Figures of each worker; null for one that does not answer. */
   status(): (ProcessStatus | null)[]
 }
 

@@ -31,7 +31,7 @@ export interface Member {
   readonly slot: number
   readonly pid: number | undefined
   readonly station: Station
-  /** Where it listens; undefined while it starts. */
+  /** Address on which it listens; undefined while it starts. */
   url: string | undefined
 }
 

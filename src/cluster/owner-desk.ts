@@ -17,7 +17,7 @@ import type { Urging } from './urging.ts'
 
 export type WorkerLine = Line<WorkerOffer, OwnerOffer>
 
-/** What only the process that started the worker can answer. */
+/** Operations that only the process that started the worker can answer. */
 export type Reception = Pick<Answers<OwnerOffer>, 'welcome' | 'serving' | 'failed' | 'status'>
 
 export interface DeskOptions {

@@ -5,7 +5,7 @@ import { type ClusterNews, OutageReport, within } from './record-calls.ts'
 
 export interface PulsesOptions {
   readonly node: string
-  /** What an operator reads: host and process. */
+  /** Name for an operator: host and process. */
   readonly label: string
   readonly record: Pick<StoreOfRecord, 'pulse'>
   readonly clock: Clock

@@ -57,7 +57,7 @@ interface OpenRow {
 }
 
 export class RefusalLog {
-  /** What other parts read of it. */
+  /** Interface of it for other parts. */
   readonly store: RefusalStore
   private readonly options: RefusalLogOptions
   private readonly outage: OutageReport
@@ -188,7 +188,7 @@ export class RefusalLog {
   }
 }
 
-/** What is kept where the caller is not known: the words of the gateway for the reason, and nothing that the request holds. */
+/** Kept fields where the caller is not known: the words of the gateway for the reason, and nothing that the request holds. */
 function withoutTexts(refusal: Refusal): Refusal {
   const code = Object.keys(FAULTS).find((each): each is keyof typeof FAULTS => each === refusal.reason) ?? 'invalid_key'
   return { ...refusal, model: null, field: null, message: FAULTS[code].message }

@@ -49,7 +49,7 @@ export class RemoteNews implements NewsWire {
     else this.listeners.set(topic, [hear])
   }
 
-  /** What another worker has published. */
+  /** Message that another worker has published. */
   arrived(topic: Topic, message: Json): void {
     for (const hear of this.listeners.get(topic) ?? []) hear(message)
   }

@@ -28,9 +28,9 @@ export type UpkeepNews =
   | { kind: 'windows-rebuilt'; keys: number }
 
 interface UpkeepOptions {
-  /** Where generations are kept. */
+  /** Store of generations. */
   store: Prunable & Partial<Rollable>
-  /** What guardrails found is kept as long as generations. */
+  /** Findings of guardrails are kept as long as generations. */
   guardrails: Pick<GuardrailStore, 'prune'>
   refusals: Pick<RefusalStore, 'prune'>
   givenIds: Pick<GivenIdStore, 'prune'>
@@ -51,7 +51,7 @@ interface UpkeepOptions {
 const FIRST_LOOK = 100
 const LOOK = 60_000
 
-/** What no export has delivered yet. */
+/** Rows that no export has delivered yet. */
 function unreadOf({ readers, exports = [], exportGrace = 0 }: UpkeepOptions): UnreadGenerations | undefined {
   if (!readers || exports.length === 0) return undefined
   const oldest = (): number | undefined | Promise<number | undefined> => {

@@ -25,7 +25,7 @@ interface TokenKind {
   readonly span?: string
   /** The tokens, as the configuration describes them. */
   readonly text: string
-  /** What else the configuration says of its price. */
+  /** Other settings of its price. */
   readonly note?: string
   /** The price that holds where it has none. */
   readonly fallback?: string

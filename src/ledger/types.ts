@@ -271,7 +271,7 @@ export interface LedgerReader {
   searchPage?(query: GenerationSearch, before: string): FoundPage | Promise<FoundPage>
   /** What stands beside the generations; absent in journals whose rows are forwarded. */
   readonly entries?: LedgerEntries | undefined
-  /** What goes through the ledger step by step; absent where nothing keeps how far it has come. */
+  /** Scans of the ledger step by step; absent where nothing keeps how far it has come. */
   readonly readers?: LedgerReaders | undefined
   /** The whole search, where another process makes it. */
   search?(query: GenerationSearch, before: string): Promise<FoundPage>

@@ -70,7 +70,7 @@ export type Witness = (
 ) => void
 
 /**
- * What is made of a configuration for its chain; in-flight exchanges keep theirs. What is read as the configuration states it stands in
+ * Parts that are made of a configuration for its chain; in-flight exchanges keep theirs. What is read as the configuration states it stands in
  * `config` of the exchange's head.
  */
 export interface ChainSettings {

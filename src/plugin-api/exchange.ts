@@ -115,7 +115,7 @@ export interface Resolved extends Read {
   memory(bytes: number): Promise<void> | undefined
   /** Adds to `error.metadata` of the request where its providers fail. */
   addErrorMetadata(metadata: JsonObject): void
-  /** How many of the endpoints have a provider that can search the web itself as requested. */
+  /** Number of endpoints whose provider can search the web itself as requested. */
   searchers(search: NativeSearch): 'all' | 'some' | 'none'
   /** Has the provider search with a tool of its own; the endpoints that cannot are out. @returns false where none can. */
   searchNatively(search: NativeSearch): boolean

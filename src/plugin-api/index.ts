@@ -82,7 +82,7 @@ export interface Host {
   readonly clock: Clock
   /** Text to tokens, erring high: no provider's tokenizer is exact for another's. */
   estimateTokens(text: string): number
-  /** What the callers have uploaded, by the identity of the key. */
+  /** Files that callers have uploaded, by the identity of the key. */
   readonly files: FileStore
 }
 
@@ -98,7 +98,7 @@ export interface Tap {
   finish?(emit: (event: StreamEvent) => void): void
 }
 
-/** What a plugin that stands for a choice among models is shown. */
+/** Facts for a plugin that stands for a choice among models. */
 export interface RouterView {
   /** Models that the key may use, in catalogue order, each with an endpoint that the request's hard filters leave. */
   readonly models: readonly Model[]
@@ -162,7 +162,7 @@ export interface Plugin<Config = unknown> {
   readonly implied?: (exchange: Resolved) => boolean
   /** Requests of which `implied` may be true; all of them where absent. It is called for no other, so that most requests are not looked at. */
   readonly impliedBy?: ImpliedBy
-  /** Whether a request ends with the plugin's failure or goes on without it, where the operator does not say; `fail` by default. */
+  /** Default of `on_error`: a request ends with the plugin's failure, or goes on without it; `fail` if unset. */
   readonly onError?: 'fail' | 'skip'
   /** True: a request may name it, and its `enabled` has no effect there. */
   readonly ignoreRequestEnabled?: true
@@ -207,7 +207,7 @@ export interface ModelAnswer {
   cost: number
 }
 
-/** What one call of a tool has to work with. */
+/** Inputs of one call of a tool. */
 export interface ToolHost extends Host {
   readonly key: ApiKey
   /** Id of the caller's dialect: `responses`, `chat` or `messages`. */
@@ -236,7 +236,7 @@ export interface ToolHost extends Host {
   progress(type: string, data: JsonObject): void
 }
 
-/** What the caller sees of a call instead of the `<brand>:<name>` item. */
+/** Item for the caller in place of the `<brand>:<name>` item. */
 export type ShownItem =
   /** A call of the model, for the caller to carry out. */
   | { kind: 'call'; call: { id: string; name: string }; args: string }
@@ -244,7 +244,7 @@ export type ShownItem =
   | { kind: 'server' | 'opaque'; of: Opaque }
 
 export interface ToolOutcome {
-  /** What the model receives. */
+  /** Text that the model receives. */
   output: string
   /** Fields of the `<brand>:<name>` output item, without `id`, `type` and `status`. */
   item: JsonObject
@@ -254,7 +254,7 @@ export interface ToolOutcome {
   /** Searches of the web that it ran, and pages that it fetched. */
   searches?: number
   fetches?: number
-  /** Who searched the web, and how many results the model was shown. */
+  /** Engine that searched the web, and the number of results that the model was shown. */
   found?: { engine: string; results: number }
   /** In place of the item of its own. */
   shown?: readonly ShownItem[]
@@ -286,7 +286,7 @@ export interface ToolFunction {
   readonly parameters: JsonObject
 }
 
-/** What an item that the caller sends back was to the model: its call of a function of the tool, or the answer. */
+/** Meaning for the model of an item that the caller sends back: its call of a function of the tool, or the answer. */
 export type Recalled =
   | { kind: 'call'; callId: string; function: string; args: string }
   | { kind: 'result'; callId: string; text: string; error?: boolean }
@@ -305,13 +305,13 @@ export interface ToolSession {
   readonly bound: number
   /** A view on the events of the reply, over all turns. */
   readonly tap?: Tap
-  /** What the model is offered instead of the tool's one function: several, or none. */
+  /** Functions for the model in place of the tool's one: several, or none. */
   readonly functions?: readonly ToolFunction[]
   /** True for another tool of the request that the model is not shown yet. */
   withholds?(spec: ToolSpec): boolean
   /** Tools that it is shown from the first turn on, beside the others. */
   readonly offers?: readonly ToolSpec[]
-  /** What the caller sees of it before the first turn. */
+  /** Items for the caller before the first turn. */
   readonly opening?: readonly ShownItem[]
   /** Undefined for an item that is not the tool's. A result without its call before it is left out. */
   recalls?(item: Opaque): readonly Recalled[] | undefined
@@ -322,7 +322,7 @@ export interface ToolSession {
   close?(): void
 }
 
-/** What a tool knows of the request that offers it. */
+/** Facts of the request for a tool that it offers. */
 export interface ToolContext {
   readonly key: ApiKey
   readonly client: string

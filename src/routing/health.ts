@@ -1,4 +1,4 @@
-/** How endpoints have fared, in bounded statistics per endpoint on the injected clock: outages, rests, ejection, uptime, speed and tool calls. */
+/** Record of endpoints, in bounded statistics per endpoint on the injected clock: outages, rests, ejection, uptime, speed and tool calls. */
 
 import type { NewsWire } from '../cluster/shared/types.ts'
 import type { Clock } from '../core/clock.ts'

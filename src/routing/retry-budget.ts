@@ -1,4 +1,4 @@
-/** What an outage allows: how many retries of each model may run and fail. */
+/** Retries in an outage: the number that may run and fail for each model. */
 import type { Model } from './catalog/types.ts'
 
 /** Share of a model's active turns that may wait for a retry at the same moment, and the least number of them. */

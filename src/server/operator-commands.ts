@@ -27,7 +27,7 @@ import type { AdminRoute } from './admin.ts'
 const MOST_BYTES = 64 * 1024
 const DEEPEST = 8
 
-/** What commands work on, called for each, since a reload changes it. */
+/** Inputs of commands, called for each, since a reload changes them. */
 export interface CommandSource {
   /** Of keys and guardrails, sessions, refused requests, generations and entries of the ledger. */
   records(): KeySource & GuardrailReading & SessionSource & RefusalSource & DetailSource & EntrySource

@@ -76,7 +76,7 @@ export interface Balance {
 
 export interface Pulse {
   readonly node: string
-  /** What an operator reads: host and process. */
+  /** Name for an operator: host and process. */
   readonly label: string
   /** Milliseconds without a further pulse after which the process counts as lost. */
   readonly expiry: number

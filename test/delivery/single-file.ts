@@ -62,7 +62,7 @@ export function singleFile(): string {
   return folder
 }
 
-/** Whether it is built without Node's symbols here. */
+/** True if it is built without Node's symbols here. */
 export function stripped(): boolean {
   try {
     execFileSync('strip', ['--version'], { stdio: 'ignore' })

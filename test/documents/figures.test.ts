@@ -16,7 +16,7 @@ const WORDS = ['zero', 'one', 'two', 'three', 'four', 'five', 'six', 'seven', 'e
 interface Figure {
   readonly what: string
   readonly value: number
-  /** How pages say it, with the figure as the first group. */
+  /** Pattern of the pages, with the figure as the first group. */
   readonly said: readonly RegExp[]
 }
 

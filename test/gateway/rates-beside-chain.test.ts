@@ -1,4 +1,4 @@
-/** What is left of a key's limits stands in replies that the chain does not write: those of the pass-through, and the 101 of a WebSocket. */
+/** The rest of a key's limits stands in replies that the chain does not write: those of the pass-through, and the 101 of a WebSocket. */
 import { once } from 'node:events'
 import { createServer, type IncomingMessage } from 'node:http'
 import type { AddressInfo } from 'node:net'

@@ -1,4 +1,4 @@
-/** What stands in a conversation because one provider wrote it, at another that does not know it. */
+/** Parts of a conversation that one provider wrote, at another that does not know it. */
 import t from 'tap'
 import type { JsonObject } from '../../src/core/json.ts'
 import { list, object } from '../support/fold.ts'

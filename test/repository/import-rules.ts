@@ -123,7 +123,7 @@ export const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   server: ['pipeline', 'api', 'events', 'sse', 'telemetry', 'core', 'machines'],
 }
 
-/** What a machine may know of `src/core`. */
+/** Modules of `src/core` that a machine may import. */
 const GROUND = new Set(['clock', 'entry-at', 'faults', 'json'].map((name) => `src/core/${name}.ts`))
 
 /** Roots of the program: they load whatever they compose. */

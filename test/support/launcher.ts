@@ -8,7 +8,7 @@ import { cpSync, existsSync, globSync, mkdirSync, readdirSync, readFileSync, ren
 import { join } from 'node:path'
 
 const ROOT = join(import.meta.dirname, '..', '..')
-/** Where the packages are found that the built program loads from beside it. */
+/** Place of the packages that the built program loads from beside it. */
 const KEPT = join(ROOT, 'node_modules', '.cache', 'program')
 /** Milliseconds after which one of other sources is removed. */
 const OLD = 3_600_000

@@ -22,7 +22,7 @@ export interface ChartProps {
   readonly series: readonly Series[]
   /** Pixels. */
   readonly height?: number
-  /** How a time is written in the table; the time of day where absent. */
+  /** Form of a time in the table; the time of day where absent. */
   readonly formatTime?: (seconds: number) => string
 }
 
@@ -72,7 +72,7 @@ export function Chart({ title, times, series, height = 180, formatTime = (second
   )
 }
 
-/** What a screen reader says in place of the picture. */
+/** Text for a screen reader in place of the picture. */
 function summary(series: readonly Series[]): string {
   const parts = series.map(({ label, values, format }) => {
     const known = values.filter((value) => value !== null)

@@ -1,4 +1,4 @@
-/** What stands in the place of content: loading, nothing there, an error. */
+/** Notes in the place of content: loading, nothing there, an error. */
 import type { ComponentChildren } from 'preact'
 import { ApiError } from '../api.ts'
 

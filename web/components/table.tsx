@@ -8,7 +8,7 @@ export interface Column<Row> {
   readonly name: string
   readonly title: string
   readonly cell: (row: Row) => ComponentChildren
-  /** What the column is sorted by; absent: it cannot be sorted. */
+  /** Sort key of the column; absent: it cannot be sorted. */
   readonly sortBy?: (row: Row) => number | string | null | undefined
   /** Numbers stand at the right. */
   readonly isNumber?: boolean
@@ -20,7 +20,7 @@ export interface Sorting {
 }
 
 export interface TableProps<Row> {
-  /** What the table shows; screen readers announce it. */
+  /** Contents of the table; screen readers announce it. */
   readonly caption: string
   /** True: the caption is visible. */
   readonly showsCaption?: boolean

@@ -1,4 +1,4 @@
-/** What the guardrails in force would do with a text: the verdict, the text with what was found marked, and as it would be sent. */
+/** Preview of a text under the guardrails in force: the verdict, the text with what was found marked, and as it would be sent. */
 import { useState } from 'preact/hooks'
 import { call } from '../api.ts'
 import type { Guardrail, GuardrailTestReply } from '../api-types.ts'

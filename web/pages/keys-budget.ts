@@ -1,4 +1,4 @@
-/** What the figures of a key, as the API computes them, say of its budget: its state, and its limit as it burns down. */
+/** Budget of a key by the figures that the API computes: its state, and its limit as it burns down. */
 import type { Key, KeyBudgetReply } from '../api-types.ts'
 
 export type Budget = KeyBudgetReply['data']
@@ -23,7 +23,7 @@ export interface BurnDown {
   readonly ahead: readonly (number | null)[]
 }
 
-/** What was left of the limit at the end of each day of the window, what is left now, and the forecast. */
+/** Rest of the limit at the end of each day of the window, the rest now, and the forecast. */
 export function burnDown({ limit, remaining, window, days, forecast }: Budget, created: string, now: number): BurnDown | undefined {
   if (limit === null || remaining === null) return undefined
   const begun = window.start === null ? Math.floor(Date.parse(created) / DAY) * DAY : Date.parse(window.start)

@@ -133,7 +133,7 @@ export function SecretShown({ shown, onClose }: { shown: { name: string; secret:
 
 export interface NamedDialogProps {
   readonly title: string
-  /** What has to be typed. */
+  /** Text that has to be typed. */
   readonly name: string
   readonly verb: string
   readonly isOpen: boolean

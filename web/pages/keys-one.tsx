@@ -64,7 +64,7 @@ export function OneKey({ hash, keys, onSecret }: KeysProps & { hash: string }) {
   )
 }
 
-/** What providers have reported and the key was not charged; nothing where there is none. */
+/** Amount that providers have reported and the key was not charged; nothing where there is none. */
 function Loss({ label, all, open }: { label: string; all: number; open: number }) {
   if (all === 0) return null
   const detail = open === 0 ? 'all of it settled' : `${formatUsd(open)} not settled`

@@ -75,7 +75,7 @@ export function SharedBudgets({ changes }: { changes: number }) {
   )
 }
 
-/** What the budget of one key leaves, and who else draws on it. */
+/** Rest of the budget of one key, and the other keys that draw on it. */
 export function ParentOf({ name, hash }: { name: string; hash: string }) {
   const budget = useBudgets([name]).data?.data.find((each) => each.name === name)
   const others = budget?.keys.filter((each) => each.hash !== hash) ?? []

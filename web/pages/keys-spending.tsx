@@ -1,4 +1,4 @@
-/** Who spent what in the last 30 full days: a chart by day, a table, and the same as CSV. */
+/** Spending by key in the last 30 full days: a chart by day, a table, and the same as CSV. */
 import { useMemo } from 'preact/hooks'
 import { addressOf, call } from '../api.ts'
 import type { ActivityReply, Key } from '../api-types.ts'

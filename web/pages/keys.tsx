@@ -124,7 +124,7 @@ function Summary({ keys }: { keys: readonly Key[] | undefined }) {
   )
 }
 
-/** What keys that were issued through sign-in have spent is in the figures of the key that consented; of one whose issuer is gone it is its own. */
+/** Spending of keys that were issued through sign-in is in the figures of the key that consented; of one whose issuer is gone it is its own. */
 function withoutIssued(keys: readonly Key[]): readonly Key[] {
   const hashes = new Set(keys.map(({ hash }) => hash))
   return keys.filter(({ parent_hash: parent }) => parent === null || !hashes.has(parent))
@@ -181,7 +181,7 @@ function List({ keys: { data, error, reload } }: Pick<KeysProps, 'keys'>) {
 
 const SOURCES: Meanings<Key['source'], string> = { configuration: 'of the file', store: '' }
 
-/** Where a key is defined that is not the store's. */
+/** Place of definition of a key that is not the store's. */
 export const sourceText = (source: Key['source']): string => meaningOf(SOURCES, source) ?? `of: ${plainWord(source)}`
 
 function KeyName({ key_: { hash, name, label, source, is_management_key: manages } }: { key_: Key }) {

@@ -22,7 +22,7 @@ const KINDS: Meanings<Kind, readonly [tone: Tone, text: string]> = {
   write_off: ['neutral', 'Written off'],
 }
 
-/** What the gateway notes by itself, and an operator can settle. */
+/** Entries that the gateway notes by itself, and an operator can settle. */
 const isLoss = (kind: Kind): boolean => kind === 'unrecovered' || kind === 'disputed'
 
 const PAGE = 50
@@ -108,7 +108,7 @@ export function Entries({ title = 'Corrections and refunds', hash, generation, k
   )
 }
 
-/** What the page itself says is no column. */
+/** Facts that the page itself states are no columns. */
 function columnsOf(own: About | undefined, settle: (about: About) => void): readonly Column<LedgerEntry>[] {
   const columns: (Column<LedgerEntry> | false)[] = [
     { name: 'at', title: 'Time', cell: ({ created_at: at }) => <Time iso={at} />, sortBy: ({ created_at: at }) => at },

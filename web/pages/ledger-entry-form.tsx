@@ -6,7 +6,7 @@ import { Dialog } from '../components/dialog.tsx'
 import { Choice, Field, FormError } from '../components/field.tsx'
 import { toast } from '../components/toast.tsx'
 
-/** What the entry is about: a request, a key, or an entry that it settles. */
+/** Subject of the entry: a request, a key, or an entry that it settles. */
 export interface About {
   readonly generation?: string
   readonly hash?: string
@@ -113,7 +113,7 @@ function EntryForm({ about, onClose, onAdded }: { about: About; onClose: () => v
   )
 }
 
-/** What recording it does, in the digits that were typed. */
+/** Effect of recording it, in the digits that were typed. */
 function effectOf(kind: string, amount: string, { keyName, generation, settles }: About): string {
   const key = keyName === undefined ? 'The key' : `The key ${keyName}`
   const what = settles ? ` for the entry ${settles}` : generation ? ` for the request ${generation}` : ''

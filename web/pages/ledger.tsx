@@ -24,7 +24,7 @@ const usd = (nano: Nano): number => Number(nano) / 1e9
 const total = (verdict: VerdictReply, of: 'charged' | 'providers' | 'fees'): string =>
   formatUsd(usd(verdict[of]) + usd(verdict.before?.[of] ?? 0))
 
-/** How much is checked: what the gateway has of late, what is new since, every row. */
+/** Scope of the check: recent rows, new rows, every row. */
 type Extent = 'kept' | 'new' | 'all'
 
 export default function LedgerPage({ session }: PageProps) {
@@ -143,7 +143,7 @@ function Check({ verdict: { data, error, reload } }: { verdict: Resource<Verdict
   )
 }
 
-/** How far the check is, once it takes longer than a moment. */
+/** Progress of the check, once it takes longer than a moment. */
 function Progress() {
   const { data } = useResource<ProgressReply>((signal) => call('/ledger/verify/progress', { signal }), [], { every: LOOK })
   const running = data?.running

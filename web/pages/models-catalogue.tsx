@@ -204,7 +204,7 @@ function columnsOf(compared: readonly string[], toggle: (id: string) => void): C
   ]
 }
 
-/** What comes first in this order, so that a cut list begins with the right rows. */
+/** Rows that come first in this order, so that a cut list begins with the right rows. */
 function sortedFirst(
   rows: readonly Row[],
   columns: readonly Column<Row>[],

@@ -15,7 +15,7 @@ export interface ToolCall {
   readonly arguments: string
 }
 
-/** What has come of a reply. Text is in blocks: only the last one still grows. */
+/** Parts of a reply that have come. Text is in blocks: only the last one still grows. */
 export interface Reply {
   readonly id: string | undefined
   readonly model: string | undefined

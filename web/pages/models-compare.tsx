@@ -166,7 +166,7 @@ function Sheet({ models, onRemove }: { models: readonly Compared[]; onRemove: (i
   )
 }
 
-/** Where all are alike, none is. */
+/** None is marked where all are alike. */
 function isBest({ figure, isHigherBetter }: Aspect, compared: Compared, models: readonly Compared[]): boolean {
   const own = figure?.(compared)
   if (!figure || own == null) return false

@@ -1,4 +1,4 @@
-/** What a visitor sees who has only started the gateway: three steps to the first answer. */
+/** Page for a visitor who has only started the gateway: three steps to the first answer. */
 import type { Session } from '../api.ts'
 import { Section } from '../components/values.tsx'
 import { pathTo } from '../router.ts'

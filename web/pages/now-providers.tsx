@@ -92,7 +92,7 @@ export function Providers({ providers }: { providers: readonly ProviderStatus[] 
   )
 }
 
-/** What is said of an endpoint; undefined where nothing is against it. */
+/** Remark on an endpoint; undefined where nothing is against it. */
 const TEXTS: Meanings<EndpointStatus['health'], ((endpoint: EndpointStatus) => string) | null> = {
   ejected: ({ ejected_for_ms: left }) => `ejected, ${formatMs(left)} left`,
   resting: ({ rests_for_ms: left }) => `rate limited, ${formatMs(left)} left`,

@@ -30,7 +30,7 @@ const EVERY = 2000
 /** Readings that the charts of latency keep. */
 const MOST_POINTS = 150
 
-/** What stands above the figures where it is not ready. */
+/** Notice above the figures where it is not ready. */
 const STATES: Meanings<Status['state'], string> = {
   ready: 'The gateway is ready',
   degraded: 'The gateway has problems',

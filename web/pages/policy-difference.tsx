@@ -1,4 +1,4 @@
-/** How the text differs from the running file, line by line, as the check of it says; what is the same is folded. */
+/** Differences of the text from the running file, line by line, as the check of it says; what is the same is folded. */
 import type { ConfigurationCheckReply } from '../api-types.ts'
 import { EmptyNote } from '../components/notes.tsx'
 import { formatCount } from '../format.ts'
@@ -8,7 +8,7 @@ import { type Meanings, meaningOf, plainWord } from '../words.ts'
 type TextDifference = ConfigurationCheckReply['data']['difference']
 type Kind = NonNullable<TextDifference>['lines'][number]['kind']
 
-/** What stands before a line, and what a screen reader says. */
+/** Mark before a line, and its word for a screen reader. */
 const KINDS: Meanings<Kind, readonly [mark: string, name: string]> = {
   same: [' ', ''],
   removed: ['−', 'removed: '],

@@ -1,4 +1,4 @@
-/** What the last recorded requests would do under the text: planned beside what is planned for them today. */
+/** Plans of the last recorded requests under the text, beside their plans of today. */
 import { useState } from 'preact/hooks'
 import { call } from '../api.ts'
 import type { RehearsalReply } from '../api-types.ts'

@@ -1,4 +1,4 @@
-/** What the check of a text has found. */
+/** Findings of the check of a text. */
 import type { ConfigurationCheckReply } from '../api-types.ts'
 import { Table } from '../components/table.tsx'
 import { Badge } from '../components/values.tsx'

@@ -159,7 +159,7 @@ function Moment({ name, label, query, setQuery, error }: FiltersProps & { name: 
   )
 }
 
-/** What the fields suggest. Without it they are filled in by hand. */
+/** Suggestions for the fields. Without it they are filled in by hand. */
 function useNames(): { models: readonly string[]; providers: readonly string[]; keys: readonly (readonly [string, string])[] } {
   const names = useResource(async (signal) => {
     const [models, providers, keys] = await Promise.all([

@@ -1,4 +1,4 @@
-/** What one request cost, line by line: what was counted, at which price, and what of the hold was given back. */
+/** Cost of one request, line by line: counts, prices, and the part of the hold that was given back. */
 import type { ComponentChildren } from 'preact'
 import { Money } from '../components/values.tsx'
 import { formatCount } from '../format.ts'

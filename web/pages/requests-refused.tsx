@@ -17,7 +17,7 @@ interface RefusedProps {
   /** Of the record. */
   readonly error: Error
   readonly onRetry: () => void
-  /** What guardrails have found is for the operator. */
+  /** Findings of guardrails are for the operator. */
   readonly seesFindings: boolean
 }
 

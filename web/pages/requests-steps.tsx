@@ -1,4 +1,4 @@
-/** What a request did beside its calls of providers: tools, models that they called, guardrails and plugins. */
+/** Steps of a request beside its calls of providers: tools, models that they called, guardrails and plugins. */
 import { Badge, type Tone } from '../components/values.tsx'
 import { formatCount, formatMs, formatUsd } from '../format.ts'
 import { type Meanings, meaningOf, plainWord } from '../words.ts'
@@ -52,7 +52,7 @@ export function stepOf(step: StepEntry, all: readonly StepEntry[]): Step {
   }
 }
 
-/** What guardrails found and plugins did, where the row has it; when is not kept of those that need no time of their own. */
+/** Findings of guardrails and work of plugins, where the row has them; those that need no time of their own have no times. */
 export function Found({ request: { guardrails = [], plugins = [] } }: { request: RequestDetail }) {
   if (guardrails.length === 0 && plugins.length === 0) return null
   return (

@@ -164,7 +164,7 @@ function Admission({ request }: { request: RequestDetail }) {
   )
 }
 
-/** What the gateway's own tools did; when is not kept. */
+/** Work of the gateway's own tools; its times are not kept. */
 function toolStep({
   steps,
   num_search_results: results,

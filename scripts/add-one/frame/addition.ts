@@ -1,4 +1,4 @@
-/** What `scripts/add-one.ts` adds: one thing of one kind, as a contributor would who follows CONTRIBUTING.md. */
+/** Additions of `scripts/add-one.ts`: one thing of one kind, as a contributor would who follows CONTRIBUTING.md. */
 
 /** A file that is written anew. */
 export interface NewFile {

@@ -1,4 +1,4 @@
-/** What the last run of `scripts/add-one.ts` has counted of each kind: a file of JSON beside the kind's own, from which CONTRIBUTING.md is made. */
+/** Counts of each kind by the last run of `scripts/add-one.ts`: a file of JSON beside the kind's own, from which CONTRIBUTING.md is made. */
 import { existsSync, globSync, readFileSync, writeFileSync } from 'node:fs'
 import { basename, join } from 'node:path'
 import { pathToFileURL } from 'node:url'

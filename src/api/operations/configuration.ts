@@ -139,7 +139,7 @@ const rehearsed = Type.Object({
 
 const EXAMPLE = 'providers:\n  local: { dialect: sim }\nmodels:\n  acme/one: { name: One, endpoints: [{ provider: local, model: one }] }\n'
 
-/** What a configuration needs is little, and its check has a thread to itself. */
+/** A configuration needs little memory, and its check has a thread to itself. */
 const manages = { tag: 'Configuration', caller: 'management', maxBody: LARGEST_BODY } as const
 
 export const configurationOperations: readonly Operation[] = [

@@ -67,7 +67,7 @@ const madeKey = Type.Object({
   warnings: Type.Optional(Type.Array(Type.String(), { description: 'Where another key has this name.' })),
 })
 
-/** What else stands in the store of keys is no key, so whatever stands in its place is looked at once the caller is known. */
+/** Any other row in the store of keys is no key, so whatever stands in its place is looked at once the caller is known. */
 export const HASH = {
   name: 'hash',
   in: 'path',

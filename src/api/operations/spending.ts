@@ -1,4 +1,4 @@
-/** Who spends what. */
+/** Spending by key. */
 import { Type } from 'typebox'
 import { Fault } from '../../core/faults.ts'
 import { BY_DAY } from '../../core/ledger-counts.ts'

@@ -3,7 +3,7 @@ import type { JsonObject } from '../../core/json.ts'
 import type { ConfigDraft } from './config-draft.ts'
 import type { SourceFile } from './source-file.ts'
 
-/** What a reader and its page were written by. */
+/** Sources of a reader and its page. */
 export interface Compared {
   /** A package or a commit; absent of a service. */
   readonly release?: string

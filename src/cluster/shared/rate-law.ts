@@ -16,7 +16,7 @@ export interface Bucket {
   at: number
 }
 
-/** What is left of a level at `now`. */
+/** Rest of a level at `now`. */
 export function levelAt(bucket: Bucket, now: number, perMinute: number): number {
   return Math.max(0, bucket.level - Math.max(0, now - bucket.at) * perMinute)
 }

@@ -134,7 +134,7 @@ export class RedisNews implements NewsWire {
   }
 }
 
-/** What came over the wire may be anything. */
+/** A message over the wire may be anything. */
 function read(text: string): Envelope | undefined {
   try {
     const value: unknown = JSON.parse(text)

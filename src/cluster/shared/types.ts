@@ -1,4 +1,4 @@
-/** What processes share besides money. Each interface has an implementation for all processes and one for this process alone. */
+/** Interfaces of shared state besides money. Each interface has an implementation for all processes and one for this process alone. */
 import type { Clock } from '../../core/clock.ts'
 import type { Json } from '../../core/json.ts'
 

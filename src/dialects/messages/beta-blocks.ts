@@ -7,7 +7,7 @@ import { isObject, type Json, type JsonObject } from '../../core/json.ts'
 import type { Target } from '../types.ts'
 
 interface Feature {
-  /** What the names of all its versions begin with. */
+  /** Beginning of the names of all its versions. */
   readonly beta: string
   has(block: JsonObject): boolean
 }

@@ -56,7 +56,7 @@ function agentMessage({ content, author, recipient }: JsonObject, lost: Lost): F
   return { item: { kind: 'message', role: 'user', parts: decodeParts(texts, lost) } }
 }
 
-/** Output of a tool without a call, as the user's: no other wire has a place for it (openai 7.57.0, `ResponseInputItem.FunctionCallOutput`). */
+/** Output of a tool without a call (openai 7.57.0, `ResponseInputItem.FunctionCallOutput`). */
 function toolMessage({ name, namespace, output }: JsonObject, lost: Lost): FlatItem {
   const tool = typeof name === 'string' ? `the tool ${flatName(name, namespace)}` : 'a tool'
   return { item: outputMessage(tool, decodeParts(output, lost)) }

@@ -32,7 +32,7 @@ function ownData(item: Item, type: string): JsonObject | undefined {
   return item.kind === 'opaque' && item.of.dialect === WIRE && item.of.type === type ? item.of.data : undefined
 }
 
-/** What a call has put out, in either form of its result. */
+/** Output of a call, in either form of its result. */
 function outputOf(item: Item, lost: Lost): { id: string; parts: Part[] } | undefined {
   if (item.kind === 'result') return { id: item.callId, parts: item.parts }
   const data = ownData(item, CUSTOM_OUTPUT)
@@ -41,7 +41,7 @@ function outputOf(item: Item, lost: Lost): { id: string; parts: Part[] } | undef
 
 const isCall = (item: Item): boolean => item.kind === 'call' || ownData(item, CALL.custom) !== undefined
 
-/** What a tool put out with no call in front of it, as the user's: no other wire has a place for it. */
+/** Output of a tool with no call in front of it, as the user's: no other wire has a place for it. */
 export function outputMessage(tool: string, parts: readonly Part[]): Item {
   return { kind: 'message', role: 'user', parts: [{ kind: 'text', text: `Output of ${tool}:` }, ...parts] }
 }

@@ -18,7 +18,7 @@ export interface GuardrailField<Written extends TSchema = TSchema> {
   readonly shown: TSchema
   /** Its text in the description of bodies. */
   readonly note?: string
-  /** What a reply has where it is not set; undefined: nothing, since the documented service does not have the field. */
+  /** Value in a reply where it is not set; undefined: none, since the documented service does not have the field. */
   readonly unset: null | false | undefined
 }
 
@@ -303,5 +303,5 @@ export const SHOWN_FIELDS: Readonly<Record<string, TSchema>> = Object.fromEntrie
 export const FIELD_NOTES: Readonly<Record<string, string>> = Object.fromEntries(
   [...FIELDS].flatMap(([name, { note }]) => (note === undefined ? [] : [[name, note]])),
 )
-/** What a reply has of a field that is not set, by name. */
+/** Values in a reply of fields that are not set, by name. */
 export const UNSET_FIELDS: ReadonlyMap<string, null | false | undefined> = new Map([...FIELDS].map(([name, { unset }]) => [name, unset]))

@@ -10,7 +10,7 @@ export const INJECTION_SLUG = 'regex-prompt-injection'
 export const BUILTIN_SLUGS = [...DATA_SLUGS, INJECTION_SLUG] as const
 export type BuiltinSlug = (typeof BUILTIN_SLUGS)[number]
 
-/** What stands in place of what a built-in recogniser finds. */
+/** Placeholder for a match of a built-in recogniser. */
 export function placeholderOf(slug: string): string {
   return `[${slug
     .replace(/^regex-/, '')

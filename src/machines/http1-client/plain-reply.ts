@@ -95,7 +95,7 @@ const MOST_DIGITS = 7
  * and judges nothing: at the first byte that is not of this form it says what the parser has to be given, and the parser reads on.
  */
 export class ChunkedBody {
-  /** What `read` has come to: more is to come, the body is whole, or something is left to decide. */
+  /** Result of `read`: more is to come, the body is whole, or something is left to decide. */
   outcome: 'more' | 'whole' | 'unclear' = 'more'
   /** The first byte that has not been read. */
   at = 0

@@ -11,7 +11,7 @@ import { fieldsOf, KEEP_ALIVE, keptFor, MOST_INTERIM, tooManyInterim } from './r
 import { ReplyParser, type ReplyReceiver } from './reply-parser.ts'
 import { RunningRequest, type WholeRequest } from './running-request.ts'
 
-/** What the connections of a pool report to it. */
+/** Reports of connections to their pool. */
 export interface ConnectionOwner {
   /** Milliseconds from its beginning after which a connection takes no request any more. */
   readonly maxAge: number
@@ -287,7 +287,7 @@ export class ProviderConnection implements ReplyReceiver {
     if (this.status >= 200) this.whole = true
   }
 
-  /** What a connection that does not stand yet waits for. */
+  /** Stage that a connection waits for which does not stand yet. */
   get phase(): Phase | undefined {
     return this.attempt?.phase
   }

@@ -27,7 +27,7 @@ interface NodeParserClass {
 /** Undocumented, so that a later Node may lack it: undici then reads all replies. */
 const Parser = (process.getBuiltinModule('_http_common') as { HTTPParser?: NodeParserClass } | undefined)?.HTTPParser
 
-/** What the callback of a head returns where no content follows (`F_SKIPBODY` of llhttp; `parserOnIncomingClient` in lib/_http_client.js, 24.21). */
+/** Result of the callback of a head where no content follows (`F_SKIPBODY` of llhttp; `parserOnIncomingClient` in lib/_http_client.js, 24.21). */
 const NO_CONTENT = 1
 
 /** Bytes of the head of a reply, as undici has it (`maxHeaderSize` in lib/dispatcher/client.js of 8.12.4). */

@@ -13,7 +13,7 @@ export interface WholeRequest {
   readonly isHead: boolean
 }
 
-/** What a request needs of its connection. */
+/** Interface of a connection for its request. */
 interface RequestCarrier {
   readonly phase: Phase | undefined
   pause(): void
@@ -38,7 +38,7 @@ export class RunningRequest implements Dispatcher.DispatchController {
     this.handler = handler
   }
 
-  /** What its connection waits for, where that does not stand yet. */
+  /** Stage that its connection waits for, where that does not stand yet. */
   get phase(): Phase | undefined {
     return this.connection?.phase
   }

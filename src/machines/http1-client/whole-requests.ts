@@ -182,7 +182,7 @@ function flatList(headers: IncomingHttpHeaders): string[] {
   )
 }
 
-/** What undici refuses in a path and in the value of a header (lib/core/request.js and lib/core/util.js of 8.12.4). */
+/** Characters that undici refuses in a path and in the value of a header (lib/core/request.js and lib/core/util.js of 8.12.4). */
 const NOT_IN_A_PATH = /[^\u0021-\u00ff]/
 const NOT_IN_A_VALUE = /[^\t\x20-\x7e\x80-\xff]/
 

@@ -3,9 +3,9 @@ import { closingQuote } from './json-texts.ts'
 
 export interface Member {
   readonly name: string
-  /** Where the name's first quote stands. */
+  /** Place of the name's first quote. */
   readonly at: number
-  /** Where the value begins and ends. */
+  /** Beginning and end of the value. */
   readonly from: number
   readonly to: number
 }

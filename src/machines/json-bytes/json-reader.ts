@@ -15,7 +15,7 @@ const CLOSING_BRACKET = 0x5d
 /** RFC 8259 section 2. */
 const isSpace = (byte: number | undefined): boolean => byte === 0x20 || byte === 0x0a || byte === 0x0d || byte === 0x09
 
-/** Where a text may be cut, as its measuring has found; of a text that is no JSON both may hold anything. */
+/** Places at which a text may be cut, as its measuring has found; of a text that is no JSON both may hold anything. */
 export interface Cuts {
   /** Colons and commas of the root in turn, behind them its closing brace. */
   readonly places: readonly number[]

@@ -32,7 +32,7 @@ const MOST_LEFT_OUT = 64
 /** Shorter values are as soon written as found. */
 const SHORT = 256
 
-/** Where the values of one object or list stand: colons and commas between them, and its end. */
+/** Places of the values of one object or list: colons and commas between them, and its end. */
 type Places = number[]
 
 const NO_LITERALS: Literals = { count: 0, long: [] }
@@ -130,7 +130,7 @@ function membersOf(root: Json): number {
   return members
 }
 
-/** Where the elements of the list that begins at `from` stand; undefined for one with too many. */
+/** Places of the elements of the list that begins at `from`; undefined for one with too many. */
 function elementsIn(bytes: Buffer, { from, to }: Range): Range[] | undefined {
   const found: Range[] = []
   let depth = 0

@@ -1,4 +1,4 @@
-/** What one check of a value against a stranger's schema may cost: steps and depth, with comparisons and patterns among the steps. */
+/** Greatest cost of one check of a value against a stranger's schema: steps and depth, with comparisons and patterns among the steps. */
 import { isObject, type Json, type JsonObject } from '../../core/json.ts'
 import { linearRegex } from '../linear-regex/linear-regex.ts'
 import { patternSize } from '../linear-regex/pattern-cost.ts'

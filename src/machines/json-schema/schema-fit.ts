@@ -1,5 +1,5 @@
 /**
- * Whether a value fits a caller's JSON Schema, within a budget: schema and value come from strangers, and a few lines of references
+ * Check of a value against a caller's JSON Schema, within a budget: schema and value come from strangers, and a few lines of references
  * can make a check that never ends. Of the draft 2020-12; `format` is a note there (Validation, section 7.2). Decision 17.
  */
 import { isObject, type Json, type JsonObject } from '../../core/json.ts'
@@ -65,7 +65,7 @@ class Check {
     return path
   }
 
-  /** Whether the value fits, apart from what is said of it elsewhere; undefined where what is not understood decides. */
+  /** True if the value fits, apart from what is said of it elsewhere; undefined where what is not understood decides. */
   private verdict(schema: Json | undefined, value: Json): boolean | undefined {
     const before = this.unsure
     this.unsure = false
@@ -135,7 +135,7 @@ class Check {
     return schema.if === undefined ? undefined : this.conditional(schema, value, path)
   }
 
-  /** How many of the schemas the value fits, up to `enough`, and how many remain open. */
+  /** Number of the schemas that the value fits, up to `enough`, and of those that remain open. */
   private verdicts(schemas: readonly Json[], value: Json, enough: number): { fit: number; open: number } {
     const counts = { fit: 0, open: 0 }
     for (const one of schemas) {
@@ -240,7 +240,7 @@ class Check {
     return undefined
   }
 
-  /** What a pointer within the schema stands for; any other reference is not understood. */
+  /** Target of a pointer within the schema; any other reference is not understood. */
   private pointed(reference: string): Json | undefined {
     if (!this.places.has(reference)) this.places.set(reference, this.find(reference))
     const place = this.places.get(reference)

@@ -5,7 +5,7 @@ import { type Instruction, isReader, kindName, linearRegex, OP } from './linear-
 /** A list of readers in order of priority holds this number where the match may end. */
 export const END = -1
 
-/** What is known where the characters before and behind a place are known. */
+/** Facts of a place whose characters before and behind are known. */
 export interface Tables {
   /** Readers that come first in a match, in order of priority, and the same as a row. */
   readonly start: readonly number[]
@@ -30,7 +30,7 @@ export interface Jump {
   readonly words: Uint32Array
 }
 
-/** What leads from one instruction to the next; without the ranges of characters, which can be millions of numbers. */
+/** Steps from one instruction to the next; without the ranges of characters, which can be millions of numbers. */
 type Step = Pick<Instruction, 'op' | 'out' | 'arg'>
 
 /** Internals of re2js 2.10.0 (src/RE2.js, src/DFA.js): its program, and the borders between the character classes that the program distinguishes. */
@@ -118,7 +118,7 @@ export class PatternAutomaton {
     this.size = this.masks.length + prog.inst.length + widest.follow.reduce((sum, list) => sum + list.length, 0)
   }
 
-  /** Where the row of a character's class begins in `masks`. */
+  /** Beginning in `masks` of the row of a character's class. */
   maskAt(rune: number): number {
     const mask = rune < LATIN ? this.latin[rune] : this.rows[this.search(rune)]
     if (mask === undefined) throw new RangeError(`no class for character ${rune}`)

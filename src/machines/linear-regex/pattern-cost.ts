@@ -1,4 +1,4 @@
-/** What a pattern would cost to compile, read from its text: RE2 itself would take seconds to say so. */
+/** Cost of compiling a pattern, read from its text: RE2 itself would take seconds to say so. */
 
 /** Pieces once repeats are written out, at about 15 µs each (`a{1000}` a thousand times takes 3 s, and most of them are no readers). */
 const MOST_PIECES = 10_000

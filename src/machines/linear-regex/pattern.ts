@@ -24,7 +24,7 @@ export interface CompiledPattern {
 const kept = new Map<string, CompiledPattern>()
 let keptSize = 0
 
-/** What is wrong with a pattern, or undefined if it can be matched in linear time. It is compiled to find out, and kept. */
+/** Problem of a pattern, or undefined if it can be matched in linear time. It is compiled to find out, and kept. */
 export function patternProblem(pattern: string): string | undefined {
   const compiled = compilePattern(pattern)
   return typeof compiled === 'string' ? compiled : undefined

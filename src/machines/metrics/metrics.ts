@@ -89,7 +89,7 @@ export class Tallies {
   private readonly kept: (Tally | undefined)[] = []
   private readonly names = new KnownNames()
 
-  /** What this gateway holds of a metric. */
+  /** State of a metric in this gateway. */
   of<T extends Tally>(metric: Metric<T>): T {
     let tally = this.kept[metric.index] as T | undefined
     if (tally === undefined) {
@@ -130,7 +130,7 @@ export const NONE = 'none'
 export interface Sample {
   value: number
   labels: Record<string, string | number>
-  /** Where it differs from the metric's own name, as in a histogram. */
+  /** Name that differs from the metric's own, as in a histogram. */
   metricName?: string
 }
 
@@ -163,7 +163,7 @@ type ValuesOf<L extends LabelList> = { readonly [I in keyof L]: string }
 type Labels = Readonly<Record<string, string | number>>
 type Found = Sample[] | Promise<Sample[]>
 
-/** What a gateway holds of one metric. `samples` is undefined where the gateway has nothing to show of it. */
+/** State of one metric in a gateway. `samples` is undefined where the gateway has nothing to show of it. */
 interface Tally {
   samples(metric: MetricShape): Found | undefined
 }
@@ -180,7 +180,7 @@ interface MetricShape {
   readonly labels: LabelList
   /** The series that it may have; those beyond are counted together. */
   readonly limit: number
-  /** How many of the unit that is counted make one of the unit that is shown. */
+  /** Number of counted units that make one shown unit. */
   readonly perUnit: number
   /** Upper bounds of a histogram's buckets, in the unit that is counted. */
   readonly bounds: readonly number[]

@@ -66,7 +66,7 @@ export interface SpanHead {
 
 /** One request's spans, written one after the other as the field `spans` of `ScopeSpans`. */
 export class SpanWriter {
-  /** How many have been written. */
+  /** Number that have been written. */
   count = 0
   private readonly writer = new ProtoWriter()
   private open = 0
@@ -120,7 +120,7 @@ export class SpanWriter {
   }
 }
 
-/** Who reports, as the head of every export. */
+/** Resource that reports, as the head of every export. */
 export interface Reporter {
   readonly resource: Readonly<Record<string, Attribute>>
   readonly scope: { readonly name: string; readonly version: string }

@@ -17,7 +17,7 @@ export class ProtoWriter {
   private bytes = Buffer.allocUnsafeSlow(FIRST_BYTES)
   private length = 0
 
-  /** What has been written since `clear()`. Valid until the next write. */
+  /** Bytes since `clear()`. Valid until the next write. */
   get written(): Buffer {
     return this.bytes.subarray(0, this.length)
   }

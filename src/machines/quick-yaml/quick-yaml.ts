@@ -80,7 +80,7 @@ class Reader {
     return this.at === this.lines.length
   }
 
-  /** What begins at this line: a mapping or a list, all of whose entries have its indentation. */
+  /** Value that begins at this line: a mapping or a list, all of whose entries have its indentation. */
   block(least: number, depth: number): Json {
     const line = this.lines[this.at]
     if (line === undefined || line.indent < least || depth > DEEPEST) unsure()
@@ -140,7 +140,7 @@ function scalarOrFlow(text: string): Json {
   return flow.ended ? value : unsure()
 }
 
-/** What ends a plain scalar within brackets. */
+/** Ends of a plain scalar within brackets. */
 const PLAIN_IN_FLOW = /[^,[\]{}"'#]*/y
 const QUOTED_IN_FLOW = /"[^"\\]*"/y
 const KEY_IN_FLOW = /(?:"([^"\\]*)"|([A-Za-z_][\w-]*)): +/y

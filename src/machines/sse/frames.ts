@@ -119,7 +119,7 @@ function bytesOfEscape(frames: string, at: number): number {
 const lengthOfEscape = (frames: string, at: number): number => (frames.charCodeAt(at + 1) === LETTER_U ? UNIT_LENGTH : 2)
 
 /**
- * How much text a JSON string of a raw frame stands for; frames have one byte per character.
+ * Length of the text of a JSON string of a raw frame; frames have one byte per character.
  * Bytes of the text of the JSON string whose inside begins at `from`.
  */
 export function textBytes(frames: string, from: number): number {

@@ -3,7 +3,7 @@ import type { Fault } from '../../core/faults.ts'
 import type { Final, PassFacts } from '../../dialects/types.ts'
 import type { LateReader } from '../records.ts'
 
-/** What has come through a relay. */
+/** Bytes that have come through a relay. */
 export interface RelayFacts extends PassFacts {
   /** True once content has been returned: the commit point. */
   readonly committed: boolean
@@ -30,6 +30,6 @@ export interface Relay {
   /** Settles once nothing waits for an engine any more. */
   readonly pending?: Promise<void> | undefined
   readonly crowded?: boolean
-  /** What comes while no bytes do. */
+  /** Called while no bytes come. */
   listen?(late: LateReader): void
 }

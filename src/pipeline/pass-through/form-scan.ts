@@ -1,5 +1,5 @@
 /**
- * What may be ids in a form that is uploaded (RFC 7578): the ends of its values, wherever a server finds the borders of its parts. What its
+ * Possible ids in a form that is uploaded (RFC 7578): the ends of its values, wherever a server finds the borders of its parts. What its
  * files hold is looked at by `TextScan`.
  */
 import { Fault } from '../../core/faults.ts'
@@ -38,7 +38,7 @@ export class FormScan {
   private readonly onText: (text: string) => void
   /** The end of what has come; a form begins as if a line had ended. */
   private rest: Buffer = Buffer.from('\n')
-  /** Where the next end of a value is looked for, and up to where values have been looked at. */
+  /** Place from which the next end of a value is looked for, and the place up to which values have been looked at. */
   private from = 0
   private looked = 0
   /** The part has a file, whose words are no ids. */

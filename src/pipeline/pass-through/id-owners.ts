@@ -1,5 +1,5 @@
 /**
- * Whose an id of the pass-through is: rows of the store say so (docs/decisions/0061-ids-of-the-pass-through.md), by a hash of the account
+ * Owner of an id of the pass-through: rows of the store say so (docs/decisions/0061-ids-of-the-pass-through.md), by a hash of the account
  * and the id.
  */
 import { hash } from 'node:crypto'
@@ -13,13 +13,13 @@ import { idsInPath } from './id-forms.ts'
 
 export type IdRows = Pick<GivenIdStore, 'find'>
 
-/** Whose ids they would be. */
+/** Owner of the ids. */
 export interface IdHolder {
   readonly key: ApiKey
   readonly provider: Provider
 }
 
-/** What a request names, as far as it is known. */
+/** Names in a request, as far as they are known. */
 export interface NamedIds {
   readonly texts: Set<string>
   /** True where the path, however a server reads it, is that of something that was given to the key. */

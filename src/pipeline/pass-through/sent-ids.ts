@@ -29,7 +29,7 @@ function isUpload(path: string): boolean {
   return /^\/(?:resumable\/)?upload\/[^%;]*$/.test(pathname)
 }
 
-/** How a body is looked through. `labelled`: a file by its type, which a server may not look at. */
+/** Ways to look through a body. `labelled`: a file by its type, which a server may not look at. */
 type Kind = 'json' | 'form' | 'fields' | 'file' | 'labelled'
 
 function kindOf(contentType: string, path: string): Kind {

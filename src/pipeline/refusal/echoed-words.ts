@@ -19,7 +19,7 @@ const ESCAPED = /(?:%[0-9a-f]{2})+/gi
 const ESCAPED_SIGN = /%(?:[01][0-9a-f]|2[0-9a-f]|3[a-f]|40|5[b-f]|60|7[b-f])/gi
 
 export interface SentRequest {
-  /** What the caller has sent. */
+  /** Bytes that the caller has sent. */
   readonly sent: Json
   /** It is not at hand. */
   readonly forgotten: boolean

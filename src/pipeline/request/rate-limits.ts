@@ -6,7 +6,7 @@ import type { Admission } from './admission.ts'
 import { callerCap, inputEstimate } from './client-request.ts'
 import { shownRates } from './shown-rates.ts'
 
-/** How much a key may have going: request rate and bytes in flight. */
+/** Open work that a key may have: request rate and bytes in flight. */
 export function admitLayer(admission: Admission): Layer<Authenticated> {
   return (next) => {
     const enter = weighed(admission, next)

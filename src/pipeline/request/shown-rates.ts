@@ -1,4 +1,4 @@
-/** What is left of a key's limits per minute, for replies that are not written by the chain: those of the pass-through, and the 101 of a WebSocket. */
+/** Rest of a key's limits per minute, for replies that are not written by the chain: those of the pass-through, and the 101 of a WebSocket. */
 import type { Clock } from '../../core/clock.ts'
 import type { ApiKey } from '../../plugin-api/key.ts'
 import { addRateHeaders, type RateForm, SeenRates } from '../rate-headers.ts'
@@ -25,7 +25,7 @@ export async function takeRequest(key: ApiKey, { admission, clock, form }: RateS
   }
 }
 
-/** What is left now, with nothing taken. */
+/** Rest of the limits at this moment, with nothing taken. */
 export async function rateHeadersOf(key: ApiKey, { admission, clock, form }: RateScene): Promise<Record<string, string>> {
   const rates = shownRates(key)
   const headers: Record<string, string> = {}

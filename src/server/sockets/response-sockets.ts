@@ -42,7 +42,7 @@ const MOST_FRAGMENTS = 1024
 /** RFC 6455 section 4.1; the only version of the protocol in use. */
 const VERSION = '13'
 
-/** What the reply to a handshake shows beside what the protocol needs. */
+/** Headers of the reply to a handshake beside those that the protocol needs. */
 const RATES = new WeakMap<IncomingMessage, Readonly<Record<string, string>>>()
 
 const openSockets = gauge('websockets', 'WebSockets that are open now, for Responses.')

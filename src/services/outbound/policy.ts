@@ -50,7 +50,7 @@ export class OutboundPolicy {
     this.hosts.push({ host: canonical(host), port: port === undefined ? undefined : Number(port) })
   }
 
-  /** Whether an exception names the host at this port. */
+  /** True if an exception names the host at this port. */
   names(host: string, port: number): boolean {
     return this.hosts.some((one) => {
       const same = one.host.startsWith('*.') ? host.endsWith(one.host.slice(1)) : one.host === host
@@ -63,13 +63,13 @@ export class OutboundPolicy {
     return this.ports.has(port) || this.names(host, port)
   }
 
-  /** Whether the name may be looked up at all; addresses are judged by `allowsAddress`. */
+  /** True if the name may be looked up at all; addresses are judged by `allowsAddress`. */
   allowsName(host: string, port: number): boolean {
     // A name without a dot is completed by the resolver's own search list.
     return this.names(host, port) || (host.includes('.') && !LOCAL_NAMES.test(host))
   }
 
-  /** Whether `address`, which `host` is or has, may be connected to at this port. */
+  /** True if `address`, which `host` is or has, may be connected to at this port. */
   allowsAddress(host: string, address: string, port: number): boolean {
     if (isPublic(address) || within(this.ranges, address)) return true
     if (isIP(address) && this.names(canonical(address), port)) return true
@@ -91,7 +91,7 @@ export function bareHost(hostname: string): string {
 }
 
 const LONGEST = 8192
-/** What browsers and servers read differently: white space, control characters, backslashes. */
+/** Characters that browsers and servers read differently: white space, control characters, backslashes. */
 const AMBIGUOUS = /[\p{Cc}\s\\]/u
 
 /**

@@ -1,4 +1,4 @@
-/** What a site's robots.txt says of a page (RFC 9309). */
+/** Verdict of a site's robots.txt on a page (RFC 9309). */
 import { extname } from 'node:path'
 import { LRUCache } from 'lru-cache'
 import type { Clock } from '../../core/clock.ts'

@@ -7,7 +7,7 @@ import { domainsOf, wholeNumber } from '../search/scope.ts'
 import { engines } from './engines/index.ts'
 import type { PageAccount } from './types.ts'
 
-/** Where the operator writes them. */
+/** Path at which the operator writes them. */
 const PLACE = 'plugins.defaults.web-fetch'
 
 /** The gateway itself. */
@@ -21,7 +21,7 @@ const MAX_BYTES = 10 * 1024 * 1024
 const USUAL_TOKENS = 25_000
 const MOST_TOKENS = 1_000_000
 
-/** How much of which pages. */
+/** Amount and choice of pages. */
 export interface FetchLimits {
   maxUses: number
   /** Approximate tokens of content per page. */

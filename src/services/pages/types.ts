@@ -12,7 +12,7 @@ export interface PageRequest {
 }
 
 export interface Page {
-  /** Where the content came from, after redirects. */
+  /** Address of the content, after redirects. */
   url: string
   title: string
   /** Markdown. */
@@ -22,7 +22,7 @@ export interface Page {
   truncated: boolean
 }
 
-/** What an engine gives, before it is checked: any field may be anything. */
+/** Result of an engine, before it is checked: any field may be anything. */
 export type GivenPage = Partial<Record<'url' | 'title' | 'content' | 'httpStatus', unknown>>
 
 /** The adapter of one engine: pure, both ways. */

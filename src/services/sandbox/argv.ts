@@ -20,7 +20,7 @@ export function commandUser(): number | undefined {
   return process.getuid?.() === 0 ? NOBODY : undefined
 }
 
-/** What the bubblewrap of a machine can do. */
+/** Abilities of the bubblewrap of a machine. */
 export interface BubblewrapFeatures {
   /** Commands can be kept from making user namespaces of their own (`--disable-userns`, bubblewrap 0.8.0). */
   readonly disablesUserNamespaces: boolean
@@ -87,7 +87,7 @@ function ownFolders(folder: string, { memory }: SandboxLimits): string[] {
   return [...IN_MEMORY.flatMap((path) => ['--size', size, '--tmpfs', path]), '--bind', folder, '/work', '--chdir', '/work']
 }
 
-/** What bubblewrap has made itself lies in memory as well, without a bound: nothing more can be written there. */
+/** Folders that bubblewrap has made lie in memory as well, without a bound: nothing more can be written there. */
 const READ_ONLY = ['--remount-ro', '/dev', '--remount-ro', '/']
 
 function shell(): string {

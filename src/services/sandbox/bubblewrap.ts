@@ -1,4 +1,4 @@
-/** What the bubblewrap of this machine can do: older ones lack some bounds, and containers forbid others. */
+/** Abilities of the bubblewrap of this machine: older ones lack some bounds, and containers forbid others. */
 import { execFile } from 'node:child_process'
 import { type BubblewrapFeatures, commandUser } from './argv.ts'
 import { systemCallFilter } from './seccomp.ts'

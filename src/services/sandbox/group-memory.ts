@@ -1,4 +1,4 @@
-/** How much memory a command and all that it has started hold together: pages, files that lie in memory, and what waits in pipes and sockets. */
+/** Memory that a command and all that it has started hold together: pages, files that lie in memory, and what waits in pipes and sockets. */
 import { readFileSync, statfsSync } from 'node:fs'
 import { type Opener, pipeBytes, pipesOf } from './pipe-memory.ts'
 
@@ -53,7 +53,7 @@ function sumOf(texts: readonly string[], lines: RegExp): number {
   return kilobytes * 1024
 }
 
-/** What lies in the folders of the first process that has file systems of its own: the last one that was started sees the same. */
+/** Files in the folders of the first process that has file systems of its own: the last one that was started sees the same. */
 function filesOf(group: readonly number[], folders: readonly string[]): number {
   const inside = group.at(-1)
   if (inside === undefined || group.length < 2) return 0

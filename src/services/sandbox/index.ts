@@ -139,7 +139,7 @@ export class Sandbox {
   }
 }
 
-/** What a killed client of a container engine may have left. */
+/** Containers that a killed client of a container engine may have left. */
 function stop([program, ...rest]: readonly string[]): void {
   if (program === undefined) return
   const child = spawn(program, rest, { stdio: 'ignore', env: { PATH: '/usr/local/bin:/usr/bin:/bin' } })

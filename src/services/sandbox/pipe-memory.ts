@@ -1,4 +1,4 @@
-/** How much the pipes and terminals that processes have open may hold, in the memory of the kernel: each as much as it holds at most. */
+/** Bytes that the pipes and terminals which processes have open may hold, in the memory of the kernel: each as much as it holds at most. */
 import { readdirSync, readFileSync, type Stats, statSync } from 'node:fs'
 
 /** A process, and for how many open files it has room. */
@@ -57,7 +57,7 @@ function filesOf(pid: number): string[] | undefined {
   }
 }
 
-/** How many a process has open (proc(5), since Linux 6.2); undefined where the kernel does not say. */
+/** Number that a process has open (proc(5), since Linux 6.2); undefined where the kernel does not say. */
 function openFiles(pid: number): number | undefined {
   return statusOf(`/proc/${pid}/fd`)?.size || undefined
 }

@@ -111,7 +111,7 @@ const load = (offset: number): Instruction => [LOAD, 0, 0, offset]
 const end = (result: number): Instruction => [RETURN, 0, 0, result]
 /** Where not, the next instruction follows. */
 const when = (code: number, value: number, result: number): Instruction[] => [[code, 0, 1, value], end(result)]
-/** What is done for one call, and ends with a result; for others it is skipped. */
+/** Instructions for one call, which end with a result; for others they are skipped. */
 const judge = (number: number, steps: readonly Instruction[]): Instruction[] => [[IF_EQUAL, 0, steps.length, number], ...steps]
 
 /** @returns undefined for a machine whose calls are not known here. */

@@ -22,7 +22,7 @@ export interface SandboxSettings {
     | { readonly type: 'bubblewrap'; readonly program: string }
     /** Words of the command; the model's is added as the last one. `stop` ends what the command has left behind. */
     | { readonly type: 'command'; readonly command: readonly string[]; readonly stop: readonly string[] }
-  /** Where the folders of containers are. */
+  /** Place of the folders of containers. */
   readonly folder: string
   readonly limits: SandboxLimits
 }

@@ -85,7 +85,7 @@ function citation({ url, title, content }: SearchResult, start: number, end: num
   return { type: 'url_citation', url, title, start_index: start, end_index: end, ...(content === '' ? {} : { content }) }
 }
 
-/** Where a text names an address, in UTF-16 units: the whole of a markdown link, else the address itself. */
+/** Places at which a text names an address, in UTF-16 units: the whole of a markdown link, else the address itself. */
 function placesOf(url: string, text: string): [start: number, end: number][] {
   const shorter = url.endsWith('/') ? url.slice(0, -1) : url
   const places: [number, number][] = []

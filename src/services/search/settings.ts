@@ -5,7 +5,7 @@ import { nanoFromUsd } from '../../core/money-text.ts'
 import { engines } from './engines/index.ts'
 import type { EngineAccount } from './types.ts'
 
-/** Where the operator writes them. */
+/** Path at which the operator writes them. */
 const PLACE = 'plugins.defaults.web'
 
 /** The value for a search that the provider of the model runs itself. */

@@ -10,7 +10,7 @@ export interface UserLocation {
   timezone?: string
 }
 
-/** How much of which pages is wanted. */
+/** Amount and choice of pages that are wanted. */
 export interface SearchScope {
   /** Results at most. */
   count: number

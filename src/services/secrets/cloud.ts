@@ -1,4 +1,4 @@
-/** What secrets in the managers of the clouds have in common. */
+/** Common part of secrets in the managers of the clouds. */
 import { reasonOf } from '../credentials/credential.ts'
 import { jsonObject, withinLimit } from '../credentials/identity-call.ts'
 import { CredentialError } from '../credentials/types.ts'

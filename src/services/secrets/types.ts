@@ -9,7 +9,7 @@ export interface SecretPlace {
 }
 
 export interface SecretSource {
-  /** What stands before the colon of a reference. */
+  /** Word before the colon of a reference. */
   readonly scheme: string
   /** Begins one reading of all secrets: what they share, such as an access token, is fetched once for it. */
   open(place: SecretPlace): ReadSecret

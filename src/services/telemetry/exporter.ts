@@ -28,7 +28,7 @@ const INTERVAL = 2_000
 /** Milliseconds between two tries: doubled each time, and as long as the collector says, within a bound. */
 const FIRST_PAUSE = 1_000
 const LONGEST_PAUSE = 30_000
-/** How long the end of the process waits for the last batches. */
+/** Time for which the end of the process waits for the last batches. */
 const LAST_WORD = 2_000
 
 /** Bytes of a block of memory that records share, and from which on one has its own. */
@@ -209,7 +209,7 @@ export class Exporter {
   }
 }
 
-/** Where the exports go, for the log: a query may hold a key. */
+/** Address of the exports, for the log: a query may hold a key. */
 export function addressOf({ url }: Pick<OtlpTarget, 'url'>): string {
   const { origin, pathname } = new URL(url)
   return origin + pathname

@@ -1,6 +1,6 @@
-/** What is exported and where to, as the configuration resolves it. */
+/** Exports with their addresses, as the configuration resolves them. */
 
-/** How one signal is sent: OTLP over HTTP, in binary protobuf. */
+/** Form of one signal: OTLP over HTTP, in binary protobuf. */
 export interface OtlpTarget {
   /** The whole address, such as `http://127.0.0.1:4318/v1/traces`. */
   readonly url: string
@@ -34,6 +34,6 @@ export interface TelemetrySettings {
   readonly traces: TraceSettings | undefined
   readonly metrics: MetricSettings | undefined
   readonly logs: OtlpTarget | undefined
-  /** What the environment states and this program cannot do. */
+  /** Settings of the environment that this program cannot follow. */
   readonly problems: readonly string[]
 }

@@ -1,4 +1,4 @@
-/** What of a gateway is exported. It outlives a reload; what a configuration decides is replaced whole. */
+/** Exports of a gateway. They outlive a reload; the parts that a configuration decides are replaced whole. */
 import type { IncomingHttpHeaders } from 'node:http'
 import { hostname } from 'node:os'
 import type { Clock } from '../../core/clock.ts'
@@ -28,7 +28,7 @@ export interface TelemetrySource {
 export class Telemetry {
   /** Undefined where requests are not traced: one test is then all that they cost. */
   tracing: Tracing | undefined
-  /** Whether metrics are exported. */
+  /** True if metrics are exported. */
   measures = false
   /** Metrics that others keep; set before the first settings are applied. */
   others: MetricSource = () => 0

@@ -99,7 +99,7 @@ export function readBaggage(header: unknown): string | undefined {
   return members.length <= MOST_BAGGAGE && members.every((member) => BAGGAGE_MEMBER.test(member)) ? members.join(',') : undefined
 }
 
-/** What of a trace the operator lets a provider see. */
+/** Parts of a trace that the operator lets a provider see. */
 export const TRACE_SCOPES = ['none', 'trace', 'baggage'] as const
 export type TraceScope = (typeof TRACE_SCOPES)[number]
 

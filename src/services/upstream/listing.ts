@@ -9,7 +9,7 @@ import type { Provider } from '../../routing/catalog/types.ts'
 /** Headers of one call: name, value, name, value. */
 export type HeadersFor = (call: { method: string; origin: string; path: string; body: string }) => readonly string[]
 
-/** How a provider is called for its list. */
+/** Call of a provider for its list. */
 export interface ListingWay {
   /** Those of a call to the provider. */
   readonly headers: HeadersFor

@@ -34,7 +34,7 @@ export interface PassThroughCall {
   readonly provider: Provider
   /** Path and query behind `/v1/passage/{provider}`, beginning with a slash. */
   readonly path: string
-  /** Where the caller reaches the provider's base URL through the gateway. */
+  /** Address of the provider's base URL through the gateway. */
   readonly address: string
   /** Name and value of the header that carries the provider's key. */
   readonly auth: readonly [name: string, value: string] | undefined

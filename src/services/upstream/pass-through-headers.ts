@@ -49,7 +49,7 @@ export interface UpstreamExtras {
 
 type OwnHeaders = Readonly<Record<string, string>>
 
-/** How the body of a request is framed towards the provider (RFC 9112 section 6). */
+/** Framing of the body of a request towards the provider (RFC 9112 section 6). */
 export type Framing = { kind: 'none' } | { kind: 'length'; bytes: number } | { kind: 'chunked' }
 
 /**

@@ -4,7 +4,7 @@ import { contentCoding, decodedAtOnce } from '../../core/content-coding.ts'
 import { Fault } from '../../core/faults.ts'
 import { Pieces } from '../../core/pieces.ts'
 
-/** What goes to the caller, or the path of the page that is wanted in its place. */
+/** Reply to the caller, or the path of the page that is wanted in its place. */
 export type Page = { readonly bytes: Buffer } | { readonly next: string }
 
 export interface ListedPages {

@@ -20,7 +20,7 @@ const CLOSING_TIME = 5_000
 
 export class PassThroughRun {
   readonly limits: Timeouts
-  /** What the caller has sent. */
+  /** Bytes that the caller has sent. */
   readonly sent: SentTexts
   private readonly clock: Clock
   private readonly call: PassThroughCall

@@ -1,4 +1,4 @@
-/** What a caller of the pass-through has sent, as far as it is kept: an error of the provider may repeat words of it. */
+/** Text that a caller of the pass-through has sent, as far as it is kept: an error of the provider may repeat words of it. */
 import type { IncomingMessage } from 'node:http'
 import { contentCoding } from '../../core/content-coding.ts'
 import type { Json } from '../../core/json.ts'

@@ -56,7 +56,7 @@ const READS = {
 
 /** A request that has been given to a pool. */
 export interface Started {
-  /** What its connection waits for, where that does not stand yet. */
+  /** Stage that its connection waits for, where that does not stand yet. */
   readonly phase: Phase | undefined
   /** Ends it with this error, unless it has ended. */
   abort(reason: Error): void
