@@ -32,7 +32,7 @@ type Parts<Path extends string> = Path extends `${string}{${infer Name}}${infer 
 type Caller = DescribedOperation['caller']
 
 /** A call of an operation: with the key of its caller wherever one is needed, and the parts of its path as they stand there, not decoded. */
-export type CallOf<Path extends string, Who extends Caller> = Call & {
+type CallOf<Path extends string, Who extends Caller> = Call & {
   readonly path: Readonly<Record<Parts<Path>, string>>
 } & (Who extends 'none' ? unknown : { readonly key: ApiKey })
 
