@@ -1,5 +1,5 @@
 /**
- * One property of money over everything at once: outside input, ids of others, token counters, tiers, usage that cannot be true, failures,
+ * One property of money over everything at once: outside input, ids of others, budgets of several keys, the pass-through, token counters, tiers, usage that cannot be true, failures,
  * callers that leave, and kill -9 with a start on the same store; on SQLite and on PostgreSQL. No key is charged beyond its limit, what a
  * provider bills within the bounds stays within it, and what it bills beyond is in the ledger to the nano-dollar.
  */
@@ -27,7 +27,7 @@ const LIFE = 2
 
 interface Key {
   readonly secret: string
-  readonly hash: string
+  readonly name: string
   readonly limit: number
   /** The budget that it draws on with the other key of its round; undefined in every third round. */
   readonly parent: Budget | undefined
@@ -52,6 +52,8 @@ class Ledger {
   private marks = 0
   /** Generations whose replies came whole. */
   readonly whole = new Set<string>()
+  /** Replies of the pass-through, by status. */
+  readonly native = new Map<number, number>()
 
   constructor(config: string) {
     this.config = config
@@ -71,12 +73,10 @@ class Ledger {
     await this.program?.exited
   }
 
-  async makeKey(limit: number, parent: Budget | undefined): Promise<Key> {
-    const reply = await this.post('/v1/keys', { name: `key ${this.keys.length}`, limit: limit / 1e9, parent: parent?.name ?? null }, BOSS)
-    const { key: secret, data } = (await reply.json()) as { key: string; data: { hash: string } }
-    const key = { secret, hash: data.hash, limit, parent, hostile: false }
-    this.keys.push(key)
-    return key
+  /** Of the configuration, since keys that the API makes may not use the pass-through. */
+  makeKey(limit: number, parent: Budget | undefined): void {
+    const name = `key-${this.keys.length}`
+    this.keys.push({ secret: `sk-router-v1-${name.padEnd(32, 'x')}`, name, limit, parent, hostile: false })
   }
 
   private post(path: string, body: JsonObject, headers: Record<string, string>, signal?: AbortSignal): Promise<Response> {
@@ -86,31 +86,35 @@ class Ledger {
 
   /** @returns the status; 0 where the connection ended. */
   async move(move: Move, keys: readonly Key[], owned: Owned): Promise<number> {
-    const mark = `request ${this.marks++}`
+    const mark = `request-${this.marks++}`
     const body = owned.body(move, mark)
     const key = keys[move.key]
     if (!key) return 0
-    this.provider.expect(mark, move)
+    this.provider.expect(mark, move, key.name)
     if (move.kind === 'hostile' || move.tier !== 'standard') key.hostile = true
     const leaving = new AbortController()
-    const sent = this.post('/v1/messages', body, { authorization: `Bearer ${key.secret}` }, leaving.signal)
+    const path = move.way === 'own' ? '/v1/messages' : '/v1/passage/up/v1/messages'
+    const sent = this.post(path, body, { authorization: `Bearer ${key.secret}` }, leaving.signal)
     if (move.end === 'left') setImmediate(() => setTimeout(() => leaving.abort(), 20))
     let reply: Response
     let text: string
     try {
       reply = await sent
+      if (move.way === 'native') this.provider.name(mark, reply.headers.get('x-generation-id') ?? '')
       text = await reply.text()
     } catch {
       return 0
     }
+    if (move.way === 'native') this.native.set(reply.status, (this.native.get(reply.status) ?? 0) + 1)
     const names = move.kind === 'continues' || move.kind === 'container'
     if (names && move.owner !== move.key && (body.thread || body.container)) assert.equal(reply.status, 404, text)
     if (reply.status !== 200 || move.end === 'cut') return reply.status
     const id = reply.headers.get('x-generation-id') ?? ''
     this.whole.add(id)
-    const container = /"(container_of_\d[^"]*)"/.exec(text)?.[1]
-    if (container) owned.containers[move.key] = container
-    if (body.thread) owned.threads[move.key] = id
+    const { containers, threads } = owned[move.way]
+    const container = /"(container_of_\w[^"]*)"/.exec(text)?.[1]
+    if (container) containers[move.key] = container
+    if (body.thread) threads[move.key] = move.way === 'own' ? id : `msg_${mark}`
     return reply.status
   }
 
@@ -139,7 +143,7 @@ class Ledger {
     const reply = await fetch(`${this.url}/v1/budgets`, { headers: BOSS })
     const { data } = (await reply.json()) as { data: { name: string; windows: { used: number }[] }[] }
     for (const { name, limit } of budgets) {
-      const keys = new Set(this.keys.filter(({ parent }) => parent?.name === name).map(({ hash }) => hash))
+      const keys = new Set(this.keys.filter(({ parent }) => parent?.name === name).map(({ name: own }) => own))
       const charged = rows.filter(({ key }) => keys.has(key)).reduce((sum, { cost_nano: cost }) => sum + cost, 0)
       assert.ok(charged <= limit, `charged ${charged} of the budget of ${limit}`)
       const used = data.find((each) => each.name === name)?.windows[0]?.used ?? 0
@@ -154,7 +158,7 @@ class Ledger {
     await this.checkBudgets(budgets, rows)
     for (const key of this.keys) {
       let [billed, charged] = [0, 0]
-      for (const row of rows.filter((each) => each.key === key.hash)) {
+      for (const row of rows.filter((each) => each.key === key.name)) {
         charged += row.cost_nano
         const bill = this.provider.billed.get(row.id)
         if (row.status === 'unknown') sums.unknown++
@@ -195,6 +199,12 @@ for (const store of ['sqlite', 'postgresql'] as const)
     const random = randomOf(seed())
     const below = (most: number): number => Math.floor(random() * most)
     const budgets = Array.from({ length: SEEDS }, (_, round) => ({ name: `round-${round}`, limit: (1 + below(500)) * 1e6 }))
+    for (let round = 0; round < SEEDS; round++)
+      for (const _ of ['first', 'second']) ledger.makeKey((1 + below(400)) * 1e6, round % 3 === 2 ? undefined : budgets[round])
+    const keyLines = ledger.keys.map(
+      ({ name, secret, limit, parent }) =>
+        `    - { name: ${name}, key: "${secret}", limit: "${limit / 1e9}", pass_through: true${parent ? `, parent: ${parent.name}` : ''} }`,
+    )
     const upstream = await startUpstream(ledger.provider.answer)
     t.teardown(() => upstream.close())
     writeFileSync(
@@ -203,9 +213,12 @@ for (const store of ['sqlite', 'postgresql'] as const)
 server: { host: 127.0.0.1, port: ${port} }
 admin: { host: 127.0.0.1, port: ${admin}, token: ${ADMIN_TOKEN} }
 store: { ${url} }
-auth: { keys: [ { name: boss, key: "${BOSS.authorization.slice(7)}", management: true } ] }
+auth:
+  keys:
+    - { name: boss, key: "${BOSS.authorization.slice(7)}", management: true }
+${keyLines.join('\n')}
 budgets: { ${budgets.map(({ name, limit }) => `${name}: { lifetime: "${limit / 1e9}" }`).join(', ')} }
-providers: { up: { dialect: anthropic, base_url: "${upstream.url}", key: k, quirks: { threads: true }, timeouts: { first_byte: 20s } } }
+providers: { up: { dialect: anthropic, base_url: "${upstream.url}", key: k, quirks: { threads: true }, pass_through: { price: "0" }, timeouts: { first_byte: 20s } } }
 models:
   acme/one:
     context: ${CONTEXT}
@@ -220,8 +233,7 @@ models:
     t.teardown(() => ledger.kill())
     const statuses = new Map<number, number>()
     for (let round = 0; round < SEEDS; round++) {
-      const parent = round % 3 === 2 ? undefined : budgets[round]
-      const keys = [await ledger.makeKey((1 + below(400)) * 1e6, parent), await ledger.makeKey((1 + below(400)) * 1e6, parent)]
+      const keys = ledger.keys.slice(2 * round, 2 * round + 2)
       const owned = new Owned()
       const killing = round % LIFE === LIFE - 1
       for (let wave = 0; wave < WAVES; wave++) {
@@ -244,5 +256,6 @@ models:
     t.equal(ok, true, 'the ledger agrees with itself')
     t.ok((statuses.get(200) ?? 0) > SEEDS && (statuses.get(402) ?? 0) > 0 && (statuses.get(404) ?? 0) > 0)
     t.ok(sums.charged > 0 && sums.beyond > 0)
-    t.comment(JSON.stringify({ statuses: [...statuses], ...sums, counts: ledger.provider.counts }))
+    t.ok((ledger.native.get(200) ?? 0) > 0 && (ledger.native.get(402) ?? 0) > 0, 'the pass-through has served and refused')
+    t.comment(JSON.stringify({ statuses: [...statuses], native: [...ledger.native], ...sums, counts: ledger.provider.counts }))
   })

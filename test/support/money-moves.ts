@@ -1,6 +1,6 @@
 /**
  * Moves of two keys against one provider, for the property test of money: what a provider adds outside of the body, ids of the key's own and
- * of the other, token counters, tiers by words known and unknown, usage that cannot be true, failures before and in the middle of an answer,
+ * of the other, the provider's own operation through the pass-through, token counters, tiers by words known and unknown, usage that cannot be true, failures before and in the middle of an answer,
  * callers that leave. The provider keeps its own account of what it bills.
  */
 import assert from 'node:assert/strict'
@@ -41,6 +41,8 @@ type Kind = keyof typeof KINDS
 /** Drawn more often: what gives a key something to name, and what names it. */
 const USUAL: readonly Kind[] = ['begins', 'code', 'continues', 'container', 'continues', 'container']
 const TIERS = ['standard', 'standard', 'standard', 'priority', 'turbo_plus'] as const
+/** Over the gateway's own operation, or the provider's. */
+const WAYS = ['own', 'own', 'native'] as const
 const ENDS = ['whole', 'whole', 'whole', 'stream', 'stream', 'refused', 'cut', 'left'] as const
 
 export interface Move {
@@ -52,6 +54,7 @@ export interface Move {
   readonly share: number
   readonly tier: (typeof TIERS)[number]
   readonly end: (typeof ENDS)[number]
+  readonly way: (typeof WAYS)[number]
 }
 
 export function drawMove(below: (most: number) => number): Move {
@@ -63,6 +66,7 @@ export function drawMove(below: (most: number) => number): Move {
     share: pick([0, 0.3, 1]),
     tier: pick(TIERS),
     end: pick(ENDS),
+    way: pick(WAYS),
   }
 }
 
@@ -72,14 +76,26 @@ interface Billed {
   readonly nano: number
 }
 
+interface Expected {
+  readonly move: Move
+  readonly holder: string
+}
+
 export class BillingProvider {
   readonly billed = new Map<string, Billed>()
   counts = 0
-  private readonly moves = new Map<string, Move>()
+  private readonly moves = new Map<string, Expected>()
   private readonly seen = new Map<string, number>()
 
-  expect(mark: string, move: Move): void {
-    this.moves.set(mark, move)
+  /** @param holder of the key's ids. */
+  expect(mark: string, move: Move, holder: string): void {
+    this.moves.set(mark, { move, holder })
+  }
+
+  /** The pass-through does not say which generation a request is: the reply's head does. */
+  name(mark: string, generation: string): void {
+    const bill = this.billed.get(mark)
+    if (bill) this.billed.set(generation, bill)
   }
 
   readonly answer: Script = (request): Answer => {
@@ -89,9 +105,11 @@ export class BillingProvider {
       this.counts++
       return jsonAnswer({ input_tokens: COUNTED })
     }
-    const move = this.moves.get(markOf(request.json))
-    assert.ok(move, 'a request that no key has sent')
-    const id = `msg_${String(request.headers['x-client-request-id'])}`
+    const mark = markOf(request.json)
+    const expected = this.moves.get(mark)
+    assert.ok(expected, 'a request that no key has sent')
+    const { move, holder } = expected
+    const id = `msg_${move.way === 'native' ? mark : String(request.headers['x-client-request-id'])}`
     if (move.end === 'refused')
       return { ...jsonAnswer({ type: 'error', error: { type: 'overloaded_error', message: 'later' } }), status: 529 }
     if (move.end === 'left') return { before: 'stall' }
@@ -100,7 +118,7 @@ export class BillingProvider {
     const nano = (input * INPUT + output * OUTPUT) * (move.tier === 'standard' ? 1 : DEAR)
     this.billed.set(id.slice('msg_'.length), { move, nano })
     const usage = { input_tokens: input, output_tokens: output, service_tier: move.tier }
-    return replyOf(request, { id, usage, cut: move.end === 'cut', container: `container_of_${move.key}` })
+    return replyOf(request, { id, usage, cut: move.end === 'cut', container: `container_of_${holder}` })
   }
 }
 
@@ -145,21 +163,22 @@ const markOf = ({ messages }: JsonObject): string => {
 
 /** What a key has been given, by which later moves name it. */
 export class Owned {
-  readonly threads = ['', '']
-  readonly containers = ['', '']
+  readonly own = { threads: ['', ''], containers: ['', ''] }
+  readonly native = { threads: ['', ''], containers: ['', ''] }
 
   /** Without anything to name where the key has been given nothing yet. */
-  body({ kind, owner, end }: Move, mark: string): JsonObject {
+  body({ kind, owner, end, way }: Move, mark: string): JsonObject {
+    const { threads, containers } = this[way]
     const named =
       kind === 'continues'
-        ? this.threads[owner] && { thread: { type: 'continue', previous_message_id: this.threads[owner] } }
+        ? threads[owner] && { thread: { type: 'continue', previous_message_id: threads[owner] } }
         : kind === 'container'
-          ? this.containers[owner] && { container: this.containers[owner] }
+          ? containers[owner] && { container: containers[owner] }
           : KINDS[kind]
     const [given] = (named && 'messages' in named ? named.messages : [{ role: 'user', content: [] }]) as { content: JsonObject[] }[]
     const content = [...(given?.content ?? []), { type: 'text', text: mark }]
     return {
-      model: 'acme/one',
+      model: way === 'own' ? 'acme/one' : 'up',
       max_tokens: CAP,
       ...named,
       messages: [{ role: 'user', content }],
