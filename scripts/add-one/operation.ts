@@ -67,5 +67,5 @@ models: { sim/echo: { endpoints: [ { provider: sim, model: echo } ] } }
 `,
     },
   ],
-  test: ['test/api/time', 'gateway/openapi'],
+  test: ['test/api/time', 'gateway/formats/openapi'],
 }

@@ -63,5 +63,5 @@ models: { acme/one: { endpoints: [ { provider: chat, model: m, price: { prompt: 
 `,
     },
   ],
-  test: ['gateway/video-tokens', 'ledger/pricing', 'ledger/bill-lines', 'dialects/chat/reply', 'gateway/money-kinds'],
+  test: ['gateway/video-tokens', 'ledger/pricing', 'ledger/bill-lines', 'dialects/chat/reply', 'gateway/money/money-kinds'],
 }

@@ -1,4 +1,4 @@
-/** The examples of `/docs` for the SDK of the Messages format; those of the OpenAI SDK run in `test/gateway/docs-pages.test.ts`. */
+/** The examples of `/docs` for the SDK of the Messages format; those of the OpenAI SDK run in `test/gateway/operations/docs-pages.test.ts`. */
 import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
 import t from 'tap'

@@ -1,7 +1,7 @@
 /** What clients really do and what headgate makes of it: the rows of docs/behaviour/clients.md, which `npm run generate` writes from here. */
 import type { BehaviourRow } from './behaviour-row.ts'
 
-const PAUSE = ['gateway/retry-after', 'a pause that a provider states'] as const
+const PAUSE = ['gateway/limits/retry-after', 'a pause that a provider states'] as const
 const LESS = 'No reply has a `Retry-After` above 60 s; a longer pause has `X-Should-Retry: false`, and its true length in the error'
 
 export const CLIENT_ROWS: readonly BehaviourRow[] = [
@@ -44,8 +44,8 @@ export const CLIENT_ROWS: readonly BehaviourRow[] = [
     does: 'The error is lost, and a 429 is not tried again',
     makes: '`errors.code: auto` gives it a name',
     tests: [
-      ['gateway/error-codes', 'auto: async-openai sends no User-Agent by itself, and what reqwest sends'],
-      ['gateway/error-codes', 'auto: clients that need a name get one, all others the status'],
+      ['gateway/formats/error-codes', 'auto: async-openai sends no User-Agent by itself, and what reqwest sends'],
+      ['gateway/formats/error-codes', 'auto: clients that need a name get one, all others the status'],
     ],
   },
   {
@@ -55,8 +55,8 @@ export const CLIENT_ROWS: readonly BehaviourRow[] = [
     does: 'Throws it away',
     makes: '`created` is filled in, and a tier is one of OpenAI’s words or left out',
     tests: [
-      ['gateway/typed-members', 'whole replies'],
-      ['gateway/typed-members', 'streams'],
+      ['gateway/formats/typed-members', 'whole replies'],
+      ['gateway/formats/typed-members', 'streams'],
     ],
   },
   {
@@ -125,7 +125,7 @@ export const CLIENT_ROWS: readonly BehaviourRow[] = [
     input: 'A later piece of a streamed tool call without a name',
     does: 'Raises, and the call is lost',
     makes: 'Each piece has an empty name where the `User-Agent` is theirs',
-    tests: [['gateway/demanding-clients', 'pieces of calls of openai-chat, lane pass']],
+    tests: [['gateway/formats/demanding-clients', 'pieces of calls of openai-chat, lane pass']],
   },
   {
     who: 'The HTTP client of the JDK, so langchain4j and Spring AI',
@@ -133,7 +133,7 @@ export const CLIENT_ROWS: readonly BehaviourRow[] = [
     input: 'Any request over plain HTTP',
     does: 'Offers `Upgrade: h2c`, with a body too',
     makes: 'The offer is ignored, and the request answered',
-    tests: [['gateway/http-forms', 'the HTTP client of the JDK as it is, and curl --http2']],
+    tests: [['gateway/formats/http-forms', 'the HTTP client of the JDK as it is, and curl --http2']],
   },
   {
     who: 'MCP SDK for Go (`jsonschema-go`)',
@@ -149,6 +149,6 @@ export const CLIENT_ROWS: readonly BehaviourRow[] = [
     input: 'A request of its own, such as that for a summary',
     does: 'Writes `chat_template_kwargs: {enable_thinking: false}`, which OpenAI refuses',
     makes: 'The provider’s own word for no thinking, where it is known',
-    tests: [['gateway/thinking-switches', 'a provider whose way is known gets its own word']],
+    tests: [['gateway/formats/thinking-switches', 'a provider whose way is known gets its own word']],
   },
 ]

@@ -1,14 +1,17 @@
 /** What other gateways do that their users meet here in another form: the rows of docs/behaviour/peers.md, which `npm run generate` writes from here. */
 import type { BehaviourRow } from './behaviour-row.ts'
 
-const BREAKS = ['gateway/faults', 'ends the reply with one error, and calls no backup, after content: closed'] as const
-const MONEY = ['gateway/contract', 'returns 402 without credit, and a key shows what it has used'] as const
-const HEADERS = ['gateway/peer-habits', 'headers of other gateways are not read, and go to no provider'] as const
-const KEYS = ['gateway/peer-habits', 'a key in the header of another gateway is none'] as const
-const NAMES = ['gateway/peer-habits', 'names of models in the words of other gateways are none of ours, and the error says so'] as const
-const WRONG = ['gateway/fallback', 'returns a request that is wrong, and does not try it again on the same model'] as const
+const BREAKS = ['gateway/routing/faults', 'ends the reply with one error, and calls no backup, after content: closed'] as const
+const MONEY = ['gateway/formats/contract', 'returns 402 without credit, and a key shows what it has used'] as const
+const HEADERS = ['gateway/formats/peer-habits', 'headers of other gateways are not read, and go to no provider'] as const
+const KEYS = ['gateway/formats/peer-habits', 'a key in the header of another gateway is none'] as const
+const NAMES = [
+  'gateway/formats/peer-habits',
+  'names of models in the words of other gateways are none of ours, and the error says so',
+] as const
+const WRONG = ['gateway/routing/fallback', 'returns a request that is wrong, and does not try it again on the same model'] as const
 const LACKS = [
-  'gateway/probe-routing',
+  'gateway/routing/probe-routing',
   'leaves out a parameter that an endpoint lacks, or removes the endpoint with require_parameters',
 ] as const
 const HELD = 'What a request may cost is held before the provider is called; 402 with what is needed and what is left'
@@ -41,7 +44,7 @@ export const PEER_ROWS: readonly BehaviourRow[] = [
     does: 'No usage, unless `always_include_stream_usage` is set',
     makes: 'The last chunk has usage and cost, always',
     source: 'https://docs.litellm.ai/docs/completion/usage',
-    tests: [['gateway/sdk-chat', 'a stream has one id, usage in its last chunk, and [DONE]']],
+    tests: [['gateway/formats/sdk-chat', 'a stream has one id, usage in its last chunk, and [DONE]']],
   },
   {
     who: 'LiteLLM',
@@ -50,7 +53,7 @@ export const PEER_ROWS: readonly BehaviourRow[] = [
     does: 'Tags of the request',
     makes: '400 that names `metadata`, whose values are texts',
     source: 'https://docs.litellm.ai/docs/proxy/reject_clientside_metadata_tags',
-    tests: [['gateway/peer-habits', 'tags of LiteLLM are a list where metadata takes texts']],
+    tests: [['gateway/formats/peer-habits', 'tags of LiteLLM are a list where metadata takes texts']],
   },
   {
     who: 'Bifrost',
@@ -79,7 +82,7 @@ export const PEER_ROWS: readonly BehaviourRow[] = [
     does: 'Sends the same request to the second target; any status but 2xx goes on unless `on_status_codes` is set',
     makes: 'The 400 of a wrong request comes back at once; other failures go on to the next endpoint',
     source: 'npm @portkey-ai/gateway 1.15.2; https://portkey.ai/docs/portkey-features/ai-gateway/fallbacks-on-llms',
-    tests: [WRONG, ['gateway/fallback', 'calls the second provider when the first one fails']],
+    tests: [WRONG, ['gateway/routing/fallback', 'calls the second provider when the first one fails']],
   },
   {
     who: 'Portkey',
@@ -88,7 +91,7 @@ export const PEER_ROWS: readonly BehaviourRow[] = [
     does: 'Comes back at once: nothing is tried again unless the config has `retry`',
     makes: 'The next endpoint; where all are limited, 429 with the smallest `Retry-After`',
     source: 'npm @portkey-ai/gateway 1.15.2',
-    tests: [['gateway/faults', 'all limited: 429 with the smallest hint']],
+    tests: [['gateway/routing/faults', 'all limited: 429 with the smallest hint']],
   },
   {
     who: 'Portkey, Cloudflare, LiteLLM',
@@ -115,7 +118,7 @@ export const PEER_ROWS: readonly BehaviourRow[] = [
     does: 'Comments (`: OPENROUTER PROCESSING`), on which readers that parse each line as JSON break',
     makes: 'Comments after each ten seconds of silence, between events, never within one',
     source: 'https://openrouter.ai/docs/api/reference/streaming',
-    tests: [['gateway/faults', 'sends a comment after every ten seconds of silence']],
+    tests: [['gateway/routing/faults', 'sends a comment after every ten seconds of silence']],
   },
   {
     who: 'OpenRouter',

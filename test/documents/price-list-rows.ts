@@ -28,7 +28,7 @@ export const PRICE_LIST_ROWS: readonly BehaviourRow[] = [
     makes: "The page's 0.70 and 2.10, cached input at a tenth; `models import` shows what differs",
     tests: [
       ['cli/models-import', "where lists disagree, the provider's page is taken, and all of it is shown"],
-      ['gateway/shipped-prices', 'cached input of Mistral costs a tenth, and Large 4 what its page says since October'],
+      ['gateway/money/shipped-prices', 'cached input of Mistral costs a tenth, and Large 4 what its page says since October'],
     ],
   },
   {
@@ -37,6 +37,6 @@ export const PRICE_LIST_ROWS: readonly BehaviourRow[] = [
     input: 'DeepSeek on a weekend',
     does: 'The price of the peak, which the page has on working days alone',
     makes: 'Half of it outside of the peak and on such days',
-    tests: [['gateway/shipped-prices', 'DeepSeek costs half outside of its peak hours, and on days on which there are none']],
+    tests: [['gateway/money/shipped-prices', 'DeepSeek costs half outside of its peak hours, and on days on which there are none']],
   },
 ]

@@ -18,7 +18,7 @@ export const ROWS: readonly Row[] = [
     does: 'Events have `item_id` alone: no `output_index`, `content_index`, `sequence_number`; all items end behind the last one',
     makes: 'Items are found by their ids; callers of Responses get the numbers',
     tests: [
-      ['gateway/real-server-forms', 'items without indexes: each call and each text comes once'],
+      ['gateway/formats/real-server-forms', 'items without indexes: each call and each text comes once'],
       ['servers-real/llama-cpp', 'conversations over openai-responses'],
     ],
   },
@@ -35,7 +35,10 @@ export const ROWS: readonly Row[] = [
     does: 'Blocks end in a row behind the last one; a `tool_use` block starts without `input`',
     makes: 'Each block ends before the next one starts, with an `input`',
     tests: [
-      ['gateway/real-server-forms', 'thoughts without a signature and blocks numbered twice reach callers of Messages, and are taken back'],
+      [
+        'gateway/formats/real-server-forms',
+        'thoughts without a signature and blocks numbered twice reach callers of Messages, and are taken back',
+      ],
       ['servers-real/llama-cpp', 'conversations over anthropic'],
     ],
   },
@@ -89,7 +92,7 @@ export const ROWS: readonly Row[] = [
     does: 'The id of the model is the path of its file or folder',
     makes: 'The slug is the path without its first slash',
     tests: [
-      ['gateway/unlike-lists', 'models are found with what their server states, and do what it may be able to'],
+      ['gateway/formats/unlike-lists', 'models are found with what their server states, and do what it may be able to'],
       ['servers-real/llama-cpp-life', 'a model without an alias is called by its path'],
     ],
   },
@@ -98,21 +101,21 @@ export const ROWS: readonly Row[] = [
     request: '`GET /v1/models`',
     does: '`created` is the time of the request',
     makes: 'No news: the catalogue stays as it is',
-    tests: [['gateway/unlike-lists', 'models are found with what their server states, and do what it may be able to']],
+    tests: [['gateway/formats/unlike-lists', 'models are found with what their server states, and do what it may be able to']],
   },
   {
     server: 'vLLM, llama.cpp',
     request: '`GET /v1/models` over the dialect `anthropic`',
     does: 'The list has `max_model_len` or `meta.n_ctx`',
     makes: 'Both are read',
-    tests: [['gateway/unlike-lists', 'models are found with what their server states, and do what it may be able to']],
+    tests: [['gateway/formats/unlike-lists', 'models are found with what their server states, and do what it may be able to']],
   },
   {
     server: 'infinity',
     request: '`GET /v1/models`',
     does: '`capabilities` says `embed` or `rerank`',
     makes: 'The kind of the model; a model without it generates and embeds',
-    tests: [['gateway/unlike-lists', 'models are found with what their server states, and do what it may be able to']],
+    tests: [['gateway/formats/unlike-lists', 'models are found with what their server states, and do what it may be able to']],
   },
   {
     server: 'Ollama',
@@ -131,7 +134,7 @@ export const ROWS: readonly Row[] = [
     makes: 'One more call without the effort, which is then left out for an hour',
     tests: [
       ['servers-real/ollama', 'an effort is left out at a model that refuses it'],
-      ['gateway/real-server-forms', 'an effort that the server refuses at its model is left out in a second call'],
+      ['gateway/formats/real-server-forms', 'an effort that the server refuses at its model is left out in a second call'],
     ],
   },
   {
@@ -141,7 +144,7 @@ export const ROWS: readonly Row[] = [
     makes: 'The quirk `developer: system` of `openai-responses`',
     tests: [
       ['servers-real/ollama', 'developer messages reach the model at /v1/responses'],
-      ['gateway/real-server-forms', 'developer messages go out as system messages where a Responses server loses them'],
+      ['gateway/formats/real-server-forms', 'developer messages go out as system messages where a Responses server loses them'],
     ],
   },
   {
@@ -151,7 +154,7 @@ export const ROWS: readonly Row[] = [
     makes: 'Its `content` is an empty text',
     tests: [
       ['servers-real/ollama', 'each reply is taken back as a turn'],
-      ['gateway/real-server-forms', 'an answer that was a thought alone comes back as a message with an empty text'],
+      ['gateway/formats/real-server-forms', 'an answer that was a thought alone comes back as a message with an empty text'],
     ],
   },
   {
@@ -178,7 +181,7 @@ export const ROWS: readonly Row[] = [
     makes: '529 `provider_overloaded`, and the next endpoint',
     tests: [
       ['servers-real/ollama-life', 'at the end of the queue'],
-      ['gateway/real-server-errors', 'Ollama: the end of its queue'],
+      ['gateway/formats/real-server-errors', 'Ollama: the end of its queue'],
     ],
   },
   {
@@ -221,7 +224,7 @@ export const ROWS: readonly Row[] = [
     does: 'The server would take them',
     makes: 'They are sent to servers with the quirk `unsigned_reasoning`, and left out at others',
     tests: [
-      ['gateway/real-server-words', 'thoughts without a signature go to servers that take them'],
+      ['gateway/formats/real-server-words', 'thoughts without a signature go to servers that take them'],
       ['servers-real/llama-cpp-life', 'two turns with a tool'],
     ],
   },
@@ -230,28 +233,30 @@ export const ROWS: readonly Row[] = [
     request: 'Half a character in a text',
     does: '400 (llama.cpp, vLLM) or 500 (transformers serve, infinity)',
     makes: 'U+FFFD goes out in its place',
-    tests: [['gateway/real-server-words', 'half a character goes out as U+FFFD, in each format and size']],
+    tests: [['gateway/formats/real-server-words', 'half a character goes out as U+FFFD, in each format and size']],
   },
   {
     server: 'vLLM',
     request: 'A stop text, in the format of Chat Completions',
     does: '`stop_reason` beside `finish_reason: stop` names it',
     makes: '`stop_sequence` for callers of Messages',
-    tests: [['gateway/real-server-words', 'the stop text that vLLM names beside the end reaches callers of Messages']],
+    tests: [['gateway/formats/real-server-words', 'the stop text that vLLM names beside the end reaches callers of Messages']],
   },
   {
     server: 'vLLM',
     request: 'A tool call, streamed',
     does: 'Two line ends stand as text between thought and call',
     makes: 'No block of white space for callers of Messages: Anthropic refuses one that comes back',
-    tests: [['gateway/real-server-words', 'a text of white space between a thought and a call becomes no block']],
+    tests: [['gateway/formats/real-server-words', 'a text of white space between a thought and a call becomes no block']],
   },
   {
     server: 'vLLM, llama.cpp',
     request: '`/v1/messages`, streamed',
     does: '`message_start` has the tokens of the prompt',
     makes: 'So has that of the gateway',
-    tests: [['gateway/real-server-words', 'message_start has the tokens of the prompt where the provider has counted them by then']],
+    tests: [
+      ['gateway/formats/real-server-words', 'message_start has the tokens of the prompt where the provider has counted them by then'],
+    ],
   },
   {
     server: 'vLLM, transformers serve',
@@ -259,7 +264,7 @@ export const ROWS: readonly Row[] = [
     does: '`strict` is printed into the prompt, 13 to 15 tokens for each tool',
     makes: 'The quirk `strict: stated` adds none; at Chat Completions the `strict: false` of callers of Responses is left out',
     tests: [
-      ['gateway/real-server-words', 'functions go without strict to servers that print it into the prompt'],
+      ['gateway/formats/real-server-words', 'functions go without strict to servers that print it into the prompt'],
       ['servers-real/transformers', 'conversations over openai-responses'],
     ],
   },
@@ -269,7 +274,7 @@ export const ROWS: readonly Row[] = [
     does: 'It is ignored',
     makes:
       'The quirk `json_schema: checked` has the answer checked and the verdict recorded; `words` puts it among the instructions as well',
-    tests: [['gateway/real-server-words', 'the answer is checked against a schema that the server may ignore']],
+    tests: [['gateway/formats/real-server-words', 'the answer is checked against a schema that the server may ignore']],
   },
   {
     server: 'transformers serve',

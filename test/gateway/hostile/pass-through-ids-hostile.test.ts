@@ -1,0 +1,154 @@
+/** Ways in which a caller may try to name another key's id in a form that is not recognised, or to make an id unusable for others. */
+import { gzipSync } from 'node:zlib'
+import t, { type Test } from 'tap'
+import { every } from '../../support/every.ts'
+import { rawExchange } from '../../support/raw.ts'
+import { startScene } from '../../support/scene.ts'
+import { type Answer, jsonAnswer, type Seen, sseAnswer } from '../../support/upstream.ts'
+
+const OWNER = 'sk-router-v1-owner-0123456789abcdef01'
+const OTHER = 'sk-router-v1-other-0123456789abcdef01'
+const FILE = 'file-of-the-owner1'
+
+const configOf = (url: string): string => `
+auth: { keys: [ { name: owner, key: "${OWNER}", pass_through: true }, { name: other, key: "${OTHER}", pass_through: true } ] }
+providers: { first: { dialect: openai-chat, base_url: "${url}", key: sk-provider, pass_through: { price: "0.001" } } }
+models: { acme/one: { endpoints: [ { provider: first, model: m, price: { prompt: "1.00", completion: "10.00" } } ] } }
+`
+
+const scene = (t: Test, answer: (seen: Seen) => Answer) => startScene(t, { answer, config: configOf, directory: t.testdir() })
+type Place = Awaited<ReturnType<typeof scene>>
+
+/** Sends a request line as it stands. @returns the status. */
+async function send({ gateway }: Place, key: string, line: string, body = ''): Promise<number> {
+  const [method, path] = line.split(' ', 2)
+  const head = `${method} /v1/passage/first${path} HTTP/1.1\r\nHost: g\r\nConnection: close\r\nAuthorization: Bearer ${key}\r\n`
+  const content = body === '' ? '' : `Content-Type: application/json\r\nContent-Length: ${Buffer.byteLength(body)}\r\n`
+  return Number((await rawExchange(gateway.url, `${head}${content}\r\n${body}`)).split(' ')[1])
+}
+
+const post = (place: Place, key: string, path: string, body: string | Buffer = '{}', type = 'application/json') =>
+  fetch(`${place.gateway.url}/v1/passage/first${path}`, {
+    method: 'POST',
+    body: body as string,
+    headers: { authorization: `Bearer ${key}`, 'content-type': type },
+  }).then(async (reply) => {
+    await reply.text()
+    return reply.status
+  })
+
+t.test('an id in a path is found however it is written', async (t) => {
+  const place = await scene(t, ({ method, path }) => {
+    if (method !== 'POST') return jsonAnswer({})
+    return jsonAnswer(path.endsWith('Contents') ? { name: 'cachedContents/abc123' } : { id: path.endsWith('files') ? FILE : 'vs_of_all1' })
+  })
+  for (const path of ['/v1/files', '/v1beta/cachedContents']) t.equal(await post(place, OWNER, path), 200)
+  await every(t, 'every path', async (t) => {
+    for (const path of [
+      `/v1/files/%66${FILE.slice(1)}?x=%ff`,
+      `/v1/files/%66${FILE.slice(1)}?x=%`,
+      `/v1/files/%66${FILE.slice(1)}?%zz`,
+      `/v1/files\\${FILE}`,
+      `/v1/files/${FILE};a=1`,
+      `/v1/files?ids=a,${FILE}`,
+      `/v1/files/${FILE}%20`,
+      '/v1beta/cachedContents//abc123',
+      `//v1/files/%66${FILE.slice(1)}`,
+      '/v1beta/cachedContents/./abc123',
+      '/v1beta/cachedContents/a/../abc123',
+      '/v1beta/cachedContents/a/%2e%2e/%61bc123?x=%ff',
+      '/v1beta/cachedContents%2Fa%2F..%2Fabc123',
+    ]) {
+      t.equal(await send(place, OTHER, `GET ${path}`), 404, path)
+      t.equal(await send(place, OWNER, `GET ${path}`), 200, path)
+    }
+  })
+  t.equal(await send(place, OTHER, 'POST /v1/vector_stores/%76s_of_all1?x=%ff', '{}'), 200)
+  t.equal(await send(place, OWNER, 'GET /v1/vector_stores/vs_of_all1'), 200, 'what was named is not bound')
+})
+
+t.test('a long id is found where each letter of it is an escape', async (t) => {
+  const id = `file-${'a'.repeat(200)}`
+  const place = await scene(t, ({ method, path }) => jsonAnswer(method === 'POST' && path.endsWith('files') ? { id } : {}))
+  t.equal(await post(place, OWNER, '/v1/files'), 200)
+  const escaped = [...id].map((letter) => `\\u00${letter.charCodeAt(0).toString(16)}`).join('')
+  for (const text of [id, escaped]) {
+    t.equal(await post(place, OTHER, '/v1/things', `{"file_id":"${text}"}`), 404)
+    t.equal(await post(place, OWNER, '/v1/things', `{"file_id":"${text}"}`), 200)
+  }
+})
+
+t.test('JSON in an encoding in which no id is found is refused, and media that begin alike are not', async (t) => {
+  const place = await scene(t, ({ method, path }) => jsonAnswer(method === 'POST' && path.endsWith('files') ? { id: FILE } : {}))
+  t.equal(await post(place, OWNER, '/v1/files'), 200)
+  const text = JSON.stringify({ file_id: FILE })
+  const little = Buffer.from(text, 'utf16le')
+  const wide = Buffer.from([...text].flatMap((letter) => [0, 0, 0, letter.charCodeAt(0)]))
+  const bodies = [little, Buffer.from(`\ufeff${text}`, 'utf16le'), Buffer.from(little).swap16(), wide, Buffer.from(wide).swap32()]
+  for (const body of bodies) t.equal(await post(place, OTHER, '/v1/things', body), 400)
+  const zipped = await fetch(`${place.gateway.url}/v1/passage/first/v1/things`, {
+    method: 'POST',
+    body: gzipSync(little),
+    headers: { authorization: `Bearer ${OTHER}`, 'content-encoding': 'gzip' },
+  })
+  t.equal(zipped.status, 400)
+  // A box of MP4.
+  t.equal(await post(place, OTHER, '/v1/things', Buffer.from('\0\0\0 ftypisom\0\0\0\0', 'latin1'), ''), 200)
+})
+
+t.test('streams give ids as whole replies do', async (t) => {
+  const frames: Readonly<Record<string, readonly string[]>> = {
+    '/v1/chat/completions': ['{"id":"chatcmpl-kept00001","object":"chat.completion.chunk","choices":[{"index":0,"delta":{}}]}', '[DONE]'],
+    '/v1beta/interactions': ['{"event_type":"interaction.created","interaction":{"id":"int_kept00001"}}'],
+    '/v1/threads/runs': ['{"id":"thread_kept001","object":"thread"}', '{"id":"run_kept000001","object":"thread.run"}'],
+  }
+  const place = await scene(t, ({ method, path }) =>
+    method === 'POST' ? sseAnswer((frames[path] ?? []).map((data) => `data: ${data}\n\n`)) : jsonAnswer({}),
+  )
+  for (const path of Object.keys(frames)) t.equal(await post(place, OWNER, path, '{"store":true,"stream":true}'), 200, path)
+  for (const path of ['chat/completions/chatcmpl-kept00001', 'interactions/int_kept00001', 'threads/thread_kept001', 'a/run_kept000001']) {
+    t.equal(await send(place, OTHER, `GET /v1/${path}`), 404, path)
+    t.equal(await send(place, OWNER, `GET /v1/${path}`), 200, path)
+  }
+  t.equal(await post(place, OWNER, '/v1/chat/completions', '{"stream":true}'), 200)
+})
+
+t.test('a name that a caller gives in an upload is no id: it may be that of a model', async (t) => {
+  const place = await scene(t, ({ path }) => jsonAnswer(path.endsWith('skills') ? { id: 'skill_000001', name: 'gpt-of-all' } : {}))
+  t.equal(await post(place, OTHER, '/v1/skills', '--x\r\n\r\nname: gpt-of-all\r\n--x--', 'multipart/form-data; boundary=x'), 200)
+  t.equal(await post(place, OWNER, '/v1/things', '{"model":"gpt-of-all"}'), 200)
+  t.equal(await post(place, OWNER, '/v1/things', '{"skill":"skill_000001"}'), 404)
+})
+
+t.test('a new key of the provider does not open what was made with the one before', async (t) => {
+  const place = await scene(t, ({ method }) => jsonAnswer(method === 'POST' ? { id: FILE } : {}))
+  t.equal(await post(place, OWNER, '/v1/files'), 200)
+  t.match(await place.gateway.reconfigure(configOf(place.upstream.url).replace('sk-provider', 'sk-rotated')), { kind: 'applied' })
+  t.equal(await send(place, OTHER, `GET /v1/files/${FILE}`), 404)
+  t.equal(await send(place, OWNER, `GET /v1/files/${FILE}`), 200)
+})
+
+t.test('a body in several codings at once is refused, since no id is found in it', async (t) => {
+  const place = await scene(t, ({ method, path }) => jsonAnswer(method === 'POST' && path.endsWith('files') ? { id: FILE } : {}))
+  t.equal(await post(place, OWNER, '/v1/files'), 200)
+  const body = gzipSync(gzipSync(JSON.stringify({ file_id: FILE })))
+  for (const coding of ['gzip, gzip', 'gzip,x-gzip', 'lzma']) {
+    const headers = { authorization: `Bearer ${OTHER}`, 'content-encoding': coding }
+    const reply = await fetch(`${place.gateway.url}/v1/passage/first/v1/things`, { method: 'POST', body, headers })
+    t.equal(reply.status, 400, coding)
+  }
+})
+
+t.test('the lines of a data set that is uploaded are as many as they are, and no ids', async (t) => {
+  const place = await scene(t, () => jsonAnswer({ file: { name: 'files/abc123', uri: 'https://host/v1beta/files/abc123' } }))
+  const lines = Array.from({ length: 20_001 }, (_, at) => `{"custom_id":"request-${at}"}`).join('\n')
+  for (const path of ['/upload/v1beta/files?upload_id=a', '/resumable/upload/v1beta/files?upload_id=a'])
+    t.equal(await post(place, OWNER, path, lines, 'application/jsonl'), 200, path)
+  for (const path of [
+    '/upload/../v1beta/things',
+    '/upload/%2e%2e/v1beta/things',
+    '/upload%2F..%2Fv1beta/things',
+    '/upload/a%2F..%2F..%2Fv1',
+  ])
+    t.equal(await send(place, OTHER, `POST ${path}`, '{"file":"files/abc123"}'), 404, path)
+})
