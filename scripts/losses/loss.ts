@@ -1,5 +1,5 @@
 /**
- * What does not survive translation, with the reason for each: data alone, verified leaf by leaf by the tests
+ * Losses of translation, with the reason for each: data alone, verified leaf by leaf by the tests
  * and printed in docs/dialects.md. Parameters that a wire lacks stand in its parameter table instead.
  */
 

@@ -56,7 +56,7 @@ export interface Joined {
   /** Generations of this process first, then those of all; what is exported has all that this process settled before. */
   readonly ledger: LedgerReader
   /**
-   * What an earlier life left in the journal is forwarded, and its leases are given back; tried until it is done.
+   * Rows that an earlier life left in the journal are forwarded, and its leases are given back; tried until it is done.
    * Before that no credit is leased. Rejects with fault `unavailable` only when closed.
    */
   readonly ready: Promise<void>

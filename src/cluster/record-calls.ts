@@ -47,7 +47,7 @@ export function reasonOf(thrown: unknown): string {
   return thrown.cause instanceof Error ? reasonOf(thrown.cause) : thrown.message
 }
 
-/** What the record itself answers, where others wrap the error of a connection: it stays so, whatever began the outage. */
+/** An answer of the record itself, where others wrap the error of a connection: it stays so, whatever began the outage. */
 const isAnswer = (cause: unknown): boolean => cause instanceof Fault && cause.cause === undefined
 
 /** Reports the beginning and the end of an outage, once each, and an answer of the record in it. */

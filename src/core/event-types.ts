@@ -11,7 +11,7 @@ export interface NewEvent {
   readonly at: number
   /** Names what may happen a single time: a second event of the same name is not stored. */
   readonly once?: string | undefined
-  /** What it is about: the hash of a key, the id of an endpoint. */
+  /** Subject: the hash of a key, the id of an endpoint. */
   readonly subject: string
   readonly data: JsonObject
 }

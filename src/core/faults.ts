@@ -342,7 +342,7 @@ export function faultBody(fault: Fault, { routerMetadata, codeForm }: BodyFacts 
   return body
 }
 
-/** What an error body shows beside the fault. */
+/** Members of an error body beside the fault. */
 export interface FaultFacts extends BodyFacts {
   /** `gen-…`; absent where no exchange was opened. */
   id?: string | undefined

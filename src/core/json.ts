@@ -57,7 +57,7 @@ const COLON = 0x3a
 /** Digits of the largest double (1.8e308); a longer number may be larger. */
 const MOST_DIGITS = 308
 
-/** What a JSON text may hold at most. */
+/** Upper bounds of a JSON text. */
 export interface JsonBounds {
   depth: number
   members: number

@@ -13,7 +13,7 @@ interface LedgerCount {
   readonly whole?: true
   /** Lists of the API show it as `<shown>_tokens`. */
   readonly shown: string
-  /** How the OpenAPI document describes it; absent: its name says it. */
+  /** Text of the OpenAPI document; absent: its name says it. */
   readonly text?: string
   /** Its heading on the command line; absent: as lists show it. */
   readonly heading?: string

@@ -1,4 +1,4 @@
-/** What of the log can be set: its levels, its parts, and the forms of a line. */
+/** Settings of the log: its levels, its parts, and the forms of a line. */
 
 export const LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'silent'] as const
 export type Level = (typeof LEVELS)[number]

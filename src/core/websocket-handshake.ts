@@ -12,7 +12,7 @@ export function isHandshake({ method, httpVersion, headers }: IncomingMessage): 
   return headers['content-length'] === undefined && headers['transfer-encoding'] === undefined
 }
 
-/** Whether the request wants to leave HTTP (RFC 9110 section 7.8): then its `Connection` names the field. */
+/** True where the request wants to leave HTTP (RFC 9110 section 7.8): then its `Connection` names the field. */
 export function asksUpgrade({ headers }: Pick<IncomingMessage, 'headers'>): boolean {
   return headers.upgrade !== undefined && /(?:^|[\s,])upgrade(?:[\s,]|$)/i.test(headers.connection ?? '')
 }

@@ -183,7 +183,7 @@ export class Trail {
 export class Run {
   readonly ctx: ReplyContext
   reply: StreamedReply | undefined
-  /** Where decoded events go; absent until an attempt translates. */
+  /** Takes decoded events; absent until an attempt translates. */
   path: EventSink | undefined
   readonly taps: Tap[] = []
   /** Keeps the words of the answer; undefined where the key's operator does not want to see them. */

@@ -71,7 +71,7 @@ export interface AuditDetail {
   readonly texts?: readonly string[]
 }
 
-/** Where lists of findings begin: behind no row. */
+/** Beginning of a list of findings: behind no row. */
 export const NEWEST: Pick<AuditRow, 'at' | 'id'> = { at: Number.MAX_SAFE_INTEGER, id: '' }
 
 export interface AuditQuery {

@@ -6,7 +6,7 @@
 /** Facts are written without spaces, so that a look for this text spares most rows the parser. */
 const NAMED = '"session_id":"'
 
-/** Whether a generation names a session. Facts of earlier programs may be no JSON. */
+/** True where a generation names a session. Facts of earlier programs may be no JSON. */
 export const HAS_SESSION = {
   sqlite: `instr(facts, '${NAMED}') > 0 and json_valid(facts)`,
   postgres: `strpos(facts, '${NAMED}') > 0 and facts like '{%'`,

@@ -41,7 +41,7 @@ const LAST = `SELECT max(iif(hold.key = ?5, seq, NULL)) AS last, count(*) AS cou
 type Name = readonly [key: string, session: string]
 type Row = [key: string, session: string, first: number, last: number]
 
-/** Where the next page begins. */
+/** Beginning of the next page. */
 type Place =
   /** With the first hour from this one on, in the table behind these names. */
   | { readonly hour: number; readonly after?: Name }

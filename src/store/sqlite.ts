@@ -83,7 +83,7 @@ function prepare(db: DatabaseSync, durability: Durability, file: string): void {
 /** Bytes up to which a start checks the whole file, in some 20 ms. A larger one is checked beside the work, see `page-check.ts`. */
 const CHECKED_AT_START = 8 * 1024 ** 2
 
-/** Whether the start has checked the whole file. @throws what SQLite throws. */
+/** True where the start has checked the whole file. @throws what SQLite throws. */
 export function isChecked(db: DatabaseSync): boolean {
   const size = db.prepare('SELECT page_count * page_size AS bytes FROM pragma_page_count, pragma_page_size').get()?.bytes
   return integer(size) <= CHECKED_AT_START

@@ -25,7 +25,7 @@ export interface View {
   readonly tools: readonly OfferedTool[]
   /** System prompt and what developers say. */
   readonly system: string
-  /** What users say; results of tools are in `calls`. */
+  /** Words of users; results of tools are in `calls`. */
   readonly heard: readonly string[]
   readonly said: string
   readonly calls: readonly ViewedCall[]

@@ -73,7 +73,7 @@ export async function runSteps(stage: Stage, steps: readonly Step[], prompts: re
   return { ...run, model, problems: problemsOf(stage, model, run) }
 }
 
-/** What is wrong with the note and its commit. */
+/** Faults of the note and its commit. */
 export function noteProblems({ work }: Place): string[] {
   const { subject, files } = committed(work)
   const text = textIn(work, NOTE.file)

@@ -1,4 +1,4 @@
-/** What a worker asks its owner over the channel: the store of record, rate counters, news. */
+/** Calls of a worker to its owner over the channel: the store of record, rate counters, news. */
 import t, { type Test } from 'tap'
 import { OwnerDesk } from '../../src/cluster/owner-desk.ts'
 import { FallbackCounters, MemoryCounters } from '../../src/cluster/shared/index.ts'

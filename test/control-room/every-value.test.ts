@@ -80,7 +80,7 @@ class Visitor {
     this.complaints = complaints
   }
 
-  /** What the page has asked for, and what the gateway replied. */
+  /** Requests of the page, and replies of the gateway. */
   async replies(): Promise<[string, Reply][]> {
     return (await keptReplies(this.page)).map(([name, { status, text }]) => {
       const [ofRequest = '', pathname = ''] = name.split(' ')

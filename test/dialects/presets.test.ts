@@ -86,7 +86,7 @@ const bodies: Record<string, { client: ClientDialect; body: fc.Arbitrary<JsonObj
   counting: { client: messagesCounting, body: fc.record({ messages: fc.constant(HELLO) }) as fc.Arbitrary<JsonObject> },
 }
 
-/** Where a system prompt goes. */
+/** Place of a system prompt. */
 const OPENING: ReadonlySet<string> = new Set(['messages', 'prompt', 'system', 'instructions'])
 
 for (const [name, { client, body }] of Object.entries(bodies)) {

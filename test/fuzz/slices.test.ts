@@ -72,7 +72,7 @@ const PARSED = Number.POSITIVE_INFINITY
 t.setTimeout(7_200_000)
 t.comment(`seed ${SEED}`)
 
-/** What is kept of a thrown error. */
+/** Parts of a thrown error that are compared. */
 const problemOf = (thrown: unknown): string => (thrown instanceof Error ? `${thrown.name}: ${thrown.message}` : String(thrown))
 
 type Read = { read: Parsed } | { refused: string }

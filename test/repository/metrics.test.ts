@@ -15,7 +15,7 @@ const declared: Declared[] = declaringFiles().flatMap((file) =>
   [...read(file).matchAll(DECLARATION)].map(([, constant, name]) => ({ file, constant, name })),
 )
 
-/** Whether a source counts in a metric, or gives it a number to read. */
+/** True where a source counts in a metric, or gives it a number to read. */
 function writes(source: string, constant: string): boolean {
   return new RegExp(`\\bof\\([^()]*\\b${constant}\\b[^()]*\\)[\\s\\S]*\\.(?:add|from|series|named)\\(`).test(source)
 }

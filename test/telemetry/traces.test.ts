@@ -58,7 +58,7 @@ async function spansAfter(gateway: Gateway): Promise<SeenSpan[]> {
   return collector.spans.slice(before)
 }
 
-/** What a gateway with these settings makes of one request. */
+/** Records that a gateway with these settings makes of one request. */
 async function spansOf(telemetry: string, more: object = {}, headers: Record<string, string> = {}): Promise<SeenSpan[]> {
   const gateway = await startGateway(yaml(telemetry))
   await send(gateway, more, headers)

@@ -10,7 +10,7 @@ import { SchemaBudget } from '../../machines/json-schema/schema-budget.ts'
 import { schemaFit } from '../../machines/json-schema/schema-fit.ts'
 import type { AnswerVerdict, Tap } from '../../plugin-api/index.ts'
 
-/** What an answer is checked against. */
+/** Schema that an answer is checked against. */
 export interface Demands {
   /** Of the text. */
   readonly format: OutputFormat | undefined

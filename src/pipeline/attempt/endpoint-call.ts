@@ -320,7 +320,7 @@ function whole(call: EndpointCall, encoded: Encoded, dependencies: ChainDependen
   return attempt.done
 }
 
-/** Where an endpoint is called, and with which path for one operation of its dialect. */
+/** Address at which an endpoint is called, and the path for one operation of its dialect. */
 interface Way {
   readonly address: ReturnType<typeof providerAddress>
   readonly operation: string

@@ -24,7 +24,7 @@ import { type AttemptPlan, REFUSED, UpstreamAttempt } from './upstream-attempt.t
 /** A reply longer than this is cut off. */
 const CAP = 16 * 1024 * 1024
 
-/** What a lane makes of a parsed body. */
+/** Turns a parsed body into what a lane sends. */
 export interface WholeResult extends PassFacts {
   /** Bytes of content, where no usage was reported. */
   content?: number | undefined

@@ -48,7 +48,7 @@ export function termsFor(guardrails: readonly GuardrailSetting[], key: ApiKey): 
   return boundFor(guardrails, key).terms
 }
 
-/** What the guardrails that hold for a key bound: its budgets, which endpoints may serve, and whether every parameter must be taken. */
+/** Bounds of the guardrails that hold for a key: its budgets, which endpoints may serve, and whether every parameter must be taken. */
 export function boundFor(guardrails: readonly GuardrailSetting[], key: ApiKey): Bound {
   let byKey = bounds.get(guardrails)
   if (!byKey) {

@@ -5,7 +5,7 @@ import type { Turn } from '../attempt/turn.ts'
 import type { Accepted } from '../exchange.ts'
 import { pricedEndpoint } from './served-price.ts'
 
-/** What the endpoint may charge for this request, before it is called. */
+/** Prices that the endpoint may charge for this request, before it is called. */
 export function tariffOf(exchange: Accepted, endpoint: Endpoint): Tariff {
   return tariffFrom(endpoint, exchange.head.at, regionOf(exchange))
 }

@@ -12,7 +12,7 @@ import { askModel, type InnerDependencies } from './inner-call.ts'
 /** What every tool of a request is shown of it. */
 export type RequestContext = Omit<ToolContext, 'tools' | 'place' | 'runs' | 'checkTools'>
 
-/** What a tool is shown of the request that offers it. */
+/** The part of a request that a tool is shown that offers it. */
 export function toolContext(exchange: Guarded, { models }: ChainSettings['catalog'], plan: boolean): RequestContext {
   const {
     auth: { key },

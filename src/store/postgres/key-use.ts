@@ -87,7 +87,7 @@ export class PostgresKeyUse {
     this.connection = connection
   }
 
-  /** Whether `after` is a place between two pages. */
+  /** True where `after` is a place between two pages. */
   isPlace(after: string): boolean {
     return PLACE.test(after)
   }
