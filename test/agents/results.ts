@@ -141,7 +141,7 @@ function formatPart(format: Format, wires: WireMap): string {
     `Over ${FORMATS[format]}, by what the provider speaks:`,
     markdownTable(['Scenario', ...WIRES.map((wire) => `\`${wire}\``)], rows),
     ...(notes.lines === '' ? [] : [notes.lines]),
-    'What the task costs, in tokens of four bytes:',
+    'Cost of the task, in tokens of four bytes:',
     markdownTable(['Provider', 'Requests', 'Tokens sent', 'Of them from the cache', 'Tokens of replies', 'Left out or changed'], measured),
   ].join('\n\n')
 }
