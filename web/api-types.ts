@@ -123,7 +123,6 @@ readonly data: Key
 export type MadeKeyReply = {
 readonly data: Key
 readonly key: string
-readonly warnings?: readonly (string)[]
 }
 
 export type KeyBudgetReply = {

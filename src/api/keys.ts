@@ -46,19 +46,17 @@ export async function oneKey(hash: string, source: KeySource): Promise<ApiReply>
 }
 
 /**
- * The reply alone holds the secret; it cannot be read again. Here a name is a label, as for other gateways of this API: another key of
- * the same name is made with a warning.
+ * The reply alone holds the secret; it cannot be read again. Here a name is a label, as for other gateways of this API: several keys may
+ * have it, and none is looked for.
  * @param management true: the key manages and cannot generate. Only the command line makes such keys.
  * @throws Fault 400 naming the field.
  */
 export async function createKey(body: JsonObject, source: KeySource, management = false): Promise<ApiReply> {
   const making = makingOf(body, source.clock.now())
   checkParent(making, source, { management })
-  const namesake = await keyCalled(making.name, source)
   const { secret, hash, label } = makeSecret(source.brand)
   const key = await source.store.put({ ...BLANK, ...making, identity: hash, hash, label, management })
-  const warnings = namesake === undefined ? {} : { warnings: [`${namesakeText(namesake)}: commands name each by its hash`] }
-  return { status: 201, body: { data: await shownKey(key, source), key: secret, ...warnings } }
+  return { status: 201, body: { data: await shownKey(key, source), key: secret } }
 }
 
 /** The key that is called so already, to the eye. */

@@ -4,6 +4,7 @@
  */
 import type { Clock } from '../core/clock.ts'
 import { Fault } from '../core/faults.ts'
+import { saysBeyond } from '../store/schema.ts'
 
 /** Seconds after which a caller may try again. */
 const RETRY_SECONDS = 1
@@ -47,13 +48,10 @@ export function reasonOf(thrown: unknown): string {
   return thrown.cause instanceof Error ? reasonOf(thrown.cause) : thrown.message
 }
 
-/** An answer of the record itself, where others wrap the error of a connection: it stays so, whatever began the outage. */
-const isAnswer = (cause: unknown): boolean => cause instanceof Fault && cause.cause === undefined
-
-/** Reports the beginning and the end of an outage, once each, and an answer of the record in it. */
+/** Reports the beginning and the end of an outage, once each, and in it that this program is too old for the record: that outage has no end. */
 export class OutageReport {
   private lost = false
-  private isAnswered = false
+  private isTooOld = false
   private readonly during: Dealing
   private readonly report: (news: ClusterNews) => void
 
@@ -67,15 +65,16 @@ export class OutageReport {
   }
 
   failed(cause: unknown): void {
-    const isAnswered = this.isAnswered || isAnswer(cause)
-    if (!this.lost || isAnswered !== this.isAnswered) this.report({ kind: 'record-lost', during: this.during, reason: reasonOf(cause) })
+    const reason = reasonOf(cause)
+    const isTooOld = this.isTooOld || saysBeyond(reason)
+    if (!this.lost || isTooOld !== this.isTooOld) this.report({ kind: 'record-lost', during: this.during, reason })
     this.lost = true
-    this.isAnswered = isAnswered
+    this.isTooOld = isTooOld
   }
 
   went(): void {
     if (this.lost) this.report({ kind: 'record-back', during: this.during })
     this.lost = false
-    this.isAnswered = false
+    this.isTooOld = false
   }
 }

@@ -7,7 +7,7 @@ import t from 'tap'
 const root = fileURLToPath(new URL('../..', import.meta.url))
 
 const FREED = `
-import { freeCompilerMemory } from '../app/src/app/process-memory.ts'
+import { freeCompilerMemory } from './src/machines/v8-memory/process-memory.ts'
 freeCompilerMemory()
 `
 

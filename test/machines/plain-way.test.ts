@@ -4,7 +4,9 @@ import t from 'tap'
 import { ROOT } from '../repository/source-tree.ts'
 
 /** Of each kind of work one: clients and streams, texts that are read, what is charged, forms of HTTP, and how answers end. */
-const FILES = ['sdk-chat', 'guardrails', 'who-pays', 'http-forms', 'ends'].map((name) => `test/gateway/${name}.test.ts`)
+const FILES = ['formats/sdk-chat', 'guardrails/guardrails', 'money/who-pays', 'formats/http-forms', 'streams/ends'].map(
+  (name) => `test/gateway/${name}.test.ts`,
+)
 
 interface Ended {
   readonly code: number | null

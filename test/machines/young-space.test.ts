@@ -10,7 +10,7 @@ const root = fileURLToPath(new URL('../..', import.meta.url))
 
 /** As at a start, but with a look in each turn of the event loop. @param hadLargeBody what each look finds. */
 const bound = (hadLargeBody: boolean): string => `
-import { boundYoungSpace, giveBackMemory } from '../app/src/app/process-memory.ts'
+import { boundYoungSpace, giveBackMemory } from './src/machines/v8-memory/process-memory.ts'
 giveBackMemory()
 boundYoungSpace({ after: (ms, fn) => ({ cancel: clearImmediate.bind(undefined, setImmediate(fn)) }) }, () => ${hadLargeBody})
 `

@@ -4,7 +4,7 @@
  */
 import { spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
-import { cpSync, existsSync, globSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statSync } from 'node:fs'
+import { cpSync, existsSync, globSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statSync, symlinkSync } from 'node:fs'
 import { join } from 'node:path'
 
 const ROOT = join(import.meta.dirname, '..', '..')
@@ -20,6 +20,7 @@ const MADE_OF = [
   'config/**/*.*',
   'web/**/*.*',
   'scripts/build-*.ts',
+  'test/support/launcher.ts',
   'package.json',
   'package-lock.json',
 ]
@@ -46,6 +47,8 @@ export async function builtLauncher(): Promise<string> {
   await buildWeb(join(draft, 'dist', 'web'))
   mkdirSync(join(draft, 'bin'))
   cpSync(CHECKOUT_LAUNCHER, join(draft, 'bin', 'headgate.js'))
+  // `headgate manual` prints them.
+  symlinkSync(join(ROOT, 'docs'), join(draft, 'docs'))
   try {
     renameSync(draft, folder)
   } catch {

@@ -59,8 +59,7 @@ function patched(url: string, source: string, steps: readonly NextStep[]): strin
   if (!url.endsWith('/src/store/migrations.ts')) return source
   if (!source.includes(MARK)) throw new Error(`${url} has no line ${MARK}`)
   const added = steps.map((step) => SOURCES[step]).join(', ')
-  const head = "import { POSTGRES_FUNCTIONS } from './postgres/functions.ts'\n"
-  return `${head}${source.replace(MARK, () => `const SCHEMA_BEFORE = STEPS.length\nSTEPS.push(${added})\n${MARK}`)}`
+  return `${source.replace(MARK, () => `const SCHEMA_BEFORE = STEPS.length\nSTEPS.push(${added})\n${MARK}`)}`
 }
 
 const named = process.env[VARIABLE]

@@ -48,7 +48,6 @@ function KeyForm({ key_, onClose, onDone }: EditKeyProps) {
       const reply = await call<OneKeyReply | MadeKeyReply>(key_ ? `/v1/keys/${key_.hash}` : '/v1/keys', request)
       const { data } = reply
       onDone(data, 'key' in reply ? reply.key : undefined)
-      if ('warnings' in reply) for (const warning of reply.warnings ?? []) toast(warning, { isError: true })
       if (key_) toast(`${data.name} is changed`)
     } catch (thrown) {
       setError(thrown as Error)

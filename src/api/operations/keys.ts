@@ -61,11 +61,7 @@ export const key = Type.Object(
 
 const keyList = data(Type.Array(key))
 const shownKey = data(key)
-const madeKey = Type.Object({
-  data: key,
-  key: text('The secret, shown this once.'),
-  warnings: Type.Optional(Type.Array(Type.String(), { description: 'Where another key has this name.' })),
-})
+const madeKey = Type.Object({ data: key, key: text('The secret, shown this once.') })
 
 /** Any other row in the store of keys is no key, so whatever stands in its place is looked at once the caller is known. */
 export const HASH = {

@@ -89,7 +89,13 @@ t.test('what a layer changes is what goes out', async (t) => {
     probe: noop,
   }
   const id = { id: 'gen-1', seq: 1, tag: 't' }
-  const config = loadConfig('test.yaml', {}, { text: '{}' })
+  const config = loadConfig(
+    'test.yaml',
+    {},
+    {
+      text: 'providers: { sim: { dialect: sim } }\nmodels: { sim/echo: { endpoints: [{ provider: sim, model: echo, price: { prompt: "0", completion: "0" } }] } }',
+    },
+  )
   const received = new Exchange({
     id,
     client: embeddingsClient,

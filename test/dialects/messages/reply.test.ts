@@ -405,7 +405,7 @@ t.test('errors have the names of this wire', async (t) => {
       message: fault.message,
       error_type: 'not_found',
       code: 404,
-      availability: { code: 'model_not_found' },
+      availability: { code: 'model_not_found', docs_url: '/docs/schemas#Error' },
     },
     request_id: 'gen-1',
     metadata: { field: 'model' },

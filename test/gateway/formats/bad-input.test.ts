@@ -140,7 +140,7 @@ t.test('names the bad field of a chat request', async (t) => {
     [{ tools: [{ type: 'router:apply_patch' }] }, 'tools'],
     [{ temperature: 2.5 }, 'temperature'],
     [{ top_logprobs: 5 }, 'top_logprobs'],
-    [{ stop: ['a', 'b', 'c', 'd', 'e'] }, 'stop'],
+    [{ stop: Array.from({ length: 65 }, () => 'a') }, 'stop'],
     [{ response_format: { type: 'json_schema' } }, 'response_format'],
     [{ user: 'x'.repeat(257) }, 'user'],
     [{ session_id: 'x'.repeat(257) }, 'session_id'],

@@ -49,7 +49,7 @@ const LISTS: readonly (readonly [field: string, most: number, entry: unknown, cl
   ['tool_choice.tools', 256, { type: 'function', name: 'look' }, ['responses']],
   ['tool_choice.allowed_tools.tools', 256, { type: 'function', function: { name: 'look' } }, ['chat']],
   ['include', 64, 'reasoning.encrypted_content', ['responses']],
-  ['stop', 4, 'end', ['chat']],
+  ['stop', 64, 'end', ['chat']],
   ['stop_sequences', 64, 'end', ['messages']],
   ['system', 8_192, { type: 'text', text: 'Be brief.' }, ['messages']],
   ['context_management.edits', 64, { type: 'clear_tool_uses_20250919' }, ['messages']],
