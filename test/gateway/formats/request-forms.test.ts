@@ -326,11 +326,18 @@ t.test('late outputs of a running call are messages that stand behind the result
   const left = [user('first'), runs, user('meanwhile')]
   const leftSent = ['first', 'call search', 'result still running', 'meanwhile']
   const late = (text: string): string[] => ['Output of the tool search:', text]
+  const action = { type: 'exec', command: ['ls'], env: {} }
+  const shell = { type: 'local_shell_call', id: 'item', call_id: 'b', action, status: 'completed' }
   const histories: [name: string, input: JsonObject[], sent: string[]][] = [
     [
       'an output before the result of another call',
       [...left, call('b', 'clock'), output('a', 'one'), output('b', 'two'), user('last')],
       [...leftSent, 'call clock', 'result two', ...late('one'), 'last'],
+    ],
+    [
+      'an output before that of the shell',
+      [...left, shell, output('a', 'one'), { type: 'local_shell_call_output', id: 'item', output: 'two' }, user('last')],
+      [...leftSent, 'call local_shell', 'result two', ...late('one'), 'last'],
     ],
     [
       'an output between two calls of one turn',
