@@ -20,7 +20,7 @@ import { metricsMarkdown } from './metrics-table.ts'
 import { comparedMarkdown, importsMarkdown } from './migration-versions.ts'
 import { modelServerFigures, modelServerRows } from './model-server-tables.ts'
 import { pluginsMarkdown } from './plugins-table.ts'
-import { providerPages, providersMarkdown } from './provider-pages.ts'
+import { providerPages, providersMarkdown, withPresetCount } from './provider-pages.ts'
 import { quirksMarkdown } from './quirks-table.ts'
 import { recogniserFigures } from './recogniser-figures.ts'
 import { rowCounts } from './row-code.ts'
@@ -75,7 +75,8 @@ const GENERATED: readonly [file: string, make: (found: string) => string | Promi
   ['docs/environment.md', (found) => withSections(found, environmentTables())],
   ['docs/limits.md', (found) => withSections(found, limitsTables())],
   ['docs/sizing.md', (found) => withSections(found, sizingTables())],
-  ['README.md', (found) => withSections(found, { differences: differencesInShort(PEER_ROWS) })],
+  ['README.md', (found) => withPresetCount(withSections(found, { differences: differencesInShort(PEER_ROWS) }))],
+  ['docs/README.md', withPresetCount],
   ['docs/command-line.md', (found) => withSections(found, { verbs: verbsMarkdown() })],
   ['CONTRIBUTING.md', async (found) => withSections(found, { additions: await additionsMarkdown() })],
   ...['litellm', 'openrouter', 'portkey'].map((name): [string, (found: string) => string] => [

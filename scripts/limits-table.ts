@@ -16,12 +16,8 @@ const REQUEST: readonly Row[] = [
   ['body', { setting: 'server.max_body' }],
   ['head', { setting: 'server.max_headers' }],
   ['nesting', { setting: 'server.json_depth' }],
-  [
-    'time for the head, for the body, for the whole request',
-    { setting: 'server.header_timeout' },
-    { setting: 'server.body_timeout' },
-    { setting: 'server.deadline' },
-  ],
+  ['time for the head; for the whole request', { setting: 'server.header_timeout' }, { setting: 'server.deadline' }],
+  ['time after which a body must have come at 16 KB a second on average', { setting: 'server.body_timeout' }],
   ['messages, input items', ['src/dialects/canon/bounds.ts', 'MOST_MESSAGES']],
   ['parts of one message, blocks of a system prompt, calls of one turn', ['src/dialects/canon/bounds.ts', 'MOST_PARTS']],
   [
@@ -57,7 +53,7 @@ const REPLY: readonly Row[] = [
   ['one event of a stream', ['src/machines/sse/frames.ts', 'MAX_FRAME', 'bytes']],
   ['characters of an answer that is checked against its schema', ['src/pipeline/attempt/answer-check.ts', 'LONGEST']],
   ['characters that a guardrail holds back in a stream', ['src/guardrails/text-stream.ts', 'HELD_MOST']],
-  ['`Retry-After`', ['src/core/retry-after.ts', 'LONGEST_RETRY_AFTER', 's']],
+  ['`Retry-After`; a longer pause has `X-Should-Retry: false`', ['src/core/retry-after.ts', 'LONGEST_RETRY_AFTER', 's']],
 ]
 
 const TOOLS: readonly Row[] = [

@@ -19,6 +19,13 @@ export function providersMarkdown(): string {
   )
 }
 
+/** @throws Error where the page does not say how many presets there are. */
+export function withPresetCount(page: string): string {
+  const counted = /\b\d+ presets\b/
+  if (!counted.test(page)) throw new Error('the page does not say "… presets"')
+  return page.replace(counted, `${presetNames().length} presets`)
+}
+
 /** File and text of each page. */
 export function providerPages(): [file: string, text: string][] {
   return presets.map((preset) => [`docs/providers/${preset.name}.md`, page(preset)])

@@ -5,7 +5,7 @@ export const addition: Addition = {
   name: 'guardrail-field',
   change: 'a field of guardrails',
   recipe:
-    'its row in a table of `src/guardrails/settings/fields.ts`, from which the schema of the configuration and the API are made; its reader, which has it in `settings` of the guardrail; its test',
+    'its row in a table of `src/guardrails/settings/fields.ts`, from which the schema of the configuration and the API are made; its reader, which has it in `settings` of the guardrail: in `src/pipeline/guard/` for terms of endpoints and keys, in `src/guardrails/` for texts; its test',
   most: 3,
   edits: [
     {

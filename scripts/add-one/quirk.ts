@@ -4,7 +4,8 @@ import type { Addition } from './frame/addition.ts'
 export const addition: Addition = {
   name: 'quirk',
   change: 'a quirk',
-  recipe: 'a line in the table `quirks.ts` of its dialect, its reader, and its test',
+  recipe:
+    'a line in the table `quirks.ts` of its dialect (`openai-chat` is the folder `chat` of `src/dialects/`, `anthropic` the folder `messages`), its reader, and its test',
   most: 3,
   edits: [
     {

@@ -80,7 +80,8 @@ export const PEER_ROWS: readonly BehaviourRow[] = [
     inShort: 'a request that the first provider refuses with 400',
     input: 'Mode `fallback`, and a first target that refuses the request with 400',
     does: 'Sends the same request to the second target; any status but 2xx goes on unless `on_status_codes` is set',
-    makes: 'The 400 of a wrong request comes back at once; other failures go on to the next endpoint',
+    makes:
+      'A wrong request (400, 409, 413, 422) comes back at once; what only this provider cannot take, and other failures, go on to the next endpoint',
     source: 'npm @portkey-ai/gateway 1.15.2; https://portkey.ai/docs/portkey-features/ai-gateway/fallbacks-on-llms',
     tests: [WRONG, ['gateway/routing/fallback', 'calls the second provider when the first one fails']],
   },

@@ -127,9 +127,10 @@ export function flatten(request: CanonicalRequest): Flattened | undefined {
   if (!request.tools.some(({ kind }) => kind === 'opaque') && !request.items.some(isOwnItem)) return undefined
   const flat = new Flattening()
   for (const tool of request.tools) flat.list(tool)
-  const settled = withRunningCalls(request.items, flat.lost)
+  const shellCalls = shellCallIds(request.items)
+  const settled = withRunningCalls(request.items, shellCalls, flat.lost)
   if (settled) flat.changed = true
-  const history: History = { shellCalls: shellCallIds(request.items), lost: flat.lost, offer: (tools) => flat.offer(tools) }
+  const history: History = { shellCalls, lost: flat.lost, offer: (tools) => flat.offer(tools) }
   const items = (settled ?? request.items).flatMap((item) => flat.item(item, history))
   if (!flat.changed) return undefined
   const flattened: CanonicalRequest = { ...request, tools: flat.shown, items }

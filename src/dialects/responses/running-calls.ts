@@ -3,7 +3,7 @@
  * refuse a call whose result does not follow it, so each that is still running there gets a result that says so, and what it puts out later
  * is a message of the user's: earlier turns stay as they were sent.
  */
-import type { JsonObject } from '../../core/json.ts'
+import { type JsonObject, stringOf } from '../../core/json.ts'
 import { nativeOf } from '../canon/native.ts'
 import type { Item, Part } from '../canon/request.ts'
 import { CALL, flatName, type Lost } from './client-tools.ts'
@@ -12,67 +12,122 @@ import { WIRE } from './wire.ts'
 
 const RUNNING = 'The call is still running. Its output follows in a later message.'
 
-const CUSTOM_OUTPUT = 'custom_tool_call_output'
+/** Types of results beside that of a function. */
+const RESULTS: ReadonlySet<string> = new Set(['custom_tool_call_output', 'local_shell_call_output', 'tool_search_output'])
+const CALLS: ReadonlySet<string> = new Set([CALL.custom, CALL.shell, CALL.search])
 
+/** `runs` is true where the conversation goes on without the result. */
 interface Call {
   readonly id: string
   readonly name: string
+  readonly runs: boolean
 }
 
-function runningCall(item: Item): Call | undefined {
+function callOf(item: Item): Call | undefined {
   if (item.kind === 'call') {
     const native = nativeOf(item, WIRE)
-    return native?.async === true ? { id: item.callId, name: flatName(item.name, native.namespace) } : undefined
+    return { id: item.callId, name: flatName(item.name, native?.namespace), runs: native?.async === true }
   }
-  const data = ownData(item, CALL.custom)
-  return data?.async === true ? { id: String(data.call_id), name: flatName(String(data.name), data.namespace) } : undefined
+  const data = ownData(item, CALLS)
+  if (typeof data?.call_id !== 'string') return undefined
+  return { id: data.call_id, name: flatName(String(data.name), data.namespace), runs: data.async === true }
 }
 
-function ownData(item: Item, type: string): JsonObject | undefined {
-  return item.kind === 'opaque' && item.of.dialect === WIRE && item.of.type === type ? item.of.data : undefined
+function ownData(item: Item, types: ReadonlySet<string>): JsonObject | undefined {
+  return item.kind === 'opaque' && item.of.dialect === WIRE && types.has(item.of.type) ? item.of.data : undefined
 }
 
-/** Output of a call, in either form of its result. */
-function outputOf(item: Item, lost: Lost): { id: string; parts: Part[] } | undefined {
-  if (item.kind === 'result') return { id: item.callId, parts: item.parts }
-  const data = ownData(item, CUSTOM_OUTPUT)
-  return data && { id: String(data.call_id), parts: decodeParts(data.output, lost) }
+/** Id of the call that an item is the output of. @param shellCalls ids of calls of the shell by the ids of their items. */
+function outputId(item: Item, shellCalls: ReadonlyMap<string, string>): string | undefined {
+  if (item.kind === 'result') return item.callId
+  const data = ownData(item, RESULTS)
+  const id = stringOf(data?.call_id) ?? stringOf(data?.id)
+  return id && (shellCalls.get(id) ?? id)
 }
 
-const isCall = (item: Item): boolean => item.kind === 'call' || ownData(item, CALL.custom) !== undefined
+function outputParts(item: Item, lost: Lost): Part[] {
+  if (item.kind === 'result') return item.parts
+  return item.kind === 'opaque' ? decodeParts(item.of.data.output, lost) : []
+}
 
 /** Output of a tool with no call in front of it, as the user's: no other wire has a place for it. */
 export function outputMessage(tool: string, parts: readonly Part[]): Item {
   return { kind: 'message', role: 'user', parts: [{ kind: 'text', text: `Output of ${tool}:` }, ...parts] }
 }
 
-/** @returns undefined where every call that runs so has its result behind it. */
-export function withRunningCalls(items: readonly Item[], lost: Lost): Item[] | undefined {
-  if (!items.some((item) => runningCall(item) !== undefined)) return undefined
-  const out: Item[] = []
-  /** Those of the turn that is being read, and those that were left running. */
-  const open = new Map<string, string>()
-  const left = new Map<string, string>()
-  const leave = (): void => {
-    for (const [callId, name] of open) {
-      out.push({ kind: 'result', callId, parts: [{ kind: 'text', text: RUNNING }] })
-      left.set(callId, name)
+/** The history as other formats take it, item by item. */
+class History {
+  readonly items: Item[] = []
+  /** Calls of the turn that is being read, while they have no result. */
+  private readonly open = new Map<string, Call>()
+  /** Names of calls that run and have their result: providers take one for each, so what else these put out is a message. */
+  private readonly settled = new Map<string, string>()
+  /** Such messages, until the calls of the turn have their results: nothing may stand between. */
+  private readonly waiting: Item[] = []
+  /** True once the turn has a result: a call behind it may be the next turn's. */
+  private answered = false
+
+  /** The model is not called before these have their results, so what it says until then is of the same turn. */
+  private get awaits(): boolean {
+    return [...this.open.values()].some(({ runs }) => !runs)
+  }
+
+  call(call: Call, item: Item): void {
+    if (this.answered && !this.awaits) this.endTurn()
+    this.settled.delete(call.id)
+    this.open.set(call.id, call)
+    this.items.push(item)
+  }
+
+  output(id: string, item: Item, lost: Lost): void {
+    const late = this.settled.get(id)
+    if (late === undefined) {
+      const call = this.open.get(id)
+      this.open.delete(id)
+      if (call?.runs) this.settled.set(id, call.name)
+      this.items.push(item)
+    } else this.waiting.push(outputMessage(`the tool ${late}`, outputParts(item, lost)))
+    this.answered = true
+    if (this.open.size === 0) this.say()
+  }
+
+  other(item: Item): void {
+    const isModels = item.kind === 'reasoning' || (item.kind === 'message' && item.role === 'assistant')
+    if (!isModels || !this.awaits) this.endTurn()
+    this.items.push(item)
+  }
+
+  endTurn(): void {
+    for (const { id, name, runs } of this.open.values()) {
+      if (!runs) continue
+      this.items.push({ kind: 'result', callId: id, parts: [{ kind: 'text', text: RUNNING }] })
+      this.settled.set(id, name)
     }
-    open.clear()
+    this.open.clear()
+    this.say()
+    this.answered = false
   }
+
+  private say(): void {
+    this.items.push(...this.waiting.splice(0))
+  }
+}
+
+/**
+ * @param shellCalls ids of calls of the shell by the ids of their items.
+ * @returns undefined where every call that runs so has its one result behind it.
+ */
+export function withRunningCalls(items: readonly Item[], shellCalls: ReadonlyMap<string, string>, lost: Lost): Item[] | undefined {
+  if (!items.some((item) => callOf(item)?.runs)) return undefined
+  const history = new History()
   for (const item of items) {
-    const output = outputOf(item, lost)
-    const name = output && left.get(output.id)
-    if (!output && !isCall(item)) leave()
-    const call = runningCall(item)
-    if (call) open.set(call.id, call.name)
-    if (output) open.delete(output.id)
-    if (output && name !== undefined) {
-      leave()
-      left.delete(output.id)
-      out.push(outputMessage(`the tool ${name}`, output.parts))
-    } else out.push(item)
+    const call = callOf(item)
+    const id = outputId(item, shellCalls)
+    if (call) history.call(call, item)
+    else if (id !== undefined) history.output(id, item, lost)
+    else history.other(item)
   }
-  leave()
-  return out.length === items.length ? undefined : out
+  history.endTurn()
+  const { items: out } = history
+  return out.length === items.length && out.every((item, at) => item === items[at]) ? undefined : out
 }

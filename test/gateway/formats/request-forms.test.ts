@@ -3,7 +3,7 @@
  * it takes them, one of another format what it can say, and the record names the rest.
  */
 import t from 'tap'
-import type { JsonObject } from '../../../src/core/json.ts'
+import { isObject, type Json, type JsonObject } from '../../../src/core/json.ts'
 import { every } from '../../support/every.ts'
 import { list, object } from '../../support/fold.ts'
 import { droppedOf } from '../../support/matrix/observe.ts'
@@ -296,4 +296,83 @@ t.test('a call that still runs has a result of its own at other formats, and its
     RUNNING,
     'nor is any other touched',
   )
+})
+
+/** The history that a provider was sent: its calls, results and texts in their order. */
+function sentIn(value: Json | undefined): string[] {
+  if (typeof value === 'string') return [value]
+  if (Array.isArray(value)) return value.flatMap(sentIn)
+  if (!isObject(value)) return []
+  const { type, text } = value
+  const isResult = value.role === 'tool' || type === 'tool_result'
+  const result = value.functionResponse ?? value.toolResult ?? (isResult ? value.content : undefined)
+  if (result !== undefined) return [`result ${/still running|\b(?:one|two|three)\b/.exec(JSON.stringify(result))?.[0]}`]
+  const call = value.functionCall ?? value.toolUse ?? value.function ?? (type === 'tool_use' ? value : undefined)
+  if (isObject(call)) return [`call ${String(call.name)}`]
+  return typeof text === 'string' ? [text] : sentIn(value.tool_calls ?? value.content ?? value.parts)
+}
+
+t.test('late outputs of a running call are messages that stand behind the results of the turn', async (t) => {
+  const user = (content: string): JsonObject => ({ role: 'user', content })
+  const call = (id: string, name: string, more: object = {}): JsonObject => ({
+    type: 'function_call',
+    call_id: id,
+    name,
+    arguments: '{}',
+    ...more,
+  })
+  const output = (id: string, output: string): JsonObject => ({ type: 'function_call_output', call_id: id, output })
+  const runs = call('a', 'search', { async: true })
+  const left = [user('first'), runs, user('meanwhile')]
+  const leftSent = ['first', 'call search', 'result still running', 'meanwhile']
+  const late = (text: string): string[] => ['Output of the tool search:', text]
+  const action = { type: 'exec', command: ['ls'], env: {} }
+  const shell = { type: 'local_shell_call', id: 'item', call_id: 'b', action, status: 'completed' }
+  const histories: [name: string, input: JsonObject[], sent: string[]][] = [
+    [
+      'an output before the result of another call',
+      [...left, call('b', 'clock'), output('a', 'one'), output('b', 'two'), user('last')],
+      [...leftSent, 'call clock', 'result two', ...late('one'), 'last'],
+    ],
+    [
+      'an output before that of the shell',
+      [...left, shell, output('a', 'one'), { type: 'local_shell_call_output', id: 'item', output: 'two' }, user('last')],
+      [...leftSent, 'call local_shell', 'result two', ...late('one'), 'last'],
+    ],
+    [
+      'an output between two calls of one turn',
+      [...left, call('b', 'clock'), output('a', 'one'), call('c', 'place'), output('b', 'two'), output('c', 'three'), user('last')],
+      [...leftSent, 'call clock', 'call place', 'result two', 'result three', ...late('one'), 'last'],
+    ],
+    [
+      'an output beside another running call, whose turn has ended',
+      [...left, call('b', 'clock', { async: true }), output('a', 'one'), call('c', 'place'), output('c', 'three'), user('last')],
+      [...leftSent, 'call clock', 'result still running', ...late('one'), 'call place', 'result three', 'last'],
+    ],
+    [
+      'progress, the end, and the end again',
+      [...left, output('a', 'one'), user('last'), output('a', 'two'), call('b', 'clock'), output('a', 'two'), output('b', 'three')],
+      [...leftSent, ...late('one'), 'last', ...late('two'), 'call clock', 'result three', ...late('two')],
+    ],
+    [
+      'the end of a call whose progress was its result',
+      [user('first'), runs, output('a', 'one'), user('last'), output('a', 'two')],
+      ['first', 'call search', 'result one', 'last', ...late('two')],
+    ],
+    [
+      'a later call of the same id',
+      [...left, call('a', 'clock'), output('a', 'one'), user('last')],
+      [...leftSent, 'call clock', 'result one', 'last'],
+    ],
+  ]
+  await every(t, 'formats and histories', async (t) => {
+    for (const dialect of ['openai-chat', 'anthropic', 'gemini', 'bedrock-converse']) {
+      const scene = await startScene(t, { dialect })
+      for (const [name, input, sent] of histories) {
+        const { status, text, body } = await send(scene, { input }, 'responses')
+        t.equal(status, 200, text)
+        t.same(sentIn(body.messages ?? body.contents), sent, `${dialect}: ${name}`)
+      }
+    }
+  })
 })
