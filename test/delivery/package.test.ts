@@ -46,7 +46,6 @@ t.test('the package holds what the program needs, and no more', async (t) => {
   t.same([...dist].filter((name) => name !== undefined).sort(), [
     'THIRD_PARTY_NOTICES',
     'config',
-    'headgate.js',
     'package.json',
     'program',
     'sbom.cdx.json',
