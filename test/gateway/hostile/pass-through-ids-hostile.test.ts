@@ -20,9 +20,9 @@ const scene = (t: Test, answer: (seen: Seen) => Answer) => startScene(t, { answe
 type Place = Awaited<ReturnType<typeof scene>>
 
 /** Sends a request line as it stands. @returns the status. */
-async function send({ gateway }: Place, key: string, line: string, body = ''): Promise<number> {
+async function send({ gateway }: Place, key: string, line: string, body = '', more = ''): Promise<number> {
   const [method, path] = line.split(' ', 2)
-  const head = `${method} /v1/passage/first${path} HTTP/1.1\r\nHost: g\r\nConnection: close\r\nAuthorization: Bearer ${key}\r\n`
+  const head = `${method} /v1/passage/first${path} HTTP/1.1\r\nHost: g\r\nConnection: close\r\nAuthorization: Bearer ${key}\r\n${more}`
   const content = body === '' ? '' : `Content-Type: application/json\r\nContent-Length: ${Buffer.byteLength(body)}\r\n`
   return Number((await rawExchange(gateway.url, `${head}${content}\r\n${body}`)).split(' ')[1])
 }
@@ -151,4 +151,23 @@ t.test('the lines of a data set that is uploaded are as many as they are, and no
     '/upload/a%2F..%2F..%2Fv1',
   ])
     t.equal(await send(place, OTHER, `POST ${path}`, '{"file":"files/abc123"}'), 404, path)
+})
+
+t.test('a header that offers another protocol, without the one that asks for it, turns off no check', async (t) => {
+  const place = await scene(t, ({ method, path }) => {
+    if (method === 'GET') return jsonAnswer({ data: [{ id: FILE }, { id: 'file-made-elsewhere' }] })
+    return jsonAnswer(path.endsWith('files') ? { id: FILE } : {})
+  })
+  t.equal(await post(place, OWNER, '/v1/files'), 200)
+  for (const offer of ['websocket', 'h2c', '']) {
+    const more = `Upgrade: ${offer}\r\n`
+    t.equal(await send(place, OTHER, 'POST /v1/things', `{"file_id":"${FILE}"}`, more), 404, offer)
+    t.equal(await send(place, OWNER, 'POST /v1/things', `{"file_id":"${FILE}"}`, more), 200, offer)
+    const list = await rawExchange(
+      place.gateway.url,
+      `GET /v1/passage/first/v1/files HTTP/1.1\r\nHost: g\r\nConnection: close\r\nAuthorization: Bearer ${OTHER}\r\n${more}\r\n`,
+    )
+    t.match(list, 'file-made-elsewhere')
+    t.notMatch(list, FILE)
+  }
 })
