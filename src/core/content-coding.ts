@@ -29,8 +29,13 @@ export function contentCoding(header: string | readonly string[] | undefined): s
   return names.length === 0 ? undefined : names.join(',')
 }
 
+export interface Decoder extends Transform {
+  /** Bytes that have been decoded. */
+  readonly bytesWritten: number
+}
+
 /** @param coding of `contentCoding`. @returns undefined for one that is not known, or a list of them. */
-export function decoderOf(coding: string): Transform | undefined {
+export function decoderOf(coding: string): Decoder | undefined {
   switch (coding) {
     case 'gzip':
     case 'x-gzip':
@@ -82,6 +87,11 @@ const isWrapped = (bytes: Buffer): boolean => ((bytes[0] ?? 0) & 0x0f) === 8
 class Deflated extends Transform {
   private decoder: InflateRaw | ReturnType<typeof createInflate> | undefined
 
+  /** As those of `node:zlib` count: without what came behind the end. */
+  get bytesWritten(): number {
+    return this.decoder?.bytesWritten ?? 0
+  }
+
   override _transform(chunk: Buffer, _encoding: BufferEncoding, done: TransformCallback): void {
     if (chunk.length === 0) {
       done()
@@ -92,7 +102,8 @@ class Deflated extends Transform {
   }
 
   override _flush(done: TransformCallback): void {
-    if (!this.decoder) {
+    // Its end is behind it already where bytes came behind that of the body.
+    if (!this.decoder || this.decoder.readableEnded) {
       done()
       return
     }

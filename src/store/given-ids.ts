@@ -30,7 +30,8 @@ export interface GivenIdStore {
 }
 
 const GIVE = 'INSERT INTO given_id (id, owner, until) VALUES (?, ?, ?) ON CONFLICT DO NOTHING'
-const FIND = 'SELECT * FROM given_id WHERE id = ?'
+/** One statement for all. */
+const FIND = 'SELECT * FROM given_id WHERE id IN (SELECT value FROM json_each(?))'
 const PRUNE = 'DELETE FROM given_id WHERE id IN (SELECT id FROM given_id WHERE until < ? ORDER BY until LIMIT ?)'
 const KEEP = 'DELETE FROM given_id WHERE id IN (SELECT id FROM given_id ORDER BY until DESC LIMIT -1 OFFSET ?)'
 
@@ -54,11 +55,8 @@ export class SqliteGivenIds implements GivenIdStore {
 
   find(ids: readonly string[]): GivenId[] {
     return this.run(() => {
-      const statement = this.db.prepare(FIND)
-      return ids.flatMap((each) => {
-        const row = statement.get(each)
-        return row ? [{ id: text(row.id), owner: text(row.owner), until: integer(row.until) }] : []
-      })
+      const found = this.db.prepare(FIND).all(JSON.stringify(ids))
+      return found.map((row) => ({ id: text(row.id), owner: text(row.owner), until: integer(row.until) }))
     })
   }
 

@@ -263,7 +263,7 @@ export class PassThroughDesk {
     const operation = body ? operationOf(request, path) : 'unknown'
     const limited = isLimited(key, budgets)
     const read = limited ? await this.readOf(request, operation, { ...named, read: body?.read }) : undefined
-    const ids = await bindIds(this.source.givenIds, request, { key, provider, path, operation, read: read?.body })
+    const ids = await bindIds(this.source.givenIds, request, { key, provider, path, operation, read: read?.body, isSocket: !body })
     const price = read && 'unread' in read ? priceOfUnread(provider, read) : provider.passThroughPrice
     const hold = new Hold()
     const spender = { key, budgets, credit: dependencies.credit, clock: dependencies.clock }

@@ -1,29 +1,42 @@
 /**
- * Possible ids in a form that is uploaded (RFC 7578): the ends of its values, wherever a server finds the borders of its parts. What its
- * files hold is looked at by `TextScan`.
+ * Possible ids in a form that is uploaded (RFC 7578): the words of all that is no file. `TextScan` looks at its files.
  */
 import { Fault } from '../../core/faults.ts'
+import { Pieces } from '../../core/pieces.ts'
 
-/** Bytes of a value that are looked at: a field may hold many ids. */
-const LONGEST_VALUE = 8 * 1024
+/** Bytes that are looked at together: they may come one by one. */
+const AT_ONCE = 4 * 1024
+/** Bytes of a head in which a name of a field has room. */
+const SHORTEST_HEAD = 10
 /** Bytes of the head of one part. */
 const LONGEST_HEAD = 8 * 1024
-/** With this ends every value, whatever the boundary is. */
-const END = Buffer.from('\n--')
+/** Bytes of a word of which no end has come: an address with an id in it may be as long. */
+const LONGEST_WORD = 8 * 1024
+/** Bytes of a longer word that are looked at again with what follows: more than an id and its collection have. */
+const OVERLAP = 1_024
+const LINE_END = 0x0a
+const DASH = 0x2d
+const CARRIAGE_RETURN = 0x0d
 const BETWEEN = /[\s"'()<>[\]{}]+/
 /** RFC 2046 section 5.1.1, in one form that is read alike everywhere. */
 const BOUNDARY = /^multipart\/[\w.+-]+\s*;(?:[^"]*;)?\s*boundary=(?:"([\w'()+,\-./:=?]{1,70})"|([\w'()+\-./:=?]{1,70}))\s*(?:;.*)?$/i
+/** The parameter, in each form of it (RFC 2231). Boundaries of browsers have the word in them: `----WebKitFormBoundary`. */
+const NAMED_BOUNDARY = /boundary[\s\d*]*=/gi
 /** Their first half is ASCII, as ids are. */
 const CHARSETS = /^(?:utf-?8|us-ascii|iso-8859-\d+|windows-125\d)$/i
 /** A coding in which no id is found. */
 const CODED = /^content-transfer-encoding[^\S\n]*:(?![^\S\n]*(?:7bit|8bit|binary)[^\S\n]*\r?$)/im
+/** The one line of a head that every server reads as that of a file. */
+const DISPOSITION =
+  /^content-disposition:[ \t]*form-data((?:;[ \t]*(?:(?:file)?name="[^"\\\r\n]+"|filename\*=[\w!#$%&'+.^`|~-]+))+)[ \t]*\r?$/im
+const PARAMETER = /;[ \t]*((?:file)?name\*?)=/gi
 
 const refused = (what: string): Fault => new Fault('bad_request', { message: `${what}: in no other form ids of providers are found` })
 
 function boundaryOf(contentType: string): string {
   const [, quoted, plain] = BOUNDARY.exec(contentType.trim()) ?? []
   const boundary = quoted ?? plain
-  if (boundary === undefined || contentType.match(/boundary/gi)?.length !== 1) throw refused('content-type: expected one boundary')
+  if (boundary === undefined || contentType.match(NAMED_BOUNDARY)?.length !== 1) throw refused('content-type: expected one boundary')
   checkCharsets(contentType)
   return boundary
 }
@@ -33,14 +46,22 @@ function checkCharsets(text: string): void {
     if (!CHARSETS.test(charset)) throw refused('content-type: expected the charset utf-8')
 }
 
+/** @param head of a part. @returns false where a server may read it as that of a field. */
+function isOfFile(head: string): boolean {
+  // A line that goes on in the next one, or that ends for some servers alone.
+  if (/\n[ \t]|\r(?!\n)|\0/.test(head) || head.match(/content-disposition/gi)?.length !== 1) return false
+  const names = [...(DISPOSITION.exec(head)?.[1] ?? '').matchAll(PARAMETER)].map(([, name = '']) => name.toLowerCase())
+  return names.includes('name') && names.includes('filename') && new Set(names).size === names.length
+}
+
 export class FormScan {
   private readonly delimiter: Buffer
   private readonly onText: (text: string) => void
-  /** The end of what has come; a form begins as if a line had ended. */
+  private readonly came = new Pieces()
+  /** The end of what has been looked at; a form begins as if a line had ended. */
   private rest: Buffer = Buffer.from('\n')
-  /** Place from which the next end of a value is looked for, and the place up to which values have been looked at. */
-  private from = 0
-  private looked = 0
+  /** A word of which no end has come. */
+  private word = ''
   /** The part has a file, whose words are no ids. */
   private isFile = false
 
@@ -50,49 +71,98 @@ export class FormScan {
     this.onText = onText
   }
 
-  /** @throws Fault 400 for a part in a coding. */
+  /** @throws Fault 400 for a part in a coding, and for a head in which servers may find different parts. */
   push(chunk: Buffer): void {
-    const bytes = Buffer.concat([this.rest, chunk])
-    let at = bytes.indexOf(END, this.from)
+    this.came.push(chunk)
+    if (this.came.size >= AT_ONCE) this.look()
+  }
+
+  private look(): void {
+    const bytes = Buffer.concat([this.rest, this.came.take()])
+    let looked = 0
+    let at = bytes.indexOf(this.delimiter)
     while (at !== -1) {
-      this.value(bytes, at)
-      if (!this.part(bytes, at)) break
-      at = bytes.indexOf(END, at + END.length)
+      this.value(bytes, looked, at)
+      looked = at
+      const end = this.part(bytes, at)
+      if (end === undefined) break
+      this.value(bytes, at, end)
+      looked = end
+      at = bytes.indexOf(this.delimiter, end)
     }
-    const from = at === -1 ? Math.max(0, bytes.length - END.length + 1) : at
-    const kept = Math.max(0, from - LONGEST_VALUE)
-    this.rest = bytes.subarray(kept)
-    this.from = from - kept
-    this.looked = Math.max(0, this.looked - kept)
+    // The begin of a border may be at the end of what has come.
+    if (at === -1) {
+      const whole = Math.max(looked, bytes.length - this.delimiter.length + 1)
+      this.value(bytes, looked, whole)
+      looked = whole
+    }
+    this.rest = bytes.subarray(looked)
   }
 
-  private value(bytes: Buffer, end: number): void {
-    const text = bytes.toString('latin1', Math.max(this.looked, end - LONGEST_VALUE), end)
-    this.looked = end
-    if (this.isFile) return
-    for (const word of text.split(BETWEEN)) if (word !== '') this.onText(word)
+  /** Looks at what has come last. */
+  end(): void {
+    this.look()
+    // The head of a part whose end has not come.
+    if (this.rest.indexOf(this.delimiter) === 0) this.isFile = false
+    this.value(this.rest, 0, this.rest.length)
+    this.rest = Buffer.alloc(0)
+    if (this.word !== '') this.onText(this.word)
+    this.word = ''
   }
 
-  /** @returns false where more bytes are needed. @throws Fault 400 for a coding. */
-  private part(bytes: Buffer, at: number): boolean {
-    const { delimiter } = this
-    const begin = at + delimiter.length
-    const found = bytes.subarray(at, begin)
-    if (!delimiter.subarray(0, found.length).equals(found)) return true
-    const head = bytes.toString('latin1', begin, begin + LONGEST_HEAD)
-    if (head.startsWith('--')) this.isFile = false
+  private value(bytes: Buffer, from: number, to: number): void {
+    if (this.isFile || from >= to) return
+    const words = (this.word + bytes.toString('latin1', from, to)).split(BETWEEN)
+    this.word = words.pop() ?? ''
+    for (const word of words) if (word !== '') this.onText(word)
+    if (this.word.length <= LONGEST_WORD) return
+    this.onText(this.word)
+    this.word = this.word.slice(-OVERLAP)
+  }
+
+  /** @returns the place at which the value begins, or undefined where more bytes are needed. @throws Fault 400. */
+  private part(bytes: Buffer, at: number): number | undefined {
+    const begin = at + this.delimiter.length
+    let line = begin
+    while (bytes[line] !== LINE_END && isBlank(bytes[line])) line++
+    if (line - begin > LONGEST_HEAD) throw tooLong()
+    if (line >= bytes.length) return undefined
     // The last boundary, or one that is longer.
-    if (/^[^\S\n]*\S/.test(head)) return true
-    const end = head.search(/\n\r?\n/)
-    if (end === -1) {
-      if (head.length < LONGEST_HEAD) return false
-      throw refused(`body: expected at most ${LONGEST_HEAD} bytes in the head of a part`)
+    if (bytes[line] !== LINE_END) {
+      if (line === begin && bytes[line] === DASH && bytes[line + 1] === undefined) return undefined
+      if (line === begin && bytes[line] === DASH && bytes[line + 1] === DASH) this.isFile = false
+      return line
     }
-    const lines = head.slice(0, end + 1)
+    const end = blankLine(bytes, line, begin + LONGEST_HEAD)
+    if (end === undefined) {
+      if (bytes.length - begin < LONGEST_HEAD) return undefined
+      throw tooLong()
+    }
+    if (end - begin < SHORTEST_HEAD) {
+      this.isFile = false
+      return end
+    }
+    const head = bytes.subarray(begin, end)
+    if (head.includes(this.delimiter)) throw refused('body: expected a blank line behind the head of each part')
+    const lines = head.toString('latin1').replace(/\r$/, '')
     if (CODED.test(lines)) throw refused('content-transfer-encoding: expected the bytes as they are')
-    this.isFile = /filename/i.test(lines)
+    const isFile = isOfFile(lines)
     // The charset of a file is that of its content alone.
-    if (!this.isFile) checkCharsets(lines)
-    return true
+    if (!isFile) checkCharsets(lines)
+    this.isFile = isFile
+    return end
   }
+}
+
+const isBlank = (byte: number | undefined): boolean =>
+  byte === 0x20 || (byte !== undefined && byte >= 0x09 && byte <= 0x0d) || byte === 0xa0
+const tooLong = (): Fault => refused(`body: expected at most ${LONGEST_HEAD} bytes in the head of a part`)
+
+/** @returns the place of the end of the blank line behind a head: with it a border may begin. */
+function blankLine(bytes: Buffer, from: number, to: number): number | undefined {
+  for (let at = from; at !== -1 && at < to; at = bytes.indexOf(LINE_END, at + 1)) {
+    const next = bytes[at + 1] === CARRIAGE_RETURN ? at + 2 : at + 1
+    if (bytes[next] === LINE_END) return next
+  }
+  return undefined
 }

@@ -16,6 +16,8 @@ interface Naming {
   readonly path: string
   readonly operation: Operation
   readonly read: Buffer | undefined
+  /** True where the connection is handed over as a WebSocket, whatever the headers say: neither a body nor a list follows. */
+  readonly isSocket: boolean
 }
 
 export interface BoundIds {
@@ -34,7 +36,7 @@ const NO_IDS: BoundIds = { given: undefined, watch: undefined, pages: undefined 
 export async function bindIds(
   store: GivenIdStore,
   request: IncomingMessage,
-  { key, provider, path, operation, read }: Naming,
+  { key, provider, path, operation, read, isSocket }: Naming,
 ): Promise<BoundIds> {
   const { method = 'GET', headers } = request
   const holder = { key, provider }
@@ -43,7 +45,7 @@ export async function bindIds(
   if (typeof operation === 'object' && operation.replies === 'vectors') return NO_IDS
   const mayMake = !['GET', 'HEAD', 'OPTIONS', 'DELETE'].includes(method)
   const given = mayMake || named.hasOwn ? new GivenIds(holder, named, isKept(operation, path)) : undefined
-  if (headers.upgrade !== undefined) return { ...NO_IDS, given }
+  if (isSocket) return { ...NO_IDS, given }
   const pages = mayList(request, path) && !named.isOfOwn ? new ListedIds(store, holder, { headers, path }) : undefined
   const watch = new SentIds(store, { ...holder, named, path }, headers)
   if (!read) return { given, watch, pages }

@@ -3,6 +3,7 @@
  * and the id.
  */
 import { hash } from 'node:crypto'
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import { Fault } from '../../core/faults.ts'
 import { accountLetters } from '../../dialects/canon/reasoning-owner.ts'
 import type { ApiKey } from '../../plugin-api/key.ts'
@@ -55,6 +56,8 @@ export async function ownedIds(rows: IdRows, { key, provider }: IdHolder, texts:
   const others = new Set<string>()
   const all = [...texts]
   for (let from = 0; from < all.length; from += AT_ONCE) {
+    // Other callers have their turn: a store in this process looks them up before it returns.
+    if (all.length - from >= AT_ONCE) await nextTurn()
     const names = new Map(all.slice(from, from + AT_ONCE).flatMap((text) => rowIdsOf(provider, text).map((row) => [row, text])))
     for (const { id, owner } of await rows.find([...names.keys()])) {
       const text = names.get(id) ?? ''

@@ -43,6 +43,8 @@ export class ListedIds implements ListedPages {
 
   async read(bytes: Buffer, path: string): Promise<Page> {
     const reply = parsed(bytes)
+    // A single value is no list, and nothing may be JSON's reply to what was taken.
+    if (typeof reply !== 'object' || reply === null) return { bytes }
     const entries = entriesIn(reply)
     const { others } = await ownedIds(this.rows, this.holder, new Set(entries.flatMap(idsOfEntry)))
     if (this.isPartial(path) && entries.some((entry) => idsOfEntry(entry).length === 0))
@@ -67,10 +69,11 @@ export class ListedIds implements ListedPages {
 
 const queryOf = (path: string): URLSearchParams => new URL(`http://provider${path}`).searchParams
 
-/** @throws Fault 502 for what is no whole JSON: it may be a part of a list. */
+/** @returns null where nothing came. @throws Fault 502 for what is no whole JSON: it may be a part of a list. */
 function parsed(bytes: Buffer): Json {
   try {
-    return JSON.parse(bytes.toString('utf8')) as Json
+    const text = bytes.toString('utf8')
+    return text.trim() === '' ? null : (JSON.parse(text) as Json)
   } catch (cause) {
     throw new Fault('upstream_garbled', { cause })
   }

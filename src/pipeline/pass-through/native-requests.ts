@@ -97,7 +97,7 @@ export const OVERRIDES = ['x-http-method-override', 'x-http-method', 'x-method-o
 /** @param path below the provider's address. */
 export function operationOf({ method = 'GET', headers }: Pick<IncomingMessage, 'method' | 'headers'>, path: string): Operation {
   if (OVERRIDES.some((name) => headers[name] !== undefined)) return 'unknown'
-  if (headers.upgrade === undefined && IDLE_METHODS.has(method)) return 'idle'
+  if (IDLE_METHODS.has(method)) return 'idle'
   const plain = plainPath(path)
   for (const { path: form, wire, terms, replies = 'answers', requestsIn = one } of ROWS) {
     const found = form.exec(plain)

@@ -1,8 +1,7 @@
 /** Reads which ids of providers the body of a request names, while it passes. */
 import type { IncomingHttpHeaders } from 'node:http'
-import type { Transform } from 'node:stream'
 import { finished } from 'node:stream/promises'
-import { contentCoding, decoderOf } from '../../core/content-coding.ts'
+import { contentCoding, type Decoder, decoderOf } from '../../core/content-coding.ts'
 import { asFault, Fault } from '../../core/faults.ts'
 import type { SentBody } from '../../services/upstream/pass-through.ts'
 import { FormScan } from './form-scan.ts'
@@ -20,8 +19,10 @@ const MOST_DECODED = 64 * 1024 * 1024
 /** `store` of chat completions and responses, `thread` of messages. */
 const KEEPS: ReadonlySet<string> = new Set(['store', 'thread'])
 
+const JSON_TYPE = /^\s*(?:application\/(?:json|jsonl|x-jsonlines|jsonlines|x-ndjson|ndjson|json-seq)|[\w.-]+\/[\w.-]+\+json)\s*(?:;|$)/i
 /** Bytes of these types are no JSON, but may have some in them. */
-const FILES = /^(?:audio|video|image|font)\/|^application\/(?:octet-stream|pdf|zip|gzip|vnd\.)/i
+const FILES =
+  /^\s*(?:(?:audio|video|image|font|text)\/|application\/(?:octet-stream|pdf|zip|gzip|vnd\.(?:openxmlformats-officedocument|oasis\.opendocument|ms-))|binary\/octet-stream)/i
 
 /** Addresses at Google that take the bytes of a file, such as the lines of a data set. An escape or a `;` may lead out of them. */
 function isUpload(path: string): boolean {
@@ -29,18 +30,24 @@ function isUpload(path: string): boolean {
   return /^\/(?:resumable\/)?upload\/[^%;]*$/.test(pathname)
 }
 
-/** Ways to look through a body. `labelled`: a file by its type, which a server may not look at. */
-type Kind = 'json' | 'form' | 'fields' | 'file' | 'labelled'
+/** Ways to look through a body. `labelled`: a file by its type, which a server may not look at. `unknown`: nothing is found in it. */
+type Kind = 'json' | 'form' | 'fields' | 'file' | 'labelled' | 'unknown'
 
 function kindOf(contentType: string, path: string): Kind {
   if (/^\s*multipart\//i.test(contentType)) return 'form'
   if (isUpload(path)) return 'file'
   if (FILES.test(contentType)) return 'labelled'
-  return /^\s*application\/x-www-form-urlencoded/i.test(contentType) ? 'fields' : 'json'
+  if (contentType === '' || JSON_TYPE.test(contentType)) return 'json'
+  return /^\s*application\/x-www-form-urlencoded/i.test(contentType) ? 'fields' : 'unknown'
 }
 
 /** Bytes by which a file that is JSON is known; blanks in front of it count as much. */
 const BEGIN = 1_024
+/** Bytes of a number. */
+const LONGEST_SINGLE = 64
+const JSON_BLANKS = /^(?:\xef\xbb\xbf)?[ \t\r\n]*/
+/** A single value that names nothing. */
+const SINGLE = /^(?:-?\d[\d.eE+-]*|true|false|null)?[ \t\r\n]*$/
 /** Bytes of a query in a body: no form of an SDK is longer. */
 const LONGEST_FIELDS = 64 * 1024
 
@@ -64,11 +71,16 @@ export class SentIds implements SentBody {
   private readonly scan: TextScan
   private readonly form: FormScan | undefined
   private fields = ''
-  private readonly decoder: Transform | undefined
+  private readonly decoder: Decoder | undefined
+  /** Bytes that came in a content coding: a server may not look at the header. */
+  private readonly raw: { readonly scan: TextScan; readonly form: FormScan | undefined } | undefined
+  private came = 0
   /** True in a coding that is not known, or in several at once: nothing is found in it. */
   private isHidden = false
   private decoded = 0
   private begin: Buffer = Buffer.alloc(0)
+  /** Begin of a body of JSON, behind blanks; undefined where its type does not say that it is JSON. */
+  private value: string | undefined
 
   /** @param headers of the request. @throws Fault 400 for a form in which nothing is found. */
   constructor(rows: IdRows, sent: Sent, headers: IncomingHttpHeaders) {
@@ -78,10 +90,16 @@ export class SentIds implements SentBody {
     this.kind = kindOf(contentType, sent.path)
     const isJson = this.kind === 'json' || this.kind === 'fields'
     this.scan = new TextScan(LONGEST_NAME, (text) => this.noteQuoted(text), !isJson)
-    if (this.kind === 'form') this.form = new FormScan(contentType, (text) => this.noteValue(text))
+    const formOf = (): FormScan | undefined =>
+      this.kind === 'form' ? new FormScan(contentType, (text) => this.noteValue(text)) : undefined
+    this.form = formOf()
+    if (JSON_TYPE.test(contentType) && this.kind === 'json') this.value = ''
     const coding = contentCoding(headers['content-encoding'])
     if (coding === undefined) return
+    if (this.kind === 'fields')
+      throw new Fault('bad_request', { message: 'content-encoding: expected none for application/x-www-form-urlencoded' })
     this.decoder = decoderOf(coding)
+    this.raw = { scan: new TextScan(LONGEST_NAME, (text) => this.noteOfFile(text), true), form: formOf() }
     this.isHidden = this.decoder === undefined
     this.decoder?.on('error', () => {})
     this.decoder?.on('data', (chunk: Buffer) => {
@@ -92,15 +110,28 @@ export class SentIds implements SentBody {
   }
 
   push(chunk: Buffer): Promise<void> | undefined {
-    if (this.decoder) this.decoder.write(chunk)
+    this.came += chunk.length
+    if (this.decoder) this.lookBehind(this.decoder, chunk)
     else this.look(chunk)
     return this.checks
+  }
+
+  private lookBehind(decoder: Decoder, chunk: Buffer): void {
+    decoder.write(chunk)
+    if (this.fault) return
+    try {
+      this.raw?.scan.push(chunk)
+      this.raw?.form?.push(chunk)
+    } catch (thrown) {
+      this.fault = asFault(thrown)
+    }
   }
 
   private look(chunk: Buffer): void {
     if (this.fault) return
     if (this.begin.length < WIDE_BYTES) this.begin = Buffer.concat([this.begin, chunk.subarray(0, WIDE_BYTES - this.begin.length)])
     try {
+      if (this.value !== undefined && this.value.length <= LONGEST_SINGLE) this.addValue(chunk)
       // Blanks are not the begin of anything.
       if (this.kind === 'labelled' && /\S/.test(chunk.toString('latin1', 0, BEGIN)))
         this.kind = /^\s*[{[]/.test(chunk.toString('latin1', 0, BEGIN)) ? 'json' : 'file'
@@ -110,6 +141,11 @@ export class SentIds implements SentBody {
     } catch (thrown) {
       this.fault = asFault(thrown)
     }
+  }
+
+  private addValue(chunk: Buffer): void {
+    const value = (this.value + chunk.toString('latin1')).replace(JSON_BLANKS, '')
+    this.value = value.slice(0, LONGEST_SINGLE + 1)
   }
 
   private note(text: string): void {
@@ -165,13 +201,24 @@ export class SentIds implements SentBody {
   /** Once all of it has come. @returns why it must not go on. */
   async verdict(): Promise<Fault | undefined> {
     try {
-      if (this.decoder) await finished(this.decoder.end()).catch(() => {})
+      const isDecoded = !this.decoder || (await isWhole(this.decoder, this.came))
       if (this.decoded > MOST_DECODED)
         throw new Fault('too_large', { message: `The body has more than ${MOST_DECODED} bytes behind its content coding` })
       if (this.isHidden && this.begin.length > 0)
         throw new Fault('bad_request', { message: 'content-encoding: expected one of gzip, deflate, br, zstd' })
+      if (!isDecoded)
+        throw new Fault('bad_request', { message: 'body: expected one body in the coding of content-encoding, and nothing behind it' })
+      if (this.fault) return this.fault
+      this.form?.end()
+      this.raw?.form?.end()
+      if (this.kind === 'unknown' && this.begin.length > 0)
+        throw new Fault('bad_request', {
+          message: 'content-type: expected application/json, a form, application/octet-stream or the type of a media file',
+        })
       if ((this.kind === 'json' || this.kind === 'fields') && isWideJson(this.begin))
         throw new Fault('bad_request', { message: 'body: expected JSON in UTF-8' })
+      if (this.value !== undefined && !/^[{["]/.test(this.value) && !(this.value.length <= LONGEST_SINGLE && SINGLE.test(this.value)))
+        throw new Fault('bad_request', { message: 'body: expected JSON, as content-type says' })
       if (this.fields !== '') idsInPath(`/?${this.fields.replaceAll('+', ' ')}`, this.texts)
       this.check(new Set([...this.texts, ...this.found]))
       await this.checks
@@ -181,4 +228,13 @@ export class SentIds implements SentBody {
       return asFault(thrown)
     }
   }
+}
+
+/** @param came bytes. @returns false where the decoder has not taken all of them: then a server may read something else. */
+async function isWhole(decoder: Decoder, came: number): Promise<boolean> {
+  const isSound = await finished(decoder.end()).then(
+    () => true,
+    () => false,
+  )
+  return came === 0 || (isSound && decoder.bytesWritten === came)
 }

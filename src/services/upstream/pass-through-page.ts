@@ -25,9 +25,10 @@ export class HeldPage {
     this.came = headers
   }
 
-  /** True for what may be a list: JSON that is no stream. */
+  /** True for what may be a list: JSON that is no stream. 204 and 205 have no content, whatever type they name (RFC 9110 section 15.3). */
   static holds(status: number, headers: IncomingHttpHeaders): boolean {
-    return status >= 200 && status <= 299 && /^\s*[\w.-]+\/(?:[\w.-]+\+)?json\s*(?:;|$)/i.test(String(headers['content-type'] ?? ''))
+    const mayHave = status >= 200 && status <= 299 && status !== 204 && status !== 205
+    return mayHave && /^\s*[\w.-]+\/(?:[\w.-]+\+)?json\s*(?:;|$)/i.test(String(headers['content-type'] ?? ''))
   }
 
   /** @throws Fault 413 once it is too long. */

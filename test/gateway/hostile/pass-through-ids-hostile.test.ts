@@ -1,5 +1,5 @@
 /** Ways in which a caller may try to name another key's id in a form that is not recognised, or to make an id unusable for others. */
-import { gzipSync } from 'node:zlib'
+import { brotliCompressSync, deflateRawSync, deflateSync, gzipSync } from 'node:zlib'
 import t, { type Test } from 'tap'
 import { every } from '../../support/every.ts'
 import { rawExchange } from '../../support/raw.ts'
@@ -20,9 +20,9 @@ const scene = (t: Test, answer: (seen: Seen) => Answer) => startScene(t, { answe
 type Place = Awaited<ReturnType<typeof scene>>
 
 /** Sends a request line as it stands. @returns the status. */
-async function send({ gateway }: Place, key: string, line: string, body = ''): Promise<number> {
+async function send({ gateway }: Place, key: string, line: string, body = '', more = ''): Promise<number> {
   const [method, path] = line.split(' ', 2)
-  const head = `${method} /v1/passage/first${path} HTTP/1.1\r\nHost: g\r\nConnection: close\r\nAuthorization: Bearer ${key}\r\n`
+  const head = `${method} /v1/passage/first${path} HTTP/1.1\r\nHost: g\r\nConnection: close\r\nAuthorization: Bearer ${key}\r\n${more}`
   const content = body === '' ? '' : `Content-Type: application/json\r\nContent-Length: ${Buffer.byteLength(body)}\r\n`
   return Number((await rawExchange(gateway.url, `${head}${content}\r\n${body}`)).split(' ')[1])
 }
@@ -151,4 +151,145 @@ t.test('the lines of a data set that is uploaded are as many as they are, and no
     '/upload/a%2F..%2F..%2Fv1',
   ])
     t.equal(await send(place, OTHER, `POST ${path}`, '{"file":"files/abc123"}'), 404, path)
+})
+
+t.test('a header that offers another protocol, without the one that asks for it, turns off no check', async (t) => {
+  const place = await scene(t, ({ method, path }) => {
+    if (method === 'GET') return jsonAnswer({ data: [{ id: FILE }, { id: 'file-made-elsewhere' }] })
+    return jsonAnswer(path.endsWith('files') ? { id: FILE } : {})
+  })
+  t.equal(await post(place, OWNER, '/v1/files'), 200)
+  for (const offer of ['websocket', 'h2c', '']) {
+    const more = `Upgrade: ${offer}\r\n`
+    t.equal(await send(place, OTHER, 'POST /v1/things', `{"file_id":"${FILE}"}`, more), 404, offer)
+    t.equal(await send(place, OWNER, 'POST /v1/things', `{"file_id":"${FILE}"}`, more), 200, offer)
+    const list = await rawExchange(
+      place.gateway.url,
+      `GET /v1/passage/first/v1/files HTTP/1.1\r\nHost: g\r\nConnection: close\r\nAuthorization: Bearer ${OTHER}\r\n${more}\r\n`,
+    )
+    t.match(list, 'file-made-elsewhere')
+    t.notMatch(list, FILE)
+  }
+})
+
+/** With a file of the owner's. */
+async function filled(t: Test): Promise<Place> {
+  const place = await scene(t, ({ method, path }) => jsonAnswer(method === 'POST' && path.endsWith('files') ? { id: FILE } : {}))
+  t.equal(await post(place, OWNER, '/v1/files'), 200)
+  return place
+}
+
+t.test('a content coding that the body does not have hides nothing', async (t) => {
+  const place = await filled(t)
+  const sent = (body: string | Buffer, coding: string, type = 'application/json') =>
+    fetch(`${place.gateway.url}/v1/passage/first/v1/things`, {
+      method: 'POST',
+      body: body as string,
+      headers: { authorization: `Bearer ${OTHER}`, 'content-encoding': coding, 'content-type': type },
+    }).then(({ status }) => status)
+  const text = JSON.stringify({ file_id: FILE })
+  await every(t, 'every coding', async (t) => {
+    for (const coding of ['gzip', 'x-gzip', 'deflate', 'br', 'zstd']) t.equal(await sent(text, coding), 400, coding)
+    for (const [coding, whole] of [
+      ['gzip', gzipSync('{}')],
+      ['deflate', deflateSync('{}')],
+      ['deflate', deflateRawSync('{}')],
+      ['br', brotliCompressSync('{}')],
+    ] as const) {
+      t.equal(await sent(whole, coding), 200, coding)
+      t.equal(await sent(Buffer.concat([whole, Buffer.from(`\0${text}`)]), coding), 400, `${coding}: bytes behind the end`)
+      t.equal(await sent(whole.subarray(0, -1), coding), 400, `${coding}: no end`)
+    }
+  })
+  // The name of a file in the head of gzip (RFC 1952 section 2.3): for a server that takes the bytes as they are, a part of a form.
+  const plain = gzipSync(FORM('a', 'b'))
+  const named = Buffer.from(`\r\n${FORM('file_id', FILE)}\0`)
+  const head = Buffer.from(plain.subarray(0, 10))
+  head[3] = 8
+  const both = Buffer.concat([head, named, plain.subarray(10)])
+  t.equal(await sent(both, 'gzip', 'multipart/form-data; boundary=x'), 404)
+  t.equal(await sent(gzipSync(`file_id=${FILE}`), 'gzip', 'application/x-www-form-urlencoded'), 400)
+})
+
+/** A form with one part. */
+const FORM = (name: string, value: string, head = `Content-Disposition: form-data; name="${name}"`, boundary = 'x'): string =>
+  `--${boundary}\r\n${head}\r\n\r\n${value}\r\n--${boundary}--\r\n`
+
+t.test('a field is looked at whatever its head calls it, and however long it is', async (t) => {
+  const place = await filled(t)
+  const status = (key: string, body: string) => post(place, key, '/v1/things', body, 'multipart/form-data; boundary=x')
+  const name = 'Content-Disposition: form-data; name="file_id"'
+  await every(t, 'every field', async (t) => {
+    for (const head of [
+      'Content-Disposition: form-data; name="filename"',
+      `${name}\r\nX-Filename: a`,
+      `${name}; x="; filename=a"`,
+      `${name}; filename=""`,
+      `${name}; filename*=utf-8''a`,
+      `${name}; filename="a\\"`,
+      `${name}\r\nContent-Disposition: form-data; name="a"; filename="a"`,
+      `${name};\r\n filename="a"`,
+      `Content-Disposition: attachment; name="file_id"; filename="a"`,
+    ]) {
+      t.equal(await status(OTHER, FORM('', FILE, head)), 404, head)
+      t.equal(await status(OWNER, FORM('', FILE, head)), 200, head)
+    }
+    const blanks = ' '.repeat(9_000)
+    const prose = 'some words of a prompt, '.repeat(4_000)
+    for (const value of [`${FILE}${blanks}`, `${blanks}${FILE}${blanks}`, `${prose}${FILE} ${prose}`, `${'a/'.repeat(9_000)}${FILE}`]) {
+      t.equal(await status(OTHER, FORM('file_id', value)), 404)
+      t.equal(await status(OWNER, FORM('file_id', value)), 200)
+    }
+    t.equal(await status(OTHER, FORM('prompt', prose)), 200, 'a long prompt')
+    t.equal(await status(OTHER, `--x\r\n${name}\r\n\r\n${FILE}`), 404, 'without a last border')
+    for (const file of [
+      `${name}; filename="a.txt"`,
+      `Content-Type: text/plain\r\ncontent-disposition: form-data; filename="a.txt"; filename*=utf-8''a.txt; name="f"`,
+    ])
+      t.equal(await status(OTHER, FORM('', `see ${FILE}`, file)), 200, 'a word in a file is no id')
+  })
+  t.equal(await status(OTHER, `--x\r\n${name}; filename="a"\r\n--x\r\n${name}\r\n\r\n${FILE}\r\n--x--`), 400, 'a border in a head')
+})
+
+t.test('boundaries of browsers and of other runtimes are taken, and what they part is looked at', async (t) => {
+  const place = await filled(t)
+  for (const boundary of [
+    '----WebKitFormBoundaryAbC123xyz',
+    '----geckoformboundary1a2b3c4d5e',
+    '-WebkitFormBoundary0123456789abcdef',
+    'dart-http-boundary-+w.1k_j-aB',
+    '---------------------------974767299852498929531610575',
+  ]) {
+    const type = `multipart/form-data; boundary=${boundary}`
+    t.equal(await post(place, OWNER, '/v1/things', FORM('file_id', FILE, undefined, boundary), type), 200, boundary)
+    t.equal(await post(place, OTHER, '/v1/things', FORM('file_id', FILE, undefined, boundary), type), 404, boundary)
+  }
+  for (const more of ['; boundary=b', '; BOUNDARY = b', '; boundary*0=b', "; boundary*=utf-8''b", '; x="boundary=b"'])
+    t.equal(await post(place, OWNER, '/v1/things', FORM('a', 'b'), `multipart/form-data; boundary=x${more}`), 400, more)
+})
+
+t.test('a body of a type in which no id is found is refused, and one without anything in it is not', async (t) => {
+  const place = await filled(t)
+  const message = Buffer.from(`\x0a\x12${FILE}`, 'latin1')
+  const things = (body: string | Buffer, type: string) => post(place, OTHER, '/v1/things', body, type)
+  await every(t, 'every type', async (t) => {
+    for (const type of [
+      ...['application/x-protobuf', 'application/protobuf', 'application/grpc', 'application/grpc-web+proto', 'application/msgpack'],
+      ...['application/vnd.google.protobuf', 'application/vnd.amazon.eventstream', 'application/yaml', 'json'],
+    ]) {
+      t.equal(await things(message, type), 400, type)
+      t.equal(await things('', type), 200, `${type}: empty`)
+    }
+    for (const type of ['application/json', 'application/json; charset=utf-8', 'application/scim+json']) {
+      for (const body of [message, `file_id: ${FILE}`, `1${' '.repeat(99)}${FILE}`]) t.equal(await things(body, type), 400, type)
+      for (const body of ['', ' \n', '1', '-1.5e3\n', 'null', 'true', '"a"', '[]', ' {}', '\ufeff{}'])
+        t.equal(await things(body, type), 200, body)
+      t.equal(await things(` \n\ufeff{"file_id":"${FILE}"}`, type), 400)
+      t.equal(await things(`\ufeff {"file_id":"${FILE}"}`, type), 404)
+    }
+    for (const type of ['text/plain', 'text/plain;charset=UTF-8', 'application/octet-stream', 'application/x-ndjson', '']) {
+      t.equal(await things(`{"file_id":"${FILE}"}`, type), 404, type)
+      t.equal(await things('{"file_id":"file-made-elsewhere"}', type), 200, type)
+    }
+  })
 })

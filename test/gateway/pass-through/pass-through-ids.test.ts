@@ -7,6 +7,7 @@ import { gzipSync } from 'node:zlib'
 import OpenAI, { toFile } from 'openai'
 import t, { type Test } from 'tap'
 import type { JsonObject } from '../../../src/core/json.ts'
+import { type IdHolder, ownedIds } from '../../../src/pipeline/pass-through/id-owners.ts'
 import { every } from '../../support/every.ts'
 import { rawExchange } from '../../support/raw.ts'
 import { startScene } from '../../support/scene.ts'
@@ -244,4 +245,48 @@ models: { acme/one: { endpoints: [ { provider: first, model: m, price: { prompt:
   t.same(await statuses(), [200, 404])
   await place.gateway.restart()
   t.same(await statuses(), [200, 404])
+})
+
+t.test('a reply that is no list comes as it is, whatever its type says', async (t) => {
+  const replies: Readonly<Record<string, Answer>> = {
+    '/v1/null': jsonAnswer(null),
+    '/v1/number': jsonAnswer(7),
+    '/v1/empty': { ...jsonAnswer(null), body: [] },
+    '/v1/accepted': { ...jsonAnswer(null, 202), body: [] },
+    '/v1/nothing': { ...jsonAnswer(null, 204), body: [] },
+  }
+  const place = await startScene(t, {
+    answer: ({ path }) => replies[path] ?? jsonAnswer({}),
+    config: (url) => `
+auth: { keys: [ { name: first, key: "${KEYS.first}", pass_through: true } ] }
+providers: { first: { dialect: openai-chat, base_url: "${url}", key: sk-provider, pass_through: { price: "0.001" } } }
+models: { acme/one: { endpoints: [ { provider: first, model: m, price: { prompt: "1.00", completion: "1.00" } } ] } }
+`,
+  })
+  for (const [path, { status, body }] of Object.entries(replies)) {
+    const reply = await place.gateway.get(`/v1/passage/first${path}`, bearer('first'))
+    t.same([reply.status, await reply.text()], [status, body?.join('')], path)
+  }
+})
+
+t.test('others have their turn between the look-ups of an upload', async (t) => {
+  let turn = 0
+  const turns: number[] = []
+  const rows = {
+    find: () => {
+      turns.push(turn)
+      return []
+    },
+  }
+  const next = () => {
+    turn++
+    timer = setImmediate(next)
+  }
+  let timer = setImmediate(next)
+  t.teardown(() => clearImmediate(timer))
+  const texts = Array.from({ length: 5_000 }, (_, at) => `file-number-${at}`)
+  const holder = { key: { identity: 'a' }, provider: { slug: 'a', account: 'a' } } as unknown as IdHolder
+  await ownedIds(rows, holder, texts)
+  t.equal(turns.length, 5)
+  t.equal(new Set(turns).size, 5)
 })

@@ -209,8 +209,6 @@ t.test('what cannot be read costs what the operator has stated for that, and is 
   const closed = await scene(t)
   const open = await scene(t, undefined, { unread: '0.50' })
   const bodies = [
-    ['not json', {}],
-    ['{"model": "m"}', { 'content-encoding': 'gzip' }],
     [JSON.stringify(messages({ system: 'x'.repeat(5_000_000) })), {}],
     ['{"model":"m","mcp_servers":[{"type":"url"}],"messages":[],"mcp_servers":[]}', {}],
     [JSON.stringify(messages({ Model: 'dear' })), {}],
