@@ -22,7 +22,7 @@ const KEEPS: ReadonlySet<string> = new Set(['store', 'thread'])
 const JSON_TYPE = /^\s*(?:application\/(?:json|jsonl|x-jsonlines|jsonlines|x-ndjson|ndjson|json-seq)|[\w.-]+\/[\w.-]+\+json)\s*(?:;|$)/i
 /** Bytes of these types are no JSON, but may have some in them. */
 const FILES =
-  /^\s*(?:(?:audio|video|image|font|text)\/|application\/(?:octet-stream|pdf|zip|gzip|vnd\.(?:openxmlformats-officedocument|oasis\.opendocument|ms-))|binary\/octet-stream)/i
+  /^\s*(?:(?:audio|video|image|font|text)\/|application\/(?:octet-stream|pdf|zip|gzip|msword|rtf|epub\+zip|vnd\.(?:openxmlformats-officedocument|oasis\.opendocument|ms-))|binary\/octet-stream)/i
 
 /** Addresses at Google that take the bytes of a file, such as the lines of a data set. An escape or a `;` may lead out of them. */
 function isUpload(path: string): boolean {
