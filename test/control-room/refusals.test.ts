@@ -40,7 +40,7 @@ t.test('refused requests', { skip: noBrowser, timeout: 280_000 }, async (t) => {
       JSON.stringify(texts),
     )
     t.ok(texts.some((text) => /400 bad request test 1 .*temperature/.test(text)))
-    t.ok(texts.some((text) => /401 invalid key not known 1 counted alone/.test(text)))
+    t.ok(texts.some((text) => /401 invalid key not known 1 .*Invalid API key/.test(text)))
     t.ok(texts.some((text) => /402 no credit poor-/.test(text)))
     await page.getByLabel('Reason').fill('bad_request')
     await page.getByLabel('Reason').press('Enter')
