@@ -2,6 +2,7 @@
  * Words of the caller's own that a provider repeats in its error, in the pass-through: they are held against nothing, whatever of the table
  * of provider errors they spell. The phrases are those of `gateway/echoed-words`.
  */
+import { gzipSync } from 'node:zlib'
 import t, { type Test } from 'tap'
 import type { JsonObject } from '../../../src/core/json.ts'
 import { every } from '../../support/every.ts'
@@ -68,11 +69,18 @@ t.test('one that has nothing but the very words may be either: the sentence stay
 
 t.test('so is one behind a body that is too long to be kept, or in a coding', async (t) => {
   const [phrase] = PHRASES
-  for (const headers of [{}, { 'content-encoding': 'gzip' }]) {
+  const sent: [body: string | Uint8Array<ArrayBuffer>, headers: Record<string, string>][] = [
+    [JSON.stringify({ more: 'x'.repeat(200_000) }), {}],
+    [new Uint8Array(gzipSync(JSON.stringify({ more: '' }))), { 'content-encoding': 'gzip' }],
+  ]
+  for (const [body, headers] of sent) {
     const { gateway, refuse, messages } = await scene(t)
     refuse(`${phrase}.`)
-    const more = 'content-encoding' in headers ? '' : 'x'.repeat(200_000)
-    const reply = await gateway.post('/v1/passage/first/things', { more }, headers)
+    const reply = await fetch(`${gateway.url}/v1/passage/first/things`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', authorization: `Bearer ${KEY}`, ...headers },
+      body,
+    })
     t.equal(reply.status, 502)
     t.notOk(messages().includes(REFUSED))
     t.ok(messages().some((message) => UNCLEAR.test(message)))
