@@ -35,7 +35,6 @@ const TIMES = join(ROOT, 'node_modules', '.cache', 'test-times.json')
 /** Files that begin first where no run has left times, as in a clone. */
 const LONGEST = [
   'test/gateway/operations/schema-beside.test.ts',
-  'test/control-room/every-value.test.ts',
   'test/control-room/pages.test.ts',
   'test/cli/help.test.ts',
   'test/cli/documented-commands.test.ts',

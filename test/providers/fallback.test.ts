@@ -1,4 +1,4 @@
-/** A fallback in mid-conversation from each wire to each other wire, and between accounts of one wire; all pairs run in fallback-pairs.test.ts. */
+/** A fallback in mid-conversation from each wire to each other wire, and between accounts of one wire; all pairs run in fallback-pairs.long.ts. */
 import t from 'tap'
 import { every } from '../support/every.ts'
 import { runPair } from './fallback.ts'
