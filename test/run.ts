@@ -1,7 +1,7 @@
 /**
  * The test command: `node test/run.ts [--long | --clients | --servers | --model-servers | --recordings | --delivery | --browser] [--alone] [filter …]`.
  * Runs the test files, each a tap script: several in a process, one after another, but for those that change or measure the process
- * (`support/file-groups.ts`). What took longest in the last run comes first, as many processes at once as there are processors.
+ * (`support/file-groups.ts`). What took longest in the last run comes first, as many processes at once as there are processors, of clients twice as many.
  * Ends with the plain line `N passed, N failed`. `--alone` gives each file a process of its own.
  * A filter keeps the files whose path contains it. `--long` adds the `*.long.ts` files and the
  * large counts (HEADGATE_LONG=1), those of `test/clients/` among them. `--clients` runs only the tests of third-party clients, which have
@@ -36,6 +36,8 @@ const TIMES = join(ROOT, 'node_modules', '.cache', 'test-times.json')
 const LONGEST = [
   'test/gateway/operations/schema-beside.test.ts',
   'test/control-room/pages.test.ts',
+  'test/clients/features.test.ts',
+  'test/clients/ai-sdk.test.ts',
   'test/cli/help.test.ts',
   'test/cli/documented-commands.test.ts',
   'test/cli/gateway-address.test.ts',
@@ -94,6 +96,12 @@ function filesOf(choice: Choice): string[] {
 
 /** Long runs through clients belong to all long runs: they need what `npm ci --prefix test/clients` installs. */
 const isLongOfClients = (path: string, { long }: Choice): boolean => long && path.startsWith(CLIENTS) && path.endsWith('.long.ts')
+
+/** Processes at once. Clients mostly wait for each other: with one per processor two thirds of it are idle. */
+function processesOf({ agents, modelServers, clients }: Choice): number {
+  if (agents || modelServers) return 1
+  return clients ? 2 * availableParallelism() : availableParallelism()
+}
 
 /** The files of the agents that are named, of all where none is. */
 function agentFiles(names: readonly string[]): string[] {
@@ -220,7 +228,7 @@ async function run(choice: Choice): Promise<void> {
   const work = async (): Promise<void> => {
     for (const files of next) for (let left = files; left.length > 0 && !stopped; ) left = await runFiles(left, setting)
   }
-  await Promise.all(Array.from({ length: choice.agents || choice.modelServers ? 1 : availableParallelism() }, work))
+  await Promise.all(Array.from({ length: processesOf(choice) }, work))
   process.exitCode = report.close()
   if (!stopped) keepTimes(report)
 }
