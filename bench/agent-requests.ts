@@ -70,7 +70,7 @@ const tools: readonly Tool[] = Array.from({ length: TOOLS }, (_, at) => ({
 interface Call {
   readonly id: string
   readonly name: string
-  readonly said: string
+  readonly utterance: string
   readonly input: { readonly file_path: string; readonly edits: readonly object[] }
   readonly result: string
 }
@@ -78,7 +78,7 @@ interface Call {
 const calls: readonly Call[] = Array.from({ length: CALLS }, (_, at) => ({
   id: `call_${String(at).padStart(24, 'abcdef0123456789')}`,
   name: `${NAMES[at % NAMES.length]}_${at}`,
-  said: `I will look at file ${at} next, since the test of it fails.`,
+  utterance: `I will look at file ${at} next, since the test of it fails.`,
   input: { file_path: `/srv/app/src/part-${at}.ts`, edits: [{ from: listing(at, 300), to: listing(at + 1, 300), all: false }] },
   result: listing(at * 31, RESULT),
 }))
@@ -91,10 +91,10 @@ const chatBody = (model: string): object => ({
   messages: [
     { role: 'system', content: system },
     { role: 'user', content: task },
-    ...calls.flatMap(({ id, name, said, input, result }) => [
+    ...calls.flatMap(({ id, name, utterance, input, result }) => [
       {
         role: 'assistant',
-        content: said,
+        content: utterance,
         tool_calls: [{ id, type: 'function', function: { name, arguments: JSON.stringify(input) } }],
       },
       { role: 'tool', tool_call_id: id, content: result },
@@ -112,11 +112,11 @@ const messagesBody = (model: string): object => ({
   system: [{ type: 'text', text: system, cache_control: { type: 'ephemeral' } }],
   messages: [
     { role: 'user', content: task },
-    ...calls.flatMap(({ id, name, said, input, result }) => [
+    ...calls.flatMap(({ id, name, utterance, input, result }) => [
       {
         role: 'assistant',
         content: [
-          { type: 'text', text: said },
+          { type: 'text', text: utterance },
           { type: 'tool_use', id, name, input },
         ],
       },
@@ -147,8 +147,8 @@ const geminiBody = (): object => ({
   systemInstruction: { parts: [{ text: system }] },
   contents: [
     { role: 'user', parts: [{ text: task }] },
-    ...calls.flatMap(({ name, said, input, result }) => [
-      { role: 'model', parts: [{ text: said }, { functionCall: { name, args: input } }] },
+    ...calls.flatMap(({ name, utterance, input, result }) => [
+      { role: 'model', parts: [{ text: utterance }, { functionCall: { name, args: input } }] },
       { role: 'user', parts: [{ functionResponse: { name, response: { result } } }] },
     ]),
   ],

@@ -1,5 +1,5 @@
 /**
- * What a large catalogue costs: `node bench/catalogue.ts [--models 5000] [--runs 20000] [--json]`.
+ * Cost of a large catalogue: `node bench/catalogue.ts [--models 5000] [--runs 20000] [--json]`.
  * A catalogue file of so many models with three endpoints each is read, checked and built into a catalogue, in milliseconds;
  * then requests to models all over it are planned: the slug is looked up, endpoints are filtered and ordered, in microseconds.
  * Ends with code 1 when a goal is missed.
@@ -15,13 +15,13 @@ import { buildCatalog, type Catalog } from '../src/routing/catalog/catalog.ts'
 import { filterEndpoints, HealthBook, mergePreferences, orderEndpoints } from '../src/routing/index.ts'
 import { CASES } from './planning/cases.ts'
 import { SteppedClock } from './planning/endpoints.ts'
-import { chanceOf } from './simulation/chance.ts'
+import { seededChance } from './simulation/chance.ts'
 import { percentile } from './simulation/figures.ts'
 
 const ENDPOINTS = 3
 const PROVIDERS = 10
 /** The loader bounds the values of one file. */
-const MOST_OF_FILE = 2500
+const MAX_OF_FILE = 2500
 const GOAL_LOAD_MS = 1000
 /** As bench/planning.ts has it. */
 const GOAL_PLAN_MICROS = 50
@@ -30,7 +30,7 @@ const LOADS = 5
 const ROUNDS = 20
 const STEP_MS = 10
 
-const slugOf = (i: number): string => `author-${i % 97}/model-${i}`
+const modelSlug = (i: number): string => `author-${i % 97}/model-${i}`
 
 /** @returns the path of the main file, in a folder of its own. */
 function written(folder: string, models: number): string {
@@ -40,11 +40,11 @@ function written(folder: string, models: number): string {
       const price = `{ prompt: "${(0.5 + ((i + e) % 10) / 10).toFixed(2)}", completion: "${(2 + ((i * 3 + e) % 10) / 5).toFixed(2)}", cached: "0.05" }`
       return `      - { provider: ${names[(i + e) % PROVIDERS]}, model: model-${i}, price: ${price}, quantization: fp8 }\n`
     })
-    return `  ${slugOf(i)}:\n    name: "Author ${i % 97}: Model ${i}"\n    created: "2026-0${1 + (i % 9)}-01"\n    context: 128000\n    max_output: 16384\n    input: [text, image]\n    endpoints:\n${endpoints.join('')}`
+    return `  ${modelSlug(i)}:\n    name: "Author ${i % 97}: Model ${i}"\n    created: "2026-0${1 + (i % 9)}-01"\n    context: 128000\n    max_output: 16384\n    input: [text, image]\n    endpoints:\n${endpoints.join('')}`
   })
-  const files = Array.from({ length: Math.ceil(models / MOST_OF_FILE) }, (_, i) => `many-${i}.yaml`)
+  const files = Array.from({ length: Math.ceil(models / MAX_OF_FILE) }, (_, i) => `many-${i}.yaml`)
   for (const [i, name] of files.entries())
-    writeFileSync(join(folder, name), `models:\n${entries.slice(i * MOST_OF_FILE, (i + 1) * MOST_OF_FILE).join('')}`)
+    writeFileSync(join(folder, name), `models:\n${entries.slice(i * MAX_OF_FILE, (i + 1) * MAX_OF_FILE).join('')}`)
   const providers = names.map((name, i) => `  ${name}: { dialect: sim, data_collection: ${i % 3 === 0 ? 'allow' : 'deny'} }\n`)
   const file = join(folder, 'headgate.yaml')
   writeFileSync(file, `store: { url: "memory:" }\ncatalog: [${files.join(', ')}]\nproviders:\n${providers.join('')}`)
@@ -67,13 +67,13 @@ function load(file: string): { loading: Loading; catalog: Catalog } {
 
 /** Microseconds at the 99th of 100 plans, of the quietest round. */
 function plans(catalog: Catalog, models: number, runs: number): number {
-  const clock = new SteppedClock(chanceOf(1))
+  const clock = new SteppedClock(seededChance(1))
   const health = new HealthBook(clock)
   const chance = (): number => clock.random()
   const times = new Float64Array(runs)
   for (let i = -Math.ceil(runs / 4); i < runs; i++) {
     const one = entryAt(CASES, Math.abs(i) % CASES.length)
-    const slug = slugOf(Math.floor(chance() * models))
+    const slug = modelSlug(Math.floor(chance() * models))
     clock.step(STEP_MS)
     const began = performance.now()
     const endpoints = catalog.find(slug)?.model.endpoints ?? []

@@ -48,21 +48,21 @@ function fillByOther(base: string, file: string, rows: number): void {
 
 export async function sqliteLedgers({ folder, rows, base, file }: LedgersSource): Promise<Ledgers> {
   mkdirSync(folder, { recursive: true })
-  const pathOf = (name: Name): string => join(folder, `${name}.db`)
-  const missing = (['other', 'this'] as const).filter((name) => !existsSync(pathOf(name)))
+  const databasePath = (name: Name): string => join(folder, `${name}.db`)
+  const missing = (['other', 'this'] as const).filter((name) => !existsSync(databasePath(name)))
   if (missing.length > 0) {
     const filled = join(folder, 'filled.db')
     if (file !== undefined) copyFileSync(file, filled)
     else fillByOther(base, filled, rows)
     const [last = 'this', ...others] = missing.toReversed()
-    for (const name of others) copyFileSync(filled, pathOf(name))
-    renameSync(filled, pathOf(last))
+    for (const name of others) copyFileSync(filled, databasePath(name))
+    renameSync(filled, databasePath(last))
   }
   return {
     of: NAMES.map((name) => ({
       name,
-      store: `url: "sqlite:${pathOf(name)}"`,
-      files: [`${pathOf(name)}*`],
+      store: `url: "sqlite:${databasePath(name)}"`,
+      files: [`${databasePath(name)}*`],
       isNew: name !== 'empty' && missing.includes(name),
     })),
     cold: async () => {},
@@ -77,13 +77,13 @@ export async function postgresLedgers({ folder, rows, startOther, teardown }: Le
   const admin = await server.database('postgres')
   const has = async (name: string): Promise<boolean> =>
     (await server.query(admin, 'SELECT FROM pg_database WHERE datname = $1', [name])).length > 0
-  const storeOf = (name: Name, url: string): string => `url: "${url}", journal: "${join(folder, `${name}-journal.db`)}"`
+  const storeSetting = (name: Name, url: string): string => `url: "${url}", journal: "${join(folder, `${name}-journal.db`)}"`
   const missing = (await has('this')) ? [] : ['other', 'this']
   if (missing.length > 0) {
     // Under another name until it is whole: a run that was stopped in the middle begins again.
     await server.query(admin, 'DROP DATABASE IF EXISTS filling')
     const url = await server.database('filling')
-    await startOther(storeOf('other', url))
+    await startOther(storeSetting('other', url))
     await emptyPostgres(url)
     await fillPostgres(url, rows)
     await server.query(url, 'VACUUM ANALYZE')
@@ -94,7 +94,7 @@ export async function postgresLedgers({ folder, rows, startOther, teardown }: Le
   }
   const of: Ledger[] = []
   for (const name of NAMES) {
-    const store = storeOf(name, await server.database(name))
+    const store = storeSetting(name, await server.database(name))
     const [database] = await server.query(admin, 'SELECT oid FROM pg_database WHERE datname = $1', [name])
     // Its tables and catalogue, what all databases of the server share, and the server's log.
     const inData = [
@@ -115,4 +115,5 @@ export async function postgresLedgers({ folder, rows, startOther, teardown }: Le
 }
 
 /** The files that exist of a ledger. */
-export const filesOf = ({ files }: Ledger): string[] => files.flatMap((each) => globSync(each)).filter((path) => statSync(path).isFile())
+export const ledgerFiles = ({ files }: Ledger): string[] =>
+  files.flatMap((each) => globSync(each)).filter((path) => statSync(path).isFile())

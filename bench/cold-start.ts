@@ -1,5 +1,5 @@
 /**
- * How soon a gateway over a large ledger answers after the machine has started: `node bench/cold-start.ts --base CHECKOUT [--rows 10000000]
+ * Time until a gateway over a large ledger answers after the machine has started: `node bench/cold-start.ts --base CHECKOUT [--rows 10000000]
  * [--store sqlite|postgres] [--kept FOLDER] [--file LEDGER] [--rounds 1] [--only-files] [--only this,empty]`. Both builds start over the same rows,
  * this one and that of the other checkout, each after a clean stop and after SIGKILL, with nothing of the files in memory: as root by
  * `/proc/sys/vm/drop_caches`, otherwise, and with `--only-files`, by `dd oflag=nocache` for the files of the ledger, and it says which.
@@ -14,13 +14,13 @@ import { accessSync, constants, mkdtempSync, openSync, readFileSync, rmSync, wri
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { parseArgs } from 'node:util'
-import { filesOf, type Ledger, type Ledgers, type Name, postgresLedgers, sqliteLedgers } from './cold-start-ledgers.ts'
+import { type Ledger, type Ledgers, ledgerFiles, type Name, postgresLedgers, sqliteLedgers } from './cold-start-ledgers.ts'
 import { freePort, keepTrack, killChildrenOnExit, residentMegabytes, stop } from './processes.ts'
-import { builtLauncher, launcherOf } from './program.ts'
+import { buildLauncher, builtLauncher } from './program.ts'
 import { table } from './simulation/table.ts'
 
 const GOAL_MS = 2_000
-const LONGEST_MS = 1_800_000
+const MAX_MS = 1_800_000
 const CACHES = '/proc/sys/vm/drop_caches'
 const KEY = 'sk-router-v1-bench-cold-start-0123456789abcdef'
 /** Requests that are sent while the file is checked, one after the other. */
@@ -97,7 +97,7 @@ models: { acme/one: { endpoints: [ { provider: here, model: echo } ] } }\n`,
   const url = `http://127.0.0.1:${port}`
   for (;;) {
     if ((await ask(url)) === 200) break
-    if (child.exitCode !== null || performance.now() - begun > LONGEST_MS)
+    if (child.exitCode !== null || performance.now() - begun > MAX_MS)
       throw new Error(`the gateway does not start:\n${readFileSync(output, 'utf8').slice(-2000)}`)
     await new Promise((done) => setTimeout(done, 5))
   }
@@ -158,7 +158,7 @@ async function main(): Promise<void> {
   const found: Found[] = []
   try {
     const base = resolve(values.base)
-    const launchers = { other: launcherOf(base), this: await builtLauncher() }
+    const launchers = { other: buildLauncher(base), this: await builtLauncher() }
     const ledgers = await (values.store === 'postgres' ? postgresLedgers : sqliteLedgers)({
       folder: resolve(values.kept ?? folder),
       rows: Number(values.rows),
@@ -211,7 +211,7 @@ interface Surroundings {
 
 async function coldStart({ launcher, ledger }: Build, { ledgers, folder, found }: Surroundings, after: string): Promise<Started> {
   await ledgers.cold()
-  forget(filesOf(ledger))
+  forget(ledgerFiles(ledger))
   const before = ledgers.readByServer()
   const started = await start(launcher, ledger.store, folder)
   const pid = started.child.pid ?? 0

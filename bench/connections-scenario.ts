@@ -34,7 +34,7 @@ const upstreamPort = provider.port
 const isNamed = scenario === 'silent names'
 if (isNamed) await startNameServer()
 const hosts = isNamed ? ['fast', ...Array.from({ length: SILENT }, (_, i) => `silent${i}`), 'late'] : ['one']
-const hostOf = (host: string): string => (isNamed ? `${host}.test` : '127.0.0.1')
+const providerHost = (host: string): string => (isNamed ? `${host}.test` : '127.0.0.1')
 const config = join(folder, 'headgate.yaml')
 writeFileSync(
   config,
@@ -46,7 +46,7 @@ writeFileSync(
     'providers:',
     ...hosts.map(
       (host) =>
-        `  ${host}: { dialect: openai-chat, base_url: "http://${hostOf(host)}:${upstreamPort}/v1", key: k, timeouts: { connect: 3s } }`,
+        `  ${host}: { dialect: openai-chat, base_url: "http://${providerHost(host)}:${upstreamPort}/v1", key: k, timeouts: { connect: 3s } }`,
     ),
     'models:',
     ...hosts.map(

@@ -1,5 +1,5 @@
 /**
- * What connections to providers cost callers when names and idle connections fail:
+ * Cost of connections to providers for callers, when names and idle connections fail:
  * `node bench/connections.ts [--against CHECKOUT] [--rounds 3]`. Each round runs every scenario with the build of this checkout and, in
  * turn, with that of another one. Ends with code 1 where this build misses a goal.
  */

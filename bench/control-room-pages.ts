@@ -1,5 +1,5 @@
 /**
- * What every page of the control room costs over a large ledger: `node bench/control-room-pages.ts [--rows 10000000] [--store postgres]
+ * Cost of every page of the control room over a large ledger: `node bench/control-room-pages.ts [--rows 10000000] [--store postgres]
  * [--file <path>] [--url <postgres://…>] [--rounds 5] [--page NAME …]`. Fills and opens the ledger as `ledger-lists.ts` does, then opens
  * each page several times in Debian's Chromium, each time with an empty cache and a new window. Prints of each page when something is
  * seen first, when nothing changes any more, how long it has waited for the gateway, and how late the gateway's event loop was meanwhile;
@@ -10,7 +10,7 @@ import { parseArgs } from 'node:util'
 import { type Browser, type BrowserContext, chromium, type Page } from 'playwright-core'
 import { buildWeb } from '../scripts/build-web.ts'
 import { CHROMIUM } from '../test/support/browser.ts'
-import { ADMIN_TOKEN, hashOf, LEDGER_OPTIONS, type LedgerGateway, withLedger } from './ledger-gateway.ts'
+import { ADMIN_TOKEN, keyHash, LEDGER_OPTIONS, type LedgerGateway, withLedger } from './ledger-gateway.ts'
 
 const { values } = parseArgs({
   options: { ...LEDGER_OPTIONS, rounds: { type: 'string', default: '5' }, page: { type: 'string', multiple: true } },
@@ -20,7 +20,7 @@ const rounds = Number(values.rounds)
 const GOAL = { paint: 1_000, gateway: 200, delay: 20, script: 200_000 }
 /** Milliseconds: what has not changed for so long stands; and what a page may take before it is given up. */
 const STILL = 300
-const PATIENCE = 30_000
+const TIMEOUT_MS = 30_000
 const DAY_MS = 86_400_000
 
 interface BenchPage {
@@ -32,7 +32,7 @@ interface BenchPage {
   readonly goesOn?: true
 }
 
-async function pagesOf(gateway: LedgerGateway): Promise<readonly BenchPage[]> {
+async function roomPages(gateway: LedgerGateway): Promise<readonly BenchPage[]> {
   const until = new Date(Date.now() - 9 * DAY_MS).toISOString()
   const { data = [] } = await gateway.get(`/v1/generations?limit=200&until=${until}`)
   const { id, session_id: session } = data.find((row) => row.session_id) ?? {}
@@ -41,7 +41,7 @@ async function pagesOf(gateway: LedgerGateway): Promise<readonly BenchPage[]> {
   const pages: readonly BenchPage[] = [
     { name: 'now', path: 'now', shows: 'Providers' },
     { name: 'requests', path: 'requests', shows: more },
-    { name: 'requests of a key', path: `requests?api_key_hash=${hashOf(3)}`, shows: more },
+    { name: 'requests of a key', path: `requests?api_key_hash=${keyHash(3)}`, shows: more },
     { name: 'requests that failed', path: 'requests?status=failed,aborted', shows: more },
     { name: 'requests of a session', path: `requests?session_id=${session}`, shows: 'all that there are' },
     { name: 'requests, few alike', path: 'requests?min_cost=1', shows: /searched back to|all that there are/, goesOn: true },
@@ -51,8 +51,8 @@ async function pagesOf(gateway: LedgerGateway): Promise<readonly BenchPage[]> {
     { name: 'models compared', path: `models/compare?models=${model},acme/model-1`, shows: model },
     { name: 'playground', path: `models/playground?model=${model}`, shows: 'The same in code' },
     { name: 'keys', path: 'keys', shows: 'Spent by day and model' },
-    { name: 'keys, spending of one', path: `keys?key=${hashOf(4)}&by=row`, shows: 'Spent by day and model' },
-    { name: 'one key', path: `keys/${hashOf(5)}`, shows: 'Spent by day and model' },
+    { name: 'keys, spending of one', path: `keys?key=${keyHash(4)}&by=row`, shows: 'Spent by day and model' },
+    { name: 'one key', path: `keys/${keyHash(5)}`, shows: 'Spent by day and model' },
     { name: 'policy', path: 'policy', shows: 'In force' },
     { name: 'guardrails', path: 'guardrails', shows: 'Findings' },
     { name: 'ledger', path: 'ledger', shows: 'Adds up' },
@@ -102,13 +102,13 @@ interface Seen {
 
 async function visit(context: BrowserContext, { path, shows }: Pick<BenchPage, 'path' | 'shows'>): Promise<Seen> {
   const page: Page = await context.newPage()
-  page.setDefaultTimeout(PATIENCE)
+  page.setDefaultTimeout(TIMEOUT_MS)
   await page.addInitScript(WATCH)
   await page.goto(`/control-room/${path}`)
   try {
     await page.getByText(shows).filter({ visible: true }).first().waitFor()
     // Through the debugger: the policy of the page lets no other text run.
-    for (const end = performance.now() + PATIENCE; !(await page.evaluate<boolean>(STANDS)); ) {
+    for (const end = performance.now() + TIMEOUT_MS; !(await page.evaluate<boolean>(STANDS)); ) {
       if (performance.now() > end) throw new Error('it goes on changing')
       await new Promise((resolve) => setTimeout(resolve, 50))
     }
@@ -132,7 +132,7 @@ function waited({ calls }: Seen): number {
 }
 
 /** A call without the values of its parameters. */
-function nameOf(url: string): string {
+function urlName(url: string): string {
   const { pathname, searchParams } = new URL(url)
   const path = pathname.replace(/[0-9a-f]{64}/, '{hash}').replace(/gen-[\w-]+/, '{id}')
   const names = [...new Set(searchParams.keys())]
@@ -145,7 +145,7 @@ interface Spread {
   readonly worst: number
 }
 
-function spreadOf(all: readonly number[]): Spread {
+function sampleSpread(all: readonly number[]): Spread {
   const sorted = all.toSorted((a, b) => a - b)
   return { first: all[0] ?? 0, median: sorted[Math.floor(sorted.length / 2)] ?? 0, worst: sorted.at(-1) ?? 0 }
 }
@@ -170,7 +170,7 @@ async function measurePage(page: BenchPage, gateway: LedgerGateway, open: () => 
   }
   const each = (gateway.cpuMs() - cpu) / rounds
   const [delay, longest] = await gateway.delays()
-  const [paint, stands, wait] = [seen.map((one) => one.paint), seen.map((one) => one.stands), seen.map(waited)].map(spreadOf)
+  const [paint, stands, wait] = [seen.map((one) => one.paint), seen.map((one) => one.stands), seen.map(waited)].map(sampleSpread)
   if (!paint || !stands || !wait) throw new Error('no visit')
   const script = Math.max(...seen.map((one) => one.script))
   const missed = {
@@ -191,11 +191,11 @@ async function measurePage(page: BenchPage, gateway: LedgerGateway, open: () => 
   ]
   const byName = Map.groupBy(
     seen.flatMap(({ calls }) => calls),
-    ({ url }) => nameOf(url),
+    ({ url }) => urlName(url),
   )
   let isFine = !Object.values(missed).includes(true)
   const calls = [...byName].map(([name, calls]) => {
-    const took = spreadOf(calls.map(({ from, to }) => to - from))
+    const took = sampleSpread(calls.map(({ from, to }) => to - from))
     if (took.worst >= GOAL.gateway) isFine = false
     const count = (calls.length / rounds).toFixed(calls.length % rounds === 0 ? 0 : 1)
     return `| ${page.name} | \`${name}\` | ${count} | ${mark(spreadText(took), took.worst >= GOAL.gateway)} |`
@@ -235,7 +235,7 @@ function leaveProcessor(browser: number | undefined): void {
 
 /** @returns whether every page keeps the goals. */
 async function measure(gateway: LedgerGateway): Promise<boolean> {
-  const pages = await pagesOf(gateway)
+  const pages = await roomPages(gateway)
   const server = await chromium.launchServer({ executablePath: CHROMIUM, args: ['--no-sandbox', '--disable-dev-shm-usage'] })
   leaveProcessor(server.process().pid)
   const browser = await chromium.connect(server.wsEndpoint())

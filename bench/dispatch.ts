@@ -1,5 +1,5 @@
 /**
- * What one dispatch costs while many streams to the same provider are open: `node bench/dispatch.ts`.
+ * Cost of one dispatch while many streams to the same provider are open: `node bench/dispatch.ts`.
  * Prints the synchronous part (the choice of a connection and the write), its median and its 99th percentile.
  */
 

@@ -1,5 +1,5 @@
 /**
- * How long hostile and large documents keep the event loop of a gateway waiting: `node bench/documents.ts [runs] [part of a name]`.
+ * Time for which hostile and large documents block the event loop of a gateway: `node bench/documents.ts [runs] [part of a name]`.
  * The gateway runs in this process; site, model and client in another. Each line is one request whose model reads one
  * document by `router:web_fetch`. What counts is the longest time in which the main thread could do nothing else: the gap
  * between two looks at the clock a millisecond apart, without the time in which that thread only waited for a core that
@@ -14,7 +14,7 @@ import type { AddressInfo } from 'node:net'
 import { deflateSync, gzipSync } from 'node:zlib'
 import { start } from '../src/app/start.ts'
 import { entryAt } from '../src/core/entry-at.ts'
-import { docxOf, paragraph, pdfOf, pdfWith } from '../test/support/documents.ts'
+import { buildDocx, buildPdf, paragraph, pdfWith } from '../test/support/documents.ts'
 
 const RUNS = Number(process.argv[2] ?? 5)
 const WANTED = process.argv[3] ?? ''
@@ -33,7 +33,7 @@ interface Page {
 const html = (body: string): Page => ({ body: Buffer.from(body), type: 'text/html' })
 
 const longPdf = (): Page => ({
-  body: pdfOf(
+  body: buildPdf(
     Array.from({ length: 500 }, (_, i) => `Page ${i}\n${`${WORDS}\n`.repeat(45)}`),
     { packed: true },
   ),
@@ -46,7 +46,7 @@ const PAGES: Readonly<Record<string, () => Page>> = {
   'a page of 9 MB': () => html(`<article>${`<p>${WORDS.repeat(50)}</p>`.repeat(3200)}</article>`),
   'a PDF of 500 pages': longPdf,
   'the same, all of it': longPdf,
-  'a docx of 2,000 paragraphs': () => ({ body: docxOf(paragraph(WORDS.repeat(10)).repeat(2000)), type: 'application/octet-stream' }),
+  'a docx of 2,000 paragraphs': () => ({ body: buildDocx(paragraph(WORDS.repeat(10)).repeat(2000)), type: 'application/octet-stream' }),
   'a page of 50 MB': () => html('<p>x'.repeat(12_500_000)),
   'deep nesting': () => html(`${'<div>'.repeat(1_500_000)}x`),
   'many elements': () => html('<p>word <b>word</b></p>'.repeat(400_000)),
@@ -57,7 +57,7 @@ const PAGES: Readonly<Record<string, () => Page>> = {
     type: 'application/pdf',
   }),
   'a docx bomb': () => ({
-    body: docxOf(paragraph('x'), [{ name: 'word/x.xml', bytes: Buffer.alloc(500_000_000), says: 100 }]),
+    body: buildDocx(paragraph('x'), [{ name: 'word/x.xml', bytes: Buffer.alloc(500_000_000), says: 100 }]),
     type: 'application/octet-stream',
   }),
 }

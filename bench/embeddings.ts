@@ -1,5 +1,5 @@
 /**
- * What a large batch of embeddings does to the gateway: `node bench/embeddings.ts [--inputs 2048] [--dimensions 1536] [--rounds 5] [--json]`.
+ * Effect of a large batch of embeddings on the gateway: `node bench/embeddings.ts [--inputs 2048] [--dimensions 1536] [--rounds 5] [--json]`.
  * One request at a time through a gateway in a process of its own, in front of a provider that answers from bytes made
  * beforehand. Printed are the longest stall of the gateway's event loop and the growth of its resident memory over the
  * size of the reply that it sends, however much longer the provider's is; every vector of every reply is checked to stand at its

@@ -1,5 +1,5 @@
 /**
- * How late the gateway's event loop is while large bodies pass: `node bench/event-loop.ts [--kilobytes 400] [--connections 4] [--seconds 3] [--rounds 3] [--warm-up 5] [--json]`.
+ * Delay of the gateway's event loop while large bodies pass: `node bench/event-loop.ts [--kilobytes 400] [--connections 4] [--seconds 3] [--rounds 3] [--warm-up 5] [--json]`.
  * Streamed turns of an agent go through it on every connection, and on one more batches of embeddings with replies of 2 MB. Printed for
  * each round are the delay of its event loop, and how much its thread worked at once in CPU time, which other processes cannot lengthen.
  */

@@ -30,7 +30,7 @@ export interface Compared {
 }
 
 /** Fewer rounds have no spread to derive noise from. */
-const LEAST_ROUNDS = 3
+const MIN_ROUNDS = 3
 /** The median absolute deviation of a normal distribution times this is its standard deviation. */
 const DEVIATION = 1.4826
 /** The standard error of a median of n normal values is this times the standard deviation over √n. */
@@ -38,13 +38,13 @@ const OF_MEDIAN = 1.2533
 /** Standard errors of the difference that count as noise: of 1,000 comparisons without a change about one is called slower. */
 const SIGMAS = 3
 /** CPU time is read in ticks of 10 ms: so a second of load is known to about a percent, however alike the rounds are. */
-const LEAST_NOISE = 0.01
+const MIN_NOISE = 0.01
 
 /** Comparisons: the gateway over the yardstick, and a guarded gateway over a plain one. */
 const BASES = { headgate: 'forwarder', guarded: 'headgate' } as const
 
 /** The ratios of a run, with all its rounds. */
-export function ratiosOf(measured: Measured): Ratios {
+export function measuredRatios(measured: Measured): Ratios {
   const ratios: Record<string, readonly number[]> = {}
   for (const [scenario, figures] of measured.scenarios) {
     for (const [of, to] of Object.entries(BASES)) {
@@ -59,7 +59,7 @@ export function ratiosOf(measured: Measured): Ratios {
 }
 
 /** The standard error of the median, as a share of it. */
-function errorOf(rounds: readonly number[]): number {
+function medianError(rounds: readonly number[]): number {
   const middle = median(rounds)
   const deviation = DEVIATION * median(rounds.map((one) => Math.abs(one - middle)))
   return (OF_MEDIAN * deviation) / Math.sqrt(rounds.length) / middle
@@ -70,10 +70,10 @@ const spread = (rounds: readonly number[]): readonly [number, number] => [Math.m
 /** Compares one ratio. @throws Error where one side has too few rounds. */
 export function compare(name: string, before: readonly number[], now: readonly number[]): Compared {
   const fewest = Math.min(before.length, now.length)
-  if (fewest < LEAST_ROUNDS) throw new Error(`${name}: ${fewest} rounds have no spread; expected at least ${LEAST_ROUNDS} on both sides`)
+  if (fewest < MIN_ROUNDS) throw new Error(`${name}: ${fewest} rounds have no spread; expected at least ${MIN_ROUNDS} on both sides`)
   const middles = { before: median(before), now: median(now) }
   const growth = middles.now / middles.before - 1
-  const noise = Math.max(LEAST_NOISE, SIGMAS * Math.hypot(errorOf(before), errorOf(now)))
+  const noise = Math.max(MIN_NOISE, SIGMAS * Math.hypot(medianError(before), medianError(now)))
   const verdict = growth > noise ? 'slower' : growth < -noise ? 'faster' : 'within noise'
   return { name, ...middles, growth, noise, spreads: { before: spread(before), now: spread(now) }, verdict }
 }
@@ -115,7 +115,7 @@ export function gateText({ compared, missing, added }: GateResult, kept: Kept): 
     '## Gate\n',
     `Kept: ${kept.date}, commit ${kept.commit}, node ${kept.node}, ${kept.machine}, load ${kept.load}; ${kept.rounds} rounds of ${kept.seconds} s.\n`,
     table(['ratio', 'kept', 'spread', 'now', 'spread', 'change', 'noise', ''], rows),
-    `\nNoise: ${SIGMAS} standard errors of the difference of the medians, by the median deviations of the rounds of both; at least ${LEAST_NOISE * 100} %.`,
+    `\nNoise: ${SIGMAS} standard errors of the difference of the medians, by the median deviations of the rounds of both; at least ${MIN_NOISE * 100} %.`,
     ...(missing.length > 0 ? [`Kept, but not measured now: ${missing.join('; ')}.`] : []),
     ...(added.length > 0 ? [`Measured now, but not kept: ${added.join('; ')}.`] : []),
   ].join('\n')

@@ -26,7 +26,7 @@ interface Length {
 /** Streams that are open at once: enough that what each takes stands out. */
 const STREAMS = 2_000
 /** Each of these takes a gateway of its own. */
-const MOST_STREAM_ROUNDS = 3
+const MAX_STREAM_ROUNDS = 3
 
 async function runScript(script: string, args: readonly string[]): Promise<unknown> {
   const path = fileURLToPath(new URL(script, import.meta.url))
@@ -42,7 +42,7 @@ async function runScript(script: string, args: readonly string[]): Promise<unkno
 
 async function openStreams({ seconds, rounds }: Length): Promise<GoalMeasures> {
   const kilobytesPerStream: number[] = []
-  for (let at = 0; at < Math.min(rounds, MOST_STREAM_ROUNDS); at++) {
+  for (let at = 0; at < Math.min(rounds, MAX_STREAM_ROUNDS); at++) {
     const one = (await runScript('open-streams.ts', ['--streams', String(STREAMS), '--seconds', String(seconds)])) as {
       kilobytesPerStream: number
     }

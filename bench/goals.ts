@@ -3,7 +3,7 @@ import type { GoalMeasures } from './goal-measures.ts'
 import { cpuRatios, type Figures, median } from './measure.ts'
 import { AGENT_TURNS, isTranslated, PAIRS } from './scenarios.ts'
 import type { StartUp } from './startup.ts'
-import type { TargetName } from './targets.ts'
+import type { TargetName } from './target.ts'
 
 /** Everything that a run measured. */
 export interface Measured {
@@ -41,7 +41,7 @@ export interface Goal {
   readonly state: 'stretch met' | 'met' | 'NOT MET' | 'not measured' | 'not all measured'
 }
 
-const figuresOf = ({ scenarios }: Measured, scenario: string, target: TargetName): Figures | undefined =>
+const measuredFigures = ({ scenarios }: Measured, scenario: string, target: TargetName): Figures | undefined =>
   scenarios.get(scenario)?.find((one) => one.target === target)
 
 const found = (rounds: readonly number[] | undefined): Found | undefined =>
@@ -51,7 +51,7 @@ const found = (rounds: readonly number[] | undefined): Found | undefined =>
 const ratio =
   (scenario: string, of: TargetName, to: TargetName) =>
   (measured: Measured): Found | undefined =>
-    found(cpuRatios(figuresOf(measured, scenario, of), figuresOf(measured, scenario, to)))
+    found(cpuRatios(measuredFigures(measured, scenario, of), measuredFigures(measured, scenario, to)))
 
 /** The scenario with the highest ratio to the forwarder. */
 const worst =
@@ -70,14 +70,14 @@ const worst =
 const added =
   (quantile: 'p50Rounds' | 'p99Rounds') =>
   (measured: Measured): Found | undefined => {
-    const direct = figuresOf(measured, 'chat-alone', 'direct')
-    const own = figuresOf(measured, 'chat-alone', 'headgate')
+    const direct = measuredFigures(measured, 'chat-alone', 'direct')
+    const own = measuredFigures(measured, 'chat-alone', 'headgate')
     if (direct === undefined || own === undefined) return undefined
     return found(own[quantile].map((ms, at) => ms - (direct[quantile][at] ?? 0)))
   }
 
 const peak = (measured: Measured): Found | undefined => {
-  const megabytes = figuresOf(measured, 'chat', 'headgate')?.peak
+  const megabytes = measuredFigures(measured, 'chat', 'headgate')?.peak
   return megabytes === undefined ? undefined : { rounds: [megabytes] }
 }
 
@@ -165,14 +165,14 @@ const BESIDE: readonly Promised[] = [
 
 const digits = (unit: Promised['unit']): number => (unit === '×' || unit === ' ms' ? 3 : 1)
 
-function stateOf({ bar, stretch, least }: Promised, value: number, complete: boolean): Goal['state'] {
+function goalState({ bar, stretch, least }: Promised, value: number, complete: boolean): Goal['state'] {
   const reaches = (limit: number): boolean => (least ? value >= limit : value <= limit)
   if (!reaches(bar)) return 'NOT MET'
   if (!complete) return 'not all measured'
   return stretch !== undefined && reaches(stretch) ? 'stretch met' : 'met'
 }
 
-function goalOf(promised: Promised, measured: Measured): Goal {
+function measureGoal(promised: Promised, measured: Measured): Goal {
   const { what, unit, bar, stretch, least } = promised
   const sign = least ? '≥' : '≤'
   const wanted = { what, wanted: `${sign} ${bar}${unit}`, stretch: stretch === undefined ? '' : `${sign} ${stretch}${unit}` }
@@ -188,9 +188,9 @@ function goalOf(promised: Promised, measured: Measured): Goal {
     ...wanted,
     found: `${text(value)}${unit}${seen.note === undefined ? '' : ` (${seen.note})`}`,
     spread,
-    state: stateOf(promised, value, seen.complete ?? true),
+    state: goalState(promised, value, seen.complete ?? true),
   }
 }
 
 /** Every goal, and what this run shows of it. */
-export const goals = (measured: Measured): Goal[] => [...TABLE, ...BESIDE].map((one) => goalOf(one, measured))
+export const goals = (measured: Measured): Goal[] => [...TABLE, ...BESIDE].map((one) => measureGoal(one, measured))

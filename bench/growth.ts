@@ -1,5 +1,5 @@
 /**
- * How the cost of a request grows: `node bench/growth.ts [--axis NAME]… [--most N] [--seconds 0.5] [--rounds 5] [--warm-up 1] [--connections 8] [--ledger FILE] [--write] [--json]`.
+ * Growth of the cost of a request: `node bench/growth.ts [--axis NAME]… [--most N] [--seconds 0.5] [--rounds 5] [--warm-up 1] [--connections 8] [--ledger FILE] [--write] [--json]`.
  * For each axis CPU per request at several sizes, whether the curve is above linear, and whether look-ups are flat; code 1 where not.
  * `--write` draws the charts into docs/benchmarks/ and the figures into docs/benchmarks.md. `--most` leaves out sizes above it. `--ledger`
  * is an SQLite file with 10 million rows, as `node bench/ledger-lists.ts --file FILE` makes it; without it rows end at a million.
@@ -9,7 +9,7 @@ import { loadavg } from 'node:os'
 import { parseArgs } from 'node:util'
 import { entryAt } from '../src/core/entry-at.ts'
 import { positive } from './flags.ts'
-import { axesOf } from './growth/axes.ts'
+import { growthAxes } from './growth/axes.ts'
 import { chartSvg } from './growth/chart.ts'
 import { judge, verdictText } from './growth/curve.ts'
 import { type Length, measureAxis, sizesUpTo } from './growth/measure.ts'
@@ -43,7 +43,7 @@ function write(section: Section): void {
 /** @returns whether every curve keeps its bound. */
 async function main(): Promise<boolean> {
   killChildrenOnExit()
-  const all = axesOf(values.ledger)
+  const all = growthAxes(values.ledger)
   const unknown = values.axis?.find((name) => all.every((axis) => axis.name !== name))
   if (unknown !== undefined) throw new Error(`--axis must be one of ${all.map(({ name }) => name).join(', ')}, got ${unknown}`)
   const most = Number(values.most)

@@ -1,5 +1,5 @@
 /**
- * What guardrails cost: `node bench/guardrails.ts [--rounds 15] [--json]`.
+ * Cost of guardrails: `node bench/guardrails.ts [--rounds 15] [--json]`.
  * Microseconds of CPU per kilobyte of text: each recogniser alone, all together, and with hostile patterns; and the longest
  * single step, which is for how long a long text may keep the event loop. Then answers as they stream, in pieces of four
  * characters, with what is held on average. Ends with code 1 when a goal is missed.
@@ -40,7 +40,7 @@ const HOSTILE = ['(a+)+$', '([a-zA-Z]+)*b$', '(a|aa)+c$', '(.*a){12}e$', '(x+x+)
   [1, 2, 3, 4].map((n) => `${pattern}|z{${n}0}q`),
 )
 
-const rulesOf = (slugs: readonly BuiltinSlug[], patterns: readonly string[] = []): Rule[] =>
+const guardrailRules = (slugs: readonly BuiltinSlug[], patterns: readonly string[] = []): Rule[] =>
   compileRules(
     who,
     {
@@ -140,16 +140,16 @@ function measureAnswer(policy: AnswerPolicy, text: string): AnswerFigures {
 }
 
 const cases: [name: string, rules: Rule[]][] = [
-  ...ALL.map((slug): [string, Rule[]] => [slug, rulesOf([slug])]),
-  ['all', rulesOf(ALL)],
-  ['all and 20 hostile patterns', rulesOf(ALL, HOSTILE)],
+  ...ALL.map((slug): [string, Rule[]] => [slug, guardrailRules([slug])]),
+  ['all', guardrailRules(ALL)],
+  ['all and 20 hostile patterns', guardrailRules(ALL, HOSTILE)],
 ]
 const rows = cases.map(([name, rules]) => {
   const policy = new TextPolicy(rules)
   return { name, prose: measure(policy, TEXTS.prose), dense: measure(policy, TEXTS.dense) }
 })
 const custom = CUSTOM.map(([pattern, piece]) => {
-  const policy = new TextPolicy(rulesOf([], [pattern]))
+  const policy = new TextPolicy(guardrailRules([], [pattern]))
   return { name: `${pattern} on ${piece}…`, ...measure(policy, filled([piece])) }
 })
 const answers = cases.map(([name, rules]) => {
@@ -157,7 +157,7 @@ const answers = cases.map(([name, rules]) => {
   return { name, prose: measureAnswer(policy, TEXTS.prose), dense: measureAnswer(policy, TEXTS.dense) }
 })
 const streams = STREAMED.map(([pattern, piece]) => {
-  const policy = new AnswerPolicy(rulesOf([], [pattern]))
+  const policy = new AnswerPolicy(guardrailRules([], [pattern]))
   return { name: `${pattern} on ${piece.slice(0, 12)}…`, ...measureAnswer(policy, filled([piece])) }
 })
 const all = rows.find(({ name }) => name === 'all')

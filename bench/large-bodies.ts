@@ -1,5 +1,5 @@
 /**
- * What large bodies do to the gateway's event loop and memory: `node bench/large-bodies.ts [--kilobytes 400] [--seconds 10] [--connections 4] [--warm-up 10]`.
+ * Effect of large bodies on the gateway's event loop and memory: `node bench/large-bodies.ts [--kilobytes 400] [--seconds 10] [--connections 4] [--warm-up 10]`.
  * Turns of an agent pass through it, streamed, each of its own session. Printed are how late its event loop was, how much its thread worked
  * at once in CPU time, and what the heap holds afterwards beyond what it held when it was warm, per request.
  */

@@ -1,5 +1,5 @@
 /**
- * How fast one key's credit is held and settled by two processes on one PostgreSQL: `node bench/leases.ts [--seconds N] [--rate N]`.
+ * Rate at which one key's credit is held and settled by two processes on one PostgreSQL: `node bench/leases.ts [--seconds N] [--rate N]`.
  * Each process does what a gateway does for a request but for the HTTP: hold, the hold's row, its commit, the charge,
  * the settlement's row, its commit; the rows are handed in to PostgreSQL meanwhile. `--rate` paces both together: what
  * PostgreSQL has taken at the end then says whether it keeps up.
@@ -41,7 +41,7 @@ interface Found {
   cpuMs: number
 }
 
-async function processOf({ url, journal, seconds, limit, rate }: Told, tell: (found: Found) => void): Promise<void> {
+async function runProcess({ url, journal, seconds, limit, rate }: Told, tell: (found: Found) => void): Promise<void> {
   const clock = systemClock
   const bookkeeping = await openBookkeeping({
     url,
@@ -127,7 +127,7 @@ async function measured(seconds: number, rate: number): Promise<void> {
 
 if (process.env.HEADGATE_LEASES) {
   process.once('message', (told) => {
-    void processOf(told as Told, (found) => process.send?.(found))
+    void runProcess(told as Told, (found) => process.send?.(found))
   })
 } else {
   const { values } = parseArgs({ options: { seconds: { type: 'string', default: '5' }, rate: { type: 'string', default: '0' } } })

@@ -45,8 +45,8 @@ const START_MS = 900_000
 export const OPERATOR = 'sk-router-v1-bench-lists-operator-0123456789abcdef'
 export const ADMIN_TOKEN = 'admin-token-of-the-bench'
 
-const secretOf = (key: number): string => `sk-router-v1-bench-lists-${String(key).padStart(24, '0')}`
-export const hashOf = (key: number): string => createHash('sha256').update(secretOf(key)).digest('hex')
+const keySecret = (key: number): string => `sk-router-v1-bench-lists-${String(key).padStart(24, '0')}`
+export const keyHash = (key: number): string => createHash('sha256').update(keySecret(key)).digest('hex')
 /** An integer below `count`. */
 export const any = (count: number): number => Math.floor(Math.random() * count)
 
@@ -91,7 +91,7 @@ async function ownDatabase(teardown: (end: () => unknown) => void): Promise<stri
 }
 
 function configText(port: number, adminPort: number, store: string): string {
-  const keys = Array.from({ length: KEYS }, (_, i) => `    - { name: key-${i}, key: "${secretOf(i)}", limit: "1000000.00" }\n`)
+  const keys = Array.from({ length: KEYS }, (_, i) => `    - { name: key-${i}, key: "${keySecret(i)}", limit: "1000000.00" }\n`)
   const providers = Array.from({ length: PROVIDERS }, (_, i) => `  provider-${i}: { dialect: sim }\n`)
   const endpoints = Array.from({ length: PROVIDERS }, (_, i) => `{ provider: provider-${i}, model: echo }`).join(', ')
   const models = Array.from({ length: MODELS }, (_, i) => `  acme/model-${i}: { endpoints: [ ${endpoints} ] }\n`)

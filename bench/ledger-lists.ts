@@ -1,5 +1,5 @@
 /**
- * What the lists of the management API cost over a large ledger: `node bench/ledger-lists.ts [--rows 10000000] [--store postgres]
+ * Cost of the lists of the management API over a large ledger: `node bench/ledger-lists.ts [--rows 10000000] [--store postgres]
  * [--file <path>] [--url <postgres://…>] [--rounds 20] [--list PART …]`. Fills SQLite (`--file` keeps it, and uses it again) or a
  * PostgreSQL of its own (`--url` names one that is running: a database without generations is filled, and kept) with 30 days of
  * generations of 200 keys and 8 models, starts the gateway and calls each list (`--list`: whose name has
@@ -7,7 +7,7 @@
  * code 1 where a goal is missed.
  */
 import { parseArgs } from 'node:util'
-import { any, hashOf, LEDGER_OPTIONS, type LedgerGateway, withLedger } from './ledger-gateway.ts'
+import { any, keyHash, LEDGER_OPTIONS, type LedgerGateway, withLedger } from './ledger-gateway.ts'
 import { KEYS, MODELS, PROVIDERS } from './ledger-lists-fill.ts'
 
 const { values } = parseArgs({
@@ -25,7 +25,7 @@ const daysAgo = (days: number): string => new Date(Date.now() - days * DAY_MS).t
 const one = <T>(from: readonly T[]): T | undefined => from[any(from.length)]
 const model = (): string => `acme/model-${any(MODELS)}`
 const provider = (): string => `provider-${any(PROVIDERS)}`
-const ofKey = (): string => `api_key_hash=${hashOf(any(KEYS))}`
+const ofKey = (): string => `api_key_hash=${keyHash(any(KEYS))}`
 
 /** Names for some calls, found before. */
 interface Known {
@@ -36,7 +36,7 @@ interface Known {
   readonly spending: readonly string[]
 }
 
-function listsOf({ ids, sessions, next, spending }: Known): Lists {
+function chooseLists({ ids, sessions, next, spending }: Known): Lists {
   const at = daysAgo
   const search = '/v1/generations'
   return {
@@ -44,12 +44,12 @@ function listsOf({ ids, sessions, next, spending }: Known): Lists {
     '/v1/activity?date': () => `/v1/activity?date=${at(1 + any(28)).slice(0, 10)}`,
     '/v1/activity?api_key_hash': () => `/v1/activity?${ofKey()}`,
     '/v1/activity?format=csv': () => '/v1/activity?format=csv',
-    ...spendingOf(spending),
-    '/v1/keys/{hash}/budget': () => `/v1/keys/${hashOf(any(KEYS))}/budget`,
+    ...spendingLists(spending),
+    '/v1/keys/{hash}/budget': () => `/v1/keys/${keyHash(any(KEYS))}/budget`,
     '/v1/credits': () => '/v1/credits',
     '/v1/keys': () => '/v1/keys',
     '/v1/keys?format=csv': () => '/v1/keys?format=csv',
-    '/v1/keys/{hash}': () => `/v1/keys/${hashOf(any(KEYS))}`,
+    '/v1/keys/{hash}': () => `/v1/keys/${keyHash(any(KEYS))}`,
     '/v1/key': () => '/v1/key',
     '/v1/models?sort=top-weekly': () => '/v1/models?sort=top-weekly',
     '/v1/models': () => '/v1/models',
@@ -95,7 +95,7 @@ function listsOf({ ids, sessions, next, spending }: Known): Lists {
 const GROUPS = ['day', 'model', 'provider', 'day,model', 'day,provider', 'model,provider']
 
 /** Calls of the spending of keys; without a period 30 days. */
-function spendingOf(cursors: readonly string[]): Lists {
+function spendingLists(cursors: readonly string[]): Lists {
   const spending = '/v1/activity/keys'
   const most = 'limit=10000'
   const lists: Record<string, () => string> = {
@@ -137,7 +137,7 @@ async function measure(gateway: LedgerGateway): Promise<boolean> {
     const until = new Date(Date.now() - day * DAY_MS).toISOString().slice(0, 10)
     spending.push((await gateway.get(`/v1/activity/keys?limit=500&until=${until}`)).next ?? '')
   }
-  const lists = listsOf({
+  const lists = chooseLists({
     ids: found.flatMap(({ id }) => id ?? []),
     sessions: found.flatMap(({ session_id: session }) => session ?? []),
     next,
@@ -147,7 +147,7 @@ async function measure(gateway: LedgerGateway): Promise<boolean> {
   console.log(
     '| list | first, ms | median, ms | worst, ms | processor, ms | event loop p99, ms | longest, ms |\n|---|---:|---:|---:|---:|---:|---:|',
   )
-  for (const [name, pathOf] of Object.entries(lists)) {
+  for (const [name, inputPath] of Object.entries(lists)) {
     if (values.list && !values.list.some((part) => name.includes(part))) continue
     await gateway.delays()
     const cpu = gateway.cpuMs()
@@ -155,7 +155,7 @@ async function measure(gateway: LedgerGateway): Promise<boolean> {
     let refused: unknown
     for (let round = 0; round < rounds && refused === undefined; round++) {
       const begun = performance.now()
-      await gateway.text(pathOf()).catch((thrown: unknown) => {
+      await gateway.text(inputPath()).catch((thrown: unknown) => {
         refused = thrown
       })
       took.push(performance.now() - begun)

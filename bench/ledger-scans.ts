@@ -1,5 +1,5 @@
 /**
- * What scans of a large ledger cost: `node bench/ledger-scans.ts [--rows 1000000] [--file <path>]`. Fills a SQLite store with
+ * Cost of scans of a large ledger: `node bench/ledger-scans.ts [--rows 1000000] [--file <path>]`. Fills a SQLite store with
  * 40 days of generations (kept where `--file` names it, and used again), then opens it, reads the week's use, the activity of
  * 30 days and of one key, verifies it and removes what is older than 32 days. Prints how long each takes, its CPU time, and the
  * longest piece of work between two turns of the event loop.
@@ -85,7 +85,7 @@ async function run(file: string): Promise<void> {
   await measured('sums of all keys', () => opened.spent())
   await measured('sums of the windows', () => [...opened.charges(Date.now() - 31 * DAY_MS)])
   const today = Math.floor(Date.now() / DAY_MS) * DAY_MS
-  const scans = new LedgerScans(opened, systemClock)
+  const scans = new LedgerScans(opened.ledger, systemClock)
   await measured('/v1/models?sort=top-weekly', () => scans.use({ from: today - 6 * DAY_MS, until: today + DAY_MS }))
   await measured('/v1/activity', () => scans.use({ from: today - 30 * DAY_MS, until: today }))
   await measured('/v1/activity again', () => scans.use({ from: today - 30 * DAY_MS, until: today }))

@@ -10,8 +10,8 @@ import { parseDocument, stringify } from 'yaml'
 import type { JsonObject } from '../src/core/json.ts'
 import { JsonReader } from '../src/machines/json-bytes/json-reader.ts'
 import { JsonSource, SourceSize } from '../src/machines/json-bytes/json-source.ts'
-import { Glance } from '../src/machines/linear-regex/glance.ts'
-import { shapeOf } from '../src/machines/linear-regex/shape.ts'
+import { MatchScreen } from '../src/machines/linear-regex/match-screen.ts'
+import { loosenPattern } from '../src/machines/linear-regex/shape.ts'
 import { ProtoWriter } from '../src/machines/otlp/proto-writer.ts'
 import { quickYaml } from '../src/machines/quick-yaml/quick-yaml.ts'
 import { ReplyScan } from '../src/machines/vectors/scan.ts'
@@ -46,7 +46,7 @@ const CATALOGUE = stringify({
 })
 const PATTERNS = [String.raw`\b\d{3}-\d{2}-\d{4}\b`, String.raw`\b[A-Z]{2}\d{2}(?: ?\d{4}){4}\b`, String.raw`[\w.+-]+@[\w-]+\.[\w.]+`]
 const COMPILED = PATTERNS.map((pattern) => RE2JS.compile(pattern))
-const GLANCE = new Glance(PATTERNS.map((pattern) => shapeOf(pattern)))
+const MATCH_SCREEN = new MatchScreen(PATTERNS.map((pattern) => loosenPattern(pattern)))
 const PROSE = 'The committee met on Tuesday to discuss the plans for the new library, and most members agreed. '.repeat(40)
 const VECTORS = Buffer.from(
   JSON.stringify({
@@ -86,7 +86,7 @@ const PAIRS: readonly Pair[] = [
     machine: 'linear-regex',
     work: 'find nothing of 3 patterns in 4 KB',
     library: 're2js',
-    own: () => GLANCE.mayHold(PROSE),
+    own: () => MATCH_SCREEN.mayHold(PROSE),
     theirs: () => COMPILED.map((pattern) => pattern.matcher(PROSE).find()),
   },
   {

@@ -6,7 +6,8 @@ import type { LoadJob, LoadSummary } from './load-jobs.ts'
 import { cpuSeconds, peakMegabytes } from './processes.ts'
 import { BENCH_KEY, type BenchRequest } from './requests.ts'
 import type { Scenario } from './scenarios.ts'
-import { type Ground, startTarget, type Target, type TargetName } from './targets.ts'
+import type { Target, TargetName } from './target.ts'
+import { type Ground, startTarget } from './targets.ts'
 
 export interface Settings {
   readonly connections: number

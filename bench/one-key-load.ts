@@ -1,21 +1,20 @@
 /** Loads of many processes that spend one key: batches and leases of each in a closed loop or at a rate, or requests as processes serve them. */
 import { readdirSync, readFileSync } from 'node:fs'
 import type { Joined, joinRecord } from '../src/cluster/index.ts'
-import { OwnerDesk } from '../src/cluster/owner-desk.ts'
+import { OwnerServer } from '../src/cluster/owner-server.ts'
 import { MemoryCounters } from '../src/cluster/shared/index.ts'
 import { systemClock } from '../src/core/clock.ts'
 import { LedgerScans } from '../src/ledger/scans.ts'
-import type { MemoryJournal } from '../src/store/batch.ts'
 import type { PostgresRecord } from '../src/store/postgres/record.ts'
 import type { SettledRows, StoreOfRecord } from '../src/store/record.ts'
 import { employ } from '../test/cluster/employ.ts'
+import { MemoryJournal } from '../test/support/memory/journal.ts'
 import type { TestPostgres } from '../test/support/postgres.ts'
 
 /** Parts of a checkout that run. */
 export interface Build {
   readonly openPostgres: (url: string, options: { clock: typeof systemClock }) => Promise<PostgresRecord>
   readonly joinRecord: typeof joinRecord
-  readonly MemoryJournal: typeof MemoryJournal
   /** Absent in a build whose workers join the store of record by themselves. */
   readonly isOneClient?: boolean
 }
@@ -71,7 +70,7 @@ function generation(seq: number, key: string): SettledRows {
 }
 
 /** Fields of /proc/PID/stat behind the name (proc(5)): parent is 1, own time 11 and 12, that of children which have ended 13 and 14, in 10 ms. */
-const statOf = (pid: string): number[] => {
+const processStat = (pid: string): number[] => {
   try {
     return readFileSync(`/proc/${pid}/stat`, 'utf8')
       .replace(/^.*\) /, '')
@@ -82,24 +81,24 @@ const statOf = (pid: string): number[] => {
   }
 }
 
-const ticksOf = (stat: readonly number[], last: number): number => stat.slice(11, last + 1).reduce((sum, each) => sum + each, 0)
+const statTicks = (stat: readonly number[], last: number): number => stat.slice(11, last + 1).reduce((sum, each) => sum + each, 0)
 
 /** Milliseconds of processor time that the server has used so far, its processes that have ended among them. */
 async function serverCpu(postgres: TestPostgres, url: string): Promise<number> {
   const [row] = await postgres.query(url, "SELECT split_part(pg_read_file('postmaster.pid'), chr(10), 1) AS pid")
   const postmaster = String(row?.pid)
-  const children = readdirSync('/proc').filter((name) => /^\d+$/.test(name) && String(statOf(name)[1]) === postmaster)
-  return 10 * children.reduce((sum, pid) => sum + ticksOf(statOf(pid), 12), ticksOf(statOf(postmaster), 14))
+  const children = readdirSync('/proc').filter((name) => /^\d+$/.test(name) && String(processStat(name)[1]) === postmaster)
+  return 10 * children.reduce((sum, pid) => sum + statTicks(processStat(pid), 12), statTicks(processStat(postmaster), 14))
 }
 
 const ALLOWANCES = [{ limit: 1e15, limitReset: null, of: 'key' as const }]
-const leaseOf = (key: string, turn: number) => ({
+const leaseRequest = (key: string, turn: number) => ({
   key,
   ask: { full: 1000, floor: 1000 },
   allowances: ALLOWANCES,
   idle: 0,
   more: 0,
-  patient: false,
+  recallsFirst: false,
   turn,
 })
 
@@ -107,7 +106,7 @@ const leaseOf = (key: string, turn: number) => ({
 async function warmUp(records: readonly PostgresRecord[], row: (index: number) => SettledRows): Promise<void> {
   for (const [index, record] of records.entries()) {
     const both = () =>
-      Promise.all([record.take(`node-${index}`, [row(index)]), record.lease(`node-${index}`, leaseOf(`warm-up-${index}`, 1))])
+      Promise.all([record.take(`node-${index}`, [row(index)]), record.lease(`node-${index}`, leaseRequest(`warm-up-${index}`, 1))])
     for (let count = 0; count < WARM_UP; count++) await both()
   }
 }
@@ -184,7 +183,7 @@ class Counting {
 let lastSeq = Date.now() * TICKS
 
 /** Calls the record by itself. */
-function callsOf(record: PostgresRecord, index: number, load: Load, counting: Counting): Actor {
+function callsActor(record: PostgresRecord, index: number, load: Load, counting: Counting): Actor {
   const { loop, processes, keys, rows, pause: rest, rate } = load
   const [node, key] = [`node-${index}`, `key-${index % keys}`]
   let turn = 0
@@ -193,7 +192,7 @@ function callsOf(record: PostgresRecord, index: number, load: Load, counting: Co
     await counting.take(begun, rows, () => record.take(node, batch)).catch(counting.failed)
   }
   const lease = async (begun: number): Promise<void> => {
-    await counting.lease(begun, () => record.lease(node, leaseOf(key, ++turn))).catch(counting.failed)
+    await counting.lease(begun, () => record.lease(node, leaseRequest(key, ++turn))).catch(counting.failed)
   }
   const waited = (of: number[]) => (planned: number) => void of.push(performance.now() - planned)
   const run = (): Promise<unknown> => {
@@ -214,14 +213,14 @@ interface Measuring {
 
 async function joinedAs(record: StoreOfRecord, name: string, { build, counting }: Measuring, isOwner = false): Promise<Joined> {
   const report = (): void => counting.failed()
-  const journal = new build.MemoryJournal()
+  const journal = new MemoryJournal()
   const joined = build.joinRecord({ record, journal, clock: systemClock, node: name, label: name, lostGrace: 60_000, isOwner, report })
   await joined.ready
   return joined
 }
 
 /** Operations that workers call in place of PostgreSQL, over a channel as theirs. */
-async function ownerOf(
+async function ownerActor(
   record: PostgresRecord,
   name: string,
   measuring: Measuring,
@@ -229,16 +228,17 @@ async function ownerOf(
   const owner = await joinedAs(counted(record, measuring.counting), name, measuring, true)
   if (!owner.workersRecord) throw new Error('an owner has a record for its workers')
   const scans = new LedgerScans(owner.ledger, systemClock)
-  const oops = measuring.counting.failed
-  const desk = new OwnerDesk({ record: owner.workersRecord, scans, counters: new MemoryCounters(systemClock), oops })
-  return { record: () => employ(desk, systemClock).record, owner }
+  const reportUnexpected = measuring.counting.failed
+  const ownerServer = new OwnerServer({ record: owner.workersRecord, scans, counters: new MemoryCounters(systemClock), reportUnexpected })
+  return { record: () => employ(ownerServer, systemClock).record, owner }
 }
 
 /** The actors of one group of workers. */
-async function workersOf(record: PostgresRecord, group: number, load: Load, measuring: Measuring): Promise<Actor[]> {
-  const { record: hired, owner } = await ownerOf(record, `owner-${group}`, measuring)
+async function workerActors(record: PostgresRecord, group: number, load: Load, measuring: Measuring): Promise<Actor[]> {
+  const { record: hired, owner } = await ownerActor(record, `owner-${group}`, measuring)
   const actors: Actor[] = []
-  for (let index = 0; index < load.workers; index++) actors.push(await requestsOf(hired(), group * load.workers + index, load, measuring))
+  for (let index = 0; index < load.workers; index++)
+    actors.push(await requestsActor(hired(), group * load.workers + index, load, measuring))
   const close = async (): Promise<void> => {
     await Promise.all(actors.map((actor) => actor.close()))
     await owner.close()
@@ -247,7 +247,7 @@ async function workersOf(record: PostgresRecord, group: number, load: Load, meas
 }
 
 /** Serves requests, over the ledger of a process. */
-async function requestsOf(record: StoreOfRecord, index: number, load: Load, measuring: Measuring): Promise<Actor> {
+async function requestsActor(record: StoreOfRecord, index: number, load: Load, measuring: Measuring): Promise<Actor> {
   const { counting } = measuring
   const key = `key-${index % load.keys}`
   const lease = record.lease.bind(record)
@@ -282,12 +282,12 @@ function counted(record: PostgresRecord, counting: Counting): PostgresRecord {
   return record
 }
 
-async function actorsOf(records: readonly PostgresRecord[], load: Load, measuring: Measuring): Promise<Actor[]> {
+async function startActors(records: readonly PostgresRecord[], load: Load, measuring: Measuring): Promise<Actor[]> {
   const actors: Actor[] = []
   for (const [index, record] of records.entries()) {
-    if (load.loop !== 'requests') actors.push(callsOf(record, index, load, measuring.counting))
-    else if (records.length < load.processes) actors.push(...(await workersOf(record, index, load, measuring)))
-    else actors.push(await requestsOf(counted(record, measuring.counting), index, load, measuring))
+    if (load.loop !== 'requests') actors.push(callsActor(record, index, load, measuring.counting))
+    else if (records.length < load.processes) actors.push(...(await workerActors(record, index, load, measuring)))
+    else actors.push(await requestsActor(counted(record, measuring.counting), index, load, measuring))
   }
   return actors
 }
@@ -300,7 +300,7 @@ export async function measureLoad(postgres: TestPostgres, build: Build, load: Lo
   const clients = hasOwners ? Math.ceil(load.processes / load.workers) : load.processes
   for (let i = 0; i < clients; i++) records.push(await build.openPostgres(url, { clock: systemClock }))
   await warmUp(records, (index) => generation(++lastSeq, `warm-up-${index}`))
-  const actors = await actorsOf(records, load, { build, counting })
+  const actors = await startActors(records, load, { build, counting })
   const before = await serverCpu(postgres, url)
   counting.begin = performance.now() + (load.loop === 'requests' ? RAMP_MS : 0)
   counting.end = counting.begin + load.seconds * 1000

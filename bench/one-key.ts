@@ -1,5 +1,5 @@
 /**
- * How fast many processes forward what one key has spent, and lease beside it: `node bench/one-key.ts [--processes N] [--keys N]
+ * Rate at which many processes forward what one key has spent, and lease beside it: `node bench/one-key.ts [--processes N] [--keys N]
  * [--rows N] [--seconds N] [--pause MS] [--rate N] [--workers N] [--rounds N] [--loops closed,open,requests] [--base CHECKOUT]`. Each process is a store of record of its own with two
  * connections. PostgreSQL writes to the disk (fsync on). Three loads, each on an empty database:
  *
@@ -67,9 +67,9 @@ function show(build: string, loop: Loop, found: Found): string[] {
 
 async function buildIn(path: string): Promise<Build> {
   const load = (file: string): Promise<unknown> => import(pathToFileURL(join(path, 'src', file)).href)
-  const [record, cluster, journal] = await Promise.all(['store/postgres/record.ts', 'cluster/index.ts', 'store/batch.ts'].map(load))
+  const [record, cluster] = await Promise.all(['store/postgres/record.ts', 'cluster/index.ts'].map(load))
   const isOneClient = path === join(import.meta.dirname, '..')
-  return { ...(record as object), ...(cluster as object), ...(journal as object), isOneClient } as Build
+  return { ...(record as object), ...(cluster as object), isOneClient } as Build
 }
 
 const ends: (() => unknown)[] = []

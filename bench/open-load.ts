@@ -40,7 +40,7 @@ export interface OpenSummary {
 }
 
 /** More connections mean that the gateway does not keep up with refusing. */
-const MOST_CONNECTIONS = 4_000
+const MAX_CONNECTIONS = 4_000
 const DRAIN_MS = 5_000
 
 const percentile = (values: number[], share: number): number => {
@@ -173,7 +173,7 @@ class Run {
     }
     let connection = this.idle.pop()
     if (!connection) {
-      if (this.all.size >= MOST_CONNECTIONS) {
+      if (this.all.size >= MAX_CONNECTIONS) {
         if (counted) this.count('no connection')
         return
       }

@@ -1,5 +1,5 @@
 /**
- * What overload does: `node bench/overload.ts [--base CHECKOUT] [--seconds 4] [--rounds 5] [--bytes 330000] [--callers 32] [--core 0.5]
+ * Effect of overload: `node bench/overload.ts [--base CHECKOUT] [--seconds 4] [--rounds 5] [--bytes 330000] [--callers 32] [--core 0.5]
  * [--warm-up 20] [--max-wait 2s] [--json]`. The gateway is held to a part of one core (`core-share.ts`), the provider and the load generator
  * share another, so that these can send three times what the gateway carries. Each build warms up at full speed first. A round has three
  * parts: a closed loop of callers with large bodies, whose requests must all be served; a closed loop of the same callers in which every other
@@ -18,7 +18,7 @@ import { type Gateway, startGateway } from './gateway.ts'
 import { median } from './measure.ts'
 import type { OpenJob, OpenSummary } from './open-load.ts'
 import { cpuSeconds, killChildrenOnExit, peakMegabytes, startScript, stop } from './processes.ts'
-import { launcherOf } from './program.ts'
+import { buildLauncher } from './program.ts'
 import { BENCH_KEY, CHAT } from './requests.ts'
 import { table } from './simulation/table.ts'
 
@@ -31,8 +31,8 @@ const MAX_WAIT_MS = 2_000
 const GOAL_MEGABYTES = 512
 
 /** Milliseconds at the 99th percentile by which requests of a valid round were sent late, and the part of its core that the generator used. */
-const MOST_LATE_MS = 50
-const MOST_GENERATOR = 0.8
+const MAX_LATE_MS = 50
+const MAX_GENERATOR = 0.8
 
 const GATEWAY_CPU = 0
 const OTHER_CPU = 1
@@ -52,7 +52,7 @@ const { values } = parseArgs({
 })
 const seconds = Number(values.seconds)
 
-function bodyOf(bytes: number): string {
+function proseBody(bytes: number): string {
   const prose = 'The committee met on Tuesday to discuss the plans for the new library, and most members agreed that the roof comes first. '
   const messages = Array.from({ length: 40 }, (_, i) => ({
     role: i % 2 === 0 ? 'user' : 'assistant',
@@ -126,7 +126,7 @@ async function main(): Promise<void> {
   const others = coreShare(OTHER_CPU)
   for (const { child } of [mock, load]) others.hold(child)
   const launchers = [
-    ...(values.base === undefined ? [] : [{ build: 'other', launcher: launcherOf(resolve(values.base)) }]),
+    ...(values.base === undefined ? [] : [{ build: 'other', launcher: buildLauncher(resolve(values.base)) }]),
     { build: 'this', ...(values['max-wait'] === undefined ? {} : { server: `overload: { max_wait: ${values['max-wait']} }` }) },
   ]
   const gateways: { build: string; gateway: Gateway }[] = []
@@ -140,7 +140,7 @@ async function main(): Promise<void> {
   }
   const rounds: Round[] = []
   for (let round = 0; round < Number(values.rounds); round++)
-    for (const { build, gateway } of gateways) rounds.push(await roundOf(build, { gateway, load: load.child }))
+    for (const { build, gateway } of gateways) rounds.push(await runRound(build, { gateway, load: load.child }))
   for (const each of [others, whole, share]) each.end()
   await Promise.all([...gateways.map(({ gateway }) => gateway.stop()), stop(mock.child), stop(load.child)])
   report(rounds, share.how)
@@ -154,24 +154,24 @@ interface Process {
 /** At its full speed: until V8 has compiled what it runs, requests and refusals take several times as long. */
 async function warmUp(process: Process): Promise<void> {
   const half = Number(values['warm-up']) / 2
-  const mixed = await partOf(process, { rate: 0, otherBody: CHAT.body, seconds: half }, 0)
-  await partOf(process, { rate: Math.round(all(mixed) * 2), otherBody: CHAT.body, seconds: half }, 0)
+  const mixed = await runPart(process, { rate: 0, otherBody: CHAT.body, seconds: half }, 0)
+  await runPart(process, { rate: Math.round(all(mixed) * 2), otherBody: CHAT.body, seconds: half }, 0)
 }
 
-async function roundOf(build: string, process: Process): Promise<Round> {
-  const closed = await partOf(process, { rate: 0, seconds }, 1)
-  const peak = await partOf(process, { rate: 0, otherBody: CHAT.body, seconds }, 1)
+async function runRound(build: string, process: Process): Promise<Round> {
+  const closed = await runPart(process, { rate: 0, seconds }, 1)
+  const peak = await runPart(process, { rate: 0, otherBody: CHAT.body, seconds }, 1)
   const megabytesBefore = peakMegabytes(process.gateway.child.pid ?? 0)
-  const storm = await partOf(process, { rate: Math.round(all(peak) * STORM), otherBody: CHAT.body, seconds }, 2)
+  const storm = await runPart(process, { rate: Math.round(all(peak) * STORM), otherBody: CHAT.body, seconds }, 2)
   return { build, closed, peak, storm, megabytesBefore, megabytes: peakMegabytes(process.gateway.child.pid ?? 0) }
 }
 
 /** @param warmUp seconds at the beginning that do not count. */
-async function partOf({ gateway, load }: Process, job: Pick<OpenJob, 'otherBody' | 'rate' | 'seconds'>, warmUp: number): Promise<Part> {
-  const body = bodyOf(Number(values.bytes))
+async function runPart({ gateway, load }: Process, job: Pick<OpenJob, 'otherBody' | 'rate' | 'seconds'>, warmUp: number): Promise<Part> {
+  const body = proseBody(Number(values.bytes))
   const pid = gateway.child.pid ?? 0
   const [cpu, began] = [cpuSeconds(pid), performance.now()]
-  const summary = await summaryOf(load, {
+  const summary = await readSummary(load, {
     port: gateway.port,
     path: '/v1/chat/completions',
     headers: { authorization: `Bearer ${BENCH_KEY}`, 'content-type': 'application/json' },
@@ -186,7 +186,7 @@ async function partOf({ gateway, load }: Process, job: Pick<OpenJob, 'otherBody'
   return { summary, large: large.count / job.seconds, small: small.count / job.seconds, bytes, gatewayCpu }
 }
 
-function summaryOf(load: ChildProcess, job: OpenJob): Promise<OpenSummary> {
+function readSummary(load: ChildProcess, job: OpenJob): Promise<OpenSummary> {
   return new Promise((resolve, reject) => {
     const ended = (): void => reject(new Error('the load generator has ended'))
     load.once('message', ({ summary }: { summary: OpenSummary }) => {
@@ -199,14 +199,14 @@ function summaryOf(load: ChildProcess, job: OpenJob): Promise<OpenSummary> {
 }
 
 /** False where the generator was what limited a round. */
-const isValid = ({ storm: { summary } }: Round): boolean => summary.lateP99 <= MOST_LATE_MS && summary.cpu <= MOST_GENERATOR
+const isValid = ({ storm: { summary } }: Round): boolean => summary.lateP99 <= MAX_LATE_MS && summary.cpu <= MAX_GENERATOR
 
 const middle = (found: number[]): number => (found.length === 0 ? Number.NaN : median(found))
 
 function report(rounds: readonly Round[], how: string): void {
   const found = GOALS.map(({ goal, of, met }) => {
-    const medianOf = (build: string): number => middle(rounds.filter((round) => round.build === build && isValid(round)).map(of))
-    return { goal, other: medianOf('other'), found: medianOf('this'), met: met(medianOf('this')) }
+    const buildMedian = (build: string): number => middle(rounds.filter((round) => round.build === build && isValid(round)).map(of))
+    return { goal, other: buildMedian('other'), found: buildMedian('this'), met: met(buildMedian('this')) }
   })
   if (values.json) console.log(JSON.stringify({ rounds, goals: found }))
   else {

@@ -1,5 +1,5 @@
 /**
- * What planning costs: `node bench/planning.ts [--runs 20000] [--seed 1] [--json]`.
+ * Cost of planning: `node bench/planning.ts [--runs 20000] [--seed 1] [--json]`.
  * Filters and order of 50 endpoints over 5 models with statistics on every endpoint, per kind of request, in microseconds.
  * Between two plans time goes on and one endpoint serves, so that percentiles have to be worked out anew as in traffic.
  * Ends with code 1 when the goal is missed.

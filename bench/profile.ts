@@ -14,7 +14,7 @@ import { startGateway } from './gateway.ts'
 import { jobFor, runLoad } from './measure.ts'
 import { cpuSeconds, killChildrenOnExit, startScript, stop } from './processes.ts'
 import { AGENT_TURNS, PAIRS, SCENARIOS } from './scenarios.ts'
-import type { Target } from './targets.ts'
+import type { Target } from './target.ts'
 
 /** Microseconds between samples. */
 const INTERVAL = 200

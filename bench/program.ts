@@ -18,7 +18,7 @@ export function builtLauncher(): Promise<string> {
  * The program of another checkout as it is delivered, in a folder of this one, whose packages it loads: the other one stays as it is.
  * @returns its launcher.
  */
-export function launcherOf(checkout: string): string {
+export function buildLauncher(checkout: string): string {
   const folder = join(ROOT, 'dist', `bench-other-${process.pid}`)
   process.once('exit', () => rmSync(folder, { recursive: true, force: true }))
   const [builder, into] = [join(checkout, 'scripts', 'build-program.ts'), join(folder, 'dist')].map((path) => JSON.stringify(path))

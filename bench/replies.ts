@@ -1,5 +1,5 @@
 /**
- * What the mock upstream answers, built once: bodies, stream events, and the text that a client must end up with.
+ * Answers of the mock upstream, built once: bodies, stream events, and the text that a client must end up with.
  * Shapes: OpenAI chat completions and Responses, as the public API references give them.
  */
 

@@ -9,7 +9,7 @@ import { mkdirSync, writeFileSync } from 'node:fs'
 import { loadavg } from 'node:os'
 import { entryAt } from '../src/core/entry-at.ts'
 import { type Flags, readFlags } from './flags.ts'
-import { gate, gateText, type Kept, keep, ratiosOf, readKept } from './gate.ts'
+import { gate, gateText, type Kept, keep, measuredRatios, readKept } from './gate.ts'
 import { measureForGoals } from './goal-measures.ts'
 import { goals, type Measured } from './goals.ts'
 import { type Figures, measure } from './measure.ts'
@@ -62,7 +62,7 @@ async function main(): Promise<boolean> {
     const scenarios = Object.fromEntries(measured.scenarios)
     console.log(JSON.stringify({ ...where, ...flags.settings, scenarios, startUp, measures, goals: goals(measured) }))
   } else console.log(report.slice(0, report.indexOf('## Scenarios')))
-  const passes = gated(flags, kept, { ...where, ...flags.settings, ratios: ratiosOf(measured) })
+  const passes = gated(flags, kept, { ...where, ...flags.settings, ratios: measuredRatios(measured) })
   const fine = passes && (!flags.goals || goals(measured).every(({ state }) => state !== 'NOT MET'))
   if (!flags.whole) return fine
   const folder = new URL('results/', import.meta.url)

@@ -11,7 +11,7 @@ import {
   RESPONSES_TRANSLATED,
   STREAM_OF,
 } from './requests.ts'
-import type { TargetName } from './targets.ts'
+import type { TargetName } from './target.ts'
 
 /** One kind of load, put on several targets in turn. */
 export interface Scenario {

@@ -1,5 +1,5 @@
 /**
- * What a signature of AWS costs: `node bench/signing.ts [--rounds 200]`. Signs bodies of 4 KB and 400 KB with temporary keys, in
+ * Cost of a signature of AWS: `node bench/signing.ts [--rounds 200]`. Signs bodies of 4 KB and 400 KB with temporary keys, in
  * microseconds of the quietest round. Ends with code 1 when a goal is missed.
  */
 import { parseArgs } from 'node:util'

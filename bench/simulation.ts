@@ -5,8 +5,8 @@
  */
 import { readFileSync, writeFileSync } from 'node:fs'
 import { parseArgs } from 'node:util'
-import { spanFigures, spansOf } from './simulation/figures.ts'
-import { goalsOf, type SimulationGoal } from './simulation/goals.ts'
+import { hourSpans, spanFigures } from './simulation/figures.ts'
+import { measureGoals, type SimulationGoal } from './simulation/goals.ts'
 import { type HourRun, simulate } from './simulation/hour.ts'
 import { goalsText, scenarioText } from './simulation/report.ts'
 import { SCENARIOS, type Scenario } from './simulation/scenarios.ts'
@@ -60,11 +60,15 @@ interface Told {
   readonly goals: readonly SimulationGoal[]
 }
 
-/** Keeps the tables and lets go of the hour's records. */
+/** Keeps the tables and releases the hour's records. */
 function tell(run: HourRun): Told {
-  const goals = goalsOf(run)
+  const goals = measureGoals(run)
   const { name } = run.scenario
-  return { text: scenarioText(run), figures: { name, spent: run.spent, spans: spansOf(run).map((span) => spanFigures(run, span)) }, goals }
+  return {
+    text: scenarioText(run),
+    figures: { name, spent: run.spent, spans: hourSpans(run).map((span) => spanFigures(run, span)) },
+    goals,
+  }
 }
 
 async function main(): Promise<boolean> {

@@ -1,5 +1,5 @@
 /**
- * What grows in a process under mixed load: `npm run soak -- [--minutes 30] [--rate 1000] [--warm-up 10] [--every 10]
+ * Growth in a process under mixed load: `npm run soak -- [--minutes 30] [--rate 1000] [--warm-up 10] [--every 10]
  * [--snapshots <folder>] [--json <file>] [--node-flags=--max-semi-space-size=16]`. The gateway, the provider and the callers are processes of their own. Every
  * `--every` seconds the gateway collects its garbage, then its resident memory, heap, external memory, descriptors and timers
  * are read. A quarter of the warm-up has half as many requests again. Ends with code 1 where resident memory grows by 1 MB per 10 minutes or more after the warm-up, or descriptors or

@@ -67,7 +67,7 @@ const SHAPES: Readonly<Record<StreamKind, StreamShape>> = {
   },
 }
 
-function shapeOf(job: LoadJob): StreamShape {
+function streamShape(job: LoadJob): StreamShape {
   const { reply } = job.request
   if (reply === 'chat') throw new Error('a whole reply is no stream')
   return SHAPES[reply]
@@ -87,7 +87,7 @@ function joinedText(stream: string, shape: StreamShape): string {
 function fault(whole: Buffer, job: LoadJob, fullCheck: boolean): string | undefined {
   const headEnd = whole.indexOf(HEAD_END)
   const stream = dechunk(whole.subarray(headEnd + 4)).toString('latin1')
-  const shape = shapeOf(job)
+  const shape = streamShape(job)
   const { end } = shape
   if (!stream.includes(end)) return `the stream ended without ${end}: …${stream.slice(-200)}`
   const deltas = count(stream, shape.word)

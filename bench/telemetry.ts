@@ -1,5 +1,5 @@
 /**
- * What telemetry costs: `node bench/telemetry.ts [--rounds 7] [--requests 20000]`. Processor time per request for the decision at its
+ * Cost of telemetry: `node bench/telemetry.ts [--rounds 7] [--requests 20000]`. Processor time per request for the decision at its
  * head, its spans and their delivery to a collector in another process, in microseconds: switched off, with metrics, logs and traces at a ratio of 10 % and of 100 %.
  * The request is one that a gateway has served: two calls of providers of which the first failed, with parameters, a session and
  * `metadata`. The ways take turns, and the quietest round of each counts. Ends with code 1 when a goal is missed.
@@ -11,7 +11,7 @@ import { start } from '../src/app/start.ts'
 import { systemClock } from '../src/core/clock.ts'
 import { openLog } from '../src/core/log.ts'
 import { clientDialects } from '../src/dialects/registry.ts'
-import { Tallies } from '../src/machines/metrics/metrics.ts'
+import { MetricRegistry } from '../src/machines/metrics/metrics.ts'
 import type { Exchange } from '../src/pipeline/exchange.ts'
 import { type EndOfExchange, ExchangeSpans } from '../src/server/traces/exchange-spans.ts'
 import { Telemetry } from '../src/services/telemetry/telemetry.ts'
@@ -45,7 +45,7 @@ models: { acme/one: { endpoints: [ { provider: first, model: echo, price: free }
   const running = await start({ configFile: 'bench.yaml', configText, log: () => {}, env: {} })
   const { dependencies } = running.runtime
   const ended = new Promise<{ exchange: Exchange; end: EndOfExchange }>((resolve) => {
-    dependencies.witness = (exchange, end) => resolve({ exchange, end })
+    dependencies.recordExchange = (exchange, end) => resolve({ exchange, end })
   })
   const reply = await fetch(`${running.url}/v1/chat/completions`, {
     method: 'POST',
@@ -108,7 +108,7 @@ async function round({ ratio, ...way }: Way): Promise<number> {
   const telemetry = new Telemetry({
     clock: systemClock,
     log: openLog(systemClock, () => {}).log,
-    tallies: new Tallies(),
+    metrics: new MetricRegistry(),
     version: () => '0',
   })
   const spans = new ExchangeSpans(telemetry, clientDialects)
@@ -125,10 +125,10 @@ async function round({ ratio, ...way }: Way): Promise<number> {
   const before = process.cpuUsage()
   for (let i = 0; i < requests; i++) {
     const { tracing } = telemetry
-    exchange.trail.trace = tracing ? tracing.begin(headers) : undefined
+    exchange.history.trace = tracing ? tracing.begin(headers) : undefined
     spans.record(exchange, end)
     telemetry.line(LINE)
-    for (const attempt of exchange.trail.attempts) attempt.span = undefined
+    for (const attempt of exchange.history.attempts) attempt.span = undefined
     // Batches leave meanwhile, as they do between requests.
     if (i % 500 === 0) await new Promise((resolve) => setImmediate(resolve))
   }

@@ -22,7 +22,7 @@ const { values } = parseArgs({
 
 const PROSE = 'The committee met on Tuesday to discuss the plans for the new library. "Most" members agreed that the roof comes first.\n'
 
-function bodyOf(bytes: number): Buffer {
+function proseBody(bytes: number): Buffer {
   const content = PROSE.repeat(Math.ceil(bytes / 100 / PROSE.length))
   const messages = Array.from({ length: 97 }, () => ({ role: 'user', content }))
   return Buffer.from(JSON.stringify({ model: 'bench/large', messages, max_tokens: 512 }))
@@ -54,7 +54,7 @@ async function main(): Promise<void> {
   const gateway = await startGateway(mock.port)
   const pid = gateway.child.pid ?? 0
   const idle = residentMegabytes(pid)
-  const body = bodyOf(Number(values.megabytes) * 1024 ** 2)
+  const body = proseBody(Number(values.megabytes) * 1024 ** 2)
   const began = performance.now()
   const answers = await Promise.all(Array.from({ length: Number(values.uploads) }, () => upload(gateway.port, body)))
   const seconds = (performance.now() - began) / 1000

@@ -105,38 +105,38 @@ interface Message {
   response?: { id: string }
 }
 
-const textOf = (at: number, turn: number): string => `${at} ${turn} word`
+const turnText = (at: number, turn: number): string => `${at} ${turn} word`
 
 /**
  * One response of a conversation. Where the gateway or the provider has no time now it is requested again, with the whole conversation:
  * a response whose continuation fails is forgotten. @returns the id of the response, undefined where it was cut.
  */
 async function respond(ws: WebSocket, at: number, turn: number, previous: string | undefined): Promise<string | undefined> {
-  const text = textOf(at, turn)
+  const text = turnText(at, turn)
   const last = { role: 'user', content: text }
-  let id = await request(ws, text, { input: previous === undefined ? wholeOf(at, turn) : [last], previous_response_id: previous })
+  let id = await request(ws, text, { input: previous === undefined ? wholeInput(at, turn) : [last], previous_response_id: previous })
   while (id === 'failed') {
     repeated++
     await new Promise((resolve) => setTimeout(resolve, 1_000))
-    id = await request(ws, text, { input: wholeOf(at, turn) })
+    id = await request(ws, text, { input: wholeInput(at, turn) })
   }
   return id
 }
 
 /** The items of a conversation up to the request of a turn. */
-function wholeOf(at: number, turn: number): Item[] {
+function wholeInput(at: number, turn: number): Item[] {
   const items: Item[] = []
   for (let earlier = 1; earlier < turn; earlier++) {
-    const content = textOf(at, earlier)
+    const content = turnText(at, earlier)
     items.push({ role: 'user', content }, { role: 'assistant', content })
   }
-  return [...items, { role: 'user', content: textOf(at, turn) }]
+  return [...items, { role: 'user', content: turnText(at, turn) }]
 }
 
 function request(ws: WebSocket, text: string, body: object): Promise<string | undefined> {
   return new Promise((resolve) => {
     let next = 0
-    let said = ''
+    let utterance = ''
     const end = (id: string | undefined): void => {
       ws.off('message', take)
       ws.off('close', left)
@@ -150,9 +150,9 @@ function request(ws: WebSocket, text: string, body: object): Promise<string | un
         return
       }
       if (message.sequence_number !== next++) wrong.push(`${text}: event ${next - 1} is ${data.toString().slice(0, 200)}`)
-      if (message.type === 'response.output_text.delta') said += message.delta
+      if (message.type === 'response.output_text.delta') utterance += message.delta
       if (message.type !== 'response.completed' && message.type !== 'error') return
-      if (said !== text) wrong.push(`${text}: the client got ${said}`)
+      if (utterance !== text) wrong.push(`${text}: the client got ${utterance}`)
       end(message.response?.id)
     }
     ws.on('message', take)

@@ -1,5 +1,5 @@
 /**
- * What workers bring: `node bench/workers.ts [--seconds 4] [--warm-up 2] [--rounds 3] [--connections 32] [--workers 1,2,3] [--forwarders 1,2] [--json]`.
+ * Gain by workers: `node bench/workers.ts [--seconds 4] [--warm-up 2] [--rounds 3] [--connections 32] [--workers 1,2,3] [--forwarders 1,2] [--json]`.
  * One gateway without workers and one for each number of workers stand side by side in front of the mock; every round
  * puts the same load on each of them in turn. Costs are read from /proc, shares of processes from /metrics.
  * Beside them may stand one and two of the bare forwarder: they share nothing, so what two cost more is the machine's.
@@ -64,15 +64,15 @@ async function cpuByProcess(adminPort: number | undefined): Promise<Map<string, 
 }
 
 const sum = (values: readonly number[]): number => values.reduce((total, value) => total + value, 0)
-const cpuOf = (side: Side): number => sum(side.pids.map(cpuSeconds))
+const sideCpu = (side: Side): number => sum(side.pids.map(cpuSeconds))
 
 async function round(load: Awaited<ReturnType<typeof startScript>>, side: Side, request: BenchRequest, settings: Settings): Promise<Round> {
   const { port, adminPort } = side
-  const [partsBefore, before] = [await cpuByProcess(adminPort), cpuOf(side)]
+  const [partsBefore, before] = [await cpuByProcess(adminPort), sideCpu(side)]
   const headers = { 'content-type': 'application/json', authorization: `Bearer ${BENCH_KEY}` }
   const { connections, seconds } = settings
   const { completed, p50, p99, ...timed } = await runLoad(load.child, { port, request, headers, connections, seconds })
-  const [parts, after] = [await cpuByProcess(adminPort), cpuOf(side)]
+  const [parts, after] = [await cpuByProcess(adminPort), sideCpu(side)]
   const used = (worker: string): number => (parts.get(worker) ?? 0) - (partsBefore.get(worker) ?? 0)
   const shares = [...parts.keys()].filter((worker) => worker !== 'owner').map(used)
   return {

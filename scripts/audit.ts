@@ -53,10 +53,10 @@ const isExcused = (exception: Exception | undefined, today: string): boolean => 
 
 /** @returns what of a lock file is against the policy, in words. */
 export function lockProblems(packages: Readonly<Record<string, LockedPackage>>, today: string): string[] {
-  return Object.entries(packages).flatMap(([path, entry]) => (path === '' ? [] : problemsOf(path, entry, today)))
+  return Object.entries(packages).flatMap(([path, entry]) => (path === '' ? [] : packageProblems(path, entry, today)))
 }
 
-function problemsOf(path: string, entry: LockedPackage, today: string): string[] {
+function packageProblems(path: string, entry: LockedPackage, today: string): string[] {
   const name = path.slice(path.lastIndexOf('node_modules/') + 'node_modules/'.length)
   const { version = '', resolved, integrity = '', license = '', deprecated, hasInstallScript, dev } = entry
   const problems: string[] = []

@@ -20,7 +20,7 @@ import {
 import { tmpdir } from 'node:os'
 import { dirname, join, resolve } from 'node:path'
 import { parseArgs } from 'node:util'
-import { processorOf } from './single-file/executable.ts'
+import { targetProcessor } from './single-file/executable.ts'
 
 const ROOT = join(import.meta.dirname, '..')
 const EPOCH = process.env.SOURCE_DATE_EPOCH ?? '1767225600'
@@ -35,7 +35,7 @@ interface Manifest {
 function build(singleFile: string, out: string): string {
   const { version, description } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as Manifest
   const file = join(singleFile, 'headgate')
-  const architecture = ARCHITECTURES[processorOf(readFileSync(file)) ?? '']
+  const architecture = ARCHITECTURES[targetProcessor(readFileSync(file)) ?? '']
   if (architecture === undefined) throw new Error(`${file}: expected an executable of Linux for x64 or arm64`)
   const tree = mkdtempSync(join(tmpdir(), 'headgate-deb-'))
   try {

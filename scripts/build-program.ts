@@ -31,7 +31,7 @@ const BUNDLED = /^(?:typebox|yaml)(?:\/|$)/
 export async function buildProgram(folder: string): Promise<void> {
   await build({
     absWorkingDir: ROOT,
-    entryPoints: ENTRIES.map((name) => ({ in: join(ROOT, `${name}.ts`), out: nameOf(name) })),
+    entryPoints: ENTRIES.map((name) => ({ in: join(ROOT, `${name}.ts`), out: entryName(name) })),
     outdir: join(folder, CHUNKS),
     chunkNames: 'chunk-[hash]',
     bundle: true,
@@ -55,7 +55,7 @@ export async function buildProgram(folder: string): Promise<void> {
   for (const name of ENTRIES) {
     const file = join(folder, `${name}.js`)
     mkdirSync(dirname(file), { recursive: true })
-    writeFileSync(file, `export * from '${'../'.repeat(name.split('/').length - 1)}${CHUNKS}/${nameOf(name)}.js'\n`)
+    writeFileSync(file, `export * from '${'../'.repeat(name.split('/').length - 1)}${CHUNKS}/${entryName(name)}.js'\n`)
   }
   for (const file of ['page.css', 'page.js']) cpSync(join(ROOT, PAGES, file), join(folder, PAGES, file))
   cpSync(join(ROOT, 'config'), join(folder, 'config'), { recursive: true })
@@ -78,7 +78,7 @@ function escapeLetters(folder: string): void {
   }
 }
 
-const nameOf = (entry: string): string => entry.replaceAll('/', '-')
+const entryName = (entry: string): string => entry.replaceAll('/', '-')
 
 const librariesBeside: Plugin = {
   name: 'libraries-beside',

@@ -10,8 +10,8 @@ import { createRequire } from 'node:module'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { bundle } from './single-file/bundle.ts'
-import { processorOf } from './single-file/executable.ts'
-import { licencesOf } from './single-file/licences.ts'
+import { targetProcessor } from './single-file/executable.ts'
+import { collectLicences } from './single-file/licences.ts'
 
 const ROOT = join(import.meta.dirname, '..')
 const DIST = join(ROOT, 'dist')
@@ -51,14 +51,14 @@ async function build(): Promise<void> {
     assets[`${name}.js`] = file
   }
   const licences = join(OUT, 'licences.txt')
-  writeFileSync(licences, licencesOf(ROOT, inputs))
+  writeFileSync(licences, collectLicences(ROOT, inputs))
   inject({ ...assets, 'licences.txt': licences })
 }
 
 /** Writes the executable; what was made on the way goes. */
 function inject(assets: Readonly<Record<string, string>>): void {
   const [config, blob, executable] = [join(OUT, 'sea.json'), join(OUT, 'blob'), join(OUT, 'headgate')]
-  const isOwn = values.node === process.execPath || processorOf(readFileSync(values.node)) === process.arch
+  const isOwn = values.node === process.execPath || targetProcessor(readFileSync(values.node)) === process.arch
   // Compiled code is of this processor (nodejs.org, single-executable-applications.html, "Startup snapshot support" and "V8 code cache").
   const settings = { main: join(OUT, 'main.js'), output: blob, disableExperimentalSEAWarning: true, useCodeCache: isOwn, assets }
   writeFileSync(config, JSON.stringify(settings))

@@ -7,13 +7,13 @@ import { markdownTable } from './markdown-table.ts'
 /** A table for each group of the first page of help. */
 export function verbsMarkdown(): string {
   const groups = Map.groupBy(ofHelp(commandLine()), (verb) => verb.helpGroup())
-  return [...groups].map(([heading, verbs]) => `### ${heading.replace(/:$/, '')}\n\n${tableOf(verbs)}`).join('\n\n')
+  return [...groups].map(([heading, verbs]) => `### ${heading.replace(/:$/, '')}\n\n${verbTable(verbs)}`).join('\n\n')
 }
 
-function tableOf(verbs: readonly Verb[]): string {
+function verbTable(verbs: readonly Verb[]): string {
   const rows = verbs.flatMap((verb) => {
-    const below = ofHelp(verb).map((each) => [`\`${verb.name()} ${usageOf(each)}\``, each.summary(), pageOf(each)])
-    return below.length > 0 ? below : [[`\`${usageOf(verb)}\``, verb.summary(), pageOf(verb)]]
+    const below = ofHelp(verb).map((each) => [`\`${verb.name()} ${verbUsage(each)}\``, each.summary(), verbPage(each)])
+    return below.length > 0 ? below : [[`\`${verbUsage(verb)}\``, verb.summary(), verbPage(verb)]]
   })
   return markdownTable(['Verb', 'What it does', 'Page'], rows)
 }
@@ -21,10 +21,10 @@ function tableOf(verbs: readonly Verb[]): string {
 const ofHelp = (command: Command): Verb[] =>
   command.commands.filter((verb): verb is Verb => verb instanceof Verb && verb.facts !== undefined)
 
-const usageOf = (verb: Verb): string =>
+const verbUsage = (verb: Verb): string =>
   [verb.name(), ...verb.registeredArguments.map((word) => (word.required ? word.name() : `[${word.name()}]`))].join(' ')
 
-function pageOf({ facts }: Verb): string {
+function verbPage({ facts }: Verb): string {
   const page = facts?.page.replace('docs/', '') ?? ''
   return `[${page}](${page})`
 }

@@ -61,7 +61,7 @@ const ELSEWHERE: ReadonlySet<string> = new Set([
 const OF_ANY_PLUGIN: ReadonlySet<string> = new Set(['locked', 'on_error', 'timeout'])
 
 /** Every setting below the top level, in the order of the schema. */
-export function entriesOf(rule: Rule = configSchema as unknown as Rule, path = '', shown = ''): Entry[] {
+export function ruleEntries(rule: Rule = configSchema as unknown as Rule, path = '', shown = ''): Entry[] {
   const inner = rule.anyOf?.find((branch) => branch.type === 'object') ?? rule
   const entries: Entry[] = []
   for (const [name, field] of Object.entries(inner.properties ?? {})) {
@@ -70,16 +70,16 @@ export function entriesOf(rule: Rule = configSchema as unknown as Rule, path = '
     const required = inner.required?.includes(name) === true
     const below = shown === '' ? name : `${shown}.${name}`
     entries.push({ path: at, shown: below, rule: field, required })
-    if (!ELSEWHERE.has(at)) entries.push(...entriesOf(field, at, TABLES.some((each) => each === at) ? '' : below))
+    if (!ELSEWHERE.has(at)) entries.push(...ruleEntries(field, at, TABLES.some((each) => each === at) ? '' : below))
   }
-  if (inner.items) entries.push(...entriesOf(inner.items, path, shown === '' ? '' : `${shown}[]`))
+  if (inner.items) entries.push(...ruleEntries(inner.items, path, shown === '' ? '' : `${shown}[]`))
   const [values] = Object.values(inner.patternProperties ?? {})
-  if (values) entries.push(...entriesOf(values, path, shown === '' ? '' : `${shown}.<name>`))
+  if (values) entries.push(...ruleEntries(values, path, shown === '' ? '' : `${shown}.<name>`))
   return entries
 }
 
 /** Path of the table in which an entry stands; empty for the sections of the file. */
-export function tableOf({ path }: Entry): string {
+export function entryTable({ path }: Entry): string {
   const above = TABLES.filter((each) => path.startsWith(`${each}.`))
   return above.reduce((longest: string, each) => (each.length > longest.length ? each : longest), '')
 }
@@ -95,9 +95,9 @@ const HEAD = [
  * `plugins.defaults.<other>`, so that a new plugin needs no text in the document.
  */
 export function referenceTables(document: string): Record<string, string> {
-  const entries = entriesOf()
+  const entries = ruleEntries()
   const table = (of: string): string => {
-    const rows = entries.filter((entry) => tableOf(entry) === of).map(rowOf)
+    const rows = entries.filter((entry) => entryTable(entry) === of).map(entryRow)
     return [...HEAD, ...rows].map((cells) => `| ${cells.join(' | ')} |`).join('\n')
   }
   const isOther = (of: string): boolean => of.startsWith(PLUGIN) && !document.includes(`<!-- generated: ${of} -->`)
@@ -112,9 +112,9 @@ export function referenceTables(document: string): Record<string, string> {
   }
 }
 
-function rowOf({ shown, rule, required }: Entry): string[] {
+function entryRow({ shown, rule, required }: Entry): string[] {
   const text = `${rule.description ?? ''}${rule.atStart ? ' Needs a restart.' : ''}`
-  return [code(shown), formOf(rule), required ? 'required' : defaultText(rule.default), cell(text)]
+  return [code(shown), ruleForm(rule), required ? 'required' : defaultText(rule.default), cell(text)]
 }
 
 /** A default as the file would have it; empty for what is absent, and for a section whose settings have defaults of their own. */
@@ -138,21 +138,21 @@ const FORMS: Readonly<Partial<Record<ScalarKind, string>>> = {
   callback: 'URL',
 }
 
-function formOf(rule: Rule): string {
-  if (rule.anyOf) return rule.anyOf.map(formOf).join(' or ')
+function ruleForm(rule: Rule): string {
+  if (rule.anyOf) return rule.anyOf.map(ruleForm).join(' or ')
   if (rule.enum) return rule.enum.map(code).join(', ')
   if (rule.const !== undefined) return code(rule.const)
-  if (rule.type === 'array') return rule.items?.enum || rule.items?.scalar ? `list of ${formOf(rule.items)}` : 'list'
+  if (rule.type === 'array') return rule.items?.enum || rule.items?.scalar ? `list of ${ruleForm(rule.items)}` : 'list'
   if (rule.type === 'object') return 'mapping'
   if (rule.type === 'boolean') return 'true or false'
-  if (rule.type === 'integer' || rule.type === 'number') return rangeOf(rule)
+  if (rule.type === 'integer' || rule.type === 'number') return ruleRange(rule)
   return (rule.scalar && FORMS[rule.scalar]) ?? 'text'
 }
 
 /** Bounds that exist only to keep a number exact say nothing to a reader. */
 const LARGE = 1_000_000_000
 
-function rangeOf({ minimum, maximum, type }: Rule): string {
+function ruleRange({ minimum, maximum, type }: Rule): string {
   const kind = type === 'integer' ? 'whole number' : 'number'
   if (minimum === undefined || minimum < -LARGE) return kind
   return maximum === undefined || maximum >= LARGE ? `${kind} from ${minimum}` : `${kind}, ${minimum} to ${maximum}`

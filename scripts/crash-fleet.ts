@@ -4,7 +4,7 @@ import { execFileSync } from 'node:child_process'
 import { join } from 'node:path'
 import { entryAt } from '../src/core/entry-at.ts'
 import { freePorts, SECRET, writeConfiguration } from '../test/support/crash/configuration.ts'
-import { familyOf } from '../test/support/crash/processes.ts'
+import { processFamily } from '../test/support/crash/processes.ts'
 import { type Program, runProgram, serveProgram } from '../test/support/program.ts'
 
 export interface FleetOptions {
@@ -126,7 +126,7 @@ export class Fleet {
   private async killWorker(node: Node): Promise<Manner> {
     const parent = node.program?.child.pid
     if (parent === undefined) throw new Error('the gateway does not run')
-    const workers = familyOf(parent).filter((status) => status.pid !== parent)
+    const workers = processFamily(parent).filter((status) => status.pid !== parent)
     if (workers.length === 0) throw new Error('the gateway has no workers')
     process.kill(entryAt(workers, Math.floor(this.options.random() * workers.length)).pid, 'SIGKILL')
     return 'worker'
@@ -157,7 +157,7 @@ async function killed(node: Node, draining: boolean): Promise<void> {
 /** Its workers as well, all at once. */
 function killFamily({ child }: Program): void {
   if (child.pid === undefined) return
-  for (const { pid } of familyOf(child.pid)) {
+  for (const { pid } of processFamily(child.pid)) {
     try {
       process.kill(pid, 'SIGKILL')
     } catch {

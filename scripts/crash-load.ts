@@ -25,7 +25,7 @@ export interface Load {
 /** Milliseconds between two looks at the clock; each sends what has become due. */
 const TICK = 5
 /** Milliseconds after which a silent connection is given up: far beyond every time-out of the gateway here. */
-const PATIENCE = 30_000
+const TIMEOUT_MS = 30_000
 
 /** Share of requests that the second key makes. */
 const SECOND = 0.2
@@ -43,21 +43,21 @@ export function loadAt({ rate, address, keys, random }: RateOptions): Load {
   const begun = performance.now()
   let [sent, failed, hung] = [0, 0, 0]
   const one = async (): Promise<void> => {
-    const asked = performance.now()
+    const started = performance.now()
     try {
       const key = keys[random() < SECOND ? 1 : 0]
-      const reply = await ask({ url: address(), key, random, patience: PATIENCE, conduct: conductFor(random()) }, agent)
+      const reply = await ask({ url: address(), key, random, timeoutMs: TIMEOUT_MS, conduct: conductFor(random()) }, agent)
       if (reply) received.push(reply)
     } catch (error) {
       if (error instanceof Left) return
       failed++
-      if (performance.now() - asked >= PATIENCE) hung++
+      if (performance.now() - started >= TIMEOUT_MS) hung++
     }
   }
   const timer = setInterval(() => {
     for (const due = ((performance.now() - begun) / 1000) * rate; sent < due; sent++) {
-      const asked = one().finally(() => open.delete(asked))
-      open.add(asked)
+      const reply = one().finally(() => open.delete(reply))
+      open.add(reply)
     }
   }, TICK)
   return {

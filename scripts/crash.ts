@@ -14,7 +14,7 @@ import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { adminFetch } from '../test/support/admin.ts'
 import { FakeClock } from '../test/support/clock.ts'
-import { type Audit, audit, type Row, rowsOf } from '../test/support/crash/audit.ts'
+import { type Audit, audit, parseRows, type Row } from '../test/support/crash/audit.ts'
 import { SECRET } from '../test/support/crash/configuration.ts'
 import { BookkeepingProvider } from '../test/support/crash/provider.ts'
 import { startPostgres } from '../test/support/postgres.ts'
@@ -49,7 +49,7 @@ interface Scene {
 /** Milliseconds of load before the kill: at least, and at random on top. */
 const LOAD = { least: 200, more: 1500 }
 /** Milliseconds within which several processes must agree. */
-const PATIENCE = 30_000
+const TIMEOUT_MS = 30_000
 const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms))
 
 async function round(scene: Scene, number: number): Promise<void> {
@@ -69,22 +69,22 @@ async function round(scene: Scene, number: number): Promise<void> {
 
 /** Problems of the ledger; read again while several processes may still forward rows. */
 async function agreed(scene: Scene): Promise<string[]> {
-  const deadline = performance.now() + PATIENCE
+  const deadline = performance.now() + TIMEOUT_MS
   for (;;) {
-    const problems = await problemsOf(scene)
+    const problems = await findProblems(scene)
     if (problems.length === 0 || performance.now() > deadline) return problems
     await pause(200)
   }
 }
 
-async function problemsOf(scene: Scene): Promise<string[]> {
+async function findProblems(scene: Scene): Promise<string[]> {
   const { fleet, provider, totals, read } = scene
   const verdict = (await (await adminFetch(`${fleet.admin}/ledger/verify/full`)).json()) as {
     ok: boolean
     open: number
     problems: string[]
   }
-  const rows = rowsOf(await (await adminFetch(`${fleet.admin}/ledger/export`)).text())
+  const rows = parseRows(await (await adminFetch(`${fleet.admin}/ledger/export`)).text())
   const found = audit(rows, provider.calls)
   const byId = new Map(rows.map((row) => [row.id, row]))
   const problems = [...found.problems, ...verdict.problems]

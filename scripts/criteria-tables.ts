@@ -3,7 +3,7 @@ import { CRITERIA, CRITERION_FIELDS, type Field } from '../src/routing/criteria/
 
 const quoted = (names: readonly string[]): string => names.map((name) => `\`${name}\``).join(', ')
 
-function valuesOf(field: Field): string {
+function fieldValues(field: Field): string {
   switch (field.kind) {
     case 'flag':
       return 'true, false'
@@ -19,7 +19,7 @@ function valuesOf(field: Field): string {
 }
 
 /** Which value applies where several sources set the field. */
-function togetherOf(field: Field): string {
+function joinRule(field: Field): string {
   if ('all' in field && field.all) return 'all lists apply'
   return 'strict' in field && field.strict !== undefined ? `\`${field.strict}\` wins` : 'highest precedence wins'
 }
@@ -33,9 +33,9 @@ function table(head: readonly string[], rows: readonly (readonly string[])[]): s
 export function criterionFieldsMarkdown(): string {
   const rows = Object.entries<Field>(CRITERION_FIELDS).map(([name, field]) => [
     `\`${name}\``,
-    valuesOf(field),
+    fieldValues(field),
     field.text,
-    togetherOf(field),
+    joinRule(field),
   ])
   return table(['Field', 'Value', 'Effect', '[Precedence](#precedence)'], rows)
 }

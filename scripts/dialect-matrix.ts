@@ -1,5 +1,6 @@
 /** The tables of docs/dialects/ that are made from data: what becomes of each parameter, and what is lost between two wires. */
-import { PARAMETERS, type ParameterOutcome } from '../src/dialects/canon/parameters.ts'
+import { PARAMETER_NAMES } from '../src/core/parameters.ts'
+import type { ParameterOutcome } from '../src/dialects/canon/parameters.ts'
 import { upstreamDialects } from '../src/dialects/registry.ts'
 import type { ClientName, Loss, UpstreamName } from './losses/loss.ts'
 import { replyLosses } from './losses/replies.ts'
@@ -37,7 +38,7 @@ function outcomeText(outcome: ParameterOutcome | undefined, notes: Notes): strin
 /** Outcome of each parameter at a provider of each wire. */
 export function parametersMarkdown(): string {
   const notes = new Notes()
-  const rows = PARAMETERS.map((name) => [
+  const rows = PARAMETER_NAMES.map((name) => [
     code(name),
     ...UPSTREAMS.map((upstream) => outcomeText(upstreamDialects.get(upstream)?.parameters[name], notes)),
   ])

@@ -22,10 +22,10 @@ const GROUPS: readonly Group[] = [
       ],
       ['HEADGATE_ADMIN_URL', 'Address of the admin listener, for commands on a running gateway; `--url` takes precedence.'],
       ['HEADGATE_ADMIN_TOKEN', 'Token of that listener, where it has one.'],
-      ['HEADGATE_KEY', 'Key of a caller, for `headgate models check` and for the configurations that `headgate agents` prints.'],
+      ['HEADGATE_KEY', 'Key of a caller, for `headgate agents check` and for the configurations that `headgate agents` prints.'],
       [
-        'HEADGATE_APP_KEY, HEADGATE_MASTER_KEY',
-        'Names that configurations of `headgate import` use for keys; the image and the compositions use the first one too.',
+        'HEADGATE_APP_KEY, HEADGATE_MASTER_KEY, HEADGATE_DATABASE',
+        'Names that configurations of `headgate import` use for keys and for the address of PostgreSQL; the image and the compositions use the first one too.',
       ],
       [
         'HEADGATE_MACHINES',
@@ -45,16 +45,17 @@ const GROUPS: readonly Group[] = [
       ['NODE_EXTRA_CA_CERTS', 'File of further authorities for all connections, read by Node.'],
       ['NODE_USE_ENV_PROXY', 'Not read: calls follow the variables above without it.'],
       ['PGHOST', 'Host of PostgreSQL where the address of the store names none.'],
-      ['HOME', 'Folder of `.vault-token` and of the credentials of Google Cloud.'],
+      ['HOME, USERPROFILE', 'Folder of `.vault-token` and of the credentials of Google Cloud and AWS; the second one on Windows.'],
     ],
   },
   {
     marker: 'clouds',
     rows: [
       [
-        'AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_PROFILE, AWS_ROLE_ARN, AWS_WEB_IDENTITY_TOKEN_FILE, AWS_CONTAINER_CREDENTIALS_RELATIVE_URI, AWS_CONTAINER_CREDENTIALS_FULL_URI, AWS_EC2_METADATA_DISABLED',
-        'The standard chain of AWS ([order](clouds/aws.md#where-keys-come-from)).',
+        'AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_PROFILE, AWS_ROLE_ARN, AWS_WEB_IDENTITY_TOKEN_FILE, AWS_CONTAINER_CREDENTIALS_RELATIVE_URI, AWS_CONTAINER_CREDENTIALS_FULL_URI, AWS_EC2_METADATA_DISABLED, AWS_EC2_METADATA_SERVICE_ENDPOINT, AWS_SHARED_CREDENTIALS_FILE, AWS_CONFIG_FILE',
+        'The standard chain of AWS ([order](clouds/aws.md#sources-of-keys)).',
       ],
+      ['AWS_BEARER_TOKEN_BEDROCK', 'Key of Amazon Bedrock, read where a `key` names it ([AWS](clouds/aws.md#a-bedrock-api-key-instead)).'],
       ['AWS_REGION, AWS_DEFAULT_REGION', 'Region of secrets and of exports to S3, where their address names none.'],
       [
         'AWS_ENDPOINT_URL, AWS_ENDPOINT_URL_S3, AWS_ENDPOINT_URL_SECRETS_MANAGER, AWS_ENDPOINT_URL_SSM',

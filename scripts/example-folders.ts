@@ -14,42 +14,44 @@ const RECIPES = globSync('docs/recipes/*.md', { cwd: ROOT })
   .sort()
 
 /** Files that a page tells its reader to save: the configuration, and those of programs beside the gateway. */
-function filesOf(page: string): [name: string, text: string][] {
+function pageFiles(page: string): [name: string, text: string][] {
   return [...page.matchAll(/(?:Save this as|Put this into) `([^`]+)`[\s\S]*?^```\w+\n([\s\S]*?)^```$/gm)].map(
     ([, path = '', text = '']) => [basename(path), text],
   )
 }
 
-function presetsIn(value: Json | undefined): string[] {
+/** Providers of a configuration that have presets, as its own settings leave those. */
+function presetProviders(value: Json | undefined): [preset: string, text: string][] {
   if (!isObject(value) || !isObject(value.providers)) return []
   const known = new Set(presetNames())
-  return Object.values(value.providers).flatMap((provider) =>
-    isObject(provider) && typeof provider.preset === 'string' && known.has(provider.preset) ? [provider.preset] : [],
-  )
+  return Object.values(value.providers).flatMap((own): [string, string][] => {
+    if (!isObject(own) || typeof own.preset !== 'string' || !known.has(own.preset)) return []
+    return [[own.preset, JSON.stringify({ ...providerPreset(own.preset).provider, ...own })]]
+  })
 }
 
 /** Variables that a configuration needs: its own without a default, and those of its presets. */
-function variablesOf(configuration: string): string[] {
+function configurationVariables(configuration: string): string[] {
   const own = [...configuration.matchAll(/\$\{([A-Z][A-Z0-9_]*)\??\}/g)].map(([, name = '']) => name)
-  const ofPresets = presetsIn(parse(configuration) as Json).flatMap((name) => {
-    const { variables, provider } = providerPreset(name)
-    return Object.keys(variables).filter(
-      (variable) => JSON.stringify(provider).includes(`\${${variable}?}`) || JSON.stringify(provider).includes(`\${${variable}}`),
-    )
-  })
+  const ofPresets = presetProviders(parse(configuration) as Json).flatMap(([name, text]) =>
+    Object.keys(providerPreset(name).variables).filter((variable) => text.includes(`\${${variable}?}`) || text.includes(`\${${variable}}`)),
+  )
   return [...new Set([...own, ...ofPresets])]
 }
 
-function readmeOf(name: string, page: string, files: readonly string[], configuration: string): string {
+function writeReadme(name: string, page: string, files: readonly string[], configuration: string): string {
   const [, title = name, about = ''] = /^# (.+)\n\n(.+)$/m.exec(page) ?? []
-  const variables = variablesOf(configuration).map((variable) => `\`${variable}\``)
+  // A sentence that leads to a block of the page leads nowhere here.
+  const lead = about.replace(/(?<=\.) (?:(?!\. ).)+:$/, '')
+  const secrets = [...new Set([...configuration.matchAll(/\$\{file:([^}]+)\}/g)].map(([, path = '']) => path))]
+  const variables = configurationVariables(configuration).map((variable) => `\`${variable}\``)
   return `# ${title}
 
 <!-- Generated from docs/recipes/${name}.md by \`npm run generate\`. -->
 
-${about.replace(/\]\((?!https?:)/g, '](../../docs/recipes/')}
+${lead.replace(/\]\((?!https?:)/g, '](../../docs/recipes/')}
 
-Files: ${files.map((file) => `[${file}](${file})`).join(', ')}. Variables: ${variables.length === 0 ? 'none' : variables.join(', ')}.
+Files: ${files.map((file) => `[${file}](${file})`).join(', ')}. Variables: ${variables.length === 0 ? 'none' : variables.join(', ')}.${secrets.length === 0 ? '' : ` Secrets to put beside it: ${secrets.map((path) => `\`${path}\``).join(', ')}.`}
 
 \`\`\`sh no-test: keeps running
 headgate check headgate.yaml
@@ -64,7 +66,7 @@ headgate serve --config headgate.yaml
 export function exampleFiles(): [file: string, text: string][] {
   return RECIPES.flatMap((name) => {
     const page = read(`docs/recipes/${name}.md`)
-    const files = filesOf(page)
+    const files = pageFiles(page)
     const configuration = files.find(([file]) => file === 'headgate.yaml')?.[1]
     if (configuration === undefined) throw new Error(`docs/recipes/${name}.md has no headgate.yaml to save`)
     const folder = `examples/${name}`
@@ -72,7 +74,7 @@ export function exampleFiles(): [file: string, text: string][] {
       ...files.map(([file, text]): [string, string] => [`${folder}/${file}`, text]),
       [
         `${folder}/README.md`,
-        readmeOf(
+        writeReadme(
           name,
           page,
           files.map(([file]) => file),

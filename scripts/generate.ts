@@ -4,6 +4,7 @@ import { configJsonSchema } from '../src/config/schema/publish.ts'
 import { CLIENT_ROWS } from '../test/documents/client-rows.ts'
 import { PEER_ROWS } from '../test/documents/peer-rows.ts'
 import { PRICE_LIST_ROWS } from '../test/documents/price-list-rows.ts'
+import { PROVIDER_ROWS } from '../test/documents/provider-rows.ts'
 import { additionsMarkdown } from './add-one/frame/outcome.ts'
 import { behaviourMarkdown, differencesInShort } from './behaviour-tables.ts'
 import { verbsMarkdown } from './command-line-tables.ts'
@@ -13,6 +14,7 @@ import { CLIENTS, lossesMarkdown, parametersMarkdown } from './dialect-matrix.ts
 import { environmentTables } from './environment-table.ts'
 import { eventsMarkdown } from './events-table.ts'
 import { exampleFiles, exampleList } from './example-folders.ts'
+import { fileNamesMarkdown } from './file-names.ts'
 import { limitsTables } from './limits-table.ts'
 import { llmsText } from './llms-text.ts'
 import { withSections } from './markdown-table.ts'
@@ -69,6 +71,7 @@ const GENERATED: readonly [file: string, make: (found: string) => string | Promi
   ['docs/behaviour/model-servers.md', (found) => withSections(found, { figures: modelServerFigures(), rows: modelServerRows() })],
   ['docs/behaviour/clients.md', (found) => withSections(found, { rows: behaviourMarkdown('Client', CLIENT_ROWS) })],
   ['docs/behaviour/peers.md', (found) => withSections(found, { rows: behaviourMarkdown('Gateway', PEER_ROWS) })],
+  ['docs/behaviour/providers.md', (found) => withSections(found, { rows: behaviourMarkdown('Preset', PROVIDER_ROWS) })],
   ['docs/behaviour/price-lists.md', (found) => withSections(found, { rows: behaviourMarkdown('List', PRICE_LIST_ROWS) })],
   ...exampleFiles().map(([file, text]): [string, () => string] => [file, () => text]),
   ['examples/README.md', (found) => withSections(found, { folders: exampleList() })],
@@ -78,7 +81,7 @@ const GENERATED: readonly [file: string, make: (found: string) => string | Promi
   ['README.md', (found) => withPresetCount(withSections(found, { differences: differencesInShort(PEER_ROWS) }))],
   ['docs/README.md', withPresetCount],
   ['docs/command-line.md', (found) => withSections(found, { verbs: verbsMarkdown() })],
-  ['CONTRIBUTING.md', async (found) => withSections(found, { additions: await additionsMarkdown() })],
+  ['CONTRIBUTING.md', async (found) => withSections(found, { additions: await additionsMarkdown(), files: fileNamesMarkdown() })],
   ...['litellm', 'openrouter', 'portkey'].map((name): [string, (found: string) => string] => [
     `docs/migration/${name}.md`,
     (found) => withSections(found, { compared: comparedMarkdown(name) }),

@@ -1,11 +1,11 @@
 /** The tables of docs/limits.md: the greatest sizes, each read from the constant or the default that holds it. */
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { entriesOf } from './config-reference.ts'
+import { ruleEntries } from './config-reference.ts'
 import { type Cells, markdownTable } from './markdown-table.ts'
 
 const ROOT = join(import.meta.dirname, '..')
-const entries = new Map(entriesOf().map((entry) => [entry.path, entry]))
+const entries = new Map(ruleEntries().map((entry) => [entry.path, entry]))
 
 /** A limit: what it bounds, and the sources of its figures. */
 type Row = readonly [what: string, ...figures: Figure[]]
@@ -18,33 +18,33 @@ const REQUEST: readonly Row[] = [
   ['nesting', { setting: 'server.json_depth' }],
   ['time for the head; for the whole request', { setting: 'server.header_timeout' }, { setting: 'server.deadline' }],
   ['time after which a body must have come at 16 KB a second on average', { setting: 'server.body_timeout' }],
-  ['messages, input items', ['src/dialects/canon/bounds.ts', 'MOST_MESSAGES']],
-  ['parts of one message, blocks of a system prompt, calls of one turn', ['src/dialects/canon/bounds.ts', 'MOST_PARTS']],
+  ['messages, input items', ['src/dialects/canon/bounds.ts', 'MAX_MESSAGES']],
+  ['parts of one message, blocks of a system prompt, calls of one turn', ['src/dialects/canon/bounds.ts', 'MAX_PARTS']],
   [
     'inputs of embeddings; their dimensions',
-    ['src/dialects/embeddings/check.ts', 'MOST_INPUTS'],
-    ['src/dialects/embeddings/check.ts', 'MOST_DIMENSIONS'],
+    ['src/dialects/embeddings/check.ts', 'MAX_INPUTS'],
+    ['src/dialects/embeddings/check.ts', 'MAX_DIMENSIONS'],
   ],
-  ['tools', ['src/dialects/canon/bounds.ts', 'MOST_TOOLS']],
-  ['tools that are not functions', ['src/pipeline/request/read.ts', 'MOST_TOOLS']],
-  ['tools named in a tool choice', ['src/dialects/canon/request-fields.ts', 'MOST_ALLOWED']],
-  ['`logit_bias`', ['src/dialects/canon/bounds.ts', 'MOST_BIASES']],
+  ['tools', ['src/dialects/canon/bounds.ts', 'MAX_TOOLS']],
+  ['tools that are not functions', ['src/pipeline/request/read.ts', 'MAX_TOOLS']],
+  ['tools named in a tool choice', ['src/dialects/canon/request-fields.ts', 'MAX_ALLOWED']],
+  ['`logit_bias`', ['src/dialects/canon/bounds.ts', 'MAX_BIASES']],
   [
     '`metadata`: pairs; characters of a name',
     ['src/dialects/canon/request-fields.ts', 'MAX_PAIRS'],
     ['src/dialects/canon/request-fields.ts', 'MAX_KEY'],
   ],
-  ['characters of a session', ['src/pipeline/request/read.ts', 'LONGEST_SESSION']],
-  ['other lists', ['src/dialects/canon/bounds.ts', 'MOST_ENTRIES']],
-  ['addresses of media that are fetched', ['src/pipeline/route/media-fetch.ts', 'MOST_ADDRESSES']],
-  ['objects and arrays of a body', ['src/pipeline/request/read.ts', 'MOST_CONTAINERS']],
+  ['characters of a session', ['src/pipeline/request/read.ts', 'MAX_SESSION_LENGTH']],
+  ['other lists', ['src/dialects/canon/bounds.ts', 'MAX_ENTRIES']],
+  ['addresses of media that are fetched', ['src/pipeline/route/media-fetch.ts', 'MAX_ADDRESSES']],
+  ['objects and arrays of a body', ['src/pipeline/request/read.ts', 'MAX_CONTAINERS']],
   [
     'members of all objects; of one object',
-    ['src/pipeline/request/read.ts', 'MOST_MEMBERS'],
-    ['src/pipeline/request/read.ts', 'MOST_MEMBERS_OF_ONE'],
+    ['src/pipeline/request/read.ts', 'MAX_MEMBERS'],
+    ['src/pipeline/request/read.ts', 'MAX_MEMBERS_OF_ONE'],
   ],
-  ['members and elements of all lists', ['src/pipeline/request/read.ts', 'MOST_COMMAS']],
-  ['counts', ['src/dialects/canon/bounds.ts', 'MOST_TOKENS']],
+  ['members and elements of all lists', ['src/pipeline/request/read.ts', 'MAX_COMMAS']],
+  ['counts', ['src/core/parameters.ts', 'MAX_COUNT']],
   ['whole numbers, and numbers in fields that the format does not name', 'below 2^53; bounds in JSON schemas may be larger'],
   ['any number', 'must fit in a double; `1e400` does not'],
 ]
@@ -53,51 +53,51 @@ const REPLY: readonly Row[] = [
   ['one event of a stream', ['src/machines/sse/frames.ts', 'MAX_FRAME', 'bytes']],
   ['characters of an answer that is checked against its schema', ['src/pipeline/attempt/answer-check.ts', 'LONGEST']],
   ['characters that a guardrail holds back in a stream', ['src/guardrails/text-stream.ts', 'HELD_MOST']],
-  ['`Retry-After`; a longer pause has `X-Should-Retry: false`', ['src/core/retry-after.ts', 'LONGEST_RETRY_AFTER', 's']],
+  ['`Retry-After`; a longer pause has `X-Should-Retry: false`', ['src/core/retry-after.ts', 'MAX_RETRY_AFTER_SECONDS', 's']],
 ]
 
 const TOOLS: readonly Row[] = [
   [
     'calls of server tools in one reply; at once',
-    ['src/pipeline/tools/converse.ts', 'MOST_STEPS'],
-    ['src/pipeline/tools/tool-turn.ts', 'MOST_AT_ONCE'],
+    ['src/pipeline/tools/converse.ts', 'MAX_STEPS'],
+    ['src/pipeline/tools/tool-turn.ts', 'MAX_AT_ONCE'],
   ],
-  ['results of one search', ['src/services/search/scope.ts', 'MOST_RESULTS']],
+  ['results of one search', ['src/services/search/scope.ts', 'MAX_RESULTS']],
   [
     'pages of one reply; size of one page',
-    ['src/services/pages/settings.ts', 'MOST_USES'],
+    ['src/services/pages/settings.ts', 'MAX_USES'],
     ['src/services/pages/settings.ts', 'MAX_BYTES', 'bytes'],
   ],
-  ['commands of one call of the shell', ['src/tools/shell/commands.ts', 'MOST_COMMANDS']],
-  ['diff of a patch', ['src/tools/apply-patch/tool.ts', 'LONGEST_DIFF', 'bytes']],
-  ['MCP servers', ['src/tools/mcp/tool.ts', 'MOST_SERVERS']],
-  ['steps of a subagent', ['src/tools/subagent/config.ts', 'MOST_STEPS']],
-  ['one file that `router:files` reads or writes', ['src/tools/files/tool.ts', 'MOST_BYTES', 'bytes']],
-  ['one file that `file-parser` reads', ['plugins/file-parser/file-parts.ts', 'MOST_BYTES', 'bytes']],
+  ['commands of one call of the shell', ['src/tools/shell/commands.ts', 'MAX_COMMANDS']],
+  ['diff of a patch', ['src/tools/apply-patch/tool.ts', 'MAX_DIFF_LENGTH', 'bytes']],
+  ['MCP servers', ['src/tools/mcp/tool.ts', 'MAX_SERVERS']],
+  ['steps of a subagent', ['src/tools/subagent/config.ts', 'MAX_STEPS']],
+  ['one file that `router:files` reads or writes', ['src/tools/files/tool.ts', 'MAX_BYTES', 'bytes']],
+  ['one file that `file-parser` reads', ['plugins/file-parser/file-parts.ts', 'MAX_BYTES', 'bytes']],
 ]
 
 const MANAGEMENT: readonly Row[] = [
-  ['limit of a key', ['src/api/key-body.ts', 'MOST_USD', 'USD']],
+  ['limit of a key', ['src/core/money.ts', 'MAX_USD', 'USD']],
   [
     'guardrails of the store; filters of one',
-    ['src/api/guardrails.ts', 'MOST_GUARDRAILS'],
+    ['src/api/guardrails.ts', 'MAX_GUARDRAILS'],
     ['src/guardrails/settings/fields.ts', 'MAX_FILTERS'],
   ],
   [
     'characters of one pattern; of all patterns of a guardrail',
     ['src/machines/linear-regex/pattern.ts', 'PATTERN_LENGTH'],
-    ['src/api/guardrail-body.ts', 'MOST_PATTERN'],
+    ['src/api/guardrail-body.ts', 'MAX_PATTERN_CHARACTERS'],
   ],
-  ['generations on one page; refusals', ['src/api/generations.ts', 'MOST_FOUND'], ['src/api/refusals.ts', 'MOST_REFUSALS']],
-  ['entries of `/v1/models` on one page', ['src/api/models.ts', 'MOST_MODELS']],
-  ['session of the control room', ['src/api/room-sessions.ts', 'LONGEST_SESSION', 'ms']],
-  ['errors that a check of the configuration lists', ['src/config/problems.ts', 'MOST_PROBLEMS']],
+  ['generations on one page; refusals', ['src/api/generations.ts', 'MAX_FOUND'], ['src/api/refusals.ts', 'MAX_REFUSALS']],
+  ['entries of `/v1/models` on one page', ['src/api/models.ts', 'MAX_MODELS']],
+  ['session of the control room', ['src/api/room-sessions.ts', 'MAX_SESSION_MS', 'ms']],
+  ['errors that a check of the configuration lists', ['src/config/problems.ts', 'MAX_PROBLEMS']],
 ]
 
 const NUMBER = /^[\d_.]+(?:e\d+)?$/
 
 /** Value of a constant that is a product, sum or power of numbers. @throws Error where the file has no such constant. */
-export function constantOf(file: string, name: string): number {
+export function readConstant(file: string, name: string): number {
   const written = new RegExp(`^(?:export )?const ${name}(?:: \\w+)? = (.+)$`, 'm').exec(readFileSync(join(ROOT, file), 'utf8'))?.[1]
   if (written === undefined) throw new Error(`scripts/limits-table.ts: ${file} has no constant ${name}`)
   const number = (text: string): number => {
@@ -134,7 +134,7 @@ function figure(of: Figure): string {
     return `${String(found)} (\`${of.setting}\`)`
   }
   const [file, name, unit] = of
-  return amount(constantOf(file, name), unit)
+  return amount(readConstant(file, name), unit)
 }
 
 const table = (rows: readonly Row[]): string =>

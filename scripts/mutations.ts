@@ -11,8 +11,8 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
-import { type Cover, coverOf } from './mutations/cover.ts'
-import { type Mutation, mutationsOf, type Place, placeOf } from './mutations/mutation.ts'
+import { type Cover, openCover } from './mutations/cover.ts'
+import { drawMutations, findPlace, type Mutation, type Place } from './mutations/mutation.ts'
 import { Copy } from './mutations/trial.ts'
 
 const ROOT = join(import.meta.dirname, '..')
@@ -52,7 +52,7 @@ async function each<Item>(items: readonly Item[], task: (item: Item, copy: Copy)
 
 /** Lines that every test file reaches, measured without a mutation. */
 async function measured(): Promise<Cover> {
-  const cover = coverOf(ROOT)
+  const cover = openCover(ROOT)
   await each(cover.testFiles, async (file, copy) => {
     cover.add(file, await copy.coverage(file))
     console.log(`reached by ${file}`)
@@ -61,7 +61,7 @@ async function measured(): Promise<Cover> {
 }
 
 /** @returns the first of the test files that fails with the mutation; null where none does. */
-async function catcherOf(
+async function findCatcher(
   mutation: Mutation,
   { copy, files, cover }: { copy: Copy; files: readonly string[]; cover: Cover },
 ): Promise<string | null> {
@@ -80,12 +80,12 @@ async function fix(): Promise<number> {
   const seed = Number(values.seed)
   if (!existsSync(FILE)) {
     const reached = (place: Place): boolean => cover.reaching(place).length > 0
-    save({ seed, mutations: mutationsOf(ROOT, { seed, count: Number(values.count), reached }) })
+    save({ seed, mutations: drawMutations(ROOT, { seed, count: Number(values.count), reached }) })
   }
   const fixture = JSON.parse(readFileSync(FILE, 'utf8')) as Fixture
   const untried = fixture.mutations.filter(({ caughtBy }) => caughtBy === undefined)
   await each(untried, async (mutation, copy) => {
-    mutation.caughtBy = await catcherOf(mutation, { copy, files: cover.reaching(mutation), cover })
+    mutation.caughtBy = await findCatcher(mutation, { copy, files: cover.reaching(mutation), cover })
     save(fixture)
     console.log(`${mutation.file}:${mutation.line} ${mutation.caughtBy ?? 'is not caught'}`)
   })
@@ -104,7 +104,7 @@ async function notCaughtAsBefore(mutations: readonly Fixed[]): Promise<Fixed[]> 
   const alone = new Map<string, Promise<number | undefined>>()
   const left: Fixed[] = []
   await each(mutations, async (mutation, copy) => {
-    const place = placeOf(ROOT, mutation)
+    const place = findPlace(ROOT, mutation)
     const file = mutation.caughtBy
     if (!place || typeof file !== 'string' || !existsSync(join(ROOT, file))) return void left.push(mutation)
     const seconds = alone.get(file) ?? copy.secondsAlone(file)
@@ -129,10 +129,10 @@ async function check(): Promise<number> {
   console.log(`${before.length - left.length} of ${before.length} are caught by the same test as before, but for:`)
   for (const { file, line, before: text } of left) console.log(`${file}:${line} ${text}`)
   let bad = 0
-  const cover = left.length > 0 ? await measured() : coverOf(ROOT)
+  const cover = left.length > 0 ? await measured() : openCover(ROOT)
   await each(left, async (mutation, copy) => {
-    const place = placeOf(ROOT, mutation)
-    const caughtBy = place && (await catcherOf(place, { copy, files: cover.reaching(place), cover }))
+    const place = findPlace(ROOT, mutation)
+    const caughtBy = place && (await findCatcher(place, { copy, files: cover.reaching(place), cover }))
     if (caughtBy) return
     bad++
     console.log(`${mutation.file}:${mutation.line} ${place ? 'is no longer caught' : 'is lost'}: ${mutation.before}`)

@@ -54,13 +54,13 @@ function page({ name, title, evidence, sources, variables, example_model, provid
     'Add `price` to the endpoint, so that keys with a limit can use it: [Prices](../catalogue.md).',
     '## Settings',
     'The preset stands for this entry of `providers`:',
-    `\`\`\`yaml\n${stringify({ providers: { [name]: provider }, models: modelOf(name, example_model, provider) }, { lineWidth: 0 })}\`\`\``,
+    `\`\`\`yaml\n${stringify({ providers: { [name]: provider }, models: modelSettings(name, example_model, provider) }, { lineWidth: 0 })}\`\`\``,
     '## Rules of the provider',
     markdownTable(
       ['Field', 'Rule', 'Source'],
       rules.map(({ field, why, source }) => [`\`${field}\``, cell(why), cell(source)]),
     ),
-    '## What is lost',
+    '## Losses',
     losses.length === 0 ? 'Nothing is known to be lost.' : list(losses),
     '## Sources',
     list(sources),
@@ -71,11 +71,11 @@ function page({ name, title, evidence, sources, variables, example_model, provid
 
 const cell = (text: string): string => text.replaceAll('|', '\\|')
 
-function modelOf(name: string, model: string, { dialect }: ProviderPreset['provider']): object {
+function modelSettings(name: string, model: string, { dialect }: ProviderPreset['provider']): object {
   const kind = dialect === 'cohere' || dialect === 'voyage' ? { kind: 'embedding' } : {}
   return { [`${name}/example`]: { ...kind, endpoints: [{ provider: name, model }] } }
 }
 
 function example(name: string, model: string, provider: ProviderPreset['provider']): object {
-  return { providers: { [name]: { preset: name } }, models: modelOf(name, model, provider) }
+  return { providers: { [name]: { preset: name } }, models: modelSettings(name, model, provider) }
 }

@@ -36,7 +36,7 @@ const read = (path: string): string => readFileSync(join(ROOT, path), 'utf8')
 const packageVersion = (): string => (JSON.parse(read('package.json')) as { version: string }).version
 
 /** The text of the changelog under the heading of a version, or of what is not released yet. */
-function notesOf(heading: string): string | undefined {
+function releaseNotes(heading: string): string | undefined {
   const sections = read('CHANGELOG.md').split(/^## /m)
   return sections
     .find((text) => text.startsWith(`[${heading}]`))
@@ -53,7 +53,9 @@ function check(tag: string): void {
     ...['version', 'appVersion'].map((field) =>
       chart.split('\n').includes(`${field}: ${version}`) ? [] : `${field} of Chart.yaml is not ${version}`,
     ),
-    (notesOf(version) ?? '') === '' ? `CHANGELOG.md has no section [${version}]: move what is under [Unreleased] there, with the date` : [],
+    (releaseNotes(version) ?? '') === ''
+      ? `CHANGELOG.md has no section [${version}]: move what is under [Unreleased] there, with the date`
+      : [],
   ].flat()
   if (problems.length > 0) throw new Error(problems.join('\n'))
 }
@@ -116,7 +118,7 @@ function tryOut(): void {
     symlinkSync(join(ROOT, 'node_modules'), join(copy, 'node_modules'))
     // As the commit of a release has it.
     const changelog = join(copy, 'CHANGELOG.md')
-    if (notesOf(packageVersion()) === undefined)
+    if (releaseNotes(packageVersion()) === undefined)
       writeFileSync(
         changelog,
         read('CHANGELOG.md').replace('## [Unreleased]\n', `## [Unreleased]\n\n## [${packageVersion()}] - 2026-01-01\n`),
@@ -145,7 +147,7 @@ const [verb = ''] = positionals
 if (verb === 'check') check(needed('tag'))
 else if (verb === 'package') {
   check(needed('tag'))
-  makePackage(notesOf(packageVersion()) ?? '', needed('page'), resolve(needed('out')))
+  makePackage(releaseNotes(packageVersion()) ?? '', needed('page'), resolve(needed('out')))
 } else if (verb === 'chart') makeChart(needed('image'), resolve(needed('out')))
 else if (verb === 'dry-run') tryOut()
 else throw new Error(`${verb || 'nothing'}: expected check, package, chart or dry-run`)

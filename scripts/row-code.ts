@@ -57,7 +57,7 @@ export function noSums(): CountColumns {
 }
 
 /** Those of a report of usage, for one. */
-export function rowCountsOf(from: { readonly [count in keyof RowCounts]?: number | undefined }): Required<RowCounts> {
+export function toRowCounts(from: { readonly [count in keyof RowCounts]?: number | undefined }): Required<RowCounts> {
   return ${object(({ count }) => `${count}: from.${count} ?? 0`)}
 }
 
@@ -92,10 +92,6 @@ ${COUNTS.map((count) => `  if (!test(${countIn('row', count)})) return false\n`)
 
 export function noDayCounts(): DayCounts {
   return ${object(({ count }) => `${count}: 0`, BY_DAY)}
-}
-
-export function dayCountsOf(row: RowCounts): DayCounts {
-  return ${object((count) => `${count.count}: ${countIn('row', count)}`, BY_DAY)}
 }
 
 export function dayCountsFrom<Value>(

@@ -28,7 +28,7 @@ export function wrongStarts(path: string, text: string): Place[] {
 }
 
 /** Folders of `src` are counted one by one, all others whole. */
-export function folderOf(path: string): string {
+export function countedFolder(path: string): string {
   return path
     .split('/')
     .slice(0, path.startsWith('src/') ? 2 : 1)
@@ -52,7 +52,7 @@ if (import.meta.main) {
   for (const file of globSync(FILES, { cwd: ROOT, exclude: (path) => path.endsWith('node_modules') || path.endsWith('.build') }).sort()) {
     if (LEFT_OUT.test(file)) continue
     const places = wrongStarts(file, readFileSync(join(ROOT, file), 'utf8'))
-    const folder = folderOf(file)
+    const folder = countedFolder(file)
     counts.set(folder, (counts.get(folder) ?? 0) + places.length)
     if (option === '--list' && file.startsWith(wanted ?? '')) for (const { line, text } of places) console.log(`${file}:${line}: ${text}`)
   }

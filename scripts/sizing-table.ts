@@ -18,7 +18,7 @@ const LOADS: readonly [column: string, load: string][] = [
   ['agent-chat-chat, CPU µs', 'turn of an agent, 330 KB, streamed'],
 ]
 
-const cellsOf = (line: string): string[] =>
+const lineCells = (line: string): string[] =>
   line
     .split('|')
     .slice(1, -1)
@@ -32,7 +32,7 @@ export function sizingTables(): Record<string, string> {
     if (value === undefined) throw new Error(`scripts/sizing-table.ts: ${file} has no ${what}`)
     return value
   }
-  const goals = lines.filter((line) => line.startsWith('|')).map(cellsOf)
+  const goals = lines.filter((line) => line.startsWith('|')).map(lineCells)
   const memory = MEMORY.map(([goal, resource]) => [resource, wanted(goals.find(([name = '']) => name.startsWith(goal))?.[3], goal)])
   const head = wanted(
     goals.find(([name]) => name === 'target'),

@@ -1,16 +1,18 @@
 /**
  * Size and shape of the sources: `node scripts/source-counts.ts [--list]`.
- * Prints files, files with one importer, import circles, the entries of `src`, the files and functions through which one
- * streamed chat request of the pass lane runs, and in how many files one thing of each kind is named. --list names the files.
+ * Prints files, files with one importer, import circles (also of the control room and the benches), the entries of `src`, in how many files
+ * one thing of each kind is named, and of a streamed chat request, passed on and translated: the functions that it enters, and how often it
+ * goes from one file to another. --list names them.
  */
-import type { Profiler } from 'node:inspector'
-import { Session } from 'node:inspector/promises'
-import { fileURLToPath } from 'node:url'
-import { circlesOf, importGraph } from '../test/repository/import-circles.ts'
-import { programFiles, ROOT, type SourceFile } from '../test/repository/source-tree.ts'
-import { oneModel, startGateway } from '../test/support/gateway.ts'
-import { startUpstream } from '../test/support/upstream.ts'
-import { answerFor } from '../test/support/wire.ts'
+import { dirname } from 'node:path'
+import { findCircles, importGraph } from '../test/repository/import-circles.ts'
+import { filesWithoutCircles, programFiles, type SourceFile } from '../test/repository/source-tree.ts'
+import { entriesDuring, type SourceFunction } from './source-counts/function-entries.ts'
+
+// What the entries are recorded of is loaded behind the hook.
+const { oneModel, startGateway } = await import('../test/support/gateway.ts')
+const { startUpstream } = await import('../test/support/upstream.ts')
+const { answerFor } = await import('../test/support/wire.ts')
 
 const LIST = process.argv.includes('--list')
 
@@ -39,7 +41,7 @@ function printFiles(files: readonly SourceFile[]): void {
     ['import circles at run time', false],
     ['import circles with types', true],
   ] as const) {
-    const circles = circlesOf(importGraph(files, types))
+    const circles = findCircles(importGraph(filesWithoutCircles(), types))
     print(
       what,
       circles.length,
@@ -68,50 +70,49 @@ function printNamed(files: readonly SourceFile[]): void {
   }
 }
 
-/** Functions of ours that run during each of some requests, as `file: name`. */
-async function functionsOfRequest(): Promise<string[]> {
+/** Functions that a streamed chat request enters, in order. @param dialect that its provider speaks. */
+async function functionsOfRequest(dialect: 'openai-chat' | 'openai-responses'): Promise<readonly SourceFunction[]> {
   const upstream = await startUpstream((seen) => answerFor(seen, { text: ['Hello', ' world'] }))
-  const gateway = await startGateway(oneModel(upstream.url, 'openai-chat'))
-  const ask = async (): Promise<void> => {
+  const gateway = await startGateway(oneModel(upstream.url, dialect))
+  const request = async (): Promise<void> => {
     const body = { model: 'acme/one', stream: true, messages: [{ role: 'user', content: 'Hi' }] }
     const reply = await gateway.post('/v1/chat/completions', body)
     const text = await reply.text()
     if (!text.includes('world')) throw new Error(`no answer: ${text}`)
   }
   // What is made once, at the first requests, is no part of a request.
-  for (let warm = 0; warm < 3; warm++) await ask()
-  const session = new Session()
-  session.connect()
-  await session.post('Profiler.enable')
-  await session.post('Profiler.startPreciseCoverage', { callCount: true, detailed: false })
-  await session.post('Profiler.takePreciseCoverage')
-  const runs: string[][] = []
-  for (let run = 0; run < 3; run++) {
-    await ask()
-    runs.push(ranIn((await session.post('Profiler.takePreciseCoverage')).result))
-  }
-  session.disconnect()
+  for (let warm = 0; warm < 3; warm++) await request()
+  const runs: (readonly SourceFunction[])[] = []
+  for (let run = 0; run < 5; run++) runs.push(await entriesDuring(request))
   await gateway.close()
   await upstream.close()
-  // A timer of the gateway's own, such as a look at the configuration file, fires in one of them at most.
-  return runs.reduce((all, run) => all.filter((name) => run.includes(name)))
+  // Timers of the gateway's own, such as a look at the configuration file, fire in some of them.
+  return runs.toSorted((a, b) => a.length - b.length)[0] ?? []
 }
 
-function ranIn(coverage: readonly Profiler.ScriptCoverage[]): string[] {
-  return coverage.flatMap(({ url, functions }) => {
-    const path = url.startsWith('file://') ? fileURLToPath(url).slice(ROOT.length + 1) : ''
-    if (!/^(src|plugins)\//.test(path)) return []
-    return functions
-      .filter(({ ranges }) => (ranges[0]?.count ?? 0) > 0)
-      .map(({ functionName, ranges }) => `${path}: ${functionName || 'anonymous'} at ${ranges[0]?.startOffset}`)
-  })
+/** Number of places that the walk enters one after another, the first included. */
+const changes = (places: readonly string[]): number => places.filter((place, at) => place !== places[at - 1]).length
+
+/** Files with their visits, the most visited first. */
+function visits(paths: readonly string[]): string[] {
+  const counts = new Map<string, number>()
+  for (const [at, path] of paths.entries()) if (path !== paths[at - 1]) counts.set(path, (counts.get(path) ?? 0) + 1)
+  return [...counts].sort(([, a], [, b]) => b - a).map(([path, count]) => `${path} ${count}`)
+}
+
+async function printWalk(name: string, dialect: Parameters<typeof functionsOfRequest>[0]): Promise<void> {
+  const entries = await functionsOfRequest(dialect)
+  const paths = entries.map(({ path }) => path)
+  const functions = [...new Set(entries.map(({ path, name }) => `${path}: ${name}`))].sort()
+  print(`${name}: functions that a streamed request enters`, functions.length, functions)
+  print('  entries of functions', entries.length)
+  print('  files', new Set(paths).size)
+  print('  stays: changes of file', changes(paths), visits(paths))
+  print('  changes of folder', changes(paths.map((path) => dirname(path))))
 }
 
 const files = programFiles()
 printFiles(files)
 printNamed(files)
-const functions = await functionsOfRequest()
-const touched = [...new Set(functions.map((name) => name.slice(0, name.indexOf(':'))))].sort()
-print('files that a streamed request of the pass lane runs through', touched.length, touched)
-print('  of them in src/pipeline', touched.filter((path) => path.startsWith('src/pipeline/')).length)
-print('functions of that request', functions.length, functions.sort())
+await printWalk('pass lane', 'openai-chat')
+await printWalk('translated', 'openai-responses')

@@ -46,14 +46,14 @@ const GATE = new Gate()
 /** Answers of the provider, by what the request says. */
 function answer(seen: Seen): Answer {
   const usage = { input: 913, output: 57, cached: 300, written: 100, reasoning: 21 }
-  const said = { text: ['fine'], usage }
+  const utterance = { text: ['fine'], usage }
   if (seen.body.includes('say: fault')) return upstreamError(400, 'no')
-  if (seen.body.includes('say: length')) return answerFor(seen, { ...said, end: 'length' })
+  if (seen.body.includes('say: length')) return answerFor(seen, { ...utterance, end: 'length' })
   if (seen.body.includes('say: hold')) {
-    const [first, ...rest] = framesFor(seen.path, said)
+    const [first, ...rest] = framesFor(seen.path, utterance)
     return { headers: { 'content-type': 'text/event-stream' }, body: [...(first === undefined ? [] : [first]), GATE.step, ...rest] }
   }
-  return answerFor(seen, said)
+  return answerFor(seen, utterance)
 }
 
 class Scene {

@@ -64,8 +64,9 @@ export function tokenParts(): string {
   return `/**
  * The parts of a usage by kind of token, each at its own rate. ${WRITTEN}
  */
-import type { Bill, Rates } from '../core/money.ts'
-import { MOST_TOKENS, within } from '../core/token-kinds.ts'
+import type { Bill } from '../core/money.ts'
+import type { Rates } from '../core/price.ts'
+import { MAX_TOKENS, within } from '../core/token-kinds.ts'
 import type { Usage } from '../dialects/canon/usage.ts'
 import { highest } from './highest-rate.ts'
 
@@ -79,29 +80,29 @@ ${other()}}
 /** Each kind that no column counts makes a usage one of other kinds. */
 function other(): string {
   const columns: readonly string[] = LEDGER_COUNTS.map(({ count }) => count)
-  const others = KINDS.filter((kind) => countOf(kind) !== undefined && !columns.includes(kind.count ?? ''))
-  return `${others.map((kind) => `  if (${truthOf(kind)}) return true\n`).join('')}  return false\n`
+  const others = KINDS.filter((kind) => kindCount(kind) !== undefined && !columns.includes(kind.count ?? ''))
+  return `${others.map((kind) => `  if (${kindTruth(kind)}) return true\n`).join('')}  return false\n`
 }
 
-function truthOf({ count, split, always }: Kind): string {
+function kindTruth({ count, split, always }: Kind): string {
   if (split !== undefined) return `usage.inputSplit?.${split}`
   return always ? `usage.${count} > 0` : `usage.${count}`
 }
 
 function addSide(side: (typeof SIDES)[number]): string {
-  const kinds = KINDS.filter((kind) => kind.side === side && countOf(kind) !== undefined)
+  const kinds = KINDS.filter((kind) => kind.side === side && kindCount(kind) !== undefined)
   const taken: string[] = []
   const counts: string[] = []
   for (const { rate, within: whole, ...kind } of kinds) {
     if (whole !== undefined) continue
-    counts.push(`  const ${rate} = within(${countOf(kind)}, ${[side, ...taken].join(' - ')})\n`)
+    counts.push(`  const ${rate} = within(${kindCount(kind)}, ${[side, ...taken].join(' - ')})\n`)
     taken.push(rate)
   }
   for (const { rate, within: whole, ...kind } of kinds)
-    if (whole !== undefined) counts.push(`  const ${rate} = within(${countOf(kind)}, ${rateOf(whole)})\n`)
+    if (whole !== undefined) counts.push(`  const ${rate} = within(${kindCount(kind)}, ${countRate(whole)})\n`)
   return `/** Adds the parts of the ${side} to a bill; what is reported beyond the whole is cut, from the last kind on. */
 export function add${upper(side)}(usage: Usage, price: Rates, bill: Bill): void {
-  const ${side} = within(usage.${side}, MOST_TOKENS)
+  const ${side} = within(usage.${side}, MAX_TOKENS)
 ${counts.join('')}${shownKinds(side)
   .map((kind) => line(kind, [side, ...taken]))
   .join('')}}
@@ -110,16 +111,16 @@ ${counts.join('')}${shownKinds(side)
 
 function line(kind: Kind, [side, ...taken]: readonly string[]): string {
   const { rate, bill } = kind
-  if (countOf(kind) === undefined) return `  bill.add(${[side, ...taken].join(' - ')}, price.${rate}, '${bill}')\n`
+  if (kindCount(kind) === undefined) return `  bill.add(${[side, ...taken].join(' - ')}, price.${rate}, '${bill}')\n`
   const inner = KINDS.filter(({ within: whole }) => whole !== undefined && whole === kind.count).map((part) => part.rate)
   const condition = inner.length === 0 ? `${rate} > 0` : `${rate} > ${inner.join(' + ')}`
-  const call = `bill.add(${[rate, ...inner].join(' - ')}, ${priceOf(kind)}, '${bill}')`
+  const call = `bill.add(${[rate, ...inner].join(' - ')}, ${kindPrice(kind)}, '${bill}')`
   const whole = `  if (${condition}) ${call}`
   return whole.length > LINE ? `  if (${condition})\n    ${call}\n` : `${whole}\n`
 }
 
 /** A lifetime without a price of its own costs the dearest that the endpoint has for input. */
-function priceOf({ rate, side, count, within: whole }: Kind): string {
+function kindPrice({ rate, side, count, within: whole }: Kind): string {
   const rest = side === 'input' ? 'prompt' : 'completion'
   const outer = whole ?? (KINDS.some((kind) => kind.within !== undefined && kind.within === count) ? count : undefined)
   if (outer === undefined) return `price.${rate} ?? price.${rest}`
@@ -127,11 +128,11 @@ function priceOf({ rate, side, count, within: whole }: Kind): string {
   return `price.${rate} ?? highest(${[...family, `price.${rest}`].join(', ')})`
 }
 
-function countOf({ count, split, always }: Omit<Kind, 'rate' | 'within'>): string | undefined {
+function kindCount({ count, split, always }: Omit<Kind, 'rate' | 'within'>): string | undefined {
   if (split !== undefined) return `usage.inputSplit?.${split} ?? 0`
   return count === undefined ? undefined : always ? `usage.${count}` : `usage.${count} ?? 0`
 }
 
-const rateOf = (count: string): string => KINDS.find((kind) => kind.count === count)?.rate ?? count
+const countRate = (count: string): string => KINDS.find((kind) => kind.count === count)?.rate ?? count
 
 const upper = (text: string): string => `${text.slice(0, 1).toUpperCase()}${text.slice(1)}`

@@ -68,15 +68,17 @@ export type Listed<W> = W extends string ? (string extends W ? never : W) : neve
 export function webTypes(): string {
   const document = referenceDocument({ brand: 'headgate', models: [] }) as unknown as Document
   const named = new Map<string, string>()
-  const types = Object.entries(REPLIES).map(([name, id]) => `export type ${name} = ${typeOf(replyOf(document, id), document, named)}`)
+  const types = Object.entries(REPLIES).map(
+    ([name, id]) => `export type ${name} = ${schemaType(operationReply(document, id), document, named)}`,
+  )
   const ofAdmin = Object.entries(ADMIN_REPLIES).map(
-    ([name, { schema }]) => `export type ${name} = ${typeOf(schema as Schema, document, named)}`,
+    ([name, { schema }]) => `export type ${name} = ${schemaType(schema as Schema, document, named)}`,
   )
   const others = [...named].map(([name, text]) => `export type ${name} = ${text}`)
   return `${HEAD}\n${[...types, ...ofAdmin, ...others].join('\n\n')}\n`
 }
 
-function replyOf({ paths }: Document, id: string): Schema {
+function operationReply({ paths }: Document, id: string): Schema {
   for (const methods of Object.values(paths))
     for (const { operationId, responses } of Object.values(methods)) {
       const schema = (responses?.['200'] ?? responses?.['201'])?.content?.['application/json']?.schema
@@ -85,8 +87,8 @@ function replyOf({ paths }: Document, id: string): Schema {
   throw new Error(`no operation ${id} with a reply of JSON`)
 }
 
-function typeOf(schema: Schema, document: Document, named: Map<string, string>): string {
-  const inner = (one: Schema): string => typeOf(one, document, named)
+function schemaType(schema: Schema, document: Document, named: Map<string, string>): string {
+  const inner = (one: Schema): string => schemaType(one, document, named)
   if (schema.$ref !== undefined) {
     const name = schema.$ref.split('/').at(-1) ?? ''
     const found = document.components.schemas[name]

@@ -1,7 +1,8 @@
 /**
  * The test command: `node test/run.ts [--long | --clients | --servers | --model-servers | --recordings | --delivery | --browser] [--alone] [filter …]`.
  * Runs the test files, each a tap script: several in a process, one after another, but for those that change or measure the process
- * (`support/file-groups.ts`). What took longest in the last run comes first, as many processes at once as there are processors, of clients twice as many.
+ * (`support/file-groups.ts`). What took longest in the last run comes first, as many processes at once as there are processors, one more of
+ * those that need nothing beside, of clients twice as many.
  * Ends with the plain line `N passed, N failed`. `--alone` gives each file a process of its own.
  * A filter keeps the files whose path contains it. `--long` adds the `*.long.ts` files and the
  * large counts (HEADGATE_LONG=1), those of `test/clients/` among them. `--clients` runs only the tests of third-party clients, which have
@@ -47,9 +48,9 @@ const FLAGS = ['--long', '--clients', '--servers', '--recordings', '--agents', '
 const ONE_PROCESS = join('test', 'support', 'one-process.ts')
 /**
  * Seconds that one file may take: far more than it does, on a busy machine too. An agent, or what is delivered, is installed first;
- * a browser looks at each page in each form.
+ * a browser looks at each page in each form; a file of recordings takes thousands of them.
  */
-const FILE_SECONDS = { short: 300, browser: 900, install: 900, models: 1800, long: 7200 }
+const FILE_SECONDS = { short: 300, browser: 900, recordings: 900, install: 900, models: 1800, long: 7200 }
 /** Seconds after which a file that has not ended by itself is killed. */
 const GRACE = 20
 const NODE = Number.parseInt(process.versions.node, 10) < 24 ? join(BIN, 'node') : process.execPath
@@ -67,7 +68,7 @@ interface Choice {
   filters: string[]
 }
 
-function choiceOf(args: readonly string[]): Choice {
+function parseChoice(args: readonly string[]): Choice {
   const flags = args.filter((arg) => arg.startsWith('--'))
   const unknown = flags.find((flag) => !FLAGS.includes(flag))
   if (unknown) {
@@ -79,7 +80,7 @@ function choiceOf(args: readonly string[]): Choice {
   return { long, clients, servers, recordings, agents, delivery, browser, modelServers, alone, filters }
 }
 
-function filesOf(choice: Choice): string[] {
+function chosenFiles(choice: Choice): string[] {
   if (choice.agents) return agentFiles(choice.filters)
   const patterns = choice.long ? ['test/**/*.test.ts', 'test/**/*.long.ts'] : ['test/**/*.test.ts']
   return globSync(patterns, { cwd: ROOT, exclude: (path) => path.endsWith('node_modules') })
@@ -97,10 +98,14 @@ function filesOf(choice: Choice): string[] {
 /** Long runs through clients belong to all long runs: they need what `npm ci --prefix test/clients` installs. */
 const isLongOfClients = (path: string, { long }: Choice): boolean => long && path.startsWith(CLIENTS) && path.endsWith('.long.ts')
 
-/** Processes at once. Clients mostly wait for each other: with one per processor two thirds of it are idle. */
-function processesOf({ agents, modelServers, clients }: Choice): number {
+/**
+ * Processes at once. Tests wait for programs, and clients for each other: with one per processor a third and two thirds of it are idle.
+ * Databases and browsers use what is left of it themselves.
+ */
+function processCount({ agents, modelServers, clients, servers, browser, delivery, recordings, long }: Choice): number {
   if (agents || modelServers) return 1
-  return clients ? 2 * availableParallelism() : availableParallelism()
+  if (clients) return 2 * availableParallelism()
+  return servers || browser || delivery || recordings || long ? availableParallelism() : availableParallelism() + 1
 }
 
 /** The files of the agents that are named, of all where none is. */
@@ -117,10 +122,10 @@ function needsServers(path: string): boolean {
 }
 
 /** Files that run in one process. Those that take long, or need programs beside the gateway, gain nothing by sharing one. */
-function groupsOf(choice: Choice): string[][] {
+function fileGroups(choice: Choice): string[][] {
   const { long, clients, servers, recordings, agents, delivery, browser, modelServers, alone } = choice
   const each = long || clients || servers || recordings || agents || delivery || browser || modelServers || alone
-  return new FileGroups(ROOT).of(filesOf(choice), (file) => each || needsServers(file))
+  return new FileGroups(ROOT).of(chosenFiles(choice), (file) => each || needsServers(file))
 }
 
 function lastTimes(): Record<string, number> {
@@ -139,9 +144,9 @@ function keepTimes(report: Report): void {
 /** Longest first, so that none is left running alone at the end; those with new files before all of them. */
 function longestFirst(groups: readonly string[][]): string[][] {
   const times = lastTimes()
-  const timeOf = (files: string[]): number => files.reduce((sum, file) => sum + (times[file] ?? Number.POSITIVE_INFINITY), 0)
+  const totalTime = (files: string[]): number => files.reduce((sum, file) => sum + (times[file] ?? Number.POSITIVE_INFINITY), 0)
   const place = (files: string[]): number => (files.some((file) => LONGEST.includes(file)) ? 0 : 1)
-  return groups.toSorted((a, b) => (timeOf(a) === timeOf(b) ? place(a) - place(b) : timeOf(b) - timeOf(a)))
+  return groups.toSorted((a, b) => (totalTime(a) === totalTime(b) ? place(a) - place(b) : totalTime(b) - totalTime(a)))
 }
 
 function commit(): string {
@@ -170,9 +175,10 @@ async function environment(choice: Choice): Promise<NodeJS.ProcessEnv> {
   return env
 }
 
-function kindOf({ long, agents, delivery, browser, modelServers }: Choice): keyof typeof FILE_SECONDS {
+function choiceKind({ long, agents, delivery, browser, modelServers, recordings }: Choice): keyof typeof FILE_SECONDS {
   if (modelServers) return 'models'
   if (long) return 'long'
+  if (recordings) return 'recordings'
   return agents || delivery ? 'install' : browser ? 'browser' : 'short'
 }
 
@@ -194,11 +200,11 @@ function runFiles(files: readonly string[], { report, seconds, env }: Setting): 
   let timer: NodeJS.Timeout | undefined
   const outputs = new FileOutputs(report, files, (last) => {
     clearTimeout(timer)
-    const patience = last ? GRACE : seconds + GRACE
+    const limit = last ? GRACE : seconds + GRACE
     timer = setTimeout(() => {
-      expired = `${patience} s`
+      expired = `${limit} s`
       child.kill('SIGKILL')
-    }, patience * 1000)
+    }, limit * 1000)
   })
   child.stdout.setEncoding('utf8').on('data', (text: string) => outputs.write(text))
   return new Promise((resolve) => {
@@ -219,16 +225,16 @@ function runFiles(files: readonly string[], { report, seconds, env }: Setting): 
 }
 
 async function run(choice: Choice): Promise<void> {
-  const groups = longestFirst(groupsOf(choice))
+  const groups = longestFirst(fileGroups(choice))
   const report = new Report({ verbose: choice.filters.length > 0 })
   if (groups.length === 0) console.error('no test file matches')
-  const seconds = FILE_SECONDS[kindOf(choice)]
+  const seconds = FILE_SECONDS[choiceKind(choice)]
   const setting = { report, seconds, env: { ...(await environment(choice)), TAP_TIMEOUT: String(seconds) } }
   const next = groups.values()
   const work = async (): Promise<void> => {
     for (const files of next) for (let left = files; left.length > 0 && !stopped; ) left = await runFiles(left, setting)
   }
-  await Promise.all(Array.from({ length: processesOf(choice) }, work))
+  await Promise.all(Array.from({ length: processCount(choice) }, work))
   process.exitCode = report.close()
   if (!stopped) keepTimes(report)
 }
@@ -243,4 +249,4 @@ for (const signal of ['SIGINT', 'SIGTERM'] as const)
     for (const child of running) child.kill(signal)
   })
 
-await run(choiceOf(process.argv.slice(2)))
+await run(parseChoice(process.argv.slice(2)))

@@ -815,7 +815,7 @@ readonly generations: readonly (string)[]
 }
 
 export type RebuiltReply = {
-readonly from: string | null
+readonly from: string
 }
 
 export type Key = {

@@ -1,7 +1,7 @@
 /** The client of the management API: the gateway's public API at this origin, with the session's cookie. */
 import type { SessionReply } from './api-types.ts'
 
-/** Of the one who has signed in. `actions`: what this visitor may see and do; the server checks it again. `api_url`: address of the public API. */
+/** Of the one who has signed in. `actions`: routes of the admin listener that the session opens, such as `GET /ledger/verify`, and `sample`. `api_url`: address of the public API. */
 export type Session = NonNullable<SessionReply['data']>
 
 /** An error of the API as its reply states it. */
@@ -76,26 +76,26 @@ export async function send(path: string, { method = 'GET', query, body, headers,
   }
   let response: Response
   try {
-    response = await fetch(addressOf(path, query), request)
+    response = await fetch(apiAddress(path, query), request)
   } catch (thrown) {
     if (signal?.aborted) throw thrown
     throw new ApiError(0, 'The gateway cannot be reached')
   }
   if (response.ok) return response
-  const error = await errorOf(response)
+  const error = await readApiError(response)
   if (error.status === 401 && path !== '/control-room/session' && !headers?.authorization) signedOut?.()
   throw error
 }
 
 /** An address with the parameters that have a value; also for links, such as those to CSV. */
-export function addressOf(path: string, query: Call['query'] = {}): string {
+export function apiAddress(path: string, query: Call['query'] = {}): string {
   const parameters = new URLSearchParams()
   for (const [name, value] of Object.entries(query)) if (value !== undefined && value !== '') parameters.set(name, String(value))
   const text = parameters.toString()
   return text === '' ? path : `${path}?${text}`
 }
 
-async function errorOf(response: Response): Promise<ApiError> {
+async function readApiError(response: Response): Promise<ApiError> {
   const fallback = `The gateway replied with status ${response.status}`
   try {
     // Messages have words of providers in them.

@@ -12,7 +12,7 @@ export const formatCount = (value: Amount): string => (value == null ? NONE : co
 /** Such as 1.2M, for what needs no exact figure. */
 export const formatShort = (value: Amount): string => (value == null ? NONE : short.format(value))
 
-/** With as many digits as the size asks for, such as 0.07, 4.2, 123. */
+/** With as many digits as the size needs, such as 0.07, 4.2, 123. */
 export function formatRate(value: Amount): string {
   if (value == null) return NONE
   return count.format(Number(value.toFixed(value < 1 ? 2 : value < 100 ? 1 : 0)))

@@ -2,8 +2,9 @@
 import { useEffect, useErrorBoundary, useRef, useState } from 'preact/hooks'
 import type { Session } from './api.ts'
 import { EmptyNote, ErrorNote, Loading } from './components/notes.tsx'
+import type { Page } from './page.ts'
 import { followLinks, pathTo, useAddress } from './router.ts'
-import { FIRST, type Page, ROUTES, type Route } from './routes.ts'
+import { FIRST, ROUTES, type Route } from './routes.ts'
 import { currentTheme, setTheme, type Theme } from './theme.ts'
 
 export interface FrameProps {
@@ -16,8 +17,7 @@ export function Frame({ brand, session, onSignOut }: FrameProps) {
   const { parts } = useAddress()
   const [name = FIRST, ...rest] = parts
   const [isMenuOpen, setMenuOpen] = useState(false)
-  const routes = ROUTES.filter(({ action }) => session.actions.includes(action))
-  const route = routes.find((each) => each.name === name)
+  const route = ROUTES.find((each) => each.name === name)
   const main = useRef<HTMLElement>(null)
   const shown = useRef(name)
   useEffect(() => {
@@ -61,7 +61,7 @@ export function Frame({ brand, session, onSignOut }: FrameProps) {
       </header>
       <nav id="pages" class="pages" aria-label="Pages">
         <ul>
-          {routes.map(({ name: each, title, icon }) => (
+          {ROUTES.map(({ name: each, title, icon }) => (
             <li key={each}>
               <a href={pathTo([each])} aria-current={each === name ? 'page' : undefined}>
                 <Icon path={icon} />

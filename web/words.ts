@@ -5,7 +5,7 @@ import type { Listed } from './api-types.ts'
 export type Meanings<W extends string, T> = Readonly<Record<Listed<W>, T>>
 
 /** @returns undefined for a word that the page does not know: it is shown as it is, and never taken for a good one. */
-export function meaningOf<T>(meanings: Readonly<Record<string, T>>, word: string): T | undefined {
+export function wordMeaning<T>(meanings: Readonly<Record<string, T>>, word: string): T | undefined {
   // The own ones alone: `constructor` is a word as any other.
   return Object.hasOwn(meanings, word) ? meanings[word] : undefined
 }

@@ -48,7 +48,7 @@ function vector(form: string, mark: number): Buffer[] {
   return [Buffer.from(`[${mark}`), entryAt(form === 'pretty' ? pretty : floats, mark % VECTORS)]
 }
 
-async function bodyOf(request: IncomingMessage): Promise<{ model: string; input: string[]; encoding_format?: string }> {
+async function readBody(request: IncomingMessage): Promise<{ model: string; input: string[]; encoding_format?: string }> {
   const chunks: Buffer[] = []
   for await (const chunk of request) chunks.push(chunk as Buffer)
   return JSON.parse(Buffer.concat(chunks).toString()) as { model: string; input: string[]; encoding_format?: string }
@@ -59,7 +59,7 @@ let failed = false
 
 serveToParent(
   createServer(async (request, response) => {
-    const { model, input, encoding_format: asked } = await bodyOf(request)
+    const { model, input, encoding_format: asked } = await readBody(request)
     if (model === 'flaky' && input.length > 16 && input[0]?.endsWith(' 0')) {
       failed = !failed
       if (failed) {

@@ -82,7 +82,7 @@ const tools = (count: number): object[] =>
     },
   }))
 
-const secretOf = (key: number): string => `sk-router-v1-bench-growth-${String(key).padStart(24, '0')}`
+const keySecret = (key: number): string => `sk-router-v1-bench-growth-${String(key).padStart(24, '0')}`
 
 /** Writes keys into a new store, as the management API makes them. */
 function fillKeys(folder: string, count: number): string {
@@ -93,7 +93,7 @@ function fillKeys(folder: string, count: number): string {
   const insert = db.prepare(`INSERT INTO api_key (hash, name, label, credit_limit, management, disabled, expires_at, policy, limit_reset,
     include_byok, creator, issuer, updated_at, created_at, identity) VALUES (?1, ?2, 'sk-router', 1000000000000000, 0, 0, NULL, ?3, NULL, 0, NULL, NULL, 1, 1, ?1)`)
   // In the order of the table, so that no page is written twice.
-  const hashes = Array.from({ length: count }, (_, key) => createHash('sha256').update(secretOf(key)).digest('hex')).sort()
+  const hashes = Array.from({ length: count }, (_, key) => createHash('sha256').update(keySecret(key)).digest('hex')).sort()
   db.exec('PRAGMA journal_mode = DELETE; PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; BEGIN')
   for (const [at, hash] of hashes.entries()) insert.run(hash, `key-${at}`, policy)
   db.exec('COMMIT')
@@ -138,7 +138,7 @@ function streamModels(folder: string): string {
 }
 
 /** @param ledger a store with 10 million rows that `bench/ledger-lists.ts --file` has filled. */
-export function axesOf(ledger: string | undefined): readonly Axis[] {
+export function growthAxes(ledger: string | undefined): readonly Axis[] {
   const inUse = (size: number, turn: number): number => Math.floor(((turn % IN_USE) * size) / IN_USE)
   const rows = 10_000_000
   return [
@@ -190,7 +190,7 @@ export function axesOf(ledger: string | undefined): readonly Axis[] {
       bound: 'flat',
       at: [1, 1_000, 100_000, 1_000_000],
       start: (size) => ({ prepare: (folder) => fillKeys(folder, size) }),
-      request: (size, turn) => ({ body: CHAT.body, key: secretOf(inUse(size, turn)) }),
+      request: (size, turn) => ({ body: CHAT.body, key: keySecret(inUse(size, turn)) }),
       ends: JSON_END,
       warmTurns: 2 * IN_USE,
     },

@@ -16,7 +16,7 @@ const HEIGHT = 340
 const FRAME = { left: 76, right: 24, top: 44, bottom: 52 }
 const STEPS = [1, 2, 5]
 /** More labels than this run into each other. */
-const MOST_TICKS = 7
+const MAX_TICKS = 7
 
 const STYLE = `text { font: 13px system-ui, sans-serif; fill: #1f2328 } .title { font-weight: 600; font-size: 15px }
 .grid { stroke: #d1d9e0 } .curve { fill: none; stroke: #0969da; stroke-width: 2 } .point { fill: #0969da } .spread { stroke: #0969da; stroke-opacity: .5; stroke-width: 2 }
@@ -42,7 +42,7 @@ export function ticks(low: number, high: number): number[] {
     for (const step of STEPS) all.push(Number((step * 10 ** power).toPrecision(1)))
   const within = all.filter((value) => value >= low && value <= high)
   const decades = within.filter((value) => Math.abs(Math.log10(value) % 1) < 1e-9)
-  return within.length > MOST_TICKS && decades.length > 1 ? decades : within
+  return within.length > MAX_TICKS && decades.length > 1 ? decades : within
 }
 
 interface Scale {
@@ -57,7 +57,7 @@ function logarithmic(low: number, high: number, from: number, to: number): Scale
 }
 
 /** A size of 0 stands a decade before the first one: it has no logarithm. */
-function scalesOf(points: readonly Point[]): { x: Scale; y: Scale; place(size: number): number } {
+function chartScales(points: readonly Point[]): { x: Scale; y: Scale; place(size: number): number } {
   const sizes = points.map(({ size }) => size).filter((size) => size > 0)
   const least = Math.min(...sizes)
   const zero = points.some(({ size }) => size === 0)
@@ -67,7 +67,7 @@ function scalesOf(points: readonly Point[]): { x: Scale; y: Scale; place(size: n
   return { x, y, place: (size) => x.at(size === 0 ? x.low : size) }
 }
 
-function boundLine({ bound, points }: Chart, { x, y, place }: ReturnType<typeof scalesOf>): string {
+function boundLine({ bound, points }: Chart, { x, y, place }: ReturnType<typeof chartScales>): string {
   const [first, last] = [entryAt(points, 0), entryAt(points, points.length - 1)]
   const line = (x1: number, y1: number, x2: number, y2: number): string =>
     `<line class="bound" x1="${x1.toFixed(1)}" y1="${y1.toFixed(1)}" x2="${x2.toFixed(1)}" y2="${y2.toFixed(1)}"/>`
@@ -84,7 +84,7 @@ function boundLine({ bound, points }: Chart, { x, y, place }: ReturnType<typeof 
 /** The whole file. @param chart with at least two points. */
 export function chartSvg(chart: Chart): string {
   const { points } = chart
-  const scales = scalesOf(points)
+  const scales = chartScales(points)
   const { y, place } = scales
   const bottom = HEIGHT - FRAME.bottom
   const grid = ticks(y.low, y.high).map((value) => {

@@ -28,19 +28,19 @@ const DEVIATION = 1.4826
 const OF_MEDIAN = 1.2533
 const SIGMAS = 3
 /** CPU time is read in ticks of 10 ms, of rounds of half a second. */
-const LEAST_ERROR = 0.01
+const MIN_ERROR = 0.01
 /** Exponents are taken between sizes that are at least so many times apart: the noise of closer ones is larger than what they show. */
 const APART = 4
 const STEEPEST = 1.05
 const FLATTEST = 1.15
 
-const costOf = ({ rounds }: Point): number => median(rounds)
+const pointCost = ({ rounds }: Point): number => median(rounds)
 
 /** The standard error of a point's median, as a share of it. */
-function errorOf({ rounds }: Point): number {
+function medianError({ rounds }: Point): number {
   const middle = median(rounds)
   const deviation = median(rounds.map((one) => Math.abs(one - middle)))
-  return Math.max(LEAST_ERROR, (OF_MEDIAN * DEVIATION * deviation) / Math.sqrt(rounds.length) / middle)
+  return Math.max(MIN_ERROR, (OF_MEDIAN * DEVIATION * deviation) / Math.sqrt(rounds.length) / middle)
 }
 
 /** Cost of a size beyond the smallest one: the fixed part of a request would hide how the rest grows. */
@@ -63,8 +63,8 @@ function steepest(points: readonly Point[]): Verdict {
   const smallest = entryAt(points, 0)
   const beyond = points.slice(1).map((point) => ({
     size: point.size - smallest.size,
-    cost: costOf(point) - costOf(smallest),
-    error: Math.hypot(errorOf(point) * costOf(point), errorOf(smallest) * costOf(smallest)),
+    cost: pointCost(point) - pointCost(smallest),
+    error: Math.hypot(medianError(point) * pointCost(point), medianError(smallest) * pointCost(smallest)),
   }))
   // Where nothing is seen to grow there is no exponent.
   const grown = beyond.filter(({ cost, error }) => cost > SIGMAS * error)
@@ -78,8 +78,8 @@ function steepest(points: readonly Point[]): Verdict {
 
 function flatness(points: readonly Point[]): Verdict {
   const [first, last] = [entryAt(points, 0), entryAt(points, points.length - 1)]
-  const value = costOf(last) / costOf(first)
-  const noise = value * SIGMAS * Math.hypot(errorOf(first), errorOf(last))
+  const value = pointCost(last) / pointCost(first)
+  const noise = value * SIGMAS * Math.hypot(medianError(first), medianError(last))
   return { value, noise, met: value - noise <= FLATTEST }
 }
 

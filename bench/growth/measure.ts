@@ -17,7 +17,7 @@ export interface Length {
 /** A size may need minutes to start: every page of a large ledger is read. */
 const START_MS = 900_000
 /** Requests of a round, however long they take. */
-const LEAST_REQUESTS = 8
+const MIN_REQUESTS = 8
 /** Streams that are opened at once. */
 const STEP = 25
 const RETRY_MS = 200
@@ -100,9 +100,9 @@ export async function measureAxis(axis: Axis, sizes: readonly number[], length: 
       const first = shared ? cases[0] : undefined
       cases.push(first === undefined ? await startCase(axis, size, upstream) : { ...first, size, rounds: [], turn: 0 })
     }
-    for (const one of cases) await load(axis, one, { seconds: length.warmUp, connections, least: axis.warmTurns ?? LEAST_REQUESTS })
+    for (const one of cases) await load(axis, one, { seconds: length.warmUp, connections, least: axis.warmTurns ?? MIN_REQUESTS })
     for (let at = 0; at < length.rounds; at++)
-      for (const one of cases) one.rounds.push(await load(axis, one, { seconds: length.seconds, connections, least: LEAST_REQUESTS }))
+      for (const one of cases) one.rounds.push(await load(axis, one, { seconds: length.seconds, connections, least: MIN_REQUESTS }))
     return cases.map(({ size, rounds, startSeconds, gateway }) => ({
       size,
       rounds,

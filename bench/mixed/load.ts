@@ -5,7 +5,7 @@
  */
 import { connect, type Socket } from 'node:net'
 import { leaveWithParent } from '../child.ts'
-import { chanceOf } from '../simulation/chance.ts'
+import { seededChance } from '../simulation/chance.ts'
 import { percentile } from '../simulation/figures.ts'
 import { arrivals, BODIES, type Kind, kindAt } from './traffic.ts'
 
@@ -217,7 +217,7 @@ class Mix {
   }
 
   async run(): Promise<MixedSummary> {
-    const chance = chanceOf(this.job.seed)
+    const chance = seededChance(this.job.seed)
     const [begun, endedBefore] = [performance.now(), heldEnded]
     if (this.job.rate > 0) await this.openLoop(begun, chance)
     else await this.closedLoop(begun + this.job.seconds * 1000, chance)

@@ -6,7 +6,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { Socket } from 'node:net'
 import { serveToParent } from '../child.ts'
 import { CHAT_BODY, CHAT_STREAM, embeddingsBody } from '../replies.ts'
-import { chanceOf } from '../simulation/chance.ts'
+import { seededChance } from '../simulation/chance.ts'
 import { PACE } from './traffic.ts'
 
 /** Tokens of one event: providers send several at once where they come fast. */
@@ -22,7 +22,7 @@ interface Stream {
   next: number
 }
 
-const chance = chanceOf(11)
+const chance = seededChance(11)
 const wheel: Stream[][] = Array.from({ length: SLOTS }, () => [])
 const begun = performance.now()
 let turned = 0

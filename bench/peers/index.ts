@@ -1,7 +1,7 @@
 /** The peers of `--peers`, and one table that compares them. */
 import { cpuRatios, type Figures, median } from '../measure.ts'
 import { table } from '../simulation/table.ts'
-import type { TargetName } from '../targets.ts'
+import type { TargetName } from '../target.ts'
 import { gomodel } from './gomodel.ts'
 import { litellm } from './litellm.ts'
 import { nginx } from './nginx.ts'

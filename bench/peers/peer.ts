@@ -4,7 +4,7 @@ import { mkdtempSync, openSync, readFileSync, rmSync } from 'node:fs'
 import { getPriority, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { keepTrack, stop } from '../processes.ts'
-import type { Target, TargetName } from '../targets.ts'
+import type { Target, TargetName } from '../target.ts'
 
 /** A peer that was had; `start` puts it in front of the mock. */
 export interface InstalledPeer {

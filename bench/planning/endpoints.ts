@@ -7,7 +7,7 @@ import { Fault } from '../../src/core/faults.ts'
 import { buildCatalog } from '../../src/routing/catalog/catalog.ts'
 import type { Endpoint, Model } from '../../src/routing/catalog/types.ts'
 import { HealthBook } from '../../src/routing/index.ts'
-import { type Chance, chanceOf, jitter } from '../simulation/chance.ts'
+import { type Chance, jitter, seededChance } from '../simulation/chance.ts'
 
 const MODELS = 5
 const PROVIDERS = 10
@@ -52,11 +52,11 @@ export interface Ground {
 }
 
 export function ground(seed: number): Ground {
-  const clock = new SteppedClock(chanceOf(seed))
+  const clock = new SteppedClock(seededChance(seed))
   const { models } = buildCatalog(loadConfig('planning.yaml', {}, { text: configText() }))
   const endpoints = models.flatMap((model) => model.endpoints)
   const health = new HealthBook(clock)
-  const chance = chanceOf(seed + 1)
+  const chance = seededChance(seed + 1)
   const serve = (endpoint: Endpoint): void => {
     health.success(endpoint, { firstTokenMs: 400 * jitter(chance, 0.4), tokensPerSecond: 80 * jitter(chance, 0.3) })
   }

@@ -4,7 +4,7 @@
 export type Chance = () => number
 
 /** mulberry32: 32 bits of state. */
-export function chanceOf(seed: number): Chance {
+export function seededChance(seed: number): Chance {
   let state = seed >>> 0
   return () => {
     state = (state + 0x6d2b79f5) >>> 0

@@ -50,7 +50,7 @@ export function percentile(sorted: Float64Array, share: number): number {
 }
 
 /** The spans between changes of prices and of the trouble, within what was simulated. */
-export function spansOf({ scenario, settings }: HourRun): Span[] {
+export function hourSpans({ scenario, settings }: HourRun): Span[] {
   const { from, to } = settings.span
   const { window } = scenario
   const cuts = new Set([from, to, ...PRICE_MINUTES, window.from, window.to])
@@ -98,7 +98,7 @@ export function shareOfFair(run: HourRun, provider: ProviderName, span: Span): n
 
 /** The largest difference of a share from the law, in percentage points, over all spans. */
 export function worstShareError(run: HourRun): number {
-  const errors = spansOf(run).flatMap((span) => {
+  const errors = hourSpans(run).flatMap((span) => {
     const found = shares(freeChoices(run, span))
     return PROVIDERS.map((provider) => Math.abs(found[provider] - (fairShares('acme/large', span.from).get(provider) ?? 0) * 100))
   })

@@ -33,7 +33,7 @@ const LAW_POINTS = 3
 const AFTER_MINUTES = 8
 
 /** The goals of the scenario, those of several providers by the worst of them. */
-export function goalsOf(run: HourRun): SimulationGoal[] {
+export function measureGoals(run: HourRun): SimulationGoal[] {
   return run.scenario.goals.map((kind) => ({ scenario: run.scenario.name, ...JUDGES[kind](run) }))
 }
 

@@ -1,7 +1,7 @@
 /** One scenario from its first arrival to its last answer. */
 import { entryAt } from '../../src/core/entry-at.ts'
 import { CallerConnection } from './caller-connection.ts'
-import { chanceOf } from './chance.ts'
+import { seededChance } from './chance.ts'
 import { MINUTE, PRICE_MINUTES, type ProviderName } from './market.ts'
 import { type Call, Providers } from './providers.ts'
 import type { Scenario } from './scenarios.ts'
@@ -50,9 +50,9 @@ const EPOCH = Date.UTC(2026, 0, 5, 12)
 export async function simulate(scenario: Scenario, settings: RunSettings): Promise<HourRun> {
   const { requests, seed, span } = settings
   // Each source of chance is its own, so that arrivals stay the same whatever the routing does.
-  const clock = new VirtualClock(chanceOf(seed * 4 + 1), EPOCH, span.from * MINUTE)
-  const providers = new Providers(clock, chanceOf(seed * 4 + 2), scenario.troubles)
-  const asked = traffic(requests, span, scenario.mix, chanceOf(seed * 4 + 3))
+  const clock = new VirtualClock(seededChance(seed * 4 + 1), EPOCH, span.from * MINUTE)
+  const providers = new Providers(clock, seededChance(seed * 4 + 2), scenario.troubles)
+  const asked = traffic(requests, span, scenario.mix, seededChance(seed * 4 + 3))
   const gateway = new SimulatedGateway(clock, providers, span.from)
   for (const minute of PRICE_MINUTES) {
     if (minute > span.from && minute < span.to) clock.after((minute - span.from) * MINUTE, () => gateway.reload(minute))
@@ -76,10 +76,16 @@ export async function simulate(scenario: Scenario, settings: RunSettings): Promi
   const over = (): boolean => answered === asked.length || gateway.broken.length > 0
   await withVirtualTimers(clock, () => clock.run(over, () => gateway.busy))
   if (gateway.broken.length > 0) throw new Error(`scenario ${scenario.name}: the gateway failed`, { cause: gateway.broken[0] })
-  return { scenario, settings, outcomes: outcomesOf(asked, connections, providers.calls), calls: providers.calls, spent: gateway.spent() }
+  return {
+    scenario,
+    settings,
+    outcomes: callerOutcomes(asked, connections, providers.calls),
+    calls: providers.calls,
+    spent: gateway.spent(),
+  }
 }
 
-function outcomesOf(asked: readonly Asked[], connections: readonly CallerConnection[], calls: readonly Call[]): Outcome[] {
+function callerOutcomes(asked: readonly Asked[], connections: readonly CallerConnection[], calls: readonly Call[]): Outcome[] {
   const counts = new Uint16Array(asked.length)
   const last: Call[] = []
   for (const call of calls) {

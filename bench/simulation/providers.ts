@@ -10,7 +10,7 @@ import { simUpstream } from '../../src/dialects/sim/index.ts'
 import type { Target, UpstreamDialect } from '../../src/dialects/types.ts'
 import { type Chance, jitter } from './chance.ts'
 import { MINUTE, type ModelSlug, PROVIDERS, type ProviderName, paceAt } from './market.ts'
-import { numberOf } from './traffic.ts'
+import { requestNumber } from './traffic.ts'
 import type { Limited, Trouble } from './troubles.ts'
 
 /** One upstream call as the provider saw it; times in virtual milliseconds. */
@@ -65,14 +65,14 @@ export class Providers {
     const call: Call = {
       provider,
       model: model as ModelSlug,
-      request: numberOf(request),
+      request: requestNumber(request),
       at,
       contentAt: 0,
       outcome: 'pending',
       unwelcome: at < (this.pauses.get(target.model) ?? 0),
     }
     this.calls.push(call)
-    const plan = this.planOf(call)
+    const plan = this.callPlan(call)
     if ('fails' in plan) return this.failing(call, plan, sink)
     return this.serving(call, plan, { sink, stream: target.stream })
   }
@@ -108,7 +108,7 @@ export class Providers {
     return run
   }
 
-  private planOf(call: Call): Plan {
+  private callPlan(call: Call): Plan {
     const { provider, at } = call
     const minute = at / MINUTE
     const pace = paceAt(provider, minute)

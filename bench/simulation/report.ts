@@ -1,5 +1,5 @@
 /** The tables of the simulation, as Markdown that also reads well on a terminal. */
-import { recoverySeconds, type SpanFigures, spanFigures, spansOf, troubled } from './figures.ts'
+import { hourSpans, recoverySeconds, type SpanFigures, spanFigures, troubled } from './figures.ts'
 import type { SimulationGoal } from './goals.ts'
 import type { HourRun } from './hour.ts'
 import { PROVIDERS } from './market.ts'
@@ -13,7 +13,7 @@ export function goalsText(goals: readonly SimulationGoal[]): string {
 /** One scenario as a heading, a table by minutes, and who came back when. */
 export function scenarioText(run: HourRun): string {
   const { scenario } = run
-  const spans = spansOf(run)
+  const spans = hourSpans(run)
   const rows = [...spans.map((span) => spanFigures(run, span)), spanFigures(run, run.settings.span)].map(figureRow)
   const head = ['minutes', 'requests', 'success %', 'calls/req', 'added p50 ms', 'added p99 ms', ...PROVIDERS.map((name) => `${name} %`)]
   return [`### ${scenario.name}`, scenario.about, table(head, rows), ...recoveryText(run)].join('\n\n')

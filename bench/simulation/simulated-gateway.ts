@@ -8,9 +8,10 @@ import { GenerationIds } from '../../src/core/ids.ts'
 import { clientDialects, toolDialect } from '../../src/dialects/registry.ts'
 import { Credit } from '../../src/ledger/credit.ts'
 import { estimateTokens } from '../../src/ledger/settlement.ts'
-import { Tallies } from '../../src/machines/metrics/metrics.ts'
+import { MetricRegistry } from '../../src/machines/metrics/metrics.ts'
 import { ModelKinds } from '../../src/pipeline/attempt/model-kinds.ts'
 import { RefusedEfforts } from '../../src/pipeline/attempt/refused-efforts.ts'
+import { RefusedOptions } from '../../src/pipeline/attempt/refused-options.ts'
 import { DrainSlots } from '../../src/pipeline/attempt/upstream-attempt.ts'
 import { composeChain, type Front } from '../../src/pipeline/chain.ts'
 import type { ChainDependencies } from '../../src/pipeline/dependencies.ts'
@@ -24,9 +25,9 @@ import { HealthBook, RetryBudget, StickySessions } from '../../src/routing/index
 import { EncryptedTexts } from '../../src/services/compaction/encrypted-texts.ts'
 import { DiskFiles } from '../../src/services/files/index.ts'
 import { Pools } from '../../src/services/upstream/pools.ts'
-import { MemoryJournal } from '../../src/store/batch.ts'
-import { MemoryKeys } from '../../src/store/memory-keys.ts'
 import { serverTools } from '../../src/tools/registry.ts'
+import { MemoryJournal } from '../../test/support/memory/journal.ts'
+import { MemoryKeys } from '../../test/support/memory/keys.ts'
 import type { CallerConnection } from './caller-connection.ts'
 import { configText } from './market.ts'
 import type { Providers } from './providers.ts'
@@ -66,7 +67,7 @@ export class SimulatedGateway {
   constructor(clock: VirtualClock, providers: Providers, minute: number) {
     this.clock = clock
     this.keys = new MemoryKeys(clock)
-    this.dependencies = this.partsOf(providers)
+    this.dependencies = this.buildDependencies(providers)
     this.config = configAt(minute)
     this.front = this.compose()
   }
@@ -103,21 +104,22 @@ export class SimulatedGateway {
     return composeChain('generate', chainSettings(config, buildCatalog(config), keyLookup(keys, this.keys)), this.dependencies)
   }
 
-  private partsOf(providers: Providers): ChainDependencies {
+  private buildDependencies(providers: Providers): ChainDependencies {
     const { clock, broken } = this
     const files = new DiskFiles({ path: undefined, maxFile: 0, maxBytes: 0 }, clock)
     return {
       clock,
-      tallies: new Tallies(),
+      metrics: new MetricRegistry(),
       failures: new Attempts(clock, { burst: 1, perSecond: 1 }),
       journal: this.journal,
-      ledger: this.journal,
+      ledger: this.journal.ledger,
       credit: new Credit(clock, this.journal),
       health: new HealthBook(clock),
       sessions: new StickySessions(clock),
       seenInputs: new SeenInputs(),
       vectorLengths: new VectorLengths(clock),
       refusedEfforts: new RefusedEfforts(clock),
+      refusedOptions: new RefusedOptions(clock),
       modelKinds: new ModelKinds(clock),
       admission: new Admission(clock),
       retries: new RetryBudget(),
@@ -131,7 +133,7 @@ export class SimulatedGateway {
       host: { clock, estimateTokens, files },
       toolDialect,
       unknownWords: () => {},
-      witness: (_exchange, { fault }) => {
+      recordExchange: (_exchange, { fault }) => {
         if (fault?.code === 'internal') broken.push(fault.cause)
       },
       alarm: () => {},

@@ -53,7 +53,7 @@ function asked(number: number, at: number, mix: TrafficMix, chance: Chance): Ask
 }
 
 /** Which request a provider is asked to answer: its text begins with the number. */
-export function numberOf(request: CanonicalRequest): number {
+export function requestNumber(request: CanonicalRequest): number {
   const item = request.items.at(-1)
   const part = item?.kind === 'message' ? item.parts[0] : undefined
   const number = part?.kind === 'text' ? Number.parseInt(part.text, 10) : Number.NaN

@@ -15,7 +15,7 @@ export interface Verdict {
 
 const MB = 1e6
 /** Megabytes (10^6 bytes) of resident memory that ten minutes may add. */
-const MOST_SLOPE = 1
+const MAX_SLOPE = 1
 /** By how much the median of the last third may lie above that of the first: descriptors and timers follow the open requests. */
 const FLAT = { share: 0.1, count: 20 }
 const TEN_MINUTES = 600
@@ -62,11 +62,11 @@ export function judge(all: readonly Sample[], warmUp: number): Verdict {
     lines.push(`${field.padEnd(12)} ${first} in the first third, ${last} in the last: ${isFlat ? 'flat' : 'GROWS'}`)
   const memory = slope(samples, ({ rss }) => rss) / MB
   // Sockets are counted twice, as handles and as descriptors; the latter decide.
-  const passed = memory < MOST_SLOPE && counts.every(({ field, flat: isFlat }) => isFlat || field === 'handles')
+  const passed = memory < MAX_SLOPE && counts.every(({ field, flat: isFlat }) => isFlat || field === 'handles')
   lines.push(
     passed
-      ? `passed: below ${MOST_SLOPE} MB per 10 minutes, descriptors and timers flat`
-      : `FAILED: expected less than ${MOST_SLOPE} MB per 10 minutes, descriptors and timers flat`,
+      ? `passed: below ${MAX_SLOPE} MB per 10 minutes, descriptors and timers flat`
+      : `FAILED: expected less than ${MAX_SLOPE} MB per 10 minutes, descriptors and timers flat`,
   )
   return { lines, passed }
 }

@@ -1,9 +1,9 @@
 /** From a prompt to the kind of its task: points for words, form and request fields, and the most points win. */
 import type { Prompt } from './prompt.ts'
-import { marksOf } from './structure.ts'
+import { countMarks } from './structure.ts'
 import { leading, type Points, startingPoints, TASKS, type Task } from './tasks.ts'
 import { ACTIONS, CONDITIONS, LANGUAGES, VOCABULARY } from './vocabulary.ts'
-import { type Words, wordsOf } from './words.ts'
+import { splitWords, type Words } from './words.ts'
 
 /** Words of the instructions count half, and give a task this many points at most. */
 const SYSTEM_WEIGHT = 0.5
@@ -63,13 +63,13 @@ export function classify(prompt: Prompt): Classification {
     points.vision = 10
     return { task: 'vision', points }
   }
-  const words = wordsOf(prompt.user)
+  const words = splitWords(prompt.user)
   addVocabulary(points, words, 1)
   points.general = Math.min(GENERAL_MOST, points.general)
   if (words.material >= LONG_MATERIAL) points.extraction += MATERIAL_GIVEN
   if (distinct(words.all, CONDITION_WORDS) >= CONDITIONS_LEAST) points.reasoning += CONDITIONS_GIVEN
   addLanguages(points, words)
-  for (const [task, worth] of marksOf(prompt.user)) points[task] += worth
+  for (const [task, worth] of countMarks(prompt.user)) points[task] += worth
   if (prompt.system !== '') addInstructions(points, prompt.system)
   addFields(points, prompt, words)
   return { task: leading(points), points }
@@ -79,7 +79,7 @@ export function classify(prompt: Prompt): Classification {
 function addVocabulary(points: Points, { all, weight }: Words, share: number): void {
   const given = new Map<Entry, number>()
   for (const [at, begin] of all.entries()) {
-    for (const entry of entriesOf(begin)) {
+    for (const entry of findEntries(begin)) {
       if (entry.rest.some((word, i) => all[at + 1 + i] !== word)) continue
       const worth = entry.points * weight(at) * share
       const before = given.get(entry) ?? 0
@@ -92,7 +92,7 @@ function addVocabulary(points: Points, { all, weight }: Words, share: number): v
 
 const NONE: readonly Entry[] = []
 
-function entriesOf(word: string): readonly Entry[] {
+function findEntries(word: string): readonly Entry[] {
   return ENTRIES.get(word) ?? (word.length > 3 && word.endsWith('s') ? ENTRIES.get(word.slice(0, -1)) : undefined) ?? NONE
 }
 
@@ -113,7 +113,7 @@ function addLanguages(points: Points, { all, weight }: Words): void {
 function addInstructions(points: Points, system: string): void {
   const own = startingPoints()
   own.general = 0
-  const words = wordsOf(system)
+  const words = splitWords(system)
   addVocabulary(own, words, SYSTEM_WEIGHT)
   addLanguages(own, words)
   for (const task of TASKS) points[task] += Math.min(SYSTEM_MOST, own[task])

@@ -7,7 +7,7 @@ const TOP_PERCENTILE = 90
 const STEP = 8
 
 /** USD per million prompt tokens and per million completion tokens together, as the order of endpoints has it. */
-export function priceOf(model: Model, view: Pick<RouterView, 'price'>): number | undefined {
+export function modelPrice(model: Model, view: Pick<RouterView, 'price'>): number | undefined {
   const price = view.price(model)
   return price === undefined ? undefined : price.prompt + price.completion
 }
@@ -20,7 +20,7 @@ export function priceOf(model: Model, view: Pick<RouterView, 'price'>): number |
  */
 export function withinCost(models: readonly Model[], config: Pick<AutoConfig, 'tradeoff' | 'tier'>, view: RouterView): Model[] {
   const priced = models.flatMap((model) => {
-    const price = priceOf(model, view)
+    const price = modelPrice(model, view)
     return price === undefined ? [] : [{ model, price }]
   })
   if (priced.length === 0) return [...models]

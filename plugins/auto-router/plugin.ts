@@ -2,12 +2,12 @@ import { Fault, isObject, type Model, type Plugin, type Read, type RouterChoice,
 import { classify } from './classify.ts'
 import { type AutoConfig, parseConfig } from './config.ts'
 import { withinCost } from './cost.ts'
-import { promptOf } from './prompt.ts'
+import { requestPrompt } from './prompt.ts'
 import { bestFirst, listed, ranked } from './ranking.ts'
 import type { Task } from './tasks.ts'
 
 /** The primary model and its fallbacks. */
-const MOST_MODELS = 3
+const MAX_MODELS = 3
 
 export const autoRouter: Plugin<AutoConfig> = {
   id: 'auto-router',
@@ -17,13 +17,13 @@ export const autoRouter: Plugin<AutoConfig> = {
 
 /** @throws Fault 404 where the lists leave no model. */
 function choose(exchange: Read, config: AutoConfig, view: RouterView): RouterChoice {
-  const task = config.enabled ? taskOf(exchange) : 'general'
+  const task = config.enabled ? classifyTask(exchange) : 'general'
   const named = listed(view.models, config)
   if (named.length === 0) throw noMatch(exchange, config, view)
   const candidates = withinCost(ranked(named, config), config, view)
   const kept = keptModel(exchange, config, { named, candidates, view })
   const order = bestFirst(candidates, task, view).filter((model) => model !== kept)
-  const models = (kept ? [kept, ...order] : order).slice(0, MOST_MODELS)
+  const models = (kept ? [kept, ...order] : order).slice(0, MAX_MODELS)
   const [first] = models
   if (!first) throw noMatch(exchange, config, view)
   return {
@@ -34,9 +34,9 @@ function choose(exchange: Read, config: AutoConfig, view: RouterView): RouterCho
 }
 
 /** A prompt that cannot be sorted is a general one: the choice is never the reason why a request fails. */
-function taskOf(exchange: Read): Task {
+function classifyTask(exchange: Read): Task {
   try {
-    return classify(promptOf(exchange.request())).task
+    return classify(requestPrompt(exchange.request())).task
   } catch {
     return 'general'
   }
@@ -52,8 +52,8 @@ function keptModel(
   { named, candidates, view }: { named: readonly Model[]; candidates: readonly Model[]; view: RouterView },
 ): Model | undefined {
   const among = pin ? named : candidates
-  const said = pin ? lastModel(exchange) : undefined
-  const pinned = said === undefined ? undefined : among.find((model) => model.slug === said)
+  const lastSlug = pin ? lastModel(exchange) : undefined
+  const pinned = lastSlug === undefined ? undefined : among.find((model) => model.slug === lastSlug)
   return pinned ?? (view.sticky && among.includes(view.sticky) ? view.sticky : undefined)
 }
 

@@ -27,7 +27,7 @@ export interface Prompt {
   readonly effort: string | undefined
 }
 
-export function promptOf(request: CanonicalRequest): Prompt {
+export function requestPrompt(request: CanonicalRequest): Prompt {
   const { items } = request
   const last = items.findLast((item) => item.kind === 'message' && item.role === 'user')
   const media = new Set(last?.kind === 'message' ? last.parts.map((part) => (part.kind === 'media' ? part.media : undefined)) : [])
@@ -45,7 +45,7 @@ export function promptOf(request: CanonicalRequest): Prompt {
 
 /** Texts of a message, one per line: all of it, or its beginning and its end where it is long. */
 function ends(item: Item): string {
-  const texts = textsOf(item)
+  const texts = itemTexts(item)
   const length = texts.reduce((sum, text) => sum + text.length + 1, 0)
   if (length <= HEAD + TAIL) return texts.join('\n')
   let head = ''
@@ -66,11 +66,11 @@ function instructions(items: readonly Item[]): string {
   for (const item of items.slice(0, FIRST_ITEMS)) {
     if (text.length >= SYSTEM) break
     if (item.kind !== 'message' || (item.role !== 'system' && item.role !== 'developer')) continue
-    for (const part of textsOf(item)) text += `${part.slice(0, SYSTEM)}\n`
+    for (const part of itemTexts(item)) text += `${part.slice(0, SYSTEM)}\n`
   }
   return text.slice(0, SYSTEM)
 }
 
-function textsOf(item: Item): string[] {
+function itemTexts(item: Item): string[] {
   return item.kind === 'message' ? item.parts.flatMap((part) => (part.kind === 'text' ? [part.text] : [])) : []
 }

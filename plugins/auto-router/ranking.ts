@@ -1,7 +1,7 @@
 /** Which models stand for choice, and how good each is at a task. */
 import type { Model, RouterView } from '../../src/plugin-api/index.ts'
 import type { AutoConfig } from './config.ts'
-import { priceOf } from './cost.ts'
+import { modelPrice } from './cost.ts'
 import { fitsAny } from './patterns.ts'
 import type { Task } from './tasks.ts'
 
@@ -27,7 +27,7 @@ export function ranked(models: readonly Model[], { allowed }: Pick<AutoConfig, '
 
 /** Best first; of equals the cheaper, then the one that stands first in the catalogue. */
 export function bestFirst(models: readonly Model[], task: Task, view: RouterView): Model[] {
-  const price = new Map(models.map((model) => [model, priceOf(model, view) ?? Number.POSITIVE_INFINITY]))
+  const price = new Map(models.map((model) => [model, modelPrice(model, view) ?? Number.POSITIVE_INFINITY]))
   const dearer = (a: Model, b: Model): number => {
     const [one, other] = [price.get(a) ?? 0, price.get(b) ?? 0]
     return one === other ? 0 : one - other

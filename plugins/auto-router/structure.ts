@@ -77,7 +77,7 @@ export const MARKS: readonly Mark[] = [
 ]
 
 /** Points by task for the form of a text. */
-export function marksOf(text: string): ReadonlyMap<Task, number> {
+export function countMarks(text: string): ReadonlyMap<Task, number> {
   const found = new Map<Task, number>()
   for (const { task, points, pattern, beside } of MARKS) {
     if (!pattern.test(text) || beside?.test(text) === false) continue

@@ -8,7 +8,7 @@ const MATERIAL = 0.35
 const OPENING = 5
 const OPENING_WEIGHT = 1.4
 /** An instruction that ends in a colon is at most this many words long. */
-const LONGEST_LEAD = 40
+const MAX_LEAD_WORDS = 40
 
 const WORD = /[\p{L}\p{N}]+(?:['’.;/-][\p{L}\p{N}]+)*(?:\+\+|#)?/gu
 
@@ -21,7 +21,7 @@ export interface Words {
   weight(place: number): number
 }
 
-export function wordsOf(text: string): Words {
+export function splitWords(text: string): Words {
   const all: string[] = []
   let lead = 0
   let closing = 0
@@ -32,7 +32,7 @@ export function wordsOf(text: string): Words {
     if (match.index < lastLine) closing++
     all.push(match[0].toLowerCase())
   }
-  const material = lead >= 3 && lead <= LONGEST_LEAD && all.length - lead >= 4 ? lead : Number.POSITIVE_INFINITY
+  const material = lead >= 3 && lead <= MAX_LEAD_WORDS && all.length - lead >= 4 ? lead : Number.POSITIVE_INFINITY
   const weight = (place: number): number => {
     if (place < OPENING || (place >= closing && place < closing + OPENING && closing > 0)) return OPENING_WEIGHT
     if (place >= material && (all.length <= 2 * ZONE || place < all.length - ZONE / 2)) return MATERIAL

@@ -1,5 +1,5 @@
 /** Text of a file, as the caller gets it and sends it back: then it is not read again. */
-import { type Item, isObject, type Json, type JsonObject, objectsOf, type Part } from '../../src/plugin-api/index.ts'
+import { asObjects, type Item, isObject, type Json, type JsonObject, type Part } from '../../src/plugin-api/index.ts'
 
 export interface FileNote {
   /** SHA-256, hex: of the bytes, or of the address where the caller sent one. */
@@ -16,9 +16,9 @@ export function shownNote({ hash, name, content }: FileNote): JsonObject {
 /** Notes that earlier answers of the conversation bring back, by hash: nested as in chat, or flat as elsewhere. */
 export function returnedNotes({ messages, input }: JsonObject): ReadonlyMap<string, FileNote> {
   const notes = new Map<string, FileNote>()
-  for (const message of objectsOf(messages ?? input)) {
-    for (const holder of [message, ...objectsOf(message.content)])
-      for (const each of [...objectsOf(holder.annotations), ...objectsOf(holder.citations)]) {
+  for (const message of asObjects(messages ?? input)) {
+    for (const holder of [message, ...asObjects(message.content)])
+      for (const each of [...asObjects(holder.annotations), ...asObjects(holder.citations)]) {
         const note = noteIn(each)
         if (note) notes.set(note.hash, note)
       }
@@ -34,7 +34,7 @@ function noteIn(annotation: JsonObject): FileNote | undefined {
 }
 
 /** A note as parts for the model. @param seesImages false: images are left out. */
-export function partsOf({ content }: FileNote, seesImages: boolean): Part[] {
+export function noteParts({ content }: FileNote, seesImages: boolean): Part[] {
   return content.flatMap((one): Part[] => {
     if (one.type === 'text' && typeof one.text === 'string') return [{ kind: 'text', text: one.text }]
     const url = isObject(one.image_url) ? one.image_url.url : undefined

@@ -1,5 +1,13 @@
 /** Settings of the plugin: the operator's, and the fields of a request's entry (docs/contract.md#plugins). */
-import { badField, isObject, type Json, type JsonObject, nanoFromUsd, type OutboundPolicy, policyOf } from '../../src/plugin-api/index.ts'
+import {
+  addressPolicy,
+  badField,
+  isObject,
+  type Json,
+  type JsonObject,
+  nanoFromUsd,
+  type OutboundPolicy,
+} from '../../src/plugin-api/index.ts'
 import { FileNotes } from './file-notes.ts'
 import type { OcrAccount } from './ocr.ts'
 
@@ -23,7 +31,7 @@ const USUAL_MODEL = 'mistral-ocr-latest'
 const USUAL_PRICE = '2.00'
 const USUAL_PAGES = 200
 /** The service's own bound. */
-const MOST_PAGES = 1000
+const MAX_PAGES = 1000
 
 export interface FileParserConfig {
   enabled: boolean
@@ -42,21 +50,21 @@ export function parseConfig(settings: JsonObject, path: string): FileParserConfi
   const { enabled = true, pdf = {} } = settings
   if (typeof enabled !== 'boolean') throw badField(`${path}.enabled`, 'expected true or false')
   if (!isObject(pdf)) throw badField(`${path}.pdf`, 'expected an object')
-  const engine = engineOf(pdf.engine ?? undefined, `${path}.pdf.engine`)
-  const ocr = ocrOf(settings.ocr, `${PLACE}.ocr`)
+  const engine = parseEngine(pdf.engine ?? undefined, `${path}.pdf.engine`)
+  const ocr = parseOcr(settings.ocr, `${PLACE}.ocr`)
   if (engine === 'scan' && !ocr)
     throw badField(`${path}.pdf.engine`, `${String(pdf.engine)} is not configured: the operator has to name the service under ${PLACE}.ocr`)
-  const policy = policyOf(settings.allow_private, `${PLACE}.allow_private`)
+  const policy = addressPolicy(settings.allow_private, `${PLACE}.allow_private`)
   return { enabled, engine, ocr, policy, named: path !== PLACE, notes: new FileNotes() }
 }
 
-function engineOf(name: Json | undefined, path: string): Engine | undefined {
+function parseEngine(name: Json | undefined, path: string): Engine | undefined {
   if (name === undefined) return undefined
   if (typeof name !== 'string' || !Object.hasOwn(ENGINES, name)) throw badField(path, `expected one of: ${Object.keys(ENGINES).join(', ')}`)
   return ENGINES[name]
 }
 
-function ocrOf(given: Json | undefined, path: string): OcrAccount | undefined {
+function parseOcr(given: Json | undefined, path: string): OcrAccount | undefined {
   if (given === undefined) return undefined
   if (!isObject(given)) throw badField(path, 'expected an object')
   const { url = USUAL_URL, key = '', model = USUAL_MODEL, price = USUAL_PRICE, max_pages: pages = USUAL_PAGES } = given
@@ -65,7 +73,7 @@ function ocrOf(given: Json | undefined, path: string): OcrAccount | undefined {
   if (typeof model !== 'string' || model === '') throw badField(`${path}.model`, 'expected the name of a model')
   const nano = typeof price === 'string' ? nanoFromUsd(price) : undefined
   if (nano === undefined) throw badField(`${path}.price`, 'expected USD per 1000 pages as a decimal in quotes, such as "2.00"')
-  if (typeof pages !== 'number' || !Number.isInteger(pages) || pages < 1 || pages > MOST_PAGES)
-    throw badField(`${path}.max_pages`, `expected an integer from 1 to ${MOST_PAGES}`)
+  if (typeof pages !== 'number' || !Number.isInteger(pages) || pages < 1 || pages > MAX_PAGES)
+    throw badField(`${path}.max_pages`, `expected an integer from 1 to ${MAX_PAGES}`)
   return { url: url.replace(/\/+$/, ''), key, model, thousand: nano, maxPages: pages }
 }

@@ -5,7 +5,7 @@ import { badField, type CanonicalRequest, Fault, type Item, type Part } from '..
 export type FilePart = Extract<Part, { kind: 'media' }>
 
 /** Bytes of one file. */
-export const MOST_BYTES = 20 * 1024 * 1024
+export const MAX_BYTES = 20 * 1024 * 1024
 const DATA_URL = /^data:([^;,]*)((?:;[^;,]*)*?)(;base64)?,/
 /** Bytes hashed before others have their turn. */
 const PIECE = 2 * 1024 * 1024
@@ -55,7 +55,7 @@ export function mayBePdf({ url = '', data }: FilePart): boolean {
 }
 
 /** Identity of a file: its address where it has one, so that it need not be fetched to be known. */
-export async function hashOf(part: FilePart, file: FileBytes | undefined): Promise<string> {
+export async function hashPart(part: FilePart, file: FileBytes | undefined): Promise<string> {
   const hash = createHash('sha256')
   if (!file) return hash.update(part.url ?? '').digest('hex')
   for (let at = 0; at < file.bytes.length; at += PIECE) {
@@ -75,14 +75,14 @@ export function inlineBytes({ url, data, fileId }: FilePart): FileBytes | undefi
   if (!url.startsWith('data:')) return undefined
   const [head = '', type = '', , base64] = DATA_URL.exec(url.slice(0, 2000)) ?? []
   if (head === '') throw badField('file_data', 'expected a data URL')
-  if ((url.length - head.length) * (base64 ? 0.75 : 1) > MOST_BYTES * 1.01) throw tooLarge()
+  if ((url.length - head.length) * (base64 ? 0.75 : 1) > MAX_BYTES * 1.01) throw tooLarge()
   const bytes = base64 ? Buffer.from(url.slice(head.length), 'base64') : Buffer.from(unescaped(url.slice(head.length)), 'utf8')
-  if (bytes.length > MOST_BYTES) throw tooLarge()
+  if (bytes.length > MAX_BYTES) throw tooLarge()
   return { bytes, type, dataUrl: base64 ? url : undefined }
 }
 
 function tooLarge(): Fault {
-  return new Fault('too_large', { message: `it is larger than ${MOST_BYTES} bytes` })
+  return new Fault('too_large', { message: `it is larger than ${MAX_BYTES} bytes` })
 }
 
 function unescaped(text: string): string {

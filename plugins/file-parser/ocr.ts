@@ -14,7 +14,7 @@ export interface OcrAccount {
 }
 
 /** Images of one document that go on to the model (docs/contract.md#plugins). */
-const MOST_IMAGES = 8
+const MAX_IMAGES = 8
 const TIMEOUT = 100_000
 /** Bytes of an answer that are read. */
 const CAP = 48 * 1024 * 1024
@@ -43,7 +43,7 @@ export async function readScan(
         model,
         document: { type: 'document_url', document_url: document },
         include_image_base64: true,
-        image_limit: MOST_IMAGES,
+        image_limit: MAX_IMAGES,
       },
     },
     { clock, timeout: TIMEOUT, cap: CAP, onAbort: (fn) => cancel.onAbort(fn) },
@@ -53,12 +53,12 @@ export async function readScan(
   const usage = isObject(answer.usage_info) ? answer.usage_info.pages_processed : undefined
   return {
     text: pages.map(({ markdown }) => (typeof markdown === 'string' ? markdown : '')).join('\n\n'),
-    images: pages.flatMap(imagesOf).slice(0, MOST_IMAGES),
+    images: pages.flatMap(pageImages).slice(0, MAX_IMAGES),
     pages: typeof usage === 'number' && Number.isInteger(usage) && usage >= 0 ? usage : pages.length,
   }
 }
 
-function imagesOf({ images }: JsonObject): string[] {
+function pageImages({ images }: JsonObject): string[] {
   return (Array.isArray(images) ? images : []).flatMap((image: Json) => {
     const url = isObject(image) ? image.image_base64 : undefined
     if (typeof url !== 'string' || url === '') return []
@@ -67,6 +67,6 @@ function imagesOf({ images }: JsonObject): string[] {
 }
 
 /** Nano-dollars of so many pages, never less than what they cost. */
-export function priceOf(pages: number, { thousand }: OcrAccount): number {
+export function pagesPrice(pages: number, { thousand }: OcrAccount): number {
   return Math.ceil((pages * thousand) / 1000)
 }

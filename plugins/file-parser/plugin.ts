@@ -11,16 +11,16 @@ import {
   type Resolved,
   type Tap,
 } from '../../src/plugin-api/index.ts'
-import { partsOf, returnedNotes, shownNote, withoutNotes } from './annotations.ts'
+import { noteParts, returnedNotes, shownNote, withoutNotes } from './annotations.ts'
 import { type FileParserConfig, parseConfig } from './config.ts'
 import { type FilePart, filesIn, mayBePdf, replaced } from './file-parts.ts'
-import { priceOf } from './ocr.ts'
+import { pagesPrice } from './ocr.ts'
 import { type ReadFile, type ReadingRoom, readFile } from './read-file.ts'
 import { recentNotes } from './recent-notes.ts'
 
 const ID = 'file-parser'
 /** Files that are read of one request. */
-const MOST_FILES = 20
+const MAX_FILES = 20
 
 export const fileParser: Plugin<FileParserConfig> = {
   id: ID,
@@ -57,19 +57,19 @@ function filesHere(exchange: Resolved, { engine }: FileParserConfig): FilePart[]
 function bound(exchange: Resolved, config: FileParserConfig): number {
   const { engine, ocr } = config
   if (!ocr || engine === 'text' || !reads(exchange, config)) return 0
-  return filesHere(exchange, config).filter(mayBePdf).length * priceOf(ocr.maxPages, ocr)
+  return filesHere(exchange, config).filter(mayBePdf).length * pagesPrice(ocr.maxPages, ocr)
 }
 
 async function shape(exchange: Resolved, config: FileParserConfig, host: Host): Promise<void> {
   if (!reads(exchange, config)) return
   const files = filesHere(exchange, config)
   if (files.length === 0) return
-  if (files.length > MOST_FILES) throw new Fault('bad_request', { message: `a request may have ${MOST_FILES} files that are to be read` })
+  if (files.length > MAX_FILES) throw new Fault('bad_request', { message: `a request may have ${MAX_FILES} files that are to be read` })
   const { ocr } = config
-  const room = roomOf(exchange, config, host)
+  const room = readingRoom(exchange, config, host)
   const found = await Promise.allSettled(files.map((file, i) => readNamed(file, i, room)))
   const done = found.flatMap((one) => (one.status === 'fulfilled' ? [one.value] : []))
-  for (const { paid } of done) if (ocr && paid > 0) exchange.charge(priceOf(Math.min(paid, ocr.maxPages), ocr), 'pages')
+  for (const { paid } of done) if (ocr && paid > 0) exchange.charge(pagesPrice(Math.min(paid, ocr.maxPages), ocr), 'pages')
   const fresh = done.filter((file) => file.fresh).map(({ note }) => note)
   const failed = found.find((one) => one.status === 'rejected')
   if (failed) throw withNotes(asFault(failed.reason), fresh.map(shownNote))
@@ -79,7 +79,7 @@ async function shape(exchange: Resolved, config: FileParserConfig, host: Host): 
   const parts = new Map<FilePart, Part[]>()
   for (const [i, { note }] of done.entries()) {
     const file = files[i]
-    if (file) parts.set(file, partsOf(note, seesImages))
+    if (file) parts.set(file, noteParts(note, seesImages))
   }
   exchange.edit(ID, (draft) => {
     draft.items = draft.items.map((item) => withoutNotes(replaced(item, parts)))
@@ -87,7 +87,7 @@ async function shape(exchange: Resolved, config: FileParserConfig, host: Host): 
   exchange.stages.push({ type: 'plugin', name: ID, ...summarise(done) })
 }
 
-function roomOf(exchange: Resolved, { engine, ocr, policy }: FileParserConfig, { clock, files }: Host): ReadingRoom {
+function readingRoom(exchange: Resolved, { engine, ocr, policy }: FileParserConfig, { clock, files }: Host): ReadingRoom {
   const notes = recentNotes(files)
   const place = (hash: string): string => [exchange.key.identity, engine ?? '', hash].join('\n')
   return {

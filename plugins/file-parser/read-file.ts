@@ -12,7 +12,7 @@ import {
 } from '../../src/plugin-api/index.ts'
 import type { FileNote } from './annotations.ts'
 import type { Engine } from './config.ts'
-import { type FileBytes, type FilePart, hashOf, inlineBytes, MOST_BYTES, mayBePdf } from './file-parts.ts'
+import { type FileBytes, type FilePart, hashPart, inlineBytes, MAX_BYTES, mayBePdf } from './file-parts.ts'
 import { type OcrAccount, readScan } from './ocr.ts'
 
 /** Milliseconds for fetching one file. */
@@ -50,7 +50,7 @@ export interface ReadFile {
 /** @throws Fault */
 export async function readFile(part: FilePart, room: ReadingRoom): Promise<ReadFile> {
   const inline = inlineBytes(part)
-  const hash = await hashOf(part, inline)
+  const hash = await hashPart(part, inline)
   const known = room.known.get(hash)
   if (known) return { note: known, by: undefined, paid: 0, fresh: false }
   const running = room.running.get(hash)
@@ -64,15 +64,15 @@ export async function readFile(part: FilePart, room: ReadingRoom): Promise<ReadF
 
 async function readAnew(part: FilePart, inline: FileBytes | undefined, hash: string, room: ReadingRoom): Promise<ReadFile> {
   const file = inline ?? (await fetchedBytes(part, room))
-  const name = part.name ?? nameOf(part.url)
+  const name = part.name ?? urlFileName(part.url)
   const noted = (content: JsonObject[]): FileNote => ({
     hash,
     name,
-    content: [textOf(`<file name=${JSON.stringify(name)}>`), ...content, textOf('</file>')],
+    content: [textPart(`<file name=${JSON.stringify(name)}>`), ...content, textPart('</file>')],
   })
   // What nothing was held for is not scanned.
   if (mayBePdf(part) && mayScan(file, room)) return scanned(file, room, noted)
-  const note = noted([textOf((await readHere(file, room, true)).text)])
+  const note = noted([textPart((await readHere(file, room, true)).text)])
   room.recent.put(note)
   return { note, by: 'text', paid: 0, fresh: true }
 }
@@ -94,7 +94,7 @@ async function scanned(file: FileBytes, room: ReadingRoom, noted: (content: Json
       const document = file.dataUrl ?? `data:application/pdf;base64,${file.bytes.toString('base64')}`
       const { text, images, pages } = await readScan(document, ocr, room)
       const shown = images.map((url): JsonObject => ({ type: 'image_url', image_url: { url } }))
-      const note = noted([textOf(text), ...shown])
+      const note = noted([textPart(text), ...shown])
       room.recent.put(note)
       return { note, by: 'scan', paid: pages, fresh: true }
     } catch (cause) {
@@ -103,7 +103,7 @@ async function scanned(file: FileBytes, room: ReadingRoom, noted: (content: Json
         throw new Fault('unavailable', { message: 'Service temporarily unavailable: the service that reads scans did not answer', cause })
     }
   } else if (engine) throw new Fault('too_large', { message: `it has ${here?.pages} pages, at most ${ocr?.maxPages} are read` })
-  return { note: noted([textOf(here?.text ?? '')]), by: 'text', paid: 0, fresh: true }
+  return { note: noted([textPart(here?.text ?? '')]), by: 'text', paid: 0, fresh: true }
 }
 
 /** @param handOver the bytes are not used again. */
@@ -111,12 +111,12 @@ function readHere({ bytes, type }: FileBytes, { clock, cancel }: ReadingRoom, ha
   return readDocument(bytes, { type }, { clock, signal: cancel.signal, handOver })
 }
 
-function textOf(text: string): JsonObject {
+function textPart(text: string): JsonObject {
   return { type: 'text', text }
 }
 
 /** The last part of an address's path. */
-function nameOf(url = ''): string {
+function urlFileName(url = ''): string {
   const path = url.startsWith('data:') ? '' : (URL.parse(url)?.pathname ?? '')
   return path.split('/').findLast((one) => one !== '') ?? 'file'
 }
@@ -124,7 +124,7 @@ function nameOf(url = ''): string {
 /** @throws Fault 400 for an address that may not be fetched, 408, 413, 422. */
 async function fetchedBytes({ url = '' }: FilePart, { policy, clock, cancel, memory }: ReadingRoom): Promise<FileBytes> {
   const counted = (bytes: number): Promise<void> | undefined => memory(Math.ceil(bytes * WEIGHT))
-  const options = { policy, clock, signal: cancel.signal, maxBytes: MOST_BYTES, timeout: FETCH_TIMEOUT, memory: counted }
+  const options = { policy, clock, signal: cancel.signal, maxBytes: MAX_BYTES, timeout: FETCH_TIMEOUT, memory: counted }
   const { status, bytes, type } = await guardedFetch(url, options)
   if (status < 200 || status > 299) throw new Fault('unprocessable', { message: 'The address could not be fetched' })
   return { bytes, type, dataUrl: undefined }

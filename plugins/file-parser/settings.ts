@@ -1,7 +1,7 @@
 /** Settings of the plugin, and its row in the documents; loaded without the plugin. */
 import { Type } from 'typebox'
 import { bounded, pluginSettings, type ShippedPlugin } from '../../src/config/fields/plugin-settings.ts'
-import { closed, flag, line, listOf, oneOf, secret, url, usd, withDefault } from '../../src/config/fields/scalars.ts'
+import { choiceField, closed, flag, line, listField, secret, url, usd, withDefault } from '../../src/config/fields/scalars.ts'
 
 export const fileParser: ShippedPlugin = {
   settings: pluginSettings('Converts files of a request to text if the model does not accept files.', {
@@ -9,12 +9,10 @@ export const fileParser: ShippedPlugin = {
     pdf: Type.Optional(
       closed('How PDFs are read.', {
         engine: Type.Optional(
-          oneOf('If unset: `native` if the model accepts files, else the service in `ocr` if there is one, else the text in the file.', [
-            'native',
-            'mistral-ocr',
-            'pdf-text',
-            'cloudflare-ai',
-          ]),
+          choiceField(
+            'If unset: `native` if the model accepts files, else the service in `ocr` if there is one, else the text in the file.',
+            ['native', 'mistral-ocr', 'pdf-text', 'cloudflare-ai'],
+          ),
         ),
       }),
     ),
@@ -28,7 +26,7 @@ export const fileParser: ShippedPlugin = {
       }),
     ),
     allow_private: Type.Optional(
-      listOf(
+      listField(
         'Hosts, addresses and ranges of your own network that may be fetched.',
         line('Such as wiki.corp, wiki.corp:8080, *.corp or 10.1.0.0/16.', 256),
       ),

@@ -12,7 +12,7 @@ import {
 } from '../../src/plugin-api/index.ts'
 
 /** The primary model and two fallbacks. */
-const MOST_MODELS = 3
+const MAX_MODELS = 3
 
 export const freeRouter: Plugin<undefined> = {
   id: 'free-router',
@@ -33,7 +33,7 @@ function choose({ gateway }: Read, _: undefined, view: RouterView): RouterChoice
   const kept = view.sticky ? free.indexOf(view.sticky) : -1
   const models: Model[] = kept < 0 ? [] : free.splice(kept, 1)
   const count = free.length + models.length
-  while (models.length < MOST_MODELS && free.length > 0) models.push(...free.splice(Math.floor(view.random() * free.length), 1))
+  while (models.length < MAX_MODELS && free.length > 0) models.push(...free.splice(Math.floor(view.random() * free.length), 1))
   const [first] = models
   if (!first) throw noMatch(gateway.model)
   return { models, summary: `${first.slug}, out of ${count}` }
@@ -45,11 +45,11 @@ function isFree({ endpoints }: Model): boolean {
 }
 
 function costsNothing(price: Endpoint['price']): boolean {
-  return price === 'free' || (price !== 'unpriced' && ratesOf(price).every((rate) => rate === 0n))
+  return price === 'free' || (price !== 'unpriced' && priceRates(price).every((rate) => rate === 0n))
 }
 
 /** At any hour and for prompts of any length, with the fees of the provider's own tools. */
-function ratesOf({ overrides = [], tools = {}, drawing, regions: _, ...own }: Price): Price['prompt'][] {
+function priceRates({ overrides = [], tools = {}, drawing, regions: _, ...own }: Price): Price['prompt'][] {
   return [own, tools, drawing ?? {}, ...overrides.map(({ rates }) => rates)].flatMap((rates) =>
     Object.values(rates).filter((rate) => rate !== undefined),
   )

@@ -1,10 +1,10 @@
 /** Settings of the plugin, and its row in the documents; loaded without the plugin. */
 import { Type } from 'typebox'
 import { bounded, pluginSettings, type ShippedPlugin } from '../../src/config/fields/plugin-settings.ts'
-import { closed, flag, line, listOf, NAME, NAME_EXPECTED, withDefault } from '../../src/config/fields/scalars.ts'
+import { closed, flag, line, listField, NAME, NAME_EXPECTED, withDefault } from '../../src/config/fields/scalars.ts'
 
 const panel = {
-  analysis_models: Type.Optional(listOf('Slugs of the members, 1 to 8.', line('A slug.', 256))),
+  analysis_models: Type.Optional(listField('Slugs of the members, 1 to 8.', line('A slug.', 256))),
   model: Type.Optional(line('Slug of the model that compares the answers; it also leads router/fusion.', 256)),
 }
 
@@ -15,7 +15,7 @@ export const fusion: ShippedPlugin = {
     preset: withDefault(line('Name of the panel where a request names none.', 256), 'general-high'),
     max_tool_calls: bounded('Tool steps of each member.', [1, 16], 8),
     tools: Type.Optional(
-      listOf(
+      listField(
         'Server tools of each member. If unset: web_search and web_fetch, as far as they are configured.',
         Type.Object(
           { type: line('Such as router:web_search.', 256), parameters: Type.Optional(Type.Object({}, { description: 'Of the tool.' })) },

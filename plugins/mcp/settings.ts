@@ -1,13 +1,13 @@
 /** Settings of the plugin, and its row in the documents; loaded without the plugin. */
 import { Type } from 'typebox'
 import { bounded, domains, pluginSettings, type ShippedPlugin } from '../../src/config/fields/plugin-settings.ts'
-import { flag, line, listOf } from '../../src/config/fields/scalars.ts'
+import { flag, line, listField } from '../../src/config/fields/scalars.ts'
 
 export const mcp: ShippedPlugin = {
   settings: pluginSettings('Remote MCP servers that callers name, for the tool mcp.', {
     enabled: Type.Optional(flag('False: no request may name a server.')),
     allow_private: Type.Optional(
-      listOf('Exceptions to the public internet: hosts, addresses or ranges.', line('Such as mcp.corp:8080 or 10.1.0.0/16.', 256)),
+      listField('Exceptions to the public internet: hosts, addresses or ranges.', line('Such as mcp.corp:8080 or 10.1.0.0/16.', 256)),
     ),
     servers: Type.Optional(domains('Only servers of these. If unset: any public one.')),
     seconds: bounded('Seconds of one call to a server.', [1, 600], 30),

@@ -1,9 +1,9 @@
 /** Has the texts of a request judged before anything else is done with them, and refuses a request that is flagged. */
 import {
+  buildFinding,
   Fault,
   findingData,
   findingMetadata,
-  findingOf,
   type Host,
   type Judgement,
   moderatedTexts,
@@ -39,7 +39,7 @@ async function shape(exchange: Resolved, { moderator, price }: ModerationConfig,
     throw new Fault('unavailable', { message: 'The request could not be moderated, and nothing passes without it', cause })
   })
   exchange.charge(price, 'moderation')
-  const finding = findingOf(name, judgements)
+  const finding = buildFinding(name, judgements)
   const data = { flagged: finding !== undefined, engines: [name], ...(finding ? { action: 'blocked', ...findingData(finding) } : {}) }
   const summary = finding ? moderationMessage(finding) : `Judged by ${name}: nothing found`
   exchange.stages.push({ type: 'guardrail', name: ID, summary, data })

@@ -1,10 +1,10 @@
 import { Fault, type Model, type Plugin, type Read, type RouterChoice, type RouterView } from '../../src/plugin-api/index.ts'
 import { type ParetoConfig, type PriceSource, parseConfig } from './config.ts'
 import { frontierFirst } from './frontier.ts'
-import { codingScore, tierFor, tierOf } from './tiers.ts'
+import { codingScore, scoreTier, tierFor } from './tiers.ts'
 
 /** The primary model and two fallbacks. */
-const MOST_MODELS = 3
+const MAX_MODELS = 3
 /** Parts of prompt tokens for one part of completion tokens in a weighted price. */
 const PROMPT_PARTS = 3
 
@@ -21,7 +21,7 @@ function choose({ gateway }: Read, config: ParetoConfig, view: RouterView): Rout
   if (order.length === 0) throw noMatch(gateway.model, config)
   const { sticky } = view
   const kept = sticky && order.includes(sticky) ? sticky : undefined
-  const models = (kept ? [kept, ...order.filter((model) => model !== kept)] : order).slice(0, MOST_MODELS)
+  const models = (kept ? [kept, ...order.filter((model) => model !== kept)] : order).slice(0, MAX_MODELS)
   const [first] = models
   if (!first) throw noMatch(gateway.model, config)
   return { models, data, summary: `${first.slug}, coding score ${codingScore(first)}, out of ${order.length}` }
@@ -34,8 +34,8 @@ interface Order {
 
 /** The tier's models, cheapest first; with the variant `nitro` fastest first. What is not known comes last. */
 function byTier({ minCodingScore }: ParetoConfig, view: RouterView): Order {
-  const { tier, members } = tierFor(view.models, tierOf(minCodingScore))
-  const price = (model: Model): number => sumOf(view.price(model)) ?? Number.POSITIVE_INFINITY
+  const { tier, members } = tierFor(view.models, scoreTier(minCodingScore))
+  const price = (model: Model): number => priceSum(view.price(model)) ?? Number.POSITIVE_INFINITY
   const slowness = (model: Model): number => (view.variants.has('nitro') ? -(view.speed(model) ?? 0) : 0)
   const order = members
     .map((model) => ({ model, slowness: slowness(model), price: price(model), score: codingScore(model) }))
@@ -60,7 +60,7 @@ function inputPrice(price: Price, source: PriceSource): number | undefined {
   return (PROMPT_PARTS * price.prompt + price.completion) / (PROMPT_PARTS + 1)
 }
 
-function sumOf(price: Price): number | undefined {
+function priceSum(price: Price): number | undefined {
   return price && price.prompt + price.completion
 }
 

@@ -1,7 +1,7 @@
 /** Settings of the plugin, and its row in the documents; loaded without the plugin. */
 import { Type } from 'typebox'
 import { pluginSettings, type ShippedPlugin } from '../../src/config/fields/plugin-settings.ts'
-import { flag, oneOf, withDefault } from '../../src/config/fields/scalars.ts'
+import { choiceField, flag, withDefault } from '../../src/config/fields/scalars.ts'
 
 export const paretoRouter: ShippedPlugin = {
   settings: pluginSettings('Chooses the cheapest model that codes well enough.', {
@@ -11,7 +11,7 @@ export const paretoRouter: ShippedPlugin = {
       0.66,
     ),
     max_price: Type.Optional(Type.Number({ description: 'USD per million tokens; replaces the choice by tier.', minimum: 0 })),
-    price_source: withDefault(oneOf('The price that `max_price` limits.', ['prompt', 'weighted_avg']), 'prompt'),
+    price_source: withDefault(choiceField('The price that `max_price` limits.', ['prompt', 'weighted_avg']), 'prompt'),
   }),
   acts: 'for `router/pareto-code`',
   does: 'Chooses a model for code by quality and price.',

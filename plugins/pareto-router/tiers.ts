@@ -14,7 +14,7 @@ const INSTEAD: Readonly<Record<Tier, readonly Tier[]>> = {
 }
 
 /** @param score from 0 to 1. */
-export function tierOf(score: number): Tier {
+export function scoreTier(score: number): Tier {
   if (score >= HIGH) return 'high'
   return score >= MEDIUM ? 'medium' : 'low'
 }
@@ -27,7 +27,7 @@ export function codingScore({ scores }: Pick<Model, 'scores'>): number {
 /** The models of the wanted tier, or of its first neighbour that has any. */
 export function tierFor(models: readonly Model[], wanted: Tier): { tier: Tier; members: Model[] } {
   for (const tier of INSTEAD[wanted]) {
-    const members = models.filter((model) => tierOf(codingScore(model)) === tier)
+    const members = models.filter((model) => scoreTier(codingScore(model)) === tier)
     if (members.length > 0) return { tier, members }
   }
   return { tier: wanted, members: [] }

@@ -1,5 +1,5 @@
 /** Beginning of the document in an answer: behind prose, a fence, or nothing. */
-import { bareKeyAt, commentAt, isDigit, isLetter, isQuote, keywordAt, nextUnit, pastSpace, type Sight } from './lookahead.ts'
+import { bareKeyAt, commentAt, isDigit, isLetter, isQuote, keywordAt, nextUnit, pastSpace, type Sight } from './tokens-ahead.ts'
 
 /** Some models think aloud, in braces too, before they answer. */
 const THOUGHT = '<think>'

@@ -1,7 +1,7 @@
 /** The text of an answer, how far it has been read, and what of it has become certain. */
 import { escapeAt } from './literals.ts'
-import { REACH } from './lookahead.ts'
-import type { Around } from './quotes.ts'
+import type { Around } from './text-ends.ts'
+import { REACH } from './tokens-ahead.ts'
 
 export type Place = 'before' | 'value' | 'key' | 'colon' | 'after' | 'text' | 'bare' | 'done' | 'given-up'
 export type Open = '{' | '['

@@ -1,6 +1,6 @@
 /** An answer on its way through healing: piece by piece in a stream, all at once otherwise. */
 import { jsonrepair } from 'jsonrepair'
-import { Mender } from './mender.ts'
+import { DocumentMender } from './document-mender.ts'
 
 /** Longer answers are not given to the second opinion: it takes three seconds for a million characters. */
 const SECOND_OPINION = 64 * 1024
@@ -22,7 +22,7 @@ export interface Healer {
 }
 
 export class StreamHealer implements Healer {
-  private readonly mender = new Mender()
+  private readonly mender = new DocumentMender()
 
   push(text: string): string {
     return this.mender.push(text)
@@ -62,7 +62,7 @@ export class WholeHealer implements Healer {
     const { held } = this
     this.held = ''
     if (held === '' || held.length > LONGEST || isJson(held)) return held
-    const mender = new Mender()
+    const mender = new DocumentMender()
     const mended = mender.push(held)
     return mender.idle ? secondOpinion(mended + mender.finish()) : mended + mender.finish()
   }

@@ -3,7 +3,7 @@ import { type Json, type JsonObject, type Stage, type StreamEvent, schemaFit, ty
 import { type Healer, StreamHealer, WholeHealer } from './healers.ts'
 
 /** Characters; whether a longer answer is JSON is not reported, since parsing it would hold up other requests. */
-const LONGEST_CHECK = 1024 * 1024
+const MAX_CHECK_LENGTH = 1024 * 1024
 
 type Emit = (event: StreamEvent) => void
 
@@ -116,7 +116,7 @@ export class HealingTap implements Tap {
   private report({ came, left, longest }: Answer, whole: boolean): void {
     if (came === '') return
     const { mode, schema, stages, stream } = this.facts
-    const long = left.length > LONGEST_CHECK
+    const long = left.length > MAX_CHECK_LENGTH
     const value = long ? undefined : parsed(left)
     const data: JsonObject = {
       mode,

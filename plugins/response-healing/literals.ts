@@ -1,4 +1,4 @@
-/** Numbers and constants, as JSON writes them. */
+/** Numbers, constants and escapes, as JSON writes them. */
 
 const NUMBER = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/
 const LOOSE = /^([+-]?)(\d*)\.?(\d*)$/
@@ -14,9 +14,10 @@ const CONSTANTS: Readonly<Record<string, string>> = {
   undefined: 'null',
   NaN: 'null',
 }
+export const CONSTANT_NAMES: readonly string[] = Object.keys(CONSTANTS)
 
 /** The literal that a word stands for; undefined where it is a text without quotes. */
-export function literalOf(word: string): string | undefined {
+export function healLiteral(word: string): string | undefined {
   if (NUMBER.test(word)) return word
   const constant = Object.hasOwn(CONSTANTS, word) ? CONSTANTS[word] : undefined
   if (constant) return constant
@@ -32,7 +33,7 @@ export function halfConstant(word: string): string | undefined {
 
 /** True where more characters could still make a literal of it. */
 export function mayBeLiteral(word: string): boolean {
-  return PART_OF_NUMBER.test(word) || Object.keys(CONSTANTS).some((one) => one.startsWith(word))
+  return PART_OF_NUMBER.test(word) || CONSTANT_NAMES.some((one) => one.startsWith(word))
 }
 
 /** A control character as JSON writes it within a text. */

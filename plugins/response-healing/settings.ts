@@ -5,7 +5,7 @@ import { flag } from '../../src/config/fields/scalars.ts'
 
 export const responseHealing: ShippedPlugin = {
   settings: pluginSettings('Repairs replies that should be JSON and are not.', {
-    enabled: Type.Optional(flag('True: on for every request that asks for JSON.')),
+    enabled: Type.Optional(flag('True: on for every request that wants JSON.')),
   }),
   acts: 'on request, for answers that are to be JSON',
   does: 'Mends broken JSON, in streams too.',

@@ -1,12 +1,12 @@
 /** Settings of the plugin, and its row in the documents; loaded without the plugin. */
 import { Type } from 'typebox'
 import { bounded, pluginSettings, type ShippedPlugin } from '../../src/config/fields/plugin-settings.ts'
-import { closed, flag, line, listOf, oneOf } from '../../src/config/fields/scalars.ts'
+import { choiceField, closed, flag, line, listField } from '../../src/config/fields/scalars.ts'
 
-const words = (description: string) => Type.Optional(listOf(description, line('A word.', 4096)))
+const words = (description: string) => Type.Optional(listField(description, line('A word.', 4096)))
 
 const sandbox = closed('Where commands of a model run: without network, within limits.', {
-  type: oneOf('`bubblewrap`, or a `command` of your own.', ['bubblewrap', 'command']),
+  type: choiceField('`bubblewrap`, or a `command` of your own.', ['bubblewrap', 'command']),
   program: Type.Optional(line('For `bubblewrap`: absolute path of bwrap, if it is not in the usual places.', 4096)),
   command: words(
     'For `command`: its words; the shell command is added as the last word. {folder} is the working folder, {name} a name for the run.',

@@ -1,7 +1,7 @@
 /** Settings of the plugin, and its row in the documents; loaded without the plugin. */
 import { Type } from 'typebox'
 import { bounded, domains, pluginSettings, type ShippedPlugin } from '../../src/config/fields/plugin-settings.ts'
-import { closed, flag, line, listOf, oneOf, secret, url, usd, withDefault } from '../../src/config/fields/scalars.ts'
+import { choiceField, closed, flag, line, listField, secret, url, usd, withDefault } from '../../src/config/fields/scalars.ts'
 
 const pagePrice = Type.Optional(usd('USD that a page costs the caller.'))
 
@@ -21,7 +21,7 @@ export const webFetch: ShippedPlugin = {
   settings: pluginSettings('Offers the tool web_fetch; its engines, prices and limits apply to every use of the tool.', {
     enabled: Type.Optional(flag('True: offered with every request.')),
     engine: withDefault(
-      oneOf('Engine for requests that name none: `router` (the gateway itself), or one of `engines`.', [
+      choiceField('Engine for requests that name none: `router` (the gateway itself), or one of `engines`.', [
         'auto',
         'router',
         ...Object.keys(pageEngines),
@@ -31,7 +31,7 @@ export const webFetch: ShippedPlugin = {
     engines: Type.Optional(closed('Accounts of services that fetch pages.', pageEngines)),
     price: withDefault(usd('USD that a page costs the caller, where its engine has no price of its own.'), '0'),
     allow_private: Type.Optional(
-      listOf(
+      listField(
         'Hosts, addresses and ranges of your own network that may be fetched.',
         line('Such as wiki.corp, wiki.corp:8080, *.corp or 10.1.0.0/16.', 256),
       ),

@@ -4,20 +4,20 @@ import {
   badField,
   Citations,
   checkEngine,
-  domainsOf,
+  chooseSearchEngine,
   type EngineAccount,
   hasEngines,
   type JsonObject,
-  locationOf,
-  MOST_RESULTS,
-  modeOf,
+  MAX_RESULTS,
   type NativeSearch,
   nativeSearch,
+  parseDomains,
+  parseLocation,
+  parseMode,
   type SearchScope,
   searchDesk,
   USUAL_CHARACTERS,
   USUAL_RESULTS,
-  wayOf,
   wholeNumber,
 } from '../../src/plugin-api/index.ts'
 
@@ -49,22 +49,22 @@ export function parseConfig(settings: JsonObject, path: string): WebConfig {
   // The plugin itself searches once.
   const uses = wholeNumber(settings.max_uses, `${path}.max_uses`, { min: 1, max: Number.MAX_SAFE_INTEGER })
   const scope: SearchScope = {
-    count: wholeNumber(settings.max_results, `${path}.max_results`, { min: 1, max: MOST_RESULTS }) ?? USUAL_RESULTS,
+    count: wholeNumber(settings.max_results, `${path}.max_results`, { min: 1, max: MAX_RESULTS }) ?? USUAL_RESULTS,
     characters: USUAL_CHARACTERS,
-    allowed: domainsOf(settings.include_domains, `${path}.include_domains`),
-    excluded: domainsOf(settings.exclude_domains, `${path}.exclude_domains`),
-    location: locationOf(settings.user_location, `${path}.user_location`, true),
-    mode: modeOf(settings.mode, `${path}.mode`),
+    allowed: parseDomains(settings.include_domains, `${path}.include_domains`),
+    excluded: parseDomains(settings.exclude_domains, `${path}.exclude_domains`),
+    location: parseLocation(settings.user_location, `${path}.user_location`, true),
+    mode: parseMode(settings.mode, `${path}.mode`),
   }
   const way = enabled ? wayIn(settings, path) : 'auto'
   const needed = path === OPERATORS && (way === 'engine' || settings.enabled === true)
-  const account = enabled && way !== 'native' && (hasEngines(settings) || needed) ? accountOf(settings, path) : undefined
+  const account = enabled && way !== 'native' && (hasEngines(settings) || needed) ? parseAccount(settings, path) : undefined
   if (account && scope.allowed.length > 0 && scope.excluded.length > 0 && !account.engine.bothLists)
     throw badField(`${path}.exclude_domains`, `${account.engine.name} takes one list, expected either include_domains or exclude_domains`)
   const refuse = (models: string): never => {
     if (way === 'native')
       throw badField(`${path}.engine`, `native: no provider of ${models} has a web search of its own that can keep to this`)
-    accountOf(settings, path)
+    parseAccount(settings, path)
     throw new TypeError('there is an engine')
   }
   return { enabled, way, account, scope, native: nativeSearch(scope, { maxUses: uses }), prompt, citations: new Citations(), refuse }
@@ -73,11 +73,11 @@ export function parseConfig(settings: JsonObject, path: string): WebConfig {
 /** The settings are the operator's with the request's on top, so that there is one word for the engine. */
 function wayIn(settings: JsonObject, path: string): WebConfig['way'] {
   checkEngine(settings.engine, `${path}.engine`)
-  const way = wayOf(undefined, settings)
+  const way = chooseSearchEngine(undefined, settings)
   return way === 'native' || way === 'auto' ? way : 'engine'
 }
 
-function accountOf(settings: JsonObject, path: string): EngineAccount {
+function parseAccount(settings: JsonObject, path: string): EngineAccount {
   const of = path === OPERATORS ? `${path}.engines` : `${path}.id`
   return accountFor(searchDesk(settings), settings.engine, { at: `${path}.engine`, of })
 }

@@ -33,7 +33,7 @@ function isNative(exchange: Resolved, { way, account, native, refuse }: WebConfi
 
 function bound(exchange: Resolved, config: WebConfig): number {
   if (!config.enabled || isNative(exchange, config)) return 0
-  return config.account && questionOf(exchange) ? config.account.price : 0
+  return config.account && lastQuestion(exchange) ? config.account.price : 0
 }
 
 /** Leaves the search to the provider where it is to have it. */
@@ -46,7 +46,7 @@ function searchedByProvider(exchange: Resolved, config: WebConfig): boolean {
 async function shape(exchange: Resolved, config: WebConfig, host: Host): Promise<void> {
   const { account, scope, prompt, citations } = config
   if (!config.enabled || searchedByProvider(exchange, config)) return
-  const question = questionOf(exchange)
+  const question = lastQuestion(exchange)
   if (!account || !question) return
   const options = { clock: host.clock, signal: exchange.cancel.signal }
   const results = await searchWeb(account, { ...scope, text: question.text }, options)
@@ -70,7 +70,7 @@ function tap(_exchange: Planned, { citations }: WebConfig): Tap | undefined {
 }
 
 /** The last words of the user, and where they stand; undefined where there are none, as in a turn that brings tool results. */
-function questionOf(exchange: Resolved): { at: number; text: string } | undefined {
+function lastQuestion(exchange: Resolved): { at: number; text: string } | undefined {
   const { items } = exchange.request()
   const at = items.findLastIndex((item) => item.kind === 'message' && item.role === 'user')
   const item = items[at]
@@ -79,11 +79,11 @@ function questionOf(exchange: Resolved): { at: number; text: string } | undefine
     .map((part) => (part.kind === 'text' ? part.text : ''))
     .join('\n')
     .trim()
-  return text === '' ? undefined : { at, text: text.slice(-MOST_CHARACTERS) }
+  return text === '' ? undefined : { at, text: text.slice(-MAX_CHARACTERS) }
 }
 
 /** The question stands at the end of long messages. */
-const MOST_CHARACTERS = 2000
+const MAX_CHARACTERS = 2000
 
 /** Results are no instructions: they stand with the user's words, in front of them. */
 function withText(item: Item, text: string): Item {

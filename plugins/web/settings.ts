@@ -1,7 +1,7 @@
 /** Settings of the plugin, and its row in the documents; loaded without the plugin. */
 import { Type } from 'typebox'
 import { bounded, domains, pluginSettings, type ShippedPlugin } from '../../src/config/fields/plugin-settings.ts'
-import { closed, flag, line, oneOf, secret, url, usd, withDefault } from '../../src/config/fields/scalars.ts'
+import { choiceField, closed, flag, line, secret, url, usd, withDefault } from '../../src/config/fields/scalars.ts'
 
 const searchPrice = Type.Optional(usd('USD that a search costs the caller.'))
 
@@ -31,7 +31,7 @@ export const web: ShippedPlugin = {
   settings: pluginSettings('Searches the web before the model answers; its engines and prices also apply to the tool web_search.', {
     enabled: Type.Optional(flag('True: on for every request.')),
     engine: withDefault(
-      oneOf(
+      choiceField(
         'Engine for requests that name none. `native`: only the provider of the model. `auto`: the provider if it can search, else the first entry of `engines`.',
         ['auto', 'native', ...Object.keys(searchEngines)],
       ),

@@ -13,23 +13,23 @@ export const addition: Addition = {
       file: `${FOLDER}/basic.ts`,
       text: `/** A caller shows the secret of a key as the password of HTTP Basic (RFC 7617). */
 import type { IncomingHttpHeaders } from 'node:http'
-import { hashOf } from '../../../core/secret.ts'
+import { secretHash } from '../../../core/secret.ts'
 import type { AuthenticationMethod, AuthenticationParts } from './method.ts'
 
-const digestOf = ({ authorization = '' }: IncomingHttpHeaders): string => {
+const pairDigest = ({ authorization = '' }: IncomingHttpHeaders): string => {
   const pair = Buffer.from(authorization.slice('Basic '.length), 'base64').toString('utf8')
-  return hashOf(pair.slice(pair.indexOf(':') + 1))
+  return secretHash(pair.slice(pair.indexOf(':') + 1))
 }
 
 export function basic({ keys }: AuthenticationParts): AuthenticationMethod {
   return {
     shows: ({ authorization }) => authorization?.startsWith('Basic ') === true,
     atHand({ headers }) {
-      const digest = digestOf(headers)
+      const digest = pairDigest(headers)
       return keys.written.get(digest) ?? keys.atHand(digest)
     },
     find(caller, isSuspect) {
-      const digest = digestOf(caller.headers)
+      const digest = pairDigest(caller.headers)
       return keys.written.get(digest) ?? keys.find(digest, isSuspect(caller))
     },
     // Its keys are found by their digests, as all others are.
@@ -46,11 +46,11 @@ export function basic({ keys }: AuthenticationParts): AuthenticationMethod {
     },
     { file: `${FOLDER}/index.ts`, find: '= [secretKey]', replace: '= [basic, secretKey]' },
     {
-      file: 'test/gateway/basic-authentication.test.ts',
+      file: 'test/gateway/operations/basic-authentication.test.ts',
       text: `/** HTTP Basic, by which every operation takes a key. */
 import t from 'tap'
-import { KEY } from '../support/gateway.ts'
-import { startScene } from '../support/scene.ts'
+import { KEY } from '../../support/gateway.ts'
+import { startScene } from '../../support/scene.ts'
 
 t.test('the password is the secret of a key', async (t) => {
   const { ask, gateway } = await startScene(t)
@@ -64,5 +64,5 @@ t.test('the password is the secret of a key', async (t) => {
 `,
     },
   ],
-  test: ['test/gateway/basic-authentication', 'test/repository/imports'],
+  test: ['test/gateway/operations/basic-authentication', 'test/repository/imports'],
 }

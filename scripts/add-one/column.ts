@@ -15,12 +15,12 @@ export const addition: Addition = {
         "shown: 'reasoning', byDay: true },\n  { column: 'audio_output', count: 'audioOutput', side: 'output', shown: 'audio_output', byDay: true, since: 28 },\n",
     },
     {
-      file: 'test/gateway/audio-column.test.ts',
+      file: 'test/gateway/money/audio-column.test.ts',
       text: `import t from 'tap'
-import type { JsonObject } from '../../src/core/json.ts'
-import { exportRow } from '../../src/ledger/export.ts'
-import { startScene } from '../support/scene.ts'
-import { jsonAnswer } from '../support/upstream.ts'
+import type { JsonObject } from '../../../src/core/json.ts'
+import { exportRow } from '../../../src/ledger/export.ts'
+import { startScene } from '../../support/scene.ts'
+import { jsonAnswer } from '../../support/upstream.ts'
 
 t.test('tokens of audio stand in rows, exports and lists', async (t) => {
   const { gateway, ask, rows } = await startScene(t, {
@@ -44,7 +44,7 @@ t.test('tokens of audio stand in rows, exports and lists', async (t) => {
     },
   ],
   test: [
-    'gateway/audio-column',
+    'gateway/money/audio-column',
     'store/upgrade',
     'store/contract',
     'store/rollups.test',

@@ -23,7 +23,7 @@ export const onsite = criterion({
   modelQuery: { name: FLAG, text: 'Whether it runs in the house.', matches: ({ flags }, wanted) => flags.has(FLAG) === wanted },
   refusal: { code: 'constraint_filtered' },
   removes: 'whose model is not declared \`onsite\`',
-  wish: ({ require_onsite: required }) => required || undefined,
+  demand: ({ require_onsite: required }) => required || undefined,
   test: ({ model }) => model.flags.has(FLAG),
   explain: () => 'its model runs elsewhere',
 })

@@ -27,11 +27,11 @@ export const addition: Addition = {
 `,
     },
     {
-      file: 'test/gateway/guardrail-min-context.test.ts',
+      file: 'test/gateway/guardrails/guardrail-min-context.test.ts',
       text: `/** The least context that a guardrail demands of endpoints, in the configuration and over the API. */
 import t from 'tap'
-import type { JsonObject } from '../../src/core/json.ts'
-import { startScene } from '../support/scene.ts'
+import type { JsonObject } from '../../../src/core/json.ts'
+import { startScene } from '../../support/scene.ts'
 
 const MANAGING = 'sk-router-v1-managemanagemanage'
 const CALLING = 'sk-router-v1-callcallcallcallcal'
@@ -58,5 +58,5 @@ guardrails: [ { name: long, min_context: 1000 } ]\`
 `,
     },
   ],
-  test: ['test/gateway/guardrail-min-context', 'test/gateway/openapi.test', 'test/config/documents'],
+  test: ['test/gateway/guardrails/guardrail-min-context', 'test/gateway/formats/openapi', 'test/config/documents'],
 }

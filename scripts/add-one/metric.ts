@@ -1,7 +1,7 @@
 /** A metric: how many exchanges have been answered by a provider. */
 import type { Addition } from './frame/addition.ts'
 
-const FILE = 'src/server/witness.ts'
+const FILE = 'src/server/exchange-recorder.ts'
 
 export const addition: Addition = {
   name: 'metric',
@@ -21,7 +21,7 @@ const answerChecks = counter(`,
       file: FILE,
       find: 'const endpoint = run.committedEndpoint\n',
       replace: `const endpoint = run.committedEndpoint
-    if (endpoint) tallies.of(answered).add()
+    if (endpoint) metrics.of(answered).add()
 `,
     },
   ],

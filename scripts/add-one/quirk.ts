@@ -14,7 +14,7 @@ export const addition: Addition = {
       replace: "  one_stop: flag('True: the provider takes one stop sequence; the others are left out.'),\n  stop: oneOf('`list`",
     },
     {
-      file: 'src/dialects/chat/shape-request.ts',
+      file: 'src/dialects/chat/fit-request.ts',
       find: "  if (quirks.stop === 'list'",
       replace:
         "  if (quirks.one_stop === true && Array.isArray(body.stop)) body.stop = body.stop.slice(0, 1)\n  if (quirks.stop === 'list'",

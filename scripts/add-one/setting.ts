@@ -34,11 +34,11 @@ export const addition: Addition = {
       replace: 'message: `x-session-id: must be at most $' + '{most} characters`',
     },
     {
-      file: 'test/gateway/session-name-length.test.ts',
+      file: 'test/gateway/limits/session-name-length.test.ts',
       text: `/** Length that the name of a session may have: by the configuration of the moment at which the request comes. */
 import t from 'tap'
-import { oneModel } from '../support/gateway.ts'
-import { startScene } from '../support/scene.ts'
+import { oneModel } from '../../support/gateway.ts'
+import { startScene } from '../../support/scene.ts'
 
 t.test('the limit is that of the configuration, and a reload changes it', async (t) => {
   const { ask, gateway, upstream } = await startScene(t, { directory: t.testdir() })
@@ -55,5 +55,5 @@ t.test('the limit is that of the configuration, and a reload changes it', async 
 `,
     },
   ],
-  test: ['test/gateway/session-name-length', 'test/config/documents'],
+  test: ['test/gateway/limits/session-name-length', 'test/config/documents'],
 }

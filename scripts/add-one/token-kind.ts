@@ -36,11 +36,11 @@ export const addition: Addition = {
       replace: '      completion_tokens_details.image_tokens completion_tokens_details.video_tokens\n',
     },
     {
-      file: 'test/gateway/video-tokens.test.ts',
+      file: 'test/gateway/money/video-tokens.test.ts',
       text: `import t from 'tap'
-import type { JsonObject } from '../../src/core/json.ts'
-import { startScene } from '../support/scene.ts'
-import { jsonAnswer } from '../support/upstream.ts'
+import type { JsonObject } from '../../../src/core/json.ts'
+import { startScene } from '../../support/scene.ts'
+import { jsonAnswer } from '../../support/upstream.ts'
 
 t.test('tokens of videos cost their own price, and lists show it', async (t) => {
   const { gateway, ask, rows } = await startScene(t, {
@@ -63,5 +63,5 @@ models: { acme/one: { endpoints: [ { provider: chat, model: m, price: { prompt: 
 `,
     },
   ],
-  test: ['gateway/video-tokens', 'ledger/pricing', 'ledger/bill-lines', 'dialects/chat/reply', 'gateway/money/money-kinds'],
+  test: ['gateway/money/video-tokens', 'ledger/pricing', 'ledger/bill-lines', 'dialects/chat/reply', 'gateway/money/money-kinds'],
 }

@@ -32,7 +32,7 @@ function recordedName(recorded: string, path: string): string {
 }
 
 /** The rows of one client as entries. */
-export function lossesOf(client: ClientName, rows: readonly Row[]): Loss[] {
+export function clientLosses(client: ClientName, rows: readonly Row[]): Loss[] {
   return rows.flatMap(([upstreams, reason, paths, recorded, lane]) =>
     upstreams.flatMap((upstream) =>
       paths.map((path) => ({

@@ -1,5 +1,5 @@
 /** Leaves of replies that the caller does not see, by client format. Data alone; the tests check every entry. */
-import { type Loss, lossesOf, type Row } from './loss.ts'
+import { clientLosses, type Loss, type Row } from './loss.ts'
 
 const CITED = 'citations have no such field in the caller’s format'
 const ENVELOPE = 'the gateway sets this field itself'
@@ -327,7 +327,7 @@ const MESSAGES_CALLERS: readonly Row[] = [
 ]
 
 export const replyLosses: readonly Loss[] = [
-  ...lossesOf('chat', CHAT_CALLERS),
-  ...lossesOf('responses', RESPONSES_CALLERS),
-  ...lossesOf('messages', MESSAGES_CALLERS),
+  ...clientLosses('chat', CHAT_CALLERS),
+  ...clientLosses('responses', RESPONSES_CALLERS),
+  ...clientLosses('messages', MESSAGES_CALLERS),
 ]

@@ -1,5 +1,5 @@
 /** Leaves of requests that Amazon Bedrock's Converse does not see, by client format. Data alone; the tests check every entry. */
-import { type Loss, lossesOf, type Row, type UpstreamName } from './loss.ts'
+import { clientLosses, type Loss, type Row, type UpstreamName } from './loss.ts'
 import {
   ADDRESS,
   EARLIER_CITATIONS,
@@ -239,7 +239,7 @@ const MESSAGES_CALLERS: readonly Row[] = [
 ]
 
 export const bedrockRequestLosses: readonly Loss[] = [
-  ...lossesOf('chat', CHAT_CALLERS),
-  ...lossesOf('responses', RESPONSES_CALLERS),
-  ...lossesOf('messages', MESSAGES_CALLERS),
+  ...clientLosses('chat', CHAT_CALLERS),
+  ...clientLosses('responses', RESPONSES_CALLERS),
+  ...clientLosses('messages', MESSAGES_CALLERS),
 ]

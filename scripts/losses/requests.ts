@@ -1,5 +1,5 @@
 /** Leaves of requests that the provider does not see, by client format. Data alone; the tests check every entry. */
-import { type Loss, lossesOf, type Row } from './loss.ts'
+import { clientLosses, type Loss, type Row } from './loss.ts'
 import {
   AUDIO,
   CACHE_PLACE,
@@ -363,8 +363,8 @@ const MESSAGES_CALLERS: readonly Row[] = [
 ]
 
 export const requestLosses: readonly Loss[] = [
-  ...lossesOf('chat', CHAT_CALLERS),
-  ...lossesOf('responses', RESPONSES_CALLERS),
-  ...lossesOf('messages', MESSAGES_CALLERS),
+  ...clientLosses('chat', CHAT_CALLERS),
+  ...clientLosses('responses', RESPONSES_CALLERS),
+  ...clientLosses('messages', MESSAGES_CALLERS),
   ...bedrockRequestLosses,
 ]

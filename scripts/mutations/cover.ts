@@ -40,7 +40,7 @@ export interface Cover {
 }
 
 /** For all test files but those of clients with a lock file of their own. */
-export function coverOf(root: string): Cover {
+export function openCover(root: string): Cover {
   const all = new Map<string, Reached>()
   const seconds = (file: string): number => all.get(file)?.seconds ?? 0
   return {

@@ -58,7 +58,7 @@ interface Operation extends Node {
 }
 
 /** Source files of the gateway and its plugins, from the root; those that a script writes are left out. */
-export function sourcesOf(root: string): string[] {
+export function sourceFiles(root: string): string[] {
   const files = globSync(['src/**/*.ts', 'plugins/**/*.ts'], { cwd: root }).filter((file) => !file.endsWith('.d.ts'))
   return files.filter((file) => !/^(\/\/|\/\*).*generated/i.test(readFileSync(join(root, file), 'utf8').slice(0, 200))).sort()
 }
@@ -66,7 +66,7 @@ export function sourcesOf(root: string): string[] {
 /** One more of a few: a count or an index. Half of many: a limit or a time, of which one more makes no difference. */
 const otherNumber = (value: number): number => (value < 10 ? value + 1 : Math.floor(value / 2))
 
-function changesOf(code: string): Change[] {
+function possibleChanges(code: string): Change[] {
   const changes: Change[] = []
   const operation = (node: Node): void => {
     const { operator, left, right } = node as Operation
@@ -105,7 +105,7 @@ function candidates(root: string, file: string): Mutation[] {
   const code = stripTypeScriptTypes(text, { mode: 'strip' })
   const lines = text.split('\n')
   const found: Mutation[] = []
-  for (const { start, end, text: into } of changesOf(code)) {
+  for (const { start, end, text: into } of possibleChanges(code)) {
     if (text.slice(start, end).includes('\n') || text.slice(start, end) !== code.slice(start, end)) continue
     const line = text.slice(0, start).split('\n').length
     const from = text.lastIndexOf('\n', start - 1) + 1
@@ -118,10 +118,10 @@ function candidates(root: string, file: string): Mutation[] {
 }
 
 /** So many mutations over all sources, the same for the same seed and sources. @param reached false where no test runs the place. */
-export function mutationsOf(root: string, choice: { seed: number; count: number; reached: (place: Place) => boolean }): Mutation[] {
+export function drawMutations(root: string, choice: { seed: number; count: number; reached: (place: Place) => boolean }): Mutation[] {
   const rank = ({ file, offset, after }: Mutation): string =>
     createHash('sha256').update(`${choice.seed} ${file} ${offset} ${after}`).digest('hex')
-  const ranked = sourcesOf(root)
+  const ranked = sourceFiles(root)
     .flatMap((file) => candidates(root, file))
     .map((mutation) => ({ mutation, rank: rank(mutation) }))
     .sort((a, b) => (a.rank < b.rank ? -1 : 1))
@@ -138,9 +138,9 @@ export function mutationsOf(root: string, choice: { seed: number; count: number;
 }
 
 /** Place of a mutation's line today: by its text, and where that stands more than once, by its neighbours and its file. */
-export function placeOf(root: string, mutation: Mutation): Mutation | undefined {
+export function findPlace(root: string, mutation: Mutation): Mutation | undefined {
   const found: { place: Mutation; likeness: number }[] = []
-  for (const file of sourcesOf(root)) {
+  for (const file of sourceFiles(root)) {
     const text = readFileSync(join(root, file), 'utf8')
     if (!text.includes(mutation.before)) continue
     const lines = text.split('\n')

@@ -10,7 +10,7 @@ import type { Mutation } from './mutation.ts'
 /** Seconds that a test file may take without a mutation. */
 const LONGEST = 180
 /** Seconds that one may take with a mutation, beyond three times what it takes without: one that hangs is caught. */
-const PATIENCE = 20
+const MARGIN_SECONDS = 20
 
 interface Script {
   url: string
@@ -51,7 +51,7 @@ export class Copy {
 
   /** @param seconds that it takes without a mutation. */
   async passes(file: string, seconds: number): Promise<boolean> {
-    return this.run(file, seconds * 3 + PATIENCE)
+    return this.run(file, seconds * 3 + MARGIN_SECONDS)
   }
 
   /** @returns the seconds that a test file takes without a mutation; undefined where it fails by itself. */
@@ -68,7 +68,7 @@ export class Copy {
     const ranges = new Map<string, Range[][]>()
     const prefix = `${pathToFileURL(this.tree).href}/`
     for (const name of readdirSync(into)) {
-      for (const { url, functions } of scriptsOf(join(into, name))) {
+      for (const { url, functions } of readScripts(join(into, name))) {
         const path = url.slice(prefix.length)
         if (!url.startsWith(prefix) || !/^(src|plugins)\//.test(path)) continue
         const own = functions.flatMap((one) => one.ranges)
@@ -103,7 +103,7 @@ export class Copy {
 }
 
 /** A process that was killed leaves a file that ends early: what it reached is not known. */
-function scriptsOf(path: string): Script[] {
+function readScripts(path: string): Script[] {
   try {
     return (JSON.parse(readFileSync(path, 'utf8')) as { result: Script[] }).result
   } catch {

@@ -12,6 +12,6 @@ export function isElf(bytes: Buffer): boolean {
 }
 
 /** @returns Node's name of the processor, or undefined for any other file. */
-export function processorOf(bytes: Buffer): string | undefined {
+export function targetProcessor(bytes: Buffer): string | undefined {
   return isElf(bytes) ? MACHINES.get(bytes.readUInt16LE(18)) : undefined
 }

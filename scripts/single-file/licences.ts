@@ -5,14 +5,14 @@ import { join } from 'node:path'
 const PACKAGE = /^(.*node_modules\/(?:@[^/]+\/)?[^/]+)\//
 
 /** @param inputs paths of all bundled sources, from the root. @throws where a package has neither a licence nor its name. */
-export function licencesOf(root: string, inputs: readonly string[]): string {
+export function collectLicences(root: string, inputs: readonly string[]): string {
   const folders = new Set(inputs.flatMap((path) => PACKAGE.exec(path)?.[1] ?? []))
-  const entries = new Map([...folders].map((folder) => licenceOf(join(root, folder))))
+  const entries = new Map([...folders].map((folder) => readLicence(join(root, folder))))
   const texts = [...entries].sort(([a], [b]) => (a < b ? -1 : 1)).map(([name, text]) => `${'='.repeat(72)}\n${name}\n\n${text.trim()}\n`)
   return `headgate's single file holds these packages, each under its own licence.\n\n${texts.join('\n')}`
 }
 
-function licenceOf(folder: string): [name: string, text: string] {
+function readLicence(folder: string): [name: string, text: string] {
   const { name, version, license } = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8')) as Record<string, string>
   const files = readdirSync(folder).filter((file) => /^(licen[cs]e|copying|notice)/i.test(file) && !/\.(js|ts)$/.test(file))
   const texts = files.sort().map((file) => readFileSync(join(folder, file), 'utf8'))

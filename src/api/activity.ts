@@ -4,6 +4,7 @@ import { badField } from '../core/faults.ts'
 import type { JsonObject } from '../core/json.ts'
 import { BY_DAY } from '../core/ledger-counts.ts'
 import { usd } from '../core/money.ts'
+import { WORKSPACE } from '../core/workspace.ts'
 import type { LedgerScans } from '../ledger/scans.ts'
 import type { UseRow } from '../ledger/types.ts'
 import { addUse, DAY_MS } from '../ledger/use.ts'
@@ -11,7 +12,6 @@ import { shownCounts } from './count-fields.ts'
 import { allKeys, type KeySource } from './key-entry.ts'
 import { choice, keyHash, type QueryParameter, text } from './parameters.ts'
 import { type ApiReply, ok } from './reply.ts'
-import { WORKSPACE } from './workspace.ts'
 
 export interface ActivitySource extends KeySource {
   readonly scans: Pick<LedgerScans, 'use' | 'sessions' | 'search'>
@@ -45,29 +45,29 @@ export const ACTIVITY_QUERY = [date, ofKey, ofUser, groupBy, workspace]
  * @param query with `ACTIVITY_QUERY`. @throws Fault 400 naming the query parameter.
  */
 export async function readActivity(query: URLSearchParams, source: ActivitySource): Promise<ApiReply> {
-  const { from, until } = daysOf(query, source.clock.now())
+  const { from, until } = wantedDays(query, source.clock.now())
   const byWorkspace = groupBy.read(query) !== undefined
   const keys = await keyFilter(query, source)
   const here = (workspace.read(query) ?? WORKSPACE) === WORKSPACE
   const sums = here ? merged(await source.scans.use({ from, until, ...(keys ? { keys } : {}) })) : []
   sums.sort(([a, one], [b, other]) => other.day - one.day || (a < b ? -1 : 1))
-  return ok({ data: sums.map(([, row]) => ({ ...entryOf(row), ...(byWorkspace ? { workspace_id: WORKSPACE } : {}) })) })
+  return ok({ data: sums.map(([, row]) => ({ ...dayEntry(row), ...(byWorkspace ? { workspace_id: WORKSPACE } : {}) })) })
 }
 
-const nameOf = ({ day, model, endpoint, provider }: UseRow): string => [day, model, endpoint, provider].join('\n')
+const useRowName = ({ day, model, endpoint, provider }: UseRow): string => [day, model, endpoint, provider].join('\n')
 
 /** Each sum with its name. Requests that failed count as well. */
 function merged(rows: readonly UseRow[]): [string, UseRow][] {
   const sums = new Map<string, UseRow>()
   for (const row of rows) {
-    const name = nameOf(row)
+    const name = useRowName(row)
     const sum = sums.get(name)
     sums.set(name, sum ? addUse(sum, row) : row)
   }
   return [...sums]
 }
 
-function entryOf(row: UseRow): JsonObject {
+function dayEntry(row: UseRow): JsonObject {
   return {
     date: isoDay(row.day),
     model: row.model,
@@ -83,7 +83,7 @@ function entryOf(row: UseRow): JsonObject {
 }
 
 /** Today is not over, so it is left out. */
-function daysOf(query: URLSearchParams, now: number): { from: number; until: number } {
+function wantedDays(query: URLSearchParams, now: number): { from: number; until: number } {
   const today = Math.floor(now / DAY_MS) * DAY_MS
   const oldest = today - DAYS * DAY_MS
   const from = date.read(query)

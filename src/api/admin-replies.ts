@@ -94,7 +94,7 @@ const recovery = Type.Object({
   generations: Type.Array(Type.String()),
 })
 
-const rebuilt = Type.Object({ from: maybe(Type.String()) })
+const rebuilt = Type.Object({ from: Type.String() })
 
 export type SessionReply = Static<typeof session>
 export type FindingsReply = Static<typeof findings>

@@ -6,7 +6,7 @@ import { badField } from '../core/faults.ts'
 import type { JsonObject } from '../core/json.ts'
 import type { Model } from '../routing/catalog/types.ts'
 import { type ModelSource, namedModel } from './models.ts'
-import { integerOf } from './query.ts'
+import { queryInteger } from './query.ts'
 import { type ApiReply, ok } from './reply.ts'
 
 /** Models of one page without `limit`, and at most (API reference: List Models). */
@@ -18,9 +18,9 @@ type Source = Pick<ModelSource, 'catalog'>
 /** GET /v1/models. @throws Fault 400 naming the query parameter. */
 export function listAnthropicModels(query: URLSearchParams, { catalog }: Source): ApiReply {
   const models = catalog.models.filter(({ kind }) => kind === 'generate')
-  const limit = integerOf(query, 'limit', 1, MOST) ?? DEFAULT_LIMIT
-  const after = placeOf(query, 'after_id', models)
-  const before = placeOf(query, 'before_id', models)
+  const limit = queryInteger(query, 'limit', 1, MOST) ?? DEFAULT_LIMIT
+  const after = findPlace(query, 'after_id', models)
+  const before = findPlace(query, 'before_id', models)
   const from = before === undefined ? (after ?? -1) + 1 : Math.max(0, before - limit)
   const until = before ?? from + limit
   const data = models.slice(from, until).map(anthropicEntry)
@@ -33,7 +33,7 @@ export function oneAnthropicModel(slug: string, { catalog }: Source): ApiReply {
   return ok({ ...anthropicEntry(namedModel(slug, catalog).model), id: slug })
 }
 
-function placeOf(query: URLSearchParams, name: string, models: readonly Model[]): number | undefined {
+function findPlace(query: URLSearchParams, name: string, models: readonly Model[]): number | undefined {
   const id = query.get(name)
   if (id === null) return undefined
   const place = models.findIndex(({ slug }) => slug === id)

@@ -1,14 +1,14 @@
-/** Where the browser is sent with a code: an address of the application that requested it. */
+/** Callback addresses: where the browser is sent with a code, at the application that requested it. */
 import { badField } from '../core/faults.ts'
 
 /** Characters. */
-export const LONGEST_CALLBACK = 2048
+export const MAX_CALLBACK_LENGTH = 2048
 
 const SECURE = 'expected an address that begins with https://, or with http:// of this very machine (localhost, 127.0.0.1)'
 /** A parser of addresses drops or turns some of these, so that people and programs would read different ones. */
 const UNCLEAR = /[\s\\\p{C}]/u
 
-/** What the operator allows of sign-in: `auth.sign_in` of the configuration. */
+/** `auth.sign_in` of the configuration. */
 export interface SignInPolicy {
   /** Addresses of applications; one that ends in `/*` stands for every path below. */
   readonly callbacks: readonly string[]
@@ -19,8 +19,8 @@ export interface SignInPolicy {
 }
 
 /** @throws Fault 400 for an address that a code must not be sent to. */
-export function callbackOf(text: string, policy: SignInPolicy): URL {
-  if (text.length > LONGEST_CALLBACK) throw badField('callback_url', `must be at most ${LONGEST_CALLBACK} characters`)
+export function parseCallback(text: string, policy: SignInPolicy): URL {
+  if (text.length > MAX_CALLBACK_LENGTH) throw badField('callback_url', `must be at most ${MAX_CALLBACK_LENGTH} characters`)
   const url = UNCLEAR.test(text) ? null : URL.parse(text)
   if (!url || !(url.protocol === 'https:' || (url.protocol === 'http:' && isOwnMachine(url.hostname))))
     throw badField('callback_url', SECURE)

@@ -3,33 +3,36 @@
  * exchanges it. Codes stand in the store of keys, under a name that no secret can have: it is what all processes see,
  * what removes one thing exactly once, and what outlives a restart.
  */
+
 import { randomBytes } from 'node:crypto'
 import { Type } from 'typebox'
 import { checker } from '../core/check.ts'
 import { badField, Fault } from '../core/faults.ts'
 import type { JsonObject } from '../core/json.ts'
+import { MAX_USD } from '../core/money.ts'
 import { usdText } from '../core/money-text.ts'
 import { nameIn } from '../core/plain-name.ts'
-import { hashOf } from '../core/secret.ts'
+import { secretHash } from '../core/secret.ts'
+import { WINDOWS } from '../core/windows.ts'
 import type { ApiKey, LimitReset } from '../plugin-api/key.ts'
 import { codeName, isCode, OPENS_NOTHING, type StoredKey } from '../store/keys.ts'
-import { callbackOf, LONGEST_CALLBACK, type SignInPolicy } from './auth-callback.ts'
-import { type Challenge, challengeOf, PROOF_METHODS } from './auth-proof.ts'
-import { MOST_USD, nanoOf, RESETS, refuseOtherWorkspace, resetOf, timeOf } from './key-body.ts'
+import { MAX_CALLBACK_LENGTH, parseCallback, type SignInPolicy } from './auth-callback.ts'
+import { type Challenge, checkedChallenge, PROOF_METHODS } from './auth-proof.ts'
+import { dollarNano, parseReset, parseTime, refuseOtherWorkspace } from './key-body.ts'
 import type { KeySource } from './key-entry.ts'
 import { type ApiReply, ok } from './reply.ts'
 
 /** Milliseconds for which a code can be exchanged. */
 const CODE_LIFE = 600_000
 /** Codes of one key that wait at once, and living keys that came from one key. */
-const MOST_WAITING = 50
-const MOST_GIVEN = 100
+const MAX_WAITING = 50
+const MAX_GIVEN = 100
 /** Codes that are looked at for late ones whenever one is made. Each place is as likely as any other, so that none stays for long. */
 const SWEPT = 16
 const CODE_BYTES = 32
 
-/** What an application requests, checked as far as it can be without the key that consents. */
-export interface Wish {
+/** Request of an application for a key, checked as far as is possible without the key that consents. */
+export interface KeyRequest {
   readonly callback: URL
   readonly challenge: Challenge | undefined
   /** Nano-dollars; undefined where the request sets none. */
@@ -42,14 +45,14 @@ export interface Wish {
 
 const nullable = <T extends Parameters<typeof Type.Optional>[0]>(schema: T) => Type.Optional(Type.Union([schema, Type.Null()]))
 
-export const checkWish = checker(
+export const checkKeyRequest = checker(
   Type.Object(
     {
-      callback_url: Type.String({ minLength: 1, maxLength: LONGEST_CALLBACK }),
+      callback_url: Type.String({ minLength: 1, maxLength: MAX_CALLBACK_LENGTH }),
       code_challenge: Type.Optional(Type.String()),
       code_challenge_method: Type.Optional(Type.Enum([...PROOF_METHODS])),
-      limit: nullable(Type.Number({ minimum: 0, maximum: MOST_USD })),
-      usage_limit_type: nullable(Type.Enum([...RESETS])),
+      limit: nullable(Type.Number({ minimum: 0, maximum: MAX_USD })),
+      usage_limit_type: nullable(Type.Enum([...WINDOWS])),
       expires_at: nullable(Type.String()),
       key_label: Type.Optional(Type.String({ minLength: 1, maxLength: 100 })),
       workspace_id: Type.Optional(Type.String()),
@@ -62,21 +65,21 @@ export const checkWish = checker(
 )
 
 /** @param now milliseconds since the epoch. @throws Fault 400 naming the field, also one that is unknown. */
-export function wishOf(body: JsonObject, now: number, policy: SignInPolicy): Wish {
-  checkWish(body)
+export function parseKeyRequest(body: JsonObject, now: number, policy: SignInPolicy): KeyRequest {
+  checkKeyRequest(body)
   const { code_challenge: challenge, code_challenge_method: method, limit, expires_at: expires, key_label: name } = body
   refuseOtherWorkspace(body)
-  const callback = callbackOf(String(body.callback_url), policy)
+  const callback = parseCallback(String(body.callback_url), policy)
   return {
     callback,
-    challenge: challengeOf(
+    challenge: checkedChallenge(
       typeof challenge === 'string' ? challenge : undefined,
       PROOF_METHODS.find((one) => one === method),
       policy.pkce === 'required',
     ),
-    limit: typeof limit === 'number' ? nanoOf(limit) : undefined,
-    reset: resetOf(body.usage_limit_type) ?? undefined,
-    expiresAt: typeof expires === 'string' ? timeOf(expires, now) : undefined,
+    limit: typeof limit === 'number' ? dollarNano(limit) : undefined,
+    reset: parseReset(body.usage_limit_type) ?? undefined,
+    expiresAt: typeof expires === 'string' ? parseTime(expires, now) : undefined,
     name: typeof name === 'string' ? nameIn(name, 'key_label') : callback.host,
   }
 }
@@ -85,37 +88,37 @@ export function wishOf(body: JsonObject, now: number, policy: SignInPolicy): Wis
  * @param hash of the key that consents. The new key will draw on its limit, budgets and rates, and have its models and providers.
  * @throws Fault 400 naming what would be more; 401, 403 for a key that cannot consent; 409 where too much waits.
  */
-export async function makeCode(wish: Wish, hash: string, source: KeySource): Promise<{ code: string; createdAt: number }> {
+export async function makeCode(keyRequest: KeyRequest, hash: string, source: KeySource): Promise<{ code: string; createdAt: number }> {
   const now = Math.floor(source.clock.now())
-  const consenter = await consenterOf(hash, source)
+  const consenter = await findConsenter(hash, source)
   if (!consenter) throw new Fault('invalid_key')
-  const terms = termsOf(wish, consenter)
+  const terms = grantedTerms(keyRequest, consenter)
   await makeRoom(consenter, now, source)
   const code = randomBytes(CODE_BYTES).toString('base64url')
-  const name = codeName(hashOf(code))
+  const name = codeName(secretHash(code))
   await source.store.put({
     ...OPENS_NOTHING,
     identity: name,
     hash: name,
-    name: wish.name,
+    name: keyRequest.name,
     ...terms,
-    consent: { by: consenter.identity, hash: consenter.hash, code: { until: now + CODE_LIFE, hash, ...wish.challenge } },
+    consent: { by: consenter.identity, hash: consenter.hash, code: { until: now + CODE_LIFE, hash, ...keyRequest.challenge } },
   })
   await sweep(name, now, source)
   return { code, createdAt: now }
 }
 
 /** @throws Fault 404 where the configuration does not switch sign-in on. */
-export function signInOf({ signIn }: Pick<KeySource, 'signIn'>): SignInPolicy {
+export function requireSignIn({ signIn }: Pick<KeySource, 'signIn'>): SignInPolicy {
   if (!signIn) throw new Fault('not_found', { message: 'Sign-in is switched off: auth.sign_in of the configuration switches it on' })
   return signIn
 }
 
-/** @param consenter hash of the key that was sent along. @throws Fault as `makeCode` and `wishOf`. */
+/** @param consenter hash of the key that was sent along. @throws Fault as `makeCode` and `parseKeyRequest`. */
 export async function authorize(body: JsonObject, consenter: string, source: KeySource): Promise<ApiReply> {
-  const wish = wishOf(body, source.clock.now(), signInOf(source))
-  const { code, createdAt } = await makeCode(wish, consenter, source)
-  const application = Number.parseInt(hashOf(wish.callback.origin).slice(0, 8), 16)
+  const keyRequest = parseKeyRequest(body, source.clock.now(), requireSignIn(source))
+  const { code, createdAt } = await makeCode(keyRequest, consenter, source)
+  const application = Number.parseInt(secretHash(keyRequest.callback.origin).slice(0, 8), 16)
   return ok({ data: { id: code, app_id: application, created_at: new Date(createdAt).toISOString() } })
 }
 
@@ -123,7 +126,7 @@ export async function authorize(body: JsonObject, consenter: string, source: Key
  * The key as it is now. @returns undefined for one that is gone, disabled or expired.
  * @throws Fault 403 for one that may not consent: a management key, or one that was itself given to an application.
  */
-export async function consenterOf(hash: string, source: KeySource): Promise<ApiKey | StoredKey | undefined> {
+export async function findConsenter(hash: string, source: KeySource): Promise<ApiKey | StoredKey | undefined> {
   const key = source.configured.find((one) => one.hash === hash) ?? (await source.store.find(hash))
   if (!key || key.disabled || (key.expiresAt !== null && key.expiresAt <= source.clock.now())) return undefined
   if (key.management) throw new Fault('forbidden', { message: 'Management keys cannot sign in to applications: use an ordinary key' })
@@ -138,7 +141,7 @@ export async function consenterOf(hash: string, source: KeySource): Promise<ApiK
 
 type Terms = Pick<ApiKey, 'limit' | 'limitReset' | 'expiresAt'>
 
-function termsOf({ limit, reset, expiresAt }: Wish, key: ApiKey | StoredKey): Terms {
+function grantedTerms({ limit, reset, expiresAt }: KeyRequest, key: ApiKey | StoredKey): Terms {
   if (expiresAt !== undefined && key.expiresAt !== null && expiresAt > key.expiresAt)
     throw badField('expires_at', `must not be later than the end of the key that consents, ${new Date(key.expiresAt).toISOString()}`)
   const limitReset = reset ?? null
@@ -157,9 +160,9 @@ async function makeRoom({ identity, hash }: ApiKey, now: number, { store }: KeyS
     else if (isCode(key)) waiting++
     else if (!key.disabled && (key.consent?.hash === undefined || key.consent.hash === hash)) given++
   }
-  if (waiting >= MOST_WAITING) throw new Fault('conflict', { message: `${MOST_WAITING} codes of this key wait already: try again later` })
-  if (given + waiting >= MOST_GIVEN)
-    throw new Fault('conflict', { message: `${MOST_GIVEN} applications have a key from this one already, or a code for one` })
+  if (waiting >= MAX_WAITING) throw new Fault('conflict', { message: `${MAX_WAITING} codes of this key wait already: try again later` })
+  if (given + waiting >= MAX_GIVEN)
+    throw new Fault('conflict', { message: `${MAX_GIVEN} applications have a key from this one already, or a code for one` })
 }
 
 /** Removes late codes of any key among the few behind one that has just been made, where need be from the first one on. */

@@ -3,10 +3,10 @@ import { Type } from 'typebox'
 import { checker } from '../core/check.ts'
 import { badField, Fault } from '../core/faults.ts'
 import type { JsonObject } from '../core/json.ts'
-import { hashOf, makeSecret } from '../core/secret.ts'
+import { makeSecret, secretHash } from '../core/secret.ts'
 import type { ApiKey } from '../plugin-api/key.ts'
 import { type CodeKey, codeName, isCode, type StoredKey } from '../store/keys.ts'
-import { consenterOf, signInOf } from './auth-code.ts'
+import { findConsenter, requireSignIn } from './auth-code.ts'
 import { PROOF_METHODS, type ProofMethod, proves } from './auth-proof.ts'
 import type { KeySource } from './key-entry.ts'
 import { type ApiReply, ok } from './reply.ts'
@@ -30,7 +30,7 @@ export const checkExchange = checker(
  *   or late, whose consent is no longer good, or that the verifier does not fit.
  */
 export async function exchangeCode(body: JsonObject, source: KeySource): Promise<ApiReply> {
-  signInOf(source)
+  requireSignIn(source)
   checkExchange(body)
   const code = await waitingCode(String(body.code), source)
   const { code_verifier: verifier, code_challenge_method: method } = body
@@ -39,7 +39,7 @@ export async function exchangeCode(body: JsonObject, source: KeySource): Promise
     typeof verifier === 'string' ? verifier : undefined,
     PROOF_METHODS.find((one) => one === method),
   )
-  const consenter = await consenterOf(code.consent.code.hash, source)
+  const consenter = await findConsenter(code.consent.code.hash, source)
   if (!consenter) throw new Fault('forbidden', { message: 'The key that consented can no longer be used' })
   // Of all that come with the same code, one finds it there.
   if (!(await source.store.remove(code.hash))) throw unknownCode()
@@ -50,7 +50,7 @@ export async function exchangeCode(body: JsonObject, source: KeySource): Promise
 }
 
 async function waitingCode(text: string, { store, clock }: KeySource): Promise<CodeKey> {
-  const found = await store.find(codeName(hashOf(text)))
+  const found = await store.find(codeName(secretHash(text)))
   if (!found || !isCode(found)) throw unknownCode()
   if (found.consent.code.until > clock.now()) return found
   await store.remove(found.hash)
@@ -68,7 +68,7 @@ function checkProof({ consent: { code } }: CodeKey, verifier: string | undefined
     throw new Fault('forbidden', { message: 'code_verifier: does not fit the challenge of the code' })
 }
 
-/** What was consented to, within what the key that consented may do. */
+/** Properties of the new key: those that were consented to, within the rights and limits of the key that consented. */
 function given(code: CodeKey, consenter: ApiKey | StoredKey): Omit<StoredKey, 'hash' | 'label' | 'identity' | 'creator'> {
   const ends = [code.expiresAt, consenter.expiresAt].filter((end) => end !== null)
   return {

@@ -22,7 +22,11 @@ const DIGEST = /^[A-Za-z0-9_-]{43}$/
  * @param isRequired true: only S256 will do, since a plain challenge can be read where the code can (RFC 9700 section 2.1.1).
  * @returns undefined where the application proves nothing. @throws Fault 400 naming the field.
  */
-export function challengeOf(challenge: string | undefined, method: ProofMethod | undefined, isRequired: boolean): Challenge | undefined {
+export function checkedChallenge(
+  challenge: string | undefined,
+  method: ProofMethod | undefined,
+  isRequired: boolean,
+): Challenge | undefined {
   if (isRequired && challenge === undefined)
     throw badField('code_challenge', 'is required: the SHA-256 of a secret of the application (RFC 7636)')
   if (isRequired && method !== 'S256') throw badField('code_challenge_method', 'expected S256')
@@ -35,14 +39,14 @@ export function challengeOf(challenge: string | undefined, method: ProofMethod |
     return { method, challenge }
   }
   if (!PLAIN.test(challenge)) throw badField('code_challenge', 'expected 43 to 128 letters, digits or any of - . _ ~')
-  return { method: 'plain', challenge: digestOf(challenge) }
+  return { method: 'plain', challenge: proofDigest(challenge) }
 }
 
 /** True where the verifier is the one that the challenge was made of. */
 export function proves(verifier: string, challenge: string): boolean {
-  return PLAIN.test(verifier) && timingSafeEqual(Buffer.from(digestOf(verifier)), Buffer.from(challenge))
+  return PLAIN.test(verifier) && timingSafeEqual(Buffer.from(proofDigest(verifier)), Buffer.from(challenge))
 }
 
-function digestOf(text: string): string {
+function proofDigest(text: string): string {
   return hash('sha256', text, 'base64url')
 }

@@ -28,7 +28,7 @@ export async function listBudgets(source: BudgetSource): Promise<ApiReply> {
           window: limitReset ?? 'lifetime',
           limit_usd: usd(limit),
           used: usd(account.counted(limitReset)),
-          remaining: usd(leftOf({ ...budget, allowances: [{ limit, limitReset, of: 'payer' }] }, credit)),
+          remaining: usd(budgetLeft({ ...budget, allowances: [{ limit, limitReset, of: 'payer' }] }, credit)),
           resets_at: limitReset ? new Date(windowEnd(limitReset, now)).toISOString() : null,
         })),
         held: usd(account.held),
@@ -39,7 +39,7 @@ export async function listBudgets(source: BudgetSource): Promise<ApiReply> {
 }
 
 /** Nano-dollars that the keys under it may spend together, open requests with what they hold. */
-export function leftOf({ identity, allowances }: SharedBudget, credit: CreditBook): number {
+export function budgetLeft({ identity, allowances }: SharedBudget, credit: CreditBook): number {
   const own = allowances.map(({ limit, limitReset }) => ({ limit, limitReset }))
   return credit.account(identity).tightest(own)?.left ?? 0
 }

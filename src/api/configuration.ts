@@ -47,23 +47,23 @@ export interface RehearsalResult {
   readonly outcomes: readonly { readonly today: Outcome | null; readonly planned: Outcome }[]
 }
 
-export interface ConfigurationDesk {
+export interface ConfigurationHandler {
   show(query: ConfigurationQuery): JsonObject
   check(submitted: SubmittedCheck): Promise<JsonObject>
   /** @throws Fault 408, 422, 503. */
-  rehearse(text: string, asks: readonly RehearsalAsk[]): Promise<RehearsalResult>
+  rehearse(text: string, plannedRequests: readonly RehearsalAsk[]): Promise<RehearsalResult>
 }
 
 export interface ConfigurationSource {
-  readonly configuration: ConfigurationDesk
+  readonly configuration: ConfigurationHandler
 }
 
-const LONGEST_PATH = 512
-export const pathStart = shortText('path', 'Only entries whose path begins with it.', LONGEST_PATH, 'models')
+const MAX_PATH_LENGTH = 512
+export const pathStart = shortText('path', 'Only entries whose path begins with it.', MAX_PATH_LENGTH, 'models')
 /** Characters of a submitted text. */
-export const LONGEST_TEXT = 1_000_000
+export const MAX_TEXT_LENGTH = 1_000_000
 /** Bytes of the bodies that hold one, JSON's escapes included. */
-export const LARGEST_BODY = 4_000_000
+export const MAX_BODY = 4_000_000
 
 /** @throws Fault 400. */
 export async function showConfiguration(query: URLSearchParams, { configuration }: ConfigurationSource): Promise<ApiReply> {
@@ -80,6 +80,6 @@ export async function checkConfiguration(body: JsonObject, { configuration }: Co
 export function textIn(body: JsonObject, name: string): string {
   const text = body[name]
   if (typeof text !== 'string') throw badField(name, 'expected the text of a YAML file')
-  if (text.length > LONGEST_TEXT) throw badField(name, `expected at most ${LONGEST_TEXT} characters, found ${text.length}`)
+  if (text.length > MAX_TEXT_LENGTH) throw badField(name, `expected at most ${MAX_TEXT_LENGTH} characters, found ${text.length}`)
   return text
 }

@@ -2,8 +2,8 @@
 
 import { usd } from '../core/money.ts'
 import type { SharedBudget } from '../core/shared-budget.ts'
-import { accountsOf } from '../ledger/payer.ts'
-import { leftOf } from './budgets.ts'
+import { keyAccounts } from '../ledger/payer.ts'
+import { budgetLeft } from './budgets.ts'
 import { allKeys, type KeySource } from './key-entry.ts'
 import { type ApiReply, ok } from './reply.ts'
 
@@ -14,10 +14,10 @@ import { type ApiReply, ok } from './reply.ts'
 export async function readCredits(source: KeySource): Promise<ApiReply> {
   const now = source.clock.now()
   const keys = await allKeys(source)
-  await Promise.all([source.credit.refresh?.([...new Set(keys.flatMap(accountsOf))]), source.credit.refreshSettled?.()])
+  await Promise.all([source.credit.refresh?.([...new Set(keys.flatMap(keyAccounts))]), source.credit.refreshSettled?.()])
   const usage = source.credit.settled
   let left = 0n
-  /** What keys under a budget may spend by their own limits; undefined where one of them has none. */
+  /** Sum that the keys of each budget may still spend by their own limits; undefined where one of them has no limit. */
   const drawn = new Map<SharedBudget, bigint | undefined>()
   for (const key of keys) {
     if (key.disabled || key.management || (key.expiresAt !== null && key.expiresAt <= now)) continue
@@ -29,7 +29,7 @@ export async function readCredits(source: KeySource): Promise<ApiReply> {
     else if (unspent !== undefined) left += unspent
   }
   for (const [budget, wanted] of drawn) {
-    const most = BigInt(leftOf(budget, source.credit))
+    const most = BigInt(budgetLeft(budget, source.credit))
     left += wanted === undefined || wanted > most ? most : wanted
   }
   return ok({ data: { total_credits: usd(usage + left), total_usage: usd(usage) } })

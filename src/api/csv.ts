@@ -9,7 +9,7 @@ import { BY_DAY } from '../core/ledger-counts.ts'
 import { countColumns } from './count-fields.ts'
 import type { CsvList } from './described-operation.ts'
 import { format } from './parameters.ts'
-import { integerOf } from './query.ts'
+import { queryInteger } from './query.ts'
 import type { ApiReply } from './reply.ts'
 
 interface CsvSource {
@@ -108,26 +108,26 @@ function cell(value: Json | undefined): string {
   return /[",;\t\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe
 }
 
-const rowsOf = ({ body: { data } }: ApiReply): JsonObject[] => (Array.isArray(data) ? data.filter(isObject) : [])
+const replyRows = ({ body: { data } }: ApiReply): JsonObject[] => (Array.isArray(data) ? data.filter(isObject) : [])
 
 async function* once(query: URLSearchParams, { read }: CsvSource): Pages {
-  yield rowsOf(await read(query))
+  yield replyRows(await read(query))
 }
 
-const MOST_ROWS = 1_000_000_000
+const MAX_ROWS = 1_000_000_000
 
 /** All rows, or as many as `limit` says. Edges of the period that the first page has found hold for all. */
 async function* byOffset(query: URLSearchParams, most: number, source: CsvSource): Pages {
-  let left = integerOf(query, 'limit', 1, MOST_ROWS) ?? Number.POSITIVE_INFINITY
-  let offset = integerOf(query, 'offset', 0, Number.MAX_SAFE_INTEGER) ?? 0
+  let left = queryInteger(query, 'limit', 1, MAX_ROWS) ?? Number.POSITIVE_INFINITY
+  let offset = queryInteger(query, 'offset', 0, Number.MAX_SAFE_INTEGER) ?? 0
   const wanted = new URLSearchParams(query)
   for (let isFirst = true; left > 0; isFirst = false) {
     const size = Math.min(most, left)
     wanted.set('offset', String(offset))
     wanted.set('limit', String(size))
-    const reply = await patiently(wanted, source, isFirst)
+    const reply = await readWithRetries(wanted, source, isFirst)
     for (const edge of ['since', 'until']) if (typeof reply.body[edge] === 'string') wanted.set(edge, reply.body[edge])
-    const rows = rowsOf(reply)
+    const rows = replyRows(reply)
     yield rows
     if (rows.length < size) return
     offset += rows.length
@@ -137,13 +137,13 @@ async function* byOffset(query: URLSearchParams, most: number, source: CsvSource
 
 /** As `byOffset`, each page behind the one before. */
 async function* byCursor(query: URLSearchParams, most: number, source: CsvSource): Pages {
-  let left = integerOf(query, 'limit', 1, MOST_ROWS) ?? Number.POSITIVE_INFINITY
+  let left = queryInteger(query, 'limit', 1, MAX_ROWS) ?? Number.POSITIVE_INFINITY
   const wanted = new URLSearchParams(query)
   for (let isFirst = true; left > 0; isFirst = false) {
     wanted.set('limit', String(Math.min(most, left)))
-    const reply = await patiently(wanted, source, isFirst)
+    const reply = await readWithRetries(wanted, source, isFirst)
     for (const edge of ['since', 'until']) if (typeof reply.body[edge] === 'string') wanted.set(edge, reply.body[edge])
-    const rows = rowsOf(reply)
+    const rows = replyRows(reply)
     if (rows.length > 0 || isFirst) yield rows
     const { next } = reply.body
     if (typeof next !== 'string') return
@@ -157,7 +157,7 @@ const PAGINGS = { offset: byOffset, cursor: byCursor }
 
 /** Milliseconds between two tries, and how many of them: the ledger lets few searches run at once. */
 const PAUSE = 250
-const MOST_TRIES = 60
+const MAX_TRIES = 60
 
 /** Of each ledger the page that was begun last: pages of all these lists are read one after the other, so that pages of JSON have room. */
 const turns = new WeakMap<object, Promise<unknown>>()
@@ -172,12 +172,12 @@ function inTurn<T>(scans: object, read: () => Promise<T>): Promise<T> {
 }
 
 /** Once a reply has begun, a ledger that is busy is waited for. */
-async function patiently(query: URLSearchParams, { read, clock, scans }: CsvSource, isFirst: boolean): Promise<ApiReply> {
+async function readWithRetries(query: URLSearchParams, { read, clock, scans }: CsvSource, isFirst: boolean): Promise<ApiReply> {
   for (let tries = 1; ; tries++) {
     try {
       return await inTurn(scans, () => read(query))
     } catch (thrown) {
-      if (isFirst || tries >= MOST_TRIES || asFault(thrown).code !== 'unavailable') throw thrown
+      if (isFirst || tries >= MAX_TRIES || asFault(thrown).code !== 'unavailable') throw thrown
       await new Promise<void>((resolve) => void clock.after(PAUSE, resolve))
     }
   }

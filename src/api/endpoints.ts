@@ -1,7 +1,7 @@
 /** The endpoint lists: GET /v1/models/{author}/{slug}/endpoints and GET /v1/endpoints/zdr. */
 
 import type { JsonObject } from '../core/json.ts'
-import { modelEntry, parametersOf, pricing } from '../routing/catalog/entry.ts'
+import { endpointParameters, modelEntry, pricing } from '../routing/catalog/entry.ts'
 import type { Endpoint } from '../routing/catalog/types.ts'
 import { type EndpointFigures, endpointTag } from '../routing/index.ts'
 import { type ModelSource, namedModel } from './models.ts'
@@ -13,7 +13,7 @@ export interface EndpointSource {
 }
 
 /**
- * Where a model is served, and how each endpoint has fared of late. Aliases and variants are found as well.
+ * Lists the endpoints of a model with their recent health. Aliases and variants are found as well.
  * @param slug `author/name`.
  * @throws Fault 404 with `availability` where there is no such model.
  */
@@ -47,7 +47,7 @@ const UNKNOWN_LENGTH = 0
  */
 function endpointEntry(endpoint: Endpoint, figures: EndpointFigures): JsonObject {
   const { model, provider, price } = endpoint
-  const parameters = parametersOf(endpoint)
+  const parameters = endpointParameters(endpoint)
   return {
     name: `${provider.name}: ${model.name}`,
     model_id: model.slug,

@@ -2,7 +2,7 @@
 import { Readable } from 'node:stream'
 import { badField, Fault } from '../core/faults.ts'
 import { cloudEvent } from '../services/events/index.ts'
-import { type EventSource, typesOf } from './events.ts'
+import { type EventSource, wantedTypes } from './events.ts'
 
 export interface EventStream {
   readonly status: 200
@@ -15,7 +15,7 @@ const PAGE = 100
 const LOOK = 1_000
 const HEARTBEAT = 15_000
 /** Streams of one process. */
-const MOST_STREAMS = 32
+const MAX_STREAMS = 32
 
 let streams = 0
 
@@ -24,11 +24,11 @@ let streams = 0
  * @throws Fault 400, 503 where too many streams are open.
  */
 export async function eventStream(query: URLSearchParams, lastId: string | undefined, from: EventSource): Promise<EventStream> {
-  const types = typesOf(query)
+  const types = wantedTypes(query)
   const resumed = lastId ?? query.get('cursor') ?? undefined
   if (resumed !== undefined && !/^\d{1,15}$/.test(resumed)) throw badField('Last-Event-ID', 'expected the id of an event of this stream')
-  if (streams >= MOST_STREAMS)
-    throw new Fault('unavailable', { message: `More than ${MOST_STREAMS} streams of events are open`, retryAfter: 5 })
+  if (streams >= MAX_STREAMS)
+    throw new Fault('unavailable', { message: `More than ${MAX_STREAMS} streams of events are open`, retryAfter: 5 })
   streams++
   let after: number
   try {
@@ -37,25 +37,25 @@ export async function eventStream(query: URLSearchParams, lastId: string | undef
     streams--
     throw thrown
   }
-  const bytes = Readable.from(textOf({ after, types, from }), { objectMode: false, encoding: 'utf8', highWaterMark: 64 * 1024 })
+  const bytes = Readable.from(streamText({ after, types, from }), { objectMode: false, encoding: 'utf8', highWaterMark: 64 * 1024 })
   bytes.once('close', () => streams--)
   const headers = { 'content-type': 'text/event-stream; charset=utf-8', 'cache-control': 'no-store', 'x-accel-buffering': 'no' }
   return { status: 200, headers, bytes }
 }
 
-async function* textOf({ after, types, from }: { after: number; types: readonly string[]; from: EventSource }): AsyncGenerator<string> {
+async function* streamText({ after, types, from }: { after: number; types: readonly string[]; from: EventSource }): AsyncGenerator<string> {
   const { events, source, time } = from
   yield ': events\n\n'
-  let saidAt = time.monotonic()
+  let sentAt = time.monotonic()
   for (let place = after; ; ) {
     const page = await events.page({ after: place, types, limit: PAGE })
     for (const event of page) {
       place = event.number
       yield `id: ${event.number}\nevent: ${event.type}\ndata: ${JSON.stringify(cloudEvent(event, source))}\n\n`
     }
-    if (page.length > 0) saidAt = time.monotonic()
-    else if (time.monotonic() - saidAt >= HEARTBEAT) {
-      saidAt = time.monotonic()
+    if (page.length > 0) sentAt = time.monotonic()
+    else if (time.monotonic() - sentAt >= HEARTBEAT) {
+      sentAt = time.monotonic()
       yield ': still here\n\n'
     }
     if (page.length === 0 && from.isDraining?.()) return

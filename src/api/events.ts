@@ -1,4 +1,4 @@
-/** What has happened, and who has been sent it: /v1/events. */
+/** `/v1/events`: the event log, and its deliveries to receivers. */
 import type { Clock } from '../core/clock.ts'
 import { eventTypes } from '../core/event-types.ts'
 import { badField, Fault } from '../core/faults.ts'
@@ -17,10 +17,10 @@ export interface EventSource {
   readonly isDraining?: () => boolean
 }
 
-const LONGEST_PAGE = 100
+const MAX_PAGE_LENGTH = 100
 const USUAL_PAGE = 50
 
-const rows = integer('limit', 'Entries per page at most; 50 without it.', { least: 1, most: LONGEST_PAGE, example: USUAL_PAGE })
+const rows = integer('limit', 'Entries per page at most; 50 without it.', { least: 1, most: MAX_PAGE_LENGTH, example: USUAL_PAGE })
 const ofType = text('type', 'Only events of this type; may be repeated.')
 const order = choice('order', '`newest` for the newest first.', ['oldest', 'newest'], 'newest')
 export const EVENTS_QUERY = [cursor, rows, ofType, order]
@@ -32,7 +32,7 @@ export const DELIVERIES_QUERY = [ofState, ofReceiver, cursor, rows]
 export async function listEvents(query: URLSearchParams, { events, source }: EventSource): Promise<ApiReply> {
   const limit = rows.read(query) ?? USUAL_PAGE
   const newestFirst = order.read(query) === 'newest'
-  const found = await events.page({ after: cursor.read(query) ?? 0, types: typesOf(query), limit, newestFirst })
+  const found = await events.page({ after: cursor.read(query) ?? 0, types: wantedTypes(query), limit, newestFirst })
   return ok(
     paged(
       found.map((event) => cloudEvent(event, source)),
@@ -43,7 +43,7 @@ export async function listEvents(query: URLSearchParams, { events, source }: Eve
 }
 
 /** @throws Fault 400 for types that are none. */
-export function typesOf(query: URLSearchParams): string[] {
+export function wantedTypes(query: URLSearchParams): string[] {
   const types = query.getAll(ofType.name)
   const unknown = types.find((type) => !eventTypes().some((each) => each.type === type))
   if (unknown !== undefined) throw badField('type', `expected types of events such as ${eventTypes()[0]?.type}`)
@@ -73,15 +73,15 @@ function deliveryPage(found: readonly StoredDelivery[], limit: number): JsonObje
 
 /** An event with its deliveries. @throws Fault 404. */
 export async function oneEvent(id: string, { events, source }: EventSource): Promise<ApiReply> {
-  const event = await eventOf(id, events)
-  const deliveries = await events.deliveries({ event: event.number, after: 0, limit: LONGEST_PAGE })
+  const event = await findEvent(id, events)
+  const deliveries = await events.deliveries({ event: event.number, after: 0, limit: MAX_PAGE_LENGTH })
   return ok({ data: { ...cloudEvent(event, source), deliveries: deliveries.map(deliveryEntry) } })
 }
 
 /** @param receiver undefined: all that have the event. @throws Fault 404. */
 export async function redeliverEvent(id: string, receiver: string | undefined, { events, time }: EventSource): Promise<ApiReply> {
-  const event = await eventOf(id, events)
-  const count = await events.redeliver(event.number, receiver, time.now())
+  const event = await findEvent(id, events)
+  const count = await events.redeliver(event.number, receiver ?? null, time.now())
   if (count === 0) throw new Fault('not_found', { message: 'The event has no such delivery' })
   return ok({ data: { id, deliveries: count } })
 }
@@ -90,13 +90,13 @@ export async function listReceivers({ events }: Pick<EventSource, 'events'>): Pr
   return ok({ data: (await events.receivers()).map(receiverEntry) })
 }
 
-/** What has come meanwhile is delivered, too. @throws Fault 404. */
+/** Enables a receiver again. Events that came while it was disabled are delivered too. @throws Fault 404. */
 export async function enableReceiver(name: string, { events }: Pick<EventSource, 'events'>): Promise<ApiReply> {
   if (!(await events.setDisabled(name, null))) throw new Fault('not_found', { message: 'No such receiver has been delivered to' })
   return ok({ data: { name, disabled_at: null } })
 }
 
-async function eventOf(id: string, events: EventStore): Promise<StoredEvent> {
+async function findEvent(id: string, events: EventStore): Promise<StoredEvent> {
   const event = await events.find(id)
   if (!event) throw new Fault('not_found', { message: 'No such event' })
   return event

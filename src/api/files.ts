@@ -3,7 +3,7 @@ import { badField, Fault } from '../core/faults.ts'
 import type { Json, JsonObject } from '../core/json.ts'
 import type { KeyFiles, StoredFile } from '../services/files/types.ts'
 import { choice, integer, text } from './parameters.ts'
-import { integerOf } from './query.ts'
+import { queryInteger } from './query.ts'
 import { type ApiReply, type BytesReply, ok } from './reply.ts'
 
 /** Files are shown as clients of chat and responses know them, or as those of messages do. */
@@ -20,7 +20,7 @@ export const FILES_QUERY = [limits, behind, orders, ofPurpose]
 
 /** @param query with `FILES_QUERY`, or `after_id` in place of `after`. @throws Fault 400 naming the query parameter. */
 export async function listFiles(query: URLSearchParams, files: KeyFiles, form: FileForm): Promise<ApiReply> {
-  const limit = integerOf(query, limits.name, 1, MOST[form]) ?? PAGE[form]
+  const limit = queryInteger(query, limits.name, 1, MOST[form]) ?? PAGE[form]
   const order = orders.read(query)
   if (query.get('before_id')) throw badField('before_id', 'pages go forward only, expected after_id')
   const after = behind.read(query) || query.get('after_id') || undefined

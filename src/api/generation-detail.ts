@@ -6,10 +6,11 @@ import { Fault } from '../core/faults.ts'
 import { isObject, type Json, type JsonObject } from '../core/json.ts'
 import { DETAILED_COUNTS } from '../core/ledger-counts.ts'
 import { usd } from '../core/money.ts'
-import { detailOf, factsOf } from '../ledger/facts.ts'
+import { parseDetail, parseFacts } from '../ledger/facts.ts'
 import { generationView } from '../ledger/generation.ts'
-import type { GenerationRecord, LedgerReader } from '../ledger/types.ts'
-import { moneyOf, reservationOf } from './generation-money.ts'
+import type { LedgerReader } from '../ledger/reader.ts'
+import type { GenerationRecord } from '../ledger/types.ts'
+import { moneyLines, reservationEntry } from './generation-money.ts'
 import { allKeys, type KeySource } from './key-entry.ts'
 import { type ApiReply, ok } from './reply.ts'
 
@@ -23,10 +24,10 @@ export async function generationDetail(id: string, source: DetailSource): Promis
   if (!record) throw new Fault('not_found', { message: 'No such generation' })
   const key = (await allKeys(source)).find(({ identity }) => identity === record.hold.key)
   const view = generationView(record)
-  const facts = factsOf(record.settled)
-  const detail = detailOf(facts)
-  const attempts = attemptsOf(view, facts)
-  const steps = stepsOf(detail)
+  const facts = parseFacts(record.settled)
+  const detail = parseDetail(facts)
+  const attempts = listAttempts(view, facts)
+  const steps = listSteps(detail)
   return ok({
     data: {
       ...view,
@@ -34,12 +35,12 @@ export async function generationDetail(id: string, source: DetailSource): Promis
       api_key_name: key?.name ?? null,
       attempts,
       steps,
-      guardrails: listOf(detail.guardrails),
-      plugins: listOf(detail.plugins).map(({ nano, ...plugin }) => ({ ...plugin, usd: usd(numberOf(nano) ?? 0) })),
-      timeline: timelineOf({ record, view, steps, attempts }),
-      tokens: tokensOf(record),
-      money: moneyOf(record),
-      reservation: reservationOf(record),
+      guardrails: asObjects(detail.guardrails),
+      plugins: asObjects(detail.plugins).map(({ nano, ...plugin }) => ({ ...plugin, usd: usd(asNumber(nano) ?? 0) })),
+      timeline: buildTimeline({ record, view, steps, attempts }),
+      tokens: tokenCounts(record),
+      money: moneyLines(record),
+      reservation: reservationEntry(record),
       held: usd(record.hold.hold),
     },
   })
@@ -58,15 +59,15 @@ export async function runGenerationCommand(command: unknown, source: DetailSourc
 }
 
 /** Calls of providers, in order. Of older rows it is not known when they began. */
-function attemptsOf(view: JsonObject, facts: JsonObject): JsonObject[] {
+function listAttempts(view: JsonObject, facts: JsonObject): JsonObject[] {
   // Of the row itself: the view that callers have lacks the causes.
-  const calls = listOf(facts.provider_responses ?? view.provider_responses)
+  const calls = asObjects(facts.provider_responses ?? view.provider_responses)
   // Of one call that answered at once the row keeps no more than its own times.
   const isPlain = facts.provider_responses === undefined && typeof facts.inputs === 'string'
-  const sentAt = numberOf(facts.sent_at) ?? 0
+  const sentAt = asNumber(facts.sent_at) ?? 0
   return calls.map((call, at) => {
-    const latency = isPlain ? Math.max(0, (numberOf(facts.latency) ?? 0) - sentAt) : numberOf(call.latency)
-    const took = isPlain ? Math.max(0, (numberOf(facts.generation_time) ?? 0) - sentAt) : numberOf(call.took)
+    const latency = isPlain ? Math.max(0, (asNumber(facts.latency) ?? 0) - sentAt) : asNumber(call.latency)
+    const took = isPlain ? Math.max(0, (asNumber(facts.generation_time) ?? 0) - sentAt) : asNumber(call.took)
     const hasAnswered = isPlain || took !== undefined
     return {
       position: at + 1,
@@ -82,14 +83,14 @@ function attemptsOf(view: JsonObject, facts: JsonObject): JsonObject[] {
       turn: call.turn ?? 1,
       dropped: call.dropped ?? [],
       answer_check: call.answer_check ?? null,
-      reason: reasonOf(calls, at),
+      reason: callReason(calls, at),
       choice: at === 0 ? (facts.why ?? null) : null,
     }
   })
 }
 
 /** `choice` says more of the first one. */
-function reasonOf(calls: readonly JsonObject[], at: number): string {
+function callReason(calls: readonly JsonObject[], at: number): string {
   const call = calls[at]
   const before = calls[at - 1]
   if (!before) return 'first'
@@ -99,8 +100,8 @@ function reasonOf(calls: readonly JsonObject[], at: number): string {
 }
 
 /** Tools, calls that they made of models, engines of guardrails and plugins that took their time. */
-function stepsOf(detail: JsonObject): JsonObject[] {
-  return listOf(detail.steps).map((step, at) => ({
+function listSteps(detail: JsonObject): JsonObject[] {
+  return asObjects(detail.steps).map((step, at) => ({
     position: at + 1,
     kind: step.kind ?? null,
     name: step.name ?? null,
@@ -109,8 +110,8 @@ function stepsOf(detail: JsonObject): JsonObject[] {
     error: step.failure ?? null,
     within: typeof step.within === 'number' ? step.within + 1 : null,
     tokens: step.input === undefined ? null : { prompt: step.input, completion: step.output ?? 0 },
-    usd: step.nano === undefined ? null : usd(numberOf(step.nano) ?? 0),
-    attempts: listOf(step.attempts).map(({ code, cause, at: at_ms, ...attempt }) => ({
+    usd: step.nano === undefined ? null : usd(asNumber(step.nano) ?? 0),
+    attempts: asObjects(step.attempts).map(({ code, cause, at: at_ms, ...attempt }) => ({
       ...attempt,
       error: code ?? null,
       cause: cause ?? null,
@@ -144,11 +145,11 @@ interface Parts {
 }
 
 /** In the order of their beginning, milliseconds since the admission; what has no time stands where it was noted. */
-function timelineOf({ record: { settled, at }, view, steps, attempts }: Parts): JsonObject[] {
+function buildTimeline({ record: { settled, at }, view, steps, attempts }: Parts): JsonObject[] {
   const parts = [...steps.map(stepEvent), ...attempts.map(attemptEvent)]
   const events: JsonObject[] = [{ kind: 'admitted', at_ms: 0, at: new Date(at).toISOString() }]
   // From the admission to the first call: the gateway's own layers, and what they waited for.
-  const before = numberOf(attempts[0]?.at_ms)
+  const before = asNumber(attempts[0]?.at_ms)
   if (before) events.push({ kind: 'layers', at_ms: 0, duration_ms: before })
   const isStep = parts.some(({ kind, name }) => kind === 'guardrail' || (kind === 'plugin' && name === 'moderation'))
   if (view.moderation_latency !== null && !isStep)
@@ -162,10 +163,10 @@ function timelineOf({ record: { settled, at }, view, steps, attempts }: Parts): 
   return events
 }
 
-function tokensOf({ settled }: GenerationRecord): JsonObject | null {
+function tokenCounts({ settled }: GenerationRecord): JsonObject | null {
   if (!settled) return null
   return Object.fromEntries(DETAILED_COUNTS.map(({ shown, count }) => [shown, settled[count] ?? 0]))
 }
 
-const numberOf = (value: Json | undefined): number | undefined => (typeof value === 'number' ? value : undefined)
-const listOf = (value: Json | undefined): JsonObject[] => (Array.isArray(value) ? value.filter(isObject) : [])
+const asNumber = (value: Json | undefined): number | undefined => (typeof value === 'number' ? value : undefined)
+const asObjects = (value: Json | undefined): JsonObject[] => (Array.isArray(value) ? value.filter(isObject) : [])

@@ -2,8 +2,8 @@
 import { isObject, type Json, type JsonObject } from '../core/json.ts'
 import { usd } from '../core/money.ts'
 import { rateText } from '../core/money-text.ts'
-import { amountsOf, type BillPart, plainParts, readPart } from '../ledger/bill-lines.ts'
-import { detailOf, factsOf } from '../ledger/facts.ts'
+import { type BillPart, partAmounts, plainParts, readPart } from '../ledger/bill-lines.ts'
+import { parseDetail, parseFacts } from '../ledger/facts.ts'
 import type { GenerationRecord } from '../ledger/types.ts'
 
 interface Line {
@@ -18,21 +18,21 @@ interface Line {
   readonly unit_price?: string | undefined
 }
 
-/** What was charged. A row that keeps no quantities has one line of the providers, and one of the tools. */
-export function moneyOf({ settled }: GenerationRecord): JsonObject[] {
+/** Lines of the charge. A row that keeps no quantities has one line for the providers and one for the tools. */
+export function moneyLines({ settled }: GenerationRecord): JsonObject[] {
   if (!settled) return []
-  const facts = factsOf(settled)
-  const detail = detailOf(facts)
-  const unrecovered = countOf(facts.unrecovered_nano)
-  const tools = countOf(facts.tools_cost)
+  const facts = parseFacts(settled)
+  const detail = parseDetail(facts)
+  const unrecovered = asCount(facts.unrecovered_nano)
+  const tools = asCount(facts.tools_cost)
   const lines = [
     ...modelLines(facts, detail, settled),
-    ...listOf(detail.charges).map(
+    ...asObjects(detail.charges).map(
       (charge): Line => ({
         item: 'tools',
         name: [charge.by, charge.what].filter((part) => typeof part === 'string').join(': '),
-        units: countOf(charge.calls),
-        nano: countOf(charge.nano),
+        units: asCount(charge.calls),
+        nano: asCount(charge.nano),
       }),
     ),
   ]
@@ -45,10 +45,10 @@ export function moneyOf({ settled }: GenerationRecord): JsonObject[] {
   return lines.map(shown)
 }
 
-/** What was held for it, part by part, and what became of that; USD, and nano-dollars. */
-export function reservationOf({ hold, settled }: GenerationRecord): JsonObject {
-  const parts = detailOf(factsOf(settled)).holds
-  const held = Array.isArray(parts) ? parts.map(countOf) : [hold.hold]
+/** Parts of the hold and how they were settled, in USD and nano-dollars. */
+export function reservationEntry({ hold, settled }: GenerationRecord): JsonObject {
+  const parts = parseDetail(parseFacts(settled)).holds
+  const held = Array.isArray(parts) ? parts.map(asCount) : [hold.hold]
   const cost = settled?.cost ?? 0
   return {
     held: held.map((nano) => ({ nano, usd: usd(nano) })),
@@ -63,14 +63,14 @@ function modelLines(facts: JsonObject, detail: JsonObject, settled: NonNullable<
   if (facts.operation === 'passage')
     return settled.cost > 0 ? [{ item: 'request', units: 1, unit_price: text(settled.cost), nano: settled.cost }] : []
   if (typeof facts.rates === 'string') return priced(plainParts(facts.rates, settled), {})
-  return listOf(detail.bill).flatMap(({ model, endpoint, parts }) => {
+  return asObjects(detail.bill).flatMap(({ model, endpoint, parts }) => {
     const read = Array.isArray(parts) ? parts.map(readPart).filter((part) => part !== undefined) : []
-    return priced(read, { model: textOf(model), endpoint: textOf(endpoint) })
+    return priced(read, { model: asText(model), endpoint: asText(endpoint) })
   })
 }
 
 function priced(parts: readonly BillPart[], of: Pick<Line, 'model' | 'endpoint'>): Line[] {
-  const amounts = amountsOf(parts)
+  const amounts = partAmounts(parts)
   return parts.map(({ what, units, rate }, at) => ({ item: what, ...of, units, unit_price: rateText(rate), nano: amounts[at] ?? 0 }))
 }
 
@@ -88,6 +88,6 @@ function shown({ item, nano, name, model, endpoint, units, unit_price }: Line): 
 }
 
 const text = (nano: number): string => rateText(BigInt(nano) * 1_000_000_000n)
-const textOf = (value: Json | undefined): string | undefined => (typeof value === 'string' ? value : undefined)
-const countOf = (value: Json | undefined): number => (typeof value === 'number' ? value : 0)
-const listOf = (value: Json | undefined): JsonObject[] => (Array.isArray(value) ? value.filter(isObject) : [])
+const asText = (value: Json | undefined): string | undefined => (typeof value === 'string' ? value : undefined)
+const asCount = (value: Json | undefined): number => (typeof value === 'number' ? value : 0)
+const asObjects = (value: Json | undefined): JsonObject[] => (Array.isArray(value) ? value.filter(isObject) : [])

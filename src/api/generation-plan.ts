@@ -1,4 +1,4 @@
-/** POST /v1/generations/{id}/plan: what the recorded request would do now, and where that differs from what it did. */
+/** POST /v1/generations/{id}/plan: plans the recorded request anew, and lists where the plan differs from what the request did. */
 import { Fault } from '../core/faults.ts'
 import { isObject, type JsonObject } from '../core/json.ts'
 import { generationView } from '../ledger/generation.ts'
@@ -18,7 +18,7 @@ export interface ReplaySource extends DetailSource {
   }
 }
 
-/** What a row does not keep, and a plan does without. */
+/** Facts that a row does not keep, so that a plan made from it is approximate. */
 const APPROXIMATE = [
   'the words of the request: a text of the same length stands for them',
   'the client format: the plan is that of chat',
@@ -39,9 +39,10 @@ export async function planGeneration(id: string, source: ReplaySource): Promise<
   const refused = 'plan' in planned ? null : planned
   const plan = 'plan' in planned ? planned.plan : null
   const happened = happenedIn(record)
-  return ok({ data: { id, approximate: APPROXIMATE, happened, plan, refused, differences: differencesOf(happened, planned) } })
+  return ok({ data: { id, approximate: APPROXIMATE, happened, plan, refused, differences: listDifferences(happened, planned) } })
 }
 
+/** The outcome of a recorded request, in fields of the API. */
 export function happenedIn(record: GenerationRecord): JsonObject {
   const { model, provider_name, endpoint, status, usage } = generationView(record)
   return {
@@ -53,7 +54,7 @@ export function happenedIn(record: GenerationRecord): JsonObject {
   }
 }
 
-function differencesOf(happened: JsonObject, planned: Planned): JsonObject[] {
+function listDifferences(happened: JsonObject, planned: Planned): JsonObject[] {
   if (!('plan' in planned)) return [{ what: 'outcome', was: happened.status ?? null, would_be: `refused with ${planned.status}` }]
   const [first] = Array.isArray(planned.plan.candidates) ? planned.plan.candidates : []
   if (!isObject(first)) return []

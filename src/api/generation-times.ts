@@ -1,4 +1,4 @@
-/** Where rows about a generation stand that no index finds by its id. */
+/** Range of times in which rows about a generation lie, for tables without an index of generation ids. */
 import { badField } from '../core/faults.ts'
 import { parseGenerationId, TICKS } from '../core/ids.ts'
 

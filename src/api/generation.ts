@@ -1,7 +1,7 @@
 /** GET /v1/generation: what became of one exchange. */
 import { badField, Fault } from '../core/faults.ts'
 import { generationView } from '../ledger/generation.ts'
-import type { LedgerReader } from '../ledger/types.ts'
+import type { LedgerReader } from '../ledger/reader.ts'
 import { type ApiReply, ok } from './reply.ts'
 
 /**

@@ -8,21 +8,21 @@ import type { LedgerScans } from '../ledger/scans.ts'
 import type { GenerationRecord, GenerationSearch } from '../ledger/types.ts'
 import { allKeys, type KeySource } from './key-entry.ts'
 import { amount, flag, integer, keyHash, position, type QueryParameter, shortText, time } from './parameters.ts'
-import { listOf } from './query.ts'
+import { queryList } from './query.ts'
 import { type ApiReply, ok } from './reply.ts'
 
 export interface SearchSource extends Pick<KeySource, 'configured' | 'store' | 'clock'> {
   readonly scans: Pick<LedgerScans, 'search'>
 }
 
-export const MOST_FOUND = 200
+export const MAX_FOUND = 200
 const USUAL = 50
-const LONGEST_TEXT = 512
-const MOST_USD = 1_000_000
+const MAX_TEXT_LENGTH = 512
+const MAX_COST_USD = 1_000_000
 /** `open` until it is settled. */
 export const STATUSES = ['completed', 'incomplete', 'failed', 'aborted', 'unknown', 'open'] as const
 
-const text = (name: string, description: string) => shortText(name, description, LONGEST_TEXT)
+const text = (name: string, description: string) => shortText(name, description, MAX_TEXT_LENGTH)
 const since = time('since', 'Admitted at this time (UTC) or later.')
 const until = time('until', 'Admitted before this time (UTC).')
 const ofKey = keyHash('Hash of the key.')
@@ -34,7 +34,7 @@ const status: QueryParameter<(typeof STATUSES)[number][]> = {
   ...{ name: 'status', in: 'query', description: `Some of ${STATUSES.join(', ')}; separated by commas.`, schema: { type: 'string' } },
   example: 'completed',
   read: (query) =>
-    listOf(query, 'status')?.map((name) => {
+    queryList(query, 'status')?.map((name) => {
       const found = STATUSES.find((one) => one === name)
       if (!found) throw badField('status', `expected some of: ${STATUSES.join(', ')}`)
       return found
@@ -44,7 +44,7 @@ const error = text('error', 'Code of the error that ended it.')
 const least = amount('min_cost', 'USD, at least.', 0)
 const most = amount('max_cost', 'USD, at most.', 1000)
 const isStreamed = flag('streamed', 'Whether the reply was a stream.')
-const rows = integer('limit', 'Generations per page at most; 50 without it.', { least: 1, most: MOST_FOUND, example: USUAL })
+const rows = integer('limit', 'Generations per page at most; 50 without it.', { least: 1, most: MAX_FOUND, example: USUAL })
 export const GENERATION_FILTERS = [since, until, ofKey, model, provider, endpoint, session, status, error, least, most, isStreamed, rows]
 
 /**
@@ -61,7 +61,7 @@ export async function searchGenerations(query: URLSearchParams, source: SearchSo
   return ok({
     data: rows.map((record) => {
       const key = byIdentity.get(record.hold.key)
-      return { ...entryOf(record), api_key_hash: key?.hash ?? record.hold.key, api_key_name: key?.name ?? null }
+      return { ...recordEntry(record), api_key_hash: key?.hash ?? record.hold.key, api_key_name: key?.name ?? null }
     }),
     next: next === undefined ? null : Buffer.from(next).toString('base64url'),
     scanned_until: new Date(searched).toISOString(),
@@ -69,21 +69,21 @@ export async function searchGenerations(query: URLSearchParams, source: SearchSo
 }
 
 /** @throws Fault 400 naming the parameter. */
-export function wantedBy(query: URLSearchParams, identityOf: (hash: string) => string): GenerationSearch {
+export function wantedBy(query: URLSearchParams, findIdentity: (hash: string) => string): GenerationSearch {
   const from = since.read(query) ?? 0
   // Generations that a clock which was ahead has dated are found too.
   const before = until.read(query) ?? LAST_MOMENT
   if (from >= before) throw badField('since', 'expected a time before `until`')
   const hash = ofKey.read(query)
-  const minCost = nanoOf(query, least)
-  const maxCost = nanoOf(query, most)
+  const minCost = wantedNano(query, least)
+  const maxCost = wantedNano(query, most)
   if (minCost !== undefined && maxCost !== undefined && minCost > maxCost) throw badField('min_cost', 'expected at most `max_cost`')
   const streamed = isStreamed.read(query)
   return {
     from,
     until: before,
     // A key that is gone is known by the hash that it was made with.
-    key: hash === undefined ? undefined : identityOf(hash),
+    key: hash === undefined ? undefined : findIdentity(hash),
     model: model.read(query),
     provider: provider.read(query),
     endpoint: endpoint.read(query),
@@ -115,9 +115,9 @@ function positionIn(query: URLSearchParams): string {
   return found
 }
 
-function nanoOf(query: URLSearchParams, cost: QueryParameter<number>): number | undefined {
+function wantedNano(query: URLSearchParams, cost: QueryParameter<number>): number | undefined {
   const dollars = cost.read(query)
-  if (dollars !== undefined && dollars > MOST_USD) throw badField(cost.name, `expected USD, at most ${MOST_USD}`)
+  if (dollars !== undefined && dollars > MAX_COST_USD) throw badField(cost.name, `expected USD, at most ${MAX_COST_USD}`)
   return dollars === undefined ? undefined : Math.round(dollars * 1e9)
 }
 
@@ -137,7 +137,7 @@ const SHOWN = [
   'error',
 ] as const
 
-function entryOf(record: GenerationRecord): JsonObject {
+function recordEntry(record: GenerationRecord): JsonObject {
   const view = generationView(record)
   const entry: JsonObject = {}
   for (const name of SHOWN) entry[name] = view[name] ?? null

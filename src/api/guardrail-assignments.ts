@@ -5,7 +5,7 @@ import type { JsonObject } from '../core/json.ts'
 import type { AssignmentKind } from '../store/guardrails.ts'
 import { checkKeyHashes, checkMembers } from './guardrail-body.ts'
 import { type GuardrailSource, keyAssignments, memberAssignments } from './guardrail-entry.ts'
-import { noGuardrail, pageOf, refuseWritten } from './guardrails.ts'
+import { noGuardrail, pageBy, refuseWritten } from './guardrails.ts'
 import { allKeys } from './key-entry.ts'
 import { type ApiReply, ok } from './reply.ts'
 
@@ -25,7 +25,7 @@ export async function listAssignments(
   query: URLSearchParams,
   source: GuardrailSource,
 ): Promise<ApiReply> {
-  const page = pageOf(query)
+  const page = pageBy(query)
   const stored = await source.guardrails.all()
   if (id !== undefined && ![...stored.guardrails.map((each) => each.id), ...source.written.map(({ name }) => name)].includes(id))
     throw noGuardrail()
@@ -39,7 +39,7 @@ export async function listAssignments(
  */
 export async function assign(kind: Assigned, id: string, body: JsonObject, source: GuardrailSource & { by: string }): Promise<ApiReply> {
   refuseWritten(id, source)
-  const subjects = await subjectsOf(kind, body, source)
+  const subjects = await findSubjects(kind, body, source)
   if (kind === 'member') {
     await mustBeThere(id, source)
     throw badField('member_user_ids[0]', 'no such member: requests are made by keys here, so assign the guardrail to keys')
@@ -59,14 +59,14 @@ export async function assign(kind: Assigned, id: string, body: JsonObject, sourc
 /** Those that do not hold it are not counted. @throws Fault 400 naming the field, 404, 409 for a guardrail of the configuration. */
 export async function unassign(kind: Assigned, id: string, body: JsonObject, source: GuardrailSource): Promise<ApiReply> {
   refuseWritten(id, source)
-  const subjects = await subjectsOf(kind, body, source)
+  const subjects = await findSubjects(kind, body, source)
   await mustBeThere(id, source)
   const named = subjects.filter((subject) => subject !== undefined)
   return ok({ unassigned_count: await source.guardrails.unassign(kind, id, named) })
 }
 
 /** Identities of the keys that a body names by their hashes, undefined for those that are not there; or ids of members. */
-async function subjectsOf(kind: Assigned, body: JsonObject, source: GuardrailSource): Promise<(string | undefined)[]> {
+async function findSubjects(kind: Assigned, body: JsonObject, source: GuardrailSource): Promise<(string | undefined)[]> {
   if (kind === 'member') {
     checkMembers(body)
     return body.member_user_ids as string[]

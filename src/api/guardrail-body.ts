@@ -1,4 +1,4 @@
-/** Bodies of the operations on guardrails, checked, as fields of a guardrail. What they do not name stays as it is. */
+/** Bodies of the operations on guardrails, checked, as fields of a guardrail. Fields that a body does not name stay as they are. */
 import { Type } from 'typebox'
 import { checker } from '../core/check.ts'
 import { badField } from '../core/faults.ts'
@@ -9,11 +9,11 @@ import { TAKEN_FIELDS, ZDR_FIELDS } from '../guardrails/settings/fields.ts'
 import { INJECTION_SLUG } from '../guardrails/settings/recognisers.ts'
 import { refuseOtherWorkspace } from './key-body.ts'
 
-const MOST_SUBJECTS = 1000
+const MAX_SUBJECTS = 1000
 /** Characters of all patterns of one guardrail: every process compiles them while it serves, some microseconds for each. */
-const MOST_PATTERN = 200_000
+const MAX_PATTERN_CHARACTERS = 200_000
 
-/** A mistyped `content_filters` must not make a guardrail without one. */
+/** Refuses unknown fields: a mistyped `content_filters` must not make a guardrail without one. */
 const CLOSED = { additionalProperties: false } as const
 const name = () => Type.String({ minLength: 1, maxLength: 200 })
 
@@ -23,12 +23,12 @@ export const checkMakingGuardrail = checker(
 export const checkGuardrailChanges = checker(Type.Object({ name: Type.Optional(name()), ...TAKEN_FIELDS }, CLOSED))
 
 const subjects = (description: string) =>
-  Type.Array(Type.String({ minLength: 1, maxLength: 256 }), { description, minItems: 1, maxItems: MOST_SUBJECTS })
+  Type.Array(Type.String({ minLength: 1, maxLength: 256 }), { description, minItems: 1, maxItems: MAX_SUBJECTS })
 export const checkKeyHashes = checker(Type.Object({ key_hashes: subjects('Hashes of keys.') }, CLOSED))
 export const checkMembers = checker(Type.Object({ member_user_ids: subjects('Ids of members.') }, CLOSED))
 
-/** What is there to be named in lists. */
-export interface Namable {
+/** Names that the lists of a guardrail may contain. */
+export interface KnownNames {
   /** The slug of the model that a name stands for, without variant; undefined where there is none. */
   model(name: string): string | undefined
   provider(slug: string): boolean
@@ -36,28 +36,28 @@ export interface Namable {
 
 export interface GuardrailBody {
   readonly name?: string
-  /** Only what the body names. */
+  /** Only the fields that the body names. */
   readonly fields: JsonObject
 }
 
 /** @throws Fault 400 naming the field, also one that is unknown. */
-export function makingGuardrail(body: JsonObject, there: Namable): GuardrailBody & { name: string } {
+export function makingGuardrail(body: JsonObject, there: KnownNames): GuardrailBody & { name: string } {
   checkMakingGuardrail(body)
   refuseOtherWorkspace(body)
   const { name: called, workspace_id: _, ...fields } = body
-  return { name: nameIn(String(called), 'name'), fields: fieldsOf(fields, there) }
+  return { name: nameIn(String(called), 'name'), fields: readFields(fields, there) }
 }
 
 /** @throws Fault 400 naming the field, also one that is unknown. */
-export function guardrailChanges(body: JsonObject, there: Namable): GuardrailBody {
+export function guardrailChanges(body: JsonObject, there: KnownNames): GuardrailBody {
   checkGuardrailChanges(body)
   const { name: called, ...fields } = body
-  return { ...(typeof called === 'string' ? { name: nameIn(called, 'name') } : {}), fields: fieldsOf(fields, there) }
+  return { ...(typeof called === 'string' ? { name: nameIn(called, 'name') } : {}), fields: readFields(fields, there) }
 }
 
-function fieldsOf({ enforce_zdr: zdr, ...body }: JsonObject, there: Namable): JsonObject {
+function readFields({ enforce_zdr: zdr, ...body }: JsonObject, there: KnownNames): JsonObject {
   const fields: JsonObject = { ...body }
-  // The older field stands for those of the groups that are not named beside it.
+  // The older field `enforce_zdr` sets each field of a group that the body does not name.
   if (zdr !== undefined) for (const each of ZDR_FIELDS) if (body[each] === undefined) fields[each] = zdr
   if (typeof fields.limit_usd === 'number' && nanoFromUsdNumber(fields.limit_usd) === undefined)
     throw badField('limit_usd', 'expected at most 9 decimals')
@@ -72,11 +72,12 @@ function fieldsOf({ enforce_zdr: zdr, ...body }: JsonObject, there: Namable): Js
 function checkPatterns(filters: Json | undefined): void {
   if (!Array.isArray(filters)) return
   const sum = filters.reduce((length: number, each) => length + (isObject(each) ? String(each.pattern).length : 0), 0)
-  if (sum > MOST_PATTERN) throw badField('content_filters', `expected at most ${MOST_PATTERN} characters of patterns in all`)
+  if (sum > MAX_PATTERN_CHARACTERS)
+    throw badField('content_filters', `expected at most ${MAX_PATTERN_CHARACTERS} characters of patterns in all`)
 }
 
-/** Lists hold the slugs of models: an alias would name nothing that is routed to. */
-function models(list: string, entries: readonly Json[], there: Namable): string[] {
+/** Replaces names of models by their slugs: routing compares slugs, so an alias would match nothing. */
+function models(list: string, entries: readonly Json[], there: KnownNames): string[] {
   return entries.map((entry, i) => {
     const named = String(entry)
     const slug = named.includes('*') ? named : there.model(named)
@@ -85,13 +86,13 @@ function models(list: string, entries: readonly Json[], there: Namable): string[
   })
 }
 
-function checkProviders(list: string, entries: Json | undefined, there: Namable): void {
+function checkProviders(list: string, entries: Json | undefined, there: KnownNames): void {
   if (!Array.isArray(entries)) return
   for (const [i, entry] of entries.entries())
     if (!there.provider(String(entry).replace(/\/.*$/s, ''))) throw badField(`${list}[${i}]`, 'no such provider')
 }
 
-/** A `label` is the service's own to give: what a caller sends is let go. */
+/** Checks the entries. Their `label` is set by the gateway: the one that a caller sends is ignored. */
 function builtins(entries: readonly Json[]): JsonObject[] {
   const seen = new Set<unknown>()
   return entries.map((entry, i) => {
@@ -106,13 +107,13 @@ function builtins(entries: readonly Json[]): JsonObject[] {
 }
 
 /**
- * What the fields of one guardrail must not say together.
+ * Refuses fields that contradict each other.
  * @throws Fault 400 naming the field.
  */
 export function checkTogether({ direction, restore, allowed_phrases: allowed, content_filter_builtins: builtin }: JsonObject): void {
   if (restore === true && direction === 'output')
-    throw badField('restore', 'nothing of a request is redacted here, expected direction input or both')
+    throw badField('restore', 'only redactions in requests can be restored, expected direction input or both')
   const reads = Array.isArray(builtin) && builtin.some((entry) => isObject(entry) && entry.slug === INJECTION_SLUG)
   if (Array.isArray(allowed) && allowed.length > 0 && !reads)
-    throw badField('allowed_phrases', `phrases are allowed to ${INJECTION_SLUG}, expected it among content_filter_builtins`)
+    throw badField('allowed_phrases', `needs ${INJECTION_SLUG} among content_filter_builtins`)
 }

@@ -42,7 +42,7 @@ const checkCommand = checker(
 /** Findings of one answer. */
 const PAGE = 500
 
-/** What reading needs. */
+/** Dependencies of commands that only read. */
 export type GuardrailReading = Pick<GuardrailSource, 'guardrails' | 'written' | 'store' | 'configured'>
 
 /** @param command as it was sent, not checked yet. @throws Fault 400 naming the field, 404. */

@@ -1,13 +1,13 @@
 /** Guardrails and assignments as the management operations show them: those of the file and those of the store alike. */
 import { isObject, type Json, type JsonObject } from '../core/json.ts'
+import { WORKSPACE } from '../core/workspace.ts'
 import { UNSET_FIELDS, ZDR_FIELDS } from '../guardrails/settings/fields.ts'
-import { placeholderOf } from '../guardrails/settings/recognisers.ts'
+import { slugPlaceholder } from '../guardrails/settings/recognisers.ts'
 import type { ApiKey } from '../plugin-api/key.ts'
 import type { Assignment, GuardrailSnapshot, GuardrailStore, StoredGuardrail } from '../store/guardrails.ts'
 import type { StoredKey } from '../store/keys.ts'
-import type { Namable } from './guardrail-body.ts'
+import type { KnownNames } from './guardrail-body.ts'
 import { allKeys, type KeySource } from './key-entry.ts'
-import { WORKSPACE } from './workspace.ts'
 
 /** A guardrail of the configuration. */
 export interface FileGuardrail {
@@ -18,12 +18,12 @@ export interface FileGuardrail {
   readonly keys?: readonly string[]
 }
 
-/** What the management of guardrails works on. */
+/** Dependencies of the management of guardrails. */
 export interface GuardrailSource extends KeySource {
   readonly guardrails: GuardrailStore
   /** Those of the configuration: shown, and changed only there. */
   readonly written: readonly FileGuardrail[]
-  readonly there: Namable
+  readonly there: KnownNames
   /** Rejects with a Fault 400 naming the field, where a guardrail could not be put in force. */
   tryOut(name: string, fields: JsonObject): Promise<void>
 }
@@ -74,7 +74,7 @@ function wireFields(fields: JsonObject): JsonObject {
 }
 
 function builtinEntry(entry: Json): Json {
-  return isObject(entry) ? { ...entry, label: placeholderOf(String(entry.slug)) } : entry
+  return isObject(entry) ? { ...entry, label: slugPlaceholder(String(entry.slug)) } : entry
 }
 
 /** Those of the file first, in its order, then those of the store in the order of their making. */

@@ -2,34 +2,34 @@
 import { randomUUID } from 'node:crypto'
 import { badField, Fault } from '../core/faults.ts'
 import type { JsonObject } from '../core/json.ts'
+import { WORKSPACE } from '../core/workspace.ts'
 import type { StoredGuardrail } from '../store/guardrails.ts'
 import { checkTogether, type GuardrailBody, guardrailChanges, makingGuardrail } from './guardrail-body.ts'
 import { DEFAULT_GUARDRAIL, fileEntry, type GuardrailSource, guardrailEntries, storedEntry } from './guardrail-entry.ts'
 import { integer, text } from './parameters.ts'
 import { type ApiReply, ok } from './reply.ts'
-import { WORKSPACE } from './workspace.ts'
 
 /** Stored guardrails: every request of a key with all of them would be read for all of them. */
-const MOST_GUARDRAILS = 1000
+const MAX_GUARDRAILS = 1000
 /** Tries of a change: each fails only because another one went through. */
-const MOST_TRIES = 100
-const LONGEST_PAGE = 100
+const MAX_TRIES = 100
+const MAX_PAGE_LENGTH = 100
 const USUAL_PAGE = 50
 
 const skipped = integer('offset', 'Entries to skip.', { example: 0 })
-const rows = integer('limit', 'Entries per page at most; 50 by default.', { least: 1, most: LONGEST_PAGE, example: USUAL_PAGE })
+const rows = integer('limit', 'Entries per page at most; 50 by default.', { least: 1, most: MAX_PAGE_LENGTH, example: USUAL_PAGE })
 export const PAGING = [skipped, rows]
 export const workspace = text('workspace_id', 'Only this workspace.')
 
 /** @param query with `PAGING` and `workspace`. @throws Fault 400 naming the query parameter. */
 export async function listGuardrails(query: URLSearchParams, source: GuardrailSource): Promise<ApiReply> {
-  const page = pageOf(query)
+  const page = pageBy(query)
   const isHere = (workspace.read(query) ?? WORKSPACE) === WORKSPACE
   return page(isHere ? guardrailEntries(await source.guardrails.all(), source) : [])
 }
 
 /** @returns a function that cuts the page that a query names. @throws Fault 400 naming the query parameter. */
-export function pageOf(query: URLSearchParams): (entries: readonly JsonObject[]) => ApiReply {
+export function pageBy(query: URLSearchParams): (entries: readonly JsonObject[]) => ApiReply {
   const offset = skipped.read(query) ?? 0
   const limit = rows.read(query) ?? USUAL_PAGE
   return (entries) => ok({ data: entries.slice(offset, offset + limit), total_count: entries.length })
@@ -56,7 +56,7 @@ export async function createGuardrail(body: JsonObject, source: GuardrailSource)
 async function make(id: string, { name, fields }: Required<GuardrailBody>, source: GuardrailSource): Promise<StoredGuardrail> {
   await check(name, fields, source)
   const { guardrails } = await source.guardrails.all()
-  if (guardrails.length >= MOST_GUARDRAILS) throw badField('name', `there are ${MOST_GUARDRAILS} guardrails, which is the most`)
+  if (guardrails.length >= MAX_GUARDRAILS) throw badField('name', `there are ${MAX_GUARDRAILS} guardrails, which is the most`)
   const made = { id, version: 1, name, fields, createdAt: Math.floor(source.clock.now()), updatedAt: null }
   if (!(await source.guardrails.put(made, 0)))
     throw new Fault('conflict', { message: 'The guardrail has just been made by another request' })
@@ -71,7 +71,7 @@ async function make(id: string, { name, fields }: Required<GuardrailBody>, sourc
 export async function changeGuardrail(id: string, body: JsonObject, source: GuardrailSource, by: string): Promise<ApiReply> {
   refuseWritten(id, source)
   const changes = guardrailChanges(body, source.there)
-  for (let tries = 0; tries < MOST_TRIES; tries++) {
+  for (let tries = 0; tries < MAX_TRIES; tries++) {
     const found = (await source.guardrails.all()).guardrails.find((each) => each.id === id)
     if (!found && id !== DEFAULT_GUARDRAIL) throw noGuardrail()
     const changed = found ? await replaced(found, changes, source) : await firstMade(changes, source)

@@ -18,13 +18,13 @@ import { type ApiReply, ok } from './reply.ts'
 
 /** Days of a period: the usual number with today, and the most. */
 const USUAL_DAYS = 30
-const MOST_DAYS = 31
-export const MOST_SUMS = 10_000
+const MAX_DAYS = 31
+export const MAX_SUMS = 10_000
 const USUAL_ROWS = 1_000
 /** Rows that `offset` may skip: they are read. */
-const MOST_SKIPPED = 10_000
+const MAX_SKIPPED = 10_000
 /** Characters; names of models and providers are far shorter. */
-const LONGEST_CURSOR = 4_000
+const MAX_CURSOR_LENGTH = 4_000
 /** Sums that are wanted of one reading, which takes more days where these have few. */
 const READING = 5_000
 /** Rows of the reply that are made at once. */
@@ -39,11 +39,11 @@ const provider = text('provider', 'Only the provider of this name.')
 const grouping = 'Some of day, model and provider, separated by commas; all without it. Keys always stand apart.'
 const groupBy = list('group_by', grouping, 'day,model')
 const skipped = integer('offset', 'Rows to skip, at most 10,000: further pages are read with `cursor`.', { example: 0 })
-const rows = integer('limit', 'Rows at most; 1000 without it.', { least: 1, most: MOST_SUMS, example: USUAL_ROWS })
+const rows = integer('limit', 'Rows at most; 1000 without it.', { least: 1, most: MAX_SUMS, example: USUAL_ROWS })
 export const KEY_ACTIVITY_QUERY: readonly DescribedParameter[] = [
   ...[since, until, hash, model, provider, groupBy, position],
   // More are refused with the way to read on.
-  { ...skipped, schema: { ...skipped.schema, maximum: MOST_SKIPPED } },
+  { ...skipped, schema: { ...skipped.schema, maximum: MAX_SKIPPED } },
   rows,
 ]
 
@@ -52,8 +52,8 @@ export const KEY_ACTIVITY_QUERY: readonly DescribedParameter[] = [
  * @param query with `KEY_ACTIVITY_QUERY`. @throws Fault 400 naming the query parameter.
  */
 export async function readKeyActivity(query: URLSearchParams, source: ActivitySource): Promise<ApiReply> {
-  const { from, until } = periodOf(query, source.clock.now())
-  const groups = groupsOf(query)
+  const { from, until } = wantedPeriod(query, source.clock.now())
+  const groups = wantedGroups(query)
   const offset = offsetIn(query)
   const limit = rows.read(query) ?? USUAL_ROWS
   const after = positionIn(query)
@@ -72,18 +72,18 @@ export async function readKeyActivity(query: URLSearchParams, source: ActivitySo
   }
   const pace = Pace.ofList()
   // One more than is shown, so that it is known whether there are more.
-  const shown = await sumsOf({ use, after, offset, most: limit + 1 }, source.scans, pace)
+  const shown = await listSums({ use, after, offset, most: limit + 1 }, source.scans, pace)
   const byIdentity = new Map(keys.map((key) => [key.identity, key]))
   const data: JsonObject[] = []
   for (let at = 0; at < Math.min(limit, shown.length); at += SLICE) {
-    for (const sum of shown.slice(at, Math.min(limit, at + SLICE))) data.push(entryOf(sum, groups, byIdentity.get(sum.key ?? '')))
+    for (const sum of shown.slice(at, Math.min(limit, at + SLICE))) data.push(sumEntry(sum, groups, byIdentity.get(sum.key ?? '')))
     if (pace.over) await pace.rest()
   }
   const last = shown.length > limit ? shown.at(-2) : undefined
   return ok({
     data,
     has_more: last !== undefined,
-    next: last ? positionOf(last) : null,
+    next: last ? encodePosition(last) : null,
     since: isoDay(from),
     until: isoDay(until - DAY_MS),
   })
@@ -97,7 +97,7 @@ interface Listing {
 }
 
 /** The sums of a page in their order. Days are read as far as the page needs them. */
-async function sumsOf({ use, after, offset, most }: Listing, scans: ActivitySource['scans'], pace: Pace): Promise<UseRow[]> {
+async function listSums({ use, after, offset, most }: Listing, scans: ActivitySource['scans'], pace: Pace): Promise<UseRow[]> {
   const { from, until, apart, keys } = use
   const shown: UseRow[] = []
   let before = 0
@@ -128,20 +128,20 @@ async function sumsOf({ use, after, offset, most }: Listing, scans: ActivitySour
 /** @throws Fault 400. */
 function offsetIn(query: URLSearchParams): number {
   const offset = skipped.read(query) ?? 0
-  if (offset > MOST_SKIPPED) throw badField('offset', `expected at most ${MOST_SKIPPED}: read on with \`cursor\`, the \`next\` of a reply`)
+  if (offset > MAX_SKIPPED) throw badField('offset', `expected at most ${MAX_SKIPPED}: read on with \`cursor\`, the \`next\` of a reply`)
   return offset
 }
 
 type Position = Pick<UseRow, 'day' | 'cost' | 'key' | 'model' | 'provider'>
 
-const positionOf = ({ day, cost, key, model, provider }: Position): string =>
+const encodePosition = ({ day, cost, key, model, provider }: Position): string =>
   Buffer.from(JSON.stringify([day, String(cost), key, model, provider])).toString('base64url')
 
 /** @throws Fault 400: a position that the caller has changed may be anywhere, but must be one. */
 function positionIn(query: URLSearchParams): Position | undefined {
   const text = position.read(query)
   if (text === undefined) return undefined
-  const found = text.length > LONGEST_CURSOR ? undefined : positionFrom(Buffer.from(text, 'base64url').toString())
+  const found = text.length > MAX_CURSOR_LENGTH ? undefined : positionFrom(Buffer.from(text, 'base64url').toString())
   if (found === undefined) throw badField('cursor', 'expected the `next` of an earlier reply')
   return found
 }
@@ -160,17 +160,17 @@ function positionFrom(text: string): Position | undefined {
 
 const costIn = ({ cost }: UseRow): number => Number(cost)
 
-const textOf = ({ key, model, provider }: Position): string => `${key ?? ''}\n${model}\n${provider}`
+const positionText = ({ key, model, provider }: Position): string => `${key ?? ''}\n${model}\n${provider}`
 
 /** Below 0 where `a` comes first: the latest day does, and of a day the most spent. */
 function order(a: Position, b: Position): number {
   if (a.day !== b.day) return b.day - a.day
   if (a.cost !== b.cost) return a.cost < b.cost ? 1 : -1
-  const [left, right] = [textOf(a), textOf(b)]
+  const [left, right] = [positionText(a), positionText(b)]
   return left < right ? -1 : left > right ? 1 : 0
 }
 
-function entryOf(sum: UseRow, groups: ReadonlySet<UseGroup>, key: Pick<ApiKey, 'hash' | 'name'> | undefined): JsonObject {
+function sumEntry(sum: UseRow, groups: ReadonlySet<UseGroup>, key: Pick<ApiKey, 'hash' | 'name'> | undefined): JsonObject {
   return {
     ...(groups.has('day') ? { date: isoDay(sum.day) } : {}),
     ...(groups.has('model') ? { model: sum.model } : {}),
@@ -186,16 +186,16 @@ function entryOf(sum: UseRow, groups: ReadonlySet<UseGroup>, key: Pick<ApiKey, '
 }
 
 /** Days that are named are counted both. */
-function periodOf(query: URLSearchParams, now: number): { from: number; until: number } {
+function wantedPeriod(query: URLSearchParams, now: number): { from: number; until: number } {
   const today = Math.floor(now / DAY_MS) * DAY_MS
   const last = until.read(query) ?? today
   const from = since.read(query) ?? last - (USUAL_DAYS - 1) * DAY_MS
-  if (from > last || last - from >= MOST_DAYS * DAY_MS)
-    throw badField('since', `expected a day not after \`until\`, ${MOST_DAYS} days at most`)
+  if (from > last || last - from >= MAX_DAYS * DAY_MS)
+    throw badField('since', `expected a day not after \`until\`, ${MAX_DAYS} days at most`)
   return { from, until: last + DAY_MS }
 }
 
-function groupsOf(query: URLSearchParams): ReadonlySet<UseGroup> {
+function wantedGroups(query: URLSearchParams): ReadonlySet<UseGroup> {
   const named = groupBy.read(query)
   if (!named) return new Set(GROUPS)
   return new Set(

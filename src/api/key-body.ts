@@ -1,35 +1,35 @@
 /** Bodies of the operations on keys, checked, as changes of a key. What they do not name stays as it is. */
+
 import { Type } from 'typebox'
 import { checker } from '../core/check.ts'
 import { badField } from '../core/faults.ts'
 import type { Json, JsonObject } from '../core/json.ts'
+import { MAX_USD } from '../core/money.ts'
 import { nanoFromUsd } from '../core/money-text.ts'
 import { nameIn } from '../core/plain-name.ts'
+import { WINDOWS } from '../core/windows.ts'
+import { WORKSPACE } from '../core/workspace.ts'
 import type { LimitReset } from '../plugin-api/key.ts'
 import type { KeyRecord } from '../store/keys.ts'
-import { WORKSPACE } from './workspace.ts'
 
 type Changes = Partial<
   Pick<KeyRecord, 'name' | 'disabled' | 'limit' | 'limitReset' | 'includeByokInLimit' | 'providerIds' | 'creator' | 'parent'>
 >
 type Making = Changes & Pick<KeyRecord, 'name' | 'expiresAt' | 'creator'>
 
-/** USD: more is not counted exactly. */
-export const MOST_USD = 9_000_000
-const LONGEST_NAME = 256
-const MOST_IDS = 500
+const MAX_NAME_LENGTH = 256
+const MAX_IDS = 500
 
-export const RESETS: readonly LimitReset[] = ['daily', 'weekly', 'monthly']
 const nullable = <T extends Parameters<typeof Type.Optional>[0]>(schema: T) => Type.Optional(Type.Union([schema, Type.Null()]))
-const line = () => Type.String({ minLength: 1, maxLength: LONGEST_NAME })
+const line = () => Type.String({ minLength: 1, maxLength: MAX_NAME_LENGTH })
 
 const shared = {
   creator_user_id: nullable(line()),
-  limit: nullable(Type.Number({ minimum: 0, maximum: MOST_USD })),
-  limit_reset: nullable(Type.Enum([...RESETS])),
+  limit: nullable(Type.Number({ minimum: 0, maximum: MAX_USD })),
+  limit_reset: nullable(Type.Enum([...WINDOWS])),
   include_byok_in_limit: Type.Optional(Type.Boolean()),
   parent: nullable(Type.String({ minLength: 1, maxLength: 64 })),
-  provider_ids: nullable(Type.Array(Type.String({ minLength: 1, maxLength: 256, pattern: '^[!-~]+$' }), { maxItems: MOST_IDS })),
+  provider_ids: nullable(Type.Array(Type.String({ minLength: 1, maxLength: 256, pattern: '^[!-~]+$' }), { maxItems: MAX_IDS })),
 }
 
 /** A mistyped `limit` must not make a key without one. */
@@ -51,19 +51,19 @@ export const checkChanges = checker(
 )
 
 /** @param now milliseconds since the epoch. @throws Fault 400 naming the field, also one that is unknown. */
-export function makingOf(body: JsonObject, now: number): Making {
+export function parseMaking(body: JsonObject, now: number): Making {
   checkMaking(body)
   refuseOtherWorkspace(body)
   return {
     creator: null,
     ...changesIn(body),
     name: nameIn(String(body.name), 'name'),
-    expiresAt: typeof body.expires_at === 'string' ? timeOf(body.expires_at, now) : null,
+    expiresAt: typeof body.expires_at === 'string' ? parseTime(body.expires_at, now) : null,
   }
 }
 
 /** @throws Fault 400 naming the field, also one that is unknown. */
-export function changesOf(body: JsonObject): Changes {
+export function parseChanges(body: JsonObject): Changes {
   checkChanges(body)
   return changesIn(body)
 }
@@ -82,8 +82,8 @@ function changesIn(body: JsonObject): Changes {
   const changes: { -readonly [K in keyof Changes]: Changes[K] } = {}
   if (typeof name === 'string') changes.name = nameIn(name, 'name')
   if (typeof disabled === 'boolean') changes.disabled = disabled
-  if (limit !== undefined) changes.limit = typeof limit === 'number' ? nanoOf(limit) : null
-  if (reset !== undefined) changes.limitReset = resetOf(reset)
+  if (limit !== undefined) changes.limit = typeof limit === 'number' ? dollarNano(limit) : null
+  if (reset !== undefined) changes.limitReset = parseReset(reset)
   if (typeof includeByok === 'boolean') changes.includeByokInLimit = includeByok
   if (creator !== undefined) changes.creator = typeof creator === 'string' ? nameIn(creator, 'creator_user_id') : null
   if (parent !== undefined) changes.parent = typeof parent === 'string' ? parent : undefined
@@ -97,19 +97,19 @@ export function refuseOtherWorkspace({ workspace_id: id }: JsonObject): void {
 }
 
 /** A checked value; null for none. */
-export function resetOf(value: Json | undefined): LimitReset | null {
-  return RESETS.find((one) => one === value) ?? null
+export function parseReset(value: Json | undefined): LimitReset | null {
+  return WINDOWS.find((one) => one === value) ?? null
 }
 
-/** USD as the nearest nano-dollar. @param dollars from 0 to `MOST_USD`. */
-export function nanoOf(dollars: number): number {
+/** USD as the nearest nano-dollar. @param dollars from 0 to `MAX_USD`. */
+export function dollarNano(dollars: number): number {
   return nanoFromUsd(dollars.toFixed(9)) ?? 0
 }
 
 const UTC = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}(:\d{2}(\.\d{1,9})?)?(Z|[+-]00:00)$/
 
 /** Of `expires_at`: milliseconds since the epoch. @throws Fault 400 where it is no time in UTC, or is over. */
-export function timeOf(text: string, now: number): number {
+export function parseTime(text: string, now: number): number {
   const at = UTC.test(text) ? Date.parse(text) : Number.NaN
   // A day that its month does not have would be taken for one of the next.
   if (Number.isNaN(at) || !new Date(at).toISOString().startsWith(text.slice(0, 10)))

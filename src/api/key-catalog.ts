@@ -27,7 +27,7 @@ export function catalogFor(
     { from: 'account', preferences: account },
   ])
   const provider = bindingPart(merged)
-  const prefers = Object.entries(provider).some(([, wish]) => (Array.isArray(wish) ? wish.length > 0 : wish !== undefined))
+  const prefers = Object.entries(provider).some(([, demand]) => (Array.isArray(demand) ? demand.length > 0 : demand !== undefined))
   const binds = prefers || barred !== undefined
   if (!binds && key.allowedModels === undefined) return catalog
   const reachable = (endpoints: readonly Endpoint[]): readonly Endpoint[] => {

@@ -1,11 +1,12 @@
 /** Key commands of the command line, in one form: sent to the running gateway, or run on a file without an owner. */
+
 import { Type } from 'typebox'
 import { checker } from '../core/check.ts'
 import { badField, Fault } from '../core/faults.ts'
 import { isObject, type JsonObject } from '../core/json.ts'
+import { MAX_USD } from '../core/money.ts'
 import { listBudgets } from './budgets.ts'
 import { readCredits } from './credits.ts'
-import { MOST_USD } from './key-body.ts'
 import { allKeys, type KeySource, keyEntries } from './key-entry.ts'
 import { addCredit, changeKey, createKey, keyCalled, namesakeText, removeKey, rotateKey } from './keys.ts'
 import { hashNamed } from './named-key.ts'
@@ -33,7 +34,7 @@ const checkCommand = checker(
       key: Type.Optional(Type.String({ minLength: 1 })),
       fields: Type.Optional(Type.Object({})),
       management: Type.Optional(Type.Boolean()),
-      amount: Type.Optional(Type.Number({ minimum: 0, maximum: MOST_USD })),
+      amount: Type.Optional(Type.Number({ minimum: 0, maximum: MAX_USD })),
     },
     { additionalProperties: false },
   ),
@@ -57,13 +58,13 @@ export async function runKeyCommand(command: unknown, source: KeySource): Promis
   return (await changeKey(hash, { disabled: verb === 'disable' }, source)).body
 }
 
-/** Commands find keys by their names, so a name stands for one key. @throws Fault 409. */
+/** Commands find keys by their names, so they make none of a name that stands for another. @throws Fault 409. */
 async function create(fields: JsonObject, source: KeySource, management: boolean | undefined): Promise<JsonObject> {
   const namesake = typeof fields.name === 'string' ? await keyCalled(fields.name, source) : undefined
   if (namesake) {
-    const { name, hash } = namesake
+    const hash = namesake.hash.slice(0, 12)
     throw new Fault('conflict', {
-      message: `${namesakeText(namesake)}: choose another name, or give that key a new secret with headgate keys rotate ${name}, or delete it: headgate keys delete ${hash.slice(0, 12)}`,
+      message: `${namesakeText(namesake)}: choose another name, or give that key a new secret with headgate keys rotate ${hash}, or delete it: headgate keys delete ${hash}`,
     })
   }
   return (await createKey(fields, source, management)).body

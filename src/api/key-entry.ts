@@ -5,17 +5,17 @@ import type { JsonObject } from '../core/json.ts'
 import { LOSSES } from '../core/ledger-entries.ts'
 import { usd } from '../core/money.ts'
 import { type Budgets, budgetNamed } from '../core/shared-budget.ts'
+import { WORKSPACE } from '../core/workspace.ts'
 import type { Allowance, CreditBook } from '../ledger/allowance.ts'
 import type { EntrySum, LedgerEntries } from '../ledger/entries.ts'
-import { accountsOf, payerAllowances, payerOf } from '../ledger/payer.ts'
+import { keyAccounts, keyPayer, payerAllowances } from '../ledger/payer.ts'
 import type { ApiKey } from '../plugin-api/key.ts'
 import type { FileStore } from '../services/files/types.ts'
 import { isIssuer, issuerHash, underIssuer } from '../store/issued-keys.ts'
 import { isKey, type KeyRecord, type KeyStore, type StoredKey } from '../store/keys.ts'
 import type { SignInPolicy } from './auth-callback.ts'
-import { WORKSPACE } from './workspace.ts'
 
-/** What the management of keys works on. */
+/** Dependencies of the management of keys. */
 export interface KeySource {
   readonly store: KeyStore
   /** Keys of the configuration: shown, and changed only there. */
@@ -45,11 +45,11 @@ export async function keyEntries(
   const { configured, store } = source
   const issued = await Promise.all(keys.map((key) => withIssuer(key, configured, (hash) => store.find(hash))))
   const complete = issued.map((key) => withBudget(key, source))
-  await source.credit.refresh?.(complete.flatMap(accountsOf))
+  await source.credit.refresh?.(complete.flatMap(keyAccounts))
   const lost = new Map(
     (await source.entries?.sums(complete.map(({ identity }) => identity)))?.map((sum) => [`${sum.kind} ${sum.key}`, sum]),
   )
-  return complete.map((key) => ({ ...keyEntry(key, source), ...lossesOf(key, lost) }))
+  return complete.map((key) => ({ ...keyEntry(key, source), ...apiKeyLosses(key, lost) }))
 }
 
 /** An issued key as it may be used now: disabled where its issuer is, or is no more the one that issued it. */
@@ -66,8 +66,8 @@ export function withBudget<K extends ApiKey>(key: K, { budgets = {} }: Partial<P
   return key.parent === undefined || key.budget || key.issuer ? key : { ...key, budget: budgetNamed(key.parent, budgets) }
 }
 
-/** What providers reported beyond what the key was charged, and how much of it no other entry has settled, in USD. */
-function lossesOf({ identity }: ApiKey, sums: ReadonlyMap<string, EntrySum>): JsonObject {
+/** Costs that providers reported beyond the charge of the key, and the part of them that no other entry has settled, in USD. */
+function apiKeyLosses({ identity }: ApiKey, sums: ReadonlyMap<string, EntrySum>): JsonObject {
   const fields: JsonObject = {}
   for (const loss of LOSSES) {
     const { amount, settled } = sums.get(`${loss} ${identity}`) ?? { amount: 0n, settled: 0n }
@@ -77,9 +77,9 @@ function lossesOf({ identity }: ApiKey, sums: ReadonlyMap<string, EntrySum>): Js
   return fields
 }
 
-/** What a key may spend and has spent, in USD. `limit_remaining` is what may still be reserved: open requests count with their holds. */
-export function amountsOf(key: ApiKey | KeyRecord, credit: CreditBook): JsonObject {
-  const account = credit.account(key.identity, payerOf(key))
+/** Limit, spending and remaining credit of a key, in USD. The holds of open requests are subtracted from `limit_remaining`. */
+export function keyAmounts(key: ApiKey | KeyRecord, credit: CreditBook): JsonObject {
+  const account = credit.account(key.identity, keyPayer(key))
   const remaining = account.tightest<Allowance>([key, ...payerAllowances(key)])?.left
   const windows = account.usage()
   return {
@@ -105,7 +105,7 @@ function keyEntry(key: ApiKey | StoredKey, { credit }: Pick<KeySource, 'credit'>
     name: key.name,
     label: key.label,
     disabled: key.disabled,
-    ...amountsOf(key, credit),
+    ...keyAmounts(key, credit),
     created_at: stored ? new Date(stored.createdAt).toISOString() : UNKNOWN_TIME,
     updated_at: stored ? new Date(stored.updatedAt).toISOString() : null,
     expires_at: key.expiresAt === null ? null : new Date(key.expiresAt).toISOString(),

@@ -1,20 +1,21 @@
 /** GET /v1/key: what the caller's own key is and what it has spent. */
+
+import { WORKSPACE } from '../core/workspace.ts'
 import type { CreditBook } from '../ledger/allowance.ts'
-import { accountsOf } from '../ledger/payer.ts'
+import { keyAccounts } from '../ledger/payer.ts'
 import type { ApiKey } from '../plugin-api/key.ts'
 import type { KeyRecord } from '../store/keys.ts'
-import { amountsOf } from './key-entry.ts'
+import { keyAmounts } from './key-entry.ts'
 import { type ApiReply, ok } from './reply.ts'
-import { WORKSPACE } from './workspace.ts'
 
 /** Amounts are USD. */
 export async function readKey(key: ApiKey | KeyRecord, credit: CreditBook): Promise<ApiReply> {
-  await credit.refresh?.(accountsOf(key))
+  await credit.refresh?.(keyAccounts(key))
   return ok({
     data: {
       label: key.label,
       name: key.name,
-      ...amountsOf(key, credit),
+      ...keyAmounts(key, credit),
       parent: key.parent ?? null,
       is_free_tier: false,
       is_management_key: key.management,

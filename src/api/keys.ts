@@ -1,17 +1,19 @@
 /** The management of keys: /v1/keys and the key commands of the command line. Nothing is cached, so what is changed counts at once. */
+
 import { badField, Fault } from '../core/faults.ts'
 import type { JsonObject } from '../core/json.ts'
+import { MAX_USD } from '../core/money.ts'
 import { plainName } from '../core/plain-name.ts'
 import { makeSecret } from '../core/secret.ts'
+import { WORKSPACE } from '../core/workspace.ts'
 import type { ApiKey } from '../plugin-api/key.ts'
 import { isKey, type KeyRecord, type StoredKey } from '../store/keys.ts'
 import type { ActivitySource } from './activity.ts'
-import { changesOf, MOST_USD, makingOf, nanoOf } from './key-body.ts'
+import { dollarNano, parseChanges, parseMaking } from './key-body.ts'
 import { allKeys, type KeySource, keyEntries } from './key-entry.ts'
 import { forecasts } from './key-forecast.ts'
 import { flag, integer } from './parameters.ts'
 import { type ApiReply, ok } from './reply.ts'
-import { WORKSPACE } from './workspace.ts'
 
 const skipped = integer('offset', 'Keys to skip.', { example: 0 })
 const withDisabled = flag('include_disabled', 'Also disabled keys.')
@@ -52,7 +54,7 @@ export async function oneKey(hash: string, source: KeySource): Promise<ApiReply>
  * @throws Fault 400 naming the field.
  */
 export async function createKey(body: JsonObject, source: KeySource, management = false): Promise<ApiReply> {
-  const making = makingOf(body, source.clock.now())
+  const making = parseMaking(body, source.clock.now())
   checkParent(making, source, { management })
   const { secret, hash, label } = makeSecret(source.brand)
   const key = await source.store.put({ ...BLANK, ...making, identity: hash, hash, label, management })
@@ -81,7 +83,7 @@ const BLANK: Omit<KeyRecord, 'identity' | 'hash' | 'label' | 'name' | 'expiresAt
 
 /** @throws Fault 400 naming the field, 404, 409 for a key of the configuration. */
 export async function changeKey(hash: string, body: JsonObject, source: KeySource): Promise<ApiReply> {
-  const changes = changesOf(body)
+  const changes = parseChanges(body)
   const key = await changed(hash, source, (found) => {
     checkParent(changes, source, found)
     return { ...found, ...changes }
@@ -126,8 +128,8 @@ export async function rotateKey(hash: string, source: KeySource): Promise<ApiRep
 export async function addCredit(hash: string, dollars: number, source: KeySource): Promise<ApiReply> {
   const key = await changed(hash, source, (found) => {
     if (found.limit === null) throw badField('key', 'has no limit that could be raised')
-    const limit = found.limit + nanoOf(dollars)
-    if (limit > nanoOf(MOST_USD)) throw badField('amount', `a limit must be at most ${MOST_USD}`)
+    const limit = found.limit + dollarNano(dollars)
+    if (limit > dollarNano(MAX_USD)) throw badField('amount', `a limit must be at most ${MAX_USD}`)
     return { ...found, limit }
   })
   return ok({ data: await shownKey(key, source) })

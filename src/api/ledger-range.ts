@@ -3,8 +3,9 @@ import { badField } from '../core/faults.ts'
 import { TICKS } from '../core/ids.ts'
 import { generationView } from '../ledger/generation.ts'
 import { Pace } from '../ledger/pace.ts'
-import type { LedgerPlace, LedgerReader } from '../ledger/types.ts'
-import { timeOf } from './query.ts'
+import type { LedgerReader } from '../ledger/reader.ts'
+import type { LedgerPlace } from '../ledger/types.ts'
+import { queryTime } from './query.ts'
 
 export interface LedgerRange {
   /** Admitted from the one moment on and before the other, milliseconds since the epoch. */
@@ -15,9 +16,9 @@ export interface LedgerRange {
 }
 
 /** @throws Fault 400 naming the parameter. */
-export function rangeOf(query: URLSearchParams): LedgerRange {
-  const since = timeOf(query, 'since') ?? 0
-  const until = timeOf(query, 'until') ?? Number.MAX_SAFE_INTEGER
+export function wantedRange(query: URLSearchParams): LedgerRange {
+  const since = queryTime(query, 'since') ?? 0
+  const until = queryTime(query, 'until') ?? Number.MAX_SAFE_INTEGER
   if (since >= until) throw badField('since', 'expected a time before `until`')
   const [, text, tag = ''] = /^(-1|\d{1,16})(?: ([\w-]{12}))?$/.exec(query.get('after') || '-1') ?? []
   const seq = Number(text)

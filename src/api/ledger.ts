@@ -1,18 +1,20 @@
-/** The ledger for its operator, over the admin port: the running process owns its file, so the command line calls it. */
+/** Routes of the ledger on the admin listener. The command line calls them too, because the running process owns the file of the ledger. */
 import type { IncomingHttpHeaders } from 'node:http'
 import { Fault } from '../core/faults.ts'
 import { exportRow } from '../ledger/export.ts'
+import type { LedgerReader } from '../ledger/reader.ts'
 import type { DatedVerdict, LedgerScans } from '../ledger/scans.ts'
-import type { LedgerReader, Reconciliation } from '../ledger/types.ts'
+import type { Reconciliation } from '../ledger/types.ts'
 import type { ExportRunsReply, ProgressReply, RebuiltReply, RecoveryReply, VerdictReply } from './admin-replies.ts'
-import { type LedgerRange, rangeOf, settledLines } from './ledger-range.ts'
+import { type LedgerRange, settledLines, wantedRange } from './ledger-range.ts'
+import type { SessionHolder } from './room-sessions.ts'
 
 /** One row per generation as JSON lines, in the order of admission. */
 export async function* exportLines(ledger: LedgerReader): AsyncGenerator<string> {
   for await (const record of ledger.export()) yield `${JSON.stringify(exportRow(record))}\n`
 }
 
-/** As JSON has it: sums beyond 2^53 nano-dollars are decimal texts, since readers of JSON would round them. */
+/** A type as its JSON has it: sums beyond 2^53 nano-dollars are decimal texts, since readers of JSON would round them. */
 type Written<T> = T extends bigint ? string : T extends object ? { [K in keyof T]: Written<T[K]> } : T
 
 function verdictText(found: DatedVerdict): string {
@@ -26,15 +28,14 @@ const jsonReply = <T extends object>(body: T, status = 200): LedgerReply => ({
 })
 
 /**
- * Has the sums of use made anew; figures stay right meanwhile, and reading them takes longer.
- * @returns the first day of those that are made anew; null where the store keeps no sums.
+ * Rebuilds the sums of use in the background. Figures stay right meanwhile, but reading them takes longer.
+ * @returns the first day that is rebuilt.
  */
 export async function rebuild(ledger: LedgerReader): Promise<RebuiltReply> {
-  const from = await ledger.rebuildUse?.()
-  return { from: from === undefined ? null : new Date(from).toISOString().slice(0, 10) }
+  return { from: new Date(await ledger.rebuildUse()).toISOString().slice(0, 10) }
 }
 
-/** The last that a date can be. */
+/** The latest moment that a `Date` can hold, in milliseconds since the epoch (ECMA-262, Time Values and Time Range). */
 const LAST_MOMENT = 8.64e15
 
 interface LedgerReply {
@@ -43,14 +44,20 @@ interface LedgerReply {
   chunks?: { type: string; content: AsyncIterable<string> }
 }
 
-type LedgerRoute = (request: { readonly headers: IncomingHttpHeaders }, url: URL) => LedgerReply | Promise<LedgerReply>
+interface LedgerRoute {
+  (request: { readonly headers: IncomingHttpHeaders }, url: URL): LedgerReply | Promise<LedgerReply>
+  readonly visitor?: SessionHolder['role']
+}
+
+/** Marks a route as open to every visitor of the control room. */
+const shown = (route: LedgerRoute): LedgerRoute => Object.assign(route, { visitor: 'manager' as const })
 
 export interface LedgerRouteSource {
   readonly ledger: LedgerReader
   readonly scans: Pick<LedgerScans, 'verify' | 'verifying'>
   /** Called once for each check that found something wrong. */
   readonly differs?: () => void
-  /** Generations of a range are read for an export. */
+  /** Called when generations of a range are read for an export. */
   readonly taken?: (range: LedgerRange) => void
   /** Absent where the configuration has no exports. */
   readonly exports?: OnDemandExports | undefined
@@ -71,8 +78,8 @@ const NO_EXPORTS: OnDemandExports = {
 }
 
 /**
- * Routes of the admin listener. The export is as long as the ledger, so it leaves row by row.
- * @param recovered what the start settled because a crash had left it open.
+ * Returns the routes by method and path. The export is as long as the ledger, so it is streamed row by row.
+ * @param recovered generations that the start settled because a crash had left them open.
  */
 export function ledgerRoutes(
   { ledger, scans, differs, taken, exports = NO_EXPORTS }: LedgerRouteSource,
@@ -90,28 +97,28 @@ export function ledgerRoutes(
     return { status: 200, text: { type: 'application/json', content: verdictText(found) } }
   }
   return new Map<string, LedgerRoute>([
-    ['GET /ledger/export', () => ({ status: 200, chunks: { type: 'application/x-ndjson', content: exportLines(ledger) } })],
+    ['GET /ledger/export', shown(() => ({ status: 200, chunks: { type: 'application/x-ndjson', content: exportLines(ledger) } }))],
     [
       'GET /ledger/generations',
       (_request, { searchParams }) => {
-        const range = rangeOf(searchParams)
+        const range = wantedRange(searchParams)
         taken?.(range)
         return { status: 200, chunks: { type: 'text/plain; charset=utf-8', content: settledLines(ledger, range) } }
       },
     ],
-    ['GET /ledger/exports', () => jsonReply<ExportRunsReply>(exports.status())],
+    ['GET /ledger/exports', shown(() => jsonReply<ExportRunsReply>(exports.status()))],
     [
       'POST /ledger/exports',
-      (_request, { searchParams }) => {
-        const { since, until } = rangeOf(searchParams)
+      shown((_request, { searchParams }) => {
+        const { since, until } = wantedRange(searchParams)
         const begun = exports.start(searchParams.get('export') ?? '', { since, until: Math.min(until, LAST_MOMENT) })
         return jsonReply<ExportRunsReply>(begun, 202)
-      },
+      }),
     ],
-    ['GET /ledger/recovery', () => jsonReply<RecoveryReply>(recovered)],
-    ['POST /ledger/rebuild', async () => jsonReply<RebuiltReply>(await rebuild(ledger))],
-    ['GET /ledger/verify', ({ headers }) => verdict(headers, false)],
-    ['GET /ledger/verify/full', ({ headers }) => verdict(headers, true)],
-    ['GET /ledger/verify/progress', () => jsonReply<ProgressReply>({ running: scans.verifying ?? null })],
+    ['GET /ledger/recovery', shown(() => jsonReply<RecoveryReply>(recovered))],
+    ['POST /ledger/rebuild', shown(async () => jsonReply<RebuiltReply>(await rebuild(ledger)))],
+    ['GET /ledger/verify', shown(({ headers }) => verdict(headers, false))],
+    ['GET /ledger/verify/full', shown(({ headers }) => verdict(headers, true))],
+    ['GET /ledger/verify/progress', shown(() => jsonReply<ProgressReply>({ running: scans.verifying ?? null }))],
   ])
 }

@@ -1,12 +1,12 @@
 /** Filters and orders of the model lists (docs/contract.md#lists-and-records). A model without the requested figure does not match, and sorts last. */
 
 import { badField } from '../core/faults.ts'
-import { authorOf } from '../core/model-family.ts'
+import { slugAuthor } from '../core/model-family.ts'
 import { modelEntry } from '../routing/catalog/entry.ts'
 import type { Endpoint, Model } from '../routing/catalog/types.ts'
 import { MODEL_QUERIES } from '../routing/criteria/index.ts'
 import type { Health } from '../routing/order.ts'
-import { paceOf } from '../routing/standing.ts'
+import { endpointPace } from '../routing/standing.ts'
 import type { ModelUse } from './model-use.ts'
 import { amount, choice, flag, integer, list, text } from './parameters.ts'
 
@@ -62,14 +62,14 @@ export const MODEL_FILTERS = [
   ...[leastAge, mostAge, sorting],
 ]
 
-/** What the orders go by beside the catalogue. */
+/** Figures to sort by that the catalogue does not have. */
 export interface Figures {
   readonly health?: Health
   /** Of the last week. */
   readonly use?: ModelUse
 }
 
-/** Whether the query sorts by use, which needs the ledger. @throws Fault 400 for an order that there is not. */
+/** True if the query sorts by use, which needs the ledger. @throws Fault 400 for an unknown order. */
 export function sortsByUse(query: URLSearchParams): boolean {
   const sort = sorting.read(query)
   return sort === 'most-popular' || sort === 'top-weekly'
@@ -103,7 +103,7 @@ export function outputTest(query: URLSearchParams): Test {
 export function sortModels(models: readonly Model[], query: URLSearchParams, figures: Figures): readonly Model[] {
   const sort = sorting.read(query)
   if (sort === undefined) return models
-  const figure = figureOf(sort, figures)
+  const figure = sortFigure(sort, figures)
   return models
     .map((model) => ({ model, figure: figure(model) }))
     .sort((a, b) => (a.figure === b.figure ? 0 : a.figure - b.figure))
@@ -115,7 +115,7 @@ function byText(query: URLSearchParams): Test[] {
   const q = search.read(query)?.trim().toLowerCase()
   if (q) tests.push((model) => model.slug.toLowerCase().includes(q) || model.name.toLowerCase().includes(q))
   const named = authors.read(query)
-  if (named) tests.push((model) => named.includes(authorOf(model.slug).toLowerCase()))
+  if (named) tests.push((model) => named.includes(slugAuthor(model.slug).toLowerCase()))
   const slugs = providers.read(query)
   if (slugs) {
     const isNamed = ({ provider }: Endpoint) => slugs.includes(provider.slug.toLowerCase()) || slugs.includes(provider.name.toLowerCase())
@@ -136,7 +136,7 @@ function byAbility(query: URLSearchParams): Test[] {
   const input = inputModalities.read(query)
   if (input) tests.push((model) => input.every((one) => model.input.includes(one)))
   const context = leastContext.read(query)
-  if (context !== undefined) tests.push((model) => contextOf(model) >= context)
+  if (context !== undefined) tests.push((model) => modelContext(model) >= context)
   for (const { matches, wanted } of ofCriteria) {
     const isWanted = wanted.read(query)
     if (isWanted !== undefined) tests.push((model) => matches(model, isWanted))
@@ -151,7 +151,7 @@ function byPrice(query: URLSearchParams): Test[] {
     const max = most.read(query)
     if (min === undefined && max === undefined) continue
     tests.push((model) => {
-      const price = priceOf(model, kind)
+      const price = modelPrice(model, kind)
       return price !== undefined && price >= (min ?? 0) && price <= (max ?? Number.POSITIVE_INFINITY)
     })
   }
@@ -171,13 +171,13 @@ function byAge(query: URLSearchParams, nowSeconds: number): Test[] {
 }
 
 /** A number that is smaller the further up the model stands. */
-function figureOf(sort: Sort, { health, use }: Figures): (model: Model) => number {
+function sortFigure(sort: Sort, { health, use }: Figures): (model: Model) => number {
   const last = Number.POSITIVE_INFINITY
   switch (sort) {
     case 'newest':
       return (model) => (model.created > 0 ? -model.created : last)
     case 'context-high-to-low':
-      return (model) => (contextOf(model) > 0 ? -contextOf(model) : last)
+      return (model) => (modelContext(model) > 0 ? -modelContext(model) : last)
     case 'pricing-low-to-high':
       return (model) => averagePrice(model) ?? last
     case 'pricing-high-to-low':
@@ -185,7 +185,7 @@ function figureOf(sort: Sort, { health, use }: Figures): (model: Model) => numbe
     case 'latency-low-to-high':
       return (model) => Math.min(...model.endpoints.map((endpoint) => health?.latency(endpoint, 'p50') ?? last), last)
     case 'throughput-high-to-low':
-      return (model) => Math.min(...model.endpoints.map((endpoint) => -((health && paceOf(health, endpoint)) ?? -last)), last)
+      return (model) => Math.min(...model.endpoints.map((endpoint) => -((health && endpointPace(health, endpoint)) ?? -last)), last)
     case 'most-popular':
       return ({ slug }) => -(use?.get(slug)?.requests ?? -last)
     case 'top-weekly':
@@ -199,13 +199,13 @@ function figureOf(sort: Sort, { health, use }: Figures): (model: Model) => numbe
   }
 }
 
-function contextOf(model: Model): number {
+function modelContext(model: Model): number {
   const context = modelEntry(model).context_length
   return typeof context === 'number' ? context : 0
 }
 
 /** USD per million tokens as the list shows it; undefined where there is no price. */
-function priceOf(model: Model, kind: 'prompt' | 'completion'): number | undefined {
+function modelPrice(model: Model, kind: 'prompt' | 'completion'): number | undefined {
   const pricing = modelEntry(model).pricing as { [kind: string]: string }
   const perToken = Number(pricing[kind])
   // The nearest nano-dollar, so that a requested 0.25 matches a listed 0.25.
@@ -213,7 +213,7 @@ function priceOf(model: Model, kind: 'prompt' | 'completion'): number | undefine
 }
 
 function averagePrice(model: Model): number | undefined {
-  const prompt = priceOf(model, 'prompt')
-  const completion = priceOf(model, 'completion')
+  const prompt = modelPrice(model, 'prompt')
+  const completion = modelPrice(model, 'completion')
   return prompt === undefined || completion === undefined ? undefined : (prompt + completion) / 2
 }

@@ -16,11 +16,11 @@ import { type ApiReply, ok } from './reply.ts'
 const DEFAULT_LIMIT = 500
 const offset = integer('offset', 'Entries to skip.', { example: 0 })
 /** Entries of one page. */
-const MOST_MODELS = 1000
+const MAX_MODELS = 1000
 
 const limit = integer('limit', 'Entries per page at most; without offset and limit all entries come at once.', {
   least: 1,
-  most: MOST_MODELS,
+  most: MAX_MODELS,
   example: 100,
 })
 export const PAGING = [offset, limit]
@@ -62,15 +62,15 @@ export function countModels(query: URLSearchParams, source: Pick<ModelSource, 'c
 
 /** GET /v1/model/{author}/{slug}; aliases and variants are found as well. @param slug `author/name`. @throws Fault 404. */
 export function oneModel(slug: string, source: Pick<ModelSource, 'catalog'>): ApiReply {
-  return ok({ data: entryOf(slug, source) })
+  return ok({ data: slugEntry(slug, source) })
 }
 
 /** GET /v1/models/{author}/{slug}: the same as `models.retrieve` of OpenAI's SDKs expects it (openai 7.57.0, resources/models.ts). */
 export function retrievedModel(slug: string, source: Pick<ModelSource, 'catalog'>): ApiReply {
-  return ok(entryOf(slug, source))
+  return ok(slugEntry(slug, source))
 }
 
-function entryOf(slug: string, { catalog }: Pick<ModelSource, 'catalog'>): JsonObject {
+function slugEntry(slug: string, { catalog }: Pick<ModelSource, 'catalog'>): JsonObject {
   const { model, strategy } = namedModel(slug, catalog)
   const alias = strategy === 'latest' || catalog.aliases.has(slug)
   return alias ? aliasEntry(slug, model) : modelEntry(model)

@@ -18,7 +18,7 @@ export interface Description {
   readonly models: ExampleModels
 }
 
-/** What stops any call, and any call with a body. */
+/** Faults that every operation may return, and with `WITH_BODY` every operation with a body. */
 const ALWAYS: readonly FaultCode[] = ['method_not_allowed', 'internal']
 const WITH_KEY: readonly FaultCode[] = ['missing_key', 'forbidden']
 const WITH_BODY: readonly FaultCode[] = ['bad_request', 'too_large', 'media_type']
@@ -50,7 +50,7 @@ export function openApi({ brand, version, tags, operations, named, models }: Des
     components: {
       securitySchemes: { key: { type: 'http', scheme: 'bearer', description: 'An API key of this gateway.' } },
       schemas,
-      responses: Object.fromEntries(faultsOf(operations).map((code) => [code, faultResponse(code)])),
+      responses: Object.fromEntries(usualFaults(operations).map((code) => [code, faultResponse(code)])),
     },
   }
 }
@@ -66,7 +66,7 @@ function described(operation: DescribedOperation, named: ReadonlyMap<TSchema, st
       schema: { type: 'string', description: 'Server-sent events, ended by `[DONE]` or by the last event.' },
     }
   const responses: JsonObject = { [reply.status ?? 200]: { description: reply.description, content } }
-  for (const code of byStatus(codesOf(operation))) responses[FAULTS[code].status] = faultOf(code, operation, named)
+  for (const code of byStatus(operationCodes(operation))) responses[FAULTS[code].status] = faultAnswer(code, operation, named)
   return {
     operationId: id,
     tags: [tag],
@@ -79,7 +79,7 @@ function described(operation: DescribedOperation, named: ReadonlyMap<TSchema, st
   }
 }
 
-function faultOf(code: FaultCode, { faultForm }: DescribedOperation, named: ReadonlyMap<TSchema, string>): JsonObject {
+function faultAnswer(code: FaultCode, { faultForm }: DescribedOperation, named: ReadonlyMap<TSchema, string>): JsonObject {
   if (!faultForm) return { $ref: `#/components/responses/${code}` }
   return { description: `${FAULTS[code].message}.`, content: { 'application/json': { schema: plain(faultForm, named) } } }
 }
@@ -97,7 +97,7 @@ function requestBody({ form, schema, examples }: DescribedBody, named: ReadonlyM
   return { required: true, content: { [type]: { schema: plain(schema, named), examples: Object.fromEntries(shown) } } }
 }
 
-function codesOf({ caller, body, faults = [] }: DescribedOperation): FaultCode[] {
+function operationCodes({ caller, body, faults = [] }: DescribedOperation): FaultCode[] {
   return [...(caller === 'none' ? [] : WITH_KEY), ...(body ? WITH_BODY : []), ...faults, ...ALWAYS]
 }
 
@@ -108,9 +108,9 @@ function byStatus(codes: readonly FaultCode[]): FaultCode[] {
   return [...first].sort(([a], [b]) => a - b).map(([, code]) => code)
 }
 
-function faultsOf(operations: readonly DescribedOperation[]): FaultCode[] {
+function usualFaults(operations: readonly DescribedOperation[]): FaultCode[] {
   const usual = operations.filter(({ faultForm }) => !faultForm)
-  return [...new Set(usual.flatMap((operation) => byStatus(codesOf(operation))))].sort((a, b) => FAULTS[a].status - FAULTS[b].status)
+  return [...new Set(usual.flatMap((operation) => byStatus(operationCodes(operation))))].sort((a, b) => FAULTS[a].status - FAULTS[b].status)
 }
 
 function faultResponse(code: FaultCode): JsonObject {

@@ -32,7 +32,7 @@ type Parts<Path extends string> = Path extends `${string}{${infer Name}}${infer 
 type Caller = DescribedOperation['caller']
 
 /** A call of an operation: with the key of its caller wherever one is needed, and the parts of its path as they stand there, not decoded. */
-type CallOf<Path extends string, Who extends Caller> = Call & {
+type PathCall<Path extends string, Who extends Caller> = Call & {
   readonly path: Readonly<Record<Parts<Path>, string>>
 } & (Who extends 'none' ? unknown : { readonly key: ApiKey })
 
@@ -50,11 +50,11 @@ type Handler<C> = (call: C, source: OperationSource) => Promise<Answer> | Answer
 export interface Operation extends DescribedOperation, Routing {
   /** All that it matches, with a group for each part. */
   readonly match: RegExp
-  readonly handle: Handler<CallOf<string, Caller>>
+  readonly handle: Handler<PathCall<string, Caller>>
 }
 
 type Declared<Path extends string, Who extends Caller> = Omit<DescribedOperation, 'method' | 'path' | 'caller'> &
-  Routing & { readonly caller: Who; readonly handle: Handler<CallOf<Path, Who>> }
+  Routing & { readonly caller: Who; readonly handle: Handler<PathCall<Path, Who>> }
 
 const METHODS = { GET: 'get', POST: 'post', PATCH: 'patch', DELETE: 'delete' } as const
 type Method = keyof typeof METHODS
@@ -66,17 +66,17 @@ export function operation<const Path extends `/${string}`, const Who extends Cal
 ): Operation
 export function operation(route: `${Method} ${string}`, declared: Declared<string, Caller>): Operation {
   const [method, path = ''] = route.split(' ') as [Method, string]
-  return { ...declared, method: METHODS[method], path, match: declared.match ?? matchOf(path, declared.parameters) }
+  return { ...declared, method: METHODS[method], path, match: declared.match ?? pathPattern(path, declared.parameters) }
 }
 
-function matchOf(path: string, parameters: DescribedOperation['parameters'] = []): RegExp {
+function pathPattern(path: string, parameters: DescribedOperation['parameters'] = []): RegExp {
   const patterns = new Map(parameters.map(({ name, pattern }) => [name, pattern]))
   const text = path.replace(/\{(\w+)\}/g, (_, name: string) => `(?<${name}>${patterns.get(name) ?? '[^/]+'})`)
   return new RegExp(`^/v1${text}$`)
 }
 
 /** Author of a change: the creator of the management key, or the key's name. */
-export function makerOf(key: ApiKey): string {
+export function keyMaker(key: ApiKey): string {
   return ('creator' in key && typeof key.creator === 'string' ? key.creator : undefined) ?? key.name
 }
 

@@ -2,7 +2,7 @@
 import { badField } from '../core/faults.ts'
 import type { Json, JsonObject } from '../core/json.ts'
 import type { DescribedParameter } from './described-operation.ts'
-import { choiceOf, integerOf, listOf, numberOf, timeOf } from './query.ts'
+import { queryChoice, queryInteger, queryList, queryNumber, queryTime } from './query.ts'
 
 export interface QueryParameter<T> extends DescribedParameter {
   readonly in: 'query'
@@ -23,16 +23,16 @@ export function integer(
   { least = 0, most, example }: { least?: number; most?: number; example?: number } = {},
 ): QueryParameter<number> {
   const schema = { type: 'integer', minimum: least, ...(most === undefined ? {} : { maximum: most }) }
-  return parameter(name, description, schema, (query) => integerOf(query, name, least, most ?? Number.MAX_SAFE_INTEGER), example)
+  return parameter(name, description, schema, (query) => queryInteger(query, name, least, most ?? Number.MAX_SAFE_INTEGER), example)
 }
 
 /** A number from 0 up. */
 export function amount(name: string, description: string, example?: number): QueryParameter<number> {
-  return parameter(name, description, { type: 'number', minimum: 0 }, numberOf, example)
+  return parameter(name, description, { type: 'number', minimum: 0 }, queryNumber, example)
 }
 
 export function choice<T extends string>(name: string, description: string, choices: readonly T[], example?: T): QueryParameter<T> {
-  return parameter(name, description, { type: 'string', enum: [...choices] }, (query) => choiceOf(query, name, choices), example)
+  return parameter(name, description, { type: 'string', enum: [...choices] }, (query) => queryChoice(query, name, choices), example)
 }
 
 export function flag(name: string, description: string, example?: 'true' | 'false'): QueryParameter<boolean> {
@@ -44,12 +44,12 @@ const isTrue = (word: string | undefined): boolean | undefined => (word === unde
 
 /** Several words, in lower case. */
 export function list(name: string, description: string, example?: string): QueryParameter<string[]> {
-  return parameter(name, description, { type: 'string' }, listOf, example)
+  return parameter(name, description, { type: 'string' }, queryList, example)
 }
 
 /** Milliseconds since the epoch. */
 export function time(name: string, description: string, schema: JsonObject = {}): QueryParameter<number> {
-  return parameter(name, description, { type: 'string', ...schema }, timeOf)
+  return parameter(name, description, { type: 'string', ...schema }, queryTime)
 }
 
 /** A text as it stands. @param schema what is described of it beside, and not looked at here. */
@@ -81,7 +81,7 @@ export const cursor: QueryParameter<number> = parameter(
   'cursor',
   '`next_cursor` of the page before.',
   { type: 'string', pattern: '^[0-9]{1,15}$' },
-  (query, name) => integerOf(query, name, 0, Number.MAX_SAFE_INTEGER),
+  (query, name) => queryInteger(query, name, 0, Number.MAX_SAFE_INTEGER),
   '0',
 )
 

@@ -2,14 +2,14 @@
 import { badField } from '../core/faults.ts'
 
 /** Comma list, trimmed and lower case; undefined where absent or empty. */
-export function listOf(query: URLSearchParams, name: string): string[] | undefined {
+export function queryList(query: URLSearchParams, name: string): string[] | undefined {
   const entries = (query.get(name) ?? '').split(',').map((entry) => entry.trim().toLowerCase())
   const named = entries.filter((entry) => entry !== '')
   return named.length > 0 ? named : undefined
 }
 
 /** @throws Fault 400 where it is no number from 0 up. */
-export function numberOf(query: URLSearchParams, name: string): number | undefined {
+export function queryNumber(query: URLSearchParams, name: string): number | undefined {
   const text = query.get(name)
   if (text === null || text === '') return undefined
   if (!/^\d+(\.\d+)?$/.test(text)) throw badField(name, 'expected a number not below 0')
@@ -17,7 +17,7 @@ export function numberOf(query: URLSearchParams, name: string): number | undefin
 }
 
 /** @throws Fault 400 where it is no integer of the range. */
-export function integerOf(query: URLSearchParams, name: string, least: number, most: number): number | undefined {
+export function queryInteger(query: URLSearchParams, name: string, least: number, most: number): number | undefined {
   const text = query.get(name)
   if (text === null || text === '') return undefined
   const value = /^\d{1,15}$/.test(text) ? Number(text) : Number.NaN
@@ -26,7 +26,7 @@ export function integerOf(query: URLSearchParams, name: string, least: number, m
 }
 
 /** @throws Fault 400 listing what may stand there. */
-export function choiceOf<T extends string>(query: URLSearchParams, name: string, choices: readonly T[]): T | undefined {
+export function queryChoice<T extends string>(query: URLSearchParams, name: string, choices: readonly T[]): T | undefined {
   const text = query.get(name)
   if (text === null || text === '') return undefined
   const choice = choices.find((one) => one === text)
@@ -35,7 +35,7 @@ export function choiceOf<T extends string>(query: URLSearchParams, name: string,
 }
 
 /** @returns milliseconds since the epoch. @throws Fault 400. */
-export function timeOf(query: URLSearchParams, name: string): number | undefined {
+export function queryTime(query: URLSearchParams, name: string): number | undefined {
   const text = query.get(name)
   if (text === null || text === '') return undefined
   const time = /^\d{4}-\d{2}-\d{2}(T\d{2}:\d{2}(:\d{2}(\.\d{1,9})?)?Z)?$/.test(text) ? Date.parse(text) : Number.NaN

@@ -18,7 +18,7 @@ export interface RefusalSource extends Pick<KeySource, 'configured' | 'store'> {
   readonly clock: Pick<Clock, 'now'>
 }
 
-const MOST_REFUSALS = 500
+const MAX_REFUSALS = 500
 const USUAL = 50
 /** Milliseconds that are looked at where neither a time nor an id is named. */
 const USUAL_TIME = 86_400_000
@@ -27,15 +27,15 @@ const from = time('since', 'From this time (UTC) on.')
 const end = time('until', 'Before this time (UTC).')
 const ofKey = keyHash('Hash of the key.')
 const one = texts('reason', 'One `reason`.', { pattern: '^[a-z_]{1,64}$' }, 'no_credit')
-const latestOf = 'The entry that has this request among its latest; other filters of time do not count then.'
-const ofGeneration = texts('generation_id', latestOf, { maxLength: 80 })
-const most = integer('limit', 'Entries per page at most; 50 without it.', { least: 1, most: MOST_REFUSALS, example: USUAL })
+const LATEST_DESCRIPTION = 'The entry that has this request among its latest; other filters of time do not count then.'
+const ofGeneration = texts('generation_id', LATEST_DESCRIPTION, { maxLength: 80 })
+const most = integer('limit', 'Entries per page at most; 50 without it.', { least: 1, most: MAX_REFUSALS, example: USUAL })
 export const REFUSALS_QUERY: readonly QueryParameter<unknown>[] = [from, end, ofKey, one, ofGeneration, most, position]
 
 export const REFUSALS_CSV: CsvList = {
   name: 'refusals',
   columns: ['minute', ...KEY_COLUMNS, 'reason', 'status', 'error_type', 'count', 'last_at', 'latest', 'limits'],
-  paging: { by: 'cursor', most: MOST_REFUSALS },
+  paging: { by: 'cursor', most: MAX_REFUSALS },
 }
 
 /** The newest first. @throws Fault 400 naming the query parameter. */
@@ -54,9 +54,9 @@ export async function listRefusals(query: URLSearchParams, source: RefusalSource
   return ok({
     data: rows.map((row) => {
       const known = named.get(row.key)
-      return { api_key_hash: row.key === '' ? null : (known?.hash ?? row.key), api_key_name: known?.name ?? null, ...entryOf(row) }
+      return { api_key_hash: row.key === '' ? null : (known?.hash ?? row.key), api_key_name: known?.name ?? null, ...refusalEntry(row) }
     }),
-    next: last && rows.length === limit ? positionOf(last) : null,
+    next: last && rows.length === limit ? encodePosition(last) : null,
   })
 }
 
@@ -70,7 +70,7 @@ function timesIn(query: URLSearchParams, { clock }: RefusalSource): Pick<Refusal
   return { since, ...(after ? { after } : {}) }
 }
 
-const positionOf = ({ at, id }: RefusalRow): string => Buffer.from(`${at} ${id}`).toString('base64url')
+const encodePosition = ({ at, id }: RefusalRow): string => Buffer.from(`${at} ${id}`).toString('base64url')
 
 /** @throws Fault 400. */
 function positionIn(query: URLSearchParams): { at: number; id: string } | undefined {
@@ -81,7 +81,7 @@ function positionIn(query: URLSearchParams): { at: number; id: string } | undefi
   return { at: Number(at), id }
 }
 
-function entryOf({ at, reason, detail: { status, type, count, last, latest, limits = {} } }: RefusalRow): JsonObject {
+function refusalEntry({ at, reason, detail: { status, type, count, last, latest, limits = {} } }: RefusalRow): JsonObject {
   return {
     minute: new Date(at).toISOString(),
     reason,
@@ -89,7 +89,7 @@ function entryOf({ at, reason, detail: { status, type, count, last, latest, limi
     error_type: type,
     count,
     last_at: new Date(last).toISOString(),
-    limits: Object.entries(limits).map(([words, requests]) => ({ ...limitOf(words), count: requests })),
+    limits: Object.entries(limits).map(([words, requests]) => ({ ...parseLimit(words), count: requests })),
     latest: latest.map((each) => ({
       generation_id: each.id === '' ? null : each.id,
       at: new Date(each.at).toISOString(),
@@ -97,13 +97,13 @@ function entryOf({ at, reason, detail: { status, type, count, last, latest, limi
       model: each.model,
       field: each.field,
       message: each.message,
-      limit: each.limit === undefined ? null : limitOf(each.limit),
+      limit: each.limit === undefined ? null : parseLimit(each.limit),
     })),
   }
 }
 
 /** @param words `<scope> <kind> <per>`, `-` where there is none. */
-function limitOf(words: string): JsonObject {
+function parseLimit(words: string): JsonObject {
   const [scope = null, kind = null, per = null] = words.split(' ').map((word) => (word === '-' ? null : word))
   return { scope, kind, per }
 }
@@ -124,7 +124,7 @@ const checkCommand = checker(
   Type.Object(
     {
       ...{ since: text, until: text, key: text, reason: text, generation: text, cursor: text },
-      limit: Type.Optional(Type.Integer({ minimum: 1, maximum: MOST_REFUSALS })),
+      limit: Type.Optional(Type.Integer({ minimum: 1, maximum: MAX_REFUSALS })),
     },
     { additionalProperties: false },
   ),

@@ -1,8 +1,8 @@
-/** POST /v1/configuration/rehearse: what recorded requests would do under a submitted configuration, beside what they would do today. */
+/** POST /v1/configuration/rehearse: plans recorded requests under a submitted configuration, and compares that with plans of today. */
 import { badField } from '../core/faults.ts'
 import type { JsonObject } from '../core/json.ts'
 import { usd } from '../core/money.ts'
-import { factsOf } from '../ledger/facts.ts'
+import { parseFacts } from '../ledger/facts.ts'
 import type { GenerationRecord, GenerationSearch } from '../ledger/types.ts'
 import type { ApiKey } from '../plugin-api/key.ts'
 import { type ConfigurationSource, type Outcome, type RehearsalAsk, type RehearsalResult, textIn } from './configuration.ts'
@@ -13,7 +13,7 @@ import { type ApiReply, ok } from './reply.ts'
 
 type RehearsalSource = SearchSource & ConfigurationSource
 
-/** What both plans do without. */
+/** Facts that neither plan has, so that both are approximate. */
 const APPROXIMATE = [
   'the words of the requests: a text of the same length stands for them',
   'the client format: the plan is that of chat',
@@ -23,30 +23,31 @@ const APPROXIMATE = [
 ]
 
 /** Pages of the ledger that are read; each takes some 60 milliseconds at most. */
-const MOST_PAGES = 10
+const MAX_PAGES = 10
 /** Kinds of change in the summary. */
-const MOST_CHANGES = 50
+const MAX_CHANGES = 50
 
-/** @throws Fault 400; 408, 422 or 503 where the text cannot be looked at. */
+/** @throws Fault 400; 408, 422 or 503 where the text cannot be checked. */
 export async function rehearseConfiguration(body: JsonObject, source: RehearsalSource): Promise<ApiReply> {
   const text = textIn(body, 'text')
   const keys = await allKeys(source)
   const wanted = wantedBy(filtersIn(body), (hash) => keys.find((key) => key.hash === hash)?.identity ?? hash)
-  const { records, searched } = await recordsOf(wanted, source)
+  const { records, searched } = await findRecords(wanted, source)
   const written = new Set<ApiKey>(source.configured)
   const byIdentity = new Map(keys.map((key) => [key.identity, key]))
-  const asks: RehearsalAsk[] = []
+  const plannedRequests: RehearsalAsk[] = []
   const leftOut = { no_inputs: 0, key_gone: 0, no_time: 0 }
   for (const record of records) {
     const key = byIdentity.get(record.hold.key)
-    if (typeof factsOf(record.settled).inputs !== 'string') leftOut.no_inputs++
-    else if (key) asks.push({ record, key, written: written.has(key), issuerWritten: key.issuer !== undefined && written.has(key.issuer) })
+    if (typeof parseFacts(record.settled).inputs !== 'string') leftOut.no_inputs++
+    else if (key)
+      plannedRequests.push({ record, key, written: written.has(key), issuerWritten: key.issuer !== undefined && written.has(key.issuer) })
     else leftOut.key_gone++
   }
-  const { problems, notChecked, outcomes } = await source.configuration.rehearse(text, asks)
-  const requests = outcomes.flatMap((outcome, at) => (asks[at] ? [rowOf(asks[at], outcome)] : []))
+  const { problems, notChecked, outcomes } = await source.configuration.rehearse(text, plannedRequests)
+  const requests = outcomes.flatMap((outcome, at) => (plannedRequests[at] ? [rehearsalRow(plannedRequests[at], outcome)] : []))
   const isOk = problems.length === 0
-  if (isOk) leftOut.no_time = asks.length - outcomes.length
+  if (isOk) leftOut.no_time = plannedRequests.length - outcomes.length
   return ok({
     data: {
       ok: isOk,
@@ -54,7 +55,7 @@ export async function rehearseConfiguration(body: JsonObject, source: RehearsalS
       not_checked: notChecked,
       approximate: APPROXIMATE,
       requests: requests.map(({ shown }) => shown),
-      summary: isOk ? summaryOf(requests) : null,
+      summary: isOk ? summarize(requests) : null,
       left_out: leftOut,
       scanned_until: new Date(searched).toISOString(),
     },
@@ -80,10 +81,10 @@ function filtersIn(body: JsonObject): URLSearchParams {
   return filters
 }
 
-async function recordsOf(wanted: GenerationSearch, { scans }: SearchSource): Promise<{ records: GenerationRecord[]; searched: number }> {
+async function findRecords(wanted: GenerationSearch, { scans }: SearchSource): Promise<{ records: GenerationRecord[]; searched: number }> {
   const records: GenerationRecord[] = []
   let before = ''
-  for (let page = 0; page < MOST_PAGES; page++) {
+  for (let page = 0; page < MAX_PAGES; page++) {
     const { rows, next } = await scans.search({ ...wanted, limit: wanted.limit - records.length }, before)
     records.push(...rows)
     if (next === undefined) return { records, searched: wanted.from }
@@ -103,8 +104,8 @@ interface Row {
 
 type Difference = { what: 'model' | 'endpoint' | 'price' | 'refused' | 'served'; was: string | null; would_be: string | null }
 
-function rowOf({ record, key }: RehearsalAsk, { today, planned }: RehearsalResult['outcomes'][number]): Row {
-  const differences = today ? differencesOf(today, planned) : []
+function rehearsalRow({ record, key }: RehearsalAsk, { today, planned }: RehearsalResult['outcomes'][number]): Row {
+  const differences = today ? listDifferences(today, planned) : []
   const shown = {
     id: record.id,
     created_at: new Date(record.at).toISOString(),
@@ -114,38 +115,38 @@ function rowOf({ record, key }: RehearsalAsk, { today, planned }: RehearsalResul
     planned: shownOutcome(planned),
     differences: differences.map((each) => ({ ...each })),
   }
-  return { shown, differences, happened: record.settled?.cost ?? 0, today: today && costOf(today), planned: costOf(planned) }
+  return { shown, differences, happened: record.settled?.cost ?? 0, today: today && outcomeCost(today), planned: outcomeCost(planned) }
 }
 
-const costOf = (outcome: Outcome): number | null => ('status' in outcome ? 0 : outcome.cost)
+const outcomeCost = (outcome: Outcome): number | null => ('status' in outcome ? 0 : outcome.cost)
 
 function shownOutcome(outcome: Outcome): JsonObject {
   if ('status' in outcome) return { model: null, provider_name: null, endpoint: null, price: null, cost: null, refused: { ...outcome } }
   return { ...outcome, cost: outcome.cost === null ? null : usd(outcome.cost), refused: null }
 }
 
-function differencesOf(today: Outcome, planned: Outcome): Difference[] {
+function listDifferences(today: Outcome, planned: Outcome): Difference[] {
   if ('status' in planned) {
     if ('status' in today && today.status === planned.status && today.type === planned.type) return []
-    return [{ what: 'refused', was: nameOf(today), would_be: nameOf(planned) }]
+    return [{ what: 'refused', was: outcomeName(today), would_be: outcomeName(planned) }]
   }
-  if ('status' in today) return [{ what: 'served', was: nameOf(today), would_be: nameOf(planned) }]
-  const was = { model: today.model, endpoint: today.endpoint, price: priceOf(today.price) }
-  const now = { model: planned.model, endpoint: planned.endpoint, price: priceOf(planned.price) }
+  if ('status' in today) return [{ what: 'served', was: outcomeName(today), would_be: outcomeName(planned) }]
+  const was = { model: today.model, endpoint: today.endpoint, price: shownPrice(today.price) }
+  const now = { model: planned.model, endpoint: planned.endpoint, price: shownPrice(planned.price) }
   return (['model', 'endpoint', 'price'] as const).flatMap((what) =>
     was[what] === now[what] ? [] : [{ what, was: was[what], would_be: now[what] }],
   )
 }
 
-const nameOf = (outcome: Outcome): string => ('status' in outcome ? `refused with ${outcome.status}` : outcome.endpoint)
+const outcomeName = (outcome: Outcome): string => ('status' in outcome ? `refused with ${outcome.status}` : outcome.endpoint)
 
-const priceOf = (price: JsonObject | null): string | null =>
+const shownPrice = (price: JsonObject | null): string | null =>
   price &&
   Object.entries(price)
     .map(([kind, rate]) => `${kind} ${String(rate)}`)
     .join(', ')
 
-function summaryOf(rows: readonly Row[]): JsonObject {
+function summarize(rows: readonly Row[]): JsonObject {
   const by = { model: 0, endpoint: 0, price: 0, refused: 0, served: 0 }
   const changes = new Map<string, { difference: Difference; count: number }>()
   let differ = 0
@@ -165,7 +166,7 @@ function summaryOf(rows: readonly Row[]): JsonObject {
     cost.today += today
     cost.planned += planned
   }
-  const most = [...changes.values()].sort((a, b) => b.count - a.count).slice(0, MOST_CHANGES)
+  const most = [...changes.values()].sort((a, b) => b.count - a.count).slice(0, MAX_CHANGES)
   return {
     requests: rows.length,
     differ,

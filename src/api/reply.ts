@@ -3,7 +3,7 @@ import type { Readable } from 'node:stream'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { Json, JsonObject } from '../core/json.ts'
 
-/** What an operation answers. Refusals are thrown as faults. */
+/** Reply of an operation. Refusals are thrown as faults. */
 export interface ApiReply {
   readonly status: number
   readonly body: JsonObject
@@ -27,7 +27,7 @@ const PART = 500
  * JSON of a body. A list of thousands of rows is written in pieces, and what else is ready goes on in between: as one text of some
  * megabytes it would be copied three times in one turn of the event loop.
  */
-export async function jsonOf(body: JsonObject): Promise<string | readonly Buffer[]> {
+export async function replyJson(body: JsonObject): Promise<string | readonly Buffer[]> {
   if (!Object.values(body).some(isLong)) return JSON.stringify(body)
   const pieces: Buffer[] = []
   let text = '{'

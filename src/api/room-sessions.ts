@@ -5,16 +5,16 @@
  */
 import { createCipheriv, createDecipheriv, createHmac, hkdfSync, randomBytes, timingSafeEqual } from 'node:crypto'
 import type { Clock } from '../core/clock.ts'
-import { hashOf } from '../core/secret.ts'
+import { secretHash } from '../core/secret.ts'
 import { isSession, type KeyStore, OPENS_NOTHING, type SessionKey, sessionName } from '../store/keys.ts'
 
 /** Milliseconds that a session lasts at most, and without a request. */
-export const LONGEST_SESSION = 12 * 3600_000
+export const MAX_SESSION_MS = 12 * 3600_000
 const IDLE = 3600_000
 /** The end is moved no more often than this. */
 const RENEW_AFTER = 5 * 60_000
 /** Of one key, or of the admin token; of more, the one that would end first ends. */
-const MOST_SESSIONS = 100
+const MAX_SESSIONS = 100
 /** Sessions that are looked at for late ones whenever one is made. Each place is as likely as any other, so that none stays for long. */
 const SWEPT = 16
 
@@ -23,10 +23,9 @@ const CIPHER = 'aes-256-gcm'
 const NONCE = 12
 const TAG = 16
 
-/** Whose session it is. */
 export interface SessionHolder {
   readonly role: 'operator' | 'manager'
-  /** What requests to the API are made with. */
+  /** Secret that the session's requests to the API are made with. */
   readonly secret: string
   /** As pages show it. */
   readonly name: string
@@ -43,7 +42,7 @@ export interface RoomSessionsOptions {
   readonly store: () => KeyStore
   /** The admin token: sessions that were opened with it hold at every gateway that has the same. */
   readonly token: string | undefined
-  /** What the operator's requests are made with at this gateway. */
+  /** Secret that the operator's requests at this gateway are made with. */
   readonly operatorSecret: string
 }
 
@@ -59,11 +58,11 @@ export class RoomSessions {
     const store = this.options.store()
     const now = Math.floor(this.options.clock.now())
     // By which a key finds its sessions.
-    const by = holder.role === 'operator' ? 'control room' : hashOf(holder.secret)
+    const by = holder.role === 'operator' ? 'control room' : secretHash(holder.secret)
     await makeRoom(store, by, now)
     const cookie = randomBytes(COOKIE_BYTES).toString('base64url')
-    const hash = sessionName(hashOf(cookie))
-    const until = now + LONGEST_SESSION
+    const hash = sessionName(secretHash(cookie))
+    const until = now + MAX_SESSION_MS
     await store.put({
       ...OPENS_NOTHING,
       identity: hash,
@@ -82,7 +81,7 @@ export class RoomSessions {
   async find(cookie: string | undefined): Promise<RoomSession | undefined> {
     if (cookie === undefined) return undefined
     const store = this.options.store()
-    const found = await store.find(sessionName(hashOf(cookie)), true)
+    const found = await store.find(sessionName(secretHash(cookie)), true)
     if (!found || !isSession(found)) return undefined
     const now = Math.floor(this.options.clock.now())
     const { until } = found.consent.session
@@ -99,24 +98,24 @@ export class RoomSessions {
 
   /** At all gateways of the store. */
   async end(cookie: string | undefined): Promise<void> {
-    if (cookie !== undefined) await this.options.store().remove(sessionName(hashOf(cookie)))
+    if (cookie !== undefined) await this.options.store().remove(sessionName(secretHash(cookie)))
   }
 
   /** Of the operator a proof of the admin token, since each gateway has a key of its own for the requests. */
   private encrypted({ role, secret }: SessionHolder, cookie: string): string {
-    if (role === 'operator') return proofOf(this.options.token ?? '', cookie)
+    if (role === 'operator') return tokenProof(this.options.token ?? '', cookie)
     const nonce = randomBytes(NONCE)
-    const cipher = createCipheriv(CIPHER, keyOf(cookie), nonce, { authTagLength: TAG })
+    const cipher = createCipheriv(CIPHER, cookieKey(cookie), nonce, { authTagLength: TAG })
     return Buffer.concat([nonce, cipher.update(secret, 'utf8'), cipher.final(), cipher.getAuthTag()]).toString('base64url')
   }
 
   private opened({ consent: { session } }: SessionKey, cookie: string): string | undefined {
     const { token, operatorSecret } = this.options
     if (session.role === 'operator')
-      return token !== undefined && isSame(session.encrypted, proofOf(token, cookie)) ? operatorSecret : undefined
+      return token !== undefined && isSame(session.encrypted, tokenProof(token, cookie)) ? operatorSecret : undefined
     const bytes = Buffer.from(session.encrypted, 'base64url')
     try {
-      const decipher = createDecipheriv(CIPHER, keyOf(cookie), bytes.subarray(0, NONCE), { authTagLength: TAG })
+      const decipher = createDecipheriv(CIPHER, cookieKey(cookie), bytes.subarray(0, NONCE), { authTagLength: TAG })
       decipher.setAuthTag(bytes.subarray(-TAG))
       return decipher.update(bytes.subarray(NONCE, -TAG), undefined, 'utf8') + decipher.final('utf8')
     } catch {
@@ -127,9 +126,10 @@ export class RoomSessions {
 }
 
 /** The cookie is random enough to need no salt. */
-const keyOf = (cookie: string): Buffer => Buffer.from(hkdfSync('sha256', cookie, '', 'headgate control room session', 32))
+const cookieKey = (cookie: string): Buffer => Buffer.from(hkdfSync('sha256', cookie, '', 'headgate control room session', 32))
 
-const proofOf = (token: string, cookie: string): string => createHmac('sha256', token).update(`control room ${cookie}`).digest('base64url')
+const tokenProof = (token: string, cookie: string): string =>
+  createHmac('sha256', token).update(`control room ${cookie}`).digest('base64url')
 
 function isSame(one: string, other: string): boolean {
   return one.length === other.length && timingSafeEqual(Buffer.from(one), Buffer.from(other))
@@ -138,7 +138,7 @@ function isSame(one: string, other: string): boolean {
 async function makeRoom(store: KeyStore, by: string, now: number): Promise<void> {
   const open = (await store.issuedBy(by, now)).filter(isSession)
   const first = open.sort((a, b) => (a.expiresAt ?? 0) - (b.expiresAt ?? 0))
-  for (const { hash } of first.slice(0, Math.max(0, first.length - MOST_SESSIONS + 1))) await store.remove(hash)
+  for (const { hash } of first.slice(0, Math.max(0, first.length - MAX_SESSIONS + 1))) await store.remove(hash)
 }
 
 /** Removes late sessions of any key among the few behind one that has just been made, where need be from the first one on. */

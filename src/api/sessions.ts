@@ -22,21 +22,21 @@ export interface SessionSource extends Pick<KeySource, 'configured' | 'store'> {
 
 /** Milliseconds: the period without `since`, and the longest one. */
 const USUAL_MS = 86_400_000
-const LONGEST_MS = 31 * 86_400_000
+const MAX_MS = 31 * 86_400_000
 /** Edges of a period are whole minutes where the caller names none, so that callers share a scan. */
 const STEP_MS = 60_000
-export const MOST_SESSIONS = 1_000
+export const MAX_SESSIONS = 1_000
 const USUAL = 100
 /** As `session_id` of a request. */
-const LONGEST_ID = 256
+const MAX_ID_LENGTH = 256
 
 const DATE = { format: 'date-time' }
 const begin = time('since', 'Begin of the period; 24 hours before its end without it, at most 31 days.', DATE)
 const end = time('until', 'End of the period; now without it.', DATE)
 const ofKey = keyHash('Only this key.')
-const named = shortText('session_id', 'Only this session.', LONGEST_ID)
+const named = shortText('session_id', 'Only this session.', MAX_ID_LENGTH)
 const skipped = integer('offset', 'Sessions to skip.', { example: 0 })
-const shown = integer('limit', 'Sessions per page at most; 100 without it.', { least: 1, most: MOST_SESSIONS, example: USUAL })
+const shown = integer('limit', 'Sessions per page at most; 100 without it.', { least: 1, most: MAX_SESSIONS, example: USUAL })
 export const SESSIONS_QUERY = [begin, end, ofKey, named, skipped, shown]
 
 /**
@@ -48,7 +48,7 @@ export async function readSessions(query: URLSearchParams, source: SessionSource
   const until = end.read(query) ?? now + STEP_MS
   const since = begin.read(query) ?? until - USUAL_MS
   // An end that the caller has not named may be a minute later than now.
-  if (since >= until || until - since > LONGEST_MS + STEP_MS)
+  if (since >= until || until - since > MAX_MS + STEP_MS)
     throw badField('since', 'expected a time before `until`, and at most 31 days before it')
   const offset = skipped.read(query) ?? 0
   const limit = shown.read(query) ?? USUAL
@@ -62,12 +62,12 @@ export async function readSessions(query: URLSearchParams, source: SessionSource
   const byIdentity = new Map(keys.map((key) => [key.identity, key]))
   const data = rows.map((row) => {
     const key = byIdentity.get(row.key)
-    return { ...entryOf(row), api_key_hash: key?.hash ?? row.key, api_key_name: key?.name ?? null }
+    return { ...sessionEntry(row), api_key_hash: key?.hash ?? row.key, api_key_name: key?.name ?? null }
   })
   return ok({ data, total_count: total, since: new Date(since).toISOString(), until: new Date(until).toISOString() })
 }
 
-function entryOf(row: SessionUse): JsonObject {
+function sessionEntry(row: SessionUse): JsonObject {
   return {
     session_id: row.session,
     models: [...row.models],
@@ -97,7 +97,7 @@ const checkCommand = checker(
       key: Type.Optional(Type.String({ minLength: 1 })),
       session: Type.Optional(Type.String({ minLength: 1 })),
       offset: Type.Optional(Type.Integer({ minimum: 0 })),
-      limit: Type.Optional(Type.Integer({ minimum: 1, maximum: MOST_SESSIONS })),
+      limit: Type.Optional(Type.Integer({ minimum: 1, maximum: MAX_SESSIONS })),
     },
     { additionalProperties: false },
   ),

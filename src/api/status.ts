@@ -39,7 +39,7 @@ export interface StatusSource {
 /** Milliseconds for which a reply is kept: many pages may look each second. */
 const FRESH_MS = 1_000
 /** Endpoints that are listed of one provider, those with a problem first. */
-const MOST_ENDPOINTS = 100
+const MAX_ENDPOINTS = 100
 
 /** Computes the reply at most once a second, for all readers. */
 export class Status {
@@ -68,7 +68,7 @@ async function readStatus(source: StatusSource): Promise<ApiReply> {
   const parts = all.filter((part) => part !== undefined)
   const now = source.clock.now()
   const live = parts.map((part) => part.live)
-  const seconds = secondsOf(live, Math.floor(now / 1000))
+  const seconds = sumSeconds(live, Math.floor(now / 1000))
   const total = (name: Exclude<keyof LiveSecond, 'second'>): number => seconds.reduce((sum, each) => sum + each[name], 0)
   const startedAt = Math.min(now, ...parts.map((part) => part.startedAt))
   const span = Math.max(1, Math.min(WINDOW_SECONDS, (now - startedAt) / 1000))
@@ -93,7 +93,7 @@ async function readStatus(source: StatusSource): Promise<ApiReply> {
         errors: total('errors'),
         errors_per_second: rate(total('errors'), span),
         error_rate: total('requests') === 0 ? 0 : Math.round((total('errors') / total('requests')) * 1e4) / 1e4,
-        by_status: statusesOf(live),
+        by_status: sumStatuses(live),
       },
       latency_ms: percentiles(live.map((part) => part.latency)),
       time_to_first_token_ms: percentiles(live.map((part) => part.firstEvent)),
@@ -108,7 +108,7 @@ async function readStatus(source: StatusSource): Promise<ApiReply> {
       },
       memory_bytes: sum((part) => part.memory),
       history: seconds.map(historyEntry),
-      providers: providersOf(source, live, span),
+      providers: listProviders(source, live, span),
     },
   })
 }
@@ -120,7 +120,7 @@ function historyEntry({ second, requests, errors, nano, shed }: LiveSecond): Jso
 const rate = (count: number, seconds: number): number => Math.round((count / seconds) * 100) / 100
 
 /** Each second of the window that something happened in, added up over the processes; the oldest first. */
-function secondsOf(parts: readonly LiveSnapshot[], now: number): LiveSecond[] {
+function sumSeconds(parts: readonly LiveSnapshot[], now: number): LiveSecond[] {
   const sums = new Map<number, LiveSecond>()
   for (const each of parts.flatMap(({ seconds }) => seconds)) {
     if (each.second > now || each.second <= now - WINDOW_SECONDS) continue
@@ -131,7 +131,7 @@ function secondsOf(parts: readonly LiveSnapshot[], now: number): LiveSecond[] {
   return [...sums.values()].sort((a, b) => a.second - b.second)
 }
 
-function statusesOf(parts: readonly LiveSnapshot[]): JsonObject {
+function sumStatuses(parts: readonly LiveSnapshot[]): JsonObject {
   const sums: Record<string, number> = {}
   for (const { statuses } of parts) for (const [status, count] of Object.entries(statuses)) sums[status] = (sums[status] ?? 0) + count
   return sums
@@ -142,7 +142,7 @@ function percentiles(counts: readonly (readonly number[])[]): JsonObject {
   return { p50: percentile(all, 0.5), p90: percentile(all, 0.9), p99: percentile(all, 0.99) }
 }
 
-function providersOf({ catalog, health }: StatusSource, parts: readonly LiveSnapshot[], span: number): JsonObject[] {
+function listProviders({ catalog, health }: StatusSource, parts: readonly LiveSnapshot[], span: number): JsonObject[] {
   const endpoints = Map.groupBy(
     catalog.models.flatMap((model) => model.endpoints),
     ({ provider }) => provider.slug,
@@ -169,7 +169,7 @@ function providersOf({ catalog, health }: StatusSource, parts: readonly LiveSnap
       endpoint_count: entries.length,
       ejected: entries.filter((entry) => entry.health === 'ejected').length,
       resting: entries.filter((entry) => entry.health === 'resting').length,
-      endpoints: [...bad, ...rest].slice(0, MOST_ENDPOINTS),
+      endpoints: [...bad, ...rest].slice(0, MAX_ENDPOINTS),
     }
   })
 }

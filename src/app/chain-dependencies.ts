@@ -1,4 +1,4 @@
-/** What the chain is given beside a configuration: it outlives a reload. */
+/** Dependencies of the chain beside a configuration: they outlive a reload. */
 import type { Bookkeeping, WorkerPlace } from '../cluster/bookkeeping.ts'
 import type { Shared } from '../cluster/shared/index.ts'
 import type { Config } from '../config/config.ts'
@@ -8,9 +8,10 @@ import type { LiveFigures } from '../core/live-figures.ts'
 import type { LogSink } from '../core/log.ts'
 import { clientDialects, embeddingWires, toolDialect, upstreamDialects } from '../dialects/registry.ts'
 import { estimateTokens } from '../ledger/settlement.ts'
-import type { Tallies } from '../machines/metrics/metrics.ts'
+import type { MetricRegistry } from '../machines/metrics/metrics.ts'
 import { ModelKinds } from '../pipeline/attempt/model-kinds.ts'
 import { RefusedEfforts } from '../pipeline/attempt/refused-efforts.ts'
+import { RefusedOptions } from '../pipeline/attempt/refused-options.ts'
 import type { Lane } from '../pipeline/attempt/turn.ts'
 import { DrainSlots } from '../pipeline/attempt/upstream-attempt.ts'
 import type { ChainDependencies } from '../pipeline/dependencies.ts'
@@ -20,10 +21,10 @@ import { Admission } from '../pipeline/request/admission.ts'
 import { Attempts } from '../pipeline/request/attempt-buckets.ts'
 import type { Listing } from '../routing/catalog/discovery.ts'
 import { HealthBook, RetryBudget, StickySessions } from '../routing/index.ts'
+import { createRecorder, type EventRecorders, withEvents } from '../server/exchange-recorder.ts'
 import type { LoopSource, Overload } from '../server/overload.ts'
 import { withRefusals } from '../server/refusals.ts'
 import { ExchangeSpans } from '../server/traces/exchange-spans.ts'
-import { type EventRecorders, withEvents, witnessWith } from '../server/witness.ts'
 import { CompactionKeys } from '../services/compaction/compaction-keys.ts'
 import { EncryptedTexts } from '../services/compaction/encrypted-texts.ts'
 import type { Environment } from '../services/credentials/types.ts'
@@ -38,21 +39,21 @@ export interface RuntimeSource {
   clock: Clock
   logs: LogSink
   store: Bookkeeping
-  shared: Pick<Shared, 'counters' | 'news' | 'isDegraded'>
-  /** Where this process is one of several on this machine. */
+  shared: Pick<Shared, 'counters' | 'pubSub' | 'isDegraded'>
+  /** Set if this process is one of several on this machine. */
   worker?: WorkerPlace | undefined
   forcedLane: Lane | undefined
   /** Is called when the clock has stepped back. */
   clockStepped?: ((step: ClockStep) => void) | undefined
   /** Variables that credentials are found by. Absent where no provider is called. */
   env?: Environment | undefined
-  /** What providers have listed before, by slug. */
+  /** Earlier lists of providers, by slug. */
   listings?: ReadonlyMap<string, Listing> | undefined
   /** Instead of Node's own measurement. */
   loop?: LoopSource | undefined
 }
 
-/** What the chain needs beside a configuration, from what the runtime has made. */
+/** Dependencies of the chain beside a configuration, from what the runtime has made. */
 export interface RuntimeParts {
   readonly files: DiskFiles
   readonly bodies: Overload
@@ -63,7 +64,7 @@ export interface RuntimeParts {
 
 export function chainDependencies(
   { config, clock, store, logs, shared, forcedLane, env = {} }: RuntimeSource,
-  tallies: Tallies,
+  metrics: MetricRegistry,
   { files, bodies, telemetry, events, live }: RuntimeParts,
 ): ChainDependencies {
   const { burst, perMinute } = config.server.authFailures
@@ -72,12 +73,12 @@ export function chainDependencies(
   const compactionKeys = new CompactionKeys(store.compactionKeys, config.compaction)
   const spans = new ExchangeSpans(telemetry, clientDialects)
   telemetry.others = spans.metrics.write
-  store.refusals.showIn(tallies)
-  health.share(shared.news)
-  sessions.share(shared.news)
+  store.refusals.showIn(metrics)
+  health.share(shared.pubSub)
+  sessions.share(shared.pubSub)
   return {
     clock,
-    tallies,
+    metrics,
     failures: new Attempts(clock, { burst, perSecond: perMinute / 60 }),
     journal: store.journal,
     ledger: store.ledger,
@@ -91,18 +92,19 @@ export function chainDependencies(
     drains: new DrainSlots(),
     files,
     summaries: new EncryptedTexts({ load: (now) => compactionKeys.all(now), clock }),
-    pools: new Pools({ env, ...connectionReports(tallies, logs, clock) }),
+    pools: new Pools({ env, ...connectionReports(metrics, logs, clock) }),
     upstreams: upstreamDialects,
     wires: embeddingWires,
     vectorLengths: new VectorLengths(clock),
     refusedEfforts: new RefusedEfforts(clock),
+    refusedOptions: new RefusedOptions(clock),
     modelKinds: new ModelKinds(clock),
     tools: serverTools,
     host: { clock, estimateTokens, files },
     toolDialect,
-    witness: withRefusals(withEvents(witnessWith(tallies, logs, { audit: store.audit, spans, live }), events), store.refusals),
+    recordExchange: withRefusals(withEvents(createRecorder(metrics, logs, { audit: store.audit, spans, live }), events), store.refusals),
     refusing: (exchange, fault) => spans.refusing(exchange, fault),
-    ...exchangeReports(tallies, logs, events.sources),
+    ...exchangeReports(metrics, logs, events.sources),
     forcedLane,
   }
 }

@@ -7,7 +7,7 @@ import { SecretReferences } from '../config/secret-references.ts'
 import { type Clock, systemClock, type Timer } from '../core/clock.ts'
 import type { Log } from '../core/log.ts'
 import { fileText } from '../core/program-files.ts'
-import { counter, type Tallies } from '../machines/metrics/metrics.ts'
+import { counter, type MetricRegistry } from '../machines/metrics/metrics.ts'
 import { type SecretPlace, type SecretReading, Secrets } from '../services/secrets/index.ts'
 import { withPlugins } from './plugin-list.ts'
 
@@ -16,14 +16,14 @@ const failures = counter(
   'Secrets of the configuration that could not be read again. Their last value stayed in use.',
 )
 
-/** What is done about secrets while the gateway runs. */
+/** Handling of secrets while the gateway runs. */
 export interface SecretWatch {
   /** Milliseconds between two looks. */
   every(): number
   /** Reads the configuration anew. */
   changed(): void
   readonly log: Log
-  readonly tallies: Tallies
+  readonly metrics: MetricRegistry
 }
 
 export class ConfigReader {
@@ -52,7 +52,7 @@ export class ConfigReader {
 
   /** The same without the code of plugins, for what runs none. */
   bare(options: LoadOptions = {}): Config | Promise<Config> {
-    const text = options.text ?? textOf(this.path)
+    const text = options.text ?? readIfThere(this.path)
     const references = text === undefined ? undefined : new SecretReferences(this.path, text, this.env)
     this.references = references?.all ?? []
     if (!references || references.all.length === 0) return loadConfig(this.path, this.env, options)
@@ -98,7 +98,7 @@ export class ConfigReader {
     this.values = values
     for (const [reference, why] of kept) {
       this.watch?.log.error({ secret: reference, why }, 'a secret cannot be read, its last value stays in use')
-      this.watch?.tallies.of(failures).add()
+      this.watch?.metrics.of(failures).add()
     }
     return failed
   }
@@ -115,7 +115,7 @@ export async function readConfig(path: string, env: Environment, options: LoadOp
 }
 
 /** @returns undefined for a file that cannot be read, which the loading of the configuration reports. */
-function textOf(path: string): string | undefined {
+function readIfThere(path: string): string | undefined {
   try {
     return fileText(path)
   } catch {

@@ -3,6 +3,7 @@ import { randomBytes } from 'node:crypto'
 import type { Config } from '../config/config.ts'
 import { DEVELOPMENT_KEY } from '../config/keys.ts'
 import type { Clock } from '../core/clock.ts'
+import type { AdminRoute } from '../server/admin-route.ts'
 import type { ClientAddresses } from '../server/client-address.ts'
 import { ControlRoom } from '../server/control-room/control-room.ts'
 import type { SignInLink } from '../server/control-room/sign-in-link.ts'
@@ -20,13 +21,14 @@ export interface ControlRoomSource {
   readonly url: () => string | undefined
   readonly addresses: ClientAddresses
   readonly store: () => KeyStore
+  readonly routes: ReadonlyMap<string, AdminRoute>
   readonly token: string | undefined
   readonly operatorSecret: string
   readonly link: SignInLink | undefined
   readonly onError: (error: unknown) => void
 }
 
-export function controlRoomOf({ config, addresses, ...rest }: ControlRoomSource): ControlRoom {
+export function openControlRoom({ config, addresses, ...rest }: ControlRoomSource): ControlRoom {
   return new ControlRoom({
     ...rest,
     addresses,

@@ -4,7 +4,7 @@ import type { Reload } from '../config/watch.ts'
 import type { Clock } from '../core/clock.ts'
 import { type Log, stackWithoutMessage } from '../core/log.ts'
 import { Credit } from '../ledger/credit.ts'
-import type { Tallies } from '../machines/metrics/metrics.ts'
+import type { MetricRegistry } from '../machines/metrics/metrics.ts'
 import type { ApiKey } from '../plugin-api/key.ts'
 import { BudgetWatch, EventDelivery, EventLog, type EventSettings, EventSources } from '../services/events/index.ts'
 import { isDeliverable } from '../store/events.ts'
@@ -15,7 +15,7 @@ export interface EventsOptions {
   readonly store: Pick<Bookkeeping, 'events' | 'keys' | 'balances' | 'credit'>
   readonly clock: Clock
   readonly log: Log
-  readonly tallies: Tallies
+  readonly metrics: MetricRegistry
   /** False in a worker: its owner delivers, and looks at all keys. */
   readonly delivers: boolean
 }
@@ -34,12 +34,12 @@ export class Events {
   private settings: EventSettings
 
   constructor(options: EventsOptions) {
-    const { settings, store, clock, tallies, log, delivers } = options
+    const { settings, store, clock, metrics, log, delivers } = options
     this.options = options
     this.settings = settings
     const { events } = store
     if (delivers && isDeliverable(events)) {
-      this.delivery = new EventDelivery(settings, { store: events, clock, log, tallies })
+      this.delivery = new EventDelivery(settings, { store: events, clock, log, metrics })
       this.pruning = new StoreTask({
         work: (most) => events.prune(clock.now() - this.settings.retention, most),
         first: FIRST_PRUNE,
@@ -48,7 +48,7 @@ export class Events {
         failed: (cause) => log.warn({ cause: stackWithoutMessage(cause) }, 'old events were not removed'),
       })
     }
-    this.log = new EventLog({ store: events, clock, tallies, stored: () => this.delivery?.wake() })
+    this.log = new EventLog({ store: events, clock, metrics, stored: () => this.delivery?.wake() })
     this.sources = new EventSources(this.log, clock)
     const own = store.credit instanceof Credit ? store.credit : undefined
     this.budgets = new BudgetWatch({

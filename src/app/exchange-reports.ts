@@ -1,8 +1,8 @@
-/** What an exchange reports to the operator's log beside its own line. */
+/** Reports of an exchange to the operator's log beside its own line. */
 import type { Clock } from '../core/clock.ts'
 import type { Fault } from '../core/faults.ts'
 import { type LogSink, stackWithoutMessage } from '../core/log.ts'
-import { counter, open, type Tallies } from '../machines/metrics/metrics.ts'
+import { counter, type MetricRegistry, open } from '../machines/metrics/metrics.ts'
 import { countAttempt } from '../pipeline/attempt/attempt.ts'
 import type { ChainDependencies } from '../pipeline/dependencies.ts'
 import type { EventSources } from '../services/events/index.ts'
@@ -16,10 +16,19 @@ const disputedUsd = counter('disputed_usd_total', 'Usage in USD that providers r
 
 const accountRefusals = counter('account_refusals_total', "Calls that a provider refused for the sake of the gateway's account there.", {
   labels: [open('provider'), open('problem')],
-  limit: 90,
+  limit: 48,
 })
 
-/** What is wrong with the account, and what helps: for the log. */
+const unknownWords = counter(
+  'unknown_words_total',
+  'Replies in which a provider sent a word that is not known, by what it is in the format.',
+  {
+    labels: [open('provider'), open('kind')],
+    limit: 42,
+  },
+)
+
+/** Trouble with the account, and the remedy: for the log. */
 const REMEDIES: Partial<Record<Fault['code'], string>> = {
   upstream_auth: 'its key is wrong: put a valid one at `setting`, or into the variable that it names',
   credential_refused: 'its key is wrong: replace the credential at `setting`, or check the rights of that identity',
@@ -31,7 +40,7 @@ const REMEDIES: Partial<Record<Fault['code'], string>> = {
 }
 
 export function exchangeReports(
-  tallies: Tallies,
+  metrics: MetricRegistry,
   logs: LogSink,
   events: Pick<EventSources, 'accountRefused' | 'ledgerLoss' | 'unknownWord'>,
 ): Pick<ChainDependencies, 'alarm' | 'unknownWords' | 'overrun' | 'pluginFailure'> {
@@ -44,27 +53,28 @@ export function exchangeReports(
         return
       }
       logs.log.error(facts, "a provider refused the gateway's own key or account")
-      tallies.of(accountRefusals).series(slug, code).add()
+      metrics.of(accountRefusals).series(slug, code).add()
       events.accountRefused(slug, code, setting)
     },
     unknownWords: ({ slug }, words) => {
       for (const { kind, word } of words) {
+        metrics.of(unknownWords).series(slug, kind).add()
         if (!events.unknownWord(slug, kind, word)) continue
         logs.log.warn({ provider: slug, kind, word }, 'a provider sent a word that is not known')
       }
     },
     overrun: (of, { excess, unrecovered, disputed }) => {
       const { generation: id, provider } = of
-      countAttempt(tallies, provider, 'overrun')
+      countAttempt(metrics, provider, 'overrun')
       const log = logs.part('ledger')
       if (excess > 0) log.error({ gen: id, provider, nano: excess }, 'a provider used more than its request allowed')
       if (disputed > 0) {
-        tallies.of(disputedUsd).add(disputed)
+        metrics.of(disputedUsd).add(disputed)
         log.error({ gen: id, provider, disputed_nano: disputed }, 'a provider reported more usage than is possible')
         events.ledgerLoss('disputed', disputed, of)
       }
       if (unrecovered === 0) return
-      tallies.of(unrecoveredUsd).add(unrecovered)
+      metrics.of(unrecoveredUsd).add(unrecovered)
       log.error({ gen: id, provider, unrecovered_nano: unrecovered }, 'usage beyond what the limits of the key could pay')
       events.ledgerLoss('unrecovered', unrecovered, of)
     },
@@ -78,13 +88,13 @@ const surplus = counter('upstream_surplus_total', 'Times that a provider has sen
 /** Milliseconds between two lines about files that the gateway may not open. */
 const EXHAUSTED_EVERY = 10_000
 
-/** What connections to providers report beside the fate of a request. */
-export function connectionReports(tallies: Tallies, logs: LogSink, clock: Clock): Pick<PoolsOptions, 'onSurplus' | 'onExhausted'> {
+/** Reports of connections to providers beside the fate of a request. */
+export function connectionReports(metrics: MetricRegistry, logs: LogSink, clock: Clock): Pick<PoolsOptions, 'onSurplus' | 'onExhausted'> {
   let silentUntil = 0
   return {
     // They may be the reply to someone else.
     onSurplus: (origin) => {
-      tallies.of(surplus).add()
+      metrics.of(surplus).add()
       logs.log.warn({ origin }, 'a provider sent bytes that nothing requested')
     },
     onExhausted: (code) => {

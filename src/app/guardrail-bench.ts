@@ -1,4 +1,4 @@
-/** What guardrails would find in one text: nothing is sent, recorded or counted. */
+/** Findings of guardrails in one text: nothing is sent, recorded or counted. */
 import type { GuardrailFindings, TestedText } from '../api/guardrail-test.ts'
 import { Scan, TextPolicy } from '../guardrails/index.ts'
 import type { GuardrailSetting } from '../pipeline/guard/guardrail-setting.ts'

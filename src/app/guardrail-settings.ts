@@ -1,6 +1,6 @@
 /** From what the file or the store says of guardrails to what the chain holds: one model, whichever of the two it is from. */
 
-import type { Namable } from '../api/guardrail-body.ts'
+import type { KnownNames } from '../api/guardrail-body.ts'
 import type { Config } from '../config/config.ts'
 import type { GuardrailConfig } from '../config/guardrails.ts'
 import { guardrailConfig, type RawGuardrail } from '../config/guardrails.ts'
@@ -15,7 +15,7 @@ export function fileGuardrails({ guardrails }: Pick<Config, 'guardrails'>): Guar
   return guardrails.map((guardrail, i) => {
     const { name, keys, settings } = guardrail
     const who: GuardrailName = { id: name, name, scope: keys ? 'api-key' : 'account', full: settings.audit === 'full' }
-    return settingOf(who, guardrail, { keys: keys ? new Set(keys) : undefined, path: `guardrails[${i}]` })
+    return compileSetting(who, guardrail, { keys: keys ? new Set(keys) : undefined, path: `guardrails[${i}]` })
   })
 }
 
@@ -35,7 +35,7 @@ export class StoredSettings {
   prepare({ guardrails, assignments }: GuardrailSnapshot): Promise<void> | undefined {
     const held = new Set(assignments.map(({ guardrail }) => guardrail))
     const changed = guardrails.filter(({ id, version }) => held.has(id) && this.kept.get(id)?.version !== version)
-    const missing = changed.map(patternsOf).filter((patterns) => !arePrepared(patterns))
+    const missing = changed.map(guardrailPatterns).filter((patterns) => !arePrepared(patterns))
     return missing.length === 0 ? undefined : prepareAll(missing)
   }
 
@@ -77,7 +77,7 @@ async function prepareAll(lists: readonly (readonly string[])[]): Promise<void> 
  * @throws Fault 400 naming the field: `invalid_regex_pattern` where a pattern cannot be compiled.
  */
 export async function tryOut(name: string, fields: JsonObject): Promise<void> {
-  const refused = await preparePatterns(patternsOf({ name, fields }))
+  const refused = await preparePatterns(guardrailPatterns({ name, fields }))
   if (!refused) return
   const field = `content_filters[${refused.index}].pattern`
   throw new Fault('bad_request', {
@@ -86,18 +86,18 @@ export async function tryOut(name: string, fields: JsonObject): Promise<void> {
   })
 }
 
-function patternsOf(guardrail: Pick<StoredGuardrail, 'name' | 'fields'>): string[] {
-  return configOf(guardrail).settings.contentFilters.map(({ pattern }) => pattern)
+function guardrailPatterns(guardrail: Pick<StoredGuardrail, 'name' | 'fields'>): string[] {
+  return guardrailFields(guardrail).settings.contentFilters.map(({ pattern }) => pattern)
 }
 
 function storedSetting(guardrail: StoredGuardrail, scope: GuardrailName['scope']): GuardrailSetting {
   const { id, name } = guardrail
-  const config = configOf(guardrail)
-  return settingOf({ id, name, scope, full: config.settings.audit === 'full' }, config, { keys: undefined, path: `guardrail ${id}` })
+  const config = guardrailFields(guardrail)
+  return compileSetting({ id, name, scope, full: config.settings.audit === 'full' }, config, { keys: undefined, path: `guardrail ${id}` })
 }
 
 /** The fields were checked when they were stored: they are those of the file's schema, with null where there is nothing. */
-function configOf({ name, fields }: Pick<StoredGuardrail, 'name' | 'fields'>): GuardrailConfig {
+function guardrailFields({ name, fields }: Pick<StoredGuardrail, 'name' | 'fields'>): GuardrailConfig {
   return guardrailConfig({ ...(withoutNulls(fields) as JsonObject), name } as unknown as RawGuardrail)
 }
 
@@ -110,7 +110,7 @@ function withoutNulls(value: Json): Json {
 }
 
 /** @param place the keys of the file, and where it stands, for messages. */
-function settingOf(
+function compileSetting(
   who: GuardrailName,
   { settings, engine, zdr, bounds, budget }: GuardrailConfig,
   { keys, path }: { keys: ReadonlySet<string> | undefined; path: string },
@@ -127,8 +127,8 @@ function settingOf(
   }
 }
 
-/** What lists of guardrails may name: an alias or a variant stands for its model. */
-export function namable(catalog: Pick<Catalog, 'find' | 'providers'>): Namable {
+/** Names that lists of guardrails may have: an alias or a variant stands for its model. */
+export function knownNames(catalog: Pick<Catalog, 'find' | 'providers'>): KnownNames {
   return {
     model: (name) => catalog.find(name)?.model.slug,
     provider: (slug) => catalog.providers.has(slug),

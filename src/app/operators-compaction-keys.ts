@@ -11,7 +11,7 @@ interface Source {
   readonly log: { warn(facts: object, text: string): void }
 }
 
-/** Where the operator gave a key, keys in plain text are encrypted with it; what hinders that is logged, and tried again on use. */
+/** Keys in plain text are encrypted with the operator's key, if there is one; a failure is logged, and the next use tries it again. */
 export function operatorsCompactionKeys({ store, config, clock, log }: Source): CompactionKeys {
   const keys = new CompactionKeys(store, config.compaction)
   if (config.compaction.key !== undefined)

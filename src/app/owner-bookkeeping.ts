@@ -1,9 +1,9 @@
 /** The ledger of a process that owns workers: the store of record, and what workers of this or an earlier run have left. */
 import { existsSync } from 'node:fs'
-import { type Bookkeeping, type BookkeepingNews, journalPath, openBookkeeping, workerPrefix } from '../cluster/bookkeeping.ts'
+import { type Bookkeeping, type BookkeepingReport, journalPath, openBookkeeping, workerPrefix } from '../cluster/bookkeeping.ts'
 import { type TakingIn, takeIn, takeInAll } from '../cluster/leftovers.ts'
-import type { Station } from '../cluster/owner-desk.ts'
 import type { OwnerRecord } from '../cluster/owner-record.ts'
+import type { WorkerHandle } from '../cluster/owner-server.ts'
 import { within } from '../cluster/record-calls.ts'
 import type { ExportedFrom } from '../cluster/upkeep.ts'
 import type { StoreConfig } from '../config/config.ts'
@@ -16,12 +16,12 @@ import { joinRecoveries } from '../store/recovery.ts'
 
 export interface OwnerBookkeepingOptions {
   store: StoreConfig
-  /** What generations are kept for beyond their retention. */
+  /** Exports for which generations are kept beyond their retention. */
   exports: readonly ExportedFrom[]
   /** Workers of this run. */
   count: number
   clock: Clock
-  report: (news: BookkeepingNews) => void
+  report: (report: BookkeepingReport) => void
   /** Called for a journal whose worker's end had left generations open. */
   recovered: (slot: number, report: Reconciliation) => void
 }
@@ -29,7 +29,7 @@ export interface OwnerBookkeepingOptions {
 type WorkersRecord = LocalRecord | OwnerRecord
 
 /** Milliseconds at the end for what workers have left. */
-const LONGEST_CLOSE = 2_000
+const MAX_CLOSE_MS = 2_000
 
 export class OwnerBookkeeping {
   readonly own: Bookkeeping
@@ -39,11 +39,11 @@ export class OwnerBookkeeping {
   private reports: Reconciliation[]
 
   private constructor(bookkeeping: Bookkeeping, options: OwnerBookkeepingOptions) {
-    const { credit, journal, keys, guardrails, compactionKeys, givenIds, events, refusals } = bookkeeping
+    const { credit, journal, ledger, keys, guardrails, compactionKeys, givenIds, events, refusals } = bookkeeping
     this.own = bookkeeping
     this.options = options
     this.reports = [bookkeeping.recovered]
-    const stores = { journal, keys, guardrails, compactionKeys, givenIds, events, refusals: refusals.store, clock: options.clock }
+    const stores = { journal, ledger, keys, guardrails, compactionKeys, givenIds, events, refusals: refusals.store, clock: options.clock }
     const record = credit instanceof Credit ? new LocalRecord({ ...stores, credit }) : bookkeeping.workersRecord
     if (!record) throw new TypeError('no store of record for workers')
     this.record = record
@@ -55,15 +55,15 @@ export class OwnerBookkeeping {
     return new OwnerBookkeeping(await openBookkeeping({ ...store, exports, clock, isOwner: true, report }), options)
   }
 
-  /** What the start has settled because a crash had left it open. */
+  /** Generations that the start has settled because a crash had left it open. */
   get recovered(): Reconciliation {
     return joinRecoveries(this.reports)
   }
 
   /** Takes over what a dead worker has left: its generations, then its leases. @throws Fault; then call it again. */
-  async inherit(slot: number, station: Station): Promise<void> {
-    await station.idle()
-    const nodes = [...station.nodes]
+  async inherit(slot: number, workerHandle: WorkerHandle): Promise<void> {
+    await workerHandle.idle()
+    const nodes = [...workerHandle.nodes]
     const path = journalPath({ ...this.options.store, worker: { slot } })
     if (path !== undefined && existsSync(path)) this.note(slot, (await takeIn(path, nodes[0] ?? path, this.into)).recovered)
     for (const node of nodes) this.record.nodeGone(node)
@@ -80,7 +80,7 @@ export class OwnerBookkeeping {
     }
   }
 
-  /** Where the store of record is another server that does not answer in time, the rest waits in its files for the next start. */
+  /** Takes in files that were left behind; if the store of record is another server that does not answer in time, the rest waits in them for the next start. */
   private async takeInLeft(prefix: string): Promise<void> {
     const { into } = this
     const all = takeInAll(prefix, into, async ({ path }) => (await takeIn(path, path, into)).recovered)
@@ -88,7 +88,7 @@ export class OwnerBookkeeping {
       for (const each of found) this.note(0, each)
     })
     if (this.record instanceof LocalRecord) return noted
-    await within(this.options.clock, LONGEST_CLOSE, noted).catch((thrown: unknown) => {
+    await within(this.options.clock, MAX_CLOSE_MS, noted).catch((thrown: unknown) => {
       if (!(thrown instanceof Fault) || thrown.code !== 'unavailable') throw thrown
     })
   }

@@ -11,9 +11,9 @@ export class OwnerSettings {
   config: Config
   /** A random secret made because the file names no keys: printed once. */
   readonly generated: string | undefined
-  /** Where the workers listen, once that is known: the file may leave it to chance. */
+  /** Port of the workers, once it is known: the file may leave it to chance. */
   port: number | undefined
-  /** Where the workers keep files together, where the configuration names no directory. */
+  /** Folder of the workers' files, if the configuration names none. */
   uploads: string | undefined
   private keys: readonly KeyConfig[]
   private readonly operatorKey: KeyConfig
@@ -24,7 +24,7 @@ export class OwnerSettings {
     const { generated } = resolveKeys(config)
     this.config = config
     this.generated = generated
-    this.keys = keysOf(config, generated)
+    this.keys = configKeys(config, generated)
   }
 
   /** Takes over a new one. @returns false where its keys are not taken over: a new random secret would never be shown. */
@@ -32,7 +32,7 @@ export class OwnerSettings {
     this.config = config
     if (this.generated && !config.keysNamed) return true
     if (resolveKeys(config).generated !== undefined) return false
-    this.keys = keysOf(config, undefined)
+    this.keys = configKeys(config, undefined)
     return true
   }
 
@@ -52,7 +52,7 @@ export class OwnerSettings {
     }
   }
 
-  /** What the configuration says of keys, for the commands on them. */
+  /** Keys of the configuration, for the commands on them. */
   get ofKeys(): { configured: readonly ApiKey[]; budgets: Budgets } {
     return { configured: this.honoured, budgets: this.config.budgets }
   }
@@ -62,7 +62,7 @@ export class OwnerSettings {
   }
 }
 
-function keysOf(config: Config, generated: string | undefined): readonly KeyConfig[] {
+function configKeys(config: Config, generated: string | undefined): readonly KeyConfig[] {
   if (config.keysNamed) return config.keys
   return [generated === undefined ? config.fallbackKey : plainKey(FALLBACK_NAME, generated)]
 }

@@ -8,21 +8,23 @@ import { isSea } from 'node:sea'
 import { ledgerRoutes, type OnDemandExports } from '../api/ledger.ts'
 import { type LedgerRange, settledIn } from '../api/ledger-range.ts'
 import { drawnBefore } from '../cluster/bookkeeping.ts'
-import { portOf } from '../cluster/ipc-line.ts'
-import { packConfig, WORKER_VARIABLE } from '../cluster/messages.ts'
-import { OwnerCrew, type WorkerProcess } from '../cluster/owner-crew.ts'
-import { OwnerDesk } from '../cluster/owner-desk.ts'
+import { channelPort } from '../cluster/ipc-line.ts'
+import { WORKER_VARIABLE } from '../cluster/messages.ts'
+import { OwnerServer } from '../cluster/owner-server.ts'
+import { pack } from '../cluster/record-methods.ts'
 import { type Counters, shareNothing } from '../cluster/shared/index.ts'
+import { WorkerPool, type WorkerProcess } from '../cluster/worker-pool.ts'
 import type { Config } from '../config/config.ts'
 import { type Reload, watchConfig } from '../config/watch.ts'
 import { type Clock, systemClock } from '../core/clock.ts'
 import type { ProcessStatus } from '../core/live-figures.ts'
 import { type Log, openLog, stackWithoutMessage, WHOLE_BYTES } from '../core/log.ts'
 import { LedgerScans } from '../ledger/scans.ts'
-import { type MetricSnapshot, Tallies } from '../machines/metrics/metrics.ts'
+import { MetricRegistry, type MetricSnapshot } from '../machines/metrics/metrics.ts'
 import { buildCatalog, type Catalog } from '../routing/catalog/catalog.ts'
-import { type AdminRoute, startAdmin } from '../server/admin.ts'
-import { adminAddresses, wrongTokensOf } from '../server/admin-token.ts'
+import { startAdmin } from '../server/admin.ts'
+import type { AdminRoute } from '../server/admin-route.ts'
+import { adminAddresses, createWrongTokens } from '../server/admin-token.ts'
 import { ClientAddresses } from '../server/client-address.ts'
 import type { Drain } from '../server/drain.ts'
 import { freeAddress } from '../server/listener.ts'
@@ -30,7 +32,7 @@ import { METRICS_TYPE, MergedMetrics, ProcessGauges } from '../server/metrics.ts
 import { commandRoutes } from '../server/operator-commands.ts'
 import { DiskFiles } from '../services/files/index.ts'
 import { ConfigReader } from './config-reader.ts'
-import { controlRoomOf, operatorSecret } from './control-room.ts'
+import { openControlRoom, operatorSecret } from './control-room.ts'
 import { Events, raiseReload } from './events.ts'
 import { operatorsCompactionKeys } from './operators-compaction-keys.ts'
 import { OwnerBookkeeping } from './owner-bookkeeping.ts'
@@ -57,7 +59,7 @@ export interface Owning {
 }
 
 /** A worker that does not answer within so many milliseconds is busy: metrics show its last report. */
-const PATIENCE = 1_000
+const MAX_WAIT_MS = 1_000
 /** Milliseconds that workers have for closing after the grace time of their drain. */
 const CLOSING = 15_000
 
@@ -88,8 +90,8 @@ class Owner {
   private readonly clock: Clock = systemClock
   private readonly logs = openLog(systemClock, undefined, WHOLE_BYTES)
   private readonly log: Log = this.logs.log
-  private readonly tallies = new Tallies()
-  private readonly gauges = new ProcessGauges(this.tallies)
+  private readonly metrics = new MetricRegistry()
+  private readonly gauges = new ProcessGauges(this.metrics)
   private readonly merged = new MergedMetrics()
   private readonly settings: OwnerSettings
   private readonly closers: Closer[] = []
@@ -118,54 +120,59 @@ class Owner {
     if (config.store.files.path === undefined) settings.uploads = temporaryFiles(closers)
     const bookkeeping = await this.openLedger()
     closers.push(() => bookkeeping.close(), this.alerts.checkFile(bookkeeping.own.unchecked))
-    if (bookkeeping.own.readers && config.exports.length > 0) {
+    if (bookkeeping.own.ledger.readers && config.exports.length > 0) {
       const { startExports } = await import('../services/exports/start-exports.ts')
-      const { clock, log, tallies } = this
-      this.alerts.countIn(tallies)
+      const { clock, log, metrics } = this
+      this.alerts.countIn(metrics)
       const lines = (range: LedgerRange) => settledIn(bookkeeping.own.ledger, range)
-      const { onDemand, close } = startExports(config.exports, { readers: bookkeeping.own.readers, lines, clock, log, tallies })
+      const { onDemand, close } = startExports(config.exports, { readers: bookkeeping.own.ledger.readers, lines, clock, log, metrics })
       closers.push(close)
       this.onDemand = onDemand
     }
     const events = this.openEvents(bookkeeping)
     closers.push(() => events.close())
     const scans = new LedgerScans(bookkeeping.own.ledger, this.clock)
-    const desk = new OwnerDesk({ record: bookkeeping.record, scans, counters: this.counters(bookkeeping), oops: this.oops })
-    const crew = this.crewOf(bookkeeping, desk)
-    this.alerts.onDamage = (problem) => crew.notify('stopWork', problem)
-    closers.push(() => crew.kill())
-    process.once('exit', () => void crew.kill())
-    const admin = await this.listen({ bookkeeping, desk, crew, scans })
+    const ownerServer = new OwnerServer({
+      record: bookkeeping.record,
+      scans,
+      counters: this.counters(bookkeeping),
+      reportUnexpected: this.reportUnexpected,
+    })
+    const workerPool = this.startPool(bookkeeping, ownerServer)
+    this.alerts.onDamage = (problem) => workerPool.notify('stopWork', problem)
+    closers.push(() => workerPool.kill())
+    process.once('exit', () => void workerPool.kill())
+    const admin = await this.listen({ bookkeeping, ownerServer, workerPool, scans })
     closers.push(() => admin.close())
     // Taken for a moment: another gateway on the port would otherwise share it without a word.
     settings.port = await freeAddress(config.server.host, config.server.port)
-    const url = await crew.start()
+    const url = await workerPool.start()
     this.url = url
     const watch = watchConfig(config, {
       load: () => this.reader.whole(this.options),
       clock: this.clock,
-      tallies: this.tallies,
+      metrics: this.metrics,
       onReload: (reload) => {
         raiseReload(events.sources, reload, settings.config.file)
-        this.reload(reload, crew)
+        this.reload(reload, workerPool)
         events.apply(settings.config.events)
       },
     })
     closers.push(() => watch.close())
-    const { tallies } = this
+    const { metrics } = this
     const log = this.logs.part('config')
-    closers.push(this.reader.follow({ every: () => settings.config.secrets.refresh, changed: () => void watch.reload(), log, tallies }))
+    closers.push(this.reader.follow({ every: () => settings.config.secrets.refresh, changed: () => void watch.reload(), log, metrics }))
     const drain: Owning['drain'] = {
       get open() {
-        return crew.members.length
+        return workerPool.members.length
       },
       begin: async () => {
         this.draining = true
         events.sources.drainBegun()
-        await crew.drain(settings.config.server.drain + CLOSING)
+        await workerPool.drain(settings.config.server.drain + CLOSING)
         return { cut: 0 }
       },
-      hurry: () => crew.hurry(),
+      hurry: () => workerPool.hurry(),
     }
     return {
       url,
@@ -197,61 +204,61 @@ class Owner {
   }
 
   private openEvents({ own: store, recovered }: OwnerBookkeeping): Events {
-    const { clock, log, tallies } = this
-    const events = new Events({ settings: this.settings.config.events, store, clock, log, tallies, delivers: true })
-    this.alerts.onNews = (kind) => events.sources.ledgerNews(kind)
-    if (recovered.count > 0) events.sources.ledgerNews('recovered')
+    const { clock, log, metrics } = this
+    const events = new Events({ settings: this.settings.config.events, store, clock, log, metrics, delivers: true })
+    this.alerts.onReport = (kind) => events.sources.ledgerReport(kind)
+    if (recovered.count > 0) events.sources.ledgerReport('recovered')
     events.lookAtBudgets(this.settings.honoured)
     return events
   }
 
-  /** Where programs on other machines join the same store, this one's workers get their part of every limit. */
+  /** Counters of this machine: if programs on other machines join the same store, its workers get their part of every limit. */
   private counters({ own }: OwnerBookkeeping): Counters {
     return shareNothing(this.clock, () => own.processes()).counters
   }
 
-  private crewOf(bookkeeping: OwnerBookkeeping, desk: OwnerDesk): OwnerCrew {
+  private startPool(bookkeeping: OwnerBookkeeping, ownerServer: OwnerServer): WorkerPool {
     const count = this.options.workers
-    const crew: OwnerCrew = new OwnerCrew({
+    const workerPool: WorkerPool = new WorkerPool({
       count,
       clock: this.clock,
       log: this.log,
-      tallies: this.tallies,
+      metrics: this.metrics,
       fork: forkWorker,
-      seat: (slot, process, reception) =>
-        desk.open(portOf(process), {
+      attach: (slot, process, reception) =>
+        ownerServer.open(channelPort(process), {
           ...reception,
-          status: () => this.statusOf(crew),
+          status: () => this.poolStatus(workerPool),
           welcome: () => ({
             slot,
             count,
-            config: packConfig(this.settings.shared),
+            config: pack(this.settings.shared),
             drawn: drawnBefore(bookkeeping.own.journal, undefined, this.clock.now()),
             secret: this.secret,
             stopped: this.alerts.damage,
           }),
         }),
-      inherit: async (slot, station) => {
+      inherit: async (slot, workerHandle) => {
         this.merged.end(String(slot))
-        await bookkeeping.inherit(slot, station)
+        await bookkeeping.inherit(slot, workerHandle)
       },
     })
-    return crew
+    return workerPool
   }
 
   private listen({
     bookkeeping,
-    desk,
-    crew,
+    ownerServer,
+    workerPool,
     scans,
   }: {
     bookkeeping: OwnerBookkeeping
-    desk: OwnerDesk
-    crew: OwnerCrew
+    ownerServer: OwnerServer
+    workerPool: WorkerPool
     scans: LedgerScans
   }) {
     const { own: kept, recovered } = bookkeeping
-    const store = desk.watchedKeys()
+    const store = ownerServer.watchedKeys()
     const files = new DiskFiles(this.settings.shared.store.files, this.clock)
     const source = () => ({
       store,
@@ -265,84 +272,86 @@ class Owner {
     })
     const addresses = adminAddresses(this.settings.config, this.closers)
     const callers = new ClientAddresses(this.settings.config.server.trustedProxies)
+    const routes = new Map<string, AdminRoute>([
+      ...ledgerRoutes({ ...this.alerts.ofLedger, ledger: kept.ledger, scans, exports: this.onDemand }, recovered),
+      ...commandRoutes({
+        records: () => ({ ...source(), scans, ledger: kept.ledger, refusals: kept.refusals.store }),
+        events: () => ({ events: kept.events, source: this.settings.config.events.source, time: this.clock }),
+        compaction: {
+          compactionKeys: operatorsCompactionKeys({
+            store: kept.compactionKeys,
+            config: this.settings.config,
+            clock: this.clock,
+            log: this.log,
+          }),
+          clock: this.clock,
+        },
+      }),
+    ])
     return startAdmin({
       ...addresses,
-      wrongTokens: wrongTokensOf(this.settings.config, this.clock, callers),
-      controlRoom: controlRoomOf({
+      wrongTokens: createWrongTokens(this.settings.config, this.clock, callers),
+      controlRoom: openControlRoom({
         clock: this.clock,
         config: () => this.settings.config,
         url: () => this.url,
         store: () => store,
         addresses: callers,
         token: addresses.token,
+        routes,
         operatorSecret: this.operatorSecret,
         link: this.options.signInLink,
-        onError: this.oops,
+        onError: this.reportUnexpected,
       }),
-      metrics: { contentType: METRICS_TYPE, text: () => this.metricsOf(crew) },
-      notReady: () => this.notReady(crew),
+      metrics: { contentType: METRICS_TYPE, text: () => this.poolMetrics(workerPool) },
+      notReady: () => this.notReady(workerPool),
       notes: () => this.alerts.notes(),
-      routes: new Map<string, AdminRoute>([
-        ...ledgerRoutes({ ...this.alerts.ofLedger, ledger: kept.ledger, scans, exports: this.onDemand }, recovered),
-        ...commandRoutes({
-          records: () => ({ ...source(), scans, ledger: kept.ledger, refusals: kept.refusals.store }),
-          events: () => ({ events: kept.events, source: this.settings.config.events.source, time: this.clock }),
-          compaction: {
-            compactionKeys: operatorsCompactionKeys({
-              store: kept.compactionKeys,
-              config: this.settings.config,
-              clock: this.clock,
-              log: this.log,
-            }),
-            clock: this.clock,
-          },
-        }),
-      ]),
-      onError: this.oops,
+      routes,
+      onError: this.reportUnexpected,
     })
   }
 
-  private async metricsOf(crew: OwnerCrew): Promise<string> {
+  private async poolMetrics(workerPool: WorkerPool): Promise<string> {
     await Promise.all(
-      crew.members.map(async ({ slot, station }) => {
-        const snapshot = await this.soon(station.line.ask('metrics'))
+      workerPool.members.map(async ({ slot, workerHandle }) => {
+        const snapshot = await this.soon(workerHandle.line.ask('metrics'))
         if (snapshot) this.merged.show(String(slot), snapshot as unknown as MetricSnapshot[])
       }),
     )
-    return this.merged.text(await this.tallies.snapshot())
+    return this.merged.text(await this.metrics.snapshot())
   }
 
   /** For all workers, at most once a second: many pages may look at the same time. */
-  private statusOf(crew: OwnerCrew): Promise<(ProcessStatus | null)[]> {
+  private poolStatus(workerPool: WorkerPool): Promise<(ProcessStatus | null)[]> {
     const now = this.clock.monotonic()
-    if (!this.status || now - this.status.at >= PATIENCE) {
-      const all = crew.members.map(async ({ station }) => (await this.soon(station.line.ask('status'))) ?? null)
+    if (!this.status || now - this.status.at >= MAX_WAIT_MS) {
+      const all = workerPool.members.map(async ({ workerHandle }) => (await this.soon(workerHandle.line.ask('status'))) ?? null)
       this.status = { at: now, all: Promise.all(all).then((each) => this.alerts.shownIn(each)) }
     }
     return this.status.all
   }
 
-  private async notReady(crew: OwnerCrew): Promise<string[]> {
-    const said = await Promise.all(
-      crew.members
+  private async notReady(workerPool: WorkerPool): Promise<string[]> {
+    const replies = await Promise.all(
+      workerPool.members
         .filter(({ url }) => url !== undefined)
-        .map(async ({ slot, station }) => {
-          const reasons = (await this.soon(station.line.ask('notReady'))) ?? ['does not answer']
+        .map(async ({ slot, workerHandle }) => {
+          const reasons = (await this.soon(workerHandle.line.ask('notReady'))) ?? ['does not answer']
           return reasons.map((reason) => `worker ${slot}: ${reason}`)
         }),
     )
-    return [...(this.draining ? ['draining'] : []), ...this.alerts.reasons(), ...crew.notListening(), ...said.flat()]
+    return [...(this.draining ? ['draining'] : []), ...this.alerts.reasons(), ...workerPool.notListening(), ...replies.flat()]
   }
 
-  /** What a worker answers; undefined where it does not, or not soon. */
+  /** Answer of a worker; undefined if there is none soon. */
   private soon<T>(answer: Promise<T>): Promise<T | undefined> {
     return new Promise((resolve) => {
-      const timer = this.clock.after(PATIENCE, () => resolve(undefined))
+      const timer = this.clock.after(MAX_WAIT_MS, () => resolve(undefined))
       answer.then(resolve, () => resolve(undefined)).finally(() => timer.cancel())
     })
   }
 
-  private reload(reload: Reload, crew: OwnerCrew): void {
+  private reload(reload: Reload, workerPool: WorkerPool): void {
     const log = this.logs.part('config')
     if (reload.kind === 'refused') log.error({ settings: reload.reasons }, 'configuration kept: these settings need a restart')
     else if (reload.kind === 'failed') log.error({ problem: String(reload.error) }, 'configuration kept: the new one cannot be used')
@@ -351,12 +360,12 @@ class Owner {
       this.logs.follow(reload.config.log)
       if (!this.settings.apply(reload.config))
         log.warn({ file }, 'the keys stay as they were: a real provider key requires keys named in auth.keys')
-      crew.notify('reload', packConfig(this.settings.shared))
+      workerPool.notify('reload', pack(this.settings.shared))
       log.info({ file }, 'configuration reloaded')
     }
   }
 
-  private readonly oops = (error: unknown): void => {
+  private readonly reportUnexpected = (error: unknown): void => {
     this.log.error({ error: stackWithoutMessage(error) }, 'unexpected')
   }
 }

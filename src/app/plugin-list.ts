@@ -27,7 +27,7 @@ const shipped: readonly ListedPlugin[] = await Promise.all(
 )
 const lists = new WeakMap<PluginsConfig, readonly ListedPlugin[]>()
 
-/** Where the text of a configuration is, for the place of a problem. */
+/** Place of the text of a configuration, for the place of a problem. */
 export interface ConfigText {
   text?: string | undefined
   env: Environment
@@ -78,8 +78,8 @@ async function loaded(config: Config, source: ConfigText): Promise<readonly List
   const list = [...shipped]
   for (const [i, entry] of config.plugins.load.entries()) {
     try {
-      for (const plugin of pluginsOf(await loadModule(entry, config.file))) {
-        const clash = clashOf(plugin, list)
+      for (const plugin of exportedPlugins(await loadModule(entry, config.file))) {
+        const clash = pluginClash(plugin, list)
         if (clash !== undefined) throw new Error(clash)
         list.push({ plugin, from: entry.name })
       }
@@ -91,7 +91,7 @@ async function loaded(config: Config, source: ConfigText): Promise<readonly List
   return list
 }
 
-function clashOf({ id, router }: Plugin, list: readonly ListedPlugin[]): string | undefined {
+function pluginClash({ id, router }: Plugin, list: readonly ListedPlugin[]): string | undefined {
   const where = (from: string | undefined): string => (from === undefined ? 'ships with the gateway' : `comes from ${from}`)
   for (const { plugin, from } of list) {
     if (plugin.id === id) return `a plugin with the id ${id} ${where(from)}, expected another id`
@@ -116,7 +116,7 @@ function problemIn({ order, defaults }: PluginsConfig, list: readonly ListedPlug
   return undefined
 }
 
-/** What a plugin says of settings that it will meet again with every request. */
+/** Verdict of a plugin on settings that it will meet again with every request. */
 function settingsProblem(plugin: Plugin, settings: Config['plugins']['defaults'][string]): Found | undefined {
   const path = ['plugins', 'defaults', plugin.id]
   try {
@@ -129,8 +129,8 @@ function settingsProblem(plugin: Plugin, settings: Config['plugins']['defaults']
     // What is missing may come with the request, unless none may set it or there is none that names the plugin.
     const own = (name !== undefined && plugin.reserved?.includes(name)) || settings.enabled === true
     if (name !== undefined && settings[name] === undefined && !own) return undefined
-    const said = thrown instanceof Error ? thrown.message : 'the plugin takes no such settings'
-    const message = named === undefined ? said : said.replace(`${named}: `, '')
+    const problemText = thrown instanceof Error ? thrown.message : 'the plugin takes no such settings'
+    const message = named === undefined ? problemText : problemText.replace(`${named}: `, '')
     if (name === undefined) return { path, message, at: 'key' }
     return { path: [...path, name, ...within.map((segment) => (/^\d+$/.test(segment) ? Number(segment) : segment))], message }
   }
@@ -145,10 +145,10 @@ function problemAt(config: Config, { text, env }: ConfigText, { path, message, a
 const ID = /^[a-z][a-z0-9-]{0,63}$/
 
 /**
- * Whether what a module gives is a plugin: our compiler does not check the code of other authors.
+ * True if what a module gives is a plugin: our compiler does not check the code of other authors.
  * The default export: a plugin or a list of them. @throws Error saying what is missing.
  */
-function pluginsOf({ default: given }: Record<string, unknown>): Plugin[] {
+function exportedPlugins({ default: given }: Record<string, unknown>): Plugin[] {
   const list: unknown[] = Array.isArray(given) ? given : [given]
   if (list.length === 0 || given === undefined) throw new Error('expected a default export that is a plugin, or a list of plugins')
   return list.map((one) => {

@@ -18,11 +18,11 @@ const ENTRY = 'headgate-plugin:'
 const MARK = 'headgate-reading'
 const READING = new RegExp(`\\?${MARK}=\\d+`, 'g')
 /** Milliseconds. */
-const PATIENCE = 10_000
+const TIMEOUT_MS = 10_000
 
 interface Reading {
   module: Record<string, unknown>
-  /** What was read for it, by absolute path, as far as it stands beside it. */
+  /** Files that were read for it, by absolute path, as far as it stands beside it. */
   files: ReadonlySet<URL>
   digest: string
 }
@@ -51,7 +51,7 @@ export async function loadModule(source: PluginSource, file: string): Promise<Re
   hook()
   const known = `${path ?? name}\0${path === undefined ? file : ''}`
   const before = readings.get(known)
-  if (before && digestOf(before.files) === before.digest) return before.module
+  if (before && filesDigest(before.files) === before.digest) return before.module
   const number = String(traces.size + 1)
   const files = new Set(path === undefined ? [] : [pathToFileURL(path)])
   traces.set(number, files)
@@ -62,10 +62,10 @@ export async function loadModule(source: PluginSource, file: string): Promise<Re
   }
   try {
     const module = await inTime(import(`${ENTRY}${encodeURIComponent(JSON.stringify(entry))}`) as Promise<Record<string, unknown>>)
-    readings.set(known, { module, files, digest: digestOf(files) })
+    readings.set(known, { module, files, digest: filesDigest(files) })
     return module
   } catch (error) {
-    throw new Error(reasonOf(error, name), { cause: error })
+    throw new Error(loadFailure(error, name), { cause: error })
   }
 }
 
@@ -104,7 +104,7 @@ function isShared(url: string): boolean {
   return !url.startsWith('file:') || url.startsWith(`${OUR_SOURCE}src/`) || url.includes('/node_modules/')
 }
 
-function digestOf(files: ReadonlySet<URL>): string {
+function filesDigest(files: ReadonlySet<URL>): string {
   const hash = createHash('sha256')
   for (const file of files) {
     try {
@@ -119,12 +119,12 @@ function digestOf(files: ReadonlySet<URL>): string {
 function inTime<T>(loading: Promise<T>): Promise<T> {
   let timer: NodeJS.Timeout | undefined
   const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(new Error(`it has not finished loading within ${PATIENCE / 1000} s`)), PATIENCE)
+    timer = setTimeout(() => reject(new Error(`it has not finished loading within ${TIMEOUT_MS / 1000} s`)), TIMEOUT_MS)
   })
   return Promise.race([loading, late]).finally(() => clearTimeout(timer))
 }
 
-function reasonOf(error: unknown, name: string): string {
+function loadFailure(error: unknown, name: string): string {
   if (!(error instanceof Error)) return `loading it throws ${typeof error}`
   const code = 'code' in error ? error.code : undefined
   const [line = ''] = error.message.split('\n')

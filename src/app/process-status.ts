@@ -2,7 +2,7 @@
 import { Status, type StatusSource } from '../api/status.ts'
 import type { Clock } from '../core/clock.ts'
 import { LiveFigures, type ProcessStatus } from '../core/live-figures.ts'
-import type { Tallies } from '../machines/metrics/metrics.ts'
+import type { MetricRegistry } from '../machines/metrics/metrics.ts'
 import { openStreams } from '../server/http-connection.ts'
 import type { Overload } from '../server/overload.ts'
 import { programVersion } from './version.ts'
@@ -21,12 +21,12 @@ export class OwnStatus {
   surroundings: Surroundings | undefined
   private readonly clock: Pick<Clock, 'now'>
   private readonly startedAt: number
-  private readonly tallies: Tallies
+  private readonly metrics: MetricRegistry
   private readonly overload: () => Overload['state']
 
-  constructor({ clock, tallies, overload }: { clock: Pick<Clock, 'now'>; tallies: Tallies; overload: () => Overload['state'] }) {
+  constructor({ clock, metrics, overload }: { clock: Pick<Clock, 'now'>; metrics: MetricRegistry; overload: () => Overload['state'] }) {
     this.clock = clock
-    this.tallies = tallies
+    this.metrics = metrics
     this.overload = overload
     this.live = new LiveFigures(clock)
     this.startedAt = Math.floor(clock.now())
@@ -37,7 +37,7 @@ export class OwnStatus {
     return {
       live: this.live.snapshot(),
       open: this.surroundings?.open() ?? 0,
-      streams: this.tallies.of(openStreams).value,
+      streams: this.metrics.of(openStreams).value,
       bodiesWaiting: waiting,
       bodyWait: Math.round(wait),
       saturated,

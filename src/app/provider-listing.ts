@@ -1,7 +1,7 @@
 /** List of models of a provider, in the form that the catalogue reads. */
 import { isIP } from 'node:net'
 import type { Clock } from '../core/clock.ts'
-import { type JsonObject, objectsOf } from '../core/json.ts'
+import { asObjects, type JsonObject } from '../core/json.ts'
 import type { Log } from '../core/log.ts'
 import { type Address, names } from '../core/name-lookups.ts'
 import { upstreamDialects } from '../dialects/registry.ts'
@@ -10,7 +10,7 @@ import { credentialHeaders, providerAddress } from '../pipeline/route/provider-a
 import type { DiscoveryReports, Listing } from '../routing/catalog/discovery.ts'
 import { describedList } from '../routing/catalog/server-facts.ts'
 import type { Provider } from '../routing/catalog/types.ts'
-import type { Credential } from '../services/credentials/credential.ts'
+import type { Credential } from '../services/credentials/types.ts'
 import { isNeighbour } from '../services/outbound/addresses.ts'
 import { askServer, fetchListing, type HeadersFor, ListingError, type ListingWay } from '../services/upstream/listing.ts'
 import type { Pools } from '../services/upstream/pools.ts'
@@ -29,15 +29,15 @@ async function isNearby({ baseUrl = '', connection }: Provider, pools: Pools): P
   const url = new URL(baseUrl)
   if (pools.isProxied(url, connection)) return false
   const host = url.hostname.replace(/^\[(.*)\]$/, '$1')
-  const found = isIP(host) === 0 ? await addressesOf(host) : [{ address: host }]
+  const found = isIP(host) === 0 ? await hostAddresses(host) : [{ address: host }]
   return found.length > 0 && found.every(({ address }) => isNeighbour(address.replace(/^::ffff:(?=\d)/, '')))
 }
 
-function addressesOf(host: string): Promise<readonly Address[]> {
+function hostAddresses(host: string): Promise<readonly Address[]> {
   return new Promise((resolve, reject) => names.addresses(host, (error, found) => (error ? reject(error) : resolve(found))))
 }
 
-/** Log lines about lists that cannot be used, in whole or in part. A provider that is not there is no news. */
+/** Log lines about lists that cannot be used, in whole or in part. A provider that is not there is not logged. */
 export function listingReports(log: Log): DiscoveryReports {
   return {
     failed: ({ slug }, error, isFirst) => {
@@ -45,7 +45,8 @@ export function listingReports(log: Log): DiscoveryReports {
       if (isFirst && status !== undefined) log.warn({ provider: slug, status }, 'no list of models: its answer cannot be used')
       else log.debug({ provider: slug, problem: String(error) }, 'no list of models: the provider does not answer')
     },
-    passedOver: ({ slug }, models) => log.warn({ provider: slug, models }, 'models of the list are left out: no names of models'),
+    passedOver: ({ slug }, models, others) =>
+      log.warn({ provider: slug, models, ...(others > 0 && { others }) }, 'models of the list are left out: no names of models'),
   }
 }
 
@@ -93,5 +94,5 @@ async function plainListing(provider: Provider, { listing }: UpstreamDialect, wa
   if (!listing) return await fetchListing(provider, '/models', way)
   const { paths, base, read } = listing
   const bodies = await Promise.all(paths.map((path) => fetchListing(provider, path, way, base?.(provider.baseUrl ?? ''))))
-  return { data: bodies.flatMap((body) => objectsOf(read(body).data)) }
+  return { data: bodies.flatMap((body) => asObjects(read(body).data)) }
 }

@@ -11,30 +11,30 @@ import { GenerationIds } from '../core/ids.ts'
 import { stackWithoutMessage } from '../core/log.ts'
 import { clientDialects } from '../dialects/registry.ts'
 import { LedgerScans } from '../ledger/scans.ts'
-import { counter, Tallies } from '../machines/metrics/metrics.ts'
+import { counter, MetricRegistry } from '../machines/metrics/metrics.ts'
 import { composeChain } from '../pipeline/chain.ts'
 import type { ChainDependencies } from '../pipeline/dependencies.ts'
-import { PassThroughDesk } from '../pipeline/pass-through/desk.ts'
+import { PassThroughHandler } from '../pipeline/pass-through/handler.ts'
 import type { PlanFormat } from '../pipeline/plan/format.ts'
 import { completionCaller } from '../pipeline/request/authenticate.ts'
 import { brandHeaders } from '../pipeline/request/receive.ts'
-import { rateHeadersOf } from '../pipeline/request/shown-rates.ts'
+import { keyRateHeaders } from '../pipeline/request/shown-rates.ts'
 import type { ApiKey } from '../plugin-api/key.ts'
 import { buildCatalog, type Catalog } from '../routing/catalog/catalog.ts'
 import { Discovery } from '../routing/catalog/discovery.ts'
 import { BodyMemory, defaultBodyMemory } from '../server/body-memory.ts'
-import { ClientAddresses } from '../server/client-address.ts'
+import { ClientAddresses, proxyWarning } from '../server/client-address.ts'
 import { consentBuckets, consentPages } from '../server/consent.ts'
 import { corsFor } from '../server/cors.ts'
 import { referencePages } from '../server/docs-routes.ts'
-import { uploadsOf } from '../server/file-routes.ts'
+import { createPlanRecorder } from '../server/exchange-recorder.ts'
+import { createUploads } from '../server/file-routes.ts'
 import { Gateway, type Serving } from '../server/gateway.ts'
 import { ProcessGauges } from '../server/metrics.ts'
 import { operations } from '../server/operations.ts'
 import { Overload, systemLoop } from '../server/overload.ts'
 import { passThroughRecords } from '../server/pass-through-records.ts'
 import { shedInto } from '../server/refusals.ts'
-import { planWitness } from '../server/witness.ts'
 import { Credentials } from '../services/credentials/credentials.ts'
 import { CREDENTIAL_SOURCES } from '../services/credentials/sources/index.ts'
 import { closeDocuments } from '../services/documents/index.ts'
@@ -43,10 +43,10 @@ import { closeRobots } from '../services/pages/index.ts'
 import { Telemetry } from '../services/telemetry/telemetry.ts'
 import type { PassThroughProxy } from '../services/upstream/pass-through.ts'
 import { chainDependencies, type RuntimeSource } from './chain-dependencies.ts'
-import { RunningConfiguration } from './configuration/desk.ts'
+import { RunningConfiguration } from './configuration/handler.ts'
 import { Events, raiseReload } from './events.ts'
 import { findIn } from './guardrail-bench.ts'
-import { fileGuardrails, namable, StoredSettings, tryOut } from './guardrail-settings.ts'
+import { fileGuardrails, knownNames, StoredSettings, tryOut } from './guardrail-settings.ts'
 import { HealthChecks } from './health-checks/health-checks.ts'
 import { OwnStatus } from './process-status.ts'
 import { discoveredListing, listingReports } from './provider-listing.ts'
@@ -62,12 +62,12 @@ export class Runtime {
   config: Config
   catalog: Catalog
   readonly gateway: Gateway
-  readonly tallies = new Tallies()
-  private readonly gauges = new ProcessGauges(this.tallies)
+  readonly metrics = new MetricRegistry()
+  private readonly gauges = new ProcessGauges(this.metrics)
   /** A random secret made because the file names no keys: printed once. */
   readonly generated: string | undefined
   /** Logs an unexpected error. */
-  readonly oops: (error: unknown) => void
+  readonly reportUnexpected: (error: unknown) => void
   private readonly source: RuntimeSource
   readonly dependencies: ChainDependencies
   readonly overload: Overload
@@ -110,12 +110,12 @@ export class Runtime {
     })
     this.files = new DiskFiles(config.store.files, clock)
     this.scans = new LedgerScans(store.ledger, clock)
-    this.overload = new Overload(source.loop ?? systemLoop, this.tallies, () => this.refused())
-    this.status = new OwnStatus({ clock, tallies: this.tallies, overload: () => this.overload.state })
+    this.overload = new Overload(source.loop ?? systemLoop, this.metrics, () => this.refused())
+    this.status = new OwnStatus({ clock, metrics: this.metrics, overload: () => this.overload.state })
     this.telemetry = new Telemetry({
       clock,
       log: logs.part('telemetry'),
-      tallies: this.tallies,
+      metrics: this.metrics,
       version: programVersion,
       lines: (take) => {
         logs.also = take
@@ -126,10 +126,10 @@ export class Runtime {
       store,
       clock,
       log: logs.part('ledger'),
-      tallies: this.tallies,
+      metrics: this.metrics,
       delivers: source.worker === undefined,
     })
-    this.dependencies = chainDependencies(source, this.tallies, {
+    this.dependencies = chainDependencies(source, this.metrics, {
       files: this.files,
       bodies: this.overload,
       telemetry: this.telemetry,
@@ -137,18 +137,16 @@ export class Runtime {
       live: this.status.live,
     })
     this.telemetry.apply(config.telemetry)
-    showAvailability(source.shared, this.tallies)
-    store.audit.showIn(this.tallies)
+    showAvailability(source.shared, this.metrics)
+    store.audit.showIn(this.metrics)
     this.passThrough = new FirstUse(
       async () => new (await import('../services/upstream/pass-through.ts')).PassThroughProxy(clock, this.dependencies.pools),
     )
-    this.addresses = new ClientAddresses(config.server.trustedProxies, (proxy) =>
-      logs.log.warn({ proxy }, 'X-Forwarded-For from an address that server.trusted_proxies does not name: its callers count as one'),
-    )
+    this.addresses = new ClientAddresses(config.server.trustedProxies, proxyWarning(logs.log), config.operatorKey?.hash)
     this.consentBuckets = consentBuckets(clock)
     this.ids = new GenerationIds(drawnBefore(store.journal, source.worker?.drawn, clock.now()), source.worker?.slot)
     this.ids.onStep = (step) => source.clockStepped?.(step)
-    this.credentials = new Credentials(CREDENTIAL_SOURCES, { clock, tallies: this.tallies, log: logs.part('credentials'), env: source.env })
+    this.credentials = new Credentials(CREDENTIAL_SOURCES, { clock, metrics: this.metrics, log: logs.part('credentials'), env: source.env })
     this.discovery = new Discovery({
       clock,
       fetch: (provider) => discoveredListing(provider, clock, this.dependencies.pools),
@@ -163,9 +161,9 @@ export class Runtime {
       this.discovery.again(endpoint.provider.slug)
       this.events.sources.endpointRestored(endpoint)
     }
-    this.catalog = this.catalogOf(config)
+    this.catalog = this.assembleCatalog(config)
     this.statusReply = this.status.reply({ health, catalog: () => this.catalog }, source.worker?.status)
-    this.oops = (error) => logs.log.error({ error: stackWithoutMessage(error) }, 'unexpected')
+    this.reportUnexpected = (error) => logs.log.error({ error: stackWithoutMessage(error) }, 'unexpected')
     this.bodies = new BodyMemory(clock, () => this.refused())
     this.resizeBodies()
     this.gateway = new Gateway({
@@ -173,19 +171,19 @@ export class Runtime {
       clock,
       ids: this.ids,
       clients: clientDialects,
-      oops: this.oops,
+      reportUnexpected: this.reportUnexpected,
       connections: {
         clock,
         memory: this.bodies,
         slowAfter: config.server.bodyTimeout,
         addresses: this.addresses,
-        tallies: this.tallies,
+        metrics: this.metrics,
       },
       overload: this.overload,
       telemetry: this.telemetry,
       shed: shedInto(store.refusals),
     })
-    store.guardrails.onChange(() => void this.regard().catch(this.oops))
+    store.guardrails.onChange(() => void this.compileStored().catch(this.reportUnexpected))
     this.events.lookAtBudgets(this.keys)
   }
 
@@ -218,7 +216,7 @@ export class Runtime {
   }
 
   /** Compiles the patterns of other stored guardrails in turns, and then puts all of them in force. */
-  private async regard(): Promise<void> {
+  private async compileStored(): Promise<void> {
     if (this.regarding) return
     this.regarding = true
     const { guardrails } = this.source.store
@@ -252,11 +250,11 @@ export class Runtime {
 
   /** Serves what the configuration declares and the providers list now. */
   private relist(): void {
-    this.catalog = this.catalogOf(this.config)
+    this.catalog = this.assembleCatalog(this.config)
     this.gateway.serving = this.compose()
   }
 
-  private catalogOf(config: Config): Catalog {
+  private assembleCatalog(config: Config): Catalog {
     const catalog = this.credentials.during(() => buildCatalog(config, this.discovery.listings, this.credentials))
     this.dependencies.health.protect(catalog.models.flatMap(({ endpoints }) => endpoints.map(({ id }) => id)))
     return catalog
@@ -281,7 +279,7 @@ export class Runtime {
 
   /** Refused requests have no log lines of their own: under overload these would cost as much as the refusals. */
   private refused(): void {
-    this.tallies.of(shed).add()
+    this.metrics.of(shed).add()
     this.status.live.shed()
     const now = this.source.clock.monotonic()
     if (now - this.shedAt >= SHED_PAUSE) this.source.logs.log.warn('requests are refused under overload; headgate_shed_total counts them')
@@ -305,7 +303,7 @@ export class Runtime {
       guardrails: source.store.guardrails,
       written: config.guardrails,
       findIn: (tested) => findIn(tested, this.guardrailsInForce),
-      there: namable(this.catalog),
+      there: knownNames(this.catalog),
       tryOut,
       configured: this.keys,
       budgets: config.budgets,
@@ -347,7 +345,7 @@ export class Runtime {
     const { config, catalog, dependencies, source } = this
     const keys = keyLookup([...operatorKeys(config), ...this.keys], source.store.keys, config)
     const models = new Set(catalog.models.map((model) => model.slug))
-    this.tallies.know({ model: models, provider: new Set(catalog.providers.keys()) })
+    this.metrics.know({ model: models, provider: new Set(catalog.providers.keys()) })
     // The models of the configuration include the wildcards, which the catalogue's list leaves out.
     dependencies.retries.keep(new Set([...Object.keys(config.models), ...models]))
     const { store } = source
@@ -365,7 +363,7 @@ export class Runtime {
             maxConnections: responsesWebsocket.maxConnections,
             maxBody: config.server.maxBody,
             authenticate: completionCaller({ callers, clock: source.clock, failures: dependencies.failures }),
-            rates: (key) => rateHeadersOf(key, { ...dependencies, form: 'durations' }),
+            rates: (key) => keyRateHeaders(key, { ...dependencies, form: 'durations' }),
           }
         : undefined,
       config,
@@ -375,7 +373,7 @@ export class Runtime {
         embed: composeChain('embed', settings, dependencies),
         count: composeChain('count', settings, dependencies),
         prepare: composeChain('prepare', settings, dependencies),
-        plan: composeChain('plan', settings, { ...dependencies, witness: planWitness(this.source.logs) }),
+        plan: composeChain('plan', settings, { ...dependencies, recordExchange: createPlanRecorder(this.source.logs) }),
       },
       embeds: (slug) => catalog.find(slug)?.model.kind === 'embedding',
       operations: operations({
@@ -386,12 +384,12 @@ export class Runtime {
         guardrails,
         health: dependencies.health,
         presets: config.presets,
-        uploads: uploadsOf(this.files, config.store.files.maxFile, dependencies.admission),
+        uploads: createUploads(this.files, config.store.files.maxFile, dependencies.admission),
         management: this.management,
       }),
       pages: (request) => reference(request) ?? consent(request),
-      passThrough: new PassThroughDesk(
-        { callers, publicUrl, guardrails, catalog, addressOf: (request) => this.addresses.of(request) },
+      passThrough: new PassThroughHandler(
+        { callers, publicUrl, guardrails, catalog, clientAddress: (request) => this.addresses.of(request) },
         { dependencies, proxy: this.passThrough, ids: this.ids, givenIds: store.givenIds, ...passThroughRecords(this.telemetry, source) },
       ),
     }

@@ -12,8 +12,9 @@ import { type Clock, systemClock } from '../core/clock.ts'
 import { Fault } from '../core/faults.ts'
 import { type Log, openLog, WHOLE_BYTES } from '../core/log.ts'
 import type { Lane } from '../pipeline/attempt/turn.ts'
-import { type AdminRoute, startAdmin } from '../server/admin.ts'
-import { adminAddresses, wrongTokensOf } from '../server/admin-token.ts'
+import { startAdmin } from '../server/admin.ts'
+import type { AdminRoute } from '../server/admin-route.ts'
+import { adminAddresses, createWrongTokens } from '../server/admin-token.ts'
 import type { SignInLink } from '../server/control-room/sign-in-link.ts'
 import { Drain } from '../server/drain.ts'
 import { listen } from '../server/listener.ts'
@@ -21,7 +22,7 @@ import { METRICS_TYPE, metricsText } from '../server/metrics.ts'
 import { commandRoutes } from '../server/operator-commands.ts'
 import type { LoopSource } from '../server/overload.ts'
 import { ConfigReader } from './config-reader.ts'
-import { controlRoomOf, operatorSecret } from './control-room.ts'
+import { openControlRoom, operatorSecret } from './control-room.ts'
 import { operatorsCompactionKeys } from './operators-compaction-keys.ts'
 import { withPlugins } from './plugin-list.ts'
 import { Runtime } from './runtime.ts'
@@ -97,7 +98,7 @@ export async function start(options: StartOptions): Promise<Running> {
     logs.follow(config.log)
     closers.push(logs.flush)
     const alerts = new StoreAlerts(clock, logs.part('ledger'))
-    const store = await ledgerOf(config, { clock, alerts, log: logs.part('ledger'), worker: options.worker }, closers)
+    const store = await openLedger(config, { clock, alerts, log: logs.part('ledger'), worker: options.worker }, closers)
     closers.push(alerts.checkFile(store.unchecked))
     const shared =
       options.worker?.shared ?? (await connectShared(config.shared.url, { clock, processes: store.processes, report: alerts.shared }))
@@ -117,17 +118,17 @@ export async function start(options: StartOptions): Promise<Running> {
     })
     closers.push(() => runtime.close())
     let onDemand: OnDemandExports | undefined
-    if (!options.worker && store.readers && config.exports.length > 0) {
+    if (!options.worker && store.ledger.readers && config.exports.length > 0) {
       const { startExports } = await import('../services/exports/start-exports.ts')
-      alerts.countIn(runtime.tallies)
+      alerts.countIn(runtime.metrics)
       const lines = (range: LedgerRange) => settledIn(store.ledger, range)
-      const running = startExports(config.exports, { readers: store.readers, lines, clock, log: logs.log, tallies: runtime.tallies })
+      const running = startExports(config.exports, { readers: store.ledger.readers, lines, clock, log: logs.log, metrics: runtime.metrics })
       closers.push(() => running.close())
       onDemand = running.onDemand
     }
     alerts.onDamage = () => runtime.overload.stop(new Fault('unavailable', { message: DAMAGED }))
-    alerts.onNews = (kind) => runtime.events.sources.ledgerNews(kind)
-    if (store.recovered.count > 0) runtime.events.sources.ledgerNews('recovered')
+    alerts.onReport = (kind) => runtime.events.sources.ledgerReport(kind)
+    if (store.recovered.count > 0) runtime.events.sources.ledgerReport('recovered')
     const drain = new Drain(
       clock,
       () => runtime.config.server.drain,
@@ -147,7 +148,7 @@ export async function start(options: StartOptions): Promise<Running> {
     if (!given) {
       const log = logs.part('config')
       closers.push(
-        reader.follow({ every: () => runtime.config.secrets.refresh, changed: () => void reload(), log, tallies: runtime.tallies }),
+        reader.follow({ every: () => runtime.config.secrets.refresh, changed: () => void reload(), log, metrics: runtime.metrics }),
       )
     }
     void runtime.discover()
@@ -167,7 +168,7 @@ interface BookkeepingSource {
   worker: WorkerPlace | undefined
 }
 
-async function ledgerOf(config: Config, { clock, alerts, log, worker }: BookkeepingSource, closers: Closers): Promise<Bookkeeping> {
+async function openLedger(config: Config, { clock, alerts, log, worker }: BookkeepingSource, closers: Closers): Promise<Bookkeeping> {
   const store = await openBookkeeping({
     ...config.store,
     exports: config.exports,
@@ -199,35 +200,37 @@ async function administered(
 ): Promise<string> {
   const { clock } = runtime.dependencies
   const addresses = adminAddresses(runtime.config, closers)
+  const routes = new Map<string, AdminRoute>([
+    ...ledgerRoutes({ ...alerts.ofLedger, ledger: store.ledger, scans: runtime.scans, exports }, store.recovered),
+    ...commandRoutes({
+      records: () => runtime.management,
+      events: () => runtime.management,
+      compaction: {
+        compactionKeys: operatorsCompactionKeys({ store: store.compactionKeys, config: runtime.config, clock, log }),
+        clock,
+      },
+    }),
+  ])
   const admin = await startAdmin({
     ...addresses,
-    controlRoom: controlRoomOf({
+    controlRoom: openControlRoom({
       clock,
       config: () => runtime.config,
       url: () => url,
       store: () => store.keys,
       addresses: runtime.addresses,
       token: addresses.token,
+      routes,
       operatorSecret: secret,
       link,
-      onError: runtime.oops,
+      onError: runtime.reportUnexpected,
     }),
-    metrics: { contentType: METRICS_TYPE, text: async () => metricsText(await runtime.tallies.snapshot()) },
+    metrics: { contentType: METRICS_TYPE, text: async () => metricsText(await runtime.metrics.snapshot()) },
     notReady,
     notes: () => alerts.notes(),
-    wrongTokens: wrongTokensOf(runtime.config, clock, runtime.addresses),
-    routes: new Map<string, AdminRoute>([
-      ...ledgerRoutes({ ...alerts.ofLedger, ledger: store.ledger, scans: runtime.scans, exports }, store.recovered),
-      ...commandRoutes({
-        records: () => runtime.management,
-        events: () => runtime.management,
-        compaction: {
-          compactionKeys: operatorsCompactionKeys({ store: store.compactionKeys, config: runtime.config, clock, log }),
-          clock,
-        },
-      }),
-    ]),
-    onError: runtime.oops,
+    wrongTokens: createWrongTokens(runtime.config, clock, runtime.addresses),
+    routes,
+    onError: runtime.reportUnexpected,
   })
   closers.push(() => admin.close())
   return admin.url
@@ -251,7 +254,7 @@ function reloading(config: Config, { load, clock, runtime, options }: ReloadSour
     load,
     clock,
     onReload,
-    tallies: options.worker ? undefined : runtime.tallies,
+    metrics: options.worker ? undefined : runtime.metrics,
     ...(options.watch ? undefined : UNWATCHED),
   })
   closers.push(() => watch.close())

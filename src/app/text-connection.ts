@@ -5,7 +5,7 @@ import type { ClientConnection } from '../pipeline/client-connection.ts'
 
 export class TextConnection implements ClientConnection {
   status = 0
-  said = ''
+  replyText = ''
   readonly contentLength: number
   private readonly body: Buffer
 
@@ -21,7 +21,7 @@ export class TextConnection implements ClientConnection {
 
   whole(status: number, _headers: OutgoingHttpHeaders, json: string | readonly Buffer[]): void {
     this.status = status
-    this.said = typeof json === 'string' ? json : Buffer.concat(json).toString()
+    this.replyText = typeof json === 'string' ? json : Buffer.concat(json).toString()
   }
 
   openStream(): void {}

@@ -1,9 +1,11 @@
 /** The root of a worker: learns from its owner how to start, serves on the shared port, and ends at the owner's word. */
 import { type Answers, Line, type Port } from '../cluster/ipc-line.ts'
-import { type OwnerOffer, unpackConfig, WORKER_VARIABLE, type WorkerOffer } from '../cluster/messages.ts'
-import { RemoteRecord } from '../cluster/remote-record.ts'
-import { RemoteCounters, RemoteNews } from '../cluster/remote-shared.ts'
+import { type OwnerOffer, WORKER_VARIABLE, type WorkerOffer } from '../cluster/messages.ts'
+import { unpack } from '../cluster/record-methods.ts'
+import { type RemoteRecord, remoteRecord } from '../cluster/remote-record.ts'
+import { RemoteCounters, RemotePubSub } from '../cluster/remote-shared.ts'
 import { FallbackCounters, MemoryCounters, type Shared } from '../cluster/shared/index.ts'
+import type { Config } from '../config/config.ts'
 import { systemClock } from '../core/clock.ts'
 import type { Json } from '../core/json.ts'
 import { drainOnSignals } from '../server/signals.ts'
@@ -20,7 +22,7 @@ export async function work(): Promise<Running> {
 class Worker {
   private readonly line: Line<OwnerOffer, WorkerOffer>
   private readonly record: RemoteRecord
-  private readonly news: RemoteNews
+  private readonly pubSub: RemotePubSub
   private running: Running | undefined
   /** The configuration as it came last, packed. */
   private config = ''
@@ -31,9 +33,9 @@ class Worker {
   private signal: (() => void) | undefined
 
   constructor() {
-    this.line = new Line<OwnerOffer, WorkerOffer>(portToOwner(), this.answers(), (error) => this.oops(error))
-    this.record = new RemoteRecord(this.line)
-    this.news = new RemoteNews(this.line)
+    this.line = new Line<OwnerOffer, WorkerOffer>(portToOwner(), this.answers(), (error) => this.reportUnexpected(error))
+    this.record = remoteRecord(this.line)
+    this.pubSub = new RemotePubSub(this.line)
   }
 
   /** Ends the process where it cannot start. */
@@ -42,13 +44,13 @@ class Worker {
     process.title = `headgate worker ${slot}`
     this.slot = slot
     this.config = config
-    this.news.secret = secret
+    this.pubSub.secret = secret
     this.stopped ??= stopped
-    const first = unpackConfig(config)
+    const first = unpack(config) as Config
     try {
       this.running = await start({
         configFile: first.file,
-        load: () => unpackConfig(this.config),
+        load: () => unpack(this.config) as Config,
         worker: {
           slot,
           count,
@@ -84,15 +86,15 @@ class Worker {
 
   private answers(): Answers<WorkerOffer> {
     return {
-      urge: () => {
-        this.record.urge()
+      wake: () => {
+        this.record.wake()
         return null
       },
-      news: (topic, message) => {
-        this.news.arrived(topic, message)
+      publish: (topic, message) => {
+        this.pubSub.receive(topic, message)
         return null
       },
-      metrics: async () => ((await this.running?.runtime.tallies.snapshot()) ?? []) as unknown as Json[],
+      metrics: async () => ((await this.running?.runtime.metrics.snapshot()) ?? []) as unknown as Json[],
       stopWork: (problem) => {
         this.stopped = problem
         this.running?.stopWork(problem)
@@ -119,7 +121,7 @@ class Worker {
 
   /** By way of the owner; while it does not answer each worker holds its share of the limits. */
   private shared(count: number): Shared {
-    const { line, news } = this
+    const { line, pubSub } = this
     const counters = new FallbackCounters({
       clock: systemClock,
       shared: new RemoteCounters(line, systemClock),
@@ -130,11 +132,11 @@ class Worker {
           `headgate: worker ${this.slot}: the owner's rate counters are ${report.kind === 'shared-lost' ? 'unavailable' : 'available again'}\n`,
         ),
     })
-    return { counters, news, isDegraded: () => counters.isDegraded, ready: Promise.resolve(), close: () => counters.close() }
+    return { counters, pubSub, isDegraded: () => counters.isDegraded, ready: Promise.resolve(), close: () => counters.close() }
   }
 
-  private oops(error: unknown): void {
-    if (this.running) this.running.runtime.oops(error)
+  private reportUnexpected(error: unknown): void {
+    if (this.running) this.running.runtime.reportUnexpected(error)
     else process.stderr.write(`headgate: worker ${this.slot}: ${error instanceof Error ? error.stack : error}\n`)
   }
 }

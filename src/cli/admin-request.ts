@@ -18,7 +18,7 @@ export interface AdminPlace {
   /** A base address, or the path of a socket. */
   readonly address: URL | string
   readonly token: string | undefined
-  /** Where the token has to come from, for the message where it is missing or wrong. */
+  /** Source of the token, for the message where it is missing or wrong. */
   readonly remedy: string
 }
 
@@ -43,8 +43,8 @@ export async function requestAdmin(adminRequest: AdminRequest, place: AdminPlace
   const reply = await send(adminRequest, place)
   const { statusCode: status = 0 } = reply ?? {}
   if (!reply || (status >= 200 && status < 300)) return reply
-  const said = await text(reply)
-  const message = status === 401 ? place.remedy : (messageIn(said) ?? `status ${status}, which is no answer of a gateway`)
+  const answer = await text(reply)
+  const message = status === 401 ? place.remedy : (messageIn(answer) ?? `status ${status}, which is no answer of a gateway`)
   throw new AdminRefusal(`${addressText(place)} refused: ${message}`, status)
 }
 

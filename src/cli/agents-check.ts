@@ -1,6 +1,6 @@
-/** `headgate agents check`: asks the running gateway what would become of the requests that an agent sends at its start. Nothing is called, nothing is charged. */
+/** `headgate agents check`: has the running gateway plan the requests that an agent sends at its start. No provider is called, nothing is charged. */
 import type { Agent, Place, Start } from '../config/agents/index.ts'
-import { isObject, type JsonObject, objectsOf } from '../core/json.ts'
+import { asObjects, isObject, type JsonObject } from '../core/json.ts'
 import type { Streams } from './console.ts'
 
 interface CheckOptions {
@@ -15,12 +15,12 @@ interface Answer {
 }
 
 /** Milliseconds for one request. */
-const PATIENCE = 15_000
+const TIMEOUT_MS = 15_000
 
 const TOOL = { type: 'object', properties: { command: { type: 'string' } }, required: ['command'] }
 
 /** The conversation of a start, in the agent's format. */
-function bodyOf(format: Agent['format'], { role, tools, body }: Start, { models }: Place): JsonObject {
+function formatBody(format: Agent['format'], { role, tools, body }: Start, { models }: Place): JsonObject {
   const name = 'run_command'
   const description = 'Runs a command'
   const turns =
@@ -50,7 +50,7 @@ export async function checkAgent(agent: Agent, place: Place, { streams, key }: C
       method,
       headers: { ...headers, authorization: `Bearer ${key}`, 'content-type': 'application/json' },
       ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-      signal: AbortSignal.timeout(PATIENCE),
+      signal: AbortSignal.timeout(TIMEOUT_MS),
     })
     const read: unknown = await response.json().catch(() => undefined)
     return { status: response.status, body: isObject(read as JsonObject) ? (read as JsonObject) : {} }
@@ -64,9 +64,9 @@ export async function checkAgent(agent: Agent, place: Place, { streams, key }: C
   const listed = await ask('GET', '/v1/models?limit=1000', agent.format === 'messages' ? { 'anthropic-version': '2023-06-01' } : {})
   say('GET /v1/models', wrongIn(listed), [])
   for (const start of agent.starts) {
-    const body = bodyOf(agent.format, start, place)
+    const body = formatBody(agent.format, start, place)
     const planned = await ask('POST', `/v1/plan?format=${agent.format}`, start.headers ?? {}, body)
-    say(`${start.role}: ${String(body.model)}`, wrongIn(planned), planned.status === 200 ? notesOf(planned.body) : [])
+    say(`${start.role}: ${String(body.model)}`, wrongIn(planned), planned.status === 200 ? planNotes(planned.body) : [])
     if (agent.format !== 'messages' || start.role !== 'main') continue
     const { max_tokens: _, stream: __, ...counted } = body
     const count = await ask('POST', '/v1/messages/count_tokens', start.headers ?? {}, counted)
@@ -86,8 +86,8 @@ function wrongIn({ status, body }: Answer): string | undefined {
 }
 
 /** Which endpoint would serve, and what of the request it would not get. */
-function notesOf(plan: JsonObject): string[] {
-  const [first] = objectsOf(plan.candidates)
+function planNotes(plan: JsonObject): string[] {
+  const [first] = asObjects(plan.candidates)
   if (!first) return ['no endpoint would serve']
   const dropped = Array.isArray(first.dropped) ? first.dropped.map(String) : []
   return [

@@ -47,7 +47,7 @@ export async function agents(
   try {
     const config = await readConfig(flags.config ?? SHIPPED_CONFIG, env)
     const catalog = buildCatalog(config)
-    const places = (agent ? [agent] : AGENTS).map((each) => ({ agent: each, place: placeOf(each, { config, catalog, flags }) }))
+    const places = (agent ? [agent] : AGENTS).map((each) => ({ agent: each, place: agentPlace(each, { config, catalog, flags }) }))
     const [first] = places
     if (verb === 'check' && first) return await checkAgent(first.agent, first.place, { streams, key: env.HEADGATE_KEY })
     streams.out(flags.json ? JSON.stringify(places.map(shownAsJson), undefined, 2) : places.map(shown).join('\n\n'))
@@ -65,7 +65,7 @@ interface Source {
 }
 
 /** Models by role: those of the configuration under the agent's own names, else one model under its slug. */
-function placeOf(agent: Agent, { config, catalog, flags }: Source): Place {
+function agentPlace(agent: Agent, { config, catalog, flags }: Source): Place {
   const chosen = config.agents[agent.name] ?? {}
   const named = (name: string): AgentModel => {
     const model = catalog.find(name)?.model
@@ -79,10 +79,10 @@ function placeOf(agent: Agent, { config, catalog, flags }: Source): Place {
   }
   const main = flags.model ?? (chosen.main === undefined ? undefined : agent.names.main?.[0]) ?? config.defaultModel ?? firstModel(catalog)
   if (!catalog.find(main)) throw new Error(`no such model: ${main}`)
-  const nameOf = (role: Role): string => (flags.model === undefined && chosen[role] !== undefined && agent.names[role]?.[0]) || main
-  const models = Object.fromEntries(ROLES.map((role) => [role, named(role === 'main' ? main : nameOf(role))]))
+  const roleName = (role: Role): string => (flags.model === undefined && chosen[role] !== undefined && agent.names[role]?.[0]) || main
+  const models = Object.fromEntries(ROLES.map((role) => [role, named(role === 'main' ? main : roleName(role))]))
   return {
-    url: flags.url?.replace(/\/+$/, '') ?? addressOf(config),
+    url: flags.url?.replace(/\/+$/, '') ?? gatewayAddress(config),
     key: KEY,
     models: models as Place['models'],
     servesOwnNames: flags.model === undefined && chosen.main !== undefined,
@@ -95,7 +95,7 @@ function firstModel(catalog: Catalog): string {
   return model.slug
 }
 
-function addressOf({ server: { publicUrl, host, port } }: Config): string {
+function gatewayAddress({ server: { publicUrl, host, port } }: Config): string {
   if (publicUrl !== undefined) return publicUrl
   const reached = host === '0.0.0.0' || host === '::' ? '127.0.0.1' : host
   return `http://${reached.includes(':') ? `[${reached}]` : reached}:${port}`

@@ -3,17 +3,22 @@
 import { loadWhole } from '../app/config-reader.ts'
 import type { Config } from '../config/config.ts'
 import { ConfigError } from '../config/problems.ts'
-import { layersOf, OPERATIONS } from '../pipeline/chain.ts'
+import { shownNames } from '../config/warnings.ts'
+import { present } from '../core/json.ts'
+import { OPERATIONS, operationLayers } from '../pipeline/chain.ts'
+import { buildCatalog } from '../routing/catalog/catalog.ts'
 import { endpointId } from '../routing/catalog/endpoints.ts'
+import type { Model } from '../routing/catalog/types.ts'
+import { type Cloud, machineCloud } from '../services/credentials/machine.ts'
 import { type CredentialSettings, credentialOnTop } from '../services/credentials/settings.ts'
-import { describeCredential } from '../services/credentials/sources/index.ts'
+import { credentialProblem, describeCredential } from '../services/credentials/sources/index.ts'
 import { CONSOLE, plural, type Streams } from './console.ts'
 
 /** `headgate check --chain`: the layers that a request of each operation goes through, in order. @returns the exit code. */
 export function printChain(streams: Streams = CONSOLE): number {
   for (const operation of OPERATIONS) {
     streams.out(`${operation}:`)
-    for (const [at, { name, what }] of layersOf(operation).entries())
+    for (const [at, { name, what }] of operationLayers(operation).entries())
       streams.out(`  ${String(at + 1).padStart(2)}. ${name.padEnd(12)}  ${what}`)
   }
   return 0
@@ -21,12 +26,14 @@ export function printChain(streams: Streams = CONSOLE): number {
 
 /**
  * Prints one line if the file is good, else every problem as `file:line:column: what, and what was expected`.
+ * @param findCloud the cloud of this machine, whose metadata may have keys.
  * @returns the exit code: 0, or 1 where there are problems.
  */
 export async function check(
   file: string,
   env: Readonly<Record<string, string | undefined>> = process.env,
   streams: Streams = CONSOLE,
+  findCloud: () => Cloud | undefined = machineCloud,
 ): Promise<number> {
   try {
     const config = await loadWhole(file, env)
@@ -36,13 +43,16 @@ export async function check(
       plural(config.keys.length, 'key'),
     ]
     streams.out(`${file}: ok, ${counts.join(', ')}`)
-    for (const [place, { source, settings }] of credentialsIn(config))
+    const credentials = credentialsIn(config)
+    for (const [place, { source, settings }] of credentials)
       streams.out(`${file}: credential of ${place}: ${describeCredential(source, settings, env)}`)
-    if (config.skipped.length > 0) {
-      const leftOut = config.skipped.map((slug) => `${slug} (${config.missing.get(slug)?.join(', ')})`)
-      streams.out(`${file}: left out for want of their variables: ${leftOut.join(', ')}`)
-    }
+    if (config.leftOut.length > 0) streams.out(`${file}: left out for want of their variables: ${config.leftOut.join(', ')}`)
     for (const warning of config.warnings) streams.out(`warning: ${warning}`)
+    for (const [place, { source, settings }] of credentials) {
+      const problem = credentialProblem(source, settings, env, findCloud())
+      if (problem !== undefined) streams.out(`${file}: warning: credential of ${place}: ${problem}`)
+    }
+    for (const warning of unknownPrices(config)) streams.out(`${file}: warning: ${warning}`)
     return 0
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error
@@ -51,8 +61,22 @@ export async function check(
   }
 }
 
-/** Credentials by where they stand: of providers, and of endpoints with settings of their own. */
-function credentialsIn({ providers, models }: Config): (readonly [place: string, settings: CredentialSettings])[] {
+/** Models that keys with a limit cannot use, since the price snapshot has none of their endpoints. */
+function unknownPrices(config: Config): string[] {
+  const limited = config.keys.filter(({ limit }) => limit !== null && limit !== undefined).map(({ name }) => name)
+  const byEntry = ({ slug }: Model): boolean => config.models[slug]?.endpoints.some(({ price }) => price === 'snapshot') === true
+  const unknown = buildCatalog(config)
+    .models.filter((model) => byEntry(model) && model.endpoints.every(({ price }) => price === 'unpriced'))
+    .map(({ slug }) => slug)
+  if (limited.length === 0 || unknown.length === 0) return []
+  const models = shownNames(unknown)
+  return [
+    `keys with a limit (${shownNames(limited)}) cannot use ${models}: the price snapshot has no price for it. State one on an endpoint`,
+  ]
+}
+
+/** Credentials by where they stand: of providers, of endpoints with settings of their own, and of exports. */
+function credentialsIn({ providers, models, exports }: Config): (readonly [place: string, settings: CredentialSettings])[] {
   const bases = new Map(providers.map(({ slug, credential }) => [slug, credential]))
   const ofProviders = providers.flatMap(({ slug, credential }) => (credential ? [[`provider ${slug}`, credential] as const] : []))
   const ofEndpoints = Object.entries(models).flatMap(([slug, { endpoints }]) =>
@@ -61,5 +85,10 @@ function credentialsIn({ providers, models }: Config): (readonly [place: string,
       return settings ? [[`endpoint ${endpointId(slug, provider, variant ?? tier)}`, settings] as const] : []
     }),
   )
-  return [...ofProviders, ...ofEndpoints]
+  const ofExports = exports.flatMap(({ name, s3 }) =>
+    s3 === undefined || s3.accessKeyId !== undefined
+      ? []
+      : [[`export ${name}`, { source: 'aws', settings: present({ region: s3.region, profile: s3.profile, role: s3.role }) }] as const],
+  )
+  return [...ofProviders, ...ofEndpoints, ...ofExports]
 }

@@ -14,7 +14,7 @@ export interface CompactionFlags extends GatewayFlags {
 
 /** @param words behind `compaction`. @returns the exit code: 2 where the words make no command. */
 export async function compaction(words: readonly string[], flags: CompactionFlags, streams: Streams = CONSOLE): Promise<number> {
-  const command = commandOf(words)
+  const command = parseCommand(words)
   if (!command) {
     streams.error('headgate: compaction: expected list, rotate or remove NUMBER')
     return 2
@@ -35,7 +35,7 @@ export async function compaction(words: readonly string[], flags: CompactionFlag
   }
 }
 
-function commandOf([verb, number, ...rest]: readonly string[]): CompactionCommand | undefined {
+function parseCommand([verb, number, ...rest]: readonly string[]): CompactionCommand | undefined {
   if ((verb === 'list' || verb === 'rotate') && number === undefined) return { verb }
   if (verb !== 'remove' || number === undefined || rest.length > 0 || !/^\d{1,15}$/.test(number)) return undefined
   return { verb, key: Number(number) }

@@ -1,4 +1,4 @@
-/** Where a verb writes: the process's own streams, or a test's; and how it counts things there. */
+/** Output of a verb: the process's own streams, or a test's; and how it counts things there. */
 
 export interface Streams {
   out: (line: string) => void

@@ -13,14 +13,14 @@ export interface EventFlags extends GatewayFlags {
 
 /** @param words behind `events`. @returns the exit code: 2 where the words make no command. */
 export async function events(words: readonly string[], flags: EventFlags, streams: Streams = CONSOLE): Promise<number> {
-  const command = commandOf(words, flags)
+  const command = parseCommand(words, flags)
   if (!command) {
     streams.error('headgate: events: expected list, show ID, dead, pending, redeliver ID [RECEIVER], receivers or enable RECEIVER')
     return 2
   }
   try {
     const reply = await eventReply(command, flags)
-    streams.out(flags.json ? JSON.stringify(reply, null, 2) : textOf(command, reply))
+    streams.out(flags.json ? JSON.stringify(reply, null, 2) : printedText(command, reply))
     return 0
   } catch (error) {
     streams.error(`headgate: ${error instanceof Error ? error.message : error}`)
@@ -39,7 +39,7 @@ export async function eventReply(command: EventCommand, flags: GatewayFlags): Pr
   )
 }
 
-function commandOf([verb = 'list', first, second, ...rest]: readonly string[], { cursor }: EventFlags): EventCommand | undefined {
+function parseCommand([verb = 'list', first, second, ...rest]: readonly string[], { cursor }: EventFlags): EventCommand | undefined {
   if (rest.length > 0) return undefined
   const from = cursor === undefined ? {} : { cursor }
   if (verb === 'redeliver' && first !== undefined) return { verb, id: first, ...(second === undefined ? {} : { receiver: second }) }
@@ -49,7 +49,7 @@ function commandOf([verb = 'list', first, second, ...rest]: readonly string[], {
   return verb === 'receivers' ? { verb } : undefined
 }
 
-function textOf({ verb }: EventCommand, { data, next_cursor: next }: JsonObject): string {
+function printedText({ verb }: EventCommand, { data, next_cursor: next }: JsonObject): string {
   const rows = Array.isArray(data) ? data.filter(isObject) : []
   const more = typeof next === 'string' ? `\nmore: --cursor ${next}` : ''
   if (verb === 'list')

@@ -28,7 +28,7 @@ export interface GatewayFlags {
 }
 
 /** Milliseconds. */
-const LONGEST_COMMAND = 30_000
+const MAX_COMMAND_LENGTH = 30_000
 
 export class Gateway {
   private readonly place: AdminPlace
@@ -60,7 +60,7 @@ export class Gateway {
    * @returns undefined where no gateway listens. @throws Error with the message of the gateway's refusal.
    */
   async ask(path: CommandPath, command: object): Promise<JsonObject | undefined> {
-    const reply = await this.send({ method: 'POST', path, body: { ...command }, limit: LONGEST_COMMAND })
+    const reply = await this.send({ method: 'POST', path, body: { ...command }, limit: MAX_COMMAND_LENGTH })
     if (!reply) return undefined
     const body: unknown = await json(reply)
     if (!isObject(body)) throw new Error('the admin listener sent no answer of a gateway')

@@ -1,5 +1,5 @@
 /** `headgate generations show`: one request with its attempts, times and money. Calls the running gateway, or reads its store where none runs. */
-import { isObject, type Json, type JsonObject, objectsOf } from '../core/json.ts'
+import { asObjects, isObject, type Json, type JsonObject } from '../core/json.ts'
 import { usdText } from '../core/money-text.ts'
 import { CONSOLE, type Streams } from './console.ts'
 import { Gateway, type GatewayFlags } from './gateway.ts'
@@ -29,12 +29,12 @@ export async function showGeneration(id: string, flags: GenerationFlags, streams
 /** True if the id is that of a request which the gateway has refused; false for what cannot be one. */
 async function isRefused(generation: string, gateway: Gateway): Promise<boolean> {
   const found = await refusalRecords({ generation }, gateway).catch(() => ({ data: [] }))
-  return objectsOf(found.data).length > 0
+  return asObjects(found.data).length > 0
 }
 
 function generationText(data: JsonObject): string {
   const { tokens, reservation, finish_reason: end, error } = data
-  const [admitted] = objectsOf(data.timeline)
+  const [admitted] = asObjects(data.timeline)
   const head: [string, string][] = [
     ['generation', plain(data.id)],
     ['key', plain(data.api_key_name ?? String(data.api_key_hash).slice(0, 12))],
@@ -56,9 +56,9 @@ function generationText(data: JsonObject): string {
   return [
     ...head.map(([name, value]) => `${name.padEnd(11)} ${value}`),
     '',
-    section('Attempts', ['at ms', 'endpoint', 'status', 'first ms', 'took ms', 'error', 'why'], objectsOf(data.attempts).map(attemptRow)),
-    section('Times', ['at ms', 'what', 'took ms'], objectsOf(data.timeline).map(timeRow)),
-    section('Money', ['item', 'units', 'each', 'USD'], objectsOf(data.money).map(moneyRow)),
+    section('Attempts', ['at ms', 'endpoint', 'status', 'first ms', 'took ms', 'error', 'why'], asObjects(data.attempts).map(attemptRow)),
+    section('Times', ['at ms', 'what', 'took ms'], asObjects(data.timeline).map(timeRow)),
+    section('Money', ['item', 'units', 'each', 'USD'], asObjects(data.money).map(moneyRow)),
     isObject(reservation) ? reservationText(reservation) : '',
   ].join('\n')
 }
@@ -94,7 +94,7 @@ const moneyRow = ({ item, name, model, endpoint, units, unit_price: each, nano }
   typeof nano === 'number' ? usdText(nano) : '',
 ]
 
-/** What was held, what it came to, and what was given back. */
+/** Held, charged and returned sums. */
 function reservationText({ in_force: held, charged, released }: JsonObject): string {
   const usd = (part: Json | undefined): string => (isObject(part) && typeof part.nano === 'number' ? `$${usdText(part.nano)}` : '')
   return `${usd(held)} held, ${usd(charged)} charged, ${usd(released)} given back`

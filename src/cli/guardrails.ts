@@ -35,7 +35,7 @@ export async function guardrails(words: readonly string[], flags: GuardrailFlags
     else
       await gateway.onStore((bookkeeping, config) =>
         work((command) =>
-          runGuardrailCommand(command, { ...sourceOf(config), store: bookkeeping.keys, guardrails: bookkeeping.guardrails }),
+          runGuardrailCommand(command, { ...guardrailSource(config), store: bookkeeping.keys, guardrails: bookkeeping.guardrails }),
         ),
       )
     return 0
@@ -51,7 +51,7 @@ async function fromRunning(command: GuardrailCommand, gateway: Gateway): Promise
   return reply
 }
 
-function sourceOf(config: Config) {
+function guardrailSource(config: Config) {
   const { keys, generated } = resolveKeys(config)
   // A secret that was generated just now is not in use as a key.
   return { configured: generated === undefined ? keys : [], written: config.guardrails }
@@ -75,10 +75,10 @@ async function perform(
   else streams.out(guardrailTable(rowsIn(reply)))
 }
 
-/** Page by page: a trail may be longer than memory. With `--json` each finding is a line. */
+/** Prints the audit trail page by page, since it may be larger than memory. With `--json` each finding is a line. */
 async function audit({ flags: { since, key, guardrail, json }, streams, ask }: Performing): Promise<void> {
   const filters = { ...(key === undefined ? {} : { key }), ...(guardrail === undefined ? {} : { guardrail }) }
-  let command: GuardrailCommand = { verb: 'audit', ...filters, ...(since === undefined ? {} : { since: momentOf(since, Date.now()) }) }
+  let command: GuardrailCommand = { verb: 'audit', ...filters, ...(since === undefined ? {} : { since: parseMoment(since, Date.now()) }) }
   for (let first = true; ; first = false) {
     const reply = await ask(command)
     const rows = rowsIn(reply)
@@ -96,7 +96,7 @@ const rowsIn = ({ data }: JsonObject): JsonObject[] => (Array.isArray(data) ? da
 const UNITS: Readonly<Record<string, number>> = { m: 60_000, h: 3_600_000, d: 86_400_000 }
 
 /** @param now milliseconds since the epoch. @throws Fault where the text is neither a time nor a span. */
-export function momentOf(text: string, now: number, flag = '--since'): number {
+export function parseMoment(text: string, now: number, flag = '--since'): number {
   const [, count, unit] = /^(\d{1,6})([mhd])$/.exec(text) ?? []
   const size = unit === undefined ? undefined : UNITS[unit]
   if (size !== undefined) return Math.max(0, now - Number(count) * size)
@@ -116,7 +116,7 @@ function guardrailTable(entries: readonly JsonObject[]): string {
       plain(entry.name),
       entry.source === 'store' ? plain(entry.id) : '',
       plain(entry.source),
-      holdersOf(entry),
+      holdersText(entry),
       plain(entry.direction ?? 'input'),
       duties(entry).join(', ') || 'nothing',
     ]),
@@ -126,7 +126,7 @@ function guardrailTable(entries: readonly JsonObject[]): string {
 function guardrailReport(entry: JsonObject): string {
   const rows = Object.entries(entry).filter(([name, value]) => name !== 'keys' && value !== null)
   const lines = [...rows.map(([name, value]) => [name, isObject(value) || Array.isArray(value) ? JSON.stringify(value) : plain(value)])]
-  return table(['field', 'value'], [...lines, ['holds for', holdersOf(entry)]])
+  return table(['field', 'value'], [...lines, ['holds for', holdersText(entry)]])
 }
 
 const FINDINGS = ['time', 'guardrail', 'direction', 'action', 'found', 'count', 'key', 'generation', 'hash']
@@ -149,7 +149,7 @@ function findingTable(rows: readonly JsonObject[]): string {
 }
 
 /** A guardrail of the account holds for every key; others for the keys that they name. */
-function holdersOf({ scope, keys }: JsonObject): string {
+function holdersText({ scope, keys }: JsonObject): string {
   if (scope === 'account') return 'every request'
   const names = (Array.isArray(keys) ? keys : []).filter(isObject).map((key) => plain(key.key_name))
   return names.length > 0 ? names.join(' ') : 'no key'

@@ -1,4 +1,4 @@
-/** `headgate import FILE`: a configuration of another gateway as one of headgate, and what of it does not carry over. */
+/** `headgate import FILE`: translates a configuration of another gateway, and lists the values that do not carry over. */
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { parse as parseToml } from 'smol-toml'
 import { parse as parseYaml } from 'yaml'
@@ -21,8 +21,12 @@ export interface Imported {
   readonly yaml: string
   /** One for each value of the file. */
   readonly fates: readonly Fate[]
-  /** What has to be set, by its name, and what it is. */
+  /** Variables that have to be set, by name, with their meaning. */
   readonly variables: ReadonlyMap<string, string>
+  /** Effects that no single value of the file shows. */
+  readonly remarks: readonly string[]
+  /** Name of a key that may call models. */
+  readonly caller: string | undefined
 }
 
 /** @returns the exit code: 2 where nothing was read or written. */
@@ -34,7 +38,7 @@ export function importFile([file = '']: readonly string[], flags: ImportFlags): 
     if (flags.output === undefined) process.stdout.write(imported.yaml)
     else writeFileSync(flags.output, imported.yaml)
     process.stderr.write(
-      flags.json === true ? `${JSON.stringify(reportOf(imported), null, 2)}\n` : reportText(file, imported, flags.output),
+      flags.json === true ? `${JSON.stringify(importReport(imported), null, 2)}\n` : reportText(file, imported, flags.output),
     )
     return 0
   } catch (error) {
@@ -43,7 +47,7 @@ export function importFile([file = '']: readonly string[], flags: ImportFlags): 
   }
 }
 
-/** @param from name of the gateway, where its file is not to be recognised. @throws Error that says what was expected. */
+/** @param from name of the gateway; absent where its file is to be recognised. @throws Error that says what was expected. */
 export function importText(file: string, text: string, from?: string): Imported {
   const value = parsed(file, text)
   const names = OTHER_GATEWAYS.map(({ name }) => name).join(', ')
@@ -57,11 +61,12 @@ export function importText(file: string, text: string, from?: string): Imported 
   const source = new SourceFile(value)
   const draft = new ConfigDraft()
   gateway.read(source, draft)
-  if (!draft.hasCallers()) draft.key({ name: 'app', key: draft.variable('HEADGATE_APP_KEY', 'Key for callers, at least 8 characters') })
+  if (!draft.hasCallers())
+    draft.key({ name: 'app', key: draft.variable('HEADGATE_APP_KEY', 'Key for callers, such as sk-app- and 32 random digits') })
   const fates = source.fates()
   const left = fates.filter(({ fate }) => fate === 'left').length
   const head = [`From a configuration of ${gateway.title}, by headgate import. ${plural(left, 'value')} of it did not carry over.`]
-  return { gateway, yaml: draft.yaml(head), fates, variables: draft.variables }
+  return { gateway, yaml: draft.yaml(head), fates, variables: draft.variables, remarks: draft.remarks(), caller: draft.caller() }
 }
 
 function parsed(file: string, text: string): JsonObject {
@@ -80,11 +85,11 @@ function parsed(file: string, text: string): JsonObject {
   return value
 }
 
-function reportOf({ gateway, fates, variables }: Imported) {
-  return { from: gateway.name, variables: Object.fromEntries(variables), values: fates }
+function importReport({ gateway, fates, variables, remarks, caller }: Imported) {
+  return { from: gateway.name, variables: Object.fromEntries(variables), values: fates, remarks, caller: caller ?? null }
 }
 
-function reportText(file: string, { gateway, fates, variables }: Imported, output: string | undefined): string {
+function reportText(file: string, { gateway, fates, variables, remarks, caller }: Imported, output = 'FILE'): string {
   const of = (wanted: Fate['fate']): Fate[] => fates.filter(({ fate }) => fate === wanted)
   const [carried, replaced, left] = [of('carried'), of('replaced'), of('left')]
   const lines = (list: readonly Fate[]): string[] => list.map(({ path, note }) => `  ${path}${note === undefined ? '' : `: ${note}`}`)
@@ -92,10 +97,12 @@ function reportText(file: string, { gateway, fates, variables }: Imported, outpu
     `${file}: ${gateway.title}. ${carried.length} of ${plural(fates.length, 'value')} carried, ${replaced.length} replaced, ${left.length} left.`,
     ...(replaced.length > 0 ? ['Replaced:', ...lines(replaced)] : []),
     ...(left.length > 0 ? ['Left, with what would do it here:', ...lines(left)] : []),
+    ...(remarks.length > 0 ? ['Look at:', ...remarks.map((remark) => `  ${remark}`)] : []),
     ...(variables.size > 0
       ? ['Set these variables:', ...[...variables].map(([name, what]) => `  ${name}${what === '' ? '' : `: ${what}`}`)]
       : []),
-    `Then: headgate check ${output ?? 'FILE'}`,
+    `Then: headgate check ${output}`,
+    ...(caller === undefined ? [] : [`and: headgate plan ${output} REQUEST.json --key ${caller}`]),
     '',
   ].join('\n')
 }

@@ -30,7 +30,7 @@ export function keys(words: readonly string[], flags: KeyFlags, streams: Streams
   const ofKey = KEY_VERBS.find((one) => one === verb)
   if (verb === 'list' && name === undefined) return perform({ verb: 'list' }, flags, streams)
   if (verb === 'create' && name !== undefined && rest.length === 0)
-    return perform(() => ({ verb: 'create', fields: fieldsOf(name, flags), management: flags.management ?? false }), flags, streams)
+    return perform(() => ({ verb: 'create', fields: keyFields(name, flags), management: flags.management ?? false }), flags, streams)
   if (ofKey && name !== undefined && rest.length === 0) return perform({ verb: ofKey, key: name }, flags, streams)
   streams.error('headgate: keys: expected list, create NAME, disable KEY, enable KEY, rotate KEY or delete KEY')
   return Promise.resolve(2)
@@ -67,7 +67,7 @@ async function perform(wanted: KeyCommand | (() => KeyCommand), flags: KeyFlags,
 }
 
 /** The body of `POST /v1/keys`; what is not given is left to its default. */
-function fieldsOf(name: string, flags: KeyFlags): JsonObject {
+function keyFields(name: string, flags: KeyFlags): JsonObject {
   return {
     name,
     ...(flags.user === undefined ? {} : { creator_user_id: flags.user }),
@@ -102,7 +102,7 @@ function onFile(command: KeyCommand, gateway: Gateway): Promise<JsonObject> {
 }
 
 /**
- * What a command on keys answered, as text for a terminal.
+ * Answer to a command on keys, as text for a terminal.
  * @param now milliseconds since the epoch.
  */
 export function keyReport({ verb }: KeyCommand, reply: JsonObject, now: number): string {
@@ -145,26 +145,26 @@ function keyTable(keys: readonly JsonObject[], now: number): string {
       String(key.hash).slice(0, 12),
       String(key.label),
       key.is_management_key ? 'management' : 'ordinary',
-      stateOf(key, now),
+      keyState(key, now),
       money(key.limit, 'none'),
       typeof key.limit_reset === 'string' ? (PER[key.limit_reset] ?? key.limit_reset) : '',
       money(key.limit_remaining, ''),
       money(key.usage, ''),
       typeof key.parent === 'string' ? key.parent : '',
       typeof key.expires_at === 'string' ? key.expires_at.slice(0, 16).replace('T', ' ') : 'never',
-      originOf(key, names).replace(/\s+/g, ' '),
+      originText(key, names).replace(/\s+/g, ' '),
     ]),
   )
 }
 
-/** Where the key stands, or which key issued it through sign-in. */
-function originOf({ source, parent_hash: parent }: JsonObject, names: ReadonlyMap<string, string>): string {
+/** Source of the key, or the key that issued it through sign-in. */
+function originText({ source, parent_hash: parent }: JsonObject, names: ReadonlyMap<string, string>): string {
   return typeof parent === 'string' ? `issued by ${names.get(parent) ?? parent.slice(0, 12)}` : String(source)
 }
 
 const PER: Readonly<Record<string, string>> = { daily: 'day', weekly: 'week', monthly: 'month' }
 
-function stateOf(key: JsonObject, now: number): string {
+function keyState(key: JsonObject, now: number): string {
   if (key.disabled) return 'disabled'
   return typeof key.expires_at === 'string' && Date.parse(key.expires_at) <= now ? 'expired' : 'active'
 }

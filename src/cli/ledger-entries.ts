@@ -18,16 +18,9 @@ export interface EntryFlags extends GatewayFlags {
   once?: string
 }
 
-const KINDS: ReadonlySet<string | undefined> = new Set(['correction', 'refund', 'write_off'])
-
-/** @param words behind `ledger`. */
-export function isEntryVerb([verb, ...rest]: readonly string[]): boolean {
-  return (verb === 'entries' && rest.length === 0) || (KINDS.has(verb) && rest.length <= 1)
-}
-
 /** @returns the exit code: 2 where the words make no command. */
 export async function ledgerEntries(words: readonly string[], flags: EntryFlags, streams: Streams = CONSOLE): Promise<number> {
-  const command = commandOf(words, flags)
+  const command = parseCommand(words, flags)
   if (!command) {
     streams.error('headgate: ledger: expected entries, or correction, refund or write_off with USD and --reason')
     return 2
@@ -41,7 +34,7 @@ export async function ledgerEntries(words: readonly string[], flags: EntryFlags,
         const configured = generated === undefined ? keys : []
         return runEntryCommand(command, { configured, store, ledger, clock: systemClock })
       }))
-    streams.out(flags.json ? JSON.stringify(reply, null, 2) : textOf(reply))
+    streams.out(flags.json ? JSON.stringify(reply, null, 2) : printedText(reply))
     return 0
   } catch (error) {
     streams.error(`headgate: ${error instanceof Error ? error.message : error}`)
@@ -49,7 +42,7 @@ export async function ledgerEntries(words: readonly string[], flags: EntryFlags,
   }
 }
 
-function commandOf([verb, amount]: readonly string[], { key, kind, cursor, ...flags }: EntryFlags): JsonObject | undefined {
+function parseCommand([verb, amount]: readonly string[], { key, kind, cursor, ...flags }: EntryFlags): JsonObject | undefined {
   const of = key === undefined ? {} : { key }
   if (verb === 'entries')
     return { verb: 'list', ...of, fields: { ...(kind === undefined ? {} : { kind }), ...(cursor === undefined ? {} : { cursor }) } }
@@ -63,7 +56,7 @@ function commandOf([verb, amount]: readonly string[], { key, kind, cursor, ...fl
   return { verb: 'add', ...of, fields }
 }
 
-function textOf({ data, next_cursor: next }: JsonObject): string {
+function printedText({ data, next_cursor: next }: JsonObject): string {
   const rows = Array.isArray(data) ? data.filter(isObject) : isObject(data) ? [data] : []
   const lines = table(
     ['entry', 'time', 'kind', 'USD', 'key', 'generation', 'actor', 'reason'],

@@ -1,6 +1,7 @@
 /** `headgate ledger export|verify|recovery|rebuild`: calls the running gateway, and opens the file itself only when none answers. */
 import { json } from 'node:stream/consumers'
 import { pipeline } from 'node:stream/promises'
+import type { RebuiltReply } from '../api/admin-replies.ts'
 import { exportLines, rebuild } from '../api/ledger.ts'
 import { usdText } from '../core/money-text.ts'
 import type { Reconciliation } from '../ledger/types.ts'
@@ -40,10 +41,8 @@ export async function ledger(verb: string, flags: LedgerFlags = {}): Promise<num
       return 0
     }
     if (verb === 'rebuild') {
-      const { from } = reply ? ((await json(reply)) as { from: string | null }) : await gateway.onStore(({ ledger }) => rebuild(ledger))
-      process.stdout.write(
-        from === null ? 'the store keeps no sums of use\n' : `sums of use are made anew from ${from} on, in the background\n`,
-      )
+      const { from } = reply ? ((await json(reply)) as RebuiltReply) : await gateway.onStore(({ ledger }) => rebuild(ledger))
+      process.stdout.write(`sums of use are made anew from ${from} on, in the background\n`)
       return 0
     }
     const found = reply
@@ -82,7 +81,7 @@ function entriesText({ open, ...sums }: NonNullable<Verdict['entries']>): string
 
 const NAMES: Readonly<Record<string, string>> = { correction: 'corrected', refund: 'refunded', write_off: 'written off' }
 
-/** What a crash left open. @param fate what has become of it. */
+/** Generations that a crash left open. @param fate what has become of it. */
 function tellRecovery(found: Reconciliation, fate: string): void {
   const { count, charged, oldest, newest, keys, generations } = found
   const lines = [`${count} generations ${count > 0 ? `${fate} $${usdText(charged)}` : 'left open'}`]

@@ -15,7 +15,7 @@ const INDEX = 'README'
  * @returns the exit code.
  */
 export function manual(word = '', streams: Streams = CONSOLE): number {
-  const folder = FOLDERS.find((path) => entriesOf(path).includes(`${INDEX}.md`))
+  const folder = FOLDERS.find((path) => folderEntries(path).includes(`${INDEX}.md`))
   if (folder === undefined) return refuse('manual: the pages are not beside the program', streams)
   const [path = '', anchor] = word.replace(/^(?:\.?\/)?docs(?:\/|$)/, '').split('#')
   const name = path.replace(/\/$/, '').replace(/\.md$/, '')
@@ -29,15 +29,15 @@ export function manual(word = '', streams: Streams = CONSOLE): number {
 }
 
 function print(text: string, { word, anchor }: { word: string; anchor: string | undefined }, streams: Streams): number {
-  const part = anchor === undefined ? text : partOf(text, anchor)
-  if (part === undefined) return refuse(`manual: ${word}: the page has no such part${hint(anchor ?? '', anchorsOf(text))}`, streams)
+  const part = anchor === undefined ? text : pagePart(text, anchor)
+  if (part === undefined) return refuse(`manual: ${word}: the page has no such part${hint(anchor ?? '', pageAnchors(text))}`, streams)
   streams.out(part.trimEnd())
   return 0
 }
 
 /** A heading with all below it, up to the next one of its rank. */
-function partOf(text: string, anchor: string): string | undefined {
-  const parts = headingsOf(text)
+function pagePart(text: string, anchor: string): string | undefined {
+  const parts = pageHeadings(text)
   const at = parts.findIndex((heading) => heading.anchor === anchor)
   const heading = parts[at]
   if (!heading) return undefined
@@ -45,7 +45,7 @@ function partOf(text: string, anchor: string): string | undefined {
   return text.slice(heading.start, next?.start)
 }
 
-const anchorsOf = (text: string): string[] => headingsOf(text).map(({ anchor }) => anchor)
+const pageAnchors = (text: string): string[] => pageHeadings(text).map(({ anchor }) => anchor)
 
 interface Heading {
   readonly rank: number
@@ -54,13 +54,13 @@ interface Heading {
 }
 
 /** Headings of a page; a line of a code block that begins as one is none. */
-function headingsOf(text: string): Heading[] {
+function pageHeadings(text: string): Heading[] {
   const headings: Heading[] = []
   const times = new Map<string, number>()
   for (const match of text.matchAll(/^```[\s\S]*?^```$|^(#+) (.+)$/gm)) {
     const [, marks, title = ''] = match
     if (marks === undefined) continue
-    const plain = anchorOf(title)
+    const plain = titleAnchor(title)
     const earlier = times.get(plain) ?? 0
     times.set(plain, earlier + 1)
     headings.push({ rank: marks.length, start: match.index, anchor: earlier === 0 ? plain : `${plain}-${earlier}` })
@@ -69,7 +69,7 @@ function headingsOf(text: string): Heading[] {
 }
 
 /** As GitHub makes it of a heading. */
-function anchorOf(title: string): string {
+function titleAnchor(title: string): string {
   return title
     .replaceAll(/\[([^\]]*)\]\([^)]*\)/g, '$1')
     .toLowerCase()
@@ -80,7 +80,7 @@ function anchorOf(title: string): string {
 
 /** Names of the pages below a folder, without their ending. */
 function pagesBelow(folder: string, above = ''): string[] {
-  return entriesOf(folder).flatMap((entry) =>
+  return folderEntries(folder).flatMap((entry) =>
     entry.endsWith('.md')
       ? [`${above}${entry.slice(0, -'.md'.length)}`]
       : entry.includes('.')
@@ -89,7 +89,7 @@ function pagesBelow(folder: string, above = ''): string[] {
   )
 }
 
-function entriesOf(folder: string): string[] {
+function folderEntries(folder: string): string[] {
   try {
     return programFolder(folder)
   } catch {

@@ -5,6 +5,7 @@ import type { Endpoint, Model } from '../routing/catalog/types.ts'
 import { endpointTag } from '../routing/index.ts'
 import type { ListingDiff } from './models-sync.ts'
 import { table, visible } from './plan-table.ts'
+import type { SnapshotDisagreement } from './price-lists/compare.ts'
 
 /** @param note of what is not there. */
 export function modelTable(models: readonly Model[], note: string): string {
@@ -58,6 +59,13 @@ export function modelText(model: Model, requested: string): string {
     ]),
   )
   return `${lines.join('\n')}\n\n${endpoints}`
+}
+
+export function disagreementText(disagreements: readonly SnapshotDisagreement[]): string {
+  if (disagreements.length === 0) return ''
+  const rows = disagreements.map(({ endpoint, snapshot, page, source }) => [endpoint, snapshot, page, `the page: ${source}`])
+  const names = ['endpoint', 'the snapshot: prompt, completion, cached', "the provider's page", 'taken']
+  return `\n\nPrices disagree:\n${table(names, rows)}`
 }
 
 export function diffText({ provider, listed, configured, wildcard, ...diff }: ListingDiff): string {

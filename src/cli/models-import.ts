@@ -28,16 +28,16 @@ export function importModels(config: Config, { from, json, providers, match, wri
     ...(providers === undefined ? {} : { providers }),
     ...(match === undefined ? {} : { match }),
   })
-  const isNews = plan.added.length + plan.changed.length > 0
-  if (write !== undefined && isNews) {
+  const hasChanges = plan.added.length + plan.changed.length > 0
+  if (write !== undefined && hasChanges) {
     const head = `from ${list.title}, imported on ${today}. Prices in USD per million tokens`
     replace(write, catalogText(head, { ...written, ...plan.models }))
   }
-  const note = noteOf(config, plan, { write, isNews })
-  return json ? importJson(from, list, { plan, written: isNews ? write : undefined }) : `${importText(from, list, plan)}\n\n${note}`
+  const note = importNote(config, plan, { write, hasChanges })
+  return json ? importJson(from, list, { plan, written: hasChanges ? write : undefined }) : `${importText(from, list, plan)}\n\n${note}`
 }
 
-/** What an earlier import has written into the file. Files of other origin hold comments and anchors that would be lost. */
+/** Text that an earlier import has written into the file. Files of other origin hold comments and anchors that would be lost. */
 function earlier(file: string): Config['models'] {
   if (!existsSync(file)) return {}
   if (!readFileSync(file, 'utf8').startsWith(FIRST_LINE))
@@ -52,8 +52,12 @@ function replace(file: string, text: string): void {
   renameSync(draft, file)
 }
 
-function noteOf(config: Config, { models }: ImportPlan, { write, isNews }: { write: string | undefined; isNews: boolean }): string {
-  if (!isNews) return write === undefined ? 'Nothing would be written.' : 'No file is written.'
+function importNote(
+  config: Config,
+  { models }: ImportPlan,
+  { write, hasChanges }: { write: string | undefined; hasChanges: boolean },
+): string {
+  if (!hasChanges) return write === undefined ? 'Nothing would be written.' : 'No file is written.'
   const count = Object.keys(models).length
   const what = `${count} model${count === 1 ? '' : 's'}`
   const own = parse(readFileSync(config.file, 'utf8'), { maxAliasCount: 10_000 }) as { models?: object; catalog?: readonly string[] } | null

@@ -1,4 +1,4 @@
-/** How a provider's own list differs from what is configured for it. */
+/** Differences between a provider's own list and the models that are configured for it. */
 import { stringify } from 'yaml'
 import type { Config, ModelConfig } from '../config/config.ts'
 import type { JsonObject } from '../core/json.ts'
@@ -36,7 +36,7 @@ const RELEASE = /-(20\d{6}|20\d{2}-\d{2}-\d{2}|\d{4})$/
 /** @param listing `{ data: [{ id, context_length?, … }] }`. */
 export function compareListing(config: Config, provider: string, listing: JsonObject): ListingDiff {
   const listed = listedModels(listing)
-  const { used, wildcard } = usesOf(config, provider)
+  const { used, wildcard } = providerUses(config, provider)
   const undated = new Set([...listed.keys()].map(withoutRelease))
   const fresh = [...listed].filter(([id]) => wildcard === undefined && !used.has(id) && !used.has(withoutRelease(id)))
   const gone = [...used].filter(([model]) => !listed.has(model) && !undated.has(model))
@@ -51,8 +51,8 @@ export function compareListing(config: Config, provider: string, listing: JsonOb
   }
 }
 
-/** What the configuration calls of the provider, by the provider's own names. */
-function usesOf({ models, providers }: Config, provider: string): { used: Map<string, Use[]>; wildcard: string | undefined } {
+/** Models that the configuration calls at the provider, by the provider's own names. */
+function providerUses({ models, providers }: Config, provider: string): { used: Map<string, Use[]>; wildcard: string | undefined } {
   const used = new Map<string, Use[]>()
   let wildcard = providers.some(({ slug, discover }) => slug === provider && discover) ? 'discover' : undefined
   for (const [slug, model] of Object.entries(models)) {

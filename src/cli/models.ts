@@ -6,7 +6,7 @@ import type { Config } from '../config/config.ts'
 import { ConfigError } from '../config/problems.ts'
 import { systemClock } from '../core/clock.ts'
 import type { JsonObject } from '../core/json.ts'
-import { Tallies } from '../machines/metrics/metrics.ts'
+import { MetricRegistry } from '../machines/metrics/metrics.ts'
 import { buildCatalog, type Catalog } from '../routing/catalog/catalog.ts'
 import { aliasEntry, modelEntry } from '../routing/catalog/entry.ts'
 import type { Model, ModelKind } from '../routing/catalog/types.ts'
@@ -15,8 +15,9 @@ import { CREDENTIAL_SOURCES } from '../services/credentials/sources/index.ts'
 import type { Environment } from '../services/credentials/types.ts'
 import { Pools } from '../services/upstream/pools.ts'
 import { CONSOLE, type Streams } from './console.ts'
-import { diffText, modelTable, modelText } from './model-table.ts'
+import { diffText, disagreementText, modelTable, modelText } from './model-table.ts'
 import { compareListing, newModelsYaml } from './models-sync.ts'
+import { snapshotDisagreements } from './price-lists/compare.ts'
 import { SHIPPED_CONFIG } from './shipped-config.ts'
 
 export interface ModelFlags {
@@ -46,7 +47,7 @@ export async function models(
   env: Environment = process.env,
 ): Promise<number> {
   const [verb = 'list', name, ...rest] = words
-  const work = workOf(verb, name, flags)
+  const work = parseWork(verb, name, flags)
   if (!work || rest.length > 0) return refuse(streams, 'models: expected list, show SLUG, sync PROVIDER or import --from FILE')
   if (flags.kind !== undefined && !KINDS.some((kind) => kind === flags.kind))
     return refuse(streams, `--kind: expected one of: ${KINDS.join(', ')}, found ${flags.kind}`)
@@ -82,14 +83,16 @@ function shown(config: Config, slug: string, { json }: ModelFlags): string {
   const found = catalog.find(slug)
   if (!found) throw new Error(`no such model: ${slug}${nearest(catalog, slug)}`)
   const { model } = found
-  if (!json) return modelText(model, slug)
-  return text({ data: model.slug === slug ? modelEntry(model) : aliasEntry(slug, model) })
+  const disagreements = snapshotDisagreements(model)
+  if (!json) return `${modelText(model, slug)}${disagreementText(disagreements)}`
+  const data = model.slug === slug ? modelEntry(model) : aliasEntry(slug, model)
+  return text({ data, ...(disagreements.length > 0 && { price_disagreements: disagreements as unknown as JsonObject[] }) })
 }
 
 /** Models whose names contain the requested name. */
 type Work = (config: Config, env: Environment) => Promise<string> | string
 
-function workOf(verb: string, name: string | undefined, flags: ModelFlags): Work | undefined {
+function parseWork(verb: string, name: string | undefined, flags: ModelFlags): Work | undefined {
   if (verb === 'list' && name === undefined) return (config) => listed(config, flags)
   if (verb === 'show' && name !== undefined) return (config) => shown(config, name, flags)
   if (verb === 'sync' && name !== undefined) return (config, env) => synced(config, name, { ...flags, env })
@@ -111,7 +114,7 @@ function importer(from: string, { provider, match, write, json = false }: ModelF
 async function synced(config: Config, name: string, { json, write, env }: ModelFlags & { env: Environment }): Promise<string> {
   const own = { ...config, providers: config.providers.filter(({ slug }) => slug === knownProvider(config, name)), models: {} }
   const silent = { error: () => {}, warn: () => {}, info: () => {} }
-  const credentials = new Credentials(CREDENTIAL_SOURCES, { clock: systemClock, tallies: new Tallies(), log: silent, env })
+  const credentials = new Credentials(CREDENTIAL_SOURCES, { clock: systemClock, metrics: new MetricRegistry(), log: silent, env })
   const provider = buildCatalog(own, undefined, credentials).providers.get(name)
   if (!provider?.baseUrl) throw new Error(`${name} is inside this process: it has no list of its own`)
   const pools = new Pools({ env })

@@ -33,8 +33,8 @@ export function refusalText(status: number, body: JsonObject): string {
   const error = isObject(body.error) ? body.error : {}
   const excluded = isObject(error.metadata) ? error.metadata.excluded : undefined
   const left = Array.isArray(excluded) ? excludedText(excluded.filter(isObject)) : ''
-  const said = `refused with ${status}: ${visible(String(error.message))}`
-  return left === '' ? said : `${said}\n\n${left}`
+  const refusal = `refused with ${status}: ${visible(String(error.message))}`
+  return left === '' ? refusal : `${refusal}\n\n${left}`
 }
 
 function headText({ requested, strategy, models, format, stream, inputs, key }: Plan): string {
@@ -97,8 +97,8 @@ function dollars(price: string | undefined): string {
 /** Columns of even width, two spaces apart. */
 export function table(head: readonly string[], rows: readonly (readonly string[])[]): string {
   const cells = [head, ...rows].map((row) => row.map(visible))
-  const widths = head.map((_, column) => Math.max(...cells.map((row) => columnsOf(entryAt(row, column)))))
-  const padded = (cell: string, column: number): string => cell + ' '.repeat(entryAt(widths, column) - columnsOf(cell))
+  const widths = head.map((_, column) => Math.max(...cells.map((row) => textColumns(entryAt(row, column)))))
+  const padded = (cell: string, column: number): string => cell + ' '.repeat(entryAt(widths, column) - textColumns(cell))
   return cells.map((row) => `  ${row.map(padded).join('  ')}`.trimEnd()).join('\n')
 }
 
@@ -106,7 +106,7 @@ export function table(head: readonly string[], rows: readonly (readonly string[]
 const WIDE = /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Hangul}\p{Emoji_Presentation}\uff01-\uff60]/gu
 const MARK = /\p{Mn}/gu
 
-function columnsOf(text: string): number {
+function textColumns(text: string): number {
   return [...text].length + (text.match(WIDE)?.length ?? 0) - (text.match(MARK)?.length ?? 0)
 }
 

@@ -1,4 +1,4 @@
-/** `headgate plan CONFIG REQUEST.json`: what would become of a request, without a port, a store or a call. */
+/** `headgate plan CONFIG REQUEST.json`: plans a request without a port, a store or a call of a provider. */
 import { readFileSync } from 'node:fs'
 import { loadWhole } from '../app/config-reader.ts'
 import { Rehearsal } from '../app/rehearsal/rehearsal.ts'
@@ -18,7 +18,7 @@ export interface PlanFlags {
 }
 
 /**
- * Prints the plan, or why the request would be refused.
+ * Prints the plan, or the reason why the request would be refused.
  * @param requestFile a generation body; `-` is standard input.
  * @returns the exit code: 0, 1 where the request would be refused or something cannot be read, 2 for a wrong flag.
  */

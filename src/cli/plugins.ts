@@ -43,8 +43,8 @@ export async function plugins(
     return 2
   }
   try {
-    const facts = factsOf(await loadWhole(file, env))
-    streams.out(json ? JSON.stringify({ data: facts, total_count: facts.length }, undefined, 2) : tableOf(facts))
+    const facts = pluginFacts(await loadWhole(file, env))
+    streams.out(json ? JSON.stringify({ data: facts, total_count: facts.length }, undefined, 2) : factsTable(facts))
     return 0
   } catch (error) {
     streams.error(error instanceof ConfigError ? error.message : `headgate: ${error instanceof Error ? error.message : error}`)
@@ -53,12 +53,12 @@ export async function plugins(
 }
 
 /** In the order in which they run. */
-function factsOf(config: Config): PluginFacts[] {
+function pluginFacts(config: Config): PluginFacts[] {
   const from = new Map(listedPlugins(config).map((listed) => [listed.plugin.id, listed.from]))
   return pluginSettings(config).map((setting) => ({
     id: setting.plugin.id,
     from: from.get(setting.plugin.id) ?? 'headgate',
-    acts: actsOf(setting),
+    acts: pluginActs(setting),
     slugs: (setting.plugin.router?.names ?? []).map((name) => `${config.brand.word}/${name}`),
     locked: setting.locked,
     on_error: setting.onError,
@@ -67,7 +67,7 @@ function factsOf(config: Config): PluginFacts[] {
   }))
 }
 
-function actsOf({ plugin, defaults, locked }: PluginSetting): Acts {
+function pluginActs({ plugin, defaults, locked }: PluginSetting): Acts {
   const shapes = plugin.shape !== undefined || plugin.tap !== undefined
   if (!shapes) return plugin.router ? 'on its slug' : 'never'
   if (defaults.enabled === true) return 'always'
@@ -75,7 +75,7 @@ function actsOf({ plugin, defaults, locked }: PluginSetting): Acts {
   return plugin.implied && !plugin.router ? 'by itself' : 'on request'
 }
 
-function tableOf(facts: readonly PluginFacts[]): string {
+function factsTable(facts: readonly PluginFacts[]): string {
   const rows = facts.map(({ id, from, acts, slugs, locked, on_error: onError, timeout_ms: timeout, defaults }) => [
     id,
     [...(acts === 'on its slug' ? [] : [acts]), ...slugs].join(', '),
@@ -90,7 +90,7 @@ function tableOf(facts: readonly PluginFacts[]): string {
 
 const SECRET = /key|token|secret|password|authorization|credential/i
 
-/** What a name makes look like a secret is hidden, wherever it stands. */
+/** Hides values whose name looks like that of a secret, wherever they stand. */
 function withoutSecrets(settings: JsonObject): JsonObject {
   const shown = (value: Json | undefined, name: string): Json => {
     if (Array.isArray(value)) return value.map((one) => shown(one, name))

@@ -3,7 +3,7 @@ import { readdirSync, statSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import { loadWhole } from '../app/config-reader.ts'
 import { type PolicyTest, readFixture } from '../app/rehearsal/policy-fixture.ts'
-import { failuresOf } from '../app/rehearsal/policy-run.ts'
+import { findFailures } from '../app/rehearsal/policy-run.ts'
 import type { Config } from '../config/config.ts'
 import type { Environment } from '../config/expand.ts'
 import { ConfigError } from '../config/problems.ts'
@@ -19,7 +19,7 @@ export async function policyTests(path: string, env: Environment = process.env, 
   let passed = 0
   let failed = 0
   try {
-    for (const file of filesOf(path)) {
+    for (const file of listFiles(path)) {
       streams.out(file)
       const { tests, config, broken } = await load(file, env)
       if (broken !== undefined || !config) {
@@ -28,7 +28,7 @@ export async function policyTests(path: string, env: Environment = process.env, 
         continue
       }
       for (const test of tests) {
-        const lines = await failuresOf(test, config)
+        const lines = await findFailures(test, config)
         if (lines.length === 0) passed++
         else failed++
         streams.out(`  ${lines.length === 0 ? 'pass' : 'FAIL'}  ${visible(test.name)}`)
@@ -44,13 +44,13 @@ export async function policyTests(path: string, env: Environment = process.env, 
   return failed > 0 || passed === 0 ? 1 : 0
 }
 
-function filesOf(path: string): string[] {
+function listFiles(path: string): string[] {
   if (!statSync(path).isDirectory()) return [path]
   return readdirSync(path, { withFileTypes: true })
     .sort((a, b) => (a.name < b.name ? -1 : 1))
     .flatMap((entry) => {
       const at = join(path, entry.name)
-      if (entry.isDirectory()) return entry.name === 'node_modules' || entry.name.startsWith('.') ? [] : filesOf(at)
+      if (entry.isDirectory()) return entry.name === 'node_modules' || entry.name.startsWith('.') ? [] : listFiles(at)
       return /\.(ya?ml|json)$/.test(entry.name) ? [at] : []
     })
 }

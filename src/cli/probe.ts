@@ -1,7 +1,7 @@
 /** `headgate probe`: a short matrix of requests against a real provider, through the gateway's own encoders. */
 import { existsSync, writeFileSync } from 'node:fs'
 import { start } from '../app/start.ts'
-import { isObject, type Json, type JsonObject, objectsOf } from '../core/json.ts'
+import { asObjects, isObject, type Json, type JsonObject } from '../core/json.ts'
 import { usdText } from '../core/money-text.ts'
 import { holdFor, tariffAt } from '../ledger/pricing.ts'
 import { buildCatalog } from '../routing/catalog/catalog.ts'
@@ -10,7 +10,7 @@ import { visible } from './plan-table.ts'
 import { CASES, type Case, type ProbedModel, type Reply, type Send } from './probe/cases.ts'
 import { type Call, Forwarder } from './probe/forwarder.ts'
 import { Redactor } from './probe/redact.ts'
-import { probeConfig, SLUG, type Subject, subjectOf } from './probe/subject.ts'
+import { findSubject, probeConfig, SLUG, type Subject } from './probe/subject.ts'
 import { SHIPPED_CONFIG } from './shipped-config.ts'
 
 export interface ProbeFlags {
@@ -59,7 +59,7 @@ export async function probe(
     return 2
   }
   try {
-    const subject = await subjectOf(name, flags.config ?? SHIPPED_CONFIG, { model: flags.model, env })
+    const subject = await findSubject(name, flags.config ?? SHIPPED_CONFIG, { model: flags.model, env })
     const chosen = casesFor(subject)
     const head = announcement(subject, chosen)
     if (flags.yes !== true) {
@@ -91,7 +91,7 @@ function casesFor({ model: { input, endpoints } }: Subject): Chosen {
   return { run: CASES.filter(applies), skipped: CASES.filter((each) => !applies(each)) }
 }
 
-/** What is going to be sent, and what it may cost: every output cap used up. */
+/** Requests that are going to be sent, and their possible cost: every output cap used up. */
 function announcement(subject: Subject, { run: cases }: Chosen): string {
   const { config } = probeConfig(subject, 'http://127.0.0.1:9')
   const endpoint = buildCatalog(config).find(SLUG)?.model.endpoints[0]
@@ -114,10 +114,10 @@ async function run(subject: Subject, { run: cases, skipped }: Chosen, env: Envir
         const first = forwarder.calls.length
         const send: Send = async (body) => {
           const reply = await sent(gateway.url, key, body)
-          cost += costOf(reply)
+          cost += replyCost(reply)
           return reply
         }
-        const outcome = await outcomeOf(each, send)
+        const outcome = await runCase(each, send)
         outcomes.push({ ...outcome, calls: forwarder.calls.slice(first) })
         // Whatever follows would be refused as well.
         if (outcomes.at(-1)?.calls.some(({ status, failure }) => status === 401 || failure !== undefined)) break
@@ -131,7 +131,7 @@ async function run(subject: Subject, { run: cases, skipped }: Chosen, env: Envir
   return { outcomes, cost }
 }
 
-async function outcomeOf({ name, run: steps }: Case, send: Send): Promise<Omit<Outcome, 'calls'>> {
+async function runCase({ name, run: steps }: Case, send: Send): Promise<Omit<Outcome, 'calls'>> {
   try {
     const differs = await steps(send)
     return differs === undefined ? { case: name, result: 'ok' } : { case: name, result: 'differs', detail: differs }
@@ -149,20 +149,20 @@ async function sent(url: string, key: string, body: JsonObject): Promise<Reply> 
   })
   const text = await answer.text()
   const isStream = answer.headers.get('content-type')?.startsWith('text/event-stream') === true
-  const reply: JsonObject = isStream ? { data: chunksOf(text) } : (JSON.parse(text) as JsonObject)
-  const fault = [reply, ...objectsOf(reply.data)].map(({ error }) => error).find(isObject)
+  const reply: JsonObject = isStream ? { data: streamChunks(text) } : (JSON.parse(text) as JsonObject)
+  const fault = [reply, ...asObjects(reply.data)].map(({ error }) => error).find(isObject)
   if (fault) throw new Refused(answer.status, String(fault.message))
   return { status: answer.status, body: reply }
 }
 
-function chunksOf(stream: string): Json[] {
+function streamChunks(stream: string): Json[] {
   const data = stream.split('\n').flatMap((line) => (line.startsWith('data: {') ? [line.slice('data: '.length)] : []))
   return data.map((line) => JSON.parse(line) as Json)
 }
 
 /** USD. */
-function costOf({ body }: Reply): number {
-  const usages = [body, ...objectsOf(body.data)].map(({ usage }) => (isObject(usage) ? usage.cost : 0))
+function replyCost({ body }: Reply): number {
+  const usages = [body, ...asObjects(body.data)].map(({ usage }) => (isObject(usage) ? usage.cost : 0))
   return usages.reduce<number>((sum, cost) => sum + (typeof cost === 'number' ? cost : 0), 0)
 }
 
@@ -175,7 +175,7 @@ interface Report {
 }
 
 function report(streams: Streams, { subject, outcomes, cost, redactor, flags }: Report): void {
-  const lines = outcomes.map((outcome) => ({ ...outcome, detail: sentenceOf(outcome, redactor) }))
+  const lines = outcomes.map((outcome) => ({ ...outcome, detail: outcomeLine(outcome, redactor) }))
   if (flags.json) {
     const cases = lines.map(({ calls, ...line }) => ({ ...line, statuses: calls.map(({ status }) => status) }))
     streams.out(JSON.stringify({ provider: subject.provider.slug, model: subject.name, cases, cost_usd: cost }, undefined, 2))
@@ -189,14 +189,14 @@ function report(streams: Streams, { subject, outcomes, cost, redactor, flags }: 
   )
 }
 
-const LONGEST_SENTENCE = 500
+const MAX_SENTENCE_LENGTH = 500
 
 /** The provider's own sentence where it refused; the gateway's own where it did not come that far. */
-function sentenceOf({ result, detail = '', calls }: Outcome, redactor: Redactor): string {
+function outcomeLine({ result, detail = '', calls }: Outcome, redactor: Redactor): string {
   const last = calls.at(-1)
   if (last?.failure !== undefined) return redactor.text(last.failure)
   if (result !== 'refused' || !last || last.status < 400) return redactor.text(detail)
-  return `${last.status}: ${redactor.text(messageIn(last.response)).slice(0, LONGEST_SENTENCE)}`
+  return `${last.status}: ${redactor.text(messageIn(last.response)).slice(0, MAX_SENTENCE_LENGTH)}`
 }
 
 /** The text of an error, in the forms that providers have for it. */

@@ -1,9 +1,9 @@
 /** `headgate refusals`: requests that the gateway itself has refused. Calls the running gateway, or reads its store where none runs. */
 import { csvText, REFUSALS_CSV, type RefusalCommand } from '../api/index.ts'
-import { isObject, type Json, type JsonObject, objectsOf } from '../core/json.ts'
+import { asObjects, isObject, type Json, type JsonObject } from '../core/json.ts'
 import { CONSOLE, type Streams } from './console.ts'
 import { Gateway, type GatewayFlags } from './gateway.ts'
-import { momentOf } from './guardrails.ts'
+import { parseMoment } from './guardrails.ts'
 import { table } from './plan-table.ts'
 import { generationRecord, refusalRecords } from './request-records.ts'
 
@@ -29,10 +29,10 @@ export async function refusals(words: readonly string[], flags: RefusalFlags, st
   }
   try {
     const gateway = await Gateway.find(flags)
-    let command: RefusalCommand = { ...commandOf(flags), limit: PAGE }
+    let command: RefusalCommand = { ...parseCommand(flags), limit: PAGE }
     for (let isFirst = true; ; isFirst = false) {
       const reply = await refusalRecords(command, gateway)
-      if (flags.generation !== undefined && objectsOf(reply.data).length === 0) throw new Error(await otherwise(flags.generation, gateway))
+      if (flags.generation !== undefined && asObjects(reply.data).length === 0) throw new Error(await otherwise(flags.generation, gateway))
       show(reply, { flags, streams, isFirst })
       if (typeof reply.next !== 'string') return 0
       command = { ...command, cursor: reply.next }
@@ -43,11 +43,11 @@ export async function refusals(words: readonly string[], flags: RefusalFlags, st
   }
 }
 
-function commandOf({ since, until, key, reason, generation }: RefusalFlags): RefusalCommand {
+function parseCommand({ since, until, key, reason, generation }: RefusalFlags): RefusalCommand {
   const now = Date.now()
   return {
-    ...(since === undefined ? {} : { since: new Date(momentOf(since, now)).toISOString() }),
-    ...(until === undefined ? {} : { until: new Date(momentOf(until, now, '--until')).toISOString() }),
+    ...(since === undefined ? {} : { since: new Date(parseMoment(since, now)).toISOString() }),
+    ...(until === undefined ? {} : { until: new Date(parseMoment(until, now, '--until')).toISOString() }),
     ...(key === undefined ? {} : { key }),
     ...(reason === undefined ? {} : { reason }),
     ...(generation === undefined ? {} : { generation }),
@@ -72,13 +72,13 @@ function show(reply: JsonObject, { flags, streams, isFirst }: { flags: RefusalFl
   else if (flags.csv) {
     const text = csvText(REFUSALS_CSV, rows, isFirst)
     if (text !== '') streams.out(text.slice(0, -'\r\n'.length))
-  } else if (rows.length > 0) streams.out(table(HEAD, rows.map(lineOf)))
+  } else if (rows.length > 0) streams.out(table(HEAD, rows.map(refusalLine)))
   else if (isFirst) streams.out('No request was refused.')
 }
 
 const HEAD = ['minute', 'key', 'count', 'status', 'reason', 'limit', 'latest request', 'model', 'field', 'message']
 
-function lineOf({ minute, api_key_hash: hash, api_key_name: name, count, status, reason, limits, latest }: JsonObject): string[] {
+function refusalLine({ minute, api_key_hash: hash, api_key_name: name, count, status, reason, limits, latest }: JsonObject): string[] {
   const [last = {}] = (Array.isArray(latest) ? latest : []).filter(isObject)
   const { generation_id: id, model, field, message } = last
   const key = name ?? (typeof hash === 'string' ? hash.slice(0, 12) : 'unknown')
@@ -89,7 +89,7 @@ function lineOf({ minute, api_key_hash: hash, api_key_name: name, count, status,
 
 /** `key requests per minute`, each limit that refused one of them. */
 function limitText(limits: Json | undefined): string {
-  const texts = objectsOf(limits).map(({ scope, kind, per }) =>
+  const texts = asObjects(limits).map(({ scope, kind, per }) =>
     [scope, kind, per === null ? null : `per ${per}`].filter((word) => word !== null).join(' '),
   )
   return texts.join(', ')

@@ -24,7 +24,7 @@ export interface ServeFlags {
 }
 
 /** Processes that can share one sequence of generations, without the one that owns them. */
-const MOST_WORKERS = 63
+const MAX_WORKERS = 63
 
 /** @returns the exit code of a start: 0 where it serves now, 2 where a flag is wrong. */
 export async function serve(flags: ServeFlags): Promise<number> {
@@ -39,7 +39,7 @@ export async function serve(flags: ServeFlags): Promise<number> {
   for (const name of ['port', 'admin-port'] as const)
     if (!isPort(flags[name])) return refuse(`--${name}: expected a number from 0 to 65535, found ${flags[name]}`)
   const workers = workerCount(flags.workers)
-  if (workers === null) return refuse(`--workers: expected a number from 1 to ${MOST_WORKERS}, or auto, found ${flags.workers}`)
+  if (workers === null) return refuse(`--workers: expected a number from 1 to ${MAX_WORKERS}, or auto, found ${flags.workers}`)
   const configFile = flags.config ?? SHIPPED_CONFIG
   if (!isInside(configFile) && !existsSync(configFile)) return refuse(`--config: no such file: ${configFile}`)
   beforeStart()
@@ -68,8 +68,8 @@ const portIn = (text: string | undefined): number | undefined => (text === undef
 /** @returns undefined where the option is absent, null where its text is no valid count. */
 function workerCount(text: string | undefined): number | undefined | null {
   if (text === undefined) return undefined
-  if (text === 'auto') return Math.min(availableParallelism(), MOST_WORKERS)
-  return /^\d{1,2}$/.test(text) && Number(text) >= 1 && Number(text) <= MOST_WORKERS ? Number(text) : null
+  if (text === 'auto') return Math.min(availableParallelism(), MAX_WORKERS)
+  return /^\d{1,2}$/.test(text) && Number(text) >= 1 && Number(text) <= MAX_WORKERS ? Number(text) : null
 }
 
 function beforeStart(): void {
@@ -119,7 +119,10 @@ function banner({ url, adminUrl, config, catalog, generated }: BannerFacts, { li
   const lines = [
     `headgate listens on ${url} (admin on ${adminUrl})`,
     `headgate ${programVersion()}: ${plural(catalog.models.length, 'model')} at ${providersText([...catalog.providers.keys()])}${served}`,
-    secret === undefined ? 'Use one of the keys of your configuration.' : `Key: ${secret}`,
+    ...(catalog.providers.size === 0 ? [`No provider is left: headgate check ${config.file} names the variables that are missing`] : []),
+    secret === undefined
+      ? `Use ${config.keysNamed ? 'one of the keys of your configuration' : 'the key of HEADGATE_DEV_KEY'}.`
+      : `Key: ${secret}`,
     'Try it:',
     `  curl -N ${url}/v1/chat/completions -H "Authorization: Bearer ${secret ?? '$HEADGATE_KEY'}" -H "Content-Type: application/json" -d '${body}'`,
     `Control room: ${adminUrl}/control-room/ (sign in with ${signInWith(config.admin)})`,
@@ -128,12 +131,12 @@ function banner({ url, adminUrl, config, catalog, generated }: BannerFacts, { li
   return `${lines.join('\n')}\n`
 }
 
-const MOST_PROVIDERS = 8
+const MAX_PROVIDERS = 8
 
 /** `2 providers: sim, ollama`. */
 function providersText(names: readonly string[]): string {
-  const more = names.length - MOST_PROVIDERS
-  return `${plural(names.length, 'provider')}: ${names.slice(0, MOST_PROVIDERS).join(', ')}${more > 0 ? ` and ${more} more` : ''}`
+  const more = names.length - MAX_PROVIDERS
+  return `${plural(names.length, 'provider')}: ${names.slice(0, MAX_PROVIDERS).join(', ')}${more > 0 ? ` and ${more} more` : ''}`
 }
 
 /** As `adminAddresses` of the server decides it. */

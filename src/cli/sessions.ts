@@ -9,7 +9,7 @@ import { usdText } from '../core/money-text.ts'
 import { LedgerScans } from '../ledger/scans.ts'
 import { CONSOLE, plural, type Streams } from './console.ts'
 import { Gateway, type GatewayFlags } from './gateway.ts'
-import { momentOf } from './guardrails.ts'
+import { parseMoment } from './guardrails.ts'
 import { table } from './plan-table.ts'
 
 export interface SessionFlags extends GatewayFlags {
@@ -30,7 +30,7 @@ export async function sessions(words: readonly string[], flags: SessionFlags, st
     return 2
   }
   try {
-    const command = commandOf(flags)
+    const command = parseCommand(flags)
     const gateway = await Gateway.find(flags)
     const reply = (await gateway.ask('/sessions/command', command)) ?? (await onFile(command, gateway))
     streams.out(flags.json ? JSON.stringify(reply, null, 2) : sessionReport(reply))
@@ -41,10 +41,10 @@ export async function sessions(words: readonly string[], flags: SessionFlags, st
   }
 }
 
-function commandOf({ since, key, session }: SessionFlags): SessionCommand {
+function parseCommand({ since, key, session }: SessionFlags): SessionCommand {
   return {
     limit: LIMIT,
-    ...(since === undefined ? {} : { since: new Date(momentOf(since, Date.now())).toISOString() }),
+    ...(since === undefined ? {} : { since: new Date(parseMoment(since, Date.now())).toISOString() }),
     ...(key === undefined ? {} : { key }),
     ...(session === undefined ? {} : { session }),
   }

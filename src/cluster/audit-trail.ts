@@ -4,9 +4,9 @@
  */
 import { createHmac } from 'node:crypto'
 import type { Clock, Timer } from '../core/clock.ts'
-import { reading, type Tallies } from '../machines/metrics/metrics.ts'
+import { type MetricRegistry, reading } from '../machines/metrics/metrics.ts'
 import type { AuditRow, GuardrailStore } from '../store/guardrails.ts'
-import { type ClusterNews, OutageReport, within } from './record-calls.ts'
+import { type ClusterReport, OutageReport, within } from './record-calls.ts'
 
 export interface Finding extends Omit<AuditRow, 'detail' | 'id'> {
   readonly entities: readonly string[]
@@ -20,7 +20,7 @@ export interface Finding extends Omit<AuditRow, 'detail' | 'id'> {
 export interface AuditTrailOptions {
   readonly store: Pick<GuardrailStore, 'note' | 'secret'>
   readonly clock: Pick<Clock, 'after'>
-  readonly report: (news: ClusterNews) => void
+  readonly report: (report: ClusterReport) => void
 }
 
 const auditDropped = reading('counter', 'guardrail_audit_dropped_total', 'Findings that the audit trail had no room for.')
@@ -28,14 +28,14 @@ const auditDropped = reading('counter', 'guardrail_audit_dropped_total', 'Findin
 /** Milliseconds for which the first finding waits for others, until a failed batch comes again, and for one batch. */
 const GATHER = 250
 const RETRY = 1_000
-const LONGEST_NOTE = 10_000
-const LONGEST_CLOSE = 2_000
+const MAX_NOTE_MS = 10_000
+const MAX_CLOSE_MS = 2_000
 const BATCH = 500
 /** Bounds of the queue: rows, and bytes of hashes and texts. */
-const MOST_ROWS = 10_000
-const MOST_BYTES = 16 * 1024 * 1024
+const MAX_ROWS = 10_000
+const MAX_BYTES = 16 * 1024 * 1024
 /** Texts of one finding that are hashed. */
-const MOST_HASHES = 20
+const MAX_HASHES = 20
 
 export class AuditTrail {
   /** Findings that found no room: the store did not answer for too long. */
@@ -54,8 +54,8 @@ export class AuditTrail {
   }
 
   /** Shows what was dropped in the metrics of a gateway. */
-  showIn(tallies: Tallies): void {
-    tallies.of(auditDropped).from(() => this.dropped)
+  showIn(metrics: MetricRegistry): void {
+    metrics.of(auditDropped).from(() => this.dropped)
   }
 
   /** Before anything is noted. @throws Fault `unavailable`. */
@@ -65,7 +65,7 @@ export class AuditTrail {
 
   /** @param findings of one exchange that is over. */
   note(findings: readonly Finding[]): void {
-    for (const [index, finding] of findings.entries()) this.add(this.rowOf(finding, index))
+    for (const [index, finding] of findings.entries()) this.add(this.auditRow(finding, index))
     if (this.waiting.length > 0 && !this.writing) this.timer ??= this.options.clock.after(GATHER, () => this.write())
   }
 
@@ -73,7 +73,7 @@ export class AuditTrail {
   async close(): Promise<void> {
     this.timer?.cancel()
     if (this.writing) {
-      const done = await within(this.options.clock, LONGEST_CLOSE, this.writing).then(
+      const done = await within(this.options.clock, MAX_CLOSE_MS, this.writing).then(
         () => true,
         () => false,
       )
@@ -82,7 +82,7 @@ export class AuditTrail {
     this.timer?.cancel()
     while (this.waiting.length > 0) {
       const before = this.waiting.length
-      await this.batch(LONGEST_CLOSE)
+      await this.batch(MAX_CLOSE_MS)
       if (this.waiting.length === before) return
     }
   }
@@ -90,7 +90,7 @@ export class AuditTrail {
   private add(row: AuditRow): void {
     const { hashes, texts = [] } = row.detail
     const bytes = texts.reduce((sum, text) => sum + 2 * text.length, 64 * hashes.length + 500)
-    if (this.waiting.length >= MOST_ROWS || this.bytes + bytes > MOST_BYTES) {
+    if (this.waiting.length >= MAX_ROWS || this.bytes + bytes > MAX_BYTES) {
       this.dropped++
       return
     }
@@ -98,8 +98,8 @@ export class AuditTrail {
     this.waiting.push({ row, bytes })
   }
 
-  private rowOf({ entities, engines, matched, full, ...rest }: Finding, index: number): AuditRow {
-    const first = matched.slice(0, MOST_HASHES)
+  private auditRow({ entities, engines, matched, full, ...rest }: Finding, index: number): AuditRow {
+    const first = matched.slice(0, MAX_HASHES)
     const hashes = first.map((text) => createHmac('sha256', this.secret).update(text).digest('hex'))
     const detail = { entities, engines, count: matched.length, hashes, ...(full ? { texts: first } : {}) }
     return { ...rest, id: `${rest.generation}.${index}`, detail }
@@ -107,7 +107,7 @@ export class AuditTrail {
 
   private write(): void {
     this.timer = undefined
-    this.writing = this.batch(LONGEST_NOTE).then((written) => {
+    this.writing = this.batch(MAX_NOTE_MS).then((written) => {
       this.writing = undefined
       if (this.waiting.length > 0) this.timer = this.options.clock.after(written ? 0 : RETRY, () => this.write())
     })

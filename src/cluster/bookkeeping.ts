@@ -6,34 +6,34 @@ import { hostname } from 'node:os'
 import { dirname } from 'node:path'
 import type { Clock } from '../core/clock.ts'
 import { Fault } from '../core/faults.ts'
+import { forwarded } from '../core/forwarded.ts'
 import { type DrawnNumbers, TICKS } from '../core/ids.ts'
 import type { ProcessStatus } from '../core/live-figures.ts'
 import { oldestCounted } from '../core/windows.ts'
 import type { CreditBook } from '../ledger/allowance.ts'
 import { Credit } from '../ledger/credit.ts'
-import { Pace } from '../ledger/pace.ts'
-import type { Journal, KeyCharges, LedgerReader, LedgerReaders, Reconciliation, Sums } from '../ledger/types.ts'
+import { LEDGER_READS, type LedgerReader, type LedgerReads } from '../ledger/reader.ts'
+import type { Journal, Reconciliation } from '../ledger/types.ts'
 import { withoutMoves } from '../ledger/window-moves.ts'
-import { MemoryJournal } from '../store/batch.ts'
 import type { CompactionKeyStore } from '../store/compaction-keys.ts'
 import type { EventStore } from '../store/events.ts'
 import type { GivenIdStore } from '../store/given-ids.ts'
-import { type JournalNews, openJournal } from '../store/journal.ts'
+import { type JournalReport, openJournal, openMemoryJournal } from '../store/journal.ts'
 import type { KeyStore } from '../store/keys.ts'
 import { LocalRecord } from '../store/local-record.ts'
 import { openStore, type Store, type UncheckedFile } from '../store/open.ts'
-import type { PostgresNews, PostgresRecord } from '../store/postgres/record.ts'
+import type { PostgresRecord, PostgresReport } from '../store/postgres/record.ts'
 import type { Balance, StoreOfRecord } from '../store/record.ts'
 import { joinRecoveries } from '../store/recovery.ts'
 import type { Durability } from '../store/sqlite.ts'
 import { AuditTrail } from './audit-trail.ts'
 import { HeldGuardrails } from './held-guardrails.ts'
-import type { ClusterNews } from './index.ts'
+import type { ClusterReport } from './index.ts'
 import { type Leftover, takeIn, takeInAll } from './leftovers.ts'
 import type { OwnerRecord } from './owner-record.ts'
 import { RefusalLog } from './refusal-log.ts'
 import type { Shared } from './shared/index.ts'
-import { type ExportedFrom, keepUp, type UpkeepNews } from './upkeep.ts'
+import { type ExportedFrom, keepUp, type UpkeepReport } from './upkeep.ts'
 
 export interface Bookkeeping {
   readonly journal: Journal
@@ -53,8 +53,6 @@ export interface Bookkeeping {
   readonly refusals: RefusalLog
   /** Reader of generations, of this process and of all others. */
   readonly ledger: LedgerReader
-  /** Scans of the ledger step by step; absent in memory, and where the record is another process's. */
-  readonly readers?: LedgerReaders | undefined
   /** Part of the file of an embedded store that the start has not checked. */
   readonly unchecked?: UncheckedFile | undefined
   /** Generations that a crash had left open: settled when the ledger was opened; a command beside the gateway only reports it. */
@@ -79,14 +77,14 @@ export interface WorkerPlace {
   readonly drawn?: DrawnNumbers
   /** The store of record, by way of the process that started this one. */
   readonly record: StoreOfRecord
-  /** Counters and news by way of the same process; absent where workers reach them by themselves. */
+  /** Counters and messages by way of the same process; absent where workers reach them by themselves. */
   readonly shared?: Shared | undefined
   /** Figures of each process of this machine; null for one that does not answer. */
   readonly status?: (() => Promise<readonly (ProcessStatus | null)[]>) | undefined
 }
 
 /** Problems for the operator. */
-export type BookkeepingNews = JournalNews | ClusterNews | PostgresNews | UpkeepNews
+export type BookkeepingReport = JournalReport | ClusterReport | PostgresReport | UpkeepReport
 
 export interface BookkeepingOptions {
   url: string
@@ -106,7 +104,7 @@ export interface BookkeepingOptions {
   isOwner?: boolean
   /** True for a command beside the gateway: nothing is generated, and a journal of another process is left alone. */
   aside?: boolean
-  report: (news: BookkeepingNews) => void
+  report: (report: BookkeepingReport) => void
 }
 
 /** Numbers that earlier lives have drawn, in the journal and in the store of the owner. @param now milliseconds since the epoch. */
@@ -140,13 +138,13 @@ async function alone(options: BookkeepingOptions): Promise<Bookkeeping> {
     await bookkeeping.audit.load()
     const ahead = store.journal.drawnNumbers?.(clock.now()).ahead
     if (ahead) report({ kind: 'rows-ahead', until: new Date(Math.floor(ahead.to / TICKS)).toISOString() })
-    const { journal, keys, guardrails, compactionKeys, givenIds, events, credit } = bookkeeping
+    const { journal, ledger, keys, guardrails, compactionKeys, givenIds, events, credit } = bookkeeping
     const { refusals } = store
-    const record = new LocalRecord({ journal, keys, guardrails, compactionKeys, events, refusals, givenIds, credit, clock })
+    const record = new LocalRecord({ journal, ledger, keys, guardrails, compactionKeys, events, refusals, givenIds, credit, clock })
     const into = { record, durability, clock, report }
     const reports = await inherited(options, async ({ path }) => (await takeIn(path, path, into)).recovered)
     const whole = reports.length === 0 ? bookkeeping : { ...bookkeeping, recovered: joinRecoveries([bookkeeping.recovered, ...reports]) }
-    return ended(whole, keepUp({ ...options, store: store.journal, guardrails, refusals, givenIds, readers: store.readers }))
+    return ended(whole, keepUp({ ...options, store: store.journal, guardrails, refusals, givenIds, readers: store.journal.readers }))
   } catch (thrown) {
     const refusal = store.refusal?.(thrown) ?? thrown
     store.close()
@@ -158,7 +156,7 @@ async function alone(options: BookkeepingOptions): Promise<Bookkeeping> {
 async function joined(options: BookkeepingOptions): Promise<Bookkeeping> {
   const { url, clock, worker, durability, isOwner, report, aside } = options
   const path = journalPath(options)
-  const journal = path === undefined ? new MemoryJournal(report) : openJournal(path, { clock, durability, report })
+  const journal = path === undefined ? openMemoryJournal({ clock, report }) : openJournal(path, { clock, durability, report })
   let own: PostgresRecord | undefined
   try {
     const recovered = [journal.reconcile()]
@@ -176,7 +174,6 @@ async function joined(options: BookkeepingOptions): Promise<Bookkeeping> {
     if (!aside) await member.audit.load()
     const bookkeeping: Bookkeeping = {
       ...member,
-      ...(own ? { readers: own.readers } : {}),
       recovered: joinRecoveries(recovered),
       processes: () => member.nodes(),
       close: () => member.close().finally(() => journal.close()),
@@ -211,7 +208,7 @@ const START_RETRY = 1_000
  */
 function handedIn(record: StoreOfRecord, node: string, options: BookkeepingOptions) {
   const { clock } = options
-  const patiently = async (call: () => Promise<void>): Promise<void> => {
+  const retryUnavailable = async (call: () => Promise<void>): Promise<void> => {
     for (;;) {
       try {
         return await call()
@@ -221,10 +218,10 @@ function handedIn(record: StoreOfRecord, node: string, options: BookkeepingOptio
       }
     }
   }
-  const take: StoreOfRecord['take'] = (name, rows) => patiently(() => record.take(name, rows))
+  const take: StoreOfRecord['take'] = (name, rows) => retryUnavailable(() => record.take(name, rows))
   return async ({ path }: Leftover): Promise<Reconciliation> => {
     const { recovered } = await takeIn(path, node, { ...options, record: { take } })
-    await patiently(() => record.endLeases(nodeName(path)))
+    await retryUnavailable(() => record.endLeases(nodeName(path)))
     return recovered
   }
 }
@@ -246,23 +243,11 @@ function ended(bookkeeping: Bookkeeping, end: () => void): Bookkeeping {
   }
 }
 
-/** By account, beside requests: to read the sums of all keys at once would hold them up. */
-async function summed(pages: Iterable<readonly KeyCharges[]>): Promise<Sums> {
-  const sums = new Map<string, bigint>()
-  const pace = new Pace()
-  for (const page of pages) {
-    for (const { key, payer, cost } of page)
-      for (const account of payer === undefined ? [key] : [key, payer]) sums.set(account, (sums.get(account) ?? 0n) + cost)
-    if (pace.over) await pace.rest()
-  }
-  return sums
-}
-
 /** The ledger of a process alone: its journal is the record. A command beside the gateway settles nothing. */
 export function keepLocally(
   store: Store,
   clock: Clock,
-  { aside = false, report = () => {} }: { aside?: boolean | undefined; report?: (news: BookkeepingNews) => void } = {},
+  { aside = false, report = () => {} }: { aside?: boolean | undefined; report?: (report: BookkeepingReport) => void } = {},
 ): Bookkeeping & { credit: Credit } {
   const { journal, keys, compactionKeys, givenIds, events } = store
   const recovered = aside ? journal.unsettled() : journal.reconcile()
@@ -278,22 +263,13 @@ export function keepLocally(
     await refusals.close()
     store.close()
   }
-  const { usePage, rebuildUse, sessionNames, sessionPage, sessionMoves, searchPage } = journal
   const ledger: LedgerReader = {
-    find: (id) => journal.find(id),
-    export: (since) => journal.export(since),
-    spent: () => (journal.chargePages ? summed(journal.chargePages('all')) : journal.spent()),
-    carried: () => (journal.chargePages ? summed(journal.chargePages('removed')) : (journal.carried?.() ?? new Map())),
-    ...(journal.removedUnread ? { removedUnread: journal.removedUnread.bind(journal) } : {}),
+    ...forwarded<LedgerReads>(journal.ledger, LEDGER_READS),
     windows: async () => withoutMoves(await credit.windows(), entries.moves(oldestCounted(clock.now()), Number.MAX_SAFE_INTEGER)),
+    export: (since) => journal.export(since),
     entries,
-    ...(usePage ? { usePage: usePage.bind(journal) } : {}),
-    ...(rebuildUse ? { rebuildUse: rebuildUse.bind(journal) } : {}),
-    ...(sessionNames ? { sessionNames: sessionNames.bind(journal) } : {}),
-    ...(sessionPage ? { sessionPage: sessionPage.bind(journal) } : {}),
-    ...(sessionMoves ? { sessionMoves: sessionMoves.bind(journal) } : {}),
-    ...(searchPage ? { searchPage: searchPage.bind(journal) } : {}),
-    ...(journal.readers ? { readers: journal.readers } : {}),
+    readers: journal.readers,
+    lists: undefined,
   }
   // Without an entry for a key that has none: a look at a million keys made a million.
   const balances = (of: readonly string[]): Spending[] =>
@@ -314,7 +290,6 @@ export function keepLocally(
     refusals,
     credit,
     ledger,
-    readers: store.readers,
     unchecked: store.unchecked,
     recovered,
     processes: () => 1,

@@ -13,22 +13,22 @@ interface Entry {
   readonly key: StoredKey
   /** Monotonic milliseconds from which on it is looked up again, beside its use. */
   renewAt: number
-  /** The same while no news of keys arrive. */
+  /** The same while no changes of keys are reported. */
   renewSilentAt: number
 }
 
-const MOST_FOUND = 20_000
-const MOST_UNKNOWN = 4_096
+const MAX_FOUND = 20_000
+const MAX_UNKNOWN = 4_096
 /** Milliseconds: a key is looked up again after this much, or sooner where that failed; an unknown one counts as such. */
 const RENEW_AFTER = 60_000
 const RENEW_FAILED = 5_000
 /** While pulses fail, only look-ups, which have connections of their own, show changes of keys. */
 const RENEW_SILENT = 2_000
-/** An unknown key that another process makes meanwhile must work within a second, so this counts while news of keys arrive. */
+/** An unknown key that another process makes meanwhile must work within a second, so this counts while changes of keys are reported. */
 const UNKNOWN_FOR = 10_000
-const LONGEST_SILENCE = 1_000
+const MAX_SILENCE_MS = 1_000
 /** Milliseconds after which a look-up counts as failed. */
-const LONGEST_LOOK = 2_000
+const MAX_LOOK_MS = 2_000
 
 const ignore = (): void => {}
 
@@ -41,14 +41,14 @@ export class CachedKeys implements KeyStore {
   private readonly unknown = new Map<string, number>()
   private readonly looking = new Map<string, Promise<StoredKey | undefined>>()
   private readonly lookUps: KeyLookUps
-  /** Monotonic time at which the record last said which keys have changed. */
-  private heardAt: number
+  /** Monotonic time at which the record last reported which keys have changed. */
+  private confirmedAt: number
 
   constructor(remote: KeyStore, clock: Pick<Clock, 'monotonic' | 'after'>) {
     this.remote = remote
     this.clock = clock
     this.lookUps = new KeyLookUps(remote)
-    this.heardAt = clock.monotonic()
+    this.confirmedAt = clock.monotonic()
   }
 
   /**
@@ -65,7 +65,7 @@ export class CachedKeys implements KeyStore {
     const entry = this.found?.get(hash)
     if (!entry) return undefined
     const now = this.clock.monotonic()
-    if (now >= (now < this.heardAt + RENEW_SILENT ? entry.renewAt : entry.renewSilentAt)) {
+    if (now >= (now < this.confirmedAt + RENEW_SILENT ? entry.renewAt : entry.renewSilentAt)) {
       entry.renewAt = now + RENEW_FAILED
       entry.renewSilentAt = entry.renewAt
       this.look(hash).catch(ignore)
@@ -103,9 +103,9 @@ export class CachedKeys implements KeyStore {
     return this.remote.listAfter(hash, most)
   }
 
-  /** The record has said which keys have changed. @param silence milliseconds since then. */
-  heard(silence = 0): void {
-    this.heardAt = this.clock.monotonic() - silence
+  /** The record has reported which keys have changed. @param silence milliseconds since then. */
+  confirm(silence = 0): void {
+    this.confirmedAt = this.clock.monotonic() - silence
   }
 
   /** They have changed, or may have. @param hashes undefined for all. */
@@ -128,14 +128,14 @@ export class CachedKeys implements KeyStore {
     const until = this.unknown.get(hash)
     if (until === undefined) return false
     const now = this.clock.monotonic()
-    return now < until && now < this.heardAt + LONGEST_SILENCE
+    return now < until && now < this.confirmedAt + MAX_SILENCE_MS
   }
 
   /** One look-up at a time for each hash. */
   private look(hash: string, isSuspect = false): Promise<StoredKey | undefined> {
     const under = this.looking.get(hash)
     if (under) return under
-    const looked: Promise<StoredKey | undefined> = within(this.clock, LONGEST_LOOK, this.lookUps.find(hash, isSuspect)).then(
+    const looked: Promise<StoredKey | undefined> = within(this.clock, MAX_LOOK_MS, this.lookUps.find(hash, isSuspect)).then(
       (key) => {
         if (this.looking.get(hash) === looked) {
           this.looking.delete(hash)
@@ -156,14 +156,14 @@ export class CachedKeys implements KeyStore {
     const now = this.clock.monotonic()
     if (key) {
       this.unknown.delete(hash)
-      this.found ??= new LRUCache({ max: MOST_FOUND })
+      this.found ??= new LRUCache({ max: MAX_FOUND })
       this.found.set(hash, { key, renewAt: now + RENEW_AFTER, renewSilentAt: now + RENEW_SILENT })
     } else {
       this.found?.delete(hash)
       this.unknown.delete(hash)
       this.unknown.set(hash, now + UNKNOWN_FOR)
       for (const oldest of this.unknown.keys()) {
-        if (this.unknown.size <= MOST_UNKNOWN) break
+        if (this.unknown.size <= MAX_UNKNOWN) break
         this.unknown.delete(oldest)
       }
     }
@@ -188,11 +188,11 @@ interface Waiting {
 }
 
 /** Hashes of one round trip, and round trips at once: the second one serves while the first one stalls. */
-const MOST_IN_BATCH = 256
-const MOST_BATCHES = 2
+const MAX_IN_BATCH = 256
+const MAX_BATCHES = 2
 /** Look-ups that wait at once; beyond them a caller is refused. */
-const MOST_WAITING = 4_096
-const MOST_SUSPECTS = 1_024
+const MAX_WAITING = 4_096
+const MAX_SUSPECTS = 1_024
 /** Seconds. */
 const RETRY_AFTER = 1
 
@@ -212,7 +212,7 @@ export class KeyLookUps {
   find(hash: string, isSuspect: boolean): Promise<StoredKey | undefined> {
     if (!this.keys.findMany) return this.one(hash)
     const queue = isSuspect ? this.suspects : this.waiting
-    if (queue.length >= (isSuspect ? MOST_SUSPECTS : MOST_WAITING)) return Promise.reject(refusal(isSuspect))
+    if (queue.length >= (isSuspect ? MAX_SUSPECTS : MAX_WAITING)) return Promise.reject(refusal(isSuspect))
     return new Promise((resolve, reject) => {
       queue.push({ hash, resolve, reject })
       void this.next()
@@ -224,9 +224,9 @@ export class KeyLookUps {
   }
 
   private async next(): Promise<void> {
-    if (this.batches === MOST_BATCHES) return
-    const batch = this.waiting.splice(0, MOST_IN_BATCH)
-    batch.push(...this.suspects.splice(0, MOST_IN_BATCH - batch.length))
+    if (this.batches === MAX_BATCHES) return
+    const batch = this.waiting.splice(0, MAX_IN_BATCH)
+    batch.push(...this.suspects.splice(0, MAX_IN_BATCH - batch.length))
     if (batch.length === 0) return
     this.batches++
     try {

@@ -2,7 +2,7 @@
 import type { Clock, Timer } from '../core/clock.ts'
 import type { GenerationRecord, Journal } from '../ledger/types.ts'
 import type { SettledRows, StoreOfRecord } from '../store/record.ts'
-import { type ClusterNews, OutageReport, reasonOf, unreachable, within } from './record-calls.ts'
+import { type ClusterReport, failureReason, OutageReport, unreachable, within } from './record-calls.ts'
 
 export interface ForwardingOptions {
   readonly node: string
@@ -14,21 +14,21 @@ export interface ForwardingOptions {
   readonly taken: (rows: readonly SettledRows[]) => void
   /** Milliseconds for which the first row of a batch waits for others. */
   readonly gather?: number
-  readonly report: (news: ClusterNews) => void
+  readonly report: (report: ClusterReport) => void
 }
 
 /** Generations of one batch, and milliseconds for which the first of them waits for others: what waits is in the journal, its cost in the lease. */
 const BATCH = 500
 const GATHER_MS = 250
 /** Milliseconds after which a batch counts as failed; forwarding it again is right. */
-const LONGEST_TAKE = 10_000
+const MAX_TAKE_MS = 10_000
 /** Milliseconds until a failed batch is tried again: doubled from the first to the last. */
 const FIRST_RETRY = 100
 const LAST_RETRY = 5_000
 /** Rows kept in memory; more are read from the journal again when their turn comes. */
-const MOST_KEPT = 20_000
+const MAX_KEPT = 20_000
 /** Milliseconds for the last try at the end. */
-const LONGEST_CLOSE = 2_000
+const MAX_CLOSE_MS = 2_000
 
 const ignore = (): void => {}
 
@@ -73,7 +73,7 @@ export class Forwarding {
   /** A generation whose settlement is committed. */
   add(row: SettledRows): void {
     if (this.closed || this.more) return
-    if (this.waiting.length >= MOST_KEPT) this.more = true
+    if (this.waiting.length >= MAX_KEPT) this.more = true
     else this.waiting.push(row)
     if (!this.busy && this.failures === 0) this.schedule(this.gather)
   }
@@ -112,7 +112,7 @@ export class Forwarding {
   /** Tries once more to hand everything in; what the record does not take stays in the journal for the next start. */
   async close(): Promise<void> {
     this.timer?.cancel()
-    await within(this.options.clock, LONGEST_CLOSE, this.flush()).catch(ignore)
+    await within(this.options.clock, MAX_CLOSE_MS, this.flush()).catch(ignore)
     this.closed = true
     this.timer?.cancel()
   }
@@ -144,7 +144,7 @@ export class Forwarding {
     this.busy = true
     this.isDue = false
     try {
-      this.forget(this.unforgotten.size > MOST_KEPT)
+      this.forget(this.unforgotten.size > MAX_KEPT)
       if (this.waiting.length === 0 && this.more) this.readAgain()
       const rows = this.waiting.slice(0, BATCH)
       if (rows.length > 0) await this.take(rows)
@@ -163,7 +163,7 @@ export class Forwarding {
 
   private async take(rows: readonly SettledRows[]): Promise<void> {
     const { record, node, clock, taken } = this.options
-    await within(clock, LONGEST_TAKE, record.take(node, rows))
+    await within(clock, MAX_TAKE_MS, record.take(node, rows))
     this.waiting = this.waiting.slice(rows.length)
     taken(rows.filter(({ hold }) => hold.seq > this.before))
     for (const { hold } of rows) this.unforgotten.add(hold.seq)
@@ -171,14 +171,14 @@ export class Forwarding {
     this.outage.went()
   }
 
-  /** @param must throws where the journal does not let go: too many would have to be remembered. */
+  /** @param must throws where the journal does not delete them: too many would have to be remembered. */
   private forget(must: boolean): void {
     if (this.unforgotten.size === 0) return
     try {
       this.options.journal.forget([...this.unforgotten])
       this.unforgotten.clear()
     } catch (cause) {
-      this.options.report({ kind: 'forget-failed', reason: reasonOf(cause) })
+      this.options.report({ kind: 'forget-failed', reason: failureReason(cause) })
       if (must) throw cause
     }
   }

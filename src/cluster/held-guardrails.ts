@@ -12,16 +12,16 @@ import type {
   GuardrailStore,
   StoredGuardrail,
 } from '../store/guardrails.ts'
-import { type ClusterNews, OutageReport, unreachable, within } from './record-calls.ts'
+import { type ClusterReport, OutageReport, unreachable, within } from './record-calls.ts'
 
 export interface HeldGuardrailsOptions {
   readonly store: GuardrailStore
   readonly clock: Pick<Clock, 'after'>
-  readonly report: (news: ClusterNews) => void
+  readonly report: (report: ClusterReport) => void
 }
 
 /** Milliseconds after which a reading counts as failed, and until it is tried again. */
-const LONGEST_READ = 2_000
+const MAX_READ_MS = 2_000
 const RETRY = 500
 
 const ignore = (): void => {}
@@ -134,7 +134,7 @@ export class HeldGuardrails implements GuardrailStore {
 
   private async read(): Promise<void> {
     const readAll = async (): Promise<GuardrailSnapshot> => this.store.all()
-    const found = await within(this.clock, LONGEST_READ, readAll()).catch((thrown: unknown) => {
+    const found = await within(this.clock, MAX_READ_MS, readAll()).catch((thrown: unknown) => {
       throw unreachable(thrown)
     })
     if (this.closed || JSON.stringify(found) === JSON.stringify(this.current)) return

@@ -1,9 +1,11 @@
 /** Joins a process to a store of record: its journal hands on, its credit is leased, its keys are cached. */
 import type { Clock } from '../core/clock.ts'
 import { asFault } from '../core/faults.ts'
+import { forwarded } from '../core/forwarded.ts'
 import type { CreditBook } from '../ledger/allowance.ts'
-import type { LedgerEntries } from '../ledger/entries.ts'
-import type { GenerationRecord, Journal, LedgerReader } from '../ledger/types.ts'
+import { LEDGER_ENTRIES, type LedgerEntries } from '../ledger/entries.ts'
+import { LEDGER_LISTS, LEDGER_READS, type LedgerLists, type LedgerReader, type LedgerReads } from '../ledger/reader.ts'
+import type { GenerationRecord, Journal } from '../ledger/types.ts'
 import type { CompactionKeyStore } from '../store/compaction-keys.ts'
 import type { EventStore } from '../store/events.ts'
 import type { GivenIdStore } from '../store/given-ids.ts'
@@ -18,15 +20,15 @@ import { HeldGuardrails } from './held-guardrails.ts'
 import { LeasedCredit } from './leased-credit.ts'
 import { OwnerRecord } from './owner-record.ts'
 import { Pulses } from './pulse.ts'
-import { type ClusterNews, within } from './record-calls.ts'
+import { type ClusterReport, within } from './record-calls.ts'
 import { RefusalLog } from './refusal-log.ts'
-import type { Urging } from './urging.ts'
+import type { WakeSource } from './wake-source.ts'
 
-export type { ClusterNews } from './record-calls.ts'
+export type { ClusterReport } from './record-calls.ts'
 
 export interface JoinOptions {
   /** Closed with the rest. */
-  readonly record: StoreOfRecord & Partial<Urging>
+  readonly record: StoreOfRecord & Partial<WakeSource>
   /** This process's own, reconciled; its owner closes it afterwards. */
   readonly journal: Journal
   readonly clock: Clock
@@ -38,7 +40,7 @@ export interface JoinOptions {
   readonly lostGrace?: number | undefined
   /** True for the owner of workers: it is the record of these. */
   readonly isOwner?: boolean | undefined
-  readonly report: (news: ClusterNews) => void
+  readonly report: (report: ClusterReport) => void
 }
 
 export interface Joined {
@@ -60,7 +62,7 @@ export interface Joined {
    * Before that no credit is leased. Rejects with fault `unavailable` only when closed.
    */
   readonly ready: Promise<void>
-  /** Processes that are alive, as the record last said. */
+  /** Processes that are alive, as the record last reported. */
   nodes(): number
   /** The record as workers of this process have it. */
   readonly workersRecord?: OwnerRecord | undefined
@@ -73,7 +75,7 @@ const ignore = (): void => {}
 /** Part of the grace after which this process no longer uses its leases: clocks and pulses are not exact. */
 const SURE = 0.9
 /** Milliseconds for the leases to be given back at the end, and until a failed step of the start is tried again. */
-const LONGEST_CLOSE = 2_000
+const MAX_CLOSE_MS = 2_000
 const START_RETRY = 1_000
 
 export function joinRecord({ record, journal: inner, clock, node, label, lostGrace, isOwner, report }: JoinOptions): Joined {
@@ -86,10 +88,10 @@ export function joinRecord({ record, journal: inner, clock, node, label, lostGra
   const forwarding = new Forwarding({ node, record, journal: inner, clock, taken, report }, journal.uncommitted)
   /** After such a silence the record may soon set free what is leased here. */
   const tooLong = (silence: number): boolean => lostGrace !== undefined && silence >= lostGrace * SURE
-  const heard = (): boolean => !tooLong(pulses.silence)
+  const isRecordReachable = (): boolean => !tooLong(pulses.silence)
   const between: <T>(read: () => Promise<T>) => Promise<T> = (read) =>
     forwarding.between(() => (workersRecord ? workersRecord.between(read) : read()))
-  const credit = new LeasedCredit({ node, record, clock, heard, between })
+  const credit = new LeasedCredit({ node, record, clock, isRecordReachable, between })
   const keys = new CachedKeys(record.keys, clock)
   const guardrails = new HeldGuardrails({ store: record.guardrails, clock, report })
   const audit = new AuditTrail({ store: record.guardrails, clock, report })
@@ -106,7 +108,7 @@ export function joinRecord({ record, journal: inner, clock, node, label, lostGra
     },
     wanted: (wanted) => wanted.forEach((lease) => void (workersRecord?.callBack(lease) ?? credit.giveBackIdle(lease)).catch(ignore)),
     answered: (silence) => {
-      keys.heard(silence)
+      keys.confirm(silence)
       reopen().catch(ignore)
       credit.tidy()
     },
@@ -118,9 +120,9 @@ export function joinRecord({ record, journal: inner, clock, node, label, lostGra
     },
     report,
   })
-  const heardOf = () => ({ silence: pulses.silence, isLost: pulses.lost, nodes: pulses.nodes })
-  const workersRecord = isOwner ? new OwnerRecord({ node, record, credit, clock, heard: heardOf, report }) : undefined
-  record.onUrge?.(() => void pulses.now())
+  const clusterState = () => ({ silence: pulses.silence, isLost: pulses.lost, nodes: pulses.nodes })
+  const workersRecord = isOwner ? new OwnerRecord({ node, record, credit, clock, recordState: clusterState, report }) : undefined
+  record.onWake?.(() => void pulses.now())
   let closed = false
   /** True once the start has ended the leases of an earlier life: then no silence before it matters any more. */
   let started = false
@@ -164,7 +166,7 @@ export function joinRecord({ record, journal: inner, clock, node, label, lostGra
     journal.end()
     await forwarding.close()
     await workersRecord?.close()
-    await within(clock, LONGEST_CLOSE, credit.close()).catch(ignore)
+    await within(clock, MAX_CLOSE_MS, credit.close()).catch(ignore)
     pulses.close()
     guardrails.close()
     await audit.close()
@@ -176,7 +178,7 @@ export function joinRecord({ record, journal: inner, clock, node, label, lostGra
     await forwarding.flush()
     await workersRecord?.flush()
   }
-  const ledger = ledgerOf(journal, record.ledger, flush)
+  const ledger = flushedLedger(journal, record.ledger, flush)
   const { compactionKeys, givenIds, events } = record
   const balances = async (of: readonly string[]): Promise<Balance[]> => {
     await flush()
@@ -212,75 +214,17 @@ async function leasesEnded(record: StoreOfRecord, node: string): Promise<boolean
   }
 }
 
-/** Sums and searches of the record, once all that this process has settled is in it. */
-function sumsOf(
-  record: LedgerReader,
-  flush: () => Promise<void>,
-): Pick<
-  LedgerReader,
-  'use' | 'usePage' | 'rebuildUse' | 'sessions' | 'sessionNames' | 'sessionPage' | 'sessionMoves' | 'search' | 'searchPage'
-> {
-  const flushed = <Given extends unknown[], Sums>(read: (...given: Given) => Sums | Promise<Sums>) => ({
-    whole: async (...given: Given): Promise<Sums> => {
-      await flush()
-      return read.apply(record, given)
-    },
-    page: async (...given: Given): Promise<Sums> => {
-      if (given[1] === '') await flush()
-      return read.apply(record, given)
-    },
-  })
-  const { use, usePage, rebuildUse, sessions, sessionNames, sessionPage, sessionMoves, search, searchPage } = record
+/** Of this process's own journal first; all else once the record has all that this process has settled. */
+function flushedLedger(journal: Journal, record: LedgerReader, flush: () => Promise<void>): LedgerReader {
   return {
-    ...(use ? { use: flushed(use).whole } : {}),
-    ...(usePage ? { usePage: flushed(usePage).page } : {}),
-    ...(rebuildUse ? { rebuildUse: () => rebuildUse.call(record) } : {}),
-    ...(sessions ? { sessions: flushed(sessions).whole } : {}),
-    ...(sessionNames ? { sessionNames: flushed(sessionNames).page } : {}),
-    ...(sessionPage ? { sessionPage: flushed(sessionPage).page } : {}),
-    ...(sessionMoves ? { sessionMoves: flushed(sessionMoves).whole } : {}),
-    ...(search ? { search: flushed(search).page } : {}),
-    ...(searchPage ? { searchPage: flushed(searchPage).page } : {}),
-  }
-}
-
-/** Those of this process's own settlements among them. */
-function flushedEntries(entries: LedgerEntries, flush: () => Promise<void>): LedgerEntries {
-  const flushed = async <Result>(read: () => Result | Promise<Result>): Promise<Result> => {
-    await flush()
-    return read()
-  }
-  return {
-    add: (entry) => flushed(() => entries.add(entry)),
-    page: (query) => flushed(() => entries.page(query)),
-    sums: (keys) => flushed(() => entries.sums(keys)),
-    moves: (from, until) => flushed(() => entries.moves(from, until)),
-  }
-}
-
-function ledgerOf(journal: Journal, record: LedgerReader, flush: () => Promise<void>): LedgerReader {
-  return {
-    find: (id) => journal.find(id) ?? record.find(id),
+    ...forwarded<LedgerReads>(record, LEDGER_READS, flush),
+    find: async (id) => journal.find(id) ?? record.find(id),
     async *export(since?: number): AsyncGenerator<GenerationRecord> {
       await flush()
       yield* record.export(since)
     },
-    ...sumsOf(record, flush),
-    ...(record.readers ? { readers: record.readers } : {}),
-    ...(record.entries ? { entries: flushedEntries(record.entries, flush) } : {}),
-    spent: async () => {
-      await flush()
-      return record.spent()
-    },
-    carried: async () => (await record.carried?.()) ?? new Map(),
-    ...(record.removedUnread ? { removedUnread: record.removedUnread.bind(record) } : {}),
-    ...(record.windows
-      ? {
-          windows: async () => {
-            await flush()
-            return (await record.windows?.()) ?? { at: 0, of: new Map() }
-          },
-        }
-      : {}),
+    entries: forwarded<LedgerEntries>(record.entries, LEDGER_ENTRIES, flush),
+    readers: record.readers,
+    lists: record.lists && forwarded<LedgerLists>(record.lists, LEDGER_LISTS, flush),
   }
 }

@@ -1,6 +1,6 @@
 /**
- * Calls and answers over the channel of a fork, both ways. All parcels of one turn of the event loop are sent as
- * one message: a message costs several times what its content costs.
+ * Calls and answers over the channel of a fork, both ways. All messages of one turn of the event loop are sent in one packet, because
+ * sending costs several times as much as the content.
  */
 import { FAULTS, Fault, type FaultCode } from '../core/faults.ts'
 
@@ -8,7 +8,11 @@ import { FAULTS, Fault, type FaultCode } from '../core/faults.ts'
 export type Offer<T> = { [K in keyof T]: (...args: never[]) => unknown }
 
 /** `never` in the place of each part, down to the fourth level, that does not cross: JSON has no form for it. */
-type Crossing<T, Levels extends 0[] = []> = T extends bigint | ReadonlyMap<unknown, unknown> | ReadonlySet<unknown>
+export type Crossing<T, Levels extends 0[] = []> = T extends
+  | bigint
+  | ReadonlyMap<unknown, unknown>
+  | ReadonlySet<unknown>
+  | ((...args: never[]) => unknown)
   ? never
   : Levels['length'] extends 4
     ? T
@@ -27,9 +31,9 @@ export type Answers<T extends Offer<T>> = {
 export interface Port {
   /** False where nothing can be sent any more. */
   readonly open: boolean
-  send(message: { parcels: readonly Parcel[] }): void
-  /** @param hear receives every message; `gone` is called once, when the other side has left. */
-  listen(hear: (message: unknown) => void, gone: () => void): void
+  send(packet: { messages: readonly Message[] }): void
+  /** @param receive gets every packet. @param gone called once, when the other side has left. */
+  listen(receive: (packet: unknown) => void, gone: () => void): void
 }
 
 /** A fault as it is sent: what a caller is shown, without cause and stack. */
@@ -40,7 +44,7 @@ export interface SentFault {
 }
 
 /** A call with an id, a notification without one, or the answer to a call. */
-export type Parcel =
+export type Message =
   | { readonly op: string; readonly args: readonly unknown[]; readonly id?: number }
   | { readonly of: number; readonly value?: unknown; readonly fault?: SentFault }
 
@@ -49,20 +53,20 @@ type Answer = (...args: readonly unknown[]) => unknown
 export class Line<Theirs extends Offer<Theirs>, Ours extends Offer<Ours>> {
   private readonly port: Port
   private readonly answers: Readonly<Record<string, Answer | undefined>>
-  private readonly oops: (error: unknown) => void
+  private readonly reportUnexpected: (error: unknown) => void
   private readonly pending = new Map<number, PromiseWithResolvers<unknown>>()
-  private parcels: Parcel[] = []
+  private messages: Message[] = []
   private lastId = 0
   private gone = false
   private readonly leaving: (() => void)[] = []
 
-  /** @param oops called with errors of an answer that are no faults. */
-  constructor(port: Port, answers: Answers<Ours>, oops: (error: unknown) => void) {
+  /** @param reportUnexpected called with errors of an answer that are no faults. */
+  constructor(port: Port, answers: Answers<Ours>, reportUnexpected: (error: unknown) => void) {
     this.port = port
     this.answers = answers as unknown as Readonly<Record<string, Answer | undefined>>
-    this.oops = oops
+    this.reportUnexpected = reportUnexpected
     port.listen(
-      (message) => this.hear(message),
+      (packet) => this.receive(packet),
       () => this.leave(),
     )
   }
@@ -88,54 +92,54 @@ export class Line<Theirs extends Offer<Theirs>, Ours extends Offer<Ours>> {
     else this.leaving.push(then)
   }
 
-  private post(parcel: Parcel): void {
-    if (this.parcels.push(parcel) === 1) setImmediate(this.flush)
+  private post(message: Message): void {
+    if (this.messages.push(message) === 1) setImmediate(this.flush)
   }
 
   private readonly flush = (): void => {
-    const { parcels } = this
-    this.parcels = []
+    const { messages } = this
+    this.messages = []
     if (!this.port.open) return
     try {
-      this.port.send({ parcels })
+      this.port.send({ messages })
     } catch (thrown) {
       // One of them cannot be written as JSON. Neither the others nor this process may go with it.
-      this.oops(thrown)
-      for (const parcel of parcels) this.sendAlone(parcel)
+      this.reportUnexpected(thrown)
+      for (const message of messages) this.sendAlone(message)
     }
   }
 
-  private sendAlone(parcel: Parcel): void {
+  private sendAlone(message: Message): void {
     try {
-      this.port.send({ parcels: [parcel] })
+      this.port.send({ messages: [message] })
     } catch (thrown) {
-      if ('of' in parcel) this.port.send({ parcels: [{ of: parcel.of, fault: sentFault(thrown) }] })
-      else if (parcel.id !== undefined) this.answered({ of: parcel.id, fault: sentFault(thrown) })
+      if ('of' in message) this.port.send({ messages: [{ of: message.of, fault: sentFault(thrown) }] })
+      else if (message.id !== undefined) this.answered({ of: message.id, fault: sentFault(thrown) })
     }
   }
 
-  private hear(message: unknown): void {
-    for (const parcel of parcelsOf(message)) {
-      if ('of' in parcel) this.answered(parcel)
-      else void this.answer(parcel)
+  private receive(packet: unknown): void {
+    for (const message of parsePacket(packet)) {
+      if ('of' in message) this.answered(message)
+      else void this.answer(message)
     }
   }
 
-  private answered({ of, value, fault }: Extract<Parcel, { of: number }>): void {
+  private answered({ of, value, fault }: Extract<Message, { of: number }>): void {
     const waiting = this.pending.get(of)
     this.pending.delete(of)
     if (fault) waiting?.reject(new Fault(fault.code, fault))
     else waiting?.resolve(value)
   }
 
-  private async answer({ op, args, id }: Extract<Parcel, { op: string }>): Promise<void> {
+  private async answer({ op, args, id }: Extract<Message, { op: string }>): Promise<void> {
     try {
       const answer = this.answers[op]
       if (!answer) throw new TypeError(`no operation ${op}`)
       const value = await answer(...args)
       if (id !== undefined && !this.gone) this.post({ of: id, value })
     } catch (thrown) {
-      if (!(thrown instanceof Fault)) this.oops(thrown)
+      if (!(thrown instanceof Fault)) this.reportUnexpected(thrown)
       if (id !== undefined && !this.gone) this.post({ of: id, fault: sentFault(thrown) })
     }
   }
@@ -157,31 +161,31 @@ function sentFault(thrown: unknown): SentFault {
   return { code: thrown.code, message: thrown.message, retryAfter: thrown.retryAfter }
 }
 
-/** Both sides run the same program: other messages on the channel are not ours and are ignored. */
-function parcelsOf(message: unknown): readonly Parcel[] {
-  if (typeof message !== 'object' || message === null || !('parcels' in message) || !Array.isArray(message.parcels)) return []
-  return message.parcels as Parcel[]
+/** Both sides run the same program: other packets on the channel are not ours and are ignored. */
+function parsePacket(packet: unknown): readonly Message[] {
+  if (typeof packet !== 'object' || packet === null || !('messages' in packet) || !Array.isArray(packet.messages)) return []
+  return packet.messages as Message[]
 }
 
 /** Common part of a process and of a worker seen from outside. */
 export interface Channel {
   readonly connected: boolean
-  send(message: object, callback: (error: Error | null) => void): unknown
-  on(event: 'message', hear: (message: unknown) => void): unknown
+  send(packet: object, callback: (error: Error | null) => void): unknown
+  on(event: 'message', receive: (packet: unknown) => void): unknown
   once(event: 'disconnect', gone: () => void): unknown
 }
 
-/** A channel as a port. A message that cannot be sent is lost with the process that it was for. */
-export function portOf(channel: Channel): Port {
+/** A channel as a port. A packet that cannot be sent is lost with the process that it was for. */
+export function channelPort(channel: Channel): Port {
   return {
     get open() {
       return channel.connected
     },
-    send: (message) => {
-      channel.send(message, () => {})
+    send: (packet) => {
+      channel.send(packet, () => {})
     },
-    listen: (hear, gone) => {
-      channel.on('message', hear)
+    listen: (receive, gone) => {
+      channel.on('message', receive)
       channel.once('disconnect', gone)
     },
   }

@@ -5,7 +5,7 @@ import { fixedAsk, type HoldAsk } from '../ledger/credit.ts'
 import type { LimitReset } from '../plugin-api/key.ts'
 import type { LeaseAnswer, LeaseAsk, LeaseName } from '../store/record.ts'
 import { Lease } from './lease.ts'
-import { LeaseDesk, type LeaseOffice, leftOf } from './lease-desk.ts'
+import { LeaseClient, type LeaseOffice, leftBy } from './lease-client.ts'
 import type { OwnCharges } from './own-charges.ts'
 
 /** Milliseconds over which a charge fades to a third. */
@@ -43,7 +43,7 @@ const IDLE_AFTER = 30_000
 /** Milliseconds after which an account without lease or charge is forgotten: no exchange that knows it is still open. */
 const FORGET_AFTER = 3_600_000
 /** Calls of the record for more credit, to pay for usage beyond a hold. */
-const MOST_COVERS = 3
+const MAX_COVERS = 3
 
 /** Known spending of the accounts that a lease counts on. */
 export interface Spending {
@@ -55,7 +55,7 @@ export class LeasedAccount implements CreditAccount {
   readonly spending: Spending
   private readonly office: LeaseOffice
   private readonly lease = new Lease()
-  private readonly desk: LeaseDesk
+  private readonly leaseClient: LeaseClient
   private readonly recent = new RecentSpending()
   private slice = 0
   private limit = 0
@@ -67,7 +67,7 @@ export class LeasedAccount implements CreditAccount {
   constructor(name: LeaseName, spending: Spending, office: LeaseOffice) {
     this.office = office
     this.spending = spending
-    this.desk = new LeaseDesk(name, this.lease, office)
+    this.leaseClient = new LeaseClient(name, this.lease, office)
     this.usedAt = office.clock.monotonic()
     this.lookedAt = this.usedAt
   }
@@ -84,7 +84,7 @@ export class LeasedAccount implements CreditAccount {
 
   /** True where the record may know of a lease. */
   get leased(): boolean {
-    return this.lease.left > 0 || this.lease.doubtful || this.desk.asking
+    return this.lease.left > 0 || this.lease.doubtful || this.leaseClient.asking
   }
 
   usage(): WindowUsage {
@@ -94,7 +94,7 @@ export class LeasedAccount implements CreditAccount {
   tryHold({ full, floor }: HoldAsk, allowances: readonly Allowance[]): number | undefined {
     amountOrThrow(full)
     amountOrThrow(floor)
-    const { lease, desk, office } = this
+    const { lease, leaseClient, office } = this
     this.usedAt = office.clock.monotonic()
     const limit = leastLimit(allowances)
     if (limit === undefined) {
@@ -102,11 +102,11 @@ export class LeasedAccount implements CreditAccount {
       return full
     }
     this.limit = limit
-    if (desk.queued || !office.open || !lease.covers(full, allowances)) return undefined
+    if (leaseClient.queued || !office.open || !lease.covers(full, allowances)) return undefined
     lease.held += full
     const { idle } = lease
     if (idle < this.lowest) this.lowest = idle
-    if (idle * 4 < this.slice) desk.askAhead(allowances, this.slice)
+    if (idle * 4 < this.slice) leaseClient.askAhead(allowances, this.slice)
     return full
   }
 
@@ -114,14 +114,14 @@ export class LeasedAccount implements CreditAccount {
     const held = this.tryHold(ask, allowances)
     if (held !== undefined) return held
     this.lowest = 0
-    return this.desk.seek(ask, allowances, Math.max(this.slice, this.burst(1)))
+    return this.leaseClient.seek(ask, allowances, Math.max(this.slice, this.burst(1)))
   }
 
   /**
    * Leases to another process of this machine: what it gets is held here until it is charged or given back.
    * @param others see `Lending`. @throws Fault `unavailable`.
    */
-  async lend({ ask, allowances, idle, more, patient }: LeaseAsk, others: () => number): Promise<LeaseAnswer> {
+  async lend({ ask, allowances, idle, more, recallsFirst }: LeaseAsk, others: () => number): Promise<LeaseAnswer> {
     if (leastLimit(allowances) === undefined) throw new RangeError('a lease needs an allowance with a limit')
     const full = Math.max(0, ask.full - idle)
     const need = { full, floor: Math.min(full, Math.max(0, ask.floor - idle)) }
@@ -130,10 +130,10 @@ export class LeasedAccount implements CreditAccount {
     if (held === undefined) {
       this.lowest = 0
       const slice = Math.max(this.slice, this.burst(LENT_BURST))
-      ;({ held, waitingFor } = await this.desk.lend(need, allowances, slice, { more, patient, others }))
+      ;({ held, waitingFor } = await this.leaseClient.lend(need, allowances, slice, { more, recallsFirst, others }))
     }
     const extra = held === undefined ? 0 : this.lendExtra(more, allowances)
-    const lefts = this.desk.leftsFor(allowances)
+    const lefts = this.leaseClient.leftsFor(allowances)
     if (held === undefined) return { granted: 0, hold: null, lefts, waitingFor }
     return { granted: held + extra, hold: Math.min(ask.full, idle + held), lefts, waitingFor: 0 }
   }
@@ -175,21 +175,21 @@ export class LeasedAccount implements CreditAccount {
     const now = this.office.clock.monotonic()
     this.recent.add(cost, now)
     this.slice = this.recent.slice(this.limit, now)
-    this.desk.serve()
+    this.leaseClient.serve()
     return Math.max(0, cost - held)
   }
 
   release(held: number): void {
     amountOrThrow(held)
     this.lease.release(held)
-    this.desk.serve()
+    this.leaseClient.serve()
   }
 
   tightest<A extends Allowance>(allowances: readonly A[]): Tightest<A> | undefined {
     let least: Tightest<A> | undefined
     for (const allowance of allowances) {
       if (allowance.limit === null) continue
-      const left = this.leftOf(allowance, allowance.limit)
+      const left = this.allowanceLeft(allowance, allowance.limit)
       if (left < (least?.left ?? Number.POSITIVE_INFINITY)) least = { left, allowance }
     }
     return least
@@ -217,17 +217,17 @@ export class LeasedAccount implements CreditAccount {
   /** The record has taken it. */
   taken(cost: number): void {
     this.lease.untaken = Math.max(0, this.lease.untaken - cost)
-    this.desk.forgive()
+    this.leaseClient.forgive()
   }
 
   /** The numbers of the last refusal are older than those that were read now. */
   learned(): void {
-    this.desk.leftOver = undefined
+    this.leaseClient.leftOver = undefined
   }
 
   /** Gives back what no open request needs. @throws Fault `unavailable`. */
   giveBackIdle(most?: number): Promise<void> {
-    return this.desk.giveBack(this.lease.untaken === 0, most)
+    return this.leaseClient.giveBack(this.lease.untaken === 0, most)
   }
 
   /**
@@ -236,7 +236,7 @@ export class LeasedAccount implements CreditAccount {
    * @throws Fault `unavailable`.
    */
   async giveBackAll(): Promise<void> {
-    await this.desk.quiet()
+    await this.leaseClient.quiet()
     if (!this.leased) return
     this.lease.doubtful = true
     await this.giveBackIdle()
@@ -247,10 +247,10 @@ export class LeasedAccount implements CreditAccount {
    * @returns true where nothing of this account is worth remembering.
    */
   tidy(): boolean {
-    const { lease, desk } = this
+    const { lease, leaseClient } = this
     const now = this.office.clock.monotonic()
-    desk.forgive()
-    if (desk.busy) return false
+    leaseClient.forgive()
+    if (leaseClient.busy) return false
     if (lease.held === 0 && now - this.usedAt >= IDLE_AFTER) {
       if (lease.left > 0 || (lease.doubtful && lease.untaken === 0)) this.giveBackIdle().catch(ignore)
       else return lease.untaken === 0 && !lease.doubtful && now - this.usedAt >= FORGET_AFTER
@@ -266,8 +266,8 @@ export class LeasedAccount implements CreditAccount {
   private async coverRest(covered: number, rest: number, allowances: readonly Allowance[]): Promise<number> {
     let [held, missing] = [covered, rest]
     try {
-      for (let round = 0; round < MOST_COVERS && missing > 0; round++) {
-        const more = (await this.desk.seek(fixedAsk(missing), allowances, 0)) ?? 0
+      for (let round = 0; round < MAX_COVERS && missing > 0; round++) {
+        const more = (await this.leaseClient.seek(fixedAsk(missing), allowances, 0)) ?? 0
         held += more
         // Refused: then as much as there was.
         missing = more > 0 ? 0 : Math.min(missing - 1, this.tightest(allowances)?.left ?? 0)
@@ -279,9 +279,9 @@ export class LeasedAccount implements CreditAccount {
   }
 
   /** The record's numbers in a refusal are newer than those that were read before. */
-  private leftOf(allowance: Allowance, limit: number): number {
-    const { leftOver } = this.desk
-    const left = leftOver && leftOf(leftOver, allowance)
+  private allowanceLeft(allowance: Allowance, limit: number): number {
+    const { leftOver } = this.leaseClient
+    const left = leftOver && leftBy(leftOver, allowance)
     if (left !== undefined) return Math.min(limit, Math.max(0, this.lease.idle + left))
     const { of, limitReset = null } = allowance
     const charges = of === 'payer' ? this.spending.payer : this.spending.own

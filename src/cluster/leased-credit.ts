@@ -2,10 +2,10 @@
 import type { Clock } from '../core/clock.ts'
 import { Total } from '../core/money.ts'
 import type { CreditBook } from '../ledger/allowance.ts'
-import { textOf } from '../store/lease-book.ts'
+import { leaseText } from '../store/lease-book.ts'
 import type { Balance, LeaseName, SettledRows, StoreOfRecord } from '../store/record.ts'
 import { chargedAt } from '../store/rows.ts'
-import type { LeaseOffice } from './lease-desk.ts'
+import type { LeaseOffice } from './lease-client.ts'
 import { LeasedAccount } from './leased-account.ts'
 import { OwnCharges } from './own-charges.ts'
 import { unreachable, within } from './record-calls.ts'
@@ -15,7 +15,7 @@ interface LeasedCreditOptions {
   readonly record: Pick<StoreOfRecord, 'lease' | 'giveBack' | 'balances' | 'spentByAll'>
   readonly clock: Clock
   /** False after the record has been silent for so long that it may have freed the leases of this process. */
-  readonly heard: () => boolean
+  readonly isRecordReachable: () => boolean
   /** Runs a reading between two batches of rows, so that what it reads has none or all of each. */
   readonly between: <T>(read: () => Promise<T>) => Promise<T>
 }
@@ -42,10 +42,10 @@ export class LeasedCredit implements CreditBook {
   private readonly untakenAll = new Total()
 
   constructor(options: LeasedCreditOptions) {
-    const { node, record, clock, heard, between } = options
+    const { node, record, clock, isRecordReachable, between } = options
     this.options = options
     this.readings = new BalanceReadings({ record, clock, between, learn: (balances, all) => this.learn(balances, all) })
-    const isOpen = (): boolean => this.opened && heard()
+    const isOpen = (): boolean => this.opened && isRecordReachable()
     this.office = {
       node,
       record,
@@ -60,10 +60,10 @@ export class LeasedCredit implements CreditBook {
 
   account(identity: string, payer?: string): LeasedAccount {
     const name = { key: identity, payer }
-    const text = textOf(name)
+    const text = leaseText(name)
     let account = this.accounts.get(text)
     if (!account) {
-      const spending = { own: this.chargesOf(identity), payer: payer === undefined ? undefined : this.chargesOf(payer) }
+      const spending = { own: this.chargesFor(identity), payer: payer === undefined ? undefined : this.chargesFor(payer) }
       account = new LeasedAccount(name, spending, this.office)
       this.accounts.set(text, account)
     }
@@ -105,7 +105,7 @@ export class LeasedCredit implements CreditBook {
   /** A generation's rows stand in the journal and wait to be forwarded. */
   noted({ hold, settled }: SettledRows): void {
     this.account(hold.key, hold.payer).noted(settled.cost)
-    for (const account of accountsOf(hold)) this.chargesOf(account).note(settled.cost, chargedAt(settled))
+    for (const account of settledAccounts(hold)) this.chargesFor(account).note(settled.cost, chargedAt(settled))
     this.untakenAll.add(settled.cost)
     this.sinceAll.add(settled.cost)
   }
@@ -113,7 +113,7 @@ export class LeasedCredit implements CreditBook {
   /** The record has taken rows that were noted here. */
   taken(rows: readonly SettledRows[]): void {
     for (const { hold, settled } of rows) {
-      for (const account of accountsOf(hold)) this.chargesOf(account).taken(settled.cost, chargedAt(settled))
+      for (const account of settledAccounts(hold)) this.chargesFor(account).taken(settled.cost, chargedAt(settled))
       this.account(hold.key, hold.payer).taken(settled.cost)
       this.untakenAll.add(-settled.cost)
     }
@@ -147,7 +147,7 @@ export class LeasedCredit implements CreditBook {
     const { clock } = this.options
     const read = new Set<OwnCharges | undefined>()
     for (const balance of balances) {
-      const charges = this.chargesOf(balance.key)
+      const charges = this.chargesFor(balance.key)
       charges.learn(balance, clock.now())
       read.add(charges)
     }
@@ -160,7 +160,7 @@ export class LeasedCredit implements CreditBook {
     this.sinceAll.add(this.untakenAll.exact)
   }
 
-  private chargesOf(identity: string): OwnCharges {
+  private chargesFor(identity: string): OwnCharges {
     let charges = this.charges.get(identity)
     if (!charges) {
       charges = new OwnCharges()
@@ -171,7 +171,7 @@ export class LeasedCredit implements CreditBook {
 }
 
 /** Identities of the accounts that a generation charges. */
-function accountsOf({ key, payer }: SettledRows['hold']): string[] {
+function settledAccounts({ key, payer }: SettledRows['hold']): string[] {
   return payer === undefined ? [key] : [key, payer]
 }
 
@@ -191,7 +191,7 @@ interface Next {
 }
 
 /** Milliseconds for which callers wait, and after which a reading makes room for rows. */
-const LONGEST_READ = 2_000
+const MAX_READ_MS = 2_000
 
 /** Readings of balances for callers: one runs and one waits, which covers all that is requested meanwhile. */
 class BalanceReadings {
@@ -210,7 +210,7 @@ class BalanceReadings {
     this.next ??= this.queue()
     for (const identity of identities) this.next.identities.add(identity)
     if (all) this.next.all = true
-    return within(this.options.clock, LONGEST_READ, this.next.done).catch((thrown: unknown) => {
+    return within(this.options.clock, MAX_READ_MS, this.next.done).catch((thrown: unknown) => {
       throw unreachable(thrown)
     })
   }
@@ -237,6 +237,6 @@ class BalanceReadings {
     const balances = identities.length > 0 ? record.balances(identities) : []
     const read = Promise.all([balances, all ? record.spentByAll() : undefined])
     // What comes later is not learned: rows may have been taken meanwhile.
-    learn(...(await within(clock, LONGEST_READ, read)))
+    learn(...(await within(clock, MAX_READ_MS, read)))
   }
 }

@@ -4,7 +4,7 @@ import { basename, dirname } from 'node:path'
 import type { Clock } from '../core/clock.ts'
 import { Fault } from '../core/faults.ts'
 import type { Reconciliation } from '../ledger/types.ts'
-import { type JournalNews, openJournal } from '../store/journal.ts'
+import { type JournalReport, openJournal } from '../store/journal.ts'
 import type { SettledRows, StoreOfRecord } from '../store/record.ts'
 import { type Durability, sqliteCode } from '../store/sqlite.ts'
 
@@ -18,7 +18,7 @@ export interface TakingIn {
   readonly record: Pick<StoreOfRecord, 'take'>
   readonly durability: Durability
   readonly clock: Clock
-  readonly report: (news: JournalNews) => void
+  readonly report: (report: JournalReport) => void
 }
 
 /** Findings in a journal. */
@@ -31,7 +31,7 @@ export interface TakenIn {
 
 /** Milliseconds between looks at a journal that is in use, and how many there are. */
 const TRY_AGAIN = 100
-const MOST_TRIES = 50
+const MAX_TRIES = 50
 
 /** Generations per step. */
 const PAGE = 500
@@ -95,7 +95,7 @@ async function released(path: string, { durability, clock, report }: Omit<Taking
       openJournal(path, { durability, clock, report }).close()
       return
     } catch (thrown) {
-      if (!inUse(thrown) || tries === MOST_TRIES) throw thrown
+      if (!inUse(thrown) || tries === MAX_TRIES) throw thrown
       await new Promise<void>((resolve) => clock.after(TRY_AGAIN, resolve))
     }
   }

@@ -23,7 +23,7 @@ export class OwnCharges {
   /** @param at moment of the charge, milliseconds since the epoch. */
   note(cost: number, at: number): void {
     this.untaken.add(cost)
-    this.count(dayOf(at), BigInt(cost))
+    this.count(dayStart(at), BigInt(cost))
     this.spentSince.add(cost)
     this.since.charge(cost, at)
   }
@@ -31,7 +31,7 @@ export class OwnCharges {
   /** The record has it now; what was read of it before has not. */
   taken(cost: number, at: number): void {
     this.untaken.add(-Math.min(cost, this.untaken.cut))
-    this.count(dayOf(at), -BigInt(cost))
+    this.count(dayStart(at), -BigInt(cost))
   }
 
   /** @param balance read while nothing was being forwarded, so that it has none of what is untaken. */
@@ -77,6 +77,6 @@ export class OwnCharges {
   }
 }
 
-function dayOf(at: number): number {
+function dayStart(at: number): number {
   return Math.floor(at / DAY_MS) * DAY_MS
 }

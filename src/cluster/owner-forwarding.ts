@@ -6,7 +6,7 @@ import type { Clock } from '../core/clock.ts'
 import { checkHold, checkSettle } from '../store/batch.ts'
 import type { SettledRows, StoreOfRecord } from '../store/record.ts'
 import { Forwarding } from './forwarding.ts'
-import { type ClusterNews, unreachable } from './record-calls.ts'
+import { type ClusterReport, unreachable } from './record-calls.ts'
 
 export interface OwnerForwardingOptions {
   /** Name of the owner at the record. */
@@ -15,7 +15,7 @@ export interface OwnerForwardingOptions {
   readonly clock: Clock
   /** The record has taken rows that `take` had reported as new. */
   readonly taken: (rows: readonly SettledRows[]) => void
-  readonly report: (news: ClusterNews) => void
+  readonly report: (report: ClusterReport) => void
 }
 
 /** Rows of one worker that are handed in together. */
@@ -38,7 +38,7 @@ const GATHER_MS = 100
  * Sequences of rows that are remembered once the record has them. A worker whose answer was lost hands in the same 500 at most again, and
  * there are 63 workers.
  */
-const MOST_KNOWN = 65_536
+const MAX_KNOWN = 65_536
 
 const ignore = (): void => {}
 
@@ -126,7 +126,7 @@ export class OwnerForwarding {
       for (const call of calls) if (--call.missing === 0) call.resolve()
     }
     for (const oldest of this.known) {
-      if (this.known.size <= MOST_KNOWN) break
+      if (this.known.size <= MAX_KNOWN) break
       this.known.delete(oldest)
     }
   }

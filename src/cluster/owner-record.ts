@@ -3,19 +3,19 @@
  * the owner's account, and its rows are forwarded with those of all others.
  */
 import type { Clock } from '../core/clock.ts'
-import type { LedgerReader } from '../ledger/types.ts'
+import type { LedgerReader } from '../ledger/reader.ts'
 import type { CompactionKeyStore } from '../store/compaction-keys.ts'
 import type { EventStore } from '../store/events.ts'
 import type { GivenIdStore } from '../store/given-ids.ts'
 import { GUARDRAILS_CHANGED, type GuardrailStore, WatchedGuardrails } from '../store/guardrails.ts'
-import { KeyNews, WatchedKeys } from '../store/key-news.ts'
+import { KeyChanges, WatchedKeys } from '../store/key-changes.ts'
 import type { KeyStore } from '../store/keys.ts'
-import { LeaseBook, textOf } from '../store/lease-book.ts'
+import { LeaseBook, leaseText } from '../store/lease-book.ts'
 import type { Balance, LeaseAnswer, LeaseAsk, LeaseName, Pulse, PulseReply, SettledRows, StoreOfRecord } from '../store/record.ts'
 import type { RefusalStore } from '../store/refusals.ts'
 import type { LeasedCredit } from './leased-credit.ts'
 import { OwnerForwarding } from './owner-forwarding.ts'
-import { type ClusterNews, unreachable } from './record-calls.ts'
+import { type ClusterReport, unreachable } from './record-calls.ts'
 
 export interface OwnerRecordOptions {
   /** Name of the owner at the record. */
@@ -24,15 +24,15 @@ export interface OwnerRecordOptions {
   /** The owner's own, leased from the record. */
   readonly credit: LeasedCredit
   readonly clock: Clock
-  /** Milliseconds since the record was heard, whether the last pulse failed, and the processes that were alive when it was heard. */
-  readonly heard: () => { readonly silence: number; readonly isLost: boolean; readonly nodes: number }
-  readonly report: (news: ClusterNews) => void
+  /** Milliseconds since the last answer of the record, whether the last pulse failed, and the processes that were alive at that answer. */
+  readonly recordState: () => { readonly silence: number; readonly isLost: boolean; readonly nodes: number }
+  readonly report: (report: ClusterReport) => void
 }
 
-/** Milliseconds of silence of the record after which workers hear nothing either: they look up keys themselves then. */
-const LONGEST_SILENCE = 2_000
+/** Milliseconds without an answer of the record after which workers get none either: they look up keys themselves then. */
+const MAX_SILENCE_MS = 2_000
 /** Milliseconds for which workers may take to give back what lies idle, before the owner answers the record's call. */
-const LONGEST_CALL = 400
+const MAX_CALL_MS = 400
 
 export class OwnerRecord implements StoreOfRecord {
   readonly keys: KeyStore
@@ -45,7 +45,7 @@ export class OwnerRecord implements StoreOfRecord {
   private readonly options: OwnerRecordOptions
   private readonly leases: LeaseBook
   private readonly forwarding: OwnerForwarding
-  private news: KeyNews
+  private changes: KeyChanges
   private readonly listeners: (() => void)[] = []
   /** Calls of the record for idle leases that are under way, by the names of the leases, and how each ends. */
   private readonly calls = new Map<string, () => void>()
@@ -54,8 +54,8 @@ export class OwnerRecord implements StoreOfRecord {
   constructor(options: OwnerRecordOptions) {
     const { node, record, credit, clock, report } = options
     this.options = options
-    this.keys = new WatchedKeys(record.keys, (hash) => this.news.note(hash))
-    this.guardrails = new WatchedGuardrails(record.guardrails, () => this.news.note(GUARDRAILS_CHANGED))
+    this.keys = new WatchedKeys(record.keys, (hash) => this.changes.note(hash))
+    this.guardrails = new WatchedGuardrails(record.guardrails, () => this.changes.note(GUARDRAILS_CHANGED))
     this.ledger = record.ledger
     this.compactionKeys = record.compactionKeys
     this.events = record.events
@@ -64,12 +64,12 @@ export class OwnerRecord implements StoreOfRecord {
     const release = ({ key, payer }: LeaseName, amount: number): void => credit.account(key, payer).release(amount)
     this.leases = new LeaseBook(() => clock.monotonic(), release)
     this.forwarding = new OwnerForwarding({ node, record, clock, taken: (rows) => credit.taken(rows), report })
-    this.news = this.nextNews()
+    this.changes = this.nextChanges()
   }
 
-  /** Calls `hear` whenever a pulse would bring something. */
-  onUrge(hear: () => void): void {
-    this.listeners.push(hear)
+  /** Calls `wake` whenever a pulse would bring a change. */
+  onWake(wake: () => void): void {
+    this.listeners.push(wake)
   }
 
   take(node: string, rows: readonly SettledRows[]): Promise<void> {
@@ -92,7 +92,7 @@ export class OwnerRecord implements StoreOfRecord {
     const accounts = new Set(allowances.map(({ of }) => (of === 'payer' && payer) || key))
     const others = (): number => {
       const count = this.leases.call(node, wanted, accounts)
-      if (count > 0) this.urge()
+      if (count > 0) this.wake()
       return count
     }
     const account = this.options.credit.account(key, payer)
@@ -107,7 +107,7 @@ export class OwnerRecord implements StoreOfRecord {
 
   async giveBack(node: string, lease: LeaseName, amount: number | 'all', turn: number): Promise<void> {
     this.leases.giveBack(node, lease, amount, turn)
-    if (this.leases.awaited(lease) === 0) this.calls.get(textOf(lease))?.()
+    if (this.leases.awaited(lease) === 0) this.calls.get(leaseText(lease))?.()
   }
 
   async endLeases(node: string): Promise<void> {
@@ -116,10 +116,10 @@ export class OwnerRecord implements StoreOfRecord {
 
   /** A worker never believes in what its owner cannot vouch for: its silence counts from the record's own. */
   async pulse({ node, expiry, cursor }: Pulse): Promise<PulseReply> {
-    const { silence, isLost, nodes } = this.options.heard()
-    if (isLost || silence >= LONGEST_SILENCE) throw unreachable(new Error('the owner does not hear the store of record'))
+    const { silence, isLost, nodes } = this.options.recordState()
+    if (isLost || silence >= MAX_SILENCE_MS) throw unreachable(new Error('the owner does not hear the store of record'))
     const { wanted, life } = this.leases.pulse(node, expiry)
-    return { ...this.news.since(cursor), wanted, nodes: nodes * this.leases.alive(), life, silence }
+    return { ...this.changes.since(cursor), wanted, nodes: nodes * this.leases.alive(), life, silence }
   }
 
   balances(keys: readonly string[]): Promise<Balance[]> {
@@ -136,22 +136,22 @@ export class OwnerRecord implements StoreOfRecord {
 
   /** Hashes of keys that others have changed; undefined: whatever workers have cached may have changed. */
   changed(hashes: readonly string[] | undefined): void {
-    if (!hashes) this.news = this.nextNews()
-    else for (const hash of hashes) this.news.note(hash)
-    this.urge()
+    if (!hashes) this.changes = this.nextChanges()
+    else for (const hash of hashes) this.changes.note(hash)
+    this.wake()
   }
 
   /** The record wants back what lies idle of a lease: in the workers, and here. @throws Fault `unavailable`. */
   async callBack(lease: LeaseName): Promise<void> {
-    const name = textOf(lease)
+    const name = leaseText(lease)
     if (this.calls.has(name)) return
     const { node, credit, clock } = this.options
     this.leases.call(node, lease, [lease.key])
     if (this.leases.awaited(lease) > 0) {
       const { promise, resolve } = Promise.withResolvers<void>()
-      const timer = clock.after(LONGEST_CALL, resolve)
+      const timer = clock.after(MAX_CALL_MS, resolve)
       this.calls.set(name, resolve)
-      this.urge()
+      this.wake()
       await promise
       timer.cancel()
       this.calls.delete(name)
@@ -162,7 +162,7 @@ export class OwnerRecord implements StoreOfRecord {
   /** The record may have set free what the owner has leased: nothing of it may be spent by any worker. */
   lapse(): void {
     this.leases.allGone()
-    this.urge()
+    this.wake()
   }
 
   /** Ends the leases of a worker that is over, once all that it settled has been handed in. @returns the nano-dollars set free. */
@@ -186,8 +186,8 @@ export class OwnerRecord implements StoreOfRecord {
     return this.closing
   }
 
-  private urge(): void {
-    for (const hear of this.listeners) hear()
+  private wake(): void {
+    for (const wake of this.listeners) wake()
   }
 
   /** Its cost leaves the worker's lease now, and counts as not forwarded until the record has it. */
@@ -198,8 +198,8 @@ export class OwnerRecord implements StoreOfRecord {
     credit.noted(row)
   }
 
-  private nextNews(): KeyNews {
+  private nextChanges(): KeyChanges {
     const { clock } = this.options
-    return new KeyNews(`${Math.floor(clock.now()).toString(36)}${Math.floor(clock.random() * 2 ** 40).toString(36)}`)
+    return new KeyChanges(`${Math.floor(clock.now()).toString(36)}${Math.floor(clock.random() * 2 ** 40).toString(36)}`)
   }
 }

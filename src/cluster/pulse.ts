@@ -1,7 +1,7 @@
 /** The pulse of a process: reports to the store of record that it lives, and receives changes. */
 import type { Clock, Timer } from '../core/clock.ts'
 import type { LeaseName, PulseReply, StoreOfRecord } from '../store/record.ts'
-import { type ClusterNews, OutageReport, within } from './record-calls.ts'
+import { type ClusterReport, OutageReport, within } from './record-calls.ts'
 
 export interface PulsesOptions {
   readonly node: string
@@ -13,23 +13,23 @@ export interface PulsesOptions {
   readonly changed: (hashes: readonly string[] | undefined) => void
   /** Leases of which others want what lies idle here. */
   readonly wanted: (leases: readonly LeaseName[]) => void
-  /** Called after every pulse that was answered. @param silence milliseconds since the record itself was heard. */
+  /** Called after every pulse that was answered. @param silence milliseconds since the record itself answered. */
   readonly answered: (silence: number) => void
   /** Called after every pulse, before anything else: milliseconds of silence before it ended. */
   readonly silence: (ms: number) => void
   /** Called before `answered` where the record may have ended the leases of this process, and after the first pulse. */
   readonly forgotten: () => void
-  readonly report: (news: ClusterNews) => void
+  readonly report: (report: ClusterReport) => void
 }
 
 /** Milliseconds from an answer to the next pulse; and without one after which the process counts as lost. */
 const EVERY = 250
 const EXPIRY = 10_000
 /** Milliseconds after which a pulse counts as unanswered. */
-const LONGEST_PULSE = 2_000
+const MAX_PULSE_MS = 2_000
 
 export class Pulses {
-  /** Processes that are alive, as the last answer said; this one alone before it. */
+  /** Processes that are alive by the last answer; this one alone before it. */
   nodes = 1
   private readonly options: PulsesOptions
   private readonly outage: OutageReport
@@ -37,15 +37,15 @@ export class Pulses {
   private timer: Timer | undefined
   private beating: Promise<void> | undefined
   /** Something happened after the pulse that is under way had left. */
-  private urged = false
+  private isWakePending = false
   private closed = false
   private life: number | undefined
-  /** When the last pulse that was answered had left, or the record itself was heard before. */
-  private heard: Moment
+  /** Time at which the last answered pulse was sent; earlier where the answer says that the record itself answered before. */
+  private lastAnswer: Moment
 
   constructor(options: PulsesOptions) {
     this.options = options
-    this.heard = momentOf(options.clock)
+    this.lastAnswer = currentMoment(options.clock)
     this.outage = new OutageReport('pulse', options.report)
   }
 
@@ -60,19 +60,19 @@ export class Pulses {
    */
   get silence(): number {
     const { clock } = this.options
-    return Math.max(clock.monotonic() - this.heard.monotonic, clock.now() - this.heard.wall)
+    return Math.max(clock.monotonic() - this.lastAnswer.monotonic, clock.now() - this.lastAnswer.wall)
   }
 
   /** Pulses now, and from then on by itself. Resolves when this pulse is over, answered or not. */
   now(): Promise<void> {
-    if (this.beating) this.urged = true
+    if (this.beating) this.isWakePending = true
     else if (!this.closed) {
       this.timer?.cancel()
       this.beating = this.beat().finally(() => {
         this.beating = undefined
         if (this.closed) return
-        this.timer = this.options.clock.after(this.urged ? 0 : EVERY, () => void this.now())
-        this.urged = false
+        this.timer = this.options.clock.after(this.isWakePending ? 0 : EVERY, () => void this.now())
+        this.isWakePending = false
       })
     }
     return this.beating ?? Promise.resolve()
@@ -85,10 +85,10 @@ export class Pulses {
 
   private async beat(): Promise<void> {
     const { node, label, record, clock, changed, wanted, answered, silence, forgotten } = this.options
-    const left = momentOf(clock)
+    const left = currentMoment(clock)
     let reply: PulseReply
     try {
-      reply = await within(clock, LONGEST_PULSE, record.pulse({ node, label, expiry: EXPIRY, cursor: this.cursor }))
+      reply = await within(clock, MAX_PULSE_MS, record.pulse({ node, label, expiry: EXPIRY, cursor: this.cursor }))
     } catch (thrown) {
       silence(this.silence)
       this.outage.failed(thrown)
@@ -97,7 +97,7 @@ export class Pulses {
     if (this.closed) return
     silence(this.silence)
     const behind = reply.silence ?? 0
-    this.heard = { monotonic: left.monotonic - behind, wall: left.wall - behind }
+    this.lastAnswer = { monotonic: left.monotonic - behind, wall: left.wall - behind }
     this.outage.went()
     this.cursor = reply.cursor
     this.nodes = Math.max(1, reply.nodes)
@@ -114,6 +114,6 @@ interface Moment {
   readonly wall: number
 }
 
-function momentOf(clock: Clock): Moment {
+function currentMoment(clock: Clock): Moment {
   return { monotonic: clock.monotonic(), wall: clock.now() }
 }

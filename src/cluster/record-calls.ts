@@ -32,7 +32,7 @@ export function within<T>(clock: Pick<Clock, 'after'>, ms: number, work: Promise
 }
 
 /** Events of the calls of the store of record that are reported to the operator, without the content of rows. */
-export type ClusterNews =
+export type ClusterReport =
   /** Reported once per outage: rows wait here, or changes of keys and guardrails are not received. */
   | { kind: 'record-lost'; during: Dealing; reason: string }
   | { kind: 'record-back'; during: Dealing }
@@ -43,9 +43,9 @@ export type ClusterNews =
 type Dealing = 'hand-in' | 'pulse' | 'guardrails' | 'audit' | 'refusals'
 
 /** The root cause: where a fault wraps another error, that error's text is more specific. */
-export function reasonOf(thrown: unknown): string {
+export function failureReason(thrown: unknown): string {
   if (!(thrown instanceof Error)) return 'unknown'
-  return thrown.cause instanceof Error ? reasonOf(thrown.cause) : thrown.message
+  return thrown.cause instanceof Error ? failureReason(thrown.cause) : thrown.message
 }
 
 /** Reports the beginning and the end of an outage, once each, and in it that this program is too old for the record: that outage has no end. */
@@ -53,9 +53,9 @@ export class OutageReport {
   private lost = false
   private isTooOld = false
   private readonly during: Dealing
-  private readonly report: (news: ClusterNews) => void
+  private readonly report: (report: ClusterReport) => void
 
-  constructor(during: Dealing, report: (news: ClusterNews) => void) {
+  constructor(during: Dealing, report: (report: ClusterReport) => void) {
     this.during = during
     this.report = report
   }
@@ -65,7 +65,7 @@ export class OutageReport {
   }
 
   failed(cause: unknown): void {
-    const reason = reasonOf(cause)
+    const reason = failureReason(cause)
     const isTooOld = this.isTooOld || saysBeyond(reason)
     if (!this.lost || isTooOld !== this.isTooOld) this.report({ kind: 'record-lost', during: this.during, reason })
     this.lost = true

@@ -6,9 +6,9 @@ import type { Clock, Timer } from '../core/clock.ts'
 import { FAULTS } from '../core/faults.ts'
 import { randomTag } from '../core/ids.ts'
 import { plainName } from '../core/plain-name.ts'
-import { reading, type Tallies } from '../machines/metrics/metrics.ts'
+import { type MetricRegistry, reading } from '../machines/metrics/metrics.ts'
 import type { RefusalRow, RefusalStore, RefusedRequest } from '../store/refusals.ts'
-import { type ClusterNews, OutageReport, within } from './record-calls.ts'
+import { type ClusterReport, OutageReport, within } from './record-calls.ts'
 
 export interface Refusal extends Omit<RefusedRequest, 'at'> {
   /** Identity; '' where the request had no key that is known. Of such a request no text is kept: a stranger decides it. */
@@ -21,7 +21,7 @@ export interface Refusal extends Omit<RefusedRequest, 'at'> {
 export interface RefusalLogOptions {
   readonly store: RefusalStore
   readonly clock: Pick<Clock, 'after' | 'now'>
-  readonly report: (news: ClusterNews) => void
+  readonly report: (report: ClusterReport) => void
 }
 
 const unwritten = reading('gauge', 'refusals_unwritten', 'Rows of refused requests that wait for the store.')
@@ -31,16 +31,16 @@ const MINUTE = 60_000
 const LATEST = 5
 /** The same of requests without a known key: all callers who have mistyped theirs share a row. */
 const LATEST_UNKNOWN = 20
-const LONGEST_MESSAGE = 500
-const LONGEST_NAME = 128
+const MAX_MESSAGE_LENGTH = 500
+const MAX_NAME_LENGTH = 128
 /** Rows in memory: beyond, requests are counted without their keys. */
-const MOST_ROWS = 2_000
+const MAX_ROWS = 2_000
 /** Milliseconds until a new row is written, until one is written again, and until a failed batch comes again; for one batch. */
 const FIRST_WRITE = 250
 const NEXT_WRITE = 2_000
 const RETRY = 1_000
-const LONGEST_PUT = 10_000
-const LONGEST_CLOSE = 2_000
+const MAX_PUT_MS = 10_000
+const MAX_CLOSE_MS = 2_000
 const BATCH = 100
 
 interface OpenRow {
@@ -57,7 +57,7 @@ interface OpenRow {
 }
 
 export class RefusalLog {
-  /** Interface of it for other parts. */
+  /** Interface of it for other parts. A list holds all that this process has refused so far. */
   readonly store: RefusalStore
   private readonly options: RefusalLogOptions
   private readonly outage: OutageReport
@@ -70,19 +70,27 @@ export class RefusalLog {
 
   constructor(options: RefusalLogOptions) {
     this.options = options
-    this.store = options.store
+    const { store } = options
+    this.store = {
+      put: (rows) => store.put(rows),
+      list: async (query) => {
+        await this.writeNow()
+        return store.list(query)
+      },
+      prune: (before, most, age) => store.prune(before, most, age),
+    }
     this.outage = new OutageReport('refusals', options.report)
   }
 
   /** Shows in the metrics of a gateway what waits. */
-  showIn(tallies: Tallies): void {
-    tallies.of(unwritten).from(() => this.unwritten().length)
+  showIn(metrics: MetricRegistry): void {
+    metrics.of(unwritten).from(() => this.unwritten().length)
   }
 
   note(refusal: Refusal): void {
     const now = Math.floor(this.options.clock.now())
     const at = now - (now % MINUTE)
-    const open = this.rowOf(refusal, at)
+    const open = this.openRow(refusal, at)
     open.count++
     open.last = now
     const { limit } = refusal
@@ -98,9 +106,9 @@ export class RefusalLog {
         id,
         at: now,
         operation,
-        model: model === null ? null : shortened(model, LONGEST_NAME),
-        field: field === null ? null : shortened(field, LONGEST_NAME),
-        message: shortened(message, LONGEST_MESSAGE),
+        model: model === null ? null : shortened(model, MAX_NAME_LENGTH),
+        field: field === null ? null : shortened(field, MAX_NAME_LENGTH),
+        message: shortened(message, MAX_MESSAGE_LENGTH),
         limit,
       })
     }
@@ -111,26 +119,36 @@ export class RefusalLog {
   async close(): Promise<void> {
     this.timer?.cancel()
     if (this.writing) {
-      const done = await within(this.options.clock, LONGEST_CLOSE, this.writing).then(
+      const done = await within(this.options.clock, MAX_CLOSE_MS, this.writing).then(
         () => true,
         () => false,
       )
       if (!done) return
     }
     this.timer?.cancel()
+    await this.batches(MAX_CLOSE_MS)
+  }
+
+  private async writeNow(): Promise<void> {
+    while (this.writing) await this.writing
+    if (this.unwritten().length > 0) await this.write(() => this.batches(MAX_PUT_MS))
+  }
+
+  /** Writes what waits, batch by batch, for as long as it gets less. @returns false where the store does not take it. */
+  private async batches(longest: number): Promise<boolean> {
     for (let before = Number.POSITIVE_INFINITY; ; ) {
       const { length } = this.unwritten()
-      if (length === 0 || length >= before) return
+      if (length === 0 || length >= before) return length === 0
       before = length
-      await this.batch(LONGEST_CLOSE)
+      await this.batch(longest)
     }
   }
 
-  private rowOf({ key, reason, status, type }: Refusal, at: number): OpenRow {
+  private openRow({ key, reason, status, type }: Refusal, at: number): OpenRow {
     const name = `${at} ${reason} ${key}`
     const found = this.rows.get(name)
     if (found) return found
-    if (key !== '' && this.rows.size >= MOST_ROWS) return this.rowOf({ key: '', reason, status, type } as Refusal, at)
+    if (key !== '' && this.rows.size >= MAX_ROWS) return this.openRow({ key: '', reason, status, type } as Refusal, at)
     const row = { at, id: `${this.writer}.${++this.made}`, key, reason }
     const made: OpenRow = { row, status, type, latest: [], limits: undefined, count: 0, last: at, written: 0 }
     this.rows.set(name, made)
@@ -147,16 +165,18 @@ export class RefusalLog {
     if (this.timer && this.dueAt <= due) return
     this.timer?.cancel()
     this.dueAt = due
-    this.timer = this.options.clock.after(delay, () => this.write())
+    this.timer = this.options.clock.after(delay, () => void this.write(() => this.batch(MAX_PUT_MS)))
   }
 
-  private write(): void {
+  private write(work: () => Promise<boolean>): Promise<void> {
+    this.timer?.cancel()
     this.timer = undefined
-    this.writing = this.batch(LONGEST_PUT).then((isWritten) => {
+    this.writing = work().then((isWritten) => {
       this.writing = undefined
       const waiting = this.unwritten()
       if (waiting.length > 0) this.writeIn(!isWritten ? RETRY : waiting.some(({ written }) => written === 0) ? FIRST_WRITE : NEXT_WRITE)
     })
+    return this.writing
   }
 
   /** @returns false where the store did not take it: the same rows come again, each in the place of its earlier form. */

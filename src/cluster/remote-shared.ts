@@ -1,12 +1,12 @@
-/** Rate counters and news where the owner passes them on: all workers of one machine, without Redis. */
+/** Rate counters and messages by way of the owner: all workers of one machine, without Redis. */
 import type { Clock } from '../core/clock.ts'
 import type { Json } from '../core/json.ts'
 import { within } from './record-calls.ts'
 import type { OwnerLine } from './remote-record.ts'
-import type { CounterAnswer, CounterAsk, Counters, NewsWire, Topic } from './shared/types.ts'
+import type { CounterAnswer, CounterAsk, Counters, PubSub, Topic } from './shared/types.ts'
 
 /** Milliseconds after which the owner counts as not answering: a request waits for it. */
-const LONGEST_COUNT = 500
+const MAX_COUNT_MS = 500
 
 export class RemoteCounters implements Counters {
   private readonly line: OwnerLine
@@ -19,13 +19,13 @@ export class RemoteCounters implements Counters {
 
   /** @throws Fault `unavailable` where the owner is gone, or does not answer. */
   take(ask: CounterAsk): Promise<CounterAnswer> {
-    return within(this.clock, LONGEST_COUNT, this.line.ask('counter', ask))
+    return within(this.clock, MAX_COUNT_MS, this.line.ask('counter', ask))
   }
 
   async close(): Promise<void> {}
 }
 
-export class RemoteNews implements NewsWire {
+export class RemotePubSub implements PubSub {
   /** From the owner's welcome. */
   secret = ''
   private readonly line: OwnerLine
@@ -35,23 +35,23 @@ export class RemoteNews implements NewsWire {
     this.line = line
   }
 
-  commonSecret(hear: (secret: string) => void): void {
-    hear(this.secret)
+  commonSecret(onSecret: (secret: string) => void): void {
+    onSecret(this.secret)
   }
 
   publish(topic: Topic, message: Json): void {
-    this.line.notify('news', topic, message)
+    this.line.notify('publish', topic, message)
   }
 
-  subscribe(topic: Topic, hear: (message: Json) => void): void {
+  subscribe(topic: Topic, onMessage: (message: Json) => void): void {
     const listeners = this.listeners.get(topic)
-    if (listeners) listeners.push(hear)
-    else this.listeners.set(topic, [hear])
+    if (listeners) listeners.push(onMessage)
+    else this.listeners.set(topic, [onMessage])
   }
 
   /** Message that another worker has published. */
-  arrived(topic: Topic, message: Json): void {
-    for (const hear of this.listeners.get(topic) ?? []) hear(message)
+  receive(topic: Topic, message: Json): void {
+    for (const onMessage of this.listeners.get(topic) ?? []) onMessage(message)
   }
 
   async close(): Promise<void> {

@@ -6,8 +6,8 @@ import type { GivenIdStore } from '../store/given-ids.ts'
 import type { GuardrailStore } from '../store/guardrails.ts'
 import type { StoreOfRecord } from '../store/record.ts'
 import type { RefusalStore } from '../store/refusals.ts'
-import { type Prunable, type RetentionNews, SHORTEST_RETENTION, startRetention, type UnreadGenerations } from '../store/retention.ts'
-import { type Rollable, type RollupNews, startRollup } from '../store/rollup.ts'
+import { MIN_RETENTION_MS, type Prunable, type RetentionReport, startRetention, type UnreadGenerations } from '../store/retention.ts'
+import { type Rollable, type RollupReport, startRollup } from '../store/rollup.ts'
 
 /** An export, and the moment from which on it takes generations: milliseconds since the epoch. */
 export interface ExportedFrom {
@@ -15,9 +15,9 @@ export interface ExportedFrom {
   readonly since?: number | undefined
 }
 
-export type UpkeepNews =
-  | RetentionNews
-  | RollupNews
+export type UpkeepReport =
+  | RetentionReport
+  | RollupReport
   /** A process is lost for good: what it had leased, in nano-dollars, may be spent by others. */
   | { kind: 'lease-freed'; node: string; nano: number }
   /** Generations are dated ahead of now, up to that time: a clock was ahead. */
@@ -44,7 +44,7 @@ interface UpkeepOptions {
   /** Milliseconds for which the lease of a lost process counts as spent. */
   lostGrace: number
   clock: Clock
-  report: (news: UpkeepNews) => void
+  report: (report: UpkeepReport) => void
 }
 
 /** Milliseconds from the start to the first look for windows that are ahead of now and for processes that are lost, and to the next ones. */
@@ -52,7 +52,7 @@ const FIRST_LOOK = 100
 const LOOK = 60_000
 
 /** Rows that no export has delivered yet. */
-function unreadOf({ readers, exports = [], exportGrace = 0 }: UpkeepOptions): UnreadGenerations | undefined {
+function unreadGenerations({ readers, exports = [], exportGrace = 0 }: UpkeepOptions): UnreadGenerations | undefined {
   if (!readers || exports.length === 0) return undefined
   const oldest = (): number | undefined | Promise<number | undefined> => {
     const found = exports.map(({ name, since = 0 }) => readers.unread(name, since, 1))
@@ -66,8 +66,8 @@ function unreadOf({ readers, exports = [], exportGrace = 0 }: UpkeepOptions): Un
   return { oldest, grace: exportGrace }
 }
 
-/** The store in memory sums its rows when it is read. */
-const isRollable = (store: Partial<Rollable>): store is Rollable => store.roll !== undefined
+/** A database in memory sums its rows when it is read. */
+const isRollable = (store: Partial<Rollable>): store is Rollable => store.roll !== undefined && store.isInMemory !== true
 
 /**
  * Periodic work on the store: adds up use, removes old generations, and frees leases of processes that never came back.
@@ -76,13 +76,14 @@ const isRollable = (store: Partial<Rollable>): store is Rollable => store.roll !
 export function keepUp(options: UpkeepOptions): () => void {
   const { store, guardrails, refusals, givenIds, record, retention, lostGrace, clock, report } = options
   const tasks = isRollable(store) ? [startRollup(store, clock, report)] : []
-  const quietly = (news: RetentionNews): void => void (news.kind !== 'pruned' && report(news))
+  /** Rows that were removed as they should be are not reported. */
+  const reportProblem = (item: RetentionReport): void => void (item.kind !== 'pruned' && report(item))
   if (retention !== undefined) {
-    tasks.push(startRetention({ store, unread: unreadOf(options), keep: retention, clock, report }))
-    tasks.push(startRetention({ store: guardrails, keep: retention, clock, report: quietly }))
+    tasks.push(startRetention({ store, unread: unreadGenerations(options), keep: retention, clock, report }))
+    tasks.push(startRetention({ store: guardrails, keep: retention, clock, report: reportProblem }))
   }
-  tasks.push(startRetention({ store: refusals, keep: SHORTEST_RETENTION, clock, report: quietly }))
-  tasks.push(startRetention({ store: givenIds, keep: SHORTEST_RETENTION, clock, report: quietly }))
+  tasks.push(startRetention({ store: refusals, keep: MIN_RETENTION_MS, clock, report: reportProblem }))
+  tasks.push(startRetention({ store: givenIds, keep: MIN_RETENTION_MS, clock, report: reportProblem }))
   let timer: Timer | undefined
   let [ended, isFirst] = [false, true]
   let reported: number | undefined

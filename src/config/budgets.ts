@@ -1,10 +1,10 @@
-/** Rules on budgets that no schema says. */
+/** Rules of budgets that the schema cannot state. */
 import { BUDGET_WINDOWS } from '../core/shared-budget.ts'
 import type { RawConfig } from './schema/root.ts'
 import type { Source } from './source.ts'
 import { hint } from './suggest.ts'
 
-/** Of the windows of a budget each must have less than the next, or it would never be reached (docs/contract.md#lists-and-records, budgets of workspaces). */
+/** The limit of each window must be lower than that of the next longer window, or it would never be reached (docs/contract.md#lists-and-records, budgets of workspaces). */
 export function checkBudgets({ budgets = {}, auth }: RawConfig, main: Source): void {
   for (const [name, limits] of Object.entries(budgets)) {
     const set = BUDGET_WINDOWS.filter((window) => limits[window] !== undefined)

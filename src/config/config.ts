@@ -1,7 +1,7 @@
 /** The configuration as the program reads it: what the schema resolves to, and what no schema can say. */
 import { dirname, join } from 'node:path'
 import { type JsonObject, present } from '../core/json.ts'
-import { hashOf } from '../core/secret.ts'
+import { secretHash } from '../core/secret.ts'
 import type { ProviderPreferences } from '../dialects/canon/request-fields.ts'
 import { credentialSettings, keyPool } from '../services/credentials/settings.ts'
 import type { Environment } from './expand.ts'
@@ -23,7 +23,7 @@ export interface Checked {
   file: string
   /** The file and its catalogue files. */
   files: string[]
-  /** What stood in them; the file itself comes first. */
+  /** Texts of the files; the file itself comes first. */
   texts: readonly WrittenText[]
   raw: RawConfig
   /** Of the file and its catalogue files. */
@@ -31,10 +31,10 @@ export interface Checked {
   skippedProviders: ReadonlySet<string>
   skippedKeys: ReadonlySet<number>
   env: Environment
-  /** What the file can hardly mean: `file:line:column: what`. */
+  /** Doubtful settings of the file: `file:line:column: what`. */
   warnings: readonly string[]
-  /** Variables that are not set, by the provider whose entry names them. */
-  missing: ReadonlyMap<string, readonly string[]>
+  /** Entries that are left out, each with the variables that are not set: `openai (OPENAI_API_KEY)`. */
+  leftOut: readonly string[]
   overrides: { host?: string | undefined; port?: number | undefined; adminPort?: number | undefined }
 }
 
@@ -61,7 +61,7 @@ export function buildConfig(checked: Checked) {
   )
   const keys = (auth.keys ?? []).map(keyConfig)
   const fallbackKey = plainKey(FALLBACK_NAME, env.HEADGATE_DEV_KEY || DEVELOPMENT_KEY)
-  const isPublished = ({ hash }: { hash: string }): boolean => hash === hashOf(DEVELOPMENT_KEY)
+  const isPublished = ({ hash }: { hash: string }): boolean => hash === secretHash(DEVELOPMENT_KEY)
   return {
     ...settings,
     /** As given. */
@@ -104,7 +104,7 @@ export function buildConfig(checked: Checked) {
     /** Names of providers left out because of an unset `${NAME?}`. */
     skipped: [...checked.skippedProviders],
     warnings: checked.warnings,
-    missing: checked.missing,
+    leftOut: checked.leftOut,
     plugins,
     guardrails: (written.guardrails ?? []).map(guardrailConfig),
     // Maps, since callers choose the names that are looked up.
@@ -163,7 +163,7 @@ function providerConfig(slug: string, settings: Resolved<typeof provider>, { isP
     discover: list !== false,
     ...present({
       // Paths of operations begin with a slash.
-      baseUrl: baseUrl?.replace(/\/+$/, ''),
+      baseUrl: baseUrl?.replace(/\/+$/, '').replace(/([^:/])\/{2,}/g, '$1/'),
       credential: keys ? keyPool(keys) : credential && credentialSettings(credential as JsonObject),
       auth: auth && { header: auth.header.toLowerCase(), scheme: auth.scheme ?? '' },
       query: query && new URLSearchParams(query).toString(),

@@ -1,4 +1,4 @@
-/** What the schema cannot say of `exports`. */
+/** Rules of `exports` that the schema cannot state. */
 import type { RawConfig } from './schema/root.ts'
 import type { Source } from './source.ts'
 

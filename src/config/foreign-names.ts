@@ -20,7 +20,7 @@ const INSTEAD: Readonly<Record<string, string>> = {
   litellm_settings: `server, plugins, telemetry; ${LITELLM}`,
   master_key: 'a key with management: true under auth.keys',
   max_budget: 'limit',
-  max_retries: 'a second entry under endpoints of the model: headgate asks the next one',
+  max_retries: 'a second entry under endpoints of the model: headgate calls the next one',
   model_group_alias: 'aliases',
   model_list: `models; ${LITELLM}`,
   model_name: 'the slug of a model, as a key under models',

@@ -38,13 +38,14 @@ export function guardrailConfig(written: RawGuardrail) {
     zdr,
     /** True where it bounds which models and endpoints a request reaches. */
     bounds:
-      zdr.length > 0 || BOUNDING.some((field) => written[field] !== undefined && written[field] !== defaultOf(guardrail.properties[field])),
+      zdr.length > 0 ||
+      BOUNDING.some((field) => written[field] !== undefined && written[field] !== fieldDefault(guardrail.properties[field])),
     /** Nano-dollars for each key, and the window in which they count. */
     ...(limit === undefined ? {} : { budget: { limit: nanoFromUsdNumber(limit) ?? 0, limitReset: settings.resetInterval ?? null } }),
   }
 }
 
-const defaultOf = (field: TSchema): unknown => (field as { default?: unknown }).default
+const fieldDefault = (field: TSchema): unknown => (field as { default?: unknown }).default
 
 /** Fields that bound the endpoints by themselves: those of zero retention do so together. */
 const BOUNDING = (Object.keys({ ...ENDPOINTS, ...PRICE }) as (keyof typeof ENDPOINTS | keyof typeof PRICE)[]).filter(
@@ -98,7 +99,7 @@ function checkLists(guardrail: RawGuardrail, at: Path, { raw, main, references }
 function checkFields(guardrail: RawGuardrail, at: Path, main: Source): void {
   const { reset_interval: reset, limit_usd: limit, engine, direction, restore } = guardrail
   if (restore === true && direction === 'output')
-    main.report([...at, 'restore'], 'nothing of a request is redacted here, expected direction input or both', 'key')
+    main.report([...at, 'restore'], 'only redactions in requests can be restored, expected direction input or both', 'key')
   if (reset !== undefined && limit === undefined && !main.mayHave(at, 'limit_usd'))
     main.report([...at, 'reset_interval'], 'a reset without a limit, expected limit_usd as well', 'key')
   if (limit !== undefined && nanoFromUsdNumber(limit) === undefined) main.report([...at, 'limit_usd'], 'expected at most 9 decimals')
@@ -114,7 +115,7 @@ function checkFields(guardrail: RawGuardrail, at: Path, main: Source): void {
     ({ slug }, place) => slug === INJECTION_SLUG || main.isWrong([...at, 'content_filter_builtins', place, 'slug']),
   )
   if (guardrail.allowed_phrases !== undefined && !injects && !main.mayHave(at, 'content_filter_builtins'))
-    main.report([...at, 'allowed_phrases'], 'phrases are allowed to regex-prompt-injection, expected it among the filters', 'key')
+    main.report([...at, 'allowed_phrases'], 'needs regex-prompt-injection among the filters', 'key')
   if (engine) checkEngine(engine, [...at, 'engine'], main)
 }
 

@@ -2,7 +2,7 @@
 
 import { randomTag } from '../core/ids.ts'
 import { plainName } from '../core/plain-name.ts'
-import { hashOf, maskOf } from '../core/secret.ts'
+import { maskSecret, secretHash } from '../core/secret.ts'
 import { type Budgets, budgetNamed } from '../core/shared-budget.ts'
 import type { ProviderPreferences } from '../dialects/canon/request-fields.ts'
 import type { ApiKey, RateLimits } from '../plugin-api/key.ts'
@@ -23,7 +23,7 @@ export type KeyConfig = Omit<Resolved<typeof keySchema>, 'key'> & {
 }
 
 export function keyConfig({ key: secret, ...settings }: Resolved<typeof keySchema>): KeyConfig {
-  return { ...settings, hash: hashOf(secret), label: maskOf(secret) }
+  return { ...settings, hash: secretHash(secret), label: maskSecret(secret) }
 }
 
 /** A key that may do everything but manage. */
@@ -44,7 +44,7 @@ export function isLoopback(host: string): boolean {
   return host === 'localhost' || host === '::1' || /^127\.\d{1,3}\.\d{1,3}\.\d{1,3}$/.test(host)
 }
 
-/** What the configuration says of keys. */
+/** Keys of the configuration. */
 interface KeySettings {
   /** True where the file has `auth.keys`, even if empty. */
   keysNamed: boolean
@@ -77,7 +77,7 @@ export function resolveKeys(config: KeySettings, random: () => string = randomTa
   const refusal = developmentKeyRefusal(config)
   if (refusal !== undefined) throw new Error(refusal)
   if (config.keysNamed) return { keys: config.keys.map((key) => apiKey(key, config)) }
-  const replaced = config.fallbackKey.hash === hashOf(DEVELOPMENT_KEY) && !config.developmentKey
+  const replaced = config.fallbackKey.hash === secretHash(DEVELOPMENT_KEY) && !config.developmentKey
   if (!replaced) return { keys: [openKey(config.fallbackKey, config)] }
   const generated = `sk-router-v1-${random()}${random()}`
   return { keys: [openKey(plainKey(FALLBACK_NAME, generated), config)], generated }

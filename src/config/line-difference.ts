@@ -1,4 +1,4 @@
-/** How one text differs from another, line by line, with what is the same folded (E. W. Myers, "An O(ND) Difference Algorithm", 1986). */
+/** Difference between two texts, line by line, with equal lines folded (E. W. Myers, "An O(ND) Difference Algorithm", 1986). */
 import type { WrittenLine } from './written-lines.ts'
 
 export interface DifferenceLine {
@@ -23,12 +23,12 @@ export interface LineDifference {
 /** Lines of one part that are shown around a change. */
 const CONTEXT = 3
 /** Beyond so many changes in one stretch the rest of it counts as new: finding the fewest takes their square. */
-const MOST_STEPS = 1000
-const MOST_LINES = 2000
+const MAX_STEPS = 1000
+const MAX_LINES = 2000
 
 export function lineDifference(was: readonly WrittenLine[], now: readonly WrittenLine[]): LineDifference {
   const all = withContext(pairs(was, now))
-  const shown = all.slice(0, MOST_LINES)
+  const shown = all.slice(0, MAX_LINES)
   const count = (kind: DifferenceLine['kind']): number => all.filter((each) => each.kind === kind).length
   return { added: count('added'), removed: count('removed'), lines: shown, left_out: all.length - shown.length }
 }
@@ -74,7 +74,7 @@ function between(was: readonly WrittenLine[], now: readonly WrittenLine[]): Diff
 /** Places of lines that both have, in order: a longest common order, unless the texts differ in too much. */
 function commonPlaces(was: readonly WrittenLine[], now: readonly WrittenLine[]): [x: number, y: number][] {
   const [n, m] = [was.length, now.length]
-  const most = Math.min(n + m, MOST_STEPS)
+  const most = Math.min(n + m, MAX_STEPS)
   const reach = new Int32Array(2 * most + 3)
   const at = (k: number): number => reach[k + most + 1] ?? 0
   const trace: Int32Array[] = []

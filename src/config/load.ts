@@ -5,7 +5,7 @@ import { agentAliases } from './agents/index.ts'
 import { buildConfig, type Config } from './config.ts'
 import type { Environment } from './expand.ts'
 import { DEVELOPMENT_KEY, developmentKeyRefusal } from './keys.ts'
-import { ConfigError, MOST_PROBLEMS, type Problem, problemText } from './problems.ts'
+import { ConfigError, MAX_PROBLEMS, type Path, type Problem, problemText } from './problems.ts'
 import { applyProviderPresets } from './provider-presets.ts'
 import type { ModelFile, ModelFiles } from './references.ts'
 import { checkRules } from './rules.ts'
@@ -43,7 +43,7 @@ export function loadConfig(path: string, env: Environment, options: LoadOptions 
   applyProviderPresets(main, env)
   const raw = withAgentAliases(validate(configSchema, main) as unknown as RawConfig)
   if (main.isWrong([])) stopAt(main.problems)
-  leaveOutEngines(raw, main)
+  const engines = leaveOutEngines(raw, main)
   const files: [ModelFile, ...ModelFile[]] = [{ source: main, models: raw.models ?? {} }]
   const paths = [path]
   const texts = [{ file: path, text }]
@@ -64,7 +64,7 @@ export function loadConfig(path: string, env: Environment, options: LoadOptions 
   for (const { source } of files) source.beginRules()
   checkRules(raw, main, files, options.lookOnly)
   stopAt(files.flatMap(({ source }) => inOrder(source.problems)))
-  findWarnings(raw, main, files)
+  if (!options.lookOnly) findWarnings(raw, main, files)
   const config = buildConfig({
     file: path,
     files: paths,
@@ -76,7 +76,11 @@ export function loadConfig(path: string, env: Environment, options: LoadOptions 
     env: options.untrusted ? {} : env,
     overrides: { host: options.host, port: options.port, adminPort: options.adminPort },
     warnings: files.flatMap(({ source }) => inOrder(source.warnings).map(problemText)),
-    missing: new Map(Object.keys(raw.providers).map((slug) => [slug, main.variablesMissing(['providers', slug])])),
+    leftOut: [
+      ...Object.keys(raw.providers).flatMap((slug) => leftOut(main, ['providers', slug], slug)),
+      ...keysLeftOut(raw, main),
+      ...engines,
+    ],
   })
   // Whether providers have keys is not known of a text whose values are withheld.
   const refusal = options.untrusted && main.withheld.length > 0 ? undefined : developmentKeyRefusal(config)
@@ -100,16 +104,30 @@ const overlap = (a: string, b: string): boolean => a === b || EVERY_ADDRESS.has(
 
 const inOrder = (problems: readonly Problem[]): Problem[] => [...problems].sort((a, b) => a.line - b.line || a.column - b.column)
 
-/** An engine of a plugin whose key is not in the environment is not there; nor is its service for scans. */
-function leaveOutEngines(raw: RawConfig, main: Source): void {
+/** An entry with the variables for want of which it is left out: `openai (OPENAI_API_KEY)`. */
+function leftOut(main: Source, at: Path, name: string): string[] {
+  return main.isSkipped(at) ? [`${name} (${main.variablesMissing(at).join(', ')})`] : []
+}
+
+const keysLeftOut = ({ auth }: RawConfig, main: Source): string[] =>
+  (auth?.keys ?? []).flatMap(({ name }, index) => leftOut(main, ['auth', 'keys', index], `key ${name}`))
+
+/** An engine of a plugin whose key is not in the environment is not there; nor is its service for scans. @returns those, in words. */
+function leaveOutEngines(raw: RawConfig, main: Source): string[] {
+  const gone: string[] = []
   for (const [id, settings] of Object.entries((raw.plugins?.defaults ?? {}) as Record<string, { engines?: object; ocr?: object }>)) {
     const { engines } = settings
     const at = ['plugins', 'defaults', id]
-    for (const name of Object.keys(engines ?? {}))
+    for (const name of Object.keys(engines ?? {})) {
+      gone.push(...leftOut(main, [...at, 'engines', name], `engine ${name} of ${id}`))
       if (engines && main.isSkipped([...at, 'engines', name])) Reflect.deleteProperty(engines, name)
+    }
+    gone.push(...leftOut(main, [...at, 'ocr'], `ocr of ${id}`))
     if (main.isSkipped([...at, 'ocr'])) delete settings.ocr
   }
+  gone.push(...leftOut(main, ['plugins', 'defaults', 'moderation', 'key'], 'engine of moderation'))
   leaveOutModeration(raw, main)
+  return gone
 }
 
 /** Without its key the moderation cannot judge; a file that wants every request judged must not run like that. */
@@ -121,11 +139,11 @@ function leaveOutModeration({ plugins }: RawConfig, main: Source): void {
   for (const name of Object.keys(settings)) if (!POLICY.has(name)) delete settings[name]
 }
 
-/** What stands beside the settings of any plugin. */
+/** Fields beside the settings of any plugin. */
 const POLICY: ReadonlySet<string> = new Set(['enabled', 'locked', 'on_error', 'timeout'])
 
 function stopAt(problems: readonly Problem[]): void {
-  if (problems.length > 0) throw new ConfigError(problems.slice(0, MOST_PROBLEMS))
+  if (problems.length > 0) throw new ConfigError(problems.slice(0, MAX_PROBLEMS))
 }
 
 function readText(path: string): string {

@@ -7,7 +7,7 @@ import type { RawConfig } from './schema/root.ts'
 import type { Source } from './source.ts'
 import { hint } from './suggest.ts'
 
-/** Whether the operator's own plugins have the ids that are named is known once they are loaded. */
+/** Checks the ids that are named; those of the operator's own plugins are known once they are loaded. */
 export function checkPlugins({ plugins }: RawConfig, main: Source): void {
   const { order = [], defaults = {}, load = [] } = plugins ?? {}
   const loads = load.length > 0 || main.mayHave(['plugins'], 'load')
@@ -51,10 +51,10 @@ export function pluginsConfig({ order, defaults, load }: Resolved<typeof plugins
     own[id] = others as JsonObject
     rules[id] = resolved(policy, present({ locked, on_error, timeout }))
   }
-  return { order, defaults: own, rules, load: load.map((name) => sourceOf(name, file)) }
+  return { order, defaults: own, rules, load: load.map((name) => pluginSource(name, file)) }
 }
 
-/** What begins like a path is one; all else is the name of a package. */
-function sourceOf(name: string, file: string): PluginSource {
+/** Source of a plugin: a path if the name begins like one, else a package. */
+function pluginSource(name: string, file: string): PluginSource {
   return /^(\.{0,2}\/|[A-Za-z]:[\\/])/.test(name) ? { name, path: resolve(dirname(file), name) } : { name }
 }

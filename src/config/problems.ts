@@ -1,18 +1,18 @@
-/** What is wrong with a file, with positions. */
+/** Problems of a file, with positions. */
 
 export interface Problem {
   file: string
   /** From 1. */
   line: number
   column: number
-  /** Where in the data, such as `providers.local.base_url`; empty for the syntax of the file. */
+  /** Place in the data, such as `providers.local.base_url`; empty for the syntax of the file. */
   path: string
-  /** What, and what was expected. */
+  /** Problem, and the expectation. */
   message: string
 }
 
 /** Longest list of problems that one load reports: no file written by hand has more. */
-export const MOST_PROBLEMS = 100
+export const MAX_PROBLEMS = 100
 
 /** `file:line:column: what, and what was expected`. */
 export function problemText(problem: Problem): string {

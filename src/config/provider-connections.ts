@@ -1,4 +1,4 @@
-/** What the schema cannot say of connections to providers: whether certificates and keys can be read, and fit each other. */
+/** Rules of connections to providers that the schema cannot state: whether certificates and keys can be read, and fit each other. */
 import { createPrivateKey, X509Certificate } from 'node:crypto'
 import type { Path } from './problems.ts'
 import type { RawProvider } from './schema/root.ts'

@@ -27,15 +27,15 @@ export interface ProviderPreset {
   /** The provider's own name. */
   readonly title: string
   /**
-   * What the preset rests on: `recorded` traffic that the provider accepted, types or an OpenAPI document that it `published`, or
+   * Sources of the preset: `recorded` traffic that the provider accepted, types or an OpenAPI document that it `published`, or
    * neither: `unverified`, from pages and reports of users.
    */
   readonly evidence: 'recorded' | 'published' | 'unverified'
   readonly sources: readonly string[]
-  /** What each variable of `provider` is, by its name. */
+  /** Meaning of each variable of `provider`, by its name. */
   readonly variables: Readonly<Record<string, string>>
   readonly example_model: string
-  /** What public price lists call the provider (`headgate models import`). */
+  /** Names of the provider in public price lists (`headgate models import`). */
   readonly price_lists?: {
     readonly models_dev?: readonly string[]
     readonly litellm?: readonly string[]
@@ -45,16 +45,16 @@ export interface ProviderPreset {
   /** As under `providers` of a configuration, variables as written. */
   readonly provider: JsonObject
   readonly rules: readonly { readonly field: string; readonly why: string; readonly source: string }[]
-  /** What callers lose at this provider. */
+  /** Losses of callers at this provider. */
   readonly losses: readonly string[]
 }
 
 /** A preset as it is written, for people. @param name one of `presetNames()`. */
 export function providerPreset(name: string): ProviderPreset {
-  return { name, ...(parse(fileText(fileOf(name))) as Omit<ProviderPreset, 'name'>) }
+  return { name, ...(parse(fileText(presetFile(name))) as Omit<ProviderPreset, 'name'>) }
 }
 
-const fileOf = (name: string): string => join(FOLDER, `${name}${ENDING}`)
+const presetFile = (name: string): string => join(FOLDER, `${name}${ENDING}`)
 
 /** Stands where a preset of another name would have had one; nothing is served with it. */
 const UNKNOWN_ADDRESS = 'http://unknown.invalid'
@@ -75,7 +75,7 @@ export function applyProviderPresets(main: Source, env: Environment): void {
       entry.base_url ??= UNKNOWN_ADDRESS
       continue
     }
-    const file = fileOf(entry.preset)
+    const file = presetFile(entry.preset)
     const source = new Source(file, fileText(file), env, ([section]) => section === 'provider')
     const preset = isObject(source.data) ? source.data.provider : undefined
     if (!isObject(preset)) continue

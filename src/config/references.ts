@@ -1,5 +1,5 @@
 /** Names that other parts of the file refer to. Where a section cannot be read any name may be in it: none is reported then. */
-import { authorOf, isLatestSlug, latestSlug } from '../core/model-family.ts'
+import { isLatestSlug, latestSlug, slugAuthor } from '../core/model-family.ts'
 import type { RawConfig, RawModels } from './schema/root.ts'
 import { brand } from './schema/server.ts'
 import type { Source } from './source.ts'
@@ -48,7 +48,7 @@ export class References {
     if (!this.hasAllModels) return true
     const { slugs, raw } = this
     const bare = slug.replace(/:.*$/, '')
-    const author = authorOf(slug)
+    const author = slugAuthor(slug)
     const aliases = raw.aliases ?? {}
     const known = (each: string): boolean => slugs.has(each) || Object.hasOwn(aliases, each)
     return known(slug) || known(bare) || (author !== '' && slugs.has(`${author}/*`)) || this.discovers(author)

@@ -17,7 +17,7 @@ type ResolvedFields<P extends TProperties> = { [K in Exclude<keyof P, Missing<P>
   [K in Missing<P> as CamelCase<K>]?: Resolved<P[K]>
 }
 
-/** What `resolved` makes of data of a schema. */
+/** Type of the data of a schema after `resolved`. */
 export type Resolved<S extends TSchema> = S extends { asWritten: true }
   ? Static<S>
   : S extends TMeasure

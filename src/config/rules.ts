@@ -1,4 +1,4 @@
-/** What a schema cannot say: references between parts of the file. */
+/** Rules that a schema cannot state: references between parts of the file. */
 import { postgresTransport, redisProblem } from '../core/transport.ts'
 import { EMBEDDING, GENERATING } from '../dialects/quirks.ts'
 import { ENDPOINT_LISTS } from '../routing/criteria/index.ts'
@@ -66,20 +66,20 @@ function checkServer({ server }: RawConfig, main: Source): void {
 }
 
 /** Windows of a month and the activity of 30 days are read from rows that are still there. */
-const SHORTEST_RETENTION = 32 * 24 * 3_600_000
+const MIN_RETENTION_MS = 32 * 24 * 3_600_000
 
 function checkStore({ store, shared }: RawConfig, main: Source): void {
   const transport = store?.url?.startsWith('postgres') ? postgresTransport(store.url) : undefined
   if (typeof transport === 'string') main.report(['store', 'url'], transport)
   const problem = shared?.url === undefined ? undefined : redisProblem(shared.url, shared.tls === 'off')
   if (problem !== undefined) main.report(['shared', 'url'], problem)
-  if (store?.retention !== undefined && milliseconds(store.retention) < SHORTEST_RETENTION)
+  if (store?.retention !== undefined && milliseconds(store.retention) < MIN_RETENTION_MS)
     main.report(['store', 'retention'], 'expected at least 32d')
 }
 
 /** A budget counts a month at most: the event that a share of it was reached must stay as long, or it would come again. */
 function checkEvents({ events }: RawConfig, main: Source): void {
-  if (events?.retention !== undefined && milliseconds(events.retention) < SHORTEST_RETENTION)
+  if (events?.retention !== undefined && milliseconds(events.retention) < MIN_RETENTION_MS)
     main.report(['events', 'retention'], 'expected at least 32d')
   const names = new Set<string>()
   for (const [index, { name }] of (events?.receivers ?? []).entries()) {
@@ -351,7 +351,7 @@ function checkPreferences(preferences: RawConfig['provider'], path: Path, refere
 }
 
 /**
- * What the kinds of model ask of their entries, and the formats that serve one kind only of their providers.
+ * Demands of the kinds of model on their entries, and the formats that serve one kind only of their providers.
  * What a model's kind requires of its prices, of its other settings and of the formats of its providers.
  */
 function checkKind(model: RawModels[string], slug: string, raw: RawConfig, source: Source): void {

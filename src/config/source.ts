@@ -3,12 +3,12 @@ import { isAlias, isMap, isScalar, isSeq, LineCounter, type Node, type Pair, par
 import type { Json, JsonObject } from '../core/json.ts'
 import { quickYaml } from '../machines/quick-yaml/quick-yaml.ts'
 import { AS_WRITTEN, type Environment, expand } from './expand.ts'
-import { MOST_PROBLEMS, type Path, type Problem, pathText } from './problems.ts'
+import { MAX_PROBLEMS, type Path, type Problem, pathText } from './problems.ts'
 
 /** Bounds that no honest file meets: they end alias bombs and endless nesting. */
-const MOST_NODES = 100_000
+const MAX_NODES = 100_000
 const DEEPEST = 40
-const MOST_OPEN_BRACKETS = 1000
+const MAX_OPEN_BRACKETS = 1000
 const LONGEST = 4_000_000
 /** From so many characters on the quick reader is tried first: positions are then found when a problem needs them. */
 const QUICK_FROM = 100_000
@@ -22,7 +22,7 @@ export class Source {
   readonly file: string
   readonly data: Json
   readonly problems: Problem[] = []
-  /** What can be served, and is hardly meant. */
+  /** Settings that can be served, and are hardly meant. */
   readonly warnings: Problem[] = []
   /** Paths of strings that hold the text of a variable. */
   readonly expanded = new Set<string>()
@@ -30,7 +30,9 @@ export class Source {
   readonly references = new Map<string, Path>()
   /** Paths of strings whose `${NAME?}` is not set, with that name. */
   readonly unset = new Map<string, string>()
-  /** What the strings hold whose values are withheld, with their paths: for all rules those values are unknown. */
+  /** Of these, those that a preset names, and not the file itself. */
+  private readonly unsetByPreset = new Set<string>()
+  /** Withheld strings, by what they hold, with their paths: for all rules those values are unknown. */
   readonly withheld: { path: Path; what: string }[] = []
   /** True where the text is no YAML: then there is no data to check. */
   unreadable = false
@@ -47,7 +49,7 @@ export class Source {
   private readonly isSkippable: (path: Path) => boolean
   private readonly anchors = new Map<string, unknown>()
   private nodes = 0
-  private mostNodes = MOST_NODES
+  private mostNodes = MAX_NODES
   /** Read by the quick reader, and not yet by the full parser. */
   private unlocated: string | undefined
 
@@ -85,7 +87,7 @@ export class Source {
 
   /** Records what is served as it stands, and is hardly meant. */
   warn(path: Path, message: string): void {
-    this.warnings.push({ file: this.file, ...this.placeOf(path), path: pathText(path), message })
+    this.warnings.push({ file: this.file, ...this.pathPlace(path), path: pathText(path), message })
   }
 
   /** Marks a value as unknown without a problem: no rule finds fault with it. */
@@ -95,8 +97,8 @@ export class Source {
     this.wrong.add(placeKey(path))
   }
 
-  /** Where the value of a path begins, or its key; where those of its nearest parent do, if the path does not exist. */
-  placeOf(path: Path, at: 'value' | 'key' = 'value'): { line: number; column: number } {
+  /** Beginning of the value of a path, or of its key; of its nearest parent's, if the path does not exist. */
+  pathPlace(path: Path, at: 'value' | 'key' = 'value'): { line: number; column: number } {
     const place = this.nearest(path)
     const { line, col } = this.lines.linePos(place?.[at] ?? 0)
     return { line: Math.max(1, line), column: Math.max(1, col) }
@@ -142,7 +144,9 @@ export class Source {
     }
     for (const [key, name] of other.unset) {
       const own = here(key)
-      if (own !== undefined) this.unset.set(own, name)
+      if (own === undefined) continue
+      this.unset.set(own, name)
+      this.unsetByPreset.add(own)
     }
     for (const { path, what } of other.withheld)
       if (isWithin(placeKey(path), prefix) && !except.includes(String(path[from.length])))
@@ -175,10 +179,11 @@ export class Source {
     return false
   }
 
-  /** Variables of strings under the path that are not set. */
-  variablesMissing(path: Path): string[] {
+  /** Variables of strings under the path that are not set; those that the file leaves to a preset, or all. */
+  variablesMissing(path: Path, whose: 'all' | 'preset' = 'all'): string[] {
     const prefix = placeKey(path)
-    return [...new Set([...this.unset].flatMap(([key, name]) => (isWithin(key, prefix) ? [name] : [])))]
+    const isMeant = (key: string): boolean => isWithin(key, prefix) && (whose === 'all' || this.unsetByPreset.has(key))
+    return [...new Set([...this.unset].flatMap(([key, name]) => (isMeant(key) ? [name] : [])))]
   }
 
   private nearest(path: Path): Place | undefined {
@@ -191,7 +196,7 @@ export class Source {
   }
 
   private reportAt(offset: number, path: Path, message: string): void {
-    if (this.problems.length >= MOST_PROBLEMS) return
+    if (this.problems.length >= MAX_PROBLEMS) return
     const { line, col } = this.lines.linePos(offset)
     const problem = {
       file: this.file,
@@ -214,7 +219,7 @@ export class Source {
 
   private parse(text: string): Json {
     // Without aliases there are never more values than characters.
-    if (!text.includes('*')) this.mostNodes = Math.max(MOST_NODES, text.length)
+    if (!text.includes('*')) this.mostNodes = Math.max(MAX_NODES, text.length)
     if (text.length > LONGEST) {
       this.cannotRead(0, [], `the file has ${text.length} characters, expected at most ${LONGEST}`)
       return null
@@ -222,7 +227,7 @@ export class Source {
     const deep = unclosedAt(text)
     if (deep >= 0) {
       for (let at = text.indexOf('\n'); at >= 0 && at < deep; at = text.indexOf('\n', at + 1)) this.lines.addNewLine(at + 1)
-      this.cannotRead(deep, [], `more than ${MOST_OPEN_BRACKETS} open brackets, expected a flatter file`)
+      this.cannotRead(deep, [], `more than ${MAX_OPEN_BRACKETS} open brackets, expected a flatter file`)
       return null
     }
     try {
@@ -351,7 +356,7 @@ function unclosedAt(text: string): number {
     const char = text[at]
     if (char === '[' || char === '{') open++
     else if ((char === ']' || char === '}') && open > 0) open--
-    if (open > MOST_OPEN_BRACKETS) return at
+    if (open > MAX_OPEN_BRACKETS) return at
   }
   return -1
 }

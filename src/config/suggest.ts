@@ -37,30 +37,30 @@ export function nearest(word: string, names: Iterable<string>): string | undefin
 }
 
 /** Names listed at most: a longer list does not help. */
-const MOST_NAMES = 20
+const MAX_NAMES = 20
 
 /** Names with a word in common at most. */
-const MOST_RELATED = 3
+const MAX_RELATED = 3
 
 /** Names that share the most words with it, the shortest first: `azure-openai` for `azure`, `vertex-gemini` for `gemini-vertex`. */
 function related(word: string, names: readonly string[]): string[] {
-  const words = new Set(wordsOf(word))
-  const scored = names.map((name) => ({ name, shared: wordsOf(name).filter((one) => words.has(one)).length }))
+  const words = new Set(textWords(word))
+  const scored = names.map((name) => ({ name, shared: textWords(name).filter((one) => words.has(one)).length }))
   const most = Math.max(0, ...scored.map(({ shared }) => shared))
   const best = most === 0 ? [] : scored.filter(({ shared }) => shared === most)
   return best
     .map(({ name }) => name)
     .sort((a, b) => a.length - b.length)
-    .slice(0, MOST_RELATED)
+    .slice(0, MAX_RELATED)
 }
 
-const wordsOf = (text: string): string[] => text.toLowerCase().match(/[a-z]{3,}|\d+/g) ?? []
+const textWords = (text: string): string[] => text.toLowerCase().match(/[a-z]{3,}|\d+/g) ?? []
 
 /** `, did you mean "x"?` or `, expected one of: …`. */
 export function hint(word: string, names: readonly string[]): string {
   const near = nearest(word, names)
   if (near !== undefined) return `, did you mean "${near}"?`
-  const akin = names.length > MOST_NAMES ? related(word, names) : []
+  const akin = names.length > MAX_NAMES ? related(word, names) : []
   if (akin.length > 0) return akin.length === 1 ? `, did you mean "${akin[0]}"?` : `, did you mean one of: ${akin.join(', ')}?`
-  return names.length === 0 || names.length > MOST_NAMES ? '' : `, expected one of: ${names.join(', ')}`
+  return names.length === 0 || names.length > MAX_NAMES ? '' : `, expected one of: ${names.join(', ')}`
 }

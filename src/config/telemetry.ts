@@ -23,16 +23,16 @@ export function telemetryConfig(written: Written, env: Environment): TelemetrySe
     ...named('service.name', written.serviceName),
   }
   const off = !written.enabled || variable(env, 'OTEL_SDK_DISABLED')?.toLowerCase() === 'true'
-  const traces = off || !written.traces.enabled ? undefined : targetOf('traces', written, { env, problems })
+  const traces = off || !written.traces.enabled ? undefined : signalTarget('traces', written, { env, problems })
   const wanted = (signal: 'metrics' | 'logs'): boolean =>
     !off && (written[signal].enabled ?? variable(env, `OTEL_${signal.toUpperCase()}_EXPORTER`) === 'otlp')
-  const metrics = !wanted('metrics') ? undefined : targetOf('metrics', written, { env, problems })
+  const metrics = !wanted('metrics') ? undefined : signalTarget('metrics', written, { env, problems })
   const interval = written.metrics.interval ?? (positive(variable(env, 'OTEL_METRIC_EXPORT_INTERVAL')) || INTERVAL)
   return {
     resource,
-    traces: traces && { ...traces, ...samplingOf(written, env, problems) },
+    traces: traces && { ...traces, ...readSampling(written, env, problems) },
     metrics: metrics && { ...metrics, interval },
-    logs: wanted('logs') ? targetOf('logs', written, { env, problems }) : undefined,
+    logs: wanted('logs') ? signalTarget('logs', written, { env, problems }) : undefined,
     problems: off ? [] : problems,
   }
 }
@@ -43,7 +43,7 @@ interface Surroundings {
 }
 
 /** @returns undefined where no address is stated, or the environment wants it sent in another way. */
-function targetOf(signal: 'traces' | 'metrics' | 'logs', written: Written, { env, problems }: Surroundings): OtlpTarget | undefined {
+function signalTarget(signal: 'traces' | 'metrics' | 'logs', written: Written, { env, problems }: Surroundings): OtlpTarget | undefined {
   const upper = signal.toUpperCase()
   const either = (name: string): string | undefined =>
     variable(env, `OTEL_EXPORTER_OTLP_${upper}_${name}`) ?? variable(env, `OTEL_EXPORTER_OTLP_${name}`)
@@ -56,7 +56,7 @@ function targetOf(signal: 'traces' | 'metrics' | 'logs', written: Written, { env
       return undefined
     }
   }
-  const url = inFile ?? addressOf(signal, upper, { env, problems })
+  const url = inFile ?? signalAddress(signal, upper, { env, problems })
   if (url === undefined) return undefined
   const protocol = either('PROTOCOL')
   if (inFile === undefined && protocol !== undefined && protocol !== 'http/protobuf' && protocol !== 'http/json') {
@@ -68,11 +68,11 @@ function targetOf(signal: 'traces' | 'metrics' | 'logs', written: Written, { env
   const compression = written.compression ?? (either('COMPRESSION') === 'gzip' ? 'gzip' : 'none')
   const timeout = written.timeout ?? (positive(either('TIMEOUT')) || TIMEOUT)
   // A key that belongs to another address is not sent to that of the file.
-  const headers = written.headers ?? (inFile === undefined ? headersOf(upper, { env, problems }) : {})
+  const headers = written.headers ?? (inFile === undefined ? otlpHeaders(upper, { env, problems }) : {})
   return { url, headers: lowerCased(headers), compression, timeout, queue: written.queue }
 }
 
-function addressOf(signal: string, upper: string, { env, problems }: Surroundings): string | undefined {
+function signalAddress(signal: string, upper: string, { env, problems }: Surroundings): string | undefined {
   const own = variable(env, `OTEL_EXPORTER_OTLP_${upper}_ENDPOINT`)
   const base = variable(env, 'OTEL_EXPORTER_OTLP_ENDPOINT')
   const url = own ?? (base && withPath(base, signal))
@@ -83,7 +83,7 @@ function addressOf(signal: string, upper: string, { env, problems }: Surrounding
   return undefined
 }
 
-function headersOf(upper: string, { env, problems }: Surroundings): Record<string, string> {
+function otlpHeaders(upper: string, { env, problems }: Surroundings): Record<string, string> {
   return {
     ...pairs('OTEL_EXPORTER_OTLP_HEADERS', env, problems),
     ...pairs(`OTEL_EXPORTER_OTLP_${upper}_HEADERS`, env, problems),
@@ -104,7 +104,7 @@ const SAMPLERS: Readonly<Record<string, { ratio: number | undefined; followParen
   parentbased_traceidratio: { ratio: undefined, followParent: true },
 }
 
-function samplingOf({ traces }: Written, env: Environment, problems: string[]): Sampling {
+function readSampling({ traces }: Written, env: Environment, problems: string[]): Sampling {
   const name = variable(env, 'OTEL_TRACES_SAMPLER') ?? 'parentbased_always_on'
   const sampler = SAMPLERS[name]
   if (!sampler) problems.push(`OTEL_TRACES_SAMPLER: expected one of ${Object.keys(SAMPLERS).join(', ')}`)

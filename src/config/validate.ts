@@ -204,27 +204,27 @@ function clip(text: string): string {
   return JSON.stringify(short).slice(1, -1)
 }
 
-const LONGEST_DURATION = 24 * 3_600_000
+const MAX_DURATION_MS = 24 * 3_600_000
 /** Ten years. */
-const LONGEST_SPAN = 3660 * 24 * 3_600_000
-const LARGEST_SIZE = 1024 ** 3
-/** What a unit may cost, in attodollars: more nano-dollars than that cannot be counted exactly. */
-const LARGEST_RATE = 9_000_000n * 10n ** 18n
+const MAX_SPAN_MS = 3660 * 24 * 3_600_000
+const MAX_SIZE = 1024 ** 3
+/** Largest price of a unit, in attodollars: more nano-dollars than that cannot be counted exactly. */
+const MAX_RATE = 9_000_000n * 10n ** 18n
 
-const SMALLEST_MEMORY = 1024 ** 2
-const LARGEST_MEMORY = 1024 ** 4
+const MIN_MEMORY = 1024 ** 2
+const MAX_MEMORY = 1024 ** 4
 
 const CHECKS: Readonly<Record<ScalarKind, (text: string) => string | undefined>> = {
-  duration: (text) => (milliseconds(text) <= LONGEST_DURATION ? undefined : 'expected at most 24h'),
-  span: (text) => (milliseconds(text) <= LONGEST_SPAN ? undefined : 'expected at most 3660d'),
-  size: (text) => (bytes(text) > 0 && bytes(text) <= LARGEST_SIZE ? undefined : 'expected between 1B and 1GB'),
-  memory: (text) => (bytes(text) >= SMALLEST_MEMORY && bytes(text) <= LARGEST_MEMORY ? undefined : 'expected between 1MB and 1024GB'),
+  duration: (text) => (milliseconds(text) <= MAX_DURATION_MS ? undefined : 'expected at most 24h'),
+  span: (text) => (milliseconds(text) <= MAX_SPAN_MS ? undefined : 'expected at most 3660d'),
+  size: (text) => (bytes(text) > 0 && bytes(text) <= MAX_SIZE ? undefined : 'expected between 1B and 1GB'),
+  memory: (text) => (bytes(text) >= MIN_MEMORY && bytes(text) <= MAX_MEMORY ? undefined : 'expected between 1MB and 1024GB'),
   url: checkUrl,
   regex: checkRegex,
   usd: (text) => (nanoFromUsd(text) === undefined ? 'expected at most 9 decimals and at most 9000000 USD' : undefined),
   'usd-per-million': (text) => (rateFromUsdPerMillion(text) === undefined ? 'expected at most 12 decimals' : undefined),
   'usd-per-unit': (text) =>
-    (rateFromUsd(text) ?? LARGEST_RATE + 1n) > LARGEST_RATE ? 'expected at most 18 decimals and at most 9000000 USD' : undefined,
+    (rateFromUsd(text) ?? MAX_RATE + 1n) > MAX_RATE ? 'expected at most 18 decimals and at most 9000000 USD' : undefined,
   callback: (text) => checkUrl(text) ?? (/^https:/i.test(text) ? undefined : 'expected an https address'),
   network: (text) => (isNetwork(text) ? undefined : 'expected an IP address, or a network such as 10.0.0.0/8'),
   timestamp: (text) => (isTime(text) ? undefined : 'expected a time such as 2027-01-31T00:00:00Z or a day such as 2027-01-31'),

@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto'
 import { readFileSync, unwatchFile, watchFile } from 'node:fs'
 import type { Clock, Timer } from '../core/clock.ts'
-import { counter, type Tallies } from '../machines/metrics/metrics.ts'
+import { counter, type MetricRegistry } from '../machines/metrics/metrics.ts'
 import type { Config } from './config.ts'
 import { camelCase } from './resolved.ts'
 import { configSchema } from './schema/root.ts'
@@ -29,8 +29,8 @@ export interface WatchOptions {
   onReload: (reload: Reload) => void
   clock: Clock
   /** Counts the reloads. Absent in a worker: it reloads with its owner, which counts once for all. */
-  tallies?: Tallies | undefined
-  /** Where SIGHUP comes from; the process by default. */
+  metrics?: MetricRegistry | undefined
+  /** Source of SIGHUP; the process by default. */
   signals?: SignalSource | undefined
   /** Watches a file; `fs.watchFile` by default. @returns a function that ends it. */
   watchFile?: ((file: string, changed: () => void) => () => void) | undefined
@@ -96,7 +96,7 @@ class Watcher implements ConfigWatch {
     this.seen = digest(this.current.files)
     const notify = (reload: Reload): void => {
       if (this.closed) return
-      this.options.tallies?.of(reload.kind === 'applied' ? reloads : failures).add()
+      this.options.metrics?.of(reload.kind === 'applied' ? reloads : failures).add()
       this.options.onReload(reload)
     }
     let next: Config | Promise<Config>
@@ -180,7 +180,7 @@ function valueAt(config: Config, path: readonly string[]): string | undefined {
 }
 
 /**
- * What a reload cannot change: entries of the schema that a process reads once.
+ * Settings that a reload cannot change: entries of the schema that a process reads once.
  * Names of the settings that differ and need a restart; empty where a reload will do.
  */
 export function restartReasons(old: Config, next: Config): string[] {

@@ -1,4 +1,4 @@
-/** What the files of a configuration say, entry by entry with its place. Secrets are shown by their references, or not at all. */
+/** Entries of the files of a configuration, each with its place. Secrets are shown by their references, or not at all. */
 import { isObject, type Json } from '../core/json.ts'
 import type { WrittenText } from './config.ts'
 import { AS_WRITTEN } from './expand.ts'
@@ -42,7 +42,7 @@ export function writtenEntries(texts: readonly WrittenText[], prefix: string, mo
         leftOut++
         continue
       }
-      entries.push({ path: shown, ...shownValue(value, path, rule), file, ...source.placeOf(path) })
+      entries.push({ path: shown, ...shownValue(value, path, rule), file, ...source.pathPlace(path) })
     }
   }
   return { entries, leftOut }
@@ -56,29 +56,29 @@ interface Leaf {
 }
 
 function* leaves(value: Json, path: Path, rule: Rule | undefined): Generator<Leaf> {
-  const ruleOf = innerRules(rule, value)
+  const findInnerRule = innerRules(rule, value)
   if (Array.isArray(value) && value.length > 0) {
-    for (const [i, each] of value.entries()) yield* leaves(each, [...path, i], ruleOf(i))
+    for (const [i, each] of value.entries()) yield* leaves(each, [...path, i], findInnerRule(i))
   } else if (isObject(value) && Object.keys(value).length > 0) {
-    for (const [name, each] of Object.entries(value)) yield* leaves(each ?? null, [...path, name], ruleOf(name))
-  } else yield { path, value, rule: branchOf(rule, value) }
+    for (const [name, each] of Object.entries(value)) yield* leaves(each ?? null, [...path, name], findInnerRule(name))
+  } else yield { path, value, rule: matchingBranch(rule, value) }
 }
 
 /** The rule of what stands in a value at a step. */
 export function innerRules(rule: Rule | undefined, value: Json): (step: string | number) => Rule | undefined {
-  const { items, properties = {}, patternProperties = {} } = branchOf(rule, value) ?? {}
+  const { items, properties = {}, patternProperties = {} } = matchingBranch(rule, value) ?? {}
   const [others] = Object.values(patternProperties)
   return (step) => (typeof step === 'number' ? items : Object.hasOwn(properties, step) ? properties[step] : others)
 }
 
 /** @param rule of the place. */
 export function shownValue(value: Json, path: Path, rule: Rule | undefined): Pick<WrittenEntry, 'value' | 'secret'> {
-  if (typeof value === 'string' && (isSecret(path, branchOf(rule, value)) || isHiddenWord(value, path)))
-    return { value: referencesOf(value), secret: true }
+  if (typeof value === 'string' && (isSecret(path, matchingBranch(rule, value)) || isHiddenWord(value, path)))
+    return { value: shownReferences(value), secret: true }
   return { value: open(value), secret: false }
 }
 
-function branchOf(rule: Rule | undefined, value: Json): Rule | undefined {
+function matchingBranch(rule: Rule | undefined, value: Json): Rule | undefined {
   return rule?.anyOf ? rule.anyOf.find((each) => (each.type === 'object') === isObject(value)) : rule
 }
 
@@ -99,7 +99,7 @@ function isHiddenWord(word: string, path: Path): boolean {
 }
 
 /** The default of a variable is a value, too. */
-function referencesOf(text: string): string {
+function shownReferences(text: string): string {
   const found = [...text.matchAll(REFERENCE)].map(([, inner = '']) => {
     const [, name, more = ''] = /^([^:?-]+(?::[^-].*)?)(.*)$/s.exec(inner.replace(/^env:/, '')) ?? []
     return name === undefined ? HIDDEN : `\${${name}${more.startsWith(':-') ? `:-${HIDDEN}` : more}}`
@@ -113,14 +113,14 @@ const ADDRESS_PATH = /(:\/\/(?:\$\{[^}]*\}|[^\s/?#}])*)((?:\/(?:\$?\{[^}]*\}|[^\
 /** Versions of APIs, and words of their paths, by which an operator knows an address. Any other segment may be a key. */
 const KNOWN_SEGMENT =
   /^(?:v\d{1,2}(?:(?:alpha|beta)\d{0,2})?|api|openai|anthropic|inference|compatible-mode|serverless|engines|models|deployments|projects|locations|publishers|services|hooks?|webhooks?|traces|otlp|chat|completions|messages|responses|embeddings|search|rerank|moderations?|analyze|\{[a-z]+\})?$/
-/** What the first segment may be besides: a short word. */
+/** Other form of the first segment: a short word. */
 const FIRST_SEGMENT = /^[a-z][a-z_-]{0,15}$/
 
 function openPath(path: string): string {
   const segments = path.split(/\/(?![^{]*\})/)
   return segments
     .map((segment, place) =>
-      KNOWN_SEGMENT.test(segment) || (place === 1 && FIRST_SEGMENT.test(segment)) ? segment : referencesOf(segment),
+      KNOWN_SEGMENT.test(segment) || (place === 1 && FIRST_SEGMENT.test(segment)) ? segment : shownReferences(segment),
     )
     .join('/')
 }

@@ -1,8 +1,8 @@
-/** What a configuration says, line by line in one form, with the lines of the file: without comments and without secrets. */
+/** Lines of a configuration in one form, with the lines of the file: without comments and without secrets. */
 import { isObject, type Json } from '../core/json.ts'
 import { AS_WRITTEN } from './expand.ts'
 import type { Path } from './problems.ts'
-import { catalogSchema, configSchema } from './schema/root.ts'
+import { configSchema } from './schema/root.ts'
 import { Source } from './source.ts'
 import type { Rule } from './validate.ts'
 import { innerRules, shownValue } from './written-entries.ts'
@@ -13,11 +13,11 @@ export interface WrittenLine {
   readonly text: string
 }
 
-/** @returns undefined where the text is no YAML. @param isCatalog a file of models alone. */
-export function writtenLines(text: string, isCatalog = false): WrittenLine[] | undefined {
+/** @returns undefined where the text is no YAML. */
+export function writtenLines(text: string): WrittenLine[] | undefined {
   const source = new Source('text', text, AS_WRITTEN)
   if (source.unreadable) return undefined
-  return [...linesOf(source, { value: source.data, path: [], rule: (isCatalog ? catalogSchema : configSchema) as Rule, indent: '' })]
+  return [...writeLines(source, { value: source.data, path: [], rule: configSchema as Rule, indent: '' })]
 }
 
 interface Part {
@@ -29,8 +29,8 @@ interface Part {
 
 const isLeaf = (value: Json): boolean => typeof value !== 'object' || value === null || Object.keys(value).length === 0
 
-function* linesOf(source: Source, { value, path, rule, indent }: Part): Generator<WrittenLine> {
-  const ruleOf = innerRules(rule, value)
+function* writeLines(source: Source, { value, path, rule, indent }: Part): Generator<WrittenLine> {
+  const findInnerRule = innerRules(rule, value)
   const entries: [step: string | number, head: string, value: Json][] = Array.isArray(value)
     ? value.map((each, i) => [i, '- ', each])
     : isObject(value)
@@ -39,15 +39,15 @@ function* linesOf(source: Source, { value, path, rule, indent }: Part): Generato
   if (entries.length === 0) yield { line: 1, text: scalar(value) }
   for (const [step, head, each] of entries) {
     const at = [...path, step]
-    const { line } = source.placeOf(at, 'key')
-    const own = ruleOf(step)
+    const { line } = source.pathPlace(at, 'key')
+    const own = findInnerRule(step)
     if (isLeaf(each)) yield { line, text: `${indent}${head}${scalar(shownValue(each, at, own).value)}` }
     else if (typeof step === 'string') {
       yield { line, text: `${indent}${head.trimEnd()}` }
-      yield* linesOf(source, { value: each, path: at, rule: own, indent: `${indent}  ` })
+      yield* writeLines(source, { value: each, path: at, rule: own, indent: `${indent}  ` })
     } else {
       let mark = head
-      for (const { line: inner, text } of linesOf(source, { value: each, path: at, rule: own, indent: `${indent}  ` })) {
+      for (const { line: inner, text } of writeLines(source, { value: each, path: at, rule: own, indent: `${indent}  ` })) {
         yield { line: inner, text: mark === '' ? text : `${indent}${mark}${text.slice(indent.length + 2)}` }
         mark = ''
       }

@@ -42,12 +42,12 @@ function fits(schema: TSchema, value: unknown): boolean {
 const words = (schema: TSchema): Keywords => schema as Keywords
 
 /** Characters of a member's name that an error shows: callers choose names, too. */
-const LONGEST_NAME = 100
+const MAX_NAME_LENGTH = 100
 
 /** `messages` + `0` → `messages[0]`; `provider` + `sort` → `provider.sort`. */
 function join(path: string, key: string | number): string {
   if (typeof key === 'number') return `${path}[${key}]`
-  const name = key.length > LONGEST_NAME ? `${key.slice(0, LONGEST_NAME)}…` : key
+  const name = key.length > MAX_NAME_LENGTH ? `${key.slice(0, MAX_NAME_LENGTH)}…` : key
   return path === '' ? name : `${path}.${name}`
 }
 
@@ -170,9 +170,9 @@ function explain(schema: TSchema, value: unknown, path: string): Fault {
 export interface Checker {
   /** Takes the value and, if it is a part of something, its path (`provider`). */
   (value: unknown, at?: string): void
-  /** What is checked: for the description of the operation. */
+  /** The schema, for the description of the operation. */
   readonly schema: TSchema
-  /** Whether a value is good, from the first call on what the schema was compiled to: for what is checked with every request. */
+  /** True if the value fits the schema. The first call compiles it, since many formats are never used. */
   readonly fits: (value: unknown) => boolean
 }
 

@@ -35,7 +35,7 @@ export interface Decoder extends Transform {
 }
 
 /** @param coding of `contentCoding`. @returns undefined for one that is not known, or a list of them. */
-export function decoderOf(coding: string): Decoder | undefined {
+export function createDecoder(coding: string): Decoder | undefined {
   switch (coding) {
     case 'gzip':
     case 'x-gzip':
@@ -93,10 +93,6 @@ class Deflated extends Transform {
   }
 
   override _transform(chunk: Buffer, _encoding: BufferEncoding, done: TransformCallback): void {
-    if (chunk.length === 0) {
-      done()
-      return
-    }
     this.decoder ??= this.open(chunk)
     this.decoder.write(chunk, done)
   }

@@ -1,4 +1,4 @@
-/** What `error.code` of OpenAI's formats is: the HTTP status, as documented (docs/contract.md#errors), or a word as in OpenAI's API. */
+/** Forms of `error.code` in OpenAI's formats: the HTTP status, as documented (docs/contract.md#errors), or a word as in OpenAI's API. */
 /** `auto`: a word for clients that are known to need one, the status for all others. */
 export const ERROR_CODES = ['status', 'name', 'auto'] as const
 export type ErrorCodes = (typeof ERROR_CODES)[number]
@@ -22,7 +22,7 @@ const BY_TYPE: ReadonlyMap<string, string> = new Map([
   ['unmapped', 'server_error'],
 ])
 
-/** What decides it of a fault: its code, its `error_type` and its HTTP status. */
+/** Properties of a fault that decide its `error.code`. */
 interface Coded {
   readonly code: string
   readonly type: string

@@ -27,7 +27,7 @@ export interface EventType<Data = unknown> {
   readonly type: string
   /** When it is raised. */
   readonly text: string
-  /** What `subject` names. */
+  /** Meaning of `subject` in events of this type. */
   readonly subject: string
   /** Members of `data`. */
   readonly fields: Readonly<Record<keyof Data & string, string>>

@@ -12,11 +12,11 @@ export type Origin = 'client' | 'gateway' | 'upstream'
  * one; next: another endpoint may do better; elsewhere: an endpoint at another provider may do better.
  */
 export type RetryClass = 'never' | 'same' | 'at once' | 'next' | 'elsewhere'
-/** Who can mend it. `operator`: the gateway's account at the provider. */
+/** Party that can remedy the fault. `operator`: the gateway's account at the provider. */
 type Blame = 'caller' | 'operator' | 'provider' | 'gateway'
 /**
- * How a fault counts in the health of its endpoint. no: not at all. key: for the caller's key, and for others by the rules of
- * `src/routing/endpoint-record.ts`. all: for every key at once, since the connection itself failed.
+ * Effect of a fault on the health of its endpoint. no: none. key: it counts for the caller's key, and for others by the rules of
+ * `src/routing/endpoint-record.ts`. all: it counts for every key at once, since the connection itself failed.
  */
 type Counting = 'no' | 'key' | 'all'
 
@@ -204,7 +204,7 @@ export class Fault extends Error {
     this.reason = options.reason
   }
 
-  /** What the provider said, as it came: it may hold keys, and text that is not the caller's. */
+  /** The provider's own sentence, unchanged: it may contain keys, and text that does not belong to the caller. */
   get sentence(): string | undefined {
     return this.#sentence
   }
@@ -238,8 +238,8 @@ export function isAccountFault({ code }: Fault): boolean {
 }
 
 /**
- * What the caller reads where a provider refuses the gateway's account: whose matter it is, by the provider's name. The provider's own
- * sentence is for the operator.
+ * Fault that the caller reads where a provider refuses the gateway's account: it names the provider and the party that can remedy it. The
+ * provider's own sentence is for the operator.
  * @returns undefined where the account is not at fault.
  */
 export function accountFault(fault: Fault, provider: string): Fault | undefined {
@@ -312,7 +312,7 @@ export function openAiType(type: string | undefined): string {
   return OPENAI_TYPES.get(type ?? '') ?? 'invalid_request_error'
 }
 
-/** What callers find beside the fault: the true pause in seconds too, of which `Retry-After` shows 60 at most. */
+/** Metadata that callers read: with the true pause in seconds, of which `Retry-After` shows 60 at most. */
 export function shownMetadata({ metadata, retryAfter }: Fault): JsonObject | undefined {
   return retryAfter === undefined ? metadata : { ...metadata, retry_after: retryAfter }
 }

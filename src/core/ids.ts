@@ -29,8 +29,8 @@ export const TICKS = 4096
 export const SLOTS = 64
 
 /** Milliseconds by which a clock may step back, or numbers be ahead of it, with the order of the numbers going on: beyond, the time does. */
-export const MOST_AHEAD = 60_000
-const AHEAD = MOST_AHEAD * TICKS
+export const MAX_AHEAD = 60_000
+const AHEAD = MAX_AHEAD * TICKS
 
 /** The numbers of a journal: the highest one that is not ahead of the clock, and those that are, which a clock that was ahead has drawn. */
 export interface DrawnNumbers {

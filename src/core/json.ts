@@ -8,13 +8,22 @@ export function isObject(value: unknown): value is JsonObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
+/** The value of a JSON text; undefined where it is none. */
+export function parseJson(text: string): Json | undefined {
+  try {
+    return JSON.parse(text) as Json
+  } catch {
+    return undefined
+  }
+}
+
 /** Elements of a list that are objects; none where it is no list. */
-export function objectsOf(value: Json | undefined): JsonObject[] {
+export function asObjects(value: Json | undefined): JsonObject[] {
   return Array.isArray(value) ? value.filter(isObject) : []
 }
 
 /** The text, where it is one. */
-export function stringOf(value: Json | undefined): string | undefined {
+export function asString(value: Json | undefined): string | undefined {
   return typeof value === 'string' ? value : undefined
 }
 
@@ -29,14 +38,14 @@ export type Present<T> = { [K in keyof T as undefined extends T[K] ? never : K]:
   [K in keyof T as undefined extends T[K] ? K : never]?: Exclude<T[K], undefined>
 }
 
-/** What every escape of an ASCII character begins with. */
+/** Beginning of every escape of an ASCII character. */
 const ASCII_ESCAPE = '\\u00'
 const DIGIT_4 = 0x34
 const DIGIT_7 = 0x37
 
 /**
- * Whether a letter or an underscore is written as an escape (RFC 8259 section 7), so that a search for a word in the raw
- * text may miss it. No serialiser in use writes them so; a backslash that is itself escaped may cause a needless true.
+ * True if a letter or an underscore is written as an escape (RFC 8259 section 7), so that a search for a word in the raw text may miss it.
+ * No serialiser in use writes them so; a backslash that is itself escaped may cause a needless true.
  * @param raw JSON text, as bytes or with one character per byte.
  */
 export function escapesLetters(raw: Buffer | string): boolean {
@@ -55,7 +64,7 @@ const COMMA = 0x2c
 const COLON = 0x3a
 
 /** Digits of the largest double (1.8e308); a longer number may be larger. */
-const MOST_DIGITS = 308
+const MAX_DIGITS = 308
 
 /** Upper bounds of a JSON text. */
 export interface JsonBounds {
@@ -64,7 +73,7 @@ export interface JsonBounds {
   commas: number
 }
 
-/** How much a JSON text holds, found in one walk before it is parsed. */
+/** Counts of the containers and members of a JSON text, taken in one walk before it is parsed. */
 export class JsonSize {
   /** Objects and arrays; -1 where the text nests too deep. */
   containers = 0
@@ -86,12 +95,12 @@ export class JsonSize {
     let members = 0
     let commas = 0
     let mayOverflow = false
-    /** Where the last string ended: a number stands between two strings, or at an end of the text. */
+    /** End of the last string: a number stands between two strings, or at an end of the text. */
     let from = 0
     for (let i = 0; i < text.length; i++) {
       const unit = text.charCodeAt(i)
       if (unit === QUOTE) {
-        if (i - from > MOST_DIGITS) mayOverflow = true
+        if (i - from > MAX_DIGITS) mayOverflow = true
         i = closingQuote(text, i + 1)
         if (i === -1) break
         from = i
@@ -112,7 +121,7 @@ export class JsonSize {
     this.containers = containers
     this.members = members
     this.commas = commas
-    this.mayOverflow = mayOverflow || text.length - from > MOST_DIGITS
+    this.mayOverflow = mayOverflow || text.length - from > MAX_DIGITS
     return this
   }
 }
@@ -135,7 +144,7 @@ export function pathOfLarger(value: Json | undefined, most: number): string | un
   return undefined
 }
 
-/** Whether any object of a JSON text has more than `most` members; names that stand there twice count twice. */
+/** True if any object of a JSON text has more than `most` members; repeated names are counted each time. */
 export function membersExceed(text: string, most: number): boolean {
   /** Members so far of each object that is open. */
   const open: number[] = []
@@ -191,7 +200,7 @@ function closingQuote(text: string, from: number): number {
  * Bytes of all names and texts in a value, with some for numbers and marks: at least those of its texts, in UTF-8.
  * @param enough at which nothing more is counted.
  */
-export function bytesOf(root: Json, enough = Number.POSITIVE_INFINITY): number {
+export function jsonBytes(root: Json, enough = Number.POSITIVE_INFINITY): number {
   let bytes = 0
   const rest: Json[] = [root]
   for (let value = rest.pop(); value !== undefined && bytes < enough; value = rest.pop()) {
@@ -227,3 +236,17 @@ const UNREADABLE = /\\(?:\\|u0000|ud[89a-f][0-9a-f]{2})/gi
 export function readableJson(text: string): string {
   return text.includes('\\u') ? text.replace(UNREADABLE, (found) => (found === '\\\\' ? found : '\\ufffd')) : text
 }
+
+/** Escapes in a JSON text, a whole pair as one of them: it may be written so (Python, `json.dumps`). */
+const SURROGATES = /\\(?:ud[89ab][\da-f]{2}\\ud[c-f][\da-f]{2}|ud[89a-f][\da-f]{2}|.)/gis
+const HALF_LENGTH = '\\ud83d'.length
+
+/** True where a text may hold an escape of a surrogate. @param before characters in front of each, where the text is written within another. */
+export const holdsSurrogates = (text: string, before = ''): boolean => text.includes(`${before}\\ud`) || text.includes(`${before}\\uD`)
+
+/** A JSON text with U+FFFD in the place of each escape of a half. */
+export const withoutHalves = (text: string): string =>
+  text.replace(SURROGATES, (found) => (found.length === HALF_LENGTH ? '\ufffd' : found))
+
+/** True where a text, read as JSON, holds an escape of half a character. */
+export const holdsHalfEscape = (text: string): boolean => holdsSurrogates(text) && withoutHalves(text) !== text

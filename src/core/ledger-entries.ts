@@ -1,6 +1,6 @@
 /**
- * Entries of the ledger beside its generations: what providers bill beyond what keys were charged, and what an operator gives back,
- * corrects or writes off. They are only ever appended.
+ * Entries of the ledger beside its generations: usage that providers bill beyond what keys were charged, and refunds, corrections and
+ * write-offs of an operator. They are only ever appended.
  */
 import { generationId } from './ids.ts'
 
@@ -26,25 +26,25 @@ export interface LedgerEntry {
   readonly payer?: string | undefined
   /** Sequence and tag of the generation that it is about. */
   readonly generation?: { readonly seq: number; readonly tag: string } | undefined
-  /** Names that sums of use have it under; empty where there is no generation. */
+  /** Names under which sums of use count it; empty where there is no generation. */
   readonly model: string
   readonly provider: string
   readonly kind: EntryKind
   /** Nano-dollars; below zero only of a correction. */
   readonly amount: number
-  /** Milliseconds since the epoch: the day, week and month of this moment have what it moves; 0 where it moves nothing. */
+  /** The moment in whose day, week and month it counts, in milliseconds since the epoch; 0 where it moves nothing. */
   readonly countedAt: number
   /** Id of the entry that it settles, in whole or in part. */
   readonly settles?: string | undefined
   readonly actor: string
   readonly reason: string
-  /** What makes a repeated request the same one. */
+  /** Idempotency key of the request that made the entry. */
   readonly once?: string | undefined
 }
 
 export type NewEntry = Omit<LedgerEntry, 'number'>
 
-/** What an entry moves: the balance of its key, and of the key that issued it. */
+/** Change of spending by an entry: that of its key, and of the key that issued it. */
 export interface Move {
   readonly key: string
   readonly payer?: string | undefined
@@ -57,22 +57,22 @@ export interface Move {
   readonly nano: number
 }
 
-/** Why an entry was not added. */
+/** Reason why an entry was not added. */
 export type EntryRefusal = 'no_such_entry' | 'more_than_open' | 'more_than_spent'
 
-/** Nano-dollars by which an entry moves what its key has spent. */
+/** Nano-dollars by which an entry changes the spending of its key. */
 export function movedBy({ kind, amount }: Pick<LedgerEntry, 'kind' | 'amount'>): number {
   if (kind === 'correction') return amount
   return kind === 'refund' ? -amount : 0
 }
 
-export function moveOf(entry: LedgerEntry): Move | undefined {
+export function entryMove(entry: LedgerEntry): Move | undefined {
   const nano = movedBy(entry)
   const { key, payer, model, provider, generation, countedAt } = entry
   return nano === 0 ? undefined : { key, payer, model, provider, generation, countedAt, nano }
 }
 
-/** Who makes the entries that come with a settlement. */
+/** Actor of the entries that come with a settlement. */
 export const GATEWAY_ACTOR = 'gateway'
 
 export const LOSS_REASONS: Readonly<Record<Loss, string>> = {
@@ -80,15 +80,15 @@ export const LOSS_REASONS: Readonly<Record<Loss, string>> = {
   disputed: 'a report of more usage than is possible',
 }
 
-/** Facts of a settlement that become entries; within texts of the facts quotes are escaped. */
+/** Facts of a settlement that become entries. No text among the facts matches, since quotes within texts are escaped. */
 const LOST = /"(unrecovered|disputed)_nano":(\d+)/g
-/** Both names end so; nearly all settlements have neither. */
+/** The end of both names, looked for first: nearly all settlements have neither. */
 const MARK = 'ed_nano":'
 
 export const lossId = (loss: Loss, seq: number, tag: string): string => `ent_${loss[0]}${seq}_${tag}`
 
-/** The entries that a settlement makes. @param owner of its hold. */
-export function lossesOf(
+/** Returns the entries that a settlement makes. @param find returns the owner of its hold. */
+export function entryLosses(
   { seq, at, facts }: { readonly seq: number; readonly at: number; readonly facts: string },
   find: () => (Pick<LedgerEntry, 'key' | 'payer' | 'model'> & { readonly tag: string }) | undefined,
 ): NewEntry[] {
@@ -117,7 +117,7 @@ export function lossesOf(
 /** Parts of a millisecond in a sequence. */
 const TICKS = 4096
 
-export function generationOf({ generation }: Pick<LedgerEntry, 'generation'>): string | null {
+export function entryGeneration({ generation }: Pick<LedgerEntry, 'generation'>): string | null {
   return generation ? generationId(generation.seq, generation.tag) : null
 }
 
@@ -129,8 +129,8 @@ export function sumOfMoves(moves: readonly Move[]): Map<string, bigint> {
   return sums
 }
 
-/** A refusal that a store has decided on: what the amount may not pass. */
-export function refusalOf(
+/** Returns why a store refuses an entry whose amount is more than is open, or than the key has spent; undefined where it adds the entry. */
+export function refuseEntry(
   entry: NewEntry,
   { settled, spent }: { settled: { amount: number; already: number } | undefined; spent: bigint },
 ): EntryRefusal | undefined {

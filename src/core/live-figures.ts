@@ -12,10 +12,10 @@ const PARTS = WINDOW_SECONDS / PART_SECONDS
 const STEPS = 4
 const BUCKETS = 81
 /** Providers with figures of their own; those beyond are left out. */
-const MOST_PROVIDERS = 64
+const MAX_PROVIDERS = 64
 const HOUR_SECONDS = 3600
 
-/** What is counted of one exchange. */
+/** Facts of one exchange that are counted. */
 export interface LiveFacts {
   readonly status: number
   /** True where the caller got an error that is not its own, or a stream that broke off. */
@@ -61,7 +61,7 @@ export interface LiveSnapshot {
   hourNano: number
 }
 
-/** What one process shows of itself. */
+/** Status that one process reports. */
 export interface ProcessStatus {
   readonly live: LiveSnapshot
   /** Replies that are under way, and streams among them. */
@@ -77,7 +77,7 @@ export interface ProcessStatus {
   readonly startedAt: number
   /** Why it should get no traffic. */
   readonly reasons: readonly string[]
-  /** What an operator may want to know although it is ready. */
+  /** Remarks for the operator on a process that is ready. */
   readonly notes: readonly string[]
 }
 
@@ -150,7 +150,7 @@ export class LiveFigures {
     if (facts.provider === '') return
     let provider = this.providers.get(facts.provider)
     if (!provider) {
-      if (this.providers.size >= MOST_PROVIDERS) return
+      if (this.providers.size >= MAX_PROVIDERS) return
       provider = new Minute()
       this.providers.set(facts.provider, provider)
     }
@@ -170,10 +170,10 @@ export class LiveFigures {
     const providers: Record<string, LiveProvider> = {}
     for (const [slug, minute] of this.providers) {
       const own = minute.current(second)
-      if (own.length > 0) providers[slug] = { ...sumsOf(own), ...distributionsOf(own) }
+      if (own.length > 0) providers[slug] = { ...sumParts(own), ...mergeDistributions(own) }
     }
     const seconds = this.seconds.filter((sums) => sums.second > second - WINDOW_SECONDS && sums.second <= second)
-    return { seconds: seconds.map((sums) => ({ ...sums })), statuses, ...distributionsOf(parts), providers, hourNano: this.hourNano }
+    return { seconds: seconds.map((sums) => ({ ...sums })), statuses, ...mergeDistributions(parts), providers, hourNano: this.hourNano }
   }
 
   private secondAt(second: number): LiveSecond {
@@ -196,11 +196,11 @@ function emptySecond(second: number): LiveSecond {
   return { second, requests: 0, errors: 0, nano: 0, input: 0, output: 0, shed: 0 }
 }
 
-function sumsOf(parts: readonly Part[]): Pick<LiveProvider, 'requests' | 'errors'> {
+function sumParts(parts: readonly Part[]): Pick<LiveProvider, 'requests' | 'errors'> {
   return { requests: parts.reduce((sum, part) => sum + part.requests, 0), errors: parts.reduce((sum, part) => sum + part.errors, 0) }
 }
 
-function distributionsOf(parts: readonly Part[]): Pick<LiveProvider, 'latency' | 'firstEvent'> {
+function mergeDistributions(parts: readonly Part[]): Pick<LiveProvider, 'latency' | 'firstEvent'> {
   return { latency: addedUp(parts.map((part) => part.latency)), firstEvent: addedUp(parts.map((part) => part.firstEvent)) }
 }
 

@@ -70,12 +70,12 @@ function logfmt(fields: Fields, journal: boolean): string {
 
 /** Fields that stand at the head of a line for people, or say nothing to them. */
 const AT_HEAD: ReadonlySet<string> = new Set(['time', 'level', 'msg'])
-const LONGEST_LEVEL = 5
+const MAX_LEVEL_LENGTH = 5
 
 /** `12:30:05 warn  words name=value`, with the time of the machine, for a terminal. */
 function textLine(fields: Fields): string {
   const time = new Date(Number(fields.time)).toTimeString().slice(0, 8)
-  const level = shown('level', fields.level).padEnd(LONGEST_LEVEL)
+  const level = shown('level', fields.level).padEnd(MAX_LEVEL_LENGTH)
   const rest = Object.entries(fields).filter(([name, value]) => !AT_HEAD.has(name) && value !== undefined && value !== null)
   const words = typeof fields.msg === 'string' ? [escaped(fields.msg)] : []
   return `${[time, level, ...words, ...rest.map(([name, value]) => `${name}=${quotedWhereNeeded(shown(name, value))}`)].join(' ')}\n`

@@ -58,7 +58,7 @@ export function openLog(clock: Clock, write?: (line: string) => void, piece: num
     timestamp: () => `,"time":${clock.now()}`,
   }
   if (write) {
-    return sinkOf(options, { usual: 'json', write, flush: () => {} })
+    return openSink(options, { usual: 'json', write, flush: () => {} })
   }
   const stream = destination({ fd: 1, sync: false, contentMode: 'buffer', ...(piece < BUFFER_BYTES ? { maxWrite: piece } : undefined) })
   // A closed pipe or a full disk costs log lines, not requests.
@@ -91,7 +91,7 @@ export function openLog(clock: Clock, write?: (line: string) => void, piece: num
       // Not opened yet, or gone: there is nowhere left to write.
     }
   }
-  return sinkOf(options, { usual: process.stdout.isTTY ? 'text' : 'json', write: gather, flush })
+  return openSink(options, { usual: process.stdout.isTTY ? 'text' : 'json', write: gather, flush })
 }
 
 interface Output {
@@ -101,7 +101,7 @@ interface Output {
   readonly flush: () => void
 }
 
-function sinkOf(options: LoggerOptions, { usual, write, flush }: Output): LogSink {
+function openSink(options: LoggerOptions, { usual, write, flush }: Output): LogSink {
   const written = (settings: LogSettings): WrittenSettings => ({
     ...settings,
     format: settings.format === 'auto' ? usual : settings.format,

@@ -1,4 +1,4 @@
-/** What the name of a model says of its family and its version: `claude-sonnet-4.5` is version 4.5 of `claude-sonnet`. */
+/** Family and version in the name of a model: `claude-sonnet-4.5` is version 4.5 of `claude-sonnet`. */
 
 export interface FamilyMember {
   /** The name without its versions and dates. */
@@ -56,7 +56,7 @@ export function latestSlug(slug: string): string | undefined {
 }
 
 /** The part of a slug before its slash; empty for a bare name. */
-export function authorOf(slug: string): string {
+export function slugAuthor(slug: string): string {
   return slug.slice(0, Math.max(0, slug.indexOf('/')))
 }
 

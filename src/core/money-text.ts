@@ -56,7 +56,7 @@ export function rateText(rate: bigint): string {
 
 /** More significant digits than any price list writes by hand, fewer than a double holds: behind them is noise. */
 const SIGNIFICANT = 12
-/** What a rate keeps of USD per million tokens (`rateFromUsdPerMillion`): the rest is below a nano-dollar for 10^9 tokens. */
+/** Decimals that a rate keeps of USD per million tokens (`rateFromUsdPerMillion`): the rest is below a nano-dollar for 10^9 tokens. */
 const DECIMALS = 12
 
 /**

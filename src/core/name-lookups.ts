@@ -18,9 +18,9 @@ export interface NameSources {
 
 /** Milliseconds for which an answer is used as it is, and until which it is used where no newer one comes. */
 export const FRESH = 30_000
-export const LONGEST_STALE = 3_600_000
+export const MAX_STALE_MS = 3_600_000
 /** Milliseconds that a connection waits for a newer answer while an older one is at hand. */
-const PATIENCE = 250
+const MAX_WAIT_MS = 250
 /** Milliseconds for which a failure is the answer. */
 const FAILURE_KEPT = 1_000
 /**
@@ -82,7 +82,7 @@ export class NameLookups {
   addresses(host: string, receive: AddressReceiver): void {
     const name = this.names.get(host) ?? this.open(host)
     const now = this.now()
-    const isKnown = name.addresses.length > 0 && now - name.came < LONGEST_STALE
+    const isKnown = name.addresses.length > 0 && now - name.came < MAX_STALE_MS
     if (isKnown && (now < name.freshUntil || now < name.failedUntil)) receive(undefined, name.addresses)
     else if (!isKnown && name.error && now < name.failedUntil) receive(name.error, [])
     else if (!isKnown) this.begin(name).receivers.push(receive)
@@ -106,7 +106,7 @@ export class NameLookups {
   /** Waits a moment for a newer answer: a look-up that hangs must not hold up what the last one still serves. */
   private newer(name: Name, receive: AddressReceiver): void {
     const look = this.begin(name)
-    const left = look.since + PATIENCE - this.now()
+    const left = look.since + MAX_WAIT_MS - this.now()
     let timer: NodeJS.Timeout | undefined
     const once: AddressReceiver = (error, addresses) => {
       clearTimeout(timer)
@@ -192,7 +192,7 @@ export class NameLookups {
       name.error = error ?? Object.assign(new Error('the name has no address'), { code: 'ENOTFOUND' })
       name.failedUntil = now + FAILURE_KEPT
       // The name is gone. Of any other failure the last answer is better than none (RFC 8767 section 4).
-      if (name.error.code === 'ENOTFOUND' || now - name.came >= LONGEST_STALE) name.addresses = []
+      if (name.error.code === 'ENOTFOUND' || now - name.came >= MAX_STALE_MS) name.addresses = []
     }
     const failure = name.addresses.length > 0 ? undefined : name.error
     for (const receive of [...look.receivers]) receive(failure, name.addresses)

@@ -1,6 +1,6 @@
 /**
- * The two ways in which this program finds the addresses of a name. All look-ups of it go through here: for providers and other services
- * (`name-lookups.ts`), and for what requests name (`src/services/outbound/guarded-names.ts`). A test that answers both sees each of them.
+ * Look-ups of host names, by the system and by name servers. All look-ups of the program go through here: for providers and other services
+ * (`name-lookups.ts`), and for addresses in requests (`src/services/outbound/guarded-names.ts`). A test that replaces both sees each of them.
  */
 import { ADDRCONFIG, lookup } from 'node:dns'
 import { Resolver } from 'node:dns/promises'
@@ -14,17 +14,17 @@ export interface Address {
 export type AddressReceiver = (error: NodeJS.ErrnoException | undefined, addresses: readonly Address[]) => void
 
 export interface QueryLimits {
-  /** Milliseconds for one query, and how often it is sent. */
+  /** Milliseconds for one query, and the number of attempts. */
   readonly timeout: number
   readonly tries: number
 }
 
 interface NameSources {
-  /** As the system does it: hosts file, search domains, nsswitch. A look-up that hangs keeps a thread of libuv. */
+  /** Looks up as the system does: hosts file, search domains, nsswitch. A look-up that hangs keeps a thread of libuv. */
   system(host: string, receive: AddressReceiver): void
   /**
-   * By name servers alone, without a thread: the sockets of c-ares belong to the event loop.
-   * @returns none where the name has none. Rejects where they do not answer.
+   * Queries name servers alone, without a thread: the sockets of c-ares belong to the event loop.
+   * @returns an empty list where the name has no address. Rejects where they do not answer.
    */
   query(host: string, limits: QueryLimits): Promise<readonly Address[]>
 }
@@ -38,7 +38,10 @@ export const nameSources: NameSources = {
   query: (host, limits) => queryBy(new Resolver(limits), host),
 }
 
-/** What name servers say where a name does not exist, or has no address of the kind; any other code is a failure to say so (c-ares, `ares_strerror`). */
+/**
+ * Codes of name servers for a name that does not exist, or has no address of the kind; any other code is a failed query (c-ares,
+ * `ares_strerror`).
+ */
 const NO_ADDRESS: ReadonlySet<unknown> = new Set(['ENOTFOUND', 'ENODATA'])
 
 /** @throws the failure of a query, where no other has found an address. */

@@ -12,7 +12,7 @@ export class Pieces {
   /** Bytes so far. */
   size = 0
   private kept: Buffer[] = []
-  /** What is left of a block behind the small pieces in it, and how much of that is written. */
+  /** Memory of small pieces that is not in a piece yet, and the number of bytes written to it. */
   private block: Buffer | undefined
   private written = 0
 
@@ -35,7 +35,7 @@ export class Pieces {
     this.written += piece.length
   }
 
-  /** What is in the block becomes a piece of its own, in its place among the others. */
+  /** Makes the bytes written to the block a piece, in its place among the others. */
   private closeBlock(): void {
     if (!this.block || this.written === 0) return
     this.kept.push(this.block.subarray(0, this.written))

@@ -35,11 +35,11 @@ export function holds(window: PriceWindow | undefined, at: number): boolean {
 const weekday = (day: number): number => (day + 4) % 7
 
 /** Days since 1970-01-01. @param date such as `2027-01-01`. */
-export function dayOf(date: string): number {
+export function dayNumber(date: string): number {
   return Math.floor(Date.parse(date) / DAY)
 }
 
 /** @param day since 1970-01-01. */
-export function dateOf(day: number): string {
+export function dayDate(day: number): string {
   return new Date(day * DAY).toISOString().slice(0, 10)
 }

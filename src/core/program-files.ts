@@ -37,7 +37,7 @@ export function programFolder(path: string): string[] {
   return [...new Set(below.flatMap(([first]) => first ?? []))]
 }
 
-/** Whether a file stands inside the single file, where only the functions above find it. */
+/** True if a file is part of the single file, where only the functions above find it. */
 export function isInside(path: string): boolean {
   return INSIDE?.has(nameInside(path) ?? '') ?? false
 }

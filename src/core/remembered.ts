@@ -1,4 +1,4 @@
-/** What providers have shown of themselves, kept for a while: the server behind an address may be another one by then. */
+/** Observations about providers, kept for a limited time: another server may answer at the address by then. */
 import type { Clock } from './clock.ts'
 
 export interface Kept {

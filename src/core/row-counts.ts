@@ -54,7 +54,7 @@ export function noSums(): CountColumns {
 }
 
 /** Those of a report of usage, for one. */
-export function rowCountsOf(from: { readonly [count in keyof RowCounts]?: number | undefined }): Required<RowCounts> {
+export function toRowCounts(from: { readonly [count in keyof RowCounts]?: number | undefined }): Required<RowCounts> {
   return {
     input: from.input ?? 0,
     output: from.output ?? 0,
@@ -120,14 +120,6 @@ export function noDayCounts(): DayCounts {
     input: 0,
     output: 0,
     reasoning: 0,
-  }
-}
-
-export function dayCountsOf(row: RowCounts): DayCounts {
-  return {
-    input: row.input,
-    output: row.output,
-    reasoning: row.reasoning,
   }
 }
 

@@ -3,19 +3,19 @@ import { hash, randomBytes } from 'node:crypto'
 import { crc32 } from 'node:zlib'
 
 /** SHA-256 of a secret, hex. */
-export function hashOf(secret: string): string {
+export function secretHash(secret: string): string {
   return hash('sha256', secret)
 }
 
 /** First and last few characters; less of a short secret, which has at least 8. */
-export function maskOf(secret: string): string {
+export function maskSecret(secret: string): string {
   const shown = Math.min(4, Math.floor(secret.length / 4))
   return `${secret.slice(0, shown)}...${secret.slice(-shown)}`
 }
 
 /** 224 random bits are beyond guessing, so their plain SHA-256 can be kept. */
 const RANDOM_BYTES = 28
-/** What stands between the brand and the digits of a secret with a checksum; secrets of `v1` have none. */
+/** Separator of the brand and the digits in a secret with a checksum; secrets of `v1` have none. */
 const FORM = '-v2-'
 const CHECKED = new RegExp(`^sk-[a-z][a-z0-9]{0,31}${FORM}`)
 /** Hex digits of a CRC-32. */
@@ -33,15 +33,15 @@ export interface MadeSecret {
 export function makeSecret(brand: string): MadeSecret {
   const prefix = `sk-${brand}${FORM}`
   const body = `${prefix}${randomBytes(RANDOM_BYTES).toString('hex')}`
-  const secret = `${body}${checksumOf(body)}`
-  return { secret, hash: hashOf(secret), label: `${secret.slice(0, prefix.length + 3)}...${secret.slice(-4)}` }
+  const secret = `${body}${textChecksum(body)}`
+  return { secret, hash: secretHash(secret), label: `${secret.slice(0, prefix.length + 3)}...${secret.slice(-4)}` }
 }
 
 /** True for a token of the form with a checksum whose checksum is wrong: no key has it, so it needs no look-up. */
 export function hasWrongChecksum(token: string): boolean {
-  return CHECKED.test(token) && checksumOf(token.slice(0, -CHECKSUM)) !== token.slice(-CHECKSUM)
+  return CHECKED.test(token) && textChecksum(token.slice(0, -CHECKSUM)) !== token.slice(-CHECKSUM)
 }
 
-function checksumOf(text: string): string {
+function textChecksum(text: string): string {
   return crc32(text).toString(16).padStart(CHECKSUM, '0')
 }

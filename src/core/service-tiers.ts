@@ -9,8 +9,8 @@ export function isQuickTier(tier: ServiceTier | undefined): tier is Exclude<Serv
 }
 
 /**
- * What callers may request, and what it means here. OpenAI's five, of which `auto` leaves the choice to the provider and `scale` is
- * capacity that is paid for otherwise; `fast` (docs/contract.md#responses-reply); and the words of providers whose presets name tiers
+ * Tiers that callers may request, with their meaning here: OpenAI's five, of which `auto` leaves the choice to the provider and `scale` is
+ * capacity that is paid for otherwise; `fast` (docs/contract.md#responses-reply); and the names that presets of providers have
  * (`service_tiers`, in `config/providers/`). Messages callers have Anthropic's `standard_only` beside these.
  */
 const REQUESTED: Readonly<Record<string, ServiceTier | 'default' | undefined>> = {

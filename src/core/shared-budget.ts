@@ -1,11 +1,11 @@
 /** Budgets of the configuration that several keys spend together, and the budget that a key draws on. */
-import type { Window } from './windows.ts'
+import { WINDOWS, type Window } from './windows.ts'
 
 /** Of the identity of a budget in the ledger. No key's identity begins so: names of keys have no colon. */
 export const BUDGET_PREFIX = 'budget:'
 
 /** The shortest first. */
-export const BUDGET_WINDOWS = ['daily', 'weekly', 'monthly', 'lifetime'] as const
+export const BUDGET_WINDOWS = [...WINDOWS, 'lifetime'] as const
 
 /** Nano-dollars by window. */
 type BudgetLimits = Readonly<Partial<Record<(typeof BUDGET_WINDOWS)[number], number | undefined>>>

@@ -163,7 +163,7 @@ export function shownKinds(side: Kind['side']): readonly (Kind & TokenKind)[] {
 }
 
 /** The most tokens of any one kind that a charge counts, so that its sums stay exact. */
-export const MOST_TOKENS = 1e15
+export const MAX_TOKENS = 1e15
 
 /** `value` as a count between 0 and `most`. */
 export function within(value: number, most: number): number {

@@ -4,8 +4,8 @@ import type { IncomingMessage } from 'node:http'
 export const HANDSHAKE = 'expected a GET of HTTP/1.1 with the value websocket, without a body'
 
 /**
- * Whether the head is a WebSocket handshake (RFC 6455 section 4.1). Once a connection is handed over, the bytes behind the
- * head are the start of another protocol, whatever length the head announced: so it must announce none.
+ * True if the head is a WebSocket handshake (RFC 6455 section 4.1). It must announce no body: once a connection is handed over, the bytes
+ * behind the head belong to another protocol, whatever length was announced.
  */
 export function isHandshake({ method, httpVersion, headers }: IncomingMessage): boolean {
   if (method !== 'GET' || httpVersion !== '1.1' || headers.upgrade?.toLowerCase() !== 'websocket') return false
@@ -18,8 +18,8 @@ export function asksUpgrade({ headers }: Pick<IncomingMessage, 'headers'>): bool
 }
 
 /**
- * Whether the request offers protocols that this server does not speak, such as the `h2c` of java.net.http.HttpClient and of
- * `curl --http2`: it is answered as if the offer were not there (RFC 9110 section 7.8). An offer of HTTP/1.0 is always ignored.
+ * True if the request offers protocols that this server does not speak, such as the `h2c` of java.net.http.HttpClient and of `curl
+ * --http2`. It is answered as if the offer were not there (RFC 9110 section 7.8). An offer of HTTP/1.0 is always ignored.
  */
 export function isIgnoredOffer(request: Pick<IncomingMessage, 'headers' | 'httpVersion'>): boolean {
   return asksUpgrade(request) && (request.httpVersion !== '1.1' || !/(?:^|[\s,])websocket(?:[\s,/]|$)/i.test(request.headers.upgrade ?? ''))

@@ -1,6 +1,9 @@
 /** The UTC days, weeks and months in which limits count what was spent. */
 
-export type Window = 'daily' | 'weekly' | 'monthly'
+/** Periods of limits, the shortest first. */
+export const WINDOWS = ['daily', 'weekly', 'monthly'] as const
+
+export type Window = (typeof WINDOWS)[number]
 
 export const DAY_MS = 86_400_000
 /** The epoch was a Thursday; weeks begin on Monday (docs/contract.md#keys). */

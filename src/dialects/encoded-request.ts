@@ -62,7 +62,7 @@ export interface Encoded {
 export type Sent = Pick<Encoded, 'toolNames' | 'cited' | 'echoesSearch'>
 
 /** The version of the API that a caller names. */
-export interface VersionWish {
+export interface VersionDemand {
   readonly version: string
   /** The body as the caller sent it. */
   readonly sent: JsonObject

@@ -1,6 +1,6 @@
 /**
- * What the configuration knows of each dialect: its name, what it serves, and the quirks that it reads. Every other quirk is
- * refused. Apart from the registry, so that reading a configuration loads no dialect.
+ * Dialects as the configuration knows them: name, operations, and the quirks that each reads. Every other quirk is refused. Apart from the
+ * registry, so that reading a configuration loads no dialect.
  */
 import type { Static } from 'typebox'
 import type { JsonObject } from '../core/json.ts'

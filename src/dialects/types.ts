@@ -20,13 +20,13 @@ import type { CapWire, GatewayFields } from './canon/request-fields.ts'
 import type { TokenCounter } from './canon/token-counter.ts'
 import type { NameRule } from './canon/tool-names.ts'
 import type { RunningReport, Usage } from './canon/usage.ts'
-import type { Encoded, Sent, Target, VersionWish } from './encoded-request.ts'
+import type { Encoded, Sent, Target, VersionDemand } from './encoded-request.ts'
 import type { LocalRun, LocalSink } from './local-run.ts'
 import type { Quirks } from './quirks.ts'
 import type { ErrorReply, Final, ReplyContext } from './reply.ts'
 import type { SocketAnswer, SocketRequest } from './socket-request.ts'
 
-export type { Encoded, Sent, Target, VersionWish } from './encoded-request.ts'
+export type { Encoded, Sent, Target, VersionDemand } from './encoded-request.ts'
 export type { ErrorReply, Final, ReplyContext } from './reply.ts'
 export type { SocketAnswer, SocketBody, SocketRequest } from './socket-request.ts'
 
@@ -193,7 +193,7 @@ export interface PassWire {
   readonly client: DialectId
   /** Beginnings, in frames and whole replies, of values that the provider signed or encrypted; with the flag `g`. */
   readonly signed: RegExp
-  /** False where the caller's wishes or the provider's quirks need more than the patches: the translate lane serves them. */
+  /** False where the caller's preferences or the provider's quirks need more than the patches: the translate lane serves them. */
   admits(body: JsonObject, target: Target): boolean
   request(body: JsonObject, target: Target): Encoded
   result(body: JsonObject, ctx: ReplyContext): PassResult
@@ -272,7 +272,7 @@ export interface UpstreamDialect extends ProviderWire {
   readonly countTokens?: TokenCounter<Target, Encoded>
   readonly pass?: PassWire
   /** Has a finished request name the version that its caller names, whose wire is the same; absent where the caller's says nothing to the provider. */
-  nameVersion?(encoded: Encoded, wish: VersionWish): void
+  nameVersion?(encoded: Encoded, demand: VersionDemand): void
   /** Present where the provider lives inside this process: no HTTP, events straight away. */
   run?(request: CanonicalRequest, target: Target, clock: Clock, sink: LocalSink): LocalRun
 }
@@ -305,7 +305,7 @@ export interface EmbeddingClient {
   /** Request of a checked body. */
   ask(body: JsonObject): EmbeddingAsk
   /** Path of an input, or of a part of it, in the body, such as `input[2].content[0]`. */
-  pathOf(body: JsonObject, input: number, part?: number): string
+  inputPath(body: JsonObject, input: number, part?: number): string
   /** The whole reply in order: the vectors' own bytes with an envelope around them. */
   encode(vectors: readonly WrittenVector[], ctx: ReplyContext, final: Final): Buffer[]
 }

@@ -5,7 +5,7 @@ import type { Stage } from '../plugin-api/exchange.ts'
 import type { EngineVerdict } from './engine.ts'
 import type { Hit } from './findings.ts'
 import { findingData } from './moderation/finding.ts'
-import { stagesOf } from './report.ts'
+import { hitStages } from './report.ts'
 
 /** Cost of the reading of an answer. */
 export interface Held {
@@ -32,11 +32,11 @@ function heldData(held: Held | undefined): JsonObject {
 /** One stage for each guardrail, kind of check and action that came of it. */
 export function answerStages(hits: Iterable<Hit>, held?: Held): Stage[] {
   const all = [...hits]
-  return stagesOf(all).map((stage) => {
+  return hitStages(all).map((stage) => {
     const own = all.filter(({ rule }) => rule.guardrail.id === stage.guardrail_id && rule.stage === stage.name)
     return ofAnswer(
       stage,
-      stage.data?.matched_entity_types === undefined ? kindsOf(own) : [...(stage.data.matched_entity_types as string[])],
+      stage.data?.matched_entity_types === undefined ? hitEntities(own) : [...(stage.data.matched_entity_types as string[])],
       held,
     )
   })
@@ -48,7 +48,7 @@ export function readStage(held: Held): Stage {
   return { type: 'guardrail', name: 'content-filter', summary: 'Response read, nothing found', data }
 }
 
-function kindsOf(hits: readonly Hit[]): string[] {
+function hitEntities(hits: readonly Hit[]): string[] {
   return [...new Set(hits.map(({ rule }) => rule.entity))]
 }
 
@@ -58,7 +58,7 @@ export function answerFault(hits: Iterable<Hit>): Fault | undefined {
   const [first] = blocking
   if (!first) return undefined
   const { rule } = first
-  return blocked(rule.stage === 'regex_pi_detection' ? 'prompt injection' : rule.label, kindsOf(blocking))
+  return blocked(rule.stage === 'regex_pi_detection' ? 'prompt injection' : rule.label, hitEntities(blocking))
 }
 
 /** 403 where an engine wants the answer refused. */

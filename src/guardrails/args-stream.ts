@@ -4,7 +4,7 @@
  */
 import type { AnswerPolicy } from './answer-policy.ts'
 import type { Findings } from './findings.ts'
-import { placeholderOf, redacted, type Span } from './redaction.ts'
+import { redacted, type Span, spanPlaceholder } from './redaction.ts'
 import { TextStream } from './text-stream.ts'
 
 /** Part to which a unit of the text belongs. A scalar is a number or a word of JSON. */
@@ -157,7 +157,7 @@ export class ArgsStream {
         this.put(place, source, source)
         continue
       }
-      const placeholder = replaced === next ? '' : placeholderOf(span, text.slice(span.start, span.end))
+      const placeholder = replaced === next ? '' : spanPlaceholder(span, text.slice(span.start, span.end))
       replaced = next
       this.put(place, source, place === 'text' ? JSON.stringify(placeholder).slice(1, -1) : placeholder)
     }

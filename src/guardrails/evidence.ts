@@ -19,6 +19,6 @@ export function evident(stage: Stage, evidence: Evidence): Stage {
 }
 
 /** @returns undefined for a stage of no guardrail. */
-export function evidenceOf(stage: Stage): Evidence | undefined {
+export function stageEvidence(stage: Stage): Evidence | undefined {
   return (stage as Stage & { [EVIDENCE]?: Evidence })[EVIDENCE]
 }

@@ -73,7 +73,7 @@ export function isOfOtherScript(rune: number): boolean {
 }
 
 /** A word of a growing text that may still turn out to be of two scripts is followed that far. */
-export const LONGEST_WORD = 128
+export const MAX_WORD_LENGTH = 128
 
 /** @param mixed the character stands in a word of two scripts. @returns nothing for what is invisible. */
 export function seenAs(char: string, mixed: boolean): string {

@@ -1,14 +1,14 @@
-/** The attempts of a text that comes in pieces, as it stands and as it is folded: each character is read once. */
+/** The partial matches of a text that comes in pieces, as it stands and as it is folded: each character is read once. */
 
-import type { Attempts, Viable } from '../machines/linear-regex/viable.ts'
-import { isInWord, isOfOtherScript, LONGEST_WORD, seenAs } from './fold.ts'
+import type { PartialMatchAutomaton, PartialMatches } from '../machines/linear-regex/partial-matches.ts'
+import { isInWord, isOfOtherScript, MAX_WORD_LENGTH, seenAs } from './fold.ts'
 
 export class GrowingText {
-  private readonly plain: Attempts
-  /** Over the folded text; undefined while folding changes nothing that an attempt could reach. */
-  private seen: Attempts | undefined
+  private readonly plain: PartialMatches
+  /** Over the folded text; undefined while folding changes nothing that a partial match could reach. */
+  private seen: PartialMatches | undefined
   /** The same with the running word read as one of two scripts, which it may become. */
-  private mixed: Attempts | undefined
+  private mixed: PartialMatches | undefined
   /** Characters that are read. */
   private at = 0
   /** Half a character may be a whole one soon. */
@@ -25,8 +25,8 @@ export class GrowingText {
   private before = 0
 
   /** @param before the text in front, of which the last character decides what may begin. */
-  constructor(viable: Viable, before: string) {
-    this.plain = viable.begin(before)
+  constructor(automaton: PartialMatchAutomaton, before: string) {
+    this.plain = automaton.begin(before)
   }
 
   /** Reads the next piece. */
@@ -45,7 +45,7 @@ export class GrowingText {
     }
   }
 
-  /** Beginning of the first attempt that may still become a match; the end of what was read where there is none. */
+  /** Beginning of the earliest partial match; the end of what was read where there is none. */
   get earliest(): number {
     const { at, plain, seen, mixed, other } = this
     let earliest = Math.min(at, plain.earliest)
@@ -53,7 +53,7 @@ export class GrowingText {
     if (mixed) earliest = Math.min(earliest, mixed.earliest)
     if (other < 0) return earliest
     // A word that may turn out to be of two scripts is read anew then; none is longer than this.
-    const open = Math.max(this.word, at - LONGEST_WORD)
+    const open = Math.max(this.word, at - MAX_WORD_LENGTH)
     return other >= open ? Math.min(earliest, open) : earliest
   }
 
@@ -62,13 +62,13 @@ export class GrowingText {
     return this.plain.ended || this.seen?.ended === true || this.mixed?.ended === true
   }
 
-  /** The text has lost so many characters at its beginning; no attempt began among them. */
+  /** The text has lost so many characters at its beginning; no partial match began among them. */
   shift(count: number): void {
     this.at -= count
     this.changed -= count
     this.other -= count
     if (this.word >= 0) this.word = Math.max(0, this.word - count)
-    // Both texts are the same from here on, and so are their attempts.
+    // Both texts are the same from here on, and so are their partial matches.
     if (this.changed <= 0) this.seen = undefined
     this.plain.shift(count)
     this.seen?.shift(count)
@@ -107,8 +107,8 @@ export class GrowingText {
     this.readAll(this.mixed, mixed, size)
   }
 
-  private readAll(attempts: Attempts | undefined, text: string, size: number): void {
-    if (attempts) for (const char of text) attempts.read(char.codePointAt(0) ?? 0, this.at, this.at + size)
+  private readAll(matches: PartialMatches | undefined, text: string, size: number): void {
+    if (matches) for (const char of text) matches.read(char.codePointAt(0) ?? 0, this.at, this.at + size)
   }
 
   /** The running word is of two scripts: what was read so far counts as it would then be read. */

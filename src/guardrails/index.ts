@@ -3,13 +3,13 @@ export { answerEngineFault, answerFault, answerStages, type Held, ofAnswer, read
 export { ArgsStream } from './args-stream.ts'
 export type { EngineQuestion, EngineSettings, EngineVerdict, ExternalEngine } from './engine.ts'
 export { externalEngine } from './engines.ts'
-export { type Evidence, evidenceOf } from './evidence.ts'
+export { type Evidence, stageEvidence } from './evidence.ts'
 export { Findings, type Hit } from './findings.ts'
 export { jsonTexts, withTexts } from './json-texts.ts'
 export { itemPassages, passages, rewrite } from './passages.ts'
 export { arePrepared, preparePatterns } from './pattern.ts'
 export { redacted, type Span } from './redaction.ts'
-export { blockFault, engineFault, engineStage, silentStage, stagesOf } from './report.ts'
+export { blockFault, engineFault, engineStage, hitStages, silentStage } from './report.ts'
 export {
   type BuiltinFilter,
   type ContentFilter,

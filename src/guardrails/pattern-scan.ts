@@ -13,7 +13,7 @@ import type { Match } from './detector.ts'
 const SLICE_WORK = 600_000
 const SLICE = 4_096
 /** Rows are used again, unless they are many. */
-const MOST_SPARE = 1 << 18
+const MAX_SPARE = 1 << 18
 let spare: Uint32Array | undefined
 
 /** @param from no match begins before this offset. @returns matches in order; none is empty, none overlaps another. */
@@ -25,7 +25,7 @@ export function* scanPattern(automaton: PatternAutomaton, text: string, from: nu
   const { only, words } = automaton
   const starts = yield* only && words === 1 ? scan.backwardsInOneWord(only) : scan.backwards()
   const found = starts.length === 0 ? [] : yield* scan.forwards(starts)
-  if (rows.length <= MOST_SPARE) spare = rows
+  if (rows.length <= MAX_SPARE) spare = rows
   return found
 }
 

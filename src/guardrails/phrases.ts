@@ -23,7 +23,7 @@ export function phraseDetector(phrases: readonly string[]): Detector {
   for (const phrase of phrases) plant(root, lowered(phrase.trim().replace(/\s+/g, ' ')))
   return {
     verbatim: true,
-    shapes: shapesOf(phrases),
+    shapes: phrasePatterns(phrases),
     find(text, from) {
       const low = lowered(text)
       const matches = new Matches()
@@ -46,7 +46,7 @@ const MUCH = 20_000
 const KNOWN = 24
 const ANY_SPACES = '[\\s\\x{a0}\\x{1680}\\x{2000}-\\x{200a}\\x{2028}\\x{2029}\\x{202f}\\x{205f}\\x{3000}\\x{feff}]+'
 
-function shapesOf(phrases: readonly string[]): string[] {
+function phrasePatterns(phrases: readonly string[]): string[] {
   const long = phrases.reduce((sum, { length }) => sum + length, 0) > MUCH
   return phrases.map((phrase) => {
     const chars = [...phrase.trim().replace(/\s+/g, ' ')]
@@ -90,11 +90,11 @@ function longest(low: string, from: number, first: Node): number {
 }
 
 /** Spaces that count as one; more than a line or two part the words. */
-const MOST_SPACES = 16
+const MAX_SPACES = 16
 
 function spacesAt(low: string, at: number): number {
   let count = 0
-  while (count < MOST_SPACES && at + count < low.length && SPACES.test(low.charAt(at + count))) count++
+  while (count < MAX_SPACES && at + count < low.length && SPACES.test(low.charAt(at + count))) count++
   return count
 }
 

@@ -49,7 +49,7 @@ export function presidioEngine(settings: ServiceSettings): ExternalEngine {
             entities.add(entity)
             if (patterns.size < MATCHES) patterns.add(text.slice(start, end))
           }
-          replaced.set(text, redacted(text, found.map(spanOf)))
+          replaced.set(text, redacted(text, found.map(foundSpan)))
         }
       }
       await Promise.all(Array.from({ length: AT_ONCE }, work))
@@ -59,14 +59,14 @@ export function presidioEngine(settings: ServiceSettings): ExternalEngine {
   }
 }
 
-function spanOf({ entity, start, end }: Found): Span {
+function foundSpan({ entity, start, end }: Found): Span {
   return { start, end, placeholder: PLACEHOLDERS[entity] ?? `[${entity}]` }
 }
 
 /** Its offsets count characters, not UTF-16 units. @throws Error for an answer of another form. */
 function foundIn(answer: Json, text: string): Found[] {
   if (!Array.isArray(answer)) throw new Error('unreadable')
-  const units = unitsOf(text)
+  const units = unitCounter(text)
   return answer.map((entry) => {
     if (!isObject(entry) || typeof entry.start !== 'number' || typeof entry.end !== 'number') throw new Error('unreadable')
     return { entity: String(entry.entity_type ?? 'OTHER'), start: units(entry.start), end: units(entry.end) }
@@ -74,7 +74,7 @@ function foundIn(answer: Json, text: string): Found[] {
 }
 
 /** From a count of characters to an offset in units. */
-function unitsOf(text: string): (characters: number) => number {
+function unitCounter(text: string): (characters: number) => number {
   if (!/[\ud800-\udbff]/.test(text)) return (characters) => characters
   const offsets: number[] = []
   let at = 0

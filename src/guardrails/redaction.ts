@@ -28,7 +28,7 @@ export function merged(spans: readonly Span[]): Span[] {
 }
 
 /** Text in place of a span. */
-export function placeholderOf({ placeholder, keep }: Span, value: string): string {
+export function spanPlaceholder({ placeholder, keep }: Span, value: string): string {
   return keep ? keep(value) : placeholder
 }
 
@@ -37,7 +37,7 @@ export function redacted(text: string, spans: readonly Span[], quote = ''): stri
   let result = ''
   let at = 0
   for (const span of merged(spans)) {
-    result += text.slice(at, span.start) + quote + placeholderOf(span, text.slice(span.start, span.end)) + quote
+    result += text.slice(at, span.start) + quote + spanPlaceholder(span, text.slice(span.start, span.end)) + quote
     at = span.end
   }
   return result + text.slice(at)

@@ -18,7 +18,7 @@ export function blockFault(hits: Iterable<Hit>): Fault | undefined {
   const [first] = blocking
   if (!first) return undefined
   const { rule } = first
-  return new Fault('guardrail_blocked', { message: blockMessage(rule), metadata: { patterns: patternsOf(blocking) } })
+  return new Fault('guardrail_blocked', { message: blockMessage(rule), metadata: { patterns: hitPatterns(blocking) } })
 }
 
 function blockMessage({ stage, label }: { stage: StageName; label: string | undefined }): string {
@@ -26,12 +26,12 @@ function blockMessage({ stage, label }: { stage: StageName; label: string | unde
   return `Request blocked by content filter: ${label ?? '[BLOCKED]'}`
 }
 
-function patternsOf(hits: readonly Hit[]): string[] {
+function hitPatterns(hits: readonly Hit[]): string[] {
   return [...new Set(hits.flatMap(({ matched }) => matched))].slice(0, MATCH_COUNT)
 }
 
 /** One stage for each guardrail, kind of check and action that came of it. */
-export function stagesOf(hits: Iterable<Hit>): Stage[] {
+export function hitStages(hits: Iterable<Hit>): Stage[] {
   const groups: [Hit, ...Hit[]][] = []
   for (const hit of hits) {
     const { guardrail, stage, action } = hit.rule
@@ -39,18 +39,18 @@ export function stagesOf(hits: Iterable<Hit>): Stage[] {
     if (group) group.push(hit)
     else groups.push([hit])
   }
-  return groups.map(stageOf)
+  return groups.map(hitStage)
 }
 
-function stageOf(hits: readonly [Hit, ...Hit[]]): Stage {
+function hitStage(hits: readonly [Hit, ...Hit[]]): Stage {
   const [{ rule }] = hits
   const { action } = rule
   const data: JsonObject = { action: DONE[action], detected: true, engines: ['regex'] }
   if (action !== 'block') data.flagged = true
   // A redacted text is not shown again, only its kind.
-  if (action === 'block' || rule.stage === 'regex_pi_detection') data.patterns = patternsOf(hits)
+  if (action === 'block' || rule.stage === 'regex_pi_detection') data.patterns = hitPatterns(hits)
   else data.matched_entity_types = [...new Set(hits.map((hit) => hit.rule.entity))]
-  const stage = { type: 'guardrail', name: rule.stage, ...named(rule.guardrail), summary: summaryOf(action, hits), data }
+  const stage = { type: 'guardrail', name: rule.stage, ...named(rule.guardrail), summary: actionSummary(action, hits), data }
   const entities = [...new Set(hits.map((hit) => hit.rule.entity))]
   return evident(stage, { guardrail: rule.guardrail, entities, matched: [...new Set(hits.flatMap(({ matched }) => matched))] })
 }
@@ -59,11 +59,11 @@ export function named({ id, scope }: GuardrailName): { guardrail_id: string; gua
   return { guardrail_id: id, guardrail_scope: scope }
 }
 
-function summaryOf(action: Action, hits: readonly [Hit, ...Hit[]]): string {
+function actionSummary(action: Action, hits: readonly [Hit, ...Hit[]]): string {
   const [{ rule }] = hits
   const done = DONE[action]
   if (rule.stage === 'regex_pi_detection') {
-    const count = patternsOf(hits).length
+    const count = hitPatterns(hits).length
     return `${done.charAt(0).toUpperCase()}${done.slice(1)}: prompt injection detected (${count} pattern${count === 1 ? '' : 's'} matched)`
   }
   if (action === 'block') return blockMessage(rule)

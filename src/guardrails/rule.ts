@@ -4,7 +4,7 @@ import type { Detector } from './detector.ts'
 import { injectionDetector } from './injection/detector.ts'
 import { patternDetector } from './pattern.ts'
 import { phraseDetector } from './phrases.ts'
-import { type Action, type BuiltinSlug, INJECTION_SLUG, placeholderOf } from './settings/recognisers.ts'
+import { type Action, type BuiltinSlug, INJECTION_SLUG, slugPlaceholder } from './settings/recognisers.ts'
 
 /** Name of the rule's guardrail, as the pipeline's stages show it. */
 export interface GuardrailName {
@@ -88,12 +88,12 @@ function builtinRule(guardrail: GuardrailName, { slug, action, scanScope }: Buil
       stage: 'regex_pi_detection',
       label: slug,
       entity: 'PROMPT_INJECTION',
-      placeholder: placeholderOf(slug),
+      placeholder: slugPlaceholder(slug),
       userOnly: scanScope === 'user_only',
       detector: allowedPhrases.length > 0 ? injectionDetector(allowedPhrases) : injection,
     }
   }
-  const placeholder = placeholderOf(slug)
+  const placeholder = slugPlaceholder(slug)
   const entity = placeholder.slice(1, -1)
   return { guardrail, action, stage: 'content-filter', label: slug, entity, placeholder, userOnly: false, detector: BUILTINS[slug] }
 }

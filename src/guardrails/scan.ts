@@ -1,15 +1,15 @@
 /** Reads the passages of a request once for all rules that hold for it, in steps between which others may have their turn. */
 import { entryAt } from '../core/entry-at.ts'
-import type { Json } from '../core/json.ts'
-import { Glance } from '../machines/linear-regex/glance.ts'
+import { parseJson } from '../core/json.ts'
+import { MatchScreen } from '../machines/linear-regex/match-screen.ts'
 import { type Detector, type Match, NO_MATCHES } from './detector.ts'
 import { Findings, type Group, type Hit } from './findings.ts'
 import { type Folded, folded } from './fold.ts'
 import { jsonTexts, withTexts } from './json-texts.ts'
-import { placeholderOf, redacted, redactedInSteps, type Span } from './redaction.ts'
+import { redacted, redactedInSteps, type Span, spanPlaceholder } from './redaction.ts'
 import type { Rule } from './rule.ts'
 import type { Vault } from './vault.ts'
-import { type WindowSize, windowsOf } from './windows.ts'
+import { textWindows, type WindowSize } from './windows.ts'
 
 /** Parts of one message as one text, and the way back to the parts. */
 export class JointText {
@@ -34,7 +34,7 @@ export class JointText {
   /** A match over borders: the placeholder stands in the first part, the rest is taken out of the others. */
   spread(span: Span, into: Span[][]): void {
     const { start, end } = span
-    let placeholder = placeholderOf(span, this.text.slice(start, end))
+    let placeholder = spanPlaceholder(span, this.text.slice(start, end))
     for (let part = this.partAt(start), from = start; from < end; part++) {
       const base = part === 0 ? 0 : entryAt(this.ends, part - 1)
       const to = Math.min(end, entryAt(this.ends, part))
@@ -67,7 +67,7 @@ const NO_SPANS: readonly Span[] = []
 const DIGIT = /[0-9]/
 
 /** Rules by what they look for. */
-export function groupsOf(rules: readonly Rule[]): Group[] {
+export function ruleGroups(rules: readonly Rule[]): Group[] {
   const byDetector = new Map<Detector, Rule[]>()
   for (const rule of rules) byDetector.set(rule.detector, [...(byDetector.get(rule.detector) ?? []), rule])
   return [...byDetector].map(([detector, each]) => ({ detector, rules: each, userOnly: each.every(({ userOnly }) => userOnly) }))
@@ -86,11 +86,11 @@ export interface Passage {
 
 export class TextPolicy {
   readonly groups: readonly Group[]
-  readonly glance: Glance
+  readonly matchScreen: MatchScreen
 
   constructor(rules: readonly Rule[]) {
-    this.groups = groupsOf(rules)
-    this.glance = new Glance(this.groups.flatMap(({ detector }) => detector.shapes))
+    this.groups = ruleGroups(rules)
+    this.matchScreen = new MatchScreen(this.groups.flatMap(({ detector }) => detector.shapes))
   }
 }
 
@@ -99,13 +99,13 @@ export class Scan {
   /** The replacements of texts that must not be sent unchanged. */
   readonly replaced = new Map<string, string>()
   private readonly groups: readonly Group[]
-  private readonly glance: Glance
+  private readonly matchScreen: MatchScreen
 
   /** @param vault keeps the values that are restored later. */
   constructor(policy: TextPolicy, vault?: Vault) {
     this.findings = new Findings(vault)
     this.groups = policy.groups
-    this.glance = policy.glance
+    this.matchScreen = policy.matchScreen
   }
 
   /** By rule, in the order in which they first matched. */
@@ -161,11 +161,11 @@ export class Scan {
 
   /** @returns undefined where surely nothing is in the text; else how it is folded, if it is. */
   private look(text: string): { fold: Folded | undefined } | undefined {
-    const { glance } = this
-    const held = glance.mayHold(text)
-    if (!held && glance.plain) return undefined
+    const { matchScreen } = this
+    const held = matchScreen.mayHold(text)
+    if (!held && matchScreen.plain) return undefined
     const fold = folded(text)
-    return held || (fold !== undefined && glance.mayHold(fold.text)) ? { fold } : undefined
+    return held || (fold !== undefined && matchScreen.mayHold(fold.text)) ? { fold } : undefined
   }
 
   /** Arguments of tools: as they are, and without escapes. A rewritten text has no name twice. */
@@ -176,7 +176,7 @@ export class Scan {
     const bare = source.includes('\\') ? yield* unescaped(source) : source
     const more = bare === source ? NO_SPANS : yield* this.spans(bare, search)
     if (spans.length === 0 && more.length === 0) return
-    const value = parsed(source)
+    const value = parseJson(source)
     if (value === undefined) {
       this.replaced.set(source, more.length > 0 ? redacted(bare, more) : redacted(source, spans))
       return
@@ -186,13 +186,13 @@ export class Scan {
     // The remaining matches are in field names or are numbers.
     spans = yield* this.spans(text, search)
     const plain = redacted(text, spans)
-    text = parsed(plain) === undefined ? redacted(text, spans, '"') : plain
+    text = parseJson(plain) === undefined ? redacted(text, spans, '"') : plain
     this.replaced.set(source, text)
   }
 
   private *spans(text: string, search: Search): Generator<void, readonly Span[]> {
     let spans: Span[] | undefined
-    for (const { text: view, base, from, to } of windowsOf(text, WINDOW)) {
+    for (const { text: view, base, from, to } of textWindows(text, WINDOW)) {
       const last = base + view.length === text.length
       const seen = this.look(view)
       if (!seen) {
@@ -205,7 +205,7 @@ export class Scan {
         const { detector } = group
         if ((group.userOnly && !search.user) || (detector.digits && !digits)) continue
         const own = !fold || detector.verbatim ? yield* this.matches(detector, view, { from: from - base, last }) : NO_MATCHES
-        const hidden = fold ? unfolded(yield* this.matches(detector, fold.text, { from: 0, last }), fold) : NO_MATCHES
+        const hidden = fold ? unfoldMatches(yield* this.matches(detector, fold.text, { from: 0, last }), fold) : NO_MATCHES
         const found = hidden.length === 0 ? own : distinct([...own, ...hidden])
         for (let i = 0; i < found.length; i++) {
           if (i % MATCHES_AT_ONCE === MATCHES_AT_ONCE - 1) yield
@@ -255,20 +255,12 @@ export function distinct(matches: readonly Match[]): readonly Match[] {
 }
 
 /** Matches of a folded text, in units of the original: what is invisible at their end goes with them. */
-export function unfolded(matches: readonly Match[], { at }: Folded): readonly Match[] {
+export function unfoldMatches(matches: readonly Match[], { at }: Folded): readonly Match[] {
   return matches.map(({ start, end, shown }) => {
     let last = end
     while (last < at.length - 1 && at[last] === at[last - 1]) last++
     return { start: entryAt(at, start), end: entryAt(at, last), shown }
   })
-}
-
-function parsed(source: string): Json | undefined {
-  try {
-    return JSON.parse(source) as Json
-  } catch {
-    return undefined
-  }
 }
 
 const ESCAPES: Readonly<Record<string, string>> = { n: '\n', t: '\t', r: '\r', b: '\b', f: '\f', '"': '"', '\\': '\\', '/': '/' }

@@ -9,12 +9,12 @@ import { folded } from './fold.ts'
 import { GrowingText, isHigh } from './growing-text.ts'
 import type { Span } from './redaction.ts'
 import { merged } from './redaction.ts'
-import { distinct, unfolded } from './scan.ts'
+import { distinct, unfoldMatches } from './scan.ts'
 
 /** Characters that are held at most; of a match that is longer only parts may be found. */
 export const HELD_MOST = 8_192
 /** Characters that are released when `HELD_MOST` are held and nothing is decided. */
-const LET_GO = HELD_MOST / 2
+const RELEASED_LENGTH = HELD_MOST / 2
 /** Characters before the undecided ones by which borders and telling words are judged. */
 const CONTEXT = 256
 const DIGIT = /[0-9]/
@@ -23,13 +23,13 @@ const DIGIT = /[0-9]/
 export type Decided = (text: string, spans: readonly Span[]) => void
 
 /** The credit of a text that has not been read again and again: a few looks at all that may be held. */
-const MOST_CREDIT = 4 * HELD_MOST
+const MAX_CREDIT = 4 * HELD_MOST
 
 interface Found extends Match {
   readonly group: Group
 }
 
-/** Decided part of the text, and the progress of attempts after which more can be decided. */
+/** Decided part of the text, and the progress of partial matches after which more can be decided. */
 interface Settled {
   readonly until: number
   readonly clusters: readonly Cluster[]
@@ -44,20 +44,20 @@ export class TextStream {
   private text = ''
   /** Part of the text that has been read. */
   private growing: GrowingText
-  /** Nothing is decided before attempts from here on alone are alive: a match from the beginning of the text goes that far. */
+  /** Nothing more is decided while a partial match begins before this place: a match at the beginning of the text goes that far. */
   private waits = 0
   /** Words of two scripts by then: one more may have changed what stands behind the match. */
   private mixedWords = 0
   /** Characters that may be read for matches: each that comes adds to them, so that all the looks together are linear in the text. */
-  private credit = MOST_CREDIT
-  /** Characters that were decided since some had to go while an attempt was alive. */
+  private credit = MAX_CREDIT
+  /** Characters that were decided since some had to be released within a partial match. */
   private sinceCut = CONTEXT
 
   constructor(policy: AnswerPolicy, findings: Findings, decided: Decided) {
     this.policy = policy
     this.findings = findings
     this.decided = decided
-    this.growing = new GrowingText(policy.viable, '')
+    this.growing = new GrowingText(policy.partialMatches, '')
   }
 
   /** Characters that wait. */
@@ -70,7 +70,7 @@ export class TextStream {
       const piece = text.slice(at, at + HELD_MOST - this.text.length)
       this.text += piece
       at += piece.length
-      this.credit = Math.min(MOST_CREDIT, this.credit + piece.length * this.policy.reads)
+      this.credit = Math.min(MAX_CREDIT, this.credit + piece.length * this.policy.reads)
       this.growing.read(piece)
       this.decide()
     }
@@ -92,7 +92,7 @@ export class TextStream {
     const clusters = growing.ended ? this.findClusters(false) : []
     const own = ready ? this.settled(clusters, hold, false) : undefined
     if (own && (own.until > 0 || !full)) this.give(own)
-    else this.give(this.settled(clusters, wholeCharacters(text, LET_GO), true))
+    else this.give(this.settled(clusters, wholeCharacters(text, RELEASED_LENGTH), true))
   }
 
   /** Matches that begin before the given place; one that goes beyond it waits, unless all must go. */
@@ -132,7 +132,7 @@ export class TextStream {
     if (growing.earliest >= until) growing.shift(until)
     else {
       this.sinceCut = 0
-      this.growing = new GrowingText(this.policy.viable, this.context)
+      this.growing = new GrowingText(this.policy.partialMatches, this.context)
       this.growing.read(this.text)
     }
     this.decided(gone, merged(spans))
@@ -140,7 +140,7 @@ export class TextStream {
 
   private findClusters(last: boolean): Cluster[] {
     this.credit = Math.max(0, this.credit - this.text.length)
-    return clustersOf(this.matches(last))
+    return clusterFound(this.matches(last))
   }
 
   private matches(last: boolean): Found[] {
@@ -149,7 +149,7 @@ export class TextStream {
     const base = context.length
     const fold = folded(view)
     const digits = DIGIT.test(fold ? fold.text : view)
-    // No match of a pattern begins before the text, unless an attempt from there was cut off.
+    // No match of a pattern begins before the text, unless a partial match was cut off there.
     const from = this.sinceCut < CONTEXT ? 0 : base
     const foldFrom = fold && from > 0 ? fold.at.findIndex((at) => at >= from) : 0
     const found: Found[] = []
@@ -157,7 +157,7 @@ export class TextStream {
       const { detector } = group
       if (detector.digits && !digits) continue
       const own = !fold || detector.verbatim ? look(detector, view, { from, last }) : NO_MATCHES
-      const seen = fold ? unfolded(look(detector, fold.text, { from: foldFrom, last }), fold) : NO_MATCHES
+      const seen = fold ? unfoldMatches(look(detector, fold.text, { from: foldFrom, last }), fold) : NO_MATCHES
       for (const { start, end, shown } of seen.length === 0 ? own : distinct([...own, ...seen])) {
         if (end > base) found.push({ start: Math.max(0, start - base), end: end - base, shown, group })
       }
@@ -180,7 +180,7 @@ interface Cluster {
   readonly members: Found[]
 }
 
-function clustersOf(found: readonly Found[]): Cluster[] {
+function clusterFound(found: readonly Found[]): Cluster[] {
   const clusters: Cluster[] = []
   for (const match of [...found].sort((a, b) => a.start - b.start || b.end - a.end)) {
     const before = clusters.at(-1)

@@ -23,7 +23,7 @@ export class Vault {
 
   /** The same value has the same placeholder, such as `[EMAIL_1]`. @param kind what stands there where nothing comes back: `[EMAIL]`. */
   placeholder(kind: string, value: string): string {
-    const name = nameOf(kind)
+    const name = kindName(kind)
     const key = `${name}\n${value}`
     const known = this.placeholders.get(key)
     if (known !== undefined) return known
@@ -59,7 +59,7 @@ export class Vault {
   }
 }
 
-function nameOf(kind: string): string {
+function kindName(kind: string): string {
   const name = kind.replace(/[^\p{L}\p{N}]+/gu, '_').replace(/^_+|_+$/g, '')
   return name === '' ? 'REDACTED' : name
 }

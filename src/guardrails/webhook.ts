@@ -6,8 +6,9 @@ import type { Action } from './settings/recognisers.ts'
 
 const ACTIONS: Readonly<Record<string, Action>> = { flag: 'flag', redact: 'redact', block: 'block' }
 const NOTHING: EngineVerdict = { entities: [], patterns: [], replaced: new Map() }
-const MATCHES = 20
-const LONGEST = 500
+/** Lines of a report, and characters of each. */
+const MAX_LINES = 20
+const MAX_LINE_LENGTH = 500
 
 export function webhookEngine(settings: ServiceSettings): ExternalEngine {
   const { url, key, timeout } = settings
@@ -17,13 +18,13 @@ export function webhookEngine(settings: ServiceSettings): ExternalEngine {
     async ask(question: EngineQuestion, context): Promise<EngineVerdict> {
       const { texts, guardrail, model, direction } = question
       const body = { guardrail, key: question.key, model, direction, texts: [...texts] }
-      return verdictOf(await postJson({ url, key, timeout }, body, context), texts, settings.action)
+      return answerVerdict(await postJson({ url, key, timeout }, body, context), texts, settings.action)
     },
   }
 }
 
 /** @throws Error for an answer of another form: an unreadable answer must not count as permission. */
-function verdictOf(answer: Json, texts: readonly string[], usual: Action): EngineVerdict {
+function answerVerdict(answer: Json, texts: readonly string[], usual: Action): EngineVerdict {
   if (!isObject(answer) || typeof answer.flagged !== 'boolean') throw new Error('unreadable')
   if (!answer.flagged) return NOTHING
   const named = typeof answer.action === 'string' ? ACTIONS[answer.action] : usual
@@ -36,13 +37,13 @@ function verdictOf(answer: Json, texts: readonly string[], usual: Action): Engin
     for (const [i, text] of texts.entries()) if (others[i] !== text) replaced.set(text, String(others[i]))
   }
   const label = typeof answer.label === 'string' ? { label: answer.label.slice(0, 100) } : {}
-  return { action: named, entities: linesOf(answer.reasons), patterns: linesOf(answer.patterns), replaced, ...label }
+  return { action: named, entities: asLines(answer.reasons), patterns: asLines(answer.patterns), replaced, ...label }
 }
 
-function linesOf(value: Json | undefined): string[] {
+function asLines(value: Json | undefined): string[] {
   if (!Array.isArray(value)) return []
   return value
     .filter((line) => typeof line === 'string')
-    .slice(0, MATCHES)
-    .map((line) => line.slice(0, LONGEST))
+    .slice(0, MAX_LINES)
+    .map((line) => line.slice(0, MAX_LINE_LENGTH))
 }

@@ -20,7 +20,7 @@ export interface WindowSize {
 const BEFORE = 64
 
 /** @returns the whole text as the one window where it is short. */
-export function* windowsOf(text: string, { size, ahead }: WindowSize): Generator<Window> {
+export function* textWindows(text: string, { size, ahead }: WindowSize): Generator<Window> {
   const { length } = text
   for (let from = 0; from < length || from === 0; ) {
     const to = length - from <= size + ahead ? length : from + size

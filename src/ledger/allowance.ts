@@ -1,4 +1,4 @@
-/** What credit means: allowances, holds under all of them at once, and the accounts that keep both. */
+/** Types of credit: allowances, and the accounts that hold and charge under all allowances of a request at once. */
 import type { HoldAsk } from '../core/money.ts'
 import type { LimitReset } from '../plugin-api/key.ts'
 
@@ -8,7 +8,7 @@ export interface Allowance {
   readonly limit: number | null
   /** The window whose spending counts; null or absent for all that was ever spent. */
   readonly limitReset?: LimitReset | null
-  /** Whose spending counts: that of the key itself (absent), or that of the key that issued it through sign-in. */
+  /** The account whose spending counts: that of the key itself (absent), or that of the key that issued it through sign-in. */
   readonly of?: 'key' | 'payer'
 }
 
@@ -25,14 +25,14 @@ export interface Tightest<A extends Allowance = Allowance> {
   readonly allowance: A
 }
 
-/** What a hold became: nano-dollars charged, and those that no allowance could pay. */
+/** Result of a settled hold: nano-dollars charged, and those that no allowance could pay. */
 export interface Charged {
   readonly charged: number
   readonly unrecovered: number
 }
 
 /**
- * What a key has spent, and what its open requests may still spend. The account of a key that was issued through sign-in
+ * Spending of a key: what is charged, and what its open requests hold. The account of a key that was issued through sign-in
  * passes every hold and charge on to the account of its payer, the key that issued it.
  */
 export interface CreditAccount {
@@ -51,7 +51,7 @@ export interface CreditAccount {
    */
   tryHold(ask: HoldAsk, allowances: readonly Allowance[]): number | undefined
   /**
-   * Where credit is leased: leases more of it, and holds as `tryHold` does. Absent where all credit is at hand.
+   * Leases more credit, then holds as `tryHold` does. Absent where credit is not leased but all at hand.
    * @throws Fault `unavailable` where the store of record does not answer.
    */
   seek?(ask: HoldAsk, allowances: readonly Allowance[]): Promise<number | undefined>
@@ -81,7 +81,7 @@ export interface CreditBook {
   account(identity: string, payer?: string): CreditAccount
   /** Nano-dollars that all keys together have been charged, deleted ones too. */
   readonly settled: bigint
-  /** Where processes share a store of record: learns from it what the others spent, for what is shown next. */
+  /** Reads from a shared store of record what other processes spent, for what is shown next. Absent in a process of its own. */
   refresh?(identities: readonly string[]): Promise<void>
   /** The same for `settled`, which may then be a second old. */
   refreshSettled?(): Promise<void>

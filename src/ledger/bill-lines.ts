@@ -1,7 +1,8 @@
 /** A charge line by line: what was counted, at which price, and amounts that sum up to the charge exactly. */
-import { Bill, type PriceSnapshot, type Rate } from '../core/money.ts'
+import { Bill, type Rate } from '../core/money.ts'
 import { rateFromUsd, rateText } from '../core/money-text.ts'
-import { type RowCounts, rowCountsOf } from '../core/row-counts.ts'
+import type { PriceSnapshot } from '../core/price.ts'
+import { type RowCounts, toRowCounts } from '../core/row-counts.ts'
 import { noUsage, type Usage } from '../dialects/canon/usage.ts'
 import { addParts, type Extras, type Tariff } from './pricing.ts'
 import { readRates } from './row-rates.ts'
@@ -15,7 +16,7 @@ export interface BillPart {
   readonly rate: Rate
 }
 
-/** What is rounded to nano-dollars as one sum: a turn, or rounds that another model ran within it. */
+/** Parts of a bill that are rounded to nano-dollars as one sum: a turn, or rounds that another model ran within it. */
 export interface BillGroup {
   /** The provider's own name of another model that its tools called. */
   readonly model?: string | undefined
@@ -31,25 +32,25 @@ class NotedBill extends Bill {
   }
 }
 
-/** What `charge()` of the same is made of. */
-export function billOf(usage: Usage, tariff: Tariff, extras?: Extras): BillGroup[] {
+/** Returns the parts that `charge()` adds up for the same arguments. */
+export function usageBill(usage: Usage, tariff: Tariff, extras?: Extras): BillGroup[] {
   if (tariff === 'free' || tariff === 'unpriced') return []
-  const groups: BillGroup[] = [{ parts: partsOf(usage, tariff, extras) }]
+  const groups: BillGroup[] = [{ parts: usageParts(usage, tariff, extras) }]
   for (const { model, usage: round } of usage.others ?? []) {
-    const own = (model === undefined ? undefined : extras?.tariffOf?.(model)) ?? tariff
-    for (const group of billOf(round, own, extras)) groups.push({ ...group, model: group.model ?? model })
+    const own = (model === undefined ? undefined : extras?.modelTariff?.(model)) ?? tariff
+    for (const group of usageBill(round, own, extras)) groups.push({ ...group, model: group.model ?? model })
   }
   return groups
 }
 
-function partsOf(usage: Usage, price: PriceSnapshot, extras?: Extras): BillPart[] {
+function usageParts(usage: Usage, price: PriceSnapshot, extras?: Extras): BillPart[] {
   const bill = new NotedBill()
   addParts(usage, { price, extras }, bill, bill)
   return bill.parts
 }
 
 /** Nano-dollars of each part: each rounded so that the sums up to it are right, and the last one is the charge. */
-export function amountsOf(parts: readonly BillPart[]): number[] {
+export function partAmounts(parts: readonly BillPart[]): number[] {
   const bill = new Bill()
   let before = 0
   return parts.map(({ units, rate }) => {
@@ -63,7 +64,7 @@ export function amountsOf(parts: readonly BillPart[]): number[] {
 
 /** The parts of a row. @param rates as `plainRates` has written them. */
 export function plainParts(rates: string, counts: RowCounts): BillPart[] {
-  return partsOf({ ...noUsage(), ...rowCountsOf(counts) }, readRates(rates))
+  return usageParts({ ...noUsage(), ...toRowCounts(counts) }, readRates(rates))
 }
 
 /** A part as the facts of a settlement keep it: USD for each unit. */

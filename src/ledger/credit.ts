@@ -43,7 +43,7 @@ export function chargeWithin(
   return typeof covered === 'number' ? settle(covered) : covered.then(settle)
 }
 
-/** What one key has spent and what is reserved of its credit, by itself and by the keys that it issued. */
+/** Spent and reserved credit of one key, with that of the keys that it issued. */
 class Balance {
   readonly spent = new Total()
   readonly reserved = new Total()
@@ -115,7 +115,7 @@ export class Account implements CreditAccount {
   tightest<A extends Allowance>(allowances: readonly A[]): Tightest<A> | undefined {
     let least: Tightest<A> | undefined
     for (const allowance of allowances) {
-      const left = Math.max(0, this.leftOf(allowance))
+      const left = Math.max(0, this.allowanceLeft(allowance))
       if (left < (least?.left ?? Number.POSITIVE_INFINITY)) least = { left, allowance }
     }
     return least
@@ -133,12 +133,12 @@ export class Account implements CreditAccount {
   /** Nano-dollars, the least under all allowances; Infinity without a limit, below 0 where one is overspent. */
   left(allowances: readonly Allowance[]): number {
     let least = Number.POSITIVE_INFINITY
-    for (const allowance of allowances) least = Math.min(least, this.leftOf(allowance))
+    for (const allowance of allowances) least = Math.min(least, this.allowanceLeft(allowance))
     return least
   }
 
-  /** What one allowance leaves, as `left`. @throws TypeError for an allowance of a payer where there is none. */
-  leftOf({ limit, limitReset, of }: Allowance): number {
+  /** Returns what one allowance leaves, as `left` does. @throws TypeError for an allowance of a payer where there is none. */
+  allowanceLeft({ limit, limitReset, of }: Allowance): number {
     if (limit === null) return Number.POSITIVE_INFINITY
     const balance = of === 'payer' ? this.payer : this.own
     if (!balance) throw new TypeError('an allowance of a payer, but the account has none')
@@ -160,7 +160,7 @@ export class Account implements CreditAccount {
     this.spend(cost)
   }
 
-  /** What an operator has corrected, or given back where it is below zero: it counts in the windows of its moment. */
+  /** Charges a correction of the operator, or gives it back where it is below zero. It counts in the windows of its moment. */
   correct(nano: number, at: number): void {
     const now = this.book.clock.now()
     this.own.windows.add(nano, at, now)
@@ -185,7 +185,7 @@ const WINDOWS_STEP = 200
 /** The sums of a journal. */
 export type RecordedSpending = Pick<Journal, 'charges'>
 
-/** What all accounts share. */
+/** State that all accounts share. */
 interface Book {
   readonly clock: Pick<Clock, 'now'>
   /** Charges of all keys, each counted once. */
@@ -216,7 +216,7 @@ export class Credit implements CreditBook {
     }
   }
 
-  /** What its entries move is in the balances from now on. */
+  /** Adds the moves of later entries to the balances. */
   follow(entries: LocalEntries): void {
     entries.moved = ({ key, payer, nano, countedAt }) => this.account(key, payer).correct(nano, countedAt)
     entries.spent = (key) => this.balance(key).spent.exact
@@ -236,7 +236,7 @@ export class Credit implements CreditBook {
     return this.book.total.exact
   }
 
-  /** Whether a key has ever spent or made a request. */
+  /** True if the key has ever spent or made a request. */
   has(identity: string): boolean {
     return this.balances.has(identity)
   }
@@ -309,7 +309,7 @@ export class SpendWindows {
     return this[window].cut
   }
 
-  /** What is open, whether it has ended by now or not. */
+  /** Returns the windows that were charged last, also those that have ended by now. */
   recorded(): OpenWindows {
     const { day, week, month, daily, weekly, monthly } = this
     return {

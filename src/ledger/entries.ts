@@ -1,4 +1,5 @@
 /** Entries of the ledger beside its generations, as a store keeps them. */
+import { methodNames } from '../core/forwarded.ts'
 import type { EntryKind, EntryRefusal, LedgerEntry, Move, NewEntry } from '../core/ledger-entries.ts'
 
 export interface EntryQuery {
@@ -33,9 +34,11 @@ export interface LedgerEntries {
   page(query: EntryQuery): LedgerEntry[] | Promise<LedgerEntry[]>
   /** @param keys identities; absent: all. */
   sums(keys?: readonly string[]): EntrySum[] | Promise<EntrySum[]>
-  /** What entries have moved that count from a moment on (milliseconds since the epoch), and before another. */
+  /** Returns the moves of entries that count from `from` on and before `until` (milliseconds since the epoch). */
   moves(from: number, until: number): Move[] | Promise<Move[]>
 }
+
+export const LEDGER_ENTRIES = methodNames<LedgerEntries>({ add: true, page: true, sums: true, moves: true })
 
 /** Entries beside balances in memory: these follow what is committed. */
 export interface LocalEntries extends LedgerEntries {

@@ -5,7 +5,7 @@
 
 import type { JsonObject } from '../core/json.ts'
 import { LEDGER_COUNTS } from '../core/ledger-counts.ts'
-import { chargeReason, factsOf } from './facts.ts'
+import { chargeReason, parseFacts } from './facts.ts'
 import type { GenerationRecord, SettleRow } from './types.ts'
 
 /** Columns of every row; the other facts follow under their own names and never replace one of these. */
@@ -42,7 +42,7 @@ interface ExportRow extends JsonObject {
 /** One record as its export row. */
 export function exportRow(record: GenerationRecord): ExportRow {
   const { hold, settled } = record
-  const facts = factsOf(settled)
+  const facts = parseFacts(settled)
   return {
     ...facts,
     id: record.id,
@@ -54,7 +54,7 @@ export function exportRow(record: GenerationRecord): ExportRow {
     user: textOr(facts.user, null),
     session_id: textOr(facts.session_id, null),
     status: settled?.status ?? 'open',
-    usage: usageOf(settled),
+    usage: settledUsage(settled),
     cost_nano: settled?.cost ?? 0,
     unrecovered_nano: typeof facts.unrecovered_nano === 'number' ? facts.unrecovered_nano : 0,
     disputed_nano: typeof facts.disputed_nano === 'number' ? facts.disputed_nano : 0,
@@ -62,12 +62,12 @@ export function exportRow(record: GenerationRecord): ExportRow {
     hold_nano: hold.hold,
     estimated: settled?.estimated ?? false,
     charge_reason: chargeReason(settled, facts),
-    entries: entriesOf(record),
+    entries: exportEntries(record),
     created_at: new Date(record.at).toISOString(),
   }
 }
 
-function usageOf(settled: SettleRow | undefined): ExportRow['usage'] {
+function settledUsage(settled: SettleRow | undefined): ExportRow['usage'] {
   return Object.fromEntries(LEDGER_COUNTS.map(({ column, count }) => [`${column}_tokens`, settled?.[count] ?? 0])) as ExportRow['usage']
 }
 
@@ -85,9 +85,9 @@ export interface Entry extends JsonObject {
 }
 
 /** None while the generation is open; the fee only where tools ran. @throws SyntaxError where the facts are broken. */
-export function entriesOf({ hold, settled }: GenerationRecord): Entry[] {
+export function exportEntries({ hold, settled }: GenerationRecord): Entry[] {
   if (!settled) return []
-  const { provider, tools_cost } = factsOf(settled)
+  const { provider, tools_cost } = parseFacts(settled)
   const tools = typeof tools_cost === 'number' ? tools_cost : 0
   const name = typeof provider === 'string' && provider !== '' ? provider : hold.endpoint
   const entries: Entry[] = [

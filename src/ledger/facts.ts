@@ -19,7 +19,7 @@ export interface ProviderResponse extends JsonObject {
   turn?: number | undefined
 }
 
-/** What is absent was not in the request. */
+/** Inputs of the plan of a request. A field is absent where the request had none. */
 export interface PlanInputs extends JsonObject {
   /** The slug as the caller sent it; absent where it is that of the hold. */
   requested?: string | undefined
@@ -97,7 +97,7 @@ export interface Facts extends JsonObject {
   rates?: string | undefined
   /** `Detail` as JSON text; absent of a plain request. */
   detail?: string | undefined
-  /** What a plan of the same request needs: `PlanInputs` as JSON text. */
+  /** Inputs by which the same request can be planned again: `PlanInputs` as JSON text. */
   inputs?: string
   /** Application attribution of the caller. */
   app_title?: string | undefined
@@ -111,9 +111,9 @@ export interface Facts extends JsonObject {
   web_search_engine?: string | undefined
 }
 
-/** What only some requests have. Names are those of tools, models, guardrails and plugins; no text of a request or an answer. */
+/** Facts that only some requests have. Names are those of tools, models, guardrails and plugins; no text of a request or an answer. */
 export interface Detail extends JsonObject {
-  /** What was charged for calls of models, each turn rounded by itself: `parts` are `WrittenPart`s of `ledger/bill-lines.ts`. */
+  /** Charges for calls of models, each turn rounded by itself: `parts` are `WrittenPart`s of `ledger/bill-lines.ts`. */
   bill?: JsonObject[]
   /** Nano-dollars of what was held, part by part; absent where it was held at once. */
   holds?: number[]
@@ -126,14 +126,14 @@ export interface Detail extends JsonObject {
 }
 
 /** The detail in the facts of a settlement; empty where there is none. */
-export function detailOf({ detail }: JsonObject): JsonObject {
+export function parseDetail({ detail }: JsonObject): JsonObject {
   if (typeof detail !== 'string') return {}
   const parsed = JSON.parse(detail) as Json
   return isObject(parsed) ? parsed : {}
 }
 
 /** The facts of a settlement; empty where there is none, or where a crash wrote none. */
-export function factsOf(settled: SettleRow | undefined): JsonObject {
+export function parseFacts(settled: SettleRow | undefined): JsonObject {
   if (!settled || settled.facts === '') return {}
   const parsed = JSON.parse(settled.facts) as Json
   return isObject(parsed) ? parsed : {}

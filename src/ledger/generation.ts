@@ -1,7 +1,7 @@
 /** A recorded generation as `GET /v1/generation` shows it (docs/contract.md#lists-and-records). */
-import { type Json, type JsonObject, objectsOf } from '../core/json.ts'
+import { asObjects, type Json, type JsonObject } from '../core/json.ts'
 import { usd } from '../core/money.ts'
-import { chargeReason, factsOf } from './facts.ts'
+import { chargeReason, parseFacts } from './facts.ts'
 import type { GenerationRecord } from './types.ts'
 
 /** Facts that go out under their own name, null where the exchange recorded none: the wire requires the fields. */
@@ -43,7 +43,7 @@ const PLAIN = [
  */
 export function generationView(record: GenerationRecord, { causes = false }: { causes?: boolean } = {}): JsonObject {
   const { hold, settled } = record
-  const facts = factsOf(settled)
+  const facts = parseFacts(settled)
   const cost = usd(settled?.cost ?? 0)
   const view: JsonObject = {
     id: record.id,
@@ -86,7 +86,7 @@ export function generationView(record: GenerationRecord, { causes = false }: { c
 /** The causes of failed connections are the operator's, who has them in the details of a generation. */
 function withoutCauses(calls: Json | undefined): Json | undefined {
   if (!Array.isArray(calls)) return calls
-  return objectsOf(calls).map(({ cause: _, ...call }) => call)
+  return asObjects(calls).map(({ cause: _, ...call }) => call)
 }
 
 /** One call that answered at once is not listed in the facts. */

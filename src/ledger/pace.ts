@@ -52,7 +52,7 @@ export class Pace {
     return performance.now() - Math.min(this.begun, beginTurn()) >= this.sliceMs
   }
 
-  /** What was waited for has paces of its own: this scan's next slice begins now. */
+  /** Begins the next slice of this scan after a wait: what it waited for keeps a pace of its own. */
   waited(): void {
     this.begun = performance.now()
   }

@@ -1,37 +1,26 @@
-/** What a row keeps of its request so that it can be planned again: names and counts, never a text. */
+/** Inputs of a plan in a row of the ledger: names and counts by which the request can be planned again, never its texts. */
 import type { Json, JsonObject } from '../core/json.ts'
-import { factsOf, type PlanInputs } from './facts.ts'
+import { PARAMETER_NAMES, PARAMETERS } from '../core/parameters.ts'
+import { type PlanInputs, parseFacts } from './facts.ts'
 import type { GenerationRecord } from './types.ts'
 
 /**
- * A value for each parameter that decides something in a plan, in the words of chat. Their names are those of the client formats:
+ * Fields for each parameter that decides something in a plan, in the words of chat. Their names are those of the client formats:
  * no other name of a body is kept, as a caller may write anything there.
  */
 const VALUES: Readonly<Record<string, JsonObject>> = {
-  temperature: { temperature: 1 },
-  top_p: { top_p: 1 },
-  top_k: { top_k: 40 },
-  min_p: { min_p: 0 },
-  top_a: { top_a: 0 },
-  frequency_penalty: { frequency_penalty: 0 },
-  presence_penalty: { presence_penalty: 0 },
-  repetition_penalty: { repetition_penalty: 1 },
-  seed: { seed: 1 },
-  stop: { stop: ['\n\n'] },
+  ...Object.fromEntries(
+    PARAMETER_NAMES.flatMap((name): [string, JsonObject][] => {
+      const { sample } = PARAMETERS[name]
+      return sample === undefined ? [] : [[name, { [name]: sample as Json }]]
+    }),
+  ),
   stop_sequences: { stop: ['\n\n'] },
-  logit_bias: { logit_bias: {} },
-  logprobs: { logprobs: true },
   top_logprobs: { logprobs: true, top_logprobs: 1 },
-  tool_choice: { tool_choice: 'auto' },
-  parallel_tool_calls: { parallel_tool_calls: true },
-  response_format: { response_format: { type: 'json_object' } },
-  reasoning: { reasoning: { effort: 'medium' } },
   reasoning_effort: { reasoning: { effort: 'medium' } },
   thinking: { reasoning: { effort: 'medium' } },
-  verbosity: { verbosity: 'medium' },
-  user: { user: 'user' },
 }
-/** What has no effect without tools, and is not accepted without them. */
+/** Parameters that have no effect without tools: a request that has them and no tools is refused. */
 const WITH_TOOLS: ReadonlySet<string> = new Set(['tool_choice', 'parallel_tool_calls'])
 
 /** Names of a body that its row keeps. */
@@ -53,7 +42,7 @@ const MEDIA: Readonly<Record<string, JsonObject>> = {
  * @returns undefined where the row keeps no inputs.
  */
 export function replayBody({ hold, settled }: GenerationRecord): { text: string; format: 'chat' | 'embeddings' } | undefined {
-  const facts = factsOf(settled)
+  const facts = parseFacts(settled)
   if (typeof facts.inputs !== 'string') return undefined
   const inputs = JSON.parse(facts.inputs) as PlanInputs
   const { requested = hold.model, models, provider, route, cap, tools } = inputs

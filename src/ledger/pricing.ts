@@ -1,19 +1,18 @@
 /** Usage × price: exact sums, rounded once; and how much output an amount pays for. */
 
+import { Bill, type Rate } from '../core/money.ts'
 import {
-  Bill,
   dearestPrice,
   PAID_TOOLS,
   type PaidTool,
   type PriceSnapshot,
   priceAt,
   priceIn,
-  type Rate,
   type Rates,
   ratesFor,
   ratesWithin,
-} from '../core/money.ts'
-import { MOST_TOKENS, TOKEN_KINDS, type TokenRate, within } from '../core/token-kinds.ts'
+} from '../core/price.ts'
+import { MAX_TOKENS, TOKEN_KINDS, type TokenRate, within } from '../core/token-kinds.ts'
 import type { Usage } from '../dialects/canon/usage.ts'
 import type { Endpoint } from '../routing/catalog/types.ts'
 import type { HoldAsk } from './credit.ts'
@@ -24,7 +23,7 @@ import { addInput, addOutput } from './token-parts.ts'
 export type Tariff = PriceSnapshot | 'free' | 'unpriced'
 
 /**
- * What an endpoint charges for requests that count at this time. @param at milliseconds since the epoch.
+ * Price of an endpoint for requests that count at this time. @param at milliseconds since the epoch.
  * @param region in which the model is to run, where the request names one.
  */
 export function tariffAt({ price }: Pick<Endpoint, 'price'>, at: number, region?: string): Tariff {
@@ -33,7 +32,7 @@ export function tariffAt({ price }: Pick<Endpoint, 'price'>, at: number, region?
   return region === undefined ? snapshot : priceIn(snapshot, region)
 }
 
-/** What a request that begins at this time may be charged: where it counts when its answer ends, the dearest that may be by then. */
+/** Highest price for a request that begins at this time. Where a provider charges by the end of the answer, the dearest until then. */
 export function tariffFrom({ price, provider }: Pick<Endpoint, 'price' | 'provider'>, at: number, region?: string): Tariff {
   if (typeof price !== 'object' || provider.priceTime === 'start') return tariffAt({ price }, at, region)
   const snapshot = dearestPrice(price, at)
@@ -61,8 +60,8 @@ export interface Extras {
   drawn?: number
   /** Calls that a tool of the provider may make to other models, for the hold. */
   advice?: readonly { uses: number; tariff: Tariff }[]
-  /** What another model costs that a tool of the provider has called, by the provider's name of it. */
-  tariffOf?: ((model: string) => Tariff | undefined) | undefined
+  /** Price of another model that a tool of the provider has called, by the provider's name of that model. */
+  modelTariff?: ((model: string) => Tariff | undefined) | undefined
 }
 
 /** Calls of tools that a provider has run, or may run. */
@@ -71,7 +70,7 @@ export type ToolCalls = Readonly<Partial<Record<PaidTool, number>>>
 const NOTHING: Charge = Object.freeze({ total: 0, input: 0, output: 0 })
 
 /**
- * What a usage costs, in nano-dollars, at the rates for a prompt of its length.
+ * Cost of a usage, in nano-dollars, at the rates for a prompt of its length.
  * Parts are clamped so that they never pass their whole: cached, then cache writes, then audio, then images within the input,
  * reasoning, then images, then audio within the output. The request's and the images' price belong to the input part.
  * `total` is the exact sum rounded once, half up; the output part is rounded, the input part is the rest.
@@ -95,10 +94,10 @@ export function addParts(
   sum: Bill,
   completion: Bill,
 ): void {
-  const price = ratesFor(snapshot, within(usage.input, MOST_TOKENS))
+  const price = ratesFor(snapshot, within(usage.input, MAX_TOKENS))
   addInput(usage, price, sum)
   addFixed(sum, price, extras)
-  if (usage.webSearches && price.webSearch !== undefined) sum.add(within(usage.webSearches, MOST_TOKENS), price.webSearch, 'web_search')
+  if (usage.webSearches && price.webSearch !== undefined) sum.add(within(usage.webSearches, MAX_TOKENS), price.webSearch, 'web_search')
   if (usage.toolCalls) addTools(sum, price, usage.toolCalls)
   if (usage.fees) addFees(sum, price, usage)
   addOutput(usage, price, completion)
@@ -120,7 +119,7 @@ function withOthers(
 ): Charge {
   const sum = { ...own }
   for (const { model, usage } of others) {
-    const { total, input, output } = charge(usage, (model === undefined ? undefined : extras?.tariffOf?.(model)) ?? tariff)
+    const { total, input, output } = charge(usage, (model === undefined ? undefined : extras?.modelTariff?.(model)) ?? tariff)
     sum.total += total
     sum.input += input
     sum.output += output
@@ -151,17 +150,17 @@ function addOwnSearches(bill: Bill, { ownSearches, webSearch }: PriceSnapshot, e
   if (ownSearches !== undefined && webSearch !== undefined) bill.add(Math.max(0, ownSearches - (extras?.webSearches ?? 0)), webSearch)
 }
 
-/** What the provider states beside tokens, as far as the endpoint has no price for it: of each request, or of each search. */
+/** Adds fees that the provider states beside tokens, less those for which the endpoint has a price: per request, or per search. */
 function addFees(bill: Bill, { request = 0n, webSearch = 0n }: Rates, { fees = 0, webSearches = 0 }: Usage): void {
   const attoPerNano = 1_000_000_000n
-  const priced = request + webSearch * BigInt(Math.floor(within(webSearches, MOST_TOKENS)))
-  const rest = BigInt(Math.floor(within(fees, MOST_TOKENS))) - priced / attoPerNano
+  const priced = request + webSearch * BigInt(Math.floor(within(webSearches, MAX_TOKENS)))
+  const rest = BigInt(Math.floor(within(fees, MAX_TOKENS))) - priced / attoPerNano
   if (rest > 0n) bill.add(1, rest * attoPerNano, 'provider_fees')
 }
 
 function addTools(bill: Bill, { tools }: Rates, calls: ToolCalls): void {
   if (tools === undefined) return
-  for (const tool of PAID_TOOLS) bill.add(within(calls[tool] ?? 0, MOST_TOKENS), tools[tool] ?? 0n, tool)
+  for (const tool of PAID_TOOLS) bill.add(within(calls[tool] ?? 0, MAX_TOKENS), tools[tool] ?? 0n, tool)
 }
 
 /** Tokens of one piece of advice with its reasoning: usually 1,400 to 1,800 (Anthropic, "Advisor tool"). */
@@ -182,14 +181,14 @@ interface Ceiling {
   output: Rate
 }
 
-const ratesOf = (side: 'input' | 'output'): TokenRate[] => TOKEN_KINDS.filter((kind) => kind.side === side).map(({ rate }) => rate)
-const INPUT_RATES = ratesOf('input')
-const OUTPUT_RATES = ratesOf('output')
+const sideRates = (side: 'input' | 'output'): TokenRate[] => TOKEN_KINDS.filter((kind) => kind.side === side).map(({ rate }) => rate)
+const INPUT_RATES = sideRates('input')
+const OUTPUT_RATES = sideRates('output')
 
 /** Dearest rate of each direction; a catalogue's price objects live long, so each is looked at once. */
 const ceilings = new WeakMap<Rates, Ceiling>()
 
-function ceilingOf(rates: Rates): Ceiling {
+function ratesCeiling(rates: Rates): Ceiling {
   let found = ceilings.get(rates)
   if (!found) {
     found = {
@@ -203,8 +202,8 @@ function ceilingOf(rates: Rates): Ceiling {
 
 /** The dearest of all rates that a prompt within the bound may get. */
 function ceilingWithin(price: PriceSnapshot, inputTokens: number): Ceiling {
-  if (price.tiers === undefined) return ceilingOf(price)
-  const each = ratesWithin(price, inputTokens).map(ceilingOf)
+  if (price.tiers === undefined) return ratesCeiling(price)
+  const each = ratesWithin(price, inputTokens).map(ratesCeiling)
   return { input: highest(...each.map(({ input }) => input)), output: highest(...each.map(({ output }) => output)) }
 }
 
@@ -217,7 +216,7 @@ export interface Reserve {
 const NO_RESERVE: Reserve = Object.freeze({ hold: 0, floor: 0 })
 
 /**
- * What to reserve for at most `inputTokens` and `outputCap` tokens, rounded up.
+ * Reserve for at most `inputTokens` and `outputCap` tokens, rounded up.
  * Every token counts at the dearest rate that it could get (a cache write, audio, reasoning, a longer prompt's),
  * so no charge within these bounds is higher.
  */
@@ -260,9 +259,9 @@ export function affordableOutput(price: Tariff, inputTokens: number, left: numbe
 export const UNKNOWN_MAX_OUTPUT = 32_768
 
 /** An answer that its hold would cut below this many tokens is not begun, unless the endpoint writes less anyway. */
-const LEAST_OUTPUT = 4096
+const MIN_OUTPUT = 4096
 
-/** What one endpoint may have to write. */
+/** Output that one endpoint may have to write, and its price. */
 export interface OutputNeed {
   readonly tariff: Tariff
   /** Tokens that it may write where credit is plenty. */
@@ -286,7 +285,7 @@ interface HoldNeed {
 
 /** @param most tokens without a cap. @returns the need of an endpoint whose cap follows the credit. */
 export function openNeed(tariff: Tariff, most: number): OutputNeed {
-  return { tariff, most, least: Math.min(LEAST_OUTPUT, most) }
+  return { tariff, most, least: Math.min(MIN_OUTPUT, most) }
 }
 
 /** @param cap tokens; 0 for an operation that writes none. @returns the need of an endpoint whose cap is given. */
@@ -295,10 +294,10 @@ export function cappedNeed(tariff: Tariff, cap: number): OutputNeed {
 }
 
 /**
- * What to ask for so that any of the endpoints can serve: in full what the dearest may cost, at least what the cheapest needs.
+ * Hold with which any of the endpoints can serve: in full what the dearest may cost, at least what the cheapest needs.
  * Where every cap is given there is nothing to shorten, and the full amount is requested.
  */
-export function holdNeedOf(needs: readonly OutputNeed[], { tokens, extras }: InputNeed): HoldNeed {
+export function holdNeed(needs: readonly OutputNeed[], { tokens, extras }: InputNeed): HoldNeed {
   let full = 0
   let inputCost = 0
   let floor = Number.POSITIVE_INFINITY

@@ -1,7 +1,7 @@
 /** The rates of a charge as its row keeps them. */
 import { LEDGER_COUNTS } from '../core/ledger-counts.ts'
-import { type PriceSnapshot, type Rates, ratesFor } from '../core/money.ts'
 import { rateFromUsdPerMillion, rateText } from '../core/money-text.ts'
+import { type PriceSnapshot, type Rates, ratesFor } from '../core/price.ts'
 import { TOKEN_KINDS, type TokenRate } from '../core/token-kinds.ts'
 import type { Usage } from '../dialects/canon/usage.ts'
 import type { Extras } from './pricing.ts'
@@ -38,7 +38,7 @@ function isPlain(usage: Usage): boolean {
   return !fees && !hasOtherKinds(usage) && !webSearches && toolCalls === undefined && others === undefined
 }
 
-/** What `plainRates` has written. */
+/** Parses rates that `plainRates` has written. */
 export function readRates(text: string): PriceSnapshot {
   const read = text.split(' ').map((rate) => (rate === '-' ? undefined : rateFromUsdPerMillion(rate)))
   return { prompt: 0n, completion: 0n, ...Object.fromEntries(COLUMNS.map((kind, at) => [kind, read[at] ?? (at < 2 ? 0n : undefined)])) }

@@ -4,28 +4,30 @@
  */
 import type { Clock } from '../core/clock.ts'
 import { Fault } from '../core/faults.ts'
-import { Searches } from './search.ts'
+import type { LedgerLists, LedgerReader } from './reader.ts'
 import { type SessionScan, scanSessions } from './session-use.ts'
-import type { FoundPage, GenerationSearch, LedgerReader, SessionList, SessionQuery, SessionSlice, UseQuery, UseRow } from './types.ts'
-import { DAY_MS, scanGenerations, withMoves } from './use.ts'
+import type { FoundPage, GenerationSearch, SessionList, SessionQuery, SessionSlice, UseQuery, UseRow } from './types.ts'
+import { DAY_MS, withMoves } from './use.ts'
 import { type Verdict, verifyLedger } from './verify.ts'
 
 /** Milliseconds for which the figures of today and of the two days before are kept: processes forward rows late. */
 const FRESH_MS = 300_000
 const UNSETTLED_DAYS = 2
 /** Days that are kept: no operation reads more. */
-const MOST_DAYS = 31
+const MAX_DAYS = 31
 /** Results of queries by key that are kept. */
-const MOST_FILTERED = 32
+const MAX_FILTERED = 32
 /** Rows of one of them, 4 MB; a longer result is read anew. */
-const MOST_KEPT_ROWS = 20_000
+const MAX_KEPT_ROWS = 20_000
 /** Different scans that may wait for their turn, and the `Retry-After` in seconds of those beyond. */
-const MOST_WAITING = 8
+const MAX_WAITING = 8
 const RETRY_SECONDS = 10
 /** A result is kept for this many times as long as its scan took: callers that want no fresh one take a tenth of the process at most. */
 const LIFE = 10
 /** Lists of sessions that are kept. */
-const MOST_SESSION_LISTS = 4
+const MAX_SESSION_LISTS = 4
+/** Searches that run at once in a process. */
+const MAX_SEARCHES = 4
 
 /** A verdict that may be shared or kept. */
 export interface DatedVerdict extends Verdict {
@@ -55,21 +57,23 @@ interface Kept<T> {
   readonly until: number
 }
 
-export class LedgerScans {
+export class LedgerScans implements LedgerLists {
   private readonly ledger: LedgerReader
   private readonly clock: Pick<Clock, 'now' | 'monotonic'>
   private readonly days = new Map<number, Kept<readonly UseRow[]>>()
   private readonly filtered = new Map<string, Kept<readonly UseRow[]>>()
   private readonly sessionLists = new Map<string, Kept<SessionScan>>()
   private readonly running = new Map<string, Scan>()
-  private readonly searches = new Searches()
+  private searches = 0
   private verdict: Kept<DatedVerdict> | undefined
   private checking: VerifyProgress | undefined
   private last: Promise<unknown> = Promise.resolve()
 
+  /** @param ledger where another process makes the lists of it, they are that one's. */
   constructor(ledger: LedgerReader, clock: Pick<Clock, 'now' | 'monotonic'>) {
     this.ledger = ledger
     this.clock = clock
+    Object.assign(this, ledger.lists)
   }
 
   /**
@@ -78,7 +82,6 @@ export class LedgerScans {
    * @param query whole UTC days. @throws Fault `unavailable` where too many scans wait, or the ledger cannot be read.
    */
   async use(query: UseQuery): Promise<readonly UseRow[]> {
-    if (this.ledger.use) return this.ledger.use(query)
     const rows = await (query.keys || query.byKey ? this.filteredUse(query) : this.wholeUse(query))
     return query.withoutMoves ? rows : withMoves(this.ledger, query, rows)
   }
@@ -88,7 +91,6 @@ export class LedgerScans {
    * @throws Fault 400 where there are too many sessions; `unavailable` where too many scans wait, or the ledger cannot be read.
    */
   async sessions(query: SessionQuery, slice: SessionSlice): Promise<SessionList> {
-    if (this.ledger.sessions) return this.ledger.sessions(query, slice)
     const { from, until, keys, session } = query
     const name = JSON.stringify(['sessions', from, until, keys, session])
     const kept = this.sessionLists.get(name)
@@ -98,15 +100,21 @@ export class LedgerScans {
   }
 
   /** Generations, the newest first. @param before `<seq> <tag>`, or '' to begin. @throws Fault `unavailable` where too many searches run. */
-  search(query: GenerationSearch, before: string): Promise<FoundPage> {
-    return this.ledger.search ? this.ledger.search(query, before) : this.searches.run(this.ledger, query, before)
+  async search(query: GenerationSearch, before: string): Promise<FoundPage> {
+    if (this.searches >= MAX_SEARCHES) throw new Fault('unavailable', { message: 'Too many searches of the ledger run', retryAfter: 1 })
+    this.searches++
+    try {
+      return await this.ledger.search(query, before)
+    } finally {
+      this.searches--
+    }
   }
 
   private async sessionScan(name: string, query: SessionQuery): Promise<SessionScan> {
     const begun = this.clock.monotonic()
     const value = await scanSessions(this.ledger, query)
     const ended = this.clock.monotonic()
-    keep(this.sessionLists, name, { value, until: ended + LIFE * (ended - begun) }, MOST_SESSION_LISTS)
+    keep(this.sessionLists, name, { value, until: ended + LIFE * (ended - begun) }, MAX_SESSION_LISTS)
     return value
   }
 
@@ -138,7 +146,7 @@ export class LedgerScans {
     return this.once(full ? 'verify all' : 'verify', scan, fresh)
   }
 
-  /** How far the check is that runs; undefined where none does. */
+  /** Progress of the running check; undefined where none runs. */
   get verifying(): VerifyProgress | undefined {
     return this.checking
   }
@@ -149,7 +157,7 @@ export class LedgerScans {
       await this.once(`${missing} ${until}`, async () => {
         // Another scan may have read them while this one waited.
         const first = this.firstMissing(missing, until)
-        if (first !== undefined) this.keepDays(first, until, await scanGenerations(this.ledger, { from: first, until }))
+        if (first !== undefined) this.keepDays(first, until, await this.ledger.use({ from: first, until }))
       })
     const rows: UseRow[] = []
     for (let day = from; day < until; day += DAY_MS) rows.push(...(this.days.get(day)?.value ?? []))
@@ -169,7 +177,7 @@ export class LedgerScans {
       const settled = day < today - UNSETTLED_DAYS * DAY_MS
       this.days.set(day, { value: byDay.get(day) ?? [], until: settled ? Number.POSITIVE_INFINITY : fresh })
     }
-    for (const day of this.days.keys()) if (day <= today - MOST_DAYS * DAY_MS) this.days.delete(day)
+    for (const day of this.days.keys()) if (day <= today - MAX_DAYS * DAY_MS) this.days.delete(day)
   }
 
   private async filteredUse(query: UseQuery): Promise<readonly UseRow[]> {
@@ -178,11 +186,11 @@ export class LedgerScans {
     if (isKept(kept, this.clock.monotonic())) return kept.value
     return this.once(name, async () => {
       const begun = this.clock.monotonic()
-      const value = await scanGenerations(this.ledger, query)
+      const value = await this.ledger.use(query)
       const ended = this.clock.monotonic()
       // What is spent at this moment is watched by key.
       const life = query.byKey ? Math.min(FRESH_MS, LIFE * (ended - begun)) : FRESH_MS
-      if (value.length <= MOST_KEPT_ROWS) keep(this.filtered, name, { value, until: ended + life }, MOST_FILTERED)
+      if (value.length <= MAX_KEPT_ROWS) keep(this.filtered, name, { value, until: ended + life }, MAX_FILTERED)
       return value
     })
   }
@@ -195,7 +203,7 @@ export class LedgerScans {
     const running = this.running.get(name)
     // A name always stands for a scan of the same type.
     if (running && !(fresh && running.begun)) return running.done as Promise<T>
-    if (this.running.size > MOST_WAITING)
+    if (this.running.size > MAX_WAITING)
       throw new Fault('unavailable', { message: 'Too many scans of the ledger wait', retryAfter: RETRY_SECONDS })
     const done = this.last
       .then(() => {

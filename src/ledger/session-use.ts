@@ -1,13 +1,13 @@
-/** What was used per session: the figures behind `/v1/sessions` and `headgate sessions`. */
+/** Use per session: the figures behind `/v1/sessions` and `headgate sessions`. */
 import { Fault } from '../core/faults.ts'
-import { addRowCounts, rowCountsOf } from '../core/row-counts.ts'
-import { factsOf } from './facts.ts'
+import { addRowCounts } from '../core/row-counts.ts'
 import { Ordered } from './ordered.ts'
-import type { GenerationRecord, LedgerPlace, LedgerReader, SessionName, SessionQuery, SessionSlice, SessionUse } from './types.ts'
-import { eachPage, eachSettled, savedNano, textOr } from './use.ts'
+import type { LedgerReader } from './reader.ts'
+import type { SessionName, SessionNamePage, SessionPage, SessionQuery, SessionSlice, SessionUse } from './types.ts'
+import { eachPage } from './use.ts'
 
 /** Sessions of one scan: callers choose their names, so that their number is bounded. About 20 MB. */
-const MOST_SESSIONS = 50_000
+const MAX_SESSIONS = 50_000
 
 /** The sessions of a query, the one that was used last first. */
 export interface SessionScan {
@@ -16,73 +16,56 @@ export interface SessionScan {
   rows(slice: SessionSlice): Promise<readonly SessionUse[]>
 }
 
+/** Sessions of all pages of a store. @param read the page behind `after`; '' begins. @throws Fault 400 where there are too many. */
+export async function sessionNamePages(read: (after: string) => SessionNamePage | Promise<SessionNamePage>): Promise<SessionName[]> {
+  const found = new Sessions<SessionName>(laterName)
+  await eachPage(read, (name) => found.add(name))
+  return found.all
+}
+
+/** Sums of all pages of a store. @param read the page behind `after`; '' begins. */
+export async function sessionSumPages(read: (after: string) => SessionPage | Promise<SessionPage>): Promise<SessionUse[]> {
+  const sums = new Sessions<SessionUse>(addSession)
+  await eachPage(read, (row) => sums.add(row))
+  return sums.all
+}
+
 /**
- * Finds the sessions of the query, in slices. Where the store keeps their sums, only those that are shown are read.
+ * Finds the sessions of the query; of those that are shown the sums are read.
  * @throws Fault 400 where there are too many sessions; `unavailable` where the ledger cannot be read.
  */
 export async function scanSessions(ledger: LedgerReader, query: SessionQuery): Promise<SessionScan> {
-  const { sessionNames, sessionPage } = ledger
-  if (!sessionNames || !sessionPage) return scanOf(await readSums(ledger, query))
-  const found = new Sessions<SessionName>(laterName)
-  await eachPage(
-    (after) => sessionNames.call(ledger, query, after),
-    (name) => found.add(name),
-  )
-  const names = new Ordered(found.all, lastOf, inOrder)
+  const found = await ledger.sessionNames(query)
+  const names = new Ordered(found, nameLast, inOrder)
   const rows = async (slice: SessionSlice): Promise<SessionUse[]> => {
     const of = names.slice(slice)
-    const sums = new Sessions<SessionUse>(addSession)
-    if (of.length > 0)
-      await eachPage(
-        (after) => sessionPage.call(ledger, query, after, of),
-        (row) => sums.add(row),
-      )
-    await addMoves(ledger, query, of, sums.all)
+    const sums = of.length > 0 ? [...(await ledger.sessionSums(query, of))] : []
+    await addMoves(ledger, query, of, sums)
     // Of some a generation may have been settled since they were put in order.
-    return sums.all.sort(inOrder)
+    return sums.sort(inOrder)
   }
-  return { total: found.all.length, rows }
+  return { total: found.length, rows }
 }
 
-/** What entries have moved is money of the session of their generation, and no request. */
+/** Adds moves of entries to the cost of the session of their generation. They count as no request. */
 async function addMoves(ledger: LedgerReader, query: SessionQuery, of: readonly SessionName[], sums: SessionUse[]): Promise<void> {
   // Of a few sessions no more than the entries of their keys are read.
   const keys = [...new Set(of.map(({ key }) => key))]
-  const moves = of.length > 0 ? ((await ledger.sessionMoves?.({ ...query, keys })) ?? []) : []
+  const moves = of.length > 0 ? await ledger.sessionMoves({ ...query, keys }) : []
   if (moves.length === 0) return
-  const nameOf = ({ key, session }: Pick<SessionName, 'key' | 'session'>): string => `${key.length} ${key}${session}`
+  const sessionKey = ({ key, session }: Pick<SessionName, 'key' | 'session'>): string => `${key.length} ${key}${session}`
   const moved = new Map<string, bigint>()
-  for (const move of moves) moved.set(nameOf(move), (moved.get(nameOf(move)) ?? 0n) + BigInt(move.nano))
+  for (const move of moves) moved.set(sessionKey(move), (moved.get(sessionKey(move)) ?? 0n) + BigInt(move.nano))
   for (const [at, sum] of sums.entries()) {
-    const nano = moved.get(nameOf(sum))
+    const nano = moved.get(sessionKey(sum))
     if (nano !== undefined) sums[at] = { ...sum, cost: sum.cost + nano }
   }
 }
 
-function scanOf(sums: readonly SessionUse[]): SessionScan {
-  const ordered = new Ordered(sums, lastOf, inOrder)
-  return { total: sums.length, rows: async (slice) => ordered.slice(slice) }
-}
-
-async function readSums(ledger: LedgerReader, query: SessionQuery): Promise<SessionUse[]> {
-  const sums = new Sessions<SessionUse>(addSession)
-  const moved = new Map<string, bigint>()
-  for (const { generation, nano } of (await ledger.entries?.moves(0, Number.MAX_SAFE_INTEGER)) ?? [])
-    if (generation) moved.set(placeOf(generation), (moved.get(placeOf(generation)) ?? 0n) + BigInt(nano))
-  await eachSettled(ledger, query, (record, settled) => {
-    const row = sessionRow(record, settled)
-    if (!row || (query.session !== undefined && row.session !== query.session)) return
-    sums.add({ ...row, cost: row.cost + (moved.get(placeOf(record.hold)) ?? 0n) })
-  })
-  return sums.all
-}
-
-const placeOf = ({ seq, tag }: LedgerPlace): string => `${seq} ${tag}`
-
 type Name = Pick<SessionName, 'key' | 'session' | 'last'>
 
 /** One row for each session of each key. */
-class Sessions<Row extends Name> {
+export class Sessions<Row extends Name> {
   readonly all: Row[] = []
   /** By key and session: where it stands in `all`. */
   private readonly places = new Map<string, Map<string, number>>()
@@ -95,19 +78,19 @@ class Sessions<Row extends Name> {
   }
 
   add(row: Row): void {
-    const places = this.placesOf(row.key)
+    const places = this.keyPlaces(row.key)
     const place = places.get(row.session)
     const before = place === undefined ? undefined : this.all[place]
     if (place !== undefined && before) {
       this.all[place] = this.join(before, row)
       return
     }
-    if (this.all.length === MOST_SESSIONS)
-      throw new Fault('bad_request', { message: `since: the period has more than ${MOST_SESSIONS} sessions: name a shorter one, or a key` })
+    if (this.all.length === MAX_SESSIONS)
+      throw new Fault('bad_request', { message: `since: the period has more than ${MAX_SESSIONS} sessions: name a shorter one, or a key` })
     places.set(row.session, this.all.push(row) - 1)
   }
 
-  private placesOf(key: string): Map<string, number> {
+  private keyPlaces(key: string): Map<string, number> {
     if (this.ofKey?.key === key) return this.ofKey.places
     let places = this.places.get(key)
     if (!places) {
@@ -119,7 +102,7 @@ class Sessions<Row extends Name> {
   }
 }
 
-const lastOf = ({ last }: Name): number => last
+const nameLast = ({ last }: Name): number => last
 const inOrder = (a: Name, b: Name): number => b.last - a.last || byText(a.session, b.session) || byText(a.key, b.key)
 
 function laterName(a: SessionName, b: SessionName): SessionName {
@@ -129,7 +112,8 @@ function laterName(a: SessionName, b: SessionName): SessionName {
 
 const byText = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0)
 
-function addSession(a: SessionUse, b: SessionUse): SessionUse {
+/** Both of the same session. */
+export function addSession(a: SessionUse, b: SessionUse): SessionUse {
   const added = b.models.filter((model) => !a.models.includes(model))
   return {
     key: a.key,
@@ -142,24 +126,5 @@ function addSession(a: SessionUse, b: SessionUse): SessionUse {
     cacheSaved: a.cacheSaved + b.cacheSaved,
     first: Math.min(a.first, b.first),
     last: Math.max(a.last, b.last),
-  }
-}
-
-/** Undefined where the generation belongs to no session. */
-function sessionRow({ at, hold }: GenerationRecord, settled: NonNullable<GenerationRecord['settled']>): SessionUse | undefined {
-  const { session_id: session, model, cache_discount: saved } = factsOf(settled)
-  if (typeof session !== 'string' || session === '') return undefined
-  const { cost, status } = settled
-  return {
-    key: hold.key,
-    session,
-    models: [textOr(model, hold.model)],
-    requests: 1,
-    failed: status === 'failed' || status === 'unknown' ? 1 : 0,
-    cost: BigInt(cost),
-    ...rowCountsOf(settled),
-    cacheSaved: savedNano(saved),
-    first: at,
-    last: at,
   }
 }

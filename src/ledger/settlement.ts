@@ -1,5 +1,5 @@
 /**
- * What a request is charged: the one table, by who ended it and how far it had come, as a pure function.
+ * The charge of a request, as a pure function: one table, by the party that ended it and how far it had come.
  * Shown to operators and callers in docs/keys.md, "Who pays".
  */
 
@@ -18,13 +18,13 @@ import type { SettleStatus } from './types.ts'
  */
 export type EndedBy = 'model' | 'provider' | 'caller' | 'operator' | 'gateway'
 
-/** How far the last turn had come: not sent, sent, content begun, usage reported for all of it. */
+/** Progress of the last turn when it ended: not sent, sent, content begun, usage reported for all of it. */
 export type Progress = 'not_sent' | 'sent' | 'content' | 'usage_known'
 
 /** counted: the provider's last report and an estimate of what that does not cover; all of it is estimated without a report. */
 type Basis = 'nothing' | 'counted'
 
-/** What the last turn is charged. Reports are believed as they are: an explicit zero is zero. */
+/** Basis of the charge of the last turn. Reports are believed as they are: an explicit zero is zero. */
 const TABLE: Readonly<Record<EndedBy, Readonly<Record<Progress, Basis>>>> = {
   model: { not_sent: 'nothing', sent: 'counted', content: 'counted', usage_known: 'counted' },
   provider: { not_sent: 'nothing', sent: 'nothing', content: 'nothing', usage_known: 'nothing' },
@@ -43,13 +43,13 @@ export interface EarlierTurns {
   disputed?: number | undefined
 }
 
-/** What is known of the tokens of one turn. */
+/** Token counts of one turn, reported and estimated. */
 export interface Count {
   /** The provider's last cumulative report; undefined where it sent none. An explicit zero is a report. */
   reported: Usage | undefined
   /** Estimate of the output tokens that the report does not cover: what came since, and unreported reasoning. */
   unreported: number
-  /** How many of `unreported` are those of images. */
+  /** Tokens of images among `unreported`. */
   pictured?: number | undefined
   /** Estimate of the input tokens that were sent, for a report that does not count the input. */
   input: number
@@ -91,7 +91,7 @@ export interface Settlement {
   reason: string
   /** Nano-dollars that providers report beyond what is possible; not part of the charge. Absent where the answer is free. */
   disputed?: number | undefined
-  /** What the last turn is charged for; undefined where nothing of it is. */
+  /** Usage of the last turn that is charged; undefined where nothing of it is. */
   counted?: Usage | undefined
 }
 
@@ -99,7 +99,7 @@ export interface Settlement {
  * The settlement of one exchange. Insurance covers the whole of it: where the provider failed only tools are charged.
  * Where it ended for another reason, earlier turns that ended well stay charged.
  */
-export function settlementOf(outcome: Outcome): Settlement {
+export function settleOutcome(outcome: Outcome): Settlement {
   const tools = Math.max(0, outcome.tools)
   const failed = outcome.endedBy === 'provider' || (outcome.endedBy === 'model' && outcome.finish === 'error')
   const usage = outcome.progress === 'not_sent' ? noUsage() : countedUsage(outcome)
@@ -126,8 +126,8 @@ export function settlementOf(outcome: Outcome): Settlement {
     output,
     tools,
     estimated: shown.estimated === true,
-    used: (free ? 0 : tokensOf(counted)) + (earlier ? tokensOf(earlier.usage) : 0),
-    reason: reasonOf(blank ? 'provider' : outcome.endedBy, outcome.progress, basis),
+    used: (free ? 0 : usageTokens(counted)) + (earlier ? usageTokens(earlier.usage) : 0),
+    reason: settlementReason(blank ? 'provider' : outcome.endedBy, outcome.progress, basis),
     disputed: (free ? 0 : (outcome.disputed ?? 0)) + (earlier?.disputed ?? 0) || undefined,
     counted: free ? undefined : counted,
   }
@@ -136,13 +136,13 @@ export function settlementOf(outcome: Outcome): Settlement {
 const FREE = { input: 0, output: 0 }
 
 /** The usual one is the constant itself: comparing with it then looks at no character. */
-function reasonOf(endedBy: EndedBy, progress: Progress, basis: 'nothing' | 'estimated' | 'reported'): string {
+function settlementReason(endedBy: EndedBy, progress: Progress, basis: 'nothing' | 'estimated' | 'reported'): string {
   if (endedBy === 'model' && progress === 'usage_known' && basis === 'reported') return USUAL_REASON
   return `${endedBy}/${progress}/${basis}`
 }
 
-/** Who caused a fault that ended an exchange. @param content whether content had begun. */
-export function enderOf(fault: Fault, content: boolean): EndedBy {
+/** Returns the party that caused the fault by which an exchange ended. @param content true if content had begun. */
+export function faultEnder(fault: Fault, content: boolean): EndedBy {
   switch (fault.code) {
     case 'deadline':
     case 'client_gone':
@@ -165,7 +165,7 @@ export function isReported(count: Count): count is Count & { reported: Usage } {
   return !cut && reported !== undefined && !reported.inputUnknown && !reported.outputUnknown && unreported <= 0
 }
 
-/** What a turn used: as reported, completed by an estimate of what the report does not cover. */
+/** Usage of a turn: as reported, completed by an estimate of what the report does not cover. */
 export function countedUsage(count: Count): Usage {
   const { reported, unreported, pictured = 0, input, cut } = count
   if (cut) return reported ? addUsage(reported, cut) : cut
@@ -193,7 +193,7 @@ interface Room {
   /** Nano-dollars. */
   readonly room: number
   readonly cost: (share: Usage) => number
-  /** What is charged in any case. */
+  /** Usage that is charged in any case. */
   readonly least: Usage
 }
 
@@ -223,9 +223,9 @@ function isBlank(finish: string | null | undefined): boolean {
   return finish === undefined || finish === null || finish.trim() === ''
 }
 
-function tokensOf({ input, output, others }: Usage): number {
+function usageTokens({ input, output, others }: Usage): number {
   const own = Math.ceil(input + output)
-  return others === undefined ? own : others.reduce((sum, { usage }) => sum + tokensOf(usage), own)
+  return others === undefined ? own : others.reduce((sum, { usage }) => sum + usageTokens(usage), own)
 }
 
 function withEarlier(usage: Usage, earlier: EarlierTurns | undefined): Usage {
@@ -235,10 +235,7 @@ function withEarlier(usage: Usage, earlier: EarlierTurns | undefined): Usage {
 /** Bytes per token of text whose script is not known; English has 4 to 5, code 3 to 4, Chinese about 3. */
 const BYTES_PER_TOKEN = 2.5
 
-/**
- * Tokens that a provider may add by itself, out of the caller's sight, when a request offers tools.
- * The caller of `inputUpperBound` adds it for such requests.
- */
+/** Tokens that a provider may add by itself, out of the caller's sight, when a request offers tools. */
 export const TOOL_PROMPT_TOKENS = 1024
 
 /** Tokens from lengths: 3 ASCII characters each; beyond ASCII each further byte of a character adds half a token. */
@@ -254,30 +251,4 @@ export function estimateTokens(text: string): number {
 /** Estimated tokens of text of which only the size in UTF-8 is known. */
 export function estimateFromBytes(bytes: number): number {
   return bytes > 0 ? Math.ceil(bytes / BYTES_PER_TOKEN) : 0
-}
-
-/** Sums up what was relayed piece by piece: rounding each delta up by itself would double the count. */
-export class TextMeter {
-  private bytes = 0
-  private characters = 0
-
-  add(text: string): void {
-    this.bytes += Buffer.byteLength(text)
-    this.characters += text.length
-  }
-
-  tokens(): number {
-    return tokensOfLengths(this.bytes, this.characters)
-  }
-}
-
-/**
- * Upper bound of a request's input tokens from the size of its body, without building anything.
- * About four times the truth for English: a hold lives only as long as its request, so the excess matters
- * only for a key that is almost spent, whose 402 says how much was missing.
- * @param bodyBytes size of the JSON body.
- * @param extraTokens what is not text: a stated cap per image, file or audio part, and `TOOL_PROMPT_TOKENS`.
- */
-export function inputUpperBound(bodyBytes: number, extraTokens = 0): number {
-  return Math.ceil(Math.max(0, bodyBytes)) + Math.ceil(Math.max(0, extraTokens))
 }

@@ -1,14 +1,15 @@
 /**
  * The parts of a usage by kind of token, each at its own rate. `npm run generate` writes this file from `src/core/token-kinds.ts`.
  */
-import type { Bill, Rates } from '../core/money.ts'
-import { MOST_TOKENS, within } from '../core/token-kinds.ts'
+import type { Bill } from '../core/money.ts'
+import type { Rates } from '../core/price.ts'
+import { MAX_TOKENS, within } from '../core/token-kinds.ts'
 import type { Usage } from '../dialects/canon/usage.ts'
 import { highest } from './highest-rate.ts'
 
 /** Adds the parts of the input to a bill; what is reported beyond the whole is cut, from the last kind on. */
 export function addInput(usage: Usage, price: Rates, bill: Bill): void {
-  const input = within(usage.input, MOST_TOKENS)
+  const input = within(usage.input, MAX_TOKENS)
   const cached = within(usage.cached, input)
   const cacheWrite = within(usage.cacheWrite, input - cached)
   const audio = within(usage.audioInput, input - cached - cacheWrite)
@@ -26,7 +27,7 @@ export function addInput(usage: Usage, price: Rates, bill: Bill): void {
 
 /** Adds the parts of the output to a bill; what is reported beyond the whole is cut, from the last kind on. */
 export function addOutput(usage: Usage, price: Rates, bill: Bill): void {
-  const output = within(usage.output, MOST_TOKENS)
+  const output = within(usage.output, MAX_TOKENS)
   const reasoning = within(usage.reasoning, output)
   const imageOutput = within(usage.imageOutput, output - reasoning)
   const audioOutput = within(usage.audioOutput, output - reasoning - imageOutput)

@@ -3,19 +3,6 @@
 import type { DrawnNumbers } from '../core/ids.ts'
 import type { RowCounts } from '../core/row-counts.ts'
 import type { LimitReset } from '../plugin-api/key.ts'
-import type { LedgerEntries } from './entries.ts'
-import type {
-  SessionList,
-  SessionMove,
-  SessionName,
-  SessionNamePage,
-  SessionPage,
-  SessionQuery,
-  SessionSlice,
-  UsePage,
-  UseQuery,
-  UseRow,
-} from './use-types.ts'
 
 export type {
   SessionList,
@@ -49,7 +36,7 @@ export interface HoldRow {
   floor: number
 }
 
-/** Whose charge a generation is, and what it was held for. */
+/** Accounts that a generation is charged to, and the model and endpoint of its hold. */
 export type HoldOwner = Pick<HoldRow, 'key' | 'payer' | 'model' | 'endpoint'>
 
 export type SettleStatus = 'completed' | 'incomplete' | 'failed' | 'aborted' | 'unknown'
@@ -65,9 +52,9 @@ export interface SettleRow extends RowCounts {
   estimated: boolean
   /** The rest of what `GET /v1/generation` shows, as JSON text. */
   facts: string
-  /** Whose hold it ends, where the writer has it at hand: no column, it only spares the store a look at the hold. */
+  /** Owner of the hold that it ends, where the writer has it at hand: no column, it only spares the store a look at the hold. */
   owner?: HoldOwner | undefined
-  /** What sums of use need of the facts, where the writer has it at hand: no column, it only spares the store a look at the facts. */
+  /** Facts that sums of use need, where the writer has it at hand: no column, it only spares the store a look at the facts. */
   use?: UseFacts | undefined
 }
 
@@ -93,7 +80,7 @@ export interface GenerationRecord {
   settled: SettleRow | undefined
 }
 
-/** What was charged on one UTC day. */
+/** Charges of one UTC day. */
 export interface DayCharge {
   /** Start of the day, milliseconds since the epoch. */
   day: number
@@ -101,7 +88,7 @@ export interface DayCharge {
   cost: bigint
 }
 
-/** What was charged to one key, and with it to the key that issued it through sign-in. */
+/** Charges of one key, which also count at the key that issued it through sign-in. */
 export interface KeyCharges {
   key: string
   payer: string | undefined
@@ -162,7 +149,7 @@ export interface FoundPage {
   readonly next?: string
 }
 
-/** What a reader takes next. The same generations come again until the batch is accepted. */
+/** The next generations of a reader. The same ones come again until the batch is accepted. */
 export interface ReaderBatch {
   readonly reader: string
   /** Rises by one from batch to batch. */
@@ -172,7 +159,7 @@ export interface ReaderBatch {
   /** It has the settled generations from the one sequence on and below the other, and late ones. */
   readonly below: number
   readonly reaching: number
-  /** What the last accepted batch left. */
+  /** Note that came with the last accepted batch. */
   readonly note: string
 }
 
@@ -193,13 +180,13 @@ export interface ReaderClaim {
   readonly now: number
 }
 
-/** What a reader keeps of one account; a JSON text. */
+/** Sums that a reader keeps of one account, as JSON text. */
 export interface KeptSums {
   readonly account: string
   readonly sums: string
 }
 
-/** What a reader has not read. */
+/** Generations that a reader has not read yet. */
 export interface Unread {
   /** Milliseconds since the epoch: admission of the oldest one; undefined where there is none. */
   readonly oldest: number | undefined
@@ -231,53 +218,7 @@ export interface LedgerReaders {
   unread(reader: string, since: number, most: number): Unread | Promise<Unread>
 }
 
-/** What the ledger shows: the journal of a process alone, or the store of record behind several. */
-export interface LedgerReader {
-  find(id: string): GenerationRecord | undefined | Promise<GenerationRecord | undefined>
-  /** Generations in order of their sequence: all, or those admitted at `since` (milliseconds since the epoch) or later. */
-  export(since?: number): Iterable<GenerationRecord> | AsyncIterable<GenerationRecord>
-  /** Settled nano-dollars per key; what a key charged counts also at the key that issued it through sign-in. */
-  spent(): Sums | Promise<Sums>
-  /** The part of it whose generations have been pruned. */
-  carried?(): Sums | Promise<Sums>
-  /** Of the part that has been pruned, what the reader of `ledger verify` had not read: all that ever was. */
-  removedUnread?(): Sums | Promise<Sums>
-  /** Absent where windows are computed from the generations at every start. */
-  windows?(): RecordedWindows | Promise<RecordedWindows>
-  /**
-   * Sums of some generations behind `after`, in the order of admission; '' begins. Absent where only single generations can
-   * be read. A page of a store in this process takes a few milliseconds.
-   */
-  usePage?(query: UseQuery, after: string): UsePage | Promise<UsePage>
-  /**
-   * Has the sums of use made anew from the generations that are there; figures stay right meanwhile.
-   * Absent where no sums are kept. @returns milliseconds since the epoch: from this day on.
-   */
-  rebuildUse?(): number | Promise<number>
-  /** The sums themselves, where another process keeps them. */
-  use?(query: UseQuery): Promise<readonly UseRow[]>
-  /** As `usePage`, which sessions there are: they are put in order before any is summed. */
-  sessionNames?(query: SessionQuery, after: string): SessionNamePage | Promise<SessionNamePage>
-  /** As `usePage`, the sums of those sessions in the period of the query; each generation counts once. */
-  sessionPage?(query: SessionQuery, after: string, of: readonly SessionName[]): SessionPage | Promise<SessionPage>
-  /** What entries have moved of sessions: those about the generations that the query names, whenever they were added. */
-  sessionMoves?(query: SessionQuery): readonly SessionMove[] | Promise<readonly SessionMove[]>
-  /** As `use`, by session. */
-  sessions?(query: SessionQuery, slice: SessionSlice): Promise<SessionList>
-  /**
-   * Looks at some generations before a position, newest first; '' begins with the newest. The page has those that may be wanted: not all
-   * filters are applied. It takes a few milliseconds, whatever is sought, and may be empty and not be the last.
-   */
-  searchPage?(query: GenerationSearch, before: string): FoundPage | Promise<FoundPage>
-  /** What stands beside the generations; absent in journals whose rows are forwarded. */
-  readonly entries?: LedgerEntries | undefined
-  /** Scans of the ledger step by step; absent where nothing keeps how far it has come. */
-  readonly readers?: LedgerReaders | undefined
-  /** The whole search, where another process makes it. */
-  search?(query: GenerationSearch, before: string): Promise<FoundPage>
-}
-
-/** What was settled because a crash had left it open. */
+/** Settlements of generations that a crash had left open. */
 export interface Reconciliation {
   count: number
   /** Nano-dollars: the input parts of the holds. */
@@ -291,7 +232,7 @@ export interface Reconciliation {
   generations: string[]
 }
 
-export interface Journal extends LedgerReader {
+export interface Journal {
   /** Queues a row; it is committed at the end of this turn of the event loop. */
   hold(row: HoldRow): void
   settle(row: SettleRow): void
@@ -305,14 +246,13 @@ export interface Journal extends LedgerReader {
   reconcile(): Reconciliation
   /** The same report, with nothing written: on what is open at this moment. */
   unsettled(): Reconciliation
+  /** Settled nano-dollars per key. */
   spent(): Map<string, bigint>
   /**
-   * The same by key and payer, each generation once, read once; the charges of one key may come in several parts.
+   * Charges by key and payer, each generation once, read once; the charges of one key may come in several parts.
    * @param since milliseconds since the epoch: the UTC days of the charge from this one on come apart, in no particular order.
    */
   charges(since: number): Iterable<DatedCharges>
-  /** The same in pages, of which each is read at once; absent where all are read at once. @param of the generations that have been removed, or all. */
-  chargePages?(of: 'removed' | 'all'): Iterable<readonly KeyCharges[]>
   /** Reads rows still queued as well. */
   find(id: string): GenerationRecord | undefined
   /** Generations in order of their sequence: all, or those admitted at `since` (milliseconds since the epoch) or later. */

@@ -48,7 +48,7 @@ export interface UsePage {
   readonly next?: string
 }
 
-/** What an entry about a generation has moved of the session of that generation. */
+/** Move of an entry about a generation, for the session of that generation. */
 export interface SessionMove {
   /** Identity. */
   readonly key: string

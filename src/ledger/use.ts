@@ -1,41 +1,26 @@
-/** What was used per day, model, endpoint and provider: the figures behind `/v1/activity` and the order `top-weekly`. */
+/** Use per day, model, endpoint and provider: the figures behind `/v1/activity` and the order `top-weekly`. */
 
 import { Fault } from '../core/faults.ts'
 import type { Move } from '../core/ledger-entries.ts'
-import { addDayCounts, dayCountsOf, noDayCounts } from '../core/row-counts.ts'
-import { factsOf } from './facts.ts'
+import { addDayCounts, noDayCounts } from '../core/row-counts.ts'
 import { Pace } from './pace.ts'
-import type { GenerationRecord, LedgerReader, UseGroup, UseQuery, UseRow } from './types.ts'
+import type { LedgerReader } from './reader.ts'
+import type { UseGroup, UsePage, UseQuery, UseRow } from './types.ts'
 
 export const DAY_MS = 86_400_000
 /** Sums that are added up at once: another process may send thousands in one page. */
 const SLICE = 500
-/** Nano-dollars of a dollar. */
-const NANO = 1e9
 /** Sums of one scan by key: keys times models have no other bound. About 50 MB. */
-const MOST_SUMS_BY_KEY = 200_000
+const MAX_SUMS_BY_KEY = 200_000
 
 /**
- * The sums of a query: those of its generations, and what entries have moved in its days.
- * @throws as `scanGenerations`.
- */
-export async function scanUse(ledger: LedgerReader, query: UseQuery): Promise<readonly UseRow[]> {
-  return withMoves(ledger, query, await scanGenerations(ledger, query))
-}
-
-/**
- * Reads every generation of the query, in slices.
+ * The sums of the generations of a query, of all pages of a store.
+ * @param read the page behind `after`; '' begins.
  * @throws Fault 400 where there are too many sums by key; `unavailable` where the ledger cannot be read.
  */
-export async function scanGenerations(ledger: LedgerReader, query: UseQuery): Promise<UseRow[]> {
-  const sums = new Sums(query.byKey ? MOST_SUMS_BY_KEY : Number.POSITIVE_INFINITY)
-  const { usePage } = ledger
-  const { apart, byKey } = query
-  const add = (row: UseRow): void => {
-    if (isSought(row, query)) sums.add(apart ? joined(row, apart) : row)
-  }
-  if (usePage) await eachPage((after) => usePage.call(ledger, query, after), add)
-  else await eachSettled(ledger, query, (record, settled) => add(rowOf(record, settled, byKey)))
+export async function usePages(query: UseQuery, read: (after: string) => UsePage | Promise<UsePage>): Promise<UseRow[]> {
+  const sums = new UseSums(query)
+  await eachPage(read, (row) => sums.add(row))
   return sums.rows()
 }
 
@@ -43,11 +28,15 @@ export async function scanGenerations(ledger: LedgerReader, query: UseQuery): Pr
  * Adds what entries have moved: read at each call, since an entry of today may count on a day whose generations are summed for good.
  * @param rows sums of the generations of the same query; they stay as they are. @throws Fault `unavailable`.
  */
-export async function withMoves(ledger: LedgerReader, query: UseQuery, rows: readonly UseRow[]): Promise<readonly UseRow[]> {
+export async function withMoves(
+  ledger: Pick<LedgerReader, 'entries'>,
+  query: UseQuery,
+  rows: readonly UseRow[],
+): Promise<readonly UseRow[]> {
   const { apart, byKey, keys } = query
   const wanted = keys && new Set(keys)
   const moved = new Map<string, Map<string, UseRow>>()
-  for (const move of (await ledger.entries?.moves(query.from, query.until)) ?? []) {
+  for (const move of await ledger.entries.moves(query.from, query.until)) {
     const found = movedRow(move, byKey)
     if ((wanted && !wanted.has(move.key)) || !isSought(found, query)) continue
     const row = apart ? joined(found, apart) : found
@@ -56,8 +45,8 @@ export async function withMoves(ledger: LedgerReader, query: UseQuery, rows: rea
       ofKey = new Map()
       moved.set(row.key ?? '', ofKey)
     }
-    const before = ofKey.get(nameOf(row))
-    ofKey.set(nameOf(row), before ? addUse(before, row) : row)
+    const before = ofKey.get(useRowName(row))
+    ofKey.set(useRowName(row), before ? addUse(before, row) : row)
   }
   if (moved.size === 0) return rows
   const pace = Pace.ofList()
@@ -65,7 +54,7 @@ export async function withMoves(ledger: LedgerReader, query: UseQuery, rows: rea
   for (let at = 0; at < rows.length; at += SLICE) {
     for (const row of rows.slice(at, at + SLICE)) {
       const ofKey = moved.get(row.key ?? '')
-      const name = ofKey && nameOf(row)
+      const name = ofKey && useRowName(row)
       const move = name === undefined ? undefined : ofKey?.get(name)
       sums.push(move ? addUse(row, move) : row)
       if (move && name !== undefined) ofKey?.delete(name)
@@ -76,7 +65,8 @@ export async function withMoves(ledger: LedgerReader, query: UseQuery, rows: rea
   return sums
 }
 
-const nameOf = ({ day, model, endpoint, provider, answered }: UseRow): string => `${day}\n${model}\n${endpoint}\n${provider}\n${answered}`
+const useRowName = ({ day, model, endpoint, provider, answered }: UseRow): string =>
+  `${day}\n${model}\n${endpoint}\n${provider}\n${answered}`
 
 /** A store that joins rows has left out the others already. */
 function isSought(row: UseRow, { model, provider }: UseQuery): boolean {
@@ -125,22 +115,7 @@ export async function eachPage<Row>(read: (after: string) => Page<Row> | Promise
   }
 }
 
-/** Reads the settled generations of the query one by one, and rests in between. */
-export async function eachSettled(
-  ledger: LedgerReader,
-  { from, until, keys }: Pick<UseQuery, 'from' | 'until' | 'keys'>,
-  add: (record: GenerationRecord, settled: NonNullable<GenerationRecord['settled']>) => void,
-): Promise<void> {
-  const pace = new Pace()
-  const wanted = keys && new Set(keys)
-  for await (const record of ledger.export(from)) {
-    if (record.at >= until) break
-    if (record.settled && (!wanted || wanted.has(record.hold.key))) add(record, record.settled)
-    if (pace.over) await pace.rest()
-  }
-}
-
-/** What an entry has moved counts on its day, as money of the model of its generation, and is no request. */
+/** Returns the move of an entry as a row of use: cost of the model of its generation, on the day of the move, and no request. */
 function movedRow({ key, model, provider, countedAt, nano }: Move, byKey = false): UseRow {
   return {
     ...noDayCounts(),
@@ -154,28 +129,6 @@ function movedRow({ key, model, provider, countedAt, nano }: Move, byKey = false
     cost: BigInt(nano),
     cacheSaved: 0,
   }
-}
-
-function rowOf({ at, hold }: GenerationRecord, settled: NonNullable<GenerationRecord['settled']>, byKey = false): UseRow {
-  const { cost, status } = settled
-  const { model, endpoint, provider, cache_discount: saved } = factsOf(settled)
-  return {
-    ...dayCountsOf(settled),
-    ...(byKey ? { key: hold.key } : {}),
-    day: Math.floor(at / DAY_MS) * DAY_MS,
-    model: textOr(model, hold.model),
-    endpoint: textOr(endpoint, hold.endpoint),
-    provider: textOr(provider, ''),
-    answered: status !== 'failed' && status !== 'unknown',
-    requests: 1,
-    cost: BigInt(cost),
-    cacheSaved: savedNano(saved),
-  }
-}
-
-/** @param saved the fact `cache_discount`: USD. @returns whole nano-dollars. */
-export function savedNano(saved: unknown): number {
-  return typeof saved === 'number' ? Math.round(saved * NANO) : 0
 }
 
 export function textOr(value: unknown, otherwise: string): string {
@@ -196,19 +149,25 @@ export function addUse(a: UseRow, b: UseRow): UseRow {
 }
 
 /** Sums of one scan. Thousands live as long as it, so that each is little more than its row: what lives costs the event loop time. */
-class Sums {
+export class UseSums {
+  private readonly query: UseQuery
   private readonly all: UseRow[] = []
   /** By key, and by the number of what else stands apart: where it stands in `all`. */
   private readonly places = new Map<string, Map<number, number>>()
   private readonly numbers = new Map<string, number>()
   private readonly most: number
 
-  constructor(most: number) {
-    this.most = most
+  constructor(query: UseQuery) {
+    this.query = query
+    this.most = query.byKey ? MAX_SUMS_BY_KEY : Number.POSITIVE_INFINITY
   }
 
-  add(row: UseRow): void {
-    const number = this.numberOf(nameOf(row))
+  /** @param found leaves out what the query does not seek. */
+  add(found: UseRow): void {
+    const { apart } = this.query
+    if (!isSought(found, this.query)) return
+    const row = apart ? joined(found, apart) : found
+    const number = this.nameNumber(useRowName(row))
     const key = row.key ?? ''
     let places = this.places.get(key)
     if (!places) {
@@ -226,7 +185,7 @@ class Sums {
     places.set(number, this.all.push(row) - 1)
   }
 
-  private numberOf(name: string): number {
+  private nameNumber(name: string): number {
     let number = this.numbers.get(name)
     if (number === undefined) {
       number = this.numbers.size

@@ -1,7 +1,8 @@
 /**
- * What a check of the ledger leaves for the next one: with the reader that it went on with, a note, and in pages beside it the sums of each
- * account that it has read.
+ * The point up to which the ledger was checked, from which the next check goes on: a note that is kept with the reader, and pages with the
+ * sums of each account.
  */
+import { WINDOWS } from '../core/windows.ts'
 import type { LimitReset } from '../plugin-api/key.ts'
 import { Pace } from './pace.ts'
 import type { KeptSums, LedgerReaders, ReaderBatch, Sums } from './types.ts'
@@ -10,7 +11,7 @@ import type { Earlier, EarlierWindows } from './verify-totals.ts'
 /** Sums of all that was checked, with those that retention had removed before. */
 export interface Point extends Omit<Earlier, 'until'> {
   readonly sums: Map<string, bigint>
-  /** What of `sums` entries of the ledger had moved, by account. */
+  /** Nano-dollars of `sums` that entries of the ledger had moved, by account. */
   readonly moved?: Sums
   /** Absent where the ledger had no sums of windows. */
   readonly windows?: EarlierWindows
@@ -32,7 +33,6 @@ interface Note extends Omit<Earlier, 'until'> {
   readonly windows?: { readonly at: number; readonly starts: Readonly<Partial<Record<LimitReset, number>>> }
 }
 
-const WINDOWS: readonly LimitReset[] = ['daily', 'weekly', 'monthly']
 /** Accounts of one page: a millisecond or two. */
 const PAGE = 500
 
@@ -64,7 +64,7 @@ export async function readPoint({ reader, note }: ReaderBatch, readers: LedgerRe
     after = last.account
     if (pace.over) await pace.rest()
   }
-  return { ...point, sums, moved: mapOf(moved), ...(windows ? { windows: { at: windows.at, of } } : {}) }
+  return { ...point, sums, moved: parseSums(moved), ...(windows ? { windows: { at: windows.at, of } } : {}) }
 }
 
 /** Keeps a point as that of the batch, and drops the one before. @returns false where the batch is no longer the open one. */
@@ -83,31 +83,31 @@ export async function keepPoint(
   const accounts = new Set(sums.keys())
   for (const window of WINDOWS) for (const account of windows?.of[window]?.sums.keys() ?? []) accounts.add(account)
   for (const account of accounts) {
-    const inWindows = WINDOWS.map((window) => textOf(windows?.of[window]?.sums.get(account)))
-    page.push({ account, sums: JSON.stringify([textOf(sums.get(account)), ...inWindows]) })
+    const inWindows = WINDOWS.map((window) => sumText(windows?.of[window]?.sums.get(account)))
+    page.push({ account, sums: JSON.stringify([sumText(sums.get(account)), ...inWindows]) })
     if (page.length === PAGE) await send()
   }
   await send()
   const starts = Object.fromEntries(WINDOWS.flatMap((window) => (windows?.of[window] ? [[window, windows.of[window].start]] : [])))
-  const note: Note = { ...point, kept: batch.number, moved: textsOf(moved), ...(windows ? { windows: { at: windows.at, starts } } : {}) }
+  const note: Note = { ...point, kept: batch.number, moved: sumTexts(moved), ...(windows ? { windows: { at: windows.at, starts } } : {}) }
   const text = JSON.stringify(note, (_, value: unknown) => (typeof value === 'bigint' ? String(value) : value))
   if (!(await readers.accept(batch, text))) return false
   while ((await readers.dropKept(batch.reader, batch.number, PAGE)) >= PAGE) if (pace.over) await pace.rest()
   return true
 }
 
-const textOf = (sum: bigint | undefined): string | null => (sum === undefined ? null : String(sum))
+const sumText = (sum: bigint | undefined): string | null => (sum === undefined ? null : String(sum))
 
-const mapOf = (texts: Readonly<Record<string, string>>): Map<string, bigint> =>
+const parseSums = (texts: Readonly<Record<string, string>>): Map<string, bigint> =>
   new Map(Object.entries(texts).map(([account, sum]) => [account, BigInt(sum)]))
 
-const textsOf = (sums: Sums): Record<string, string> => Object.fromEntries(Array.from(sums, ([account, sum]) => [account, String(sum)]))
+const sumTexts = (sums: Sums): Record<string, string> => Object.fromEntries(Array.from(sums, ([account, sum]) => [account, String(sum)]))
 
 function oldPoint({ sums, windows, ...point }: OldPoint): Point {
   const of: Partial<Record<LimitReset, { start: number; sums: Map<string, bigint> }>> = {}
   for (const window of WINDOWS) {
     const found = windows?.of[window]
-    if (found) of[window] = { start: found.start, sums: mapOf(found.sums) }
+    if (found) of[window] = { start: found.start, sums: parseSums(found.sums) }
   }
-  return { ...point, sums: mapOf(sums), ...(windows ? { windows: { at: windows.at, of } } : {}) }
+  return { ...point, sums: parseSums(sums), ...(windows ? { windows: { at: windows.at, of } } : {}) }
 }

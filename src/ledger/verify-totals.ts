@@ -1,16 +1,16 @@
 /**
- * What a check of the ledger adds up, and what it finds wrong: sums by key, and those of the current day, week and month against the rows
- * from which they can be rebuilt, with those that a check has read before.
+ * Sums and problems of a check of the ledger: it compares the sums by key, and those of the current day, week and month, with the rows from
+ * which they can be rebuilt. Rows that an earlier check has read count with its sums.
  */
 
 import { TICKS } from '../core/ids.ts'
 import { ENTRY_KINDS, type EntryKind, LOSSES } from '../core/ledger-entries.ts'
 import { Total } from '../core/money.ts'
 import { countValues } from '../core/row-counts.ts'
-import { windowStarts } from '../core/windows.ts'
+import { WINDOWS, windowStarts } from '../core/windows.ts'
 import type { LimitReset } from '../plugin-api/key.ts'
 import type { EntrySum } from './entries.ts'
-import { type Entry, entriesOf } from './export.ts'
+import { type Entry, exportEntries } from './export.ts'
 import type { Pace } from './pace.ts'
 import type { GenerationRecord, HoldRow, RecordedWindows, SettleRow, Sums } from './types.ts'
 
@@ -21,16 +21,16 @@ export interface Verdict {
   open: number
   /** Nano-dollars of all settlements: what left the keys. */
   charged: Nano
-  /** Where it went: `providers + fees = charged`. */
+  /** The two parts of it: `providers + fees = charged`. */
   providers: Nano
   fees: Nano
   /** Nano-dollars of generations that retention has removed; not in `charged`. */
   carried: Nano
   /** Entries beside the generations; absent where the ledger keeps none. */
   entries?: EntryFigures
-  /** One line each, at most `MOST_PROBLEMS` of them. */
+  /** One line each, at most `MAX_PROBLEMS` of them. */
   problems: string[]
-  /** What an earlier check has covered: then the other figures are those of what was checked now. Absent where that was everything. */
+  /** The part that an earlier check covered: the other figures then count the rest. Absent where this check read everything. */
   before?: Earlier
 }
 
@@ -46,8 +46,8 @@ export function withEntries(verdict: Verdict, sums: readonly EntrySum[], moved: 
   const open = sums.reduce((sum, { kind, amount, settled }) => sum + (LOSSES.some((loss) => loss === kind) ? amount - settled : 0n), 0n)
   let carried = BigInt(verdict.carried)
   for (const nano of moved.values()) carried -= nano
-  const figures = Object.fromEntries(ENTRY_KINDS.map((kind) => [kind, nanoOf(new Total(of(kind)))])) as Record<EntryKind, Nano>
-  return { ...verdict, carried: nanoOf(new Total(carried)), entries: { ...figures, open: nanoOf(new Total(open)) } }
+  const figures = Object.fromEntries(ENTRY_KINDS.map((kind) => [kind, totalNano(new Total(of(kind)))])) as Record<EntryKind, Nano>
+  return { ...verdict, carried: totalNano(new Total(carried)), entries: { ...figures, open: totalNano(new Total(open)) } }
 }
 
 /** The part of the ledger that was found right before, with what retention has removed of it since. */
@@ -64,7 +64,7 @@ export interface Earlier {
 /** Nano-dollars, exact: a number as far as these are, 2^53. */
 type Nano = number | bigint
 
-const MOST_PROBLEMS = 100
+const MAX_PROBLEMS = 100
 export const NONE: Sums = new Map()
 
 export interface SoFar {
@@ -79,14 +79,6 @@ export interface SoFar {
 export type Steps<T> = Generator<void, T, void>
 /** Accounts of one step: less than a millisecond. */
 const STEP = 200
-
-/** All steps at once. */
-export function atOnce<T>(steps: Steps<T>): T {
-  for (;;) {
-    const step = steps.next()
-    if (step.done) return step.value
-  }
-}
 
 /** With rests, in which requests go on. */
 export async function paced<T>(steps: Steps<T>, pace: Pace): Promise<T> {
@@ -134,7 +126,7 @@ export class Totals {
     this.windows?.add(hold, settled)
     try {
       if (hold.payer !== undefined) addTo(this.issued, hold.payer, settled.cost)
-      this.post(id, entriesOf(record))
+      this.post(id, exportEntries(record))
     } catch {
       this.note(`${id}: the facts of its settlement are no JSON`)
     }
@@ -151,7 +143,7 @@ export class Totals {
     for (const problem of yield* this.windows.problems(after)) this.note(problem)
   }
 
-  /** What has been added until now, to begin with the next time. */
+  /** Returns what has been added until now, with which the next check begins. */
   *soFar(): Steps<SoFar> {
     const sums = new Map<string, bigint>()
     for (const part of [this.sums, this.issued])
@@ -166,7 +158,7 @@ export class Totals {
   carriedOver(carried: Sums): Pick<Verdict, 'carried'> {
     const sum = new Total()
     for (const each of carried.values()) sum.add(each)
-    return { carried: nanoOf(sum) }
+    return { carried: totalNano(sum) }
   }
 
   /** @param carried sums of generations that were not added here. */
@@ -182,9 +174,9 @@ export class Totals {
       if (here < least || here > most) this.note(`key ${key}: settlements sum to ${here}, ${balance} recorded as spent`)
       else if (least < 0n || most < 0n) this.note(`key ${key}: ${balance} recorded as spent`)
     }
-    verdict.charged = nanoOf(this.charged)
-    verdict.providers = nanoOf(this.providers)
-    verdict.fees = nanoOf(this.fees)
+    verdict.charged = totalNano(this.charged)
+    verdict.providers = totalNano(this.providers)
+    verdict.fees = totalNano(this.fees)
     return Object.assign(verdict, this.carriedOver(carried))
   }
 
@@ -215,7 +207,7 @@ export class Totals {
 
   private note(problem: string): void {
     this.verdict.ok = false
-    if (this.verdict.problems.length < MOST_PROBLEMS) this.verdict.problems.push(problem)
+    if (this.verdict.problems.length < MAX_PROBLEMS) this.verdict.problems.push(problem)
   }
 }
 
@@ -229,7 +221,7 @@ function addTo(sums: Map<string, Total>, key: string, nano: number): void {
   else sums.set(key, new Total(nano))
 }
 
-function nanoOf({ exact, cut }: Total): Nano {
+function totalNano({ exact, cut }: Total): Nano {
   return BigInt(cut) === exact ? cut : exact
 }
 
@@ -239,9 +231,7 @@ export function same(a: Sums, b: Sums): boolean {
   return true
 }
 
-const WINDOWS: readonly LimitReset[] = ['daily', 'weekly', 'monthly']
-
-/** What an earlier check has read of each window that it knew. */
+/** Sums of the windows that an earlier check has read. */
 export interface EarlierWindows {
   /** When that check ended, by the clock that decides on the windows: one that began later has nothing of what it read. */
   readonly at: number
@@ -272,7 +262,7 @@ export class WindowCheck {
     }
   }
 
-  /** What has been added until now, for a later check. */
+  /** Returns what has been added until now, for a later check. */
   *soFar(): Steps<EarlierWindows['of']> {
     const of: Partial<Record<LimitReset, WindowSums>> = {}
     for (const [window, sums] of this.sums) {

@@ -4,10 +4,10 @@ import { TICKS } from '../core/ids.ts'
 import { sumOfMoves } from '../core/ledger-entries.ts'
 import { VERIFY_READER } from '../core/reader-names.ts'
 import { Pace } from './pace.ts'
-import type { GenerationRecord, LedgerReader, LedgerReaders, ReaderBatch, Sums } from './types.ts'
+import type { LedgerReader } from './reader.ts'
+import type { GenerationRecord, LedgerReaders, ReaderBatch, Sums } from './types.ts'
 import { keepPoint, type Point, readPoint } from './verify-point.ts'
 import {
-  atOnce,
   type Earlier,
   type EarlierWindows,
   NONE,
@@ -23,23 +23,13 @@ import {
 export type { Verdict } from './verify-totals.ts'
 
 /** Walks until one was not overtaken by retention. */
-const MOST_WALKS = 5
+const MAX_WALKS = 5
 
 /**
- * The order of the sequence kept, every generation once, at most one settlement per hold and of the same sequence,
- * entries that sum to zero, no negative or broken amount, and the entries of each key and of those that it issued, together
- * with what was carried over, summing to its balance.
- * @param spent the balances: nano-dollars per key. @param carried the part of them whose generations have been removed.
- */
-export function verify(records: Iterable<GenerationRecord>, spent: Sums, carried: Sums = NONE): Verdict {
-  const totals = new Totals()
-  for (const record of records) totals.add(record)
-  return atOnce(totals.close(spent, spent, carried))
-}
-
-/**
- * The same for a ledger that is being written to, and where rows may be damaged: the sum of each key lies between its
- * balances before and after the walk; and so do its sums of the current day, week and month.
+ * Checks a ledger that is being written to, and where rows may be damaged: the order of the sequence kept, every generation once, at most
+ * one settlement per hold and of the same sequence, entries that sum to zero, no negative or broken amount. The entries of each key and of
+ * those that it issued, together with what was carried over, sum to between its balances before and after the walk; and so do its sums of
+ * the current day, week and month.
  * @param options.full true: all generations, whatever an earlier check has covered. Else those that are new, where the ledger knows which
  * these are; where something does not match, all of them after all. @throws Fault `unavailable` where the ledger cannot be read.
  */
@@ -47,16 +37,16 @@ export async function verifyLedger(
   ledger: LedgerReader,
   { full = false, now = Date.now(), read = () => {} }: VerifyOptions = {},
 ): Promise<Verdict> {
-  const verdict = await verdictOf(ledger, { full, now, read })
-  return ledger.entries ? withEntries(verdict, await ledger.entries.sums(), await movedOf(ledger)) : verdict
+  const verdict = await reachVerdict(ledger, { full, now, read })
+  return withEntries(verdict, await ledger.entries.sums(), await sumMoves(ledger))
 }
 
 /** By account, what entries have moved so far: it is in the balances, and in what was carried over. */
-async function movedOf({ entries }: LedgerReader): Promise<Sums> {
-  return entries ? sumOfMoves(await entries.moves(0, Number.MAX_SAFE_INTEGER)) : NONE
+async function sumMoves({ entries }: LedgerReader): Promise<Sums> {
+  return sumOfMoves(await entries.moves(0, Number.MAX_SAFE_INTEGER))
 }
 
-async function verdictOf(ledger: LedgerReader, { full, now, read }: Required<VerifyOptions>): Promise<Verdict> {
+async function reachVerdict(ledger: LedgerReader, { full, now, read }: Required<VerifyOptions>): Promise<Verdict> {
   const { readers } = ledger
   if (full || !readers) return verifyAll(ledger, read)
   const found = await newOnly(ledger, readers, { now, read })
@@ -74,7 +64,7 @@ interface VerifyOptions {
   readonly read?: (generations: number) => void
 }
 
-/** What cannot be read is reported by the check of everything. */
+/** Checks what is new. Returns undefined where a row cannot be read: the check of everything then reports it. */
 async function newOnly(
   ledger: LedgerReader,
   readers: LedgerReaders,
@@ -90,9 +80,9 @@ async function newOnly(
 
 async function verifyAll(ledger: LedgerReader, read: (generations: number) => void): Promise<Verdict> {
   for (let walks = 1; ; walks++) {
-    const carriedBefore = (await ledger.carried?.()) ?? NONE
+    const carriedBefore = await ledger.carried()
     const before = await ledger.spent()
-    const windows = await ledger.windows?.()
+    const windows = await ledger.windows()
     const totals = new Totals(windows && new WindowCheck(windows))
     let pace = new Pace()
     try {
@@ -109,10 +99,10 @@ async function verifyAll(ledger: LedgerReader, read: (generations: number) => vo
       totals.breaksOff(error)
     }
     const after = await ledger.spent()
-    const windowsAfter = await ledger.windows?.()
-    const carried = (await ledger.carried?.()) ?? NONE
+    const windowsAfter = await ledger.windows()
+    const carried = await ledger.carried()
     if (windowsAfter) await paced(totals.checkWindows(windowsAfter), pace)
-    if (walks === MOST_WALKS || same(carriedBefore, carried)) return paced(totals.close(before, after, carried), pace)
+    if (walks === MAX_WALKS || same(carriedBefore, carried)) return paced(totals.close(before, after, carried), pace)
   }
 }
 
@@ -130,11 +120,11 @@ async function verifyNew(
   readers: LedgerReaders,
   { now, read }: { readonly now: number; readonly read: (generations: number) => void },
 ): Promise<Verdict | undefined> {
-  const carriedBefore = (await ledger.carried?.()) ?? NONE
-  const movedBefore = await movedOf(ledger)
-  const unreadBefore = (await ledger.removedUnread?.()) ?? NONE
+  const carriedBefore = await ledger.carried()
+  const movedBefore = await sumMoves(ledger)
+  const unreadBefore = await ledger.removedUnread()
   const before = await ledger.spent()
-  const windows = await ledger.windows?.()
+  const windows = await ledger.windows()
   // Two processes may read the same batch: one of them is accepted.
   const most = Number.MAX_SAFE_INTEGER
   const batch = await readers.claim({ reader: VERIFY_READER, holder: VERIFY_READER, holdFor: 0, since: 0, age: AGE, most, now })
@@ -154,13 +144,13 @@ async function verifyNew(
   const checkedWindows = windowCheck && (await paced(windowCheck.soFar(), pace))
   await addYounger(ledger, batch, totals, pace)
   const after = await ledger.spent()
-  const windowsAfter = await ledger.windows?.()
-  const unread = (await ledger.removedUnread?.()) ?? NONE
-  const carried = (await ledger.carried?.()) ?? NONE
+  const windowsAfter = await ledger.windows()
+  const unread = await ledger.removedUnread()
+  const carried = await ledger.carried()
   if (windowsAfter) await paced(totals.checkWindows(windowsAfter), pace)
   // Retention may have removed what this check has read, or was about to; of what one has read before it moves nothing.
   if (!same(unreadBefore, unread) || (!point && !same(carriedBefore, carried))) return undefined
-  const moved = await movedOf(ledger)
+  const moved = await sumMoves(ledger)
   if (!same(movedBefore, moved)) return undefined
   const base = point ? withMoves(point, moved) : difference(carried, unread)
   const verdict = await paced(totals.close(before, after, sum(base, unread)), pace)
@@ -175,7 +165,7 @@ async function verifyNew(
       },
       readers,
     )
-  return { ...verdict, ...totals.carriedOver(carried), ...(point ? { before: earlierOf(point, batch) } : {}) }
+  return { ...verdict, ...totals.carriedOver(carried), ...(point ? { before: earlierPoint(point, batch) } : {}) }
 }
 
 async function addYounger(ledger: LedgerReader, { reaching }: ReaderBatch, totals: Totals, pace: Pace): Promise<void> {
@@ -220,6 +210,6 @@ function nextPoint(point: Point | undefined, base: Sums, { sums, ...of }: SoFar,
   }
 }
 
-function earlierOf({ sums: _sums, moved: _moved, windows: _windows, ...point }: Point, { below }: ReaderBatch): Earlier {
+function earlierPoint({ sums: _sums, moved: _moved, windows: _windows, ...point }: Point, { below }: ReaderBatch): Earlier {
   return { ...point, until: new Date(Math.floor(below / TICKS)).toISOString() }
 }

@@ -27,11 +27,11 @@ import { converseForPlan, converseLayer } from './tools/converse.ts'
 
 export type { Front } from './request/receive.ts'
 
-/** What a chain is for: an answer, vectors, a count of tokens, an answer without content, or a plan of what a request would do. */
+/** Purposes of a chain: an answer, vectors, a count of tokens, an answer without content, or a plan of what a request would do. */
 export const OPERATIONS = ['generate', 'embed', 'count', 'prepare', 'plan'] as const
 export type Operation = (typeof OPERATIONS)[number]
 
-/** What a layer is made of. */
+/** Dependencies of a layer. */
 interface Composition {
   readonly operation: Operation
   readonly settings: ChainSettings
@@ -160,7 +160,7 @@ function preview({ settings, dependencies }: Composition): Service<Guarded> {
   )
 }
 
-/** What stands at the end of each chain. */
+/** End of the chain of each operation. */
 const ENDS: Readonly<Record<Operation, { name: string; end: (composition: Composition) => Service<never>; what: string }>> = {
   generate: {
     name: 'attempt',
@@ -199,7 +199,7 @@ export function composeChain(operation: Operation, settings: ChainSettings, depe
 }
 
 /** The layers of an operation from the outermost inwards, with its end: each with one line that says what it does. */
-export function layersOf(operation: Operation): { name: string; what: string }[] {
+export function operationLayers(operation: Operation): { name: string; what: string }[] {
   const inside = LAYERS.filter(({ applies }) => applies.includes(operation)).map(({ name, what }) => ({ name, what }))
   const { name, what } = ENDS[operation]
   return [{ name: 'receive', what: 'refuses by the head alone; writes the reply when all below has ended' }, ...inside, { name, what }]

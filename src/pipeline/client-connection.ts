@@ -1,8 +1,8 @@
-/** What the pipeline needs of the connection to the caller; the server implements it over HTTP. */
+/** Connection to the caller, as the pipeline needs it; the server implements it over HTTP. */
 import type { OutgoingHttpHeaders } from 'node:http'
 import type { Cancel } from '../plugin-api/exchange.ts'
 
-/** Whose body is read, and what ends that before its time. */
+/** Options for reading a body. */
 export interface Reading {
   cancel?: Cancel
   /** Identity of the key that the memory of the body counts towards. */
@@ -14,7 +14,7 @@ export interface Reading {
 export interface ClientConnection {
   /** Declared length of the body, undefined where it comes in chunks. */
   readonly contentLength: number | undefined
-  /** What failed authentications of the caller count by; absent where there is no socket. */
+  /** Address by which failed authentications are counted; absent where there is no socket. */
   address?(): string
   /** Digest of the secret that the caller sent; a connection remembers its last one. Absent where there is no socket. */
   digest?(secret: string): string

@@ -16,14 +16,14 @@ export function countTokens(dependencies: ChainDependencies): Service<Guarded> {
   return async function handle(exchange) {
     for (const endpoint of exchange.route.endpoints) {
       const tokens = await countAt(exchange, endpoint, dependencies)
-      if (tokens !== undefined) return replyOf(exchange, endpoint, { tokens, estimated: false })
+      if (tokens !== undefined) return countReply(exchange, endpoint, { tokens, estimated: false })
     }
     const { prompt } = estimatedNeed(exchange.request.canonical(), estimateTokens)
-    return replyOf(exchange, entryAt(exchange.route.endpoints, 0), { tokens: prompt, estimated: true })
+    return countReply(exchange, entryAt(exchange.route.endpoints, 0), { tokens: prompt, estimated: true })
   }
 }
 
-function replyOf(exchange: Guarded, endpoint: Endpoint, count: { tokens: number; estimated: boolean }): Reply {
+function countReply(exchange: Guarded, endpoint: Endpoint, count: { tokens: number; estimated: boolean }): Reply {
   exchange.run.final = {
     usage: noUsage(),
     cost: 0,

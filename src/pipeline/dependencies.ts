@@ -1,12 +1,13 @@
-/** What the layers are built from: passed in by the composition root, so that the pipeline knows no adapter by name. */
+/** Dependencies of the layers, passed in by the composition root, so that the pipeline knows no adapter by name. */
 import type { Clock } from '../core/clock.ts'
 import type { Fault } from '../core/faults.ts'
 import type { JsonObject } from '../core/json.ts'
 import type { DialectId } from '../dialects/canon/request.ts'
 import type { ClientDialect, EmbeddingWire, UpstreamDialect } from '../dialects/types.ts'
 import type { CreditBook } from '../ledger/allowance.ts'
-import type { Journal, LedgerReader } from '../ledger/types.ts'
-import type { Tallies } from '../machines/metrics/metrics.ts'
+import type { LedgerReader } from '../ledger/reader.ts'
+import type { Journal } from '../ledger/types.ts'
+import type { MetricRegistry } from '../machines/metrics/metrics.ts'
 import type { Cancel, Host, Plugin, ServerTool, SessionTool } from '../plugin-api/index.ts'
 import type { ApiKey } from '../plugin-api/key.ts'
 import type { Model, Provider } from '../routing/catalog/types.ts'
@@ -17,6 +18,7 @@ import type { OutboundPolicy } from '../services/outbound/policy.ts'
 import type { Pools } from '../services/upstream/pools.ts'
 import type { ModelKinds } from './attempt/model-kinds.ts'
 import type { RefusedEfforts } from './attempt/refused-efforts.ts'
+import type { RefusedOptions } from './attempt/refused-options.ts'
 import type { Lane } from './attempt/turn.ts'
 import type { UnknownWord } from './attempt/unknown-words.ts'
 import type { DrainSlots } from './attempt/upstream-attempt.ts'
@@ -44,27 +46,27 @@ export interface PluginSetting {
   defaults: JsonObject
   /** True: a request may name it and set nothing of it. */
   locked: boolean
-  /** Whether a request ends with the plugin's failure, or goes on without the plugin. */
+  /** `fail`: a request ends with the plugin's failure. `skip`: it goes on without the plugin. */
   onError: 'fail' | 'skip'
   /** Milliseconds for `shape`. */
   timeout: number
 }
 
-/** How a plugin failed on one request. */
+/** Failure of a plugin on one request. */
 export interface PluginFailure {
   plugin: string
   reason: 'error' | 'timeout' | 'junk'
   /** The request went on without it. */
   skipped: boolean
-  /** What it threw, or what was wrong. */
+  /** The error that it threw, or a description of what was wrong. */
   cause: unknown
 }
 
 /**
- * How an exchange ended, for metrics and the log line; called once per exchange, after the reply.
+ * Records the end of an exchange in metrics and the log line; called once per exchange, after the reply.
  * @param outcome its `key` is that of a request which was refused before its key was checked, as far as it is at hand.
  */
-export type Witness = (
+export type ExchangeRecorder = (
   exchange: Exchange,
   outcome: { status: number; fault?: Fault | undefined; lane?: Lane; key?: ApiKey | undefined },
 ) => void
@@ -78,7 +80,7 @@ export interface ChainSettings {
   catalog: ModelLookup
   plugins: readonly PluginSetting[]
   guardrails: readonly GuardrailSetting[]
-  /** What may be fetched of media that requests name by address. */
+  /** Policy for fetching media that requests name by address. */
   outbound: OutboundPolicy
 }
 
@@ -107,19 +109,19 @@ export interface BodyPlace {
   leave(): void
 }
 
-/** What outlives a reload. */
+/** Dependencies that outlive a reload. */
 export interface ChainDependencies {
   clock: Clock
-  tallies: Tallies
+  metrics: MetricRegistry
   /** Tokens that opened nothing, by the address of their caller. */
   failures: Attempts
   journal: Journal
-  /** What became of earlier generations. */
+  /** Looks up earlier generations. */
   ledger: Pick<LedgerReader, 'find'>
   credit: CreditBook
   health: HealthBook
   sessions: StickySessions
-  /** What files and cached content have come to before. */
+  /** Counts of files and cached content from earlier requests. */
   seenInputs: SeenInputs
   admission: Admission
   /** Absent where no body waits for others. */
@@ -136,12 +138,13 @@ export interface ChainDependencies {
   /** Of endpoints that give vectors of one length alone. */
   vectorLengths: VectorLengths
   refusedEfforts: RefusedEfforts
+  refusedOptions: RefusedOptions
   modelKinds: ModelKinds
   tools: readonly (ServerTool | SessionTool)[]
   host: Host
   /** Format in which tools call models: that of the Responses API. */
   toolDialect: ClientDialect
-  witness: Witness
+  recordExchange: ExchangeRecorder
   /** A refusal is about to be written. */
   refusing?: (exchange: Exchange, fault: Fault) => void
   /** A provider refused the gateway's account: its key, its credit or its rights. */

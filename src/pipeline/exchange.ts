@@ -15,20 +15,20 @@ import type { ShownItem, Stage, Tap } from '../plugin-api/index.ts'
 import type { ApiKey } from '../plugin-api/key.ts'
 import type { Endpoint } from '../routing/catalog/types.ts'
 import type { Removed } from '../routing/index.ts'
-import type { Credential } from '../services/credentials/credential.ts'
+import type { Credential } from '../services/credentials/types.ts'
 import type { RequestTrace } from '../services/telemetry/trace-context.ts'
 import type { Turn } from './attempt/turn.ts'
 import type { ClientConnection } from './client-connection.ts'
 import { Costs, type HoldPart, NO_PART } from './money/hold.ts'
 import type { SeenRates } from './rate-headers.ts'
-import type { EventSink, Guard, IdSigner, NotedAttempt, OutputCap, Pin, Plan, Route, StreamedReply, Wish } from './records.ts'
-import type { SaidTap } from './reply/said-tap.ts'
+import type { Demand, EventSink, Guard, IdSigner, NotedAttempt, OutputCap, Pin, Plan, Route, StreamedReply } from './records.ts'
+import type { ContentCaptureTap } from './reply/content-capture-tap.ts'
 import { ReplyFacts } from './reply-facts.ts'
 import type { ClientRequest } from './request/client-request.ts'
 
 const nothing = (): void => {}
 
-/** What ends with its exchange. */
+/** Work that is cancelled with its exchange. */
 interface Cancelled {
   cancelled(reason: Fault): void
 }
@@ -87,7 +87,7 @@ export class CancelSource implements Cancel {
   }
 }
 
-/** What the head of the request says. */
+/** Facts from the head of the request. */
 export interface Head {
   readonly id: string
   readonly seq: number
@@ -123,13 +123,13 @@ export interface Step {
   readonly name: string
   readonly started: number
   ended: number
-  /** How it failed, in one word. */
+  /** Code of its failure. */
   failure?: string
   /** Of a tool: the id of the model's call. */
   readonly callId?: string
   /** Of a call that a tool makes of a model: the tool's step, and what the call itself has noted. */
   readonly within?: Step | undefined
-  readonly trail?: Trail
+  readonly history?: ExchangeHistory
   /** And what it used, one of each call of a provider. */
   readonly turns?: readonly Turn[]
   /** Of a tool: nano-dollars beside those turns. */
@@ -139,10 +139,10 @@ export interface Step {
 const NO_STEPS: readonly Step[] = []
 const NONE_REMOVED: readonly Removed[] = []
 const NO_PLUGINS: readonly string[] = []
-const NO_RUNS: Trail['pluginRuns'] = []
+const NO_RUNS: ExchangeHistory['pluginRuns'] = []
 
-/** What has happened to an exchange so far, for the log line, the metadata and the ledger: lists that only grow. */
-export class Trail {
+/** History of an exchange for the log line, the metadata and the ledger: lists that only grow. */
+export class ExchangeHistory {
   readonly stages: Stage[] = []
   /** A list that grows in place keeps room for sixteen more: each attempt has a new one. */
   attempts: NotedAttempt[] = []
@@ -156,9 +156,9 @@ export class Trail {
   pluginIds: readonly string[] = NO_PLUGINS
   /** Plugins at work; each brings its stage up to date. */
   pluginRuns: readonly { updateStage(): void }[] = NO_RUNS
-  /** What the caller finds beside the fault where providers fail. */
+  /** Metadata that the caller reads beside the fault where providers fail. */
   errorMetadata: JsonObject | undefined
-  /** What its key has left of its limits per minute; undefined where it has none. */
+  /** Remaining limits per minute of the key; undefined where it has none. */
   rates: SeenRates | undefined
 
   addErrorMetadata(metadata: JsonObject): void {
@@ -187,19 +187,21 @@ export class Run {
   path: EventSink | undefined
   readonly taps: Tap[] = []
   /** Keeps the words of the answer; undefined where the key's operator does not want to see them. */
-  said: SaidTap | undefined
+  captured: ContentCaptureTap | undefined
   /** Names under which the gateway's own tools were offered to the model; undefined where none were. */
   toolNames: ReadonlySet<string> | undefined
   /** True where a provider may pause a turn that the gateway then goes on with. */
   mayPause = false
   /** Turns the answer into what the caller gets of it, behind all guardrails; a new one for each attempt. */
   lastTap: (() => Tap) | undefined
-  /** What the caller sees of the gateway's own tools before the first turn; taken once it has been shown. */
+  /** Items of the gateway's own tools that the caller gets before the first turn; cleared once they have been shown. */
   opening: readonly ShownItem[] | undefined
   /** Ids of endpoints that have refused reasoning of this conversation. */
   withoutReasoning: Set<string> | undefined
   /** Ids of endpoints that have refused the effort of reasoning. */
   withoutEffort: Set<string> | undefined
+  /** Ids of endpoints that have refused `stream_options`. */
+  withoutOptions: Set<string> | undefined
   /** The effort that the running attempt was sent. */
   effort: string | undefined
   /** Of the running attempt, where its endpoint has one: the credential or the key of a pool that it is called with. */
@@ -222,7 +224,7 @@ export class Run {
   counted: { readonly place: string; readonly beyond: number | undefined } | undefined
   /** Turns begun so far; more than one in a tool loop. */
   turns = 0
-  /** What the running turn holds. */
+  /** Hold of the running turn. */
   turnHold: HoldPart = NO_PART
   /** The endpoint whose content came last. */
   committedEndpoint: Endpoint | undefined
@@ -257,7 +259,7 @@ export class Run {
 interface Records {
   auth: Auth
   request: ClientRequest
-  wish: Wish
+  demand: Demand
   route: Route
   guard: Guard
   plan: Plan
@@ -266,7 +268,7 @@ interface Records {
 /** An exchange whose head has come. */
 export interface Received {
   readonly head: Head
-  readonly trail: Trail
+  readonly history: ExchangeHistory
   readonly run: Run
 }
 export interface Authenticated extends Received {
@@ -276,7 +278,7 @@ export interface Accepted extends Authenticated {
   readonly request: ClientRequest
 }
 export interface Aimed extends Accepted {
-  readonly wish: Wish
+  readonly demand: Demand
 }
 export interface Routed extends Aimed {
   readonly route: Route
@@ -290,7 +292,7 @@ export interface Planned extends Guarded {
 
 /** An exchange that may have come to the choice of models. */
 export interface MaybeAimed {
-  readonly wish?: Wish | undefined
+  readonly demand?: Demand | undefined
 }
 
 /** An exchange that may have been planned. */
@@ -313,11 +315,11 @@ export interface ExchangeStart {
 /** All of it, for those above all layers: a record is undefined where the exchange did not come so far. */
 export class Exchange implements Received {
   readonly head: Head
-  readonly trail = new Trail()
+  readonly history = new ExchangeHistory()
   readonly run: Run
   readonly auth: Auth | undefined = undefined
   readonly request: ClientRequest | undefined = undefined
-  readonly wish: Wish | undefined = undefined
+  readonly demand: Demand | undefined = undefined
   readonly route: Route | undefined = undefined
   readonly guard: Guard | undefined = NO_GUARD
   readonly plan: Plan | undefined = undefined
@@ -362,26 +364,26 @@ export function narrow<From extends Routed>(exchange: From, endpoints: readonly 
 }
 
 /** All that is known by now, for layers that act on the way up: those below may have set records, or have failed before. */
-export function knownOf<From extends Received>(exchange: From): From & Exchange {
+export function asExchange<From extends Received>(exchange: From): From & Exchange {
   return exchange as From & Exchange
 }
 
 /** The dialect of the caller: until the body is read, by the path. */
-export function clientOf({ head, request }: Pick<Exchange, 'head' | 'request'>): ClientDialect {
+export function exchangeClient({ head, request }: Pick<Exchange, 'head' | 'request'>): ClientDialect {
   return request?.client ?? head.client
 }
 
 /** The slug as the caller sent it, as far as it is known. */
-export function requestedOf({ wish, request }: Exchange): string {
-  return wish?.requested ?? (request ? nameIn(request.gateway) : '')
+export function requestedModel({ demand, request }: Exchange): string {
+  return demand?.requested ?? (request ? nameIn(request.gateway) : '')
 }
 
 function nameIn({ requested, model, models }: GatewayFields): string {
   return requested ?? model ?? models[0] ?? ''
 }
 
-/** What the hold pays of the endpoint's output; undefined where no limit applies to it. A list of one is the usual case. */
-export function capOf({ plan }: MaybePlanned, endpoint: Endpoint): OutputCap | undefined {
+/** Output cap that the hold pays for at the endpoint; undefined where no limit applies to it. A list of one is the usual case. */
+export function plannedCap({ plan }: MaybePlanned, endpoint: Endpoint): OutputCap | undefined {
   return plan?.outputCaps?.find((cap) => cap.endpoint === endpoint)
 }
 

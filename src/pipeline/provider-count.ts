@@ -15,8 +15,8 @@ import { type BodyReceiver, type CallTimeouts, UpstreamCall } from '../services/
 import { JsonBody } from '../services/upstream/json-body.ts'
 import { nameVersion } from './attempt/api-version.ts'
 import { countAttempt } from './attempt/attempt.ts'
-import { isRefusal, present } from './attempt/credential.ts'
-import { encodeCanonical, targetOf } from './attempt/endpoint-call.ts'
+import { buildTarget, encodeCanonical } from './attempt/endpoint-call.ts'
+import { isRefusal, present } from './attempt/refused-credential.ts'
 import { AnswerOrError } from './attempt/upstream-attempt.ts'
 import type { ChainDependencies } from './dependencies.ts'
 import type { Guarded } from './exchange.ts'
@@ -32,9 +32,9 @@ const CAP = 64 * 1024
 /** Statuses of a provider of the wire that has no counter: no such operation (RFC 9110, 15.5.6 and 15.6.2). */
 const LACKS_COUNTER: ReadonlySet<number> = new Set([405, 501])
 /** Milliseconds that a request waits for a count before it is refused. */
-const PATIENCE = 5_000
+const TIMEOUT_MS = 5_000
 /** The same where an estimate does in its place. */
-const SHORT_PATIENCE = 2_000
+const SHORT_TIMEOUT_MS = 2_000
 /** Milliseconds for which a server whose counter has failed is not called for contexts. */
 const FAILED_MS = 60_000
 /** The version of the API at the end of a base URL. */
@@ -42,12 +42,12 @@ const VERSION = /\/v\d+$/
 
 /** Counts for holds: at most so often as a key may have it, and any failure of the provider leaves the hold as it is. */
 export function inputCounter(
-  dependencies: Pick<ChainDependencies, 'upstreams' | 'pools' | 'tallies' | 'alarm' | 'admission'>,
+  dependencies: Pick<ChainDependencies, 'upstreams' | 'pools' | 'metrics' | 'alarm' | 'admission'>,
 ): InputCounter {
   return async function count(exchange, endpoint) {
     if (!(await dependencies.admission.mayCount(exchange.auth.key))) return undefined
     try {
-      return await countAt(exchange, endpoint, dependencies, PATIENCE)
+      return await countAt(exchange, endpoint, dependencies, TIMEOUT_MS)
     } catch (thrown) {
       const fault = asFault(thrown)
       if (fault.origin === 'upstream') return undefined
@@ -58,7 +58,7 @@ export function inputCounter(
 
 /** Counts for contexts: bounded as those for holds, and a server whose counter has failed is called again after a while only. */
 export function contextCounter(
-  dependencies: Pick<ChainDependencies, 'upstreams' | 'pools' | 'tallies' | 'alarm' | 'admission' | 'clock'>,
+  dependencies: Pick<ChainDependencies, 'upstreams' | 'pools' | 'metrics' | 'alarm' | 'admission' | 'clock'>,
 ): ContextCounter {
   const failing = new Remembered<true>(dependencies.clock, { forMs: FAILED_MS, most: 1_000 })
   return {
@@ -69,7 +69,7 @@ export function contextCounter(
     async count(exchange, endpoint) {
       if (!(await dependencies.admission.mayCount(exchange.auth.key))) return undefined
       try {
-        const tokens = await countAt(exchange, endpoint, dependencies, SHORT_PATIENCE)
+        const tokens = await countAt(exchange, endpoint, dependencies, SHORT_TIMEOUT_MS)
         if (tokens === undefined) failing.note(endpoint.id, true)
         return tokens
       } catch (thrown) {
@@ -86,20 +86,20 @@ const counts = ({ provider, quirks = provider.quirks }: Endpoint, { countTokens 
 
 /**
  * Has the provider of the endpoint count the tokens of the request.
- * @param patience milliseconds for the whole call, where that is less than the provider's own time-outs.
+ * @param timeoutMs milliseconds for the whole call, where that is less than the provider's own time-outs.
  * @returns undefined where the provider does not count, or failed: an estimate is worth more than an error.
  * @throws Fault where the caller's request is at fault, the caller leaves or the deadline passes.
  */
 export async function countAt(
   exchange: Guarded,
   endpoint: Endpoint,
-  dependencies: Pick<ChainDependencies, 'upstreams' | 'pools' | 'tallies' | 'alarm'>,
-  patience = Number.POSITIVE_INFINITY,
+  dependencies: Pick<ChainDependencies, 'upstreams' | 'pools' | 'metrics' | 'alarm'>,
+  timeoutMs = Number.POSITIVE_INFINITY,
 ): Promise<number | undefined> {
   const dialect = dependencies.upstreams.get(endpoint.provider.dialect)
   const counter = dialect?.countTokens
   if (!dialect || !counter || !counts(endpoint, dialect)) return undefined
-  const target = { ...targetOf(exchange, endpoint, dialect), stream: false }
+  const target = { ...buildTarget(exchange, endpoint, dialect), stream: false }
   const encoded: Encoded = encodeCanonical(withMedia(exchange, target.quirks), target, (request) => {
     const renamed = dialect.toolNames && withTakenNames(request, dialect.toolNames)
     return counter.encode(renamed?.request ?? request, target)
@@ -117,7 +117,7 @@ export async function countAt(
       return status === 200
     },
   })
-  const call = new UpstreamCall(reply, exchange.head.clock, within(provider.timeouts, patience))
+  const call = new UpstreamCall(reply, exchange.head.clock, within(provider.timeouts, timeoutMs))
   const takeBack = exchange.head.cancel.onAbort(() => {
     call.abort()
     gathered.fail(endedEarly(exchange, []))
@@ -136,10 +136,10 @@ export async function countAt(
     call.send(dependencies.pools.for(address), { path, headers, body })
     return counter.decode(await gathered.done)
   } catch (thrown) {
-    const fault = withoutEcho(asFault(thrown), exchange.request)
+    const fault = withoutEcho(asFault(thrown), exchange.request.payload)
     if (fault.origin !== 'upstream' || (fault.retry === 'never' && !LACKS_COUNTER.has(replied) && !(counter.isOfSome && replied === 404)))
       throw fault
-    countAttempt(dependencies.tallies, provider.slug, fault.code)
+    countAttempt(dependencies.metrics, provider.slug, fault.code)
     if (isAccountFault(fault)) dependencies.alarm(provider, fault, undefined)
     // The estimate is worth more than another call; the next request gets another credential.
     if (credential && isRefusal(fault)) credential.renew(used).catch(() => {})

@@ -1,4 +1,4 @@
-/** What is left of a key's limits per minute after a request, as its caller's clients read it in the head of the reply. */
+/** Headers with the remaining limits per minute of a key, in the forms that clients read. */
 
 /** One limit, as its counter has answered last. */
 export interface SeenRate {
@@ -26,7 +26,7 @@ interface RateNames {
   readonly reset: string
 }
 
-/** How a header says when a limit is whole again, and the family of names that goes with it. */
+/** Form of the time at which a limit is whole again, with the header names that go with it. */
 export type RateForm = 'durations' | 'times'
 
 const NAMES: Readonly<Record<RateForm, Readonly<Record<keyof SeenRates, RateNames>>>> = {

@@ -1,6 +1,6 @@
 /**
- * What is known of an exchange: the readonly record of each stage, and what the answer in the making consists of. Types alone; who
- * sets and holds them stands in `exchange.ts`.
+ * Records of an exchange: the readonly record of each stage, and the parts of the answer in the making. Types alone; `exchange.ts` sets and
+ * holds them.
  */
 import type { Fault } from '../core/faults.ts'
 import type { JsonObject } from '../core/json.ts'
@@ -16,7 +16,7 @@ import type { MergedPreferences, Tier } from '../routing/index.ts'
 import type { Turn } from './attempt/turn.ts'
 import type { GuardrailBudget, GuardrailSetting } from './guard/guardrail-setting.ts'
 
-/** What a dynamic suffix of the slug wants. */
+/** Effects of a dynamic suffix of the slug. */
 export interface Variant {
   readonly sort?: SortKey
   readonly tiers?: ReadonlySet<Tier>
@@ -32,8 +32,8 @@ export interface Advisor {
   readonly endpoints: readonly Endpoint[]
 }
 
-/** What request, key and account want of the routing. Set by `resolve`, before any endpoint is looked at. */
-export interface Wish {
+/** Demands of request, key and account on the routing. Set by `resolve`, before any endpoint is looked at. */
+export interface Demand {
   /** The slug as the caller sent it. */
   readonly requested: string
   readonly strategy: string
@@ -43,7 +43,7 @@ export interface Wish {
   /** Entries of plugins: those of the request, and the one that the slug stands for. */
   readonly plugins: readonly PluginEntry[]
   readonly preferences: MergedPreferences
-  /** What guardrails let the key spend. */
+  /** Budgets of the guardrails that apply to the key. */
   readonly budgets: readonly GuardrailBudget[]
   /** Other models that tools of the provider call. */
   readonly advisors: readonly Advisor[]
@@ -57,7 +57,7 @@ export interface Route {
   readonly endpoints: readonly Endpoint[]
 }
 
-/** What reads answers for a key. */
+/** Guardrails that read the answers of a key. */
 export interface OutputGuardrails {
   readonly policy: AnswerPolicy | undefined
   /** Guardrails that call an engine. */
@@ -66,11 +66,11 @@ export interface OutputGuardrails {
 
 /** Set by `guard` where some guardrail reads texts, and by `reread` for what later turns add. */
 export interface Guard {
-  /** What reads the answer; undefined where no guardrail does. */
+  /** Guardrails that read the answer; undefined where none does. */
   readonly answers: OutputGuardrails | undefined
-  /** What guardrails hid in the request and the answer brings back. */
+  /** Values that guardrails redacted in the request, restored in the answer. */
   readonly vault: Vault | undefined
-  /** What guardrails have read: items that later turns add are not among them, nor edits after these. */
+  /** The part of the request that guardrails have read: without items that later turns add, and without later edits. */
   readonly read: { readonly edits: number; readonly items: WeakSet<object> } | undefined
 }
 
@@ -107,7 +107,7 @@ export interface Plan {
 /** Signs an id of a provider for the key of the exchange. */
 export type IdSigner = (id: string, provider: Provider) => string
 
-/** Where ids of a request belong. */
+/** Account or provider that ids of a request belong to. */
 export interface Pin {
   /** Letters of the account, or the name of the provider. */
   readonly account?: string | undefined
@@ -142,16 +142,16 @@ export interface FoundCall {
   args: string
 }
 
-/** What an engine lets go, or refuses, while no event comes. */
+/** Receives the text that an engine releases, or its refusal, while no event comes. */
 export interface LateReader {
   text(text: string): void
   fail(fault: Fault): void
 }
 
-/** Where decoded events go in the translate lane; `EventPath` is it. */
+/** Receiver of decoded events in the translate lane, implemented by `EventPath`. */
 export interface EventSink {
   /** Content has left the last tap; only kept where guardrails read the answer. */
-  readonly said: boolean
+  readonly hasContent: boolean
   /** Guardrails read the answer: content may be held back. */
   readonly guarded: boolean
   late: LateReader | undefined
@@ -187,7 +187,7 @@ export interface NotedAttempt extends AttemptRecord {
   ended: number
   /** First content. */
   contentAt: number
-  /** What it answered; absent where it failed before any content. */
+  /** Turn of the answer; absent where the attempt failed before any content. */
   answer: Turn | undefined
   /** Of a connection that failed: one word for why, which callers do not see. */
   cause: string | undefined

@@ -48,7 +48,7 @@ export function refusingModels({ name }: Pick<ApiKey, 'name'>): JsonObject {
   return { scope: 'key', name, kind: 'models', per: null, resets_at: null }
 }
 
-/** Whose request it is, and when. */
+/** Payer of a request, and its time. */
 export interface Spender {
   readonly key: ApiKey
   readonly account: CreditAccount

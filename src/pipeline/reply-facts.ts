@@ -6,7 +6,7 @@ import type { JsonObject } from '../core/json.ts'
 import type { Usage } from '../dialects/canon/usage.ts'
 import type { ClientDialect, ReplyContext } from '../dialects/types.ts'
 import type { ApiKey } from '../plugin-api/key.ts'
-import { codeFormOf } from './request/code-form.ts'
+import { chooseCodeForm } from './request/code-form.ts'
 
 /** An exchange, as far as the reply depends on its caller. */
 interface Caller {
@@ -52,6 +52,6 @@ export class ReplyFacts implements ReplyContext {
   get codeForm(): CodeForm {
     const { head, auth } = this.#caller
     const { headers, brand, config } = head
-    return codeFormOf({ headers, header: `x-${brand}-error-code`, ofKey: auth?.key.errorCode, configured: config.errors.code })
+    return chooseCodeForm({ headers, header: `x-${brand}-error-code`, ofKey: auth?.key.errorCode, configured: config.errors.code })
   }
 }

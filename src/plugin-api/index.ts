@@ -13,7 +13,7 @@ import type { ApiKey } from './key.ts'
 
 export type { Clock } from '../core/clock.ts'
 export { asFault, badField, Fault } from '../core/faults.ts'
-export { isObject, type Json, type JsonObject, objectsOf, objectWithin } from '../core/json.ts'
+export { asObjects, isObject, type Json, type JsonObject, objectWithin } from '../core/json.ts'
 export { nanoFromUsd } from '../core/money-text.ts'
 export { type FunctionSpec, isDeferred, loaded } from '../dialects/canon/deferred-tools.ts'
 export type * from '../dialects/canon/events.ts'
@@ -23,9 +23,10 @@ export { type Estimate, estimatedNeed, fixedTokens, itemTokens } from '../dialec
 export type * from '../dialects/canon/request.ts'
 export type { Usage } from '../dialects/canon/usage.ts'
 export {
+  buildFinding,
+  createModerator,
   findingData,
   findingMetadata,
-  findingOf,
   type Judgement,
   MODERATORS,
   type ModerationFinding,
@@ -34,7 +35,6 @@ export {
   type ModeratorName,
   moderatedTexts,
   moderationMessage,
-  moderatorOf,
 } from '../guardrails/moderation/index.ts'
 export { schemaFit } from '../machines/json-schema/schema-fit.ts'
 export { linearRegex } from '../machines/linear-regex/linear-regex.ts'
@@ -51,29 +51,29 @@ export {
 } from '../services/documents/index.ts'
 export type { FileFacts, FileStore, KeyFiles, StoredFile } from '../services/files/types.ts'
 export { McpConnection, McpError } from '../services/mcp/connection.ts'
-export { entryOf, type McpEntry } from '../services/mcp/entry.ts'
+export { type McpEntry, parseMcpEntry } from '../services/mcp/entry.ts'
 export { type RemoteTool, remoteTools } from '../services/mcp/remote-tools.ts'
 export { mcpSettings, settingsOnce } from '../services/mcp/settings.ts'
 export { domainRules, type Fetched, type FetchFailure, guardedFetch, OutboundPolicy } from '../services/outbound/index.ts'
 export { callService } from '../services/outbound/service-call.ts'
 export {
-  type FetchDesk,
+  addressPolicy,
   type FetchLimits,
-  fetchDesk,
+  type FetchSettings,
   fetchPage,
-  limitsOf,
-  nameOf,
   type Page,
   type PageAccount,
   PageError,
   type PageOptions,
   type PageRequest,
   pageAccount,
-  policyOf,
+  pageAccountName,
+  parseFetchLimits,
+  parseFetchSettings,
 } from '../services/pages/index.ts'
 export { type PanelFields, panelFields } from '../services/panel/fields.ts'
 export { type Panel, panelFor } from '../services/panel/seats.ts'
-export { type Container, type Ran, type Sandbox, sandboxOf, sandboxSettings } from '../services/sandbox/index.ts'
+export { type Container, openSandbox, type Ran, type Sandbox, sandboxSettings } from '../services/sandbox/index.ts'
 export * from '../services/search/index.ts'
 export type * from './exchange.ts'
 export type * from './key.ts'

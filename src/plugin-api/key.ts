@@ -1,6 +1,7 @@
 /** An API key as the request path knows it: never the secret, only what it may do. */
 import type { ErrorCodes } from '../core/error-codes.ts'
 import type { SharedBudget } from '../core/shared-budget.ts'
+import type { Window } from '../core/windows.ts'
 import type { ProviderPreferences } from '../dialects/canon/request-fields.ts'
 
 export interface RateLimits {
@@ -15,7 +16,7 @@ export interface RateLimits {
 }
 
 /** When the spend that a limit counts begins anew: at 00:00 UTC of every day, Monday, or first of the month. */
-export type LimitReset = 'daily' | 'weekly' | 'monthly'
+export type LimitReset = Window
 
 export interface ApiKey {
   /** Identity in the ledger: survives reload and a new secret. */

@@ -5,9 +5,9 @@ import type { Json } from '../core/json.ts'
 /** Failures in a row until the first ejection. */
 const STREAK = 5
 const FIRST_MS = 1_000
-const LONGEST_MS = 30_000
+const MAX_MS = 30_000
 /** In a row; from here on the time is the longest. */
-const MOST_ROUNDS = 5
+const MAX_ROUNDS = 5
 const JITTER = 0.2
 /** After a success right behind another process's ejection, later ones are ignored for this long: the two see the endpoint differently. */
 const DOUBT_MS = 60_000
@@ -36,7 +36,7 @@ export class Ejection {
     this.probedAt = NEVER
     // Requests that were under way at the ejection fail as well; they belong to the same outage.
     if (!mayEject || this.streak < STREAK || now < this.until) return false
-    const length = Math.min(FIRST_MS * 2 ** this.rounds, LONGEST_MS)
+    const length = Math.min(FIRST_MS * 2 ** this.rounds, MAX_MS)
     this.rounds++
     this.until = since + length * (1 - JITTER * chance())
     this.borrowed = false
@@ -57,8 +57,8 @@ export class Ejection {
     return this.until !== NEVER
   }
 
-  /** Facts with which another process takes it over: the time that is left, and the ejections in a row. */
-  news(now: number): { ms: number; rounds: number } {
+  /** State with which another process takes it over: the milliseconds that are left, and the ejections in a row. */
+  remaining(now: number): { ms: number; rounds: number } {
     return { ms: Math.max(0, this.until - now), rounds: this.rounds }
   }
 
@@ -66,8 +66,8 @@ export class Ejection {
   takeOver(now: number, { ms, rounds }: { ms: number; rounds: number }): void {
     if (now < this.doubtedUntil) return
     if (!this.standing) this.borrowed = true
-    this.until = Math.max(this.until, now + Math.min(ms, LONGEST_MS))
-    this.rounds = Math.max(this.rounds, Math.min(rounds, MOST_ROUNDS))
+    this.until = Math.max(this.until, now + Math.min(ms, MAX_MS))
+    this.rounds = Math.max(this.rounds, Math.min(rounds, MAX_ROUNDS))
     // A probe that fails ejects it anew.
     this.streak = Math.max(this.streak, STREAK)
   }
@@ -96,7 +96,7 @@ export class Ejection {
   }
 }
 
-interface OutageNews {
+interface EjectionMessage {
   readonly endpoint: string
   readonly ms: number
   readonly rounds: number
@@ -110,12 +110,12 @@ interface OutageNews {
 const LONGEST = 1_024
 
 /**
- * Message by which processes share ejections: endpoint, milliseconds that are left (0: it is over), how many in a row, the identity of
- * the key where it is for that one alone, and that of its owner where it has one. An ejection for all because of the one key that uses an endpoint is such news: other processes
- * may serve other keys there.
- * @returns undefined for what is no such news.
+ * Reads the message by which processes share ejections: endpoint, milliseconds that are left (0: it is over), how many in a row, the
+ * identity of the key where it is for that one alone, and that of its owner where it has one. An ejection for all because of the one key that
+ * uses an endpoint names that key: other processes may serve other keys there.
+ * @returns undefined for any other message.
  */
-export function readOutageNews(message: Json): OutageNews | undefined {
+export function parseEjectionMessage(message: Json): EjectionMessage | undefined {
   if (!Array.isArray(message) || message.length < 3 || message.length > 5) return undefined
   const [endpoint, ms, rounds, key, owner] = message
   if (!isName(endpoint) || (key !== undefined && !isName(key)) || (owner !== undefined && !isName(owner))) return undefined

@@ -191,7 +191,7 @@ export class EndpointRecord {
   }
 
   /** The ejection of this key alone; undefined where it has none. */
-  ejectionOf(key: string | undefined): Ejection | undefined {
+  activeEjection(key: string | undefined): Ejection | undefined {
     const ejection = key === undefined ? undefined : this.keys?.get(key)?.ejection
     return ejection?.standing ? ejection : undefined
   }

@@ -28,7 +28,7 @@ export interface Filtered {
 }
 
 const ALL: readonly AnyCriterion[] = CRITERIA
-/** Criteria that a request without preferences may have a wish for. */
+/** Criteria that a request without preferences may have a demand for. */
 const WITHOUT_FIELDS = ALL.filter(({ fields }) => Object.keys(fields).length === 0)
 
 /**
@@ -38,28 +38,28 @@ const WITHOUT_FIELDS = ALL.filter(({ fields }) => Object.keys(fields).length ===
 export function filterEndpoints(endpoints: readonly Endpoint[], needs: RouteNeeds): Filtered {
   const { provider } = needs
   const wanted: AnyCriterion[] = []
-  const wishes: unknown[] = []
+  const demands: unknown[] = []
   for (const criterion of provider === NO_PREFERENCES ? WITHOUT_FIELDS : ALL) {
     if (criterion.need !== undefined && needs[criterion.need] === undefined) continue
-    const wish = criterion.wish(provider, needs)
-    if (wish === undefined) continue
+    const demand = criterion.demand(provider, needs)
+    if (demand === undefined) continue
     wanted.push(criterion)
-    wishes.push(wish)
+    demands.push(demand)
   }
   const removed: Removed[] = []
   let kept: Endpoint[] = []
   for (const endpoint of endpoints) {
     let at = 0
     for (const criterion of wanted) {
-      if (criterion.test?.(endpoint, wishes[at]) === false) break
+      if (criterion.test?.(endpoint, demands[at]) === false) break
       at++
     }
     const unmet = wanted[at]
     if (unmet === undefined) kept.push(endpoint)
-    else removed.push(removal(endpoint, unmet, wishes[at]))
+    else removed.push(removal(endpoint, unmet, demands[at]))
   }
   for (const [at, criterion] of wanted.entries()) {
-    const worse = criterion.outdone?.(kept, wishes[at])
+    const worse = criterion.inferior?.(kept, demands[at])
     if (!worse?.size) continue
     for (const [endpoint, detail] of worse) removed.push({ endpoint, filter: criterion.name, detail })
     kept = kept.filter((endpoint) => !worse.has(endpoint))
@@ -67,19 +67,19 @@ export function filterEndpoints(endpoints: readonly Endpoint[], needs: RouteNeed
   return { kept: removed.length === 0 ? endpoints : kept, removed }
 }
 
-function removal(endpoint: Endpoint, { name, explain }: AnyCriterion, wish: unknown): Removed {
-  const why = explain?.(endpoint, wish) ?? ''
+function removal(endpoint: Endpoint, { name, explain }: AnyCriterion, demand: unknown): Removed {
+  const why = explain?.(endpoint, demand) ?? ''
   return typeof why === 'string' ? { endpoint, filter: name, detail: why } : { endpoint, filter: name, ...why }
 }
 
 const PLACES: ReadonlyMap<FilterName, number> = new Map(CRITERIA.map(({ name }, place) => [name, place]))
 
-const placeOf = ({ filter }: Removed): number => PLACES.get(filter) ?? -1
-const criterionOf = (removed: Removed): AnyCriterion => entryAt<AnyCriterion>(CRITERIA, placeOf(removed))
+const filterPlace = ({ filter }: Removed): number => PLACES.get(filter) ?? -1
+const removedCriterion = (removed: Removed): AnyCriterion => entryAt<AnyCriterion>(CRITERIA, filterPlace(removed))
 
 /** Endpoints that the message names, and that the metadata lists. */
 const SHOWN = 8
-const MOST_LISTED = 256
+const MAX_LISTED = 256
 
 /**
  * The fault for an empty candidate list: 404, 400 where nothing but the context was too short or where the last that would
@@ -93,21 +93,24 @@ export function noEndpointFault(requested: readonly string[], removed: readonly 
   // Agents that compact on an overflow look for these words (pi 0.73, opencode 1.18, Claude Code 2.1.330).
   const cause = isTooLong ? ', since the request exceeds the context window' : ''
   const message = `No endpoint can serve ${requested.join(', ')}${cause}${reasons(removed)}`
-  const metadata = removed.length > 0 ? { excluded: removed.slice(0, MOST_LISTED).map(exclusion) } : undefined
+  const metadata = removed.length > 0 ? { excluded: removed.slice(0, MAX_LISTED).map(exclusion) } : undefined
   if (isTooLong) return new Fault('context_length', { message, metadata })
-  const nearest = removed.reduce<Removed | undefined>((best, entry) => (best && placeOf(best) >= placeOf(entry) ? best : entry), undefined)
+  const nearest = removed.reduce<Removed | undefined>(
+    (best, entry) => (best && filterPlace(best) >= filterPlace(entry) ? best : entry),
+    undefined,
+  )
   if (nearest?.filter === 'guardrail')
     return new Fault('guardrail_blocked', {
       message: `${message}. The guardrail ${nearest.from} allows none of them`,
       metadata: { ...metadata, guardrail: nearest.from },
     })
-  const { code, field, badRequest } = nearest ? refusalOf(nearest) : NO_ENDPOINTS
+  const { code, field, badRequest } = nearest ? removedRefusal(nearest) : NO_ENDPOINTS
   const availability: JsonObject = {
     code,
     retryable: false,
     requested_models: [...requested],
   }
-  const excludedBy = unique(removed.map((entry) => criterionOf(entry).refusal.excludedBy))
+  const excludedBy = unique(removed.map((entry) => removedCriterion(entry).refusal.excludedBy))
   if (excludedBy.length > 0) availability.excluded_by = excludedBy
   const affected = unique(removed.map((entry) => entry.endpoint.provider.slug))
   if (affected.length > 0) availability.affected_providers = affected
@@ -140,8 +143,8 @@ function reasons(removed: readonly Removed[]): string {
 
 const NO_ENDPOINTS: Pick<Refusal, 'code' | 'field' | 'badRequest'> = { code: 'no_endpoints' }
 
-function refusalOf(removed: Removed): Pick<Refusal, 'code' | 'field' | 'badRequest'> {
-  const { refusal, fields } = criterionOf(removed)
+function removedRefusal(removed: Removed): Pick<Refusal, 'code' | 'field' | 'badRequest'> {
+  const { refusal, fields } = removedCriterion(removed)
   const [first] = Object.keys(fields)
   return { ...refusal, field: refusal.field ?? (first === undefined ? undefined : `provider.${first}`) }
 }

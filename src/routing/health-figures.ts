@@ -33,18 +33,18 @@ export const NO_FIGURES: EndpointFigures = Object.freeze({
 })
 
 /** @param now monotonic milliseconds. */
-export function figuresOf(record: EndpointRecord, now: number): EndpointFigures {
+export function recordFigures(record: EndpointRecord, now: number): EndpointFigures {
   return {
     uptime5m: percent(record.uptime(now, '5m')),
     uptime30m: percent(record.uptime(now, '30m')),
     uptime1d: percent(record.uptime(now, '1d')),
     latency: percentiles((name) => record.latency(now, name)),
     throughput: percentiles((name) => record.throughput(now, name) ?? record.leastThroughput(now)),
-    status: statusOf(record, now),
+    status: endpointStatus(record, now),
   }
 }
 
-function statusOf(record: EndpointRecord, now: number): EndpointStatus {
+function endpointStatus(record: EndpointRecord, now: number): EndpointStatus {
   if (record.ejectionLeft(now) > 0) return -10
   if (record.restLeft(now) > 0) return -5
   if (record.inOutage(now)) return -3

@@ -1,12 +1,12 @@
 /** Record of endpoints, in bounded statistics per endpoint on the injected clock: outages, rests, ejection, uptime, speed and tool calls. */
 
-import type { NewsWire } from '../cluster/shared/types.ts'
+import type { PubSub } from '../cluster/shared/types.ts'
 import type { Clock } from '../core/clock.ts'
 import { FAULTS, type Fault, isRejection } from '../core/faults.ts'
 import type { Endpoint } from './catalog/types.ts'
-import { readOutageNews } from './ejection.ts'
+import { parseEjectionMessage } from './ejection.ts'
 import { type Ejected, EndpointRecord, type LastFault, type ServedSample } from './endpoint-record.ts'
-import { type EndpointFigures, figuresOf, NO_FIGURES } from './health-figures.ts'
+import { type EndpointFigures, NO_FIGURES, recordFigures } from './health-figures.ts'
 import { HealthMoment } from './health-moment.ts'
 import { RunningCalls } from './running-calls.ts'
 import type { Band, Health, PercentileName } from './standing.ts'
@@ -18,7 +18,7 @@ const REST_CAP_MS = 60_000
 /** Of a silent endpoint's silence at most so much counts as outage. */
 const SILENCE_MS = 10_000
 /** Records of endpoints that the catalogue does not name. Callers choose the names behind a wildcard, so these are bounded. */
-const MOST_UNNAMED = 4096
+const MAX_UNNAMED = 4096
 /**
  * True where a fault says that the endpoint is failing. What the caller got wrong does not (400, 409, 413, 422, an unknown id), nor does
  * a rate limit, which has its own cool-down, nor a refusal for the place (docs/contract.md#endpoint-choice, rule 6), nor an answer that
@@ -60,7 +60,7 @@ export class HealthBook implements Health {
   private named: ReadonlySet<string> = new Set()
   /** Ids of all other records, in the order in which they were opened. */
   private readonly unnamed = new Set<string>()
-  private news: NewsWire | undefined
+  private pubSub: PubSub | undefined
   /** Called when an endpoint is ejected here, each time anew. */
   onEject: ((endpoint: Endpoint) => void) | undefined
   /** Called when a request of a key has failed, and nothing says that those of other keys would fail too. */
@@ -77,7 +77,7 @@ export class HealthBook implements Health {
     this.named = new Set(ids)
     this.unnamed.clear()
     for (const id of this.records.keys()) if (!this.named.has(id)) this.unnamed.add(id)
-    this.dropBeyond(MOST_UNNAMED)
+    this.dropBeyond(MAX_UNNAMED)
   }
 
   /** A request is about to be sent there: claims the one probe of an ejected endpoint that is due. */
@@ -93,17 +93,17 @@ export class HealthBook implements Health {
   success(endpoint: Endpoint, sample: ServedSample, key?: string, owner?: string): void {
     const record = this.records.get(endpoint.id) ?? this.open(endpoint.id)
     const isOver = record.ejection?.standing === true
-    const isOverForKey = record.ejectionOf(key) !== undefined
+    const isOverForKey = record.activeEjection(key) !== undefined
     record.served(this.clock.monotonic(), sample, key, owner)
     if (endpoint.wildcardId !== undefined) this.records.get(endpoint.wildcardId)?.nameServed(key)
-    if (isOver) this.news?.publish('outage', [endpoint.id, 0, 0])
-    if (isOverForKey && key !== undefined) this.news?.publish('outage', [endpoint.id, 0, 0, key])
+    if (isOver) this.pubSub?.publish('outage', [endpoint.id, 0, 0])
+    if (isOverForKey && key !== undefined) this.pubSub?.publish('outage', [endpoint.id, 0, 0, key])
     if (!record.isReported) return
     record.isReported = false
     this.onReturn?.(endpoint)
   }
 
-  /** The attempt failed; faults that are not the endpoint's leave no trace. Retry-After is heard on all of them. */
+  /** Records a failed attempt. Faults that are not the endpoint's change nothing, except that Retry-After is always kept. */
   failure(endpoint: Endpoint, fault: Fault, { key, owner, status = null, since = Number.POSITIVE_INFINITY }: FailureFacts = {}): void {
     const outage = isOutage(fault)
     const rest = fault.origin === 'upstream' ? restMs(fault.retryAfter) : 0
@@ -134,11 +134,11 @@ export class HealthBook implements Health {
   }
 
   /** From now on ejections and their ends are published to the other processes, and theirs hold here. */
-  share(news: NewsWire): void {
-    if (news.isSilent) return
-    this.news = news
-    news.subscribe('outage', (message) => {
-      const outage = readOutageNews(message)
+  share(pubSub: PubSub): void {
+    if (pubSub.isSilent) return
+    this.pubSub = pubSub
+    pubSub.subscribe('outage', (message) => {
+      const outage = parseEjectionMessage(message)
       if (!outage) return
       const now = this.clock.monotonic()
       const { endpoint, key } = outage
@@ -228,7 +228,7 @@ export class HealthBook implements Health {
   /** For the lists; an endpoint that nothing is known of has nothing against it. */
   figures(endpoint: Endpoint): EndpointFigures {
     const record = this.records.get(endpoint.id)
-    return record === undefined ? NO_FIGURES : figuresOf(record, this.clock.monotonic())
+    return record === undefined ? NO_FIGURES : recordFigures(record, this.clock.monotonic())
   }
 
   /** The fault of the last attempt there; undefined where it has served since. */
@@ -257,9 +257,9 @@ export class HealthBook implements Health {
       this.onEject?.(endpoint)
     }
     const isAll = ejected === 'all' || key === undefined
-    const { ms, rounds } = (isAll ? record.mayEject() : (record.ejectionOf(key) ?? record.mayEject())).news(now)
+    const { ms, rounds } = (isAll ? record.mayEject() : (record.activeEjection(key) ?? record.mayEject())).remaining(now)
     if (ms > 0)
-      this.news?.publish('outage', [
+      this.pubSub?.publish('outage', [
         endpoint.id,
         Math.ceil(ms),
         rounds,
@@ -269,7 +269,7 @@ export class HealthBook implements Health {
 
   private open(id: string): EndpointRecord {
     if (!this.named.has(id)) {
-      this.dropBeyond(MOST_UNNAMED - 1)
+      this.dropBeyond(MAX_UNNAMED - 1)
       this.unnamed.add(id)
     }
     const record = new EndpointRecord()

@@ -11,7 +11,7 @@ export const OUTAGE_MS = 30_000
 /** So many failed attempts in a row within the outage window make an endpoint a failing one. */
 const FAILING_STREAK = 5
 /** Keys that are remembered; of more, those that failed longest ago are forgotten. */
-const MOST_KEYS = 16
+const MAX_KEYS = 16
 const MINUTE = 60_000
 
 /** The key of the gateway's own probes, which speak for all. */
@@ -88,7 +88,7 @@ export class KeyFailures {
     if (known) this.keys.delete(key)
     const standing = known ?? new KeyStanding()
     this.keys.set(key, standing)
-    if (this.keys.size > MOST_KEYS) this.dropOldest()
+    if (this.keys.size > MAX_KEYS) this.dropOldest()
     return standing
   }
 
@@ -115,7 +115,7 @@ export class KeyFailures {
     const before = this.owners.get(owner) ?? NEVER
     this.owners.delete(owner)
     this.owners.set(owner, Math.max(before, until))
-    if (this.owners.size <= MOST_KEYS) return
+    if (this.owners.size <= MAX_KEYS) return
     for (const oldest of this.owners.keys()) {
       this.owners.delete(oldest)
       return
@@ -156,7 +156,7 @@ export class KeyFailures {
 
 /** Outcomes of the key that uses the endpoint alone that are looked at, and how many of them may fail at most. */
 const LAST = 20
-const MOST_FAILED = 10
+const MAX_FAILED = 10
 const ALL_BITS = 2 ** LAST - 1
 /** A key whose last outcome is longer ago does not use the endpoint now. */
 const IN_USE_MS = 5 * MINUTE
@@ -190,6 +190,6 @@ export class SoleKey {
     if (this.alone(now) === undefined) return false
     let failed = 0
     for (let bits = this.bits; bits !== 0; bits &= bits - 1) failed++
-    return failed > MOST_FAILED
+    return failed > MAX_FAILED
   }
 }

@@ -24,7 +24,7 @@ export type MergedPreferences = Omit<ProviderPreferences, SharedField> &
   Pick<StatedOrder, 'order_from' | 'order_only'>
 
 /** Routing fields of a request: its `provider` object, and the two older or shorter ways to say parts of it. */
-export interface RequestWishes {
+export interface RequestDemands {
   readonly provider?: ProviderPreferences | null | undefined
   /** Old name of the partition: `fallback` means model, `sort` means none. */
   readonly route?: 'fallback' | 'sort' | null | undefined
@@ -36,7 +36,7 @@ export const NO_PREFERENCES: MergedPreferences = Object.freeze(emptyLists())
 for (const field of SHARED_FIELDS) Object.freeze(NO_PREFERENCES[field])
 
 /** The sides of a request, strongest first: the `provider` object before `route` and the variant. */
-export function requestSides({ provider, route, variantSort }: RequestWishes): PreferenceSide[] {
+export function requestSides({ provider, route, variantSort }: RequestDemands): PreferenceSide[] {
   const sides: PreferenceSide[] = []
   if (provider) sides.push({ from: 'request', preferences: provider })
   if (route) sides.push({ from: 'request', preferences: { sort: { partition: route === 'sort' ? 'none' : 'model' } } })

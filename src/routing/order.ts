@@ -1,12 +1,12 @@
 /** In which order the endpoints that may serve are tried (docs/contract.md#provider-preferences, docs/contract.md#endpoint-choice, docs/contract.md#service-tiers). */
 
-import type { PriceMoment } from '../core/money.ts'
+import type { PriceMoment } from '../core/price.ts'
 import { isQuickTier, type ServiceTier } from '../core/service-tiers.ts'
 import type { SortKey } from '../core/sort-keys.ts'
 import type { ProviderPreferences } from '../dialects/canon/request-fields.ts'
 import type { Endpoint } from './catalog/types.ts'
 import { fullNames, isDrained, ofOperator, orderFor, type StatedOrder, type Tier } from './criteria/index.ts'
-import { byRankThenPrice, byRankThenValue, EJECTED, type Health, paceOf, type Standing, standingsOf } from './standing.ts'
+import { byRankThenPrice, byRankThenValue, EJECTED, endpointPace, endpointStandings, type Health, type Standing } from './standing.ts'
 
 export type { Band, Health, PercentileName } from './standing.ts'
 
@@ -35,16 +35,16 @@ export function orderEndpoints(endpoints: readonly Endpoint[], prefs: OrderPrefe
   if (endpoints.length < 2 && !prefs.order?.length) return [...endpoints]
   const known = health.atOnce?.() ?? health
   const ordered: Standing[] = []
-  for (const group of groupsOf(endpoints, prefs)) {
+  for (const group of endpointGroups(endpoints, prefs)) {
     for (const standing of orderGroup(group, prefs, chance, known)) ordered.push(standing)
   }
   return ejectedLast(ordered, known)
 }
 
 /** By model, in the order in which the models come; all in one where the partition is none. */
-function groupsOf(endpoints: readonly Endpoint[], prefs: OrderPreferences): Iterable<readonly Endpoint[]> {
+function endpointGroups(endpoints: readonly Endpoint[], prefs: OrderPreferences): Iterable<readonly Endpoint[]> {
   const first = endpoints[0]?.model
-  if (partitionOf(prefs) === 'none' || endpoints.every((endpoint) => endpoint.model === first)) return [endpoints]
+  if (sortPartition(prefs) === 'none' || endpoints.every((endpoint) => endpoint.model === first)) return [endpoints]
   const groups = new Map<string, Endpoint[]>()
   for (const endpoint of endpoints) {
     const group = groups.get(endpoint.model.slug)
@@ -55,20 +55,20 @@ function groupsOf(endpoints: readonly Endpoint[], prefs: OrderPreferences): Iter
 }
 
 /** `none`: the endpoints of all models are one group. */
-export function partitionOf(prefs: OrderPreferences): 'model' | 'none' {
+export function sortPartition(prefs: OrderPreferences): 'model' | 'none' {
   const stated = typeof prefs.sort === 'object' ? prefs.sort?.partition : undefined
   return stated ?? (prefs.route === 'sort' ? 'none' : 'model')
 }
 
 /** Undefined where the default order holds. */
-export function sortKeyOf(prefs: OrderPreferences): SortKey | undefined {
+export function wantedSortKey(prefs: OrderPreferences): SortKey | undefined {
   const key = typeof prefs.sort === 'object' ? prefs.sort?.by : prefs.sort
   return key ?? (prefs.serviceTier === 'flex' ? 'price' : undefined)
 }
 
 function orderGroup(endpoints: readonly Endpoint[], prefs: OrderPreferences, chance: () => number, health: Health): Standing[] {
   if (orderFor(endpoints, prefs)) return byList(endpoints, prefs, chance, health)
-  const key = sortKeyOf(prefs)
+  const key = wantedSortKey(prefs)
   let ordered =
     key === 'least_busy'
       ? leastBusy(endpoints, prefs, chance, health)
@@ -85,13 +85,13 @@ function orderGroup(endpoints: readonly Endpoint[], prefs: OrderPreferences, cha
  * Where a list of the operator's names several endpoints at once, their weights still share the requests.
  */
 function byList(endpoints: readonly Endpoint[], prefs: OrderPreferences, chance: () => number, health: Health): Standing[] {
-  const standings = standingsOf(endpoints, prefs, 'default', health).sort(byRankThenPrice)
+  const standings = endpointStandings(endpoints, prefs, 'default', health).sort(byRankThenPrice)
   const places = new Map<string, number>()
   for (const [place, entry] of (prefs.order ?? []).entries()) if (!places.has(entry)) places.set(entry, place)
   const placed: { standing: Standing; place: number }[] = []
   const rest: Standing[] = []
   for (const standing of standings) {
-    const place = placeOf(standing.endpoint, places)
+    const place = endpointPlace(standing.endpoint, places)
     if (place === undefined) rest.push(standing)
     else placed.push({ standing, place })
   }
@@ -100,7 +100,7 @@ function byList(endpoints: readonly Endpoint[], prefs: OrderPreferences, chance:
   if (ofOperator(prefs.order_from) && areWeighted(endpoints)) {
     const [first] = placed
     const others = placed.findIndex(({ place, standing }) => place !== first?.place || standing.rank !== first.standing.rank)
-    drawFirst(ordered, others < 0 ? ordered.length : others, chance, weightOf)
+    drawFirst(ordered, others < 0 ? ordered.length : others, chance, standingWeight)
   }
   return prefs.allow_fallbacks === false ? ordered : [...ordered, ...rest]
 }
@@ -109,7 +109,7 @@ function byList(endpoints: readonly Endpoint[], prefs: OrderPreferences, chance:
  * Place of the first entry that names the endpoint.
  * A tier endpoint that passed the filters was requested; a base slug names it unless the list has it by its tag.
  */
-function placeOf(endpoint: Endpoint, places: ReadonlyMap<string, number>): number | undefined {
+function endpointPlace(endpoint: Endpoint, places: ReadonlyMap<string, number>): number | undefined {
   const named = fullNames(endpoint).flatMap((name) => places.get(name) ?? [])
   const base = endpoint.tier !== undefined && named.length > 0 ? undefined : places.get(endpoint.provider.slug)
   if (named.length === 0) return base
@@ -119,7 +119,7 @@ function placeOf(endpoint: Endpoint, places: ReadonlyMap<string, number>): numbe
 /** By the key alone, without a draw; ties by price. */
 function sorted(endpoints: readonly Endpoint[], key: Exclude<SortKey, 'least_busy'>, prefs: OrderPreferences, health: Health): Standing[] {
   // A failing endpoint has no quality at all; the other keys leave it to the caller.
-  const standings = standingsOf(endpoints, prefs, key === 'exacto' ? 'default' : 'sort', health)
+  const standings = endpointStandings(endpoints, prefs, key === 'exacto' ? 'default' : 'sort', health)
   if (key === 'price') return standings.sort(byRankThenPrice)
   if (key === 'exacto') rateQuality(standings, health)
   else rateSpeed(standings, key, health)
@@ -131,22 +131,22 @@ function sorted(endpoints: readonly Endpoint[], key: Exclude<SortKey, 'least_bus
  * A single failure counts as in the default order: an endpoint that refuses at once never has much to do.
  */
 function leastBusy(endpoints: readonly Endpoint[], prefs: OrderPreferences, chance: () => number, health: Health): Standing[] {
-  const order = standingsOf(endpoints, prefs, 'default', health)
+  const order = endpointStandings(endpoints, prefs, 'default', health)
   for (const standing of order) {
-    const weight = weightOf(standing)
+    const weight = standingWeight(standing)
     standing.value = weight > 0 ? health.running(standing.endpoint) / weight : Number.POSITIVE_INFINITY
   }
   order.sort(byRankThenValue)
   const [best] = order
   const others = order.findIndex(({ rank, value }) => rank !== best?.rank || value !== best.value)
-  drawFirst(order, others < 0 ? order.length : others, chance, weightOf)
+  drawFirst(order, others < 0 ? order.length : others, chance, standingWeight)
   return order
 }
 
 /** Unknown speed is the worst there is. */
 function rateSpeed(standings: readonly Standing[], key: 'latency' | 'throughput', health: Health): void {
   for (const standing of standings) {
-    const known = key === 'latency' ? health.latency(standing.endpoint, 'p50') : paceOf(health, standing.endpoint)
+    const known = key === 'latency' ? health.latency(standing.endpoint, 'p50') : endpointPace(health, standing.endpoint)
     standing.value = known === undefined ? Number.POSITIVE_INFINITY : key === 'latency' ? known : -known
   }
 }
@@ -157,7 +157,7 @@ function rateSpeed(standings: readonly Standing[], key: 'latency' | 'throughput'
  * Weights that the operator states take the place of both.
  */
 function balanced(endpoints: readonly Endpoint[], prefs: OrderPreferences, chance: () => number, health: Health): Standing[] {
-  const order = standingsOf(endpoints, prefs, 'default', health)
+  const order = endpointStandings(endpoints, prefs, 'default', health)
   const isWeighted = areWeighted(endpoints)
   if (prefs.tools && !isWeighted) rateQuality(order, health)
   order.sort(byRankThenValue)
@@ -165,7 +165,7 @@ function balanced(endpoints: readonly Endpoint[], prefs: OrderPreferences, chanc
   if (best === undefined) return order
   let peers = 1
   for (let next = order[1]; next !== undefined && next.rank === best.rank && onAPar(best, next); next = order[peers]) peers++
-  drawFirst(order, peers, chance, isWeighted ? weightOf : byPriceSquared)
+  drawFirst(order, peers, chance, isWeighted ? standingWeight : byPriceSquared)
   return order
 }
 
@@ -203,7 +203,7 @@ function ejectedLast(ordered: readonly Standing[], health: Health): Endpoint[] {
 }
 
 /** Part of the range of chance that an endpoint gets, beside others of which the cheapest costs so much. */
-type ShareOf = (standing: Standing, cheapest: number) => number
+type ShareRule = (standing: Standing, cheapest: number) => number
 
 /**
  * The weighted draw that spreads requests over endpoints (docs/contract.md#endpoint-choice, rule 3).
@@ -211,17 +211,17 @@ type ShareOf = (standing: Standing, cheapest: number) => number
  * By price free ones draw among themselves, and so do those without a known price if there are no others.
  * @param chance uniform in [0, 1); called once, and not at all for a single peer.
  */
-function drawFirst(order: Standing[], peers: number, chance: () => number, shareOf: ShareOf): void {
+function drawFirst(order: Standing[], peers: number, chance: () => number, shareRule: ShareRule): void {
   if (peers < 2) return
   const drawn = order.slice(0, peers)
   let cheapest = Number.POSITIVE_INFINITY
   for (const { endpoint, price } of drawn) if (!isDrained(endpoint)) cheapest = Math.min(cheapest, price)
   let total = 0
-  for (const standing of drawn) total += shareOf(standing, cheapest)
+  for (const standing of drawn) total += shareRule(standing, cheapest)
   let point = chance() * total
   let winner = 0
   for (const [i, standing] of drawn.entries()) {
-    const share = shareOf(standing, cheapest)
+    const share = shareRule(standing, cheapest)
     if (share === 0) continue
     winner = i
     point -= share
@@ -252,7 +252,7 @@ export function areWeighted(endpoints: readonly Endpoint[]): boolean {
 }
 
 /** As nginx, HAProxy and Kubernetes' Gateway API have it: 1 where none is stated. */
-const weightOf = ({ endpoint: { weight = 1 } }: Standing): number => weight
+const standingWeight = ({ endpoint: { weight = 1 } }: Standing): number => weight
 
 /** 1 for the cheapest, so that no price is too small or too large for the sum. */
 function byPriceSquared({ endpoint, price }: Standing, cheapest: number): number {

@@ -46,7 +46,7 @@ export class RetryBudget {
   }
 
   private of(model: Model): ModelBudget {
-    const key = keyOf(model)
+    const key = budgetKey(model)
     let budget = this.budgets.get(key)
     if (!budget) {
       budget = new ModelBudget()
@@ -56,13 +56,13 @@ export class RetryBudget {
   }
 }
 
-const keyOf = ({ wildcard, slug }: Model): string => wildcard ?? slug
+const budgetKey = ({ wildcard, slug }: Model): string => wildcard ?? slug
 
 /** False where an earlier model of the turn has the same budget: the turn counts once. */
 function isFirst(model: Model, at: number, models: readonly Model[]): boolean {
   if (at === 0) return true
-  const key = keyOf(model)
-  return models.findIndex((each) => keyOf(each) === key) === at
+  const key = budgetKey(model)
+  return models.findIndex((each) => budgetKey(each) === key) === at
 }
 
 class ModelBudget {

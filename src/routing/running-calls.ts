@@ -6,19 +6,19 @@ export class RunningCalls {
   private readonly counts = new Map<string, number>()
 
   begin(endpoint: Endpoint): void {
-    this.counts.set(nameOf(endpoint), this.at(endpoint) + 1)
+    this.counts.set(endpointName(endpoint), this.at(endpoint) + 1)
   }
 
   end(endpoint: Endpoint): void {
     const left = this.at(endpoint) - 1
-    if (left > 0) this.counts.set(nameOf(endpoint), left)
-    else this.counts.delete(nameOf(endpoint))
+    if (left > 0) this.counts.set(endpointName(endpoint), left)
+    else this.counts.delete(endpointName(endpoint))
   }
 
   at(endpoint: Endpoint): number {
-    return this.counts.get(nameOf(endpoint)) ?? 0
+    return this.counts.get(endpointName(endpoint)) ?? 0
   }
 }
 
 /** The names behind a wildcard are served by one server. */
-const nameOf = ({ wildcardId, id }: Endpoint): string => wildcardId ?? id
+const endpointName = ({ wildcardId, id }: Endpoint): string => wildcardId ?? id

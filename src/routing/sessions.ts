@@ -1,6 +1,6 @@
 /** Sticky sessions: a conversation stays on the endpoint that served it, where its prompt is cached. */
 import { LRUCache } from 'lru-cache'
-import type { NewsWire } from '../cluster/shared/types.ts'
+import type { PubSub } from '../cluster/shared/types.ts'
 import type { Clock } from '../core/clock.ts'
 import type { Json } from '../core/json.ts'
 
@@ -34,7 +34,7 @@ export class StickySessions {
   private readonly pins: LRUCache<string, string>
   /** Present once pins are shared with other processes. */
   private published: LRUCache<string, Published> | undefined
-  private news: NewsWire | undefined
+  private pubSub: PubSub | undefined
 
   /** @param capacity conversations remembered; the one idle longest goes first. */
   constructor(clock: Clock, capacity: number = CAPACITY) {
@@ -55,12 +55,12 @@ export class StickySessions {
   }
 
   /** From now on pins made here are published to the other processes, and theirs hold here. */
-  share(news: NewsWire): void {
-    if (news.isSilent) return
-    this.news = news
+  share(pubSub: PubSub): void {
+    if (pubSub.isSilent) return
+    this.pubSub = pubSub
     this.published = remembering(this.clock, this.pins.maxSize)
-    news.subscribe('session', (message) => this.hear(message))
-    news.commonSecret?.((secret) => {
+    pubSub.subscribe('session', (message) => this.hear(message))
+    pubSub.commonSecret?.((secret) => {
       this.commonSecret = secret
     })
   }
@@ -77,7 +77,7 @@ export class StickySessions {
     if (same && at - last.at < REPUBLISH_MS) return
     const version = same ? last.version : (last?.version ?? 0) + 1
     this.published?.set(name, { endpoint, version, at })
-    this.news?.publish('session', [key, model, session, endpoint, version])
+    this.pubSub?.publish('session', [key, model, session, endpoint, version])
   }
 
   /** Another process has pinned a conversation. What is no pin is ignored. */

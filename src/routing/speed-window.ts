@@ -60,7 +60,7 @@ export class SpeedWindow {
 
   private addBound(i: number, bound: number): void {
     const { size } = this.rates
-    if (size === 0 || bound < this.rates.at(size - 1 - rankOf('p50', size))) this.bounds.insert(bound)
+    if (size === 0 || bound < this.rates.at(size - 1 - percentileRank('p50', size))) this.bounds.insert(bound)
     else {
       this.bound[i] = 0
       this.rate[i] = bound
@@ -72,14 +72,14 @@ export class SpeedWindow {
   latency(now: number, percentile: PercentileName): number | undefined {
     this.expire(now)
     const { size } = this.firsts
-    return size === 0 ? undefined : this.firsts.at(rankOf(percentile, size)) / 1000
+    return size === 0 ? undefined : this.firsts.at(percentileRank(percentile, size)) / 1000
   }
 
   /** Tokens per second that this share of replies reached at least. */
   throughput(now: number, percentile: PercentileName): number | undefined {
     this.expire(now)
     const { size } = this.rates
-    return size === 0 ? undefined : this.rates.at(size - 1 - rankOf(percentile, size)) / 1000
+    return size === 0 ? undefined : this.rates.at(size - 1 - percentileRank(percentile, size)) / 1000
   }
 
   /** The highest bound, where there is no rate. */
@@ -118,7 +118,7 @@ export class SpeedWindow {
 }
 
 /** Nearest rank, counted from the good end. */
-function rankOf(percentile: PercentileName, size: number): number {
+function percentileRank(percentile: PercentileName, size: number): number {
   return Math.ceil(SHARE[percentile] * size) - 1
 }
 

@@ -1,6 +1,6 @@
 /** Standing of endpoints: their recent record, and the rank that follows from it. */
 
-import { type PriceMoment, ratesAt } from '../core/money.ts'
+import { type PriceMoment, ratesAt } from '../core/price.ts'
 import type { Percentiles, ProviderPreferences } from '../dialects/canon/request-fields.ts'
 import type { Endpoint } from './catalog/types.ts'
 
@@ -36,7 +36,7 @@ export interface Health {
 }
 
 /** Median tokens per second, or what is known to be reached at least; undefined where nothing is known. */
-export function paceOf(health: Health, endpoint: Endpoint): number | undefined {
+export function endpointPace(health: Health, endpoint: Endpoint): number | undefined {
   return health.throughput(endpoint, 'p50') ?? health.leastThroughput?.(endpoint)
 }
 
@@ -68,19 +68,19 @@ export interface Goals extends Pick<ProviderPreferences, 'preferred_max_latency'
  * @param by default: all flags count. sort: an order that the caller requested is moved by ejection, a rest,
  * an uptime below 80 % and a missed goal, not by a single failure.
  */
-export function standingsOf(endpoints: readonly Endpoint[], goals: Goals, by: 'default' | 'sort', health: Health): Standing[] {
+export function endpointStandings(endpoints: readonly Endpoint[], goals: Goals, by: 'default' | 'sort', health: Health): Standing[] {
   const latency = cutoffs(goals.preferred_max_latency)
   const throughput = cutoffs(goals.preferred_min_throughput)
   const standings: Standing[] = []
   for (const endpoint of endpoints) {
-    let rank = rankOf(endpoint, by, health)
+    let rank = endpointRank(endpoint, by, health)
     if (misses(endpoint, latency, throughput, health)) rank += MISSES_GOAL
-    standings.push({ endpoint, rank, price: priceOf(endpoint, goals.priceMoment), value: 0 })
+    standings.push({ endpoint, rank, price: endpointPrice(endpoint, goals.priceMoment), value: 0 })
   }
   return standings
 }
 
-function rankOf(endpoint: Endpoint, by: 'default' | 'sort', health: Health): number {
+function endpointRank(endpoint: Endpoint, by: 'default' | 'sort', health: Health): number {
   const band = health.band(endpoint)
   let rank = health.ejected(endpoint) ? EJECTED : 0
   if (band === 2) rank += LAST_RESORT
@@ -89,7 +89,7 @@ function rankOf(endpoint: Endpoint, by: 'default' | 'sort', health: Health): num
 }
 
 /** Attodollars per prompt and completion token together. */
-function priceOf({ price }: Endpoint, moment: PriceMoment | undefined): number {
+function endpointPrice({ price }: Endpoint, moment: PriceMoment | undefined): number {
   if (price === 'free') return 0
   if (price === 'unpriced') return Number.POSITIVE_INFINITY
   const { prompt, completion } = ratesAt(price, moment)

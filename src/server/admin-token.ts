@@ -11,7 +11,11 @@ import type { ClientAddresses } from './client-address.ts'
 const TOKEN_BYTES = 32
 
 /** Buckets of wrong tokens: as of wrong keys at the API listener (`server.auth_failures`), in a book of their own. */
-export function wrongTokensOf({ server: { authFailures } }: Pick<Config, 'server'>, clock: Clock, addresses: Pick<ClientAddresses, 'of'>) {
+export function createWrongTokens(
+  { server: { authFailures } }: Pick<Config, 'server'>,
+  clock: Clock,
+  addresses: Pick<ClientAddresses, 'of'>,
+) {
   return { failures: new Attempts(clock, { burst: authFailures.burst, perSecond: authFailures.perMinute / 60 }), addresses }
 }
 
@@ -91,13 +95,13 @@ export function readToken(file: string): string | undefined {
  */
 export function tokenCheck(token: string | undefined): (authorization: string | undefined) => boolean {
   if (token === undefined) return () => false
-  const expected = digestOf(token)
+  const expected = tokenDigest(token)
   return (authorization) => {
     const [, sent] = /^bearer +(\S+)$/i.exec(authorization ?? '') ?? []
-    return sent !== undefined && timingSafeEqual(digestOf(sent), expected)
+    return sent !== undefined && timingSafeEqual(tokenDigest(sent), expected)
   }
 }
 
-function digestOf(text: string): Buffer {
+function tokenDigest(text: string): Buffer {
   return createHash('sha256').update(text).digest()
 }

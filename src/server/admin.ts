@@ -7,6 +7,7 @@ import { asFault, Fault, faultBody, faultReply } from '../core/faults.ts'
 import type { Json } from '../core/json.ts'
 import { createServer } from '../core/node-http.ts'
 import type { Attempts } from '../pipeline/request/attempt-buckets.ts'
+import type { AdminReply, AdminRoute } from './admin-route.ts'
 import { type AdminAddresses, tokenCheck } from './admin-token.ts'
 import type { ClientAddresses } from './client-address.ts'
 import type { ControlRoom } from './control-room/control-room.ts'
@@ -14,18 +15,6 @@ import { headFault } from './edge-guard.ts'
 import { type AddressSource, listenError } from './listen-error.ts'
 import { refuseNoRequests } from './listener.ts'
 import { isOwnName } from './own-host.ts'
-
-export interface AdminReply {
-  status: number
-  headers?: Readonly<Record<string, string>> | undefined
-  /** Sent as JSON, unless one of the others is there. */
-  body?: Json
-  text?: { type: string; content: string }
-  /** Too long for one string; taken as fast as the reader reads. An error on the way cuts the connection. */
-  chunks?: { type: string; content: Iterable<string> | AsyncIterable<string> }
-}
-
-export type AdminRoute = (request: IncomingMessage, url: URL) => AdminReply | Promise<AdminReply>
 
 export interface AdminOptions extends AdminAddresses {
   metrics: { text(): Promise<string>; readonly contentType: string }

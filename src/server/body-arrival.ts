@@ -5,7 +5,7 @@ import { Fault } from '../core/faults.ts'
 import type { Cancel } from '../plugin-api/exchange.ts'
 
 /** Milliseconds without a byte after which a body has stopped arriving. */
-export const LONGEST_SILENCE = 30_000
+export const MAX_SILENCE_MS = 30_000
 
 /** Bytes per second that a body has to average once the time for slow ones is over. */
 export const SLOWEST = 16 * 1024
@@ -115,7 +115,7 @@ export abstract class BodyArrival {
 
   /** One timer for the earlier of the two limits; what has come meanwhile is looked at when it fires. */
   private arm(): void {
-    const due = Math.min(this.lastByte + LONGEST_SILENCE, this.started + Math.max(this.slowAfter, (this.size * 1000) / SLOWEST))
+    const due = Math.min(this.lastByte + MAX_SILENCE_MS, this.started + Math.max(this.slowAfter, (this.size * 1000) / SLOWEST))
     this.timer = this.clock.after(Math.max(1, due - this.clock.monotonic()), this.look)
   }
 
@@ -123,8 +123,8 @@ export abstract class BodyArrival {
     const now = this.clock.monotonic()
     const elapsed = now - this.started
     if (this.pausedAt === 0) {
-      if (now - this.lastByte >= LONGEST_SILENCE) {
-        this.break(late(`nothing of the body came for ${LONGEST_SILENCE / 1000} seconds`))
+      if (now - this.lastByte >= MAX_SILENCE_MS) {
+        this.break(late(`nothing of the body came for ${MAX_SILENCE_MS / 1000} seconds`))
         return
       }
       if (elapsed >= this.slowAfter && this.size * 1000 < elapsed * SLOWEST) {

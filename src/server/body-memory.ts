@@ -20,10 +20,10 @@ const LARGE_BODY = 64 * 1024 * BODY_WEIGHT
 const DEFAULT_WAIT = 2_000
 
 /** Bodies that wait at once; each of them may keep some 128 KB in buffers of the socket that the budget does not count. */
-const MOST_WAITING = 256
+const MAX_WAITING = 256
 
 /** The default is a quarter of what the process may use, and not more than this. */
-const LARGEST_DEFAULT = 512 * 1024 ** 2
+const MAX_DEFAULT = 512 * 1024 ** 2
 
 /**
  * Bytes of the budget where the configuration names none. The limit of the process's cgroup counts where it has one
@@ -32,11 +32,11 @@ const LARGEST_DEFAULT = 512 * 1024 ** 2
 export function defaultBodyMemory(): number {
   const constrained = process.constrainedMemory()
   const machine = totalmem()
-  return Math.min(Math.floor((constrained > 0 ? Math.min(constrained, machine) : machine) / 4), LARGEST_DEFAULT)
+  return Math.min(Math.floor((constrained > 0 ? Math.min(constrained, machine) : machine) / 4), MAX_DEFAULT)
 }
 
 /** Part of the limit that is reserved at most: short bodies need room beside it. */
-const LARGEST_RESERVE = 0.75
+const MAX_RESERVE = 0.75
 
 /** Milliseconds for which a body that arrives may keep the reserve. */
 const RESERVED_FOR = 10_000
@@ -97,7 +97,7 @@ export class BodyMemory {
   resize(limit: number, longest: number, wait = DEFAULT_WAIT): void {
     this.limit = limit
     this.longestWait = wait
-    this.reserve = Math.min(longest * BODY_WEIGHT, limit * LARGEST_RESERVE)
+    this.reserve = Math.min(longest * BODY_WEIGHT, limit * MAX_RESERVE)
     this.grantWaiting()
   }
 
@@ -119,7 +119,7 @@ export class BodyMemory {
       return true
     }
     const { payer } = share
-    if (this.waiting.size >= MOST_WAITING || (payer && payer.waiting >= MOST_WAITING * WAITING_PART)) {
+    if (this.waiting.size >= MAX_WAITING || (payer && payer.waiting >= MAX_WAITING * WAITING_PART)) {
       // A caller of this function expects the answer later, as after any wait.
       process.nextTick(() => this.refuse(done))
       return false

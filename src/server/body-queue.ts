@@ -30,13 +30,13 @@ const FILLED = 0.8
 
 /** Bytes per millisecond before any were measured, and the least that is believed of a machine. */
 const FIRST_RATE = 50 * 1024
-const LEAST_RATE = 1024
+const MIN_RATE = 1024
 /** Milliseconds of work without a pause over which it is measured, and the weight of the latest of them. */
 const MEASURED = 100
 const LATEST = 0.3
 
 /** Digests of secrets whose key is remembered, so that a refusal needs no look-up of it. */
-const MOST_DIGESTS = 4096
+const MAX_DIGESTS = 4096
 
 /** Key of a long body. */
 export type Sender = Parameters<Ordering['expect']>[1]
@@ -144,21 +144,21 @@ export class BodyQueue {
 
   /**
    * Decides by the head of a request alone, where that is possible: not for a key that has not been seen yet.
-   * @param digestOf reads the secret of the request, only where it matters. @returns what it is refused with.
+   * @param callerDigest reads the secret of the request, only where it matters. @returns what it is refused with.
    */
-  refusalOf(bytes: number, digestOf: () => string | undefined): Fault | undefined {
+  refusalFor(bytes: number, callerDigest: () => string | undefined): Fault | undefined {
     if (!this.isFull(bytes)) return undefined
-    const digest = digestOf()
+    const digest = callerDigest()
     const payer = digest === undefined ? undefined : this.digests.get(digest)
     if (payer === undefined || this.greediest(payer, bytes) !== payer) return undefined
     this.ratio.offered(payer)
     return this.refusal(payer)
   }
 
-  /** @param digestOf as above. @returns what a short request is refused with, where long bodies of its key are. */
-  refusalOfShort(digestOf: () => string | undefined): Fault | undefined {
+  /** @param callerDigest as above. @returns what a short request is refused with, where long bodies of its key are. */
+  refusalOfShort(callerDigest: () => string | undefined): Fault | undefined {
     if (this.bytes === 0) return undefined
-    const digest = digestOf()
+    const digest = callerDigest()
     const payer = digest === undefined ? undefined : this.digests.get(digest)
     return payer === undefined || this.ratio.admitsShort(payer) ? undefined : this.options.refusal(this.bytes / this.rate)
   }
@@ -168,7 +168,7 @@ export class BodyQueue {
     this.remember(digest, payer)
     this.ratio.offered(payer)
     this.makeRoom(payer, bytes)
-    const place = new Place(this, this.accountOf(payer), { now: this.options.now(), turn: this.turns })
+    const place = new Place(this, this.openAccount(payer), { now: this.options.now(), turn: this.turns })
     this.count(place, bytes)
     this.coming.add(place)
     return place
@@ -183,7 +183,7 @@ export class BodyQueue {
   arrive(place: Place, bytes: number): void {
     place.received += bytes
     if (this.coming.has(place)) return
-    place.account = this.accountOf(place.account.name)
+    place.account = this.openAccount(place.account.name)
     this.count(place, place.received)
   }
 
@@ -193,7 +193,7 @@ export class BodyQueue {
       // It came too slowly to keep its place.
       this.count(place, 0)
       this.makeRoom(place.account.name, bytes)
-      place.account = this.accountOf(place.account.name)
+      place.account = this.openAccount(place.account.name)
     }
     this.count(place, bytes)
     place.bytes = bytes
@@ -363,7 +363,7 @@ export class BodyQueue {
     const { measuredSince: since, measuredBytes: bytes } = this
     if (since === undefined || now - since < MEASURED || bytes === 0) return
     const found = bytes / (now - since)
-    this.rate = Math.max(LEAST_RATE, this.rate + LATEST * (found - this.rate))
+    this.rate = Math.max(MIN_RATE, this.rate + LATEST * (found - this.rate))
     this.startMeasuring(now)
   }
 
@@ -374,7 +374,7 @@ export class BodyQueue {
     place.counted = bytes
   }
 
-  private accountOf(name: string): Account {
+  private openAccount(name: string): Account {
     let account = this.accounts.get(name)
     if (!account) {
       account = { name, waiting: [], bytes: 0, finish: this.time }
@@ -393,6 +393,6 @@ export class BodyQueue {
     this.digests.delete(digest)
     this.digests.set(digest, payer)
     const [oldest] = this.digests.keys()
-    if (this.digests.size > MOST_DIGESTS && oldest !== undefined) this.digests.delete(oldest)
+    if (this.digests.size > MAX_DIGESTS && oldest !== undefined) this.digests.delete(oldest)
   }
 }

@@ -1,11 +1,13 @@
 /** The address of a caller, also behind balancers: what failed authentications count by. */
 import type { IncomingMessage } from 'node:http'
 import { BlockList, isIP, type Socket } from 'node:net'
+import type { Log } from '../core/log.ts'
+import { VISITOR_HEADER, visitorHeader } from '../core/visitor-header.ts'
 
 /** Entries of X-Forwarded-For that are read, from the right. */
-const MOST_HOPS = 64
+const MAX_HOPS = 64
 /** Networks that no caller of the internet comes from: IPv4 private and loopback, IPv6 loopback, unique local and link-local. */
-const INNER = networksOf([
+const INNER = parseNetworks([
   '10.0.0.0/8',
   '172.16.0.0/12',
   '192.168.0.0/16',
@@ -17,6 +19,9 @@ const INNER = networksOf([
   'fe80::/10',
 ])
 
+/** Requests that are looked at for a proxy that is not listed: after so many from listed ones there is none to be expected. */
+const MAX_LOOKS = 100
+
 /** Addresses that a PROXY header named, by connection. */
 const announced = new WeakMap<Socket, string>()
 
@@ -25,18 +30,28 @@ export function announceAddress(socket: Socket, address: string): void {
   announced.set(socket, address)
 }
 
+/** @returns writes a line of an inner address that sends X-Forwarded-For and is not trusted. */
+export function proxyWarning(log: Pick<Log, 'warn'>): (proxy: string) => void {
+  return (proxy) =>
+    log.warn({ proxy }, 'X-Forwarded-For from an address that server.trusted_proxies does not name: its callers count as one')
+}
+
 export class ClientAddresses {
   private readonly trusted: BlockList
   private readonly onUnknownProxy: (address: string) => void
+  private readonly roomHash: string | undefined
   private hasWarned = false
+  private looks = MAX_LOOKS
 
   /**
    * @param trustedProxies addresses and networks in CIDR form.
    * @param onUnknownProxy called once, for the first inner address that sends X-Forwarded-For and is not trusted.
+   * @param roomHash of the control room's own key.
    */
-  constructor(trustedProxies: readonly string[], onUnknownProxy: (address: string) => void = () => {}) {
-    this.trusted = networksOf(trustedProxies)
+  constructor(trustedProxies: readonly string[], onUnknownProxy: (address: string) => void = () => {}, roomHash?: string) {
+    this.trusted = parseNetworks(trustedProxies)
     this.onUnknownProxy = onUnknownProxy
+    this.roomHash = roomHash
   }
 
   /**
@@ -44,6 +59,8 @@ export class ClientAddresses {
    * Of X-Forwarded-For the right-most entry that no trusted proxy has: everything left of it may be invented.
    */
   of({ socket, headers }: Pick<IncomingMessage, 'socket' | 'headers'>): string {
+    const visitor = this.requestVisitor(headers)
+    if (visitor !== undefined) return visitor
     const nearest = announced.get(socket) ?? plain(socket.remoteAddress ?? '')
     const forwarded = headers['x-forwarded-for']
     if (forwarded === undefined) return bucketName(nearest)
@@ -57,13 +74,27 @@ export class ClientAddresses {
     return bucketName(this.behind(nearest, String(forwarded)))
   }
 
+  /** The address that the control room states, which no other caller can. */
+  private requestVisitor({ [VISITOR_HEADER]: stated }: IncomingMessage['headers']): string | undefined {
+    if (typeof stated !== 'string' || this.roomHash === undefined) return undefined
+    const [address = ''] = stated.split(' ')
+    return visitorHeader(address, this.roomHash)[VISITOR_HEADER] === stated ? address : undefined
+  }
+
+  /** Warns of a proxy that is not listed from the first requests on, since the address of a caller is seldom looked up. */
+  look(request: Pick<IncomingMessage, 'socket' | 'headers'>): void {
+    if (this.looks === 0 || request.headers['x-forwarded-for'] === undefined) return
+    this.looks--
+    this.of(request)
+  }
+
   isTrusted(address: string): boolean {
     return contains(this.trusted, plain(address))
   }
 
   private behind(nearest: string, forwarded: string): string {
     let caller = nearest
-    for (const entry of forwarded.split(',').slice(-MOST_HOPS).reverse()) {
+    for (const entry of forwarded.split(',').slice(-MAX_HOPS).reverse()) {
       const address = addressIn(entry.trim())
       // An entry that is no address comes from the sender in front of the last trusted proxy.
       if (address === undefined) return caller
@@ -89,11 +120,11 @@ function plain(address: string): string {
 }
 
 function bucketName(address: string): string {
-  return isIP(address) === 6 ? `${networkOf(address)}::/64` : address
+  return isIP(address) === 6 ? `${addressNetwork(address)}::/64` : address
 }
 
 /** The first four groups of an IPv6 address, without leading zeros. */
-function networkOf(address: string): string {
+function addressNetwork(address: string): string {
   const [head = '', tail] = address.split('::')
   const before = head === '' ? [] : head.split(':')
   const after = tail === undefined || tail === '' ? [] : tail.split(':')
@@ -109,7 +140,7 @@ function contains(list: BlockList, address: string): boolean {
   return version !== 0 && list.check(address, version === 4 ? 'ipv4' : 'ipv6')
 }
 
-function networksOf(entries: readonly string[]): BlockList {
+function parseNetworks(entries: readonly string[]): BlockList {
   const list = new BlockList()
   for (const entry of entries) {
     const [address = '', prefix] = entry.split('/')

@@ -6,7 +6,7 @@
  * system, where no bound of this queue holds. Turns without a long body are short. With four of them small requests had a p99 of 248 ms
  * at three times the load, with eight 192; twelve took time that was due to long bodies (`node bench/overload.ts`, half a core).
  */
-const MOST_TURNS = 8
+const MAX_TURNS = 8
 
 export class ConnectionTurns {
   /** This turn has brought a new connection: more of them may be waiting. */
@@ -20,7 +20,7 @@ export class ConnectionTurns {
 
   /** Called once in each turn. @returns whether the long bodies that wait do so for the next turn, so that this one ends soon. */
   goFirst(areWaiting: boolean): boolean {
-    const goFirst = this.hasConnected && areWaiting && this.count < MOST_TURNS
+    const goFirst = this.hasConnected && areWaiting && this.count < MAX_TURNS
     this.hasConnected = false
     this.count = goFirst ? this.count + 1 : 0
     return goFirst

@@ -1,6 +1,6 @@
 /** The pages of the consent: plain HTML of our own, no script, nothing from elsewhere, every value escaped. */
 import { hash } from 'node:crypto'
-import { answerTo, isOwnMachine, type Wish } from '../api/index.ts'
+import { answerTo, isOwnMachine, type KeyRequest } from '../api/index.ts'
 
 /** Reply to a browser. */
 export interface Page {
@@ -13,7 +13,7 @@ export interface Page {
 export type Carried = ReadonlyMap<string, string>
 
 interface ConsentForm {
-  readonly wish: Wish
+  readonly keyRequest: KeyRequest
   readonly carried: Carried
   /** As the application or the user wrote it. */
   readonly limit: string
@@ -38,8 +38,8 @@ button { margin: 1.5rem 1rem 0 0; padding: .5rem 1.2rem; font: inherit; font-wei
 const STYLE_SOURCE = `'sha256-${hash('sha256', STYLE, 'base64')}'`
 
 /** @param brand the word of the white label. @param status of the answer. */
-export function askPage({ wish, carried, limit, state, problem }: ConsentForm, brand: string, status = 200): Page {
-  const { callback, name, reset, expiresAt } = wish
+export function askPage({ keyRequest, carried, limit, state, problem }: ConsentForm, brand: string, status = 200): Page {
+  const { callback, name, reset, expiresAt } = keyRequest
   const host = escaped(callback.host)
   const where = isOwnMachine(callback.hostname) ? ' (a program on your own machine)' : ''
   const facts: [string, string][] = [
@@ -63,7 +63,7 @@ ${hidden.join('\n')}
 <input name="key" type="password" required autocomplete="off" maxlength="512"></label>
 <button>Give ${host} a key</button> <a href="${escaped(cancel)}" rel="noreferrer">No, go back</a>
 </form>`
-  return page(status, { title: `${brand}: a key for ${callback.host}`, body, formTarget: sourceOf(callback) })
+  return page(status, { title: `${brand}: a key for ${callback.host}`, body, formTarget: formActionSource(callback) })
 }
 
 const PER = { daily: 'day', weekly: 'week', monthly: 'month' } as const
@@ -117,7 +117,7 @@ ${body}
 }
 
 /** An IPv6 address has no place in a list of sources. */
-function sourceOf({ origin, hostname, protocol }: URL): string {
+function formActionSource({ origin, hostname, protocol }: URL): string {
   return hostname.startsWith('[') ? protocol : origin
 }
 

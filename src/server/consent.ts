@@ -2,20 +2,29 @@
  * /auth: the page on which a person pastes a key and lets an application have one of its own.
  * There is no session and no cookie: the form must contain a key, so that another site cannot make a browser send it.
  */
-import { answerTo, type ConsentBuckets, consenterOf, type ManagementSource, makeCode, signInOf, type Wish, wishOf } from '../api/index.ts'
+import {
+  answerTo,
+  type ConsentBuckets,
+  findConsenter,
+  type KeyRequest,
+  type ManagementSource,
+  makeCode,
+  parseKeyRequest,
+  requireSignIn,
+} from '../api/index.ts'
 import type { Clock } from '../core/clock.ts'
 import { asFault, badField, Fault } from '../core/faults.ts'
 import type { JsonObject } from '../core/json.ts'
 import { retryHeaders } from '../core/retry-after.ts'
-import { hashOf } from '../core/secret.ts'
+import { secretHash } from '../core/secret.ts'
 import { Attempts } from '../pipeline/request/attempt-buckets.ts'
 import { askPage, type Page, refusalPage, returnPage } from './consent-page.ts'
 import type { OperationRequest, Pages } from './gateway.ts'
 
 const PATH = '/auth'
 /** Bytes of a form: the longest address and what goes with it. */
-const MOST_BYTES = 16 * 1024
-const LONGEST_KEY = 512
+const MAX_BYTES = 16 * 1024
+const MAX_KEY_LENGTH = 512
 
 /** Parameters of an application's link, which the form repeats; others are not read. */
 const CARRIED = ['callback_url', 'code_challenge', 'code_challenge_method', 'usage_limit_type', 'expires_at', 'key_label', 'workspace_id']
@@ -34,27 +43,27 @@ export function consentPages(source: ManagementSource): Pages {
   const { brand } = source
 
   function showForm({ query }: OperationRequest): Page {
-    const asking = askingOf(query, source)
-    return askPage({ ...asking, wish: wishWith(asking, source) }, brand)
+    const asking = parseAsking(query, source)
+    return askPage({ ...asking, keyRequest: keyRequestWith(asking, source) }, brand)
   }
 
   async function give(call: OperationRequest): Promise<Page> {
-    const form = await formOf(call)
-    const asking = askingOf(form, source)
+    const form = await readForm(call)
+    const asking = parseAsking(form, source)
     const address = call.address()
     const key = (form.get('key') ?? '').trim()
     try {
       wrong.check(address, WRONG_KEYS)
-      const wish = wishWith(asking, source)
-      if (key === '' || key.length > LONGEST_KEY) throw new Fault('invalid_key')
-      const hash = hashOf(key)
-      const consenter = await consenterOf(hash, source)
+      const keyRequest = keyRequestWith(asking, source)
+      if (key === '' || key.length > MAX_KEY_LENGTH) throw new Fault('invalid_key')
+      const hash = secretHash(key)
+      const consenter = await findConsenter(hash, source)
       if (!consenter) throw new Fault('invalid_key')
       // As POST /v1/auth/keys/code does: each code is work for the store.
       made.check(consenter.identity, MANY_CODES)
       made.count(consenter.identity)
-      const { code } = await makeCode(wish, hash, source)
-      return returnPage(answerTo(wish.callback, { code, ...stateOf(asking) }))
+      const { code } = await makeCode(keyRequest, hash, source)
+      return returnPage(answerTo(keyRequest.callback, { code, ...askingState(asking) }))
     } catch (thrown) {
       const fault = asFault(thrown)
       if (fault.origin !== 'client') throw fault
@@ -68,7 +77,7 @@ export function consentPages(source: ManagementSource): Pages {
 
   async function answer(call: OperationRequest): Promise<Page> {
     try {
-      signInOf(source)
+      requireSignIn(source)
       if (call.method === 'GET' || call.method === 'HEAD') return showForm(call)
       if (call.method === 'POST') return await give(call)
       throw new Fault('method_not_allowed')
@@ -86,7 +95,7 @@ export function consentPages(source: ManagementSource): Pages {
 
 interface Asking {
   /** Without the limit, which the user may have mistyped. */
-  wish: Wish
+  keyRequest: KeyRequest
   body: JsonObject
   carried: Map<string, string>
   limit: string
@@ -94,7 +103,7 @@ interface Asking {
 }
 
 /** @throws Fault 400 naming the parameter. */
-function askingOf(parameters: URLSearchParams, source: ManagementSource): Asking {
+function parseAsking(parameters: URLSearchParams, source: ManagementSource): Asking {
   const given = new Map<string, string>()
   for (const name of [...CARRIED, 'limit', 'state']) {
     const [value, ...more] = parameters.getAll(name)
@@ -107,31 +116,31 @@ function askingOf(parameters: URLSearchParams, source: ManagementSource): Asking
   // RFC 6749 appendix A.5.
   if (state !== undefined && !/^[ -~]{1,1024}$/.test(state)) throw badField('state', 'expected up to 1024 printable ASCII characters')
   const body = Object.fromEntries([...given].filter(([name]) => name !== 'state'))
-  const wish = wishOf(body, source.clock.now(), signInOf(source))
+  const keyRequest = parseKeyRequest(body, source.clock.now(), requireSignIn(source))
   // The answer must fit into the address, with a code or with an error.
-  answerTo(wish.callback, stateOf({ state }))
-  return { wish, body, carried: given, limit, state }
+  answerTo(keyRequest.callback, askingState({ state }))
+  return { keyRequest, body, carried: given, limit, state }
 }
 
-function stateOf({ state }: Pick<Asking, 'state'>): { state?: string } {
+function askingState({ state }: Pick<Asking, 'state'>): { state?: string } {
   return state === undefined ? {} : { state }
 }
 
 /** @throws Fault 400. */
-function wishWith({ wish, body, limit }: Asking, source: ManagementSource): Wish {
+function keyRequestWith({ keyRequest, body, limit }: Asking, source: ManagementSource): KeyRequest {
   const text = limit.trim()
-  if (text === '') return wish
+  if (text === '') return keyRequest
   if (!/^\d{1,7}(\.\d{1,9})?$/.test(text)) throw badField('limit', 'expected an amount of USD such as 10.00')
-  return wishOf({ ...body, limit: Number(text) }, source.clock.now(), signInOf(source))
+  return parseKeyRequest({ ...body, limit: Number(text) }, source.clock.now(), requireSignIn(source))
 }
 
 /** @throws Fault 403 for a form that another site sent, 413, 415. */
-async function formOf({ request: { headers }, readBody }: OperationRequest): Promise<URLSearchParams> {
+async function readForm({ request: { headers }, readBody }: OperationRequest): Promise<URLSearchParams> {
   const type = headers['content-type'] ?? ''
   if (!/^application\/x-www-form-urlencoded\s*(;|$)/i.test(type))
     throw new Fault('media_type', { message: 'content-type: expected application/x-www-form-urlencoded' })
   if (isForeign(headers)) throw new Fault('forbidden', { message: 'The form was sent from another site' })
-  return new URLSearchParams((await readBody(MOST_BYTES)).toString('utf8'))
+  return new URLSearchParams((await readBody(MAX_BYTES)).toString('utf8'))
 }
 
 /** Browsers say where a form comes from: by Sec-Fetch-Site, or by Origin where the connection is a plain one. */

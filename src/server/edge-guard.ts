@@ -22,7 +22,7 @@ const HOST_BIT = 1
 /** One bit per length that such a name may have; all are below 31. */
 const CHECKED_LENGTHS = [...CHECKED.keys()].reduce((bits, name) => bits | (1 << name.length), 0)
 
-const LONGEST_TARGET = 8192
+const MAX_TARGET_LENGTH = 8192
 
 function bad(field: string, message: string): Fault {
   return new Fault('bad_request', { message: `${field}: ${message}`, metadata: { field } })
@@ -42,7 +42,7 @@ export function headFault(request: IncomingMessage, publicUrl?: string): Fault |
   const { method, url = '', httpVersion, rawHeaders } = request
   if (httpVersion !== '1.1' && httpVersion !== '1.0') return bad('request line', 'HTTP/1.1 is expected')
   if (method === 'TRACE' || method === 'CONNECT') return new Fault('method_not_allowed')
-  if (url.length > LONGEST_TARGET) return new Fault('uri_too_long')
+  if (url.length > MAX_TARGET_LENGTH) return new Fault('uri_too_long')
   if (!takeAbsoluteForm(request, publicUrl)) return bad('request target', 'names another host; server.public_url sets the name of this one')
   const target = request.url ?? ''
   if (!target.startsWith('/') || target.startsWith('//')) return bad('request target', 'a path is expected')

@@ -9,13 +9,13 @@ import type { ClientDialect } from '../dialects/types.ts'
 import type { Front, Operation } from '../pipeline/chain.ts'
 import type { ClientConnection } from '../pipeline/client-connection.ts'
 import { Exchange } from '../pipeline/exchange.ts'
-import { codeFormOf } from '../pipeline/request/code-form.ts'
+import { chooseCodeForm } from '../pipeline/request/code-form.ts'
 import { brandHeaders } from '../pipeline/request/receive.ts'
 import type { Telemetry } from '../services/telemetry/telemetry.ts'
 import type { CallerReply } from './caller.ts'
 import type { Cors } from './cors.ts'
 import { wasCut } from './drain.ts'
-import { type HttpConnection, type HttpConnectionSource, PlainClient, senderOf } from './http-connection.ts'
+import { type HttpConnection, type HttpConnectionSource, PlainClient, requestSender } from './http-connection.ts'
 import type { LeavingCallers } from './leaving-callers.ts'
 import type { Overload } from './overload.ts'
 import type { PlainReply, PlainRequest } from './plain/reply.ts'
@@ -36,7 +36,7 @@ export interface ExchangesSource {
   overload: Pick<Overload, 'refusal' | 'refusesShort'>
   clock: Clock
   ids: GenerationIds
-  oops: (error: unknown) => void
+  reportUnexpected: (error: unknown) => void
   telemetry: Pick<Telemetry, 'tracing'>
   leaving: LeavingCallers
   /** Counts a request that is refused before it is an exchange. */
@@ -66,7 +66,7 @@ export class Exchanges {
     const client = clients.get(request.path)
     if (!client || this.serving.cors) return false
     // The body of a plain request is a short one.
-    const refusal = overload.refusesShort ? overload.refusal(request.body.length, () => senderOf(request)) : undefined
+    const refusal = overload.refusesShort ? overload.refusal(request.body.length, () => requestSender(request)) : undefined
     if (refusal) this.shed(reply, client, refusal)
     else this.answer(client, reply, new PlainClient(request, reply, connections))
     return true
@@ -75,6 +75,7 @@ export class Exchanges {
   /** Runs the request of a reply through the chain of its dialect's operation. */
   answer(client: ClientDialect, reply: CallerReply, connection: HttpConnection): void {
     const { fronts } = this.serving
+    this.source.connections.addresses.look(reply.req)
     const front = client.countBody ? fronts.count : client.embedding ? fronts.embed : fronts.generate
     this.run(this.create(client, reply.req, { connection }), reply, { connection, front })
   }
@@ -103,7 +104,7 @@ export class Exchanges {
   /** Of a reply that is not of an exchange: its key is not known. */
   codeForm(headers: IncomingMessage['headers']): CodeForm {
     const { brand, errors } = this.serving.config
-    return codeFormOf({ headers, header: `x-${brand.word}-error-code`, ofKey: undefined, configured: errors.code })
+    return chooseCodeForm({ headers, header: `x-${brand.word}-error-code`, ofKey: undefined, configured: errors.code })
   }
 
   /** @param traced false for what leaves no spans. */
@@ -123,7 +124,7 @@ export class Exchanges {
       config,
       wantsMetadata: wantsMetadata(headers, config.brand.word),
     })
-    if (traced && telemetry.tracing) exchange.trail.trace = telemetry.tracing.begin(headers)
+    if (traced && telemetry.tracing) exchange.history.trace = telemetry.tracing.begin(headers)
     return exchange
   }
 
@@ -144,7 +145,7 @@ export class Exchanges {
       () => connection.release(),
       (error) => {
         connection.release()
-        this.source.oops(error)
+        this.source.reportUnexpected(error)
         response.destroy()
       },
     )

@@ -5,19 +5,19 @@ import type { JsonObject } from '../core/json.ts'
 import type { Admission } from '../pipeline/request/admission.ts'
 import type { FileStore, FileUpload, KeyFiles } from '../services/files/types.ts'
 import type { OperationRequest } from './gateway.ts'
-import { boundaryOf, type FormPiece, FormReader, type PartHead } from './multipart.ts'
+import { type FormPiece, FormReader, formBoundary, type PartHead } from './multipart.ts'
 
 /** Bytes of a form beside its file. */
 const ROOM = 64 * 1024
 /** Bytes of a field that is no file. */
-const LONGEST_FIELD = 1024
-const LONGEST_NAME = 255
+const MAX_FIELD_LENGTH = 1024
+const MAX_NAME_LENGTH = 255
 const PURPOSE = /^[a-z][a-z0-9_-]{0,63}$/
 const USUAL_PURPOSE = 'user_data'
 const UNKNOWN_TYPE = 'application/octet-stream'
 
 /** @param maxFile bytes of one file. */
-export function uploadsOf(store: FileStore, maxFile: number, admission: Pick<Admission, 'request'>): UploadSource {
+export function createUploads(store: FileStore, maxFile: number, admission: Pick<Admission, 'request'>): UploadSource {
   return {
     store,
     count: async (key) => admission.request(key),
@@ -32,7 +32,7 @@ export async function receiveFile(
   options: { maxFile: number; form: FileForm },
 ): Promise<JsonObject> {
   const { headers } = call.request
-  const reader = new FormReader(boundaryOf(headers['content-type']))
+  const reader = new FormReader(formBoundary(headers['content-type']))
   const encoding = headers['content-encoding']
   if (encoding !== undefined && encoding !== 'identity')
     throw new Fault('media_type', { message: 'content-encoding: request bodies are taken uncompressed only' })
@@ -100,15 +100,16 @@ class FormFields {
     if (this.file) throw badField('file', 'was sent twice, expected one file')
     const { filename = '' } = head
     // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what is refused.
-    if (filename.length > LONGEST_NAME || /[\u0000-\u001f\u007f]/.test(filename))
-      throw badField('file', `expected a file name of up to ${LONGEST_NAME} characters, none of them a control character`)
+    if (filename.length > MAX_NAME_LENGTH || /[\u0000-\u001f\u007f]/.test(filename))
+      throw badField('file', `expected a file name of up to ${MAX_NAME_LENGTH} characters, none of them a control character`)
     this.file = head
     this.upload = await this.files.begin()
   }
 
   private collect(bytes: Buffer): void {
     this.textSize += bytes.length
-    if (this.textSize > LONGEST_FIELD) throw badField(this.head?.name.slice(0, 64) ?? 'body', `expected at most ${LONGEST_FIELD} bytes`)
+    if (this.textSize > MAX_FIELD_LENGTH)
+      throw badField(this.head?.name.slice(0, 64) ?? 'body', `expected at most ${MAX_FIELD_LENGTH} bytes`)
     this.text.push(bytes)
   }
 

@@ -2,14 +2,14 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
-import { type ApiReply, type BytesReply, jsonOf } from '../api/index.ts'
+import { type ApiReply, type BytesReply, replyJson } from '../api/index.ts'
 import type { Clock } from '../core/clock.ts'
 import { absoluteDocs, asFault, Fault, faultReply } from '../core/faults.ts'
 import { randomTag } from '../core/ids.ts'
 import { isIgnoredOffer } from '../core/websocket-handshake.ts'
 import type { ClientDialect } from '../dialects/types.ts'
 import type { Exchange } from '../pipeline/exchange.ts'
-import type { PassThroughBody } from '../pipeline/pass-through/desk.ts'
+import type { PassThroughBody } from '../pipeline/pass-through/handler.ts'
 import { dialectByBody, type PlanDialects, planDialects } from '../pipeline/plan/format.ts'
 import type { Telemetry } from '../services/telemetry/telemetry.ts'
 import type { Page } from './consent-page.ts'
@@ -17,7 +17,7 @@ import { probeReply } from './early-letters.ts'
 import { edgeFault } from './edge-guard.ts'
 import { type ExchangeServing, Exchanges, type ExchangesSource } from './exchanges.ts'
 import { foreignPath } from './foreign-paths.ts'
-import { contentLengthOf, type HttpConnectionSource, lengthOf, senderOf } from './http-connection.ts'
+import { type HttpConnectionSource, jsonLength, parseContentLength, requestSender } from './http-connection.ts'
 import { LeavingCallers } from './leaving-callers.ts'
 import { closeAfterReply, giveUpBody, lingers, takeBodies } from './lingering-close.ts'
 import { type RequestHandler, refuse } from './listener.ts'
@@ -78,7 +78,7 @@ export class Gateway implements RequestHandler {
   private readonly clock: Clock
   private readonly clients: ReadonlyMap<string, ClientDialect>
   private readonly formats: PlanDialects
-  private readonly oops: (error: unknown) => void
+  private readonly reportUnexpected: (error: unknown) => void
   private readonly connections: HttpConnectionSource
   private readonly overload: Pick<Overload, 'refusal'>
   private readonly telemetry: Pick<Telemetry, 'tracing'>
@@ -91,7 +91,7 @@ export class Gateway implements RequestHandler {
     this.clock = source.clock
     this.clients = source.clients
     this.formats = planDialects(source.clients)
-    this.oops = source.oops
+    this.reportUnexpected = source.reportUnexpected
     this.connections = source.connections
     this.overload = source.overload
     this.telemetry = source.telemetry
@@ -126,12 +126,12 @@ export class Gateway implements RequestHandler {
     const fault = edgeFault(request, this.serving.config.server.publicUrl)
     if (fault) {
       closeAfterReply(request, response, this.clock)
-      this.writeFault(response, fault, this.clients.get(pathOf(request)))
+      this.writeFault(response, fault, this.clients.get(requestPath(request)))
       return
     }
     // It came behind a request that was still answered, so that Node's parser has dropped what came with it (upgrade-offers.ts).
     if (isIgnoredOffer(request)) closeAfterReply(request, response, this.clock)
-    const path = pathOf(request)
+    const path = requestPath(request)
     const client = this.clients.get(path)
     // Without a "100 Continue" it is unknown whether a body follows; only the connection of a completion sends one.
     if (expectsContinue && !((client || path === PLAN_PATH) && request.method === 'POST')) closeAfterReply(request, response, this.clock)
@@ -150,13 +150,13 @@ export class Gateway implements RequestHandler {
   upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void {
     takeBodies(request.socket)
     const fault = edgeFault(request, this.serving.config.server.publicUrl)
-    const format = this.clients.get(pathOf(request))?.socket
+    const format = this.clients.get(requestPath(request))?.socket
     if (fault) refuse(socket, fault)
-    else if (format) this.sockets.accept(request, socket, head, format).catch((thrown) => refuse(socket, this.faultOf(thrown)))
+    else if (format) this.sockets.accept(request, socket, head, format).catch((thrown) => refuse(socket, this.loggedFault(thrown)))
     else if (this.serving.passThrough.matches(request.url ?? '')) {
       const refusal = this.overload.refusal(undefined, UNKNOWN)
       if (refusal) refuse(socket, refusal)
-      else this.serving.passThrough.upgrade(request, socket, head).catch((thrown) => refuse(socket, this.faultOf(thrown)))
+      else this.serving.passThrough.upgrade(request, socket, head).catch((thrown) => refuse(socket, this.loggedFault(thrown)))
     } else refuse(socket, new Fault('bad_request', { message: 'upgrade: this path does not offer one' }))
   }
 
@@ -171,7 +171,7 @@ export class Gateway implements RequestHandler {
   /** Under overload, requests that call a provider are refused, and plans; management and lists never are. */
   private refusal(path: string, client: ClientDialect | undefined, request: IncomingMessage): Fault | undefined {
     if (client || path === PLAN_PATH)
-      return request.method === 'POST' ? this.overload.refusal(contentLengthOf(request), () => senderOf(request)) : undefined
+      return request.method === 'POST' ? this.overload.refusal(parseContentLength(request), () => requestSender(request)) : undefined
     return this.serving.passThrough.matches(request.url ?? '') ? this.overload.refusal(undefined, UNKNOWN) : undefined
   }
 
@@ -196,11 +196,11 @@ export class Gateway implements RequestHandler {
       },
       read: (limit) => {
         if (request.headers.expect?.toLowerCase() === '100-continue') response.writeContinue()
-        return readWhole(request, limit, { share, length: contentLengthOf(request), clock, slowAfter })
+        return readWhole(request, limit, { share, length: parseContentLength(request), clock, slowAfter })
       },
     }
     this.serving.passThrough.request(request, response, body).catch((thrown) => {
-      const fault = this.faultOf(thrown)
+      const fault = this.loggedFault(thrown)
       // What is left of a body that was not read to its end.
       if (!request.complete) giveUpBody(request, response, fault.status, this.clock)
       this.writeFault(response, fault)
@@ -212,7 +212,7 @@ export class Gateway implements RequestHandler {
       this.writeFault(response, new Fault('method_not_allowed', { headers: { Allow: 'POST' } }))
       return
     }
-    const format = queryOf(request).get('format')
+    const format = requestQuery(request).get('format')
     const client = dialectByBody(this.formats, format, this.serving.embeds)
     const connection = new NodeConnection(request, response, this.connections, expectsContinue)
     const exchange = this.exchanges.create(client, request, { connection, traced: false })
@@ -230,14 +230,14 @@ export class Gateway implements RequestHandler {
     return front(exchange).then(
       () => true,
       (error) => {
-        this.oops(error)
+        this.reportUnexpected(error)
         return false
       },
     )
   }
 
   private async operate(request: IncomingMessage, response: ServerResponse, expectsContinue: boolean): Promise<void> {
-    const path = pathOf(request)
+    const path = requestPath(request)
     traceOperation({ request, response, path }, { telemetry: this.telemetry, clock: this.clock })
     let connection: NodeConnection | undefined
     const opened = (): NodeConnection => {
@@ -247,7 +247,7 @@ export class Gateway implements RequestHandler {
     const operation: OperationRequest = {
       method: request.method ?? 'GET',
       path,
-      query: queryOf(request),
+      query: requestQuery(request),
       request,
       address: () => this.connections.addresses.of(request),
       readBody: (limit) => opened().readBody(limit),
@@ -272,15 +272,15 @@ export class Gateway implements RequestHandler {
         opened().download(answer.status, answer.headers, answer.bytes)
         return
       }
-      const json = await jsonOf(answer.body)
+      const json = await replyJson(answer.body)
       if (operation.method !== 'HEAD') {
         opened().whole(answer.status, {}, json)
         return
       }
-      response.writeHead(answer.status, { 'Content-Type': 'application/json', 'Content-Length': lengthOf(json) })
+      response.writeHead(answer.status, { 'Content-Type': 'application/json', 'Content-Length': jsonLength(json) })
       response.end()
     } catch (thrown) {
-      this.writeFault(response, this.faultOf(thrown))
+      this.writeFault(response, this.loggedFault(thrown))
     } finally {
       connection?.release()
     }
@@ -302,9 +302,9 @@ export class Gateway implements RequestHandler {
   }
 
   /** An unexpected error is logged; the reply has nothing of it. */
-  private faultOf(thrown: unknown): Fault {
+  private loggedFault(thrown: unknown): Fault {
     const fault = asFault(thrown)
-    if (fault.code === 'internal') this.oops(fault.cause)
+    if (fault.code === 'internal') this.reportUnexpected(fault.cause)
     return fault
   }
 }
@@ -330,7 +330,7 @@ const WITHOUT_API = /^\/(?:chat\/completions|completions|responses|messages|embe
  * The path of a request without its query. A slash at the end of an API path is left out: some clients add one. Clients of OpenAI's
  * formats want a base address that ends with `/v1`, those of Anthropic's one without it, so `/v1` also comes twice or not at all.
  */
-function pathOf({ url = '/' }: IncomingMessage): string {
+function requestPath({ url = '/' }: IncomingMessage): string {
   const mark = url.indexOf('?')
   const end = mark === -1 ? url.length : mark
   const slash = end > API.length && url.charCodeAt(end - 1) === SLASH
@@ -345,7 +345,7 @@ function pathOf({ url = '/' }: IncomingMessage): string {
 
 const UNKNOWN = (): undefined => undefined
 
-function queryOf({ url = '/' }: IncomingMessage): URLSearchParams {
+function requestQuery({ url = '/' }: IncomingMessage): URLSearchParams {
   const mark = url.indexOf('?')
   return new URLSearchParams(mark === -1 ? '' : url.slice(mark))
 }

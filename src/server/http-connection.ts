@@ -8,11 +8,11 @@ import type { Socket } from 'node:net'
 import type { Clock, Timer } from '../core/clock.ts'
 import { entryAt } from '../core/entry-at.ts'
 import { Fault } from '../core/faults.ts'
-import { hashOf } from '../core/secret.ts'
-import { gauge, type Tallies } from '../machines/metrics/metrics.ts'
+import { secretHash } from '../core/secret.ts'
+import { gauge, type MetricRegistry } from '../machines/metrics/metrics.ts'
 import { EventWriter } from '../machines/sse/frames.ts'
 import type { ClientConnection, Reading } from '../pipeline/client-connection.ts'
-import { secretOf } from '../pipeline/request/authentication/secret-key.ts'
+import { headerSecret } from '../pipeline/request/authentication/secret-key.ts'
 import { SLOWEST } from './body-arrival.ts'
 import { BODY_WEIGHT, type BodyMemory, type BodyShare, noBodyMemory } from './body-memory.ts'
 import type { CallerReply, CallerRequest, Watched } from './caller.ts'
@@ -28,8 +28,8 @@ export interface HttpConnectionSource {
   /** Milliseconds after which a body has to have come at a certain rate on average. */
   slowAfter: number
   /** Bucket of failed authentications of a caller. */
-  addresses: Pick<ClientAddresses, 'of'>
-  tallies: Tallies
+  addresses: Pick<ClientAddresses, 'of' | 'look'>
+  metrics: MetricRegistry
 }
 
 export abstract class HttpConnection implements ClientConnection {
@@ -50,7 +50,7 @@ export abstract class HttpConnection implements ClientConnection {
     this.response = response
     this.source = source
     this.share = source.memory.open()
-    this.contentLength = contentLengthOf(request)
+    this.contentLength = parseContentLength(request)
   }
 
   abstract readBody(limit: number, reading?: Reading): Promise<Buffer>
@@ -89,7 +89,7 @@ export abstract class HttpConnection implements ClientConnection {
     const { response } = this
     if (response.headersSent || response.destroyed) return
     this.giveUpBody(status)
-    const length = lengthOf(json)
+    const length = jsonLength(json)
     const head: OutgoingHttpHeader[] = ['Content-Type', 'application/json', 'Content-Length', length]
     for (const name in headers) {
       const value = headers[name]
@@ -123,12 +123,12 @@ export abstract class HttpConnection implements ClientConnection {
   openStream(headers: OutgoingHttpHeaders): void {
     this.writer = new EventWriter(this.response, !this.isOld)
     this.writer.open(headers)
-    this.source.tallies.of(openStreams).add()
+    this.source.metrics.of(openStreams).add()
   }
 
   /** The reply is over: its caller has it, or has left. */
   replyClosed(): void {
-    if (this.writer) this.source.tallies.of(openStreams).add(-1)
+    if (this.writer) this.source.metrics.of(openStreams).add(-1)
   }
 
   bytes(text: string): boolean {
@@ -187,29 +187,29 @@ type Known = Socket & { [LAST]?: { readonly secret: string; readonly digest: str
 export function digestOn(socket: Known, secret: string): string {
   let last = socket[LAST]
   if (last?.secret !== secret) {
-    last = { secret, digest: hashOf(secret) }
+    last = { secret, digest: secretHash(secret) }
     socket[LAST] = last
   }
   return last.digest
 }
 
 /** The digest of the secret of a request; undefined where it has none, or two. */
-export function senderOf({ headers, socket }: Pick<CallerRequest, 'headers' | 'socket'>): string | undefined {
+export function requestSender({ headers, socket }: Pick<CallerRequest, 'headers' | 'socket'>): string | undefined {
   try {
-    return digestOn(socket, secretOf(headers))
+    return digestOn(socket, headerSecret(headers))
   } catch {
     return undefined
   }
 }
 
 /** Bytes of the body as announced. */
-export function contentLengthOf({ headers }: Pick<IncomingMessage, 'headers'>): number | undefined {
+export function parseContentLength({ headers }: Pick<IncomingMessage, 'headers'>): number | undefined {
   const length = headers['content-length']
   return length === undefined ? undefined : Number(length)
 }
 
 /** Bytes of a body. */
-export function lengthOf(json: string | readonly Buffer[]): number {
+export function jsonLength(json: string | readonly Buffer[]): number {
   return typeof json === 'string' ? Buffer.byteLength(json) : json.reduce((sum, piece) => sum + piece.length, 0)
 }
 
@@ -273,7 +273,7 @@ export class PlainClient extends HttpConnection {
 }
 
 /** Milliseconds in which a caller has to take something of what waits for it. */
-const LONGEST_SILENCE = 60_000
+const MAX_SILENCE_MS = 60_000
 
 /** Milliseconds of waiting after which the caller has to have taken `SLOWEST` on average, as for bodies on their way in. */
 const SLOW_AFTER = 60_000
@@ -336,7 +336,7 @@ export class ReadingWatch {
   /** One timer for the earlier of the two limits, as far as is known now. */
   private arm(): void {
     const slow = this.looked + Math.max(SLOW_AFTER, (this.read * 1000) / SLOWEST) - this.waited
-    const due = Math.min(this.rose + LONGEST_SILENCE, slow)
+    const due = Math.min(this.rose + MAX_SILENCE_MS, slow)
     this.timer = this.clock.after(Math.max(1, Math.ceil(due - this.looked)), this.look)
   }
 
@@ -345,7 +345,7 @@ export class ReadingWatch {
     if (response.destroyed || response.writableFinished) return
     // Where nothing waits now, as in a download whose disk is slow, the time is not the caller's.
     this.count(unsent(response) > 0)
-    const silent = this.looked - this.rose >= LONGEST_SILENCE
+    const silent = this.looked - this.rose >= MAX_SILENCE_MS
     const slow = this.waited >= SLOW_AFTER && this.read * 1000 < this.waited * SLOWEST
     if (silent || slow) response.destroy()
     else this.arm()
@@ -357,17 +357,17 @@ export class ReadingWatch {
    */
   private taken(): number | undefined {
     const { socket } = this.response
-    return socket ? socket.bytesWritten - queueOf(socket) : undefined
+    return socket ? socket.bytesWritten - socketQueue(socket) : undefined
   }
 }
 
 /** Bytes of a reply that the system has not taken yet. */
 export function unsent(response: Watched): number {
   // A reply behind another one in its pipeline has no socket, and holds its bytes itself.
-  return response.socket ? queueOf(response.socket) : response.writableLength
+  return response.socket ? socketQueue(response.socket) : response.writableLength
 }
 
 /** Field that Node's own socket time-out reads. */
-function queueOf(socket: Socket & { _handle?: { writeQueueSize?: number } | null }): number {
+function socketQueue(socket: Socket & { _handle?: { writeQueueSize?: number } | null }): number {
   return (socket._handle?.writeQueueSize ?? 0) + socket.writableLength
 }

@@ -9,11 +9,11 @@ import type { Clock } from '../core/clock.ts'
 import type { CallerReply } from './caller.ts'
 
 /** The bounds of nginx: `lingering_timeout` without a byte, `lingering_time` in all. Milliseconds. */
-const LONGEST_SILENCE = 5_000
+const MAX_SILENCE_MS = 5_000
 const LONGEST = 30_000
 
 /** Bytes: twice the default limit of a body. */
-const MOST_BYTES = 64 * 1024 ** 2
+const MAX_BYTES = 64 * 1024 ** 2
 
 /** A body of up to so many bytes costs less to read than a new connection: then the old one is kept. */
 const WORTH_READING = 1024 ** 2
@@ -55,10 +55,10 @@ export function giveUpBody(request: IncomingMessage, response: ServerResponse, s
   if (ends) closeAfterReply(request, response, clock)
   else {
     const { socket } = request
-    const impatience = clock.after(LONGEST, () => {
+    const timer = clock.after(LONGEST, () => {
       if (!request.complete) socket.destroy()
     })
-    request.once('close', () => impatience.cancel())
+    request.once('close', () => timer.cancel())
   }
   skipBody(request)
 }
@@ -75,7 +75,7 @@ const TAKEN = Symbol('taken')
 type Skipping = Socket & { parser?: Parser | null; [TAKEN]?: { parser: Parser; callback: unknown } }
 
 /**
- * Lets what is left of a body go by. Without the callback the parser neither copies a piece nor calls JavaScript for it
+ * Skips the rest of a body. Without the callback the parser neither copies a piece nor calls JavaScript for it
  * (src/node_http_parser.cc, on_body): under overload this leaves more processor time for the requests that are served.
  */
 function skipBody(request: IncomingMessage): void {
@@ -91,7 +91,7 @@ function skipBody(request: IncomingMessage): void {
   if (request.readableFlowing !== null) request.resume()
 }
 
-/** To be called at every request, and where Node lets go of a parser: bodies are taken again after one that went by. */
+/** To be called at every request, and where Node releases a parser: bodies are taken again after one that went by. */
 export function takeBodies(socket: Socket): void {
   const { [TAKEN]: taken } = socket as Skipping
   if (taken) taken.parser[ON_BODY] = taken.callback
@@ -133,7 +133,7 @@ export function closeLingering(socket: Socket, clock: Clock, delay = 0): void {
   let before = 0
   const discard = (chunk: Buffer): void => {
     bytes += chunk.length
-    if (bytes > MOST_BYTES) socket.destroy()
+    if (bytes > MAX_BYTES) socket.destroy()
   }
   // Node's server takes the bytes back from its parser when a listener is added (lib/_http_server.js, generateSocketListenerWrapper).
   socket.on('data', discard)
@@ -144,9 +144,9 @@ export function closeLingering(socket: Socket, clock: Clock, delay = 0): void {
       return
     }
     before = bytes
-    timer = clock.after(LONGEST_SILENCE, silence)
+    timer = clock.after(MAX_SILENCE_MS, silence)
   }
-  let timer = clock.after(LONGEST_SILENCE, silence)
+  let timer = clock.after(MAX_SILENCE_MS, silence)
   const end = clock.after(LONGEST, () => socket.destroy())
   socket.once('close', () => {
     timer.cancel()

@@ -52,7 +52,7 @@ export interface Listener {
   readonly url: string
 }
 
-const MOST_HEADERS = 100
+const MAX_HEADERS = 100
 
 /** @throws the system's error where the address cannot be taken. */
 export async function listen(options: ListenerOptions, handler: RequestHandler): Promise<Listener> {
@@ -82,7 +82,7 @@ export async function listen(options: ListenerOptions, handler: RequestHandler):
   if (options.proxyHeaders) acceptProxyHeaders(server, options.proxyHeaders)
   // A caller may close its sending side after the request and still wait for the reply.
   Object.assign(server, { httpAllowHalfOpen: true })
-  server.maxHeadersCount = MOST_HEADERS
+  server.maxHeadersCount = MAX_HEADERS
   const take = (request: IncomingMessage, response: ServerResponse, expectsContinue: boolean): void => {
     followQueued(response)
     // What follows the last request of a connection is no request (RFC 9112 section 9.6).
@@ -147,7 +147,7 @@ export function refuseNoRequests(server: Server): void {
   server.on('clientError', (error: NodeJS.ErrnoException, socket) => refuse(socket, parserFault(error)))
 }
 
-/** Node has let go of the socket: without a listener of ours an error on it would end the process. */
+/** Node has released the socket: without a listener of ours an error on it would end the process. */
 function released(socket: Duplex): Duplex {
   return socket.on('error', () => {})
 }

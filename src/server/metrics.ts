@@ -4,7 +4,7 @@
  */
 import { readdir } from 'node:fs/promises'
 import { monitorEventLoopDelay } from 'node:perf_hooks'
-import { type MetricSnapshot, reading, type Sample, type Tallies } from '../machines/metrics/metrics.ts'
+import { type MetricRegistry, type MetricSnapshot, reading, type Sample } from '../machines/metrics/metrics.ts'
 
 /** Prometheus text exposition, format 0.0.4. */
 export const METRICS_TYPE = 'text/plain; version=0.0.4; charset=utf-8'
@@ -85,10 +85,10 @@ const openFiles = reading('gauge', 'process_open_files', 'Open file descriptors,
 export class ProcessGauges {
   private readonly delay = monitorEventLoopDelay({ resolution: RESOLUTION_MS })
 
-  constructor(tallies: Tallies) {
+  constructor(metrics: MetricRegistry) {
     const { delay } = this
     delay.enable()
-    tallies.of(loopDelay).from(() => {
+    metrics.of(loopDelay).from(() => {
       // The monitor counts its own waiting time in; what remains is the delay.
       const late = (ns: number) => (delay.count === 0 ? 0 : Math.max(0, ns / 1e9 - RESOLUTION_MS / 1000))
       const delays = [
@@ -99,7 +99,7 @@ export class ProcessGauges {
       delay.reset()
       return delays
     })
-    tallies.of(memory).from(() => {
+    metrics.of(memory).from(() => {
       const { rss, heapUsed, external } = process.memoryUsage()
       return [
         [{ kind: 'resident' }, rss],
@@ -107,15 +107,15 @@ export class ProcessGauges {
         [{ kind: 'external' }, external],
       ]
     })
-    tallies.of(cpu).from(() => {
+    metrics.of(cpu).from(() => {
       const { user, system } = process.cpuUsage()
       return [
         [{ mode: 'user' }, user / 1e6],
         [{ mode: 'system' }, system / 1e6],
       ]
     })
-    tallies.of(startTime).from(() => performance.timeOrigin / 1000)
-    tallies.of(openFiles).from(() =>
+    metrics.of(startTime).from(() => performance.timeOrigin / 1000)
+    metrics.of(openFiles).from(() =>
       readdir('/proc/self/fd').then(
         (files) => files.length,
         () => undefined,

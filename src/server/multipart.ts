@@ -11,10 +11,10 @@ export type FormPiece =
   | { kind: 'part-end' }
 
 /** Bytes of the head of one part. */
-const LONGEST_HEAD = 8 * 1024
+const MAX_HEAD_LENGTH = 8 * 1024
 /** Blanks behind a delimiter. */
-const LONGEST_PADDING = 64
-const MOST_PARTS = 64
+const MAX_PADDING_LENGTH = 64
+const MAX_PARTS = 64
 
 const CRLF = Buffer.from('\r\n')
 const BLANK_LINE = Buffer.from('\r\n\r\n')
@@ -29,7 +29,7 @@ export class FormReader {
   private state: State = 'preamble'
   private parts = 0
 
-  /** @param boundary as `boundaryOf` gives it. */
+  /** @param boundary as `formBoundary` gives it. */
   constructor(boundary: string) {
     this.delimiter = Buffer.from(`\r\n--${boundary}`, 'latin1')
   }
@@ -91,10 +91,10 @@ export class FormReader {
     }
     let at = 0
     while (rest[at] === SPACE || rest[at] === TAB) at++
-    if (at > LONGEST_PADDING) throw malformed('a boundary is followed by too many blanks')
+    if (at > MAX_PADDING_LENGTH) throw malformed('a boundary is followed by too many blanks')
     if (rest.length < at + 2) return false
     if (rest[at] !== CR || rest[at + 1] !== LF) throw malformed('a boundary is not the end of its line')
-    if (++this.parts > MOST_PARTS) throw malformed(`it has more than ${MOST_PARTS} parts`)
+    if (++this.parts > MAX_PARTS) throw malformed(`it has more than ${MAX_PARTS} parts`)
     // The line's end stays: a part without headers begins with an empty line.
     this.rest = rest.subarray(at)
     this.state = 'head'
@@ -104,7 +104,7 @@ export class FormReader {
   private head(pieces: FormPiece[]): boolean {
     const { rest } = this
     const at = rest.indexOf(BLANK_LINE)
-    if (at > LONGEST_HEAD || (at === -1 && rest.length > LONGEST_HEAD + BLANK_LINE.length))
+    if (at > MAX_HEAD_LENGTH || (at === -1 && rest.length > MAX_HEAD_LENGTH + BLANK_LINE.length))
       throw malformed('the head of a part is too long')
     if (at === -1) return false
     pieces.push({ kind: 'part', head: partHead(rest.subarray(0, at).toString('utf8')) })
@@ -138,10 +138,10 @@ export interface PartHead {
 const BOUNDARY = /^[\w'()+,\-./:=? ]{0,69}[\w'()+,\-./:=?]$/
 
 /** @throws Fault 415 for another content type, 400 without a boundary. */
-export function boundaryOf(contentType: string | undefined): string {
+export function formBoundary(contentType: string | undefined): string {
   if (contentType === undefined || !/^\s*multipart\/form-data\s*(;|$)/i.test(contentType))
     throw new Fault('media_type', { message: 'content-type: expected multipart/form-data' })
-  const boundary = parameterOf(contentType, 'boundary')
+  const boundary = headerParameter(contentType, 'boundary')
   if (boundary === undefined || !BOUNDARY.test(boundary)) throw badField('content-type', 'expected a boundary of up to 70 characters')
   return boundary
 }
@@ -159,14 +159,14 @@ export function partHead(text: string): PartHead {
     else if (name === 'content-transfer-encoding' && !/^(7bit|8bit|binary)$/i.test(value))
       throw badField('content-transfer-encoding', 'expected the bytes as they are')
   }
-  const name = /^form-data\s*(;|$)/i.test(disposition) ? parameterOf(disposition, 'name') : undefined
+  const name = /^form-data\s*(;|$)/i.test(disposition) ? headerParameter(disposition, 'name') : undefined
   if (name === undefined || name === '') throw badField('content-disposition', 'expected form-data with a name in every part')
-  return { name: decoded(name), filename: filenameOf(disposition), type: /^[\w.+-]+\/[\w.+-]+$/.test(type) ? type : '' }
+  return { name: decoded(name), filename: dispositionFilename(disposition), type: /^[\w.+-]+\/[\w.+-]+$/.test(type) ? type : '' }
 }
 
 /** `filename*` (RFC 8187) is not allowed in forms (RFC 7578 section 4.2), but some clients send it. */
-function filenameOf(disposition: string): string | undefined {
-  const [, extended] = /^utf-8'[^']*'(.*)$/i.exec(parameterOf(disposition, 'filename*') ?? '') ?? []
+function dispositionFilename(disposition: string): string | undefined {
+  const [, extended] = /^utf-8'[^']*'(.*)$/i.exec(headerParameter(disposition, 'filename*') ?? '') ?? []
   if (extended !== undefined) {
     try {
       return decodeURIComponent(extended)
@@ -174,7 +174,7 @@ function filenameOf(disposition: string): string | undefined {
       // The value cannot be decoded: the plain `filename` is used.
     }
   }
-  const plain = parameterOf(disposition, 'filename')
+  const plain = headerParameter(disposition, 'filename')
   return plain === undefined ? undefined : decoded(plain)
 }
 
@@ -186,7 +186,7 @@ function decoded(value: string): string {
 const PARAMETER = /\s*;\s*([\w!#$%&'*+.^`|~-]+)\s*=\s*(?:"((?:[^"\\]|\\.)*)"|([^\s;"]*))/gy
 
 /** A parameter of a header's value, without quotes; a backslash counts only before a quote or another one, as in Windows paths. */
-function parameterOf(header: string, wanted: string): string | undefined {
+function headerParameter(header: string, wanted: string): string | undefined {
   PARAMETER.lastIndex = Math.max(0, header.indexOf(';'))
   for (let match = PARAMETER.exec(header); match; match = PARAMETER.exec(header)) {
     const [, name, quoted, token] = match

@@ -48,7 +48,7 @@ export function operations(served: ServedOperations): Operations {
     uploads,
   }
   const authenticate = authenticator({ callers, clock, failures })
-  const callerOf = ({ request: { headers }, address }: OperationRequest): ApiKey | Promise<ApiKey> =>
+  const findCaller = ({ request: { headers }, address }: OperationRequest): ApiKey | Promise<ApiKey> =>
     authenticate({ headers, connection: { address } })
   return async (request) => {
     const matching = (await allOperations()).filter(({ match }) => match.test(request.path))
@@ -56,9 +56,9 @@ export function operations(served: ServedOperations): Operations {
     matching[0]?.requires?.(source)
     const method = request.method === 'HEAD' ? 'GET' : request.method
     const operation = matching.find((each) => each.method.toUpperCase() === method)
-    if (!operation) throw new Fault('method_not_allowed', { headers: { Allow: methodsOf(matching) } })
+    if (!operation) throw new Fault('method_not_allowed', { headers: { Allow: operationMethods(matching) } })
     if (operation.caller === 'none') return answer(operation, request, { source })
-    const key = await callerOf(request)
+    const key = await findCaller(request)
     if (operation.caller === 'management' && !key.management) throw new Fault('management_only')
     return answer(operation, request, { source, key })
   }
@@ -81,7 +81,7 @@ function listedCatalog(key: ApiKey, { catalog, preferences, guardrails }: Served
 
 const METHODS = ['get', 'patch', 'delete', 'post'] as const
 
-function methodsOf(operations: readonly Operation[]): string {
+function operationMethods(operations: readonly Operation[]): string {
   const all = METHODS.filter((each) => operations.some(({ method }) => method === each))
   return all.map((method) => method.toUpperCase()).join(', ')
 }

@@ -21,10 +21,10 @@ import {
 import { Fault } from '../core/faults.ts'
 import type { JsonObject } from '../core/json.ts'
 import { parseBody } from '../pipeline/request/read.ts'
-import type { AdminRoute } from './admin.ts'
+import type { AdminRoute } from './admin-route.ts'
 
 /** Bytes and levels: a command is small. */
-const MOST_BYTES = 64 * 1024
+const MAX_BYTES = 64 * 1024
 const DEEPEST = 8
 
 /** Inputs of commands, called for each, since a reload changes them. */
@@ -35,7 +35,12 @@ export interface CommandSource {
   readonly compaction: CompactionSource
 }
 
-type Run = (command: JsonObject, source: CommandSource) => Promise<JsonObject>
+interface Run extends Pick<AdminRoute, 'visitor'> {
+  (command: JsonObject, source: CommandSource): Promise<JsonObject>
+}
+
+/** Lists guardrails and their findings, which may hold texts of callers. */
+const guardrails: Run = (command, { records }) => runGuardrailCommand(command, records())
 
 /** By path. Those on guardrails, sessions, refusals and generations change nothing. */
 const COMMANDS = {
@@ -44,7 +49,7 @@ const COMMANDS = {
   '/refusals/command': (command, { records }) => runRefusalCommand(command, records()),
   '/generations/command': (command, { records }) => runGenerationCommand(command, records()),
   '/ledger/entries/command': (command, { records }) => runEntryCommand(command, records()),
-  '/guardrails/command': (command, { records }) => runGuardrailCommand(command, records()),
+  '/guardrails/command': Object.assign(guardrails, { visitor: 'operator' as const }),
   '/compaction/command': (command, { compaction }) => runCompactionCommand(command, compaction),
   '/events/command': (command, { events }) => runEventCommand(command, events()),
 } satisfies Record<string, Run>
@@ -52,14 +57,15 @@ const COMMANDS = {
 export type CommandPath = keyof typeof COMMANDS
 
 export function commandRoutes(source: CommandSource): [name: string, route: AdminRoute][] {
-  return Object.entries<Run>(COMMANDS).map(([path, run]) => [`POST ${path}`, commandRoute((command) => run(command, source))])
+  return Object.entries<Run>(COMMANDS).map(([path, run]) => [`POST ${path}`, commandRoute(run, source)])
 }
 
-function commandRoute(run: (command: JsonObject) => Promise<JsonObject>): AdminRoute {
-  return async (request) => {
+function commandRoute(run: Run, source: CommandSource): AdminRoute {
+  const route: AdminRoute = async (request) => {
     requireJson(request)
-    return { status: 200, body: await run(parseBody(await bodyOf(request), DEEPEST)) }
+    return { status: 200, body: await run(parseBody(await readBody(request), DEEPEST), source) }
   }
+  return run.visitor ? Object.assign(route, { visitor: run.visitor }) : route
 }
 
 /** A web page cannot send this type elsewhere without a preflight, which no route here answers (Fetch standard, CORS-safelisted types). */
@@ -67,12 +73,12 @@ function requireJson({ headers }: IncomingMessage): void {
   if (headers['content-type'] !== 'application/json') throw new Fault('media_type', { message: 'content-type: expected application/json' })
 }
 
-async function bodyOf(request: IncomingMessage): Promise<Buffer> {
+async function readBody(request: IncomingMessage): Promise<Buffer> {
   const chunks: Buffer[] = []
   let size = 0
   for await (const chunk of request as AsyncIterable<Buffer>) {
     size += chunk.length
-    if (size > MOST_BYTES) throw new Fault('too_large', { message: `Request payload too large: at most ${MOST_BYTES} bytes are accepted` })
+    if (size > MAX_BYTES) throw new Fault('too_large', { message: `Request payload too large: at most ${MAX_BYTES} bytes are accepted` })
     chunks.push(chunk)
   }
   return Buffer.concat(chunks)

@@ -8,7 +8,7 @@
  */
 import { performance } from 'node:perf_hooks'
 import { Fault } from '../core/faults.ts'
-import { reading, type Tallies } from '../machines/metrics/metrics.ts'
+import { type MetricRegistry, reading } from '../machines/metrics/metrics.ts'
 import type { BodyPlace } from '../pipeline/dependencies.ts'
 import { BODY_WEIGHT } from './body-memory.ts'
 import { BodyQueue, type Sender, SHORT_BODY } from './body-queue.ts'
@@ -56,11 +56,11 @@ const WAITING_MEMORY = 0.5
 const MESSAGE = 'Service temporarily unavailable: the gateway is overloaded'
 /** One object for each number of seconds: the stack of an error costs more than the rest of a refusal. */
 const OVERLOADED: Fault[] = []
-const MOST_SECONDS = 60
+const MAX_SECONDS = 60
 
 /** @param wait milliseconds until there is room. */
 function overloaded(wait: number): Fault {
-  const seconds = Math.min(MOST_SECONDS, Math.max(1, Math.ceil(wait / 1000)))
+  const seconds = Math.min(MAX_SECONDS, Math.max(1, Math.ceil(wait / 1000)))
   OVERLOADED[seconds] ??= new Fault('unavailable', { message: MESSAGE, retryAfter: seconds })
   return OVERLOADED[seconds]
 }
@@ -86,7 +86,7 @@ export class Overload {
   readonly short = SHORT_BODY
 
   /** @param refused called for every request that is refused. */
-  constructor(loop: LoopSource, tallies: Tallies, refused: () => void) {
+  constructor(loop: LoopSource, metrics: MetricRegistry, refused: () => void) {
     this.loop = loop
     this.refused = refused
     this.windowAt = loop.now()
@@ -100,24 +100,24 @@ export class Overload {
         return overloaded(wait)
       },
     })
-    tallies.of(bodiesWaiting).from(() => this.queue.size)
-    tallies.of(bodyWait).from(() => this.queue.wait / 1000)
+    metrics.of(bodiesWaiting).from(() => this.queue.size)
+    metrics.of(bodyWait).from(() => this.queue.wait / 1000)
   }
 
   /**
    * @param bytes of the body that is announced; undefined where its length is not known, or it is handed on as it comes.
-   * @param digestOf the digest of the secret of the request, read only where it matters.
+   * @param callerDigest the digest of the secret of the request, read only where it matters.
    * @returns what the request is to be answered with, where it would come too late, or where no new work is taken.
    */
-  refusal(bytes: number | undefined, digestOf: () => string | undefined): Fault | undefined {
+  refusal(bytes: number | undefined, callerDigest: () => string | undefined): Fault | undefined {
     if (this.stopped) return this.stopped
     if (this.inLongTurn()) {
       this.refused()
       return overloaded(0)
     }
     if (bytes === undefined) return undefined
-    if (bytes > SHORT_BODY) return this.queue.refusalOf(bytes, digestOf)
-    return this.isSaturated ? this.queue.refusalOfShort(digestOf) : undefined
+    if (bytes > SHORT_BODY) return this.queue.refusalFor(bytes, callerDigest)
+    return this.isSaturated ? this.queue.refusalOfShort(callerDigest) : undefined
   }
 
   /** @param wait milliseconds that a long body may wait. @param memory bytes of memory for all bodies. */

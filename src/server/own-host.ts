@@ -13,7 +13,7 @@ const HTTP_PORT = 80
 const HTTPS_PORT = 443
 
 /** @param text `uri-host [ ":" port ]` (RFC 9110 section 7.2), checked by the edge guard. @returns undefined for anything else. */
-export function authorityOf(text: string, scheme: 'http' | 'https' = 'http'): Authority | undefined {
+export function parseAuthority(text: string, scheme: 'http' | 'https' = 'http'): Authority | undefined {
   const url = URL.parse(`${scheme}://${text}`)
   if (url?.username !== '' || url.password !== '' || url.pathname !== '/' || url.search !== '' || url.hash !== '') return undefined
   const name = url.hostname.replace(/^\[(.*)\]$/, '$1').replace(/\.$/, '')
@@ -37,7 +37,7 @@ function isReachedAt({ name, port }: Authority, { localAddress = '', localPort }
  * @param names lower case.
  */
 export function isOwnName(host: string, names: ReadonlySet<string>): boolean {
-  const name = authorityOf(host)?.name
+  const name = parseAuthority(host)?.name
   return name !== undefined && (isIP(name) !== 0 || !name.includes('.') || isLoopback(name) || names.has(name))
 }
 
@@ -52,7 +52,7 @@ const ABSOLUTE = /^(https?):\/\/([^/?#]*)(.*)$/i
 export function takeAbsoluteForm(request: IncomingMessage, publicUrl: string | undefined): boolean {
   const [, scheme = '', authority = '', rest = ''] = ABSOLUTE.exec(request.url ?? '') ?? []
   if (scheme === '') return true
-  const target = authorityOf(authority, scheme.toLowerCase() === 'https' ? 'https' : 'http')
+  const target = parseAuthority(authority, scheme.toLowerCase() === 'https' ? 'https' : 'http')
   if (!target || !(isReachedAt(target, request.socket) || isAddress(target, publicUrl))) return false
   request.url = rest.startsWith('/') ? rest : `/${rest}`
   request.headers.host = authority
@@ -62,6 +62,6 @@ export function takeAbsoluteForm(request: IncomingMessage, publicUrl: string | u
 function isAddress({ name, port }: Authority, url: string | undefined): boolean {
   const known = url === undefined ? null : URL.parse(url)
   if (!known) return false
-  const own = authorityOf(known.host, known.protocol === 'https:' ? 'https' : 'http')
+  const own = parseAuthority(known.host, known.protocol === 'https:' ? 'https' : 'http')
   return own?.name === name && own.port === port
 }

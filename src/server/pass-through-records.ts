@@ -2,7 +2,7 @@
 import type { RefusalLog } from '../cluster/refusal-log.ts'
 import type { Clock } from '../core/clock.ts'
 import { type LogSink, stackWithoutMessage } from '../core/log.ts'
-import type { DeskSource } from '../pipeline/pass-through/desk.ts'
+import type { PassThroughSource } from '../pipeline/pass-through/handler.ts'
 import type { Telemetry } from '../services/telemetry/telemetry.ts'
 import { AccessLog } from './access-log.ts'
 import { refusedPassThrough } from './refusals.ts'
@@ -11,8 +11,8 @@ import { PassThroughSpans } from './traces/pass-through-spans.ts'
 export function passThroughRecords(
   telemetry: Pick<Telemetry, 'tracing'>,
   { logs, clock, store }: { logs: LogSink; clock: Clock; store: { readonly refusals: Pick<RefusalLog, 'note'> } },
-): Pick<DeskSource, 'spans' | 'line'> {
-  const line = linesOf(logs, clock)
+): Pick<PassThroughSource, 'spans' | 'line'> {
+  const line = createLines(logs, clock)
   const note = refusedPassThrough(store.refusals)
   return {
     spans: new PassThroughSpans(telemetry, clock),
@@ -24,7 +24,7 @@ export function passThroughRecords(
 }
 
 /** The path, the query and the body of a request are in no line. */
-function linesOf(logs: LogSink, clock: Clock): DeskSource['line'] {
+function createLines(logs: LogSink, clock: Clock): PassThroughSource['line'] {
   const access = new AccessLog(logs)
   return ({ id, key, provider, cost, started, end: { status, fault }, trace }, address) => {
     const isOurs = fault?.code === 'internal'

@@ -20,10 +20,10 @@ type Header = { readonly bytes: number; readonly address: string | undefined } |
 
 const SIGNATURE = Buffer.from('0d0a0d0a000d0a515549540a', 'hex')
 /** With the line end (section 2.1). */
-const LONGEST_V1 = 107
+const MAX_V1_LENGTH = 107
 /** The fixed part of version 2, and the longest rest that is accepted: addresses and a few kilobytes of extensions. */
 const FIXED_V2 = 16
-const LONGEST_REST = 4096
+const MAX_REST_LENGTH = 4096
 
 /** Reads the header of each connection from a trusted proxy before Node's parser gets the connection. */
 export function acceptProxyHeaders(server: Server, { isTrusted, clock, limit }: ProxyProtocolOptions): void {
@@ -82,8 +82,8 @@ export function parseHeader(bytes: Buffer): Header {
 }
 
 function parseV1(bytes: Buffer): Header {
-  const end = bytes.subarray(0, LONGEST_V1).indexOf('\r\n')
-  if (end === -1) return bytes.length < LONGEST_V1 ? undefined : 'invalid'
+  const end = bytes.subarray(0, MAX_V1_LENGTH).indexOf('\r\n')
+  if (end === -1) return bytes.length < MAX_V1_LENGTH ? undefined : 'invalid'
   const [, family, source = '', ...rest] = bytes.toString('latin1', 0, end).split(' ')
   // After UNKNOWN everything up to the line end is ignored.
   if (family === 'UNKNOWN') return { bytes: end + 2, address: undefined }
@@ -96,16 +96,16 @@ function parseV2(bytes: Buffer): Header {
   const rest = bytes.readUInt16BE(14)
   const version = bytes.readUInt8(12) >> 4
   const command = bytes.readUInt8(12) & 15
-  if (version !== 2 || command > 1 || rest > LONGEST_REST) return 'invalid'
+  if (version !== 2 || command > 1 || rest > MAX_REST_LENGTH) return 'invalid'
   const length = FIXED_V2 + rest
   if (bytes.length < length) return undefined
   // LOCAL is the balancer's own health check; of other families than IP no address is known.
   const family = command === 0 ? 0 : bytes.readUInt8(13) >> 4
   if (family === 1 && rest >= 12) return { bytes: length, address: [...bytes.subarray(16, 20)].join('.') }
-  if (family === 2 && rest >= 36) return { bytes: length, address: groupsOf(bytes.subarray(16, 32)) }
+  if (family === 2 && rest >= 36) return { bytes: length, address: byteGroups(bytes.subarray(16, 32)) }
   return family === 1 || family === 2 ? 'invalid' : { bytes: length, address: undefined }
 }
 
-function groupsOf(bytes: Buffer): string {
+function byteGroups(bytes: Buffer): string {
   return Array.from({ length: 8 }, (_, index) => bytes.readUInt16BE(index * 2).toString(16)).join(':')
 }

@@ -2,9 +2,9 @@
 import type { RefusalLog } from '../cluster/refusal-log.ts'
 import { FAULTS, type Fault } from '../core/faults.ts'
 import { isObject, type Json } from '../core/json.ts'
-import type { Witness } from '../pipeline/dependencies.ts'
-import { clientOf, type Exchange } from '../pipeline/exchange.ts'
-import type { PassThroughSeen } from '../pipeline/pass-through/desk.ts'
+import type { ExchangeRecorder } from '../pipeline/dependencies.ts'
+import { type Exchange, exchangeClient } from '../pipeline/exchange.ts'
+import type { PassThroughSeen } from '../pipeline/pass-through/handler.ts'
 import { UnusableKey } from '../pipeline/request/authenticate.ts'
 
 type Refusals = Pick<RefusalLog, 'note'>
@@ -12,16 +12,16 @@ type Refusals = Pick<RefusalLog, 'note'>
 /** Of what a pass-through has no client format of ours for. */
 const PASS_THROUGH = 'pass-through'
 
-/** Notes what ends with a fault before it has a row of the ledger. @param witness is called first. */
-export function withRefusals(witness: Witness, refusals: Refusals): Witness {
+/** Notes what ends with a fault before it has a row of the ledger. @param recordExchange is called first. */
+export function withRefusals(recordExchange: ExchangeRecorder, refusals: Refusals): ExchangeRecorder {
   return (exchange, end) => {
-    witness(exchange, end)
+    recordExchange(exchange, end)
     const { fault } = end
     if (fault && exchange.head.costs.heldAt === undefined)
       noteRefusal(refusals, fault, {
         id: exchange.head.id,
         key: (exchange.auth?.key ?? end.key)?.identity,
-        operation: clientOf(exchange).id,
+        operation: exchangeClient(exchange).id,
         model: namedModel(exchange),
       })
   }

@@ -14,10 +14,10 @@ const FORGOTTEN = 0.5
  * Part of the short requests of a key that is admitted whatever happens to its long bodies: one costs a twelfth of 330 KB to serve, and a
  * seventh of itself to refuse, so that refusing more of them would serve few long bodies more.
  */
-const LEAST_ADMITTED = 0.5
+const MIN_ADMITTED = 0.5
 
 /** Keys that are counted; each sends long bodies under overload. */
-const MOST_KEYS = 4096
+const MAX_KEYS = 4096
 
 interface Counted {
   /** Long bodies, and those of them that were refused; both decay. */
@@ -41,7 +41,7 @@ export class ShedRatio {
     this.decay()
     const counted = this.keys.get(payer)
     if (counted) counted.offered++
-    else if (this.keys.size < MOST_KEYS) this.keys.set(payer, { offered: 1, refused: 0, credit: 1 })
+    else if (this.keys.size < MAX_KEYS) this.keys.set(payer, { offered: 1, refused: 0, credit: 1 })
   }
 
   /** A long body of a key has been refused because it would have waited for too long. */
@@ -55,7 +55,7 @@ export class ShedRatio {
     this.decay()
     const counted = this.keys.get(payer)
     if (!counted || counted.refused < FORGOTTEN) return true
-    counted.credit += Math.max(LEAST_ADMITTED, 1 - counted.refused / counted.offered)
+    counted.credit += Math.max(MIN_ADMITTED, 1 - counted.refused / counted.offered)
     if (counted.credit < 1) return false
     counted.credit--
     return true

@@ -1,4 +1,4 @@
-/** How many rows one statement of a long task reads or removes, so that it takes as long as it may. */
+/** Size of the pages of a long task, in rows: as many as one statement reads or removes within the time that it may take. */
 
 /** Bounds of a page, in rows, and the time that it should take. */
 export interface PageSize {

@@ -1,18 +1,14 @@
 /**
  * The journal's queue: all rows of one turn of the event loop become one transaction and one shared promise. The medium behind it only
- * writes whole batches: SQLite, or the plainest one, memory.
+ * writes whole batches.
  */
 
 import { Fault } from '../core/faults.ts'
-import { lossesOf } from '../core/ledger-entries.ts'
 import { areAll } from '../core/row-counts.ts'
-import type { DatedCharges, DayCharge, GenerationRecord, HoldRow, Journal, KeyCharges, Reconciliation, SettleRow } from '../ledger/types.ts'
-import { MemoryEntries } from './memory-entries.ts'
-import { recoveryOf } from './recovery.ts'
-import { chargedAt, DAY_MS, findRecord, recordOf, sumByAccount, TICKS, unknownSettlement } from './rows.ts'
+import type { HoldRow, SettleRow } from '../ledger/types.ts'
 
-/** What an operator should know of; no row's content is in it. */
-export type BatchNews =
+/** Problems of a batch for the operator, without the content of any row. */
+export type BatchReport =
   | { kind: 'refused'; cause: unknown }
   /** A second settlement of one generation, or a hold under another's number: ignored, the first one stands. */
   | { kind: 'duplicate'; seq: number }
@@ -41,7 +37,7 @@ const ignore = () => {}
 const RETRY_SECONDS = 1
 
 /** Refused holds that are remembered; beyond it the oldest are forgotten. */
-const MOST_REFUSED = 65_536
+const MAX_REFUSED = 65_536
 
 export class BatchQueue {
   private holds: HoldRow[] = []
@@ -123,7 +119,7 @@ export class BatchQueue {
   private keepAfterRefusal(holds: readonly HoldRow[], settles: SettleRow[]): SettleRow[] {
     for (const row of holds) if (!this.medium.knows(row.seq)) this.refused.add(row.seq)
     for (const seq of this.refused) {
-      if (this.refused.size <= MOST_REFUSED) break
+      if (this.refused.size <= MAX_REFUSED) break
       this.refused.delete(seq)
     }
     return settles.filter((row) => !this.refused.delete(row.seq))
@@ -145,149 +141,4 @@ export function checkSettle(row: SettleRow): void {
 
 function safe(value: number): boolean {
   return Number.isSafeInteger(value) && value >= 0
-}
-
-/** The journal that has nothing behind its queue but memory: for tests, and for a gateway that may forget. */
-export class MemoryJournal implements Journal {
-  private readonly holds = new Map<number, HoldRow>()
-  private readonly settlements = new Map<number, SettleRow>()
-  /** Sums of generations that have been removed, by key, payer and day. */
-  private readonly removed = new Map<string, Charge>()
-  private readonly queue: BatchQueue
-  private last = 0
-  readonly entries = new MemoryEntries()
-
-  constructor(report: (news: BatchNews) => void = () => {}) {
-    this.queue = new BatchQueue({
-      write: (holds, settles) => {
-        for (const row of holds) {
-          const known = this.holds.get(row.seq)
-          if (known && known.tag !== row.tag) report({ kind: 'duplicate', seq: row.seq })
-          else this.holds.set(row.seq, known ? { ...known, hold: row.hold, floor: row.floor } : row)
-        }
-        for (const row of settles) {
-          if (this.settlements.has(row.seq)) report({ kind: 'duplicate', seq: row.seq })
-          else {
-            this.settlements.set(row.seq, row)
-            for (const entry of lossesOf(row, () => this.holds.get(row.seq))) this.entries.insert(entry)
-          }
-        }
-      },
-      knows: (seq) => this.holds.has(seq),
-      refused: (cause) => report({ kind: 'refused', cause }),
-    })
-  }
-
-  hold(row: HoldRow): void {
-    this.queue.hold(row)
-    if (row.seq > this.last) this.last = row.seq
-  }
-
-  settle(row: SettleRow): void {
-    this.queue.settle(row)
-  }
-
-  committed(): Promise<void> {
-    return this.queue.committed()
-  }
-
-  lastSeq(): number {
-    return this.last
-  }
-
-  unsettled(): Reconciliation {
-    this.queue.flush()
-    const open = [...this.holds.values()].filter(({ seq }) => !this.settlements.has(seq))
-    return recoveryOf(open.sort((a, b) => a.seq - b.seq))
-  }
-
-  reconcile(): Reconciliation {
-    const found = this.unsettled()
-    for (const [seq, hold] of this.holds) if (!this.settlements.has(seq)) this.settlements.set(seq, unknownSettlement(seq, hold.floor))
-    return found
-  }
-
-  spent(): Map<string, bigint> {
-    return sumByAccount(this.charges(Number.MAX_SAFE_INTEGER))
-  }
-
-  *charges(since: number): Iterable<DatedCharges> {
-    const first = Math.floor(since / DAY_MS) * DAY_MS
-    for (const charge of [...this.removed.values(), ...this.moved(), ...this.chargesOf(this.settlements.values())])
-      yield { ...charge, days: charge.day >= first ? [charge] : [] }
-  }
-
-  carried(): Map<string, bigint> {
-    return sumByAccount([...this.removed.values(), ...this.moved()])
-  }
-
-  /** Removes the oldest settled generations admitted before a moment; their sums stay. */
-  prune(before: number, most: number): number {
-    const old = [...this.settlements.values()].filter(({ seq }) => seq < before * TICKS).sort((a, b) => a.seq - b.seq)
-    const batch = old.slice(0, most)
-    for (const charge of this.chargesOf(batch)) addTo(this.removed, charge)
-    for (const { seq } of batch) {
-      this.holds.delete(seq)
-      this.settlements.delete(seq)
-    }
-    return batch.length
-  }
-
-  /** What entries have moved. */
-  private *moved(): Iterable<Charge> {
-    for (const { key, payer, countedAt, nano } of this.entries.moves(0, Number.POSITIVE_INFINITY))
-      yield { key, payer, day: Math.floor(countedAt / DAY_MS) * DAY_MS, cost: BigInt(nano) }
-  }
-
-  private *chargesOf(settlements: Iterable<SettleRow>): Iterable<Charge> {
-    for (const row of settlements) {
-      const hold = this.holds.get(row.seq)
-      const day = Math.floor(chargedAt(row) / DAY_MS) * DAY_MS
-      if (hold) yield { key: hold.key, payer: hold.payer, day, cost: BigInt(row.cost) }
-    }
-  }
-
-  find(id: string): GenerationRecord | undefined {
-    return findRecord(
-      id,
-      (seq) => this.queue.queuedHold(seq) ?? this.holds.get(seq),
-      (seq) => this.settlements.get(seq) ?? this.queue.queuedSettle(seq),
-    )
-  }
-
-  *export(since = 0): Iterable<GenerationRecord> {
-    this.queue.flush()
-    const rows = [...this.holds.values()].sort((a, b) => a.seq - b.seq)
-    for (const hold of rows) {
-      const record = recordOf(hold, this.settlements.get(hold.seq))
-      if (record.at >= since) yield record
-    }
-  }
-
-  /** Of those named only the settled ones go. */
-  forget(seqs: readonly number[]): void {
-    for (const seq of seqs) if (this.settlements.delete(seq)) this.holds.delete(seq)
-  }
-
-  /** Of generations named by their sequence, those that are settled and committed, with their tags. */
-  settledAmong(seqs: readonly number[]): Map<number, string> {
-    const found = new Map<number, string>()
-    for (const seq of seqs) {
-      const tag = this.settlements.has(seq) ? this.holds.get(seq)?.tag : undefined
-      if (tag !== undefined) found.set(seq, tag)
-    }
-    return found
-  }
-
-  close(): void {
-    this.queue.flush()
-  }
-}
-
-/** Charges of one key on one day. */
-type Charge = KeyCharges & DayCharge
-
-function addTo(sums: Map<string, Charge>, charge: Charge): void {
-  const name = JSON.stringify([charge.day, charge.key, charge.payer])
-  sums.set(name, { ...charge, cost: (sums.get(name)?.cost ?? 0n) + charge.cost })
 }

@@ -12,7 +12,7 @@ const LAST_OF_BATCH = 'SELECT count(*) AS count, max(seq) AS last FROM (SELECT s
 const REMOVE_HOLDS = 'DELETE FROM hold WHERE seq <= ? AND seq IN (SELECT seq FROM settlement WHERE seq <= ?)'
 const REMOVE_SETTLEMENTS = 'DELETE FROM settlement WHERE seq <= ?'
 
-/** What has to have the generations before they go. */
+/** Sums and readers that must have counted generations before these are removed. */
 export interface KeptSums {
   readonly charged: ChargedSums
   readonly rollups: SqliteRollups
@@ -22,11 +22,11 @@ export interface KeptSums {
 /** @returns under which day a sum is kept: its own as long as a window may count it, then the first of its month. */
 function folder(now: number): (day: number) => number {
   const open = openDay(now)
-  return (day) => (day < open ? monthOf(day) : day)
+  return (day) => (day < open ? dayMonth(day) : day)
 }
 
 const openDay = (now: number): number => Math.floor(oldestCounted(now) / DAY_MS)
-const monthOf = (day: number): number => windowStarts(day * DAY_MS).monthly / DAY_MS
+const dayMonth = (day: number): number => windowStarts(day * DAY_MS).monthly / DAY_MS
 
 const LAST_OF_PAGE = 'SELECT key FROM carried WHERE key > ? ORDER BY key LIMIT 1 OFFSET ?'
 const OF_PAGE = 'SELECT key, payer, day, count, dollars, nano FROM carried WHERE key > ?1 AND (?2 IS NULL OR key <= ?2) AND day < ?3'
@@ -47,9 +47,9 @@ export function foldCarried(db: DatabaseSync, charged: ChargedSums, now: number,
     const [remove, carry] = [db.prepare(REMOVE_SUM), db.prepare(ADD_CARRIED)]
     for (const row of rows) {
       const [key, payer, day] = [text(row.key), text(row.payer), integer(row.day)]
-      if (day === monthOf(day)) continue
+      if (day === dayMonth(day)) continue
       remove.run(key, payer, day)
-      carry.run(key, payer, monthOf(day), integer(row.count), integer(row.dollars), integer(row.nano))
+      carry.run(key, payer, dayMonth(day), integer(row.count), integer(row.dollars), integer(row.nano))
     }
     db.prepare('UPDATE carried_folded SET day = ?, key = ?').run(last === null ? open : done, last ?? '')
   })

@@ -9,13 +9,13 @@ import { COUNT_COLUMNS } from '../core/ledger-counts.ts'
 import type { DatedCharges, DayCharge, HoldOwner, KeyCharges, SettleRow } from '../ledger/types.ts'
 import { chargedAt, DAY_MS, NANO, TICKS } from './rows.ts'
 import { IS_OPEN } from './settled-below.ts'
-import { bigInteger, integer, text } from './sqlite.ts'
+import { atOnce, bigInteger, integer, text } from './sqlite.ts'
 import type { SqliteReaders } from './sqlite-readers.ts'
 import type { SqliteRollups } from './sqlite-rollups.ts'
 
 /** The sums are written when they have this many settlements, or when there are this many of them: about a millisecond. */
-const MOST_SETTLEMENTS = 1_000
-const MOST_SUMS = 200
+const MAX_SETTLEMENTS = 1_000
+const MAX_SUMS = 200
 /** Rows of a table that a page of sums reads. */
 const PAGE_ROWS = 500
 
@@ -37,7 +37,7 @@ const TAKE_OFF = `UPDATE charged SET count = count - ?1, dollars = dollars - ?2 
   WHERE key = ?4 AND payer = ?5 AND day = ?6`
 const DROP_EMPTY = 'DELETE FROM charged WHERE key = ? AND payer = ? AND day = ? AND count = 0'
 /** Sums of settled generations. @param where which. */
-const sumsOf = (where: string): string => `SELECT key, payer, iif(at > 0, at, seq / ${TICKS}) / ${DAY_MS} AS day, count(*) AS count,
+const sumsQuery = (where: string): string => `SELECT key, payer, iif(at > 0, at, seq / ${TICKS}) / ${DAY_MS} AS day, count(*) AS count,
     sum(cost / ${NANO}) + sum(cost % ${NANO}) / ${NANO} AS dollars, sum(cost % ${NANO}) % ${NANO} AS nano
   FROM hold JOIN settlement USING (seq) WHERE ${where} GROUP BY key, payer, day`
 /** Holds without a settlement are charged at their floor, on the day of their admission. */
@@ -73,7 +73,7 @@ class Sums {
 
   /** @param nano what is charged beside the whole dollars, below 2^53. */
   add(of: Pick<Sum, 'key' | 'payer' | 'day'>, count: number, dollars: number, nano: number): void {
-    const sum = this.sumOf(of)
+    const sum = this.openSum(of)
     const rest = sum.nano + (nano % NANO)
     sum.dollars += dollars + Math.floor(nano / NANO) + Math.floor(rest / NANO)
     sum.nano = rest % NANO
@@ -88,7 +88,7 @@ class Sums {
     this.latest = undefined
   }
 
-  private sumOf({ key, payer, day }: Pick<Sum, 'key' | 'payer' | 'day'>): Sum {
+  private openSum({ key, payer, day }: Pick<Sum, 'key' | 'payer' | 'day'>): Sum {
     const { latest } = this
     if (latest && latest.day === day && latest.key === key && latest.payer === payer) return latest
     const name = `${day} ${key} ${payer}`
@@ -127,7 +127,7 @@ export class ChargedSums {
     this.raise = db.prepare(RAISE_WATERMARK)
     this.watermark = integer(db.prepare('SELECT seq FROM charged_below').get()?.seq)
     this.highest = Math.max(this.watermark - 1, integer(db.prepare('SELECT ifnull(max(seq), 0) AS seq FROM settlement').get()?.seq))
-    for (const row of db.prepare(sumsOf('seq >= ?')).iterate(this.watermark)) {
+    for (const row of db.prepare(sumsQuery('seq >= ?')).iterate(this.watermark)) {
       const of = { key: text(row.key), payer: text(row.payer), day: integer(row.day) }
       this.recent.add(of, integer(row.count), integer(row.dollars), integer(row.nano))
     }
@@ -152,7 +152,7 @@ export class ChargedSums {
   /** Writes what the table needs of the batch, within its transaction. */
   write(): void {
     const { recent, batch, late } = this
-    if (recent.count + batch.count >= MOST_SETTLEMENTS || recent.size + batch.size >= MOST_SUMS) {
+    if (recent.count + batch.count >= MAX_SETTLEMENTS || recent.size + batch.size >= MAX_SUMS) {
       this.put(batch)
       this.writeRecent()
     }
@@ -170,12 +170,11 @@ export class ChargedSums {
   /** Runs it in one transaction, with all settlements in the table. @throws what it throws, with nothing done. */
   atOnce(work: () => void): void {
     try {
-      this.db.exec('BEGIN IMMEDIATE')
-      this.writeRecent()
-      work()
-      this.db.exec('COMMIT')
+      atOnce(this.db, () => {
+        this.writeRecent()
+        work()
+      })
     } catch (thrown) {
-      if (this.db.isOpen && this.db.isTransaction) this.db.exec('ROLLBACK')
       this.raised(false)
       throw thrown
     }
@@ -207,7 +206,7 @@ export class ChargedSums {
     for (const sql of CHARGES) {
       const statement = this.db.prepare(sql)
       statement.setReadBigInts(true)
-      for (const row of statement.iterate(first)) yield { ...chargeOf(row), days: row.days === null ? [] : daysOf(text(row.days)) }
+      for (const row of statement.iterate(first)) yield { ...rowCharges(row), days: row.days === null ? [] : parseDays(text(row.days)) }
     }
     for (const { key, payer, day, dollars, nano } of this.recent.values()) {
       const cost = BigInt(dollars) * BigInt(NANO) + BigInt(nano)
@@ -233,7 +232,7 @@ export class ChargedSums {
     for (let after = ''; ; ) {
       const found = ends.flatMap((end) => end.get(after)?.key ?? []).map(text)
       const last = found.length > 0 ? found.reduce((a, b) => (compareKeys(a, b) <= 0 ? a : b)) : undefined
-      const charges = (last === undefined ? rest.all(after) : page.all(after, last)).map(chargeOf)
+      const charges = (last === undefined ? rest.all(after) : page.all(after, last)).map(rowCharges)
       // What is not in the table yet is read in the same turn as what is.
       if (of === 'all')
         for (const { key, payer, dollars, nano } of this.recent.values())
@@ -273,7 +272,7 @@ export function takeOff(db: DatabaseSync, rows: { where: string; value: number |
   const carry = db.prepare(ADD_CARRIED)
   const less = db.prepare(TAKE_OFF)
   const drop = db.prepare(DROP_EMPTY)
-  for (const row of db.prepare(sumsOf(rows.where)).all(rows.value)) {
+  for (const row of db.prepare(sumsQuery(rows.where)).all(rows.value)) {
     const [key, payer, day] = [text(row.key), text(row.payer), integer(row.day)]
     const [count, dollars, nano] = [integer(row.count), integer(row.dollars), integer(row.nano)]
     if (keep) carry.run(key, payer, keep(day), count, dollars, nano)
@@ -286,18 +285,18 @@ export function takeOff(db: DatabaseSync, rows: { where: string; value: number |
 export function* removedCharges(db: DatabaseSync): Iterable<KeyCharges> {
   const statement = db.prepare('SELECT key, payer, sum(dollars) AS dollars, sum(nano) AS nano FROM carried GROUP BY key, payer')
   statement.setReadBigInts(true)
-  for (const row of statement.iterate()) yield chargeOf(row)
+  for (const row of statement.iterate()) yield rowCharges(row)
 }
 
 /** As `CHARGES` has them. */
-function daysOf(listed: string): DayCharge[] {
+function parseDays(listed: string): DayCharge[] {
   return listed.split(',').map((each) => {
     const [day = '', dollars = '', nano = ''] = each.split(' ')
     return { day: Number(day) * DAY_MS, cost: BigInt(dollars) * BigInt(NANO) + BigInt(nano) }
   })
 }
 
-function chargeOf(row: Record<string, SQLOutputValue>): KeyCharges {
+function rowCharges(row: Record<string, SQLOutputValue>): KeyCharges {
   return { key: text(row.key), payer: text(row.payer) || undefined, cost: bigInteger(row.dollars) * BigInt(NANO) + bigInteger(row.nano) }
 }
 
@@ -308,5 +307,5 @@ const compareKeys = (a: string, b: string): number => Buffer.compare(Buffer.from
 export function* removedUnread(db: DatabaseSync): Iterable<KeyCharges> {
   const statement = db.prepare('SELECT key, payer, dollars, nano FROM carried_unread')
   statement.setReadBigInts(true)
-  for (const row of statement.all()) yield chargeOf(row)
+  for (const row of statement.all()) yield rowCharges(row)
 }

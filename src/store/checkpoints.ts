@@ -4,14 +4,14 @@ import type { Clock, Timer } from '../core/clock.ts'
 import { CHECKPOINT_PAGES } from './sqlite.ts'
 import { integer } from './sqlite-values.ts'
 
-export type CheckpointNews =
+export type CheckpointReport =
   | { kind: 'checkpoint-failed'; cause: unknown }
   /** All requests waited for so many milliseconds: the disk is slow. */
   | { kind: 'checkpoint-slow'; ms: number }
 
 export interface CheckpointOptions {
   readonly clock: Clock
-  readonly report: (news: CheckpointNews) => void
+  readonly report: (report: CheckpointReport) => void
 }
 
 /**
@@ -28,12 +28,14 @@ const SLOW = 500
 const REPORT_PAUSE = 600_000
 
 export class Checkpoints {
-  /** How many have begun: the file itself stays as it is in between. */
+  /** Number of checkpoints that have begun. Between two of them the file itself does not change. */
   count = 0
   private readonly db: DatabaseSync
   private readonly options: CheckpointOptions
   /** Writes a number that is there already. */
   private readonly writeNothing: string
+  /** A database in memory has no log. */
+  private readonly hasLog: boolean
   private timer: Timer | undefined
   /** Rows since the last one, and when the first of them came. */
   private rows = 0
@@ -47,11 +49,13 @@ export class Checkpoints {
   constructor(db: DatabaseSync, options: CheckpointOptions) {
     this.db = db
     this.options = options
+    this.hasLog = db.location() !== null
     this.writeNothing = `PRAGMA user_version = ${integer(db.prepare('PRAGMA user_version').get()?.user_version)}`
   }
 
   /** So many rows more wait in the log. */
   logged(rows: number): void {
+    if (!this.hasLog) return
     this.rows += rows
     if (this.timer) return
     this.since = this.options.clock.monotonic()

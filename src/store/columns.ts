@@ -6,7 +6,7 @@ export type Kind = 'count' | 'sum' | 'real' | 'text' | 'flag' | 'optional count'
 export type Columns = Readonly<Record<string, Kind>>
 
 export const HOLD = { seq: 'count', tag: 'text', key: 'text', model: 'text', endpoint: 'text', hold: 'count', floor: 'count' } as const
-/** What the first version had of the counts; the steps of later ones add the others (`Script.count()`). */
+/** Counts that the first version had; the steps of later ones add the others (`Script.count()`). */
 const COUNTED: Columns = Object.fromEntries(columnsUpTo().map((column) => [column, 'count']))
 
 export const SETTLEMENT = {
@@ -43,7 +43,7 @@ export const BALANCE = {
   monthly: 'sum',
 } as const
 export const LEASE = { key: 'text', node: 'text', amount: 'count', wanted: 'flag', answered_at: 'count' } as const
-/** What of a lease was charged or given back; what it was granted stands in `lease`. */
+/** Part of a lease that was charged or given back; the amount that was granted stands in `lease`. */
 export const LEASE_USED = { key: 'text', payer: 'text', node: 'text', used: 'sum' } as const
 export const NODE = { node: 'text', label: 'text', expires_at: 'count' } as const
 /** Changes of keys and of guardrails, numbered in the order in which they were committed. */
@@ -103,7 +103,7 @@ export const AUDIT = {
   action: 'text',
   detail: 'text',
 } as const
-/** What the gateway has refused, by minute, key and reason. */
+/** Requests that the gateway has refused, by minute, key and reason. */
 export const REFUSAL = { at: 'count', id: 'text', key: 'text', reason: 'text', detail: 'text' } as const
 /** Which key a provider gave an id to; `id` is a hash. */
 export const GIVEN_ID = { id: 'text', owner: 'text', until: 'count' } as const
@@ -116,7 +116,7 @@ export const SECRET = { name: 'text', value: 'text' } as const
 export const COMPACTION_KEY = { number: 'count', value: 'text', created_at: 'count' } as const
 
 /**
- * What has happened, numbered in the order of the commits. `once` names what may happen a single time, such as a share of a
+ * Events, numbered in the order of the commits. `once` names an event that is raised a single time, such as for a share of a
  * limit in one window; `fields` is a JSON text.
  */
 export const EVENT = {
@@ -144,7 +144,7 @@ export const EVENT_DELIVERY = {
 /** Events from `next` on have no deliveries yet; a receiver that has answered 410 gets none. */
 export const EVENT_RECEIVER = { name: 'text', next: 'count', disabled_at: 'optional count' } as const
 
-/** What a row of `use_by_hour` or `use_by_key` is the sum of; `saved` is nano-dollars. Cost as in `CARRIED_BY_PAYER`. */
+/** Columns of a row of `use_by_hour` or `use_by_key`, each a sum; `saved` is nano-dollars. Cost as in `CARRIED_BY_PAYER`. */
 export const USE = {
   model: 'text',
   endpoint: 'text',
@@ -156,7 +156,10 @@ export const USE = {
   ...COUNTED,
   saved: 'real',
 } as const
-/** What a row of `use_by_key_model`, `use_by_key_provider`, `use_by_key_both` or `use_by_key_running` is the sum of; `failed` of `count` have failed, or have an unknown outcome. */
+/**
+ * Sums in a row of `use_by_key_model`, `use_by_key_provider`, `use_by_key_both` or `use_by_key_running`; `failed` of `count` have failed,
+ * or have an unknown outcome.
+ */
 export const USE_OF_KEY = {
   count: 'count',
   failed: 'count',
@@ -198,12 +201,12 @@ export const SUM_TABLES = [
 export const USE_NAMES = ['model', 'endpoint', 'provider', 'status'] as const
 
 /**
- * What reads the ledger step by step, such as an export. It has read the generations below `below`, but for those in
+ * A reader that goes through the ledger step by step, such as an export. It has read the generations below `below`, but for those in
  * `ledger_reader_late`. An open batch (`begun_at` is not 0) has those below `reaching` too.
  */
 const READER_HOLDER = { holder: 'text', held_until: 'count', seen_at: 'count', note: 'text' } as const
 export const READER = { name: 'text', below: 'count', reaching: 'count', batch: 'count', begun_at: 'count', ...READER_HOLDER } as const
-/** What a reader keeps of an account with a batch; `sums` is a JSON list. */
+/** Sums that a reader keeps of one account with a batch; `sums` is a JSON list. */
 export const READER_SUM = { reader: 'text', batch: 'count', account: 'text', sums: 'text' } as const
 /** Of the sums in `carried` those of generations that the reader of `ledger verify` had not read. */
 export const CARRIED_UNREAD = { key: 'text', payer: 'text', dollars: 'count', nano: 'count' } as const

@@ -79,32 +79,3 @@ export class SqliteCompactionKeys implements CompactionKeyStore {
 function keyFrom(row: ReturnType<StatementSync['get']>): CompactionKey {
   return { number: integer(row?.number), value: text(row?.value), createdAt: integer(row?.created_at) }
 }
-
-export class MemoryCompactionKeys implements CompactionKeyStore {
-  private keys: CompactionKey[] = []
-
-  all(now: number, first: string): readonly CompactionKey[] {
-    if (this.keys.length === 0) this.add(now, first)
-    return this.keys
-  }
-
-  add(now: number, value: string): CompactionKey {
-    const key = { number: (this.keys.at(-1)?.number ?? 0) + 1, value, createdAt: Math.floor(now) }
-    this.keys = [...this.keys, key]
-    return key
-  }
-
-  rewrite(number: number, from: string, to: string): boolean {
-    const isIt = (key: CompactionKey): boolean => key.number === number && key.value === from
-    const found = this.keys.some(isIt)
-    this.keys = this.keys.map((key) => (isIt(key) ? { ...key, value: to } : key))
-    return found
-  }
-
-  remove(number: number): boolean {
-    const left = this.keys.filter((key, at) => key.number !== number || at === this.keys.length - 1)
-    const removed = left.length < this.keys.length
-    this.keys = left
-    return removed
-  }
-}

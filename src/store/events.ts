@@ -43,7 +43,7 @@ export interface Claimed {
   readonly event: StoredEvent
 }
 
-/** How an attempt ended. */
+/** Result of one attempt to deliver. */
 export interface AttemptResult {
   readonly receiver: string
   /** Number of the event. */
@@ -106,14 +106,14 @@ export interface EventStore {
   find(id: string): Maybe<StoredEvent | undefined>
   /** By event, the oldest first. */
   deliveries(query: DeliveryQuery): Maybe<StoredDelivery[]>
-  /** Makes deliveries pending again. @param receiver undefined: all that have the event. @returns how many. */
-  redeliver(event: number, receiver: string | undefined, now: number): Maybe<number>
+  /** Makes deliveries pending again. @param receiver null: all that have the event. @returns how many. */
+  redeliver(event: number, receiver: string | null, now: number): Maybe<number>
   receivers(): Maybe<ReceiverState[]>
   /** @param disabledAt null: it takes events again, those that came meanwhile as well. @returns false where there is none. */
   setDisabled(receiver: string, disabledAt: number | null): Maybe<boolean>
 }
 
-/** What the process needs that delivers; a worker has its owner do that. */
+/** Event store of the process that delivers; workers leave deliveries to their owner. */
 export interface DeliverableEvents extends EventStore {
   /**
    * Makes deliveries of events that have none yet. A receiver that is new begins with the next event.

@@ -34,7 +34,7 @@ import {
 } from './columns.ts'
 import { BALANCE_VIEW } from './postgres/balance-view.ts'
 import { POSTGRES_FUNCTIONS } from './postgres/functions.ts'
-import { jsonOf } from './postgres/json-text.ts'
+import { columnJson } from './postgres/json-text.ts'
 import type { Script } from './schema-script.ts'
 import { HAS_SESSION, SESSION_OF } from './search-index.ts'
 
@@ -129,7 +129,7 @@ export const FIRST_STEPS: readonly ((script: Script) => void)[] = [
   // Keys issued through sign-in are found by the key that consented: nothing reads all keys for one of them.
   (script) => {
     script.column('api_key', 'issuer', 'optional text')
-    const by = script.database === 'sqlite' ? "json_extract(policy, '$.consent.by')" : `${jsonOf('policy')} -> 'consent' ->> 'by'`
+    const by = script.database === 'sqlite' ? "json_extract(policy, '$.consent.by')" : `${columnJson('policy')} -> 'consent' ->> 'by'`
     script.raw(sql.raw(`update "api_key" set "issuer" = ${by} where policy like '%consent%'`))
     script.raw(sql`create index api_key_issuer on api_key (issuer, expires_at) where issuer is not null`)
   },

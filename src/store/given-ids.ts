@@ -1,8 +1,7 @@
 /** Which key a provider gave an id to, in a reply of the pass-through (docs/decisions/0061-ids-of-the-pass-through.md). */
-import { DatabaseSync } from 'node:sqlite'
+import type { DatabaseSync } from 'node:sqlite'
 import { Fault } from '../core/faults.ts'
 import { integer, text } from './sqlite.ts'
-import { SQLITE_MIGRATIONS } from './sqlite-schema.ts'
 
 export interface GivenId {
   /** Hash of the account at the provider and the id. */
@@ -72,17 +71,4 @@ export class SqliteGivenIds implements GivenIdStore {
       throw new Fault('unavailable', { message: 'The store of given ids cannot be used', cause })
     }
   }
-}
-
-/** The statements that make the table and its index. */
-const OWN_TABLE = /^create (table|index) "?given_id/
-
-/** Rows that a gateway without a file remembers. */
-const MOST_IN_MEMORY = 10_000
-
-/** For a gateway that may forget. */
-export function memoryGivenIds(): SqliteGivenIds {
-  const db = new DatabaseSync(':memory:')
-  for (const statement of SQLITE_MIGRATIONS.flat()) if (OWN_TABLE.test(statement)) db.exec(statement)
-  return new SqliteGivenIds(db, MOST_IN_MEMORY)
 }

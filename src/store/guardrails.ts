@@ -25,7 +25,7 @@ export interface Assignment {
   /** Id of the guardrail. */
   readonly guardrail: string
   readonly id: string
-  /** Who made it, as far as that is known. */
+  /** The user or key that made it; null where that is not known. */
   readonly by: string | null
   /** Milliseconds since the epoch. */
   readonly createdAt: number

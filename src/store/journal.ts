@@ -5,51 +5,31 @@ import { Fault } from '../core/faults.ts'
 import type { DrawnNumbers } from '../core/ids.ts'
 import { COUNT_COLUMNS } from '../core/ledger-counts.ts'
 import { countValues } from '../core/row-counts.ts'
-import type {
-  DatedCharges,
-  FoundPage,
-  GenerationRecord,
-  GenerationSearch,
-  HoldRow,
-  Journal,
-  KeyCharges,
-  Reconciliation,
-  SessionMove,
-  SessionName,
-  SessionNamePage,
-  SessionPage,
-  SessionQuery,
-  SettleRow,
-  UsePage,
-  UseQuery,
-} from '../ledger/types.ts'
-import { type BatchNews, BatchQueue } from './batch.ts'
+import type { DatedCharges, GenerationRecord, HoldRow, Journal, Reconciliation, SettleRow } from '../ledger/types.ts'
+import { BatchQueue, type BatchReport } from './batch.ts'
 import { foldCarried, pruneGenerations } from './carried.ts'
-import { ChargedSums, removedCharges, removedUnread, takeOff } from './charged.ts'
-import { type CheckpointNews, Checkpoints } from './checkpoints.ts'
+import { ChargedSums, removedCharges, takeOff } from './charged.ts'
+import { type CheckpointReport, Checkpoints } from './checkpoints.ts'
 import { forgetAllMinutes, KeyMinutes } from './key-minutes.ts'
-import { recoveryOf } from './recovery.ts'
-import { DAY_MS, findRecord, HOUR_MS, recordOf, sumByAccount, TICKS } from './rows.ts'
+import { planRecovery } from './recovery.ts'
+import { DAY_MS, findRecord, joinRecord, sumByAccount, TICKS } from './rows.ts'
 import { SettledBelow } from './settled-below.ts'
-import { asRefusal, type Durability, integer, openDatabase, text } from './sqlite.ts'
+import { asRefusal, type Durability, integer, memoryDatabase, openDatabase, text } from './sqlite.ts'
 import { SqliteEntries } from './sqlite-entries.ts'
+import { SqliteLedger } from './sqlite-ledger.ts'
 import { drawnNumbers, openHolds } from './sqlite-numbers.ts'
 import { SqliteReaders } from './sqlite-readers.ts'
 import { SqliteRollups } from './sqlite-rollups.ts'
 import { holdFrom, SETTLED_COLUMNS, settlementFrom } from './sqlite-rows.ts'
-import { SqliteSearch } from './sqlite-search.ts'
-import { SqliteSessionNames } from './sqlite-session-names.ts'
 import { SqliteSessionSums } from './sqlite-session-sums.ts'
-import { SqliteSessionUse } from './sqlite-session-use.ts'
-import { SqliteUse } from './sqlite-use.ts'
 
-/** What an operator should know of; no row's content is in it. */
-export type JournalNews = BatchNews | CheckpointNews
+/** Problems of the journal for the operator, without the content of any row. */
+export type JournalReport = BatchReport | CheckpointReport
 
 export interface JournalOptions {
   durability: Durability
   clock: Clock
-  report?: ((news: JournalNews) => void) | undefined
+  report?: ((report: JournalReport) => void) | undefined
 }
 
 /** Milliseconds until settlements that were refused are tried again. */
@@ -59,7 +39,7 @@ const EXPORT_PAGE = 100
 
 const INSERT_HOLD = `INSERT INTO hold (seq, tag, key, payer, model, endpoint, hold, floor) VALUES (?, ?, ?, ?, ?, ?, ?, ?)
   ON CONFLICT (seq) DO UPDATE SET hold = excluded.hold, floor = excluded.floor WHERE tag = excluded.tag`
-const SETTLED = ['seq', 'status', 'cost', ...COUNT_COLUMNS, 'estimated', 'facts', 'at']
+const SETTLED = ['seq', 'status', 'cost', 'estimated', 'facts', 'at', ...COUNT_COLUMNS]
 const INSERT_SETTLEMENT = `INSERT INTO settlement (${SETTLED.join(', ')}) VALUES (${SETTLED.map(() => '?').join(', ')})
   ON CONFLICT (seq) DO NOTHING`
 
@@ -71,7 +51,7 @@ const SETTLED_AMONG = 'SELECT seq, tag FROM hold JOIN settlement USING (seq) WHE
 export class SqliteJournal implements Journal {
   private readonly db: DatabaseSync
   private readonly clock: Clock
-  private readonly report: (news: JournalNews) => void
+  private readonly report: (report: JournalReport) => void
   private readonly queue: BatchQueue
   private readonly begin: StatementSync
   private readonly commit: StatementSync
@@ -87,13 +67,11 @@ export class SqliteJournal implements Journal {
   private readonly keyMinutes: KeyMinutes
   private readonly rollups: SqliteRollups
   private readonly sessionSums: SqliteSessionSums
-  private sums: SqliteUse | undefined
-  private namesOfSessions: SqliteSessionNames | undefined
-  private sessionUse: SqliteSessionUse | undefined
   readonly entries: SqliteEntries
-  /** What goes through the ledger step by step. */
+  /** Readers that go through the ledger step by step. */
   readonly readers: SqliteReaders
-  private found: SqliteSearch | undefined
+  readonly ledger: SqliteLedger
+  readonly isInMemory: boolean
 
   constructor(db: DatabaseSync, options: Omit<JournalOptions, 'durability'>) {
     this.db = db
@@ -106,6 +84,7 @@ export class SqliteJournal implements Journal {
     this.selectHold = db.prepare('SELECT * FROM hold WHERE seq = ?')
     this.selectSettlement = db.prepare('SELECT * FROM settlement WHERE seq = ?')
     this.last = integer(db.prepare('SELECT ifnull(max(seq), 0) AS seq FROM hold').get()?.seq)
+    this.isInMemory = db.location() === null
     this.checkpoints = new Checkpoints(db, { clock: this.clock, report: this.report })
     this.settledBelow = new SettledBelow(db)
     this.charged = new ChargedSums(db)
@@ -119,6 +98,8 @@ export class SqliteJournal implements Journal {
       knows: (seq) => this.knows(seq),
       refused: (cause) => this.refused(cause),
     })
+    const { charged, rollups, sessionSums, entries, readers } = this
+    this.ledger = new SqliteLedger({ db, journal: this, charged, rollups, sessionSums, entries, readers, flush: this.queue.flush })
   }
 
   hold(row: HoldRow): void {
@@ -145,7 +126,7 @@ export class SqliteJournal implements Journal {
 
   unsettled(): Reconciliation {
     this.queue.flush()
-    return recoveryOf(openHolds(this.db))
+    return planRecovery(openHolds(this.db))
   }
 
   reconcile(): Reconciliation {
@@ -176,14 +157,6 @@ export class SqliteJournal implements Journal {
     return sumByAccount(removedCharges(this.db))
   }
 
-  removedUnread(): Map<string, bigint> {
-    return sumByAccount(removedUnread(this.db))
-  }
-
-  chargePages(of: 'removed' | 'all'): Iterable<readonly KeyCharges[]> {
-    return this.charged.pages(of)
-  }
-
   /** Removes the oldest settled generations admitted before a moment; their sums stay. @throws what SQLite throws. */
   prune(before: number, most: number): number {
     const count = pruneGenerations(
@@ -204,14 +177,6 @@ export class SqliteJournal implements Journal {
     const count = folded >= most ? folded : this.settledBelow.advance(now, most, this.last)
     if (count > 0) this.checkpoints.logged(count)
     return count
-  }
-
-  /** @returns milliseconds since the epoch: from this day on the sums of use are made anew. @throws what SQLite throws. */
-  rebuildUse(): number {
-    this.queue.flush()
-    const day = this.rollups.rebuild()
-    this.sessionSums.rebuild((day * DAY_MS) / HOUR_MS)
-    return day * DAY_MS
   }
 
   /** Removes the oldest day of the sums of use. @returns whether there was one before the moment. @throws what SQLite throws. */
@@ -239,42 +204,10 @@ export class SqliteJournal implements Journal {
         const hold = holdFrom(row)
         if (!hold) continue
         after = hold.seq
-        yield recordOf(hold, row.settled === null ? undefined : settlementFrom(row))
+        yield joinRecord(hold, row.settled === null ? undefined : settlementFrom(row))
       }
       if (rows.length < EXPORT_PAGE) return
     }
-  }
-
-  usePage(query: UseQuery, after: string): UsePage {
-    if (after === '') {
-      this.queue.flush()
-      // Else all of today would count as left by an earlier process until the first round of sums, and be read at once.
-      this.rollups.begin(this.last)
-    }
-    this.sums ??= new SqliteUse(this.db, this.rollups)
-    return this.sums.read(query, after)
-  }
-
-  sessionNames(query: SessionQuery, after: string): SessionNamePage {
-    if (after === '') this.queue.flush()
-    this.namesOfSessions ??= new SqliteSessionNames(this.db, this.sessionSums)
-    return this.namesOfSessions.read(query, after)
-  }
-
-  sessionPage(query: SessionQuery, after: string, of: readonly SessionName[]): SessionPage {
-    this.sessionUse ??= new SqliteSessionUse(this.db, this.sessionSums)
-    return this.sessionUse.read(query, after, of)
-  }
-
-  sessionMoves(query: SessionQuery): SessionMove[] {
-    this.queue.flush()
-    return this.entries.sessionMoves(query)
-  }
-
-  searchPage(query: GenerationSearch, before: string): FoundPage {
-    if (before === '') this.queue.flush()
-    this.found ??= new SqliteSearch(this.db)
-    return this.found.page(query, before)
   }
 
   /** In one transaction; of those named only the settled ones go. @throws what SQLite throws; then all are still there. */
@@ -323,13 +256,14 @@ export class SqliteJournal implements Journal {
         charged.numberTaken(row.seq)
       }
       for (const row of settles) {
-        const done = insertSettlement.run(row.seq, row.status, row.cost, ...countValues(row), row.estimated ? 1 : 0, row.facts, row.at)
+        const done = insertSettlement.run(row.seq, row.status, row.cost, row.estimated ? 1 : 0, row.facts, row.at, ...countValues(row))
         if (done.changes === 0) {
           duplicates.push(row.seq)
           continue
         }
-        const owner = charged.settle(row, () => holdFrom(this.selectHold.get(row.seq)))
-        this.entries.settled(row, () => holdFrom(this.selectHold.get(row.seq)))
+        const findHold = (): HoldRow | undefined => holdFrom(this.selectHold.get(row.seq))
+        const owner = charged.settle(row, findHold)
+        this.entries.settled(row, findHold)
         rollups.settle(row, owner)
         sessionSums.settle(row, owner)
         this.readers.settled(row.seq)
@@ -384,4 +318,9 @@ export function openJournal(path: string, options: JournalOptions): SqliteJourna
     db.close()
     throw refusal
   }
+}
+
+/** A journal that is gone with its process. */
+export function openMemoryJournal(options: Omit<JournalOptions, 'durability'>): SqliteJournal {
+  return new SqliteJournal(memoryDatabase(), options)
 }

@@ -32,22 +32,22 @@ export function keyEvents(before: KeyState | undefined, after: KeyState | undefi
   const key = now ?? old
   if (!key) return []
   const data = { key: key.identity, name: key.name, label: key.label }
-  return typesOf(old, now).map((type) => type.make({ at, subject: key.identity, data }))
+  return eventTypes(old, now).map((type) => type.make({ at, subject: key.identity, data }))
 }
 
 const isNone = (key: KeyState | undefined): boolean => key?.consent?.code !== undefined || key?.consent?.session !== undefined
 
-function typesOf(before: KeyState | undefined, after: KeyState | undefined): EventType<KeyFacts>[] {
+function eventTypes(before: KeyState | undefined, after: KeyState | undefined): EventType<KeyFacts>[] {
   if (!before) return [KEY_CREATED]
   if (!after) return [KEY_REVOKED]
   const found: EventType<KeyFacts>[] = []
   if (before.hash !== after.hash) found.push(KEY_ROTATED)
   if (before.disabled !== after.disabled) found.push(after.disabled ? KEY_DISABLED : KEY_ENABLED)
-  if (settingsOf(before) !== settingsOf(after)) found.push(KEY_CHANGED)
+  if (keySettings(before) !== keySettings(after)) found.push(KEY_CHANGED)
   return found
 }
 
-/** What neither a new secret nor switching the key off and on changes. */
-function settingsOf({ hash: _hash, label: _label, disabled: _disabled, updatedAt: _updatedAt, ...settings }: KeyState): string {
+/** Settings of a key, as one text to compare: a new secret does not change them, nor does switching the key off and on. */
+function keySettings({ hash: _hash, label: _label, disabled: _disabled, updatedAt: _updatedAt, ...settings }: KeyState): string {
   return JSON.stringify(settings)
 }

@@ -10,7 +10,7 @@ export const MINUTE_MS = 60_000
 const MINUTE = MINUTE_MS * TICKS
 
 /** Keys whose last minute is remembered; beyond it all are forgotten, and what is written twice changes nothing. */
-const MOST_KEYS = 10_000
+const MAX_KEYS = 10_000
 
 const FORGET = `DELETE FROM key_minute WHERE (key, minute) IN (SELECT key, seq / ${MINUTE} FROM hold WHERE seq < ?)`
 
@@ -39,7 +39,7 @@ export class KeyMinutes {
     const minute = Math.floor(seq / MINUTE)
     if (this.last.get(key) === minute) return
     this.insert.run(key, minute)
-    if (this.last.size >= MOST_KEYS) this.last.clear()
+    if (this.last.size >= MAX_KEYS) this.last.clear()
     this.last.set(key, minute)
     this.batch.push(key)
   }

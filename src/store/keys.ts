@@ -1,14 +1,16 @@
 /** API keys at rest: only the hash of a secret, and what its holder may do. */
+
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import type { Clock } from '../core/clock.ts'
 import { Fault } from '../core/faults.ts'
 import { plainName } from '../core/plain-name.ts'
-import type { ApiKey, LimitReset } from '../plugin-api/key.ts'
+import { WINDOWS } from '../core/windows.ts'
+import type { ApiKey } from '../plugin-api/key.ts'
 import { keyEvents } from './key-events.ts'
-import { integer, text } from './sqlite.ts'
+import { atOnce, integer, text } from './sqlite.ts'
 import { addEvents, eventInsert } from './sqlite-events.ts'
 
-/** What is kept of a key beyond what the request path needs. */
+/** A key as it is stored, with fields that the request path does not need. */
 export interface KeyRecord extends ApiKey {
   /** Kept for clients that set it; the gateway bills no keys of the callers' own. */
   readonly includeByokInLimit: boolean
@@ -70,12 +72,12 @@ export function isSession(key: StoredKey): key is SessionKey {
   return key.consent?.session !== undefined
 }
 
-/** False for what stands among the keys and opens nothing. */
+/** False for codes and sessions, which are stored among the keys. */
 export function isKey(key: StoredKey): boolean {
   return !isCode(key) && !isSession(key)
 }
 
-/** What stands among the keys and opens nothing has these in common. */
+/** Fields that codes and sessions have in common: they are stored among the keys, but no request is authenticated by them. */
 export const OPENS_NOTHING = {
   label: '',
   management: false,
@@ -208,7 +210,7 @@ export class SqliteKeys implements KeyStore {
     const now = Math.floor(this.clock.now())
     const before = this.find(key.hash)
     const put = this.written(() => {
-      const [row] = this.upsert.all(...columnsOf(key), now, now, key.hash)
+      const [row] = this.upsert.all(...keyColumns(key), now, now, key.hash)
       return { before, after: row && keyFrom(row) }
     })
     this.known.delete(key.hash)
@@ -219,7 +221,7 @@ export class SqliteKeys implements KeyStore {
   change(hash: string, how: (key: StoredKey) => KeyRecord): StoredKey | undefined {
     const found = this.find(hash)
     if (!found) return undefined
-    const columns = columnsOf(how(found))
+    const columns = keyColumns(how(found))
     const { after } = this.written(() => {
       const [row] = this.update.all(...columns, Math.floor(this.clock.now()), hash)
       return { before: found, after: row ? keyFrom(row) : undefined }
@@ -254,13 +256,12 @@ export class SqliteKeys implements KeyStore {
   /** The change and its events, both or neither. @throws Fault `unavailable`. */
   private written(write: () => Change): Change {
     try {
-      this.db.exec('BEGIN IMMEDIATE')
-      const change = write()
-      addEvents(this.insertEvent, keyEvents(change.before, change.after, this.clock.now()))
-      this.db.exec('COMMIT')
-      return change
+      return atOnce(this.db, () => {
+        const change = write()
+        addEvents(this.insertEvent, keyEvents(change.before, change.after, this.clock.now()))
+        return change
+      })
     } catch (cause) {
-      if (this.db.isOpen && this.db.isTransaction) this.db.exec('ROLLBACK')
       throw new Fault('unavailable', { message: 'The key store cannot be written', cause })
     }
   }
@@ -272,7 +273,7 @@ interface Change {
 }
 
 /** In the order in which both statements begin. */
-function columnsOf(key: KeyRecord): (string | number | null)[] {
+function keyColumns(key: KeyRecord): (string | number | null)[] {
   return [
     key.hash,
     key.name,
@@ -289,8 +290,6 @@ function columnsOf(key: KeyRecord): (string | number | null)[] {
   ]
 }
 
-const RESETS: readonly LimitReset[] = ['daily', 'weekly', 'monthly']
-
 function keyFrom(row: NonNullable<ReturnType<StatementSync['get']>>): StoredKey {
   return {
     identity: text(row.identity),
@@ -300,7 +299,7 @@ function keyFrom(row: NonNullable<ReturnType<StatementSync['get']>>): StoredKey 
     management: row.management === 1,
     disabled: row.disabled === 1,
     limit: row.credit_limit === null ? null : integer(row.credit_limit),
-    limitReset: RESETS.find((reset) => reset === row.limit_reset) ?? null,
+    limitReset: WINDOWS.find((reset) => reset === row.limit_reset) ?? null,
     expiresAt: row.expires_at === null ? null : integer(row.expires_at),
     ...policyFrom(text(row.policy)),
     includeByokInLimit: row.include_byok === 1,

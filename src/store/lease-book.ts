@@ -22,7 +22,7 @@ interface Node {
   readonly leases: Map<string, Lease>
 }
 
-/** What one process holds for one key. */
+/** Credit that one process holds for one key. */
 interface Lease {
   readonly name: LeaseName
   readonly node: string
@@ -37,7 +37,7 @@ interface Lease {
   answeredAt: number
 }
 
-/** What a grant says beside its amount. */
+/** Amount of a grant, with its turn and its moment. */
 export interface Grant {
   readonly amount: number
   readonly turn: number
@@ -76,8 +76,8 @@ export class LeaseBook {
     let lease = this.find(node, name)
     if (!lease) {
       lease = { name: { key: name.key, payer: name.payer }, node, amount: 0, turn: 0, grantedAt: 0, wanted: false, answeredAt: NEVER }
-      this.node(node).leases.set(textOf(name), lease)
-      for (const account of accountsOf(name)) this.on(account).add(lease)
+      this.node(node).leases.set(leaseText(name), lease)
+      for (const account of leaseAccounts(name)) this.on(account).add(lease)
     }
     lease.amount += amount
     lease.turn = Math.max(turn, lease.turn)
@@ -184,7 +184,7 @@ export class LeaseBook {
   }
 
   private find(node: string, name: LeaseName): Lease | undefined {
-    return this.nodes.get(node)?.leases.get(textOf(name))
+    return this.nodes.get(node)?.leases.get(leaseText(name))
   }
 
   private node(name: string): Node {
@@ -206,8 +206,8 @@ export class LeaseBook {
   }
 
   private drop(lease: Lease): void {
-    this.nodes.get(lease.node)?.leases.delete(textOf(lease.name))
-    for (const account of accountsOf(lease.name)) {
+    this.nodes.get(lease.node)?.leases.delete(leaseText(lease.name))
+    for (const account of leaseAccounts(lease.name)) {
       const leases = this.on(account)
       leases.delete(lease)
       if (leases.size === 0) this.accounts.delete(account)
@@ -217,12 +217,12 @@ export class LeaseBook {
 
 const NEVER = Number.NEGATIVE_INFINITY
 
-function accountsOf({ key, payer }: LeaseName): string[] {
+function leaseAccounts({ key, payer }: LeaseName): string[] {
   return payer === undefined ? [key] : [key, payer]
 }
 
 /** A text that only this name has. */
-export function textOf({ key, payer }: LeaseName): string {
+export function leaseText({ key, payer }: LeaseName): string {
   return payer === undefined ? key : `${key}\0${payer}`
 }
 

@@ -6,13 +6,14 @@ import type { Clock } from '../core/clock.ts'
 import { generationId } from '../core/ids.ts'
 import { holdWithin } from '../core/money.ts'
 import type { Credit } from '../ledger/credit.ts'
-import type { Journal, LedgerReader, SettleRow } from '../ledger/types.ts'
+import type { LedgerReader } from '../ledger/reader.ts'
+import type { Journal, SettleRow } from '../ledger/types.ts'
 import { checkHold, checkSettle } from './batch.ts'
 import type { CompactionKeyStore } from './compaction-keys.ts'
 import type { EventStore } from './events.ts'
 import type { GivenIdStore } from './given-ids.ts'
 import { GUARDRAILS_CHANGED, type GuardrailStore, WatchedGuardrails } from './guardrails.ts'
-import { KeyNews, WatchedKeys } from './key-news.ts'
+import { KeyChanges, WatchedKeys } from './key-changes.ts'
 import type { KeyStore } from './keys.ts'
 import { LeaseBook } from './lease-book.ts'
 import type { Balance, LeaseAnswer, LeaseAsk, LeaseName, Pulse, PulseReply, SettledRows, StoreOfRecord } from './record.ts'
@@ -26,6 +27,8 @@ interface RecordJournal extends Journal {
 
 export interface LocalRecordOptions {
   readonly journal: RecordJournal
+  /** Reads of it. */
+  readonly ledger: LedgerReader
   readonly keys: KeyStore
   readonly guardrails: GuardrailStore
   readonly compactionKeys: CompactionKeyStore
@@ -51,19 +54,19 @@ export class LocalRecord implements StoreOfRecord {
   private readonly journal: RecordJournal
   private readonly credit: Credit
   private readonly leases: LeaseBook
-  private readonly news: KeyNews
+  private readonly changes: KeyChanges
   private readonly clock: Clock
   /** Generations that wait for the journal's commit. */
   private readonly arriving = new Map<number, Promise<void>>()
 
-  constructor({ journal, keys, guardrails, compactionKeys, events, refusals, givenIds, credit, clock }: LocalRecordOptions) {
+  constructor({ journal, ledger, keys, guardrails, compactionKeys, events, refusals, givenIds, credit, clock }: LocalRecordOptions) {
     this.journal = journal
-    this.ledger = journal
+    this.ledger = ledger
     this.credit = credit
     this.clock = clock
-    this.news = new KeyNews(`${Math.floor(clock.now()).toString(36)}${Math.floor(clock.random() * 2 ** 40).toString(36)}`)
-    this.keys = new WatchedKeys(keys, (hash) => this.news.note(hash))
-    this.guardrails = new WatchedGuardrails(guardrails, () => this.news.note(GUARDRAILS_CHANGED))
+    this.changes = new KeyChanges(`${Math.floor(clock.now()).toString(36)}${Math.floor(clock.random() * 2 ** 40).toString(36)}`)
+    this.keys = new WatchedKeys(keys, (hash) => this.changes.note(hash))
+    this.guardrails = new WatchedGuardrails(guardrails, () => this.changes.note(GUARDRAILS_CHANGED))
     this.compactionKeys = compactionKeys
     this.events = events
     this.refusals = refusals
@@ -101,12 +104,12 @@ export class LocalRecord implements StoreOfRecord {
   }
 
   async lease(node: string, wanted: LeaseAsk): Promise<LeaseAnswer> {
-    const { key, payer, ask, allowances, idle, more, patient, turn } = wanted
+    const { key, payer, ask, allowances, idle, more, recallsFirst, turn } = wanted
     const account = this.credit.account(key, payer)
-    const frees = allowances.map((allowance) => account.leftOf(allowance))
+    const frees = allowances.map((allowance) => account.allowanceLeft(allowance))
     const free = Math.min(...frees)
     const hold = holdWithin(free + idle, ask)
-    if (hold === undefined || (patient && hold < ask.full)) {
+    if (hold === undefined || (recallsFirst && hold < ask.full)) {
       const waitingFor = this.leases.call(node, wanted, new Set(allowances.map(({ of }) => (of === 'payer' && payer) || key)))
       if (hold === undefined || waitingFor > 0) return { granted: 0, hold: null, lefts: frees, waitingFor }
     }
@@ -123,7 +126,7 @@ export class LocalRecord implements StoreOfRecord {
 
   async pulse({ node, expiry, cursor }: Pulse): Promise<PulseReply> {
     const { wanted, life } = this.leases.pulse(node, expiry)
-    return { ...this.news.since(cursor), wanted, nodes: this.leases.alive(), life }
+    return { ...this.changes.since(cursor), wanted, nodes: this.leases.alive(), life }
   }
 
   async balances(keys: readonly string[]): Promise<Balance[]> {
@@ -158,7 +161,7 @@ export class LocalRecord implements StoreOfRecord {
     await this.journal.committed()
   }
 
-  /** What each row costs leaves the lease and is spent, once the journal has it: a refused row comes again. */
+  /** Moves the cost of each row from the lease to the spending, once the journal has the row: a refused row comes again. */
   private arrive(node: string, rows: ReadonlyMap<number, SettledRows>): Promise<void> {
     const written = this.journal.committed().then(() => {
       for (const { hold, settled } of rows.values()) {
@@ -180,9 +183,9 @@ export class LocalRecord implements StoreOfRecord {
    */
   private dated(node: string, { hold, settled }: SettledRows): SettleRow {
     const now = this.now()
-    const said = chargedAt(settled)
-    const at = Math.min(now, Math.max(said, this.leases.grantedAt(node, hold)))
-    return at === said ? settled : { ...settled, at }
+    const chargeTime = chargedAt(settled)
+    const at = Math.min(now, Math.max(chargeTime, this.leases.grantedAt(node, hold)))
+    return at === chargeTime ? settled : { ...settled, at }
   }
 
   /** Milliseconds since the epoch. */

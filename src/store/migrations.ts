@@ -10,7 +10,7 @@ import { POSTGRES_FUNCTIONS } from './postgres/functions.ts'
 import { type Database, type IndexBeside, indexStatement, Script } from './schema-script.ts'
 
 /**
- * What a step means for programs that run while a PostgreSQL database is migrated.
+ * A step of a migration, by what it means for programs that run while a PostgreSQL database is migrated.
  * stop: none may run (the steps up to version 25). expand: it only adds, and each program that worked with the database before goes on
  * working with it, and writes what newer ones can read. contract: it removes or changes what programs from version `least` on no longer use.
  */

@@ -1,4 +1,4 @@
-/** How a file of the embedded store comes into being: whole or not at all, so that a shorter one is damaged and never taken for new. */
+/** Creates the file of the embedded store whole or not at all, so that a file cut short counts as damaged and never as new. */
 import { closeSync, existsSync, fsyncSync, linkSync, openSync, readSync, renameSync, rmSync, statSync } from 'node:fs'
 import { DatabaseSync } from 'node:sqlite'
 import { Fault } from '../core/faults.ts'
@@ -25,11 +25,11 @@ export function ensureFile(file: string, statements: string): void {
   const { size } = found
   if (size < SHORTEST) throw refused(file, `is damaged: it has ${size} bytes. Restore it, or remove it and its -wal to begin anew`)
   // With a log the last page may be cut: a full disk does that, and the log has the whole of it.
-  if (!hasLog && size % pageSizeOf(file) !== 0) throw refused(file, `is damaged: ${size} bytes are no whole number of pages`)
+  if (!hasLog && size % filePageSize(file) !== 0) throw refused(file, `is damaged: ${size} bytes are no whole number of pages`)
 }
 
 /** 1 where the file is no database: SQLite says so itself. */
-function pageSizeOf(file: string): number {
+function filePageSize(file: string): number {
   const descriptor = openSync(file, 'r')
   try {
     const head = Buffer.alloc(18)

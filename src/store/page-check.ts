@@ -23,7 +23,7 @@ export interface CheckedSlice {
   readonly rows: number
   /** Key of the last row; undefined at the end of the table. */
   readonly after?: Key | undefined
-  /** What is wrong, in words for the operator. */
+  /** The damage that was found, in words for the operator. */
   readonly problem?: string | undefined
 }
 
@@ -44,13 +44,13 @@ export function isDamage(thrown: unknown): boolean {
   return code !== undefined && DAMAGE.has(code)
 }
 
-/** What is checked of a file. @throws what SQLite throws. */
+/** Returns the tables of a file with the statements that check them. @throws what SQLite throws. */
 export function checkedTables(db: DatabaseSync): CheckedTable[] {
   const tables = db.prepare(`SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite%' ORDER BY name`).all()
   return tables.map((row) => checkedTable(db, text(row.name)))
 }
 
-/** What a start checks by itself: the latest rows of the journal. @throws what SQLite throws that is no damage. */
+/** Returns a problem of the latest rows of the journal, which every start checks. @throws what SQLite throws that is no damage. */
 export function tailProblem(db: DatabaseSync): string | undefined {
   for (const name of ['hold', 'settlement']) {
     const table = checkedTable(db, name)
@@ -60,7 +60,7 @@ export function tailProblem(db: DatabaseSync): string | undefined {
       const { problem } = checkSlice(db, { ...table, indexes: [] }, typeof row?.seq === 'number' ? [row.seq] : undefined, TAIL)
       if (problem !== undefined) return problem
     } catch (thrown) {
-      if (isDamage(thrown)) return `${name}: ${wordsOf(thrown)}`
+      if (isDamage(thrown)) return `${name}: ${errorText(thrown)}`
       throw thrown
     }
   }
@@ -90,7 +90,7 @@ export function checkSlice(db: DatabaseSync, table: CheckedTable, after: Key | u
         if (db.prepare(after ? next : first).get(...(after ?? []), ...last)) return problem(`a row is missing from index ${name}`)
   } catch (thrown) {
     if (!isDamage(thrown)) throw thrown
-    return problem(wordsOf(thrown))
+    return problem(errorText(thrown))
   }
   return { rows, after: rows < most ? undefined : last }
 }
@@ -106,12 +106,12 @@ function follows(key: Key, before: Key): boolean {
   return false
 }
 
-function wordsOf(thrown: unknown): string {
+function errorText(thrown: unknown): string {
   return thrown instanceof Error ? thrown.message : String(thrown)
 }
 
 function checkedTable(db: DatabaseSync, name: string): CheckedTable {
-  const columns = columnsOf(db, name)
+  const columns = listColumns(db, name)
   const key = columns.filter(({ place }) => place > 0).sort((a, b) => a.place - b.place)
   const names = key.map((column) => column.name)
   const select = `SELECT ${names.join(', ')}, ${columns.map(wrongValue).join(' OR ')} FROM ${name} NOT INDEXED`
@@ -122,7 +122,7 @@ function checkedTable(db: DatabaseSync, name: string): CheckedTable {
     first: `${select} ${order}`,
     next: `${select} WHERE ${behind} ${order}`,
     keys: key.length,
-    indexes: indexesOf(db, name).map((index) => lookUp(name, names, behind, index)),
+    indexes: listIndexes(db, name).map((index) => lookUp(name, names, behind, index)),
   }
 }
 
@@ -149,7 +149,7 @@ function lookUp(table: string, key: readonly string[], behind: string, { name, v
   return { name, first: missing(up), next: missing(`${behind} AND ${up}`) }
 }
 
-function columnsOf(db: DatabaseSync, table: string): Column[] {
+function listColumns(db: DatabaseSync, table: string): Column[] {
   return db
     .prepare('SELECT name, lower(type) AS type, "notnull" AS needed, pk FROM pragma_table_info(?)')
     .all(table)
@@ -162,7 +162,7 @@ function columnsOf(db: DatabaseSync, table: string): Column[] {
 }
 
 /** From the statement that made it: SQLite does not show the expressions of an index otherwise. */
-function indexesOf(db: DatabaseSync, table: string): Index[] {
+function listIndexes(db: DatabaseSync, table: string): Index[] {
   const rows = db.prepare(`SELECT name, sql FROM sqlite_schema WHERE type = 'index' AND tbl_name = ? AND sql IS NOT NULL`).all(table)
   return rows.map((row) => {
     const made = / on "?\w+"? \((.+?)\)(?: where (.+))?$/i.exec(text(row.sql))

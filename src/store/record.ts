@@ -5,7 +5,8 @@
 
 import type { Allowance } from '../ledger/allowance.ts'
 import type { HoldAsk } from '../ledger/credit.ts'
-import type { HoldRow, LedgerReader, SettleRow } from '../ledger/types.ts'
+import type { LedgerReader } from '../ledger/reader.ts'
+import type { HoldRow, SettleRow } from '../ledger/types.ts'
 import type { CompactionKeyStore } from './compaction-keys.ts'
 import type { EventStore } from './events.ts'
 import type { GivenIdStore } from './given-ids.ts'
@@ -28,7 +29,7 @@ export interface LeaseName {
 }
 
 export interface LeaseAsk extends LeaseName {
-  /** What the request that comes first wants to hold. The record decides how much of it, by the rule of `holdWithin`. */
+  /** Hold that the first waiting request wants. The record decides how much of it, by the rule of `holdWithin`. */
   readonly ask: HoldAsk
   /** Those of the request that have a limit; at least one. The record knows no limits: keys of a file stand in no store. */
   readonly allowances: readonly Allowance[]
@@ -39,8 +40,8 @@ export interface LeaseAsk extends LeaseName {
   readonly idle: number
   /** Nano-dollars that would be welcome beyond what is needed; near the limit none of them are granted. */
   readonly more: number
-  /** True: rather than shorten the hold, the record calls leases that lie idle elsewhere back first. */
-  readonly patient: boolean
+  /** True: the record recalls leases that lie idle elsewhere before it shortens the hold. */
+  readonly recallsFirst: boolean
   /** Rises with every ask and every return of this process for this lease. */
   readonly turn: number
 }
@@ -62,7 +63,7 @@ export interface LeaseAnswer {
   readonly waitingFor: number
 }
 
-/** What a key has spent, as the record knows it: rows that no process has forwarded yet are not in it. */
+/** Spending of a key, as the record knows it: rows that no process has forwarded yet are not in it. */
 export interface Balance {
   readonly key: string
   /** Nano-dollars ever charged, and those of the current UTC day, week and month, those of keys that it issued among them. */

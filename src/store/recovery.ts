@@ -5,10 +5,10 @@ import { TICKS } from './rows.ts'
 
 type KeyShare = Reconciliation['keys'][number]
 
-const MOST_LISTED = 100
+const MAX_LISTED = 100
 
 /** @param open holds without a settlement, in any order. */
-export function recoveryOf(open: Iterable<Pick<HoldRow, 'seq' | 'tag' | 'key' | 'floor'>>): Reconciliation {
+export function planRecovery(open: Iterable<Pick<HoldRow, 'seq' | 'tag' | 'key' | 'floor'>>): Reconciliation {
   const keys = new Map<string, KeyShare>()
   const generations: string[] = []
   let [count, charged, oldest, newest] = [0, 0, Number.POSITIVE_INFINITY, 0]
@@ -17,15 +17,15 @@ export function recoveryOf(open: Iterable<Pick<HoldRow, 'seq' | 'tag' | 'key' | 
     charged = capped(charged + floor)
     oldest = Math.min(oldest, seq)
     newest = Math.max(newest, seq)
-    if (generations.length < MOST_LISTED) generations.push(generationId(seq, tag))
+    if (generations.length < MAX_LISTED) generations.push(generationId(seq, tag))
     const sum = keys.get(key) ?? { key, count: 0, charged: 0 }
     keys.set(key, { key, count: sum.count + 1, charged: capped(sum.charged + floor) })
   }
   return {
     count,
     charged,
-    oldest: count > 0 ? timeOf(oldest) : null,
-    newest: count > 0 ? timeOf(newest) : null,
+    oldest: count > 0 ? seqTime(oldest) : null,
+    newest: count > 0 ? seqTime(newest) : null,
     keys: listed(keys.values()),
     generations,
   }
@@ -50,15 +50,15 @@ export function joinRecoveries(reports: readonly Reconciliation[]): Reconciliati
         .sort()
         .at(-1) ?? null,
     keys: listed(keys.values()),
-    generations: reports.flatMap((report) => report.generations).slice(0, MOST_LISTED),
+    generations: reports.flatMap((report) => report.generations).slice(0, MAX_LISTED),
   }
 }
 
 function listed(keys: Iterable<KeyShare>): KeyShare[] {
-  return [...keys].sort((a, b) => b.charged - a.charged || b.count - a.count || (a.key < b.key ? -1 : 1)).slice(0, MOST_LISTED)
+  return [...keys].sort((a, b) => b.charged - a.charged || b.count - a.count || (a.key < b.key ? -1 : 1)).slice(0, MAX_LISTED)
 }
 
-function timeOf(seq: number): string {
+function seqTime(seq: number): string {
   return new Date(Math.floor(seq / TICKS)).toISOString()
 }
 

@@ -12,7 +12,7 @@ export interface RefusedRequest {
   readonly model: string | null
   /** The field at fault, where the error names one. */
   readonly field: string | null
-  /** What the caller read. */
+  /** The message of the error, as the caller read it. */
   readonly message: string
   /** The limit that refused it, `<scope> <kind> <per>`; absent where its error names none, and in rows of earlier versions. */
   readonly limit?: string | undefined

@@ -3,7 +3,7 @@ import type { Clock } from '../core/clock.ts'
 import { DAY_MS } from './rows.ts'
 import { StoreTask } from './store-task.ts'
 
-/** What generations can be removed from: a journal that is its own record, or a store of record. */
+/** A store from which generations can be removed: a journal that is its own record, or a store of record. */
 export interface Prunable {
   /**
    * Removes settled generations admitted before `before` (milliseconds since the epoch), at most `most` of them, the
@@ -29,25 +29,25 @@ export interface RetentionOptions {
   keep: number
   clock: Clock
   /** Called after every round that removed something, or that failed. */
-  report?: (news: RetentionNews) => void
+  report?: (report: RetentionReport) => void
 }
 
-export type RetentionNews =
+export type RetentionReport =
   | { kind: 'pruned'; count: number }
   /** So many were removed that an export had not delivered. */
   | { kind: 'unread-pruned'; count: number }
   | { kind: 'prune-failed'; cause: unknown }
 
 /** No window of a limit and no day of the activity reaches further back. */
-export const SHORTEST_RETENTION = 32 * DAY_MS
+export const MIN_RETENTION_MS = 32 * DAY_MS
 
 /** Milliseconds: from one round to the next, and from the start to the first, which must not meet the start's own work. */
 const ROUND = 3_600_000
 const FIRST = 60_000
 
-/** Begins to remove. @throws RangeError where `keep` is below `SHORTEST_RETENTION`. */
+/** Begins to remove. @throws RangeError where `keep` is below `MIN_RETENTION_MS`. */
 export function startRetention({ store, unread, keep, clock, report }: RetentionOptions): StoreTask {
-  if (!(keep >= SHORTEST_RETENTION)) throw new RangeError('generations are kept for 32 days at least')
+  if (!(keep >= MIN_RETENTION_MS)) throw new RangeError('generations are kept for 32 days at least')
   let lost = 0
   const prune = (most: number, oldest = Number.POSITIVE_INFINITY): number | Promise<number> => {
     const latest = Math.floor(clock.now() - keep)

@@ -3,8 +3,10 @@ import type { Clock } from '../core/clock.ts'
 import { DAY_MS } from './rows.ts'
 import { StoreTask } from './store-task.ts'
 
-/** What has sums of use beside its generations: a journal that is its own record, or a store of record. */
+/** A store with sums of use beside its generations: a journal that is its own record, or a store of record. */
 export interface Rollable {
+  /** True for a store that ends with its process. */
+  readonly isInMemory?: boolean
   /**
    * Adds to the tables of sums what is old enough, at most about `most` generations or sums at once.
    * @param now milliseconds since the epoch. @returns less than `most` where nothing is left to do.
@@ -14,7 +16,7 @@ export interface Rollable {
   forgetUse(before: number): boolean | Promise<boolean>
 }
 
-export type RollupNews = { kind: 'roll-failed'; cause: unknown }
+export type RollupReport = { kind: 'roll-failed'; cause: unknown }
 
 /** Milliseconds: from one round to the next, and from the start to the first. */
 const ROUND = 10_000
@@ -31,7 +33,7 @@ function forgetOld(store: Rollable, clock: Clock, count: number, most: number): 
 }
 
 /** Begins to add up. */
-export function startRollup(store: Rollable, clock: Clock, report: (news: RollupNews) => void): StoreTask {
+export function startRollup(store: Rollable, clock: Clock, report: (report: RollupReport) => void): StoreTask {
   return new StoreTask({
     work: (most) => {
       const rolled = store.roll(clock.now(), most)

@@ -1,7 +1,6 @@
-/** What the journals of every medium share: record building, reconciliation rows. */
+/** Rows of the ledger, the same for every store: records of holds and settlements, and sums of their charges. */
 
 import { generationId, parseGenerationId, TICKS } from '../core/ids.ts'
-import { noRowCounts } from '../core/row-counts.ts'
 import type { GenerationRecord, HoldRow, KeyCharges, SettleRow } from '../ledger/types.ts'
 
 export { TICKS } from '../core/ids.ts'
@@ -11,20 +10,20 @@ export const HOUR_MS = 3_600_000
 /** Sums are kept in whole dollars and a rest, for SQLite's integers end at 9.2e18 nano-dollars and its sums throw there. */
 export const NANO = 1_000_000_000
 
-export function recordOf(hold: HoldRow, settled: SettleRow | undefined): GenerationRecord {
+export function joinRecord(hold: HoldRow, settled: SettleRow | undefined): GenerationRecord {
   return { id: generationId(hold.seq, hold.tag), at: Math.floor(hold.seq / TICKS), hold, settled }
 }
 
 /** Looks a public id up by its sequence; the tag must fit, or else it names no generation. */
 export function findRecord(
   id: string,
-  holdOf: (seq: number) => HoldRow | undefined,
-  settleOf: (seq: number) => SettleRow | undefined,
+  findHold: (seq: number) => HoldRow | undefined,
+  findSettle: (seq: number) => SettleRow | undefined,
 ): GenerationRecord | undefined {
   const parsed = parseGenerationId(id)
   if (!parsed || !Number.isSafeInteger(parsed.seq)) return undefined
-  const hold = holdOf(parsed.seq)
-  return hold && hold.tag === parsed.tag ? recordOf(hold, settleOf(parsed.seq)) : undefined
+  const hold = findHold(parsed.seq)
+  return hold && hold.tag === parsed.tag ? joinRecord(hold, findSettle(parsed.seq)) : undefined
 }
 
 /** Nano-dollars per key, those of the keys that it issued among them. */
@@ -41,17 +40,4 @@ export function sumByAccount(charges: Iterable<KeyCharges>): Map<string, bigint>
 /** The moment whose day a charge belongs to: that of the settlement, else that of the admission. */
 export function chargedAt(row: SettleRow): number {
   return row.at > 0 ? row.at : Math.floor(row.seq / TICKS)
-}
-
-/** The settlement of a hold whose outcome a crash took with it: charged at the floor, flagged. */
-export function unknownSettlement(seq: number, floor: number): SettleRow {
-  return {
-    seq,
-    status: 'unknown',
-    cost: floor,
-    at: 0,
-    ...noRowCounts(),
-    estimated: true,
-    facts: '{}',
-  }
 }

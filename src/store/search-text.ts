@@ -1,4 +1,4 @@
-/** What a search looks for in the text of the facts before these are parsed: rows without it cannot be wanted. */
+/** Texts that the facts of a row must contain to match a search: rows without them are left out before any facts are parsed. */
 import type { GenerationSearch } from '../ledger/types.ts'
 
 /** Facts are written without spaces, and texts such as these are written as they are. */
@@ -21,7 +21,7 @@ export function neededTexts({ provider, session, error, streamed }: GenerationSe
 }
 
 /** Statuses that the index of endings has, where a search wants no others. */
-export function endingsOf({ statuses, error }: GenerationSearch): string[] | undefined {
+export function wantedEndings({ statuses, error }: GenerationSearch): string[] | undefined {
   const wanted: readonly string[] | undefined =
     statuses ?? (error === undefined ? undefined : ['incomplete', 'failed', 'aborted', 'unknown'])
   return wanted && !wanted.includes('completed') && !wanted.includes('open') ? [...wanted] : undefined

@@ -82,7 +82,7 @@ export class SqliteClosedDays {
     this.key = text(row?.key)
   }
 
-  /** Whether some keys of the day are closed: then what comes late is added. */
+  /** True if some keys of the day are closed: late generations are then added to their sums. */
   hasBegun(day: number): boolean {
     return day < this.day || (day === this.day && this.key !== '')
   }

@@ -4,18 +4,18 @@ import {
   ENTRY_KINDS,
   type EntryKind,
   type EntryRefusal,
+  entryLosses,
+  entryMove,
   type LedgerEntry,
-  lossesOf,
   type Move,
   movedBy,
-  moveOf,
   type NewEntry,
-  refusalOf,
+  refuseEntry,
 } from '../core/ledger-entries.ts'
 import type { EntryQuery, EntrySum, LocalEntries } from '../ledger/entries.ts'
 import type { HoldRow, SessionMove, SessionQuery, SettleRow } from '../ledger/types.ts'
 import { DAY_MS, NANO, TICKS } from './rows.ts'
-import { bigInteger, integer, Statements, text } from './sqlite.ts'
+import { atOnce, bigInteger, integer, Statements, text } from './sqlite.ts'
 import { fact } from './use-facts.ts'
 
 const ADD = `INSERT INTO ledger_entry (number, id, at, key, payer, seq, tag, model, provider, kind, amount, counted_at, settles, actor, reason, once)
@@ -37,7 +37,7 @@ const MOVES = 'SELECT * FROM ledger_entry WHERE counted_at > 0 AND counted_at >=
 const MOVES_OF_SESSIONS = `SELECT e.key, ${fact('session_id', "''")} AS session, e.kind, e.amount
   FROM ledger_entry e JOIN settlement s ON s.seq = e.seq
   WHERE e.counted_at > 0 AND e.counted_at >= ?1 AND e.seq >= ?2 AND e.seq < ?3 AND (?4 IS NULL OR e.key IN (SELECT value FROM json_each(?4)))`
-/** What they move stays in the sums of what was carried over: the starts and the windows of every process read it there. */
+/** Keeps the moves of entries in the sums carried over, where each process reads them when it starts and for its windows. */
 const CARRY = `INSERT INTO carried (key, payer, day, count, dollars, nano) VALUES (?, ?, ?, 0, ?, ?)
   ON CONFLICT (key, payer, day) DO UPDATE SET dollars = dollars + excluded.dollars + (nano + excluded.nano) / ${NANO},
     nano = (nano + excluded.nano) % ${NANO}`
@@ -60,7 +60,7 @@ export class SqliteEntries implements LocalEntries {
 
   /** Makes the entries of a settlement, within the caller's transaction. */
   settled(row: SettleRow, find: () => HoldRow | undefined): void {
-    for (const entry of lossesOf(row, find)) this.insert(entry)
+    for (const entry of entryLosses(row, find)) this.insert(entry)
   }
 
   /** One that is there already stays. */
@@ -76,25 +76,19 @@ export class SqliteEntries implements LocalEntries {
     if (known) return entryFrom(known)
     const of = entry.settles === undefined ? undefined : this.statements.of(BY_ID).get(entry.settles)
     const settled = of && { amount: integer(of.amount), already: integer(this.statements.of(SETTLED).get(text(of.id))?.amount) }
-    const refusal = refusalOf(entry, { settled, spent: this.spent?.(entry.key) ?? 0n })
+    const refusal = refuseEntry(entry, { settled, spent: this.spent?.(entry.key) ?? 0n })
     if (refusal) return refusal
     const nano = movedBy(entry)
-    try {
-      this.db.exec('BEGIN IMMEDIATE')
+    atOnce(this.db, () => {
       this.insert(entry)
-      if (nano !== 0) {
-        const dollars = Math.floor(nano / NANO)
-        const day = Math.floor(entry.countedAt / DAY_MS)
-        this.statements.of(CARRY).run(entry.key, entry.payer ?? '', day, dollars, nano - dollars * NANO)
-      }
-      this.db.exec('COMMIT')
-    } catch (thrown) {
-      if (this.db.isOpen && this.db.isTransaction) this.db.exec('ROLLBACK')
-      throw thrown
-    }
+      if (nano === 0) return
+      const dollars = Math.floor(nano / NANO)
+      const day = Math.floor(entry.countedAt / DAY_MS)
+      this.statements.of(CARRY).run(entry.key, entry.payer ?? '', day, dollars, nano - dollars * NANO)
+    })
     this.written()
     const added = entryFrom(this.statements.of(BY_ID).get(entry.id) ?? {})
-    const move = moveOf(added)
+    const move = entryMove(added)
     if (move) this.moved?.(move)
     return added
   }
@@ -128,7 +122,7 @@ export class SqliteEntries implements LocalEntries {
     return this.statements
       .of(MOVES)
       .all(from, Math.min(until, Number.MAX_SAFE_INTEGER))
-      .flatMap((row) => moveOf(entryFrom(row)) ?? [])
+      .flatMap((row) => entryMove(entryFrom(row)) ?? [])
   }
 
   /** See `LedgerReader.sessionMoves`. */
@@ -140,7 +134,7 @@ export class SqliteEntries implements LocalEntries {
       .map((row) => ({
         key: text(row.key),
         session: text(row.session),
-        nano: movedBy({ kind: kindOf(row.kind), amount: integer(row.amount) }),
+        nano: movedBy({ kind: parseKind(row.kind), amount: integer(row.amount) }),
       }))
       .filter((move) => move.session !== '' && (session === undefined || move.session === session))
   }
@@ -155,13 +149,13 @@ export class SqliteEntries implements LocalEntries {
     statement.setReadBigInts(true)
     return statement.all(...given).map((row) => ({
       key: text(row.key),
-      kind: kindOf(row.kind),
+      kind: parseKind(row.kind),
       amount: bigInteger(row.dollars) * BigInt(NANO) + bigInteger(row.nano),
     }))
   }
 }
 
-function kindOf(value: unknown): EntryKind {
+function parseKind(value: unknown): EntryKind {
   const kind = ENTRY_KINDS.find((each) => each === value)
   if (!kind) throw new TypeError('expected a kind of entry')
   return kind
@@ -178,7 +172,7 @@ function entryFrom(row: Row): LedgerEntry {
     generation: seq > 0 ? { seq, tag: text(row.tag) } : undefined,
     model: text(row.model),
     provider: text(row.provider),
-    kind: kindOf(row.kind),
+    kind: parseKind(row.kind),
     amount: integer(row.amount),
     countedAt: integer(row.counted_at),
     settles: row.settles === null ? undefined : text(row.settles),

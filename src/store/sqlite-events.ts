@@ -1,5 +1,5 @@
 /** Events in the embedded store, whose one owner alone delivers them. */
-import { DatabaseSync, type SQLOutputValue, type StatementSync } from 'node:sqlite'
+import type { DatabaseSync, SQLOutputValue, StatementSync } from 'node:sqlite'
 import type { NewEvent } from '../core/event-types.ts'
 import { Fault } from '../core/faults.ts'
 import type { JsonObject } from '../core/json.ts'
@@ -16,8 +16,7 @@ import {
   type StoredDelivery,
   type StoredEvent,
 } from './events.ts'
-import { integer, text } from './sqlite.ts'
-import { SQLITE_MIGRATIONS } from './sqlite-schema.ts'
+import { atOnce, integer, text } from './sqlite.ts'
 
 const ADD = `INSERT INTO event (number, id, type, at, once, subject, fields)
   SELECT ifnull(max(number), 0) + 1, ?, ?, ?, ?, ?, ? FROM event WHERE true ON CONFLICT DO NOTHING`
@@ -133,8 +132,8 @@ export class SqliteEvents implements DeliverableEvents {
     this.write(() => this.db.prepare(CONCLUDE).run(state, Math.ceil(dueAt), status, problem, Math.floor(at), receiver, event))
   }
 
-  redeliver(event: number, receiver: string | undefined, now: number): number {
-    return this.write(() => Number(this.db.prepare(REDELIVER).run(event, receiver ?? null, Math.floor(now)).changes))
+  redeliver(event: number, receiver: string | null, now: number): number {
+    return this.write(() => Number(this.db.prepare(REDELIVER).run(event, receiver, Math.floor(now)).changes))
   }
 
   receivers(): ReceiverState[] {
@@ -164,12 +163,8 @@ export class SqliteEvents implements DeliverableEvents {
   /** All or nothing. @throws Fault `unavailable`. */
   private write<T>(work: () => T): T {
     try {
-      this.db.exec('BEGIN IMMEDIATE')
-      const result = work()
-      this.db.exec('COMMIT')
-      return result
+      return atOnce(this.db, work)
     } catch (cause) {
-      if (this.db.isOpen && this.db.isTransaction) this.db.exec('ROLLBACK')
       throw unavailable(cause)
     }
   }
@@ -181,20 +176,6 @@ export class SqliteEvents implements DeliverableEvents {
       throw unavailable(cause)
     }
   }
-}
-
-/** The statements that make the tables of events and their indexes. */
-const OWN_TABLES = /^(create|alter) (table|index|unique index) "?event/
-
-/** For a gateway that may forget. */
-export function memoryEvents(): SqliteEvents {
-  const db = new DatabaseSync(':memory:')
-  db.exec(
-    SQLITE_MIGRATIONS.flat()
-      .filter((statement) => OWN_TABLES.test(statement))
-      .join('; '),
-  )
-  return new SqliteEvents(db)
 }
 
 function unavailable(cause: unknown): Fault {

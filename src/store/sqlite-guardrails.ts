@@ -15,7 +15,7 @@ import {
   NEWEST,
   type StoredGuardrail,
 } from './guardrails.ts'
-import { integer, text } from './sqlite.ts'
+import { atOnce, integer, text } from './sqlite.ts'
 
 const INSERT = `INSERT INTO guardrail (id, version, name, fields, created_at, updated_at) VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`
 const UPDATE = 'UPDATE guardrail SET version = ?, name = ?, fields = ?, updated_at = ? WHERE id = ? AND version = ?'
@@ -30,6 +30,9 @@ const FINDINGS = `SELECT * FROM guardrail_audit
   WHERE at >= ?1 AND (at, id) < (?2, ?3) AND (?4 IS NULL OR key = ?4) AND (?5 IS NULL OR guardrail = ?5 OR name = ?5)
     AND (?6 IS NULL OR generation = ?6)
   ORDER BY at DESC, id DESC LIMIT ?7`
+const KEEP = `DELETE FROM guardrail_audit WHERE (at, id) IN (SELECT at, id FROM guardrail_audit ORDER BY at DESC, id DESC LIMIT -1 OFFSET ?)`
+/** Removing the oldest goes through all that is kept. */
+const KEEP_EVERY = 1_000
 const PRUNE = `DELETE FROM guardrail_audit WHERE (at, id) IN (SELECT at, id FROM guardrail_audit WHERE at < ? ORDER BY at, id LIMIT ?)`
 
 type Row = NonNullable<ReturnType<StatementSync['get']>>
@@ -41,8 +44,14 @@ export const AUDIT_SECRET = 'guardrail audit'
 export class SqliteGuardrails implements GuardrailStore {
   private readonly db: DatabaseSync
 
-  constructor(db: DatabaseSync) {
+  private readonly most: number
+  /** Findings since the oldest were last removed. */
+  private noted = 0
+
+  /** @param most findings that are kept; the oldest go first. Default: all. */
+  constructor(db: DatabaseSync, most = Number.POSITIVE_INFINITY) {
     this.db = db
+    this.most = most
   }
 
   all(): GuardrailSnapshot {
@@ -86,6 +95,10 @@ export class SqliteGuardrails implements GuardrailStore {
       const statement = this.db.prepare(NOTE)
       for (const { at, id, generation, key, guardrail, name, direction, stage, action, detail } of rows)
         statement.run(at, id, generation, key, guardrail, name, direction, stage, action, JSON.stringify(detail))
+      this.noted += rows.length
+      if (this.noted < KEEP_EVERY || this.most === Number.POSITIVE_INFINITY) return
+      this.db.prepare(KEEP).run(this.most)
+      this.noted = 0
     })
   }
 
@@ -112,12 +125,8 @@ export class SqliteGuardrails implements GuardrailStore {
   /** All or nothing. @throws Fault `unavailable`. */
   private write<T>(work: () => T): T {
     try {
-      this.db.exec('BEGIN IMMEDIATE')
-      const result = work()
-      this.db.exec('COMMIT')
-      return result
+      return atOnce(this.db, work)
     } catch (cause) {
-      if (this.db.isOpen && this.db.isTransaction) this.db.exec('ROLLBACK')
       throw new Fault('unavailable', { message: 'The store of guardrails cannot be written', cause })
     }
   }

@@ -8,7 +8,7 @@ import type { UsePage, UseQuery, UseRow } from '../ledger/types.ts'
 import { DAY_MS, HOUR_MS, TICKS } from './rows.ts'
 import { Statements, text } from './sqlite.ts'
 import type { SqliteRollups } from './sqlite-rollups.ts'
-import { keyUseFrom, useOf } from './sqlite-use-rows.ts'
+import { keyUseFrom, toUseRow } from './sqlite-use-rows.ts'
 import { areWhole, type ClosedSums, closedSumsFor, RUN_DAYS, soughtIn } from './use-facts.ts'
 
 /** Sums of the table that a page reads; some more, since it has whole keys. */
@@ -22,7 +22,7 @@ const MORE = 4
 
 const boundIn = (table: string): string => `SELECT key FROM ${table} WHERE day = ?1 AND key > ?2 ORDER BY key LIMIT 1 OFFSET ?3`
 
-const tableOf = (closed: ClosedSums | undefined): string => (closed ? `use_by_key_${closed}` : 'use_by_key')
+const useTable = (closed: ClosedSums | undefined): string => (closed ? `use_by_key_${closed}` : 'use_by_key')
 const FAILURES = "sum(iif(status = 'failed' OR status = 'unknown', count, 0)) AS failed"
 
 const DAY_COLUMNS = BY_DAY.map(({ column }) => column)
@@ -34,25 +34,26 @@ const soughtBy = (query: UseQuery): string =>
     .join('')
 
 /** Names that stand apart in rows of a query. */
-const namesOf = ({ apart }: UseQuery): ('model' | 'provider')[] => (['model', 'provider'] as const).filter((name) => apart?.includes(name))
+const groupNames = ({ apart }: UseQuery): ('model' | 'provider')[] =>
+  (['model', 'provider'] as const).filter((name) => apart?.includes(name))
 
 /** Of several days, each with a sign. @param closed the sums of closed days; undefined: all sums. */
-function togetherOf(closed: ClosedSums | undefined, query: UseQuery): string {
-  const [names, byDay, whole] = [namesOf(query), query.apart?.includes('day'), areWhole(closed, query)]
+function groupedQuery(closed: ClosedSums | undefined, query: UseQuery): string {
+  const [names, byDay, whole] = [groupNames(query), query.apart?.includes('day'), areWhole(closed, query)]
   const named = (name: 'model' | 'provider'): string => `${names.includes(name) ? name : "''"} AS ${name}`
   const sum = (name: string): string => (whole ? name : `sum(sign * ${name}) AS ${name}`)
   return `WITH days AS MATERIALIZED (SELECT value ->> 0 AS of_day, value ->> 1 AS sign FROM json_each(?1))
     SELECT key, ${byDay ? 'day' : '0'} AS day, ${named('model')}, '' AS endpoint, ${named('provider')}, 1 AS answered,
     ${closed ? sum('failed') : FAILURES}, ${whole ? 'count' : 'sum(sign * count)'} AS requests,
     ${['dollars', 'nano', ...DAY_COLUMNS].map(sum).join(', ')}, ${whole ? 'saved' : 'total(sign * saved) AS saved'}
-    FROM days CROSS JOIN ${tableOf(closed)} ON day = of_day AND key > ?2 AND key <= ?3${soughtBy(query)}
+    FROM days CROSS JOIN ${useTable(closed)} ON day = of_day AND key > ?2 AND key <= ?3${soughtBy(query)}
     ${whole ? '' : `GROUP BY ${['key', ...names, ...(byDay ? ['day'] : [])].join(', ')} HAVING sum(sign * count) > 0`}`
 }
 
 /** Of one day: where nothing stands apart, all that the table has. */
-function rowsOf(query: UseQuery): string {
+function rowsQuery(query: UseQuery): string {
   const { apart } = query
-  const names = namesOf(query)
+  const names = groupNames(query)
   const named = (name: 'model' | 'provider'): string => `${names.includes(name) ? name : "''"} AS ${name}`
   const joined = `${apart?.includes('day') ? '?1' : '0'} AS day, ${named('model')}, '' AS endpoint, ${named('provider')}, 1 AS answered, ${FAILURES}`
   const all = "?1 AS day, model, endpoint, provider, status NOT IN ('failed', 'unknown') AS answered, NULL AS failed"
@@ -93,8 +94,8 @@ export class SqliteKeyUse {
     const isLeft = below < this.rollups.start
     // What an earlier process has left moves to the tables by and by: these are read at once, and it as it is now.
     const bound =
-      day === undefined && isLeft ? END : this.boundOf('use_by_key', days, key, this.size * (soughtIn(query).length > 0 ? MORE : 1))
-    const rows = days.flatMap((each) => this.rows(rowsOf(query), each, key, bound, ...valuesIn(query)))
+      day === undefined && isLeft ? END : this.pageBound('use_by_key', days, key, this.size * (soughtIn(query).length > 0 ? MORE : 1))
+    const rows = days.flatMap((each) => this.rows(rowsQuery(query), each, key, bound, ...valuesIn(query)))
     if (day === undefined) rows.push(...this.inMemory(query, key, bound))
     if (typeof bound === 'string') return { rows, next: `${below} ${day ?? 'open'} ${bound}` }
     const next = Math.min(day ?? open, until) - 1
@@ -115,8 +116,8 @@ export class SqliteKeyUse {
     const days = signed.map(([day]) => day)
     const times = areWhole(closed, query) && soughtIn(query).length === 0 ? 1 : MORE
     const most = Math.max(1, Math.floor((times * this.size) / days.length))
-    const bound = this.boundOf(tableOf(closed), days, key, most)
-    const rows = this.rows(togetherOf(closed, query), JSON.stringify(signed), key, bound, ...valuesIn(query))
+    const bound = this.pageBound(useTable(closed), days, key, most)
+    const rows = this.rows(groupedQuery(closed, query), JSON.stringify(signed), key, bound, ...valuesIn(query))
     return { rows, ...(typeof bound === 'string' ? { next: `${below} <=${last} ${bound}` } : this.left(query, below)) }
   }
 
@@ -133,7 +134,7 @@ export class SqliteKeyUse {
   }
 
   /** The last key of a page that begins behind `key`, with about `most` sums of each day. */
-  private boundOf(table: string, days: readonly number[], key: string, most: number): Bound {
+  private pageBound(table: string, days: readonly number[], key: string, most: number): Bound {
     const statement = this.statements.of(boundIn(table))
     let bound: Bound = END
     for (const day of days) {
@@ -150,7 +151,7 @@ export class SqliteKeyUse {
     for (const sum of this.rollups.sums()) {
       const at = sum.hour * HOUR_MS
       if (at < from || at >= until || order(sum.key, key) <= 0) continue
-      if (typeof bound !== 'string' || order(sum.key, bound) <= 0) rows.push(useOf(sum, true))
+      if (typeof bound !== 'string' || order(sum.key, bound) <= 0) rows.push(toUseRow(sum, true))
     }
     return rows
   }

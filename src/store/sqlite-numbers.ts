@@ -1,6 +1,6 @@
 /** Numbers of the holds in the embedded store: what is open, and what is dated ahead of now. */
 import type { DatabaseSync } from 'node:sqlite'
-import { type DrawnNumbers, MOST_AHEAD } from '../core/ids.ts'
+import { type DrawnNumbers, MAX_AHEAD } from '../core/ids.ts'
 import type { HoldRow } from '../ledger/types.ts'
 import { TICKS } from './rows.ts'
 import { IS_OPEN } from './settled-below.ts'
@@ -16,7 +16,7 @@ export function* openHolds(db: DatabaseSync): Iterable<Pick<HoldRow, 'seq' | 'ta
 
 /** @param now milliseconds since the epoch. @param to the highest number. */
 export function drawnNumbers(db: DatabaseSync, now: number, to: number): DrawnNumbers {
-  const found = db.prepare(DRAWN).get((Math.floor(now) + MOST_AHEAD) * TICKS)
+  const found = db.prepare(DRAWN).get((Math.floor(now) + MAX_AHEAD) * TICKS)
   const from = found?.ahead
   return { last: integer(found?.last), ahead: typeof from === 'number' ? { from, to } : undefined }
 }

@@ -1,11 +1,11 @@
 /** Readers of the embedded ledger, see `ledger/types.ts`. */
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
-import { MOST_AHEAD } from '../core/ids.ts'
+import { MAX_AHEAD } from '../core/ids.ts'
 import { VERIFY_READER } from '../core/reader-names.ts'
 import type { GenerationRecord, KeptSums, LedgerReaders, ReaderBatch, ReaderClaim, Unread } from '../ledger/types.ts'
-import { NANO, recordOf, TICKS } from './rows.ts'
+import { joinRecord, NANO, TICKS } from './rows.ts'
 import { IS_OPEN } from './settled-below.ts'
-import { integer, text } from './sqlite.ts'
+import { atOnce, integer, text } from './sqlite.ts'
 import { holdFrom, SETTLED_COLUMNS, settlementFrom } from './sqlite-rows.ts'
 
 /** Generations of one page, which takes less than a millisecond. */
@@ -78,13 +78,13 @@ export class SqliteReaders implements LedgerReaders {
 
   /** This process owns the file: no other one can hold a reader. */
   claim({ reader, since, age, most, ahead = false, now }: ReaderClaim): ReaderBatch {
-    const found = this.stateOf(reader)
+    const found = this.readerState(reader)
     if (found && found.begunAt > 0) return found
     this.atOnce(() => {
       this.db.prepare(BEGIN_READER).run(reader, Math.max(0, Math.ceil(since * TICKS)))
-      const { below, number } = this.stateOf(reader) ?? { below: 0, number: 0 }
+      const { below, number } = this.readerState(reader) ?? { below: 0, number: 0 }
       const until = Math.max(0, Math.floor((now - age) * TICKS))
-      if (ahead) this.db.prepare(NOTE_AHEAD).run(reader, Math.floor(now + MOST_AHEAD) * TICKS, most)
+      if (ahead) this.db.prepare(NOTE_AHEAD).run(reader, Math.floor(now + MAX_AHEAD) * TICKS, most)
       const isAll = most === Number.MAX_SAFE_INTEGER
       const row = isAll ? this.db.prepare(LAST_OF_ALL).get(below, until) : this.db.prepare(LAST).get(below, until, most)
       const last = row?.seq
@@ -94,7 +94,7 @@ export class SqliteReaders implements LedgerReaders {
       this.db.prepare(OPEN_BATCH).run(number + 1, Math.floor(now), reaching, reader)
       this.highest = Math.max(this.highest, reaching)
     })
-    const state = this.stateOf(reader)
+    const state = this.readerState(reader)
     if (!state) throw new TypeError('expected the reader that was made')
     return state
   }
@@ -109,7 +109,7 @@ export class SqliteReaders implements LedgerReaders {
     this.atOnce(() => {
       accepted = Number(this.db.prepare(ACCEPT).run(note, reader, number).changes) > 0
       if (!accepted) return
-      const { below } = this.stateOf(reader) ?? { below: 0 }
+      const { below } = this.readerState(reader) ?? { below: 0 }
       this.db.prepare(KEEP_EARLY).run(reader, number, below)
       this.db.prepare(FORGET_READ).run(reader, number, below)
     })
@@ -147,7 +147,7 @@ export class SqliteReaders implements LedgerReaders {
 
   /** Within the transaction that removes generations up to this sequence: keeps the sums of those that the check has not read. */
   removing(last: number): void {
-    const state = this.stateOf(VERIFY_READER)
+    const state = this.readerState(VERIFY_READER)
     if (!state) return
     const late = this.db.prepare('SELECT count(*) AS n FROM ledger_reader_late WHERE reader = ? AND seq <= ?').get(VERIFY_READER, last)
     if (last < state.below && Number(late?.n) === 0) return
@@ -155,12 +155,12 @@ export class SqliteReaders implements LedgerReaders {
   }
 
   unread(reader: string, since: number, most: number): Unread {
-    const below = this.stateOf(reader)?.below ?? Math.max(0, Math.ceil(since * TICKS))
+    const below = this.readerState(reader)?.below ?? Math.max(0, Math.ceil(since * TICKS))
     const row = this.db.prepare(UNREAD).get(reader, below, most)
     return { oldest: typeof row?.oldest === 'number' ? Math.floor(row.oldest / TICKS) : undefined, rows: Number(row?.rows ?? 0) }
   }
 
-  private stateOf(reader: string): ReaderBatch | undefined {
+  private readerState(reader: string): ReaderBatch | undefined {
     const row = this.db.prepare('SELECT below, reaching, batch, begun_at, note FROM ledger_reader WHERE name = ?').get(reader)
     if (!row) return undefined
     const [below, reaching, number, begunAt] = [integer(row.below), integer(row.reaching), integer(row.batch), integer(row.begun_at)]
@@ -174,7 +174,7 @@ export class SqliteReaders implements LedgerReaders {
       const found = statement.all(...values(after))
       const records = found.flatMap((row) => {
         const hold = holdFrom(row)
-        return hold ? [recordOf(hold, settlementFrom(row))] : []
+        return hold ? [joinRecord(hold, settlementFrom(row))] : []
       })
       const last = records.at(-1)
       if (last) yield records
@@ -184,14 +184,7 @@ export class SqliteReaders implements LedgerReaders {
   }
 
   private atOnce(work: () => void): void {
-    try {
-      this.db.exec('BEGIN IMMEDIATE')
-      work()
-      this.db.exec('COMMIT')
-      this.logged(1)
-    } catch (thrown) {
-      if (this.db.isOpen && this.db.isTransaction) this.db.exec('ROLLBACK')
-      throw thrown
-    }
+    atOnce(this.db, work)
+    this.logged(1)
   }
 }

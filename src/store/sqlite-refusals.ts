@@ -1,9 +1,8 @@
-/** Refused requests in the embedded store, and in memory. */
-import { DatabaseSync, type SQLOutputValue } from 'node:sqlite'
+/** Refused requests in the embedded store. */
+import type { DatabaseSync, SQLOutputValue } from 'node:sqlite'
 import { Fault } from '../core/faults.ts'
 import { generationMark, NEWEST_REFUSAL, type RefusalDetail, type RefusalQuery, type RefusalRow, type RefusalStore } from './refusals.ts'
-import { integer, text } from './sqlite.ts'
-import { SQLITE_MIGRATIONS } from './sqlite-schema.ts'
+import { atOnce, integer, text } from './sqlite.ts'
 
 const PUT = `INSERT INTO refusal (at, id, key, reason, detail) VALUES (?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET detail = excluded.detail`
 const PRUNE = `DELETE FROM refusal WHERE (at, id) IN (SELECT at, id FROM refusal WHERE at < ? ORDER BY at, id LIMIT ?)`
@@ -53,28 +52,11 @@ export class SqliteRefusals implements RefusalStore {
   /** All or nothing. @throws Fault `unavailable`. */
   private write<T>(work: () => T): T {
     try {
-      this.db.exec('BEGIN IMMEDIATE')
-      const result = work()
-      this.db.exec('COMMIT')
-      return result
+      return atOnce(this.db, work)
     } catch (cause) {
-      if (this.db.isOpen && this.db.isTransaction) this.db.exec('ROLLBACK')
       throw new Fault('unavailable', { message: 'The store of refused requests cannot be written', cause })
     }
   }
-}
-
-/** The statements that make the table and its indexes. */
-const OWN_TABLE = /^create (table|index) "?refusal/
-
-/** Rows that a gateway without a file remembers. */
-const MOST_IN_MEMORY = 10_000
-
-/** For a gateway that may forget. */
-export function memoryRefusals(): SqliteRefusals {
-  const db = new DatabaseSync(':memory:')
-  for (const statement of SQLITE_MIGRATIONS.flat()) if (OWN_TABLE.test(statement)) db.exec(statement)
-  return new SqliteRefusals(db, MOST_IN_MEMORY)
 }
 
 function rowFrom(row: Record<string, SQLOutputValue>): RefusalRow {

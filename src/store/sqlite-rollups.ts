@@ -9,9 +9,9 @@ import { COUNT_COLUMNS } from '../core/ledger-counts.ts'
 import { addRow, noSums, sumValues } from '../core/row-counts.ts'
 import type { HoldOwner, SettleRow } from '../ledger/types.ts'
 import { DAY_MS, HOUR_MS, NANO, TICKS } from './rows.ts'
-import { integer, text } from './sqlite.ts'
+import { atOnce, integer, text } from './sqlite.ts'
 import { SqliteClosedDays } from './sqlite-closed-days.ts'
-import { fact, MOST_TOKENS, SAVED, useOf } from './use-facts.ts'
+import { fact, MAX_TOKENS, parseUse, SAVED } from './use-facts.ts'
 
 const PAGE = 'SELECT count(*) AS count, max(seq) AS last FROM (SELECT seq FROM hold WHERE seq >= ? AND seq < ? ORDER BY seq LIMIT ?)'
 
@@ -23,13 +23,13 @@ const AGE = 600_000
 /** Sequences of one bucket: 4 seconds. */
 const BUCKET = TICKS * 4096
 /** Sums that are held here, about 10 MB; beyond, the oldest reach the tables earlier. */
-const MOST_SUMS = 20_000
+const MAX_SUMS = 20_000
 
 /** @param where which generations. */
-const sumsOf = (where: string): string => `
+const sumsQuery = (where: string): string => `
   SELECT hold.seq / ${TICKS} / ${HOUR_MS} AS hour, key, ${fact('model', 'hold.model')} AS model, ${fact('endpoint', 'hold.endpoint')} AS endpoint,
     ${fact('provider', "''")} AS provider, status, count(*) AS count, sum(cost / ${NANO}) AS dollars, sum(cost % ${NANO}) AS nano,
-    ${COUNT_COLUMNS.map((name) => `sum(min(${name}, ${MOST_TOKENS})) AS ${name}`).join(', ')}, total(${SAVED}) AS saved
+    ${COUNT_COLUMNS.map((name) => `sum(min(${name}, ${MAX_TOKENS})) AS ${name}`).join(', ')}, total(${SAVED}) AS saved
   FROM hold JOIN settlement USING (seq) WHERE ${where} GROUP BY 1, 2, 3, 4, 5, 6`
 
 function add(table: string, key: readonly string[]): string {
@@ -42,7 +42,7 @@ function add(table: string, key: readonly string[]): string {
 
 type SumName = (typeof SUMS)[number]
 
-/** What the generations of one sum have in common. */
+/** Fields that the generations of one sum have in common. */
 interface SumKey {
   readonly hour: number
   readonly key: string
@@ -90,8 +90,8 @@ export class SqliteRollups {
     this.below = integer(db.prepare('SELECT seq FROM use_below').get()?.seq)
     this.highest = Math.max(this.below - 1, last)
     this.page = db.prepare(PAGE)
-    this.ofRange = db.prepare(sumsOf('hold.seq >= ? AND hold.seq <= ?'))
-    this.ofNamed = db.prepare(sumsOf('hold.seq IN (SELECT value FROM json_each(?))'))
+    this.ofRange = db.prepare(sumsQuery('hold.seq >= ? AND hold.seq <= ?'))
+    this.ofNamed = db.prepare(sumsQuery('hold.seq IN (SELECT value FROM json_each(?))'))
     this.addHour = db.prepare(add('use_by_hour', ['hour']))
     this.addKey = db.prepare(add('use_by_key', ['day', 'key']))
     this.raise = db.prepare('UPDATE use_below SET seq = ?')
@@ -153,7 +153,7 @@ export class SqliteRollups {
     let count = 0
     let more = false
     for (const [bucket, sums] of [...this.recent].sort(([a], [b]) => a - b)) {
-      if (this.size - count <= MOST_SUMS && (bucket + 1) * BUCKET > (now - AGE) * TICKS) break
+      if (this.size - count <= MAX_SUMS && (bucket + 1) * BUCKET > (now - AGE) * TICKS) break
       more = count >= most
       if (more) break
       due.push(bucket)
@@ -168,7 +168,7 @@ export class SqliteRollups {
   private closeDays(most: number): boolean {
     const part = this.days.next(this.below, most)
     if (!part) return false
-    this.atOnce(part.write)
+    atOnce(this.db, part.write)
     part.committed()
     return true
   }
@@ -218,7 +218,7 @@ export class SqliteRollups {
     const day = Math.floor(Number(row?.oldest ?? this.below) / TICKS / DAY_MS) + (removed ? 1 : 0)
     const below = Math.min(day * DAY_MS * TICKS, Math.max(this.below, this.highest + 1))
     const reopened = this.days.reopen(day)
-    this.atOnce(() => {
+    atOnce(this.db, () => {
       reopened.write()
       this.db.prepare('DELETE FROM use_by_key WHERE day >= ?').run(day)
       this.db.prepare('DELETE FROM use_by_hour WHERE hour >= ?').run((day * DAY_MS) / HOUR_MS)
@@ -233,7 +233,7 @@ export class SqliteRollups {
     return day
   }
 
-  /** What is not in the tables yet, but for what an earlier process has left. */
+  /** Sums that are not in the tables yet, without those that an earlier process has left. */
   *sums(): Iterable<UseSum> {
     for (const sums of this.recent.values()) yield* sums.values()
   }
@@ -246,7 +246,7 @@ export class SqliteRollups {
   }
 
   private count(row: SettleRow, owner: HoldOwner): void {
-    const { model, endpoint, provider, saved } = row.use ?? useOf(row.facts)
+    const { model, endpoint, provider, saved } = row.use ?? parseUse(row.facts)
     const bucket = Math.floor(row.seq / BUCKET)
     let sums = this.recent.get(bucket)
     if (!sums) {
@@ -257,7 +257,7 @@ export class SqliteRollups {
     const hour = Math.floor(row.seq / TICKS / HOUR_MS)
     const of = { hour, key: owner.key, model: model || owner.model, endpoint: endpoint || owner.endpoint, provider, status: row.status }
     let sum = this.latest
-    if (this.latestBucket !== bucket || !sum || !isOf(sum, of)) {
+    if (this.latestBucket !== bucket || !sum || !isSameSum(sum, of)) {
       const before = sums.size
       sum = sumIn(sums, of)
       this.size += sums.size - before
@@ -267,12 +267,12 @@ export class SqliteRollups {
     sum.count++
     sum.dollars += Math.floor(row.cost / NANO)
     sum.nano += row.cost % NANO
-    addRow(sum, row, MOST_TOKENS)
+    addRow(sum, row, MAX_TOKENS)
     sum.saved += saved
   }
 
   private addRows(last: number): void {
-    this.atOnce(() => {
+    atOnce(this.db, () => {
       this.put(sumsFrom(this.ofRange.iterate(this.below, last)))
       this.raise.run(last + 1)
     })
@@ -283,7 +283,7 @@ export class SqliteRollups {
   private flush(buckets: readonly number[], last: number): void {
     const sums = buckets.flatMap((bucket) => [...(this.recent.get(bucket)?.values() ?? [])])
     const below = Math.max(this.below, last + 1)
-    this.atOnce(() => {
+    atOnce(this.db, () => {
       this.put(sums)
       this.raise.run(below)
     })
@@ -293,17 +293,6 @@ export class SqliteRollups {
     this.size -= sums.length
   }
 
-  private atOnce(work: () => void): void {
-    try {
-      this.db.exec('BEGIN IMMEDIATE')
-      work()
-      this.db.exec('COMMIT')
-    } catch (thrown) {
-      if (this.db.isOpen && this.db.isTransaction) this.db.exec('ROLLBACK')
-      throw thrown
-    }
-  }
-
   private put(sums: Iterable<UseSum>): void {
     const hours = new Map<string, UseSum>()
     const days = new Map<string, UseSum>()
@@ -311,9 +300,9 @@ export class SqliteRollups {
       addTo(hours, { ...sum, key: '' })
       addTo(days, { ...sum, hour: Math.floor((sum.hour * HOUR_MS) / DAY_MS) })
     }
-    for (const sum of hours.values()) this.addHour.run(sum.hour, ...columnsOf(sum))
+    for (const sum of hours.values()) this.addHour.run(sum.hour, ...sumColumns(sum))
     for (const sum of days.values()) {
-      this.addKey.run(sum.hour, sum.key, ...columnsOf(sum))
+      this.addKey.run(sum.hour, sum.key, ...sumColumns(sum))
       if (this.days.hasBegun(sum.hour)) this.putLate(sum.hour, sum)
     }
   }
@@ -324,7 +313,7 @@ export class SqliteRollups {
     const cost = [dollars + Math.floor(nano / NANO), nano % NANO] as const
     this.days.add(day, { key, model, provider, status, count, cost, tokens: sumValues(sum), saved })
     this.addDay ??= this.db.prepare(add('use_by_day', ['day']))
-    if (day < this.days.day) this.addDay.run(day, ...columnsOf(sum))
+    if (day < this.days.day) this.addDay.run(day, ...sumColumns(sum))
   }
 }
 
@@ -333,7 +322,7 @@ function addTo(sums: Map<string, UseSum>, more: UseSum): void {
   for (const each of SUMS) sum[each] += more[each]
 }
 
-function isOf(sum: SumKey, of: SumKey): boolean {
+function isSameSum(sum: SumKey, of: SumKey): boolean {
   return (
     sum.hour === of.hour &&
     sum.key === of.key &&
@@ -370,7 +359,7 @@ function* sumsFrom(rows: Iterable<Record<string, unknown>>): Iterable<UseSum> {
 }
 
 /** Cost with a rest below a billion, as the tables have it. */
-function columnsOf({ model, endpoint, provider, status, dollars, nano, ...sum }: UseSum): (string | number)[] {
+function sumColumns({ model, endpoint, provider, status, dollars, nano, ...sum }: UseSum): (string | number)[] {
   const cost = [dollars + Math.floor(nano / NANO), nano % NANO]
   return [model, endpoint, provider, status, sum.count, ...cost, ...sumValues(sum), sum.saved]
 }

@@ -6,17 +6,17 @@ import type { DatabaseSync, SQLInputValue, StatementSync } from 'node:sqlite'
 import type { FoundPage, GenerationRecord, GenerationSearch } from '../ledger/types.ts'
 import { AdaptivePage } from './adaptive-page.ts'
 import { MINUTE_MS } from './key-minutes.ts'
-import { recordOf, TICKS } from './rows.ts'
+import { joinRecord, TICKS } from './rows.ts'
 import { HAS_SESSION, SESSION_OF } from './search-index.ts'
-import { endingsOf, memberText, neededTexts } from './search-text.ts'
+import { memberText, neededTexts, wantedEndings } from './search-text.ts'
 import { integer } from './sqlite.ts'
 import { holdFrom, SETTLED_COLUMNS, settlementFrom } from './sqlite-rows.ts'
 
 /** Rows of one slice, and milliseconds that it should take. */
 const SLICE = { least: 250, most: 20_000, target: 4 }
-const MOST_STATEMENTS = 64
+const MAX_STATEMENTS = 64
 /** Minutes of a key that one slice looks at. */
-const MOST_MINUTES = 64
+const MAX_MINUTES = 64
 
 const COLUMNS = `hold.*, ${SETTLED_COLUMNS}`
 
@@ -24,7 +24,7 @@ const COLUMNS = `hold.*, ${SETTLED_COLUMNS}`
 interface Slice {
   readonly sql: string
   readonly values: readonly SQLInputValue[]
-  /** Where it is all rows between two sequences. */
+  /** Set where the slice is all rows between two sequences. */
   readonly range?: Range
 }
 
@@ -36,7 +36,7 @@ interface Range {
 
 interface Piece {
   readonly rows: GenerationRecord[]
-  /** Where the next piece ends; undefined where nothing is left. */
+  /** The sequence before which the next piece begins; undefined where nothing is left. */
   readonly next: number | undefined
 }
 
@@ -64,20 +64,20 @@ export class SqliteSearch {
 
   private piece(query: GenerationSearch, range: Range): Piece {
     const { size } = this.slice
-    if (query.session !== undefined) return this.rowsOf(query, sessionSlice(query.session, range, size), size)
-    const endings = endingsOf(query)
-    if (endings) return this.rowsOf(query, endingSlice(endings, range, size), size)
+    if (query.session !== undefined) return this.readRows(query, sessionSlice(query.session, range, size), size)
+    const endings = wantedEndings(query)
+    if (endings) return this.readRows(query, endingSlice(endings, range, size), size)
     if (query.key !== undefined) return this.ofKey(query, query.key, range)
-    return this.rowsOf(query, rangeSlice(range, size), size)
+    return this.readRows(query, rangeSlice(range, size), size)
   }
 
   /** Of the sequences of a slice those that may be wanted, as many as a page has. */
-  private rowsOf(query: GenerationSearch, slice: Slice, size: number): Piece {
+  private readRows(query: GenerationSearch, slice: Slice, size: number): Piece {
     const end = this.prepared(`SELECT count(*) AS count, min(seq) AS last FROM (${slice.sql})`).get(...slice.values)
     const count = integer(end?.count)
     if (count === 0) return { rows: [], next: undefined }
     const last = integer(end?.last)
-    const filter = filterOf(query)
+    const filter = searchFilter(query)
     const where = filter.sql === '' ? '' : `AND ${filter.sql}`
     // A slice of rows in order is read in place; of an index the sequences come first.
     const source = slice.range ? 'hold' : `(${slice.sql}) AS slice CROSS JOIN hold USING (seq)`
@@ -89,7 +89,7 @@ export class SqliteSearch {
     const rows: GenerationRecord[] = []
     for (const row of found) {
       const hold = holdFrom(row)
-      if (hold) rows.push(recordOf(hold, row.settled === null ? undefined : settlementFrom(row)))
+      if (hold) rows.push(joinRecord(hold, row.settled === null ? undefined : settlementFrom(row)))
     }
     if (rows.length >= query.limit) return { rows, next: rows.at(-1)?.hold.seq }
     return { rows, next: count < size ? undefined : last }
@@ -99,7 +99,7 @@ export class SqliteSearch {
   private prepared(sql: string): StatementSync {
     let statement = this.statements.get(sql)
     if (!statement) {
-      if (this.statements.size >= MOST_STATEMENTS) this.statements.clear()
+      if (this.statements.size >= MAX_STATEMENTS) this.statements.clear()
       statement = this.db.prepare(sql)
       this.statements.set(sql, statement)
     }
@@ -111,26 +111,26 @@ export class SqliteSearch {
     const minute = MINUTE_MS * TICKS
     const minutes = this.prepared(
       'SELECT minute FROM key_minute WHERE key = ? AND minute >= ? AND minute <= ? ORDER BY minute DESC LIMIT ?',
-    ).all(key, Math.floor(from / minute), Math.floor((before - 1) / minute), MOST_MINUTES)
+    ).all(key, Math.floor(from / minute), Math.floor((before - 1) / minute), MAX_MINUTES)
     const rows: GenerationRecord[] = []
     let left = this.slice.size
     let next = before
     for (const each of minutes) {
       const begins = integer(each.minute) * minute
       const range = { from: Math.max(from, begins), before: Math.min(next, begins + minute) }
-      const piece = this.rowsOf({ ...query, limit: query.limit - rows.length }, rangeSlice(range, left), left)
+      const piece = this.readRows({ ...query, limit: query.limit - rows.length }, rangeSlice(range, left), left)
       rows.push(...piece.rows)
       if (piece.next !== undefined) return { rows, next: piece.next }
       next = begins
-      left = Math.max(1, left - MOST_PER_MINUTE)
+      left = Math.max(1, left - MAX_PER_MINUTE)
       if (left === 1) return { rows, next }
     }
-    return { rows, next: minutes.length < MOST_MINUTES ? undefined : next }
+    return { rows, next: minutes.length < MAX_MINUTES ? undefined : next }
   }
 }
 
-/** What a minute with few rows counts for in a slice. */
-const MOST_PER_MINUTE = 32
+/** Rows that a minute counts for in a slice, however few it has. */
+const MAX_PER_MINUTE = 32
 
 function rangeSlice({ from, before }: Range, size: number): Slice {
   return {
@@ -156,8 +156,8 @@ function endingSlice(endings: readonly string[], { from, before }: Range, size: 
   }
 }
 
-/** What the columns and the text of the facts show; the ledger has the last word. */
-function filterOf(query: GenerationSearch): Slice {
+/** Conditions on columns and on the text of the facts; rows that meet them are parsed and checked. */
+function searchFilter(query: GenerationSearch): Slice {
   const { key, model, endpoint, statuses, minCost, maxCost } = query
   const terms: string[] = []
   const values: SQLInputValue[] = []

@@ -9,12 +9,12 @@ import { AdaptivePage } from './adaptive-page.ts'
 import { TICKS } from './rows.ts'
 import { integer, Statements, text } from './sqlite.ts'
 import { HOUR_TICKS } from './sqlite-session-sums.ts'
-import { END_OF_SESSION, type KeptSessions, OF_SESSION, type Period, periodOf, SESSION, SESSION_PAGE } from './sqlite-session-use.ts'
+import { END_OF_SESSION, type KeptSessions, OF_SESSION, type Period, queryPeriod, SESSION, SESSION_PAGE } from './sqlite-session-use.ts'
 
 /** Sessions beyond the end of the period that are looked up at once. */
-const MOST_CUT = 50
+const MAX_CUT = 50
 /** Generations of one session name that are looked through at once: those of other keys are among them. */
-const MOST_LOOKED = 500
+const MAX_LOOKED = 500
 
 const END_OF_ROWS =
   'SELECT count(*) AS count, max(seq) AS last FROM (SELECT seq FROM hold WHERE seq >= ?1 AND seq < ?2 ORDER BY seq LIMIT ?3)'
@@ -30,10 +30,10 @@ const NEXT_HOUR = 'SELECT min(hour) AS hour FROM session_use WHERE hour >= ? AND
 const ALL_BEHIND = 'FROM session_use WHERE hour = ?1 AND (key, session) > (?2, ?3) AND ?4 IS NULL'
 const KEYS_BEHIND = `FROM session_use WHERE hour = ?1 AND key IN (SELECT value FROM json_each(?4)) AND (key > ?2 OR (key = ?2 AND session > ?3))`
 const PAGE_END = 'ORDER BY key, session LIMIT ?7'
-const insideOf = (from: string): string => `SELECT key, session, first, last ${from} AND last >= ?5 AND last < ?6 ${PAGE_END}`
-const beyondOf = (from: string): string => `SELECT key, session ${from} AND first < ?6 AND last >= ?6 ${PAGE_END}`
-const INSIDE = { all: insideOf(ALL_BEHIND), keys: insideOf(KEYS_BEHIND) }
-const BEYOND = { all: beyondOf(ALL_BEHIND), keys: beyondOf(KEYS_BEHIND) }
+const insideQuery = (from: string): string => `SELECT key, session, first, last ${from} AND last >= ?5 AND last < ?6 ${PAGE_END}`
+const beyondQuery = (from: string): string => `SELECT key, session ${from} AND first < ?6 AND last >= ?6 ${PAGE_END}`
+const INSIDE = { all: insideQuery(ALL_BEHIND), keys: insideQuery(KEYS_BEHIND) }
+const BEYOND = { all: beyondQuery(ALL_BEHIND), keys: beyondQuery(KEYS_BEHIND) }
 /** The last generation of a session and key among so many of that session. */
 const LAST = `SELECT max(iif(hold.key = ?5, seq, NULL)) AS last, count(*) AS count, min(seq) AS seq
   FROM (SELECT seq FROM settlement WHERE ${OF_SESSION} AND seq < ?2 ORDER BY seq DESC LIMIT ?3) AS named CROSS JOIN hold USING (seq)`
@@ -70,7 +70,7 @@ export class SqliteSessionNames {
 
   /** @param after '' begins. @throws what SQLite throws. */
   read(query: SessionQuery, after: string): SessionNamePage {
-    const period = periodOf(query)
+    const period = queryPeriod(query)
     if (query.session !== undefined) {
       const begin = after === '' ? period.first : Number(after)
       const { rows, next } = this.rows(END_OF_SESSION, OF_ONE, [begin, period.end, period.keys], query.session)
@@ -109,7 +109,7 @@ export class SqliteSessionNames {
     // Without an object for each of the thousands that a day of many sessions has.
     statement.setReturnArrays(true)
     const found = statement.all(hour, ...after, period.keys, period.first, period.end, size) as unknown as Row[]
-    const rows = found.map((row) => nameOf(row, period.first))
+    const rows = found.map((row) => sessionName(row, period.first))
     this.sumPage.took(performance.now() - begun)
     const last = rows.at(-1)
     if (last && rows.length === size) return { rows, next: { hour, after: [last.key, last.session] } }
@@ -117,11 +117,11 @@ export class SqliteSessionNames {
   }
 
   private ofMemory(period: Period, hour: number): Found {
-    const wanted = wantedOf(period)
+    const wanted = wantedKeys(period)
     const rows: SessionName[] = []
     for (const { key, session, first, last } of this.kept.of(hour))
       if (last >= period.first && last < period.end && (!wanted || wanted.has(key)))
-        rows.push(nameOf([key, session, first, last], period.first))
+        rows.push(sessionName([key, session, first, last], period.first))
     return { rows, next: afterHour(period, hour) }
   }
 
@@ -135,9 +135,9 @@ export class SqliteSessionNames {
     let read = after
     for (const name of names) {
       let upper = within ? within[1] : period.end
-      for (let size = 1; ; size = MOST_LOOKED) {
+      for (let size = 1; ; size = MAX_LOOKED) {
         const found = this.statements.of(LAST).get(lower, upper, size, name[1], name[0])
-        if (typeof found?.last === 'number') rows.push(nameOf([...name, lower, found.last], period.first))
+        if (typeof found?.last === 'number') rows.push(sessionName([...name, lower, found.last], period.first))
         if (typeof found?.last === 'number' || integer(found?.count) < size) break
         upper = integer(found?.seq)
         if (isOver()) return { rows, next: { cut: hour, after: read, within: [name, upper] } }
@@ -154,13 +154,13 @@ export class SqliteSessionNames {
     if (hour < this.kept.below)
       return this.statements
         .of(keys === null ? BEYOND.all : BEYOND.keys)
-        .all(hour, ...after, keys, first, end, MOST_CUT)
+        .all(hour, ...after, keys, first, end, MAX_CUT)
         .map((row): Name => [text(row.key), text(row.session)])
-    const wanted = wantedOf(period)
+    const wanted = wantedKeys(period)
     const names: Name[] = []
     for (const { key, session, first: begun, last } of this.kept.of(hour))
       if (begun < end && last >= end && (!wanted || wanted.has(key)) && byName([key, session], after) > 0) names.push([key, session])
-    return names.sort(byName).slice(0, MOST_CUT)
+    return names.sort(byName).slice(0, MAX_CUT)
   }
 
   private ofRows(period: Period, { seq, end }: Extract<Place, { end: number }>): Found {
@@ -169,20 +169,20 @@ export class SqliteSessionNames {
   }
 
   private rows(
-    endOf: string,
-    namesOf: string,
+    endQuery: string,
+    namesQuery: string,
     [first, end, keys]: readonly [number, number, string | null],
     ...session: string[]
   ): { rows: SessionName[]; next?: number } {
     const begun = performance.now()
     const { size } = this.rowPage
-    const found = this.statements.of(endOf).get(first, end, size, ...session)
+    const found = this.statements.of(endQuery).get(first, end, size, ...session)
     const count = integer(found?.count)
     if (count === 0) return { rows: [] }
     const last = integer(found?.last)
-    const statement = this.statements.of(namesOf)
+    const statement = this.statements.of(namesQuery)
     statement.setReturnArrays(true)
-    const rows = (statement.all(first, last, keys, ...session) as unknown as Row[]).map((row) => nameOf(row, first))
+    const rows = (statement.all(first, last, keys, ...session) as unknown as Row[]).map((row) => sessionName(row, first))
     this.rowPage.took(performance.now() - begun)
     return count < size ? { rows } : { rows, next: last + 1 }
   }
@@ -193,13 +193,14 @@ function afterHour({ end }: Period, hour: number): Place {
   return (hour + 1) * HOUR_TICKS > end ? { cut: hour, after: BEGIN } : { hour: hour + 1 }
 }
 
-const wantedOf = ({ keys }: Period): ReadonlySet<string> | undefined => (keys === null ? undefined : new Set(JSON.parse(keys) as string[]))
+const wantedKeys = ({ keys }: Period): ReadonlySet<string> | undefined =>
+  keys === null ? undefined : new Set(JSON.parse(keys) as string[])
 
 /** As SQLite compares texts: by their bytes. */
 function byName(a: Name, b: Name): number {
   return Buffer.compare(Buffer.from(a[0]), Buffer.from(b[0])) || Buffer.compare(Buffer.from(a[1]), Buffer.from(b[1]))
 }
 
-function nameOf([key, session, first, last]: Row, earliest: number): SessionName {
+function sessionName([key, session, first, last]: Row, earliest: number): SessionName {
   return { key, session, first: Math.floor(Math.max(first, earliest) / TICKS), last: Math.floor(last / TICKS) }
 }

@@ -10,14 +10,14 @@ import { addRow, noSums, sumValues } from '../core/row-counts.ts'
 import type { HoldOwner, SettleRow } from '../ledger/types.ts'
 import { HOUR_MS, NANO, TICKS } from './rows.ts'
 import { HAS_SESSION } from './search-index.ts'
-import { integer, text } from './sqlite.ts'
-import { fact, MOST_TOKENS, SAVED, useOf } from './use-facts.ts'
+import { atOnce, integer, text } from './sqlite.ts'
+import { fact, MAX_TOKENS, parseUse, SAVED } from './use-facts.ts'
 
 export const HOUR_TICKS = HOUR_MS * TICKS
 /** Milliseconds after its end for which the sums of an hour stay here: nearly all are settled then. */
 const AGE = 600_000
 /** Sums that are held here, about 20 MB; beyond, the oldest hour reaches the table early, and what is settled of it later is written at once. */
-const MOST_SUMS = 50_000
+const MAX_SUMS = 50_000
 
 const NUMBERS = ['count', 'failed', 'dollars', 'nano', ...COUNT_COLUMNS, 'saved'] as const
 const COLUMNS = ['hour', 'key', 'session', 'models', ...NUMBERS, 'first', 'last']
@@ -36,7 +36,7 @@ const PAGE = 'SELECT count(*) AS count, max(seq) AS last FROM (SELECT seq FROM h
 /** The generations of one page that name a session, by model. */
 const SUMS = `SELECT hold.seq / ${HOUR_TICKS} AS hour, key, ${fact('session_id', "''")} AS session, ${fact('model', 'hold.model')} AS model,
     count(*) AS count, sum(status IN ('failed', 'unknown')) AS failed, sum(cost / ${NANO}) AS dollars, sum(cost % ${NANO}) AS nano,
-    ${COUNT_COLUMNS.map((name) => `sum(min(${name}, ${MOST_TOKENS})) AS ${name}`).join(', ')},
+    ${COUNT_COLUMNS.map((name) => `sum(min(${name}, ${MAX_TOKENS})) AS ${name}`).join(', ')},
     total(${SAVED}) AS saved, min(hold.seq) AS first, max(hold.seq) AS last
   FROM hold JOIN settlement USING (seq) WHERE hold.seq >= ? AND hold.seq <= ? AND ${HAS_SESSION.sqlite} GROUP BY 1, 2, 3, 4`
 
@@ -99,7 +99,7 @@ export class SqliteSessionSums {
   /** A settlement of the batch that is being written. */
   settle(row: SettleRow, owner: HoldOwner | undefined): void {
     if (!owner || (row.seq >= this.read && row.seq < this.start)) return
-    const use = row.use ?? useOf(row.facts)
+    const use = row.use ?? parseUse(row.facts)
     if (use.session === '') return
     const settled = { row, owner, session: use.session, model: use.model || owner.model, saved: use.saved }
     if (row.seq < this.below * HOUR_TICKS) this.late.push(settled)
@@ -111,7 +111,7 @@ export class SqliteSessionSums {
     if (this.late.length === 0) return
     const sums = new Map<number, Hour>()
     for (const each of this.late) count(sums, each)
-    for (const [hour, of] of sums) for (const sum of of.values()) this.add.run(hour, ...columnsOf(sum))
+    for (const [hour, of] of sums) for (const sum of of.values()) this.add.run(hour, ...sumColumns(sum))
   }
 
   /** The batch is committed, or was refused: then its settlements come again. */
@@ -161,8 +161,8 @@ export class SqliteSessionSums {
   }
 
   /** The sum of one session of an hour that is not below the watermark. */
-  sumOf(hour: number, key: string, session: string): SessionSum | undefined {
-    return this.hours.get(hour)?.get(nameOf(key, session))
+  findSum(hour: number, key: string, session: string): SessionSum | undefined {
+    return this.hours.get(hour)?.get(sessionKey(key, session))
   }
 
   /** The hours, not below the watermark, of which some generations are still to be read: from one to before the other. */
@@ -182,7 +182,7 @@ export class SqliteSessionSums {
     if (hour === undefined) return undefined
     const end = (hour + 1) * HOUR_TICKS
     if (end > this.read && this.read < this.start) return undefined
-    if (end > (now - AGE) * TICKS && this.size <= MOST_SUMS) return undefined
+    if (end > (now - AGE) * TICKS && this.size <= MAX_SUMS) return undefined
     this.flush = { hour, stale: true, left: new Set(this.hours.get(hour)?.values()) }
     return this.flush
   }
@@ -196,15 +196,10 @@ export class SqliteSessionSums {
     const part: SessionSum[] = []
     for (const sum of left) if (part.push(sum) >= most) break
     const isLast = part.length === left.size
-    try {
-      this.db.exec('BEGIN IMMEDIATE')
-      for (const sum of part) this.replace.run(hour, ...columnsOf(sum))
+    atOnce(this.db, () => {
+      for (const sum of part) this.replace.run(hour, ...sumColumns(sum))
       if (isLast) this.raise.run(hour + 1)
-      this.db.exec('COMMIT')
-    } catch (thrown) {
-      if (this.db.isOpen && this.db.isTransaction) this.db.exec('ROLLBACK')
-      throw thrown
-    }
+    })
     for (const sum of part) left.delete(sum)
     if (isLast) {
       this.below = hour + 1
@@ -264,10 +259,10 @@ function hourIn(hours: Map<number, Hour>, hour: number): Hour {
   return sums
 }
 
-const nameOf = (key: string, session: string): string => `${key.length} ${key}${session}`
+const sessionKey = (key: string, session: string): string => `${key.length} ${key}${session}`
 
 function sumIn(hour: Hour, key: string, session: string, seq: number): SessionSum {
-  const name = nameOf(key, session)
+  const name = sessionKey(key, session)
   let sum = hour.get(name)
   if (!sum) {
     const none = { count: 0, failed: 0, dollars: 0, nano: 0, ...noSums(), saved: 0 }
@@ -284,7 +279,7 @@ function add(hour: Hour, { row, owner, session, model, saved }: Settled): Sessio
   if (row.status === 'failed' || row.status === 'unknown') sum.failed++
   sum.dollars += Math.floor(row.cost / NANO)
   sum.nano += row.cost % NANO
-  addRow(sum, row, MOST_TOKENS)
+  addRow(sum, row, MAX_TOKENS)
   sum.saved += saved
   if (row.seq < sum.first) sum.first = row.seq
   if (row.seq > sum.last) sum.last = row.seq
@@ -296,7 +291,7 @@ function addModel({ models }: SessionSum, model: string): void {
 }
 
 /** All but the hour; cost with a rest below a billion. */
-function columnsOf({ key, session, models, count, failed, dollars, nano, ...sum }: SessionSum): (string | number)[] {
+function sumColumns({ key, session, models, count, failed, dollars, nano, ...sum }: SessionSum): (string | number)[] {
   const cost = [dollars + Math.floor(nano / NANO), nano % NANO]
   return [key, session, JSON.stringify(models), count, failed, ...cost, ...sumValues(sum), sum.saved, sum.first, sum.last]
 }

@@ -11,7 +11,7 @@ import { HOUR_MS, NANO, TICKS } from './rows.ts'
 import { HAS_SESSION, SESSION_OF } from './search-index.ts'
 import { integer, Statements, text } from './sqlite.ts'
 import { HOUR_TICKS, type SessionSum, type SqliteSessionSums } from './sqlite-session-sums.ts'
-import { fact, MOST_TOKENS, SAVED } from './use-facts.ts'
+import { fact, MAX_TOKENS, SAVED } from './use-facts.ts'
 
 /** Generations or sums of one page, and milliseconds that it should take. */
 export const SESSION_PAGE = { least: 100, most: 2_000, target: 1 }
@@ -25,7 +25,7 @@ export const END_OF_SESSION = `SELECT count(*) AS count, max(seq) AS last
 const SUMS = `
   SELECT hold.key AS key, ?4 AS session, ${fact('model', 'hold.model')} AS model, count(*) AS count,
     sum(status IN ('failed', 'unknown')) AS failed, sum(cost / ${NANO}) AS dollars, sum(cost % ${NANO}) AS nano,
-    ${COUNT_COLUMNS.map((name) => `sum(min(${name}, ${MOST_TOKENS})) AS ${name}`).join(', ')},
+    ${COUNT_COLUMNS.map((name) => `sum(min(${name}, ${MAX_TOKENS})) AS ${name}`).join(', ')},
     total(${SAVED}) AS saved, min(seq) AS first, max(seq) AS last
   FROM (SELECT seq FROM settlement WHERE ${OF_SESSION} AND seq <= ?2) AS named CROSS JOIN hold USING (seq) CROSS JOIN settlement USING (seq)
   WHERE hold.key = ?3 GROUP BY 3`
@@ -40,16 +40,16 @@ export interface Period {
   readonly keys: string | null
 }
 
-export type KeptSessions = Pick<SqliteSessionSums, 'below' | 'unsummed' | 'of' | 'sumOf' | 'hourFrom'>
+export type KeptSessions = Pick<SqliteSessionSums, 'below' | 'unsummed' | 'of' | 'findSum' | 'hourFrom'>
 
-/** Where the next page begins: the place of a session in the list, an hour, and there a sequence. */
+/** Beginning of the next page: the place of a session in the list, an hour, and there a sequence. */
 interface Place {
   readonly at: number
   readonly hour?: number
   readonly seq?: number
 }
 
-export function periodOf({ from, until, keys }: SessionQuery): Period {
+export function queryPeriod({ from, until, keys }: SessionQuery): Period {
   return { first: Math.max(0, Math.ceil(from * TICKS)), end: until * TICKS, keys: keys ? JSON.stringify(keys) : null }
 }
 
@@ -66,7 +66,7 @@ export class SqliteSessionUse {
   /** @param after '' begins. @throws what SQLite throws. */
   read(query: SessionQuery, after: string, of: readonly SessionName[]): SessionPage {
     const begun = performance.now()
-    const period = periodOf(query)
+    const period = queryPeriod(query)
     const rows: SessionUse[] = []
     let place: Place = after === '' ? { at: 0 } : (JSON.parse(after) as Place)
     for (;;) {
@@ -86,11 +86,11 @@ export class SqliteSessionUse {
     const { below, unsummed } = this.kept
     const isUnsummed = unsummed !== undefined && hour >= unsummed.first && hour < unsummed.end
     if (seq === 0 && (hour < below || !isUnsummed)) {
-      const sum = hour < below ? this.ofTable(hour, key, session) : this.kept.sumOf(hour, key, session)
+      const sum = hour < below ? this.ofTable(hour, key, session) : this.kept.findSum(hour, key, session)
       if (!sum) return { found: [] }
       const [first, last] = [integer(sum.first), integer(sum.last)]
       if (first >= period.end || last < period.first) return { found: [] }
-      if (first >= period.first && last < period.end) return { found: [useFrom(sum, modelsOf(sum))] }
+      if (first >= period.first && last < period.end) return { found: [useFrom(sum, rowModels(sum))] }
     }
     const first = Math.max(seq, period.first, hour * HOUR_TICKS)
     return this.ofRows(first, Math.min(period.end, (hour + 1) * HOUR_TICKS), key, session)
@@ -116,7 +116,7 @@ export class SqliteSessionUse {
 
 type Row = Readonly<Record<string, SQLOutputValue>>
 
-const modelsOf = ({ models }: Row | SessionSum): string[] => (Array.isArray(models) ? [...models] : (JSON.parse(text(models)) as string[]))
+const rowModels = ({ models }: Row | SessionSum): string[] => (Array.isArray(models) ? [...models] : (JSON.parse(text(models)) as string[]))
 
 function useFrom(row: Row | SessionSum, models: readonly string[]): SessionUse {
   return {

@@ -9,25 +9,25 @@ import type { UseSum } from './sqlite-rollups.ts'
 
 type Row = Readonly<Record<string, SQLOutputValue>>
 
-function costOf(dollars: number, nano: number): bigint {
+function joinCost(dollars: number, nano: number): bigint {
   const cost = dollars * NANO + nano
   return Number.isSafeInteger(cost) ? BigInt(cost) : BigInt(dollars) * BigInt(NANO) + BigInt(nano)
 }
 
 /** Names that are read next come in one piece with those before: of the thousands of sums of a day each has the same few. */
-const MOST_NAMES = 1_000
+const MAX_NAMES = 1_000
 const names = new Map<string, string>()
 
-function nameOf(value: SQLOutputValue | undefined): string {
+function columnName(value: SQLOutputValue | undefined): string {
   const name = text(value)
   const known = names.get(name)
   if (known !== undefined) return known
-  if (names.size >= MOST_NAMES) names.clear()
+  if (names.size >= MAX_NAMES) names.clear()
   names.set(name, name)
   return name
 }
 
-/** Where the counts begin in a row of `keyUseFrom`. */
+/** Column in which the counts begin, in a row of `keyUseFrom`. */
 const FIRST_COUNT = 10
 
 /**
@@ -38,14 +38,14 @@ export function keyUseFrom(row: readonly (SQLOutputValue | undefined)[]): UseRow
   const [key, day, model, endpoint, provider, answered, failed, requests, dollars, nano] = row
   const use: { -readonly [Name in keyof UseRow]: UseRow[Name] } = {
     ...dayCountsAt(row, FIRST_COUNT, integer),
-    key: nameOf(key),
+    key: columnName(key),
     day: integer(day) * DAY_MS,
-    model: nameOf(model),
-    endpoint: nameOf(endpoint),
-    provider: nameOf(provider),
+    model: columnName(model),
+    endpoint: columnName(endpoint),
+    provider: columnName(provider),
     answered: answered === 1,
     requests: integer(requests),
-    cost: costOf(integer(dollars), integer(nano)),
+    cost: joinCost(integer(dollars), integer(nano)),
     cacheSaved: Number(row[FIRST_COUNT + BY_DAY.length]),
   }
   if (typeof failed === 'number') use.failed = failed
@@ -57,20 +57,20 @@ export function useFrom(row: Row): UseRow {
   const { key } = row
   return {
     ...dayCountsFrom(row, integer),
-    ...(key === undefined ? {} : { key: nameOf(key) }),
+    ...(key === undefined ? {} : { key: columnName(key) }),
     day: integer(row.day) * DAY_MS,
-    model: nameOf(row.model),
-    endpoint: nameOf(row.endpoint),
-    provider: nameOf(row.provider),
+    model: columnName(row.model),
+    endpoint: columnName(row.endpoint),
+    provider: columnName(row.provider),
     answered: row.answered === 1,
     requests: integer(row.requests),
-    cost: costOf(integer(row.dollars), integer(row.nano)),
+    cost: joinCost(integer(row.dollars), integer(row.nano)),
     cacheSaved: Number(row.saved),
   }
 }
 
 /** @param byKey with the key. */
-export function useOf(sum: UseSum, byKey = false): UseRow {
+export function toUseRow(sum: UseSum, byKey = false): UseRow {
   const { hour, key, model, endpoint, provider, status, count, dollars, nano, saved } = sum
   const cost = BigInt(dollars) * BigInt(NANO) + BigInt(nano)
   const answered = status !== 'failed' && status !== 'unknown'

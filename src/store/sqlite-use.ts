@@ -7,7 +7,7 @@ import { DAY_MS, HOUR_MS, NANO, TICKS } from './rows.ts'
 import { integer } from './sqlite.ts'
 import { SqliteKeyUse } from './sqlite-key-use.ts'
 import type { SqliteRollups } from './sqlite-rollups.ts'
-import { useFrom, useOf } from './sqlite-use-rows.ts'
+import { toUseRow, useFrom } from './sqlite-use-rows.ts'
 import { fact, SAVED } from './use-facts.ts'
 
 /** Generations of one page, and milliseconds that it should take. */
@@ -18,7 +18,7 @@ const END_OF_PAGE = 'SELECT count(*) AS count, max(seq) AS last FROM (SELECT seq
 const SUMS = BY_DAY.map(({ column }) => `sum(${column}) AS ${column}`).join(', ')
 
 /** @param grouped the column by which the rows of one sum stand apart as well, or none. */
-const sumsOf = (keys: string, grouped = ''): string => `
+const sumsQuery = (keys: string, grouped = ''): string => `
   SELECT hold.seq / ${TICKS} / ${DAY_MS} AS day, ${fact('model', 'hold.model')} AS model, ${fact('endpoint', 'hold.endpoint')} AS endpoint,
     ${fact('provider', "''")} AS provider, status NOT IN ('failed', 'unknown') AS answered, count(*) AS requests,
     sum(cost / ${NANO}) AS dollars, sum(cost % ${NANO}) AS nano,
@@ -26,19 +26,19 @@ const sumsOf = (keys: string, grouped = ''): string => `
   FROM hold JOIN settlement USING (seq) WHERE hold.seq > ?1 AND hold.seq <= ?2 ${keys} GROUP BY 1, 2, 3, 4, 5${grouped}`
 
 /** Of one day, as the tables of sums have it. */
-const rollupOf = (from: string, grouped = ''): string => `
+const rollupQuery = (from: string, grouped = ''): string => `
   SELECT ?1 AS day, model, endpoint, provider, status NOT IN ('failed', 'unknown') AS answered, sum(count) AS requests,
     sum(dollars) AS dollars, sum(nano) AS nano, ${SUMS}, total(saved) AS saved${grouped}
   FROM ${from} GROUP BY 2, 3, 4, 5${grouped}`
 
-const DAY_OF_ALL = rollupOf(`use_by_hour WHERE hour >= ?1 * ${DAY_MS / HOUR_MS} AND hour < (?1 + 1) * ${DAY_MS / HOUR_MS}`)
-const CLOSED_DAY = rollupOf('use_by_day WHERE day = ?1')
-const DAY_OF_KEYS = rollupOf('use_by_key WHERE day = ?1 AND key IN (SELECT value FROM json_each(?2))')
+const DAY_OF_ALL = rollupQuery(`use_by_hour WHERE hour >= ?1 * ${DAY_MS / HOUR_MS} AND hour < (?1 + 1) * ${DAY_MS / HOUR_MS}`)
+const CLOSED_DAY = rollupQuery('use_by_day WHERE day = ?1')
+const DAY_OF_KEYS = rollupQuery('use_by_key WHERE day = ?1 AND key IN (SELECT value FROM json_each(?2))')
 /** `<watermark> <day>`. */
 const PLACE = /^(\d+) (-?\d+)$/
-const DAY_BY_KEYS = rollupOf('use_by_key WHERE day = ?1 AND key IN (SELECT value FROM json_each(?2))', ', key')
+const DAY_BY_KEYS = rollupQuery('use_by_key WHERE day = ?1 AND key IN (SELECT value FROM json_each(?2))', ', key')
 /** The last parameter is null for all keys. */
-const SUMS_BY_KEY = sumsOf('AND (?3 IS NULL OR hold.key IN (SELECT value FROM json_each(?3)))', ', hold.key')
+const SUMS_BY_KEY = sumsQuery('AND (?3 IS NULL OR hold.key IN (SELECT value FROM json_each(?3)))', ', hold.key')
 
 export class SqliteUse {
   private readonly endOfPage: StatementSync
@@ -58,8 +58,8 @@ export class SqliteUse {
     this.db = db
     this.rollups = rollups
     this.endOfPage = db.prepare(END_OF_PAGE)
-    this.sums = db.prepare(sumsOf(''))
-    this.sumsOfKeys = db.prepare(sumsOf('AND hold.key IN (SELECT value FROM json_each(?3))'))
+    this.sums = db.prepare(sumsQuery(''))
+    this.sumsOfKeys = db.prepare(sumsQuery('AND hold.key IN (SELECT value FROM json_each(?3))'))
     this.dayOfAll = db.prepare(DAY_OF_ALL)
     this.closedDay = db.prepare(CLOSED_DAY)
     this.dayOfKeys = db.prepare(DAY_OF_KEYS)
@@ -71,10 +71,10 @@ export class SqliteUse {
    * @param after '' begins; `PLACE` where a day comes next; else the sequence of the last row. @throws what SQLite throws.
    */
   read(query: UseQuery, after: string): UsePage {
-    if (!isWholeDays(query)) return this.pageOf(query, after, (first, last) => this.rowsOf(first, last, query))
+    if (!isWholeDays(query)) return this.readPage(query, after, (first, last) => this.useRows(first, last, query))
     if (after !== '' && !after.includes(' '))
-      return this.pageOf({ ...query, until: Math.min(query.until, this.rollups.start / TICKS) }, after, (first, last) =>
-        this.rowsOf(first, last, query),
+      return this.readPage({ ...query, until: Math.min(query.until, this.rollups.start / TICKS) }, after, (first, last) =>
+        this.useRows(first, last, query),
       )
     if (query.byKey && !query.keys) {
       this.eachKey ??= new SqliteKeyUse(this.db, this.rollups)
@@ -85,14 +85,14 @@ export class SqliteUse {
     const below = place ? Number(place[1]) : this.rollups.below
     const day = place ? Number(place[2]) : undefined
     const open = Math.max(from, Math.floor(below / TICKS / DAY_MS))
-    const rows = day === undefined ? this.inMemory(query) : this.dayOf(day, query)
-    if (day === undefined) for (let each = open; each < until; each++) rows.push(...this.dayOf(each, query))
+    const rows = day === undefined ? this.inMemory(query) : this.dayRows(day, query)
+    if (day === undefined) for (let each = open; each < until; each++) rows.push(...this.dayRows(each, query))
     const next = Math.min(day ?? open, until) - 1
     if (next >= from) return { rows, next: `${below} ${next}` }
     return below < this.rollups.start ? { rows, next: String(Math.max(below, query.from * TICKS) - 1) } : { rows }
   }
 
-  private rowsOf(first: number, last: number, { keys, byKey }: UseQuery): UseRow[] {
+  private useRows(first: number, last: number, { keys, byKey }: UseQuery): UseRow[] {
     if (byKey) {
       this.sumsByKey ??= this.db.prepare(SUMS_BY_KEY)
       return this.sumsByKey.all(first, last, keys ? JSON.stringify(keys) : null).map(useFrom)
@@ -102,7 +102,7 @@ export class SqliteUse {
   }
 
   /** As the tables have it. @param day since the epoch. */
-  private dayOf(day: number, { keys, byKey }: UseQuery): UseRow[] {
+  private dayRows(day: number, { keys, byKey }: UseQuery): UseRow[] {
     if (byKey && keys) {
       this.dayByKeys ??= this.db.prepare(DAY_BY_KEYS)
       return this.dayByKeys.all(day, JSON.stringify(keys)).map(useFrom)
@@ -116,13 +116,13 @@ export class SqliteUse {
     const rows: UseRow[] = []
     for (const sum of this.rollups.sums()) {
       const at = sum.hour * HOUR_MS
-      if (at >= from && at < until && (!wanted || wanted.has(sum.key))) rows.push(useOf(sum, byKey))
+      if (at >= from && at < until && (!wanted || wanted.has(sum.key))) rows.push(toUseRow(sum, byKey))
     }
     return rows
   }
 
   /** @param sums of the generations behind the first sequence, up to the second one. */
-  private pageOf<R>(
+  private readPage<R>(
     { from, until }: Pick<UseQuery, 'from' | 'until'>,
     after: string,
     sums: (first: number, last: number) => R[],

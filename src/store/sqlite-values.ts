@@ -1,4 +1,4 @@
-/** What node:sqlite throws and returns, as this program reads it. */
+/** Reads the values that node:sqlite returns, and the codes of its errors. */
 import type { SQLOutputValue } from 'node:sqlite'
 
 /** SQLite's primary result code of an error thrown by node:sqlite; undefined for any other error. */

@@ -6,7 +6,7 @@ import { Fault } from '../core/faults.ts'
 import { ensureFile } from './new-file.ts'
 import { isDamage, tailProblem } from './page-check.ts'
 import { APPLICATION_ID, newerSchema, SCHEMA_VERSION } from './schema.ts'
-import { SQLITE_MIGRATIONS } from './sqlite-schema.ts'
+import { SQLITE_MIGRATIONS, SQLITE_TABLES } from './sqlite-schema.ts'
 import { integer, sqliteCode, text } from './sqlite-values.ts'
 
 export { bigInteger, integer, sqliteCode, text } from './sqlite-values.ts'
@@ -20,7 +20,7 @@ const PAGE_SIZE = 2048
 /** Pages in the log at which SQLite itself checkpoints, should the timer never come. */
 export const CHECKPOINT_PAGES = 16_384
 
-const TABLES = `${stepsFrom(0)} PRAGMA application_id = ${APPLICATION_ID};`
+const TABLES = `${script(SQLITE_TABLES)} PRAGMA application_id = ${APPLICATION_ID};`
 const CREATE = `PRAGMA page_size = ${PAGE_SIZE}; BEGIN; ${TABLES} COMMIT`
 
 const BUSY = 5
@@ -44,6 +44,26 @@ export class Statements {
     }
     return statement
   }
+}
+
+/** Runs work as one transaction: all of it, or nothing. @throws what it throws. */
+export function atOnce<T>(db: DatabaseSync, work: () => T): T {
+  try {
+    db.exec('BEGIN IMMEDIATE')
+    const result = work()
+    db.exec('COMMIT')
+    return result
+  } catch (thrown) {
+    if (db.isOpen && db.isTransaction) db.exec('ROLLBACK')
+    throw thrown
+  }
+}
+
+/** An empty database of a gateway that may forget: in memory, with all tables. */
+export function memoryDatabase(): DatabaseSync {
+  const db = new DatabaseSync(':memory:', { enableForeignKeyConstraints: false })
+  db.exec(CREATE)
+  return db
 }
 
 /**
@@ -89,7 +109,7 @@ export function isChecked(db: DatabaseSync): boolean {
   return integer(size) <= CHECKED_AT_START
 }
 
-/** What was thrown while a start read the file: a damaged page refuses it, whatever had been read for. */
+/** Returns the error with which a start is refused: a damaged page refuses it, whatever the start read. Others stay as they are. */
 export function asRefusal(db: DatabaseSync, thrown: unknown): unknown {
   const file = db.isOpen ? db.location() : null
   return file !== null && isDamage(thrown)
@@ -113,7 +133,11 @@ function migrate(db: DatabaseSync, file: string): void {
 
 /** The statements that lead from a version to this program's. */
 function stepsFrom(version: number): string {
-  const statements = SQLITE_MIGRATIONS.slice(version).flat()
+  return script(SQLITE_MIGRATIONS.slice(version).flat())
+}
+
+/** Statements that make or change tables, and the version to which they lead. */
+function script(statements: readonly string[]): string {
   return [...statements, `PRAGMA user_version = ${SCHEMA_VERSION}`].map((statement) => `${statement};`).join(' ')
 }
 

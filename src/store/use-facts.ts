@@ -1,10 +1,10 @@
-/** What is read of the facts of a settlement, for sums of use. */
-import { isObject, type Json, stringOf } from '../core/json.ts'
+/** The facts of a settlement that sums of use read. */
+import { asString, isObject, type Json } from '../core/json.ts'
 import type { UseFacts, UseQuery } from '../ledger/types.ts'
 import { NANO } from './rows.ts'
 
 /** Of one generation: providers report what they like, and a sum beyond 64 bits would fail the statement for all others. */
-export const MOST_TOKENS = 1e11
+export const MAX_TOKENS = 1e11
 
 /** A fact of the settlement, or the hold's own where none is recorded. Facts that are no JSON count as none. */
 export const fact = (name: string, otherwise: string): string =>
@@ -16,16 +16,16 @@ export const SAVED = `iif(json_valid(facts) AND json_type(facts, '$.cache_discou
 const NO_USE: UseFacts = { model: '', endpoint: '', provider: '', session: '', saved: 0 }
 
 /** As the statements read them. Of earlier programs some are no JSON. */
-export function useOf(text: string): UseFacts {
+export function parseUse(text: string): UseFacts {
   try {
     const facts = JSON.parse(text || '{}') as Json
     if (!isObject(facts)) return NO_USE
     const { model, endpoint, provider, session_id: session, cache_discount: saved } = facts
     return {
-      model: stringOf(model) ?? '',
-      endpoint: stringOf(endpoint) ?? '',
-      provider: stringOf(provider) ?? '',
-      session: stringOf(session) ?? '',
+      model: asString(model) ?? '',
+      endpoint: asString(endpoint) ?? '',
+      provider: asString(provider) ?? '',
+      session: asString(session) ?? '',
       saved: typeof saved === 'number' ? Math.round(saved * NANO) : 0,
     }
   } catch {
@@ -59,7 +59,7 @@ export function closedSumsFor({ apart, model, provider }: UseQuery): ClosedSums 
   return byModel ? 'model' : 'provider'
 }
 
-/** Whether a query wants the sums of closed days as they are: then no two are added up. */
+/** True if the query wants the sums of closed days as they are: no two of them are then added up. */
 export function areWhole(closed: ClosedSums | undefined, { apart = [] }: UseQuery): boolean {
   return closed !== undefined && closed !== 'running' && apart.includes('day') && apart.length === 1 + KEY_SUMS[closed].length
 }

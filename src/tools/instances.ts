@@ -16,10 +16,10 @@ export interface Instance {
  * @param tool without the brand word. @param path of its parameter `name`.
  * @throws Fault 400 for a name that is none, one that is there twice, and a second one without.
  */
-export function instanceOf(tool: string, path: string, { tools, place }: Pick<ToolContext, 'tools' | 'place'>): Instance {
+export function parseInstance(tool: string, path: string, { tools, place }: Pick<ToolContext, 'tools' | 'place'>): Instance {
   const all = tools.flatMap((spec, i) => (spec.kind === 'server' && spec.name === tool ? [{ i, given: spec.parameters.name }] : []))
   const at = all.findIndex(({ i }) => i === place)
-  const name = nameOf(all[at]?.given, path)
+  const name = parseName(all[at]?.given, path)
   const twice = all.slice(0, at).some(({ given }) => plain(given) === name)
   if (twice && name === undefined) throw badField(path, `is required: only one ${tool} of a request may be without a name`)
   if (twice) throw badField(path, `expected a name that no other ${tool} of the request has`)
@@ -30,7 +30,7 @@ function plain(given: Json | undefined): string | undefined {
   return typeof given === 'string' ? given.trim() : undefined
 }
 
-function nameOf(given: Json | undefined, path: string): string | undefined {
+function parseName(given: Json | undefined, path: string): string | undefined {
   if (given === undefined || given === null) return undefined
   const name = plain(given)
   if (name === undefined || !NAME.test(name)) throw badField(path, 'expected 1 to 64 letters, digits, spaces, underscores and dashes')

@@ -19,10 +19,10 @@ const HOTTEST = 2
  * The caller's `max_completion_tokens`, `reasoning` and `temperature` as fields of a request for a model.
  * @param path of the parameters. @throws Fault 400 naming the path.
  */
-export function mannerOf({ max_completion_tokens: most, reasoning, temperature }: JsonObject, path: string): JsonObject {
+export function callSettings({ max_completion_tokens: most, reasoning, temperature }: JsonObject, path: string): JsonObject {
   const manner: JsonObject = {}
   if (given(most)) manner.max_output_tokens = wholeFrom1(most, `${path}.max_completion_tokens`)
-  if (given(reasoning)) manner.reasoning = reasoningOf(reasoning, `${path}.reasoning`)
+  if (given(reasoning)) manner.reasoning = parseReasoning(reasoning, `${path}.reasoning`)
   if (given(temperature)) {
     if (typeof temperature !== 'number' || temperature < 0 || temperature > HOTTEST)
       throw badField(`${path}.temperature`, `expected a number from 0 to ${HOTTEST}`)
@@ -32,14 +32,14 @@ export function mannerOf({ max_completion_tokens: most, reasoning, temperature }
 }
 
 /** A text that says something; undefined where nothing was sent. @throws Fault 400 naming the path. */
-export function textOf(value: Json | undefined, path: string, expected = 'a text'): string | undefined {
+export function parseText(value: Json | undefined, path: string, expected = 'a text'): string | undefined {
   if (!given(value)) return undefined
   if (typeof value !== 'string' || value.trim() === '') throw badField(path, `expected ${expected}`)
   return value
 }
 
 /** @throws Fault 400 naming the path. */
-export function flagOf(value: Json | undefined, path: string): boolean {
+export function parseFlag(value: Json | undefined, path: string): boolean {
   if (!given(value)) return false
   if (typeof value !== 'boolean') throw badField(path, 'expected true or false')
   return value
@@ -49,7 +49,7 @@ function given(value: Json | undefined): boolean {
   return value !== undefined && value !== null
 }
 
-function reasoningOf(reasoning: Json | undefined, path: string): JsonObject {
+function parseReasoning(reasoning: Json | undefined, path: string): JsonObject {
   if (!isObject(reasoning)) throw badField(path, 'expected an object')
   const { effort, max_tokens: most } = reasoning
   const found: JsonObject = {}
@@ -62,16 +62,16 @@ function reasoningOf(reasoning: Json | undefined, path: string): JsonObject {
 }
 
 /** As for the caller's own cap. */
-const MOST_TOKENS = 2 ** 31 - 1
+const MAX_TOKENS = 2 ** 31 - 1
 
 function wholeFrom1(value: Json | undefined, path: string): number {
-  if (typeof value !== 'number' || !Number.isInteger(value) || value < 1 || value > MOST_TOKENS)
-    throw badField(path, `expected a whole number from 1 to ${MOST_TOKENS}`)
+  if (typeof value !== 'number' || !Number.isInteger(value) || value < 1 || value > MAX_TOKENS)
+    throw badField(path, `expected a whole number from 1 to ${MAX_TOKENS}`)
   return value
 }
 
 /** The words of an answer. @throws Fault where it has none. */
-export function wordsOf({ text }: ModelAnswer): string {
+export function answerText({ text }: ModelAnswer): string {
   if (text.trim() === '') throw new Fault('upstream_empty', { message: 'the model gave no text' })
   return text
 }
@@ -92,14 +92,14 @@ export function fitting(texts: readonly string[], host: ToolHost): string[] {
 }
 
 /** Why a model did not answer, in words that may be shown to another one. */
-export function reasonOf(thrown: unknown): string {
+export function failureReason(thrown: unknown): string {
   if (!(thrown instanceof Fault)) return 'unexpected error'
   return thrown.code === 'no_credit' ? 'Insufficient credits' : thrown.message
 }
 
 /** A call that came to nothing. @param item fields of the output item. */
 export function failedCall(thrown: unknown, item: JsonObject = {}): ToolOutcome {
-  const error = typeof thrown === 'string' ? thrown : reasonOf(thrown)
+  const error = typeof thrown === 'string' ? thrown : failureReason(thrown)
   return {
     output: JSON.stringify({ status: 'error', error }),
     item: { ...item, error },

@@ -1,13 +1,13 @@
-/** What the suite knows of one coding agent: how it is set up and started, and how a scripted model makes it work. */
+/** Description of one coding agent for the suite: its set-up, its start, and how a scripted model makes it work. */
 import type { Place as SetUpPlace } from '../../src/config/agents/index.ts'
 import type { JsonObject } from '../../src/core/json.ts'
-import type { Said, WireName } from '../support/wire.ts'
+import type { Utterance, WireName } from '../support/wire.ts'
 import type { OfferedTool, View } from './conversation.ts'
 import type { Scenario } from './scenarios.ts'
 
 export type Format = 'chat' | 'messages' | 'responses'
 
-/** Where an agent runs: everything is thrown away afterwards, but the install. */
+/** Folders of an agent's run: everything is thrown away afterwards, but the install. */
 export interface Place {
   /** Folder of the install: `node_modules`, or a Python environment. */
   readonly install: string
@@ -31,7 +31,7 @@ export interface Account {
   readonly models: SetUpPlace['models']
 }
 
-/** What a scripted model wants done. */
+/** Action that a scripted model wants done. */
 export type Action =
   /** The files in the working directory. */
   | { readonly do: 'list' }
@@ -75,35 +75,35 @@ export interface CertifiedAgent {
   /** Path of the program. */
   program(install: string): string
   /**
-   * What is needed beside the set-up that `headgate agents show` prints, which has been written and run before; and the whole set-up
+   * Part of the set-up beside that which `headgate agents show` prints, which has been written and run before; and the whole set-up
    * of a format for which that prints none. The MCP server is `MCP_SERVER` of `world.ts`.
    */
   prepare?(place: Place, account: Account, format: Format): void | Promise<void>
-  /** Where a file of the set-up goes whose name is not a path below the home. */
-  fileOf?(place: Place, to: string): string
+  /** Path of a file of the set-up whose name is not a path below the home. */
+  outputFile?(place: Place, to: string): string
   /** Arguments of the program. */
   command(prompt: string, options: CommandOptions, place: Place): readonly string[]
-  /** How the model makes this agent act; undefined where it cannot. */
+  /** Calls by which the model makes this agent act; undefined where it cannot. */
   acts(action: Action, view: View, place: Place): Acts | undefined
   /** True for a request of the conversation itself; by default one that offers tools. */
   isMain?(view: View): boolean
-  /** What the model answers to another request, such as one for a title; by default a few words. */
-  aside?(view: View): Said | undefined
+  /** Answer of the model to another request, such as one for a title; by default a few words. */
+  aside?(view: View): Utterance | undefined
   /** The request by which the agent has its conversation summarised. */
   readonly asksForSummary?: (view: View) => boolean
   /** True where the agent computes by what the provider counts of that request: the whole conversation, which fills the context. */
   readonly countsSummary?: true
-  /** What the summary looks like, around its text. */
+  /** Form of the summary, around its text. */
   summary?(text: string): string
   /** A prompt that makes the agent compact; where absent it does so by itself, when its context is nearly full. */
   readonly compactCommand?: string
   /** Tokens at which the agent believes its context to be full; those of the model where absent. */
-  contextOf?(account: Account): number
+  contextTokens?(account: Account): number
   /** True where the model's signed reasoning comes back to it in this format. */
   returnsReasoning?(format: Format): boolean
   /** Why it does not come back after all from one wire: by format and wire, such as `messages gemini`. */
   readonly losesReasoning?: Readonly<Record<string, string>>
-  /** What this agent alone can do, beside the scenarios for all; one with the name of such a scenario stands in its place. */
+  /** Scenarios that this agent alone can do, beside the scenarios for all; one with the name of such a scenario stands in its place. */
   readonly own?: readonly Scenario[]
   /** YAML for the gateway's configuration. @param model slug of the model that the stand-in serves. */
   settings?(model: string): string
@@ -119,4 +119,4 @@ export function offered(view: View, name: RegExp): OfferedTool {
 }
 
 /** A call of a tool as it is offered. */
-export const callOf = ({ name, namespace }: OfferedTool, args: JsonObject | string): ToolCall => ({ name, namespace, args })
+export const callTool = ({ name, namespace }: OfferedTool, args: JsonObject | string): ToolCall => ({ name, namespace, args })

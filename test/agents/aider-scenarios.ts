@@ -1,4 +1,4 @@
-/** What stands for the common scenarios with Aider, which has no tools: it takes its edits from the text of a reply, and commits them itself. */
+/** Replacements of the common scenarios for Aider, which has no tools: it takes its edits from the text of a reply, and commits them itself. */
 import type { Step } from './model.ts'
 import { LIST, noteProblems, type Outcome, READ, runSteps, type Scenario, summaryProblems, WRITE } from './scenarios.ts'
 import { BIG, type Stage, textIn } from './world.ts'

@@ -9,7 +9,7 @@ import t, { type Test } from 'tap'
 import type { WireName } from '../support/wire.ts'
 import type { CertifiedAgent, Format } from './agent-run.ts'
 import { FAILURE } from './failures.ts'
-import { installed, packageOf } from './install.ts'
+import { agentPackage, installed } from './install.ts'
 import { type Cell, documents, rounded, type WireResults, writeResults } from './results.ts'
 import { SAMPLE, tryWithoutProvider } from './sample-task.ts'
 import { leftOut, SCENARIOS, type Scenario } from './scenarios.ts'
@@ -23,7 +23,7 @@ const SHORT: readonly WireName[] = ['gemini']
 const isChosen = (...names: string[]): boolean => ONLY?.every((word) => names.includes(word)) ?? true
 
 /** An agent's own scenario stands in place of the common one of its name. */
-const scenariosOf = ({ own = [] }: CertifiedAgent): readonly Scenario[] => [
+const agentScenarios = ({ own = [] }: CertifiedAgent): readonly Scenario[] => [
   ...SCENARIOS.map((common) => own.find(({ name }) => name === common.name) ?? common),
   ...own.filter(({ name }) => !SCENARIOS.some((common) => common.name === name)),
 ]
@@ -61,8 +61,8 @@ async function runWire(t: Test, bench: Bench): Promise<WireResults> {
   let results: WireResults = { scenarios }
   const { wire } = bench.world
   for (const scenario of LONG || ONLY
-    ? scenariosOf(bench.agent)
-    : scenariosOf(bench.agent).filter(({ name }, at) => at === 0 || name === FAILURE.name)) {
+    ? agentScenarios(bench.agent)
+    : agentScenarios(bench.agent).filter(({ name }, at) => at === 0 || name === FAILURE.name)) {
     if (!isChosen(bench.format, wire, scenario.name)) continue
     const { cell, traffic, dropped } = await runScenario(t, bench, scenario)
     scenarios[scenario.name] = cell
@@ -91,7 +91,7 @@ export async function certify(agent: CertifiedAgent): Promise<void> {
         tryWithoutProvider(t, agent, { install, format }),
       )
     for (const wire of LONG || ONLY ? WIRE_NAMES : SHORT) {
-      if (!scenariosOf(agent).some(({ name }) => isChosen(format, wire, name))) continue
+      if (!agentScenarios(agent).some(({ name }) => isChosen(format, wire, name))) continue
       await t.test(`${agent.name}, ${format} to ${wire}`, { timeout: 3_600_000 }, async (t) => {
         const world = await openWorld(agent, wire)
         try {
@@ -107,7 +107,7 @@ export async function certify(agent: CertifiedAgent): Promise<void> {
 /** At once, so that a run that is stopped has written what it found. */
 function write(agent: string, format: Format, wires: Partial<Record<WireName, WireResults>>): void {
   if (process.env.HEADGATE_WRITE !== '1') return
-  const { manager, name, version } = packageOf(agent)
+  const { manager, name, version } = agentPackage(agent)
   writeResults({ agent, package: `${manager} ${name}`, version, formats: { [format]: wires } })
   for (const [path, text] of documents()) writeFileSync(path, text)
 }

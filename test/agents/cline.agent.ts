@@ -1,7 +1,7 @@
 /** Cline, by the Chat Completions format. */
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { type Action, type Acts, callOf, offered } from './agent-run.ts'
+import { type Action, type Acts, callTool, offered } from './agent-run.ts'
 import { certify } from './certify.ts'
 import type { View } from './conversation.ts'
 import { MCP_SERVER } from './world.ts'
@@ -19,8 +19,8 @@ function setContext(file: string): void {
 }
 
 function acts(action: Action, view: View, { work }: { work: string }): Acts | undefined {
-  const run = (command: string) => callOf(offered(view, /^run_commands$/), { commands: [command] })
-  const read = (file: string) => callOf(offered(view, /^read_files$/), { files: [{ path: join(work, file) }] })
+  const run = (command: string) => callTool(offered(view, /^run_commands$/), { commands: [command] })
+  const read = (file: string) => callTool(offered(view, /^read_files$/), { files: [{ path: join(work, file) }] })
   switch (action.do) {
     case 'list':
       return [run('ls -1')]
@@ -29,9 +29,9 @@ function acts(action: Action, view: View, { work }: { work: string }): Acts | un
     case 'run':
       return action.commands.map(run)
     case 'write':
-      return [callOf(offered(view, /^editor$/), { path: join(work, action.file), new_text: action.text })]
+      return [callTool(offered(view, /^editor$/), { path: join(work, action.file), new_text: action.text })]
     case 'mcp':
-      return [callOf(offered(view, new RegExp(`${MCP_SERVER.name}__${action.tool}$`)), action.args)]
+      return [callTool(offered(view, new RegExp(`${MCP_SERVER.name}__${action.tool}$`)), action.args)]
     case 'look':
       return [read(action.file)]
   }
@@ -50,6 +50,6 @@ await certify({
   },
   command: (prompt) => [prompt],
   acts,
-  contextOf: () => CONTEXT,
+  contextTokens: () => CONTEXT,
   asksForSummary: ({ heard, tools }) => tools.length === 0 && /summar/i.test(heard.at(-1) ?? ''),
 })

@@ -1,9 +1,9 @@
-/** What Codex does beside the common scenarios: its own kinds of tools, sub-agents, its WebSocket, and compaction by the server. */
+/** Scenarios of Codex beside the common scenarios: its own kinds of tools, sub-agents, its WebSocket, and compaction by the server. */
 import { once } from 'node:events'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { type AddressInfo, connect, createServer } from 'node:net'
 import { join } from 'node:path'
-import { type Outcome, runSteps, type Scenario, scenarioOf } from './scenarios.ts'
+import { findScenario, type Outcome, runSteps, type Scenario } from './scenarios.ts'
 import { openWorld, type Stage, type World } from './world.ts'
 
 /** Names that Codex knows: it chooses its tools by them. The gateway has them as aliases. */
@@ -18,8 +18,8 @@ function changeSettings({ place }: Stage, from: string | RegExp, to: string): vo
   writeFileSync(path, after)
 }
 
-const task = scenarioOf('task')
-const compaction = scenarioOf('compaction')
+const task = findScenario('task')
+const compaction = findScenario('compaction')
 
 const withModel = (name: string, model: string, text: string): Scenario => ({
   name,

@@ -1,23 +1,24 @@
 /** OpenAI's Codex, which speaks the Responses format. */
 import { appendFileSync } from 'node:fs'
 import { join } from 'node:path'
-import type { Said } from '../support/wire.ts'
-import { type Action, type Acts, callOf, offered, type ToolCall } from './agent-run.ts'
+import type { Utterance } from '../support/wire.ts'
+import { type Action, type Acts, callTool, offered, type ToolCall } from './agent-run.ts'
 import { certify } from './certify.ts'
 import { CODEX_SCENARIOS, KNOWN, SUBTASK } from './codex-scenarios.ts'
 import type { View } from './conversation.ts'
 import { FAILURE } from './failures.ts'
 import { MCP_SERVER } from './world.ts'
 
-/** Where Codex has a tool for scripts, commands run in one. */
+/** Commands run in Codex's tool for scripts where it has one. */
 function command(view: View, cmd: string): ToolCall {
   const exec = view.tools.find(({ name }) => /^(functions__)?exec$/.test(name))
-  if (!exec) return callOf(offered(view, /^exec_command$/), { cmd })
+  if (!exec) return callTool(offered(view, /^exec_command$/), { cmd })
   return free(exec, `const r = await tools.exec_command({ cmd: ${JSON.stringify(cmd)} });\ntext(r.output);\n`)
 }
 
 /** Free text, or the function that stands for it. */
-const free = (tool: Parameters<typeof callOf>[0], text: string): ToolCall => callOf(tool, tool.kind === 'custom' ? text : { input: text })
+const free = (tool: Parameters<typeof callTool>[0], text: string): ToolCall =>
+  callTool(tool, tool.kind === 'custom' ? text : { input: text })
 
 function write(view: View, file: string, text: string): ToolCall {
   const patch = view.tools.find(({ name }) => name === 'apply_patch')
@@ -28,9 +29,9 @@ function write(view: View, file: string, text: string): ToolCall {
 }
 
 function own(view: View, what: string): ToolCall {
-  if (what === 'spawn') return callOf(offered(view, /spawn_agent$/), { message: SUBTASK })
+  if (what === 'spawn') return callTool(offered(view, /spawn_agent$/), { message: SUBTASK })
   const spawned = view.calls.find(({ name }) => name.endsWith('spawn_agent'))?.result ?? ''
-  return callOf(offered(view, /wait_agent$/), { targets: [/agent_id\W+([\w-]+)/.exec(spawned)?.[1] ?? ''] })
+  return callTool(offered(view, /wait_agent$/), { targets: [/agent_id\W+([\w-]+)/.exec(spawned)?.[1] ?? ''] })
 }
 
 function acts(action: Action, view: View): Acts | undefined {
@@ -44,16 +45,16 @@ function acts(action: Action, view: View): Acts | undefined {
     case 'write':
       return [write(view, action.file, action.text)]
     case 'mcp':
-      return [callOf(offered(view, new RegExp(`${MCP_SERVER.name}_*${action.tool}(_[0-9a-f]{8})?$`)), action.args)]
+      return [callTool(offered(view, new RegExp(`${MCP_SERVER.name}_*${action.tool}(_[0-9a-f]{8})?$`)), action.args)]
     case 'look':
-      return [callOf(offered(view, /^view_image$/), { path: action.file })]
+      return [callTool(offered(view, /^view_image$/), { path: action.file })]
     case 'own':
       return [own(view, action.what)]
   }
 }
 
 const isSubAgent = ({ heard }: View): boolean => heard.some((text) => text.includes(SUBTASK))
-const BEGUN: Said = { text: ['I have ', 'begun.'] }
+const BEGUN: Utterance = { text: ['I have ', 'begun.'] }
 
 await certify({
   name: 'codex',
@@ -91,6 +92,6 @@ await certify({
   // Its own words, and those of the gateway where that writes the summary.
   asksForSummary: ({ heard }) =>
     /CONTEXT CHECKPOINT COMPACTION|handoff summary|Write a summary of the whole conversation/i.test(heard.at(-1) ?? ''),
-  contextOf: ({ models }) => models.main.context ?? 272_000,
+  contextTokens: ({ models }) => models.main.context ?? 272_000,
   returnsReasoning: () => true,
 })

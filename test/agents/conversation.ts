@@ -5,7 +5,7 @@ import type { WireName } from '../support/wire.ts'
 
 export interface OfferedTool {
   readonly name: string
-  /** Where the Responses API has it. */
+  /** Set only for the Responses API. */
   readonly namespace?: string | undefined
   /** `custom` takes free text. */
   readonly kind: 'function' | 'custom' | 'other'
@@ -27,7 +27,7 @@ export interface View {
   readonly system: string
   /** Words of users; results of tools are in `calls`. */
   readonly heard: readonly string[]
-  readonly said: string
+  readonly utterance: string
   readonly calls: readonly ViewedCall[]
   readonly images: number
   /** Bytes of the conversation, in the order in which providers cache it. */
@@ -38,7 +38,7 @@ interface Draft {
   tools: OfferedTool[]
   system: string[]
   heard: string[]
-  said: string[]
+  utterance: string[]
   calls: ViewedCall[]
   /** The conversation without its settings. */
   turns: Json[]
@@ -47,12 +47,12 @@ interface Draft {
 const IMAGE_TYPES = ['image', 'image_url', 'input_image']
 
 /** Texts of a value, without data of images. */
-function textOf(value: Json | undefined): string {
+function readText(value: Json | undefined): string {
   if (typeof value === 'string') return value.startsWith('data:') ? '' : value
-  if (Array.isArray(value)) return value.map(textOf).join('\n')
+  if (Array.isArray(value)) return value.map(readText).join('\n')
   if (!isObject(value) || imagesIn(value) > 0) return ''
   return Object.entries(value)
-    .map(([name, each]) => (['type', 'id', 'cache_control'].includes(name) ? '' : textOf(each)))
+    .map(([name, each]) => (['type', 'id', 'cache_control'].includes(name) ? '' : readText(each)))
     .join('\n')
 }
 
@@ -63,14 +63,14 @@ function imagesIn(value: Json | undefined): number {
   return Object.values(value).reduce<number>((sum, each) => sum + imagesIn(each), 0)
 }
 
-/** What Google gets as an object, as the text that the other wires have. */
+/** Result that Google gets as an object, as the text that the other wires have. */
 function resultText(response: JsonObject): string {
-  return Object.keys(response).length === 1 ? textOf(response) : JSON.stringify(response)
+  return Object.keys(response).length === 1 ? readText(response) : JSON.stringify(response)
 }
 
 function answer(draft: Draft, id: Json | undefined, result: Json | undefined): void {
   const call = draft.calls.find((each) => each.id === id)
-  if (call) call.result = textOf(result)
+  if (call) call.result = readText(result)
 }
 
 function readChat(body: JsonObject, draft: Draft): void {
@@ -80,10 +80,10 @@ function readChat(body: JsonObject, draft: Draft): void {
   for (const { role, content, tool_calls: calls, tool_call_id: id } of list(body.messages)) {
     if (role === 'tool') answer(draft, id, content)
     else if (role === 'assistant') {
-      draft.said.push(textOf(content))
+      draft.utterance.push(readText(content))
       for (const { id, function: fn } of list(calls))
         draft.calls.push({ id: String(id), name: String(object(fn).name), args: String(object(fn).arguments), result: undefined })
-    } else (role === 'user' ? draft.heard : draft.system).push(textOf(content))
+    } else (role === 'user' ? draft.heard : draft.system).push(readText(content))
   }
 }
 
@@ -99,7 +99,7 @@ function readResponses(body: JsonObject, draft: Draft): void {
   const items = typeof body.input === 'string' ? [{ role: 'user', content: body.input }] : list(body.input)
   draft.turns = items
   draft.tools.push(...responsesTools(list(body.tools)))
-  draft.system.push(textOf(body.instructions))
+  draft.system.push(readText(body.instructions))
   for (const item of items) {
     const type = String(item.type ?? 'message')
     if (type === 'additional_tools' || type === 'tool_search_output') draft.tools.push(...responsesTools(list(item.tools)))
@@ -109,8 +109,8 @@ function readResponses(body: JsonObject, draft: Draft): void {
       const text = typeof args === 'string' ? args : JSON.stringify(args)
       draft.calls.push({ id: String(item.call_id), name: String(item.name ?? type), args: text, result: undefined })
     } else if (type === 'message') {
-      if (item.role === 'assistant') draft.said.push(textOf(item.content))
-      else (item.role === 'user' ? draft.heard : draft.system).push(textOf(item.content))
+      if (item.role === 'assistant') draft.utterance.push(readText(item.content))
+      else (item.role === 'user' ? draft.heard : draft.system).push(readText(item.content))
     }
   }
 }
@@ -118,7 +118,7 @@ function readResponses(body: JsonObject, draft: Draft): void {
 function readMessages(body: JsonObject, draft: Draft): void {
   for (const { name, type } of list(body.tools))
     draft.tools.push({ name: String(name), kind: type === undefined || type === 'custom' ? 'function' : 'other' })
-  draft.system.push(textOf(body.system))
+  draft.system.push(readText(body.system))
   draft.turns = list(body.messages)
   for (const { role, content } of list(body.messages)) {
     const blocks = typeof content === 'string' ? [{ type: 'text', text: content }] : list(content)
@@ -127,7 +127,7 @@ function readMessages(body: JsonObject, draft: Draft): void {
       else if (block.type === 'tool_use')
         draft.calls.push({ id: String(block.id), name: String(block.name), args: JSON.stringify(block.input), result: undefined })
       else if (block.type === 'text')
-        (role === 'assistant' ? draft.said : role === 'user' ? draft.heard : draft.system).push(textOf(block.text))
+        (role === 'assistant' ? draft.utterance : role === 'user' ? draft.heard : draft.system).push(readText(block.text))
     }
   }
 }
@@ -135,7 +135,7 @@ function readMessages(body: JsonObject, draft: Draft): void {
 function readGemini(body: JsonObject, draft: Draft): void {
   for (const { functionDeclarations: declared } of list(body.tools))
     for (const { name } of list(declared)) draft.tools.push({ name: String(name), kind: 'function' })
-  draft.system.push(textOf(body.systemInstruction))
+  draft.system.push(readText(body.systemInstruction))
   draft.turns = list(body.contents)
   for (const { role, parts } of list(body.contents))
     for (const part of list(parts)) {
@@ -147,7 +147,7 @@ function readGemini(body: JsonObject, draft: Draft): void {
         const fits = (each: ViewedCall): boolean => (id === undefined ? each.name === name && each.result === undefined : each.id === id)
         const call = draft.calls.find(fits)
         if (call) call.result = resultText(object(response))
-      } else if (typeof part.text === 'string' && part.thought !== true) (role === 'model' ? draft.said : draft.heard).push(part.text)
+      } else if (typeof part.text === 'string' && part.thought !== true) (role === 'model' ? draft.utterance : draft.heard).push(part.text)
     }
 }
 
@@ -159,15 +159,15 @@ const READERS: Readonly<Record<WireName, (body: JsonObject, draft: Draft) => voi
 }
 
 /** @param body of a request to a provider of this wire. */
-export function viewOf(wire: WireName, body: JsonObject): View {
-  const draft: Draft = { tools: [], system: [], heard: [], said: [], calls: [], turns: [] }
+export function readView(wire: WireName, body: JsonObject): View {
+  const draft: Draft = { tools: [], system: [], heard: [], utterance: [], calls: [], turns: [] }
   READERS[wire](body, draft)
   return {
     body,
     tools: draft.tools,
     system: draft.system.join('\n'),
     heard: draft.heard,
-    said: draft.said.join('\n'),
+    utterance: draft.utterance.join('\n'),
     calls: draft.calls,
     images: imagesIn(draft.turns),
     cacheable: JSON.stringify([body.tools, body.system ?? body.instructions ?? body.systemInstruction, ...draft.turns]),

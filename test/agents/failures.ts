@@ -1,9 +1,9 @@
 /** Answers that end as they should not: an agent runs nothing of them, does not take them for finished, and goes on with the next answer. */
 import { endedFrames } from '../support/ended.ts'
 import type { Answer } from '../support/upstream.ts'
-import { ALL_WIRES, type Said, streamAnswer, type WireName } from '../support/wire.ts'
+import { ALL_WIRES, streamAnswer, type Utterance, type WireName } from '../support/wire.ts'
 import type { Step } from './model.ts'
-import { modelFor, type Outcome, problemsOf, type Scenario } from './scenarios.ts'
+import { modelFor, type Outcome, runProblems, type Scenario } from './scenarios.ts'
 import { startProcess } from './start-process.ts'
 import { type Stage, textIn } from './world.ts'
 
@@ -11,31 +11,31 @@ const COUNT = 'count.txt'
 /** A call that runs twice, or that runs although it came by half, shows. */
 const RUN: Step = { name: 'count', action: { do: 'run', commands: [`printf x >> ${COUNT}`] } }
 
-type Break = (wire: WireName) => (said: Said) => Answer
+type Break = (wire: WireName) => (utterance: Utterance) => Answer
 
 /** The frames before the one that says how the answer has ended. */
-function framesBeforeEnd(wire: WireName, said: Said): string[] {
-  const good = endedFrames(wire, said, undefined)
-  const bad = endedFrames(wire, said, 'a_new_word')
+function framesBeforeEnd(wire: WireName, utterance: Utterance): string[] {
+  const good = endedFrames(wire, utterance, undefined)
+  const bad = endedFrames(wire, utterance, 'a_new_word')
   const end = good.findIndex((frame, at) => frame !== bad[at])
   return good.slice(0, end)
 }
 
 /** The frames of an answer that stops within its call. Gemini has a call in one frame: there it stops before that. */
-function halfFrames(wire: WireName, said: Said): string[] {
-  if (wire === 'gemini') return framesBeforeEnd(wire, { text: ['I count', ' once.'], ...said, calls: undefined })
-  const cut = said.calls?.map((call) => ({ ...call, args: [call.args.join('').slice(0, -4)] }))
-  return framesBeforeEnd(wire, { ...said, calls: cut })
+function halfFrames(wire: WireName, utterance: Utterance): string[] {
+  if (wire === 'gemini') return framesBeforeEnd(wire, { text: ['I count', ' once.'], ...utterance, calls: undefined })
+  const cut = utterance.calls?.map((call) => ({ ...call, args: [call.args.join('').slice(0, -4)] }))
+  return framesBeforeEnd(wire, { ...utterance, calls: cut })
 }
 
 const BREAKS: Readonly<Record<string, Break>> = {
-  'cut within a call': (wire) => (said) => {
-    const { headers, body } = streamAnswer(ALL_WIRES[wire], halfFrames(wire, said))
+  'cut within a call': (wire) => (utterance) => {
+    const { headers, body } = streamAnswer(ALL_WIRES[wire], halfFrames(wire, utterance))
     return { headers: { ...headers, connection: 'close' }, body, after: 'close' }
   },
-  'an error within a call': (wire) => (said) =>
-    streamAnswer(ALL_WIRES[wire], [...halfFrames(wire, said), ALL_WIRES[wire].brokenFrame('it broke')]),
-  'a word that is not known': (wire) => (said) => streamAnswer(ALL_WIRES[wire], endedFrames(wire, said, 'a_new_word')),
+  'an error within a call': (wire) => (utterance) =>
+    streamAnswer(ALL_WIRES[wire], [...halfFrames(wire, utterance), ALL_WIRES[wire].brokenFrame('it broke')]),
+  'a word that is not known': (wire) => (utterance) => streamAnswer(ALL_WIRES[wire], endedFrames(wire, utterance, 'a_new_word')),
 }
 
 async function failure(stage: Stage): Promise<Outcome> {
@@ -50,7 +50,7 @@ async function failure(stage: Stage): Promise<Outcome> {
   const problems: string[] = []
   if (seen === 0) problems.push('no answer was broken')
   // One that gives up shows it, and has run nothing.
-  if (run.code === 0 || written !== undefined) problems.push(...problemsOf(stage, model, run))
+  if (run.code === 0 || written !== undefined) problems.push(...runProblems(stage, model, run))
   if (written !== undefined && written !== 'x') problems.push(`the command was run ${written.length} times`)
   // The last one has its call whole, and agents run a call as soon as it is.
   if (run.code === 0 && !model.served.has(RUN.name) && seen < names.length)

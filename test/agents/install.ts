@@ -9,7 +9,7 @@ import type { CertifiedAgent } from './agent-run.ts'
 const ROOT = process.env.HEADGATE_AGENTS ?? join(dirname(dirname(import.meta.dirname)), 'node_modules', '.cache', 'agents')
 const MARK = '.installed'
 /** Milliseconds for one install, of a few hundred megabytes; fewer in the gate, which may take 20 minutes in all. */
-const PATIENCE = process.env.HEADGATE_LONG === '1' ? 600_000 : 150_000
+const TIMEOUT_MS = process.env.HEADGATE_LONG === '1' ? 600_000 : 150_000
 
 const execute = promisify(execFile)
 
@@ -20,7 +20,7 @@ export interface Package {
 }
 
 /** The package that `src/config/agents/` names: a new version is one line there. */
-export function packageOf(agent: string): Package {
+export function agentPackage(agent: string): Package {
   const [manager, name, version] = AGENTS.find((each) => each.name === agent)?.package.split(' ') ?? []
   if ((manager !== 'npm' && manager !== 'pip') || version === undefined) throw new Error(`no agent ${agent} in src/config/agents`)
   return { manager, name, version }
@@ -29,18 +29,18 @@ export function packageOf(agent: string): Package {
 async function withNpm(folder: string, packages: readonly string[], scripts: boolean): Promise<void> {
   writeFileSync(join(folder, 'package.json'), '{"private":true}')
   const flags = ['--no-save', '--no-package-lock', '--no-audit', '--no-fund', ...(scripts ? [] : ['--ignore-scripts'])]
-  await execute('npm', ['install', ...flags, ...packages], { cwd: folder, timeout: PATIENCE })
+  await execute('npm', ['install', ...flags, ...packages], { cwd: folder, timeout: TIMEOUT_MS })
 }
 
 async function withPip(folder: string, packages: readonly string[]): Promise<void> {
-  await execute('python3', ['-m', 'venv', folder], { timeout: PATIENCE })
+  await execute('python3', ['-m', 'venv', folder], { timeout: TIMEOUT_MS })
   const flags = ['-q', '--no-compile', '--disable-pip-version-check', '--only-binary', ':all:']
-  await execute(join(folder, 'bin', 'pip'), ['install', ...flags, ...packages], { timeout: PATIENCE })
+  await execute(join(folder, 'bin', 'pip'), ['install', ...flags, ...packages], { timeout: TIMEOUT_MS })
 }
 
 /** @returns the folder of the install. @throws where the package cannot be had. */
 export async function installed(agent: CertifiedAgent): Promise<string> {
-  const { manager, name, version } = packageOf(agent.name)
+  const { manager, name, version } = agentPackage(agent.name)
   const folder = join(ROOT, `${agent.name}-${version}`)
   if (existsSync(join(folder, MARK))) return folder
   rmSync(folder, { recursive: true, force: true })

@@ -1,7 +1,7 @@
 /** llm, whose tools are functions of Python that stand in a file beside its home. */
 import { writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
-import { type Action, type Acts, callOf, offered, type Place } from './agent-run.ts'
+import { type Action, type Acts, callTool, offered, type Place } from './agent-run.ts'
 import { certify } from './certify.ts'
 import type { View } from './conversation.ts'
 
@@ -23,17 +23,17 @@ def write_file(path: str, text: str) -> str:
     return "written: " + path
 `
 
-const functionsOf = ({ home }: Place): string => join(dirname(home), 'functions.py')
+const functionsFile = ({ home }: Place): string => join(dirname(home), 'functions.py')
 
 function acts(action: Action, view: View): Acts | undefined {
-  const run = (command: string) => callOf(offered(view, /^run_command$/), { command })
+  const run = (command: string) => callTool(offered(view, /^run_command$/), { command })
   switch (action.do) {
     case 'list':
       return [run('ls -1')]
     case 'read':
-      return action.files.map((path) => callOf(offered(view, /^read_file$/), { path }))
+      return action.files.map((path) => callTool(offered(view, /^read_file$/), { path }))
     case 'write':
-      return [callOf(offered(view, /^write_file$/), { path: action.file, text: action.text })]
+      return [callTool(offered(view, /^write_file$/), { path: action.file, text: action.text })]
     case 'run':
       return action.commands.map(run)
     // The image goes with the prompt.
@@ -48,13 +48,13 @@ await certify({
   name: 'llm',
   formats: ['chat'],
   program: (install) => join(install, 'bin/llm'),
-  fileOf: ({ home }) => join(home, '.config/io.datasette.llm/extra-openai-models.yaml'),
-  prepare: (place) => writeFileSync(functionsOf(place), FUNCTIONS),
+  outputFile: ({ home }) => join(home, '.config/io.datasette.llm/extra-openai-models.yaml'),
+  prepare: (place) => writeFileSync(functionsFile(place), FUNCTIONS),
   command: (prompt, { resume, image }, place) => [
     'prompt',
     prompt,
     '--functions',
-    functionsOf(place),
+    functionsFile(place),
     '--chain-limit',
     '0',
     ...(resume ? ['--continue'] : []),

@@ -10,10 +10,10 @@ const TOOL = {
   annotations: { readOnlyHint: true },
 }
 
-/** What `lookup` finds for a word. */
-export const numberOf = (word: string): string => `The word ${word} stands under number ${word.length * 1111}.`
+/** Result of `lookup` finds for a word. */
+export const numberSentence = (word: string): string => `The word ${word} stands under number ${word.length * 1111}.`
 
-function resultOf(method: string, params: JsonObject): JsonObject | undefined {
+function methodResult(method: string, params: JsonObject): JsonObject | undefined {
   switch (method) {
     case 'initialize':
       return { protocolVersion: params.protocolVersion, capabilities: { tools: {} }, serverInfo: { name: 'ledger', version: '1.0.0' } }
@@ -22,7 +22,7 @@ function resultOf(method: string, params: JsonObject): JsonObject | undefined {
     case 'tools/list':
       return { tools: [TOOL] }
     case 'tools/call':
-      return { content: [{ type: 'text', text: numberOf(String(object(params.arguments).word)) }], isError: false }
+      return { content: [{ type: 'text', text: numberSentence(String(object(params.arguments).word)) }], isError: false }
   }
   return undefined
 }
@@ -31,7 +31,7 @@ function serve(): void {
   createInterface({ input: process.stdin }).on('line', (line) => {
     const { id, method, params } = JSON.parse(line) as JsonObject
     if (id === undefined || method === undefined) return
-    const result = resultOf(String(method), object(params))
+    const result = methodResult(String(method), object(params))
     const reply = result ? { result } : { error: { code: -32601, message: `Method not found: ${String(method)}` } }
     process.stdout.write(`${JSON.stringify({ jsonrpc: '2.0', id, ...reply })}\n`)
   })

@@ -1,14 +1,14 @@
 /** A scripted model: it goes through steps, and finds the next one in the conversation, since agents send other requests in between. */
 import type { Call, Played } from '../providers/stand-in.ts'
 import { type Answer, Gate, type Seen } from '../support/upstream.ts'
-import { ALL_WIRES, type Said, type SaidCall, type WireName } from '../support/wire.ts'
+import { ALL_WIRES, type Utterance, type UtteranceCall, type WireName } from '../support/wire.ts'
 import type { Action, Acts, CertifiedAgent, Place, ToolCall } from './agent-run.ts'
-import { type View, type ViewedCall, viewOf } from './conversation.ts'
+import { readView, type View, type ViewedCall } from './conversation.ts'
 
 export interface Step {
   readonly name: string
   readonly action: Action
-  /** What the result of each call holds. */
+  /** Content of the result of each call. */
   readonly results?: readonly RegExp[]
   /** True where the provider reports with this step that the context is nearly full. */
   readonly fills?: true
@@ -25,11 +25,11 @@ export interface ModelOptions {
   readonly context: number
   /** True where the last words stop half way. */
   readonly stalls?: boolean
-  /** How the first answers of each step end, one after the other, before it is answered well. */
-  readonly breaks?: readonly ((said: Said) => Answer)[]
+  /** Endings of the first answers of each step, one after the other, before it is answered well. */
+  readonly breaks?: readonly ((utterance: Utterance) => Answer)[]
 }
 
-/** What the requests of a scenario came to; tokens are counted as four bytes each. */
+/** Sums over the requests of a scenario; tokens are counted as four bytes each. */
 export interface Traffic {
   requests: number
   sent: number
@@ -47,7 +47,7 @@ function commonStart(a: string, b: string): number {
   return at
 }
 
-/** What a provider keeps of a request: Anthropic what stands before the last mark (its reference, prompt caching), the others all of it. */
+/** Part of a request that a provider caches: Anthropic what stands before the last mark (its reference, prompt caching), the others all of it. */
 function kept(wire: WireName, { body, cacheable }: View): string {
   if (wire !== 'anthropic' || body.cache_control !== undefined) return cacheable
   return cacheable.slice(0, Math.max(0, cacheable.lastIndexOf('"cache_control"')))
@@ -73,7 +73,7 @@ export class Model {
   readonly traffic: Traffic = { requests: 0, sent: 0, repeated: 0, received: 0 }
   /** Results of the calls of each step, as the provider got them last. */
   readonly results = new Map<string, readonly string[]>()
-  /** How many answers of each step ended as they should not. */
+  /** Number of answers of each step that ended as they should not. */
   readonly broken = new Map<string, number>()
   /** Steps with an answer that ended well. */
   readonly served = new Set<string>()
@@ -97,28 +97,28 @@ export class Model {
 
   /** For `StandIn.play`. */
   readonly play = (call: Call): Played => {
-    const view = viewOf(this.#options.wire, call.body)
-    const { said, step } = this.#choose(view)
-    const output = JSON.stringify(said).length
+    const view = readView(this.#options.wire, call.body)
+    const { utterance, step } = this.#choose(view)
+    const output = JSON.stringify(utterance).length
     const usage = this.#count(view, output)
     // Agents may fall back on replies that are not streamed.
-    const broken = step && ALL_WIRES[this.#options.wire].streams(call.request) ? this.#breakOf(step) : undefined
+    const broken = step && ALL_WIRES[this.#options.wire].streams(call.request) ? this.#nextBreak(step) : undefined
     if (step && !broken) this.served.add(step.name)
     const { agent, context } = this.#options
     const isFull = step?.fills ?? (agent.countsSummary && agent.asksForSummary?.(view))
     const full = isFull ? { ...usage, input: context, cached: 0 } : usage
-    const wait = this.#options.stalls && said.text?.join('') === this.#options.final ? this.#waitFor(call.request) : undefined
-    return { said: { ...said, usage: full }, wait, broken }
+    const wait = this.#options.stalls && utterance.text?.join('') === this.#options.final ? this.#waitFor(call.request) : undefined
+    return { utterance: { ...utterance, usage: full }, wait, broken }
   }
 
-  #breakOf(step: Step): ((said: Said) => Answer) | undefined {
+  #nextBreak(step: Step): ((utterance: Utterance) => Answer) | undefined {
     const at = this.broken.get(step.name) ?? 0
     const found = this.#options.breaks?.[at]
     if (found) this.broken.set(step.name, at + 1)
     return found
   }
 
-  /** What of the steps did not come to pass. */
+  /** Steps that did not come to pass. */
   missing(): string[] {
     return this.#options.steps.flatMap(({ name, results = [] }) => {
       const got = this.results.get(name)
@@ -129,35 +129,36 @@ export class Model {
     })
   }
 
-  #choose(view: View): { said: Said; step?: Step } {
+  #choose(view: View): { utterance: Utterance; step?: Step } {
     const { agent, final, steps } = this.#options
     try {
       this.images = Math.max(this.images, view.images)
-      if (agent.asksForSummary?.(view)) return { said: this.#summary(view) }
-      if (!(agent.isMain?.(view) ?? view.tools.length > 0)) return { said: agent.aside?.(view) ?? { text: ['Reading ', 'notes'] } }
+      if (agent.asksForSummary?.(view)) return { utterance: this.#summary(view) }
+      if (!(agent.isMain?.(view) ?? view.tools.length > 0)) return { utterance: agent.aside?.(view) ?? { text: ['Reading ', 'notes'] } }
       this.last = view
       for (const step of steps) {
-        const acts = this.#actsOf(step, view)
-        if (!this.#isDone(step, acts, view)) return { said: typeof acts === 'string' ? { text: [acts] } : this.#calls(step, acts), step }
+        const acts = this.#chooseActs(step, view)
+        if (!this.#isDone(step, acts, view))
+          return { utterance: typeof acts === 'string' ? { text: [acts] } : this.#calls(step, acts), step }
       }
-      return { said: { reasoning: ['All steps ', 'are done'], text: [final.slice(0, 5), final.slice(5)] } }
+      return { utterance: { reasoning: ['All steps ', 'are done'], text: [final.slice(0, 5), final.slice(5)] } }
     } catch (error) {
       this.problems.push(`the model: ${error instanceof Error ? error.message : String(error)}`)
-      return { said: { text: ['I cannot go on.'] } }
+      return { utterance: { text: ['I cannot go on.'] } }
     }
   }
 
-  #actsOf(step: Step, view: View): Acts {
+  #chooseActs(step: Step, view: View): Acts {
     const acts = this.#options.agent.acts(step.action, view, this.#options.place)
     if (acts === undefined) throw new Error(`the agent cannot ${step.action.do}`)
     return acts
   }
 
   #isDone(step: Step, acts: Acts, view: View): boolean {
-    if ([view.said, view.system, ...view.heard].some((text) => text.includes(mark(step)))) return true
+    if ([view.utterance, view.system, ...view.heard].some((text) => text.includes(mark(step)))) return true
     if (typeof acts === 'string') {
       // What was said stands in a user's message where the conversation is to be summarised.
-      if (![view.said, ...view.heard].some((text) => text.includes(acts.trim()))) return false
+      if (![view.utterance, ...view.heard].some((text) => text.includes(acts.trim()))) return false
       const text = [...view.heard, view.system].join('\n')
       this.results.set(step.name, Array<string>(Math.max(1, step.results?.length ?? 0)).fill(text))
       return true
@@ -171,19 +172,21 @@ export class Model {
     return true
   }
 
-  #calls(step: Step, acts: readonly ToolCall[]): Said {
-    const calls = acts.map(({ name, namespace, args }, at): SaidCall => {
+  #calls(step: Step, acts: readonly ToolCall[]): Utterance {
+    const calls = acts.map(({ name, namespace, args }, at): UtteranceCall => {
       const text = typeof args === 'string' ? args : JSON.stringify(args)
       return { id: `call_${this.traffic.requests}_${at}`, name, namespace, custom: typeof args === 'string', args: pieces(text) }
     })
     return { reasoning: ['I take the step ', step.name], calls }
   }
 
-  #summary(view: View): Said {
+  #summary(view: View): Utterance {
     this.summaries++
     const { agent, steps } = this.#options
     const done = steps.filter((step) => {
-      return this.results.has(step.name) || this.#isDone(step, this.#actsOf(step, this.last ?? view), view) || this.#isRetold(step, view)
+      return (
+        this.results.has(step.name) || this.#isDone(step, this.#chooseActs(step, this.last ?? view), view) || this.#isRetold(step, view)
+      )
     })
     const text = `What was done so far: ${done.map(mark).join(' ')}`
     return { text: [agent.summary?.(text) ?? text] }

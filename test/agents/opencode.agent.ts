@@ -3,7 +3,7 @@ import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { opencode } from '../../src/config/agents/opencode.ts'
 import type { JsonObject } from '../../src/core/json.ts'
-import { type Account, type Action, type Acts, callOf, type Format, offered, type Place } from './agent-run.ts'
+import { type Account, type Action, type Acts, callTool, type Format, offered, type Place } from './agent-run.ts'
 import { certify } from './certify.ts'
 import type { View } from './conversation.ts'
 import { MCP_SERVER } from './world.ts'
@@ -18,8 +18,8 @@ const PACKAGES: Readonly<Record<Format, string>> = {
 }
 
 function acts(action: Action, view: View, { work }: { work: string }): Acts | undefined {
-  const bash = (command: string) => callOf(offered(view, /^bash$/), { command, description: 'A command' })
-  const read = (file: string) => callOf(offered(view, /^read$/), { filePath: join(work, file) })
+  const bash = (command: string) => callTool(offered(view, /^bash$/), { command, description: 'A command' })
+  const read = (file: string) => callTool(offered(view, /^read$/), { filePath: join(work, file) })
   switch (action.do) {
     case 'list':
       return [bash('ls -1')]
@@ -28,9 +28,9 @@ function acts(action: Action, view: View, { work }: { work: string }): Acts | un
     case 'run':
       return action.commands.map(bash)
     case 'write':
-      return [callOf(offered(view, /^write$/), { filePath: join(work, action.file), content: action.text })]
+      return [callTool(offered(view, /^write$/), { filePath: join(work, action.file), content: action.text })]
     case 'mcp':
-      return [callOf(offered(view, new RegExp(`${MCP_SERVER.name}_${action.tool}$`)), action.args)]
+      return [callTool(offered(view, new RegExp(`${MCP_SERVER.name}_${action.tool}$`)), action.args)]
     case 'look':
       return [read(action.file)]
   }

@@ -3,7 +3,7 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { basename } from 'node:path'
 import t from 'tap'
 import { AGENTS } from '../../src/config/agents/index.ts'
-import { packageOf } from './install.ts'
+import { agentPackage } from './install.ts'
 import { documents, merged, overview, type Results, readResults } from './results.ts'
 
 t.test('documents of the agents show the results', async (t) => {
@@ -16,7 +16,11 @@ t.test('documents of the agents show the results', async (t) => {
 t.test('results are those of the pinned version', async (t) => {
   const found = AGENTS.flatMap(({ name }) => readResults(name) ?? [])
   for (const { agent, version } of found)
-    t.equal(version, packageOf(agent).version, `test/agents/results/${agent}.json: HEADGATE_WRITE=1 npm run test:agents -- --long ${agent}`)
+    t.equal(
+      version,
+      agentPackage(agent).version,
+      `test/agents/results/${agent}.json: HEADGATE_WRITE=1 npm run test:agents -- --long ${agent}`,
+    )
   t.ok(found.length > 0)
 })
 

@@ -3,7 +3,7 @@ import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { pi } from '../../src/config/agents/pi.ts'
 import type { JsonObject } from '../../src/core/json.ts'
-import { type Account, type Action, type Acts, callOf, type Format, offered, type Place } from './agent-run.ts'
+import { type Account, type Action, type Acts, callTool, type Format, offered, type Place } from './agent-run.ts'
 import { certify } from './certify.ts'
 import type { View } from './conversation.ts'
 import { MCP_SERVER } from './world.ts'
@@ -15,8 +15,8 @@ const SETTINGS = '.pi/agent/settings.json'
 const APIS: Readonly<Record<Format, string>> = { chat: 'openai-completions', messages: 'anthropic-messages', responses: 'openai-responses' }
 
 function acts(action: Action, view: View): Acts | undefined {
-  const bash = (command: string) => callOf(offered(view, /^bash$/), { command })
-  const read = (path: string) => callOf(offered(view, /^read$/), { path })
+  const bash = (command: string) => callTool(offered(view, /^bash$/), { command })
+  const read = (path: string) => callTool(offered(view, /^read$/), { path })
   switch (action.do) {
     case 'list':
       return [bash('ls -1')]
@@ -25,14 +25,14 @@ function acts(action: Action, view: View): Acts | undefined {
     case 'run':
       return action.commands.map(bash)
     case 'write':
-      return [callOf(offered(view, /^write$/), { path: action.file, content: action.text })]
+      return [callTool(offered(view, /^write$/), { path: action.file, content: action.text })]
     case 'look':
       return [read(action.file)]
     case 'mcp': {
       const script = offered(view, /^codemode$/)
       // Tools of MCP servers are called from scripts, which are free text, or an argument where the wire knows no such tools.
       const code = `const result = await tools.mcp__${MCP_SERVER.name}__${action.tool}(${JSON.stringify(action.args)})\nreturn result.content`
-      return [callOf(script, script.kind === 'custom' ? code : { code })]
+      return [callTool(script, script.kind === 'custom' ? code : { code })]
     }
     case 'own':
       return undefined

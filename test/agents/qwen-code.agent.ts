@@ -3,7 +3,7 @@ import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { qwenCode } from '../../src/config/agents/qwen-code.ts'
 import type { JsonObject } from '../../src/core/json.ts'
-import { type Account, type Action, type Acts, callOf, offered, type Place } from './agent-run.ts'
+import { type Account, type Action, type Acts, callTool, offered, type Place } from './agent-run.ts'
 import { certify } from './certify.ts'
 import type { View } from './conversation.ts'
 import { MCP_SERVER } from './world.ts'
@@ -11,24 +11,24 @@ import { MCP_SERVER } from './world.ts'
 const SETTINGS = '.qwen/settings.json'
 
 function acts(action: Action, view: View, { work }: { work: string }): Acts | undefined {
-  const read = (file: string) => callOf(offered(view, /^read_file$/), { file_path: join(work, file) })
+  const read = (file: string) => callTool(offered(view, /^read_file$/), { file_path: join(work, file) })
   switch (action.do) {
     case 'list':
       // Its tool list_directory is off unless the settings turn it on.
-      return [callOf(offered(view, /^glob$/), { pattern: '*', path: work })]
+      return [callTool(offered(view, /^glob$/), { pattern: '*', path: work })]
     case 'read':
       return action.files.map(read)
     case 'run':
-      return action.commands.map((command) => callOf(offered(view, /^run_shell_command$/), { command, is_background: false }))
+      return action.commands.map((command) => callTool(offered(view, /^run_shell_command$/), { command, is_background: false }))
     case 'write':
-      return [callOf(offered(view, /^write_file$/), { file_path: join(work, action.file), content: action.text })]
+      return [callTool(offered(view, /^write_file$/), { file_path: join(work, action.file), content: action.text })]
     case 'mcp': {
       const name = `mcp__${MCP_SERVER.name}__${action.tool}`
       // Tools of MCP servers are found by one tool and called by another.
       const search = offered(view, /^tool_search$/)
       const isFound = view.calls.some((call) => call.name === search.name && call.result?.includes(name))
-      if (!isFound) return [callOf(search, { query: `select:${name}` })]
-      return [callOf(offered(view, /^tool_call$/), { name, arguments: action.args })]
+      if (!isFound) return [callTool(search, { query: `select:${name}` })]
+      return [callTool(offered(view, /^tool_call$/), { name, arguments: action.args })]
     }
     case 'look':
       return [read(action.file)]

@@ -1,4 +1,4 @@
-/** What the suite has found, kept in `results/`, and the parts of the documents that are made of it. */
+/** Results of the suite, kept in `results/`, and the parts of the documents that are made of it. */
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { markdownTable, withSections } from '../../scripts/markdown-table.ts'
@@ -10,7 +10,7 @@ import type { Traffic } from './model.ts'
 export interface Cell {
   /** Why it is not run, or what is known not to work; absent where it works. */
   readonly not?: string
-  /** What a reader has to know beside. */
+  /** Note for the reader. */
   readonly note?: string
 }
 
@@ -51,7 +51,7 @@ export function writeResults(found: Results): void {
 
 export function merged(before: Results, found: Results): Results {
   const formats: Partial<Record<Format, Partial<Record<WireName, WireResults>>>> = structuredClone(before.formats) as object
-  for (const [format, wires] of formatsOf(found)) {
+  for (const [format, wires] of resultFormats(found)) {
     const own = { ...formats[format] }
     formats[format] = own
     for (const wire of WIRES) {
@@ -70,15 +70,15 @@ export function rounded(count: number): number {
 
 type WireMap = Readonly<Partial<Record<WireName, WireResults>>>
 
-const formatsOf = ({ formats }: Results): [Format, WireMap][] => Object.entries(formats) as [Format, WireMap][]
+const resultFormats = ({ formats }: Results): [Format, WireMap][] => Object.entries(formats) as [Format, WireMap][]
 
-function cellsOf(results: WireResults | undefined): [string, Cell][] {
+function listCells(results: WireResults | undefined): [string, Cell][] {
   return Object.entries(results?.scenarios ?? {}).flatMap(([name, cell]) => (cell === undefined ? [] : [[name, cell]]))
 }
 
 /** @param known names of all scenarios: those for all agents, and the agent's own that were run on any wire. */
 function summary(results: WireResults | undefined, known: ReadonlySet<string>): string {
-  const cells = cellsOf(results)
+  const cells = listCells(results)
   if (cells.length === 0) return 'not run'
   const failing = cells.filter(([, { not }]) => not !== undefined).map(([name]) => name)
   const works = cells.length - failing.length
@@ -91,8 +91,8 @@ function summary(results: WireResults | undefined, known: ReadonlySet<string>): 
 /** The table of docs/agents/README.md: a row for each agent and format, a column for each wire. */
 export function overview(all: readonly Results[]): string {
   const rows = all.flatMap((results) =>
-    formatsOf(results).map(([format, wires]) => {
-      const known = new Set([...ORDER, ...WIRES.flatMap((wire) => cellsOf(wires[wire]).map(([name]) => name))])
+    resultFormats(results).map(([format, wires]) => {
+      const known = new Set([...ORDER, ...WIRES.flatMap((wire) => listCells(wires[wire]).map(([name]) => name))])
       const title = AGENTS.find(({ name }) => name === results.agent)?.title ?? results.agent
       return [`[${title}](${results.agent}.md)`, results.version, FORMATS[format], ...WIRES.map((wire) => summary(wires[wire], known))]
     }),
@@ -102,7 +102,7 @@ export function overview(all: readonly Results[]): string {
 
 /** The block of an agent's page. */
 export function page(results: Results): string {
-  const parts = formatsOf(results).map(([format, wires]) => formatPart(format, wires))
+  const parts = resultFormats(results).map(([format, wires]) => formatPart(format, wires))
   return [`Certified with \`${results.package}\` ${results.version}.`, ...parts].join('\n\n')
 }
 
@@ -126,7 +126,7 @@ function formatPart(format: Format, wires: WireMap): string {
     const { not, note } = cell
     return `${not === undefined ? 'yes' : 'no'}${(not ?? note) ? notes.mark(`${not ?? note}`) : ''}`
   }
-  const names = [...new Set(WIRES.flatMap((wire) => cellsOf(wires[wire]).map(([name]) => name)))]
+  const names = [...new Set(WIRES.flatMap((wire) => listCells(wires[wire]).map(([name]) => name)))]
   const place = (name: string): number => (ORDER.includes(name) ? ORDER.indexOf(name) : ORDER.length)
   names.sort((a, b) => place(a) - place(b))
   const rows = names.map((name) => [name, ...WIRES.map((wire) => shown(wires[wire]?.scenarios[name]))])

@@ -1,16 +1,16 @@
-/** What every agent has to manage on every wire. */
+/** Scenarios that every agent has to manage on every wire. */
 import { eventually } from '../support/eventually.ts'
 import { object } from '../support/fold.ts'
 import type { Place } from './agent-run.ts'
-import { numberOf } from './mcp-server.ts'
+import { numberSentence } from './mcp-server.ts'
 import { Model, type ModelOptions, type Step, type Traffic } from './model.ts'
 import { type Run, startProcess } from './start-process.ts'
 import { BIG, committed, FILES, type Stage, textIn, WORDS } from './world.ts'
 
 export interface Outcome {
-  /** What must not be; empty where the agent has managed it. */
+  /** Faults of the run; empty where the agent has managed it. */
   readonly problems: readonly string[]
-  /** What a reader of the table has to know beside. */
+  /** Note for the reader of the table. */
   readonly note?: string | undefined
   readonly traffic: Traffic
 }
@@ -43,7 +43,7 @@ export interface Played extends Run {
 }
 
 export function modelFor({ agent, world, place }: Stage, more: Pick<ModelOptions, 'steps' | 'stalls' | 'breaks'>): Model {
-  const context = agent.contextOf?.(world.account) ?? world.account.models.main.context ?? 200_000
+  const context = agent.contextTokens?.(world.account) ?? world.account.models.main.context ?? 200_000
   const model = new Model({ agent, place, wire: world.wire, final: FINAL, context: context - 500, ...more })
   world.standIn.play = model.play
   world.standIn.refused.length = 0
@@ -51,8 +51,8 @@ export function modelFor({ agent, world, place }: Stage, more: Pick<ModelOptions
   return model
 }
 
-/** What the provider refused, and what the agent printed where it did not end well. */
-export function problemsOf({ world }: Stage, model: Model, { code, out, err }: Run): string[] {
+/** Refusals of the provider, and the output of the agent where it did not end well. */
+export function runProblems({ world }: Stage, model: Model, { code, out, err }: Run): string[] {
   const refused = world.standIn.refused.map(({ refusal }) => `the provider refused: ${refusal.status} ${JSON.stringify(refusal.body)}`)
   const wrong = [...refused, ...model.problems, ...model.missing()]
   if (code !== 0) wrong.push(`the agent ended with ${code}`)
@@ -70,7 +70,7 @@ export async function runSteps(stage: Stage, steps: readonly Step[], prompts: re
     run = await startProcess(agent, place, [agent.program(place.install), ...args]).ended
     if (run.code !== 0) break
   }
-  return { ...run, model, problems: problemsOf(stage, model, run) }
+  return { ...run, model, problems: runProblems(stage, model, run) }
 }
 
 /** Faults of the note and its commit. */
@@ -122,9 +122,9 @@ async function largeResult(stage: Stage): Promise<Outcome> {
   return { problems, traffic: model.traffic, note: `the agent sends ${kilobytes} of ${BIG / 1024} KB` }
 }
 
-/** What is wrong with how the conversation was summarised. */
+/** Faults of the summary of the conversation. */
 export function summaryProblems({ last, summaries }: Model): string[] {
-  const texts = last ? [...last.heard, last.said, last.system] : []
+  const texts = last ? [...last.heard, last.utterance, last.system] : []
   return [
     ...(summaries === 0 ? ['no summary was requested'] : []),
     ...(texts.some((text) => text.includes('What was done so far')) ? [] : ['the summary does not come back']),
@@ -144,7 +144,7 @@ async function compaction(stage: Stage): Promise<Outcome> {
 
 async function mcp(stage: Stage): Promise<Outcome> {
   const word = 'porcelain'
-  const step: Step = { name: 'lookup', action: { do: 'mcp', tool: 'lookup', args: { word } }, results: [new RegExp(numberOf(word))] }
+  const step: Step = { name: 'lookup', action: { do: 'mcp', tool: 'lookup', args: { word } }, results: [new RegExp(numberSentence(word))] }
   const { problems, model } = await runSteps(stage, [step], ['Look the word porcelain up in the ledger.'])
   return { problems, traffic: model.traffic }
 }
@@ -166,7 +166,7 @@ async function kill(stage: Stage): Promise<Outcome> {
   }
   const problems: string[] = []
   const seen = await Promise.race([model.stalled, started.ended.then(() => undefined)])
-  if (!seen) return { problems: problemsOf(stage, model, await started.ended), traffic: model.traffic }
+  if (!seen) return { problems: runProblems(stage, model, await started.ended), traffic: model.traffic }
   const before = await spent()
   started.kill()
   await started.ended
@@ -192,7 +192,7 @@ export const SCENARIOS: readonly Scenario[] = [
 ]
 
 /** One of them by its name. */
-export function scenarioOf(name: string): Scenario {
+export function findScenario(name: string): Scenario {
   const found = SCENARIOS.find((each) => each.name === name)
   if (!found) throw new Error(`no scenario ${name}`)
   return found

@@ -5,7 +5,7 @@ import { delimiter, dirname, join } from 'node:path'
 import type { CertifiedAgent, Place } from './agent-run.ts'
 
 /** Milliseconds that a run of an agent may take, on a busy machine too. */
-const PATIENCE = 240_000
+const TIMEOUT_MS = 240_000
 
 export interface Run {
   code: number | null
@@ -35,7 +35,7 @@ export function startProcess(agent: CertifiedAgent, place: Place, [command, ...a
       // It has ended by itself.
     }
   }
-  const timer = setTimeout(kill, PATIENCE)
+  const timer = setTimeout(kill, TIMEOUT_MS)
   const result: Run = { code: null, out: '', err: '' }
   child.stdout.on('data', (chunk: Buffer) => {
     result.out += chunk.toString()
@@ -55,7 +55,7 @@ export function startProcess(agent: CertifiedAgent, place: Place, [command, ...a
 }
 
 /** Ends processes with this home: Cline leaves `cline-hub-daemon` running, in a group of its own. Where there is no /proc they stay. */
-export function endAllOf(home: string): void {
+export function endAllIn(home: string): void {
   for (const pid of existsSync('/proc') ? readdirSync('/proc').filter((name) => /^\d+$/.test(name)) : [])
     try {
       if (readFileSync(`/proc/${pid}/environ`, 'utf8').split('\0').includes(`HOME=${home}`)) process.kill(Number(pid), 'SIGKILL')

@@ -1,4 +1,4 @@
-/** Where the agents run: the real gateway before a strict stand-in of one provider wire, and the agent as a process with a home of its own. */
+/** World in which the agents run: the real gateway before a strict stand-in of one provider wire, and the agent as a process with a home of its own. */
 import { execFileSync } from 'node:child_process'
 import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -6,13 +6,13 @@ import { dirname, join } from 'node:path'
 import { crc32, deflateSync } from 'node:zlib'
 import { agents } from '../../src/cli/agents.ts'
 import { AGENTS, type Place as SetUpPlace } from '../../src/config/agents/index.ts'
-import { configuration, environment, rootOf } from '../providers/matrix.ts'
+import { configuration, environment, presetRoot } from '../providers/matrix.ts'
 import { RULES } from '../providers/rules/index.ts'
 import { type StandIn, startStandIn } from '../providers/stand-in.ts'
 import { type Gateway, startGateway } from '../support/gateway.ts'
 import type { WireName } from '../support/wire.ts'
 import type { Account, CertifiedAgent, Format, Place } from './agent-run.ts'
-import { endAllOf, startProcess } from './start-process.ts'
+import { endAllIn, startProcess } from './start-process.ts'
 
 /** The preset and the model that stand for each wire. */
 const STAND_INS: Readonly<Record<WireName, { preset: string; model: string }>> = {
@@ -23,7 +23,7 @@ const STAND_INS: Readonly<Record<WireName, { preset: string; model: string }>> =
 }
 export const WIRE_NAMES = Object.keys(STAND_INS) as WireName[]
 
-/** How an agent starts the MCP server named `ledger`. */
+/** Start of the MCP server named `ledger`. */
 export const MCP_SERVER = { name: 'ledger', command: process.execPath, args: [join(import.meta.dirname, 'mcp-server.ts')] } as const
 
 interface Block {
@@ -31,12 +31,12 @@ interface Block {
   readonly text: string
 }
 
-/** What a stage is set with. */
+/** Options of a stage. */
 export interface Surroundings {
   readonly wire: WireName
   readonly gateway: Gateway
   readonly account: Account
-  /** What `headgate agents show` prints. */
+  /** Output of `headgate agents show`. */
   readonly blocks: readonly Block[]
   close(): Promise<void>
 }
@@ -45,7 +45,7 @@ export interface World extends Surroundings {
   readonly standIn: StandIn
 }
 
-/** What the command line prints for this agent, with this configuration. */
+/** Output of the command line for this agent, with this configuration. */
 async function shownBlocks(agent: string, config: string, { url, env }: { url: string; env: Record<string, string> }): Promise<Block[]> {
   const lines: string[] = []
   const streams = { out: (line: string) => void lines.push(line), error: (line: string) => void lines.push(line) }
@@ -55,7 +55,7 @@ async function shownBlocks(agent: string, config: string, { url, env }: { url: s
   return shown.blocks
 }
 
-async function modelsOf(gateway: Gateway, agent: string, slug: string): Promise<SetUpPlace['models']> {
+async function listModels(gateway: Gateway, agent: string, slug: string): Promise<SetUpPlace['models']> {
   const reply = (await (await gateway.get('/v1/models')).json()) as {
     data: { id: string; context_length?: number | null; top_provider?: { max_completion_tokens?: number | null } }[]
   }
@@ -86,7 +86,7 @@ async function openGateway(agent: string, { wire, model, text, env }: Setting): 
   return {
     wire,
     gateway,
-    account: { url: gateway.url, key: gateway.key, models: await modelsOf(gateway, agent, model) },
+    account: { url: gateway.url, key: gateway.key, models: await listModels(gateway, agent, model) },
     blocks,
     close: async () => {
       await gateway.close()
@@ -98,7 +98,7 @@ async function openGateway(agent: string, { wire, model, text, env }: Setting): 
 export async function openWorld({ name: agent, settings }: CertifiedAgent, wire: WireName): Promise<World> {
   const { preset, model } = STAND_INS[wire]
   const rules = RULES.filter((each) => each.preset === preset)
-  const standIn = await startStandIn(rules[0], rootOf(preset))
+  const standIn = await startStandIn(rules[0], presetRoot(preset))
   const text = configuration([standIn], `${rolesYaml(agent, model)}${settings?.(model) ?? ''}`)
   const around = await openGateway(agent, { wire, model, text, env: environment(rules) })
   const close = async (): Promise<void> => {
@@ -183,7 +183,7 @@ export async function setStage<SomeWorld extends Surroundings>(
     for (const block of world.blocks) await paste(agent, place, { ...block, text: block.text.replace(/\bKEY\b/g, world.account.key) })
   await agent.prepare?.(place, world.account, format)
   const remove = (): void => {
-    endAllOf(home)
+    endAllIn(home)
     rmSync(root, { recursive: true, force: true })
   }
   return { agent, world, place, remove }
@@ -191,7 +191,7 @@ export async function setStage<SomeWorld extends Surroundings>(
 
 async function paste(agent: CertifiedAgent, place: Place, { to, text }: Block): Promise<void> {
   if (to !== 'shell') {
-    const path = to.startsWith('~/') ? join(place.home, to.slice(2)) : agent.fileOf?.(place, to)
+    const path = to.startsWith('~/') ? join(place.home, to.slice(2)) : agent.outputFile?.(place, to)
     if (path === undefined) throw new Error(`the agent's file does not say where ${to} is`)
     mkdirSync(dirname(path), { recursive: true })
     return writeFileSync(path, text)
@@ -206,7 +206,7 @@ async function paste(agent: CertifiedAgent, place: Place, { to, text }: Block): 
   }
 }
 
-/** What a repository of git holds after the agent's work. */
+/** Content of a repository of git after the agent's work. */
 export function committed(work: string): { subject: string; files: string } {
   const git = (...args: string[]): string => execFileSync('git', args, { cwd: work, encoding: 'utf8' }).trim()
   return { subject: git('log', '-1', '--format=%s'), files: git('show', '--stat', '--format=', 'HEAD') }

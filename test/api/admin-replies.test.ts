@@ -1,5 +1,5 @@
 /**
- * What the admin listener sends to pages of the control room, from a gateway that has something of everything, against what its routes
+ * Replies of the admin listener to pages of the control room, from a gateway that has something of everything, against what its routes
  * declare (`src/api/admin-replies.ts`), from which the types of the pages are made: no member is missing, and none is beside them.
  */
 import { mkdtempSync, rmSync } from 'node:fs'
@@ -24,7 +24,7 @@ function closed(schema: Json): Json {
 }
 
 const ROUTES = Object.values(ADMIN_REPLIES).flatMap(({ routes }) => routes)
-const schemaOf = (route: string): JsonObject => {
+const routeSchema = (route: string): JsonObject => {
   const found = Object.values(ADMIN_REPLIES).find(({ routes }) => routes.includes(route))
   return object(closed(JSON.parse(JSON.stringify(found?.schema ?? null))))
 }
@@ -47,7 +47,7 @@ guardrails:
     const text = await reply.text()
     t.ok(reply.ok, `${route}: ${reply.status} ${text}`)
     const body = JSON.parse(text) as JsonObject
-    t.equal(misfit({}, schemaOf(route), body), undefined, `${route}: ${text}`)
+    t.equal(misfit({}, routeSchema(route), body), undefined, `${route}: ${text}`)
     seen.add(route)
     return body
   }

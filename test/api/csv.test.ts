@@ -91,7 +91,7 @@ t.test('each list has the rows of its JSON, under one header', async (t) => {
 
 t.test('an Accept header wants it, and JSON stays what others get', async (t) => {
   const { get } = await begin(t)
-  const typeOf = async (accept: string, query = '') =>
+  const replyType = async (accept: string, query = '') =>
     String((await get(`/v1/keys${query}`, { accept })).headers.get('content-type')).split(';')[0]
   const cases: [string, string, string?][] = [
     ['text/csv', 'text/csv'],
@@ -104,7 +104,7 @@ t.test('an Accept header wants it, and JSON stays what others get', async (t) =>
     ['application/json', 'text/csv', '?format=csv'],
     [`${'a/b,'.repeat(2_000)}text/csv`, 'application/json'],
   ]
-  for (const [accept, type, query] of cases) t.equal(await typeOf(accept, query), type, `${accept.slice(0, 50)} ${query}`)
+  for (const [accept, type, query] of cases) t.equal(await replyType(accept, query), type, `${accept.slice(0, 50)} ${query}`)
   t.equal((await get('/v1/credits?format=csv')).headers.get('content-type'), 'application/json', 'others have no such form')
 })
 

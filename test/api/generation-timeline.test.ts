@@ -5,7 +5,7 @@ import { list, object } from '../support/fold.ts'
 import type { Scene } from '../support/scene.ts'
 import { startScene } from '../support/scene.ts'
 import { jsonAnswer, REFUSING_URL } from '../support/upstream.ts'
-import { answerFor, type Said, upstreamError } from '../support/wire.ts'
+import { answerFor, type Utterance, upstreamError } from '../support/wire.ts'
 
 const APP = 'sk-router-v1-app00000000000000000000000'
 const BOSS = 'sk-router-v1-boss0000000000000000000000'
@@ -13,7 +13,7 @@ const KEYS = `auth: { keys: [ { name: app, key: "${APP}", limit: "10" }, { name:
 
 const PROMPT = 'Write to ann@example.com and bob@example.com'
 
-async function detailOf(scene: Scene, body: JsonObject = {}): Promise<JsonObject> {
+async function askDetail(scene: Scene, body: JsonObject = {}): Promise<JsonObject> {
   const reply = await scene.ask({ messages: [{ role: 'user', content: PROMPT }], ...body }, 'chat', { authorization: `Bearer ${APP}` })
   await reply.text()
   const id = reply.headers.get('x-generation-id')
@@ -56,7 +56,7 @@ t.test('a plain request: one attempt, its times, each quantity at its price', as
       return answerFor(seen, { text: ['fine'], usage: { input: 111, output: 17, cached: 33, reasoning: 5 } })
     },
   })
-  const detail = await detailOf(scene, { provider: { order: ['first', 'second'] } })
+  const detail = await askDetail(scene, { provider: { order: ['first', 'second'] } })
   t.match(detail, {
     attempts: [
       { position: 1, provider_name: 'First', status: 200, at_ms: 0, time_to_first_token: 40, reason: 'first', choice: 'order', turn: 1 },
@@ -92,7 +92,7 @@ t.test('a failover: each attempt with its time, its status and why it was made',
       return seen.json.model === 'one' ? upstreamError(503) : answerFor(seen, { text: ['fine'], usage: { input: 100, output: 10 } })
     },
   })
-  const detail = await detailOf(scene, { provider: { order: ['first', 'second'] } })
+  const detail = await askDetail(scene, { provider: { order: ['first', 'second'] } })
   t.match(detail, {
     attempts: [
       { provider_name: 'First', status: 503, at_ms: 0, duration_ms: 25, time_to_first_token: null, reason: 'first', choice: 'order' },
@@ -109,7 +109,7 @@ t.test('a failover: each attempt with its time, its status and why it was made',
 
 t.test('all attempts failed: there was no first content, and nothing is charged', async (t) => {
   const scene = await startScene(t, { config: priced, answer: () => upstreamError(503) })
-  const detail = await detailOf(scene)
+  const detail = await askDetail(scene)
   t.strictSame(
     list(detail.timeline).map((event) => object(event).kind),
     ['admitted', 'attempt', 'attempt', 'settled'],
@@ -117,7 +117,7 @@ t.test('all attempts failed: there was no first content, and nothing is charged'
   t.match(detail.money, [{ item: 'providers', nano: 0 }])
 })
 
-const ASKS: Said = {
+const ASKS: Utterance = {
   calls: [{ id: 'call_1', name: 'router_advisor', args: [JSON.stringify({ prompt: 'the question of the model' })] }],
   usage: { input: 101, output: 11 },
 }
@@ -131,7 +131,7 @@ t.test('a tool loop: the tool, the model that it called, and the lines of every 
       return answerFor(seen, seen.body.includes('call_1') ? { text: ['So be it.'], usage: { input: 203, output: 21 } } : ASKS)
     },
   })
-  const detail = await detailOf(scene, {
+  const detail = await askDetail(scene, {
     provider: { order: ['first'] },
     tools: [{ type: 'router:advisor', parameters: { model: 'acme/two' } }],
   })
@@ -186,7 +186,7 @@ plugins: { defaults: { moderation: { url: "${url}/v1", key: sk-judge } } }`,
       return jsonAnswer({ id: 'm', model: 'm', results: [{ flagged: false, categories: {}, category_scores: {} }] })
     },
   })
-  const detail = await detailOf(scene, {
+  const detail = await askDetail(scene, {
     plugins: [{ id: 'moderation' }],
   })
   t.match(detail, {
@@ -207,7 +207,7 @@ plugins: { defaults: { moderation: { url: "${url}/v1", key: sk-judge } } }`,
 
 t.test('a row that an earlier version has written still shows', async (t) => {
   const scene = await startScene(t, { config: priced })
-  await detailOf(scene)
+  await askDetail(scene)
   const { journal } = scene.gateway.running.store
   const key = scene.rows().at(-1)?.hold.key ?? ''
   const seq = (scene.rows().at(-1)?.hold.seq ?? 0) + 1

@@ -11,6 +11,7 @@ import { holdRow } from '../store/samples.ts'
 import { ADMIN_TOKEN, adminFetch } from '../support/admin.ts'
 import { FakeClock, turn } from '../support/clock.ts'
 import { eventually } from '../support/eventually.ts'
+import { ledgerOfRows } from '../support/memory/ledger.ts'
 import { runProgram } from '../support/program.ts'
 import { simulated } from '../support/simulated.ts'
 
@@ -19,15 +20,13 @@ const NOTHING = { count: 0, charged: 0, oldest: null, newest: null, keys: [], ge
 t.test('the verdict of a long scan is shared, unless a caller wants none that is kept', async (t) => {
   const clock = new FakeClock()
   let scans = 0
-  const ledger = {
-    find: () => undefined,
-    spent: () => new Map<string, bigint>(),
+  const ledger = ledgerOfRows({
     async *export(): AsyncGenerator<GenerationRecord> {
       scans++
       await clock.advance(2_000)
       yield* []
     },
-  }
+  })
   const admin = await startAdmin({
     port: 0,
     token: ADMIN_TOKEN,
@@ -55,9 +54,7 @@ t.test('the verdict of a long scan is shared, unless a caller wants none that is
 
 t.test('how far a check is shows while it runs', async (t) => {
   let [isReleased, seq] = [false, 0]
-  const ledger = {
-    find: () => undefined,
-    spent: () => new Map<string, bigint>(),
+  const ledger = ledgerOfRows({
     async *export(): AsyncGenerator<GenerationRecord> {
       while (!isReleased) {
         await turn()
@@ -65,7 +62,7 @@ t.test('how far a check is shows while it runs', async (t) => {
         yield { id: `gen-${seq}`, at: 0, hold: holdRow(seq), settled: undefined }
       }
     },
-  }
+  })
   const admin = await startAdmin({
     port: 0,
     token: ADMIN_TOKEN,

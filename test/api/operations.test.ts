@@ -14,6 +14,7 @@ import type { Model } from '../../src/routing/catalog/types.ts'
 import { health, model, provider, usdPerMillion } from '../routing/catalogue.ts'
 import { FakeClock } from '../support/clock.ts'
 import { holds, recorded } from '../support/holding.ts'
+import { ledgerOfRows } from '../support/memory/ledger.ts'
 
 const DAY = 86_400
 const NOW = Date.UTC(2026, 10, 21, 12)
@@ -218,7 +219,7 @@ const record = (key: string, at: number, cost: number): GenerationRecord => ({
 })
 
 t.test('GET /v1/generation: only for its own key and for management', async (t) => {
-  const journal = { find: (id: string) => (id === 'gen-1' ? record('mine', 1, SETTLED.cost) : undefined) }
+  const journal = { find: async (id: string) => (id === 'gen-1' ? record('mine', 1, SETTLED.cost) : undefined) }
   const read = (query: string, identity: string, management = false) =>
     readGeneration(new URLSearchParams(query), { identity, management }, journal)
   t.match(await read('id=gen-1', 'mine'), { status: 200, body: { data: { id: 'gen-1', total_cost: 0.0015 } } })
@@ -289,14 +290,12 @@ t.test('the use of a week: what was answered, by model, each day read once', asy
     })
     records.sort((a, b) => a.at - b.at)
   }
-  const ledger = {
+  const ledger = ledgerOfRows({
     export: (since = 0) => {
       walked.push(since)
       return records.filter(({ at }) => at >= since)
     },
-    find: () => undefined,
-    spent: () => new Map(),
-  }
+  })
   const scans = new LedgerScans(ledger, clock)
   const figures = () => weekOfUse(scans, clock)
   happened(8, settled())
@@ -329,5 +328,5 @@ t.test('the use of a week: what was answered, by model, each day read once', asy
   const refusing = () => {
     throw new Fault('unavailable')
   }
-  await t.rejects(weekOfUse(new LedgerScans({ ...ledger, export: refusing }, clock), clock), { code: 'unavailable' })
+  await t.rejects(weekOfUse(new LedgerScans(ledgerOfRows({ export: refusing }), clock), clock), { code: 'unavailable' })
 })

@@ -153,9 +153,9 @@ t.test('rehearsals', async (t) => {
     t.same(await ids({ limit: 1 }), [last])
     t.same(await ids({ model: 'acme/none' }), [])
     const keys = (await (await gateway.get('/v1/keys', boss)).json()) as unknown as { data: { name: string; hash: string }[] }
-    const hashOf = (name: string) => keys.data.find((key) => key.name === name)?.hash ?? ''
-    t.equal((await ids({ api_key_hash: hashOf('app') })).length, 2)
-    t.same(await ids({ api_key_hash: hashOf('boss') }), [])
+    const keyHash = (name: string) => keys.data.find((key) => key.name === name)?.hash ?? ''
+    t.equal((await ids({ api_key_hash: keyHash('app') })).length, 2)
+    t.same(await ids({ api_key_hash: keyHash('boss') }), [])
     for (const [field, value] of [
       ['limit', 0],
       ['limit', 201],

@@ -1,6 +1,6 @@
 /** Codes of the sign-in where several processes share a PostgreSQL: made at one, exchanged at another, once. */
 import t from 'tap'
-import { createKey, exchangeCode, type KeySource, makeCode, type SignInPolicy, wishOf } from '../../src/api/index.ts'
+import { createKey, exchangeCode, type KeySource, makeCode, parseKeyRequest, type SignInPolicy } from '../../src/api/index.ts'
 import { asFault } from '../../src/core/faults.ts'
 import { nanoFromUsd } from '../../src/core/money-text.ts'
 import { Credit } from '../../src/ledger/credit.ts'
@@ -11,7 +11,7 @@ import { startPostgres, type TestPostgres } from '../support/postgres.ts'
 const server = await startPostgres(t)
 const clock = new FakeClock()
 
-/** What a process has at hand: connections of its own, and a ledger of its own. */
+/** Parts of a process: connections of its own, and a ledger of its own. */
 async function processes(count: number, url: string): Promise<{ sources: KeySource[]; close: () => Promise<void> }> {
   const records: PostgresRecord[] = []
   for (let i = 0; i < count; i++) records.push(await openPostgres(url, { clock, report: () => {} }))
@@ -28,7 +28,7 @@ async function processes(count: number, url: string): Promise<{ sources: KeySour
 }
 
 const POLICY: SignInPolicy = { callbacks: ['https://app.example/'], loopback: true, pkce: 'optional' }
-const WISH = { callback_url: 'https://app.example/' }
+const KEY_REQUEST = { callback_url: 'https://app.example/' }
 
 const outcome = (asked: Promise<unknown>): Promise<number> =>
   asked.then(
@@ -50,14 +50,16 @@ function suite(server: TestPostgres): void {
     t.teardown(close)
     const [first, second, third] = sources
     const giver = await made(first, null)
-    const { code } = await makeCode(wishOf(WISH, clock.now(), POLICY), giver, second)
+    const { code } = await makeCode(parseKeyRequest(KEY_REQUEST, clock.now(), POLICY), giver, second)
     const told = await Promise.all(Array.from({ length: 18 }, (_, i) => outcome(exchangeCode({ code }, sources[i % 3]))))
     t.same(told.sort(), [200, ...Array(17).fill(403)])
     t.equal((await third.store.list()).length, 2, 'the giver and the one new key')
 
     const capped = await made(first, 3)
     const codes = await Promise.all(
-      Array.from({ length: 7 }, (_, i) => makeCode(wishOf({ ...WISH, limit: 1 }, clock.now(), POLICY), capped, sources[i % 3])),
+      Array.from({ length: 7 }, (_, i) =>
+        makeCode(parseKeyRequest({ ...KEY_REQUEST, limit: 1 }, clock.now(), POLICY), capped, sources[i % 3]),
+      ),
     )
     const exchanged = await Promise.all(codes.map((one, i) => outcome(exchangeCode({ code: one.code }, sources[(i + 1) % 3]))))
     t.same(exchanged, Array(7).fill(200))

@@ -14,7 +14,7 @@ const APP = 'sk-router-v1-app00000000000000000000000'
 const OTHER = 'sk-router-v1-other000000000000000000000'
 const BOSS = 'sk-router-v1-boss0000000000000000000000'
 const KEYS = `auth: { keys: [ { name: app, key: "${APP}" }, { name: other, key: "${OTHER}" }, { name: boss, key: "${BOSS}", management: true } ] }`
-const hashOf = (secret: string): string => createHash('sha256').update(secret).digest('hex')
+const secretHash = (secret: string): string => createHash('sha256').update(secret).digest('hex')
 
 const server = await startPostgres(t)
 
@@ -56,20 +56,20 @@ t.test('who spent what, by key and day', { timeout: 240_000 }, async (t) => {
       [
         {
           ...common,
-          api_key_hash: hashOf(APP),
+          api_key_hash: secretHash(APP),
           api_key_name: 'app',
           requests: 2,
           failed_requests: 0,
           prompt_tokens: 2000,
           completion_tokens: 20,
         },
-        { ...common, api_key_hash: hashOf(OTHER), api_key_name: 'other', requests: 2, failed_requests: 1, prompt_tokens: 1000 },
+        { ...common, api_key_hash: secretHash(OTHER), api_key_name: 'other', requests: 2, failed_requests: 1, prompt_tokens: 1000 },
       ],
       from,
     )
     t.equal(Number(data[0]?.usage), 2 * Number(data[1]?.usage), `${from}: money`)
     t.match(
-      (await get(`?group_by=provider&api_key_hash=${hashOf(OTHER)}`)).data,
+      (await get(`?group_by=provider&api_key_hash=${secretHash(OTHER)}`)).data,
       [{ provider_name: 'first', requests: 2 }],
       `${from}: a key`,
     )

@@ -51,7 +51,7 @@ function samples(): Sample[] {
 }
 
 const ALL = samples()
-/** What comes when the sums of its day are made already. */
+/** Entries that come when the sums of its day are made already. */
 const EARLY = ALL.filter((_, index) => index % 9 > 0)
 const LATE = ALL.filter((_, index) => index % 9 === 0)
 
@@ -103,7 +103,7 @@ function expected({ groups, model, provider, since = DAYS, until = 0 }: Query): 
     }))
 }
 
-function pathOf({ groups, model, provider, since = DAYS, until = 0 }: Query): string {
+function queryPath({ groups, model, provider, since = DAYS, until = 0 }: Query): string {
   const day = (ago: number): string => new Date(TODAY - ago * DAY).toISOString().slice(0, 10)
   const query = new URLSearchParams({ group_by: groups.join(','), since: day(since), until: day(until) })
   if (model !== undefined) query.set('model', model)
@@ -122,21 +122,21 @@ async function checked(t: Test, store: string): Promise<void> {
     if (reply.status !== 200) throw new Error(text)
     return text
   }
-  const rowsOf = async (path: string) => JSON.parse(await get(path)) as { data: JsonObject[]; next: string | null }
+  const fetchRows = async (path: string) => JSON.parse(await get(path)) as { data: JsonObject[]; next: string | null }
   for (const query of QUERIES) {
-    const [path, wanted] = [pathOf(query), expected(query)]
-    const whole = await rowsOf(`${path}&limit=10000`)
+    const [path, wanted] = [queryPath(query), expected(query)]
+    const whole = await fetchRows(`${path}&limit=10000`)
     t.same(whole.data, wanted, `${path}: ${wanted.length} sums`)
     t.equal(whole.next, null)
     const paged: JsonObject[] = []
     for (let cursor: string | null = ''; cursor !== null; ) {
-      const { data, next } = await rowsOf(`${path}&limit=${Math.ceil(wanted.length / 3)}&cursor=${cursor}`)
+      const { data, next } = await fetchRows(`${path}&limit=${Math.ceil(wanted.length / 3)}&cursor=${cursor}`)
       paged.push(...data)
       cursor = next
     }
     t.same(paged, whole.data, 'page by page')
     const skipped = Math.floor(wanted.length / 2)
-    t.same((await rowsOf(`${path}&limit=10000&offset=${skipped}`)).data, wanted.slice(skipped), 'with an offset')
+    t.same((await fetchRows(`${path}&limit=10000&offset=${skipped}`)).data, wanted.slice(skipped), 'with an offset')
     const lines = (await get(`${path}&format=csv`)).trimEnd().split('\r\n').slice(1)
     t.same(
       lines.map((line) => line.split(',', 1)[0]),

@@ -13,10 +13,10 @@ const APP = 'sk-router-v1-app00000000000000000000000'
 const OTHER = 'sk-router-v1-other000000000000000000000'
 const BOSS = 'sk-router-v1-boss0000000000000000000000'
 const KEYS = `auth: { keys: [ { name: app, key: "${APP}", limit: "1", limit_reset: weekly }, { name: other, key: "${OTHER}" }, { name: boss, key: "${BOSS}", management: true } ] }`
-const hashOf = (secret: string): string => createHash('sha256').update(secret).digest('hex')
+const secretHash = (secret: string): string => createHash('sha256').update(secret).digest('hex')
 
 const DAY = 86_400_000
-const cursorOf = (position: unknown): string => Buffer.from(JSON.stringify(position)).toString('base64url')
+const positionCursor = (position: unknown): string => Buffer.from(JSON.stringify(position)).toString('base64url')
 
 async function begin(t: Test, store: string) {
   const scene = await startScene(t, {
@@ -54,7 +54,15 @@ for (const kind of ['a file', 'memory'])
     t.equal(status, 200)
     t.match(body, { has_more: false, since: '2026-02-02', until: '2026-03-03' })
     t.match(body.data, [
-      { ...same, date: '2026-03-03', api_key_hash: hashOf(APP), api_key_name: 'app', requests: 2, failed_requests: 0, prompt_tokens: 2000 },
+      {
+        ...same,
+        date: '2026-03-03',
+        api_key_hash: secretHash(APP),
+        api_key_name: 'app',
+        requests: 2,
+        failed_requests: 0,
+        prompt_tokens: 2000,
+      },
       { ...same, date: '2026-03-03', api_key_name: 'other', requests: 1, failed_requests: 1, usage: 0 },
       { ...same, date: '2026-03-02', requests: 1, usage: one },
       { ...same, date: '2026-03-02', requests: 1, usage: one },
@@ -65,7 +73,7 @@ for (const kind of ['a file', 'memory'])
     ])
     t.notOk(Object.hasOwn((((await get('/v1/activity/keys?group_by=model')).body.data ?? []) as JsonObject[])[0] ?? {}, 'date'))
     const counts = async (query: string) => ((await get(`/v1/activity/keys?${query}`)).body.data as JsonObject[]).length
-    t.equal(await counts(`api_key_hash=${hashOf(APP)}`), 2)
+    t.equal(await counts(`api_key_hash=${secretHash(APP)}`), 2)
     t.equal(await counts('since=2026-03-03'), 2)
     t.equal(await counts('until=2026-03-02'), 2)
     t.equal(await counts('model=acme/two'), 0)
@@ -78,7 +86,13 @@ for (const kind of ['a file', 'memory'])
       next: null,
       data: [{ date: '2026-03-02' }, { date: '2026-03-02' }],
     })
-    for (const query of ['', '&group_by=model', '&group_by=day', '&group_by=day,provider&provider=first', `&api_key_hash=${hashOf(APP)}`]) {
+    for (const query of [
+      '',
+      '&group_by=model',
+      '&group_by=day',
+      '&group_by=day,provider&provider=first',
+      `&api_key_hash=${secretHash(APP)}`,
+    ]) {
       const { data: whole } = (await get(`/v1/activity/keys?${query}`)).body
       const paged: unknown[] = []
       for (let cursor: unknown = ''; cursor !== null; ) {
@@ -98,10 +112,10 @@ t.test('a budget has its window, its days and a forecast', async (t) => {
   const one = cost()
   clock.jumpTo('2026-03-04T00:00:00Z')
   await say('hello')
-  const { body } = await get(`/v1/keys/${hashOf(APP)}/budget`)
+  const { body } = await get(`/v1/keys/${secretHash(APP)}/budget`)
   const data = body.data as JsonObject
   t.match(data, {
-    hash: hashOf(APP),
+    hash: secretHash(APP),
     name: 'app',
     limit: 1,
     limit_reset: 'weekly',
@@ -128,8 +142,8 @@ t.test('a budget has its window, its days and a forecast', async (t) => {
     'where it is wanted',
   )
   t.equal((await get('/v1/keys?include_forecast=maybe')).status, 400)
-  t.same((await get(`/v1/keys/${hashOf(OTHER)}/budget`)).body.data, {
-    hash: hashOf(OTHER),
+  t.same((await get(`/v1/keys/${secretHash(OTHER)}/budget`)).body.data, {
+    hash: secretHash(OTHER),
     name: 'other',
     limit: null,
     limit_reset: null,
@@ -170,16 +184,16 @@ t.test('what is wrong is named, and only management keys may read', async (t) =>
       ['offset=-1', 'offset'],
       ['offset=10001', 'offset'],
       ['cursor=x', 'cursor'],
-      [`cursor=${cursorOf([DAY, '5', 'k', 'm'])}`, 'cursor'],
-      [`cursor=${cursorOf([DAY + 1, '5', 'k', 'm', 'p'])}`, 'cursor'],
-      [`cursor=${cursorOf([DAY, '--5', 'k', 'm', 'p'])}`, 'cursor'],
-      [`cursor=${cursorOf([DAY, '5', 'k'.repeat(3_000), 'm', 'p'])}`, 'cursor'],
-      [`cursor=${cursorOf({})}`, 'cursor'],
+      [`cursor=${positionCursor([DAY, '5', 'k', 'm'])}`, 'cursor'],
+      [`cursor=${positionCursor([DAY + 1, '5', 'k', 'm', 'p'])}`, 'cursor'],
+      [`cursor=${positionCursor([DAY, '--5', 'k', 'm', 'p'])}`, 'cursor'],
+      [`cursor=${positionCursor([DAY, '5', 'k'.repeat(3_000), 'm', 'p'])}`, 'cursor'],
+      [`cursor=${positionCursor({})}`, 'cursor'],
       ['api_key_hash=abc', 'api_key_hash'],
     ])
       t.match(await get(`/v1/activity/keys?${query}`), { status: 400, body: { error: { metadata: { field } } } }, query)
   })
-  for (const path of ['/v1/activity/keys', `/v1/keys/${hashOf(APP)}/budget`]) t.equal((await get(path, APP)).status, 403, path)
+  for (const path of ['/v1/activity/keys', `/v1/keys/${secretHash(APP)}/budget`]) t.equal((await get(path, APP)).status, 403, path)
   for (const path of [`/v1/keys/${'0'.repeat(64)}/budget`, '/v1/keys/abc/budget', '/v1/keys//budget'])
     t.equal((await get(path)).status, 404, path)
 })

@@ -2,9 +2,9 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { compare, gate, gateText, type Kept, keep, ratiosOf, readKept } from '../../bench/gate.ts'
+import { compare, gate, gateText, type Kept, keep, measuredRatios, readKept } from '../../bench/gate.ts'
 import type { Figures } from '../../bench/measure.ts'
-import { chanceOf } from '../../bench/simulation/chance.ts'
+import { seededChance } from '../../bench/simulation/chance.ts'
 
 /** Rounds about a middle with a spread on both sides. */
 const about = (middle: number, spread: number): number[] => [-2, -1.5, -1, -0.5, 0, 0, 0.5, 1, 1.5, 2].map((at) => middle + at * spread)
@@ -32,7 +32,7 @@ t.test('rounds that are all alike leave the tick of the clock as noise', async (
 })
 
 t.test('of runs without a change few are called slower', async (t) => {
-  const chance = chanceOf(7)
+  const chance = seededChance(7)
   /** Roughly normal, one tenth wide. */
   const round = (): number => 1.5 * (1 + 0.05 * ([0, 0, 0, 0, 0, 0].reduce((sum) => sum + chance(), 0) - 3))
   const ten = (): number[] => Array.from({ length: 10 }, round)
@@ -83,7 +83,7 @@ t.test('ratios of neighbouring rounds are kept', async (t) => {
     ['chat', chat],
     ['guardrails', guarded],
   ])
-  t.same(ratiosOf({ scenarios, startUp: undefined, measures: {} }), {
+  t.same(measuredRatios({ scenarios, startUp: undefined, measures: {} }), {
     'chat: headgate to forwarder': [1.5, 2],
     'guardrails: guarded to headgate': [1.1, 1.2],
   })

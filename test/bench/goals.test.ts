@@ -4,7 +4,7 @@ import { readFlags } from '../../bench/flags.ts'
 import { type Goal, goals, type Measured } from '../../bench/goals.ts'
 import type { Figures } from '../../bench/measure.ts'
 import { AGENT_TURNS, isTranslated, PAIRS } from '../../bench/scenarios.ts'
-import type { TargetName } from '../../bench/targets.ts'
+import type { TargetName } from '../../bench/target.ts'
 import { every } from '../support/every.ts'
 
 const figures = (target: TargetName, cpuRounds: readonly number[], more: Partial<Figures> = {}): Figures => ({

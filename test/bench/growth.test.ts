@@ -1,7 +1,7 @@
 /** The growth of costs on made-up curves: exponents, flatness, the chart and the page. */
 import { readFileSync } from 'node:fs'
 import t from 'tap'
-import { axesOf } from '../../bench/growth/axes.ts'
+import { growthAxes } from '../../bench/growth/axes.ts'
 import { chartSvg, short, ticks } from '../../bench/growth/chart.ts'
 import { judge, type Point, verdictText } from '../../bench/growth/curve.ts'
 import { sizesUpTo } from '../../bench/growth/measure.ts'
@@ -109,7 +109,7 @@ t.test('the page keeps what stands outside the marks', async (t) => {
 })
 
 t.test('every axis of the issue has its marks on the page', async (t) => {
-  const axes = axesOf('ledger.db')
+  const axes = growthAxes('ledger.db')
   t.same(
     axes.map(({ name }) => name),
     ['body', 'events', 'tools', 'streams', 'keys', 'models', 'rows', 'guardrails'],

@@ -2,7 +2,7 @@
 import t from 'tap'
 import type { Figures } from '../../bench/measure.ts'
 import { NO_PEERS, peersText } from '../../bench/peers/index.ts'
-import type { TargetName } from '../../bench/targets.ts'
+import type { TargetName } from '../../bench/target.ts'
 
 const figures = (target: TargetName, cpuRounds: readonly number[], peak = 100): Figures => ({
   target,

@@ -1,8 +1,8 @@
 /** The simulated hour's goals on ten minutes of it: virtual time only, so a slow machine changes nothing. Runs with `npm run test:servers`. */
 import t from 'tap'
-import { chanceOf } from '../../bench/simulation/chance.ts'
+import { seededChance } from '../../bench/simulation/chance.ts'
 import { troubled } from '../../bench/simulation/figures.ts'
-import { goalsOf } from '../../bench/simulation/goals.ts'
+import { measureGoals } from '../../bench/simulation/goals.ts'
 import { type HourRun, simulate } from '../../bench/simulation/hour.ts'
 import { fairShares, PROVIDERS } from '../../bench/simulation/market.ts'
 import { SCENARIOS, type Scenario } from '../../bench/simulation/scenarios.ts'
@@ -19,7 +19,7 @@ for (const scenario of SCENARIOS) {
   t.test(`${scenario.name}: goals are met`, async (t) => {
     const run = await short(scenario)
     t.equal(run.outcomes.length, REQUESTS)
-    const goals = goalsOf(run)
+    const goals = measureGoals(run)
     t.equal(goals.length, scenario.goals.length)
     for (const { what, wanted, found, met } of goals) t.ok(met, `${what}: wanted ${wanted}, found ${found}`)
     t.ok(run.spent > 0, 'the ledger charged what was served')
@@ -57,7 +57,7 @@ t.test('the same seed tells the same story, another seed another', async (t) => 
 })
 
 t.test('arrivals lie in their span, in order, with the mix that was asked for', async (t) => {
-  const asked = traffic(2_000, { from: 5, to: 6 }, { hurried: 0.5 }, chanceOf(3))
+  const asked = traffic(2_000, { from: 5, to: 6 }, { hurried: 0.5 }, seededChance(3))
   t.equal(asked.length, 2_000)
   t.ok(asked.every(({ at }, i) => at >= 300_000 && at < 360_000 && (i === 0 || at >= asked[i - 1].at)))
   const hurried = asked.filter((one) => one.hurried)
@@ -75,7 +75,7 @@ t.test('fair shares add up and favour the cheap', async (t) => {
 })
 
 t.test('the virtual clock: in order of time, cancelled ones never, not before promises have settled', async (t) => {
-  const clock = new VirtualClock(chanceOf(1), 0, 1_000)
+  const clock = new VirtualClock(seededChance(1), 0, 1_000)
   const told: string[] = []
   const tell = (word: string) => (): void => void told.push(`${word}@${clock.monotonic()}`)
   clock.after(50, tell('third'))
@@ -103,7 +103,7 @@ t.test('the virtual clock: in order of time, cancelled ones never, not before pr
 })
 
 t.test('the virtual clock: a heap of random times comes out sorted', async (t) => {
-  const clock = new VirtualClock(chanceOf(5), 0, 0)
+  const clock = new VirtualClock(seededChance(5), 0, 0)
   const times: number[] = []
   for (let i = 0; i < 500; i++) clock.after(Math.floor(clock.random() * 100), () => times.push(clock.monotonic()))
   await clock.run(

@@ -42,7 +42,7 @@ const LISTING: JsonObject = {
 }
 const catalog = buildCatalog(config, new Map([['local', { list: LISTING, local: true }]]))
 
-const endpointOf = (from: Catalog, slug: string): Endpoint => {
+const firstEndpoint = (from: Catalog, slug: string): Endpoint => {
   const endpoint = from.find(slug)?.model.endpoints[0]
   if (!endpoint) throw new Error(`${slug} has no endpoint`)
   return endpoint
@@ -61,11 +61,11 @@ t.test('endpoints', async (t) => {
   t.equal(plain?.model, model, 'an endpoint knows its model')
   t.equal(plain?.provider, catalog.providers.get('acme'), 'and its provider')
   t.equal(plain?.supported, undefined)
-  t.same([...(endpointOf(catalog, 'acme/small').supported ?? [])], ['tools', 'max_tokens'])
+  t.same([...(firstEndpoint(catalog, 'acme/small').supported ?? [])], ['tools', 'max_tokens'])
 })
 
 t.test('prices', async (t) => {
-  t.same(endpointOf(catalog, 'acme/big').price, {
+  t.same(firstEndpoint(catalog, 'acme/big').price, {
     ...{ prompt: 2_000_000_000_000n, completion: 8_000_000_000_000n, cached: undefined, cacheWrite: undefined },
     ...{ reasoning: undefined, audio: undefined, request: undefined, image: undefined },
   })
@@ -73,12 +73,12 @@ t.test('prices', async (t) => {
     ...{ prompt: 1_000_000_000_000n, completion: 4_000_000_000_000n, cached: 100_000_000_000n, cacheWrite: 1_250_000_000_000n },
     ...{ reasoning: 5_000_000_000_000n, audio: 3_000_000_000_000n, request: 10_000_000_000_000_000n, image: 2_000_000_000_000_000n },
   })
-  t.equal(endpointOf(catalog, 'acme/small').price, 'unpriced')
-  t.equal(endpointOf(catalog, 'acme/gift').price, 'free')
-  t.equal(endpointOf(catalog, 'sim/echo').price, 'free')
-  t.type(endpointOf(catalog, 'sim/paid').price, 'object')
-  t.equal(endpointOf(catalog, 'local/llama3:8b').price, 'free')
-  t.equal(endpointOf(catalog, 'acme/whatever').price, 'unpriced', 'a wildcard is not free by itself')
+  t.equal(firstEndpoint(catalog, 'acme/small').price, 'unpriced')
+  t.equal(firstEndpoint(catalog, 'acme/gift').price, 'free')
+  t.equal(firstEndpoint(catalog, 'sim/echo').price, 'free')
+  t.type(firstEndpoint(catalog, 'sim/paid').price, 'object')
+  t.equal(firstEndpoint(catalog, 'local/llama3:8b').price, 'free')
+  t.equal(firstEndpoint(catalog, 'acme/whatever').price, 'unpriced', 'a wildcard is not free by itself')
 })
 
 t.test('the output assumed for a hold', async (t) => {
@@ -250,9 +250,9 @@ t.test('entries of the model list', async (t) => {
     },
     'the cheapest endpoint that is not a tier, per token',
   )
-  t.same(modelEntry(endpointOf(catalog, 'acme/gift').model).pricing, { prompt: '0', completion: '0', request: '0', image: '0' })
-  t.same(modelEntry(endpointOf(catalog, 'acme/small').model).pricing, { prompt: '-1', completion: '-1' }, 'no price known')
-  t.same(modelEntry(endpointOf(catalog, 'acme/small').model).supported_parameters, ['max_tokens', 'tools'])
+  t.same(modelEntry(firstEndpoint(catalog, 'acme/gift').model).pricing, { prompt: '0', completion: '0', request: '0', image: '0' })
+  t.same(modelEntry(firstEndpoint(catalog, 'acme/small').model).pricing, { prompt: '-1', completion: '-1' }, 'no price known')
+  t.same(modelEntry(firstEndpoint(catalog, 'acme/small').model).supported_parameters, ['max_tokens', 'tools'])
   t.match(aliasEntry('app/one', big), { id: 'app/one', canonical_slug: 'acme/big', alias_target: { slug: 'acme/big', name: 'Big' } })
 })
 

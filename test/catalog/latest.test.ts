@@ -56,7 +56,7 @@ t.test('versions are ordered', async () => {
   )
 })
 
-const catalogOf = (models: Record<string, string>, aliases = ''): Catalog => {
+const modelCatalog = (models: Record<string, string>, aliases = ''): Catalog => {
   const lines = Object.entries(models).map(
     ([slug, created]) =>
       `  "${slug}": { ${created === '' ? '' : `created: "${created}", `}endpoints: [ { provider: sim, model: "echo${slug.endsWith('*') ? '*' : ''}" } ] }`,
@@ -65,7 +65,7 @@ const catalogOf = (models: Record<string, string>, aliases = ''): Catalog => {
 }
 
 t.test('~author/family-latest finds the newest by day, then by version', async (t) => {
-  const catalog = catalogOf(
+  const catalog = modelCatalog(
     {
       'acme/brain-4': '2025-05-01',
       'acme/brain-4.5': '2025-09-01',
@@ -114,7 +114,7 @@ t.test('whatever the catalogue, the slug finds a listing of the family and none 
         const models = Object.fromEntries(
           listings.map(({ version, created, free }) => [`acme/brain-${version.join('.')}${free ? ':free' : ''}`, created]),
         )
-        const catalog = catalogOf(models)
+        const catalog = modelCatalog(models)
         const own = catalog.models.filter(({ slug }) => !slug.includes(':'))
         const newest = catalog.find('~acme/brain-latest')?.model
         if (!newest) {

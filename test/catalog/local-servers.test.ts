@@ -6,7 +6,7 @@ import { every } from '../support/every.ts'
 import { startGateway } from '../support/gateway.ts'
 import { type Answer, Gate, jsonAnswer, REFUSING_URL, type Seen, startUpstream, type Upstream } from '../support/upstream.ts'
 
-/** What a server answers, by path; anything else is a 404 in HTML, as such servers have it. */
+/** Answers of a server, by path; anything else is a 404 in HTML, as such servers have it. */
 type Recorded = Record<string, JsonObject | ((seen: Seen) => Answer)>
 
 const OLLAMA: Recorded = {

@@ -16,14 +16,14 @@ interface RawFile {
   models: Record<string, { kind?: string; endpoints: { provider: string; price?: Record<string, unknown> | string }[] }>
 }
 
-const textOf = (file: string): string => readFileSync(join(FOLDER, file), 'utf8')
-const rawOf = (file: string): RawFile => parse(textOf(file)) as RawFile
+const fileText = (file: string): string => readFileSync(join(FOLDER, file), 'utf8')
+const parseFile = (file: string): RawFile => parse(fileText(file)) as RawFile
 
 const SHIPPED = parse(readFileSync(join(FOLDER, '..', 'headgate.yaml'), 'utf8')) as { providers: Record<string, { preset: string }> }
 
 /** A file by itself, in front of whatever providers it names, each with its dialect in the shipped configuration. */
 function loaded(file: string): readonly Model[] {
-  const models = Object.values(rawOf(file).models)
+  const models = Object.values(parseFile(file).models)
   const providers = new Set(models.flatMap(({ endpoints }) => endpoints.map(({ provider }) => provider)))
   const yaml = [...providers].map(
     (name) => `  ${name}: { preset: ${SHIPPED.providers[name].preset}, base_url: "https://${name}.example/v1", key: k }\n`,
@@ -37,7 +37,7 @@ t.test('every file loads, and all of its models are there', async (t) => {
     for (const file of FILES) {
       t.same(
         loaded(file).map(({ slug }) => slug),
-        Object.keys(rawOf(file).models),
+        Object.keys(parseFile(file).models),
         file,
       )
     }
@@ -47,7 +47,7 @@ t.test('every file loads, and all of its models are there', async (t) => {
 t.test('every file is dated and names its source', async (t) => {
   await every(t, 'every file', async (t) => {
     for (const file of FILES) {
-      const text = textOf(file)
+      const text = fileText(file)
       const [, date = ''] = /^# .+, as of (\d{4}-\d{2}-\d{2})\. Source: [a-z][a-z-]*\.\S+/.exec(text) ?? []
       t.ok(date > '2026-01-01', `${file}: ${date}`)
       t.match(text, /USD per million tokens/, `${file}: the unit`)

@@ -85,16 +85,16 @@ t.test('each agent has blocks that can be pasted, with the address, KEY and the 
       }
     }
   })
-  const blocksOf = (name: string): JsonObject[] => list(shown.find((each) => each.name === name)?.blocks)
-  const claude = JSON.parse(String(blocksOf('claude-code')[0].text)) as JsonObject
+  const shownBlocks = (name: string): JsonObject[] => list(shown.find((each) => each.name === name)?.blocks)
+  const claude = JSON.parse(String(shownBlocks('claude-code')[0].text)) as JsonObject
   t.same(claude, { env: { ANTHROPIC_BASE_URL: 'http://127.0.0.1:8088', ANTHROPIC_AUTH_TOKEN: 'KEY' } }, 'its own names are served')
-  const opencode = JSON.parse(String(blocksOf('opencode')[0].text)) as JsonObject
+  const opencode = JSON.parse(String(shownBlocks('opencode')[0].text)) as JsonObject
   t.match(opencode, { model: 'headgate/opencode/main', small_model: 'headgate/opencode/small' })
   t.same(object(object(object(opencode.provider).headgate).models)['opencode/main'], {
     name: 'opencode/main',
     limit: { context: 200_000, output: 64_000 },
   })
-  t.match(blocksOf('codex')[0].text, /^model = "codex\/main"\nmodel_provider = "headgate"\nmodel_context_window = 200000$/m)
+  t.match(shownBlocks('codex')[0].text, /^model = "codex\/main"\nmodel_provider = "headgate"\nmodel_context_window = 200000$/m)
   t.ok(texts(shown).every((text) => !text.includes(SECRET)))
 })
 

@@ -2,6 +2,7 @@
  * Every shell command of README.md and docs/ runs, against a gateway with simulated models.
  * A block that cannot run here says why in its fence: ```sh no-test: needs a provider's key
  * Those that run in test/delivery, where what they install is built, begin so: ```sh no-test: runs in test/delivery, with the packed tarball
+ * Those of the migration pages run in test/documents.
  */
 import { cpSync, mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -9,7 +10,7 @@ import t, { type Test } from 'tap'
 import { isObject, type Json } from '../../src/core/json.ts'
 import { paths, ROOT, read } from '../repository/source-tree.ts'
 import { ADMIN_TOKEN } from '../support/admin.ts'
-import { type Block, bash, blocksOf, executable, savedFiles } from '../support/command-blocks.ts'
+import { type Block, bash, executable, pageBlocks, savedFiles } from '../support/command-blocks.ts'
 import { startGateway } from '../support/gateway.ts'
 import { LAUNCHER } from '../support/launcher.ts'
 
@@ -31,7 +32,7 @@ auth:
     - { name: boss, key: "${BOSS}", management: true }
     - { name: team, key: "${TEAM}", limit: "100.00" }
 `
-/** What requests reach: every model that the documents send a request to, simulated. */
+/** Models that requests reach: every model that the documents send a request to, simulated. */
 const GATEWAY = `${KEYS}
 providers: { sim: { dialect: sim } }
 models:
@@ -42,7 +43,7 @@ ${['sim/echo', 'sim/story', 'sim/tools', 'openai/gpt-5-mini', 'anthropic/claude-
   )
   .join('\n')}
 `
-/** What commands read as `headgate.yaml`. */
+/** Configuration that commands read as `headgate.yaml`. */
 const FILE = `
 server: { host: 127.0.0.1, port: 0 }
 admin: { host: 127.0.0.1, port: 0 }
@@ -58,7 +59,7 @@ guardrails:
   - { name: no-secrets, phrases: [ secret ], action: flag }
 `
 
-const blocks = PAGES.flatMap(blocksOf)
+const blocks = PAGES.flatMap(pageBlocks)
 
 /** Stands for `headgate` and for `npm`, which .ci/run runs itself with `ci` and `test`. */
 const COMMAND = `#!/bin/sh
@@ -178,6 +179,7 @@ async function runBlock(t: Test, { at, code, above, prints }: Block, folder: str
     HEALTH: gateway.admin,
     KEY: APP,
     HEADGATE_APP_KEY: APP,
+    MANAGEMENT_KEY: BOSS,
   })
   t.notOk(failed, `${at}:\n${script}\n${out}${error}`)
   if (failed) return
@@ -197,7 +199,7 @@ for (const page of PAGES) {
 }
 
 t.test('blocks that cannot run say why, and are the lesser part', async (t) => {
-  const excused = blocks.filter(({ excuse }) => excuse !== undefined && !excuse.startsWith('runs in test/delivery, '))
+  const excused = blocks.filter(({ excuse }) => excuse !== undefined && !/^runs in test\/(?:delivery|documents), /.test(excuse))
   for (const { at, excuse } of excused) t.match(excuse, /^\w+ .+/, `${at}: no-test names a reason`)
   const run = blocks.filter(({ excuse }) => excuse === undefined).length
   t.ok(run > 30 && excused.length < run / 2, `${run} ran, ${excused.length} cannot`)

@@ -21,15 +21,15 @@ interface Shown {
   readonly verb: Verb
 }
 
-function verbsOf(command: Command, above: readonly string[] = []): Shown[] {
+function shownVerbs(command: Command, above: readonly string[] = []): Shown[] {
   return command.commands.flatMap((verb) => {
     if (!(verb instanceof Verb) || verb.name() === 'help') return []
     const words = [...above, verb.name()]
-    return [{ name: words.join(' '), verb }, ...verbsOf(verb, words)]
+    return [{ name: words.join(' '), verb }, ...shownVerbs(verb, words)]
   })
 }
 
-const verbs = verbsOf(commandLine())
+const verbs = shownVerbs(commandLine())
 
 t.test('each verb has help of less than 30 lines, with an example and a page of the documents', async (t) => {
   t.ok(verbs.length > 40, 'all verbs are looked at')
@@ -69,15 +69,15 @@ t.test('words that make no command', async (t) => {
     ['serve now', /too many arguments for 'serve'/],
     ['keys list --config', /option '-c, --config <FILE>' argument missing/],
   ]
-  for (const [words, said] of cases) {
+  for (const [words, utterance] of cases) {
     const program = runProgram(words.split(' '))
     t.match(await program.exited, { code: 2 }, words)
-    t.match(program.err(), said, words)
+    t.match(program.err(), utterance, words)
     t.equal(program.out(), '', words)
   }
 })
 
-/** What examples name: files, a provider with a list, a key of the store, an event, a guardrail. */
+/** Things that examples name: files, a provider with a list, a key of the store, an event, a guardrail. */
 async function exampleFolder(t: Test): Promise<{ home: string; admin: string }> {
   const list = createServer(
     (_, response) => void response.end(JSON.stringify({ object: 'list', data: [{ id: 'small', object: 'model' }] })),
@@ -134,7 +134,7 @@ t.test('each example runs as it stands', async (t) => {
   }
   await run(['keys', 'create', 'reports', '--limit', '1.00', '--config', 'headgate.yaml'])
   await run(['compaction', 'rotate', '--config', 'headgate.yaml'])
-  const generation = await generationOf(gateway.url)
+  const generation = await askGeneration(gateway.url)
   const [event = ''] = /evt_\w+/.exec(await run(['events', 'list', '--config', 'headgate.yaml'])) ?? []
   for (const { name, verb } of verbs) {
     const words = [...(verb.facts?.example ?? '').matchAll(/"([^"]*)"|(\S+)/g)]
@@ -156,7 +156,7 @@ t.test('each example runs as it stands', async (t) => {
 })
 
 /** Id of a request that has been answered. */
-async function generationOf(url: string): Promise<string> {
+async function askGeneration(url: string): Promise<string> {
   const reply = await fetch(`${url}/v1/chat/completions`, {
     method: 'POST',
     headers: { authorization: `Bearer ${APP}`, 'content-type': 'application/json' },

@@ -26,10 +26,10 @@ const FILES: Readonly<Record<string, string>> = {
   openrouter: 'openrouter.json',
 }
 
-const textOf = (name: string, server = 'http://127.0.0.1:9'): string =>
+const fixtureText = (name: string, server = 'http://127.0.0.1:9'): string =>
   readFileSync(join(FOLDER, FILES[name] ?? ''), 'utf8').replaceAll('SERVER', server)
-const imported = (name: string, server?: string): Imported => importText(FILES[name] ?? '', textOf(name, server))
-const configOf = ({ yaml }: Imported): JsonObject => parse(yaml) as JsonObject
+const imported = (name: string, server?: string): Imported => importText(FILES[name] ?? '', fixtureText(name, server))
+const importedConfig = ({ yaml }: Imported): JsonObject => parse(yaml) as JsonObject
 
 function leaves(value: Json | undefined): number {
   const members = Array.isArray(value) ? value : isObject(value) ? Object.values(value) : []
@@ -44,7 +44,7 @@ t.test('each gateway has an example, and is known by its file', async (t) => {
 for (const { name, title } of OTHER_GATEWAYS)
   t.test(`${title}: each value has one fate, and no secret comes out`, async (t) => {
     const read = imported(name)
-    if (FILES[name]?.endsWith('.toml') !== true) t.equal(read.fates.length, leaves(parse(textOf(name)) as Json))
+    if (FILES[name]?.endsWith('.toml') !== true) t.equal(read.fates.length, leaves(parse(fixtureText(name)) as Json))
     t.equal(new Set(read.fates.map(({ path }) => path)).size, read.fates.length, 'no value is counted twice')
     await every(t, 'what is not carried has a reason', (t) => {
       for (const { fate, note, path } of read.fates) if (fate !== 'carried') t.ok((note ?? '').length > 3, path)
@@ -64,7 +64,7 @@ t.test('a member that no reader knows is left, and named', async (t) => {
 })
 
 t.test('what is carried', async (t) => {
-  const litellm = configOf(imported('litellm'))
+  const litellm = importedConfig(imported('litellm'))
   t.match(litellm.models, {
     chat: {
       context: 400000,
@@ -78,7 +78,7 @@ t.test('what is carried', async (t) => {
   })
   t.same((litellm.provider as JsonObject).order, ['openai/place-1', 'azure/place-1', 'anthropic/place-2'])
   t.same(litellm.aliases, { 'gpt-4o': 'chat', 'hidden-one': 'careful' })
-  const [app, old] = (configOf(imported('bifrost')).auth as { keys: JsonObject[] }).keys
+  const [app, old] = (importedConfig(imported('bifrost')).auth as { keys: JsonObject[] }).keys
   t.match(app, {
     name: 'app',
     limit: '10.5',
@@ -87,10 +87,65 @@ t.test('what is carried', async (t) => {
     allowed_models: ['openai/gpt-5-mini', 'anthropic/*'],
   })
   t.match(old, { name: 'old', disabled: true }, 'a key that may use no model opens none here')
-  t.match(configOf(imported('tensorzero')).models, { chat: { endpoints: [{ price: { cached: '0.025' } }, { provider: 'azure' }] } })
-  t.match(configOf(imported('openrouter')).presets, {
+  t.match(importedConfig(imported('tensorzero')).models, { chat: { endpoints: [{ price: { cached: '0.025' } }, { provider: 'azure' }] } })
+  t.match(importedConfig(imported('openrouter')).presets, {
     'email-copywriter': { parameters: { temperature: 0.7 }, provider: { data_collection: 'deny' } },
   })
+})
+
+/** Notes of a report by the places of their values. */
+const notes = ({ fates }: Imported): Record<string, string> =>
+  Object.fromEntries(fates.map(({ path, fate, note }) => [path, `${fate}: ${note}`]))
+
+t.test('time limits: which one each becomes, and none that would end more than it did', async (t) => {
+  const model = { model_name: 'a', litellm_params: { model: 'openai/a', timeout: 30, stream_timeout: 4.5 } }
+  const file = { model_list: [model], router_settings: { timeout: 60, stream_timeout: 5 }, litellm_settings: { request_timeout: 600 } }
+  const read = importText('x.json', JSON.stringify(file))
+  t.match(notes(read), {
+    'model_list[0].litellm_params.timeout': /^replaced: timeouts\.total of the provider/,
+    'model_list[0].litellm_params.stream_timeout': /^left: timeouts\.first_byte .* would end replies that are not streamed/,
+    'router_settings.timeout': /^replaced: server\.deadline/,
+    'router_settings.stream_timeout': /^left: timeouts\.first_byte/,
+    'litellm_settings.request_timeout': /^left: timeout of router_settings/,
+  })
+  const { server, providers } = importedConfig(read) as { server: JsonObject; providers: Record<string, JsonObject> }
+  t.same(server, { deadline: '60s' })
+  t.same(providers.openai?.timeouts, { total: '30s' })
+  const alone = importText('x.json', JSON.stringify({ model_list: [model], litellm_settings: { request_timeout: 600 } }))
+  t.match(notes(alone), { 'litellm_settings.request_timeout': /^replaced: server\.deadline/ })
+  t.same(importedConfig(alone).server, { deadline: '600s' })
+  const zero = importText(
+    't.toml',
+    '[models.m]\nrouting = ["p"]\n[models.m.providers.p]\ntype = "openai"\nmodel_name = "m"\ntimeouts = { streaming = { ttft_ms = 3000, total_ms = 9000 }, non_streaming.total_ms = 15000 }',
+  )
+  const at = 'models.m.providers.p.timeouts'
+  t.match(notes(zero), {
+    [`${at}.streaming.total_ms`]: /^replaced: timeouts\.total/,
+    [`${at}.streaming.ttft_ms`]: /^left: timeouts\.first_byte/,
+    [`${at}.non_streaming.total_ms`]: /^left: timeouts\.total has that of streams/,
+  })
+})
+
+t.test('weights that places make useless are named, others are not', async (t) => {
+  const entry = (name: string, weight: number, more = {}) => ({
+    model_name: name,
+    litellm_params: { model: `openai/${name}-${weight}`, weight, ...more },
+  })
+  const list = [entry('a', 1), entry('a', 3), entry('b', 1), entry('b', 2), entry('c', 1, { order: 1 }), entry('c', 2, { order: 2 })]
+  const read = importText('x.json', JSON.stringify({ model_list: list, router_settings: { fallbacks: [{ a: ['b'] }] } }))
+  t.equal(read.remarks.length, 2)
+  t.match(read.remarks, [/^a: its endpoints have places .* their weights have no effect/, /^c: /])
+  t.equal(read.caller, 'app')
+})
+
+t.test("the database of LiteLLM does not become headgate's", async (t) => {
+  const read = importText('x.json', JSON.stringify({ model_list: [], general_settings: { database_url: 'os.environ/DATABASE_URL' } }))
+  t.match(importedConfig(read).store, { url: /^\$\{HEADGATE_DATABASE\}$/ })
+  t.match(notes(read), { 'general_settings.database_url': /another database than that of LiteLLM/ })
+  t.same(
+    [...read.variables.keys()].filter((name) => name.includes('DATABASE')),
+    ['HEADGATE_DATABASE'],
+  )
 })
 
 t.test('places of deployments, wildcards, and servers without keys', async (t) => {
@@ -139,7 +194,7 @@ t.test('two models that ask the same providers in another order keep theirs', as
   const provider = (type: string) => `type = "${type}"\nmodel_name = "m"`
   const model = (name: string, order: string[]) =>
     `[models.${name}]\nrouting = ${JSON.stringify(order)}\n${order.map((each) => `[models.${name}.providers.${each}]\n${provider(each)}`).join('\n')}`
-  const config = configOf(importText('t.toml', `${model('one', ['openai', 'groq'])}\n${model('two', ['groq', 'openai'])}`))
+  const config = importedConfig(importText('t.toml', `${model('one', ['openai', 'groq'])}\n${model('two', ['groq', 'openai'])}`))
   const { order } = config.provider as { order: string[] }
   const tags = (name: string) =>
     (config.models as Record<string, { endpoints: { provider: string; variant: string }[] }>)[name]?.endpoints
@@ -264,7 +319,7 @@ for (const { name, title } of OTHER_GATEWAYS)
 
 t.test('the command line', async (t) => {
   const folder = t.testdir({
-    'config.yaml': textOf('litellm'),
+    'config.yaml': fixtureText('litellm'),
     'broken.yaml': 'model_list: [ { api_key: sk-secret-0001',
     'other.yaml': 'a: 1',
   })
@@ -303,24 +358,26 @@ t.test('a text of the file that looks like a reference is none', (t) => {
 })
 
 t.test('what was read and has no place here is left', (t) => {
-  const leftOf = (value: JsonObject): string[] =>
+  const leftVariables = (value: JsonObject): string[] =>
     importText('x.json', JSON.stringify(value)).fates.flatMap(({ fate, path }) => (fate === 'left' ? [path] : []))
   const model = { model_name: 'two words', litellm_params: { model: 'openai/gpt-5' } }
-  t.same(leftOf({ model_list: [model], router_settings: { routing_strategy: 'usage-based-routing' } }), [
+  t.same(leftVariables({ model_list: [model], router_settings: { routing_strategy: 'usage-based-routing' } }), [
     'model_list[0].model_name',
     'router_settings.routing_strategy',
   ])
   const key = { name: 'a', value: 'sk-bf-0123456789', budget: { max_limit: 5, reset_duration: '1h' } }
   const providers = { openai: { keys: [{ value: 'env.A', models: ['m'] }] } }
-  t.same(leftOf({ version: 1, providers, governance: { virtual_keys: [key] } }), ['governance.virtual_keys[0].budget.reset_duration'])
+  t.same(leftVariables({ version: 1, providers, governance: { virtual_keys: [key] } }), [
+    'governance.virtual_keys[0].budget.reset_duration',
+  ])
   t.end()
 })
 
-t.test('words that each object knows are names like others', (t) => {
+t.test('reads names such as constructor and __proto__ like others', (t) => {
   const models = ['constructor', 'toString'].map((name) => ({ model_name: name, litellm_params: { model: `${name}/x`, api_key: 'env.A' } }))
   const router = { routing_strategy: 'toString', model_group_alias: { valueOf: 'constructor' } }
   const file = JSON.stringify({ model_list: models, router_settings: router, litellm_settings: { fallbacks: [{ toString: ['valueOf'] }] } })
-  const config = configOf(importText('x.json', file))
+  const config = importedConfig(importText('x.json', file))
   t.match(config, { providers: { constructor: { dialect: 'openai-chat' } }, aliases: { valueOf: 'constructor' } })
   t.equal((config.provider as JsonObject).sort, undefined)
   t.end()
@@ -332,7 +389,7 @@ t.test('a weight of 0 stays, keys have names of their own, and an address with a
   const network_config = { base_url: 'https://me:secret-0002@host.example/v1?key=secret-0003' }
   const providers = { openai: { keys, network_config } }
   const read = importText('x.json', JSON.stringify({ version: 1, providers, governance: { virtual_keys: [one, other] } }))
-  const { models, auth } = configOf(read) as { models: Record<string, { endpoints: JsonObject[] }>; auth: { keys: JsonObject[] } }
+  const { models, auth } = importedConfig(read) as { models: Record<string, { endpoints: JsonObject[] }>; auth: { keys: JsonObject[] } }
   t.same(
     models['openai/m']?.endpoints.map(({ weight }) => weight),
     [0, 1000],

@@ -67,7 +67,7 @@ t.test('on a stopped gateway, then on the running one, then stopped again', asyn
       {
         code: 1,
         out: '',
-        error: new RegExp(`another key of the name ${name} \\([0-9a-f]{12}\\): choose another name, .*keys rotate ${name}`),
+        error: new RegExp(`another key of the name ${name} \\(([0-9a-f]{12})\\): choose another name, .*keys rotate \\1,`),
       },
       'a second key of the name, in the store or in the configuration',
     )
@@ -101,6 +101,27 @@ t.test('on a stopped gateway, then on the running one, then stopped again', asyn
   t.notMatch((await say(keys, 'list', { config })).out, /worker/)
 })
 
+t.test('the API gives a key the name of another, and commands then ask for a hash', async (t) => {
+  const config = await configFile(t)
+  const boss = secretIn(await say(keys, 'create boss', { config, management: true }))
+  const program = await serveProgram(['--config', config])
+  t.teardown(() => program.child.kill('SIGKILL'))
+  const ask = async (method: string, path: string, body: JsonObject) => {
+    const headers = { authorization: `Bearer ${boss}`, 'content-type': 'application/json' }
+    const reply = await fetch(`${program.url}/v1/keys${path}`, { method, headers, body: JSON.stringify(body) })
+    return { status: reply.status, data: ((await reply.json()) as { data: { hash: string; label: string; name: string } }).data }
+  }
+  const first = await ask('POST', '', { name: 'twin' })
+  const second = await ask('POST', '', { name: 'other' })
+  t.match(await ask('PATCH', `/${second.data.hash}`, { name: 'twin' }), { status: 200, data: { name: 'twin' } })
+  t.match(await ask('POST', '', { name: 'app' }), { status: 201, data: { name: 'app' } }, 'that of a key of the file as well')
+  const refused = await say(keys, 'disable twin', { config })
+  t.equal(refused.code, 1)
+  for (const { data } of [first, second]) t.match(refused.error, `${data.hash.slice(0, 12)} (${data.label})`)
+  t.match(await say(keys, `disable ${second.data.hash.slice(0, 12)}`, { config }), { code: 0, out: /disabled/ })
+  t.match(await say(keys, 'create twin', { config }), { code: 1, error: /keys rotate [0-9a-f]{12},/ })
+})
+
 t.test('what is refused says why', async (t) => {
   const config = await configFile(t)
   await say(keys, 'create twin', { config })
@@ -113,7 +134,13 @@ t.test('what is refused says why', async (t) => {
     for (const [verb, words, flags, code, error] of [
       [keys, 'disable app', {}, 1, /^headgate: The key app stands in the configuration file: change it there$/],
       [keys, 'rotate nobody', {}, 1, /No key nobody/],
-      [keys, 'delete twin', {}, 1, /several keys are called so; name one by its hash: [0-9a-f]{12}, [0-9a-f]{12}/],
+      [
+        keys,
+        'delete twin',
+        {},
+        1,
+        /several keys are called so; name one by its hash: [0-9a-f]{12} \(sk-router-\S+\), [0-9a-f]{12} \(sk-router-\S+\)$/,
+      ],
       [keys, 'create x', { limit: 'much' }, 1, /--limit: expected an amount of USD/],
       [keys, 'create x', { limit: '-1' }, 1, /--limit/],
       [keys, 'create x', { reset: 'hourly' }, 1, /limit_reset: expected one of: daily, weekly, monthly/],
@@ -129,9 +156,9 @@ t.test('what is refused says why', async (t) => {
       [credits, 'take', {}, 2, /expected nothing, or add KEY AMOUNT/],
       [credits, 'add x', {}, 2, /expected nothing/],
     ] as const) {
-      const said = await say(verb, words, { config, ...flags })
-      t.match(said, { code, error }, words)
-      t.equal(said.out, '')
+      const utterance = await say(verb, words, { config, ...flags })
+      t.match(utterance, { code, error }, words)
+      t.equal(utterance.out, '')
     }
   })
   t.match(await say(keys, 'list', { config: join(t.testdir(), 'none.yaml') }), { code: 1, error: /none\.yaml/ })
@@ -216,9 +243,9 @@ t.test('columns stay even whatever a name is written in', async (t) => {
 t.test('with --json every command answers as the API does', async (t) => {
   const config = await configFile(t)
   const json = async (verb: Verb, words: string, flags: KeyFlags = {}): Promise<JsonObject> => {
-    const said = await say(verb, words, { config, json: true, ...flags })
-    t.equal(said.code, 0, words)
-    return JSON.parse(said.out) as JsonObject
+    const utterance = await say(verb, words, { config, json: true, ...flags })
+    t.equal(utterance.code, 0, words)
+    return JSON.parse(utterance.out) as JsonObject
   }
   const secret = /^sk-router-v2-[0-9a-f]{64}$/
   const made = await json(keys, 'create one', { limit: '1', expires: '2099-01-31T00:00:00Z', management: true })
@@ -267,7 +294,7 @@ t.test('the route of the admin listener takes commands that carry the token', as
   const token = readFileSync(join(dirname(config), 'ledger.db.admin-token'), 'utf8').trim()
   const json = { 'content-type': 'application/json', authorization: `Bearer ${token}` }
   const create = JSON.stringify({ verb: 'create', fields: { name: 'x' } })
-  const cases: [headers: Record<string, string>, body: string, status: number, said: RegExp][] = [
+  const cases: [headers: Record<string, string>, body: string, status: number, utterance: RegExp][] = [
     [{ 'content-type': 'application/json' }, create, 401, /admin token/],
     [{ ...json, authorization: `Bearer ${SECRET}` }, create, 401, /admin token/],
     [{ ...json, authorization: `Bearer ${token}x` }, create, 401, /admin token/],
@@ -284,8 +311,8 @@ t.test('the route of the admin listener takes commands that carry the token', as
     [json, 'x', 400, /body/],
   ]
   await every(t, 'every case', async (t) => {
-    for (const [headers, body, status, said] of cases)
-      t.match(await post(url, headers, body), { status, text: said }, JSON.stringify([headers, body]))
+    for (const [headers, body, status, utterance] of cases)
+      t.match(await post(url, headers, body), { status, text: utterance }, JSON.stringify([headers, body]))
   })
   t.match(
     await post(url, json, '{"verb":"list"}'),

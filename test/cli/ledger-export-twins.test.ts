@@ -8,7 +8,7 @@ import { generation } from '../store/record-contract.ts'
 import { ADMIN_TOKEN } from '../support/admin.ts'
 import { FakeClock } from '../support/clock.ts'
 import { freePorts } from '../support/crash/configuration.ts'
-import { linesOf } from '../support/object-store.ts'
+import { storedLines } from '../support/object-store.ts'
 import { startPostgres } from '../support/postgres.ts'
 import { runProgram } from '../support/program.ts'
 import { simulated } from '../support/simulated.ts'
@@ -45,23 +45,23 @@ ${simulated()}`,
     const run = async (...words: string[]) => {
       const command = runProgram(['ledger', 'export', '--to', 'lake', ...words, '--config', file])
       const { code } = await command.exited
-      return { code, said: command.err() }
+      return { code, utterance: command.err() }
     }
     const delivered = (): string[] =>
       readdirSync(join(home, 'lake'))
         .sort()
         .map((name) => readFileSync(join(home, 'lake', name), 'utf8'))
     const whole = await run()
-    t.equal(whole.code, 0, whole.said)
+    t.equal(whole.code, 0, whole.utterance)
     const all = delivered()
-    t.same(all.flatMap((text) => linesOf(Buffer.from(text)).map(({ id }) => String(id))).sort(), wanted)
-    const positions = whole.said.match(/(?<=--after )\S+/g) ?? []
+    t.same(all.flatMap((text) => storedLines(Buffer.from(text)).map(({ id }) => String(id))).sort(), wanted)
+    const positions = whole.utterance.match(/(?<=--after )\S+/g) ?? []
     t.equal(positions.length, 4)
     for (const [index, position] of positions.entries()) {
       rmSync(join(home, 'lake'), { recursive: true })
       const rest = await run('--after', position)
       const left = wanted.length - Math.min(10, 3 * (index + 1))
-      t.match(rest, { code: 0, said: left === 0 ? 'nothing was written' : `exported ${left} generations` })
+      t.match(rest, { code: 0, utterance: left === 0 ? 'nothing was written' : `exported ${left} generations` })
       if (index < 3) t.same(delivered(), all.slice(index + 1), 'with the same bytes')
     }
   })

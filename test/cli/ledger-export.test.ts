@@ -5,14 +5,14 @@ import t from 'tap'
 import type { JsonObject } from '../../src/core/json.ts'
 import { ADMIN_TOKEN } from '../support/admin.ts'
 import { freePorts } from '../support/crash/configuration.ts'
-import { linesOf, S3_KEY, startObjectStore } from '../support/object-store.ts'
+import { S3_KEY, startObjectStore, storedLines } from '../support/object-store.ts'
 import { runProgram } from '../support/program.ts'
 import { simulated } from '../support/simulated.ts'
 
 t.setTimeout(240_000)
 const SECRET = 'sk-router-v1-0123456789abcdef'
 
-const filesOf = (folder: string): string[] =>
+const folderFiles = (folder: string): string[] =>
   (existsSync(folder) ? readdirSync(folder, { recursive: true, withFileTypes: true }) : [])
     .filter((entry) => entry.isFile())
     .map((entry) => join(entry.parentPath, entry.name))
@@ -50,39 +50,39 @@ ${simulated()}`,
   const run = async (words: readonly string[], env: Record<string, string> = {}) => {
     const command = runProgram(['ledger', 'export', ...words, '--config', file], { env })
     const { code } = await command.exited
-    return { code, said: command.err(), out: command.out() }
+    return { code, utterance: command.err(), out: command.out() }
   }
-  const idsIn = (bytes: Buffer): unknown[] => linesOf(bytes).map(({ id }) => id)
+  const idsIn = (bytes: Buffer): unknown[] => storedLines(bytes).map(({ id }) => id)
 
   const folder = join(home, 'out')
   const whole = await run(['--to', folder])
-  t.equal(whole.code, 0, whole.said)
-  t.match(whole.said, /exported 5 generations to /)
+  t.equal(whole.code, 0, whole.utterance)
+  t.match(whole.utterance, /exported 5 generations to /)
   t.equal(whole.out, '')
-  const [only = ''] = filesOf(folder)
-  t.same(filesOf(folder).length, 1)
+  const [only = ''] = folderFiles(folder)
+  t.same(folderFiles(folder).length, 1)
   t.same(idsIn(readFileSync(only)), ids)
   const reply = await fetch(`http://127.0.0.1:${port}/v1/generation?id=${ids[0]}`, { headers: { authorization: `Bearer ${SECRET}` } })
-  t.same(linesOf(readFileSync(only))[0], ((await reply.json()) as JsonObject).data, 'a line is the record')
+  t.same(storedLines(readFileSync(only))[0], ((await reply.json()) as JsonObject).data, 'a line is the record')
   t.notMatch(readFileSync(only, 'utf8'), /secret word/)
   t.match(await run(['--to', folder, '--until', '1h']), {
     code: 0,
-    said: /^nothing was written: no settled generation was admitted until \S+\n$/,
+    utterance: /^nothing was written: no settled generation was admitted until \S+\n$/,
   })
 
   const named = await run(['--to', 'lake', '--since', '1h'])
-  t.equal(named.code, 0, named.said)
-  const batches = filesOf(join(home, 'lake'))
+  t.equal(named.code, 0, named.utterance)
+  const batches = folderFiles(join(home, 'lake'))
   t.same(
     batches.map((name) => idsIn(readFileSync(name))),
     [ids.slice(0, 2), ids.slice(2, 4), ids.slice(4)],
   )
-  const [position = ''] = /(?<=--after )\S+/.exec(named.said) ?? []
+  const [position = ''] = /(?<=--after )\S+/.exec(named.utterance) ?? []
   const [, second = '', third = ''] = batches
   const before = [second, third].map((name) => readFileSync(name, 'utf8'))
   for (const name of [second, third]) rmSync(name)
   const rest = await run(['--to', 'lake', '--since', '1h', '--after', position])
-  t.match(rest, { code: 0, said: /exported 3 generations/ })
+  t.match(rest, { code: 0, utterance: /exported 3 generations/ })
   t.same(
     [second, third].map((name) => readFileSync(name, 'utf8')),
     before,
@@ -96,7 +96,7 @@ ${simulated()}`,
     AWS_SECRET_ACCESS_KEY: S3_KEY.secret,
   }
   const sent = await run(['--to', 's3://my-lake/some/folder/'], aws)
-  t.match(sent, { code: 0, said: /exported 5 generations to s3:\/\/my-lake\/some\/folder\// })
+  t.match(sent, { code: 0, utterance: /exported 5 generations to s3:\/\/my-lake\/some\/folder\// })
   const [object] = store.delivered
   t.match(object?.name, /^\/my-lake\/some\/folder\/generations-\w+-000001\.jsonl\.gz$/)
   t.same(object && idsIn(object.body), ids)
@@ -111,30 +111,30 @@ ${simulated()}`,
   store.mode = 403
   t.match(await run(['--to', 's3://my-lake'], aws), {
     code: 1,
-    said: /the export has stopped: status 403 \w+\nthe same command with --after/,
+    utterance: /the export has stopped: status 403 \w+\nthe same command with --after/,
   })
   const { length } = store.delivered
   store.mode = 'take'
   t.match(await run(['--to', 's3://my-lake', '--since', '2020-01-01T00:00:00Z', '--until', '2020-02-01T00:00:00Z'], aws), {
     code: 0,
-    said: /^nothing was written: no settled generation was admitted from 2020-01-01T00:00:00.000Z to 2020-02-01T00:00:00.000Z\n$/,
+    utterance: /^nothing was written: no settled generation was admitted from 2020-01-01T00:00:00.000Z to 2020-02-01T00:00:00.000Z\n$/,
   })
   t.equal(store.delivered.length, length)
 
   const wrong: [string[], RegExp][] = [
-    [['--to', 'nothing-like-that'], /expected the name of an export/],
+    [['--to', 'nothing-like-that'], /expected the name of an export of \S+headgate\.yaml \(--config/],
     [['--to', 's3://Bad_Bucket/x'], /s3:\/\/BUCKET/],
     [['--to', 's3://my-lake/x'], /AWS_REGION/],
     [['--to', folder, '--since', 'yesterday'], /--since: expected a time/],
     [['--to', folder, '--since', '1h', '--until', '2h'], /before --until/],
     [['--to', folder, '--after', 'forged'], /--after: expected/],
   ]
-  for (const [words, said] of wrong) t.match(await run(words), { code: 1, said }, words.join(' '))
+  for (const [words, utterance] of wrong) t.match(await run(words), { code: 1, utterance }, words.join(' '))
 
   program.child.kill('SIGTERM')
   await program.exited
   rmSync(folder, { recursive: true })
-  t.match(await run(['--to', folder]), { code: 0, said: /exported 5 generations/ }, 'without a gateway it reads the store')
+  t.match(await run(['--to', folder]), { code: 0, utterance: /exported 5 generations/ }, 'without a gateway it reads the store')
   t.match(program.out(), /generations are read for an export on demand/, 'the log has it')
 })
 

@@ -248,7 +248,7 @@ t.test('filters: providers, names, and a name of the list', async (t) => {
   t.match(await own.run({ provider: 'own' }), { code: 1, error: "headgate: the list's name of own is not known, expected LIST=own" })
 })
 
-t.test("a list is a stranger's text: nothing of it is read as a variable or breaks the file", async (t) => {
+t.test('no text of a list is read as a variable or breaks the YAML file', async (t) => {
   const entry = { modalities: { input: ['text'], output: ['text'] }, limit: { context: 1000, output: 100 }, cost: { input: 1, output: 1 } }
   const names = ['${OPENAI_API_KEY}', 'two words', 'a\u0007b', 'x'.repeat(201), 'any*', 'say"this"', '']
   const models = Object.fromEntries(names.map((name) => [name, entry]))
@@ -332,10 +332,13 @@ t.test("where lists disagree, the provider's page is taken, and all of it is sho
   const config = 'providers: { mistral: { preset: mistral }, deepseek: { preset: deepseek }, openai: { preset: openai-chat } }\n'
   const { run, out, written } = scene(t, list, config)
   const { out: shown } = await run({ write: out })
-  const priceOf = (slug: string): unknown => written()[slug].endpoints[0].price
-  t.same(priceOf('mistral/mistral-large-4'), { prompt: '0.70', completion: '2.10', cached: '0.07' })
-  t.match(priceOf('deepseek/deepseek-flash'), { prompt: '0.15', overrides: [{ utc_start: '0100', prompt: '0.30' }, { utc_start: '0600' }] })
-  t.match(priceOf('openai/gpt-5.5'), { prompt: '7.00' }, 'the snapshot alone is no page: the list may be newer')
+  const slugPrice = (slug: string): unknown => written()[slug].endpoints[0].price
+  t.same(slugPrice('mistral/mistral-large-4'), { prompt: '0.70', completion: '2.10', cached: '0.07' })
+  t.match(slugPrice('deepseek/deepseek-flash'), {
+    prompt: '0.15',
+    overrides: [{ utc_start: '0100', prompt: '0.30' }, { utc_start: '0600' }],
+  })
+  t.match(slugPrice('openai/gpt-5.5'), { prompt: '7.00' }, 'the snapshot alone is no page: the list may be newer')
   t.match(shown, /\nLists disagree \(3\)/)
   t.match(shown, / mistral\/mistral-large-4 +mistral +1\.36 4\.18 0\.14 +0\.70 2\.10 0\.07 .*the page: https:\/\/docs\.mistral\.ai\/\S+\n/)
   t.match(shown, / openai\/gpt-5\.5 +openai +7\.00 30\.00 0\.50 +5\.00 30\.00 0\.50 +this list\n/)

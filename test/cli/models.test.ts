@@ -251,3 +251,28 @@ t.test('a provider that gives no list: said in one line, without its key', async
     }
   })
 })
+
+t.test("show names both prices where the snapshot and the provider's page disagree", async (t) => {
+  const { run } = scene(t)
+  const config = `
+providers: { deepseek: { preset: deepseek, key: k }, xai: { preset: xai, key: k }, openai: { preset: openai, key: k } }
+models:
+  deepseek/flash: { endpoints: [ { provider: deepseek, model: deepseek-v4-flash, price: snapshot } ] }
+  deepseek/own: { endpoints: [ { provider: deepseek, model: deepseek-v4-flash, price: { prompt: "9.00", completion: "9.00" } } ] }
+  "xai/*": { endpoints: [ { provider: xai, model: "*", price: snapshot } ] }
+  "openai/*": { endpoints: [ { provider: openai, model: "*", price: snapshot } ] }
+`
+  const shown = await run(['show', 'deepseek/flash'], {}, config)
+  const row = / deepseek\/flash@deepseek +0\.22 \S+ \S+ +0\.15 0\.60 0\.003 +the page: https:\/\/api-docs\.deepseek\.com\/\S+/
+  t.match(shown.out, /\nPrices disagree:\n/)
+  t.match(shown.out, row)
+  t.match(shown.out, / \$0\.15 +\$0\.6 +\$0\.003 /, "the page's is the price")
+  const json = JSON.parse((await run(['show', 'deepseek/flash'], { json: true }, config)).out) as JsonObject
+  t.match(json.price_disagreements, [{ endpoint: 'deepseek/flash@deepseek', page: '0.15 0.60 0.003' }])
+  const retired = await run(['show', 'xai/grok-code-fast-1'], {}, config)
+  t.match(retired.out, / xai\/grok-code-fast-1@xai +0\.20? .* +none +the page: /, 'behind a wildcard, and without a price any more')
+  for (const slug of ['deepseek/own', 'openai/gpt-5.5']) {
+    t.notMatch((await run(['show', slug], {}, config)).out, /disagree/, slug)
+    t.notMatch((await run(['show', slug], { json: true }, config)).out, /disagree/, slug)
+  }
+})

@@ -18,7 +18,7 @@ const SECRET = 'sk-router-v1-0123456789abcdef'
 const TURNED = 'acme/\u202eeno'
 const FORMULA = '=cmd|calc'
 
-const linesOf = ({ out }: Printed): JsonObject[] =>
+const printedLines = ({ out }: Printed): JsonObject[] =>
   out
     .split('\n')
     .filter((line) => line !== '')
@@ -68,21 +68,21 @@ for (const workers of [[], ['--workers', '2']] as const)
       await eventually('the record of what was served', async () => ((await shown(served)).code === 0 ? true : undefined))
       const check = async (): Promise<void> => {
         const rows = await eventually('all of them are listed', async () => {
-          const found = linesOf(await say({ json: true }))
+          const found = printedLines(await say({ json: true }))
           return found.reduce((sum, { count }) => sum + Number(count), 0) === 4 ? found : undefined
         })
         t.ok(rows.some(({ reason }) => reason === 'bad_request'))
         t.ok(rows.every(({ api_key_name: name, status }) => name === (status === 401 ? null : 'app')))
         t.match(await say({ generation: unknown }), { code: 0, out: /unknown .* 401 .* invalid_key/ }, 'a 401 as well')
-        const [one, ...others] = linesOf(await say({ json: true, generation: none }))
+        const [one, ...others] = printedLines(await say({ json: true, generation: none }))
         t.equal(others.length, 0)
         t.ok(list(one?.latest).some((each) => object(each).generation_id === none))
         t.match(await say({ generation: served }), { code: 1, out: '', error: `headgate generations show ${served}` })
         t.match(await say({ generation: 'gen-1767614400-000000000000' }), { code: 1, out: '', error: /no request with the id/ })
         t.match(await shown(none), { code: 1, out: '', error: `headgate refusals --generation ${none}` })
         const bad = rows.filter(({ reason }) => reason === 'bad_request')
-        t.same(linesOf(await say({ json: true, reason: 'bad_request', key: 'app' })), bad)
-        t.same(linesOf(await say({ json: true, reason: 'no_such_reason' })), [])
+        t.same(printedLines(await say({ json: true, reason: 'bad_request', key: 'app' })), bad)
+        t.same(printedLines(await say({ json: true, reason: 'no_such_reason' })), [])
         t.match(await say({ key: 'other' }), { code: 1, error: /other/ })
         t.match(await say({ since: 'soon' }), { code: 1, error: /--since/ })
         const listed = await say()

@@ -11,7 +11,7 @@ import { type House, startHouse } from './support/house.ts'
 
 type Make = (baseURL: string, apiKey: string) => (model: string) => LanguageModel
 
-const clientOf = (house: House, name: string, make: Make, options: Options): Client => {
+const createClient = (house: House, name: string, make: Make, options: Options): Client => {
   const base = `${house.gateway.url}/v1`
   return {
     name,
@@ -33,17 +33,17 @@ const makeResponses: Make = (baseURL, apiKey) => createOpenAI({ baseURL, apiKey 
 await exercise(
   t,
   house,
-  clientOf(house, 'ai-sdk openai responses', makeResponses, { openai: responses as never }),
+  createClient(house, 'ai-sdk openai responses', makeResponses, { openai: responses as never }),
 )
 await exercise(
   t,
   house,
-  clientOf(house, 'ai-sdk openai responses, store false', makeResponses, { openai: { ...responses, store: false } as never }),
+  createClient(house, 'ai-sdk openai responses, store false', makeResponses, { openai: { ...responses, store: false } as never }),
 )
 await exercise(
   t,
   house,
-  clientOf(
+  createClient(
     house,
     'ai-sdk openai chat',
     (baseURL, apiKey) => createOpenAI({ baseURL, apiKey }).chat,
@@ -53,15 +53,15 @@ await exercise(
 await exercise(
   t,
   house,
-  clientOf(
+  createClient(
     house,
     'ai-sdk openai-compatible',
-    (baseURL, apiKey) => createOpenAICompatible({ name: 'headgate', baseURL, apiKey, includeUsage: true, supportsStructuredOutputs: true }),
+    (baseURL, apiKey) => createOpenAICompatible({ name: 'headgate', baseURL, apiKey, supportsStructuredOutputs: true }),
     { headgate: { reasoningEffort: 'medium' } },
   ),
 )
 await exercise(
   t,
   house,
-  clientOf(house, 'ai-sdk anthropic', (baseURL, apiKey) => createAnthropic({ baseURL, apiKey }), { anthropic: anthropic as never }),
+  createClient(house, 'ai-sdk anthropic', (baseURL, apiKey) => createAnthropic({ baseURL, apiKey }), { anthropic: anthropic as never }),
 )

@@ -5,13 +5,13 @@ import type { Message, MessageParam } from '@anthropic-ai/sdk/resources/messages
 import t from 'tap'
 import { jsonAnswer } from '../support/upstream.ts'
 import type { WireName } from '../support/wire.ts'
-import { type Ask, CAPITAL, type Client, STRANGER, type Told, WEATHER, weatherOf } from './support/client.ts'
+import { type Ask, CAPITAL, type Client, STRANGER, type Told, WEATHER, weatherSentence } from './support/client.ts'
 import { exercise } from './support/exercise.ts'
-import { DIALECTS, modelOf, startHouse } from './support/house.ts'
+import { DIALECTS, dialectModel, startHouse } from './support/house.ts'
 
 const house = await startHouse(t)
 
-function bodyOf(ask: Ask, messages: MessageParam[]) {
+function askBody(ask: Ask, messages: MessageParam[]) {
   return {
     model: ask.model,
     max_tokens: 4096,
@@ -24,7 +24,7 @@ function bodyOf(ask: Ask, messages: MessageParam[]) {
 }
 
 async function once(anthropic: Anthropic, ask: Ask, messages: MessageParam[]): Promise<Message> {
-  const body = bodyOf(ask, messages)
+  const body = askBody(ask, messages)
   if (!ask.stream) return anthropic.messages.parse(body, { signal: ask.signal })
   const stream = anthropic.messages.stream(body, { signal: ask.signal })
   stream.on('text', (delta) => ask.onText?.(delta))
@@ -46,7 +46,7 @@ async function askWith(anthropic: Anthropic, ask: Ask): Promise<Told> {
       const results = calls.map(({ id, input }) => ({
         type: 'tool_result' as const,
         tool_use_id: id,
-        content: weatherOf(input as { place: string }),
+        content: weatherSentence(input as { place: string }),
       }))
       messages.push({ role: 'user', content: results })
       continue
@@ -75,7 +75,7 @@ const client: Client = {
   askAsStranger: (ask) => askWith(anthropicWith(STRANGER), ask),
   classes: { 400: 'BadRequestError', 401: 'AuthenticationError', 404: 'NotFoundError', 429: 'RateLimitError' },
   retries: 2,
-  statusOf: (error) => (error instanceof Anthropic.APIError ? error.status : undefined),
+  errorStatus: (error) => (error instanceof Anthropic.APIError ? error.status : undefined),
 }
 
 await exercise(t, house, client)
@@ -83,7 +83,7 @@ await exercise(t, house, client)
 t.test('an auth token does as well as a key', async (t) => {
   house.script({ text: ['yes'] })
   const anthropic = new Anthropic({ baseURL: house.gateway.url, apiKey: null, authToken: house.gateway.key })
-  t.equal((await askWith(anthropic, { model: modelOf('openai-chat'), prompt: 'Well?', stream: true })).text, 'yes')
+  t.equal((await askWith(anthropic, { model: dialectModel('openai-chat'), prompt: 'Well?', stream: true })).text, 'yes')
 })
 
 t.test('errors tell their type and the request', async (t) => {
@@ -94,7 +94,7 @@ t.test('errors tell their type and the request', async (t) => {
   t.match(error, { status: 404, type: 'not_found_error', error: { type: 'error', error: { type: 'not_found_error' } } })
 })
 
-/** What providers that count answer, and where. */
+/** Answers of providers that count, by their path. */
 const COUNTING: Partial<Record<WireName, { path: RegExp; body: object }>> = {
   anthropic: { path: /\/v1\/messages\/count_tokens$/, body: { input_tokens: 42 } },
   gemini: { path: /:countTokens$/, body: { totalTokens: 42 } },
@@ -106,7 +106,7 @@ for (const dialect of DIALECTS)
     const counting = COUNTING[dialect]
     house.script(() => jsonAnswer(counting?.body))
     const counted = await anthropicWith(house.gateway.key).messages.countTokens({
-      model: modelOf(dialect),
+      model: dialectModel(dialect),
       messages: [{ role: 'user', content: 'Count me please' }],
     })
     t.same(
@@ -130,7 +130,7 @@ for (const dialect of DIALECTS)
     }
     const final = await anthropicWith(house.gateway.key)
       .beta.messages.toolRunner({
-        model: modelOf(dialect),
+        model: dialectModel(dialect),
         max_tokens: 500,
         messages: [{ role: 'user', content: 'Which colour is it?' }],
         tools: [look],
@@ -153,7 +153,7 @@ t.test('files are uploaded, listed, read, named in a message, and deleted', asyn
   t.equal(await (await anthropic.beta.files.download(file.id)).text(), 'words of a file')
   house.script({ text: ['Read.'] })
   const message = await anthropic.beta.messages.create({
-    model: modelOf('openai-chat'),
+    model: dialectModel('openai-chat'),
     max_tokens: 50,
     messages: [{ role: 'user', content: [{ type: 'document', source: { type: 'file', file_id: file.id } }] }],
   })
@@ -168,7 +168,7 @@ t.test('lists models over pages and retrieves one', async (t) => {
   const anthropic = anthropicWith(house.gateway.key)
   const ids: string[] = []
   for await (const model of anthropic.models.list({ limit: 1 })) ids.push(model.id)
-  const id = modelOf('anthropic')
+  const id = dialectModel('anthropic')
   t.ok(ids.length > 1 && ids.includes(id), ids.join(' '))
   t.match(await anthropic.models.retrieve(id), { type: 'model', id, lifecycle: 'active' })
 })
@@ -176,7 +176,7 @@ t.test('lists models over pages and retrieves one', async (t) => {
 t.test('shows the id of the generation as that of the request, of errors too', async (t) => {
   house.script({ text: ['fine'] })
   const anthropic = anthropicWith(house.gateway.key)
-  const message = await anthropic.messages.create({ model: modelOf('anthropic'), max_tokens: 9, messages: [{ role: 'user', content: 'Hi' }] })
+  const message = await anthropic.messages.create({ model: dialectModel('anthropic'), max_tokens: 9, messages: [{ role: 'user', content: 'Hi' }] })
   t.match(message._request_id, /^gen-/)
   const refused = await anthropic.messages.create({ model: 'acme/none', max_tokens: 9, messages: [] }).catch((error: unknown) => error)
   t.match(refused instanceof Anthropic.APIError ? refused.requestID : undefined, /^gen-/)

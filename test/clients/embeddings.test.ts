@@ -6,7 +6,7 @@ import { OpenRouter } from '@openrouter/sdk'
 import { embed, embedMany } from 'ai'
 import OpenAI from 'openai'
 import t from 'tap'
-import { cohereVectors, geminiVectors, numbersOf, openaiVectors, voyageVectors } from '../support/embedder.ts'
+import { cohereVectors, geminiVectors, inputNumbers, openaiVectors, voyageVectors } from '../support/embedder.ts'
 import { startGateway } from '../support/gateway.ts'
 import { type Script, startUpstream } from '../support/upstream.ts'
 import { STRANGER } from './support/client.ts'
@@ -21,7 +21,7 @@ const PROVIDERS: Readonly<Record<string, [base: string, script: Script]>> = {
 }
 const DIALECTS = Object.keys(PROVIDERS)
 const INPUTS = ['text 4', 'text 2', 'text 9']
-const EXPECTED = [4, 2, 9].map((mark) => numbersOf(mark, 24))
+const EXPECTED = [4, 2, 9].map((mark) => inputNumbers(mark, 24))
 
 const yaml: string[] = ['brand: { word: openrouter }', 'providers:', '  sim: { dialect: sim }']
 for (const dialect of DIALECTS) {

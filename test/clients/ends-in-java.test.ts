@@ -17,6 +17,6 @@ const KNOWN: readonly KnownReading[] = [
 
 t.setTimeout(7_000_000)
 t.test(`no failure reads as a success to langchain4j (seed ${seed()})`, { skip: missing('Java') }, async (t) => {
-  const read = await startReading(t, { readersOf: startPrograms(t, CLIENTS), names: namesIn(CLIENTS), known: KNOWN })
+  const read = await startReading(t, { createReaders: startPrograms(t, CLIENTS), names: namesIn(CLIENTS), known: KNOWN })
   await read(t, { count: runs(150, 10_000), seed: seed() })
 })

@@ -6,9 +6,9 @@
 import t from 'tap'
 import { seed } from '../support/seed.ts'
 import { type Part, startPart } from './support/drawn-ends.ts'
-import { nameOf, SLICE, slicesOf } from './support/end-slices.ts'
+import { sliceName, SLICE, namedSlices } from './support/end-slices.ts'
 
-const slices = slicesOf(process.env.HEADGATE_SLICES, seed())
+const slices = namedSlices(process.env.HEADGATE_SLICES, seed())
 
 t.setTimeout(7_000_000)
 for (const part of ['official', 'others'] satisfies Part[]) {
@@ -18,8 +18,8 @@ for (const part of ['official', 'others'] satisfies Part[]) {
     t.setTimeout(7_000_000)
     const read = await startPart(t, part)
     for (const [at, slice] of own.entries()) {
-      await t.test(`slice ${nameOf(slice)}`, (t) => read(t, { count: SLICE, seed: slice.seed, name: nameOf(slice), only: slice.only }))
-      console.error(`ends, ${nameOf(slice)}: ${at + 1} of ${own.length} slices`)
+      await t.test(`slice ${sliceName(slice)}`, (t) => read(t, { count: SLICE, seed: slice.seed, name: sliceName(slice), only: slice.only }))
+      console.error(`ends, ${sliceName(slice)}: ${at + 1} of ${own.length} slices`)
     }
   })
 }

@@ -1,6 +1,6 @@
 /** Clients in other languages at what they do beside tools (`support/features.ts`): those whose row in `certified.ts` says so. */
 import t, { type Test } from 'tap'
-import { type Run, runsOf } from './support/certified.ts'
+import { type Run, languageRuns } from './support/certified.ts'
 import { tryFeatures } from './support/features.ts'
 import { startHouse } from './support/house.ts'
 import { FEATURE_PROGRAMS, missing, PROGRAMS, type ProgramLanguage } from './support/language-programs.ts'
@@ -12,8 +12,8 @@ const isTried = ({ features, program }: Run): boolean => features === true && (O
 async function tryLanguage(t: Test, language: ProgramLanguage): Promise<void> {
   const house = await startHouse(t)
   const { command, args } = FEATURE_PROGRAMS[language] ?? PROGRAMS[language]
-  const runOf = startFeatureProgram(t, command, args)
-  for (const client of runsOf(language).filter(isTried)) await tryFeatures(t, { house, client, run: runOf(client.program) })
+  const startRun = startFeatureProgram(t, command, args)
+  for (const client of languageRuns(language).filter(isTried)) await tryFeatures(t, { house, client, run: startRun(client.program) })
 }
 
 t.setTimeout(590_000)

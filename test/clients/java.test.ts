@@ -3,7 +3,7 @@
  * `java/`, whose packages are pinned; where that is not possible, this test is skipped.
  */
 import t from 'tap'
-import { runsOf } from './support/certified.ts'
+import { languageRuns } from './support/certified.ts'
 import { missing, PROGRAMS } from './support/language-programs.ts'
 import { startTasks } from './support/task.ts'
 import { startTaskProgram } from './support/task-program.ts'
@@ -13,6 +13,6 @@ if (skip) t.test('clients in Java', { skip })
 else {
   const tasks = await startTasks(t)
   const { command, args } = PROGRAMS.Java
-  const taskOf = startTaskProgram(t, command, args)
-  for (const { program } of runsOf('Java')) await tasks.run(t, `Java: ${program}`, taskOf(program))
+  const startTask = startTaskProgram(t, command, args)
+  for (const { program } of languageRuns('Java')) await tasks.run(t, `Java: ${program}`, startTask(program))
 }

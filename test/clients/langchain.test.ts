@@ -2,13 +2,13 @@
 import { type AIMessageChunk, type BaseMessage, HumanMessage, ToolMessage } from '@langchain/core/messages'
 import { ChatOpenAI } from '@langchain/openai'
 import t from 'tap'
-import { type Ask, CAPITAL, type Client, STRANGER, type Told, WEATHER, weatherOf } from './support/client.ts'
+import { type Ask, CAPITAL, type Client, STRANGER, type Told, WEATHER, weatherSentence } from './support/client.ts'
 import { exercise } from './support/exercise.ts'
 import { startHouse } from './support/house.ts'
 
 const house = await startHouse(t)
 
-function modelOf(ask: Ask, apiKey: string, useResponsesApi: boolean): ChatOpenAI {
+function createModel(ask: Ask, apiKey: string, useResponsesApi: boolean): ChatOpenAI {
   return new ChatOpenAI({
     model: ask.model,
     apiKey,
@@ -36,7 +36,7 @@ async function once(model: ChatOpenAI, ask: Ask, messages: BaseMessage[]): Promi
 }
 
 async function askWith(apiKey: string, useResponsesApi: boolean, ask: Ask): Promise<Told> {
-  const model = modelOf(ask, apiKey, useResponsesApi)
+  const model = createModel(ask, apiKey, useResponsesApi)
   const picture = ask.image ? [{ type: 'image_url' as const, image_url: { url: `data:image/png;base64,${ask.image}` } }] : []
   const messages: BaseMessage[] = [new HumanMessage({ content: [{ type: 'text' as const, text: ask.prompt }, ...picture] })]
   let reasoning = ''
@@ -47,7 +47,7 @@ async function askWith(apiKey: string, useResponsesApi: boolean, ask: Ask): Prom
     messages.push(answer)
     reasoning += answer.contentBlocks.map((block) => (block.type === 'reasoning' ? block.reasoning : '')).join('')
     for (const call of answer.tool_calls ?? [])
-      messages.push(new ToolMessage({ content: weatherOf(call.args as { place: string }), tool_call_id: call.id ?? '' }))
+      messages.push(new ToolMessage({ content: weatherSentence(call.args as { place: string }), tool_call_id: call.id ?? '' }))
     if (answer.tool_calls?.length) continue
     const usage = answer.usage_metadata
     return {
@@ -64,14 +64,14 @@ async function askWith(apiKey: string, useResponsesApi: boolean, ask: Ask): Prom
   }
 }
 
-const clientOf = (name: string, useResponses: boolean): Client => ({
+const createClient = (name: string, useResponses: boolean): Client => ({
   name,
   ask: (ask) => askWith(house.gateway.key, useResponses, ask),
   askAsStranger: (ask) => askWith(STRANGER, useResponses, ask),
   classes: { 400: 'BadRequestError', 401: 'AuthenticationError', 404: 'NotFoundError', 429: 'RateLimitError' },
   retries: 6,
-  statusOf: (error) => (error as { status?: number }).status,
+  errorStatus: (error) => (error as { status?: number }).status,
 })
 
-await exercise(t, house, clientOf('langchain responses', true))
-await exercise(t, house, clientOf('langchain chat', false))
+await exercise(t, house, createClient('langchain responses', true))
+await exercise(t, house, createClient('langchain chat', false))

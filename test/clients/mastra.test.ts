@@ -1,4 +1,4 @@
-/** Agents of Mastra over models of the AI SDK, without a memory of their own: the caller hands over the conversation. */
+/** Agents of Mastra over models of the AI SDK, without memory: the caller passes the conversation. */
 import { createAnthropic } from '@ai-sdk/anthropic'
 import { createOpenAI } from '@ai-sdk/openai'
 import { createOpenAICompatible } from '@ai-sdk/openai-compatible'
@@ -8,22 +8,22 @@ import { createTool } from '@mastra/core/tools'
 import { APICallError, type LanguageModel } from 'ai'
 import t from 'tap'
 import { z } from 'zod'
-import { type Ask, type Client, STRANGER, type Told, WEATHER, weatherOf } from './support/client.ts'
+import { type Ask, type Client, STRANGER, type Told, WEATHER, weatherSentence } from './support/client.ts'
 import { exercise } from './support/exercise.ts'
-import { modelOf, startHouse } from './support/house.ts'
+import { dialectModel, startHouse } from './support/house.ts'
 import { type Account, QUESTIONS, type RunTask, startTasks } from './support/task.ts'
 
 const weather = createTool({
   id: WEATHER.name,
   description: WEATHER.description,
   inputSchema: z.object({ place: z.string().describe('Name of the place') }),
-  execute: async (args) => weatherOf(args),
+  execute: async (args) => weatherSentence(args),
 })
 const shape = z.object({ capital: z.string(), inhabitants: z.number().int() })
 
-function agentOf(model: LanguageModel, withTool: boolean): Agent {
+function createAgent(model: LanguageModel, withTool: boolean): Agent {
   const agent = new Agent({ id: 'tester', name: 'Tester', instructions: 'Help.', model: model as never, ...(withTool ? { tools: { weather } } : {}) })
-  // It prints each error.
+  // The default logger prints each error.
   agent.__setLogger(noopLogger)
   return agent
 }
@@ -35,7 +35,7 @@ interface Ended {
   object?: unknown
 }
 
-const toldOf = ({ text, reasoningText = '', usage, object }: Ended): Told => ({
+const toTold = ({ text, reasoningText = '', usage, object }: Ended): Told => ({
   text,
   reasoning: reasoningText,
   value: object,
@@ -43,21 +43,21 @@ const toldOf = ({ text, reasoningText = '', usage, object }: Ended): Told => ({
 })
 
 async function ask(model: LanguageModel, { prompt, image, stream, ...ask }: Ask, providerOptions: object): Promise<Told> {
-  const agent = agentOf(model, ask.tool === true)
+  const agent = createAgent(model, ask.tool === true)
   const picture = image === undefined ? [] : [{ type: 'image' as const, image, mimeType: 'image/png' }]
   const messages = [{ role: 'user' as const, content: [{ type: 'text' as const, text: prompt }, ...picture] }]
   const options = {
-    // It withholds `topP` of models whose names it does not know; a cap below 0 is as wrong.
+    // Mastra omits `topP` for models whose names it does not know, so a cap below 0 causes the 400 instead.
     ...(ask.topP === undefined ? {} : { modelSettings: { maxOutputTokens: -ask.topP } }),
     ...(ask.signal ? { abortSignal: ask.signal } : {}),
     ...(ask.schema ? { structuredOutput: { schema: shape } } : {}),
     ...(ask.reasoning ? { providerOptions } : {}),
   } as never
-  if (!stream) return toldOf((await agent.generate(messages, options)) as never)
+  if (!stream) return toTold((await agent.generate(messages, options)) as never)
   const result = await agent.stream(messages, options)
   for await (const delta of result.textStream) ask.onText?.(delta)
   if (result.error) throw result.error
-  return toldOf((await result.getFullOutput()) as never)
+  return toTold((await result.getFullOutput()) as never)
 }
 
 type Make = (account: Pick<Account, 'url' | 'key'>) => (model: string) => LanguageModel
@@ -65,28 +65,28 @@ type Make = (account: Pick<Account, 'url' | 'key'>) => (model: string) => Langua
 const house = await startHouse(t)
 const { url, key } = house.gateway
 
-const clientOf = (name: string, make: Make, options: object): Client => ({
+const createClient = (name: string, make: Make, options: object): Client => ({
   name,
   ask: (each) => ask(make({ url, key })(each.model), each, options),
   askAsStranger: (each) => ask(make({ url, key: STRANGER })(each.model), each, options),
   classes: { 400: 'APICallError', 401: 'APICallError', 404: 'APICallError', 429: 'APICallError' },
-  statusOf: (error) => (APICallError.isInstance(error) ? error.statusCode : undefined),
+  errorStatus: (error) => (APICallError.isInstance(error) ? error.statusCode : undefined),
 })
 
 const responses: Make = ({ url, key }) => createOpenAI({ baseURL: `${url}/v1`, apiKey: key })
 const compatible: Make = ({ url, key }) =>
-  createOpenAICompatible({ name: 'headgate', baseURL: `${url}/v1`, apiKey: key, includeUsage: true, supportsStructuredOutputs: true })
+  createOpenAICompatible({ name: 'headgate', baseURL: `${url}/v1`, apiKey: key, supportsStructuredOutputs: true })
 const anthropic: Make = ({ url, key }) => createAnthropic({ baseURL: `${url}/v1`, apiKey: key })
 const REASONING = { forceReasoning: true, reasoningEffort: 'medium', reasoningSummary: 'auto' }
 
-await exercise(t, house, clientOf('mastra openai responses', responses, { openai: REASONING }))
-await exercise(t, house, clientOf('mastra openai-compatible', compatible, { headgate: { reasoningEffort: 'medium' } }))
-await exercise(t, house, clientOf('mastra anthropic', anthropic, { anthropic: { thinking: { type: 'enabled', budgetTokens: 2048 } } }))
+await exercise(t, house, createClient('mastra openai responses', responses, { openai: REASONING }))
+await exercise(t, house, createClient('mastra openai-compatible', compatible, { headgate: { reasoningEffort: 'medium' } }))
+await exercise(t, house, createClient('mastra anthropic', anthropic, { anthropic: { thinking: { type: 'enabled', budgetTokens: 2048 } } }))
 
-const taskOf =
+const createTask =
   (make: Make, providerOptions?: { openai: { store: boolean } }): RunTask =>
   async ({ model, ...account }) => {
-    const agent = agentOf(make(account)(model), true)
+    const agent = createAgent(make(account)(model), true)
     const messages: unknown[] = []
     const answers: string[] = []
     for (const question of QUESTIONS) {
@@ -102,12 +102,12 @@ const taskOf =
 
 const tasks = await startTasks(t)
 // The second question refers to the first answer by its id unless `store` is false (`references.test.ts`).
-await tasks.run(t, 'mastra, openai responses', taskOf(responses, { openai: { store: false } }))
-await tasks.run(t, 'mastra, openai-compatible', taskOf(compatible))
-await tasks.run(t, 'mastra, anthropic', taskOf(anthropic))
+await tasks.run(t, 'mastra, openai responses', createTask(responses, { openai: { store: false } }))
+await tasks.run(t, 'mastra, openai-compatible', createTask(compatible))
+await tasks.run(t, 'mastra, anthropic', createTask(anthropic))
 
-t.test('Mastra with its defaults: the answer is in the client alone, and the error names the cure', async (t) => {
-  const agent = agentOf(responses({ url, key })(modelOf('openai-chat')), false)
+t.test('Mastra with its defaults refers to an answer that is not stored, and the error names the setting that helps', async (t) => {
+  const agent = createAgent(responses({ url, key })(dialectModel('openai-chat')), false)
   const messages: unknown[] = [{ role: 'user', content: 'Rome?' }]
   house.script({ text: ['It rains.'] }, { text: ['An umbrella.'] })
   const { response } = await agent.generate(messages as never)
@@ -115,6 +115,6 @@ t.test('Mastra with its defaults: the answer is in the client alone, and the err
   await t.rejects(agent.generate(messages as never), { message: /^input\[2\]\.id: .*providerOptions\.openai\.store/ })
   t.equal(house.seen().length, 1, 'no provider gets half a conversation')
   const { text } = await agent.generate(messages as never, { providerOptions: { openai: { store: false } } })
-  t.equal(text, 'An umbrella.', 'the cure helps')
+  t.equal(text, 'An umbrella.', 'the setting helps')
   t.match(house.seen()[1].body, 'It rains.')
 })

@@ -2,7 +2,7 @@
 import { Agent, type AgentInputItem, OpenAIProvider, Runner, type Runner as RunnerType, tool } from '@openai/agents'
 import OpenAI from 'openai'
 import t from 'tap'
-import { type Ask, CAPITAL, type Client, STRANGER, type Told, WEATHER, weatherOf } from './support/client.ts'
+import { type Ask, CAPITAL, type Client, STRANGER, type Told, WEATHER, weatherSentence } from './support/client.ts'
 import { exercise } from './support/exercise.ts'
 import { startHouse } from './support/house.ts'
 
@@ -13,10 +13,10 @@ const weather = tool({
   description: WEATHER.description,
   parameters: WEATHER.schema as never,
   strict: true,
-  execute: async (args) => weatherOf(args as { place: string }),
+  execute: async (args) => weatherSentence(args as { place: string }),
 })
 
-function agentOf(ask: Ask): Agent {
+function createAgent(ask: Ask): Agent {
   return new Agent({
     name: 'Tester',
     model: ask.model,
@@ -45,19 +45,19 @@ interface Ran {
 }
 
 /** Texts of one item of reasoning: its summary, or else the reasoning itself. */
-function thoughtOf(item: unknown): string {
+function thoughtText(item: unknown): string {
   const { type, content = [], rawContent = [] } = item as { type?: string; content?: { text: string }[]; rawContent?: { text: string }[] }
   if (type !== 'reasoning') return ''
   return (content.length > 0 ? content : rawContent).map(({ text }) => text).join('')
 }
 
-function toldOf(ran: Ran): Told {
+function toTold(ran: Ran): Told {
   const usage = ran.rawResponses.at(-1)?.usage
   const detail = (list: unknown, name: string): number | undefined => (Array.isArray(list) ? list[0] : list)?.[name] as number | undefined
   return {
     text: typeof ran.finalOutput === 'string' ? ran.finalOutput : '',
     value: ran.finalOutput,
-    reasoning: ran.newItems.map(({ rawItem }) => thoughtOf(rawItem)).join(''),
+    reasoning: ran.newItems.map(({ rawItem }) => thoughtText(rawItem)).join(''),
     usage: {
       input: usage?.inputTokens,
       output: usage?.outputTokens,
@@ -67,29 +67,29 @@ function toldOf(ran: Ran): Told {
   }
 }
 
-const signalOf = ({ signal }: Ask): { signal?: AbortSignal } => (signal ? { signal } : {})
+const signalOption = ({ signal }: Ask): { signal?: AbortSignal } => (signal ? { signal } : {})
 
 async function askWith(runner: RunnerType, ask: Ask): Promise<Told> {
   const picture = ask.image ? [{ type: 'input_image', image: `data:image/png;base64,${ask.image}` }] : []
   const input = [{ role: 'user', content: [{ type: 'input_text', text: ask.prompt }, ...picture] }] as AgentInputItem[]
-  if (!ask.stream) return toldOf((await runner.run(agentOf(ask), input, signalOf(ask))) as Ran)
-  const result = await runner.run(agentOf(ask), input, { stream: true, ...signalOf(ask) })
+  if (!ask.stream) return toTold((await runner.run(createAgent(ask), input, signalOption(ask))) as Ran)
+  const result = await runner.run(createAgent(ask), input, { stream: true, ...signalOption(ask) })
   for await (const event of result)
     if (event.type === 'raw_model_stream_event' && event.data.type === 'output_text_delta') ask.onText?.(event.data.delta)
   await result.completed
   if (result.error) throw result.error
   ask.signal?.throwIfAborted()
-  return toldOf(result as Ran)
+  return toTold(result as Ran)
 }
 
-const clientOf = (name: string, useResponses: boolean): Client => ({
+const createClient = (name: string, useResponses: boolean): Client => ({
   name,
   ask: (ask) => askWith(runnerWith(house.gateway.key, useResponses), ask),
   askAsStranger: (ask) => askWith(runnerWith(STRANGER, useResponses), ask),
   classes: { 400: 'BadRequestError', 401: 'AuthenticationError', 404: 'NotFoundError', 429: 'RateLimitError' },
   retries: 2,
-  statusOf: (error) => (error as { status?: number }).status,
+  errorStatus: (error) => (error as { status?: number }).status,
 })
 
-await exercise(t, house, clientOf('openai-agents responses', true))
-await exercise(t, house, clientOf('openai-agents chat', false))
+await exercise(t, house, createClient('openai-agents responses', true))
+await exercise(t, house, createClient('openai-agents chat', false))

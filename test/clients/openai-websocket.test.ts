@@ -3,7 +3,7 @@ import OpenAI from 'openai'
 import type { ResponseInput, ResponsesServerEvent } from 'openai/resources/responses/responses'
 import { ResponsesWS } from 'openai/resources/responses/ws'
 import t from 'tap'
-import { DIALECTS, type House, modelOf, startHouse } from './support/house.ts'
+import { DIALECTS, type House, dialectModel, startHouse } from './support/house.ts'
 
 const house: House = await startHouse(t)
 const openai = new OpenAI({ baseURL: `${house.gateway.url}/v1`, apiKey: house.gateway.key })
@@ -40,7 +40,7 @@ for (const dialect of DIALECTS) {
     )
     const { ws, next } = connect()
     const respond = async (input: ResponseInput, previous?: string) => {
-      ws.send({ type: 'response.create', model: modelOf(dialect), tools: [TOOL], input, ...(previous ? { previous_response_id: previous } : {}) })
+      ws.send({ type: 'response.create', model: dialectModel(dialect), tools: [TOOL], input, ...(previous ? { previous_response_id: previous } : {}) })
       let text = ''
       for (;;) {
         const event = await next()
@@ -64,10 +64,10 @@ for (const dialect of DIALECTS) {
 
 t.test('its error has the code, and the connection stays', async (t) => {
   const { ws, next } = connect()
-  ws.send({ type: 'response.create', model: modelOf('openai-responses'), previous_response_id: 'resp_gone', input: 'x' })
+  ws.send({ type: 'response.create', model: dialectModel('openai-responses'), previous_response_id: 'resp_gone', input: 'x' })
   t.match(await next(), { type: 'error', status: 400, error: { code: 'previous_response_not_found', param: 'previous_response_id' } })
   house.script({ text: ['fine'] })
-  ws.send({ type: 'response.create', model: modelOf('openai-responses'), input: 'Hello', generate: false })
+  ws.send({ type: 'response.create', model: dialectModel('openai-responses'), input: 'Hello', generate: false })
   let type = ''
   while (type !== 'response.completed') type = (await next()).type
   t.equal(house.seen().length, 0, 'a warm-up calls no provider')
@@ -81,7 +81,7 @@ t.test('two lanes of one connection, and a fork', async (t) => {
     ws.send({
       type: 'response.create',
       stream_id,
-      model: modelOf('openai-chat'),
+      model: dialectModel('openai-chat'),
       input: text,
       ...(previous ? { previous_response_id: previous } : {}),
     })

@@ -3,7 +3,7 @@ import OpenAI from 'openai'
 import type { ChatCompletion, ChatCompletionMessageParam } from 'openai/resources/chat/completions'
 import type { Response, ResponseInput } from 'openai/resources/responses/responses'
 import t from 'tap'
-import { type Ask, CAPITAL, type Client, STRANGER, type Told, WEATHER, weatherOf } from './support/client.ts'
+import { type Ask, CAPITAL, type Client, STRANGER, type Told, WEATHER, weatherSentence } from './support/client.ts'
 import { exercise } from './support/exercise.ts'
 import { type House, startHouse } from './support/house.ts'
 
@@ -13,7 +13,7 @@ const openaiWith = (apiKey: string): OpenAI => new OpenAI({ baseURL: `${house.ga
 const ERRORS = {
   classes: { 400: 'BadRequestError', 401: 'AuthenticationError', 404: 'NotFoundError', 429: 'RateLimitError' },
   retries: 2,
-  statusOf: (error: unknown) => (error instanceof OpenAI.APIError ? error.status : undefined),
+  errorStatus: (error: unknown) => (error instanceof OpenAI.APIError ? error.status : undefined),
 } as const
 
 const picture = (base64: string): string => `data:image/png;base64,${base64}`
@@ -57,7 +57,7 @@ async function askResponses(openai: OpenAI, ask: Ask): Promise<Told> {
     }
     const calls = response.output.filter((item) => item.type === 'function_call')
     for (const { call_id, arguments: args } of calls)
-      input.push({ type: 'function_call_output', call_id, output: weatherOf(JSON.parse(args) as { place: string }) })
+      input.push({ type: 'function_call_output', call_id, output: weatherSentence(JSON.parse(args) as { place: string }) })
     if (calls.length > 0) continue
     const { usage } = response
     return {
@@ -129,7 +129,7 @@ async function askChat(openai: OpenAI, ask: Ask): Promise<Told> {
       id,
       function: { arguments: args },
     } of calls)
-      messages.push({ role: 'tool', tool_call_id: id, content: weatherOf(JSON.parse(args) as { place: string }) })
+      messages.push({ role: 'tool', tool_call_id: id, content: weatherSentence(JSON.parse(args) as { place: string }) })
     if (calls.length > 0) continue
     return {
       text: message.content ?? '',

@@ -6,10 +6,10 @@ import { OpenRouter } from '@openrouter/sdk'
 import t, { type Test } from 'tap'
 import { FakeClock } from '../support/clock.ts'
 import { type Gateway, KEY, startGateway } from '../support/gateway.ts'
-import { countLane, type Lane, lanesOf } from '../support/lanes.ts'
+import { countLane, type Lane, lanesBetween } from '../support/lanes.ts'
 import { sseAnswer, startUpstream, type Upstream } from '../support/upstream.ts'
-import { answerFor, framesFor, type Said, upstreamError, type WireName } from '../support/wire.ts'
-import { configOf, DIALECTS } from './support/house.ts'
+import { answerFor, framesFor, type Utterance, upstreamError, type WireName } from '../support/wire.ts'
+import { houseConfig, DIALECTS } from './support/house.ts'
 import { unknowns } from './support/unknowns.ts'
 
 const TOOL = {
@@ -21,21 +21,21 @@ const TOOL = {
 
 interface Case {
   name: string
-  said: Said
+  utterance: Utterance
   request?: Record<string, unknown>
   status?: string
 }
 
 const CASES: readonly Case[] = [
-  { name: 'text', said: { text: ['Hel', 'lo ', 'wörld'] } },
+  { name: 'text', utterance: { text: ['Hel', 'lo ', 'wörld'] } },
   {
     name: 'reasoning before text',
-    said: { reasoning: ['let me', ' see'], text: ['so'] },
+    utterance: { reasoning: ['let me', ' see'], text: ['so'] },
     request: { reasoning: { effort: 'high', summary: 'auto' } },
   },
   {
     name: 'parallel tool calls',
-    said: {
+    utterance: {
       calls: [
         { id: 'call_1', name: 'weather', args: ['{"place"', ':"Rome"}'] },
         { id: 'call_2', name: 'weather', args: ['{"place":"Oslo"}'] },
@@ -43,23 +43,23 @@ const CASES: readonly Case[] = [
     },
     request: { tools: [TOOL], toolChoice: 'auto', parallelToolCalls: true },
   },
-  { name: 'refusal', said: { refusal: ['I will', ' not'] } },
+  { name: 'refusal', utterance: { refusal: ['I will', ' not'] } },
   {
     name: 'cut at the output limit',
-    said: { text: ['half a sen'], end: 'length' },
+    utterance: { text: ['half a sen'], end: 'length' },
     request: { maxOutputTokens: 16 },
     status: 'incomplete',
   },
   {
     name: 'structured output',
-    said: { text: ['{"ok":', 'true}'] },
+    utterance: { text: ['{"ok":', 'true}'] },
     request: {
       text: { format: { type: 'json_schema', name: 'answer', schema: { type: 'object', properties: { ok: { type: 'boolean' } } } } },
     },
   },
   {
     name: 'every setting that is echoed',
-    said: { text: ['fine'] },
+    utterance: { text: ['fine'] },
     request: {
       instructions: 'Be brief.',
       temperature: 0.5,
@@ -75,22 +75,22 @@ const CASES: readonly Case[] = [
 
 const MANAGER = 'sk-openrouter-v1-manager-0123456789'
 
-const clientOf = (gateway: Gateway): OpenRouter =>
+const createClient = (gateway: Gateway): OpenRouter =>
   new OpenRouter({ apiKey: KEY, serverURL: `${gateway.url}/v1`, retryConfig: { strategy: 'none' } })
 
 const start = (upstream: Upstream, dialect: WireName, lane?: Lane): Promise<Gateway> =>
-  startGateway(`brand: { word: openrouter }\n${configOf(upstream.url, { 'acme/one': dialect })}`, lane ? { lane } : {})
+  startGateway(`brand: { word: openrouter }\n${houseConfig(upstream.url, { 'acme/one': dialect })}`, lane ? { lane } : {})
 
 type Parsed = Record<string, unknown>
 
 async function whole(gateway: Gateway, request: Record<string, unknown>): Promise<Parsed> {
   const responsesRequest = { model: 'acme/one', input: 'Hello', ...request, stream: false }
-  return (await clientOf(gateway).responses.send({ xOpenRouterMetadata: 'enabled', responsesRequest } as never)) as unknown as Parsed
+  return (await createClient(gateway).responses.send({ xOpenRouterMetadata: 'enabled', responsesRequest } as never)) as unknown as Parsed
 }
 
 async function streamed(gateway: Gateway, request: Record<string, unknown>): Promise<Parsed[]> {
   const responsesRequest = { model: 'acme/one', input: 'Hello', ...request, stream: true }
-  const stream = (await clientOf(gateway).responses.send({
+  const stream = (await createClient(gateway).responses.send({
     xOpenRouterMetadata: 'enabled',
     responsesRequest,
   } as never)) as unknown as AsyncIterable<Parsed>
@@ -103,16 +103,16 @@ async function streamed(gateway: Gateway, request: Record<string, unknown>): Pro
 const WITHOUT_REFUSAL: readonly WireName[] = ['anthropic', 'gemini']
 
 for (const dialect of DIALECTS)
-  for (const lane of lanesOf('responses', dialect))
+  for (const lane of lanesBetween('responses', dialect))
     t.test(`responses from ${dialect} in lane ${lane}`, async (t) => {
       const upstream = await startUpstream(() => ({}))
       t.teardown(() => upstream.close())
       const gateway = await start(upstream, dialect, lane)
       t.teardown(() => gateway.close())
-      for (const { name, said, request = {}, status: usual = 'completed' } of CASES)
+      for (const { name, utterance, request = {}, status: usual = 'completed' } of CASES)
         await t.test(name, async (t) => {
-          const status = said.refusal && WITHOUT_REFUSAL.includes(dialect) ? 'incomplete' : usual
-          upstream.script = (seen) => answerFor(seen, said)
+          const status = utterance.refusal && WITHOUT_REFUSAL.includes(dialect) ? 'incomplete' : usual
+          upstream.script = (seen) => answerFor(seen, utterance)
           const reply = await whole(gateway, request)
           t.same(unknowns(reply), [], 'every part of the reply is known')
           t.match(reply, { object: 'response', status, model: 'acme/one', openrouterMetadata: { requested: 'acme/one' } })
@@ -145,30 +145,30 @@ for (const dialect of DIALECTS)
 const root = t
 
 for (const dialect of DIALECTS)
-  for (const lane of lanesOf('chat', dialect))
+  for (const lane of lanesBetween('chat', dialect))
     t.test(`chat from ${dialect} in lane ${lane}`, async (t) => {
       const upstream = await startUpstream(() => ({}))
       t.teardown(() => upstream.close())
       const gateway = await start(upstream, dialect, lane)
       t.teardown(() => gateway.close())
-      const send = (said: Said, stream: boolean): Promise<unknown> => {
-        upstream.script = (seen) => answerFor(seen, said)
+      const send = (utterance: Utterance, stream: boolean): Promise<unknown> => {
+        upstream.script = (seen) => answerFor(seen, utterance)
         const tool = { type: 'function', function: { name: TOOL.name, description: TOOL.description, parameters: TOOL.parameters } }
         const chatRequest = {
           model: 'acme/one',
           messages: [{ role: 'user', content: 'Hello' }],
-          ...(said.calls ? { tools: [tool] } : {}),
+          ...(utterance.calls ? { tools: [tool] } : {}),
           stream,
         }
-        return clientOf(gateway).chat.send({ xOpenRouterMetadata: 'enabled', chatRequest } as never)
+        return createClient(gateway).chat.send({ xOpenRouterMetadata: 'enabled', chatRequest } as never)
       }
-      for (const { name, said } of CASES)
+      for (const { name, utterance } of CASES)
         await t.test(name, async (t) => {
-          const whole = (await send(said, false)) as Parsed
+          const whole = (await send(utterance, false)) as Parsed
           t.same(unknowns(whole), [])
           t.match(whole, { object: 'chat.completion', model: 'acme/one', openrouterMetadata: { requested: 'acme/one' } })
           const chunks: Parsed[] = []
-          for await (const chunk of (await send(said, true)) as AsyncIterable<Parsed>) chunks.push(chunk)
+          for await (const chunk of (await send(utterance, true)) as AsyncIterable<Parsed>) chunks.push(chunk)
           t.same(unknowns(chunks), [])
           t.ok(chunks.length >= 2 && chunks.every((chunk) => chunk.object === 'chat.completion.chunk'))
           t.match(chunks.at(-1), { usage: { promptTokens: 11, completionTokens: 7 }, openrouterMetadata: { requested: 'acme/one' } })
@@ -203,7 +203,7 @@ t.test('the list of models is read', async (t) => {
   t.teardown(() => upstream.close())
   const gateway = await start(upstream, 'openai-responses')
   t.teardown(() => gateway.close())
-  const page = (await clientOf(gateway).models.list({} as never)) as unknown as { result?: Parsed; data?: unknown }
+  const page = (await createClient(gateway).models.list({} as never)) as unknown as { result?: Parsed; data?: unknown }
   t.same(unknowns(page), [])
   t.match(JSON.stringify(page), /"id":"acme\/one"/)
 })
@@ -211,10 +211,10 @@ t.test('the list of models is read', async (t) => {
 t.test('the lists of endpoints and providers are read', async (t) => {
   const upstream = await startUpstream((seen) => answerFor(seen, { text: ['fine'] }))
   t.teardown(() => upstream.close())
-  const config = configOf(upstream.url, { 'acme/one': 'openai-responses' }).replace('key: "sk-provider-secret"', '$&, zdr: true')
+  const config = houseConfig(upstream.url, { 'acme/one': 'openai-responses' }).replace('key: "sk-provider-secret"', '$&, zdr: true')
   const gateway = await startGateway(`brand: { word: openrouter }\n${config}`)
   t.teardown(() => gateway.close())
-  const client = clientOf(gateway)
+  const client = createClient(gateway)
   const parsed = async (asked: Promise<unknown>): Promise<Parsed> => {
     const reply = (await asked) as Parsed
     t.same(unknowns(reply), [])
@@ -233,7 +233,7 @@ t.test('keys, credits, activity and generations are read', async (t) => {
   const upstream = await startUpstream((seen) => answerFor(seen, { text: ['fine'] }))
   t.teardown(() => upstream.close())
   const keys = `auth: { keys: [ { name: test, key: "${KEY}", limit: "5.00", limit_reset: weekly }, { name: boss, key: "${MANAGER}", management: true } ] }`
-  const gateway = await startGateway(`brand: { word: openrouter }\n${keys}\n${configOf(upstream.url, { 'acme/one': 'openai-chat' })}`)
+  const gateway = await startGateway(`brand: { word: openrouter }\n${keys}\n${houseConfig(upstream.url, { 'acme/one': 'openai-chat' })}`)
   t.teardown(() => gateway.close())
   const manager = new OpenRouter({ apiKey: MANAGER, serverURL: `${gateway.url}/v1`, retryConfig: { strategy: 'none' } })
   const parsed = async (asked: Promise<unknown>): Promise<Parsed> => {
@@ -243,13 +243,13 @@ t.test('keys, credits, activity and generations are read', async (t) => {
   }
   const reply = await whole(gateway, {})
   const reset = { limit: 5, limitReset: 'weekly', includeByokInLimit: false, isManagementKey: false, creatorUserId: null }
-  t.match(await parsed(clientOf(gateway).apiKeys.getCurrentKeyMetadata({} as never)), { data: { ...reset, usage: Number } })
-  const generation = await parsed(clientOf(gateway).generations.getGeneration({ id: reply.id } as never))
+  t.match(await parsed(createClient(gateway).apiKeys.getCurrentKeyMetadata({} as never)), { data: { ...reset, usage: Number } })
+  const generation = await parsed(createClient(gateway).generations.getGeneration({ id: reply.id } as never))
   t.match(generation, { data: { id: reply.id, model: 'acme/one', usage: Number, tokensPrompt: 11 } })
 
   const expiresAt = new Date('2099-01-31T00:00:00Z')
-  const wish = { name: 'mine', limit: 2, limitReset: 'monthly', includeByokInLimit: true, expiresAt, creatorUserId: 'me' }
-  const made = await parsed(manager.apiKeys.create({ requestBody: wish } as never))
+  const demand = { name: 'mine', limit: 2, limitReset: 'monthly', includeByokInLimit: true, expiresAt, creatorUserId: 'me' }
+  const made = await parsed(manager.apiKeys.create({ requestBody: demand } as never))
   t.match(made, { key: /^sk-openrouter-v2-[0-9a-f]{64}$/, data: { name: 'mine', limitRemaining: 2, limitReset: 'monthly', creatorUserId: 'me' } })
   t.same((made.data as { expiresAt: Date }).expiresAt, expiresAt)
   const { hash } = made.data as { hash: string }
@@ -266,7 +266,7 @@ t.test('keys, credits, activity and generations are read', async (t) => {
   t.match(await parsed(manager.analytics.getUserActivity({} as never)), { data: [] })
   t.match(await parsed(manager.apiKeys.delete({ hash } as never)), { deleted: true })
   await t.rejects(manager.apiKeys.get({ hash } as never), { name: 'NotFoundResponseError', statusCode: 404 })
-  await t.rejects(clientOf(gateway).apiKeys.create({ requestBody: { name: 'x' } } as never), { name: 'ForbiddenResponseError', statusCode: 403 })
+  await t.rejects(createClient(gateway).apiKeys.create({ requestBody: { name: 'x' } } as never), { name: 'ForbiddenResponseError', statusCode: 403 })
 })
 
 const DAY = 86_400_000
@@ -279,7 +279,7 @@ async function managed(t: Test): Promise<{ gateway: Gateway; clock: FakeClock; m
   const keys = `auth: { ${signIn}, keys: [ { name: test, key: "${KEY}" }, { name: boss, key: "${MANAGER}", management: true } ] }`
   const presets = 'presets: { brief: { model: acme/one, system_prompt: "Be brief.", parameters: { temperature: 0.5 } } }'
   const clock = new FakeClock()
-  const config = `brand: { word: openrouter }\n${keys}\n${presets}\n${configOf(upstream.url, { 'acme/one': 'openai-chat' })}`
+  const config = `brand: { word: openrouter }\n${keys}\n${presets}\n${houseConfig(upstream.url, { 'acme/one': 'openai-chat' })}`
   const gateway = await startGateway(config, { clock })
   t.teardown(() => gateway.close())
   return { gateway, clock, manager: new OpenRouter({ apiKey: MANAGER, serverURL: `${gateway.url}/v1`, retryConfig: { strategy: 'none' } }) }
@@ -293,7 +293,7 @@ async function known(t: Test, asked: Promise<unknown>): Promise<Parsed> {
 
 t.test('signing in: the link, the code and the key', async (t) => {
   const { gateway } = await managed(t)
-  const client = clientOf(gateway)
+  const client = createClient(gateway)
   const { codeChallenge, codeVerifier } = await client.oAuth.createSHA256CodeChallenge()
   const asked = { codeChallenge, codeChallengeMethod: 'S256' as const, limit: 1.5 }
   const callbackUrl = 'https://app.example/back'
@@ -329,7 +329,7 @@ t.test('signing in: the link, the code and the key', async (t) => {
 
 t.test('activity of a day that is over, counts, and presets', async (t) => {
   const { gateway, clock, manager } = await managed(t)
-  const client = clientOf(gateway)
+  const client = createClient(gateway)
   const reply = await whole(gateway, {})
   await clock.advance(DAY)
   const row = { date: '2026-01-05', model: 'acme/one', requests: 1, promptTokens: 11, completionTokens: 7, usage: 0.000025 }
@@ -348,7 +348,7 @@ t.test('activity of a day that is over, counts, and presets', async (t) => {
 
 t.test('guardrails and their assignments are made, read, changed and removed', async (t) => {
   const { gateway, manager } = await managed(t)
-  const wish = {
+  const demand = {
     name: 'Budget',
     description: 'For all of us',
     limitUsd: 50,
@@ -358,10 +358,10 @@ t.test('guardrails and their assignments are made, read, changed and removed', a
     contentFilterBuiltins: [{ slug: 'email', action: 'redact' }],
     contentFilters: [{ pattern: 'project-[0-9]{4}', action: 'block', label: 'PROJECT' }],
   }
-  const made = await known(t, manager.guardrails.create({ createGuardrailRequest: wish } as never))
+  const made = await known(t, manager.guardrails.create({ createGuardrailRequest: demand } as never))
   t.match(made, {
     data: {
-      ...wish,
+      ...demand,
       enforceZdr: null,
       enforceZdrOther: false,
       ignoredModels: null,
@@ -393,7 +393,7 @@ t.test('guardrails and their assignments are made, read, changed and removed', a
   t.match(await known(t, manager.guardrails.bulkUnassignKeys({ id, bulkUnassignKeysRequest: { keyHashes } } as never)), { unassignedCount: 1 })
   t.match(await known(t, manager.guardrails.delete({ id } as never)), { deleted: true })
   await t.rejects(manager.guardrails.get({ id } as never), { name: 'NotFoundResponseError', statusCode: 404 })
-  await t.rejects(clientOf(gateway).guardrails.create({ createGuardrailRequest: { name: 'x' } } as never), {
+  await t.rejects(createClient(gateway).guardrails.create({ createGuardrailRequest: { name: 'x' } } as never), {
     name: 'ForbiddenResponseError',
     statusCode: 403,
   })

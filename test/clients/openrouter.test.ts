@@ -13,7 +13,7 @@ import { framesFor } from '../support/wire.ts'
 import { AI_SDK_ERRORS, askWithAiSdk } from './support/ai-sdk.ts'
 import { type Ask, type Client, STRANGER, type Told } from './support/client.ts'
 import { exercise } from './support/exercise.ts'
-import { DIALECTS, modelOf, startHouse } from './support/house.ts'
+import { DIALECTS, dialectModel, startHouse } from './support/house.ts'
 import { askChat, askResponses, SDK_CLASSES, statusOfSdk } from './support/openrouter-sdk.ts'
 
 const BRAND = 'openrouter'
@@ -25,7 +25,7 @@ const sdkClient = (name: string, ask: (sdk: OpenRouter, ask: Ask) => Promise<Tol
   ask: (asked) => ask(sdkWith(KEY), asked),
   askAsStranger: (asked) => ask(sdkWith(STRANGER), asked),
   classes: SDK_CLASSES,
-  statusOf: statusOfSdk,
+  errorStatus: statusOfSdk,
 })
 
 const providerWith = (apiKey: string) => createOpenRouter({ baseURL: `${house.gateway.url}/v1`, apiKey, compatibility: 'strict' })
@@ -53,7 +53,7 @@ for (const dialect of DIALECTS)
     for (const stream of [false, true])
       t.test(`the raw bytes of ${path} from ${dialect}${stream ? ', streaming' : ''} hold their word only`, async (t) => {
         house.script({ calls: [{ id: 'call_a', name: `${BRAND}_datetime`, args: ['{}'] }] }, { text: ['Tea ', 'time.'] })
-        const reply = await house.gateway.post(path, { ...body, model: modelOf(dialect), stream }, { 'x-openrouter-metadata': 'enabled' })
+        const reply = await house.gateway.post(path, { ...body, model: dialectModel(dialect), stream }, { 'x-openrouter-metadata': 'enabled' })
         const bytes = await reply.text()
         t.equal(reply.status, 200)
         t.match(bytes, /Tea/)

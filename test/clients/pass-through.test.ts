@@ -28,9 +28,9 @@ const openai = (key: Key) => new OpenAI({ baseURL: `${base}/v1`, apiKey: KEYS[ke
 const anthropic = (key: Key) => new Anthropic({ baseURL: base, apiKey: KEYS[key], maxRetries: 0 })
 const google = (key: Key) => new GoogleGenAI({ apiKey: KEYS[key], httpOptions: { baseUrl: base } })
 
-async function ids<T>(pages: AsyncIterable<T>, idOf: (each: T) => string | undefined): Promise<(string | undefined)[]> {
+async function ids<T>(pages: AsyncIterable<T>, itemId: (each: T) => string | undefined): Promise<(string | undefined)[]> {
   const found: (string | undefined)[] = []
-  for await (const each of pages) found.push(idOf(each))
+  for await (const each of pages) found.push(itemId(each))
   return found
 }
 

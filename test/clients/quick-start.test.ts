@@ -6,6 +6,8 @@ import { promisify } from 'node:util'
 import t from 'tap'
 import { startGateway } from '../support/gateway.ts'
 import { plainNode } from '../support/program.ts'
+import { startScene } from '../support/scene.ts'
+import { says } from '../support/wire.ts'
 
 const page = readFileSync(join(import.meta.dirname, '../../docs/quick-start.md'), 'utf8')
 const snippets = [...page.matchAll(/^```ts\n([\s\S]*?)^```$/gm)].map(([, code]) => code)
@@ -18,14 +20,14 @@ ${['echo', 'story'].map((name) => `  sim/${name}: { context: 32768, endpoints: [
 t.teardown(() => gateway.close())
 
 /** Runs a snippet where the clients are installed. @returns what it printed. */
-async function printed(code: string): Promise<string> {
-  const here = code.replaceAll('http://127.0.0.1:8080', gateway.url).replaceAll('sk-router-v1-dev', gateway.key)
+async function printed(code: string, { url, key } = gateway): Promise<string> {
+  const here = code.replaceAll('http://127.0.0.1:8080', url).replaceAll('sk-router-v1-dev', key)
   const [command, args] = plainNode(['--input-type=module', '--eval', here])
   const { stdout } = await promisify(execFile)(command, args, { cwd: import.meta.dirname })
   return stdout
 }
 
-/** What the simulated model tells when it is asked for a story. */
+/** Story of the simulated model. */
 const story = async (): Promise<string> => {
   const reply = await gateway.post('/v1/responses', { model: 'sim/story', input: 'Tell me one.' })
   const { output } = (await reply.json()) as { output: { content: { text: string }[] }[] }
@@ -47,6 +49,15 @@ t.test('OpenAI SDK', async (t) => {
 
 t.test('AI SDK', async (t) => {
   t.equal(await printed(snippets[1]), await story())
+})
+
+t.test('AI SDK, with a schema for the answer', async (t) => {
+  const { gateway: other, upstream } = await startScene(t, { answer: says({ text: ['{"city":"Oslo"}'] }) })
+  const [made] = snippets[1].replace("{ streamText } from 'ai'", "{ generateText, jsonSchema, Output } from 'ai'").split('const { textStream }')
+  const schema = { type: 'object', properties: { city: { type: 'string' } }, required: ['city'], additionalProperties: false }
+  const question = `{ model: headgate('acme/one'), prompt: 'Which?', output: Output.object({ schema: jsonSchema(${JSON.stringify(schema)}) }) }`
+  t.equal(await printed(`${made}console.log((await generateText(${question})).output.city)`, other), 'Oslo\n')
+  t.match(upstream.requests[0].json.response_format, { type: 'json_schema', json_schema: { schema } })
 })
 
 t.test('Anthropic SDK', async (t) => {

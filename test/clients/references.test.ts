@@ -5,8 +5,8 @@
 import { createOpenAI } from '@ai-sdk/openai'
 import { generateText, isStepCount, jsonSchema, type ModelMessage, tool } from 'ai'
 import t from 'tap'
-import { WEATHER, weatherOf } from './support/client.ts'
-import { DIALECTS, modelOf, startHouse } from './support/house.ts'
+import { WEATHER, weatherSentence } from './support/client.ts'
+import { DIALECTS, dialectModel, startHouse } from './support/house.ts'
 
 Object.assign(globalThis, { AI_SDK_LOG_WARNINGS: false })
 
@@ -15,19 +15,19 @@ const openai = createOpenAI({ baseURL: `${house.gateway.url}/v1`, apiKey: house.
 const weather = tool({
   description: WEATHER.description,
   inputSchema: jsonSchema<{ place: string }>(WEATHER.schema as never),
-  execute: (args) => weatherOf(args),
+  execute: (args) => weatherSentence(args),
 })
 const call = { id: 'call_a', name: 'weather', args: ['{"place":"Rome"}'] }
 
 for (const dialect of DIALECTS) {
-  const model = openai(modelOf(dialect))
+  const model = openai(dialectModel(dialect))
 
   t.test(`AI SDK with its defaults: a model of ${dialect} that thinks before it calls`, async (t) => {
     house.script({ reasoning: ['look outside'], signature: 'c2VhbGVk', calls: [call] }, { text: ['Wet.'] })
     const { text, response } = await generateText({ model, prompt: 'Rome?', tools: { weather }, stopWhen: isStepCount(3) })
     t.equal(text, 'Wet.')
     const [, second] = house.seen()
-    t.match(second.body, weatherOf({ place: 'Rome' }))
+    t.match(second.body, weatherSentence({ place: 'Rome' }))
     t.notMatch(second.body, 'item_reference')
     const found = await house.gateway.get(`/v1/generation?id=${response.headers?.['x-generation-id']}`)
     t.match(await found.text(), '"input.item_reference"', 'the loss is recorded')
@@ -49,7 +49,7 @@ for (const dialect of DIALECTS) {
 t.test('AI SDK with its defaults: a sentence in front of a call is in the client alone, too', async (t) => {
   const ask = (store?: boolean) =>
     generateText({
-      model: openai(modelOf('openai-responses')),
+      model: openai(dialectModel('openai-responses')),
       prompt: 'Rome?',
       tools: { weather },
       stopWhen: isStepCount(3),
@@ -65,7 +65,7 @@ t.test('AI SDK with its defaults: a sentence in front of a call is in the client
 })
 
 t.test('a response that is named as the previous one', async (t) => {
-  const body = { model: modelOf('openai-responses'), input: 'And?', previous_response_id: 'resp_1' }
+  const body = { model: dialectModel('openai-responses'), input: 'And?', previous_response_id: 'resp_1' }
   const reply = await house.gateway.post('/v1/responses', body)
   t.equal(reply.status, 400)
   t.match(await reply.text(), /previous_response_id: must be null.*store.*agent-framework: default_options/)

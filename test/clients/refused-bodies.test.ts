@@ -1,5 +1,5 @@
 /**
- * What clients see of a refusal that comes before their body has been read: the reply with its Retry-After, never a reset of the connection, also
+ * Refusal that comes before the client's body has been read: the reply with its Retry-After, never a reset of the connection, also
  * where they write all of the body before they read anything, and where they wait for "100 Continue".
  */
 import { execFile } from 'node:child_process'

@@ -3,7 +3,7 @@
  * `rust/`, whose clients are pinned by Cargo.toml; where that is not possible, this test is skipped.
  */
 import t from 'tap'
-import { runsOf } from './support/certified.ts'
+import { languageRuns } from './support/certified.ts'
 import { missing, PROGRAMS } from './support/language-programs.ts'
 import { startTasks } from './support/task.ts'
 import { startTaskProgram } from './support/task-program.ts'
@@ -13,6 +13,6 @@ if (skip) t.test('clients in Rust', { skip })
 else {
   const tasks = await startTasks(t)
   const { command, args } = PROGRAMS.Rust
-  const taskOf = startTaskProgram(t, command, args)
-  for (const { program } of runsOf('Rust')) await tasks.run(t, `Rust: ${program}`, taskOf(program))
+  const startTask = startTaskProgram(t, command, args)
+  for (const { program } of languageRuns('Rust')) await tasks.run(t, `Rust: ${program}`, startTask(program))
 }

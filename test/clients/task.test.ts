@@ -12,7 +12,7 @@ import { toResponseInputItems } from 'openai/lib/responses/ResponseInputItems'
 import type { ChatCompletionMessageParam } from 'openai/resources/chat/completions'
 import type { ResponseInput } from 'openai/resources/responses/responses'
 import t from 'tap'
-import { WEATHER, weatherOf } from './support/client.ts'
+import { WEATHER, weatherSentence } from './support/client.ts'
 import { type Account, QUESTIONS, type RunTask, startTasks } from './support/task.ts'
 
 Object.assign(globalThis, { AI_SDK_LOG_WARNINGS: false })
@@ -20,7 +20,7 @@ Object.assign(globalThis, { AI_SDK_LOG_WARNINGS: false })
 const tasks = await startTasks(t)
 const { name, description, schema } = WEATHER
 const FUNCTION = { type: 'function', function: { name, description, parameters: schema } } as const
-const placeOf = (args: unknown): { place: string } => (typeof args === 'string' ? JSON.parse(args) : args) as { place: string }
+const placeArgument = (args: unknown): { place: string } => (typeof args === 'string' ? JSON.parse(args) : args) as { place: string }
 
 const openaiChat: RunTask = async ({ url, key, model }) => {
   const openai = new OpenAI({ baseURL: `${url}/v1`, apiKey: key })
@@ -35,7 +35,7 @@ const openaiChat: RunTask = async ({ url, key, model }) => {
       const calls = message.tool_calls ?? []
       for (const call of calls)
         if (call.type === 'function')
-          messages.push({ role: 'tool', tool_call_id: call.id, content: weatherOf(placeOf(call.function.arguments)) })
+          messages.push({ role: 'tool', tool_call_id: call.id, content: weatherSentence(placeArgument(call.function.arguments)) })
       if (calls.length > 0) continue
       answers.push(message.content ?? '')
       break
@@ -61,7 +61,7 @@ const openaiResponses: RunTask = async ({ url, key, model }) => {
       const calls = response.output.filter((item) => item.type === 'function_call')
       input.push(...toResponseInputItems(response.output))
       for (const { call_id, arguments: args } of calls)
-        input.push({ type: 'function_call_output', call_id, output: weatherOf(placeOf(args)) })
+        input.push({ type: 'function_call_output', call_id, output: weatherSentence(placeArgument(args)) })
       if (calls.length > 0) continue
       answers.push(response.output_text)
       break
@@ -86,7 +86,7 @@ const anthropic =
         const results = calls.map(({ id, input }) => ({
           type: 'tool_result' as const,
           tool_use_id: id,
-          content: weatherOf(placeOf(input)),
+          content: weatherSentence(placeArgument(input)),
         }))
         if (results.length > 0) {
           messages.push({ role: 'user', content: results })
@@ -100,18 +100,18 @@ const anthropic =
   }
 
 const aiSdk =
-  (modelOf: (account: Account) => LanguageModel, providerOptions: { openai?: { store: boolean } } = {}): RunTask =>
+  (createModel: (account: Account) => LanguageModel, providerOptions: { openai?: { store: boolean } } = {}): RunTask =>
   async (account) => {
     const messages: ModelMessage[] = []
     const answers: string[] = []
-    const weather = tool({ description, inputSchema: jsonSchema<{ place: string }>(schema as never), execute: (args) => weatherOf(args) })
+    const weather = tool({ description, inputSchema: jsonSchema<{ place: string }>(schema as never), execute: (args) => weatherSentence(args) })
     for (const question of QUESTIONS) {
       messages.push({ role: 'user', content: question })
       let failure: unknown
       const onError = ({ error }: { error: unknown }): void => {
         failure ??= error
       }
-      const request = { model: modelOf(account), messages, tools: { weather }, stopWhen: isStepCount(5), onError, providerOptions }
+      const request = { model: createModel(account), messages, tools: { weather }, stopWhen: isStepCount(5), onError, providerOptions }
       const result = streamText(request)
       answers.push(await result.text)
       if (failure) throw failure
@@ -139,7 +139,7 @@ const langchain =
         if (!whole) throw new Error('nothing came')
         messages.push(whole)
         const calls = whole.tool_calls ?? []
-        for (const { id, args } of calls) messages.push(new ToolMessage({ content: weatherOf(placeOf(args)), tool_call_id: id ?? '' }))
+        for (const { id, args } of calls) messages.push(new ToolMessage({ content: weatherSentence(placeArgument(args)), tool_call_id: id ?? '' }))
         if (calls.length > 0) continue
         answers.push(whole.text)
         break

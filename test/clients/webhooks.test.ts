@@ -21,7 +21,7 @@ models: { sim/echo: { endpoints: [ { provider: sim, model: echo } ] } }`,
 )
 t.teardown(() => gateway.close())
 
-const headersOf = ({ headers }: Received): Record<string, string> =>
+const receivedHeaders = ({ headers }: Received): Record<string, string> =>
   Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, String(value)]))
 
 for (const name of ['one', 'Schlüssel mit Umlauten ✓'])
@@ -35,11 +35,11 @@ await eventually('two events', () => receiver.received.length >= 2)
 t.test('standardwebhooks 1.1.1 verifies every event with either secret, and refuses what was changed', async (t) => {
   await every(t, 'every event', async (t) => {
     for (const sent of receiver.received) {
-      for (const secret of [WEBHOOK_SECRET, FORMER_SECRET]) t.same(new Webhook(secret).verify(sent.body, headersOf(sent)), sent.event)
+      for (const secret of [WEBHOOK_SECRET, FORMER_SECRET]) t.same(new Webhook(secret).verify(sent.body, receivedHeaders(sent)), sent.event)
       const other = new Webhook(`whsec_${Buffer.alloc(32, 1).toString('base64')}`)
-      t.throws(() => other.verify(sent.body, headersOf(sent)), WebhookVerificationError)
-      t.throws(() => new Webhook(WEBHOOK_SECRET).verify(`${sent.body} `, headersOf(sent)), WebhookVerificationError)
-      t.throws(() => new Webhook(WEBHOOK_SECRET).verify(sent.body, { ...headersOf(sent), 'webhook-id': 'evt_x' }), WebhookVerificationError)
+      t.throws(() => other.verify(sent.body, receivedHeaders(sent)), WebhookVerificationError)
+      t.throws(() => new Webhook(WEBHOOK_SECRET).verify(`${sent.body} `, receivedHeaders(sent)), WebhookVerificationError)
+      t.throws(() => new Webhook(WEBHOOK_SECRET).verify(sent.body, { ...receivedHeaders(sent), 'webhook-id': 'evt_x' }), WebhookVerificationError)
     }
   })
 })
@@ -47,7 +47,7 @@ t.test('standardwebhooks 1.1.1 verifies every event with either secret, and refu
 t.test('cloudevents 10.0.0 reads every event in structured mode', async (t) => {
   await every(t, 'every event', async (t) => {
     for (const sent of receiver.received) {
-      const event = HTTP.toEvent({ headers: headersOf(sent), body: sent.body })
+      const event = HTTP.toEvent({ headers: receivedHeaders(sent), body: sent.body })
       if (Array.isArray(event)) throw new Error('one event was sent')
       t.ok(event.validate())
       t.match(event, { specversion: '1.0', type: 'headgate.key.created', source: '/headgate', id: sent.headers['webhook-id'] })

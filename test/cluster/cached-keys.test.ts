@@ -1,9 +1,8 @@
 /** Keys at hand, and the pulse that says when they have changed. */
 import t from 'tap'
 import { CachedKeys, KeyLookUps } from '../../src/cluster/cached-keys.ts'
-import { type ClusterNews, joinRecord } from '../../src/cluster/index.ts'
+import { type ClusterReport, joinRecord } from '../../src/cluster/index.ts'
 import { Pulses } from '../../src/cluster/pulse.ts'
-import { MemoryJournal } from '../../src/store/batch.ts'
 import type { StoredKey } from '../../src/store/keys.ts'
 import type { StoreOfRecord } from '../../src/store/record.ts'
 import { ask as leaseAsk } from '../store/record-contract.ts'
@@ -11,6 +10,7 @@ import { apiKey } from '../store/samples.ts'
 import { FakeClock, turn } from '../support/clock.ts'
 import { every } from '../support/every.ts'
 import { seeks } from '../support/holding.ts'
+import { MemoryJournal } from '../support/memory/journal.ts'
 import { ScriptedRecord } from './scripted-record.ts'
 
 const hash = (letter: string) => letter.repeat(64)
@@ -31,12 +31,12 @@ t.test('a key is asked for once, and then at hand', async (t) => {
   t.match(first, { name: 'key a' })
   t.equal(keys.find(hash('a')), first, 'a plain value, the same one')
   await clock.advance(59_999)
-  keys.heard()
+  keys.confirm()
   t.equal(keys.find(hash('a')), first)
   t.equal(record.count('find'), 1)
 })
 
-t.test('while no news of keys arrive, known keys are looked up again after two seconds', async (t) => {
+t.test('while no changes of keys are reported, known keys are looked up again after two seconds', async (t) => {
   const { clock, record, keys } = rig()
   await record.keys.put(apiKey('a', { disabled: false }))
   await keys.find(hash('a'))
@@ -67,19 +67,19 @@ t.test('a key that nobody knows is asked for again after a second', async (t) =>
   await clock.advance(1)
   t.match(await keys.find(hash('a')), { name: 'key a' })
   t.equal(record.count('find'), 2)
-  keys.heard()
+  keys.confirm()
   for (let index = 0; index < 5000; index++) await keys.find(String(index))
   t.ok(keys.find('0') instanceof Promise, 'few of them are remembered')
   t.equal(keys.find('4999'), undefined)
 })
 
-t.test('while news of keys arrive, an unknown key is remembered for ten seconds, and news end that at once', async (t) => {
+t.test('while changes of keys are reported, an unknown key is remembered for ten seconds, and a change ends that at once', async (t) => {
   const { clock, record, keys } = rig()
   t.equal(await keys.find(hash('a')), undefined)
   await every(t, 'every round', async (t) => {
     for (let second = 0; second < 9; second++) {
       await clock.advance(1000)
-      keys.heard()
+      keys.confirm()
       t.equal(keys.find(hash('a')), undefined)
     }
   })
@@ -91,7 +91,7 @@ t.test('while news of keys arrive, an unknown key is remembered for ten seconds,
   await clock.advance(999)
   t.equal(keys.find(hash('b')), undefined)
   await clock.advance(1)
-  t.ok(keys.find(hash('b')) instanceof Promise, 'without news for a second nothing unknown is remembered')
+  t.ok(keys.find(hash('b')) instanceof Promise, 'without a report for a second no unknown key is remembered')
 })
 
 /** A store whose look-ups wait until they are let through. */
@@ -204,7 +204,7 @@ t.test('while the record is gone: known keys go on, unknown ones are a 503 and n
   t.match(keys.find(hash('a')), { limit: 2 }, 'old entries are renewed')
   await record.keys.remove(hash('a'))
   await clock.advance(60_000)
-  keys.heard()
+  keys.confirm()
   keys.find(hash('a'))
   await turn()
   t.equal(keys.find(hash('a')), undefined)
@@ -240,7 +240,7 @@ t.test('changes go through, and what is cached of them is dropped', async (t) =>
 t.test('a pulse every 250 ms; its answers are told, an outage once', async (t) => {
   const { clock, record } = rig()
   const told: unknown[] = []
-  const news: ClusterNews[] = []
+  const reports: ClusterReport[] = []
   const pulses = new Pulses({
     node: 'n1',
     label: 'here 1',
@@ -251,7 +251,7 @@ t.test('a pulse every 250 ms; its answers are told, an outage once', async (t) =
     silence: () => {},
     forgotten: () => {},
     answered: () => told.push('answered'),
-    report: (item) => news.push(item),
+    report: (item) => reports.push(item),
   })
   await pulses.now()
   t.same(told.splice(0), [['changed', undefined], 'answered'])
@@ -268,11 +268,11 @@ t.test('a pulse every 250 ms; its answers are told, an outage once', async (t) =
   await clock.advance(10_000)
   t.same(told, [])
   t.ok(record.count('pulse') > 30, 'tried on')
-  t.match(news, [{ kind: 'record-lost', during: 'pulse' }])
+  t.match(reports, [{ kind: 'record-lost', during: 'pulse' }])
   record.mode('pass', 'pulse')
   await clock.advance(500)
   t.match(told.splice(0)[0], ['changed', [hash('b')]], 'nothing was missed')
-  t.match(news.slice(1), [{ kind: 'record-back', during: 'pulse' }])
+  t.match(reports.slice(1), [{ kind: 'record-back', during: 'pulse' }])
 
   const before = record.count('pulse')
   record.mode('hang', 'pulse')
@@ -283,29 +283,29 @@ t.test('a pulse every 250 ms; its answers are told, an outage once', async (t) =
   record.mode('pass', 'pulse')
   await turn()
   await clock.advance(0)
-  t.equal(record.count('pulse'), before + 2, 'and one more for all that urged meanwhile')
+  t.equal(record.count('pulse'), before + 2, 'and one more for all that isWakePending meanwhile')
   record.mode('hang', 'pulse')
   await clock.advance(250)
   await clock.advance(2250)
   t.equal(record.count('pulse'), before + 4, 'one that is never answered is given up')
-  t.equal(news.length, 3)
+  t.equal(reports.length, 3)
   pulses.close()
   await clock.advance(5000)
   t.equal(record.count('pulse'), before + 4)
 })
 
-t.test('a changed key is known to every process within a second; an owner that urges is heard at once', async (t) => {
+t.test('a changed key is known to every process within a second; the owner can wake it at once', async (t) => {
   const clock = new FakeClock()
   const record = new ScriptedRecord(clock)
-  let urge = (): void => {}
-  const urging: StoreOfRecord & { onUrge(hear: () => void): void } = Object.assign(Object.create(record) as ScriptedRecord, {
-    onUrge: (hear: () => void) => {
-      urge = hear
+  let wake = (): void => {}
+  const waking: StoreOfRecord & { onWake(wake: () => void): void } = Object.assign(Object.create(record) as ScriptedRecord, {
+    onWake: (hear: () => void) => {
+      wake = hear
     },
   })
   const join = (record: StoreOfRecord, node: string) =>
     joinRecord({ record, journal: new MemoryJournal(), clock, node, label: node, report: () => {} })
-  const [one, two] = [join(record, 'n1'), join(urging, 'n2')]
+  const [one, two] = [join(record, 'n1'), join(waking, 'n2')]
   await Promise.all([one.ready, two.ready])
   await one.keys.put(apiKey('a'))
   for (const each of [one, two]) t.match(await each.keys.find(hash('a')), { disabled: false })
@@ -317,7 +317,7 @@ t.test('a changed key is known to every process within a second; an owner that u
   t.equal(two.nodes(), 2)
 
   await one.keys.remove(hash('a'))
-  urge()
+  wake()
   await turn()
   t.equal(await two.keys.find(hash('a')), undefined)
   t.equal(await seeks(one.credit.account('k'), 100, { limit: 100 }), true)

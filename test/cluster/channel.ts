@@ -1,5 +1,5 @@
 /** A channel between an owner and a worker within one process: what crosses is JSON text, as in a real one. */
-import type { Parcel, Port } from '../../src/cluster/ipc-line.ts'
+import type { Message, Port } from '../../src/cluster/ipc-line.ts'
 
 export interface Cable {
   readonly owner: Port
@@ -20,7 +20,7 @@ class End implements Port {
     this.deliver = deliver
   }
 
-  send(message: { parcels: readonly Parcel[] }): void {
+  send(message: { messages: readonly Message[] }): void {
     this.deliver(JSON.stringify(message))
   }
 

@@ -1,9 +1,9 @@
-/** A worker of an owner's desk, within one process. */
+/** A worker of an owner, within one process. */
 import { type Answers, Line } from '../../src/cluster/ipc-line.ts'
 import type { OwnerOffer, WorkerOffer } from '../../src/cluster/messages.ts'
-import type { OwnerDesk, Reception } from '../../src/cluster/owner-desk.ts'
-import { RemoteRecord } from '../../src/cluster/remote-record.ts'
-import { RemoteCounters, RemoteNews } from '../../src/cluster/remote-shared.ts'
+import type { OwnerServer, Reception } from '../../src/cluster/owner-server.ts'
+import { type RemoteRecord, remoteRecord } from '../../src/cluster/remote-record.ts'
+import { RemoteCounters, RemotePubSub } from '../../src/cluster/remote-shared.ts'
 import type { Clock } from '../../src/core/clock.ts'
 import { FakeClock } from '../support/clock.ts'
 import { type Cable, cable } from './channel.ts'
@@ -23,22 +23,22 @@ const neverTold = (): never => {
 export interface Employee {
   record: RemoteRecord
   counters: RemoteCounters
-  news: RemoteNews
+  pubSub: RemotePubSub
   line: Line<OwnerOffer, WorkerOffer>
   cable: Cable
   nodes: ReadonlySet<string>
   idle: () => Promise<void>
 }
 
-export function employ(desk: OwnerDesk, clock: Clock = new FakeClock()): Employee {
+export function employ(ownerServer: OwnerServer, clock: Clock = new FakeClock()): Employee {
   const joined = cable()
   const answers: Answers<WorkerOffer> = {
-    urge: () => {
-      record.urge()
+    wake: () => {
+      record.wake()
       return null
     },
-    news: (topic, message) => {
-      news.arrived(topic, message)
+    publish: (topic, message) => {
+      pubSub.receive(topic, message)
       return null
     },
     metrics: neverTold,
@@ -50,8 +50,16 @@ export function employ(desk: OwnerDesk, clock: Clock = new FakeClock()): Employe
     hurry: neverTold,
   }
   const line = new Line<OwnerOffer, WorkerOffer>(joined.worker, answers, neverTold)
-  const record = new RemoteRecord(line)
-  const news = new RemoteNews(line)
-  const station = desk.open(joined.owner, RECEPTION)
-  return { record, news, counters: new RemoteCounters(line, clock), line, cable: joined, nodes: station.nodes, idle: station.idle }
+  const record = remoteRecord(line)
+  const pubSub = new RemotePubSub(line)
+  const workerHandle = ownerServer.open(joined.owner, RECEPTION)
+  return {
+    record,
+    pubSub,
+    counters: new RemoteCounters(line, clock),
+    line,
+    cable: joined,
+    nodes: workerHandle.nodes,
+    idle: workerHandle.idle,
+  }
 }

@@ -2,13 +2,13 @@
 import t from 'tap'
 import { AuditTrail, type Finding } from '../../src/cluster/audit-trail.ts'
 import { HeldGuardrails } from '../../src/cluster/held-guardrails.ts'
-import type { ClusterNews } from '../../src/cluster/record-calls.ts'
+import type { ClusterReport } from '../../src/cluster/record-calls.ts'
 import { keepUp } from '../../src/cluster/upkeep.ts'
 import { Fault } from '../../src/core/faults.ts'
 import type { AuditRow } from '../../src/store/guardrails.ts'
-import { MemoryGuardrails } from '../../src/store/memory-guardrails.ts'
 import { stored } from '../store/record-guardrails-contract.ts'
 import { FakeClock, turns } from '../support/clock.ts'
+import { MemoryGuardrails } from '../support/memory/guardrails.ts'
 
 /** A store that a test shuts, or leaves without an answer. */
 class Shutting extends MemoryGuardrails {
@@ -33,11 +33,11 @@ class Shutting extends MemoryGuardrails {
 function scene() {
   const clock = new FakeClock()
   const store = new Shutting()
-  const news: ClusterNews[] = []
-  const held = new HeldGuardrails({ store, clock, report: (item) => news.push(item) })
+  const reports: ClusterReport[] = []
+  const held = new HeldGuardrails({ store, clock, report: (item) => reports.push(item) })
   let heard = 0
   held.onChange(() => heard++)
-  return { clock, store, news, held, heard: () => heard, ids: () => held.current.guardrails.map(({ id }) => id) }
+  return { clock, store, reports, held, heard: () => heard, ids: () => held.current.guardrails.map(({ id }) => id) }
 }
 
 t.test('the first reading must work', async (t) => {
@@ -55,7 +55,7 @@ t.test('the first reading must work', async (t) => {
 })
 
 t.test('what is in force stays while the store does not answer, and the new comes when it does', async (t) => {
-  const { store, held, clock, ids, heard, news } = scene()
+  const { store, held, clock, ids, heard, reports } = scene()
   await store.put(stored('g1'), 0)
   await held.load()
   await store.put(stored('g2'), 0)
@@ -68,14 +68,14 @@ t.test('what is in force stays while the store does not answer, and the new come
     }
     t.same(ids(), ['g1'], mode)
   }
-  t.match(news, [{ kind: 'record-lost', during: 'guardrails' }])
-  t.equal(news.length, 1, 'told once')
+  t.match(reports, [{ kind: 'record-lost', during: 'guardrails' }])
+  t.equal(reports.length, 1, 'told once')
   store.mode = 'open'
   await clock.advance(3000)
   await turns(5)
   t.same(ids(), ['g1', 'g2'])
   t.equal(heard(), 2)
-  t.match(news, [{}, { kind: 'record-back', during: 'guardrails' }])
+  t.match(reports, [{}, { kind: 'record-back', during: 'guardrails' }])
   held.changed()
   await turns(5)
   t.equal(heard(), 2, 'nothing new is nothing to hear of')
@@ -101,7 +101,7 @@ t.test('a change through this process is in force when it returns; many at once 
   t.equal(await held.put(stored('g1'), 0), false)
 })
 
-t.test('a change whose result cannot be read is done, and read later', async (t) => {
+t.test('a change succeeds where its result cannot be read back, which is read later', async (t) => {
   const { store, held, clock, ids } = scene()
   await held.load()
   const put = store.put.bind(store)
@@ -132,22 +132,22 @@ const finding = (n: number, more: Partial<Finding> = {}): Finding => {
   return { ...where, entities: [], engines: [], matched: [`text ${n}`], full: false, ...more }
 }
 
-async function trailScene() {
+async function auditScene() {
   const clock = new FakeClock()
   const store = new Shutting()
-  const news: ClusterNews[] = []
-  const trail = new AuditTrail({ store, clock, report: (item) => news.push(item) })
-  await trail.load()
+  const reports: ClusterReport[] = []
+  const audit = new AuditTrail({ store, clock, report: (item) => reports.push(item) })
+  await audit.load()
   const count = () => store.findings({ limit: 100_000 }).length
   const seen = (): AuditRow[] => store.findings({ limit: 100_000 }).reverse()
-  return { clock, store, news, trail, seen, count }
+  return { clock, store, reports, audit, seen, count }
 }
 
-t.test('findings wait for each other, never for long, and nobody waits for them', async (t) => {
-  const { clock, trail, seen, count } = await trailScene()
-  trail.note([finding(1), finding(1, { action: 'blocked' })])
-  trail.note([])
-  trail.note([finding(2)])
+t.test('findings are written in batches every 250 ms, and no request waits for them', async (t) => {
+  const { clock, audit, seen, count } = await auditScene()
+  audit.note([finding(1), finding(1, { action: 'blocked' })])
+  audit.note([])
+  audit.note([finding(2)])
   t.equal(count(), 0)
   t.same(clock.waiting, [250], 'one timer')
   await clock.advance(250)
@@ -161,24 +161,24 @@ t.test('findings wait for each other, never for long, and nobody waits for them'
     ],
   )
   t.same(clock.waiting, [])
-  trail.note([finding(3, { matched: Array.from({ length: 50 }, (_, i) => `t${i}`), full: true })])
-  await trail.close()
+  audit.note([finding(3, { matched: Array.from({ length: 50 }, (_, i) => `t${i}`), full: true })])
+  await audit.close()
   const last = seen().at(-1)
   t.match(last, { detail: { count: 50 } })
   t.same([last?.detail.hashes.length, last?.detail.texts?.length], [20, 20], 'the end writes what waits; few texts are kept of one finding')
 })
 
-t.test('a store that does not answer gets them later, as many as there is room for', async (t) => {
-  const { clock, store, trail, seen, count, news } = await trailScene()
+t.test('findings wait for a store that does not answer, 10,000 at most', async (t) => {
+  const { clock, store, audit, seen, count, reports } = await auditScene()
   store.mode = 'shut'
-  for (let i = 0; i < 10_050; i++) trail.note([finding(i)])
-  t.equal(trail.dropped, 50)
+  for (let i = 0; i < 10_050; i++) audit.note([finding(i)])
+  t.equal(audit.dropped, 50)
   for (let i = 0; i < 5; i++) {
     await clock.advance(1000)
     await turns(5)
   }
-  t.match(news, [{ kind: 'record-lost', during: 'audit' }])
-  t.equal(news.length, 1)
+  t.match(reports, [{ kind: 'record-lost', during: 'audit' }])
+  t.equal(reports.length, 1)
   store.mode = 'open'
   await clock.advance(1000)
   for (let i = 0; i < 40; i++) {
@@ -187,20 +187,20 @@ t.test('a store that does not answer gets them later, as many as there is room f
   }
   t.equal(count(), 10_000)
   t.equal(new Set(seen().map(({ id }) => id)).size, 10_000)
-  t.match(news, [{}, { kind: 'record-back', during: 'audit' }])
-  trail.note([finding(20_000)])
+  t.match(reports, [{}, { kind: 'record-back', during: 'audit' }])
+  audit.note([finding(20_000)])
   await clock.advance(250)
   await turns(5)
   t.match(seen().at(-1), { id: 'gen-20000.0' }, 'there is room again')
 })
 
 t.test('what waits is bounded in bytes as well, and a shut store does not hold up the end', async (t) => {
-  const { store, trail, clock } = await trailScene()
+  const { store, audit, clock } = await auditScene()
   store.mode = 'silent'
   const long = Array.from({ length: 20 }, (_, i) => `${i}`.padEnd(500, 'x'))
-  for (let i = 0; i < 2000; i++) trail.note([finding(i, { matched: long, full: true })])
-  t.ok(trail.dropped > 1000 && trail.dropped < 1500, `${trail.dropped} dropped`)
-  const closed = trail.close()
+  for (let i = 0; i < 2000; i++) audit.note([finding(i, { matched: long, full: true })])
+  t.ok(audit.dropped > 1000 && audit.dropped < 1500, `${audit.dropped} dropped`)
+  const closed = audit.close()
   await turns(5)
   await clock.advance(2000)
   await closed
@@ -214,7 +214,7 @@ t.test('findings are removed at the age of generations', async (t) => {
   store.note(
     rows.map(({ entities, engines, matched: _, full: __, ...row }) => ({ ...row, detail: { entities, engines, count: 0, hashes: [] } })),
   )
-  const news: string[] = []
+  const reports: string[] = []
   const end = keepUp({
     store: { prune: () => 0 },
     guardrails: store,
@@ -223,13 +223,13 @@ t.test('findings are removed at the age of generations', async (t) => {
     retention: 32 * day,
     lostGrace: day,
     clock,
-    report: ({ kind }) => news.push(kind),
+    report: ({ kind }) => reports.push(kind),
   })
   t.equal(store.findings({ limit: 1000 }).length, 450)
   await clock.advance(60_000)
   await clock.advance(1_000)
   t.equal(store.findings({ limit: 1000 }).length, 10)
-  t.same(news, [], 'no news of generations')
+  t.same(reports, [], 'no report of generations')
   end()
   t.same(clock.waiting, [])
 })

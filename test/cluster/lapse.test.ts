@@ -2,9 +2,9 @@
 import t from 'tap'
 import { joinRecord } from '../../src/cluster/index.ts'
 import { fixedAsk } from '../../src/ledger/credit.ts'
-import { MemoryJournal } from '../../src/store/batch.ts'
 import { FakeClock } from '../support/clock.ts'
 import { holds, seeks } from '../support/holding.ts'
+import { MemoryJournal } from '../support/memory/journal.ts'
 import { memoryRecord, ScriptedRecord } from './scripted-record.ts'
 
 const GRACE = 60_000
@@ -99,7 +99,7 @@ t.test('a process whose leases were set free without its knowing spends none of 
   await clock.advance(1)
 
   inner.nodeGone('n')
-  const all = { key: 'k', ask: fixedAsk(1000), allowances: [LIMIT], idle: 0, more: 0, patient: false, turn: 1 }
+  const all = { key: 'k', ask: fixedAsk(1000), allowances: [LIMIT], idle: 0, more: 0, recallsFirst: false, turn: 1 }
   t.match(await inner.lease('other', all), { granted: 1000 }, 'others have all of it')
   await clock.advance(1000)
   t.notOk(holds(account, 1, LIMIT))

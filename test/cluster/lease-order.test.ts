@@ -4,26 +4,23 @@ import { joinRecord } from '../../src/cluster/index.ts'
 import { LeasedCredit } from '../../src/cluster/leased-credit.ts'
 import { Fault } from '../../src/core/faults.ts'
 import { Credit } from '../../src/ledger/credit.ts'
-import { MemoryJournal } from '../../src/store/batch.ts'
-import { MemoryCompactionKeys } from '../../src/store/compaction-keys.ts'
-import { memoryGivenIds } from '../../src/store/given-ids.ts'
 import { LocalRecord } from '../../src/store/local-record.ts'
-import { MemoryGuardrails } from '../../src/store/memory-guardrails.ts'
-import { MemoryKeys } from '../../src/store/memory-keys.ts'
 import type { LeaseAnswer, LeaseAsk, Pulse, PulseReply, SettledRows } from '../../src/store/record.ts'
-import { memoryEvents } from '../../src/store/sqlite-events.ts'
-import { memoryRefusals } from '../../src/store/sqlite-refusals.ts'
 import { ask as leaseAsk } from '../store/record-contract.ts'
 import { holdRow, settleRow } from '../store/samples.ts'
 import { FakeClock, turns } from '../support/clock.ts'
 import { holds, seeks } from '../support/holding.ts'
+import { MemoryGuardrails } from '../support/memory/guardrails.ts'
+import { MemoryJournal } from '../support/memory/journal.ts'
+import { MemoryKeys } from '../support/memory/keys.ts'
+import { memoryStores } from '../support/memory/stores.ts'
 
 const UNLIMITED = { limit: null }
 const GRACE = 60_000
 
 /** A record whose steps a test lets happen one by one. */
 class SlowRecord extends LocalRecord {
-  /** Where leases wait: before the record has done anything, or before its answer arrives. */
+  /** Place in which leases wait: before the record has done anything, or before its answer arrives. */
   slow: 'not' | 'before' | 'after' = 'not'
   silent = false
   endsWait = false
@@ -33,14 +30,13 @@ class SlowRecord extends LocalRecord {
   private readonly answers: (() => void)[] = []
 
   constructor(clock: FakeClock) {
+    const journal = new MemoryJournal()
     super({
-      journal: new MemoryJournal(),
+      journal,
+      ledger: journal.ledger,
       keys: new MemoryKeys(clock),
       guardrails: new MemoryGuardrails(),
-      compactionKeys: new MemoryCompactionKeys(),
-      events: memoryEvents(),
-      refusals: memoryRefusals(),
-      givenIds: memoryGivenIds(),
+      ...memoryStores(),
       credit: new Credit(clock),
       clock,
     })
@@ -92,7 +88,7 @@ async function settled(): Promise<void> {
 function spender(t: Test) {
   const clock = new FakeClock()
   const record = new SlowRecord(clock)
-  const credit = new LeasedCredit({ node: 'n', record, clock, heard: () => true, between: (read) => read() })
+  const credit = new LeasedCredit({ node: 'n', record, clock, isRecordReachable: () => true, between: (read) => read() })
   credit.open()
   t.teardown(() => credit.close())
   const account = credit.account('k')
@@ -128,7 +124,7 @@ t.test('a grant that pays for earlier charges is not spent again where its answe
   account.release(90)
 })
 
-t.test('whoever asked for more than is missing by now asks again', async (t) => {
+t.test('leases anew where charges were forwarded while its call was under way', async (t) => {
   const { record, account, row, handIn } = spender(t)
   record.slow = 'before'
   const held = seeks(account, 100, { limit: 1000 })
@@ -140,7 +136,7 @@ t.test('whoever asked for more than is missing by now asks again', async (t) => 
   account.release(100)
 })
 
-t.test('what was granted for charges that came in before goes back in the end', async (t) => {
+t.test('returns credit that was granted for charges that had been forwarded before', async (t) => {
   const { clock, record, credit, account, row, handIn } = spender(t)
   record.slow = 'before'
   const held = seeks(account, 10, { limit: 5000 })
@@ -156,7 +152,7 @@ t.test('what was granted for charges that came in before goes back in the end', 
   t.equal(await record.leased(), 0)
 })
 
-t.test('so does it where the answer to the charges comes last', async (t) => {
+t.test('returns that credit also where the forwarding is confirmed last', async (t) => {
   const { clock, record, credit, account, row } = spender(t)
   await record.take('n', [row])
   t.equal(await seeks(account, 10, { limit: 5000 }), true)

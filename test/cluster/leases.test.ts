@@ -25,7 +25,7 @@ class Process {
     this.node = node
     this.record = record
     this.clock = clock
-    this.credit = new LeasedCredit({ node, record, clock, heard: () => true, between: (read) => read() })
+    this.credit = new LeasedCredit({ node, record, clock, isRecordReachable: () => true, between: (read) => read() })
     this.credit.open()
   }
 
@@ -64,7 +64,7 @@ function rig(nodes = 1): { clock: FakeClock; record: ScriptedRecord; processes: 
   return { clock, record, processes, one, two }
 }
 
-/** What has become of promises: their values, 'waits', or the code of their fault. */
+/** States of promises: their values, 'waits', or the code of their fault. */
 function fates(promises: readonly Promise<boolean>[]): (boolean | string)[] {
   const found: (boolean | string)[] = promises.map(() => 'waits')
   promises.forEach((promise, index) => {

@@ -1,15 +1,15 @@
 /** An owner and its workers on a store of record, within one process: each with a journal that outlives it. */
 import { type Joined, joinRecord } from '../../src/cluster/index.ts'
-import { OwnerDesk } from '../../src/cluster/owner-desk.ts'
 import type { OwnerRecord } from '../../src/cluster/owner-record.ts'
+import { OwnerServer } from '../../src/cluster/owner-server.ts'
 import { MemoryCounters } from '../../src/cluster/shared/index.ts'
 import type { Clock } from '../../src/core/clock.ts'
 import { fixedAsk } from '../../src/ledger/credit.ts'
 import { LedgerScans } from '../../src/ledger/scans.ts'
-import { MemoryJournal } from '../../src/store/batch.ts'
 import type { SettledRows, StoreOfRecord } from '../../src/store/record.ts'
 import { holdRow, settleRow } from '../store/samples.ts'
 import type { FakeClock } from '../support/clock.ts'
+import { MemoryJournal } from '../support/memory/journal.ts'
 import { type Employee, employ } from './employ.ts'
 
 /** A request of a worker: nano-dollars held, until it is settled or the worker dies. */
@@ -22,7 +22,7 @@ interface Open {
 export class Machine {
   readonly workers: Worker[] = []
   readonly owner: Joined
-  readonly desk: OwnerDesk
+  readonly ownerServer: OwnerServer
   private readonly name: string
   private readonly clock: FakeClock
   private readonly lostGrace: number | undefined
@@ -48,7 +48,12 @@ export class Machine {
       report: () => {},
     })
     const scans = new LedgerScans(this.owner.ledger, clock)
-    this.desk = new OwnerDesk({ record: this.record, scans, counters: new MemoryCounters(clock), oops: (error) => console.error(error) })
+    this.ownerServer = new OwnerServer({
+      record: this.record,
+      scans,
+      counters: new MemoryCounters(clock),
+      reportUnexpected: (error) => console.error(error),
+    })
   }
 
   /** As workers have it. */
@@ -61,7 +66,7 @@ export class Machine {
   /** Starts a worker. @param before whose name and journal it takes over. */
   hire(before?: Worker): Worker {
     const { node, journal } = before ?? { node: `${this.name}-${this.workers.length}`, journal: new MemoryJournal() }
-    const worker = new Worker(node, employ(this.desk, this.clock), {
+    const worker = new Worker(node, employ(this.ownerServer, this.clock), {
       journal,
       clock: this.clock,
       lostGrace: this.lostGrace,

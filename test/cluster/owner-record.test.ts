@@ -1,4 +1,4 @@
-/** The owner of workers as the one client of a store of record elsewhere: leases, rows, pulses and news by way of it. */
+/** The owner of workers as the one client of a store of record elsewhere: leases, rows, pulses and changes by way of it. */
 import t, { type Test } from 'tap'
 import { generation } from '../store/record-contract.ts'
 import { apiKey } from '../store/samples.ts'
@@ -22,7 +22,7 @@ interface Scene {
   pass(ms: number): Promise<void>
 }
 
-async function sceneOf(t: Test | undefined, count: number, options: { lostGrace?: number; seed?: number } = {}): Promise<Scene> {
+async function openScene(t: Test | undefined, count: number, options: { lostGrace?: number; seed?: number } = {}): Promise<Scene> {
   const clock = new FakeClock(options.seed)
   const record = new ScriptedRecord(clock)
   const machine = new Machine('m1', record, clock, options)
@@ -39,7 +39,7 @@ async function sceneOf(t: Test | undefined, count: number, options: { lostGrace?
   return { clock, record, machine, workers, pass }
 }
 
-async function balanceOf({ record }: Pick<Scene, 'record'>, key = 'k'): Promise<{ spent: number; leased: number }> {
+async function readBalance({ record }: Pick<Scene, 'record'>, key = 'k'): Promise<{ spent: number; leased: number }> {
   const [found] = await record.inner.balances([key])
   return { spent: Number(found?.spent), leased: found?.leased ?? 0 }
 }
@@ -59,7 +59,7 @@ async function spend(scene: Scene, worker: Worker, times: number, price = 100): 
 }
 
 t.test('the record sees one process: the leases of its workers are holds in one lease, and most need no call', async (t) => {
-  const scene = await sceneOf(t, 4)
+  const scene = await openScene(t, 4)
   const { record, workers, pass } = scene
   for (const worker of workers) t.same(await spend(scene, worker, 10), { 200: 10 })
   const before = record.count('lease')
@@ -68,12 +68,12 @@ t.test('the record sees one process: the leases of its workers are holds in one 
   for (const worker of workers) t.same(await spend(scene, worker, 5), { 200: 5 })
   t.ok(record.count('lease') - before <= 4, `${record.count('lease') - before} calls for 20 more`)
   await pass(1_000)
-  t.match(await balanceOf(scene), { spent: 6_000 })
+  t.match(await readBalance(scene), { spent: 6_000 })
   t.equal((await record.inner.pulse({ node: 'm1', label: 'm1', expiry: 10_000, cursor: undefined })).nodes, 1)
 })
 
 t.test('rows of all workers go in one batch, and a worker is answered when the record has them', async (t) => {
-  const scene = await sceneOf(t, 3)
+  const scene = await openScene(t, 3)
   const { record, workers, pass } = scene
   for (const worker of workers) await spend(scene, worker, 2)
   const before = record.count('take')
@@ -83,32 +83,32 @@ t.test('rows of all workers go in one batch, and a worker is answered when the r
     workers.every(({ journal }) => [...journal.export()].length === 2),
     'each worker keeps its rows',
   )
-  t.match(await balanceOf(scene), { spent: 0 })
+  t.match(await readBalance(scene), { spent: 0 })
   record.mode('lose', 'take')
   await pass(6_000)
-  t.match(await balanceOf(scene), { spent: 600 }, 'the record has them, but its answer is lost')
+  t.match(await readBalance(scene), { spent: 600 }, 'the record has them, but its answer is lost')
   t.ok(workers.every(({ journal }) => [...journal.export()].length === 2))
   record.mode('pass', 'take')
   await pass(6_000)
-  t.match(await balanceOf(scene), { spent: 600 }, 'once')
+  t.match(await readBalance(scene), { spent: 600 }, 'once')
   t.ok(workers.every(({ journal }) => [...journal.export()].length === 0))
   t.ok(record.count('take') - before < 20, 'tried more and more slowly')
   await pass(120_000)
-  t.same(await balanceOf(scene), { spent: 600, leased: 0 }, 'and nothing stays leased')
+  t.same(await readBalance(scene), { spent: 600, leased: 0 }, 'and nothing stays leased')
 })
 
 t.test('what one worker has idle serves another, to the last nano-dollar', async (t) => {
-  const scene = await sceneOf(t, 2)
+  const scene = await openScene(t, 2)
   const [one, two] = scene.workers as [Worker, Worker]
   t.same(await spend(scene, one, 60), { 200: 60 })
   t.same(await spend(scene, two, 45), { 200: 40, 402: 5 })
   t.same(await spend(scene, one, 2), { 402: 2 })
   await scene.pass(1_000)
-  t.match(await balanceOf(scene), { spent: LIMIT })
+  t.match(await readBalance(scene), { spent: LIMIT })
 })
 
 t.test('another machine gets what lies idle in the workers of this one', async (t) => {
-  const scene = await sceneOf(t, 2)
+  const scene = await openScene(t, 2)
   const { clock, record, pass } = scene
   const other = new Machine('m2', new ScriptedRecord(clock, record.inner), clock)
   await other.owner.ready
@@ -116,46 +116,46 @@ t.test('another machine gets what lies idle in the workers of this one', async (
   await Promise.all([worker.joined.ready, pass(500)])
   const [one] = scene.workers as [Worker]
   t.same(await spend(scene, one, 60), { 200: 60 })
-  t.ok((await balanceOf(scene)).leased > 0)
+  t.ok((await readBalance(scene)).leased > 0)
   t.same(await spend(scene, worker, 45), { 200: 40, 402: 5 })
   await pass(1_000)
-  t.match(await balanceOf(scene), { spent: LIMIT })
+  t.match(await readBalance(scene), { spent: LIMIT })
   await Promise.all([other.close(), pass(3_000)])
 })
 
 t.test('a worker that is killed: its open requests are charged, its lease is free at once', async (t) => {
-  const scene = await sceneOf(t, 2)
+  const scene = await openScene(t, 2)
   const [one, two] = scene.workers as [Worker, Worker]
   await spend(scene, one, 30)
   for (let index = 0; index < 5; index++) void one.begin('k', 100, LIMIT)
   await scene.pass(100)
   t.equal(one.open.length, 5)
   await Promise.all([scene.machine.kill(one), scene.pass(2_000)])
-  t.match(await balanceOf(scene), { spent: 3_500 })
+  t.match(await readBalance(scene), { spent: 3_500 })
   t.same(await spend(scene, two, 70), { 200: 65, 402: 5 })
   await scene.pass(1_000)
-  t.match(await balanceOf(scene), { spent: LIMIT })
+  t.match(await readBalance(scene), { spent: LIMIT })
 })
 
 t.test('rows of a dead worker that the record has had are charged once, and their lease comes back', async (t) => {
-  const scene = await sceneOf(t, 1)
+  const scene = await openScene(t, 1)
   const { machine, pass } = scene
   const [one] = scene.workers as [Worker]
   await spend(scene, one, 30)
   await pass(1_000)
-  t.ok((await balanceOf(scene)).leased > 50)
+  t.ok((await readBalance(scene)).leased > 50)
   // As after 65,536 others: nothing here remembers them.
   const rows = [generation(900_001, 'k', 50, scene.clock.now())]
   await scene.record.inner.take('m1', rows)
   await Promise.all([machine.record.inherit('m1-0', rows), pass(500)])
-  t.match(await balanceOf(scene), { spent: 3_050 })
+  t.match(await readBalance(scene), { spent: 3_050 })
   await pass(120_000)
-  t.same(await balanceOf(scene), { spent: 3_050, leased: 0 })
+  t.same(await readBalance(scene), { spent: 3_050, leased: 0 })
   t.same(await spend(scene, one, 75), { 200: 69, 402: 6 })
 })
 
 t.test('a worker that was not answered hands its rows in again: they are not counted again', async (t) => {
-  const scene = await sceneOf(t, 1)
+  const scene = await openScene(t, 1)
   const { machine, record, pass } = scene
   const [one] = scene.workers as [Worker]
   await spend(scene, one, 30)
@@ -166,11 +166,11 @@ t.test('a worker that was not answered hands its rows in again: they are not cou
   await Promise.all([machine.record.take(one.node, rows), pass(500)])
   t.equal(record.count('take'), before)
   await pass(120_000)
-  t.same(await balanceOf(scene), { spent: 3_050, leased: 0 })
+  t.same(await readBalance(scene), { spent: 3_050, leased: 0 })
 })
 
-t.test('a worker believes in nothing that its owner cannot vouch for', async (t) => {
-  const scene = await sceneOf(t, 2, { lostGrace: 60_000 })
+t.test('a worker holds nothing from a lease once the pulses of its owner have failed for too long', async (t) => {
+  const scene = await openScene(t, 2, { lostGrace: 60_000 })
   const { record, pass, workers } = scene
   const [one] = workers as [Worker]
   await spend(scene, one, 30)
@@ -189,11 +189,11 @@ t.test('a worker believes in nothing that its owner cannot vouch for', async (t)
   await pass(2_000)
   t.same(await spend(scene, one, 80), { 200: 70, 402: 10 })
   await pass(1_000)
-  t.match(await balanceOf(scene), { spent: LIMIT })
+  t.match(await readBalance(scene), { spent: LIMIT })
 })
 
-t.test('a lease whose answer comes after all leases were ended is none, and its money is free again', async (t) => {
-  const scene = await sceneOf(t, 1)
+t.test('a grant that arrives after all leases have ended is void, and its credit is free again', async (t) => {
+  const scene = await openScene(t, 1)
   const { record, machine, workers, pass } = scene
   const [one] = workers as [Worker]
   const { promise: answered, resolve: answer } = Promise.withResolvers<void>()
@@ -212,7 +212,7 @@ t.test('a lease whose answer comes after all leases were ended is none, and its 
 })
 
 t.test('leases that the record has ended without the owner knowing are spent by no worker after the next pulse', async (t) => {
-  const scene = await sceneOf(t, 2, { lostGrace: 60_000 })
+  const scene = await openScene(t, 2, { lostGrace: 60_000 })
   const { record, pass, workers } = scene
   const [one, two] = workers as [Worker, Worker]
   await spend(scene, one, 30)
@@ -221,17 +221,17 @@ t.test('leases that the record has ended without the owner knowing are spent by 
   one.joined.credit.account('k').release(100)
   t.ok((record.inner as ReturnType<typeof memoryRecord>).nodeGone('m1') > 0)
   await pass(1_000)
-  t.match(await balanceOf(scene), { spent: 3_000, leased: 0 })
+  t.match(await readBalance(scene), { spent: 3_000, leased: 0 })
   // What was free again is spent elsewhere.
   await record.inner.take('elsewhere', [generation(900_003, 'k', 7_000, scene.clock.now())])
   t.same(await spend(scene, one, 5), { 402: 5 })
   t.same(await spend(scene, two, 5), { 402: 5 })
   await pass(1_000)
-  t.match(await balanceOf(scene), { spent: LIMIT })
+  t.match(await readBalance(scene), { spent: LIMIT })
 })
 
 t.test('changes of keys reach workers at once, and after an outage they forget all that they have cached', async (t) => {
-  const scene = await sceneOf(t, 2)
+  const scene = await openScene(t, 2)
   const { record, pass, workers } = scene
   const [one, two] = workers as [Worker, Worker]
   const { hash } = apiKey('a')
@@ -339,7 +339,7 @@ class Storm {
     record.mode(this.pick(modes), call)
   }
 
-  /** What was settled and what open requests may still cost, in nano-dollars. */
+  /** Settled sum and possible cost of open requests, in nano-dollars. */
   get used(): number {
     return this.settled + this.workers.reduce((sum, { open }) => sum + open.reduce((held, each) => held + each.held, 0), 0)
   }

@@ -1,21 +1,20 @@
 /** A record in memory, or the way of one process to it, whose calls a test counts, delays, refuses, or leaves unanswered. */
 import { Fault } from '../../src/core/faults.ts'
 import { Credit } from '../../src/ledger/credit.ts'
-import type { LedgerReader } from '../../src/ledger/types.ts'
-import { MemoryJournal } from '../../src/store/batch.ts'
-import { type CompactionKeyStore, MemoryCompactionKeys } from '../../src/store/compaction-keys.ts'
+import type { LedgerReader } from '../../src/ledger/reader.ts'
+import type { CompactionKeyStore } from '../../src/store/compaction-keys.ts'
 import type { EventStore } from '../../src/store/events.ts'
-import { type GivenIdStore, memoryGivenIds } from '../../src/store/given-ids.ts'
+import type { GivenIdStore } from '../../src/store/given-ids.ts'
 import type { GuardrailStore } from '../../src/store/guardrails.ts'
 import type { KeyStore } from '../../src/store/keys.ts'
 import { LocalRecord } from '../../src/store/local-record.ts'
-import { MemoryGuardrails } from '../../src/store/memory-guardrails.ts'
-import { MemoryKeys } from '../../src/store/memory-keys.ts'
 import type { Balance, LeaseAnswer, LeaseAsk, LeaseName, Pulse, PulseReply, SettledRows, StoreOfRecord } from '../../src/store/record.ts'
 import type { RefusalStore } from '../../src/store/refusals.ts'
-import { memoryEvents } from '../../src/store/sqlite-events.ts'
-import { memoryRefusals } from '../../src/store/sqlite-refusals.ts'
 import type { FakeClock } from '../support/clock.ts'
+import { MemoryGuardrails } from '../support/memory/guardrails.ts'
+import { MemoryJournal } from '../support/memory/journal.ts'
+import { MemoryKeys } from '../support/memory/keys.ts'
+import { memoryStores } from '../support/memory/stores.ts'
 
 export type Call = 'take' | 'lease' | 'giveBack' | 'pulse' | 'balances' | 'spentByAll' | 'endLeases' | 'find' | 'close'
 /**
@@ -29,12 +28,10 @@ export function memoryRecord(clock: FakeClock): LocalRecord {
   const journal = new MemoryJournal()
   return new LocalRecord({
     journal,
+    ledger: journal.ledger,
     keys: new MemoryKeys(clock),
     guardrails: new MemoryGuardrails(),
-    compactionKeys: new MemoryCompactionKeys(),
-    events: memoryEvents(),
-    refusals: memoryRefusals(),
-    givenIds: memoryGivenIds(),
+    ...memoryStores(),
     credit: new Credit(clock),
     clock,
   })
@@ -85,7 +82,7 @@ export class ScriptedRecord implements StoreOfRecord {
     this.isCut = true
   }
 
-  /** What the network has held back arrives. */
+  /** Delivers the messages that the network has held back. */
   async deliver(): Promise<void> {
     for (const work of this.delayed.splice(0)) await work()
   }

@@ -1,12 +1,12 @@
 /** Calls of the record whose answers are lost or stay out: a limit that is not reached is never said to be. */
 import t from 'tap'
 import { joinRecord } from '../../src/cluster/index.ts'
-import { type ClusterNews, OutageReport, unreachable } from '../../src/cluster/record-calls.ts'
+import { type ClusterReport, OutageReport, unreachable } from '../../src/cluster/record-calls.ts'
 import { Fault } from '../../src/core/faults.ts'
-import { MemoryJournal } from '../../src/store/batch.ts'
 import { holdRow, settleRow } from '../store/samples.ts'
 import { FakeClock, turn } from '../support/clock.ts'
 import { holds, seeks } from '../support/holding.ts'
+import { MemoryJournal } from '../support/memory/journal.ts'
 import { ScriptedRecord } from './scripted-record.ts'
 
 const LIMIT = { limit: 1000 }
@@ -61,7 +61,7 @@ t.test('a charge that is not handed in yet keeps its part of the lease', async (
   account.settle(500, 300, clock.now())
   joined.journal.settle(settleRow(1, 300, { at: clock.now() }))
   await joined.journal.committed()
-  t.equal(await seek(700), false, 'patience ends')
+  t.equal(await seek(700), false, 'the wait ends')
   t.equal(await leased(), 900, 'and nothing of it was given back that the charge will need')
   record.mode('pass', 'take')
   await clock.advance(10_000)
@@ -71,7 +71,7 @@ t.test('a charge that is not handed in yet keeps its part of the lease', async (
   await joined.close()
 })
 
-t.test('whoever reads figures waits two seconds at most, also while rows are being handed in', async (t) => {
+t.test('reading balances takes two seconds at most, also while rows are forwarded', async (t) => {
   const { clock, record, joined, account } = await rig()
   record.mode('hang', 'take')
   t.equal(holds(account, 0, { limit: null }), true)
@@ -98,15 +98,15 @@ t.test('whoever reads figures waits two seconds at most, also while rows are bei
 })
 
 t.test('what the record answers in an outage is reported whatever has begun it, and once', async (t) => {
-  const news: ClusterNews[] = []
-  const outage = new OutageReport('pulse', (item) => news.push(item))
+  const reports: ClusterReport[] = []
+  const outage = new OutageReport('pulse', (item) => reports.push(item))
   for (const why of ['no answer within 2000 ms', 'ECONNREFUSED']) outage.failed(unreachable(new Error(why)))
   for (const cause of [new Fault('unavailable', { message: 'was migrated beyond this program' }), unreachable(new Error('ECONNRESET'))])
     for (let time = 0; time < 3; time++) outage.failed(cause)
   outage.went()
   outage.failed(unreachable(new Error('ECONNREFUSED')))
   t.same(
-    news.map((item) => ('reason' in item ? item.reason : item.kind)),
+    reports.map((item) => ('reason' in item ? item.reason : item.kind)),
     ['no answer within 2000 ms', 'was migrated beyond this program', 'record-back', 'ECONNREFUSED'],
   )
 })

@@ -279,7 +279,7 @@ export const LATER: Broken[] = [
     'an output guardrail that restores',
     'scope: { keys: [ app ] }',
     'direction: output\n    restore: true',
-    '21:5: guardrails[0].restore: nothing of a request is redacted here, expected direction input or both',
+    '21:5: guardrails[0].restore: only redactions in requests can be restored, expected direction input or both',
   ),
   spoil(
     'a guardrail for members',
@@ -825,7 +825,7 @@ export const GUARDRAILS: Broken[] = [
   guarded(
     'allowed phrases of nothing',
     'allowed_phrases: [ hello ]',
-    '20:5: guardrails[0].allowed_phrases: phrases are allowed to regex-prompt-injection, expected it among the filters',
+    '20:5: guardrails[0].allowed_phrases: needs regex-prompt-injection among the filters',
   ),
   guarded('an empty phrase', 'phrases: [ " " ]', '20:16: guardrails[0].phrases[0]: " " does not fit, expected a phrase'),
   guarded(

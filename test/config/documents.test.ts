@@ -1,5 +1,5 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: a file holds variables of its own
-/** What the documents show of the configuration is what the gateway takes: every YAML block loads, every key has its place. */
+/** Configuration in the documents is taken by the gateway: every YAML block loads, every key has its place. */
 import { join } from 'node:path'
 import t from 'tap'
 import { parse, stringify } from 'yaml'
@@ -23,7 +23,7 @@ interface Block {
   text: string
 }
 
-function blocksOf(page: string): Block[] {
+function pageBlocks(page: string): Block[] {
   const text = read(page)
   return [...text.matchAll(/^```yaml\n([\s\S]*?)^```$/gm)].map(({ index, 1: block }) => ({
     at: `${page}:${text.slice(0, index).split('\n').length}`,
@@ -31,9 +31,9 @@ function blocksOf(page: string): Block[] {
   }))
 }
 
-const blocks = PAGES.flatMap(blocksOf)
+const blocks = PAGES.flatMap(pageBlocks)
 
-/** What a section may refer to, around it. */
+/** Entries around a section, to which it may refer. */
 const PLUGIN = "export default { id: 'answer-language', parse: (settings) => settings, shape() {} }"
 const PACKAGE = { 'package.json': '{"type":"module","main":"main.js"}', 'main.js': PLUGIN.replace('answer-language', 'some') }
 const SERVERS = ['acme', 'north', 'south', 'west']
@@ -52,13 +52,13 @@ const SURROUNDINGS: JsonObject = {
 
 const STORES = { HEADGATE_DATABASE: 'postgres://db/headgate', HEADGATE_REDIS: 'rediss://cache' }
 const ENVIRONMENT: Record<string, string> = Object.fromEntries(
-  blocks.flatMap(({ text }) => [...text.matchAll(/\$\{([A-Z0-9_]+)/g)].map(([, name]) => [name, exampleOf(name)])),
+  blocks.flatMap(({ text }) => [...text.matchAll(/\$\{([A-Z0-9_]+)/g)].map(([, name]) => [name, exampleValue(name)])),
 )
 
 Object.assign(ENVIRONMENT, STORES)
 
 /** An address or a region where the name is that of one. */
-function exampleOf(name: string): string {
+function exampleValue(name: string): string {
   if (name.endsWith('_REGION')) return 'us-east-1'
   return /_(URL|HOST|BASE)$/.test(name) ? `https://${name.toLowerCase().replaceAll('_', '-')}.example` : `value-of-${name.toLowerCase()}`
 }
@@ -92,7 +92,7 @@ const directory = t.testdir({
   'tests.yaml': blocks.find(({ text }) => /^tests:/m.test(text))?.text.replace('../sidecar.yaml', join(ROOT, 'config/sidecar.yaml')) ?? '',
 })
 
-async function problemsOf(config: JsonObject): Promise<string> {
+async function configProblems(config: JsonObject): Promise<string> {
   try {
     await loadWhole(join(directory, 'shown.yaml'), ENVIRONMENT, { text: stringify(config) })
     return ''
@@ -109,12 +109,12 @@ t.test('every configuration in the documents loads', async (t) => {
       if (/^tests:/m.test(text)) continue
       for (const config of configurations(text)) {
         count++
-        t.equal(await problemsOf(config), '', at)
+        t.equal(await configProblems(config), '', at)
       }
     }
   })
   t.ok(count >= 25, `${count} were found`)
-  t.not(await problemsOf(around({ engine: { type: 'nobody' } })), '', 'a wrong one does not')
+  t.not(await configProblems(around({ engine: { type: 'nobody' } })), '', 'a wrong one does not')
 })
 
 t.test('every JSON in the documents is JSON, and every body that is sent by curl', async (t) => {
@@ -181,7 +181,7 @@ t.test('the tables of plugins and of server tools name all that there are, in th
 })
 
 /** Cells of the rows of a section's tables that begin with code, without its marks. */
-function rowsOf(page: string, from: string, to?: string): string[][] {
+function tableRows(page: string, from: string, to?: string): string[][] {
   const text = read(page)
   const start = text.indexOf(`\n${from}\n`)
   const section = text.slice(start, to === undefined ? undefined : text.indexOf(`\n${to}\n`))
@@ -193,7 +193,7 @@ function rowsOf(page: string, from: string, to?: string): string[][] {
 const TROUBLES = 'docs/troubleshooting.md'
 
 t.test('troubleshooting has every fault, with its status, type and message', async (t) => {
-  const rows = rowsOf(TROUBLES, '### Errors of the request', '### 503').map((cells) => cells.slice(0, 4))
+  const rows = tableRows(TROUBLES, '### Errors of the request', '### 503').map((cells) => cells.slice(0, 4))
   const faults = Object.entries(FAULTS).map(([code, { status, type, message }]) => [code, String(status), type, message])
   t.same(rows.sort(), faults.sort())
 })
@@ -217,10 +217,10 @@ t.test('troubleshooting has every line that the log may have at level warn or er
     }
   })
   t.ok(lines.size > 15 && kinds.size > 10, `${lines.size} lines and ${kinds.size} kinds`)
-  const written = rowsOf(TROUBLES, '### Lines by `msg`', '### Lines by `kind`').map(([message, level]) => `${level} ${message}`)
+  const written = tableRows(TROUBLES, '### Lines by `msg`', '### Lines by `kind`').map(([message, level]) => `${level} ${message}`)
   t.same(written.sort(), [...lines].sort())
   t.same(
-    rowsOf(TROUBLES, '### Lines by `kind`')
+    tableRows(TROUBLES, '### Lines by `kind`')
       .map(([kind]) => kind)
       .sort(),
     [...kinds].sort(),
@@ -237,25 +237,25 @@ t.test('the page on upgrades has every version of the schema', async (t) => {
 })
 
 /** Names of all keys of the file, with one path of each. */
-function keysOf(schema: Json, path: string, found: Map<string, string>): Map<string, string> {
+function schemaKeys(schema: Json, path: string, found: Map<string, string>): Map<string, string> {
   if (!isObject(schema)) return found
   for (const [name, property] of Object.entries(isObject(schema.properties) ? schema.properties : {})) {
     found.set(name, `${path}.${name}`)
-    keysOf(property ?? null, `${path}.${name}`, found)
+    schemaKeys(property ?? null, `${path}.${name}`, found)
   }
   const inner = [
     schema.items,
     ...(Array.isArray(schema.anyOf) ? schema.anyOf : []),
     ...Object.values(isObject(schema.patternProperties) ? schema.patternProperties : {}),
   ]
-  for (const each of inner) keysOf(each ?? null, `${path}[]`, found)
+  for (const each of inner) schemaKeys(each ?? null, `${path}[]`, found)
   return found
 }
 
 t.test('every key of the file stands in a table or a text of the documents', async (t) => {
   const pages = paths('docs/*.md', 'docs/configuration/*.md').filter((page) => page !== 'docs/dialects.md')
   const code = pages.flatMap((page) => [...read(page).matchAll(/`([^`\n]+)`/g)].map(([, word]) => word)).join('\n')
-  const keys = keysOf(JSON.parse(JSON.stringify(configSchema)) as Json, '', new Map())
+  const keys = schemaKeys(JSON.parse(JSON.stringify(configSchema)) as Json, '', new Map())
   t.ok(keys.size > 150, `${keys.size} keys`)
   const missing = [...keys].filter(([name]) => !new RegExp(`(?<![\\w-])${name}(?![\\w-])`).test(code))
   t.same(missing, [])

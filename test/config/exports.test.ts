@@ -1,11 +1,11 @@
-/** What a file may say in `exports`. */
+/** Entries of `exports` in a file. */
 import t from 'tap'
 import { loadConfig } from '../../src/config/load.ts'
 import { ConfigError } from '../../src/config/problems.ts'
 
 const BASE = 'providers: { sim: { dialect: sim } }\nmodels: { a/b: { endpoints: [ { provider: sim, model: echo } ] } }\n'
 
-function problemOf(entry: string, more = ''): string {
+function entryProblem(entry: string, more = ''): string {
   try {
     loadConfig('f.yaml', {}, { text: `${BASE}${more}exports: [ ${entry} ]` })
     return ''
@@ -17,14 +17,17 @@ function problemOf(entry: string, more = ''): string {
 
 t.test('an export has one destination, a name of its own, and a path with the batch in it', async (t) => {
   const file = 'file: { path: out }'
-  t.equal(problemOf(`{ name: a, ${file} }`), '')
-  t.match(problemOf('{ name: a }'), /exactly one of file, s3, clickhouse/)
-  t.match(problemOf(`{ name: a, ${file}, clickhouse: { url: "http://c" } }`), /exactly one of/)
-  t.match(problemOf(`{ name: a, ${file} }, { name: a, ${file} }`), /another export has it/)
-  t.match(problemOf(`{ name: a, ${file}, path: "{day}" }`), /expected \{batch\} in it/)
-  t.match(problemOf(`{ name: a, ${file}, path: "a/../{batch}" }`), /without empty parts/)
-  t.match(problemOf('{ name: a, s3: { bucket: abc, region: us-east-1, access_key_id: AKIA } }'), /both access_key_id and secret_access_key/)
-  t.match(problemOf(`{ name: a, ${file} }`, 'store: { url: "memory:" }\n'), /not memory:/)
+  t.equal(entryProblem(`{ name: a, ${file} }`), '')
+  t.match(entryProblem('{ name: a }'), /exactly one of file, s3, clickhouse/)
+  t.match(entryProblem(`{ name: a, ${file}, clickhouse: { url: "http://c" } }`), /exactly one of/)
+  t.match(entryProblem(`{ name: a, ${file} }, { name: a, ${file} }`), /another export has it/)
+  t.match(entryProblem(`{ name: a, ${file}, path: "{day}" }`), /expected \{batch\} in it/)
+  t.match(entryProblem(`{ name: a, ${file}, path: "a/../{batch}" }`), /without empty parts/)
+  t.match(
+    entryProblem('{ name: a, s3: { bucket: abc, region: us-east-1, access_key_id: AKIA } }'),
+    /both access_key_id and secret_access_key/,
+  )
+  t.match(entryProblem(`{ name: a, ${file} }`, 'store: { url: "memory:" }\n'), /not memory:/)
 })
 
 t.test('defaults are filled in, in milliseconds', async (t) => {

@@ -77,7 +77,7 @@ function mutant(edits: readonly Edit[]): string {
   return edits.reduce((text, { at, cut, piece }) => text.slice(0, at) + piece + text.slice(at + cut), GOOD)
 }
 
-/** What came of a text: loaded, refused as it should be, or what is wrong with the outcome. */
+/** Outcome of a text: loaded, refused as it should be, or what is wrong with the outcome. */
 function outcome(text: string): 'loaded' | 'refused' | Error {
   try {
     const config = loadConfig('f.yaml', { A: 'value' }, { text })

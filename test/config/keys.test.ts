@@ -6,7 +6,7 @@ import { expand } from '../../src/config/expand.ts'
 import { DEVELOPMENT_KEY, isLoopback, resolveKeys } from '../../src/config/keys.ts'
 import { loadConfig } from '../../src/config/load.ts'
 import { bytes, milliseconds } from '../../src/config/units.ts'
-import { makeSecret, maskOf } from '../../src/core/secret.ts'
+import { makeSecret, maskSecret } from '../../src/core/secret.ts'
 import { every } from '../support/every.ts'
 
 const sha256 = (text: string): string => createHash('sha256').update(text).digest('hex')
@@ -120,10 +120,10 @@ t.test('the development key beyond loopback', async (t) => {
 })
 
 t.test('masks show little', async (t) => {
-  t.equal(maskOf('sk-router-v1-dev'), 'sk-r...-dev')
-  t.equal(maskOf('12345678'), '12...78')
-  t.equal(maskOf('abcdefghijklmnopqrstuvwxyz'), 'abcd...wxyz')
-  t.equal(maskOf('sk-router-v1-0123456789abcdef'), 'sk-r...cdef')
+  t.equal(maskSecret('sk-router-v1-dev'), 'sk-r...-dev')
+  t.equal(maskSecret('12345678'), '12...78')
+  t.equal(maskSecret('abcdefghijklmnopqrstuvwxyz'), 'abcd...wxyz')
+  t.equal(maskSecret('sk-router-v1-0123456789abcdef'), 'sk-r...cdef')
   const { secret, hash, label } = makeSecret('acme')
   t.match(secret, /^sk-acme-v2-[0-9a-f]{64}$/)
   t.equal(hash, sha256(secret))

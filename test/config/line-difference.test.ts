@@ -4,9 +4,9 @@ import { lineDifference } from '../../src/config/line-difference.ts'
 import { type WrittenLine, writtenLines } from '../../src/config/written-lines.ts'
 import { every } from '../support/every.ts'
 
-const linesOf = (text: string): WrittenLine[] => text.split('').map((each, at) => ({ line: at + 1, text: each }))
+const splitLines = (text: string): WrittenLine[] => text.split('').map((each, at) => ({ line: at + 1, text: each }))
 const kinds = (was: string, now: string): string =>
-  lineDifference(linesOf(was), linesOf(now))
+  lineDifference(splitLines(was), splitLines(now))
     .lines.map(({ kind, text, count }) => (kind === 'folded' ? `~${count}` : `${{ same: '', removed: '-', added: '+' }[kind]}${text}`))
     .join(' ')
 
@@ -62,7 +62,7 @@ t.test('both texts can be read off a difference', async (t) => {
   await every(t, 'of any two texts', (t) => {
     for (let i = 0; i < 300; i++) {
       const [was, now] = [word(), word()]
-      const { lines } = lineDifference(linesOf(was), linesOf(now))
+      const { lines } = lineDifference(splitLines(was), splitLines(now))
       const read = (without: string, from: string, at: 'was' | 'now'): string =>
         lines
           .filter(({ kind }) => kind !== without)

@@ -11,7 +11,7 @@ import { type Broken, CLUSTER, GOOD, GUARDRAILS, LATER, PRESETS, RULES, SHAPE, S
 const SECRETS = ['sk-app-secret-value', 'sk-upstream-secret', 'hunter2', 'user:secret']
 
 /** Problems as `line:column: …`. */
-function problemsOf(text: string, env: Record<string, string> = {}, host?: string): string[] {
+function findProblems(text: string, env: Record<string, string> = {}, host?: string): string[] {
   try {
     loadConfig('f.yaml', env, { text, host })
   } catch (error) {
@@ -24,7 +24,7 @@ function problemsOf(text: string, env: Record<string, string> = {}, host?: strin
   return []
 }
 
-function textOf(broken: Broken): string {
+function brokenText(broken: Broken): string {
   if (broken.text !== undefined) return broken.text
   const [from, to] = broken.replace ?? ['', '']
   if (!GOOD.includes(from)) throw new Error(`${broken.name}: nothing to replace`)
@@ -32,7 +32,7 @@ function textOf(broken: Broken): string {
 }
 
 t.test('the good file loads', async (t) => {
-  t.same(problemsOf(GOOD), [])
+  t.same(findProblems(GOOD), [])
 })
 
 for (const [group, files] of Object.entries({ SYNTAX, SHAPE, CLUSTER, LATER, GUARDRAILS, PRESETS, RULES, VARIABLES })) {
@@ -40,7 +40,7 @@ for (const [group, files] of Object.entries({ SYNTAX, SHAPE, CLUSTER, LATER, GUA
     await every(t, 'every broken', async (t) => {
       for (const broken of files) {
         const host = broken.name.endsWith('beyond loopback') ? '0.0.0.0' : undefined
-        const problems = problemsOf(textOf(broken), broken.env, host)
+        const problems = findProblems(brokenText(broken), broken.env, host)
         t.same(problems, inOrder(broken.problems), broken.name)
         for (const secret of SECRETS)
           t.notOk(
@@ -123,7 +123,7 @@ const briefly = (problems: readonly string[]): string[] => problems.map((each) =
 
 t.test('a wrong section hides no mistake of another', async (t) => {
   const all = [NO_ALIAS, NO_DEFAULT, NO_KEY, NO_MODEL]
-  t.same(briefly(problemsOf(REFERENCES)), all)
+  t.same(briefly(findProblems(REFERENCES)), all)
   for (const [more, problem] of [
     ['pass_through: {}', '23:1: pass_through: "enabled" is missing'],
     ['pass_through: { enabled: true, colour: red }', '23:32: pass_through.colour: unknown key'],
@@ -133,13 +133,13 @@ t.test('a wrong section hides no mistake of another', async (t) => {
     ['colour: red', '23:1: colour: unknown key'],
     ['presets: { x: { model: no/where, parameters: 5 } }', '23:24: presets.x.model: no such model'],
   ])
-    t.same(briefly(problemsOf(`${REFERENCES}${more}\n`)).slice(0, 5), [...all, problem], more)
+    t.same(briefly(findProblems(`${REFERENCES}${more}\n`)).slice(0, 5), [...all, problem], more)
 })
 
 t.test('references to a section that cannot be read are not reported, all others are', async (t) => {
   const without = (name: string, until: string, found: string): string[] => {
     const text = REFERENCES.replace(new RegExp(`^${name}:[^]*?^${until}:`, 'm'), `${name}: 5\n${until}:`)
-    const problems = briefly(problemsOf(text))
+    const problems = briefly(findProblems(text))
     t.ok(problems.shift()?.endsWith(`${name}: found ${found}`), name)
     return problems.map((each) => each.replace(/^\d+:\d+: /, ''))
   }
@@ -149,7 +149,7 @@ t.test('references to a section that cannot be read are not reported, all others
   t.same(without('models', 'aliases', '5'), [key])
   t.same(without('aliases', 'default_model', '5'), [key])
   t.same(
-    briefly(problemsOf(REFERENCES.replace('models:', 'modles:'))),
+    briefly(findProblems(REFERENCES.replace('models:', 'modles:'))),
     ['8:1: modles: unknown key', NO_KEY],
     'a section under a wrong name',
   )
@@ -157,7 +157,7 @@ t.test('references to a section that cannot be read are not reported, all others
 
 t.test('a wrong field of an entry hides no other mistake of it', async (t) => {
   const guardrail = (...lines: string[]): string[] =>
-    briefly(problemsOf(REFERENCES.replace(/^ {4}content_filters.*$/m, lines.map((line) => `    ${line}`).join('\n'))))
+    briefly(findProblems(REFERENCES.replace(/^ {4}content_filters.*$/m, lines.map((line) => `    ${line}`).join('\n'))))
   const all = [NO_ALIAS, NO_DEFAULT, NO_KEY, NO_MODEL]
   t.same(guardrail('engine: { type: webhook, url: "ftp://x" }', 'limit_usd: x', 'reset_interval: daily'), [
     ...all,
@@ -175,7 +175,7 @@ t.test('a wrong field of an entry hides no other mistake of it', async (t) => {
     '{ dialect: sim }',
     '{ dialect: openai-chat, user: 5 }',
   )
-  t.same(briefly(problemsOf(model)), [
+  t.same(briefly(findProblems(model)), [
     '7:3: providers.sim: this provider is not used',
     '7:3: providers.sim: "base_url" is missing',
     '7:38: providers.sim.user:',
@@ -188,7 +188,7 @@ t.test('every pattern that its guardrail would refuse is reported, with its plac
   const filters = ['(a|b|ab){1,200}', '(?i)fine', '(x|y|xx){1,100}', '(?i)[B-\\\\x{10fffe}]{2}'.repeat(100), 'a{1000}'.repeat(1000)]
   const lines = filters.map((pattern) => `      - { pattern: "${pattern}", action: block }`)
   const text = GOOD.replace(/content_filters.*$/m, `content_filters:\n${lines.join('\n')}`)
-  const problems = problemsOf(text)
+  const problems = findProblems(text)
   t.same(
     problems.map((each) => each.replace(/the pattern .* is refused: (takes too long for each character); .*/, '$1')),
     [0, 2, 3, 4].map((index) => `${22 + index}:20: guardrails[0].content_filters[${index}].pattern: takes too long for each character`),
@@ -197,7 +197,7 @@ t.test('every pattern that its guardrail would refuse is reported, with its plac
 
 t.test('at most a hundred problems at once, in order', async (t) => {
   const many = Array.from({ length: 130 }, (_, index) => `wrong_${index}: 1`).join('\n')
-  const problems = problemsOf(`${GOOD}${many}\n`)
+  const problems = findProblems(`${GOOD}${many}\n`)
   t.equal(problems.length, 100)
   t.match(problems[0], /^22:1: wrong_0: unknown key/)
   t.match(problems[99], /^121:1: wrong_99: unknown key/)
@@ -236,6 +236,12 @@ plugins:
   const engines = (env: Record<string, string>) => Object.keys(loadConfig('f.yaml', env, { text }).plugins.defaults.web.engines as object)
   t.same(engines({}), ['searxng'])
   t.same(engines({ BRAVE_KEY: 'abcdefghij' }), ['searxng', 'brave'])
+})
+
+t.test('a slash at the end of a variable does not double the one behind it', async (t) => {
+  const text = `providers: { azure: { dialect: openai-chat, base_url: "\${BASE}/openai/v1", discover: true } }\nmodels: {}\n`
+  const [azure] = loadConfig('f.yaml', { BASE: 'https://me.openai.azure.com/' }, { text }).providers
+  t.equal(azure?.baseUrl, 'https://me.openai.azure.com/openai/v1')
 })
 
 t.test('every key of a complete file arrives', async (t) => {

@@ -33,6 +33,22 @@ t.test('every preset is a provider that the gateway takes', async (t) => {
   })
 })
 
+t.test('a preset whose variables are not set is warned of, with each of them', async (t) => {
+  await every(t, 'every preset', async (t) => {
+    for (const name of names) {
+      const { provider } = providerPreset(name)
+      const kind = provider.dialect === 'cohere' || provider.dialect === 'voyage' ? 'embedding' : 'generate'
+      const needed = [...JSON.stringify(provider).matchAll(/\$\{([A-Z0-9_]+)\?\}/g)].map(([, variable]) => variable)
+      const { warnings } = load(`{ preset: ${name} }`, {}, kind)
+      if (needed.length === 0) t.same(warnings, [], name)
+      else t.match(warnings.join('\n'), `left out, and with it acme/one: its preset needs ${[...new Set(needed)].join(' and ')} in`, name)
+    }
+  })
+  const own = load('{ preset: openai, key: "${OWN_KEY?}" }', {})
+  t.match(own.leftOut, ['one (OWN_KEY)'])
+  t.notMatch(own.warnings.join(), 'its preset needs', 'the file itself says that it may be missing')
+})
+
 t.test('every setting of a preset has its reason and its source', async (t) => {
   await every(t, 'every preset', async (t) => {
     for (const name of names) {

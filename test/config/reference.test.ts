@@ -11,7 +11,7 @@ import { loadConfig } from '../../src/config/load.ts'
 import { configSchema } from '../../src/config/schema/root.ts'
 import { isObject, type Json, type JsonObject } from '../../src/core/json.ts'
 import { mcpSettings } from '../../src/services/mcp/settings.ts'
-import { fetchDesk } from '../../src/services/pages/settings.ts'
+import { parseFetchSettings } from '../../src/services/pages/settings.ts'
 import { sandboxSettings } from '../../src/services/sandbox/settings.ts'
 import { searchDesk } from '../../src/services/search/settings.ts'
 import { paths, read } from '../repository/source-tree.ts'
@@ -35,7 +35,7 @@ function walk(rule: Json | undefined, path: string, visit: (path: string, rule: 
 
 const isSection = (rule: JsonObject): boolean => isObject(rule.default) && Object.keys(rule.default).length === 0
 
-/** What every plugin has stands once in the reference. */
+/** Facts of every plugin stand once in the reference. */
 const anyPlugin = (path: string): string => path.replace(/^plugins\.defaults\.[^.]+\.locked$/, 'plugins.defaults.locked')
 
 const reference = (): string => paths('docs/configuration.md', 'docs/configuration/*.md').map(read).join('\n')
@@ -85,15 +85,19 @@ const FACTORS: Readonly<Record<string, number>> = {
 }
 const MEASURED: readonly (Json | undefined)[] = ['duration', 'span', 'size', 'memory']
 
-/** What the defaults of a section come to, by a reading of the schema of its own. */
-function defaultsOf(rule: JsonObject): JsonObject {
+/** Defaults of a section, by a reading of the schema of its own. */
+function ruleDefaults(rule: JsonObject): JsonObject {
   const found: JsonObject = {}
   for (const [name, field] of members(rule.properties)) {
     const value = field.default
     if (value === undefined) continue
     const [, amount, unit] = /^(\d+)([A-Za-z]+)$/.exec(String(value)) ?? []
     const camel = name.split('_').map((word, index) => (index === 0 ? word : word[0].toUpperCase() + word.slice(1)))
-    found[camel.join('')] = isSection(field) ? defaultsOf(field) : MEASURED.includes(field.scalar) ? Number(amount) * FACTORS[unit] : value
+    found[camel.join('')] = isSection(field)
+      ? ruleDefaults(field)
+      : MEASURED.includes(field.scalar)
+        ? Number(amount) * FACTORS[unit]
+        : value
   }
   return found
 }
@@ -102,7 +106,7 @@ t.test('the configuration of an empty file has the defaults of the schema', asyn
   const config = loadConfig('f.yaml', {}, { text: 'providers: {}\n' })
   const { server, admin, brand, store, shared, limits, aliases } = config
   const properties = schema.properties as Record<string, JsonObject>
-  const expected = (name: string): JsonObject => defaultsOf(properties[name])
+  const expected = (name: string): JsonObject => ruleDefaults(properties[name])
   t.same(server, expected('server'))
   t.same(admin, { ...expected('admin'), tokenFile: './data/headgate.db.admin-token' })
   t.same(store, { ...expected('store'), files: { ...(expected('store').files as JsonObject), path: 'data/files' } })
@@ -121,17 +125,17 @@ guardrails: [ { name: g, engine: { type: webhook, url: "https://g.example" } } ]
 `
   const { keys, providers, signIn, guardrails } = loadConfig('f.yaml', {}, { text })
   const at = (...path: string[]): JsonObject => path.reduce((rule, name) => rule[name] as JsonObject, schema)
-  const { quirks, discover, ...provider } = defaultsOf(Object.values(at('properties', 'providers', 'patternProperties'))[0] as JsonObject)
+  const { quirks, discover, ...provider } = ruleDefaults(Object.values(at('properties', 'providers', 'patternProperties'))[0] as JsonObject)
   t.match(providers[0], { ...provider, quirks: {}, discover: true, discovery: { every: 300_000 } })
   t.equal(discover, false)
-  t.match(keys[0], defaultsOf(at('properties', 'auth', 'properties', 'keys', 'items')))
-  t.same(signIn, defaultsOf(at('properties', 'auth', 'properties', 'sign_in')))
+  t.match(keys[0], ruleDefaults(at('properties', 'auth', 'properties', 'keys', 'items')))
+  t.same(signIn, ruleDefaults(at('properties', 'auth', 'properties', 'sign_in')))
   const guardrail = at('properties', 'guardrails', 'items', 'properties')
   const { settings, engine } = guardrails[0]
-  const expected = defaultsOf({ properties: guardrail })
+  const expected = ruleDefaults({ properties: guardrail })
   const { engine: _, ...own } = expected
   t.same(settings, own)
-  t.match(engine, { timeout: defaultsOf(guardrail.engine as JsonObject).timeout, open: false })
+  t.match(engine, { timeout: ruleDefaults(guardrail.engine as JsonObject).timeout, open: false })
 })
 
 /** The settings with the defaults of their schema, in the words of the file. */
@@ -157,7 +161,7 @@ t.test('shipped plugins have the defaults that the schema says they have', async
     ['pareto-router', {}, (settings) => parsePareto(settings, 'p')],
     ['shell', { sandbox: { type: 'bubblewrap' } }, ({ sandbox }) => sandboxSettings(sandbox, 'p')],
     ['web', { engines: { brave: { key: 'k' } } }, (settings) => searchDesk(settings)],
-    ['web-fetch', { engines: { exa: { key: 'k' } } }, (settings) => ({ ...fetchDesk(settings), policy: undefined })],
+    ['web-fetch', { engines: { exa: { key: 'k' } } }, (settings) => ({ ...parseFetchSettings(settings), policy: undefined })],
   ]
   for (const [id, settings, parse] of READERS) {
     const whole = filled(shipped[id], settings)

@@ -20,7 +20,7 @@ interface Scene {
   watch: ConfigWatch
   /** Tells the watcher that its files changed. */
   changed: () => void
-  /** What is watched now. */
+  /** Files that are watched now. */
   files: () => string[]
 }
 
@@ -51,14 +51,15 @@ function scene(t: Test, first = text('echo')): Scene {
   return { file, clock, signals, outcomes, watch, changed, files: () => [...listeners.keys()] }
 }
 
-const modelOf = (reload: Reload): string => (reload.kind === 'applied' ? reload.config.models['sim/echo'].endpoints[0].model : reload.kind)
+const reloadModel = (reload: Reload): string =>
+  reload.kind === 'applied' ? reload.config.models['sim/echo'].endpoints[0].model : reload.kind
 
 t.test('SIGHUP reloads at once, also an unchanged file', async (t) => {
   const { file, signals, outcomes } = scene(t)
   signals.emit('SIGHUP')
   writeFileSync(file, text('story'))
   signals.emit('SIGHUP')
-  t.same(outcomes.map(modelOf), ['echo', 'story'])
+  t.same(outcomes.map(reloadModel), ['echo', 'story'])
 })
 
 t.test('changes are gathered for 100 ms', async (t) => {
@@ -70,7 +71,7 @@ t.test('changes are gathered for 100 ms', async (t) => {
   await clock.advance(99)
   t.equal(outcomes.length, 0)
   await clock.advance(1)
-  t.same(outcomes.map(modelOf), ['story'])
+  t.same(outcomes.map(reloadModel), ['story'])
 })
 
 t.test('an event without a change of content reloads nothing', async (t) => {
@@ -86,7 +87,7 @@ t.test('what changes while the watch begins is seen', async (t) => {
   const { file, clock, outcomes } = scene(t)
   writeFileSync(file, text('story'))
   await clock.advance(100)
-  t.same(outcomes.map(modelOf), ['story'])
+  t.same(outcomes.map(reloadModel), ['story'])
 })
 
 t.test('an editor that renames a new file into place', async (t) => {
@@ -97,7 +98,7 @@ t.test('an editor that renames a new file into place', async (t) => {
     changed()
     await clock.advance(100)
   }
-  t.same(outcomes.map(modelOf), ['story', 'think'])
+  t.same(outcomes.map(reloadModel), ['story', 'think'])
 })
 
 t.test('a half-written file keeps the old one, and the rest of it arrives', async (t) => {
@@ -109,7 +110,7 @@ t.test('a half-written file keeps the old one, and the rest of it arrives', asyn
   writeFileSync(file, whole)
   changed()
   await clock.advance(100)
-  t.same(outcomes.map(modelOf), ['failed', 'story'])
+  t.same(outcomes.map(reloadModel), ['failed', 'story'])
   const [failed] = outcomes
   t.ok(failed.kind === 'failed' && failed.error instanceof ConfigError)
 })
@@ -122,7 +123,7 @@ t.test('a file that is gone for a moment', async (t) => {
   writeFileSync(file, text('echo'))
   changed()
   await clock.advance(100)
-  t.same(outcomes.map(modelOf), ['failed', 'echo'])
+  t.same(outcomes.map(reloadModel), ['failed', 'echo'])
 })
 
 t.test('a change that needs a restart keeps the old file and says so', async (t) => {
@@ -132,7 +133,7 @@ t.test('a change that needs a restart keeps the old file and says so', async (t)
   t.same(outcomes, [{ kind: 'refused', reasons: ['server.port', 'admin.host'] }])
   writeFileSync(file, text('story'))
   signals.emit('SIGHUP')
-  t.same(modelOf(outcomes[1]), 'story', 'measured against what runs, not against what was refused')
+  t.same(reloadModel(outcomes[1]), 'story', 'measured against what runs, not against what was refused')
 })
 
 t.test('catalogue files that a reload adds are watched', async (t) => {
@@ -186,7 +187,7 @@ t.test('the real file system tells of every change: a rename, and a mounted volu
     signals: new EventEmitter(),
   })
   t.teardown(() => watch.close())
-  const next = async (): Promise<string> => modelOf((await once(told, 'reload'))[0] as Reload)
+  const next = async (): Promise<string> => reloadModel((await once(told, 'reload'))[0] as Reload)
   const swapped = next()
   volume('two', 'story')
   t.equal(await swapped, 'story')

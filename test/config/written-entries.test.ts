@@ -1,4 +1,4 @@
-/** What is shown of a configuration's files: never a secret. */
+/** Shown text of a configuration's files: never a secret. */
 import t from 'tap'
 import { writtenEntries } from '../../src/config/written-entries.ts'
 

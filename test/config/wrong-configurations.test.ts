@@ -7,8 +7,8 @@ const PROVIDERS = 'providers: { o: { preset: openai, key: "sk-provider-012345678
 const MODELS = 'models: { a/b: { endpoints: [ { provider: o, model: b, price: free } ] } }'
 const REST = `${PROVIDERS}\n${MODELS}`
 
-/** What is wrong, the file, and each line that has to be printed for it. */
-const CASES: readonly (readonly [name: string, text: string, ...said: RegExp[]])[] = [
+/** Fault, file, and each line that has to be printed for it. */
+const CASES: readonly (readonly [name: string, text: string, ...utterance: RegExp[]])[] = [
   ['a tab as indentation', 'server:\n\tport: 8080', /:2:1: a tab, expected spaces/],
   [
     'an unclosed quote',
@@ -172,6 +172,11 @@ const CASES: readonly (readonly [name: string, text: string, ...said: RegExp[]])
     /warning: .*keys with a limit \(app\) cannot use models without a price: a\/b\. A price on each endpoint, or price: snapshot/,
   ],
   [
+    'a limited key and a model that the price snapshot does not know',
+    `auth: { keys: [ { name: app, key: "sk-app-0123456789abcdef", limit: "5" } ] }\n${PROVIDERS}\nmodels: { a/b: { endpoints: [ { provider: o, model: no-such-model, price: snapshot } ] } }`,
+    /warning: keys with a limit \(app\) cannot use a\/b: the price snapshot has no price for it/,
+  ],
+  [
     'several keys that nobody owns, and endpoints to choose from',
     `auth: { keys: [ { name: app, key: "sk-app-0123456789abcdef" }, { name: bot, key: "sk-bot-0123456789abcdef" }, { name: of-ann, key: "sk-ann-0123456789abcdef", creator_user_id: ann } ] }\n${PROVIDERS}\nmodels: { a/b: { endpoints: [ { provider: o, model: b, price: free }, { provider: o, model: c, variant: nitro, price: free } ] } }`,
     /warning: .*auth\.keys: app, bot have no creator_user_id, so each is a caller of its own, and two that fail move all keys/,
@@ -180,6 +185,29 @@ const CASES: readonly (readonly [name: string, text: string, ...said: RegExp[]])
     'a provider without its variable',
     `providers: { o: { preset: openai, key: "\${NOT_SET_HERE?}" } }\nmodels: { a/b: { endpoints: [ { provider: o, model: b } ] } }`,
     /left out for want of their variables: o \(NOT_SET_HERE\)/,
+  ],
+  [
+    'Bedrock without its region',
+    'providers: { b: { preset: bedrock-claude } }\nmodels: { claude: { endpoints: [ { provider: b, model: m } ] }, haiku: { endpoints: [ { provider: b, model: h } ] } }',
+    /left out for want of their variables: b \(AWS_REGION\)/,
+    /warning: .*:1:17: providers\.b: left out, and with it claude, haiku: its preset needs AWS_REGION in the environment/,
+    /warning: .*providers: all are left out for want of their variables: nothing is served/,
+  ],
+  [
+    'Azure without its resource, with a provider behind it',
+    'providers: { a: { preset: azure-openai }, o: { preset: openai, key: sk-0123456789 } }\nmodels: { gpt: { endpoints: [ { provider: a, model: m }, { provider: o, model: m } ] } }',
+    /warning: .*providers\.a: left out: its preset needs AZURE_OPENAI_RESOURCE and AZURE_OPENAI_API_KEY in the environment/,
+  ],
+  [
+    'Vertex AI without its project',
+    `providers: { v: { preset: vertex-gemini }, o: { preset: openai, key: sk-0123456789 } }\nmodels: { gemini: { endpoints: [ { provider: v, model: m } ] }, a/b: { endpoints: [ { provider: o, model: b } ] } }`,
+    /warning: .*providers\.v: left out, and with it gemini: its preset needs GOOGLE_CLOUD_PROJECT in the environment/,
+  ],
+  [
+    'a key and an engine without their variables',
+    `auth: { keys: [ { name: app, key: "\${NO_KEY_HERE?}" } ] }\n${REST}\nplugins: { defaults: { web: { engines: { brave: { key: "\${NO_ENGINE_KEY?}" } } } } }`,
+    /left out for want of their variables: key app \(NO_KEY_HERE\), engine brave of web \(NO_ENGINE_KEY\)/,
+    /warning: .*auth\.keys: all are left out for want of their variables: expected one without management: true/,
   ],
   [
     'several at once: none hides another',
@@ -193,12 +221,12 @@ const CASES: readonly (readonly [name: string, text: string, ...said: RegExp[]])
 
 t.test('each wrong configuration has its message', async (t) => {
   t.ok(CASES.length >= 40)
-  for (const [name, text, ...said] of CASES) {
+  for (const [name, text, ...utterance] of CASES) {
     const directory = t.testdir({ 'headgate.yaml': text })
     const { code, out, error } = await printed((streams) => check(`${directory}/headgate.yaml`, {}, streams))
-    const warned = said.every((one) => /^(warning|left out)/.test(one.source))
+    const warned = utterance.every((one) => /^(warning|left out)/.test(one.source))
     t.equal(code, warned ? 0 : 1, name)
-    for (const one of said) t.match(out + error, one, name)
+    for (const one of utterance) t.match(out + error, one, name)
   }
 })
 

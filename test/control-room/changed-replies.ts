@@ -13,7 +13,7 @@ export interface Schema {
 }
 
 export interface Change {
-  /** Where in the schema, such as `data.*.health`. */
+  /** Place in the schema, such as `data.*.health`. */
   readonly place: string
   readonly kind: 'listed' | 'unknown' | 'null' | 'absent' | 'empty' | 'zero'
   /** Undefined where the member is absent. */
@@ -27,7 +27,7 @@ type Path = readonly (string | number)[]
 export const UNKNOWN_WORDS = ['word of tomorrow', 'constructor'] as const
 
 /** @param schemas those that a `$ref` names. @returns one change for each value of each place, at the first value that stands there. */
-export function changesOf(reply: unknown, schema: Schema, schemas: Readonly<Record<string, Schema>>): Change[] {
+export function replyChanges(reply: unknown, schema: Schema, schemas: Readonly<Record<string, Schema>>): Change[] {
   const changes: Change[] = []
   const seen = new Set<string>()
   const numbers: Path[] = []

@@ -7,7 +7,7 @@ import t, { type Test } from 'tap'
 import { ADMIN_REPLIES } from '../../src/api/index.ts'
 import { referenceDocument } from '../../src/app/reference.ts'
 import { noBrowser, type Room } from '../support/browser.ts'
-import { type Change, changed, changesOf, type Schema } from './changed-replies.ts'
+import { type Change, changed, replyChanges, type Schema } from './changed-replies.ts'
 import { startFilledRoom } from './filled-gateway.ts'
 import { keepReplies, keptReplies, type Replaced, readPage, visitAnew } from './kept-replies.ts'
 
@@ -16,7 +16,7 @@ const LIMIT = 900_000
 interface Visit {
   readonly name: string
   readonly path: string
-  /** What a visitor does there, after which the page shows all that it has. */
+  /** Steps of a visitor there, after which the page shows all that it has. */
   readonly act?: (page: Page) => Promise<unknown>
   /** The page looks for something first that is not there, which the browser writes on its console. */
   readonly misses?: true
@@ -54,7 +54,7 @@ const DESCRIBED: readonly Described[] = [
   ),
 ]
 
-/** What stands in the page where a value was no text, and what browsers say of a member of nothing. */
+/** Text in the page in place of a value that was no text, and messages of browsers for a member of nothing. */
 const NO_TEXT =
   /\bundefined\b|\bNaN\b|\[object |Invalid Date|\bnull\b|Cannot read|is not (?:iterable|a function|an object)|Infinity|native code/
 
@@ -107,7 +107,7 @@ class Visitor {
   }
 }
 
-/** What the page shows as it came: JSON has its own `null`. */
+/** Values that the page shows as they came: JSON has its own `null`. */
 const withoutCode = (text: string, code: readonly string[]): string => code.reduce((rest, each) => rest.replaceAll(each, ''), text)
 
 /**
@@ -125,7 +125,7 @@ async function lookAtAll(t: Test, room: Room, visit: Visit): Promise<number> {
   let [count, sets] = [0, 0]
   for (const [route, { json, described, status }] of await visitor.replies()) {
     if (!described || status >= 300) continue
-    const changes = changesOf(json, described.schema, DOCUMENT.components.schemas)
+    const changes = replyChanges(json, described.schema, DOCUMENT.components.schemas)
     const byPlace = Map.groupBy(changes, ({ place }) => place)
     for (const [place, all] of byPlace) {
       const texts = new Set([plain.text])

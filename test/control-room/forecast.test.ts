@@ -60,7 +60,7 @@ models:
     t.equal(reply.status, 200)
     await reply.text()
   }
-  const budgetOf = async (hash: string): Promise<Budget['data']> =>
+  const hashBudget = async (hash: string): Promise<Budget['data']> =>
     ((await (await gateway.get(`/v1/keys/${hash}/budget`, management)).json()) as Budget).data
   const local = (iso: string | null, page: Page): Promise<string> =>
     page.evaluate<string>(
@@ -71,7 +71,7 @@ models:
   await page.clock.setFixedTime(new Date(clock.now()))
   const expected: Record<string, string> = {}
   for (const [name, { hash }] of Object.entries(keys)) {
-    const { limit, forecast } = await budgetOf(hash)
+    const { limit, forecast } = await hashBudget(hash)
     if (name === 'open') expected[name] = '–'
     else if (forecast.runs_out_at) expected[name] = `Runs out ${await local(forecast.runs_out_at, page)}`
     else if (forecast.per_day === 0) expected[name] = 'Nothing spent of late'
@@ -89,7 +89,7 @@ models:
   await picture(page, 'keys-forecast-1440-light')
   for (const [name, { hash }] of Object.entries(keys)) {
     if (name === 'open') continue
-    const { forecast } = await budgetOf(hash)
+    const { forecast } = await hashBudget(hash)
     await page.goto(`/control-room/keys/${hash}`)
     await page.locator('.budget-now').waitFor()
     t.ok((await page.locator('.budget-now').innerText()).includes(expected[name] ?? '?'), `${name} on its page`)
@@ -98,7 +98,7 @@ models:
     // The latest time of the chart is where the forecast ends.
     await page.getByRole('button', { name: 'Table' }).first().click()
     const end = page.getByRole('table', { name: 'Left of the limit, as a table' }).locator('tbody tr').first()
-    const left = forecast.runs_out_at ? '$0.00' : dollars((await budgetOf(hash)).limit - (forecast.used_at_end ?? 0))
+    const left = forecast.runs_out_at ? '$0.00' : dollars((await hashBudget(hash)).limit - (forecast.used_at_end ?? 0))
     t.equal((await end.locator('td').last().innerText()).trim(), left, `${name}: the end of the chart`)
     if (name === 'once') await picture(page, 'keys-one-forecast-1440-light')
   }

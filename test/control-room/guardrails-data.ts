@@ -1,5 +1,5 @@
 /** Replies of the management API on guardrails, with names that try to be markup. */
-import { hashOf } from './keys-data.ts'
+import { digitHash } from './keys-data.ts'
 import { HOSTILE } from './now-status.ts'
 
 const blank = {
@@ -44,12 +44,12 @@ const GUARDRAILS = [
   },
 ]
 
-const ASSIGNMENTS = [{ guardrail_id: GUARDRAILS[1]?.id, key_hash: hashOf('b'), key_name: 'reports' }]
+const ASSIGNMENTS = [{ guardrail_id: GUARDRAILS[1]?.id, key_hash: digitHash('b'), key_name: 'reports' }]
 
 const FINDINGS = Array.from({ length: 12 }, (_, at) => ({
   at: new Date(Date.UTC(2026, 10, 26, 9, 59 - at)).toISOString(),
   generation: `gen-${at}`,
-  key: hashOf('b'),
+  key: digitHash('b'),
   key_name: at % 3 === 0 ? null : 'reports',
   guardrail_id: 'no-secrets',
   guardrail: 'no-secrets',

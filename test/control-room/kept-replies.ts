@@ -55,7 +55,7 @@ export function keepReplies(): void {
   let open = 0
 
   /** Times of now name the same request. */
-  const nameOf = ({ pathname, search }: URL, { method = 'GET', body }: RequestInit): string =>
+  const urlName = ({ pathname, search }: URL, { method = 'GET', body }: RequestInit): string =>
     `${method} ${pathname} ${search.replaceAll(/(?:since|until)=[^&]*/g, '')} ${String(body ?? '').replaceAll(/"since":\d+/g, '')}`
 
   globalThis.fetch = async (address, options = {}) => {
@@ -63,7 +63,7 @@ export function keepReplies(): void {
     if (!/^\/(?:v1|ledger|guardrails)\//.test(url.pathname)) return fetched(address, options)
     open++
     try {
-      const name = nameOf(url, options)
+      const name = urlName(url, options)
       let reply = kept.get(name)
       if (!reply) {
         const real = await fetched(address, options)
@@ -144,5 +144,5 @@ export const visitAnew = (page: Page, path: string, replaced: Replaced | undefin
     [path, replaced] as const,
   )
 
-/** What the page shows once it has all that it asked for. */
+/** Text of the page once it has all that it asked for. */
 export const readPage = (page: Page): Promise<Shown> => page.evaluate(() => (globalThis as KeepingPage).keeper.read())

@@ -4,11 +4,11 @@ import { HOSTILE } from './now-status.ts'
 const DAY = 86_400_000
 const today = Math.floor(Date.now() / DAY) * DAY
 
-export const hashOf = (digit: string): string => digit.repeat(64)
+export const digitHash = (digit: string): string => digit.repeat(64)
 
 function key(digit: string, name: string, more: object = {}): object & Record<string, unknown> {
   return {
-    hash: hashOf(digit),
+    hash: digitHash(digit),
     name,
     label: `sk-router-v2-${digit}${digit}…${digit}`,
     disabled: false,
@@ -85,7 +85,7 @@ export const ACTIVITY = Array.from({ length: 29 }, (_, day) => day + 1).flatMap(
 /** The reply of GET /v1/keys/{hash}/budget for the second of them, whose month ends soon. */
 export const BUDGET = {
   data: {
-    hash: hashOf('b'),
+    hash: digitHash('b'),
     name: 'reports',
     limit: 100,
     limit_reset: 'monthly',

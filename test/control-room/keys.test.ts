@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs'
 import type { Page } from 'playwright-core'
 import t from 'tap'
 import { axeProblems, noBrowser, picture, startRoom } from '../support/browser.ts'
-import { ACTIVITY, BUDGET, hashOf, KEYS } from './keys-data.ts'
+import { ACTIVITY, BUDGET, digitHash, KEYS } from './keys-data.ts'
 import { HOSTILE } from './now-status.ts'
 
 const JSON_TYPE = { 'content-type': 'application/json' }
@@ -149,7 +149,7 @@ t.test('keys', { skip: noBrowser, timeout: 280_000 }, async (t) => {
     await page.getByRole('button', { name: 'Table' }).first().click()
     await page.getByRole('table', { name: 'Left of the limit, as a table' }).waitFor()
     t.same(await axeProblems(page), [])
-    await page.goto(`/control-room/keys/${hashOf('9')}`)
+    await page.goto(`/control-room/keys/${digitHash('9')}`)
     await page.getByText('There is no such key').waitFor()
     t.same(complaints, [])
     await context.close()
@@ -157,7 +157,11 @@ t.test('keys', { skip: noBrowser, timeout: 280_000 }, async (t) => {
 
   t.test('are listed in part where they are many, and figures of any size are shown whole', async (t) => {
     const { page, context, complaints } = await room.open()
-    const many = Array.from({ length: 60 }, (_, at) => ({ ...KEYS[1], hash: hashOf('0').slice(2) + String(10 + at), name: `team-${at}` }))
+    const many = Array.from({ length: 60 }, (_, at) => ({
+      ...KEYS[1],
+      hash: digitHash('0').slice(2) + String(10 + at),
+      name: `team-${at}`,
+    }))
     const [first] = many
     const limits = { limit: 1_000_000, limit_remaining: 999_950, limit_reset: null }
     await page.route('**/v1/keys?**', (call) => call.fulfill({ json: { data: [{ ...first, ...limits }, ...many.slice(1)] } }))

@@ -8,8 +8,13 @@ export const CATALOGUE = {
     model('acme/large', 'Acme: Large', ['0.000003', '0.000015'], ['text', 'image']),
     model('globex/small', 'Globex: Small', ['0.00000015', '0.0000006'], ['text']),
     model('hostile/one', HOSTILE, ['-1', '-1'], ['text']),
+    { ...model('globex/vectors', 'Globex: Vectors', ['0.00000002', '0'], ['text']), architecture: architecture(['text'], ['embeddings']) },
     ...Array.from({ length: 200 }, (_, index) => model(`many/m${index}`, `Many: ${index}`, ['0', '0'], ['text'])),
   ],
+}
+
+function architecture(input: readonly string[], output: readonly string[]): object {
+  return { modality: null, input_modalities: input, output_modalities: output, tokenizer: 'Other', instruct_type: null }
 }
 
 function model(id: string, name: string, [prompt = '', completion = '']: readonly string[], input: readonly string[]): object {
@@ -19,7 +24,7 @@ function model(id: string, name: string, [prompt = '', completion = '']: readonl
     created: 1_790_000_000,
     description: '',
     context_length: 200_000,
-    architecture: { input_modalities: input, output_modalities: ['text'] },
+    architecture: architecture(input, ['text']),
     pricing: { prompt, completion, request: '0', image: '0' },
     top_provider: { max_completion_tokens: 32_000 },
     supported_parameters: PARAMETERS,
@@ -44,10 +49,28 @@ export const ENDPOINTS = {
       id: 'acme/large',
       name: 'Acme: Large',
       description: HOSTILE,
+      architecture: architecture(['text'], ['text']),
       endpoints: [endpoint('Acme', 99.97, 640), endpoint(HOSTILE, 91, 310)],
     },
   },
-  small: { data: { id: 'globex/small', name: 'Globex: Small', description: '', endpoints: [endpoint('Globex', 98.2, 180)] } },
+  small: {
+    data: {
+      id: 'globex/small',
+      name: 'Globex: Small',
+      description: '',
+      architecture: architecture(['text'], ['text']),
+      endpoints: [endpoint('Globex', 98.2, 180)],
+    },
+  },
+  vectors: {
+    data: {
+      id: 'globex/vectors',
+      name: 'Globex: Vectors',
+      description: '',
+      architecture: architecture(['text'], ['embeddings']),
+      endpoints: [endpoint('Globex', 98.2, 180)],
+    },
+  },
 }
 
 function endpoint(provider: string, uptime: number, latency: number): object {

@@ -5,12 +5,12 @@ import { CATALOGUE, ENDPOINTS, MEASURED } from './models-replies.ts'
 import { HOSTILE } from './now-status.ts'
 
 /** Milliseconds for which the page may be busy at a stretch, on a machine that has other work too. */
-const LONGEST_TASK_MS = 700
+const MAX_TASK_MS = 700
 const LINES = 20_000
 const PIXEL = 'data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=='
 
 /** A reply as a stream. */
-function streamOf(deltas: readonly object[]): { contentType: string; body: string; headers: Record<string, string> } {
+function deltaStream(deltas: readonly object[]): { contentType: string; body: string; headers: Record<string, string> } {
   const lines = deltas.map((delta) => `data: ${JSON.stringify({ id: 'gen-x', provider: 'Acme', choices: [{ index: 0, delta }] })}\n\n`)
   const usage = { prompt_tokens: 12, completion_tokens: 3400, completion_tokens_details: { reasoning_tokens: 40 }, cost: 0.0123 }
   const end = `data: ${JSON.stringify({ id: 'gen-x', choices: [], usage })}\n\ndata: [DONE]\n\n`
@@ -54,6 +54,32 @@ t.test('models', { skip: noBrowser, timeout: 280_000 }, async (t) => {
     await context.close()
   })
 
+  t.test('that give vectors are not tried in the playground', async (t) => {
+    const { page, context, complaints } = await room.open()
+    await page.route('**/v1/models?**', (call) => call.fulfill({ json: CATALOGUE }))
+    await page.route('**/v1/models/*/*/endpoints', (call) =>
+      call.fulfill({ json: call.request().url().includes('vectors') ? ENDPOINTS.vectors : ENDPOINTS.small }),
+    )
+    const links = page.getByRole('link', { name: /^Try Globex/ })
+    for (const [name, count] of [
+      ['small', 1],
+      ['vectors', 0],
+    ] as const) {
+      await page.goto(`/control-room/models?q=${name}`)
+      await page.getByLabel(`Compare Globex: ${name === 'small' ? 'Small' : 'Vectors'}`).waitFor()
+      t.equal(await links.count(), count, `${name}: in the catalogue`)
+      await page.goto(`/control-room/models/globex/${name}`)
+      await page.getByRole('table', { name: 'Endpoints' }).waitFor()
+      t.equal(await links.count(), count, `${name}: on its own page`)
+    }
+    await page.goto('/control-room/models/playground')
+    await page.locator('datalist option').first().waitFor({ state: 'attached' })
+    const offered = await page.locator('datalist option').evaluateAll((options) => options.map((option) => option.getAttribute('value')))
+    t.same([offered.includes('globex/small'), offered.includes('globex/vectors')], [true, false], 'nor offered there')
+    t.same(complaints, [])
+    await context.close()
+  })
+
   t.test('answer in the playground, with what it costs and the way it went', async (t) => {
     const { page, context, complaints } = await room.open()
     await page.goto('/control-room/models/playground?model=sim%2Fthink')
@@ -83,7 +109,7 @@ t.test('models', { skip: noBrowser, timeout: 280_000 }, async (t) => {
     const { page, context, complaints } = await room.open({ width: 390 })
     await page.route('**/v1/chat/completions', (call) =>
       call.fulfill(
-        streamOf([
+        deltaStream([
           { reasoning: HOSTILE },
           { content: `${HOSTILE}\n` },
           { images: [{ image_url: { url: PIXEL } }, { image_url: { url: 'https://images.example/one.png' } }] },
@@ -108,7 +134,9 @@ t.test('models', { skip: noBrowser, timeout: 280_000 }, async (t) => {
   t.test('leave the page its time while a long reply comes, and stop', async (t) => {
     const { page, context, complaints } = await room.open()
     const words = 'A line of a long reply that goes on and on.\n'
-    await page.route('**/v1/chat/completions', (call) => call.fulfill(streamOf(Array.from({ length: LINES }, () => ({ content: words })))))
+    await page.route('**/v1/chat/completions', (call) =>
+      call.fulfill(deltaStream(Array.from({ length: LINES }, () => ({ content: words })))),
+    )
     await page.goto('/control-room/models/playground?model=sim%2Fecho')
     await page.evaluate(`
       globalThis.longest = 0
@@ -118,7 +146,7 @@ t.test('models', { skip: noBrowser, timeout: 280_000 }, async (t) => {
     const length = await page.evaluate<number>("document.querySelector('.reply-text').textContent.length")
     t.equal(length, LINES * words.length, 'all of it is there')
     const longest = await page.evaluate<number>('longest')
-    t.ok(longest < LONGEST_TASK_MS, `the longest task took ${longest} ms`)
+    t.ok(longest < MAX_TASK_MS, `the longest task took ${longest} ms`)
     // One that never comes: a whole reply may be there before a busy machine presses the button.
     await page.unroute('**/v1/chat/completions')
     await page.route('**/v1/chat/completions', () => {})

@@ -1,4 +1,4 @@
-/** A reply of GET /v1/status with everything in it: troubles, and names that try to be markup. */
+/** A reply of GET /v1/status with every field: ejected endpoints, and names that contain markup. */
 export const HOSTILE = '<img src=x onerror="alert(1)"><script>alert(2)</script>'
 
 const times = Array.from({ length: 60 }, (_, index) => new Date(Date.UTC(2026, 10, 26, 10, 0, index)).toISOString())

@@ -12,7 +12,7 @@ const LOADS: readonly [width: number, first: Scheme, second: Scheme][] = [
 /** The rules of axe that colours decide. */
 const COLOURS = ['color-contrast', 'link-in-text-block']
 /** Of the frame and one page. */
-const MOST_SCRIPT_BYTES = 200_000
+const MAX_SCRIPT_BYTES = 200_000
 /** Milliseconds. Of all pages together: a minute for each. */
 const LIMIT = PAGES.length * 60_000
 
@@ -61,7 +61,7 @@ t.test('every page', { skip: noBrowser, timeout: LIMIT }, async (t) => {
         const opened = await room.open({ width, scheme: first })
         await show(opened, tested)
         const script = await scriptBytes(opened.page)
-        t.ok(script > 20_000 && script < MOST_SCRIPT_BYTES, `${script} bytes of script`)
+        t.ok(script > 20_000 && script < MAX_SCRIPT_BYTES, `${script} bytes of script`)
         for (const scheme of [first, second]) {
           if (scheme === second) await switchTo(opened, second)
           await picture(opened.page, `${tested.name}-${width}-${scheme}`)

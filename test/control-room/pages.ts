@@ -1,7 +1,7 @@
 /** The pages of the control room, for the tests that look at each of them. */
 import type { Page } from 'playwright-core'
 import { GUARDRAIL_REPLIES } from './guardrails-data.ts'
-import { ACTIVITY, BUDGET, hashOf, KEYS } from './keys-data.ts'
+import { ACTIVITY, BUDGET, digitHash, KEYS } from './keys-data.ts'
 import { EXPORTS } from './ledger-replies.ts'
 import { CATALOGUE, ENDPOINTS, MEASURED } from './models-replies.ts'
 import { NOW } from './now-status.ts'
@@ -26,7 +26,7 @@ const shows =
 const KEY_REPLIES = {
   'GET /v1/keys': { data: KEYS },
   'GET /v1/activity': { data: ACTIVITY },
-  [`GET /v1/keys/${hashOf('b')}/budget`]: BUDGET,
+  [`GET /v1/keys/${digitHash('b')}/budget`]: BUDGET,
 }
 
 export const PAGES: readonly TestedPage[] = [
@@ -70,7 +70,7 @@ export const PAGES: readonly TestedPage[] = [
   },
   { name: 'models-playground', path: 'models/playground?model=sim%2Fthink', ready: shows('The same in code') },
   { name: 'keys', path: 'keys', ready: shows('reports'), replies: KEY_REPLIES },
-  { name: 'keys-one', path: `keys/${hashOf('b')}`, ready: shows('Left of the limit'), replies: KEY_REPLIES },
+  { name: 'keys-one', path: `keys/${digitHash('b')}`, ready: shows('Left of the limit'), replies: KEY_REPLIES },
   { name: 'policy', path: 'policy', ready: shows('In force'), replies: POLICY_REPLIES },
   { name: 'guardrails', path: 'guardrails', ready: shows('Show it'), replies: GUARDRAIL_REPLIES },
   { name: 'ledger', path: 'ledger', ready: shows('Adds up') },

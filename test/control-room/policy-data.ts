@@ -32,7 +32,7 @@ guardrails:
 
 const line = (kind: string, was: number | null, now: number | null, text: string, count = 1) => ({ kind, was, now, text, count })
 
-/** What follows a change, so that the lines scroll. */
+/** Lines behind a change, so that the lines scroll. */
 const MANY = Array.from({ length: 40 }, (_, at) => line('added', null, at + 9, `    acme/model-${at}: { name: "Model ${at}" }`))
 
 export const CHECK = {

@@ -7,7 +7,7 @@ import { CHECK, CONFIGURATION, POLICY_REPLIES, REHEARSAL, TEXT } from './policy-
 
 const SECRET = 'sk-router-v1-dev'
 
-const fileOf = (name: string, text: string) => ({ name, mimeType: 'text/yaml', buffer: Buffer.from(text) })
+const yamlFile = (name: string, text: string) => ({ name, mimeType: 'text/yaml', buffer: Buffer.from(text) })
 
 t.test('policy', { skip: noBrowser, timeout: 400_000 }, async (t) => {
   const room = await startRoom(t)
@@ -28,7 +28,7 @@ t.test('policy', { skip: noBrowser, timeout: 400_000 }, async (t) => {
     t.equal(await page.getByRole('button', { name: 'Plan them' }).isDisabled(), true, 'nor to plan')
     t.equal(await page.getByRole('heading', { name: 'What differs from the running file' }).count(), 0)
 
-    await page.getByLabel('Open a file').setInputFiles(fileOf('headgate.yaml', SIMULATED.replaceAll('\n', '\r\n')))
+    await page.getByLabel('Open a file').setInputFiles(yamlFile('headgate.yaml', SIMULATED.replaceAll('\n', '\r\n')))
     const text = page.getByLabel('Text of the configuration')
     // The browser reads it in its own time.
     t.equal(await eventually('the file is read', () => text.inputValue().then((value) => value !== '' && value)), SIMULATED)
@@ -49,7 +49,7 @@ t.test('policy', { skip: noBrowser, timeout: 400_000 }, async (t) => {
     await page.getByText('The text has changed since').first().waitFor()
     await page
       .getByLabel('Add policy tests')
-      .setInputFiles(fileOf('tests.yaml', 'tests:\n  - name: an echo\n    request: { model: sim/echo }\n    expect: { nothing: 1 }\n'))
+      .setInputFiles(yamlFile('tests.yaml', 'tests:\n  - name: an echo\n    request: { model: sim/echo }\n    expect: { nothing: 1 }\n'))
     await page.getByText('tests.yaml').waitFor()
     await page.getByRole('button', { name: 'Check it' }).click()
     await page.getByRole('table', { name: 'Problems', exact: true }).getByText('providers.sim.dialect').waitFor()

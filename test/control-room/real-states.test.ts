@@ -25,7 +25,7 @@ const ask = (gateway: Gateway, model: string): Promise<number> =>
   })
 
 /** The cells of the row that has this text in its first one. */
-const rowOf = (page: Page, name: string) => page.getByRole('row').filter({ has: page.getByRole('link', { name, exact: true }) })
+const pageRow = (page: Page, name: string) => page.getByRole('row').filter({ has: page.getByRole('link', { name, exact: true }) })
 
 t.test('Now, with a provider in each state', { skip: noBrowser, timeout: LIMIT }, async (t) => {
   const limited: Script = () => upstreamError(429, 'slow down', { 'retry-after': '600' })
@@ -49,7 +49,7 @@ ${[...names, 'closed'].map((name) => `  m/${name}: { endpoints: [ { provider: ${
   await page.goto('/control-room/now')
   await page.getByRole('heading', { level: 1, name: 'Now' }).waitFor()
   const health = async (name: string): Promise<string> => {
-    const row = rowOf(page, `P ${name}`)
+    const row = pageRow(page, `P ${name}`)
     await row.waitFor()
     return (await row.getByRole('cell').nth(0).textContent()) ?? ''
   }

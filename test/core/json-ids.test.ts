@@ -7,20 +7,20 @@ import { every } from '../support/every.ts'
 import { property } from '../support/seed.ts'
 
 /** Nesting of a parsed value. */
-function depthOf(value: unknown): number {
+function jsonDepth(value: unknown): number {
   if (typeof value !== 'object' || value === null) return 0
-  return 1 + Math.max(0, ...Object.values(value).map(depthOf))
+  return 1 + Math.max(0, ...Object.values(value).map(jsonDepth))
 }
 
 /** Objects and arrays of a parsed value, members of its objects, those of the largest one, and elements of its arrays. */
-function sizesOf(value: unknown): { containers: number; members: number; largest: number; elements: number } {
+function jsonSizes(value: unknown): { containers: number; members: number; largest: number; elements: number } {
   const sizes = { containers: 0, members: 0, largest: 0, elements: 0 }
   if (typeof value !== 'object' || value === null) return sizes
   const inside = Object.values(value)
   sizes.containers = 1
   if (Array.isArray(value)) sizes.elements = inside.length
   else sizes.members = sizes.largest = inside.length
-  for (const each of inside.map(sizesOf)) {
+  for (const each of inside.map(jsonSizes)) {
     sizes.containers += each.containers
     sizes.members += each.members
     sizes.elements += each.elements
@@ -55,7 +55,7 @@ t.test('members, elements and containers of any JSON text are counted exactly', 
     fc.property(anyJson(), (each) => {
       const text = JSON.stringify(each)
       const { containers, members, commas } = new JsonSize().measure(text, ANY)
-      const wanted = sizesOf(each)
+      const wanted = jsonSizes(each)
       const values = wanted.members + wanted.elements
       const exact = containers === wanted.containers && members === wanted.members
       const largest = !membersExceed(text, wanted.largest) && (wanted.largest === 0 || membersExceed(text, wanted.largest - 1))
@@ -69,7 +69,7 @@ t.test('the depth of any JSON text is told exactly', async (t) => {
   fc.assert(
     fc.property(anyJson(), (each) => {
       const text = JSON.stringify(each)
-      const depth = depthOf(each)
+      const depth = jsonDepth(each)
       return !depthExceeds(text, depth) && (depth === 0 || depthExceeds(text, depth - 1))
     }),
     property(100, 1_000),

@@ -18,13 +18,13 @@ const rate = fc.oneof(
 const tokens = fc.oneof(fc.nat(200_000), fc.maxSafeNat(), fc.constantFrom(0, 1))
 const lines = fc.array(fc.tuple(tokens, rate), { maxLength: 8 })
 
-function billOf(items: [number, bigint][]): Bill {
+function buildBill(items: [number, bigint][]): Bill {
   const bill = new Bill()
   for (const [count, each] of items) bill.add(count, each)
   return bill
 }
 
-function sumOf(items: [number, bigint][]): bigint {
+function sumItems(items: [number, bigint][]): bigint {
   return items.reduce((sum, [count, each]) => sum + BigInt(count) * each, 0n)
 }
 
@@ -33,8 +33,8 @@ const capped = (nano: bigint) => Number(nano > SAFE ? SAFE : nano)
 t.test('a bill is the exact rational sum, rounded once', async (t) => {
   fc.assert(
     fc.property(lines, (items) => {
-      const exact = sumOf(items)
-      const bill = billOf(items)
+      const exact = sumItems(items)
+      const bill = buildBill(items)
       assert.equal(bill.exact(), exact)
       assert.equal(bill.nano(), capped((exact * 2n + NANO) / (NANO * 2n)))
       assert.equal(bill.nanoUp(), capped((exact + NANO - 1n) / NANO))
@@ -47,9 +47,9 @@ t.test('a bill is the exact rational sum, rounded once', async (t) => {
 t.test('joining bills is adding their lines, in any split', async (t) => {
   fc.assert(
     fc.property(lines, lines, (left, right) => {
-      const joined = billOf(left)
-      joined.join(billOf(right))
-      assert.equal(joined.exact(), sumOf([...left, ...right]))
+      const joined = buildBill(left)
+      joined.join(buildBill(right))
+      assert.equal(joined.exact(), sumItems([...left, ...right]))
     }),
     property(200, 100_000),
   )

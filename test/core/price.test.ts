@@ -1,5 +1,5 @@
 import t from 'tap'
-import { type Price, priceAt, ratesAt, ratesFor, ratesWithin } from '../../src/core/money.ts'
+import { type Price, priceAt, ratesAt, ratesFor, ratesWithin } from '../../src/core/price.ts'
 
 /** Milliseconds of a time of day. @param clock HHMM. */
 const at = (clock: string): number => Date.UTC(2026, 10, 21, Number(clock.slice(0, 2)), Number(clock.slice(2)))

@@ -1,27 +1,27 @@
 /** Signed calls of Bedrock: a stand-in that checks each signature and speaks the binary event stream, with keys that end. */
 import t, { type Test } from 'tap'
 import type { JsonObject } from '../../src/core/json.ts'
-import { cellsOf, startMatrix } from '../providers/matrix.ts'
+import { standInCells, startMatrix } from '../providers/matrix.ts'
 import { bedrock } from '../providers/rules/bedrock.ts'
 import { bedrockClaude } from '../providers/rules/bedrock-claude.ts'
 import { SCENARIOS } from '../providers/scenarios.ts'
 import { type Aws, startAws, USER, withVariables } from '../support/aws.ts'
 import { FakeClock } from '../support/clock.ts'
-import { pdfOf } from '../support/documents.ts'
+import { buildPdf } from '../support/documents.ts'
 import { eventually } from '../support/eventually.ts'
 import { every } from '../support/every.ts'
 import { list, object } from '../support/fold.ts'
 import { type Gateway, startGateway } from '../support/gateway.ts'
 import { CLIENTS, type Client } from '../support/matrix/clients.ts'
 import { type Answer, jsonAnswer } from '../support/upstream.ts'
-import { answerFor, type Said } from '../support/wire.ts'
+import { answerFor, type Utterance } from '../support/wire.ts'
 
 // Thousands of real calls: a minute on a busy machine.
 t.setTimeout(280_000)
 
 const ROLE = 'arn:aws:iam::123456789012:role/work'
 const USER_ENV = { AWS_ACCESS_KEY_ID: USER.accessKeyId, AWS_SECRET_ACCESS_KEY: USER.secretAccessKey }
-const SAID: Said = { text: ['Fine.'] }
+const UTTERANCES: Utterance = { text: ['Fine.'] }
 const PROFILE = 'arn:aws:bedrock:us-east-1:123456789012:application-inference-profile/mi1dadi0g15f'
 
 for (const preset of [bedrock, bedrockClaude])
@@ -33,7 +33,7 @@ for (const preset of [bedrock, bedrockClaude])
     const matrix = await startMatrix(t, [rules])
     for (const model of rules.models)
       await every(t, model.name, async (t) => {
-        for (const cell of cellsOf(matrix.standIns, SCENARIOS).filter((each) => each.model === model)) {
+        for (const cell of standInCells(matrix.standIns, SCENARIOS).filter((each) => each.model === model)) {
           const name = `${cell.scenario.name}, ${cell.client.id}${cell.stream ? ', streamed' : ''}`
           const outcome = await matrix.run(cell)
           t.same(outcome.problems, [], name)
@@ -55,7 +55,7 @@ function withCachePoint({ id }: Client, body: JsonObject): JsonObject {
   return body
 }
 
-/** What came of each part of the message: its kinds, with a mark behind what is marked. */
+/** Kinds of the message's parts as they came, with a mark behind what is marked. */
 function partsIn(body: JsonObject): string[] {
   const content = list(object(list(body.messages)[0]).content)
   return content.flatMap((block) => {
@@ -74,8 +74,8 @@ for (const [preset, model] of [
     withVariables(t, aws.env.ecs)
     const { gateway, standIns } = await startMatrix(t, [{ ...preset, settings: 'credential: { aws: {} }', denied: aws.refusal }])
     const [standIn] = standIns
-    standIn.said = SAID
-    const file = `data:application/pdf;base64,${pdfOf(['Gruss']).toString('base64')}`
+    standIn.utterance = UTTERANCES
+    const file = `data:application/pdf;base64,${buildPdf(['Gruss']).toString('base64')}`
     const image = `data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg==`
     await every(t, 'every client, streamed and not', async (t) => {
       for (const client of CLIENTS)
@@ -107,7 +107,7 @@ async function scene(t: Test, answer?: () => Answer | undefined, life = 3600): P
   const clock = new FakeClock(1, Date.now())
   const aws = await startAws(
     () => clock.now(),
-    (seen) => answer?.() ?? answerFor(seen, SAID),
+    (seen) => answer?.() ?? answerFor(seen, UTTERANCES),
   )
   aws.life = life
   withVariables(t, { ...aws.env.sts, ...USER_ENV })
@@ -126,7 +126,7 @@ models:
 }
 
 t.test('the address that speaks the OpenAI format is signed as well', async (t) => {
-  const aws = await startAws(Date.now, (seen) => answerFor(seen, SAID))
+  const aws = await startAws(Date.now, (seen) => answerFor(seen, UTTERANCES))
   withVariables(t, USER_ENV)
   const gateway = await startGateway(
     `
@@ -225,10 +225,10 @@ t.test('what could be a key or a token within such a sentence is not in the log'
 })
 
 /** Calls in each step of 100 ms. */
-const CALLS = 20
+const CALLS = 10
 const STEPS = 150
 
-t.test('200 requests per second meet no end of keys, also while STS is down', async (t) => {
+t.test('100 requests per second meet no end of keys, also while STS is down', async (t) => {
   const made = await scene(t, undefined, 10)
   const { aws, clock } = made
   t.equal((await made.ask()).status, 200)

@@ -101,7 +101,7 @@ async function scene(t: Test, { directory }: { directory?: string } = {}): Promi
 }
 
 const metric = async ({ gateway }: Scene, line: string): Promise<number> => {
-  const snapshot = await gateway.running.runtime.tallies.snapshot()
+  const snapshot = await gateway.running.runtime.metrics.snapshot()
   for (const { name, values } of snapshot)
     for (const { labels, value } of values) if (line === `${name} ${Object.values(labels).join(' ')}`.trim()) return value
   return 0

@@ -41,7 +41,7 @@ async function setUp(t: Test): Promise<Cloud> {
       cloudScene(t, credential, {
         clock,
         takes: (seen) => {
-          const caller = cloud.callerOf(seen)
+          const caller = cloud.tokenCaller(seen)
           if (caller !== undefined) callers.push(caller)
           return caller !== undefined
         },
@@ -278,14 +278,14 @@ const BETAS = { 'anthropic-beta': 'claude-code-20250219,context-1m-2025-08-07' }
 t.test('the presets of Vertex AI call a project with a token, in both formats', async (t) => {
   const { cloud, file } = await setUp(t)
   const env = { GOOGLE_APPLICATION_CREDENTIALS: file('key.json', cloud.keyFile()) }
-  const said = { text: ['Hello.'] }
+  const utterance = { text: ['Hello.'] }
   const vertex = await startUpstream((seen) => {
-    if (cloud.callerOf(seen) !== ACCOUNT) return { status: 401, body: ['no'] }
+    if (cloud.tokenCaller(seen) !== ACCOUNT) return { status: 401, body: ['no'] }
     if (seen.path.includes('count-tokens')) return jsonAnswer({ input_tokens: 7 })
     const wire = seen.path.includes('/publishers/anthropic/') ? 'anthropic' : 'gemini'
     return seen.path.includes(':stream')
-      ? { headers: { 'content-type': 'text/event-stream' }, body: WIRES[wire].frames({ ...said, model: 'm' }) }
-      : jsonAnswer(WIRES[wire].reply({ ...said, model: 'm' }))
+      ? { headers: { 'content-type': 'text/event-stream' }, body: WIRES[wire].frames({ ...utterance, model: 'm' }) }
+      : jsonAnswer(WIRES[wire].reply({ ...utterance, model: 'm' }))
   })
   const at = `${vertex.url}/v1/projects/acme/locations/global/publishers`
   const gateway = await startGateway(

@@ -116,7 +116,7 @@ interface Scene {
   chat(model: string): Promise<number>
 }
 
-const keyOf = ({ headers }: Seen): string => `${headers.authorization}`.replace('Bearer ', '')
+const seenKey = ({ headers }: Seen): string => `${headers.authorization}`.replace('Bearer ', '')
 
 async function scene(t: Test, credential: string, answer: (seen: Seen) => Answer | undefined): Promise<Scene> {
   const clock = new FakeClock()
@@ -124,7 +124,7 @@ async function scene(t: Test, credential: string, answer: (seen: Seen) => Answer
   let fetches = 0
   const identity = await startUpstream(() => jsonAnswer({ access_token: `token-${++fetches}`, expires_in: 36_000 }))
   const provider = await startUpstream((call) => {
-    seen.push(keyOf(call))
+    seen.push(seenKey(call))
     return answer(call) ?? jsonAnswer(ANSWER)
   })
   const gateway = await startGateway(
@@ -173,7 +173,9 @@ for (const [status, body] of [
 }
 
 t.test('a key without the right to a model hands its calls over to one that has it', async (t) => {
-  const made = await scene(t, POOL, (seen) => (keyOf(seen) !== 'sk-two' && asksFor(seen, 'closed') ? jsonAnswer(NO_MODEL, 403) : undefined))
+  const made = await scene(t, POOL, (seen) =>
+    seenKey(seen) !== 'sk-two' && asksFor(seen, 'closed') ? jsonAnswer(NO_MODEL, 403) : undefined,
+  )
   for (let call = 0; call < 10; call++) t.equal(await made.chat('closed'), 200)
 })
 

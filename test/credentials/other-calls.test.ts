@@ -18,7 +18,7 @@ interface Scene {
 
 const LIST = { object: 'list', data: [{ id: 'served', object: 'model', created: 1, owned_by: 'acme' }] }
 
-function answerOf(path: string): Answer {
+function pathAnswer(path: string): Answer {
   if (path.endsWith('/count_tokens')) return jsonAnswer({ input_tokens: 42 })
   return path.endsWith('/models') ? jsonAnswer(LIST) : jsonAnswer({}, 404)
 }
@@ -28,12 +28,12 @@ async function scene(t: Test, own: (identity: string) => string): Promise<Scene>
   const refused = new Set<string>()
   let count = 0
   const identity = await startUpstream(() => jsonAnswer({ access_token: `token-${++count}`, expires_in: 600 }))
-  const keyOf = (headers: Upstream['requests'][number]['headers']): string =>
+  const headerKey = (headers: Upstream['requests'][number]['headers']): string =>
     String(headers['x-api-key'] ?? `${headers.authorization}`.replace('Bearer ', ''))
   const provider = await startUpstream((seen) =>
-    refused.has(keyOf(seen.headers))
+    refused.has(headerKey(seen.headers))
       ? jsonAnswer({ type: 'error', error: { type: 'authentication_error', code: 'invalid_api_key', message: 'invalid x-api-key' } }, 401)
-      : answerOf(seen.path),
+      : pathAnswer(seen.path),
   )
   const credential = own(identity.url)
   const gateway = await startGateway(
@@ -53,7 +53,7 @@ models:
     identity,
     clock,
     refused,
-    sent: (path) => provider.requests.filter((seen) => seen.path.endsWith(path)).map(({ headers }) => keyOf(headers)),
+    sent: (path) => provider.requests.filter((seen) => seen.path.endsWith(path)).map(({ headers }) => headerKey(headers)),
   }
 }
 

@@ -1,10 +1,10 @@
-/** The frame around every source: one fetch for all who wait, refreshed ahead of the end, kept while it holds. */
+/** Credentials that rotate: one fetch for all calls that wait, refreshes ahead of the end, and use while they hold. */
 import t from 'tap'
-import { Tallies } from '../../src/machines/metrics/metrics.ts'
-import { type Credential, RefreshedCredential } from '../../src/services/credentials/credential.ts'
+import { MetricRegistry } from '../../src/machines/metrics/metrics.ts'
+import { RefreshedCredential } from '../../src/services/credentials/credential-refresh.ts'
 import { Credentials } from '../../src/services/credentials/credentials.ts'
-import { tokenGrant } from '../../src/services/credentials/token-answer.ts'
-import { CredentialError, credentialSource, type FetchGrant, type Grant } from '../../src/services/credentials/types.ts'
+import { tokenGrant } from '../../src/services/credentials/token-response.ts'
+import { type Credential, CredentialError, credentialSource, type FetchGrant, type Grant } from '../../src/services/credentials/types.ts'
 import { FakeClock, turn } from '../support/clock.ts'
 import { every } from '../support/every.ts'
 
@@ -22,7 +22,7 @@ interface Scene {
 /** @param answer what the source says at the fetch of this number. */
 function scene(answer: (fetch: number, now: number) => Grant | Promise<Grant>, refresh?: number): Scene {
   const clock = new FakeClock()
-  const tallies = new Tallies()
+  const metrics = new MetricRegistry()
   const lines: Scene['lines'] = []
   const logged = (level: string) => (fields: object, text?: string) => void lines.push({ level, fields: { ...fields }, text: `${text}` })
   const log = { error: logged('error'), warn: logged('warn'), info: logged('info') } as unknown as ConstructorParameters<
@@ -31,11 +31,11 @@ function scene(answer: (fetch: number, now: number) => Grant | Promise<Grant>, r
   let count = 0
   const credential = new RefreshedCredential(
     { provider: 'acme', source: 'test', terms: '{}', fingerprint: 'f', refresh, open: async () => async (_, now) => answer(++count, now) },
-    { clock, tallies, log },
+    { clock, metrics, log },
   )
   const counted = async () => {
-    const metrics = await tallies.snapshot()
-    const samples = metrics.filter(({ name }) => name.startsWith('headgate_credential')).flatMap(({ values }) => values)
+    const snapshot = await metrics.snapshot()
+    const samples = snapshot.filter(({ name }) => name.startsWith('headgate_credential')).flatMap(({ values }) => values)
     return Object.fromEntries(samples.map(({ labels, value }) => [String(labels.outcome ?? 'failing'), value]))
   }
   return { clock, credential, fetches: () => count, lines, counted }
@@ -43,7 +43,7 @@ function scene(answer: (fetch: number, now: number) => Grant | Promise<Grant>, r
 
 const token = (text: string, now: number, seconds: number): Grant => tokenGrant(JSON.stringify({ token: text, expires_in: seconds }), now)
 
-/** What the provider would be sent. */
+/** Credential that the provider would be sent. */
 const sent = (credential: Credential): string => {
   const call = {
     method: 'POST',
@@ -106,7 +106,7 @@ function withClock(
       refresh: undefined,
       open: async () => async (_, now) => fetched(now),
     },
-    { clock, tallies: new Tallies(), log },
+    { clock, metrics: new MetricRegistry(), log },
   )
   return { credential, at: () => Math.round(Math.min(...clock.waiting)) }
 }
@@ -195,7 +195,7 @@ t.test('a refused token is replaced once, for all who were refused', async (t) =
   t.equal(await credential.renew(credential.grant), true)
 })
 
-t.test('the same token again is none that could do better', async (t) => {
+t.test('a renewal that fetches the same token counts as no renewal', async (t) => {
   const { credential } = scene((_, now) => token('same', now, 3600))
   await credential.refresh()
   t.equal(await credential.renew(credential.grant), false)
@@ -265,7 +265,7 @@ t.test('a reload keeps what has not changed, and closes the rest', async (t) => 
     return token(`t${fetches}`, now, 3600)
   })
   const log = { error: () => {}, warn: () => {}, info: () => {} }
-  const credentials = new Credentials([source], { clock, tallies: new Tallies(), log, env: {} })
+  const credentials = new Credentials([source], { clock, metrics: new MetricRegistry(), log, env: {} })
   const of = (settings: string) => credentials.of({ provider: 'acme' }, { source: 'test', settings })
   const first = credentials.during(() => of('one'))
   await settle()
@@ -304,7 +304,7 @@ t.test('where no provider is called, as in a rehearsal of a plan, nothing is fet
     throw new CredentialError('nothing here')
   })
   const log = { error: () => {}, warn: () => {}, info: () => {} }
-  const credentials = new Credentials([source], { clock, tallies: new Tallies(), log })
+  const credentials = new Credentials([source], { clock, metrics: new MetricRegistry(), log })
   credentials.during(() => credentials.of({ provider: 'acme' }, { source: 'test', settings: 'one' }))
   await clock.advance(60 * MINUTE)
   t.equal(opened, 0)

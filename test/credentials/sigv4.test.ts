@@ -68,7 +68,7 @@ t.test('names of models are escaped once in the path and twice in the signature'
     t.match(own[own.indexOf('authorization') + 1], `Signature=${signature}`, path)
     const verdict = verifySigv4(
       { method: 'POST', path, headers: ['host', new URL(origin).host, ...headers, ...own], body: Buffer.from('{}') },
-      { secretOf: () => KEYS.secretAccessKey, now: NOW, region: 'us-east-1', service: 'bedrock' },
+      { findSecret: () => KEYS.secretAccessKey, now: NOW, region: 'us-east-1', service: 'bedrock' },
     )
     t.match(verdict, { accessKeyId: 'AKIDEXAMPLE' }, 'the verifier agrees')
   }
@@ -93,7 +93,7 @@ t.test('what a verifier of the specification accepts, and what it refuses', asyn
         headers: ['host', 'bedrock-runtime.us-east-1.amazonaws.com', ...(change.headers ?? call.headers), ...own],
         body: Buffer.from(change.body ?? call.body),
       },
-      { secretOf: (id) => secrets.get(id), now: change.now ?? NOW, region: 'us-east-1', service: 'bedrock' },
+      { findSecret: (id) => secrets.get(id), now: change.now ?? NOW, region: 'us-east-1', service: 'bedrock' },
     )
   t.strictSame(seen(), { accessKeyId: 'AKIDEXAMPLE', sessionToken: keys.sessionToken })
   t.match(seen({ body: '{"messages":[1]}' }), /signature/, 'another body')
@@ -126,7 +126,7 @@ t.test('whatever is sent, both come to the same', async (t) => {
           const own = new Sigv4Signer(KEYS, SCOPE).headers({ method: 'POST', origin: 'http://127.0.0.1:8080', path, headers, body }, now)
           const verdict = verifySigv4(
             { method: 'POST', path, headers: ['Host', '127.0.0.1:8080', ...headers, ...own], body: Buffer.from(body) },
-            { secretOf: (id) => secrets.get(id), now, ...SCOPE },
+            { findSecret: (id) => secrets.get(id), now, ...SCOPE },
           )
           t.match(verdict, { accessKeyId: KEYS.accessKeyId }, path)
         },

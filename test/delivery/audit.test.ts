@@ -43,7 +43,7 @@ t.test('high and critical advisories fail, others are printed', async (t) => {
 const TODAY = '2026-11-26'
 const GOOD: LockedPackage = { version: '1.2.3', integrity: 'sha512-x', license: 'MIT' }
 /** One fault each, and a word of what is said of it. */
-const FAULTS: readonly (readonly [fault: LockedPackage, said: string])[] = [
+const FAULTS: readonly (readonly [fault: LockedPackage, utterance: string])[] = [
   [{ version: 'git+ssh://git@example.com/left.git#1' }, 'version'],
   [{ version: '^1.2.3' }, 'version'],
   [{ resolved: 'https://example.com/left-1.2.3.tgz' }, 'registry'],
@@ -62,11 +62,11 @@ t.test('the lock file follows the policy, and each fault in one is found', async
   t.same(lockProblems(packages, TODAY), [])
   t.same(lockProblems({ '': {}, 'node_modules/left': { ...GOOD, license: '(MIT OR GPL-3.0-only)' } }, TODAY), [])
   await every(t, 'every fault', (t) => {
-    for (const [fault, said] of FAULTS) {
+    for (const [fault, utterance] of FAULTS) {
       const found = lockProblems({ 'node_modules/a/node_modules/@b/left': { ...GOOD, ...fault } }, TODAY)
       t.equal(found.length, 1, JSON.stringify(fault))
       t.match(found[0], `@b/left: `)
-      t.match(found[0], said)
+      t.match(found[0], utterance)
     }
   })
   const tool = { ...GOOD, dev: true, license: 'GPL-3.0-only', deprecated: 'old' }

@@ -26,8 +26,8 @@ const work = mkdtempSync(join(tmpdir(), 'headgate-chart-'))
 t.setTimeout(240_000)
 t.teardown(() => rmSync(work, { recursive: true, force: true }))
 
-const valuesOf = (path: string): JsonObject => parse(readFileSync(join(CHART, path), 'utf8')) as JsonObject
-const caseOf = (name: string): string => `ci/${name}-values.yaml`
+const pathValues = (path: string): JsonObject => parse(readFileSync(join(CHART, path), 'utf8')) as JsonObject
+const valuesCase = (name: string): string => `ci/${name}-values.yaml`
 
 interface Rendered {
   readonly failed: boolean
@@ -77,14 +77,14 @@ const ALL = settings(JSON.parse(readFileSync(join(CHART, 'values.schema.json'), 
 )
 
 t.test('values.yaml states the default of every setting, and the cases set each of them', async (t) => {
-  const defaults = valuesOf('values.yaml')
+  const defaults = pathValues('values.yaml')
   t.ok(ALL.length > 80, `${ALL.length} settings`)
   t.same(
     ALL.filter((path) => at(defaults, path) === undefined).map((path) => path.join('.')),
     [],
     'in values.yaml',
   )
-  const cases = CASES.map(valuesOf)
+  const cases = CASES.map(pathValues)
   t.same(
     ALL.filter((path) => cases.every((values) => at(values, path) === undefined)).map((path) => path.join('.')),
     [],
@@ -107,8 +107,8 @@ t.test('helm lint finds nothing', { skip: helm === undefined && missing('helm') 
 })
 
 t.test('every setting changes what is rendered', { skip: helm === undefined && missing('helm') }, async (t) => {
-  const cases = CASES.map((path) => ({ values: valuesOf(path), text: render(valuesOf(path)).text }))
-  const defaults = valuesOf('values.yaml')
+  const cases = CASES.map((path) => ({ values: pathValues(path), text: render(pathValues(path)).text }))
+  const defaults = pathValues('values.yaml')
   await every(t, 'every setting', (t) => {
     for (const path of ALL) {
       const used = cases.find(({ values, text }) => {
@@ -148,7 +148,7 @@ t.test('what is rendered is valid for Kubernetes', async (t) => {
   const validate = (input: string) => spawnSync(kubeconform, args, { input, encoding: 'utf8', maxBuffer: 2 ** 24 })
   await every(t, 'every case', (t) => {
     for (const path of CASES) {
-      const { text } = render(valuesOf(path))
+      const { text } = render(pathValues(path))
       const { status, stdout } = validate(text)
       t.equal(status, 0, `${path}: ${stdout}`)
       t.ok(resources(text).length >= 3, path)
@@ -170,7 +170,7 @@ t.test('the gateway accepts the configuration that is rendered', { skip: helm ==
   }
   await every(t, 'every case with a configuration', (t) => {
     for (const path of CASES) {
-      const map = resources(render(valuesOf(path)).text).find(({ kind, data }) => kind === 'ConfigMap' && data?.['headgate.yaml'])
+      const map = resources(render(pathValues(path)).text).find(({ kind, data }) => kind === 'ConfigMap' && data?.['headgate.yaml'])
       if (map === undefined) continue
       const folder = join(work, basename(path))
       mkdirSync(folder)
@@ -208,10 +208,10 @@ t.test('the plain manifests are what the chart renders', { skip: helm === undefi
   await every(t, 'each', (t) => {
     for (const [name, values] of Object.entries(MANIFESTS)) {
       const file = join(ROOT, 'deploy/kubernetes', `${name}.yaml`)
-      const head = `# Rendered from deploy/helm/headgate with ${caseOf(values)}; docs/kubernetes.md explains it.\n`
+      const head = `# Rendered from deploy/helm/headgate with ${valuesCase(values)}; docs/kubernetes.md explains it.\n`
       // Helm's own marks mean nothing to kubectl.
       const marks = /^ +(?:app\.kubernetes\.io\/managed-by|helm\.sh\/chart): .*\n|^# Source: .*\n/gm
-      const text = head + render(valuesOf(caseOf(values))).text.replace(marks, '')
+      const text = head + render(pathValues(valuesCase(values))).text.replace(marks, '')
       if (process.env.HEADGATE_WRITE === '1') writeFileSync(file, text)
       t.same(byName(readFileSync(file, 'utf8')), byName(text), name)
     }

@@ -1,4 +1,4 @@
-/** Whether what was delivered has the control room inside: its page, and the files that the page names. */
+/** Check that the delivered program has the control room inside: its page, and the files that the page names. */
 import type { Test } from 'tap'
 import { every } from '../support/every.ts'
 

@@ -64,13 +64,13 @@ const LINE = /^HEADGATE_DEV_KEY=(sk-app-[0-9a-f]{56})\n$/
 
 t.test('is made once, and kept until a purge', async (t) => {
   const { dpkg, variables, file } = machine(t)
-  const said = dpkg('-i', deb)
+  const utterance = dpkg('-i', deb)
   const first = variables() ?? ''
   firstMachine = first
   t.match(first, LINE)
   t.equal(statSync(file).mode & 0o777, 0o600, 'only root reads it')
-  t.match(said, /key for callers is in \/etc\/headgate\/environment/)
-  t.notOk(said.includes(LINE.exec(first)?.[1] ?? ''), 'what dpkg says, which is logged, does not have it')
+  t.match(utterance, /key for callers is in \/etc\/headgate\/environment/)
+  t.notOk(utterance.includes(LINE.exec(first)?.[1] ?? ''), 'what dpkg says, which is logged, does not have it')
   appendFileSync(file, 'OPENAI_API_KEY=sk-mine\n')
   const kept = `${first}OPENAI_API_KEY=sk-mine\n`
   dpkg('-i', deb)

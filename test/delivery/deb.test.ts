@@ -7,7 +7,7 @@ import { cpSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } 
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import t from 'tap'
-import { processorOf } from '../../scripts/single-file/executable.ts'
+import { targetProcessor } from '../../scripts/single-file/executable.ts'
 import { follow } from '../support/program.ts'
 import { debianRoot } from './debian-root.ts'
 import { singleFile } from './single-file.ts'
@@ -16,15 +16,15 @@ import { missing as missingTool } from './tools.ts'
 const ROOT = join(import.meta.dirname, '..', '..')
 const UNIT = join(ROOT, 'deploy/systemd/headgate.service')
 /** Milliseconds for all of it; the clean root alone takes minutes on a busy machine. */
-const PATIENCE = 900_000
-const MOST_BYTES = 60_000_000
+const TIMEOUT_MS = 900_000
+const MAX_BYTES = 60_000_000
 /** Of `systemd-analyze security`, from 0 (all closed) to 10. */
-const MOST_EXPOSED = 1.5
+const MAX_EXPOSED = 1.5
 const PATHS = '/usr/sbin:/usr/bin:/sbin:/bin'
-/** Where dpkg-deb is not there, or not as root, nothing of this can be tried. */
+/** Programs and rights without which nothing of this can be tried. */
 const MISSING = missing(['dpkg-deb', 'systemd-analyze', 'mmdebstrap']) ?? (process.getuid?.() === 0 ? undefined : 'the rights of root')
 
-t.setTimeout(PATIENCE)
+t.setTimeout(TIMEOUT_MS)
 
 function missing(programs: readonly string[]): string | undefined {
   return programs.find((program) => spawnSync('sh', ['-c', `command -v ${program}`], { env: { PATH: PATHS } }).status !== 0)
@@ -50,7 +50,7 @@ const deb = build('first')
 t.test('two builds have the same bytes', async (t) => {
   t.ok(readFileSync(deb).equals(readFileSync(build('second'))))
   const { length } = readFileSync(deb)
-  t.ok(length < MOST_BYTES, `${(length / 1e6).toFixed(1)} MB`)
+  t.ok(length < MAX_BYTES, `${(length / 1e6).toFixed(1)} MB`)
   t.comment(`the Debian package: ${(length / 1e6).toFixed(1)} MB`)
 })
 
@@ -62,7 +62,7 @@ t.test('of a single file for arm64 it is one for arm64', async (t) => {
   t.equal(execFileSync('dpkg-deb', ['--field', built, 'Architecture'], { encoding: 'utf8' }).trim(), 'arm64')
   const tree = join(work, 'arm64-tree')
   execFileSync('dpkg-deb', ['-x', built, tree])
-  t.equal(processorOf(readFileSync(join(tree, 'usr/lib/headgate/headgate'))), 'arm64')
+  t.equal(targetProcessor(readFileSync(join(tree, 'usr/lib/headgate/headgate'))), 'arm64')
 })
 
 t.test('the unit is valid and closes what the service does not need', async (t) => {
@@ -73,7 +73,7 @@ t.test('the unit is valid and closes what the service does not need', async (t) 
   const printed = spawnSync('systemd-analyze', ['security', '--offline=true', '--no-pager', UNIT], { encoding: 'utf8' }).stdout
   const score = Number(/exposure level for headgate\.service: ([\d.]+)/.exec(printed)?.[1])
   t.comment(`systemd-analyze security: ${score} (0 is closed, 10 open)`)
-  t.ok(score <= MOST_EXPOSED, `${score}`)
+  t.ok(score <= MAX_EXPOSED, `${score}`)
 })
 
 t.test('it is installed in a clean root, serves there, and is removed', async (t) => {

@@ -8,7 +8,7 @@ import { chmodSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSyn
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import { isElf, processorOf } from '../../scripts/single-file/executable.ts'
+import { isElf, targetProcessor } from '../../scripts/single-file/executable.ts'
 import { eventually } from '../support/eventually.ts'
 import { every } from '../support/every.ts'
 import { follow } from '../support/program.ts'
@@ -19,7 +19,7 @@ import { debianForArm, missing, tool } from './tools.ts'
 
 const ROOT = join(import.meta.dirname, '..', '..')
 const NAME = `localhost/headgate-test:${process.pid}`
-const MOST_BYTES = 150_000_000
+const MAX_BYTES = 150_000_000
 const LACKS = lacking(['buildah', 'podman', 'runc', 'dpkg-deb', 'apt-get'])
 const KEY = 'sk-router-v1-app-0123456789abcdef'
 /** The user of the image. */
@@ -57,7 +57,7 @@ buildImage({ work, name: NAME, architecture: own, program: join(singleFile(), 'h
 t.test('it is small and has no shell', async (t) => {
   const size = Number(run('podman', 'image', 'inspect', NAME, '--format', '{{.Size}}'))
   t.comment(`the image: ${(size / 1e6).toFixed(1)} MB`)
-  t.ok(size < MOST_BYTES, `${size} bytes`)
+  t.ok(size < MAX_BYTES, `${size} bytes`)
   t.same(
     readdirSync(join(work, 'root/usr/bin')).filter((name) => /sh$|^apt|^dpkg/.test(name)),
     [],
@@ -105,7 +105,7 @@ function configuration(port: number): string {
 }
 
 /** Field of `/proc/N/status`. */
-const fieldOf = (pid: string, name: string): string | undefined =>
+const pidField = (pid: string, name: string): string | undefined =>
   new RegExp(`^${name}:\\s*(\\S+)`, 'm').exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]
 
 /** @param user of the machine as which the program has to run. */
@@ -134,8 +134,8 @@ async function serves(t: Test, engine: Engine, user: number): Promise<void> {
   t.equal(runOn(engine, ...health, 'http://127.0.0.1:1').status, 1, 'and says so where it is not')
   t.match(runOn(engine, 'top', name, 'user', 'pid').out, /65532\s+1\b/, 'no root, and process 1')
   const pid = runOn(engine, 'inspect', '--format', '{{.State.Pid}}', name).out
-  t.equal(Number(fieldOf(pid, 'Uid')), user, 'its user on the machine')
-  t.match([fieldOf(pid, 'CapEff'), fieldOf(pid, 'NoNewPrivs')], ['0000000000000000', '1'], 'without rights, and no way to any')
+  t.equal(Number(pidField(pid, 'Uid')), user, 'its user on the machine')
+  t.match([pidField(pid, 'CapEff'), pidField(pid, 'NoNewPrivs')], ['0000000000000000', '1'], 'without rights, and no way to any')
   t.match(readFileSync(`/proc/${pid}/mountinfo`, 'utf8'), /^\S+ \S+ \S+ \S+ \/ ro\b/m, 'its root cannot be written')
   const open = await ask('sim/story', STORY)
   t.equal(runOn(engine, 'kill', '-s', 'TERM', name).status, 0)
@@ -195,12 +195,12 @@ t.test('for arm64 it holds nothing of another processor, and its program runs', 
   const found = files.map((entry) => join(entry.parentPath, entry.name)).filter((path) => isElf(readFileSync(path)))
   t.ok(found.length > 5, `${found.length} executables and libraries`)
   await every(t, 'each is for arm64', (t) => {
-    for (const path of found) t.equal(processorOf(readFileSync(path)), 'arm64', path)
+    for (const path of found) t.equal(targetProcessor(readFileSync(path)), 'arm64', path)
   })
   const [size, architecture] = run('podman', 'image', 'inspect', `${NAME}-arm64`, '--format', '{{.Size}} {{.Architecture}}').split(' ')
   t.equal(architecture, 'arm64')
   t.comment(`the image for arm64: ${(Number(size) / 1e6).toFixed(1)} MB`)
-  if (tool('aarch64-linux-gnu-strip') !== undefined) t.ok(Number(size) < MOST_BYTES, `${size} bytes`)
+  if (tool('aarch64-linux-gnu-strip') !== undefined) t.ok(Number(size) < MAX_BYTES, `${size} bytes`)
   if (qemu === undefined) return void t.comment(missing('qemu-aarch64-static'))
   const emulated = (...words: string[]): string => run(qemu, '-L', root, join(root, 'usr/bin/headgate'), ...words)
   t.equal(emulated('--version'), (JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as { version: string }).version)

@@ -17,7 +17,7 @@ interface ImageSource {
   readonly architecture: string
   /** The single file. */
   readonly program: string
-  /** Where Debian's packages stand. */
+  /** Folder of Debian's packages. */
   readonly packages: string
 }
 

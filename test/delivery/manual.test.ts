@@ -78,8 +78,8 @@ t.test('a page that is not there is refused with its likely name', async (t) => 
 })
 
 t.test('what is packed has no script, and the clone keeps its own', async (t) => {
-  const scriptsOf = (folder: string): object | undefined =>
+  const folderScripts = (folder: string): object | undefined =>
     (JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8')) as { scripts?: object }).scripts
-  t.equal(scriptsOf(unpacked), undefined)
-  t.match(scriptsOf(ROOT), { prepare: String, start: String })
+  t.equal(folderScripts(unpacked), undefined)
+  t.match(folderScripts(ROOT), { prepare: String, start: String })
 })

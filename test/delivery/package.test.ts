@@ -17,17 +17,17 @@ import { copyCheckout, pack, packedOnce, unreachable } from './tarball.ts'
 
 const ROOT = join(import.meta.dirname, '..', '..')
 /** Milliseconds for the install. */
-const PATIENCE = 250_000
+const TIMEOUT_MS = 250_000
 /** Bytes of the package without what is installed with it, and packages that are installed at most. */
-const MOST_BYTES = 12_000_000
-const MOST_PACKAGES = 150
+const MAX_BYTES = 12_000_000
+const MAX_PACKAGES = 150
 /** Bytes of what `npm ci --omit=dev` installs in a clone: with a Node, and without. */
-const MOST_INSTALLED = 250_000_000
-const MOST_WITHOUT_NODE = 80_000_000
+const MAX_INSTALLED = 250_000_000
+const MAX_WITHOUT_NODE = 80_000_000
 
-t.setTimeout(PATIENCE * 3.5)
+t.setTimeout(TIMEOUT_MS * 3.5)
 const page = readFileSync(join(ROOT, 'docs/install.md'), 'utf8')
-const hashOf = (file: string): string => createHash('sha512').update(readFileSync(file)).digest('hex')
+const fileHash = (file: string): string => createHash('sha512').update(readFileSync(file)).digest('hex')
 
 // Not within the checkout: npm would install there.
 const work = mkdtempSync(join(tmpdir(), 'headgate-package-'))
@@ -35,11 +35,11 @@ t.teardown(() => rmSync(work, { recursive: true, force: true }))
 const first = pack(join(work, 'first'))
 
 t.test('two builds have the same bytes', async (t) => {
-  t.equal(hashOf(first.file), hashOf(packedOnce()))
+  t.equal(fileHash(first.file), fileHash(packedOnce()))
 })
 
 t.test('the package holds what the program needs, and no more', async (t) => {
-  t.ok(first.unpackedSize < MOST_BYTES, `${first.unpackedSize} bytes`)
+  t.ok(first.unpackedSize < MAX_BYTES, `${first.unpackedSize} bytes`)
   const roots = new Set(first.files.map(({ path }) => path.split('/')[0]))
   t.same([...roots].sort(), ['CHANGELOG.md', 'LICENSE', 'README.md', 'bin', 'dist', 'docs', 'npm-shrinkwrap.json', 'package.json'])
   const dist = new Set(first.files.filter(({ path }) => path.startsWith('dist/')).map(({ path }) => path.split('/')[1]))
@@ -110,7 +110,7 @@ t.test('it is installed in an empty folder, and answers there', async (t) => {
   const npm = ['install', first.file, '--prefer-offline', '--no-audit', '--no-fund']
   let written = ''
   const problem = unreachable(() => {
-    const { status, stdout, stderr } = spawnSync('npm', npm, { cwd: installed, encoding: 'utf8', timeout: PATIENCE })
+    const { status, stdout, stderr } = spawnSync('npm', npm, { cwd: installed, encoding: 'utf8', timeout: TIMEOUT_MS })
     written = `${stdout}${stderr}`
     if (status !== 0) throw Object.assign(new Error('npm failed'), { stderr })
   })
@@ -119,7 +119,7 @@ t.test('it is installed in an empty folder, and answers there', async (t) => {
   const modules = join(installed, 'node_modules')
   const lock = JSON.parse(readFileSync(join(modules, '.package-lock.json'), 'utf8')) as { packages: Record<string, JsonObject> }
   const found = new Map(Object.entries(lock.packages).map(([path, { version }]) => [path.split('node_modules/').at(-1), version]))
-  t.ok(found.size <= MOST_PACKAGES, `${found.size} packages`)
+  t.ok(found.size <= MAX_PACKAGES, `${found.size} packages`)
   t.notOk(found.has('typescript') || found.has('tap'), 'no tools of the tests')
   writeFileSync(join(installed, 'headgate.yaml'), CONFIG)
   const answer = await started(t, installed, async (url, admin) => {
@@ -131,11 +131,11 @@ t.test('it is installed in an empty folder, and answers there', async (t) => {
   t.match(answer, /Hello[\s\S]*data: \[DONE\]/)
   t.comment(`from the tarball to the first streamed answer: ${((performance.now() - begun) / 1000).toFixed(1)} s`)
   t.comment(`installed: ${found.size} packages; the package itself ${(first.unpackedSize / 1e6).toFixed(1)} MB`)
-  checkSize(t, 'installed', bytesOf(modules))
+  checkSize(t, 'installed', folderBytes(modules))
   const runtime = join(modules, `node-${process.platform}-${process.arch}`)
   if (existsSync(runtime)) {
-    checkSize(t, 'installed_node', bytesOf(runtime))
-    checkSize(t, 'installed_headers', bytesOf(join(runtime, 'include')))
+    checkSize(t, 'installed_node', folderBytes(runtime))
+    checkSize(t, 'installed_headers', folderBytes(join(runtime, 'include')))
   }
 })
 
@@ -149,12 +149,12 @@ t.test('where Node 24 is there already it is installed without one', async (t) =
   const command = `${install.replace(/headgate$/, first.file)} --prefer-offline --loglevel error`
   const env = { ...process.env, PATH: `${dirname(process.execPath)}:${process.env.PATH}` }
   const bash = (text: string): string =>
-    execFileSync('bash', ['-c', text], { cwd: folder, env, encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'], timeout: PATIENCE })
+    execFileSync('bash', ['-c', text], { cwd: folder, env, encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'], timeout: TIMEOUT_MS })
   const problem = unreachable(() => bash(command))
   if (problem !== undefined) return skipAll(t, problem)
-  const size = bytesOf(join(folder, 'node_modules'))
+  const size = folderBytes(join(folder, 'node_modules'))
   checkSize(t, 'installed_without_node', size)
-  t.ok(size < MOST_WITHOUT_NODE, `${size} bytes`)
+  t.ok(size < MAX_WITHOUT_NODE, `${size} bytes`)
   t.match(bash(run), /^\d+\.\d+\.\d+\n$/)
 })
 
@@ -245,7 +245,7 @@ t.test('a clone that only runs installs little', async (t) => {
   ]
   let written = ''
   const problem = unreachable(() => {
-    const { status, stdout, stderr } = spawnSync('npm', words, { cwd: clone, encoding: 'utf8', timeout: PATIENCE })
+    const { status, stdout, stderr } = spawnSync('npm', words, { cwd: clone, encoding: 'utf8', timeout: TIMEOUT_MS })
     written = `${stdout}${stderr}`
     if (status !== 0) throw Object.assign(new Error('npm failed'), { stderr })
   })
@@ -255,13 +255,13 @@ t.test('a clone that only runs installs little', async (t) => {
   const lock = JSON.parse(readFileSync(join(modules, '.package-lock.json'), 'utf8')) as { packages: JsonObject }
   const packages = Object.keys(lock.packages).length
   const runtime = join(modules, `node-${process.platform}-${process.arch}`)
-  const [all, node] = [bytesOf(modules), existsSync(runtime) ? bytesOf(runtime) : 0]
+  const [all, node] = [folderBytes(modules), existsSync(runtime) ? folderBytes(runtime) : 0]
   t.comment(`npm ci --omit=dev: ${packages} packages`)
   checkSize(t, 'clone', all)
   if (node > 0) checkSize(t, 'clone_node', node)
-  t.ok(packages <= MOST_PACKAGES, `${packages} packages`)
-  t.ok(all < MOST_INSTALLED, `${all} bytes`)
-  t.ok(all - node < MOST_WITHOUT_NODE, `${all - node} bytes without Node`)
+  t.ok(packages <= MAX_PACKAGES, `${packages} packages`)
+  t.ok(all < MAX_INSTALLED, `${all} bytes`)
+  t.ok(all - node < MAX_WITHOUT_NODE, `${all - node} bytes without Node`)
   t.match(execFileSync('npm', ['run', '--silent', 'start', '--', '--version'], { cwd: clone, encoding: 'utf8' }), /\d+\.\d+/)
 })
 
@@ -284,7 +284,7 @@ async function started<T>(t: Test, folder: string, use: (url: string, admin: str
   return used
 }
 
-function bytesOf(folder: string): number {
+function folderBytes(folder: string): number {
   const sizes = readdirSync(folder, { recursive: true, withFileTypes: true })
     .filter((entry) => entry.isFile())
     .map((entry) => statSync(join(entry.parentPath, entry.name)).size)

@@ -18,11 +18,11 @@ import { missing, moduleFile, tool } from './tools.ts'
 const ROOT = join(import.meta.dirname, '..', '..')
 const RUNS_HERE = /^```sh no-test: runs in test\/delivery, (.+)\n([\s\S]*?)^```$/gm
 /** Milliseconds: on a busy machine the builds alone take minutes. */
-const PATIENCE = 880_000
+const TIMEOUT_MS = 880_000
 /** A helm that is built without its release's flags takes the cluster for one of 1.20. */
 const KUBERNETES = '1.37.2'
 
-t.setTimeout(PATIENCE)
+t.setTimeout(TIMEOUT_MS)
 const work = mkdtempSync(join(tmpdir(), 'headgate-pages-'))
 t.teardown(() => rmSync(work, { recursive: true, force: true }))
 
@@ -67,7 +67,7 @@ t.test('docs/install.md: npm', async (t) => {
       cwd: home,
       env: all,
       encoding: 'utf8',
-      timeout: PATIENCE,
+      timeout: TIMEOUT_MS,
       stdio: ['ignore', 'pipe', 'pipe'],
     })
   })
@@ -130,7 +130,7 @@ t.test('docs/install.md: containers', async (t) => {
 })
 
 /** The words of each command of a block, with what stands in for random numbers. */
-function commandsOf(code: string): string[][] {
+function splitCommands(code: string): string[][] {
   const lines = code.replaceAll('\\\n', ' ').replaceAll(/\$\(openssl[^)]*\)/g, '0123456789abcdef')
   return lines
     .split('\n')
@@ -201,24 +201,23 @@ t.test('docs/kubernetes.md', async (t) => {
     )
   }
 
-  const values = join(work, 'values.yaml')
   const parts = page('kubernetes.md').matchAll(
-    /^```yaml values\n([\s\S]*?)^```$|^```sh no-test: runs in test\/delivery, without a cluster\n([\s\S]*?)^```$/gm,
+    /[Ss]ave this as `(\w+\.yaml)`:\n\n```yaml values\n([\s\S]*?)^```$|^```sh no-test: runs in test\/delivery, without a cluster\n([\s\S]*?)^```$/gm,
   )
   let ran = 0
-  for (const [, saved, code = ''] of parts) {
-    if (saved !== undefined) writeFileSync(values, saved)
-    for (const [program, verb, ...words] of commandsOf(code)) {
+  for (const [, file = '', saved, code = ''] of parts) {
+    if (saved !== undefined) writeFileSync(join(work, file), saved)
+    for (const [program, verb, ...words] of splitCommands(code)) {
       const at = [program, verb, ...words].join(' ')
       const run = verbs[`${program} ${verb}`]
       t.ok(run, at)
       run?.(
-        words.map((word) => (word === 'values.yaml' ? values : word)),
+        words.map((word) => (existsSync(join(work, word)) ? join(work, word) : word)),
         at,
       )
       ran++
     }
   }
   t.ok(ran > 12, `${ran} commands`)
-  t.ok(existsSync(values))
+  for (const file of ['values.yaml', 'replicas.yaml']) t.ok(existsSync(join(work, file)), file)
 })

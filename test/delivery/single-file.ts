@@ -30,7 +30,7 @@ const MORE = ['tsconfig.types.json']
 export function singleFile(): string {
   const names = [...SOURCES, ...MORE].filter((name) => existsSync(join(ROOT, name)))
   const forArm = nodeForArm()
-  const folder = join(KEPT, `${digestOf(names)}${forArm === undefined ? '' : '-two'}`)
+  const folder = join(KEPT, `${nameDigest(names)}${forArm === undefined ? '' : '-two'}`)
   if (existsSync(folder)) return folder
   const work = mkdtempSync(join(tmpdir(), 'headgate-build-'))
   try {
@@ -73,7 +73,7 @@ export function stripped(): boolean {
 }
 
 /** Of the files of the checkout, by their paths and bytes, and of this Node. */
-export function digestOf(names: readonly string[]): string {
+export function nameDigest(names: readonly string[]): string {
   const hash = createHash('sha256').update(process.version)
   for (const name of names) {
     const path = join(ROOT, name)

@@ -110,9 +110,9 @@ t.test('a key of the environment that only root reads is taken, and a reload tak
   t.equal((await ask('sk-router-v1-dev', 'Hello')).status, 401, 'and the only one')
   configure(auth('renamed'))
   inside(['systemctl', 'reload', 'headgate'])
-  const nameOf = async () =>
+  const unitName = async () =>
     ((await (await fetch(`${url}/v1/key`, { headers: { authorization: `Bearer ${KEY}` } })).json()) as { data: { name: string } }).data.name
-  await eventually('the change', async () => (await nameOf()) === 'renamed')
+  await eventually('the change', async () => (await unitName()) === 'renamed')
   t.equal(property('NRestarts'), '0')
 })
 

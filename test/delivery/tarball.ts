@@ -3,7 +3,7 @@ import { execFileSync } from 'node:child_process'
 import { cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, renameSync, rmSync, symlinkSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { digestOf } from './single-file.ts'
+import { nameDigest } from './single-file.ts'
 
 const ROOT = join(import.meta.dirname, '..', '..')
 const CHECKOUT = ['bin', 'config', 'docs', 'plugins', 'src', 'scripts', 'web', 'README.md', 'LICENSE', 'CHANGELOG.md']
@@ -25,7 +25,7 @@ export function copyCheckout(folder: string): void {
 
 /** The tarball, packed once for each state of the sources: a build takes most of a minute on a busy machine. */
 export function packedOnce(): string {
-  const folder = join(KEPT, digestOf([...CHECKOUT, ...PROJECTS]))
+  const folder = join(KEPT, nameDigest([...CHECKOUT, ...PROJECTS]))
   const file = join(folder, 'headgate.tgz')
   if (existsSync(file)) return file
   const work = mkdtempSync(join(tmpdir(), 'headgate-tarball-'))
@@ -51,15 +51,15 @@ export function pack(folder: string): Packed {
   return { ...packed, file: join(folder, packed.filename) }
 }
 
-/** What is wrong where the registry cannot be reached, or says nothing; undefined where all is well. @throws any other failure. */
+/** Reason for a failure where the registry cannot be reached, or says nothing; undefined where all is well. @throws any other failure. */
 export function unreachable(install: () => unknown): string | undefined {
   try {
     install()
     return undefined
   } catch (failed) {
     const { code, stderr } = failed as { code?: string; stderr?: Buffer }
-    const said = `${code ?? ''} ${String(stderr)}`
-    if (/ETIMEDOUT|ENOTFOUND|EAI_AGAIN|ECONNRESET|ECONNREFUSED/.test(said)) return said.slice(0, 300)
-    throw new Error(said, { cause: failed })
+    const utterance = `${code ?? ''} ${String(stderr)}`
+    if (/ETIMEDOUT|ENOTFOUND|EAI_AGAIN|ECONNRESET|ECONNREFUSED/.test(utterance)) return utterance.slice(0, 300)
+    throw new Error(utterance, { cause: failed })
   }
 }

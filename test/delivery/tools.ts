@@ -15,10 +15,10 @@ const CACHE = process.env.HEADGATE_TOOLS ?? join(tmpdir(), 'headgate-tools')
 const FOR_ARM = { 'qemu-aarch64-static': 'qemu-user-static', 'aarch64-linux-gnu-strip': 'binutils-aarch64-linux-gnu' }
 const DEBIAN_FOR_ARM = join(CACHE, 'debian-arm64')
 const NODE_FOR_ARM = join(CACHE, `node-arm64-${process.versions.node}`)
-/** What an image has beside the single file: of the base of the Dockerfile, as far as the program needs it. */
+/** Files of an image beside the single file: of the base of the Dockerfile, as far as the program needs it. */
 export const IMAGE_PACKAGES = ['libc6', 'libgcc-s1', 'libstdc++6', 'ca-certificates']
 /** Milliseconds that the build of one tool may take. */
-const PATIENCE = 600_000
+const TIMEOUT_MS = 600_000
 
 /** Commands that Go builds: the package and its version. */
 const COMMANDS: Readonly<Record<string, readonly [command: string, version: string]>> = {
@@ -57,20 +57,20 @@ function onPath(name: string): string[] {
   return (process.env.PATH ?? '').split(delimiter).map((folder) => join(folder, name))
 }
 
-function folderOf(name: string): string {
+function toolFolder(name: string): string {
   return join(CACHE, `${name}-${(COMMANDS[name] ?? MODULES[name])?.[1]}`)
 }
 
 /** @returns the path of a tool, or undefined where it is missing. */
 export function tool(name: string): string | undefined {
-  const built = name === 'otelcol' ? COLLECTOR.folder : COMMANDS[name] && folderOf(name)
+  const built = name === 'otelcol' ? COLLECTOR.folder : COMMANDS[name] && toolFolder(name)
   const places = built === undefined ? [join(CACHE, 'bin', name), ...onPath(name)] : [join(built, name)]
   return places.find((path) => existsSync(path))
 }
 
 /** @returns a file of a module, or undefined where the module is missing. */
 export function moduleFile(name: string, file: string): string | undefined {
-  const path = join(folderOf(name), file)
+  const path = join(toolFolder(name), file)
   return existsSync(path) ? path : undefined
 }
 
@@ -97,7 +97,7 @@ function go(args: readonly string[], env: Record<string, string> = {}, cwd = CAC
     cwd,
     env: { ...process.env, ...env },
     encoding: 'utf8',
-    timeout: PATIENCE,
+    timeout: TIMEOUT_MS,
     stdio: ['ignore', 'pipe', 'pipe'],
   })
 }
@@ -110,14 +110,14 @@ function download(name: string): void {
   writeFileSync(join(folder, 'go.mod'), 'module tools\n')
   const { Dir } = JSON.parse(go(['mod', 'download', '-json', `${module}@${version}`], {}, folder)) as { Dir: string }
   rmSync(folder, { recursive: true })
-  execFileSync('ln', ['-sfn', Dir, folderOf(name)])
+  execFileSync('ln', ['-sfn', Dir, toolFolder(name)])
 }
 
 /** A program of a package of Debian, without what else the package has, such as a service; with its own libraries where it needs them. */
-function programOf(debianPackage: string, program: string): void {
+function packageProgram(debianPackage: string, program: string): void {
   const [folder, bin, kept] = [join(CACHE, `.get-${debianPackage}`), join(CACHE, 'bin'), join(CACHE, debianPackage)]
   for (const each of [folder, bin]) mkdirSync(each, { recursive: true })
-  execFileSync('apt-get', ['download', debianPackage], { cwd: folder, stdio: ['ignore', 'ignore', 'pipe'], timeout: PATIENCE })
+  execFileSync('apt-get', ['download', debianPackage], { cwd: folder, stdio: ['ignore', 'ignore', 'pipe'], timeout: TIMEOUT_MS })
   const [file] = globSync(`${debianPackage}_*.deb`, { cwd: folder })
   if (file === undefined) throw new Error('apt-get downloaded nothing')
   execFileSync('dpkg', ['-x', join(folder, file), folder])
@@ -140,7 +140,7 @@ function fetchDebianForArm(): void {
   const settings = { 'APT::Architecture': 'arm64', 'APT::Architectures': 'arm64', 'Acquire::Languages': 'none', ...places }
   const options = Object.entries(settings).flatMap(([name, value]) => ['-o', `${name}=${value}`])
   for (const words of [['update'], ['download', ...IMAGE_PACKAGES]])
-    execFileSync('apt-get', [...options, ...words], { cwd: part, stdio: ['ignore', 'ignore', 'pipe'], timeout: PATIENCE })
+    execFileSync('apt-get', [...options, ...words], { cwd: part, stdio: ['ignore', 'ignore', 'pipe'], timeout: TIMEOUT_MS })
   rmSync(lists, { recursive: true })
   renameSync(part, DEBIAN_FOR_ARM)
 }
@@ -172,7 +172,7 @@ function collector(): void {
   execFileSync(join(folder, 'builder'), ['--config', 'manifest.yaml'], {
     cwd: folder,
     env,
-    timeout: PATIENCE,
+    timeout: TIMEOUT_MS,
     stdio: ['ignore', 'ignore', 'pipe'],
   })
   mkdirSync(COLLECTOR.folder, { recursive: true })
@@ -185,20 +185,26 @@ function get(name: string, install: () => void): void {
     install()
     console.log(`installed ${name}`)
   } catch (failed) {
-    const { stderr, message } = failed as { stderr?: string; message: string }
-    console.log(`*** NOT INSTALLED: ${name}. Its tests are SKIPPED. ${(stderr || message).trim().split('\n').at(-1)} ***`)
+    const { stderr, message } = failed as { stderr?: string | Buffer; message: string }
+    console.log(
+      `*** NOT INSTALLED: ${name}. Its tests are SKIPPED. ${String(stderr || message)
+        .trim()
+        .split('\n')
+        .at(-1)} ***`,
+    )
   }
 }
 
 if (import.meta.main) {
   mkdirSync(CACHE, { recursive: true })
-  for (const name of Object.keys(MODULES)) if (!existsSync(folderOf(name))) get(name, () => download(name))
-  if (tool('promtool') === undefined) get('promtool', () => programOf('prometheus', 'promtool'))
+  for (const name of Object.keys(MODULES)) if (!existsSync(toolFolder(name))) get(name, () => download(name))
+  if (tool('promtool') === undefined) get('promtool', () => packageProgram('prometheus', 'promtool'))
   for (const [program, debianPackage] of Object.entries(FOR_ARM))
-    if (tool(program) === undefined) get(program, () => programOf(debianPackage, program))
+    if (tool(program) === undefined) get(program, () => packageProgram(debianPackage, program))
   if (tool('otelcol') === undefined) get('otelcol', collector)
   if (debianForArm() === undefined) get('debian-arm64', fetchDebianForArm)
   if (nodeForArm() === undefined) get('node-arm64', fetchNodeForArm)
   for (const [name, [command, version]] of Object.entries(COMMANDS))
-    if (tool(name) === undefined) get(name, () => go(['install', '-ldflags', '-s -w', `${command}@${version}`], { GOBIN: folderOf(name) }))
+    if (tool(name) === undefined)
+      get(name, () => go(['install', '-ldflags', '-s -w', `${command}@${version}`], { GOBIN: toolFolder(name) }))
 }

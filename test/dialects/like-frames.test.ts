@@ -174,8 +174,8 @@ const number = fc.oneof(
 )
 const run = fc
   .tuple(wraps, parts, besides, usages, fc.constantFrom('"index":0', '"index":0', '"x":%n', '"index":%n'))
-  .chain(([wrap, said, more, usage, at]) => {
-    const form = wrap.replace('%c', () => `"content": {"parts": [${said}],"role": "model"},${at}${more}`).replaceAll('%u', () => usage)
+  .chain(([wrap, utterance, more, usage, at]) => {
+    const form = wrap.replace('%c', () => `"content": {"parts": [${utterance}],"role": "model"},${at}${more}`).replaceAll('%u', () => usage)
     const filled = fc.tuple(text, fc.array(number, { minLength: 6, maxLength: 6 })).map(([some, numbers]) => {
       let next = 0
       return form.replaceAll('%n', () => numbers[next++] ?? '1').replace('%t', () => JSON.stringify(some))

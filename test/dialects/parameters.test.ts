@@ -1,14 +1,15 @@
 /** Each dialect's table of parameters tells the truth: what it sends arrives in the named field, what it drops is recorded and gone. */
 import t, { type Test } from 'tap'
 import { isObject, type Json, type JsonObject } from '../../src/core/json.ts'
-import { PARAMETERS, type ParameterName } from '../../src/dialects/canon/parameters.ts'
+import { PARAMETER_NAMES, type ParameterName } from '../../src/core/parameters.ts'
 import { clientDialects, upstreamDialects } from '../../src/dialects/registry.ts'
 import type { Encoded, Target, UpstreamDialect } from '../../src/dialects/types.ts'
 import { every } from '../support/every.ts'
+import { readSample as plainSample } from '../support/parameter-samples.ts'
 
 interface Sample {
   client: 'chat' | 'responses'
-  /** What says the parameter. */
+  /** Field that states the parameter. */
   fields: JsonObject
   /** Fields without which the parameter means nothing; part of the body that it is compared with. */
   beside?: JsonObject
@@ -23,18 +24,9 @@ const responses = (fields: JsonObject, more: Omit<Sample, 'client' | 'fields'> =
 
 const MARKED = { type: 'text', text: 'Hello', cache_control: { type: 'ephemeral' } }
 
-const SAMPLES: Readonly<Record<ParameterName, Sample>> = {
-  temperature: chat({ temperature: 0.7301 }, { mark: 0.7301 }),
-  top_p: chat({ top_p: 0.8123 }, { mark: 0.8123 }),
-  top_k: chat({ top_k: 37 }, { mark: 37 }),
-  min_p: chat({ min_p: 0.0517 }, { mark: 0.0517 }),
-  top_a: chat({ top_a: 0.0613 }, { mark: 0.0613 }),
-  frequency_penalty: chat({ frequency_penalty: 0.3171 }, { mark: 0.3171 }),
-  presence_penalty: chat({ presence_penalty: 0.4187 }, { mark: 0.4187 }),
-  repetition_penalty: chat({ repetition_penalty: 1.0731 }, { mark: 1.0731 }),
-  seed: chat({ seed: 918273 }, { mark: 918273 }),
+/** Samples of parameters that are no plain numbers or texts of chat. */
+const SAMPLES: Readonly<Partial<Record<ParameterName, Sample>>> = {
   stop: chat({ stop: ['mk-stop'] }, { mark: 'mk-stop' }),
-  max_tokens: chat({ max_tokens: 3011 }, { mark: 3011 }),
   logit_bias: chat({ logit_bias: { '50256': -57.25 } }, { mark: -57.25 }),
   logprobs: chat({ logprobs: true }),
   top_logprobs: chat({ top_logprobs: 13 }, { beside: { logprobs: true }, mark: 13 }),
@@ -59,10 +51,7 @@ const SAMPLES: Readonly<Record<ParameterName, Sample>> = {
   image_config: chat({ image_config: { aspect_ratio: '21:9' } }, { mark: '21:9' }),
   prediction: chat({ prediction: { type: 'content', content: 'mk-prediction' } }, { mark: 'mk-prediction' }),
   web_search_options: chat({ web_search_options: { search_context_size: 'mk-size' } }, { mark: 'mk-size' }),
-  user: chat({ user: 'mk-user' }, { mark: 'mk-user' }),
-  safety_identifier: chat({ safety_identifier: 'mk-identifier' }, { mark: 'mk-identifier' }),
   metadata: responses({ metadata: { key: 'mk-pair' } }, { mark: 'mk-pair' }),
-  prompt_cache_key: chat({ prompt_cache_key: 'mk-key' }, { mark: 'mk-key' }),
   prompt_cache_options: responses({ prompt_cache_options: { mode: 'explicit', ttl: 'mk-ttl' } }, { mark: 'mk-ttl' }),
   cache_control: chat(
     { messages: [{ role: 'user', content: [MARKED, { type: 'text', text: 'there' }] }] },
@@ -88,8 +77,10 @@ const SAMPLES: Readonly<Record<ParameterName, Sample>> = {
 /** A mark on the whole request, for wires that take one there instead of on parts. */
 const MARKED_WHOLE = chat({ cache_control: { type: 'ephemeral' } })
 
-function sampleOf(name: ParameterName, field: string | undefined): Sample {
-  return name === 'cache_control' && field === 'cache_control' ? MARKED_WHOLE : SAMPLES[name]
+function parameterSample(name: ParameterName, field: string | undefined): Sample {
+  if (name === 'cache_control' && field === 'cache_control') return MARKED_WHOLE
+  const value = plainSample(name)
+  return SAMPLES[name] ?? chat({ [name]: value }, { mark: value })
 }
 
 const TARGET: Target = { model: 'up-1', stream: false, quirks: {}, user: 'pass', maxOutput: 32000 }
@@ -124,14 +115,14 @@ function holds(value: Json | undefined, mark: Json): boolean {
 }
 
 /** The body, with headers beside its fields. */
-function allOf({ body, headers = [] }: Encoded): JsonObject {
+function bodyWithHeaders({ body, headers = [] }: Encoded): JsonObject {
   return { ...body, ...Object.fromEntries(headers.flatMap((name, i) => (i % 2 === 0 ? [[name, headers[i + 1] ?? null]] : []))) }
 }
 
 function arrives(t: Test, field: string, sample: Sample, sent: Encoded, without: Encoded): void {
-  const found = at(allOf(sent), field)
+  const found = at(bodyWithHeaders(sent), field)
   t.not(found.length, 0, `${field} is there`)
-  t.notSame(found, at(allOf(without), field), `${field} is there because it was asked for`)
+  t.notSame(found, at(bodyWithHeaders(without), field), `${field} is there because it was asked for`)
   const { mark } = sample
   if (mark !== undefined) t.ok(holds(found, mark), `${field} holds ${JSON.stringify(mark)}: ${JSON.stringify(found)}`)
 }
@@ -144,11 +135,11 @@ function isGone(t: Test, sample: Sample, sent: Encoded, without: Encoded): void 
 
 for (const dialect of upstreamDialects.values()) {
   t.test(dialect.id, async (t) => {
-    t.same(Object.keys(dialect.parameters).sort(), [...PARAMETERS].sort(), 'every parameter has an outcome')
-    for (const name of PARAMETERS) {
+    t.same(Object.keys(dialect.parameters).sort(), [...PARAMETER_NAMES].sort(), 'every parameter has an outcome')
+    for (const name of PARAMETER_NAMES) {
       await every(t, name, (t) => {
         const outcome = dialect.parameters[name]
-        const sample = sampleOf(name, 'as' in outcome ? outcome.as : undefined)
+        const sample = parameterSample(name, 'as' in outcome ? outcome.as : undefined)
         const sent = encode(dialect, sample.client, { ...sample.beside, ...sample.fields })
         if (dialect.run) {
           t.equal(sent.path, '', 'nothing is sent anywhere')

@@ -22,17 +22,17 @@ const READERS: Readonly<Record<string, readonly string[]>> = {
 /** Quirks of the first of these folders that a dialect of another service has no use for. */
 const UNUSED: Readonly<Record<string, readonly string[]>> = { 'bedrock-anthropic': ['raw_predict', 'web_search', 'web_search_tool'] }
 
-/** What a schema says beside its words: of quirks of one name in several dialects the configuration takes the values of each. */
-const formOf = (quirk: object): string =>
+/** Form of a schema without its descriptions: of quirks of one name in several dialects the configuration takes the values of each. */
+const quirkForm = (quirk: object): string =>
   JSON.stringify({ ...quirk, description: undefined, enum: undefined, default: undefined }, (_, value: unknown) => value)
 
 t.test('quirks of one name have one form in all dialects, but for the words that they take', async (t) => {
   const forms = new Map<string, { dialect: string; form: string }>()
   for (const [dialect, table] of QUIRKS)
     for (const [name, quirk] of Object.entries(table)) {
-      const first = forms.get(name) ?? { dialect, form: formOf(quirk) }
+      const first = forms.get(name) ?? { dialect, form: quirkForm(quirk) }
       forms.set(name, first)
-      t.equal(formOf(quirk), first.form, `${name} of ${dialect}, as of ${first.dialect}`)
+      t.equal(quirkForm(quirk), first.form, `${name} of ${dialect}, as of ${first.dialect}`)
     }
 })
 

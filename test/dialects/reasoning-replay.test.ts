@@ -2,13 +2,13 @@
 import t from 'tap'
 import { isObject, type JsonObject } from '../../src/core/json.ts'
 import type { StreamEvent } from '../../src/dialects/canon/events.ts'
-import { fold } from '../../src/dialects/canon/fold.ts'
 import type { Item } from '../../src/dialects/canon/request.ts'
 import { noUsage } from '../../src/dialects/canon/usage.ts'
 import { chatClient, openaiChat } from '../../src/dialects/chat/index.ts'
 import { openaiResponses, responsesClient } from '../../src/dialects/responses/index.ts'
 import type { ClientDialect, Final, ReplyContext, Target } from '../../src/dialects/types.ts'
 import { every } from '../support/every.ts'
+import { fold } from '../support/fold-events.ts'
 
 type Block = {
   kind: 'reasoning' | 'summary'
@@ -99,7 +99,7 @@ const CASES: Readonly<Record<string, Case>> = {
   },
 }
 
-function eventsOf(blocks: readonly Block[]): StreamEvent[] {
+function blockEvents(blocks: readonly Block[]): StreamEvent[] {
   const events: StreamEvent[] = [{ type: 'start' }]
   for (const [block, { kind, item, text, notes }] of blocks.entries()) {
     events.push(item === undefined ? { type: 'block-start', block, kind } : { type: 'block-start', block, kind, item })
@@ -139,13 +139,14 @@ function streamed(client: ClientDialect, events: readonly StreamEvent[], body: J
 
 const objects = (value: unknown): JsonObject[] => (Array.isArray(value) ? value.filter(isObject) : [])
 
-/** Details of a stream put together by their index, as clients do. */
-function joined(details: readonly JsonObject[]): JsonObject[] {
+/** @param texts members whose texts are joined; null: all but the type, as OpenAI's SDK for Python does (`accumulate_delta` of openai 3.57.0). */
+function joined(details: readonly JsonObject[], texts: readonly string[] | null = ['text', 'summary']): JsonObject[] {
   const byIndex = new Map<unknown, JsonObject>()
   for (const detail of details) {
     const before = byIndex.get(detail.index)
     const grown: JsonObject = { ...before, ...detail }
-    for (const key of ['text', 'summary']) if (before?.[key] !== undefined) grown[key] = `${before[key]}${detail[key] ?? ''}`
+    for (const key of texts ?? Object.keys(grown).filter((key) => key !== 'type' && key !== 'index'))
+      if (before?.[key] !== undefined) grown[key] = `${before[key]}${detail[key] ?? ''}`
     byIndex.set(detail.index, grown)
   }
   return [...byIndex.values()]
@@ -179,13 +180,14 @@ function responsesReturns(output: readonly JsonObject[]): Item[] {
 
 for (const [name, { blocks, items, responses }] of Object.entries(CASES)) {
   t.test(name, async (t) => {
-    const events = eventsOf(blocks)
+    const events = blockEvents(blocks)
     const message = objects(whole(chatClient, events, {}).choices)[0].message as JsonObject
     t.same(chatReturns(objects(message.reasoning_details)), items, 'chat')
     const pieces = streamed(chatClient, events, {}).flatMap((chunk) =>
       objects(chunk.choices).flatMap((choice) => objects((choice.delta as JsonObject).reasoning_details)),
     )
     t.same(chatReturns(joined(pieces)), items, 'chat, streamed')
+    t.same(chatReturns(joined(pieces, null)), items, 'chat, streamed, every text joined')
 
     const asked = { include: ['reasoning.encrypted_content'] }
     const output = objects(whole(responsesClient, events, asked).output)
@@ -198,20 +200,20 @@ for (const [name, { blocks, items, responses }] of Object.entries(CASES)) {
 }
 
 t.test('a caller that sends pieces of a stream back as they came', async (t) => {
-  const pieces = streamed(chatClient, eventsOf(CASES['redacted thinking between two signed ones'].blocks), {}).flatMap((chunk) =>
+  const pieces = streamed(chatClient, blockEvents(CASES['redacted thinking between two signed ones'].blocks), {}).flatMap((chunk) =>
     objects(chunk.choices).flatMap((choice) => objects((choice.delta as JsonObject).reasoning_details)),
   )
   t.ok(pieces.length > 6, 'there are more pieces than details')
   t.same(chatReturns(pieces), CASES['redacted thinking between two signed ones'].items)
 })
 
-t.test('who is shown encrypted reasoning', async (t) => {
-  const sealOf = (name: string, body: JsonObject): unknown =>
-    objects(whole(responsesClient, eventsOf(CASES[name].blocks), body).output)[0].encrypted_content
-  t.equal(sealOf('encrypted reasoning with summaries', {}), undefined, 'this wire’s own only where it was asked for')
-  t.equal(sealOf('encrypted reasoning with summaries', { include: ['reasoning.encrypted_content'] }), 'O1')
-  t.match(sealOf('signed thinking', {}), /^hg\.[\w-]+$/, 'another family’s always: without it the next turn fails')
-  const [item] = objects(whole(responsesClient, eventsOf(CASES['signed thinking'].blocks), {}).output)
+t.test('shows encrypted reasoning of its own wire on request, and that of another family always', async (t) => {
+  const readSignature = (name: string, body: JsonObject): unknown =>
+    objects(whole(responsesClient, blockEvents(CASES[name].blocks), body).output)[0].encrypted_content
+  t.equal(readSignature('encrypted reasoning with summaries', {}), undefined, 'this wire’s own only where it was asked for')
+  t.equal(readSignature('encrypted reasoning with summaries', { include: ['reasoning.encrypted_content'] }), 'O1')
+  t.match(readSignature('signed thinking', {}), /^hg\.[\w-]+$/, 'another family’s always: without it the next turn fails')
+  const [item] = objects(whole(responsesClient, blockEvents(CASES['signed thinking'].blocks), {}).output)
   t.match(item, { signature: 'c2ln+/=', format: CLAUDE, content: [{ text: 'Let “me” think…' }] }, 'beside the members of its own')
 })
 
@@ -219,11 +221,11 @@ const TARGET: Target = { model: 'up', stream: false, quirks: {}, user: 'pass' }
 const NAMES = Object.keys(CASES)
 const FOREIGN = NAMES.filter((name) => !name.startsWith('encrypted reasoning'))
 
-t.test('nobody is sent what another family encrypted', async (t) => {
+t.test('sends no encrypted reasoning of another family to OpenAI', async (t) => {
   await every(t, 'every name', async (t) => {
     for (const name of FOREIGN) {
       const { items, blocks } = CASES[name]
-      const output = objects(whole(responsesClient, eventsOf(blocks), {}).output)
+      const output = objects(whole(responsesClient, blockEvents(blocks), {}).output)
       const body = { model: 'a/b', ...responsesInput(output) }
       t.equal(openaiResponses.pass?.admits(body, TARGET), false, `${name}: no body for the pass lane`)
       const sent = openaiResponses.encodeRequest(responsesClient.decodeRequest(body), TARGET)
@@ -250,7 +252,7 @@ t.test(
     await every(t, 'every name', async (t) => {
       for (const name of NAMES) {
         const details = objects(
-          (objects(whole(chatClient, eventsOf(CASES[name].blocks), {}).choices)[0].message as JsonObject).reasoning_details,
+          (objects(whole(chatClient, blockEvents(CASES[name].blocks), {}).choices)[0].message as JsonObject).reasoning_details,
         )
         const replayed = { role: 'assistant', content: 'So.', reasoning: 'words', reasoning_details: details }
         const body: JsonObject = { model: 'a/b', messages: [user, replayed, user] }
@@ -275,7 +277,7 @@ t.test(
   },
 )
 
-t.test('what looks like an envelope and is none', async (t) => {
+t.test('ignores malformed envelopes of encrypted reasoning', async (t) => {
   const encode = (value: unknown): string => `hg.${Buffer.from(JSON.stringify(value)).toString('base64url')}`
   await every(t, 'every content', async (t) => {
     for (const content of ['hg.', 'hg.%%%', encode('text'), encode({ data: 'x' }), encode({ format: CLAUDE }), encode([])]) {

@@ -1,9 +1,9 @@
-/** What fitting a hostile schema costs, in members that are read: it grows with the length of the schema, never faster. */
+/** Cost of fitting a hostile schema, in members that are read: it grows with the length of the schema, never faster. */
 import t from 'tap'
 import { isObject, type Json, type JsonObject } from '../../src/core/json.ts'
 import { fitSchema as fitClaude, fitsSchema } from '../../src/dialects/canon/claude-schema.ts'
 import { fitFunctions } from '../../src/dialects/canon/closed-schema.ts'
-import { fitSchemas } from '../../src/dialects/chat/shape-request.ts'
+import { fitSchemas } from '../../src/dialects/chat/fit-request.ts'
 import { fitSchema as fitGemini } from '../../src/dialects/gemini/generation-config.ts'
 import { every } from '../support/every.ts'
 

@@ -8,7 +8,7 @@ export interface BehaviourRow {
   readonly input: string
   readonly does: string
   readonly makes: string
-  /** Where it was read or what was run; rows of one page have it all or not at all. */
+  /** Source or command of the row; rows of one page have it all or not at all. */
   readonly source?: string
   readonly tests: readonly HeldBy[]
   /** The situation in few words: the row stands in the table of the README too. */

@@ -1,4 +1,4 @@
-/** What clients really do and what headgate makes of it: the rows of docs/behaviour/clients.md, which `npm run generate` writes from here. */
+/** Behaviour of real clients, and headgate's answer to it: the rows of docs/behaviour/clients.md, which `npm run generate` writes from here. */
 import type { BehaviourRow } from './behaviour-row.ts'
 
 const PAUSE = ['gateway/limits/retry-after', 'a pause that a provider states'] as const
@@ -84,7 +84,9 @@ export const CLIENT_ROWS: readonly BehaviourRow[] = [
     input: 'A second question in the format of Responses, without a memory of its own',
     does: 'As the AI SDK: the answer is named by its id alone',
     makes: 'A 400 that names `store: false`; calls of tools within one question work',
-    tests: [['clients/mastra', 'Mastra with its defaults: the answer is in the client alone, and the error names the cure']],
+    tests: [
+      ['clients/mastra', 'Mastra with its defaults refers to an answer that is not stored, and the error names the setting that helps'],
+    ],
   },
   {
     who: 'go-openai, eino (Go)',

@@ -10,16 +10,16 @@ import {
   documentKind,
   readDocument,
 } from '../../src/services/documents/index.ts'
-import { docxOf, paragraph, pdfOf, pdfWith, zipOf } from '../support/documents.ts'
-import { objectsOf } from '../support/hostile-documents.ts'
+import { buildDocx, buildPdf, buildZip, paragraph, pdfWith } from '../support/documents.ts'
+import { rawPdf } from '../support/hostile-documents.ts'
 
-const bytesOf = (text: string | Buffer): Buffer => (typeof text === 'string' ? Buffer.from(text) : text)
+const asBytes = (text: string | Buffer): Buffer => (typeof text === 'string' ? Buffer.from(text) : text)
 
 function read(text: string | Buffer, source: DocumentSource = {}, limits: Partial<DocumentLimits> = {}): Promise<DocumentText> {
-  return readDocument(bytesOf(text), source, { clock, limits: { timeout: 60_000, ...limits } })
+  return readDocument(asBytes(text), source, { clock, limits: { timeout: 60_000, ...limits } })
 }
 
-async function faultOf(reading: Promise<DocumentText>): Promise<Fault | undefined> {
+async function catchFault(reading: Promise<DocumentText>): Promise<Fault | undefined> {
   try {
     await reading
     return undefined
@@ -107,9 +107,9 @@ t.test('the encoding of a text: by its mark, its type, its own words, else as br
 
 t.test('PDF: a text per page, as many as are wanted', async (t) => {
   const pages = Array.from({ length: 12 }, (_, i) => `Page ${i + 1} of it`)
-  const whole = await read(pdfOf(pages, { title: 'A paper', packed: true }))
+  const whole = await read(buildPdf(pages, { title: 'A paper', packed: true }))
   t.same(whole, { kind: 'pdf', title: 'A paper', text: pages.join('\n\n'), pages: 12, pageTexts: pages })
-  const part = await read(pdfOf(pages), {}, { maxPages: 2 })
+  const part = await read(buildPdf(pages), {}, { maxPages: 2 })
   t.same(part, {
     kind: 'pdf',
     title: undefined,
@@ -118,9 +118,9 @@ t.test('PDF: a text per page, as many as are wanted', async (t) => {
     pageTexts: pages.slice(0, 2),
     truncated: true,
   })
-  const short = await read(pdfOf(pages), {}, { maxCharacters: 20 })
+  const short = await read(buildPdf(pages), {}, { maxCharacters: 20 })
   t.match(short, { pageTexts: ['Page 1 of it', 'Page 2 o'], truncated: true })
-  t.equal((await read(pdfOf(['a (b) \\ c\nsecond line']))).text, 'a (b) \\ c\nsecond line')
+  t.equal((await read(buildPdf(['a (b) \\ c\nsecond line']))).text, 'a (b) \\ c\nsecond line')
   t.same(
     (
       await read(
@@ -134,17 +134,21 @@ t.test('PDF: a text per page, as many as are wanted', async (t) => {
     'a broken page loses no other',
   )
   const [id, owner] = ['<0123456789abcdef0123456789abcdef>', `<${'28'.repeat(32)}>`]
-  const locked = pdfOf(['secret'], {
+  const locked = buildPdf(['secret'], {
     trailer: `/ID [${id} ${id}] /Encrypt << /Filter /Standard /V 1 /R 2 /Length 40 /P -4 /O ${owner} /U ${owner} >>`,
   })
-  t.equal((await faultOf(read(locked)))?.metadata?.document, 'encrypted')
+  t.equal((await catchFault(read(locked)))?.metadata?.document, 'encrypted')
 })
 
 t.test('docx, and what a zip may not do', async (t) => {
   const body = `${paragraph('The title', 'Heading1')}${paragraph('Words &amp; more.')}<w:tbl><w:tr><w:tc>${paragraph('a')}</w:tc><w:tc>${paragraph('b')}</w:tc></w:tr></w:tbl>`
-  t.same(await read(docxOf(body)), { kind: 'docx', title: 'The title', text: '# The title\n\nWords & more.\n\n| a | b |\n| --- | --- |' })
+  t.same(await read(buildDocx(body)), {
+    kind: 'docx',
+    title: 'The title',
+    text: '# The title\n\nWords & more.\n\n| a | b |\n| --- | --- |',
+  })
   const entity = `<?xml version="1.0"?><!DOCTYPE x [<!ENTITY a "${'x'.repeat(1000)}"><!ENTITY b "${'&a;'.repeat(1000)}"><!ENTITY c "${'&b;'.repeat(1000)}"><!ENTITY d SYSTEM "file:///etc/passwd">]>`
-  const laughs = zipOf([
+  const laughs = buildZip([
     {
       name: 'word/document.xml',
       bytes: Buffer.from(
@@ -156,22 +160,22 @@ t.test('docx, and what a zip may not do', async (t) => {
   t.notMatch(JSON.stringify(laughed), /root:/, 'no file of the machine')
   t.ok(JSON.stringify(laughed).length < 100_000, 'nothing multiplies')
   const cases: [what: string, zip: Buffer, failure: string][] = [
-    ['too much of it', docxOf('', [{ name: 'a', bytes: Buffer.alloc(70_000_000) }]), 'bomb'],
-    ['more than it says', docxOf('', [{ name: 'a', bytes: Buffer.alloc(30_000_000), says: 100 }]), 'bomb'],
-    ['less than it says', docxOf('', [{ name: 'a', bytes: Buffer.alloc(100), says: 200 }]), 'broken'],
+    ['too much of it', buildDocx('', [{ name: 'a', bytes: Buffer.alloc(70_000_000) }]), 'bomb'],
+    ['more than it says', buildDocx('', [{ name: 'a', bytes: Buffer.alloc(30_000_000), says: 100 }]), 'bomb'],
+    ['less than it says', buildDocx('', [{ name: 'a', bytes: Buffer.alloc(100), says: 200 }]), 'broken'],
     [
       'too many',
-      docxOf(
+      buildDocx(
         '',
         Array.from({ length: 2001 }, (_, i) => ({ name: `a${i}`, bytes: Buffer.from('x') })),
       ),
       'bomb',
     ],
-    ['cut off', docxOf('').subarray(0, 500), 'broken'],
-    ['a directory that lies', Buffer.from(docxOf('').toString('latin1').replaceAll('PK\x01\x02', 'PK\x01\x09'), 'latin1'), 'broken'],
+    ['cut off', buildDocx('').subarray(0, 500), 'broken'],
+    ['a directory that lies', Buffer.from(buildDocx('').toString('latin1').replaceAll('PK\x01\x02', 'PK\x01\x09'), 'latin1'), 'broken'],
   ]
   for (const [what, zip, failure] of cases) {
-    const fault = await faultOf(read(zip))
+    const fault = await catchFault(read(zip))
     t.match(fault, { status: 422, metadata: { document: failure } }, what)
   }
   t.throws(() => checkZip(Buffer.from('PK'), { entries: 1, bytes: 1 }), { message: 'broken' })
@@ -196,13 +200,13 @@ t.test('plain text stays as it is', async (t) => {
 })
 
 t.test('kinds: the bytes over the declared type, that over the name', (t) => {
-  const zip = zipOf([{ name: 'x', bytes: Buffer.from('y') }])
+  const zip = buildZip([{ name: 'x', bytes: Buffer.from('y') }])
   const cases: [bytes: string | Buffer, source: DocumentSource, kind: string | undefined][] = [
-    [pdfOf(['x']), { type: 'text/html' }, 'pdf'],
-    [Buffer.concat([Buffer.from('junk\n'), pdfOf(['x'])]), {}, 'pdf'],
+    [buildPdf(['x']), { type: 'text/html' }, 'pdf'],
+    [Buffer.concat([Buffer.from('junk\n'), buildPdf(['x'])]), {}, 'pdf'],
     ['A file of this kind begins with %PDF-1.7.', { type: 'text/markdown' }, 'text'],
     ['<p>It begins with %PDF-1.7', { type: 'text/html' }, 'html'],
-    [docxOf(''), { type: 'application/pdf' }, 'docx'],
+    [buildDocx(''), { type: 'application/pdf' }, 'docx'],
     [zip, { type: 'text/html', name: 'a.docx' }, undefined],
     ['<p>x', { type: 'application/pdf' }, undefined],
     ['<p>x', { type: 'application/xhtml+xml' }, 'html'],
@@ -223,7 +227,7 @@ t.test('kinds: the bytes over the declared type, that over the name', (t) => {
     ['', {}, 'text'],
   ]
   for (const [bytes, source, kind] of cases)
-    t.equal(documentKind(bytesOf(bytes), source), kind, `${JSON.stringify(source)} ${bytesOf(bytes).subarray(0, 12).toString('latin1')}`)
+    t.equal(documentKind(asBytes(bytes), source), kind, `${JSON.stringify(source)} ${asBytes(bytes).subarray(0, 12).toString('latin1')}`)
   t.end()
 })
 
@@ -232,16 +236,16 @@ t.test('limits and faults: each has its status and its word, and none quotes the
     ['too large', read('x'.repeat(101), {}, { maxBytes: 100 }), 413, 'too_large'],
     ['no document', read(Buffer.from([0, 1, 2]), {}), 415, 'type'],
     ['no PDF', read('%PDF-1.7 secret words'), 422, 'broken'],
-    ['many objects', read(docxOf('<w:p><w:r/></w:p>'.repeat(1_500_000))), 422, 'memory'],
+    ['many objects', read(buildDocx('<w:p><w:r/></w:p>'.repeat(1_500_000))), 422, 'memory'],
   ]
   for (const [what, reading, status, failure] of cases) {
-    const fault = await faultOf(reading)
+    const fault = await catchFault(reading)
     t.match(fault, { status, metadata: { document: failure } }, what)
     t.notMatch(fault?.message, /secret/)
   }
-  t.match(await faultOf(readDocument(Buffer.from('x'), {}, { clock, signal: AbortSignal.abort() })), { code: 'client_gone' })
+  t.match(await catchFault(readDocument(Buffer.from('x'), {}, { clock, signal: AbortSignal.abort() })), { code: 'client_gone' })
   const own = new Fault('deadline')
-  t.equal(await faultOf(readDocument(Buffer.from('x'), {}, { clock, signal: AbortSignal.abort(own) })), own)
+  t.equal(await catchFault(readDocument(Buffer.from('x'), {}, { clock, signal: AbortSignal.abort(own) })), own)
 })
 
 t.test('hostile pages are read in bounded time and memory, with their text', async (t) => {
@@ -294,7 +298,7 @@ t.test('a PDF has what a person has filled in', async (t) => {
   const all = [...widgets, note]
   const refs = all.map((_, index) => `${first + index} 0 R`).join(' ')
   const drawn = 'BT /F1 12 Tf 72 720 Td (Application) Tj ET'
-  const pdf = objectsOf([
+  const pdf = rawPdf([
     `<< /Type /Catalog /Pages 2 0 R /AcroForm << /Fields [${refs}] /DR << /Font << /F1 5 0 R >> >> >> >>`,
     '<< /Type /Pages /Count 1 /Kids [3 0 R] >>',
     `<< /Type /Page /Parent 2 0 R /MediaBox [0 0 612 792] /Resources << /Font << /F1 5 0 R >> >> /Contents 4 0 R /Annots [${refs}] >>`,
@@ -312,6 +316,6 @@ t.test('a docx has what a person has ticked', async (t) => {
   const box = (label: string, checked: number): string =>
     `<w:p><w:sdt ${space}><w:sdtPr><w14:checkbox><w14:checked w14:val="${checked}"/></w14:checkbox></w:sdtPr>` +
     `<w:sdtContent><w:r><w:t>${checked ? '☒' : '☐'}</w:t></w:r></w:sdtContent></w:sdt><w:r><w:t xml:space="preserve"> ${label}</w:t></w:r></w:p>`
-  const { text } = await read(docxOf(box('agree', 1) + box('newsletter', 0) + paragraph('1 &lt; 2')))
+  const { text } = await read(buildDocx(box('agree', 1) + box('newsletter', 0) + paragraph('1 &lt; 2')))
   t.equal(text.replaceAll(/ +/g, ' '), '☒ agree\n\n☐ newsletter\n\n1 < 2')
 })

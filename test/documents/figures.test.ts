@@ -17,7 +17,7 @@ interface Figure {
   readonly what: string
   readonly value: number
   /** Pattern of the pages, with the figure as the first group. */
-  readonly said: readonly RegExp[]
+  readonly utterance: readonly RegExp[]
 }
 
 const sizes = stated()
@@ -25,30 +25,30 @@ const FIGURES: readonly Figure[] = [
   {
     what: 'presets',
     value: presetNames().length,
-    said: [/\b(\d+) presets\b/g, /\bpresets (?:of|for) (\d+)\b/g, /\b(\d{2,3}) providers\b/g],
+    utterance: [/\b(\d+) presets\b/g, /\bpresets (?:of|for) (\d+)\b/g, /\b(\d{2,3}) providers\b/g],
   },
-  { what: 'gateways that import reads', value: OTHER_GATEWAYS.length, said: [/\b(\w+) other gateways\]/g] },
-  { what: 'MB of an installed package', value: sizes.installed, said: [/\b(\d+) MB in all\b/g] },
-  { what: 'MB of its Node', value: sizes.installed_node, said: [/\bNode of (\d+) MB\b/g] },
-  { what: 'MB of headers', value: sizes.installed_headers, said: [/\b(\d+) MB are headers\b/g] },
-  { what: 'MB without Node', value: sizes.installed_without_node, said: [/\bthen it is (\d+) MB\b/g] },
-  { what: 'MB of a clone', value: sizes.clone, said: [/\bpackages with (\d+) MB of files\b/g] },
-  { what: 'MB of the Node of a clone', value: sizes.clone_node, said: [/\bof which Node is (\d+) MB\b/g] },
-  { what: 'MB of the single file', value: sizes.single_file, said: [/\bone file of (\d+) MB\b/g] },
-  { what: 'MB of the stripped file', value: sizes.single_file_stripped, said: [/\bstrip` of binutils it is (\d+) MB\b/g] },
+  { what: 'gateways that import reads', value: OTHER_GATEWAYS.length, utterance: [/\b(\w+) other gateways\]/g] },
+  { what: 'MB of an installed package', value: sizes.installed, utterance: [/\b(\d+) MB in all\b/g] },
+  { what: 'MB of its Node', value: sizes.installed_node, utterance: [/\bNode of (\d+) MB\b/g] },
+  { what: 'MB of headers', value: sizes.installed_headers, utterance: [/\b(\d+) MB are headers\b/g] },
+  { what: 'MB without Node', value: sizes.installed_without_node, utterance: [/\bthen it is (\d+) MB\b/g] },
+  { what: 'MB of a clone', value: sizes.clone, utterance: [/\bpackages with (\d+) MB of files\b/g] },
+  { what: 'MB of the Node of a clone', value: sizes.clone_node, utterance: [/\bof which Node is (\d+) MB\b/g] },
+  { what: 'MB of the single file', value: sizes.single_file, utterance: [/\bone file of (\d+) MB\b/g] },
+  { what: 'MB of the stripped file', value: sizes.single_file_stripped, utterance: [/\bstrip` of binutils it is (\d+) MB\b/g] },
 ]
 
-const numberOf = (text: string): number => (WORDS.includes(text.toLowerCase()) ? WORDS.indexOf(text.toLowerCase()) : Number(text))
+const writtenNumber = (text: string): number => (WORDS.includes(text.toLowerCase()) ? WORDS.indexOf(text.toLowerCase()) : Number(text))
 
 t.test('a figure that is counted or measured is the same on each page', async (t) => {
-  for (const { what, value, said } of FIGURES) {
+  for (const { what, value, utterance } of FIGURES) {
     let found = 0
     await every(t, what, (t) => {
       for (const page of PAGES)
-        for (const [words, figure = ''] of said.flatMap((form) => [...read(page).matchAll(form)])) {
-          if (Number.isNaN(numberOf(figure))) continue
+        for (const [words, figure = ''] of utterance.flatMap((form) => [...read(page).matchAll(form)])) {
+          if (Number.isNaN(writtenNumber(figure))) continue
           found++
-          t.equal(numberOf(figure), value, `${page}: ${words}`)
+          t.equal(writtenNumber(figure), value, `${page}: ${words}`)
         }
     })
     t.ok(found > 0, `${what} stands on a page`)

@@ -5,19 +5,21 @@ import { dirname, join } from 'node:path'
 import { type CallExpression, type Expression, parse, type SpreadElement } from 'acorn'
 import { simple } from 'acorn-walk'
 import t from 'tap'
+import { presetNames } from '../../src/config/provider-presets.ts'
 import { ROOT, read } from '../repository/source-tree.ts'
 import { type HeldBy, ROWS } from '../servers-real/rows.ts'
 import { every } from '../support/every.ts'
 import { CLIENT_ROWS } from './client-rows.ts'
 import { PEER_ROWS } from './peer-rows.ts'
 import { PRICE_LIST_ROWS } from './price-list-rows.ts'
+import { PROVIDER_ROWS } from './provider-rows.ts'
 
 /** Texts of a file, as patterns: what stands in `${}` may be anything. */
 type Titles = readonly RegExp[]
 
 const escaped = (text: string): string => text.replace(/[.*+?^${}()|[\]\\]/g, '\\$&')
 
-function patternOf(text: Expression | SpreadElement | undefined): RegExp | undefined {
+function titlePattern(text: Expression | SpreadElement | undefined): RegExp | undefined {
   if (text?.type === 'Literal' && typeof text.value === 'string') return new RegExp(`^${escaped(text.value)}$`)
   if (text?.type !== 'TemplateLiteral') return undefined
   const pieces = text.quasis.map(({ value }) => escaped(value.cooked ?? ''))
@@ -34,7 +36,7 @@ const isSkip = (call: CallExpression): boolean => {
 }
 
 /** Titles of the tests of a file and texts of its assertions, those of the files beside it that it imports among them. */
-function titlesOf(path: string, seen = new Set<string>()): Titles {
+function fileTitles(path: string, seen = new Set<string>()): Titles {
   if (seen.has(path) || !existsSync(join(ROOT, path))) return []
   seen.add(path)
   const program = parse(stripTypeScriptTypes(read(path), { mode: 'strip' }), { ecmaVersion: 'latest', sourceType: 'module' })
@@ -44,11 +46,11 @@ function titlesOf(path: string, seen = new Set<string>()): Titles {
     CallExpression(call) {
       if (call.callee.type !== 'MemberExpression' || call.callee.object.type !== 'Identifier' || call.callee.object.name !== 't') return
       const isTest = call.callee.property.type === 'Identifier' && call.callee.property.name === 'test'
-      if (!isTest) found.push(patternOf(call.arguments.at(-1)))
-      else if (!isSkip(call)) found.push(patternOf(call.arguments[0]))
+      if (!isTest) found.push(titlePattern(call.arguments.at(-1)))
+      else if (!isSkip(call)) found.push(titlePattern(call.arguments[0]))
     },
     ImportDeclaration({ source }) {
-      if (/^\.\/[^/]+\.ts$/.test(String(source.value))) imported.push(titlesOf(join(dirname(path), String(source.value)), seen))
+      if (/^\.\/[^/]+\.ts$/.test(String(source.value))) imported.push(fileTitles(join(dirname(path), String(source.value)), seen))
     },
   })
   return [...found.filter((one) => one !== undefined), ...imported.flat()]
@@ -58,17 +60,22 @@ function titlesOf(path: string, seen = new Set<string>()): Titles {
 function unheld([file, title]: HeldBy): string | undefined {
   const path = `test/${file}.test.ts`
   if (!existsSync(join(ROOT, path))) return `there is no ${path}`
-  return titlesOf(path).some((pattern) => pattern.test(title)) ? undefined : `${path} has no test and no assertion "${title}"`
+  return fileTitles(path).some((pattern) => pattern.test(title)) ? undefined : `${path} has no test and no assertion "${title}"`
 }
 
 t.test('each row names tests that exist', async (t) => {
   await every(t, 'every row', async (t) => {
     const servers = ROWS.map(({ server, request, tests }) => ({ who: server, input: request, tests }))
-    for (const { who, input, tests } of [...servers, ...CLIENT_ROWS, ...PEER_ROWS, ...PRICE_LIST_ROWS]) {
+    for (const { who, input, tests } of [...servers, ...CLIENT_ROWS, ...PEER_ROWS, ...PRICE_LIST_ROWS, ...PROVIDER_ROWS]) {
       t.not(tests.length, 0, `${who}, ${input}: a test`)
       for (const one of tests) t.equal(unheld(one), undefined, `${who}, ${input}`)
     }
   })
+})
+
+t.test('each preset has its row', (t) => {
+  t.same(PROVIDER_ROWS.map(({ who }) => who.replaceAll('`', '')).sort(), presetNames())
+  t.end()
 })
 
 t.test('a row whose test is gone is found', async (t) => {

@@ -1,5 +1,5 @@
 /**
- * What the documents say that headgate lacks: rows with "none", lists of what has no equivalent, rows of what does not work. Each is held
+ * Lacks of headgate as the documents state them: rows with "none", lists of what has no equivalent, rows of what does not work. Each is held
  * to what there is, since such sentences go out of date unseen.
  */
 import { existsSync } from 'node:fs'
@@ -46,15 +46,15 @@ function denials(page: string): { at: string; text: string; isEntry: boolean }[]
   return found
 }
 
-const pages = paths('docs/migration/*.md', 'docs/agents/*.md')
+const pages = paths('docs/migration/*.md', 'docs/migration/*/*.md', 'docs/agents/*.md')
 const all = pages.flatMap(denials)
 
-t.test('there are such sentences to look at', async (t) => {
+t.test('finds sentences of the documents that deny something, and the files of each feature', async (t) => {
   t.ok(all.length > 15, `${all.length} in ${pages.length} pages`)
   for (const [words, file] of FEATURES) t.ok(existsSync(join(ROOT, file)), `${words.source}: ${file}`)
 })
 
-t.test('none denies a feature, a preset or an operation that is there', async (t) => {
+t.test('no sentence denies a feature, a preset or an operation that exists', async (t) => {
   const names = presetNames().filter((name) => !name.includes('-'))
   const untrue = all.flatMap(({ at, text, isEntry }) => {
     if (LEADS_ON.test(text)) return []

@@ -1,4 +1,4 @@
-/** What other gateways do that their users meet here in another form: the rows of docs/behaviour/peers.md, which `npm run generate` writes from here. */
+/** Behaviour of other gateways that their users meet here in another form: the rows of docs/behaviour/peers.md, which `npm run generate` writes from here. */
 import type { BehaviourRow } from './behaviour-row.ts'
 
 const BREAKS = ['gateway/routing/faults', 'ends the reply with one error, and calls no backup, after content: closed'] as const

@@ -1,4 +1,4 @@
-/** Where public price lists are wrong and what headgate makes of it: the rows of docs/behaviour/price-lists.md, which `npm run generate` writes from here. */
+/** Faults of public price lists, and headgate's answer to them: the rows of docs/behaviour/price-lists.md, which `npm run generate` writes from here. */
 import type { BehaviourRow } from './behaviour-row.ts'
 
 export const PRICE_LIST_ROWS: readonly BehaviourRow[] = [

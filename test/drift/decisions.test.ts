@@ -6,7 +6,7 @@ import { FAULTS } from '../../src/core/faults.ts'
 import type { Json, JsonObject } from '../../src/core/json.ts'
 import { decodeFault } from '../../src/dialects/responses/fault.ts'
 import { every } from '../support/every.ts'
-import { droppedOf } from '../support/matrix/observe.ts'
+import { generationDropped } from '../support/matrix/observe.ts'
 import type { Client } from '../support/providers.ts'
 import { startScene } from '../support/scene.ts'
 import { sseAnswer } from '../support/upstream.ts'
@@ -87,7 +87,7 @@ function stands(code: ReadonlySet<string>, word: string): boolean {
     : [...code].some((one) => one.toLowerCase().startsWith(exception))
 }
 
-t.test('what is understood stands in the code', async (t) => {
+t.test('every word that a decision calls understood occurs in the code of its dialect', async (t) => {
   for (const wire of WIRES) {
     const code = wordsOfCode(wire)
     const kinds = KINDS.filter((kind) => kind !== 'error' && kind !== 'usage')
@@ -141,7 +141,10 @@ t.test('fields of requests are passed on and recorded, or refused, as is said', 
           const sent = scene.upstream.requests.at(-1)?.json as JsonObject
           if (dialect === wire) t.same(sent[name], value, `${wire} ${name} goes on`)
           else
-            t.ok(droppedOf(record.data).includes(name) && sent[name] === undefined, `${wire} ${name} is recorded as dropped at ${dialect}`)
+            t.ok(
+              generationDropped(record.data).includes(name) && sent[name] === undefined,
+              `${wire} ${name} is recorded as dropped at ${dialect}`,
+            )
           break
         }
       }
@@ -201,7 +204,7 @@ function responsesWith(between: readonly JsonObject[], items: readonly JsonObjec
   return events.map((event, index) => `event: ${event.type}\ndata: ${JSON.stringify({ ...event, sequence_number: index })}\n\n`).join('')
 }
 
-/** What a caller of the same wire reads, and what one of another does. */
+/** Names that a caller of the same wire reads, and those that one of another does. */
 async function bothCallers(t: Test, wire: Wire, client: Client, body: string): Promise<{ own: string; other: string }> {
   const scene = await startScene(t, { dialect: wire, answer: () => sseAnswer([body]) })
   const own = await (await scene.ask({ stream: true }, client)).text()

@@ -1,5 +1,5 @@
 /**
- * What headgate does with each name that the SDKs of `sdks.ts` have. Names that the code declares by itself are not repeated here: fields
+ * Decision of headgate for each name that the SDKs of `sdks.ts` have. Names that the code declares by itself are not repeated here: fields
  * of a request by the schema of their format, and members of usage by `src/dialects/canon/usage-members.ts`.
  */
 
@@ -30,7 +30,7 @@ export type Decided = Readonly<Partial<Record<Decision, readonly string[]>>>
 const words = (text: string): string[] => text.trim().split(/\s+/)
 const fields = (schema: { properties: object }): string[] => Object.keys(schema.properties)
 
-function usageOf(wire: Wire): Decided {
+function wireUsage(wire: Wire): Decided {
   const { counted, within, aside, unpriced } = USAGE_MEMBERS[wire]
   return { understood: [...counted, ...within], dropped: [...aside, ...unpriced] }
 }
@@ -48,7 +48,7 @@ const ANTHROPIC_RESULTS = words(`
   advisor_tool_result bash_code_execution_tool_result code_execution_tool_result mcp_tool_listing text_editor_code_execution_tool_result
   tool_search_tool_result web_fetch_tool_result`)
 
-/** What of a reply's items is read; the others that are known are passed on. */
+/** Names of a reply's items that are read; the others that are known are passed on. */
 const RESPONSES_OUTPUT = words(`
   additional_tools apply_patch_call code_interpreter_call compaction custom_tool_call custom_tool_call_output
   file_search_call function_call function_call_output image_generation_call input_file input_image input_text local_shell_call
@@ -100,7 +100,7 @@ export const DECIDED: Readonly<Record<Wire, Readonly<Partial<Record<Kind, Decide
         'complete content_filter eos error function_call length max_tokens model_length stop stop_sequence timeout tool_call tool_calls',
       ),
     },
-    usage: usageOf('openai-chat'),
+    usage: wireUsage('openai-chat'),
   },
   'openai-responses': {
     request: {
@@ -154,7 +154,7 @@ export const DECIDED: Readonly<Record<Wire, Readonly<Partial<Record<Kind, Decide
     end: {
       understood: words('cancelled completed content_filter failed in_progress incomplete max_messages max_output_tokens queued steered'),
     },
-    usage: usageOf('openai-responses'),
+    usage: wireUsage('openai-responses'),
     error: {
       understood: words(`
         bio_policy empty_image_file failed_to_download_image image_content_policy_violation image_file_not_found image_file_too_large
@@ -192,7 +192,7 @@ export const DECIDED: Readonly<Record<Wire, Readonly<Partial<Record<Kind, Decide
       passed: ['compaction_delta'],
     },
     end: { understood: words('compaction end_turn max_tokens model_context_window_exceeded pause_turn refusal stop_sequence tool_use') },
-    usage: usageOf('anthropic'),
+    usage: wireUsage('anthropic'),
     error: {
       understood: words(`
         api_error authentication_error billing_error invalid_request_error not_found_error overloaded_error permission_error
@@ -232,7 +232,7 @@ export const DECIDED: Readonly<Record<Wire, Readonly<Partial<Record<Kind, Decide
       // Any reason for a blocked prompt is a refusal; an end that is not known is recorded as `unknown`.
       dropped: words('BLOCKED_REASON_UNSPECIFIED ESCALATION JAILBREAK PUP_LIMITED_DISABLED'),
     },
-    usage: usageOf('gemini'),
+    usage: wireUsage('gemini'),
   },
   'bedrock-converse': {
     tool: { understood: words('cachePoint toolSpec'), refused: ['systemTool'] },
@@ -250,6 +250,6 @@ export const DECIDED: Readonly<Record<Wire, Readonly<Partial<Record<Kind, Decide
         content_filtered end_turn guardrail_intervened malformed_model_output malformed_tool_use max_tokens model_context_window_exceeded
         stop_sequence tool_use`),
     },
-    usage: usageOf('bedrock-converse'),
+    usage: wireUsage('bedrock-converse'),
   },
 }

@@ -3,7 +3,7 @@
  * `typescript-names.ts` evaluates, or classes, which `python_names.py` follows. Names of the same wire and kind are one set.
  */
 
-/** What a name is in a wire. Those of a request come from callers; the others come from a provider. */
+/** Role of a name in a wire. Those of a request come from callers; the others come from a provider. */
 export const KINDS = [
   // From callers.
   'request',

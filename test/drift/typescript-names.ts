@@ -5,7 +5,7 @@ import { createRequire } from 'node:module'
 import { join } from 'node:path'
 import type { Kind, TypeScriptSdk } from './sdks.ts'
 
-/** What the expressions may use. Paths of an object's members go through lists and optional members. */
+/** Names that the expressions may use. Paths of an object's members go through lists and optional members. */
 const TYPES = `
 type Known<T> = { [N in keyof T as string extends N ? never : N]: T[N] }
 type Members<T> = T extends T ? Exclude<keyof Known<T> & string, '$unknown'> : never
@@ -23,7 +23,7 @@ type Paths<T, P extends string = ''> = T extends object
 
 const alias = (sdk: number, kind: string): string => `Names_${sdk}_${kind}`
 
-function sourceOf(sdks: readonly TypeScriptSdk[]): string {
+function sdkSource(sdks: readonly TypeScriptSdk[]): string {
   const lines = [TYPES]
   for (const [index, { imports, names }] of sdks.entries()) {
     for (const [name, module] of Object.entries(imports)) lines.push(`import type * as ${name}_${index} from '${module}'`)
@@ -69,7 +69,7 @@ interface CompilerProgram {
 export function typescriptNames(folder: string, sdks: readonly TypeScriptSdk[]): Partial<Record<Kind, string[]>>[] {
   const ts = createRequire(join(folder, 'package.json'))('typescript') as Compiler
   const file = join(folder, 'names.ts')
-  writeFileSync(file, sourceOf(sdks))
+  writeFileSync(file, sdkSource(sdks))
   const program = ts.createProgram([file], {
     module: ts.ModuleKind.NodeNext,
     target: ts.ScriptTarget.ES2022,

@@ -19,7 +19,7 @@ async function withReceiver(t: Test, cluster: Cluster): Promise<{ receiver: Webh
   return { receiver, start }
 }
 
-const subjectsOf = (receiver: WebhookReceiver, type: string): string[] =>
+const receiverSubjects = (receiver: WebhookReceiver, type: string): string[] =>
   receiver.received.filter(({ event }) => event.type === `headgate.${type}`).map(({ event }) => String(event.subject))
 
 if (servers) {
@@ -30,9 +30,9 @@ if (servers) {
     if (!here || !there) throw new Error('expected two members')
     const made: string[] = []
     for (let round = 0; round < 5; round++) for (const member of members) made.push((await makeKey(member, `key ${round}`)).hash)
-    await eventually('an event of each key', () => new Set(subjectsOf(receiver, 'key.created')).size === made.length, SLOW)
+    await eventually('an event of each key', () => new Set(receiverSubjects(receiver, 'key.created')).size === made.length, SLOW)
     await realTime(3_000)
-    t.same(subjectsOf(receiver, 'key.created').sort(), made.sort(), 'each exactly once')
+    t.same(receiverSubjects(receiver, 'key.created').sort(), made.sort(), 'each exactly once')
     const replies = await Promise.all(Array.from({ length: 40 }, (_, at) => ask(members[at % 2] ?? here, { key: LIMITED })))
     t.equal(replies.filter((reply) => reply.status === 200).length, 20)
     const shares = () =>
@@ -46,7 +46,7 @@ if (servers) {
       [50, 80, 100],
       'each share once, whichever process charged it',
     )
-    t.equal(subjectsOf(receiver, 'budget.limit_reached').length, 1)
+    t.equal(receiverSubjects(receiver, 'budget.limit_reached').length, 1)
     const { data } = (await manage(there, '/events/receivers', 'GET')) as JsonObject
     t.match(data, [{ name: 'ops', pending: 0, dead: 0 }], 'a worker shows it, too')
   })
@@ -62,7 +62,7 @@ if (servers) {
     receiver.answer = status(204)
     await start(0)
     await eventually('it is sent again', () => receiver.received.length === 2, { limit: 120_000 })
-    t.same(subjectsOf(receiver, 'key.created'), [hash, hash])
+    t.same(receiverSubjects(receiver, 'key.created'), [hash, hash])
     t.equal(new Set(receiver.received.map(({ event }) => event.id)).size, 1, 'with the same id')
   })
 }

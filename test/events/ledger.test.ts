@@ -161,10 +161,10 @@ t.test('headgate events: a running gateway, its store, and what is no command', 
     [['enable', 'nobody'], 1, /nobody|receiver/i],
   ]
   for (const [words, code, error] of refused) {
-    const said = await say(words, at.file)
-    t.equal(said.code, code, words.join(' '))
-    t.match(said.error, error, words.join(' '))
-    t.equal(said.out, '', words.join(' '))
+    const utterance = await say(words, at.file)
+    t.equal(utterance.code, code, words.join(' '))
+    t.match(utterance.error, error, words.join(' '))
+    t.equal(utterance.out, '', words.join(' '))
   }
   t.match(await say(['list'], at.file, { cursor: 'forged' }), { code: 1, error: /cursor/ })
   await stop(program)

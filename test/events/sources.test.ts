@@ -1,4 +1,4 @@
-/** What is raised where, how often, and that it survives: providers, configuration, guardrails, drain, crash. */
+/** Events by their source and number, and that they survive: providers, configuration, guardrails, drain, crash. */
 import { join } from 'node:path'
 import t from 'tap'
 import { isObject, type JsonObject } from '../../src/core/json.ts'
@@ -21,7 +21,7 @@ interface Listed extends JsonObject {
   data: JsonObject
 }
 
-async function eventsOf(url: string): Promise<Listed[]> {
+async function fetchEvents(url: string): Promise<Listed[]> {
   const reply = await fetch(`${url}/v1/events?limit=100`, { headers: { authorization: `Bearer ${BOSS}` } })
   const { data } = (await reply.json()) as JsonObject
   return Array.isArray(data) ? (data.filter(isObject) as Listed[]) : []
@@ -38,7 +38,7 @@ models: { acme/one: { endpoints: [ { provider: first, model: upstream-model, pri
 ${more}`
 
 async function typed(gateway: Gateway, type: string, count = 1): Promise<Listed[]> {
-  const found = async (): Promise<Listed[]> => (await eventsOf(gateway.url)).filter((event) => event.type === `headgate.${type}`)
+  const found = async (): Promise<Listed[]> => (await fetchEvents(gateway.url)).filter((event) => event.type === `headgate.${type}`)
   await eventually(`${count} of ${type}`, async () => (await found()).length >= count)
   return found()
 }
@@ -106,7 +106,7 @@ t.test('an account that a provider refuses is one event a minute, with the log l
 
 t.test('a word of a provider that nothing knows is one event, a line of the log, and a row of the command', async (t) => {
   const { gateway, upstream, ask } = await startScene(t, { config: config() })
-  const said = (more: JsonObject, finish = 'stop', tier: JsonObject = {}) =>
+  const utterance = (more: JsonObject, finish = 'stop', tier: JsonObject = {}) =>
     jsonAnswer({
       choices: [{ index: 0, message: { role: 'assistant', content: 'fine' }, finish_reason: finish }],
       usage: { prompt_tokens: 5, completion_tokens: 2, total_tokens: 7, ...more },
@@ -114,9 +114,9 @@ t.test('a word of a provider that nothing knows is one event, a line of the log,
     })
   const known = { completion_tokens_details: { reasoning_tokens: 1 }, prompt_time: 0.2, surprise_zero: 0, nothing: null }
   const strange = { surprise_tokens: 500, prompt_tokens_details: { cached_tokens: 1, holographic_tokens: 3 }, 'sk-a secret': 4 }
-  upstream.script = () => said(known)
+  upstream.script = () => utterance(known)
   await (await ask()).text()
-  upstream.script = () => said(strange, 'moonrise', { service_tier: 'lightning' })
+  upstream.script = () => utterance(strange, 'moonrise', { service_tier: 'lightning' })
   for (let times = 0; times < 3; times++) await (await ask()).text()
   const events = await typed(gateway, 'provider.unknown_word', 4)
   const words = events.map(({ subject, data: { provider, kind, word } }) => [subject, provider, kind, word].join(' ')).sort()

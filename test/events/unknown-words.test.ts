@@ -17,16 +17,16 @@ interface Reply {
   readonly whole?: JsonObject
 }
 
-const answerOf = ({ events, whole }: Reply) =>
+const replyAnswer = ({ events, whole }: Reply) =>
   events
     ? sseAnswer([
         events.map((event) => `${event.type === undefined ? '' : `event: ${event.type}\n`}data: ${JSON.stringify(event)}\n\n`).join(''),
       ])
     : jsonAnswer(whole)
 
-/** What is reported of a reply, as kind and word. */
+/** Unknown words that are reported of a reply, as kind and word. */
 async function reported(t: Test, dialect: string, client: Client, reply: Reply, expected: number): Promise<string[]> {
-  const { gateway, ask } = await startScene(t, { dialect, answer: () => answerOf(reply) })
+  const { gateway, ask } = await startScene(t, { dialect, answer: () => replyAnswer(reply) })
   const stream = reply.events !== undefined
   for (let n = 0; n < 2; n++) {
     const response = await ask({ stream }, client)

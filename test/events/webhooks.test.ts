@@ -6,7 +6,14 @@ import { adminFetch } from '../support/admin.ts'
 import { FakeClock, turns } from '../support/clock.ts'
 import { eventually } from '../support/eventually.ts'
 import { type Scene, startScene } from '../support/scene.ts'
-import { FORMER_SECRET, signatureOf, startReceiver, status, WEBHOOK_SECRET, type WebhookReceiver } from '../support/webhook-receiver.ts'
+import {
+  expectedSignature,
+  FORMER_SECRET,
+  startReceiver,
+  status,
+  WEBHOOK_SECRET,
+  type WebhookReceiver,
+} from '../support/webhook-receiver.ts'
 
 const BOSS = 'sk-router-v1-boss-0123456789abcdef'
 const HOUR = 3_600_000
@@ -80,7 +87,11 @@ t.test('a key that is made, changed, switched off and removed', async (t) => {
       .padEnd(10, String(created.headers['webhook-timestamp']).slice(8)),
   )
   const signatures = String(created.headers['webhook-signature']).split(' ')
-  t.same(signatures, [signatureOf(created, WEBHOOK_SECRET), signatureOf(created, FORMER_SECRET)], 'one signature for each secret')
+  t.same(
+    signatures,
+    [expectedSignature(created, WEBHOOK_SECRET), expectedSignature(created, FORMER_SECRET)],
+    'one signature for each secret',
+  )
   t.notMatch(created.body, /sk-router-v1-[0-9a-f]{20}/, 'no secret')
 })
 

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import t from 'tap'
 import { freePorts } from '../support/crash/configuration.ts'
 import { eventually } from '../support/eventually.ts'
-import { linesOf, S3_KEY, startObjectStore } from '../support/object-store.ts'
+import { S3_KEY, startObjectStore, storedLines } from '../support/object-store.ts'
 import { runProgram } from '../support/program.ts'
 
 t.setTimeout(280_000)
@@ -58,7 +58,7 @@ models: { acme/echo: { endpoints: [ { provider: sim, model: echo } ] } }
     store.mode = 'take'
     await start()
     const after = await ask(3)
-    const idsSince = () => store.delivered.slice(sent).flatMap(({ body }) => linesOf(body).map(({ id }) => id))
+    const idsSince = () => store.delivered.slice(sent).flatMap(({ body }) => storedLines(body).map(({ id }) => id))
     await eventually('all of them', () => [...before, ...after].every((id) => idsSince().includes(id)))
     const [lost, again] = [store.delivered[0], store.delivered[sent]]
     t.same([again?.name, again?.body], [lost?.name, lost?.body])

@@ -5,7 +5,7 @@ import t, { type Test } from 'tap'
 import { FakeClock } from '../support/clock.ts'
 import { eventually } from '../support/eventually.ts'
 import { every } from '../support/every.ts'
-import { CLICKHOUSE_USER, linesOf, S3_KEY, startObjectStore } from '../support/object-store.ts'
+import { CLICKHOUSE_USER, S3_KEY, startObjectStore, storedLines } from '../support/object-store.ts'
 import { type Scene, startScene } from '../support/scene.ts'
 
 async function sceneWith(t: Test, folder: string, exports: string, clock = new FakeClock()): Promise<Scene> {
@@ -22,7 +22,7 @@ async function asks(scene: Scene, count: number): Promise<string[]> {
   return ids
 }
 
-const filesOf = (folder: string): string[] =>
+const folderFiles = (folder: string): string[] =>
   (existsSync(folder) ? readdirSync(folder, { recursive: true, withFileTypes: true }) : [])
     .filter((entry) => entry.isFile())
     .map((entry) => join(entry.parentPath, entry.name))
@@ -30,7 +30,7 @@ const filesOf = (folder: string): string[] =>
 
 const someFiles = (folder: string, count: number): Promise<string[]> =>
   eventually(`${count} files`, () => {
-    const found = filesOf(join(folder, 'out')).filter((name) => !name.endsWith('.part'))
+    const found = folderFiles(join(folder, 'out')).filter((name) => !name.endsWith('.part'))
     return found.length === count && found
   })
 
@@ -47,7 +47,7 @@ t.test('a batch is a file of JSON lines: the records of /generation, and nothing
   const files = await someFiles(folder, 1)
   const text = readFileSync(`${files[0]}`, 'utf8')
   t.match(files[0], /out\/generations\/2026\/01\/05\/12\/lake-20260105T1200\d{5}Z-000001\.jsonl$/)
-  const lines = linesOf(Buffer.from(text))
+  const lines = storedLines(Buffer.from(text))
   t.same(
     lines.map(({ id }) => id),
     ids,
@@ -94,7 +94,7 @@ for (const kind of ['s3', 'clickhouse'] as const)
     })
     const [failed, first] = [store.delivered[0], taken()[0]]
     t.same([first?.name, first?.token, first?.body], [failed?.name, failed?.token, failed?.body])
-    const got = taken().flatMap(({ body }) => linesOf(body).map(({ id }) => id))
+    const got = taken().flatMap(({ body }) => storedLines(body).map(({ id }) => id))
     t.same(got.slice(0, 3), ids)
     t.match(
       first?.name,
@@ -115,6 +115,6 @@ t.test('an export goes on where it was after a restart, and reads what was settl
   const after = await asks(scene, 1)
   await scene.clock.advance(30_000)
   const files = await someFiles(folder, 2)
-  const ids = files.map((file) => linesOf(readFileSync(file)).map(({ id }) => id))
+  const ids = files.map((file) => storedLines(readFileSync(file)).map(({ id }) => id))
   t.same(ids, [before, after])
 })

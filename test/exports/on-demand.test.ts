@@ -6,7 +6,7 @@ import type { JsonObject } from '../../src/core/json.ts'
 import { adminFetch } from '../support/admin.ts'
 import { eventually } from '../support/eventually.ts'
 import { object } from '../support/fold.ts'
-import { linesOf } from '../support/object-store.ts'
+import { storedLines } from '../support/object-store.ts'
 import { startScene } from '../support/scene.ts'
 
 t.test('a range is exported once it is wanted, and a run that has failed goes on', async (t) => {
@@ -56,7 +56,7 @@ exports: [ { name: lake, file: { path: "${out}" }, path: "{name}-{batch}", compr
   t.ok(existsSync(out))
   const files = readdirSync(out).sort()
   t.same(
-    files.map((name) => linesOf(readFileSync(join(out, name))).map(({ id }) => id)),
+    files.map((name) => storedLines(readFileSync(join(out, name))).map(({ id }) => id)),
     [ids.slice(0, 2), ids.slice(2, 4), ids.slice(4)],
   )
   const logs = scene.gateway.logs.join('\n')

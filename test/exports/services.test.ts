@@ -1,6 +1,6 @@
 /**
  * Exports with what other projects make of the same protocols: the engine of ClickHouse (Python package chdb) takes the documented table
- * and the lines of a batch, and moto's S3 server takes an object. `HEADGATE_PYTHON` names a Python that has them; tested with chdb 4.4.0
+ * and the lines of a batch, and moto's S3 server checks the signature of an object. `HEADGATE_PYTHON` names a Python that has them; tested with chdb 4.4.0
  * (ClickHouse 26.9.2.1) and moto 5.2.5.
  */
 import { execFileSync, spawn, spawnSync } from 'node:child_process'
@@ -11,7 +11,7 @@ import t, { type Test } from 'tap'
 import { FakeClock } from '../support/clock.ts'
 import { freePorts } from '../support/crash/configuration.ts'
 import { eventually } from '../support/eventually.ts'
-import { CLICKHOUSE_USER, linesOf, S3_KEY, startObjectStore } from '../support/object-store.ts'
+import { CLICKHOUSE_USER, startObjectStore, storedLines } from '../support/object-store.ts'
 import { startScene } from '../support/scene.ts'
 
 t.setTimeout(280_000)
@@ -44,6 +44,21 @@ for token in ["one", "one", "two"]:
 print(json.dumps([json.loads(str(s.query("SELECT count() AS n, min(id) AS id FROM generations %s" % final, "JSONEachRow"))) for final in ["", "FINAL"]]))
 `
 
+/** Makes a bucket, and a user who may write to it and read it and do nothing else; from then on the server checks signatures. */
+const PREPARE = `
+import boto3, json, sys
+at = dict(endpoint_url=sys.argv[1], region_name="us-east-1", aws_access_key_id="first", aws_secret_access_key="first")
+boto3.client("s3", **at).create_bucket(Bucket="lake")
+iam = boto3.client("iam", **at)
+iam.create_user(UserName="gateway")
+allowed = {"Effect": "Allow", "Action": ["s3:PutObject", "s3:GetObject"], "Resource": "arn:aws:s3:::lake/*"}
+iam.put_user_policy(UserName="gateway", PolicyName="p", PolicyDocument=json.dumps({"Version": "2012-10-17", "Statement": [allowed]}))
+key = iam.create_access_key(UserName="gateway")["AccessKey"]
+print(json.dumps([key["AccessKeyId"], key["SecretAccessKey"]]))
+`
+/** Calls of it. Its paths have no escapes, which moto leaves out of what it signs. */
+const UNSIGNED = 4
+
 /** With Amazon's own client. */
 const READ = `
 import boto3, sys
@@ -71,25 +86,39 @@ t.test('the engine of ClickHouse takes the documented table and a batch, and dro
   }
   writeFileSync(join(folder, 'given.json'), JSON.stringify(given))
   const out = execFileSync(`${python}`, ['-c', INSERT, join(folder, 'given.json'), join(folder, 'engine')], { encoding: 'utf8' })
-  t.match(JSON.parse(out), [{ n: 6 }, { n: 3, id: linesOf(batch.body)[0]?.id }], 'the repeated token brings no rows, and ids are unique')
+  t.match(
+    JSON.parse(out),
+    [{ n: 6 }, { n: 3, id: storedLines(batch.body)[0]?.id }],
+    'the repeated token brings no rows, and ids are unique',
+  )
 })
 
-t.test("moto's S3 takes an object under its key", { skip: lacks('moto.server') }, async (t) => {
+t.test("moto's S3 checks the signature of an object and takes it under its key", { skip: lacks('moto.server') }, async (t) => {
   const [port] = await freePorts(1)
   const url = `http://127.0.0.1:${port}`
-  const server = spawn(`${python}`, ['-m', 'moto.server', '-p', `${port}`], { stdio: 'ignore' })
+  const env = { ...process.env, INITIAL_NO_AUTH_ACTION_COUNT: `${UNSIGNED}` }
+  const server = spawn(`${python}`, ['-m', 'moto.server', '-p', `${port}`], { env, stdio: ['ignore', 'ignore', 'pipe'] })
   t.teardown(() => server.kill())
-  await eventually('moto', async () => (await fetch(`${url}/moto-api/`).catch(() => undefined))?.ok)
-  await fetch(`${url}/lake`, { method: 'PUT' })
-  const clock = new FakeClock(1, Date.now())
-  const target = `s3: { bucket: lake, region: us-east-1, endpoint: "${url}", prefix: "p=1/", access_key_id: ${S3_KEY.id}, secret_access_key: ${S3_KEY.secret} }`
-  await scene(t, target, clock)
-  const key = await eventually('an object', async () => {
-    await clock.advance(2_000)
-    const listed = await (await fetch(`${url}/lake?list-type=2`)).text()
-    return /<Key>([^<]+)<\/Key>/.exec(listed)?.[1]
+  let log = ''
+  server.stderr.on('data', (chunk: Buffer) => {
+    log += chunk
   })
-  t.match(key, /^p=1\/generations\/\d{4}\/\d\d\/\d\d\/\d\d\/lake-\S+\.jsonl\.gz$/)
-  const object = execFileSync(`${python}`, ['-c', READ, url, `${key}`, S3_KEY.id, S3_KEY.secret])
-  t.equal(linesOf(object).length, 3)
+  await eventually('moto', async () => (await fetch(`${url}/moto-api/`).catch(() => undefined))?.ok)
+  const [id = '', secret = ''] = JSON.parse(execFileSync(`${python}`, ['-c', PREPARE, url], { encoding: 'utf8' })) as string[]
+  const target = (secret: string) =>
+    `s3: { bucket: lake, region: us-east-1, endpoint: "${url}", prefix: "p-1/", access_key_id: ${id}, secret_access_key: "${secret}" }`
+  const answered = async (clock: FakeClock, status: number) =>
+    eventually(`a PUT with ${status}`, async () => {
+      await clock.advance(2_000)
+      return new RegExp(`"PUT /lake/(\\S+) HTTP/1.1" ${status} `).exec(log)?.[1]
+    })
+  const wrong = new FakeClock(1, Date.now())
+  await scene(t, target('of-nobody'), wrong)
+  await answered(wrong, 403)
+  const clock = new FakeClock(1, Date.now())
+  await scene(t, target(secret), clock)
+  const key = decodeURIComponent((await answered(clock, 200)) ?? '')
+  t.match(key, /^p-1\/generations\/\d{4}\/\d\d\/\d\d\/\d\d\/lake-\S+\.jsonl\.gz$/)
+  const object = execFileSync(`${python}`, ['-c', READ, url, key, id, secret])
+  t.equal(storedLines(object).length, 3)
 })

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import fc from 'fast-check'
 import t, { type Test } from 'tap'
-import { hashOf } from '../../src/core/secret.ts'
+import { secretHash } from '../../src/core/secret.ts'
 import { Folder, OneByOne } from '../../src/services/files/folder.ts'
 import { DiskFiles, type FileUpload, type KeyFiles, type StoredFile } from '../../src/services/files/index.ts'
 import { FakeClock } from '../support/clock.ts'
@@ -228,7 +228,7 @@ t.test('the place of a key that is no more goes from the folder of its issuer', 
   const clock = new FakeClock(1, Date.now())
   const store = storeIn(directory, {}, clock)
   for (const name of ['one', 'two', 'three']) await store.of(name, 'issuer').put(Buffer.alloc(1), FACTS)
-  const places = (): number => readdirSync(join(directory, hashOf('issuer'), 'issued')).length
+  const places = (): number => readdirSync(join(directory, secretHash('issuer'), 'issued')).length
   t.equal(places(), 3)
   await store.forget('one')
   const [file] = await ids(store.of('two', 'issuer'))

@@ -2,25 +2,25 @@
 import fc from 'fast-check'
 import t from 'tap'
 import type { StreamEvent } from '../../src/dialects/canon/events.ts'
-import { EventOrder } from '../../src/dialects/canon/order.ts'
 import { noUsage } from '../../src/dialects/canon/usage.ts'
 import { upstreamDialects } from '../../src/dialects/registry.ts'
 import type { PassWire, UpstreamDialect } from '../../src/dialects/types.ts'
 import { EventReader } from '../../src/machines/sse/reader.ts'
+import { EventOrder } from '../support/event-order.ts'
 import { every } from '../support/every.ts'
-import { streamsOf } from '../support/matrix/streams.ts'
+import { wireStreams } from '../support/matrix/streams.ts'
 import { property } from '../support/seed.ts'
 import { WIRES, type WireName } from '../support/wire.ts'
 
 const RUNS = property(1000, 100_000)
 
-function dialectOf(wire: WireName): UpstreamDialect {
+function wireDialect(wire: WireName): UpstreamDialect {
   const dialect = upstreamDialects.get(wire)
   if (!dialect) throw new Error(`no dialect ${wire}`)
   return dialect
 }
 
-/** What a decoder makes of these chunks, as text that can be compared. */
+/** Output of a decoder for these chunks, as text that can be compared. */
 function decoded(dialect: UpstreamDialect, chunks: readonly Buffer[]): string {
   const events: StreamEvent[] = []
   const decoder = dialect.streamDecoder()
@@ -31,7 +31,7 @@ function decoded(dialect: UpstreamDialect, chunks: readonly Buffer[]): string {
   return JSON.stringify(events)
 }
 
-/** What the pass lane writes for these chunks, with what it has read off them. */
+/** Output of the pass lane for these chunks, with what it has read off them. */
 function passed(wire: PassWire, chunks: readonly Buffer[]): string {
   const ctx = {
     id: 'gen-abc',
@@ -72,7 +72,7 @@ const shares = fc.array(fc.double({ min: 0, max: 1, maxExcluded: true, noNaN: tr
 
 /** Each stream with each line end, and what it gives in one piece. */
 function cases(wire: WireName, give: (chunks: readonly Buffer[]) => string): { name: string; bytes: Buffer; expected: string }[] {
-  return [...streamsOf(wire)].flatMap(([name, bytes]) => {
+  return [...wireStreams(wire)].flatMap(([name, bytes]) => {
     const expected = give([bytes])
     return LINE_ENDS.map((end) => {
       const same = Buffer.from(bytes.toString('latin1').replaceAll('\n', end), 'latin1')
@@ -92,7 +92,7 @@ function holds(all: ReturnType<typeof cases>, give: (chunks: readonly Buffer[]) 
 }
 
 for (const wire of Object.keys(WIRES) as WireName[]) {
-  const dialect = dialectOf(wire)
+  const dialect = wireDialect(wire)
   t.test(`decoding ${wire}`, async (t) => {
     const give = (chunks: readonly Buffer[]): string => decoded(dialect, chunks)
     const all = cases(wire, give)

@@ -13,7 +13,7 @@ import { type Parsed, readJson } from '../../src/pipeline/request/read.ts'
 import { every } from '../support/every.ts'
 import { readStrictly, written } from '../support/json-forms.ts'
 import { marked, type Surface } from '../support/matrix/markers.ts'
-import { mutated, randomOf } from '../support/matrix/mutate.ts'
+import { createRandom, mutated } from '../support/matrix/mutate.ts'
 import { CHAT_REQUESTS } from '../support/matrix/surface-chat.ts'
 import { MESSAGES_REQUESTS } from '../support/matrix/surface-messages.ts'
 import { RESPONSES_REQUESTS } from '../support/matrix/surface-responses.ts'
@@ -28,7 +28,7 @@ interface Wire {
   readonly quirks: readonly Quirks[]
 }
 
-const bodiesOf = (requests: Readonly<Record<string, Surface>>): JsonObject[] =>
+const requestBodies = (requests: Readonly<Record<string, Surface>>): JsonObject[] =>
   Object.values(requests).map((surface) => marked(surface).body)
 
 const WIRES: readonly Wire[] = [
@@ -36,7 +36,7 @@ const WIRES: readonly Wire[] = [
     name: 'chat',
     client: chatClient,
     pass: openaiChat.pass,
-    bodies: bodiesOf(CHAT_REQUESTS),
+    bodies: requestBodies(CHAT_REQUESTS),
     quirks: [
       {},
       { developer: 'developer', cache_control: true },
@@ -50,14 +50,14 @@ const WIRES: readonly Wire[] = [
     name: 'messages',
     client: messagesClient,
     pass: anthropicUpstream.pass,
-    bodies: bodiesOf(MESSAGES_REQUESTS),
+    bodies: requestBodies(MESSAGES_REQUESTS),
     quirks: [{}, { cache_prefix: '5m', cache_minimum: 1 }, { cache_whole: false }, { thinking_bound: true }, { body: { drop: ['stop'] } }],
   },
   {
     name: 'responses',
     client: responsesClient,
     pass: openaiResponses.pass,
-    bodies: bodiesOf(RESPONSES_REQUESTS),
+    bodies: requestBodies(RESPONSES_REQUESTS),
     quirks: [{}, { closed_schemas: true }, { external_web_access: false }, { body: { drop: ['include'] } }],
   },
 ]
@@ -73,7 +73,7 @@ t.setTimeout(7_200_000)
 t.comment(`seed ${SEED}`)
 
 /** Parts of a thrown error that are compared. */
-const problemOf = (thrown: unknown): string => (thrown instanceof Error ? `${thrown.name}: ${thrown.message}` : String(thrown))
+const thrownProblem = (thrown: unknown): string => (thrown instanceof Error ? `${thrown.name}: ${thrown.message}` : String(thrown))
 
 type Read = { read: Parsed } | { refused: string }
 
@@ -83,18 +83,18 @@ function readWith(bytes: Buffer, { client }: Wire, large: number): Read {
     client.check(read.body, {})
     return { read }
   } catch (thrown) {
-    return { refused: problemOf(thrown) }
+    return { refused: thrownProblem(thrown) }
   }
 }
 
-/** Whoever changes a value of the caller's in place is found out: in the bytes it would stay as it was. */
+/** Finds code that changes a value of the caller's in place: in the bytes it would stay as it was. */
 function frozen(value: Json | undefined): void {
   if (typeof value !== 'object' || value === null) return
   Object.freeze(value)
   for (const child of Object.values(value)) frozen(child)
 }
 
-function targetOf({ quirks }: Wire, random: () => number): Target {
+function wireTarget({ quirks }: Wire, random: () => number): Target {
   return {
     model: 'their-model',
     stream: random() < 0.5,
@@ -116,7 +116,7 @@ interface Seen {
   sliced: number
   doubled: number
   rewritten: number
-  letGo: number
+  released: number
 }
 
 /** @returns what differs between the two ways; undefined where nothing does. */
@@ -133,10 +133,10 @@ function difference(bytes: Buffer, wire: Wire, random: () => number, seen: Seen)
   if (slicing.read.weight !== parsing.read.weight) return 'the two weigh it differently'
   const { body, source } = slicing.read
   frozen(body)
-  const target = targetOf(wire, random)
+  const target = wireTarget(wire, random)
   // As at a second attempt: its members are parsed again out of the bytes.
-  const isLetGo = source !== undefined && random() < 0.5
-  const kept = isLetGo ? source.letGo(0) : body
+  const isReleased = source !== undefined && random() < 0.5
+  const kept = isReleased ? source.release(0) : body
   const encoded = encodedBy(pass, kept, target)
   const wanted = encodedBy(pass, parsing.read.body, target)
   if (!encoded || !wanted) return encoded === wanted ? undefined : 'the two are not admitted alike'
@@ -148,13 +148,13 @@ function difference(bytes: Buffer, wire: Wire, random: () => number, seen: Seen)
       : 'no name stands twice in it, yet it was not sliced'
   }
   seen.sliced++
-  if (isLetGo) seen.letGo++
+  if (isReleased) seen.released++
   const other = UPSTREAMS[Math.floor(random() * UPSTREAMS.length)]
   const translated = other?.encodeRequest(wire.client.decodeRequest(kept), { ...target, quirks: {} }).body
   const rewritten = translated && source.rewrite(translated)
   if (rewritten) seen.rewritten++
   const found = unlike(source.write(encoded.body), wanted.body) ?? (rewritten && unlike(rewritten, translated))
-  return found ?? (JSON.stringify(kept) === JSON.stringify(parsing.read.body) ? undefined : 'what was let go reads otherwise')
+  return found ?? (JSON.stringify(kept) === JSON.stringify(parsing.read.body) ? undefined : 'what was released reads otherwise')
 }
 
 /** @returns what the provider reads in place of what it was to read. */
@@ -166,8 +166,8 @@ function unlike(sent: Buffer, wanted: JsonObject): string | undefined {
 }
 
 async function compare(t: Test, wire: Wire): Promise<Seen> {
-  const random = randomOf(SEED)
-  const seen: Seen = { refused: 0, sliced: 0, doubled: 0, rewritten: 0, letGo: 0 }
+  const random = createRandom(SEED)
+  const seen: Seen = { refused: 0, sliced: 0, doubled: 0, rewritten: 0, released: 0 }
   await every(t, 'each is sent alike, or refused alike', (t) => {
     for (let index = 0; index < EACH; index++) {
       // Half of them as they are, so that most reach the provider.
@@ -179,17 +179,17 @@ async function compare(t: Test, wire: Wire): Promise<Seen> {
     t.pass('no other way of writing them differs')
   })
   t.comment(
-    `refused ${seen.refused}, sliced ${seen.sliced}, with a name twice ${seen.doubled}, translated ${seen.rewritten}, let go ${seen.letGo}`,
+    `refused ${seen.refused}, sliced ${seen.sliced}, with a name twice ${seen.doubled}, translated ${seen.rewritten}, released ${seen.released}`,
   )
   return seen
 }
 
 for (const wire of WIRES)
   t.test(`${EACH} bodies of ${wire.name}`, async (t) => {
-    const { refused, sliced, doubled, rewritten, letGo } = await compare(t, wire)
+    const { refused, sliced, doubled, rewritten, released } = await compare(t, wire)
     t.ok(refused > EACH / 50, 'some were refused')
     t.ok(sliced > EACH / 5, 'many were sent in their own bytes')
     t.ok(rewritten > EACH / 10, 'many were translated with their own texts')
-    t.ok(letGo > EACH / 10, 'many had been let go before')
+    t.ok(released > EACH / 10, 'many had been released before')
     t.ok(doubled > EACH / 200, 'some had a name twice')
   })

@@ -7,7 +7,7 @@ import { connect } from 'node:net'
 import t from 'tap'
 import { eventually } from '../support/eventually.ts'
 import { type Gateway, KEY, startGateway } from '../support/gateway.ts'
-import { randomOf } from '../support/matrix/mutate.ts'
+import { createRandom } from '../support/matrix/mutate.ts'
 import { type RawUpstream, rawJson, startRawUpstream, type WireRequest } from '../support/raw-upstream.ts'
 import { runs, seed } from '../support/seed.ts'
 import { markersIn, type Written, writeRequests } from '../support/socket-requests.ts'
@@ -20,7 +20,7 @@ const LIFE = 50_000
 /** Connections at once. */
 const WIDTH = 48
 /** Milliseconds of real time after which a connection hangs: nothing here waits for a time-out. */
-const PATIENCE = 15_000
+const TIMEOUT_MS = 15_000
 const TARGET = { key: KEY, model: 'acme/one', provider: 'first' }
 
 t.setTimeout(3_500_000)
@@ -33,7 +33,7 @@ class Tally {
   served = 0
   readonly statuses = new Map<string, number>()
   readonly faults: string[] = []
-  /** How often each marker was written, while its connection lives and after. */
+  /** Number of times each marker was written, while its connection lives and after. */
   readonly written = new Map<string, number>()
   readonly seen = new Map<string, number>()
 
@@ -70,7 +70,7 @@ function converse(url: string, written: Written, resets: boolean): Promise<strin
     const timer = setTimeout(() => {
       resolve(undefined)
       socket.destroy()
-    }, PATIENCE)
+    }, TIMEOUT_MS)
     socket.setNoDelay(true)
     socket.on('error', () => undefined)
     socket.on('data', (chunk: Buffer) => {
@@ -98,7 +98,7 @@ function converse(url: string, written: Written, resets: boolean): Promise<strin
 }
 
 /**
- * What a caller may be answered: never a fault of ours, never one of the provider, which answers everything.
+ * Answers that a caller may get: never a fault of ours, never one of the provider, which answers everything.
  * 102 probes a half-closed caller, and a saturated process sheds with 503.
  */
 const EXPECTED = /^(100|102|200|4\d\d|503)$/
@@ -149,13 +149,13 @@ async function aftermath(gateway: Gateway, upstream: RawUpstream, tally: Tally):
   const times = upstream.requests.filter((request) => request.line === line).length - before
   if (reply.status !== 200 || times !== 1)
     tally.fault(`afterwards the answer is ${reply.status}, and the provider saw ${times} requests`, await reply.text())
-  await eventually('no reply is open', () => gateway.running.drain.open === 0, { limit: PATIENCE }).catch(() =>
+  await eventually('no reply is open', () => gateway.running.drain.open === 0, { limit: TIMEOUT_MS }).catch(() =>
     tally.fault(`${gateway.running.drain.open} replies are open`, ''),
   )
 }
 
 const lives = Math.ceil(REQUESTS / LIFE)
-const random = randomOf(SEED)
+const random = createRandom(SEED)
 for (let life = 0; life < lives; life++) {
   const count = Math.min(LIFE, REQUESTS - life * LIFE)
   await t.test(`${count} changed requests, ${life + 1} of ${lives}`, async (t) => {

@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs'
 import t from 'tap'
 import type { Json, JsonObject } from '../../src/core/json.ts'
-import { framesOf } from '../support/fold.ts'
+import { parseFrames } from '../support/fold.ts'
 import { type Cell, startField } from '../support/matrix/field.ts'
 import { jsonAnswer, sseAnswer } from '../support/upstream.ts'
 import { says } from '../support/wire.ts'
@@ -36,7 +36,7 @@ function normal(value: Json | undefined, key = ''): Json | undefined {
 
 /** The events of a stream; an end mark is one of them. Names of events are only asked for by Messages callers. */
 function events(stream: string, named: boolean): Json[] {
-  return framesOf(stream)
+  return parseFrames(stream)
     .filter(({ event }) => event !== 'ping')
     .map(({ event, data }) => [named ? (event ?? null) : null, data === '[DONE]' ? data : (normal(parsed(data)) as Json)])
 }

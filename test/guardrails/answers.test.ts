@@ -15,7 +15,7 @@ import {
   TextPolicy,
   TextStream,
 } from '../../src/guardrails/index.ts'
-import { Glance } from '../../src/machines/linear-regex/glance.ts'
+import { MatchScreen } from '../../src/machines/linear-regex/match-screen.ts'
 import { property } from '../support/seed.ts'
 import { samples } from './corpus/measure.ts'
 
@@ -32,7 +32,7 @@ const SLUGS = [
   'regex-prompt-injection',
 ] as const
 const who = { id: 'g1', name: 'first', scope: 'account' as const }
-const rulesOf = (patterns: readonly string[], slugs: readonly (typeof SLUGS)[number][], phrases: readonly string[] = []) =>
+const patternRules = (patterns: readonly string[], slugs: readonly (typeof SLUGS)[number][], phrases: readonly string[] = []) =>
   compileRules(
     who,
     {
@@ -47,10 +47,10 @@ const rulesOf = (patterns: readonly string[], slugs: readonly (typeof SLUGS)[num
 
 const PATTERNS = ['secret-[0-9]{4}', '(?i)top.{0,20}secret', '\\bcode\\b', 'y{3,}', 'end$', 'a(?:b|bcd)e?']
 const PHRASES = ['Project Aurora', 'class']
-const ALL = rulesOf(PATTERNS, SLUGS, PHRASES)
+const ALL = patternRules(PATTERNS, SLUGS, PHRASES)
 const policy = new AnswerPolicy(ALL)
 
-/** What has gone out after each piece. */
+/** Text that has gone out after each piece. */
 function streamed(pieces: readonly string[], own = policy): string[] {
   let out = ''
   const stream = new TextStream(own, new Findings(), (text, spans) => {
@@ -158,7 +158,7 @@ t.test('any cut gives the same text', async (t) => {
   t.ok(hits > 500, `${hits} texts held something`)
 })
 
-t.test('unit by unit gives what a look at the whole text gives', async (t) => {
+t.test('a stream of single characters gives the same text as a scan of the whole', async (t) => {
   fc.assert(
     fc.property(texts, (text) => {
       const units = last(streamed(text.split('')))
@@ -170,7 +170,7 @@ t.test('unit by unit gives what a look at the whole text gives', async (t) => {
   t.pass()
 })
 
-/** What is held after each piece of one unit. */
+/** Text that is held after each piece of one unit. */
 function holding(text: string): number[] {
   const stream = new TextStream(policy, new Findings(), () => {})
   return text.split('').map((unit) => {
@@ -179,7 +179,7 @@ function holding(text: string): number[] {
   })
 }
 
-t.test('what no rule can reach any more never waits', async (t) => {
+t.test('text that can be in no match is released at once', async (t) => {
   fc.assert(
     fc.property(texts, (text) => {
       for (const held of holding(text)) if (held > HELD_MOST) throw new Error(`${held} held`)
@@ -192,7 +192,7 @@ t.test('what no rule can reach any more never waits', async (t) => {
   t.ok(Math.max(...held) <= 12, `${Math.max(...held)} characters were held at most`)
   const behind = held.flatMap((count, i) => (prose[i] === ' ' && count > 1 ? [prose.slice(i - count + 1, i + 1)] : []))
   t.same([...new Set(behind)].sort(), ['The ', 'the '], "behind a space nothing waits but what may become a patient's name")
-  const own = new AnswerPolicy(rulesOf(['secret-[0-9]{4}'], []))
+  const own = new AnswerPolicy(patternRules(['secret-[0-9]{4}'], []))
   const out: string[] = []
   const stream = new TextStream(own, new Findings(), (text, spans) => out.push(redacted(text, spans)))
   for (const piece of ['some se', 'cre', 't-12', 'x and']) stream.push(piece)
@@ -200,7 +200,7 @@ t.test('what no rule can reach any more never waits', async (t) => {
 })
 
 t.test('a window bounds what is held, and cuts of the text do not matter there either', async (t) => {
-  const own = new AnswerPolicy(rulesOf(['(?s)begin.*end'], []))
+  const own = new AnswerPolicy(patternRules(['(?s)begin.*end'], []))
   const long = `x begin ${'lorem ipsum '.repeat(2_000)} end y`
   const all = (pieces: readonly string[]): string => last(streamed(pieces, own))
   const expected = all([long])
@@ -216,7 +216,7 @@ t.test('a window bounds what is held, and cuts of the text do not matter there e
   t.equal(all(['x begin it ', 'and end', ' y']), 'x [REDACTED] y', 'within the window all is found')
   const run = all([`a ${'y'.repeat(30_000)}`])
   t.equal(run, `a ${'y'.repeat(30_000)}`)
-  const many = last(streamed([`a ${'y'.repeat(30_000)} b`], new AnswerPolicy(rulesOf(['y+'], []))))
+  const many = last(streamed([`a ${'y'.repeat(30_000)} b`], new AnswerPolicy(patternRules(['y+'], []))))
   t.match(many, /^a (\[REDACTED\])+ b$/, 'of an endless match nothing is left')
 })
 
@@ -251,7 +251,7 @@ t.test('arguments stay JSON, whatever is hidden and however they are cut', async
     property(400, 20_000),
   )
   t.ok(hits > 100, `${hits} held something`)
-  const emails = new AnswerPolicy(rulesOf([], ['email', 'credit-card', 'api-key']))
+  const emails = new AnswerPolicy(patternRules([], ['email', 'credit-card', 'api-key']))
   t.equal(args(['{"to":"\\u0061nna@exam', 'ple.com","n":1.50}'], emails), '{"to":"[EMAIL]","n":1.50}')
   t.equal(args(['{"card": 4111', '111111111111 }'], emails), '{"card": "[CREDIT_CARD]" }')
   t.equal(args(['{"a":"anna@example.com","a":"x"}'], emails), '{"a":"[EMAIL]","a":"x"}', 'a name said twice hides nothing')
@@ -293,7 +293,7 @@ t.test('in disguise: found in a stream as in a request', async (t) => {
   }
 })
 
-t.test('real texts: a glance never hides a match, and unit by unit all is found', async (t) => {
+t.test('real texts: the screen never hides a match, and unit by unit all is found', async (t) => {
   let found = 0
   for (const { text } of [...samples('development'), ...samples('held-out')]) {
     const expected = whole(text)
@@ -303,10 +303,10 @@ t.test('real texts: a glance never hides a match, and unit by unit all is found'
     if (out !== expected) t.fail('a text comes out differently in pieces')
   }
   for (const slug of SLUGS) {
-    const [{ detector }] = rulesOf([], [slug])
-    const glance = new Glance(detector.shapes)
+    const [{ detector }] = patternRules([], [slug])
+    const matchScreen = new MatchScreen(detector.shapes)
     for (const { text } of [...samples('development'), ...samples('held-out')]) {
-      if (detector.find(text, 0).length > 0 && !glance.mayHold(text)) t.fail(`${slug}: a text is passed over`)
+      if (detector.find(text, 0).length > 0 && !matchScreen.mayHold(text)) t.fail(`${slug}: a text is passed over`)
     }
   }
   t.ok(found > 500, `${found} texts held something`)
@@ -314,26 +314,26 @@ t.test('real texts: a glance never hides a match, and unit by unit all is found'
 
 t.test('large patterns are read', async (t) => {
   const large = `(?:${'a'.repeat(900)}b){1}|needle`
-  const own = rulesOf([large], [])
+  const own = patternRules([large], [])
   t.equal(last(streamed(['some nee', 'dle here'], new AnswerPolicy(own))), 'some [REDACTED] here')
-  t.ok(new Glance(own[0].detector.shapes).mayHold('needle'))
+  t.ok(new MatchScreen(own[0].detector.shapes).mayHold('needle'))
   const scan = new Scan(new TextPolicy(own))
   for (const _ of scan.read([{ texts: ['a needle'], user: true }]));
   t.equal(scan.replaced.get('a needle'), 'a [REDACTED]')
 })
 
-t.test('a glance that has learnt too much begins anew, and one that only ever learns is given up', async (t) => {
+t.test('a screen that has learnt too much begins anew, and one that only ever learns is given up', async (t) => {
   /** The last fifteen letters decide, so that random ones lead to ever new states. */
   const shape = '(?:a|b)*a(?:a|b){14}c'
   const random = fc.sample(fc.string({ unit: fc.constantFrom('a', 'b'), minLength: 300, maxLength: 300 }), { numRuns: 400, seed: 7 })
-  const useful = new Glance([shape])
+  const useful = new MatchScreen([shape])
   t.notOk(useful.mayHold('b'.repeat(100_000)), 'much is read with few states')
   t.ok(
     random.some((text) => useful.mayHold(text)),
     'what is new is read properly',
   )
   t.notOk(useful.mayHold('b'.repeat(100)), 'and afterwards it serves again')
-  const useless = new Glance([shape])
+  const useless = new MatchScreen([shape])
   for (const text of random) useless.mayHold(text)
   t.ok(useless.mayHold('b'.repeat(100)), 'nothing is certain any more')
 })

@@ -8,16 +8,16 @@ import {
   blockFault,
   type ContentFilter,
   compileRules,
+  hitStages,
   passages,
   rewrite,
   Scan,
-  stagesOf,
   TextPolicy,
 } from '../../src/guardrails/index.ts'
 import { patternDetector } from '../../src/guardrails/pattern.ts'
 import { linearRegex } from '../../src/machines/linear-regex/linear-regex.ts'
 import { patternProblem } from '../../src/machines/linear-regex/pattern.ts'
-import { prefilterOf } from '../../src/machines/linear-regex/prefilter.ts'
+import { patternPrefilter } from '../../src/machines/linear-regex/prefilter.ts'
 import { every } from '../support/every.ts'
 import { property } from '../support/seed.ts'
 
@@ -58,7 +58,7 @@ function sent(filters: Filters, all: CanonicalRequest): CanonicalRequest {
 }
 
 /** The text of its messages and results, part by part. */
-function textsOf({ items }: CanonicalRequest): string[] {
+function requestTexts({ items }: CanonicalRequest): string[] {
   return items
     .flatMap((item) => (item.kind === 'message' || item.kind === 'result' ? item.parts : []))
     .flatMap((part) => ('text' in part ? [part.text] : []))
@@ -77,7 +77,7 @@ t.test('a match is told with its text and the label of its filter', async (t) =>
   t.same(matched({ patterns }, user('FORBIDDEN-1234')), [], 'case counts unless the pattern says otherwise')
 })
 
-t.test('what is told stays small', async (t) => {
+t.test('a report has at most 20 matches of 500 characters', async (t) => {
   const many = Array.from({ length: 100 }, (_, i) => `x${i}`).join(' ')
   t.equal(matched({ patterns: [block('x[0-9]+')] }, user(many)).length, 20)
   const [long] = matched({ patterns: [block('y+')] }, user('y'.repeat(100_000)))
@@ -164,7 +164,7 @@ const samples = [
 
 t.test('a prefilter never hides a match', async (t) => {
   t.ok(
-    samples.every((pattern) => prefilterOf(pattern)),
+    samples.every((pattern) => patternPrefilter(pattern)),
     'each of the samples has a prefilter',
   )
   const char = fc.constantFrom(...'abcdefgh.-|()[]?*+{}^$\\é😀ſKksKS 012,x')
@@ -217,7 +217,7 @@ t.test('a prefilter never hides a match', async (t) => {
     } catch {
       return true
     }
-    const prefilter = prefilterOf(expression.pattern())
+    const prefilter = patternPrefilter(expression.pattern())
     if (!prefilter) return true
     prefiltered++
     if (!expression.test(candidate)) return true
@@ -244,14 +244,14 @@ t.test('a prefilter keeps texts away from the expression', async (t) => {
       ['(?i)Abc-def', 'ABC-DEF', 'abcdef'],
       ['(foo|bar)+', 'a bar', 'a baz'],
     ]) {
-      const prefilter = prefilterOf(pattern)
+      const prefilter = patternPrefilter(pattern)
       t.equal(prefilter?.(passes), true, pattern)
       t.equal(prefilter?.(stops), false, pattern)
     }
   })
   await every(t, 'every pattern', async (t) => {
     for (const pattern of ['[a-z]+', 'a?b?', 'foo|.x', '\\x41bc', 'abc(?i)def', '(?i)sks'])
-      t.equal(prefilterOf(pattern), undefined, pattern)
+      t.equal(patternPrefilter(pattern), undefined, pattern)
   })
 })
 
@@ -286,18 +286,20 @@ t.test('everything that a provider reads is read, in every form that could hide 
 
 t.test('redaction changes what goes out, and nothing else', async (t) => {
   const filters: Filters = { builtins: [EMAIL, { slug: 'credit-card', action: 'redact' }], patterns: [hide('secret-[0-9]+', '[CODE]')] }
-  t.same(textsOf(sent(filters, request(user('mail a@example.com and b@example.com, secret-12')))), ['mail [EMAIL] and [EMAIL], [CODE]'])
-  t.same(textsOf(sent(filters, request(user('a@exam', 'ple.com', ' and more')))), ['[EMAIL]', ' and more'], 'over the border of parts')
-  const argsOf = (args: string): string => {
+  t.same(requestTexts(sent(filters, request(user('mail a@example.com and b@example.com, secret-12')))), [
+    'mail [EMAIL] and [EMAIL], [CODE]',
+  ])
+  t.same(requestTexts(sent(filters, request(user('a@exam', 'ple.com', ' and more')))), ['[EMAIL]', ' and more'], 'over the border of parts')
+  const redactedArgs = (args: string): string => {
     const [item] = sent(filters, request(call(args))).items
     return item.kind === 'call' ? item.args : ''
   }
-  t.equal(argsOf('{"to":"a@example.com","n":1}'), '{"to":"[EMAIL]","n":1}')
-  t.equal(argsOf('{"to":"\\u0061@example.com"}'), '{"to":"[EMAIL]"}', 'escapes hide nothing')
-  t.equal(argsOf('{"card":4111111111111111}'), '{"card":"[CREDIT_CARD]"}', 'a number becomes a text')
-  t.equal(argsOf('{"a":"a@example.com","a":"x"}'), '{"a":"x"}', 'a name said twice is said once')
-  t.equal(argsOf('not json: a@example.com'), 'not json: [EMAIL]')
-  t.equal(argsOf('{"fine": "as it was"}'), '{"fine": "as it was"}')
+  t.equal(redactedArgs('{"to":"a@example.com","n":1}'), '{"to":"[EMAIL]","n":1}')
+  t.equal(redactedArgs('{"to":"\\u0061@example.com"}'), '{"to":"[EMAIL]"}', 'escapes hide nothing')
+  t.equal(redactedArgs('{"card":4111111111111111}'), '{"card":"[CREDIT_CARD]"}', 'a number becomes a text')
+  t.equal(redactedArgs('{"a":"a@example.com","a":"x"}'), '{"a":"x"}', 'a name said twice is said once')
+  t.equal(redactedArgs('not json: a@example.com'), 'not json: [EMAIL]')
+  t.equal(redactedArgs('{"fine": "as it was"}'), '{"fine": "as it was"}')
   const file = sent(
     filters,
     request({ kind: 'message', role: 'user', parts: [{ kind: 'media', media: 'file', data: 'x a@example.com', format: 'text' }] }),
@@ -314,10 +316,10 @@ t.test('block beats redact beats flag, over all rules; a flag changes nothing', 
   const flagged = scanned({ builtins: [{ slug: 'email', action: 'flag' }] }, request(user(text)))
   t.equal(flagged.replaced.size, 0)
   t.equal(blockFault(flagged.hits.values()), undefined)
-  t.match(stagesOf(flagged.hits.values()), [
+  t.match(hitStages(flagged.hits.values()), [
     { name: 'content-filter', data: { action: 'flagged', flagged: true, matched_entity_types: ['EMAIL'] } },
   ])
-  const seen = JSON.stringify(stagesOf(scanned({ builtins: [EMAIL] }, request(user(text))).hits.values()))
+  const seen = JSON.stringify(hitStages(scanned({ builtins: [EMAIL] }, request(user(text))).hits.values()))
   t.match(seen, 'redacted')
   t.notMatch(seen, 'example.com', 'what was hidden is not shown')
 })
@@ -334,17 +336,17 @@ t.test('phrases: any case, any spaces, whole words', async (t) => {
   })
   const many = Array.from({ length: 1000 }, (_, i) => `phrase number ${i} with some words`)
   t.same(matched({ phrases: many }, user('see Phrase Number 512 with some words here')), ['Phrase Number 512 with some words'])
-  t.same(textsOf(sent({ phrases, action: 'redact' }, request(user('the Project Aurora')))), ['the [REDACTED]'])
+  t.same(requestTexts(sent({ phrases, action: 'redact' }, request(user('the Project Aurora')))), ['the [REDACTED]'])
 })
 
 t.test('what only looks different is found, and hidden where it stands', async (t) => {
   const hidden = ['a\u200b@exam\u00adple.com', 'ａ＠ｅｘａｍｐｌｅ．ｃｏｍ', 'a@ex\u2060ample.com']
   await every(t, 'every text', async (t) => {
     for (const text of hidden)
-      t.same(textsOf(sent({ builtins: [EMAIL] }, request(user(`mail ${text} now`)))), ['mail [EMAIL] now'], JSON.stringify(text))
+      t.same(requestTexts(sent({ builtins: [EMAIL] }, request(user(`mail ${text} now`)))), ['mail [EMAIL] now'], JSON.stringify(text))
   })
   t.same(
-    textsOf(
+    requestTexts(
       sent(
         { builtins: [{ slug: 'credit-card', action: 'redact' }] },
         request(user('4111\u00a01111\u20111111\u00a01111 4111\u00a01111\u00a01111\u00a01111')),
@@ -352,9 +354,9 @@ t.test('what only looks different is found, and hidden where it stands', async (
     ).length,
     1,
   )
-  t.same(textsOf(sent({ patterns: [hide('secret')] }, request(user('a s\u200becret')))), ['a [REDACTED]'])
+  t.same(requestTexts(sent({ patterns: [hide('secret')] }, request(user('a s\u200becret')))), ['a [REDACTED]'])
   t.same(
-    textsOf(sent({ patterns: [hide('ｗｉｄｅ')] }, request(user('a ｗｉｄｅ word')))),
+    requestTexts(sent({ patterns: [hide('ｗｉｄｅ')] }, request(user('a ｗｉｄｅ word')))),
     ['a [REDACTED] word'],
     'a pattern may mean the form itself',
   )
@@ -400,7 +402,7 @@ t.test('redaction of any text leaves nothing that would be found again', async (
   t.ok(hits > 500, `${hits} texts held something`)
 })
 
-t.test('nesting is no matter of recursion', async (t) => {
+t.test('reads and redacts data that is nested 100,000 levels deep', async (t) => {
   let data: { [key: string]: unknown } = { text: 'bottom-line' }
   for (let i = 0; i < 100_000; i++) data = { a: data }
   const item = { kind: 'opaque', of: { dialect: 'x', type: 'y', data } } as Item
@@ -410,7 +412,7 @@ t.test('nesting is no matter of recursion', async (t) => {
   t.same(matched({ patterns: [block('bottom-line')] }, ...all.items), [])
 })
 
-t.test('fault and stage of a block', async (t) => {
+t.test('a block has its fault body and its stage', async (t) => {
   const { hits } = scanned({ patterns: [block('forbidden-[0-9]+', 'FORBIDDEN')] }, request(user('forbidden-1234')))
   const fault = blockFault(hits.values())
   t.same(fault && faultBody(fault), {
@@ -423,7 +425,7 @@ t.test('fault and stage of a block', async (t) => {
     },
   })
   // As it is told: without what only the audit trail reads.
-  t.same(JSON.parse(JSON.stringify(stagesOf(hits.values()))), [
+  t.same(JSON.parse(JSON.stringify(hitStages(hits.values()))), [
     {
       type: 'guardrail',
       name: 'content-filter',
@@ -449,7 +451,7 @@ t.test('steps are short, however long the text', async (t) => {
   t.ok(patternDetector('abc', '').sliced)
 })
 
-t.test('of an item that nobody here knows, only whole pictures are passed over', async (t) => {
+t.test('reads all texts of an unknown item but whole pictures', async (t) => {
   const picture = 'data:image/png;base64,iVBORw0KGgo='
   const data = { type: 'x', a: picture, b: `${picture} anna@example.com`, c: 'data:image/svg+xml,anna@example.com' }
   const all = request({ kind: 'opaque', of: { dialect: 'responses', type: 'x', data } })

@@ -3,7 +3,7 @@ import { injectionDetector } from '../../src/guardrails/injection/detector.ts'
 import { families } from '../../src/guardrails/injection/families.ts'
 import { every } from '../support/every.ts'
 
-/** What is told of each match that lies in no other. */
+/** Report of each match that lies in no other. */
 function told(text: string, allowed: readonly string[] = []): string[] {
   let last = 0
   return [...injectionDetector(allowed).find(text, 0)]
@@ -13,7 +13,7 @@ function told(text: string, allowed: readonly string[] = []): string[] {
       last = Math.max(last, end)
       return !inside
     })
-    .map(({ start, end, shown: said }) => said ?? text.slice(start, end))
+    .map(({ start, end, shown: utterance }) => utterance ?? text.slice(start, end))
 }
 
 /** At least one of each family, in the order of the list. */

@@ -4,9 +4,9 @@ import { BUILTINS } from '../../src/guardrails/builtins.ts'
 import { injectionDetector } from '../../src/guardrails/injection/detector.ts'
 import { luhn } from '../../src/guardrails/recognise/credit-card.ts'
 import { mod97 } from '../../src/guardrails/recognise/iban.ts'
-import { BUILTIN_SLUGS, placeholderOf, type SensitiveSlug } from '../../src/guardrails/settings/recognisers.ts'
+import { BUILTIN_SLUGS, type SensitiveSlug, slugPlaceholder } from '../../src/guardrails/settings/recognisers.ts'
 
-/** What a recogniser finds in a text, in order. */
+/** Findings of a recogniser in a text, in order. */
 function found(slug: SensitiveSlug, text: string): string[] {
   const detector = BUILTINS[slug]
   if (detector.may && !detector.may(text)) return []
@@ -30,7 +30,7 @@ const of = (units: string, count: number): fc.Arbitrary<string> =>
 const DIGITS = '0123456789'
 const LETTERS = 'ABCDEFGHIJKLMNOPQRSTUVWXYZ'
 const digits = (count: number): fc.Arbitrary<string> => of(DIGITS, count)
-/** What may stand around a number in a text. */
+/** Characters that may stand around a number in a text. */
 const around = fc.constantFrom(
   ['', ''],
   ['Pay with ', ' please.'],
@@ -43,7 +43,7 @@ const around = fc.constantFrom(
 )
 
 t.test('what is found is replaced by the name of its recogniser', async (t) => {
-  t.same(BUILTIN_SLUGS.map(placeholderOf), [
+  t.same(BUILTIN_SLUGS.map(slugPlaceholder), [
     '[EMAIL]',
     '[PHONE]',
     '[SSN]',

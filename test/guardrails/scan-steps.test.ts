@@ -1,4 +1,4 @@
-/** Long requests are read in steps: escapes of arguments, and parts of one message (docs/guardrails.md, "What it costs"). */
+/** Long requests are read in steps: escapes of arguments, and parts of one message (docs/guardrails.md, "Cost"). */
 import fc from 'fast-check'
 import t from 'tap'
 import { compileRules, type Passage, redacted, Scan, TextPolicy } from '../../src/guardrails/index.ts'

@@ -1,11 +1,11 @@
-/** What streams cost with custom patterns, counted in characters that are read: linear in the text. */
+/** Cost of streams with custom patterns, counted in characters that are read: linear in the text. */
 import fc from 'fast-check'
 import t from 'tap'
 import { AnswerPolicy, compileRules, Findings, type Rule, redacted, Scan, TextPolicy, TextStream } from '../../src/guardrails/index.ts'
 import { property } from '../support/seed.ts'
 
 const who = { id: 'g1', name: 'first', scope: 'account' as const }
-const rulesOf = (patterns: readonly string[]): Rule[] =>
+const patternRules = (patterns: readonly string[]): Rule[] =>
   compileRules(
     who,
     {
@@ -20,7 +20,7 @@ const rulesOf = (patterns: readonly string[]): Rule[] =>
 
 const WORDS = 'lorem ipsum dolor sit amet '
 const PROSE = 'The committee met on Tuesday to discuss plans for the library, and most agreed that it is time. '
-/** Patterns that keep an attempt alive for long, each with a text that makes it work hardest. */
+/** Patterns whose partial matches last long, each with the text that costs most. */
 const HARD: readonly [pattern: string, piece: string][] = [
   ['([a-z]+ )*id', 'id a '],
   ['(\\d+-)*\\d{4}', '1234567-'],
@@ -28,7 +28,7 @@ const HARD: readonly [pattern: string, piece: string][] = [
   ['q[^z]*z', `q${WORDS.repeat(300)}\u00a0`],
   ['q[^z]*z', `q р\u0430ypal ${`${WORDS}слово `.repeat(20)}`],
   ['(?s)BEGIN.*END', `BEGIN ${PROSE}\u2014`],
-  // The first attempt that is alive moves on with every character.
+  // The earliest partial match is another one after every few characters.
   ['q[^z]{0,1000}z|a', 'qaqb'],
   ['(.{1,30},){1,30}z', 'abc,'],
 ]
@@ -36,7 +36,7 @@ const HARD: readonly [pattern: string, piece: string][] = [
 /** Steps of the automaton, and characters that patterns read. */
 function work(pattern: string, piece: string, size: number): { steps: number; read: number } {
   const counted = { steps: 0, read: 0 }
-  const rules = rulesOf([pattern]).map((rule) => {
+  const rules = patternRules([pattern]).map((rule) => {
     const { detector } = rule
     const find: typeof detector.find = (text, from) => {
       counted.read += text.length - from
@@ -45,14 +45,14 @@ function work(pattern: string, piece: string, size: number): { steps: number; re
     return { ...rule, detector: { ...detector, find } }
   })
   const policy = new AnswerPolicy(rules)
-  const { viable } = policy
-  const step = viable.step.bind(viable)
-  const stepWide = viable.stepWide.bind(viable)
-  viable.step = (state, rune) => {
+  const { partialMatches } = policy
+  const step = partialMatches.step.bind(partialMatches)
+  const stepWide = partialMatches.stepWide.bind(partialMatches)
+  partialMatches.step = (state, rune) => {
     counted.steps++
     return step(state, rune)
   }
-  viable.stepWide = (state, starts, next) => {
+  partialMatches.stepWide = (state, starts, next) => {
     counted.steps++
     return stepWide(state, starts, next)
   }
@@ -83,7 +83,7 @@ t.test('a stream reads each character a few times, whatever the pattern and the 
 
 const PATTERNS = [...new Set(HARD.map(([pattern]) => pattern)), 'aa', '\\bid\\b', '^x', 'c$']
 const policies = PATTERNS.map((pattern) => {
-  const rules = rulesOf([pattern])
+  const rules = patternRules([pattern])
   return { answers: new AnswerPolicy(rules), requests: new TextPolicy(rules) }
 })
 const unit = fc.constantFrom(
@@ -143,7 +143,7 @@ t.test('whatever the cut, what goes out is what a look at the whole text gives',
 })
 
 t.test('what only resembles a match goes on as soon as it cannot become one', async (t) => {
-  const answers = new AnswerPolicy(rulesOf(['(?:x[^y]{0,500}y|y[^z]*z)', '(\\d+-)*\\d{4}', '([a-z]+ )*id\\b']))
+  const answers = new AnswerPolicy(patternRules(['(?:x[^y]{0,500}y|y[^z]*z)', '(\\d+-)*\\d{4}', '([a-z]+ )*id\\b']))
   let out = ''
   const stream = new TextStream(answers, new Findings(), (decided, spans) => {
     out += redacted(decided, spans)

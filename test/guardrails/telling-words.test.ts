@@ -1,4 +1,4 @@
-/** What the words around a thing tell: found in a request, and in a stream that comes unit by unit. */
+/** Evidence in the words around a thing: found in a request, and in a stream that comes unit by unit. */
 import t from 'tap'
 import { AnswerPolicy, compileRules, Findings, type Rule, redacted, Scan, TextPolicy, TextStream } from '../../src/guardrails/index.ts'
 import type { BuiltinSlug } from '../../src/guardrails/settings/recognisers.ts'
@@ -6,20 +6,20 @@ import { every } from '../support/every.ts'
 
 const who = { id: 'g', name: 'g', scope: 'account' as const }
 
-function rulesOf(slug: BuiltinSlug): Rule[] {
+function slugRules(slug: BuiltinSlug): Rule[] {
   const builtins = [{ slug, action: 'redact' as const }]
   return compileRules(who, { builtins, contentFilters: [], phrases: [], allowedPhrases: [], action: 'block' }, 'guardrails[0]')
 }
 
 function whole(slug: BuiltinSlug, text: string): string {
-  const scan = new Scan(new TextPolicy(rulesOf(slug)))
+  const scan = new Scan(new TextPolicy(slugRules(slug)))
   for (const _ of scan.read([{ texts: [text], user: true }]));
   return scan.replaced.get(text) ?? text
 }
 
 function streamed(slug: BuiltinSlug, text: string): string {
   let out = ''
-  const stream = new TextStream(new AnswerPolicy(rulesOf(slug)), new Findings(), (decided, spans) => {
+  const stream = new TextStream(new AnswerPolicy(slugRules(slug)), new Findings(), (decided, spans) => {
     out += redacted(decided, spans)
   })
   for (const unit of text) stream.push(unit)
@@ -118,7 +118,7 @@ const LET_BE: Readonly<Partial<Record<BuiltinSlug, readonly string[]>>> = {
 }
 
 for (const [slug, cases] of Object.entries(FOUND) as [BuiltinSlug, [string, string][]][])
-  t.test(`${slug}: found`, async (t) => {
+  t.test(`${slug}: found where the words around it are evidence`, async (t) => {
     await every(t, 'every case', async (t) => {
       for (const [text, left] of cases) {
         t.equal(whole(slug, text), left, text)
@@ -128,7 +128,7 @@ for (const [slug, cases] of Object.entries(FOUND) as [BuiltinSlug, [string, stri
   })
 
 for (const [slug, texts] of Object.entries(LET_BE) as [BuiltinSlug, string[]][])
-  t.test(`${slug}: let be`, async (t) => {
+  t.test(`${slug}: left as it is without such evidence`, async (t) => {
     await every(t, 'every text', async (t) => {
       for (const text of texts) {
         t.equal(whole(slug, text), text)

@@ -2,9 +2,9 @@
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
 import t from 'tap'
-import type { PriceSnapshot } from '../../src/core/money.ts'
+import type { PriceSnapshot } from '../../src/core/price.ts'
 import { noUsage, type Usage } from '../../src/dialects/canon/usage.ts'
-import { amountsOf, billOf, plainParts, readPart, writtenPart } from '../../src/ledger/bill-lines.ts'
+import { partAmounts, plainParts, readPart, usageBill, writtenPart } from '../../src/ledger/bill-lines.ts'
 import { charge } from '../../src/ledger/pricing.ts'
 import { plainRates } from '../../src/ledger/row-rates.ts'
 import { property } from '../support/seed.ts'
@@ -52,7 +52,7 @@ const sum = (amounts: readonly number[]): number => amounts.reduce((all, amount)
 t.test('lines sum up to the charge, and none is negative', (t) => {
   fc.assert(
     fc.property(whole, price, (used, tariff) => {
-      const amounts = billOf(used, tariff).flatMap(({ parts }) => amountsOf(parts))
+      const amounts = usageBill(used, tariff).flatMap(({ parts }) => partAmounts(parts))
       assert.equal(sum(amounts), charge(used, tariff).total)
       assert.ok(amounts.every((amount) => amount >= 0))
     }),
@@ -65,14 +65,14 @@ t.test('lines sum up to the charge, and none is negative', (t) => {
 t.test('lines survive their way through the facts of a row', (t) => {
   fc.assert(
     fc.property(whole, price, (used, tariff) => {
-      const groups = billOf(used, tariff)
+      const groups = usageBill(used, tariff)
       const read = groups.map(({ parts }) => (JSON.parse(JSON.stringify(parts.map(writtenPart))) as unknown[]).map(readPart))
       assert.deepEqual(
         read,
         groups.map(({ parts }) => parts),
       )
       const rates = plainRates(used, tariff, undefined)
-      if (rates !== undefined) assert.equal(sum(amountsOf(plainParts(rates, used))), charge(used, tariff).total)
+      if (rates !== undefined) assert.equal(sum(partAmounts(plainParts(rates, used))), charge(used, tariff).total)
     }),
     property(2_000, 100_000),
   )

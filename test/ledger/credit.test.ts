@@ -2,14 +2,14 @@ import assert from 'node:assert/strict'
 import fc from 'fast-check'
 import t from 'tap'
 import { type Account, Credit } from '../../src/ledger/credit.ts'
-import { MemoryJournal } from '../../src/store/batch.ts'
 import { FakeClock } from '../support/clock.ts'
 import { holds, left, recorded } from '../support/holding.ts'
+import { MemoryJournal } from '../support/memory/journal.ts'
 import { property, runs } from '../support/seed.ts'
 
 const clock = new FakeClock()
 
-/** What credit means, with nothing clever in it. */
+/** Model of credit, with nothing clever in it. */
 class Model {
   spent = 0
   open = new Map<number, number>()

@@ -3,18 +3,18 @@ import assert from 'node:assert/strict'
 import fc from 'fast-check'
 import t from 'tap'
 import { type Joined, joinRecord } from '../../src/cluster/index.ts'
-import { MemoryJournal } from '../../src/store/batch.ts'
 import type { SettledRows } from '../../src/store/record.ts'
 import { type Call, type Mode, memoryRecord, ScriptedRecord } from '../cluster/scripted-record.ts'
 import { holdRow, settleRow } from '../store/samples.ts'
 import { FakeClock, turn } from '../support/clock.ts'
 import { holds, seeks } from '../support/holding.ts'
+import { MemoryJournal } from '../support/memory/journal.ts'
 import { property, runs } from '../support/seed.ts'
 
 const LIMITS: Readonly<Record<string, number | null>> = { limited: 1000, free: null }
 const PROCESSES = 3
 
-/** What money means: what was charged, what is held, and what a crash makes of a hold. */
+/** Model of money: what was charged, what is held, and what a crash makes of a hold. */
 class Model {
   readonly charged = new Map<number, { key: string; cost: number }>()
   readonly open = new Map<number, { key: string; hold: number; process: number }>()

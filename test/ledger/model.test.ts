@@ -7,12 +7,12 @@ import fc from 'fast-check'
 import t from 'tap'
 import { type Account, Credit } from '../../src/ledger/credit.ts'
 import type { Journal } from '../../src/ledger/types.ts'
-import { verify } from '../../src/ledger/verify.ts'
 import { openStore, type Store } from '../../src/store/open.ts'
 import { holdRow, settleRow } from '../store/samples.ts'
 import { FakeClock } from '../support/clock.ts'
 import { holds } from '../support/holding.ts'
 import { property, runs } from '../support/seed.ts'
+import { verify } from '../support/verify-records.ts'
 
 interface Row {
   key: string
@@ -21,7 +21,7 @@ interface Row {
   cost?: number
 }
 
-/** What the ledger means: rows, what of them is durable, and a crash that charges the floor of what was open. */
+/** Model of the ledger: rows, what of them is durable, and a crash that charges the floor of what was open. */
 class Model {
   rows = new Map<number, Row>()
   durable = new Map<number, Row>()

@@ -1,8 +1,9 @@
 /** Charges against exact rational arithmetic, over many random usages and prices. */
 import assert from 'node:assert/strict'
 import t from 'tap'
-import { Bill, type Price, type PriceOverride, priceAt, type Rates } from '../../src/core/money.ts'
+import { Bill } from '../../src/core/money.ts'
 import { rateFromUsdPerMillion } from '../../src/core/money-text.ts'
+import { type Price, type PriceOverride, priceAt, type Rates } from '../../src/core/price.ts'
 import { noUsage, type Usage } from '../../src/dialects/canon/usage.ts'
 import { Credit } from '../../src/ledger/credit.ts'
 import { charge, holdFor } from '../../src/ledger/pricing.ts'
@@ -115,7 +116,7 @@ function randomUsage(): Usage {
 }
 
 /** The price as people read it: go through the entries, take over what applies. */
-function ratesOf({ base, entries }: Priced, promptTokens: number, minute: number): Exact {
+function exactRates({ base, entries }: Priced, promptTokens: number, minute: number): Exact {
   const result = { ...base }
   for (const { above, window, exact } of entries) {
     if (above !== undefined && !(promptTokens > above)) continue
@@ -128,7 +129,7 @@ function ratesOf({ base, entries }: Priced, promptTokens: number, minute: number
   return result
 }
 
-/** What the usage costs, in 10^-18 USD, without any rounding. */
+/** Cost of the usage, in 10^-18 USD, without any rounding. */
 function exactCost(usage: Usage, rate: Exact): { total: bigint; output: bigint } {
   const { prompt = 0n, completion = 0n, cached = prompt } = rate
   // Of a lifetime without a price: the dearest that input has.
@@ -166,7 +167,7 @@ t.test('every row is within half a nano-dollar of the exact rational, and sums a
     if (row % ROWS_PER_PRICE === 0) priced = randomPrice()
     const at = below(DAY) + DAY * below(30_000)
     const usage = randomUsage()
-    const applying = ratesOf(priced, usage.input, Math.floor((at % DAY) / 60_000))
+    const applying = exactRates(priced, usage.input, Math.floor((at % DAY) / 60_000))
     if (applying.prompt !== priced.base.prompt || applying.completion !== priced.base.completion) overridden++
     const exact = exactCost(usage, applying)
     const snapshot = priceAt(priced.price, at)

@@ -1,11 +1,14 @@
 import t from 'tap'
 import { Fault } from '../../src/core/faults.ts'
-import { entriesOf, exportRow } from '../../src/ledger/export.ts'
+import { exportEntries, exportRow } from '../../src/ledger/export.ts'
 import type { Facts } from '../../src/ledger/facts.ts'
 import { generationView } from '../../src/ledger/generation.ts'
-import type { GenerationRecord, LedgerReader, SettleRow } from '../../src/ledger/types.ts'
-import { verify, verifyLedger } from '../../src/ledger/verify.ts'
+import type { LedgerReader } from '../../src/ledger/reader.ts'
+import type { GenerationRecord, SettleRow } from '../../src/ledger/types.ts'
+import { verifyLedger } from '../../src/ledger/verify.ts'
 import { every } from '../support/every.ts'
+import { ledgerOfRows } from '../support/memory/ledger.ts'
+import { verify } from '../support/verify-records.ts'
 
 const AT = Date.UTC(2026, 0, 5, 12)
 
@@ -134,15 +137,15 @@ t.test('a row of the export', async (t) => {
 })
 
 t.test('a settlement has two sides, and a third where tools ran', async (t) => {
-  t.same(entriesOf(record(9, 'dev', settled(9, 1_501_000, FACTS))), [
+  t.same(exportEntries(record(9, 'dev', settled(9, 1_501_000, FACTS))), [
     { account: 'key', of: 'dev', nano: -1_501_000 },
     { account: 'provider', of: 'Here', nano: 1_500_000 },
     { account: 'fee', of: 'tools', nano: 1000 },
   ])
-  const free = entriesOf(record(9, 'dev', settled(9, 0)))
+  const free = exportEntries(record(9, 'dev', settled(9, 0)))
   t.ok(Object.is(free[0].nano, 0), 'no negative zero')
   t.same(free[1], { account: 'provider', of: 'acme/one@here', nano: 0 }, 'nobody served: the endpoint that was held for')
-  t.same(entriesOf(record(9, 'dev')), [], 'what is open has moved nothing')
+  t.same(exportEntries(record(9, 'dev')), [], 'what is open has moved nothing')
   const exported = [record(1, 'a', settled(1, 7, { tools_cost: 7 })), record(2, 'b', settled(2, 5)), record(3, 'b')].map(exportRow)
   await every(t, 'every case', async (t) => {
     for (const { entries, cost_nano } of exported) {
@@ -231,24 +234,24 @@ function livingLedger(
   const spent = new Map<string, bigint>()
   const carried = new Map<string, bigint>()
   for (const { hold, settled } of records) if (settled) spent.set(hold.key, (spent.get(hold.key) ?? 0n) + BigInt(settled.cost))
-  return {
-    find: () => undefined,
+  return ledgerOfRows({
     async *export() {
       for (const each of [...records]) {
         yield each
         between(spent, carried)
       }
     },
-    spent: async () => new Map(spent),
-    carried: async () => new Map(carried),
-  }
+    spent: () => new Map(spent),
+    carried: () => new Map(carried),
+  })
 }
 
 t.test('a ledger is verified while it is written to', async (t) => {
   const records = Array.from({ length: 1200 }, (_, index) => record(index + 1, 'a', settled(index + 1, 1)))
   const quiet = livingLedger(records, () => {})
   const still = await verifyLedger(quiet)
-  t.same(still, { ...GOOD, generations: 1200, open: 0, charged: 1200, providers: 1200 })
+  const entries = { unrecovered: 0, disputed: 0, correction: 0, refund: 0, write_off: 0, open: 0 }
+  t.same(still, { ...GOOD, generations: 1200, open: 0, charged: 1200, providers: 1200, entries })
   const busy = await verifyLedger(livingLedger(records, (spent) => spent.set('a', (spent.get('a') ?? 0n) + 3n)))
   t.match(busy, { ok: true, charged: 1200 }, 'charges that came meanwhile are neither missing nor too many')
   const lost = livingLedger(records, () => {})

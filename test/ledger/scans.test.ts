@@ -4,37 +4,35 @@ import { join } from 'node:path'
 import fc from 'fast-check'
 import t from 'tap'
 import { LedgerScans } from '../../src/ledger/scans.ts'
-import type { GenerationRecord, LedgerReader, SessionUse, SettleStatus, UseQuery, UseRow } from '../../src/ledger/types.ts'
-import { DAY_MS, scanUse } from '../../src/ledger/use.ts'
+import type { GenerationRecord, SessionUse, SettleStatus, UseQuery, UseRow } from '../../src/ledger/types.ts'
+import { DAY_MS } from '../../src/ledger/use.ts'
 import { AdaptivePage } from '../../src/store/adaptive-page.ts'
-import { MemoryJournal } from '../../src/store/batch.ts'
 import { SqliteJournal } from '../../src/store/journal.ts'
 import { openDatabase } from '../../src/store/sqlite.ts'
 import { holdRow, settleRow } from '../store/samples.ts'
 import { FakeClock } from '../support/clock.ts'
+import { MemoryJournal } from '../support/memory/journal.ts'
+import { ledgerOfRows } from '../support/memory/ledger.ts'
 import { property } from '../support/seed.ts'
 import { allSessions } from '../support/sessions.ts'
+import { scanUse } from '../support/use.ts'
 
 const TODAY = Date.UTC(2026, 0, 5)
 const TICKS = 4096
 
-/** A ledger whose scans a test lets go on one by one. */
-class GatedLedger implements LedgerReader {
+/** A ledger whose scans a test continues one by one. */
+class GatedLedger {
   readonly begun: (number | undefined)[] = []
   private readonly waiting: (() => void)[] = []
   private readonly watchers: (() => void)[] = []
 
-  find(): undefined {}
+  readonly export = (since?: number): AsyncGenerator<GenerationRecord> => this.rows(since)
 
-  async *export(since?: number): AsyncGenerator<GenerationRecord> {
+  private async *rows(since?: number): AsyncGenerator<GenerationRecord> {
     this.begun.push(since)
     for (const wake of this.watchers.splice(0)) wake()
     await new Promise<void>((resolve) => this.waiting.push(resolve))
     yield* []
-  }
-
-  spent(): Map<string, bigint> {
-    return new Map()
   }
 
   /** Resolves once so many scans have begun. */
@@ -57,7 +55,7 @@ const days = (from: number, until: number, keys?: readonly string[]): UseQuery =
 
 t.test('one scan runs at a time, those who want the same share it, others wait', async (t) => {
   const ledger = new GatedLedger()
-  const scans = new LedgerScans(ledger, new FakeClock())
+  const scans = new LedgerScans(ledgerOfRows(ledger), new FakeClock())
   const one = scans.use(days(-7, 0))
   const same = scans.use(days(-7, 0))
   const byKey = scans.use(days(-7, 0, ['a']))
@@ -74,9 +72,9 @@ t.test('one scan runs at a time, those who want the same share it, others wait',
   t.match(await verdict, { ok: true })
 })
 
-t.test('who comes when many scans wait is asked to come back', async (t) => {
+t.test('refuses a scan with Retry-After while many wait', async (t) => {
   const ledger = new GatedLedger()
-  const scans = new LedgerScans(ledger, new FakeClock())
+  const scans = new LedgerScans(ledgerOfRows(ledger), new FakeClock())
   const waiting = Array.from({ length: 9 }, (_, index) => scans.use(days(-1, 0, [`key ${index}`])))
   await t.rejects(scans.use(days(-1, 0, ['one too many'])), { code: 'unavailable', retryAfter: 10 })
   for (let index = 0; index < 9; index++) {
@@ -89,14 +87,12 @@ t.test('who comes when many scans wait is asked to come back', async (t) => {
 t.test('a scan that fails does not stop those that wait', async (t) => {
   let fails = true
   const ledger = {
-    find: () => undefined,
-    spent: () => new Map<string, bigint>(),
     export: (): GenerationRecord[] => {
       if (fails) throw new Error('no')
       return []
     },
   }
-  const scans = new LedgerScans(ledger, new FakeClock())
+  const scans = new LedgerScans(ledgerOfRows(ledger), new FakeClock())
   await t.rejects(scans.use(days(-1, 0)), { message: 'no' })
   fails = false
   t.same(await scans.use(days(-1, 0)), [])
@@ -106,14 +102,12 @@ t.test('what was read is kept: five minutes for the last days and for keys, for 
   const clock = new FakeClock()
   const begun: (number | undefined)[] = []
   const ledger = {
-    find: () => undefined,
-    spent: () => new Map<string, bigint>(),
     export: (since?: number): GenerationRecord[] => {
       begun.push(since)
       return []
     },
   }
-  const scans = new LedgerScans(ledger, clock)
+  const scans = new LedgerScans(ledgerOfRows(ledger), clock)
   const read = async (query: UseQuery): Promise<number> => {
     begun.length = 0
     await scans.use(query)
@@ -134,7 +128,7 @@ t.test('what was read is kept: five minutes for the last days and for keys, for 
 t.test('a fresh verdict comes from a scan that begins after the request', async (t) => {
   const ledger = new GatedLedger()
   const clock = new FakeClock()
-  const scans = new LedgerScans(ledger, clock)
+  const scans = new LedgerScans(ledgerOfRows(ledger), clock)
   const shared = scans.verify()
   await ledger.reached(1)
   await clock.advance(1_000)
@@ -154,15 +148,13 @@ t.test('the verdict of a scan that took long is kept for ten times as long', asy
   const clock = new FakeClock()
   let scanned = 0
   const ledger = {
-    find: () => undefined,
-    spent: () => new Map<string, bigint>(),
     async *export(): AsyncGenerator<GenerationRecord> {
       scanned++
       await clock.advance(2_000)
       yield* []
     },
   }
-  const scans = new LedgerScans(ledger, clock)
+  const scans = new LedgerScans(ledgerOfRows(ledger), clock)
   const begun = new Date(clock.now()).toISOString()
   t.equal((await scans.verify()).checked_at, begun, 'when its scan began')
   await clock.advance(19_999)
@@ -232,9 +224,9 @@ t.test('SQLite sums what the rows say, whatever they are', async (t) => {
           }
         await Promise.all([memory.committed(), sqlite.committed()])
         const query = { from: first * DAY_MS, until: (first + length) * DAY_MS, ...(keys ? { keys } : {}) }
-        const [expected, found] = [await scanUse(memory, query), await scanUse(sqlite, query)]
+        const [expected, found] = [await scanUse(memory.ledger, query), await scanUse(sqlite.ledger, query)]
         const ofSession = session === null ? query : { ...query, session }
-        const [sessions, inSqlite] = [await allSessions(memory, ofSession), await allSessions(sqlite, ofSession)]
+        const [sessions, inSqlite] = [await allSessions(memory.ledger, ofSession), await allSessions(sqlite.ledger, ofSession)]
         sqlite.close()
         if (sessionText(inSqlite) !== sessionText(sessions)) throw new Error(`${sessionText(inSqlite)} instead of ${sessionText(sessions)}`)
         summed += sessions.length
@@ -260,9 +252,9 @@ t.test('pages end where the next one begins', async (t) => {
   await journal.committed()
   // Rows are read of no whole days: the others are summed already.
   const query = { from: TODAY, until: TODAY + DAY_MS + 1 }
-  const first = journal.usePage(query, '')
+  const first = journal.ledger.usePage(query, '')
   t.match(first, { rows: [{ requests: 100, cost: 200n }], next: String(from + 99) })
-  t.match(await scanUse(journal, query), [{ requests: 1050, cost: 2100n, day: TODAY }])
+  t.match(await scanUse(journal.ledger, query), [{ requests: 1050, cost: 2100n, day: TODAY }])
 })
 
 t.test('sums are exact whatever they come to', async (t) => {
@@ -274,7 +266,7 @@ t.test('sums are exact whatever they come to', async (t) => {
     journal.settle(settleRow(TODAY * TICKS + index, Number.MAX_SAFE_INTEGER))
   }
   await journal.committed()
-  t.match(await scanUse(journal, days(0, 1)), [{ requests: count, cost: BigInt(count) * BigInt(Number.MAX_SAFE_INTEGER) }])
+  t.match(await scanUse(journal.ledger, days(0, 1)), [{ requests: count, cost: BigInt(count) * BigInt(Number.MAX_SAFE_INTEGER) }])
 })
 
 t.test('a period with more sessions than memory should hold is refused', async (t) => {
@@ -284,7 +276,7 @@ t.test('a period with more sessions than memory should hold is refused', async (
       yield { id: '', at: TODAY, hold: holdRow(index), settled }
     }
   }
-  const ledger = { find: () => undefined, spent: () => new Map<string, bigint>(), export: rows }
+  const ledger = ledgerOfRows({ export: rows })
   await t.rejects(allSessions(ledger, days(0, 1)), { code: 'bad_request', message: /more than 50000 sessions/ })
 })
 
@@ -292,8 +284,6 @@ t.test('sessions of a long scan are kept for ten times as long', async (t) => {
   const clock = new FakeClock()
   let scanned = 0
   const ledger = {
-    find: () => undefined,
-    spent: () => new Map<string, bigint>(),
     async *export(): AsyncGenerator<GenerationRecord> {
       scanned++
       await clock.advance(2_000)
@@ -301,7 +291,7 @@ t.test('sessions of a long scan are kept for ten times as long', async (t) => {
         yield { id: '', at: TODAY + index, hold: holdRow(index), settled: settleRow(index, 1, { facts: `{"session_id":"s${index}"}` }) }
     },
   }
-  const scans = new LedgerScans(ledger, clock)
+  const scans = new LedgerScans(ledgerOfRows(ledger), clock)
   const read = async (offset: number, query = days(0, 1)) => {
     const { total, rows } = await scans.sessions(query, { offset, limit: 2 })
     return [total, ...rows.map(({ session }) => session)]

@@ -2,7 +2,7 @@
 import t from 'tap'
 import { Fault } from '../../src/core/faults.ts'
 import { noUsage } from '../../src/dialects/canon/usage.ts'
-import { countedUsage, type EndedBy, enderOf, type Outcome, type Progress, settlementOf } from '../../src/ledger/settlement.ts'
+import { countedUsage, type EndedBy, faultEnder, type Outcome, type Progress, settleOutcome } from '../../src/ledger/settlement.ts'
 import { every } from '../support/every.ts'
 
 /** 1 nano-dollar per input token, 10 per output token. */
@@ -21,7 +21,7 @@ interface Cell {
   /** Tokens charged; undefined where the turn costs nothing. */
   charged?: [input: number, output: number]
   basis: 'nothing' | 'reported' | 'estimated'
-  /** Where the reason does not name `by`. */
+  /** Set if the reason does not name `by`. */
   shownBy?: EndedBy
   /** Earlier turns stay charged. */
   keeps: boolean
@@ -69,7 +69,7 @@ const TABLE: Cell[] = [
   ]),
 ]
 
-function outcomeOf({ by, progress, reported, unreported = 0, finish = null }: Cell, more: Partial<Outcome> = {}): Outcome {
+function cellOutcome({ by, progress, reported, unreported = 0, finish = null }: Cell, more: Partial<Outcome> = {}): Outcome {
   const base = { endedBy: by, progress, reported, unreported, finish, input: 300, tools: 0, price: PRICE, held: undefined }
   return { ...base, status: 'aborted', ...more }
 }
@@ -79,12 +79,12 @@ for (const cell of TABLE) {
   t.test(name, async (t) => {
     const [input, output] = cell.charged ?? [0, 0]
     const cost = input + 10 * output
-    const got = settlementOf(outcomeOf(cell))
+    const got = settleOutcome(cellOutcome(cell))
     t.match(got, { cost, input, output: 10 * output, used: input + output })
     t.equal(got.reason, `${cell.shownBy ?? cell.by}/${cell.progress}/${cell.basis}`)
-    t.equal(settlementOf(outcomeOf(cell, { price: 'free' })).cost, 0)
+    t.equal(settleOutcome(cellOutcome(cell, { price: 'free' })).cost, 0)
 
-    const whole = settlementOf(outcomeOf(cell, { tools: TOOLS, earlier: EARLIER }))
+    const whole = settleOutcome(cellOutcome(cell, { tools: TOOLS, earlier: EARLIER }))
     const kept = cell.keeps ? 3000 : 0
     t.equal(whole.cost, cost + kept + TOOLS, 'tools that ran are charged; earlier turns unless the provider failed')
     t.equal(whole.used, input + output + (cell.keeps ? 10 : 0))
@@ -101,21 +101,29 @@ t.test('every way to end meets every stage', async (t) => {
 
 t.test('an estimate never passes the hold, a report may', async (t) => {
   const aborted: Cell = { by: 'caller', progress: 'content', unreported: 1000, basis: 'estimated', keeps: true }
-  const bounded = settlementOf(outcomeOf(aborted, { held: 1305 }))
+  const bounded = settleOutcome(cellOutcome(aborted, { held: 1305 }))
   t.match(bounded, { cost: 1300, used: 400 }, 'the output is cut first')
-  t.match(settlementOf(outcomeOf(aborted, { held: 120 })), { cost: 120, input: 120, output: 0 }, 'then the input')
-  t.match(settlementOf(outcomeOf(aborted, { held: 9000, tools: TOOLS, earlier: EARLIER })), { cost: 9000 }, 'tools and earlier turns first')
-  t.equal(settlementOf(outcomeOf(aborted, { held: 7000, tools: TOOLS, earlier: EARLIER })).cost, 8000, 'which are charged in any case')
+  t.match(settleOutcome(cellOutcome(aborted, { held: 120 })), { cost: 120, input: 120, output: 0 }, 'then the input')
+  t.match(
+    settleOutcome(cellOutcome(aborted, { held: 9000, tools: TOOLS, earlier: EARLIER })),
+    { cost: 9000 },
+    'tools and earlier turns first',
+  )
+  t.equal(settleOutcome(cellOutcome(aborted, { held: 7000, tools: TOOLS, earlier: EARLIER })).cost, 8000, 'which are charged in any case')
   const reported: Cell = { by: 'caller', progress: 'usage_known', reported: REPORT, basis: 'reported', keeps: true }
-  t.equal(settlementOf(outcomeOf(reported, { held: 100 })).cost, 600)
+  t.equal(settleOutcome(cellOutcome(reported, { held: 100 })).cost, 600)
   const partly = { ...aborted, reported: REPORT }
-  t.match(settlementOf(outcomeOf(partly, { held: 100 })), { cost: 600, input: 200, output: 400 }, 'only what is added to it is an estimate')
-  t.match(settlementOf(outcomeOf(partly, { held: 705 })), { cost: 700, input: 200, output: 500 }, 'as far as the hold reaches')
+  t.match(
+    settleOutcome(cellOutcome(partly, { held: 100 })),
+    { cost: 600, input: 200, output: 400 },
+    'only what is added to it is an estimate',
+  )
+  t.match(settleOutcome(cellOutcome(partly, { held: 705 })), { cost: 700, input: 200, output: 500 }, 'as far as the hold reaches')
   const batch: Cell = { by: 'caller', progress: 'content', reported: ZERO, basis: 'estimated', keeps: true }
   const cut = { ...noUsage(), input: 50, estimated: true }
-  t.match(settlementOf(outcomeOf(batch, { cut })), { cost: 250, estimated: true }, 'calls of a batch that were cut off')
-  t.match(settlementOf(outcomeOf(batch, { cut, held: 230 })), { cost: 230, input: 230 }, 'as far as the hold reaches')
-  t.match(settlementOf(outcomeOf(batch, { cut, held: 100 })), { cost: 200, input: 200 }, 'never less than the report')
+  t.match(settleOutcome(cellOutcome(batch, { cut })), { cost: 250, estimated: true }, 'calls of a batch that were cut off')
+  t.match(settleOutcome(cellOutcome(batch, { cut, held: 230 })), { cost: 230, input: 230 }, 'as far as the hold reaches')
+  t.match(settleOutcome(cellOutcome(batch, { cut, held: 100 })), { cost: 200, input: 200 }, 'never less than the report')
 })
 
 t.test('who caused a fault', async (t) => {
@@ -135,7 +143,7 @@ t.test('who caused a fault', async (t) => {
     ['upstream_policy', true, 'provider'],
   ]
   await every(t, 'every case', async (t) => {
-    for (const [code, content, by] of faults) t.equal(enderOf(new Fault(code), content), by, code)
+    for (const [code, content, by] of faults) t.equal(faultEnder(new Fault(code), content), by, code)
   })
 })
 

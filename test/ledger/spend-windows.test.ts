@@ -5,10 +5,10 @@ import t from 'tap'
 import { oldestCounted, windowEnd, windowStarts } from '../../src/core/windows.ts'
 import { Credit, SpendWindows } from '../../src/ledger/credit.ts'
 import type { LimitReset } from '../../src/plugin-api/key.ts'
-import { MemoryJournal } from '../../src/store/batch.ts'
 import { holdRow, settleRow } from '../store/samples.ts'
 import { every } from '../support/every.ts'
 import { holds, left, recorded } from '../support/holding.ts'
+import { MemoryJournal } from '../support/memory/journal.ts'
 import { property } from '../support/seed.ts'
 
 const at = (iso: string): number => Date.parse(iso)

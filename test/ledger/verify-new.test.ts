@@ -1,7 +1,7 @@
 /** The check of what is new in the ledger, on a file and on PostgreSQL. */
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import type { LedgerReader } from '../../src/ledger/types.ts'
+import type { LedgerReader } from '../../src/ledger/reader.ts'
 import { verifyLedger } from '../../src/ledger/verify.ts'
 import { SqliteJournal } from '../../src/store/journal.ts'
 import { openPostgres } from '../../src/store/postgres/record.ts'
@@ -34,7 +34,7 @@ async function onFile(t: Test): Promise<Scene> {
   t.teardown(() => journal.close())
   let count = 0
   return {
-    ledger: journal,
+    ledger: journal.ledger,
     now: () => clock.now(),
     async write(key, ...ages) {
       for (const age of ages) {

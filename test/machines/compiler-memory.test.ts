@@ -1,4 +1,4 @@
-/** What V8's compilers take is free once they have compiled: memory under load depends on it more than on anything that requests hold. */
+/** Memory of V8's compilers is free once they have compiled: memory under load depends on it more than on anything that requests hold. */
 import { execFile } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'

@@ -1,7 +1,7 @@
 /** Members of an object found in its bytes: as the parser reads them, whatever the spaces; and no bytes make it fail. */
 import fc from 'fast-check'
 import t from 'tap'
-import { membersOf } from '../../src/machines/json-bytes/json-members.ts'
+import { scanMembers } from '../../src/machines/json-bytes/json-members.ts'
 import { every } from '../support/every.ts'
 import { property } from '../support/seed.ts'
 
@@ -24,7 +24,7 @@ t.test('names and values are those of the parser', async (t) => {
         const gap = (): string => gaps[at++ % gaps.length] ?? ''
         const bytes = Buffer.from(`${gap()}${written(value, gap)}${gap()}`)
         const parsed = JSON.parse(bytes.toString()) as Record<string, unknown>
-        const found = membersOf(bytes)?.map(({ name, from, to }) => [name, JSON.parse(bytes.toString('utf8', from, to))])
+        const found = scanMembers(bytes)?.map(({ name, from, to }) => [name, JSON.parse(bytes.toString('utf8', from, to))])
         t.same(Object.fromEntries(found ?? []), parsed)
       }),
       property(60, 3_000),
@@ -38,7 +38,7 @@ t.test('no bytes make it fail, and what it takes for an object the parser refuse
     fc.assert(
       fc.property(fc.array(piece, { maxLength: 24 }), (pieces) => {
         const text = pieces.join('')
-        const members = membersOf(Buffer.from(text))
+        const members = scanMembers(Buffer.from(text))
         let parsed: unknown
         try {
           parsed = JSON.parse(text)
@@ -57,7 +57,7 @@ t.test('no bytes make it fail, and what it takes for an object the parser refuse
 
 t.test('escaped names, names that stand twice, and places', (t) => {
   const bytes = Buffer.from(' {"\\u0074ype" : "x" , "a":[1,{"b":"]"}],"a": null }')
-  const members = membersOf(bytes) ?? []
+  const members = scanMembers(bytes) ?? []
   t.same(
     members.map(({ name, at, from, to }) => [name, bytes.toString('utf8', at, to), bytes.toString('utf8', from, to)]),
     [
@@ -67,6 +67,6 @@ t.test('escaped names, names that stand twice, and places', (t) => {
     ],
   )
   const many = `{${Array.from({ length: 16_385 }, (_, at) => `"${at}":0`).join(',')}}`
-  t.equal(membersOf(Buffer.from(many)), undefined, 'more members than a request may have')
+  t.equal(scanMembers(Buffer.from(many)), undefined, 'more members than a request may have')
   t.end()
 })

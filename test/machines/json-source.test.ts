@@ -5,14 +5,14 @@ import { JsonSource, SourceSize } from '../../src/machines/json-bytes/json-sourc
 
 const BOUNDS = { depth: 64, members: 1_000, commas: 1_000 }
 
-function sourceOf(text: string): { root: JsonObject; source: JsonSource | undefined } {
+function parseSource(text: string): { root: JsonObject; source: JsonSource | undefined } {
   const bytes = Buffer.from(text)
   const root = JSON.parse(text) as JsonObject
   return { root, source: JsonSource.of(bytes, root, new SourceSize().measureBytes(bytes, BOUNDS)) }
 }
 
 function written(t: Test, text: string, change: (root: JsonObject) => JsonObject): string {
-  const { root, source } = sourceOf(text)
+  const { root, source } = parseSource(text)
   if (!source) throw new Error('expected a source')
   const out = source.write(change(root)).toString()
   t.same(JSON.parse(out), change(root), 'says what the body says')
@@ -57,7 +57,7 @@ for (const [what, text] of [
   ['deep inside', '{"a":[{"role":"user","role":"system"}]}'],
   ['once with an escape', '{"a":{"role":1,"r\\u006fle":2}}'],
 ] as const)
-  t.test(`a body with a name that stands twice ${what} is not sliced`, async (t) => t.equal(sourceOf(text).source, undefined))
+  t.test(`a body with a name that stands twice ${what} is not sliced`, async (t) => t.equal(parseSource(text).source, undefined))
 
 t.test('quotes and backslashes end no string before its end', async (t) => {
   const long = `${'x'.repeat(47)}\\\\\\"${'y'.repeat(47)}\\\\`
@@ -65,11 +65,11 @@ t.test('quotes and backslashes end no string before its end', async (t) => {
   written(t, text, (root) => ({ ...root, e: 2 }))
 })
 
-t.test('a body that is let go reads as before', async (t) => {
+t.test('a released body reads as before', async (t) => {
   const text = `{"model":"a","10":1,"messages":[{"content":"größer ${'x'.repeat(2_000)}"}],"tools":[]}`
-  const { root, source } = sourceOf(text)
+  const { root, source } = parseSource(text)
   if (!source) throw new Error('expected a source')
-  const body = source.letGo()
+  const body = source.release()
   t.same(Object.keys(body), Object.keys(root), 'it has its names in their order')
   t.not(Object.getOwnPropertyDescriptor(body, 'messages')?.get, undefined, 'a large member is not there')
   t.equal(body.tools, root.tools, 'a small one is')
@@ -80,8 +80,8 @@ t.test('a body that is let go reads as before', async (t) => {
     text.replace('"a"', '"b"').replace('"model":"b","10":1', '"10":1,"model":"b"'),
     'it goes on in its bytes',
   )
-  t.equal(source.letGo(), body, 'it can be let go once more')
+  t.equal(source.release(), body, 'it can be released once more')
   t.not(Object.getOwnPropertyDescriptor(body, 'messages')?.get, undefined, 'which takes the member away again')
-  source.forget()
+  source.discard()
   t.equal(body.messages, null, 'without its bytes there is nothing')
 })

@@ -11,7 +11,7 @@ import { quickYaml } from '../../src/machines/quick-yaml/quick-yaml.ts'
 import { every } from '../support/every.ts'
 import { property } from '../support/seed.ts'
 
-/** What the full parser makes of a text; undefined where it finds a mistake. */
+/** Value of a text by the full parser; undefined where it finds a mistake. */
 function full(text: string): unknown {
   const document = parseDocument(text, { strict: true, uniqueKeys: true, logLevel: 'error' })
   return document.errors.length + document.warnings.length > 0 ? undefined : document.toJS()
@@ -53,7 +53,7 @@ t.test('plain files are read, and as the full parser reads them', async (t) => {
   t.ok(texts.some((text) => quickYaml(text) !== undefined))
 })
 
-t.test('what it is not sure of is left alone', async (t) => {
+t.test('leaves files with rare YAML forms to the full parser', async (t) => {
   const doubtful = [
     'a: &x 1\nb: *x\n',
     'a: !!str 1\n',
@@ -120,7 +120,7 @@ const style = fc.record({
   indentSeq: fc.boolean(),
 })
 
-t.test('whatever is written, it agrees with the full parser or says nothing', async (t) => {
+t.test('reads random documents as the full parser does, or leaves them to it', async (t) => {
   let read = 0
   fc.assert(
     fc.property(tree, style, (value, options) => {
@@ -133,7 +133,7 @@ t.test('whatever is written, it agrees with the full parser or says nothing', as
   t.ok(read > 5, `${read} of them were read`)
 })
 
-t.test('whatever is broken, too', async () => {
+t.test('reads randomly damaged files as the full parser does, or leaves them to it', async () => {
   const piece = fc.oneof(
     fc.constantFrom(':', ' ', '#', '- ', '{', '}', '[', ']', ',', '"', "'", '\n', '  ', '&a', '*a', '|', '~', '!', '%', '?', '\\', ': '),
     fc.string({ maxLength: 2 }),
@@ -160,7 +160,7 @@ const many = (change: (text: string) => string = (text) => text): string => {
 t.test('a large file has its problems told at their places all the same', async (t) => {
   t.equal(Object.keys(loadConfig('large.yaml', {}, { text: many() }).models).length, 1250)
   t.ok(many().length > 100_000, 'large enough')
-  const problemsOf = (text: string): unknown => {
+  const yamlProblems = (text: string): unknown => {
     try {
       loadConfig('large.yaml', {}, { text })
       return 'loaded'
@@ -169,7 +169,7 @@ t.test('a large file has its problems told at their places all the same', async 
     }
   }
   /** Of `found` in the changed text, as the loader shows places. */
-  const placeOf = (text: string, found: string): string => {
+  const textPlace = (text: string, found: string): string => {
     const lines = text.slice(0, text.indexOf(found)).split('\n')
     return `large.yaml:${lines.length}:${(lines.at(-1) ?? '').length + 1}: `
   }
@@ -181,13 +181,16 @@ t.test('a large file has its problems told at their places all the same', async 
   ]
   for (const [from, to, at, message] of cases) {
     const text = many((whole) => whole.replace(from, to))
-    const said = String(problemsOf(text))
-    const line = placeOf(text, at).split(':')[1]
-    t.ok(message === '' ? said.includes(`large.yaml:${line}:`) : said.includes(placeOf(text, at) + message), `${to}: ${said}`)
+    const utterance = String(yamlProblems(text))
+    const line = textPlace(text, at).split(':')[1]
+    t.ok(
+      message === '' ? utterance.includes(`large.yaml:${line}:`) : utterance.includes(textPlace(text, at) + message),
+      `${to}: ${utterance}`,
+    )
   }
 })
 
-t.test('more values than a bomb may have are no bomb where no alias is', async (t) => {
+t.test('a file without an alias may have more than 100,000 values', async (t) => {
   const list = (n: number): string => `a: [${Array.from({ length: n }, (_, i) => i).join(', ')}]\nb: 'x'\n`
   t.same(new Source('f', list(120_000), {}).problems, [])
   t.match(new Source('f', `${list(120_000)}c: "*"\n`, {}).problems, [{ message: /more than 100000 values/ }])

@@ -1,4 +1,4 @@
-/** Whether a value fits a stranger's JSON Schema: what is found, what remains open, and what hostile schemas cost. */
+/** Fit of a value to a stranger's JSON Schema: what is found, what remains open, and what hostile schemas cost. */
 import t from 'tap'
 import type { Json, JsonObject } from '../../src/core/json.ts'
 import { type Fit, schemaFit } from '../../src/machines/json-schema/schema-fit.ts'

@@ -15,7 +15,7 @@ giveBackMemory()
 boundYoungSpace({ after: (ms, fn) => ({ cancel: clearImmediate.bind(undefined, setImmediate(fn)) }) }, () => ${hadLargeBody})
 `
 
-/** What each turn makes survives some collections: V8 by itself lets young space grow to its limit then. */
+/** Objects of each turn survive some collections: V8 by itself lets young space grow to its limit then. */
 const LOAD = `
 import { getHeapSpaceStatistics } from 'node:v8'
 const kept = []

@@ -54,7 +54,7 @@ const open = (more: Partial<FetchOptions> = {}): FetchOptions => ({
 })
 const url = (path = '/'): string => `http://${OPEN}:${port}${path}`
 
-async function faultOf(fetched: Promise<unknown>): Promise<Fault | undefined> {
+async function catchFault(fetched: Promise<unknown>): Promise<Fault | undefined> {
   try {
     await fetched
     return undefined
@@ -65,7 +65,7 @@ async function faultOf(fetched: Promise<unknown>): Promise<Fault | undefined> {
 
 async function fails(t: Test, what: string, fetched: Promise<unknown>, status: number, failure: string): Promise<Fault | undefined> {
   const before = hits
-  const fault = await faultOf(fetched)
+  const fault = await catchFault(fetched)
   t.equal(fault?.status, status, `${what}: ${fault?.message}`)
   t.equal(fault?.metadata?.fetch, failure, what)
   t.equal(hits, before, `${what}: no canary was hit`)
@@ -73,7 +73,7 @@ async function fails(t: Test, what: string, fetched: Promise<unknown>, status: n
   return fault
 }
 
-t.test('no form of a private address is asked', async (t) => {
+t.test('fetches no private address, in whichever form it is written', async (t) => {
   await every(t, 'every host', async (t) => {
     for (const host of HOSTS) await fails(t, host, guardedFetch(`http://${host}:${port}/`, open()), 400, 'refused')
   })
@@ -86,7 +86,7 @@ t.test('no form of a private address is asked', async (t) => {
   hits = 0
 })
 
-t.test('no redirect leads to one', async (t) => {
+t.test('follows no redirect to a private address', async (t) => {
   const targets = [
     ...HOSTS.map((host) => `http://${host}:${port}/`),
     ...ADDRESSES.filter((address) => /^[a-z]+:|^\/\//.test(address) && !/\p{Cc}/u.test(address)),
@@ -97,7 +97,7 @@ t.test('no redirect leads to one', async (t) => {
     for (const [i, target] of targets.entries()) {
       const status = [301, 302, 303, 307, 308][i % 5]
       answer = (_request, response) => response.writeHead(status, { location: Buffer.from(target).toString('latin1') }).end('moved')
-      const fault = await faultOf(guardedFetch(url(), open()))
+      const fault = await catchFault(guardedFetch(url(), open()))
       t.match(String(fault?.metadata?.fetch), /refused|unreachable/, `${status} to ${target.slice(0, 60)}`)
       t.equal(hits, 0)
     }
@@ -113,7 +113,7 @@ t.test('no redirect leads to one', async (t) => {
   t.equal(fetched.bytes.toString(), 'fine')
 })
 
-t.test('no name does: each of its addresses counts, and one look-up is all there is', async (t) => {
+t.test('fetches no name with a private address, and looks each name up once', async (t) => {
   const name = `http://www.example.com:${port}/`
   const addresses = [
     '127.0.0.1',
@@ -166,7 +166,7 @@ t.test('no name does: each of its addresses counts, and one look-up is all there
   t.equal(lookups, 2)
 })
 
-t.test('nor does a socket that ends up elsewhere', async (t) => {
+t.test('refuses a socket that is connected to a private address', async (t) => {
   const policy = new OutboundPolicy({ allowPrivate: [`${OPEN}/32`] })
   const resolve = async (): Promise<Resolved[]> => [{ address: OPEN, family: 4 }]
   const sockets: Socket[] = []
@@ -197,7 +197,7 @@ t.test('exceptions of the operator', async (t) => {
   answer = (_request, response) => response.end('inside')
   const home = async (): Promise<Resolved[]> => [{ address: OPEN, family: 4 }]
   const reach = (allowPrivate: string[], address: string, resolve = home): Promise<Fault | undefined> =>
-    faultOf(guardedFetch(address, { policy: new OutboundPolicy({ allowPrivate }), resolve }))
+    catchFault(guardedFetch(address, { policy: new OutboundPolicy({ allowPrivate }), resolve }))
   t.equal(await reach([`wiki.corp:${port}`], `http://wiki.corp:${port}/`), undefined, 'a host and its port')
   t.equal(await reach([`*.corp:${port}`], `http://a.wiki.CORP.:${port}/`), undefined, 'all names below')
   t.equal(await reach([`wiki:${port}`], `http://wiki:${port}/`), undefined, 'a name without a dot')
@@ -368,14 +368,14 @@ t.test('time and abort', async (t) => {
   const controller = new AbortController()
   const closed = Promise.withResolvers<void>()
   const waiting = asked((request) => request.on('close', () => closed.resolve()))
-  const aborted = faultOf(guardedFetch(url(), open({ signal: controller.signal })))
+  const aborted = catchFault(guardedFetch(url(), open({ signal: controller.signal })))
   await waiting
   controller.abort()
   t.equal((await aborted)?.code, 'client_gone')
   await closed.promise
   t.pass('the other side sees the end')
   const own = new Fault('deadline')
-  t.equal(await faultOf(guardedFetch(url(), open({ signal: AbortSignal.abort(own) }))), own)
+  t.equal(await catchFault(guardedFetch(url(), open({ signal: AbortSignal.abort(own) }))), own)
 })
 
 t.test('a further rule holds for redirects too', async (t) => {

@@ -11,7 +11,7 @@ const clock = new FakeClock()
 
 t.teardown(() => closeRobots())
 
-t.test('whoever has to wait for an answer gets the same as everybody else', async (t) => {
+t.test('answers 200 questions at once from one fetch of robots.txt', async (t) => {
   let asked = 0
   const server = createServer((_request, response) => {
     asked++
@@ -32,7 +32,7 @@ t.test('whoever has to wait for an answer gets the same as everybody else', asyn
   t.equal(asked, 1, 'it is fetched once')
 })
 
-t.test('where even waiting is too much, that is said, and nothing of the site', async (t) => {
+t.test('returns `unavailable` to questions beyond the queue', async (t) => {
   const server = createServer((_request, response) => response.end('User-agent: *\nAllow: /'))
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   t.teardown(() => server.close())

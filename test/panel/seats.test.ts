@@ -1,4 +1,4 @@
-/** Who sits on a panel where nobody names its members, and whose word counts. */
+/** Members of a panel for which no caller names members, and the judge. */
 import t from 'tap'
 import { loadConfig } from '../../src/config/load.ts'
 import type { JsonObject } from '../../src/core/json.ts'

@@ -2,8 +2,6 @@
 
 import t from 'tap'
 import type { StreamEvent } from '../../src/dialects/canon/events.ts'
-import { fold } from '../../src/dialects/canon/fold.ts'
-import { EventOrder } from '../../src/dialects/canon/order.ts'
 import { AnswerPolicy, compileRules } from '../../src/guardrails/index.ts'
 import type { Guarded } from '../../src/pipeline/exchange.ts'
 import { AnswerGuard } from '../../src/pipeline/guard/answer-guard.ts'
@@ -12,8 +10,10 @@ import type { GuardrailSetting } from '../../src/pipeline/guard/guardrail-settin
 import type { Reply } from '../../src/pipeline/layer.ts'
 import type { Stage } from '../../src/plugin-api/index.ts'
 import { FakeClock } from '../support/clock.ts'
+import { EventOrder } from '../support/event-order.ts'
+import { fold } from '../support/fold-events.ts'
 
-const policyOf = (action: 'redact' | 'block' | 'flag'): AnswerPolicy =>
+const actionPolicy = (action: 'redact' | 'block' | 'flag'): AnswerPolicy =>
   new AnswerPolicy(
     compileRules(
       { id: 'g1', name: 'first', scope: 'account' },
@@ -25,8 +25,8 @@ const policyOf = (action: 'redact' | 'block' | 'flag'): AnswerPolicy =>
 function open(action: 'redact' | 'block' | 'flag' = 'redact') {
   const clock = new FakeClock(5)
   const stages: Stage[] = []
-  const exchange = { head: { wantsMetadata: true, clock }, request: { stream: true }, trail: { stages } } as unknown as Guarded
-  const guard = new AnswerGuard(exchange, policyOf(action))
+  const exchange = { head: { wantsMetadata: true, clock }, request: { stream: true }, history: { stages } } as unknown as Guarded
+  const guard = new AnswerGuard(exchange, actionPolicy(action))
   const out: StreamEvent[] = []
   const order = new EventOrder()
   const emit = (event: StreamEvent): void => {
@@ -48,26 +48,26 @@ const call = (block: number): StreamEvent => ({ type: 'block-start', block, kind
 const say = (block: number, text: string): StreamEvent => ({ type: 'block-delta', block, text })
 const end = (block: number): StreamEvent => ({ type: 'block-end', block })
 const END: StreamEvent = { type: 'end', reason: 'stop' }
-const textsOf = (events: readonly StreamEvent[]): string[] => fold(events).blocks.map(({ text }) => text)
+const eventTexts = (events: readonly StreamEvent[]): string[] => fold(events).blocks.map(({ text }) => text)
 
 t.test('parts that follow each other are one text', async (t) => {
   const { push, out } = open()
   push(start(0), say(0, 'to anna@exam'), end(0), start(1), say(1, 'ple.com now'), end(1), END)
-  t.same(textsOf(out), ['to [EMAIL]', ' now'])
+  t.same(eventTexts(out), ['to [EMAIL]', ' now'])
   const refusal = open()
   refusal.push(start(0), say(0, 'anna@'), end(0), start(1, 'refusal'), say(1, 'example.com, no'), end(1), END)
-  t.same(textsOf(refusal.out), ['[EMAIL]', ', no'], 'a refusal stands in the same message')
+  t.same(eventTexts(refusal.out), ['[EMAIL]', ', no'], 'a refusal stands in the same message')
   const parted = open()
   parted.push(start(0), say(0, 'to anna@exam'), end(0), call(1), say(1, '{}'), end(1), start(2), say(2, 'ple.com'), end(2), END)
-  t.same(textsOf(parted.out), ['to anna@exam', '{}', 'ple.com'], 'a call parts them')
+  t.same(eventTexts(parted.out), ['to anna@exam', '{}', 'ple.com'], 'a call parts them')
 })
 
 t.test('calls at the same time do not wait for each other', async (t) => {
   const { push, out } = open()
   push(call(0), call(1), say(0, '{"to":"anna@exam'), say(1, '{"n":1}'))
-  t.same(textsOf(out), ['{"to":"', '{"n":1}'])
+  t.same(eventTexts(out), ['{"to":"', '{"n":1}'])
   push(end(1), say(0, 'ple.com"}'), end(0), END)
-  t.same(textsOf(out), ['{"to":"[EMAIL]"}', '{"n":1}'])
+  t.same(eventTexts(out), ['{"to":"[EMAIL]"}', '{"n":1}'])
 })
 
 t.test('signatures of what was altered go, others stay', async (t) => {
@@ -88,7 +88,7 @@ t.test('signatures of what was altered go, others stay', async (t) => {
     out.filter(({ type }) => type === 'block-note'),
     [signed(1)],
   )
-  t.same(textsOf(out), ['it is [EMAIL]', 'fine'])
+  t.same(eventTexts(out), ['it is [EMAIL]', 'fine'])
 })
 
 t.test('sources are read, and log probabilities left out', async (t) => {
@@ -110,12 +110,12 @@ t.test('sources are read, and log probabilities left out', async (t) => {
 t.test('what is held goes out when the answer is over, once', async (t) => {
   const { guard, push, out, emit, stages, clock } = open('flag')
   push(start(0), say(0, 'to anna@exam'))
-  t.same(textsOf(out), ['to '])
+  t.same(eventTexts(out), ['to '])
   await clock.advance(250)
   push(say(0, 'ple'))
   guard.finish(emit)
   guard.finish(emit)
-  t.same(textsOf(out), ['to anna@example'])
+  t.same(eventTexts(out), ['to anna@example'])
   t.match(stages, [{ data: { action: 'passed', direction: 'output', held_bytes: 12, held_ms: 250 } }])
   t.equal(stages.length, 1)
 })
@@ -127,7 +127,7 @@ t.test('once refused, nothing goes on', async (t) => {
   t.throws(() => push(say(0, ' more')), { code: 'guardrail_blocked' })
   guard.finish(emit)
   t.match(guard.refusal, { code: 'guardrail_blocked', status: 403 })
-  t.same(textsOf(out), ['to '])
+  t.same(eventTexts(out), ['to '])
   t.match(stages, [{ guardrail_id: 'g1', data: { action: 'blocked', direction: 'output', matched_entity_types: ['EMAIL'] } }])
   t.notMatch(JSON.stringify(stages), 'anna@')
 })
@@ -197,7 +197,7 @@ t.test('what tools and plugins have added is read in turns, however short the bo
       edit: (_: string, change: (draft: unknown) => void) => change(request),
     },
     guard: { read: { edits: 0, items: new WeakSet() } },
-    trail: { stages: [] },
+    history: { stages: [] },
   } as unknown as Guarded
   let over = false
   const reply = guardAdditions([setting])(async () => {

@@ -8,7 +8,7 @@ const CANCEL = { onAbort: 'cancel' } as const
 const DRAIN = { onAbort: 'drain' } as const
 
 /** An attempt that writes down what it is called for. */
-function attemptOf(sent: boolean) {
+function createAttempt(sent: boolean) {
   const calls: string[] = []
   const clock = new FakeClock()
   const cancel = new CancelSource()
@@ -30,7 +30,7 @@ t.test('a caller that leaves: the reply is read on, and given up after 2 s, or 3
     [CANCEL, 2_000],
     [DRAIN, 30_000],
   ] as const) {
-    const { calls, clock, cancel, drains, cancellation } = attemptOf(true)
+    const { calls, clock, cancel, drains, cancellation } = createAttempt(true)
     cancellation.watch(provider, drains)
     t.notOk(cancellation.discarding)
     cancel.abort(new Fault('client_gone'))
@@ -44,7 +44,7 @@ t.test('a caller that leaves: the reply is read on, and given up after 2 s, or 3
 })
 
 t.test('an attempt that ends while it is read on hears nothing more, and gives its place back', async (t) => {
-  const { calls, clock, cancel, drains, cancellation } = attemptOf(true)
+  const { calls, clock, cancel, drains, cancellation } = createAttempt(true)
   cancellation.watch(CANCEL, drains)
   cancel.abort(new Fault('client_gone'))
   cancellation.end()
@@ -54,7 +54,7 @@ t.test('an attempt that ends while it is read on hears nothing more, and gives i
 })
 
 t.test('an attempt that has ended is not cancelled', (t) => {
-  const { calls, cancel, drains, cancellation } = attemptOf(true)
+  const { calls, cancel, drains, cancellation } = createAttempt(true)
   cancellation.watch(CANCEL, drains)
   cancellation.end()
   cancel.abort(new Fault('client_gone'))
@@ -70,7 +70,7 @@ t.test('nothing is read on that was not sent, that has a deadline, or whose proc
     ['shutdown', true, 'gone'],
   ]
   for (const [code, sent, call] of cases) {
-    const { calls, cancel, drains, cancellation } = attemptOf(sent)
+    const { calls, cancel, drains, cancellation } = createAttempt(sent)
     cancellation.watch(DRAIN, drains)
     cancel.abort(new Fault(code))
     t.same(calls, [call], code)
@@ -80,7 +80,7 @@ t.test('nothing is read on that was not sent, that has a deadline, or whose proc
 })
 
 t.test('a cancellation that came before is reported at once', (t) => {
-  const { calls, cancel, drains, cancellation } = attemptOf(false)
+  const { calls, cancel, drains, cancellation } = createAttempt(false)
   cancel.abort(new Fault('client_gone'))
   cancellation.watch(CANCEL, drains)
   t.same(calls, ['gone'])

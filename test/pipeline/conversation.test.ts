@@ -1,4 +1,4 @@
-/** What a conversation is known by. */
+/** Identity of a conversation. */
 import fc from 'fast-check'
 import t from 'tap'
 import type { JsonObject } from '../../src/core/json.ts'
@@ -22,7 +22,7 @@ const chat = (...messages: [role: string, content: JsonObject[] | string][]): Js
   messages: messages.map(([role, content]) => ({ role, content })),
 })
 
-t.test('a conversation stays nowhere where the caller dictates the order', async (t) => {
+t.test('a conversation is not sticky where the caller sets the order of providers', async (t) => {
   t.equal(mayStay({ order: ['acme'] }, CHOICE), false)
   t.equal(mayStay({ order: ['nobody'] }, CHOICE), false, 'also where its list names none of the endpoints')
   t.equal(mayStay({ order: ['nobody'], order_from: 'account' }, CHOICE), true, 'but not where that list is the account’s')
@@ -30,7 +30,7 @@ t.test('a conversation stays nowhere where the caller dictates the order', async
   t.equal(mayStay({}, CHOICE), true)
 })
 
-t.test('the strongest name wins', async (t) => {
+t.test('session_id of the body takes precedence over the header, and that over prompt_cache_key', async (t) => {
   const body = { ...chat(['user', 'Hello']), prompt_cache_key: 'key', session_id: 'session' }
   t.match(named(body, CHOICE, 'header'), { name: 'ssession', named: true })
   t.match(named({ ...body, session_id: '' }, CHOICE), { named: false }, 'an empty one is none')
@@ -40,14 +40,14 @@ t.test('the strongest name wins', async (t) => {
   t.not(name(keyed), name(chat(['user', 'Hello'])))
 })
 
-t.test('only a session is looked at where nothing can come of the others', async (t) => {
+t.test('a conversation without a session is not sticky with one candidate, or without a cheaper cache', async (t) => {
   const body = { ...chat(['user', 'Hello']), prompt_cache_key: 'key' }
   t.equal(named(body, [first]), undefined, 'one candidate')
   t.equal(named(body, [second, second]), undefined, 'no cache that is cheaper')
   t.match(named(body, [second], 'header'), { named: true })
 })
 
-t.test('the dialects say the same in their own ways', async (t) => {
+t.test('the same conversation has the same name in every dialect', async (t) => {
   const parts = (text: string, type = 'text') => [{ type, text, cache_control: { type: 'ephemeral' } }]
   const forms: JsonObject[] = [
     chat(['system', 'Be terse.'], ['user', 'Hello']),

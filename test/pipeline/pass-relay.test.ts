@@ -1,6 +1,6 @@
-/** What a provider signed or encrypted gets the mark of its account wherever it stands in a passed stream; text alone is not searched for it. */
+/** Parts that a provider signed or encrypted get the mark of its account wherever it stands in a passed stream; text alone is not searched for it. */
 import t from 'tap'
-import { markOf, markText } from '../../src/dialects/canon/reasoning-owner.ts'
+import { accountMark, markText } from '../../src/dialects/canon/reasoning-owner.ts'
 import { upstreamDialects } from '../../src/dialects/registry.ts'
 import { PassRelay } from '../../src/pipeline/attempt/pass-relay.ts'
 import { context } from '../dialects/responses/rig.ts'
@@ -9,11 +9,11 @@ import { WIRES, type WireName } from '../support/wire.ts'
 
 const SIGNED = 'c2VhbGVkIGJ5IGE='
 const LETTERS = 'AAAAbbbb'
-const SAID = { reasoning: ['Let me ', 'see.'], signature: SIGNED, text: ['One ', 'two ', 'three ', 'four.'] }
+const UTTERANCES = { reasoning: ['Let me ', 'see.'], signature: SIGNED, text: ['One ', 'two ', 'three ', 'four.'] }
 
 /** Frames of an answer whose signed reasoning comes after its text. */
 function lateFrames(wire: WireName): string[] {
-  const frames = WIRES[wire].frames(SAID)
+  const frames = WIRES[wire].frames(UTTERANCES)
   const last = frames.findLastIndex((frame) => frame.includes('four.') && frame.includes('elta'))
   const isSigned = (frame: string, at: number): boolean => at < last && frame.includes(SIGNED)
   return [...frames.slice(0, last + 1).filter((frame, at) => !isSigned(frame, at)), ...frames.filter(isSigned), ...frames.slice(last + 1)]
@@ -38,8 +38,8 @@ for (const wire of ['openai-chat', 'openai-responses', 'anthropic'] as const)
           chunks++
         }
         out += relay.close()
-        t.equal(out.includes(`${markOf(LETTERS)}${SIGNED}`), true, out)
-        t.equal(out.replaceAll(`${markOf(LETTERS)}${SIGNED}`, '').includes(SIGNED), false, 'no value goes out without a mark')
+        t.equal(out.includes(`${accountMark(LETTERS)}${SIGNED}`), true, out)
+        t.equal(out.replaceAll(`${accountMark(LETTERS)}${SIGNED}`, '').includes(SIGNED), false, 'no value goes out without a mark')
         if (size === 1) t.ok(searched <= chunks - 2, 'chunks of text alone are not searched')
       })
   })
@@ -59,5 +59,5 @@ t.test('openai-chat: the same signature beside the words of each chunk', async (
     }
     out += relay.feed(Buffer.from(`data: ${JSON.stringify(chunk)}\n\n`))
   }
-  t.equal(out.split(`${markOf(LETTERS)}${SIGNED}`).length - 1, 5, out)
+  t.equal(out.split(`${accountMark(LETTERS)}${SIGNED}`).length - 1, 5, out)
 })

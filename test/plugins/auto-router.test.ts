@@ -5,15 +5,15 @@ import t from 'tap'
 import { parse } from 'yaml'
 import { classify } from '../../plugins/auto-router/classify.ts'
 import { autoRouter } from '../../plugins/auto-router/plugin.ts'
-import { HEAD, promptOf, TAIL } from '../../plugins/auto-router/prompt.ts'
+import { HEAD, requestPrompt, TAIL } from '../../plugins/auto-router/prompt.ts'
 import { TASKS, type Task } from '../../plugins/auto-router/tasks.ts'
 import type { CanonicalRequest, Item, JsonObject, Part, RouterChoice } from '../../src/plugin-api/index.ts'
 import { every } from '../support/every.ts'
-import { type Asked, faultOf, type ModelFacts, readOf, routerOf, type ViewOptions, viewOf } from '../support/router-view.ts'
+import { type Asked, catchFault, createRead, createView, type ModelFacts, pluginRouter, type ViewOptions } from '../support/router-view.ts'
 import { property } from '../support/seed.ts'
 
 const ROOT = join(import.meta.dirname, '../..')
-const router = routerOf(autoRouter)
+const router = pluginRouter(autoRouter)
 /** Quality whatever it costs: the cost rule leaves up to nine models alone. */
 const QUALITY = { cost_quality_tradeoff: 0 }
 const CODE = 'Write a Python function that sorts a list and fix this bug.'
@@ -23,7 +23,11 @@ function choose(
   settings: JsonObject,
   more: { text?: string; asked?: Asked | undefined; view?: ViewOptions } = {},
 ) {
-  return router.choose(readOf(more.text ?? 'Hello!', more.asked), autoRouter.parse(settings, 'plugins[0]'), viewOf(facts, more.view))
+  return router.choose(
+    createRead(more.text ?? 'Hello!', more.asked),
+    autoRouter.parse(settings, 'plugins[0]'),
+    createView(facts, more.view),
+  )
 }
 
 const slugs = (choice: RouterChoice): string[] => choice.models.map((model) => model.slug)
@@ -51,7 +55,7 @@ t.test('returns 400 for settings outside their range, and names the field', asyn
   ]
   await every(t, 'every case', async (t) => {
     for (const [settings, field] of cases) {
-      const fault = faultOf(() => autoRouter.parse(settings, 'plugins[2]'))
+      const fault = catchFault(() => autoRouter.parse(settings, 'plugins[2]'))
       t.equal(fault.status, 400)
       t.match(fault.message, `plugins[2].${field}: expected`, field)
       t.match(fault.metadata, { field: `plugins[2].${field}` }, JSON.stringify(settings).slice(0, 60))
@@ -121,7 +125,7 @@ t.test('keeps to the lists of models', async (t) => {
       { allowed_models: ['acme/*'], excluded_models: ['*'] },
       { allowed_models: [] },
     ]) {
-      const fault = faultOf(() => choose(facts, settings))
+      const fault = catchFault(() => choose(facts, settings))
       t.equal(fault.status, 404)
       t.match(fault.message, 'no models match')
       t.match(fault.availability, {
@@ -132,7 +136,7 @@ t.test('keeps to the lists of models', async (t) => {
     }
   })
   t.match(
-    faultOf(() => choose([], {})),
+    catchFault(() => choose([], {})),
     { status: 404, message: /no models match/ },
   )
 })
@@ -187,7 +191,7 @@ t.test('a conversation keeps its model', async (t) => {
     { slug: 'a/low', scores: { general: 0.1 } },
     { slug: 'b/dear', scores: { general: 0.2 }, prompt: 90 },
   ]
-  const said = (model: string): Asked => ({ body: { messages: [{ role: 'assistant', model }, { role: 'user' }] } })
+  const utterance = (model: string): Asked => ({ body: { messages: [{ role: 'assistant', model }, { role: 'user' }] } })
   const first = (settings: JsonObject, more: { asked?: Asked; sticky?: string }): string =>
     slugs(choose(facts, settings, { asked: more.asked, view: { sticky: more.sticky } }))[0]
   t.equal(first({}, { sticky: 'a/low' }), 'a/low')
@@ -195,11 +199,11 @@ t.test('a conversation keeps its model', async (t) => {
   t.equal(first({ excluded_models: ['a/low'] }, { sticky: 'a/low' }), 'a/best', 'no candidate any more')
   t.equal(first({ cost_tier: 'low' }, { sticky: 'b/dear' }), 'a/best', 'the cost rule leaves it out')
   t.equal(first({ cost_tier: 'low', pin_model: true }, { sticky: 'b/dear' }), 'b/dear', 'a pin needs only the lists')
-  t.equal(first({}, { asked: said('a/mid') }), 'a/best', 'without a pin nobody asks what the turn says')
-  t.equal(first({ pin_model: true }, { asked: said('a/mid'), sticky: 'a/low' }), 'a/mid')
+  t.equal(first({}, { asked: utterance('a/mid') }), 'a/best', 'without a pin nobody asks what the turn says')
+  t.equal(first({ pin_model: true }, { asked: utterance('a/mid'), sticky: 'a/low' }), 'a/mid')
   t.equal(first({ pin_model: true }, { asked: { body: { input: [{ role: 'assistant', model: 'b/dear' }] } } }), 'b/dear')
-  t.equal(first({ pin_model: true }, { asked: said('a/gone'), sticky: 'a/low' }), 'a/low')
-  t.equal(first({ pin_model: true, excluded_models: ['b/*'] }, { asked: said('b/dear') }), 'a/best')
+  t.equal(first({ pin_model: true }, { asked: utterance('a/gone'), sticky: 'a/low' }), 'a/low')
+  t.equal(first({ pin_model: true, excluded_models: ['b/*'] }, { asked: utterance('b/dear') }), 'a/best')
   t.equal(first({ pin_model: true }, { asked: { body: { input: 'Hello' } } }), 'a/best')
 })
 
@@ -247,7 +251,7 @@ t.test('whatever the models and settings: the rules hold, and the same gives the
       )
       if (left.length === 0) {
         refused++
-        return faultOf(() => choose(models, given, { text })).status === 404
+        return catchFault(() => choose(models, given, { text })).status === 404
       }
       const choice = choose(models, given, { text })
       chosen++
@@ -284,7 +288,7 @@ interface Labelled {
 }
 
 /** A labelled prompt as a request. */
-function requestOf(prompt: Labelled): CanonicalRequest {
+function promptRequest(prompt: Labelled): CanonicalRequest {
   const parts: Part[] = [{ kind: 'text', text: prompt.text }]
   if (prompt.image) parts.push({ kind: 'media', media: 'image', url: 'https://example.com/a.png' })
   const items: Item[] = prompt.system ? [{ kind: 'message', role: 'system', parts: [{ kind: 'text', text: prompt.system }] }] : []
@@ -300,7 +304,7 @@ function requestOf(prompt: Labelled): CanonicalRequest {
   }
 }
 
-const taskOf = (prompt: Labelled): Task => classify(promptOf(requestOf(prompt))).task
+const promptTask = (prompt: Labelled): Task => classify(requestPrompt(promptRequest(prompt))).task
 
 t.test('the labelled prompts: what the documentation prints is what is measured', async (t) => {
   const file = readFileSync(join(ROOT, 'test/fixtures/router-prompts/prompts.json'), 'utf8')
@@ -309,7 +313,7 @@ t.test('the labelled prompts: what the documentation prints is what is measured'
   const sum = { tuned: [0, 0], held: [0, 0] }
   await every(t, 'every case', async (t) => {
     for (const [task, prompts] of Object.entries(labelled)) {
-      const right = prompts.map((prompt) => taskOf(typeof prompt === 'string' ? { text: prompt } : prompt) === task)
+      const right = prompts.map((prompt) => promptTask(typeof prompt === 'string' ? { text: prompt } : prompt) === task)
       // Every second prompt of a kind is held out.
       const tuned = right.filter((_, i) => i % 2 === 0)
       const held = right.filter((_, i) => i % 2 === 1)
@@ -351,19 +355,19 @@ t.test('only the ends of a long prompt are looked at', async (t) => {
   const filler = (letter: string): string => `${letter.repeat(9)} `.repeat(40_000)
   const long = (middle: string): string => `Summarize the following:\n${filler('x')}${middle}${filler('y')}\nKeep it short.`
   const code = '```py\ndef f():\n    return 1\n```\npython javascript sql bug debug refactor '
-  t.same(classify(promptOf(requestOf({ text: long(code) }))), classify(promptOf(requestOf({ text: long('') }))))
-  const { user } = promptOf(requestOf({ text: long(code) }))
+  t.same(classify(requestPrompt(promptRequest({ text: long(code) }))), classify(requestPrompt(promptRequest({ text: long('') }))))
+  const { user } = requestPrompt(promptRequest({ text: long(code) }))
   t.equal(user.length, HEAD + TAIL + 1)
   t.match([user.slice(0, 9), user.slice(-14)], ['Summarize', 'Keep it short.'])
-  t.equal(taskOf({ text: long(code) }), 'extraction')
-  const many = requestOf({ text: '' })
+  t.equal(promptTask({ text: long(code) }), 'extraction')
+  const many = promptRequest({ text: '' })
   many.items = [{ kind: 'message', role: 'user', parts: Array.from({ length: 3000 }, (_, i) => ({ kind: 'text', text: `part ${i}` })) }]
-  const ends = promptOf(many).user
+  const ends = requestPrompt(many).user
   t.match([ends.length, ends.slice(0, 6), ends.slice(-9)], [HEAD + TAIL + 1, 'part 0', 'part 2999'])
 })
 
 t.test('fields of the request speak for a task', async (t) => {
-  const plain = requestOf({ text: 'Have a look at this.' })
+  const plain = promptRequest({ text: 'Have a look at this.' })
   const cases: [change: Partial<CanonicalRequest>, task: Task][] = [
     [{}, 'general'],
     [{ tools: [{ kind: 'function', name: 'f' }] }, 'tools'],
@@ -374,9 +378,9 @@ t.test('fields of the request speak for a task', async (t) => {
     [{ reasoning: { effort: 'low' } }, 'general'],
   ]
   await every(t, 'every case', async (t) => {
-    for (const [change, task] of cases) t.equal(classify(promptOf({ ...plain, ...change })).task, task, JSON.stringify(change))
+    for (const [change, task] of cases) t.equal(classify(requestPrompt({ ...plain, ...change })).task, task, JSON.stringify(change))
   })
-  t.equal(classify(promptOf({ ...plain, items: [] })).task, 'general', 'no message at all')
+  t.equal(classify(requestPrompt({ ...plain, items: [] })).task, 'general', 'no message at all')
 })
 
 t.test('any text is sorted, always into the same task', async (t) => {
@@ -389,9 +393,9 @@ t.test('any text is sorted, always into the same task', async (t) => {
   const seen = new Set<Task>()
   fc.assert(
     fc.property(text, (given) => {
-      const { task, points } = classify(promptOf(requestOf({ text: given })))
+      const { task, points } = classify(requestPrompt(promptRequest({ text: given })))
       seen.add(task)
-      return TASKS.includes(task) && TASKS.every((each) => points[each] <= points[task]) && taskOf({ text: given }) === task
+      return TASKS.includes(task) && TASKS.every((each) => points[each] <= points[task]) && promptTask({ text: given }) === task
     }),
     property(300, 20_000),
   )

@@ -29,7 +29,7 @@ interface Setup {
   dialects?: string[]
 }
 
-function exchangeOf(items: Item[], setup: Setup = {}) {
+function createExchange(items: Item[], setup: Setup = {}) {
   const request: CanonicalRequest = { items, tools: [], sampling: setup.sampling ?? {}, stream: false, used: new Set() }
   const stages: Stage[] = []
   const edits: string[] = []
@@ -68,12 +68,12 @@ function exchangeOf(items: Item[], setup: Setup = {}) {
 }
 
 async function shape(items: Item[], setup: Setup = {}, settings: JsonObject = {}) {
-  const made = exchangeOf(items, setup)
+  const made = createExchange(items, setup)
   await plugin.shape?.(made.exchange, plugin.parse({ id: plugin.id, ...settings }, 'plugins[0]'), host)
   return made
 }
 
-const textsOf = (items: readonly Item[]): string[] =>
+const itemTexts = (items: readonly Item[]): string[] =>
   items.flatMap((item) => (item.kind === 'message' ? item.parts.map((part) => (part.kind === 'text' ? part.text : '')) : [item.kind]))
 
 t.test('settings', async (t) => {
@@ -97,7 +97,7 @@ t.test('settings', async (t) => {
 })
 
 t.test('implied for a small first model only, and not where the request names the plugin', async (t) => {
-  const implied = (setup: Setup): boolean => plugin.implied?.(exchangeOf([], setup).exchange) ?? false
+  const implied = (setup: Setup): boolean => plugin.implied?.(createExchange([], setup).exchange) ?? false
   t.equal(implied({ contexts: [8192] }), true)
   t.equal(implied({ contexts: [8193] }), false)
   t.equal(implied({ contexts: [undefined] }), false)
@@ -113,7 +113,7 @@ t.test('the middle is dropped, the start and the end stay', async (t) => {
     message('user', 'last question'),
   ]
   const { request, stages, edits } = await shape(conversation, { sampling: { maxOutput: 200 } })
-  const texts = textsOf(request.items)
+  const texts = itemTexts(request.items)
   t.equal(texts[0], 'rules')
   t.match(texts[1], /^first/)
   t.equal(texts.at(-1), 'last question')
@@ -131,7 +131,7 @@ t.test('the middle is dropped, the start and the end stay', async (t) => {
   t.same(Object.keys(stages[0].data ?? {}).sort(), ['compressed_count', 'engine', 'input_type', 'original_count'])
 })
 
-t.test('it stays out of the way', async (t) => {
+t.test('leaves a request unchanged that fits, or for which it is switched off', async (t) => {
   const long = [message('user', words(2000)), message('user', words(100, 'y'))]
   const cases: [name: string, setup: Setup, settings: JsonObject][] = [
     ['what fits', { contexts: [3000] }, {}],
@@ -177,7 +177,7 @@ t.test('a wire that takes so many messages gets half of them from each end', asy
   const items = [message('system', 'rules'), ...Array.from({ length: 1200 }, (_, i) => message(i % 2 ? 'assistant' : 'user', `n${i}`))]
   const roomy = { contexts: [1_000_000] }
   const { request, stages } = await shape(items, { ...roomy, dialects: ['anthropic'] })
-  const texts = textsOf(request.items)
+  const texts = itemTexts(request.items)
   t.equal(texts.length, 1001)
   t.same([texts[0], texts[1], texts[500], texts[501], texts.at(-1)], ['rules', 'n0', 'n499', 'n700', 'n1199'])
   t.match(stages, [{ summary: /1000 messages/, data: { original_count: 1201, compressed_count: 1001 } }])
@@ -215,7 +215,7 @@ t.test('a call leaves with its result and its reasoning', async (t) => {
     [[0], [1, 2, 3, 4, 5], [6], [7]],
   )
   const { request } = await shape(items)
-  t.same(textsOf(request.items), ['start', 'done', 'end'])
+  t.same(itemTexts(request.items), ['start', 'done', 'end'])
 })
 
 t.test('one long text is shortened in its middle rather than lost', async (t) => {
@@ -226,7 +226,7 @@ t.test('one long text is shortened in its middle rather than lost', async (t) =>
       [message('user', paste), message('user', 'and now?')],
     ]) {
       const { request, stages } = await shape(items, { sampling: { maxOutput: 100 } })
-      const text = textsOf(request.items).find((one) => one.startsWith('HEAD')) ?? ''
+      const text = itemTexts(request.items).find((one) => one.startsWith('HEAD')) ?? ''
       t.match(text, /^HEADx+\n\[… \d+ characters left out …\]\nx+TAIL$/)
       t.equal(request.items.length, 2)
       t.ok(estimatedNeed(request, estimate).total <= 1000)

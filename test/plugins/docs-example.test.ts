@@ -41,9 +41,9 @@ models: { sim/echo: { endpoints: [ { provider: sim, model: echo } ] } }`
   const request = JSON.parse(block('json')) as JsonObject
   for (const stream of [false, true]) {
     const response = await gateway.post('/v1/responses', { ...request, stream }, { 'X-Router-Metadata': 'enabled' })
-    const said = await response.text()
-    t.equal(response.status, 200, said)
-    t.match(said, /"pipeline":\[\{"type":"plugin","name":"answer-language","data":\{"language":"French","characters":\d+\}\}\]/)
+    const utterance = await response.text()
+    t.equal(response.status, 200, utterance)
+    t.match(utterance, /"pipeline":\[\{"type":"plugin","name":"answer-language","data":\{"language":"French","characters":\d+\}\}\]/)
   }
   const body = (await (await gateway.post('/v1/plan', request)).json()) as JsonObject
   t.same(body.plugins, ['answer-language'])

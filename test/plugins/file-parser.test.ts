@@ -1,8 +1,8 @@
 /** Parts of the plugin that are seen best by themselves: what it keeps in memory, and how notes come back. */
 import t from 'tap'
-import { partsOf, returnedNotes, withoutNotes } from '../../plugins/file-parser/annotations.ts'
+import { noteParts, returnedNotes, withoutNotes } from '../../plugins/file-parser/annotations.ts'
 import { mayBePdf } from '../../plugins/file-parser/file-parts.ts'
-import { priceOf } from '../../plugins/file-parser/ocr.ts'
+import { pagesPrice } from '../../plugins/file-parser/ocr.ts'
 import { RecentNotes } from '../../plugins/file-parser/recent-notes.ts'
 import type { Item } from '../../src/plugin-api/index.ts'
 
@@ -55,8 +55,8 @@ t.test('a returned note is parts for the model, and only what a model can read',
     { type: 'image_url', image_url: 'x' },
   ]
   const image = { kind: 'media', media: 'image', url: 'data:image/png;base64,AA' }
-  t.same(partsOf({ hash: 'x', name: 'a', content }, true), [{ kind: 'text', text: 'a' }, image])
-  t.same(partsOf({ hash: 'x', name: 'a', content }, false), [{ kind: 'text', text: 'a' }])
+  t.same(noteParts({ hash: 'x', name: 'a', content }, true), [{ kind: 'text', text: 'a' }, image])
+  t.same(noteParts({ hash: 'x', name: 'a', content }, false), [{ kind: 'text', text: 'a' }])
 })
 
 t.test('notes go, other annotations stay', async (t) => {
@@ -86,7 +86,7 @@ t.test('which files the service may be asked for, and what pages cost', async (t
   for (const url of [`data:text/plain;base64,${disguised}`, 'data:text/plain,%25PDF-1.7']) t.ok(file(url), `${url}: the bytes tell`)
   t.ok(mayBePdf({ kind: 'media', media: 'file', data: '%PDF-1.7', format: 'text' }))
   const account = { url: '', key: '', model: '', thousand: 2_000_000_001, maxPages: 1 }
-  t.equal(priceOf(1, account), 2_000_001, 'never less than what it costs')
-  t.equal(priceOf(1000, account), 2_000_000_001)
-  t.equal(priceOf(0, account), 0)
+  t.equal(pagesPrice(1, account), 2_000_001, 'never less than what it costs')
+  t.equal(pagesPrice(1000, account), 2_000_000_001)
+  t.equal(pagesPrice(0, account), 0)
 })

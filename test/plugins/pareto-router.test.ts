@@ -1,16 +1,20 @@
 import fc from 'fast-check'
 import t from 'tap'
 import { paretoRouter } from '../../plugins/pareto-router/plugin.ts'
-import { codingScore, tierOf } from '../../plugins/pareto-router/tiers.ts'
+import { codingScore, scoreTier } from '../../plugins/pareto-router/tiers.ts'
 import type { JsonObject, RouterChoice } from '../../src/plugin-api/index.ts'
 import { every } from '../support/every.ts'
-import { faultOf, type ModelFacts, modelOf, readOf, routerOf, type ViewOptions, viewOf } from '../support/router-view.ts'
+import { catchFault, createModel, createRead, createView, type ModelFacts, pluginRouter, type ViewOptions } from '../support/router-view.ts'
 import { property } from '../support/seed.ts'
 
-const router = routerOf(paretoRouter)
+const router = pluginRouter(paretoRouter)
 
 function choose(facts: readonly ModelFacts[], settings: JsonObject = {}, view: ViewOptions = {}): RouterChoice {
-  return router.choose(readOf('Hello', { model: 'router/pareto-code' }), paretoRouter.parse(settings, 'plugins[0]'), viewOf(facts, view))
+  return router.choose(
+    createRead('Hello', { model: 'router/pareto-code' }),
+    paretoRouter.parse(settings, 'plugins[0]'),
+    createView(facts, view),
+  )
 }
 
 const slugs = (choice: RouterChoice): string[] => choice.models.map((model) => model.slug)
@@ -42,7 +46,7 @@ t.test('returns 400 for settings outside their range, and names the field', asyn
   ]
   await every(t, 'every case', async (t) => {
     for (const [settings, field] of cases) {
-      const fault = faultOf(() => paretoRouter.parse(settings, 'plugins[1]'))
+      const fault = catchFault(() => paretoRouter.parse(settings, 'plugins[1]'))
       t.match(fault, { status: 400, metadata: { field: `plugins[1].${field}` } }, JSON.stringify(settings))
       t.match(fault.message, `plugins[1].${field}: expected`)
     }
@@ -92,7 +96,7 @@ t.test('an empty tier is stood in for by its neighbour, the stronger one first',
   t.match(choose(only('a/top', 'a/mid'), { min_coding_score: 0 }), { data: { tier: 'medium' } })
   t.match(choose(only('a/top'), { min_coding_score: 0 }), { data: { tier: 'high' } })
   t.match(
-    faultOf(() => choose([])),
+    catchFault(() => choose([])),
     { status: 404, message: /no models match/, availability: { code: 'no_endpoints' } },
   )
 })
@@ -106,11 +110,11 @@ t.test('a price instead of tiers: the best up to it, then the rest of the fronti
   t.equal(slugs(choose(CODERS, { max_price: 4.75, price_source: 'weighted_avg' }))[0], 'a/high')
   t.equal(slugs(choose(CODERS, { max_price: 4.74, price_source: 'weighted_avg' }))[0], 'a/mid')
   t.match(choose(CODERS, { max_price: 4 }).data, { max_price: 4, price_source: 'prompt' })
-  const fault = faultOf(() => choose(CODERS.slice(0, 4), { max_price: 1 }))
+  const fault = catchFault(() => choose(CODERS.slice(0, 4), { max_price: 1 }))
   t.match(fault, { status: 404, availability: { code: 'constraint_filtered', constraint: { field: 'plugins[0].max_price' } } })
   t.match(fault.message, /no models match.*1 USD/)
   t.match(
-    faultOf(() => choose([{ slug: 'a/x', prompt: Number.NaN }], { max_price: 9 })),
+    catchFault(() => choose([{ slug: 'a/x', prompt: Number.NaN }], { max_price: 9 })),
     { status: 404 },
     'an unknown price fits no ceiling',
   )
@@ -140,12 +144,12 @@ t.test('whatever the models: tier and price hold, and nothing cheaper was passed
   fc.assert(
     fc.property(facts, score, (models, wanted) => {
       const choice = choose(models, wanted === undefined ? {} : { min_coding_score: wanted })
-      const tiers = new Set(models.map((each) => tierOf(codingScore(modelOf(each)))))
-      const asked = wanted === undefined ? 'high' : tierOf(wanted)
-      const chosen = choice.models.map((model) => tierOf(codingScore(model)))
+      const tiers = new Set(models.map((each) => scoreTier(codingScore(createModel(each)))))
+      const asked = wanted === undefined ? 'high' : scoreTier(wanted)
+      const chosen = choice.models.map((model) => scoreTier(codingScore(model)))
       const cost = (slug: string): number =>
         models.filter((each) => each.slug === slug).reduce((sum, each) => sum + each.prompt + each.completion, 0)
-      const members = models.filter((each) => tierOf(codingScore(modelOf(each))) === chosen[0])
+      const members = models.filter((each) => scoreTier(codingScore(createModel(each))) === chosen[0])
       if (chosen.length === 3) full++
       return (
         (tiers.has(asked) ? chosen[0] === asked : chosen[0] !== asked) &&
@@ -164,12 +168,12 @@ t.test('whatever the models: tier and price hold, and nothing cheaper was passed
       const price = (each: { prompt: number; completion: number }): number =>
         source === 'prompt' ? each.prompt : (3 * each.prompt + each.completion) / 4
       const fit = models.filter((each) => price(each) <= most)
-      if (fit.length === 0) return faultOf(() => choose(models, settings)).status === 404
+      if (fit.length === 0) return catchFault(() => choose(models, settings)).status === 404
       fitted++
       const { models: chosen } = choose(models, settings)
       return (
         chosen.every((model) => fit.some((each) => each.slug === model.slug)) &&
-        fit.every((each) => codingScore(modelOf(each)) <= codingScore(chosen[0]))
+        fit.every((each) => codingScore(createModel(each)) <= codingScore(chosen[0]))
       )
     }),
     property(300, 20_000),

@@ -1,13 +1,13 @@
 import { isDeepStrictEqual } from 'node:util'
 import fc from 'fast-check'
 import t from 'tap'
+import { DocumentMender } from '../../plugins/response-healing/document-mender.ts'
 import { WholeHealer } from '../../plugins/response-healing/healers.ts'
 import { HealingTap } from '../../plugins/response-healing/healing-tap.ts'
-import { Mender } from '../../plugins/response-healing/mender.ts'
 import { responseHealing } from '../../plugins/response-healing/plugin.ts'
 import { Fault } from '../../src/core/faults.ts'
-import { EventOrder } from '../../src/dialects/canon/order.ts'
 import type { JsonObject, Stage, StreamEvent } from '../../src/plugin-api/index.ts'
+import { EventOrder } from '../support/event-order.ts'
 import { every } from '../support/every.ts'
 import { property } from '../support/seed.ts'
 import { breakages, COUNT, type Kind, SEED } from './healing/breakages.ts'
@@ -109,7 +109,7 @@ t.test('whatever comes in: what leaves is JSON, or the text as it came', async (
   t.ok(documents > 500, `${documents} documents were mended`)
 })
 
-t.test('what is certain is not held', async (t) => {
+t.test('a stream holds back no character whose correction is certain', async (t) => {
   const endings = [
     '',
     'note] {"a": 1}',
@@ -143,7 +143,7 @@ t.test('what is certain is not held', async (t) => {
   await every(t, 'every text', async (t) => {
     for (const text of documents.flatMap((one) => [JSON.stringify(one), JSON.stringify(one, null, 2)])) {
       for (let length = 1; length <= text.length; length++) {
-        const mender = new Mender()
+        const mender = new DocumentMender()
         const out = mender.push(text.slice(0, length))
         characters++
         if (mender.held === '') continue
@@ -157,14 +157,14 @@ t.test('what is certain is not held', async (t) => {
   })
   t.ok(held > 20 && held < (characters * 2) / 3, `something is held after ${held} of ${characters} characters`)
   t.ok(longest < 20, `never more than ${longest} characters`)
-  const long = new Mender()
+  const long = new DocumentMender()
   long.push('{"story":"')
   await every(t, 'every round', async (t) => {
     for (let i = 0; i < 1000; i++) t.equal(long.push('word and '), 'word and ', 'a text runs through')
   })
 })
 
-t.test('what is without end costs no more than it is long', async (t) => {
+t.test('the cost of unclosed texts, numbers and comments is linear in their length', async (t) => {
   const waits: Record<string, string> = {
     prose: 'word '.repeat(20_000),
     thoughts: `<think>${'{ '.repeat(30_000)}`,
@@ -188,7 +188,7 @@ t.test('what is without end costs no more than it is long', async (t) => {
   t.ok(parses(mend(long, 1000)), 'a stream may be of any length')
 })
 
-t.test('single cases', async (t) => {
+t.test('mends each form of broken JSON in the list', async (t) => {
   const cases: [text: string, mended: string][] = [
     ['{"a":1}\n{"b":2}', '{"a":1}\n'],
     ['callback({"a":1});', '{"a":1}'],
@@ -255,7 +255,7 @@ t.test('a constant that the answer breaks off in is that constant, and no text',
       ['{"ok": tru, "b": 1}', { ok: 'tru', b: 1 }],
     ] as const) {
       t.same(JSON.parse(whole(text)), expected, text)
-      const mender = new Mender()
+      const mender = new DocumentMender()
       t.same(JSON.parse([...text].map((unit) => mender.push(unit)).join('') + mender.finish()), expected, `${text}, in pieces`)
     }
   })
@@ -279,16 +279,16 @@ t.test('a member without a value is left out, and so is half a name', async (t) 
       [`{"a":1,"${'b'.repeat(300)}":`, `{"a":1,"${'b'.repeat(300)}":null}`],
     ] as const) {
       t.equal(whole(text), expected, text)
-      const mender = new Mender()
+      const mender = new DocumentMender()
       t.equal([...text].map((unit) => mender.push(unit)).join('') + mender.finish(), expected, `${text}, in pieces`)
     }
   })
-  const mender = new Mender()
+  const mender = new DocumentMender()
   t.equal(mender.push('{"a":1,"b":'), '{"a":1')
   t.equal(mender.held, ',"b":', 'an answer that was cut off ends as it came')
 })
 
-t.test('events', async (t) => {
+t.test('heals streamed and whole events, and reports the stage', async (t) => {
   await every(t, 'streamed or not', async (t) => {
     for (const stream of [true, false]) {
       const { events, text: healed, stages } = tapped([{ type: 'start' }, ...text(0, ['```json\n{"a"', ': 1,}', '\n```']), END], { stream })

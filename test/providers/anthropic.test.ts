@@ -1,10 +1,10 @@
-/** What the gateway does for Claude's models that the two-turn matrix does not show: rules of issue lines, each against the strict stand-in. */
+/** Adaptations for Claude's models that the two-turn matrix does not show: rules of issue lines, each against the strict stand-in. */
 import t, { type Test } from 'tap'
 import type { JsonObject } from '../../src/core/json.ts'
 import { every } from '../support/every.ts'
 import { list, object } from '../support/fold.ts'
 import type { Client } from '../support/matrix/clients.ts'
-import { cellsOf, startMatrix } from './matrix.ts'
+import { standInCells, startMatrix } from './matrix.ts'
 import { anthropic } from './rules/anthropic.ts'
 import { SCENARIOS } from './scenarios.ts'
 
@@ -47,7 +47,7 @@ const WEATHER = {
 
 t.test('signed thinking comes back to the provider that has signed it', async (t) => {
   const scenario = SCENARIOS.filter(({ name }) => name === 'tool loop')
-  for (const cell of cellsOf([standIn], scenario))
+  for (const cell of standInCells([standIn], scenario))
     await every(t, `${cell.model.slug}, ${cell.client.id}${cell.stream ? ', streamed' : ''}`, async (t) => {
       const { problems, returned } = await matrix.run(cell)
       t.same(problems, [])
@@ -56,7 +56,7 @@ t.test('signed thinking comes back to the provider that has signed it', async (t
 })
 
 t.test('a request not to think has the form that the model takes', async (t) => {
-  standIn.said = { text: ['Fine.'] }
+  standIn.utterance = { text: ['Fine.'] }
   const off = { reasoning: { effort: 'none' } }
   const asked = async (model: string): Promise<unknown[]> => {
     const { status, body, dropped } = await chat(model, off)
@@ -93,7 +93,7 @@ t.test('thinking of a Messages caller has the form that the model takes', async 
 })
 
 t.test('a model that refuses forced tools gets an instruction behind the last message', async (t) => {
-  standIn.said = { calls: [{ id: 'toolu_1', name: 'weather', args: ['{}'] }] }
+  standIn.utterance = { calls: [{ id: 'toolu_1', name: 'weather', args: ['{}'] }] }
   const forced = { tools: [WEATHER], tool_choice: { type: 'function', function: { name: 'weather' } } }
   const { body, dropped, reply } = await chat(SONNET, forced)
   t.same(body.tool_choice, { type: 'auto' })
@@ -106,7 +106,7 @@ t.test('a model that refuses forced tools gets an instruction behind the last me
 })
 
 t.test('a prefilled reply is left out where the model refuses it', async (t) => {
-  standIn.said = { text: ['Fine.'] }
+  standIn.utterance = { text: ['Fine.'] }
   const messages = [
     { role: 'user', content: 'Hello' },
     { role: 'assistant', content: 'Well' },
@@ -122,7 +122,7 @@ t.test('a prefilled reply is left out where the model refuses it', async (t) => 
 
 /** A conversation whose second request has other tools than the first: thinking of the first is bound to those. */
 async function withOtherTools(t: Test, client: Client['id'], first: JsonObject, second: (reply: JsonObject) => JsonObject): Promise<void> {
-  standIn.said = { reasoning: ['Hm.'], text: ['Hi.'] }
+  standIn.utterance = { reasoning: ['Hm.'], text: ['Hi.'] }
   const { reply } = await send(client, first)
   const { status, body, dropped } = await send(client, second(reply))
   t.equal(status, 200)
@@ -158,7 +158,7 @@ t.test('thinking that is bound to what has changed since is left out by the prov
 
 t.test('a caller of Messages may have its thinking checked', async (t) => {
   const user = { role: 'user', content: 'Hello' }
-  standIn.said = { reasoning: ['Hm.'], text: ['Hi.'] }
+  standIn.utterance = { reasoning: ['Hm.'], text: ['Hi.'] }
   const { reply } = await send('messages', { model: SONNET, max_tokens: 900, messages: [user], system: 'One.' })
   const response = await matrix.gateway.post(
     '/v1/messages',
@@ -177,7 +177,7 @@ t.test('a caller of Messages may have its thinking checked', async (t) => {
 
 t.test('thinking of earlier turns goes where the model is not to think', async (t) => {
   const user = { role: 'user', content: 'Hello' }
-  standIn.said = { reasoning: ['Hm.'], text: ['Hi.'] }
+  standIn.utterance = { reasoning: ['Hm.'], text: ['Hi.'] }
   const { reply } = await chat(SONNET, { messages: [user], reasoning_effort: 'high', tools: [WEATHER] })
   const { status, body, dropped } = await chat(SONNET, {
     messages: [user, object(list(reply.choices)[0].message), user],
@@ -190,7 +190,7 @@ t.test('thinking of earlier turns goes where the model is not to think', async (
 })
 
 t.test('a schema keeps to the subset, and its description says the rest', async (t) => {
-  standIn.said = { text: ['{}'] }
+  standIn.utterance = { text: ['{}'] }
   const schema = {
     $schema: 'https://json-schema.org/draft/2020-12/schema',
     type: 'object',
@@ -239,7 +239,7 @@ t.test('a schema keeps to the subset, and its description says the rest', async 
 })
 
 t.test('a JSON object without a schema is asked for in words, with require_parameters too', async (t) => {
-  standIn.said = { text: ['{"city":"Oslo"}'] }
+  standIn.utterance = { text: ['{"city":"Oslo"}'] }
   const { status, body, dropped } = await chat(SONNET, {
     response_format: { type: 'json_object' },
     provider: { require_parameters: true },
@@ -250,7 +250,7 @@ t.test('a JSON object without a schema is asked for in words, with require_param
 })
 
 t.test('the provider’s own search for tools goes to the provider, whatever else changes the request', async (t) => {
-  standIn.said = { text: ['Fine.'] }
+  standIn.utterance = { text: ['Fine.'] }
   const deferred = { name: 'b', input_schema: { type: 'object' }, defer_loading: true }
   for (const type of [
     'tool_search_tool_bm25_20251119',
@@ -297,7 +297,7 @@ t.test('alternatives of which one is wanted become any of them, beside others in
 })
 
 t.test('a request of either version of the API is taken in its form', async (t) => {
-  standIn.said = { text: ['Fine.'] }
+  standIn.utterance = { text: ['Fine.'] }
   const messages = [{ role: 'user', content: 'Hello' }]
   const asked = async (version: string, more: JsonObject = {}): Promise<unknown[]> => {
     const response = await matrix.gateway.post(

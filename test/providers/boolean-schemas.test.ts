@@ -58,7 +58,7 @@ for (const standIn of matrix.standIns)
     t.test(`${standIn.rules.preset}, ${path}`, async (t) => {
       const [{ slug }] = standIn.rules.models
       standIn.refused.length = 0
-      standIn.said = { text: ['Seen.'] }
+      standIn.utterance = { text: ['Seen.'] }
       const response = await matrix.gateway.post(path, { model: slug, ...body(SCHEMA as JsonObject) })
       t.equal(response.status, 200, await response.text())
       t.same(standIn.refused, [])

@@ -1,7 +1,7 @@
 /** A whole reply from the events of a stream, as the clients of each format put it together to send it back in the next turn. */
 import type { Json, JsonObject } from '../../src/core/json.ts'
-import { eventsOf, list, object } from '../support/fold.ts'
-import { messageEventsOf } from '../support/fold-messages.ts'
+import { list, object, parseStream } from '../support/fold.ts'
+import { messageEvents } from '../support/fold-messages.ts'
 import type { Client } from '../support/matrix/clients.ts'
 
 const text = (value: Json | undefined): string => (typeof value === 'string' ? value : '')
@@ -70,8 +70,8 @@ function addDelta(block: JsonObject, delta: JsonObject): void {
 
 /** @param stream the body of a streamed reply. @returns the reply in the form of one that is not streamed, as far as `replayed` reads it. */
 export function collected(client: Client['id'], stream: string): JsonObject {
-  if (client === 'messages') return messagesReply(messageEventsOf(stream))
-  const events = eventsOf(stream)
+  if (client === 'messages') return messagesReply(messageEvents(stream))
+  const events = parseStream(stream)
   if (client === 'chat') return chatMessage(events)
   return object(events.findLast(({ type }) => /^response\.(completed|incomplete)$/.test(text(type)))?.response)
 }

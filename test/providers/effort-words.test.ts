@@ -15,7 +15,7 @@ for (const rules of RULES.filter(({ wire, models }) => wire === 'openai-chat' &&
   t.test(rules.preset, async (t) => {
     const matrix = await startMatrix(t, [rules])
     const [standIn] = matrix.standIns
-    standIn.said = { text: ['Yes.'] }
+    standIn.utterance = { text: ['Yes.'] }
     for (const model of rules.models.filter(({ reasons }) => reasons))
       await every(t, model.slug, async (t) => {
         for (const effort of EFFORTS) {

@@ -9,10 +9,10 @@ import { droppedAt, type Matrix, type Reply, send } from './matrix.ts'
 import { THOUGHT, type Turn, toolTurns } from './scenarios.ts'
 import type { StandIn } from './stand-in.ts'
 
-/** Whose replies hold signed or encrypted reasoning. */
+/** Providers whose replies hold signed or encrypted reasoning. */
 const SIGNING = ['openai', 'azure-openai', 'anthropic', 'gemini', 'vertex-gemini', 'openrouter']
 
-/** What stands before reasoning that is bound to an account, in replies. */
+/** Prefix of reasoning that is bound to an account, in replies. */
 const MARK = /^hg:[\w-]{8}:/
 
 export interface Fallback {
@@ -20,16 +20,16 @@ export interface Fallback {
   readonly first: StandIn
   /** Answers the second turn. */
   readonly second: StandIn
-  /** Who answered the first turn, and signed its reasoning. */
+  /** Provider that answered the first turn, and signed its reasoning. */
   readonly signer: 'first' | 'second'
   readonly client: Client
   readonly stream: boolean
   readonly failure: 'cut' | number
 }
 
-const modelOf = ({ rules }: StandIn) => rules.models[0]
+const standInModel = ({ rules }: StandIn) => rules.models[0]
 
-/** What follows the answer of the second turn. */
+/** Text behind the answer of the second turn. */
 function thirdTurn(second: Turn): Turn {
   return {
     asks: (replies, folded) => {
@@ -63,7 +63,7 @@ class Conversation {
       standIn.accepted.length = 0
       standIn.failNext = undefined
     }
-    const [question, results] = toolTurns(modelOf(author))
+    const [question, results] = toolTurns(standInModel(author))
     if (!(await this.#turn(question, [author]))) return
     author.signatures.returned = 0
     first.failNext = failure
@@ -79,8 +79,8 @@ class Conversation {
   /** @param chain the models that the caller lists, of these providers; the last is to answer. */
   async #turn(turn: Turn, chain: readonly StandIn[]): Promise<Reply | undefined> {
     const t = this.#t
-    const [model, ...more] = chain.map((standIn) => modelOf(standIn).slug)
-    for (const standIn of chain) standIn.said = turn.says
+    const [model, ...more] = chain.map((standIn) => standInModel(standIn).slug)
+    for (const standIn of chain) standIn.utterance = turn.says
     const asked = turn.asks(
       this.#replies.map(({ whole }) => whole),
       this.#replies.map(({ folded }) => folded),

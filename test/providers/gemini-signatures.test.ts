@@ -31,7 +31,7 @@ const chatTools = TOOLS.map(({ name, description, schema }) => ({ type: 'functio
 const question = { role: 'user', content: 'The weather in Oslo, and the time in Rome?' }
 
 async function chatCalls(stream: boolean): Promise<JsonObject> {
-  standIn.said = { calls: CALLS }
+  standIn.utterance = { calls: CALLS }
   const reply = await post('/v1/chat/completions', { model: MODEL, messages: [question], tools: chatTools, stream })
   return object(list(reply.choices)[0].message)
 }
@@ -50,7 +50,7 @@ for (const stream of [false, true]) {
     const [first, second] = list(message.tool_calls)
     t.type(object(object(first.extra_content).google).thought_signature, 'string')
     t.equal(second.extra_content, undefined, 'one call is signed')
-    standIn.said = { text: ['Fine.'] }
+    standIn.utterance = { text: ['Fine.'] }
     const kept = { role: 'assistant', content: null, tool_calls: message.tool_calls }
     await chatResults(MODEL, kept)
     t.equal(standIn.signatures.returned, 1, 'a caller that keeps calls alone returns it')
@@ -59,7 +59,7 @@ for (const stream of [false, true]) {
     const bare = list(message.tool_calls).map(({ extra_content: _extra, ...call }) => call)
     await chatResults(MODEL, { ...kept, tool_calls: bare })
     t.equal(standIn.signatures.returned, 0, 'without it the turn does not fail')
-    elsewhere.said = { text: ['Fine.'] }
+    elsewhere.utterance = { text: ['Fine.'] }
     await chatResults('mistralai/mistral-medium-3.5', kept)
     t.same(elsewhere.refused, [], 'another provider never sees it')
     t.notMatch(JSON.stringify(elsewhere.accepted.at(-1)), 'extra_content')
@@ -68,7 +68,7 @@ for (const stream of [false, true]) {
   t.test(`messages without thinking: the signature stands in the call, ${way}`, async (t) => {
     const tools = TOOLS.map(({ name, description, schema }) => ({ name, description, input_schema: schema }))
     const base = { model: MODEL, max_tokens: 500, tools }
-    standIn.said = { calls: CALLS }
+    standIn.utterance = { calls: CALLS }
     const { content } = await post('/v1/messages', { ...base, messages: [question], stream })
     const blocks = list(content)
     t.same(
@@ -79,7 +79,7 @@ for (const stream of [false, true]) {
     const results = blocks.map(({ id }) => ({ type: 'tool_result', tool_use_id: id, content: 'Rain' }))
     const second = async (kept: JsonObject[]): Promise<number> => {
       standIn.signatures.returned = 0
-      standIn.said = { text: ['Fine.'] }
+      standIn.utterance = { text: ['Fine.'] }
       const messages = [question, { role: 'assistant', content: kept }, { role: 'user', content: results }]
       const reply = await post('/v1/messages', { ...base, messages })
       t.same(
@@ -92,7 +92,7 @@ for (const stream of [false, true]) {
     const rebuilt = blocks.map(({ type, id, name, input }) => ({ type, id, name, input }))
     t.equal(await second(rebuilt), 0, 'as Claude Code rebuilds calls: the turn does not fail')
     const thinking = { type: 'enabled', budget_tokens: 1024 }
-    standIn.said = { calls: CALLS }
+    standIn.utterance = { calls: CALLS }
     const thought = await post('/v1/messages', { ...base, max_tokens: 2000, thinking, messages: [question], stream })
     t.same(
       list(thought.content).map(({ type }) => type),
@@ -106,19 +106,19 @@ for (const stream of [false, true]) {
 const CLAUDE_CODE = { 'user-agent': 'claude-cli/2.1.330 (external, cli)' }
 const THINKING = { max_tokens: 2000, thinking: { type: 'enabled', budget_tokens: 1024 } }
 
-const typesOf = (content: unknown): unknown[] => list(content as Json).map(({ type }) => type)
+const contentTypes = (content: unknown): unknown[] => list(content as Json).map(({ type }) => type)
 
-/** How many signatures come back with the second turn of an answer of text. @param seen receives the types of the answer's blocks. */
+/** Number of signatures that come back with the second turn of an answer of text. @param seen receives the types of the answer's blocks. */
 async function textReturned(more: JsonObject, headers: Record<string, string>, seen: unknown[][]): Promise<number> {
   const base = { model: MODEL, max_tokens: 500, ...more, stream: false }
-  standIn.said = { reasoning: ['It rains.'], text: ['Take a coat.'] }
+  standIn.utterance = { reasoning: ['It rains.'], text: ['Take a coat.'] }
   const { content } = await post('/v1/messages', { ...base, ...more, messages: [question] }, headers)
-  seen.push(typesOf(content))
+  seen.push(contentTypes(content))
   const messages = [question, { role: 'assistant', content }, { role: 'user', content: 'Which?' }] as JsonObject[]
   standIn.signatures.returned = 0
   await post('/v1/messages', { ...base, messages }, headers)
   const { returned } = standIn.signatures
-  elsewhere.said = { text: ['Fine.'] }
+  elsewhere.utterance = { text: ['Fine.'] }
   await post('/v1/messages', { ...base, model: 'mistralai/mistral-medium-3.5', messages }, headers)
   t.same(elsewhere.refused, [], 'another provider never sees it')
   t.notMatch(JSON.stringify(elsewhere.accepted.at(-1)), /extra_content|hg\.|redacted/)
@@ -150,7 +150,7 @@ t.test('the stand-in refuses what Google refuses', async (t) => {
   const message = await chatCalls(false)
   const [first, second] = list(message.tool_calls)
   const forged = { ...first, extra_content: { google: { thought_signature: 'Rm9yZ2Vk' } } }
-  standIn.said = { text: ['Fine.'] }
+  standIn.utterance = { text: ['Fine.'] }
   const before = standIn.refused.length
   await chatResults(MODEL, { role: 'assistant', content: null, tool_calls: [forged, second] })
   t.match(standIn.refused.slice(before), [{ refusal: { body: { error: { message: 'Corrupted thought signature.' } } } }])

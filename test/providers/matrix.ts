@@ -31,13 +31,13 @@ const SHIPPED: Readonly<Record<string, string>> = {
   deepinfra: 'deepinfra',
 }
 
-/** Whose signed reasoning other providers meet when a caller switches models. */
+/** Providers whose signed reasoning other providers meet when a caller switches models. */
 const SIGNING = ['openai', 'anthropic', 'gemini']
 
-const slugOf = (rules: Rules): string => rules.slug ?? rules.preset
+const ruleSlug = (rules: Rules): string => rules.slug ?? rules.preset
 
 /** The path of a preset's address, such as `/v1`. */
-export function rootOf(preset: string): string {
+export function presetRoot(preset: string): string {
   const { base_url: address } = providerPreset(preset).provider
   const path = /^(?:https?:\/\/[^/]+|\$\{[^}]+\})(\/.*?)?\/?$/.exec(String(address))?.[1] ?? ''
   return path.replace(/\$\{[^}]+\}/g, SECRET)
@@ -45,12 +45,12 @@ export function rootOf(preset: string): string {
 
 /** YAML of a gateway with these stand-ins as its providers, and the shipped catalogue. @param yaml stands in front. */
 export function configuration(standIns: readonly StandIn[], yaml: string): string {
-  const ruled = new Map(standIns.map((standIn) => [slugOf(standIn.rules), standIn]))
+  const ruled = new Map(standIns.map((standIn) => [ruleSlug(standIn.rules), standIn]))
   const own = [...ruled].map(([slug, { rules, url }]) => {
     // A key in place of what a cloud would give: how tokens are fetched is tested in `test/credentials/`.
     const settings = rules.settings ?? (providerPreset(rules.preset).provider.credential ? `key: ${SECRET}` : undefined)
     const more = settings === undefined ? '' : `, ${settings}`
-    return `  ${slug}: { preset: ${rules.preset}, base_url: "${url}${rootOf(rules.preset)}"${more} }`
+    return `  ${slug}: { preset: ${rules.preset}, base_url: "${url}${presetRoot(rules.preset)}"${more} }`
   })
   const others = Object.entries(SHIPPED).filter(([slug]) => !ruled.has(slug))
   const files = readdirSync(CATALOGUE).filter((name) => name.endsWith('.yaml'))
@@ -86,13 +86,13 @@ export interface Cell {
   readonly stream: boolean
 }
 
-/** What became of one conversation. */
+/** Outcome of one conversation. */
 export interface Outcome {
   /** Fields that the gateway left out, by the record of the generations at this provider, sorted. */
   readonly dropped: readonly string[]
   /** Status and message, where the gateway itself refused the request. */
   readonly refused?: string
-  /** What must not be: a refusal of the provider, a wrong reply. */
+  /** Defects: a refusal of the provider, a wrong reply. */
   readonly problems: readonly string[]
   /** Signed texts that came back to the provider that had signed them. */
   readonly returned: number
@@ -101,7 +101,7 @@ export interface Outcome {
 /** Starts a gateway before these stand-ins; all stop when `root` ends. @param yaml more of its configuration. */
 export async function startMatrix(root: Pick<Test, 'teardown'>, rules: readonly Rules[] = RULES, yaml = ''): Promise<Matrix> {
   const standIns: StandIn[] = []
-  for (const each of rules) standIns.push(await startStandIn(each, rootOf(each.preset)))
+  for (const each of rules) standIns.push(await startStandIn(each, presetRoot(each.preset)))
   root.teardown(() => Promise.all(standIns.map((standIn) => standIn.close())))
   const gateway = await startGateway(configuration(standIns, yaml), { env: environment(rules) })
   root.teardown(() => gateway.close())
@@ -128,7 +128,7 @@ export async function send(
   return { whole, folded, id: response.headers.get('x-generation-id') ?? '' }
 }
 
-/** What the record of a generation says was left out, at any of its providers. */
+/** Parameters that the record of a generation lists as left out, at any of its providers. */
 export async function droppedAt(gateway: Gateway, id: string): Promise<string[]> {
   const found = await gateway.get(`/v1/generation?id=${id}`)
   return list(object(((await found.json()) as JsonObject).data).provider_responses).flatMap(({ dropped }) =>
@@ -161,7 +161,7 @@ async function runTurns(gateway: Gateway, cell: Cell & { elsewhere: StandIn }, t
     const away = turn.by === 'elsewhere'
     const by = away ? elsewhere : standIn
     const model = away ? by.rules.models[0] : cell.model
-    by.said = turn.says
+    by.utterance = turn.says
     const refusals = by.refused.length
     const body = client.write(
       turn.asks(
@@ -188,7 +188,7 @@ async function runTurns(gateway: Gateway, cell: Cell & { elsewhere: StandIn }, t
 }
 
 /** Every cell that applies, in the order of the stand-ins and scenarios. */
-export function cellsOf(standIns: readonly StandIn[], scenarios: readonly Scenario[]): Cell[] {
+export function standInCells(standIns: readonly StandIn[], scenarios: readonly Scenario[]): Cell[] {
   return standIns.flatMap((standIn) =>
     standIn.rules.models.flatMap((model) =>
       scenarios

@@ -1,7 +1,7 @@
 /** Schemas of tools and answers in the subset that Moonshot takes, against its stand-in. */
 import t from 'tap'
 import type { JsonObject } from '../../src/core/json.ts'
-import { MfjsFitter } from '../../src/dialects/chat/mfjs.ts'
+import { MfjsFitter } from '../../src/dialects/chat/moonshot-schema.ts'
 import { every } from '../support/every.ts'
 import { list, object } from '../support/fold.ts'
 import { CLIENTS } from '../support/matrix/clients.ts'
@@ -105,7 +105,7 @@ t.test('the schema of an answer', async (t) => {
     properties: { degrees: { type: ['number', 'null'], minimum: -100 }, kind: { oneOf: [TEXT, { type: 'null' }] } },
   }
   const response_format = { type: 'json_schema', json_schema: { name: 'weather', schema, strict: true } }
-  standIn.said = { text: ['{"degrees":1}'] }
+  standIn.utterance = { text: ['{"degrees":1}'] }
   const response = await matrix.gateway.post('/v1/chat/completions', {
     model: slug,
     messages: [{ role: 'user', content: 'Oslo' }],

@@ -15,7 +15,7 @@ const SWITCHES: Readonly<Record<string, { model: string; off: JsonObject }>> = {
   // api-docs.deepseek.com/guides/thinking_mode
   deepseek: { model: 'deepseek-flash', off: disabled },
   // docs.z.ai/guides/capabilities/thinking-mode
-  zai: { model: 'glm-5.3', off: disabled },
+  zai: { model: 'glm-5.2', off: disabled },
   // OpenAPI document of platform.kimi.ai
   moonshot: { model: 'kimi-k2.6', off: disabled },
   // npm together-ai 0.52.0, CompletionCreateParams.Reasoning
@@ -49,7 +49,7 @@ for (const [preset, { model: name, off }] of Object.entries(SWITCHES)) {
     const [standIn] = matrix.standIns
     const model = standIn.rules.models.find((each) => each.name === name)
     if (!model) throw new Error(`${preset} has no ${name}`)
-    standIn.said = { text: ['Yes.'] }
+    standIn.utterance = { text: ['Yes.'] }
     const sent = async (client: 'chat' | 'messages' | 'responses', more: JsonObject): Promise<JsonObject> => {
       const response = await matrix.gateway.post(PATHS[client], { ...questionFor(client), ...more, model: model.slug, ...model.more })
       t.equal(response.status, 200, await response.text())
@@ -77,7 +77,7 @@ t.test('a model that always thinks gets its lowest effort, and what a caller wri
   )
   for (const standIn of standIns) {
     const [model] = standIn.rules.models
-    standIn.said = { text: ['Yes.'] }
+    standIn.utterance = { text: ['Yes.'] }
     const kwargs = standIn.rules.preset === 'vllm' ? { chat_template_kwargs: { enable_thinking: true, name: 'Ada' } } : {}
     const body = { ...questionFor('chat'), reasoning_effort: 'none', ...kwargs, model: model.slug, ...model.more }
     t.equal((await gateway.post(PATHS.chat, body)).status, 200)

@@ -5,14 +5,14 @@
 import type { JsonObject } from '../../src/core/json.ts'
 import type { FoldedReply } from '../support/fold.ts'
 import type { Asked, AskedTool } from '../support/matrix/asked.ts'
-import type { Said, SaidCall } from '../support/wire.ts'
+import type { Utterance, UtteranceCall } from '../support/wire.ts'
 import type { RuledModel } from './stand-in.ts'
 
 export interface Turn {
   /** @param replies of the turns before, whole. */
   asks(replies: readonly JsonObject[], folded: readonly FoldedReply[]): Asked
-  says: Said
-  /** What is wrong with the reply that the caller got; undefined where it is right. */
+  says: Utterance
+  /** Fault of the reply that the caller got; undefined where it is right. */
   wrong(reply: FoldedReply): string | undefined
   /** `elsewhere`: another provider's model answers this turn. */
   by?: 'elsewhere'
@@ -49,7 +49,7 @@ const ANSWER = {
   additionalProperties: false,
 }
 
-const call = (id: string, name: string, city: string): SaidCall => ({ id, name, args: ['{"ci', `ty":"${city}"}`] })
+const call = (id: string, name: string, city: string): UtteranceCall => ({ id, name, args: ['{"ci', `ty":"${city}"}`] })
 
 const CALLS = [call('call_Ab3dEf6hIj9kLm2nOp5qRs8t', 'weather', 'Oslo'), call('call_Zy8xWv5uTs2rQp9oNm6lKj3i', 'clock', 'Rome')]
 
@@ -62,15 +62,15 @@ function bothCalls(reply: FoldedReply): string | undefined {
 }
 
 const user = (words: string) => ({ user: [{ text: words }] })
-const FINE: Said = { text: ['Fine.'] }
-const effortOf = (model: RuledModel): { effort?: string } => (model.reasons ? { effort: 'high' } : {})
-/** What models that reason think. */
+const FINE: Utterance = { text: ['Fine.'] }
+const modelEffort = (model: RuledModel): { effort?: string } => (model.reasons ? { effort: 'high' } : {})
+/** Thoughts of models that reason. */
 export const THOUGHT = 'I look it up.'
-const thoughts = (model: RuledModel): Said => (model.reasons ? { reasoning: [THOUGHT.slice(0, 7), THOUGHT.slice(7)] } : {})
+const thoughts = (model: RuledModel): Utterance => (model.reasons ? { reasoning: [THOUGHT.slice(0, 7), THOUGHT.slice(7)] } : {})
 
 /** The same question with tools, and the results of both calls. @param image a picture in the first result. */
 export function toolTurns(model: RuledModel, options: { first?: 'elsewhere'; image?: boolean } = {}): Turn[] {
-  const asked = { system: 'Be brief.', tools: TOOLS, ...effortOf(model) }
+  const asked = { system: 'Be brief.', tools: TOOLS, ...modelEffort(model) }
   const question = user('The weather in Oslo, and the time in Rome?')
   const first: Turn = {
     asks: () => ({ ...asked, turns: [question] }),
@@ -99,16 +99,16 @@ export function toolTurns(model: RuledModel, options: { first?: 'elsewhere'; ima
 
 const takesTools = ({ tools }: RuledModel): boolean => tools !== false
 
-const one = (asked: Asked, says: Said, wrong: Turn['wrong']): Turn[] => [{ asks: () => asked, says, wrong }]
+const one = (asked: Asked, says: Utterance, wrong: Turn['wrong']): Turn[] => [{ asks: () => asked, says, wrong }]
 
 export const SCENARIOS: readonly Scenario[] = [
   { name: 'text', turns: () => one({ system: 'Be brief.', turns: [user('Hello')] }, FINE, text('Fine.')) },
   {
     name: 'second turn',
     turns: (model) => [
-      ...one({ turns: [user('Hello')], ...effortOf(model) }, { ...thoughts(model), text: ['Hi.'] }, text('Hi.')),
+      ...one({ turns: [user('Hello')], ...modelEffort(model) }, { ...thoughts(model), text: ['Hi.'] }, text('Hi.')),
       {
-        asks: ([reply]) => ({ turns: [user('Hello'), { replayed: reply }, user('How are you?')], ...effortOf(model) }),
+        asks: ([reply]) => ({ turns: [user('Hello'), { replayed: reply }, user('How are you?')], ...modelEffort(model) }),
         says: { ...thoughts(model), ...FINE },
         wrong: text('Fine.'),
       },
@@ -124,7 +124,7 @@ export const SCENARIOS: readonly Scenario[] = [
     name: 'structured output',
     turns: (model) =>
       one(
-        { turns: [user('Oslo')], schema: { name: 'weather', schema: ANSWER }, ...effortOf(model) },
+        { turns: [user('Oslo')], schema: { name: 'weather', schema: ANSWER }, ...modelEffort(model) },
         { text: ['{"city":"Oslo",', '"degrees":3}'] },
         text('{"city":"Oslo","degrees":3}'),
       ),

@@ -6,7 +6,7 @@
 import { createHmac, randomBytes } from 'node:crypto'
 import type { JsonObject } from '../../src/core/json.ts'
 import { type Answer, jsonAnswer, type Seen, startUpstream } from '../support/upstream.ts'
-import { ALL_WIRES, type AnyWireName, type Said, streamAnswer, type Wire } from '../support/wire.ts'
+import { ALL_WIRES, type AnyWireName, streamAnswer, type Utterance, type Wire } from '../support/wire.ts'
 
 export interface Refusal {
   readonly status: number
@@ -17,7 +17,7 @@ export interface Refusal {
 
 const issuedAnywhere = new Set<string>()
 
-/** What a stand-in has signed for its account. Another account's, and what was changed since, do not verify. */
+/** Signatures of a stand-in for its account. Another account's, and what was changed since, do not verify. */
 export class Signatures {
   readonly #secret = randomBytes(16)
   /** Signed texts that came back since the last `reset()`. */
@@ -89,27 +89,27 @@ export interface Rules {
   readonly settings?: string
   /** Variables of the preset that are no secrets. */
   readonly variables?: Readonly<Record<string, string>>
-  /** What the rules rest on: package and version, reference, names of recordings, issues. */
+  /** Sources of the rules: package and version, reference, names of recordings, issues. */
   readonly sources: readonly string[]
   readonly models: readonly RuledModel[]
   /** Path of the request below the preset's address, for this model, streamed or not. */
   path(model: RuledModel, stream: boolean): string
-  /** What is wrong with the key; undefined where it is the right one. @param key the secret of the account. */
+  /** Fault of the key; undefined where it is the right one. @param key the secret of the account. */
   denied(request: Seen, key: string): Refusal | undefined
   /** The first rule that the request breaks. */
   check(call: Call): Refusal | undefined
-  /** How this provider says it: ids and signatures in its own form. As given where absent. */
-  says?(said: Said, call: Call): Said
+  /** Form of ids and signatures of this provider. As given where absent. */
+  says?(utterance: Utterance, call: Call): Utterance
   /** Changes to a whole reply or to each event of a stream, where the provider departs from its wire. */
   rewrite?(written: JsonObject): JsonObject
 }
 
-/** What the model says, and what a stream waits for when half of it is sent. */
+/** Reply of the model, and what a stream waits for when half of it is sent. */
 export interface Played {
-  readonly said: Said
+  readonly utterance: Utterance
   readonly wait?: (() => Promise<undefined>) | undefined
   /** A stream that ends as it should not, in place of the one that says so. */
-  readonly broken?: ((said: Said) => Answer) | undefined
+  readonly broken?: ((utterance: Utterance) => Answer) | undefined
 }
 
 export interface StandIn {
@@ -118,10 +118,10 @@ export interface StandIn {
   readonly signatures: Signatures
   /** Requests that were accepted and answered, in order. */
   readonly accepted: JsonObject[]
-  /** What was refused, in order, each with the body that was sent. */
+  /** Refused requests, in order, each with the body that was sent. */
   readonly refused: { readonly refusal: Refusal; readonly body: JsonObject }[]
-  /** What the model says next. */
-  said: Said
+  /** Next reply of the model. */
+  utterance: Utterance
   /** Chooses what the model says by the request, in place of `said`. */
   play: ((call: Call) => Played) | undefined
   /** The next request that the rules accept fails, once: with this status, or the reply ends before any content. */
@@ -181,12 +181,12 @@ export async function startStandIn(rules: Rules, root: string): Promise<StandIn>
     standIn.failNext = undefined
     if (typeof failure === 'number') return jsonAnswer(wire.error(failure, 'overloaded'), failure)
     if (failure === undefined) standIn.accepted.push(body)
-    const { said: next, wait, broken }: Played = standIn.play?.(call) ?? { said: standIn.said }
-    const said = rules.says?.(next, call) ?? next
-    if (isStream && broken) return broken({ ...said, model: model.name })
+    const { utterance: next, wait, broken }: Played = standIn.play?.(call) ?? { utterance: standIn.utterance }
+    const utterance = rules.says?.(next, call) ?? next
+    if (isStream && broken) return broken({ ...utterance, model: model.name })
     const answer = isStream
-      ? withWait(streamAnswer(wire, wire.frames({ ...said, model: model.name })), wait)
-      : jsonAnswer(wire.reply({ ...said, model: model.name }))
+      ? withWait(streamAnswer(wire, wire.frames({ ...utterance, model: model.name })), wait)
+      : jsonAnswer(wire.reply({ ...utterance, model: model.name }))
     const own = rules.rewrite ? rewritten(answer, rules.rewrite) : answer
     return failure === 'cut' ? cutAnswer(own) : own
   })
@@ -196,7 +196,7 @@ export async function startStandIn(rules: Rules, root: string): Promise<StandIn>
     signatures,
     accepted: [],
     refused: [],
-    said: { text: ['Fine.'] },
+    utterance: { text: ['Fine.'] },
     play: undefined,
     failNext: undefined,
     close: () => upstream.close(),

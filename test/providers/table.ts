@@ -7,7 +7,7 @@ import { SCENARIOS } from './scenarios.ts'
 class Legend {
   readonly #letters = new Map<string, string>()
 
-  letterOf(field: string): string {
+  fieldLetter(field: string): string {
     let letter = this.#letters.get(field)
     if (letter === undefined) {
       letter = String.fromCharCode('a'.charCodeAt(0) + this.#letters.size)
@@ -21,12 +21,12 @@ class Legend {
   }
 }
 
-/** What was lost in any client format, streamed or not; `yes` where nothing was. */
+/** Losses in any client format, streamed or not; `yes` where nothing was. */
 function summary(outcomes: readonly Outcome[], legend: Legend): string {
   if (outcomes.length === 0) return '–'
   if (outcomes.some(({ refused }) => refused !== undefined)) return 'refused'
   const dropped = [...new Set(outcomes.flatMap((outcome) => outcome.dropped))].sort()
-  return dropped.length > 0 ? dropped.map((name) => legend.letterOf(name)).join(' ') : 'yes'
+  return dropped.length > 0 ? dropped.map((name) => legend.fieldLetter(name)).join(' ') : 'yes'
 }
 
 /** The table and its legend. */

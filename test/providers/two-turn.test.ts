@@ -6,7 +6,7 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import t from 'tap'
 import { withSections } from '../../scripts/markdown-table.ts'
 import { every } from '../support/every.ts'
-import { type Cell, cellsOf, type Outcome, startMatrix } from './matrix.ts'
+import { type Cell, type Outcome, standInCells, startMatrix } from './matrix.ts'
 import { SCENARIOS } from './scenarios.ts'
 import { matrixTable } from './table.ts'
 
@@ -15,7 +15,7 @@ const outcomes = new Map<Cell, Outcome>()
 
 for (const standIn of matrix.standIns)
   t.test(`the two-turn matrix of ${standIn.rules.preset}`, async (t) => {
-    for (const cell of cellsOf([standIn], SCENARIOS)) {
+    for (const cell of standInCells([standIn], SCENARIOS)) {
       const name = `${cell.model.slug}, ${cell.scenario.name}, ${cell.client.id}${cell.stream ? ', streamed' : ''}`
       await every(t, name, async (t) => {
         const outcome = await matrix.run(cell)

@@ -5,7 +5,7 @@ import t, { type Test } from 'tap'
 import { WebSocket } from 'ws'
 import { eventually } from '../support/eventually.ts'
 import { type FrontProxy, type ProxyName, startFrontProxy } from '../support/front-proxies.ts'
-import { endOf, ResponsesSocket } from '../support/responses-socket.ts'
+import { lastEvent, ResponsesSocket } from '../support/responses-socket.ts'
 import { Gate, sseAnswer, startUpstream, type Upstream } from '../support/upstream.ts'
 import { answerFor, framesFor } from '../support/wire.ts'
 import { followRecipe, languageBlock, type Recipe, replaceAll } from './recipe.ts'
@@ -108,7 +108,7 @@ for (const name of ['nginx', 'caddy'] as const)
     })
     const socket = new ResponsesSocket(ws)
     await once(ws, 'open')
-    t.match(endOf(await socket.respond({ model: 'openai/gpt-5-mini', input: 'Hello' })), { type: 'response.completed' })
+    t.match(lastEvent(await socket.respond({ model: 'openai/gpt-5-mini', input: 'Hello' })), { type: 'response.completed' })
     ws.close()
 
     const long = { ...QUESTION, messages: [{ role: 'user', content: 'word '.repeat(400_000) }] }

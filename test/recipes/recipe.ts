@@ -7,7 +7,7 @@ import { dirname, join } from 'node:path'
 import type { Test } from 'tap'
 import { ROOT, read } from '../repository/source-tree.ts'
 import { ADMIN_TOKEN } from '../support/admin.ts'
-import { type Block, bash, blocksOf, executable, savedFiles } from '../support/command-blocks.ts'
+import { type Block, bash, executable, pageBlocks, savedFiles } from '../support/command-blocks.ts'
 import { type Gateway, type GatewayOptions, KEY, startGateway } from '../support/gateway.ts'
 import { LAUNCHER } from '../support/launcher.ts'
 
@@ -33,11 +33,11 @@ const COMMAND = `#!/bin/sh\nexec "$NODE" "$HEADGATE" "$@"\n`
 
 /** Blocks that run here. */
 function runnable(page: string): Block[] {
-  return blocksOf(page).filter(({ excuse }) => excuse === undefined)
+  return pageBlocks(page).filter(({ excuse }) => excuse === undefined)
 }
 
 /** The file that lies beside the page, else the one that it has its reader save; with the stand-ins. @throws Error where the page has none, or not what a stand-in is for. */
-export function fileOf(page: string, replaced: Record<string, string> = {}): string {
+export function pageConfig(page: string, replaced: Record<string, string> = {}): string {
   const beside = join(dirname(page), 'headgate.yaml')
   const saved = existsSync(join(ROOT, beside)) ? read(beside) : savedFiles(page).find(([name]) => name === 'headgate.yaml')?.[1]
   if (saved === undefined) throw new Error(`${page} has no file to save`)
@@ -73,7 +73,7 @@ export async function followPage(t: Test, page: string, options: RecipeOptions =
   const { env: variables, with: replaced, prepare, ...more } = options
   prepare?.(folder)
   const env = { HEADGATE_APP_KEY: KEY, ...variables }
-  const gateway = await startGateway(fileOf(page, replaced), { directory: folder, env, ...more })
+  const gateway = await startGateway(pageConfig(page, replaced), { directory: folder, env, ...more })
   t.teardown(() => gateway.close())
   const waiting = runnable(page)
   return {

@@ -4,8 +4,8 @@ import { request } from 'node:https'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { ADMIN_TOKEN, adminFetch, freshVerdict } from '../support/admin.ts'
-import { bash, blocksOf, executable } from '../support/command-blocks.ts'
-import { rowsOf } from '../support/crash/audit.ts'
+import { bash, executable, pageBlocks } from '../support/command-blocks.ts'
+import { parseRows } from '../support/crash/audit.ts'
 import { freePorts } from '../support/crash/configuration.ts'
 import { eventually } from '../support/eventually.ts'
 import { type FrontProxy, startFrontProxy } from '../support/front-proxies.ts'
@@ -16,7 +16,7 @@ import { type Program, runProgram } from '../support/program.ts'
 import { startRedis } from '../support/redis.ts'
 import { Gate, sseAnswer, startUpstream } from '../support/upstream.ts'
 import { answerFor, framesFor } from '../support/wire.ts'
-import { fileOf, languageBlock, replaceAll } from './recipe.ts'
+import { languageBlock, pageConfig, replaceAll } from './recipe.ts'
 
 // Six starts of the program, on a machine that others use.
 t.setTimeout(240_000)
@@ -36,7 +36,7 @@ async function startReplica(t: Test, folder: string, { database, redis, provider
   const [port, admin, health] = await freePorts(3)
   mkdirSync(join(folder, 'data'), { recursive: true })
   const file = join(folder, 'headgate.yaml')
-  const text = fileOf(PAGE, {
+  const text = pageConfig(PAGE, {
     'host: 0.0.0.0, port: 8080': `host: 127.0.0.1, port: ${port}`,
     '10.0.0.5': '127.0.0.1',
     'port: 8081, health_port: 8082': `port: ${admin}, health_port: ${health}, token: ${ADMIN_TOKEN}`,
@@ -128,7 +128,7 @@ t.test('a rolling upgrade under load', async (t) => {
   }
   const callers = Array.from({ length: 6 }, caller)
   const long: Promise<string>[] = []
-  const [takeOut, ready, putBack, verify] = blocksOf(PAGE).filter(({ excuse }) => excuse === undefined)
+  const [takeOut, ready, putBack, verify] = pageBlocks(PAGE).filter(({ excuse }) => excuse === undefined)
   executable(join(folder, 'bin', 'headgate'), `#!/bin/sh\nexec "${process.execPath}" "${LAUNCHER}" "$@"\n`)
   const run = async (code: string, { port, health, admin }: Replica): Promise<void> => {
     const { failed, out, error } = await bash(code, folder, {
@@ -179,6 +179,6 @@ t.test('a rolling upgrade under load', async (t) => {
   await run(verify.code, first)
   const { ok, problems } = await freshVerdict(first.admin)
   t.ok(ok, problems.join(', '))
-  const rows = rowsOf(await (await adminFetch(`${first.admin}/ledger/export`)).text())
+  const rows = parseRows(await (await adminFetch(`${first.admin}/ledger/export`)).text())
   t.equal(rows.length, outcomes.length + long.length, 'each has its row in the ledger')
 })

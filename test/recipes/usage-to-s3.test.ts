@@ -3,7 +3,7 @@ import { gunzipSync } from 'node:zlib'
 import t from 'tap'
 import { FakeClock } from '../support/clock.ts'
 import { eventually } from '../support/eventually.ts'
-import { linesOf, S3_KEY, startObjectStore } from '../support/object-store.ts'
+import { S3_KEY, startObjectStore, storedLines } from '../support/object-store.ts'
 import { startUpstream } from '../support/upstream.ts'
 import { answerFor } from '../support/wire.ts'
 import { followRecipe } from './recipe.ts'
@@ -28,6 +28,6 @@ t.test('the record of a request is in the bucket', async (t) => {
   })
   t.equal(object.status, 200)
   t.match(object.name, /^\/my-lake\/headgate\/generations\/\d{4}\/\d\d\/\d\d\/\d\d\/lake-\w+-\d{6}\.jsonl\.gz$/)
-  t.equal(linesOf(gunzipSync(object.body)).length, 1)
+  t.equal(storedLines(gunzipSync(object.body)).length, 1)
   done()
 })

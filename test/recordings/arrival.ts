@@ -1,5 +1,5 @@
 /**
- * What must arrive of a recorded request at a provider of the same format: all of it, save the changes that docs/dialects.md
+ * Arrival of a recorded request at a provider of the same format: all of it, save the changes that docs/dialects.md
  * lists under `openai-chat`, `openai-responses` and `anthropic`, and the fields that only the gateway reads.
  */
 import { isDeepStrictEqual } from 'node:util'
@@ -8,7 +8,7 @@ import type { Client } from './callers.ts'
 import type { Difference } from './compare.ts'
 import { list, object } from './expected.ts'
 import { UPSTREAM_MODEL } from './providers.ts'
-import { leavesOf } from './whole.ts'
+import { listLeaves } from './whole.ts'
 
 /** docs/dialects.md, "Fields that are never sent"; the tier is the endpoint's own. */
 const NEVER_SENT = [
@@ -88,8 +88,8 @@ const ARRIVALS: Readonly<Record<Client['id'], (body: JsonObject) => JsonObject>>
 /** Leaf by leaf, in both directions. */
 export function arrivalDifferences(client: Client, request: JsonObject, arrived: JsonObject): Difference[] {
   const sent = Object.fromEntries(Object.entries(request).filter(([field]) => !NEVER_SENT.includes(field)))
-  const wanted = new Map(leavesOf({ ...ARRIVALS[client.id](sent), model: UPSTREAM_MODEL }).map(({ path, value }) => [path, value]))
-  const found = new Map(leavesOf(arrived).map(({ path, value }) => [path, value]))
+  const wanted = new Map(listLeaves({ ...ARRIVALS[client.id](sent), model: UPSTREAM_MODEL }).map(({ path, value }) => [path, value]))
+  const found = new Map(listLeaves(arrived).map(({ path, value }) => [path, value]))
   const differences: Difference[] = []
   for (const [path, value] of wanted)
     if (!isDeepStrictEqual(found.get(path), value)) differences.push({ leaf: path, expected: value, got: found.get(path) })

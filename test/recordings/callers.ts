@@ -16,7 +16,7 @@ const SAME: Readonly<Record<Client['id'], AnyWireName>> = { chat: 'openai-chat',
 export const sameWire = (client: Client, wire: AnyWireName): boolean => SAME[client.id] === wire
 
 /** The client whose format is this wire. */
-export const clientOf = (wire: AnyWireName): Client | undefined => CLIENTS.find((client) => sameWire(client, wire))
+export const wireClient = (wire: AnyWireName): Client | undefined => CLIENTS.find((client) => sameWire(client, wire))
 
 export const shortRequest = (client: Client, model: string, stream: boolean): JsonObject => ({ model, ...SHORT[client.id], stream })
 

@@ -35,7 +35,7 @@ export interface Exchange {
 
 export interface Recordings {
   readonly exchanges: readonly Exchange[]
-  /** How many interactions are not replayed, by reason. */
+  /** Number of interactions that are not replayed, by reason. */
   readonly skipped: ReadonlyMap<string, number>
 }
 
@@ -61,7 +61,7 @@ export function recordingsFolder(): string | undefined {
 /** Headers of one connection (RFC 9110 §7.6.1), and those that no longer fit a body that was decoded. */
 const HOP = new Set(['connection', 'keep-alive', 'transfer-encoding', 'content-length', 'content-encoding', 'upgrade', 'trailer'])
 
-function headersOf(side: Side): Record<string, string> {
+function sideHeaders(side: Side): Record<string, string> {
   const headers: Record<string, string> = {}
   for (const [name, value] of Object.entries(side.headers ?? {}))
     if (!HOP.has(name.toLowerCase())) headers[name.toLowerCase()] = Array.isArray(value) ? value.join(', ') : String(value)
@@ -82,7 +82,7 @@ const OPERATIONS: readonly (readonly [RegExp, AnyWireName])[] = [
 ]
 
 /** The wire of a request, or the reason why it is not replayed. */
-function operationOf(method: string, url: URL): { wire: AnyWireName } | { skip: string } {
+function urlOperation(method: string, url: URL): { wire: AnyWireName } | { skip: string } {
   if (/\/model\/[^/]+\/invoke$/.test(url.pathname) && !CLAUDE_INVOKED.test(url.pathname)) return { skip: 'InvokeModel of other models' }
   if (/embed(dings|ContentS?)?$/i.test(url.pathname) || /embedContent/i.test(url.pathname)) return { skip: 'embeddings' }
   if (/count_?tokens$|\/input_tokens$|\/tokenize$/i.test(url.pathname)) return { skip: 'a count of tokens' }
@@ -92,7 +92,7 @@ function operationOf(method: string, url: URL): { wire: AnyWireName } | { skip: 
   return operation ? { wire: operation[1] } : { skip: 'no generation (files, conversations, stores, downloads, tokens)' }
 }
 
-function textOf(body: Json | undefined): string | undefined {
+function bodyString(body: Json | undefined): string | undefined {
   if (typeof body === 'string') return body
   const inner: unknown = typeof body === 'object' && body !== null && !Array.isArray(body) ? body.string : undefined
   if (inner instanceof Uint8Array) return Buffer.from(inner).toString('latin1')
@@ -108,36 +108,36 @@ function parsed(text: string): Json | undefined {
   }
 }
 
-function requestOf(side: Side): JsonObject | undefined {
+function sideRequest(side: Side): JsonObject | undefined {
   const body = side.parsed_body ?? side.body
   const value = typeof body === 'string' ? parsed(body) : body
   return typeof value === 'object' && value !== null && !Array.isArray(value) ? value : undefined
 }
 
-function modelOf(request: JsonObject, url: URL): string {
+function requestModel(request: JsonObject, url: URL): string {
   if (typeof request.model === 'string') return request.model
   return decodeURIComponent(/\/model\/([^/]+)\//.exec(url.pathname)?.[1] ?? '')
 }
 
-function exchangeOf(interaction: Interaction, cassette: string, index: number): Exchange | { skip: string } {
+function toExchange(interaction: Interaction, cassette: string, index: number): Exchange | { skip: string } {
   const { request, response } = interaction
   if (!request || !response) return { skip: 'gRPC of another SDK' }
   const url = new URL(request.uri ?? '')
-  const operation = operationOf((request.method ?? '').toUpperCase(), url)
+  const operation = urlOperation((request.method ?? '').toUpperCase(), url)
   if ('skip' in operation) return operation
-  const body = textOf(response.body) ?? (response.parsed_body === undefined ? undefined : JSON.stringify(response.parsed_body))
-  const asked = requestOf(request)
+  const body = bodyString(response.body) ?? (response.parsed_body === undefined ? undefined : JSON.stringify(response.parsed_body))
+  const asked = sideRequest(request)
   if (body === undefined || asked === undefined) return { skip: 'a body that was not kept' }
-  const headers = headersOf(response)
+  const headers = sideHeaders(response)
   const type = headers['content-type'] ?? ''
   return {
     cassette,
     index,
     wire: operation.wire,
     host: url.hostname,
-    requestHeaders: headersOf(request),
+    requestHeaders: sideHeaders(request),
     request: asked,
-    model: modelOf(asked, url),
+    model: requestModel(asked, url),
     status: response.status?.code ?? 0,
     headers,
     body,
@@ -154,7 +154,7 @@ export function readRecordings(folder: string): Recordings {
     const { interactions = [] } = parse(readFileSync(join(folder, file), 'utf8')) as { interactions?: Interaction[] }
     const cassette = file.replaceAll('\\', '/').replace(/(\.xai)?\.yaml$/, '')
     for (const [index, interaction] of interactions.entries()) {
-      const exchange = exchangeOf(interaction, cassette, index)
+      const exchange = toExchange(interaction, cassette, index)
       if ('skip' in exchange) skipped.set(exchange.skip, (skipped.get(exchange.skip) ?? 0) + 1)
       else exchanges.push(exchange)
     }
@@ -162,4 +162,4 @@ export function readRecordings(folder: string): Recordings {
   return { exchanges, skipped }
 }
 
-export const nameOf = ({ cassette, index }: Exchange): string => `${cassette} #${index}`
+export const exchangeName = ({ cassette, index }: Exchange): string => `${cassette} #${index}`

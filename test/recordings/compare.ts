@@ -5,7 +5,7 @@ import type { FoldedReply } from '../support/fold.ts'
 import { holds } from '../support/matrix/markers.ts'
 import type { AnyWireName } from '../support/wire.ts'
 import { type Client, sameWire } from './callers.ts'
-import { argsOf, type Expected, object, text } from './expected.ts'
+import { type Expected, object, parseArgs, text } from './expected.ts'
 
 /** One place at which two sides differ. */
 export interface Difference {
@@ -14,17 +14,17 @@ export interface Difference {
   got: Json | undefined
 }
 
-/** What a foreign provider's reasoning is wrapped in is base64url of JSON (docs/dialects.md, "Reasoning across turns"). */
+/** Wrapping of a foreign provider's reasoning: base64url of JSON (docs/dialects.md, "Reasoning across turns"). */
 function unwrapped(secret: string): Json {
   if (!secret.startsWith('hg.')) return secret
   return JSON.parse(Buffer.from(secret.slice(3), 'base64url').toString('utf8')) as Json
 }
 
-/** How each format shows that the provider ended the turn with an error; a Messages caller gets a `stop_reason` of null. */
+/** Form in which each format shows that the provider ended the turn with an error; a Messages caller gets a `stop_reason` of null. */
 const WENT_WRONG: Readonly<Record<Client['id'], string>> = { chat: 'error', responses: 'failed', messages: '' }
 
 /** The caller's word for the end; a provider of the same wire chooses it itself. */
-function wordOf(client: Client, wire: AnyWireName, { end, word }: Expected): string {
+function endWord(client: Client, wire: AnyWireName, { end, word }: Expected): string {
   if (end === 'error') return WENT_WRONG[client.id]
   if (!sameWire(client, wire) || client.id === 'responses') return client.ends[end]
   return word
@@ -32,7 +32,7 @@ function wordOf(client: Client, wire: AnyWireName, { end, word }: Expected): str
 
 function callDifferences(expected: Expected, got: FoldedReply): Difference[] {
   const wanted = expected.calls.map(({ name, args }) => ({ name, args }))
-  const found = got.calls.map(({ name, args }) => ({ name, args: argsOf(args) }))
+  const found = got.calls.map(({ name, args }) => ({ name, args: parseArgs(args) }))
   const differences: Difference[] = []
   if (!isDeepStrictEqual(wanted, found)) differences.push({ leaf: 'calls', expected: wanted, got: found })
   for (const [index, { id }] of expected.calls.entries()) {
@@ -76,7 +76,7 @@ export function differences(client: Client, wire: AnyWireName, expected: Expecte
   const found: Difference[] = []
   for (const leaf of ['text', 'reasoning', 'refusal'] as const)
     if (got[leaf] !== expected[leaf]) found.push({ leaf, expected: expected[leaf], got: got[leaf] })
-  const word = wordOf(client, wire, expected)
+  const word = endWord(client, wire, expected)
   if (got.end !== word) found.push({ leaf: 'end', expected: word, got: got.end })
   if (got.error && expected.end !== 'error') found.push({ leaf: 'error', expected: undefined, got: got.error as unknown as Json })
   return [

@@ -8,13 +8,13 @@ import type { JsonObject } from '../../src/core/json.ts'
 import { startGateway } from '../support/gateway.ts'
 import { startUpstream } from '../support/upstream.ts'
 import { says } from '../support/wire.ts'
-import { clientOf } from './callers.ts'
-import { type Exchange, nameOf, readRecordings } from './cassettes.ts'
+import { wireClient } from './callers.ts'
+import { type Exchange, exchangeName, readRecordings } from './cassettes.ts'
 import { CAP, messagesBody } from './converse-callers.ts'
 import { list, object, text } from './expected.ts'
 import { requiredFolder } from './folder.ts'
 import { configuration, modelFor } from './providers.ts'
-import { leavesOf } from './whole.ts'
+import { listLeaves } from './whole.ts'
 
 /** Names of documents in their order: the gateway makes them fit and unique. */
 const plain = (name: string): string => name.replaceAll(/[^A-Za-z0-9()[\]-]+/g, ' ').trim()
@@ -22,7 +22,7 @@ const plain = (name: string): string => name.replaceAll(/[^A-Za-z0-9()[\]-]+/g, 
 /** The leaves of a body without what says nothing; a schema is read. */
 function leaves(body: JsonObject): Map<string, unknown> {
   const found = new Map<string, unknown>()
-  for (const { path, value } of leavesOf(body)) {
+  for (const { path, value } of listLeaves(body)) {
     const isEmpty = typeof value === 'object' && value !== null && /^(system|inferenceConfig)$/.test(path)
     if (isEmpty || path.startsWith('additionalModelResponseFieldPaths') || path.endsWith('.toolUse.type')) continue
     if (path.endsWith('.document.name')) found.set(path, plain(text(value)))
@@ -32,7 +32,7 @@ function leaves(body: JsonObject): Map<string, unknown> {
   return found
 }
 
-/** What Messages cannot say, or says in any case. */
+/** Parts that Messages cannot say, or says in any case. */
 function isOfTheFormat(path: string, value: unknown): boolean {
   return (path === 'inferenceConfig.maxTokens' && value === CAP) || path.endsWith('.jsonSchema.name') || path.endsWith('.toolResult.status')
 }
@@ -50,7 +50,7 @@ function differences(recorded: JsonObject, arrived: JsonObject): string[] {
 /** Sent together with thinking, these are what the gateway itself keeps from the model. */
 const accepted = ({ wire, status }: Exchange): boolean => wire === 'bedrock-converse' && status < 300
 
-t.setTimeout(280_000)
+t.setTimeout(880_000)
 const folder = requiredFolder(t)
 if (folder !== undefined)
   await t.test('recorded Converse requests', async (t) => {
@@ -58,7 +58,7 @@ if (folder !== undefined)
     t.teardown(() => upstream.close())
     const gateway = await startGateway(configuration(upstream.url))
     t.teardown(() => gateway.close())
-    const client = clientOf('anthropic')
+    const client = wireClient('anthropic')
     if (!client) throw new Error('no client of Messages')
     const without = new Map<string, number>()
     let equal = 0
@@ -71,7 +71,7 @@ if (folder !== undefined)
       const response = await gateway.post(client.path, { ...body, model: modelFor(exchange) })
       const reply = await response.text()
       const arrived = response.status === 200 ? upstream.requests.at(-1)?.json : undefined
-      t.same(arrived ? differences(exchange.request, arrived).slice(0, 6) : [reply], [], nameOf(exchange))
+      t.same(arrived ? differences(exchange.request, arrived).slice(0, 6) : [reply], [], exchangeName(exchange))
       equal++
     }
     for (const [reason, count] of without) t.comment(`no equal form, ${count}: ${reason}`)

@@ -1,4 +1,4 @@
-/** What a recorded reply holds, free of any format; each reader of a provider format returns it. None of them uses the sources. */
+/** Content of a recorded reply, free of any format; each reader of a provider format returns it. None of them uses the sources. */
 import { isObject, type Json, type JsonObject } from '../../src/core/json.ts'
 
 export interface ExpectedCall {
@@ -61,7 +61,7 @@ export const text = (value: Json | undefined): string => (typeof value === 'stri
 export const number = (value: Json | undefined): number => (typeof value === 'number' ? value : 0)
 
 /** Arguments of a call as a value; none at all are an empty object. */
-export function argsOf(value: Json | undefined): Json {
+export function parseArgs(value: Json | undefined): Json {
   if (typeof value !== 'string') return value ?? {}
   if (value.trim() === '') return {}
   try {

@@ -8,11 +8,11 @@ export interface Failure {
   status: number
   /** The provider's own identifier of the error; empty where it gives none. */
   code: string
-  /** How the provider's own sentence begins, where the caller's request caused the error (docs/contract.md#words-of-providers); else empty. */
+  /** Beginning of the provider's own sentence, where the caller's request caused the error (docs/contract.md#words-of-providers); else empty. */
   sentence: string
 }
 
-function jsonOf(body: string): JsonObject | undefined {
+function parseJson(body: string): JsonObject | undefined {
   try {
     return object(JSON.parse(body) as Json)
   } catch {
@@ -24,7 +24,7 @@ function jsonOf(body: string): JsonObject | undefined {
 const SHOWN = 20
 
 /** As far as the first id: those that the caller did not send are removed. */
-function beginningOf(sentence: string): string {
+function sentenceBeginning(sentence: string): string {
   const id = sentence.search(/\w*[0-9a-f]{8}/)
   return sentence.slice(0, id === -1 ? SHOWN : Math.min(id, SHOWN))
 }
@@ -41,8 +41,8 @@ function isReply({ wire, streamed }: Exchange, reply: JsonObject | undefined): b
 }
 
 /** @returns undefined where the provider answered. */
-export function failureOf(exchange: Exchange): Failure | undefined {
-  const reply = exchange.streamed ? undefined : jsonOf(exchange.body)
+export function recordedFailure(exchange: Exchange): Failure | undefined {
+  const reply = exchange.streamed ? undefined : parseJson(exchange.body)
   const blocked = text(object(reply?.promptFeedback).blockReason)
   if (blocked !== '' && list(reply?.candidates).length === 0) return { status: 400, code: blocked, sentence: '' }
   if (exchange.status < 300) return isReply(exchange, reply) ? undefined : { status: 502, code: '', sentence: '' }
@@ -50,18 +50,18 @@ export function failureOf(exchange: Exchange): Failure | undefined {
   const error = object(reply?.error)
   const code = text(error.status) || text(error.code) || text(error.type)
   const isMissing = missing(exchange.status, code)
-  return { status: isMissing ? 404 : exchange.status, code, sentence: isMissing ? '' : beginningOf(text(error.message)) }
+  return { status: isMissing ? 404 : exchange.status, code, sentence: isMissing ? '' : sentenceBeginning(text(error.message)) }
 }
 
 /** The body has a sentence alone: the type of the exception stands in a header that the recordings do not have. */
 function converseFailure(status: number, sentence: string): Failure {
   const isMissing = /model identifier is invalid/.test(sentence)
-  return { status: isMissing ? 404 : status, code: String(status), sentence: isMissing ? '' : beginningOf(sentence) }
+  return { status: isMissing ? 404 : status, code: String(status), sentence: isMissing ? '' : sentenceBeginning(sentence) }
 }
 
 /** Compares what the caller got in place of an answer. */
 export function failureDifferences(expected: Failure, status: number, body: string): Difference[] {
-  const reply = jsonOf(body) ?? {}
+  const reply = parseJson(body) ?? {}
   const code = text(object(object(reply.error).metadata).provider_code) || text(object(reply.metadata).provider_code)
   const differences: Difference[] = []
   if (status !== expected.status) differences.push({ leaf: 'status', expected: expected.status, got: status })

@@ -1,4 +1,4 @@
-/** Where the recordings are missing, their tests say so loudly and count as skipped. */
+/** Folder of the recordings. Where they are missing, their tests say so loudly and count as skipped. */
 import type { Test } from 'tap'
 import { recordingsFolder } from './cassettes.ts'
 

@@ -10,11 +10,11 @@ import { KEY, startGateway } from '../support/gateway.ts'
 import { startUpstream } from '../support/upstream.ts'
 import { says } from '../support/wire.ts'
 import { accepted } from './arrival.ts'
-import { nameOf, readRecordings } from './cassettes.ts'
+import { exchangeName, readRecordings } from './cassettes.ts'
 import { list } from './expected.ts'
 import { requiredFolder } from './folder.ts'
 import { configuration, modelFor } from './providers.ts'
-import { callerOf, headersOf } from './requests.ts'
+import { exchangeCaller, passedHeaders } from './requests.ts'
 
 const LIMITED = 'sk-router-v1-1111111111111111aaaaaaaaaaaaaaaa'
 const LIMIT = 5
@@ -25,7 +25,7 @@ const PRICE =
 /** The model that the tool of the provider calls has no price here, so that keys with a limit are refused with or without outside input. */
 const isAdvised = ({ tools }: JsonObject): boolean => list(tools).some(({ type }) => String(type).startsWith('advisor'))
 
-t.setTimeout(280_000)
+t.setTimeout(880_000)
 const folder = requiredFolder(t)
 if (folder !== undefined)
   await t.test('recorded requests under a limit', async (t) => {
@@ -58,20 +58,20 @@ if (folder !== undefined)
     const beside: { name: string; hold: number; free: number }[] = []
     let compared = 0
     for (const exchange of readRecordings(folder).exchanges) {
-      const client = callerOf(exchange)
+      const client = exchangeCaller(exchange)
       if (!client || exchange.status >= 300 || isAdvised(exchange.request)) continue
       const { provider: _, ...request } = exchange.request
       const body = { ...accepted(client, request).body, model: modelFor(exchange) }
       watching = false
-      const open = await send(client.path, body, headersOf(exchange), KEY)
+      const open = await send(client.path, body, passedHeaders(exchange), KEY)
       if (open.status !== 200) continue
       watching = true
-      const limited = await send(client.path, body, headersOf(exchange), LIMITED)
+      const limited = await send(client.path, body, passedHeaders(exchange), LIMITED)
       compared++
-      t.equal(limited.status, 200, `${nameOf(exchange)}: ${limited.text.slice(0, 300)}`)
-      t.ok(limited.hold <= 2 * open.hold, `${nameOf(exchange)} is held at ${usd(limited.hold)} in place of ${usd(open.hold)}`)
+      t.equal(limited.status, 200, `${exchangeName(exchange)}: ${limited.text.slice(0, 300)}`)
+      t.ok(limited.hold <= 2 * open.hold, `${exchangeName(exchange)} is held at ${usd(limited.hold)} in place of ${usd(open.hold)}`)
       const free = taken - usd(limited.hold)
-      if (free > 1e-6) beside.push({ name: nameOf(exchange), hold: usd(limited.hold), free })
+      if (free > 1e-6) beside.push({ name: exchangeName(exchange), hold: usd(limited.hold), free })
     }
     t.ok(compared > 300, `${compared} requests`)
     beside.sort((a, b) => b.free - a.free)

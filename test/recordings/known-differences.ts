@@ -1,5 +1,5 @@
 /**
- * What is known to differ between recorded traffic and what the gateway makes of it. `documented` differs by the documents,
+ * Known differences between recorded traffic and what the gateway makes of it. `documented` differs by the documents,
  * `defect` is to be mended. An entry that no longer differs, or not as often, fails the tests: change its count or remove it.
  */
 

@@ -1,5 +1,5 @@
 /**
- * What becomes of a recorded request at a provider of another format: each leaf arrives, or makes a difference there, or its
+ * Outcome of a recorded request at a provider of another format: each leaf arrives, or makes a difference there, or its
  * place stands in `dropped` as docs/dialects.md says ("All losses", "Parameters by format").
  */
 
@@ -8,12 +8,12 @@ import { requestLosses } from '../../scripts/losses/requests.ts'
 import { isObject, type Json, type JsonObject } from '../../src/core/json.ts'
 import { upstreamDialects } from '../../src/dialects/registry.ts'
 import { changed } from '../support/matrix/markers.ts'
-import { parameterOf } from '../support/matrix/parameter-paths.ts'
+import { findParameter } from '../support/matrix/parameter-paths.ts'
 import type { WireName } from '../support/wire.ts'
 import type { Client } from './callers.ts'
 import type { Difference } from './compare.ts'
-import { argsOf, list, object, text } from './expected.ts'
-import { droppedOf, type Scene, send } from './requests.ts'
+import { list, object, parseArgs, text } from './expected.ts'
+import { generationDropped, type Scene, send } from './requests.ts'
 
 interface RequestLeaf {
   /** Elements of a list go by their type or role, as in the table of losses. */
@@ -22,7 +22,7 @@ interface RequestLeaf {
   value: Json
 }
 
-/** What an element of a list is called in the table of losses. */
+/** Name of an element of a list in the table of losses. */
 function elementName(element: Json, path: string): string {
   if (!isObject(element)) return ''
   if (path === 'input' && typeof element.namespace === 'string') return `${text(element.type)} in a namespace`
@@ -86,7 +86,7 @@ export function requestLeaves(body: JsonObject): RequestLeaf[] {
   const leaves: RequestLeaf[] = []
   const walk = (value: Json, path: string, at: (string | number)[]): void => {
     const key = at.at(-1)
-    if (key === 'arguments' && typeof value === 'string' && isObject(argsOf(value))) walk(argsOf(value), path, at)
+    if (key === 'arguments' && typeof value === 'string' && isObject(parseArgs(value))) walk(parseArgs(value), path, at)
     else if (Array.isArray(value) && value.length > 0)
       for (const [index, each] of value.entries()) walk(each, `${path}[${elementName(each, path)}]`, [...at, index])
     else if (isObject(value) && Object.keys(value).length > 0)
@@ -115,7 +115,7 @@ class Arrived {
       } else
         for (const [key, inner] of Object.entries(each)) {
           if (!Array.isArray(each)) texts.push(key)
-          walk(key === 'arguments' ? argsOf(inner as Json) : (inner as Json))
+          walk(key === 'arguments' ? parseArgs(inner as Json) : (inner as Json))
         }
     }
     walk(value)
@@ -195,7 +195,7 @@ export class LossCheck {
       )
         missing.push(leaf)
     if (missing.length === 0) return []
-    const dropped = await droppedOf(this.scene, id)
+    const dropped = await generationDropped(this.scene, id)
     return missing.flatMap((leaf) => {
       const why = this.unexplained(leaf, { client, wire, entries, dropped })
       return why === undefined ? [] : [{ leaf: `${wire}: ${leaf.path}`, expected: leaf.value, got: why }]
@@ -221,7 +221,7 @@ export class LossCheck {
   ): string | undefined {
     const entry = entries.find((loss) => covers(loss, path))
     if (entry) return entry.recorded === undefined || dropped.includes(entry.recorded) ? undefined : `not recorded as ${entry.recorded}`
-    const name = parameterOf(client.id, path)
+    const name = findParameter(client.id, path)
     const outcome = name && upstreamDialects.get(wire)?.parameters[name]
     if (name && outcome && 'dropped' in outcome && dropped.includes(name)) return undefined
     if (recorded(path, dropped)) return undefined
@@ -240,14 +240,14 @@ export class LossCheck {
 
   /** Sends the request with another value in this place, or with none, and sees whether anything else arrives. */
   private async probe(client: Client, body: JsonObject, leaf: RequestLeaf): Promise<boolean> {
-    const arrivedOf = async (changedBody: JsonObject): Promise<string | undefined> => {
+    const arrivedBody = async (changedBody: JsonObject): Promise<string | undefined> => {
       const { status, arrived, path } = await send(this.scene, client, changedBody)
       return status === 200 && arrived ? JSON.stringify([path, arrived]) : undefined
     }
-    const before = await arrivedOf(body)
+    const before = await arrivedBody(body)
     let accepted = false
     for (const other of this.others(client, leaf)) {
-      const after = await arrivedOf(changed(body, { path: leaf.path, at: leaf.at, needle: undefined, other }))
+      const after = await arrivedBody(changed(body, { path: leaf.path, at: leaf.at, needle: undefined, other }))
       if (after !== undefined && after !== before) return true
       accepted ||= after !== undefined
     }
@@ -256,7 +256,7 @@ export class LossCheck {
     const without = structuredClone(body)
     const holder = leaf.at.slice(0, -1).reduce<Json>((value, key) => (value as JsonObject)[key] as Json, without)
     if (isObject(holder)) delete holder[leaf.at.at(-1) as string]
-    return (await arrivedOf(without)) !== before
+    return (await arrivedBody(without)) !== before
   }
 
   private others(client: Client, { path, value }: RequestLeaf): Json[] {

@@ -80,9 +80,9 @@ const PROVIDERS: readonly Provider[] = [
 /** The name by which a provider's own model is called, in every entry. */
 export const UPSTREAM_MODEL = 'upstream-model'
 
-const slugOf = (provider: Provider): string => `recorded/${provider.name}`
+const providerSlug = (provider: Provider): string => `recorded/${provider.name}`
 
-function providerOf({ host, wire, model: name }: Exchange): Provider {
+function recordedProvider({ host, wire, model: name }: Exchange): Provider {
   const found = PROVIDERS.find((each) => each.wire === wire && each.host.test(host) && (each.model?.test(name) ?? true))
   if (!found) throw new Error(`no provider for ${host}`)
   return found
@@ -95,15 +95,19 @@ export interface RecordedModel {
   readonly ruled?: string | undefined
 }
 
-const modelOf = (provider: Provider): RecordedModel => ({ model: slugOf(provider), preset: provider.preset, ruled: provider.ruled })
+const recordedModel = (provider: Provider): RecordedModel => ({
+  model: providerSlug(provider),
+  preset: provider.preset,
+  ruled: provider.ruled,
+})
 
 /** The model through which this exchange goes to its own provider. */
-export const ownModel = (exchange: Exchange): RecordedModel => modelOf(providerOf(exchange))
+export const ownModel = (exchange: Exchange): RecordedModel => recordedModel(recordedProvider(exchange))
 
 export const modelFor = (exchange: Exchange): string => ownModel(exchange).model
 
 /** A model of each provider that has a preset. */
-export const PRESET_MODELS: readonly RecordedModel[] = PROVIDERS.filter(({ preset }) => preset !== undefined).map(modelOf)
+export const PRESET_MODELS: readonly RecordedModel[] = PROVIDERS.filter(({ preset }) => preset !== undefined).map(recordedModel)
 
 /** A model of each wire that takes what has no setting of its own. */
 export const ANY_MODEL: Readonly<Record<WireName, string>> = {
@@ -123,7 +127,7 @@ export function configuration(url: string, keys = KEYS): string {
       `  ${name}: { dialect: ${wire}${preset ? `, preset: ${preset}` : ''}, base_url: "${url}/${name}", key: "sk-provider-secret"${quirks ? `, quirks: { ${quirks} }` : ''} }`,
   )
   const models = PROVIDERS.map(
-    (each) => `  ${slugOf(each)}:
+    (each) => `  ${providerSlug(each)}:
     context: 1000000
     max_output: 64000
     input: [ text, image, file, audio, video ]

@@ -1,6 +1,17 @@
-/** What a recorded reply of Anthropic's `/v1/messages` holds. */
+/** Content of a recorded reply of Anthropic's `/v1/messages`. */
 import type { JsonObject } from '../../src/core/json.ts'
-import { argsOf, type Expected, type ExpectedEnd, type ExpectedUsage, eventsIn, list, nothing, number, object, text } from './expected.ts'
+import {
+  type Expected,
+  type ExpectedEnd,
+  type ExpectedUsage,
+  eventsIn,
+  list,
+  nothing,
+  number,
+  object,
+  parseArgs,
+  text,
+} from './expected.ts'
 
 const ENDS: Readonly<Record<string, ExpectedEnd>> = {
   max_tokens: 'length',
@@ -11,23 +22,23 @@ const ENDS: Readonly<Record<string, ExpectedEnd>> = {
   refusal: 'content_filter',
 }
 
-function addBlock(said: Expected, block: JsonObject): void {
+function addBlock(utterance: Expected, block: JsonObject): void {
   if (block.type === 'text') {
-    said.text += text(block.text)
+    utterance.text += text(block.text)
     for (const each of list(block.citations))
-      said.citations.push({ url: text(each.url) || text(each.source), title: text(each.title) || text(each.document_title) })
+      utterance.citations.push({ url: text(each.url) || text(each.source), title: text(each.title) || text(each.document_title) })
   } else if (block.type === 'thinking') {
-    said.reasoning += text(block.thinking)
-    if (text(block.signature) !== '') said.secrets.push([text(block.signature)])
-  } else if (block.type === 'redacted_thinking') said.secrets.push([text(block.data)])
-  else if (block.type === 'tool_use') said.calls.push({ id: text(block.id), name: text(block.name), args: argsOf(block.input) })
+    utterance.reasoning += text(block.thinking)
+    if (text(block.signature) !== '') utterance.secrets.push([text(block.signature)])
+  } else if (block.type === 'redacted_thinking') utterance.secrets.push([text(block.data)])
+  else if (block.type === 'tool_use') utterance.calls.push({ id: text(block.id), name: text(block.name), args: parseArgs(block.input) })
 }
 
 /**
  * The top-level counts hold every round of the model itself. Rounds of an advisor and of a compaction stand in `iterations` alone: they
  * are billed, and are no part of what callers are shown (platform docs: advisor tool, "usage and billing"; compaction, "usage").
  */
-function usageOf(usage: JsonObject): ExpectedUsage {
+function readUsage(usage: JsonObject): ExpectedUsage {
   const [cached, written] = [number(usage.cache_read_input_tokens), number(usage.cache_creation_input_tokens)]
   return {
     input: number(usage.input_tokens) + cached + written,
@@ -40,13 +51,13 @@ function usageOf(usage: JsonObject): ExpectedUsage {
 
 /** A whole message. */
 export function readMessage(message: JsonObject): Expected {
-  const said = nothing()
-  for (const block of list(message.content)) addBlock(said, block)
-  said.word = text(message.stop_reason)
-  said.end = ENDS[said.word] ?? 'stop'
-  said.refusal = text(object(message.stop_details).explanation)
-  said.usage = usageOf(object(message.usage))
-  return said
+  const utterance = nothing()
+  for (const block of list(message.content)) addBlock(utterance, block)
+  utterance.word = text(message.stop_reason)
+  utterance.end = ENDS[utterance.word] ?? 'stop'
+  utterance.refusal = text(object(message.stop_details).explanation)
+  utterance.usage = readUsage(object(message.usage))
+  return utterance
 }
 
 function addDelta(block: JsonObject, delta: JsonObject): void {
@@ -69,7 +80,7 @@ export function messageIn(stream: string): JsonObject {
     else if (event.type === 'content_block_delta') addDelta(content[number(event.index)] ?? {}, object(event.delta))
     else if (event.type === 'message_delta')
       message = { ...message, ...object(event.delta), usage: { ...object(message.usage), ...object(event.usage) } }
-  for (const block of content) if (typeof block.input === 'string') block.input = argsOf(block.input)
+  for (const block of content) if (typeof block.input === 'string') block.input = parseArgs(block.input)
   return { ...message, content }
 }
 

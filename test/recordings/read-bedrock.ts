@@ -1,6 +1,6 @@
-/** What a recorded reply of Amazon Bedrock's Converse holds. */
+/** Content of a recorded reply of Amazon Bedrock's Converse. */
 import type { JsonObject } from '../../src/core/json.ts'
-import { argsOf, type Expected, type ExpectedEnd, type ExpectedUsage, list, nothing, number, object, text } from './expected.ts'
+import { type Expected, type ExpectedEnd, type ExpectedUsage, list, nothing, number, object, parseArgs, text } from './expected.ts'
 
 const ENDS: Readonly<Record<string, ExpectedEnd>> = {
   max_tokens: 'length',
@@ -13,30 +13,30 @@ const ENDS: Readonly<Record<string, ExpectedEnd>> = {
 /** Claude's own encrypted reasoning is base64 within the base64 of the service. */
 const secretForms = (redacted: string): string[] => [redacted, Buffer.from(redacted, 'base64').toString('utf8')]
 
-function addBlock(said: Expected, block: JsonObject): void {
-  said.text += text(block.text)
+function addBlock(utterance: Expected, block: JsonObject): void {
+  utterance.text += text(block.text)
   const { reasoningText, redactedContent } = object(block.reasoningContent)
-  said.reasoning += text(object(reasoningText).text)
+  utterance.reasoning += text(object(reasoningText).text)
   for (const forms of [text(object(reasoningText).signature), text(redactedContent)].filter((secret) => secret !== ''))
-    said.secrets.push(secretForms(forms))
+    utterance.secrets.push(secretForms(forms))
   const { toolUseId, name, input, type } = object(block.toolUse)
   // What ran at the provider is no call of the caller's.
   if (block.toolUse !== undefined && type !== 'server_tool_use')
-    said.calls.push({ id: text(toolUseId), name: text(name), args: argsOf(input) })
+    utterance.calls.push({ id: text(toolUseId), name: text(name), args: parseArgs(input) })
 }
 
-function usageOf(usage: JsonObject): ExpectedUsage {
+function readUsage(usage: JsonObject): ExpectedUsage {
   const [cached, written] = [number(usage.cacheReadInputTokens), number(usage.cacheWriteInputTokens)]
   return { input: number(usage.inputTokens) + cached + written, output: number(usage.outputTokens), cached, written, reasoning: 0 }
 }
 
 export function readConverse(reply: JsonObject): Expected {
-  const said = nothing()
-  for (const block of list(object(object(reply.output).message).content)) addBlock(said, block)
-  said.word = text(reply.stopReason)
-  said.end = ENDS[said.word] ?? 'stop'
-  said.usage = usageOf(object(reply.usage))
-  return said
+  const utterance = nothing()
+  for (const block of list(object(object(reply.output).message).content)) addBlock(utterance, block)
+  utterance.word = text(reply.stopReason)
+  utterance.end = ENDS[utterance.word] ?? 'stop'
+  utterance.usage = readUsage(object(reply.usage))
+  return utterance
 }
 
 /** The messages of a binary stream with their types: lengths stand in their first eight bytes, the type in the first header. */

@@ -1,12 +1,23 @@
-/** What a recorded reply of `/chat/completions` holds. */
+/** Content of a recorded reply of `/chat/completions`. */
 import type { Json, JsonObject } from '../../src/core/json.ts'
-import { argsOf, type Expected, type ExpectedEnd, type ExpectedUsage, eventsIn, list, nothing, number, object, text } from './expected.ts'
+import {
+  type Expected,
+  type ExpectedEnd,
+  type ExpectedUsage,
+  eventsIn,
+  list,
+  nothing,
+  number,
+  object,
+  parseArgs,
+  text,
+} from './expected.ts'
 
 /**
  * `num_cached_tokens`: Mistral; `prompt_cache_hit_tokens`: DeepSeek; the others as at OpenAI. Google's endpoint of this format
  * counts thoughts in the total alone.
  */
-function usageOf(usage: JsonObject): ExpectedUsage {
+function readUsage(usage: JsonObject): ExpectedUsage {
   const prompt = object(usage.prompt_tokens_details)
   const hidden = Math.max(0, number(usage.total_tokens) - number(usage.prompt_tokens) - number(usage.completion_tokens))
   return {
@@ -26,63 +37,63 @@ const ENDS: Readonly<Record<string, ExpectedEnd>> = {
 }
 
 /** Content is a text, or a list of parts with thoughts among them (Mistral's API reference, `ThinkChunk`). */
-function addContent(said: Expected, content: Json | undefined): void {
-  said.text += text(content)
+function addContent(utterance: Expected, content: Json | undefined): void {
+  utterance.text += text(content)
   for (const part of list(content))
     if (part.type === 'thinking')
-      said.reasoning += list(part.thinking)
+      utterance.reasoning += list(part.thinking)
         .map((piece) => text(piece.text))
         .join('')
-    else said.text += text(part.text)
+    else utterance.text += text(part.text)
 }
 
 /** A message, or a delta of one. */
-function addMessage(said: Expected, message: JsonObject): void {
-  addContent(said, message.content)
+function addMessage(utterance: Expected, message: JsonObject): void {
+  addContent(utterance, message.content)
   const details = list(message.reasoning_details)
   const plain = text(message.reasoning) || text(message.reasoning_content)
-  said.reasoning += plain || details.map((detail) => text(detail.text) || text(detail.summary)).join('')
+  utterance.reasoning += plain || details.map((detail) => text(detail.text) || text(detail.summary)).join('')
   for (const detail of details)
-    for (const secret of [detail.signature, detail.data]) if (text(secret) !== '') said.secrets.push([text(secret)])
-  said.refusal += text(message.refusal)
+    for (const secret of [detail.signature, detail.data]) if (text(secret) !== '') utterance.secrets.push([text(secret)])
+  utterance.refusal += text(message.refusal)
   for (const { url_citation } of list(message.annotations))
-    said.citations.push({ url: text(object(url_citation).url), title: text(object(url_citation).title) })
+    utterance.citations.push({ url: text(object(url_citation).url), title: text(object(url_citation).title) })
   // Groq: npm groq-sdk 1.6.0, `ExecutedTool`; each page once.
   const pages = list(message.executed_tools).flatMap(({ search_results: found }) => list(object(found).results))
   for (const { url, title } of new Map(pages.map((page) => [page.url, page])).values())
-    said.citations.push({ url: text(url), title: text(title) })
+    utterance.citations.push({ url: text(url), title: text(title) })
 }
 
-function addEnd(said: Expected, reason: Json | undefined): void {
+function addEnd(utterance: Expected, reason: Json | undefined): void {
   if (text(reason) === '') return
-  said.word = text(reason)
-  said.end = ENDS[said.word] ?? 'stop'
+  utterance.word = text(reason)
+  utterance.end = ENDS[utterance.word] ?? 'stop'
 }
 
 /** A whole completion. The `x_groq` of Groq's last chunk has its usage as well. */
 export function readChat(reply: JsonObject): Expected {
-  const said = nothing()
+  const utterance = nothing()
   const [choice = {}] = list(reply.choices)
   const message = object(choice.message)
-  addMessage(said, message)
+  addMessage(utterance, message)
   for (const call of list(message.tool_calls)) {
     const { name, arguments: args } = object(call.function)
-    said.calls.push({ id: text(call.id), name: text(name), args: argsOf(args) })
+    utterance.calls.push({ id: text(call.id), name: text(name), args: parseArgs(args) })
   }
-  addEnd(said, choice.finish_reason)
-  if (typeof reply.usage === 'object' && reply.usage !== null) said.usage = usageOf(object(reply.usage))
-  return said
+  addEnd(utterance, choice.finish_reason)
+  if (typeof reply.usage === 'object' && reply.usage !== null) utterance.usage = readUsage(object(reply.usage))
+  return utterance
 }
 
 export function readChatStream(stream: string): Expected {
-  const said = nothing()
+  const utterance = nothing()
   const calls: { id: string; name: string; args: string }[] = []
   for (const chunk of eventsIn(stream)) {
     const usage = chunk.usage ?? object(chunk.x_groq).usage
-    if (typeof usage === 'object' && usage !== null) said.usage = usageOf(object(usage))
+    if (typeof usage === 'object' && usage !== null) utterance.usage = readUsage(object(usage))
     const choice = list(chunk.choices).find(({ index }) => number(index) === 0) ?? {}
     const delta = object(choice.delta)
-    addMessage(said, delta)
+    addMessage(utterance, delta)
     for (const part of list(delta.tool_calls)) {
       const call = calls[number(part.index)] ?? { id: '', name: '', args: '' }
       calls[number(part.index)] = call
@@ -90,8 +101,8 @@ export function readChatStream(stream: string): Expected {
       call.name ||= text(object(part.function).name)
       call.args += text(object(part.function).arguments)
     }
-    addEnd(said, choice.finish_reason)
+    addEnd(utterance, choice.finish_reason)
   }
-  said.calls = calls.map(({ id, name, args }) => ({ id, name, args: argsOf(args) }))
-  return said
+  utterance.calls = calls.map(({ id, name, args }) => ({ id, name, args: parseArgs(args) }))
+  return utterance
 }

@@ -1,4 +1,4 @@
-/** What an exchange's recorded reply holds, whatever its wire. */
+/** Content of an exchange's recorded reply, whatever its wire. */
 import type { JsonObject } from '../../src/core/json.ts'
 import type { Answer } from '../support/upstream.ts'
 import type { AnyWireName } from '../support/wire.ts'
@@ -31,11 +31,11 @@ const STREAM: Readonly<Record<AnyWireName, (stream: string) => Expected>> = {
 }
 
 /** The recorded reply, byte for byte. */
-export function answerOf({ status, headers, body, binary }: Exchange): Answer {
+export function recordedAnswer({ status, headers, body, binary }: Exchange): Answer {
   return { status, headers, body: [binary ? Buffer.from(body, 'latin1') : body] }
 }
 
-export function expectedOf(exchange: Exchange): Expected {
+export function recordedExpected(exchange: Exchange): Expected {
   const { wire, body, streamed } = exchange
   return streamed ? STREAM[wire](body) : WHOLE[wire](JSON.parse(body) as JsonObject)
 }

@@ -10,11 +10,11 @@ import { nextTurn } from '../support/next-turn.ts'
 import { startUpstream } from '../support/upstream.ts'
 import { says } from '../support/wire.ts'
 import { CLIENTS, shortRequest } from './callers.ts'
-import { nameOf, readRecordings } from './cassettes.ts'
-import { failureOf } from './failures.ts'
+import { exchangeName, readRecordings } from './cassettes.ts'
+import { recordedFailure } from './failures.ts'
 import { requiredFolder } from './folder.ts'
 import { configuration, ownModel, PRESET_MODELS } from './providers.ts'
-import { answerOf } from './recorded.ts'
+import { recordedAnswer } from './recorded.ts'
 import { TakenBack } from './taken-back.ts'
 
 /** Betas whose blocks stand in recorded replies; the recordings do not have the headers that named them. */
@@ -22,7 +22,7 @@ const BETAS = { 'anthropic-beta': 'advisor-tool-2026-03-01,mcp-client-2026-09-15
 
 const LONG = process.env.HEADGATE_LONG === '1'
 
-t.setTimeout(LONG ? 7_000_000 : 280_000)
+t.setTimeout(LONG ? 7_000_000 : 880_000)
 const folder = requiredFolder(t)
 if (folder !== undefined)
   await t.test('each reply is taken back', async (t) => {
@@ -36,12 +36,12 @@ if (folder !== undefined)
     let compactions = 0
     let turn = 0
     for (const exchange of readRecordings(folder).exchanges) {
-      if (failureOf(exchange)) continue
+      if (recordedFailure(exchange)) continue
       rules.know(exchange)
       const { streamed } = exchange
       const own = ownModel(exchange)
       for (const client of CLIENTS) {
-        upstream.script = () => answerOf(exchange)
+        upstream.script = () => recordedAnswer(exchange)
         const request = shortRequest(client, own.model, streamed)
         const reply = await gateway.post(client.path, request, BETAS)
         const next = reply.status === 200 ? nextTurn(client, await reply.text(), streamed) : undefined
@@ -52,13 +52,13 @@ if (folder !== undefined)
           upstream.script = says({ text: ['fine'] })
           const second = await gateway.post(client.path, { ...request, ...next, model: target.model, stream: false }, BETAS)
           const text = await second.text()
-          const wrong = second.status === 200 ? rules.refusalOf(target, upstream.requests.at(-1)) : undefined
+          const wrong = second.status === 200 ? rules.refusalFor(target, upstream.requests.at(-1)) : undefined
           // Its own account alone can read it, and the message says so.
           if (second.status === 400 && text.includes('this compaction item was made at a provider')) compactions++
           else if (second.status === 200 && !wrong) served.set(client.id, (served.get(client.id) ?? 0) + 1)
           else
             refused.push(
-              `${client.id}, ${nameOf(exchange)}, ${target.model}: ${wrong ? JSON.stringify(wrong) : `${second.status} ${text.slice(0, 300)}`}`,
+              `${client.id}, ${exchangeName(exchange)}, ${target.model}: ${wrong ? JSON.stringify(wrong) : `${second.status} ${text.slice(0, 300)}`}`,
             )
         }
       }

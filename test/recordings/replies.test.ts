@@ -9,19 +9,19 @@ import { startUpstream } from '../support/upstream.ts'
 import { CLIENTS, type Client, foldReply, sameWire, shortRequest } from './callers.ts'
 import { type Exchange, readRecordings } from './cassettes.ts'
 import { type Difference, differences } from './compare.ts'
-import { failureDifferences, failureOf } from './failures.ts'
+import { failureDifferences, recordedFailure } from './failures.ts'
 import { requiredFolder } from './folder.ts'
 import { configuration, modelFor } from './providers.ts'
-import { answerOf, expectedOf } from './recorded.ts'
+import { recordedAnswer, recordedExpected } from './recorded.ts'
 import { Tally } from './tally.ts'
 import { memberDifferences } from './whole.ts'
 
 function replyDifferences(client: Client, exchange: Exchange, status: number, body: string): Difference[] {
-  const failure = failureOf(exchange)
+  const failure = recordedFailure(exchange)
   if (failure) return failureDifferences(failure, status, body)
   if (status !== 200) return [{ leaf: 'status', expected: 200, got: `${status} ${body}` }]
   try {
-    const found = differences(client, exchange.wire, expectedOf(exchange), foldReply(client, body, exchange.streamed))
+    const found = differences(client, exchange.wire, recordedExpected(exchange), foldReply(client, body, exchange.streamed))
     return sameWire(client, exchange.wire) ? [...found, ...memberDifferences(exchange, body)] : found
   } catch (error) {
     // A stream that breaks the rules of the client's format.
@@ -29,7 +29,7 @@ function replyDifferences(client: Client, exchange: Exchange, status: number, bo
   }
 }
 
-t.setTimeout(280_000)
+t.setTimeout(880_000)
 const folder = requiredFolder(t)
 if (folder !== undefined)
   await t.test('recorded replies', async (t) => {
@@ -41,7 +41,7 @@ if (folder !== undefined)
     t.teardown(() => gateway.close())
     const tally = new Tally('replies')
     for (const exchange of exchanges) {
-      upstream.script = () => answerOf(exchange)
+      upstream.script = () => recordedAnswer(exchange)
       for (const client of CLIENTS) {
         const response = await gateway.post(client.path, shortRequest(client, modelFor(exchange), exchange.streamed))
         tally.settle(t, exchange, client.id, replyDifferences(client, exchange, response.status, await response.text()))

@@ -16,12 +16,12 @@ import { list } from './expected.ts'
 import { requiredFolder } from './folder.ts'
 import { LossCheck } from './losses.ts'
 import { ANY_MODEL, configuration, modelFor } from './providers.ts'
-import { callerOf, headersOf, type Scene, send } from './requests.ts'
+import { exchangeCaller, passedHeaders, type Scene, send } from './requests.ts'
 import { Tally } from './tally.ts'
 
 /** Through a provider of the same format. */
 async function sameDifferences(scene: Scene, client: Client, exchange: Exchange, body: JsonObject): Promise<Difference[]> {
-  const headers = headersOf(exchange)
+  const headers = passedHeaders(exchange)
   const { status, reply, arrived, headers: seen } = await send(scene, client, { ...body, model: modelFor(exchange) }, headers)
   if (status !== 200 || !arrived) return [{ leaf: 'refused', expected: 200, got: reply }]
   const lost = Object.entries(headers).filter(([name, value]) => seen[name] !== value)
@@ -48,12 +48,12 @@ async function otherDifferences(check: LossCheck, client: Client, exchange: Exch
   return found
 }
 
-t.setTimeout(280_000)
+t.setTimeout(880_000)
 const folder = requiredFolder(t)
 if (folder !== undefined)
   await t.test('recorded requests', async (t) => {
     const requests = readRecordings(folder).exchanges.flatMap((exchange) => {
-      const client = callerOf(exchange)
+      const client = exchangeCaller(exchange)
       if (!client || exchange.status >= 300) return []
       // Another gateway's preferences among its own providers (docs/dialects.md, "Fields that are never sent").
       const { provider: _, ...request } = exchange.request

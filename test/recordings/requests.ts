@@ -4,12 +4,12 @@ import { object } from '../support/fold.ts'
 import type { Gateway } from '../support/gateway.ts'
 import type { Upstream } from '../support/upstream.ts'
 import { says } from '../support/wire.ts'
-import { type Client, clientOf } from './callers.ts'
+import { type Client, wireClient } from './callers.ts'
 import type { Exchange } from './cassettes.ts'
 
 export interface Sent {
   status: number
-  /** What the gateway answered. */
+  /** Answer of the gateway. */
   reply: string
   /** The body that the provider received; undefined where none came. */
   arrived: JsonObject | undefined
@@ -50,14 +50,14 @@ export async function send(
 }
 
 /** The caller of a recorded request, where its format is one of the gateway's. */
-export const callerOf = ({ wire }: Exchange): Client | undefined => clientOf(wire)
+export const exchangeCaller = ({ wire }: Exchange): Client | undefined => wireClient(wire)
 
-export function headersOf({ requestHeaders }: Exchange): Record<string, string> {
+export function passedHeaders({ requestHeaders }: Exchange): Record<string, string> {
   return Object.fromEntries(PASSED.flatMap((name) => (requestHeaders[name] ? [[name, requestHeaders[name]]] : [])))
 }
 
-/** What the record of a generation says was left out. */
-export async function droppedOf({ gateway }: Scene, id: string): Promise<string[]> {
+/** Parameters that the record of a generation lists as left out. */
+export async function generationDropped({ gateway }: Scene, id: string): Promise<string[]> {
   const found = (await (await gateway.get(`/v1/generation?id=${id}`)).json()) as JsonObject
   const [first] = (object(found.data).provider_responses ?? []) as JsonObject[]
   return Array.isArray(first?.dropped) ? first.dropped.map(String) : []

@@ -15,10 +15,10 @@ import { requiredFolder } from './folder.ts'
 /** Providers whose rules ask for nothing that was signed in the same recording. */
 const UNSIGNED = RULES.filter(({ wire }) => wire === 'openai-chat')
 
-const hostOf = ({ preset }: Rules): string => /^https?:\/\/([^/$]+)/.exec(String(providerPreset(preset).provider.base_url))?.[1] ?? ''
+const ruleHost = ({ preset }: Rules): string => /^https?:\/\/([^/$]+)/.exec(String(providerPreset(preset).provider.base_url))?.[1] ?? ''
 
 /** The refusal of the rules for models that reason, and for those that do not: recordings do not say which of them a model is. */
-function refusalOf(rules: Rules, { request: body }: Exchange): Refusal | undefined {
+function ruleRefusal(rules: Rules, { request: body }: Exchange): Refusal | undefined {
   const name = String(body.model)
   const request = new Seen({ rawHeaders: [], headers: {} } as never, { on: () => undefined } as never)
   const check = (reasons: boolean) =>
@@ -32,12 +32,12 @@ if (folder !== undefined)
     const { exchanges } = readRecordings(folder)
     let checked = 0
     for (const rules of UNSIGNED) {
-      const accepted = exchanges.filter(({ wire, host, status }) => wire === rules.wire && host === hostOf(rules) && status < 300)
+      const accepted = exchanges.filter(({ wire, host, status }) => wire === rules.wire && host === ruleHost(rules) && status < 300)
       if (accepted.length === 0) continue
       checked += accepted.length
       await every(t, `${rules.preset}: ${accepted.length} requests`, async (t) => {
         for (const exchange of accepted)
-          t.equal(JSON.stringify(refusalOf(rules, exchange)?.body), undefined, `${exchange.cassette} ${exchange.index}`)
+          t.equal(JSON.stringify(ruleRefusal(rules, exchange)?.body), undefined, `${exchange.cassette} ${exchange.index}`)
       })
     }
     t.ok(checked >= 190, `${checked} requests`)

@@ -1,8 +1,8 @@
-/** What providers have signed or encrypted in recorded replies. */
+/** Signed and encrypted parts of recorded replies. */
 import { isObject, type Json, type JsonObject } from '../../src/core/json.ts'
 import { list, object } from '../support/fold.ts'
 import type { Exchange } from './cassettes.ts'
-import { expectedOf } from './recorded.ts'
+import { recordedExpected } from './recorded.ts'
 
 /** Every non-empty text under these names, wherever it stands. */
 export function textsUnder(value: Json, names: ReadonlySet<string>, found: Set<string>): void {
@@ -43,10 +43,10 @@ function responsesSeals(events: readonly JsonObject[], whole: JsonObject): strin
   return [...forms.values()]
 }
 
-/** What the provider has sealed in a reply, each in the forms that it has; none of a wire that seals nothing. */
-export function sealsOf(exchange: Exchange): string[][] {
+/** Signed and encrypted parts of a reply, each in the forms that it has; none for a wire without any. */
+export function exchangeSignatures(exchange: Exchange): string[][] {
   const { wire, body, streamed } = exchange
-  if (wire === 'bedrock-converse') return expectedOf(exchange).secrets
+  if (wire === 'bedrock-converse') return recordedExpected(exchange).secrets
   const events = streamed ? eventsIn(body) : [JSON.parse(body) as JsonObject]
   if (wire === 'openai-responses') {
     const last = streamed ? events.findLast(({ type }) => String(type).startsWith('response.'))?.response : events[0]

@@ -1,5 +1,5 @@
 /**
- * What a provider has signed or encrypted in a recorded reply comes back to it with the next turn, byte for byte, through callers of each
+ * Signed and encrypted parts of a recorded reply come back to it with the next turn, byte for byte, through callers of each
  * format. Runs with `npm run test:recordings`.
  */
 import t from 'tap'
@@ -9,20 +9,20 @@ import { nextTurn } from '../support/next-turn.ts'
 import { startUpstream } from '../support/upstream.ts'
 import { says } from '../support/wire.ts'
 import { CLIENTS, shortRequest } from './callers.ts'
-import { nameOf, readRecordings } from './cassettes.ts'
-import { failureOf } from './failures.ts'
+import { exchangeName, readRecordings } from './cassettes.ts'
+import { recordedFailure } from './failures.ts'
 import { requiredFolder } from './folder.ts'
 import { configuration, modelFor } from './providers.ts'
-import { answerOf } from './recorded.ts'
-import { sealsOf, textsUnder } from './sealed.ts'
+import { recordedAnswer } from './recorded.ts'
+import { exchangeSignatures, textsUnder } from './sealed.ts'
 
 /** Members of requests that hold them, in all formats. */
 const SEALED = new Set(['thoughtSignature', 'signature', 'data', 'encrypted_content', 'redactedContent'])
 
-t.setTimeout(280_000)
+t.setTimeout(880_000)
 const folder = requiredFolder(t)
 if (folder !== undefined)
-  await t.test('what is sealed comes back', async (t) => {
+  await t.test('signatures and encrypted reasoning of a reply are sent back to the provider unchanged', async (t) => {
     const upstream = await startUpstream(() => ({ status: 500 }))
     t.teardown(() => upstream.close())
     const gateway = await startGateway(configuration(upstream.url))
@@ -30,11 +30,11 @@ if (folder !== undefined)
     const turns = new Map<string, number>()
     const lost: string[] = []
     for (const exchange of readRecordings(folder).exchanges) {
-      const seals = failureOf(exchange) ? [] : sealsOf(exchange)
+      const seals = recordedFailure(exchange) ? [] : exchangeSignatures(exchange)
       if (seals.length === 0) continue
       const { streamed } = exchange
       for (const client of CLIENTS) {
-        upstream.script = () => answerOf(exchange)
+        upstream.script = () => recordedAnswer(exchange)
         const request = shortRequest(client, modelFor(exchange), streamed)
         const reply = await gateway.post(client.path, request)
         const next = nextTurn(client, await reply.text(), streamed)
@@ -46,7 +46,7 @@ if (folder !== undefined)
         textsUnder(upstream.requests.at(-1)?.json as Json, SEALED, sent)
         const missing = seals.filter((forms) => !forms.some((form) => sent.has(form)))
         turns.set(client.id, (turns.get(client.id) ?? 0) + 1)
-        if (missing.length > 0) lost.push(`${client.id}, ${nameOf(exchange)}: ${missing.length} of ${seals.length}`)
+        if (missing.length > 0) lost.push(`${client.id}, ${exchangeName(exchange)}: ${missing.length} of ${seals.length}`)
       }
     }
     for (const client of CLIENTS) t.ok((turns.get(client.id) ?? 0) > 100, `${client.id}: ${turns.get(client.id)} turns`)

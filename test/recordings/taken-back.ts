@@ -1,11 +1,11 @@
-/** What a provider would refuse of a conversation that comes back, by the rules of its stand-in (test/providers/rules). */
+/** Refusals of a provider for a conversation that comes back, by the rules of its stand-in (test/providers/rules). */
 import type { JsonObject } from '../../src/core/json.ts'
 import { RULES } from '../providers/rules/index.ts'
 import { Signatures } from '../providers/stand-in.ts'
 import type { Seen } from '../support/upstream.ts'
 import type { Exchange } from './cassettes.ts'
 import type { RecordedModel } from './providers.ts'
-import { sealsOf } from './sealed.ts'
+import { exchangeSignatures } from './sealed.ts'
 
 /** Verifies what was recorded as signed, and nothing else. */
 class RecordedSignatures extends Signatures {
@@ -29,13 +29,13 @@ const SETTINGS = ['include', 'reasoning', 'reasoning_effort', 'thinking', 'outpu
 export class TakenBack {
   readonly #signatures = new RecordedSignatures()
 
-  /** What the provider has signed in this reply verifies from now on. */
+  /** Makes the signatures of this reply verify from now on. */
   know(exchange: Exchange): void {
-    this.#signatures.know(sealsOf(exchange).flat())
+    this.#signatures.know(exchangeSignatures(exchange).flat())
   }
 
   /** The refusal of the rules for models that reason, and for those that do not: recordings do not say which of them a model is. */
-  refusalOf({ preset, ruled }: RecordedModel, request: Seen | undefined): JsonObject | undefined {
+  refusalFor({ preset, ruled }: RecordedModel, request: Seen | undefined): JsonObject | undefined {
     const rules = RULES.find((each) => each.preset === preset)
     if (!rules || !request) return undefined
     const body: JsonObject = Object.fromEntries(Object.entries(request.json).filter(([name]) => !SETTINGS.includes(name)))

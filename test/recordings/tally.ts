@@ -1,6 +1,6 @@
 /** Settles the differences of each exchange against the list of known ones, and counts. */
 import type { Test } from 'tap'
-import { type Exchange, nameOf } from './cassettes.ts'
+import { type Exchange, exchangeName } from './cassettes.ts'
 import { type Difference, describe } from './compare.ts'
 import { KNOWN, type Known } from './known-differences.ts'
 
@@ -18,13 +18,13 @@ export class Tally {
     this.check = check
   }
 
-  private knownOf(exchange: Exchange, client: string, { leaf }: Difference): Known | undefined {
+  private knownDifference(exchange: Exchange, client: string, { leaf }: Difference): Known | undefined {
     return KNOWN.find(
       (known) =>
         known.check === this.check &&
         (known.clients === undefined || known.clients.includes(client)) &&
         known.leaf.test(leaf) &&
-        known.cassettes.test(nameOf(exchange)),
+        known.cassettes.test(exchangeName(exchange)),
     )
   }
 
@@ -33,13 +33,13 @@ export class Tally {
    * all differences are known defects.
    */
   settle(t: Test, exchange: Exchange, client: string, differences: readonly Difference[]): void {
-    const name = `${nameOf(exchange)}, ${exchange.wire} → ${client}`
-    const found = differences.map((difference) => ({ difference, known: this.knownOf(exchange, client, difference) }))
+    const name = `${exchangeName(exchange)}, ${exchange.wire} → ${client}`
+    const found = differences.map((difference) => ({ difference, known: this.knownDifference(exchange, client, difference) }))
     const causes = new Set(found.flatMap(({ known }) => (known ? [known] : [])))
     for (const cause of causes) this.counts.set(cause, (this.counts.get(cause) ?? 0) + 1)
     const unexplained = found.filter(({ known }) => !known).map(({ difference }) => describe(difference))
     const defect = [...causes].find(({ kind }) => kind === 'defect')
-    const count = this.resultsOf(client)
+    const count = this.clientResults(client)
     if (unexplained.length > 0) {
       count.unexplained++
       t.same(unexplained.slice(0, SHOWN), [], name)
@@ -63,7 +63,7 @@ export class Tally {
     process.stderr.write(`${this.figures().join('\n')}\n`)
   }
 
-  /** What of each client format is as recorded, and why the rest is not. */
+  /** Differences of each client format from the recording, with their reasons. */
   private figures(): string[] {
     const shares = [...this.results].map(([client, { passed, documented, defects, unexplained }]) => {
       const all = passed + documented + defects + unexplained
@@ -74,7 +74,7 @@ export class Tally {
     return [...shares, ...[...this.counts].map(([{ kind, reason }, count]) => `#   ${kind}, ${count}: ${reason}`)]
   }
 
-  private resultsOf(client: string): { passed: number; documented: number; defects: number; unexplained: number } {
+  private clientResults(client: string): { passed: number; documented: number; defects: number; unexplained: number } {
     const counts = this.results.get(client) ?? { passed: 0, documented: 0, defects: 0, unexplained: 0 }
     this.results.set(client, counts)
     return counts

@@ -14,10 +14,10 @@ export interface Leaf {
 }
 
 /** Every value that is no list or object with something in it, with its path. */
-export function leavesOf(value: Json, path = ''): Leaf[] {
-  if (Array.isArray(value) && value.length > 0) return value.flatMap((each, index) => leavesOf(each, `${path}[${index}]`))
+export function listLeaves(value: Json, path = ''): Leaf[] {
+  if (Array.isArray(value) && value.length > 0) return value.flatMap((each, index) => listLeaves(each, `${path}[${index}]`))
   if (isObject(value) && Object.keys(value).length > 0)
-    return Object.entries(value).flatMap(([key, each]) => leavesOf(each as Json, path === '' ? key : `${path}.${key}`))
+    return Object.entries(value).flatMap(([key, each]) => listLeaves(each as Json, path === '' ? key : `${path}.${key}`))
   return [{ path, value }]
 }
 
@@ -42,22 +42,23 @@ const SET_IN_EVENTS: Readonly<Record<string, RegExp>> = {
   anthropic: /^message\.(id|model|usage)\b|^usage\b/,
 }
 
-const nameOf = ({ path, value }: Leaf): string => `${path} = ${JSON.stringify(value)}`
+const leafName = ({ path, value }: Leaf): string => `${path} = ${JSON.stringify(value)}`
 
-/** What stands for a whole member in a report: `moderation` for all that is below it, but the full path within choices and items. */
-const headOf = (path: string): string => /^[a-z_]+(?=[.[])/.exec(path.replace(/^(choices|content|output|candidates)\b.*/, ''))?.[0] ?? path
+/** Name of a whole member in a report: `moderation` for all that is below it, but the full path within choices and items. */
+const pathHead = (path: string): string =>
+  /^[a-z_]+(?=[.[])/.exec(path.replace(/^(choices|content|output|candidates)\b.*/, ''))?.[0] ?? path
 
-/** What is in `wanted` and not, or not as often, in `found`; one difference for each member. */
+/** Leaves that are in `wanted` and not, or not as often, in `found`; one difference for each member. */
 function missingFrom(wanted: readonly Leaf[], found: readonly Leaf[]): Difference[] {
   const there = new Map<string, number>()
-  for (const leaf of found) there.set(nameOf(leaf), (there.get(nameOf(leaf)) ?? 0) + 1)
+  for (const leaf of found) there.set(leafName(leaf), (there.get(leafName(leaf)) ?? 0) + 1)
   const differences = new Map<string, Difference>()
   for (const leaf of wanted) {
-    const left = there.get(nameOf(leaf)) ?? 0
-    if (left > 0) there.set(nameOf(leaf), left - 1)
-    else if (!differences.has(headOf(leaf.path)))
-      differences.set(headOf(leaf.path), {
-        leaf: `member ${headOf(leaf.path)}`,
+    const left = there.get(leafName(leaf)) ?? 0
+    if (left > 0) there.set(leafName(leaf), left - 1)
+    else if (!differences.has(pathHead(leaf.path)))
+      differences.set(pathHead(leaf.path), {
+        leaf: `member ${pathHead(leaf.path)}`,
         expected: leaf.value,
         got: found.find(({ path }) => path === leaf.path)?.value,
       })
@@ -73,7 +74,7 @@ function once(leaves: readonly Leaf[]): Leaf[] {
   const unique = new Map<string, Leaf>()
   for (const leaf of leaves)
     if (leaf.value !== null && leaf.value !== '' && typeof leaf.value !== 'object' && leaf.path !== 'obfuscation')
-      unique.set(nameOf(leaf), leaf)
+      unique.set(leafName(leaf), leaf)
   return [...unique.values()]
 }
 
@@ -83,7 +84,7 @@ function eventLeaves(wire: AnyWireName, events: readonly JsonObject[]): Leaf[] {
   return events.flatMap((event) => {
     const type = text(event.type)
     if (/^response\.(created|queued|in_progress|completed|incomplete|failed)$|^ping$/.test(type)) return []
-    return leavesOf(event)
+    return listLeaves(event)
       .filter(({ path }) => !set?.test(path))
       .map(({ path, value }) => ({ path: type === '' ? path : `${type}: ${path}`, value }))
   })
@@ -94,7 +95,7 @@ const terminal = (events: readonly JsonObject[]): JsonObject =>
 
 function wholeLeaves(wire: AnyWireName, reply: JsonObject): Leaf[] {
   // An identifier that is empty is replaced.
-  return leavesOf(reply).filter(({ path, value }) => !SET_WHOLE[wire]?.test(path) && !(path.endsWith('.id') && value === ''))
+  return listLeaves(reply).filter(({ path, value }) => !SET_WHOLE[wire]?.test(path) && !(path.endsWith('.id') && value === ''))
 }
 
 /** The account in front of signed and encrypted reasoning (docs/dialects.md, "Signed and encrypted reasoning"). */

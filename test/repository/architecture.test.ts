@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { layersOf, OPERATIONS, type Operation } from '../../src/pipeline/chain.ts'
+import { OPERATIONS, type Operation, operationLayers } from '../../src/pipeline/chain.ts'
 import { every } from '../support/every.ts'
 import { paths, ROOT, read } from './source-tree.ts'
 
@@ -62,7 +62,7 @@ t.test('every function that the architecture names stands in a file of the same 
 })
 
 /** The layers of an operation, with its end. */
-const names = (operation: Operation): string[] => layersOf(operation).map(({ name }) => name)
+const names = (operation: Operation): string[] => operationLayers(operation).map(({ name }) => name)
 
 t.test('a plan and a count go through the layers of an answer as far as they go', async (t) => {
   const generate = names('generate')

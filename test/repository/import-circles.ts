@@ -1,6 +1,6 @@
 /** Which files import which, and circles among them. */
 import { dirname, join, normalize } from 'node:path/posix'
-import { importsOf } from './import-rules.ts'
+import { listImports } from './import-rules.ts'
 import type { SourceFile } from './source-tree.ts'
 
 export type Graph = ReadonlyMap<string, ReadonlySet<string>>
@@ -9,7 +9,7 @@ export type Graph = ReadonlyMap<string, ReadonlySet<string>>
 export function importGraph(files: readonly SourceFile[], types: boolean): Graph {
   const known = new Set(files.map(({ path }) => path))
   const targets = ({ path, text }: SourceFile): string[] =>
-    importsOf(text)
+    listImports(text)
       .filter(({ typeOnly }) => types || !typeOnly)
       .map(({ specifier }) => normalize(join(dirname(path), specifier)))
       .filter((target) => known.has(target))
@@ -17,7 +17,7 @@ export function importGraph(files: readonly SourceFile[], types: boolean): Graph
 }
 
 /** Groups of files that all reach each other (Tarjan's strongly connected components of more than one node). */
-export function circlesOf(graph: Graph): string[][] {
+export function findCircles(graph: Graph): string[][] {
   const order = new Map<string, number>()
   const lowest = new Map<string, number>()
   const stack: string[] = []

@@ -17,7 +17,7 @@ const STATEMENT = /^[ \t]*(import|export)\b(?!\s*\()([^'"`;]*?)(?:\bfrom\s*)?(['
 const DYNAMIC = /(\btypeof\s+|[:<|&(,=]\s*)?\bimport\s*\(\s*(['"])([^'"\n]+)\2\s*\)/g
 
 /** Every static, re-exporting and dynamic import of a TypeScript source. */
-export function importsOf(source: string): Import[] {
+export function listImports(source: string): Import[] {
   const code = withoutComments(source)
   const lineAt = (index: number): number => code.slice(0, index).split('\n').length
   const found: Import[] = []
@@ -44,7 +44,7 @@ export const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   // The fields of the criteria are part of the schemas of requests and of the configuration.
   criteria: ['core'],
   canon: ['core', 'criteria'],
-  sse: ['core'],
+  sse: ['core', 'canon', 'machines'],
   // What providers' errors mean, for all wires.
   faults: ['core'],
   // The fields of guardrails are part of the schemas of the configuration and of the API.
@@ -72,7 +72,8 @@ export const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   catalog: ['core', 'canon', 'credentials', 'criteria'],
   routing: ['core', 'canon', 'criteria'],
   ledger: ['core', 'canon'],
-  store: ['core', 'canon'],
+  // Its reads are gathered page by page, as the ledger adds them up.
+  store: ['core', 'canon', 'ledger'],
   shared: ['core', 'canon', 'machines'],
   cluster: ['core', 'ledger', 'store', 'shared', 'machines'],
   guardrails: ['core', 'canon', 'fields', 'outbound', 'settings', 'machines'],
@@ -92,7 +93,7 @@ export const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   // Managers of secrets in the clouds are called with the credentials that providers there are called with.
   secrets: ['core', 'credentials', 'outbound'],
   mcp: ['core', 'outbound'],
-  upstream: ['core', 'connections', 'sse', 'machines'],
+  upstream: ['core', 'connections', 'machines'],
   telemetry: ['core', 'connections', 'machines'],
   credentials: ['core', 'connections', 'machines'],
   exports: ['core', 'connections', 'credentials', 'ledger', 'machines'],
@@ -105,7 +106,6 @@ export const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   pipeline: [
     'core',
     'canon',
-    'sse',
     'dialects/types',
     'catalog',
     'routing',
@@ -120,7 +120,7 @@ export const ALLOWED: Readonly<Record<string, readonly string[]>> = {
     'plugin-api',
   ],
   api: ['catalog', 'criteria', 'events', 'routing', 'ledger', 'settings', 'store', 'core', 'machines'],
-  server: ['pipeline', 'api', 'events', 'sse', 'telemetry', 'core', 'machines'],
+  server: ['pipeline', 'api', 'events', 'telemetry', 'core', 'machines'],
 }
 
 /** Modules of `src/core` that a machine may import. */
@@ -140,7 +140,7 @@ const OWN_LAYERS: Readonly<Record<string, readonly string[]>> = {
 }
 
 /** A file's layer, such as `core`, `dialects/chat` or `plugins/web`; undefined outside src and plugins. */
-export function layerOf(path: string): string | undefined {
+export function pathLayer(path: string): string | undefined {
   const [root, first, second] = path.split('/')
   if (root === 'plugins') return second === undefined ? 'plugins/list' : second === 'settings.ts' ? 'plugins/settings' : `plugins/${first}`
   if (root !== 'src') return undefined
@@ -150,7 +150,7 @@ export function layerOf(path: string): string | undefined {
   return first === 'dialects' ? `dialects/${second.replace(/\.ts$/, '')}` : first
 }
 
-function rowOf(layer: string): string {
+function layerRow(layer: string): string {
   if (['dialects/types', 'dialects/quirks', 'dialects/registry', 'plugins/list', 'plugins/settings'].includes(layer)) return layer
   if (layer.startsWith('dialects/')) return 'dialects/*'
   return layer.startsWith('plugins/') ? 'plugins/*' : layer
@@ -158,24 +158,24 @@ function rowOf(layer: string): string {
 
 /** Why `from` may not import `to`; undefined where it may. Both are paths from the repository's root. */
 export function objection(from: string, to: string, typeOnly: boolean): string | undefined {
-  const upper = layerOf(from)
-  const lower = layerOf(to)
+  const upper = pathLayer(from)
+  const lower = pathLayer(to)
   if (upper === undefined || upper === lower) return undefined
   if (lower === undefined) return `${from} imports ${to}, which is no part of the program`
   if (ROOTS.has(upper) || upper === 'plugins/list') return undefined
   if (upper === 'machines' && lower === 'core' && !GROUND.has(to))
     return `${from} imports ${to}: of core a machine knows ${[...GROUND].join(', ')}`
-  const allowed = ALLOWED[rowOf(upper)]
+  const allowed = ALLOWED[layerRow(upper)]
   if (allowed === undefined) return `${from}: the folder ${upper} has no row in the import rules`
-  if (allowed.includes(rowOf(lower)) && !(upper.startsWith('plugins/') && lower.startsWith('plugins/'))) return undefined
+  if (allowed.includes(layerRow(lower)) && !(upper.startsWith('plugins/') && lower.startsWith('plugins/'))) return undefined
   if (typeOnly && !NO_TYPES_FROM.has(lower)) return undefined
   return `${from} imports ${typeOnly ? 'a type of ' : ''}${to}: ${upper} may load ${allowed.join(', ') || 'nothing of ours'}`
 }
 
 /** All broken rules of one file. */
-export function violationsOf(path: string, source: string): string[] {
+export function importViolations(path: string, source: string): string[] {
   const broken: string[] = []
-  for (const { specifier, typeOnly, line } of importsOf(source)) {
+  for (const { specifier, typeOnly, line } of listImports(source)) {
     if (!specifier.startsWith('.')) continue
     const target = relative('.', join(dirname(path), specifier))
     const why = objection(path, target, typeOnly)

@@ -3,7 +3,7 @@ import { mkdirSync, mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import t from 'tap'
-import { mutationsOf, placeOf } from '../../scripts/mutations/mutation.ts'
+import { drawMutations, findPlace } from '../../scripts/mutations/mutation.ts'
 
 const SOURCE = `/** The larger of two. */
 export function larger(a: number, b: number): number {
@@ -24,37 +24,37 @@ const ALL = { seed: 1, count: 9, reached: () => true }
 
 t.test('an operator and a condition are changed, and only where a test reaches them', async (t) => {
   const root = sources({ 'src/larger.ts': SOURCE })
-  const after = mutationsOf(root, ALL).map((mutation) => mutation.after)
+  const after = drawMutations(root, ALL).map((mutation) => mutation.after)
   t.same(after.sort(), ['if (!(a > b)) return a', 'if (a >= b) return a'])
-  t.same(mutationsOf(root, { ...ALL, reached: ({ line }) => line > 3 }), [])
+  t.same(drawMutations(root, { ...ALL, reached: ({ line }) => line > 3 }), [])
 })
 
 t.test('the same seed chooses the same mutation', async (t) => {
   const root = sources({ 'src/larger.ts': SOURCE })
   const one = { ...ALL, count: 1 }
-  t.same(mutationsOf(root, one), mutationsOf(root, one))
+  t.same(drawMutations(root, one), drawMutations(root, one))
 })
 
 t.test('a line that has moved to another file is found there', async (t) => {
   const root = sources({ 'src/larger.ts': SOURCE })
-  const [mutation] = mutationsOf(root, ALL)
+  const [mutation] = drawMutations(root, ALL)
   renameSync(join(root, 'src/larger.ts'), join(root, 'src/compare.ts'))
-  t.match(placeOf(root, mutation), { file: 'src/compare.ts', line: 3, after: mutation.after })
+  t.match(findPlace(root, mutation), { file: 'src/compare.ts', line: 3, after: mutation.after })
 })
 
 t.test('where a line stands twice, its neighbours decide', async (t) => {
   const root = sources({ 'src/larger.ts': SOURCE })
-  const [mutation] = mutationsOf(root, ALL)
+  const [mutation] = drawMutations(root, ALL)
   writeFileSync(
     join(root, 'src/larger.ts'),
     `export const first = (a: number, b: number): number => {\n  if (a > b) return a\n  return 0\n}\n${SOURCE}`,
   )
-  t.equal(placeOf(root, mutation)?.line, 7)
+  t.equal(findPlace(root, mutation)?.line, 7)
 })
 
 t.test('a line that has gone has no place', async (t) => {
   const root = sources({ 'src/larger.ts': SOURCE })
-  const [mutation] = mutationsOf(root, ALL)
+  const [mutation] = drawMutations(root, ALL)
   writeFileSync(join(root, 'src/larger.ts'), 'export const larger = Math.max\n')
-  t.equal(placeOf(root, mutation), undefined)
+  t.equal(findPlace(root, mutation), undefined)
 })

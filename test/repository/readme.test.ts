@@ -12,14 +12,14 @@ interface CodeBlock {
 
 const readme = read('README.md')
 
-function blocksOf(text: string): CodeBlock[] {
+function codeBlocks(text: string): CodeBlock[] {
   return [...text.matchAll(/^```([a-z]*)\n([\s\S]*?)^```$/gm)].map(([, language, code]) => ({ language, code: code.trim() }))
 }
 
 const scripts = (JSON.parse(read('package.json')) as { scripts: Record<string, string> }).scripts
 
 t.test('three sentences, then exactly two command blocks', async (t) => {
-  const [serve, test, ...rest] = blocksOf(readme)
+  const [serve, test, ...rest] = codeBlocks(readme)
   t.same(serve, { language: 'sh', code: 'npm ci && npm start' })
   t.same(test, { language: 'sh', code: 'npm ci && npm test' })
   t.notMatch(rest[0]?.code, /^npm /, 'the third block is something else')

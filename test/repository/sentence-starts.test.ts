@@ -1,6 +1,6 @@
 /** Beginnings of sentences: which are counted, and that a count may only fall. */
 import t from 'tap'
-import { folderOf, risen, wrongStarts } from '../../scripts/sentence-starts.ts'
+import { countedFolder, risen, wrongStarts } from '../../scripts/sentence-starts.ts'
 
 t.test('counts comments and paragraphs that begin with a question word as a subject', async (t) => {
   const source = '/** What it costs. */\nlet a\n/**\n * Whether it runs.\n */\n/** Cost of it. */\n// What for?\n/** Whatever is sent. */'
@@ -16,7 +16,7 @@ t.test('counts comments and paragraphs that begin with a question word as a subj
 })
 
 t.test('refuses a folder whose count has risen', async (t) => {
-  t.same([folderOf('src/core/a.ts'), folderOf('test/gateway/a.test.ts')], ['src/core', 'test'])
+  t.same([countedFolder('src/core/a.ts'), countedFolder('test/gateway/a.test.ts')], ['src/core', 'test'])
   t.same(risen(new Map([['src/core', 2]]), { 'src/core': 2 }), [])
   t.match(
     risen(

@@ -1,15 +1,15 @@
 import t from 'tap'
 import { every } from '../support/every.ts'
-import { layerOf, withoutComments } from './import-rules.ts'
+import { pathLayer, withoutComments } from './import-rules.ts'
 import { paths, programFiles, read } from './source-tree.ts'
 
-const LONGEST_FILE = 400
+const MAX_FILE_LINES = 400
 const VAGUE = /(^|[-_.])(utils?|helpers?|managers?|common|misc)([-_.]|$)/i
 
 const lines = (text: string): number => text.replace(/\n$/, '').split('\n').length
 
 t.test('no file of src and plugins is over 400 lines', async (t) => {
-  const long = programFiles().filter((file) => lines(file.text) > LONGEST_FILE)
+  const long = programFiles().filter((file) => lines(file.text) > MAX_FILE_LINES)
   t.same(
     long.map((file) => `${file.path}: ${lines(file.text)}`),
     [],
@@ -37,7 +37,7 @@ t.test('names say what a thing is', async (t) => {
 })
 
 /** The purpose that a folder states: in the table of the architecture, in its README, or in the opening comment of its main file. */
-function purposeOf(folder: string): string | undefined {
+function folderPurpose(folder: string): string | undefined {
   const row = read('docs/architecture.md')
     .split('\n')
     .find((line) => line.startsWith('|') && line.includes(`\`${folder}/\``))
@@ -60,7 +60,7 @@ t.test('every folder of src and every plugin states its purpose', async (t) => {
   }
   t.ok(folders.size >= 5, 'folders were found')
   await every(t, 'every folder', async (t) => {
-    for (const folder of [...folders].sort()) t.match(purposeOf(folder) ?? '', /\w.*\./, folder)
+    for (const folder of [...folders].sort()) t.match(folderPurpose(folder) ?? '', /\w.*\./, folder)
   })
 })
 
@@ -73,7 +73,7 @@ const CONDITION = new RegExp(
 
 t.test('no provider name in a condition outside the dialects', async (t) => {
   const leaks = programFiles()
-    .filter(({ path }) => !layerOf(path)?.startsWith('dialects/'))
+    .filter(({ path }) => !pathLayer(path)?.startsWith('dialects/'))
     .flatMap((file) =>
       withoutComments(file.text)
         .split('\n')

@@ -21,7 +21,10 @@ export function paths(...patterns: string[]): string[] {
     .sort()
 }
 
+const filesAt = (...patterns: string[]): SourceFile[] => paths(...patterns).map((path) => ({ path, text: read(path) }))
+
 /** Every TypeScript file of src and plugins. */
-export function programFiles(): SourceFile[] {
-  return paths('src/**/*.ts', 'plugins/**/*.ts').map((path) => ({ path, text: read(path) }))
-}
+export const programFiles = (): SourceFile[] => filesAt('src/**/*.ts', 'plugins/**/*.ts')
+
+/** Every file that may not import itself by way of others: those of the program, of the control room and of the benches. */
+export const filesWithoutCircles = (): SourceFile[] => [...programFiles(), ...filesAt('web/**/*.{ts,tsx}', 'bench/**/*.ts')]

@@ -5,13 +5,13 @@ import t from 'tap'
 const FOLDER = new URL('../../web/pages/', import.meta.url)
 
 t.test('no class begins selectors of two pages', async (t) => {
-  const pagesOf = new Map<string, Set<string>>()
+  const pagesByClass = new Map<string, Set<string>>()
   for (const file of readdirSync(FOLDER).filter((name) => name.endsWith('.css')))
     for (const [, name = ''] of readFileSync(new URL(file, FOLDER), 'utf8').matchAll(/^\.([\w-]+)/gm))
-      pagesOf.set(name, (pagesOf.get(name) ?? new Set()).add(file))
-  t.ok(pagesOf.size > 50, `${pagesOf.size} classes`)
+      pagesByClass.set(name, (pagesByClass.get(name) ?? new Set()).add(file))
+  t.ok(pagesByClass.size > 50, `${pagesByClass.size} classes`)
   t.same(
-    [...pagesOf].flatMap(([name, pages]) => (pages.size > 1 ? [`${name}: ${[...pages].join(', ')}`] : [])),
+    [...pagesByClass].flatMap(([name, pages]) => (pages.size > 1 ? [`${name}: ${[...pages].join(', ')}`] : [])),
     [],
   )
 })

@@ -17,8 +17,8 @@ t.test('each criterion removes endpoints, explains why, and has its line in the 
   const operations = read('docs/operations.md')
   t.equal(new Set(ALL.map(({ name }) => name)).size, ALL.length, 'names are unique')
   await every(t, 'every criterion', (t) => {
-    for (const { name, test, explain, outdone, removes, refusal } of ALL) {
-      t.ok(test ? explain : outdone, `${name}: a test and its explanation, or a comparison`)
+    for (const { name, test, explain, inferior, removes, refusal } of ALL) {
+      t.ok(test ? explain : inferior, `${name}: a test and its explanation, or a comparison`)
       t.match(removes, /^(that|whose|of) /, `${name}: "removes an endpoint …"`)
       t.ok(routing.includes(`\n| \`${name}\` | ${removes} |\n`), `${name}: its line in docs/routing.md`)
       for (const word of [refusal.code, refusal.excludedBy ?? refusal.code]) t.ok(operations.includes(`\`${word}\``), `${name}: ${word}`)
@@ -57,13 +57,13 @@ export const local = criterion({
   modelQuery: { name: 'local', text: 'Whether it runs in the house.', matches: ({ flags }, wanted) => flags.has('local') === wanted },
   refusal: { code: 'privacy_restricted', excludedBy: 'location' },
   removes: 'whose model does not run in the house',
-  wish: ({ require_local: required }) => required || undefined,
+  demand: ({ require_local: required }) => required || undefined,
   test: ({ model }) => model.flags.has('local'),
   explain: () => 'its model runs elsewhere',
 })
 `
 
-/** What the program makes of it, as JSON. */
+/** Program's reading, as JSON. */
 const PROBE = `
 import { criteriaMarkdown, criterionFieldsMarkdown } from './scripts/criteria-tables.ts'
 import { modelTest } from './src/api/model-filters.ts'

@@ -1,4 +1,4 @@
-/** The filters as laws, over random catalogues and random wishes of request, key and account. */
+/** The filters as laws, over random catalogues and random demands of request, key and account. */
 import fc from 'fast-check'
 import t from 'tap'
 import type { ProviderPreferences } from '../../src/dialects/canon/request-fields.ts'
@@ -77,7 +77,7 @@ const scene = fc.record({
 })
 type Scene = typeof scene extends fc.Arbitrary<infer Facts> ? Facts : never
 
-const modelOf = (facts: Scene['models'][number], at: number): Model =>
+const factsModel = (facts: Scene['models'][number], at: number): Model =>
   model(
     `m/${at}`,
     facts.endpoints.map(({ slug, price, supported, zdr, deny, ...own }: EndpointFacts, nth) => ({
@@ -98,8 +98,8 @@ interface Outcome {
   sides: readonly ProviderPreferences[]
 }
 
-function outcomeOf(made: Scene): Outcome {
-  const endpoints = made.models.map(modelOf).flatMap((one) => one.endpoints)
+function filterOutcome(made: Scene): Outcome {
+  const endpoints = made.models.map(factsModel).flatMap((one) => one.endpoints)
   const sides = (['request', 'key', 'account'] as const).map((from) => ({
     from,
     preferences: made[from] as ProviderPreferences | undefined,
@@ -116,19 +116,20 @@ function outcomeOf(made: Scene): Outcome {
 }
 
 /** Tags of an endpoint in the words of the contract: the provider, its variant, its tier, and both. */
-const baseOf = (endpoint: Endpoint): string => endpoint.provider.slug
+const endpointBase = (endpoint: Endpoint): string => endpoint.provider.slug
 function fullTags({ provider: { slug }, variant, tier }: Endpoint): string[] {
   const parts = [variant, tier].filter((part) => part !== undefined)
   return [...(parts.length > 0 ? [[slug, ...parts].join('/')] : []), ...(tier ? [`${slug}/${tier}`] : [])]
 }
 const tagged = (entries: readonly string[] | null | undefined, endpoint: Endpoint): boolean =>
   entries?.some((entry) => fullTags(endpoint).includes(entry)) === true
-const named = (entries: readonly string[], endpoint: Endpoint): boolean => entries.includes(baseOf(endpoint)) || tagged(entries, endpoint)
+const named = (entries: readonly string[], endpoint: Endpoint): boolean =>
+  entries.includes(endpointBase(endpoint)) || tagged(entries, endpoint)
 
 const isStrict = (sides: Outcome['sides']): boolean =>
   sides.find(({ require_parameters: value }) => typeof value === 'boolean')?.require_parameters === true
 
-/** Each law that a kept endpoint must obey, worked out from the wishes themselves and not from what was merged of them. */
+/** Each law that a kept endpoint must obey, worked out from the demands themselves and not from what was merged of them. */
 const LAWS: Readonly<Record<string, (endpoint: Endpoint, outcome: Outcome, made: Scene) => boolean>> = {
   'in every only': (endpoint, { sides }) => sides.every(({ only }) => !only?.length || named(only, endpoint)),
   'in no ignore': (endpoint, { sides }) => !sides.some(({ ignore }) => ignore && named(ignore, endpoint)),
@@ -172,7 +173,7 @@ const LAWS: Readonly<Record<string, (endpoint: Endpoint, outcome: Outcome, made:
     merged.allow_fallbacks !== false ||
     !merged.order?.length ||
     isForOtherModels(merged.order, endpoint, made) ||
-    (merged.order.includes(baseOf(endpoint)) && (endpoint.tier === undefined || endpoint.tier === serviceTier)) ||
+    (merged.order.includes(endpointBase(endpoint)) && (endpoint.tier === undefined || endpoint.tier === serviceTier)) ||
     tagged(merged.order, endpoint),
 }
 
@@ -199,11 +200,11 @@ const BROKEN: Readonly<Record<string, string>> = {
   order: 'of the order where it is all there is',
 }
 
-t.test('what is tried obeys every law, and is of what was kept', (t) => {
+t.test('property: every endpoint in the order was kept by the filters and meets each criterion', (t) => {
   const seen = { kept: 0, none: 0 }
   fc.assert(
     fc.property(scene, (made) => {
-      const outcome = outcomeOf(made)
+      const outcome = filterOutcome(made)
       const { endpoints, kept, removed, needs } = outcome
       const again = endpoints.filter((endpoint) => kept.includes(endpoint))
       if (kept.length + removed.length !== endpoints.length || again.some((endpoint, at) => endpoint !== kept[at])) return false
@@ -223,11 +224,11 @@ t.test('what is tried obeys every law, and is of what was kept', (t) => {
   t.end()
 })
 
-t.test('who was removed broke the law of the filter that it is told, or an abler one was left', (t) => {
+t.test('property: every removed endpoint fails the criterion that is reported, or a better one was kept', (t) => {
   const seen = new Set<string>()
   fc.assert(
     fc.property(scene, (made) => {
-      const outcome = outcomeOf(made)
+      const outcome = filterOutcome(made)
       for (const { endpoint, filter, detail } of outcome.removed) {
         seen.add(filter)
         if (detail === '') return false
@@ -251,7 +252,7 @@ t.test('none left: the documented error names each endpoint and the filter that 
   let none = 0
   fc.assert(
     fc.property(scene, (made) => {
-      const { endpoints, kept, removed } = outcomeOf(made)
+      const { endpoints, kept, removed } = filterOutcome(made)
       if (kept.length > 0 || endpoints.length === 0) return true
       none++
       const fault = noEndpointFault(['m/0'], removed)

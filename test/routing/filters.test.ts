@@ -234,8 +234,8 @@ t.test('merging: what is blank is unset, and sort is two fields', async (t) => {
 })
 
 t.test('the sides of a request: provider before route before the variant', async (t) => {
-  const sorted = (wishes: Parameters<typeof requestSides>[0], account: ProviderPreferences = {}) =>
-    mergePreferences([...requestSides(wishes), { from: 'account', preferences: account }]).sort
+  const sorted = (demands: Parameters<typeof requestSides>[0], account: ProviderPreferences = {}) =>
+    mergePreferences([...requestSides(demands), { from: 'account', preferences: account }]).sort
   t.same(sorted({ route: 'sort' }), { partition: 'none' })
   t.same(sorted({ route: 'fallback' }, { sort: { by: 'price', partition: 'none' } }), { by: 'price', partition: 'model' })
   t.same(sorted({ route: 'sort', provider: { sort: { by: 'price', partition: 'model' } } }), { by: 'price', partition: 'model' })
@@ -339,14 +339,14 @@ t.test('model patterns', async (t) => {
   )
 })
 
-t.test('property: whatever is kept meets every wish, and whatever is removed is told once', async (t) => {
+t.test('property: whatever is kept meets every demand, and whatever is removed is told once', async (t) => {
   const names = ['a', 'b', 'c', 'd']
   const list = fc.option(fc.subarray(names), { nil: null })
   const price = fc.integer({ min: 0, max: 5 })
   const entry = fc.record({ slug: fc.constantFrom(...names), price, zdr: fc.boolean(), deny: fc.boolean() })
-  const wish = fc.record({ only: list, ignore: list, accountOnly: list, max: fc.option(price), zdr: fc.boolean(), deny: fc.boolean() })
+  const demand = fc.record({ only: list, ignore: list, accountOnly: list, max: fc.option(price), zdr: fc.boolean(), deny: fc.boolean() })
   fc.assert(
-    fc.property(fc.array(entry, { maxLength: 8 }), wish, (entries, wanted) => {
+    fc.property(fc.array(entry, { maxLength: 8 }), demand, (entries, wanted) => {
       const { endpoints } = model(
         'a/m',
         entries.map((facts, at) => ({

@@ -1,5 +1,5 @@
 /**
- * What one key's requests fail for moves that key: the others by stated rules alone (a second key or a probe of the gateway's own fails as
+ * Failures of one key's requests move that key: the others by stated rules alone (a second key or a probe of the gateway's own fails as
  * well, the connection itself fails, or one key uses the endpoint alone and more than half of its last 20 requests fail).
  */
 import fc from 'fast-check'
@@ -174,7 +174,7 @@ t.test('one key that uses an endpoint alone moves others once more than half of 
   t.equal(first('new'), 'b', 'and does no more, for five minutes')
 })
 
-t.test('a provider’s wish for a pause is for all where it is about its load, else for the key alone', (t) => {
+t.test('a provider’s demand for a pause is for all where it is about its load, else for the key alone', (t) => {
   for (const [code, status, all] of [
     ['upstream_limited', 429, true],
     ['upstream_overloaded', 529, true],

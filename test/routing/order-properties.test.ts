@@ -11,7 +11,7 @@ import type { KnownHealth } from './catalogue.ts'
 import { health, model, provider, usdPerMillion } from './catalogue.ts'
 
 const SLUGS = ['a', 'b', 'c', 'd', 'e']
-const idOf = (endpoint: Endpoint): string => endpoint.id
+const endpointId = (endpoint: Endpoint): string => endpoint.id
 const PROVIDERS = SLUGS.map((slug) => provider(slug))
 const NOBODY = ['nobody']
 
@@ -61,11 +61,11 @@ const facts = fc.record({
   running: maybe(fc.nat(9)),
 })
 type Facts = typeof facts extends fc.Arbitrary<infer F> ? F : never
-/** What is known of each endpoint, by its place in the list; more than any list is long. */
+/** Known figures of each endpoint, by its place in the list; more than any list is long. */
 const known = fc.array(facts, { minLength: 24, maxLength: 24 })
 
-function knownOf(list: readonly Endpoint[], all: readonly Facts[]): KnownHealth {
-  const ids = list.map(idOf)
+function knownHealth(list: readonly Endpoint[], all: readonly Facts[]): KnownHealth {
+  const ids = list.map(endpointId)
   const where = (holds: (at: number) => boolean) => ids.filter((_, at) => holds(at))
   const values = <T>(pick: (at: number) => T | undefined): Record<string, T> => {
     const found: Record<string, T> = {}
@@ -120,7 +120,7 @@ const chance = fc.double({ min: 0, max: 1, maxExcluded: true, noNaN: true })
 function check(name: string, holds: (list: Endpoint[], state: KnownHealth, prefs: OrderPreferences, point: number) => boolean): void {
   t.test(name, (t) => {
     fc.assert(
-      fc.property(catalogue, known, preferences, chance, (list, all, prefs, point) => holds(list, knownOf(list, all), prefs, point)),
+      fc.property(catalogue, known, preferences, chance, (list, all, prefs, point) => holds(list, knownHealth(list, all), prefs, point)),
       property(400, 5_000),
     )
     t.pass('held in every run')
@@ -129,8 +129,8 @@ function check(name: string, holds: (list: Endpoint[], state: KnownHealth, prefs
 }
 
 const arrange = (list: readonly Endpoint[], prefs: OrderPreferences, state: KnownHealth, point: number): Endpoint[] =>
-  orderEndpoints(list, prefs, () => point, health(state, idOf))
-const ids = (list: readonly Endpoint[]): string => list.map(idOf).sort().join()
+  orderEndpoints(list, prefs, () => point, health(state, endpointId))
+const ids = (list: readonly Endpoint[]): string => list.map(endpointId).sort().join()
 const isEjected = (state: KnownHealth, endpoint: Endpoint): boolean => state.ejected?.[endpoint.id] !== undefined
 const partition = ({ sort: by, route }: OrderPreferences): string =>
   (typeof by === 'object' ? by?.partition : undefined) ?? (route === 'sort' ? 'none' : 'model')
@@ -178,7 +178,7 @@ check(
     const rest = (list: readonly Endpoint[]) =>
       list
         .filter((endpoint) => endpoint !== drawn && endpoint !== other[0])
-        .map(idOf)
+        .map(endpointId)
         .join()
     return stableFirst && rest(got) === rest(other)
   },
@@ -218,7 +218,7 @@ check('property: the least busy of those that are well is first, by its weight',
 check("property: an operator's order that names none of a model's endpoints is as if it were not there", (list, state, prefs, point) => {
   const without = { ...prefs, order: null }
   const foreign = { ...prefs, order: NOBODY, order_from: 'account' }
-  const [one, other] = [without, foreign].map((wanted) => arrange(list, wanted, state, point).map(idOf).join())
+  const [one, other] = [without, foreign].map((wanted) => arrange(list, wanted, state, point).map(endpointId).join())
   return one === other
 })
 
@@ -241,7 +241,7 @@ t.test('property: filters and order together keep to only, ignore and the price 
           ...present({ order: prefs.order, allow_fallbacks: prefs.allow_fallbacks }),
         },
       })
-      const got = arrange(filtered.kept, prefs, knownOf(list, all), point)
+      const got = arrange(filtered.kept, prefs, knownHealth(list, all), point)
       chosen += got.length
       const limit = rateFromUsdPerMillion(String(ceiling)) ?? -1n
       const within = (cost: Price | 'free' | 'unpriced') => cost === 'free' || (cost !== 'unpriced' && cost.prompt <= limit)

@@ -1,4 +1,4 @@
-/** How much memory a command may hold, and memory that no process has. */
+/** Memory of a command, and its bound, and memory that no process has. */
 import t from 'tap'
 import { sandboxScene as scene, withoutIsolation as skip } from '../support/sandbox-scene.ts'
 

@@ -216,7 +216,7 @@ t.test('containers: so many of a key, kept for so long', async (t) => {
   t.equal(left().length, 2, 'the one that is still to be kept')
 })
 
-t.test('so many commands at once', async (t) => {
+t.test('runs at most at_once commands at a time, in turn by key', async (t) => {
   const { run } = scene(t, { at_once: 1 })
   const gone = new AbortController()
   const first = run('sleep 0.3; echo first')

@@ -13,7 +13,7 @@ interface Call {
   args: readonly number[]
 }
 
-/** What a program of linux/bpf_common.h returns for a call. */
+/** Result of a program of linux/bpf_common.h returns for a call. */
 function judged(filter: Buffer, { machine, number, args }: Call): string {
   const data = new Map([[0, number], [4, machine], ...args.map((value, at): [number, number] => [16 + 8 * at, value])])
   let a = 0

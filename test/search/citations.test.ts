@@ -2,8 +2,8 @@
 import fc from 'fast-check'
 import t from 'tap'
 import type { StreamEvent } from '../../src/dialects/canon/events.ts'
-import { fold } from '../../src/dialects/canon/fold.ts'
 import { Citations, type SearchResult } from '../../src/services/search/index.ts'
+import { fold } from '../support/fold-events.ts'
 import { property } from '../support/seed.ts'
 
 const page = (url: string): SearchResult => ({ url, title: url, content: '' })
@@ -17,7 +17,7 @@ function run(events: readonly StreamEvent[], results: readonly SearchResult[]): 
   return out
 }
 
-function said(text: string, end: 'stop' | 'tool_calls' = 'stop'): StreamEvent[] {
+function utterance(text: string, end: 'stop' | 'tool_calls' = 'stop'): StreamEvent[] {
   return [
     { type: 'block-start', block: 0, kind: 'text' },
     { type: 'block-delta', block: 0, text },
@@ -53,15 +53,15 @@ t.test('where links stand', async (t) => {
     ['nothing', []],
   ]
   for (const [text, expected] of cases) {
-    const found = places(run(said(text, 'tool_calls'), PAGES))
+    const found = places(run(utterance(text, 'tool_calls'), PAGES))
     t.same(found, expected, text)
-    const all = places(run(said(text), PAGES)) as [string, number, number][]
+    const all = places(run(utterance(text), PAGES)) as [string, number, number][]
     t.same(all.slice(0, expected.length), expected)
     t.equal(new Set(all.map(([url]) => url)).size, PAGES.length, 'every page is told')
     t.ok(all.slice(expected.length).every(([, start, end]) => start === 0 && end === 0))
   }
-  t.same(places(run(said(' \n'), PAGES)), [], 'no text, no citations')
-  t.same(run(said('x'), []), said('x'))
+  t.same(places(run(utterance(' \n'), PAGES)), [], 'no text, no citations')
+  t.same(run(utterance('x'), []), utterance('x'))
 })
 
 t.test('property: the reply is the same without its annotations, in order, whatever is in it', async (t) => {

@@ -391,7 +391,7 @@ t.test('an engine that hangs, and a caller who leaves', async (t) => {
   const seen = await upstream.request(1)
   caller.abort()
   await left
-  t.equal((await seen.closed).aborted, true, 'the engine is let go')
+  t.equal((await seen.closed).aborted, true, 'the call of the engine is aborted')
   t.same(clock.waiting, [], 'its timer is gone')
   await t.rejects(searchWeb(account('searxng', upstream.url), QUERY, { clock, signal: caller.signal }), { message: 'aborted' })
   t.equal(upstream.requests.length, 2)

@@ -4,6 +4,7 @@ import { ADMIN_TOKEN, adminFetch } from '../support/admin.ts'
 import { every } from '../support/every.ts'
 import { type Gateway, KEY } from '../support/gateway.ts'
 import { startScene } from '../support/scene.ts'
+import { jsonAnswer } from '../support/upstream.ts'
 
 const MANAGER = 'sk-router-v1-fedcba9876543210fedcba9876543210'
 const YAML = `
@@ -79,7 +80,57 @@ t.test('refuses other keys, and limits attempts by address', async (t) => {
   const refused = rest.filter(({ status }) => status === 429)
   t.ok(refused.length >= 2, 'more than ten attempts at once are refused')
   t.ok(Number(refused[0]?.headers.get('retry-after')) >= 1)
-  t.equal((await signIn(gateway, ADMIN_TOKEN)).status, 429, 'the right token as well, so that it cannot be found by trying')
+  for (const key of [ADMIN_TOKEN, MANAGER])
+    t.equal((await signIn(gateway, key)).status, 201, 'the right one is not refused: another visitor of the same proxy has tried')
+})
+
+const BEHIND_PROXY = `${YAML}
+server: { host: 127.0.0.1, port: 0, auth_failures: { burst: 3, per_minute: 1 }, trusted_proxies: ["127.0.0.1"] }`
+
+const withWrongKey = (gateway: Gateway, headers: Record<string, string> = {}): Promise<Response> =>
+  gateway.get('/v1/key', { authorization: 'Bearer sk-router-v1-wrong', ...headers })
+
+t.test('sign-ins that fail count for the address of their visitor, not for this machine', async (t) => {
+  const { gateway } = await startScene(t, { yaml: BEHIND_PROXY })
+  const visitor = { 'x-forwarded-for': '192.0.2.7' }
+  for (let i = 0; i < 4; i++) t.equal((await signIn(gateway, 'sk-router-v1-wrong', { ...OWN, ...visitor })).status, 401)
+  t.equal((await withWrongKey(gateway)).status, 401, 'a program on this machine has its three')
+  t.equal((await withWrongKey(gateway, visitor)).status, 429, 'the visitor had them')
+  t.equal((await withWrongKey(gateway, { 'x-control-room-visitor': `192.0.2.8 ${ADMIN_TOKEN}`, ...visitor })).status, 429, 'forged')
+})
+
+t.test('a provider of the pass-through does not see the visitor', async (t) => {
+  const { gateway, upstream } = await startScene(t, {
+    answer: () => jsonAnswer({ data: [] }),
+    config: (url) => `
+auth: { keys: [ { name: test, key: "${KEY}", pass_through: true }, { name: boss, key: "${MANAGER}", management: true } ] }
+providers: { first: { dialect: openai-chat, base_url: "${url}/v1", key: sk-provider, pass_through: { price: "0.001" } } }
+models: { acme/one: { endpoints: [ { provider: first, model: m, price: free } ] } }
+`,
+  })
+  const { cookie } = await session(gateway, MANAGER)
+  const reply = await fetch(`${gateway.admin}/v1/passage/first/models`, { headers: { cookie, ...OWN, authorization: `Bearer ${KEY}` } })
+  t.equal(reply.status, 200, await reply.text())
+  t.equal(upstream.requests.length, 1)
+  t.equal(upstream.requests[0]?.headers['x-control-room-visitor'], undefined)
+})
+
+t.test('a session whose key was disabled ends where this machine has sent many wrong keys', async (t) => {
+  const { gateway } = await startScene(t, { yaml: BEHIND_PROXY })
+  const command = async (body: object): Promise<{ key: string; data: { hash: string } }> => {
+    const init = { method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) }
+    return (await adminFetch(`${gateway.admin}/keys/command`, init)).json() as Promise<{ key: string; data: { hash: string } }>
+  }
+  const made = await command({ verb: 'create', fields: { name: 'second' }, management: true })
+  const headers = await session(gateway, made.key)
+  for (let i = 0; i < 4; i++) await withWrongKey(gateway)
+  t.equal((await withWrongKey(gateway)).status, 429)
+  await command({ verb: 'disable', key: made.data.hash })
+  t.equal((await fetch(`${gateway.admin}/v1/keys`, { headers })).status, 429, 'the key is refused like any other')
+  const next = await fetch(`${gateway.admin}/v1/keys`, { headers })
+  t.equal(next.status, 401)
+  t.match(await next.text(), 'The session has ended: sign in again')
+  t.equal((await signIn(gateway, made.key)).status, 401, 'the sign-in says why, too')
 })
 
 t.test('a session opens nothing for pages of other origins', async (t) => {

@@ -7,9 +7,9 @@ import { startCollector } from '../support/collector.ts'
 import { eventually } from '../support/eventually.ts'
 import { type Gateway, KEY, oneModel } from '../support/gateway.ts'
 import { startScene } from '../support/scene.ts'
-import { Gate, REFUSING_URL, sseAnswer } from '../support/upstream.ts'
+import { Gate, jsonAnswer, REFUSING_URL, sseAnswer } from '../support/upstream.ts'
 import { startReceiver, WEBHOOK_SECRET } from '../support/webhook-receiver.ts'
-import { answerFor, framesFor } from '../support/wire.ts'
+import { answerFor, framesFor, WIRES } from '../support/wire.ts'
 
 const DOCUMENT = join(import.meta.dirname, '..', '..', 'docs', 'operations.md')
 const BODY = { model: 'acme/one', messages: [{ role: 'user', content: 'Write to a@example.com' }] }
@@ -23,7 +23,7 @@ function documented(): string[] {
 }
 
 /** The sum of all samples of a metric; undefined where there is none. */
-async function sumOf(gateway: Gateway, name: string): Promise<number | undefined> {
+async function metricSum(gateway: Gateway, name: string): Promise<number | undefined> {
   const text = await (await fetch(`${gateway.admin}/metrics`)).text()
   const samples = text.split('\n').filter((line) => new RegExp(`^${name}(_count)?(\\{| )`).test(line))
   return samples.length === 0 ? undefined : samples.reduce((sum, line) => sum + Number(line.slice(line.lastIndexOf(' ') + 1)), 0)
@@ -82,6 +82,7 @@ const MOVED = [
   'headgate_credential_refreshes_total',
   'headgate_provider_key_refusals_total',
   'headgate_account_refusals_total',
+  'headgate_unknown_words_total',
   'headgate_export_rows_total',
   'headgate_export_failed_batches_total',
   'headgate_events_delivered_total',
@@ -96,6 +97,8 @@ t.test('every documented metric is written', async (t) => {
   await (await gateway.post('/v1/chat/completions', { ...BODY, response_format: { type: 'json_object' } })).text()
   for (const model of ['acme/token', 'acme/pool', 'acme/pool', 'acme/pool', 'acme/pool'])
     await (await gateway.post('/v1/chat/completions', { ...BODY, model })).text()
+  upstream.script = () => jsonAnswer({ ...WIRES.anthropic.reply({ text: ['Hello'] }), stop_reason: 'moonrise' })
+  await (await gateway.post('/v1/chat/completions', BODY)).text()
   upstream.script = () => ({ status: 402 })
   await (await gateway.post('/v1/chat/completions', BODY)).text()
   upstream.script = () => ({ status: 500 })
@@ -110,14 +113,14 @@ t.test('every documented metric is written', async (t) => {
   await gateway.running.reload()
   await gateway.reconfigure('nonsense: [').catch(() => undefined)
   for (const name of ['headgate_export_rows_total', 'headgate_export_failed_batches_total'])
-    await eventually(name, async () => ((await sumOf(gateway, name)) ?? 0) > 0)
-  await eventually('a health check', async () => ((await sumOf(gateway, 'headgate_health_checks_total')) ?? 0) > 0)
-  await eventually('an export', async () => ((await sumOf(gateway, 'headgate_otel_exported_total')) ?? 0) > 0)
+    await eventually(name, async () => ((await metricSum(gateway, name)) ?? 0) > 0)
+  await eventually('a health check', async () => ((await metricSum(gateway, 'headgate_health_checks_total')) ?? 0) > 0)
+  await eventually('an export', async () => ((await metricSum(gateway, 'headgate_otel_exported_total')) ?? 0) > 0)
   for (const name of ['delivered', 'failed'])
-    await eventually(`an event ${name}`, async () => ((await sumOf(gateway, `headgate_events_${name}_total`)) ?? 0) > 0)
-  for (const name of names) t.ok((await sumOf(gateway, name)) !== undefined, `${name} has a sample`)
-  for (const name of MOVED) t.ok(((await sumOf(gateway, name)) ?? 0) > 0, `${name} has moved`)
+    await eventually(`an event ${name}`, async () => ((await metricSum(gateway, `headgate_events_${name}_total`)) ?? 0) > 0)
+  for (const name of names) t.ok((await metricSum(gateway, name)) !== undefined, `${name} has a sample`)
+  for (const name of MOVED) t.ok(((await metricSum(gateway, name)) ?? 0) > 0, `${name} has moved`)
   gate.open()
   await stream.text()
-  t.equal(await sumOf(gateway, 'headgate_open_streams'), 0, 'the stream has ended')
+  t.equal(await metricSum(gateway, 'headgate_open_streams'), 0, 'the stream has ended')
 })

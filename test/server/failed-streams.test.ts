@@ -1,4 +1,4 @@
-/** How the body of a stream that has failed ends on the connection, on both ways through the server. */
+/** End of the body of a stream that has failed, on the connection, on both ways through the server. */
 import t, { type Test } from 'tap'
 import { READING_TIME } from '../../src/server/lingering-close.ts'
 import { every } from '../support/every.ts'
@@ -59,7 +59,7 @@ t.test('a failed chat stream ends without its last chunk, behind its error, by a
   })
 })
 
-t.test('a caller that closes first is let go at once', async (t) => {
+t.test('releases the connection at once when the caller closes first', async (t) => {
   const scene = await breaking(t)
   await every(t, 'every way', async (t) => {
     for (const [name, header] of WAYS) {

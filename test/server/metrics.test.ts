@@ -1,9 +1,9 @@
 /** Metrics of one gateway, and those of several processes shown as one. */
 import t, { type Test } from 'tap'
-import { counter, type MetricSnapshot, reading, Tallies } from '../../src/machines/metrics/metrics.ts'
+import { counter, MetricRegistry, type MetricSnapshot, reading } from '../../src/machines/metrics/metrics.ts'
 import { countAttempt } from '../../src/pipeline/attempt/attempt.ts'
+import { ExchangeMetrics } from '../../src/server/exchange-recorder.ts'
 import { MergedMetrics, metricsText, ProcessGauges } from '../../src/server/metrics.ts'
-import { ExchangeMetrics } from '../../src/server/witness.ts'
 
 const EXCHANGE = {
   client: 'chat',
@@ -22,15 +22,15 @@ const tried = counter('tried_total', 'A counter without labels.')
 const read = reading('gauge', 'read', 'A number that stands elsewhere.')
 
 interface Counted {
-  tallies: Tallies
+  metrics: MetricRegistry
   exchanges: ExchangeMetrics
 }
 
 function counted(t: Test): Counted {
-  const tallies = new Tallies()
-  const gauges = new ProcessGauges(tallies)
+  const metrics = new MetricRegistry()
+  const gauges = new ProcessGauges(metrics)
   t.teardown(() => gauges.close())
-  return { tallies, exchanges: new ExchangeMetrics(tallies) }
+  return { metrics, exchanges: new ExchangeMetrics(metrics) }
 }
 
 /** Sample lines of the exposition by series. */
@@ -49,7 +49,7 @@ function total(all: Map<string, number>, name: string, ...labels: string[]): num
 }
 
 t.test('metrics count exchanges, attempts, tokens, money and times', async (t) => {
-  const { tallies, exchanges } = counted(t)
+  const { metrics, exchanges } = counted(t)
   exchanges.count(EXCHANGE)
   exchanges.count({ ...EXCHANGE, firstEventMs: 70_000, lane: 'translate', addedMs: 2 })
   exchanges.count({
@@ -64,9 +64,9 @@ t.test('metrics count exchanges, attempts, tokens, money and times', async (t) =
     firstEventMs: -1,
     addedMs: -1,
   })
-  for (const outcome of ['ok', 'upstream_cut', 'ok']) countAttempt(tallies, 'acme', outcome)
+  for (const outcome of ['ok', 'upstream_cut', 'ok']) countAttempt(metrics, 'acme', outcome)
   for (const round of [1, 2]) {
-    const all = samples(await metricsText(await tallies.snapshot()))
+    const all = samples(await metricsText(await metrics.snapshot()))
     t.equal(total(all, 'headgate_requests_total', 'model="acme/small"', 'status="200"', 'client="chat"'), 2, `scrape ${round}`)
     t.equal(total(all, 'headgate_requests_total', 'lane="translate"', 'provider="acme"'), 1)
     t.equal(total(all, 'headgate_requests_total', 'status="401"', 'model="none"', 'lane="none"'), 1)
@@ -86,9 +86,9 @@ t.test('metrics count exchanges, attempts, tokens, money and times', async (t) =
     t.equal(all.get('headgate_tried_total'), 0, 'a counter without labels begins at 0')
     t.notOk(all.has('headgate_read'), 'a number without a source is not shown')
   }
-  tallies.of(tried).add(2)
-  tallies.of(read).from(() => 3)
-  const all = samples(await metricsText(await tallies.snapshot()))
+  metrics.of(tried).add(2)
+  metrics.of(read).from(() => 3)
+  const all = samples(await metricsText(await metrics.snapshot()))
   t.equal(all.get('headgate_tried_total'), 2)
   t.equal(all.get('headgate_read'), 3)
 })
@@ -96,27 +96,27 @@ t.test('metrics count exchanges, attempts, tokens, money and times', async (t) =
 t.test('two gateways of one process share no number', async (t) => {
   const [one, two] = [counted(t), counted(t)]
   one.exchanges.count(EXCHANGE)
-  countAttempt(one.tallies, 'acme', 'ok')
-  const all = samples(await metricsText(await two.tallies.snapshot()))
+  countAttempt(one.metrics, 'acme', 'ok')
+  const all = samples(await metricsText(await two.metrics.snapshot()))
   for (const name of ['requests_total', 'attempts_total', 'tokens_total', 'first_event_seconds_count'])
     t.equal(total(all, `headgate_${name}`), 0)
 })
 
 t.test('only known names become labels, and series are bounded', async (t) => {
-  const { tallies, exchanges } = counted(t)
-  tallies.know({ model: new Set(['acme/small']), provider: new Set(['acme']) })
+  const { metrics, exchanges } = counted(t)
+  metrics.know({ model: new Set(['acme/small']), provider: new Set(['acme']) })
   exchanges.count({ ...EXCHANGE, model: 'user text\n{x="y"}' })
   exchanges.count({ ...EXCHANGE, status: 404, model: '', provider: '' })
-  countAttempt(tallies, 'user text', 'ok')
-  countAttempt(tallies, '', 'ok')
-  let text = await metricsText(await tallies.snapshot())
+  countAttempt(metrics, 'user text', 'ok')
+  countAttempt(metrics, '', 'ok')
+  let text = await metricsText(await metrics.snapshot())
   t.notMatch(text, 'user text')
   t.match(text, 'model="other"')
   t.match(text, 'status="404",lane="pass",provider="none",model="none"')
   t.match(text, 'headgate_attempts_total{provider="none",outcome="ok"} 1')
-  tallies.know({ model: new Set(['acme/late']), provider: new Set(['acme']) })
+  metrics.know({ model: new Set(['acme/late']), provider: new Set(['acme']) })
   exchanges.count({ ...EXCHANGE, model: 'acme/late' })
-  text = await metricsText(await tallies.snapshot())
+  text = await metricsText(await metrics.snapshot())
   t.match(text, 'model="acme/late"', 'a reload brings new names')
 
   const open = counted(t)
@@ -130,9 +130,9 @@ t.test('only known names become labels, and series are bounded', async (t) => {
       client: `c${i % 40}`,
       lane: `l${i % 40}`,
     })
-    countAttempt(open.tallies, `p${i % 3000}`, `o${i % 50}`)
+    countAttempt(open.metrics, `p${i % 3000}`, `o${i % 50}`)
   }
-  const all = samples(await metricsText(await open.tallies.snapshot()))
+  const all = samples(await metricsText(await open.metrics.snapshot()))
   t.ok(all.size < 10_000, `${all.size} series`)
   t.equal(total(all, 'headgate_requests_total'), count, 'nothing is lost by the bounds')
   t.ok(total(all, 'headgate_requests_total', 'client="other",status="400",lane="other",provider="other",model="other"') > 0)
@@ -141,8 +141,8 @@ t.test('only known names become labels, and series are bounded', async (t) => {
 })
 
 /** A snapshot as it is after it has crossed from one process to another. */
-async function crossed({ tallies }: Counted): Promise<MetricSnapshot[]> {
-  return JSON.parse(JSON.stringify(await tallies.snapshot())) as MetricSnapshot[]
+async function crossed({ metrics }: Counted): Promise<MetricSnapshot[]> {
+  return JSON.parse(JSON.stringify(await metrics.snapshot())) as MetricSnapshot[]
 }
 
 t.test('of several processes counters and histograms add up, and what each has of its own has its name', async (t) => {
@@ -152,7 +152,7 @@ t.test('of several processes counters and histograms add up, and what each has o
   const merged = new MergedMetrics()
   merged.show('1', await crossed(one))
   merged.show('2', await crossed(two))
-  const text = await merged.text(await owner.tallies.snapshot())
+  const text = await merged.text(await owner.metrics.snapshot())
   const all = samples(text)
   const place = 'provider="acme",model="acme/small"'
   t.equal(all.get(`headgate_requests_total{client="chat",status="200",lane="pass",${place}}`), 3)
@@ -181,11 +181,11 @@ t.test('what a worker counted stays after its end, and its gauges go', async (t)
     worker.exchanges.count(EXCHANGE)
     merged.show('1', await crossed(worker))
     merged.show('1', await crossed(worker))
-    const alive = samples(await merged.text(await owner.tallies.snapshot()))
+    const alive = samples(await merged.text(await owner.metrics.snapshot()))
     t.equal(alive.get(series), lives)
     t.equal(alive.get('headgate_first_event_seconds_count{provider="acme"}'), lives)
     merged.end('1')
-    const dead = samples(await merged.text(await owner.tallies.snapshot()))
+    const dead = samples(await merged.text(await owner.metrics.snapshot()))
     t.equal(dead.get(series), lives, 'a counter never falls')
     t.equal(dead.get('headgate_first_event_seconds_bucket{le="+Inf",provider="acme"}'), lives)
     t.notOk(dead.has('headgate_process_memory_bytes{kind="resident",worker="1"}'))

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
 import t from 'tap'
-import { boundaryOf, type FormPiece, FormReader, partHead } from '../../src/server/multipart.ts'
+import { type FormPiece, FormReader, formBoundary, partHead } from '../../src/server/multipart.ts'
 import { every } from '../support/every.ts'
 import { property } from '../support/seed.ts'
 
@@ -117,7 +117,7 @@ t.test('what other clients write is read the same', async (t) => {
   form.append('purpose', 'user_data')
   form.append('file', new File(['hello\r\n--there'], 'a "b"\\c.txt', { type: 'text/plain' }))
   const request = new Request('http://127.0.0.1/', { method: 'POST', body: form })
-  const reader = new FormReader(boundaryOf(request.headers.get('content-type') ?? undefined))
+  const reader = new FormReader(formBoundary(request.headers.get('content-type') ?? undefined))
   const pieces = reader.push(Buffer.from(await request.arrayBuffer()))
   reader.end()
   t.same(
@@ -171,11 +171,11 @@ t.test('what is no such form', async (t) => {
 })
 
 t.test('the boundary', async (t) => {
-  t.equal(boundaryOf('multipart/form-data; boundary=abc'), 'abc')
-  t.equal(boundaryOf('Multipart/Form-Data;charset=utf-8; Boundary="a b"'), 'a b')
+  t.equal(formBoundary('multipart/form-data; boundary=abc'), 'abc')
+  t.equal(formBoundary('Multipart/Form-Data;charset=utf-8; Boundary="a b"'), 'a b')
   await every(t, 'every type', async (t) => {
     for (const type of [undefined, 'application/json', 'multipart/mixed; boundary=a', 'multipart/form-datax; boundary=a'])
-      t.throws(() => boundaryOf(type), { code: 'media_type' }, String(type))
+      t.throws(() => formBoundary(type), { code: 'media_type' }, String(type))
   })
   await every(t, 'every type', async (t) => {
     for (const type of [
@@ -184,7 +184,7 @@ t.test('the boundary', async (t) => {
       `multipart/form-data; boundary=${'a'.repeat(71)}`,
       'multipart/form-data; boundary="a "',
     ])
-      t.throws(() => boundaryOf(type), { code: 'bad_request' }, type)
+      t.throws(() => formBoundary(type), { code: 'bad_request' }, type)
   })
 })
 

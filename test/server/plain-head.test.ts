@@ -28,7 +28,7 @@ interface Read {
   readonly body: string
 }
 
-/** What Node reads; undefined where these bytes are not exactly one request after which the connection lives on, or the edge guard refuses it. */
+/** Node's reading; undefined where these bytes are not exactly one request after which the connection lives on, or the edge guard refuses it. */
 function parsed(bytes: Buffer): Read | undefined {
   let head: { path: string; rawHeaders: string[]; method: string; lives: boolean } | undefined
   let body = ''
@@ -77,7 +77,7 @@ const PLAIN = [
   request('accept: */*\r\naccept-encoding: gzip, br\r\nuser-agent: OpenAI/Python 2.9.0\r\nx-stainless-lang: python\r\n'),
 ]
 
-t.test('what clients send is plain, and read alike', async (t) => {
+t.test('the quick reader accepts usual requests, and reads them as the parser does', async (t) => {
   for (const text of PLAIN) {
     const bytes = Buffer.from(text, 'latin1')
     t.ok(plain(bytes), JSON.stringify(text.slice(0, 80)))
@@ -85,7 +85,7 @@ t.test('what clients send is plain, and read alike', async (t) => {
   }
 })
 
-t.test('what leaves something to decide is not', async (t) => {
+t.test('the quick reader leaves unusual requests to the parser', async (t) => {
   const fields = [
     ...[
       'Transfer-Encoding: chunked\r\n',
@@ -114,7 +114,7 @@ t.test('what leaves something to decide is not', async (t) => {
   for (const text of [...fields, ...heads]) t.equal(plain(Buffer.from(text, 'latin1')), undefined, JSON.stringify(text.slice(0, 120)))
 })
 
-t.test('whatever is plain is what the parser reads', async (t) => {
+t.test('the quick reader and the parser agree on randomly changed requests', async (t) => {
   const piece = fc.constantFrom(
     ...['\r\n', '\n', '\r', ' ', '\t', ':', ',', '\0', '0', '7', 'x', '-', '_', '\u00e9', '\r\n\r\n', ' HTTP/1.1', 'POST '],
     ...['Content-Length: 7\r\n', 'Connection: close\r\n', 'Transfer-Encoding: chunked\r\n', 'Host: b\r\n', 'Expect: x\r\n', 'x-a: 1\r\n'],

@@ -14,7 +14,7 @@ import { startScene } from '../support/scene.ts'
 
 const BODY = JSON.stringify({ model: 'acme/one', messages: [{ role: 'user', content: 'Grüße' }] })
 const LENGTH = Buffer.byteLength(BODY)
-const bytesOf = (body: string): string => Buffer.from(body).toString('latin1')
+const latin1Text = (body: string): string => Buffer.from(body).toString('latin1')
 
 /** A request in the plain form; further lines may take that from it. */
 function chat(...more: string[]): string {
@@ -25,7 +25,7 @@ function chat(...more: string[]): string {
     `Content-Length: ${LENGTH}`,
     ...more,
   ]
-  return `${lines.join('\r\n')}\r\n\r\n${bytesOf(BODY)}`
+  return `${lines.join('\r\n')}\r\n\r\n${latin1Text(BODY)}`
 }
 
 function shortly(reply: PlainReply): void {
@@ -76,7 +76,7 @@ async function ways(t: Test, respond = shortly): Promise<{ url: string; came: st
 const post = (path: string, body = '{}', ...more: string[]): string =>
   `${[`POST ${path} HTTP/1.1`, 'Host: a', `Content-Length: ${body.length}`, ...more].join('\r\n')}\r\n\r\n${body}`
 
-t.test('a connection stays on the short way as long as its requests are plain', async (t) => {
+t.test('a connection is served past the HTTP server of Node until a request is not plain', async (t) => {
   const { url, came } = await ways(t)
   const client = await RawClient.open(url)
   client.send(post('/a'))
@@ -116,7 +116,7 @@ t.test('a long reply waits for a caller that has no room, and goes on when it ha
   t.ok(await eventually('the whole reply', () => client.text.endsWith('last')))
 })
 
-t.test('a request in a few pieces is plain, and one in many is not lost', async (t) => {
+t.test('serves a request that arrives in pieces, in few or byte by byte', async (t) => {
   const { url, came } = await ways(t)
   const client = await RawClient.open(url)
   const text = post('/pieces', '{"a":1}')
@@ -182,7 +182,7 @@ t.test('pieces that each come in time do not put off the limit of a head', async
   }
 })
 
-t.test('what is too long, or refused by the gateway, is left to Node', async (t) => {
+t.test('leaves requests that are too long or refused to the HTTP server of Node', async (t) => {
   const { url, came } = await ways(t)
   for (const text of [post('/long', 'x'.repeat(70_000)), post('/header', '{}', `X-A: ${'x'.repeat(5_000)}`), post('/refused')]) {
     const client = await RawClient.open(url)
@@ -216,7 +216,7 @@ t.test('half a request and the end of the connection is an error', async (t) => 
 })
 
 /** The lines of a head without what differs from one reply to the next, in order. */
-function headOf(text: string): string[] {
+function headLines(text: string): string[] {
   const head = text.slice(0, text.indexOf('\r\n\r\n'))
   return head.split('\r\n').map((line) => line.replace(/^(Date|X-Generation-Id|X-Request-Id|openai-processing-ms): .*/i, '$1'))
 }
@@ -228,7 +228,7 @@ t.test('the reply is the same, byte for byte, whichever way the request came', a
     for (const key of [KEY, 'sk-unknown']) {
       const client = await RawClient.open(gateway.url)
       client.send(chat(...more).replace(KEY, key))
-      replies.push(headOf(await client.until(/\r\n\r\n\{[\s\S]*\}\n?$/)))
+      replies.push(headLines(await client.until(/\r\n\r\n\{[\s\S]*\}\n?$/)))
       client.close()
     }
   }

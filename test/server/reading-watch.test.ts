@@ -1,4 +1,4 @@
-/** How fast callers have to take what waits for them: on a stand-in connection, since the system takes bytes in large steps. */
+/** Pace at which callers have to take what waits for them: on a stand-in connection, since the system takes bytes in large steps. */
 import type { ServerResponse } from 'node:http'
 import t from 'tap'
 import { ReadingWatch } from '../../src/server/http-connection.ts'
@@ -12,7 +12,7 @@ const ENOUGH = 16 * 1024 * 60
 interface Standing {
   clock: FakeClock
   watch: ReadingWatch
-  /** What Node has of the connection: bytes that were written, and of those the bytes that wait. */
+  /** Node's count of the connection: bytes that were written, and of those the bytes that wait. */
   socket: { bytesWritten: number; writableLength: number }
   response: { socket: Standing['socket'] | null; destroyed: boolean }
   take(bytes: number): void

@@ -8,7 +8,7 @@ import { eventually } from '../support/eventually.ts'
 import type { Gateway } from '../support/gateway.ts'
 import { CLIENTS, type Client } from '../support/matrix/clients.ts'
 import { CONVERSATIONS } from './conversations.ts'
-import { directReply, expectedOf, found, type ServedWire, written } from './same-reply.ts'
+import { directReply, expectedReply, found, type ServedWire, written } from './same-reply.ts'
 
 const FIGURES = new URL('../fixtures/model-servers.json', import.meta.url)
 
@@ -25,7 +25,7 @@ export interface Known {
   readonly wires: readonly ServedWire[]
   readonly conversations: RegExp
   readonly clients?: readonly Client['id'][]
-  /** What differs begins with it. */
+  /** Beginning of each difference. */
   readonly differs: RegExp
 }
 
@@ -34,7 +34,7 @@ export interface Suite {
   readonly version: string
   readonly url: string
   readonly gateway: Gateway
-  /** What the server calls its model. */
+  /** Name of the model at the server. */
   readonly served: string
   /** Of the gateway, by the wire. */
   readonly models: Readonly<Partial<Record<ServedWire, string>>>
@@ -58,7 +58,7 @@ export async function testConversations(
       await eventually(model, async () => (await gateway.get(`/v1/models/${model}`)).status === 200)
       const counts = { equal: 0, ours: 0, known: 0 }
       for (const { name: conversation, asked } of CONVERSATIONS) {
-        const expected = expectedOf(wire, await directReply(url, wire, { ...asked, cap: Math.min(asked.cap, largestCap) }, served))
+        const expected = expectedReply(wire, await directReply(url, wire, { ...asked, cap: Math.min(asked.cap, largestCap) }, served))
         for (const client of asked.stop ? CLIENTS.filter((one) => takesStops(one, wire)) : CLIENTS) {
           const accepted = known.filter(
             ({ wires, conversations, clients }) =>

@@ -1,4 +1,4 @@
-/** What is said to each server: the name of a conversation, and what is asked in no format. The model's words are in `model/vocabulary.ts`. */
+/** Conversations with each server: the name of a conversation, and what is asked in no format. The model's words are in `model/vocabulary.ts`. */
 import type { Asked, AskedTool } from '../support/matrix/asked.ts'
 
 const WEATHER: AskedTool = {
@@ -21,7 +21,7 @@ const user = (...texts: string[]): Asked['turns'][number] => ({ user: texts.map(
 const call = (id: string, city: string) => ({ id, name: 'get_weather', args: { city } })
 const result = (id: string, text: string) => ({ id, parts: [{ text }] })
 
-const SAID: Readonly<Record<string, Asked>> = {
+const UTTERANCES: Readonly<Record<string, Asked>> = {
   greeting: { turns: [user('hello')] },
   'with a system text': { system: 'Be short.', turns: [user('hello')] },
   'a text that it does not know': { turns: [user('What is a quokka?')] },
@@ -60,11 +60,11 @@ const SAID: Readonly<Record<string, Asked>> = {
   'an answer by a schema': { turns: [user('json')], schema: ANSWER },
 }
 
-export const CONVERSATIONS = Object.entries(SAID).map(([name, asked]) => ({ name, asked: { cap: 400, temperature: 0, ...asked } }))
+export const CONVERSATIONS = Object.entries(UTTERANCES).map(([name, asked]) => ({ name, asked: { cap: 400, temperature: 0, ...asked } }))
 
 /** The call that the replay of a first turn is followed by. */
 export const WEATHER_TURN: Asked = { turns: [user('weather in Oslo')], tools: [WEATHER], cap: 400, temperature: 0 }
 export const resultFor = (id: string): Asked['turns'][number] => ({ results: [result(id, '7 degrees')] })
 
-/** What it writes without end, at each server for longer than a caller waits here. */
+/** Text that it writes without end, at each server for longer than a caller waits here. */
 export const FOREVER: Asked = { turns: [user('forever')], cap: 6000, temperature: 0 }

@@ -7,7 +7,7 @@ import { object } from '../support/fold.ts'
 import type { Gateway } from '../support/gateway.ts'
 import { CLIENTS } from '../support/matrix/clients.ts'
 import { CONVERSATIONS } from './conversations.ts'
-import { directReply, expectedOf, MODELS, type ServedWire } from './same-reply.ts'
+import { directReply, expectedReply, MODELS, type ServedWire } from './same-reply.ts'
 
 interface Counting {
   readonly gateway: Gateway
@@ -28,7 +28,7 @@ export async function testCounts(t: Test, { gateway, url, wires, largestCap = Nu
     for (const { name, asked } of CONVERSATIONS.filter(({ asked }) => asked.effort === undefined && asked.choice === undefined))
       for (const wire of wires) {
         const capped = { ...asked, cap: Math.min(asked.cap, largestCap) }
-        const input = expectedOf('openai-chat', await directReply(url, 'openai-chat', capped)).usage?.input
+        const input = expectedReply('openai-chat', await directReply(url, 'openai-chat', capped)).usage?.input
         const body = CLIENTS.find(({ id }) => id === 'messages')?.write(asked)
         const response = await gateway.post('/v1/messages/count_tokens', { ...body, model: MODELS[wire] })
         t.equal(((await response.json()) as JsonObject).input_tokens, input, `${name}, ${wire}`)
@@ -48,18 +48,18 @@ interface NearEnd {
 /** Prompts that nearly fill the context, that leave less than the cap, and that are too long. */
 export async function testNearEnd(t: Test, { gateway, context }: NearEnd): Promise<void> {
   const model = MODELS['openai-chat']
-  const countOf = async (count: number): Promise<number> => {
+  const countedTokens = async (count: number): Promise<number> => {
     const response = await gateway.post('/v1/messages/count_tokens', { model, ...words(count) })
     return Number(((await response.json()) as JsonObject).input_tokens)
   }
   await t.test('near the end of its context', async (t) => {
     await isListed(gateway, model)
-    const [one, hundred] = [await countOf(1), await countOf(101)]
+    const [one, hundred] = [await countedTokens(1), await countedTokens(101)]
     const each = (hundred - one) / 100
     const wordsFor = (tokens: number): number => 1 + Math.floor((tokens - one) / each)
     for (const left of [context / 4, 40, 1]) {
       const asked = words(wordsFor(context - left))
-      const tokens = await countOf(wordsFor(context - left))
+      const tokens = await countedTokens(wordsFor(context - left))
       const response = await gateway.post('/v1/chat/completions', { model, ...asked, max_tokens: context / 2, temperature: 0 })
       t.equal(response.status, 200, `${tokens} tokens of ${context}`)
       const { usage } = (await response.json()) as JsonObject
@@ -76,7 +76,7 @@ export async function testNearEnd(t: Test, { gateway, context }: NearEnd): Promi
 }
 
 /** Reads so many pieces of a stream. @returns how many have come, which may be more. */
-async function piecesOf(response: Response, least: number): Promise<number> {
+async function readPieces(response: Response, least: number): Promise<number> {
   const reader = response.body?.getReader()
   const decoder = new TextDecoder()
   for (let text = ''; ; ) {
@@ -104,12 +104,12 @@ export async function testLeft(t: Test, { gateway, url }: Pick<Counting, 'gatewa
       }),
       signal: leaving.signal,
     })
-    const pieces = await piecesOf(response, 5)
+    const pieces = await readPieces(response, 5)
     leaving.abort()
     const isLeft = ({ settled }: GenerationRecord): boolean => settled?.status === 'aborted'
     const { settled } = await eventually('its record', () => [...gateway.running.store.journal.export()].find(isLeft))
     const direct = await directReply(url, 'openai-chat', { turns: [{ user: [{ text: 'forever' }] }], cap: 1 })
-    t.same([settled?.estimated, settled?.input], [false, expectedOf('openai-chat', direct).usage?.input])
+    t.same([settled?.estimated, settled?.input], [false, expectedReply('openai-chat', direct).usage?.input])
     t.ok((settled?.output ?? 0) >= pieces, `${settled?.output} tokens of output in at least ${pieces} pieces`)
   })
 }

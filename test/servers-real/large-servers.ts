@@ -1,4 +1,4 @@
-/** How the servers of `programs.ts` are started: on one core, without a look at any model hub. */
+/** Start of the servers of `programs.ts`: on one core, without a look at any model hub. */
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -17,7 +17,7 @@ export function folderFor(t: Test): string {
 
 export interface ServedModel {
   readonly server: ModelServer
-  /** What the server calls the model. */
+  /** Name of the model at the server. */
   readonly model: string
 }
 

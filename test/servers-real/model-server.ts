@@ -26,7 +26,7 @@ export interface Command {
 }
 
 /** Milliseconds that the slowest needs on a busy machine: vLLM was seen to take nine minutes. */
-const PATIENCE = 900_000
+const TIMEOUT_MS = 900_000
 
 /** Everything that it starts ends with its standard input, and so with the test, whatever ends that. */
 const GUARDED = '("$@"; kill -9 0) & cat > /dev/null; kill -9 0'
@@ -37,7 +37,7 @@ const TICKS = 100
 /** Seconds of processor that the processes of a group have used. */
 function timeOfGroup(group: number): number {
   const times = readdirSync('/proc').map((name) => {
-    const stat = /^\d+$/.test(name) ? statOf(name) : undefined
+    const stat = /^\d+$/.test(name) ? processStat(name) : undefined
     // Behind the name, in brackets: state, parent, group … user time, system time (`proc(5)`).
     const [, , of, ...rest] = stat?.slice(stat.lastIndexOf(')') + 2).split(' ') ?? []
     return Number(of) === group ? (Number(rest[8]) + Number(rest[9])) / TICKS : 0
@@ -45,7 +45,7 @@ function timeOfGroup(group: number): number {
   return times.reduce((sum, time) => sum + time, 0)
 }
 
-function statOf(process: string): string | undefined {
+function processStat(process: string): string | undefined {
   try {
     return readFileSync(`/proc/${process}/stat`, 'utf8')
   } catch {
@@ -80,11 +80,11 @@ async function begin({ path, args, env, ready }: Command, port: number, url: str
   const words = ['-c', GUARDED, 'sh', 'nice', '-n', '5', path, ...args(port)]
   const child = spawn('sh', words, { detached: true, stdio: ['pipe', 'pipe', 'pipe'], env: { ...process.env, ...env?.(port) } })
   child.stdin.on('error', () => {})
-  let said = ''
+  let utterance = ''
   let isGone = false
   for (const stream of [child.stdout, child.stderr])
     stream.on('data', (chunk: Buffer) => {
-      said = (said + chunk.toString()).slice(-4000)
+      utterance = (utterance + chunk.toString()).slice(-4000)
     })
   const gone = once(child, 'exit').then(() => {
     isGone = true
@@ -94,13 +94,13 @@ async function begin({ path, args, env, ready }: Command, port: number, url: str
     await gone
   }
   const answers = async (): Promise<boolean> => {
-    if (isGone) throw new Error(`the server has ended:\n${said}`)
+    if (isGone) throw new Error(`the server has ended:\n${utterance}`)
     const response = await fetch(`${url}${ready}`).catch(() => undefined)
     await response?.arrayBuffer()
     return response?.status === 200
   }
   try {
-    await eventually(`${path} serves`, answers, { limit: PATIENCE, found: () => said })
+    await eventually(`${path} serves`, answers, { limit: TIMEOUT_MS, found: () => utterance })
   } catch (error) {
     await end()
     throw error

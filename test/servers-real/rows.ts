@@ -1,4 +1,4 @@
-/** What real servers do and what headgate makes of it: the rows of docs/behaviour/model-servers.md, which `npm run generate` writes from here. */
+/** Behaviour of real servers, and headgate's answer to it: the rows of docs/behaviour/model-servers.md, which `npm run generate` writes from here. */
 
 export interface Row {
   readonly server: string
@@ -230,7 +230,7 @@ export const ROWS: readonly Row[] = [
   },
   {
     server: 'all',
-    request: 'Half a character in a text',
+    request: 'Half a character in a text, or in the arguments of a call',
     does: '400 (llama.cpp, vLLM) or 500 (transformers serve, infinity)',
     makes: 'U+FFFD goes out in its place',
     tests: [['gateway/formats/real-server-words', 'half a character goes out as U+FFFD, in each format and size']],

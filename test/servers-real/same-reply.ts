@@ -1,6 +1,6 @@
 /** Compares what callers of the gateway get with what the server itself replies to the same request, whole and without the gateway. */
 import type { JsonObject } from '../../src/core/json.ts'
-import { type Client, clientOf, foldReply } from '../recordings/callers.ts'
+import { type Client, foldReply, wireClient } from '../recordings/callers.ts'
 import { type Difference, describe, differences } from '../recordings/compare.ts'
 import type { Expected } from '../recordings/expected.ts'
 import { readMessage } from '../recordings/read-anthropic.ts'
@@ -33,7 +33,7 @@ export function written(client: Client, { effort, ...asked }: Asked): JsonObject
 
 /** The server's own reply, parsed, with the output cap under both names that it has in Chat Completions. @throws where it is an error. */
 export async function directReply(url: string, wire: ServedWire, asked: Asked, model = 'tiny-chat'): Promise<JsonObject> {
-  const client = clientOf(wire)
+  const client = wireClient(wire)
   const older = wire === 'openai-chat' && asked.cap !== undefined ? { max_tokens: asked.cap } : {}
   const response = await fetch(`${url}${client?.path}`, {
     method: 'POST',
@@ -45,8 +45,8 @@ export async function directReply(url: string, wire: ServedWire, asked: Asked, m
   return JSON.parse(text) as JsonObject
 }
 
-/** How much of a prompt came from the server's cache depends on what it served before; ids of calls are drawn anew. */
-export function expectedOf(wire: ServedWire, reply: JsonObject): Expected {
+/** Cached share of a prompt, which depends on what it served before; ids of calls are drawn anew. */
+export function expectedReply(wire: ServedWire, reply: JsonObject): Expected {
   const expected = READ[wire](reply)
   for (const call of expected.calls) call.id = ''
   return expected
@@ -58,7 +58,7 @@ export interface Case {
   model: string
   stream: boolean
   body: JsonObject
-  /** What the server draws anew for each reply. */
+  /** Values that the server draws anew for each reply. */
   drawn?: readonly string[] | undefined
 }
 

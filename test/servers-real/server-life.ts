@@ -4,38 +4,38 @@
  */
 import type { Test } from 'tap'
 import type { JsonObject } from '../../src/core/json.ts'
-import { type Client, clientOf, foldReply } from '../recordings/callers.ts'
+import { type Client, foldReply, wireClient } from '../recordings/callers.ts'
 import { eventually, realTime } from '../support/eventually.ts'
 import type { Gateway } from '../support/gateway.ts'
 import type { Asked } from '../support/matrix/asked.ts'
 import { CLIENTS } from '../support/matrix/clients.ts'
 import { CONVERSATIONS, FOREVER, resultFor, WEATHER_TURN } from './conversations.ts'
 import type { ModelServer } from './model-server.ts'
-import { directReply, expectedOf, found, type ServedWire, written } from './same-reply.ts'
+import { directReply, expectedReply, found, type ServedWire, written } from './same-reply.ts'
 
 export interface Life {
   readonly server: ModelServer
   readonly gateway: Gateway
-  /** What the server calls its model. */
+  /** Name of the model at the server. */
   readonly served: string
   /** Of the gateway, by the wire. */
   readonly models: Readonly<Partial<Record<ServedWire, string>>>
   /** Parts of a reply that the server draws anew, such as signatures without a meaning. */
   readonly drawn?: readonly string[]
-  /** How differences begin that are the server's: its streams are unlike its whole replies. */
+  /** Beginnings of differences that are the server's: its streams are unlike its whole replies. */
   readonly streamed?: RegExp
   /** It writes whole replies to their end though their connection is closed. */
   readonly finishesWhole?: boolean
 }
 
-const wiresOf = ({ models }: Life): [ServedWire, string][] => Object.entries(models) as [ServedWire, string][]
+const lifeWires = ({ models }: Life): [ServedWire, string][] => Object.entries(models) as [ServedWire, string][]
 
 /** A server writes with at least this share of a processor, and waits with less. */
 const SHARE = 0.05
 const WINDOW = 1000
 
 /**
- * Whether it writes an answer. It is not sent a request for that: llama.cpp's server looks whether the caller of a whole reply is there once
+ * True if it writes an answer. It is not sent a request for that: llama.cpp's server looks whether the caller of a whole reply is there once
  * no result of any other request has come for a second (b11549, `server_response::recv_with_timeout`).
  */
 async function isWorking({ server }: Life): Promise<boolean> {
@@ -45,7 +45,7 @@ async function isWorking({ server }: Life): Promise<boolean> {
 }
 
 function clientFor(wire: ServedWire): Client {
-  const client = clientOf(wire)
+  const client = wireClient(wire)
   if (client === undefined) throw new Error(`no client speaks ${wire}`)
   return client
 }
@@ -54,12 +54,12 @@ function clientFor(wire: ServedWire): Client {
 export async function testToolTurns(t: Test, life: Life): Promise<void> {
   const { server, gateway, served, drawn, streamed } = life
   await t.test('two turns with a tool', async (t) => {
-    for (const [wire, model] of wiresOf(life)) {
+    for (const [wire, model] of lifeWires(life)) {
       const first = await directReply(server.url, wire, WEATHER_TURN, served)
       const [call] = clientFor(wire).fold(first).calls
       t.ok(call, `${wire}: the server's own reply is a call`)
       const second = { ...WEATHER_TURN, turns: [...WEATHER_TURN.turns, { replayed: first }, resultFor(call?.callId ?? '')] }
-      const expected = expectedOf(wire, await directReply(server.url, wire, second, served))
+      const expected = expectedReply(wire, await directReply(server.url, wire, second, served))
       for (const client of CLIENTS) {
         const reply = await gateway.post(client.path, { model, ...client.write(WEATHER_TURN) })
         const replayed = (await reply.json()) as JsonObject
@@ -79,7 +79,7 @@ export async function testToolTurns(t: Test, life: Life): Promise<void> {
 export async function testReplays(t: Test, life: Life, cap = 16): Promise<void> {
   const { gateway } = life
   await t.test('each reply is taken back as a turn', async (t) => {
-    for (const [wire, model] of wiresOf(life))
+    for (const [wire, model] of lifeWires(life))
       for (const client of CLIENTS) {
         const refused: string[] = []
         for (const { name, asked } of CONVERSATIONS) {
@@ -115,7 +115,7 @@ export async function testLeaving(t: Test, life: Life): Promise<void> {
   }
   const stops = () => eventually('the server stops', async () => !(await isWorking(life)))
   await t.test('the work of a caller that leaves is stopped', async (t) => {
-    for (const [wire, model] of wiresOf(life))
+    for (const [wire, model] of lifeWires(life))
       for (const stream of finishesWhole ? [true] : [true, false]) {
         const { path, write } = clientFor(wire)
         await leave(gateway.url, path, { model, stream, ...write(FOREVER) })
@@ -136,7 +136,7 @@ export async function testLeaving(t: Test, life: Life): Promise<void> {
 export async function testSaturation(t: Test, life: Life, count: number): Promise<void> {
   const { gateway } = life
   await t.test('more requests than it serves at once are all served', async (t) => {
-    const wires = wiresOf(life)
+    const wires = lifeWires(life)
     const answers = await Promise.all(
       Array.from({ length: count }, async (_, at) => {
         const [wire, model] = wires[at % wires.length]
@@ -182,9 +182,9 @@ async function begun(gateway: Gateway, [wire, model]: [ServedWire, string]): Pro
 
 export async function testRestart(t: Test, life: Life): Promise<void> {
   const { server, gateway } = life
-  const wires = wiresOf(life)
+  const wires = lifeWires(life)
   await t.test('a server that is killed in an answer and comes back', async (t) => {
-    const statusOf = async ([wire, model]: [ServedWire, string]): Promise<number> => {
+    const replyStatus = async ([wire, model]: [ServedWire, string]): Promise<number> => {
       const { path, write } = clientFor(wire)
       const response = await gateway.post(path, { model, ...write(WEATHER_TURN) })
       await response.text()
@@ -195,9 +195,9 @@ export async function testRestart(t: Test, life: Life): Promise<void> {
       const { rest } = await begun(gateway, wire)
       await server.kill()
       t.ok(foldReply(clientFor(wire[0]), await rest(), true).error, `${wire[0]}: the caller reads that it is cut`)
-      t.match(await statusOf(wire), /^50[23]$/, `${wire[0]}: while it is away`)
+      t.match(await replyStatus(wire), /^50[23]$/, `${wire[0]}: while it is away`)
       await server.start()
-      await eventually(`${wire[0]}: it serves again`, async () => (await statusOf(wire)) === 200)
+      await eventually(`${wire[0]}: it serves again`, async () => (await replyStatus(wire)) === 200)
     }
   })
 }

@@ -30,8 +30,8 @@ function key(limits: RateLimits): ApiKey {
 
 const FREE = key({})
 
-/** What a refusal tells; undefined where nothing is refused. */
-function refusalOf(
+/** Message of a refusal; undefined where nothing is refused. */
+function catchRefusal(
   act: () => unknown,
 ): { message: string; left?: string | undefined; limit?: string | undefined; wait?: number | undefined } | undefined {
   try {
@@ -71,17 +71,17 @@ t.test('in one process nothing is awaited', (t) => {
   const admission = new Admission(clock)
   t.equal(admission.request(limited), undefined)
   t.match(
-    refusalOf(() => admission.request(limited)),
+    catchRefusal(() => admission.request(limited)),
     { limit: '1', left: '0', wait: 60 },
   )
   t.equal(admission.tokens(limited, 10, false), undefined)
   t.match(
-    refusalOf(() => admission.tokens(limited, 4, false)),
+    catchRefusal(() => admission.tokens(limited, 4, false)),
     { message: /10 tokens per minute for the key k$/, limit: '10', left: '0', wait: 24 },
   )
   admission.correctTokens(limited, -8)
   t.equal(admission.tokens(limited, 8, false), undefined)
-  const never = refusalOf(() => admission.tokens(limited, 11, false))
+  const never = catchRefusal(() => admission.tokens(limited, 11, false))
   t.match(never, { message: /needs up to 11 tokens$/ })
   t.equal(never?.wait, undefined)
   t.equal(admission.tokens(limited, 11, true), undefined, 'a request that has begun is not cut off')
@@ -107,7 +107,7 @@ t.test('streams: each process opens its share', (t) => {
   admission.openStream(limited)
   admission.openStream(limited)
   t.same(
-    refusalOf(() => admission.openStream(limited)),
+    catchRefusal(() => admission.openStream(limited)),
     {
       message: 'Rate limit exceeded: 10 concurrent streams, of which this process has 2 for the key k',
       limit: '2',
@@ -117,7 +117,7 @@ t.test('streams: each process opens its share', (t) => {
   )
   processes = 1
   t.equal(
-    refusalOf(() => admission.openStream(limited)),
+    catchRefusal(() => admission.openStream(limited)),
     undefined,
     'the share is that of the processes as last known',
   )
@@ -125,7 +125,7 @@ t.test('streams: each process opens its share', (t) => {
   for (let i = 0; i < 3; i++) admission.closeStream(limited)
   admission.openStream(limited)
   t.match(
-    refusalOf(() => admission.openStream(limited)),
+    catchRefusal(() => admission.openStream(limited)),
     { message: /this process has 1 for the key k$/ },
     'at least one',
   )
@@ -137,20 +137,20 @@ t.test('bytes: each process takes its share, and a body larger than that when no
   const limited = key({ bytes: 1_000 })
   admission.takeBytes(limited, 900)
   t.match(
-    refusalOf(() => admission.takeBytes(limited, 1)),
+    catchRefusal(() => admission.takeBytes(limited, 1)),
     { message: /of which this process has 250 for the key k$/, limit: '250', left: '0', wait: 1 },
   )
   admission.giveBytes(limited, 900)
   admission.takeBytes(limited, 200)
   t.equal(
-    refusalOf(() => admission.takeBytes(limited, 50)),
+    catchRefusal(() => admission.takeBytes(limited, 50)),
     undefined,
   )
   t.match(
-    refusalOf(() => admission.takeBytes(limited, 1)),
+    catchRefusal(() => admission.takeBytes(limited, 1)),
     { left: '0' },
   )
-  const never = refusalOf(() => admission.takeBytes(limited, 1_001))
+  const never = catchRefusal(() => admission.takeBytes(limited, 1_001))
   t.match(never, { message: /needs 1001 bytes$/, limit: '1000' })
   t.equal(never?.wait, undefined)
   t.end()

@@ -4,8 +4,8 @@ import t from 'tap'
 import { FallbackCounters } from '../../src/cluster/shared/fallback-counters.ts'
 import { connectShared } from '../../src/cluster/shared/index.ts'
 import { MemoryCounters } from '../../src/cluster/shared/memory-counters.ts'
-import { shareOf } from '../../src/cluster/shared/rate-law.ts'
-import type { CounterAnswer, CounterAsk, Counters, OutageNews } from '../../src/cluster/shared/types.ts'
+import { limitShare } from '../../src/cluster/shared/rate-law.ts'
+import type { AvailabilityReport, CounterAnswer, CounterAsk, Counters } from '../../src/cluster/shared/types.ts'
 import { FakeClock, turn } from '../support/clock.ts'
 import { property } from '../support/seed.ts'
 
@@ -94,19 +94,19 @@ class Scripted implements Counters {
 function scene(processes = 3) {
   const clock = new FakeClock()
   const shared = new Scripted(clock)
-  const reports: OutageNews[] = []
+  const reports: AvailabilityReport[] = []
   const live = { processes }
   const counters = new FallbackCounters({
     clock,
     shared,
     local: new MemoryCounters(clock),
     processes: () => live.processes,
-    report: (news) => reports.push(news),
+    report: (report) => reports.push(report),
   })
   return { clock, shared, reports, counters, live }
 }
 
-t.test('one answer that stays out is no outage', async (t) => {
+t.test('one call of Redis without an answer is decided here and reports no outage', async (t) => {
   const { clock, shared, reports, counters } = scene()
   shared.answers = 'not'
   const answered = counters.take(ask())
@@ -117,7 +117,7 @@ t.test('one answer that stays out is no outage', async (t) => {
   t.same(reports, [])
 })
 
-t.test('an outage is told once, asked about each second, and over when an answer comes', async (t) => {
+t.test('an outage is reported once, probed each second, and ends with the first answer', async (t) => {
   const { clock, shared, reports, counters, live } = scene()
   t.equal((await counters.take(ask())).left, 5)
   shared.answers = 'not'
@@ -165,13 +165,13 @@ t.test('alone, what is larger than a share passes when none of the share is in u
 t.test('shares are whole, at least one, and together no more than the limit where it has as many units', (t) => {
   fc.assert(
     fc.property(fc.nat(1_000), fc.integer({ min: 1, max: 64 }), (limit, processes) => {
-      const share = shareOf(limit, processes)
+      const share = limitShare(limit, processes)
       if (!Number.isInteger(share) || (limit > 0 && share < 1) || (limit === 0 && share !== 0)) throw new Error(`${share}`)
       if (limit >= processes && share * processes > limit) throw new Error(`${share} times ${processes}`)
     }),
     property(1_000, 10_000),
   )
-  t.equal(shareOf(10, 0), 10)
+  t.equal(limitShare(10, 0), 10)
   t.end()
 })
 
@@ -179,8 +179,8 @@ t.test('without an address all is in memory and reaches nobody', async (t) => {
   const shared = await connectShared(undefined, { clock: new FakeClock(), processes: () => 1, report: () => {} })
   await shared.ready
   t.equal(shared.counters.take(ask()) instanceof Promise, false)
-  shared.news.subscribe('session', () => t.fail('nobody is there'))
-  shared.news.publish('session', {})
+  shared.pubSub.subscribe('session', () => t.fail('nobody is there'))
+  shared.pubSub.publish('session', {})
   t.equal(shared.isDegraded(), false)
   await shared.close()
 })

@@ -6,13 +6,13 @@ import t from 'tap'
 import { ask, newCluster, startServers } from '../support/cluster.ts'
 import { eventually } from '../support/eventually.ts'
 import { jsonAnswer } from '../support/upstream.ts'
-import { metricsOf } from '../support/workers.ts'
+import { fetchMetrics } from '../support/workers.ts'
 
 t.setTimeout(300_000)
 
 const servers = await startServers(t)
 
-t.test('one check, not one for each process', { skip: servers === undefined && 'no servers here' }, async (t) => {
+t.test('processes with one Redis send one health check between them', { skip: servers === undefined && 'no servers here' }, async (t) => {
   if (!servers) return
   const cluster = await newCluster(t, servers)
   const { upstream } = cluster
@@ -26,7 +26,7 @@ t.test('one check, not one for each process', { skip: servers === undefined && '
   const replies = await Promise.all(members.flatMap((member) => Array.from({ length: 8 }, () => ask(member))))
   t.ok(replies.every(({ status }) => status >= 500))
   const checks = async (): Promise<number> => {
-    const read = await Promise.all(members.map(({ admin }) => metricsOf(admin)))
+    const read = await Promise.all(members.map(({ admin }) => fetchMetrics(admin)))
     return read.reduce((sum, series) => sum + series('headgate_health_checks_total'), 0)
   }
   const began = performance.now()

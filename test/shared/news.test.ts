@@ -1,4 +1,4 @@
-/** What processes tell each other of sticky sessions and outages, over a wire in memory. */
+/** Messages between processes about sticky sessions and outages, over a wire in memory. */
 import fc from 'fast-check'
 import t from 'tap'
 import { Fault } from '../../src/core/faults.ts'
@@ -24,7 +24,7 @@ function sessionScene(count = 2) {
   return { clock, hub, members, pinned }
 }
 
-t.test('a pin is told when it is new, when it changes, and once a minute, and what was heard is not told again', async (t) => {
+t.test('a process announces a new or changed pin, repeats it once a minute, and does not announce the pins of others', async (t) => {
   const { clock, hub, members, pinned } = sessionScene(3)
   const [a, b] = members
   a.set(pin('m@x'))
@@ -46,7 +46,7 @@ t.test('a pin is told when it is new, when it changes, and once a minute, and wh
   t.same(pinned(), [undefined, undefined, undefined], 'ten idle minutes end it everywhere')
 })
 
-t.test('a pin that is told anew lives on everywhere', async (t) => {
+t.test('a pin that is announced every minute does not expire in other processes', async (t) => {
   const { clock, hub, members, pinned } = sessionScene()
   for (let minute = 0; minute < 30; minute++) {
     members[0].set(pin('m@x'))
@@ -73,7 +73,7 @@ t.test('processes that pin at the same time agree in the end, whatever the order
   t.pass('always')
 })
 
-t.test('what is no pin is ignored', (t) => {
+t.test('ignores malformed announcements of pins', (t) => {
   const { hub, members, pinned } = sessionScene(1)
   const good: Json[] = ['k', 'm', 's', 'm@x', 1]
   const bad: Json[] = [null, 'text', 1, {}, [], good.slice(0, 4), [...good, 1]]
@@ -122,9 +122,9 @@ function healthScene() {
 t.test('an ejection holds in the other process for its time, and then that one probes for itself', async (t) => {
   const { clock, hub, a, b, eject, ejected } = healthScene()
   for (let i = 0; i < 4; i++) a.failure(endpoint, TROUBLE)
-  t.equal(hub.said.length, 0, 'four failures are no news')
+  t.equal(hub.utterance.length, 0, 'four failures are not published')
   a.success(endpoint, SERVED)
-  t.equal(hub.said.length, 0)
+  t.equal(hub.utterance.length, 0)
   eject()
   t.same(ejected(), [true, false])
   const due = a.dueIn(endpoint)
@@ -140,7 +140,7 @@ t.test('an ejection holds in the other process for its time, and then that one p
   t.ok(b.dueIn(endpoint) > 1_500, 'a probe that fails ejects anew, for longer')
   hub.deliver()
   t.ok(a.dueIn(endpoint) > 1_500)
-  t.equal(hub.said.length, 0, 'what was heard is not told again')
+  t.equal(hub.utterance.length, 0, 'what was heard is not told again')
 })
 
 t.test('its end makes the other one probe at once', async (t) => {
@@ -158,7 +158,7 @@ t.test('its end makes the other one probe at once', async (t) => {
   t.same(ejected(), [false, false])
 })
 
-t.test('a process that is served well does not let another one, which sees trouble alone, disturb it twice', async (t) => {
+t.test('a process whose probe succeeds ignores a second ejection by the other process for a minute', async (t) => {
   const { clock, hub, b, eject } = healthScene()
   eject()
   hub.deliver()
@@ -171,7 +171,7 @@ t.test('a process that is served well does not let another one, which sees troub
   t.equal(b.ejected(endpoint), true, 'a minute later it is heard again')
 })
 
-t.test('no stated time is longer than the longest, and what is no news is ignored', (t) => {
+t.test('shortens a stated time to the longest one, and ignores other messages', (t) => {
   const { hub, b } = healthScene()
   const good: Json[] = [endpoint.id, 500, 1]
   for (const message of [null, 'x', {}, [], good.slice(1), [...good, 1]]) hub.inject('outage', message)

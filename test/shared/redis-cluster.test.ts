@@ -30,12 +30,12 @@ if (first) {
 
   t.test('a gateway says so at its start, and each process takes its share of all keys', async (t) => {
     const clock = new FakeClock()
-    const news: SharedReport[] = []
-    const shared = shareThroughRedis(first.url, { clock, processes: () => 2, report: (report) => news.push(report) })
+    const reports: SharedReport[] = []
+    const shared = shareThroughRedis(first.url, { clock, processes: () => 2, report: (report) => reports.push(report) })
     t.teardown(() => shared.close())
     await shared.ready
     t.equal(shared.isDegraded(), true)
-    t.match(news, [{ kind: 'shared-lost', reason: /node of a Redis Cluster/ }])
+    t.match(reports, [{ kind: 'shared-lost', reason: /node of a Redis Cluster/ }])
     for (let key = 0; key < 12; key++) {
       let taken = 0
       for (let count = 0; count < 10; count++)
@@ -48,20 +48,20 @@ if (first) {
     const client = new Redis(first.url)
     t.teardown(() => client.disconnect())
     const clock = new FakeClock()
-    const news: SharedReport[] = []
+    const reports: SharedReport[] = []
     const shared = new RedisCounters(client, { prefix: 'test:' })
     const counters = new FallbackCounters({
       clock,
       shared,
       local: new MemoryCounters(clock),
       processes: () => 2,
-      report: (report) => news.push(report),
+      report: (report) => reports.push(report),
     })
     t.teardown(() => counters.close())
     const ask = { perMinute: 10, take: 1, always: false }
     for (let key = 0; key < 40; key++) await counters.take({ ...ask, name: `k${key}` })
     await counters.check()
     t.equal(counters.isDegraded, true, 'also for the keys, and the probe, that it answers')
-    t.match(news, [{ kind: 'shared-lost', reason: /node of a Redis Cluster/ }])
+    t.match(reports, [{ kind: 'shared-lost', reason: /node of a Redis Cluster/ }])
   })
 }

@@ -1,4 +1,4 @@
-/** What processes share through a real Redis: the law of the limits, its way out, and the news. */
+/** State that processes share through a real Redis: the law of the limits, its way out, and messages. */
 import fc from 'fast-check'
 import { Redis } from 'ioredis'
 import t, { type Test } from 'tap'
@@ -30,7 +30,12 @@ interface Member {
 
 async function join(t: Test, url: string, { processes = 2, prefix = `${t.name}:` } = {}): Promise<Member> {
   const reports: SharedReport[] = []
-  const shared = await connectShared(url, { clock: systemClock, processes: () => processes, report: (news) => reports.push(news), prefix })
+  const shared = await connectShared(url, {
+    clock: systemClock,
+    processes: () => processes,
+    report: (report) => reports.push(report),
+    prefix,
+  })
   t.teardown(() => shared.close())
   return { shared, reports }
 }
@@ -40,7 +45,7 @@ const joinAll = (t: Test, urls: readonly string[]): Promise<Member[]> => Promise
 const taken = async ({ shared }: Member, ask: Partial<CounterAsk> = {}): Promise<boolean> =>
   (await shared.counters.take({ name: 'requests:k', perMinute: 4, take: 1, ...ask })).taken
 
-/** How many of so many attempts pass. */
+/** Number of passed attempts of so many. */
 async function passed(members: readonly Member[], attempts: number): Promise<number[]> {
   const all = members.map((member) => Promise.all(Array.from({ length: attempts }, () => taken(member))))
   return (await Promise.all(all)).map((answers) => answers.filter(Boolean).length)
@@ -74,7 +79,7 @@ function laws(t: Test, server: RedisServer): void {
     t.pass('all alike')
   })
 
-  t.test('a bucket expires when it has drained, and a look leaves none behind', async (t) => {
+  t.test('the key of a bucket expires when the bucket has drained, and a read creates none', async (t) => {
     const redis = new Redis(server.url)
     t.teardown(() => redis.disconnect())
     const counters = new RedisCounters(redis, { prefix: 'expiry:' })
@@ -168,7 +173,7 @@ function outages(t: Test, server: RedisServer): void {
 }
 
 function weather(t: Test, server: RedisServer): void {
-  t.test('a server that comes and goes: every question gets an answer, and it ends well', async (t) => {
+  t.test('every request gets a decision while the server is killed and started five times', async (t) => {
     const members = await joinAll(t, [server.url, server.url])
     let over = false
     let answers = 0
@@ -197,20 +202,20 @@ function weather(t: Test, server: RedisServer): void {
   })
 }
 
-function news(t: Test, server: RedisServer): void {
-  t.test('news reaches all but who said it; other databases and prefixes hear nothing', async (t) => {
+function messages(t: Test, server: RedisServer): void {
+  t.test('a message reaches all but its sender, and no other database or prefix', async (t) => {
     const urls = [server.url, server.url, `${server.url}/3`, server.url]
     const members = await Promise.all(urls.map((url, i) => join(t, url, { prefix: i === 3 ? 'other:' : 'news:' })))
     const heard: unknown[][] = members.map(() => [])
     members.forEach(({ shared }, i) => {
-      shared.news.subscribe('session', (message) => heard[i].push(message))
+      shared.pubSub.subscribe('session', (message) => heard[i].push(message))
     })
     await Promise.all(members.map(({ shared }) => shared.ready))
     await eventually('heard', () => {
-      members[0].shared.news.publish('session', { from: 0 })
-      members[2].shared.news.publish('session', { from: 2 })
-      members[3].shared.news.publish('session', { from: 3 })
-      members[1].shared.news.publish('session', { from: 1 })
+      members[0].shared.pubSub.publish('session', { from: 0 })
+      members[2].shared.pubSub.publish('session', { from: 2 })
+      members[3].shared.pubSub.publish('session', { from: 3 })
+      members[1].shared.pubSub.publish('session', { from: 1 })
       return heard[0].length > 0 && heard[1].length > 0
     })
     const speaker = new Redis(server.url)
@@ -224,32 +229,32 @@ function news(t: Test, server: RedisServer): void {
     t.same([heard[2], heard[3]], [[], []])
   })
 
-  t.test('after an outage news is heard again, and the secret that all share is the same one', async (t) => {
+  t.test('after an outage messages arrive again, and the secret that all share is the same one', async (t) => {
     const members = await joinAll(t, [server.url, server.url])
     const secrets: string[][] = [[], []]
     const heard: unknown[] = []
     members.forEach(({ shared }, i) => {
-      shared.news.commonSecret?.((secret) => secrets[i].push(secret))
+      shared.pubSub.commonSecret?.((secret) => secrets[i].push(secret))
     })
-    members[1].shared.news.subscribe('outage', (message) => heard.push(message))
+    members[1].shared.pubSub.subscribe('outage', (message) => heard.push(message))
     await eventually('a secret', () => secrets.every((list) => list.length === 1))
     t.equal(secrets[0][0], secrets[1][0])
     t.match(secrets[0][0], /^[\w-]{24}$/)
     await server.kill()
     await server.start()
     await eventually('heard again', () => {
-      members[0].shared.news.publish('outage', 'again')
+      members[0].shared.pubSub.publish('outage', 'again')
       return heard.includes('again')
     })
     const late = await join(t, server.url)
     const found: string[] = []
-    late.shared.news.commonSecret?.((secret) => found.push(secret))
+    late.shared.pubSub.commonSecret?.((secret) => found.push(secret))
     await eventually('the secret', () => found.length === 1)
     t.equal(found[0], secrets[0].at(-1), 'the server had lost it, the others had not')
     t.same(secrets[0], secrets[1])
   })
 
-  t.test('more than so many messages a second are left untold', async (t) => {
+  t.test('drops announcements beyond the limit per second', async (t) => {
     const clock = new FakeClock()
     const shared = await connectShared(server.url, { clock, processes: () => 1, report: () => {}, prefix: 'many:' })
     t.teardown(() => shared.close())
@@ -263,26 +268,26 @@ function news(t: Test, server: RedisServer): void {
       last ||= text.includes('"last"')
     })
     await listener.subscribe('many:news:v1:0:outage')
-    for (let i = 0; i < 5_000; i++) shared.news.publish('outage', i)
+    for (let i = 0; i < 5_000; i++) shared.pubSub.publish('outage', i)
     await clock.advance(1_000)
-    shared.news.publish('outage', 'last')
+    shared.pubSub.publish('outage', 'last')
     await eventually('the last', () => last)
     t.equal(count, 101)
   })
 }
 
 function secrecy(t: Test, server: RedisServer): void {
-  t.test('a user that may not listen shares limits all the same, and that is told once', async (t) => {
+  t.test('a user without the right to subscribe still shares limits, and the loss of announcements is reported once', async (t) => {
     const redis = new Redis(server.url)
     t.teardown(() => redis.disconnect())
     await redis.call('ACL', 'SETUSER', 'mute', 'on', '>pa55word', '~*', '+@all', 'resetchannels')
     const member = await join(t, server.url.replace('redis://', 'redis://mute:pa55word@'))
-    member.shared.news.subscribe('session', () => {})
-    member.shared.news.subscribe('outage', () => {})
+    member.shared.pubSub.subscribe('session', () => {})
+    member.shared.pubSub.subscribe('outage', () => {})
     await member.shared.ready
     await eventually('deaf', () => member.reports.length > 0)
     t.equal(await taken(member), true)
-    member.shared.news.publish('session', 'nobody hears')
+    member.shared.pubSub.publish('session', 'nobody hears')
     t.equal(await taken(member), true)
     t.same(member.reports, [{ kind: 'news-lost', reason: 'NOPERM' }])
   })
@@ -296,7 +301,7 @@ function secrecy(t: Test, server: RedisServer): void {
     t.equal(await taken(right), true)
     t.same(right.reports, [])
     const wrong = await join(t, guarded.url.replace('pa55word', 'an0ther'))
-    wrong.shared.news.subscribe('session', () => {})
+    wrong.shared.pubSub.subscribe('session', () => {})
     await wrong.shared.ready
     t.equal(await taken(wrong), true)
     await eventually('alone', () => wrong.shared.isDegraded())
@@ -315,6 +320,6 @@ if (server) {
   laws(t, server)
   outages(t, server)
   weather(t, server)
-  news(t, server)
+  messages(t, server)
   secrecy(t, server)
 } else t.plan(0, 'neither redis-server nor valkey-server is installed')

@@ -5,7 +5,7 @@ import { FrameSplitter } from '../../src/machines/sse/frames.ts'
 import { property } from '../support/seed.ts'
 
 /** Empty frames say nothing, so how many blank lines stand between two is of no account. */
-const said = (frames: string): string => frames.replace(/\n{3,}/g, '\n\n').replace(/^\n+/, '')
+const utterance = (frames: string): string => frames.replace(/\n{3,}/g, '\n\n').replace(/^\n+/, '')
 
 function cutAt(text: string, sizes: readonly number[]): string {
   const splitter = new FrameSplitter()
@@ -21,9 +21,38 @@ function cutAt(text: string, sizes: readonly number[]): string {
 t.test('any cut gives the same frames', async (t) => {
   const text = fc.array(fc.constantFrom('a', '\n', '\r', ':', 'é', 'data: x\n\n', 'event: y\r\n'), { maxLength: 30 })
   const sizes = fc.array(fc.integer({ min: 1, max: 5 }), { minLength: 1, maxLength: 20 })
-  const same = fc.property(text, sizes, (parts, cuts) => said(cutAt(parts.join(''), cuts)) === said(cutAt(parts.join(''), [1000])))
+  const same = fc.property(
+    text,
+    sizes,
+    (parts, cuts) => utterance(cutAt(parts.join(''), cuts)) === utterance(cutAt(parts.join(''), [1000])),
+  )
   fc.assert(same, property(2000, 100_000))
   t.pass('every cut')
+})
+
+t.test('line ends behind a blank line are no frame', async (t) => {
+  for (const cuts of [[1000], [8], [9], [10], [1]]) {
+    const splitter = new FrameSplitter()
+    const text = 'data: x\n\n\n'
+    let out = ''
+    for (let at = 0, i = 0; at < text.length; i++) {
+      const size = cuts[i % cuts.length] ?? 1
+      const frames = splitter.push(Buffer.from(text.slice(at, at + size)))
+      t.notMatch(frames, /\n{3}$/, `cut at ${size}`)
+      out += frames
+      at += size
+    }
+    t.match(out, /^data: x\n\n/, `cut at ${cuts}`)
+  }
+})
+
+t.test('line ends between frames cost no more than their bytes', async (t) => {
+  const text = `data: x\n\n${'\n'.repeat(65_000)}data: y\n\n\n`
+  const begun = process.cpuUsage()
+  const frames = new FrameSplitter().push(Buffer.from(text))
+  const { user } = process.cpuUsage(begun)
+  t.match(frames, /data: y\n\n$/)
+  t.ok(user < 1_000_000, `${user} microseconds`)
 })
 
 t.test('a frame as long as an image, and one that is too long', async (t) => {

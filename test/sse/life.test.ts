@@ -1,4 +1,4 @@
-/** What counts as life of a provider's stream, however its bytes are cut. */
+/** Signs of life of a provider's stream, however its bytes are cut. */
 import fc from 'fast-check'
 import t from 'tap'
 import { StreamLife } from '../../src/machines/sse/frames.ts'
@@ -9,7 +9,7 @@ const lives = (...chunks: string[]): boolean[] => {
   return chunks.map((chunk) => life.push(Buffer.from(chunk)))
 }
 
-t.test('events are life', async (t) => {
+t.test('events count as a sign of life', async (t) => {
   t.same(lives('data: {"a":1}\n\n', 'data: [DONE]\n\n', 'data:x\n\n', 'data: {"type":"message_start"}\n\n'), [true, true, true, true])
   t.same(lives('event: content_block_delta\ndata: {"type":"content_block_delta"}\n\n'), [true])
   t.same(lives('id: 1\r\ndata: {"a":1}\r\n\r\n'), [true])
@@ -18,7 +18,7 @@ t.test('events are life', async (t) => {
   t.same(lives('data: {"a":1}\r\n\r\n', 'data: {"ty', 'pe":"ping"}\r\n\r\n', 'data: {"a":1}\n\r\n'), [true, false, false, true])
 })
 
-t.test('comments, blank lines and keep-alive events are not', async (t) => {
+t.test('comments, blank lines and keep-alive events are no sign of life', async (t) => {
   const quiet = [
     ': still here\n\n',
     '\n\n',
@@ -36,14 +36,14 @@ t.test('comments, blank lines and keep-alive events are not', async (t) => {
   t.same(lives('event: ping\ndata: {}\n\n', 'data: {}\n\n'), [false, true])
 })
 
-t.test('a long event is life in every piece', async (t) => {
+t.test('each piece of a long event counts as a sign of life', async (t) => {
   t.same(lives('data: {"type":"image","b64":"', 'A'.repeat(1000), 'AA', '"}\n\n', ': x\n\n'), [true, true, true, true, false])
   t.same(lives('data: {"choi', 'ces":[]}', '\n\n', ': x'), [true, true, false, false])
   t.same(lives('data: {"ty', 'pe":"x"}', '\n\n'), [false, true, false])
   t.same(lives('event: pi', 'ng\nda', 'ta: {"type"', ': "ping"}', '\n\n'), [false, false, false, false, false])
 })
 
-t.test('any cut finds life where the whole has it', async (t) => {
+t.test('finds the same signs of life wherever the bytes are cut', async (t) => {
   const pieces = fc.array(
     fc.constantFrom(
       ': c\n\n',

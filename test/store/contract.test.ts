@@ -1,13 +1,13 @@
-/** What every store must do; each one passes the same tests. */
+/** Contract of every store; each one passes the same tests. */
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import { verify } from '../../src/ledger/verify.ts'
-import type { JournalNews } from '../../src/store/journal.ts'
+import type { JournalReport } from '../../src/store/journal.ts'
 import { openStore, type Store } from '../../src/store/open.ts'
 import { FakeClock, turn } from '../support/clock.ts'
 import { every } from '../support/every.ts'
 import { chargedByDay } from '../support/holding.ts'
-import { apiKey, holdRow, idOf, settleRow } from './samples.ts'
+import { verify } from '../support/verify-records.ts'
+import { apiKey, holdRow, seqId, settleRow } from './samples.ts'
 
 const KINDS: Record<string, (t: Test) => string> = {
   memory: () => 'memory:',
@@ -15,9 +15,9 @@ const KINDS: Record<string, (t: Test) => string> = {
 }
 
 for (const [kind, urlFor] of Object.entries(KINDS)) {
-  const open = (t: Test): { store: Store; clock: FakeClock; news: JournalNews[] } => {
+  const open = (t: Test): { store: Store; clock: FakeClock; news: JournalReport[] } => {
     const clock = new FakeClock()
-    const news: JournalNews[] = []
+    const news: JournalReport[] = []
     const store = openStore(urlFor(t), { clock, report: (item) => news.push(item) })
     t.teardown(() => store.close())
     return { store, clock, news }
@@ -27,17 +27,17 @@ for (const [kind, urlFor] of Object.entries(KINDS)) {
     const { journal } = open(t).store
     const seq = 4096 * Date.UTC(2026, 0, 5, 12) + 7
     t.equal(journal.lastSeq(), 0)
-    t.equal(journal.find(idOf(seq)), undefined)
+    t.equal(journal.find(seqId(seq)), undefined)
     journal.hold(holdRow(seq))
-    const queued = { id: idOf(seq), at: Date.UTC(2026, 0, 5, 12), hold: holdRow(seq), settled: undefined }
-    t.same(journal.find(idOf(seq)), queued, 'a queued hold is found')
+    const queued = { id: seqId(seq), at: Date.UTC(2026, 0, 5, 12), hold: holdRow(seq), settled: undefined }
+    t.same(journal.find(seqId(seq)), queued, 'a queued hold is found')
     await journal.committed()
-    t.same(journal.find(idOf(seq)), queued, 'so is a written one')
+    t.same(journal.find(seqId(seq)), queued, 'so is a written one')
     journal.settle(settleRow(seq, 250, { status: 'incomplete', estimated: true, facts: '{"user":"ü"}' }))
     const whole = { ...queued, settled: settleRow(seq, 250, { status: 'incomplete', estimated: true, facts: '{"user":"ü"}' }) }
-    t.same(journal.find(idOf(seq)), whole, 'a queued settlement is found')
+    t.same(journal.find(seqId(seq)), whole, 'a queued settlement is found')
     await journal.committed()
-    t.same(journal.find(idOf(seq)), whole)
+    t.same(journal.find(seqId(seq)), whole)
     t.equal(journal.lastSeq(), seq)
     t.same(journal.spent(), new Map([['dev', 250n]]))
     t.same([...journal.export()], [whole])
@@ -57,10 +57,10 @@ for (const [kind, urlFor] of Object.entries(KINDS)) {
     journal.hold(holdRow(77))
     await journal.committed()
     await every(t, 'every id', async (t) => {
-      for (const id of [idOf(77, 'abcdefghijkX'), idOf(78), 'gen-', '', `${idOf(77)} `, 'gen-zzzzzzzzzzz-abcdefghijkl', "' OR 1=1"])
+      for (const id of [seqId(77, 'abcdefghijkX'), seqId(78), 'gen-', '', `${seqId(77)} `, 'gen-zzzzzzzzzzz-abcdefghijkl', "' OR 1=1"])
         t.equal(journal.find(id), undefined, id)
     })
-    t.ok(journal.find(idOf(77)))
+    t.ok(journal.find(seqId(77)))
   })
 
   t.test(`${kind}: one promise per turn, resolved by the end of it`, async (t) => {
@@ -108,12 +108,12 @@ for (const [kind, urlFor] of Object.entries(KINDS)) {
     await journal.committed()
     journal.hold(holdRow(1, { hold: 1500, floor: 700 }))
     await journal.committed()
-    t.match(journal.find(idOf(1)), { hold: { hold: 1500, floor: 700 } })
+    t.match(journal.find(seqId(1)), { hold: { hold: 1500, floor: 700 } })
     journal.hold(holdRow(1, { tag: 'somebodyelse', hold: 1, floor: 1 }))
     journal.hold(holdRow(2))
     await journal.committed()
-    t.match(journal.find(idOf(1)), { hold: { hold: 1500, floor: 700 } })
-    t.ok(journal.find(idOf(2)), 'the rest of the batch is there')
+    t.match(journal.find(seqId(1)), { hold: { hold: 1500, floor: 700 } })
+    t.ok(journal.find(seqId(2)), 'the rest of the batch is there')
     t.same(news, [{ kind: 'duplicate', seq: 1 }])
   })
 
@@ -143,7 +143,7 @@ for (const [kind, urlFor] of Object.entries(KINDS)) {
     await journal.committed()
     t.match(journal.reconcile(), { count: 2, charged: 55 })
     t.match(journal.reconcile(), { count: 0, charged: 0 })
-    t.match(journal.find(idOf(3))?.settled, { status: 'unknown', cost: 33, estimated: true, input: 0, output: 0, facts: '{}' })
+    t.match(journal.find(seqId(3))?.settled, { status: 'unknown', cost: 33, estimated: true, input: 0, output: 0, facts: '{}' })
     t.same(
       journal.spent(),
       new Map([
@@ -326,4 +326,25 @@ t.test('a URL of no known kind is refused', async (t) => {
     for (const url of ['', 'sqlite:', 'mysql://x', './file.db', 'memory'])
       t.throws(() => openStore(url, { clock: new FakeClock() }), { code: 'bad_request', metadata: { field: 'store.url' } }, url)
   })
+})
+
+t.test('findings of guardrails in memory are bounded', async (t) => {
+  const store = openStore('memory:', { clock: new FakeClock(), report: () => {} })
+  t.teardown(() => store.close())
+  const detail = { entities: [], engines: [], count: 1, hashes: [] }
+  const row = {
+    generation: 'gen-1',
+    key: 'a',
+    guardrail: 'g',
+    name: 'g',
+    direction: 'input',
+    stage: 'text',
+    action: 'flagged',
+    detail,
+  } as const
+  for (let batch = 0; batch < 13; batch++)
+    await store.guardrails.note(Array.from({ length: 1000 }, (_, index) => ({ ...row, at: batch, id: `${batch}-${index}` })))
+  const kept = await store.guardrails.findings({ limit: 20_000 })
+  t.equal(kept.length, 10_000)
+  t.equal(kept.at(-1)?.at, 3, 'the oldest went')
 })

@@ -2,35 +2,35 @@
 import { spawn } from 'node:child_process'
 import { join } from 'node:path'
 import t from 'tap'
-import { verify } from '../../src/ledger/verify.ts'
 import { openJournal, SqliteJournal } from '../../src/store/journal.ts'
 import { integrityProblem, openDatabase } from '../../src/store/sqlite.ts'
 import { FakeClock } from '../support/clock.ts'
 import { LONG, runs } from '../support/seed.ts'
+import { verify } from '../support/verify-records.ts'
 
 const CHILD = join(import.meta.dirname, 'crash-child.ts')
 const ROUNDS = runs(5, 100)
 /** Lines to wait for before the kill; another one each round, so that it hits at another moment. */
-const linesOf = (round: number) => 1500 + ((round * 977) % 2500)
+const roundLines = (round: number) => 1500 + ((round * 977) % 2500)
 
 /** Runs the child until it has acknowledged `lines` rows, kills it, and returns all that it said in whole lines. */
 function killedAfter(lines: number, args: string[]): Promise<string[]> {
   const child = spawn(process.execPath, [CHILD, ...args], { stdio: ['ignore', 'pipe', 'pipe'] })
-  let said = ''
+  let utterance = ''
   let seen = 0
   let complaint = ''
   child.stderr.on('data', (chunk: Buffer) => {
     complaint += chunk
   })
   child.stdout.on('data', (chunk: Buffer) => {
-    said += chunk
+    utterance += chunk
     for (const byte of chunk) if (byte === 0x0a) seen++
     if (seen >= lines) child.kill('SIGKILL')
   })
   return new Promise((resolve, reject) => {
     child.on('error', reject)
     child.on('close', (code, signal) => {
-      if (signal === 'SIGKILL') resolve(said.split('\n').slice(0, -1))
+      if (signal === 'SIGKILL') resolve(utterance.split('\n').slice(0, -1))
       else reject(new Error(`child ended with ${code}: ${complaint}`))
     })
   })
@@ -46,7 +46,7 @@ t.test(`${ROUNDS} rounds of kill -9`, { timeout }, async (t) => {
   let openAtStart = 0
   let reconciled = 0
   for (let round = 0; round < ROUNDS; round++) {
-    const lines = await killedAfter(linesOf(round), [path, String(round)])
+    const lines = await killedAfter(roundLines(round), [path, String(round)])
     const [count] = lines[0].replace('r ', '').split(' ').map(Number)
     if (count !== openAtStart) t.fail(`round ${round}: ${count} reconciled, ${openAtStart} were open`)
     reconciled += count

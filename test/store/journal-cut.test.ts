@@ -4,13 +4,13 @@ import { readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { asFault, type Fault } from '../../src/core/faults.ts'
-import { verify } from '../../src/ledger/verify.ts'
 import { SqliteJournal } from '../../src/store/journal.ts'
 import { SqliteKeys } from '../../src/store/keys.ts'
 import { openDatabase } from '../../src/store/sqlite.ts'
 import { FakeClock } from '../support/clock.ts'
 import { LONG, runs, seed } from '../support/seed.ts'
-import { commitsBefore, type Frame, framesOf, freePages } from './log-frames.ts'
+import { verify } from '../support/verify-records.ts'
+import { commitsBefore, type Frame, freePages, logFrames } from './log-frames.ts'
 import { apiKey, holdRow, settleRow } from './samples.ts'
 
 const SEED = seed()
@@ -32,7 +32,7 @@ function open(path: string, clock = new FakeClock()): Opened {
 }
 
 /** Everything that is in the ledger, as one short text. */
-function stateOf({ journal, keys }: Opened): string {
+function openedState({ journal, keys }: Opened): string {
   const all = JSON.stringify([[...journal.export()], keys.list(), [...journal.carried()].map(([key, cost]) => [key, String(cost)])])
   return createHash('sha256').update(all).digest('hex')
 }
@@ -40,20 +40,20 @@ function stateOf({ journal, keys }: Opened): string {
 /** A life of many commits, at random: holds, raised holds, settlements of several sizes, keys, what retention removes. */
 class Life {
   readonly bookkeeping: Opened
-  /** What was in the ledger after each commit; the first before any of them. */
+  /** Content of the ledger after each commit; the first before any of them. */
   readonly states: string[]
   private readonly open = new Set<number>()
   private seq = 0
 
   constructor(bookkeeping: Opened) {
     this.bookkeeping = bookkeeping
-    this.states = [stateOf(bookkeeping)]
+    this.states = [openedState(bookkeeping)]
   }
 
   async commits(count: number): Promise<void> {
     for (let commit = 0; commit < count; commit++) {
       await this.one()
-      this.states.push(stateOf(this.bookkeeping))
+      this.states.push(openedState(this.bookkeeping))
     }
   }
 
@@ -91,7 +91,7 @@ interface Copy {
 }
 
 /** File and log as they lie there while the process runs: what kill -9 leaves. @param before commits that a checkpoint has carried into the file. */
-async function copyOf(t: Test, before: number, after: number): Promise<Copy> {
+async function createCopy(t: Test, before: number, after: number): Promise<Copy> {
   const path = join(t.testdir(), 'living.db')
   const clock = new FakeClock()
   const life = new Life(open(path, clock))
@@ -102,22 +102,22 @@ async function copyOf(t: Test, before: number, after: number): Promise<Copy> {
   await life.commits(after)
   const [main, log] = [readFileSync(path), readFileSync(`${path}-wal`)]
   life.bookkeeping.journal.close()
-  const frames = framesOf(log)
+  const frames = logFrames(log)
   // A checkpoint writes something that changes nothing, to begin the log anew.
   const states = [...(before > 0 ? [life.states[carried]] : []), ...life.states.slice(carried)]
   t.equal(frames.filter(({ commits }) => commits).length, states.length - 1, 'one transaction per commit')
   return { main, log, frames, states }
 }
 
-/** What is wrong with a store on this file and this log; undefined where it is just as it was after `commits` commits. */
-function problemOf(path: string, main: Buffer, log: Buffer, state: string): string | undefined {
+/** Fault of a store on this file and this log; undefined where it is just as it was after `commits` commits. */
+function cutProblem(path: string, main: Buffer, log: Buffer, state: string): string | undefined {
   writeFileSync(path, main)
   writeFileSync(`${path}-wal`, log)
   rmSync(`${path}-shm`, { force: true })
   let bookkeeping: Opened | undefined
   try {
     bookkeeping = open(path)
-    if (stateOf(bookkeeping) !== state) return 'other rows than were committed'
+    if (openedState(bookkeeping) !== state) return 'other rows than were committed'
     const { journal } = bookkeeping
     const before = [...journal.export()]
     const { count, charged } = journal.reconcile()
@@ -133,7 +133,7 @@ function problemOf(path: string, main: Buffer, log: Buffer, state: string): stri
 }
 
 /** Offsets at which to cut or damage: all frame boundaries and one to either side, every byte of some stretches, others at random. */
-function offsetsOf({ log, frames }: Copy, { stretches, random }: { stretches: number; random: number }): number[] {
+function cutOffsets({ log, frames }: Copy, { stretches, random }: { stretches: number; random: number }): number[] {
   const offsets = new Set([0, 1, 31, log.length - 1, log.length])
   for (const { start, end } of frames) for (const at of [start, end]) for (const near of [-1, 0, 1]) offsets.add(at + near)
   for (let stretch = 0; stretch < stretches; stretch++) {
@@ -183,13 +183,13 @@ const SCENES: Record<string, [before: number, after: number]> = {
 
 for (const [name, [before, after]] of Object.entries(SCENES)) {
   t.test(`${name}, cut at any byte (seed ${SEED})`, { timeout }, async (t) => {
-    const copy = await copyOf(t, before, after)
+    const copy = await createCopy(t, before, after)
     const path = join(t.testdir({}), 'cut.db')
-    const offsets = offsetsOf(copy, { stretches: runs(1, 4), random: runs(60, 2000) })
+    const offsets = cutOffsets(copy, { stretches: runs(1, 4), random: runs(60, 2000) })
     const found = new Set<number>()
     for (const cut of offsets) {
       const commits = commitsBefore(copy.frames, cut)
-      const problem = problemOf(path, copy.main, copy.log.subarray(0, cut), copy.states[commits])
+      const problem = cutProblem(path, copy.main, copy.log.subarray(0, cut), copy.states[commits])
       if (problem !== undefined) t.fail(`cut at ${cut} of ${copy.log.length}, ${commits} commits: ${problem}`)
       found.add(commits)
     }
@@ -197,15 +197,15 @@ for (const [name, [before, after]] of Object.entries(SCENES)) {
   })
 
   t.test(`${name}, its log damaged (seed ${SEED})`, { timeout }, async (t) => {
-    const copy = await copyOf(t, before, after)
+    const copy = await createCopy(t, before, after)
     const path = join(t.testdir({}), 'damaged.db')
     let damaged = 0
     for (const [how, damage] of Object.entries(DAMAGES)) {
-      const offsets = offsetsOf({ ...copy, frames: [copy.frames[below(copy.frames.length)]] }, { stretches: 1, random: runs(30, 1000) })
+      const offsets = cutOffsets({ ...copy, frames: [copy.frames[below(copy.frames.length)]] }, { stretches: 1, random: runs(30, 1000) })
       for (const at of offsets) {
         const log = damage(copy.log, at)
         const commits = survivors(copy, log)
-        const problem = problemOf(path, copy.main, log, copy.states[commits])
+        const problem = cutProblem(path, copy.main, log, copy.states[commits])
         if (problem !== undefined) t.fail(`${how} at ${at} of ${copy.log.length}, ${commits} commits: ${problem}`)
         damaged++
       }
@@ -229,13 +229,13 @@ async function wholeStore(t: Test): Promise<Whole> {
   const life = new Life(open(path))
   await life.commits(300)
   for (let batch = 0; batch < 40; batch++) life.bookkeeping.journal.prune(Number.MAX_SAFE_INTEGER / 8192, 5)
-  const state = stateOf(life.bookkeeping)
+  const state = openedState(life.bookkeeping)
   life.bookkeeping.journal.close()
   return { path, file: readFileSync(path), state }
 }
 
 /** Refused at the start with the reason, told by `ledger verify`, or just as it was. @throws where none of these holds. */
-function outcomeOf({ path, state }: Whole, file: Buffer, what: string): 'refused' | 'told' | 'whole' {
+function openOutcome({ path, state }: Whole, file: Buffer, what: string): 'refused' | 'told' | 'whole' {
   writeFileSync(path, file)
   for (const suffix of ['-wal', '-shm']) rmSync(`${path}${suffix}`, { force: true })
   let bookkeeping: Opened
@@ -243,14 +243,14 @@ function outcomeOf({ path, state }: Whole, file: Buffer, what: string): 'refused
     bookkeeping = open(path)
   } catch (thrown) {
     const { code, message }: Fault = asFault(thrown)
-    const said = code === 'unavailable' && message.includes(path) && REASONS.test(message)
-    if (!said) throw new Error(`${what}: refused with ${code}: ${message}`, { cause: thrown })
+    const utterance = code === 'unavailable' && message.includes(path) && REASONS.test(message)
+    if (!utterance) throw new Error(`${what}: refused with ${code}: ${message}`, { cause: thrown })
     return 'refused'
   }
   try {
     const { journal } = bookkeeping
     if (!verify(journal.export(), journal.spent(), journal.carried()).ok) return 'told'
-    if (stateOf(bookkeeping) !== state) throw new Error(`${what}: other rows than before`)
+    if (openedState(bookkeeping) !== state) throw new Error(`${what}: other rows than before`)
     return 'whole'
   } finally {
     bookkeeping.journal.close()
@@ -264,7 +264,7 @@ t.test('a damaged head of the file: refused, or nothing is lost', async (t) => {
     for (const bit of LONG ? [0, 1, 2, 3, 4, 5, 6, 7] : [below(8)]) {
       const file = Buffer.from(whole.file)
       file[at] ^= 1 << bit
-      counts[outcomeOf(whole, file, `byte ${at}, bit ${bit}`)]++
+      counts[openOutcome(whole, file, `byte ${at}, bit ${bit}`)]++
     }
   t.ok(counts.refused > 30 && counts.whole > 0 && counts.told === 0, JSON.stringify(counts))
 })
@@ -280,7 +280,7 @@ t.test('a damaged page: refused, but for those that hold nothing', async (t) => 
     for (const fill of [0, 0xa5]) {
       const file = Buffer.from(whole.file)
       file.fill(fill, (page - 1) * size, page * size)
-      const outcome = outcomeOf(whole, file, `page ${page} of ${pages} filled with ${fill}`)
+      const outcome = openOutcome(whole, file, `page ${page} of ${pages} filled with ${fill}`)
       counts[outcome]++
       // A page in the middle of a long text has no structure that could be wrong: its text then is no JSON.
       if (free.has(page) !== (outcome === 'whole'))
@@ -299,13 +299,13 @@ t.test('a file cut at any length is refused', async (t) => {
   for (let page = 1; page < pages; page++) for (const near of [-1, 0, 1]) lengths.add(page * size + near)
   for (let count = runs(20, 500); count > 0; count--) lengths.add(1 + below(whole.file.length - 1))
   const counts = { refused: 0, told: 0, whole: 0 }
-  for (const length of lengths) counts[outcomeOf(whole, whole.file.subarray(0, length), `cut to ${length} of ${whole.file.length}`)]++
+  for (const length of lengths) counts[openOutcome(whole, whole.file.subarray(0, length), `cut to ${length} of ${whole.file.length}`)]++
   t.same(counts, { refused: lengths.size, told: 0, whole: 0 })
-  t.equal(outcomeOf(whole, whole.file, 'the whole file'), 'whole', 'the damage alone was the reason')
+  t.equal(openOutcome(whole, whole.file, 'the whole file'), 'whole', 'the damage alone was the reason')
 })
 
 t.test('a file that is gone, with its log still there, is not begun anew', async (t) => {
-  const { log } = await copyOf(t, 0, 10)
+  const { log } = await createCopy(t, 0, 10)
   const path = join(t.testdir({}), 'gone.db')
   writeFileSync(`${path}-wal`, log)
   const refusal = (): Fault => {

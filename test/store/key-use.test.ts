@@ -63,7 +63,7 @@ t.test('a day of many keys is read in pages from the first moment of a process o
   const journal = open()
   t.teardown(() => journal.close())
   const query: UseQuery = { from: day, until: day + DAY_MS, byKey: true, apart: ['day'] }
-  const first = journal.usePage(query, '')
+  const first = journal.ledger.usePage(query, '')
   t.equal(first.rows.length, 1_000)
-  t.equal(journal.usePage(query, first.next ?? '').rows.length, 500)
+  t.equal(journal.ledger.usePage(query, first.next ?? '').rows.length, 500)
 })

@@ -9,7 +9,7 @@ import { FakeClock } from '../support/clock.ts'
 import { startPostgres, type TestPostgres } from '../support/postgres.ts'
 import { clocked } from '../support/postgres-clock.ts'
 import { runs, seed } from '../support/seed.ts'
-import { ask, generation, leaseFrom, pulseOf } from './record-contract.ts'
+import { ask, generation, leaseFrom, nodePulse } from './record-contract.ts'
 
 t.setTimeout(600_000)
 const LIMIT = 5_000
@@ -55,14 +55,14 @@ class Spender {
     if (kind < 0.4) return this.lease(name)
     if (kind < 0.8) return this.spend(name)
     if (kind < 0.95) return this.giveBack(name)
-    await this.sure(() => this.record.pulse(pulseOf(this.node, undefined, 60_000)))
+    await this.sure(() => this.record.pulse(nodePulse(this.node, undefined, 60_000)))
   }
 
   private async lease(name: Name): Promise<void> {
     const amount = 1 + Math.floor(this.random() * 300)
     const allowances = 'payer' in name ? [{ limit: LIMIT }, { limit: LIMIT, of: 'payer' as const }] : [{ limit: LIMIT }]
-    const patient = this.random() < 0.3
-    const wanted = { ...ask(name.key, amount, { turn: ++this.turn, patient, want: amount * 2 }), ...name, allowances }
+    const recallsFirst = this.random() < 0.3
+    const wanted = { ...ask(name.key, amount, { turn: ++this.turn, recallsFirst, want: amount * 2 }), ...name, allowances }
     const { granted } = await leaseFrom(this.record, this.node, wanted).catch(granted0)
     this.left.set(name.key, (this.left.get(name.key) ?? 0) + granted)
   }
@@ -107,7 +107,7 @@ function cut(thrown: unknown): Fault {
   throw thrown
 }
 
-/** Whether it was granted is unknown: nothing of it is spent. */
+/** Unknown grant, of which nothing is spent. */
 function granted0(thrown: unknown): { granted: number } {
   cut(thrown)
   return { granted: 0 }
@@ -123,7 +123,7 @@ const LEASES = `SELECT account AS key, sum(amount)::int AS leased FROM (
   GROUP BY account HAVING sum(amount) <> 0 ORDER BY account`
 
 /** Draws the same numbers for the same seed. */
-function randomOf(first: number): () => number {
+function createRandom(first: number): () => number {
   let state = first >>> 0
   return () => {
     state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0
@@ -138,7 +138,7 @@ async function round(t: Test, server: TestPostgres, number: number): Promise<voi
   const records = await Promise.all(
     Array.from({ length: PROCESSES }, async () => clocked(await openPostgres(`${url}?pool=3`, { clock, limits }), clock, server, url)),
   )
-  const spenders = records.map((record, index) => new Spender(`n${index}`, record, randomOf(seed() + number * 100 + index)))
+  const spenders = records.map((record, index) => new Spender(`n${index}`, record, createRandom(seed() + number * 100 + index)))
   const watcher = new pg.Client({ connectionString: url })
   await watcher.connect()
   t.teardown(() => watcher.end())

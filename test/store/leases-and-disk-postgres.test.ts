@@ -4,7 +4,7 @@ import { openPostgres } from '../../src/store/postgres/record.ts'
 import { FakeClock } from '../support/clock.ts'
 import { eventually } from '../support/eventually.ts'
 import { startPostgres, type TestPostgres } from '../support/postgres.ts'
-import { ask, balance, leaseFrom, pulseOf } from './record-contract.ts'
+import { ask, balance, leaseFrom, nodePulse } from './record-contract.ts'
 
 const server = await startPostgres(t)
 if (server) suite(server)
@@ -33,7 +33,7 @@ function suite(server: TestPostgres): void {
     await server.query(url, 'ALTER SYSTEM SET max_wal_senders = 2')
     await server.restart()
     const record = await opened(t, url)
-    for (const node of ['n0', 'n1', 'n2', 'n3']) await record.pulse(pulseOf(node))
+    for (const node of ['n0', 'n1', 'n2', 'n3']) await record.pulse(nodePulse(node))
     await leaseFrom(record, 'n0', ask('a', 100))
     await standstill(server, url, true)
     let answered = 0
@@ -51,7 +51,7 @@ function suite(server: TestPostgres): void {
   t.test('a lease that was answered survives a crash of the server', async (t) => {
     const url = await server.database()
     const record = await opened(t, url)
-    await record.pulse(pulseOf('n1'))
+    await record.pulse(nodePulse('n1'))
     for (let turn = 1; turn <= 5; turn++) await leaseFrom(record, 'n1', ask('a', 10, { turn }))
     await record.giveBack('n1', { key: 'a' }, 3, 6)
     await server.kill9()

@@ -16,13 +16,13 @@ import { holdRow, settleRow } from './samples.ts'
 const TICKS = 4096
 const server = await startPostgres(t)
 
-async function idsOf(readers: LedgerReaders, batch: ReaderBatch): Promise<string[]> {
+async function batchIds(readers: LedgerReaders, batch: ReaderBatch): Promise<string[]> {
   const found: GenerationRecord[] = []
   for await (const page of readers.pages(batch)) found.push(...page)
   return found.map(({ id }) => id)
 }
 
-const claimOf = (now: number, most = 10, holder = 'a') => ({ reader: 'x', holder, holdFor: 60_000, since: 0, age: 0, most, now })
+const claimAt = (now: number, most = 10, holder = 'a') => ({ reader: 'x', holder, holdFor: 60_000, since: 0, age: 0, most, now })
 
 t.test('SQLite: what is settled behind the bound comes in the next batch, and an open batch stays as it was', async (t) => {
   const journal = new SqliteJournal(openDatabase(join(t.testdir(), 'a.db'), 'process'), { clock: new FakeClock() })
@@ -32,20 +32,20 @@ t.test('SQLite: what is settled behind the bound comes in the next batch, and an
   journal.settle(settleRow(1 * TICKS, 1))
   journal.settle(settleRow(3 * TICKS, 1))
   await journal.committed()
-  const batch = readers.claim(claimOf(100))
-  const first = await idsOf(readers, batch)
+  const batch = readers.claim(claimAt(100))
+  const first = await batchIds(readers, batch)
   t.equal(first.length, 2)
   journal.settle(settleRow(2 * TICKS, 1))
   await journal.committed()
-  t.same(await idsOf(readers, readers.claim(claimOf(200))), first, 'the open batch comes again')
+  t.same(await batchIds(readers, readers.claim(claimAt(200))), first, 'the open batch comes again')
   t.equal(readers.accept(batch, 'note'), true)
   t.equal(readers.accept(batch, 'note'), false)
   t.match(readers.unread('x', 0, 10), { oldest: 2, rows: 1 })
-  const second = readers.claim(claimOf(300))
+  const second = readers.claim(claimAt(300))
   t.match(second, { number: 2, note: 'note' })
-  t.same(await idsOf(readers, second), [`gen-${(2 * TICKS).toString(36)}-abcdefghijkl`])
+  t.same(await batchIds(readers, second), [`gen-${(2 * TICKS).toString(36)}-abcdefghijkl`])
   readers.accept(second, '')
-  t.match(readers.claim(claimOf(400)), { begunAt: 0 })
+  t.match(readers.claim(claimAt(400)), { begunAt: 0 })
   t.match(readers.unread('x', 0, 10), { oldest: undefined, rows: 0 })
 })
 
@@ -68,8 +68,8 @@ t.test('SQLite: in any order of holds, settlements, batches and crashes each gen
       journal.settle(settleRow(picked * TICKS, 1))
     } else if (chance < 0.97) {
       await journal.committed()
-      const batch = journal.readers.claim(claimOf(at + 1, 7))
-      const ids = await idsOf(journal.readers, batch)
+      const batch = journal.readers.claim(claimAt(at + 1, 7))
+      const ids = await batchIds(journal.readers, batch)
       if (clock.random() < 0.5 && batch.begunAt > 0 && journal.readers.accept(batch, '')) accepted.push(...ids)
     } else {
       await journal.committed()
@@ -81,8 +81,8 @@ t.test('SQLite: in any order of holds, settlements, batches and crashes each gen
   }
   await journal.committed()
   journal.reconcile()
-  for (let batch = journal.readers.claim(claimOf(at + 1)); batch.begunAt > 0; batch = journal.readers.claim(claimOf(at + 1))) {
-    accepted.push(...(await idsOf(journal.readers, batch)))
+  for (let batch = journal.readers.claim(claimAt(at + 1)); batch.begunAt > 0; batch = journal.readers.claim(claimAt(at + 1))) {
+    accepted.push(...(await batchIds(journal.readers, batch)))
     journal.readers.accept(batch, '')
   }
   const all = [...journal.export()].map(({ id }) => id)
@@ -113,9 +113,9 @@ function suite(server: TestPostgres): void {
       batches.flatMap((batch, i) => [(i % 2 ? record : other).take('n1', batch), other.take('n2', batch.slice(0, 9))]),
     )
     const step = async (holder: string, { readers }: typeof record): Promise<boolean> => {
-      const batch = await readers.claim(claimOf(now(), 35, holder))
+      const batch = await readers.claim(claimAt(now(), 35, holder))
       if (!batch || batch.begunAt === 0) return false
-      const [ids, again] = [await idsOf(readers, batch), await idsOf(readers, batch)]
+      const [ids, again] = [await batchIds(readers, batch), await batchIds(readers, batch)]
       t.same(again, ids, 'the same batch')
       if (await readers.accept(batch, '')) accepted.push(...ids)
       return true
@@ -148,7 +148,7 @@ function suite(server: TestPostgres): void {
       return Number((await server.query(url, sql))[0]?.rows)
     }
     const before = await read()
-    const batch = await record.readers.claim(claimOf(now(), Number.MAX_SAFE_INTEGER))
+    const batch = await record.readers.claim(claimAt(now(), Number.MAX_SAFE_INTEGER))
     t.match(batch, { number: 1, reaching: first + 20_001 })
     // A connection reports what it has read when it ends; the next look at all rows shows that this has come.
     await record.close()
@@ -162,11 +162,11 @@ function suite(server: TestPostgres): void {
     const { record, now } = await opened(t, url)
     const { record: other } = await opened(t, url)
     await record.take('n1', [generation((now() - 1000) * TICKS, 'k', 1, now())])
-    const batch = await record.readers.claim({ ...claimOf(now()), holdFor: 0 })
+    const batch = await record.readers.claim({ ...claimAt(now()), holdFor: 0 })
     t.match(batch, { number: 1 })
-    const taken = await other.readers.claim(claimOf(now(), 10, 'b'))
+    const taken = await other.readers.claim(claimAt(now(), 10, 'b'))
     t.match(taken, { number: 1, begunAt: batch?.begunAt })
-    t.equal(await record.readers.claim(claimOf(now())), undefined)
+    t.equal(await record.readers.claim(claimAt(now())), undefined)
     await every(t, 'accepted once', async (t) => {
       if (!taken) throw new Error('expected the batch')
       t.same([await other.readers.accept(taken, ''), await record.readers.accept(taken, '')], [true, false])

@@ -2,33 +2,30 @@
 import { join } from 'node:path'
 import t from 'tap'
 import { Credit } from '../../src/ledger/credit.ts'
-import { MemoryCompactionKeys } from '../../src/store/compaction-keys.ts'
-import { memoryGivenIds } from '../../src/store/given-ids.ts'
 import { SqliteJournal } from '../../src/store/journal.ts'
 import { LocalRecord } from '../../src/store/local-record.ts'
-import { MemoryGuardrails } from '../../src/store/memory-guardrails.ts'
-import { MemoryKeys } from '../../src/store/memory-keys.ts'
 import { openStore, type Store } from '../../src/store/open.ts'
 import type { SettledRows } from '../../src/store/record.ts'
 import { openDatabase } from '../../src/store/sqlite.ts'
-import { memoryEvents } from '../../src/store/sqlite-events.ts'
-import { memoryRefusals } from '../../src/store/sqlite-refusals.ts'
 import { FakeClock } from '../support/clock.ts'
-import { ask, balance, leaseFrom, type OpenedRecord, pulseOf, recordContract } from './record-contract.ts'
+import { MemoryGuardrails } from '../support/memory/guardrails.ts'
+import { MemoryKeys } from '../support/memory/keys.ts'
+import { memoryStores } from '../support/memory/stores.ts'
+import { ask, balance, leaseFrom, nodePulse, type OpenedRecord, recordContract } from './record-contract.ts'
 import { apiKey, holdRow, settleRow } from './samples.ts'
 
-function recordOf(
+function openRecord(
   { journal, keys, guardrails, compactionKeys, events, refusals, givenIds }: Omit<Store, 'close'>,
   clock: FakeClock,
 ): LocalRecord {
   const credit = new Credit(clock, journal)
   credit.follow(journal.entries)
-  return new LocalRecord({ journal, keys, guardrails, compactionKeys, events, refusals, givenIds, credit, clock })
+  return new LocalRecord({ journal, ledger: journal.ledger, keys, guardrails, compactionKeys, events, refusals, givenIds, credit, clock })
 }
 
 recordContract(t, 'memory', async (clock) => {
   const store = openStore('memory:', { clock })
-  return { record: recordOf(store, clock), close: async () => store.close() }
+  return { record: openRecord(store, clock), close: async () => store.close() }
 })
 
 let files = 0
@@ -40,9 +37,9 @@ recordContract(t, 'sqlite', async (clock): Promise<OpenedRecord> => {
   const reopen = async () => {
     store.close()
     store = openStore(url, { clock })
-    return recordOf(store, clock)
+    return openRecord(store, clock)
   }
-  return { record: recordOf(store, clock), reopen, close: async () => store.close() }
+  return { record: openRecord(store, clock), reopen, close: async () => store.close() }
 })
 
 const row = (seq: number, cost: number, key = 'a'): SettledRows => ({ hold: holdRow(seq, { key }), settled: settleRow(seq, cost) })
@@ -50,8 +47,8 @@ const row = (seq: number, cost: number, key = 'a'): SettledRows => ({ hold: hold
 t.test('a process that is over: its lease is free once its generations are in, to the last nano-dollar', async (t) => {
   const clock = new FakeClock()
   const store = openStore('memory:', { clock })
-  const record = recordOf(store, clock)
-  for (const node of ['n1', 'n2']) await record.pulse(pulseOf(node))
+  const record = openRecord(store, clock)
+  for (const node of ['n1', 'n2']) await record.pulse(nodePulse(node))
   await record.lease('n1', ask('a', 300))
   await record.lease('n1', ask('b', 50))
   await record.lease('n2', ask('a', 200))
@@ -61,26 +58,26 @@ t.test('a process that is over: its lease is free once its generations are in, t
   t.equal(record.nodeGone('never'), 0)
   t.match(await balance(record, 'a'), { spent: 120, leased: 200 })
   t.match(await balance(record, 'b'), { spent: 0, leased: 0 })
-  t.equal((await record.pulse(pulseOf('n2'))).nodes, 1)
+  t.equal((await record.pulse(nodePulse('n2'))).nodes, 1)
   await record.endLeases('n2')
   t.match(await balance(record, 'a'), { spent: 120, leased: 0 })
   t.match(await leaseFrom(record, 'n2', ask('a', 880)), { granted: 880, left: 0 }, 'whose leases ended may lease again')
   store.close()
 })
 
-t.test('who is too far behind to be told what changed is told to forget everything', async (t) => {
+t.test('a process whose cursor is too old is sent no list of changes, so that it forgets all it has cached', async (t) => {
   const clock = new FakeClock()
   const store = openStore('memory:', { clock })
-  const record = recordOf(store, clock)
-  const { cursor } = await record.pulse(pulseOf('n1'))
+  const record = openRecord(store, clock)
+  const { cursor } = await record.pulse(nodePulse('n1'))
   for (let index = 0; index < 1024; index++) await record.keys.put(apiKey(index % 2 === 0 ? 'a' : 'b'))
-  const full = await record.pulse(pulseOf('n1', cursor))
+  const full = await record.pulse(nodePulse('n1', cursor))
   t.same([...(full.changed ?? [])].sort(), ['a'.repeat(64), 'b'.repeat(64)])
   await record.keys.put(apiKey('c'))
-  t.equal((await record.pulse(pulseOf('n1', cursor))).changed, undefined)
-  t.same((await record.pulse(pulseOf('n1', full.cursor))).changed, ['c'.repeat(64)])
+  t.equal((await record.pulse(nodePulse('n1', cursor))).changed, undefined)
+  t.same((await record.pulse(nodePulse('n1', full.cursor))).changed, ['c'.repeat(64)])
   const ahead = `${cursor.split('.')[0]}.999999`
-  t.equal((await record.pulse(pulseOf('n1', ahead))).changed, undefined, 'no number of ours')
+  t.equal((await record.pulse(nodePulse('n1', ahead))).changed, undefined, 'no number of ours')
   store.close()
 })
 
@@ -88,15 +85,12 @@ t.test('what the file refuses is not charged, and comes in once when there is ro
   const clock = new FakeClock()
   const db = openDatabase(join(t.testdir(), 'full.db'), 'process')
   const journal = new SqliteJournal(db, { clock })
-  const record = recordOf(
+  const record = openRecord(
     {
       journal,
       keys: new MemoryKeys(clock),
       guardrails: new MemoryGuardrails(),
-      compactionKeys: new MemoryCompactionKeys(),
-      events: memoryEvents(),
-      refusals: memoryRefusals(),
-      givenIds: memoryGivenIds(),
+      ...memoryStores(),
     },
     clock,
   )

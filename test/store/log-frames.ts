@@ -12,7 +12,7 @@ export interface Frame {
 }
 
 /** The frames that count: those behind them are left over from before the log was begun anew. */
-export function framesOf(log: Buffer): Frame[] {
+export function logFrames(log: Buffer): Frame[] {
   const size = FRAME_HEADER + log.readUInt32BE(8)
   const salts = log.subarray(16, 24)
   const frames: Frame[] = []

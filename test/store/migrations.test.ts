@@ -11,7 +11,7 @@ import { SQLITE_MIGRATIONS } from '../../src/store/sqlite-schema.ts'
 import { FakeClock } from '../support/clock.ts'
 import { startPostgres, type TestPostgres } from '../support/postgres.ts'
 
-async function faultOf(run: Promise<unknown>): Promise<Fault> {
+async function catchFault(run: Promise<unknown>): Promise<Fault> {
   try {
     await run
   } catch (thrown) {
@@ -117,7 +117,7 @@ function postgres(server: TestPostgres): void {
     const url = await server.database()
     await (await openPostgres(url, { clock })).close()
     await server.query(url, 'UPDATE headgate_schema SET version = 99, least = 98')
-    const fault = await faultOf(openPostgres(url, { clock }))
+    const fault = await catchFault(openPostgres(url, { clock }))
     t.match(fault, {
       code: 'unavailable',
       message: `The database of store.url was written by a newer headgate: it has schema version 99, and this program knows versions up to ${SCHEMA_VERSION}`,
@@ -128,7 +128,7 @@ function postgres(server: TestPostgres): void {
   t.test('PostgreSQL: a migration that fails leaves nothing behind', async (t) => {
     const url = await server.database()
     await server.query(url, 'CREATE TABLE lease (theirs text)')
-    t.match(await faultOf(openPostgres(url, { clock })), { code: 'unavailable', message: /42P07/ })
+    t.match(await catchFault(openPostgres(url, { clock })), { code: 'unavailable', message: /42P07/ })
     const tables = await server.query(url, "SELECT tablename FROM pg_tables WHERE schemaname = 'public'")
     t.same(tables, [{ tablename: 'lease' }])
   })

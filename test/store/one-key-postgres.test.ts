@@ -7,7 +7,7 @@ import { FakeClock } from '../support/clock.ts'
 import { eventually } from '../support/eventually.ts'
 import { startPostgres, type TestPostgres } from '../support/postgres.ts'
 import { clocked } from '../support/postgres-clock.ts'
-import { ask, balance, generation, leaseFrom, pulseOf } from './record-contract.ts'
+import { ask, balance, generation, leaseFrom, nodePulse } from './record-contract.ts'
 
 const server = await startPostgres(t)
 if (server) suite(server)
@@ -42,7 +42,7 @@ function suite(server: TestPostgres): void {
   t.test('rows and leases of a key do not wait for a commit of another process', async (t) => {
     const url = await server.database()
     const { record, now } = await opened(t, server, url)
-    await record.pulse(pulseOf('first'))
+    await record.pulse(nodePulse('first'))
     const commit = await openTake(t, url, 'first', 1, 'a', now())
     // Few of 64 processes share the shard of the first one.
     const others = Array.from({ length: 64 }, (_, index) => `n${index}`)
@@ -64,13 +64,17 @@ function suite(server: TestPostgres): void {
   t.test('a lease waits for no batch: not of its own process, nor of one whose lease it calls back', async (t) => {
     const url = await server.database()
     const { record, now } = await opened(t, server, url)
-    for (const node of ['first', 'second', 'third']) await record.pulse(pulseOf(node))
+    for (const node of ['first', 'second', 'third']) await record.pulse(nodePulse(node))
     await leaseFrom(record, 'first', ask('a', 900))
     const commit = await openTake(t, url, 'first', 1, 'a', now())
     t.match(await leaseFrom(record, 'first', ask('a', 20, { turn: 2 })), { granted: 20 }, 'its own process')
     t.match(await leaseFrom(record, 'second', ask('a', 30)), { granted: 30 }, 'another process')
-    t.match(await leaseFrom(record, 'second', ask('a', 500, { turn: 2, patient: true })), { granted: 0, waitingFor: 1 }, 'calls it back')
-    t.match((await record.pulse(pulseOf('first'))).wanted, [{ key: 'a' }], 'which is heard')
+    t.match(
+      await leaseFrom(record, 'second', ask('a', 500, { turn: 2, recallsFirst: true })),
+      { granted: 0, waitingFor: 1 },
+      'calls it back',
+    )
+    t.match((await record.pulse(nodePulse('first'))).wanted, [{ key: 'a' }], 'which is heard')
     const order: string[] = []
     const returned = record.giveBack('first', { key: 'a' }, 100, 3).then(() => order.push('returned'))
     t.match(await leaseFrom(record, 'third', ask('a', 40)), { granted: 40 }, 'beside a return that waits for the batch')
@@ -133,7 +137,7 @@ function suite(server: TestPostgres): void {
     const url = await server.database()
     const { record, now } = await opened(t, server, url)
     const nodes = Array.from({ length: 24 }, (_, index) => `n${index}`)
-    for (const node of nodes) await record.pulse(pulseOf(node))
+    for (const node of nodes) await record.pulse(nodePulse(node))
     let seq = 0
     const spend = async (node: string): Promise<number> => {
       let spent = 0

@@ -9,7 +9,7 @@ import { FakeClock } from '../support/clock.ts'
 import { freePorts } from '../support/crash/configuration.ts'
 import { eventually } from '../support/eventually.ts'
 import { startPostgres } from '../support/postgres.ts'
-import { ask, generation, leaseFrom, pulseOf } from './record-contract.ts'
+import { ask, generation, leaseFrom, nodePulse } from './record-contract.ts'
 
 t.setTimeout(280_000)
 const PROGRAM = ['/usr/sbin/pgbouncer', '/usr/bin/pgbouncer'].find((path) => existsSync(path))
@@ -44,9 +44,9 @@ ${process.getuid?.() === 0 ? 'user = postgres' : ''}
     )
     const child = spawn(PROGRAM, [file], { stdio: ['ignore', 'ignore', 'pipe'] })
     t.teardown(() => void child.kill('SIGKILL'))
-    let said = ''
+    let utterance = ''
     child.stderr.on('data', (text: Buffer) => {
-      said += text
+      utterance += text
     })
     const pooled = `postgres://${username}@127.0.0.1:${own}${pathname}`
     await eventually(
@@ -55,7 +55,7 @@ ${process.getuid?.() === 0 ? 'user = postgres' : ''}
         const found = await server.query(pooled, 'SELECT 1 AS one').catch(() => undefined)
         return found?.[0]?.one === 1
       },
-      { found: () => said },
+      { found: () => utterance },
     )
     const clock = new FakeClock()
     const limits = { connect: 20_000, statement: 20_000 }
@@ -70,7 +70,7 @@ ${process.getuid?.() === 0 ? 'user = postgres' : ''}
     const work = async (record: typeof first, node: string): Promise<void> => {
       for (let round = 0; round < 30; round++) {
         await Promise.all([
-          record.pulse(pulseOf(node)),
+          record.pulse(nodePulse(node)),
           leaseFrom(record, node, ask(`k${round % 4}`, 5, { limit: 1_000_000 })),
           record.take(node, [generation(at * 4096 + ++seq, `k${round % 4}`, 3, at)]),
           record.balances(['k0', 'k1']),
@@ -97,10 +97,10 @@ if (server)
     const record = await openPostgres(url, { clock: new FakeClock(), limits: { connect: 20_000, statement: 20_000 } })
     t.teardown(() => record.close())
     const place = async () => (await server.query(url, 'SELECT ctid::text, life FROM node'))[0]
-    const { life } = await record.pulse({ ...pulseOf('n1'), expiry: 600_000 })
+    const { life } = await record.pulse({ ...nodePulse('n1'), expiry: 600_000 })
     const before = await place()
-    for (let count = 0; count < 20; count++) t.equal((await record.pulse({ ...pulseOf('n1'), expiry: 600_000 })).life, life)
+    for (let count = 0; count < 20; count++) t.equal((await record.pulse({ ...nodePulse('n1'), expiry: 600_000 })).life, life)
     t.same(await place(), before, 'the row is the same version')
-    await record.pulse({ ...pulseOf('n1'), expiry: 6_000_000 })
+    await record.pulse({ ...nodePulse('n1'), expiry: 6_000_000 })
     t.not((await place())?.ctid, before?.ctid, 'until a third of the time is over')
   })

@@ -3,14 +3,15 @@ import pg from 'pg'
 import t, { type Test } from 'tap'
 import { asFault, type Fault } from '../../src/core/faults.ts'
 import { generationId } from '../../src/core/ids.ts'
-import { verify, verifyLedger } from '../../src/ledger/verify.ts'
-import { openPostgres, type PostgresNews, type PostgresRecord } from '../../src/store/postgres/record.ts'
+import { verifyLedger } from '../../src/ledger/verify.ts'
+import { openPostgres, type PostgresRecord, type PostgresReport } from '../../src/store/postgres/record.ts'
 import type { SettledRows } from '../../src/store/record.ts'
 import { FakeClock } from '../support/clock.ts'
 import { eventually } from '../support/eventually.ts'
 import { startPostgres, type TestPostgres } from '../support/postgres.ts'
 import { clocked } from '../support/postgres-clock.ts'
-import { ask, balance, generation, leaseFrom, pulseOf, recordContract } from './record-contract.ts'
+import { verify } from '../support/verify-records.ts'
+import { ask, balance, generation, leaseFrom, nodePulse, recordContract } from './record-contract.ts'
 import { apiKey, settleRow } from './samples.ts'
 
 const DAY = 86_400_000
@@ -19,7 +20,7 @@ const server = await startPostgres(t)
 if (server) suite(server)
 else t.plan(0, 'PostgreSQL is not installed')
 
-async function faultOf(run: Promise<unknown>): Promise<Fault> {
+async function catchFault(run: Promise<unknown>): Promise<Fault> {
   try {
     await run
   } catch (thrown) {
@@ -48,7 +49,7 @@ function suite(server: TestPostgres): void {
 }
 
 async function opened(t: Test, url: string, clock = new FakeClock(), limits?: { connect: number; statement: number }) {
-  const news: PostgresNews[] = []
+  const news: PostgresReport[] = []
   const plain = await openPostgres(url, { clock, limits, report: (item) => news.push(item) })
   const record = server ? await clocked(plain, clock, server, url.split('?')[0]) : plain
   t.teardown(() => record.close())
@@ -59,7 +60,7 @@ function sharing(server: TestPostgres): void {
   t.test('several processes with pools of their own share one limit', async (t) => {
     const url = await server.database()
     const records = await Promise.all(Array.from({ length: 5 }, async () => (await opened(t, `${url}?pool=3`)).record))
-    for (const [index, record] of records.entries()) await record.pulse(pulseOf(`n${index}`))
+    for (const [index, record] of records.entries()) await record.pulse(nodePulse(`n${index}`))
     const answers = await Promise.all(
       records.flatMap((record, index) => Array.from({ length: 40 }, () => leaseFrom(record, `n${index}`, ask('a', 6, { want: 100 })))),
     )
@@ -70,7 +71,7 @@ function sharing(server: TestPostgres): void {
     )
     t.ok(sum > 994 && sum <= 1000, `${sum} of 1000`)
     t.match(await balance(records[0], 'a'), { spent: 0, leased: sum })
-    t.equal((await records[4].pulse(pulseOf('n4'))).nodes, 5)
+    t.equal((await records[4].pulse(nodePulse('n4'))).nodes, 5)
   })
 
   t.test('batches over many keys in any order never wait in a circle', async (t) => {
@@ -153,16 +154,16 @@ function sharing(server: TestPostgres): void {
     const url = await server.database()
     const { record } = await opened(t, url)
     await record.keys.put(apiKey('a'))
-    const { cursor } = await record.pulse(pulseOf('n1'))
+    const { cursor } = await record.pulse(nodePulse('n1'))
     await server.query(url, "INSERT INTO key_change SELECT n, repeat('b', 64) FROM generate_series(2, 10002) AS n")
-    t.same((await record.pulse(pulseOf('n1', cursor))).changed, ['b'.repeat(64)], 'many changes of one key are one')
+    t.same((await record.pulse(nodePulse('n1', cursor))).changed, ['b'.repeat(64)], 'many changes of one key are one')
     await record.keys.put(apiKey('c'))
     t.same(await server.query(url, 'SELECT min(number)::int AS first, max(number)::int AS last FROM key_change'), [
       { first: 4, last: 10003 },
     ])
-    t.equal((await record.pulse(pulseOf('n1', cursor))).changed, undefined)
-    t.same((await record.pulse(pulseOf('n1', '10002'))).changed, ['c'.repeat(64)])
-    t.equal((await record.pulse(pulseOf('n1', '10004'))).changed, undefined, 'a database that was set back')
+    t.equal((await record.pulse(nodePulse('n1', cursor))).changed, undefined)
+    t.same((await record.pulse(nodePulse('n1', '10002'))).changed, ['c'.repeat(64)])
+    t.equal((await record.pulse(nodePulse('n1', '10004'))).changed, undefined, 'a database that was set back')
   })
 
   t.test('who leases before the first pulse is lost until then', async (t) => {
@@ -277,7 +278,7 @@ const OPERATIONS: Readonly<Record<string, (record: PostgresRecord) => Promise<un
   take: (record) => record.take('n1', [generation(900, 'secret-key', 5, 0)]),
   lease: (record) => leaseFrom(record, 'n1', ask('secret-key', 5)),
   giveBack: (record) => record.giveBack('n1', { key: 'secret-key' }, 1, 1),
-  pulse: (record) => record.pulse(pulseOf('n1')),
+  pulse: (record) => record.pulse(nodePulse('n1')),
   balances: (record) => record.balances(['secret-key']),
   spentByAll: (record) => record.spentByAll(),
   forgetLost: (record) => record.forgetLost(1),
@@ -311,7 +312,7 @@ function failing(server: TestPostgres): void {
     await record.take('n1', [generation(1, 'a', 30, now())])
     await leaseFrom(record, 'n1', ask('a', 100))
     await server.kill9()
-    for (const [name, run] of Object.entries(OPERATIONS)) discreet(t, await faultOf(run(record)), name)
+    for (const [name, run] of Object.entries(OPERATIONS)) discreet(t, await catchFault(run(record)), name)
     await server.restart()
     t.match(await record.keys.find('a'.repeat(64)), { limit: 7 })
     t.match(await balance(record, 'a'), { spent: 30, leased: 100 })
@@ -322,10 +323,10 @@ function failing(server: TestPostgres): void {
 
   t.test('a server that says nothing is not waited for, and is used again when it speaks', async (t) => {
     const { record, now } = await opened(t, `${await server.database()}?pool=2`, undefined, { connect: 300, statement: 300 })
-    await record.pulse(pulseOf('n1'))
+    await record.pulse(nodePulse('n1'))
     server.freeze()
     t.teardown(() => server.thaw())
-    for (const name of ['lease', 'put', 'pulse', 'take', 'list']) discreet(t, await faultOf(OPERATIONS[name](record)), name)
+    for (const name of ['lease', 'put', 'pulse', 'take', 'list']) discreet(t, await catchFault(OPERATIONS[name](record)), name)
     server.thaw()
     await record.take('n1', [generation(1, 'a', 30, now())])
     t.match(await balance(record, 'a'), { spent: 30 })
@@ -340,7 +341,7 @@ function failing(server: TestPostgres): void {
     const held =
       "SELECT count(*)::int AS n FROM pg_stat_activity WHERE state = 'active' AND query LIKE '%pg_sleep(1.5)%' AND wait_event = 'PgSleep'"
     await eventually('the lock is held', async () => (await server.query(url, held))[0]?.n === 1)
-    t.match(await faultOf(leaseFrom(record, 'n1', ask('a', 1))), { code: 'unavailable', message: /timed out/ })
+    t.match(await catchFault(leaseFrom(record, 'n1', ask('a', 1))), { code: 'unavailable', message: /timed out/ })
     await blocked
     t.match(await leaseFrom(record, 'n1', ask('a', 1)), { granted: 1 })
   })
@@ -360,7 +361,7 @@ function failing(server: TestPostgres): void {
     }
     await record.take('n1', [generation(1, 'a', 30, 1)])
     t.match(await leaseFrom(record, 'n1', ask('a', 100)), { granted: 100 })
-    await record.pulse(pulseOf('n1'))
+    await record.pulse(nodePulse('n1'))
     t.match(await balance(record, 'a'), { spent: 30, leased: 100 })
     await blocker.query('ROLLBACK')
     const refused = async (runs: Promise<Fault | undefined>[]) =>
@@ -379,26 +380,26 @@ function failing(server: TestPostgres): void {
   t.test('a lost connection that nobody used is told of', async (t) => {
     const url = await server.database()
     const { record, news } = await opened(t, `${url}?pool=1`)
-    await record.pulse(pulseOf('n1'))
+    await record.pulse(nodePulse('n1'))
     await server.query(url, "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'headgate'")
     await eventually('the news', () => news.length > 0)
     t.same(news, [{ kind: 'connection-lost', reason: 'shut down, 57P01' }])
-    t.match(await record.pulse(pulseOf('n1')), { nodes: 1 }, 'the next one is new')
+    t.match(await record.pulse(nodePulse('n1')), { nodes: 1 }, 'the next one is new')
   })
 
   t.test('what cannot be opened says why, without its URL', async (t) => {
     const clock = new FakeClock()
     const url = await server.database()
     const missing = url.replace(/test_\d+$/, 'no_such_place')
-    t.match(await faultOf(openPostgres(missing, { clock })), { code: 'unavailable', message: /no such database/ })
-    const nobody = await faultOf(openPostgres('postgres://me:hidden@127.0.0.1:1/db', { clock }))
+    t.match(await catchFault(openPostgres(missing, { clock })), { code: 'unavailable', message: /no such database/ })
+    const nobody = await catchFault(openPostgres('postgres://me:hidden@127.0.0.1:1/db', { clock }))
     t.match(nobody, { code: 'unavailable', message: /ECONNREFUSED/ })
     t.notMatch(`${nobody.message} ${nobody.stack}`, /hidden/)
-    t.match(await faultOf(openPostgres(`${url}?sslmode=require`, { clock })), { code: 'unavailable', message: /no TLS/ })
+    t.match(await catchFault(openPostgres(`${url}?sslmode=require`, { clock })), { code: 'unavailable', message: /no TLS/ })
     for (const bad of ['mysql://x/y', 'postgres:', 'postgres://[', `${url}?pool=0`, `${url}?pool=65`, `${url}?pool=x`])
-      t.match(await faultOf(openPostgres(bad, { clock })), { code: 'bad_request', metadata: { field: 'store.url' } }, bad)
+      t.match(await catchFault(openPostgres(bad, { clock })), { code: 'bad_request', metadata: { field: 'store.url' } }, bad)
     const { record } = await opened(t, `${url}?sslmode=disable&pool=1`)
-    await Promise.all(Array.from({ length: 5 }, (_, index) => record.pulse(pulseOf(`n${index}`))))
+    await Promise.all(Array.from({ length: 5 }, (_, index) => record.pulse(nodePulse(`n${index}`))))
     t.same(
       await server.query(
         url,
@@ -408,6 +409,6 @@ function failing(server: TestPostgres): void {
     )
     await record.close()
     await record.close()
-    t.match(await faultOf(record.spentByAll()), { code: 'unavailable' })
+    t.match(await catchFault(record.spentByAll()), { code: 'unavailable' })
   })
 }

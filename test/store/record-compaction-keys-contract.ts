@@ -1,4 +1,4 @@
-/** What every store of record must do with the keys of compaction items. */
+/** Contract of every store of record for the keys of compaction items. */
 import type { Test } from 'tap'
 import { FakeClock } from '../support/clock.ts'
 import type { OpenRecord } from './record-contract.ts'

@@ -6,10 +6,10 @@ import { fixedAsk } from '../../src/ledger/credit.ts'
 import type { LedgerEntries } from '../../src/ledger/entries.ts'
 import { LedgerScans } from '../../src/ledger/scans.ts'
 import type { SessionQuery, UseGroup, UseQuery } from '../../src/ledger/types.ts'
-import { scanUse } from '../../src/ledger/use.ts'
 import { verifyLedger } from '../../src/ledger/verify.ts'
 import type { StoreOfRecord } from '../../src/store/record.ts'
 import { FakeClock } from '../support/clock.ts'
+import { scanUse } from '../support/use.ts'
 import { balance, generation, type OpenRecord } from './record-contract.ts'
 
 const DAY = 86_400_000
@@ -22,7 +22,7 @@ function entry(key: string, kind: NewEntry['kind'], amount: number, more: Partia
   return { id, at: 0, key, model: '', provider: '', kind, amount, countedAt: 0, actor: 'ops', reason: 'a test', ...more }
 }
 
-function entriesOf({ ledger }: StoreOfRecord): LedgerEntries {
+function requireEntries({ ledger }: StoreOfRecord): LedgerEntries {
   const { entries: kept } = ledger
   if (!kept) throw new Error('expected entries')
   return kept
@@ -38,7 +38,7 @@ export function recordEntriesContract(t: Test, kind: string, open: OpenRecord): 
     const clock = new FakeClock()
     const { record, close, reopen } = await open(clock)
     t.teardown(close)
-    return { clock, record, reopen, kept: entriesOf(record) }
+    return { clock, record, reopen, kept: requireEntries(record) }
   }
 
   t.test(`${kind}: a settlement makes entries of what it names as unrecovered and disputed, once`, async (t) => {
@@ -79,7 +79,7 @@ export function recordEntriesContract(t: Test, kind: string, open: OpenRecord): 
     t.equal(await record.spentByAll(), 730n)
     t.equal(await kept.add(entry('k', 'refund', 731, { payer: 'p', countedAt: at })), 'more_than_spent')
     const allowances = [{ limit: 1000, limitReset: null }]
-    const ask = { key: 'k', payer: 'p', ask: fixedAsk(270), allowances, idle: 0, more: 0, patient: false, turn: 1 }
+    const ask = { key: 'k', payer: 'p', ask: fixedAsk(270), allowances, idle: 0, more: 0, recallsFirst: false, turn: 1 }
     t.match(await record.lease('n', ask), { granted: 270, hold: 270 }, 'what was given back may be spent')
     await record.giveBack('n', ask, 'all', 2)
     t.match(await verifyLedger(record.ledger, { full: true }), { ok: true, problems: [] })
@@ -119,24 +119,24 @@ export function recordEntriesContract(t: Test, kind: string, open: OpenRecord): 
       provider: 'Here',
     })
     const whole = { from: day - 20 * DAY, until: day + DAY }
-    const costOf = async (query: UseQuery): Promise<bigint> => (await scans.use(query)).reduce((sum, { cost }) => sum + cost, 0n)
+    const queryCost = async (query: UseQuery): Promise<bigint> => (await scans.use(query)).reduce((sum, { cost }) => sum + cost, 0n)
     const sessions = async (query: SessionQuery): Promise<Record<string, bigint>> => {
       const { rows } = await scans.sessions(query, { offset: 0, limit: 10 })
       return Object.fromEntries(rows.map(({ session, cost }) => [session, cost]))
     }
-    t.equal(await costOf(whole), 1540n)
+    t.equal(await queryCost(whole), 1540n)
     t.same(await sessions(whole), { now: 1000n, past: 500n })
     const [present, past, plain] = made
     if (!present || !past || !plain) throw new Error('expected three generations')
     // Of a day that is over, whose sums are kept: charged today, it counts there.
     added(await kept.add(entry('k', 'refund', 200, { ...about(past), countedAt: old })))
-    t.equal(await costOf(whole), 1340n, 'a day that is over')
+    t.equal(await queryCost(whole), 1340n, 'a day that is over')
     t.same(await sessions(whole), { now: 1000n, past: 300n })
     added(await kept.add(entry('k', 'correction', 50, { ...about(past), countedAt: at })))
     added(await kept.add(entry('k', 'correction', -1, { ...about(present), countedAt: at })))
     added(await kept.add(entry('k', 'refund', 40, { ...about(plain), countedAt: at })))
     added(await kept.add(entry('k', 'correction', 7, { countedAt: at })))
-    t.equal(await costOf(whole), 1356n)
+    t.equal(await queryCost(whole), 1356n)
     t.same(await sessions(whole), { now: 999n, past: 350n }, 'with their generation, whenever they were added')
     t.same(await sessions({ ...whole, from: at - 1000 }), { now: 999n }, 'a period without that generation')
     t.same(await sessions({ ...whole, session: 'past', keys: ['k'] }), { past: 350n })
@@ -156,8 +156,8 @@ export function recordEntriesContract(t: Test, kind: string, open: OpenRecord): 
         'no entry is a request',
       )
     }
-    t.equal(await costOf({ ...whole, byKey: true, apart: ['day'], model: 'served' }), 1349n, 'of one model')
-    t.equal(await costOf({ ...whole, byKey: true, apart: ['day'], provider: 'Elsewhere' }), 0n, 'of another provider')
+    t.equal(await queryCost({ ...whole, byKey: true, apart: ['day'], model: 'served' }), 1349n, 'of one model')
+    t.equal(await queryCost({ ...whole, byKey: true, apart: ['day'], provider: 'Elsewhere' }), 0n, 'of another provider')
     t.match(await verifyLedger(record.ledger, { full: true }), { ok: true, problems: [] })
   })
 

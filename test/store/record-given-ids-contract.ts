@@ -1,4 +1,4 @@
-/** What every store of record must do with ids that providers gave. */
+/** Contract of every store of record for ids that providers gave. */
 import type { Test } from 'tap'
 import type { GivenId, GivenIdStore } from '../../src/store/given-ids.ts'
 import { FakeClock } from '../support/clock.ts'

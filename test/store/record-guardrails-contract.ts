@@ -1,8 +1,8 @@
-/** What every store of record must do with guardrails, assignments and findings. */
+/** Contract of every store of record for guardrails, assignments and findings. */
 import type { Test } from 'tap'
 import { type Assignment, type AuditRow, GUARDRAILS_CHANGED, type StoredGuardrail } from '../../src/store/guardrails.ts'
 import { FakeClock } from '../support/clock.ts'
-import { type OpenRecord, pulseOf } from './record-contract.ts'
+import { nodePulse, type OpenRecord } from './record-contract.ts'
 
 const FIELDS = { limit_usd: 5, content_filters: [{ pattern: 'a\\b"ü\u0000', action: 'block' }], allowed_models: null }
 
@@ -78,10 +78,10 @@ export function recordGuardrailsContract(t: Test, name: string, open: OpenRecord
 
   t.test(`${name}: changes of guardrails are heard as those of keys are, and findings are none`, async (t) => {
     const { record, store } = await fresh(t)
-    let { cursor } = await record.pulse(pulseOf('n1'))
+    let { cursor } = await record.pulse(nodePulse('n1'))
     const heard = async (what: () => unknown): Promise<readonly string[] | undefined> => {
       await what()
-      const reply = await record.pulse(pulseOf('n1', cursor))
+      const reply = await record.pulse(nodePulse('n1', cursor))
       cursor = reply.cursor
       return reply.changed
     }

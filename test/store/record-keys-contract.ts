@@ -2,7 +2,7 @@
 import type { Test } from 'tap'
 import type { StoreOfRecord } from '../../src/store/record.ts'
 import { FakeClock } from '../support/clock.ts'
-import { type OpenRecord, pulseOf } from './record-contract.ts'
+import { nodePulse, type OpenRecord } from './record-contract.ts'
 import { apiKey } from './samples.ts'
 
 const hash = (letter: string) => letter.repeat(64)
@@ -17,7 +17,7 @@ class Listener {
     this.node = node
   }
   async changed(): Promise<string[] | undefined> {
-    const reply = await this.record.pulse(pulseOf(this.node, this.cursor))
+    const reply = await this.record.pulse(nodePulse(this.node, this.cursor))
     this.cursor = reply.cursor
     return reply.changed ? [...reply.changed].sort() : undefined
   }

@@ -6,7 +6,7 @@ import type { LimitReset } from '../../src/plugin-api/key.ts'
 import type { SettledRows, StoreOfRecord } from '../../src/store/record.ts'
 import { FakeClock } from '../support/clock.ts'
 import { property } from '../support/seed.ts'
-import { ask, balance, generation, leaseFrom, type OpenRecord, pulseOf } from './record-contract.ts'
+import { ask, balance, generation, leaseFrom, nodePulse, type OpenRecord } from './record-contract.ts'
 
 const LIMIT = 1000
 const NODES = 3
@@ -49,9 +49,9 @@ class Model {
     return this.charges.reduce((sum, charge) => (charge.at >= from ? sum + charge.cost : sum), 0)
   }
 
-  /** What a lease paid for is charged no earlier than it was granted, whatever the process's clock says. */
-  charge(node: number, cost: number, said: number): void {
-    const at = this.leases[node] > 0 ? Math.max(said, this.grantedAt[node]) : said
+  /** Charge of a lease, which stands no earlier than it was granted, whatever the process's clock says. */
+  charge(node: number, cost: number, utterance: number): void {
+    const at = this.leases[node] > 0 ? Math.max(utterance, this.grantedAt[node]) : utterance
     this.leases[node] = Math.max(0, this.leases[node] - cost)
     this.charges.push({ at, cost })
   }
@@ -140,7 +140,7 @@ export function recordModelContract(t: Test, name: string, open: OpenRecord): vo
         fc.asyncProperty(steps(mostShare), fc.constantFrom(...RESETS), async (steps, reset) => {
           const key = `key ${run++}`
           const here = new Run(record, clock, key, reset)
-          for (let index = 0; index < NODES; index++) await record.pulse(pulseOf(`${key} n${index}`))
+          for (let index = 0; index < NODES; index++) await record.pulse(nodePulse(`${key} n${index}`))
           for (const step of steps) {
             await here.step(step)
             await here.check(mostShare <= 1000)

@@ -1,4 +1,4 @@
-/** What every store of record must do with refused requests. */
+/** Contract of every store of record for refused requests. */
 import type { Test } from 'tap'
 import type { RefusalRow, RefusalStore } from '../../src/store/refusals.ts'
 import { FakeClock } from '../support/clock.ts'

@@ -1,12 +1,12 @@
 /** The report on what a crash left open, of every journal, and of several together. */
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import { MemoryJournal } from '../../src/store/batch.ts'
 import { SqliteJournal } from '../../src/store/journal.ts'
-import { joinRecoveries, recoveryOf } from '../../src/store/recovery.ts'
+import { joinRecoveries, planRecovery } from '../../src/store/recovery.ts'
 import { openDatabase } from '../../src/store/sqlite.ts'
 import { FakeClock } from '../support/clock.ts'
-import { holdRow, idOf, settleRow } from './samples.ts'
+import { MemoryJournal } from '../support/memory/journal.ts'
+import { holdRow, seqId, settleRow } from './samples.ts'
 
 const AT = Date.UTC(2026, 0, 5, 12)
 const TICKS = 4096
@@ -34,7 +34,7 @@ for (const [kind, open] of Object.entries(KINDS))
         { key: 'b', count: 1, charged: 100 },
         { key: 'a', count: 2, charged: 11 },
       ],
-      generations: [idOf(seqs[1]), idOf(seqs[2]), idOf(seqs[0])],
+      generations: [seqId(seqs[1]), seqId(seqs[2]), seqId(seqs[0])],
     }
     t.same(journal.unsettled(), report)
     t.same(journal.unsettled(), report, 'looking changes nothing')
@@ -45,19 +45,19 @@ for (const [kind, open] of Object.entries(KINDS))
 
 t.test('a long list is cut, its sums are not', async (t) => {
   const many = Array.from({ length: 250 }, (_, index) => holdRow(index + 1, { key: `key-${index}`, floor: index }))
-  const report = recoveryOf(many)
+  const report = planRecovery(many)
   t.match(report, { count: 250, charged: (249 * 250) / 2 })
   t.equal(report.generations.length, 100)
   t.same(report.keys.length, 100)
   t.same(report.keys[0], { key: 'key-249', count: 1, charged: 249 }, 'the most charged first')
-  const absurd = recoveryOf([holdRow(1, { floor: Number.MAX_SAFE_INTEGER }), holdRow(2, { floor: Number.MAX_SAFE_INTEGER })])
+  const absurd = planRecovery([holdRow(1, { floor: Number.MAX_SAFE_INTEGER }), holdRow(2, { floor: Number.MAX_SAFE_INTEGER })])
   t.equal(absurd.charged, Number.MAX_SAFE_INTEGER)
 })
 
 t.test('the reports of several processes are one', async (t) => {
-  const first = recoveryOf([holdRow(AT * TICKS, { key: 'a', floor: 1 }), holdRow((AT + 5000) * TICKS, { key: 'b', floor: 2 })])
-  const second = recoveryOf([holdRow((AT + 9000) * TICKS, { key: 'a', floor: 4 })])
-  t.same(joinRecoveries([first, recoveryOf([]), second]), {
+  const first = planRecovery([holdRow(AT * TICKS, { key: 'a', floor: 1 }), holdRow((AT + 5000) * TICKS, { key: 'b', floor: 2 })])
+  const second = planRecovery([holdRow((AT + 9000) * TICKS, { key: 'a', floor: 4 })])
+  t.same(joinRecoveries([first, planRecovery([]), second]), {
     count: 3,
     charged: 7,
     oldest: '2026-01-05T12:00:00.000Z',

@@ -3,16 +3,17 @@ import { join } from 'node:path'
 import { inspect as show } from 'node:util'
 import fc from 'fast-check'
 import t, { type Test } from 'tap'
-import { verify, verifyLedger } from '../../src/ledger/verify.ts'
-import { MemoryJournal } from '../../src/store/batch.ts'
+import { verifyLedger } from '../../src/ledger/verify.ts'
 import { SqliteJournal } from '../../src/store/journal.ts'
-import { type RetentionNews, SHORTEST_RETENTION, startRetention } from '../../src/store/retention.ts'
+import { MIN_RETENTION_MS, type RetentionReport, startRetention } from '../../src/store/retention.ts'
 import { openDatabase } from '../../src/store/sqlite.ts'
 import { FakeClock, turn } from '../support/clock.ts'
 import { every } from '../support/every.ts'
 import { chargedByDay } from '../support/holding.ts'
+import { MemoryJournal } from '../support/memory/journal.ts'
 import { property } from '../support/seed.ts'
-import { holdRow, idOf, settleRow } from './samples.ts'
+import { verify } from '../support/verify-records.ts'
+import { holdRow, seqId, settleRow } from './samples.ts'
 
 type Journal = MemoryJournal | SqliteJournal
 const DAY = 86_400_000
@@ -52,14 +53,14 @@ for (const [kind, open] of Object.entries(KINDS)) {
     const days = chargedByDay(journal, 0).sort(byName)
     t.equal(journal.prune(start, 100), 0, 'nothing is older')
     t.equal(journal.prune(start + 5 * DAY, 3), 3)
-    t.ok(journal.find(idOf(seqs[4])), 'a batch takes no more than it may')
+    t.ok(journal.find(seqId(seqs[4])), 'a batch takes no more than it may')
     t.equal(journal.prune(start + 5 * DAY, 3), 1, 'the rest of what is older')
     t.equal(journal.prune(start + 5 * DAY, 3), 0)
     await every(t, 'every round', async (t) => {
-      for (const index of [0, 1, 3, 4]) t.equal(journal.find(idOf(seqs[index])), undefined)
+      for (const index of [0, 1, 3, 4]) t.equal(journal.find(seqId(seqs[index])), undefined)
     })
     await every(t, 'every round', async (t) => {
-      for (const index of [2, 5, 9]) t.ok(journal.find(idOf(seqs[index])), 'open and newer ones stay')
+      for (const index of [2, 5, 9]) t.ok(journal.find(seqId(seqs[index])), 'open and newer ones stay')
     })
     t.same([...journal.export()].length, 6)
     t.same(sorted(journal.spent()), spent)
@@ -70,9 +71,9 @@ for (const [kind, open] of Object.entries(KINDS)) {
     ])
     t.match(verify(journal.export(), journal.spent(), journal.carried()), { ok: true, generations: 6, open: 1, carried: 48 })
     t.match(verify(journal.export(), journal.spent()), { ok: false }, 'without what was carried over the ledger would not agree')
-    t.match(journal.reconcile(), { count: 1, generations: [idOf(seqs[2])] })
+    t.match(journal.reconcile(), { count: 1, generations: [seqId(seqs[2])] })
     t.equal(journal.prune(start + 5 * DAY, 100), 1, 'the open one leaves once it is settled')
-    t.match(await verifyLedger(journal), { ok: true, open: 0 })
+    t.match(await verifyLedger(journal.ledger), { ok: true, open: 0 })
   })
 
   t.test(`${kind}: any rows and any prunes leave every sum as it was`, async (t) => {
@@ -105,14 +106,14 @@ for (const [kind, open] of Object.entries(KINDS)) {
         const before = { spent: sorted(journal.spent()), months: byMonth(chargedByDay(journal, 0)) }
         let horizon = 0
         for (const cut of cuts) {
-          const old = all.filter(({ seq, settled }) => settled && seq < cut.before * TICKS && journal.find(idOf(seq))).length
+          const old = all.filter(({ seq, settled }) => settled && seq < cut.before * TICKS && journal.find(seqId(seq))).length
           const count = journal.prune(cut.before, cut.most)
           if (count !== Math.min(old, cut.most)) throw new Error(`${count} removed of ${old}, at most ${cut.most}`)
           removed += count
           horizon = Math.max(horizon, cut.before)
         }
         for (const { seq, settled } of all)
-          if ((!settled || seq >= horizon * TICKS) && !journal.find(idOf(seq))) throw new Error(`${seq} had to stay`)
+          if ((!settled || seq >= horizon * TICKS) && !journal.find(seqId(seq))) throw new Error(`${seq} had to stay`)
         const after = { spent: sorted(journal.spent()), months: byMonth(chargedByDay(journal, 0)) }
         const verdict = verify(journal.export(), journal.spent(), journal.carried())
         journal.close()
@@ -167,9 +168,9 @@ t.test('what fails in the middle of a batch removes nothing', async (t) => {
 t.test('rounds come by the clock, and a round takes a breath after every batch', async (t) => {
   const clock = new FakeClock()
   const journal = new MemoryJournal()
-  const news: RetentionNews[] = []
-  const old = (clock.now() - SHORTEST_RETENTION - DAY) * TICKS
-  const young = (clock.now() - SHORTEST_RETENTION + 2 * 3_600_000) * TICKS
+  const news: RetentionReport[] = []
+  const old = (clock.now() - MIN_RETENTION_MS - DAY) * TICKS
+  const young = (clock.now() - MIN_RETENTION_MS + 2 * 3_600_000) * TICKS
   for (let index = 0; index < 650; index++) {
     journal.hold(holdRow(old + index))
     journal.settle(settleRow(old + index, 1))
@@ -178,7 +179,7 @@ t.test('rounds come by the clock, and a round takes a breath after every batch',
   journal.settle(settleRow(young, 1))
   await journal.committed()
   const rows = (): number => [...journal.export()].length
-  const retention = startRetention({ store: journal, keep: SHORTEST_RETENTION, clock, report: (item) => news.push(item) })
+  const retention = startRetention({ store: journal, keep: MIN_RETENTION_MS, clock, report: (item) => news.push(item) })
   await clock.advance(59_999)
   t.equal(rows(), 651, 'the start has other work')
   const left: number[] = []
@@ -202,17 +203,17 @@ t.test('rounds come by the clock, and a round takes a breath after every batch',
 
 t.test('a round that fails is told, and the next one comes', async (t) => {
   const clock = new FakeClock()
-  const news: RetentionNews[] = []
+  const news: RetentionReport[] = []
   const cause = new Error('no')
   let calls = 0
   const store = {
     prune: async (before: number, _most: number, age: number) => {
-      t.same([before, age], [clock.now() - SHORTEST_RETENTION, SHORTEST_RETENTION])
+      t.same([before, age], [clock.now() - MIN_RETENTION_MS, MIN_RETENTION_MS])
       if (++calls === 1) throw cause
       return 7
     },
   }
-  const retention = startRetention({ store, keep: SHORTEST_RETENTION, clock, report: (item) => news.push(item) })
+  const retention = startRetention({ store, keep: MIN_RETENTION_MS, clock, report: (item) => news.push(item) })
   await clock.advance(60_000)
   await clock.advance(3_600_000)
   t.same(news, [
@@ -224,13 +225,13 @@ t.test('a round that fails is told, and the next one comes', async (t) => {
   t.equal(calls, 2)
 })
 
-t.test('closed in the middle of a batch, it arms nothing and tells nothing', async (t) => {
+t.test('sets no timer and reports nothing when it is closed during a batch', async (t) => {
   const clock = new FakeClock()
   const gate = Promise.withResolvers<number>()
-  const news: RetentionNews[] = []
+  const news: RetentionReport[] = []
   const retention = startRetention({
     store: { prune: () => gate.promise },
-    keep: SHORTEST_RETENTION,
+    keep: MIN_RETENTION_MS,
     clock,
     report: (item) => news.push(item),
   })
@@ -245,7 +246,7 @@ t.test('closed in the middle of a batch, it arms nothing and tells nothing', asy
 t.test('less than 32 days cannot be kept', async (t) => {
   const store = { prune: () => 0 }
   await every(t, 'every keep', async (t) => {
-    for (const keep of [SHORTEST_RETENTION - 1, 0, Number.NaN])
+    for (const keep of [MIN_RETENTION_MS - 1, 0, Number.NaN])
       t.throws(() => startRetention({ store, keep, clock: new FakeClock() }), RangeError)
   })
 })
@@ -263,15 +264,15 @@ t.test('what an export has not read stays for a while longer, and its removal is
   const { readers } = journal
   const batch = readers.claim({ reader: 'x', holder: 'a', holdFor: 0, since: 0, age: 0, most: 1, now: start + 3 * DAY })
   readers.accept(batch, '')
-  const news: RetentionNews[] = []
+  const news: RetentionReport[] = []
   const unread = { oldest: () => readers.unread('x', 0, 1).oldest, grace: 7 * DAY }
-  const task = startRetention({ store: journal, unread, keep: SHORTEST_RETENTION, clock, report: (each) => news.push(each) })
+  const task = startRetention({ store: journal, unread, keep: MIN_RETENTION_MS, clock, report: (each) => news.push(each) })
   t.teardown(() => task.close())
   const after = async (ms: number): Promise<number> => {
     await clock.advance(ms)
     return [...journal.export()].length
   }
-  t.equal(await after(SHORTEST_RETENTION + 4 * DAY), 2, 'the one that was read is gone')
+  t.equal(await after(MIN_RETENTION_MS + 4 * DAY), 2, 'the one that was read is gone')
   t.same(news, [{ kind: 'pruned', count: 1 }])
   t.equal(await after(4.5 * DAY), 1)
   t.same(news.slice(1), [

@@ -1,11 +1,13 @@
 /** Sums of use on PostgreSQL, with processes that hand generations in while they are added up. */
+
 import t, { type Test } from 'tap'
 import type { UseGroup, UseQuery, UseRow } from '../../src/ledger/types.ts'
-import { scanUse } from '../../src/ledger/use.ts'
 import { openPostgres } from '../../src/store/postgres/record.ts'
 import { FakeClock } from '../support/clock.ts'
+import { ledgerOfRows } from '../support/memory/ledger.ts'
 import { startPostgres, type TestPostgres } from '../support/postgres.ts'
 import { clocked } from '../support/postgres-clock.ts'
+import { scanUse } from '../support/use.ts'
 import { generation } from './record-contract.ts'
 
 const DAY = 86_400_000
@@ -44,7 +46,7 @@ function suite(server: TestPostgres): void {
     await Promise.all([taking, rolling])
     t.ok(rolled > 0 && rolled < rows.length, `${rolled} were added up`)
     const { ledger } = record
-    const plain = { find: ledger.find.bind(ledger), export: ledger.export.bind(ledger), spent: ledger.spent.bind(ledger) }
+    const plain = ledgerOfRows({ export: ledger.export.bind(ledger) })
     const sorted = (found: readonly UseRow[]): string[] =>
       found.map((row) => JSON.stringify({ ...row, cost: String(row.cost) }, Object.keys(row).sort())).sort()
     const agree = async (what: string): Promise<void> => {

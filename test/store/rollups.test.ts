@@ -1,16 +1,19 @@
 /** Sums of use beside the generations: whatever is added up, settled late, removed or left by a crash, they are those of the rows. */
+
 import { join } from 'node:path'
 import fc from 'fast-check'
 import t, { type Test } from 'tap'
-import type { HoldRow, LedgerReader, SettleRow, UseFacts, UseGroup, UseQuery, UseRow } from '../../src/ledger/types.ts'
-import { DAY_MS, scanUse } from '../../src/ledger/use.ts'
-import { MemoryJournal } from '../../src/store/batch.ts'
+import type { HoldRow, SettleRow, UseFacts, UseGroup, UseQuery, UseRow } from '../../src/ledger/types.ts'
+import { DAY_MS } from '../../src/ledger/use.ts'
 import { SqliteJournal } from '../../src/store/journal.ts'
 import { startRollup } from '../../src/store/rollup.ts'
 import { openDatabase } from '../../src/store/sqlite.ts'
 import { SqliteRollups } from '../../src/store/sqlite-rollups.ts'
 import { FakeClock } from '../support/clock.ts'
+import { MemoryJournal } from '../support/memory/journal.ts'
+import { ledgerOfRows } from '../support/memory/ledger.ts'
 import { property } from '../support/seed.ts'
+import { scanUse } from '../support/use.ts'
 import { holdRow, settleRow } from './samples.ts'
 
 const TICKS = 4096
@@ -24,10 +27,10 @@ const open = (t: Test, file = join(t.testdir(), 'headgate.db')): [string, Sqlite
   new SqliteJournal(openDatabase(file, 'process'), { clock }),
 ]
 
-const nameOf = (row: UseRow): string => [row.day, row.model, row.endpoint, row.provider, row.answered, row.key].join('\n')
+const useRowName = (row: UseRow): string => [row.day, row.model, row.endpoint, row.provider, row.answered, row.key].join('\n')
 /** Rows in one order, with the key of each as its last member. */
 const sorted = (rows: readonly UseRow[]): UseRow[] =>
-  rows.toSorted((a, b) => (nameOf(a) < nameOf(b) ? -1 : 1)).map(({ key, ...row }) => (key === undefined ? row : { ...row, key }))
+  rows.toSorted((a, b) => (useRowName(a) < useRowName(b) ? -1 : 1)).map(({ key, ...row }) => (key === undefined ? row : { ...row, key }))
 
 const QUERIES: UseQuery[] = [
   { from: FIRST, until: FIRST + DAYS * DAY_MS },
@@ -65,7 +68,7 @@ interface Sample {
 
 const STEPS = 4
 
-/** What a writer has at hand of some of the facts below; the store reads those of the others itself. */
+/** Facts that a writer has at hand, out of those below; the store reads those of the others itself. */
 const USE: Readonly<Record<string, UseFacts>> = {
   '{}': { model: '', endpoint: '', provider: '', session: '', saved: 0 },
   '{"provider":"Here","cache_discount":-0.5}': { model: '', endpoint: '', provider: 'Here', session: '', saved: -500_000_000 },
@@ -126,7 +129,7 @@ t.test('whatever is added up when, the sums are those of the rows', async (t) =>
           }
           await Promise.all([journal.committed(), plain.committed()])
           for (let time = 0; roll && time < roll.times; time++) journal.roll(FIRST + roll.before * 3_600_000, roll.most)
-          if (rebuild) journal.rebuildUse()
+          if (rebuild) await journal.ledger.rebuildUse()
           if (reopen) {
             journal.close()
             journal = open(t, file)[1]
@@ -134,7 +137,7 @@ t.test('whatever is added up when, the sums are those of the rows', async (t) =>
         }
         for (const each of [journal, plain]) each.reconcile()
         for (const query of QUERIES) {
-          const [found, expected] = [await scanUse(journal, query), await scanUse(plain, query)]
+          const [found, expected] = [await scanUse(journal.ledger, query), await scanUse(plain.ledger, query)]
           if (JSON.stringify(sorted(found), text) !== JSON.stringify(sorted(expected), text))
             throw new Error(`${JSON.stringify(query)}: ${JSON.stringify(found, text)}, expected ${JSON.stringify(expected, text)}`)
           compared += expected.length
@@ -166,7 +169,7 @@ t.test('a page that was begun counts nothing twice that is added up meanwhile', 
   const query = { from: FIRST, until: FIRST + DAYS * DAY_MS }
   let requests = 0
   for (let after: string | undefined = ''; after !== undefined; ) {
-    const page = journal.usePage(query, after)
+    const page = journal.ledger.usePage(query, after)
     requests += page.rows.reduce((sum, row) => sum + row.requests, 0)
     journal.roll(FIRST + DAYS * DAY_MS, 7)
     after = page.next
@@ -183,10 +186,10 @@ t.test('generations that leave the store stay in the sums', async (t) => {
   }
   await journal.committed()
   const query = { from: FIRST, until: FIRST + DAYS * DAY_MS }
-  const before = await scanUse(journal, query)
+  const before = await scanUse(journal.ledger, query)
   t.equal(journal.prune(FIRST + 8 * 3_600_000, 100), 8)
   t.equal([...journal.export()].length, 2)
-  t.same(await scanUse(journal, query), before)
+  t.same(await scanUse(journal.ledger, query), before)
 })
 
 t.test('sums are made anew of the days that are whole, and figures stay right meanwhile', async (t) => {
@@ -194,25 +197,25 @@ t.test('sums are made anew of the days that are whole, and figures stay right me
   const db = openDatabase(file, 'process')
   const journal = new SqliteJournal(db, { clock })
   t.teardown(() => journal.close())
-  t.equal(journal.rebuildUse(), DAY_MS, 'there is none yet')
+  t.equal(await journal.ledger.rebuildUse(), DAY_MS, 'there is none yet')
   for (let i = 0; i < 20; i++) {
     journal.hold(holdRow((FIRST + i * 5 * 3_600_000) * TICKS))
     journal.settle(settleRow((FIRST + i * 5 * 3_600_000) * TICKS, 3))
   }
   await journal.committed()
   const query = { from: FIRST, until: FIRST + 5 * DAY_MS }
-  const whole = sorted(await scanUse(journal, query))
+  const whole = sorted(await scanUse(journal.ledger, query))
   t.equal(journal.prune(FIRST + 10 * 3_600_000, 100), 2)
   while (journal.roll(FIRST + 9 * DAY_MS, 3) >= 3);
   db.exec('UPDATE use_by_hour SET count = count + 5; UPDATE use_by_day SET count = count + 5; UPDATE use_by_key SET count = 0')
-  t.notSame(sorted(await scanUse(journal, query)), whole)
-  t.equal(journal.rebuildUse(), FIRST + DAY_MS, 'a part of the first day was removed')
+  t.notSame(sorted(await scanUse(journal.ledger, query)), whole)
+  t.equal(await journal.ledger.rebuildUse(), FIRST + DAY_MS, 'a part of the first day was removed')
   const after = { ...query, from: FIRST + DAY_MS }
-  t.same(sorted(await scanUse(journal, after)), whole.slice(1), 'from the rows')
+  t.same(sorted(await scanUse(journal.ledger, after)), whole.slice(1), 'from the rows')
   while (journal.roll(FIRST + 9 * DAY_MS, 3) >= 3);
-  t.same(sorted(await scanUse(journal, after)), whole.slice(1), 'from the tables')
+  t.same(sorted(await scanUse(journal.ledger, after)), whole.slice(1), 'from the tables')
   const ofKeys = { ...after, keys: ['dev'] }
-  t.same(sorted(await scanUse(journal, ofKeys)), whole.slice(1), 'by key')
+  t.same(sorted(await scanUse(journal.ledger, ofKeys)), whole.slice(1), 'by key')
 })
 
 t.test('a month of many keys is read from the sums of closed days, with what is settled later', async (t) => {
@@ -248,15 +251,16 @@ t.test('a month of many keys is read from the sums of closed days, with what is 
   ] as const) {
     const pages: number[] = []
     for (let after: string | undefined = ''; after !== undefined; ) {
-      const { rows, next } = journal.usePage(each, after)
+      const { rows, next } = journal.ledger.usePage(each, after)
       pages.push(rows.length)
       after = next
     }
     t.ok(pages.reduce((sum, rows) => sum + rows, 0) <= 2 * sums, `rows of pages: ${pages}`)
   }
-  const plain = { ...journal, usePage: undefined, export: journal.export.bind(journal) } as unknown as LedgerReader
+  const plain = ledgerOfRows({ export: (since) => journal.export(since) })
   const agree = async (what: string): Promise<void> => {
-    for (const each of queries) t.same(sorted(await scanUse(journal, each)), sorted(await scanUse(plain, each)), `${what}: ${each.apart}`)
+    for (const each of queries)
+      t.same(sorted(await scanUse(journal.ledger, each)), sorted(await scanUse(plain, each)), `${what}: ${each.apart}`)
   }
   await agree('closed')
   for (let i = 0; i < 20 * 24; i += 11) settle((FIRST + i * 3_600_000) * TICKS + 1, i + 3)
@@ -264,8 +268,8 @@ t.test('a month of many keys is read from the sums of closed days, with what is 
   await agree('settled later')
   db.exec('UPDATE use_by_day SET count = 0; UPDATE use_by_key_model SET count = 0; UPDATE use_by_key_running SET count = 0')
   for (const each of [query('model'), query('model', 'provider')])
-    t.notSame(sorted(await scanUse(journal, each)), sorted(await scanUse(plain, each)), `they are what is read: ${each.apart}`)
-  journal.rebuildUse()
+    t.notSame(sorted(await scanUse(journal.ledger, each)), sorted(await scanUse(plain, each)), `they are what is read: ${each.apart}`)
+  await journal.ledger.rebuildUse()
   await agree('while they are made anew')
   while (journal.roll(now, 50) >= 50);
   await agree('made anew')
@@ -306,10 +310,10 @@ t.test('the task brings the tables up to date, and forgets sums of more than 400
   // Some batches: that day is closed before it is forgotten.
   await clock.advance(5_100)
   const day = (time: number) => ({ from: Math.floor(time / DAY_MS) * DAY_MS, until: (Math.floor(time / DAY_MS) + 1) * DAY_MS })
-  t.same(await scanUse(journal, day(now - 401 * DAY_MS)), [], 'the oldest day is forgotten')
-  t.match(await scanUse(journal, day(now)), [{ requests: 3 }])
+  t.same(await scanUse(journal.ledger, day(now - 401 * DAY_MS)), [], 'the oldest day is forgotten')
+  t.match(await scanUse(journal.ledger, day(now)), [{ requests: 3 }])
   await write(now - 690_000)
-  t.match(await scanUse(journal, day(now)), [{ requests: 4 }], 'one that comes late is added with its settlement')
+  t.match(await scanUse(journal.ledger, day(now)), [{ requests: 4 }], 'one that comes late is added with its settlement')
 })
 
 t.test('a day with many sums by key is read in several pages, each key whole', async (t) => {
@@ -325,12 +329,12 @@ t.test('a day with many sums by key is read in several pages, each key whole', a
   const query: UseQuery = { from: FIRST, until: FIRST + DAY_MS, byKey: true }
   const pages: number[] = []
   for (let after: string | undefined = ''; after !== undefined; ) {
-    const { rows, next } = journal.usePage(query, after)
+    const { rows, next } = journal.ledger.usePage(query, after)
     pages.push(rows.length)
     after = next
   }
   t.ok(Math.max(...pages) < 1_100, `pages of ${pages}`)
-  const rows = await scanUse(journal, query)
+  const rows = await scanUse(journal.ledger, query)
   t.equal(rows.length, 300)
   t.equal(
     rows.reduce((sum, { cost }) => sum + cost, 0n),

@@ -27,7 +27,7 @@ export function settleRow(seq: number, cost: number, more: Partial<SettleRow> = 
   }
 }
 
-export function idOf(seq: number, tag = TAG): string {
+export function seqId(seq: number, tag = TAG): string {
   return `gen-${seq.toString(36)}-${tag}`
 }
 

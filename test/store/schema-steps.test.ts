@@ -2,19 +2,19 @@
 import t from 'tap'
 import { asFault } from '../../src/core/faults.ts'
 import { type CompiledStep, compiledSteps, FIRST_STATED, SCHEMA_VERSION } from '../../src/store/migrations.ts'
-import { openPostgres, type PostgresNews } from '../../src/store/postgres/record.ts'
+import { openPostgres, type PostgresReport } from '../../src/store/postgres/record.ts'
 import { FakeClock } from '../support/clock.ts'
 import { startPostgres, type TestPostgres } from '../support/postgres.ts'
-import { problemsOf } from '../support/schema-rules.ts'
+import { stepProblems } from '../support/schema-rules.ts'
 import { fixtureText } from '../support/stored-state.ts'
-import { pulseOf } from './record-contract.ts'
+import { nodePulse } from './record-contract.ts'
 
 const server = await startPostgres(t)
 
 t.test('each step since version 26 keeps to the rules', async (t) => {
   const steps = compiledSteps('postgres').slice(FIRST_STATED - 1)
   t.ok(steps.length > 0)
-  for (const step of steps) t.same(problemsOf(step), [], `version ${step.version}`)
+  for (const step of steps) t.same(stepProblems(step), [], `version ${step.version}`)
   for (const { version, least } of steps) t.ok(least < version, `a program of the version before works with version ${version}`)
 })
 
@@ -38,7 +38,7 @@ t.test('the rules find what would stop a program of the version before', async (
     'delete from lease',
     'insert into lease_used (key) select key from lease',
   ]
-  for (const text of bad) t.equal(problemsOf(of(text)).length, 1, text)
+  for (const text of bad) t.equal(stepProblems(of(text)).length, 1, text)
   const good = [
     'create table "more" ("number" bigint not null)',
     'create index more_number on more (number)',
@@ -47,8 +47,8 @@ t.test('the rules find what would stop a program of the version before', async (
     'insert into more values (0)',
     'create or replace function headgate_x() returns void as $body$ begin delete from lease; end $body$',
   ]
-  t.same(problemsOf(of(...good)), [])
-  t.equal(problemsOf({ kind: 'stop', statements: [] }).length, 1)
+  t.same(stepProblems(of(...good)), [])
+  t.equal(stepProblems({ kind: 'stop', statements: [] }).length, 1)
 })
 
 if (server) tests(server)
@@ -86,11 +86,11 @@ function tests(server: TestPostgres): void {
     await server.query(url, fixtureText('25', 'postgres.sql'))
     const later = Date.now() + 60_000
     await server.query(url, 'INSERT INTO node (node, label, expires_at) VALUES ($1, $2, $3)', ['old', 'old 1', later])
-    const news: PostgresNews[] = []
+    const news: PostgresReport[] = []
     const record = await openPostgres(url, { clock, report: (item) => news.push(item) })
     t.teardown(() => record.close())
     t.same(news, [{ kind: 'migrated', from: 25, to: SCHEMA_VERSION }])
-    await record.pulse(pulseOf('new'))
+    await record.pulse(nodePulse('new'))
     t.same(await server.query(url, "SELECT node, schema_version::int FROM node WHERE node IN ('old', 'new') ORDER BY node"), [
       { node: 'new', schema_version: SCHEMA_VERSION },
       { node: 'old', schema_version: 0 },
@@ -104,8 +104,8 @@ function tests(server: TestPostgres): void {
     const url = await server.database()
     await server.query(url, fixtureText('17', 'postgres.sql'))
     await server.query(url, 'INSERT INTO node (node, label, expires_at) VALUES ($1, $2, $3)', ['old', 'host 7', Date.now() + 60_000])
-    const news: PostgresNews[] = []
-    const refused = await openPostgres(url, { clock, patience: 300, report: (item) => news.push(item) }).catch(asFault)
+    const news: PostgresReport[] = []
+    const refused = await openPostgres(url, { clock, waitMs: 300, report: (item) => news.push(item) }).catch(asFault)
     const why = /schema version 25 has no place for what programs that still run use \(host 7; 1 in all\): end those first/
     t.match(refused, { code: 'unavailable', message: why })
     t.match(news, [{ kind: 'migration-waits', reason: why }])
@@ -122,9 +122,9 @@ function tests(server: TestPostgres): void {
     await server.query(url, 'UPDATE headgate_schema SET version = $1, indexed = $2', [SCHEMA_VERSION + 2, SCHEMA_VERSION + 1])
     const record = await openPostgres(url, { clock })
     t.teardown(() => record.close())
-    t.match(await record.pulse(pulseOf('n')), { nodes: 1 })
+    t.match(await record.pulse(nodePulse('n')), { nodes: 1 })
     await server.query(url, 'UPDATE headgate_schema SET least = $1', [SCHEMA_VERSION + 1])
-    const left = await record.pulse(pulseOf('n')).catch(asFault)
+    const left = await record.pulse(nodePulse('n')).catch(asFault)
     t.match(left, {
       code: 'unavailable',
       message: `was migrated beyond this program: it works with programs from schema version ${SCHEMA_VERSION + 1} on`,

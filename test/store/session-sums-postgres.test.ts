@@ -1,8 +1,10 @@
 /** Sums by session on PostgreSQL, with processes that hand generations in while they are added up. */
+
 import t, { type Test } from 'tap'
 import type { SessionName, SessionNamePage, SessionQuery, SessionUse } from '../../src/ledger/types.ts'
 import { openPostgres } from '../../src/store/postgres/record.ts'
 import { FakeClock } from '../support/clock.ts'
+import { ledgerOfRows } from '../support/memory/ledger.ts'
 import { startPostgres, type TestPostgres } from '../support/postgres.ts'
 import { clocked } from '../support/postgres-clock.ts'
 import { allSessions } from '../support/sessions.ts'
@@ -56,7 +58,7 @@ function suite(server: TestPostgres): void {
       { from: begun + 0.5 * HOUR, until: begun + 8 * HOUR, session: 's1' },
     ]
     const { ledger } = record
-    const plain = { find: ledger.find.bind(ledger), export: ledger.export.bind(ledger), spent: ledger.spent.bind(ledger) }
+    const plain = ledgerOfRows({ export: ledger.export.bind(ledger) })
     const agree = async (what: string, ...of: SessionQuery[]): Promise<void> => {
       for (const query of of) {
         const expected = await allSessions(plain, query)
@@ -106,14 +108,14 @@ function suite(server: TestPostgres): void {
       let requests = 0
       const names: SessionName[] = []
       for (let after: string | undefined = ''; after !== undefined; ) {
-        const page: SessionNamePage = await record.ledger.sessionNames(query, after)
+        const page: SessionNamePage = await record.ledger.sessionNamePage(query, after)
         names.push(...page.rows)
         await record.roll(0, 150)
         after = page.next
       }
       t.equal(new Set(names.map(({ session }) => session)).size, 3000)
       for (let at = 0; at < names.length; at += 100) {
-        const { rows, next } = await record.ledger.sessionPage(query, '', names.slice(at, at + 100))
+        const { rows, next } = await record.ledger.sessionSumPage(query, '', names.slice(at, at + 100))
         requests += rows.reduce((sum, row) => sum + row.requests, 0)
         if (next !== undefined) throw new Error('a part is one page')
       }

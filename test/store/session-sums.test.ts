@@ -4,10 +4,10 @@ import fc from 'fast-check'
 import t, { type Test } from 'tap'
 import { scanSessions } from '../../src/ledger/session-use.ts'
 import type { HoldRow, SessionName, SessionNamePage, SessionPage, SessionQuery, SessionUse, SettleRow } from '../../src/ledger/types.ts'
-import { MemoryJournal } from '../../src/store/batch.ts'
 import { SqliteJournal } from '../../src/store/journal.ts'
 import { openDatabase } from '../../src/store/sqlite.ts'
 import { FakeClock } from '../support/clock.ts'
+import { MemoryJournal } from '../support/memory/journal.ts'
 import { property } from '../support/seed.ts'
 import { allSessions } from '../support/sessions.ts'
 import { holdRow, settleRow } from './samples.ts'
@@ -103,7 +103,7 @@ const works = fc.array(
   { minLength: STEPS, maxLength: STEPS },
 )
 
-const textOf = (rows: readonly SessionUse[]): string =>
+const rowsText = (rows: readonly SessionUse[]): string =>
   JSON.stringify(
     rows.map((row) => ({ ...row, models: row.models.toSorted(), cost: String(row.cost) })),
     [
@@ -132,12 +132,13 @@ t.test('whatever is written when, the sums of sessions are those of the rows', a
       const plain = new MemoryJournal()
       const agree = async (): Promise<void> => {
         for (const query of QUERIES) {
-          const [found, expected] = [textOf(await allSessions(journal, query)), textOf(await allSessions(plain, query))]
+          const [found, expected] = [rowsText(await allSessions(journal.ledger, query)), rowsText(await allSessions(plain.ledger, query))]
           if (found !== expected) throw new Error(`${JSON.stringify(query)}: ${found}, expected ${expected}`)
-          const scan = await scanSessions(journal, query)
+          const scan = await scanSessions(journal.ledger, query)
           const parts: SessionUse[] = []
           for (let offset = 0; offset <= scan.total; offset += 2) parts.push(...(await scan.rows({ offset, limit: 2 })))
-          if (textOf(parts) !== expected) throw new Error(`${JSON.stringify(query)}, two by two: ${textOf(parts)}, expected ${expected}`)
+          if (rowsText(parts) !== expected)
+            throw new Error(`${JSON.stringify(query)}, two by two: ${rowsText(parts)}, expected ${expected}`)
           compared += expected.length > 2 ? 1 : 0
         }
       }
@@ -148,7 +149,7 @@ t.test('whatever is written when, the sums of sessions are those of the rows', a
             if (at === step) for (const each of [journal, plain]) each.settle(settled)
           }
           await Promise.all([journal.committed(), plain.committed()])
-          if (rebuild) journal.rebuildUse()
+          if (rebuild) await journal.ledger.rebuildUse()
           for (let roll = 0; roll < rolls; roll++) journal.roll(FIRST + before * HOUR, most)
           if (reopen) {
             journal.close()
@@ -196,7 +197,7 @@ t.test('a list that was begun counts each generation once, whatever is written m
     const query = period(0.52, 5.52)
     const names: SessionName[] = []
     for (let after: string | undefined = ''; after !== undefined; work()) {
-      const page: SessionNamePage = journal.sessionNames(query, after)
+      const page: SessionNamePage = journal.ledger.sessionNamePage(query, after)
       names.push(...page.rows)
       after = page.next
     }
@@ -206,7 +207,7 @@ t.test('a list that was begun counts each generation once, whatever is written m
       return { key: 'dev', session: `s${i}`, first, last }
     })
     for (let after: string | undefined = ''; after !== undefined; work()) {
-      const page: SessionPage = journal.sessionPage(query, after, of)
+      const page: SessionPage = journal.ledger.sessionSumPage(query, after, of)
       requests += page.rows.reduce((sum, row) => sum + row.requests, 0)
       after = page.next
     }
@@ -227,7 +228,7 @@ t.test('a session that another key uses as well, and far more, is found by its o
   await journal.committed()
   for (const rolled of [0, 2]) {
     rollAll(journal, rolled)
-    const found = await allSessions(journal, period(0, 0.5))
+    const found = await allSessions(journal.ledger, period(0, 0.5))
     t.match(found, [
       { key: 'b', requests: 2_500 },
       { key: 'a', requests: 1, last: FIRST + 0.1 * HOUR },
@@ -261,7 +262,7 @@ t.test('hours that are over are in the table, once for each session', async (t) 
   t.equal(journal.prune(FIRST + 0.95 * HOUR, 100), 5)
   rollAll(journal, 1.2)
   t.match(table(), [], 'retention has removed all of the hour')
-  t.match(await allSessions(journal, period(0, 3)), [{ session: 'one', requests: 1 }])
+  t.match(await allSessions(journal.ledger, period(0, 3)), [{ session: 'one', requests: 1 }])
 })
 
 t.test('more sessions than memory should hold reach the table before their hour is over', async (t) => {
@@ -279,6 +280,6 @@ t.test('more sessions than memory should hold reach the table before their hour 
   while (journal.roll(FIRST, 1_000) >= 1_000);
   t.match(db.prepare('SELECT count(*) AS count FROM session_use').get(), { count: 50_001 })
   await write(journal, 0.5, 's7')
-  t.match(await allSessions(journal, period(0.1, 1)), [{ session: 's7', requests: 1 }])
+  t.match(await allSessions(journal.ledger, period(0.1, 1)), [{ session: 's7', requests: 1 }])
   t.match(db.prepare("SELECT count FROM session_use WHERE session = 's7'").get(), { count: 2 })
 })

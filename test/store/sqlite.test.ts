@@ -1,21 +1,21 @@
-/** What only the embedded file can suffer: a second owner, damage, a full disk, a torn log. */
+/** Failures of the embedded file alone: a second owner, damage, a full disk, a torn log. */
 import { copyFileSync, existsSync, mkdirSync, readFileSync, statSync, truncateSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import t, { type Test } from 'tap'
 import { asFault, type Fault } from '../../src/core/faults.ts'
-import { verify } from '../../src/ledger/verify.ts'
-import { type JournalNews, openJournal, SqliteJournal } from '../../src/store/journal.ts'
+import { type JournalReport, openJournal, SqliteJournal } from '../../src/store/journal.ts'
 import { openStore } from '../../src/store/open.ts'
 import { openDatabase } from '../../src/store/sqlite.ts'
 import { FakeClock } from '../support/clock.ts'
 import { chargedByDay } from '../support/holding.ts'
 import { property } from '../support/seed.ts'
-import { apiKey, holdRow, idOf, settleRow } from './samples.ts'
+import { verify } from '../support/verify-records.ts'
+import { apiKey, holdRow, seqId, settleRow } from './samples.ts'
 
 const fileIn = (t: Test) => join(t.testdir(), 'headgate.db')
 
-function faultOf(run: () => unknown): Fault {
+function catchFault(run: () => unknown): Fault {
   try {
     run()
   } catch (thrown) {
@@ -48,12 +48,12 @@ t.test('the file belongs to its owner alone, in rights and in locks', async (t) 
   const path = fileIn(t)
   const journal = openJournal(path, { durability: 'process', clock: new FakeClock() })
   t.equal(statSync(path).mode & 0o077, 0, 'nobody else may read it')
-  const fault = faultOf(() => openDatabase(path, 'process'))
+  const fault = catchFault(() => openDatabase(path, 'process'))
   t.equal(fault.code, 'unavailable')
   t.match(fault.message, /headgate\.db is in use by another process/)
   journal.hold(holdRow(1))
   await journal.committed()
-  t.ok(journal.find(idOf(1)), 'the first owner does not notice')
+  t.ok(journal.find(seqId(1)), 'the first owner does not notice')
   journal.close()
   openDatabase(path, 'process').close()
 })
@@ -62,7 +62,7 @@ t.test('files that are not ours, or broken, are refused with the reason and left
   const path = fileIn(t)
   const refusal = (pattern: RegExp) => {
     const before = readFileSync(path)
-    const fault = faultOf(() => openDatabase(path, 'process'))
+    const fault = catchFault(() => openDatabase(path, 'process'))
     t.equal(fault.code, 'unavailable')
     t.match(fault.message, pattern)
     t.ok(fault.message.includes(path), 'names the file')
@@ -81,10 +81,10 @@ t.test('files that are not ours, or broken, are refused with the reason and left
   const db = openDatabase(newer, 'process')
   db.exec('PRAGMA user_version = 99')
   db.close()
-  t.match(faultOf(() => openDatabase(newer, 'process')).message, /has schema version 99, and this program knows versions up to \d+/)
+  t.match(catchFault(() => openDatabase(newer, 'process')).message, /has schema version 99, and this program knows versions up to \d+/)
 
   mkdirSync(join(dirname(path), 'folder.db'))
-  t.match(faultOf(() => openDatabase(join(dirname(path), 'folder.db'), 'process')).message, /folder\.db cannot be opened/)
+  t.match(catchFault(() => openDatabase(join(dirname(path), 'folder.db'), 'process')).message, /folder\.db cannot be opened/)
 })
 
 /** The tables as version 1 of the file had them. */
@@ -137,7 +137,7 @@ t.test('a file of version 1 is brought up in place, once, with all its rows', as
   again.journal.hold(holdRow(seq + 1))
   again.journal.settle(settleRow(seq + 1, 5, { at: 86_400_000 }))
   await again.journal.committed()
-  t.match(again.journal.find(idOf(seq + 1)), { settled: { cost: 5, at: 86_400_000 } }, 'new rows have the new columns')
+  t.match(again.journal.find(seqId(seq + 1)), { settled: { cost: 5, at: 86_400_000 } }, 'new rows have the new columns')
   t.match(await again.keys.find(hash), { limitReset: 'monthly', creator: 'me' })
 })
 
@@ -147,7 +147,7 @@ t.test('a file whose migration fails is left as it was', async (t) => {
   old.exec(`${VERSION_1} DROP TABLE api_key;`)
   old.close()
   t.match(
-    faultOf(() => openDatabase(path, 'process')),
+    catchFault(() => openDatabase(path, 'process')),
     { code: 'unavailable' },
   )
   const after = new DatabaseSync(path)
@@ -177,10 +177,10 @@ t.test('damaged pages are noticed before anything is written', async (t) => {
     const damaged = Buffer.from(whole)
     damaged.fill(0xa5, page * pageSize, (page + 1) * pageSize)
     writeFileSync(path, damaged)
-    t.match(faultOf(() => openDatabase(path, 'process')).message, /headgate\.db is damaged/, `page ${page}`)
+    t.match(catchFault(() => openDatabase(path, 'process')).message, /headgate\.db is damaged/, `page ${page}`)
   }
   writeFileSync(path, whole.subarray(0, Math.floor(pages / 2) * pageSize))
-  t.match(faultOf(() => openDatabase(path, 'process')).message, /is damaged/, 'cut in half')
+  t.match(catchFault(() => openDatabase(path, 'process')).message, /is damaged/, 'cut in half')
   writeFileSync(path, whole)
   openDatabase(path, 'process').close()
 })
@@ -222,10 +222,10 @@ t.test('a log cut at any byte leaves a clean prefix of the commits', async (t) =
 })
 
 /** A journal on a file that may not grow until `free` is called. */
-function tight(t: Test): { journal: SqliteJournal; news: JournalNews[]; clock: FakeClock; free: () => void; rows: () => number } {
+function tight(t: Test): { journal: SqliteJournal; news: JournalReport[]; clock: FakeClock; free: () => void; rows: () => number } {
   const db = openDatabase(fileIn(t), 'process')
   const clock = new FakeClock()
-  const news: JournalNews[] = []
+  const news: JournalReport[] = []
   const journal = new SqliteJournal(db, { clock, report: (item) => news.push(item) })
   t.teardown(() => journal.close())
   const limit = (pages: number) => db.exec(`PRAGMA max_page_count = ${pages}`)
@@ -250,8 +250,8 @@ t.test('a full disk: the batch is refused whole, the process goes on, space brin
   await t.rejects(refused, { code: 'unavailable', status: 503 })
   t.match(news, [{ kind: 'refused' }])
   t.equal(rows(), before, 'nothing is half recorded')
-  t.equal(journal.find(idOf(3)), undefined, 'a hold that was refused never was')
-  t.match(journal.find(idOf(1)), { settled: { cost: 50 } }, 'a settlement that was refused still waits')
+  t.equal(journal.find(seqId(3)), undefined, 'a hold that was refused never was')
+  t.match(journal.find(seqId(1)), { settled: { cost: 50 } }, 'a settlement that was refused still waits')
 
   journal.settle(settleRow(3, 7))
   await t.rejects(journal.committed(), { code: 'unavailable' }, 'still full')
@@ -310,7 +310,7 @@ t.test('a refused rise of a hold leaves the hold to be settled', async (t) => {
   free()
   await journal.committed()
   t.equal(rows(), 4)
-  t.match(journal.find(idOf(1)), { hold: { hold: 900 }, settled: { cost: 9 } })
+  t.match(journal.find(seqId(1)), { hold: { hold: 900 }, settled: { cost: 9 } })
 })
 
 t.test('nobody waiting for a refused batch is no unhandled rejection', async (t) => {

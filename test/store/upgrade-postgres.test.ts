@@ -29,7 +29,7 @@ if (server) tests(server)
 else t.plan(0, 'PostgreSQL is not installed')
 
 /** The database and the journal as a crash has left them. */
-async function placeOf(t: Test, server: TestPostgres, version: string): Promise<Place> {
+async function createPlace(t: Test, server: TestPostgres, version: string): Promise<Place> {
   const url = await server.database()
   await server.query(url, fixtureText(version, 'postgres.sql'))
   const journal = loadSqlite(join(t.testdir(), 'journal.db'), fixtureText(version, 'journal.sql'))
@@ -38,7 +38,7 @@ async function placeOf(t: Test, server: TestPostgres, version: string): Promise<
 }
 
 /** Every table, index and function, as the database describes them. */
-async function schemaOf(server: TestPostgres, url: string): Promise<Record<string, unknown>[][]> {
+async function readSchema(server: TestPostgres, url: string): Promise<Record<string, unknown>[][]> {
   const columns = `SELECT table_name, column_name, data_type, is_nullable, column_default FROM information_schema.columns
     WHERE table_schema = 'public' ORDER BY table_name, column_name`
   const indexes = "SELECT indexname, indexdef FROM pg_indexes WHERE schemaname = 'public' ORDER BY indexname"
@@ -52,7 +52,7 @@ function tests(server: TestPostgres): void {
     t.test(`a database of schema version ${version} keeps every key, sum and row`, async (t) => {
       const upstream = await startUpstream((seen) => answerFor(seen, { text: ['ok'] }))
       t.teardown(() => upstream.close())
-      const place = await placeOf(t, server, version)
+      const place = await createPlace(t, server, version)
       const gateway = await startGateway(fixtureConfig(place, upstream.url), { clock: new FakeClock(1, RECORDED_AT) })
       t.teardown(() => gateway.close())
       await setDatabaseTime(server, place.url, RECORDED_AT)
@@ -72,14 +72,14 @@ function tests(server: TestPostgres): void {
       await fresh.close()
       await setDatabaseTime(server, empty.url, RECORDED_AT)
       t.same(
-        await schemaOf(server, place.url),
-        await schemaOf(server, empty.url),
+        await readSchema(server, place.url),
+        await readSchema(server, empty.url),
         'the same tables, indexes and functions as a new database',
       )
     })
 
   t.test('a newer database is refused, and the error names both versions', async (t) => {
-    const place = await placeOf(t, server, '5')
+    const place = await createPlace(t, server, '5')
     await server.query(place.url, 'UPDATE headgate_schema SET version = 99')
     await t.rejects(startGateway(fixtureConfig(place, 'http://127.0.0.1:9')), {
       code: 'unavailable',
@@ -89,7 +89,7 @@ function tests(server: TestPostgres): void {
   })
 
   t.test('a newer journal beside the database is refused, and the error names both versions', async (t) => {
-    const place = await placeOf(t, server, '5')
+    const place = await createPlace(t, server, '5')
     const journal = loadSqlite(join(t.testdir(), 'newer.db'), `${fixtureText('5', 'journal.sql')} PRAGMA user_version = 99;`)
     await t.rejects(startGateway(fixtureConfig({ ...place, journal }, 'http://127.0.0.1:9')), {
       code: 'unavailable',

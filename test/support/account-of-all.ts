@@ -19,7 +19,7 @@ const PREFIXES: Readonly<Record<string, string>> = { files: 'file-', batches: 'b
 
 const missing = (): Answer => jsonAnswer({ error: { message: 'the provider does not know it', type: 'invalid_request_error' } }, 404)
 
-function apiOf({ headers }: Seen, version: string): Api {
+function seenApi({ headers }: Seen, version: string): Api {
   // Google's SDK asks for `v1` unless it is told otherwise.
   if (version === 'v1beta' || headers['x-goog-api-client'] !== undefined) return 'google'
   return headers['anthropic-version'] === undefined ? 'openai' : 'anthropic'
@@ -39,7 +39,7 @@ export class AccountOfAll {
     const { pathname, searchParams } = new URL(seen.path, 'http://provider')
     const [version = '', kind = '', id, more] = pathname.split('/').filter((part) => part !== '')
     if (version === 'upload') return this.upload(searchParams)
-    const api = apiOf(seen, version)
+    const api = seenApi(seen, version)
     if (api === 'google' && kind === 'models') return jsonAnswer(GEMINI_REPLY)
     if (kind === 'messages') return jsonAnswer(MESSAGE)
     if (kind === 'responses') return jsonAnswer({ id: this.nextId('resp_'), ...RESPONSE })
@@ -77,10 +77,10 @@ export class AccountOfAll {
     const most = Number(query.get('limit') ?? query.get('pageSize') ?? 20)
     const token = query.get('pageToken') ?? query.get('page')
     const end = api === 'anthropic' ? '_id' : ''
-    const placeOf = (name: string): number => all.findIndex(({ id }) => id === query.get(`${name}${end}`))
+    const findPlace = (name: string): number => all.findIndex(({ id }) => id === query.get(`${name}${end}`))
     const isBackwards = query.has(`before${end}`)
-    const until = isBackwards ? placeOf('before') : all.length
-    const from = isBackwards ? Math.max(0, until - most) : token === null ? placeOf('after') + 1 : Number(token)
+    const until = isBackwards ? findPlace('before') : all.length
+    const from = isBackwards ? Math.max(0, until - most) : token === null ? findPlace('after') + 1 : Number(token)
     const page = all.slice(from, Math.min(until, from + most))
     const isMore = isBackwards ? from > 0 : from + page.length < all.length
     const things = page.map(({ thing }) => thing)

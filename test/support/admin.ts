@@ -8,7 +8,7 @@ export function adminFetch(url: string, init: RequestInit = {}): Promise<Respons
   return fetch(url, { ...init, headers })
 }
 
-/** What `GET /ledger/verify` says of everything that was recorded before this call. */
+/** Verdict of `GET /ledger/verify` on everything that was recorded before this call. */
 export async function freshVerdict(admin: string): Promise<{ ok: boolean; open: number; charged: number; problems: string[] }> {
   const reply = await adminFetch(`${admin}/ledger/verify`, { headers: { 'cache-control': 'no-cache' } })
   if (!reply.ok) throw new Error(`GET /ledger/verify: ${reply.status} ${await reply.text()}`)

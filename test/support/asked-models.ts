@@ -7,7 +7,7 @@ import { type FoldedReply, foldChat, foldChatStream, foldResponse, foldResponseS
 import { foldMessage, foldMessageStream } from './fold-messages.ts'
 import { type Gateway, type GatewayOptions, KEY, startGateway } from './gateway.ts'
 import { type Answer, type Seen, startUpstream, type Upstream } from './upstream.ts'
-import { answerFor, type Said } from './wire.ts'
+import { answerFor, type Utterance } from './wire.ts'
 
 export const FORMATS = { chat: '/v1/chat/completions', responses: '/v1/responses', messages: '/v1/messages' } as const
 export type Format = keyof typeof FORMATS
@@ -45,7 +45,7 @@ export interface AskedModels {
 }
 
 export interface AskedModelsOptions extends Pick<GatewayOptions, 'clock' | 'env'> {
-  script: (name: Name, seen: Seen) => Said | Answer | Promise<Answer>
+  script: (name: Name, seen: Seen) => Utterance | Answer | Promise<Answer>
   /** Further settings of the key, as YAML behind a comma. */
   key?: string
   yaml?: string
@@ -72,8 +72,8 @@ export async function startAskedModels(t: Test, options: AskedModelsOptions): Pr
     ...rest
   } = options
   const upstream = await startUpstream(async (seen) => {
-    const said = await script(modelOf(seen), seen)
-    return isSaid(said) ? answerFor(seen, said) : said
+    const utterance = await script(seenModel(seen), seen)
+    return isUttered(utterance) ? answerFor(seen, utterance) : utterance
   })
   t.teardown(() => upstream.close())
   const models = Object.entries(PRICES).map(
@@ -112,7 +112,7 @@ ${others}
         },
       }
     },
-    seen: (name) => upstream.requests.filter((seen) => modelOf(seen) === name),
+    seen: (name) => upstream.requests.filter((seen) => seenModel(seen) === name),
     last: () => {
       const row = rows().at(-1)
       if (!row) throw new Error('nothing stands in the ledger')
@@ -126,7 +126,7 @@ ${others}
 }
 
 /** Gemini names the model in the path. */
-function modelOf(seen: Seen): Name {
+function seenModel(seen: Seen): Name {
   return (/\/models\/(\w+):/.exec(seen.path)?.[1] ?? seen.json.model) as Name
 }
 
@@ -137,8 +137,8 @@ export function bodyFor({ format, stream }: Way, more: JsonObject): JsonObject {
   return { model: 'acme/one', stream, ...own, ...more }
 }
 
-function isSaid(said: Said | Answer): said is Said {
-  return 'text' in said || 'calls' in said || 'usage' in said || 'reasoning' in said || 'end' in said
+function isUttered(utterance: Utterance | Answer): utterance is Utterance {
+  return 'text' in utterance || 'calls' in utterance || 'usage' in utterance || 'reasoning' in utterance || 'end' in utterance
 }
 
 function folded(format: Format, response: Response, raw: string): FoldedReply {
@@ -148,13 +148,13 @@ function folded(format: Format, response: Response, raw: string): FoldedReply {
   return stream ? foldMessageStream(raw) : foldMessage(JSON.parse(raw) as JsonObject)
 }
 
-export function eventsOf(raw: string): JsonObject[] {
+export function rawEvents(raw: string): JsonObject[] {
   return raw.split('\n').flatMap((line) => (line.startsWith('data: {') ? [JSON.parse(line.slice(6)) as JsonObject] : []))
 }
 
 function lastBody(raw: string): JsonObject {
   if (raw.startsWith('{')) return JSON.parse(raw) as JsonObject
-  const last = eventsOf(raw).findLast((event) => event.usage !== undefined || event.response !== undefined)
+  const last = rawEvents(raw).findLast((event) => event.usage !== undefined || event.response !== undefined)
   return isObject(last?.response) ? last.response : (last ?? {})
 }
 
@@ -163,7 +163,7 @@ export function ran(seen: Seen): boolean {
   return /"role":"tool"|tool_result|function_call_output|functionResponse/.test(seen.body)
 }
 
-/** What the model was told by its tools, one object per call; for providers of the chat wire. */
+/** Results of tools for the model, one object per call; for providers of the chat wire. */
 export function told(seen: Seen | undefined): JsonObject[] {
   const messages = (seen?.json.messages ?? []) as JsonObject[]
   return messages.filter(({ role }) => role === 'tool').map(({ content }) => JSON.parse(String(content)) as JsonObject)

@@ -25,7 +25,7 @@ export interface Asked {
   body: JsonObject
 }
 
-/** What the user says, as the format has it. */
+/** Message of the user, as the format has it. */
 export function userTurn(format: Format, text: string): JsonObject {
   if (format === 'responses') return { input: text }
   const own: JsonObject = { messages: [{ role: 'user', content: text }] }
@@ -37,7 +37,7 @@ export async function askGateway(gateway: Gateway, { format, stream }: AskWay, m
   const asked = { model: 'acme/one', stream, ...userTurn(format, 'Will it rain?'), ...more }
   const response = await gateway.post(FORMATS[format], asked, { 'X-Router-Metadata': 'enabled' })
   const raw = await bodyText(response)
-  return { status: response.status, raw, reply: folded(format, response, raw), body: bodyOf(raw) }
+  return { status: response.status, raw, reply: folded(format, response, raw), body: parseBody(raw) }
 }
 
 function folded(format: Format, response: Response, raw: string): FoldedReply {
@@ -52,7 +52,7 @@ export function streamEvents(raw: string): JsonObject[] {
   return raw.split('\n').flatMap((line) => (line.startsWith('data: {') ? [JSON.parse(line.slice(6)) as JsonObject] : []))
 }
 
-function bodyOf(raw: string): JsonObject {
+function parseBody(raw: string): JsonObject {
   if (raw.startsWith('{')) return JSON.parse(raw) as JsonObject
   const last = streamEvents(raw).findLast((event) => event.usage !== undefined || event.response !== undefined)
   return ((last?.response ?? last) as JsonObject | undefined) ?? {}

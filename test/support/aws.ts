@@ -18,7 +18,7 @@ interface Issued {
   token: string | undefined
   /** Milliseconds since the epoch. */
   end: number
-  /** Who has them: `user`, `instance`, `container`, or the ARN of a role with the name of the session. */
+  /** Owner of the credentials: `user`, `instance`, `container`, or the ARN of a role with the name of the session. */
   who: string
 }
 
@@ -33,13 +33,13 @@ export interface Aws {
   readonly imds: Upstream
   readonly ecs: Upstream
   readonly service: Upstream
-  /** What the service says to a call that it does not take; undefined for one that is signed well. */
+  /** Refusal of the service for a call that it does not take; undefined for one that is signed well. */
   refusal(seen: Seen): Exception | undefined
   /** The same of another service or region. */
-  refusalOf(seen: Seen, scope: { service: string; region: string }): Exception | undefined
+  refusalFor(seen: Seen, scope: { service: string; region: string }): Exception | undefined
   /** Temporary keys of somebody. */
   issue(who: string): Issued & { id: string }
-  /** Who made each call of the service that was accepted. */
+  /** Signer of each call of the service that was accepted. */
   readonly callers: string[]
   /** Seconds for which new keys hold. */
   life: number
@@ -85,11 +85,11 @@ export async function startAws(now: () => number, answer: (seen: Seen) => Answer
     keys.set(id, made)
     return { id, ...made, ends: new Date(made.end).toISOString().replace(/\.\d+Z$/, 'Z') }
   }
-  /** Who signed, or the refusal. Times of signatures are those of this machine, since the SDK's clients sign by it. */
-  const signerOf = (seen: Seen, service: string, at: number, region = REGION): Issued | string => {
+  /** Signer, or the refusal. Times of signatures are those of this machine, since the SDK's clients sign by it. */
+  const findSigner = (seen: Seen, service: string, at: number, region = REGION): Issued | string => {
     const verdict = verifySigv4(
       { method: seen.method, path: seen.path, headers: seen.rawHeaders, body: Buffer.from(seen.body) },
-      { secretOf: (id) => keys.get(id)?.secret, now: at, region, service },
+      { findSecret: (id) => keys.get(id)?.secret, now: at, region, service },
     )
     if (typeof verdict === 'string') return verdict
     const found = keys.get(verdict.accessKeyId)
@@ -106,7 +106,7 @@ export async function startAws(now: () => number, answer: (seen: Seen) => Answer
       const refusal = jwtProblem(form.get('WebIdentityToken') ?? '', publicKey)
       if (refusal !== undefined) return stsError(400, 'InvalidIdentityToken', refusal)
     } else if (action === 'AssumeRole') {
-      const signer = signerOf(seen, 'sts', Date.now())
+      const signer = findSigner(seen, 'sts', Date.now())
       if (typeof signer === 'string') return stsError(403, 'SignatureDoesNotMatch', `${signer}\n\nThe Canonical String was\n${seen.body}`)
       if (role.endsWith('/partner') && form.get('ExternalId') !== EXTERNAL_ID)
         return stsError(403, 'AccessDenied', `User: ${signer.who} is not authorized to perform: sts:AssumeRole`)
@@ -157,10 +157,10 @@ export async function startAws(now: () => number, answer: (seen: Seen) => Answer
     imds,
     ecs,
     service,
-    refusal: (seen) => aws.refusalOf(seen, { service: 'bedrock', region: REGION }),
-    refusalOf: (seen, { service, region }) => {
-      const signer = signerOf(seen, service, now(), region)
-      if (typeof signer === 'string') return exceptionOf(signer)
+    refusal: (seen) => aws.refusalFor(seen, { service: 'bedrock', region: REGION }),
+    refusalFor: (seen, { service, region }) => {
+      const signer = findSigner(seen, service, now(), region)
+      if (typeof signer === 'string') return classifyException(signer)
       aws.callers.push(signer.who)
       return undefined
     },
@@ -187,7 +187,7 @@ export async function startAws(now: () => number, answer: (seen: Seen) => Answer
 }
 
 /** "Common errors" of the API reference of Bedrock, with the header as users have seen it (aws-samples/amazon-bedrock-client-for-mac issue 1). */
-export function exceptionOf(message: string) {
+export function classifyException(message: string) {
   const types: readonly (readonly [RegExp, string])[] = [
     [/expired/, 'ExpiredTokenException'],
     [/security token is invalid/, 'UnrecognizedClientException'],

@@ -17,9 +17,9 @@ export const noBrowser: string | false = existsSync(CHROMIUM) ? false : `there i
 const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
 
 /** Milliseconds that a page has for what a test waits for, on a busy machine too. */
-const PATIENCE = 30_000
+const TIMEOUT_MS = 30_000
 
-/** Where pictures of the pages are written, if anywhere. */
+/** Folder for pictures of the pages, if anywhere. */
 const SHOTS = process.env.HEADGATE_SHOTS
 
 export interface Room {
@@ -68,7 +68,7 @@ export async function startRoom(t: Test, yaml: string = SIMULATED, options: Gate
         if (reply.status() !== 201) throw new Error(`the sign-in was answered with ${reply.status()}`)
       }
       const page = await context.newPage()
-      page.setDefaultTimeout(PATIENCE)
+      page.setDefaultTimeout(TIMEOUT_MS)
       const complaints: string[] = []
       page.on('console', (message) => {
         if (message.type() === 'error' || message.type() === 'warning') complaints.push(message.text())

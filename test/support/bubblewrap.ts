@@ -1,4 +1,4 @@
-/** Where bubblewrap is: tests of isolation need the real one. */
+/** Path of bubblewrap: tests of isolation need the real one. */
 import { spawnSync } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { delimiter, join } from 'node:path'

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import type { Test } from 'tap'
 import type { JsonObject } from '../../src/core/json.ts'
 import { ADMIN_TOKEN, adminFetch, freshVerdict } from './admin.ts'
-import { rowsOf } from './crash/audit.ts'
+import { parseRows } from './crash/audit.ts'
 import { freePorts } from './crash/configuration.ts'
 import { eventually } from './eventually.ts'
 import { type NextStep, withNextSchema } from './next-schema.ts'
@@ -112,12 +112,12 @@ ${parts.more ?? ''}`,
 }
 
 /** The arguments of the command line. */
-export function argumentsOf({ file, workers }: Pick<Place, 'file' | 'workers'>): string[] {
+export function serveArguments({ file, workers }: Pick<Place, 'file' | 'workers'>): string[] {
   return ['serve', '--config', file, ...(workers > 0 ? ['--workers', String(workers)] : [])]
 }
 
 async function startMember(t: Test, place: Place): Promise<Member> {
-  const program = runProgram(argumentsOf(place), place.options)
+  const program = runProgram(serveArguments(place), place.options)
   t.teardown(async () => {
     program.child.kill('SIGKILL')
     await program.exited
@@ -183,7 +183,7 @@ export function tally(replies: readonly Pick<Reply, 'status'>[]): Record<number,
   return found
 }
 
-/** What management answers. @throws Error with the text of a refusal. */
+/** Answer of management. @throws Error with the text of a refusal. */
 export async function manage(member: Pick<Member, 'url'>, path: string, method = 'GET', body?: JsonObject): Promise<JsonObject> {
   const reply = await ask(member, { key: OPS, path: `/v1${path}`, method, body })
   if (reply.status >= 300) throw new Error(`${method} ${path}: ${reply.status} ${reply.text}`)
@@ -268,7 +268,7 @@ export async function ledgersAgree(t: Test, cluster: Cluster, members: readonly 
   for (const { admin } of members) {
     const rows = await eventually('all rows', async () => {
       const reply = await adminFetch(`${admin}/ledger/export`)
-      const found = reply.ok ? rowsOf(await reply.text()) : []
+      const found = reply.ok ? parseRows(await reply.text()) : []
       return found.length >= expected.length ? found : undefined
     })
     t.same(rows.map(({ id }) => id).sort(), expected, 'one row for each call of the provider, and no other')

@@ -59,9 +59,9 @@ export interface Collector {
   readonly url: string
   readonly exports: readonly SeenExport[]
   readonly spans: readonly SeenSpan[]
-  /** What breaks a rule of OTLP, in words; empty where all is well. */
+  /** Broken rules of OTLP, in words; empty where all is well. */
   readonly problems: readonly string[]
-  /** How exports are answered; those that are not answered with 200 are not kept. A function may wait. */
+  /** Answers to exports; those that are not answered with 200 are not kept. A function may wait. */
   answer: (index: number) => CollectorAnswer | Promise<CollectorAnswer>
   /** Requests so far, those that failed among them. */
   readonly received: number
@@ -89,7 +89,7 @@ export async function startCollector(): Promise<Collector> {
       if (request.headers['content-type'] !== 'application/x-protobuf') problems.push(`content-type ${request.headers['content-type']}`)
       const message = decoded(path, bytes, problems)
       exports.push({ path, headers: request.headers, bytes, message })
-      if (path === '/v1/traces') spans.push(...spansOf(message, problems))
+      if (path === '/v1/traces') spans.push(...decodeSpans(message, problems))
     }
     response.writeHead(status, { 'content-type': 'application/x-protobuf', ...headers })
     response.end(body)
@@ -130,24 +130,24 @@ function decoded(path: string, bytes: Buffer, problems: string[]): Decoded {
 
 const hex = (base64: string): string => Buffer.from(base64, 'base64').toString('hex')
 
-function spansOf(message: Decoded, problems: string[]): SeenSpan[] {
+function decodeSpans(message: Decoded, problems: string[]): SeenSpan[] {
   const found: SeenSpan[] = []
   for (const { resource, scopeSpans } of message.resourceSpans) {
-    const about = attributesOf(resource.attributes, problems)
+    const about = decodeAttributes(resource.attributes, problems)
     if (about['service.name'] === undefined) problems.push('a resource without service.name')
     for (const { spans, scope } of scopeSpans) {
       if (scope.name === '') problems.push('a scope without a name')
-      for (const span of spans) found.push(spanOf(span, about, problems))
+      for (const span of spans) found.push(decodeSpan(span, about, problems))
     }
   }
   return found
 }
 
-function spanOf(span: Decoded, resource: SeenSpan['resource'], problems: string[]): SeenSpan {
+function decodeSpan(span: Decoded, resource: SeenSpan['resource'], problems: string[]): SeenSpan {
   const seen: SeenSpan = {
-    traceId: idOf(span.traceId, 32, problems),
-    spanId: idOf(span.spanId, 16, problems),
-    parentId: span.parentSpanId === '' ? '' : idOf(span.parentSpanId, 16, problems),
+    traceId: decodeId(span.traceId, 32, problems),
+    spanId: decodeId(span.spanId, 16, problems),
+    parentId: span.parentSpanId === '' ? '' : decodeId(span.parentSpanId, 16, problems),
     name: span.name,
     kind: span.kind,
     flags: span.flags,
@@ -155,11 +155,11 @@ function spanOf(span: Decoded, resource: SeenSpan['resource'], problems: string[
     start: BigInt(span.startTimeUnixNano),
     end: BigInt(span.endTimeUnixNano),
     status: span.status?.code ?? 'STATUS_CODE_UNSET',
-    attributes: attributesOf(span.attributes, problems),
+    attributes: decodeAttributes(span.attributes, problems),
     links: span.links.map((link: Decoded) => ({
-      traceId: idOf(link.traceId, 32, problems),
-      spanId: idOf(link.spanId, 16, problems),
-      attributes: attributesOf(link.attributes, problems),
+      traceId: decodeId(link.traceId, 32, problems),
+      spanId: decodeId(link.spanId, 16, problems),
+      attributes: decodeAttributes(link.attributes, problems),
     })),
     resource,
   }
@@ -171,13 +171,13 @@ function spanOf(span: Decoded, resource: SeenSpan['resource'], problems: string[
   return seen
 }
 
-function idOf(base64: string, digits: number, problems: string[]): string {
+function decodeId(base64: string, digits: number, problems: string[]): string {
   const id = hex(base64)
   if (id.length !== digits || /^0*$/.test(id)) problems.push(`id ${id}, expected ${digits} digits that are not all 0`)
   return id
 }
 
-export function attributesOf(pairs: readonly Decoded[], problems: string[]): Record<string, Value> {
+export function decodeAttributes(pairs: readonly Decoded[], problems: string[]): Record<string, Value> {
   const found: Record<string, Value> = {}
   for (const { key, value } of pairs) {
     if (key === '') problems.push('an attribute without a name')
@@ -196,7 +196,7 @@ function plainValue(value: Decoded): Value {
   return undefined
 }
 
-const isOf = (one: SeenSpan, other: SeenSpan): boolean => one.resource['service.name'] === other.resource['service.name']
+const isSameService = (one: SeenSpan, other: SeenSpan): boolean => one.resource['service.name'] === other.resource['service.name']
 
 /** Rules that hold within one trace whose spans have all come: parents exist, and nothing ends after the request's own span. */
 export function treeProblems(spans: readonly SeenSpan[], outside: readonly string[] = []): string[] {
@@ -209,13 +209,13 @@ export function treeProblems(spans: readonly SeenSpan[], outside: readonly strin
     if (!parent) problems.push(`${span.name}: no parent ${span.parentId}`)
     else if (parent.traceId !== span.traceId) problems.push(`${span.name}: of another trace than its parent`)
     // Each gateway takes its times from a moment of its own, to the millisecond: those of two cannot be compared so closely.
-    else if (isOf(parent, span) && (span.start < parent.start || span.end > parent.end))
+    else if (isSameService(parent, span) && (span.start < parent.start || span.end > parent.end))
       problems.push(`${span.name}: not within ${parent.name}`)
   }
   return problems
 }
 
-/** What stands under a span, in the order of time, as an outline of names. */
+/** Outline of the spans below a span, in the order of time, by name. */
 export function outline(spans: readonly SeenSpan[], parentId: string): { name: string; under: ReturnType<typeof outline> }[] {
   return spans
     .filter((span) => span.parentId === parentId)

@@ -16,7 +16,7 @@ export interface Block {
   prints: Json | undefined
 }
 
-export function blocksOf(page: string): Block[] {
+export function pageBlocks(page: string): Block[] {
   const text = read(page)
   return [...text.matchAll(/^( *)```(?:sh|bash)(?: (.*))?\n([\s\S]*?)^\1```\n(?:\n```json\n([\s\S]*?)^```$)?/gm)].map((match) => {
     const [, indent, info, code, json] = match

@@ -1,14 +1,14 @@
 /** A gateway with a model on each wire, whose providers remember one word, and requests that compact and go on. */
 import type { Test } from 'tap'
 import type { JsonObject } from '../../src/core/json.ts'
-import { eventsOf, list, object } from './fold.ts'
+import { list, object, parseStream } from './fold.ts'
 import { type Gateway, type GatewayOptions, startGateway } from './gateway.ts'
 import { type Script, type Seen, startUpstream } from './upstream.ts'
-import { answerFor, type Said, type WireName } from './wire.ts'
+import { answerFor, type Utterance, type WireName } from './wire.ts'
 
 export const COMPACTING: readonly WireName[] = ['openai-responses', 'openai-chat', 'anthropic', 'gemini']
 
-/** What models write when they are asked for a summary; in no request before it was. */
+/** Summary that models write when they are asked for a summary; in no request before it was. */
 export const SUMMARY = 'The user wants the bridge painted in mauve-4711. "Two" coats\nare done.'
 /** Its beginning, which no JSON writes differently. */
 export const WORD = 'mauve-4711'
@@ -35,8 +35,8 @@ export interface CompactionScene {
   readonly gateway: Gateway
   /** All requests to providers. */
   readonly seen: readonly Seen[]
-  /** What providers say from now on. */
-  says(said: Said | Script): void
+  /** Replies of providers from now on. */
+  says(utterance: Utterance | Script): void
 }
 
 export interface CompactionOptions extends GatewayOptions {
@@ -52,7 +52,7 @@ export async function compactionScene(
   { more = '', provider = '', store, ...options }: CompactionOptions = {},
 ): Promise<CompactionScene> {
   const seen: Seen[] = []
-  let script: Said | Script = { text: ['The user wants ', 'the bridge painted in mauve-4711. "Two" coats\nare done.'] }
+  let script: Utterance | Script = { text: ['The user wants ', 'the bridge painted in mauve-4711. "Two" coats\nare done.'] }
   const upstream = await startUpstream((request, index) => {
     seen.push(request)
     return typeof script === 'function' ? script(request, index) : answerFor(request, script)
@@ -82,14 +82,14 @@ ${COMPACTING.map(model).join('\n')}
     await gateway.close()
     await upstream.close()
   })
-  return { gateway, seen, says: (said) => (script = said) }
+  return { gateway, seen, says: (utterance) => (script = utterance) }
 }
 
 /** One request; with `stream` its events. */
 export async function send(gateway: Gateway, body: JsonObject, { key = OWNER, path = '/v1/responses' } = {}) {
   const response = await gateway.post(path, body, { authorization: `Bearer ${key}` })
   const text = await response.text()
-  const events = body.stream === true && response.ok ? eventsOf(text) : []
+  const events = body.stream === true && response.ok ? parseStream(text) : []
   return {
     status: response.status,
     text,
@@ -99,7 +99,7 @@ export async function send(gateway: Gateway, body: JsonObject, { key = OWNER, pa
   }
 }
 
-/** What an agent sends to have a conversation compacted. */
+/** Request of an agent that has a conversation compacted. */
 export const compacting = (model: string, more: JsonObject = {}): JsonObject => ({
   model: `acme/${model}`,
   instructions: 'You paint bridges.',
@@ -109,7 +109,7 @@ export const compacting = (model: string, more: JsonObject = {}): JsonObject => 
 })
 
 /** The one compaction item among output items. @throws Error where there is none, or another item. */
-export function itemOf(output: readonly JsonObject[]): JsonObject {
+export function compactionItem(output: readonly JsonObject[]): JsonObject {
   const [item, ...others] = output
   if (item?.type !== 'compaction' || others.length > 0) throw new Error(`expected one compaction item: ${JSON.stringify(output)}`)
   return item
@@ -118,10 +118,10 @@ export function itemOf(output: readonly JsonObject[]): JsonObject {
 /** A compacted conversation, made on the first model. */
 export async function madeItem(gateway: Gateway, model: string = 'openai-chat', key: string = OWNER): Promise<JsonObject> {
   const { reply } = await send(gateway, compacting(model), { key })
-  return itemOf(list(reply.output))
+  return compactionItem(list(reply.output))
 }
 
-/** What goes on from an item. */
+/** Request that goes on from an item. */
 export const goingOn = (model: string, item: JsonObject, more: JsonObject = {}): JsonObject => ({
   model: `acme/${model}`,
   input: [{ role: 'user', content: 'Paint the bridge.' }, item, { role: 'user', content: 'What colour?' }],

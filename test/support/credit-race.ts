@@ -4,7 +4,7 @@ import { Agent, type IncomingMessage, request } from 'node:http'
 import { join } from 'node:path'
 import type { Test } from 'tap'
 import { ADMIN_TOKEN, adminFetch, freshVerdict } from './admin.ts'
-import { rowsOf } from './crash/audit.ts'
+import { parseRows } from './crash/audit.ts'
 import { freePorts } from './crash/configuration.ts'
 import { runProgram } from './program.ts'
 import { Gate, startUpstream, type Upstream } from './upstream.ts'
@@ -125,7 +125,7 @@ export async function race(t: Test, { urls, admins, upstream }: Place): Promise<
   // What one process has settled the others hear when it has handed it in.
   for (const admin of admins) while ((await freshVerdict(admin)).charged < 1_000_000_000);
   for (const url of urls) t.match(await keyAt(url), { usage: 1, limit_remaining: 0 }, 'everybody shows the same')
-  const exported = rowsOf(await (await adminFetch(`${admins[0]}/ledger/export`)).text())
+  const exported = parseRows(await (await adminFetch(`${admins[0]}/ledger/export`)).text())
   t.equal(exported.length, FITTING, 'one row each')
   t.ok(exported.every(({ cost_nano: cost }) => cost === 10_000_000))
   for (const admin of admins) t.match(await freshVerdict(admin), { ok: true, charged: 1_000_000_000 })

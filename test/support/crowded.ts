@@ -7,7 +7,7 @@ import { type Gateway, KEY } from './gateway.ts'
 import { startScene } from './scene.ts'
 import type { Upstream } from './upstream.ts'
 import { says } from './wire.ts'
-import { metricsOf } from './workers.ts'
+import { fetchMetrics } from './workers.ts'
 
 /** May ask once a minute. */
 export const RARELY = `sk-hg-v1-${'5'.repeat(64)}`
@@ -129,7 +129,7 @@ export async function crowd({ gateway, loop, upstream }: Overloaded, count: numb
   return asked
 }
 
-export const waiting = async ({ admin }: Gateway): Promise<number> => (await metricsOf(admin))('headgate_bodies_waiting ')
+export const waiting = async ({ admin }: Gateway): Promise<number> => (await fetchMetrics(admin))('headgate_bodies_waiting ')
 
 /** Before any was measured 50 KB are expected to take a millisecond: ten long bodies fill 80 of 100 milliseconds. */
 export const HURRIED = 'overload: { max_wait: 100ms }'

@@ -2,7 +2,7 @@
 import { crc32, deflateRawSync, deflateSync } from 'node:zlib'
 
 /** A PDF with one line of text per page (ISO 32000-1, section 7.5). @param more entries of the trailer. */
-export function pdfOf(
+export function buildPdf(
   pages: readonly string[],
   { title, packed = false, trailer = '' }: { title?: string; packed?: boolean; trailer?: string } = {},
 ): Buffer {
@@ -53,12 +53,12 @@ export interface ZipEntry {
   name: string
   /** Unpacked. */
   bytes: Buffer
-  /** What the zip says of its size, where that is not the truth. */
+  /** Size that the zip states, where that is not the truth. */
   says?: number
 }
 
 /** A zip of packed entries (APPNOTE.TXT of PKWARE). */
-export function zipOf(entries: readonly ZipEntry[]): Buffer {
+export function buildZip(entries: readonly ZipEntry[]): Buffer {
   const parts: Buffer[] = []
   const directory: Buffer[] = []
   let at = 0
@@ -94,9 +94,9 @@ const TYPES = `<?xml version="1.0"?><Types xmlns="http://schemas.openxmlformats.
 const RELATIONS = `<?xml version="1.0"?><Relationships xmlns="http://schemas.openxmlformats.org/package/2006/relationships"><Relationship Id="r1" Type="http://schemas.openxmlformats.org/officeDocument/2006/relationships/officeDocument" Target="word/document.xml"/></Relationships>`
 
 /** A docx with this body, in the words of ECMA-376. */
-export function docxOf(body: string, more: readonly ZipEntry[] = []): Buffer {
+export function buildDocx(body: string, more: readonly ZipEntry[] = []): Buffer {
   const text = `<?xml version="1.0"?><w:document xmlns:w="http://schemas.openxmlformats.org/wordprocessingml/2006/main"><w:body>${body}</w:body></w:document>`
-  return zipOf([
+  return buildZip([
     { name: '[Content_Types].xml', bytes: Buffer.from(TYPES) },
     { name: '_rels/.rels', bytes: Buffer.from(RELATIONS) },
     { name: 'word/document.xml', bytes: Buffer.from(text) },

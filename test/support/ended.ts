@@ -1,14 +1,14 @@
-/** `Said` as each wire writes it, with an end in words of the provider's own, or with arguments that are no JSON. */
+/** `Utterance` as each wire writes it, with an end in words of the provider's own, or with arguments that are no JSON. */
 import type { Json, JsonObject } from '../../src/core/json.ts'
 import { event } from './event-stream.ts'
 import { list, object } from './fold.ts'
-import { ALL_WIRES, type AnyWireName, type Said } from './wire.ts'
+import { ALL_WIRES, type AnyWireName, type Utterance } from './wire.ts'
 import { chunk, claudeEvents } from './wire-bedrock-claude.ts'
 
 type Edit = (body: JsonObject) => void
 
 /** Writes the end into an event of a stream, or into a whole reply. */
-function editOf(wire: AnyWireName, word: Json): Edit {
+function endEdit(wire: AnyWireName, word: Json): Edit {
   switch (wire) {
     case 'openai-chat':
       return (body) => {
@@ -49,16 +49,16 @@ export function editFrames(frames: readonly string[], edit: Edit): string[] {
 }
 
 /** @param word undefined leaves the wire's own. */
-export function endedFrames(wire: AnyWireName, said: Said, word: Json | undefined): string[] {
+export function endedFrames(wire: AnyWireName, utterance: Utterance, word: Json | undefined): string[] {
   const { frames } = ALL_WIRES[wire]
-  if (word === undefined) return frames(said)
+  if (word === undefined) return frames(utterance)
   if (wire === 'bedrock-converse') {
-    const [metadata, ...before] = frames(said).toReversed()
+    const [metadata, ...before] = frames(utterance).toReversed()
     return [...before.slice(1).toReversed(), event('messageStop', { stopReason: word }).toString('latin1'), metadata]
   }
-  const edit = editOf(wire, word)
-  if (wire !== 'bedrock-anthropic') return editFrames(frames(said), edit)
-  return claudeEvents(said).map((body) => {
+  const edit = endEdit(wire, word)
+  if (wire !== 'bedrock-anthropic') return editFrames(frames(utterance), edit)
+  return claudeEvents(utterance).map((body) => {
     edit(body)
     return chunk(JSON.stringify(body)).toString('latin1')
   })
@@ -68,10 +68,11 @@ export function endedFrames(wire: AnyWireName, said: Said, word: Json | undefine
 const HOLDERS: ReadonlySet<string> = new Set(['arguments', 'input', 'args'])
 
 /** @param args of each call, in place of what `said` has: whole replies of some wires hold them as objects. */
-export function endedReply(wire: AnyWireName, said: Said, word: Json | undefined, args?: Json): JsonObject {
-  const whole = said.calls && args !== undefined ? { ...said, calls: said.calls.map((call) => ({ ...call, args: ['{}'] })) } : said
+export function endedReply(wire: AnyWireName, utterance: Utterance, word: Json | undefined, args?: Json): JsonObject {
+  const whole =
+    utterance.calls && args !== undefined ? { ...utterance, calls: utterance.calls.map((call) => ({ ...call, args: ['{}'] })) } : utterance
   const reply = ALL_WIRES[wire].reply(whole)
-  if (word !== undefined) editOf(wire, word)(reply)
+  if (word !== undefined) endEdit(wire, word)(reply)
   if (args === undefined) return reply
   return JSON.parse(JSON.stringify(reply), (key, value: Json) => {
     const isCall = HOLDERS.has(key) && (typeof value === 'object' || value === '{}')

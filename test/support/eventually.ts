@@ -10,7 +10,7 @@ const PAUSE = 5
 export interface EventuallyOptions {
   /** Milliseconds of real time; 30 s where absent. */
   limit?: number
-  /** What there is instead, for the error message. */
+  /** Actual state, for the error message. */
   found?: () => unknown
 }
 

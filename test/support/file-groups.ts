@@ -5,7 +5,7 @@ import { dirname, join, normalize } from 'node:path'
 /** Files of one process: enough that loading the sources is a small part of its time, few enough that the processors end together. */
 const FILES = 10
 
-/** What changes or measures the whole process: its environment, its globals, its memory, its processor time, its modules. */
+/** Files that change or measure the whole process: its environment, its globals, its memory, its processor time, its modules. */
 const SHARED = [
   /\bprocess\.(env(\.\w+|\[[^\]]+\])? = |env = |chdir|memoryUsage|cpuUsage|resourceUsage|on\(|once\(|exit\(|exitCode|argv\b)/,
   /\bObject\.assign\((process\.env|globalThis)\b/,

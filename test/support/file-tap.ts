@@ -1,4 +1,4 @@
-/** What a test file of a process with several gets for `tap`: the same, with a root test of its own (`one-process.ts`). */
+/** Replacement of `tap` for a test file in a process with several: the same, with a root test of its own (`one-process.ts`). */
 import { rootTest } from './one-process.ts'
 
 export * from 'tap'

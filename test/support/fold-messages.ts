@@ -1,6 +1,6 @@
 /** Folds what a caller of /v1/messages receives. */
 import { isObject, type JsonObject } from '../../src/core/json.ts'
-import { emptyReply, type FoldedReply, framesOf, list, object } from './fold.ts'
+import { emptyReply, type FoldedReply, list, object, parseFrames } from './fold.ts'
 
 const text = (value: unknown): string => (typeof value === 'string' ? value : '')
 const count = (value: unknown): number => (typeof value === 'number' ? value : 0)
@@ -43,8 +43,8 @@ export function foldMessage(message: JsonObject): FoldedReply {
 }
 
 /** The events of a stream; each is named as its type. There is no end mark but the last event. */
-export function messageEventsOf(stream: string): JsonObject[] {
-  return framesOf(stream).map(({ event, data }) => {
+export function messageEvents(stream: string): JsonObject[] {
+  return parseFrames(stream).map(({ event, data }) => {
     const parsed = JSON.parse(data) as JsonObject
     if (event !== parsed.type) throw new Error(`the event ${event} holds ${data}`)
     return parsed
@@ -65,7 +65,7 @@ function addDelta(block: JsonObject, delta: JsonObject): void {
  * The message that the events of a stream add up to.
  * @throws Error where they come in an order that the wire forbids.
  */
-export function messageOf(events: readonly JsonObject[]): JsonObject {
+export function foldToMessage(events: readonly JsonObject[]): JsonObject {
   let message: JsonObject | undefined
   const content: JsonObject[] = []
   let open: JsonObject | undefined
@@ -104,5 +104,5 @@ export function messageOf(events: readonly JsonObject[]): JsonObject {
 }
 
 export function foldMessageStream(stream: string): FoldedReply {
-  return foldMessage(messageOf(messageEventsOf(stream)))
+  return foldMessage(foldToMessage(messageEvents(stream)))
 }

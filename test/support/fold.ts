@@ -53,7 +53,7 @@ export interface SseFrame {
 }
 
 /** The data frames of a whole stream, in order. Comments are left out. @throws where a line is none of SSE. */
-export function framesOf(stream: string): SseFrame[] {
+export function parseFrames(stream: string): SseFrame[] {
   const frames: SseFrame[] = []
   for (const block of stream.split('\n\n')) {
     let event: string | undefined
@@ -70,19 +70,19 @@ export function framesOf(stream: string): SseFrame[] {
 }
 
 /** An event. @throws where it has a type, and its event line another one or none (Open Responses specification, Anthropic's streams). */
-function eventOf({ event, data }: SseFrame): JsonObject {
+function parseEvent({ event, data }: SseFrame): JsonObject {
   const parsed = JSON.parse(data) as JsonObject
   if (parsed.type !== undefined && parsed.type !== event) throw new Error(`${event} is the event line of ${parsed.type}`)
   return parsed
 }
 
 /** The JSON events of a stream; the end mark is left out, and must be the last frame, but of a chat stream that has failed. */
-export function eventsOf(stream: string): JsonObject[] {
-  const frames = framesOf(stream)
+export function parseStream(stream: string): JsonObject[] {
+  const frames = parseFrames(stream)
   const mark = frames.findIndex((frame) => frame.data === '[DONE]')
-  if (mark === -1 && frames.at(-1)?.event === undefined && frames.at(-1)?.data.startsWith('{"error":')) return frames.map(eventOf)
+  if (mark === -1 && frames.at(-1)?.event === undefined && frames.at(-1)?.data.startsWith('{"error":')) return frames.map(parseEvent)
   if (mark !== frames.length - 1 || mark === -1) throw new Error('the stream does not end with [DONE]')
-  return frames.slice(0, mark).map(eventOf)
+  return frames.slice(0, mark).map(parseEvent)
 }
 
 /** A whole /responses object. */
@@ -121,7 +121,7 @@ export function foldResponse(response: JsonObject): FoldedReply {
 
 /** The terminal event of a /responses stream holds the whole reply; deltas must add up to the same. */
 export function foldResponseStream(stream: string): FoldedReply {
-  return foldResponseEvents(eventsOf(stream))
+  return foldResponseEvents(parseStream(stream))
 }
 
 export function foldResponseEvents(events: readonly JsonObject[]): FoldedReply {
@@ -172,7 +172,7 @@ export function foldChat(completion: JsonObject): FoldedReply {
 }
 
 export function foldChatStream(stream: string): FoldedReply {
-  return foldChatChunks(eventsOf(stream))
+  return foldChatChunks(parseStream(stream))
 }
 
 export function foldChatChunks(chunks: readonly JsonObject[]): FoldedReply {

@@ -57,19 +57,19 @@ export async function startFrontProxy(t: Test, { name, folder, file }: ProxyPart
     env: { PATH: process.env.PATH, HOME: folder },
   })
   child.stdin.on('error', () => undefined)
-  let said = ''
+  let utterance = ''
   for (const stream of [child.stdout, child.stderr])
     stream.on('data', (chunk: Buffer) => {
-      said += chunk.toString()
+      utterance += chunk.toString()
     })
   const gone = once(child, 'exit')
   t.teardown(async () => {
     child.stdin.end()
     await gone
   })
-  await eventually(`${name} listens`, () => child.exitCode === null && answers(port), { found: () => said })
+  await eventually(`${name} listens`, () => child.exitCode === null && answers(port), { found: () => utterance })
   let reloads = 0
-  const pid = Number(/^pid (\d+)$/m.exec(said)?.[1])
+  const pid = Number(/^pid (\d+)$/m.exec(utterance)?.[1])
   return {
     url: `https://localhost:${port}`,
     port,
@@ -78,8 +78,8 @@ export async function startFrontProxy(t: Test, { name, folder, file }: ProxyPart
     file: path,
     pid,
     reloaded: async () => {
-      const drained = (): number => said.split('gracefully shutting down').length - 1
-      await eventually('the old workers take nothing new', () => drained() > reloads, { found: () => said })
+      const drained = (): number => utterance.split('gracefully shutting down').length - 1
+      await eventually('the old workers take nothing new', () => drained() > reloads, { found: () => utterance })
       reloads++
     },
   }

@@ -11,7 +11,7 @@ export interface Gateway {
   readonly admin: string
   /** Secret of the first configured key. */
   readonly key: string
-  /** What the program logged, one line each. */
+  /** Lines that the program logged. */
   readonly logs: readonly string[]
   /** The program itself, for what cannot be reached from outside. */
   readonly running: Running
@@ -28,7 +28,7 @@ export interface Gateway {
 export interface GatewayOptions extends Pick<StartOptions, 'env' | 'clock' | 'lane' | 'loop' | 'signInLink'> {
   /** True: changes of the files that the configuration is read from are taken by themselves. */
   watch?: boolean
-  /** Where the configuration is written as a file, so that it can be changed later. */
+  /** Path of the configuration as a file, so that it can be changed later. */
   directory?: string
 }
 

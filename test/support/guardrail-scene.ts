@@ -1,7 +1,7 @@
 /** A gateway whose guardrails a test manages over the API: two ordinary keys, one that manages, one provider. */
 import type { Test } from 'tap'
 import type { JsonObject } from '../../src/core/json.ts'
-import { hashOf } from '../../src/core/secret.ts'
+import { secretHash } from '../../src/core/secret.ts'
 import { adminFetch } from './admin.ts'
 import { list, object } from './fold.ts'
 import { type Gateway, type GatewayOptions, startGateway } from './gateway.ts'
@@ -13,7 +13,7 @@ export const SECRETS = {
   other: 'sk-router-v1-other-0123456789abcdef',
   boss: 'sk-router-v1-boss-0123456789abcdef',
 }
-export const HASHES = { app: hashOf(SECRETS.app), other: hashOf(SECRETS.other), boss: hashOf(SECRETS.boss) }
+export const HASHES = { app: secretHash(SECRETS.app), other: secretHash(SECRETS.other), boss: secretHash(SECRETS.boss) }
 
 export interface Answered {
   readonly status: number
@@ -29,9 +29,9 @@ export interface GuardrailScene {
   make(body: JsonObject, ...hashes: string[]): Promise<string>
   /** A chat with one message. */
   say(content: string, secret?: string, more?: JsonObject): Promise<Answered>
-  /** What the command line would be told. */
+  /** Answer that the command line would get. */
   command(body: JsonObject): Promise<JsonObject>
-  /** What the provider was sent last. */
+  /** Last request of the provider. */
   seen(): string
 }
 
@@ -100,8 +100,8 @@ ${guardrails === '' ? '' : `guardrails:\n${guardrails}`}
   }
 }
 
-export const dataOf = ({ body }: Answered): JsonObject => object(body.data)
-export const rowsOf = (body: JsonObject): JsonObject[] => list(body.data).map(object)
+export const answeredData = ({ body }: Answered): JsonObject => object(body.data)
+export const bodyRows = (body: JsonObject): JsonObject[] => list(body.data).map(object)
 /** Stages of guardrails as `[id, action]`. */
-export const stagesOf = ({ body }: Answered): unknown[][] =>
+export const answeredStages = ({ body }: Answered): unknown[][] =>
   list(object(body.router_metadata).pipeline ?? []).map((stage) => [object(stage).guardrail_id, object(object(stage).data).action])

@@ -19,7 +19,7 @@ export function left(account: CreditAccount, allowance: Allowance): number | nul
   return account.tightest([allowance])?.left ?? null
 }
 
-/** What a journal has of earlier lives: nano-dollars by key, and by key and day. */
+/** Sums of earlier lives in a journal: nano-dollars by key, and by key and day. */
 export function recorded(
   spent: Readonly<Record<string, number>>,
   days: readonly { key: string; day: number; cost: number }[] = [],
@@ -35,7 +35,7 @@ export function recorded(
   }
 }
 
-/** What each account was charged on each UTC day from a moment on, the charges of keys that it issued among them. */
+/** Charges of each account on each UTC day from a moment on, the charges of keys that it issued among them. */
 export function chargedByDay(journal: RecordedSpending, since: number): { key: string; day: number; cost: bigint }[] {
   const sums = new Map<string, { key: string; day: number; cost: bigint }>()
   for (const { key, payer, days } of journal.charges(since))

@@ -1,11 +1,11 @@
 /** Documents that are made to harm whoever reads them, and words that look like the machinery around them. */
 import { deflateSync } from 'node:zlib'
-import { docxOf, paragraph, pdfOf, pdfWith, zipOf } from './documents.ts'
+import { buildDocx, buildPdf, buildZip, paragraph, pdfWith } from './documents.ts'
 
 const MB = 1_000_000
 
 /** A page that shows a form, which shows the next one so many times, and so on (ISO 32000-1, section 8.10). */
-export function formsOf(depth: number, times: number): Buffer {
+export function nestedForms(depth: number, times: number): Buffer {
   const shows = (i: number): string => `/F${i} Do `.repeat(times)
   const names = Array.from({ length: depth }, (_, i) => `/F${i} ${5 + i} 0 R`).join(' ')
   const resources = `/Resources << /XObject << ${names} >> >>`
@@ -13,7 +13,7 @@ export function formsOf(depth: number, times: number): Buffer {
     const drawn = i + 1 < depth ? shows(i + 1) : 'BT (x) Tj ET '
     return `<< /Type /XObject /Subtype /Form /BBox [0 0 9 9] ${resources} /Length ${drawn.length} >>\nstream\n${drawn}\nendstream`
   })
-  return objectsOf([
+  return rawPdf([
     '<< /Type /Catalog /Pages 2 0 R >>',
     '<< /Type /Pages /Count 1 /Kids [3 0 R] >>',
     `<< /Type /Page /Parent 2 0 R /MediaBox [0 0 612 792] ${resources} /Contents 4 0 R >>`,
@@ -23,7 +23,7 @@ export function formsOf(depth: number, times: number): Buffer {
 }
 
 /** A PDF of these objects, the first of which is the catalog. */
-export function objectsOf(objects: readonly string[], trailer = ''): Buffer {
+export function rawPdf(objects: readonly string[], trailer = ''): Buffer {
   let body = '%PDF-1.7\n'
   const places = objects.map((object, i) => {
     const place = body.length
@@ -44,17 +44,17 @@ const packed = (entries: string, bytes: Buffer): string =>
 
 /** Each is read or refused; the pattern says which refusals there may be, and none of them is a failure of the gateway. */
 export const PDFS: Readonly<Record<string, () => Buffer>> = {
-  'deep arrays': () => objectsOf([CATALOG, `<< /Type /Pages /Count 1 /Kids [3 0 R] /X ${'['.repeat(500_000)} >>`, ONE_PAGE]),
+  'deep arrays': () => rawPdf([CATALOG, `<< /Type /Pages /Count 1 /Kids [3 0 R] /X ${'['.repeat(500_000)} >>`, ONE_PAGE]),
   'deep dictionaries': () =>
-    objectsOf([CATALOG, '<< /Type /Pages /Count 1 /Kids [3 0 R] >>', `<< /Type /Page /Parent 2 0 R /X ${'<< /X '.repeat(200_000)}`]),
-  'a deep trailer': () => objectsOf([CATALOG, '<< /Type /Pages /Count 1 /Kids [3 0 R] >>', ONE_PAGE], `/X ${'['.repeat(500_000)}`),
-  'more pages than there are': () => objectsOf([CATALOG, '<< /Type /Pages /Count 2147483647 /Kids [3 0 R] >>', ONE_PAGE]),
-  'the same page very often': () => objectsOf([CATALOG, `<< /Type /Pages /Count 5000 /Kids [${'3 0 R '.repeat(5000)}] >>`, ONE_PAGE]),
-  'pages that hold themselves': () => objectsOf([CATALOG, '<< /Type /Pages /Count 9 /Kids [2 0 R 2 0 R] >>']),
+    rawPdf([CATALOG, '<< /Type /Pages /Count 1 /Kids [3 0 R] >>', `<< /Type /Page /Parent 2 0 R /X ${'<< /X '.repeat(200_000)}`]),
+  'a deep trailer': () => rawPdf([CATALOG, '<< /Type /Pages /Count 1 /Kids [3 0 R] >>', ONE_PAGE], `/X ${'['.repeat(500_000)}`),
+  'more pages than there are': () => rawPdf([CATALOG, '<< /Type /Pages /Count 2147483647 /Kids [3 0 R] >>', ONE_PAGE]),
+  'the same page very often': () => rawPdf([CATALOG, `<< /Type /Pages /Count 5000 /Kids [${'3 0 R '.repeat(5000)}] >>`, ONE_PAGE]),
+  'pages that hold themselves': () => rawPdf([CATALOG, '<< /Type /Pages /Count 9 /Kids [2 0 R 2 0 R] >>']),
   'pages below pages': () =>
-    objectsOf([CATALOG, ...Array.from({ length: 20_000 }, (_, i) => `<< /Type /Pages /Count 1 /Kids [${i + 3} 0 R] >>`), ONE_PAGE]),
+    rawPdf([CATALOG, ...Array.from({ length: 20_000 }, (_, i) => `<< /Type /Pages /Count 1 /Kids [${i + 3} 0 R] >>`), ONE_PAGE]),
   'a table that leads to itself': () => {
-    const pdf = objectsOf([CATALOG, '<< /Type /Pages /Count 1 /Kids [3 0 R] >>', ONE_PAGE], '/Prev 0000000000').toString('latin1')
+    const pdf = rawPdf([CATALOG, '<< /Type /Pages /Count 1 /Kids [3 0 R] >>', ONE_PAGE], '/Prev 0000000000').toString('latin1')
     return Buffer.from(pdf.replace('/Prev 0000000000', `/Prev ${pdf.lastIndexOf('xref\n0')}`.padEnd(16)), 'latin1')
   },
   'a huge table': () =>
@@ -63,7 +63,7 @@ export const PDFS: Readonly<Record<string, () => Buffer>> = {
       'latin1',
     ),
   'a bomb of objects': () =>
-    objectsOf([
+    rawPdf([
       CATALOG,
       '<< /Type /Pages /Count 1 /Kids [3 0 R] >>',
       ONE_PAGE,
@@ -75,7 +75,7 @@ export const PDFS: Readonly<Record<string, () => Buffer>> = {
     ]),
   'many filters': () => pdfWith([{ bytes: Buffer.from('x'), filter: `/Filter [${'/ASCIIHexDecode '.repeat(100_000)}]` }]),
   'a huge picture': () =>
-    objectsOf([
+    rawPdf([
       CATALOG,
       '<< /Type /Pages /Count 1 /Kids [3 0 R] >>',
       '<< /Type /Page /Parent 2 0 R /MediaBox [0 0 9 9] /Resources << /XObject << /I 5 0 R >> >> /Contents 4 0 R >>',
@@ -90,23 +90,23 @@ export const PDFS: Readonly<Record<string, () => Buffer>> = {
   'only a head': () => Buffer.from('%PDF-1.7'),
   'noise after a head': () =>
     Buffer.concat([Buffer.from('%PDF-1.7\n'), Buffer.from(Array.from({ length: 200_000 }, (_, i) => (i * 7919) % 251))]),
-  'cut in the middle': () => pdfOf(['one', 'two']).subarray(0, 500),
+  'cut in the middle': () => buildPdf(['one', 'two']).subarray(0, 500),
 }
 
 const TYPES = `<?xml version="1.0"?><Types xmlns="http://schemas.openxmlformats.org/package/2006/content-types"><Override PartName="/word/document.xml" ContentType="application/vnd.openxmlformats-officedocument.wordprocessingml.document.main+xml"/></Types>`
 const LAUGHS = `<!DOCTYPE x [<!ENTITY a0 "lol">${Array.from({ length: 12 }, (_, i) => `<!ENTITY a${i + 1} "${`&a${i};`.repeat(10)}">`).join('')}]>`
 
 export const WORDS: Readonly<Record<string, () => Buffer>> = {
-  'a bomb in a docx': () => docxOf(paragraph('x'), [{ name: 'word/x.xml', bytes: Buffer.alloc(100 * MB) }]),
-  'one that lies': () => docxOf(paragraph('x'), [{ name: 'word/x.xml', bytes: Buffer.alloc(100 * MB), says: 10 }]),
-  'a long text': () => docxOf(paragraph('x'.repeat(60 * MB))),
+  'a bomb in a docx': () => buildDocx(paragraph('x'), [{ name: 'word/x.xml', bytes: Buffer.alloc(100 * MB) }]),
+  'one that lies': () => buildDocx(paragraph('x'), [{ name: 'word/x.xml', bytes: Buffer.alloc(100 * MB), says: 10 }]),
+  'a long text': () => buildDocx(paragraph('x'.repeat(60 * MB))),
   'many entries': () =>
-    docxOf(
+    buildDocx(
       paragraph('x'),
       Array.from({ length: 3000 }, (_, i) => ({ name: `word/${i}.xml`, bytes: Buffer.alloc(0) })),
     ),
   'entities of entities': () =>
-    zipOf([
+    buildZip([
       { name: '[Content_Types].xml', bytes: Buffer.from(TYPES) },
       {
         name: 'word/document.xml',
@@ -115,11 +115,11 @@ export const WORDS: Readonly<Record<string, () => Buffer>> = {
         ),
       },
     ]),
-  'deep elements': () => docxOf(`${'<w:sdt><w:sdtContent>'.repeat(100_000)}${paragraph('x')}`),
-  'nested tables': () => docxOf(`${'<w:tbl><w:tr><w:tc>'.repeat(10_000)}${paragraph('x')}${'</w:tc></w:tr></w:tbl>'.repeat(10_000)}`),
-  'names that lead out': () => docxOf(paragraph('x'), [{ name: '../../../../tmp/headgate-escaped', bytes: Buffer.from('x') }]),
-  'no document inside': () => zipOf([{ name: 'word/document.xml', bytes: Buffer.from('no XML <<<') }]),
-  'an end without a beginning': () => docxOf(paragraph('x')).subarray(200),
+  'deep elements': () => buildDocx(`${'<w:sdt><w:sdtContent>'.repeat(100_000)}${paragraph('x')}`),
+  'nested tables': () => buildDocx(`${'<w:tbl><w:tr><w:tc>'.repeat(10_000)}${paragraph('x')}${'</w:tc></w:tr></w:tbl>'.repeat(10_000)}`),
+  'names that lead out': () => buildDocx(paragraph('x'), [{ name: '../../../../tmp/headgate-escaped', bytes: Buffer.from('x') }]),
+  'no document inside': () => buildZip([{ name: 'word/document.xml', bytes: Buffer.from('no XML <<<') }]),
+  'an end without a beginning': () => buildDocx(paragraph('x')).subarray(200),
 }
 
 /** Words that look like the machinery around them. */

@@ -9,9 +9,9 @@ import { bodyText } from './body-text.ts'
 import { type Canaries, canaries, OPEN, type Serve } from './canary.ts'
 import { turn } from './clock.ts'
 import { type Gateway, KEY, startGateway } from './gateway.ts'
-import { askedOf, FORMATS, type Format } from './tool-scene.ts'
+import { FORMATS, type Format, parseAsked } from './tool-scene.ts'
 import { type Seen, startUpstream, type Upstream } from './upstream.ts'
-import { answerFor, type Said } from './wire.ts'
+import { answerFor, type Utterance } from './wire.ts'
 
 export const MB = 1_000_000
 
@@ -19,8 +19,8 @@ export interface HostileScene {
   here: Canaries
   gateway: Gateway
   model: Upstream
-  ask(format: Format, body: JsonObject): Promise<ReturnType<typeof askedOf>>
-  script(said: (seen: Seen) => Said): void
+  ask(format: Format, body: JsonObject): Promise<ReturnType<typeof parseAsked>>
+  script(utterance: (seen: Seen) => Utterance): void
 }
 
 export async function hostileScene(
@@ -28,7 +28,7 @@ export async function hostileScene(
   { mcp = 'seconds: 1, max_kb: 1000', dialect = 'openai-chat', clock }: { mcp?: string; dialect?: string; clock?: Clock } = {},
 ): Promise<HostileScene> {
   const here = await canaries(t)
-  let script: (seen: Seen) => Said = () => ({ text: ['done'] })
+  let script: (seen: Seen) => Utterance = () => ({ text: ['done'] })
   const model = await startUpstream((seen) => answerFor(seen, script(seen)))
   t.teardown(() => model.close())
   const allowed = `allow_private: ["${OPEN}:${here.port}"]`
@@ -48,10 +48,10 @@ models: { acme/one: { context: 8000000, max_output: 4096, endpoints: [ { provide
     model,
     ask: async (format, body) => {
       const response = await gateway.post(FORMATS[format], { model: 'acme/one', ...body })
-      return askedOf(response.status, await bodyText(response))
+      return parseAsked(response.status, await bodyText(response))
     },
-    script: (said) => {
-      script = said
+    script: (utterance) => {
+      script = utterance
     },
   }
 }

@@ -6,7 +6,7 @@ type Random = () => number
 const SPACES = ['', '', '', '', ' ', '\n  ', '\t', '\r\n'] as const
 const LONG = ['He said "no"\\ and left\n', 'größer → ✓\n', '{"a":[1,2]},', '\\u0041\\\\"', '😀\u2028', ' '.repeat(60)] as const
 
-const oneOf = <T>(random: Random, all: readonly T[]): T => all[Math.floor(random() * all.length)] as T
+const pickOne = <T>(random: Random, all: readonly T[]): T => all[Math.floor(random() * all.length)] as T
 
 /** A string whose letters may be written as escapes. */
 function text(value: string, random: Random): string {
@@ -19,7 +19,7 @@ function text(value: string, random: Random): string {
 function number(value: number, random: Random): string {
   const plain = JSON.stringify(value)
   if (random() < 0.8 || !Number.isInteger(value)) return plain
-  return oneOf(random, [`${plain}e0`, `${plain}${/[.e]/.test(plain) ? '' : '.0'}`, `${plain}E+0`, plain])
+  return pickOne(random, [`${plain}e0`, `${plain}${/[.e]/.test(plain) ? '' : '.0'}`, `${plain}E+0`, plain])
 }
 
 interface Writing {
@@ -30,11 +30,11 @@ interface Writing {
 
 function members(value: Record<string, Json | undefined>, writing: Writing): string {
   const { random, doubled } = writing
-  const gap = (): string => oneOf(random, SPACES)
+  const gap = (): string => pickOne(random, SPACES)
   const found: string[] = []
   for (const [name, each] of Object.entries(value)) {
     if (each === undefined) continue
-    if (random() < doubled) found.push(`${text(name, random)}:${oneOf(random, ['null', '"system"', '{}', '[{"role":"system"}]'])}`)
+    if (random() < doubled) found.push(`${text(name, random)}:${pickOne(random, ['null', '"system"', '{}', '[{"role":"system"}]'])}`)
     found.push(`${gap()}${text(name, random)}${gap()}:${gap()}${json(each, writing)}${gap()}`)
   }
   return `{${found.join(',')}${gap()}}`
@@ -42,9 +42,11 @@ function members(value: Record<string, Json | undefined>, writing: Writing): str
 
 function json(value: Json, writing: Writing): string {
   const { random } = writing
-  if (typeof value === 'string') return text(random() < 0.1 ? value + oneOf(random, LONG).repeat(Math.floor(random() * 30)) : value, random)
+  if (typeof value === 'string')
+    return text(random() < 0.1 ? value + pickOne(random, LONG).repeat(Math.floor(random() * 30)) : value, random)
   if (typeof value === 'number') return number(value, random)
-  if (Array.isArray(value)) return `[${value.map((each) => oneOf(random, SPACES) + json(each, writing)).join(',')}${oneOf(random, SPACES)}]`
+  if (Array.isArray(value))
+    return `[${value.map((each) => pickOne(random, SPACES) + json(each, writing)).join(',')}${pickOne(random, SPACES)}]`
   return isObject(value) ? members(value, writing) : JSON.stringify(value)
 }
 
@@ -72,7 +74,7 @@ function broken(bytes: Buffer, random: Random): Buffer {
   const kind = Math.floor(random() * 4)
   if (kind === 0) return bytes.subarray(0, at)
   if (kind === 1) return Buffer.concat([bytes.subarray(0, at), bytes.subarray(at + 1 + Math.floor(random() * 4))])
-  if (kind === 2) return Buffer.concat([bytes.subarray(0, at), Buffer.from(oneOf(random, PIECES)), bytes.subarray(at)])
+  if (kind === 2) return Buffer.concat([bytes.subarray(0, at), Buffer.from(pickOne(random, PIECES)), bytes.subarray(at)])
   const changed = Buffer.from(bytes)
   changed[at] = Math.floor(random() * 256)
   return changed
@@ -80,7 +82,7 @@ function broken(bytes: Buffer, random: Random): Buffer {
 
 /** A value in one of its forms: spaces, escapes, numbers and names that stand twice as chance has it; one in eight is broken. */
 export function written(value: Json, random: Random): Buffer {
-  const bytes = Buffer.from(oneOf(random, SPACES) + json(value, { random, doubled: random() < 0.1 ? 0.05 : 0 }) + oneOf(random, SPACES))
+  const bytes = Buffer.from(pickOne(random, SPACES) + json(value, { random, doubled: random() < 0.1 ? 0.05 : 0 }) + pickOne(random, SPACES))
   return random() < 0.125 ? broken(bytes, random) : bytes
 }
 

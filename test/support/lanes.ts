@@ -6,7 +6,7 @@ export type Lane = 'pass' | 'observe' | 'translate'
 const SAME_WIRE: Readonly<Record<string, string>> = { chat: 'openai-chat', responses: 'openai-responses', messages: 'anthropic' }
 
 /** Same wire: all three lanes; else only translation. */
-export function lanesOf(client: string, upstream: string): Lane[] {
+export function lanesBetween(client: string, upstream: string): Lane[] {
   return SAME_WIRE[client] === upstream ? ['pass', 'observe', 'translate'] : ['translate']
 }
 
@@ -35,7 +35,7 @@ export interface Pair {
 /** Runs `body` once per allowed lane; what it returns must be equal in all of them. */
 export async function eachLane<Result>(root: Test, t: Test, pair: Pair, body: (lane: Lane) => Promise<Result>): Promise<Result> {
   const results: Result[] = []
-  const lanes = lanesOf(pair.client, pair.upstream)
+  const lanes = lanesBetween(pair.client, pair.upstream)
   for (const lane of lanes) {
     results.push(await body(lane))
     countLane(root, lane)

@@ -4,7 +4,7 @@ import { eventually } from './eventually.ts'
 
 /** Milliseconds that a provider is read on for its final report once the caller has left. */
 export const READ_ON = 2_000
-/** Where the caller closes without a reset, the gateway probes the connection at these delays (`server/gateway.ts`). */
+/** Delays at which the gateway probes a connection that the caller closes without a reset (`server/gateway.ts`). */
 const PROBES = [40, 60]
 
 /** Resolves once the gateway reads on: it has noticed that the caller left. @param readOn delay of the timer that bounds it. */

@@ -17,7 +17,7 @@ export interface McpServer {
 
 export interface McpServerOptions {
   tools?: readonly JsonObject[]
-  /** What a call answers; undefined never answers. */
+  /** Answer of a call; a call with undefined never answers. */
   answer?: (name: string, args: JsonObject) => JsonObject | undefined
   transport?: 'http' | 'http-stream' | 'sse'
   /** Address that it listens at; 127.0.0.1 where absent. */
@@ -39,7 +39,7 @@ export const TOOLS: readonly JsonObject[] = [
   { name: 'delete.note', description: 'Deletes a note.', inputSchema: { type: 'object', properties: { id: { type: 'string' } } } },
 ]
 
-const text = (said: string): JsonObject => ({ content: [{ type: 'text', text: said }] })
+const text = (utterance: string): JsonObject => ({ content: [{ type: 'text', text: utterance }] })
 
 export async function startMcpServer(options: McpServerOptions = {}): Promise<McpServer> {
   const { transport = 'http', host = '127.0.0.1', status, headers = {}, instead } = options

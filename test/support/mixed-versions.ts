@@ -6,7 +6,7 @@ import type { Cluster, Load } from './cluster.ts'
 /** The oldest program that works with the present version, and with what the added steps only add. */
 export const LEAST = compiledSteps('postgres').at(-1)?.least
 
-export async function stateOf({ postgres, database }: Cluster): Promise<Record<string, unknown> | undefined> {
+export async function clusterState({ postgres, database }: Cluster): Promise<Record<string, unknown> | undefined> {
   return (await postgres.query(database, 'SELECT version, least, indexed FROM headgate_schema'))[0]
 }
 

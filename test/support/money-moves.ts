@@ -5,7 +5,7 @@
  */
 import assert from 'node:assert/strict'
 import type { JsonObject } from '../../src/core/json.ts'
-import { pdfOf } from './documents.ts'
+import { buildPdf } from './documents.ts'
 import { type Answer, jsonAnswer, type Script, type Seen, sseAnswer } from './upstream.ts'
 
 /** Below the 100,000 tokens of which one request may take all that is left: every bound is held in full. */
@@ -16,11 +16,13 @@ export const INPUT = 1_000
 export const OUTPUT = 2_000
 /** Price of the tier `priority`, and of tiers that are not known. */
 const DEAR = 2
-/** What the provider counts of the PDF, which has more pages than the context has room for. */
+/** Nano-dollars that the gateway holds at most for a request: a caller of the pass-through that leaves before a report is charged all of it (decision 54). */
+export const MAX_HELD = (CONTEXT * INPUT + CAP * OUTPUT) * DEAR
+/** Tokens of the PDF as the provider counts them: it has more pages than the context has room for. */
 const COUNTED = 30_000
 const PAGES = 60
 
-const pdf = pdfOf(
+const pdf = buildPdf(
   Array.from({ length: PAGES }, () => 'x'),
   { packed: true },
 ).toString('base64')
@@ -42,7 +44,7 @@ type Kind = keyof typeof KINDS
 const USUAL: readonly Kind[] = ['begins', 'code', 'continues', 'container', 'continues', 'container']
 const TIERS = ['standard', 'standard', 'standard', 'priority', 'turbo_plus'] as const
 /** Over the gateway's own operation, or the provider's. */
-const WAYS = ['own', 'own', 'native'] as const
+const WAYS = ['own', 'native'] as const
 const ENDS = ['whole', 'whole', 'whole', 'stream', 'stream', 'refused', 'cut', 'left'] as const
 
 export interface Move {
@@ -70,9 +72,15 @@ export function drawMove(below: (most: number) => number): Move {
   }
 }
 
-/** What the provider did for one request, by the id of its generation. */
+/** Gives a key a thread of its own through the pass-through, which moves of both keys then name. */
+export function firstMove(key: number): Move {
+  return { key, owner: key, kind: 'begins', share: 0, tier: 'standard', end: 'whole', way: 'native' }
+}
+
+/** Work of the provider for one request, by the id of its generation. */
 interface Billed {
   readonly move: Move
+  readonly holder: string
   readonly nano: number
 }
 
@@ -98,6 +106,11 @@ export class BillingProvider {
     if (bill) this.billed.set(generation, bill)
   }
 
+  /** True where a request of the holder has cost so much: a caller whose gateway was killed may not have seen the head of its reply. */
+  hasBilled(holder: string, nano: number): boolean {
+    return [...this.billed.values()].some((bill) => bill.holder === holder && bill.nano === nano)
+  }
+
   readonly answer: Script = (request): Answer => {
     // A list of models, which a health check of the gateway looks at.
     if (request.method === 'GET') return { status: 404 }
@@ -105,7 +118,7 @@ export class BillingProvider {
       this.counts++
       return jsonAnswer({ input_tokens: COUNTED })
     }
-    const mark = markOf(request.json)
+    const mark = requestMark(request.json)
     const expected = this.moves.get(mark)
     assert.ok(expected, 'a request that no key has sent')
     const { move, holder } = expected
@@ -113,16 +126,16 @@ export class BillingProvider {
     if (move.end === 'refused')
       return { ...jsonAnswer({ type: 'error', error: { type: 'overloaded_error', message: 'later' } }), status: 529 }
     if (move.end === 'left') return { before: 'stall' }
-    const [input, output] = [Math.floor(50 + move.share * boundOf(request, move, this.seen)), Math.floor(move.share * CAP)]
+    const [input, output] = [Math.floor(50 + move.share * maxCost(request, move, this.seen)), Math.floor(move.share * CAP)]
     this.seen.set(id, input + output)
     const nano = (input * INPUT + output * OUTPUT) * (move.tier === 'standard' ? 1 : DEAR)
-    this.billed.set(id.slice('msg_'.length), { move, nano })
+    this.billed.set(id.slice('msg_'.length), { move, holder, nano })
     const usage = { input_tokens: input, output_tokens: output, service_tier: move.tier }
-    return replyOf(request, { id, usage, cut: move.end === 'cut', container: `container_of_${holder}` })
+    return moveReply(request, { id, usage, cut: move.end === 'cut', container: `container_of_${holder}` })
   }
 }
 
-function boundOf({ json }: Seen, { kind }: Move, seen: ReadonlyMap<string, number>): number {
+function maxCost({ json }: Seen, { kind }: Move, seen: ReadonlyMap<string, number>): number {
   if (kind === 'hostile') return 20_000_000
   if (kind === 'counted') return COUNTED - 50
   if (kind === 'fetches') return 6_000
@@ -137,7 +150,7 @@ interface Written {
   readonly container: string
 }
 
-function replyOf({ json }: Seen, { id, usage, cut, container }: Written): Answer {
+function moveReply({ json }: Seen, { id, usage, cut, container }: Written): Answer {
   const held = json.tools === undefined ? null : { id: container, expires_at: '2030-01-01T00:00:00Z' }
   const head = { id, type: 'message', role: 'assistant', model: 'up', container: held }
   if (json.stream !== true && !cut) return jsonAnswer({ ...head, content: [{ type: 'text', text: 'x' }], stop_reason: 'end_turn', usage })
@@ -155,13 +168,13 @@ function replyOf({ json }: Seen, { id, usage, cut, container }: Written): Answer
   return cut ? { ...sseAnswer(frames), after: 'close' } : sseAnswer(frames)
 }
 
-const markOf = ({ messages }: JsonObject): string => {
+const requestMark = ({ messages }: JsonObject): string => {
   const [message] = (messages ?? []) as JsonObject[]
   const content = message?.content
   return String(((Array.isArray(content) ? content.at(-1) : undefined) as JsonObject | undefined)?.text)
 }
 
-/** What a key has been given, by which later moves name it. */
+/** Ids that a key has been given, by which later moves name it. */
 export class Owned {
   readonly own = { threads: ['', ''], containers: ['', ''] }
   readonly native = { threads: ['', ''], containers: ['', ''] }

@@ -13,7 +13,7 @@ export type NextStep = 'expand' | 'indexes' | 'contract'
 
 const VARIABLE = 'HEADGATE_TEST_NEXT_STEPS'
 
-/** How a program with these steps is started. */
+/** Start of a program with these steps. */
 export function withNextSchema(steps: readonly NextStep[]): ProgramOptions {
   return { nodeFlags: ['--import', import.meta.filename], env: { [VARIABLE]: steps.join(',') } }
 }
@@ -51,7 +51,7 @@ const SOURCES: Readonly<Record<NextStep, string>> = {
   } }`,
 }
 
-/** Where the source that is patched has what it is patched before. */
+/** Place of the patched source before the patch. */
 const MARK = '/** The version that this program works with. */'
 
 function patched(url: string, source: string, steps: readonly NextStep[]): string {

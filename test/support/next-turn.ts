@@ -1,15 +1,15 @@
 /** The next turn of a caller: what it keeps of a reply comes back as the SDKs send it, with a result for each tool call. */
 import type { JsonObject } from '../../src/core/json.ts'
-import { eventsOf, list, object } from './fold.ts'
-import { messageEventsOf, messageOf } from './fold-messages.ts'
+import { list, object, parseStream } from './fold.ts'
+import { foldToMessage, messageEvents } from './fold-messages.ts'
 import type { Client } from './matrix/clients.ts'
 
-/** What an SDK keeps of a chat stream: texts and arguments joined, calls by their index. */
+/** Message that an SDK keeps of a chat stream: texts and arguments joined, calls by their index. */
 function messageOfChat(stream: string): JsonObject {
   const message: JsonObject = { role: 'assistant', content: null }
   const calls: JsonObject[] = []
   const details: JsonObject[] = []
-  for (const chunk of eventsOf(stream)) {
+  for (const chunk of parseStream(stream)) {
     const [choice = {}] = list(chunk.choices)
     const { content, tool_calls, reasoning_details } = object(choice.delta)
     if (typeof content === 'string') message.content = `${typeof message.content === 'string' ? message.content : ''}${content}`
@@ -36,7 +36,7 @@ export function nextTurn({ id }: Client, body: string, stream: boolean): JsonObj
   const user = { role: 'user', content: 'Hello' }
   if (id === 'responses') {
     const whole = stream
-      ? object(eventsOf(body).findLast(({ type }) => String(type).startsWith('response.'))?.response)
+      ? object(parseStream(body).findLast(({ type }) => String(type).startsWith('response.'))?.response)
       : (JSON.parse(body) as JsonObject)
     const output = list(whole.output)
     const results = output.flatMap(({ type, call_id }) =>
@@ -45,7 +45,7 @@ export function nextTurn({ id }: Client, body: string, stream: boolean): JsonObj
     return output.length === 0 ? undefined : { input: [user, ...output, ...results, user] as unknown as JsonObject[] }
   }
   if (id === 'messages') {
-    const content = list((stream ? messageOf(messageEventsOf(body)) : (JSON.parse(body) as JsonObject)).content)
+    const content = list((stream ? foldToMessage(messageEvents(body)) : (JSON.parse(body) as JsonObject)).content)
     const results = content.flatMap((block) =>
       block.type === 'tool_use' ? [{ type: 'tool_result', tool_use_id: block.id, content: RESULT }] : [],
     )

@@ -33,7 +33,7 @@ export interface ObjectStore {
 }
 
 /** Lines of a body, however it is compressed. */
-export function linesOf(body: Buffer): { id: string }[] {
+export function storedLines(body: Buffer): { id: string }[] {
   const plain = body[0] === 0x1f && body[1] === 0x8b ? gunzipSync(body) : body
   return plain
     .toString('utf8')
@@ -48,7 +48,7 @@ function s3Problem(
 ): string | undefined {
   if (seen.method !== 'PUT') return 'MethodNotAllowed'
   if (sum !== createHash('sha256').update(seen.body).digest('hex')) return 'XAmzContentSHA256Mismatch'
-  const rules = { secretOf: (id: string) => (id === S3_KEY.id ? S3_KEY.secret : undefined), now, region: 'us-east-1', service: 's3' }
+  const rules = { findSecret: (id: string) => (id === S3_KEY.id ? S3_KEY.secret : undefined), now, region: 'us-east-1', service: 's3' }
   return typeof verifySigv4(seen, rules) === 'string' ? 'SignatureDoesNotMatch' : undefined
 }
 

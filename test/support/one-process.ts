@@ -45,7 +45,7 @@ class RootTest extends Test {
   }
 }
 
-function rootTestOf(file: string): Test {
+function startRootTest(file: string): Test {
   const test = new RootTest({
     name: 'TAP',
     timeout: Number(process.env.TAP_TIMEOUT) * 1000,
@@ -58,7 +58,7 @@ function rootTestOf(file: string): Test {
 }
 
 function runFile(file: string): Promise<void> {
-  const test = rootTestOf(file)
+  const test = startRootTest(file)
   process.stdout.write(`\n${MARK}begins ${file}\n`)
   test.on('data', (text) => process.stdout.write(String(text)))
   return new Promise((resolve) => {

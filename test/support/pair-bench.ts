@@ -7,7 +7,7 @@ import { FakeClock } from './clock.ts'
 import { eventually } from './eventually.ts'
 import { type FoldedReply, foldChat, foldChatStream, foldResponse, foldResponseStream } from './fold.ts'
 import { type Gateway, startGateway } from './gateway.ts'
-import { type Lane, lanesOf } from './lanes.ts'
+import { type Lane, lanesBetween } from './lanes.ts'
 import { type Script, startUpstream, type Upstream } from './upstream.ts'
 import { says } from './wire.ts'
 
@@ -22,11 +22,11 @@ export function allWays(): Way[] {
   const ways: Way[] = []
   for (const client of ['chat', 'responses'] as const)
     for (const dialect of ['openai-chat', 'openai-responses'])
-      for (const lane of lanesOf(client, dialect)) ways.push({ client, dialect, lane })
+      for (const lane of lanesBetween(client, dialect)) ways.push({ client, dialect, lane })
   return ways
 }
 
-export const nameOf = (way: Way): string => `${way.client} → ${way.dialect} in lane ${way.lane}`
+export const wayName = (way: Way): string => `${way.client} → ${way.dialect} in lane ${way.lane}`
 
 export interface Bench {
   way: Way
@@ -121,7 +121,7 @@ export async function passPause(clock: FakeClock): Promise<void> {
 }
 
 /** The folded answer of a 200, stream or not. */
-export async function foldOf(way: Way, response: Response): Promise<FoldedReply> {
+export async function foldReply(way: Way, response: Response): Promise<FoldedReply> {
   const text = await bodyText(response)
   if (response.headers.get('content-type')?.startsWith('text/event-stream'))
     return way.client === 'chat' ? foldChatStream(text) : foldResponseStream(text)
@@ -130,7 +130,7 @@ export async function foldOf(way: Way, response: Response): Promise<FoldedReply>
 }
 
 /** Checks the standard error body. */
-export async function faultOf(t: Test, response: Response, status: number, type: string): Promise<JsonObject> {
+export async function expectFault(t: Test, response: Response, status: number, type: string): Promise<JsonObject> {
   const body = (await response.json()) as JsonObject
   t.equal(response.status, status)
   t.match(body, { error: { code: status, message: String, metadata: { error_type: type } } })

@@ -55,7 +55,7 @@ export async function startFront(baseUrl: string | undefined, facts: Partial<Pro
   server.on('upgrade', (request, socket: Socket, head) => proxy.upgrade(request, socket, head, call(request.url)))
   await listening(server)
   return {
-    url: addressOf(server),
+    url: serverAddress(server),
     clock,
     ends,
     exchanges,
@@ -77,6 +77,6 @@ export async function listening(server: { listen(port: number, host: string): un
   await once(server, 'listening')
 }
 
-export function addressOf(server: { address(): unknown }): string {
+export function serverAddress(server: { address(): unknown }): string {
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
 }

@@ -53,7 +53,7 @@ logging_collector = off
 `
 const POLL = 20
 /** Looks at the server before it is given up: 30 s. */
-const MOST_LOOKS = 1500
+const MAX_LOOKS = 1500
 
 /**
  * @returns undefined, with a loud line, where the machine has no PostgreSQL: then the file ends with a skip.
@@ -99,7 +99,7 @@ function version(path: string): number {
   return Number(path.split('/')[4])
 }
 
-/** Where what `initdb` writes is kept: to write it takes more processor time than to start the server, and it is the same each time. */
+/** Cache of the files that `initdb` writes: to write them takes more processor time than to start the server, and it is the same each time. */
 const KEPT = join(import.meta.dirname, '..', '..', 'node_modules', '.cache', 'initdb')
 
 /** @returns a folder as `initdb` leaves it, made by the first test that needs it. */
@@ -203,7 +203,7 @@ class Server implements TestPostgres {
   async restart(): Promise<void> {
     await this.down()
     let last: unknown
-    for (let look = 0; look < MOST_LOOKS; look++) {
+    for (let look = 0; look < MAX_LOOKS; look++) {
       if (this.stopped) throw new Error('PostgreSQL was stopped before it had started')
       // After a kill its children may hold the data for a moment: then it ends at once and is started again.
       if (!this.running || this.running.exitCode !== null) this.running = this.spawn()
@@ -276,7 +276,7 @@ function family(pid: number | undefined): number[] {
   if (pid === undefined) return []
   const children = readdirSync('/proc')
     .filter((name) => /^\d+$/.test(name))
-    .filter((name) => parentOf(name) === pid)
+    .filter((name) => pidParent(name) === pid)
   return [pid, ...children.map(Number)]
 }
 
@@ -287,7 +287,7 @@ function signal(pid: number, how: NodeJS.Signals): void {
   } catch {}
 }
 
-function parentOf(pid: string): number | undefined {
+function pidParent(pid: string): number | undefined {
   try {
     return Number(/^PPid:\s*(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1])
   } catch {

@@ -1,4 +1,4 @@
-/** What a command of the program printed, run inside the test's own process. */
+/** Output of a command of the program, run inside the test's own process. */
 import type { Streams } from '../../src/cli/console.ts'
 
 export interface Printed {

@@ -1,8 +1,8 @@
-/** What runs on this machine. */
+/** Processes of this machine. */
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 
-/** How many processes have the text in their words, which NUL characters end. */
+/** Number of processes that have the text in their words, which NUL characters end. */
 export function processesWith(text: string): number {
   let found = 0
   for (const pid of readdirSync('/proc')) {

@@ -38,7 +38,7 @@ export interface Providers {
   /** Puts the sound scripts back. */
   heal(...names: string[]): void
   ask(client: Client, more?: JsonObject, headers?: Record<string, string>): Promise<Response>
-  /** Who served, by name; else the status. */
+  /** Provider that served, by name; else the status. */
   server(client: Client, more?: JsonObject, headers?: Record<string, string>): Promise<string>
 }
 

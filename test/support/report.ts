@@ -51,7 +51,7 @@ export function describeFailure(name: string, diagnostics: Diagnostics | null): 
 const inSeconds = (time: number): string => `${(time / 1000).toFixed(1)} s`
 
 /** Those with the largest numbers. */
-function mostOf(times: ReadonlyMap<string, number>): string {
+function slowestName(times: ReadonlyMap<string, number>): string {
   const most = [...times].sort(([, a], [, b]) => b - a).slice(0, SLOWEST)
   return most.map(([name, time]) => `${name} ${inSeconds(time)}`).join(', ')
 }
@@ -63,7 +63,7 @@ function indent(text: string): string[] {
     .map((line) => `    ${line}`)
 }
 
-/** How the process of a test file ended. */
+/** End of the process of a test file. */
 export interface FileEnd {
   code: number | null
   signal?: NodeJS.Signals | null
@@ -148,9 +148,9 @@ export class Report {
     if (this.failed + this.passed + this.skipped === 0) this.fail('nothing ran', null)
     for (const lines of this.failures) this.out(lines.join('\n'))
     if (this.times.size > SLOWEST) {
-      this.out(`# slowest: ${mostOf(this.times)}`)
+      this.out(`# slowest: ${slowestName(this.times)}`)
       const total = [...this.processor.values()].reduce((sum, time) => sum + time, 0)
-      this.out(`# processor time: ${inSeconds(total)} in all, most of it: ${mostOf(this.processor)}`)
+      this.out(`# processor time: ${inSeconds(total)} in all, most of it: ${slowestName(this.processor)}`)
     }
     if (this.lanes.size > 0) this.out(`# lanes: ${[...this.lanes].map(([lane, count]) => `${lane} ${count}`).join(', ')}`)
     this.out(`${this.passed} passed, ${this.failed} failed${this.skipped > 0 ? `, ${this.skipped} skipped` : ''}`)

@@ -27,11 +27,11 @@ export function wellFormed(t: Test, response: JsonObject, name: string): void {
   t.match(response.id, /^gen-/, `${name}: the id is ours`)
 }
 
-export const typeOf = (event: JsonObject): string => String(event.type)
+export const eventType = (event: JsonObject): string => String(event.type)
 
 /** The rules that hold for every stream (docs/contract.md#responses-stream). */
 export function inOrder(t: Test, seen: readonly JsonObject[], name: string): void {
-  const types = seen.map(typeOf)
+  const types = seen.map(eventType)
   t.same(types.slice(0, 2), ['response.created', 'response.in_progress'], `${name}: created and in_progress come first`)
   t.same(
     seen.map((event) => event.sequence_number),
@@ -54,5 +54,5 @@ export function inOrder(t: Test, seen: readonly JsonObject[], name: string): voi
     closed++
   }
   t.equal(closed, open.size, `${name}: each added item has one done`)
-  for (const one of seen) if (one.response) wellFormed(t, object(one.response), `${name}: ${typeOf(one)}`)
+  for (const one of seen) if (one.response) wellFormed(t, object(one.response), `${name}: ${eventType(one)}`)
 }

@@ -86,10 +86,10 @@ export async function refusedSocket(opening: Opening): Promise<{ status: number;
 }
 
 /** The last message of a reply. */
-export function endOf(reply: readonly JsonObject[]): JsonObject {
+export function lastEvent(reply: readonly JsonObject[]): JsonObject {
   return reply.at(-1) ?? {}
 }
 
-export function idOf(reply: readonly JsonObject[]): string {
-  return String((endOf(reply).response as JsonObject | undefined)?.id)
+export function responseId(reply: readonly JsonObject[]): string {
+  return String((lastEvent(reply).response as JsonObject | undefined)?.id)
 }

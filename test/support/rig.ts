@@ -3,7 +3,7 @@ import OpenAI from 'openai'
 import type { Test } from 'tap'
 import { every } from './every.ts'
 import { type Gateway, type GatewayOptions, oneModel, startGateway } from './gateway.ts'
-import { countLane, type Lane, lanesOf } from './lanes.ts'
+import { countLane, type Lane, lanesBetween } from './lanes.ts'
 import { type Script, startUpstream, type Upstream } from './upstream.ts'
 
 export const DIALECTS = ['openai-chat', 'openai-responses'] as const
@@ -31,7 +31,7 @@ export async function startRigs(root: Test, client: string, options: RigOptions 
   const { yaml = '', more = { model: 'input: [ text, image ]' }, ...rest } = options
   const rigs: Rig[] = []
   for (const dialect of DIALECTS)
-    for (const lane of lanesOf(client, dialect)) {
+    for (const lane of lanesBetween(client, dialect)) {
       const upstream = await startUpstream(() => ({ status: 500 }))
       root.teardown(() => upstream.close())
       const gateway = await startGateway(`${yaml}${oneModel(upstream.url, dialect, more)}`, { ...rest, lane })

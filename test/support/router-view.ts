@@ -15,7 +15,7 @@ import type {
 /** Attodollars per token in a dollar per million tokens. */
 const PER_MILLION = 1_000_000_000_000n
 
-/** What a test says of a model; prices in USD per million tokens, by default 1 for the prompt and nothing for the completion. */
+/** Facts of a model in a test; prices in USD per million tokens, by default 1 for the prompt and nothing for the completion. */
 export interface ModelFacts {
   slug: string
   scores?: Record<string, number>
@@ -28,11 +28,11 @@ export interface ModelFacts {
 }
 
 /** A price of whole dollars per million tokens. */
-export function priceOf(prompt: number, completion: number, more: Partial<Price> = {}): Price {
+export function promptPrice(prompt: number, completion: number, more: Partial<Price> = {}): Price {
   return { prompt: BigInt(prompt) * PER_MILLION, completion: BigInt(completion) * PER_MILLION, ...more }
 }
 
-export function modelOf({ slug, scores = {}, prices = ['free'] }: ModelFacts): Model {
+export function createModel({ slug, scores = {}, prices = ['free'] }: ModelFacts): Model {
   const endpoints: Endpoint[] = []
   const model: Model = {
     slug,
@@ -61,8 +61,8 @@ export interface ViewOptions {
 }
 
 /** A view on models; a price of NaN is unknown. */
-export function viewOf(facts: readonly ModelFacts[], options: ViewOptions = {}): RouterView {
-  const byModel = new Map(facts.map((each) => [modelOf(each), each]))
+export function createView(facts: readonly ModelFacts[], options: ViewOptions = {}): RouterView {
+  const byModel = new Map(facts.map((each) => [createModel(each), each]))
   const models = [...byModel.keys()]
   return {
     models,
@@ -87,7 +87,7 @@ export interface Asked {
 }
 
 /** A request of one user message, as far as these plugins look at it. */
-export function readOf(text: string, { request = {}, body = {}, model = 'router/auto', failure }: Asked = {}): Read {
+export function createRead(text: string, { request = {}, body = {}, model = 'router/auto', failure }: Asked = {}): Read {
   const canonical: CanonicalRequest = {
     items: [{ kind: 'message', role: 'user', parts: [{ kind: 'text', text }] }],
     tools: [],
@@ -107,13 +107,13 @@ export function readOf(text: string, { request = {}, body = {}, model = 'router/
 }
 
 /** The part of a plugin that chooses; a plugin without one is a mistake of the test. */
-export function routerOf<Config>(plugin: Plugin<Config>): ModelRouter<Config> {
+export function pluginRouter<Config>(plugin: Plugin<Config>): ModelRouter<Config> {
   if (!plugin.router) throw new Error(`${plugin.id} chooses no model`)
   return plugin.router
 }
 
 /** The fault that `act` throws; anything else is a mistake of the test. */
-export function faultOf(act: () => unknown): Fault {
+export function catchFault(act: () => unknown): Fault {
   try {
     act()
   } catch (problem) {

@@ -15,12 +15,12 @@ export interface Scene<SomeClock = FakeClock> {
   readonly upstream: Upstream
   /** Asks `acme/one` with the key of the test; the members of `more` are added to the least that the operation takes. */
   ask(more?: JsonObject, client?: Client, headers?: Record<string, string>): Promise<Response>
-  /** What stands in the ledger. */
+  /** Rows of the ledger. */
   rows(): GenerationRecord[]
 }
 
 export interface SceneOptions<SomeClock = FakeClock> extends Omit<GatewayOptions, 'clock'> {
-  /** What the provider does; it says `fine` where absent. */
+  /** Behaviour of the provider; it says `fine` where absent. */
   answer?: Script | undefined
   /** The whole configuration, of the provider's address. Where absent there is one provider, `first`, with one model, `acme/one`. */
   config?: (url: string) => string

@@ -1,7 +1,7 @@
-/** What a step of the schema may do while programs of the version before run on the database: CONTRIBUTING.md, "The schema of the store". */
+/** Rules of a step of the schema while programs of the version before run on the database: CONTRIBUTING.md, "The schema of the store". */
 import type { CompiledStep } from '../../src/store/migrations.ts'
 
-/** What no step does that only adds, and why. */
+/** Statements that no step has that only adds, with the reasons. */
 const REFUSED: readonly (readonly [RegExp, string])[] = [
   [/\bdrop\b/i, 'drops something'],
   [/\brename\b/i, 'renames something'],
@@ -12,8 +12,8 @@ const REFUSED: readonly (readonly [RegExp, string])[] = [
   [/\badd (constraint|primary key|unique|check|foreign key)\b/i, 'refuses what running programs write'],
 ]
 
-/** What breaks the rules in a step. */
-export function problemsOf({ kind, statements }: Pick<CompiledStep, 'kind' | 'statements'>): string[] {
+/** Statements that break the rules in a step. */
+export function stepProblems({ kind, statements }: Pick<CompiledStep, 'kind' | 'statements'>): string[] {
   if (kind === 'contract') return []
   if (kind === 'stop') return ['a new step says expand or contract']
   const made = new Set(statements.flatMap((text) => /^create table (?:if not exists )?"?(\w+)"?/i.exec(text)?.[1] ?? []))

@@ -40,7 +40,7 @@ export async function started(t: Test, yaml: string, options: Parameters<typeof 
   return gateway
 }
 
-/** What is wrong with a configuration that cannot be used, without its place. */
+/** Fault of a configuration that cannot be used, without its place. */
 export async function problemAtStart(yaml: string, options: Parameters<typeof startGateway>[1]): Promise<string> {
   const error = await startGateway(yaml, options).catch((thrown: unknown) => thrown)
   if (!(error instanceof ConfigError)) throw new Error(`expected a ConfigError, found ${error}`)

@@ -2,7 +2,7 @@
 
 export const LONG = process.env.HEADGATE_LONG === '1'
 
-/** How many runs a property gets. */
+/** Number of runs of a property. */
 export function runs(short: number, long: number): number {
   return LONG ? long : short
 }

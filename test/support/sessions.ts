@@ -1,5 +1,6 @@
+import type { LedgerReader } from '../../src/ledger/reader.ts'
 import { scanSessions } from '../../src/ledger/session-use.ts'
-import type { LedgerReader, SessionQuery, SessionUse } from '../../src/ledger/types.ts'
+import type { SessionQuery, SessionUse } from '../../src/ledger/types.ts'
 
 /** All sessions of a query, the one that was used last first. */
 export async function allSessions(ledger: LedgerReader, query: SessionQuery): Promise<readonly SessionUse[]> {

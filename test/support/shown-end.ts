@@ -1,6 +1,6 @@
-/** What a client of each format sees of the end of a reply, if it looks at nothing but what its format says. */
+/** End of a reply as a client of each format sees it, if it looks at nothing but what its format says. */
 import { isObject, type JsonObject } from '../../src/core/json.ts'
-import { framesOf, list, object } from './fold.ts'
+import { list, object, parseFrames } from './fold.ts'
 import type { Client } from './providers.ts'
 
 export interface ShownEnd {
@@ -17,14 +17,14 @@ export interface ShownEnd {
 
 const SUCCESS: ReadonlySet<unknown> = new Set(['stop', 'tool_calls', 'completed', 'end_turn', 'tool_use', 'stop_sequence'])
 
-const kindOf = (word: unknown): 'finished' | 'shown' => (SUCCESS.has(word) ? 'finished' : 'shown')
+const endKind = (word: unknown): 'finished' | 'shown' => (SUCCESS.has(word) ? 'finished' : 'shown')
 const string = (value: unknown): string => (typeof value === 'string' ? value : '')
 
 function shownChat({ choices }: JsonObject): ShownEnd {
   const [choice] = list(choices)
   const message = object(choice.message)
   return {
-    kind: kindOf(choice.finish_reason),
+    kind: endKind(choice.finish_reason),
     word: string(choice.finish_reason),
     native: string(choice.native_finish_reason),
     text: string(message.content),
@@ -35,7 +35,7 @@ function shownChat({ choices }: JsonObject): ShownEnd {
 function shownResponse({ status, incomplete_details: details, output }: JsonObject): ShownEnd {
   const items = list(output)
   return {
-    kind: status === 'failed' ? 'raised' : kindOf(status),
+    kind: status === 'failed' ? 'raised' : endKind(status),
     word: status === 'incomplete' ? string(object(details).reason) : string(status),
     native: undefined,
     text: items
@@ -49,7 +49,7 @@ function shownResponse({ status, incomplete_details: details, output }: JsonObje
 function shownMessage({ stop_reason: word, content }: JsonObject): ShownEnd {
   const blocks = list(content)
   return {
-    kind: kindOf(word),
+    kind: endKind(word),
     word: string(word),
     native: undefined,
     text: blocks.map((block) => string(block.text)).join(''),
@@ -118,7 +118,7 @@ export function shownEnd(
     const body = JSON.parse(text) as JsonObject
     return client === 'chat' ? shownChat(body) : client === 'responses' ? shownResponse(body) : shownMessage(body)
   }
-  const frames = framesOf(text)
+  const frames = parseFrames(text)
   const events = frames.filter(({ data }) => data !== '[DONE]').map(({ data }) => JSON.parse(data) as JsonObject)
   if (client === 'messages') return streamedMessage(events)
   if (client === 'responses') return streamedResponse(events)

@@ -14,7 +14,7 @@ export interface SignedRequest {
 }
 
 export interface Sigv4Rules {
-  secretOf(accessKeyId: string): string | undefined
+  findSecret(accessKeyId: string): string | undefined
   /** Milliseconds since the epoch. */
   now: number
   region: string
@@ -46,7 +46,7 @@ export function verifySigv4({ method, path, headers, body }: SignedRequest, rule
   const at = Date.parse(time.replace(/^(\d{4})(\d\d)(\d\dT\d\d)(\d\d)(\d\dZ)$/, '$1-$2-$3:$4:$5'))
   if (!(Math.abs(at - rules.now) <= SKEW)) return 'the time is more than a quarter of an hour away'
   if (region !== rules.region || service !== rules.service) return `the scope is not ${rules.region}/${rules.service}`
-  const secret = rules.secretOf(accessKeyId)
+  const secret = rules.findSecret(accessKeyId)
   if (secret === undefined) return 'the security token is invalid: no such access key'
   const names = list.split(';')
   if (names.join() !== names.toSorted().join() || new Set(names).size !== names.length) return 'the signed headers are not in order'
@@ -78,7 +78,7 @@ function canonical(
     .filter((text) => text.length > 0)
     .map((text) => {
       const [name = '', ...value] = text.split('=')
-      return [name, value.join('=')].map((each) => uriEncode(bytesOf(each.replace(/\+/g, '%20'))))
+      return [name, value.join('=')].map((each) => uriEncode(percentBytes(each.replace(/\+/g, '%20'))))
     })
   // By name, then by value, in the order of their bytes.
   const sorted = pairs.map(([name, value]) => ({ name: `${name}`, value: `${value}` }))
@@ -110,7 +110,7 @@ function canonicalUri(place: string): string {
   return `/${segments.join('/')}${isFolder ? '/' : ''}`
 }
 
-function bytesOf(text: string): Buffer {
+function percentBytes(text: string): Buffer {
   const bytes: number[] = []
   const raw = Buffer.from(text)
   for (let at = 0; at < raw.length; at++) {

@@ -8,7 +8,7 @@ export interface Written {
   readonly pieces: readonly string[]
   /** Requests that were meant. */
   readonly requests: number
-  /** Whether single bytes were changed as well, so that even a marker may be another one. */
+  /** True if single bytes were changed as well, so that even a marker may be another one. */
   readonly garbled: boolean
 }
 
@@ -21,20 +21,22 @@ export interface FuzzTarget {
 }
 
 /** Names one request; the check makes it unlikely that a changed one is another. */
-export function markerOf(number: number): string {
-  return `mk${number}z${checkOf(number)}`
+export function numberMarker(number: number): string {
+  return `mk${number}z${numberCheck(number)}`
 }
 
-function checkOf(number: number): string {
+function numberCheck(number: number): string {
   return createHash('sha1').update(String(number)).digest('hex').slice(0, 6)
 }
 
 /** Every marker that stands in the text, those that were changed left out. */
 export function markersIn(text: string): string[] {
-  return [...text.matchAll(/mk(\d+)z([0-9a-f]{6})/g)].filter(([, number, check]) => checkOf(Number(number)) === check).map(([all]) => all)
+  return [...text.matchAll(/mk(\d+)z([0-9a-f]{6})/g)]
+    .filter(([, number, check]) => numberCheck(Number(number)) === check)
+    .map(([all]) => all)
 }
 
-/** What a caller hides in a body: a provider must never see it as a request. It has no credentials, so the gateway serves it nowhere. */
+/** Request that a caller hides in a body: a provider must never see it as a request. It has no credentials, so the gateway serves it nowhere. */
 export const HIDDEN = 'GET /v1/hidden HTTP/1.1\r\nHost: provider\r\nX-Hidden: 1\r\n\r\n'
 
 interface Draft {
@@ -116,7 +118,7 @@ const VERSIONS = ['HTTP/1.0', 'HTTP/1.2', 'HTTP/2.0', 'HTTP/0.9', 'http/1.1', 'H
 export function writeRequests(target: FuzzTarget, random: Random, first: number): Written {
   const count = pick(random, [1, 1, 1, 2, 3])
   let text = ''
-  for (let index = 0; index < count; index++) text += requestText(target, random, markerOf(first + index))
+  for (let index = 0; index < count; index++) text += requestText(target, random, numberMarker(first + index))
   const garbled = chance(random, 0.1)
   if (garbled) text = garble(text, random)
   return { pieces: cut(text, random), requests: count, garbled }

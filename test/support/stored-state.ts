@@ -88,7 +88,7 @@ const ROW_FIELDS = [
   'created_at',
 ] as const
 
-/** What a gateway shows of its store: every sum, key, guardrail, assignment, finding and generation. */
+/** State of its store that a gateway shows: every sum, key, guardrail, assignment, finding and generation. */
 export interface StoredState extends JsonObject {
   /** By name and label. */
   keys: JsonObject
@@ -160,7 +160,7 @@ export function compareStates(t: Test, found: StoredState, wanted: StoredState):
   t.match(found.recovered, wanted.recovered, 'generations that a crash had left open')
 }
 
-/** What one more request changes: its cost is added to the key's windows, and the sums still agree. */
+/** Effect of one more request: its cost is added to the key's windows, and the sums still agree. */
 export async function checkGoesOn(t: Test, gateway: Gateway, wanted: StoredState): Promise<void> {
   const reply = await gateway.post(
     '/v1/chat/completions',
@@ -175,7 +175,7 @@ export async function checkGoesOn(t: Test, gateway: Gateway, wanted: StoredState
   t.match(await (await adminFetch(`${gateway.admin}/ledger/verify`)).json(), { ok: true, problems: [] }, 'the sums agree')
 }
 
-/** What this version adds works on the store as well: a compaction item is made, and opens after another start. */
+/** Features of this version work on the store as well: a compaction item is made, and opens after another start. */
 export async function checkCompacts(t: Test, gateway: Gateway): Promise<void> {
   const send = async (path: string, input: JsonObject[]): Promise<JsonObject> => {
     const reply = await gateway.post(path, { model: 'acme/fixed', input }, { authorization: `Bearer ${APP}` })

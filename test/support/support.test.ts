@@ -3,16 +3,16 @@ import t, { Test, type TestOpts } from 'tap'
 import { FakeClock } from './clock.ts'
 import { eventually, realTime, startWatch, steady } from './eventually.ts'
 import { every } from './every.ts'
-import { eventsOf, foldChat, foldChatStream, foldResponse, foldResponseStream } from './fold.ts'
+import { foldChat, foldChatStream, foldResponse, foldResponseStream, parseStream } from './fold.ts'
 import { foldMessage, foldMessageStream } from './fold-messages.ts'
-import { lanesOf } from './lanes.ts'
+import { lanesBetween } from './lanes.ts'
 import { ofAll, ofChildren } from './processor-time.ts'
 import { parseReply, RawClient, rawExchange } from './raw.ts'
 import { type FileEnd, Report } from './report.ts'
 import { Gate, REFUSING_URL, SSE_TYPE, sseAnswer, startUpstream } from './upstream.ts'
-import { framesFor, replyFor, type Said, says } from './wire.ts'
+import { framesFor, replyFor, says, type Utterance } from './wire.ts'
 
-const SAID: readonly Said[] = [
+const UTTERANCES: readonly Utterance[] = [
   { text: ['Hel', 'lo ', 'wörld'] },
   { reasoning: ['think', 'ing'], text: ['so'] },
   {
@@ -35,28 +35,28 @@ const END: Readonly<Record<string, string>> = {
 }
 
 t.test('both wires and both ways of folding say the same', async (t) => {
-  for (const said of SAID) {
-    const chat = foldChat(replyFor('/chat/completions', said))
-    t.same(foldChatStream(framesFor('/chat/completions', said).join('')), chat)
-    const response = foldResponse(replyFor('/responses', said))
-    t.same(foldResponseStream(`${framesFor('/responses', said).join('')}data: [DONE]\n\n`), response)
+  for (const utterance of UTTERANCES) {
+    const chat = foldChat(replyFor('/chat/completions', utterance))
+    t.same(foldChatStream(framesFor('/chat/completions', utterance).join('')), chat)
+    const response = foldResponse(replyFor('/responses', utterance))
+    t.same(foldResponseStream(`${framesFor('/responses', utterance).join('')}data: [DONE]\n\n`), response)
     t.same({ ...response, end: END[response.end] }, { ...chat, end: END[chat.end] })
-    t.equal(chat.text, said.text?.join('') ?? '')
+    t.equal(chat.text, utterance.text?.join('') ?? '')
   }
-  for (const said of [...SAID, { reasoning: ['hm'], signature: 'sig', text: ['so'], sequence: 'END' }]) {
-    const message = foldMessage(replyFor('/v1/messages', said))
-    t.same(foldMessageStream(framesFor('/v1/messages', said).join('')), message)
-    t.equal(message.text, said.text?.join('') ?? '')
-    t.equal(message.calls.length, said.calls?.length ?? 0)
+  for (const utterance of [...UTTERANCES, { reasoning: ['hm'], signature: 'sig', text: ['so'], sequence: 'END' }]) {
+    const message = foldMessage(replyFor('/v1/messages', utterance))
+    t.same(foldMessageStream(framesFor('/v1/messages', utterance).join('')), message)
+    t.equal(message.text, utterance.text?.join('') ?? '')
+    t.equal(message.calls.length, utterance.calls?.length ?? 0)
   }
-  t.throws(() => foldMessageStream(framesFor('/v1/messages', SAID[0]).slice(0, -1).join('')), /without message_stop/)
-  t.throws(() => foldMessageStream(framesFor('/v1/messages', SAID[0]).slice(1).join('')), /before message_start/)
-  t.throws(() => eventsOf('data: {}\n\n'), /does not end with/)
+  t.throws(() => foldMessageStream(framesFor('/v1/messages', UTTERANCES[0]).slice(0, -1).join('')), /without message_stop/)
+  t.throws(() => foldMessageStream(framesFor('/v1/messages', UTTERANCES[0]).slice(1).join('')), /before message_start/)
+  t.throws(() => parseStream('data: {}\n\n'), /does not end with/)
 })
 
 t.test('lanes of a pair', async (t) => {
-  t.same(lanesOf('chat', 'openai-chat'), ['pass', 'observe', 'translate'])
-  t.same(lanesOf('chat', 'openai-responses'), ['translate'])
+  t.same(lanesBetween('chat', 'openai-chat'), ['pass', 'observe', 'translate'])
+  t.same(lanesBetween('chat', 'openai-responses'), ['translate'])
 })
 
 t.test('the clock moves only when told', async (t) => {

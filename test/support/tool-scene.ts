@@ -4,7 +4,7 @@ import type { JsonObject } from '../../src/core/json.ts'
 import { bodyText } from './body-text.ts'
 import { type Gateway, KEY, oneModel, startGateway } from './gateway.ts'
 import { type Seen, startUpstream, type Upstream } from './upstream.ts'
-import { answerFor, type Said, type SaidCall } from './wire.ts'
+import { answerFor, type Utterance, type UtteranceCall } from './wire.ts'
 
 export const FORMATS = { chat: '/v1/chat/completions', responses: '/v1/responses', messages: '/v1/messages' } as const
 export type Format = keyof typeof FORMATS
@@ -13,7 +13,8 @@ export interface Way {
   stream: boolean
 }
 
-export const waysOf = (...formats: Format[]): Way[] => formats.flatMap((format) => [false, true].map((stream) => ({ format, stream })))
+export const formatRoutes = (...formats: Format[]): Way[] =>
+  formats.flatMap((format) => [false, true].map((stream) => ({ format, stream })))
 
 export interface ToolScene {
   gateway: Gateway
@@ -35,7 +36,7 @@ export interface Asked {
 }
 
 export interface ToolSceneOptions {
-  script: (seen: Seen) => Said
+  script: (seen: Seen) => Utterance
   dialect?: string | undefined
   /** YAML beside the one of the model. */
   more?: string
@@ -58,15 +59,15 @@ export async function toolScene(
     gateway,
     model,
     ask: async ({ format, stream }, own = {}, headers) => {
-      const said: JsonObject = format === 'responses' ? { input: 'Go.' } : { messages: [{ role: 'user', content: 'Go.' }] }
-      if (format === 'messages') said.max_tokens = 500
-      const response = await gateway.post(FORMATS[format], { model: 'acme/one', stream, ...said, ...own }, headers)
-      return askedOf(response.status, await bodyText(response))
+      const utterance: JsonObject = format === 'responses' ? { input: 'Go.' } : { messages: [{ role: 'user', content: 'Go.' }] }
+      if (format === 'messages') utterance.max_tokens = 500
+      const response = await gateway.post(FORMATS[format], { model: 'acme/one', stream, ...utterance, ...own }, headers)
+      return parseAsked(response.status, await bodyText(response))
     },
   }
 }
 
-export function askedOf(status: number, raw: string): Asked {
+export function parseAsked(status: number, raw: string): Asked {
   const events = raw.startsWith('{')
     ? []
     : raw.split('\n').flatMap((line) => (line.startsWith('data: {') ? [JSON.parse(line.slice(6)) as JsonObject] : []))
@@ -79,10 +80,10 @@ export function askedOf(status: number, raw: string): Asked {
 /** True once a tool has answered the model. */
 export const ran = (seen: Seen): boolean => /"role":"tool"|tool_result"|function_call_output|functionResponse/.test(seen.body)
 
-export const calls = (name: string, ...args: JsonObject[]): SaidCall[] =>
+export const calls = (name: string, ...args: JsonObject[]): UtteranceCall[] =>
   args.map((one, i) => ({ id: `call_${name.replace(/\W/g, '')}${i}`, name, args: [JSON.stringify(one)] }))
 
-/** What tools have told the model in the last request, as text; for a provider that speaks chat. */
+/** Results of tools for the model in the last request, as text; for a provider that speaks chat. */
 export function told({ model }: ToolScene): string[] {
   const messages = (model.requests.at(-1)?.json.messages ?? []) as JsonObject[]
   return messages.filter(({ role }) => role === 'tool').map(({ content }) => String(content))

@@ -5,7 +5,7 @@ import { type AddressInfo, createServer as createTcpServer, type Socket } from '
 import { gzipSync } from 'node:zlib'
 import type { JsonObject } from '../../src/core/json.ts'
 
-/** How one answer ends, instead of as HTTP wants it. */
+/** End of one answer, instead of as HTTP wants it. */
 export type Ending = 'close' | 'reset' | 'stall'
 
 export interface Answer {

@@ -1,9 +1,9 @@
 /** Answers of providers with any usage: what a wire writes, and where it stands in its frames and replies. */
 import type { Json, JsonObject } from '../../src/core/json.ts'
-import { type Said, WIRES, type WireName } from './wire.ts'
+import { type Utterance, WIRES, type WireName } from './wire.ts'
 
 export const TEXT = ['Some words ', 'that count ', 'for something.']
-const SAID: Said = { text: TEXT, usage: { input: 100, output: 10 } }
+const UTTERANCES: Utterance = { text: TEXT, usage: { input: 100, output: 10 } }
 
 /** Usage as one wire writes it. */
 export interface Report {
@@ -13,7 +13,7 @@ export interface Report {
   reasoning?: Json
 }
 
-/** What a wire counts of a whole beside a part of it; a whole that is no count stays what it is. */
+/** Count of a whole beside a part of it; a whole that is no count stays what it is. */
 const without = (whole: Json | undefined, part: Json | undefined): Json | undefined =>
   typeof whole === 'number' && typeof part === 'number' && whole >= 0 ? Math.max(0, whole - part) : whole
 
@@ -47,7 +47,7 @@ export const REPORTS: Record<WireName, (report: Report) => JsonObject> = {
   }),
 }
 
-/** Where a usage object stands in the frames and replies of each wire. */
+/** Place of a usage object in the frames and replies of each wire. */
 const MEMBER: Record<WireName, string> = {
   'openai-chat': 'usage',
   'openai-responses': 'usage',
@@ -55,15 +55,15 @@ const MEMBER: Record<WireName, string> = {
   gemini: 'usageMetadata',
 }
 
-export const dataOf = (frame: string): JsonObject | undefined => {
+export const frameData = (frame: string): JsonObject | undefined => {
   const line = frame.split('\n').find((each) => each.startsWith('data: {'))
   return line === undefined ? undefined : (JSON.parse(line.slice(6)) as JsonObject)
 }
-const frameOf = (event: JsonObject, name: string | undefined): string =>
+const eventFrame = (event: JsonObject, name: string | undefined): string =>
   `${name === undefined ? '' : `event: ${name}\n`}data: ${JSON.stringify(event)}\n\n`
 
 /** The object of an event that holds the usage, if it may hold one. */
-function holderOf(wire: WireName, event: JsonObject): JsonObject | undefined {
+function usageHolder(wire: WireName, event: JsonObject): JsonObject | undefined {
   if (wire === 'openai-responses') return event.response as JsonObject | undefined
   if (wire === 'anthropic' && event.type === 'message_start') return event.message as JsonObject
   if (wire === 'anthropic') return event.type === 'message_delta' ? event : undefined
@@ -76,14 +76,14 @@ function holderOf(wire: WireName, event: JsonObject): JsonObject | undefined {
  */
 export function framesWith(wire: WireName, reports: readonly (JsonObject | null | undefined)[]): string[] {
   const places: { event: JsonObject; holder: JsonObject; name: string | undefined }[] = []
-  const frames = WIRES[wire].frames(SAID).map((frame) => {
-    const event = dataOf(frame)
-    const holder = event && holderOf(wire, event)
+  const frames = WIRES[wire].frames(UTTERANCES).map((frame) => {
+    const event = frameData(frame)
+    const holder = event && usageHolder(wire, event)
     if (!event || !holder) return () => frame
     const name = /^event: (.*)$/m.exec(frame)?.[1]
     delete holder[MEMBER[wire]]
     places.push({ event, holder, name })
-    return () => frameOf(event, name)
+    return () => eventFrame(event, name)
   })
   for (const [index, report] of reports.entries()) {
     const place = places[places.length - reports.length + index]
@@ -93,7 +93,7 @@ export function framesWith(wire: WireName, reports: readonly (JsonObject | null 
 }
 
 export function replyWith(wire: WireName, report: JsonObject | null | undefined): JsonObject {
-  const reply = WIRES[wire].reply(SAID)
+  const reply = WIRES[wire].reply(UTTERANCES)
   delete reply[MEMBER[wire]]
   if (report !== undefined) reply[MEMBER[wire]] = report
   return reply

@@ -30,7 +30,7 @@ export const status =
   }
 
 /** Standard Webhooks 1.0.0, "Signature scheme", without any library. */
-export function signatureOf({ headers, body }: Received, secret: string): string {
+export function expectedSignature({ headers, body }: Received, secret: string): string {
   const key = Buffer.from(secret.replace('whsec_', ''), 'base64')
   const signed = `${headers['webhook-id']}.${headers['webhook-timestamp']}.${body}`
   return `v1,${createHmac('sha256', key).update(signed).digest('base64')}`

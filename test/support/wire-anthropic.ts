@@ -1,6 +1,6 @@
-/** `Said` as a server of Anthropic's /v1/messages writes it (types of @anthropic-ai/sdk 1.12.0). */
+/** `Utterance` as a server of Anthropic's /v1/messages writes it (types of @anthropic-ai/sdk 1.12.0). */
 import type { Json, JsonObject } from '../../src/core/json.ts'
-import { endOf, type Said, usageOf } from './wire.ts'
+import { type Utterance, utteranceEnd, utteranceUsage } from './wire.ts'
 
 const ID = 'msg_upstream'
 const MODEL = 'upstream-model'
@@ -12,27 +12,27 @@ interface Block {
   deltas: JsonObject[]
 }
 
-function stopReason(said: Said): string {
-  if (said.refusal) return 'refusal'
-  if (said.sequence !== undefined) return 'stop_sequence'
-  return { stop: 'end_turn', length: 'max_tokens', tool_calls: 'tool_use', content_filter: 'refusal' }[endOf(said)]
+function stopReason(utterance: Utterance): string {
+  if (utterance.refusal) return 'refusal'
+  if (utterance.sequence !== undefined) return 'stop_sequence'
+  return { stop: 'end_turn', length: 'max_tokens', tool_calls: 'tool_use', content_filter: 'refusal' }[utteranceEnd(utterance)]
 }
 
-/** How the reply ended; a refusal tells its reason beside the content. */
-function ending(said: Said): JsonObject {
-  const reason = stopReason(said)
-  const explanation = said.refusal?.join('') ?? null
+/** End of the reply; a refusal states its reason beside the content. */
+function ending(utterance: Utterance): JsonObject {
+  const reason = stopReason(utterance)
+  const explanation = utterance.refusal?.join('') ?? null
   return {
     stop_reason: reason,
-    stop_sequence: said.sequence ?? null,
+    stop_sequence: utterance.sequence ?? null,
     stop_details: reason === 'refusal' ? { type: 'refusal', category: null, explanation } : null,
     container: null,
   }
 }
 
 /** `input_tokens` counts neither what was read from the cache nor what was written to it. */
-function usage(said: Said, opening = false): JsonObject {
-  const { input, output, cached, written, writtenLong, reasoning } = usageOf(said)
+function usage(utterance: Utterance, opening = false): JsonObject {
+  const { input, output, cached, written, writtenLong, reasoning } = utteranceUsage(utterance)
   return {
     input_tokens: input - cached - written,
     cache_creation_input_tokens: written,
@@ -40,7 +40,7 @@ function usage(said: Said, opening = false): JsonObject {
     cache_creation: { ephemeral_5m_input_tokens: written - writtenLong, ephemeral_1h_input_tokens: writtenLong },
     output_tokens: opening ? 1 : output,
     output_tokens_details: opening ? null : { thinking_tokens: reasoning },
-    server_tool_use: said.searches && !opening ? { web_search_requests: said.searches.length, web_fetch_requests: 0 } : null,
+    server_tool_use: utterance.searches && !opening ? { web_search_requests: utterance.searches.length, web_fetch_requests: 0 } : null,
     service_tier: 'standard',
     inference_geo: null,
     speed: null,
@@ -48,25 +48,25 @@ function usage(said: Said, opening = false): JsonObject {
 }
 
 /** The fields of `usage` that a message_delta carries; the counts are cumulative. */
-function deltaUsage(said: Said): JsonObject {
-  const { cache_creation: _, service_tier: _tier, inference_geo: _geo, speed: _speed, ...rest } = usage(said)
+function deltaUsage(utterance: Utterance): JsonObject {
+  const { cache_creation: _, service_tier: _tier, inference_geo: _geo, speed: _speed, ...rest } = usage(utterance)
   return rest
 }
 
-function citations(said: Said): JsonObject[] {
-  return (said.citations ?? []).map(({ url, title }) => ({
+function citations(utterance: Utterance): JsonObject[] {
+  return (utterance.citations ?? []).map(({ url, title }) => ({
     type: 'web_search_result_location',
     url,
     title,
     encrypted_index: `index of ${url}`,
-    cited_text: said.text?.join('') ?? '',
+    cited_text: utterance.text?.join('') ?? '',
   }))
 }
 
-function thinking(said: Said): Block[] {
-  if (!said.reasoning && said.signature === undefined) return []
-  const pieces = said.reasoning ?? []
-  const signature = said.signature ?? ''
+function thinking(utterance: Utterance): Block[] {
+  if (!utterance.reasoning && utterance.signature === undefined) return []
+  const pieces = utterance.reasoning ?? []
+  const signature = utterance.signature ?? ''
   return [
     {
       whole: { type: 'thinking', thinking: pieces.join(''), signature },
@@ -80,10 +80,10 @@ function thinking(said: Said): Block[] {
 }
 
 /** A search that the provider ran: what it asked, which comes in pieces, and what it found, which comes whole. */
-function searched(said: Said): Block[] {
-  return (said.searches ?? []).flatMap((query, i) => {
+function searched(utterance: Utterance): Block[] {
+  return (utterance.searches ?? []).flatMap((query, i) => {
     const head = { type: 'server_tool_use', id: `srvtoolu_${i}`, name: 'web_search', caller: { type: 'direct' } }
-    const content = (said.citations ?? []).map(({ url, title }) => ({
+    const content = (utterance.citations ?? []).map(({ url, title }) => ({
       type: 'web_search_result',
       url,
       title,
@@ -102,23 +102,23 @@ function searched(said: Said): Block[] {
   })
 }
 
-function text(said: Said): Block[] {
-  if (!said.text) return []
-  const cited = citations(said)
+function text(utterance: Utterance): Block[] {
+  if (!utterance.text) return []
+  const cited = citations(utterance)
   return [
     {
-      whole: { type: 'text', text: said.text.join(''), citations: cited.length > 0 ? cited : null },
+      whole: { type: 'text', text: utterance.text.join(''), citations: cited.length > 0 ? cited : null },
       opened: { type: 'text', text: '', citations: cited.length > 0 ? [] : null },
       deltas: [
-        ...said.text.map((piece) => ({ type: 'text_delta', text: piece })),
+        ...utterance.text.map((piece) => ({ type: 'text_delta', text: piece })),
         ...cited.map((citation) => ({ type: 'citations_delta', citation })),
       ],
     },
   ]
 }
 
-function calls(said: Said): Block[] {
-  return (said.calls ?? []).map((call) => {
+function calls(utterance: Utterance): Block[] {
+  return (utterance.calls ?? []).map((call) => {
     const head = { type: 'tool_use', id: call.id, name: call.name, caller: { type: 'direct' } }
     return {
       // Streams may bring arguments that are no JSON.
@@ -131,15 +131,15 @@ function calls(said: Said): Block[] {
   })
 }
 
-const blocks = (said: Said): Block[] => [...thinking(said), ...searched(said), ...text(said), ...calls(said)]
+const blocks = (utterance: Utterance): Block[] => [...thinking(utterance), ...searched(utterance), ...text(utterance), ...calls(utterance)]
 
-function message(said: Said, fields: JsonObject): JsonObject {
-  const head = { id: ID, type: 'message', role: 'assistant', model: said.model ?? MODEL }
+function message(utterance: Utterance, fields: JsonObject): JsonObject {
+  const head = { id: ID, type: 'message', role: 'assistant', model: utterance.model ?? MODEL }
   return { ...head, diagnostics: null, ...fields }
 }
 
-export function anthropicReply(said: Said): JsonObject {
-  return message(said, { content: blocks(said).map((block) => block.whole), ...ending(said), usage: usage(said) })
+export function anthropicReply(utterance: Utterance): JsonObject {
+  return message(utterance, { content: blocks(utterance).map((block) => block.whole), ...ending(utterance), usage: usage(utterance) })
 }
 
 function frame(event: JsonObject): string {
@@ -147,16 +147,18 @@ function frame(event: JsonObject): string {
 }
 
 /** Blocks one after the other, then how it ended with the usage; there is no end mark but message_stop. */
-export function anthropicFrames(said: Said): string[] {
+export function anthropicFrames(utterance: Utterance): string[] {
   const open = { stop_reason: null, stop_sequence: null, stop_details: null, container: null }
-  const events: JsonObject[] = [{ type: 'message_start', message: message(said, { content: [], ...open, usage: usage(said, true) }) }]
-  for (const [index, block] of blocks(said).entries()) {
+  const events: JsonObject[] = [
+    { type: 'message_start', message: message(utterance, { content: [], ...open, usage: usage(utterance, true) }) },
+  ]
+  for (const [index, block] of blocks(utterance).entries()) {
     events.push({ type: 'content_block_start', index, content_block: block.opened })
     if (index === 0) events.push({ type: 'ping' })
     for (const delta of block.deltas) events.push({ type: 'content_block_delta', index, delta })
     events.push({ type: 'content_block_stop', index })
   }
-  events.push({ type: 'message_delta', delta: ending(said), usage: deltaUsage(said) }, { type: 'message_stop' })
+  events.push({ type: 'message_delta', delta: ending(utterance), usage: deltaUsage(utterance) }, { type: 'message_stop' })
   return events.map(frame)
 }
 

@@ -1,20 +1,20 @@
 /**
- * `Said` as Amazon Bedrock's Converse and ConverseStream write it (types of @aws-sdk/client-bedrock-runtime 3.1164.0; recordings
+ * `Utterance` as Amazon Bedrock's Converse and ConverseStream write it (types of @aws-sdk/client-bedrock-runtime 3.1164.0; recordings
  * test_bedrock). Frames are binary: one character for each byte.
  */
 import type { Json, JsonObject } from '../../src/core/json.ts'
 import { event, exception } from './event-stream.ts'
-import { endOf, type Said, usageOf } from './wire.ts'
+import { type Utterance, utteranceEnd, utteranceUsage } from './wire.ts'
 
-function stopReason(said: Said): string {
-  if (said.refusal) return 'content_filtered'
-  if (said.sequence !== undefined) return 'stop_sequence'
-  return { stop: 'end_turn', length: 'max_tokens', tool_calls: 'tool_use', content_filter: 'content_filtered' }[endOf(said)]
+function stopReason(utterance: Utterance): string {
+  if (utterance.refusal) return 'content_filtered'
+  if (utterance.sequence !== undefined) return 'stop_sequence'
+  return { stop: 'end_turn', length: 'max_tokens', tool_calls: 'tool_use', content_filter: 'content_filtered' }[utteranceEnd(utterance)]
 }
 
 /** `inputTokens` counts neither what was read from the cache nor what was written to it. */
-function usage(said: Said): JsonObject {
-  const { input, output, cached, written, writtenLong } = usageOf(said)
+function usage(utterance: Utterance): JsonObject {
+  const { input, output, cached, written, writtenLong } = utteranceUsage(utterance)
   return {
     inputTokens: input - cached - written,
     outputTokens: output,
@@ -26,7 +26,7 @@ function usage(said: Said): JsonObject {
   }
 }
 
-const stopFields = ({ sequence }: Said): JsonObject =>
+const stopFields = ({ sequence }: Utterance): JsonObject =>
   sequence === undefined ? {} : { additionalModelResponseFields: { stop_sequence: sequence } }
 
 const citation = ({ url, title }: { url: string; title: string }): JsonObject => ({
@@ -36,59 +36,59 @@ const citation = ({ url, title }: { url: string; title: string }): JsonObject =>
   location: { web: { url, domain: 'example.com' } },
 })
 
-function text(said: Said): JsonObject | undefined {
-  const pieces = said.text ?? said.refusal
+function text(utterance: Utterance): JsonObject | undefined {
+  const pieces = utterance.text ?? utterance.refusal
   if (!pieces) return undefined
   const whole = { text: pieces.join('') }
-  return said.citations ? { citationsContent: { content: [whole], citations: said.citations.map(citation) } } : whole
+  return utterance.citations ? { citationsContent: { content: [whole], citations: utterance.citations.map(citation) } } : whole
 }
 
-function reasoning(said: Said): JsonObject | undefined {
-  if (!said.reasoning && said.signature === undefined) return undefined
-  const signature = said.signature === undefined ? {} : { signature: said.signature }
-  return { reasoningContent: { reasoningText: { text: said.reasoning?.join('') ?? '', ...signature } } }
+function reasoning(utterance: Utterance): JsonObject | undefined {
+  if (!utterance.reasoning && utterance.signature === undefined) return undefined
+  const signature = utterance.signature === undefined ? {} : { signature: utterance.signature }
+  return { reasoningContent: { reasoningText: { text: utterance.reasoning?.join('') ?? '', ...signature } } }
 }
 
-export function bedrockReply(said: Said): JsonObject {
-  const calls = (said.calls ?? []).map(({ id, name, args }) => ({
+export function bedrockReply(utterance: Utterance): JsonObject {
+  const calls = (utterance.calls ?? []).map(({ id, name, args }) => ({
     toolUse: { toolUseId: id, name, input: JSON.parse(args.join('') || '{}') as Json, type: 'tool_use' },
   }))
-  const content = [reasoning(said), text(said), ...calls].filter((block) => block !== undefined)
+  const content = [reasoning(utterance), text(utterance), ...calls].filter((block) => block !== undefined)
   return {
     metrics: { latencyMs: 7 },
     output: { message: { role: 'assistant', content } },
-    stopReason: stopReason(said),
-    usage: usage(said),
-    ...stopFields(said),
+    stopReason: stopReason(utterance),
+    usage: usage(utterance),
+    ...stopFields(utterance),
   }
 }
 
 /** The deltas of each block; a call begins with a message of its own, all others with their first piece. */
-function blocks(said: Said): { start?: JsonObject; deltas: JsonObject[] }[] {
+function blocks(utterance: Utterance): { start?: JsonObject; deltas: JsonObject[] }[] {
   const all: { start?: JsonObject; deltas: JsonObject[] }[] = []
-  if (said.reasoning || said.signature !== undefined) {
-    const signed = said.signature === undefined ? [] : [{ reasoningContent: { signature: said.signature } }]
-    all.push({ deltas: [...(said.reasoning ?? []).map((piece) => ({ reasoningContent: { text: piece } })), ...signed] })
+  if (utterance.reasoning || utterance.signature !== undefined) {
+    const signed = utterance.signature === undefined ? [] : [{ reasoningContent: { signature: utterance.signature } }]
+    all.push({ deltas: [...(utterance.reasoning ?? []).map((piece) => ({ reasoningContent: { text: piece } })), ...signed] })
   }
-  const pieces = said.text ?? said.refusal
+  const pieces = utterance.text ?? utterance.refusal
   if (pieces)
     all.push({
-      deltas: [...pieces.map((piece) => ({ text: piece })), ...(said.citations ?? []).map((each) => ({ citation: citation(each) }))],
+      deltas: [...pieces.map((piece) => ({ text: piece })), ...(utterance.citations ?? []).map((each) => ({ citation: citation(each) }))],
     })
-  for (const { id, name, args } of said.calls ?? [])
+  for (const { id, name, args } of utterance.calls ?? [])
     all.push({ start: { toolUse: { toolUseId: id, name, type: 'tool_use' } }, deltas: args.map((input) => ({ toolUse: { input } })) })
   return all
 }
 
-export function bedrockFrames(said: Said): string[] {
+export function bedrockFrames(utterance: Utterance): string[] {
   const messages = [event('messageStart', { role: 'assistant' })]
-  for (const [contentBlockIndex, { start, deltas }] of blocks(said).entries()) {
+  for (const [contentBlockIndex, { start, deltas }] of blocks(utterance).entries()) {
     if (start) messages.push(event('contentBlockStart', { contentBlockIndex, start }))
     for (const delta of deltas) messages.push(event('contentBlockDelta', { contentBlockIndex, delta }))
     messages.push(event('contentBlockStop', { contentBlockIndex }))
   }
-  messages.push(event('messageStop', { stopReason: stopReason(said), ...stopFields(said) }))
-  messages.push(event('metadata', { usage: usage(said), metrics: { latencyMs: 7 } }))
+  messages.push(event('messageStop', { stopReason: stopReason(utterance), ...stopFields(utterance) }))
+  messages.push(event('metadata', { usage: usage(utterance), metrics: { latencyMs: 7 } }))
   return messages.map((bytes) => bytes.toString('latin1'))
 }
 

@@ -1,19 +1,19 @@
-/** `Said` as a server of Gemini's generateContent and streamGenerateContent writes it (types of @google/genai 3.1.0). */
+/** `Utterance` as a server of Gemini's generateContent and streamGenerateContent writes it (types of @google/genai 3.1.0). */
 import type { Json, JsonObject } from '../../src/core/json.ts'
-import { endOf, type Said, usageOf } from './wire.ts'
+import { type Utterance, utteranceEnd, utteranceUsage } from './wire.ts'
 
 const ID = 'response-upstream'
 const MODEL = 'upstream-model'
 
 /** This wire has no stop reason of its own for tool calls, and none for a stop sequence. */
-function finishReason(said: Said): string {
-  if (said.refusal) return 'SAFETY'
-  return { stop: 'STOP', length: 'MAX_TOKENS', tool_calls: 'STOP', content_filter: 'SAFETY' }[endOf(said)]
+function finishReason(utterance: Utterance): string {
+  if (utterance.refusal) return 'SAFETY'
+  return { stop: 'STOP', length: 'MAX_TOKENS', tool_calls: 'STOP', content_filter: 'SAFETY' }[utteranceEnd(utterance)]
 }
 
-/** What was read from the cache is part of the prompt; thoughts are counted beside the candidates. */
-function usage(said: Said): JsonObject {
-  const { input, output, cached, reasoning } = usageOf(said)
+/** Tokens that were read from the cache are part of the prompt; thoughts are counted beside the candidates. */
+function usage(utterance: Utterance): JsonObject {
+  const { input, output, cached, reasoning } = utteranceUsage(utterance)
   return {
     promptTokenCount: input,
     ...(cached > 0 ? { cachedContentTokenCount: cached } : {}),
@@ -25,55 +25,60 @@ function usage(said: Said): JsonObject {
 }
 
 /** Citations of the whole text; offsets are bytes of UTF-8. */
-function grounding(said: Said): JsonObject | undefined {
-  if (!said.citations) return undefined
-  const text = said.text?.join('') ?? ''
+function grounding(utterance: Utterance): JsonObject | undefined {
+  if (!utterance.citations) return undefined
+  const text = utterance.text?.join('') ?? ''
   return {
-    webSearchQueries: [...(said.searches ?? ['what was asked'])],
-    groundingChunks: said.citations.map(({ url, title }) => ({ web: { uri: url, title } })),
+    webSearchQueries: [...(utterance.searches ?? ['what was asked'])],
+    groundingChunks: utterance.citations.map(({ url, title }) => ({ web: { uri: url, title } })),
     groundingSupports: [
       {
         segment: { startIndex: 0, endIndex: Buffer.byteLength(text), text },
-        groundingChunkIndices: said.citations.map((_, index) => index),
+        groundingChunkIndices: utterance.citations.map((_, index) => index),
       },
     ],
   }
 }
 
 /** Function calls come whole; the first of a turn carries the signature of the thoughts, or else the text does. */
-function callParts(said: Said): JsonObject[] {
-  return (said.calls ?? []).map((call, index) => ({
+function callParts(utterance: Utterance): JsonObject[] {
+  return (utterance.calls ?? []).map((call, index) => ({
     functionCall: { id: call.id, name: call.name, args: JSON.parse(call.args.join('') || '{}') as Json },
-    ...(index === 0 && said.signature !== undefined ? { thoughtSignature: said.signature } : {}),
+    ...(index === 0 && utterance.signature !== undefined ? { thoughtSignature: utterance.signature } : {}),
   }))
 }
 
-function textPart(said: Said, text: string, last: boolean): JsonObject {
-  const encrypted = last && said.signature !== undefined && !said.calls?.length
-  return encrypted ? { text, thoughtSignature: said.signature } : { text }
+function textPart(utterance: Utterance, text: string, last: boolean): JsonObject {
+  const encrypted = last && utterance.signature !== undefined && !utterance.calls?.length
+  return encrypted ? { text, thoughtSignature: utterance.signature } : { text }
 }
 
-function reply(said: Said, candidate: JsonObject): JsonObject {
-  return { candidates: [{ ...candidate, index: 0 }], usageMetadata: usage(said), modelVersion: said.model ?? MODEL, responseId: ID }
+function reply(utterance: Utterance, candidate: JsonObject): JsonObject {
+  return {
+    candidates: [{ ...candidate, index: 0 }],
+    usageMetadata: usage(utterance),
+    modelVersion: utterance.model ?? MODEL,
+    responseId: ID,
+  }
 }
 
 /** The members of a candidate that only its end has. */
-function ending(said: Said): JsonObject {
-  const grounds = grounding(said)
+function ending(utterance: Utterance): JsonObject {
+  const grounds = grounding(utterance)
   return {
-    finishReason: finishReason(said),
-    ...(said.refusal ? { finishMessage: said.refusal.join('') } : {}),
+    finishReason: finishReason(utterance),
+    ...(utterance.refusal ? { finishMessage: utterance.refusal.join('') } : {}),
     ...(grounds ? { groundingMetadata: grounds } : {}),
   }
 }
 
-export function geminiReply(said: Said): JsonObject {
+export function geminiReply(utterance: Utterance): JsonObject {
   const parts: JsonObject[] = []
-  if (said.reasoning) parts.push({ text: said.reasoning.join(''), thought: true })
-  if (said.text) parts.push(textPart(said, said.text.join(''), true))
-  parts.push(...callParts(said))
+  if (utterance.reasoning) parts.push({ text: utterance.reasoning.join(''), thought: true })
+  if (utterance.text) parts.push(textPart(utterance, utterance.text.join(''), true))
+  parts.push(...callParts(utterance))
   const content = parts.length > 0 ? { content: { parts, role: 'model' } } : {}
-  return reply(said, { ...content, ...ending(said) })
+  return reply(utterance, { ...content, ...ending(utterance) })
 }
 
 function frame(event: JsonObject): string {
@@ -81,13 +86,14 @@ function frame(event: JsonObject): string {
 }
 
 /** One reply per part, each with the counts so far; the last one tells how it ended. There is no end mark. */
-export function geminiFrames(said: Said): string[] {
+export function geminiFrames(utterance: Utterance): string[] {
   const parts: JsonObject[] = []
-  for (const text of said.reasoning ?? []) parts.push({ text, thought: true })
-  for (const [index, text] of (said.text ?? []).entries()) parts.push(textPart(said, text, index === (said.text?.length ?? 0) - 1))
-  parts.push(...callParts(said))
-  const frames = parts.map((part) => frame(reply(said, { content: { parts: [part], role: 'model' } })))
-  frames.push(frame(reply(said, { content: { parts: [{ text: '' }], role: 'model' }, ...ending(said) })))
+  for (const text of utterance.reasoning ?? []) parts.push({ text, thought: true })
+  for (const [index, text] of (utterance.text ?? []).entries())
+    parts.push(textPart(utterance, text, index === (utterance.text?.length ?? 0) - 1))
+  parts.push(...callParts(utterance))
+  const frames = parts.map((part) => frame(reply(utterance, { content: { parts: [part], role: 'model' } })))
+  frames.push(frame(reply(utterance, { content: { parts: [{ text: '' }], role: 'model' }, ...ending(utterance) })))
   return frames
 }
 

@@ -1,6 +1,6 @@
-/** `Said` as an OpenAI-style /responses server writes it. */
+/** `Utterance` as an OpenAI-style /responses server writes it. */
 import type { Json, JsonObject } from '../../src/core/json.ts'
-import { endOf, type Said, usageOf } from './wire.ts'
+import { type Utterance, utteranceEnd, utteranceUsage } from './wire.ts'
 
 const ID = 'resp_upstream'
 const MODEL = 'upstream-model'
@@ -8,8 +8,8 @@ const CREATED = 1_767_600_000
 
 type Item = JsonObject & { id: string; type: string }
 
-function envelope(said: Said, status: string, output: readonly Json[]): JsonObject {
-  const { input, output: out, cached, written, reasoning } = usageOf(said)
+function envelope(utterance: Utterance, status: string, output: readonly Json[]): JsonObject {
+  const { input, output: out, cached, written, reasoning } = utteranceUsage(utterance)
   const open = status === 'in_progress'
   return {
     id: ID,
@@ -20,11 +20,11 @@ function envelope(said: Said, status: string, output: readonly Json[]): JsonObje
     background: false,
     error: null,
     incomplete_details:
-      status === 'incomplete' ? { reason: endOf(said) === 'content_filter' ? 'content_filter' : 'max_output_tokens' } : null,
+      status === 'incomplete' ? { reason: utteranceEnd(utterance) === 'content_filter' ? 'content_filter' : 'max_output_tokens' } : null,
     instructions: null,
     max_output_tokens: null,
     max_tool_calls: null,
-    model: said.model ?? MODEL,
+    model: utterance.model ?? MODEL,
     output: [...output],
     parallel_tool_calls: true,
     previous_response_id: null,
@@ -54,32 +54,33 @@ function envelope(said: Said, status: string, output: readonly Json[]): JsonObje
   }
 }
 
-function finalStatus(said: Said): 'completed' | 'incomplete' {
-  const end = endOf(said)
+function finalStatus(utterance: Utterance): 'completed' | 'incomplete' {
+  const end = utteranceEnd(utterance)
   return end === 'length' || end === 'content_filter' ? 'incomplete' : 'completed'
 }
 
-function annotations(said: Said): JsonObject[] {
-  const end = said.text?.join('').length ?? 0
-  return (said.citations ?? []).map(({ url, title }) => ({ type: 'url_citation', url, title, start_index: 0, end_index: end }))
+function annotations(utterance: Utterance): JsonObject[] {
+  const end = utterance.text?.join('').length ?? 0
+  return (utterance.citations ?? []).map(({ url, title }) => ({ type: 'url_citation', url, title, start_index: 0, end_index: end }))
 }
 
-function items(said: Said): Item[] {
+function items(utterance: Utterance): Item[] {
   const output: Item[] = []
-  if (said.reasoning || said.signature !== undefined)
+  if (utterance.reasoning || utterance.signature !== undefined)
     output.push({
-      id: said.reasoningId ?? 'rs_1',
+      id: utterance.reasoningId ?? 'rs_1',
       type: 'reasoning',
-      summary: said.reasoning?.length ? [{ type: 'summary_text', text: said.reasoning.join('') }] : [],
-      ...(said.signature === undefined ? {} : { encrypted_content: said.signature }),
+      summary: utterance.reasoning?.length ? [{ type: 'summary_text', text: utterance.reasoning.join('') }] : [],
+      ...(utterance.signature === undefined ? {} : { encrypted_content: utterance.signature }),
     })
-  for (const [index, query] of (said.searches ?? []).entries())
+  for (const [index, query] of (utterance.searches ?? []).entries())
     output.push({ id: `ws_${index + 1}`, type: 'web_search_call', status: 'completed', action: { type: 'search', query } })
   const content: Json[] = []
-  if (said.text) content.push({ type: 'output_text', text: said.text.join(''), annotations: annotations(said), logprobs: [] })
-  if (said.refusal) content.push({ type: 'refusal', refusal: said.refusal.join('') })
-  if (content.length) output.push({ id: 'msg_1', type: 'message', status: finalStatus(said), role: 'assistant', content })
-  for (const [index, { id, name, namespace, custom, args }] of (said.calls ?? []).entries()) {
+  if (utterance.text)
+    content.push({ type: 'output_text', text: utterance.text.join(''), annotations: annotations(utterance), logprobs: [] })
+  if (utterance.refusal) content.push({ type: 'refusal', refusal: utterance.refusal.join('') })
+  if (content.length) output.push({ id: 'msg_1', type: 'message', status: finalStatus(utterance), role: 'assistant', content })
+  for (const [index, { id, name, namespace, custom, args }] of (utterance.calls ?? []).entries()) {
     const kind = custom ? { id: `ctc_${index + 1}`, type: 'custom_tool_call' } : { id: `fc_${index + 1}`, type: 'function_call' }
     const text = custom ? { input: args.join('') } : { arguments: args.join('') }
     output.push({ ...kind, status: 'completed', call_id: id, name, ...(namespace === undefined ? {} : { namespace }), ...text })
@@ -87,8 +88,8 @@ function items(said: Said): Item[] {
   return output
 }
 
-export function responsesReply(said: Said): JsonObject {
-  return envelope(said, finalStatus(said), items(said))
+export function responsesReply(utterance: Utterance): JsonObject {
+  return envelope(utterance, finalStatus(utterance), items(utterance))
 }
 
 /** Writes the frames of one stream with their running number. */
@@ -115,24 +116,24 @@ class Frames {
     this.add('response.reasoning_summary_part.done', { ...place, part: { type: 'summary_text', text } })
   }
 
-  message(item: Item, index: number, said: Said): void {
+  message(item: Item, index: number, utterance: Utterance): void {
     this.add('response.output_item.added', { output_index: index, item: { ...item, status: 'in_progress', content: [] } })
     let part = 0
-    if (said.text) {
+    if (utterance.text) {
       const place = { item_id: item.id, output_index: index, content_index: part++ }
-      const whole = { type: 'output_text', text: said.text.join(''), annotations: annotations(said), logprobs: [] }
+      const whole = { type: 'output_text', text: utterance.text.join(''), annotations: annotations(utterance), logprobs: [] }
       this.add('response.content_part.added', { ...place, part: { ...whole, text: '', annotations: [] } })
-      for (const delta of said.text) this.add('response.output_text.delta', { ...place, delta, logprobs: [] })
+      for (const delta of utterance.text) this.add('response.output_text.delta', { ...place, delta, logprobs: [] })
       for (const [index, annotation] of whole.annotations.entries())
         this.add('response.output_text.annotation.added', { ...place, annotation_index: index, annotation })
       this.add('response.output_text.done', { ...place, text: whole.text, logprobs: [] })
       this.add('response.content_part.done', { ...place, part: whole })
     }
-    if (said.refusal) {
+    if (utterance.refusal) {
       const place = { item_id: item.id, output_index: index, content_index: part }
-      const refusal = said.refusal.join('')
+      const refusal = utterance.refusal.join('')
       this.add('response.content_part.added', { ...place, part: { type: 'refusal', refusal: '' } })
-      for (const delta of said.refusal) this.add('response.refusal.delta', { ...place, delta })
+      for (const delta of utterance.refusal) this.add('response.refusal.delta', { ...place, delta })
       this.add('response.refusal.done', { ...place, refusal })
       this.add('response.content_part.done', { ...place, part: { type: 'refusal', refusal } })
     }
@@ -158,18 +159,18 @@ class Frames {
   }
 }
 
-export function responsesFrames(said: Said): string[] {
+export function responsesFrames(utterance: Utterance): string[] {
   const out = new Frames()
-  out.add('response.created', { response: envelope(said, 'in_progress', []) })
-  out.add('response.in_progress', { response: envelope(said, 'in_progress', []) })
-  const output = items(said)
+  out.add('response.created', { response: envelope(utterance, 'in_progress', []) })
+  out.add('response.in_progress', { response: envelope(utterance, 'in_progress', []) })
+  const output = items(utterance)
   let calls = 0
   for (const [index, item] of output.entries()) {
-    if (item.type === 'reasoning') out.reasoning(item, index, said.reasoning ?? [])
-    else if (item.type === 'message') out.message(item, index, said)
+    if (item.type === 'reasoning') out.reasoning(item, index, utterance.reasoning ?? [])
+    else if (item.type === 'message') out.message(item, index, utterance)
     else if (item.type === 'web_search_call') out.search(item, index)
-    else out.call(item, index, said.calls?.[calls++]?.args ?? [])
+    else out.call(item, index, utterance.calls?.[calls++]?.args ?? [])
   }
-  out.add(`response.${finalStatus(said)}`, { response: responsesReply(said) })
+  out.add(`response.${finalStatus(utterance)}`, { response: responsesReply(utterance) })
   return out.frames
 }

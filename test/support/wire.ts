@@ -1,4 +1,4 @@
-/** What a model says, free of any dialect, and the four ways in which providers put it on the wire. */
+/** Scripted reply of a model, free of any dialect, and the four ways in which providers put it on the wire. */
 import type { JsonObject } from '../../src/core/json.ts'
 import { EVENT_STREAM_TYPE } from './event-stream.ts'
 import { type Answer, jsonAnswer, type Script, type Seen, sseAnswer } from './upstream.ts'
@@ -9,7 +9,7 @@ import { chatFrames, chatReply } from './wire-chat.ts'
 import { geminiError, geminiFrames, geminiReply } from './wire-gemini.ts'
 import { responsesFrames, responsesReply } from './wire-responses.ts'
 
-export interface SaidCall {
+export interface UtteranceCall {
   id: string
   name: string
   /** Argument text in the pieces in which it streams. */
@@ -20,7 +20,7 @@ export interface SaidCall {
   custom?: boolean | undefined
 }
 
-export interface SaidUsage {
+export interface UtteranceUsage {
   input: number
   output: number
   cached?: number
@@ -31,13 +31,13 @@ export interface SaidUsage {
 }
 
 /** A source of the whole text. */
-export interface SaidCitation {
+export interface UtteranceCitation {
   url: string
   title: string
 }
 
 /** Pieces are deltas of the stream; a whole reply joins them. */
-export interface Said {
+export interface Utterance {
   reasoning?: readonly string[] | undefined
   /** Of the item of reasoning, where a wire has one. */
   reasoningId?: string | undefined
@@ -45,33 +45,33 @@ export interface Said {
   signature?: string | undefined
   text?: readonly string[] | undefined
   refusal?: readonly string[] | undefined
-  calls?: readonly SaidCall[] | undefined
-  citations?: readonly SaidCitation[] | undefined
+  calls?: readonly UtteranceCall[] | undefined
+  citations?: readonly UtteranceCitation[] | undefined
   /** Queries of searches of the web that the provider itself ran; the chat wire does not tell them. */
   searches?: readonly string[] | undefined
   end?: 'stop' | 'length' | 'tool_calls' | 'content_filter' | undefined
   /** The stop sequence that was met. */
   sequence?: string | undefined
-  usage?: SaidUsage | undefined
+  usage?: UtteranceUsage | undefined
   /** The provider's own name of the model. */
   model?: string | undefined
 }
 
-export const USAGE: SaidUsage = { input: 11, output: 7, cached: 3, reasoning: 2 }
+export const USAGE: UtteranceUsage = { input: 11, output: 7, cached: 3, reasoning: 2 }
 
-export function usageOf(said: Said): Required<SaidUsage> {
-  const { input, output, cached = 0, written = 0, writtenLong = 0, reasoning = 0 } = said.usage ?? USAGE
+export function utteranceUsage(utterance: Utterance): Required<UtteranceUsage> {
+  const { input, output, cached = 0, written = 0, writtenLong = 0, reasoning = 0 } = utterance.usage ?? USAGE
   return { input, output, cached, written, writtenLong, reasoning }
 }
 
-export function endOf(said: Said): NonNullable<Said['end']> {
-  return said.end ?? (said.calls?.length ? 'tool_calls' : 'stop')
+export function utteranceEnd(utterance: Utterance): NonNullable<Utterance['end']> {
+  return utterance.end ?? (utterance.calls?.length ? 'tool_calls' : 'stop')
 }
 
-/** What a provider of one wire writes. */
+/** Reply of a provider of one wire. */
 export interface Wire {
-  frames(said: Said): string[]
-  reply(said: Said): JsonObject
+  frames(utterance: Utterance): string[]
+  reply(utterance: Utterance): JsonObject
   /** The body of an error status. */
   error(status: number, message: string): JsonObject
   /** An event that tells of an error within a stream. */
@@ -146,38 +146,38 @@ export const ALL_WIRES = {
 export type AnyWireName = keyof typeof ALL_WIRES
 
 /** The wire that the path of a request to a provider names. */
-export function wireOf(path: string): WireName {
+export function pathWire(path: string): WireName {
   const plain = path.replace(/\?.*$/s, '')
   if (plain.endsWith('/responses')) return 'openai-responses'
   if (plain.endsWith('/v1/messages')) return 'anthropic'
   return /:(?:streamG|g)enerateContent$/.test(plain) ? 'gemini' : 'openai-chat'
 }
 
-/** As `wireOf`, of all wires. */
-export function anyWireOf(path: string): Wire {
+/** As `pathWire`, of all wires. */
+export function pathAnyWire(path: string): Wire {
   if (/\/converse(-stream)?$/.test(path)) return ALL_WIRES['bedrock-converse']
-  return ALL_WIRES[/\/invoke(-with-response-stream)?$/.test(path) ? 'bedrock-anthropic' : wireOf(path)]
+  return ALL_WIRES[/\/invoke(-with-response-stream)?$/.test(path) ? 'bedrock-anthropic' : pathWire(path)]
 }
 
 /** The frames of a stream in the dialect that the request's path names. */
-export function framesFor(path: string, said: Said): string[] {
-  return anyWireOf(path).frames(said)
+export function framesFor(path: string, utterance: Utterance): string[] {
+  return pathAnyWire(path).frames(utterance)
 }
 
-export function replyFor(path: string, said: Said): JsonObject {
-  return anyWireOf(path).reply(said)
+export function replyFor(path: string, utterance: Utterance): JsonObject {
+  return pathAnyWire(path).reply(utterance)
 }
 
 /** A whole /responses object with more output items in front. */
-export function responsesReplyWith(said: Said, items: readonly JsonObject[]): JsonObject {
-  const reply = responsesReply(said)
+export function responsesReplyWith(utterance: Utterance, items: readonly JsonObject[]): JsonObject {
+  const reply = responsesReply(utterance)
   return { ...reply, output: [...items, ...(reply.output as JsonObject[])] }
 }
 
 /** Answers a request as a sound provider would, streaming if asked. */
-export function answerFor(request: Seen, said: Said): Answer {
-  const wire = anyWireOf(request.path)
-  return wire.streams(request) ? streamAnswer(wire, wire.frames(said)) : jsonAnswer(wire.reply(said))
+export function answerFor(request: Seen, utterance: Utterance): Answer {
+  const wire = pathAnyWire(request.path)
+  return wire.streams(request) ? streamAnswer(wire, wire.frames(utterance)) : jsonAnswer(wire.reply(utterance))
 }
 
 /** Frames of a wire as a stream of its kind. */
@@ -187,8 +187,8 @@ export function streamAnswer({ binary }: Wire, frames: readonly string[]): Answe
 }
 
 /** A sound provider that always says the same. */
-export function says(said: Said): Script {
-  return (request) => answerFor(request, said)
+export function says(utterance: Utterance): Script {
+  return (request) => answerFor(request, utterance)
 }
 
 /** Output caps of the wires, by the names that their requests give them. */

@@ -6,16 +6,16 @@ import { join } from 'node:path'
 import type { Test } from 'tap'
 import type { JsonObject } from '../../src/core/json.ts'
 import { adminFetch, freshVerdict } from './admin.ts'
-import { type Row, rowsOf } from './crash/audit.ts'
+import { parseRows, type Row } from './crash/audit.ts'
 import { fileText, freePorts } from './crash/configuration.ts'
-import { familyOf, runShell } from './crash/processes.ts'
+import { processFamily, runShell } from './crash/processes.ts'
 import { eventually } from './eventually.ts'
 import { LAUNCHER } from './launcher.ts'
 import { type Program, plainNode, serveProgram } from './program.ts'
 
 export const QUESTION = { model: 'acme/one', messages: [{ role: 'user', content: 'Hello' }] }
 
-export interface Crew extends Program {
+export interface WorkerGroup extends Program {
   readonly url: string
   readonly admin: string
   readonly pid: number
@@ -24,14 +24,14 @@ export interface Crew extends Program {
 }
 
 /** Starts it and waits until all workers listen; it ends with the test. */
-export async function serveWorkers(t: Test, file: string, workers: number | string): Promise<Crew> {
+export async function serveWorkers(t: Test, file: string, workers: number | string): Promise<WorkerGroup> {
   const program = await serveProgram(['serve', '--config', file, '--workers', String(workers)])
   t.teardown(() => program.child.kill('SIGKILL'))
-  return crewOf(program)
+  return programProcesses(program)
 }
 
 /** The same as the leader of a process group, as a shell starts it. */
-export async function serveGroup(t: Test, file: string, workers: number): Promise<Crew> {
+export async function serveGroup(t: Test, file: string, workers: number): Promise<WorkerGroup> {
   const [, args] = plainNode([LAUNCHER, 'serve', '--config', file, '--workers', String(workers)])
   const program = runShell(
     `exec ${args
@@ -42,23 +42,23 @@ export async function serveGroup(t: Test, file: string, workers: number): Promis
   )
   t.teardown(() => program.child.kill('SIGKILL'))
   const [, url, admin] = await program.until(/listens on (http:\S+) \(admin on (http:[^)\s]+)\)/)
-  return crewOf({ ...program, url, admin })
+  return programProcesses({ ...program, url, admin })
 }
 
-function crewOf(program: Program & { url: string; admin: string }): Crew {
+function programProcesses(program: Program & { url: string; admin: string }): WorkerGroup {
   const pid = program.child.pid ?? 0
   return {
     ...program,
     pid,
     workers: () =>
-      familyOf(pid)
+      processFamily(pid)
         .slice(1)
         .map((each) => each.pid),
   }
 }
 
 /** Sockets that a process has open. */
-export function socketsOf(pid: number): number {
+export function pidSockets(pid: number): number {
   return readdirSync(`/proc/${pid}/fd`).filter((fd) => {
     try {
       return readlinkSync(`/proc/${pid}/fd/${fd}`).startsWith('socket:')
@@ -103,7 +103,7 @@ export function askOnce(url: string, { key, path = '/v1/chat/completions', metho
   })
 }
 
-export async function metricsOf(admin: string): Promise<(series: string) => number> {
+export async function fetchMetrics(admin: string): Promise<(series: string) => number> {
   const text = await (await fetch(`${admin}/metrics`)).text()
   return (series) => {
     const values = text.split('\n').filter((line) => line.startsWith(series))
@@ -143,7 +143,7 @@ export const inTurn = <T>(count: number, ask: () => Promise<T>): Promise<T[]> =>
   Array.from({ length: count }).reduce<Promise<T[]>>(async (before, _) => [...(await before), await ask()], Promise.resolve([]))
 
 export async function rows(admin: string): Promise<Row[]> {
-  return rowsOf(await (await adminFetch(`${admin}/ledger/export`)).text())
+  return parseRows(await (await adminFetch(`${admin}/ledger/export`)).text())
 }
 
 export async function verified(t: Test, admin: string): Promise<void> {

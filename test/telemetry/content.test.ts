@@ -12,7 +12,7 @@ const MAIL = 'ann@example.com'
 
 const collector = await startCollector()
 let answer = ['So ', 'be it.']
-/** What callers were sent. */
+/** Replies that callers were sent. */
 const replies: string[] = []
 const upstream = await startUpstream((seen) => answerFor(seen, { text: answer }))
 t.teardown(async () => {
@@ -36,7 +36,7 @@ interface Sent {
   telemetry?: string
 }
 
-async function spansOf({ key = SHOWN, path = '/v1/chat/completions', body = {}, more, telemetry }: Sent): Promise<SeenSpan[]> {
+async function fetchSpans({ key = SHOWN, path = '/v1/chat/completions', body = {}, more, telemetry }: Sent): Promise<SeenSpan[]> {
   const gateway = await startGateway(yaml(more, telemetry))
   const before = collector.spans.length
   const messages = [{ role: 'user', content: `Write to ${MAIL}` }]
@@ -54,7 +54,7 @@ interface Content {
   output: { role: string; parts: { type: string; content: string }[]; finish_reason: string }[]
 }
 
-function contentOf(spans: readonly SeenSpan[]): Content | undefined {
+function spanContent(spans: readonly SeenSpan[]): Content | undefined {
   const attributes = spans.find(({ kind }) => kind === 'SPAN_KIND_CLIENT')?.attributes
   if (attributes?.['gen_ai.input.messages'] === undefined) return undefined
   const read = (name: string): never => JSON.parse(String(attributes[name])) as never
@@ -65,8 +65,8 @@ t.test('of a key that is marked, in every format, whole and streamed', async (t)
   await every(t, 'each way', async (t) => {
     for (const path of ['/v1/chat/completions', '/v1/responses', '/v1/messages']) {
       for (const stream of [false, true]) {
-        const content = contentOf(
-          await spansOf({ path, body: { stream, ...(path.endsWith('responses') ? { max_tokens: undefined } : {}) } }),
+        const content = spanContent(
+          await fetchSpans({ path, body: { stream, ...(path.endsWith('responses') ? { max_tokens: undefined } : {}) } }),
         )
         t.match(
           content,
@@ -82,10 +82,10 @@ t.test('of a key that is marked, in every format, whole and streamed', async (t)
 })
 
 t.test('of no other key, nor of a request that was kept for its failure alone', async (t) => {
-  t.equal(contentOf(await spansOf({ key: HIDDEN })), undefined)
-  const late = await spansOf({ telemetry: ', traces: { ratio: 0, slow: 1ms }' })
+  t.equal(spanContent(await fetchSpans({ key: HIDDEN })), undefined)
+  const late = await fetchSpans({ telemetry: ', traces: { ratio: 0, slow: 1ms }' })
   t.equal(late.length, 2)
-  t.equal(contentOf(late), undefined)
+  t.equal(spanContent(late), undefined)
 })
 
 t.test('after guardrails, in both directions, and before what was hidden comes back', async (t) => {
@@ -98,9 +98,9 @@ t.test('after guardrails, in both directions, and before what was hidden comes b
   - { name: out, direction: output, content_filter_builtins: [ { slug: email, action: redact } ] }`
   await every(t, 'each way', async (t) => {
     for (const stream of [false, true]) {
-      const spans = await spansOf({ more, body: { stream } })
+      const spans = await fetchSpans({ more, body: { stream } })
       t.ok(replies.at(-1)?.includes(`now, ${MAIL}`), 'which the caller gets back')
-      const content = contentOf(spans)
+      const content = spanContent(spans)
       t.equal(content?.input[0]?.parts[0]?.content.includes(MAIL), false, 'the request')
       t.match(content?.input[0]?.parts[0]?.content, /^Write to \S+$/)
       t.equal(content?.output[0]?.parts[0]?.content.includes('bob@example.com'), false, 'the answer')
@@ -122,8 +122,8 @@ t.test('up to a length, from the end of the request on', async (t) => {
     { role: 'assistant', content: 'y'.repeat(12_000) },
     { role: 'user', content: 'last' },
   ]
-  const spans = await spansOf({ body: { messages } })
-  const content = contentOf(spans)
+  const spans = await fetchSpans({ body: { messages } })
+  const content = spanContent(spans)
   t.same(
     content?.input.map(({ role }) => role),
     ['system', 'user', 'assistant', 'user'],

@@ -1,16 +1,16 @@
-/** What waits for a collector that is away holds about as much memory as the bound of the queue counts, whatever else the process does. */
+/** Records that wait for a collector that is away hold about as much memory as the bound of the queue counts, whatever else the process does. */
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import t from 'tap'
 import { openLog } from '../../src/core/log.ts'
-import { Tallies } from '../../src/machines/metrics/metrics.ts'
+import { MetricRegistry } from '../../src/machines/metrics/metrics.ts'
 import { Exporter } from '../../src/services/telemetry/exporter.ts'
 import { FakeClock } from '../support/clock.ts'
 import { REFUSING_URL } from '../support/upstream.ts'
 
 const RECORDS = 20_000
 const BYTES = 200
-/** What others take from the pool of buffers for each record that waits. */
+/** Memory that others take from the pool of buffers for each record that waits. */
 const OTHERS = 10
 
 setFlagsFromString('--expose-gc')
@@ -21,7 +21,7 @@ t.test('records that wait keep no memory of others', async (t) => {
   const target = { url: REFUSING_URL, headers: {}, compression: 'none' as const, timeout: 1_000, queue: 64 * 1024 * 1024 }
   const reporter = { resource: {}, scope: { name: 'test', version: '0' }, schemaUrl: '' }
   const { log } = openLog(clock, () => {})
-  const exporter = new Exporter({ signal: 'logs', target, reporter, clock, log, tallies: new Tallies() })
+  const exporter = new Exporter({ signal: 'logs', target, reporter, clock, log, metrics: new MetricRegistry() })
   collect()
   const before = process.memoryUsage().arrayBuffers
   for (let i = 0; i < RECORDS; i++) {

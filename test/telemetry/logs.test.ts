@@ -1,6 +1,6 @@
 /** Lines of the log as log records of OTLP. */
 import t from 'tap'
-import { attributesOf, startCollector, type Value } from '../support/collector.ts'
+import { decodeAttributes, startCollector, type Value } from '../support/collector.ts'
 import { startGateway } from '../support/gateway.ts'
 
 interface LogRecord {
@@ -39,7 +39,7 @@ function records(problems: string[]): LogRecord[] {
             time: BigInt(record.timeUnixNano),
             traceId: hex(record.traceId),
             spanId: hex(record.spanId),
-            attributes: attributesOf(record.attributes, problems),
+            attributes: decodeAttributes(record.attributes, problems),
           })
         }
   }
@@ -49,7 +49,7 @@ function records(problems: string[]): LogRecord[] {
 t.test('each line is a record, and that of a request belongs to its span', async (t) => {
   const gateway = await startGateway(yaml(', logs: { enabled: true }'))
   await (await gateway.post('/v1/chat/completions', { model: 'acme/one', messages: [{ role: 'user', content: 'the prompt' }] })).text()
-  gateway.running.runtime.oops(new Error('the message'))
+  gateway.running.runtime.reportUnexpected(new Error('the message'))
   await gateway.close()
   const problems: string[] = []
   const found = records(problems)

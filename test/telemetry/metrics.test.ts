@@ -1,7 +1,7 @@
 /** Metrics by OTLP: those of the GenAI conventions with exemplars, and those that Prometheus shows. */
 import t from 'tap'
 import { FakeClock } from '../support/clock.ts'
-import { attributesOf, type Collector, startCollector, type Value } from '../support/collector.ts'
+import { type Collector, decodeAttributes, startCollector, type Value } from '../support/collector.ts'
 import { eventually } from '../support/eventually.ts'
 import { every } from '../support/every.ts'
 import { startGateway } from '../support/gateway.ts'
@@ -30,7 +30,7 @@ interface Metric {
 const hex = (base64: string): string => Buffer.from(base64, 'base64').toString('hex')
 
 /** The metrics of the last export; what breaks a rule goes to the collector's problems. */
-function metricsOf({ exports }: Collector): Map<string, Metric> {
+function collectedMetrics({ exports }: Collector): Map<string, Metric> {
   const found = new Map<string, Metric>()
   const last = exports.findLast(({ path }) => path === '/v1/metrics')
   const problems: string[] = []
@@ -45,7 +45,7 @@ function metricsOf({ exports }: Collector): Map<string, Metric> {
         if (BigInt(since) <= 0n || BigInt(now) < BigInt(since)) throw new Error(`${metric.name}: from ${since} to ${now}`)
         const { bucketCounts = [], explicitBounds = [], exemplars = [] } = point as Record<string, never[]>
         return {
-          attributes: attributesOf(point.attributes ?? [], problems),
+          attributes: decodeAttributes(point.attributes ?? [], problems),
           value: Number(point.asDouble ?? 0),
           counts: bucketCounts.map(Number),
           bounds: explicitBounds.map(Number),
@@ -88,7 +88,7 @@ t.test('what calls of providers took and used, with the traced ones as exemplars
   for (const body of [{ model: 'acme/one' }, { model: 'acme/one', stream: true }, { model: 'acme/bad' }])
     await (await gateway.post('/v1/chat/completions', { ...body, messages: [{ role: 'user', content: PROMPT }] })).text()
   await gateway.close()
-  const metrics = metricsOf(collector)
+  const metrics = collectedMetrics(collector)
   const of = (name: string): readonly Point[] => metrics.get(name)?.points ?? []
   const names = { 'gen_ai.operation.name': 'chat', 'gen_ai.provider.name': 'first.ai', 'gen_ai.request.model': 'upstream-one' }
   const [served, failed] = of('gen_ai.client.operation.duration')

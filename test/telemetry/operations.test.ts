@@ -23,7 +23,7 @@ interface Asked {
   readonly before?: (gateway: Gateway) => void
 }
 
-async function spansOf(path: string, { telemetry, headers = {}, before }: Asked): Promise<{ reply: Response; spans: SeenSpan[] }> {
+async function fetchSpans(path: string, { telemetry, headers = {}, before }: Asked): Promise<{ reply: Response; spans: SeenSpan[] }> {
   const gateway = await startGateway(yaml(telemetry))
   before?.(gateway)
   const seen = collector.spans.length
@@ -34,7 +34,7 @@ async function spansOf(path: string, { telemetry, headers = {}, before }: Asked)
 }
 
 t.test('the trace of a caller goes on', async (t) => {
-  const { reply, spans } = await spansOf('/v1/models', { headers: CALLER })
+  const { reply, spans } = await fetchSpans('/v1/models', { headers: CALLER })
   t.equal(spans.length, 1)
   t.match(spans, [
     {
@@ -48,24 +48,28 @@ t.test('the trace of a caller goes on', async (t) => {
   ])
   t.equal(reply.headers.get('x-trace-id'), TRACE)
   t.same(treeProblems(spans, [SPAN]), [])
-  t.match((await spansOf('/v1/models/acme/one/endpoints', { headers: CALLER })).spans, [{ name: 'GET /v1/models/{path}' }])
+  t.match((await fetchSpans('/v1/models/acme/one/endpoints', { headers: CALLER })).spans, [{ name: 'GET /v1/models/{path}' }])
   t.same(collector.problems, [])
 })
 
 t.test('what is only polled leaves none', async (t) => {
-  t.same((await spansOf('/v1/models', {})).spans, [])
-  t.same((await spansOf('/v1/models', { headers: { traceparent: `00-${TRACE}-${SPAN}-00` } })).spans, [], 'nor where the caller wants none')
-  t.same((await spansOf('/v1/models', { headers: { ...CALLER, authorization: 'Bearer sk-none' } })).spans, [], 'nor without a key')
-  t.same((await spansOf('/v1/words-of-the-caller', { headers: CALLER })).spans, [], 'nor where there is nothing')
-  t.same((await spansOf('/docs', { headers: CALLER })).spans, [], 'nor of pages, which need no key')
-  t.same((await spansOf('/v1/models', { headers: CALLER, telemetry: ', traces: { follow_parent: false }' })).spans, [])
+  t.same((await fetchSpans('/v1/models', {})).spans, [])
+  t.same(
+    (await fetchSpans('/v1/models', { headers: { traceparent: `00-${TRACE}-${SPAN}-00` } })).spans,
+    [],
+    'nor where the caller wants none',
+  )
+  t.same((await fetchSpans('/v1/models', { headers: { ...CALLER, authorization: 'Bearer sk-none' } })).spans, [], 'nor without a key')
+  t.same((await fetchSpans('/v1/words-of-the-caller', { headers: CALLER })).spans, [], 'nor where there is nothing')
+  t.same((await fetchSpans('/docs', { headers: CALLER })).spans, [], 'nor of pages, which need no key')
+  t.same((await fetchSpans('/v1/models', { headers: CALLER, telemetry: ', traces: { follow_parent: false }' })).spans, [])
 })
 
 t.test('a failure of the gateway is kept', async (t) => {
   const before = ({ running }: Gateway): void => {
     running.store.ledger.find = () => Promise.reject(new Error('gone'))
   }
-  const { reply, spans } = await spansOf('/v1/generation?id=gen-20f5xxne5ts-OcI9Dly6YF1J', { before })
+  const { reply, spans } = await fetchSpans('/v1/generation?id=gen-20f5xxne5ts-OcI9Dly6YF1J', { before })
   t.equal(reply.status, 500)
   t.match(spans, [{ name: 'GET /v1/generation', status: 'STATUS_CODE_ERROR', attributes: { 'error.type': '500' } }])
 })

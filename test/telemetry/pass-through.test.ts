@@ -32,7 +32,7 @@ models: { acme/one: { endpoints: [ { provider: first, model: upstream-model, pri
 `
 
 /** One request, and the end of the gateway. @returns its reply and the spans that it has left. */
-async function spansOf(config: string, headers: Record<string, string> = {}): Promise<{ reply: Response; spans: SeenSpan[] }> {
+async function fetchSpans(config: string, headers: Record<string, string> = {}): Promise<{ reply: Response; spans: SeenSpan[] }> {
   const gateway: Gateway = await startGateway(config)
   const before = collector.spans.length
   const reply = await gateway.get(PATH, headers)
@@ -44,7 +44,7 @@ async function spansOf(config: string, headers: Record<string, string> = {}): Pr
 const of = (spans: readonly SeenSpan[], kind: string): SeenSpan | undefined => spans.find((span) => span.kind === `SPAN_KIND_${kind}`)
 
 t.test('a request has a server span and one of the call', async (t) => {
-  const { reply, spans } = await spansOf(yaml(), CALLER)
+  const { reply, spans } = await fetchSpans(yaml(), CALLER)
   const [server, client] = [of(spans, 'SERVER'), of(spans, 'CLIENT')]
   t.equal(spans.length, 2)
   t.match(server, {
@@ -78,35 +78,35 @@ t.test('a request has a server span and one of the call', async (t) => {
 
 t.test('what fails is traced although it was not drawn', async (t) => {
   const none = yaml(', traces: { ratio: 0 }')
-  t.equal((await spansOf(none)).spans.length, 0)
+  t.equal((await fetchSpans(none)).spans.length, 0)
   status = 503
-  const { spans } = await spansOf(none)
+  const { spans } = await fetchSpans(none)
   t.match(of(spans, 'CLIENT'), { status: 'STATUS_CODE_ERROR', attributes: { 'http.response.status_code': 503, 'error.type': '503' } })
   t.match(of(spans, 'SERVER'), { status: 'STATUS_CODE_ERROR', attributes: { 'http.response.status_code': 503 } })
-  t.equal((await spansOf(yaml(', traces: { ratio: 0, on_error: false }'))).spans.length, 0)
+  t.equal((await fetchSpans(yaml(', traces: { ratio: 0, on_error: false }'))).spans.length, 0)
   status = 401
-  t.match(of((await spansOf(none)).spans, 'SERVER')?.attributes, { 'http.response.status_code': 502, 'error.type': 'upstream_auth' })
-  t.equal((await spansOf(yaml(', enabled: false'))).spans.length, 0)
+  t.match(of((await fetchSpans(none)).spans, 'SERVER')?.attributes, { 'http.response.status_code': 502, 'error.type': 'upstream_auth' })
+  t.equal((await fetchSpans(yaml(', enabled: false'))).spans.length, 0)
 })
 
 t.test('a refused request has a span of its own alone; a caller without a key cannot have one', async (t) => {
   const closed = yaml().replace(', pass_through: true', '')
-  const { spans } = await spansOf(closed)
+  const { spans } = await fetchSpans(closed)
   t.match(spans, [{ attributes: { 'http.response.status_code': 403, 'error.type': 'forbidden' } }])
   t.equal(spans.length, 1)
   const stranger = { ...CALLER, authorization: 'Bearer sk-none' }
-  t.equal((await spansOf(yaml(', traces: { ratio: 0 }'), stranger)).spans.length, 0)
+  t.equal((await fetchSpans(yaml(', traces: { ratio: 0 }'), stranger)).spans.length, 0)
 })
 
 t.test('a provider is sent nothing of a trace unless the operator says so', async (t) => {
   const seen = async (more: string) => {
-    const { spans } = await spansOf(yaml('', more), CALLER)
+    const { spans } = await fetchSpans(yaml('', more), CALLER)
     return { headers: provider.requests.at(-1)?.headers, span: of(spans, 'CLIENT')?.spanId }
   }
   t.match((await seen('')).headers, { traceparent: undefined, tracestate: undefined, baggage: undefined })
   const some = await seen(', trace_context: trace')
   t.match(some.headers, { traceparent: `00-${TRACE}-${some.span}-01`, tracestate: 'acme=1', baggage: undefined })
   t.match((await seen(', trace_context: baggage')).headers, { baggage: 'tenant=7' })
-  await spansOf(yaml(', enabled: false', ', trace_context: baggage'), CALLER)
+  await fetchSpans(yaml(', enabled: false', ', trace_context: baggage'), CALLER)
   t.match(provider.requests.at(-1)?.headers, CALLER, 'where nothing is traced here those of the caller go on')
 })

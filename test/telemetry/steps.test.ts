@@ -3,10 +3,12 @@ import t from 'tap'
 import { outline, type SeenSpan, startCollector, treeProblems } from '../support/collector.ts'
 import { startGateway } from '../support/gateway.ts'
 import { jsonAnswer, REFUSING_URL, startUpstream } from '../support/upstream.ts'
-import { answerFor, type Said } from '../support/wire.ts'
+import { answerFor, type Utterance } from '../support/wire.ts'
 
 const PROMPT = 'What now, ann@example.com?'
-const ASKS: Said = { calls: [{ id: 'call_1', name: 'router_advisor', args: [JSON.stringify({ prompt: 'the question of the model' })] }] }
+const ASKS: Utterance = {
+  calls: [{ id: 'call_1', name: 'router_advisor', args: [JSON.stringify({ prompt: 'the question of the model' })] }],
+}
 
 const collector = await startCollector()
 const upstream = await startUpstream((seen) => {
@@ -29,7 +31,7 @@ models:
   acme/two: { endpoints: [ { provider: first, model: inner, price: free } ] }
 `
 
-async function spansOf(more: string, body: object): Promise<SeenSpan[]> {
+async function fetchSpans(more: string, body: object): Promise<SeenSpan[]> {
   const gateway = await startGateway(yaml(more))
   const before = collector.spans.length
   const reply = await gateway.post('/v1/chat/completions', { model: 'acme/one', messages: [{ role: 'user', content: PROMPT }], ...body })
@@ -47,7 +49,7 @@ const named = (spans: readonly SeenSpan[], name: string): SeenSpan => {
 
 t.test('a tool, and the model that it calls', async (t) => {
   const calls = upstream.requests.length
-  const spans = await spansOf('', { tools: [{ type: 'router:advisor', parameters: { model: 'acme/two' } }] })
+  const spans = await fetchSpans('', { tools: [{ type: 'router:advisor', parameters: { model: 'acme/two' } }] })
   t.same(outline(spans, ''), [
     {
       name: 'POST /v1/chat/completions',
@@ -78,7 +80,7 @@ t.test('a tool, and the model that it calls', async (t) => {
 
 t.test('engines of guardrails, and what guardrails found', async (t) => {
   const engine = `engine: { type: webhook, url: "${REFUSING_URL}/check", on_error: open }`
-  const spans = await spansOf(
+  const spans = await fetchSpans(
     `guardrails: [ { name: mail, content_filter_builtins: [ { slug: email, action: redact } ] }, { name: hook, ${engine} } ]`,
     {},
   )
@@ -92,7 +94,7 @@ t.test('engines of guardrails, and what guardrails found', async (t) => {
 })
 
 t.test('plugins that wait for something', async (t) => {
-  const spans = await spansOf(`plugins: { defaults: { moderation: { url: "${upstream.url}/v1", key: sk-judge } } }`, {
+  const spans = await fetchSpans(`plugins: { defaults: { moderation: { url: "${upstream.url}/v1", key: sk-judge } } }`, {
     plugins: [{ id: 'moderation' }],
   })
   t.match(named(spans, 'plugin moderation'), {

@@ -59,7 +59,7 @@ async function spansAfter(gateway: Gateway): Promise<SeenSpan[]> {
 }
 
 /** Records that a gateway with these settings makes of one request. */
-async function spansOf(telemetry: string, more: object = {}, headers: Record<string, string> = {}): Promise<SeenSpan[]> {
+async function fetchSpans(telemetry: string, more: object = {}, headers: Record<string, string> = {}): Promise<SeenSpan[]> {
   const gateway = await startGateway(yaml(telemetry))
   await send(gateway, more, headers)
   return spansAfter(gateway)
@@ -131,7 +131,7 @@ t.test('one request has a server span and a client span with the attributes of t
 })
 
 t.test('a stream has the time to its first chunk', async (t) => {
-  const spans = await spansOf('', { stream: true })
+  const spans = await fetchSpans('', { stream: true })
   const client = only(spans, 'CLIENT')
   const time = client.attributes['gen_ai.response.time_to_first_chunk']
   t.ok(typeof time === 'number' && time > 0 && time * 1e9 <= Number(client.end - client.start), `${time} s`)
@@ -158,7 +158,7 @@ models: { acme/vectors: { kind: embedding, endpoints: [ { provider: sim, model: 
 
 t.test('a provider that fails leaves its own span, to which the next one is linked', async (t) => {
   answer = () => UNAVAILABLE
-  const spans = await spansOf('', { model: 'acme/two', provider: { order: ['first', 'second'] } })
+  const spans = await fetchSpans('', { model: 'acme/two', provider: { order: ['first', 'second'] } })
   const server = only(spans, 'SERVER')
   const [failed, served] = kind(spans, 'CLIENT')
   t.match(failed, { name: 'chat upstream-one', status: 'STATUS_CODE_ERROR', attributes: { 'http.response.status_code': 503 } })
@@ -171,10 +171,10 @@ t.test('a provider that fails leaves its own span, to which the next one is link
 
 t.test('errors: of the gateway or its providers, and of the caller', async (t) => {
   answer = () => UNAVAILABLE
-  const failed = only(await spansOf(''), 'SERVER')
+  const failed = only(await fetchSpans(''), 'SERVER')
   t.match(failed, { status: 'STATUS_CODE_ERROR', attributes: { 'http.response.status_code': 502 } })
   t.type(failed.attributes['error.type'], 'string')
-  const wrong = only(await spansOf('', { temperature: 'hot' }), 'SERVER')
+  const wrong = only(await fetchSpans('', { temperature: 'hot' }), 'SERVER')
   t.match(wrong, { status: 'STATUS_CODE_UNSET', attributes: { 'http.response.status_code': 400, 'error.type': 'bad_request' } })
 })
 
@@ -265,7 +265,7 @@ t.test('a malformed traceparent is ignored, and with it the tracestate', async (
 })
 
 t.test('later versions of traceparent are read as far as they are known', async (t) => {
-  const spans = await spansOf('', {}, { traceparent: `cc-${TRACE}-${SPAN}-01-what.ever` })
+  const spans = await fetchSpans('', {}, { traceparent: `cc-${TRACE}-${SPAN}-01-what.ever` })
   t.match(only(spans, 'SERVER'), { traceId: TRACE, parentId: SPAN })
 })
 
@@ -299,14 +299,14 @@ t.test('a malformed tracestate or baggage is not passed on', async (t) => {
 t.test('sampling', async (t) => {
   const parent = (flag: string): Record<string, string> => ({ traceparent: `00-${TRACE}-${SPAN}-${flag}` })
   const none = ', traces: { ratio: 0 }'
-  t.equal((await spansOf(none)).length, 0, 'a ratio of 0')
-  t.equal((await spansOf(none, {}, parent('01'))).length, 2, 'the caller wants it traced')
-  t.equal((await spansOf('', {}, parent('00'))).length, 0, 'the caller does not')
-  t.equal((await spansOf(', traces: { follow_parent: false }', {}, parent('00'))).length, 2, 'whatever the caller says')
-  t.equal((await spansOf(', traces: { ratio: 0, follow_parent: false }', {}, parent('01'))).length, 0)
-  t.equal((await spansOf(', traces: { ratio: 0, slow: 1ms }')).length, 2, 'it takes longer than 1 ms')
-  t.equal((await spansOf(', traces: { ratio: 0, slow: 1h }')).length, 0)
-  t.equal((await spansOf(', traces: { enabled: false }')).length, 0)
+  t.equal((await fetchSpans(none)).length, 0, 'a ratio of 0')
+  t.equal((await fetchSpans(none, {}, parent('01'))).length, 2, 'the caller wants it traced')
+  t.equal((await fetchSpans('', {}, parent('00'))).length, 0, 'the caller does not')
+  t.equal((await fetchSpans(', traces: { follow_parent: false }', {}, parent('00'))).length, 2, 'whatever the caller says')
+  t.equal((await fetchSpans(', traces: { ratio: 0, follow_parent: false }', {}, parent('01'))).length, 0)
+  t.equal((await fetchSpans(', traces: { ratio: 0, slow: 1ms }')).length, 2, 'it takes longer than 1 ms')
+  t.equal((await fetchSpans(', traces: { ratio: 0, slow: 1h }')).length, 0)
+  t.equal((await fetchSpans(', traces: { enabled: false }')).length, 0)
 })
 
 t.test('a request that fails is traced although it was not drawn, and its reply names the trace', async (t) => {
@@ -317,15 +317,15 @@ t.test('a request that fails is traced although it was not drawn, and its reply 
   t.equal(reply.status, 502)
   t.equal(spans.length, 2)
   t.equal(reply.headers.get('x-trace-id'), only(spans, 'SERVER').traceId)
-  t.equal((await spansOf(', traces: { ratio: 0, on_error: false }')).length, 0)
+  t.equal((await fetchSpans(', traces: { ratio: 0, on_error: false }')).length, 0)
   answer = () => UNAVAILABLE
   t.equal(
-    (await spansOf(', traces: { ratio: 0 }', { model: 'acme/two', provider: { order: ['first', 'second'] } })).length,
+    (await fetchSpans(', traces: { ratio: 0 }', { model: 'acme/two', provider: { order: ['first', 'second'] } })).length,
     3,
     'nor one that a fallback saved',
   )
   answer = plain
-  t.equal((await spansOf(', traces: { ratio: 0 }', { temperature: 'hot' })).length, 0, 'a wrong request is the caller’s affair')
+  t.equal((await fetchSpans(', traces: { ratio: 0 }', { temperature: 'hot' })).length, 0, 'a wrong request is the caller’s affair')
 })
 
 t.test('a caller without a key cannot have its requests traced', async (t) => {
@@ -346,7 +346,7 @@ t.test('the field `trace` and `metadata` of the body go into the server span', a
     'bad name': 'x',
     long: 'y'.repeat(1000),
   }
-  const server = only(await spansOf('', { trace, metadata: { team: 'blue' } }), 'SERVER')
+  const server = only(await fetchSpans('', { trace, metadata: { team: 'blue' } }), 'SERVER')
   t.match(server, { traceId: TRACE, parentId: SPAN }, 'names of the form of W3C are taken over')
   t.match(server.attributes, {
     'headgate.trace.trace_name': 'nightly',
@@ -359,14 +359,14 @@ t.test('the field `trace` and `metadata` of the body go into the server span', a
   t.equal(server.attributes['headgate.trace.bad name'], undefined)
   const header = `00-${'a'.repeat(32)}-${'b'.repeat(16)}-01`
   t.match(
-    only(await spansOf('', { trace }, { traceparent: header }), 'SERVER'),
+    only(await fetchSpans('', { trace }, { traceparent: header }), 'SERVER'),
     { traceId: 'a'.repeat(32), parentId: 'b'.repeat(16) },
     'the header counts',
   )
-  const free = only(await spansOf('', { trace: { trace_id: 'run 7' } }), 'SERVER')
+  const free = only(await fetchSpans('', { trace: { trace_id: 'run 7' } }), 'SERVER')
   t.match(free.attributes, { 'headgate.trace.trace_id': 'run 7' }, 'any other name is an attribute')
   const many = Object.fromEntries(Array.from({ length: 100 }, (_, i) => [`k${i}`, i]))
-  const names = Object.keys(only(await spansOf('', { trace: many }), 'SERVER').attributes).filter((name) =>
+  const names = Object.keys(only(await fetchSpans('', { trace: many }), 'SERVER').attributes).filter((name) =>
     name.startsWith('headgate.trace.'),
   )
   t.equal(names.length, 32)

@@ -4,7 +4,7 @@
  */
 import { appendFileSync } from 'node:fs'
 import t from 'tap'
-import { attributesOf, type Collector, startCollector, treeProblems, type Value } from '../support/collector.ts'
+import { type Collector, decodeAttributes, startCollector, treeProblems, type Value } from '../support/collector.ts'
 import { SECRET } from '../support/crash/configuration.ts'
 import { eventually } from '../support/eventually.ts'
 import { jsonAnswer, startUpstream } from '../support/upstream.ts'
@@ -27,7 +27,7 @@ function lastReports({ exports }: Collector): Report[] {
   for (const { path, message } of exports) {
     if (path !== '/v1/metrics') continue
     for (const { resource, scopeMetrics } of message.resourceMetrics) {
-      const about = attributesOf(resource.attributes, [])
+      const about = decodeAttributes(resource.attributes, [])
       const sums = new Map<string, number>()
       // One export may hold what was read at several times: the last counts.
       for (const { name, sum, histogram } of scopeMetrics[0].metrics) {
@@ -55,31 +55,31 @@ t.test('each worker reports for itself, and together they report what was served
   const { file } = await configured(t, provider.url)
   appendFileSync(
     file,
-    `telemetry: { endpoint: "${collector.url}", service_name: crew, metrics: { enabled: true, interval: 1s }, logs: { enabled: true } }\n`,
+    `telemetry: { endpoint: "${collector.url}", service_name: team, metrics: { enabled: true, interval: 1s }, logs: { enabled: true } }\n`,
   )
-  const crew = await serveWorkers(t, file, 2)
-  await ready(crew.admin)
-  const ask = (): Promise<number> => askOnce(crew.url, { key: SECRET, body: QUESTION }).then(({ status }) => status)
+  const workerPool = await serveWorkers(t, file, 2)
+  await ready(workerPool.admin)
+  const ask = (): Promise<number> => askOnce(workerPool.url, { key: SECRET, body: QUESTION }).then(({ status }) => status)
   t.same(new Set(await inTurn(REQUESTS, ask)), new Set([200]))
   await eventually('the metrics of all', () => total(lastReports(collector), 'headgate_requests_total') === REQUESTS)
-  const [former] = crew.workers()
+  const [former] = workerPool.workers()
   if (former === undefined) throw new Error('no worker')
   process.kill(former, 'SIGKILL')
-  await eventually('another worker', () => crew.workers().length === 2 && !crew.workers().includes(former))
-  await ready(crew.admin)
+  await eventually('another worker', () => workerPool.workers().length === 2 && !workerPool.workers().includes(former))
+  await ready(workerPool.admin)
   t.same(new Set(await inTurn(REQUESTS, ask)), new Set([200]))
-  crew.child.kill('SIGTERM')
-  t.equal((await crew.exited).code, 0)
+  workerPool.child.kill('SIGTERM')
+  t.equal((await workerPool.exited).code, 0)
 
   const reports = lastReports(collector)
   const served = reports.filter(({ sums }) => (sums.get('headgate_requests_total') ?? 0) > 0)
   t.ok(served.length >= 2, `${served.length} processes have served`)
   t.equal(new Set(reports.map(({ resource }) => resource['process.pid'])).size, reports.length, 'each under an id of its own')
   t.notOk(
-    reports.some(({ resource }) => resource['process.pid'] === crew.pid),
+    reports.some(({ resource }) => resource['process.pid'] === workerPool.pid),
     'the owner has none',
   )
-  t.same(new Set(reports.map(({ resource }) => resource['service.name'])), new Set(['crew']), 'and one name')
+  t.same(new Set(reports.map(({ resource }) => resource['service.name'])), new Set(['team']), 'and one name')
   t.equal(total(reports, 'headgate_requests_total'), 2 * REQUESTS, 'no request is counted twice or lost')
   t.equal(total(reports, 'gen_ai.client.operation.duration'), total(reports, 'headgate_attempts_total'), 'nor a call')
 

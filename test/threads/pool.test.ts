@@ -17,7 +17,7 @@ function pool(t: Test, options: Partial<PoolOptions> = {}): ThreadPool {
 /** Time stands still unless a test moves it. */
 const options = (more: Partial<JobOptions> = {}): JobOptions => ({ clock: new FakeClock(), timeout: 1000, ...more })
 
-async function troubleOf(asked: Promise<unknown>): Promise<string> {
+async function catchMessage(asked: Promise<unknown>): Promise<string> {
   try {
     return `none: ${String(await asked)}`
   } catch (thrown) {
@@ -47,28 +47,28 @@ t.test('a job that fails fails alone', async (t) => {
   const thrown = await threads.run({ does: 'throw' }, options()).catch((error: unknown) => error)
   t.match(thrown, { failure: 'failed', word: '' })
   t.notMatch(String(thrown) + JSON.stringify(thrown), /secret/)
-  t.equal(await troubleOf(threads.run({ does: 'recurse' }, options())), 'failed')
+  t.equal(await catchMessage(threads.run({ does: 'recurse' }, options())), 'failed')
   t.equal(await threads.run({ does: 'thread' }, options()), thread, 'the thread lives on')
   await every(t, 'every does', async (t) => {
     for (const does of ['exit', 'crash']) {
       const waiting = threads.run({ does: 'sum', bytes: new Uint8Array([4]) }, options())
-      t.equal(await troubleOf(threads.run({ does }, options())), 'failed', does)
+      t.equal(await catchMessage(threads.run({ does }, options())), 'failed', does)
       t.equal(await waiting, 4)
       t.not(await threads.run({ does: 'thread' }, options()), thread, `${does}: another thread takes its place`)
     }
   })
-  t.equal(await troubleOf(threads.run({ does: 'sum', bytes: () => 1 }, options())), 'failed', 'what cannot be sent')
+  t.equal(await catchMessage(threads.run({ does: 'sum', bytes: () => 1 }, options())), 'failed', 'what cannot be sent')
   t.equal(await threads.run({ does: 'sum', bytes: new Uint8Array([5]) }, options()), 5)
   const missing = pool(t, { module: new URL('../support/no-such-module.ts', import.meta.url) })
-  t.equal(await troubleOf(missing.run({ does: 'sum' }, options())), 'failed')
+  t.equal(await catchMessage(missing.run({ does: 'sum' }, options())), 'failed')
 })
 
 t.test('time: a job is cut at its limit, waiting or at work', async (t) => {
   const threads = pool(t, { threads: 1 })
   const first = await threads.run({ does: 'thread' }, options())
   const clock = new FakeClock()
-  const spinning = troubleOf(threads.run({ does: 'spin' }, options({ clock, timeout: 1000 })))
-  const waits = troubleOf(threads.run({ does: 'thread' }, options({ clock, timeout: 500 })))
+  const spinning = catchMessage(threads.run({ does: 'spin' }, options({ clock, timeout: 1000 })))
+  const waits = catchMessage(threads.run({ does: 'thread' }, options({ clock, timeout: 500 })))
   const after = threads.run({ does: 'thread' }, options({ clock, timeout: 5000 }))
   await clock.advance(500)
   t.equal(await waits, 'timeout', 'the time in the queue counts')
@@ -87,7 +87,7 @@ t.test('memory: of objects and of buffers', async (t) => {
   const real = options({ clock: systemClock, timeout: 60_000 })
   await every(t, 'every does', async (t) => {
     for (const does of ['heap', 'buffers']) {
-      t.equal(await troubleOf(threads.run({ does }, real)), 'memory', does)
+      t.equal(await catchMessage(threads.run({ does }, real)), 'memory', does)
       t.equal(await threads.run({ does: 'sum', bytes: new Uint8Array([1]) }, real), 1, `${does}: the pool goes on`)
     }
   })
@@ -100,7 +100,7 @@ t.test('memory: of objects and of buffers', async (t) => {
 t.test('the queue is bounded, and jobs run side by side up to the number of threads', async (t) => {
   const threads = pool(t, { threads: 2, waiting: 3 })
   const latch = new SharedArrayBuffer(4)
-  const jobs = Array.from({ length: 7 }, () => troubleOf(threads.run({ does: 'wait', latch }, options())))
+  const jobs = Array.from({ length: 7 }, () => catchMessage(threads.run({ does: 'wait', latch }, options())))
   t.same(await Promise.all(jobs.slice(5)), ['busy', 'busy'])
   t.equal(threads.size, 2)
   const flag = new Int32Array(latch)
@@ -129,7 +129,7 @@ t.test('a caller who leaves, and the end of the pool', async (t) => {
   await threads.run({ does: 'thread' }, options({ clock }))
   await clock.advance(60_000)
   t.equal(threads.size, 0, 'threads without work end')
-  const cut = [threads.run({ does: 'spin' }, options()), threads.run({ does: 'spin' }, options())].map(troubleOf)
+  const cut = [threads.run({ does: 'spin' }, options()), threads.run({ does: 'spin' }, options())].map(catchMessage)
   await turn()
   threads.close()
   t.same(await Promise.all(cut), ['closed', 'closed'])
@@ -154,7 +154,7 @@ t.test('an idle thread keeps no process alive, a busy one does, and neither says
 t.test('where the system gives no thread, the job is turned away and the next one may have more luck', async (t) => {
   const threads = pool(t, { module: new URL('https://example.com/no-file.js') })
   await every(t, 'every round', async (t) => {
-    for (let i = 0; i < 3; i++) t.equal(await troubleOf(threads.run('x', options())), 'busy')
+    for (let i = 0; i < 3; i++) t.equal(await catchMessage(threads.run('x', options())), 'busy')
   })
   t.equal(threads.size, 0)
 })

@@ -1,4 +1,4 @@
-/** Back-pressure of one call: what a paused receiver is still handed, plain and compressed. */
+/** Back-pressure of one call: bytes that a paused receiver still gets, plain and compressed. */
 import { brotliCompressSync, deflateSync, gzipSync, zstdCompressSync } from 'node:zlib'
 import t from 'tap'
 import type { Fault } from '../../src/core/faults.ts'
@@ -8,7 +8,7 @@ import { FakeClock } from '../support/clock.ts'
 import { Gate, startUpstream } from '../support/upstream.ts'
 
 const LARGE = 48 * 1024 * 1024
-/** What may still arrive after a pause: buffers of the decompressor and of the socket. */
+/** Bytes that may still arrive after a pause: buffers of the decompressor and of the socket. */
 const LITTLE = 512 * 1024
 const TIMEOUTS = { connect: 5_000, firstByte: 6_000, idle: 7_000, total: 8_000 }
 
@@ -19,7 +19,7 @@ const CODINGS: Record<string, (bytes: Buffer) => Buffer> = {
   zstd: zstdCompressSync,
 }
 
-/** Pauses at the first data, and counts what comes. */
+/** Pauses at the first data, and counts the bytes. */
 class Reader {
   received = 0
   readonly first = new Gate()
@@ -70,7 +70,7 @@ for (const [coding, compress] of Object.entries(CODINGS))
     t.equal(reader.received, LARGE, 'then all of it')
   })
 
-t.test('a reply that inflates past the limit is the operator’s limit, not garbage', async (t) => {
+t.test('returns upstream_oversized for a reply that inflates beyond the limit', async (t) => {
   const bytes = gzipSync(Buffer.alloc(65 * 1024 * 1024))
   const upstream = await startUpstream(() => ({ headers: { 'content-encoding': 'gzip' }, body: [bytes] }))
   const pools = new Pools()
@@ -91,7 +91,7 @@ class EarlyClock extends FakeClock {
   }
 }
 
-t.test('silence is the fault of the provider, however early the timer fires', async (t) => {
+t.test('reports silence of the provider even if the timer fires early', async (t) => {
   const upstream = await startUpstream(() => ({ body: ['one'], after: 'stall' }))
   const pools = new Pools()
   t.teardown(() => Promise.all([pools.close(), upstream.close()]))

@@ -8,7 +8,7 @@ import { ProviderConnection } from '../../src/machines/http1-client/provider-con
 interface Seen {
   body: string
   end: 'ended' | 'failed' | 'open'
-  /** Whether the connection can serve again. */
+  /** True if the connection can serve again. */
   free: boolean
 }
 
@@ -24,7 +24,7 @@ class OpenSocket extends EventEmitter {
   destroy(): void {}
 }
 
-/** What a connection makes of a reply that comes in these pieces. */
+/** Result of a connection for a reply that comes in these pieces. */
 async function read(head: string, pieces: readonly string[]): Promise<Seen> {
   const seen: Seen = { body: '', end: 'open', free: false }
   const connection = new ProviderConnection({

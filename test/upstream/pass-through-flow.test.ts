@@ -4,7 +4,7 @@ import { createServer, type Socket } from 'node:net'
 import t, { type Test } from 'tap'
 import { turn } from '../support/clock.ts'
 import { eventually } from '../support/eventually.ts'
-import { addressOf, LIMITS, listening, startFront } from '../support/pass-through-front.ts'
+import { LIMITS, listening, serverAddress, startFront } from '../support/pass-through-front.ts'
 import { parseReply, RawClient, rawExchange } from '../support/raw.ts'
 import { startRawUpstream } from '../support/raw-upstream.ts'
 import { Gate, sseAnswer, startUpstream } from '../support/upstream.ts'
@@ -91,7 +91,7 @@ t.test('a provider that does not read holds the caller back, and then receives e
     socket.pause()
   })
   await listening(server)
-  const front = await startFront(addressOf(server))
+  const front = await startFront(serverAddress(server))
   t.teardown(async () => {
     await front.close()
     await new Promise((resolve) => server.close(resolve))

@@ -10,7 +10,7 @@ import { Pools } from '../../src/services/upstream/pools.ts'
 import { provider } from '../routing/catalogue.ts'
 import { FakeClock } from '../support/clock.ts'
 import { every } from '../support/every.ts'
-import { addressOf, LIMITS, listening, startFront } from '../support/pass-through-front.ts'
+import { LIMITS, listening, serverAddress, startFront } from '../support/pass-through-front.ts'
 import { parseReply, RawClient, rawExchange } from '../support/raw.ts'
 import { Gate, jsonAnswer, REFUSING_URL, sseAnswer, startUpstream } from '../support/upstream.ts'
 
@@ -29,7 +29,7 @@ async function startRaw(answer: (socket: Socket, head: string) => void): Promise
   })
   await listening(server)
   return {
-    url: addressOf(server),
+    url: serverAddress(server),
     heads,
     close: async () => {
       for (const socket of sockets) socket.destroy()
@@ -258,9 +258,9 @@ t.test('a caller that left while the hold was written never reaches the provider
   })
   await listening(server)
   t.teardown(() => upstream.close())
-  const client = await RawClient.open(addressOf(server))
+  const client = await RawClient.open(serverAddress(server))
   await client.send('GET /x HTTP/1.1\r\nHost: g\r\n\r\n').closed()
-  await rawExchange(addressOf(server), 'GET /x HTTP/1.1\r\nHost: g\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n')
+  await rawExchange(serverAddress(server), 'GET /x HTTP/1.1\r\nHost: g\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n')
   proxy.close()
   await pools.close()
   await new Promise((resolve) => server.close(resolve))

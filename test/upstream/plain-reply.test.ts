@@ -1,10 +1,10 @@
-/** What is recognised without the parser, the parser reads alike: replies with random faults go through both. */
+/** Replies that are recognised without the parser are read alike by the parser: replies with random faults go through both. */
 import fc from 'fast-check'
 import t from 'tap'
 import { type AnswerFields, plainReply } from '../../src/machines/http1-client/plain-reply.ts'
 import { ReplyParser } from '../../src/machines/http1-client/reply-parser.ts'
 
-/** What Node's parser makes of the same bytes; undefined where they are not exactly one reply after which the connection lives on. */
+/** Reading of Node's parser for the same bytes; undefined where they are not exactly one reply after which the connection lives on. */
 function parsed(bytes: Buffer): unknown {
   let begun = 0
   let whole = 0
@@ -34,11 +34,15 @@ function parsed(bytes: Buffer): unknown {
 
 /** A field that is repeated has all its values, which no recognised reply shows. */
 function answerFields(headers: readonly string[]): AnswerFields {
-  const fieldOf = (name: string): string | undefined => {
+  const headerField = (name: string): string | undefined => {
     const values = headers.filter((_, at) => at % 2 === 1 && headers[at - 1]?.toLowerCase() === name)
     return values.length === 0 ? undefined : values.join(', ')
   }
-  return { 'content-type': fieldOf('content-type'), 'content-encoding': fieldOf('content-encoding'), 'keep-alive': fieldOf('keep-alive') }
+  return {
+    'content-type': headerField('content-type'),
+    'content-encoding': headerField('content-encoding'),
+    'keep-alive': headerField('keep-alive'),
+  }
 }
 
 /** Of a reply in chunks the body is read elsewhere (chunked-body.test.ts). */
@@ -56,7 +60,7 @@ const PLAIN = [
   'HTTP/1.1 201 \r\nContent-Length: 2\r\n\r\n{}',
 ]
 
-t.test('usual replies are recognised', async (t) => {
+t.test('the quick reader accepts usual replies, and reads them as the parser does', async (t) => {
   for (const text of PLAIN) {
     const bytes = Buffer.from(text, 'latin1')
     t.ok(plain(bytes), text.slice(0, 60))
@@ -64,7 +68,7 @@ t.test('usual replies are recognised', async (t) => {
   }
 })
 
-t.test('what leaves something to decide is not', async (t) => {
+t.test('the quick reader leaves unusual replies to the parser', async (t) => {
   const others = [
     ...['Transfer-Encoding: chunked\r\n', 'Connection: close\r\n', 'Upgrade: x\r\n', 'Content-Length: 7\r\n', 'X-A: 1\r\n 2\r\n'],
     ...['Content-Type: a\r\nContent-Type: b\r\n', 'Keep-Alive: timeout=5\r\nkeep-alive: timeout=9\r\n'],
@@ -82,7 +86,7 @@ t.test('what leaves something to decide is not', async (t) => {
   for (const text of others) t.equal(plain(Buffer.from(text, 'latin1')), undefined, JSON.stringify(text.slice(0, 80)))
 })
 
-t.test('whatever is recognised is what the parser reads', async (t) => {
+t.test('the quick reader and the parser agree on randomly changed replies', async (t) => {
   const piece = fc.constantFrom(
     '\r\n',
     '\n',

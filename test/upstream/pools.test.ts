@@ -2,7 +2,7 @@
 import t, { type Test } from 'tap'
 import type { Dispatcher } from 'undici'
 import { NameLookups } from '../../src/core/name-lookups.ts'
-import { MOST_IDLE } from '../../src/machines/http1-client/whole-requests.ts'
+import { MAX_IDLE } from '../../src/machines/http1-client/whole-requests.ts'
 import { type ConnectionPool, Pools } from '../../src/services/upstream/pools.ts'
 import { eventually } from '../support/eventually.ts'
 import { type RawUpstream, startRawUpstream } from '../support/raw-upstream.ts'
@@ -94,9 +94,9 @@ t.test('connections that the provider closes are forgotten, idle or not', async 
 
 t.test('of a burst only so many connections stay', async (t) => {
   const { pool } = await scene(t)
-  await Promise.all(Array.from({ length: MOST_IDLE + 40 }, () => ask(pool).done))
-  await eventually('the most idle connections are left', () => pool.size === MOST_IDLE)
-  t.equal(pool.idleCount, MOST_IDLE)
+  await Promise.all(Array.from({ length: MAX_IDLE + 40 }, () => ask(pool).done))
+  await eventually('the most idle connections are left', () => pool.size === MAX_IDLE)
+  t.equal(pool.idleCount, MAX_IDLE)
 })
 
 t.test('requests that fail before they are sent leave nothing behind', async (t) => {
@@ -138,6 +138,9 @@ t.test('a request that is given up while its connection is made leaves at once, 
     const ended = new Promise<Error>((resolve) => {
       const handler: Dispatcher.DispatchHandler = {
         onRequestStart: () => undefined,
+        onResponseStart: () => undefined,
+        onResponseData: () => undefined,
+        onResponseEnd: () => undefined,
         onResponseError: (_controller, error) => resolve(error),
       }
       const started = pool.begin({ method, path: '/', headers: [], body: method === 'POST' ? '{}' : null }, handler)

@@ -90,7 +90,7 @@ t.test('a call that is ended with a fault reports that one, once', async (t) => 
   t.same(recorder.calls, ['head 200', 'fail deadline'])
 })
 
-/** What is behind `AnswerOrError` gets bodies only. */
+/** Receivers behind `AnswerOrError` get bodies only. */
 class Body implements BodyReceiver {
   readonly calls: string[] = []
   readonly over = new Gate()

@@ -12,7 +12,7 @@ import { property } from '../support/seed.ts'
 const RUNS = property(500, 60_000)
 const KEYS = new Set(['embedding', 'values', 'float'])
 
-/** What the scan makes of these chunks: the parsed rest and the vectors, or undefined where it refuses them. */
+/** Result of the scan for these chunks: the parsed rest and the vectors, or undefined where it refuses them. */
 function scanned(chunks: readonly Buffer[], length = 1000): { body: JsonObject; vectors: RawVector[] } | undefined {
   const vectors: RawVector[] = []
   const scan = new ReplyScan({ keys: KEYS, length, take: (vector) => vectors.push(vector) })
@@ -26,13 +26,13 @@ function scanned(chunks: readonly Buffer[], length = 1000): { body: JsonObject; 
   }
 }
 
-const textOf = ({ pieces }: RawVector): string => Buffer.concat(pieces).toString('latin1')
+const rawVectorText = ({ pieces }: RawVector): string => Buffer.concat(pieces).toString('latin1')
 
 /** Puts the vectors back where their numbers stand. */
 function filled(value: Json | undefined, vectors: readonly RawVector[], inside = false): Json | undefined {
   if (inside && typeof value === 'number') {
     const vector = vectors[value]
-    return vector.form === 'numbers' ? (JSON.parse(textOf(vector)) as Json) : textOf(vector).replaceAll('\\/', '/')
+    return vector.form === 'numbers' ? (JSON.parse(rawVectorText(vector)) as Json) : rawVectorText(vector).replaceAll('\\/', '/')
   }
   if (Array.isArray(value)) return value.map((each) => filled(each, vectors, inside) ?? null)
   if (typeof value !== 'object' || value === null) return value
@@ -113,7 +113,7 @@ const isVectors = (value: Json | undefined): boolean =>
   isNumbers(value) ||
   (Array.isArray(value) && value.every((each) => isNumbers(each) || typeof each === 'string'))
 
-t.test('whatever is good comes out as JSON.parse has it, wherever the bytes are cut', async (t) => {
+t.test('reads valid replies as JSON.parse does, wherever the bytes are cut', async (t) => {
   let vectors = 0
   await every(t, 'every case', async (t) => {
     fc.assert(
@@ -129,7 +129,7 @@ t.test('whatever is good comes out as JSON.parse has it, wherever the bytes are 
   t.ok(vectors > 400, `${vectors} vectors`)
 })
 
-t.test('what is no JSON is refused, and what is changed is never taken for what it was', async (t) => {
+t.test('refuses invalid JSON, and reads a reply with one changed byte as JSON.parse does', async (t) => {
   let refused = 0
   await every(t, 'every case', async (t) => {
     fc.assert(
@@ -160,7 +160,7 @@ t.test('what is no JSON is refused, and what is changed is never taken for what 
   t.ok(refused > 150, `${refused} refused`)
 })
 
-t.test('numbers come straight from the text, as exact as JSON.parse has them', async (t) => {
+t.test('converts numbers of the text to the same floats as JSON.parse', async (t) => {
   await every(t, 'every case', async (t) => {
     fc.assert(
       fc.property(numbers, (text) => {
@@ -176,7 +176,7 @@ t.test('numbers come straight from the text, as exact as JSON.parse has them', a
   })
 })
 
-t.test('both forms say the same, whichever came', async (t) => {
+t.test('writes the same floats and base64, whichever of the two forms the provider sent', async (t) => {
   await every(t, 'every case', async (t) => {
     fc.assert(
       fc.property(fc.array(fc.float({ noDefaultInfinity: true, noNaN: true }), { minLength: 1, maxLength: 40 }), (list) => {
@@ -203,7 +203,7 @@ t.test('both forms say the same, whichever came', async (t) => {
   })
 })
 
-t.test('what is no vector', async (t) => {
+t.test('refuses lists that are no vectors', async (t) => {
   const refused = (text: string, length = 8) => t.notOk(scanned([Buffer.from(text)], length), text.slice(0, 60))
   for (const value of [
     '[]]',
@@ -257,7 +257,7 @@ t.test('what is no vector', async (t) => {
   t.throws(() => floatsOfText(Buffer.from('[1e39]'), 1), { code: 'upstream_garbled' }, 'no 32-bit float holds it')
 })
 
-t.test('long work is done in turns', async (t) => {
+t.test('spreads long work over turns of the event loop', async (t) => {
   const sizes: number[] = []
   const seen: number[] = []
   let turn = 0

@@ -5,7 +5,7 @@ import { turn } from '../support/clock.ts'
 
 const chunk = (bytes: number, value = 7): Buffer => Buffer.alloc(bytes, value)
 
-t.test('what is no longer needed is given back in the next turn, and nothing else', async (t) => {
+t.test('releases chunks that have been read in full, in the next turn of the event loop', async (t) => {
   const spent = new SpentChunks()
   const chunks = [chunk(100_000), chunk(50_000), chunk(20_000)]
   for (const each of chunks) spent.came(each)

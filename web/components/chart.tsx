@@ -1,19 +1,10 @@
-/** A chart over time with the table of its figures: the same data, one button apart. */
+/** A chart over time with its title, its legend and the table of its figures. `chart-canvas.ts` draws the picture. */
 import { useEffect, useRef, useState } from 'preact/hooks'
 import type uPlot from 'uplot'
 import { formatClock } from '../format.ts'
+import type { Series } from './chart-canvas.ts'
 import { EmptyNote } from './notes.tsx'
 import { Table } from './table.tsx'
-
-export interface Series {
-  readonly label: string
-  /** As many as there are times; null: a gap. */
-  readonly values: readonly (number | null)[]
-  /** Name of a colour of the style sheet, such as `--chart-1`. */
-  readonly colour: string
-  readonly format: (value: number | null) => string
-  readonly kind?: 'line' | 'area' | 'bars'
-}
 
 export interface ChartProps {
   readonly title: string
@@ -113,7 +104,7 @@ function Plot({ times, series, height, label }: PlotProps) {
     let ended = false
     const resized = new ResizeObserver(() => plot.current?.setSize({ width: element.clientWidth, height }))
     // Pages without a chart do not load it.
-    void import('./plot.ts').then(({ createPlot }) => {
+    void import('./chart-canvas.ts').then(({ createPlot }) => {
       if (ended) return
       plot.current = createPlot(element, { series, height, data: latest.current })
       resized.observe(element)

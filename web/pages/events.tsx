@@ -10,7 +10,7 @@ import { Badge, PageHead, Section, Time, type Tone } from '../components/values.
 import { formatCount } from '../format.ts'
 import { useResource } from '../resource.ts'
 import { useQuery } from '../router.ts'
-import { meaningOf, plainWord } from '../words.ts'
+import { plainWord, wordMeaning } from '../words.ts'
 
 type Happened = EventsReply['data'][number]
 type Receiver = EventReceiversReply['data'][number]
@@ -37,7 +37,7 @@ const TYPES: Readonly<Record<string, readonly [tone: Tone, text: string]>> = {
 }
 
 function WhatHappened({ type }: Pick<Happened, 'type'>) {
-  const [tone, text] = meaningOf(TYPES, type) ?? ['neutral', plainWord(type)]
+  const [tone, text] = wordMeaning(TYPES, type) ?? ['neutral', plainWord(type)]
   return <Badge tone={tone}>{text}</Badge>
 }
 

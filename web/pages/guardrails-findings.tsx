@@ -9,7 +9,7 @@ import { Time } from '../components/values.tsx'
 import { formatCount } from '../format.ts'
 import { useResource } from '../resource.ts'
 import { pathTo, useQuery } from '../router.ts'
-import { ActionOf, type Finding, hadRefused, readFindings, What } from './guardrails-found.tsx'
+import { ActionBadge, type Finding, hadRefused, readFindings, What } from './guardrails-found.tsx'
 
 const DAYS = { 1: 'One day', 7: 'Seven days', 30: '30 days', 0: 'All that is kept' } as const
 const DAY = 86_400_000
@@ -52,7 +52,7 @@ export function Findings({ guardrails }: { guardrails: readonly Guardrail[] }) {
           {
             name: 'action',
             title: 'Action',
-            cell: ({ action }) => <ActionOf action={action} />,
+            cell: ({ action }) => <ActionBadge action={action} />,
             sortBy: ({ action }) => action,
           },
           { name: 'what', title: 'What', cell: (each) => <What finding={each} /> },

@@ -2,7 +2,7 @@
 import { call } from '../api.ts'
 import type { FindingsReply } from '../api-types.ts'
 import { Badge, type Tone } from '../components/values.tsx'
-import { type Meanings, meaningOf, plainWord } from '../words.ts'
+import { type Meanings, plainWord, wordMeaning } from '../words.ts'
 
 /** `texts` are there only where the guardrail keeps them. */
 export type Finding = FindingsReply['data'][number]
@@ -16,8 +16,8 @@ export const readFindings = (sought: Sought, signal?: AbortSignal): Promise<Find
 
 const TONES: Meanings<Finding['action'], Tone> = { flagged: 'accent', redacted: 'warn', blocked: 'bad', unchecked: 'warn' }
 
-export function ActionOf({ action }: Pick<Finding, 'action'>) {
-  return <Badge tone={meaningOf(TONES, action) ?? 'neutral'}>{plainWord(action)}</Badge>
+export function ActionBadge({ action }: Pick<Finding, 'action'>) {
+  return <Badge tone={wordMeaning(TONES, action) ?? 'neutral'}>{plainWord(action)}</Badge>
 }
 
 /** True where the request has no record: it was sent to no provider and cost nothing. */
@@ -30,7 +30,7 @@ export function What({ finding: { entities, engines, direction, texts } }: { fin
     <>
       {entities.join(', ') || '–'}
       <span class="key-note">
-        {meaningOf(DIRECTIONS, direction) ?? plainWord(direction)}, by {engines.join(', ')}
+        {wordMeaning(DIRECTIONS, direction) ?? plainWord(direction)}, by {engines.join(', ')}
       </span>
       {texts && (
         <ul>

@@ -3,22 +3,16 @@ import { call } from '../api.ts'
 import type { AssignmentsReply, Guardrail, GuardrailsReply } from '../api-types.ts'
 import { EmptyNote } from '../components/notes.tsx'
 import { Table } from '../components/table.tsx'
-import { Badge, PageHead, Section, type Tone } from '../components/values.tsx'
+import { Badge, PageHead, Section } from '../components/values.tsx'
 import { formatUsd } from '../format.ts'
+import type { PageProps } from '../page.ts'
 import { type Resource, useResource } from '../resource.ts'
 import { pathTo } from '../router.ts'
-import type { PageProps } from '../routes.ts'
-import { type Meanings, meaningOf, plainWord } from '../words.ts'
-import { Bench } from './guardrails-bench.tsx'
+import { type Meanings, plainWord, wordMeaning } from '../words.ts'
+import { actionTone, Bench } from './guardrails-bench.tsx'
 import { Findings } from './guardrails-findings.tsx'
 
 type Assignment = AssignmentsReply['data'][number]
-type Action = NonNullable<Guardrail['action']>
-
-const TONES: Meanings<Action | 'pass', Tone> = { pass: 'good', flag: 'accent', redact: 'warn', block: 'bad' }
-
-/** @param action also the verdict over a whole text. */
-export const toneOf = (action: Action | 'pass'): Tone => meaningOf(TONES, action) ?? 'neutral'
 
 export default function GuardrailsPage({ session }: PageProps) {
   const guardrails = useResource<GuardrailsReply>((signal) => call('/v1/guardrails', { query: { limit: 100 }, signal }), [])
@@ -34,7 +28,7 @@ export default function GuardrailsPage({ session }: PageProps) {
         <List guardrails={guardrails} assignments={assignments.data?.data ?? []} />
       </Section>
       <Section title="Findings">
-        {session.actions.includes('guardrails.audit') ? (
+        {session.actions.includes('POST /guardrails/command') ? (
           <Findings guardrails={guardrails.data?.data ?? []} />
         ) : (
           <EmptyNote title="Findings are for the operator">Sign in with the admin token: they may hold texts of callers.</EmptyNote>
@@ -82,7 +76,7 @@ function Name({ guardrail: { name, description, source } }: { guardrail: Guardra
   return (
     <>
       {name}
-      <span class="key-note">{description ?? meaningOf(SOURCES, source) ?? plainWord(source)}</span>
+      <span class="key-note">{description ?? wordMeaning(SOURCES, source) ?? plainWord(source)}</span>
     </>
   )
 }
@@ -121,11 +115,11 @@ function LooksFor({
       <ul class="rules">
         {rules.map(([text, each]) => (
           <li key={text}>
-            <Badge tone={toneOf(each)}>{each}</Badge> <span>{text}</span>
+            <Badge tone={actionTone(each)}>{each}</Badge> <span>{text}</span>
           </li>
         ))}
       </ul>
-      <span class="key-note">{meaningOf(DIRECTIONS, direction ?? 'input') ?? plainWord(direction ?? '')}</span>
+      <span class="key-note">{wordMeaning(DIRECTIONS, direction ?? 'input') ?? plainWord(direction ?? '')}</span>
     </>
   )
 }

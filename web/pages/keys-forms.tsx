@@ -1,4 +1,4 @@
-/** Dialogs of keys: make or change one, see a new secret once, and what asks for the name of the key first. */
+/** Dialogs of keys: make or change one, see a new secret once, and confirm by the name of the key. */
 import type { ComponentChildren } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
 import { call } from '../api.ts'
@@ -43,7 +43,7 @@ function KeyForm({ key_, onClose, onDone }: EditKeyProps) {
     event.preventDefault()
     setBusy(true)
     setError(undefined)
-    const request = { method: key_ ? ('PATCH' as const) : ('POST' as const), body: bodyOf(values, key_ !== undefined) }
+    const request = { method: key_ ? ('PATCH' as const) : ('POST' as const), body: formBody(values, key_ !== undefined) }
     try {
       const reply = await call<OneKeyReply | MadeKeyReply>(key_ ? `/v1/keys/${key_.hash}` : '/v1/keys', request)
       const { data } = reply
@@ -93,7 +93,7 @@ function KeyForm({ key_, onClose, onDone }: EditKeyProps) {
   )
 }
 
-function bodyOf(values: Readonly<Record<string, string>>, isChange: boolean): object {
+function formBody(values: Readonly<Record<string, string>>, isChange: boolean): object {
   const { name, limit, limit_reset: reset, parent, expires_at: expires, creator_user_id: creator } = values
   const body = { name, limit: limit ? Number(limit) : null, limit_reset: reset || null, parent: parent || null }
   if (isChange) return body

@@ -1,19 +1,20 @@
 /** One key: its budget as it burns down, its limits, and what can be done with it. */
 import { useState } from 'preact/hooks'
-import { addressOf, call } from '../api.ts'
+import { apiAddress, call } from '../api.ts'
 import type { Key, KeyBudgetReply, MadeKeyReply, OneKeyReply } from '../api-types.ts'
-import { Chart, type Series } from '../components/chart.tsx'
+import { Chart } from '../components/chart.tsx'
+import type { Series } from '../components/chart-canvas.ts'
 import { EmptyNote, ErrorNote, Loading } from '../components/notes.tsx'
 import { toast, toastError } from '../components/toast.tsx'
 import { Badge, Figure, Figures, PageHead, Section, Time } from '../components/values.tsx'
 import { formatTime, formatUsd } from '../format.ts'
 import { useResource } from '../resource.ts'
 import { navigate, pathTo } from '../router.ts'
-import { eachText, ForecastText, type KeysProps, Limit, State, showChange, sourceText } from './keys.tsx'
 import { burnDown } from './keys-budget.ts'
 import { EditKey, NamedDialog } from './keys-forms.tsx'
-import { ParentOf } from './keys-shared.tsx'
+import { ParentKey } from './keys-shared.tsx'
 import { Spending } from './keys-spending.tsx'
+import { eachText, ForecastText, type KeysProps, Limit, State, showChange, sourceText } from './keys-state.tsx'
 import { Entries } from './ledger-entries.tsx'
 import { RefusedOfKey } from './requests-last-refused.tsx'
 
@@ -73,7 +74,7 @@ function Loss({ label, all, open }: { label: string; all: number; open: number }
 
 function Budget({ key_ }: { key_: Key }) {
   const { hash, limit } = key_
-  const budget = useResource<KeyBudgetReply>((signal) => call(addressOf(`/v1/keys/${hash}/budget`), { signal }), [hash, limit ?? 'none'], {
+  const budget = useResource<KeyBudgetReply>((signal) => call(apiAddress(`/v1/keys/${hash}/budget`), { signal }), [hash, limit ?? 'none'], {
     enabled: limit !== null,
   })
   const [now] = useState(() => Date.now())
@@ -113,7 +114,7 @@ function About({ key_: key }: { key_: Key }) {
         <>
           <dt>Shared budget</dt>
           <dd>
-            <ParentOf name={key.parent} hash={key.hash} />
+            <ParentKey name={key.parent} hash={key.hash} />
           </dd>
         </>
       )}
@@ -151,7 +152,7 @@ type Question = 'edit' | 'rotate' | 'delete'
 
 function Actions({ key_: key, keys, onSecret }: KeysProps & { key_: Key }) {
   const [question, ask] = useState<Question>()
-  const path = addressOf(`/v1/keys/${key.hash}`)
+  const path = apiAddress(`/v1/keys/${key.hash}`)
   const close = (): void => ask(undefined)
   const turn = async (): Promise<void> => {
     await call<OneKeyReply>(path, { method: 'PATCH', body: { disabled: !key.disabled } }).then(({ data }) => {

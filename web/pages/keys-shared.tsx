@@ -7,7 +7,7 @@ import { Badge, Section, Time } from '../components/values.tsx'
 import { formatCount, formatShare, formatUsd } from '../format.ts'
 import { type Resource, useResource } from '../resource.ts'
 import { pathTo } from '../router.ts'
-import { type Meanings, meaningOf, plainWord } from '../words.ts'
+import { type Meanings, plainWord, wordMeaning } from '../words.ts'
 
 type Budget = BudgetsReply['data'][number]
 type Window = Budget['windows'][number]
@@ -33,7 +33,7 @@ const COLUMNS: readonly Column<Row>[] = [
     ),
     sortBy: ({ budget }) => budget.name,
   },
-  { name: 'window', title: 'Window', cell: ({ window }) => meaningOf(WINDOWS, window) ?? plainWord(window) },
+  { name: 'window', title: 'Window', cell: ({ window }) => wordMeaning(WINDOWS, window) ?? plainWord(window) },
   {
     name: 'limit',
     title: 'Limit',
@@ -76,7 +76,7 @@ export function SharedBudgets({ changes }: { changes: number }) {
 }
 
 /** Rest of the budget of one key, and the other keys that draw on it. */
-export function ParentOf({ name, hash }: { name: string; hash: string }) {
+export function ParentKey({ name, hash }: { name: string; hash: string }) {
   const budget = useBudgets([name]).data?.data.find((each) => each.name === name)
   const others = budget?.keys.filter((each) => each.hash !== hash) ?? []
   return (
@@ -84,7 +84,7 @@ export function ParentOf({ name, hash }: { name: string; hash: string }) {
       {name}
       {budget?.windows.map(({ window, limit_usd: limit, remaining }) => (
         <span class="under" key={window}>
-          {meaningOf(WINDOWS, window) ?? plainWord(window)}: {formatUsd(remaining)} of {formatUsd(limit)} left
+          {wordMeaning(WINDOWS, window) ?? plainWord(window)}: {formatUsd(remaining)} of {formatUsd(limit)} left
         </span>
       ))}
       {others.length > 0 && (

@@ -1,6 +1,6 @@
 /** Spending by key in the last 30 full days: a chart by day, a table, and the same as CSV. */
 import { useMemo } from 'preact/hooks'
-import { addressOf, call } from '../api.ts'
+import { apiAddress, call } from '../api.ts'
 import type { ActivityReply, Key } from '../api-types.ts'
 import { Chart } from '../components/chart.tsx'
 import { Choice } from '../components/field.tsx'
@@ -102,12 +102,12 @@ function ByDay({ rows }: { rows: readonly Activity[] }) {
 type Counted = 'usage' | 'requests' | 'prompt_tokens' | 'completion_tokens' | 'reasoning_tokens'
 type Sum = Pick<Activity, Counted> & { readonly name: string }
 
-function sumsOf(rows: readonly Activity[], group: Group): Sum[] {
-  const nameOf = ({ date, model, provider_name: provider }: Activity): string =>
+function groupSums(rows: readonly Activity[], group: Group): Sum[] {
+  const activityName = ({ date, model, provider_name: provider }: Activity): string =>
     ({ model, provider, day: date, row: `${date} · ${model} · ${provider}` })[group]
   const sums = new Map<string, Sum>()
   for (const row of rows) {
-    const name = nameOf(row)
+    const name = activityName(row)
     const sum = sums.get(name)
     sums.set(name, {
       name,
@@ -134,7 +134,7 @@ function Sums({ rows, group }: { rows: readonly Activity[]; group: Group }) {
     <div class="spending-table">
       <Table
         caption={`Spent, by ${GROUPS[group].toLowerCase()}`}
-        rows={sumsOf(rows, group)}
+        rows={groupSums(rows, group)}
         rowKey={({ name }) => name}
         columns={[
           { name: 'name', title: GROUPS[group], cell: ({ name }) => name, sortBy: ({ name }) => name },
@@ -153,10 +153,10 @@ function Csv({ of }: { of: string | undefined }) {
   const query = { api_key_hash: of, format: 'csv' }
   return (
     <>
-      <DownloadLink href={addressOf('/v1/activity', query)} name="">
+      <DownloadLink href={apiAddress('/v1/activity', query)} name="">
         Save as CSV
       </DownloadLink>
-      <DownloadLink href={addressOf('/v1/activity/keys', query)} name="">
+      <DownloadLink href={apiAddress('/v1/activity/keys', query)} name="">
         By key as CSV
       </DownloadLink>
     </>

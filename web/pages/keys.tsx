@@ -1,26 +1,24 @@
 /** The page "Keys and budgets": all keys with what they may spend, one key with its burn-down, and who spent what. */
 import { useState } from 'preact/hooks'
-import { addressOf, call } from '../api.ts'
+import { apiAddress, call } from '../api.ts'
 import type { Key, KeysReply } from '../api-types.ts'
 import { Checkbox, Field } from '../components/field.tsx'
 import { EmptyNote, ErrorNote } from '../components/notes.tsx'
 import { Table } from '../components/table.tsx'
-import { Badge, DownloadLink, Figure, Figures, Money, PageHead, Section, Time } from '../components/values.tsx'
+import { DownloadLink, Figure, Figures, Money, PageHead, Section, Time } from '../components/values.tsx'
 import { formatCount, formatShare, formatUsd } from '../format.ts'
-import { type Resource, useResource } from '../resource.ts'
+import type { PageProps } from '../page.ts'
+import { useResource } from '../resource.ts'
 import { pathTo, useQuery } from '../router.ts'
-import type { PageProps } from '../routes.ts'
-import { type Meanings, meaningOf, plainWord } from '../words.ts'
-import { type Forecast, hasExpired, shareSpent } from './keys-budget.ts'
+import { hasExpired, shareSpent } from './keys-budget.ts'
 import { EditKey, SecretShown } from './keys-forms.tsx'
 import { OneKey } from './keys-one.tsx'
 import { SharedBudgets } from './keys-shared.tsx'
 import { Spending } from './keys-spending.tsx'
+import { ForecastText, type KeysProps, keyState, Limit, NEAR, State, showChange, sourceText } from './keys-state.tsx'
 
 /** Keys that are listed at first: what all of them spent stands below. */
 const SHOWN = 25
-/** A limit is worth a look from here on. */
-const NEAR = 0.8
 
 export default function KeysPage({ rest }: PageProps) {
   const keys = useResource<KeysReply>(
@@ -36,27 +34,6 @@ export default function KeysPage({ rest }: PageProps) {
       <SecretShown shown={secret} onClose={() => setSecret(undefined)} />
     </>
   )
-}
-
-export interface KeysProps {
-  readonly keys: Resource<KeysReply>
-  /** Shows a new secret, once. */
-  readonly onSecret: (name: string, secret: string) => void
-}
-
-/**
- * Shows at once what a change has made of a key, and reads all of them again.
- * @param hash under which the list has it: a new secret changes the hash. Undefined: it is new.
- * @param key undefined: it is deleted, and the keys that it issued with it.
- */
-export function showChange({ replace, reload }: Resource<KeysReply>, hash: string | undefined, key: Key | undefined): void {
-  replace(({ data }) => ({ data: changedList(data, hash, key) }))
-  reload()
-}
-
-function changedList(keys: readonly Key[], hash: string | undefined, key: Key | undefined): readonly Key[] {
-  if (key === undefined) return keys.filter((each) => each.hash !== hash && each.parent_hash !== hash)
-  return hash === undefined ? [...keys, key] : keys.map((each) => (each.hash === hash ? key : each))
 }
 
 function AllKeys({ keys, onSecret }: KeysProps) {
@@ -80,7 +57,7 @@ function AllKeys({ keys, onSecret }: KeysProps) {
         title="Keys"
         actions={
           all && (
-            <DownloadLink href={addressOf('/v1/keys', { include_disabled: true, format: 'csv' })} name="">
+            <DownloadLink href={apiAddress('/v1/keys', { include_disabled: true, format: 'csv' })} name="">
               Save keys as CSV
             </DownloadLink>
           )
@@ -163,7 +140,7 @@ function List({ keys: { data, error, reload } }: Pick<KeysProps, 'keys'>) {
           { name: 'name', title: 'Name', cell: (key) => <KeyName key_={key} />, sortBy: ({ name }) => name },
           { name: 'limit', title: 'Limit', cell: (key) => <Limit key_={key} />, sortBy: (key) => shareSpent(key) },
           { name: 'forecast', title: 'At this pace', cell: (key) => <ForecastText key_={key} forecast={key.forecast} /> },
-          { name: 'state', title: 'State', cell: (key) => <State key_={key} />, sortBy: (key) => stateOf(key, now)[1] },
+          { name: 'state', title: 'State', cell: (key) => <State key_={key} />, sortBy: (key) => keyState(key, now)[1] },
           {
             name: 'month',
             title: 'This month',
@@ -179,11 +156,6 @@ function List({ keys: { data, error, reload } }: Pick<KeysProps, 'keys'>) {
   )
 }
 
-const SOURCES: Meanings<Key['source'], string> = { configuration: 'of the file', store: '' }
-
-/** Place of definition of a key that is not the store's. */
-export const sourceText = (source: Key['source']): string => meaningOf(SOURCES, source) ?? `of: ${plainWord(source)}`
-
 function KeyName({ key_: { hash, name, label, source, is_management_key: manages } }: { key_: Key }) {
   return (
     <>
@@ -194,66 +166,5 @@ function KeyName({ key_: { hash, name, label, source, is_management_key: manages
         {source !== 'store' && ` ${sourceText(source)}`}
       </span>
     </>
-  )
-}
-
-function stateOf(key: Key, now: number): readonly [tone: 'good' | 'bad' | 'neutral', text: string] {
-  if (key.disabled) return ['neutral', 'Disabled']
-  if (hasExpired(key, now)) return ['neutral', 'Expired']
-  if ((key.limit_remaining ?? 1) <= 0) return ['bad', 'Limit reached']
-  return ['good', 'In use']
-}
-
-export function State({ key_ }: { key_: Key }) {
-  const [tone, text] = stateOf(key_, Date.now())
-  return <Badge tone={tone}>{text}</Badge>
-}
-
-type Reset = NonNullable<Key['limit_reset']>
-
-const EACH: Meanings<Reset, string> = { daily: 'a day', weekly: 'a week', monthly: 'a month' }
-
-export const eachText = (reset: Reset): string => meaningOf(EACH, reset) ?? plainWord(reset)
-
-export function Limit({ key_ }: { key_: Key }) {
-  const { limit, limit_remaining: left, limit_reset: reset } = key_
-  const share = shareSpent(key_)
-  if (limit === null || share === undefined) return <span class="quiet">None</span>
-  return (
-    <span class="limit">
-      <span class="number">
-        {formatUsd(limit)} {reset && eachText(reset)}
-      </span>
-      <meter
-        class={share >= 1 ? 'bad' : share >= NEAR ? 'warn' : undefined}
-        min={0}
-        max={1}
-        value={Math.min(1, share)}
-        aria-label={`${formatShare(share)} of the limit is spent or held`}
-      />
-      <span class="quiet number">{formatUsd(left)} left</span>
-    </span>
-  )
-}
-
-const SHORT_DATE = { month: 'short', day: 'numeric', hour: '2-digit', minute: '2-digit', hour12: false } as const
-
-/** The forecast that the API gives. @param forecast null and undefined: it gives none. */
-export function ForecastText({ key_: { limit, limit_remaining: left }, forecast }: { key_: Key; forecast: Forecast | null | undefined }) {
-  if (limit === null || left === null) return <span class="quiet">–</span>
-  if (left <= 0) return <Badge tone="bad">Nothing left</Badge>
-  if (!forecast) return <span class="quiet">Not known</span>
-  const { runs_out_at: out, used_at_end: used, per_day: pace } = forecast
-  if (out !== null)
-    return (
-      <span>
-        <Badge tone="warn">Runs out</Badge> <span class="number">{new Date(out).toLocaleString('en-GB', SHORT_DATE)}</span>
-      </span>
-    )
-  if (pace <= 0) return <span class="quiet">Nothing spent of late</span>
-  return (
-    <span>
-      <Badge tone="good">Lasts</Badge> {used !== null && <span class="number">{formatUsd(limit - used)} left over</span>}
-    </span>
   )
 }

@@ -9,7 +9,7 @@ import { toastError } from '../components/toast.tsx'
 import { Badge, Money, Section, Time, type Tone } from '../components/values.tsx'
 import { useResource } from '../resource.ts'
 import { pathTo } from '../router.ts'
-import { type Meanings, meaningOf, plainWord } from '../words.ts'
+import { type Meanings, plainWord, wordMeaning } from '../words.ts'
 import { type About, AddEntry } from './ledger-entry-form.tsx'
 
 type Kind = LedgerEntry['kind']
@@ -82,7 +82,7 @@ export function Entries({ title = 'Corrections and refunds', hash, generation, k
         onRetry={first.reload}
         rowKey={({ id }) => id}
         empty={<EmptyNote title={generation ? 'Nothing was corrected or given back' : 'No entries'} />}
-        columns={columnsOf(own, setAbout)}
+        columns={entryColumns(own, setAbout)}
       />
       {next != null && (
         <p class="actions findings-more">
@@ -109,10 +109,10 @@ export function Entries({ title = 'Corrections and refunds', hash, generation, k
 }
 
 /** Facts that the page itself states are no columns. */
-function columnsOf(own: About | undefined, settle: (about: About) => void): readonly Column<LedgerEntry>[] {
+function entryColumns(own: About | undefined, settle: (about: About) => void): readonly Column<LedgerEntry>[] {
   const columns: (Column<LedgerEntry> | false)[] = [
     { name: 'at', title: 'Time', cell: ({ created_at: at }) => <Time iso={at} />, sortBy: ({ created_at: at }) => at },
-    { name: 'kind', title: 'Kind', cell: (entry) => <KindOf {...entry} />, sortBy: ({ kind }) => kind },
+    { name: 'kind', title: 'Kind', cell: (entry) => <EntryKind {...entry} />, sortBy: ({ kind }) => kind },
     { name: 'amount', title: 'Amount', isNumber: true, cell: ({ amount }) => <Money usd={amount} />, sortBy: ({ amount }) => amount },
     own === undefined && {
       name: 'key',
@@ -143,8 +143,8 @@ function columnsOf(own: About | undefined, settle: (about: About) => void): read
   return columns.filter((column) => column !== false)
 }
 
-function KindOf({ kind }: Pick<LedgerEntry, 'kind'>) {
-  const [tone, text] = meaningOf(KINDS, kind) ?? ['warn', plainWord(kind)]
+function EntryKind({ kind }: Pick<LedgerEntry, 'kind'>) {
+  const [tone, text] = wordMeaning(KINDS, kind) ?? ['warn', plainWord(kind)]
   return <Badge tone={tone}>{text}</Badge>
 }
 

@@ -74,7 +74,7 @@ function EntryForm({ about, onClose, onAdded }: { about: About; onClose: () => v
     <form class="form" onSubmit={send}>
       {isSure ? (
         <p class="note-line">
-          <strong>{effectOf(values.kind, values.amount, about)}</strong> Reason: {values.reason}. An entry is never changed or removed.
+          <strong>{entryEffect(values.kind, values.amount, about)}</strong> Reason: {values.reason}. An entry is never changed or removed.
         </p>
       ) : (
         <>
@@ -114,7 +114,7 @@ function EntryForm({ about, onClose, onAdded }: { about: About; onClose: () => v
 }
 
 /** Effect of recording it, in the digits that were typed. */
-function effectOf(kind: string, amount: string, { keyName, generation, settles }: About): string {
+function entryEffect(kind: string, amount: string, { keyName, generation, settles }: About): string {
   const key = keyName === undefined ? 'The key' : `The key ${keyName}`
   const what = settles ? ` for the entry ${settles}` : generation ? ` for the request ${generation}` : ''
   const dollars = amount.replace(/^-/, '')

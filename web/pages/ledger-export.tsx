@@ -7,7 +7,7 @@ import { toast, toastError } from '../components/toast.tsx'
 import { Badge, type Tone } from '../components/values.tsx'
 import { formatCount } from '../format.ts'
 import { useResource } from '../resource.ts'
-import { type Meanings, meaningOf, plainWord } from '../words.ts'
+import { type Meanings, plainWord, wordMeaning } from '../words.ts'
 
 type Run = NonNullable<ExportRunsReply['run']>
 
@@ -59,7 +59,7 @@ const TONES: Meanings<Run['state'], Tone> = { running: 'accent', done: 'good', f
 function State({ run: { export: name, rows, batches, state, problem } }: { run: Run }) {
   return (
     <p role="status">
-      <Badge tone={meaningOf(TONES, state) ?? 'neutral'}>{plainWord(state)}</Badge> {formatCount(rows)} requests in {formatCount(batches)}{' '}
+      <Badge tone={wordMeaning(TONES, state) ?? 'neutral'}>{plainWord(state)}</Badge> {formatCount(rows)} requests in {formatCount(batches)}{' '}
       batches to {name}
       {problem !== null && <>: {problem}. The same range again goes on where it stopped.</>}
     </p>

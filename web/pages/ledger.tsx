@@ -1,14 +1,14 @@
 /** The page "Ledger": totals, the check of the ledger, what the start recovered, sums made anew, and the export. */
 import { useState } from 'preact/hooks'
-import { addressOf, call } from '../api.ts'
+import { apiAddress, call } from '../api.ts'
 import type { ProgressReply, RebuiltReply, RecoveryReply, VerdictReply } from '../api-types.ts'
 import { ErrorNote, Loading } from '../components/notes.tsx'
 import { Table } from '../components/table.tsx'
 import { announce, toast, toastError } from '../components/toast.tsx'
 import { Badge, DownloadLink, Figure, Figures, Money, PageHead, Section, Time } from '../components/values.tsx'
 import { formatCount, formatUsd } from '../format.ts'
+import type { PageProps } from '../page.ts'
 import { type Resource, useResource } from '../resource.ts'
-import type { PageProps } from '../routes.ts'
 import { Entries } from './ledger-entries.tsx'
 import { RangeExport } from './ledger-export.tsx'
 
@@ -72,15 +72,15 @@ export default function LedgerPage({ session }: PageProps) {
             Activity, credits and spend by day are read from sums that are kept beside the rows. They can be made anew from the rows;
             figures stay right meanwhile.
           </p>
-          {session.actions.includes('ledger.rebuild') && <Rebuild />}
+          {session.actions.includes('POST /ledger/rebuild') && <Rebuild />}
         </Section>
-        {session.actions.includes('ledger.export') && (
+        {session.actions.includes('GET /ledger/export') && (
           <Section title="Export">
             <p>
               One row per request with its cost, tokens, provider and timings, in the order of admission. No prompts, no answers, no keys.
             </p>
             <p class="actions">
-              <DownloadLink href={addressOf('/ledger/export')} name="ledger.jsonl">
+              <DownloadLink href={apiAddress('/ledger/export')} name="ledger.jsonl">
                 Save as JSON lines
               </DownloadLink>
             </p>
@@ -201,7 +201,7 @@ function Rebuild() {
   const rebuild = async (): Promise<void> => {
     setBusy(true)
     await call<RebuiltReply>('/ledger/rebuild', { method: 'POST' }).then(
-      ({ from }) => toast(from === null ? 'This store keeps no sums' : `The sums are made anew from ${from} on`),
+      ({ from }) => toast(`The sums are made anew from ${from} on`),
       toastError,
     )
     setBusy(false)

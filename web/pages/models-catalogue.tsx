@@ -9,11 +9,12 @@ import { Section } from '../components/values.tsx'
 import { formatCount, formatMs, formatShort } from '../format.ts'
 import { useResource } from '../resource.ts'
 import { pathTo, useQuery } from '../router.ts'
-import { partsOf, percentText, perMillion, priceText } from './models-prices.ts'
+import { percentText, perMillion, priceText, slugParts } from './models-prices.ts'
+import { TryLink } from './models-try.tsx'
 
-export const MOST_COMPARED = 4
+export const MAX_COMPARED = 4
 /** Rows at once: a catalogue may have thousands. */
-const MOST_ROWS = 150
+const MAX_ROWS = 150
 
 type Seen = StatusReply['data']['providers'][number]['endpoints'][number]
 
@@ -33,17 +34,17 @@ export function Catalogue() {
   const [query, setQuery] = useQuery()
   const models = useResource(readModels, [])
   const status = useResource<StatusReply>((signal) => call('/v1/status', { signal }), [])
-  const best = bestOf(status.data?.data.providers.flatMap(({ endpoints }) => endpoints) ?? [])
+  const best = bestByModel(status.data?.data.providers.flatMap(({ endpoints }) => endpoints) ?? [])
   const rows = models.data?.data.filter(matches(query)).map((model): Row => ({ ...model, best: best.get(model.id) }))
   const compared = (query.compare ?? '').split(',').filter(Boolean)
   const toggle = (id: string): void => {
     const next = compared.includes(id) ? compared.filter((each) => each !== id) : [...compared, id]
-    if (next.length > MOST_COMPARED) toast(`At most ${MOST_COMPARED} models are compared`)
+    if (next.length > MAX_COMPARED) toast(`At most ${MAX_COMPARED} models are compared`)
     else setQuery({ compare: next.join(',') })
   }
   const [column = 'name', order = 'up'] = (query.sort ?? '').split('.')
   const sorting = { column: column || 'name', descending: order === 'down' }
-  const shown = rows && (query.all ? rows : sortedFirst(rows, columnsOf(compared, toggle), sorting).slice(0, MOST_ROWS))
+  const shown = rows && (query.all ? rows : sortedFirst(rows, catalogueColumns(compared, toggle), sorting).slice(0, MAX_ROWS))
   return (
     <Section
       title={rows ? `${formatCount(rows.length)} ${rows.length === 1 ? 'model' : 'models'}` : 'Catalogue'}
@@ -54,7 +55,7 @@ export function Catalogue() {
         caption="Models"
         rows={shown}
         rowKey={({ id }) => id}
-        columns={columnsOf(compared, toggle)}
+        columns={catalogueColumns(compared, toggle)}
         error={models.error}
         onRetry={models.reload}
         sorting={sorting}
@@ -134,7 +135,7 @@ const FIGURES: readonly Column<Row>[] = [
     title: 'Model',
     cell: ({ id, name }) => (
       <>
-        <a class="model-name" href={pathTo(['models', ...partsOf(id)])}>
+        <a class="model-name" href={pathTo(['models', ...slugParts(id)])}>
           {name}
         </a>
         <span class="under">{id}</span>
@@ -186,18 +187,21 @@ const FIGURES: readonly Column<Row>[] = [
   },
 ]
 
-function columnsOf(compared: readonly string[], toggle: (id: string) => void): Column<Row>[] {
+function catalogueColumns(compared: readonly string[], toggle: (id: string) => void): Column<Row>[] {
   return [
     ...FIGURES,
     {
       name: 'do',
       title: 'Try, compare',
-      cell: ({ id, name }) => (
+      cell: (model) => (
         <span class="row-actions">
-          <a class="button small" href={pathTo(['models', 'playground'], { model: id })} aria-label={`Try ${name}`}>
-            Try
-          </a>
-          <input type="checkbox" aria-label={`Compare ${name}`} checked={compared.includes(id)} onChange={() => toggle(id)} />
+          <TryLink model={model} />
+          <input
+            type="checkbox"
+            aria-label={`Compare ${model.name}`}
+            checked={compared.includes(model.id)}
+            onChange={() => toggle(model.id)}
+          />
         </span>
       ),
     },
@@ -219,7 +223,7 @@ function sortedFirst(
   })
 }
 
-function bestOf(endpoints: readonly Seen[]): Map<string, Best> {
+function bestByModel(endpoints: readonly Seen[]): Map<string, Best> {
   const best = new Map<string, Best>()
   for (const { model, uptime_last_30m: uptime, latency_ms: latency, throughput } of endpoints) {
     const last = best.get(model) ?? { endpoints: 0, uptime: null, latency: null, throughput: null }

@@ -48,7 +48,7 @@ export const EMPTY: Reply = {
 
 /** Characters from which on a block ends with its line, and at which it ends anyway. */
 const BLOCK = 4_000
-const LONGEST_BLOCK = 16_000
+const MAX_BLOCK_LENGTH = 16_000
 /** Milliseconds of reading before the page gets its turn. */
 const SLICE = 12
 /** Milliseconds between two drawings: each looks at every block. */
@@ -84,7 +84,7 @@ export async function chat({ body, headers, signal, onReply }: ChatCall): Promis
   const response = await send('/v1/chat/completions', { method: 'POST', body, headers, signal })
   const reply = new Growing(started, response.headers.get('x-generation-id') ?? undefined)
   try {
-    for await (const chunk of chunksOf(response)) {
+    for await (const chunk of readChunks(response)) {
       reply.add(chunk)
       if (reply.isDue()) {
         if (reply.isOld()) onReply(reply.now())
@@ -102,7 +102,7 @@ export async function chat({ body, headers, signal, onReply }: ChatCall): Promis
 /** The page draws and takes clicks meanwhile; a timer also runs while it is hidden. */
 const turn = (): Promise<void> => new Promise((resolve) => setTimeout(resolve, 0))
 
-async function* chunksOf(response: Response): AsyncGenerator<Chunk> {
+async function* readChunks(response: Response): AsyncGenerator<Chunk> {
   if (!response.headers.get('content-type')?.startsWith('text/event-stream')) {
     yield (await response.json()) as Chunk
     return
@@ -197,6 +197,6 @@ class Growing {
 function grow(blocks: string[], piece: string): void {
   const last = blocks.length - 1
   const open = blocks[last]
-  if (open === undefined || (open.length > BLOCK && open.endsWith('\n')) || open.length > LONGEST_BLOCK) blocks.push(piece)
+  if (open === undefined || (open.length > BLOCK && open.endsWith('\n')) || open.length > MAX_BLOCK_LENGTH) blocks.push(piece)
   else blocks[last] = open + piece
 }

@@ -7,9 +7,10 @@ import { Section } from '../components/values.tsx'
 import { formatCount, formatMs, formatShort } from '../format.ts'
 import { useResource } from '../resource.ts'
 import { pathTo, useQuery } from '../router.ts'
-import { MOST_COMPARED, readModels } from './models-catalogue.tsx'
+import { MAX_COMPARED, readModels } from './models-catalogue.tsx'
 import { readEndpoints } from './models-one.tsx'
-import { partsOf, percentText, perMillion, priceText } from './models-prices.ts'
+import { percentText, perMillion, priceText, slugParts } from './models-prices.ts'
+import { TryLink } from './models-try.tsx'
 
 interface Compared {
   readonly model: Model
@@ -18,7 +19,7 @@ interface Compared {
 
 export function Compare() {
   const [query, setQuery] = useQuery()
-  const slugs = (query.models ?? '').split(',').filter(Boolean).slice(0, MOST_COMPARED)
+  const slugs = (query.models ?? '').split(',').filter(Boolean).slice(0, MAX_COMPARED)
   const all = useResource(readModels, [])
   const known = all.data?.data ?? []
   const chosen = slugs.flatMap((slug) => known.find(({ id }) => id === slug) ?? [])
@@ -36,7 +37,7 @@ export function Compare() {
   )
   return (
     <Section title="Side by side">
-      {slugs.length < MOST_COMPARED && (
+      {slugs.length < MAX_COMPARED && (
         <div class="filters model-filters">
           <Choice
             name="add"
@@ -49,7 +50,7 @@ export function Compare() {
       )}
       {found.error && <ErrorNote error={found.error} onRetry={found.reload} />}
       {models.length === 0 ? (
-        <EmptyNote title="No models chosen">Choose up to {MOST_COMPARED} of them above or in the catalogue.</EmptyNote>
+        <EmptyNote title="No models chosen">Choose up to {MAX_COMPARED} of them above or in the catalogue.</EmptyNote>
       ) : (
         <Sheet models={models} onRemove={(id) => set(slugs.filter((slug) => slug !== id))} />
       )}
@@ -131,16 +132,14 @@ function Sheet({ models, onRemove }: { models: readonly Compared[]; onRemove: (i
         <thead>
           <tr>
             <th scope="col">Of the model</th>
-            {models.map(({ model: { id, name } }) => (
-              <th key={id} scope="col">
-                <a class="model-name" href={pathTo(['models', ...partsOf(id)])}>
-                  {name}
+            {models.map(({ model }) => (
+              <th key={model.id} scope="col">
+                <a class="model-name" href={pathTo(['models', ...slugParts(model.id)])}>
+                  {model.name}
                 </a>
                 <span class="row-actions">
-                  <a class="button small" href={pathTo(['models', 'playground'], { model: id })} aria-label={`Try ${name}`}>
-                    Try
-                  </a>
-                  <button type="button" class="button small" aria-label={`Take ${name} away`} onClick={() => onRemove(id)}>
+                  <TryLink model={model} />
+                  <button type="button" class="button small" aria-label={`Take ${model.name} away`} onClick={() => onRemove(model.id)}>
                     ✕
                   </button>
                 </span>

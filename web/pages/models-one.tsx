@@ -7,10 +7,11 @@ import { Badge, Section } from '../components/values.tsx'
 import { formatCount, formatMs, formatShort } from '../format.ts'
 import { useResource } from '../resource.ts'
 import { pathTo } from '../router.ts'
-import { partsOf, percentText, perMillion, priceText } from './models-prices.ts'
+import { percentText, perMillion, priceText, slugParts } from './models-prices.ts'
+import { TryLink } from './models-try.tsx'
 
 export const readEndpoints = (slug: string, signal: AbortSignal): Promise<EndpointsReply> =>
-  call(`/v1/models/${partsOf(slug).map(encodeURIComponent).join('/')}/endpoints`, { signal })
+  call(`/v1/models/${slugParts(slug).map(encodeURIComponent).join('/')}/endpoints`, { signal })
 
 export function OneModel({ slug }: { slug: string }) {
   const { data, error, reload } = useResource((signal) => readEndpoints(slug, signal), [slug])
@@ -24,9 +25,7 @@ export function OneModel({ slug }: { slug: string }) {
           <a class="button small" href={pathTo(['requests'], { model: model.id })}>
             Its requests
           </a>
-          <a class="button small primary" href={pathTo(['models', 'playground'], { model: model.id })}>
-            Try it
-          </a>
+          <TryLink model={model} isPrimary />
         </>
       }
     >

@@ -11,9 +11,10 @@ import { readModels } from './models-catalogue.tsx'
 import { chat, EMPTY, type Reply } from './models-chat.ts'
 import { CodeFor } from './models-code.tsx'
 import { ReplyView } from './models-reply.tsx'
+import { answers } from './models-try.tsx'
 
 /** Bytes of an image that goes with the request. */
-const MOST_IMAGE = 8_000_000
+const MAX_IMAGE = 8_000_000
 const EFFORTS = ['', 'minimal', 'low', 'medium', 'high'] as const
 
 const SAMPLE_TOOL = [
@@ -38,7 +39,7 @@ interface Draft {
 export function Playground({ session }: { session: Session }) {
   const [query, setQuery] = useQuery()
   const models = useResource(readModels, [])
-  const known = models.data?.data ?? []
+  const known = (models.data?.data ?? []).filter(answers)
   const model = query.model ?? known[0]?.id ?? ''
   const [draft, setDraft] = useState<Draft>({ system: '', prompt: 'Say hello in one sentence.', tools: '', image: undefined })
   const [, redraw] = useState(0)
@@ -47,7 +48,7 @@ export function Playground({ session }: { session: Session }) {
   const set = (changes: Partial<Draft>): void => setDraft((last) => ({ ...last, ...changes }))
   const submit = (event: SubmitEvent): void => {
     event.preventDefault()
-    run.start(() => bodyOf(draft, { model, maxTokens, effort: query.effort ?? '', temperature: query.temperature ?? '' }))
+    run.start(() => draftBody(draft, { model, maxTokens, effort: query.effort ?? '', temperature: query.temperature ?? '' }))
   }
   const isReady = model !== '' && draft.prompt.trim() !== '' && canCall(session)
   return (
@@ -142,7 +143,7 @@ interface Settings {
 }
 
 /** @throws Error where the tools are no JSON. */
-function bodyOf({ system, prompt, tools, image }: Draft, { model, maxTokens, effort, temperature }: Settings): object {
+function draftBody({ system, prompt, tools, image }: Draft, { model, maxTokens, effort, temperature }: Settings): object {
   const content =
     image === undefined
       ? prompt
@@ -233,7 +234,7 @@ function ImageField({ draft, set }: PartProps) {
   const read = (file: File | undefined): void => {
     setProblem(undefined)
     if (!file) set({ image: undefined })
-    else if (file.size > MOST_IMAGE) setProblem(`At most ${MOST_IMAGE / 1e6} MB`)
+    else if (file.size > MAX_IMAGE) setProblem(`At most ${MAX_IMAGE / 1e6} MB`)
     else readImage(file, (image) => set({ image }))
   }
   return (

@@ -15,4 +15,4 @@ export function priceText(price: string | undefined): string {
 /** Rounded down: 99.99 is not 100. */
 export const percentText = (percent: number | null | undefined): string => (percent == null ? '–' : `${Math.floor(percent * 100) / 100} %`)
 
-export const partsOf = (slug: string): string[] => slug.split('/')
+export const slugParts = (slug: string): string[] => slug.split('/')

@@ -56,12 +56,12 @@ function Sums({ reply: { firstAt, endAt, usage, provider, finish } }: { reply: R
       <Figure label="First token" value={formatMs(firstAt)} detail={provider} />
       <Figure label="Whole reply" value={formatMs(endAt)} detail={speed ?? finish} />
       <Figure label="Tokens out" value={formatCount(usage?.completion_tokens)} detail={usage && `${formatCount(usage.prompt_tokens)} in`} />
-      <Figure label="Cost" value={formatUsd(usage?.cost)} detail={reasoningOf(usage)} />
+      <Figure label="Cost" value={formatUsd(usage?.cost)} detail={usageReasoning(usage)} />
     </Figures>
   )
 }
 
-function reasoningOf(usage: Reply['usage']): string | undefined {
+function usageReasoning(usage: Reply['usage']): string | undefined {
   const tokens = usage?.completion_tokens_details?.reasoning_tokens
   return tokens ? `${formatCount(tokens)} tokens of reasoning` : undefined
 }

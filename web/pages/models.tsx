@@ -1,7 +1,7 @@
 /** The page "Models": the catalogue, one model with its endpoints, some side by side, and the playground. */
 import { PageHead } from '../components/values.tsx'
+import type { PageProps } from '../page.ts'
 import { pathTo } from '../router.ts'
-import type { PageProps } from '../routes.ts'
 import { Catalogue } from './models-catalogue.tsx'
 import { Compare } from './models-compare.tsx'
 import { OneModel } from './models-one.tsx'

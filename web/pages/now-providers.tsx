@@ -3,7 +3,7 @@ import { Table } from '../components/table.tsx'
 import { Badge, Duration, type Tone } from '../components/values.tsx'
 import { formatCount, formatMs, formatRate, formatShare } from '../format.ts'
 import { pathTo } from '../router.ts'
-import { type Meanings, meaningOf, plainWord } from '../words.ts'
+import { type Meanings, plainWord, wordMeaning } from '../words.ts'
 import type { EndpointStatus, ProviderStatus } from './now-status.ts'
 
 type State = ProviderStatus['health'] | 'failing' | 'unused'
@@ -19,12 +19,12 @@ const STATES: Meanings<State, readonly [tone: Tone, text: string]> = {
 /** The worst first. */
 const RANK = Object.keys(STATES)
 
-function stateOf({ health, used, endpoints, count, errors }: ProviderStatus): State {
+function providerState({ health, used, endpoints, count, errors }: ProviderStatus): State {
   if (used === false) return 'unused'
   if (endpoints.length === 0) return errors === 0 ? 'ok' : errors === count ? 'failing' : 'degraded'
-  if (health === 'ejected' || health === 'resting' || meaningOf(STATES, health) === undefined) return health
+  if (health === 'ejected' || health === 'resting' || wordMeaning(STATES, health) === undefined) return health
   if (endpoints.every(isFailing)) return 'failing'
-  return endpoints.some((endpoint) => textOf(endpoint) !== undefined) ? 'degraded' : 'ok'
+  return endpoints.some((endpoint) => stateText(endpoint) !== undefined) ? 'degraded' : 'ok'
 }
 
 export function Providers({ providers }: { providers: readonly ProviderStatus[] }) {
@@ -50,7 +50,7 @@ export function Providers({ providers }: { providers: readonly ProviderStatus[] 
           title: 'Health',
           cell: (provider) => <Health {...provider} />,
           // What is not known comes first.
-          sortBy: (provider) => RANK.indexOf(stateOf(provider)),
+          sortBy: (provider) => RANK.indexOf(providerState(provider)),
         },
         {
           name: 'requests',
@@ -106,9 +106,9 @@ const TEXTS: Meanings<EndpointStatus['health'], ((endpoint: EndpointStatus) => s
 const POOR = 80
 
 /** An endpoint of which nothing bad is recent is still shown where it has served few of its requests. */
-function textOf(endpoint: EndpointStatus): string | undefined {
+function stateText(endpoint: EndpointStatus): string | undefined {
   const { health, uptime_last_30m: uptime } = endpoint
-  const text = health === 'ok' && uptime !== null && uptime < POOR ? TEXTS.poor : meaningOf(TEXTS, health)
+  const text = health === 'ok' && uptime !== null && uptime < POOR ? TEXTS.poor : wordMeaning(TEXTS, health)
   return text === undefined ? plainWord(health) : text?.(endpoint)
 }
 
@@ -121,20 +121,20 @@ const isUsed = ({ health }: EndpointStatus): boolean => health === 'ok' || healt
 
 /** With the endpoints that have something against them, each with the time until it is used again, or what happened there. */
 function Health(provider: ProviderStatus) {
-  const state = stateOf(provider)
-  const [tone, text] = meaningOf(STATES, state) ?? ['warn', plainWord(state)]
+  const state = providerState(provider)
+  const [tone, text] = wordMeaning(STATES, state) ?? ['warn', plainWord(state)]
   const shown = provider.endpoints.flatMap((endpoint) => {
-    const said = textOf(endpoint)
-    return said === undefined ? [] : [{ ...endpoint, said }]
+    const shownText = stateText(endpoint)
+    return shownText === undefined ? [] : [{ ...endpoint, shownText }]
   })
   return (
     <>
       <Badge tone={tone}>{text}</Badge>
       {shown.length > 0 && (
         <ul class="endpoints">
-          {shown.map(({ id, model, said, health: each, problem, cause }) => (
+          {shown.map(({ id, model, shownText, health: each, problem, cause }) => (
             <li key={id}>
-              {model} <span class="number">{said}</span>
+              {model} <span class="number">{shownText}</span>
               {problem && each !== 'resting' && (
                 <span class="quiet">
                   {' '}

@@ -16,9 +16,9 @@ import {
   formatShort,
   formatUsd,
 } from '../format.ts'
+import type { PageProps } from '../page.ts'
 import { useResource } from '../resource.ts'
-import type { PageProps } from '../routes.ts'
-import { type Meanings, meaningOf, plainWord } from '../words.ts'
+import { type Meanings, plainWord, wordMeaning } from '../words.ts'
 import { FirstSteps } from './now-first-steps.tsx'
 import { Providers } from './now-providers.tsx'
 import { SampleTraffic } from './now-sample.tsx'
@@ -28,7 +28,7 @@ import { LastRefused } from './requests-last-refused.tsx'
 /** Milliseconds between two readings. */
 const EVERY = 2000
 /** Readings that the charts of latency keep. */
-const MOST_POINTS = 150
+const MAX_POINTS = 150
 
 /** Notice above the figures where it is not ready. */
 const STATES: Meanings<Status['state'], string> = {
@@ -65,7 +65,7 @@ export default function NowPage({ session }: PageProps) {
       {status.error && <ErrorNote error={status.error} onRetry={status.reload} />}
       {now.state !== 'ready' && (
         <p class="note error" role="alert">
-          <strong>{meaningOf(STATES, now.state) ?? `The gateway is in the state ${plainWord(now.state)}`}</strong>
+          <strong>{wordMeaning(STATES, now.state) ?? `The gateway is in the state ${plainWord(now.state)}`}</strong>
           {now.reasons.join(', ')}
         </p>
       )}
@@ -183,7 +183,7 @@ function useReadings(status: Status | undefined): readonly Reading[] {
   useEffect(() => {
     const last = readings.current.at(-1)
     if (!status || at === undefined || (last && at <= last.at)) return
-    readings.current = [...readings.current, { at, first: status.time_to_first_token_ms, whole: status.latency_ms }].slice(-MOST_POINTS)
+    readings.current = [...readings.current, { at, first: status.time_to_first_token_ms, whole: status.latency_ms }].slice(-MAX_POINTS)
     redraw(at)
   }, [at])
   return readings.current

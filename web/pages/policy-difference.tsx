@@ -2,7 +2,7 @@
 import type { ConfigurationCheckReply } from '../api-types.ts'
 import { EmptyNote } from '../components/notes.tsx'
 import { formatCount } from '../format.ts'
-import { type Meanings, meaningOf, plainWord } from '../words.ts'
+import { type Meanings, plainWord, wordMeaning } from '../words.ts'
 
 /** Null where the text is no YAML. */
 type TextDifference = ConfigurationCheckReply['data']['difference']
@@ -16,7 +16,7 @@ const KINDS: Meanings<Kind, readonly [mark: string, name: string]> = {
   folded: ['', ''],
 }
 
-const kindOf = (kind: Kind): readonly [mark: string, name: string] => meaningOf(KINDS, kind) ?? ['?', `${plainWord(kind)}: `]
+const shownKind = (kind: Kind): readonly [mark: string, name: string] => wordMeaning(KINDS, kind) ?? ['?', `${plainWord(kind)}: `]
 
 export function Difference({ difference }: { difference: TextDifference }) {
   if (!difference) return <EmptyNote title="The text is no YAML, so nothing is compared" />
@@ -48,8 +48,8 @@ export function Difference({ difference }: { difference: TextDifference }) {
                     <td class="line-number">{was}</td>
                     <td class="line-number">{now}</td>
                     <td>
-                      <span aria-hidden="true">{kindOf(kind)[0]} </span>
-                      <span class={meaningOf(KINDS, kind) ? 'hidden' : undefined}>{kindOf(kind)[1]}</span>
+                      <span aria-hidden="true">{shownKind(kind)[0]} </span>
+                      <span class={wordMeaning(KINDS, kind) ? 'hidden' : undefined}>{shownKind(kind)[1]}</span>
                       {text}
                     </td>
                   </>

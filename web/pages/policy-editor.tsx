@@ -1,15 +1,17 @@
 /** A text with its line numbers, and its ways into the page and out of it: open, copy and save. It is kept nowhere else. */
 import { useEffect, useRef, useState } from 'preact/hooks'
+import type { ConfigurationCheckReply } from '../api-types.ts'
 import { toast } from '../components/toast.tsx'
 import { DownloadLink } from '../components/values.tsx'
-import type { Problem } from './policy-results.tsx'
 
 /** Id of the text, so that problems can lead to their line. */
 const EDITOR = 'policy-text'
 /** Characters that the API takes. */
-const LONGEST_TEXT = 1_000_000
+const MAX_TEXT_LENGTH = 1_000_000
 /** Bytes that no such text exceeds. */
-const LARGEST_FILE = 4 * LONGEST_TEXT
+const MAX_FILE = 4 * MAX_TEXT_LENGTH
+
+export type Problem = ConfigurationCheckReply['data']['problems'][number]
 
 export interface EditorProps {
   /** Name of the file that it is saved as. */
@@ -82,8 +84,8 @@ export function FileButton({ label, onOpen }: FileButtonProps) {
     const [file] = input.files ?? []
     input.value = ''
     if (!file) return
-    const text = file.size > LARGEST_FILE ? undefined : await file.text().catch(() => undefined)
-    if (text !== undefined && text.length <= LONGEST_TEXT) onOpen(text.replaceAll('\r\n', '\n'), file.name)
+    const text = file.size > MAX_FILE ? undefined : await file.text().catch(() => undefined)
+    if (text !== undefined && text.length <= MAX_TEXT_LENGTH) onOpen(text.replaceAll('\r\n', '\n'), file.name)
     else toast(`${file.name} cannot be read, or has more than 1,000,000 characters`, { isError: true })
   }
   return (

@@ -9,7 +9,7 @@ import { announce } from '../components/toast.tsx'
 import { Badge, Figure, Figures, Money, Section, Time } from '../components/values.tsx'
 import { formatCount, formatUsd } from '../format.ts'
 import { pathTo } from '../router.ts'
-import { type Meanings, meaningOf, plainWord } from '../words.ts'
+import { type Meanings, plainWord, wordMeaning } from '../words.ts'
 import { Problems } from './policy-results.tsx'
 
 type Rehearsal = RehearsalReply['data']
@@ -160,7 +160,7 @@ const WHAT: Meanings<Difference['what'], string> = {
   served: 'served again',
 }
 
-const whatText = (what: Difference['what']): string => meaningOf(WHAT, what) ?? plainWord(what)
+const whatText = (what: Difference['what']): string => wordMeaning(WHAT, what) ?? plainWord(what)
 
 function Changes({ changes }: Pick<NonNullable<Rehearsal['summary']>, 'changes'>) {
   return (

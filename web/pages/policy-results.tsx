@@ -3,10 +3,9 @@ import type { ConfigurationCheckReply } from '../api-types.ts'
 import { Table } from '../components/table.tsx'
 import { Badge } from '../components/values.tsx'
 import { formatCount } from '../format.ts'
-import { goTo } from './policy-editor.tsx'
+import { goTo, type Problem } from './policy-editor.tsx'
 
 export type CheckResult = ConfigurationCheckReply['data']
-export type Problem = CheckResult['problems'][number]
 
 export function Checked({ result, isStale }: { result: CheckResult; isStale: boolean }) {
   const { ok, problems, not_checked: unseen, counts, needs_restart: restart, test_problems: testProblems } = result

@@ -54,7 +54,7 @@ export function RunningEntries({ configuration }: { configuration: Configuration
               </>
             ),
           },
-          { name: 'place', title: 'Place', cell: ({ file, line }) => `${nameOf(file)}, line ${formatCount(line)}` },
+          { name: 'place', title: 'Place', cell: ({ file, line }) => `${fileName(file)}, line ${formatCount(line)}` },
         ]}
       />
       {entries && rows && rows.length < entries.length && (
@@ -77,4 +77,4 @@ export function RunningEntries({ configuration }: { configuration: Configuration
 const shown = (value: unknown): string => (typeof value === 'string' && value !== '' ? value : JSON.stringify(value))
 
 /** A path without its folders. */
-export const nameOf = (file: string): string => file.split(/[\\/]/).at(-1) ?? file
+export const fileName = (file: string): string => file.split(/[\\/]/).at(-1) ?? file

@@ -10,7 +10,7 @@ import { Difference } from './policy-difference.tsx'
 import { Editor, FileButton } from './policy-editor.tsx'
 import { RehearsalPart } from './policy-rehearsal.tsx'
 import { Checked, type CheckResult } from './policy-results.tsx'
-import { type Configuration, nameOf, RunningEntries } from './policy-running.tsx'
+import { type Configuration, fileName, RunningEntries } from './policy-running.tsx'
 
 export default function PolicyPage() {
   const running = useResource<ConfigurationReply>((signal) => call('/v1/configuration', { signal }), [])
@@ -72,7 +72,7 @@ function Workbench({ configuration }: { configuration: Configuration }) {
           </button>
         }
       >
-        <Editor name={nameOf(file)} text={text} onText={setText} problems={isStale ? [] : (checked?.result.problems ?? [])} />
+        <Editor name={fileName(file)} text={text} onText={setText} problems={isStale ? [] : (checked?.result.problems ?? [])} />
         <div class="actions">
           <FileButton label="Add policy tests" onOpen={(opened, name) => setTests({ name, text: opened })} />
           {tests && (

@@ -10,7 +10,7 @@ const HOUR = 3600_000
 const SPANS: Readonly<Record<string, number>> = { '1h': HOUR, '24h': 24 * HOUR, '7d': 168 * HOUR, '30d': 720 * HOUR }
 
 /** The times of the search, as the API has them. Fields have local times without a zone. */
-export function sinceOf(query: Query, now: number): Record<string, string> {
+export function sinceQuery(query: Query, now: number): Record<string, string> {
   const { span, since, until } = query
   const length = span === undefined ? undefined : SPANS[span]
   if (length !== undefined) return { since: new Date(now - length).toISOString() }

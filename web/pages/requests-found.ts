@@ -7,7 +7,7 @@ import type { RequestEntry } from './requests-types.ts'
 
 const PAGE = 50
 /** Calls without a result after which the visitor is to say that it shall go on. */
-const MOST_CALLS = 40
+const MAX_CALLS = 40
 
 export interface Found {
   readonly rows: readonly RequestEntry[] | undefined
@@ -33,7 +33,7 @@ export function useSearch(query: Readonly<Record<string, string>>): Found & { mo
     let rows = before
     setFound((last) => ({ ...last, isSearching: true, error: undefined }))
     try {
-      for (let calls = 0; calls < MOST_CALLS && rows.length < before.length + PAGE; calls++) {
+      for (let calls = 0; calls < MAX_CALLS && rows.length < before.length + PAGE; calls++) {
         const rest = before.length + PAGE - rows.length
         const reply: GenerationsReply = await call('/v1/generations', {
           query: { ...query, limit: rest, cursor: cursor.current ?? undefined },

@@ -8,7 +8,7 @@ import { formatCount } from '../format.ts'
 import { useResource } from '../resource.ts'
 import { pathTo } from '../router.ts'
 import { plainWord } from '../words.ts'
-import { KeyOf, RefusedText, WhyRefused } from './requests-refusals.tsx'
+import { RefusalKey, RefusedText, WhyRefused } from './requests-refusals.tsx'
 
 type Refusal = RefusalsReply['data'][number]
 type Latest = Refusal['latest'][number]
@@ -23,7 +23,7 @@ const MOST = 500
 const LAST: readonly Column<Refusal>[] = [
   { name: 'last', title: 'Last', cell: ({ last_at: at }) => <Time iso={at} /> },
   { name: 'why', title: 'Why', cell: (row) => <WhyRefused {...row} /> },
-  { name: 'key', title: 'Key', cell: (row) => <KeyOf {...row} /> },
+  { name: 'key', title: 'Key', cell: (row) => <RefusalKey {...row} /> },
   { name: 'count', title: 'Requests', isNumber: true, cell: ({ count }) => formatCount(count) },
   { name: 'latest', title: 'What the caller read', cell: ({ latest: [newest] }) => newest && <RefusedText refused={newest} /> },
 ]

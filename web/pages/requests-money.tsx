@@ -2,7 +2,7 @@
 import type { ComponentChildren } from 'preact'
 import { Money } from '../components/values.tsx'
 import { formatCount } from '../format.ts'
-import { meaningOf, plainWord } from '../words.ts'
+import { plainWord, wordMeaning } from '../words.ts'
 import type { MoneyLine, RequestDetail } from './requests-types.ts'
 
 const ITEMS: Readonly<Record<string, string>> = {
@@ -38,6 +38,7 @@ const EACH: ReadonlySet<string> = new Set([
   'code_interpreter',
   'file_search',
   'x_search',
+  'document_search',
 ])
 
 export function Charges({ request }: { request: RequestDetail }) {
@@ -65,7 +66,7 @@ export function Charges({ request }: { request: RequestDetail }) {
             </Line>
           ))}
           {money.map((line, index) => (
-            <Line key={index} name={meaningOf(ITEMS, line.item) ?? plainWord(line.item)} detail={quantity(line)}>
+            <Line key={index} name={wordMeaning(ITEMS, line.item) ?? plainWord(line.item)} detail={quantity(line)}>
               <Money usd={line.usd} />
             </Line>
           ))}

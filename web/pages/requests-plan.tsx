@@ -7,7 +7,7 @@ import { Table } from '../components/table.tsx'
 import { announce } from '../components/toast.tsx'
 import { Badge } from '../components/values.tsx'
 import { formatCount, formatShare, formatUsd } from '../format.ts'
-import { type Meanings, meaningOf, plainWord } from '../words.ts'
+import { type Meanings, plainWord, wordMeaning } from '../words.ts'
 import type { Plan, Replayed } from './requests-types.ts'
 
 export function Replay({ id }: { id: string }) {
@@ -79,7 +79,7 @@ function Differences({ differences }: Pick<Replayed, 'differences'>) {
           rows={differences}
           rowKey={({ what }) => what}
           columns={[
-            { name: 'what', title: 'What', cell: ({ what }) => meaningOf(NAMES, what) ?? plainWord(what) },
+            { name: 'what', title: 'What', cell: ({ what }) => wordMeaning(NAMES, what) ?? plainWord(what) },
             { name: 'was', title: 'It was', cell: ({ was }) => was ?? 'none' },
             { name: 'now', title: 'Today, tried first', cell: ({ would_be: now }) => <strong>{now ?? 'none'}</strong> },
           ]}
@@ -149,7 +149,7 @@ const DECIDED: Meanings<Plan['candidates'][number]['why']['by'], string> = {
 function Why({ candidate: { why } }: { candidate: Plan['candidates'][number] }) {
   return (
     <>
-      {meaningOf(DECIDED, why.by) ?? plainWord(why.by)}
+      {wordMeaning(DECIDED, why.by) ?? plainWord(why.by)}
       {why.share !== undefined && why.share < 1 && `, first in ${formatShare(why.share)} of all`}
       {why.health !== 'ok' && (
         <>

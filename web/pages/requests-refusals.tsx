@@ -1,6 +1,6 @@
 /** The requests that the gateway itself has refused, the newest first: how many, of which key, why, and the last ones in full. */
 import { useEffect, useState } from 'preact/hooks'
-import { addressOf, call } from '../api.ts'
+import { apiAddress, call } from '../api.ts'
 import type { RefusalsReply } from '../api-types.ts'
 import { Choice, Field } from '../components/field.tsx'
 import { EmptyNote } from '../components/notes.tsx'
@@ -11,7 +11,7 @@ import { formatCount } from '../format.ts'
 import { useResource } from '../resource.ts'
 import { pathTo, useQuery } from '../router.ts'
 import { plainWord } from '../words.ts'
-import { sinceOf } from './requests-filters.tsx'
+import { sinceQuery } from './requests-filters.tsx'
 
 type Refusal = RefusalsReply['data'][number]
 type Latest = Refusal['latest'][number]
@@ -32,7 +32,7 @@ export function WhyRefused({ status, reason }: Pick<Refusal, 'status' | 'reason'
   )
 }
 
-export function KeyOf({ api_key_hash: hash, api_key_name: name }: Pick<Refusal, 'api_key_hash' | 'api_key_name'>) {
+export function RefusalKey({ api_key_hash: hash, api_key_name: name }: Pick<Refusal, 'api_key_hash' | 'api_key_name'>) {
   if (hash === null) return <span class="quiet">not known</span>
   return <a href={pathTo(['requests', 'refused'], { api_key_hash: hash })}>{name ?? <code>{hash.slice(0, 12)}</code>}</a>
 }
@@ -40,12 +40,12 @@ export function KeyOf({ api_key_hash: hash, api_key_name: name }: Pick<Refusal, 
 const COLUMNS: readonly Column<Refusal>[] = [
   { name: 'last', title: 'Last', cell: ({ last_at: at }) => <Time iso={at} />, sortBy: ({ last_at: at }) => at },
   { name: 'why', title: 'Why', cell: (row) => <WhyRefused {...row} />, sortBy: ({ reason }) => reason },
-  { name: 'key', title: 'Key', cell: (row) => <KeyOf {...row} />, sortBy: ({ api_key_name: name }) => name },
+  { name: 'key', title: 'Key', cell: (row) => <RefusalKey {...row} />, sortBy: ({ api_key_name: name }) => name },
   { name: 'count', title: 'Requests', isNumber: true, cell: ({ count }) => formatCount(count), sortBy: ({ count }) => count },
-  { name: 'latest', title: 'What the callers read', cell: ({ latest }) => <LatestOf latest={latest} /> },
+  { name: 'latest', title: 'What the callers read', cell: ({ latest }) => <LatestRequests latest={latest} /> },
 ]
 
-function LatestOf({ latest }: Pick<Refusal, 'latest'>) {
+function LatestRequests({ latest }: Pick<Refusal, 'latest'>) {
   if (latest.length === 0) return <span class="quiet">counted alone</span>
   return (
     <ul class="refused-latest">
@@ -80,7 +80,7 @@ export function Refusals() {
   const [query, set] = useQuery()
   const { span = '', reason = '', api_key_hash: key = '' } = query
   const [more, setMore] = useState<readonly RefusalsReply[]>([])
-  const wanted = { ...sinceOf(query, Date.now()), ...(reason && { reason }), ...(key && { api_key_hash: key }) }
+  const wanted = { ...sinceQuery(query, Date.now()), ...(reason && { reason }), ...(key && { api_key_hash: key }) }
   const first = useResource<RefusalsReply>((signal) => call('/v1/refusals', { query: wanted, signal }), [span, reason, key])
   useEffect(() => setMore([]), [first.data])
   const pages = first.data ? [first.data, ...more] : []
@@ -92,7 +92,7 @@ export function Refusals() {
         actions={
           <>
             <a href={pathTo(['requests'])}>Recorded requests</a>
-            <DownloadLink href={addressOf('/v1/refusals', { ...wanted, format: 'csv' })} name="">
+            <DownloadLink href={apiAddress('/v1/refusals', { ...wanted, format: 'csv' })} name="">
               Save as CSV
             </DownloadLink>
           </>

@@ -7,7 +7,7 @@ import { Badge, Section, Time } from '../components/values.tsx'
 import { useResource } from '../resource.ts'
 import { pathTo } from '../router.ts'
 import { plainWord } from '../words.ts'
-import { ActionOf, type Finding, hadRefused, readFindings, What } from './guardrails-found.tsx'
+import { ActionBadge, type Finding, hadRefused, readFindings, What } from './guardrails-found.tsx'
 import { WhyRefused } from './requests-refusals.tsx'
 
 type Refusal = RefusalsReply['data'][number]
@@ -112,7 +112,7 @@ function WhatWasFound({ findings }: { findings: readonly Finding[] }) {
         rowKey={(each) => [each.at, each.guardrail_id, each.direction, each.stage].join(' ')}
         columns={[
           { name: 'guardrail', title: 'Guardrail', cell: ({ guardrail }) => guardrail },
-          { name: 'action', title: 'Action', cell: ({ action }) => <ActionOf action={action} /> },
+          { name: 'action', title: 'Action', cell: ({ action }) => <ActionBadge action={action} /> },
           { name: 'what', title: 'What', cell: (each) => <What finding={each} /> },
           {
             name: 'key',

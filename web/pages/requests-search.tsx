@@ -1,13 +1,13 @@
 /** The search: its fields, which the address keeps, and what is found, the newest first. */
 import { useState } from 'preact/hooks'
-import { addressOf } from '../api.ts'
+import { apiAddress } from '../api.ts'
 import { EmptyNote, ErrorNote, Loading } from '../components/notes.tsx'
 import { type Column, Table } from '../components/table.tsx'
 import { Badge, DownloadLink, Duration, Money, PageHead, Section, Time, type Tone } from '../components/values.tsx'
 import { formatCount, formatTime } from '../format.ts'
 import { navigate, pathTo, useQuery } from '../router.ts'
-import { type Meanings, meaningOf, plainWord } from '../words.ts'
-import { Filters, sinceOf } from './requests-filters.tsx'
+import { type Meanings, plainWord, wordMeaning } from '../words.ts'
+import { Filters, sinceQuery } from './requests-filters.tsx'
 import { type Found, useSearch } from './requests-found.ts'
 import type { RequestEntry, RequestStatus } from './requests-types.ts'
 
@@ -21,7 +21,7 @@ export const STATUS: Meanings<RequestStatus, readonly [tone: Tone, text: string]
 }
 
 export function RequestState({ status, error }: { status: RequestStatus; error: string | null }) {
-  const [tone, text] = meaningOf(STATUS, status) ?? ['neutral', plainWord(status)]
+  const [tone, text] = wordMeaning(STATUS, status) ?? ['neutral', plainWord(status)]
   return (
     <>
       <Badge tone={tone}>{text}</Badge>
@@ -37,7 +37,7 @@ export function Search() {
   const [query, setQuery] = useQuery()
   // The start of "the last hour" stays where it is while the page is read on.
   const [now, setNow] = useState(() => Date.now())
-  const wanted: Record<string, string> = { ...sinceOf(query, now) }
+  const wanted: Record<string, string> = { ...sinceQuery(query, now) }
   for (const name of PLAIN) if (query[name]) wanted[name] = query[name]
   const found = useSearch(wanted)
   const again = (): void => {
@@ -51,7 +51,7 @@ export function Search() {
         actions={
           <>
             <a href={pathTo(['requests', 'refused'])}>Refused requests</a>
-            <DownloadLink href={addressOf('/v1/generations', { ...wanted, format: 'csv' })} name="">
+            <DownloadLink href={apiAddress('/v1/generations', { ...wanted, format: 'csv' })} name="">
               Save as CSV
             </DownloadLink>
             <button type="button" class="button" onClick={again} disabled={found.isSearching}>

@@ -1,9 +1,18 @@
 /** Steps of a request beside its calls of providers: tools, models that they called, guardrails and plugins. */
+import type { ComponentChildren } from 'preact'
 import { Badge, type Tone } from '../components/values.tsx'
 import { formatCount, formatMs, formatUsd } from '../format.ts'
-import { type Meanings, meaningOf, plainWord } from '../words.ts'
-import type { Step } from './requests-timeline.tsx'
+import { type Meanings, plainWord, wordMeaning } from '../words.ts'
 import type { GuardrailHit, PluginRun, RequestDetail, StepEntry } from './requests-types.ts'
+
+export interface Step {
+  readonly title: string
+  readonly detail?: ComponentChildren
+  readonly tone: 'good' | 'bad' | 'warn' | 'neutral'
+  /** Milliseconds since the admission, where known. */
+  readonly from?: number | undefined
+  readonly length?: number | undefined
+}
 
 const TITLES: Meanings<StepEntry['kind'], string> = {
   tool: 'Tool',
@@ -12,13 +21,13 @@ const TITLES: Meanings<StepEntry['kind'], string> = {
   plugin: 'Plugin',
 }
 
-const titleOf = (kind: StepEntry['kind']): string => meaningOf(TITLES, kind) ?? plainWord(kind)
+const kindTitle = (kind: StepEntry['kind']): string => wordMeaning(TITLES, kind) ?? plainWord(kind)
 
-export function stepOf(step: StepEntry, all: readonly StepEntry[]): Step {
+export function toStep(step: StepEntry, all: readonly StepEntry[]): Step {
   const { kind, name, at_ms: at, duration_ms: took, error, within, tokens, usd, attempts } = step
   const outer = within === null ? undefined : all.find(({ position }) => position === within)
   return {
-    title: name === '' ? titleOf(kind) : `${titleOf(kind)}: ${name}`,
+    title: name === '' ? kindTitle(kind) : `${kindTitle(kind)}: ${name}`,
     tone: error === null ? 'neutral' : 'bad',
     from: at ?? undefined,
     length: took ?? undefined,
@@ -74,22 +83,22 @@ const PARTS: Meanings<GuardrailHit['direction'], string> = { input: 'request', o
 function Hit({ hit: { guardrail, rule, action, direction, count, kinds } }: { hit: GuardrailHit }) {
   return (
     <li>
-      <Badge tone={meaningOf(TONES, action) ?? 'warn'}>{action}</Badge> Guardrail {guardrail} ({rule}):{' '}
+      <Badge tone={wordMeaning(TONES, action) ?? 'warn'}>{action}</Badge> Guardrail {guardrail} ({rule}):{' '}
       {action === 'unchecked' ? 'its engine did not answer' : `${formatCount(count)} ${count === 1 ? 'text' : 'texts'}`} in the{' '}
-      {meaningOf(PARTS, direction) ?? plainWord(direction)}
+      {wordMeaning(PARTS, direction) ?? plainWord(direction)}
       {kinds.length > 0 && `, ${kinds.join(', ')}`}
     </li>
   )
 }
 
 function Plugin({ plugin: { name, figures, failure, usd } }: { plugin: PluginRun }) {
-  const said = Object.entries(figures).map(
+  const shown = Object.entries(figures).map(
     ([what, value]) => `${what.replaceAll('_', ' ')} ${typeof value === 'number' ? formatCount(value) : value ? 'yes' : 'no'}`,
   )
   return (
     <li>
       <Badge tone={failure ? 'bad' : 'neutral'}>{failure ?? 'acted'}</Badge> Plugin {name}
-      {said.length > 0 && `: ${said.join(', ')}`}
+      {shown.length > 0 && `: ${shown.join(', ')}`}
       {usd > 0 && `, ${formatUsd(usd)}`}
     </li>
   )

@@ -1,22 +1,12 @@
 /** The steps of a request in order, each with a bar where its time is known. The words beside the bars say the same. */
-import type { ComponentChildren } from 'preact'
 import { Badge } from '../components/values.tsx'
 import { formatMs, formatTime } from '../format.ts'
-import { type Meanings, meaningOf, plainWord } from '../words.ts'
-import { Found, stepOf } from './requests-steps.tsx'
+import { type Meanings, plainWord, wordMeaning } from '../words.ts'
+import { Found, type Step, toStep } from './requests-steps.tsx'
 import type { Attempt, RequestDetail } from './requests-types.ts'
 
-export interface Step {
-  readonly title: string
-  readonly detail?: ComponentChildren
-  readonly tone: 'good' | 'bad' | 'warn' | 'neutral'
-  /** Milliseconds since the admission, where known. */
-  readonly from?: number | undefined
-  readonly length?: number | undefined
-}
-
 export function Timeline({ request }: { request: RequestDetail }) {
-  const steps = stepsOf(request)
+  const steps = timelineSteps(request)
   const areTimed = request.attempts.every(({ at_ms: at }) => at != null)
   const whole = Math.max(1, request.generation_time ?? 0, ...steps.map(({ from = 0, length = 0 }) => from + length))
   return (
@@ -55,7 +45,7 @@ function Bar({ from, length, whole }: { from: number; length: number; whole: num
   )
 }
 
-function stepsOf(request: RequestDetail): Step[] {
+function timelineSteps(request: RequestDetail): Step[] {
   const { timeline, attempts } = request
   const steps: Step[] = []
   let start = 0
@@ -83,7 +73,7 @@ function stepsOf(request: RequestDetail): Step[] {
     else {
       const step = request.steps.find((each) => each.position === position)
       // A kind that the page does not know is a step of the request as well.
-      steps.push(step ? stepOf(step, request.steps) : { title: plainWord(kind), tone: 'neutral', from, length, detail: name ?? undefined })
+      steps.push(step ? toStep(step, request.steps) : { title: plainWord(kind), tone: 'neutral', from, length, detail: name ?? undefined })
     }
   }
   const tools = toolStep(request)
@@ -146,8 +136,8 @@ const REASONS: Meanings<Attempt['reason'], string> = {
 }
 
 function whyMade({ reason, choice }: Attempt): string {
-  if (reason === 'first' && choice) return meaningOf(CHOICES, choice) ?? `First, by: ${plainWord(choice)}.`
-  return meaningOf(REASONS, reason) ?? `Made because of: ${plainWord(reason)}.`
+  if (reason === 'first' && choice) return wordMeaning(CHOICES, choice) ?? `First, by: ${plainWord(choice)}.`
+  return wordMeaning(REASONS, reason) ?? `Made because of: ${plainWord(reason)}.`
 }
 
 function Admission({ request }: { request: RequestDetail }) {
@@ -196,7 +186,7 @@ const ENDINGS: Meanings<RequestDetail['status'], readonly [tone: Step['tone'], t
 }
 
 function ending({ status, error, finish_reason: reason }: RequestDetail): Step {
-  const [tone, text] = meaningOf(ENDINGS, status) ?? ['warn', '']
+  const [tone, text] = wordMeaning(ENDINGS, status) ?? ['warn', '']
   return {
     title: `Settled as ${status}`,
     tone,

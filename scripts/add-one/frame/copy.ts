@@ -64,6 +64,11 @@ export class Copy {
     if (status !== 0) throw new Error(`${script.join(' ')} failed\n${tail(stdout)}\n${tail(stderr)}`)
   }
 
+  /** True if the path of a file contains this. */
+  has(part: string): boolean {
+    return this.git('ls-files', '--cached', '--others', '--exclude-standard').includes(part)
+  }
+
   /** Files that differ from the copy's commit, sorted. */
   touched(): string[] {
     const status = this.git('status', '--porcelain', '--untracked-files=all', '--no-renames', '-z')

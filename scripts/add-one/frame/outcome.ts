@@ -26,23 +26,23 @@ export async function allAdditions(): Promise<Addition[]> {
   )
 }
 
-const pathOf = (name: string): string => join(FOLDER, `${name}.json`)
+const outcomePath = (name: string): string => join(FOLDER, `${name}.json`)
 
-const keptOutcome = (name: string): Outcome => JSON.parse(readFileSync(pathOf(name), 'utf8')) as Outcome
+const keptOutcome = (name: string): Outcome => JSON.parse(readFileSync(outcomePath(name), 'utf8')) as Outcome
 
 /** A list of one name a line changes where its files do. */
 export function keepOutcome(name: string, { byHand, generated }: Outcome): void {
-  writeFileSync(pathOf(name), `${JSON.stringify({ byHand, generated }, null, 2)}\n`)
+  writeFileSync(outcomePath(name), `${JSON.stringify({ byHand, generated }, null, 2)}\n`)
 }
 
 /** True where the kept outcome is this one. */
 export function isKept(name: string, outcome: Outcome): boolean {
-  return existsSync(pathOf(name)) && isDeepStrictEqual(keptOutcome(name), outcome)
+  return existsSync(outcomePath(name)) && isDeepStrictEqual(keptOutcome(name), outcome)
 }
 
 /** The rows of CONTRIBUTING.md that the script has tried. */
 export async function additionsMarkdown(): Promise<string> {
-  const tried = (await allAdditions()).filter(({ name }) => existsSync(pathOf(name)))
+  const tried = (await allAdditions()).filter(({ name }) => existsSync(outcomePath(name)))
   const rows = tried.map(({ name, change, recipe }) => {
     const { byHand, generated } = keptOutcome(name)
     const written = generated.length === 0 ? '' : generated.map((file) => `\`${file}\``).join(', ')

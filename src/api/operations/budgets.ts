@@ -1,5 +1,7 @@
 /** Budgets that keys share. */
+
 import { Type } from 'typebox'
+import { BUDGET_WINDOWS } from '../../core/shared-budget.ts'
 import { listBudgets } from '../budgets.ts'
 import { type Operation, operation } from '../operation.ts'
 import { amount, data, text } from '../schemas.ts'
@@ -10,7 +12,7 @@ const budget = Type.Object(
     is_defined: Type.Boolean({ description: 'False where the configuration has no such budget any more: its keys have nothing to spend.' }),
     windows: Type.Array(
       Type.Object({
-        window: Type.Enum(['daily', 'weekly', 'monthly', 'lifetime']),
+        window: Type.Enum([...BUDGET_WINDOWS]),
         limit_usd: amount('USD that its keys together may spend in the window.'),
         used: amount('USD charged in the window; open requests are not in it.'),
         remaining: amount('USD; open requests count with what is held for them.'),

@@ -1,6 +1,6 @@
 /** The running configuration and submitted ones. */
 import { type TSchema, Type } from 'typebox'
-import { checkConfiguration, LARGEST_BODY, LONGEST_TEXT, pathStart, showConfiguration } from '../configuration.ts'
+import { checkConfiguration, MAX_BODY, MAX_TEXT_LENGTH, pathStart, showConfiguration } from '../configuration.ts'
 import { type Operation, operation } from '../operation.ts'
 import { rehearseConfiguration } from '../rehearsal.ts'
 
@@ -67,7 +67,7 @@ const checked = Type.Object({
   }),
 })
 
-const text = (description: string) => Type.String({ description, maxLength: LONGEST_TEXT })
+const text = (description: string) => Type.String({ description, maxLength: MAX_TEXT_LENGTH })
 
 const nullable = <T extends TSchema>(schema: T) => Type.Union([schema, Type.Null()])
 const usd = (description: string) => Type.Number({ description: `USD. ${description}` })
@@ -140,7 +140,7 @@ const rehearsed = Type.Object({
 const EXAMPLE = 'providers:\n  local: { dialect: sim }\nmodels:\n  acme/one: { name: One, endpoints: [{ provider: local, model: one }] }\n'
 
 /** A configuration needs little memory, and its check has a thread to itself. */
-const manages = { tag: 'Configuration', caller: 'management', maxBody: LARGEST_BODY } as const
+const manages = { tag: 'Configuration', caller: 'management', maxBody: MAX_BODY } as const
 
 export const configurationOperations: readonly Operation[] = [
   operation('GET /configuration', {

@@ -43,16 +43,16 @@ const ID = {
 } as const
 
 /** Clients of messages name the version of their API. */
-const formOf = (headers: IncomingHttpHeaders): FileForm => (headers['anthropic-version'] === undefined ? 'usual' : 'messages')
+const fileForm = (headers: IncomingHttpHeaders): FileForm => (headers['anthropic-version'] === undefined ? 'usual' : 'messages')
 
-function filesOf({ identity, issuer, management }: ApiKey, { store }: UploadSource): KeyFiles {
+function keyFiles({ identity, issuer, management }: ApiKey, { store }: UploadSource): KeyFiles {
   if (management) throw new Fault('forbidden', { message: 'Management keys have no files' })
   return store.of(identity, issuer?.identity)
 }
 
 /** For requests that look through the folder. */
 async function countedFiles({ key }: { readonly key: ApiKey }, uploads: UploadSource): Promise<KeyFiles> {
-  const files = filesOf(key, uploads)
+  const files = keyFiles(key, uploads)
   await uploads.count(key)
   return files
 }
@@ -70,7 +70,7 @@ export const fileOperations: readonly Operation[] = [
     reply: { description: 'The file.', schema: file },
     faults: ['unavailable'],
     async handle(call, { uploads }) {
-      const form = formOf(call.headers)
+      const form = fileForm(call.headers)
       return { status: 200, body: await uploads.receive(call, await countedFiles(call, uploads), form) }
     },
   }),
@@ -81,7 +81,7 @@ export const fileOperations: readonly Operation[] = [
     parameters: FILES_QUERY,
     reply: { description: 'A page of files.', schema: list },
     faults: ['bad_request', 'unavailable'],
-    handle: async (call, { uploads }) => listFiles(call.query, await countedFiles(call, uploads), formOf(call.headers)),
+    handle: async (call, { uploads }) => listFiles(call.query, await countedFiles(call, uploads), fileForm(call.headers)),
   }),
   operation('GET /files/{file_id}', {
     ...own,
@@ -90,7 +90,7 @@ export const fileOperations: readonly Operation[] = [
     parameters: [ID],
     reply: { description: 'The file.', schema: file },
     faults: ['not_found', 'unavailable'],
-    handle: ({ path, key, headers }, { uploads }) => oneFile(path.file_id, filesOf(key, uploads), formOf(headers)),
+    handle: ({ path, key, headers }, { uploads }) => oneFile(path.file_id, keyFiles(key, uploads), fileForm(headers)),
   }),
   operation('GET /files/{file_id}/content', {
     ...own,
@@ -99,7 +99,7 @@ export const fileOperations: readonly Operation[] = [
     parameters: [ID],
     reply: { description: 'Its bytes.', schema: Type.String({ format: 'binary' }), type: 'application/octet-stream' },
     faults: ['not_found', 'unavailable'],
-    handle: ({ path, key, method }, { uploads }) => fileContent(path.file_id, filesOf(key, uploads), method === 'HEAD'),
+    handle: ({ path, key, method }, { uploads }) => fileContent(path.file_id, keyFiles(key, uploads), method === 'HEAD'),
   }),
   operation('DELETE /files/{file_id}', {
     ...own,
@@ -108,6 +108,6 @@ export const fileOperations: readonly Operation[] = [
     parameters: [ID],
     reply: { description: 'The file is deleted.', schema: deleted },
     faults: ['not_found', 'unavailable'],
-    handle: ({ path, key, headers }, { uploads }) => removeFile(path.file_id, filesOf(key, uploads), formOf(headers)),
+    handle: ({ path, key, headers }, { uploads }) => removeFile(path.file_id, keyFiles(key, uploads), fileForm(headers)),
   }),
 ]

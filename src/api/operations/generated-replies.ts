@@ -1,4 +1,4 @@
-/** What the operations that generate answer. Only what every reply has is named: dialects add to it. */
+/** Replies of the generating operations. Only fields that every reply has are named: dialects add to them. */
 import { Type } from 'typebox'
 import { SORT_KEYS } from '../../core/sort-keys.ts'
 
@@ -6,7 +6,7 @@ type Field = Parameters<typeof Type.Optional>[0]
 const maybe = <T extends Field>(schema: T) => Type.Union([schema, Type.Null()])
 const tokens = () => Type.Integer({ minimum: 0 })
 const cost = () => Type.Optional(Type.Number({ description: 'USD charged.' }))
-/** What an input may be made up of. */
+/** Modalities of an input. */
 const KINDS = ['text', 'image', 'audio', 'file', 'video']
 const id = () => Type.String({ description: 'Id of the generation; `GET /v1/generation?id=` returns its record.' })
 
@@ -105,7 +105,7 @@ export const embeddings = Type.Object({
   }),
 })
 
-/** What decides the place of an endpoint in the order. */
+/** Criteria that may decide the place of an endpoint in the order. */
 export const PLACED_BY = ['only_one', 'order', 'session', 'tier', 'weight', 'draw', 'quality', ...SORT_KEYS] as const
 const decided = () => Type.Enum([...PLACED_BY])
 

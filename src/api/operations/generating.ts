@@ -14,7 +14,7 @@ export interface RequestSchemas {
   readonly embeddings: TSchema
 }
 
-/** What the fields mean that are the same in every format, and the common ones that are not. */
+/** Descriptions of the fields that mean the same in every format, and of the common ones that do not. */
 export const NOTES: Readonly<Record<string, string>> = {
   model: 'Slug of the model: `author/name`. The suffix `:floor` prefers the cheapest endpoint, `:nitro` the fastest.',
   models: 'Models to fall back to, in this order.',
@@ -74,7 +74,7 @@ export function generatingOperations(bodies: RequestSchemas, models: ExampleMode
   const { generate: model, embedding } = models
   const messages = [{ role: 'user', content: 'Say hello.' }]
   const generates = { method: 'post', caller: 'ordinary', faults: FAULTS } as const
-  const answers = { ...generates, tag: 'Generation', streams: true, parameters: headersOf(brand) } as const
+  const answers = { ...generates, tag: 'Generation', streams: true, parameters: brandHeaders(brand) } as const
   const aMessage = { model, max_tokens: 100, messages }
   return [
     {
@@ -84,7 +84,7 @@ export function generatingOperations(bodies: RequestSchemas, models: ExampleMode
       summary: 'Create a response',
       description:
         'The same path takes WebSockets, which OpenAPI cannot describe as an operation: a `GET` with `Upgrade: websocket`, the key in `Authorization`, and then one text message `{"type": "response.create", …}` with the fields of this body for each response. Every event of the stream is one message. `stream_id` names a lane of several at the same time, `previous_response_id` continues the last response of a lane, `generate: false` prepares one without a call of a provider. A handshake of an unknown version, or while WebSockets are switched off, gets 426.',
-      body: { schema: bodies.responses, examples: examplesOf({ model, input: 'Say hello.' }) },
+      body: { schema: bodies.responses, examples: requestExamples({ model, input: 'Say hello.' }) },
       reply: { description: 'The answer.', schema: response },
     },
     {
@@ -105,7 +105,7 @@ export function generatingOperations(bodies: RequestSchemas, models: ExampleMode
       path: '/chat/completions',
       id: 'createChatCompletion',
       summary: 'Create a chat completion',
-      body: { schema: bodies.chat, examples: examplesOf({ model, messages }) },
+      body: { schema: bodies.chat, examples: requestExamples({ model, messages }) },
       reply: { description: 'The answer.', schema: chatCompletion },
     },
     {
@@ -114,7 +114,7 @@ export function generatingOperations(bodies: RequestSchemas, models: ExampleMode
       id: 'createCompletion',
       summary: 'Create a completion (legacy)',
       description: 'The prompt becomes one user message. New programs use chat completions.',
-      body: { schema: bodies.completions, examples: examplesOf({ model, prompt: 'Say hello.' }) },
+      body: { schema: bodies.completions, examples: requestExamples({ model, prompt: 'Say hello.' }) },
       reply: { description: 'The answer.', schema: completion },
     },
     {
@@ -124,7 +124,7 @@ export function generatingOperations(bodies: RequestSchemas, models: ExampleMode
       summary: 'Create a message',
       description: 'The key may be sent as `x-api-key`. Errors have the form of the Messages format.',
       faultForm: messagesFault,
-      body: { schema: bodies.messages, examples: examplesOf(aMessage) },
+      body: { schema: bodies.messages, examples: requestExamples(aMessage) },
       reply: { description: 'The answer.', schema: message },
     },
     {
@@ -173,7 +173,7 @@ export function generatingOperations(bodies: RequestSchemas, models: ExampleMode
   ]
 }
 
-function examplesOf(
+function requestExamples(
   plain: { readonly model: string } & { readonly [field: string]: unknown },
 ): NonNullable<DescribedOperation['body']>['examples'] {
   const value = plain as NonNullable<DescribedOperation['body']>['examples'][string]['value']
@@ -187,7 +187,7 @@ function examplesOf(
   }
 }
 
-/** What is only counted needs no `max_tokens`. */
+/** Makes `max_tokens` optional: a request whose tokens are only counted needs none. */
 function withoutCap(schema: TSchema): TSchema {
   const { required = [] } = schema as { required?: string[] }
   return { ...schema, required: required.filter((name) => name !== 'max_tokens') } as TSchema
@@ -200,7 +200,7 @@ function embeddingExamples(model: string): NonNullable<DescribedOperation['body'
   }
 }
 
-function headersOf(brand: string): DescribedParameter[] {
+function brandHeaders(brand: string): DescribedParameter[] {
   const title = brand.slice(0, 1).toUpperCase() + brand.slice(1)
   return [
     {

@@ -4,7 +4,7 @@ import { DETAILED_COUNTS } from '../../core/ledger-counts.ts'
 import { KEY_COLUMNS } from '../csv.ts'
 import { generationDetail } from '../generation-detail.ts'
 import { planGeneration } from '../generation-plan.ts'
-import { GENERATION_FILTERS, MOST_FOUND, STATUSES, searchGenerations } from '../generations.ts'
+import { GENERATION_FILTERS, MAX_FOUND, STATUSES, searchGenerations } from '../generations.ts'
 import { type Operation, operation } from '../operation.ts'
 import { position } from '../parameters.ts'
 import { PLACED_BY, plan } from './generated-replies.ts'
@@ -96,7 +96,7 @@ const status = Type.Object({
 
 const state = () => Type.Enum([...STATUSES], { description: '`open` until it is settled.' })
 
-/** What the list and the timeline of a generation have in common. */
+/** Fields that the list and the timeline of a generation have in common. */
 const row = {
   id: Type.String(),
   created_at: Type.String(),
@@ -298,7 +298,7 @@ export const generationOperations: readonly Operation[] = [
         ...['id', 'created_at', 'model', 'provider_name', 'endpoint', 'status', 'error', 'usage', 'tokens_prompt', 'tokens_completion'],
         ...['latency', 'generation_time', 'streamed', 'session_id', 'attempts', ...KEY_COLUMNS],
       ],
-      paging: { by: 'cursor', most: MOST_FOUND },
+      paging: { by: 'cursor', most: MAX_FOUND },
     },
     handle: ({ query }, source) => searchGenerations(query, source),
   }),

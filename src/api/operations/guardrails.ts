@@ -8,7 +8,7 @@ import { checkGuardrailChanges, checkKeyHashes, checkMakingGuardrail, checkMembe
 import { checkTest, testGuardrails } from '../guardrail-test.ts'
 import { changeGuardrail, createGuardrail, listGuardrails, oneGuardrail, PAGING, removeGuardrail, workspace } from '../guardrails.ts'
 import { withNotes } from '../openapi.ts'
-import { makerOf, type Operation, operation } from '../operation.ts'
+import { keyMaker, type Operation, operation } from '../operation.ts'
 import { deleted } from '../schemas.ts'
 
 type Field = Parameters<typeof Type.Optional>[0]
@@ -112,7 +112,7 @@ function assignments(plural: 'keys' | 'members'): readonly Operation[] {
       body: named,
       reply: { description: 'Number of new assignments.', schema: Type.Object({ assigned_count: Type.Integer() }) },
       faults: ['bad_request', 'not_found', 'conflict'],
-      handle: async ({ path, key, body }, source) => assign(kind, path.id, await body(), { ...source, by: makerOf(key) }),
+      handle: async ({ path, key, body }, source) => assign(kind, path.id, await body(), { ...source, by: keyMaker(key) }),
     }),
     operation(`POST ${of}/remove`, {
       ...manages,
@@ -226,7 +226,7 @@ export const guardrailOperations: readonly Operation[] = [
     },
     reply: { description: 'The guardrail as it is now.', schema: one },
     faults: ['not_found', 'conflict'],
-    handle: async ({ path, key, body }, source) => changeGuardrail(path.id, await body(), source, makerOf(key)),
+    handle: async ({ path, key, body }, source) => changeGuardrail(path.id, await body(), source, keyMaker(key)),
   }),
   operation('DELETE /guardrails/{id}', {
     ...manages,

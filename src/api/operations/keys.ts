@@ -1,5 +1,7 @@
 /** API keys. */
+
 import { Type } from 'typebox'
+import { WINDOWS } from '../../core/windows.ts'
 import { readKey } from '../key.ts'
 import { checkChanges, checkMaking } from '../key-body.ts'
 import { changeKey, createKey, hashIn, KEYS_QUERY, listKeys, oneKey, removeKey, rotateKey } from '../keys.ts'
@@ -10,7 +12,7 @@ import { amount, data, deleted, flag, forecast, maybe, text, texts } from '../sc
 const spending = {
   limit: maybe(amount('USD; null for none.')),
   limit_remaining: maybe(amount('USD; open requests count with what is held for them.')),
-  limit_reset: maybe(Type.Enum(['daily', 'weekly', 'monthly'])),
+  limit_reset: maybe(Type.Enum([...WINDOWS])),
   usage: amount('USD, ever.'),
   usage_daily: amount('USD since 00:00 UTC.'),
   usage_weekly: amount('USD since Monday.'),

@@ -1,9 +1,10 @@
-/** Entries of the ledger beside its generations. */
+/** Operations on entries of the ledger beside its generations: their list, and refunds, corrections and write-offs. */
 import { Type } from 'typebox'
 import { ENTRY_KINDS } from '../../core/ledger-entries.ts'
-import { addEntry, checkEntry, ENTRIES_QUERY, listEntries } from '../ledger-entries.ts'
+import { ENTRIES_QUERY, listEntries } from '../ledger-entries.ts'
 import { withNotes } from '../openapi.ts'
-import { makerOf, type Operation, operation } from '../operation.ts'
+import { keyMaker, type Operation, operation } from '../operation.ts'
+import { addEntry, checkEntry } from '../refunds.ts'
 import { maybe } from '../schemas.ts'
 
 export const ledgerEntry = Type.Object(
@@ -81,6 +82,6 @@ export const entryOperations: readonly Operation[] = [
       status: 201,
     },
     faults: ['not_found', 'conflict', 'unavailable'],
-    handle: async ({ body, key }, source) => addEntry(await body(), source, makerOf(key)),
+    handle: async ({ body, key }, source) => addEntry(await body(), source, keyMaker(key)),
   }),
 ]

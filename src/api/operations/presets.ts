@@ -24,7 +24,7 @@ const CREATOR = 'configuration'
 /** In the order of the file. @throws Fault 400 naming the query parameter. */
 function listPresets(presets: Presets, query: URLSearchParams): ApiReply {
   const from = offset.read(query) ?? 0
-  const shown = [...presets].slice(from, from + (limit.read(query) ?? DEFAULT_LIMIT)).map(([slug, preset]) => entryOf(slug, preset))
+  const shown = [...presets].slice(from, from + (limit.read(query) ?? DEFAULT_LIMIT)).map(([slug, preset]) => presetEntry(slug, preset))
   return ok({ data: shown, total_count: presets.size })
 }
 
@@ -32,13 +32,13 @@ function listPresets(presets: Presets, query: URLSearchParams): ApiReply {
 function onePreset(slug: string, presets: Presets): ApiReply {
   const preset = presets.get(slug)
   if (!preset) throw new Fault('not_found', { message: 'No such preset' })
-  const entry = entryOf(slug, preset)
+  const entry = presetEntry(slug, preset)
   const version: JsonObject = {
     id: entry.designated_version_id,
     preset_id: entry.id,
     creator_id: CREATOR,
     version: 1,
-    config: configOf(preset),
+    config: presetConfig(preset),
     system_prompt: preset.systemPrompt ?? null,
     created_at: UNKNOWN_TIME,
     updated_at: UNKNOWN_TIME,
@@ -46,23 +46,23 @@ function onePreset(slug: string, presets: Presets): ApiReply {
   return ok({ data: { ...entry, designated_version: version } })
 }
 
-function entryOf(slug: string, preset: Preset): JsonObject {
+function presetEntry(slug: string, preset: Preset): JsonObject {
   return {
-    id: idOf('preset', slug),
+    id: presetId('preset', slug),
     creator_user_id: null,
     workspace_id: null,
     name: slug,
     slug,
     description: preset.description ?? null,
     status: 'active',
-    designated_version_id: idOf('preset version', slug, JSON.stringify([configOf(preset), preset.systemPrompt ?? null])),
+    designated_version_id: presetId('preset version', slug, JSON.stringify([presetConfig(preset), preset.systemPrompt ?? null])),
     created_at: UNKNOWN_TIME,
     updated_at: UNKNOWN_TIME,
     status_updated_at: null,
   }
 }
 
-function configOf({ model, models, provider, parameters }: Preset): JsonObject {
+function presetConfig({ model, models, provider, parameters }: Preset): JsonObject {
   const config: JsonObject = { ...parameters }
   if (model !== undefined) config.model = model
   if (models) config.models = [...models]
@@ -71,7 +71,7 @@ function configOf({ model, models, provider, parameters }: Preset): JsonObject {
 }
 
 /** The same for the same text in every process: a UUID of version 8 (RFC 9562 section 5.8). */
-function idOf(...parts: readonly string[]): string {
+function presetId(...parts: readonly string[]): string {
   const bytes = createHash('sha256').update(parts.join('\n')).digest().subarray(0, 16)
   bytes.writeUInt8((bytes.readUInt8(6) & 0x0f) | 0x80, 6)
   bytes.writeUInt8((bytes.readUInt8(8) & 0x3f) | 0x80, 8)

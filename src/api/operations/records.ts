@@ -1,4 +1,4 @@
-/** Sums of what was spent, and one generation. */
+/** Operations on credits, activity, sessions and single generations. */
 import { Type } from 'typebox'
 import { BY_DAY, LISTED_COUNTS } from '../../core/ledger-counts.ts'
 import { ACTIVITY_QUERY, readActivity } from '../activity.ts'
@@ -8,7 +8,7 @@ import { KEY_COLUMNS, USE_COLUMNS } from '../csv.ts'
 import { readGeneration } from '../generation.ts'
 import { type Operation, operation } from '../operation.ts'
 import { amount, data, flag, maybe, text, texts, whole } from '../schemas.ts'
-import { MOST_SESSIONS, readSessions, SESSIONS_QUERY } from '../sessions.ts'
+import { MAX_SESSIONS, readSessions, SESSIONS_QUERY } from '../sessions.ts'
 
 const credits = data(Type.Object({ total_credits: amount('USD.'), total_usage: amount('USD.') }))
 
@@ -137,7 +137,7 @@ export const recordOperations: readonly Operation[] = [
         ...['session_id', ...KEY_COLUMNS, 'models', 'requests', 'failed_requests', ...countColumns(LISTED_COUNTS)],
         ...['usage', 'cache_discount', 'first_request_at', 'last_request_at'],
       ],
-      paging: { by: 'offset', most: MOST_SESSIONS },
+      paging: { by: 'offset', most: MAX_SESSIONS },
     },
     handle: ({ query }, source) => readSessions(query, source),
   }),

@@ -1,7 +1,7 @@
 /** Sign-in: a key consents to a further one for an application, and the application fetches it with the code. */
 import { Type } from 'typebox'
 import { asFault } from '../../core/faults.ts'
-import { authorize, checkWish, signInOf } from '../auth-code.ts'
+import { authorize, checkKeyRequest, requireSignIn } from '../auth-code.ts'
 import { checkExchange, exchangeCode } from '../auth-exchange.ts'
 import { withNotes } from '../openapi.ts'
 import { type Operation, operation } from '../operation.ts'
@@ -20,12 +20,12 @@ const NOTES = {
 }
 
 /** Bytes: every field is short. */
-const MOST_BYTES = 16 * 1024
+const MAX_BYTES = 16 * 1024
 
 const signsIn = {
   tag: 'Sign-in',
-  maxBody: MOST_BYTES,
-  requires: (source: Parameters<typeof signInOf>[0]) => void signInOf(source),
+  maxBody: MAX_BYTES,
+  requires: (source: Parameters<typeof requireSignIn>[0]) => void requireSignIn(source),
 } as const
 
 export const signInOperations: readonly Operation[] = [
@@ -35,7 +35,7 @@ export const signInOperations: readonly Operation[] = [
     caller: 'ordinary',
     summary: 'Create a sign-in code for an application',
     body: {
-      schema: withNotes(checkWish.schema, NOTES),
+      schema: withNotes(checkKeyRequest.schema, NOTES),
       examples: {
         proof: {
           summary: 'With PKCE (RFC 7636)',

@@ -3,14 +3,14 @@ import { Type } from 'typebox'
 import { Fault } from '../../core/faults.ts'
 import { BY_DAY } from '../../core/ledger-counts.ts'
 import { usd } from '../../core/money.ts'
-import { windowEnd, windowStarts } from '../../core/windows.ts'
-import { accountsOf, payerOf } from '../../ledger/payer.ts'
+import { WINDOWS, windowEnd, windowStarts } from '../../core/windows.ts'
+import { keyAccounts, keyPayer } from '../../ledger/payer.ts'
 import { type ActivitySource, isoDay } from '../activity.ts'
 import { countFields } from '../count-fields.ts'
 import { KEY_COLUMNS, USE_COLUMNS } from '../csv.ts'
-import { KEY_ACTIVITY_QUERY, MOST_SUMS, readKeyActivity } from '../key-activity.ts'
-import { allKeys, amountsOf } from '../key-entry.ts'
-import { daysOf, forecastOf } from '../key-forecast.ts'
+import { KEY_ACTIVITY_QUERY, MAX_SUMS, readKeyActivity } from '../key-activity.ts'
+import { allKeys, keyAmounts } from '../key-entry.ts'
+import { keyForecast, sumDays } from '../key-forecast.ts'
 import { hashIn } from '../keys.ts'
 import { type Operation, operation } from '../operation.ts'
 import { type ApiReply, ok } from '../reply.ts'
@@ -43,7 +43,7 @@ const budget = Type.Object({
     hash: Type.String(),
     name: Type.String(),
     limit: maybe(amount('USD.')),
-    limit_reset: maybe(Type.Enum(['daily', 'weekly', 'monthly'])),
+    limit_reset: maybe(Type.Enum([...WINDOWS])),
     window: Type.Object(
       { start: maybe(Type.String()), end: maybe(Type.String()) },
       { description: 'What the limit counts; null where it counts everything.' },
@@ -71,11 +71,11 @@ async function readKeyBudget(hash: string, source: ActivitySource): Promise<ApiR
   if (!key) throw new Fault('not_found', { message: 'No such key' })
   const now = source.clock.now()
   const { identity, limitReset } = key
-  await source.credit.refresh?.(accountsOf(key))
-  const account = source.credit.account(identity, payerOf(key))
+  await source.credit.refresh?.(keyAccounts(key))
+  const account = source.credit.account(identity, keyPayer(key))
   const used = account.counted(limitReset)
-  const { limit, limit_remaining: remaining } = amountsOf(key, source.credit)
-  const days = (await daysOf([key], keys, DAYS, source))(key)
+  const { limit, limit_remaining: remaining } = keyAmounts(key, source.credit)
+  const days = (await sumDays([key], keys, DAYS, source))(key)
   const window = limitReset ? { start: windowStarts(now)[limitReset], end: windowEnd(limitReset, now) } : undefined
   return ok({
     data: {
@@ -88,7 +88,7 @@ async function readKeyBudget(hash: string, source: ActivitySource): Promise<ApiR
       held: usd(account.held),
       remaining: remaining ?? null,
       days: days.map(({ day, cost, requests }) => ({ date: isoDay(day), usage: usd(cost), requests })),
-      forecast: forecastOf(key, days, source),
+      forecast: keyForecast(key, days, source),
     },
   })
 }
@@ -108,7 +108,7 @@ export const spendingOperations: readonly Operation[] = [
     csv: {
       name: 'activity-keys',
       columns: [...KEY_COLUMNS, 'date', 'model', 'provider_name', 'usage', 'requests', 'failed_requests', ...USE_COLUMNS],
-      paging: { by: 'cursor', most: MOST_SUMS },
+      paging: { by: 'cursor', most: MAX_SUMS },
     },
     handle: ({ query }, source) => readKeyActivity(query, source),
   }),

@@ -1,4 +1,4 @@
-/** What crosses between the gateway and the thread that looks at submitted configurations: plain data. */
+/** Messages between the gateway and the thread that looks at submitted configurations: plain data. */
 
 import type { RehearsalAsk } from '../../api/configuration.ts'
 import type { LineDifference } from '../../config/line-difference.ts'
@@ -43,12 +43,12 @@ export interface RehearseJob {
   submitted: SubmittedText
   /** Text of the file that runs now. */
   running: string
-  asks: readonly RehearsalAsk[]
+  plannedRequests: readonly RehearsalAsk[]
   /** Milliseconds after which no further request is planned: what is there then is the answer. */
   planning: number
   /** Those of the store, which no file changes. */
   guardrails: GuardrailSnapshot
-  /** What providers with `discover` list now, by slug. */
+  /** Lists of providers with `discover` now, by slug. */
   listings: ReadonlyMap<string, Listing>
 }
 

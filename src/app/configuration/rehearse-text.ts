@@ -1,10 +1,10 @@
-/** What recorded requests would do under the running text and under one that came with a request. Runs in a thread of its own. */
+/** Outcomes of recorded requests under the running text and under one that came with a request. Runs in a thread of its own. */
 
 import type { Outcome, RehearsalAsk, RehearsalResult } from '../../api/configuration.ts'
 import type { Config } from '../../config/config.ts'
 import { type Clock, systemClock } from '../../core/clock.ts'
 import { isObject, type JsonObject } from '../../core/json.ts'
-import { rowCountsOf } from '../../core/row-counts.ts'
+import { toRowCounts } from '../../core/row-counts.ts'
 import { noUsage } from '../../dialects/canon/usage.ts'
 import { replayBody } from '../../ledger/plan-inputs.ts'
 import { charge, tariffAt } from '../../ledger/pricing.ts'
@@ -18,7 +18,7 @@ import { harmless } from './harmless.ts'
 import { type RehearseJob, withoutFile } from './job.ts'
 import { readSubmitted } from './submitted.ts'
 
-const LONGEST_MESSAGE = 300
+const MAX_MESSAGE_LENGTH = 300
 
 export async function rehearseText(job: RehearseJob): Promise<RehearsalResult> {
   const { submitted, running } = job
@@ -27,24 +27,24 @@ export async function rehearseText(job: RehearseJob): Promise<RehearsalResult> {
   if (!config) return { problems: problems.map((problem) => ({ ...withoutFile(problem) })), notChecked, outcomes: [] }
   const before = (await readSubmitted({ ...submitted, text: running })).config
   const draws = new RepeatedDraws()
-  const planned = await stageOf(config, job, draws.clock)
-  const today = before && (await stageOf(before, job, draws.clock))
+  const planned = await buildStage(config, job, draws.clock)
+  const today = before && (await buildStage(before, job, draws.clock))
   try {
-    return { problems: [], notChecked, outcomes: await outcomesOf(job, { today, planned }, draws) }
+    return { problems: [], notChecked, outcomes: await rehearseAll(job, { today, planned }, draws) }
   } finally {
     await planned.close()
     await today?.close()
   }
 }
 
-async function outcomesOf(
-  { asks, planning }: RehearseJob,
+async function rehearseAll(
+  { plannedRequests, planning }: RehearseJob,
   { today, planned }: { today: Stage | undefined; planned: Stage },
   draws: RepeatedDraws,
 ): Promise<RehearsalResult['outcomes']> {
   const outcomes: { today: Outcome | null; planned: Outcome }[] = []
   const end = systemClock.monotonic() + planning
-  for (const [at, ask] of asks.entries()) {
+  for (const [at, ask] of plannedRequests.entries()) {
     if (systemClock.monotonic() >= end) break
     draws.begin(at)
     const now = today ? await today.outcome(ask) : null
@@ -71,7 +71,7 @@ class RepeatedDraws {
   }
 }
 
-async function stageOf(config: Config, { guardrails, listings }: RehearseJob, clock: Clock): Promise<Stage> {
+async function buildStage(config: Config, { guardrails, listings }: RehearseJob, clock: Clock): Promise<Stage> {
   const settings = new StoredSettings()
   await settings.prepare(guardrails)
   return new Stage(new Rehearsal(harmless(config, listings), clock, { stored: settings.of(guardrails), listings }))
@@ -93,7 +93,7 @@ class Stage {
     if (!own) return { status: 401, type: 'authentication', message: 'The configuration does not have the key of the request' }
     // What was sent in an hour is planned in a second.
     const plan = await this.rehearsal.plan({ ...body, key: { ...own, limits: {} } })
-    return this.outcomeOf(plan, record.settled)
+    return this.toOutcome(plan, record.settled)
   }
 
   close(): Promise<void> {
@@ -109,14 +109,14 @@ class Stage {
     return issuer && underIssuer(key, issuer)
   }
 
-  private outcomeOf(found: Rehearsed, settled: SettleRow | undefined): Outcome {
+  private toOutcome(found: Rehearsed, settled: SettleRow | undefined): Outcome {
     if (found.kind === 'refused') return refusal(found.status, found.body)
     const [first] = found.plan.candidates
     if (!first) return { status: 503, type: null, message: 'No endpoint' }
     const { model, provider, endpoint: tag, price } = first
     const endpoint = this.rehearsal.endpoint(model, tag)
     const tariff = endpoint ? tariffAt(endpoint, systemClock.now()) : 'unpriced'
-    const counts = settled ? rowCountsOf(settled) : undefined
+    const counts = settled ? toRowCounts(settled) : undefined
     const cost = tariff === 'unpriced' ? null : charge({ ...noUsage(), ...counts }, tariff).total
     return { model, provider_name: provider, endpoint: `${model}@${tag}`, price, cost }
   }
@@ -125,5 +125,5 @@ class Stage {
 function refusal(status: number, { error }: JsonObject): Outcome {
   const { message, metadata } = isObject(error) ? error : {}
   const type = isObject(metadata) && typeof metadata.error_type === 'string' ? metadata.error_type : null
-  return { status, type, message: typeof message === 'string' ? message.slice(0, LONGEST_MESSAGE) : '' }
+  return { status, type, message: typeof message === 'string' ? message.slice(0, MAX_MESSAGE_LENGTH) : '' }
 }

@@ -15,18 +15,18 @@ export interface SubmittedReading {
   unchecked: Unchecked[]
 }
 
-const MOST_UNCHECKED = 200
+const MAX_UNCHECKED = 200
 
 /** @param values of variables that came with the text. */
 export async function readSubmitted(submitted: SubmittedText, values: Environment = {}): Promise<SubmittedReading> {
   const { file, text, catalogs } = submitted
-  const env: Environment = { ...variablesOf(submitted), ...values }
+  const env: Environment = { ...submittedVariables(submitted), ...values }
   let main: Source | undefined
   const left: { path: Path; what: string }[] = []
   const unchecked = (): Unchecked[] =>
     [...(main?.withheld ?? []), ...left]
-      .slice(0, MOST_UNCHECKED)
-      .map(({ path, what }) => ({ ...(main?.placeOf(path) ?? { line: 1, column: 1 }), path: pathText(path), what }))
+      .slice(0, MAX_UNCHECKED)
+      .map(({ path, what }) => ({ ...(main?.pathPlace(path) ?? { line: 1, column: 1 }), path: pathText(path), what }))
   try {
     const config = loadConfig(file, env, {
       text,
@@ -45,7 +45,7 @@ export async function readSubmitted(submitted: SubmittedText, values: Environmen
 }
 
 /** Every variable and every reference of the text, with its value withheld. */
-function variablesOf({ file, text, variables }: SubmittedText): Environment {
+function submittedVariables({ file, text, variables }: SubmittedText): Environment {
   const names = Object.fromEntries(variables.map((name) => [name, WITHHELD]))
   const { all } = new SecretReferences(file, text, names)
   return { ...names, ...Object.fromEntries(all.map((reference) => [reference, WITHHELD])) }

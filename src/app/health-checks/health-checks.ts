@@ -7,7 +7,7 @@ import type { Fault } from '../../core/faults.ts'
 import type { GenerationIds } from '../../core/ids.ts'
 import { type LogSink, stackWithoutMessage } from '../../core/log.ts'
 import { upstreamDialects } from '../../dialects/registry.ts'
-import { closed, counter, type Tallies } from '../../machines/metrics/metrics.ts'
+import { closed, counter, type MetricRegistry } from '../../machines/metrics/metrics.ts'
 import type { ChainDependencies } from '../../pipeline/dependencies.ts'
 import type { Catalog } from '../../routing/catalog/catalog.ts'
 import type { Endpoint } from '../../routing/catalog/types.ts'
@@ -24,13 +24,13 @@ const checks = counter(
   { labels: [closed('kind'), closed('outcome')], limit: 6 },
 )
 
-/** What runs: a reload changes the first two. */
+/** Running checks: a reload changes the first two. */
 interface Running {
   readonly config: Config
   readonly catalog: Catalog
   readonly dependencies: ChainDependencies
   readonly ids: GenerationIds
-  readonly tallies: Tallies
+  readonly metrics: MetricRegistry
 }
 
 export class HealthChecks {
@@ -59,16 +59,16 @@ export class HealthChecks {
   }
 
   private async check(endpoint: Endpoint, doubt: Fault, kind: 'list' | 'request'): Promise<void> {
-    const { dependencies, tallies } = this.running
+    const { dependencies, metrics } = this.running
     const { slug } = endpoint.provider
     try {
       const result = kind === 'list' ? await this.byList(endpoint, doubt) : await this.byRequest(endpoint)
       if (result?.fault) dependencies.health.failure(endpoint, result.fault, { status: result.status ?? null })
       const outcome = result === undefined ? 'unclear' : result.isWell ? 'well' : 'failed'
-      tallies.of(checks).series(kind, outcome).add()
+      metrics.of(checks).series(kind, outcome).add()
       this.log.info({ provider: slug, endpoint: endpoint.id, kind, outcome, cause: result?.fault?.reason }, 'health check')
     } catch (error) {
-      tallies.of(checks).series(kind, 'unclear').add()
+      metrics.of(checks).series(kind, 'unclear').add()
       this.log.error({ provider: slug, error: stackWithoutMessage(error) }, 'a health check could not be made')
     }
   }

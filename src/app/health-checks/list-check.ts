@@ -7,10 +7,10 @@ import { networkFault } from '../../machines/http1-client/network-fault.ts'
 import type { Provider } from '../../routing/catalog/types.ts'
 import { ListingError } from '../../services/upstream/listing.ts'
 
-/** What a check has found. */
+/** Result of a check. */
 export interface CheckResult {
   readonly isWell: boolean
-  /** Where all keys would meet it, and the endpoint's record does not have it yet. */
+  /** Set if all keys would meet it, and the endpoint's record does not have it yet. */
   readonly fault?: Fault
   /** The provider's own. */
   readonly status?: number
@@ -32,11 +32,11 @@ export async function checkByList(
     await list(provider)
     return { isWell: true }
   } catch (error) {
-    return resultOf(error as Error, doubt)
+    return failedResult(error as Error, doubt)
   }
 }
 
-function resultOf(error: Error, doubt: Fault): CheckResult | undefined {
+function failedResult(error: Error, doubt: Fault): CheckResult | undefined {
   if (error instanceof ListingError)
     return NOT_REACHED.has(error.status) ? { isWell: false, fault: new Fault('upstream_error'), status: error.status } : undefined
   // Slowness says something only where the request had no reply either.

@@ -24,7 +24,7 @@ const COUNTED: ReadonlySet<string> = new Set(Object.entries(FAULTS).flatMap(([co
 
 const TEXT = 'Reply with the word OK.'
 /** OpenAI's Responses API takes no smaller cap (openapi.yaml of github.com/openai/openai-openapi, `max_output_tokens`). */
-const MOST_OUTPUT = 16
+const MAX_OUTPUT = 16
 
 /** @param limit nano-dollars that all checks of a day may cost. */
 export function checkKey(limit: number): ApiKey {
@@ -71,7 +71,7 @@ export async function checkByRequest(
     wantsMetadata: false,
   })
   await composeChain(isEmbedding ? 'embed' : 'generate', settings, dependencies)(exchange)
-  const last = exchange.trail.attempts.at(-1)
+  const last = exchange.history.attempts.at(-1)
   if (last?.endpoint !== endpoint.id) return undefined
   if (connection.status === 200) return { isWell: true }
   return COUNTED.has(last.code ?? '') ? { isWell: false } : undefined
@@ -82,5 +82,5 @@ function bodyFor(endpoint: Endpoint, isEmbedding: boolean) {
   const provider = { only: [endpointTag(endpoint)], allow_fallbacks: false }
   return isEmbedding
     ? { model: slug, input: TEXT, provider }
-    : { model: slug, messages: [{ role: 'user', content: TEXT }], max_tokens: MOST_OUTPUT, provider }
+    : { model: slug, messages: [{ role: 'user', content: TEXT }], max_tokens: MAX_OUTPUT, provider }
 }

@@ -10,13 +10,13 @@ import type { Clock, Timer } from '../../core/clock.ts'
 const SOONEST = 50
 const LATEST = 1_000
 /** Checks of all targets of this process in a minute. */
-const MOST_PER_MINUTE = 10
+const MAX_PER_MINUTE = 10
 const MINUTE = 60_000
 /** Targets that are remembered; of more, the one that was checked longest ago is forgotten. */
-const MOST_TARGETS = 1_000
-const LONGEST_NAME = 1_024
+const MAX_TARGETS = 1_000
+const MAX_NAME_LENGTH = 1_024
 
-export type CheckShared = Pick<Shared, 'counters' | 'isDegraded'> & { news: Pick<Shared['news'], 'publish' | 'subscribe' | 'isSilent'> }
+export type CheckShared = Pick<Shared, 'counters' | 'isDegraded'> & { pubSub: Pick<Shared['pubSub'], 'publish' | 'subscribe' | 'isSilent'> }
 
 export class CheckSchedule {
   private readonly clock: Clock
@@ -30,8 +30,8 @@ export class CheckSchedule {
   constructor(clock: Clock, shared: CheckShared) {
     this.clock = clock
     this.shared = shared
-    shared.news.subscribe('check', (target) => {
-      if (typeof target !== 'string' || target === '' || target.length > LONGEST_NAME) return
+    shared.pubSub.subscribe('check', (target) => {
+      if (typeof target !== 'string' || target === '' || target.length > MAX_NAME_LENGTH) return
       this.waiting.get(target)?.cancel()
       this.waiting.delete(target)
       this.note(target)
@@ -46,7 +46,7 @@ export class CheckSchedule {
       this.waiting.delete(target)
       this.note(target)
       this.sent.push(this.clock.monotonic())
-      this.shared.news.publish('check', target)
+      this.shared.pubSub.publish('check', target)
       if (this.isAlone()) send()
       else void this.claim(target, every).then((isOurs) => isOurs && send())
     })
@@ -60,7 +60,7 @@ export class CheckSchedule {
 
   /** True where no other process hears of a check, or none can be reached now: each checks for itself then. */
   private isAlone(): boolean {
-    return this.shared.news.isSilent === true || this.shared.isDegraded()
+    return this.shared.pubSub.isSilent === true || this.shared.isDegraded()
   }
 
   /** @returns true for one process in each span of `every`. */
@@ -78,13 +78,13 @@ export class CheckSchedule {
     const last = this.checkedAt.get(target)
     if (last !== undefined && now - last < every) return false
     this.sent = this.sent.filter((at) => now - at < MINUTE)
-    return this.sent.length + this.waiting.size < MOST_PER_MINUTE
+    return this.sent.length + this.waiting.size < MAX_PER_MINUTE
   }
 
   private note(target: string): void {
     this.checkedAt.delete(target)
     this.checkedAt.set(target, this.clock.monotonic())
-    if (this.checkedAt.size <= MOST_TARGETS) return
+    if (this.checkedAt.size <= MAX_TARGETS) return
     for (const oldest of this.checkedAt.keys()) {
       this.checkedAt.delete(oldest)
       return

@@ -45,11 +45,11 @@ export async function planText(request: RehearsedRequest, { settings, dependenci
     wantsMetadata: false,
   })
   let unexpected: unknown
-  const witness: typeof dependencies.witness = (_exchange, { fault }) => {
+  const recordExchange: typeof dependencies.recordExchange = (_exchange, { fault }) => {
     if (fault?.code === 'internal') unexpected = fault.cause
   }
-  await composeChain('plan', settings, { ...dependencies, witness })(exchange)
+  await composeChain('plan', settings, { ...dependencies, recordExchange })(exchange)
   if (unexpected !== undefined) throw unexpected
-  const body = JSON.parse(connection.said) as JsonObject
+  const body = JSON.parse(connection.replyText) as JsonObject
   return connection.status === 200 ? { kind: 'plan', plan: body as unknown as Plan } : { kind: 'refused', status: connection.status, body }
 }

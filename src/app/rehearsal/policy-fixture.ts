@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs'
 import { type Static, Type } from 'typebox'
 import type { Environment } from '../../config/expand.ts'
-import { closed, entryName, line, listOf, mapOf, oneOf, usd } from '../../config/fields/scalars.ts'
+import { choiceField, closed, entryName, line, listField, mapField, usd } from '../../config/fields/scalars.ts'
 import { ConfigError, type Path } from '../../config/problems.ts'
 import { Source } from '../../config/source.ts'
 import { validate } from '../../config/validate.ts'
@@ -15,7 +15,7 @@ const TAG = '^\\S{1,400}$'
 const TAG_EXPECTED = 'the tag of an endpoint, such as provider, provider/variant or author/model@provider'
 
 const tag = (description: string) => Type.String({ description, pattern: TAG, expected: TAG_EXPECTED })
-const names = (description: string) => listOf(description, line('A name.'))
+const names = (description: string) => listField(description, line('A name.'))
 const status = Type.Integer({ description: 'HTTP status.', minimum: 400, maximum: 599 })
 const HEADER = '^[a-z0-9-]{1,64}$'
 const VARIABLE = '^[A-Za-z_][A-Za-z0-9_]*$'
@@ -28,16 +28,16 @@ const refusal = closed('The error that the request must get.', {
 })
 
 const expectation = closed('What must become of the request.', {
-  order: Type.Optional(listOf('All candidates, in order.', tag('An endpoint.'))),
+  order: Type.Optional(listField('All candidates, in order.', tag('An endpoint.'))),
   first: Type.Optional(tag('The candidate that is tried first.')),
   models: Type.Optional(names('Slugs of the models, the primary one first.')),
   strategy: Type.Optional(line('As in `router_metadata`.')),
   excluded: Type.Optional(
-    mapOf(
+    mapField(
       'Endpoints that must be left out, each with its filter.',
       TAG,
       TAG_EXPECTED,
-      oneOf('A filter.', [...CRITERIA.map(({ name }) => name), 'unpriced', 'allow_fallbacks']),
+      choiceField('A filter.', [...CRITERIA.map(({ name }) => name), 'unpriced', 'allow_fallbacks']),
     ),
   ),
   plugins: Type.Optional(names('Plugins that run.')),
@@ -49,17 +49,17 @@ const expectation = closed('What must become of the request.', {
 /** Settings that one test states, or a file for all its tests. */
 const settings = {
   key: Type.Optional(entryName('Name of the key that sends the request; by default the first that may generate.')),
-  format: Type.Optional(oneOf('Format of the body; by default recognised from it.', PLAN_FORMATS)),
-  headers: Type.Optional(mapOf('Headers of the request.', HEADER, 'a header name in lower case', line('A value.', 4096))),
+  format: Type.Optional(choiceField('Format of the body; by default recognised from it.', PLAN_FORMATS)),
+  headers: Type.Optional(mapField('Headers of the request.', HEADER, 'a header name in lower case', line('A value.', 4096))),
   random: Type.Optional(Type.Number({ description: 'The number that every draw gets.', minimum: 0, maximum: 0.999999 })),
-  health: Type.Optional(mapOf('What endpoints have suffered.', TAG, TAG_EXPECTED, oneOf('What.', AILMENTS))),
+  health: Type.Optional(mapField('What endpoints have suffered.', TAG, TAG_EXPECTED, choiceField('What.', AILMENTS))),
   spent_usd: Type.Optional(usd('What the key has spent before.')),
 }
 
 const testCase = {
   request: Type.Optional(Type.Unsafe<Json>({ description: 'A body of a generation or of embeddings.' })),
   requests: Type.Optional(
-    listOf('Bodies that must all meet the same expectation.', Type.Unsafe<Json>({ description: 'A generation body.' }), 1),
+    listField('Bodies that must all meet the same expectation.', Type.Unsafe<Json>({ description: 'A generation body.' }), 1),
   ),
   expect: Type.Optional(expectation),
 }
@@ -70,11 +70,11 @@ const fixture = closed('Policy tests of one configuration.', {
   name: Type.Optional(line('What the tests are about.')),
   config: Type.Optional(line('The configuration, relative to this file.', 1024)),
   env: Type.Optional(
-    mapOf('Variables of the configuration; they win over the environment.', VARIABLE, 'a name of a variable', Type.String()),
+    mapField('Variables of the configuration; they win over the environment.', VARIABLE, 'a name of a variable', Type.String()),
   ),
   ...settings,
   ...testCase,
-  tests: Type.Optional(listOf('Several tests, in place of `request` and `expect`.', test, 1)),
+  tests: Type.Optional(listField('Several tests, in place of `request` and `expect`.', test, 1)),
 })
 
 export type Expectation = Static<typeof expectation>
@@ -112,12 +112,12 @@ export function fixtureIn(source: Source): Fixture {
   const own = request !== undefined || requests !== undefined || expect !== undefined
   if (tests && own) source.report(['tests'], 'stands beside a request of the file itself, expected one of the two', 'key')
   const list = tests ?? [present({ name, request, requests, expect })]
-  const read = list.map((one, i) => testOf({ ...shared, ...one }, { source, path: tests ? ['tests', i] : [], number: i + 1 }))
+  const read = list.map((one, i) => parseTest({ ...shared, ...one }, { source, path: tests ? ['tests', i] : [], number: i + 1 }))
   stopAt(source)
   return { config, env: variables, tests: read }
 }
 
-function testOf(raw: RawTest, { source, path, number }: { source: Source; path: Path; number: number }): PolicyTest {
+function parseTest(raw: RawTest, { source, path, number }: { source: Source; path: Path; number: number }): PolicyTest {
   const { name, request, requests, expect = {}, ...settings } = raw
   if ((request === undefined) === (requests === undefined)) source.report(path, 'expected either `request` or `requests`', 'key')
   if (Object.keys(expect).length === 0) source.report([...path, 'expect'], 'expected at least one expectation', 'key')

@@ -7,7 +7,7 @@ import { differences } from './policy-verdict.ts'
 import { Rehearsal } from './rehearsal.ts'
 
 /** @returns what differs, over all requests of the test. */
-export async function failuresOf(test: PolicyTest, config: Config): Promise<string[]> {
+export async function findFailures(test: PolicyTest, config: Config): Promise<string[]> {
   const lines: string[] = []
   for (const [i, text] of test.requests.entries()) {
     const found = await once(text, test, config)

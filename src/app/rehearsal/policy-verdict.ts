@@ -8,10 +8,10 @@ import type { Expectation } from './policy-fixture.ts'
 
 /** @returns lines that say what differs; none where all holds. */
 export function differences(expect: Expectation, found: Rehearsed): string[] {
-  if (found.kind === 'refused') return [...refusalDifferences(expect, found), ...excludedDifferences(expect, excludedOf(found.body))]
+  if (found.kind === 'refused') return [...refusalDifferences(expect, found), ...excludedDifferences(expect, listExcluded(found.body))]
   const { plan } = found
   return [
-    ...(expect.error ? [`expected an error, found ${tagsOf(plan).join(', ')}`] : []),
+    ...(expect.error ? [`expected an error, found ${planTags(plan).join(', ')}`] : []),
     ...orderDifferences(expect, plan),
     ...listDifference('models', expect.models, plan.models),
     ...listDifference('plugins', expect.plugins, plan.plugins),
@@ -53,7 +53,7 @@ const names = (tag: string, place: Place | undefined): boolean =>
   place !== undefined && (tag === place.endpoint || tag === `${place.model}@${place.endpoint}`)
 
 /** With the model where there are several. */
-function tagsOf({ candidates }: Plan): string[] {
+function planTags({ candidates }: Plan): string[] {
   const several = new Set(candidates.map(({ model }) => model)).size > 1
   return candidates.map(({ model, endpoint }) => (several ? `${model}@${endpoint}` : endpoint))
 }
@@ -61,11 +61,11 @@ function tagsOf({ candidates }: Plan): string[] {
 function orderDifferences({ order, first }: Expectation, plan: Plan): string[] {
   const { candidates } = plan
   const lines: string[] = []
-  if (first !== undefined && !names(first, candidates[0])) lines.push(`first: expected ${first}, found ${tagsOf(plan)[0] ?? 'none'}`)
+  if (first !== undefined && !names(first, candidates[0])) lines.push(`first: expected ${first}, found ${planTags(plan)[0] ?? 'none'}`)
   const agrees = order === undefined || (order.length === candidates.length && order.every((tag, i) => names(tag, candidates[i])))
   if (order && !agrees) {
     lines.push('order: - expected, + found')
-    for (const line of orderDiff(order, tagsOf(plan), (tag, at) => names(tag, candidates[at]))) lines.push(`  ${line}`)
+    for (const line of orderDiff(order, planTags(plan), (tag, at) => names(tag, candidates[at]))) lines.push(`  ${line}`)
   }
   return lines
 }
@@ -76,7 +76,7 @@ function listDifference(what: string, expected: readonly string[] | undefined, f
   return [`${what}: expected ${shown(expected)}, found ${shown(found)}`]
 }
 
-function excludedOf(body: JsonObject): Excluded[] {
+function listExcluded(body: JsonObject): Excluded[] {
   const metadata = isObject(body.error) && isObject(body.error.metadata) ? body.error.metadata : {}
   if (!Array.isArray(metadata.excluded)) return []
   return metadata.excluded.filter(isObject).map(({ model, endpoint, filter }) => ({

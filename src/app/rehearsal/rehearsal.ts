@@ -60,7 +60,7 @@ export class Rehearsal {
   async plan(request: RehearsedRequest): Promise<Rehearsed> {
     const { runtime } = this
     const { config, catalog, dependencies } = runtime
-    const key = typeof request.key === 'object' ? request.key : this.keyOf(request.key)
+    const key = typeof request.key === 'object' ? request.key : this.findKey(request.key)
     const settings = chainSettings(config, catalog, { written: new Map(), atHand: () => key, find: () => key }, this.stored)
     return planText(request, { settings, dependencies, ids: this.ids, config })
   }
@@ -72,7 +72,7 @@ export class Rehearsal {
 
   /** The key has spent so many nano-dollars before. @throws Error where there is no such key. */
   spend(name: string | undefined, nano: number): void {
-    this.runtime.dependencies.credit.account(this.keyOf(name).identity).settle(0, nano)
+    this.runtime.dependencies.credit.account(this.findKey(name).identity).settle(0, nano)
   }
 
   /**
@@ -97,7 +97,7 @@ export class Rehearsal {
     return this.runtime.catalog.models.flatMap((model) => model.endpoints)
   }
 
-  private keyOf(name: string | undefined): ApiKey {
+  private findKey(name: string | undefined): ApiKey {
     const { keys } = this
     if (name === undefined) {
       const now = this.clock.now()

@@ -18,7 +18,7 @@ const FIRST = 1_000
 /** A pause is so many times as long as the slice before: a quarter of a core, or of a disk that is slow, is the most that it takes. */
 const PAUSE = 3
 /** Milliseconds that a slice may take, on any disk, and until it is tried again where that went wrong. */
-const PATIENCE = 120_000
+const TIMEOUT_MS = 120_000
 const AGAIN = 20_000
 /** Times in a row that the system cannot read a page before the page counts as damaged. */
 const UNREAD = 3
@@ -110,7 +110,7 @@ export class StoreCheck {
     const table = file.tables[this.at]
     if (!table) return Promise.resolve({ rows: 0 })
     const job: SliceJob = { path: file.path, state, table, after: this.after, most }
-    return this.threads.run(job, { clock, timeout: PATIENCE }) as Promise<SliceResult>
+    return this.threads.run(job, { clock, timeout: TIMEOUT_MS }) as Promise<SliceResult>
   }
 
   private took({ rows, after }: SliceResult): void {

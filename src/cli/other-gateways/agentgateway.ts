@@ -47,7 +47,7 @@ function readModel(model: Part, draft: ConfigDraft): void {
   const provider = model.text('provider') ?? 'openai'
   const params = model.part('params')
   const key = params?.text('apiKey')
-  const settings = draft.settingsOf(provider, {
+  const settings = draft.providerSettings(provider, {
     base_url: params?.text('baseUrl') ?? hosted(params?.part('hostOverride')),
     key: key === undefined ? undefined : draft.secret(key, `${provider}_api_key`, `Key of ${provider}`),
   })
@@ -116,7 +116,7 @@ function readProvider(part: Part, facts: Partial<RouteFacts> & { weight: number 
   return part.entries('provider').flatMap(([type, provider]) => {
     const auth = part.part('policies')?.part('backendAuth') ?? facts.auth
     const key = auth?.text('key')
-    const settings: ProviderSettings = draft.settingsOf(type, {
+    const settings: ProviderSettings = draft.providerSettings(type, {
       base_url: hosted(part.part('hostOverride')),
       key: key === undefined ? undefined : draft.secret(key, `${type}_api_key`, `Key of ${type}`),
     })

@@ -7,7 +7,7 @@ import { isObject, type JsonObject } from '../../core/json.ts'
 import type { ConfigDraft, ProviderSettings } from './config-draft.ts'
 import type { OtherGateway } from './other-gateway.ts'
 import { baseUrl } from './provider-names.ts'
-import { plainDecimal, resetFor, seconds } from './quantities.ts'
+import { LIMITS, plainDecimal, resetFor, seconds } from './quantities.ts'
 import type { Part } from './source-file.ts'
 
 const IN_STORE = 'one store holds keys, spending and records here: store.url'
@@ -59,7 +59,7 @@ export const bifrost: OtherGateway = {
 }
 
 interface Reading {
-  /** What an empty list of models means: all of them, or none. */
+  /** True if an empty list of models means all of them, false if it means none. */
   readonly whole: boolean
   readonly draft: ConfigDraft
 }
@@ -67,9 +67,9 @@ interface Reading {
 function readProvider(name: string, part: Part, { whole, draft }: Reading): void {
   const network = part.part('network_config')
   const base = part.part('custom_provider_config')?.text('base_provider_type')
-  const shared = draft.settingsOf(base ?? name, { base_url: network?.text('base_url'), key: 'none' })
+  const shared = draft.providerSettings(base ?? name, { base_url: network?.text('base_url'), key: 'none' })
   delete shared.key
-  const total = network?.number('default_request_timeout_in_seconds')
+  const total = network?.numberFor('default_request_timeout_in_seconds', LIMITS.attempt)
   if (total !== undefined) shared.timeouts = { total: seconds(total) }
   const headers = network?.entries('extra_headers') ?? []
   if (headers.length > 0) {
@@ -189,7 +189,7 @@ function readVirtualKey(key: Part, governance: Part, { whole, draft }: Reading):
   }
   const limits = rateLimits(key.part('rate_limit') ?? named(governance, 'rate_limits', key.text('rate_limit_id')))
   if (Object.keys(limits).length > 0) entry.limits = limits
-  for (const part of [budget]) part?.left('what the budget has spent so far stands in the store of Bifrost')
+  budget?.left('what the budget has spent so far stands in the store of Bifrost')
   draft.key(entry)
   key.members({
     id: ['left', 'an id of the store of Bifrost'],
@@ -202,7 +202,7 @@ function readVirtualKey(key: Part, governance: Part, { whole, draft }: Reading):
 const named = (governance: Part, list: string, id: string | undefined): Part | undefined =>
   id === undefined ? undefined : governance.list(list).find((part) => isObject(part.value) && part.value.id === id)
 
-/** Those for a minute: there are no others here. */
+/** Returns the limits per minute: headgate has no others. */
 function rateLimits(part: Part | undefined): JsonObject {
   const limits: JsonObject = {}
   for (const [ours, theirs] of [

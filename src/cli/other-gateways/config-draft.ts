@@ -22,6 +22,9 @@ const REFERENCES = [/^os\.environ\/(\w+)$/, /^env::(\w+)$/, /^env\.(\w+)$/, /^\$
 /** A password, or a query, which may have a key. */
 const hasSecret = (address: string): boolean => /^\w+:\/\/(?:[^/]*@|[^?]*\?)/.test(address)
 
+/** As lists of endpoints name it. */
+const endpointTag = ({ provider, variant }: EndpointSettings): string => `${provider}/${String(variant)}`
+
 const NO_KEY = /^(?:none|null|empty|dummy|not[-_ ]?needed|no[-_ ]?key)$/i
 
 /** Servers of the operator's own, by a name without a dot or an address that is no public one (RFC 1918). */
@@ -66,7 +69,7 @@ export class ConfigDraft {
   }
 
   /** The settings of a provider that another gateway names, with its preset where there is one. */
-  settingsOf(name: string, given: { base_url?: string | undefined; key?: string | undefined }): ProviderSettings {
+  providerSettings(name: string, given: { base_url?: string | undefined; key?: string | undefined }): ProviderSettings {
     const preset = presetFor(name)
     const settings: ProviderSettings = preset === undefined ? { dialect: 'openai-chat' } : { preset }
     if (given.base_url !== undefined) {
@@ -94,7 +97,7 @@ export class ConfigDraft {
     return true
   }
 
-  endpointsOf(slug: string): readonly EndpointSettings[] {
+  modelEndpoints(slug: string): readonly EndpointSettings[] {
     return this.models.get(slug)?.endpoints ?? []
   }
 
@@ -104,14 +107,14 @@ export class ConfigDraft {
     if (others.length === 0 || ![slug, ...others].every((name) => this.models.has(name))) return false
     this.rank(
       slug,
-      [slug, ...others].flatMap((name) => this.ranksOf(name)),
+      [slug, ...others].flatMap((name) => this.modelRanks(name)),
     )
     return true
   }
 
   /** The endpoint of a model that was added last is tried at this place among the others; one without a place comes last. */
   givePlace(slug: string, place: number): void {
-    const endpoint = this.endpointsOf(slug).at(-1)
+    const endpoint = this.modelEndpoints(slug).at(-1)
     if (endpoint !== undefined) this.wanted.set(endpoint, place)
   }
 
@@ -129,10 +132,10 @@ export class ConfigDraft {
   }
 
   /** Endpoints that are tried before others, by the places that they have. */
-  private ranksOf(slug: string): EndpointSettings[][] {
+  private modelRanks(slug: string): EndpointSettings[][] {
     const ranks = new Map<number, EndpointSettings[]>()
-    for (const endpoint of this.endpointsOf(slug)) {
-      const rank = this.places.get(`${endpoint.provider}/${String(endpoint.variant)}`) ?? 0
+    for (const endpoint of this.modelEndpoints(slug)) {
+      const rank = this.places.get(endpointTag(endpoint)) ?? 0
       ranks.set(rank, [...(ranks.get(rank) ?? []), endpoint])
     }
     return [...ranks].sort(([one], [other]) => one - other).map(([, endpoints]) => endpoints)
@@ -140,7 +143,7 @@ export class ConfigDraft {
 
   /** The endpoints of a model are tried in the order in which they were added. */
   inOrder(slug: string): void {
-    const endpoints = this.endpointsOf(slug)
+    const endpoints = this.modelEndpoints(slug)
     if (endpoints.length > 1)
       this.rank(
         slug,
@@ -181,6 +184,22 @@ export class ConfigDraft {
   /** True where some key may call models. */
   hasCallers(): boolean {
     return this.keys.some(({ management }) => management !== true)
+  }
+
+  /** Name of the first key that may call models. */
+  caller(): string | undefined {
+    return this.keys.find(({ management, disabled }) => management !== true && disabled !== true)?.name
+  }
+
+  /** Effects that no single value of the file shows. */
+  remarks(): string[] {
+    const weighted = [...this.models].filter(([, { endpoints }]) =>
+      endpoints.some((endpoint) => endpoint.weight !== undefined && this.places.has(endpointTag(endpoint))),
+    )
+    return weighted.map(
+      ([slug]) =>
+        `${slug}: its endpoints have places in provider.order and are tried one after another, so that their weights have no effect. To draw by weight, keep its own endpoints without places, and name the other models in a preset (models)`,
+    )
   }
 
   preset(name: string, settings: JsonObject): void {

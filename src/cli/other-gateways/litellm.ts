@@ -5,11 +5,11 @@
 import { isObject, type JsonObject } from '../../core/json.ts'
 import type { ConfigDraft, ProviderSettings } from './config-draft.ts'
 import type { OtherGateway } from './other-gateway.ts'
-import { perMillion, seconds, wholeWeight } from './quantities.ts'
+import { LIMITS, perMillion, seconds, wholeWeight } from './quantities.ts'
 import type { Part } from './source-file.ts'
 
 const CALLBACKS = 'telemetry, events and exports of headgate: docs/observability.md'
-const DOCS = 'docs/migration/litellm.md has what stands for it'
+const DOCS = 'docs/migration/litellm/settings.md has what stands for it'
 
 export const litellm: OtherGateway = {
   name: 'litellm',
@@ -21,8 +21,11 @@ export const litellm: OtherGateway = {
     draft.placeAll()
     const router = root.part('router_settings')
     const settings = root.part('litellm_settings')
+    // Of two the first counts (LiteLLM's documentation, Timeouts).
+    const deadline = router?.numberFor('timeout', LIMITS.request) ?? settings?.numberFor('request_timeout', LIMITS.request)
+    if (deadline !== undefined) draft.set('server.deadline', seconds(deadline))
     if (router) readRouter(router, draft)
-    if (settings) readSettings(settings, draft)
+    if (settings) readSettings(settings)
     for (const part of [router, settings]) if (part) readFallbacks(part, draft)
     const general = root.part('general_settings')
     if (general) readGeneral(general, draft)
@@ -44,11 +47,11 @@ function readModel(entry: Part, index: number, draft: ConfigDraft): void {
   const [prefix = '', ...rest] = written.includes('/') ? written.split('/') : [params.text('custom_llm_provider') ?? 'openai', written]
   const model = rest.join('/')
   const responses = model.startsWith('responses/')
-  const settings = providerOf(responses ? `${prefix}_responses` : prefix, params, name, draft)
+  const settings = providerSettings(responses ? `${prefix}_responses` : prefix, params, name, draft)
   const endpoint: JsonObject & { provider: string; model: string } = {
     provider: draft.provider(prefix || 'provider', settings),
     model: model.replace(/^(?:responses|converse|invoke)\//, ''),
-    price: priceOf(params, info) ?? 'snapshot',
+    price: readPrice(params, info) ?? 'snapshot',
   }
   const weight = params.number('weight')
   if (weight !== undefined) endpoint.weight = wholeWeight(weight)
@@ -64,7 +67,7 @@ function readModel(entry: Part, index: number, draft: ConfigDraft): void {
   else if (slug !== name) entry.part('model_name')?.replaced(`${slug}: a request names the provider too`)
   const order = params.number('order')
   if (order !== undefined) {
-    params.part('order')?.replaced('the place of the endpoint in the order of the model')
+    params.part('order')?.replaced('the place of the endpoint in provider.order: endpoints are tried one after another')
     draft.givePlace(slug, order)
   }
   params.members({
@@ -81,9 +84,9 @@ function readModel(entry: Part, index: number, draft: ConfigDraft): void {
 }
 
 /** @param name of the model, by which a secret of the file is called. */
-function providerOf(prefix: string, params: Part, name: string, draft: ConfigDraft): ProviderSettings {
+function providerSettings(prefix: string, params: Part, name: string, draft: ConfigDraft): ProviderSettings {
   const key = params.text('api_key')
-  const settings = draft.settingsOf(prefix, {
+  const settings = draft.providerSettings(prefix, {
     base_url: params.text('api_base') ?? params.text('base_url'),
     key: key === undefined ? undefined : draft.secret(key, `${prefix}_${name}_api_key`, `Key of ${prefix} for ${name}`),
   })
@@ -97,17 +100,13 @@ function providerOf(prefix: string, params: Part, name: string, draft: ConfigDra
     )
     params.part('extra_headers')?.carried()
   }
-  const total = params.number('timeout') ?? params.number('request_timeout')
-  const first = params.number('stream_timeout')
-  const timeouts = {
-    ...(total === undefined ? {} : { total: seconds(total) }),
-    ...(first === undefined ? {} : { first_byte: seconds(first) }),
-  }
-  if (Object.keys(timeouts).length > 0) settings.timeouts = timeouts
+  const total = params.numberFor('timeout', LIMITS.attempt) ?? params.numberFor('request_timeout', LIMITS.attempt)
+  if (total !== undefined) settings.timeouts = { total: seconds(total) }
+  params.part('stream_timeout')?.left(LIMITS.firstByte)
   return settings
 }
 
-function priceOf(params: Part, info: Part | undefined): JsonObject | undefined {
+function readPrice(params: Part, info: Part | undefined): JsonObject | undefined {
   const cost = (name: string): number | undefined => params.number(name) ?? info?.number(name)
   const [prompt, completion] = [cost('input_cost_per_token'), cost('output_cost_per_token')]
   const [cached, written] = [cost('cache_read_input_token_cost'), cost('cache_creation_input_token_cost')]
@@ -136,22 +135,22 @@ function readRouter(router: Part, draft: ConfigDraft): void {
     else part.left('no alias here: a name may not be that of a model too')
   }
   router.members({
+    stream_timeout: ['left', LIMITS.firstByte],
     num_retries: ['replaced', 'the next endpoint is tried, within a retry budget'],
     retry_policy: ['replaced', 'the next endpoint is tried, within a retry budget'],
     allowed_fails: ['replaced', 'five failures in a row eject an endpoint'],
     cooldown_time: ['replaced', 'an ejection lasts for 1 to 30 seconds'],
     enable_pre_call_checks: ['replaced', 'endpoints whose context is too short are always left out'],
-    redis_host: ['left', 'shared.url, as redis://host:port'],
-    redis_port: ['left', 'shared.url, as redis://host:port'],
-    redis_password: ['left', 'shared.url, as redis://:password@host:port'],
+    redis_host: ['left', 'shared.url, as rediss://host:port'],
+    redis_port: ['left', 'shared.url, as rediss://host:port'],
+    redis_password: ['left', 'shared.url, as rediss://:password@host:port'],
     redis_url: ['left', 'shared.url'],
   })
 }
 
-function readSettings(settings: Part, draft: ConfigDraft): void {
-  const total = settings.number('request_timeout')
-  if (total !== undefined) draft.set('server.deadline', seconds(total))
+function readSettings(settings: Part): void {
   settings.members({
+    request_timeout: ['left', 'timeout of router_settings, which counts before it'],
     drop_params: ['replaced', 'parameters that an endpoint does not take are always left out'],
     num_retries: ['replaced', 'the next endpoint is tried, within a retry budget'],
     set_verbose: ['replaced', 'log.level'],
@@ -174,7 +173,7 @@ function readFallbacks(part: Part, draft: ConfigDraft): void {
       for (const [model, next] of item.entries()) {
         const names = Array.isArray(next.value) ? next.value.filter((each) => typeof each === 'string') : []
         if (name === 'fallbacks' && draft.fallback(model, names))
-          next.replaced(`endpoints of ${model}; its deployments are tried in this order, so that weights draw among them no more`)
+          next.replaced(`endpoints of ${model} behind its own: provider.order has the place of each, and they are tried one after another`)
         else
           next.left(
             name === 'fallbacks' ? 'one of these models is not in the file' : 'the fallbacks of the model, which hold for every failure',
@@ -193,10 +192,12 @@ function readGeneral(general: Part, draft: ConfigDraft): void {
     })
     general.part('master_key')?.replaced('a management key, which manages keys and generates nothing')
   }
-  const database = general.text('database_url')
-  if (database !== undefined) {
-    draft.set('store.url', draft.secret(database, 'DATABASE_URL', 'Address of PostgreSQL'))
-    general.part('database_url')?.replaced('store.url: headgate makes tables of its own, and takes over no keys and no spending')
+  // A start of LiteLLM may drop tables of its database that its schema does not have: github.com/BerriAI/litellm/issues/9558.
+  if (general.part('database_url') !== undefined) {
+    draft.set('store.url', draft.variable('HEADGATE_DATABASE', 'Address of a PostgreSQL database for headgate alone, not that of LiteLLM'))
+    general
+      .part('database_url')
+      ?.replaced('store.url, by HEADGATE_DATABASE: another database than that of LiteLLM, whose keys and spending are not read')
   }
   general.members({
     store_model_in_db: ['left', 'models stand in the file, which is read again when it changes'],

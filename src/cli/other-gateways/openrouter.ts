@@ -2,7 +2,8 @@
  * Presets of OpenRouter: the reply of its `GET /presets/{slug}` (PresetWithDesignatedVersion of its OpenAPI document), or several in a list.
  * Their models are served by OpenRouter itself, until an endpoint of the provider takes its place.
  */
-import { isObject, type JsonObject, objectsOf } from '../../core/json.ts'
+import { asObjects, isObject, type JsonObject } from '../../core/json.ts'
+import { PRESET_PARAMETERS } from '../../core/parameters.ts'
 import type { ConfigDraft } from './config-draft.ts'
 import type { OtherGateway } from './other-gateway.ts'
 import type { Part } from './source-file.ts'
@@ -13,7 +14,7 @@ export const openrouter: OtherGateway = {
   name: 'openrouter',
   title: 'OpenRouter presets',
   compared: { documents: 'https://openrouter.ai/docs', read: '2026-08-22' },
-  recognises: ({ data }) => isPreset(data) || (Array.isArray(data) && objectsOf(data).some(isPreset)),
+  recognises: ({ data }) => isPreset(data) || (Array.isArray(data) && asObjects(data).some(isPreset)),
   read: ({ root }, draft) => {
     const one = root.part('data')
     const presets = one !== undefined && isObject(one.value) ? [one] : root.list('data')
@@ -54,8 +55,8 @@ function readPreset(preset: Part, draft: ConfigDraft): void {
 }
 
 function serve(slug: string, draft: ConfigDraft): void {
-  if (draft.endpointsOf(slug).length > 0 || slug.startsWith('openrouter/')) return
-  const provider = draft.provider('openrouter', draft.settingsOf('openrouter', {}))
+  if (draft.modelEndpoints(slug).length > 0 || slug.startsWith('openrouter/')) return
+  const provider = draft.provider('openrouter', draft.providerSettings('openrouter', {}))
   draft.endpoint(slug.replace(/:.*$/, ''), { provider, model: slug, price: 'snapshot' })
 }
 
@@ -72,18 +73,4 @@ function preferences(provider: Part, settings: JsonObject): void {
   if (Object.keys(kept).length > 0) settings.provider = kept
 }
 
-const PARAMETERS: ReadonlySet<string> = new Set([
-  'temperature',
-  'top_p',
-  'top_k',
-  'min_p',
-  'top_a',
-  'frequency_penalty',
-  'presence_penalty',
-  'repetition_penalty',
-  'max_tokens',
-  'seed',
-  'stop',
-  'verbosity',
-  'reasoning',
-])
+const PARAMETERS: ReadonlySet<string> = new Set([...PRESET_PARAMETERS, 'max_tokens', 'reasoning'])

@@ -5,7 +5,7 @@
 import { isObject, type JsonObject } from '../../core/json.ts'
 import type { ConfigDraft, EndpointSettings } from './config-draft.ts'
 import type { OtherGateway } from './other-gateway.ts'
-import { wholeWeight } from './quantities.ts'
+import { LIMITS, wholeWeight } from './quantities.ts'
 import type { Part } from './source-file.ts'
 
 const NO_CACHE = 'headgate has no cache of responses'
@@ -18,7 +18,7 @@ export const portkey: OtherGateway = {
   recognises: (value) =>
     Array.isArray(value.targets) || isObject(value.strategy) || typeof value.virtual_key === 'string' || isObject(value.override_params),
   read: ({ root }, draft) => {
-    const found = targetsOf(root, { weight: 1, timeout: root.number('request_timeout') }, draft)
+    const found = readTargets(root, { weight: 1, timeout: root.numberFor('request_timeout', LIMITS.attempt) }, draft)
     const name = found.find(({ model }) => model !== undefined)?.model
     for (const { endpoint, provider, model } of found) {
       const slug = name !== undefined && model !== undefined ? name : `${provider}/*`
@@ -38,7 +38,7 @@ interface Target {
   readonly endpoint: EndpointSettings
 }
 
-/** What targets have of those around them: a weight inside counts as a part of the weight outside. */
+/** Settings of targets from the ones around them: a weight inside counts as a part of the weight outside. */
 interface Around {
   readonly weight: number
   /** Milliseconds. */
@@ -46,13 +46,13 @@ interface Around {
 }
 
 /** The targets, those inside others among them. */
-function targetsOf(part: Part, around: Around, draft: ConfigDraft): Target[] {
+function readTargets(part: Part, around: Around, draft: ConfigDraft): Target[] {
   const targets = part.list('targets')
   if (targets.length === 0) return target(part, around, draft)
   return targets.flatMap((inner) => {
     const own = inner.number('weight')
     const weight = own === undefined ? around.weight : around.weight * own
-    const found = targetsOf(inner, { weight, timeout: inner.number('request_timeout') ?? around.timeout }, draft)
+    const found = readTargets(inner, { weight, timeout: inner.numberFor('request_timeout', LIMITS.attempt) ?? around.timeout }, draft)
     common(inner)
     inner.part('strategy')?.left('one order holds for all targets')
     return found
@@ -67,7 +67,7 @@ function target(part: Part, { weight, timeout }: Around, draft: ConfigDraft): Ta
   const provider = part.text('provider')?.replace(/^@/, '') ?? account ?? part.text('virtual_key')?.replace(/^@/, '')
   if (provider === undefined) return []
   const key = part.text('api_key') ?? part.text('apiKey')
-  const settings = draft.settingsOf(guessed(provider), {
+  const settings = draft.providerSettings(guessed(provider), {
     base_url: azureAddress(part, draft) ?? part.text('custom_host'),
     key: key === undefined ? undefined : draft.secret(key, `${provider}_api_key`, `Key of ${provider}`),
   })

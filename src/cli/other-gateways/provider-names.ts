@@ -1,4 +1,4 @@
-/** What other gateways call providers for which there is a preset. */
+/** Names of other gateways for providers with a preset. */
 import { presetNames } from '../../config/provider-presets.ts'
 
 /** Names without regard to case and signs: `together_ai` is `togetherai`. Those that are the name of a preset are not listed. */
@@ -36,7 +36,7 @@ const PRESETS: Readonly<Record<string, string>> = {
   zaiorg: 'zai',
 }
 
-/** Where others have the address of a resource, under which the API has a path of its own. */
+/** Paths of the API below the address of a resource, which others have. */
 const PATHS: Readonly<Record<string, string>> = { 'azure-openai': '/openai/v1' }
 
 const plain = (name: string): string => name.toLowerCase().replaceAll(/[^a-z0-9]/g, '')

@@ -27,3 +27,11 @@ export function resetFor(window: string): 'daily' | 'weekly' | 'monthly' | undef
   if (/^(?:1mo|30d|31d|monthly|month)$/.test(plain)) return 'monthly'
   return undefined
 }
+
+/** Meaning of a time limit here, for reports. */
+export const LIMITS = {
+  attempt: 'timeouts.total of the provider: the time of one attempt, to the end of its stream',
+  request: 'server.deadline: the time of a whole request, its attempts at other endpoints included',
+  firstByte:
+    'timeouts.first_byte of the provider, by hand: it would end replies that are not streamed as well, since their first byte comes when they are complete',
+} as const

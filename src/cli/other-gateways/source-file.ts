@@ -5,10 +5,10 @@
 import { isObject, type Json, type JsonObject } from '../../core/json.ts'
 
 export interface Fate {
-  /** Where the value stands: `model_list[0].litellm_params.model`. Values themselves are not shown, since some are secrets. */
+  /** Place of the value: `model_list[0].litellm_params.model`. Values themselves are not shown, since some are secrets. */
   readonly path: string
   readonly fate: 'carried' | 'replaced' | 'left'
-  /** What stands in its place, or why it is left. */
+  /** Replacement, or the reason for which it is left. */
   readonly note?: string
 }
 
@@ -23,7 +23,7 @@ export class SourceFile {
   constructor(value: JsonObject) {
     this.root = new Part(value, '', (fate, isRead = false) => {
       const { path } = fate
-      // What is said of a value first holds: a reader may leave the rest of an object that it has read.
+      // The first note on a value counts: a reader may leave the rest of an object that it has read.
       if (this.marks.has(path) && (isRead || !this.read.has(path))) return
       this.marks.set(path, fate)
       if (isRead) this.read.add(path)
@@ -38,7 +38,7 @@ export class SourceFile {
 
   private below(value: Json, path: string, above: Fate | undefined): Fate[] {
     const own = this.marks.get(path) ?? above
-    const members = membersOf(value)
+    const members = listMembers(value)
     if (members.length > 0) return members.flatMap(([name, member]) => this.below(member, pathTo(path, name), own))
     return [{ ...(own ?? { fate: 'left', note: UNKNOWN }), path }]
   }
@@ -58,7 +58,7 @@ export class Part {
     this.mark = mark
   }
 
-  /** The member, nothing being said of it yet; undefined where it is not there, or null. */
+  /** The member, without a note on it; undefined where it is absent or null. */
   part(name: string): Part | undefined {
     const value = isObject(this.value) && Object.hasOwn(this.value, name) ? this.value[name] : undefined
     return value === undefined || value === null ? undefined : new Part(value, pathTo(this.path, name), this.mark)
@@ -97,6 +97,13 @@ export class Part {
     return number
   }
 
+  /** The number under a name, which something else stands for here. @param note what that is. */
+  numberFor(name: string, note: string): number | undefined {
+    const number = this.number(name)
+    if (number !== undefined) this.part(name)?.replaced(note)
+    return number
+  }
+
   /** The texts of a list under a name; they are carried. */
   texts(name: string): string[] {
     return this.list(name).flatMap((part) => {
@@ -119,18 +126,18 @@ export class Part {
     this.mark({ path: this.path, fate: 'replaced', note })
   }
 
-  /** This value and all below it of which nothing has been said. @param note why, and what would help. */
+  /** Adds a note to this value and to all below it that have none. @param note why, and what would help. */
   left(note: string): void {
     this.mark({ path: this.path, fate: 'left', note })
   }
 
-  /** What becomes of members, by their names; of those that are there. */
+  /** Fates of members, by their names; of those that are there. */
   members(fates: Readonly<Record<string, readonly ['replaced' | 'left', note: string]>>): void {
     for (const [name, [fate, note]] of Object.entries(fates)) this.part(name)?.[fate](note)
   }
 }
 
-function membersOf(value: Json): [name: string | number, member: Json][] {
+function listMembers(value: Json): [name: string | number, member: Json][] {
   if (Array.isArray(value)) return value.map((member, index) => [index, member])
   return isObject(value) ? Object.entries(value).flatMap(([name, member]) => (member === undefined ? [] : [[name, member]])) : []
 }

@@ -6,7 +6,7 @@ import { isObject, type JsonObject } from '../../core/json.ts'
 import type { ConfigDraft, EndpointSettings, ProviderSettings } from './config-draft.ts'
 import type { OtherGateway } from './other-gateway.ts'
 import { presetFor } from './provider-names.ts'
-import { plainDecimal } from './quantities.ts'
+import { LIMITS, plainDecimal } from './quantities.ts'
 import type { Part } from './source-file.ts'
 
 export const tensorzero: OtherGateway = {
@@ -60,18 +60,15 @@ function readModel(name: string, part: Part, facts: JsonObject, draft: ConfigDra
 
 function readProvider(name: string, part: Part, draft: ConfigDraft): EndpointSettings {
   const type = part.text('type') ?? name
-  const settings = settingsOf(type, part, draft)
-  const timeouts: JsonObject = {}
+  const settings = providerSettings(type, part, draft)
   const streaming = part.part('timeouts')?.part('streaming')
-  const [first, total] = [
-    streaming?.number('ttft_ms'),
-    streaming?.number('total_ms') ?? part.part('timeouts')?.part('non_streaming')?.number('total_ms'),
-  ]
-  if (first !== undefined) timeouts.first_byte = `${first}ms`
-  if (total !== undefined) timeouts.total = `${total}ms`
-  if (Object.keys(timeouts).length > 0) settings.timeouts = timeouts
+  const whole = part.part('timeouts')?.part('non_streaming')
+  const total = streaming?.numberFor('total_ms', LIMITS.attempt) ?? whole?.numberFor('total_ms', LIMITS.attempt)
+  if (total !== undefined) settings.timeouts = { total: `${total}ms` }
+  streaming?.part('ttft_ms')?.left(LIMITS.firstByte)
+  whole?.part('total_ms')?.left('timeouts.total has that of streams: one holds for both')
   const model = part.text('model_name') ?? part.text('deployment_id') ?? part.text('model_id') ?? name
-  const endpoint: EndpointSettings = { provider: draft.provider(name, settings), model, price: priceOf(part) ?? 'snapshot' }
+  const endpoint: EndpointSettings = { provider: draft.provider(name, settings), model, price: readPrice(part) ?? 'snapshot' }
   part.members({
     extra_body: ['left', 'parameters of a preset, or quirks.body of the endpoint'],
     batch_cost: ['left', 'batches are not priced'],
@@ -81,7 +78,7 @@ function readProvider(name: string, part: Part, draft: ConfigDraft): EndpointSet
   return endpoint
 }
 
-function settingsOf(type: string, part: Part, draft: ConfigDraft): ProviderSettings {
+function providerSettings(type: string, part: Part, draft: ConfigDraft): ProviderSettings {
   const location = part.part('api_key_location')
   const usual = location !== undefined && isObject(location.value) ? location.part('default') : location
   const text = typeof usual?.value === 'string' ? usual.value : undefined
@@ -95,7 +92,7 @@ function settingsOf(type: string, part: Part, draft: ConfigDraft): ProviderSetti
   const key = text === undefined || isDynamic || text === 'none' ? undefined : draft.secret(text, `${type}_api_key`, `Key of ${type}`)
   const kind = part.text('api_type')
   const preset = kind !== undefined && presetFor(`${type}_${kind}`) !== undefined ? `${type}_${kind}` : type
-  const settings = draft.settingsOf(preset, { base_url: base, key })
+  const settings = draft.providerSettings(preset, { base_url: base, key })
   const headers = part.list('extra_headers').flatMap((header) => {
     const [name, value] = [header.text('name'), header.text('value')]
     return name === undefined || value === undefined ? [] : [[name, draft.secret(value, `${type}_${name}`, `Header ${name}`)] as const]
@@ -110,7 +107,7 @@ const CACHED = /\/(?:cached_tokens|cache_read_input_tokens|cachedContentTokenCou
 const WRITTEN = /\/cache_creation_input_tokens$/
 
 /** Rates by the places of counts in a reply: the usual ones are prices here. */
-function priceOf(part: Part): JsonObject | undefined {
+function readPrice(part: Part): JsonObject | undefined {
   const rates = part.list('cost').map((item) => ({
     item,
     at: String((isObject(item.value) ? (item.value.pointer ?? item.value.pointer_nonstreaming) : undefined) ?? ''),

@@ -2,6 +2,7 @@
 import type { Config } from '../../config/config.ts'
 import { PAGES_DATE } from '../../routing/catalog/page-prices.ts'
 import { statedPrices } from '../../routing/catalog/price-snapshot.ts'
+import type { Model } from '../../routing/catalog/types.ts'
 import type { ListedModel, PriceConfig } from './listed-model.ts'
 
 export interface Disagreement {
@@ -11,6 +12,27 @@ export interface Disagreement {
   readonly snapshot?: string | undefined
   readonly taken: 'page' | 'list'
   readonly source?: string | undefined
+}
+
+export interface SnapshotDisagreement {
+  readonly endpoint: string
+  /** Prompt, completion and cached input, USD per million tokens. */
+  readonly snapshot: string
+  /** Of the provider's page, which is taken; `none` where the page has no price of the model any more. */
+  readonly page: string
+  readonly source: string
+}
+
+/** Endpoints of a model with `price: snapshot` whose provider's page states another price than the snapshot. */
+export function snapshotDisagreements({ endpoints, kind }: Model): SnapshotDisagreement[] {
+  return endpoints.flatMap((endpoint) => {
+    if (endpoint.snapshotPriced !== true) return []
+    const { baseUrl, snapshotUrl } = endpoint.provider
+    const stated = { url: snapshotUrl ?? baseUrl, model: endpoint.upstreamModel, embeds: kind === 'embedding' }
+    const { page, snapshot } = statedPrices(stated)
+    if (!page || snapshot === undefined || isSame(snapshot, page.price)) return []
+    return { endpoint: endpoint.id, snapshot: priceText(snapshot), page: priceText(page.price), source: page.source }
+  })
 }
 
 export interface Compared {
@@ -32,9 +54,9 @@ export function compared(provider: Config['providers'][number], listed: ListedMo
   if (!differs) return { listed, disagreement: undefined }
   const taken = holds ? 'page' : 'list'
   const disagreement = {
-    list: textOf(price),
-    ...(page ? { page: textOf(page.price), source: page.source } : {}),
-    ...(snapshot ? { snapshot: textOf(snapshot) } : {}),
+    list: priceText(price),
+    ...(page ? { page: priceText(page.price), source: page.source } : {}),
+    ...(snapshot ? { snapshot: priceText(snapshot) } : {}),
     taken,
   } as const
   return { listed: holds && page ? { ...listed, price: page.price } : listed, disagreement }
@@ -48,6 +70,6 @@ function isSame(one: PriceConfig | undefined, other: PriceConfig | undefined): b
   return isAlike('prompt') && isAlike('completion') && (one.cached === undefined || isAlike('cached')) && hours(one) === hours(other)
 }
 
-function textOf(price: PriceConfig | undefined): string {
+function priceText(price: PriceConfig | undefined): string {
   return price === undefined ? 'none' : [price.prompt, price.completion ?? '-', price.cached ?? '-'].join(' ')
 }

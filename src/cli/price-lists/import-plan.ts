@@ -1,10 +1,10 @@
-/** What an import would change: models and endpoints that are new, and figures of the configuration that the list states otherwise. */
+/** Changes of an import: models and endpoints that are new, and figures of the configuration that the list states otherwise. */
 import type { Config, EndpointConfig, ModelConfig } from '../../config/config.ts'
 import { type ProviderPreset, presetNames, providerPreset } from '../../config/provider-presets.ts'
 import { EMBEDDING, GENERATING, QUIRKS } from '../../dialects/quirks.ts'
 import { type Compared, compared, type Disagreement } from './compare.ts'
 import type { LeftOutModel, ListedModel, PriceList, PriceListForm } from './listed-model.ts'
-import { contextOf, type FigureChange, isWhole, outputCapOf, refreshed } from './price-merge.ts'
+import { type FigureChange, isWhole, mergeContext, mergeOutputCap, refreshed } from './price-merge.ts'
 
 type Models = Record<string, ModelConfig>
 
@@ -22,11 +22,11 @@ export interface ImportPlan {
   /** Configured at the providers in question, and not in the list. */
   readonly missing: readonly PlannedEndpoint[]
   readonly unchanged: number
-  /** Whose price the list does not know: it states 0 for these. */
+  /** Endpoints whose price the list does not know: it states 0 for these. */
   readonly unknown: readonly (PlannedEndpoint & { readonly zeros: readonly string[] })[]
   /** That cost nothing, since the list says so. */
   readonly free: readonly PlannedEndpoint[]
-  /** Where the list differs from the provider's page or from the price snapshot, in what a prompt, a reply or cached input costs. */
+  /** Differences between the list and the provider's page or the price snapshot, in what a prompt, a reply or cached input costs. */
   readonly disagreements: readonly (PlannedEndpoint & Disagreement)[]
   /** Entries of the list at the providers in question that are not imported. */
   readonly leftOut: readonly LeftOutModel[]
@@ -57,7 +57,7 @@ export function planImport(
   { form, models: listed, leftOut: omitted }: PriceList,
   { config, providers: selected, match, today }: ImportOptions,
 ): ImportPlan {
-  const targets = targetsOf(form, config.providers, selected)
+  const targets = importTargets(form, config.providers, selected)
   const draft = new Draft(config.models, today)
   const wanted = matcher(match)
   const elsewhere = new Set<string>()
@@ -80,7 +80,7 @@ function serves({ provider: { dialect }, plainNames }: Target, { kind, model }: 
 }
 
 /** By the list's names. @throws Error where a selected provider is not there, or the list's name of it is not known. */
-function targetsOf(form: PriceListForm, all: readonly Provider[], selected: readonly string[] | undefined): Map<string, Target> {
+function importTargets(form: PriceListForm, all: readonly Provider[], selected: readonly string[] | undefined): Map<string, Target> {
   const presets = new Map(presetNames().map((name) => [name, providerPreset(name)]))
   const targets = new Map<string, Target>()
   for (const choice of selected ?? all.map(({ slug }) => slug)) {
@@ -137,7 +137,7 @@ class Draft {
       this.slugs.set(slug.toLowerCase(), slug)
       for (const [index, { provider, model, tier, variant }] of endpoints.entries()) {
         if (tier !== undefined || variant !== undefined) continue
-        const key = keyOf(provider, model)
+        const key = modelKey(provider, model)
         this.places.set(key, [...(this.places.get(key) ?? []), { slug, index }])
       }
     }
@@ -145,7 +145,7 @@ class Draft {
 
   take(provider: Provider, stated: ListedModel, wanted: ReturnType<typeof matcher>): void {
     const { listed, disagreement } = compared(provider, stated, this.today)
-    const key = keyOf(provider.slug, listed.model)
+    const key = modelKey(provider.slug, listed.model)
     if (this.seen.has(key)) return
     this.seen.add(key)
     const places = this.places.get(key)
@@ -172,7 +172,7 @@ class Draft {
   result(targets: readonly Target[], wanted: ReturnType<typeof matcher>): Omit<ImportPlan, 'elsewhere' | 'leftOut'> {
     const providers = new Set(targets.map(({ provider }) => provider.slug))
     const missing = [...this.places].flatMap(([key, places]) => {
-      const { provider, model } = partsOf(key)
+      const { provider, model } = splitKey(key)
       return providers.has(provider) && !this.seen.has(key) && !model.includes('*')
         ? places.map(({ slug }) => ({ slug, provider, model }))
         : []
@@ -222,7 +222,7 @@ class Draft {
   }
 }
 
-/** Whether a model can have this endpoint: it is of the same kind, new at the provider, and reads there what it is said to read. */
+/** True if a model can have this endpoint: it is of the same kind, new at the provider, and takes the kinds of input that its entry states. */
 function fits(model: ModelConfig | undefined, { slug }: Provider, { kind, input = ['text'] }: ListedModel): boolean {
   if (!model) return true
   const { input: reads = [] } = model
@@ -233,16 +233,16 @@ function fits(model: ModelConfig | undefined, { slug }: Provider, { kind, input 
 /** As the configuration has it, without a wildcard. */
 const SLUG = /^\w[\w.-]*(\/[\w.+-]+)+(:[\w.+-]+)*$/
 
-const keyOf = (provider: string, model: string): string => `${provider} ${model}`
-const partsOf = (key: string): { provider: string; model: string } => ({
+const modelKey = (provider: string, model: string): string => `${provider} ${model}`
+const splitKey = (key: string): { provider: string; model: string } => ({
   provider: key.slice(0, key.indexOf(' ')),
   model: key.slice(key.indexOf(' ') + 1),
 })
 
 function newModel(provider: Provider, listed: ListedModel): ModelConfig {
   const { name, created, expiration, kind, input, output } = listed
-  const context = contextOf(undefined, listed)
-  const maxOutput = outputCapOf(listed, context)
+  const context = mergeContext(undefined, listed)
+  const maxOutput = mergeOutputCap(listed, context)
   return {
     ...(name === undefined ? {} : { name }),
     ...(created === undefined ? {} : { created }),
@@ -257,8 +257,8 @@ function newModel(provider: Provider, listed: ListedModel): ModelConfig {
 }
 
 function withEndpoint(model: ModelConfig, provider: Provider, listed: ListedModel): ModelConfig {
-  const context = contextOf(model.context, listed)
-  const maxOutput = outputCapOf(listed, context ?? model.context)
+  const context = mergeContext(model.context, listed)
+  const maxOutput = mergeOutputCap(listed, context ?? model.context)
   const endpoint = {
     ...newEndpoint(provider, listed),
     ...(context === undefined || context === model.context ? {} : { context }),

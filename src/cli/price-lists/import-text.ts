@@ -6,7 +6,7 @@ import type { ImportPlan } from './import-plan.ts'
 import { displayName, type ListedModel, type PriceList } from './listed-model.ts'
 
 /** Rows of a table that a person still reads; `--json` has all. */
-const MOST_ROWS = 40
+const MAX_ROWS = 40
 
 export function importText(file: string, { title, models }: PriceList, plan: ImportPlan): string {
   const { added, changed, missing, unchanged, elsewhere, unknown, free, leftOut, disagreements } = plan
@@ -21,20 +21,20 @@ export function importText(file: string, { title, models }: PriceList, plan: Imp
       'New models',
       fresh.length,
       ['model', 'at', 'context', 'prompt', 'completion', 'cached', 'above'],
-      fresh.slice(0, MOST_ROWS).map(row),
+      fresh.slice(0, MAX_ROWS).map(row),
     ),
     section(
       'Further endpoints of models',
       joining.length,
       ['model', 'at', 'context', 'prompt', 'completion', 'cached', 'above'],
-      joining.slice(0, MOST_ROWS).map(row),
+      joining.slice(0, MAX_ROWS).map(row),
     ),
     section(
       'Changed',
       changed.length,
       ['model', 'at', 'changes'],
       changed
-        .slice(0, MOST_ROWS)
+        .slice(0, MAX_ROWS)
         .map(({ slug, provider, changes }) => [
           slug,
           provider,
@@ -46,7 +46,7 @@ export function importText(file: string, { title, models }: PriceList, plan: Imp
       disagreements.length,
       ['model', 'at', 'this list: prompt, completion, cached', "the provider's page", 'the snapshot', 'taken'],
       disagreements
-        .slice(0, MOST_ROWS)
+        .slice(0, MAX_ROWS)
         .map(({ slug, provider, list, page, snapshot, taken, source }) => [
           slug,
           provider,
@@ -60,25 +60,25 @@ export function importText(file: string, { title, models }: PriceList, plan: Imp
       'Without a price for what the list states at 0',
       unknown.length,
       ['model', 'at', 'as', 'stated at 0'],
-      unknown.slice(0, MOST_ROWS).map(({ slug, provider, model, zeros }) => [slug, provider, model, zeros.join(', ')]),
+      unknown.slice(0, MAX_ROWS).map(({ slug, provider, model, zeros }) => [slug, provider, model, zeros.join(', ')]),
     ),
     section(
       'Free, as the list says',
       free.length,
       ['model', 'at', 'as'],
-      free.slice(0, MOST_ROWS).map(({ slug, provider, model }) => [slug, provider, model]),
+      free.slice(0, MAX_ROWS).map(({ slug, provider, model }) => [slug, provider, model]),
     ),
     section(
       'Left out',
       leftOut.length,
       ['model', 'at', 'since it'],
-      leftOut.slice(0, MOST_ROWS).map(({ provider = '', model, leftOut: why }) => [displayName(model) ?? '', provider, why]),
+      leftOut.slice(0, MAX_ROWS).map(({ provider = '', model, leftOut: why }) => [displayName(model) ?? '', provider, why]),
     ),
     section(
       'Configured, and not in the list',
       missing.length,
       ['model', 'at', 'as'],
-      missing.slice(0, MOST_ROWS).map(({ slug, provider, model }) => [slug, provider, model]),
+      missing.slice(0, MAX_ROWS).map(({ slug, provider, model }) => [slug, provider, model]),
     ),
     `${others.join('\n')}`,
   ]
@@ -109,7 +109,7 @@ function row({ slug, provider, listed }: ImportPlan['added'][number]): string[] 
 
 export function importJson(file: string, list: PriceList, { plan, written }: { plan: ImportPlan; written: string | undefined }): string {
   const { added, changed, missing, unchanged, elsewhere, unknown, free, leftOut, disagreements } = plan
-  const endpoint = ({ listed, ...of }: ImportPlan['added'][number]): object => ({ ...of, ...factsOf(listed) })
+  const endpoint = ({ listed, ...of }: ImportPlan['added'][number]): object => ({ ...of, ...modelFacts(listed) })
   const body = {
     file,
     form: list.form,
@@ -128,6 +128,6 @@ export function importJson(file: string, list: PriceList, { plan, written }: { p
   return JSON.stringify(body, undefined, 2)
 }
 
-function factsOf({ price, context, maxInput, maxOutput, kind }: ListedModel): object {
+function modelFacts({ price, context, maxInput, maxOutput, kind }: ListedModel): object {
   return { kind, context: context ?? maxInput ?? null, max_output: maxOutput ?? null, price: price ?? null }
 }

@@ -1,4 +1,4 @@
-/** A model as a public price list has it, whichever list. */
+/** A model of a public price list, in one form for all lists, and the readers of its fields. */
 import type { EndpointConfig, ModelConfig } from '../../config/config.ts'
 import type { Json, JsonObject } from '../../core/json.ts'
 import { decimalText } from '../../core/money-text.ts'
@@ -26,7 +26,7 @@ export interface ListedModel {
   readonly maxOutput?: number | undefined
   readonly input?: readonly Modality[] | undefined
   readonly output?: readonly OutputModality[] | undefined
-  /** Without `completion` where the list has no price of text that it writes; `free` where it says so. */
+  /** Without `completion` where the list has no price for output text; `free` where the list states that. */
   readonly price?: PriceConfig | 'free' | undefined
   /** Prices that the list states at 0, which it also writes where it knows none. */
   readonly zeros?: readonly string[] | undefined
@@ -35,7 +35,7 @@ export interface ListedModel {
   readonly effortOnly?: boolean | undefined
 }
 
-/** Why an entry of a list is not imported. */
+/** Reason why an entry of a list is not imported. */
 export type LeftOut = 'is neither a text nor an embedding model' | 'is no longer served' | 'is not a readable entry'
 
 /** An entry that is not imported; without a provider where none can be read. */
@@ -46,9 +46,9 @@ export interface LeftOutModel {
 }
 
 export interface PriceList {
-  /** Of the list, for people. */
+  /** Name of the list, for people. */
   readonly title: string
-  /** Which field of `price_lists` of a preset names the providers of this list. */
+  /** The field of `price_lists` of a preset that names the providers of this list. */
   readonly form: PriceListForm
   readonly models: readonly ListedModel[]
   readonly leftOut: readonly LeftOutModel[]
@@ -59,7 +59,7 @@ export type PriceListForm = 'models_dev' | 'litellm'
 /** Longest text of a line of the configuration. */
 const LONGEST = 200
 
-/** False for what cannot be the name of a model in a configuration: a list is a stranger's text, and `${NAME}` would be a variable there. */
+/** False for text that cannot be the name of a model in a configuration: a list may hold any text, and `${NAME}` would be a variable there. */
 export function isModelName(name: string): boolean {
   return name !== '' && name.length <= LONGEST && !/[\p{C}\s"\\*]|\$\{/u.test(name)
 }
@@ -118,22 +118,22 @@ export function effortsAmong(names: readonly Json[]): string[] | undefined {
 }
 
 /** A name by which a host says that it serves a model for nothing, as OpenRouter does. */
-export function isSaidFree(model: string): boolean {
+export function isStatedFree(model: string): boolean {
   return model.endsWith(':free')
 }
 
 /** Names of the prices that are stated at 0. */
-export function zerosOf(entry: JsonObject, names: readonly (readonly [field: string, name: string])[]): string[] | undefined {
+export function zeroPrices(entry: JsonObject, names: readonly (readonly [field: string, name: string])[]): string[] | undefined {
   const zeros = names.flatMap(([field, name]) => (entry[field] === 0 ? [name] : []))
   return zeros.length === 0 ? undefined : zeros
 }
 
 /**
- * The prices under these names as decimals; what is no price is left out, and so is 0: lists write it where a price is not known, is per
- * piece, or is that of another model (a router's fee, music), and a model that costs nothing is open to keys that have nothing left.
+ * Reads the prices under these names as decimals. A value that is no price is left out, and so is 0: lists write 0 where a price is unknown,
+ * is per piece, or is that of another model (a router's fee, music), and a model at 0 is open to keys without credit.
  * @param shift of the decimal point.
  */
-export function pricesOf<Name extends string>(
+export function readPrices<Name extends string>(
   entry: JsonObject,
   names: readonly (readonly [field: string, name: Name])[],
   shift: number,
@@ -147,10 +147,10 @@ export function pricesOf<Name extends string>(
   return prices
 }
 
-/** What a price falls back to where it is not stated (`ledger/pricing.ts`): stated the same, it is left out. */
+/** Pairs of a price and its fallback, which counts where the price is not stated (`ledger/pricing.ts`). */
 const FALLBACKS = TOKEN_KINDS.flatMap((kind) => ('fallback' in kind && !('cache' in kind) ? [[kind.price, kind.fallback] as const] : []))
 
-/** The prices without those that say nothing. */
+/** Returns the prices without those that equal their fallback. */
 export function withoutFallbacks<Prices extends Omit<OverrideConfig, 'min_prompt_tokens'>>(prices: Prices): Prices {
   const kept = { ...prices }
   for (const [name, fallback] of FALLBACKS) if (kept[name] !== undefined && kept[name] === prices[fallback]) delete kept[name]

@@ -2,25 +2,25 @@
  * The form of LiteLLM's `model_prices_and_context_window.json`: models by name, each with its provider, prices in USD per token.
  * Fields as in the PyPI package litellm 1.110.2 (MIT), whose wheel holds the list.
  */
-import { isObject, type Json, type JsonObject, objectsOf } from '../../core/json.ts'
-import { MOST_OVERRIDES } from '../../core/money.ts'
+import { asObjects, isObject, type Json, type JsonObject } from '../../core/json.ts'
+import { MAX_OVERRIDES } from '../../core/price.ts'
 import { WEEKDAYS } from '../../core/price-window.ts'
 import {
   day,
   effortsAmong,
   inputModalities,
   isModelName,
-  isSaidFree,
+  isStatedFree,
   type LeftOut,
   type LeftOutModel,
   type ListedModel,
   type OverrideConfig,
   outputModalities,
   type PriceConfig,
-  pricesOf,
+  readPrices,
   tokens,
   withoutFallbacks,
-  zerosOf,
+  zeroPrices,
 } from './listed-model.ts'
 
 const COSTS = [
@@ -83,10 +83,10 @@ function readModel(name: string, provider: string, { entry, today }: { entry: Js
     context: embeds ? tokens(entry.max_input_tokens) : undefined,
     maxInput: embeds ? undefined : tokens(entry.max_input_tokens),
     maxOutput: embeds ? undefined : tokens(entry.max_output_tokens),
-    input: readsOf(entry),
+    input: listedInputs(entry),
     output: embeds || !output.includes('text') || output.length === 1 ? undefined : output,
-    price: isSaidFree(model) ? 'free' : priceOf(entry, embeds),
-    zeros: isSaidFree(model) ? undefined : zerosOf(entry, embeds ? COSTS.slice(0, 1) : COSTS),
+    price: isStatedFree(model) ? 'free' : readPrice(entry, embeds),
+    zeros: isStatedFree(model) ? undefined : zeroPrices(entry, embeds ? COSTS.slice(0, 1) : COSTS),
     efforts,
     effortOnly: efforts === undefined ? undefined : entry.supports_adaptive_thinking === true,
   }
@@ -99,7 +99,7 @@ function withoutProvider(name: string, provider: string): string {
 }
 
 /** Undefined where the entry says nothing of it. */
-function readsOf(entry: JsonObject): ListedModel['input'] | undefined {
+function listedInputs(entry: JsonObject): ListedModel['input'] | undefined {
   const flags = [
     ['supports_vision', 'image'],
     ['supports_pdf_input', 'file'],
@@ -111,19 +111,19 @@ function readsOf(entry: JsonObject): ListedModel['input'] | undefined {
   return inputModalities([...(listed ?? []), ...flags.flatMap(([flag, modality]) => (entry[flag] === true ? [modality] : []))])
 }
 
-function priceOf(entry: JsonObject, embeds: boolean): PriceConfig | undefined {
-  const tiers = objectsOf(entry.tiered_pricing).sort((a, b) => beginOf(a) - beginOf(b))
-  const { prompt, ...others } = withoutFallbacks(pricesOf({ ...tiers[0], ...entry }, COSTS, MILLION))
+function readPrice(entry: JsonObject, embeds: boolean): PriceConfig | undefined {
+  const tiers = asObjects(entry.tiered_pricing).sort((a, b) => rangeStart(a) - rangeStart(b))
+  const { prompt, ...others } = withoutFallbacks(readPrices({ ...tiers[0], ...entry }, COSTS, MILLION))
   if (prompt === undefined) return undefined
-  const units = { ...pricesOf(entry, UNITS, 0), ...searchPrice(entry) }
+  const units = { ...readPrices(entry, UNITS, 0), ...searchPrice(entry) }
   if (embeds) return { prompt, ...units }
   if (others.completion === undefined) return undefined
-  const overrides = [...stepsOf(entry), ...tiers.slice(1).flatMap(tierOverride), ...hoursOf(entry)].slice(0, MOST_OVERRIDES)
+  const overrides = [...priceSteps(entry), ...tiers.slice(1).flatMap(tierOverride), ...offPeakHours(entry)].slice(0, MAX_OVERRIDES)
   return { prompt, ...others, ...units, ...(overrides.length === 0 ? {} : { overrides }) }
 }
 
 /** The prices above each length, such as those whose names end in `_above_200k_tokens`. */
-function stepsOf(entry: JsonObject): OverrideConfig[] {
+function priceSteps(entry: JsonObject): OverrideConfig[] {
   const steps = new Set(
     Object.keys(entry)
       .flatMap((field) => STEP.exec(field)?.[1] ?? [])
@@ -133,7 +133,7 @@ function stepsOf(entry: JsonObject): OverrideConfig[] {
     .sort((a, b) => a - b)
     .flatMap((thousands) => {
       const suffix = `_above_${thousands}k_tokens`
-      const prices = pricesOf(
+      const prices = readPrices(
         entry,
         COSTS.map(([field, name]) => [`${field}${suffix}`, name] as const),
         MILLION,
@@ -142,27 +142,27 @@ function stepsOf(entry: JsonObject): OverrideConfig[] {
     })
 }
 
-const beginOf = ({ range }: JsonObject): number => (Array.isArray(range) && typeof range[0] === 'number' ? range[0] : 0)
+const rangeStart = ({ range }: JsonObject): number => (Array.isArray(range) && typeof range[0] === 'number' ? range[0] : 0)
 
 /** `range` is the length of the prompt, from above its first number. */
 function tierOverride(tier: JsonObject): OverrideConfig[] {
-  const prices = pricesOf(tier, COSTS, MILLION)
-  const above = tokens(beginOf(tier))
+  const prices = readPrices(tier, COSTS, MILLION)
+  const above = tokens(rangeStart(tier))
   return above === undefined || Object.keys(prices).length === 0 ? [] : [{ min_prompt_tokens: above, ...prices }]
 }
 
 /** Windows whose days cannot be read are left out: then the usual price stays. */
-function hoursOf({ off_peak_pricing: cheaper }: JsonObject): OverrideConfig[] {
+function offPeakHours({ off_peak_pricing: cheaper }: JsonObject): OverrideConfig[] {
   if (!isObject(cheaper)) return []
-  const prices = pricesOf(cheaper, COSTS, MILLION)
-  return objectsOf(cheaper.windows).flatMap(({ hours_utc: hours, weekdays }) => {
-    const days = weekdays === undefined ? {} : daysOf(weekdays)
-    return days === undefined ? [] : (Array.isArray(hours) ? hours : [hours]).flatMap((span) => windowOf(span, { ...days, ...prices }))
+  const prices = readPrices(cheaper, COSTS, MILLION)
+  return asObjects(cheaper.windows).flatMap(({ hours_utc: hours, weekdays }) => {
+    const days = weekdays === undefined ? {} : parseDays(weekdays)
+    return days === undefined ? [] : (Array.isArray(hours) ? hours : [hours]).flatMap((span) => parseWindow(span, { ...days, ...prices }))
   })
 }
 
 /** Days as ISO 8601 counts them, Monday first (docs.litellm.ai/docs/proxy/off_peak_pricing); undefined where one of them is none. */
-function daysOf(listed: Json): Pick<OverrideConfig, 'days'> | undefined {
+function parseDays(listed: Json): Pick<OverrideConfig, 'days'> | undefined {
   if (!Array.isArray(listed) || !listed.every((day) => typeof day === 'number' && Number.isInteger(day) && day >= 1 && day <= 7))
     return undefined
   const days = WEEKDAYS.filter((_, day) => listed.includes(day === 0 ? 7 : day))
@@ -170,7 +170,7 @@ function daysOf(listed: Json): Pick<OverrideConfig, 'days'> | undefined {
 }
 
 /** A window whose end is its start is the whole day. */
-function windowOf(span: Json | undefined, conditions: OverrideConfig): OverrideConfig[] {
+function parseWindow(span: Json | undefined, conditions: OverrideConfig): OverrideConfig[] {
   const [, fromHour, fromMinute, toHour, toMinute] = /^(\d\d):(\d\d)-(\d\d):(\d\d)$/.exec(typeof span === 'string' ? span : '') ?? []
   const [start, end] = [`${fromHour}${fromMinute}`, `${toHour}${toMinute}`]
   if (fromHour === undefined) return []
@@ -179,5 +179,5 @@ function windowOf(span: Json | undefined, conditions: OverrideConfig): OverrideC
 }
 
 function searchPrice({ search_context_cost_per_query: searches }: JsonObject): { web_search?: string } {
-  return isObject(searches) ? pricesOf(searches, [['search_context_size_medium', 'web_search']], 0) : {}
+  return isObject(searches) ? readPrices(searches, [['search_context_size_medium', 'web_search']], 0) : {}
 }

@@ -2,25 +2,25 @@
  * The form of models.dev's `api.json`: providers by name, each with its models, prices in USD per million tokens. Fields as of
  * github.com/anomalyco/models.dev at commit f3fc692, packages/core/src/schema.ts (MIT).
  */
-import { isObject, type Json, type JsonObject, objectsOf } from '../../core/json.ts'
-import { MOST_OVERRIDES } from '../../core/money.ts'
+import { asObjects, isObject, type Json, type JsonObject } from '../../core/json.ts'
+import { MAX_OVERRIDES } from '../../core/price.ts'
 import {
   day,
   displayName,
   effortsAmong,
   inputModalities,
   isModelName,
-  isSaidFree,
+  isStatedFree,
   type LeftOut,
   type LeftOutModel,
   type ListedModel,
   type OverrideConfig,
   outputModalities,
   type PriceConfig,
-  pricesOf,
+  readPrices,
   tokens,
   withoutFallbacks,
-  zerosOf,
+  zeroPrices,
 } from './listed-model.ts'
 
 const COSTS = [
@@ -62,7 +62,7 @@ function readModel(provider: string, model: string, entry: JsonObject): ListedMo
   const embeds = /embed/i.test(`${typeof entry.family === 'string' ? entry.family : ''} ${model}`)
   if (!embeds && !writes.includes('text')) return 'is neither a text nor an embedding model'
   const limit = isObject(entry.limit) ? entry.limit : {}
-  const { efforts, budget } = reasoningOf(entry.reasoning_options)
+  const { efforts, budget } = readReasoning(entry.reasoning_options)
   return {
     provider,
     model,
@@ -73,15 +73,19 @@ function readModel(provider: string, model: string, entry: JsonObject): ListedMo
     maxOutput: embeds ? undefined : tokens(limit.output),
     input: inputModalities(reads),
     output: embeds || writes.length === 1 ? undefined : writes,
-    price: isSaidFree(model) ? 'free' : isObject(entry.cost) ? priceOf(entry.cost, { embeds, draws: writes.includes('image') }) : undefined,
-    zeros: isSaidFree(model) || !isObject(entry.cost) ? undefined : zerosOf(entry.cost, embeds ? COSTS.slice(0, 1) : COSTS),
+    price: isStatedFree(model)
+      ? 'free'
+      : isObject(entry.cost)
+        ? readPrice(entry.cost, { embeds, draws: writes.includes('image') })
+        : undefined,
+    zeros: isStatedFree(model) || !isObject(entry.cost) ? undefined : zeroPrices(entry.cost, embeds ? COSTS.slice(0, 1) : COSTS),
     efforts,
     effortOnly: efforts === undefined ? undefined : !budget,
   }
 }
 
-function reasoningOf(options: Json | undefined): { efforts: readonly string[] | undefined; budget: boolean } {
-  const listed = objectsOf(options)
+function readReasoning(options: Json | undefined): { efforts: readonly string[] | undefined; budget: boolean } {
+  const listed = asObjects(options)
   const effort = listed.find(({ type }) => type === 'effort')
   return {
     efforts: Array.isArray(effort?.values) ? effortsAmong(effort.values) : undefined,
@@ -89,8 +93,8 @@ function reasoningOf(options: Json | undefined): { efforts: readonly string[] | 
   }
 }
 
-function priceOf(cost: JsonObject, { embeds, draws }: { embeds: boolean; draws: boolean }): PriceConfig | undefined {
-  const { prompt, ...others } = withoutFallbacks(pricesOf(cost, COSTS, 0))
+function readPrice(cost: JsonObject, { embeds, draws }: { embeds: boolean; draws: boolean }): PriceConfig | undefined {
+  const { prompt, ...others } = withoutFallbacks(readPrices(cost, COSTS, 0))
   if (prompt === undefined) return undefined
   if (embeds) return { prompt }
   if (others.completion === undefined) return undefined
@@ -99,17 +103,17 @@ function priceOf(cost: JsonObject, { embeds, draws }: { embeds: boolean; draws: 
     const { completion, ...known } = others
     return { prompt, ...known, image_output: completion }
   }
-  const overrides = stepsOf(cost)
+  const overrides = priceSteps(cost)
   return { prompt, ...others, ...(overrides.length === 0 ? {} : { overrides }) }
 }
 
 /** `tier.size` is the length of the prompt that has to be passed. */
-function stepsOf(cost: JsonObject): OverrideConfig[] {
-  const steps = objectsOf(cost.tiers).flatMap((tier) => {
+function priceSteps(cost: JsonObject): OverrideConfig[] {
+  const steps = asObjects(cost.tiers).flatMap((tier) => {
     const { size, type = 'context' } = isObject(tier.tier) ? tier.tier : {}
     const above = tokens(size)
-    return above === undefined || type !== 'context' ? [] : [{ min_prompt_tokens: above, ...pricesOf(tier, COSTS, 0) }]
+    return above === undefined || type !== 'context' ? [] : [{ min_prompt_tokens: above, ...readPrices(tier, COSTS, 0) }]
   })
-  if (steps.length > 0) return steps.sort((a, b) => a.min_prompt_tokens - b.min_prompt_tokens).slice(0, MOST_OVERRIDES)
-  return isObject(cost.context_over_200k) ? [{ min_prompt_tokens: OLDER_STEP, ...pricesOf(cost.context_over_200k, COSTS, 0) }] : []
+  if (steps.length > 0) return steps.sort((a, b) => a.min_prompt_tokens - b.min_prompt_tokens).slice(0, MAX_OVERRIDES)
+  return isObject(cost.context_over_200k) ? [{ min_prompt_tokens: OLDER_STEP, ...readPrices(cost.context_over_200k, COSTS, 0) }] : []
 }

@@ -18,15 +18,15 @@ export interface Refreshed {
 export function refreshed(model: ModelConfig, endpoint: EndpointConfig, listed: ListedModel): Refreshed {
   const changes: FigureChange[] = []
   const note = (field: string, from: unknown, to: unknown): void => {
-    if (textOf(from) !== textOf(to)) changes.push({ field, from: textOf(from), to: textOf(to) })
+    if (comparedText(from) !== comparedText(to)) changes.push({ field, from: comparedText(from), to: comparedText(to) })
   }
   const next: EndpointConfig = { ...endpoint }
-  const context = contextOf(endpoint.context ?? model.context, listed)
+  const context = mergeContext(endpoint.context ?? model.context, listed)
   if (context !== undefined && context !== (endpoint.context ?? model.context)) {
     note('context', endpoint.context ?? model.context, context)
     next.context = context
   }
-  const maxOutput = outputCapOf(listed, next.context ?? model.context)
+  const maxOutput = mergeOutputCap(listed, next.context ?? model.context)
   if (maxOutput !== undefined && model.kind !== 'embedding' && maxOutput !== (endpoint.max_output ?? model.max_output)) {
     note('max_output', endpoint.max_output ?? model.max_output, maxOutput)
     next.max_output = maxOutput
@@ -52,13 +52,13 @@ export function isWhole(price: ListedModel['price'], kind: ListedModel['kind']):
 }
 
 /** The context that an endpoint gets: a list that states the input alone cuts none that holds the input and the output. */
-export function contextOf(configured: number | undefined, { context, maxInput, maxOutput = 0 }: ListedModel): number | undefined {
+export function mergeContext(configured: number | undefined, { context, maxInput, maxOutput = 0 }: ListedModel): number | undefined {
   if (context !== undefined || maxInput === undefined) return context
   return configured !== undefined && configured >= maxInput && configured <= maxInput + maxOutput ? configured : maxInput
 }
 
 /** Lists have output caps beyond the context; a configuration must not. */
-export function outputCapOf({ maxOutput }: ListedModel, context: number | undefined): number | undefined {
+export function mergeOutputCap({ maxOutput }: ListedModel, context: number | undefined): number | undefined {
   return maxOutput === undefined ? undefined : Math.min(maxOutput, context ?? maxOutput)
 }
 
@@ -88,7 +88,7 @@ function normal(value: unknown): string | undefined {
   })
 }
 
-function textOf(value: unknown): string | null {
+function comparedText(value: unknown): string | null {
   if (value === undefined) return null
   return typeof value === 'object' ? JSON.stringify(value) : String(value)
 }

@@ -1,8 +1,8 @@
 /** The requests of a probe: short ones, in the forms that agents send. */
 import { crc32, deflateSync } from 'node:zlib'
-import { isObject, type JsonObject, objectsOf } from '../../core/json.ts'
+import { asObjects, isObject, type JsonObject } from '../../core/json.ts'
 
-/** What came of a request at the gateway. */
+/** Reply of the gateway to a request. */
 export interface Reply {
   readonly status: number
   /** Of a stream: its chunks as `data`. */
@@ -24,7 +24,7 @@ export interface Case {
   run(send: Send): Promise<string | undefined>
 }
 
-/** What the configuration states of the model; undefined where it does not. */
+/** Facts that the configuration states of the model; undefined if it does not state one. */
 export interface ProbedModel {
   readonly input: readonly string[] | undefined
   readonly parameters: readonly string[] | undefined
@@ -144,35 +144,35 @@ export const CASES: readonly Case[] = [
   },
 ]
 
-function messageOf({ body }: Reply): JsonObject {
-  const [choice] = objectsOf(body.choices)
+function replyMessage({ body }: Reply): JsonObject {
+  const [choice] = asObjects(body.choices)
   return isObject(choice?.message) ? choice.message : {}
 }
 
 function saysSomething(reply: Reply): string | undefined {
-  const { content } = messageOf(reply)
+  const { content } = replyMessage(reply)
   return typeof content === 'string' && content.trim() !== '' ? undefined : 'the reply has no text'
 }
 
 async function streamed(send: Send): Promise<string | undefined> {
   const { body } = await send({ messages: [user('Count from one to five.')], max_tokens: SHORT, stream: true })
-  const texts = objectsOf(body.data).flatMap((chunk) => objectsOf(chunk.choices).map(({ delta }) => (isObject(delta) ? delta.content : '')))
+  const texts = asObjects(body.data).flatMap((chunk) => asObjects(chunk.choices).map(({ delta }) => (isObject(delta) ? delta.content : '')))
   return texts.some((text) => typeof text === 'string' && text !== '') ? undefined : 'the stream has no text'
 }
 
 /** The second turn sends everything back that the first one brought: calls with their ids, reasoning with its signatures. */
 async function toolLoop(send: Send, more: JsonObject): Promise<string | undefined> {
   const request = { ...more, tools: [WEATHER], max_tokens: LONG }
-  const message = messageOf(await send({ ...request, messages: [CITIES] }))
-  const calls = objectsOf(message.tool_calls)
+  const message = replyMessage(await send({ ...request, messages: [CITIES] }))
+  const calls = asObjects(message.tool_calls)
   if (calls.length === 0) return 'the model made no call'
   const results = calls.map(({ id }): JsonObject => ({ role: 'tool', tool_call_id: id ?? '', content: '{"sky":"clear","celsius":18}' }))
   const answer = await send({ ...request, messages: [CITIES, message, ...results] })
-  const shown = more.reasoning === undefined || objectsOf(message.reasoning_details).length > 0 || typeof message.reasoning === 'string'
+  const shown = more.reasoning === undefined || asObjects(message.reasoning_details).length > 0 || typeof message.reasoning === 'string'
   const notes = [
     ...(calls.length === 1 ? ['one call instead of two'] : []),
     ...(shown ? [] : ['the first turn showed no reasoning']),
-    ...(objectsOf(messageOf(answer).tool_calls).length > 0 ? [] : (saysSomething(answer) ?? [])),
+    ...(asObjects(replyMessage(answer).tool_calls).length > 0 ? [] : (saysSomething(answer) ?? [])),
   ]
   return notes.length === 0 ? undefined : [notes].flat().join('; ')
 }
@@ -180,13 +180,13 @@ async function toolLoop(send: Send, more: JsonObject): Promise<string | undefine
 async function forcedTool(send: Send): Promise<string | undefined> {
   const choice = { type: 'function', function: { name: 'get_weather' } }
   const reply = await send({ messages: [user('Hello. I am in Paris.')], tools: [WEATHER], tool_choice: choice, max_tokens: SHORT })
-  return objectsOf(messageOf(reply).tool_calls).length > 0 ? undefined : 'the model did not make the forced call'
+  return asObjects(replyMessage(reply).tool_calls).length > 0 ? undefined : 'the model did not make the forced call'
 }
 
 async function structured(send: Send): Promise<string | undefined> {
   const reply = await send({ messages: [user('Name one city with its country.')], response_format: ANSWER, max_tokens: SHORT })
   try {
-    const value: unknown = JSON.parse(String(messageOf(reply).content))
+    const value: unknown = JSON.parse(String(replyMessage(reply).content))
     return isObject(value) && typeof value.name === 'string' && typeof value.country === 'string'
       ? undefined
       : 'the reply does not fit the schema'

@@ -1,10 +1,10 @@
-/** Stands between the gateway and the provider for the length of a probe: hands everything on, and keeps what was said. */
+/** Stands between the gateway and the provider for the length of a probe: passes everything on, and keeps requests and replies. */
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, request as requestHttp, type Server, type ServerResponse } from 'node:http'
 import { request as requestHttps } from 'node:https'
 import type { AddressInfo } from 'node:net'
 import type { Readable } from 'node:stream'
-import { contentCoding, decoderOf } from '../../core/content-coding.ts'
+import { contentCoding, createDecoder } from '../../core/content-coding.ts'
 import { networkFault } from '../../machines/http1-client/network-fault.ts'
 import { Pools } from '../../services/upstream/pools.ts'
 import type { Subject } from './subject.ts'
@@ -83,7 +83,7 @@ export class Forwarder {
     const retry = answer.headers['retry-after']
     response.writeHead(call.status, { 'content-type': call.contentType, ...(retry === undefined ? {} : { 'retry-after': retry }) })
     const coding = contentCoding(answer.headers['content-encoding'])
-    const decoder = coding === undefined ? undefined : decoderOf(coding)
+    const decoder = coding === undefined ? undefined : createDecoder(coding)
     const content: Readable = decoder ? answer.pipe(decoder) : answer
     const text = new TextDecoder()
     for await (const chunk of content as AsyncIterable<Buffer>) {

@@ -1,5 +1,5 @@
-/** What of a recording identifies an account: taken out, so that it can be published. */
-import { isObject, type Json } from '../../core/json.ts'
+/** Identifying parts of a recording are taken out, so that it can be published. */
+import { isObject, type Json, parseJson } from '../../core/json.ts'
 
 /** Members that name an account, an organisation, a project, a person or a machine, whatever the provider. */
 const IDENTIFYING =
@@ -38,7 +38,7 @@ export class Redactor {
 
   /** A body: JSON where it is some, else text; of a stream each line. */
   body(text: string): Json {
-    const parsed = jsonOf(text)
+    const parsed = parseJson(text)
     if (parsed !== undefined) return this.json(parsed)
     return text
       .split('\n')
@@ -48,7 +48,7 @@ export class Redactor {
 
   private line(line: string): string {
     const [, head, data] = /^(data: ?)(.*)$/.exec(line) ?? []
-    const parsed = data === undefined ? undefined : jsonOf(data)
+    const parsed = data === undefined ? undefined : parseJson(data)
     return parsed === undefined ? this.text(line) : `${head}${JSON.stringify(this.json(parsed))}`
   }
 
@@ -62,13 +62,5 @@ export class Redactor {
         IDENTIFYING.test(name) && typeof member !== 'object' ? '<removed>' : this.json(member),
       ]),
     )
-  }
-}
-
-function jsonOf(text: string): Json | undefined {
-  try {
-    return JSON.parse(text) as Json
-  } catch {
-    return undefined
   }
 }

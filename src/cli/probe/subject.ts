@@ -1,4 +1,4 @@
-/** What is probed: one model at one provider, in a configuration of its own. */
+/** Subject of a probe: one model at one provider, in a configuration of its own. */
 import { randomBytes } from 'node:crypto'
 import { readConfig } from '../../app/config-reader.ts'
 import type { Config, EndpointConfig, ModelConfig, ProviderConfig } from '../../config/config.ts'
@@ -21,7 +21,7 @@ export interface Subject {
 export const SLUG = 'probe/model'
 
 /** @param name a provider of the file, or a preset. @throws Error with a sentence. */
-export async function subjectOf(
+export async function findSubject(
   name: string,
   file: string,
   { model, env }: { model: string | undefined; env: Environment },

@@ -4,14 +4,14 @@ import type { Verb, VerbFacts, Work } from './verb.ts'
 /** By how it is written, such as `--limit <USD>`: its text, or that and the value that counts without it. */
 export type Options = Readonly<Record<string, string | readonly [text: string, usual: string]>>
 
-type NameOf<Written> = Written extends `${string}--${infer Name} <${string}`
+type OptionName<Written> = Written extends `${string}--${infer Name} <${string}`
   ? Name
   : Written extends `${string}--${infer Name}`
     ? Name
     : never
 
 /** Options as they are given, by their names as they are written. */
-type Given<O> = { [Written in keyof O as NameOf<Written>]?: Written extends `${string}<${string}` ? string : boolean }
+type Given<O> = { [Written in keyof O as OptionName<Written>]?: Written extends `${string}<${string}` ? string : boolean }
 
 export interface Command extends VerbFacts {
   /** All its words, such as `keys create <NAME>`: `<WORD>` must be there, `[WORD]` may be. */

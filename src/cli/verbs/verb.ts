@@ -16,7 +16,7 @@ export interface VerbFacts {
 export type Work = (words: readonly string[], given: object) => Promise<number> | number
 
 /** The command that prints a page, wherever the program has come from: `docs/keys.md` is `headgate manual keys`. */
-export function manualOf(page: string): string {
+export function manualNote(page: string): string {
   const name = page.replace(/^docs\//, '').replace(/(?:\/?README)?\.md\b/, '')
   return `headgate manual ${name}`.trimEnd()
 }
@@ -48,7 +48,7 @@ export class Verb extends Command {
     const verb = this.command(usage).summary(facts.summary)
     verb.facts = facts
     verb.description(facts.details === undefined ? facts.summary : `${facts.summary}\n\n${facts.details}`)
-    return verb.addHelpText('after', `\nExample:\n  headgate ${facts.example}\n\nMore: ${manualOf(facts.page)}`)
+    return verb.addHelpText('after', `\nExample:\n  headgate ${facts.example}\n\nMore: ${manualNote(facts.page)}`)
   }
 
   /** @param work takes options by their names as they are written, `provider-ids`: commander itself makes `providerIds` of it. */

@@ -7,8 +7,8 @@
 
 import type { Clock, Timer } from '../../core/clock.ts'
 import type { MemoryCounters } from './memory-counters.ts'
-import { shareOf, UNIT } from './rate-law.ts'
-import type { CounterAnswer, CounterAsk, Counters, OutageNews } from './types.ts'
+import { limitShare, UNIT } from './rate-law.ts'
+import type { AvailabilityReport, CounterAnswer, CounterAsk, Counters } from './types.ts'
 
 interface FallbackSource {
   clock: Clock
@@ -18,7 +18,7 @@ interface FallbackSource {
   /** Processes that live, this one among them, as last known. */
   processes: () => number
   /** Called once when an outage begins, and once when it ends. */
-  report: (news: OutageNews) => void
+  report: (report: AvailabilityReport) => void
 }
 
 /** Milliseconds between checks whether the shared counters answer again. */
@@ -111,7 +111,7 @@ export class ShareCounters implements Counters {
     const { memory } = this
     const processes = this.processes()
     if (processes <= 1) return memory.take(ask)
-    const perMinute = shareOf(ask.perMinute, processes)
+    const perMinute = limitShare(ask.perMinute, processes)
     const own = { ...ask, perMinute }
     if (ask.take <= perMinute || ask.take > ask.perMinute || ask.always) return { ...memory.take(own), share: perMinute }
     // More than a share, yet within the limit: it passes when none of the share is in use, and is waited off afterwards.

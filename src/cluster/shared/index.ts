@@ -1,12 +1,12 @@
 /** Opens what processes share: through Redis or Valkey where there is an address, else within this process alone. */
 import type { Clock } from '../../core/clock.ts'
-import { reading, type Tallies } from '../../machines/metrics/metrics.ts'
+import { type MetricRegistry, reading } from '../../machines/metrics/metrics.ts'
 import { ShareCounters } from './fallback-counters.ts'
 import { MemoryCounters } from './memory-counters.ts'
-import type { NewsWire, Shared, SharedSource } from './types.ts'
+import type { PubSub, Shared, SharedSource } from './types.ts'
 
-/** The wire of a single process: it sends nothing and receives nothing. */
-class NoNews implements NewsWire {
+/** For a single process: sends nothing and receives nothing. */
+class NoPubSub implements PubSub {
   readonly isSilent = true
   publish(): void {}
   subscribe(): void {}
@@ -16,11 +16,11 @@ class NoNews implements NewsWire {
 export { FallbackCounters } from './fallback-counters.ts'
 export { MemoryCounters } from './memory-counters.ts'
 
-export { shareOf } from './rate-law.ts'
-export type { CounterAnswer, CounterAsk, Counters, NewsWire, Shared, SharedReport, SharedSource, Topic } from './types.ts'
+export { limitShare } from './rate-law.ts'
+export type { CounterAnswer, CounterAsk, Counters, PubSub, Shared, SharedReport, SharedSource, Topic } from './types.ts'
 
 /**
- * @param url `redis://` or `rediss://`; undefined: counters in memory, and a wire that reaches no other process.
+ * @param url `redis://` or `rediss://`; undefined: counters in memory, and no messages.
  * @throws Error where the address cannot be read.
  */
 export async function connectShared(url: string | undefined, source: SharedSource): Promise<Shared> {
@@ -33,7 +33,7 @@ export async function connectShared(url: string | undefined, source: SharedSourc
 /** Without a server each process counts for itself, and where it is not the only one it takes its share of every limit. */
 export function shareNothing(clock: Clock, processes: () => number = () => 1): Shared {
   const counters = new ShareCounters(new MemoryCounters(clock), processes)
-  return { counters, news: new NoNews(), isDegraded: () => false, ready: Promise.resolve(), close: () => counters.close() }
+  return { counters, pubSub: new NoPubSub(), isDegraded: () => false, ready: Promise.resolve(), close: () => counters.close() }
 }
 
 const redisUnavailable = reading(
@@ -43,6 +43,6 @@ const redisUnavailable = reading(
 )
 
 /** Shows in the metrics of a gateway whether the limits are shared at present. */
-export function showAvailability(shared: Pick<Shared, 'isDegraded'>, tallies: Tallies): void {
-  tallies.of(redisUnavailable).from(() => (shared.isDegraded() ? 1 : 0))
+export function showAvailability(shared: Pick<Shared, 'isDegraded'>, metrics: MetricRegistry): void {
+  metrics.of(redisUnavailable).from(() => (shared.isDegraded() ? 1 : 0))
 }

@@ -43,9 +43,9 @@ function unitsLeft(capacity: number, level: number): number {
 }
 
 /**
- * What one of several processes may use of a limit that they cannot count together: the same for each, in whole units,
- * at least one. Only a limit of 0 stays 0.
+ * Share of one process in a limit that several processes cannot count together: the same for each, in whole units, at least one. Only a
+ * limit of 0 stays 0.
  */
-export function shareOf(limit: number, processes: number): number {
+export function limitShare(limit: number, processes: number): number {
   return processes > 1 && limit > 0 ? Math.max(1, Math.floor(limit / processes)) : limit
 }

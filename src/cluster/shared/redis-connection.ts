@@ -7,7 +7,7 @@ const CONNECT_MS = 2_000
 /** A socket that owes an answer for this long is given up, and another is opened. */
 const SILENT_MS = 2_000
 const FIRST_RETRY_MS = 50
-const LONGEST_RETRY_MS = 1_000
+const MAX_RETRY_MS = 1_000
 
 /**
  * Opens a connection; it is made in the background, and made again whenever it is lost.
@@ -20,7 +20,7 @@ export function openRedis(url: string, { report }: { report: (reason: string) =>
 }
 
 /** The same for a connection that listens: it waits longer for answers, since no request depends on it. */
-export function openListener(url: string, { report }: { report: (reason: string) => void }): Redis {
+export function openSubscriber(url: string, { report }: { report: (reason: string) => void }): Redis {
   return open(url, {}, report)
 }
 
@@ -36,7 +36,7 @@ function open(url: string, options: { commandTimeout?: number }, report: (reason
   redis.on('ready', () => {
     leaving = false
   })
-  redis.on('error', (error) => report(troubleOf(error)))
+  redis.on('error', (error) => report(errorSummary(error)))
   return redis
 }
 
@@ -47,16 +47,16 @@ const COMMON = {
   enableOfflineQueue: false,
   maxRetriesPerRequest: 0,
   autoResendUnfulfilledCommands: false,
-  // RedisNews subscribes again itself: when the client repeats a subscription, a failure is not reported.
+  // RedisPubSub subscribes again itself: when the client repeats a subscription, a failure is not reported.
   autoResubscribe: false,
-  retryStrategy: (times: number) => Math.min(FIRST_RETRY_MS * 2 ** Math.min(times, 10), LONGEST_RETRY_MS),
+  retryStrategy: (times: number) => Math.min(FIRST_RETRY_MS * 2 ** Math.min(times, 10), MAX_RETRY_MS),
 } as const
 
 /**
- * What went wrong, for a log. Never the error itself: it may hold the command, and with it the password.
+ * Summary of an error, for a log. Never the error itself: it may contain the command, and with it the password.
  * @returns a system error's code, the code word of an error reply, or a few words of our own.
  */
-export function troubleOf(error: unknown): string {
+export function errorSummary(error: unknown): string {
   if (!(error instanceof Error)) return 'unknown'
   if ('code' in error && typeof error.code === 'string') return error.code
   if (error.name === 'ReplyError') return /^[A-Z]+\b/.exec(error.message)?.[0] ?? 'ERR'

@@ -1,16 +1,16 @@
 /**
- * What processes share through Redis or Valkey: counters and news on two connections. A count is one script and one round trip, by the
- * server's clock.
+ * State that processes share through Redis or Valkey: counters and messages, on two connections. A count is one script and one round trip,
+ * by the server's clock.
  */
 import type { Redis } from 'ioredis'
 import { FallbackCounters } from './fallback-counters.ts'
 import { MemoryCounters } from './memory-counters.ts'
-import { openListener, openRedis, troubleOf } from './redis-connection.ts'
-import { RedisNews } from './redis-news.ts'
+import { errorSummary, openRedis, openSubscriber } from './redis-connection.ts'
+import { RedisPubSub } from './redis-pub-sub.ts'
 import type { CounterAnswer, CounterAsk, Counters, Shared, SharedSource } from './types.ts'
 
 /** A start is not held up for longer. */
-const PATIENCE_MS = 1_000
+const MAX_WAIT_MS = 1_000
 const PREFIX = 'headgate:'
 
 /** @throws Error where the address cannot be read. */
@@ -20,35 +20,35 @@ export function shareThroughRedis(url: string, source: SharedSource): Shared {
   const note = (reason: string): void => {
     lastError = reason
   }
-  const speaker = openRedis(url, { report: note })
-  const listener = openListener(url, { report: note })
-  const redisCounters = new RedisCounters(speaker, { prefix })
+  const publisher = openRedis(url, { report: note })
+  const subscriber = openSubscriber(url, { report: note })
+  const redisCounters = new RedisCounters(publisher, { prefix })
   const counters = new FallbackCounters({
     clock,
     shared: redisCounters,
     local: new MemoryCounters(clock),
     processes: source.processes,
     // The connection's error names the cause; the command's error only says that there is no connection.
-    report: (news) =>
-      report(news.kind === 'shared-lost' && news.reason === 'not connected' ? { ...news, reason: lastError ?? news.reason } : news),
+    report: (item) =>
+      report(item.kind === 'shared-lost' && item.reason === 'not connected' ? { ...item, reason: lastError ?? item.reason } : item),
   })
   const look = (): Promise<void> => redisCounters.look().then(() => counters.check())
-  speaker.on('ready', () => void look())
-  const news = new RedisNews({ speaker, listener, clock, prefix, report: (reason) => report({ kind: 'news-lost', reason }) })
+  publisher.on('ready', () => void look())
+  const pubSub = new RedisPubSub({ publisher, subscriber, clock, prefix, report: (reason) => report({ kind: 'news-lost', reason }) })
   const close = async (): Promise<void> => {
     await counters.close()
-    await news.close()
-    for (const redis of [speaker, listener]) redis.disconnect()
+    await pubSub.close()
+    for (const redis of [publisher, subscriber]) redis.disconnect()
   }
   // Without it a start would not report a missing server before the first request that needs it.
-  const ready = readyOf(speaker).then(look)
-  return { counters, news, isDegraded: () => counters.isDegraded, ready, close }
+  const ready = whenReady(publisher).then(look)
+  return { counters, pubSub, isDegraded: () => counters.isDegraded, ready, close }
 }
 
 /** Real time: it is the socket that is waited for. */
-function readyOf(redis: Redis): Promise<void> {
+function whenReady(redis: Redis): Promise<void> {
   return new Promise((resolve) => {
-    const timer = setTimeout(done, PATIENCE_MS)
+    const timer = setTimeout(done, MAX_WAIT_MS)
     const events = ['ready', 'error', 'close'] as const
     function done(): void {
       clearTimeout(timer)
@@ -149,7 +149,7 @@ export class RedisCounters implements Counters {
       const [taken, left, wait, full] = await this.redis.headgateTake(this.prefix + name, perMinute, take, always ? '1' : '0', ...time)
       return { taken: taken === 1, left, wait, full }
     } catch (error) {
-      const reason = troubleOf(error)
+      const reason = errorSummary(error)
       // Else the keys of its own slots would be counted here, and all others by each process for itself.
       if (OF_CLUSTER.has(reason)) this.refusal = NO_CLUSTER
       throw new Error(this.refusal ?? reason)

@@ -34,38 +34,38 @@ export interface Counters {
 
 export type Topic = 'session' | 'outage' | 'check'
 
-/** News for the other processes: delivered at most once, perhaps never; no request waits for it. */
-export interface NewsWire {
+/** Messages to the other processes: delivered at most once, perhaps never; no request waits for them. */
+export interface PubSub {
   /** True where no other process listens: callers need not keep what they would publish. */
   readonly isSilent?: boolean | undefined
   publish(topic: Topic, message: Json): void
-  /** Hears what other processes published, never what this one did. */
-  subscribe(topic: Topic, hear: (message: Json) => void): void
+  /** Receives the messages of other processes, never those of this one. */
+  subscribe(topic: Topic, onMessage: (message: Json) => void): void
   /**
-   * Hears a secret that all processes on this wire have in common, now or later, and again should it change.
+   * Receives a secret that all connected processes have in common, now or later, and again should it change.
    * Absent where they have none.
    */
-  commonSecret?(hear: (secret: string) => void): void
+  commonSecret?(onSecret: (secret: string) => void): void
   close(): Promise<void>
 }
 
-export type OutageNews = { kind: 'shared-lost'; reason: string } | { kind: 'shared-back' }
+export type AvailabilityReport = { kind: 'shared-lost'; reason: string } | { kind: 'shared-back' }
 
-/** `news-lost`: limits are shared, but news of other processes cannot be received. */
-export type SharedReport = OutageNews | { kind: 'news-lost'; reason: string }
+/** `news-lost`: limits are shared, but messages of other processes cannot be received. */
+export type SharedReport = AvailabilityReport | { kind: 'news-lost'; reason: string }
 
 export interface SharedSource {
   clock: Clock
   /** Processes that live, this one among them, as last known. */
   processes: () => number
-  report: (news: SharedReport) => void
+  report: (report: SharedReport) => void
   /** Before every key and channel, for several gateways on one server. */
   prefix?: string
 }
 
 export interface Shared {
   readonly counters: Counters
-  readonly news: NewsWire
+  readonly pubSub: PubSub
   /** True while limits are held by shares because the server does not answer. */
   readonly isDegraded: () => boolean
   /** Resolves once the server has answered or has had its chance; never rejected. */

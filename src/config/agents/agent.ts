@@ -1,13 +1,13 @@
-/** What the gateway knows of a coding agent: which names of models it sends, how it is pointed here, and what it sends at its start. */
+/** Facts of a coding agent: its names for models, its settings for this gateway, and its first requests. */
 import type { JsonObject } from '../../core/json.ts'
 
-/** What an agent uses models for; an agent without one of them uses `main`. */
+/** Purposes of models in an agent; an agent without one of them uses `main`. */
 export const ROLES = ['main', 'plan', 'small', 'background'] as const
 export type Role = (typeof ROLES)[number]
 
 /** A model as an agent is given it. */
 export interface AgentModel {
-  /** What the agent sends as `model`. */
+  /** Values of `model` that the agent sends. */
   readonly name: string
   /** Tokens; undefined where the model does not declare them. */
   readonly context: number | undefined
@@ -18,11 +18,11 @@ export interface AgentModel {
   readonly reasons?: boolean
 }
 
-/** What the set-up of an agent is made of. */
+/** Inputs of an agent's set-up. */
 export interface Place {
   /** Address of the gateway without a slash at its end. */
   readonly url: string
-  /** What stands in place of the key. */
+  /** Text in place of the key. */
   readonly key: string
   readonly models: { readonly [role in Role]: AgentModel }
   /** True where the gateway serves the names that the agent sends by itself, so that it needs no others. */

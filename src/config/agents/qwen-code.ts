@@ -1,7 +1,7 @@
 /** Qwen Code, by the Chat Completions format. */
 import { type Agent, type AgentModel, distinctModels, jsonText } from './agent.ts'
 
-/** What Qwen Code would guess from the model's name. */
+/** Facts that Qwen Code would guess from the model's name. */
 function facts({ context, images }: AgentModel): object {
   const known = { ...(context === undefined ? {} : { contextWindowSize: context }), ...(images ? { modalities: { image: true } } : {}) }
   return Object.keys(known).length === 0 ? {} : { generationConfig: known }

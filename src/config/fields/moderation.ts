@@ -1,6 +1,6 @@
 /** Settings of moderation, the same for the engine of a guardrail and for the plugin. */
 import { Type } from 'typebox'
-import { line, listOf, mapOf, oneOf, withDefault } from './scalars.ts'
+import { choiceField, line, listField, mapField, withDefault } from './scalars.ts'
 
 /** As `guardrails/moderation/types.ts` has them; a test compares the two. */
 export const MODERATORS = ['openai', 'classifier', 'lexicon'] as const
@@ -8,10 +8,10 @@ export const MODERATORS = ['openai', 'classifier', 'lexicon'] as const
 const category = '^\\S.{0,99}$'
 const CATEGORY_EXPECTED = 'the name of a category'
 
-/** What belongs to moderation alone. */
+/** Fields of moderation alone. */
 export const moderationFields = {
   engine: withDefault(
-    oneOf(
+    choiceField(
       'For moderation: `openai`, an endpoint in the format of OpenAI; `classifier`, a classifier model; `lexicon`, your own word list.',
       MODERATORS,
     ),
@@ -21,16 +21,16 @@ export const moderationFields = {
     line('For moderation: the model that checks. Required for `classifier`. If unset: `openai` uses omni-moderation-latest.'),
   ),
   thresholds: Type.Optional(
-    mapOf(
+    mapField(
       'For moderation by `openai`: lowest score that counts, by category. For other categories the endpoint decides.',
       category,
       CATEGORY_EXPECTED,
       Type.Number({ description: 'Score.', minimum: 0, maximum: 1 }),
     ),
   ),
-  ignored_categories: Type.Optional(listOf('For moderation: categories that are ignored.', line('A category.', 100))),
+  ignored_categories: Type.Optional(listField('For moderation: categories that are ignored.', line('A category.', 100))),
   lexicon: Type.Optional(
-    mapOf(
+    mapField(
       'For moderation by `lexicon`: words and phrases by category.',
       category,
       CATEGORY_EXPECTED,

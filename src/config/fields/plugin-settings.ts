@@ -1,12 +1,12 @@
 /** Building blocks for the settings of plugins that ship, which stand in the folder of each. */
 import { type TObject, type TOptional, type TProperties, Type } from 'typebox'
-import { closed, duration, flag, line, listOf, oneOf, withDefault } from './scalars.ts'
+import { choiceField, closed, duration, flag, line, listField, withDefault } from './scalars.ts'
 
-/** What the operator decides for any plugin; no request can. */
+/** Settings of the operator for any plugin; no request can. */
 export const POLICY = {
   locked: withDefault(flag('True: a request may name the plugin but not change its settings or switch it off.'), false),
   on_error: Type.Optional(
-    oneOf(
+    choiceField(
       'If the plugin fails: `fail` ends the request, `skip` goes on without the plugin. If unset: what the plugin declares, else `fail`.',
       ['fail', 'skip'],
     ),
@@ -16,10 +16,10 @@ export const POLICY = {
   ),
 }
 
-/** What every plugin has beside its own settings. */
+/** Fields of every plugin beside its own settings. */
 export type PolicySchema = TObject<typeof POLICY>
 
-/** What is known of a plugin that ships before its code is loaded. */
+/** Facts of a plugin that ships, before its code is loaded. */
 export interface ShippedPlugin {
   /** Schema of its settings in `plugins.defaults`. */
   settings: TOptional<PolicySchema>
@@ -36,4 +36,4 @@ export function pluginSettings(description: string, own: TProperties): TOptional
 export const bounded = (description: string, [minimum, maximum]: readonly [number, number], value: number) =>
   withDefault(Type.Integer({ description, minimum, maximum }), value)
 
-export const domains = (description: string) => listOf(description, line('Such as example.com, *.example.com or example.com/blog.', 256))
+export const domains = (description: string) => listField(description, line('Such as example.com, *.example.com or example.com/blog.', 256))

@@ -32,7 +32,7 @@ export interface Extras {
   scalar?: ScalarKind | undefined
   asWritten?: true | undefined
   atStart?: true | undefined
-  /** As the file would have it. */
+  /** The default as the file would write it. */
   default?: Json | undefined
   unavailable?: readonly string[] | undefined
   secret?: boolean | undefined
@@ -58,11 +58,11 @@ export function closed<P extends Record<string, TSchema>>(description: string, p
 }
 
 /** An object from names of one form to values of one schema. */
-export function mapOf<T extends TSchema>(description: string, keyPattern: string, keyExpected: string, values: T) {
+export function mapField<T extends TSchema>(description: string, keyPattern: string, keyExpected: string, values: T) {
   return Type.Record(Type.String({ pattern: keyPattern }), values, { ...CLOSED, description, keyExpected })
 }
 
-export function oneOf<const V extends readonly string[]>(description: string, values: V, unavailable: readonly string[] = []) {
+export function choiceField<const V extends readonly string[]>(description: string, values: V, unavailable: readonly string[] = []) {
   return Type.Unsafe<V[number]>({ type: 'string', enum: [...values], description, ...(unavailable.length > 0 ? { unavailable } : {}) })
 }
 
@@ -77,7 +77,7 @@ const measure = (scalar: Measure, description: string, options: { pattern?: stri
 export const duration = (description: string) =>
   measure('duration', description, { pattern: '^[0-9]{1,9}(ms|s|m|h)$', expected: 'a duration such as 250ms, 5s or 10m' })
 
-/** Of days rather than of seconds. */
+/** A duration in days or hours. */
 export const span = (description: string) =>
   measure('span', description, { pattern: '^[0-9]{1,6}(h|d)$', expected: 'a number of days or hours such as 90d or 24h' })
 
@@ -85,7 +85,7 @@ const BYTES = '^[0-9]{1,9}(B|KB|MB|GB)$'
 
 export const size = (description: string) => measure('size', description, { pattern: BYTES, expected: 'a size such as 512KB or 32MB' })
 
-/** Of memory rather than of one body. */
+/** A size of memory rather than of one body. */
 export const memory = (description: string) => measure('memory', description, { pattern: BYTES, expected: 'a size such as 512MB or 2GB' })
 
 const DECIMAL = '^[0-9]{1,12}(\\.[0-9]{1,24})?$'
@@ -142,14 +142,14 @@ export const secret = (description: string, minLength = 1) =>
     expected: `${minLength > 1 ? `at least ${minLength}` : 'visible'} ASCII characters without spaces`,
   })
 
-export const listOf = <T extends TSchema>(description: string, items: T, minItems = 0) =>
+export const listField = <T extends TSchema>(description: string, items: T, minItems = 0) =>
   Type.Array(items, { description, minItems, maxItems: 10_000 })
 
 export const flag = (description: string) => Type.Boolean({ description })
 
 /** Tags of endpoints: a provider, or one of its variants. */
 export const endpointTags = (description: string, minItems = 0) =>
-  listOf(
+  listField(
     description,
     Type.String({ pattern: '^[A-Za-z0-9][A-Za-z0-9._-]{0,63}(/[A-Za-z0-9._-]+)?$', expected: 'a provider, or provider/variant' }),
     minItems,

@@ -1,6 +1,6 @@
 /** Budgets that several keys spend together. */
 import { Type } from 'typebox'
-import { closed, mapOf, NAME, NAME_EXPECTED, usd } from '../fields/scalars.ts'
+import { closed, mapField, NAME, NAME_EXPECTED, usd } from '../fields/scalars.ts'
 
 const budget = closed(
   'One budget: at least one limit in USD. Keys draw on it that name it as their `parent`; a budget itself has no parent.',
@@ -13,4 +13,4 @@ const budget = closed(
   ['parent'],
 )
 
-export const budgets = mapOf('Budgets by name.', NAME, NAME_EXPECTED, budget)
+export const budgets = mapField('Budgets by name.', NAME, NAME_EXPECTED, budget)

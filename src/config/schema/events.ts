@@ -1,7 +1,7 @@
 /** Events and the webhooks that they are sent to. */
 import { Type } from 'typebox'
 import { eventTypes } from '../../core/event-types.ts'
-import { closed, count, duration, entryName, line, listOf, oneOf, span, url, withDefault } from '../fields/scalars.ts'
+import { choiceField, closed, count, duration, entryName, line, listField, span, url, withDefault } from '../fields/scalars.ts'
 
 /** Standard Webhooks 1.0.0, "Signature scheme": 24 to 64 random bytes, base64, behind `whsec_`. */
 const webhookSecret = (description: string) =>
@@ -12,7 +12,7 @@ const webhookSecret = (description: string) =>
     expected: 'whsec_ and 24 to 64 random bytes in base64',
   })
 
-const eventType = oneOf(
+const eventType = choiceField(
   'Type of an event.',
   eventTypes().map(({ type }) => type),
 )
@@ -22,10 +22,10 @@ const receiver = closed('A receiver of webhooks.', {
   url: url('Address that events are posted to. It may be a private one, but not that of a metadata service. Redirects are not followed.'),
   secret: webhookSecret('Signs what is sent; see [events.md](events.md#verify-the-signature).'),
   former_secrets: withDefault(
-    listOf('Secrets that sign as well, while the receiver changes to the new one.', webhookSecret('A secret.')),
+    listField('Secrets that sign as well, while the receiver changes to the new one.', webhookSecret('A secret.')),
     [],
   ),
-  types: withDefault(listOf('Types of events that are sent; empty for all.', eventType), []),
+  types: withDefault(listField('Types of events that are sent; empty for all.', eventType), []),
   timeout: withDefault(duration('Time limit of one attempt.'), '20s'),
   give_up_after: withDefault(
     span('Time from the first attempt after which a delivery that has failed is kept as dead. It can be delivered again.'),
@@ -41,11 +41,11 @@ export const events = closed('Events of the gateway, and the webhooks that they 
   ),
   retention: withDefault(span('Time for which events are kept, at least 32 days.'), '35d'),
   budget_shares: withDefault(
-    listOf(
+    listField(
       "Percentages of a key's limit at which an event is raised, each once per window.",
       Type.Integer({ description: 'Percent.', minimum: 1, maximum: 1000 }),
     ),
     [50, 80, 100],
   ),
-  receivers: withDefault(listOf('Receivers of webhooks.', receiver), []),
+  receivers: withDefault(listField('Receivers of webhooks.', receiver), []),
 })

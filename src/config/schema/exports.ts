@@ -1,6 +1,6 @@
 /** Exports of generations. */
 import { Type } from 'typebox'
-import { closed, duration, entryName, flag, line, listOf, oneOf, secret, time, url, withDefault } from '../fields/scalars.ts'
+import { choiceField, closed, duration, entryName, flag, line, listField, secret, time, url, withDefault } from '../fields/scalars.ts'
 
 const WORD = '^[A-Za-z_][A-Za-z0-9_]{0,127}$'
 
@@ -65,14 +65,14 @@ const entry = closed('One export, to exactly one of `file`, `s3` and `clickhouse
     }),
     'generations/{year}/{month}/{day}/{hour}/{name}-{batch}',
   ),
-  compression: withDefault(oneOf('Of files, objects and bodies.', ['none', 'gzip']), 'gzip'),
+  compression: withDefault(choiceField('Of files, objects and bodies.', ['none', 'gzip']), 'gzip'),
   rows: withDefault(Type.Integer({ description: 'Generations of a batch at most.', minimum: 1, maximum: 100_000 }), 5_000),
   interval: withDefault(duration('Time between two batches where less than a full one waits.'), '60s'),
   timeout: withDefault(duration('Time limit of one delivery.'), '60s'),
   since: Type.Optional(time('A new export begins with the generations that were admitted then. If unset: with all that the store has.')),
 })
 
-export const exportList = listOf(
+export const exportList = listField(
   'Exports of the generations, as `GET /v1/generation` shows them, in batches, at least once; see [exports.md](exports.md).',
   entry,
 )

@@ -1,5 +1,7 @@
 /** One guardrail: the fields of all guardrails, and what only those of the file have. */
+
 import { Type } from 'typebox'
+import { WORKSPACE } from '../../core/workspace.ts'
 import {
   ABOUT,
   AUDIT,
@@ -13,10 +15,7 @@ import {
   WITHOUT_EFFECT,
   writtenFields,
 } from '../../guardrails/settings/fields.ts'
-import { closed, entryName, listOf, oneOf } from '../fields/scalars.ts'
-
-/** As `api/workspace.ts` has it; a test compares the two. */
-export const WORKSPACE = '00000000-0000-8000-8000-000000000001'
+import { choiceField, closed, entryName, listField } from '../fields/scalars.ts'
 
 export const guardrail = closed('One guardrail.', {
   name: entryName('Name in metadata and errors.'),
@@ -24,7 +23,7 @@ export const guardrail = closed('One guardrail.', {
   scope: Type.Optional(
     closed(
       'Requests to which it applies; without it, every request.',
-      { keys: listOf('Names of keys of this file.', entryName('A key.'), 1) },
+      { keys: listField('Names of keys of this file.', entryName('A key.'), 1) },
       ['members', 'workspaces'],
     ),
   ),
@@ -36,6 +35,6 @@ export const guardrail = closed('One guardrail.', {
   ...writtenFields(PRICE),
   ...writtenFields(PARAMETERS),
   ...writtenFields(WITHOUT_EFFECT),
-  workspace_id: Type.Optional(oneOf('Id of the only workspace.', [WORKSPACE])),
+  workspace_id: Type.Optional(choiceField('Id of the only workspace.', [WORKSPACE])),
   ...writtenFields(AUDIT),
 })

@@ -1,13 +1,13 @@
 /** The schema of the log: which lines are written, and in which form. */
 import { Type } from 'typebox'
 import { ACCESS_FIELDS, FORMATS, LEVELS, PARTS } from '../../core/log-settings.ts'
-import { closed, mapOf, oneOf, withDefault } from '../fields/scalars.ts'
+import { choiceField, closed, mapField, withDefault } from '../fields/scalars.ts'
 
 const fields = ACCESS_FIELDS.join('|')
 
 const access = closed('The line of each request.', {
   lines: withDefault(
-    oneOf(
+    choiceField(
       '`failures`: only of requests that end in an error, or whose stream breaks. `none`: no such lines; the ledger and the metrics stay.',
       ['all', 'failures', 'none'],
     ),
@@ -23,12 +23,12 @@ const access = closed('The line of each request.', {
   ),
 })
 
-const level = (description: string) => oneOf(description, LEVELS)
+const level = (description: string) => choiceField(description, LEVELS)
 
 export const log = closed('Lines of the log, on standard output.', {
   level: withDefault(level('Lines below it are left out. The line of a request has its own setting, `access`.'), 'info'),
   levels: withDefault(
-    mapOf(
+    mapField(
       'Levels of parts of the program, instead of `level`.',
       `^(${PARTS.join('|')})$`,
       `one of: ${PARTS.join(', ')}`,
@@ -37,7 +37,7 @@ export const log = closed('Lines of the log, on standard output.', {
     {},
   ),
   format: withDefault(
-    oneOf(
+    choiceField(
       '`journal`: `logfmt` with the priority in front, as `journalctl -p warning` wants it. `text`: for people, with the time of the machine. `auto`: `text` on a terminal, `json` elsewhere.',
       ['auto', ...FORMATS],
     ),

@@ -1,20 +1,21 @@
 /** Models and their endpoints. */
 import { type TSchema, Type } from 'typebox'
-import { MOST_OVERRIDES } from '../../core/money.ts'
+import { LISTED_PARAMETERS } from '../../core/parameters.ts'
+import { MAX_OVERRIDES } from '../../core/price.ts'
 import { WEEKDAYS } from '../../core/price-window.ts'
 import { SERVICE_TIERS } from '../../core/service-tiers.ts'
 import { TOKEN_KINDS, type TokenPrice } from '../../core/token-kinds.ts'
 import { MODEL_FLAGS } from '../../routing/criteria/index.ts'
 import {
   asWritten,
+  choiceField,
   closed,
   count,
   entryName,
   flag,
   line,
-  listOf,
-  mapOf,
-  oneOf,
+  listField,
+  mapField,
   perMillion,
   perUnit,
   SLUG,
@@ -52,13 +53,13 @@ const override = closed('Prices in place of those above where every condition ho
   utc_start: Type.Optional(clock('Condition: from this time of day on, UTC.')),
   utc_end: Type.Optional(clock('Condition: before this time of day, UTC. If it is before `utc_start`, the period passes midnight.')),
   days: Type.Optional(
-    listOf(
+    listField(
       'Condition: on these days of the week, UTC. A period that passes midnight is of the day on which it begins.',
-      oneOf('A day of the week.', WEEKDAYS),
+      choiceField('A day of the week.', WEEKDAYS),
       1,
     ),
   ),
-  not_on: Type.Optional(listOf('Condition: not on these days, UTC, such as public holidays.', day('A day.'), 1)),
+  not_on: Type.Optional(listField('Condition: not on these days, UTC, such as public holidays.', day('A day.'), 1)),
   from: Type.Optional(day('Condition: from this day on, 00:00 UTC, such as a change that the provider has announced.')),
   ...tokenPrices(({ text }) => Type.Optional(perMillion(`USD per million ${text}.`))),
 })
@@ -68,7 +69,7 @@ const REGION = '^[a-z][a-z0-9_-]{0,31}$'
 
 const price = Type.Union(
   [
-    oneOf('No price of its own.', ['free', 'snapshot']),
+    choiceField('No price of its own.', ['free', 'snapshot']),
     closed('Prices.', {
       ...tokenPrices(stated),
       prompt: perMillion('USD per million input tokens.'),
@@ -89,6 +90,7 @@ const price = Type.Union(
           code_interpreter: Type.Optional(perUnit('USD per run of its code interpreter.')),
           file_search: Type.Optional(perUnit('USD per search of files.')),
           x_search: Type.Optional(perUnit('USD per search of X.')),
+          document_search: Type.Optional(perUnit('USD per search of the files of a request, which xAI runs unasked.')),
           image_generation: Type.Optional(
             closed('Its tool for images, whichever model draws them.', {
               prompt: perMillion('USD per million tokens that it reads.'),
@@ -101,7 +103,7 @@ const price = Type.Union(
         perUnit('USD per gigabyte of memory of a container that the provider starts for a request, for its code interpreter or shell.'),
       ),
       inference_geo: Type.Optional(
-        mapOf(
+        mapField(
           'Factors on the prices per token, by the region that a request names in `inference_geo`, such as `{ us: 1.1 }`.',
           REGION,
           'the name of a region such as us',
@@ -111,7 +113,7 @@ const price = Type.Union(
       overrides: Type.Optional(
         Type.Array(override, {
           description: 'Other prices for long prompts, hours of the day or days of the week.',
-          maxItems: MOST_OVERRIDES,
+          maxItems: MAX_OVERRIDES,
         }),
       ),
     }),
@@ -123,40 +125,10 @@ const price = Type.Union(
   },
 )
 
-/** Names of `supported_parameters` on the wire (docs/contract.md#lists-and-records, schema Parameter). */
-export const PARAMETERS = [
-  'temperature',
-  'top_p',
-  'top_k',
-  'min_p',
-  'top_a',
-  'frequency_penalty',
-  'presence_penalty',
-  'repetition_penalty',
-  'max_tokens',
-  'max_completion_tokens',
-  'logit_bias',
-  'logprobs',
-  'top_logprobs',
-  'prediction',
-  'seed',
-  'response_format',
-  'structured_outputs',
-  'stop',
-  'tools',
-  'tool_choice',
-  'parallel_tool_calls',
-  'include_reasoning',
-  'reasoning',
-  'reasoning_effort',
-  'web_search_options',
-  'verbosity',
-] as const
-
 /** Kinds of task that a score may be for; `general` stands in for those that are not scored. */
 export const TASKS = ['general', 'coding', 'reasoning', 'math', 'writing', 'extraction', 'translation', 'tools', 'vision'] as const
 
-const scores = mapOf(
+const scores = mapField(
   'Quality by kind of task, from 0 to 1, such as `{ coding: 0.72, tools: 0.8 }`: used by router models and by the order `exacto`.',
   `^(${TASKS.join('|')})$`,
   `one of ${TASKS.join(', ')}`,
@@ -173,10 +145,13 @@ const endpoint = closed('One model at one provider.', {
   quirks: Type.Optional(quirks),
   credential: Type.Optional(endpointCredential),
   supported_parameters: Type.Optional(
-    listOf('Parameters that the endpoint accepts, by their names in the model list. If unset: all.', oneOf('A parameter.', PARAMETERS)),
+    listField(
+      'Parameters that the endpoint accepts, by their names in the model list. If unset: all.',
+      choiceField('A parameter.', LISTED_PARAMETERS),
+    ),
   ),
   variant: Type.Optional(entryName('Distinguishes two endpoints of one model at one provider; preferences name it `provider/variant`.')),
-  tier: Type.Optional(oneOf('A service tier; serves only requests that select it.', SERVICE_TIERS)),
+  tier: Type.Optional(choiceField('A service tier; serves only requests that select it.', SERVICE_TIERS)),
   scores: Type.Optional(scores),
   weight: Type.Optional(
     Type.Number({
@@ -198,8 +173,8 @@ const model = closed('One model.', {
   created: Type.Optional(day('Day of release, such as `"2026-11-01"`, for the model list.')),
   expiration: Type.Optional(day('Day from which its providers no longer serve it, as they announced it; shown as `expiration_date`.')),
   kind: Type.Optional(
-    oneOf(
-      'What it does. If unset: `generate`; a slug `author/*` then both generates and embeds, as the request asks.',
+    choiceField(
+      'What it does. If unset: `generate`; a slug `author/*` then both generates and embeds, as the request wants.',
       ['generate', 'embedding'],
       ['rerank', 'image'],
     ),
@@ -210,33 +185,33 @@ const model = closed('One model.', {
     count('Output cap in tokens for requests that set none. Applies only to priced endpoints under a limit or budget.'),
   ),
   input: Type.Optional(
-    listOf(
+    listField(
       'Input modalities; requests with others are refused. If unset: the provider decides, and lists show `text`; a declared embedding model accepts text.',
-      oneOf('A modality.', ['text', 'image', 'file', 'audio', 'video']),
+      choiceField('A modality.', ['text', 'image', 'file', 'audio', 'video']),
       1,
     ),
   ),
   output: Type.Optional(
-    listOf(
+    listField(
       'Output modalities. If unset: `text`; with `kind: embedding`, and only there, `embeddings`.',
-      oneOf('A modality.', ['text', 'image', 'audio', 'embeddings']),
+      choiceField('A modality.', ['text', 'image', 'audio', 'embeddings']),
       1,
     ),
   ),
   long_input: Type.Optional(
-    oneOf('For embeddings: whether an input that is too long is truncated or rejected. If unset: the provider decides.', [
+    choiceField('For embeddings: whether an input that is too long is truncated or rejected. If unset: the provider decides.', [
       'truncate',
       'reject',
     ]),
   ),
   scores: Type.Optional(scores),
   ...flags,
-  endpoints: listOf('Where it is served.', endpoint, 1),
+  endpoints: listField('Where it is served.', endpoint, 1),
 })
 
 /** As written, since what an entry leaves out comes from its model, from its provider, or from what the provider lists (routing/catalog). */
 export const models = asWritten(
-  mapOf(
+  mapField(
     'Models by slug: `author/name`, or a bare name such as `gpt-4o`. A slug that ends in /* accepts every name and passes it on.',
     SLUG,
     SLUG_EXPECTED,

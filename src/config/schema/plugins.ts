@@ -2,7 +2,7 @@
 import { Type } from 'typebox'
 import { shippedPlugins } from '../../../plugins/registry.ts'
 import { POLICY, type ShippedPlugin } from '../fields/plugin-settings.ts'
-import { asWritten, closed, flag, line, listOf, NAME, NAME_EXPECTED, withDefault } from '../fields/scalars.ts'
+import { asWritten, closed, flag, line, listField, NAME, NAME_EXPECTED, withDefault } from '../fields/scalars.ts'
 
 /** Ids that this version knows by name only. */
 export const LATER_PLUGINS = ['auto-beta-router']
@@ -27,14 +27,14 @@ const own = Type.Object(
 
 export const plugins = closed('Plugins that act on requests.', {
   load: withDefault(
-    listOf(
+    listField(
       "The operator's own plugins: files, relative to this one, or npm packages.",
       line('Such as ./plugins/mine.ts, or a package.', 1024),
     ),
     [],
   ),
   order: withDefault(
-    listOf('Plugins in the order in which they run.', Type.String({ description: 'A plugin.', pattern: NAME, expected: NAME_EXPECTED })),
+    listField('Plugins in the order in which they run.', Type.String({ description: 'A plugin.', pattern: NAME, expected: NAME_EXPECTED })),
     [],
   ),
   // A plugin reads its own settings, and those of a request have the same form.

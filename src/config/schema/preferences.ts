@@ -9,9 +9,9 @@ import {
   QUANTIZATION_TEXT,
   QUANTIZATIONS,
 } from '../../routing/criteria/index.ts'
-import { asWritten, closed, endpointTags, flag, listOf, oneOf, prices, size } from '../fields/scalars.ts'
+import { asWritten, choiceField, closed, endpointTags, flag, listField, prices, size } from '../fields/scalars.ts'
 
-export const quantization = oneOf(QUANTIZATION_TEXT, QUANTIZATIONS)
+export const quantization = choiceField(QUANTIZATION_TEXT, QUANTIZATIONS)
 
 const percentile = (unit: string) => Type.Number({ description: unit, minimum: 0 })
 
@@ -36,9 +36,9 @@ function fieldSchema(field: Field): TSchema {
     case 'flag':
       return flag(text)
     case 'choice':
-      return oneOf(text, field.values)
+      return choiceField(text, field.values)
     case 'choices':
-      return listOf(text, oneOf(field.each, field.values))
+      return listField(text, choiceField(field.each, field.values))
     case 'endpoints':
       return endpointTags(text)
     case 'prices':
@@ -62,11 +62,14 @@ const fields = closed(`Routing preferences. A request can only tighten ${tighten
   sort: Type.Optional(
     Type.Union(
       [
-        oneOf('What to sort by.', SORT_KEYS),
+        choiceField('What to sort by.', SORT_KEYS),
         closed('What to sort by, and what is sorted together.', {
-          by: Type.Optional(oneOf('What to sort by.', SORT_KEYS)),
+          by: Type.Optional(choiceField('What to sort by.', SORT_KEYS)),
           partition: Type.Optional(
-            oneOf('`model`: the endpoints of each model are sorted separately. `none`: those of all models together.', ['model', 'none']),
+            choiceField('`model`: the endpoints of each model are sorted separately. `none`: those of all models together.', [
+              'model',
+              'none',
+            ]),
           ),
         }),
       ],

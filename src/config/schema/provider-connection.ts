@@ -1,4 +1,4 @@
-/** How connections to a provider are made. */
+/** Connections to a provider. */
 import { Type } from 'typebox'
 import { closed, duration, withDefault } from '../fields/scalars.ts'
 

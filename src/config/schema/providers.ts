@@ -6,17 +6,17 @@ import { CREDENTIAL_SOURCES } from '../../services/credentials/sources/index.ts'
 import { TRACE_SCOPES } from '../../services/telemetry/trace-context.ts'
 import {
   asWritten,
+  choiceField,
   closed,
   count,
   duration,
   entryName,
   flag,
   line,
-  listOf,
-  mapOf,
+  listField,
+  mapField,
   NAME,
   NAME_EXPECTED,
-  oneOf,
   perUnit,
   secret,
   url,
@@ -68,11 +68,11 @@ function merged(name: string): TSchema {
 
 type Quirk = TSchema & { description: string; enum?: string[] }
 
-/** What `discover: true` stands for, too. */
+/** Settings of `discover`, which `discover: true` stands for, too. */
 export const discovery = closed('How the list is fetched, and what its models cost.', {
   every: withDefault(duration('Time between two fetches of the list.'), '5m'),
   price: Type.Optional(
-    oneOf(
+    choiceField(
       '`free`: the models are free; `snapshot`: they cost what the price snapshot states. If unset: they are free only if every address of the host is loopback or private; otherwise they have no price, and keys with a limit cannot use them.',
       ['free', 'snapshot'],
     ),
@@ -95,7 +95,7 @@ const credential = closed('A credential that rotates, in place of `key`: one sou
   ),
 })
 
-/** What is left out of these comes from the provider: `checkEndpointCredential` finds what neither has. */
+/** Members that are left out of these come from the provider: `checkEndpointCredential` finds what neither has. */
 const partial: Record<string, TSchema> = Object.fromEntries(
   CREDENTIAL_SOURCES.map(({ name, settings }) => [
     name,
@@ -112,7 +112,7 @@ export const provider = closed('One provider.', {
   preset: Type.Optional(
     line('Name of a shipped preset that this entry begins with; every other field of the entry comes on top of it.', 64),
   ),
-  dialect: oneOf('The format that the provider speaks; `cohere` and `voyage` for embeddings alone.', DIALECTS, ['bedrock']),
+  dialect: choiceField('The format that the provider speaks; `cohere` and `voyage` for embeddings alone.', DIALECTS, ['bedrock']),
   name: Type.Optional(line("Name shown in replies and metadata. If unset: the entry's own name.")),
   base_url: Type.Optional(url('Address up to and without the operation, such as `https://api.openai.com/v1`; not for `sim`.')),
   snapshot_url: Type.Optional(
@@ -121,7 +121,7 @@ export const provider = closed('One provider.', {
   key: Type.Optional(secret('Key of the account. If its variable is marked ? and not set, the provider is left out.')),
   credential: Type.Optional(credential),
   keys: Type.Optional(
-    listOf(
+    listField(
       'Several keys of one account, in place of `key`: calls are spread over them, a conversation keeps its key. One that the provider refuses is left out for ten minutes, one that it limits rests for as long as it says.',
       closed('One key.', {
         name: Type.Optional(entryName('For logs and metrics. If unset: its number in the list.')),
@@ -144,20 +144,23 @@ export const provider = closed('One provider.', {
   timeouts: withDefault(timeouts, {}),
   connection: withDefault(connection, {}),
   on_abort: withDefault(
-    oneOf(
+    choiceField(
       'When a client disconnects: `cancel` ends the call after 2 s; `drain` reads on for at most 30 s, so that the provider can report the usage.',
       ['cancel', 'drain'],
     ),
     'cancel',
   ),
   price_time: withDefault(
-    oneOf(
+    choiceField(
       'When a request counts for prices by the hour: `start`, when it is admitted; `end`, when its answer has ended, so that a hold counts the dearest hour.',
       ['start', 'end'],
     ),
     'start',
   ),
-  data_collection: withDefault(oneOf('What you state of the provider. `deny`: it keeps no data for training.', ['allow', 'deny']), 'allow'),
+  data_collection: withDefault(
+    choiceField('What you state of the provider. `deny`: it keeps no data for training.', ['allow', 'deny']),
+    'allow',
+  ),
   zdr: withDefault(flag('What you state of the provider. True: it retains no data.'), false),
   about: withDefault(
     closed('Facts for people, shown by GET /v1/providers.', {
@@ -165,16 +168,16 @@ export const provider = closed('One provider.', {
       terms_url: Type.Optional(url('Terms of service.')),
       status_url: Type.Optional(url('Status page.')),
       headquarters: Type.Optional(country('Country of the headquarters: two capital letters, such as `DE` (ISO 3166-1).')),
-      datacenters: Type.Optional(listOf('Countries of the data centres.', country('A country.'))),
+      datacenters: Type.Optional(listField('Countries of the data centres.', country('A country.'))),
     }),
     {},
   ),
   user: withDefault(
-    oneOf('Whether `user` and `safety_identifier` are passed on, hashed with SHA-256, or left out.', ['pass', 'hash', 'drop']),
+    choiceField('Whether `user` and `safety_identifier` are passed on, hashed with SHA-256, or left out.', ['pass', 'hash', 'drop']),
     'pass',
   ),
   trace_context: withDefault(
-    oneOf(
+    choiceField(
       "What of a request's trace is sent along: `none`; `trace`, the headers `traceparent` and `tracestate`; `baggage`, these and the caller's `baggage`.",
       TRACE_SCOPES,
     ),
@@ -184,7 +187,7 @@ export const provider = closed('One provider.', {
     line('`gen_ai.provider.name` in traces, where the conventions have a word for the provider. If unset: the name of the entry.', 64),
   ),
   headers: withDefault(
-    mapOf(
+    mapField(
       'Headers added to every call.',
       '^[A-Za-z0-9-]{1,64}$',
       'a header name',
@@ -205,7 +208,7 @@ export const provider = closed('One provider.', {
     }),
   ),
   query: Type.Optional(
-    mapOf(
+    mapField(
       'Query of every call, such as `{ api-version: "2024-10-21" }`.',
       '^[A-Za-z0-9._-]{1,64}$',
       'a name',
@@ -224,4 +227,4 @@ export const provider = closed('One provider.', {
   faults: Type.Optional(faults),
 })
 
-export const providers = mapOf('Providers by name.', NAME, NAME_EXPECTED, provider)
+export const providers = mapField('Providers by name.', NAME, NAME_EXPECTED, provider)

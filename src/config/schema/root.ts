@@ -1,7 +1,20 @@
 /** The schema of the whole file and of a catalogue file. */
 import { type Static, Type } from 'typebox'
 import { AGENTS, ROLES } from '../agents/index.ts'
-import { ALIAS, atStart, closed, count, duration, flag, line, listOf, mapOf, modelSlug, oneOf, withDefault } from '../fields/scalars.ts'
+import {
+  ALIAS,
+  atStart,
+  choiceField,
+  closed,
+  count,
+  duration,
+  flag,
+  line,
+  listField,
+  mapField,
+  modelSlug,
+  withDefault,
+} from '../fields/scalars.ts'
 import { budgets } from './budgets.ts'
 import { events } from './events.ts'
 import { exportList } from './exports.ts'
@@ -12,14 +25,14 @@ import { plugins } from './plugins.ts'
 import { limits, preferences } from './preferences.ts'
 import { presets } from './presets.ts'
 import { type provider, providers } from './providers.ts'
-import { admin, auth, brand, compaction, errors, healthChecks, type key, server, shared, store } from './server.ts'
+import { admin, auth, brand, compaction, errors, healthChecks, server, shared, store } from './server.ts'
 import { telemetry } from './telemetry.ts'
 
 /** Guardrails. */
-const guardrails = listOf('Guardrails, all of which apply.', guardrail)
+const guardrails = listField('Guardrails, all of which apply.', guardrail)
 
 const message = closed('One message.', {
-  role: oneOf('Role of the message.', ['system', 'developer', 'user', 'assistant']),
+  role: choiceField('Role of the message.', ['system', 'developer', 'user', 'assistant']),
   content: Type.String({
     description: 'Its text; {{name}} stands for a variable.',
     minLength: 1,
@@ -30,11 +43,11 @@ const message = closed('One message.', {
 
 const prompt = closed('One prompt.', {
   description: Type.Optional(line('What it is for.', 1024)),
-  messages: listOf("Put in front of the request's own input.", message, 1),
+  messages: listField("Put in front of the request's own input.", message, 1),
 })
 
 /** Prompts that requests may name instead of repeat. */
-const prompts = mapOf('Prompts by name, for `prompt` of /v1/responses.', '^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$', 'a name', prompt)
+const prompts = mapField('Prompts by name, for `prompt` of /v1/responses.', '^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$', 'a name', prompt)
 
 export const configSchema = closed('Configuration of headgate.', {
   server: withDefault(server, {}),
@@ -62,17 +75,20 @@ export const configSchema = closed('Configuration of headgate.', {
   ),
   providers,
   catalog: withDefault(
-    listOf('Files with further models, relative to this one. Models of this file take precedence.', line('A YAML file.', 1024)),
+    listField('Files with further models, relative to this one. Models of this file take precedence.', line('A YAML file.', 1024)),
     [],
   ),
   models: withDefault(models, {}),
-  aliases: withDefault(mapOf('Other slugs or names for models.', ALIAS, 'a model slug, or a bare name', modelSlug('The model meant.')), {}),
+  aliases: withDefault(
+    mapField('Other slugs or names for models.', ALIAS, 'a model slug, or a bare name', modelSlug('The model meant.')),
+    {},
+  ),
   agents: withDefault(
-    mapOf(
+    mapField(
       'Models for the names that coding agents send, by agent.',
       `^(${AGENTS.map(({ name }) => name).join('|')})$`,
       `one of: ${AGENTS.map(({ name }) => name).join(', ')}`,
-      mapOf('By role.', `^(${ROLES.join('|')})$`, `one of: ${ROLES.join(', ')}`, modelSlug('The model meant.')),
+      mapField('By role.', `^(${ROLES.join('|')})$`, `one of: ${ROLES.join(', ')}`, modelSlug('The model meant.')),
     ),
     {},
   ),
@@ -101,4 +117,3 @@ export const catalogSchema = closed('A catalogue file.', { models })
 export type RawConfig = Static<typeof configSchema>
 export type RawModels = Static<typeof models>
 export type RawProvider = Static<typeof provider>
-export type RawKey = Static<typeof key>

@@ -1,8 +1,11 @@
 /** Listeners, brand, store and keys. */
+
 import { Type } from 'typebox'
 import { ERROR_CODES } from '../../core/error-codes.ts'
+import { WINDOWS } from '../../core/windows.ts'
 import {
   atStart,
+  choiceField,
   closed,
   count,
   duration,
@@ -10,10 +13,9 @@ import {
   flag,
   host,
   line,
-  listOf,
+  listField,
   memory,
   modelSlug,
-  oneOf,
   port,
   secret,
   size,
@@ -35,7 +37,7 @@ export const server = closed('The public listener.', {
   ),
   cors: Type.Optional(
     closed('Lets pages of other origins call the API from a browser. If unset: browsers refuse them.', {
-      origins: listOf(
+      origins: listField(
         'Origins of the pages, such as `https://app.example.com`; `*` for any.',
         Type.String({
           description: 'An origin, or `*`.',
@@ -80,7 +82,7 @@ export const server = closed('The public listener.', {
   ),
   trusted_proxies: atStart(
     withDefault(
-      listOf(
+      listField(
         'Addresses and networks of the proxies in front. For their connections the client address is the right-most entry of X-Forwarded-For that is not a trusted proxy, or the address of the PROXY header. Failed authentications count by client address.',
         Type.String({
           description: 'An address, or a network such as 10.0.0.0/8.',
@@ -145,7 +147,7 @@ export const admin = closed("The operator's listener: health, readiness, metrics
   port: atStart(withDefault(port('Port to listen on; 0 for any free one.'), 8081)),
   hosts: atStart(
     Type.Optional(
-      listOf(
+      listField(
         'Further names under which the admin port is reached, without a port, such as that of a proxy in front of the control room. Requests whose `Host` is another name with a dot are refused with 403, so that no web page can have a browser read the port (DNS rebinding). Accepted without this list: addresses, names without a dot, `localhost`, `host` and the host of `server.public_url`; any name for `/healthz` and `/readyz`.',
         host('A name.'),
       ),
@@ -202,7 +204,7 @@ export const store = closed('Where holds, settlements and keys are kept.', {
   ),
   durability: atStart(
     withDefault(
-      oneOf('`process`: commits survive `kill -9`. `power`: every commit also waits for an fsync, to survive a power failure.', [
+      choiceField('`process`: commits survive `kill -9`. `power`: every commit also waits for an fsync, to survive a power failure.', [
         'process',
         'power',
       ]),
@@ -261,7 +263,7 @@ export const healthChecks = closed(
   "Requests of the gateway's own. They are sent only where requests of one key fail at an endpoint and nothing says that others would.",
   {
     kind: withDefault(
-      oneOf(
+      choiceField(
         "`list`: the provider's list of models, which costs nothing and finds servers that hang or cannot be reached. `request`: a generation of at most 16 tokens, which decides for all keys, and is charged to the key `health checks`. `off`: none.",
         ['list', 'request', 'off'],
       ),
@@ -283,7 +285,7 @@ export const compaction = closed('Keys of compaction items.', {
   ),
   former_keys: atStart(
     withDefault(
-      listOf('Former values of `key`: what they encrypted is read, and encrypted with `key`.', secret('A former value.', 32)),
+      listField('Former values of `key`: what they encrypted is read, and encrypted with `key`.', secret('A former value.', 32)),
       [],
     ),
   ),
@@ -302,7 +304,7 @@ export const shared = closed('A Redis that several processes share.', {
     ),
   ),
   tls: withDefault(
-    oneOf('`off` allows `redis://` to another machine. Passwords, counts and messages then cross the network in plain text.', [
+    choiceField('`off` allows `redis://` to another machine. Passwords, counts and messages then cross the network in plain text.', [
       'required',
       'off',
     ]),
@@ -311,7 +313,7 @@ export const shared = closed('A Redis that several processes share.', {
 })
 
 const errorCode = (what: string) =>
-  oneOf(
+  choiceField(
     `What \`error.code\` is in replies of OpenAI's formats: the HTTP status, a name such as \`rate_limit_exceeded\`, or, with \`auto\`, a name for clients that are known to need one. ${what}`,
     ERROR_CODES,
   )
@@ -328,20 +330,18 @@ export const key = closed('One API key.', {
   ),
   creator_user_id: Type.Optional(
     line(
-      'User for whom the key was made. Keys of one user are one caller: what two of them fail for moves no key of others. See [routing.md](routing.md#whose-key-it-is).',
+      'User for whom the key was made. Keys of one user are one caller: what two of them fail for moves no key of others. See [routing.md](routing.md#owner-of-the-key).',
       256,
     ),
   ),
   limit: Type.Optional(usd('USD that the key may spend: in all, or in each window of `limit_reset`. If unset: no limit.')),
-  limit_reset: Type.Optional(
-    oneOf('The limit counts the spend of the current UTC day, week (from Monday) or month.', ['daily', 'weekly', 'monthly']),
-  ),
+  limit_reset: Type.Optional(choiceField('The limit counts the spend of the current UTC day, week (from Monday) or month.', WINDOWS)),
   parent: Type.Optional(entryName('Name of an entry of `budgets`: the key draws on it together with others, beside its own limit.')),
   management: withDefault(flag('True: a management key, which manages keys and guardrails and cannot generate.'), false),
   disabled: withDefault(flag('True: the key is refused with 401.'), false),
   expires_at: Type.Optional(time('From this time on, the key is refused with 401.')),
   allowed_models: Type.Optional(
-    listOf('Only these models; `*` stands for any text.', modelSlug('A slug, or a pattern such as openai/*.'), 1),
+    listField('Only these models; `*` stands for any text.', modelSlug('A slug, or a pattern such as openai/*.'), 1),
   ),
   provider: Type.Optional(preferences),
   limits: withDefault(limits, {}),
@@ -350,7 +350,7 @@ export const key = closed('One API key.', {
   ),
   pass_through: withDefault(flag('True: may use the pass-through to provider-native paths.'), false),
   provider_ids: Type.Optional(
-    listOf(
+    listField(
       'Ids of what you keep at providers (files, vector stores, containers, custom skills, cached content) that requests of this key may name. Others return 404. See [keys.md](keys.md#ids-of-providers).',
       line('An id; with `*` at its end, all that begin so.', 256),
     ),
@@ -365,11 +365,11 @@ export const key = closed('One API key.', {
 })
 
 export const auth = closed('API keys and sign-in.', {
-  keys: Type.Optional(listOf('API keys. Without this list a development key is used.', key)),
+  keys: Type.Optional(listField('API keys. Without this list a development key is used.', key)),
   sign_in: Type.Optional(
     closed('Lets applications request a key of their own from the holder of a key. If unset: sign-in is off.', {
       callbacks: withDefault(
-        listOf(
+        listField(
           'Addresses that codes may be sent to: origin and path. `/*` at the end allows every path below.',
           Type.String({
             description: 'An https address, such as https://app.example/back.',
@@ -387,7 +387,7 @@ export const auth = closed('API keys and sign-in.', {
         true,
       ),
       pkce: withDefault(
-        oneOf('`required`: only PKCE with S256. `optional`: also `plain`, or no PKCE.', ['required', 'optional']),
+        choiceField('`required`: only PKCE with S256. `optional`: also `plain`, or no PKCE.', ['required', 'optional']),
         'required',
       ),
     }),

@@ -1,9 +1,9 @@
-/** What is exported by OTLP. Settings that the environment may state, too, have no default here. */
+/** Exports by OTLP. Settings that the environment may state, too, have no default here. */
 import { Type } from 'typebox'
-import { closed, duration, flag, line, mapOf, oneOf, size, url, withDefault } from '../fields/scalars.ts'
+import { choiceField, closed, duration, flag, line, mapField, size, url, withDefault } from '../fields/scalars.ts'
 
 const headers = (description: string) =>
-  mapOf(
+  mapField(
     description,
     '^[A-Za-z0-9_-]{1,64}$',
     'a header name',
@@ -20,11 +20,11 @@ export const telemetry = closed(
       ),
     ),
     headers: Type.Optional(headers('Headers of every export, such as a key of the backend. If unset: OTEL_EXPORTER_OTLP_HEADERS.')),
-    compression: Type.Optional(oneOf('Of the exports. If unset: OTEL_EXPORTER_OTLP_COMPRESSION, else `none`.', ['none', 'gzip'])),
+    compression: Type.Optional(choiceField('Of the exports. If unset: OTEL_EXPORTER_OTLP_COMPRESSION, else `none`.', ['none', 'gzip'])),
     timeout: Type.Optional(duration('Time limit of one export. If unset: OTEL_EXPORTER_OTLP_TIMEOUT, else 10s.')),
     service_name: Type.Optional(line('`service.name` of all that is exported. If unset: OTEL_SERVICE_NAME, else `headgate`.')),
     resource: withDefault(
-      mapOf(
+      mapField(
         'Attributes of the resource, such as `deployment.environment.name`. They come on top of OTEL_RESOURCE_ATTRIBUTES.',
         '^[A-Za-z0-9._-]{1,128}$',
         'a name such as deployment.environment.name',

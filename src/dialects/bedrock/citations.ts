@@ -1,12 +1,12 @@
 /** Citations of a reply as annotations; those that Messages has as well keep their form, for callers of that format. */
-import { isObject, type Json, type JsonObject, objectsOf, present } from '../../core/json.ts'
+import { asObjects, isObject, type Json, type JsonObject, present } from '../../core/json.ts'
 
 const text = (value: Json | undefined): string => (typeof value === 'string' ? value : '')
 const number = (value: Json | undefined): number => (typeof value === 'number' ? value : 0)
 
 /** Cited text, as one. */
 function citedText({ sourceContent }: JsonObject): string {
-  return objectsOf(sourceContent)
+  return asObjects(sourceContent)
     .map((each) => text(each.text))
     .join('')
 }
@@ -40,7 +40,7 @@ function nativeCitation(citation: JsonObject, kind: string, place: JsonObject): 
  * A citation speaks for its whole block, so the annotation spans that block.
  * @param length of the block's text, in UTF-16 units.
  */
-export function annotationOf(citation: JsonObject, length: number): JsonObject {
+export function toAnnotation(citation: JsonObject, length: number): JsonObject {
   const [kind = '', place] = Object.entries(isObject(citation.location) ? citation.location : {})[0] ?? []
   const location = isObject(place) ? place : {}
   const data = nativeCitation(citation, kind, location)

@@ -5,15 +5,15 @@
  */
 
 import type { Fault } from '../../core/faults.ts'
-import { isObject, type Json, type JsonObject, objectsOf } from '../../core/json.ts'
+import { asObjects, isObject, type Json, type JsonObject } from '../../core/json.ts'
 import type { StreamEvent } from '../canon/events.ts'
 import type { CanonicalRequest } from '../canon/request.ts'
 import { losesTier } from '../canon/request-fields.ts'
 import type { Encoded, PassWire, Target, UpstreamDialect } from '../types.ts'
 import { ClaudePassStream, ClaudeStreamDecoder, claudeFraming } from './claude-stream.ts'
-import { errorReply } from './error-reply.ts'
 import { decodeFault } from './fault.ts'
-import { listingOf } from './listing.ts'
+import { errorReply } from './fault-body.ts'
+import { createListing } from './listing.ts'
 import { bearer, decodeCount, operationPath } from './wire.ts'
 
 /** The service passes on refusals of models behind these words (recordings test_multimodal_tool_returns). */
@@ -26,7 +26,7 @@ export function claudeOnBedrock(messages: UpstreamDialect): UpstreamDialect {
   return {
     ...format,
     id: 'bedrock-anthropic',
-    encodeRequest: (request, target) => invocationOf(messages, request, target),
+    encodeRequest: (request, target) => encodeInvocation(messages, request, target),
     parameters: { ...messages.parameters, service_tier: { as: TIER_HEADER } },
     framing: claudeFraming,
     streamDecoder: (quirks) => new ClaudeStreamDecoder(messages.streamDecoder(quirks)),
@@ -34,28 +34,28 @@ export function claudeOnBedrock(messages: UpstreamDialect): UpstreamDialect {
       if (Array.isArray(body.content)) messages.decodeResult(body, out, quirks)
       else out.push({ type: 'fault', fault: decodeFault(200, body) } satisfies StreamEvent)
     },
-    decodeFault: (status, body, headers) => faultOf(messages, decodeFault(status, body, headers), status),
+    decodeFault: (status, body, headers) => adaptFault(messages, decodeFault(status, body, headers), status),
     errorReply,
     auth: bearer,
-    listing: listingOf((name) => name.includes('anthropic.claude')),
-    countTokens: { encode: (request, target) => countOf(messages, request, target), decode: decodeCount },
-    ...(pass ? { pass: passOf(pass) } : {}),
+    listing: createListing((name) => name.includes('anthropic.claude')),
+    countTokens: { encode: (request, target) => encodeCount(messages, request, target), decode: decodeCount },
+    ...(pass ? { pass: adaptPass(pass) } : {}),
   }
 }
 
-function invocationOf(messages: UpstreamDialect, request: CanonicalRequest, target: Target): Encoded {
+function encodeInvocation(messages: UpstreamDialect, request: CanonicalRequest, target: Target): Encoded {
   return asInvocation(messages.encodeRequest(request, target), target, request.serviceTier)
 }
 
 /** `CountTokens` with the body of an `InvokeModel` (`InvokeModelTokensRequest`, npm @aws-sdk/client-bedrock-runtime 3.1164.0). */
-function countOf(messages: UpstreamDialect, request: CanonicalRequest, target: Target): Encoded {
-  const { body, dropped } = invocationOf(messages, request, { ...target, stream: false })
+function encodeCount(messages: UpstreamDialect, request: CanonicalRequest, target: Target): Encoded {
+  const { body, dropped } = encodeInvocation(messages, request, { ...target, stream: false })
   const written = Buffer.from(JSON.stringify(body)).toString('base64')
   return { path: operationPath(target.model, 'count-tokens'), body: { input: { invokeModel: { body: written } } }, dropped }
 }
 
 /** Refusals of the model itself are worded as at its own provider: the field in front, and what is wrong behind it. */
-function faultOf(messages: UpstreamDialect, fault: Fault, status: number): Fault {
+function adaptFault(messages: UpstreamDialect, fault: Fault, status: number): Fault {
   const { sentence, refusesReasoning, providerStatus } = fault
   if (fault.code !== 'upstream_rejected' || sentence === undefined) return fault
   const own = messages.decodeFault(status, { message: sentence.replace(OF_MODEL, '') })
@@ -68,7 +68,7 @@ function faultOf(messages: UpstreamDialect, fault: Fault, status: number): Fault
 }
 
 /** Bodies and frames of callers of the format, in the envelopes of the service. */
-function passOf(pass: PassWire): PassWire {
+function adaptPass(pass: PassWire): PassWire {
   return {
     ...pass,
     request: (body: JsonObject, target) => asInvocation(pass.request(body, target), target, body.service_tier),
@@ -126,7 +126,7 @@ function betasIn(headers: readonly string[]): string[] {
 
 /** Takes `eager_input_streaming` out of tools. @returns true where one wants its arguments as they are written. */
 function streamsArguments(body: JsonObject): boolean {
-  const tools = objectsOf(body.tools)
+  const tools = asObjects(body.tools)
   if (tools.every((tool) => tool.eager_input_streaming === undefined)) return false
   body.tools = tools.map(({ eager_input_streaming: _, ...tool }) => tool)
   return tools.some((tool) => tool.eager_input_streaming === true)

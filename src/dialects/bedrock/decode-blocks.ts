@@ -1,10 +1,10 @@
 /** Content blocks of a reply as canonical blocks, whether they come whole or in pieces. */
-import { isObject, type Json, type JsonObject, objectsOf, stringOf } from '../../core/json.ts'
+import { asObjects, asString, isObject, type Json, type JsonObject } from '../../core/json.ts'
 import { argumentsText, NO_ARGUMENTS } from '../canon/call-arguments.ts'
 import { type BlockKind, COMMON, type NoteKind, type StreamEvent } from '../canon/events.ts'
 import type { Opaque } from '../canon/request.ts'
 import { StreamWords } from '../canon/stream-words.ts'
-import { annotationOf } from './citations.ts'
+import { toAnnotation } from './citations.ts'
 import { CLAUDE_FORMAT, OWN_FORMAT } from './wire.ts'
 
 interface OpenBlock {
@@ -72,17 +72,17 @@ export class BlockReader {
     const { toolUse, toolResult, image } = start
     if (isObject(toolUse)) this.call(index, toolUse, out)
     else if (isObject(toolResult)) this.hidden.add(index)
-    else if (isObject(image)) this.images.set(index, { format: stringOf(image.format) ?? 'png', pieces: [] })
+    else if (isObject(image)) this.images.set(index, { format: asString(image.format) ?? 'png', pieces: [] })
     else this.noteMembers(start)
   }
 
   delta(index: number, delta: JsonObject, out: StreamEvent[]): void {
     if (this.hidden.has(index)) return
     const { text, toolUse, reasoningContent, citation, image } = delta
-    if (typeof text === 'string') this.say(this.blockOf(index, 'text', out), text, out)
+    if (typeof text === 'string') this.say(this.openBlock(index, 'text', out), text, out)
     else if (isObject(toolUse)) this.args(index, toolUse.input, out)
     else if (isObject(reasoningContent)) this.reason(index, reasoningContent, out)
-    else if (isObject(citation)) this.blockOf(index, 'text', out).citations.push(citation)
+    else if (isObject(citation)) this.openBlock(index, 'text', out).citations.push(citation)
     else if (isObject(image) && isObject(image.source)) this.imagePiece(index, image.source.bytes)
     else this.noteMembers(delta)
   }
@@ -100,7 +100,7 @@ export class BlockReader {
     const { number, kind, length, citations } = block
     // No arguments at all are an empty object.
     if (kind === 'call' && length === 0) out.push({ type: 'block-delta', block: number, text: NO_ARGUMENTS })
-    for (const citation of citations) this.note(number, 'annotation', annotationOf(citation, length), out)
+    for (const citation of citations) this.note(number, 'annotation', toAnnotation(citation, length), out)
     out.push({ type: 'block-end', block: number })
   }
 
@@ -119,8 +119,8 @@ export class BlockReader {
       const { reasoningText, redactedContent } = reasoningContent
       this.delta(index, { reasoningContent: isObject(reasoningText) ? reasoningText : { redactedContent } }, out)
     } else if (isObject(citationsContent)) {
-      for (const { text } of objectsOf(citationsContent.content)) this.delta(index, { text }, out)
-      for (const citation of objectsOf(citationsContent.citations)) this.delta(index, { citation }, out)
+      for (const { text } of asObjects(citationsContent.content)) this.delta(index, { text }, out)
+      for (const citation of asObjects(citationsContent.citations)) this.delta(index, { citation }, out)
     } else if (isObject(image)) {
       this.start(index, { image }, out)
       this.delta(index, { image }, out)
@@ -129,7 +129,7 @@ export class BlockReader {
   }
 
   /** The open block at an index; one of another kind ends there. */
-  private blockOf(index: number, kind: 'text' | 'reasoning', out: StreamEvent[]): OpenBlock {
+  private openBlock(index: number, kind: 'text' | 'reasoning', out: StreamEvent[]): OpenBlock {
     const found = this.open.get(index)
     if (found?.kind === kind) return found
     this.stop(index, out)
@@ -154,7 +154,7 @@ export class BlockReader {
 
   /** `ReasoningContentBlockDelta`; a whole `reasoningText` has text and signature at once. */
   private reason(index: number, { text, signature, redactedContent }: JsonObject, out: StreamEvent[]): void {
-    const block = this.blockOf(index, 'reasoning', out)
+    const block = this.openBlock(index, 'reasoning', out)
     if (typeof text === 'string') this.say(block, text, out)
     // Claude alone signs.
     if (typeof signature === 'string' && signature !== '') this.note(block.number, 'signature', { signature, format: CLAUDE_FORMAT }, out)
@@ -171,7 +171,7 @@ export class BlockReader {
     this.sawCall = true
     const number = this.next++
     this.open.set(index, { number, kind: 'call', length: 0, citations: [] })
-    const call = { id: stringOf(toolUse.toolUseId) || `tooluse_${number}`, name: stringOf(toolUse.name) ?? '' }
+    const call = { id: asString(toolUse.toolUseId) || `tooluse_${number}`, name: asString(toolUse.name) ?? '' }
     out.push({ type: 'block-start', block: number, kind: 'call', call })
   }
 

@@ -1,7 +1,7 @@
 /** Media of a request as blocks: bytes alone, since the service fetches nothing from the web. */
 import { type JsonObject, present } from '../../core/json.ts'
 import { parseDataUrl } from '../canon/file-url.ts'
-import { nativeOf } from '../canon/native.ts'
+import { nativeObject } from '../canon/native.ts'
 import type { Part } from '../canon/request.ts'
 
 type Media = Extract<Part, { kind: 'media' }>
@@ -50,7 +50,7 @@ const AUDIO: ReadonlyMap<string, string> = new Map([
 /** Base64 of `%PDF`. */
 const PDF_HEAD = 'JVBERi'
 
-const endingOf = (name: string | undefined): string => /\.([a-z0-9]{1,8})$/i.exec(name ?? '')?.[1]?.toLowerCase() ?? ''
+const fileEnding = (name: string | undefined): string => /\.([a-z0-9]{1,8})$/i.exec(name ?? '')?.[1]?.toLowerCase() ?? ''
 
 /** Formats whose text the service extracts itself: no cache point may follow such a document (github.com/aws/aws-sdk-java-v2/issues/6277). */
 export function isExtracted(block: JsonObject): boolean {
@@ -68,7 +68,7 @@ interface Bytes {
   readonly data: string
 }
 
-function bytesOf({ url, data, format, media }: Media): Bytes | undefined {
+function mediaBytes({ url, data, format, media }: Media): Bytes | undefined {
   if (url !== undefined) return parseDataUrl(url)
   if (data === undefined) return undefined
   if (format === 'text') return { type: 'text/plain', data: Buffer.from(data, 'utf8').toString('base64') }
@@ -87,7 +87,7 @@ class DocumentNames {
       .replace(/\.[A-Za-z0-9]{1,8}$/, '')
       .replaceAll(/[^A-Za-z0-9()[\]-]+/g, ' ')
       .trim()
-    const base = plain.slice(0, MOST_NAME).trim() || 'document'
+    const base = plain.slice(0, MAX_NAME).trim() || 'document'
     let unique = base
     for (let number = 2; this.taken.has(unique.toLowerCase()); number++) unique = `${base} ${number}`
     this.taken.add(unique.toLowerCase())
@@ -96,7 +96,7 @@ class DocumentNames {
 }
 
 /** Room for a number behind it. */
-const MOST_NAME = 190
+const MAX_NAME = 190
 
 export class MediaWriter {
   private readonly dropped: Set<string>
@@ -119,21 +119,21 @@ export class MediaWriter {
 
   private medium(part: Media, media: 'image' | 'video' | 'audio'): JsonObject | undefined {
     const formats = media === 'image' ? IMAGES : media === 'video' ? VIDEOS : AUDIO
-    const bytes = bytesOf(part)
+    const bytes = mediaBytes(part)
     const source = bytes ? { bytes: bytes.data } : s3Source(part.url, this.readsS3)
-    const stated = bytes?.type.replace(/^\w+\//, '') || part.format || endingOf(part.url) || endingOf(part.name)
+    const stated = bytes?.type.replace(/^\w+\//, '') || part.format || fileEnding(part.url) || fileEnding(part.name)
     const format = formats.get(stated.toLowerCase()) ?? (stated === '' && media === 'image' ? 'png' : undefined)
     return source && format !== undefined ? { [media]: { format, source } } : undefined
   }
 
   private file(part: Media): JsonObject | undefined {
-    const bytes = bytesOf(part)
+    const bytes = mediaBytes(part)
     if (bytes?.type.startsWith('image/')) return this.medium(part, 'image')
     const s3 = bytes ? undefined : s3Source(part.url, this.readsS3)
-    const format = formatOf(bytes, part)
+    const format = documentFormat(bytes, part)
     if ((bytes ?? s3) === undefined || format === undefined) return undefined
     // Where citations are off, the service takes no text; where they are on, no bytes of one (boto3 issue 4726, harness-sdk pull 3582).
-    const { citations, context } = nativeOf(part, 'messages') ?? {}
+    const { citations, context } = nativeObject(part, 'messages') ?? {}
     const isCited = typeof citations === 'object' && citations !== null && !Array.isArray(citations) && citations.enabled === true
     const plain = isCited && bytes && format === 'txt'
     const source = s3 ?? (plain ? { text: Buffer.from(bytes.data, 'base64').toString('utf8') } : { bytes: bytes?.data ?? '' })
@@ -143,12 +143,12 @@ export class MediaWriter {
   }
 }
 
-function formatOf(bytes: Bytes | undefined, { url, name }: Media): string | undefined {
+function documentFormat(bytes: Bytes | undefined, { url, name }: Media): string | undefined {
   const type = bytes?.type ?? ''
   const known = DOCUMENTS.get(type)
   if (known !== undefined && known !== 'txt') return known
   if (bytes?.data.startsWith(PDF_HEAD)) return 'pdf'
-  const ending = endingOf(name) || (bytes ? '' : endingOf(url))
+  const ending = fileEnding(name) || (bytes ? '' : fileEnding(url))
   if (DOCUMENT_FORMATS.has(ending)) return ending
   return known ?? (TEXTS.test(type) ? 'txt' : undefined)
 }

@@ -30,7 +30,7 @@ function cachePoint({ ttl }: CacheMark): JsonObject {
 }
 
 /** Arguments are an object here; what is none is kept as text, which the tool refuses by its own check. */
-function inputOf(args: string): JsonObject {
+function toolInput(args: string): JsonObject {
   const text = args.trim()
   return text === '' ? {} : (objectWithin(text) ?? { INVALID_JSON: text })
 }
@@ -77,7 +77,7 @@ export class ConversationWriter {
       case 'call': {
         const turn = this.turn('assistant')
         const id = callId(item.callId)
-        turn.blocks.push({ toolUse: { toolUseId: id, name: item.name, input: inputOf(item.args) } }, ...this.mark(item.cache))
+        turn.blocks.push({ toolUse: { toolUseId: id, name: item.name, input: toolInput(item.args) } }, ...this.mark(item.cache))
         turn.calls.push(id)
         this.callers.set(id, turn)
         return

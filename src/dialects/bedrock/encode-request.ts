@@ -2,80 +2,53 @@
 import { isObject, type Json, type JsonObject, present } from '../../core/json.ts'
 import { fitSchema } from '../canon/claude-schema.ts'
 import { JSON_INSTRUCTION, schemaInstruction } from '../canon/format-words.ts'
-import { limitedTopK } from '../canon/parameters.ts'
-import type { CanonicalRequest, Sampling } from '../canon/request.ts'
-import { type CapWire, losesTier, sendsCap, tierToSend } from '../canon/request-fields.ts'
+import { ParameterFilter } from '../canon/parameter-filter.ts'
+import { fieldWriter, lossRecorder } from '../canon/parameters.ts'
+import type { CanonicalRequest } from '../canon/request.ts'
+import { type CapWire, capToSend, losesTier, sendsCap, tierToSend } from '../canon/request-fields.ts'
 import type { Quirks } from '../quirks.ts'
 import type { Encoded, Target } from '../types.ts'
 import { ConversationWriter } from './encode-messages.ts'
+import { bedrockParameters } from './parameters.ts'
 import { keepThinkingRules, thinkingFields } from './thinking.ts'
 import { encodeToolConfig } from './tools.ts'
 import { operationPath, signsReasoning } from './wire.ts'
 
-/** Sampling that the wire has no field for. */
-const UNSUPPORTED: readonly (readonly [keyof Sampling, string])[] = [
-  ['minP', 'min_p'],
-  ['topA', 'top_a'],
-  ['frequencyPenalty', 'frequency_penalty'],
-  ['presencePenalty', 'presence_penalty'],
-  ['repetitionPenalty', 'repetition_penalty'],
-  ['seed', 'seed'],
-  ['logitBias', 'logit_bias'],
-  ['logprobs', 'logprobs'],
-  ['topLogprobs', 'top_logprobs'],
-]
+const writeFields = fieldWriter(bedrockParameters)
+const recordLosses = lossRecorder(bedrockParameters)
 
 export const bedrockCap: CapWire = {
   sends: (rules, held) => sendsCap(rules, 'max_tokens', held),
   written: ({ inferenceConfig: config }) => (isObject(config) && typeof config.maxTokens === 'number' ? config.maxTokens : undefined),
 }
 
-/** The value where the endpoint takes the parameter; else it is recorded. */
-function ifTaken<T>(value: T | undefined, name: string, { supported, quirks }: Target, dropped: Set<string>): T | undefined {
-  if (value === undefined) return undefined
-  if ((supported?.has(name) ?? true) && quirks.body?.drop?.includes(name) !== true) return value
-  dropped.add(name)
-  return undefined
-}
-
-/** Lower of what the caller wants and what the hold was computed for. */
-function capOf({ sampling: { maxOutput } }: CanonicalRequest, target: Target, dropped: Set<string>): number | undefined {
-  const { outputCap: held } = target
-  if (bedrockCap.sends(target, held !== undefined)) return held === undefined ? maxOutput : Math.min(maxOutput ?? held, held)
-  if (maxOutput !== undefined) dropped.add('max_tokens')
-  return undefined
-}
-
-function inferenceConfig(
-  { sampling, extras }: CanonicalRequest,
-  target: Target,
-  cap: number | undefined,
-  dropped: Set<string>,
-): JsonObject {
-  for (const [key, name] of UNSUPPORTED) if (sampling[key] !== undefined && sampling[key] !== false) dropped.add(name)
-  let temperature = ifTaken(sampling.temperature, 'temperature', target, dropped)
-  let topP = ifTaken(sampling.topP, 'top_p', target, dropped)
+/** @returns `inferenceConfig`, and `top_k` under the name of its own that the family of models has (recordings test_bedrock_top_k_anthropic_variant, …_nova_variant). */
+function sampling(request: CanonicalRequest, target: Target, filter: ParameterFilter): { config: JsonObject; own: JsonObject } {
+  const { dropped } = filter
+  const written: JsonObject = {}
+  writeFields(request, written, dropped, filter.takes)
+  const { top_k: topK, ...config } = written
   // Other formats go up to 2 (InferenceConfiguration: 0 to 1).
-  if (temperature !== undefined && temperature > 1) {
-    temperature = 1
+  if (typeof config.temperature === 'number' && config.temperature > 1) {
+    config.temperature = 1
     dropped.add('temperature')
   }
+  const { temperature, topP } = config
   // Claude refuses the two together; callers of other formats mostly leave one of them at its default.
-  if (signsReasoning(target.quirks) && extras?.dialect !== 'messages' && temperature !== undefined && topP !== undefined) {
+  if (signsReasoning(target.quirks) && request.extras?.dialect !== 'messages' && temperature !== undefined && topP !== undefined) {
     if (temperature !== 1 && topP !== 1) dropped.add('top_p')
-    if (temperature === 1 && topP !== 1) temperature = undefined
-    else topP = undefined
+    if (temperature === 1 && topP !== 1) delete config.temperature
+    else delete config.topP
   }
-  const stops = ifTaken(sampling.stop, 'stop', target, dropped)?.filter((sequence) => sequence.trim() !== '')
-  if (stops && stops.length < (sampling.stop?.length ?? 0)) dropped.add('stop')
-  return present({ maxTokens: cap, temperature, topP, stopSequences: stops?.length ? stops : undefined })
-}
-
-/** `topK` has no place of its own: families of models have it under names of theirs (recordings test_bedrock_top_k_anthropic_variant, …_nova_variant). */
-function topKFields({ sampling: { topK } }: CanonicalRequest, target: Target, dropped: Set<string>): JsonObject {
-  const value = ifTaken(limitedTopK(topK, dropped), 'top_k', target, dropped)
-  if (value === undefined) return {}
-  return target.quirks.top_k === 'inferenceConfig' ? { inferenceConfig: { topK: value } } : { [target.quirks.top_k ?? 'top_k']: value }
+  const { stop } = request.sampling
+  const stops = filter.ifListed('stop', stop)?.filter((sequence) => sequence.trim() !== '')
+  if (stops && stops.length < (stop?.length ?? 0)) dropped.add('stop')
+  if (stops?.length) config.stopSequences = stops
+  if (topK === undefined) return { config, own: {} }
+  return {
+    config,
+    own: target.quirks.top_k === 'inferenceConfig' ? { inferenceConfig: { topK } } : { [target.quirks.top_k ?? 'top_k']: topK },
+  }
 }
 
 interface Format {
@@ -83,7 +56,7 @@ interface Format {
   readonly instruction?: string
 }
 
-function formatOf({ format }: CanonicalRequest, { quirks, supported }: Target, dropped: Set<string>): Format {
+function encodeFormat({ format }: CanonicalRequest, { quirks, supported }: Target, dropped: Set<string>): Format {
   if (!format || format.type === 'text') return {}
   const isTaken = supported === undefined || supported.has('response_format') || supported.has('structured_outputs')
   if (!isTaken || quirks.body?.drop?.includes('response_format')) {
@@ -114,22 +87,6 @@ function merged(...all: readonly (JsonObject | undefined)[]): JsonObject | undef
   return Object.keys(whole).length > 0 ? whole : undefined
 }
 
-/** Fields that other wires have and this one lacks. */
-function recordUnsaid(request: CanonicalRequest, dropped: Set<string>): void {
-  const rest: [value: unknown, name: string][] = [
-    [request.verbosity, 'verbosity'],
-    [request.prediction, 'prediction'],
-    [request.user, 'user'],
-    [request.safetyIdentifier, 'safety_identifier'],
-    [request.cacheKey, 'prompt_cache_key'],
-    [request.imageConfig, 'image_config'],
-    [request.audio, 'audio'],
-  ]
-  for (const [value, name] of rest) if (value !== undefined) dropped.add(name)
-  if (request.modalities?.some((each) => each !== 'text')) dropped.add('modalities')
-  if (request.include?.some((each) => each !== 'reasoning.encrypted_content')) dropped.add('include')
-}
-
 /** A text that the model is to continue, where it cannot do so. */
 function withoutPrefill(messages: JsonObject[], { quirks }: Target, dropped: Set<string>): JsonObject[] {
   if (quirks.body?.drop?.includes('prefill') !== true || messages.at(-1)?.role !== 'assistant') return messages
@@ -150,7 +107,8 @@ function markWhole(messages: JsonObject[], { cache }: CanonicalRequest, { quirks
 
 /** @returns path, body and the canonical names of what the caller sent and this upstream cannot take. */
 export function encodeRequest(request: CanonicalRequest, target: Target): Encoded {
-  const dropped = new Set<string>()
+  const filter = new ParameterFilter(target)
+  const { dropped } = filter
   const { quirks } = target
   const writer = new ConversationWriter(target, dropped)
   for (const item of request.items) writer.write(item)
@@ -158,14 +116,15 @@ export function encodeRequest(request: CanonicalRequest, target: Target): Encode
   const system = conversation.system
   const messages = withoutPrefill(conversation.messages, target, dropped)
   markWhole(messages, request, target, dropped)
-  const cap = capOf(request, target, dropped)
-  const own: JsonObject = { ...thinkingFields(request, target, { cap, dropped }), ...topKFields(request, target, dropped) }
+  const cap = capToSend(bedrockCap, request.sampling.maxOutput, target, dropped)
+  const sampled = sampling(request, target, filter)
+  const own: JsonObject = { ...thinkingFields(request, target, { cap, dropped }), ...sampled.own }
   const body: JsonObject = { messages }
-  const config = inferenceConfig(request, target, cap, dropped)
+  const config = cap === undefined ? sampled.config : { maxTokens: cap, ...sampled.config }
   if (Object.keys(config).length > 0) body.inferenceConfig = config
   const isBound = keepThinkingRules(body, own, dropped)
   const tools = encodeToolConfig(request, messages, { target, dropped, forces: quirks.forced_tools !== false && !isBound })
-  const format = formatOf(request, target, dropped)
+  const format = encodeFormat(request, target, dropped)
   for (const instruction of [tools.instruction, format.instruction]) if (instruction !== undefined) system.push({ text: instruction })
   if (system.length > 0) body.system = system
   if (tools.toolConfig) body.toolConfig = tools.toolConfig
@@ -174,7 +133,7 @@ export function encodeRequest(request: CanonicalRequest, target: Target): Encode
   const tier = tierToSend(requested, target.tier)
   if (losesTier(requested, target.tier)) dropped.add('service_tier')
   if (tier !== undefined) body.serviceTier = { type: tier }
-  recordUnsaid(request, dropped)
+  recordLosses(request, dropped)
   const { additionalModelRequestFields: given, ...native } = nativeFields(request, target, dropped)
   const fields = merged(isObject(given) ? given : undefined, own, tools.fields, quirks.model_fields)
   if (fields) body.additionalModelRequestFields = fields
@@ -245,14 +204,14 @@ function nativeFields({ extras }: CanonicalRequest, { quirks }: Target, dropped:
 
 /** `requestMetadata`: at most 16 pairs of these letters (API reference, Converse). */
 const PAIR = /^[a-zA-Z0-9\s:_@$#=/+,.-]{0,256}$/
-const MOST_PAIRS = 16
+const MAX_PAIRS = 16
 
 /** The caller's own pairs, which the service writes to the operator's invocation logs. */
 function metadataField({ metadata }: CanonicalRequest, dropped: Set<string>): JsonObject {
   if (!metadata) return {}
   const entries = Object.entries(metadata)
   const fitting = entries.filter(([name, value]) => name !== '' && PAIR.test(name) && typeof value === 'string' && PAIR.test(value))
-  const sent = fitting.slice(0, MOST_PAIRS)
+  const sent = fitting.slice(0, MAX_PAIRS)
   if (sent.length < entries.length) dropped.add('metadata')
   return sent.length > 0 ? { requestMetadata: Object.fromEntries(sent) } : {}
 }

@@ -16,7 +16,7 @@ const PRELUDE = 12
 const CHECKSUM = 4
 /** The specification allows 24 MiB of payload and 128 KiB of headers; a longer message is none that a provider of text sends. */
 const MOST = 16 * 1024 * 1024
-const MOST_HEADERS = 128 * 1024
+const MAX_HEADERS = 128 * 1024
 
 /** Exceptions are members of the union of events in the types of AWS, such as `throttlingException`. */
 const NAMES_ERROR = /(?:exception|error)$/i
@@ -78,7 +78,7 @@ export class EventStreamReader implements FrameReader {
     let bytes = this.pieces.take()
     this.awaited = 0
     while (bytes.length >= PRELUDE) {
-      const length = lengthOf(bytes)
+      const length = messageLength(bytes)
       if (bytes.length < length) {
         this.awaited = length
         break
@@ -109,12 +109,12 @@ export class EventStreamReader implements FrameReader {
 }
 
 /** @returns bytes of the message that begins here. */
-function lengthOf(bytes: Buffer): number {
+function messageLength(bytes: Buffer): number {
   if (crc32(bytes.subarray(0, PRELUDE - CHECKSUM)) !== bytes.readUInt32BE(PRELUDE - CHECKSUM))
     throw new RangeError('a message of the stream has a wrong checksum')
   const length = bytes.readUInt32BE(0)
   const headers = bytes.readUInt32BE(4)
-  if (headers > MOST_HEADERS || length < PRELUDE + headers + CHECKSUM) throw new RangeError('the lengths of a message do not fit')
+  if (headers > MAX_HEADERS || length < PRELUDE + headers + CHECKSUM) throw new RangeError('the lengths of a message do not fit')
   if (length > MOST) throw new RangeError('an event of the stream is too long')
   return length
 }

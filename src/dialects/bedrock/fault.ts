@@ -1,7 +1,7 @@
 /** Errors of the service as our faults. */
 import { Fault } from '../../core/faults.ts'
-import { isObject, type Json, type JsonObject, stringOf } from '../../core/json.ts'
-import { faultOf } from '../faults/classify.ts'
+import { asString, isObject, type Json, type JsonObject } from '../../core/json.ts'
+import { classifyFault } from '../faults/classify.ts'
 import { errorIn } from '../faults/stated-error.ts'
 import type { ReplyHeaders } from '../types.ts'
 
@@ -11,14 +11,15 @@ const FIELD = /(?:\bat |: |^)((?:messages|system|toolConfig|inferenceConfig)(?:\
 function faultNamed(type: string | undefined, body: JsonObject, status: number): Fault {
   const error = errorIn(body)
   const field = FIELD.exec(error.sentence?.slice(0, 2_000) ?? '')?.[1]
-  return faultOf('bedrock', status, { ...error, words: type === undefined ? [] : [type], field })
+  return classifyFault('bedrock', status, { ...error, words: type === undefined ? [] : [type], field })
 }
 
-const textOf = (header: string | readonly string[] | undefined): string | undefined => (typeof header === 'string' ? header : header?.[0])
+const headerText = (header: string | readonly string[] | undefined): string | undefined =>
+  typeof header === 'string' ? header : header?.[0]
 
 /** `com.amazon.coral.service#UnknownOperationException` and `ValidationException:http://…` by their names alone. */
 function typeIn(value: Json | undefined): string | undefined {
-  return stringOf(value)?.replace(/^.*#/, '').replace(/:.*$/s, '')
+  return asString(value)?.replace(/^.*#/, '').replace(/:.*$/s, '')
 }
 
 /**
@@ -41,7 +42,7 @@ export function decodeException(type: string, body: JsonObject): Fault {
 export function decodeFault(status: number, body: Json | undefined, headers: ReplyHeaders = {}): Fault {
   const outer = isObject(body) ? body : {}
   const inner = isObject(outer.Output) ? outer.Output : outer
-  const type = typeIn(textOf(headers['x-amzn-errortype'])) ?? typeIn(inner.code) ?? typeIn(inner.__type)
+  const type = typeIn(headerText(headers['x-amzn-errortype'])) ?? typeIn(inner.code) ?? typeIn(inner.__type)
   if (status >= 400) return faultNamed(type, inner, status)
   return type !== undefined && /(?:exception|optinrequired|notauthorized)$/i.test(type)
     ? faultNamed(type, inner, status)

@@ -2,12 +2,13 @@
 import type { JsonObject } from '../../core/json.ts'
 import type { CanonicalRequest } from '../canon/request.ts'
 import type { Encoded, Target, UpstreamDialect } from '../types.ts'
-import { ConverseStreamDecoder, decodeResult } from './decode-stream.ts'
+import { decodeResult } from './decode-result.ts'
+import { ConverseStreamDecoder } from './decode-stream.ts'
 import { bedrockCap, encodeRequest } from './encode-request.ts'
-import { errorReply } from './error-reply.ts'
 import { EventStreamReader, STREAM_TYPE } from './event-stream.ts'
 import { decodeFault } from './fault.ts'
-import { listingOf } from './listing.ts'
+import { errorReply } from './fault-body.ts'
+import { createListing } from './listing.ts'
 import { bedrockFields, bedrockParameters } from './parameters.ts'
 import { bearer, decodeCount, operationPath, signsReasoning, WIRE } from './wire.ts'
 
@@ -28,7 +29,7 @@ export const bedrockConverse: UpstreamDialect = {
   // ToolSpecification.name: 1 to 64 of `[a-zA-Z0-9_-]`.
   toolNames: { most: 64 },
   wire: WIRE,
-  listing: listingOf(() => true),
+  listing: createListing(() => true),
   countTokens: { encode: encodeCount, decode: decodeCount },
 }
 

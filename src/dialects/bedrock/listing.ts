@@ -2,7 +2,7 @@
  * Models and inference profiles of the account's region, from the control plane of the service (`ListFoundationModels`,
  * `ListInferenceProfiles`; npm @aws-sdk/client-bedrock 3.1164.0), which is at another host than the models.
  */
-import { isObject, type JsonObject, objectsOf } from '../../core/json.ts'
+import { asObjects, isObject, type JsonObject } from '../../core/json.ts'
 import type { UpstreamDialect } from '../types.ts'
 
 /** Hosts of the models (docs.aws.amazon.com, Amazon Bedrock endpoints and quotas). Behind any other address both are looked for there. */
@@ -13,18 +13,18 @@ const PATHS = ['/foundation-models?byOutputModality=TEXT', '/inference-profiles?
 
 /** Models that are called by their own name, and profiles; both are in the form of OpenAI's list. */
 function namesIn({ modelSummaries, inferenceProfileSummaries }: JsonObject): string[] {
-  const models = objectsOf(modelSummaries).filter(({ inferenceTypesSupported: types, modelLifecycle: life }) => {
+  const models = asObjects(modelSummaries).filter(({ inferenceTypesSupported: types, modelLifecycle: life }) => {
     const isLegacy = isObject(life) && life.status === 'LEGACY'
     return !isLegacy && Array.isArray(types) && types.includes('ON_DEMAND')
   })
-  const profiles = objectsOf(inferenceProfileSummaries).filter(({ status }) => status === 'ACTIVE')
+  const profiles = asObjects(inferenceProfileSummaries).filter(({ status }) => status === 'ACTIVE')
   return [...models.map(({ modelId }) => modelId), ...profiles.map(({ inferenceProfileId: id }) => id)].filter(
     (id) => typeof id === 'string',
   )
 }
 
 /** @param isServed true for a name that the dialect can call. */
-export function listingOf(isServed: (name: string) => boolean): NonNullable<UpstreamDialect['listing']> {
+export function createListing(isServed: (name: string) => boolean): NonNullable<UpstreamDialect['listing']> {
   return {
     paths: PATHS,
     base: (baseUrl) => baseUrl.replace(RUNTIME, '$1$2'),

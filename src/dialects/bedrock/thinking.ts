@@ -1,17 +1,17 @@
 /** Thinking: efforts and budgets of callers in the fields of each family of models, and the rules that come with them. */
-import { isObject, type JsonObject, objectsOf } from '../../core/json.ts'
+import { asObjects, isObject, type JsonObject } from '../../core/json.ts'
 import { effortOfBudget, effortShare, nearestEffort } from '../canon/efforts.ts'
 import type { CanonicalRequest, Reasoning } from '../canon/request.ts'
 import type { Target } from '../types.ts'
 
 /** Fewest tokens that Claude takes as a budget, the most, and the share of the output that may go into thinking where there is no room. */
-const LEAST_BUDGET = 1024
-const MOST_BUDGET = 128_000
-const MOST_SHARE = 0.95
+const MIN_BUDGET = 1024
+const MAX_BUDGET = 128_000
+const MAX_SHARE = 0.95
 /** Output that an effort is a share of where no cap is known. */
 const USUAL_OUTPUT = 8192
 /** Least `top_p` that Claude takes while it thinks. */
-const LEAST_TOP_P = 0.95
+const MIN_TOP_P = 0.95
 
 const CLAUDE_EFFORTS = ['low', 'medium', 'high', 'xhigh', 'max']
 const EFFORTS = ['low', 'medium', 'high']
@@ -28,12 +28,12 @@ interface Room {
 
 function budgetFields({ effort, maxTokens, summary }: Reasoning, { maxOutput }: Target, { cap, dropped }: Room): JsonObject {
   const output = cap ?? maxOutput ?? USUAL_OUTPUT
-  const share = Math.min(Math.floor(output * (effortShare(effort ?? 'medium') ?? 0.5)), MOST_BUDGET)
-  let budget = Math.max(Math.floor(maxTokens ?? share), LEAST_BUDGET)
+  const share = Math.min(Math.floor(output * (effortShare(effort ?? 'medium') ?? 0.5)), MAX_BUDGET)
+  let budget = Math.max(Math.floor(maxTokens ?? share), MIN_BUDGET)
   if (budget >= output) {
-    budget = Math.floor(output * MOST_SHARE)
-    dropped.add(budget < LEAST_BUDGET ? 'reasoning' : maxTokens === undefined ? 'reasoning.effort' : 'reasoning.max_tokens')
-    if (budget < LEAST_BUDGET) return {}
+    budget = Math.floor(output * MAX_SHARE)
+    dropped.add(budget < MIN_BUDGET ? 'reasoning' : maxTokens === undefined ? 'reasoning.effort' : 'reasoning.max_tokens')
+    if (budget < MIN_BUDGET) return {}
   }
   return { thinking: { type: 'enabled', budget_tokens: budget, ...((summary ?? null) === null ? {} : { display: 'summarized' }) } }
 }
@@ -65,7 +65,7 @@ function adaptiveOff({ quirks }: Target, { dropped }: Room): JsonObject {
 }
 
 /** An effort of a family that takes words alone. */
-function effortOf({ effort, maxTokens }: Reasoning, { quirks, maxOutput }: Target, { cap, dropped }: Room): string {
+function reasoningEffort({ effort, maxTokens }: Reasoning, { quirks, maxOutput }: Target, { cap, dropped }: Room): string {
   const wanted = effort ?? (maxTokens === undefined ? 'medium' : effortOfBudget(maxTokens, cap ?? maxOutput))
   const nearest = nearestEffort(wanted, quirks.efforts, EFFORTS)
   if (maxTokens !== undefined) dropped.add('reasoning.max_tokens')
@@ -75,7 +75,7 @@ function effortOf({ effort, maxTokens }: Reasoning, { quirks, maxOutput }: Targe
 
 /** At the effort high, Nova refuses a cap and sampling (UKGovernmentBEIS/inspect_ai issue 3767): with a cap it gets the one below. */
 function novaFields(reasoning: Reasoning, target: Target, room: Room): JsonObject {
-  let effort = effortOf(reasoning, target, room)
+  let effort = reasoningEffort(reasoning, target, room)
   if (effort === 'high' && room.cap !== undefined) {
     effort = 'medium'
     room.dropped.add('reasoning.effort')
@@ -116,18 +116,18 @@ export function thinkingFields(request: CanonicalRequest, target: Target, room: 
   if (thinking === 'adaptive') return adaptiveFields(reasoning, target, room, request.extras?.dialect === 'messages')
   if ((reasoning.summary ?? 'auto') !== 'auto') dropped.add('reasoning.summary')
   if (thinking === 'reasoningConfig') return novaFields(reasoning, target, room)
-  const effort = effortOf(reasoning, target, room)
+  const effort = reasoningEffort(reasoning, target, room)
   return thinking === 'reasoning' ? { reasoning: { effort } } : { [thinking]: effort }
 }
 
-const callsOf = (message: JsonObject): JsonObject[] => objectsOf(message.content)
+const messageCalls = (message: JsonObject): JsonObject[] => asObjects(message.content)
 
 /** True where the model is in the middle of calling tools, in a turn that did not begin with its thinking. */
 function lacksThinking(messages: readonly JsonObject[]): boolean {
   let first: JsonObject | undefined
   for (const message of messages.toReversed()) {
-    if (message.role === 'assistant') first = callsOf(message)[0]
-    else if (message.role === 'user' && !callsOf(message).some(({ toolResult }) => toolResult !== undefined)) break
+    if (message.role === 'assistant') first = messageCalls(message)[0]
+    else if (message.role === 'user' && !messageCalls(message).some(({ toolResult }) => toolResult !== undefined)) break
   }
   return first !== undefined && first.reasoningContent === undefined
 }
@@ -142,7 +142,7 @@ function drop(from: JsonObject, field: string, name: string, dropped: Set<string
 function keepClaudeRules(body: JsonObject, fields: JsonObject, dropped: Set<string>): boolean {
   const { thinking } = fields
   if (!isObject(thinking) || (thinking.type !== 'enabled' && thinking.type !== 'adaptive')) return false
-  if (thinking.type === 'enabled' && lacksThinking(objectsOf(body.messages))) {
+  if (thinking.type === 'enabled' && lacksThinking(asObjects(body.messages))) {
     drop(fields, 'thinking', 'reasoning', dropped)
     return false
   }
@@ -150,8 +150,8 @@ function keepClaudeRules(body: JsonObject, fields: JsonObject, dropped: Set<stri
   drop(fields, 'top_k', 'top_k', dropped)
   if (!isObject(config)) return thinking.type === 'enabled'
   if (config.temperature !== 1) drop(config, 'temperature', 'temperature', dropped)
-  if (typeof config.topP === 'number' && config.topP < LEAST_TOP_P) {
-    config.topP = LEAST_TOP_P
+  if (typeof config.topP === 'number' && config.topP < MIN_TOP_P) {
+    config.topP = MIN_TOP_P
     dropped.add('top_p')
   }
   return thinking.type === 'enabled'

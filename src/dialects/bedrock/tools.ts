@@ -1,5 +1,5 @@
 /** Tools and the choice among them as `toolConfig`. */
-import { isObject, type JsonObject, objectsOf, stringOf } from '../../core/json.ts'
+import { asObjects, asString, isObject, type JsonObject } from '../../core/json.ts'
 import { offeredTools } from '../canon/allowed-tools.ts'
 import { fitSchema } from '../canon/claude-schema.ts'
 import type { CanonicalRequest, ToolChoice, ToolSpec } from '../canon/request.ts'
@@ -63,8 +63,8 @@ function calledIn(messages: readonly JsonObject[]): string[] {
   const names = new Set<string>()
   let hasBlocks = false
   for (const { content } of messages)
-    for (const { toolUse, toolResult } of objectsOf(content)) {
-      if (isObject(toolUse)) names.add(stringOf(toolUse.name) ?? '')
+    for (const { toolUse, toolResult } of asObjects(content)) {
+      if (isObject(toolUse)) names.add(asString(toolUse.name) ?? '')
       hasBlocks ||= toolUse !== undefined || toolResult !== undefined
     }
   return names.size === 0 && hasBlocks ? ['tool'] : [...names]

@@ -1,6 +1,6 @@
 /**
- * What every file of this wire shares. Reference: types of @aws-sdk/client-bedrock-runtime 3.1164.0 (`ConverseRequest`, `ConverseResponse`,
- * `ConverseStreamOutput`).
+ * Constants and small functions that the files of this wire share. Reference: types of @aws-sdk/client-bedrock-runtime 3.1164.0
+ * (`ConverseRequest`, `ConverseResponse`, `ConverseStreamOutput`).
  */
 import type { JsonObject } from '../../core/json.ts'
 import type { Quirks } from '../quirks.ts'

@@ -11,7 +11,7 @@ function allowedIn(data: JsonObject): { required: boolean; tools: JsonObject[] }
   return { required: allowed.mode === 'required', tools: Array.isArray(allowed.tools) ? allowed.tools.filter(isObject) : [] }
 }
 
-function nameOf(allowed: JsonObject): Json | undefined {
+function allowedName(allowed: JsonObject): Json | undefined {
   return isObject(allowed.function) ? allowed.function.name : allowed.name
 }
 
@@ -25,7 +25,7 @@ function allows(allowed: JsonObject, tool: ToolSpec): boolean {
   const colon = type.indexOf(':')
   if (tool.kind === 'server') return tool.name === type.slice(colon + 1)
   // A tool of the gateway's own is offered to the model as a function, under a name made of both words.
-  return tool.name === (colon > 0 ? type.replace(':', '_') : nameOf(allowed))
+  return tool.name === (colon > 0 ? type.replace(':', '_') : allowedName(allowed))
 }
 
 /** True for a choice that names tools of the gateway itself, which no provider knows under these names. */

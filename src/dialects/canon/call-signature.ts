@@ -20,7 +20,7 @@ interface Place {
 
 const PLACES: readonly Place[] = [{ format: 'google-gemini-v1', vendor: 'google', member: 'thought_signature' }]
 
-const placeOf = (format: Json | undefined): Place | undefined => PLACES.find((place) => place.format === format)
+const findPlace = (format: Json | undefined): Place | undefined => PLACES.find((place) => place.format === format)
 
 /** Signatures of the calls of one reply, until their calls come, and of the text that has just ended. */
 export class CallSignatures {
@@ -29,10 +29,10 @@ export class CallSignatures {
 
   /**
    * @param data of an `encrypted` note.
-   * @returns true where it signs what the model said, so that a caller without reasoning does not need it.
+   * @returns true where it signs the model's output, so that a caller without reasoning does not need it.
    */
   take(data: JsonObject): boolean {
-    const place = placeOf(data.format)
+    const place = findPlace(data.format)
     if (place === undefined || typeof data.data !== 'string') return false
     const members = { [CALL_EXTRA]: { [place.vendor]: { [place.member]: data.data } } }
     if (typeof data.id === 'string') this.waiting.set(data.id, members)
@@ -48,7 +48,7 @@ export class CallSignatures {
   }
 
   /** Members for a call; undefined where it is not signed. */
-  membersOf(callId: string | undefined): JsonObject | undefined {
+  signedMembers(callId: string | undefined): JsonObject | undefined {
     return callId === undefined ? undefined : this.waiting.get(callId)
   }
 }

@@ -16,7 +16,7 @@ export interface Page {
 export type CitedResults = ReadonlyMap<string, Page>
 
 /** A longer result is not parsed. */
-const MOST_CHARACTERS = 1_000_000
+const MAX_CHARACTERS = 1_000_000
 
 /** True for a text that may be such a result. */
 export function mayBeCited(result: string): boolean {
@@ -28,7 +28,7 @@ const joined = (parts: readonly Part[]): string => parts.map((part) => (part.kin
 const text = (value: Json | undefined): string => (typeof value === 'string' ? value : '')
 
 /** Snippets are texts, or lists of them. */
-function snippetsOf(value: Json | undefined): string {
+function snippetText(value: Json | undefined): string {
   return Array.isArray(value)
     ? value
         .flat(2)
@@ -37,8 +37,8 @@ function snippetsOf(value: Json | undefined): string {
     : text(value)
 }
 
-function pageOf({ url, title, snippets, content, description }: JsonObject): Page {
-  return { url: text(url), title: text(title), content: snippetsOf(snippets) || text(content) || text(description) }
+function toPage({ url, title, snippets, content, description }: JsonObject): Page {
+  return { url: text(url), title: text(title), content: snippetText(snippets) || text(content) || text(description) }
 }
 
 /** Undefined where no result of the conversation can be cited. */
@@ -47,17 +47,17 @@ export function citedResults({ items }: CanonicalRequest): CitedResults | undefi
   for (const item of items) {
     if (item.kind !== 'result') continue
     const result = joined(item.parts)
-    if (result.length > MOST_CHARACTERS || !mayBeCited(result)) continue
-    for (const [key, value] of entriesOf(result)) {
+    if (result.length > MAX_CHARACTERS || !mayBeCited(result)) continue
+    for (const [key, value] of resultEntries(result)) {
       if (!isObject(value) || (typeof value.url !== 'string' && typeof value.title !== 'string')) continue
       found ??= new Map()
-      found.set(key, pageOf(value))
+      found.set(key, toPage(value))
     }
   }
   return found
 }
 
-function entriesOf(result: string): [string, Json | undefined][] {
+function resultEntries(result: string): [string, Json | undefined][] {
   try {
     const parsed: unknown = JSON.parse(result)
     return Array.isArray(parsed) || isObject(parsed) ? Object.entries(parsed as JsonObject) : []

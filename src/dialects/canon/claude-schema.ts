@@ -1,7 +1,7 @@
 /**
- * The subset of JSON Schema that this wire's structured outputs and strict tools take (lib/transform-json-schema of @anthropic-ai/sdk
- * 1.14.0; platform.claude.com, Structured outputs, "JSON Schema limitations"). What it lacks stands in the description instead, where the
- * model reads it.
+ * The subset of JSON Schema that Claude's structured outputs and strict tools take (lib/transform-json-schema of @anthropic-ai/sdk 1.14.0;
+ * platform.claude.com, Structured outputs, "JSON Schema limitations"). Keywords beyond it go into the description, where the model reads
+ * them.
  */
 import { isObject, type Json, type JsonObject } from '../../core/json.ts'
 
@@ -59,7 +59,7 @@ interface Fitting {
 const hasNoRef = (schema: Json): boolean => !JSON.stringify(schema).includes('"$ref"')
 
 /**
- * `oneOf` goes as `anyOf`, which is the nearest that this wire has; beside another `anyOf` in an `allOf`, which takes no `$ref`
+ * `oneOf` goes as `anyOf`, which is the nearest that Claude takes; beside another `anyOf` in an `allOf`, which takes no `$ref`
  * (platform.claude.com, Structured outputs, "JSON Schema limitations"): there it stands in the description.
  */
 function writeChoice(oneOf: Json, written: { fitted: JsonObject; lost: JsonObject }, { lose, hasNoRef: known }: Fitting): void {
@@ -113,7 +113,7 @@ export function fitSchema(schema: JsonObject, lose: (keyword: string) => void): 
   return fit(schema, { lose, hasNoRef: false })
 }
 
-/** True for a schema that this wire takes as it is. */
+/** True for a schema that Claude takes as it is. */
 export function fitsSchema(schema: JsonObject): boolean {
   return JSON.stringify(fitSchema(schema, () => {})) === JSON.stringify(schema)
 }

@@ -1,6 +1,7 @@
 /** Efforts of reasoning: their order, their share of the output, and the nearest one where a provider knows but a few. */
 
 import { isObject, type JsonObject } from '../../core/json.ts'
+import { isKeptFromThinking, withoutSwitches } from './thinking-switches.ts'
 
 /** From none to most. */
 export const EFFORTS = ['none', 'minimal', 'low', 'medium', 'high', 'xhigh', 'max'] as const
@@ -64,21 +65,59 @@ export function nearestEffort(effort: string, offered: readonly string[] | undef
 /**
  * Sentences by which a server refuses an effort that its format allows: Ollama 0.17.4 takes words for gpt-oss alone (server/routes.go,
  * "think value %q is not supported for this model"; openai/openai.go, "invalid reasoning value"), gpt-oss at Fireworks knows no `none`
- * ("Invalid reasoning effort: none", pip fireworks-ai 1.2.30, reasoning_effort). Such a model thinks by itself.
+ * ("Invalid reasoning effort: none", pip fireworks-ai 1.2.30, reasoning_effort), models at Groq each take a list of their own
+ * ("reasoning_effort must be one of none or default", github.com/earendil-works/pi/issues/1745), and SGLang shows what its library says
+ * ("'loc': ('body', 'reasoning_effort'), 'msg': \"Input should be 'low', 'medium' or 'high'\"",
+ * github.com/router-for-me/CLIProxyAPI/issues/1572). Such a model thinks by itself.
  */
-const REFUSED_EFFORT = /\bthink value .{0,40} is not supported for this model|\binvalid reasoning (?:value\b|effort:)/i
+const REFUSED_EFFORT =
+  /\bthink value .{0,40} is not supported for this model|\binvalid reasoning (?:value\b|effort:)|\breasoning_effort\W{1,3}must be one of\b|'reasoning_effort'\), 'msg': "Input should be\b/i
 
-export const refusesEffort = (sentence: string | undefined): boolean =>
-  sentence !== undefined && REFUSED_EFFORT.test(sentence.slice(0, 1000))
+/**
+ * Sentences by which a model that always thinks refuses to be kept from it. Z.AI of glm-5.3 ("This model always engages in thinking and
+ * cannot be disabled; please use low, high, or max.", github.com/charmbracelet/catwalk/pull/603, and the same in Chinese,
+ * github.com/OpenCSGs/csglite/issues/194); Moonshot of kimi-k2.7-code ("invalid thinking: only type=enabled is allowed for this model",
+ * platform.kimi.ai, Claude Code guide, 2026); Model Studio ("The value of the enable_thinking parameter is restricted to True.",
+ * help.aliyun.com, error messages, 2026).
+ */
+const ALWAYS_THINKS =
+  /\balways engages in thinking\b|不支持关闭思考|\binvalid thinking: only type=enabled\b|\benable_thinking parameter is restricted to True\b/i
 
-/** The effort in a body of the chat or the Responses format. */
-export function effortIn({ reasoning_effort: effort, reasoning }: JsonObject): string | undefined {
-  if (typeof effort === 'string') return effort
-  return isObject(reasoning) && typeof reasoning.effort === 'string' ? reasoning.effort : undefined
+/**
+ * Sentence by which a model without a switch refuses it: SiliconFlow, code 20015 (github.com/CherryHQ/cherry-studio/issues/6642). What such a
+ * model does with an effort is not known.
+ */
+const NO_SWITCH = /\bdoes not support parameter `enable_thinking/i
+
+/** Replacement of a refused effort: the lowest that is known to be taken, or nothing. */
+export type EffortStandIn = 'lowest' | 'nothing'
+
+/** @returns undefined where the sentence refuses something else. */
+export function refusedEffort(sentence: string | undefined): EffortStandIn | undefined {
+  const read = sentence?.slice(0, 1000)
+  if (read === undefined) return undefined
+  if (ALWAYS_THINKS.test(read)) return 'lowest'
+  return REFUSED_EFFORT.test(read) || NO_SWITCH.test(read) ? 'nothing' : undefined
 }
 
-/** Takes the effort out of a body of the chat or the Responses format, in place. */
+/** The lowest effort with which a model thinks. @param offered the quirk `efforts`. */
+export const lowestEffort = (offered: readonly string[] | undefined): string | undefined =>
+  EFFORTS.find((effort) => effort !== 'none' && offered?.includes(effort))
+
+/** Field of a body whose format has the effort as a word of its own. */
+export const EFFORT_FIELD = 'reasoning_effort'
+
+/** The effort in a body of the chat or the Responses format; a switch that keeps the model from thinking is `none`. */
+export function effortIn(body: JsonObject): string | undefined {
+  const { reasoning_effort: effort, reasoning } = body
+  if (typeof effort === 'string') return effort
+  if (isObject(reasoning) && typeof reasoning.effort === 'string') return reasoning.effort
+  return isKeptFromThinking(body) ? 'none' : undefined
+}
+
+/** Takes the effort out of a body of the chat or the Responses format, and the switch that keeps the model from thinking, in place. */
 export function dropEffort(body: JsonObject): void {
+  if (isKeptFromThinking(body)) withoutSwitches(body)
   delete body.reasoning_effort
   if (!isObject(body.reasoning)) return
   const { effort: _, ...rest } = body.reasoning

@@ -1,9 +1,9 @@
 /**
- * What the words with which providers end an answer mean. Each wire has one table of them, and no table has a default: a word that is not
- * in it is no success.
+ * Meanings of the words with which providers end an answer. Each wire has one table of them, and no table has a default: an unknown word is
+ * not a success.
  */
 import { Fault } from '../../core/faults.ts'
-import { isObject, type Json, type JsonObject, stringOf } from '../../core/json.ts'
+import { asString, isObject, type Json, type JsonObject } from '../../core/json.ts'
 import type { End, EndReason } from './events.ts'
 
 /** The words of one wire. `error` is a failure: decoders report it as a fault, `failedEnd`. */
@@ -20,7 +20,7 @@ export function reasonIn(words: EndWords, word: string): EndReason {
  */
 export function endWord(reason: Json | undefined): string | undefined {
   if (reason === undefined || reason === null || reason === '' || reason === false) return undefined
-  if (isObject(reason)) return stringOf(reason.type) ?? stringOf(reason.reason) ?? 'object'
+  if (isObject(reason)) return asString(reason.type) ?? asString(reason.reason) ?? 'object'
   // A list is no form of any service, whatever stands in it.
   return Array.isArray(reason) ? 'list' : String(reason)
 }
@@ -33,9 +33,9 @@ export function laterEnd(before: End | undefined, later: End): End {
 }
 
 /** As `laterEnd`, of the words. */
-export function laterWord(before: string | undefined, later: string, reasonOf: (word: string) => EndReason): string {
+export function laterWord(before: string | undefined, later: string, toReason: (word: string) => EndReason): string {
   if (before === undefined) return later
-  return !isSuccess(reasonOf(before)) && isSuccess(reasonOf(later)) ? before : later
+  return !isSuccess(toReason(before)) && isSuccess(toReason(later)) ? before : later
 }
 
 /** Characters of a provider's word that callers are shown. */
@@ -55,8 +55,8 @@ export function unknownEnd({ raw }: End): Fault {
 }
 
 /**
- * What becomes of an end where the arguments of a call are no JSON: a call that was cut, or that the model wrote wrongly, is none that may
- * be run. A word of success is none then, in place; an answer that was cut at a limit or by a filter says so already.
+ * Corrects an end where the arguments of a call are no JSON: a call that was cut, or that the model wrote wrongly, must not run. `stop` and
+ * `tool_calls` become `unknown`, in place; an answer that was cut at a limit or by a filter keeps its end.
  * @returns the fault where nothing is known of the end either: the provider has broken off.
  */
 export function endBroken(end: End): Fault | undefined {

@@ -41,7 +41,7 @@ export interface End {
   unknownWords?: readonly StreamWord[] | undefined
   /** OpenAI's `system_fingerprint`: the configuration of the provider that answered. */
   fingerprint?: string | undefined
-  /** The provider has paused: it goes on with the turn once it gets back what it has said, as it is. */
+  /** The provider has paused: it goes on with the turn once it gets back its own output unchanged. */
   paused?: true
   /** A message that came meanwhile has stopped the answer. Only the Responses wire has a word for it: the same word of another means nothing. */
   steered?: true
@@ -106,7 +106,7 @@ export const IMAGE_TOKENS = 1_290
 export const MEDIA_BYTES = IMAGE_TOKENS * 2.5
 
 /** The end that an event carries. */
-export function endOf({ type: _type, ...end }: { type: 'end' } & End): End {
+export function toEnd({ type: _type, ...end }: { type: 'end' } & End): End {
   return end
 }
 

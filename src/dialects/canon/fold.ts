@@ -1,7 +1,7 @@
 /** Folds a stream of canonical events into the finished blocks that a whole reply is written from. */
 import type { Fault } from '../../core/faults.ts'
 import type { JsonObject } from '../../core/json.ts'
-import { type BlockKind, type Called, type End, endOf, type NoteKind, type StreamEvent } from './events.ts'
+import { type BlockKind, type Called, type End, type NoteKind, type StreamEvent, toEnd } from './events.ts'
 import type { Opaque } from './request.ts'
 import type { Usage } from './usage.ts'
 
@@ -62,7 +62,7 @@ export class Fold {
         result.usage = event.usage
         return
       case 'end':
-        result.end = endOf(event)
+        result.end = toEnd(event)
         return
       case 'fault':
         result.fault = event.fault
@@ -71,10 +71,4 @@ export class Fold {
         result.opaque.push(event.of)
     }
   }
-}
-
-export function fold(events: readonly StreamEvent[]): Folded {
-  const folder = new Fold()
-  for (const event of events) folder.push(event)
-  return folder.result
 }

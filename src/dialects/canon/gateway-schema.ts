@@ -3,11 +3,11 @@ import { type TSchema, Type } from 'typebox'
 import { REQUESTED_TIERS } from '../../core/service-tiers.ts'
 import { SORT_KEYS } from '../../core/sort-keys.ts'
 import { CRITERION_FIELDS, type Field } from '../../routing/criteria/index.ts'
-import { amountFrom0, MOST_ENTRIES, tokenCount } from './bounds.ts'
+import { amountFrom0, MAX_ENTRIES, tokenCount } from './bounds.ts'
 
 const nullable = <T extends TSchema>(schema: T, description?: string) =>
   Type.Optional(Type.Union([schema, Type.Null()], description === undefined ? {} : { description }))
-const SHORT = { maxItems: MOST_ENTRIES }
+const SHORT = { maxItems: MAX_ENTRIES }
 const amount = () =>
   Type.Optional(
     Type.Union([amountFrom0(), Type.String({ pattern: '^\\d{1,12}(\\.\\d{1,24})?$', description: 'a decimal number such as "0.25"' })]),

@@ -4,13 +4,13 @@ import { isObject } from '../../core/json.ts'
 /** Up to the first character of the text. */
 const BEGIN = /^\s*\{\s*"input"\s*:\s*"/
 /** Arguments that have not begun so after so many characters are read at their end. */
-const LONGEST_BEGIN = 64
+const MAX_BEGIN_LENGTH = 64
 
 /** One escape; of two halves of a character both. */
 const ESCAPE = /\\(?:u[dD][89abAB][\da-fA-F]{2}\\u[dD][c-fC-F][\da-fA-F]{2}|u[\da-fA-F]{4}|["\\/bfnrt])/y
 /** The beginning of an escape whose rest has not come. */
 const HALF = /^\\(?:u[\da-fA-F]{0,3}|u[dD][89abAB][\da-fA-F]{2}(?:\\(?:u[\da-fA-F]{0,3})?)?)?$/
-const LONGEST_ESCAPE = 12
+const MAX_ESCAPE_LENGTH = 12
 
 export class InputText {
   private state: 'before' | 'inside' | 'after' = 'before'
@@ -22,7 +22,7 @@ export class InputText {
     if (this.state === 'after') return ''
     this.held += args
     if (this.state === 'before') {
-      if (this.held.length - args.length > LONGEST_BEGIN) return ''
+      if (this.held.length - args.length > MAX_BEGIN_LENGTH) return ''
       const begin = BEGIN.exec(this.held)
       if (begin === null) return ''
       this.state = 'inside'
@@ -50,7 +50,7 @@ export class InputText {
         this.held = ''
         return out
       }
-      if (held.length - next < LONGEST_ESCAPE && HALF.test(held.slice(next))) {
+      if (held.length - next < MAX_ESCAPE_LENGTH && HALF.test(held.slice(next))) {
         this.held = held.slice(next)
         return out
       }

@@ -50,7 +50,7 @@ export function payloadLength(part: Media): number {
   return url?.startsWith('data:') ? url.length - url.lastIndexOf(',') - 1 : 0
 }
 
-export function* mediaOf(request: CanonicalRequest): Generator<FoundMedia> {
+export function* findMedia(request: CanonicalRequest): Generator<FoundMedia> {
   for (const item of request.items) yield* mediaOfItem(item)
 }
 

@@ -36,7 +36,7 @@ export function withNative<T extends object>(value: T, native: Opaque): T {
 }
 
 /** Members that this wire left beside a value; undefined where it left none. */
-export function nativeOf(value: object, dialect: DialectId): JsonObject | undefined {
+export function nativeObject(value: object, dialect: DialectId): JsonObject | undefined {
   const { native } = value as Carrier
   return native?.dialect === dialect ? native.data : undefined
 }

@@ -3,6 +3,8 @@
  * one table of it, by which a request under a limit is held for what it may cost (docs/decisions/0029-outside-input.md).
  */
 import { isObject, type Json, type JsonObject } from '../../core/json.ts'
+import { PARAMETER_NAMES, PARAMETERS } from '../../core/parameters.ts'
+import { GATEWAY_KEYS } from './request-fields.ts'
 
 /** A bound in tokens: all that the endpoint's context has left. */
 export const REST_OF_CONTEXT = Number.POSITIVE_INFINITY
@@ -107,14 +109,11 @@ const UNKNOWN_HELP = 'it names something that is not part of the request: leave 
 
 /** Fields of all formats that are known to add nothing, or whose text is counted with the body. */
 const COUNTED: ReadonlySet<string> = new Set([
-  ...['model', 'models', 'messages', 'input', 'prompt', 'system', 'instructions', 'tools', 'tool_choice', 'stream', 'stream_options'],
-  ...['max_tokens', 'max_completion_tokens', 'max_output_tokens', 'temperature', 'top_p', 'top_k', 'stop', 'stop_sequences', 'seed', 'n'],
-  ...['response_format', 'text', 'output_config', 'output_format', 'thinking', 'reasoning', 'reasoning_effort', 'include', 'store'],
-  ...['metadata', 'user', 'safety_identifier', 'service_tier', 'parallel_tool_calls', 'prompt_cache_key', 'cache_control', 'betas'],
-  ...['functions', 'function_call', 'prediction', 'audio', 'image_config', 'modalities', 'logit_bias', 'context_management', 'truncation'],
-  // The gateway's own.
-  ...['provider', 'route', 'plugins', 'session_id', 'trace', 'debug', 'stop_server_tools_when', 'max_tool_calls', 'preset', 'transforms'],
-  ...['fallbacks', 'usage', 'include_reasoning', 'web_search_options', 'verbosity'],
+  ...PARAMETER_NAMES.filter((name) => PARAMETERS[name].kind !== undefined),
+  ...['model', 'messages', 'input', 'prompt', 'system', 'instructions', 'tools', 'tool_choice', 'stream', 'stream_options', 'n', 'store'],
+  ...['max_completion_tokens', 'max_output_tokens', 'stop_sequences', 'response_format', 'text', 'output_config', 'output_format'],
+  ...['thinking', 'reasoning', 'reasoning_effort', 'include_reasoning', 'cache_control', 'truncation', 'web_search_options', 'betas'],
+  ...['functions', 'function_call', 'context_management', 'fallbacks', 'usage', ...GATEWAY_KEYS],
 ])
 
 /** False where no field of the body can add input. */
@@ -176,17 +175,17 @@ function namesOutside(name: string, value: Json): boolean {
 }
 
 /** Values that are looked at; a field with more is no reference. */
-const MOST_VALUES = 10_000
+const MAX_VALUES = 10_000
 
 /** True where an object or array holds an id or an address. */
 export function holdsReference(value: Json): boolean {
   const rest: Json[] = [value]
   let seen = 0
   for (let one = rest.pop(); one !== undefined; one = rest.pop()) {
-    if (++seen > MOST_VALUES) return true
+    if (++seen > MAX_VALUES) return true
     if (typeof one === 'string') {
       if (ADDRESS.test(one)) return true
-    } else if (Array.isArray(one)) rest.push(...one.slice(0, MOST_VALUES))
+    } else if (Array.isArray(one)) rest.push(...one.slice(0, MAX_VALUES))
     else if (isObject(one)) {
       for (const name in one) {
         const member = one[name]

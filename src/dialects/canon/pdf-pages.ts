@@ -1,13 +1,13 @@
 /**
- * How many pages a PDF has at most, without reading any of them: the leaves of its page tree (ISO 32000-1, 7.7.3), whose nodes list their
- * children under `Kids`. Nodes may stand within compressed object streams (7.5.7).
+ * Upper bound of the number of pages in a PDF, without reading any of them: the leaves of its page tree (ISO 32000-1, 7.7.3), whose nodes
+ * list their children under `Kids`. Nodes may stand within compressed object streams (7.5.7).
  */
 import { inflateSync } from 'node:zlib'
 
 /** Bytes of object streams that are decompressed; page trees of thousands of pages take a part of it. */
-const MOST_INFLATED = 16 * 1024 * 1024
+const MAX_INFLATED = 16 * 1024 * 1024
 /** References of all page trees together. */
-const MOST_CHILDREN = 200_000
+const MAX_CHILDREN = 200_000
 
 /** `Kids` and `ObjStm` with letters written as numbers (7.3.5): nothing but a search for the names finds the tree. */
 const DISGUISED = ['/#4B', '/#4b', '/K#6', '/Ki#6', '/Kid#7', '/#4F', '/#4f', '/O#6', '/Ob#6', '/Obj#5', '/ObjS#7', '/ObjSt#6']
@@ -27,7 +27,7 @@ export function pdfPages(bytes: Buffer): number | undefined {
     readObjectStreams(bytes, tree)
     const known = new Map<number, number>()
     let most = 0
-    for (const node of tree.keys()) most = Math.max(most, leavesOf(node, tree, known))
+    for (const node of tree.keys()) most = Math.max(most, countLeaves(node, tree, known))
     return most > 0 && Number.isFinite(most) ? most : undefined
   } catch (problem) {
     if (problem instanceof Unreadable) return undefined
@@ -58,7 +58,7 @@ function numberBefore(bytes: Buffer, at: number): number {
 }
 
 function readObjectStreams(bytes: Buffer, tree: Tree): void {
-  let left = MOST_INFLATED
+  let left = MAX_INFLATED
   for (let at = bytes.indexOf('/ObjStm'); at !== -1; at = bytes.indexOf('/ObjStm', at + 1)) {
     const begin = bytes.indexOf('stream', at)
     const start = bytes.lastIndexOf(' obj', at)
@@ -71,13 +71,13 @@ function readObjectStreams(bytes: Buffer, tree: Tree): void {
     const from = begin + 'stream'.length + (bytes[begin + 6] === 0x0d ? 2 : 1)
     const content = isFlate ? inflated(bytes.subarray(from, end), left) : bytes.subarray(from, end)
     left -= content.length
-    const places = placesOf(content.toString('latin1', 0, first), first)
+    const places = indexPlaces(content.toString('latin1', 0, first), first)
     readNodes(content, tree, (place) => places.findLast(({ offset }) => offset <= place)?.number ?? -1)
   }
 }
 
 /** Numbers of the objects of a stream, and where each begins. */
-function placesOf(index: string, first: number): { number: number; offset: number }[] {
+function indexPlaces(index: string, first: number): { number: number; offset: number }[] {
   const numbers = index
     .trim()
     .split(/[\s\0]+/)
@@ -97,7 +97,7 @@ function inflated(bytes: Buffer, most: number): Buffer {
 }
 
 /** A node may hang in the tree more than once; one that hangs below itself has no pages. */
-function leavesOf(root: number, tree: Tree, known: Map<number, number>): number {
+function countLeaves(root: number, tree: Tree, known: Map<number, number>): number {
   const before = known.get(root)
   if (before !== undefined) return before
   const versions = tree.get(root)
@@ -105,9 +105,9 @@ function leavesOf(root: number, tree: Tree, known: Map<number, number>): number 
   known.set(root, 0)
   let most = 0
   for (const children of versions) {
-    if (children.length > MOST_CHILDREN || known.size > MOST_CHILDREN) throw new Unreadable()
+    if (children.length > MAX_CHILDREN || known.size > MAX_CHILDREN) throw new Unreadable()
     let sum = 0
-    for (const child of children) sum += leavesOf(child, tree, known)
+    for (const child of children) sum += countLeaves(child, tree, known)
     most = Math.max(most, sum)
   }
   known.set(root, most)

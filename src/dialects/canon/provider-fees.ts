@@ -1,6 +1,6 @@
 /** Reports of providers about their own tools, beside tokens: fees in USD, and calls that have a price each. */
 import { isObject, type JsonObject } from '../../core/json.ts'
-import { PAID_TOOLS } from '../../core/money.ts'
+import { PAID_TOOLS, type PaidTool } from '../../core/price.ts'
 import { count } from './counts.ts'
 import type { Usage } from './usage.ts'
 
@@ -33,10 +33,18 @@ export function beyondFees(unknown: readonly string[] | undefined): string[] | u
   return left && left.length > 0 ? left : undefined
 }
 
+/** Other names of the counts, as xAI's page of prices and its other API have them. */
+const ALSO: Readonly<Partial<Record<PaidTool, string>>> = {
+  code_interpreter: 'code_execution_calls',
+  file_search: 'collections_search_calls',
+  document_search: 'attachment_search_calls',
+}
+
 /** xAI counts the calls of its tools by their kind in `usage` (docs.x.ai, "Tools overview": `server_side_tool_usage_details`). */
 export function toolUseIn({ server_side_tool_usage_details: calls }: JsonObject): Pick<Usage, 'webSearches' | 'toolCalls'> | undefined {
   if (!isObject(calls)) return undefined
   const searches = count(calls.web_search_calls)
-  const toolCalls = Object.fromEntries(PAID_TOOLS.map((tool) => [tool, count(calls[`${tool}_calls`])]).filter(([, made]) => made !== 0))
+  const made = (tool: PaidTool): number => Math.max(count(calls[`${tool}_calls`]), count(calls[ALSO[tool] ?? '']))
+  const toolCalls = Object.fromEntries(PAID_TOOLS.map((tool) => [tool, made(tool)]).filter(([, times]) => times !== 0))
   return { ...(searches > 0 ? { webSearches: searches } : {}), ...(Object.keys(toolCalls).length > 0 ? { toolCalls } : {}) }
 }

@@ -7,19 +7,19 @@ import type { Json, JsonObject } from '../../core/json.ts'
 
 export type QuirkTable = Readonly<Record<string, TSchema>>
 
-export const oneOf = <const V extends readonly string[]>(description: string, values: V) =>
+export const choiceQuirk = <const V extends readonly string[]>(description: string, values: V) =>
   Type.Unsafe<V[number]>({ type: 'string', enum: [...values], description })
 
 export const flag = (description: string) => Type.Boolean({ description })
 
 export const word = (description: string, maxLength = 64) => Type.String({ description, minLength: 1, maxLength })
 
-export const listOf = <T extends TSchema>(description: string, items: T, minItems = 0) =>
+export const listQuirk = <T extends TSchema>(description: string, items: T, minItems = 0) =>
   Type.Array(items, { description, minItems, maxItems: 10_000 })
 
 const FIELD = { pattern: '^[A-Za-z_][A-Za-z0-9_]{0,63}$', expected: 'the name of a field of the body' }
 
-const drop = listOf('Parameters that are never sent.', word('A parameter.'))
+const drop = listQuirk('Parameters that are never sent.', word('A parameter.'))
 
 /** `drop` is for each dialect to follow, since names of parameters differ; `shapeBody` does the rest. */
 export const body = Type.Object(
@@ -41,7 +41,7 @@ export const body = Type.Object(
   {
     additionalProperties: false,
     description:
-      'Changes to the request body: `drop` lists parameters that are never sent, `rename` gives fields other names, `set` adds fields with fixed values.',
+      'Changes to the request body: `drop` lists parameters that are never sent (`messages.NAME`: a field of messages, in `openai-chat`; `tools.TYPE.NAME`: a member of tools of the type, in `openai-responses`), `rename` gives fields other names, `set` adds fields with fixed values.',
   },
 )
 
@@ -76,7 +76,7 @@ export function mergeQuirks<Q extends BodyQuirk>(provider: Q, endpoint: Q): Q {
   return { ...merged, body: written }
 }
 
-export const efforts = listOf('Reasoning efforts that the provider knows; others become the nearest of them.', word('An effort.', 32), 1)
+export const efforts = listQuirk('Reasoning efforts that the provider knows; others become the nearest of them.', word('An effort.', 32), 1)
 
 export const forcedTools = flag('False: the provider refuses a `tool_choice` that forces a call; `auto` is sent instead.')
 
@@ -90,7 +90,7 @@ export const unsignedReasoning = flag(
 
 export const webSearch = flag('True: the provider has a web search of its own, which the engine `native` uses.')
 
-export const mediaUrls = oneOf(
+export const mediaUrls = choiceQuirk(
   '`inline`: images and files that a request names by their address are fetched by the gateway and sent as data; `pass`: the address is sent. If unset: `pass`.',
   ['inline', 'pass'],
 )

@@ -35,7 +35,7 @@ export function accountLetters(provider: Account): string {
 }
 
 /** Mark in front of reasoning that this account made. */
-export const markOf = (account: string): string => `hg:${account}:`
+export const accountMark = (account: string): string => `hg:${account}:`
 
 /** True for reasoning that has the mark of any account. */
 export function isMarked(text: unknown): text is string {
@@ -71,21 +71,21 @@ function marked(data: JsonObject, mark: string, members: readonly string[] = SIG
 export function markEvents(events: StreamEvent[], account: string): void {
   for (const [index, event] of events.entries()) {
     if (event.type === 'block-note' && (event.note === 'signature' || event.note === 'encrypted'))
-      events[index] = { ...event, data: marked(event.data, markOf(account)) }
+      events[index] = { ...event, data: marked(event.data, accountMark(account)) }
     else if (event.type === 'block-start' && typeof event.of?.data.encrypted_content === 'string')
-      events[index] = { ...event, of: { ...event.of, data: marked(event.of.data, markOf(account), ['encrypted_content']) } }
+      events[index] = { ...event, of: { ...event.of, data: marked(event.of.data, accountMark(account), ['encrypted_content']) } }
   }
 }
 
 /** The same in a frame or a whole reply as it is passed on. @param places where values begin that are signed or encrypted. */
 export function markText(text: string, places: RegExp, account: string): string {
-  return text.replace(places, (place) => place + markOf(account))
+  return text.replace(places, (place) => place + accountMark(account))
 }
 
 type ReasoningItem = Extract<Item, { kind: 'reasoning' }>
 
 /** Rest of reasoning that another account made: words that some providers take as plain text. */
-function wordsOf({ text, summary }: ReasoningItem): Item[] {
+function reasoningWords({ text, summary }: ReasoningItem): Item[] {
   if (text === undefined && summary === undefined) return []
   // A family that no provider is of.
   const words: ReasoningItem = { kind: 'reasoning', format: 'unknown' }
@@ -107,7 +107,7 @@ function fitReasoning(item: ReasoningItem, { account, takesReasoning }: Reader):
   if (encrypted !== undefined) own.encrypted = ownReasoning(encrypted, account)
   if (signature !== undefined) own.signature = ownReasoning(signature, account)
   const isForeign = own.encrypted !== encrypted && own.encrypted === undefined
-  if (!takesReasoning || isForeign || (signature !== undefined && own.signature === undefined)) return wordsOf(item)
+  if (!takesReasoning || isForeign || (signature !== undefined && own.signature === undefined)) return reasoningWords(item)
   return own.encrypted === encrypted && own.signature === signature ? undefined : [own]
 }
 
@@ -132,13 +132,13 @@ export function isBound(item: Item): boolean {
   return item.kind === 'reasoning' && (item.encrypted !== undefined || item.signature !== undefined || item.id !== undefined)
 }
 
-/** True for what the model said or called. */
+/** True for output of the model: text, reasoning and calls. */
 function isSpoken(item: Item): item is Extract<Item, { kind: 'call' | 'message' }> {
   return item.kind === 'call' || (item.kind === 'message' && item.role === 'assistant')
 }
 
 /**
- * The request with the reasoning that its reader made, without marks; the same request where nothing changes. What the model said
+ * The request with the reasoning that its reader made, without marks; the same request where nothing changes. Output of the model
  * right after reasoning that is left out loses its ids: OpenAI refuses a call that it knows "without its required 'reasoning' item".
  * @param dropped receives the names of what is left out.
  */

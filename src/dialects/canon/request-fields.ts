@@ -35,13 +35,13 @@ function checkSlug(value: unknown, path: string): void {
 }
 
 /** Tools that a choice allows: each is held against each tool of the request. */
-const MOST_ALLOWED = 256
+const MAX_ALLOWED = 256
 
 function checkAllowedTools(choice: JsonObject): void {
   const nested = isObject(choice.allowed_tools)
   const tools = isObject(choice.allowed_tools) ? choice.allowed_tools.tools : choice.tools
-  if (Array.isArray(tools) && tools.length > MOST_ALLOWED)
-    throw badField(nested ? 'tool_choice.allowed_tools.tools' : 'tool_choice.tools', `must have at most ${MOST_ALLOWED} items`)
+  if (Array.isArray(tools) && tools.length > MAX_ALLOWED)
+    throw badField(nested ? 'tool_choice.allowed_tools.tools' : 'tool_choice.tools', `must have at most ${MAX_ALLOWED} items`)
 }
 
 /** Objects of caps and sampling in fields that formats do not name; none holds a JSON schema, whose bounds may be larger. */
@@ -195,6 +195,26 @@ export interface CapWire {
   written(body: JsonObject): number | undefined
 }
 
+interface CapTarget extends CapRules {
+  /** The cap that a hold was computed for. */
+  readonly outputCap?: number | undefined
+}
+
+/** Lower of what the caller wants and what the hold was computed for; recorded where the endpoint is sent no cap. */
+export function capToSend(wire: CapWire, requested: number | undefined, target: CapTarget, dropped: Set<string>): number | undefined {
+  const { outputCap: held } = target
+  if (wire.sends(target, held !== undefined)) return held === undefined ? requested : Math.min(requested ?? held, held)
+  if (requested !== undefined) dropped.add('max_tokens')
+  return undefined
+}
+
+/** Takes a field out and records it, unless it says nothing. */
+export function leaveOut(body: JsonObject, field: string, dropped: string[], name = field): void {
+  if (body[field] === undefined) return
+  if (body[field] !== null) dropped.push(name)
+  delete body[field]
+}
+
 /**
  * The tier to send. An endpoint of a tier gets that tier, whatever opened it for the request; any other gets `default`
  * where the caller requested just that, else none.
@@ -205,7 +225,7 @@ export function tierToSend(requested: Json | undefined, endpoint: ServiceTier | 
 }
 
 /** The provider's word for a tier; undefined where its list has none. */
-export function tierWord(tier: ServiceTier | 'default' | undefined, quirks: Quirks): string | undefined {
+function tierWord(tier: ServiceTier | 'default' | undefined, quirks: Quirks): string | undefined {
   const words = quirks.service_tiers
   return tier === undefined || words === undefined ? tier : words[tier]
 }
@@ -251,6 +271,21 @@ function withoutTiers(members: JsonObject): JsonObject {
     else rest[key] = inner
   }
   return rest
+}
+
+interface TierTarget {
+  readonly tier?: ServiceTier | undefined
+  readonly quirks: Quirks
+}
+
+/** Fits `service_tier` of a chat or Responses body, and takes out other words for a tier. */
+export function fitTier(body: JsonObject, { tier, quirks }: TierTarget, dropped: string[]): void {
+  const { service_tier: requested } = body
+  if (losesTier(requested, tier)) dropped.push('service_tier')
+  const sent = tierWord(tierToSend(requested, tier), quirks)
+  if (sent !== undefined) body.service_tier = sent
+  else if (requested !== undefined) delete body.service_tier
+  takeTierWords(body, tier, dropped)
 }
 
 /** Treatment of a user's name, by the provider's configuration. */

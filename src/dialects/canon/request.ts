@@ -3,6 +3,7 @@
  * Built lazily from the parsed body, only if a layer needs it.
  */
 import type { JsonObject } from '../../core/json.ts'
+import type { SamplingMembers, SettingMembers } from '../../core/parameters.ts'
 
 export type DialectId = string
 
@@ -92,23 +93,7 @@ export interface WrittenAt {
 export type ToolChoice = { mode: 'auto' | 'none' | 'required' } | { mode: 'named'; name: string } | { mode: 'opaque'; of: Opaque }
 
 /** Sampling and length; absent means that the caller sent nothing. */
-export interface Sampling {
-  temperature?: number
-  topP?: number
-  topK?: number
-  minP?: number
-  topA?: number
-  frequencyPenalty?: number
-  presencePenalty?: number
-  repetitionPenalty?: number
-  seed?: number
-  stop?: string[]
-  maxOutput?: number | undefined
-  logprobs?: boolean
-  topLogprobs?: number
-  logitBias?: JsonObject
-  parallelToolCalls?: boolean
-}
+export type Sampling = SamplingMembers<JsonObject>
 
 export interface Reasoning {
   effort?: string
@@ -127,30 +112,15 @@ export interface OutputFormat {
   strict?: boolean | null
 }
 
-export interface CanonicalRequest {
+export interface CanonicalRequest extends SettingMembers<JsonObject> {
   items: Item[]
   tools: ToolSpec[]
   toolChoice?: ToolChoice | undefined
   sampling: Sampling
   reasoning?: Reasoning
   format?: OutputFormat
-  verbosity?: string
-  serviceTier?: string | undefined
-  modalities?: string[]
-  include?: string[]
-  user?: string | undefined
-  safetyIdentifier?: string | undefined
-  cacheKey?: string | undefined
   /** `cache_control` of the whole request: the provider chooses the place. `null`: nothing is to be marked beside the caller's own marks. */
   cache?: CacheMark | null | undefined
-  /** The caller's own pairs, where providers keep them with the generation. */
-  metadata?: JsonObject
-  /** Text that the answer is expected to repeat mostly (`prediction` of chat). */
-  prediction?: JsonObject
-  /** `image_config` of chat and responses. */
-  imageConfig?: JsonObject
-  /** Voice and format of spoken answers (`audio` of chat). */
-  audio?: JsonObject
   stream: boolean
   /** Top-level fields of the client's dialect that the canon does not name, for the same dialect only. */
   extras?: { dialect: DialectId; fields: JsonObject }

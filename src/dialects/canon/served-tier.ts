@@ -39,14 +39,14 @@ const WORDS: Readonly<Record<string, ServedTier | 'none'>> = {
 /** Tier of a reply. `unknown`: its word where the table does not have it, so that its price is not known either. */
 export type TierReport = { readonly tier: ServedTier; readonly unknown?: never } | { readonly unknown: string; readonly tier?: never }
 
-const LONGEST_WORD = 64
+const MAX_WORD_LENGTH = 64
 
 /** @returns undefined where the reply names no tier. */
 export function servedTier(word: unknown): TierReport | undefined {
   if (word === undefined || word === null) return undefined
   if (typeof word !== 'string') return { unknown: typeof word }
   const known = Object.hasOwn(WORDS, word.toLowerCase()) ? WORDS[word.toLowerCase()] : undefined
-  if (known === undefined) return { unknown: word.slice(0, LONGEST_WORD) }
+  if (known === undefined) return { unknown: word.slice(0, MAX_WORD_LENGTH) }
   return known === 'none' ? undefined : { tier: known }
 }
 
@@ -55,7 +55,7 @@ export function tierBesideUsage({ service_tier: word, usage }: JsonObject): Tier
   return servedTier(word) ?? (isObject(usage) ? servedTier(usage.service_tier) : undefined)
 }
 
-/** Adds what the reply has said of its tier to its end. */
+/** Adds the tier that the reply states to its end. */
 export function noteTier(end: End, report: TierReport | undefined): void {
   if (report?.tier !== undefined) end.tier = report.tier
   else if (report) end.unknownTier = report.unknown

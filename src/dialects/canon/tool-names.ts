@@ -85,10 +85,10 @@ export function withTakenNames(
     sent.set(name, other)
     names.set(other, name)
   }
-  const nameOf = (name: string): string => sent.get(name) ?? name
-  const tool = (spec: ToolSpec): ToolSpec => (spec.kind === 'function' ? { ...spec, name: nameOf(spec.name) } : spec)
-  const item = (each: Item): Item => (each.kind === 'call' ? { ...each, name: nameOf(each.name) } : each)
-  const choice = (chosen: ToolChoice): ToolChoice => (chosen.mode === 'named' ? { mode: 'named', name: nameOf(chosen.name) } : chosen)
+  const sentName = (name: string): string => sent.get(name) ?? name
+  const tool = (spec: ToolSpec): ToolSpec => (spec.kind === 'function' ? { ...spec, name: sentName(spec.name) } : spec)
+  const item = (each: Item): Item => (each.kind === 'call' ? { ...each, name: sentName(each.name) } : each)
+  const choice = (chosen: ToolChoice): ToolChoice => (chosen.mode === 'named' ? { mode: 'named', name: sentName(chosen.name) } : chosen)
   const { items } = request
   // A choice of some tools names them by the caller's names.
   const { tools, toolChoice } = offeredTools(request)

@@ -87,7 +87,7 @@ export const USAGE_MEMBERS: Readonly<Record<UsageWire, UsageMembers>> = {
 type Known = ReadonlyMap<string, ReadonlySet<string> | undefined>
 
 /** Those without a price are reported like those that are not known. */
-function knownOf({ counted, within, aside }: UsageMembers): Known {
+function knownMembers({ counted, within, aside }: UsageMembers): Known {
   const known = new Map<string, Set<string> | undefined>()
   for (const path of [...counted, ...within, ...aside]) {
     const [name = '', below] = path.split('.')
@@ -99,12 +99,12 @@ function knownOf({ counted, within, aside }: UsageMembers): Known {
   return known
 }
 
-const KNOWN = Object.fromEntries(Object.entries(USAGE_MEMBERS).map(([wire, members]) => [wire, knownOf(members)])) as Record<
+const KNOWN = Object.fromEntries(Object.entries(USAGE_MEMBERS).map(([wire, members]) => [wire, knownMembers(members)])) as Record<
   UsageWire,
   Known
 >
 
-const MOST_NAMES = 4
+const MAX_NAMES = 4
 const NAME = /^[A-Za-z][\w.-]{0,79}$/
 
 /** Null, zero, and what is empty say nothing. */
@@ -119,7 +119,7 @@ export function unknownMembers(wire: UsageWire, usage: JsonObject): string[] | u
   let unknown: string[] | undefined
   const add = (name: string): void => {
     unknown ??= []
-    if (unknown.length < MOST_NAMES && NAME.test(name)) unknown.push(name)
+    if (unknown.length < MAX_NAMES && NAME.test(name)) unknown.push(name)
   }
   for (const name in usage) {
     const value = usage[name]

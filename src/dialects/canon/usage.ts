@@ -1,5 +1,5 @@
 /** Token counts, normalised once for the client and the ledger alike: `input >= cached + cacheWrite`. */
-import { PAID_TOOLS, type PaidTool } from '../../core/money.ts'
+import { PAID_TOOLS, type PaidTool } from '../../core/price.ts'
 import { TOKEN_KINDS } from '../../core/token-kinds.ts'
 import { addCounts, inputCounts, noCounts, outputCounts, type TokenCounts } from './token-counts.ts'
 

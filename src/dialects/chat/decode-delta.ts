@@ -1,4 +1,4 @@
-/** The deltas of one chat reply as canonical blocks; a whole message is one large delta. */
+/** Decodes the deltas of one chat reply to canonical blocks of every kind; a whole message is one large delta. */
 import { entryAt } from '../../core/entry-at.ts'
 import { isObject, type Json, type JsonObject } from '../../core/json.ts'
 import { isWholeObject } from '../canon/call-arguments.ts'
@@ -7,10 +7,10 @@ import { otherMembers } from '../canon/native.ts'
 import type { Opaque } from '../canon/request.ts'
 import { StreamWords } from '../canon/stream-words.ts'
 import { flatAnnotation } from './annotations.ts'
+import { type CallSlot, ToolCalls } from './call-fragments.ts'
 import { audioAnswer, imageAnswer, joinAudio } from './media.ts'
 import { dropEmptyMembers } from './reply.ts'
 import type { Sources } from './sources.ts'
-import { type CallSlot, ToolCalls } from './tool-calls.ts'
 import { BUILTIN, BUILTIN_SEARCH } from './web-search.ts'
 import { OPAQUE, WIRE } from './wire.ts'
 

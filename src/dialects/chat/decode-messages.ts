@@ -121,6 +121,23 @@ const KNOWN: ReadonlySet<Json | undefined> = new Set(['reasoning.text', 'reasoni
 
 const text = (value: Json | undefined): string | undefined => (typeof value === 'string' ? value : undefined)
 
+/** A format that stands in a detail several times, one behind the other; lengths are bounded so that the search is. */
+const REPEATED_FORMAT = /^([a-z-]{1,40}-v\d{1,3}?)\1+$/
+
+/**
+ * A detail with its format and identifier once. OpenAI's SDK for Python joins the pieces of a stream by their index, and all texts in them
+ * but `type` with them (`accumulate_delta` of openai 3.57.0, lib/streaming/_deltas.py).
+ */
+function unrepeated(detail: JsonObject): JsonObject {
+  const whole = text(detail.format)
+  const format = whole === undefined ? undefined : REPEATED_FORMAT.exec(whole)?.[1]
+  if (whole === undefined || format === undefined) return detail
+  const times = whole.length / format.length
+  const id = text(detail.id)
+  const one = id?.slice(0, id.length / times)
+  return { ...detail, format, ...(id !== undefined && one?.repeat(times) === id ? { id: one } : {}) }
+}
+
 interface Open {
   item: ReasoningItem
   /** Of the detail that began it: pieces of one text share it. */
@@ -149,12 +166,13 @@ function joins(open: Open | undefined, detail: JsonObject): open is Open {
 function decodeDetails(details: JsonObject[]): Item[] {
   const items: Item[] = []
   let open: Open | undefined
-  for (const detail of details) {
-    if (!KNOWN.has(detail.type)) {
+  for (const written of details) {
+    if (!KNOWN.has(written.type)) {
       open = undefined
-      items.push({ kind: 'opaque', of: { dialect: WIRE, type: OPAQUE.detail, data: detail } })
+      items.push({ kind: 'opaque', of: { dialect: WIRE, type: OPAQUE.detail, data: written } })
       continue
     }
+    const detail = unrepeated(written)
     if (!joins(open, detail)) {
       open = { item: { kind: 'reasoning' }, index: detail.index }
       if (typeof detail.id === 'string') open.item.id = detail.id

@@ -2,68 +2,43 @@
 
 import { isObject, type Json, type JsonObject } from '../../core/json.ts'
 import { otherMembers, withNative } from '../canon/native.ts'
-import type { CanonicalRequest, OutputFormat, Sampling, ToolChoice, ToolSpec } from '../canon/request.ts'
-import { GATEWAY_KEYS } from '../canon/request-fields.ts'
+import { fieldReader } from '../canon/parameters.ts'
+import type { CanonicalRequest, OutputFormat, ToolChoice, ToolSpec } from '../canon/request.ts'
 import { requestedCap, requestedReasoning, serverToolName, toolType } from './check.ts'
 import { decodeMessages } from './decode-messages.ts'
 import { cacheMark } from './decode-parts.ts'
-import { OWN_KEYS, SAMPLING, WIRE } from './wire.ts'
+import { chatParameters } from './parameters.ts'
+import { OWN_KEYS, WIRE } from './wire.ts'
 
-/** Fields that become canonical ones; the rest are extras. */
-const NAMED: ReadonlySet<string> = new Set([
-  ...SAMPLING.map(([wire]) => wire),
+/** Fields that become canonical ones by code of their own, or say nothing to a provider. */
+const OWN_FIELDS = [
   ...OWN_KEYS,
-  'model',
-  'messages',
-  'prompt',
-  'stop',
-  'max_tokens',
-  'max_completion_tokens',
-  'tools',
-  'tool_choice',
-  'response_format',
-  'reasoning',
-  'reasoning_effort',
-  'verbosity',
-  'service_tier',
-  'modalities',
-  'user',
-  'safety_identifier',
-  'prompt_cache_key',
-  'metadata',
-  'prediction',
-  'image_config',
-  'audio',
-  'cache_control',
-  'n',
-])
+  ...['model', 'messages', 'prompt', 'stop', 'max_tokens', 'max_completion_tokens', 'tools', 'tool_choice', 'n'],
+  ...['response_format', 'reasoning', 'reasoning_effort', 'cache_control'],
+]
 
-/** Log probabilities where `logprobs` is the number of alternatives. */
-function countedLogprobs({ logprobs, top_logprobs: top }: JsonObject, used: Set<string>): Record<string, Json> {
+const readFields = fieldReader(chatParameters, OWN_FIELDS)
+
+/** Sets log probabilities where `logprobs` is the number of alternatives. */
+function countLogprobs({ logprobs, top_logprobs: top }: JsonObject, { sampling, used }: CanonicalRequest): void {
   const alternatives = top ?? logprobs ?? 0
-  if (alternatives === 0) return { logprobs: true }
+  sampling.logprobs = true
+  if (typeof alternatives !== 'number' || alternatives === 0) return
   used.add('top_logprobs')
-  return { logprobs: true, topLogprobs: alternatives }
+  sampling.topLogprobs = alternatives
 }
 
-function sampling(body: JsonObject, used: Set<string>): Sampling {
-  const out: Record<string, Json> = {}
-  for (const [wire, canonical] of SAMPLING) {
-    const value = body[wire]
-    if (value === undefined || value === null) continue
-    out[canonical] = value
-    used.add(wire)
-  }
-  if (typeof body.logprobs === 'number') Object.assign(out, countedLogprobs(body, used))
-  if (typeof body.stop === 'string') out.stop = [body.stop]
-  else if (Array.isArray(body.stop)) out.stop = body.stop
-  if (out.stop !== undefined) used.add('stop')
+/** Sampling that is no plain value. */
+function decodeSampling(body: JsonObject, request: CanonicalRequest): void {
+  const { sampling, used } = request
+  if (typeof body.logprobs === 'number') countLogprobs(body, request)
+  if (typeof body.stop === 'string') sampling.stop = [body.stop]
+  else if (Array.isArray(body.stop)) sampling.stop = body.stop as string[]
+  if (sampling.stop !== undefined) used.add('stop')
   const cap = requestedCap(body)
-  if (cap !== undefined) {
-    out.maxOutput = cap
-    used.add('max_tokens')
-  }
-  return out as Sampling
+  if (cap === undefined) return
+  sampling.maxOutput = cap
+  used.add('max_tokens')
 }
 
 const FUNCTION_KNOWN: ReadonlySet<string> = new Set(['name', 'description', 'parameters', 'strict'])
@@ -119,16 +94,6 @@ function outputFormat(format: JsonObject, used: Set<string>): OutputFormat | und
   return out
 }
 
-function extras(body: JsonObject): JsonObject | undefined {
-  let fields: JsonObject | undefined
-  for (const key of Object.keys(body)) {
-    if (NAMED.has(key) || GATEWAY_KEYS.has(key) || body[key] === null) continue
-    fields ??= {}
-    fields[key] = body[key]
-  }
-  return fields
-}
-
 function decodeTools(body: JsonObject, request: CanonicalRequest, beside: Set<string>): void {
   if (Array.isArray(body.tools) && body.tools.length > 0) {
     request.tools = (body.tools as JsonObject[]).map((spec) => tool(spec, beside))
@@ -141,58 +106,48 @@ function decodeTools(body: JsonObject, request: CanonicalRequest, beside: Set<st
   }
 }
 
-/** Fields whose loss changes the answer, beside sampling, tools, format and reasoning. */
-const COUNTED = ['web_search_options', 'prediction', 'audio', 'image_config', 'verbosity'] as const
-
-function decodeSettings(body: JsonObject, request: CanonicalRequest): void {
-  for (const name of COUNTED) if ((body[name] ?? null) !== null) request.used.add(name)
-  if (typeof body.verbosity === 'string') request.verbosity = body.verbosity
-  if (typeof body.service_tier === 'string') request.serviceTier = body.service_tier
-  if (Array.isArray(body.modalities)) request.modalities = body.modalities as string[]
-  if (typeof body.user === 'string') request.user = body.user
-  if (typeof body.safety_identifier === 'string') request.safetyIdentifier = body.safety_identifier
-  if (typeof body.prompt_cache_key === 'string') request.cacheKey = body.prompt_cache_key
-  if (isObject(body.metadata)) request.metadata = body.metadata
-  if (isObject(body.prediction)) request.prediction = body.prediction
-  if (isObject(body.image_config)) request.imageConfig = body.image_config
-  if (isObject(body.audio)) request.audio = body.audio
-  const cache = body.cache_control === null ? null : cacheMark(body)
-  if (cache !== undefined) request.cache = cache
-}
-
 /** @param body as the dialect's `check` has accepted it. */
 export function decodeRequest(body: JsonObject): CanonicalRequest {
   const used = new Set<string>()
   const beside = new Set<string>()
-  const items = decodeMessages(messagesOf(body), beside)
-  const request: CanonicalRequest = { items, tools: [], sampling: sampling(body, used), stream: body.stream === true, used }
+  const request: CanonicalRequest = {
+    items: decodeMessages(bodyMessages(body), beside),
+    tools: [],
+    sampling: {},
+    stream: body.stream === true,
+    used,
+  }
+  const rest = readFields(body, request)
+  // It goes on among the other fields, and its loss changes the answer.
+  if (rest.web_search_options !== undefined) used.add('web_search_options')
+  decodeSampling(body, request)
   decodeTools(body, request, beside)
   const reasoning = requestedReasoning(body)
   if (reasoning) {
     request.reasoning = reasoning
     if (reasoning.effort ?? reasoning.maxTokens ?? reasoning.enabled ?? reasoning.summary) used.add('reasoning')
   }
-  let rest = extras(body)
   if (isObject(body.response_format)) {
     const format = outputFormat(body.response_format, used)
     if (format) request.format = format
     else {
-      rest = { ...rest, response_format: body.response_format }
+      rest.response_format = body.response_format
       used.add('response_format')
     }
   }
-  decodeSettings(body, request)
-  // Usage is reported always; only what else stands there is a wish of the caller's.
-  const wishes = isObject(body.stream_options) ? Object.keys(body.stream_options) : []
-  if (wishes.some((key) => key !== 'include_usage')) rest = { ...rest, stream_options: body.stream_options }
-  for (const name of beside) rest = { ...rest, [name]: true }
+  const cache = body.cache_control === null ? null : cacheMark(body)
+  if (cache !== undefined) request.cache = cache
+  // Usage is reported always; only what else stands there is a preference of the caller's.
+  const demands = isObject(body.stream_options) ? Object.keys(body.stream_options) : []
+  if (demands.some((key) => key !== 'include_usage')) rest.stream_options = body.stream_options
+  for (const name of beside) rest[name] = true
   // Always there: it shows encoders that the caller speaks this wire.
-  request.extras = { dialect: WIRE, fields: rest ?? {} }
+  request.extras = { dialect: WIRE, fields: rest }
   return request
 }
 
 /** The messages, or the legacy `prompt` as one. */
-export function messagesOf(body: JsonObject): JsonObject[] {
+export function bodyMessages(body: JsonObject): JsonObject[] {
   if (Array.isArray(body.messages)) return body.messages as JsonObject[]
   return [{ role: 'user', content: body.prompt }]
 }

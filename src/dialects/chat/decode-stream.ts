@@ -1,6 +1,6 @@
 /** The chunks of an OpenAI-compatible stream as canonical events. */
 import { Fault } from '../../core/faults.ts'
-import { escapesLetters, isObject, type JsonObject } from '../../core/json.ts'
+import { escapesLetters, isObject, type JsonObject, parseJson } from '../../core/json.ts'
 import { laterWord } from '../canon/ends.ts'
 import { type End, type EndReason, MEMBERS, type StreamEvent } from '../canon/events.ts'
 import { noteTier, type TierReport, tierBesideUsage } from '../canon/served-tier.ts'
@@ -19,13 +19,13 @@ import { WIRE } from './wire.ts'
 const VARYING: readonly Varying[] = [{ name: 'obfuscation', last: true }]
 
 /** The text of a chunk with one choice. */
-function contentOf({ choices }: JsonObject): unknown {
+function firstContent({ choices }: JsonObject): unknown {
   const [choice] = Array.isArray(choices) && choices.length === 1 ? choices : []
   return isObject(choice) && isObject(choice.delta) ? choice.delta.content : undefined
 }
 
 /** Of a word alone: whether there are calls is known at the end. */
-const reasonOf = (word: string): EndReason => unify(word, false)
+const toEndReason = (word: string): EndReason => unify(word, false)
 
 export class ChatStreamDecoder implements StreamDecoder {
   private readonly sources: Sources
@@ -70,12 +70,7 @@ export class ChatStreamDecoder implements StreamDecoder {
       out.push(like)
       return
     }
-    let chunk: unknown
-    try {
-      chunk = JSON.parse(data)
-    } catch {
-      chunk = undefined
-    }
+    const chunk = parseJson(data)
     if (!isObject(chunk)) {
       this.fail(event === 'error' ? eventFault(data) : new Fault('upstream_garbled'), out)
       return
@@ -84,7 +79,7 @@ export class ChatStreamDecoder implements StreamDecoder {
     const before = out.length
     this.chunk(chunk, out, event)
     // Until two chunks in a row have had one id, each of them changes what is known of it.
-    const text = this.identity.steady || typeof chunk.id !== 'string' ? contentOf(chunk) : undefined
+    const text = this.identity.steady || typeof chunk.id !== 'string' ? firstContent(chunk) : undefined
     this.like.learn(data, text, out.length === before + 1 ? out[before] : undefined)
   }
 
@@ -151,7 +146,7 @@ export class ChatStreamDecoder implements StreamDecoder {
     const word = finishWord(choice)
     const fault = choiceFault(choice, chunk, word)
     if (fault) this.fail(fault, out)
-    else if (word !== undefined) this.finished = laterWord(this.finished, word, reasonOf)
+    else if (word !== undefined) this.finished = laterWord(this.finished, word, toEndReason)
     this.stopped = stopText(choice, word) ?? this.stopped
   }
 

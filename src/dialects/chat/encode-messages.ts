@@ -1,7 +1,7 @@
 /** Canonical items as chat messages; what belongs to one assistant turn becomes one message. */
 
 import { isObject, type JsonObject } from '../../core/json.ts'
-import { nativeOf } from '../canon/native.ts'
+import { nativeObject } from '../canon/native.ts'
 import type { Item, Part } from '../canon/request.ts'
 import { encodeContent, joinedContent, markedContent } from './encode-parts.ts'
 import { OPAQUE, REPLAYED, WIRE } from './wire.ts'
@@ -78,13 +78,13 @@ export class MessageWriter {
     if (item.phase !== undefined) this.dropped.push('message.phase')
     if (item.role === 'assistant') {
       this.assistant(item.parts, item.name)
-      Object.assign(this.open(), nativeOf(item, WIRE))
+      Object.assign(this.open(), nativeObject(item, WIRE))
       return
     }
     this.turn = undefined
     const message: JsonObject = { role: item.role, content: encodeContent(item.parts, this.dropped) ?? '' }
     if (item.name !== undefined) message.name = item.name
-    this.messages.push(Object.assign(message, nativeOf(item, WIRE)))
+    this.messages.push(Object.assign(message, nativeObject(item, WIRE)))
   }
 
   private result(item: ResultItem): void {
@@ -92,13 +92,13 @@ export class MessageWriter {
     if (item.error) this.dropped.push('tool_result.error')
     const content = encodeContent(item.parts, this.dropped) ?? ''
     const marked = item.cache && markedContent(content, item.cache)
-    this.messages.push(Object.assign({ role: 'tool', tool_call_id: item.callId, content: marked ?? content }, nativeOf(item, WIRE)))
+    this.messages.push(Object.assign({ role: 'tool', tool_call_id: item.callId, content: marked ?? content }, nativeObject(item, WIRE)))
   }
 
   private functionCall(item: CallItem): void {
     if (item.cache) this.dropped.push('cache_control')
     const call: JsonObject = { id: item.callId, type: 'function', function: { name: item.name, arguments: item.args } }
-    this.call(Object.assign(call, nativeOf(item, WIRE)))
+    this.call(Object.assign(call, nativeObject(item, WIRE)))
   }
 
   private open(): JsonObject {
@@ -146,7 +146,7 @@ export class MessageWriter {
 
   private reasoning(item: ReasoningItem): void {
     // It stands in the call behind it.
-    if (nativeOf(item, WIRE) !== undefined) return
+    if (nativeObject(item, WIRE) !== undefined) return
     // Encrypted reasoning without a format belongs to the caller's wire; no provider of another wire could read it.
     const bound = item.encrypted !== undefined || item.signature !== undefined
     const ours = item.format !== undefined || this.sameWire

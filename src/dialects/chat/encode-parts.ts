@@ -2,7 +2,7 @@
 
 import type { JsonObject } from '../../core/json.ts'
 import { TEXT_NAME, textUrl } from '../canon/file-url.ts'
-import { nativeOf } from '../canon/native.ts'
+import { nativeObject } from '../canon/native.ts'
 import type { CacheMark, Part } from '../canon/request.ts'
 import { WIRE } from './wire.ts'
 
@@ -57,14 +57,14 @@ function encodePart(part: Part, dropped: string[]): JsonObject | undefined {
     return undefined
   }
   if (part.cache) encoded.cache_control = cacheControl(part.cache)
-  return Object.assign(encoded, nativeOf(part, WIRE))
+  return Object.assign(encoded, nativeObject(part, WIRE))
 }
 
 /** A lone text as a string, anything else as parts; undefined where there is nothing. */
 export function encodeContent(parts: readonly Part[], dropped: string[]): string | JsonObject[] | undefined {
   const [first] = parts
   if (first === undefined) return undefined
-  const plain = parts.length === 1 && first.kind === 'text' && first.cache === undefined && nativeOf(first, WIRE) === undefined
+  const plain = parts.length === 1 && first.kind === 'text' && first.cache === undefined && nativeObject(first, WIRE) === undefined
   if (!plain) return parts.map((part) => encodePart(part, dropped)).filter((part) => part !== undefined)
   return first.text
 }

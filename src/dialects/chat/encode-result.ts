@@ -10,8 +10,8 @@ import type { Final, ReplyContext } from '../types.ts'
 import { nestedAnnotation } from './annotations.ts'
 import { hidesReasoning } from './check.ts'
 import { CUSTOM, isCustomCall } from './client-tools.ts'
-import { audioOf, imageOf } from './media.ts'
-import { finishOf, LateMembers } from './reply.ts'
+import { encodeAudio, encodeImage } from './media.ts'
+import { encodeFinish, LateMembers } from './reply.ts'
 import { encryptedDetail, serverDetail } from './reply-parts.ts'
 import { usageText } from './usage.ts'
 import { OPAQUE, WIRE } from './wire.ts'
@@ -40,7 +40,7 @@ function thoughtDetails(block: Block, details: JsonObject[]): void {
   for (const { note, data } of block.notes) if (note === 'encrypted') details.push(encryptedDetail(data, format, details.length))
 }
 
-function reasoningOf(folded: Folded, hide: boolean): { text: string; details: JsonObject[] } {
+function encodeReasoning(folded: Folded, hide: boolean): { text: string; details: JsonObject[] } {
   const details: JsonObject[] = []
   let text = ''
   for (const block of folded.blocks) {
@@ -54,15 +54,15 @@ function reasoningOf(folded: Folded, hide: boolean): { text: string; details: Js
   return { text, details }
 }
 
-function notesOf(blocks: readonly Block[], kind: 'annotation' | 'logprobs'): JsonObject[] {
+function blockNotes(blocks: readonly Block[], kind: 'annotation' | 'logprobs'): JsonObject[] {
   return blocks.flatMap((block) => block.notes.filter((each) => each.note === kind).map((each) => each.data))
 }
 
 /** Places count over the whole content, which is all texts joined. */
-function annotationsOf(blocks: readonly Block[]): JsonObject[] {
+function encodeAnnotations(blocks: readonly Block[]): JsonObject[] {
   let before = 0
   return blocks.flatMap((block) => {
-    const found = notesOf([block], 'annotation').map((data) => nestedAnnotation(data, block.kind === 'text' ? before : 0))
+    const found = blockNotes([block], 'annotation').map((data) => nestedAnnotation(data, block.kind === 'text' ? before : 0))
     if (block.kind === 'text') before += block.text.length
     return found.filter((each) => each !== undefined)
   })
@@ -74,19 +74,19 @@ function inputText(args: string): string {
 }
 
 /** An entry of `tool_calls`; undefined for a block that is no call of this wire. */
-function callOf({ kind, call, of, text }: Block, signatures: CallSignatures): JsonObject | undefined {
+function encodeCall({ kind, call, of, text }: Block, signatures: CallSignatures): JsonObject | undefined {
   const own = of?.dialect === WIRE && of.type === OPAQUE.call ? of.data : undefined
   if (kind === 'opaque') return own
   if (kind !== 'call') return undefined
   if (isCustomCall(call))
     return {
-      ...signatures.membersOf(call?.id),
+      ...signatures.signedMembers(call?.id),
       id: call?.id ?? '',
       type: CUSTOM,
       custom: { name: call?.name ?? '', input: inputText(text) },
     }
   return {
-    ...signatures.membersOf(call?.id),
+    ...signatures.signedMembers(call?.id),
     ...own,
     id: call?.id ?? '',
     type: 'function',
@@ -94,32 +94,32 @@ function callOf({ kind, call, of, text }: Block, signatures: CallSignatures): Js
   }
 }
 
-function messageOf(folded: Folded, ctx: ReplyContext): JsonObject {
+function encodeMessage(folded: Folded, ctx: ReplyContext): JsonObject {
   const { blocks } = folded
   const message: JsonObject = { role: 'assistant', content: join(blocks, 'text'), refusal: join(blocks, 'refusal') }
-  const { text, details } = reasoningOf(folded, hidesReasoning(ctx.body))
+  const { text, details } = encodeReasoning(folded, hidesReasoning(ctx.body))
   if (text !== '') message.reasoning = text
   if (details.length > 0) message.reasoning_details = details
   const signatures = new CallSignatures()
   for (const { notes } of blocks) for (const { note, data } of notes) if (note === 'encrypted') signatures.take(data)
-  const calls = blocks.map((block) => callOf(block, signatures)).filter((call) => call !== undefined)
+  const calls = blocks.map((block) => encodeCall(block, signatures)).filter((call) => call !== undefined)
   if (calls.length > 0) message.tool_calls = calls
-  const annotations = annotationsOf(blocks)
+  const annotations = encodeAnnotations(blocks)
   if (annotations.length > 0) message.annotations = annotations
   const images: JsonObject[] = []
   for (const { kind, of } of blocks) {
     if (kind !== 'media' || !of) continue
-    const image = imageOf(of)
+    const image = encodeImage(of)
     if (image) images.push(image)
-    else message.audio = audioOf(of, ctx)
+    else message.audio = encodeAudio(of, ctx)
   }
   if (images.length > 0) message.images = images
   for (const of of folded.opaque) if (of.dialect === WIRE && of.type === OPAQUE.field) Object.assign(message, of.data)
   return message
 }
 
-function logprobsOf(blocks: readonly Block[]): JsonObject | null {
-  const notes = notesOf(blocks, 'logprobs')
+function encodeLogprobs(blocks: readonly Block[]): JsonObject | null {
+  const notes = blockNotes(blocks, 'logprobs')
   if (notes.length === 0) return null
   const all = (field: 'content' | 'refusal') => {
     const lists = notes.map((data) => data[field]).filter((list) => Array.isArray(list))
@@ -130,12 +130,12 @@ function logprobsOf(blocks: readonly Block[]): JsonObject | null {
 
 /** Names of the catalogue as JSON texts; `JSON.stringify` costs five times the look-up. */
 const nameTexts = new Map<string, string>()
-const MOST_NAMES = 1_000
+const MAX_NAMES = 1_000
 
 function nameText(name: string): string {
   let text = nameTexts.get(name)
   if (text === undefined) {
-    if (nameTexts.size >= MOST_NAMES) nameTexts.clear()
+    if (nameTexts.size >= MAX_NAMES) nameTexts.clear()
     text = JSON.stringify(name)
     nameTexts.set(name, text)
   }
@@ -157,9 +157,9 @@ export function envelope(ctx: ReplyContext, final: Final, reply: { created: numb
 export function encodeResult(folded: Folded, ctx: ReplyContext, final: Final): string {
   const choice: JsonObject = {
     index: 0,
-    message: messageOf(folded, ctx),
-    logprobs: logprobsOf(folded.blocks),
-    ...finishOf(ctx, final),
+    message: encodeMessage(folded, ctx),
+    logprobs: encodeLogprobs(folded.blocks),
+    ...encodeFinish(ctx, final),
   }
   const late = new LateMembers(ctx.brand)
   for (const of of folded.opaque) if (of.dialect === WIRE && of.type === MEMBERS) late.keep(of.data)

@@ -9,7 +9,7 @@ import type { Final, ReplyContext, StreamEncoder } from '../types.ts'
 import { nestedAnnotation } from './annotations.ts'
 import { hidesReasoning } from './check.ts'
 import { isCustomCall } from './client-tools.ts'
-import { audioOf, imageOf } from './media.ts'
+import { encodeAudio, encodeImage } from './media.ts'
 import { chunkHead, closingChunks, LateMembers } from './reply.ts'
 import { encryptedDetail, noteDetail, serverDetail } from './reply-parts.ts'
 import { OPAQUE, WIRE } from './wire.ts'
@@ -143,7 +143,7 @@ export class ChatStreamEncoder implements StreamEncoder {
     block.input = new InputText()
     block.before = `"tool_calls":[{"index":${index},"custom":{"input":`
     block.after = '}}]'
-    const signed = this.signatures.membersOf(call?.id)
+    const signed = this.signatures.signedMembers(call?.id)
     const others = signed === undefined ? '' : `,${JSON.stringify(signed).slice(1, -1)}`
     const name = JSON.stringify(call?.name ?? '')
     return this.chunk(
@@ -154,7 +154,7 @@ export class ChatStreamEncoder implements StreamEncoder {
   private call({ call, of }: Start, index: number): string {
     const id = JSON.stringify(call?.id ?? '')
     const name = JSON.stringify(call?.name ?? '')
-    const own = of?.dialect === WIRE && of.type === OPAQUE.call ? of.data : this.signatures.membersOf(call?.id)
+    const own = of?.dialect === WIRE && of.type === OPAQUE.call ? of.data : this.signatures.signedMembers(call?.id)
     const others = own === undefined ? '' : `,${JSON.stringify(own).slice(1, -1)}`
     return this.chunk(`"tool_calls":[{"index":${index},"id":${id},"type":"function","function":{"name":${name},"arguments":""}${others}}]`)
   }
@@ -166,9 +166,9 @@ export class ChatStreamEncoder implements StreamEncoder {
       return this.chunk(`"tool_calls":[${JSON.stringify({ index: this.calls++, ...event.of.data })}]`)
     if (event.kind === 'server') return this.chunk(`"reasoning_details":[${JSON.stringify(serverDetail(event.of, this.details++))}]`)
     if (event.kind !== 'media') return ''
-    const image = imageOf(event.of)
+    const image = encodeImage(event.of)
     if (image) return this.chunk(`"images":[${JSON.stringify(image)}]`)
-    const audio = audioOf(event.of, this.ctx)
+    const audio = encodeAudio(event.of, this.ctx)
     return audio ? this.chunk(`"audio":${JSON.stringify(audio)}`) : ''
   }
 

@@ -1,6 +1,6 @@
 /** Ends and failures of answers of this wire: in a finish reason, or in a frame or body of any form. */
 import type { Fault } from '../../core/faults.ts'
-import { isObject, type Json, type JsonObject, objectsOf } from '../../core/json.ts'
+import { asObjects, isObject, type Json, type JsonObject } from '../../core/json.ts'
 import { type EndWords, endWord, reasonIn } from '../canon/ends.ts'
 import { GOOD_CODES, isBadBase, isSet, looksFailed } from '../canon/error-shape.ts'
 import type { EndReason } from '../canon/events.ts'
@@ -98,7 +98,7 @@ const FILTERED: EndWords = new Map<string, EndReason>([
 /** Why a turn ended, in the words of the canon. A stop behind calls is an end for them, since the caller must act. */
 export function unify(raw: string, hasCalls: boolean): EndReason {
   const word = raw.toLowerCase()
-  const [, before] = WITH_CAUSE.exec(word) ?? []
+  const before = WITH_CAUSE.exec(word)?.[1]
   if (before !== undefined) return FILTERED.get(before) ?? 'unknown'
   const reason = reasonIn(REASONS, word)
   return reason === 'stop' && hasCalls ? 'tool_calls' : reason
@@ -136,7 +136,7 @@ export function choiceFault(choice: JsonObject, body: JsonObject, word: string |
   const unified = unify(word, false)
   if (unified === 'error') return decodeFault(200, { ...(isObject(reason) ? reason : {}), code: word })
   if (unified !== 'unknown') return undefined
-  const companions = [body, choice, ...objectsOf([reason ?? null])]
+  const companions = [body, choice, ...asObjects([reason ?? null])]
   const failing = companions.find((each) => looksFailed(each) || (each === reason && isSet(each.message)))
   return failing && decodeFault(200, failing)
 }

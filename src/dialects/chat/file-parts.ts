@@ -2,7 +2,7 @@
  * Files in the content of messages: `file` of OpenAI (types of openai 7.59.0, `ChatCompletionContentPart.File`), `document_url` and `file` of
  * Mistral (npm @mistralai/mistralai 2.7.0, `DocumentURLChunk`, `FileChunk`).
  */
-import { isObject, type Json, type JsonObject, stringOf } from '../../core/json.ts'
+import { asString, isObject, type Json, type JsonObject } from '../../core/json.ts'
 import { fileUrl } from '../canon/file-url.ts'
 
 /** The type of Mistral's part, and the value of the quirk `file_parts`. */
@@ -10,13 +10,13 @@ export const DOCUMENT_URL = 'document_url'
 
 /** A part in either form. @returns undefined for any other part. */
 export function fileIn(part: JsonObject): { data?: string; fileId?: string; name?: string } | undefined {
-  if (part.type === DOCUMENT_URL) return named({ data: stringOf(part.document_url) }, part.document_name)
+  if (part.type === DOCUMENT_URL) return named({ data: asString(part.document_url) }, part.document_name)
   if (part.type !== 'file' || !isObject(part.file)) return undefined
-  return named({ data: stringOf(part.file.file_data), fileId: stringOf(part.file.file_id) }, part.file.filename)
+  return named({ data: asString(part.file.file_data), fileId: asString(part.file.file_id) }, part.file.filename)
 }
 
 function named({ data, fileId }: { data?: string | undefined; fileId?: string | undefined }, given: Json | undefined) {
-  const name = stringOf(given)
+  const name = asString(given)
   return { ...(data === undefined ? {} : { data }), ...(fileId === undefined ? {} : { fileId }), ...(name === undefined ? {} : { name }) }
 }
 

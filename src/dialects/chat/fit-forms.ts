@@ -1,6 +1,6 @@
 /** Forms that some providers need in place of what callers write: of messages, functions, log probabilities and schemas. The caller's own are never touched. */
 import { isObject, type Json, type JsonObject } from '../../core/json.ts'
-import { MfjsFitter } from './mfjs.ts'
+import { MfjsFitter } from './moonshot-schema.ts'
 
 const isSystem = (message: Json): message is JsonObject => isObject(message) && (message.role === 'system' || message.role === 'developer')
 
@@ -52,11 +52,30 @@ export function fitLogprobs(body: JsonObject, isCount: boolean): void {
 
 /** Without `strict: false`, which some providers do not know. */
 export function withoutLoose(body: JsonObject, dropped: string[]): void {
-  const described = schemaOf(body.response_format)
+  const described = formatSchema(body.response_format)
   if (described === undefined || described.strict === undefined || described.strict === true) return
   const { strict, ...json_schema } = described
   body.response_format = { type: 'json_schema', json_schema }
   if (strict === false) dropped.push('response_format.strict')
+}
+
+/** Functions without `strict`. One that is strict loses a promise: its arguments may not fit the schema. */
+export function withoutStrict(body: JsonObject, dropped: string[]): void {
+  if (!Array.isArray(body.tools)) return
+  let isLost = false
+  body.tools = body.tools.map((tool) => {
+    if (!isObject(tool) || !isObject(tool.function) || tool.function.strict === undefined) return tool
+    const { strict, ...rest } = tool.function
+    isLost ||= strict === true
+    return { ...tool, function: rest }
+  })
+  if (isLost) dropped.push('tools.strict')
+}
+
+/** JSON output of any form as a schema that every object fits. */
+export function withAnyObject(body: JsonObject): void {
+  if (!isObject(body.response_format) || body.response_format.type !== 'json_object') return
+  body.response_format = { type: 'json_schema', json_schema: { name: 'object', schema: { type: 'object' } } }
 }
 
 export function writeMfjs(body: JsonObject, dropped: string[]): void {
@@ -68,7 +87,7 @@ export function writeMfjs(body: JsonObject, dropped: string[]): void {
       const parameters = fitter.fit(tool.function.parameters, true, (keyword) => lost.add(`tools.parameters.${keyword}`))
       return { ...tool, function: { ...tool.function, parameters } }
     })
-  const described = schemaOf(body.response_format)
+  const described = formatSchema(body.response_format)
   if (described !== undefined && isObject(described.schema)) {
     const schema = fitter.fit(described.schema, false, (keyword) => lost.add(`response_format.schema.${keyword}`))
     body.response_format = { type: 'json_schema', json_schema: { ...described, schema } }
@@ -76,13 +95,13 @@ export function writeMfjs(body: JsonObject, dropped: string[]): void {
   dropped.push(...lost)
 }
 
-export function schemaOf(format: Json | undefined): JsonObject | undefined {
+export function formatSchema(format: Json | undefined): JsonObject | undefined {
   return isObject(format) && format.type === 'json_schema' && isObject(format.json_schema) ? format.json_schema : undefined
 }
 
 /** JSON output without a schema: the model reads the schema among its instructions. */
 export function withoutSchema(body: JsonObject, dropped: string[]): void {
-  const described = schemaOf(body.response_format)
+  const described = formatSchema(body.response_format)
   if (described === undefined) return
   body.response_format = { type: 'json_object' }
   const schema = described.schema === undefined ? '' : `, by this JSON Schema: ${JSON.stringify(described.schema)}`

@@ -106,7 +106,7 @@ function fitReasoning(message: JsonObject, { replay, account }: MessageFit, drop
   const thoughts = details.filter(({ type }) => type !== GATEWAY_CALL)
   if (thoughts.length < details.length) dropped.add('reasoning_detail')
   if (isBound || (replay === undefined && (hasText || thoughts.length > 0))) dropped.add('reasoning')
-  if (replay === THINKING_PARTS) return hasText ? { ...rest, content: [thinkingPart(plain), ...partsOf(rest.content)] } : rest
+  if (replay === THINKING_PARTS) return hasText ? { ...rest, content: [thinkingPart(plain), ...contentParts(rest.content)] } : rest
   // DeepSeek wants the field back with every message of a thinking conversation, even empty.
   if (replay !== undefined && (hasText || message[replay] === '')) rest[replay] = plain
   return rest
@@ -128,7 +128,7 @@ function ownDetail(detail: JsonObject, account: string | undefined): JsonObject 
 /** Mistral's form: npm @mistralai/mistralai 2.7.0, ThinkChunk; recorded as accepted in test_mistral_model_thinking_part. */
 const thinkingPart = (text: string): JsonObject => ({ type: 'thinking', thinking: [{ type: 'text', text }] })
 
-function partsOf(content: Json | undefined): Json[] {
+function contentParts(content: Json | undefined): Json[] {
   if (typeof content === 'string') return content === '' ? [] : [{ type: 'text', text: content }]
   return Array.isArray(content) ? content : []
 }

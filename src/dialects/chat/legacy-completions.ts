@@ -4,7 +4,7 @@
  */
 import { type TSchema, Type } from 'typebox'
 import { badField, faultBody } from '../../core/faults.ts'
-import { isObject, type Json, type JsonObject, objectsOf, stringOf } from '../../core/json.ts'
+import { asObjects, asString, isObject, type Json, type JsonObject } from '../../core/json.ts'
 import { quote } from '../../core/quote.ts'
 import type { StreamEvent } from '../canon/events.ts'
 import type { Folded } from '../canon/fold.ts'
@@ -14,7 +14,7 @@ import { check } from './check.ts'
 import { decodeRequest } from './decode-request.ts'
 import { chatFields } from './parameters.ts'
 import { withPreset } from './preset.ts'
-import { finishOf } from './reply.ts'
+import { encodeFinish } from './reply.ts'
 import { chatRequest } from './schema.ts'
 import { usageText } from './usage.ts'
 
@@ -59,8 +59,8 @@ function asChat(body: JsonObject): JsonObject {
 }
 
 /** The prompt as a preset may have left it: behind a system message. */
-function echoOf({ echo, prompt, messages }: JsonObject): string {
-  return echo === true ? (stringOf(prompt) ?? stringOf(objectsOf(messages).at(-1)?.content) ?? '') : ''
+function echoText({ echo, prompt, messages }: JsonObject): string {
+  return echo === true ? (asString(prompt) ?? asString(asObjects(messages).at(-1)?.content) ?? '') : ''
 }
 
 /** A body or chunk with one choice. @param members JSON text behind the choices. */
@@ -74,7 +74,7 @@ function envelope(ctx: ReplyContext, final: Final | undefined, choices: string, 
 }
 
 function choice(text: string, final: Final | undefined): string {
-  const reason = final === undefined ? null : (finishOf({}, final).finish_reason ?? null)
+  const reason = final === undefined ? null : (encodeFinish({}, final).finish_reason ?? null)
   return `[{"text":${quote(text)},"index":0,"logprobs":null,"finish_reason":${JSON.stringify(reason)}}]`
 }
 
@@ -87,7 +87,7 @@ class CompletionStreamEncoder implements StreamEncoder {
 
   constructor(ctx: ReplyContext) {
     this.ctx = ctx
-    this.before = echoOf(ctx.body)
+    this.before = echoText(ctx.body)
   }
 
   push(events: readonly StreamEvent[]): string {
@@ -126,9 +126,9 @@ class CompletionStreamEncoder implements StreamEncoder {
 }
 
 function encodeResult(folded: Folded, ctx: ReplyContext, final: Final): string {
-  const said = folded.blocks.filter(({ kind }) => TEXTS.has(kind)).map(({ text }) => text)
+  const blockTexts = folded.blocks.filter(({ kind }) => TEXTS.has(kind)).map(({ text }) => text)
   const error = final.fault ? `,"error":${JSON.stringify(faultBody(final.fault, ctx).error)}` : ''
-  return envelope(ctx, final, choice(echoOf(ctx.body) + said.join(''), final), `${error},"usage":${usageText(final)}`)
+  return envelope(ctx, final, choice(echoText(ctx.body) + blockTexts.join(''), final), `${error},"usage":${usageText(final)}`)
 }
 
 export const completionsClient: ClientDialect = {

@@ -41,17 +41,17 @@ function nativeData(of: Opaque): JsonObject | undefined {
 }
 
 /** An image answer as an entry of `images`; undefined where it is none. */
-export function imageOf(of: Opaque): JsonObject | undefined {
+export function encodeImage(of: Opaque): JsonObject | undefined {
   if (of.type === 'audio') return undefined
   const url = text(isObject(of.data.image_url) ? of.data.image_url.url : of.data.url)
   return nativeData(of) ?? (url === undefined ? undefined : { type: 'image_url', image_url: { url } })
 }
 
-/** Seconds for which a caller may take an audio answer to be known by its id, where no provider said so. */
+/** Seconds for which a caller may take an audio answer to be known by its id, where no provider stated a time. */
 const AUDIO_LIFE = 3600
 
 /** An audio answer as `audio`, with the members that clients rely on; undefined where it is none. */
-export function audioOf(of: Opaque, reply: { id: string; created: number }): JsonObject | undefined {
+export function encodeAudio(of: Opaque, reply: { id: string; created: number }): JsonObject | undefined {
   if (of.type !== 'audio') return undefined
   const own = nativeData(of)
   if (own) return own

@@ -1,8 +1,9 @@
 /**
- * How a provider of this format is kept from thinking, where an effort `none` is not its word for that: the values of a quirk; and the
- * same words as callers write them, for the provider that they have in mind.
+ * Fields that switch thinking off at providers of this format that do not know an effort `none`: written for the values of a quirk, and
+ * recognised in the bodies of callers.
  */
-import { isObject, type Json, type JsonObject } from '../../core/json.ts'
+import { isObject, type JsonObject } from '../../core/json.ts'
+import { SWITCH_FIELDS, withoutSwitch } from '../canon/thinking-switches.ts'
 
 /** Fields for the body, by the value of the quirk `thinking_off`. */
 const SWITCHES: Readonly<Record<string, JsonObject>> = {
@@ -26,34 +27,6 @@ export function switchThinkingOff(body: JsonObject, way = 'effort'): boolean {
     body[field] = field === 'chat_template_kwargs' && isObject(own) && isObject(value) ? { ...value, ...own } : value
   }
   return true
-}
-
-/** The switches of templates, as `chat_template_kwargs` has them. */
-const TEMPLATE = ['enable_thinking', 'thinking'] as const
-const OFF_WORDS: Readonly<Record<string, boolean>> = { enabled: false, adaptive: false, disabled: true }
-
-/** A switch in a body: true for off, false for on, undefined where the value is none. */
-const SWITCH_FIELDS: Readonly<Record<string, (value: Json | undefined) => boolean | undefined>> = {
-  enable_thinking: isOff,
-  thinking: (value) => (isObject(value) && typeof value.type === 'string' ? OFF_WORDS[value.type] : undefined),
-  chat_template_kwargs: (value) => {
-    if (!isObject(value)) return undefined
-    const found = TEMPLATE.map((name) => isOff(value[name])).filter((each) => each !== undefined)
-    return found.length === 0 ? undefined : found.every((each) => each)
-  },
-}
-
-function isOff(value: Json | undefined): boolean | undefined {
-  return typeof value === 'boolean' ? !value : undefined
-}
-
-/**
- * True where the caller wants no thinking in the words of a server: Qwen Code 0.24.4 writes `chat_template_kwargs` for each model whose
- * name begins with `qwen` (its package, `pipeline.ts`), whichever provider serves it.
- */
-export function switchesThinkingOff(body: JsonObject): boolean {
-  for (const field in SWITCH_FIELDS) if (body[field] !== undefined && SWITCH_FIELDS[field]?.(body[field]) === true) return true
-  return false
 }
 
 /** Of an endpoint's quirks, those that say how it is kept from thinking. */
@@ -85,14 +58,4 @@ export function fitSwitches(body: JsonObject, quirks: ThinkingQuirks, dropped: s
     if (!off) dropped.push(field)
   }
   return true
-}
-
-/** Other fields of the caller for a template stay. */
-function withoutSwitch(body: JsonObject, field: string): void {
-  const { [field]: value } = body
-  delete body[field]
-  if (field !== 'chat_template_kwargs' || !isObject(value)) return
-  const rest = { ...value }
-  for (const name of TEMPLATE) delete rest[name]
-  if (Object.keys(rest).length > 0) body[field] = rest
 }

@@ -1,44 +1,25 @@
-/** Outcome of each parameter at a provider of this wire. */
-import { type FieldNames, fieldNames, type ParameterTable } from '../canon/parameters.ts'
+/** Field of each parameter on this wire. */
+import { type FieldNames, fieldNames, parameterTable, sameFields } from '../canon/parameters.ts'
 
-export const chatParameters: ParameterTable = {
-  temperature: { as: 'temperature' },
-  top_p: { as: 'top_p' },
-  top_k: { as: 'top_k' },
-  min_p: { as: 'min_p' },
-  top_a: { as: 'top_a' },
-  frequency_penalty: { as: 'frequency_penalty' },
-  presence_penalty: { as: 'presence_penalty' },
-  repetition_penalty: { as: 'repetition_penalty' },
-  seed: { as: 'seed' },
+export const chatParameters = parameterTable({
+  ...sameFields('temperature', 'top_p', 'top_k', 'min_p', 'top_a', 'frequency_penalty', 'presence_penalty', 'repetition_penalty', 'seed'),
+  ...sameFields('logit_bias', 'logprobs', 'top_logprobs', 'parallel_tool_calls', 'verbosity', 'service_tier', 'modalities', 'audio'),
+  ...sameFields('prediction', 'user', 'safety_identifier', 'prompt_cache_key'),
   stop: { as: 'stop' },
   max_tokens: { as: 'max_tokens' },
-  logit_bias: { as: 'logit_bias' },
-  logprobs: { as: 'logprobs' },
-  top_logprobs: { as: 'top_logprobs' },
   tools: { as: 'tools' },
   tool_choice: { as: 'tool_choice' },
-  parallel_tool_calls: { as: 'parallel_tool_calls' },
   response_format: { as: 'response_format' },
   structured_outputs: { as: 'response_format.json_schema' },
   reasoning: { as: 'reasoning_effort' },
-  verbosity: { as: 'verbosity' },
-  service_tier: { as: 'service_tier' },
-  modalities: { as: 'modalities' },
-  audio: { as: 'audio' },
-  image_config: { dropped: 'this format has no field for it' },
-  prediction: { as: 'prediction' },
+  image_config: { field: 'image_config', dropped: 'this format has no field for it' },
   web_search_options: { as: 'web_search_options' },
-  user: { as: 'user' },
-  safety_identifier: { as: 'safety_identifier' },
-  metadata: { dropped: 'only the gateway keeps it: chat providers keep it only with stored replies' },
-  prompt_cache_key: { as: 'prompt_cache_key' },
+  metadata: { field: 'metadata', dropped: 'only the gateway keeps it: chat providers keep it only with stored replies' },
   prompt_cache_options: { dropped: 'sent only to a provider with the quirk `explicit_caching`' },
-  cache_control: { dropped: 'sent only to a provider with the quirk `cache_control` or `explicit_caching`' },
-  truncation: { dropped: 'this format has no field for it' },
+  cache_control: { field: 'cache_control', dropped: 'sent only to a provider with the quirk `cache_control` or `explicit_caching`' },
   include: { as: 'logprobs' },
   prefill: { as: 'messages[-1]' },
-}
+})
 
 export const chatFields: FieldNames = fieldNames(chatParameters, {
   conversation: ['messages'],

@@ -1,6 +1,6 @@
 /** Common part of the chunks of one upstream stream, and its form for the caller: plain content is patched by text, without a parse. */
 import { escapesLetters, type JsonObject } from '../../core/json.ts'
-import { alone, binary, escapeExcess, textBytes, utf8 } from '../../machines/sse/frames.ts'
+import { alone, binary, endOfString, escapeExcess, jsonObject, textBytes } from '../../machines/sse/frames.ts'
 import { MEDIA_BYTES } from '../canon/events.ts'
 import { servedTier, shownTier } from '../canon/served-tier.ts'
 import type { ReplyContext } from '../types.ts'
@@ -95,7 +95,7 @@ class Skeleton {
       if (at === -1) continue
       const from = at + marker.length
       const end = endOfString(frame, from)
-      if (end === -1) return undefined
+      if (end === frame.length) return undefined
       const after = alone(frame.slice(end))
       const shown = frame.includes(REASONING) ? mirroredFrame(frame) : frame
       const mirrors = shown === frame ? undefined : name
@@ -133,7 +133,7 @@ class Skeleton {
       const text = batch.slice(from, to)
       // Empty reasoning is not repeated under other names.
       if (mirrors !== undefined && text === '') return undefined
-      out += mirrors === undefined ? ourBefore + text + ourAfter : ourBefore + text + copiesOf(text, isPlain) + ourAfter
+      out += mirrors === undefined ? ourBefore + text + ourAfter : ourBefore + text + reasoningCopies(text, isPlain) + ourAfter
       words += to - from
       at = end + 2
     }
@@ -150,7 +150,7 @@ const STYLES = [
 
 /**
  * The bytes that all chunks of one upstream stream begin with, learned from one of them, and what they become.
- * Quotes inside JSON strings are escaped, so none of these texts can stand in what the model said.
+ * Quotes inside JSON strings are escaped, so none of these texts can be part of the model's output.
  */
 export class Envelope {
   private readonly prefix: string
@@ -274,12 +274,8 @@ function holdsEnd(batch: string): boolean {
 }
 
 function parseHeader(text: string): JsonObject | undefined {
-  try {
-    const header = JSON.parse(`${utf8(text)}}`) as JsonObject
-    return typeof header.id === 'string' && !header.usage ? header : undefined
-  } catch {
-    return undefined
-  }
+  const header = jsonObject(`${text}}`)
+  return typeof header?.id === 'string' && !header.usage ? header : undefined
 }
 
 /** The time as the provider states it; undefined where it is no number of seconds, without which typed clients read nothing of a reply. */
@@ -322,18 +318,18 @@ const UNCLEAR = -3
  */
 function mirroredFrame(frame: string): string | undefined {
   if (!frame.includes(REASONING)) return frame
-  const plain = startOf(frame, PLAIN, QUOTE, QUOTE)
-  const details = startOf(frame, DETAILS, OPENING, CLOSING)
+  const plain = memberStart(frame, PLAIN, QUOTE, QUOTE)
+  const details = memberStart(frame, DETAILS, OPENING, CLOSING)
   if (plain >= 0 && details >= 0) return frame
-  const content = startOf(frame, CONTENT, QUOTE, QUOTE)
+  const content = memberStart(frame, CONTENT, QUOTE, QUOTE)
   if (plain === UNCLEAR || content === UNCLEAR || details === UNCLEAR || details >= 0) return undefined
   const from = plain >= 0 ? plain : content
   if (from < 0) return frame
   // An empty member cannot be written a second time.
   if (details === EMPTY || plain === EMPTY) return undefined
   const end = endOfString(frame, from)
-  if (end === -1 || frame.includes(plain >= 0 ? PLAIN : CONTENT, end)) return undefined
-  return frame.slice(0, end) + copiesOf(frame.slice(from, end), plain >= 0) + frame.slice(end + 1)
+  if (end === frame.length || frame.includes(plain >= 0 ? PLAIN : CONTENT, end)) return undefined
+  return frame.slice(0, end) + reasoningCopies(frame.slice(from, end), plain >= 0) + frame.slice(end + 1)
 }
 
 /** True where `mirroredFrame` adds what is missing. */
@@ -346,19 +342,18 @@ export function mirrorsByText(frame: string): boolean {
  * The copies of a text behind its own member, in place of the quote that ends it.
  * @param text as it stands in JSON. @param isPlain true where its member is `reasoning`.
  */
-function copiesOf(text: string, isPlain: boolean): string {
+function reasoningCopies(text: string, isPlain: boolean): string {
   const details = `","reasoning_details":[{"type":"reasoning.text","text":"${text}","index":0}]`
   return isPlain ? details : `","reasoning":"${text}${details}`
 }
 
 const QUOTE = 0x22
-const BACKSLASH = 0x5c
 const SPACE = 0x20
 const OPENING = 0x5b
 const CLOSING = 0x5d
 
 /** Index behind the opening character of a member's value. */
-function startOf(frame: string, name: string, opening: number, closing: number): number {
+function memberStart(frame: string, name: string, opening: number, closing: number): number {
   const at = frame.indexOf(name)
   if (at === -1) return ABSENT
   let from = at + name.length
@@ -366,14 +361,4 @@ function startOf(frame: string, name: string, opening: number, closing: number):
   if (frame.startsWith('null', from)) return EMPTY
   if (frame.charCodeAt(from) !== opening) return UNCLEAR
   return frame.charCodeAt(from + 1) === closing ? EMPTY : from + 1
-}
-
-/** The index of the quote that ends a JSON string whose inside begins at `from`; -1 if there is none. */
-function endOfString(text: string, from: number): number {
-  for (let i = from; i < text.length; i++) {
-    const unit = text.charCodeAt(i)
-    if (unit === BACKSLASH) i++
-    else if (unit === QUOTE) return i
-  }
-  return -1
 }

@@ -1,12 +1,12 @@
 /** Requests in the pass lane of chat: the caller's body with a short list of patches, and which bodies cannot go so. */
-import { isObject, type Json, type JsonObject, objectsOf } from '../../core/json.ts'
+import { asObjects, isObject, type Json, type JsonObject } from '../../core/json.ts'
 import { mayBeCited } from '../canon/cited-results.ts'
 import { GATEWAY_KEYS } from '../canon/request-fields.ts'
 import type { Encoded, Target } from '../types.ts'
 import { CUSTOM } from './client-tools.ts'
-import { messagesOf } from './decode-request.ts'
+import { bodyMessages } from './decode-request.ts'
 import { PATH } from './encode-request.ts'
-import { shapeRequest } from './shape-request.ts'
+import { shapeRequest } from './fit-request.ts'
 import { OWN_KEYS } from './wire.ts'
 
 /** Fields of the gateway, and those that it sets itself; what `stream_options` says beside that is kept. */
@@ -18,7 +18,7 @@ export function passRequest(body: JsonObject, target: Target): Encoded {
   for (const key of Object.keys(body)) if (!NOT_SENT.has(key)) copy[key] = body[key]
   if (body.include_reasoning !== undefined) copy.include_reasoning = body.include_reasoning
   if (copy.prompt !== undefined) {
-    copy.messages = messagesOf(body)
+    copy.messages = bodyMessages(body)
     delete copy.prompt
   }
   shapeRequest(copy, target, dropped)
@@ -28,15 +28,15 @@ export function passRequest(body: JsonObject, target: Target): Encoded {
 /** True where a provider that knows functions alone cannot take the body as it is. */
 export function needsFunctions({ tools, messages }: JsonObject): boolean {
   const isCustom = (each: JsonObject): boolean => each.type === CUSTOM && isObject(each.custom)
-  if (objectsOf(tools).some(isCustom)) return true
-  return objectsOf(messages).some(({ tool_calls: calls }) => Array.isArray(calls) && objectsOf(calls).some(isCustom))
+  if (asObjects(tools).some(isCustom)) return true
+  return asObjects(messages).some(({ tool_calls: calls }) => Array.isArray(calls) && asObjects(calls).some(isCustom))
 }
 
 /** True where annotations of the answer depend on all of its text, or on what the request holds. */
 export function isCited({ messages }: JsonObject, citations: Target['quirks']['citations']): boolean {
   if (citations !== 'references') return citations !== undefined
-  return objectsOf(messages).some(({ role, content }) => role === 'tool' && textsOf(content).some(mayBeCited))
+  return asObjects(messages).some(({ role, content }) => role === 'tool' && contentTexts(content).some(mayBeCited))
 }
 
-const textsOf = (content: Json | undefined): string[] =>
-  typeof content === 'string' ? [content] : objectsOf(content).map(({ text }) => (typeof text === 'string' ? text : ''))
+const contentTexts = (content: Json | undefined): string[] =>
+  typeof content === 'string' ? [content] : asObjects(content).map(({ text }) => (typeof text === 'string' ? text : ''))

@@ -1,7 +1,7 @@
 /** Whole replies of the pass lane: the provider's body with a short list of patches. */
 import { Fault, faultBody } from '../../core/faults.ts'
 import { randomTag } from '../../core/ids.ts'
-import { isObject, type JsonObject, objectsOf } from '../../core/json.ts'
+import { asObjects, isObject, type JsonObject } from '../../core/json.ts'
 import { argumentsText, isBroken, NO_ARGUMENTS } from '../canon/call-arguments.ts'
 import { endBroken } from '../canon/ends.ts'
 import type { End } from '../canon/events.ts'
@@ -12,7 +12,7 @@ import { firstChoice } from './decode-result.ts'
 import { envelope } from './encode-result.ts'
 import { choiceFault, finishWord, unify } from './ends.ts'
 import { createdIn } from './pass-envelope.ts'
-import { dropEmptyMembers, finishOf, joinParts, mirrorReasoning } from './reply.ts'
+import { dropEmptyMembers, encodeFinish, joinParts, mirrorReasoning } from './reply.ts'
 import { citeTools, Sources } from './sources.ts'
 import { usageIn } from './usage.ts'
 
@@ -21,9 +21,10 @@ import { usageIn } from './usage.ts'
  * @returns true where the arguments of any are no JSON.
  */
 function completeCalls(message: JsonObject): boolean {
+  if (!message.tool_calls && !message.function_call) return false
   const ids = new Set<unknown>()
   let areBroken = false
-  for (const call of [...objectsOf(message.tool_calls), { function: message.function_call ?? null, id: 'legacy', type: 'function' }]) {
+  for (const call of [...asObjects(message.tool_calls), { function: message.function_call ?? null, id: 'legacy', type: 'function' }]) {
     if (!isObject(call.function)) continue
     if (typeof call.id !== 'string' || call.id === '' || ids.has(call.id)) call.id = `call_${randomTag()}`
     ids.add(call.id)
@@ -33,6 +34,16 @@ function completeCalls(message: JsonObject): boolean {
     areBroken ||= isBroken(args)
   }
   return areBroken
+}
+
+/** Searches that the provider has run; the sources of its tools are put beside them. */
+function searchesIn(message: JsonObject): number {
+  if (!message.tool_calls && !message.executed_tools) return 0
+  const sources = new Sources()
+  citeTools(message, sources)
+  for (const [place, { function: called }] of asObjects(message.tool_calls).entries())
+    if (isObject(called) && typeof called.name === 'string') sources.readCall(called.name, place)
+  return sources.searches
 }
 
 /** Members of an upstream's reply that are written anew. */
@@ -46,12 +57,10 @@ export function passResult(body: JsonObject, ctx: ReplyContext): PassResult {
   mirrorReasoning(message)
   dropEmptyMembers(message)
   const areBroken = completeCalls(message)
-  const sources = new Sources()
-  citeTools(message, sources)
-  for (const [place, { function: called }] of objectsOf(message.tool_calls).entries())
-    if (isObject(called) && typeof called.name === 'string') sources.readCall(called.name, place)
   const counted = usageIn(body)
-  const usage = counted && withSearches(counted, sources.searches)
+  // Reads citations too, which are the caller's whether usage was counted or not.
+  const searches = searchesIn(message)
+  const usage = counted && withSearches(counted, searches)
   const raw = finishWord(choice)
   const hasCalls = Array.isArray(message.tool_calls) && message.tool_calls.length > 0
   const reason = unify(raw ?? 'stop', hasCalls)
@@ -59,11 +68,11 @@ export function passResult(body: JsonObject, ctx: ReplyContext): PassResult {
   const fault = choiceFault(choice, body, raw) ?? (areBroken ? endBroken(end) : undefined)
   noteTier(end, tierBesideUsage(body))
   const finish = (final: Final): string => {
-    Object.assign(choice, finishOf(ctx, final))
+    Object.assign(choice, encodeFinish(ctx, final))
     let members = body.system_fingerprint === undefined ? ',"system_fingerprint":null' : ''
     let metadata: string | undefined
     for (const key in body) {
-      // That there is no tier may be said.
+      // A null states that there is no tier.
       const isNoTier = key === 'service_tier' && body[key] === null
       if ((REWRITTEN.has(key) && !isNoTier) || body[key] === undefined) continue
       metadata ??= `${ctx.brand}_metadata`

@@ -1,4 +1,4 @@
-/** Fields of a preset, in a chat request. */
+/** Puts the fields of a preset into a chat request. */
 
 import type { JsonObject } from '../../core/json.ts'
 import { filled, type Preset, sends } from '../canon/presets.ts'
@@ -12,7 +12,7 @@ function withSystem(body: JsonObject, text: string): JsonObject {
   return { ...rest, messages: [system, { role: 'user', content: prompt }] }
 }
 
-/** The preset's parameters where the caller sends none, under whichever of its names. */
+/** Adds those parameters of the preset that the caller does not send under any of their names. */
 export function withPreset(body: JsonObject, { parameters, systemPrompt }: Preset): JsonObject {
   const { max_tokens, reasoning, ...others } = parameters
   const fields: JsonObject = { ...others }

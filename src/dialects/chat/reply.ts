@@ -159,14 +159,14 @@ export class ReplyIdentity {
   /** True once two chunks in a row had one id: some providers give each chunk its own. */
   steady = false
 
-  /** @returns true for the beginning of another answer: another id, and the role again. @param said true once content has come. */
-  isAnother({ id }: JsonObject, delta: Json | undefined, said: boolean): boolean {
+  /** @returns true for the beginning of another answer: another id, and the role again. @param hasContent true once content has come. */
+  isAnother({ id }: JsonObject, delta: Json | undefined, hasContent: boolean): boolean {
     if (typeof id !== 'string' || id === '' || id === this.id) {
       if (id === this.id && this.id !== undefined) this.steady = true
       return false
     }
     const began = this.id !== undefined
-    if (began && said && this.steady) return isObject(delta) && delta.role === 'assistant'
+    if (began && hasContent && this.steady) return isObject(delta) && delta.role === 'assistant'
     this.steady = false
     this.id = id
     return false
@@ -203,9 +203,7 @@ function spokenIn(details: Json | undefined): string {
   return text
 }
 
-/**
- * What every chunk of a stream to the client begins with: `data: {"id":…,"provider":…`, an open object, without the comma that follows.
- */
+/** Beginning of every chunk of a stream to the client: `data: {"id":…,"provider":…`, an open object, without the comma that follows. */
 export function chunkHead(ctx: ReplyContext, created: number): string {
   const provider = ctx.provider === '' ? '' : `,"provider":${JSON.stringify(ctx.provider)}`
   return `${OPENING}"id":${JSON.stringify(ctx.id)},"object":"chat.completion.chunk","created":${created},"model":${JSON.stringify(ctx.model)}${provider}`
@@ -223,10 +221,10 @@ function lastMembers(ctx: ReplyContext, final: Final): string {
 }
 
 /**
- * How a choice ended: `finish_reason`, the provider's own word, and what went wrong. A member that is absent stays so.
+ * Members that state how a choice ended: `finish_reason`, the provider's own word, and the error. A member that is absent stays so.
  * @param ctx its form of codes is looked up where there is an error, and not before.
  */
-export function finishOf(ctx: Pick<ReplyContext, 'codeForm'>, { fault, end }: Final): JsonObject {
+export function encodeFinish(ctx: Pick<ReplyContext, 'codeForm'>, { fault, end }: Final): JsonObject {
   const { reason, raw } = end
   if (fault)
     return { finish_reason: 'error', native_finish_reason: raw ?? null, error: faultBody(fault, { codeForm: ctx.codeForm }).error ?? null }
@@ -253,12 +251,12 @@ export function closingChunks(
   closing: { delta: string; rest: string; members: string },
 ): string {
   if (final.fault) {
-    const { error, ...finish } = finishOf(ctx, final)
+    const { error, ...finish } = encodeFinish(ctx, final)
     const choice = `{"index":0,"delta":{"content":""},${JSON.stringify(finish).slice(1)}`
     const members = head.slice(OPENING.length)
     return `${OPENING}"error":${JSON.stringify(error)},${members},"choices":[${choice}]${closing.members}${lastMembers(ctx, final)}`
   }
-  const choice = `{"index":0,"delta":${closing.delta},${JSON.stringify(finishOf(ctx, final)).slice(1, -1)}${closing.rest}}`
+  const choice = `{"index":0,"delta":${closing.delta},${JSON.stringify(encodeFinish(ctx, final)).slice(1, -1)}${closing.rest}}`
   return `${head},"choices":[${choice}]}\n\n${head},"choices":[]${closing.members}${lastMembers(ctx, final)}${DONE}`
 }
 

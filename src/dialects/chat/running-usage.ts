@@ -3,7 +3,7 @@
  * behind the choices (vLLM 0.32.0, chat_completion/serving.py, `include_continuous_usage`), llama.cpp `timings` (tools/server, release
  * b11549). Nearly all of them are followed by another, so the last one is kept as text and read where the answer does not come to its end.
  */
-import { isObject, type JsonObject } from '../../core/json.ts'
+import { isObject, type JsonObject, parseJson } from '../../core/json.ts'
 import { count } from '../canon/counts.ts'
 import type { RunningReport, Usage } from '../canon/usage.ts'
 import type { Quirks } from '../quirks.ts'
@@ -37,7 +37,7 @@ export class RunningUsage implements RunningReport {
   }
 
   get usage(): Usage | undefined {
-    const report = typeof this.last === 'string' ? parsed(this.last) : this.last
+    const report = typeof this.last === 'string' ? parseJson(this.last) : this.last
     return this.member === 'usage' ? decodeUsage(report) : decodeTimings(report)
   }
 
@@ -67,14 +67,6 @@ export class RunningUsage implements RunningReport {
     this.last = timings
     this.taken++
     delete chunk.timings
-  }
-}
-
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
   }
 }
 

@@ -1,17 +1,18 @@
 /** The request of `POST /v1/chat/completions` (docs/contract.md#chat-request). What it does not name is tolerated and kept. */
 import { Type } from 'typebox'
 import { checker } from '../../core/check.ts'
-import { MOST_BIASES, MOST_ENTRIES, MOST_MESSAGES, MOST_PARTS, MOST_TOOLS, tokenCount, topK, whole } from '../canon/bounds.ts'
+import { MAX_BIASES, MAX_ENTRIES, MAX_MESSAGES, MAX_PARTS, MAX_TOOLS, tokenCount } from '../canon/bounds.ts'
 import { gatewayProperties } from '../canon/gateway-schema.ts'
+import { numberFields } from '../canon/parameters.ts'
+import { chatParameters } from './parameters.ts'
 
 type Field = Parameters<typeof Type.Optional>[0]
 const nullable = <T extends Field>(schema: T) => Type.Optional(Type.Union([schema, Type.Null()]))
-const number = (minimum: number, maximum: number) => nullable(Type.Number({ minimum, maximum }))
 
 /** A provider's own word passes to it; others get the nearest effort that they know. */
 const effort = () => nullable(Type.String({ minLength: 1, maxLength: 64 }))
 const tokens = () => nullable(tokenCount(1))
-const parts = <T extends Field>(schema: T) => Type.Array(schema, { maxItems: MOST_PARTS })
+const parts = <T extends Field>(schema: T) => Type.Array(schema, { maxItems: MAX_PARTS })
 
 /** Deep rules of messages depend on the role: `check-messages.ts` walks them. */
 const message = Type.Object({
@@ -74,29 +75,20 @@ const responseFormat = Type.Union([
 
 export const chatRequest = Type.Object({
   ...gatewayProperties,
-  messages: Type.Optional(Type.Array(message, { minItems: 1, maxItems: MOST_MESSAGES })),
+  messages: Type.Optional(Type.Array(message, { minItems: 1, maxItems: MAX_MESSAGES })),
   prompt: Type.Optional(Type.String({ minLength: 1 })),
   stream: nullable(Type.Boolean()),
   stream_options: nullable(Type.Object({})),
   usage: nullable(Type.Object({})),
-  temperature: number(0, 2),
-  top_p: number(0, 1),
-  top_k: topK(),
-  min_p: number(0, 1),
-  top_a: number(0, 1),
-  frequency_penalty: number(-2, 2),
-  presence_penalty: number(-2, 2),
-  repetition_penalty: number(0, 2),
-  seed: nullable(whole()),
+  ...numberFields(chatParameters),
   n: nullable(tokenCount(1)),
-  stop: nullable(Type.Union([Type.String(), Type.Array(Type.String(), { maxItems: MOST_ENTRIES })])),
-  logit_bias: nullable(Type.Record(Type.String(), Type.Number({ minimum: -100, maximum: 100 }), { maxProperties: MOST_BIASES })),
+  stop: nullable(Type.Union([Type.String(), Type.Array(Type.String(), { maxItems: MAX_ENTRIES })])),
+  logit_bias: nullable(Type.Record(Type.String(), Type.Number({ minimum: -100, maximum: 100 }), { maxProperties: MAX_BIASES })),
   // A number is the count of alternatives (PyPI together 3.1.1, fireworks-ai 1.2.30: CompletionCreateParams.logprobs).
   logprobs: nullable(Type.Union([Type.Boolean(), Type.Integer({ minimum: 0, maximum: 20 })])),
-  top_logprobs: nullable(Type.Integer({ minimum: 0, maximum: 20 })),
   max_tokens: tokens(),
   max_completion_tokens: tokens(),
-  tools: nullable(Type.Array(tool, { maxItems: MOST_TOOLS })),
+  tools: nullable(Type.Array(tool, { maxItems: MAX_TOOLS })),
   tool_choice: nullable(toolChoice),
   parallel_tool_calls: nullable(Type.Boolean()),
   response_format: nullable(responseFormat),

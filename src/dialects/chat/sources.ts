@@ -5,7 +5,7 @@
  * - `executed_tools` of the message (npm groq-sdk 1.6.0, `ChatCompletionMessage.ExecutedTool`; recorded: test_groq_model_web_search_tool);
  * - parts `reference` and `tool_reference` of the content (npm @mistralai/mistralai 2.7.0, `ReferenceChunk`, `ToolReferenceChunk`).
  */
-import { isObject, type Json, type JsonObject, objectsOf } from '../../core/json.ts'
+import { asObjects, isObject, type Json, type JsonObject } from '../../core/json.ts'
 import type { CitedResults, Page } from '../canon/cited-results.ts'
 import type { Quirks } from '../quirks.ts'
 import type { Sent } from '../types.ts'
@@ -15,15 +15,15 @@ import { BUILTIN_SEARCH } from './web-search.ts'
 /** A number in the text that counts a source. */
 const NUMBER = /\[(\d{1,3})\]/g
 /** Pages of one answer, and places in its text, that are cited at most. */
-const MOST_PAGES = 200
-const MOST_PLACES = 500
+const MAX_PAGES = 200
+const MAX_PLACES = 500
 
 /** Types of executed tools that search; `visit` and code have fees of other kinds (recorded: `search`, `visit`; groq-sdk 1.6.0: `browser_search`). */
 const SEARCHES: ReadonlySet<unknown> = new Set(['search', 'web_search', 'browser_search'])
 
 const text = (value: Json | undefined): string => (typeof value === 'string' ? value : '')
 
-const pageOf = ({ url, title, snippet, content }: JsonObject): Page => ({
+const toPage = ({ url, title, snippet, content }: JsonObject): Page => ({
   url: text(url),
   title: text(title),
   content: text(snippet) || text(content),
@@ -65,17 +65,17 @@ export class Sources {
   /** The members of a chunk or of a whole reply. */
   readReply({ search_results: results, citations }: JsonObject): void {
     if (!this.areNumbered) return
-    const found = Array.isArray(results) && results.length > 0 ? objectsOf(results).map(pageOf) : linksIn(citations)
-    if (found.length > 0) this.numbered = found.slice(0, MOST_PAGES)
+    const found = Array.isArray(results) && results.length > 0 ? asObjects(results).map(toPage) : linksIn(citations)
+    if (found.length > 0) this.numbered = found.slice(0, MAX_PAGES)
     for (const page of this.numbered) this.add(page)
   }
 
   /** The member `executed_tools` of a message or of a delta, in which a tool may come twice: without its output, and with it. */
   readTools(tools: Json | undefined): void {
-    for (const [place, { index = place, type, search_results: found, browser_results: browsed }] of objectsOf(tools).entries()) {
+    for (const [place, { index = place, type, search_results: found, browser_results: browsed }] of asObjects(tools).entries()) {
       if (SEARCHES.has(type)) this.searched.add(index)
-      if (isObject(found)) for (const result of objectsOf(found.results)) this.add(pageOf(result))
-      for (const result of objectsOf(browsed)) this.add(pageOf(result))
+      if (isObject(found)) for (const result of asObjects(found.results)) this.add(toPage(result))
+      for (const result of asObjects(browsed)) this.add(toPage(result))
     }
   }
 
@@ -85,7 +85,7 @@ export class Sources {
     if (this.numbered.length > 0) {
       for (const { 0: mark, 1: number, index } of of.matchAll(NUMBER)) {
         const page = this.numbered[Number(number) - 1]
-        if (page === undefined || page.url === '' || found.length >= MOST_PLACES) continue
+        if (page === undefined || page.url === '' || found.length >= MAX_PLACES) continue
         found.push(citation(page, index, index + mark.length))
         this.cited.add(page.url)
       }
@@ -106,7 +106,7 @@ export class Sources {
     }
     if (part.type !== 'reference') return undefined
     const ids = Array.isArray(part.reference_ids) ? part.reference_ids : []
-    return ids.slice(0, MOST_PAGES).map((id) => {
+    return ids.slice(0, MAX_PAGES).map((id) => {
       const page = this.results?.get(String(id))
       if (page === undefined || page.url === '')
         return { type: 'file_citation', file_id: String(id), filename: page?.title ?? '', index: to }
@@ -115,7 +115,7 @@ export class Sources {
   }
 
   private add(page: Page): void {
-    if (page.url !== '' && this.pages.size < MOST_PAGES && !this.pages.has(page.url)) this.pages.set(page.url, page)
+    if (page.url !== '' && this.pages.size < MAX_PAGES && !this.pages.has(page.url)) this.pages.set(page.url, page)
   }
 }
 
@@ -126,11 +126,11 @@ export class Sources {
 export function citeTools(message: JsonObject, sources: Sources): boolean {
   sources.readTools(message.executed_tools)
   const found = sources.annotations('').map((flat) => nestedAnnotation(flat))
-  if (found.length > 0) message.annotations = [...objectsOf(message.annotations), ...found.filter((each) => each !== undefined)]
+  if (found.length > 0) message.annotations = [...asObjects(message.annotations), ...found.filter((each) => each !== undefined)]
   return found.length > 0
 }
 
 function linksIn(citations: Json | undefined): Page[] {
   if (!Array.isArray(citations)) return []
-  return citations.map((each) => (isObject(each) ? pageOf(each) : { url: text(each), title: '', content: '' }))
+  return citations.map((each) => (isObject(each) ? toPage(each) : { url: text(each), title: '', content: '' }))
 }

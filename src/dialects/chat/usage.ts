@@ -137,7 +137,7 @@ export function usageIn(reply: JsonObject, before?: Usage): Usage | undefined {
   return isObject(choice) ? decodeUsage(choice.usage, before) : undefined
 }
 
-/** The `usage` of a reply as JSON text: what the ledger charged, never what the upstream said. */
+/** The `usage` of a reply as JSON text: the counts that the ledger charged, never those of the upstream. */
 export function usageText(final: Final): string {
   const { usage } = final
   const { predicted } = usage

@@ -26,22 +26,5 @@ export const REPLAYED: ReadonlyMap<string, string> = new Map([
   ['model', 'message.model'],
 ])
 
-/** Sampling fields that are a plain value on both sides: wire name, canonical name. */
-export const SAMPLING = [
-  ['temperature', 'temperature'],
-  ['top_p', 'topP'],
-  ['top_k', 'topK'],
-  ['min_p', 'minP'],
-  ['top_a', 'topA'],
-  ['frequency_penalty', 'frequencyPenalty'],
-  ['presence_penalty', 'presencePenalty'],
-  ['repetition_penalty', 'repetitionPenalty'],
-  ['seed', 'seed'],
-  ['logprobs', 'logprobs'],
-  ['top_logprobs', 'topLogprobs'],
-  ['logit_bias', 'logitBias'],
-  ['parallel_tool_calls', 'parallelToolCalls'],
-] as const
-
 /** Body fields that have no effect upstream, or that this gateway sets itself. */
 export const OWN_KEYS: ReadonlySet<string> = new Set(['usage', 'include_reasoning', 'stream', 'stream_options'])

@@ -7,10 +7,10 @@ import type { EmbeddingAsk, EmbeddingInput, EmbeddingSettings } from '../types.t
 import { CLIENT_ID } from './names.ts'
 
 export function ask(body: JsonObject): EmbeddingAsk {
-  return { inputs: inputsOf(body.input), settings: settingsOf(body) }
+  return { inputs: decodeInputs(body.input), settings: embeddingSettings(body) }
 }
 
-function settingsOf({ encoding_format: encoding, dimensions, input_type: inputType, user }: JsonObject): EmbeddingSettings {
+function embeddingSettings({ encoding_format: encoding, dimensions, input_type: inputType, user }: JsonObject): EmbeddingSettings {
   return {
     form: encoding === 'base64' ? 'base64' : 'float',
     ...(typeof dimensions === 'number' ? { dimensions } : {}),
@@ -19,14 +19,14 @@ function settingsOf({ encoding_format: encoding, dimensions, input_type: inputTy
   }
 }
 
-function inputsOf(input: Json | undefined): EmbeddingInput[] {
+function decodeInputs(input: Json | undefined): EmbeddingInput[] {
   if (typeof input === 'string') return [{ kind: 'text', text: input }]
   if (!Array.isArray(input)) return []
   if (typeof input[0] === 'number') return [{ kind: 'tokens', tokens: input as number[] }]
   return input.map((item): EmbeddingInput => {
     if (typeof item === 'string') return { kind: 'text', text: item }
     if (Array.isArray(item)) return { kind: 'tokens', tokens: item as number[] }
-    return contentInput(contentOf(item) ?? [])
+    return contentInput(itemContent(item) ?? [])
   })
 }
 
@@ -37,11 +37,11 @@ function contentInput(parts: readonly Part[]): EmbeddingInput {
 }
 
 /** The parts of an input that has some. */
-function contentOf(item: Json | undefined): Part[] | undefined {
-  return isObject(item) && Array.isArray(item.content) ? item.content.filter(isObject).map(partOf) : undefined
+function itemContent(item: Json | undefined): Part[] | undefined {
+  return isObject(item) && Array.isArray(item.content) ? item.content.filter(isObject).map(decodePart) : undefined
 }
 
-function partOf(part: JsonObject): Part {
+function decodePart(part: JsonObject): Part {
   if (part.type === 'text') return { kind: 'text', text: String(part.text) }
   if (part.type === 'image_url') return { kind: 'media', media: 'image', url: String((part.image_url as JsonObject).url) }
   const { data, format } = part[String(part.type)] as { data: string; format: string }
@@ -64,7 +64,7 @@ export function decodeRequest(body: JsonObject): CanonicalRequest {
   const { inputs, settings } = ask(body)
   const sent = Array.isArray(body.input) ? body.input : []
   return {
-    items: inputs.map((input, index): Item => ({ kind: 'message', role: 'user', parts: contentOf(sent[index]) ?? partsOf(input) })),
+    items: inputs.map((input, index): Item => ({ kind: 'message', role: 'user', parts: itemContent(sent[index]) ?? inputParts(input) })),
     tools: [],
     sampling: {},
     ...(settings.user === undefined ? {} : { user: settings.user }),
@@ -73,7 +73,7 @@ export function decodeRequest(body: JsonObject): CanonicalRequest {
   }
 }
 
-function partsOf(input: EmbeddingInput): Part[] {
+function inputParts(input: EmbeddingInput): Part[] {
   if (input.kind === 'text') return [{ kind: 'text', text: input.text }]
   if (input.kind === 'parts') return [...input.parts]
   // As a text, so that an estimate by bytes counts at least one for each token.
@@ -81,7 +81,7 @@ function partsOf(input: EmbeddingInput): Part[] {
 }
 
 /** Path of an input, or of a part of it, in the body. */
-export function pathOf({ input }: JsonObject, index: number, part?: number): string {
+export function inputPath({ input }: JsonObject, index: number, part?: number): string {
   if (!Array.isArray(input) || typeof input[0] === 'number') return 'input'
   return part === undefined ? `input[${index}]` : `input[${index}].content[${part}]`
 }

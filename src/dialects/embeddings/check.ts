@@ -6,12 +6,12 @@ import { isObject, type Json, type JsonObject } from '../../core/json.ts'
 import { gatewayProperties } from '../canon/gateway-schema.ts'
 import { checkFields } from '../canon/request-fields.ts'
 import type { ClientDialect } from '../types.ts'
-import { ask, decodeRequest, pathOf } from './ask.ts'
+import { ask, decodeRequest, inputPath } from './ask.ts'
 import { encodeReply } from './encode-reply.ts'
 import { CLIENT_ID, embeddingFields } from './names.ts'
 
 /** Inputs of one request; a batch is split by what its provider takes, but a reply has to fit into memory. */
-const MOST_INPUTS = 8192
+const MAX_INPUTS = 8192
 
 const FORMS = 'a string, or an array of strings, of token ids, of arrays of token ids, or of objects with content'
 
@@ -33,7 +33,7 @@ function checkList(input: readonly Json[]): void {
     checkTokens(input, 'input')
     return
   }
-  if (input.length > MOST_INPUTS) throw badField('input', `must have at most ${MOST_INPUTS} items`)
+  if (input.length > MAX_INPUTS) throw badField('input', `must have at most ${MAX_INPUTS} items`)
   for (const [i, item] of input.entries()) {
     const at = `input[${i}]`
     if (typeof first === 'string') {
@@ -107,7 +107,7 @@ export const embeddingsClient: ClientDialect = {
   expand: (body) => (body.stream === undefined ? body : withoutStream(body)),
   check,
   decodeRequest,
-  embedding: { ask, pathOf, encode: encodeReply },
+  embedding: { ask, inputPath, encode: encodeReply },
   // There is no text to stream or to fold: the vectors are the whole reply.
   open: () => '',
   debug: () => '',
@@ -122,7 +122,7 @@ function withoutStream({ stream: _never, ...body }: JsonObject): JsonObject {
 const { model, models, preset, provider, route, session_id, user, metadata, trace } = gatewayProperties
 
 /** Longest vector that any provider offers, with room above. */
-export const MOST_DIMENSIONS = 65_536
+export const MAX_DIMENSIONS = 65_536
 
 const nullable = <T extends Parameters<typeof Type.Optional>[0]>(schema: T) => Type.Optional(Type.Union([schema, Type.Null()]))
 
@@ -138,7 +138,7 @@ export const embeddingSchema = Type.Object({
   metadata,
   trace,
   encoding_format: nullable(Type.Enum(['float', 'base64'])),
-  dimensions: nullable(Type.Integer({ minimum: 1, maximum: MOST_DIMENSIONS })),
+  dimensions: nullable(Type.Integer({ minimum: 1, maximum: MAX_DIMENSIONS })),
   input_type: nullable(Type.String({ minLength: 1, maxLength: 64 })),
 })
 

@@ -11,8 +11,8 @@ import { shapeBody } from '../canon/quirks.ts'
 import type { Part } from '../canon/request.ts'
 import { noUsage } from '../canon/usage.ts'
 import type { Embedded, EmbeddingAsk, EmbeddingInput, EmbeddingLack, EmbeddingTarget, EmbeddingWire, Encoded } from '../types.ts'
-import { dataOf } from './data-url.ts'
-import { type Purpose, purposeOf } from './input-types.ts'
+import { parseDataUrl } from './data-url.ts'
+import { inputPurpose, type Purpose } from './input-types.ts'
 import { lackingDimensions, lackingInput, leaveOut, splitFrom } from './provider-body.ts'
 import { decodeFault } from './provider-fault.ts'
 
@@ -49,12 +49,12 @@ function lacks(ask: EmbeddingAsk, target: EmbeddingTarget): EmbeddingLack | unde
 
 function lackingImage({ media, url }: Extract<Part, { kind: 'media' }>): string | undefined {
   if (media !== 'image') return `takes no ${media} in this format`
-  return dataOf(url) ? undefined : 'takes images as data URLs only'
+  return parseDataUrl(url) ? undefined : 'takes images as data URLs only'
 }
 
 function encode({ inputs, settings }: EmbeddingAsk, target: EmbeddingTarget): Encoded {
   const dropped: string[] = []
-  const purpose = purposeOf(settings.inputType)
+  const purpose = inputPurpose(settings.inputType)
   const type = purpose === undefined ? undefined : TYPES[purpose]
   if (settings.inputType !== undefined && type === undefined) dropped.push('input_type')
   if (settings.user !== undefined) dropped.push('user')
@@ -62,20 +62,20 @@ function encode({ inputs, settings }: EmbeddingAsk, target: EmbeddingTarget): En
     model: target.model,
     input_type: type ?? USUAL,
     embedding_types: [settings.form],
-    ...contentOf(inputs),
+    ...encodeContent(inputs),
   }
   if (settings.dimensions !== undefined) body.output_dimension = settings.dimensions
   if (target.longInput !== undefined) body.truncate = target.longInput === 'reject' ? 'NONE' : 'END'
   return { path: '/embed', body: shapeBody(leaveOut(body, target, dropped), target.quirks), dropped }
 }
 
-function contentOf(inputs: readonly EmbeddingInput[]): JsonObject {
+function encodeContent(inputs: readonly EmbeddingInput[]): JsonObject {
   const texts = inputs.flatMap((input) => (input.kind === 'text' ? [input.text] : []))
   if (texts.length === inputs.length) return { texts }
-  return { inputs: inputs.map((input) => ({ content: partsOf(input) })) }
+  return { inputs: inputs.map((input) => ({ content: encodeParts(input) })) }
 }
 
-function partsOf(input: EmbeddingInput): Json[] {
+function encodeParts(input: EmbeddingInput): Json[] {
   if (input.kind === 'text') return [{ type: 'text', text: input.text }]
   if (input.kind === 'tokens') return []
   return input.parts.flatMap((part): Json[] => {

@@ -11,8 +11,8 @@ import { count, statedCount } from '../canon/counts.ts'
 import type { Part } from '../canon/request.ts'
 import { type InputKind, type InputSplit, noUsage } from '../canon/usage.ts'
 import type { Embedded, EmbeddingAsk, EmbeddingInput, EmbeddingLack, EmbeddingTarget, Encoded } from '../types.ts'
-import { dataOf } from './data-url.ts'
-import { type Purpose, purposeOf } from './input-types.ts'
+import { parseDataUrl } from './data-url.ts'
+import { inputPurpose, type Purpose } from './input-types.ts'
 import { type EmbeddingFormat, isDropped, lackingDimensions, lackingInput, leaveOut, splitFrom } from './provider-body.ts'
 
 export const geminiFormat: EmbeddingFormat = {
@@ -42,7 +42,7 @@ const TASKS: Readonly<Record<Purpose, string>> = {
 
 function lacks(ask: EmbeddingAsk, target: EmbeddingTarget): EmbeddingLack | undefined {
   const tokens = (input: EmbeddingInput) => (input.kind === 'tokens' ? 'takes no token ids' : undefined)
-  const media = (part: Media) => (blobOf(part) ? undefined : `takes ${part.media} as base64 only`)
+  const media = (part: Media) => (encodeBlob(part) ? undefined : `takes ${part.media} as base64 only`)
   return lackingInput(ask.inputs, tokens, media) ?? lackingDimensions(ask, target)
 }
 
@@ -51,11 +51,11 @@ type Media = Extract<Part, { kind: 'media' }>
 function encode({ inputs, settings }: EmbeddingAsk, target: EmbeddingTarget): Encoded {
   const dropped: string[] = []
   const model = target.model.includes('/') ? target.model : `models/${target.model}`
-  const purpose = isDropped(target, 'input_type') ? undefined : purposeOf(settings.inputType)
+  const purpose = isDropped(target, 'input_type') ? undefined : inputPurpose(settings.inputType)
   if (settings.inputType !== undefined && purpose === undefined) dropped.push('input_type')
   if (settings.user !== undefined) dropped.push('user')
   const requests = inputs.map((input) => {
-    const request: JsonObject = { model, content: { parts: partsOf(input) } }
+    const request: JsonObject = { model, content: { parts: encodeParts(input) } }
     if (purpose !== undefined) request.taskType = TASKS[purpose]
     if (settings.dimensions !== undefined) request.outputDimensionality = settings.dimensions
     return request
@@ -64,18 +64,18 @@ function encode({ inputs, settings }: EmbeddingAsk, target: EmbeddingTarget): En
   return { path, body: leaveOut({ requests }, target, dropped), dropped }
 }
 
-function partsOf(input: EmbeddingInput): JsonObject[] {
+function encodeParts(input: EmbeddingInput): JsonObject[] {
   if (input.kind === 'text') return [{ text: input.text }]
   if (input.kind === 'tokens') return []
   return input.parts.flatMap((part): JsonObject[] => {
     if (part.kind === 'text') return [{ text: part.text }]
-    const blob = part.kind === 'media' ? blobOf(part) : undefined
+    const blob = part.kind === 'media' ? encodeBlob(part) : undefined
     return blob ? [{ inlineData: { ...blob } }] : []
   })
 }
 
-function blobOf(part: Media): { mimeType: string; data: string } | undefined {
-  return part.media === 'audio' && part.data !== undefined ? { mimeType: `audio/${part.format}`, data: part.data } : dataOf(part.url)
+function encodeBlob(part: Media): { mimeType: string; data: string } | undefined {
+  return part.media === 'audio' && part.data !== undefined ? { mimeType: `audio/${part.format}`, data: part.data } : parseDataUrl(part.url)
 }
 
 function decode({ embeddings, usageMetadata }: JsonObject): Embedded {
@@ -87,7 +87,7 @@ function decode({ embeddings, usageMetadata }: JsonObject): Embedded {
   const counts = isObject(usageMetadata) ? usageMetadata : {}
   const { promptTokenCount: tokens } = counts
   if (statedCount(tokens) === undefined) return { vectors }
-  const inputSplit = splitOf(counts.promptTokenDetails ?? counts.promptTokensDetails)
+  const inputSplit = decodeSplit(counts.promptTokenDetails ?? counts.promptTokensDetails)
   const audioInput = inputSplit?.audio ?? 0
   return { vectors, usage: { ...noUsage(), input: count(tokens), audioInput, ...(inputSplit ? { inputSplit } : {}) } }
 }
@@ -95,7 +95,7 @@ function decode({ embeddings, usageMetadata }: JsonObject): Embedded {
 /** `Modality` of `ModalityTokenCount`. */
 const KINDS: Readonly<Record<string, InputKind>> = { TEXT: 'text', IMAGE: 'image', AUDIO: 'audio', VIDEO: 'video', DOCUMENT: 'file' }
 
-function splitOf(details: Json | undefined): InputSplit | undefined {
+function decodeSplit(details: Json | undefined): InputSplit | undefined {
   if (!Array.isArray(details)) return undefined
   const tokens = new Map<InputKind, number>()
   for (const each of details) {

@@ -20,7 +20,7 @@ const WORDS: Readonly<Record<string, Purpose>> = {
 }
 
 /** Undefined for an unknown word. */
-export function purposeOf(inputType: string | undefined): Purpose | undefined {
+export function inputPurpose(inputType: string | undefined): Purpose | undefined {
   const word = inputType?.toLowerCase()
   return word !== undefined && Object.hasOwn(WORDS, word) ? WORDS[word] : undefined
 }

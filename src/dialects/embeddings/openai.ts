@@ -29,7 +29,7 @@ function lacks(ask: EmbeddingAsk, target: EmbeddingTarget): EmbeddingLack | unde
 
 function encode({ inputs, settings }: EmbeddingAsk, target: EmbeddingTarget): Encoded {
   const dropped: string[] = []
-  const body: JsonObject = { model: target.model, input: inputOf(inputs) }
+  const body: JsonObject = { model: target.model, input: encodeInput(inputs) }
   if (settings.form === 'base64' && !isDropped(target, 'encoding_format')) body.encoding_format = 'base64'
   if (settings.dimensions !== undefined) body.dimensions = settings.dimensions
   if (settings.inputType !== undefined) {
@@ -44,17 +44,17 @@ function encode({ inputs, settings }: EmbeddingAsk, target: EmbeddingTarget): En
 }
 
 /** One form for the whole batch. */
-function inputOf(inputs: readonly EmbeddingInput[]): Json {
+function encodeInput(inputs: readonly EmbeddingInput[]): Json {
   const joint = inputs.some(({ kind }) => kind === 'parts')
   return inputs.map((input): Json => {
     if (input.kind === 'tokens') return [...input.tokens]
     if (input.kind === 'text') return joint ? { content: [{ type: 'text', text: input.text }] } : input.text
-    return { content: input.parts.map(partOf) }
+    return { content: input.parts.map(encodePart) }
   })
 }
 
 /** Parts as this gateway's own operation takes them: a gateway may stand in front of another. */
-function partOf(part: Extract<EmbeddingInput, { kind: 'parts' }>['parts'][number]): Json {
+function encodePart(part: Extract<EmbeddingInput, { kind: 'parts' }>['parts'][number]): Json {
   if (part.kind === 'text') return { type: 'text', text: part.text }
   if (part.kind !== 'media') return null
   if (part.media === 'image') return { type: 'image_url', image_url: { url: part.url ?? '' } }

@@ -11,8 +11,8 @@ import type { Part } from '../canon/request.ts'
 import { noUsage } from '../canon/usage.ts'
 import type { Embedded, EmbeddingAsk, EmbeddingInput, EmbeddingLack, EmbeddingTarget, EmbeddingWire, Encoded } from '../types.ts'
 import { listedVectors } from './data-list.ts'
-import { dataOf } from './data-url.ts'
-import { purposeOf } from './input-types.ts'
+import { parseDataUrl } from './data-url.ts'
+import { inputPurpose } from './input-types.ts'
 import { lackingDimensions, lackingInput, leaveOut } from './provider-body.ts'
 import { decodeFault } from './provider-fault.ts'
 
@@ -41,7 +41,7 @@ function lacks(ask: EmbeddingAsk, target: EmbeddingTarget): EmbeddingLack | unde
   let asData: boolean | undefined
   const media = ({ media: kind, url }: Extract<Part, { kind: 'media' }>): string | undefined => {
     if (kind !== 'image' && kind !== 'video') return `takes no ${kind} in this format`
-    const data = dataOf(url) !== undefined
+    const data = parseDataUrl(url) !== undefined
     asData ??= data
     return data === asData ? undefined : 'takes media all by address or all as data, not both in one request'
   }
@@ -52,8 +52,8 @@ function encode({ inputs, settings }: EmbeddingAsk, target: EmbeddingTarget): En
   const dropped: string[] = []
   // For a model that does not declare what it reads, the inputs decide which operation is called.
   const joint = isJoint(target) || inputs.some(({ kind }) => kind === 'parts')
-  const body: JsonObject = { model: target.model, ...(joint ? { inputs: inputs.map(jointInput) } : { input: inputs.map(textOf) }) }
-  const purpose = purposeOf(settings.inputType)
+  const body: JsonObject = { model: target.model, ...(joint ? { inputs: inputs.map(jointInput) } : { input: inputs.map(inputText) }) }
+  const purpose = inputPurpose(settings.inputType)
   if (purpose === 'query' || purpose === 'document') body.input_type = purpose
   else if (settings.inputType !== undefined) dropped.push('input_type')
   if (settings.user !== undefined) dropped.push('user')
@@ -63,17 +63,17 @@ function encode({ inputs, settings }: EmbeddingAsk, target: EmbeddingTarget): En
   return { path: joint ? '/multimodalembeddings' : '/embeddings', body: shapeBody(leaveOut(body, target, dropped), target.quirks), dropped }
 }
 
-const textOf = (input: EmbeddingInput): string => (input.kind === 'text' ? input.text : '')
+const inputText = (input: EmbeddingInput): string => (input.kind === 'text' ? input.text : '')
 
 function jointInput(input: EmbeddingInput): Json {
   if (input.kind === 'text') return { content: [{ type: 'text', text: input.text }] }
-  return { content: input.kind === 'parts' ? input.parts.flatMap(partOf) : [] }
+  return { content: input.kind === 'parts' ? input.parts.flatMap(encodePart) : [] }
 }
 
-function partOf(part: Part): Json[] {
+function encodePart(part: Part): Json[] {
   if (part.kind === 'text') return [{ type: 'text', text: part.text }]
   if (part.kind !== 'media') return []
-  const type = `${part.media}_${dataOf(part.url) ? 'base64' : 'url'}`
+  const type = `${part.media}_${parseDataUrl(part.url) ? 'base64' : 'url'}`
   return [{ type, [type]: part.url ?? '' }]
 }
 

@@ -19,10 +19,10 @@ const NAMES_FIELD: ReadonlySet<FaultCode> = new Set(['upstream_rejected', 'upstr
  * @param error what the reply states.
  * @returns a fault whose own text names at most the refused field.
  */
-export function faultOf(wire: Wire, status: number, error: StatedError): Fault {
+export function classifyFault(wire: Wire, status: number, error: StatedError): Fault {
   const { words, sentence, retryAfter } = error
-  const known = statusOf(status, error)
-  const { code, evidence } = kindOf(wire, known, error)
+  const known = shownStatus(status, error)
+  const { code, evidence } = classifyWords(wire, known, error)
   const named = words.find((word) => SAFE_WORD.test(word))
   const metadata: JsonObject = { provider_code: named ?? String(known === 0 ? 500 : known) }
   const given = {
@@ -43,18 +43,18 @@ export function faultOf(wire: Wire, status: number, error: StatedError): Fault {
 /** The caller reads the whole sentence all the same. */
 function rereadWithout(passage: string, { wire, status, error }: { wire: Wire; status: number; error: StatedError }): Fault {
   const cleared = (text: string | undefined): string | undefined => text?.replaceAll(passage, ' ')
-  return faultOf(wire, status, { ...error, sentence: cleared(error.sentence), quoted: cleared(error.quoted) }).with({
+  return classifyFault(wire, status, { ...error, sentence: cleared(error.sentence), quoted: cleared(error.quoted) }).with({
     sentence: error.sentence,
   })
 }
 
-/** As `faultOf`, where the wire has nothing of its own. */
+/** As `classifyFault`, where the wire has nothing of its own. */
 export function faultIn(wire: Wire, status: number, body: Json | undefined): Fault {
-  return faultOf(wire, status, errorIn(body))
+  return classifyFault(wire, status, errorIn(body))
 }
 
 /** The status that decides; 0 where neither the reply nor its words have one. */
-function statusOf(status: number, { words, status: stated }: StatedError): number {
+function shownStatus(status: number, { words, status: stated }: StatedError): number {
   if (FIRM.has(status)) return status
   const real = status >= 400 ? status : (stated ?? 0)
   if (FIRM.has(real)) return real
@@ -67,25 +67,29 @@ function statusOf(status: number, { words, status: stated }: StatedError): numbe
 }
 
 /** `evidence`: the words of the sentence that decided, where anybody but the caller is to blame. */
-function kindOf(wire: Wire, status: number, { words, sentence, quoted, field }: StatedError): { code: FaultCode; evidence?: string } {
-  const said = `${cut(sentence)} ${cut(quoted)}`
-  const unquoted = said.replaceAll(QUOTED, '')
+function classifyWords(
+  wire: Wire,
+  status: number,
+  { words, sentence, quoted, field }: StatedError,
+): { code: FaultCode; evidence?: string } {
+  const statement = `${cut(sentence)} ${cut(quoted)}`
+  const unquoted = statement.replaceAll(QUOTED, '')
   const word = words.join(' ')
-  const heardBy = ({ kind }: Row): string => (FAULTS[kind].blame === 'caller' ? said : unquoted)
+  const textFor = ({ kind }: Row): string => (FAULTS[kind].blame === 'caller' ? statement : unquoted)
   const fits = (row: Row): boolean => {
     if (row.wires && !row.wires.includes(wire)) return false
     if (row.status && !row.status.includes(status)) return false
     if (row.word && !words.some((each) => row.word?.test(each))) return false
     if (row.field && field !== undefined && !row.field.test(field)) return false
-    const heard = heardBy(row)
-    return (row.sentence?.test(heard) ?? true) && (row.text?.test(`${word} ${heard}`) ?? true)
+    const text = textFor(row)
+    return (row.sentence?.test(text) ?? true) && (row.text?.test(`${word} ${text}`) ?? true)
   }
   const row = ROWS.find(fits)
   if (!row) return { code: OTHERWISE }
   const pattern = row.sentence ?? row.text
   // Words for programs are the provider's own.
   if (FAULTS[row.kind].blame === 'caller' || pattern === undefined || row.text?.test(word)) return { code: row.kind }
-  const [evidence] = pattern.exec(row.sentence ? heardBy(row) : `${word} ${heardBy(row)}`) ?? []
+  const [evidence] = pattern.exec(row.sentence ? textFor(row) : `${word} ${textFor(row)}`) ?? []
   return evidence === undefined ? { code: row.kind } : { code: row.kind, evidence }
 }
 

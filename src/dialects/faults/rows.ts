@@ -324,8 +324,8 @@ const SERVERS: readonly Row[] = [
 ]
 
 /**
- * What is left says the status by itself. 400, 409, 413 and 422 are about the request (RFC 9110, 15.5). Every other status below 500 is
- * about how the gateway calls, about its account, or unknown: never the caller's, and another endpoint may serve.
+ * Rows by status alone, for replies that no row above recognises. 400, 409, 413 and 422 are about the request (RFC 9110, 15.5). Every other
+ * status below 500 is about how the gateway calls, about its account, or unknown: never the caller's, and another endpoint may serve.
  */
 const STATUSES: readonly Row[] = (
   [

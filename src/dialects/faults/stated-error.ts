@@ -2,7 +2,7 @@
  * The error object of a provider's reply, wherever it stands. The finder knows the members of all wires, since servers of one wire
  * answer with errors of another: llama.cpp has one body for three wires, and proxies have their own.
  */
-import { isObject, type Json, type JsonObject, objectsOf, stringOf } from '../../core/json.ts'
+import { asObjects, asString, isObject, type Json, type JsonObject } from '../../core/json.ts'
 
 export interface StatedError {
   /** For programs: codes, types and reasons, the most exact one first. */
@@ -19,7 +19,7 @@ export interface StatedError {
 }
 
 /** Characters of a word for programs: a longer one is a sentence. */
-const LONGEST_WORD = 80
+const MAX_WORD_LENGTH = 80
 /** Errors of a list that are shown. */
 const MOST = 5
 /** Mark of a removed value: it is no part of the path. */
@@ -35,8 +35,8 @@ export function errorIn(body: Json | undefined): StatedError {
   return {
     words: wordsIn(error),
     sentence,
-    quoted: isObject(error.metadata) ? stringOf(error.metadata.raw) : undefined,
-    field: stringOf(error.param) ?? stringOf(error.field) ?? field,
+    quoted: isObject(error.metadata) ? asString(error.metadata.raw) : undefined,
+    field: asString(error.param) ?? asString(error.field) ?? field,
     status: statusIn(error),
   }
 }
@@ -59,7 +59,7 @@ function errorObject(outer: JsonObject): JsonObject {
 
 /** Sentences of a list of errors as one. */
 function joined(errors: readonly Json[]): string | undefined {
-  const sentences = errors.slice(0, MOST).flatMap((each) => (isObject(each) ? sentenceIn(each, true).sentence : stringOf(each)) ?? [])
+  const sentences = errors.slice(0, MOST).flatMap((each) => (isObject(each) ? sentenceIn(each, true).sentence : asString(each)) ?? [])
   return sentences.length === 0 ? undefined : sentences.join('; ')
 }
 
@@ -88,18 +88,18 @@ function sentenceIn(error: JsonObject, isBare: boolean): Sentence {
  */
 function validatorErrors(detail: Json | undefined): Sentence {
   if (typeof detail === 'string') return { sentence: detail }
-  const errors = objectsOf(detail).slice(0, MOST)
+  const errors = asObjects(detail).slice(0, MOST)
   const texts = errors.flatMap(({ loc, msg }) => {
-    const path = pathOf(loc)
-    const text = stringOf(msg)
+    const path = locPath(loc)
+    const text = asString(msg)
     return text === undefined ? [] : [path === '' ? text : `${path}: ${text}`]
   })
-  const field = pathOf(errors[0]?.loc)
+  const field = locPath(errors[0]?.loc)
   return { sentence: texts.length === 0 ? undefined : texts.join('; '), field: field === '' ? undefined : field }
 }
 
 /** `["body", "messages", 0, "role"]` as `messages[0].role`; '' where it is no such list. */
-function pathOf(loc: Json | undefined): string {
+function locPath(loc: Json | undefined): string {
   if (!Array.isArray(loc)) return ''
   let path = ''
   for (const [index, step] of loc.entries()) {
@@ -114,15 +114,15 @@ function wordsIn(error: JsonObject): string[] {
   const details = isObject(error.details) ? error.details.error_code : undefined
   const words: string[] = []
   for (const value of [details, error.code, error.type, error.status, error.error_code]) {
-    const word = typeof value === 'number' ? String(value) : stringOf(value)
-    if (word !== undefined && word !== '' && word !== 'error' && word.length <= LONGEST_WORD) words.push(word)
+    const word = typeof value === 'number' ? String(value) : asString(value)
+    if (word !== undefined && word !== '' && word !== 'error' && word.length <= MAX_WORD_LENGTH) words.push(word)
   }
   return words
 }
 
 function statusIn({ code, status, status_code, error_code }: JsonObject): number | undefined {
   for (const value of [code, status, status_code, error_code]) {
-    const number = typeof value === 'number' ? value : Number(stringOf(value) || Number.NaN)
+    const number = typeof value === 'number' ? value : Number(asString(value) || Number.NaN)
     if (Number.isInteger(number) && number >= 400 && number <= 599) return number
   }
   return undefined

@@ -1,5 +1,5 @@
 /** Sources of an answer: grounding and citation metadata as `url_citation` annotations. */
-import { isObject, type Json, type JsonObject, objectsOf, present, stringOf } from '../../core/json.ts'
+import { asObjects, asString, isObject, type Json, type JsonObject, present } from '../../core/json.ts'
 
 interface Source {
   url: string
@@ -18,14 +18,14 @@ interface Citation extends Source {
 /** Kinds of sources that a grounding chunk may hold. */
 const KINDS = ['web', 'retrievedContext', 'maps', 'image'] as const
 
-function sourceOf(chunk: JsonObject | undefined): Source | undefined {
+function chunkSource(chunk: JsonObject | undefined): Source | undefined {
   for (const kind of KINDS) {
     const source = chunk?.[kind]
     if (!isObject(source)) continue
-    const url = stringOf(source.uri) ?? stringOf(source.sourceUri) ?? stringOf(source.imageUri)
+    const url = asString(source.uri) ?? asString(source.sourceUri) ?? asString(source.imageUri)
     if (url === undefined) continue
-    const content = kind === 'retrievedContext' ? stringOf(source.text) : undefined
-    return { url, title: stringOf(source.title), content }
+    const content = kind === 'retrievedContext' ? asString(source.text) : undefined
+    return { url, title: asString(source.title), content }
   }
   return undefined
 }
@@ -51,23 +51,23 @@ export class Citations {
 
   /** `groundingMetadata` of a candidate; streams may repeat it. */
   addGrounding(metadata: JsonObject): void {
-    const chunks = objectsOf(metadata.groundingChunks)
+    const chunks = asObjects(metadata.groundingChunks)
     if (chunks.length > 0) this.chunks = chunks
-    for (const support of objectsOf(metadata.groundingSupports)) {
+    for (const support of asObjects(metadata.groundingSupports)) {
       const segment = isObject(support.segment) ? support.segment : {}
       const indices = Array.isArray(support.groundingChunkIndices) ? support.groundingChunkIndices : []
       for (const index of indices) {
-        const source = typeof index === 'number' ? sourceOf(this.chunks[index]) : undefined
-        if (source) this.add({ ...source, start: offset(segment.startIndex), end: offset(segment.endIndex), words: stringOf(segment.text) })
+        const source = typeof index === 'number' ? chunkSource(this.chunks[index]) : undefined
+        if (source) this.add({ ...source, start: offset(segment.startIndex), end: offset(segment.endIndex), words: asString(segment.text) })
       }
     }
   }
 
   /** `citationMetadata` of a candidate; its list has two names. */
   addCitations(metadata: JsonObject): void {
-    for (const each of objectsOf(metadata.citations ?? metadata.citationSources)) {
-      const url = stringOf(each.uri)
-      if (url !== undefined) this.add({ url, title: stringOf(each.title), start: offset(each.startIndex), end: offset(each.endIndex) })
+    for (const each of asObjects(metadata.citations ?? metadata.citationSources)) {
+      const url = asString(each.uri)
+      if (url !== undefined) this.add({ url, title: asString(each.title), start: offset(each.startIndex), end: offset(each.endIndex) })
     }
   }
 
@@ -82,7 +82,7 @@ export class Citations {
     const taken: JsonObject[] = []
     const left: Citation[] = []
     for (const citation of this.waiting) {
-      const place = placeOf(citation, bytes) ?? (last ? byOffsets(citation, bytes) : undefined)
+      const place = citationPlace(citation, bytes) ?? (last ? byOffsets(citation, bytes) : undefined)
       if (place) taken.push(annotation(citation, unitsUpTo(bytes, place.start), unitsUpTo(bytes, place.end)))
       else if (last) taken.push(annotation(citation, 0, 0))
       else left.push(citation)
@@ -105,7 +105,7 @@ export class Citations {
   }
 
   private addUnplaced(chunk: JsonObject): void {
-    const source = sourceOf(chunk)
+    const source = chunkSource(chunk)
     if (source) this.waiting.push(source)
   }
 }
@@ -116,7 +116,7 @@ function byOffsets({ start, end }: Citation, bytes: Buffer): { start: number; en
 }
 
 /** Place of a citation in a text: at its offsets if the words agree, else where the words are; undefined where they are not. */
-function placeOf(citation: Citation, bytes: Buffer): { start: number; end: number } | undefined {
+function citationPlace(citation: Citation, bytes: Buffer): { start: number; end: number } | undefined {
   const atOffsets = byOffsets(citation, bytes)
   const { start, words } = citation
   if (words === undefined || words === '' || start === undefined) return atOffsets

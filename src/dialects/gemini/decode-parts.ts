@@ -1,12 +1,12 @@
 /** The parts of a reply as canonical blocks; a whole reply is one long list of the parts that a stream brings in pieces. */
-import { isObject, type JsonObject, stringOf } from '../../core/json.ts'
+import { asString, isObject, type JsonObject } from '../../core/json.ts'
 import { type BlockKind, COMMON, type NoteKind, type StreamEvent } from '../canon/events.ts'
 import type { Opaque } from '../canon/request.ts'
 import { StreamWords } from '../canon/stream-words.ts'
 import type { Citations } from './citations.ts'
 import { audioFormat } from './mime-types.ts'
 import { PartialArgs } from './partial-args.ts'
-import { partAsText } from './whole-part.ts'
+import { partAsText } from './provider-tool-parts.ts'
 import { ENCRYPTED_FORMAT, WIRE } from './wire.ts'
 
 /** Audio of an answer: it comes in pieces and leaves as one. */
@@ -109,7 +109,7 @@ export class PartReader {
 
   /** @returns false for a part that cannot be read. */
   read(part: JsonObject, out: StreamEvent[]): boolean {
-    const signature = stringOf(part.thoughtSignature)
+    const signature = asString(part.thoughtSignature)
     const { text } = part
     if (this.streaming) {
       this.streaming.signature ??= signature
@@ -220,12 +220,12 @@ export class PartReader {
 
   private call(call: unknown, signature: string | undefined, out: StreamEvent[]): boolean {
     if (!isObject(call)) return false
-    // Behind a call whose last part said that it was the last, its end may follow.
+    // The end may follow behind the part of a call that was marked as its last.
     if (Object.keys(call).length === 0) return this.calls > 0
     if (typeof call.name !== 'string') return false
     const { args = {}, partialArgs, willContinue } = call
     if (!isObject(args)) return false
-    const id = stringOf(call.id) || this.callId(this.calls)
+    const id = asString(call.id) || this.callId(this.calls)
     this.calls++
     this.close(out)
     if (signature) this.addSignature(signature, id, out)
@@ -262,7 +262,7 @@ export class PartReader {
   /** @returns false for bytes that are no part of the answer or of a kind that answers do not have. */
   private media(part: JsonObject, { mimeType, data }: JsonObject, out: StreamEvent[]): boolean {
     if (typeof mimeType !== 'string' || typeof data !== 'string' || part.thought === true) return false
-    const signature = stringOf(part.thoughtSignature)
+    const signature = asString(part.thoughtSignature)
     if (mimeType.startsWith('audio/')) {
       this.audio.add(mimeType, data)
       this.hold(signature, out)

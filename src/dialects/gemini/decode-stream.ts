@@ -1,19 +1,19 @@
 /** The frames of `streamGenerateContent` as canonical events: each is a whole `GenerateContentResponse` with the next parts. */
 import { createHash } from 'node:crypto'
 import { Fault, unreadable } from '../../core/faults.ts'
-import { isObject, type Json, type JsonObject, objectsOf, stringOf } from '../../core/json.ts'
-import { count, statedCount } from '../canon/counts.ts'
-import { type EndWords, endWord, failedEnd, laterWord, reasonIn } from '../canon/ends.ts'
+import { asObjects, asString, isObject, type Json, type JsonObject, parseJson } from '../../core/json.ts'
+import { endWord, failedEnd, laterWord } from '../canon/ends.ts'
 import { isBadBase, isSet, looksFailed } from '../canon/error-shape.ts'
-import type { End, EndReason, StreamEvent } from '../canon/events.ts'
-import { noteTier, servedTier, type TierReport } from '../canon/served-tier.ts'
-import { NO_REPORT, type Usage, withEarlierSides, withSearches } from '../canon/usage.ts'
-import { unknownMembers } from '../canon/usage-members.ts'
+import type { End, StreamEvent } from '../canon/events.ts'
+import { noteTier, type TierReport } from '../canon/served-tier.ts'
+import { NO_REPORT, type Usage, withSearches } from '../canon/usage.ts'
 import { LikeFrames } from '../sse/like-frames.ts'
 import type { StreamDecoder } from '../types.ts'
 import { Citations } from './citations.ts'
 import { PartReader } from './decode-parts.ts'
+import { toEndReason, unify } from './ends.ts'
 import { decodeFault } from './fault.ts'
+import { decodeTier, decodeUsage, leavesOutOutput } from './usage.ts'
 
 const NONE: JsonObject = {}
 /** Members of which a reply that is no error has one (`GenerateContentResponse`, npm @google/genai 3.3.0). */
@@ -28,7 +28,7 @@ const PLAIN_CANDIDATE: ReadonlySet<string> = new Set(['content', 'index', 'safet
 const PLAIN_PART: ReadonlySet<string> = new Set(['text', 'thought'])
 
 /** The text of a reply that brings nothing but it. */
-function textOf(reply: unknown): unknown {
+function replyText(reply: unknown): unknown {
   const { candidates } = isObject(reply) ? reply : NONE
   const [candidate] = Array.isArray(candidates) && candidates.length === 1 ? candidates : []
   if (!isObject(candidate) || !Object.keys(candidate).every((name) => PLAIN_CANDIDATE.has(name))) return undefined
@@ -45,7 +45,7 @@ export class GeminiStreamDecoder implements StreamDecoder {
   private answered = false
   private over = false
   private finishReason: string | undefined
-  /** A candidate has ended for a reason that is not said; streams write it before the end as well. */
+  /** A candidate has ended without a reason; streams have such a candidate before the end as well. */
   private isUnspecified = false
   private tier: TierReport | undefined
   /** The last report of usage. */
@@ -64,18 +64,13 @@ export class GeminiStreamDecoder implements StreamDecoder {
       this.usage(this.like.counts, out)
       return
     }
-    let value: unknown
-    try {
-      value = JSON.parse(data)
-    } catch {
-      value = undefined
-    }
+    const value = parseJson(data)
     const before = out.length
     if (event === 'error') this.fail(decodeFault(200, isObject(value) ? value : undefined), out)
     for (const reply of Array.isArray(value) && value.length > 0 ? value : [value]) this.reply(reply, out)
     // A report of usage behind the text is made of each frame's own counts.
     const isAlone = out.length === before + 1 || (out.length === before + 2 && out[before + 1]?.type === 'usage')
-    this.like.learn(data, textOf(value), isAlone ? out[before] : undefined)
+    this.like.learn(data, replyText(value), isAlone ? out[before] : undefined)
   }
 
   /** One parsed reply, or a part of one. What cannot be read becomes a fault. */
@@ -115,7 +110,7 @@ export class GeminiStreamDecoder implements StreamDecoder {
       this.fail(new Fault('upstream_garbled'), out)
       return
     }
-    this.responseId ??= stringOf(responseId)
+    this.responseId ??= asString(responseId)
     this.current = reply
     if (!this.started) {
       this.started = true
@@ -158,7 +153,7 @@ export class GeminiStreamDecoder implements StreamDecoder {
     if (isObject(citations)) this.citations.addCitations(citations)
     const word = endWord(reason)
     if (word === UNSPECIFIED) this.isUnspecified = true
-    else if (word !== undefined) this.finishReason = laterWord(this.finishReason, word, reasonOf)
+    else if (word !== undefined) this.finishReason = laterWord(this.finishReason, word, toEndReason)
   }
 
   private usage(metadata: Json | undefined, out: StreamEvent[]): void {
@@ -205,43 +200,6 @@ export class GeminiStreamDecoder implements StreamDecoder {
   }
 }
 
-/** `FinishReason` of npm @google/genai 3.3.0, and MODEL_ARMOR of Vertex AI (`Candidate.FinishReason` of google.cloud.aiplatform.v1). */
-const REASONS: EndWords = new Map<string, EndReason>([
-  ['STOP', 'stop'],
-  ['MAX_TOKENS', 'length'],
-  // A continuation token is for the same provider alone: to the caller the answer was cut at a limit.
-  ['CONTINUATION', 'length'],
-  ['SAFETY', 'content_filter'],
-  ['RECITATION', 'content_filter'],
-  ['BLOCKLIST', 'content_filter'],
-  ['PROHIBITED_CONTENT', 'content_filter'],
-  ['SPII', 'content_filter'],
-  ['MODEL_ARMOR', 'content_filter'],
-  ['IMAGE_SAFETY', 'content_filter'],
-  ['IMAGE_PROHIBITED_CONTENT', 'content_filter'],
-  ['IMAGE_RECITATION', 'content_filter'],
-  ['LANGUAGE', 'error'],
-  ['OTHER', 'error'],
-  ['IMAGE_OTHER', 'error'],
-  ['NO_IMAGE', 'error'],
-  ['MALFORMED_FUNCTION_CALL', 'error'],
-  ['MALFORMED_RESPONSE', 'error'],
-  ['UNEXPECTED_TOOL_CALL', 'error'],
-  ['TOO_MANY_TOOL_CALLS', 'error'],
-  ['MISSING_THOUGHT_SIGNATURE', 'error'],
-])
-
-const reasonOf = (word: string): EndReason => reasonIn(REASONS, word)
-
-/**
- * `finishReason` in the canon's words.
- * @param hasCalls true where the reply called a function: this wire has no word of its own for that.
- */
-function unify(raw: string, hasCalls: boolean): EndReason {
-  const reason = reasonOf(raw)
-  return reason === 'stop' && hasCalls ? 'tool_calls' : reason
-}
-
 function entry(candidate: JsonObject): JsonObject {
   const token = typeof candidate.token === 'string' ? candidate.token : ''
   const logprob = typeof candidate.logProbability === 'number' ? candidate.logProbability : 0
@@ -254,55 +212,8 @@ function entry(candidate: JsonObject): JsonObject {
  */
 function logprobEntries(result: JsonObject): JsonObject[] {
   const tops = Array.isArray(result.topCandidates) ? result.topCandidates : []
-  return objectsOf(result.chosenCandidates).map((chosen, step) => {
+  return asObjects(result.chosenCandidates).map((chosen, step) => {
     const top: Json | undefined = tops[step]
-    return { ...entry(chosen), top_logprobs: isObject(top) ? objectsOf(top.candidates).map(entry) : [] }
+    return { ...entry(chosen), top_logprobs: isObject(top) ? asObjects(top.candidates).map(entry) : [] }
   })
-}
-
-/** Tokens of one modality in a `…TokensDetails` list. */
-function ofModality(details: Json | undefined, modality: string): number {
-  let sum = 0
-  for (const each of objectsOf(details)) if (each.modality === modality) sum += count(each.tokenCount)
-  return sum
-}
-
-/**
- * Token counts of this wire as canonical ones.
- * `usageMetadata`: thoughts are counted beside the candidates, results of the provider's own tools beside the prompt.
- * @param before an earlier report of the same stream: what the later one leaves out still holds.
- * @returns undefined where there is no such object or it holds no count.
- */
-function decodeUsage(usage: Json | undefined, before?: Usage): Usage | undefined {
-  if (!isObject(usage)) return undefined
-  const reported = {
-    input: statedCount(usage.promptTokenCount) !== undefined,
-    output: statedCount(usage.candidatesTokenCount) !== undefined || statedCount(usage.thoughtsTokenCount) !== undefined,
-  }
-  if (!reported.input && !reported.output) return undefined
-  const reasoning = count(usage.thoughtsTokenCount)
-  const input = count(usage.promptTokenCount) + count(usage.toolUsePromptTokenCount)
-  const output = count(usage.candidatesTokenCount) + reasoning
-  const audioInput = ofModality(usage.promptTokensDetails, 'AUDIO') + ofModality(usage.toolUsePromptTokensDetails, 'AUDIO')
-  const audioOutput = Math.min(ofModality(usage.candidatesTokensDetails, 'AUDIO'), output)
-  const own: Usage = {
-    input,
-    output,
-    cached: Math.min(count(usage.cachedContentTokenCount), input),
-    cacheWrite: 0,
-    reasoning,
-    imageOutput: Math.min(ofModality(usage.candidatesTokensDetails, 'IMAGE'), output - audioOutput),
-    audioOutput,
-    audioInput: Math.min(audioInput, input),
-    unknownMembers: unknownMembers('gemini', usage),
-  }
-  return withEarlierSides(own, before, reported)
-}
-
-const leavesOutOutput = (usage: Json | undefined): boolean =>
-  isObject(usage) && usage.candidatesTokenCount === undefined && usage.thoughtsTokenCount === undefined
-
-/** The Gemini API has `serviceTier`, Vertex AI `trafficType` (`UsageMetadata`, npm @google/genai 3.3.0). */
-function decodeTier(usage: Json | undefined): TierReport | undefined {
-  return isObject(usage) ? (servedTier(usage.serviceTier) ?? servedTier(usage.trafficType)) : undefined
 }

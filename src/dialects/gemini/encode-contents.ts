@@ -3,8 +3,8 @@ import { isObject, type JsonObject, objectWithin } from '../../core/json.ts'
 import { parseDataUrl } from '../canon/file-url.ts'
 import type { Item, Part } from '../canon/request.ts'
 import type { Quirks } from '../quirks.ts'
-import { audioType, mimeTypeOf } from './mime-types.ts'
-import { holdsPart, partOfText } from './whole-part.ts'
+import { audioType, mimeTypeByName } from './mime-types.ts'
+import { holdsPart, partOfText } from './provider-tool-parts.ts'
 import { ENCRYPTED_FORMAT, WIRE } from './wire.ts'
 
 type ReasoningItem = Extract<Item, { kind: 'reasoning' }>
@@ -32,12 +32,12 @@ function parsedObject(text: string): JsonObject | undefined {
 }
 
 /** Arguments must be an object here; what is none is kept as text. */
-function argumentsOf(text: string): JsonObject {
+function callArguments(text: string): JsonObject {
   if (text.trim() === '') return {}
   return parsedObject(text) ?? { arguments: text }
 }
 
-function responseOf(text: string, failed: boolean): JsonObject {
+function toolResponse(text: string, failed: boolean): JsonObject {
   const value = parsedObject(text)
   if (!failed) return value ?? { output: text }
   if (value?.error !== undefined) return value
@@ -45,7 +45,7 @@ function responseOf(text: string, failed: boolean): JsonObject {
 }
 
 /** The signature of an item that this family encrypted. */
-function signatureOf(item: ReasoningItem): string | undefined {
+function thoughtSignature(item: ReasoningItem): string | undefined {
   return item.format === ENCRYPTED_FORMAT ? (item.encrypted ?? item.signature) : undefined
 }
 
@@ -107,7 +107,7 @@ class ContentWriter {
     for (const item of items) if (item.kind === 'call') this.names.set(item.callId, item.name)
     for (const item of items) {
       if (item.kind !== 'reasoning' || item.id === undefined || !this.names.has(item.id)) continue
-      const signature = signatureOf(item)
+      const signature = thoughtSignature(item)
       if (signature !== undefined) this.signatures.set(item.id, signature)
     }
     for (const item of items) this.write(item)
@@ -180,7 +180,7 @@ class ContentWriter {
       return
     }
     for (const text of [...(item.summary ?? []), item.text ?? '']) if (text !== '') this.push('model', { text, thought: true })
-    const signature = signatureOf(item)
+    const signature = thoughtSignature(item)
     if (signature === undefined || (item.id !== undefined && this.signatures.has(item.id))) return
     if (holdsPart(signature)) {
       const part = partOfText(signature)
@@ -194,7 +194,7 @@ class ContentWriter {
 
   private call(item: CallItem): void {
     if (item.cache) this.dropped.add('cache_control')
-    const part: JsonObject = { functionCall: { id: item.callId, name: item.name, args: argumentsOf(item.args) } }
+    const part: JsonObject = { functionCall: { id: item.callId, name: item.name, args: callArguments(item.args) } }
     const signature = this.signatures.get(item.callId)
     if (signature !== undefined) part.thoughtSignature = signature
     this.push('model', part)
@@ -211,7 +211,7 @@ class ContentWriter {
       else if (encoded) (this.nests && mayNest(encoded) ? within : beside).push(encoded)
     }
     const name = this.names.get(item.callId) ?? item.callId
-    const response = responseOf(texts.join('\n'), item.error === true)
+    const response = toolResponse(texts.join('\n'), item.error === true)
     const parts = within.length > 0 ? { parts: within } : {}
     this.pushResult({ functionResponse: { id: item.callId, name, response, ...parts } })
     for (const part of beside) this.push('user', part)
@@ -265,12 +265,12 @@ type Media = Extract<Part, { kind: 'media' }>
 
 function fromUrl(part: Media, url: string, dropped: Set<string>): JsonObject {
   const inline = parseDataUrl(url)
-  const byName = part.name === undefined ? undefined : mimeTypeOf(part.name)
+  const byName = part.name === undefined ? undefined : mimeTypeByName(part.name)
   if (inline) {
     const known = inline.type !== '' && inline.type !== 'application/octet-stream'
     return { inlineData: { mimeType: known ? inline.type : (byName ?? (inline.type || 'text/plain')), data: inline.data } }
   }
-  const mimeType = mimeTypeOf(url) ?? byName
+  const mimeType = mimeTypeByName(url) ?? byName
   if (mimeType !== undefined) return { fileData: { fileUri: url, mimeType } }
   // The provider finds out by itself, or refuses.
   dropped.add(`input_${part.media}.mime_type`)
@@ -280,15 +280,15 @@ function fromUrl(part: Media, url: string, dropped: Set<string>): JsonObject {
 function fromData(part: Media, data: string): JsonObject | undefined {
   if (part.media === 'audio') return { inlineData: { mimeType: audioType(part.format ?? 'wav'), data } }
   if (part.format === 'text') return { text: data }
-  const named = part.name === undefined ? undefined : mimeTypeOf(part.name)
-  const mimeType = named ?? (part.format === undefined ? undefined : mimeTypeOf(`.${part.format}`))
+  const named = part.name === undefined ? undefined : mimeTypeByName(part.name)
+  const mimeType = named ?? (part.format === undefined ? undefined : mimeTypeByName(`.${part.format}`))
   return mimeType === undefined ? undefined : { inlineData: { mimeType, data } }
 }
 
 /**
  * Media of a request as parts of the wire: bytes inline, addresses as file data.
  * @param dropped receives the names of what this wire cannot say.
- * @returns undefined where nothing of the part can be said.
+ * @returns undefined where this wire cannot express the part.
  */
 function encodeMedia(part: Media, dropped: Set<string>): JsonObject | undefined {
   const name = `input_${part.media}`

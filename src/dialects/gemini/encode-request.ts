@@ -3,12 +3,14 @@ import { isObject, type Json, type JsonObject, present } from '../../core/json.t
 import type { ServiceTier } from '../../core/service-tiers.ts'
 import { offeredTools } from '../canon/allowed-tools.ts'
 import { choosesSearch, nativeSearchIn } from '../canon/native-search.ts'
-import type { CanonicalRequest, Sampling, ToolChoice, ToolSpec } from '../canon/request.ts'
+import { ParameterFilter } from '../canon/parameter-filter.ts'
+import { lossRecorder } from '../canon/parameters.ts'
+import type { CanonicalRequest, ToolChoice, ToolSpec } from '../canon/request.ts'
 import { losesTier, tierToSend } from '../canon/request-fields.ts'
 import type { Encoded, Target } from '../types.ts'
 import { encodeContents } from './encode-contents.ts'
 import { formatInWords, generationConfig } from './generation-config.ts'
-import { ParameterFilter } from './parameter-filter.ts'
+import { geminiParameters } from './parameters.ts'
 import { operationPath, WIRE } from './wire.ts'
 
 const MODES = { auto: 'AUTO', none: 'NONE', required: 'ANY' } as const
@@ -24,14 +26,7 @@ const TIERS: Readonly<Record<ServiceTier | 'default', string | undefined>> = {
 /** Values of `include` that are met without being passed on. */
 const INCLUDED: ReadonlySet<string> = new Set(['reasoning.encrypted_content', 'message.output_text.logprobs'])
 
-/** Sampling that this wire has no field for. */
-const UNSUPPORTED: readonly (readonly [keyof Sampling, string])[] = [
-  ['minP', 'min_p'],
-  ['topA', 'top_a'],
-  ['repetitionPenalty', 'repetition_penalty'],
-  ['logitBias', 'logit_bias'],
-  ['parallelToolCalls', 'parallel_tool_calls'],
-]
+const recordLosses = lossRecorder(geminiParameters)
 
 /** Functions share one entry; tools of this wire's own keep theirs. */
 function encodeTools(tools: readonly ToolSpec[], filter: ParameterFilter): JsonObject[] | undefined {
@@ -99,22 +94,6 @@ function encodeTier(requested: string | undefined, { tier, quirks }: Target, fil
   return header === undefined ? { field: word } : { headers: [header, word] }
 }
 
-/** Records what has no place in a body of this wire. */
-function recordUnsaid(request: CanonicalRequest, dropped: Set<string>): void {
-  for (const [key, name] of UNSUPPORTED) if (request.sampling[key] !== undefined) dropped.add(name)
-  const rest: [value: unknown, name: string][] = [
-    [request.verbosity, 'verbosity'],
-    [request.prediction, 'prediction'],
-    [request.user, 'user'],
-    [request.safetyIdentifier, 'safety_identifier'],
-    [request.metadata, 'metadata'],
-    [request.cacheKey, 'prompt_cache_key'],
-    [request.cache ?? undefined, 'cache_control'],
-  ]
-  for (const [value, name] of rest) if (value !== undefined) dropped.add(name)
-  if (request.include?.some((value) => !INCLUDED.has(value))) dropped.add('include')
-}
-
 /** @returns path, body and the canonical names of what the caller sent and this upstream cannot take. */
 export function encodeRequest(request: CanonicalRequest, target: Target): Encoded {
   const filter = new ParameterFilter(target)
@@ -127,7 +106,8 @@ export function encodeRequest(request: CanonicalRequest, target: Target): Encode
   if (inWords) system.push({ text: inWords.instruction })
   const config = generationConfig(inWords?.request ?? request, target, filter)
   const { field, headers } = encodeTier(request.serviceTier, target, filter)
-  recordUnsaid(request, dropped)
+  recordLosses(request, dropped)
+  if (request.include?.some((value) => !INCLUDED.has(value))) dropped.add('include')
   const body = present({
     contents: contents.map(({ role, parts }) => ({ role, parts })),
     systemInstruction: system.length > 0 ? { parts: system } : undefined,

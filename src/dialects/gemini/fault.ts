@@ -1,8 +1,8 @@
 /** A provider's error as one of our faults. */
 import type { Fault } from '../../core/faults.ts'
-import { isObject, type Json, type JsonObject, objectsOf, stringOf } from '../../core/json.ts'
-import { LONGEST_PAUSE } from '../../core/retry-after.ts'
-import { faultOf } from '../faults/classify.ts'
+import { asObjects, asString, isObject, type Json, type JsonObject } from '../../core/json.ts'
+import { MAX_PAUSE_SECONDS } from '../../core/retry-after.ts'
+import { classifyFault } from '../faults/classify.ts'
 import { errorIn } from '../faults/stated-error.ts'
 
 /** The status object, wherever it stands: bare, in `error`, or in the array of a stream without frames. */
@@ -13,14 +13,14 @@ function statusObject(body: Json | undefined): JsonObject {
 }
 
 /** The detail of a type such as `RetryInfo`. */
-function detailOf(error: JsonObject, type: string): JsonObject | undefined {
-  return objectsOf(error.details).find((each) => stringOf(each['@type'])?.endsWith(`.${type}`))
+function errorDetail(error: JsonObject, type: string): JsonObject | undefined {
+  return asObjects(error.details).find((each) => asString(each['@type'])?.endsWith(`.${type}`))
 }
 
 /** `google.protobuf.Duration` as JSON has it: `41s`, `0.5s`. */
-function pauseOf(error: JsonObject): number | undefined {
-  const text = stringOf(detailOf(error, 'RetryInfo')?.retryDelay) ?? ''
-  return /^\d{1,9}(\.\d{1,9})?s$/.test(text) ? Math.min(Math.ceil(Number.parseFloat(text)), LONGEST_PAUSE) : undefined
+function retryPause(error: JsonObject): number | undefined {
+  const text = asString(errorDetail(error, 'RetryInfo')?.retryDelay) ?? ''
+  return /^\d{1,9}(\.\d{1,9})?s$/.test(text) ? Math.min(Math.ceil(Number.parseFloat(text)), MAX_PAUSE_SECONDS) : undefined
 }
 
 /**
@@ -29,13 +29,13 @@ function pauseOf(error: JsonObject): number | undefined {
  */
 export function decodeFault(status: number, body: Json | undefined): Fault {
   const details = statusObject(body)
-  const reason = stringOf(detailOf(details, 'ErrorInfo')?.reason)
-  const [violation] = objectsOf(detailOf(details, 'BadRequest')?.fieldViolations)
+  const reason = asString(errorDetail(details, 'ErrorInfo')?.reason)
+  const [violation] = asObjects(errorDetail(details, 'BadRequest')?.fieldViolations)
   const error = errorIn(body)
-  return faultOf('gemini', status, {
+  return classifyFault('gemini', status, {
     ...error,
     words: reason === undefined ? error.words : [reason, ...error.words],
-    field: stringOf(violation?.field) ?? error.field,
-    retryAfter: pauseOf(details),
+    field: asString(violation?.field) ?? error.field,
+    retryAfter: retryPause(details),
   })
 }

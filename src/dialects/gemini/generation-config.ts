@@ -1,15 +1,16 @@
 /** Sampling, output format, modalities and reasoning as `generationConfig`. */
 import { isObject, type Json, type JsonObject, present } from '../../core/json.ts'
 import { effortOfBudget, effortShare, nearestEffort } from '../canon/efforts.ts'
-import { limitedTopK } from '../canon/parameters.ts'
+import type { ParameterFilter } from '../canon/parameter-filter.ts'
+import { fieldWriter } from '../canon/parameters.ts'
 import type { CanonicalRequest, Reasoning } from '../canon/request.ts'
-import { type CapWire, sendsCap } from '../canon/request-fields.ts'
+import { type CapWire, capToSend, sendsCap } from '../canon/request-fields.ts'
 import type { Quirks } from '../quirks.ts'
 import type { Target } from '../types.ts'
-import type { ParameterFilter } from './parameter-filter.ts'
+import { geminiParameters } from './parameters.ts'
 
 /** Most stop sequences that the API takes; of more the gateway cuts the answer itself. */
-export const MOST_STOPS = 5
+export const MAX_STOPS = 5
 
 const MODALITIES: ReadonlyMap<string, string> = new Map([
   ['text', 'TEXT'],
@@ -28,38 +29,26 @@ export const geminiCap: CapWire = {
     isObject(config) && typeof config.maxOutputTokens === 'number' ? config.maxOutputTokens : undefined,
 }
 
-/** Lower of what the caller wants and what the hold was computed for. */
-function outputCap({ sampling: { maxOutput } }: CanonicalRequest, target: Target, filter: ParameterFilter): number | undefined {
-  const { outputCap: held } = target
-  if (geminiCap.sends(target, held !== undefined)) return held === undefined ? maxOutput : Math.min(maxOutput ?? held, held)
-  if (maxOutput !== undefined) filter.dropped.add('max_tokens')
-  return undefined
-}
-
 function stops(stop: string[] | undefined, dropped: Set<string>): string[] | undefined {
   const written = stop?.filter((sequence) => sequence !== '') ?? []
   if (written.length === 0) return undefined
-  if (written.length <= MOST_STOPS) return written
+  if (written.length <= MAX_STOPS) return written
   dropped.add('stop')
   return undefined
 }
 
-function samplingFields({ sampling }: CanonicalRequest, filter: ParameterFilter): JsonObject {
-  const seed = filter.ifListed('seed', sampling.seed)
-  const top = filter.ifListed('top_logprobs', sampling.topLogprobs || undefined)
-  const logprobs = filter.ifListed('logprobs', sampling.logprobs || undefined) ?? (top === undefined ? undefined : true)
-  return {
-    temperature: filter.ifListed('temperature', sampling.temperature),
-    topP: filter.ifListed('top_p', sampling.topP),
-    topK: filter.ifListed('top_k', limitedTopK(sampling.topK, filter.dropped)),
-    stopSequences: filter.ifListed('stop', stops(sampling.stop, filter.dropped)),
-    presencePenalty: filter.ifListed('presence_penalty', sampling.presencePenalty),
-    frequencyPenalty: filter.ifListed('frequency_penalty', sampling.frequencyPenalty),
-    // The field holds 32 bits; a longer seed still means the same one every time.
-    seed: seed === undefined ? undefined : seed | 0,
-    responseLogprobs: logprobs,
+const writeFields = fieldWriter(geminiParameters)
+
+function samplingFields(request: CanonicalRequest, filter: ParameterFilter): JsonObject {
+  const { stop, logprobs, topLogprobs } = request.sampling
+  const top = filter.ifListed('top_logprobs', topLogprobs || undefined)
+  const fields: JsonObject = {
+    stopSequences: filter.ifListed('stop', stops(stop, filter.dropped)),
+    responseLogprobs: filter.ifListed('logprobs', logprobs || undefined) ?? (top === undefined ? undefined : true),
     logprobs: top,
   }
+  writeFields(request, fields, filter.dropped, filter.takes)
+  return fields
 }
 
 /**
@@ -117,7 +106,7 @@ function modalityFields({ modalities, audio, imageConfig }: CanonicalRequest, fi
 
 /** @returns undefined where no setting is requested; what cannot be sent is recorded in the filter. */
 export function generationConfig(request: CanonicalRequest, target: Target, filter: ParameterFilter): JsonObject | undefined {
-  const cap = outputCap(request, target, filter)
+  const cap = capToSend(geminiCap, request.sampling.maxOutput, target, filter.dropped)
   const frame = { cap: cap ?? target.maxOutput, quirks: target.quirks }
   const thinking = request.reasoning && thinkingConfig(request.reasoning, frame, filter.dropped)
   const config = present({
@@ -144,13 +133,13 @@ interface ThinkingFrame {
   readonly quirks: Quirks
 }
 
-function effortOf({ effort, enabled, maxTokens }: Reasoning): string | undefined {
+function reasoningEffort({ effort, enabled, maxTokens }: Reasoning): string | undefined {
   if (effort !== undefined) return effort
   if (enabled === false) return 'none'
   return enabled === true && maxTokens === undefined ? 'medium' : undefined
 }
 
-function budgetOf(effort: string | undefined, maxTokens: number | undefined, cap: number | undefined): number | undefined {
+function effortBudget(effort: string | undefined, maxTokens: number | undefined, cap: number | undefined): number | undefined {
   if (effort === 'none') return 0
   if (maxTokens !== undefined) return Math.max(maxTokens, MIN_BUDGET)
   const share = effort === undefined ? undefined : effortShare(effort)
@@ -167,14 +156,13 @@ function nearestLevel(effort: string, quirks: Quirks): string {
 }
 
 /**
- * How much a model is to think: an effort or a budget as `thinkingConfig`.
- * `thinkingConfig` for what the caller requested; undefined where that sets nothing for the model.
+ * Writes the requested effort or budget as `thinkingConfig`; undefined where that sets nothing for the model.
  * Budgets are 0 for none, else at least 1024; a share of the output is at most 24576.
  * @param dropped receives the names of what is lost.
  */
 function thinkingConfig(reasoning: Reasoning, { cap, quirks }: ThinkingFrame, dropped: Set<string>): JsonObject | undefined {
   const config: JsonObject = {}
-  const effort = effortOf(reasoning)
+  const effort = reasoningEffort(reasoning)
   if (reasoning.summary !== undefined && reasoning.summary !== 'auto') dropped.add('reasoning.summary')
   if (quirks.thinking === 'level') {
     const { maxTokens } = reasoning
@@ -184,7 +172,7 @@ function thinkingConfig(reasoning: Reasoning, { cap, quirks }: ThinkingFrame, dr
     if (level !== undefined) config.thinkingLevel = level.toUpperCase()
     if (effort !== undefined && level !== effort) dropped.add('reasoning.effort')
   } else {
-    const budget = budgetOf(effort, reasoning.maxTokens, cap)
+    const budget = effortBudget(effort, reasoning.maxTokens, cap)
     if (budget !== undefined) config.thinkingBudget = budget
   }
   if (!reasoning.exclude && effort !== 'none') config.includeThoughts = true

@@ -1,17 +1,17 @@
 /** The Gemini dialect: a provider that speaks `generateContent`. */
 
-import { type Json, type JsonObject, objectsOf, present, stringOf } from '../../core/json.ts'
-import type { StreamEvent } from '../canon/events.ts'
+import { asObjects, asString, type Json, type JsonObject, present } from '../../core/json.ts'
 import type { CanonicalRequest } from '../canon/request.ts'
 import type { Encoded, Target, UpstreamDialect } from '../types.ts'
+import { decodeResult } from './decode-result.ts'
 import { GeminiStreamDecoder } from './decode-stream.ts'
 import { encodeRequest } from './encode-request.ts'
-import { errorReply } from './error-reply.ts'
 import { decodeFault } from './fault.ts'
-import { geminiCap, MOST_STOPS } from './generation-config.ts'
+import { errorReply } from './fault-body.ts'
+import { geminiCap, MAX_STOPS } from './generation-config.ts'
 import { outsideInput } from './outside-input.ts'
 import { geminiFields, geminiParameters } from './parameters.ts'
-import { operationPath, resourceOf, WIRE } from './wire.ts'
+import { modelResource, operationPath, WIRE } from './wire.ts'
 
 /** One page holds them all. */
 const LISTING_PATH = '/models?pageSize=1000'
@@ -22,10 +22,10 @@ const LISTING_PATH = '/models?pageSize=1000'
  */
 function readListing(body: JsonObject): JsonObject {
   const data: JsonObject[] = []
-  for (const model of objectsOf(body.models)) {
-    const name = stringOf(model.name)
+  for (const model of asObjects(body.models)) {
+    const name = asString(model.name)
     const methods = model.supportedGenerationMethods
-    const kind = Array.isArray(methods) ? kindOf(methods) : 'generate'
+    const kind = Array.isArray(methods) ? modelKind(methods) : 'generate'
     if (name === undefined || kind === undefined) continue
     const entry: JsonObject = { id: name.replace(/^models\//, ''), ...(kind === 'embedding' ? { kind } : {}) }
     if (typeof model.inputTokenLimit === 'number') entry.context_length = model.inputTokenLimit
@@ -34,7 +34,7 @@ function readListing(body: JsonObject): JsonObject {
   return { data }
 }
 
-function kindOf(methods: readonly Json[]): 'generate' | 'embedding' | undefined {
+function modelKind(methods: readonly Json[]): 'generate' | 'embedding' | undefined {
   if (methods.includes('generateContent')) return 'generate'
   return methods.includes('embedContent') || methods.includes('batchEmbedContents') ? 'embedding' : undefined
 }
@@ -61,16 +61,9 @@ export const geminiUpstream: UpstreamDialect = {
   }),
   outside: outsideInput,
   wire: WIRE,
-  mostStops: MOST_STOPS,
+  mostStops: MAX_STOPS,
   listing: { paths: [LISTING_PATH], read: readListing },
   countTokens: { encode: encodeCount, decode: decodeCount, sees: (kind, model) => kind === 'media' || !isBare(model) },
-}
-
-/** A whole reply as events: it is read as the only frame of a stream, so that both fold alike. */
-function decodeResult(body: JsonObject, out: StreamEvent[]): void {
-  const decoder = new GeminiStreamDecoder()
-  decoder.reply(body, out)
-  decoder.endWhole(out)
 }
 
 /**
@@ -86,14 +79,14 @@ function encodeCount(request: CanonicalRequest, target: Target): Encoded {
     path: operationPath(target.model, 'countTokens'),
     body: isBare(target.model)
       ? counted
-      : { generateContentRequest: present({ model: resourceOf(target.model), ...counted, cachedContent }) },
+      : { generateContentRequest: present({ model: modelResource(target.model), ...counted, cachedContent }) },
     dropped,
   }
 }
 
 /** True for a model of a publisher: its count takes the contents without a request around them, and no cached content. */
 function isBare(name: string): boolean {
-  const model = resourceOf(name)
+  const model = modelResource(name)
   return model.startsWith('publishers/') || model.startsWith('projects/')
 }
 

@@ -43,7 +43,7 @@ const BY_EXTENSION: Readonly<Record<string, string>> = {
 }
 
 /** @param name a file name, or a URL whose path ends in one. */
-export function mimeTypeOf(name: string): string | undefined {
+export function mimeTypeByName(name: string): string | undefined {
   const end = /\.([a-z0-9]{2,5})$/i.exec(name.replace(/[?#].*$/s, ''))?.[1]
   return end === undefined ? undefined : BY_EXTENSION[end.toLowerCase()]
 }

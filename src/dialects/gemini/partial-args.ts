@@ -14,7 +14,7 @@ interface Container {
 const STEP = /\.([^.[\]]+)|\[(\d+)\]|\['((?:[^'\\]|\\.)*)'\]|\["((?:[^"\\]|\\.)*)"\]/y
 
 /** The steps of a JSON path such as `$.operations[1].price`; undefined where it has none or cannot be read (RFC 9535 §2). */
-function placeOf(path: Json | undefined): Place | undefined {
+function parsePlace(path: Json | undefined): Place | undefined {
   if (typeof path !== 'string' || !path.startsWith('$')) return undefined
   const place: (string | number)[] = []
   STEP.lastIndex = 1
@@ -61,7 +61,7 @@ export class PartialArgs {
   add(args: readonly Json[]): string | undefined {
     let text = ''
     for (const arg of args) {
-      const place = isObject(arg) ? placeOf(arg.jsonPath) : undefined
+      const place = isObject(arg) ? parsePlace(arg.jsonPath) : undefined
       const added = isObject(arg) && place !== undefined ? this.value(place, arg) : undefined
       if (added === undefined) return undefined
       text += added

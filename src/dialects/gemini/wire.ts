@@ -8,11 +8,11 @@ export const ENCRYPTED_FORMAT = 'google-gemini-v1'
 const RESOURCE = /^(?:models|tunedModels|publishers|projects)\//
 
 /** The resource name of a model: `models/…` unless it names its collection itself. */
-export function resourceOf(model: string): string {
+export function modelResource(model: string): string {
   return RESOURCE.test(model) ? model : `models/${model}`
 }
 
 /** Path of an operation on a model, such as `/models/x:generateContent`. */
 export function operationPath(model: string, operation: string): string {
-  return `/${resourceOf(model).split('/').map(encodeURIComponent).join('/')}:${operation}`
+  return `/${modelResource(model).split('/').map(encodeURIComponent).join('/')}:${operation}`
 }

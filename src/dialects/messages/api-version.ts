@@ -4,7 +4,7 @@
  * npm @anthropic-ai/sdk 0.137.0 and 1.0.0 differ in nothing else).
  */
 import type { IncomingHttpHeaders } from 'node:http'
-import type { Encoded, VersionWish } from '../types.ts'
+import type { Encoded, VersionDemand } from '../types.ts'
 
 export const VERSION_HEADER = 'anthropic-version'
 
@@ -35,7 +35,7 @@ export const isKnownVersion = (version: string): boolean => KNOWN.has(version)
  * Has the call name the version that the caller names. What a preset, a plugin or the configuration has added, and that version refuses,
  * is no mistake of the caller's: such a call has the usual version.
  */
-export function nameVersion(encoded: Encoded, { version, sent }: VersionWish): void {
+export function nameVersion(encoded: Encoded, { version, sent }: VersionDemand): void {
   if (version === USUAL_VERSION) return
   const { body } = encoded
   if (REMOVED.some((name) => body[name] !== undefined && (sent[name] ?? null) === null)) return

@@ -23,12 +23,12 @@ export function fitBetaBlocks(body: JsonObject, { quirks }: Target, dropped: str
   if (betas === undefined || !Array.isArray(body.messages)) return
   const missing = FEATURES.filter(({ beta }) => !betas.some((name) => name.startsWith(beta)))
   const isLost = (block: Json): boolean => isObject(block) && missing.some((feature) => feature.has(block))
-  const contentOf = (message: Json): Json[] => (isObject(message) && Array.isArray(message.content) ? message.content : [])
-  const lost = body.messages.flatMap(contentOf).filter(isLost)
+  const messageContent = (message: Json): Json[] => (isObject(message) && Array.isArray(message.content) ? message.content : [])
+  const lost = body.messages.flatMap(messageContent).filter(isLost)
   if (lost.length === 0) return
   dropped.push(...new Set(lost.filter(isObject).map(({ type }) => String(type))))
   body.messages = body.messages.flatMap((message) => {
-    const content = contentOf(message)
+    const content = messageContent(message)
     if (!isObject(message) || !content.some(isLost)) return [message]
     const kept = content.filter((block) => !isLost(block))
     return kept.length === 0 ? [] : [{ ...message, content: kept }]

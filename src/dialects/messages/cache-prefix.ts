@@ -6,10 +6,10 @@
  * at most 20 blocks before it; reasoning takes no mark (platform.claude.com, Prompt caching, "Cache limitations"; ThinkingBlockParam,
  * @anthropic-ai/sdk 1.14.0).
  */
-import { bytesOf, isObject, type Json, type JsonObject, objectsOf } from '../../core/json.ts'
+import { asObjects, isObject, type Json, type JsonObject, jsonBytes } from '../../core/json.ts'
 import type { Target } from '../types.ts'
 import { cacheControl } from './encode-blocks.ts'
-import { neverSends } from './fit-target.ts'
+import { neverSends } from './fit-request.ts'
 
 /** Tokens of the shortest prefix that is cached, where the endpoint's data name none. */
 const USUAL_MINIMUM = 1024
@@ -18,11 +18,11 @@ const BYTES_PER_TOKEN = 3.5
 
 const UNMARKED: ReadonlySet<unknown> = new Set(['thinking', 'redacted_thinking', 'compaction'])
 
-/** True where the caller has said itself what is to be cached, or that nothing is. */
+/** True where the caller has marked what is to be cached, or that nothing is. */
 function isDecided(body: JsonObject): boolean {
   if (body.cache_control !== undefined) return true
-  const marked = (block: JsonObject): boolean => isObject(block.cache_control) || objectsOf(block.content).some(marked)
-  return [body.tools, body.system].some((list) => objectsOf(list).some(marked)) || objectsOf(body.messages).some(marked)
+  const marked = (block: JsonObject): boolean => isObject(block.cache_control) || asObjects(block.content).some(marked)
+  return [body.tools, body.system].some((list) => asObjects(list).some(marked)) || asObjects(body.messages).some(marked)
 }
 
 const takesMark = (block: JsonObject): boolean => !UNMARKED.has(block.type) && !(block.type === 'text' && String(block.text).trim() === '')
@@ -41,7 +41,7 @@ function markedContent(content: Json | undefined, mark: JsonObject): Json[] | un
 /** A deferred tool is no part of the prompt at its beginning (Tool.defer_loading, @anthropic-ai/sdk 1.14.0). */
 const isShown = (tool: JsonObject): boolean => tool.defer_loading !== true && (tool.type ?? 'custom') === 'custom'
 
-const holdsResults = (message: JsonObject | undefined): boolean => objectsOf(message?.content).some(({ type }) => type === 'tool_result')
+const holdsResults = (message: JsonObject | undefined): boolean => asObjects(message?.content).some(({ type }) => type === 'tool_result')
 
 /**
  * Messages that get a mark: the end of what the next request begins with, and where the mark of the request before was. The second is
@@ -60,7 +60,7 @@ function timeToLive(body: JsonObject, target: Target, ownFormat: boolean): '5m' 
   const wanted = target.quirks.cache_prefix ?? 'auto'
   if (wanted === 'off') return undefined
   if (wanted !== 'auto') return wanted
-  return !ownFormat && !neverSends(target, 'cache_control') && objectsOf(body.messages).some(holdsResults) ? '5m' : undefined
+  return !ownFormat && !neverSends(target, 'cache_control') && asObjects(body.messages).some(holdsResults) ? '5m' : undefined
 }
 
 /**
@@ -73,7 +73,7 @@ export function markLastBlock(body: JsonObject, { quirks }: Target, dropped: str
   if (quirks.cache_whole !== false || mark === undefined) return
   delete body.cache_control
   if (!isObject(mark)) return
-  const messages = objectsOf(body.messages)
+  const messages = asObjects(body.messages)
   const last = messages.at(-1)
   const content = markedContent(last?.content, mark)
   if (last && content) body.messages = messages.with(-1, { ...last, content })
@@ -88,16 +88,16 @@ export function markPrefix(body: JsonObject, target: Target, ownFormat: boolean)
   const mark = cacheControl({ ttl })
   const least = (quirks.cache_minimum ?? USUAL_MINIMUM) * BYTES_PER_TOKEN
   const { tools, system } = body
-  const messages = objectsOf(body.messages)
+  const messages = asObjects(body.messages)
   // Measured no further than it matters: the tools of an agent take 60 µs, its conversation 0.3 ms.
-  let size = Array.isArray(tools) ? bytesOf(tools, least) : 0
+  let size = Array.isArray(tools) ? jsonBytes(tools, least) : 0
   if (Array.isArray(tools) && size >= least) body.tools = withMark(tools, mark, isShown) ?? tools
-  if (system !== undefined && size < least) size += bytesOf(system, least)
+  if (system !== undefined && size < least) size += jsonBytes(system, least)
   if (system !== undefined && size >= least) body.system = markedContent(system, mark) ?? system
   const ends = turnEnds(messages)
   const [last] = ends
   if (last === undefined) return
-  for (let i = 0; i <= last && size < least; i++) size += bytesOf(messages[i] ?? null, least)
+  for (let i = 0; i <= last && size < least; i++) size += jsonBytes(messages[i] ?? null, least)
   if (size < least) return
   body.messages = messages.map((message, i) => {
     const content = ends.includes(i) ? markedContent(message.content, mark) : undefined

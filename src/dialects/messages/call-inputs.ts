@@ -1,14 +1,12 @@
 /** Inputs of the caller's tools in a stream of the pass lane, whose events travel unread. */
 
-import { alone, utf8 } from '../../machines/sse/frames.ts'
+import { alone, endOfString, utf8 } from '../../machines/sse/frames.ts'
 import { isBroken } from '../canon/call-arguments.ts'
 
 const START = '{"type":"content_block_start"'
 const CALL = '"type":"tool_use"'
 const PIECE = '"partial_json":"'
 const INDEX = /"index": ?(\d{1,4})/
-const QUOTE = 0x22
-const BACKSLASH = 0x5c
 
 export class CallInputs {
   /** By the index of the block: the inside of a JSON text, one character per byte. */
@@ -40,8 +38,7 @@ export class CallInputs {
     }
     const before = this.raw.get(index)
     if (before === undefined) return
-    let end = piece + PIECE.length
-    while (end < frame.length && frame.charCodeAt(end) !== QUOTE) end += frame.charCodeAt(end) === BACKSLASH ? 2 : 1
-    this.raw.set(index, before + alone(frame.slice(piece + PIECE.length, end)))
+    const from = piece + PIECE.length
+    this.raw.set(index, before + alone(frame.slice(from, endOfString(frame, from))))
   }
 }

@@ -2,7 +2,7 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import { badField } from '../../core/faults.ts'
 import { isObject, type Json, type JsonObject } from '../../core/json.ts'
-import { MOST_PARTS } from '../canon/bounds.ts'
+import { MAX_PARTS } from '../canon/bounds.ts'
 import { checkFields } from '../canon/request-fields.ts'
 import { messagesShape } from './schema.ts'
 
@@ -124,7 +124,7 @@ const SOURCES: ReadonlyMap<string, ReadonlyMap<string, readonly string[]>> = new
   ],
 ])
 
-function ruleOf(type: string): Rule | undefined {
+function toolRule(type: string): Rule | undefined {
   // Each tool of the provider, and each of the gateway, has an answer of its own kind.
   return RULES.get(type) ?? (type.endsWith('_tool_result') ? ANSWER : undefined)
 }
@@ -158,7 +158,7 @@ function checkCacheMark(mark: Json | undefined, at: string): void {
 
 function checkBlock(block: JsonObject, at: string): void {
   const type = String(block.type)
-  const rule = ruleOf(type)
+  const rule = toolRule(type)
   if (rule === undefined) return
   for (const name of rule.strings ?? []) if (typeof block[name] !== 'string') throw badField(`${at}.${name}`, 'expected a string')
   for (const name of rule.objects ?? []) if (!isObject(block[name])) throw badField(`${at}.${name}`, 'expected an object')
@@ -182,7 +182,7 @@ function checkContent(content: Json | undefined, at: string): void {
  */
 function checkBlocks(content: Json | undefined, at: string): void {
   if (!Array.isArray(content)) return
-  if (content.length > MOST_PARTS) throw badField(at, `must have at most ${MOST_PARTS} items`)
+  if (content.length > MAX_PARTS) throw badField(at, `must have at most ${MAX_PARTS} items`)
   for (let i = 0; i < content.length; i++) {
     const block = content[i]
     if (!isObject(block)) throw badField(`${at}[${i}]`, 'expected an object')

@@ -9,7 +9,7 @@ const text = (value: Json | undefined): string => (typeof value === 'string' ? v
  * @param length of the block's text, in UTF-16 units.
  * @returns the flat annotation with the citation itself as `native`.
  */
-export function annotationOf(citation: JsonObject, length: number): JsonObject {
+export function toAnnotation(citation: JsonObject, length: number): JsonObject {
   const native: JsonObject = { dialect: WIRE, data: citation }
   const link = text(citation.url) || (/^https?:/.test(text(citation.source)) ? text(citation.source) : '')
   if (link !== '') {
@@ -25,7 +25,7 @@ export function annotationOf(citation: JsonObject, length: number): JsonObject {
  * The citation of an annotation: the one it came as, or the nearest form of this wire.
  * @returns undefined for an annotation that has none.
  */
-export function citationOf(annotation: JsonObject): JsonObject | undefined {
+export function toCitation(annotation: JsonObject): JsonObject | undefined {
   const { native } = annotation
   if (isObject(native) && native.dialect === WIRE && isObject(native.data)) return native.data
   if (annotation.type === 'url_citation') {

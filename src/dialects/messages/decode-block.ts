@@ -1,11 +1,11 @@
 /** Content blocks of an upstream of this wire as canonical blocks, whether they come whole or in pieces. */
 
 import { randomTag } from '../../core/ids.ts'
-import { isObject, type JsonObject, objectsOf, stringOf } from '../../core/json.ts'
+import { asObjects, asString, isObject, type JsonObject } from '../../core/json.ts'
 import { argumentsText, NO_ARGUMENTS } from '../canon/call-arguments.ts'
 import type { BlockKind, StreamEvent } from '../canon/events.ts'
 import type { StreamWords } from '../canon/stream-words.ts'
-import { annotationOf } from './citations.ts'
+import { toAnnotation } from './citations.ts'
 import { KNOWN_BLOCKS, KNOWN_DELTAS } from './known-words.ts'
 import { FORMAT, WIRE } from './wire.ts'
 
@@ -64,7 +64,7 @@ export class BlockDecoder {
 
   start(index: number, block: JsonObject, out: StreamEvent[]): void {
     if (this.open.has(index)) this.stop(index, out)
-    const type = stringOf(block.type) ?? ''
+    const type = asString(block.type) ?? ''
     const kind = KINDS.get(type) ?? 'opaque'
     const opened: OpenBlock = { number: -1, kind, length: 0, citations: [], signature: '', block, json: '' }
     this.open.set(index, opened)
@@ -77,30 +77,30 @@ export class BlockDecoder {
     else if (kind === 'reasoning') this.startReasoning(opened, index, out)
     else {
       out.push({ type: 'block-start', block: opened.number, kind })
-      this.text(opened, stringOf(block.text), out)
-      opened.citations.push(...objectsOf(block.citations))
+      this.text(opened, asString(block.text), out)
+      opened.citations.push(...asObjects(block.citations))
     }
   }
 
   delta(index: number, delta: JsonObject, out: StreamEvent[]): void {
-    const type = stringOf(delta.type) ?? ''
+    const type = asString(delta.type) ?? ''
     const implied = KIND_OF_DELTA.get(type)
     if (!this.open.has(index) && implied !== undefined) this.start(index, { type: implied }, out)
     const opened = this.open.get(index)
     if (opened === undefined) return
     switch (type) {
       case 'text_delta':
-        this.text(opened, stringOf(delta.text), out)
+        this.text(opened, asString(delta.text), out)
         return
       case 'thinking_delta':
-        this.text(opened, stringOf(delta.thinking), out)
+        this.text(opened, asString(delta.thinking), out)
         return
       case 'input_json_delta':
-        if (opened.kind === 'opaque') opened.json += stringOf(delta.partial_json) ?? ''
-        else this.text(opened, stringOf(delta.partial_json), out)
+        if (opened.kind === 'opaque') opened.json += asString(delta.partial_json) ?? ''
+        else this.text(opened, asString(delta.partial_json), out)
         return
       case 'signature_delta':
-        opened.signature = stringOf(delta.signature) ?? opened.signature
+        opened.signature = asString(delta.signature) ?? opened.signature
         return
       case 'citations_delta':
         if (isObject(delta.citation)) opened.citations.push(delta.citation)
@@ -123,7 +123,7 @@ export class BlockDecoder {
     if (opened.kind === 'opaque') {
       const data = opened.json === '' ? block : { ...block, input: parsed(opened.json, block.input) }
       opened.number = this.next++
-      const of = { dialect: WIRE, type: stringOf(block.type) ?? '', data }
+      const of = { dialect: WIRE, type: asString(block.type) ?? '', data }
       out.push({ type: 'block-start', block: opened.number, kind: 'opaque', of })
     } else if (opened.kind === 'call' && opened.length === 0) {
       // No arguments at all are an empty object, and some providers send the whole input at the start.
@@ -133,7 +133,7 @@ export class BlockDecoder {
       out.push({ type: 'block-note', block: opened.number, note: 'signature', data })
     }
     for (const citation of opened.citations)
-      out.push({ type: 'block-note', block: opened.number, note: 'annotation', data: annotationOf(citation, opened.length) })
+      out.push({ type: 'block-note', block: opened.number, note: 'annotation', data: toAnnotation(citation, opened.length) })
     out.push({ type: 'block-end', block: opened.number })
   }
 
@@ -155,7 +155,7 @@ export class BlockDecoder {
 
   private startCall({ number, block }: OpenBlock, out: StreamEvent[]): void {
     this.sawCall = true
-    const call = { id: stringOf(block.id) || `toolu_${randomTag()}`, name: stringOf(block.name) ?? '' }
+    const call = { id: asString(block.id) || `toolu_${randomTag()}`, name: asString(block.name) ?? '' }
     if (!isSpecialCall(block)) {
       out.push({ type: 'block-start', block: number, kind: 'call', call })
       return
@@ -171,11 +171,11 @@ export class BlockDecoder {
     out.push({ type: 'block-start', block: number, kind: 'reasoning', item: `thinking_${index}` })
     out.push({ type: 'block-note', block: number, note: 'format', data: { format: FORMAT } })
     if (block.type === 'redacted_thinking') {
-      const data = { data: stringOf(block.data) ?? '', format: FORMAT }
+      const data = { data: asString(block.data) ?? '', format: FORMAT }
       out.push({ type: 'block-note', block: number, note: 'encrypted', data })
       return
     }
-    this.text(opened, stringOf(block.thinking), out)
-    opened.signature = stringOf(block.signature) ?? ''
+    this.text(opened, asString(block.thinking), out)
+    opened.signature = asString(block.signature) ?? ''
   }
 }

@@ -1,5 +1,5 @@
 /** Messages as canonical items, block by block in the order in which they came. */
-import { isObject, type Json, type JsonObject, objectsOf, present, stringOf } from '../../core/json.ts'
+import { asObjects, asString, isObject, type Json, type JsonObject, present } from '../../core/json.ts'
 import { CALL_EXTRA, signedReasoning } from '../canon/call-signature.ts'
 import type { Item, Part, Role } from '../canon/request.ts'
 import { unwrapReasoning, type WrappedReasoning } from '../canon/wrapped-reasoning.ts'
@@ -22,7 +22,7 @@ function callItem(block: JsonObject): Item {
   const cache = cacheMark(block)
   if (cache) item.cache = cache
   const { caller } = block as { caller?: JsonObject | null }
-  // A call that the model made itself, as all do where nothing else is said.
+  // A call without `caller` was made by the model itself.
   const special = caller && caller.type !== 'direct' ? { caller } : {}
   return withNative(item, 'tool_use', { ...beside(block, CALL), ...special, ...fullMark(block) })
 }
@@ -41,7 +41,7 @@ function ownItem(block: JsonObject): Item | undefined {
     case 'thinking':
       return thinkingItem(block)
     case 'redacted_thinking':
-      return redactedItem(stringOf(block.data) ?? '')
+      return redactedItem(asString(block.data) ?? '')
     case 'tool_use':
       return callItem(block)
     case 'tool_result':
@@ -58,7 +58,7 @@ function decodeMessage(message: JsonObject, items: Item[]): void {
   }
   const first = items.length
   let parts: Part[] | undefined
-  for (const block of objectsOf(content)) {
+  for (const block of asObjects(content)) {
     const item = ownItem(block)
     if (item === undefined) {
       const signed = role === 'assistant' && block.type === 'text' ? signedReasoning(block) : undefined
@@ -120,8 +120,8 @@ function foreignItem(envelope: WrappedReasoning, shown: string): ReasoningItem {
  * A `thinking` block; one without a signature is plain text that no provider of this wire takes back.
  */
 function thinkingItem(block: JsonObject): Item {
-  const thinking = stringOf(block.thinking) ?? ''
-  const signature = stringOf(block.signature) ?? ''
+  const thinking = asString(block.thinking) ?? ''
+  const signature = asString(block.signature) ?? ''
   const envelope = unwrapReasoning(signature)
   if (envelope) return foreignItem(envelope, thinking)
   const own: ReasoningItem =
@@ -162,12 +162,12 @@ const DOCUMENT: ReadonlySet<string> = new Set(['type', 'source', 'title', 'cache
 
 /** Citations that a provider of this wire made; it would refuse those of another's. */
 function ownCitations(block: JsonObject): JsonObject {
-  const own = objectsOf(block.citations).filter((citation) => !isForeignCitation(citation))
+  const own = asObjects(block.citations).filter((citation) => !isForeignCitation(citation))
   return own.length > 0 ? { citations: own } : {}
 }
 
 function textPart(block: JsonObject): Part {
-  const part: Part = present({ kind: 'text' as const, text: stringOf(block.text) ?? '', cache: cacheMark(block) })
+  const part: Part = present({ kind: 'text' as const, text: asString(block.text) ?? '', cache: cacheMark(block) })
   return withNative(part, 'text', { ...beside(block, TEXT), ...ownCitations(block), ...fullMark(block) })
 }
 
@@ -179,8 +179,8 @@ function imagePart(block: JsonObject, source: JsonObject): Part {
   const part: Media = present({
     kind: 'media' as const,
     media: 'image' as const,
-    url: source.type === 'base64' ? sourceUrl(source) : stringOf(source.url),
-    fileId: stringOf(source.file_id),
+    url: source.type === 'base64' ? sourceUrl(source) : asString(source.url),
+    fileId: asString(source.file_id),
     cache: cacheMark(block),
   })
   return withNative(part, 'image', { ...beside(block, IMAGE), ...fullMark(block) })
@@ -189,8 +189,8 @@ function imagePart(block: JsonObject, source: JsonObject): Part {
 /** Text of a document that is made of blocks; other wires get this much of it. */
 function joinedText(content: Json | undefined): string {
   if (typeof content === 'string') return content
-  return objectsOf(content)
-    .map((block) => stringOf(block.text))
+  return asObjects(content)
+    .map((block) => asString(block.text))
     .filter((text) => text !== undefined)
     .join('\n\n')
 }
@@ -203,13 +203,13 @@ function documentPart(block: JsonObject, source: JsonObject): Part {
   const native: JsonObject = { ...beside(block, DOCUMENT), ...fullMark(block) }
   const part: Media = { kind: 'media', media: 'file' }
   if (source.type === 'text' || source.type === 'content') {
-    part.data = source.type === 'text' ? stringOf(source.data) : joinedText(source.content)
+    part.data = source.type === 'text' ? asString(source.data) : joinedText(source.content)
     part.format = 'text'
     if (source.type === 'content') native.source = source
   } else if (source.type === 'base64') part.url = sourceUrl(source)
-  else if (source.type === 'file') part.fileId = stringOf(source.file_id)
-  else part.url = stringOf(source.url)
-  part.name = stringOf(block.title)
+  else if (source.type === 'file') part.fileId = asString(source.file_id)
+  else part.url = asString(source.url)
+  part.name = asString(block.title)
   part.cache = cacheMark(block)
   return withNative(present(part), 'document', native)
 }
@@ -230,5 +230,5 @@ function decodePart(block: JsonObject): Part {
 /** @param content a string, blocks, or nothing. */
 function decodeParts(content: Json | undefined): Part[] {
   if (typeof content === 'string') return [{ kind: 'text', text: content }]
-  return objectsOf(content).map(decodePart)
+  return asObjects(content).map(decodePart)
 }

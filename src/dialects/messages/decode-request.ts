@@ -1,41 +1,22 @@
 /** A checked Messages body as a canonical request. What the canon has no words for goes along as `wire.ts` describes. */
-import { isObject, type JsonObject, present, stringOf } from '../../core/json.ts'
+import { asString, isObject, type JsonObject, present } from '../../core/json.ts'
 import type { FunctionSpec } from '../canon/deferred-tools.ts'
-import type { CanonicalRequest, Item, Opaque, OutputFormat, Part, Reasoning, Sampling, ToolChoice, ToolSpec } from '../canon/request.ts'
-import { GATEWAY_KEYS } from '../canon/request-fields.ts'
+import { fieldReader } from '../canon/parameters.ts'
+import type { CanonicalRequest, Item, Opaque, OutputFormat, Part, Reasoning, ToolChoice, ToolSpec } from '../canon/request.ts'
 import { cacheMark, fullMark } from './cache-mark.ts'
 import { isCustomTool, serverToolName } from './check.ts'
 import { decodeMessages } from './decode-messages.ts'
 import { requestedTier, wantsDefaultFallbacks } from './gateway-fields.ts'
+import { anthropicParameters } from './parameters.ts'
 import { beside, FORMAT_NAME, WIRE, withNative } from './wire.ts'
 
-/** Fields that become canonical ones, or that this gateway sets itself; the rest are extras. */
-const NAMED: ReadonlySet<string> = new Set([
-  ...GATEWAY_KEYS,
-  'model',
-  'messages',
-  'system',
-  'stream',
-  'fallbacks',
-  'max_tokens',
-  'temperature',
-  'top_p',
-  'top_k',
-  'stop_sequences',
-  'cache_control',
-  'image_config',
-  'tools',
-  'tool_choice',
-  'thinking',
-  'output_config',
-  'output_format',
-  'service_tier',
-  'metadata',
-  'user',
-  'safety_identifier',
-  'prompt_cache_key',
-  'modalities',
-])
+/** Fields that become canonical ones by code of their own, or that this gateway sets itself. */
+const OWN_FIELDS = [
+  ...['model', 'messages', 'system', 'stream', 'fallbacks', 'tools', 'tool_choice', 'thinking', 'output_config', 'output_format'],
+  ...['cache_control', 'service_tier', 'metadata', 'user'],
+]
+
+const readFields = fieldReader(anthropicParameters, OWN_FIELDS, true)
 
 /** Members of `output_config` that become canonical. */
 const OUTPUT: ReadonlySet<string> = new Set(['effort', 'format'])
@@ -50,22 +31,6 @@ export function hidesThinking(body: JsonObject): boolean {
 /** True where the caller counts on thinking in the reply and sends it back. */
 export function expectsThinking(body: JsonObject): boolean {
   return isObject(body.thinking) && body.thinking.type !== 'disabled'
-}
-
-function sampling(body: JsonObject, used: Set<string>): Sampling {
-  const out: Sampling = {}
-  const take = <K extends keyof Sampling>(wire: string, name: string, key: K): void => {
-    const value = body[wire]
-    if (value === undefined || value === null) return
-    out[key] = value as Sampling[K]
-    used.add(name)
-  }
-  take('max_tokens', 'max_tokens', 'maxOutput')
-  take('temperature', 'temperature', 'temperature')
-  take('top_p', 'top_p', 'topP')
-  take('top_k', 'top_k', 'topK')
-  take('stop_sequences', 'stop', 'stop')
-  return out
 }
 
 /** Of the output: what the effort high stands for, which is the API's own (platform.claude.com, Extended thinking, "Migrating to adaptive thinking"). */
@@ -113,9 +78,8 @@ function outputFormat(body: JsonObject): OutputFormat | undefined {
   return { type: 'json_schema', name: FORMAT_NAME, schema: format.schema }
 }
 
-/** Body fields as they came, less what the canon has taken. */
-function extras(body: JsonObject): JsonObject {
-  const fields = beside(body, NAMED)
+/** Adds members of fields that the canon has only in part. @param fields those that the canon does not have. */
+function addMembers(body: JsonObject, fields: JsonObject): void {
   // Every provider of this wire takes marks, so the field is not needed.
   if (fields.prompt_cache_options !== undefined) fields.prompt_cache_options = undefined
   if (isObject(body.output_config)) {
@@ -126,30 +90,19 @@ function extras(body: JsonObject): JsonObject {
     const rest = beside(body.metadata, USER)
     if (Object.keys(rest).length > 0) fields.metadata = rest
   }
-  return { ...fields, ...fullMark(body) }
+  Object.assign(fields, fullMark(body))
 }
 
 /** The user, and how the gateway and the provider are to treat the request. */
 function circumstances(body: JsonObject, request: CanonicalRequest): void {
   const metadata = isObject(body.metadata) ? body.metadata : {}
-  request.user = stringOf(metadata.user_id) ?? stringOf(body.user)
-  request.safetyIdentifier = stringOf(body.safety_identifier)
-  request.cacheKey = stringOf(body.prompt_cache_key)
+  request.user = asString(metadata.user_id) ?? asString(body.user)
+  if (request.user !== undefined) request.used.add('user')
   request.serviceTier = requestedTier(body) ?? (body.speed === 'fast' ? 'fast' : undefined)
+  if (request.serviceTier !== undefined) request.used.add('service_tier')
   request.cache = body.cache_control === null ? null : cacheMark(body)
-  if (Array.isArray(body.modalities)) request.modalities = body.modalities as string[]
-  if (isObject(body.image_config)) request.imageConfig = body.image_config
+  if (request.cache) request.used.add('cache_control')
 }
-
-const CIRCUMSTANCES = [
-  ['user', 'user'],
-  ['safetyIdentifier', 'safety_identifier'],
-  ['cacheKey', 'prompt_cache_key'],
-  ['serviceTier', 'service_tier'],
-  ['cache', 'cache_control'],
-  ['modalities', 'modalities'],
-  ['imageConfig', 'image_config'],
-] as const
 
 /** @param body as the dialect's `check` has accepted it. */
 export function decodeRequest(body: JsonObject): CanonicalRequest {
@@ -158,10 +111,11 @@ export function decodeRequest(body: JsonObject): CanonicalRequest {
   const request: CanonicalRequest = {
     items: decodeMessages(body.system, messages),
     tools: [],
-    sampling: sampling(body, used),
+    sampling: {},
     stream: body.stream === true,
     used,
   }
+  const fields = readFields(body, request)
   decodeTools(body, request)
   const thought = reasoning(body)
   if (thought) {
@@ -174,9 +128,8 @@ export function decodeRequest(body: JsonObject): CanonicalRequest {
     used.add('response_format').add('structured_outputs')
   }
   circumstances(body, request)
-  for (const [key, name] of CIRCUMSTANCES) if ((request[key] ?? undefined) !== undefined) used.add(name)
   if (messages.at(-1)?.role === 'assistant') used.add('prefill')
-  const fields = extras(body)
+  addMembers(body, fields)
   nameBeside(request, fields)
   nameThinking(body, fields)
   if (wantsDefaultFallbacks(body)) fields.fallbacks = undefined
@@ -190,8 +143,8 @@ interface Marked {
 }
 
 /**
- * What a request holds beside the words of the canon, by name, for the parameter filters and for other wires.
- * Names, without values, the members that only this wire can say: `messages.tool_use.caller`, `tools.custom.defer_loading`.
+ * Names the members that only this wire can express, without their values, for the parameter filters and for other wires:
+ * `messages.tool_use.caller`, `tools.custom.defer_loading`.
  * @param fields of the request's extras.
  */
 function nameBeside(request: CanonicalRequest, fields: JsonObject): void {

@@ -1,7 +1,7 @@
 /** An upstream's event stream of this wire as canonical events. */
 
 import { Fault } from '../../core/faults.ts'
-import { isObject, type Json, type JsonObject, objectsOf, stringOf } from '../../core/json.ts'
+import { asObjects, asString, isObject, type Json, type JsonObject, parseJson } from '../../core/json.ts'
 import { endWord, laterWord } from '../canon/ends.ts'
 import { isErrorEvent } from '../canon/error-shape.ts'
 import { type End, isAnother, type StreamEvent } from '../canon/events.ts'
@@ -12,10 +12,10 @@ import type { Usage } from '../canon/usage.ts'
 import { LikeFrames } from '../sse/like-frames.ts'
 import type { StreamDecoder } from '../types.ts'
 import { BlockDecoder } from './decode-block.ts'
+import { PAUSED, toEndReason } from './ends.ts'
 import { decodeFault } from './fault.ts'
 import { KNOWN_EVENTS } from './known-words.ts'
-import { PAUSED, reasonOf } from './stop-reason.ts'
-import { tierIn, UsageReports } from './usage-read.ts'
+import { tierIn, UsageReports } from './usage.ts'
 import { OPAQUE, WIRE } from './wire.ts'
 
 /** Members of a message that only callers of this wire are shown. */
@@ -25,19 +25,19 @@ export const MEMBERS = ['container', 'context_management', 'stop_details', 'diag
  * Members that stand in `message_start` and nowhere else in a stream: clients read them there alone (npm @anthropic-ai/sdk 1.14.0,
  * lib/MessageStream.js, accumulateMessage).
  */
-export function beginningOf({ diagnostics }: JsonObject): Opaque | undefined {
+export function decodeBeginning({ diagnostics }: JsonObject): Opaque | undefined {
   return isObject(diagnostics) ? { dialect: WIRE, type: OPAQUE.message, data: { diagnostics } } : undefined
 }
 
 /** End of a turn, from the facts of its last `message_delta` or of the whole message. */
-export function endOf(facts: JsonObject, usage: Json | undefined, sawCall: boolean): End {
+export function decodeEnd(facts: JsonObject, usage: Json | undefined, sawCall: boolean): End {
   const raw = endWord(facts.stop_reason)
-  const reason = raw === undefined ? 'stop' : reasonOf(raw)
+  const reason = raw === undefined ? 'stop' : toEndReason(raw)
   // Not every provider of this wire ends a turn of calls by the word for it.
   const end: End = { reason: reason === 'stop' && sawCall ? 'tool_calls' : reason }
   if (raw !== undefined) end.raw = raw
   if (raw === PAUSED) end.paused = true
-  const sequence = stringOf(facts.stop_sequence)
+  const sequence = asString(facts.stop_sequence)
   if (sequence !== undefined) end.sequence = sequence
   noteTier(end, tierIn(usage))
   return end
@@ -57,7 +57,7 @@ export class MessagesStreamDecoder implements StreamDecoder {
   private readonly facts: JsonObject = {}
 
   get replyId(): string | undefined {
-    return stringOf(this.id)
+    return asString(this.id)
   }
 
   feed(data: string, event: string | undefined, out: StreamEvent[]): void {
@@ -68,12 +68,7 @@ export class MessagesStreamDecoder implements StreamDecoder {
       out.push(like)
       return
     }
-    let message: unknown
-    try {
-      message = JSON.parse(data)
-    } catch {
-      message = undefined
-    }
+    const message = parseJson(data)
     if (!isObject(message)) {
       this.fail(new Fault('upstream_garbled'), out)
       return
@@ -93,7 +88,7 @@ export class MessagesStreamDecoder implements StreamDecoder {
       return
     }
     const index = typeof message.index === 'number' ? message.index : 0
-    const type = stringOf(message.type) ?? event
+    const type = asString(message.type) ?? event
     switch (type) {
       case 'message_start':
         this.start(isObject(message.message) ? message.message : {}, out)
@@ -137,9 +132,9 @@ export class MessagesStreamDecoder implements StreamDecoder {
     this.started = true
     this.id = message.id
     this.keep(message)
-    const model = stringOf(message.model)
+    const model = asString(message.model)
     out.push(model === undefined ? { type: 'start' } : { type: 'start', model })
-    const beginning = beginningOf(message)
+    const beginning = decodeBeginning(message)
     if (beginning) out.push({ type: 'opaque', of: beginning })
     this.report(this.reports.start(message.usage), out)
     this.content(message, out)
@@ -150,7 +145,7 @@ export class MessagesStreamDecoder implements StreamDecoder {
    * may have nothing else before `message_stop` (programmatic tool calling).
    */
   private content({ content, stop_reason, stop_sequence, usage }: JsonObject, out: StreamEvent[]): void {
-    for (const [index, block] of objectsOf(content).entries()) {
+    for (const [index, block] of asObjects(content).entries()) {
       this.message({ type: 'content_block_start', index, content_block: block }, undefined, out)
       this.message({ type: 'content_block_stop', index }, undefined, out)
     }
@@ -160,7 +155,7 @@ export class MessagesStreamDecoder implements StreamDecoder {
   private delta(message: JsonObject, out: StreamEvent[]): void {
     const delta = isObject(message.delta) ? message.delta : {}
     const word = endWord(delta.stop_reason)
-    if (word !== undefined) this.facts.stop_reason = laterWord(stringOf(this.facts.stop_reason), word, reasonOf)
+    if (word !== undefined) this.facts.stop_reason = laterWord(asString(this.facts.stop_reason), word, toEndReason)
     if (typeof delta.stop_sequence === 'string') this.facts.stop_sequence = delta.stop_sequence
     this.keep(message)
     this.keep(delta)
@@ -183,7 +178,7 @@ export class MessagesStreamDecoder implements StreamDecoder {
     const { stop_reason: _reason, stop_sequence: _sequence, ...members } = this.facts
     const data: JsonObject = this.counted ? { ...members, usage: this.reports.merged } : members
     if (Object.keys(data).length > 0) out.push({ type: 'opaque', of: { dialect: WIRE, type: OPAQUE.message, data } })
-    const end = endOf(this.facts, this.reports.merged, this.blocks.sawCall)
+    const end = decodeEnd(this.facts, this.reports.merged, this.blocks.sawCall)
     this.strange.addTo(end)
     out.push({ type: 'end', ...end })
   }

@@ -5,7 +5,7 @@ import { parseDataUrl } from '../canon/file-url.ts'
 import { isStoredFile } from '../canon/provider-files.ts'
 import type { CacheMark, Part } from '../canon/request.ts'
 import { parsedInput } from './tool-input.ts'
-import { nativeOf, WIRE } from './wire.ts'
+import { messagesNative, WIRE } from './wire.ts'
 
 type Media = Extract<Part, { kind: 'media' }>
 
@@ -106,20 +106,20 @@ export function encodeParts(parts: readonly Part[], place: Place, context: Write
   const blocks: JsonObject[] = []
   for (const part of parts) {
     const block = encodePart(part, place, context)
-    if (block) blocks.push({ ...block, ...nativeOf(part) })
+    if (block) blocks.push({ ...block, ...messagesNative(part) })
   }
   return blocks
 }
 
 /** A lone plain text as a string, as most callers write it. */
-export function contentOf(blocks: JsonObject[]): string | JsonObject[] {
+export function blockContent(blocks: JsonObject[]): string | JsonObject[] {
   const [only] = blocks
   const plain = blocks.length === 1 && only?.type === 'text' && typeof only.text === 'string' && Object.keys(only).length === 2
   return plain ? String(only.text) : blocks
 }
 
 /** Arguments as the object that this wire wants; text that is none is wrapped, and recorded. */
-export function inputOf(args: string, context: WriteContext): JsonObject {
+export function toolInput(args: string, context: WriteContext): JsonObject {
   const input = parsedInput(args.trim())
   if (input[INVALID] === args.trim()) context.dropped.add('function_call.arguments')
   return input

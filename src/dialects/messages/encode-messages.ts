@@ -3,8 +3,8 @@
 import type { JsonObject } from '../../core/json.ts'
 import { reasoningWords } from '../canon/reasoning-words.ts'
 import type { Item } from '../canon/request.ts'
-import { contentOf, encodeParts, inputOf, marked, type Place, type WriteContext } from './encode-blocks.ts'
-import { FORMAT, nativeOf, WIRE } from './wire.ts'
+import { blockContent, encodeParts, marked, type Place, toolInput, type WriteContext } from './encode-blocks.ts'
+import { FORMAT, messagesNative, WIRE } from './wire.ts'
 
 type Message = Extract<Item, { kind: 'message' }>
 type ReasoningItem = Extract<Item, { kind: 'reasoning' }>
@@ -91,8 +91,8 @@ export class TurnWriter {
       case 'call': {
         const turn = this.turn('assistant')
         const id = this.ids.of(item.callId)
-        const block: JsonObject = { type: 'tool_use', id, name: item.name, input: inputOf(item.args, this.context) }
-        turn.blocks.push({ ...marked(block, item), ...nativeOf(item) })
+        const block: JsonObject = { type: 'tool_use', id, name: item.name, input: toolInput(item.args, this.context) }
+        turn.blocks.push({ ...marked(block, item), ...messagesNative(item) })
         this.called(turn, id)
         return
       }
@@ -119,15 +119,15 @@ export class TurnWriter {
       this.context.dropped.add('system.position')
       append(this.turn('user').blocks, this.system.splice(0))
     }
-    const messages = this.turns.map((turn) => ({ role: turn.role, content: contentOf(turn.blocks), ...turn.native }))
-    return this.system.length === 0 ? { messages } : { system: contentOf(this.system), messages }
+    const messages = this.turns.map((turn) => ({ role: turn.role, content: blockContent(turn.blocks), ...turn.native }))
+    return this.system.length === 0 ? { messages } : { system: blockContent(this.system), messages }
   }
 
   private message(item: Message): void {
     if (item.name !== undefined) this.context.dropped.add('messages.name')
     if (item.phase !== undefined) this.context.dropped.add('messages.phase')
     const role: Role = item.role === 'developer' ? 'system' : item.role
-    const native = nativeOf(item)
+    const native = messagesNative(item)
     const place: Place = role
     const blocks = encodeParts(item.parts, place, this.context)
     if (role === 'system' && this.turns.length === 0 && Object.keys(native).length === 0) {
@@ -143,7 +143,12 @@ export class TurnWriter {
     const own = item.format === undefined ? this.context.sameWire : item.format === FORMAT
     if (own && item.encrypted !== undefined) this.turn('assistant').blocks.push({ type: 'redacted_thinking', data: item.encrypted })
     else if (own && item.signature)
-      this.turn('assistant').blocks.push({ type: 'thinking', thinking: item.text ?? '', signature: item.signature, ...nativeOf(item) })
+      this.turn('assistant').blocks.push({
+        type: 'thinking',
+        thinking: item.text ?? '',
+        signature: item.signature,
+        ...messagesNative(item),
+      })
     else {
       const words = this.context.takesUnsigned ? reasoningWords(item) : undefined
       if (words === undefined) this.context.dropped.add('reasoning')
@@ -155,9 +160,9 @@ export class TurnWriter {
     const id = this.ids.of(item.callId)
     const block: JsonObject = { type: 'tool_result', tool_use_id: id }
     const blocks = encodeParts(item.parts, 'result', this.context)
-    if (blocks.length > 0) block.content = contentOf(blocks)
+    if (blocks.length > 0) block.content = blockContent(blocks)
     if (item.error) block.is_error = true
-    this.answer(id, { ...marked(block, item), ...nativeOf(item) })
+    this.answer(id, { ...marked(block, item), ...messagesNative(item) })
   }
 
   private opaque(block: JsonObject): void {
@@ -202,7 +207,7 @@ export class TurnWriter {
       placed.push(turn)
       const { calls, results } = turn
       if (results.length === 0) continue
-      const places = placesOf(calls)
+      const places = callPlaces(calls)
       results.sort((a, b) => (places.get(a.call) ?? 0) - (places.get(b.call) ?? 0))
       const blocks = results.map(({ block }) => block)
       const next = this.turns.at(i + 1)
@@ -263,7 +268,7 @@ function append(to: JsonObject[], more: readonly JsonObject[]): void {
 }
 
 /** The first place of each call: callers may send one twice. */
-function placesOf(calls: readonly string[]): Map<string, number> {
+function callPlaces(calls: readonly string[]): Map<string, number> {
   const places = new Map<string, number>()
   for (const [place, call] of calls.entries()) if (!places.has(call)) places.set(call, place)
   return places

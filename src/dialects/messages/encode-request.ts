@@ -1,19 +1,20 @@
 /** A canonical request as the body of an upstream that speaks Messages. */
-import { isObject, type Json, type JsonObject, objectsOf } from '../../core/json.ts'
+import { asObjects, isObject, type Json, type JsonObject } from '../../core/json.ts'
 import { offeredTools } from '../canon/allowed-tools.ts'
 import { fitSchema } from '../canon/claude-schema.ts'
 import { JSON_INSTRUCTION, schemaInstruction } from '../canon/format-words.ts'
 import { nativeSearchIn } from '../canon/native-search.ts'
-import { limitedTopK } from '../canon/parameters.ts'
-import type { CanonicalRequest, OutputFormat, Sampling, ToolChoice, ToolSpec } from '../canon/request.ts'
+import { fieldWriter, lossRecorder } from '../canon/parameters.ts'
+import type { CanonicalRequest, OutputFormat, ToolChoice, ToolSpec } from '../canon/request.ts'
 import type { Encoded, Target } from '../types.ts'
 import { markLastBlock, markPrefix } from './cache-prefix.ts'
 import { cacheControl, marked, type WriteContext } from './encode-blocks.ts'
 import { type SystemInside, TurnWriter } from './encode-messages.ts'
-import { betaHeaders, fitToTarget, isPrefill, neverSends, placed } from './fit-target.ts'
+import { betaHeaders, fitToTarget, isPrefill, neverSends, placed } from './fit-request.ts'
+import { anthropicParameters } from './parameters.ts'
 import { instruct, keepThinkingRules, planThinking, relaxChoice, unbindThinking } from './thinking.ts'
 import { searchTool } from './web-search.ts'
-import { nativeOf, WIRE } from './wire.ts'
+import { messagesNative, WIRE } from './wire.ts'
 
 /** The API wants the type even of a schema that says nothing else. */
 function inputSchema(parameters: JsonObject | null | undefined): JsonObject {
@@ -33,7 +34,7 @@ function encodeTool(tool: ToolSpec, context: WriteContext, { quirks }: Target): 
       if (!context.sameWire)
         spec.input_schema = fitSchema(spec.input_schema, (keyword) => context.dropped.add(`tools.parameters.${keyword}`))
     }
-    return { ...marked(spec, tool), ...nativeOf(tool) }
+    return { ...marked(spec, tool), ...messagesNative(tool) }
   }
   if (tool.kind === 'opaque' && tool.of.dialect === WIRE) return tool.of.data
   const search = nativeSearchIn(tool)
@@ -55,26 +56,12 @@ function encodeChoice(choice: ToolChoice | undefined, parallel: boolean | undefi
   return { ...(written ?? { type: 'auto' }), disable_parallel_tool_use: true }
 }
 
-/** Sampling that this wire has no field for. */
-const UNSUPPORTED: readonly (readonly [keyof Sampling, string])[] = [
-  ['minP', 'min_p'],
-  ['topA', 'top_a'],
-  ['frequencyPenalty', 'frequency_penalty'],
-  ['presencePenalty', 'presence_penalty'],
-  ['repetitionPenalty', 'repetition_penalty'],
-  ['seed', 'seed'],
-  ['logitBias', 'logit_bias'],
-  ['logprobs', 'logprobs'],
-  ['topLogprobs', 'top_logprobs'],
-]
+const writeFields = fieldWriter(anthropicParameters)
+const recordLosses = lossRecorder(anthropicParameters)
 
-function addSampling(body: JsonObject, sampling: Sampling, { sameWire, dropped }: WriteContext): void {
-  for (const [key, name] of UNSUPPORTED) if (sampling[key] !== undefined && sampling[key] !== false) dropped.add(name)
-  const { temperature, topP, stop } = sampling
-  const topK = limitedTopK(sampling.topK, dropped)
-  if (temperature !== undefined) body.temperature = temperature
-  if (topP !== undefined) body.top_p = topP
-  if (topK !== undefined) body.top_k = topK
+function addSampling(body: JsonObject, request: CanonicalRequest, { sameWire, dropped }: WriteContext): void {
+  writeFields(request, body, dropped)
+  const { temperature, topP, stop } = request.sampling
   // Newer models refuse the two together; callers of other wires mostly leave one of them at its default.
   if (!sameWire && temperature !== undefined && topP !== undefined) {
     if (temperature === 1 && topP !== 1) delete body.temperature
@@ -96,19 +83,6 @@ function encodeFormat(format: OutputFormat | undefined, { sameWire, dropped }: W
   }
   const schema = fitSchema(format.schema ?? { type: 'object' }, (keyword) => dropped.add(`response_format.schema.${keyword}`))
   return { type: 'json_schema', schema }
-}
-
-/** Fields that other wires have and this one lacks. */
-function recordUnsaid(request: CanonicalRequest, dropped: Set<string>): void {
-  if (request.verbosity !== undefined) dropped.add('verbosity')
-  if (request.modalities?.some((each) => each !== 'text')) dropped.add('modalities')
-  // Encrypted reasoning always comes: the signature is part of each block.
-  if (request.include?.some((each) => each !== 'reasoning.encrypted_content')) dropped.add('include')
-  if (request.cacheKey !== undefined) dropped.add('prompt_cache_key')
-  if (request.metadata) dropped.add('metadata')
-  if (request.prediction) dropped.add('prediction')
-  if (request.imageConfig) dropped.add('image_config')
-  if (request.audio) dropped.add('audio')
 }
 
 /** The provider wants one identity: the user's, or else the one that safety checks go by. */
@@ -133,7 +107,7 @@ function addExtras(body: JsonObject, { extras }: CanonicalRequest, dropped: Set<
 
 /** Removes a text that the model is to continue, for providers that cannot do so. */
 function dropPrefill(body: JsonObject, dropped: Set<string>): void {
-  const messages = objectsOf(body.messages)
+  const messages = asObjects(body.messages)
   if (!isPrefill(messages.at(-1))) return
   body.messages = messages.slice(0, -1)
   dropped.add('prefill')
@@ -166,7 +140,7 @@ export function encodeRequest(request: CanonicalRequest, target: Target): Encode
     const choice = encodeChoice(offered.toolChoice, request.sampling.parallelToolCalls, dropped)
     if (choice) body.tool_choice = choice
   }
-  addSampling(body, request.sampling, context)
+  addSampling(body, request, context)
   if (plan.thinking) body.thinking = plan.thinking
   const format = encodeFormat(request.format, context, target)
   if (format || plan.effort !== undefined)
@@ -175,7 +149,7 @@ export function encodeRequest(request: CanonicalRequest, target: Target): Encode
   if (request.cache) body.cache_control = cacheControl(request.cache)
   else if (request.cache === undefined) markPrefix(body, target, context.sameWire)
   addUser(body, request, dropped)
-  recordUnsaid(request, dropped)
+  recordLosses(request, dropped)
   addExtras(body, request, dropped)
   if (neverSends(target, 'prefill')) dropPrefill(body, dropped)
   const instruction = formatInstruction(request, target, dropped)
@@ -187,8 +161,8 @@ export function encodeRequest(request: CanonicalRequest, target: Target): Encode
 }
 
 /**
- * What the model is given to read where the wire has no field for the format of the answer, or the provider does not take it. At providers
- * with such a field an instruction stands beside it, too (OpenAI API reference, `json_object`).
+ * Instruction for the model where the wire has no field for the format of the answer, or the provider does not take it. At providers with
+ * such a field it is added too (OpenAI API reference, `json_object`).
  */
 function formatInstruction({ format }: CanonicalRequest, { quirks, supported }: Target, dropped: Set<string>): string | undefined {
   if (format?.type === 'json_object') return JSON_INSTRUCTION
@@ -216,8 +190,8 @@ function finished(body: JsonObject, target: Target, context: WriteContext): Enco
 const MOST = 4
 
 /** Blocks that may carry a mark, those inside of tool results included. */
-function blocksOf(content: Json | undefined): JsonObject[] {
-  return objectsOf(content).flatMap((block) => (block.type === 'tool_result' ? [...objectsOf(block.content), block] : [block]))
+function contentBlocks(content: Json | undefined): JsonObject[] {
+  return asObjects(content).flatMap((block) => (block.type === 'tool_result' ? [...asObjects(block.content), block] : [block]))
 }
 
 const isMarked = (block: JsonObject): boolean => isObject(block.cache_control)
@@ -233,7 +207,7 @@ function copied(content: Json | undefined): Json | undefined {
 
 function copyAll(body: JsonObject): void {
   for (const field of ['tools', 'system']) if (body[field] !== undefined) body[field] = copied(body[field])
-  body.messages = objectsOf(body.messages).map((message) => ({ ...message, content: copied(message.content) }))
+  body.messages = asObjects(body.messages).map((message) => ({ ...message, content: copied(message.content) }))
 }
 
 /**
@@ -243,8 +217,8 @@ function copyAll(body: JsonObject): void {
  */
 function limitMarks(body: JsonObject, dropped: string[], most = MOST): void {
   const marks = (): JsonObject[] => {
-    const messages = objectsOf(body.messages).flatMap((message) => blocksOf(message.content))
-    return [...messages, ...blocksOf(body.tools), ...blocksOf(body.system)].filter(isMarked)
+    const messages = asObjects(body.messages).flatMap((message) => contentBlocks(message.content))
+    return [...messages, ...contentBlocks(body.tools), ...contentBlocks(body.system)].filter(isMarked)
   }
   if (most === 0 && body.cache_control !== undefined) {
     delete body.cache_control

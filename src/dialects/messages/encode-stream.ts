@@ -6,13 +6,13 @@ import { CallSignatures } from '../canon/call-signature.ts'
 import type { BlockKind, StreamEvent } from '../canon/events.ts'
 import type { Opaque } from '../canon/request.ts'
 import type { Final, ReplyContext, StreamEncoder } from '../types.ts'
-import { citationOf } from './citations.ts'
+import { toCitation } from './citations.ts'
 import { expectsThinking, hidesThinking } from './decode-request.ts'
 import { faultBody } from './fault-body.ts'
 import { gatewayToolBlocks } from './gateway-tools.ts'
-import { closeStream, failureIn, OwnMembers } from './message.ts'
+import { Thought } from './reasoning-block.ts'
+import { closeStream, failureIn, OwnMembers } from './reply.ts'
 import { ownBlock, redactedBlock, textBlock, thinkingBlock, toolUseBlock, wholeBlock } from './reply-blocks.ts'
-import { Thought } from './thought.ts'
 import { eventFrame } from './wire.ts'
 
 type Start = Extract<StreamEvent, { type: 'block-start' }>
@@ -132,7 +132,7 @@ export class MessagesStreamEncoder implements StreamEncoder {
   /** The track has come to the front. */
   private enter(track: Track): string {
     const { call, of } = track
-    if (track.kind === 'call') return this.begin(track, toolUseBlock({ call, of, extra: this.signatures?.membersOf(call?.id) }, {}))
+    if (track.kind === 'call') return this.begin(track, toolUseBlock({ call, of, extra: this.signatures?.signedMembers(call?.id) }, {}))
     if (track.kind === 'opaque') return this.whole(ownBlock(track.of))
     if (track.kind !== 'server' || track.of === undefined) return ''
     const [use, result] = gatewayToolBlocks(track.of, this.gatewayTools++)
@@ -192,7 +192,7 @@ export class MessagesStreamEncoder implements StreamEncoder {
       if (note !== 'encrypted' || !this.signatures?.take(data)) track.thought.note(note, data)
       return ''
     }
-    const citation = note === 'annotation' && track.kind === 'text' ? citationOf(data) : undefined
+    const citation = note === 'annotation' && track.kind === 'text' ? toCitation(data) : undefined
     if (citation === undefined) return ''
     const begun = track.head === '' ? this.begin(track, textBlock(track.blank, [])) : ''
     return begun + this.delta('citations_delta', 'citation', JSON.stringify(citation))

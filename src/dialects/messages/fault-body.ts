@@ -22,7 +22,7 @@ const TYPES: ReadonlyMap<string, string> = new Map([
  * Claude Code 2.1.330 compacts a conversation on the words `prompt is too long`, and reads both numbers where they follow as the API
  * writes them: `prompt is too long: 213462 tokens > 200000 maximum`.
  */
-function messageOf({ type, message, metadata }: Fault): string {
+function faultMessage({ type, message, metadata }: Fault): string {
   if (type !== 'context_length_exceeded' || /prompt is too long/i.test(message)) return message
   const { tokens, context } = metadata ?? {}
   const numbers = typeof tokens === 'number' && typeof context === 'number' ? `${tokens} tokens > ${context} maximum. ` : ''
@@ -30,10 +30,10 @@ function messageOf({ type, message, metadata }: Fault): string {
 }
 
 /** `error`: type and message of this wire, then the members that every wire of the gateway has. */
-export function errorOf(fault: Fault): JsonObject {
+export function encodeError(fault: Fault): JsonObject {
   const error: JsonObject = {
     type: TYPES.get(fault.type) ?? 'invalid_request_error',
-    message: messageOf(fault),
+    message: faultMessage(fault),
     error_type: fault.type,
     code: fault.status,
   }
@@ -45,7 +45,7 @@ export function errorOf(fault: Fault): JsonObject {
 
 /** `{ type: error, error, request_id, metadata?, router_metadata? }`; `request_id` is null where no exchange was opened. */
 export function faultBody(fault: Fault, { id, routerMetadata }: FaultFacts): JsonObject {
-  const body: JsonObject = { type: 'error', error: errorOf(fault), request_id: id ?? null }
+  const body: JsonObject = { type: 'error', error: encodeError(fault), request_id: id ?? null }
   const metadata = shownMetadata(fault)
   if (metadata) body.metadata = metadata
   if (routerMetadata) body[routerMetadata.key] = routerMetadata.value

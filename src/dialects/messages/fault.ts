@@ -1,7 +1,7 @@
 /** Errors of an upstream of this wire, by the fault table. */
 import { FAULTS, type Fault } from '../../core/faults.ts'
 import { isObject, type Json } from '../../core/json.ts'
-import { faultOf } from '../faults/classify.ts'
+import { classifyFault } from '../faults/classify.ts'
 import { errorIn } from '../faults/stated-error.ts'
 
 /** Fields of a request: what a refusal names in front of its sentence, as in `messages.0.content: …`. */
@@ -15,7 +15,7 @@ const FIELD =
  */
 export function decodeFault(status: number, body: Json | undefined): Fault {
   const error = errorIn(body)
-  const fault = faultOf('messages', status, { ...error, field: FIELD.exec(error.sentence ?? '')?.[1] ?? error.field })
+  const fault = classifyFault('messages', status, { ...error, field: FIELD.exec(error.sentence ?? '')?.[1] ?? error.field })
   const code = FAULTS[fault.code].blame === 'caller' ? errorCode(body) : undefined
   return code === undefined ? fault : fault.with({ metadata: { ...fault.metadata, error_code: code } })
 }

@@ -1,6 +1,6 @@
 /** Blocks of a conversation that only the gateway can have written: no provider of this wire takes them as they stand. */
 
-import { isObject, type JsonObject, objectsOf } from '../../core/json.ts'
+import { asObjects, isObject, type JsonObject } from '../../core/json.ts'
 import { CALL_EXTRA } from '../canon/call-signature.ts'
 import { isMarked } from '../canon/reasoning-owner.ts'
 import { isWrappedReasoning } from '../canon/wrapped-reasoning.ts'
@@ -14,7 +14,7 @@ export function isForeignCitation(citation: JsonObject): boolean {
 function isForeign(block: JsonObject): boolean {
   switch (block.type) {
     case 'text':
-      return block[CALL_EXTRA] !== undefined || objectsOf(block.citations).some(isForeignCitation)
+      return block[CALL_EXTRA] !== undefined || asObjects(block.citations).some(isForeignCitation)
     case 'thinking':
       return isWrappedReasoning(block.signature) || isMarked(block.signature)
     case 'redacted_thinking':
@@ -29,5 +29,5 @@ function isForeign(block: JsonObject): boolean {
 /** True where a body must be translated, even for a provider of this wire. */
 export function holdsForeignBlocks(body: JsonObject): boolean {
   const messages = Array.isArray(body.messages) ? body.messages : []
-  return messages.some((message) => isObject(message) && message.role === 'assistant' && objectsOf(message.content).some(isForeign))
+  return messages.some((message) => isObject(message) && message.role === 'assistant' && asObjects(message.content).some(isForeign))
 }

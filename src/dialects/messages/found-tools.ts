@@ -3,7 +3,7 @@
  * tool search" (Tool.defer_loading, @anthropic-ai/sdk 1.14.0); blocks of the beta mid-conversation-tool-changes-2026-07-01 offer and
  * withdraw tools, too. Claude Code defers a placeholder that is never to be called, and finds the others by a tool of its own.
  */
-import { isObject, type JsonObject, stringOf } from '../../core/json.ts'
+import { asString, isObject, type JsonObject } from '../../core/json.ts'
 import type { Flattened } from '../canon/client-tools.ts'
 import { type FunctionSpec, foundText, isDeferred, shownTools } from '../canon/deferred-tools.ts'
 import type { CanonicalRequest, Item, Opaque, Part, ToolSpec } from '../canon/request.ts'
@@ -17,7 +17,7 @@ const DEFERRED_BESIDE = 'tools.custom.defer_loading'
 const isReference = (part: Part): part is { kind: 'opaque'; of: Opaque } =>
   part.kind === 'opaque' && part.of.dialect === WIRE && part.of.type === 'tool_reference'
 
-/** The list of tools says what these blocks have said. */
+/** The list of tools has the content of these blocks. */
 const isChange = (part: Part): boolean =>
   part.kind === 'opaque' && part.of.dialect === WIRE && /^tool_(?:addition|removal)$/.test(part.of.type)
 
@@ -58,7 +58,7 @@ class ToolChanges {
 
   private offer({ name, definition }: JsonObject): void {
     if (isObject(definition) && isCustomTool(definition)) this.added.push(functionTool(definition))
-    const added = stringOf(name) ?? (isObject(definition) ? stringOf(definition.name) : undefined)
+    const added = asString(name) ?? (isObject(definition) ? asString(definition.name) : undefined)
     if (added === undefined) return
     this.find(added)
   }

@@ -1,11 +1,11 @@
 /** Names of this wire for the gateway's fields. */
 
-import { type JsonObject, objectsOf, stringOf } from '../../core/json.ts'
+import { asObjects, asString, type JsonObject } from '../../core/json.ts'
 import type { GatewayFields } from '../canon/request-fields.ts'
 
 /** The service tier in the gateway's words; undefined where the caller names none. */
 export function requestedTier(body: JsonObject): string | undefined {
-  const tier = stringOf(body.service_tier)
+  const tier = asString(body.service_tier)
   return tier === 'standard_only' ? 'default' : tier
 }
 
@@ -18,7 +18,7 @@ export const wantsDefaultFallbacks = ({ fallbacks }: JsonObject): boolean => fal
 /** `fallbacks` are models to try next; `speed: fast` is the tier that is quick. */
 export function gatewayFields(body: JsonObject): Partial<GatewayFields> {
   const fields: Partial<GatewayFields> = {}
-  const fallbacks = objectsOf(body.fallbacks).map(({ model }) => String(model))
+  const fallbacks = asObjects(body.fallbacks).map(({ model }) => String(model))
   if (fallbacks.length > 0) fields.models = fallbacks
   const tier = body.speed === 'fast' ? 'fast' : requestedTier(body)
   if (tier !== undefined) fields.serviceTier = tier

@@ -2,7 +2,7 @@
  * Tools that the gateway ran, as the pair of blocks that this wire shows a tool of the server by: for tools of the same kind those that its
  * own provider publishes.
  */
-import { isObject, type Json, type JsonObject, objectsOf, objectWithin, present, stringOf } from '../../core/json.ts'
+import { asObjects, asString, isObject, type Json, type JsonObject, objectWithin, present } from '../../core/json.ts'
 import type { Opaque } from '../canon/request.ts'
 import { parsedInput } from './tool-input.ts'
 
@@ -24,9 +24,9 @@ export function isGatewayTool(block: JsonObject): boolean {
 export function gatewayToolBlocks(of: Opaque, place: number): [use: JsonObject, result: JsonObject] {
   const { call, ...item } = of.data
   const record = isObject(call) ? call : of.data
-  const id = ID + (stringOf(record.tool_call_id) ?? String(place)).replace(/[^A-Za-z0-9_]/g, '_')
+  const id = ID + (asString(record.tool_call_id) ?? String(place)).replace(/[^A-Za-z0-9_]/g, '_')
   const word = of.type.replace(/[^A-Za-z0-9_]/g, '_')
-  const input = parsedInput(stringOf(record.arguments) ?? '')
+  const input = parsedInput(asString(record.arguments) ?? '')
   const published = publishedBlocks(of.type, { id, input, result: record.result })
   if (published) return published
   return [
@@ -52,13 +52,13 @@ const PUBLISHED: readonly Published[] = [
     name: 'web_search',
     content: ({ results }) =>
       Array.isArray(results)
-        ? objectsOf(results).map(({ url, title, published }) => ({
+        ? asObjects(results).map(({ url, title, published }) => ({
             type: 'web_search_result',
-            url: stringOf(url) ?? '',
-            title: stringOf(title) ?? '',
+            url: asString(url) ?? '',
+            title: asString(title) ?? '',
             // What is encrypted there only its provider could read.
             encrypted_content: '',
-            page_age: stringOf(published) ?? null,
+            page_age: asString(published) ?? null,
           }))
         : undefined,
     errors: new Set([...COMMON_ERRORS, 'query_too_long', 'request_too_large']),
@@ -70,14 +70,14 @@ const PUBLISHED: readonly Published[] = [
       typeof content === 'string'
         ? {
             type: 'web_fetch_result',
-            url: stringOf(url) ?? '',
+            url: asString(url) ?? '',
             content: {
               type: 'document',
               source: { type: 'text', media_type: 'text/plain', data: content },
-              title: stringOf(title) ?? null,
+              title: asString(title) ?? null,
               citations: null,
             },
-            retrieved_at: stringOf(at) ?? null,
+            retrieved_at: asString(at) ?? null,
           }
         : undefined,
     errors: new Set([
@@ -107,7 +107,7 @@ function publishedBlocks(
   if (!form) return undefined
   const received = objectIn(result)
   const caller = { type: 'direct' }
-  const code = stringOf(received.error_code) ?? ''
+  const code = asString(received.error_code) ?? ''
   const error = { type: `${name}_tool_result_error`, error_code: form.errors.has(code) ? code : form.usualError }
   const content = form.content(received) ?? error
   return [

@@ -1,5 +1,5 @@
 /** Additions of providers of this wire to a prompt (platform.claude.com; types of @anthropic-ai/sdk 1.12.0). */
-import { isObject, type Json, type JsonObject, objectsOf } from '../../core/json.ts'
+import { asObjects, isObject, type Json, type JsonObject } from '../../core/json.ts'
 import { LEAVE_OUT, type OutsideTable, REST_OF_CONTEXT } from '../canon/outside-input.ts'
 
 /**
@@ -20,8 +20,8 @@ const isNamed = (value: Json): boolean => typeof value === 'string' && value !==
 
 /** Tools that a conversation adds in its middle, by their definition (types of @anthropic-ai/sdk 1.12.0, `BetaRequestToolAdditionBlock`). */
 function addedTools({ messages }: JsonObject): JsonObject[] {
-  return objectsOf(messages)
-    .flatMap(({ content }) => objectsOf(content).filter(({ type }) => type === 'tool_addition'))
+  return asObjects(messages)
+    .flatMap(({ content }) => asObjects(content).filter(({ type }) => type === 'tool_addition'))
     .flatMap(({ tool }) => (isObject(tool) ? [tool, ...Object.values(tool).filter(isObject)] : []))
     .map((tool) => (FETCH.test(String(tool.type)) ? { ...tool, ...UNCAPPED } : tool))
 }

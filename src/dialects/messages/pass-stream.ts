@@ -1,23 +1,22 @@
 /** The stream of the pass lane: content frames travel as they came, what surrounds them is ours. */
-import { Fault, unreadable } from '../../core/faults.ts'
-import { isObject, type JsonObject, objectsOf, stringOf } from '../../core/json.ts'
-import { binary, FrameSplitter, frameData, textBytes, utf8 } from '../../machines/sse/frames.ts'
-import { endBroken, endWord, laterEnd } from '../canon/ends.ts'
-import { isErrorEvent } from '../canon/error-shape.ts'
+import { Fault } from '../../core/faults.ts'
+import { asObjects, asString, isObject, type JsonObject } from '../../core/json.ts'
+import { binary, eventName, textBytes } from '../../machines/sse/frames.ts'
+import { endWord, laterEnd } from '../canon/ends.ts'
 import { type End, isAnother } from '../canon/events.ts'
 import { StreamWords } from '../canon/stream-words.ts'
-import type { Usage } from '../canon/usage.ts'
-import type { Final, PassStream, ReplyContext } from '../types.ts'
+import { FramePassStream } from '../sse/pass-stream.ts'
+import type { Final, ReplyContext } from '../types.ts'
 import { BlockNumbers } from './block-numbers.ts'
 import { CallInputs } from './call-inputs.ts'
-import { beginningOf, endOf, MEMBERS } from './decode-stream.ts'
+import { decodeBeginning, decodeEnd, MEMBERS } from './decode-stream.ts'
 import { MessagesStreamEncoder } from './encode-stream.ts'
 import { decodeFault } from './fault.ts'
 import { KNOWN_BLOCKS, KNOWN_DELTAS, KNOWN_EVENTS } from './known-words.ts'
+import { withSignature } from './reasoning-block.ts'
 import { wholeBlock } from './reply-blocks.ts'
-import { withSignature } from './thought.ts'
 import { withInput } from './tool-input.ts'
-import { UsageReports } from './usage-read.ts'
+import { UsageReports } from './usage.ts'
 import { eventFrame, OPAQUE, WIRE } from './wire.ts'
 
 /** Blocks whose start is no content. */
@@ -38,31 +37,12 @@ function showsContent(message: JsonObject): boolean {
 
 const isContent = ({ type }: JsonObject): boolean => String(type).startsWith('content_block_')
 
-/** False for a frame that the upstream's end cut in two; a whole one may merely lack its blank line. */
-function isWhole(frame: string): boolean {
-  const data = frame === '' ? undefined : frameData(frame)
-  try {
-    return data !== undefined && isObject(JSON.parse(utf8(data)))
-  } catch {
-    return false
-  }
-}
-
-export class PassStreamOfMessages implements PassStream {
-  usage?: Usage | undefined
-  firstUsage?: Usage | undefined
-  beginning: PassStream['beginning']
-  end?: End
-  fault?: Fault
-  replyId: string | undefined
-  committed = false
-  plain = false
-  relayed = 0
-  readonly images = 0
-  private readonly ctx: ReplyContext
-  private readonly splitter = new FrameSplitter()
+export class MessagesPassStream extends FramePassStream {
   private readonly strange = new StreamWords()
-  private readonly run: ContentRun = { end: 0, words: 0, calls: false, plain: false, strange: this.strange }
+  /** Bytes of the model's words in the run that was read last. */
+  private words = 0
+  /** True where a call of the caller's tools begins in it. */
+  private calls = false
   /** Frames before the commit point that go on with it, as they came. */
   private held = ''
   private message: JsonObject | undefined
@@ -72,34 +52,18 @@ export class PassStreamOfMessages implements PassStream {
   private sawCall = false
   private readonly inputs = new CallInputs()
   private readonly blocks = new BlockNumbers()
-  private over = false
-  private anything = false
 
   constructor(ctx: ReplyContext) {
-    this.ctx = ctx
+    super(ctx, decodeFault)
   }
 
-  feed(chunk: Buffer): string {
-    this.plain = false
-    if (this.over) return ''
-    try {
-      const frames = this.splitter.push(chunk)
-      return frames === '' ? '' : this.route(frames)
-    } catch (error) {
-      this.stop(unreadable(error))
-      return ''
-    }
+  protected get areBroken(): boolean {
+    return this.inputs.areBroken
   }
 
-  close(): string {
-    const rest = this.over ? '' : this.splitter.close()
-    const out = isWhole(rest) ? this.route(rest) : ''
-    if (!this.over && this.end === undefined) this.stop(new Fault(this.anything ? 'upstream_cut' : 'upstream_empty'))
-    this.over = true
-    if (this.end) this.strange.addTo(this.end)
-    const fault = this.end && this.inputs.areBroken ? endBroken(this.end) : undefined
-    if (fault) this.fault ??= fault
-    return out
+  protected override complete(end: End): string {
+    this.strange.addTo(end)
+    return super.complete(end)
   }
 
   finish(final: Final): string {
@@ -113,43 +77,54 @@ export class PassStreamOfMessages implements PassStream {
     return out + binary(encoder.finish(final))
   }
 
-  private stop(fault: Fault): void {
-    this.over = true
-    this.fault = fault
+  protected run(frames: string, at: number): string | undefined {
+    if (!this.blocks.isUsual) return undefined
+    const end = this.readRun(frames, at, this.blocks)
+    if (end === at) return undefined
+    this.relayed += this.words
+    if (this.calls) this.sawCall = true
+    if (this.sawCall) this.inputs.gather(frames, at, end)
+    this.runEnd = end
+    return at === 0 && end === frames.length ? frames : frames.slice(at, end)
   }
 
-  /** Whole frames: runs of content in one go, everything else one by one. */
-  private route(frames: string): string {
-    const { run } = this
-    let out = ''
-    for (let at = 0; at < frames.length && !this.over; ) {
-      if (this.committed && this.blocks.isUsual) {
-        contentRun(frames, at, run, this.blocks)
-        if (run.end > at) {
-          this.relayed += run.words
-          if (run.calls) this.sawCall = true
-          if (this.sawCall) this.inputs.gather(frames, at, run.end)
-          if (at === 0 && run.end === frames.length) {
-            this.plain = run.plain
-            return frames
-          }
-          out += frames.slice(at, run.end)
-          at = run.end
-          continue
-        }
-      }
-      const end = frames.indexOf('\n\n', at) + 2
-      out += this.frame(frames.slice(at, end))
-      at = end
+  /**
+   * Reads raw frames of this wire just far enough to send them on: most say in their first line that they are content.
+   * @returns the end of the unbroken content frames from `at` on; every frame ends with a blank line.
+   */
+  private readRun(frames: string, at: number, blocks: BlockNumbers | undefined): number {
+    let words = 0
+    let plain = true
+    this.calls = false
+    let slash = frames.indexOf('\\', at)
+    let from = at
+    while (frames.startsWith(CONTENT, from)) {
+      const end = frames.indexOf('\n\n', from) + 2
+      if (frames.startsWith(DELTA, from)) {
+        const escapes = slash !== -1 && slash < end
+        const text = frames.startsWith(TEXT, from + BEFORE_INNER)
+        const usual = !escapes && text && frames.startsWith(TAIL, end - TAIL.length)
+        if (!text) plain = false
+        words += usual ? end - from - BONES : noteWords(frames, from, end, this.strange)
+        if (escapes) slash = frames.indexOf('\\', end)
+      } else if (frames.startsWith(START, from)) {
+        const frame = frames.slice(from, end)
+        plain = false
+        const isCall = frame.includes(CALL)
+        strangeBlock(frame, this.strange)
+        if (frame.includes(SEARCH) || (isCall && !frame.includes(NO_INPUT)) || (frame.includes(THINKING) && !frame.includes(SIGNATURE)))
+          break
+        if (blocks && !blocks.follows(frame, true)) break
+        this.calls ||= isCall
+      } else if (blocks && !blocks.follows(frames.slice(from, end), false)) break
+      from = end
     }
-    return out
+    this.words = words
+    this.runPlain = plain
+    return from
   }
 
-  /** One frame that has to be read. @returns what of it goes to the caller now. */
-  private frame(frame: string): string {
-    const message = this.parse(frame)
-    if (message === undefined) return ''
-    this.anything = true
+  protected read(message: JsonObject, frame: string): string {
     if (message.type === 'message_start') return this.begun(isObject(message.message) ? message.message : {})
     if (this.lifecycle(message)) return ''
     const block = message.content_block
@@ -169,9 +144,9 @@ export class PassStreamOfMessages implements PassStream {
       this.held += text
       return ''
     }
-    contentRun(text, 0, this.run, undefined)
+    this.readRun(text, 0, undefined)
     if (this.sawCall) this.inputs.gather(text, 0, text.length)
-    this.relayed += Math.max(1, this.run.words)
+    this.relayed += Math.max(1, this.words)
     if (this.committed) return text
     this.committed = true
     const { held } = this
@@ -187,35 +162,12 @@ export class PassStreamOfMessages implements PassStream {
     return binary(eventFrame('content_block_stop', `,"index":${open}`))
   }
 
-  /** @returns undefined for a frame without an event: a comment, the sentinel; a garbled one and an error set the fault. */
-  private parse(frame: string): JsonObject | undefined {
-    const data = frameData(frame)
-    if (data === undefined || data === '' || data === '[DONE]') return undefined
-    let message: unknown
-    try {
-      message = JSON.parse(utf8(data))
-    } catch {
-      message = undefined
-    }
-    if (!isObject(message)) {
-      this.stop(new Fault('upstream_garbled'))
-      return undefined
-    }
-    const name = eventName(frame)
-    if (isErrorEvent(message, name)) {
-      this.stop(decodeFault(200, message))
-      return undefined
-    }
-    message.type ??= name ?? ''
-    return message
-  }
-
   /** @returns true for an event that does not travel: ours takes its place. */
   private lifecycle(message: JsonObject): boolean {
     if (message.type === 'message_delta') this.readDelta(message)
     else if (message.type === 'message_stop') {
       this.over = true
-      this.end ??= endOf({}, this.reports.merged, this.sawCall)
+      this.end ??= decodeEnd({}, this.reports.merged, this.sawCall)
     } else return false
     return true
   }
@@ -228,16 +180,16 @@ export class PassStreamOfMessages implements PassStream {
   private begun({ content, ...message }: JsonObject): string {
     if (this.message) {
       const hasBlocks = this.committed || this.held !== ''
-      if (hasBlocks && isAnother(message.id, this.message.id)) this.stop(new Fault('upstream_garbled'))
+      if (hasBlocks && isAnother(message.id, this.message.id)) this.fail(new Fault('upstream_garbled'))
       return ''
     }
     this.message = message
-    this.replyId = stringOf(message.id)
+    this.replyId = asString(message.id)
     for (const key of MEMBERS) if ((message[key] ?? null) !== null) this.members[key] = message[key]
     this.usage = this.reports.start(message.usage) ?? this.usage
     this.firstUsage = this.usage
-    this.beginning = beginningOf(message)
-    const frames = objectsOf(content).map((block, index) => wholeBlock(block, index))
+    this.beginning = decodeBeginning(message)
+    const frames = asObjects(content).map((block, index) => wholeBlock(block, index))
     const text = frames.length === 0 ? '' : this.route(binary(frames.join('')))
     const { stop_reason, stop_sequence = null, usage = null } = message
     if (endWord(stop_reason) !== undefined) this.readDelta({ delta: { stop_reason, stop_sequence }, usage })
@@ -250,7 +202,7 @@ export class PassStreamOfMessages implements PassStream {
     for (const members of [beside, within]) for (const key in members) if ((members[key] ?? null) !== null) this.members[key] = members[key]
     const last = endWord(stop_reason) !== undefined
     this.usage = this.reports.delta(usage, last) ?? this.usage
-    if (last) this.end = laterEnd(this.end, endOf(facts, this.reports.merged, this.sawCall))
+    if (last) this.end = laterEnd(this.end, decodeEnd(facts, this.reports.merged, this.sawCall))
   }
 }
 
@@ -277,59 +229,13 @@ const SIGNATURE = '"signature":'
 /** A block that names it is read, since searches of the provider's own are counted. */
 const SEARCH = 'web_search'
 
-interface ContentRun {
-  /** Just behind the last frame of the run; where it began if the first frame is none of content. */
-  end: number
-  /** Bytes of the model's words. */
-  words: number
-  /** True where a call of the caller's tools begins in it. */
-  calls: boolean
-  /** True where all of it is text deltas. */
-  plain: boolean
-  /** Blocks and deltas that nothing knows, of the whole stream. */
-  readonly strange: StreamWords
-}
-
-/**
- * Reads raw frames of this wire just far enough to send them on: most say in their first line that they are content.
- * Fills `run` with the unbroken content frames from `at` on; every frame ends with a blank line.
- */
-function contentRun(frames: string, at: number, run: ContentRun, blocks: BlockNumbers | undefined): void {
-  run.words = 0
-  run.calls = false
-  run.plain = true
-  let slash = frames.indexOf('\\', at)
-  let from = at
-  while (frames.startsWith(CONTENT, from)) {
-    const end = frames.indexOf('\n\n', from) + 2
-    if (frames.startsWith(DELTA, from)) {
-      const escapes = slash !== -1 && slash < end
-      const text = frames.startsWith(TEXT, from + BEFORE_INNER)
-      const usual = !escapes && text && frames.startsWith(TAIL, end - TAIL.length)
-      if (!text) run.plain = false
-      run.words += usual ? end - from - BONES : wordsOf(frames, from, end, run.strange)
-      if (escapes) slash = frames.indexOf('\\', end)
-    } else if (frames.startsWith(START, from)) {
-      const frame = frames.slice(from, end)
-      run.plain = false
-      const isCall = frame.includes(CALL)
-      strangeBlock(frame, run.strange)
-      if (frame.includes(SEARCH) || (isCall && !frame.includes(NO_INPUT)) || (frame.includes(THINKING) && !frame.includes(SIGNATURE))) break
-      if (blocks && !blocks.follows(frame, true)) break
-      run.calls ||= isCall
-    } else if (blocks && !blocks.follows(frames.slice(from, end), false)) break
-    from = end
-  }
-  run.end = from
-}
-
 const BLOCK_TYPE = /"content_block": ?\{"type": ?"(\w{1,80})"/
 
 function strangeBlock(frame: string, strange: StreamWords): void {
   strange.note('item', BLOCK_TYPE.exec(frame)?.[1], KNOWN_BLOCKS)
 }
 
-function wordsOf(frames: string, from: number, end: number, strange: StreamWords): number {
+function noteWords(frames: string, from: number, end: number, strange: StreamWords): number {
   const inner = frames.indexOf(INNER, from + DELTA.length)
   if (inner === -1 || inner >= end) return Math.max(1, end - from - BONES)
   const kind = inner + INNER.length
@@ -340,9 +246,4 @@ function wordsOf(frames: string, from: number, end: number, strange: StreamWords
   }
   strange.note('part', frames.slice(kind, frames.indexOf('"', kind)), KNOWN_DELTAS)
   return 0
-}
-
-/** The name in the `event` line; undefined where the frame has none. */
-function eventName(frame: string): string | undefined {
-  return /^event: ?(.*)$/m.exec(frame)?.[1]
 }

@@ -3,11 +3,11 @@
 import { isObject, type Json, type JsonObject } from '../../core/json.ts'
 import { effortShare } from '../canon/efforts.ts'
 import { filled, type Preset, picked, sends } from '../canon/presets.ts'
-import { LEAST_BUDGET } from './fit-target.ts'
+import { MIN_BUDGET } from './fit-request.ts'
 
-const MOST_BUDGET = 128_000
+const MAX_BUDGET = 128_000
 /** This wire's scale ends where those of others have their half. */
-const MOST_TEMPERATURE = 1
+const MAX_TEMPERATURE = 1
 
 /** True where the request sets what the API refuses together with thinking. */
 function forbidsThinking(body: JsonObject): boolean {
@@ -15,30 +15,30 @@ function forbidsThinking(body: JsonObject): boolean {
   return (sends(body, 'temperature') && body.temperature !== 1) || sends(body, 'top_k') || choice === 'any' || choice === 'tool'
 }
 
-function budgetOf({ effort, max_tokens: requested }: JsonObject, cap: number): number | undefined {
+function thinkingBudget({ effort, max_tokens: requested }: JsonObject, cap: number): number | undefined {
   const wanted = typeof requested === 'number' ? requested : cap * (effortShare(typeof effort === 'string' ? effort : 'medium') ?? 0)
-  const budget = Math.max(LEAST_BUDGET, Math.floor(Math.min(wanted, MOST_BUDGET)))
+  const budget = Math.max(MIN_BUDGET, Math.floor(Math.min(wanted, MAX_BUDGET)))
   return budget < cap ? budget : undefined
 }
 
 /** A budget, since providers that want an effort are given one by it; undefined where the output cap leaves no room. */
-function thinkingOf(reasoning: JsonObject, cap: Json | undefined): JsonObject | undefined {
+function encodeThinking(reasoning: JsonObject, cap: Json | undefined): JsonObject | undefined {
   const { effort, enabled, exclude, summary, max_tokens: requested } = reasoning
   if (effort === 'none' || (enabled === false && effort === undefined)) return { type: 'disabled' }
   if (effort === undefined && requested === undefined && enabled !== true) return undefined
-  const budget = typeof cap === 'number' ? budgetOf(reasoning, cap) : undefined
+  const budget = typeof cap === 'number' ? thinkingBudget(reasoning, cap) : undefined
   if (budget === undefined) return undefined
   const display = exclude === true ? 'omitted' : summary === undefined ? undefined : 'summarized'
   return { type: 'enabled', budget_tokens: budget, ...(display === undefined ? {} : { display }) }
 }
 
 /** The API takes either temperature or top_p, and neither of a model that thinks. */
-function samplingOf(parameters: JsonObject, body: JsonObject, thinks: boolean): JsonObject {
+function encodeSampling(parameters: JsonObject, body: JsonObject, thinks: boolean): JsonObject {
   if (thinks) return {}
   const { temperature, top_p, top_k } = parameters
   if (sends(body, 'temperature')) return { top_k }
   if (sends(body, 'top_p') || typeof temperature !== 'number') return { top_p, top_k }
-  return { temperature: Math.min(temperature, MOST_TEMPERATURE), top_k }
+  return { temperature: Math.min(temperature, MAX_TEMPERATURE), top_k }
 }
 
 const isOn = (thinking: Json | undefined): boolean => isObject(thinking) && thinking.type !== 'disabled'
@@ -55,9 +55,9 @@ function systemFirst(body: JsonObject, text: string): JsonObject {
 export function withPreset(body: JsonObject, { parameters, systemPrompt }: Preset): JsonObject {
   const capped = filled(body, picked(parameters, ['max_tokens']))
   const own = sends(body, 'thinking') || (isObject(body.output_config) && sends(body.output_config, 'effort'))
-  const wanted = isObject(parameters.reasoning) && !own ? thinkingOf(parameters.reasoning, capped.max_tokens) : undefined
+  const wanted = isObject(parameters.reasoning) && !own ? encodeThinking(parameters.reasoning, capped.max_tokens) : undefined
   const thinking = isOn(wanted) && forbidsThinking(body) ? undefined : wanted
   const thinks = isOn(thinking ?? body.thinking)
-  const whole = filled(capped, { ...samplingOf(parameters, body, thinks), thinking })
+  const whole = filled(capped, { ...encodeSampling(parameters, body, thinks), thinking })
   return systemPrompt === undefined ? whole : systemFirst(whole, systemPrompt)
 }

@@ -2,12 +2,12 @@
 import { Type } from 'typebox'
 import {
   body,
+  choiceQuirk,
   efforts,
   flag,
   forcedTools,
-  listOf,
+  listQuirk,
   mediaUrls,
-  oneOf,
   serviceTiers,
   unsignedReasoning,
   webSearch,
@@ -15,8 +15,11 @@ import {
 } from '../canon/quirks.ts'
 
 export const messagesQuirks = {
-  thinking: oneOf('How reasoning is requested: a budget in tokens, or an effort (`adaptive`). If unset: a budget.', ['budget', 'adaptive']),
-  thinking_off: oneOf(
+  thinking: choiceQuirk('How reasoning is requested: a budget in tokens, or an effort (`adaptive`). If unset: a budget.', [
+    'budget',
+    'adaptive',
+  ]),
+  thinking_off: choiceQuirk(
     'How an adaptive model is kept from thinking: `disabled`, `between_tools`, or `adaptive` where it always thinks and gets the lowest effort. If unset: `disabled`.',
     ['disabled', 'between_tools', 'adaptive'],
   ),
@@ -25,13 +28,13 @@ export const messagesQuirks = {
   ),
   efforts,
   unsigned_reasoning: unsignedReasoning,
-  signatures: oneOf(
+  signatures: choiceQuirk(
     "Where signed thinking is valid: at every provider of Anthropic's models (`portable`), or only at the account that made it. If unset: `portable`.",
     ['portable', 'account'],
   ),
   forced_tools: forcedTools,
   system_messages: flag('Whether system messages may be in the middle of a conversation. If unset: only for callers of this format.'),
-  cache_prefix: oneOf(
+  cache_prefix: choiceQuirk(
     'Tools, system, the turns before the newest and results of tools are marked for the cache of the provider, for this long, where the caller sets no marks. `auto`: for `5m`, for callers of other formats whose conversation has results of tools. If unset: `auto`.',
     ['auto', '5m', '1h', 'off'],
   ),
@@ -43,11 +46,11 @@ export const messagesQuirks = {
   cache_whole: flag(
     'False: the provider takes no `cache_control` of the whole request; its mark goes to the last block that takes one. If unset: it is sent as it is.',
   ),
-  json_schema: oneOf(
+  json_schema: choiceQuirk(
     '`words`: the model takes no schema of the answer and no strict tools; the schema stands in the system prompt. `checked`: the provider may ignore the schema; it is sent, and the gateway checks the answer against it. If unset: the schema is enforced.',
     ['words', 'checked'],
   ),
-  betas: listOf('Names in `anthropic-beta` that the provider takes; others are left out. If unset: all.', word('A name.', 128)),
+  betas: listQuirk('Names in `anthropic-beta` that the provider takes; others are left out. If unset: all.', word('A name.', 128)),
   raw_predict: flag(
     'True: the path names the model, `/models/NAME:rawPredict` or `:streamRawPredict`, and the body has the version in place of the header, as on Vertex AI.',
   ),

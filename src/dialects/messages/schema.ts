@@ -2,24 +2,26 @@
 import { Type } from 'typebox'
 import { checker } from '../../core/check.ts'
 import { REQUESTED_TIERS, STANDARD_ONLY } from '../../core/service-tiers.ts'
-import { MOST_ENTRIES, MOST_MESSAGES, MOST_PARTS, MOST_TOOLS, tokenCount } from '../canon/bounds.ts'
+import { MAX_ENTRIES, MAX_MESSAGES, MAX_PARTS, MAX_TOOLS, tokenCount } from '../canon/bounds.ts'
 import { gatewayProperties } from '../canon/gateway-schema.ts'
+import { numberFields } from '../canon/parameters.ts'
+import { anthropicParameters } from './parameters.ts'
 
 type Field = Parameters<typeof Type.Optional>[0]
 const nullable = <T extends Field>(schema: T) => Type.Optional(Type.Union([schema, Type.Null()]))
 
 /** Least budget of thinking tokens that the wire takes. */
-const LEAST_BUDGET = 1024
+const MIN_BUDGET = 1024
 
 /** Far above what clients send: Claude Code's has 150 characters or more. */
-const LONGEST_USER = 4096
+const MAX_USER_LENGTH = 4096
 
 const MAX_FALLBACKS = 3
-const LEAST_TASK_BUDGET = 20_000
+const MIN_TASK_BUDGET = 20_000
 
 /** Deep rules of blocks depend on their type: `check-blocks.ts` walks them. */
-const blocks = () => Type.Array(Type.Object({ type: Type.String() }), { maxItems: MOST_PARTS })
-const SHORT = { maxItems: MOST_ENTRIES }
+const blocks = () => Type.Array(Type.Object({ type: Type.String() }), { maxItems: MAX_PARTS })
+const SHORT = { maxItems: MAX_ENTRIES }
 
 const message = Type.Object({
   role: Type.Enum(['user', 'assistant', 'system']),
@@ -43,7 +45,7 @@ const toolChoice = Type.Object({
 
 const thinking = Type.Object({
   type: Type.Enum(['enabled', 'adaptive', 'disabled', 'between_tools']),
-  budget_tokens: nullable(tokenCount(LEAST_BUDGET)),
+  budget_tokens: nullable(tokenCount(MIN_BUDGET)),
   display: nullable(Type.String()),
 })
 
@@ -55,7 +57,7 @@ const outputConfig = Type.Object({
   task_budget: nullable(
     Type.Object({
       type: Type.Literal('tokens'),
-      total: tokenCount(LEAST_TASK_BUDGET),
+      total: tokenCount(MIN_TASK_BUDGET),
       remaining: nullable(tokenCount(0)),
     }),
   ),
@@ -66,17 +68,17 @@ const fallback = Type.Object({ model: Type.String({ minLength: 1, maxLength: 256
 
 export const messagesRequest = Type.Object({
   ...gatewayProperties,
-  messages: Type.Array(message, { minItems: 1, maxItems: MOST_MESSAGES }),
+  messages: Type.Array(message, { minItems: 1, maxItems: MAX_MESSAGES }),
+  ...numberFields(anthropicParameters),
   max_tokens: tokenCount(0),
   system: nullable(
-    Type.Union([Type.String(), Type.Array(Type.Object({ type: Type.Literal('text'), text: Type.String() }), { maxItems: MOST_PARTS })]),
+    Type.Union([Type.String(), Type.Array(Type.Object({ type: Type.Literal('text'), text: Type.String() }), { maxItems: MAX_PARTS })]),
   ),
   stream: nullable(Type.Boolean()),
   temperature: nullable(Type.Number({ minimum: 0, maximum: 1 })),
-  top_p: nullable(Type.Number({ minimum: 0, maximum: 1 })),
   top_k: nullable(tokenCount(0)),
   stop_sequences: nullable(Type.Array(Type.String({ minLength: 1 }), SHORT)),
-  tools: nullable(Type.Array(tool, { maxItems: MOST_TOOLS })),
+  tools: nullable(Type.Array(tool, { maxItems: MAX_TOOLS })),
   tool_choice: nullable(toolChoice),
   thinking: nullable(thinking),
   output_config: nullable(outputConfig),
@@ -84,7 +86,7 @@ export const messagesRequest = Type.Object({
   context_management: nullable(Type.Object({ edits: Type.Optional(Type.Array(Type.Object({ type: Type.String() }), SHORT)) })),
   service_tier: nullable(Type.Enum([...REQUESTED_TIERS, STANDARD_ONLY])),
   speed: nullable(Type.Enum(['fast', 'standard'])),
-  metadata: nullable(Type.Object({ user_id: nullable(Type.String({ maxLength: LONGEST_USER })) })),
+  metadata: nullable(Type.Object({ user_id: nullable(Type.String({ maxLength: MAX_USER_LENGTH })) })),
   cache_control: nullable(Type.Object({ type: Type.Literal('ephemeral'), ttl: nullable(Type.Enum(['5m', '1h'])) })),
   fallbacks: nullable(Type.Union([Type.Literal('default'), Type.Array(fallback, { maxItems: MAX_FALLBACKS })])),
   container: nullable(Type.Union([Type.String(), Type.Object({})])),

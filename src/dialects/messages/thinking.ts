@@ -1,12 +1,12 @@
 /** Thinking: efforts and budgets of callers in the words of this wire, and the rules that come with them. */
 
-import { isObject, type Json, type JsonObject, objectsOf } from '../../core/json.ts'
+import { asObjects, isObject, type Json, type JsonObject } from '../../core/json.ts'
 import { effortOfBudget, effortShare, nearestEffort } from '../canon/efforts.ts'
 import type { CanonicalRequest, Reasoning } from '../canon/request.ts'
 import type { Target } from '../types.ts'
 import { isThinking } from './encode-messages.ts'
-import { fitBudget, LEAST_BUDGET, MOST_SHARE } from './fit-target.ts'
-import { nativeOf, WIRE } from './wire.ts'
+import { fitBudget, MAX_SHARE, MIN_BUDGET } from './fit-request.ts'
+import { messagesNative, WIRE } from './wire.ts'
 
 /** Efforts that `output_config` knows. */
 const EFFORTS = ['low', 'medium', 'high', 'xhigh', 'max']
@@ -17,11 +17,11 @@ const HIGH_EFFORTS: ReadonlySet<string> = new Set(['xhigh', 'max'])
 /** Values of `thinking.type` by which the model does not think before it replies. */
 const OFF: ReadonlySet<unknown> = new Set(['disabled', 'between_tools'])
 
-const MOST_BUDGET = 128_000
+const MAX_BUDGET = 128_000
 /** The API demands a cap; this one where the caller names none, and as room for the answer behind a budget. */
 const DEFAULT_OUTPUT = 4096
 /** Least `top_p` that the API takes of a model that thinks. */
-const LEAST_TOP_P = 0.95
+const MIN_TOP_P = 0.95
 
 interface ThinkingPlan {
   thinking?: JsonObject
@@ -82,12 +82,12 @@ interface Caps {
 function planBudget(reasoning: Reasoning, caps: Caps, dropped: Set<string>): ThinkingPlan {
   const { effort, maxTokens: requested, summary } = reasoning
   let { maxTokens } = caps
-  let budget = requested ?? Math.min(Math.floor(maxTokens * (effortShare(effort ?? 'medium') ?? 0.5)), MOST_BUDGET)
-  budget = Math.max(Math.floor(budget), LEAST_BUDGET)
+  let budget = requested ?? Math.min(Math.floor(maxTokens * (effortShare(effort ?? 'medium') ?? 0.5)), MAX_BUDGET)
+  budget = Math.max(Math.floor(budget), MIN_BUDGET)
   if (budget >= maxTokens) maxTokens = Math.max(maxTokens, Math.min(budget + DEFAULT_OUTPUT, caps.ceiling))
   if (budget >= maxTokens) {
-    budget = Math.floor(maxTokens * MOST_SHARE)
-    if (budget < LEAST_BUDGET) {
+    budget = Math.floor(maxTokens * MAX_SHARE)
+    if (budget < MIN_BUDGET) {
       dropped.add('reasoning')
       return { maxTokens: caps.maxTokens }
     }
@@ -96,7 +96,7 @@ function planBudget(reasoning: Reasoning, caps: Caps, dropped: Set<string>): Thi
   return { thinking: withDisplay({ type: 'enabled', budget_tokens: budget }, (summary ?? null) !== null), maxTokens }
 }
 
-function capsOf(request: CanonicalRequest, target: Target): Caps {
+function requestCaps(request: CanonicalRequest, target: Target): Caps {
   const most = Math.min(target.outputCap ?? Number.POSITIVE_INFINITY, target.maxOutput ?? Number.POSITIVE_INFINITY)
   const requested = request.sampling.maxOutput
   const maxTokens = Math.min(requested ?? (Number.isFinite(most) ? most : DEFAULT_OUTPUT), most)
@@ -117,7 +117,7 @@ function nativeThinking({ enabled, maxTokens, summary, exclude }: Reasoning): Js
 /** True where the endpoint's data say that its model takes a budget and nothing else; a caller of this wire knows other models. */
 const takesBudget = ({ quirks }: Target): boolean => quirks.thinking === 'budget'
 
-/** True where a request of this wire asks for thinking, or for none, in a form that the endpoint's data exclude. */
+/** True where a request of this wire requests thinking, or none, in a form that the endpoint's data exclude. */
 export function isForeignThinking(body: JsonObject, target: Target): boolean {
   const type = isObject(body.thinking) ? body.thinking.type : undefined
   if (isAdaptive(target)) return type === 'enabled' || (OFF.has(type) && type !== (target.quirks.thinking_off ?? 'disabled'))
@@ -129,7 +129,7 @@ export function isForeignThinking(body: JsonObject, target: Target): boolean {
 function planNative(request: CanonicalRequest, target: Target, caps: Caps, dropped: Set<string>): ThinkingPlan {
   const reasoning = request.reasoning ?? {}
   const { maxTokens } = caps
-  const sent = nativeOf(reasoning)
+  const sent = messagesNative(reasoning)
   const thinking = sent.type === undefined ? nativeThinking(reasoning) : sent
   const { effort } = reasoning
   if (takesBudget(target)) return planOlder(thinking, reasoning, { target, caps }, dropped)
@@ -165,7 +165,7 @@ function planOlder(
 
 /** Fields about thinking for the endpoint, with their output cap. */
 export function planThinking(request: CanonicalRequest, target: Target, dropped: Set<string>): ThinkingPlan {
-  const caps = capsOf(request, target)
+  const caps = requestCaps(request, target)
   if (request.extras?.dialect === WIRE) return planNative(request, target, caps, dropped)
   const { reasoning } = request
   const { maxTokens } = caps
@@ -184,8 +184,8 @@ export function planThinking(request: CanonicalRequest, target: Target, dropped:
 /** True where the model is in the middle of calling tools, or of a turn, that did not begin with its thinking. */
 function lacksThinking(messages: Json | undefined): boolean {
   let first: JsonObject | undefined
-  for (const message of objectsOf(messages).reverse()) {
-    const content = objectsOf(message.content)
+  for (const message of asObjects(messages).reverse()) {
+    const content = asObjects(message.content)
     if (message.role === 'system') continue
     if (message.role === 'assistant') first = typeof message.content === 'string' ? {} : content[0]
     else if (!content.some((block) => block.type === 'tool_result')) break
@@ -200,7 +200,7 @@ function drop(body: JsonObject, field: string, name: string, dropped: string[]):
 }
 
 /**
- * What the API refuses together with thinking is left out, and thinking itself where a running turn began without it.
+ * Removes the fields that the API refuses together with thinking, and thinking itself where a running turn began without it.
  * @param body is the encoder's to change.
  */
 export function keepThinkingRules(body: JsonObject, dropped: string[]): void {
@@ -211,8 +211,8 @@ export function keepThinkingRules(body: JsonObject, dropped: string[]): void {
   if (body.thinking === undefined) return
   if (body.temperature !== 1) drop(body, 'temperature', 'temperature', dropped)
   drop(body, 'top_k', 'top_k', dropped)
-  if (typeof body.top_p === 'number' && body.top_p < LEAST_TOP_P) {
-    body.top_p = LEAST_TOP_P
+  if (typeof body.top_p === 'number' && body.top_p < MIN_TOP_P) {
+    body.top_p = MIN_TOP_P
     dropped.push('top_p')
   }
   // Adaptive thinking takes forced tools (github.com/pydantic/pydantic-ai/issues/7195), save at models that take none at all.
@@ -244,7 +244,7 @@ export const isForced = (choice: Json | undefined): boolean => isObject(choice) 
 
 /** Adds an instruction of the gateway. @param inside true: behind the last message of the user, where it takes system messages. */
 export function instruct(body: JsonObject, text: string, inside = false): void {
-  const messages = objectsOf(body.messages)
+  const messages = asObjects(body.messages)
   if (inside && messages.at(-1)?.role === 'user') {
     body.messages = [...messages, { role: 'system', content: text }]
     return
@@ -265,20 +265,20 @@ const BINDING_BETA = 'thinking-binding-controls-2026-08-01'
  * @returns names of features that the body needs now.
  */
 export function unbindThinking(body: JsonObject, { quirks }: Target, dropped: string[], rewritten = true): ReadonlySet<string> | undefined {
-  if (quirks.thinking_bound !== true || !objectsOf(body.messages).some(holdsThinking)) return undefined
+  if (quirks.thinking_bound !== true || !asObjects(body.messages).some(holdsThinking)) return undefined
   const thinking = isObject(body.thinking) ? body.thinking : { type: 'adaptive' }
   if (!OFF.has(thinking.type)) {
     body.thinking = { ...thinking, block_binding: thinking.block_binding ?? { prefix_mismatch_behavior: 'drop_block' } }
     return new Set([BINDING_BETA])
   }
   if (!rewritten) return undefined
-  body.messages = objectsOf(body.messages).flatMap((message) => {
+  body.messages = asObjects(body.messages).flatMap((message) => {
     if (!holdsThinking(message)) return [message]
-    const content = objectsOf(message.content).filter((block) => !isThinking(block))
+    const content = asObjects(message.content).filter((block) => !isThinking(block))
     return content.length > 0 ? [{ ...message, content }] : []
   })
   dropped.push('reasoning')
   return undefined
 }
 
-const holdsThinking = ({ role, content }: JsonObject): boolean => role === 'assistant' && objectsOf(content).some(isThinking)
+const holdsThinking = ({ role, content }: JsonObject): boolean => role === 'assistant' && asObjects(content).some(isThinking)

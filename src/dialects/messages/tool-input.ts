@@ -1,7 +1,7 @@
 /** Arguments of a call, which other wires keep as text, as the object that this wire wants. */
 import { isObject, type JsonObject, objectWithin } from '../../core/json.ts'
 import { argumentsText, isBroken } from '../canon/call-arguments.ts'
-import { withSignature } from './thought.ts'
+import { withSignature } from './reasoning-block.ts'
 
 /**
  * @returns `{}` for no arguments. Text that is no JSON object, such as one that was cut off, comes back whole under

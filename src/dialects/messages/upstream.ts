@@ -1,21 +1,18 @@
 /** The upstream half: a provider that speaks Messages. */
-
-import { Fault } from '../../core/faults.ts'
-import { isObject, type Json, type JsonObject, objectsOf } from '../../core/json.ts'
-import { MOST_TOKENS } from '../canon/bounds.ts'
-import { isErrorEvent } from '../canon/error-shape.ts'
-import type { StreamEvent } from '../canon/events.ts'
+import { isObject, type Json, type JsonObject } from '../../core/json.ts'
+import { MAX_COUNT } from '../../core/parameters.ts'
 import type { CountedKind } from '../canon/outside-input.ts'
 import type { CanonicalRequest } from '../canon/request.ts'
 import type { ClientDialect, Encoded, Target, UpstreamDialect } from '../types.ts'
 import { nameVersion, USUAL_VERSION, VERSION_HEADER } from './api-version.ts'
 import { check } from './check.ts'
 import { messagesClient } from './client.ts'
+import { decodeResult } from './decode-result.ts'
 import { MessagesStreamDecoder } from './decode-stream.ts'
 import { encodeRequest } from './encode-request.ts'
 import { decodeFault } from './fault.ts'
 import { faultBody } from './fault-body.ts'
-import { messagesCap, placed } from './fit-target.ts'
+import { messagesCap, placed } from './fit-request.ts'
 import { outsideInput } from './outside-input.ts'
 import { anthropicParameters, messagesFields } from './parameters.ts'
 import { messagesPass } from './pass.ts'
@@ -49,7 +46,7 @@ function readListing(body: JsonObject): JsonObject {
 }
 
 /** A count has no output, so a request for one needs no cap. */
-const NO_CAP = { max_tokens: MOST_TOKENS }
+const NO_CAP = { max_tokens: MAX_COUNT }
 
 /** POST /v1/messages/count_tokens: the same request, answered with the size of its input. */
 export const messagesCounting: ClientDialect = {
@@ -131,28 +128,4 @@ export const anthropicUpstream: UpstreamDialect = {
   listing: { paths: [LISTING_PATH], read: readListing, ofServers: true },
   countTokens,
   pass: messagesPass,
-}
-
-/**
- * A whole message of an upstream as events: it is read as a short stream, so it folds like one.
- * Events of a reply that is there at once, ending with `usage` and `end`, or with `fault`.
- */
-function decodeResult(body: JsonObject, out: StreamEvent[]): void {
-  if (isErrorEvent(body, undefined)) {
-    out.push({ type: 'fault', fault: decodeFault(200, body) })
-    return
-  }
-  if (!Array.isArray(body.content)) {
-    out.push({ type: 'fault', fault: new Fault('upstream_garbled') })
-    return
-  }
-  const decoder = new MessagesStreamDecoder()
-  const { content, usage, type: _, stop_reason, stop_sequence, ...message } = body
-  decoder.message({ type: 'message_start', message }, undefined, out)
-  objectsOf(content).forEach((block, index) => {
-    decoder.message({ type: 'content_block_start', index, content_block: block }, undefined, out)
-    decoder.message({ type: 'content_block_stop', index }, undefined, out)
-  })
-  decoder.message({ type: 'message_delta', delta: { stop_reason, stop_sequence }, usage }, undefined, out)
-  decoder.message({ type: 'message_stop' }, undefined, out)
 }

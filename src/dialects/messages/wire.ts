@@ -1,9 +1,9 @@
 /**
- * What both halves of the Messages wire share. Read from the types of @anthropic-ai/sdk 1.12.0.
+ * Shared by both halves of the Messages wire. Read from the types of @anthropic-ai/sdk 1.12.0.
  *
  * Where the canon has no word for a member, it travels beside what the canon does name:
- * - `native` on a part, an item or a function tool (`withNative`, `nativeOf`): members that are laid over the block, message
- *   or tool as it is written: `{ ...written, ...nativeOf(value) }`. Other wires leave them out.
+ * - `native` on a part, an item or a function tool (`withNative`, `messagesNative`): members that are laid over the block, message
+ *   or tool as it is written: `{ ...written, ...messagesNative(value) }`. Other wires leave them out.
  * - `native` on `request.reasoning`: the whole of `thinking`.
  * - `request.extras.fields`: body fields as they came. `output_config` holds only what the canon lacks and is merged into the one that
  *   the encoder writes. A name without a value (`messages.document.context`) shows other wires what stands beside parts, items and tools.
@@ -43,8 +43,8 @@ export function withNative<T extends object>(value: T, type: string, data: JsonO
 }
 
 /** Members that this wire left beside a part, an item or a tool; empty where it left none. */
-export function nativeOf(value: object): JsonObject {
-  return native.nativeOf(value, WIRE) ?? {}
+export function messagesNative(value: object): JsonObject {
+  return native.nativeObject(value, WIRE) ?? {}
 }
 
 /** Members of a block that are neither in `known` nor null: what only this wire can say. */

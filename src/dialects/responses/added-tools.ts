@@ -1,6 +1,6 @@
 /** Tools that stand among the input items (`additional_tools`): coding agents move all of theirs there. */
 
-import { type Json, type JsonObject, objectsOf } from '../../core/json.ts'
+import { asObjects, type Json, type JsonObject } from '../../core/json.ts'
 import type { Opaque } from '../canon/request.ts'
 import { WIRE } from './wire.ts'
 
@@ -14,16 +14,16 @@ const AT_PROVIDER = /^(?:code_interpreter|file_search|x_search|image_generation|
 /** The functions among them: wires that have no such items are offered them as any other tool. */
 export function addedFunctions(input: Json | undefined): JsonObject[] {
   if (!Array.isArray(input)) return []
-  return objectsOf(input).flatMap((item) => (item.type === ADDED ? objectsOf(item.tools).filter((tool) => tool.type === 'function') : []))
+  return asObjects(input).flatMap((item) => (item.type === ADDED ? asObjects(item.tools).filter((tool) => tool.type === 'function') : []))
 }
 
 /** Those that are no functions, with the path of what names them. */
 export function addedNativeTools(body: JsonObject): { path: string; of: Opaque }[] {
   if (!Array.isArray(body.input)) return []
   const found: { path: string; of: Opaque }[] = []
-  for (const [at, item] of objectsOf(body.input).entries()) {
+  for (const [at, item] of asObjects(body.input).entries()) {
     if (item.type !== ADDED && item.type !== FOUND) continue
-    for (const [index, data] of objectsOf(item.tools).entries()) {
+    for (const [index, data] of asObjects(item.tools).entries()) {
       const type = String(data.type)
       if (item.type === ADDED ? type !== 'function' : AT_PROVIDER.test(type))
         found.push({ path: `input[${at}].tools[${index}].type`, of: { dialect: WIRE, type, data } })

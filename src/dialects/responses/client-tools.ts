@@ -3,7 +3,7 @@
  * their place: members of a namespace, free text, the caller's own search for tools, its shell
  * (OpenAI SDK 7.57.0: NamespaceTool, CustomTool, ToolSearchTool with `execution: client`, Tool.LocalShell).
  */
-import { isObject, type Json, type JsonObject, objectsOf, present, stringOf } from '../../core/json.ts'
+import { asObjects, asString, isObject, type Json, type JsonObject, present } from '../../core/json.ts'
 import { freeTextFunction } from '../canon/client-tools.ts'
 import type { FunctionSpec } from '../canon/deferred-tools.ts'
 import type { Opaque } from '../canon/request.ts'
@@ -38,7 +38,7 @@ export type Lost = Set<string>
 /** True where the tool can be offered as functions. */
 export function isClientTool({ dialect, type, data }: Opaque): boolean {
   if (dialect !== WIRE) return false
-  if (type === 'namespace') return objectsOf(data.tools).every((tool) => tool.type === 'function' || tool.type === 'custom')
+  if (type === 'namespace') return asObjects(data.tools).every((tool) => tool.type === 'function' || tool.type === 'custom')
   return type === 'custom' || type === SHELL || (type === SEARCH && data.execution === 'client')
 }
 
@@ -80,8 +80,8 @@ function customTool(tool: JsonObject, lost: Lost): FunctionSpec {
   const { description, format } = tool
   const isGrammar = isObject(format) && format.type === 'grammar'
   if (isGrammar) lost.add('tools.custom.format')
-  const grammar = isGrammar ? { syntax: stringOf(format.syntax) ?? '', definition: stringOf(format.definition) ?? '' } : undefined
-  const spec = freeTextFunction({ name: String(tool.name), description: stringOf(description) ?? '', grammar })
+  const grammar = isGrammar ? { syntax: asString(format.syntax) ?? '', definition: asString(format.definition) ?? '' } : undefined
+  const spec = freeTextFunction({ name: String(tool.name), description: asString(description) ?? '', grammar })
   if (tool.defer_loading === true) spec.deferLoading = true
   return spec
 }
@@ -115,7 +115,7 @@ function namedTool(tool: JsonObject, namespace: Json | undefined, lost: Lost): F
 
 /** The words about a namespace stand with the first of its tools, so that they are sent once. */
 function namespaceTools({ name, description, tools }: JsonObject, lost: Lost): FlatTool[] {
-  const flat = objectsOf(tools).map((tool) => namedTool(tool, name, lost))
+  const flat = asObjects(tools).map((tool) => namedTool(tool, name, lost))
   const [first] = flat
   if (first === undefined || typeof description !== 'string' || description === '') return flat
   const words = `Namespace ${String(name)}: ${description}`
@@ -146,7 +146,7 @@ const SHELL_TOOL: FunctionSpec = {
 function searchTool({ description, parameters }: JsonObject): FunctionSpec {
   const fields = {
     name: SEARCH,
-    description: stringOf(description),
+    description: asString(description),
     parameters: isObject(parameters) ? parameters : undefined,
     strict: false,
   }

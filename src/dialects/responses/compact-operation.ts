@@ -3,7 +3,7 @@
  * compaction item" (types of openai 7.57.0, `CompactedResponse`; recorded: test_openai_responses_compact_messages).
  */
 import { badField } from '../../core/faults.ts'
-import { type Json, type JsonObject, objectsOf } from '../../core/json.ts'
+import { asObjects, type Json, type JsonObject } from '../../core/json.ts'
 import type { Folded } from '../canon/fold.ts'
 import type { Final, ReplyContext } from '../types.ts'
 import { checkRequest, itemType } from './check.ts'
@@ -11,7 +11,7 @@ import { isOpened, TRIGGER } from './compaction.ts'
 import { encodeUsage } from './usage.ts'
 
 /** Bytes of text in the user's own messages that come back, the newest first: 64,000 tokens, as Codex keeps of them (compact_remote_v2.rs). */
-const MOST_KEPT = 64_000 * 4
+const MAX_KEPT = 64_000 * 4
 
 /** @returns the same body where its input is no list of items or a text: the check names it. */
 export function withTrigger(body: JsonObject): JsonObject {
@@ -28,7 +28,7 @@ export function checkCompact(body: JsonObject): void {
   checkRequest(body)
 }
 
-/** @returns the compacted window as JSON text: what the user said, then what stands for the rest. */
+/** @returns the compacted window as JSON text: the user's messages, then the item that replaces the rest. */
 export function encodeCompacted(folded: Folded, ctx: ReplyContext, final: Final): string {
   const items = folded.blocks.flatMap(({ of }) => (of?.type === 'compaction' ? [{ ...of.data, type: of.type }] : []))
   const reply: JsonObject = {
@@ -45,8 +45,8 @@ export function encodeCompacted(folded: Folded, ctx: ReplyContext, final: Final)
 
 function keptMessages({ body, id }: ReplyContext): JsonObject[] {
   const messages: JsonObject[] = []
-  let left = MOST_KEPT
-  for (const item of objectsOf(body.input).reverse()) {
+  let left = MAX_KEPT
+  for (const item of asObjects(body.input).reverse()) {
     if (itemType(item) !== 'message' || item.role !== 'user' || isOpened(item)) continue
     left -= textBytes(item.content)
     if (left < 0) break
@@ -64,6 +64,6 @@ function keptMessages({ body, id }: ReplyContext): JsonObject[] {
 function textBytes(content: Json | undefined): number {
   if (typeof content === 'string') return Buffer.byteLength(content)
   let bytes = 0
-  for (const { text } of objectsOf(content)) if (typeof text === 'string') bytes += Buffer.byteLength(text)
+  for (const { text } of asObjects(content)) if (typeof text === 'string') bytes += Buffer.byteLength(text)
   return bytes
 }

@@ -1,5 +1,5 @@
 /**
- * Compaction in requests of this wire: the trigger that asks for it, and the items that it left in the place of a conversation
+ * Compaction in requests of this wire: the trigger that requests it, and the items that it left in the place of a conversation
  * (types of openai 7.57.0: `ResponseInputItem.CompactionTrigger`, `ResponseCompactionItemParam`; `context_compaction` is Codex's).
  */
 import { badField } from '../../core/faults.ts'
@@ -13,7 +13,7 @@ export const TRIGGER = 'compaction_trigger'
 const ITEMS: ReadonlySet<unknown> = new Set(['compaction', 'compaction_summary', 'context_compaction'])
 
 /** A conversation has one, or one for each time that it was compacted. */
-const MOST_ITEMS = 64
+const MAX_ITEMS = 64
 
 /** Messages that stand in the places of items: the caller did not write them. */
 const opened = new WeakSet<JsonObject>()
@@ -37,7 +37,7 @@ function find({ input }: JsonObject): CompactionFacts | undefined {
       isRequested = true
     } else if (typeof encrypted === 'string' && typeof type === 'string' && ITEMS.has(type)) {
       items ??= []
-      if (items.length === MOST_ITEMS) throw badField('input', `expected at most ${MOST_ITEMS} compaction items`)
+      if (items.length === MAX_ITEMS) throw badField('input', `expected at most ${MAX_ITEMS} compaction items`)
       items.push({ index, path: `input[${index}].encrypted_content`, type, encrypted })
     }
   }

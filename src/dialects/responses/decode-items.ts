@@ -1,6 +1,6 @@
 /** Input items of the wire as canonical items. */
 
-import { type Json, type JsonObject, objectsOf, present, stringOf } from '../../core/json.ts'
+import { asObjects, asString, type Json, type JsonObject, present } from '../../core/json.ts'
 import { otherMembers, withNative } from '../canon/native.ts'
 import type { Item, Role } from '../canon/request.ts'
 import { isWrappedReasoning, unwrapReasoning } from '../canon/wrapped-reasoning.ts'
@@ -18,7 +18,7 @@ const KNOWN = {
 } as const
 
 function texts(parts: Json | undefined): string[] {
-  return objectsOf(parts).map((part) => stringOf(part.text) ?? '')
+  return asObjects(parts).map((part) => asString(part.text) ?? '')
 }
 
 function decodeMessage(item: JsonObject, beside: Set<string>): Item {
@@ -39,10 +39,10 @@ function decodeReasoning(item: JsonObject): Item {
   const own = opened
     ? { id: opened.id, text: opened.text, encrypted: opened.encrypted, signature: opened.signature, format: opened.format }
     : {
-        id: stringOf(item.id),
-        encrypted: wrapped ? undefined : stringOf(item.encrypted_content),
-        signature: stringOf(item.signature),
-        format: stringOf(item.format),
+        id: asString(item.id),
+        encrypted: wrapped ? undefined : asString(item.encrypted_content),
+        signature: asString(item.signature),
+        format: asString(item.format),
       }
   // Thoughts that were shown as their summary came with it as well.
   const same = opened?.text !== undefined && summary.join('') === opened.text
@@ -90,7 +90,7 @@ export function decodeItems(input: Json | undefined, beside: Set<string>): Item[
   const items: Item[] = []
   const opaqueCalls = new Set<string>()
   if (Array.isArray(input) && losesReference(input)) beside.add(LOST_REFERENCE)
-  for (const item of objectsOf(input)) {
+  for (const item of asObjects(input)) {
     const type = itemType(item)
     const callId = String(item.call_id)
     if (type === 'message') items.push(withOthers(decodeMessage(item, beside), item, type, beside))

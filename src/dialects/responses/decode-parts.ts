@@ -1,6 +1,6 @@
 /** Content parts of the wire as canonical parts. */
 
-import { isObject, type Json, type JsonObject, objectsOf, present, stringOf } from '../../core/json.ts'
+import { asObjects, asString, isObject, type Json, type JsonObject, present } from '../../core/json.ts'
 import { fileUrl } from '../canon/file-url.ts'
 import { otherMembers, withNative } from '../canon/native.ts'
 import type { Part } from '../canon/request.ts'
@@ -30,7 +30,7 @@ function media(fields: Media): Media {
 
 function known(part: JsonObject): Part | undefined {
   const cache = isObject(part.prompt_cache_breakpoint) ? {} : undefined
-  const detail = stringOf(part.detail)
+  const detail = asString(part.detail)
   switch (part.type) {
     case 'input_text':
     case 'output_text':
@@ -38,20 +38,20 @@ function known(part: JsonObject): Part | undefined {
       if (typeof part.text !== 'string') return undefined
       return cache ? { kind: 'text', text: part.text, cache } : { kind: 'text', text: part.text }
     case 'refusal':
-      return { kind: 'refusal', text: stringOf(part.refusal) ?? '' }
+      return { kind: 'refusal', text: asString(part.refusal) ?? '' }
     case 'input_image':
-      return media({ kind: 'media', media: 'image', url: stringOf(part.image_url), fileId: stringOf(part.file_id), detail, cache })
+      return media({ kind: 'media', media: 'image', url: asString(part.image_url), fileId: asString(part.file_id), detail, cache })
     case 'input_file': {
-      const name = stringOf(part.filename)
-      const data = stringOf(part.file_data)
-      const url = data === undefined ? stringOf(part.file_url) : fileUrl(data, name)
-      return media({ kind: 'media', media: 'file', url, fileId: stringOf(part.file_id), name, detail, cache })
+      const name = asString(part.filename)
+      const data = asString(part.file_data)
+      const url = data === undefined ? asString(part.file_url) : fileUrl(data, name)
+      return media({ kind: 'media', media: 'file', url, fileId: asString(part.file_id), name, detail, cache })
     }
     case 'input_audio':
       if (!isObject(part.input_audio)) return undefined
-      return media({ kind: 'media', media: 'audio', data: stringOf(part.input_audio.data), format: stringOf(part.input_audio.format) })
+      return media({ kind: 'media', media: 'audio', data: asString(part.input_audio.data), format: asString(part.input_audio.format) })
     case 'input_video':
-      return media({ kind: 'media', media: 'video', url: stringOf(part.video_url) })
+      return media({ kind: 'media', media: 'video', url: asString(part.video_url) })
   }
   return undefined
 }
@@ -69,5 +69,5 @@ function decodePart(part: JsonObject, beside: Set<string>): Part {
 
 export function decodeParts(content: Json | undefined, beside: Set<string>): Part[] {
   if (typeof content === 'string') return [{ kind: 'text', text: content }]
-  return objectsOf(content).map((part) => decodePart(part, beside))
+  return asObjects(content).map((part) => decodePart(part, beside))
 }

@@ -1,13 +1,14 @@
 /** The caller's Responses body as a canonical request. */
 
-import { isObject, type Json, type JsonObject, objectsOf, present, stringOf } from '../../core/json.ts'
+import { asObjects, asString, isObject, type Json, type JsonObject, present } from '../../core/json.ts'
 import type { FunctionSpec } from '../canon/deferred-tools.ts'
 import { otherMembers, withNative } from '../canon/native.ts'
-import type { CanonicalRequest, OutputFormat, Reasoning, Sampling, ToolChoice, ToolSpec } from '../canon/request.ts'
-import { GATEWAY_KEYS } from '../canon/request-fields.ts'
+import { fieldReader } from '../canon/parameters.ts'
+import type { CanonicalRequest, OutputFormat, Reasoning, ToolChoice, ToolSpec } from '../canon/request.ts'
 import { addedFunctions } from './added-tools.ts'
 import { decodeItems } from './decode-items.ts'
-import { booleanOf, numberOf, stringsOf, WIRE } from './wire.ts'
+import { responsesParameters } from './parameters.ts'
+import { asBoolean, asNumber, asStrings, WIRE } from './wire.ts'
 
 /** Marks the system message that came as `instructions`, so that the same wire gets it back there. */
 export const INSTRUCTIONS = 'instructions'
@@ -15,53 +16,13 @@ export const INSTRUCTIONS = 'instructions'
 /** Value of `include` that requests log probabilities. */
 const LOGPROBS = 'message.output_text.logprobs'
 
-/** Fields that the canon names, or that say nothing to a provider. */
-const NAMED: ReadonlySet<string> = new Set([
-  ...GATEWAY_KEYS,
-  'model',
-  'input',
-  'instructions',
-  'stream',
-  'store',
-  'background',
-  'previous_response_id',
-  'temperature',
-  'top_p',
-  'top_k',
-  'top_logprobs',
-  'frequency_penalty',
-  'presence_penalty',
-  'max_output_tokens',
-  'parallel_tool_calls',
-  'tools',
-  'tool_choice',
-  'reasoning',
-  'text',
-  'include',
-  'service_tier',
-  'modalities',
-  'user',
-  'safety_identifier',
-  'prompt_cache_key',
-  'metadata',
-  'image_config',
-  'cache_control',
-])
-
-/** Body field → canonical name of the parameter, which is what `supported_parameters` of a model speaks of. */
-export const PARAMETERS: readonly (readonly [field: string, name: string])[] = [
-  ['temperature', 'temperature'],
-  ['top_p', 'top_p'],
-  ['top_k', 'top_k'],
-  ['top_logprobs', 'top_logprobs'],
-  ['frequency_penalty', 'frequency_penalty'],
-  ['presence_penalty', 'presence_penalty'],
-  ['max_output_tokens', 'max_tokens'],
-  ['parallel_tool_calls', 'parallel_tool_calls'],
-  ['tools', 'tools'],
-  ['tool_choice', 'tool_choice'],
-  ['reasoning', 'reasoning'],
+/** Fields that the canon names by code of their own, or that say nothing to a provider. */
+const OWN_FIELDS = [
+  ...['model', 'input', 'instructions', 'stream', 'store', 'background', 'previous_response_id'],
+  ...['tools', 'tool_choice', 'reasoning', 'text', 'include', 'cache_control'],
 ]
+
+const readFields = fieldReader(responsesParameters, OWN_FIELDS)
 
 const FUNCTION_KNOWN: ReadonlySet<string> = new Set(['type', 'name', 'description', 'parameters', 'strict'])
 
@@ -69,7 +30,7 @@ export function functionTool(tool: JsonObject, beside: Set<string>): FunctionSpe
   const spec = present({
     kind: 'function',
     name: String(tool.name),
-    description: stringOf(tool.description),
+    description: asString(tool.description),
     parameters: tool.parameters,
     strict: tool.strict,
     deferLoading: tool.defer_loading === true ? true : undefined,
@@ -100,49 +61,30 @@ function decodeChoice(choice: Json | undefined): ToolChoice | undefined {
   return { mode: 'opaque', of: { dialect: WIRE, type: String(choice.type), data: choice } }
 }
 
-function decodeSampling(body: JsonObject, include: string[] | undefined): Sampling {
-  const topLogprobs = numberOf(body.top_logprobs)
-  return present({
-    temperature: numberOf(body.temperature),
-    topP: numberOf(body.top_p),
-    topK: numberOf(body.top_k),
-    frequencyPenalty: numberOf(body.frequency_penalty),
-    presencePenalty: numberOf(body.presence_penalty),
-    maxOutput: numberOf(body.max_output_tokens),
-    logprobs: include?.includes(LOGPROBS) || (topLogprobs ?? 0) > 0 ? true : undefined,
-    topLogprobs,
-    parallelToolCalls: booleanOf(body.parallel_tool_calls),
-  }) as Sampling
-}
-
 function decodeReasoning(reasoning: JsonObject): Reasoning {
   return present({
-    effort: stringOf(reasoning.effort),
-    maxTokens: numberOf(reasoning.max_tokens),
-    enabled: booleanOf(reasoning.enabled),
-    summary: stringOf(reasoning.summary),
+    effort: asString(reasoning.effort),
+    maxTokens: asNumber(reasoning.max_tokens),
+    enabled: asBoolean(reasoning.enabled),
+    summary: asString(reasoning.summary),
   }) as Reasoning
 }
 
 function decodeFormat(format: JsonObject): OutputFormat {
   return present({
-    type: stringOf(format.type),
-    name: stringOf(format.name),
-    description: stringOf(format.description),
+    type: asString(format.type),
+    name: asString(format.name),
+    description: asString(format.description),
     schema: format.schema,
     strict: format.strict,
   }) as unknown as OutputFormat
 }
 
-/** Fields that the canon does not name; members of `reasoning` stand here as `reasoning.<member>`. */
-function extraFields(body: JsonObject): JsonObject {
-  const fields: JsonObject = {}
-  for (const [key, value] of Object.entries(body)) if (!NAMED.has(key) && value !== null) fields[key] = value
-  if (isObject(body.reasoning)) {
-    for (const key of ['context', 'mode', 'generate_summary'])
-      if ((body.reasoning[key] ?? null) !== null) fields[`reasoning.${key}`] = body.reasoning[key]
-  }
-  return fields
+/** Members of `reasoning` that the canon does not name, as `reasoning.<member>`. */
+function addReasoningMembers({ reasoning }: JsonObject, fields: JsonObject): void {
+  if (!isObject(reasoning)) return
+  for (const key of ['context', 'mode', 'generate_summary'])
+    if ((reasoning[key] ?? null) !== null) fields[`reasoning.${key}`] = reasoning[key]
 }
 
 /** True where any member is set. */
@@ -150,25 +92,18 @@ function says(fields: JsonObject): boolean {
   return Object.values(fields).some((value) => (value ?? null) !== null)
 }
 
-/** Fields whose loss changes the answer, beside those of `PARAMETERS`. */
-function usedSettings(body: JsonObject, used: Set<string>): void {
-  if (stringsOf(body.include)?.includes(LOGPROBS)) used.add('logprobs')
-  if (isObject(body.image_config)) used.add('image_config')
+/** Parameters that the caller has set, beside plain values. */
+function addUsed(body: JsonObject, include: string[] | undefined, used: Set<string>): void {
+  if (Array.isArray(body.tools) && body.tools.length > 0) used.add('tools')
+  if ((body.tool_choice ?? null) !== null) used.add('tool_choice')
+  if (isObject(body.reasoning) && says(body.reasoning)) used.add('reasoning')
+  if (include?.includes(LOGPROBS)) used.add('logprobs')
   if (body.truncation === 'auto') used.add('truncation')
-}
-
-function usedParameters(body: JsonObject): Set<string> {
-  const used = new Set<string>()
-  for (const [field, name] of PARAMETERS) if ((body[field] ?? null) !== null) used.add(name)
-  if (Array.isArray(body.tools) && body.tools.length === 0) used.delete('tools')
-  if (isObject(body.reasoning) && !says(body.reasoning)) used.delete('reasoning')
-  usedSettings(body, used)
-  if (!isObject(body.text)) return used
+  if (!isObject(body.text)) return
   const format = isObject(body.text.format) ? body.text.format.type : 'text'
   if (format !== 'text') used.add('response_format')
   if (format === 'json_schema') used.add('structured_outputs')
   if (typeof body.text.verbosity === 'string') used.add('verbosity')
-  return used
 }
 
 function decodeText(text: JsonObject, request: CanonicalRequest): void {
@@ -179,14 +114,6 @@ function decodeText(text: JsonObject, request: CanonicalRequest): void {
 function decodeSettings(body: JsonObject, request: CanonicalRequest): void {
   if (isObject(body.reasoning)) request.reasoning = decodeReasoning(body.reasoning)
   if (isObject(body.text)) decodeText(body.text, request)
-  if (typeof body.service_tier === 'string') request.serviceTier = body.service_tier
-  const modalities = stringsOf(body.modalities)
-  if (modalities) request.modalities = modalities
-  if (typeof body.user === 'string') request.user = body.user
-  if (typeof body.safety_identifier === 'string') request.safetyIdentifier = body.safety_identifier
-  if (typeof body.prompt_cache_key === 'string') request.cacheKey = body.prompt_cache_key
-  if (isObject(body.metadata)) request.metadata = body.metadata
-  if (isObject(body.image_config)) request.imageConfig = body.image_config
   const control = body.cache_control
   if (control === null) request.cache = null
   else if (isObject(control)) request.cache = typeof control.ttl === 'string' ? { ttl: control.ttl } : {}
@@ -194,20 +121,23 @@ function decodeSettings(body: JsonObject, request: CanonicalRequest): void {
 
 /** @param body a body that `checkRequest` has accepted. */
 export function decodeRequest(body: JsonObject): CanonicalRequest {
-  const include = stringsOf(body.include)
+  const include = asStrings(body.include)
   const beside = new Set<string>()
-  const fields = extraFields(body)
   const request: CanonicalRequest = {
     items: decodeItems(body.input, beside),
     tools: [
-      ...objectsOf(body.tools).map((tool) => decodeTool(tool, beside)),
+      ...asObjects(body.tools).map((tool) => decodeTool(tool, beside)),
       ...addedFunctions(body.input).map((tool): ToolSpec => ({ ...decodeTool(tool, beside), inItems: true }) as ToolSpec),
     ],
-    sampling: decodeSampling(body, include),
+    sampling: {},
     stream: body.stream === true,
-    extras: { dialect: WIRE, fields },
-    used: usedParameters(body),
+    used: new Set(),
   }
+  const fields = readFields(body, request)
+  request.extras = { dialect: WIRE, fields }
+  if (include?.includes(LOGPROBS) || (request.sampling.topLogprobs ?? 0) > 0) request.sampling.logprobs = true
+  addUsed(body, include, request.used)
+  addReasoningMembers(body, fields)
   for (const name of beside) fields[name] = true
   if (typeof body.instructions === 'string')
     request.items.unshift({ kind: 'message', role: 'system', parts: [{ kind: 'text', text: body.instructions }], id: INSTRUCTIONS })

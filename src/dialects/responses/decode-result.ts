@@ -1,14 +1,15 @@
 /** A whole Response object of an upstream as canonical events. */
 
 import { Fault } from '../../core/faults.ts'
-import { isObject, type JsonObject, objectsOf, stringOf } from '../../core/json.ts'
+import { asObjects, asString, isObject, type JsonObject } from '../../core/json.ts'
 import type { StreamEvent } from '../canon/events.ts'
 import { StreamWords } from '../canon/stream-words.ts'
-import { decodeFault, endOf } from './fault.ts'
+import { isCallItem, itemEvents } from './decode-output-item.ts'
+import { responseEnd } from './ends.ts'
+import { decodeFault } from './fault.ts'
 import { noteItems } from './known-words.ts'
-import { restEvents } from './result-object.ts'
+import { restEvents } from './reply.ts'
 import { decodeUsage } from './usage.ts'
-import { isCallItem, itemEvents } from './whole-item.ts'
 
 /** True where an upstream says in a 200 that it failed. */
 export function hasFailed(body: JsonObject): boolean {
@@ -27,15 +28,15 @@ export function decodeResult(body: JsonObject, out: StreamEvent[]): void {
     out.push({ type: 'fault', fault: new Fault('upstream_garbled') })
     return
   }
-  const model = stringOf(body.model)
+  const model = asString(body.model)
   out.push(model === undefined ? { type: 'start' } : { type: 'start', model })
-  const items = objectsOf(body.output)
+  const items = asObjects(body.output)
   const numbers = { next: 0 }
   for (const item of items) itemEvents(item, numbers, out)
   const usage = decodeUsage(body)
   if (usage) out.push({ type: 'usage', usage })
   restEvents(body, out)
-  const end = endOf(body, items.some(isCallItem))
+  const end = responseEnd(body, items.some(isCallItem))
   const strange = new StreamWords()
   noteItems(strange, items)
   strange.addTo(end)

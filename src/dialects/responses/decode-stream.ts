@@ -1,20 +1,21 @@
 /** An upstream's event stream of this wire as canonical events. */
 
 import { Fault } from '../../core/faults.ts'
-import { isObject, type Json, type JsonObject, objectsOf, stringOf } from '../../core/json.ts'
+import { asObjects, asString, isObject, type Json, type JsonObject, parseJson } from '../../core/json.ts'
 import { argumentsText } from '../canon/call-arguments.ts'
 import { isErrorEvent } from '../canon/error-shape.ts'
 import { type BlockKind, isAnother, type StreamEvent } from '../canon/events.ts'
 import { StreamWords } from '../canon/stream-words.ts'
 import { LikeFrames, type Varying } from '../sse/like-frames.ts'
 import type { StreamDecoder } from '../types.ts'
-import { canonicalAnnotation, messageOf } from './answer-items.ts'
-import { decodeFault, endOf } from './fault.ts'
+import { FORMAT, formatNote, isCallItem, itemEvents, reasoningNotes } from './decode-output-item.ts'
+import { responseEnd } from './ends.ts'
+import { decodeFault } from './fault.ts'
 import { ItemPlaces } from './item-places.ts'
 import { noteEvent, noteItems, notePart } from './known-words.ts'
-import { restEvents } from './result-object.ts'
+import { canonicalAnnotation, phaseMessage } from './output-item-forms.ts'
+import { restEvents } from './reply.ts'
 import { decodeUsage, ShownItems } from './usage.ts'
-import { FORMAT, formatNote, isCallItem, itemEvents, reasoningNotes } from './whole-item.ts'
 
 interface OpenBlock {
   number: number
@@ -64,7 +65,7 @@ export class ResponsesStreamDecoder implements StreamDecoder {
   private anything = false
 
   get replyId(): string | undefined {
-    return stringOf(this.id)
+    return asString(this.id)
   }
 
   feed(data: string, event: string | undefined, out: StreamEvent[]): void {
@@ -76,12 +77,7 @@ export class ResponsesStreamDecoder implements StreamDecoder {
       out.push(like)
       return
     }
-    let message: unknown
-    try {
-      message = JSON.parse(data)
-    } catch {
-      message = undefined
-    }
+    const message = parseJson(data)
     if (!isObject(message)) {
       this.fault(new Fault('upstream_garbled'), out)
       return
@@ -89,7 +85,7 @@ export class ResponsesStreamDecoder implements StreamDecoder {
     this.anything = true
     const before = out.length
     if (isErrorEvent(message, event)) this.fault(decodeFault(200, message), out)
-    else this.handle(stringOf(message.type) ?? event ?? '', message, out)
+    else this.handle(asString(message.type) ?? event ?? '', message, out)
     const text = message.type === 'response.output_text.delta' ? message.delta : undefined
     this.like.learn(data, text, out.length === before + 1 ? out[before] : undefined)
   }
@@ -148,7 +144,7 @@ export class ResponsesStreamDecoder implements StreamDecoder {
     }
     this.started = true
     this.id = response.id
-    const model = stringOf(response.model)
+    const model = asString(response.model)
     out.push(model === undefined ? { type: 'start' } : { type: 'start', model })
   }
 
@@ -167,7 +163,7 @@ export class ResponsesStreamDecoder implements StreamDecoder {
     const index = this.places.of(message)
     let item = this.items.get(index)
     if (item === undefined) {
-      item = { id: stringOf(message.item_id), phase: undefined, format: FORMAT, blocks: new Map(), begun: false }
+      item = { id: asString(message.item_id), phase: undefined, format: FORMAT, blocks: new Map(), begun: false }
       this.items.set(index, item)
     }
     return item
@@ -185,14 +181,14 @@ export class ResponsesStreamDecoder implements StreamDecoder {
     item.blocks.set(key, block)
     item.begun = true
     this.sawItem = true
-    const of = kind === 'text' || kind === 'refusal' ? messageOf(item.phase) : undefined
+    const of = kind === 'text' || kind === 'refusal' ? phaseMessage(item.phase) : undefined
     out.push({ type: 'block-start', block: block.number, kind, item: item.id, ...(of ? { of } : {}) })
     if (kind === 'summary' || kind === 'reasoning') out.push(formatNote(block.number, item.format))
     return block
   }
 
   private delta(kind: BlockKind, message: JsonObject, out: StreamEvent[]): void {
-    const text = stringOf(message.delta)
+    const text = asString(message.delta)
     // A call's name comes with its item: arguments of an item that was never added wait for its `done`.
     if (text === undefined || text === '' || (kind === 'call' && !this.item(message).begun)) return
     const block = this.open(kind, message, out)
@@ -201,15 +197,15 @@ export class ResponsesStreamDecoder implements StreamDecoder {
   }
 
   private textDelta(message: JsonObject, out: StreamEvent[]): void {
-    const content = objectsOf(message.logprobs)
+    const content = asObjects(message.logprobs)
     if (content.length > 0)
       out.push({ type: 'block-note', block: this.open('text', message, out).number, note: 'logprobs', data: { content } })
     this.delta('text', message, out)
   }
 
   private done(kind: BlockKind, message: JsonObject, out: StreamEvent[]): void {
-    const said = message[WHOLE[kind] ?? 'text']
-    const text = kind === 'call' ? argumentsText(said) : stringOf(said)
+    const stated = message[WHOLE[kind] ?? 'text']
+    const text = kind === 'call' ? argumentsText(stated) : asString(stated)
     const item = this.item(message)
     if (text === undefined || text === '' || (kind === 'call' && !item.begun)) return
     const block = this.open(kind, message, out)
@@ -235,7 +231,7 @@ export class ResponsesStreamDecoder implements StreamDecoder {
       return
     }
     const block = this.open(kind, message, out)
-    const text = stringOf(part.text) ?? stringOf(part.refusal)
+    const text = asString(part.text) ?? asString(part.refusal)
     if (text === undefined || text === '') return
     block.fed = true
     out.push({ type: 'block-delta', block: block.number, text })
@@ -255,18 +251,18 @@ export class ResponsesStreamDecoder implements StreamDecoder {
   private itemAdded(message: JsonObject, out: StreamEvent[]): void {
     const added = isObject(message.item) ? message.item : {}
     const item = this.item(message)
-    item.id = stringOf(added.id) ?? item.id
+    item.id = asString(added.id) ?? item.id
     item.phase = added.phase
-    item.format = stringOf(added.format) ?? FORMAT
+    item.format = asString(added.format) ?? FORMAT
     if (added.type !== 'function_call' || (added.namespace ?? null) !== null) return
     this.sawItem = true
     this.sawCall = true
     item.begun = true
     const block = { number: this.numbers.next++, fed: false }
     item.blocks.set('call0', block)
-    const call = { id: stringOf(added.call_id) ?? item.id ?? '', name: stringOf(added.name) ?? '' }
+    const call = { id: asString(added.call_id) ?? item.id ?? '', name: asString(added.name) ?? '' }
     out.push({ type: 'block-start', block: block.number, kind: 'call', item: item.id, call })
-    const text = stringOf(added.arguments)
+    const text = asString(added.arguments)
     if (text) {
       block.fed = true
       out.push({ type: 'block-delta', block: block.number, text })
@@ -304,7 +300,7 @@ export class ResponsesStreamDecoder implements StreamDecoder {
   private complete(message: JsonObject, out: StreamEvent[]): void {
     const response = isObject(message.response) ? message.response : {}
     for (const item of this.items.values()) this.endBlocks(item, out)
-    const output = objectsOf(response.output)
+    const output = asObjects(response.output)
     // Some providers send nothing but the finished object.
     if (!this.sawItem) {
       noteItems(this.strange, output)
@@ -314,7 +310,7 @@ export class ResponsesStreamDecoder implements StreamDecoder {
     this.report(response, out)
     restEvents(response, out)
     this.ended = true
-    const end = endOf(response, this.sawCall)
+    const end = responseEnd(response, this.sawCall)
     this.strange.addTo(end)
     out.push({ type: 'end', ...end })
   }

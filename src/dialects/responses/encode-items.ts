@@ -1,7 +1,7 @@
 /** Canonical items as input items of the wire. */
 
 import { type JsonObject, present } from '../../core/json.ts'
-import { nativeOf } from '../canon/native.ts'
+import { nativeObject } from '../canon/native.ts'
 import { reasoningWords } from '../canon/reasoning-words.ts'
 import type { Item } from '../canon/request.ts'
 import { encodeOutput, encodeParts, type ItemContext } from './encode-parts.ts'
@@ -9,12 +9,12 @@ import { isOwnFormat } from './foreign-reasoning.ts'
 import { WIRE } from './wire.ts'
 
 /** Providers of this wire refuse an identifier that lacks the prefix of its kind. */
-function idOf(id: string | undefined, prefix: string): string | undefined {
+function prefixedId(id: string | undefined, prefix: string): string | undefined {
   return id?.startsWith(prefix) ? id : undefined
 }
 
 function encodeMessage(item: Extract<Item, { kind: 'message' }>, context: ItemContext): JsonObject {
-  const id = idOf(item.id, 'msg')
+  const id = prefixedId(item.id, 'msg')
   if (item.name !== undefined) context.dropped.add('message.name')
   return present({
     type: 'message',
@@ -39,7 +39,7 @@ function encodeReasoning(item: Extract<Item, { kind: 'reasoning' }>, context: It
   }
   return present({
     type: 'reasoning',
-    id: idOf(item.id, 'rs'),
+    id: prefixedId(item.id, 'rs'),
     summary: (item.summary ?? []).map((text) => ({ type: 'summary_text', text })),
     content: item.text === undefined ? undefined : [{ type: 'reasoning_text', text: item.text }],
     encrypted_content: item.encrypted,
@@ -50,13 +50,13 @@ function encodeReasoning(item: Extract<Item, { kind: 'reasoning' }>, context: It
 
 function encodeCall(item: Extract<Item, { kind: 'call' }>, context: ItemContext): JsonObject {
   if (item.cache) context.dropped.add('cache_control')
-  return present({ type: 'function_call', id: idOf(item.id, 'fc'), call_id: item.callId, name: item.name, arguments: item.args })
+  return present({ type: 'function_call', id: prefixedId(item.id, 'fc'), call_id: item.callId, name: item.name, arguments: item.args })
 }
 
 function encodeResult(item: Extract<Item, { kind: 'result' }>, context: ItemContext): JsonObject {
   if (item.error) context.dropped.add('tool_result.error')
   const output = encodeOutput(item.parts, item.cache, context)
-  return present({ type: 'function_call_output', id: idOf(item.id, 'fc'), call_id: item.callId, output })
+  return present({ type: 'function_call_output', id: prefixedId(item.id, 'fc'), call_id: item.callId, output })
 }
 
 function encodeKnown(item: Exclude<Item, { kind: 'opaque' }>, context: ItemContext): JsonObject | undefined {
@@ -80,5 +80,5 @@ export function encodeItem(item: Item, context: ItemContext): JsonObject | undef
     return undefined
   }
   const encoded = encodeKnown(item, context)
-  return encoded && Object.assign(encoded, nativeOf(item, WIRE))
+  return encoded && Object.assign(encoded, nativeObject(item, WIRE))
 }

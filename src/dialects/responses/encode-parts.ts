@@ -2,7 +2,7 @@
 
 import { type JsonObject, present } from '../../core/json.ts'
 import { TEXT_NAME, textUrl } from '../canon/file-url.ts'
-import { nativeOf } from '../canon/native.ts'
+import { nativeObject } from '../canon/native.ts'
 import type { CacheMark, Part, Role } from '../canon/request.ts'
 import type { Quirks } from '../quirks.ts'
 import { WIRE } from './wire.ts'
@@ -73,7 +73,7 @@ function encodePart(part: Part, role: Role, context: ItemContext): JsonObject | 
     return undefined
   }
   if (part.kind !== 'refusal' && part.cache) markPart(encoded, part.cache, context.dropped)
-  return Object.assign(encoded, nativeOf(part, WIRE))
+  return Object.assign(encoded, nativeObject(part, WIRE))
 }
 
 export function encodeParts(parts: readonly Part[], role: Role, context: ItemContext): JsonObject[] {
@@ -83,7 +83,7 @@ export function encodeParts(parts: readonly Part[], role: Role, context: ItemCon
 /** Output of a tool: a lone text as a string, anything else as parts. */
 export function encodeOutput(parts: readonly Part[], cache: CacheMark | undefined, context: ItemContext): string | JsonObject[] {
   const [only] = parts
-  const plain = parts.length === 1 && only?.kind === 'text' && !only.cache && !cache && nativeOf(only, WIRE) === undefined
+  const plain = parts.length === 1 && only?.kind === 'text' && !only.cache && !cache && nativeObject(only, WIRE) === undefined
   if (plain) return only.text
   const encoded = encodeParts(parts, 'user', context)
   if (cache) markPart(encoded.at(-1), cache, context.dropped)

@@ -2,16 +2,18 @@
 
 import { isObject, type Json, type JsonObject, present } from '../../core/json.ts'
 import { offeredTools } from '../canon/allowed-tools.ts'
-import { isNamedBeside, nativeOf } from '../canon/native.ts'
+import { isNamedBeside, nativeObject } from '../canon/native.ts'
 import { choosesSearch, nativeSearchIn } from '../canon/native-search.ts'
-import type { CanonicalRequest, Item, OutputFormat, Sampling, ToolChoice, ToolSpec } from '../canon/request.ts'
+import { fieldWriter, lossRecorder } from '../canon/parameters.ts'
+import type { CanonicalRequest, Item, OutputFormat, ToolChoice, ToolSpec } from '../canon/request.ts'
 import { hashedUser } from '../canon/request-fields.ts'
 import type { Encoded, Target } from '../types.ts'
 import { INSTRUCTIONS } from './decode-request.ts'
 import { encodeItem } from './encode-items.ts'
 import type { ItemContext } from './encode-parts.ts'
+import { ENCRYPTED, fitToTarget, isLoose, mayReason } from './fit-request.ts'
+import { responsesParameters } from './parameters.ts'
 import { LOST_REFERENCE } from './references.ts'
-import { ENCRYPTED, fitToTarget, isLoose, mayReason } from './target.ts'
 import { SEARCH_TYPE, searchTool } from './web-search.ts'
 import { WIRE } from './wire.ts'
 
@@ -24,7 +26,7 @@ const LOGPROBS = 'message.output_text.logprobs'
  * first one. Servers that turn each message into a list of parts lose it among the items: templates render no list for a system message
  * (llama.cpp, release b11549), and Ollama 0.17.4 leaves out `developer`.
  */
-function instructionsOf([first]: Item[], sameWire: boolean): string | undefined {
+function leadingInstructions([first]: Item[], sameWire: boolean): string | undefined {
   if (first?.kind !== 'message' || first.role !== 'system' || (sameWire && first.id !== INSTRUCTIONS)) return undefined
   const texts = first.parts.map((part) => (part.kind === 'text' && part.cache === undefined ? part.text : undefined))
   if (texts.includes(undefined) || texts.length !== 1) return undefined
@@ -42,7 +44,7 @@ function encodeTool(tool: ToolSpec, context: ItemContext): JsonObject | undefine
       // Absent means strict on this wire and not strict on others.
       strict: tool.strict ?? (context.sameWire || context.quirks.strict === 'stated' ? undefined : false),
     })
-    return Object.assign(spec, nativeOf(tool, WIRE))
+    return Object.assign(spec, nativeObject(tool, WIRE))
   }
   if (tool.kind === 'opaque' && tool.of.dialect === WIRE) return tool.of.data
   const search = nativeSearchIn(tool)
@@ -75,32 +77,11 @@ function encodeText(request: CanonicalRequest): JsonObject | undefined {
   return present({ format: request.format && encodeFormat(request.format), verbosity: request.verbosity })
 }
 
-/** Sampling that this wire has no field for. */
-const UNSUPPORTED: readonly (readonly [keyof Sampling, string])[] = [
-  ['minP', 'min_p'],
-  ['topA', 'top_a'],
-  ['repetitionPenalty', 'repetition_penalty'],
-  ['seed', 'seed'],
-  ['stop', 'stop'],
-  ['logitBias', 'logit_bias'],
-]
-
-function encodeSampling(sampling: Sampling, dropped: Set<string>): JsonObject {
-  for (const [key, name] of UNSUPPORTED) if (sampling[key] !== undefined) dropped.add(name)
-  return {
-    temperature: sampling.temperature,
-    top_p: sampling.topP,
-    top_k: sampling.topK,
-    frequency_penalty: sampling.frequencyPenalty,
-    presence_penalty: sampling.presencePenalty,
-    max_output_tokens: sampling.maxOutput,
-    top_logprobs: sampling.topLogprobs,
-    parallel_tool_calls: sampling.parallelToolCalls,
-  }
-}
+const writeFields = fieldWriter(responsesParameters)
+const recordLosses = lossRecorder(responsesParameters)
 
 /**
- * A caller of another wire that asks for thinking by itself expects to see it, and this wire shows none unless a summary is requested
+ * A caller of another wire that requests thinking by itself expects to see it, and this wire shows none unless a summary is requested
  * (npm openai 7.57.0, Reasoning.summary).
  */
 function asksToThink({ reasoning, extras }: CanonicalRequest): boolean {
@@ -143,17 +124,11 @@ function addExtras(request: CanonicalRequest, body: JsonObject, dropped: Set<str
   }
 }
 
-/** Settings of other wires that this one has no field for. */
-function recordUnsupported(request: CanonicalRequest, dropped: Set<string>): void {
-  if (request.prediction) dropped.add('prediction')
-  if (request.audio) dropped.add('audio')
-}
-
 /**
  * Callers of other wires name their conversation elsewhere, if at all. The provider gets a digest: names have up to 256 characters, and
  * are no business of the provider.
  */
-function cacheKeyOf({ conversation, quirks }: Target): string | undefined {
+function promptCacheKey({ conversation, quirks }: Target): string | undefined {
   if (conversation === undefined || quirks.body?.drop?.includes('prompt_cache_key')) return undefined
   return hashedUser(conversation)
 }
@@ -161,24 +136,17 @@ function cacheKeyOf({ conversation, quirks }: Target): string | undefined {
 /** @returns path, body and the canonical names of what the caller sent and this upstream cannot take. */
 export function encodeRequest(request: CanonicalRequest, target: Target): Encoded {
   const context: ItemContext = { sameWire: request.extras?.dialect === WIRE, quirks: target.quirks, dropped: new Set() }
-  const instructions = instructionsOf(request.items, context.sameWire)
+  const instructions = leadingInstructions(request.items, context.sameWire)
   const items = instructions === undefined ? request.items : request.items.slice(1)
   const body: JsonObject = {
     model: target.model,
     instructions,
     input: items.map((item) => encodeItem(item, context)).filter((item) => item !== undefined),
-    ...encodeSampling(request.sampling, context.dropped),
     reasoning: encodeReasoning(request, context.sameWire ? (request.extras?.fields ?? {}) : {}),
     text: encodeText(request),
-    service_tier: request.serviceTier,
-    modalities: request.modalities,
-    user: request.user,
-    safety_identifier: request.safetyIdentifier,
-    prompt_cache_key: request.cacheKey ?? (context.sameWire ? undefined : cacheKeyOf(target)),
-    metadata: request.metadata,
-    image_config: request.imageConfig,
-    cache_control: request.cache ? { type: 'ephemeral' } : undefined,
+    prompt_cache_key: context.sameWire ? undefined : promptCacheKey(target),
   }
+  writeFields(request, body, context.dropped)
   const offered = offeredTools(request, WIRE)
   // What stands among the items is written with them.
   const listed = offered.tools.filter((tool) => tool.kind !== 'function' || !tool.inItems)
@@ -187,7 +155,7 @@ export function encodeRequest(request: CanonicalRequest, target: Target): Encode
   for (const tool of listed) body.max_tool_calls ??= nativeSearchIn(tool)?.maxUses
   if (offered.toolChoice && (tools.length > 0 || offered.toolChoice.mode === 'none'))
     body.tool_choice = encodeChoice(offered.toolChoice, listed, context)
-  recordUnsupported(request, context.dropped)
+  recordLosses(request, context.dropped)
   addExtras(request, body, context.dropped)
   const dropped = [...context.dropped]
   fitToTarget(present(body), target, dropped)

@@ -6,11 +6,11 @@ import type { JsonSource } from '../../machines/json-bytes/json-source.ts'
 import { binary, utf8 } from '../../machines/sse/frames.ts'
 import type { StreamEvent } from '../canon/events.ts'
 import type { Final, ReplyContext, StreamEncoder } from '../types.ts'
-import { spokenWords } from './answer-items.ts'
-import { isUnfinishedCall, itemSnapshot, logprobsOf, type OutputItem, OutputItems, type Part, partSnapshot } from './output-items.ts'
-import { CALL_EVENTS, calledName, callType } from './own-calls.ts'
-import { closingBytes, type Ending, endingOf, openingBytes, restIn } from './result-object.ts'
-import { progressFrame, wholeFrames } from './whole-frames.ts'
+import { CALL_EVENTS, calledName, callType } from './encode-calls.ts'
+import { progressFrame, wholeFrames } from './encode-output-item.ts'
+import { spokenWords } from './output-item-forms.ts'
+import { encodeLogprobs, isUnfinishedCall, itemSnapshot, type OutputItem, OutputItems, type Part, partSnapshot } from './output-items.ts'
+import { closingBytes, type Ending, finalEnding, openingBytes, restIn } from './reply.ts'
 import { DONE, eventFrame } from './wire.ts'
 
 /** Names of the events of a part, by the kind of its block. */
@@ -22,7 +22,7 @@ const NAMES = {
 } as const
 
 /** Undefined for parts that no events show, such as the arguments of a search for tools. */
-function namesOf({ kind, item: { call } }: Part): { delta: string; done: string; field: string } | undefined {
+function eventNames({ kind, item: { call } }: Part): { delta: string; done: string; field: string } | undefined {
   return kind === 'call' ? CALL_EVENTS[callType(call)] : (NAMES as Partial<Record<string, (typeof NAMES)[keyof typeof NAMES]>>)[kind]
 }
 
@@ -85,7 +85,7 @@ export class ResponsesStreamEncoder implements StreamEncoder {
         if (part === undefined || event.text === '') continue
         const next = events[i + 1]
         if (this.pending.length === 0 && next?.type === 'block-note' && next.note === 'logprobs' && next.block === event.block) {
-          this.pending = logprobsOf(next.data)
+          this.pending = encodeLogprobs(next.data)
           part.logprobs.push(...this.pending)
           i++
         }
@@ -103,7 +103,7 @@ export class ResponsesStreamEncoder implements StreamEncoder {
   }
 
   finishBytes(final: Final): string {
-    const ending = endingOf(final, this.items.all.length > 0)
+    const ending = finalEnding(final, this.items.all.length > 0)
     const status = ending.status === 'completed' ? 'completed' : 'incomplete'
     let out = ''
     for (const item of this.items.all) out += this.closeItem(item, status)
@@ -153,7 +153,7 @@ export class ResponsesStreamEncoder implements StreamEncoder {
       out = this.open(part)
     }
     if (kind === 'call') return this.callDelta(part, part.input ? part.input.push(text) : text)
-    const names = namesOf(part)
+    const names = eventNames(part)
     if (!names) return ''
     part.text += text
     if (kind !== 'text') return out + eventFrame(this.ctx, names.delta, part.head + JSON.stringify(text))
@@ -164,7 +164,7 @@ export class ResponsesStreamEncoder implements StreamEncoder {
 
   private callDelta(part: Part, text: string): string {
     part.text += text
-    const names = namesOf(part)
+    const names = eventNames(part)
     return names === undefined || text === '' ? '' : eventFrame(this.ctx, names.delta, part.head + JSON.stringify(text))
   }
 
@@ -174,7 +174,7 @@ export class ResponsesStreamEncoder implements StreamEncoder {
     if (event.note === 'progress') return progressFrame(this.ctx, part.item, event.data)
     const shown = part.annotations.length
     this.items.note(part, event.note, event.data)
-    if (event.note === 'logprobs') this.pending.push(...logprobsOf(event.data))
+    if (event.note === 'logprobs') this.pending.push(...encodeLogprobs(event.data))
     if (event.note !== 'annotation' || part.kind !== 'text' || part.annotations.length === shown) return ''
     const fields = `${position(part)},"annotation_index":${shown},"annotation":${JSON.stringify(part.annotations[shown])}`
     return eventFrame(this.ctx, 'response.output_text.annotation.added', fields)
@@ -197,7 +197,7 @@ export class ResponsesStreamEncoder implements StreamEncoder {
 
   private endPart(part: Part): string {
     const { kind } = part
-    const names = namesOf(part)
+    const names = eventNames(part)
     if (part.ended || !part.begun) return ''
     part.ended = true
     const rest = part.input ? this.callDelta(part, part.input.end()) : ''

@@ -9,7 +9,7 @@ function isGatewayItem(item: JsonObject): boolean {
   return typeof item.type === 'string' && item.type.includes(':')
 }
 
-/** True for what the model said or called. */
+/** True for output of the model: messages and calls. */
 function isSpoken({ type, role }: JsonObject): boolean {
   return typeof type === 'string' && type !== 'message' ? type.endsWith('_call') : role === 'assistant'
 }
@@ -35,7 +35,7 @@ function isDangling(input: readonly Json[], at: number): boolean {
 }
 
 /** @returns the name of what is left out, undefined where the item is sent. */
-function lossOf(input: readonly Json[], at: number, target: Target): string | undefined {
+function findLoss(input: readonly Json[], at: number, target: Target): string | undefined {
   const item = input[at]
   if (!isObject(item)) return undefined
   const type = String(item.type)
@@ -46,7 +46,7 @@ function lossOf(input: readonly Json[], at: number, target: Target): string | un
 }
 
 /** Longer ids of calls are refused (github.com/earendil-works/pi/issues/1022). */
-const LONGEST_CALL_ID = 64
+const MAX_CALL_ID_LENGTH = 64
 
 /** The same short id for a call and its output, in every turn. */
 const shortCallId = (id: string): string => `call_${hash('sha256', id, 'base64url')}`
@@ -79,7 +79,7 @@ function fitted(item: JsonObject, { account, quirks }: Target): JsonObject {
   if (item.type === 'reasoning' && item.content !== undefined && quirks.unsigned_reasoning === false) fit = withoutText(fit)
   const { encrypted_content: encrypted, call_id: callId } = item
   if (isMarked(encrypted)) fit = { ...fit, encrypted_content: ownReasoning(encrypted, account) }
-  if (typeof callId === 'string' && callId.length > LONGEST_CALL_ID) fit = { ...fit, call_id: shortCallId(callId) }
+  if (typeof callId === 'string' && callId.length > MAX_CALL_ID_LENGTH) fit = { ...fit, call_id: shortCallId(callId) }
   if (item.role === 'developer' && quirks.developer === 'system') fit = { ...fit, role: 'system' }
   const hasExtras = item.status !== undefined || item.format !== undefined || item.signature !== undefined
   // A provider that takes the object `reasoning` is a gateway itself.
@@ -121,7 +121,7 @@ export function fitItems(input: Json[], target: Target, dropped: string[]): Json
   for (const [index, item] of input.entries()) {
     let fit: Json | undefined = item
     if (isObject(item)) {
-      const loss = lossOf(input, index, target)
+      const loss = findLoss(input, index, target)
       if (loss !== undefined && !dropped.includes(loss)) dropped.push(loss)
       if (item.type === 'reasoning') isAfterLoss = loss !== undefined
       else if (!isSpoken(item)) isAfterLoss = false

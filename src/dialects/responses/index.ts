@@ -1,31 +1,27 @@
 /** The two dialects of the Responses wire, and the pass wire between them. */
 
-import type { JsonObject } from '../../core/json.ts'
-import type { Block, Folded } from '../canon/fold.ts'
-import type { ClientDialect, Final, ReplyContext, UpstreamDialect } from '../types.ts'
+import type { ClientDialect, UpstreamDialect } from '../types.ts'
 import { addedNativeTools } from './added-tools.ts'
-import { spokenWords } from './answer-items.ts'
 import { checkRequest } from './check.ts'
 import { isClientTool } from './client-tools.ts'
 import { checkCompact, encodeCompacted, withTrigger } from './compact-operation.ts'
 import { responsesCompaction } from './compaction.ts'
-import { countTokens } from './count.ts'
+import { countTokens } from './count-tokens.ts'
 import { decodeRequest } from './decode-request.ts'
 import { decodeResult } from './decode-result.ts'
 import { ResponsesStreamDecoder } from './decode-stream.ts'
 import { encodeRequest } from './encode-request.ts'
+import { encodeResult } from './encode-result.ts'
 import { debugEvent, openStream, ResponsesStreamEncoder } from './encode-stream.ts'
 import { decodeFault } from './fault.ts'
-import { flatten, nameClash } from './flatten.ts'
-import { OutputItems } from './output-items.ts'
+import { responsesCap } from './fit-request.ts'
+import { flatten, nameClash } from './functions-only.ts'
 import { outsideInput } from './outside-input.ts'
 import { responsesFields, responsesParameters } from './parameters.ts'
 import { responsesPass } from './pass.ts'
 import { withPreset } from './preset.ts'
 import { withPrompt } from './prompt.ts'
-import { closingJson, endingOf, restIn } from './result-object.ts'
 import { socketFormat } from './socket-messages.ts'
-import { responsesCap } from './target.ts'
 import { searchWire } from './web-search.ts'
 import { WIRE } from './wire.ts'
 
@@ -83,31 +79,4 @@ export const openaiResponses: UpstreamDialect = {
   wire: WIRE,
   countTokens,
   pass: responsesPass,
-}
-
-/**
- * Folded events as a whole reply: the same items that the stream would have ended with.
- * @returns the Response object as JSON text.
- */
-function encodeResult(folded: Folded, ctx: ReplyContext, final: Final): string {
-  const items = new OutputItems(ctx)
-  for (const folding of folded.blocks) {
-    const words = spokenWords(folding)
-    const block: Block = words === undefined ? folding : { ...folding, kind: 'text', of: undefined, text: words }
-    const part = items.start(block)
-    if (part === undefined) continue
-    if (block.text !== '' && !part.begun) items.begin(part)
-    part.text = part.input ? part.input.push(block.text) + part.input.end() : block.text
-    for (const { note, data } of block.notes) items.note(part, note, data)
-    if (block.closed) part.item.open--
-  }
-  const ending = endingOf(final, items.all.length > 0)
-  const last = items.all.at(-1)
-  for (const item of items.all) {
-    const cut = ending.status !== 'completed' && (item === last || item.open > 0)
-    items.close(item, cut && item.type !== 'whole' ? 'incomplete' : 'completed')
-  }
-  let rest: JsonObject | undefined
-  for (const of of folded.opaque) rest = { ...rest, ...restIn(of) }
-  return closingJson(ctx, final, ending, { output: items.json(), rest })
 }

@@ -2,7 +2,7 @@
  * Which output item an event belongs to. The format names it twice, by `output_index` and by the item's id, and servers leave out
  * either: llama.cpp sends ids alone (server-task.cpp of release b11549, `to_json_oaicompat_resp`), others draw a new id for each event.
  */
-import { isObject, type JsonObject, stringOf } from '../../core/json.ts'
+import { asString, isObject, type JsonObject } from '../../core/json.ts'
 
 const ADDED = 'response.output_item.added'
 
@@ -19,7 +19,7 @@ export class ItemPlaces {
 
   /** @returns the index of the item that an event belongs to. An item's first event gives it one: its own, if no other item has it. */
   of(message: JsonObject): number {
-    const id = stringOf(message.item_id) ?? (isObject(message.item) ? stringOf(message.item.id) : undefined)
+    const id = asString(message.item_id) ?? (isObject(message.item) ? asString(message.item.id) : undefined)
     const known = id === undefined ? undefined : this.byId.get(id)
     if (known !== undefined) this.last = known
     else this.last = this.unknown(id, message)

@@ -2,7 +2,7 @@
  * Types of events, items and parts of this wire that are known, whether they are read, passed on or passed over (npm openai 7.59.0,
  * `ResponseStreamEvent`, `ResponseOutputItem`). `test/drift/decisions.ts` says which.
  */
-import { type Json, objectsOf } from '../../core/json.ts'
+import { asObjects, type Json } from '../../core/json.ts'
 import type { StreamWords } from '../canon/stream-words.ts'
 
 const words = (text: string): ReadonlySet<string> => new Set(text.trim().split(/\s+/))
@@ -43,8 +43,8 @@ export const notePart = (found: StreamWords, type: unknown): void => found.note(
 
 /** @param output the items of a reply. */
 export function noteItems(found: StreamWords, output: Json | undefined): void {
-  for (const { type, content } of objectsOf(output)) {
+  for (const { type, content } of asObjects(output)) {
     found.note('item', type, KNOWN_ITEMS)
-    if (type === 'message') for (const part of objectsOf(content)) notePart(found, part.type)
+    if (type === 'message') for (const part of asObjects(content)) notePart(found, part.type)
   }
 }

@@ -3,17 +3,17 @@
  * Which block joins which item depends on the order of block starts alone, so a stream and a whole reply agree.
  */
 
-import { isObject, type Json, type JsonObject, objectsOf, stringOf } from '../../core/json.ts'
+import { asObjects, asString, isObject, type Json, type JsonObject } from '../../core/json.ts'
 import { isBroken } from '../canon/call-arguments.ts'
 import type { BlockKind, Called, NoteKind } from '../canon/events.ts'
 import { InputText } from '../canon/input-text.ts'
 import { wrapReasoning } from '../canon/wrapped-reasoning.ts'
 import type { ReplyContext } from '../types.ts'
-import { type NewBlock, outcomeItem, shownAnnotation, wholeItem } from './answer-items.ts'
-import { isRunByCaller } from './call-items.ts'
+import { type CallType, callItem, callType } from './encode-calls.ts'
+import { isRunByCaller } from './finish-calls.ts'
+import { ENCRYPTED } from './fit-request.ts'
 import { isOwnFormat } from './foreign-reasoning.ts'
-import { type CallType, callItem, callType } from './own-calls.ts'
-import { ENCRYPTED } from './target.ts'
+import { type NewBlock, outcomeItem, shownAnnotation, wholeItem } from './output-item-forms.ts'
 import { WIRE } from './wire.ts'
 
 export interface Part {
@@ -63,7 +63,7 @@ export interface OutputItem {
 
 type ItemType = OutputItem['type']
 
-function itemTypeOf({ kind, call }: NewBlock): ItemType {
+function blockItemType({ kind, call }: NewBlock): ItemType {
   if (kind === 'text' || kind === 'refusal') return 'message'
   if (kind === 'reasoning' || kind === 'summary') return 'reasoning'
   return kind === 'call' ? callType(call) : 'whole'
@@ -81,12 +81,12 @@ const PREFIX: Readonly<Record<ItemType, string>> = {
 
 /** Every key that strict clients demand of an entry. */
 function logprobEntry(entry: JsonObject): JsonObject {
-  const best = objectsOf(entry.top_logprobs).map((each) => ({ ...each, bytes: each.bytes ?? [] }))
+  const best = asObjects(entry.top_logprobs).map((each) => ({ ...each, bytes: each.bytes ?? [] }))
   return { ...entry, bytes: entry.bytes ?? [], top_logprobs: best }
 }
 
-export function logprobsOf(data: JsonObject): JsonObject[] {
-  return objectsOf(data.content ?? data.logprobs).map(logprobEntry)
+export function encodeLogprobs(data: JsonObject): JsonObject[] {
+  return asObjects(data.content ?? data.logprobs).map(logprobEntry)
 }
 
 /** The finished or growing part as the wire shows it. */
@@ -198,7 +198,7 @@ export class OutputItems {
    * @returns undefined where this wire has no form for the block.
    */
   start(block: NewBlock): Part | undefined {
-    const type = itemTypeOf(block)
+    const type = blockItemType(block)
     const whole = type === 'whole' ? wholeItem(block) : undefined
     if (type === 'whole' && whole === undefined) return undefined
     const last = this.all.at(-1)
@@ -233,11 +233,11 @@ export class OutputItems {
       const annotation = shownAnnotation(data)
       if (annotation !== undefined) part.annotations.push(annotation)
     } else if (note === 'outcome') item.whole = { ...outcomeItem(item.whole, data), id: item.id }
-    else if (note === 'logprobs') part.logprobs.push(...logprobsOf(data))
-    else if (note === 'signature') item.signature = stringOf(data.signature)
+    else if (note === 'logprobs') part.logprobs.push(...encodeLogprobs(data))
+    else if (note === 'signature') item.signature = asString(data.signature)
     else if (note === 'encrypted') {
-      item.encrypted = stringOf(data.data)
-      item.encryptedId = stringOf(data.id) ?? item.encryptedId
+      item.encrypted = asString(data.data)
+      item.encryptedId = asString(data.id) ?? item.encryptedId
     }
   }
 
@@ -253,7 +253,7 @@ export class OutputItems {
 
   private add(type: ItemType, block: NewBlock, whole: JsonObject | undefined): OutputItem {
     const index = this.all.length
-    const id = this.idOf(type, block, whole, index)
+    const id = this.itemId(type, block, whole, index)
     const item: OutputItem = {
       index,
       id,
@@ -262,7 +262,7 @@ export class OutputItems {
       parts: [],
       call: block.call,
       whole: whole && { ...whole, id },
-      phase: block.of?.dialect === WIRE && type === 'message' ? stringOf(block.of.data.phase) : undefined,
+      phase: block.of?.dialect === WIRE && type === 'message' ? asString(block.of.data.phase) : undefined,
       signature: undefined,
       encrypted: undefined,
       encryptedId: block.item,
@@ -276,7 +276,7 @@ export class OutputItems {
     return item
   }
 
-  private idOf(type: ItemType, block: NewBlock, whole: JsonObject | undefined, index: number): string {
+  private itemId(type: ItemType, block: NewBlock, whole: JsonObject | undefined, index: number): string {
     const given: Json | undefined = whole?.id
     if (typeof given === 'string') return given
     // Encrypted reasoning is bound to the identifier that its provider gave it.

@@ -1,5 +1,5 @@
 /** Additions of providers of this wire to a prompt (OpenAI, "Using tools"; types of openai 7.57.0, `Tool`). */
-import { isObject, type JsonObject, objectsOf } from '../../core/json.ts'
+import { asObjects, isObject, type JsonObject } from '../../core/json.ts'
 import { LEAVE_OUT, type OutsideTable, REST_OF_CONTEXT, SEARCH_TOKENS } from '../canon/outside-input.ts'
 
 /** Calls of a search that a hold counts where the caller sets no bound. */
@@ -9,8 +9,8 @@ export const outsideInput: OutsideTable = {
   from: 'own',
   // Results of a search for tools offer what stands in them (added-tools.ts has those that no other wire could run).
   elsewhere: ({ input }) =>
-    objectsOf(input).flatMap((item) =>
-      item.type === 'tool_search_output' ? objectsOf(item.tools).filter(({ type }) => type === 'mcp') : [],
+    asObjects(input).flatMap((item) =>
+      item.type === 'tool_search_output' ? asObjects(item.tools).filter(({ type }) => type === 'mcp') : [],
     ),
   tools: [
     { type: /^(?:mcp|file_search|code_interpreter)$/, tokens: () => REST_OF_CONTEXT, runs: true, help: LEAVE_OUT },
@@ -49,7 +49,7 @@ const CALLS: readonly (readonly [type: RegExp, calls: number])[] = [
 export function capCalls(body: JsonObject, most: number | undefined, limited: boolean): void {
   if ((body.max_tool_calls ?? undefined) !== undefined) return
   let calls = 0
-  for (const { type } of objectsOf(body.tools)) calls += CALLS.find(([known]) => known.test(String(type)))?.[1] ?? 0
+  for (const { type } of asObjects(body.tools)) calls += CALLS.find(([known]) => known.test(String(type)))?.[1] ?? 0
   if (calls === 0) return
   if (most !== undefined && most >= 1) body.max_tool_calls = most
   else if (limited && calls !== REST_OF_CONTEXT) body.max_tool_calls = calls

@@ -2,10 +2,10 @@
  * The items of a passed stream, for the day it is cut: closes what is open and lists the output so far.
  * Frames are only kept on the way through; nothing is parsed unless the stream breaks.
  */
-import { isObject, type Json, type JsonObject, stringOf } from '../../core/json.ts'
-import { frameData, utf8 } from '../../machines/sse/frames.ts'
+import { asString, isObject, type Json, type JsonObject } from '../../core/json.ts'
+import { frameObject } from '../../machines/sse/frames.ts'
 import type { ReplyContext } from '../types.ts'
-import { isRunByCaller } from './call-items.ts'
+import { isRunByCaller } from './finish-calls.ts'
 import { ItemPlaces } from './item-places.ts'
 import { eventFrame } from './wire.ts'
 
@@ -50,21 +50,10 @@ const GROWTH: Readonly<Record<string, { field: string; list?: 'content' | 'summa
   'response.custom_tool_call_input': { field: 'input' },
 }
 
-/** @returns undefined for what is no event. Content frames are not parsed on their way, so they may be anything. */
-export function parseFrame(frame: string): JsonObject | undefined {
-  const data = frameData(frame)
-  try {
-    const message: unknown = data === undefined ? undefined : JSON.parse(utf8(data))
-    return isObject(message) ? message : undefined
-  } catch {
-    return undefined
-  }
-}
-
 function parseFrames(kept: string[]): JsonObject[] {
   const messages: JsonObject[] = []
   for (const frame of kept.join('').split('\n\n')) {
-    const message = parseFrame(`${frame}\n\n`)
+    const message = frameObject(`${frame}\n\n`)
     if (message !== undefined) messages.push(message)
   }
   return messages
@@ -83,7 +72,7 @@ export class OpenItems {
   added(frame: string): void {
     this.open++
     if (!frame.includes('"function_call"')) return
-    const message = parseFrame(frame)
+    const message = frameObject(frame)
     if (isObject(message?.item) && typeof message.item.name === 'string') this.names.set(message.output_index, message.item.name)
   }
 
@@ -183,7 +172,7 @@ function grow(open: OpenItem, type: string, message: JsonObject): void {
     openPart(open, growth.list, index, { type: growth.type ?? '', [growth.field]: '' })
   const target = open.parts.get(key)
   if (target === undefined) return
-  if (verb === 'delta') target.part[target.field] = (stringOf(target.part[target.field]) ?? '') + (stringOf(message.delta) ?? '')
+  if (verb === 'delta') target.part[target.field] = (asString(target.part[target.field]) ?? '') + (asString(message.delta) ?? '')
   else {
     target.part[target.field] = message[target.field] ?? target.part[target.field]
     target.doneType = ''

@@ -1,24 +1,24 @@
 /** The stream of the pass lane: content frames travel as they came, lifecycle frames are ours. */
-import { Fault, unreadable } from '../../core/faults.ts'
-import { isObject, type Json, type JsonObject, objectsOf, stringOf } from '../../core/json.ts'
-import { PAID_TOOLS } from '../../core/money.ts'
-import { binary, FrameSplitter, frameData, utf8 } from '../../machines/sse/frames.ts'
+import { Fault } from '../../core/faults.ts'
+import { asObjects, asString, isObject, type Json, type JsonObject } from '../../core/json.ts'
+import { PAID_TOOLS } from '../../core/price.ts'
+import { binary, frameObject } from '../../machines/sse/frames.ts'
 import { NO_ARGUMENTS } from '../canon/call-arguments.ts'
-import { isErrorEvent } from '../canon/error-shape.ts'
 import { isAnother, MEDIA_BYTES } from '../canon/events.ts'
 import { StreamWords } from '../canon/stream-words.ts'
-import type { Final, PassFacts, PassStream, ReplyContext } from '../types.ts'
-import { finishArguments, finishedCall } from './call-items.ts'
+import { FramePassStream } from '../sse/pass-stream.ts'
+import type { Final, ReplyContext } from '../types.ts'
 import { ResponsesStreamDecoder } from './decode-stream.ts'
 import { closeStream, openStream } from './encode-stream.ts'
 import { decodeFault } from './fault.ts'
+import { finishArguments, finishedCall } from './finish-calls.ts'
 import { CALL_DONE, digitsEnd, FrameView, spells } from './frame-view.ts'
 import { ItemPlaces } from './item-places.ts'
 import { noteEvent } from './known-words.ts'
-import { factsOf } from './pass-facts.ts'
-import { OpenItems, parseFrame } from './pass-repair.ts'
+import { responseFacts } from './pass-facts.ts'
+import { OpenItems } from './pass-repair.ts'
 import { readEvent } from './read-event.ts'
-import { closingBytes, endingOf, restOf } from './result-object.ts'
+import { closingBytes, finalEnding, responseRest } from './reply.ts'
 import { decodeUsage, ShownItems } from './usage.ts'
 import { eventFrame } from './wire.ts'
 
@@ -32,7 +32,7 @@ const QUIET_ITEMS: ReadonlySet<Json | undefined> = new Set(['message', 'reasonin
 /** True where a finished message or reasoning item holds anything at all. */
 function itemSays(item: JsonObject): boolean {
   if (!QUIET_ITEMS.has(item.type) || (item.encrypted_content ?? item.signature ?? null) !== null) return true
-  return [...objectsOf(item.content), ...objectsOf(item.summary)].some((part) => (part.text ?? part.refusal) !== '')
+  return [...asObjects(item.content), ...asObjects(item.summary)].some((part) => (part.text ?? part.refusal) !== '')
 }
 
 /**
@@ -48,26 +48,8 @@ function showsContent(type: string, message: JsonObject): boolean {
   return (message.text ?? message.refusal) !== ''
 }
 
-/** False for a frame that the upstream's end cut in two; a whole one may merely lack its blank line. */
-function isWhole(frame: string): boolean {
-  const data = frame === '' ? undefined : frameData(frame)
-  try {
-    return data !== undefined && (data === '[DONE]' || isObject(JSON.parse(utf8(data))))
-  } catch {
-    return false
-  }
-}
-
-export class ResponsesPassStream implements PassStream {
-  usage: PassFacts['usage']
-  end: PassFacts['end']
-  fault: PassFacts['fault']
-  replyId: PassFacts['replyId']
-  committed = false
-  plain = false
-  relayed = 0
-  private readonly ctx: ReplyContext
-  private readonly splitter = new FrameSplitter()
+export class ResponsesPassStream extends FramePassStream {
+  protected readonly areBroken = false
   private readonly view = new FrameView()
   private readonly items = new OpenItems()
   private readonly places = new ItemPlaces()
@@ -77,92 +59,60 @@ export class ResponsesPassStream implements PassStream {
   private held = ''
   /** The upstream's last object; `over` is set with it. */
   private terminal: JsonObject | undefined
-  private over = false
-  private anything = false
   /** An item has come without its index: what belongs to it is written anew. */
   private isUnplaced = false
   /** A call has come whose arguments are no JSON: nothing more goes out until the end. */
   private isBroken = false
-  /** Of the batch behind it. */
-  private rest = ''
   /** The last event that opened the upstream's response before its content: read only where another one comes. */
   private opening = ''
 
   constructor(ctx: ReplyContext) {
-    this.ctx = ctx
-  }
-
-  get images(): number {
-    return this.shown.images
-  }
-
-  feed(chunk: Buffer): string {
-    if (this.over) return ''
-    try {
-      const frames = this.splitter.push(chunk)
-      return frames === '' ? '' : this.route(frames)
-    } catch (error) {
-      this.stop(unreadable(error))
-      return ''
-    }
-  }
-
-  close(): string {
-    const rest = this.over ? '' : this.splitter.close()
-    const out = isWhole(rest) ? this.route(rest) : ''
-    if (!this.over) this.stop(new Fault(this.anything ? 'upstream_cut' : 'upstream_empty'))
-    return out
+    super(ctx, decodeFault)
   }
 
   finish(final: Final): string {
-    const { ctx, terminal } = this
+    const { ctx, terminal, committed } = this
     let out = ''
     // An answer without content: what opened and closed it belongs to the reply all the same.
-    if (!this.committed && this.held !== '' && !final.fault) out = this.head() + this.relay(this.held)
+    if (!committed && this.held !== '' && !final.fault) out = this.release()
     else if (!ctx.opened) out = this.head()
+    // It is no content all the same.
+    this.committed = committed
     // Some providers leave the output of their last object empty.
     const listed = Array.isArray(terminal?.output) && (terminal.output.length > 0 || !this.items.any)
     const intact = listed && !final.fault && !this.isBroken
-    const ending = endingOf(final, this.committed)
+    const ending = finalEnding(final, committed)
     if (!intact) out += binary(this.items.close(ctx, ending.status === 'completed' ? 'completed' : 'incomplete'))
     const output = intact ? JSON.stringify(terminal?.output) : this.items.json()
-    const rest = terminal === undefined ? undefined : restOf(terminal)
+    const rest = terminal === undefined ? undefined : responseRest(terminal)
     return out + closeStream(ctx, ending, closingBytes(ctx, final, ending, { output, rest, tier: terminal?.service_tier }))
   }
 
-  private stop(fault: Fault): void {
-    this.over = true
-    this.fault = fault
+  protected override frame(frame: string): string {
+    if (this.committed) return super.frame(frame)
+    this.view.read(frame, 0)
+    if (!this.view.isOpening(frame)) return super.frame(frame)
+    // Ours take its place.
+    this.anything = true
+    this.opening = frame
+    return ''
   }
 
-  /** Whole frames: before the commit point one by one, after it in one go. */
-  private route(frames: string): string {
-    this.anything = true
-    if (this.committed) return this.relay(frames)
-    let at = 0
-    while (at < frames.length && !this.over) {
-      this.view.read(frames, at)
-      const frame = frames.slice(at, this.view.end)
-      at = this.view.end
-      // Ours take its place.
-      if (this.view.isOpening(frames)) {
-        this.opening = frame
-        continue
-      }
-      const message = this.parse(frame)
-      if (message === undefined) continue
-      const type = String(message.type)
-      if (this.lifecycle(type, message)) {
-        this.opening = frame
-        continue
-      }
-      this.held += frame
-      if (!showsContent(type, message)) continue
-      const out = this.commit() + this.relay(frames.slice(at))
-      this.plain = false
-      return out
+  protected read(message: JsonObject, frame: string): string {
+    const type = String(message.type)
+    if (this.lifecycle(type, message)) {
+      if (!this.committed) this.opening = frame
+      return ''
     }
-    return ''
+    // Of what follows a call that may not be run nothing but the end is read.
+    if (this.committed) return this.isBroken ? '' : this.rewrite(type, message)
+    this.held += frame
+    if (!showsContent(type, message)) return ''
+    // Content that is no text counts for something as well.
+    this.relayed = 1
+    const out = this.release()
+    this.plain = false
+    return out
   }
 
   /** Our own lifecycle events, unless they have gone out early. */
@@ -172,40 +122,32 @@ export class ResponsesPassStream implements PassStream {
     return openStream(this.ctx)
   }
 
-  private commit(): string {
+  /** Sends what was held. */
+  private release(): string {
     const { held } = this
     this.committed = true
-    // Content that is no text counts for something as well.
-    this.relayed = 1
     this.held = ''
-    return this.head() + this.relay(held)
+    return this.head() + this.route(held)
   }
 
-  /** @returns content frames with our sequence numbers; the same string where nothing had to change. */
-  private relay(frames: string): string {
-    const { ctx, view, over } = this
-    if (this.isBroken) return this.listen(frames)
+  /** Content frames with our sequence numbers. */
+  protected run(frames: string, begin: number): string | undefined {
+    const { ctx, view } = this
+    if (this.isBroken || this.isUnplaced) return undefined
     let out = ''
-    let from = 0
-    this.plain = true
-    for (let at = 0; at < frames.length; at = view.end) {
-      if (this.isUnplaced || !view.readText(frames, at)) {
-        this.plain = false
-        view.read(frames, at)
-        if (!view.readContent(frames) || this.isIncomplete(frames, at)) {
-          const { end } = view
-          out += frames.slice(from, at) + this.rewrite(frames.slice(at, end))
-          view.end = end
-          if (this.isBroken) this.rest = frames.slice(end)
-          from = (this.over && !over) || this.isBroken ? frames.length : end
-          if (from === frames.length) break
-          continue
-        }
+    let from = begin
+    let end = begin
+    this.runPlain = true
+    for (; end < frames.length; end = view.end) {
+      if (!view.readText(frames, end)) {
+        view.read(frames, end)
+        if (!view.readContent(frames) || this.isIncomplete(frames, end)) break
+        this.runPlain = false
         if (!view.named) {
-          out += `${frames.slice(from, at)}event: ${view.type(frames)}\n`
-          from = at
+          out += `${frames.slice(from, end)}event: ${view.type(frames)}\n`
+          from = end
         }
-        this.watch(frames, at)
+        this.watch(frames, end)
       }
       if (!spells(frames, view.digits, ctx.sequence)) {
         out += frames.slice(from, view.digits) + ctx.sequence
@@ -214,19 +156,11 @@ export class ResponsesPassStream implements PassStream {
       ctx.sequence++
       this.relayed += view.words
     }
-    const all = from === 0 && out === '' ? frames : out + frames.slice(from)
-    this.items.keep(all)
-    return this.isBroken ? all + this.listen(this.rest) : all
-  }
-
-  /** Of what follows a call that may not be run nothing but the end is read. */
-  private listen(frames: string): string {
-    for (let at = 0; at < frames.length && !this.over; at = this.view.end) {
-      this.view.read(frames, at)
-      const message = this.parse(frames.slice(at, this.view.end))
-      if (message) this.lifecycle(String(message.type), message)
-    }
-    return ''
+    if (end === begin) return undefined
+    this.runEnd = end
+    const text = out + frames.slice(from, end)
+    this.items.keep(text)
+    return text
   }
 
   /**
@@ -240,7 +174,7 @@ export class ResponsesPassStream implements PassStream {
     const isItem = frames.startsWith('output_item.done"', name)
     if (!isItem && !frames.startsWith('function_call_arguments.done"', name)) return false
     const frame = frames.slice(at, end)
-    const message = isItem && !FUNCTION_ITEM.test(frame) ? undefined : parseFrame(frame)
+    const message = isItem && !FUNCTION_ITEM.test(frame) ? undefined : frameObject(frame)
     const holder = message && finishedCall(message)
     return holder !== undefined && finishArguments(holder) !== 'fine'
   }
@@ -256,7 +190,7 @@ export class ResponsesPassStream implements PassStream {
     }
     const frame = frames.slice(at, end)
     if (frames.startsWith('added"', name + 12)) this.items.added(frame)
-    else if (frames.startsWith('done"', name + 12)) this.done(frame, COUNTED.test(frame) ? parseFrame(frame)?.item : undefined)
+    else if (frames.startsWith('done"', name + 12)) this.done(frame, COUNTED.test(frame) ? frameObject(frame)?.item : undefined)
   }
 
   private strangeEvent(type: string): void {
@@ -264,7 +198,12 @@ export class ResponsesPassStream implements PassStream {
   }
 
   private partialImage(): void {
-    if (this.shown.partialImage()) this.relayed += MEDIA_BYTES
+    if (this.shown.partialImage()) this.countImage()
+  }
+
+  private countImage(): void {
+    this.relayed += MEDIA_BYTES
+    this.images++
   }
 
   /** An item has come to its end: what of it is counted beside text is known before the final report. */
@@ -272,16 +211,12 @@ export class ResponsesPassStream implements PassStream {
     this.items.done(frame)
     if (!isObject(item)) return
     const { searches, paid } = this.shown
-    if (this.shown.done(item)) this.relayed += MEDIA_BYTES
+    if (this.shown.done(item)) this.countImage()
     if (this.shown.searches > searches || this.shown.paid !== paid) this.usage = decodeUsage({}, this.shown)
   }
 
-  /** The slow way, for frames of an unusual form and for the lifecycle. */
-  private rewrite(frame: string): string {
-    const message = this.parse(frame)
-    if (message === undefined) return ''
-    const type = String(message.type)
-    if (this.lifecycle(type, message)) return ''
+  /** The slow way, for frames of an unusual form. */
+  private rewrite(type: string, message: JsonObject): string {
     this.places.complete(type, message)
     const before = this.finished(message)
     if (this.isBroken) return ''
@@ -292,6 +227,7 @@ export class ResponsesPassStream implements PassStream {
     if (type === 'response.output_item.added') this.items.added(text)
     else if (type === 'response.output_item.done') this.done(text, message.item)
     else if (type === `response.${PARTIAL_IMAGE}`) this.partialImage()
+    this.items.keep(before + text)
     return before + text
   }
 
@@ -306,18 +242,8 @@ export class ResponsesPassStream implements PassStream {
     return binary(eventFrame(this.ctx, 'response.function_call_arguments.delta', `,${fields}`))
   }
 
-  /** @returns undefined for a frame without an event: a comment, the sentinel; a garbled one sets the fault. */
-  private parse(frame: string): JsonObject | undefined {
-    const data = frameData(frame)
-    if (data === undefined || data === '' || data === '[DONE]') return undefined
-    const message = readEvent(data)
-    if (!message) {
-      this.stop(new Fault('upstream_garbled'))
-      return undefined
-    }
-    const name = /^event: ?(.*)$/m.exec(frame)?.[1]
-    message.type = isErrorEvent(message, name) ? 'error' : (message.type ?? name ?? '')
-    return message
+  protected override event(data: string): JsonObject | undefined {
+    return readEvent(data)
   }
 
   /** Of the upstream's response. */
@@ -329,17 +255,13 @@ export class ResponsesPassStream implements PassStream {
   /** @returns true for an event that does not travel: the upstream's lifecycle, its errors, its keep-alives. */
   private lifecycle(type: string, message: JsonObject): boolean {
     if (type.startsWith('response.') && type.includes('.', 9)) return false
-    if (type === 'error') {
-      this.stop(decodeFault(200, message))
-      return true
-    }
     const response = isObject(message.response) ? message.response : {}
     if (type !== 'response.completed' && type !== 'response.incomplete' && type !== 'response.failed' && type !== 'response.cancelled') {
-      if (this.committed && isAnother(response.id, this.id())) this.stop(new Fault('upstream_garbled'))
+      if (this.committed && isAnother(response.id, this.id())) this.fail(new Fault('upstream_garbled'))
       this.strangeEvent(type)
       return true
     }
-    const facts = factsOf(
+    const facts = responseFacts(
       type === 'response.failed' ? { ...response, status: 'failed' } : response,
       this.strange,
       this.shown,
@@ -349,7 +271,7 @@ export class ResponsesPassStream implements PassStream {
     this.end = facts.end
     this.fault = facts.fault
     this.terminal = response
-    this.replyId = stringOf(response.id)
+    this.replyId = asString(response.id)
     this.over = true
     return true
   }

@@ -7,12 +7,12 @@ import type { Encoded, Final, PassResult, PassWire, ReplyContext, Target } from 
 import { needsFunctions } from './client-tools.ts'
 import { hasFailed } from './decode-result.ts'
 import { PATH } from './encode-request.ts'
+import { fitToTarget, isLoose } from './fit-request.ts'
 import { isForeign } from './foreign-reasoning.ts'
-import { factsOf } from './pass-facts.ts'
+import { responseFacts } from './pass-facts.ts'
 import { ResponsesPassStream } from './pass-stream.ts'
 import { LOST_REFERENCE, losesReference } from './references.ts'
-import { closingJson, endingOf, restOf } from './result-object.ts'
-import { fitToTarget, isLoose } from './target.ts'
+import { closingJson, finalEnding, responseRest } from './reply.ts'
 import { WIRE } from './wire.ts'
 
 /** The caller's body without the gateway's own fields, fitted to its endpoint. */
@@ -31,13 +31,13 @@ function passRequest(body: JsonObject, target: Target): Encoded {
 }
 
 function passResult(body: JsonObject, ctx: ReplyContext): PassResult {
-  const facts = Array.isArray(body.output) || hasFailed(body) ? factsOf(body) : { fault: new Fault('upstream_garbled') }
+  const facts = Array.isArray(body.output) || hasFailed(body) ? responseFacts(body) : { fault: new Fault('upstream_garbled') }
   return {
     ...facts,
     finish(final: Final): string {
       const output = Array.isArray(body.output) ? body.output : []
-      const json = { output: JSON.stringify(output), rest: restOf(body), tier: body.service_tier }
-      return closingJson(ctx, final, endingOf(final, output.length > 0), json)
+      const json = { output: JSON.stringify(output), rest: responseRest(body), tier: body.service_tier }
+      return closingJson(ctx, final, finalEnding(final, output.length > 0), json)
     },
   }
 }

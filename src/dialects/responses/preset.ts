@@ -1,10 +1,12 @@
 /** Fields of a preset, in a Responses request. */
 
 import { isObject, type JsonObject } from '../../core/json.ts'
+import { PRESET_PARAMETERS } from '../../core/parameters.ts'
 import { filled, type Preset, picked, sends } from '../canon/presets.ts'
+import { responsesParameters } from './parameters.ts'
 
 /** Parameters that this wire has under the same name; it has none for the others. */
-const SAME = ['temperature', 'top_p', 'top_k', 'frequency_penalty', 'presence_penalty'] as const
+const SAME = PRESET_PARAMETERS.filter((name) => responsesParameters[name].field === name)
 const REASONING = ['effort', 'max_tokens', 'enabled', 'summary'] as const
 
 /** The instructions stand in front of the input; those of the preset come first. */

@@ -10,7 +10,7 @@ const PARTS: ReadonlySet<unknown> = new Set(['input_text', 'input_image', 'input
 
 type Variables = ReadonlyMap<string, string | JsonObject>
 
-function variablesOf(value: Json | undefined): Variables {
+function parseVariables(value: Json | undefined): Variables {
   const variables = new Map<string, string | JsonObject>()
   if (value === undefined || value === null) return variables
   if (!isObject(value)) throw badField('prompt.variables', 'expected an object')
@@ -62,7 +62,7 @@ export function withPrompt(body: JsonObject, prompts: StoredPrompts): JsonObject
   const { id } = prompt
   const stored = prompts.get(id)
   if (!stored) throw badField('prompt.id', 'no stored prompt of this name is configured')
-  const variables = variablesOf(prompt.variables)
+  const variables = parseVariables(prompt.variables)
   const known = placeholders(stored.messages.map((message) => message.text))
   for (const name of variables.keys())
     if (!known.has(name)) throw badField(`prompt.variables.${name}`, `the prompt ${id} has no such variable`)

@@ -2,12 +2,12 @@
 import { Type } from 'typebox'
 import {
   body,
+  choiceQuirk,
   closedSchemas,
   efforts,
   explicitCaching,
-  listOf,
+  listQuirk,
   mediaUrls,
-  oneOf,
   safetyIdentifierLength,
   serviceTiers,
   unsignedReasoning,
@@ -16,7 +16,7 @@ import {
 } from '../canon/quirks.ts'
 
 export const responsesQuirks = {
-  reasoning: oneOf(
+  reasoning: choiceQuirk(
     '`object`: the provider takes `enabled` and `max_tokens` of `reasoning` as well; `effort`: it does not. If unset: `effort`.',
     ['effort', 'object'],
   ),
@@ -27,12 +27,12 @@ export const responsesQuirks = {
     minimum: 1,
     maximum: 4096,
   }),
-  strict: oneOf(
+  strict: choiceQuirk(
     '`stated`: functions of callers of other formats go out without `strict` where the caller did not set it. Servers that print the tools into the prompt print it too. If unset: with `strict: false`, since this format is strict without it.',
     ['stated'],
   ),
-  developer: oneOf('`system`: messages of the role `developer` are sent as `system`. If unset: as they are.', ['system']),
-  json_schema: oneOf(
+  developer: choiceQuirk('`system`: messages of the role `developer` are sent as `system`. If unset: as they are.', ['system']),
+  json_schema: choiceQuirk(
     '`checked`: the provider may ignore the schema of an answer; it is sent, and the gateway checks the answer against it. `words`: it stands in the instructions in place of `text.format`, and the answer is checked. If unset: the provider enforces it.',
     ['checked', 'words'],
   ),
@@ -41,7 +41,7 @@ export const responsesQuirks = {
   user_length: userLength,
   safety_identifier_length: safetyIdentifierLength,
   web_search: webSearch,
-  compaction: oneOf(
+  compaction: choiceQuirk(
     '`native`: the provider compacts conversations itself, and only its own account can read the items that it makes. If unset: the gateway has the model write a summary, which every model can go on from.',
     ['native'],
   ),
@@ -49,7 +49,7 @@ export const responsesQuirks = {
     description:
       'False: the provider refuses `external_web_access` of a search. Where it is true it is left out; a search that may not fetch anything new is left out whole.',
   }),
-  native_tools: listOf('Tools that the provider runs or knows itself.', oneOf('A tool.', ['apply_patch', 'shell'])),
+  native_tools: listQuirk('Tools that the provider runs or knows itself.', choiceQuirk('A tool.', ['apply_patch', 'shell'])),
   functions_only: Type.Boolean({
     description:
       'The provider knows no tools of the types `namespace`, `custom`, `local_shell` and no `tool_search` that the caller runs: functions stand for them.',

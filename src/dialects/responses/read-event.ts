@@ -1,7 +1,7 @@
 /** Reads the data of an upstream's events: of a large one without what it shows of the request. */
-import { isObject, type Json, type JsonObject } from '../../core/json.ts'
-import { type Member, membersOf } from '../../machines/json-bytes/json-members.ts'
-import { utf8 } from '../../machines/sse/frames.ts'
+import type { Json, JsonObject } from '../../core/json.ts'
+import { type Member, scanMembers } from '../../machines/json-bytes/json-members.ts'
+import { jsonObject } from '../../machines/sse/frames.ts'
 
 /** Characters from which on an event is large: it takes longer to parse than to look for its members. */
 const LARGE = 16_384
@@ -11,7 +11,7 @@ const LIFECYCLE = /^\s*\{\s*"type"\s*:\s*"response\.\w+"/
 
 /**
  * Members of a Response object that only repeat the request (types of openai 7.57.0, `Response`): those of an agent are 50 KB and come
- * three times. Nothing reads them, since what a reply shows of its request is what the caller sent (`result-object.ts`).
+ * three times. Nothing reads them, since what a reply shows of its request is what the caller sent (`reply.ts`).
  */
 const REPEATED: ReadonlySet<string> = new Set(['instructions', 'tools'])
 
@@ -28,10 +28,10 @@ function read(bytes: Buffer, members: readonly Member[], without: ReadonlySet<st
 const RESPONSE: ReadonlySet<string> = new Set(['response'])
 
 function readLarge(bytes: Buffer): JsonObject | undefined {
-  const members = membersOf(bytes)
+  const members = scanMembers(bytes)
   // A name may stand twice: a parser takes the last.
   const response = members?.findLast(({ name }) => name === 'response')
-  const within = response && membersOf(bytes, response.from, response.to)
+  const within = response && scanMembers(bytes, response.from, response.to)
   const shown = within && read(bytes, within, REPEATED)
   const message = members && read(bytes, members, RESPONSE)
   if (!message || !shown) return undefined
@@ -41,10 +41,9 @@ function readLarge(bytes: Buffer): JsonObject | undefined {
 
 /** @param data JSON, one character per byte: its bytes are at hand. As text it is as soon parsed. @returns undefined for what is no JSON object. */
 export function readEvent(data: string): JsonObject | undefined {
+  if (data.length < LARGE || !LIFECYCLE.test(data)) return jsonObject(data)
   try {
-    const large = data.length >= LARGE && LIFECYCLE.test(data) ? readLarge(Buffer.from(data, 'latin1')) : undefined
-    const message: unknown = large ?? JSON.parse(utf8(data))
-    return isObject(message) ? message : undefined
+    return readLarge(Buffer.from(data, 'latin1')) ?? jsonObject(data)
   } catch {
     return undefined
   }

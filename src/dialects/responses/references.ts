@@ -13,8 +13,8 @@ export function idsOfWholeItems(items: readonly Json[]): Set<string> {
 }
 
 /**
- * True for a reference to a reasoning item. Without it the conversation still has all that was said and called. What the id names shows
- * in its beginning alone: `rs_` is that of reasoning items of OpenAI and of those that speak its format, and of this gateway's own.
+ * True for a reference to a reasoning item. Without it the conversation still has all texts and calls. The kind of the item
+ * shows in the beginning of the id alone: reasoning items of OpenAI, of providers of its format and of this gateway begin with `rs_`.
  */
 export const isReasoningReference = (item: JsonObject): boolean => item.type === 'item_reference' && String(item.id).startsWith('rs_')
 

@@ -3,8 +3,8 @@
  * refuse a call whose result does not follow it, so each that is still running there gets a result that says so, and what it puts out later
  * is a message of the user's: earlier turns stay as they were sent.
  */
-import { type JsonObject, stringOf } from '../../core/json.ts'
-import { nativeOf } from '../canon/native.ts'
+import { asString, type JsonObject } from '../../core/json.ts'
+import { nativeObject } from '../canon/native.ts'
 import type { Item, Part } from '../canon/request.ts'
 import { CALL, flatName, type Lost } from './client-tools.ts'
 import { decodeParts } from './decode-parts.ts'
@@ -23,9 +23,9 @@ interface Call {
   readonly runs: boolean
 }
 
-function callOf(item: Item): Call | undefined {
+function itemCall(item: Item): Call | undefined {
   if (item.kind === 'call') {
-    const native = nativeOf(item, WIRE)
+    const native = nativeObject(item, WIRE)
     return { id: item.callId, name: flatName(item.name, native?.namespace), runs: native?.async === true }
   }
   const data = ownData(item, CALLS)
@@ -41,7 +41,7 @@ function ownData(item: Item, types: ReadonlySet<string>): JsonObject | undefined
 function outputId(item: Item, shellCalls: ReadonlyMap<string, string>): string | undefined {
   if (item.kind === 'result') return item.callId
   const data = ownData(item, RESULTS)
-  const id = stringOf(data?.call_id) ?? stringOf(data?.id)
+  const id = asString(data?.call_id) ?? asString(data?.id)
   return id && (shellCalls.get(id) ?? id)
 }
 
@@ -118,10 +118,10 @@ class History {
  * @returns undefined where every call that runs so has its one result behind it.
  */
 export function withRunningCalls(items: readonly Item[], shellCalls: ReadonlyMap<string, string>, lost: Lost): Item[] | undefined {
-  if (!items.some((item) => callOf(item)?.runs)) return undefined
+  if (!items.some((item) => itemCall(item)?.runs)) return undefined
   const history = new History()
   for (const item of items) {
-    const call = callOf(item)
+    const call = itemCall(item)
     const id = outputId(item, shellCalls)
     if (call) history.call(call, item)
     else if (id !== undefined) history.output(id, item, lost)

@@ -1,12 +1,13 @@
 /** Shapes of the Responses request (docs/contract.md#responses-request, docs/contract.md#input-items, docs/contract.md#tools-in-a-request). Unknown fields pass: they are kept for the same wire. */
 import { Type } from 'typebox'
 import { checker } from '../../core/check.ts'
-import { MOST_ENTRIES, MOST_MESSAGES, MOST_PARTS, MOST_TOOLS, tokenCount, topK } from '../canon/bounds.ts'
+import { MAX_ENTRIES, MAX_MESSAGES, MAX_PARTS, MAX_TOOLS, tokenCount } from '../canon/bounds.ts'
 import { gatewayProperties } from '../canon/gateway-schema.ts'
+import { numberFields } from '../canon/parameters.ts'
+import { responsesParameters } from './parameters.ts'
 
 const maybe = <T extends Parameters<typeof Type.Optional>[0]>(schema: T) => Type.Optional(Type.Union([schema, Type.Null()]))
 const word = () => Type.String({ minLength: 1 })
-const penalty = () => maybe(Type.Number({ minimum: -2, maximum: 2 }))
 
 const textFormat = Type.Union([
   Type.Object({ type: Type.Literal('text') }),
@@ -32,25 +33,19 @@ const reasoning = Type.Object({
 
 export const responsesRequest = Type.Object({
   ...gatewayProperties,
-  input: Type.Union([Type.String(), Type.Array(Type.Object({}), { maxItems: MOST_MESSAGES })]),
+  input: Type.Union([Type.String(), Type.Array(Type.Object({}), { maxItems: MAX_MESSAGES })]),
   instructions: maybe(Type.String()),
   stream: maybe(Type.Boolean()),
   store: maybe(Type.Boolean()),
   background: maybe(Type.Boolean()),
-  temperature: maybe(Type.Number({ minimum: 0, maximum: 2 })),
-  top_p: maybe(Type.Number({ minimum: 0, maximum: 1 })),
-  top_k: topK(),
-  top_logprobs: maybe(Type.Integer({ minimum: 0, maximum: 20 })),
-  frequency_penalty: penalty(),
-  presence_penalty: penalty(),
-  max_output_tokens: maybe(tokenCount(1)),
+  ...numberFields(responsesParameters),
   parallel_tool_calls: maybe(Type.Boolean()),
   prompt: maybe(Type.Object({ id: word(), variables: maybe(Type.Object({})) })),
-  include: maybe(Type.Array(Type.String(), { maxItems: MOST_ENTRIES })),
+  include: maybe(Type.Array(Type.String(), { maxItems: MAX_ENTRIES })),
   reasoning: maybe(reasoning),
   text: maybe(Type.Object({ format: maybe(textFormat), verbosity: maybe(word()) })),
   tool_choice: maybe(Type.Union([Type.Enum(['auto', 'none', 'required', 'any']), Type.Object({ type: word() })])),
-  tools: maybe(Type.Array(Type.Object({ type: word() }), { maxItems: MOST_TOOLS })),
+  tools: maybe(Type.Array(Type.Object({ type: word() }), { maxItems: MAX_TOOLS })),
   truncation: maybe(Type.Enum(['auto', 'disabled'])),
 })
 
@@ -75,7 +70,7 @@ export const TOOL_CHECKS: ReadonlyMap<string, ReturnType<typeof checker>> = new 
 
 export const checkNamedChoice = checker(Type.Object({ name: word() }))
 
-const parts = <T extends Parameters<typeof Type.Optional>[0]>(schema: T) => Type.Array(schema, { maxItems: MOST_PARTS })
+const parts = <T extends Parameters<typeof Type.Optional>[0]>(schema: T) => Type.Array(schema, { maxItems: MAX_PARTS })
 const content = () => Type.Union([Type.String(), Type.Null(), parts(Type.Object({ type: word() }))])
 const output = () => Type.Union([Type.String(), parts(Type.Object({ type: word() }))])
 

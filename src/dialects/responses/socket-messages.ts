@@ -1,12 +1,12 @@
 /**
- * Responses over a WebSocket: what a client's message stands for, and how failures are written. OpenAI's guide "WebSocket mode" in
+ * Responses over a WebSocket: reads messages of clients as requests, and writes failures. OpenAI's guide "WebSocket mode" in
  * its version with `stream_id`; `ResponsesClientEvent` and `ResponsesServerEvent` of the package openai 7.57.0; Open Responses
  * specification 2026-04-24.
  */
 import type { IncomingHttpHeaders, OutgoingHttpHeaders } from 'node:http'
 import { badField, Fault, type FaultFacts, faultBody } from '../../core/faults.ts'
 import type { JsonObject } from '../../core/json.ts'
-import { type Member, membersOf } from '../../machines/json-bytes/json-members.ts'
+import { type Member, scanMembers } from '../../machines/json-bytes/json-members.ts'
 import type { ClientDialect, SocketAnswer, SocketBody, SocketFormat, SocketRequest } from '../types.ts'
 
 /**
@@ -22,7 +22,7 @@ function knows(headers: IncomingHttpHeaders): boolean {
   return versions.every(([, version]) => version === KNOWN_VERSION)
 }
 
-/** Members of a message that are none of a request over HTTP, or that have no meaning here (guide, "Connect and create responses"). */
+/** Members of a message that a request over HTTP does not have, or that have no meaning here (guide, "Connect and create responses"). */
 const ENVELOPE: ReadonlySet<string> = new Set(['type', 'generate', 'stream', 'stream_id', 'input'])
 
 /** Message that Codex sends once it has read a response (codex-api, `ResponseProcessedWsRequest`): it wants no reply. */
@@ -34,7 +34,7 @@ const USER_MESSAGE = [Buffer.from('{"role":"user","content":'), Buffer.from('}')
 
 /** A short value; undefined where it is long or no JSON, which the check of the body then finds. */
 function shortValue(message: Buffer, member: Member | undefined): unknown {
-  if (!member || member.to - member.from > LONGEST_VALUE) return undefined
+  if (!member || member.to - member.from > MAX_VALUE_LENGTH) return undefined
   try {
     return JSON.parse(message.toString('utf8', member.from, member.to))
   } catch {
@@ -42,7 +42,7 @@ function shortValue(message: Buffer, member: Member | undefined): unknown {
   }
 }
 
-const LONGEST_VALUE = 1024
+const MAX_VALUE_LENGTH = 1024
 
 /** Input for a response that is being generated (`ResponseSteerEvent`). */
 const STEERING = 'response.steer'
@@ -50,8 +50,9 @@ const STEERING = 'response.steer'
 /** Guide, "Complete example". */
 const LANE = /^[\w.-]{1,256}$/
 
+/** @returns undefined for a message that wants no reply. @throws Fault 400. */
 function read(message: Buffer): SocketRequest | SocketAnswer | undefined {
-  const members = membersOf(message)
+  const members = scanMembers(message)
   if (!members) throw new Fault('bad_request', { message: 'message: expected a JSON object' })
   const byName = new Map(members.map((member) => [member.name, member]))
   const value = (name: string): unknown => shortValue(message, byName.get(name))
@@ -67,7 +68,7 @@ function read(message: Buffer): SocketRequest | SocketAnswer | undefined {
   const input = byName.get('input')
   const body = (history: Buffer | undefined): SocketBody => {
     if (previous !== continues) throw badField('previous_response_id', 'expected the id of a response')
-    return bodyOf({ message, rest, input, mayLack: !generates }, history)
+    return joinBody({ message, rest, input, mayLack: !generates }, history)
   }
   return { lane, continues, generates, body }
 }
@@ -119,12 +120,12 @@ interface Parts {
   /** Members that the body takes over. */
   readonly rest: readonly Member[]
   readonly input: Member | undefined
-  /** Without input there may still be a conversation to continue from. */
+  /** True where input may be absent: with `generate: false` a message only names a conversation to continue from. */
   readonly mayLack: boolean
 }
 
-function bodyOf({ message, rest, input, mayLack }: Parts, history: Buffer | undefined): SocketBody {
-  const added = itemsOf(message, input)
+function joinBody({ message, rest, input, mayLack }: Parts, history: Buffer | undefined): SocketBody {
+  const added = inputItems(message, input)
   if (added.length === 0 && history === undefined && input === undefined && !mayLack) throw badField('input', 'is required')
   const between = history !== undefined && history.length > 0 && added.length > 0 ? [COMMA] : []
   const conversation = [...(history ? [history] : []), ...between, ...added]
@@ -136,8 +137,8 @@ function bodyOf({ message, rest, input, mayLack }: Parts, history: Buffer | unde
   return { bytes, conversation: bytes.subarray(OPENING.length, OPENING.length + length) }
 }
 
-/** The items of an input, without the brackets of their array; a text is a message of the user. */
-function itemsOf(message: Buffer, input: Member | undefined): Buffer[] {
+/** Returns the items of an input, without the brackets of their array; a text becomes a message of the user. */
+function inputItems(message: Buffer, input: Member | undefined): Buffer[] {
   if (input === undefined) return []
   const value = message.subarray(input.from, input.to)
   if (value[0] === 0x22) return [USER_MESSAGE[0], value, USER_MESSAGE[1]]
@@ -157,7 +158,7 @@ function insideArray(value: Buffer): Buffer | undefined {
 const ENDS: ReadonlySet<unknown> = new Set(['response.completed', 'response.incomplete'])
 
 function after(conversation: Buffer, last: Buffer): Buffer | undefined {
-  const event = membersOf(last)
+  const event = scanMembers(last)
   const response = event?.find(({ name }) => name === 'response')
   if (
     !response ||
@@ -169,7 +170,7 @@ function after(conversation: Buffer, last: Buffer): Buffer | undefined {
     )
   )
     return undefined
-  const output = membersOf(last, response.from, response.to)?.find(({ name }) => name === 'output')
+  const output = scanMembers(last, response.from, response.to)?.find(({ name }) => name === 'output')
   const items = output && insideArray(last.subarray(output.from, output.to))
   if (items === undefined) return undefined
   return Buffer.concat(items.length === 0 || conversation.length === 0 ? [conversation, items] : [conversation, COMMA, items])

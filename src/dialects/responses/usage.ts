@@ -1,7 +1,8 @@
 /** Token counts between this wire and the canon. */
 
-import { isObject, type Json, type JsonObject, objectsOf } from '../../core/json.ts'
-import { PAID_TOOLS, type PaidTool, usd } from '../../core/money.ts'
+import { asObjects, isObject, type Json, type JsonObject } from '../../core/json.ts'
+import { usd } from '../../core/money.ts'
+import { PAID_TOOLS, type PaidTool } from '../../core/price.ts'
 import { count, statedCount } from '../canon/counts.ts'
 import { IMAGE_TOKENS } from '../canon/events.ts'
 import { toolUseIn } from '../canon/provider-fees.ts'
@@ -11,7 +12,7 @@ import type { Final } from '../types.ts'
 
 /** Searches that the provider ran: they stand in its output, not in its usage. Opening a page is none. */
 export function searchesIn(items: Json | undefined): number {
-  return objectsOf(items).filter(({ type, action, status }) => {
+  return asObjects(items).filter(({ type, action, status }) => {
     if (type !== 'web_search_call' || status === 'failed') return false
     return !isObject(action) || action.type === 'search'
   }).length
@@ -20,7 +21,7 @@ export function searchesIn(items: Json | undefined): number {
 /** Calls of its other tools that the provider takes a fee for. */
 function paidCallsIn(items: Json | undefined): Usage['toolCalls'] {
   let calls: Partial<Record<PaidTool, number>> | undefined
-  for (const { type, status } of objectsOf(items)) {
+  for (const { type, status } of asObjects(items)) {
     const tool = PAID_TOOLS.find((one) => type === `${one}_call`)
     if (tool === undefined || status === 'failed') continue
     calls ??= {}
@@ -70,7 +71,7 @@ export function decodeUsage({ usage, output, tool_usage: ofTools }: JsonObject, 
   const stated = isObject(usage) ? toolUseIn(usage) : undefined
   const searches = billed ?? Math.max(searchesIn(output), shown?.searches ?? 0, stated?.webSearches ?? 0)
   const toolCalls = mostCalls(mostCalls(paidCallsIn(output), shown?.paid), stated?.toolCalls)
-  const counts = countsOf(usage)
+  const counts = decodeCounts(usage)
   const images = drawnUsage(drawn) ?? (counts ? shownImages(Math.max(imagesIn(output), shown?.images ?? 0)) : undefined)
   if (!counts && searches === 0 && !toolCalls && !images) return undefined
   const known = withSearches(counts ?? NO_REPORT, searches)
@@ -98,7 +99,7 @@ function drawnUsage(drawn: Json | undefined): Usage | undefined {
 const NOTHING_DRAWN = noUsage()
 
 function imagesIn(items: Json | undefined): number {
-  return objectsOf(items).filter(({ type, result }) => type === 'image_generation_call' && typeof result === 'string' && result !== '')
+  return asObjects(items).filter(({ type, result }) => type === 'image_generation_call' && typeof result === 'string' && result !== '')
     .length
 }
 
@@ -119,7 +120,7 @@ function mostCalls(a: Usage['toolCalls'], b: Usage['toolCalls']): Usage['toolCal
   return most
 }
 
-function countsOf(usage: Json | undefined): Usage | undefined {
+function decodeCounts(usage: Json | undefined): Usage | undefined {
   if (!isObject(usage)) return undefined
   const counted = { input: statedCount(usage.input_tokens) !== undefined, output: statedCount(usage.output_tokens) !== undefined }
   if (!counted.input && !counted.output) return undefined

@@ -15,14 +15,14 @@ export function eventFrame(ctx: ReplyContext, type: string, fields: string): str
   return `event: ${type}\ndata: {"type":"${type}","sequence_number":${ctx.sequence++}${fields}}\n\n`
 }
 
-export function numberOf(value: Json | undefined): number | undefined {
+export function asNumber(value: Json | undefined): number | undefined {
   return typeof value === 'number' ? value : undefined
 }
 
-export function booleanOf(value: Json | undefined): boolean | undefined {
+export function asBoolean(value: Json | undefined): boolean | undefined {
   return typeof value === 'boolean' ? value : undefined
 }
 
-export function stringsOf(value: Json | undefined): string[] | undefined {
+export function asStrings(value: Json | undefined): string[] | undefined {
   return Array.isArray(value) ? value.filter((each) => typeof each === 'string') : undefined
 }

@@ -3,7 +3,7 @@
  * It lists the files, or where the user names a file such as `headgate-sample.txt` writes that one and reads it back. It changes nothing else.
  */
 import type { CanonicalRequest } from '../canon/request.ts'
-import { functionTools, textOf } from './request.ts'
+import { functionTools, partsText } from './request.ts'
 import { type ToolCall, ToolShapes } from './tool-shapes.ts'
 
 /** Text before the calls, and the calls; without calls it is the end. */
@@ -30,7 +30,7 @@ function lastPrompt(request: CanonicalRequest): { at: number; text: string } {
   for (let at = request.items.length - 1; at >= 0; at--) {
     const item = request.items[at]
     if (item?.kind !== 'message' || item.role !== 'user') continue
-    const text = textOf(item.parts).replace(ADDED, '').replace(TAG, '').trim()
+    const text = partsText(item.parts).replace(ADDED, '').replace(TAG, '').trim()
     if (text !== '') return { at, text }
   }
   return { at: -1, text: '' }
@@ -39,7 +39,7 @@ function lastPrompt(request: CanonicalRequest): { at: number; text: string } {
 function workingFolder(request: CanonicalRequest): string | undefined {
   for (const item of request.items) {
     if (item.kind !== 'message' || item.role === 'assistant') continue
-    const [, path] = FOLDER.exec(textOf(item.parts)) ?? []
+    const [, path] = FOLDER.exec(partsText(item.parts)) ?? []
     if (path !== undefined) return path.trim().replace(/[.,;/\\]+$/, '') || undefined
   }
   return undefined
@@ -51,7 +51,7 @@ interface Step {
 }
 
 /** The steps of the task with the tools that are offered. */
-function stepsOf(request: CanonicalRequest, prompt: string): Step[] {
+function planSteps(request: CanonicalRequest, prompt: string): Step[] {
   const shapes = new ToolShapes(functionTools(request), workingFolder(request))
   const [file] = SAMPLE_FILE.exec(prompt) ?? []
   const step = (text: string, call: ToolCall | undefined): Step[] => (call ? [{ text, call }] : [])
@@ -79,7 +79,7 @@ function resultsSince(request: CanonicalRequest, at: number): { turns: number; l
       if (before !== 'call') turns++
       before = 'call'
     } else if (item.kind === 'result') {
-      last = { name: names.get(item.callId) ?? item.callId, text: textOf(item.parts), failed: item.error === true }
+      last = { name: names.get(item.callId) ?? item.callId, text: partsText(item.parts), failed: item.error === true }
       before = 'result'
     }
   }
@@ -102,6 +102,6 @@ function lastWords({ last }: { last: Result | undefined }): string {
 export function nextMove(request: CanonicalRequest): Move {
   const { at, text } = lastPrompt(request)
   const results = resultsSince(request, at)
-  const step = request.toolChoice?.mode === 'none' ? undefined : stepsOf(request, text)[results.turns]
+  const step = request.toolChoice?.mode === 'none' ? undefined : planSteps(request, text)[results.turns]
   return step ? { text: step.text, calls: [step.call] } : { text: lastWords(results), calls: [] }
 }

@@ -83,7 +83,7 @@ class EmbeddingRun implements LocalRun {
     const { cutAfter = Infinity, stallAfter = Infinity } = this.faults
     const batch: Float32Array[] = []
     const stop = Math.min(inputs.length, cutAfter, stallAfter, this.sent + BATCH)
-    for (; this.sent < stop; this.sent++) batch.push(vectorOf(entryAt(inputs, this.sent), settings.dimensions ?? DIMENSIONS))
+    for (; this.sent < stop; this.sent++) batch.push(inputVector(entryAt(inputs, this.sent), settings.dimensions ?? DIMENSIONS))
     try {
       this.sink.vectors(batch)
     } catch (problem) {
@@ -97,19 +97,19 @@ class EmbeddingRun implements LocalRun {
   private end(): void {
     if (this.over) return
     this.over = true
-    const input = this.ask.inputs.reduce((sum, each) => sum + tokensOf(each), 0)
+    const input = this.ask.inputs.reduce((sum, each) => sum + inputTokens(each), 0)
     this.sink.end({ ...noUsage(), input })
   }
 }
 
-function tokensOf(input: EmbeddingInput): number {
+function inputTokens(input: EmbeddingInput): number {
   if (input.kind === 'text') return countTokens(input.text)
   if (input.kind === 'tokens') return input.tokens.length
   return input.parts.reduce((sum, part) => sum + (part.kind === 'text' ? countTokens(part.text) : MEDIA_TOKENS), 0)
 }
 
 /** A unit vector: the more pieces two inputs share, the nearer they are. */
-export function vectorOf(input: EmbeddingInput, dimensions: number): Float32Array {
+export function inputVector(input: EmbeddingInput, dimensions: number): Float32Array {
   const vector = new Float32Array(dimensions)
   if (input.kind === 'text') stirText(vector, input.text)
   else if (input.kind === 'tokens') for (const token of input.tokens) stir(vector, hash(`#${token}`), 1)

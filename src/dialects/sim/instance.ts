@@ -10,18 +10,18 @@ import { patternText } from './pattern-text.ts'
 /** No instance: the schema is `false`, or refers to itself without end. */
 class Impossible extends Error {}
 
-/** The schema takes more work than an example is worth; no alternative is tried any more. */
+/** The schema takes too much work for an example; no further alternative is tried. */
 class Exhausted extends Error {}
 
-const DEEPEST = 24
-/** Values written in all, also in attempts that failed; above the lower mark only what is required is written. */
-const MOST_VALUES = 20_000
+const MAX_DEPTH = 24
+/** Values written in all, also in attempts that failed; beyond the lower bound only required members are written. */
+const MAX_VALUES = 20_000
 const OPTIONAL_VALUES = 2_000
-/** Below this depth only what is required is written, so that recursive schemas end. */
+/** Below this depth only required members are written, so that recursive schemas end. */
 const OPTIONAL_DEPTH = 6
-const MOST_ITEMS = 256
+const MAX_ITEMS = 256
 
-/** @returns null where the schema allows nothing that we can find. */
+/** @returns null where no instance is found. */
 export function schemaInstance(schema: Json): Json {
   try {
     return new InstanceWriter(schema).write(schema, 0, 0)
@@ -41,8 +41,8 @@ class InstanceWriter {
 
   /** @param nth makes array members differ, for `uniqueItems`. */
   write(schema: Json | undefined, depth: number, nth: number): Json {
-    if (++this.written > MOST_VALUES) throw new Exhausted()
-    if (depth > DEEPEST || schema === false) throw new Impossible()
+    if (++this.written > MAX_VALUES) throw new Exhausted()
+    if (depth > MAX_DEPTH || schema === false) throw new Impossible()
     if (!isObject(schema)) return null
     if (schema.const !== undefined) return schema.const
     if (Array.isArray(schema.enum) && schema.enum.length > 0) return entryAt(schema.enum, nth % schema.enum.length)
@@ -55,7 +55,7 @@ class InstanceWriter {
       )
     for (const key of ['anyOf', 'oneOf'] as const) {
       const options = schema[key]
-      if (Array.isArray(options)) return this.firstOf(without(schema, key), options, depth, nth)
+      if (Array.isArray(options)) return this.firstFitting(without(schema, key), options, depth, nth)
     }
     return this.typed(schema, depth, nth)
   }
@@ -75,13 +75,13 @@ class InstanceWriter {
   private open(schema: Json): Json {
     let at = schema
     for (let hops = 0; isObject(at) && typeof at.$ref === 'string'; hops++) {
-      if (hops > DEEPEST) throw new Impossible()
+      if (hops > MAX_DEPTH) throw new Impossible()
       at = merge(without(at, '$ref'), this.resolve(at.$ref))
     }
     return at
   }
 
-  private firstOf(base: JsonObject, options: Json[], depth: number, nth: number): Json {
+  private firstFitting(base: JsonObject, options: Json[], depth: number, nth: number): Json {
     for (const [i] of options.entries()) {
       try {
         return this.write(merge(base, this.open(entryAt(options, (i + nth) % options.length))), depth + 1, nth)
@@ -142,20 +142,20 @@ class InstanceWriter {
     }
     const more = schema.additionalProperties
     for (const name of required) if (!Object.hasOwn(properties, name)) entries.push([name, this.write(more ?? true, depth + 1, nth)])
-    const least = Math.min(MOST_ITEMS, whole(schema.minProperties) ?? 0)
+    const least = Math.min(MAX_ITEMS, whole(schema.minProperties) ?? 0)
     for (let i = 1; entries.length < least; i++) entries.push([`key${i}`, this.write(more ?? true, depth + 1, i)])
     return Object.fromEntries(trimmed(entries, whole(schema.maxProperties), required))
   }
 
   private array(schema: JsonObject, depth: number): Json[] {
     const least = whole(schema.minItems) ?? 0
-    const most = whole(schema.maxItems) ?? MOST_ITEMS
+    const most = whole(schema.maxItems) ?? MAX_ITEMS
     const first = Array.isArray(schema.prefixItems) ? schema.prefixItems : Array.isArray(schema.items) ? schema.items : []
     const rest = first === schema.items ? schema.additionalItems : schema.items
     const values = first.slice(0, most).map((child) => this.write(child, depth + 1, 0))
     const containing = schema.contains === undefined ? 0 : (whole(schema.minContains) ?? 1)
     for (let i = 0; i < containing; i++) values.push(this.write(merge(isObject(rest) ? rest : {}, schema.contains ?? true), depth + 1, i))
-    const target = Math.min(MOST_ITEMS, most, Math.max(least, values.length, rest === false || this.brief(depth) ? 0 : 1))
+    const target = Math.min(MAX_ITEMS, most, Math.max(least, values.length, rest === false || this.brief(depth) ? 0 : 1))
     try {
       for (let i = 0; values.length < target; i++) values.push(this.write(rest ?? true, depth + 1, i))
     } catch (problem) {
@@ -195,7 +195,7 @@ function guessType(schema: JsonObject): string {
   return 'string'
 }
 
-/** Optional members give way where there may be only so many. */
+/** Removes optional members beyond `maxProperties`. */
 function trimmed(entries: [string, Json][], most: number | undefined, required: ReadonlySet<string>): [string, Json][] {
   if (most === undefined || entries.length <= most) return entries
   const kept = entries.filter(([name]) => required.has(name))
@@ -203,7 +203,7 @@ function trimmed(entries: [string, Json][], most: number | undefined, required: 
   return [...kept, ...optional.slice(0, Math.max(0, most - kept.length))]
 }
 
-/** Both at once: properties and required are joined, the tighter bound wins, otherwise the second. */
+/** Schema that demands both: properties and `required` are joined, the tighter bound wins, of other keywords the second. */
 function merge(a: JsonObject, b: Json): JsonObject {
   if (b === false) throw new Impossible()
   if (!isObject(b)) return a
@@ -244,18 +244,18 @@ const FORMATS: Readonly<Record<string, (nth: number) => string>> = {
   uuid: (nth) => `00000000-0000-4000-8000-${(nth + 1).toString(16).padStart(12, '0')}`,
 }
 
-const LONGEST = 2_000
+const MAX_LENGTH = 2_000
 
 function numeric(value: Json | undefined): number | undefined {
   return typeof value === 'number' && Number.isFinite(value) ? value : undefined
 }
 
-/** Strings and numbers that a JSON schema accepts. */
+/** A string that the schema accepts. */
 function stringFor(schema: JsonObject, nth: number): string {
   const format = typeof schema.format === 'string' ? FORMATS[schema.format] : undefined
   if (format) return format(nth)
-  const least = Math.min(LONGEST, numeric(schema.minLength) ?? 0)
-  const most = numeric(schema.maxLength) ?? LONGEST
+  const least = Math.min(MAX_LENGTH, numeric(schema.minLength) ?? 0)
+  const most = numeric(schema.maxLength) ?? MAX_LENGTH
   if (typeof schema.pattern === 'string') {
     const text = patternText(schema.pattern, { least, most, nth })
     if (text !== undefined) return text

@@ -1,41 +1,15 @@
-/** Outcome of each parameter at a simulated model. */
-import type { ParameterTable } from '../canon/parameters.ts'
+/** Parameters that a simulated model reads in the canonical request. */
+import { parameterTable } from '../canon/parameters.ts'
 
-export const simParameters: ParameterTable = {
-  temperature: { dropped: 'the simulated models have no use for it' },
-  top_p: { dropped: 'the simulated models have no use for it' },
-  top_k: { dropped: 'the simulated models have no use for it' },
-  min_p: { dropped: 'the simulated models have no use for it' },
-  top_a: { dropped: 'the simulated models have no use for it' },
-  frequency_penalty: { dropped: 'the simulated models have no use for it' },
-  presence_penalty: { dropped: 'the simulated models have no use for it' },
-  repetition_penalty: { dropped: 'the simulated models have no use for it' },
-  seed: { dropped: 'the simulated models have no use for it' },
-  stop: { as: 'stop' },
-  max_tokens: { as: 'max_tokens' },
-  logit_bias: { dropped: 'the simulated models have no use for it' },
-  logprobs: { dropped: 'the simulated models have no use for it' },
-  top_logprobs: { dropped: 'the simulated models have no use for it' },
-  tools: { as: 'tools' },
-  tool_choice: { as: 'tool_choice' },
-  parallel_tool_calls: { dropped: 'the simulated models have no use for it' },
-  response_format: { as: 'response_format' },
-  structured_outputs: { as: 'structured_outputs' },
-  reasoning: { as: 'reasoning' },
-  verbosity: { dropped: 'the simulated models have no use for it' },
-  service_tier: { dropped: 'the simulated models have no use for it' },
-  modalities: { dropped: 'the simulated models have no use for it' },
-  audio: { dropped: 'the simulated models have no use for it' },
-  image_config: { dropped: 'the simulated models have no use for it' },
-  prediction: { dropped: 'the simulated models have no use for it' },
-  web_search_options: { dropped: 'the simulated models have no use for it' },
-  user: { dropped: 'the simulated models have no use for it' },
-  safety_identifier: { dropped: 'the simulated models have no use for it' },
-  metadata: { dropped: 'the simulated models have no use for it' },
-  prompt_cache_key: { dropped: 'the simulated models have no use for it' },
-  prompt_cache_options: { dropped: 'the simulated models have no use for it' },
-  cache_control: { dropped: 'the simulated models have no use for it' },
-  truncation: { dropped: 'the simulated models have no use for it' },
-  include: { dropped: 'the simulated models have no use for it' },
-  prefill: { dropped: 'the simulated models have no use for it' },
-}
+export const simParameters = parameterTable(
+  {
+    stop: { as: 'stop' },
+    max_tokens: { as: 'max_tokens' },
+    tools: { as: 'tools' },
+    tool_choice: { as: 'tool_choice' },
+    response_format: { as: 'response_format' },
+    structured_outputs: { as: 'structured_outputs' },
+    reasoning: { as: 'reasoning' },
+  },
+  'the simulated models have no use for it',
+)

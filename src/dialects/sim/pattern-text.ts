@@ -11,15 +11,15 @@ export interface TextLimits {
 class Unreadable extends Error {}
 
 /** A schema is the caller's: what it may cost is bounded. */
-const LONGEST_PATTERN = 1_000
-const MOST_REPEATS = 64
+const MAX_PATTERN_LENGTH = 1_000
+const MAX_REPEATS = 64
 
 /** Tries `*` and `+` with more and more repeats until the length fits; undefined where it never does. */
 export function patternText(pattern: string, limits: TextLimits): string | undefined {
-  if (pattern.length > LONGEST_PATTERN) return undefined
+  if (pattern.length > MAX_PATTERN_LENGTH) return undefined
   try {
     const open = !pattern.startsWith('^') && !pattern.endsWith('$')
-    for (let more = 0; more <= Math.min(MOST_REPEATS, limits.least + 1); more++) {
+    for (let more = 0; more <= Math.min(MAX_REPEATS, limits.least + 1); more++) {
       const text = new PatternWriter(pattern, more, limits.nth).write()
       const padded = open ? text.padEnd(limits.least, '.') : text
       if (padded.length >= limits.least && padded.length <= limits.most) return padded

@@ -34,7 +34,7 @@ export function outputCap(request: CanonicalRequest, target: Target): number | u
 }
 
 /** Joined text parts. */
-export function textOf(parts: readonly Part[]): string {
+export function partsText(parts: readonly Part[]): string {
   let text = ''
   for (const part of parts) if (part.kind === 'text' || part.kind === 'refusal') text += part.text
   return text
@@ -47,7 +47,7 @@ export function lastUserAt(request: CanonicalRequest): number {
 
 export function lastUserText(request: CanonicalRequest): string {
   const item = request.items[lastUserAt(request)]
-  return item?.kind === 'message' ? textOf(item.parts) : ''
+  return item?.kind === 'message' ? partsText(item.parts) : ''
 }
 
 export type FunctionTool = Extract<ToolSpec, { kind: 'function' }>
@@ -67,17 +67,17 @@ export interface Steering {
   calls: number
 }
 
-const MOST_WORDS = 20_000
+const MAX_WORDS = 20_000
 const SLOWEST = 60_000
-const MOST_PARALLEL = 16
+const MAX_PARALLEL = 16
 
 export function steering(text: string): Steering {
   const pace = /\bpace\s*[=:]\s*(\d{1,6})\s*(ms|s)?\b/i.exec(text)
   const parallel = /\bparallel\b(?:\s*[=:]\s*(\d{1,3})\b)?/i.exec(text)
   return {
-    words: Math.min(MOST_WORDS, Math.max(1, number(/\bwords\s*[=:]\s*(\d{1,9})\b/i.exec(text)?.[1], 120))),
+    words: Math.min(MAX_WORDS, Math.max(1, number(/\bwords\s*[=:]\s*(\d{1,9})\b/i.exec(text)?.[1], 120))),
     pace: Math.min(SLOWEST, number(pace?.[1], 0) * (pace?.[2]?.toLowerCase() === 's' ? 1000 : 1)),
-    parallel: Math.min(MOST_PARALLEL, parallel ? Math.max(1, number(parallel[1], 2)) : 1),
+    parallel: Math.min(MAX_PARALLEL, parallel ? Math.max(1, number(parallel[1], 2)) : 1),
     calls: Math.max(1, number(/\bcalls\s*[=:]\s*(\d{1,4})\b/i.exec(text)?.[1], 1)),
   }
 }

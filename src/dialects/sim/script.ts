@@ -4,7 +4,7 @@ import type { Json } from '../../core/json.ts'
 import type { CanonicalRequest } from '../canon/request.ts'
 import { nextMove } from './agent.ts'
 import { schemaInstance } from './instance.ts'
-import { type FunctionTool, functionTools, lastUserAt, lastUserText, type Steering, textOf } from './request.ts'
+import { type FunctionTool, functionTools, lastUserAt, lastUserText, partsText, type Steering } from './request.ts'
 import { countTokens, pieces } from './tokens.ts'
 
 export interface ScriptBlock {
@@ -64,7 +64,7 @@ function playAgent(request: CanonicalRequest): ScriptBlock[] {
   if (request.format?.type === 'json_schema') return [say(JSON.stringify(structured(request)))]
   const { text, calls } = nextMove(request)
   const before = callsIn(request)
-  return [say(text), ...calls.map(({ name, args }, at) => callOf(name, args, before + at + 1))]
+  return [say(text), ...calls.map(({ name, args }, at) => scriptedCall(name, args, before + at + 1))]
 }
 
 function useTools(request: CanonicalRequest, steering: Steering): ScriptBlock[] {
@@ -81,10 +81,10 @@ function useTools(request: CanonicalRequest, steering: Steering): ScriptBlock[] 
 }
 
 function callBlock(tool: FunctionTool, number: number): ScriptBlock {
-  return callOf(tool.name, schemaInstance(tool.parameters ?? { type: 'object' }), number)
+  return scriptedCall(tool.name, schemaInstance(tool.parameters ?? { type: 'object' }), number)
 }
 
-function callOf(name: string, args: Json, number: number): ScriptBlock {
+function scriptedCall(name: string, args: Json, number: number): ScriptBlock {
   return { kind: 'call', text: JSON.stringify(args), call: { id: `call_sim_${number}`, name } }
 }
 
@@ -101,7 +101,7 @@ function resultsOfTurn(request: CanonicalRequest): ToolResult[] {
   for (const item of request.items) if (item.kind === 'call') names.set(item.callId, item.name)
   const results: ToolResult[] = []
   for (const item of request.items.slice(lastUserAt(request) + 1)) {
-    if (item.kind === 'result') results.push({ name: names.get(item.callId) ?? item.callId, text: textOf(item.parts) })
+    if (item.kind === 'result') results.push({ name: names.get(item.callId) ?? item.callId, text: partsText(item.parts) })
   }
   return results
 }

@@ -37,7 +37,7 @@ export class ToolShapes {
   private readonly folder: string | undefined
 
   constructor(tools: readonly FunctionTool[], folder: string | undefined) {
-    this.shapes = tools.flatMap((tool) => shapeOf(tool) ?? [])
+    this.shapes = tools.flatMap((tool) => toolShape(tool) ?? [])
     this.folder = folder
   }
 
@@ -53,7 +53,7 @@ export class ToolShapes {
   write(file: string, content: string): ToolCall | undefined {
     return this.first(WRITES, (shape) => {
       const [path, text] = [named(shape, PATH), named(shape, CONTENT)]
-      return path === undefined || text === undefined ? undefined : { [path]: this.pathOf(file), [text]: content }
+      return path === undefined || text === undefined ? undefined : { [path]: this.filePath(file), [text]: content }
     })
   }
 
@@ -61,9 +61,9 @@ export class ToolShapes {
     return this.first(READS, (shape) => {
       if (named(shape, CONTENT) !== undefined) return undefined
       const path = named(shape, PATH)
-      if (path !== undefined) return { [path]: this.pathOf(file) }
+      if (path !== undefined) return { [path]: this.filePath(file) }
       const paths = named(shape, FILES, 'array')
-      const value = paths === undefined ? undefined : listValue(this.pathOf(file), shape.properties[paths], PATH)
+      const value = paths === undefined ? undefined : listValue(this.filePath(file), shape.properties[paths], PATH)
       return paths === undefined || value === undefined ? undefined : { [paths]: value }
     })
   }
@@ -106,14 +106,14 @@ export class ToolShapes {
     return isObject(instance) ? (instance[name] ?? null) : null
   }
 
-  private pathOf(file: string): string {
+  private filePath(file: string): string {
     const { folder } = this
     if (folder === undefined) return file
     return `${folder}${folder.includes('\\') ? '\\' : '/'}${file}`
   }
 }
 
-function shapeOf(tool: FunctionTool): Shape | undefined {
+function toolShape(tool: FunctionTool): Shape | undefined {
   const schema = tool.parameters
   if (!schema || !isObject(schema.properties)) return undefined
   const properties: Record<string, JsonObject> = {}

@@ -25,13 +25,13 @@ const TEXT = -1
 const NOTHING = -2
 
 /** Frames that were learnt without one like them: then this stream has none. */
-const MOST_IN_VAIN = 8
+const MAX_IN_VAIN = 8
 
 const QUOTE = '"'
 const ZERO = 0x30
 const NINE = 0x39
 /** Numbers of so many digits are exact. */
-const MOST_DIGITS = 15
+const MAX_DIGITS = 15
 
 export class LikeFrames {
   private readonly varying: readonly Varying[]
@@ -86,7 +86,7 @@ export class LikeFrames {
     // A text with an escape: what is around it is known already.
     if (event?.type === 'block-delta' && event.text === text && event.block === this.block && this.isAround(data)) return
     this.parts = []
-    if (event?.type !== 'block-delta' || event.text !== text || text === '' || this.inVain >= MOST_IN_VAIN) return
+    if (event?.type !== 'block-delta' || event.text !== text || text === '' || this.inVain >= MAX_IN_VAIN) return
     const literal = `"${text}"`
     const at = data.indexOf(literal)
     // Without an escape each string stands as it is; with the text in it once, this one is it.
@@ -95,15 +95,15 @@ export class LikeFrames {
     if (counts === undefined) return
     this.inVain++
     this.block = event.block
-    const said = { start: at + 1, end: at + 1 + event.text.length }
-    const rest = this.varying.map((one) => gapOf(data, one)).filter((gap) => gap !== undefined)
-    this.cut(data, said, [...counts, ...rest])
+    const textGap = { start: at + 1, end: at + 1 + event.text.length }
+    const rest = this.varying.map((one) => findGap(data, one)).filter((gap) => gap !== undefined)
+    this.cut(data, textGap, [...counts, ...rest])
   }
 
   /** Keeps what is around the gaps, and what each of them holds. */
-  private cut(data: string, said: Gap, others: readonly Gap[]): void {
-    const gaps = [said, ...others].sort((a, b) => a.start - b.start)
-    this.gaps = gaps.map((gap) => (gap === said ? TEXT : (gap.count ?? NOTHING)))
+  private cut(data: string, textGap: Gap, others: readonly Gap[]): void {
+    const gaps = [textGap, ...others].sort((a, b) => a.start - b.start)
+    this.gaps = gaps.map((gap) => (gap === textGap ? TEXT : (gap.count ?? NOTHING)))
     let from = 0
     for (const { start, end } of gaps) {
       this.parts.push(data.slice(from, start))
@@ -115,7 +115,7 @@ export class LikeFrames {
   /** @returns false for digits that are no number of JSON, or not an exact one. */
   private putCount(index: number, data: string, start: number, end: number): boolean {
     const length = end - start
-    if (length === 0 || length > MOST_DIGITS || (length > 1 && data.charCodeAt(start) === ZERO)) return false
+    if (length === 0 || length > MAX_DIGITS || (length > 1 && data.charCodeAt(start) === ZERO)) return false
     let value = 0
     for (let at = start; at < end; at++) value = value * 10 + data.charCodeAt(at) - ZERO
     this.counted?.put(index, value)
@@ -130,7 +130,7 @@ export class LikeFrames {
 }
 
 /** Place of the value of a varying member: a string without its quotes, or a number. */
-function gapOf(data: string, { name, last }: Varying): Gap | undefined {
+function findGap(data: string, { name, last }: Varying): Gap | undefined {
   const member = `"${name}":`
   const at = data.indexOf(member)
   if (at === -1) return undefined

@@ -23,7 +23,7 @@ export function injectionDetector(allowed: readonly string[] = []): Detector {
       const { seen, ...odd } = survey(low)
       plain(masks ? text.replace(masks, (phrase) => MASK.repeat(phrase.length)) : text, seen, matches)
       if (odd.scrambled) for (const { start, end } of scrambled(low)) matches.add(start, end)
-      if (odd.spaced) for (const hidden of spaced(text)) add(hidden, said(hidden), matches)
+      if (odd.spaced) for (const hidden of spaced(text)) add(hidden, plainText(hidden), matches)
       unwrap(text, matches, 0)
       return from === 0 ? matches.list : matches.list.filter(({ start }) => start >= from)
     },
@@ -51,7 +51,7 @@ function holds(seen: Uint8Array, words: CompiledFamily['words']): boolean {
 }
 
 /** The first order in a hidden text. */
-function said({ text, tight }: Hidden): string | undefined {
+function plainText({ text, tight }: Hidden): string | undefined {
   const low = lowered(text)
   const { seen } = survey(low)
   for (const family of families) {
@@ -75,7 +75,7 @@ function said({ text, tight }: Hidden): string | undefined {
 function unwrap(text: string, matches: Matches, depth: number): boolean {
   let found = false
   for (const hidden of coded(text)) {
-    const order = said(hidden) ?? within(hidden, depth)
+    const order = plainText(hidden) ?? within(hidden, depth)
     if (order === undefined) continue
     found = true
     matches.add(hidden.start, hidden.end, order)
@@ -86,7 +86,7 @@ function unwrap(text: string, matches: Matches, depth: number): boolean {
 /** An order that is coded once more, or spaced inside the code. */
 function within({ text }: Hidden, depth: number): string | undefined {
   for (const hidden of spaced(text)) {
-    const order = said(hidden)
+    const order = plainText(hidden)
     if (order !== undefined) return order
   }
   if (depth + 1 >= DEEPEST) return undefined

@@ -1,6 +1,6 @@
 /** The documented families of orders that a text tries to slip to a model (docs/contract.md#guardrails). */
 
-import { NEXT, shapeOf } from '../../machines/linear-regex/shape.ts'
+import { loosenPattern, NEXT } from '../../machines/linear-regex/shape.ts'
 import { ENGLISH } from './english.ts'
 import type { Family } from './family.ts'
 import { LANGUAGES, SCRIPTS } from './languages.ts'
@@ -70,7 +70,7 @@ export const ORDER_SHAPES: readonly string[] = [
       .replaceAll(/\{1,1[046]\}/g, '+')
       .replaceAll('\\u00df-\\u017f', '\\x{df}-\\x{17f}')
       .replaceAll('~', '[^A-Za-z0-9<>]{1,4}')
-    return `\\b${exact ? '' : '(?i)'}${shapeOf(plain, 0)}(?:[${CLOSING}](?s:.){0,${TALK_BEHIND}}|${NEXT})`
+    return `\\b${exact ? '' : '(?i)'}${loosenPattern(plain, 0)}(?:[${CLOSING}](?s:.){0,${TALK_BEHIND}}|${NEXT})`
   }),
   `(?i)</?(?:sys|system(?:[_-](?:prompt|message|instructions?|override))?)>${NEXT}`,
   `(?i)\\[system[ _-](?:message|prompt|note|instructions?|override)s?\\]${NEXT}`,

@@ -20,8 +20,8 @@ const WRAPPED_BASE64 = /(?<![A-Za-z0-9+/_-])(?:[A-Za-z0-9+/]{60,76}\r?\n){1,200}
 const HEX = /(?<![0-9A-Za-z])(?:0x)?[0-9a-f]{2}(?:[ :,-]?(?:0x)?[0-9a-f]{2}){9,}(?![0-9A-Za-z])/gi
 const ESCAPED_HEX = /(?:\\x[0-9a-f]{2}){6,}/gi
 /** Least units of a code that is long enough to hold an order. */
-const SHORTEST_BASE64 = 16
-const SHORTEST_HEX = 20
+const MIN_BASE64_LENGTH = 16
+const MIN_HEX_LENGTH = 20
 /** Least units of a line where a code is broken into several. */
 const LINE = 60
 /** Bytes of a coded text that are looked at before it is decoded whole. */
@@ -42,13 +42,13 @@ export function* spaced(text: string): Generator<Hidden> {
 
 export function* coded(text: string): Generator<Hidden> {
   let wrapped = false
-  for (const [start, end] of runs(text, BASE64_UNITS, SHORTEST_BASE64)) {
+  for (const [start, end] of runs(text, BASE64_UNITS, MIN_BASE64_LENGTH)) {
     if (end - start >= LINE) wrapped = true
-    const said = readable(text.slice(start, end), 'base64')
-    if (said !== undefined) yield { start, end: paddedEnd(text, end), text: said, tight: false }
+    const plainText = readable(text.slice(start, end), 'base64')
+    if (plainText !== undefined) yield { start, end: paddedEnd(text, end), text: plainText, tight: false }
   }
   if (wrapped) yield* decoded(text, WRAPPED_BASE64, 'base64')
-  for (const [start, end] of runs(text, HEX_UNITS, SHORTEST_HEX)) {
+  for (const [start, end] of runs(text, HEX_UNITS, MIN_HEX_LENGTH)) {
     // The run may hold more than the code: what stands around it counts, too.
     const from = Math.max(0, start - 1)
     for (const each of decoded(text.slice(from, end + 1), HEX, 'hex')) yield { ...each, start: each.start + from, end: each.end + from }
@@ -59,15 +59,15 @@ export function* coded(text: string): Generator<Hidden> {
 function* decoded(text: string, form: RegExp, encoding: 'base64' | 'hex'): Generator<Hidden> {
   for (const { 0: code, index } of text.matchAll(form)) {
     const bare = encoding === 'hex' ? code.replace(/0x|\\x|[^0-9a-f]/gi, '') : code.replace(/\s/g, '')
-    const said = readable(bare, encoding)
-    if (said !== undefined) yield { start: index, end: index + code.length, text: said, tight: false }
+    const plainText = readable(bare, encoding)
+    if (plainText !== undefined) yield { start: index, end: index + code.length, text: plainText, tight: false }
   }
 }
 
-const BASE64_UNITS = unitsOf('ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/_-')
-const HEX_UNITS = unitsOf('0123456789abcdefABCDEFxX :,-')
+const BASE64_UNITS = characterUnits('ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/_-')
+const HEX_UNITS = characterUnits('0123456789abcdefABCDEFxX :,-')
 
-function unitsOf(characters: string): Uint8Array {
+function characterUnits(characters: string): Uint8Array {
   const units = new Uint8Array(128)
   for (const char of characters) units[char.charCodeAt(0)] = 1
   return units
@@ -104,9 +104,9 @@ function readable(code: string, encoding: 'base64' | 'hex'): string | undefined 
   let plain = 0
   for (const byte of sample) if ((byte >= 0x20 && byte < 0x7f) || byte === 0x0a || byte === 0x0d || byte === 0x09 || byte >= 0x80) plain++
   if (plain < sample.length * 0.95) return undefined
-  const said = Buffer.from(code.slice(0, MOST * 2), encoding).toString('utf8')
+  const plainText = Buffer.from(code.slice(0, MOST * 2), encoding).toString('utf8')
   // Bytes that were no text come out as replacement characters.
-  return said.includes('\ufffd\ufffd') ? undefined : said
+  return plainText.includes('\ufffd\ufffd') ? undefined : plainText
 }
 
 /** Words whose inner letters may be in any order (docs/contract.md#guardrails), by first letter, last letter and length. */
@@ -119,7 +119,7 @@ const byLetters = new Map(WORDS.map((word) => [word[0] + sorted(word), word]))
 /** Words that a scrambled one stands with when it is an order; a slip of the pen stands alone. */
 const COMPANY =
   /\b(?:ignore|bypass|override|reveal|delete|system|prompts?|instructions?|previous|prior|above|rules|safety|guidelines|filters?|restrictions?)\b/
-/** First letters of bypass, override, reveal and delete, and what these are said of. */
+/** First letters of bypass, override, reveal and delete, and of their objects. */
 const VERBS: ReadonlySet<string> = new Set(['b', 'o', 'r', 'd'])
 const OBJECTS = /\b(?:secrets?|passwords?|hidden|files|databases?|security|admin|checks|polic(?:y|ies)|safeguards?|credentials)\b/
 const NEAR = 60

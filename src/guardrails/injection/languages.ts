@@ -118,7 +118,7 @@ const OTHERS: readonly Family[] = [
 
 export const LANGUAGES: readonly Family[] = [...GERMAN, ...FRENCH, ...SPANISH, ...ITALIAN, ...OTHERS]
 
-/** Orders in scripts that do not part words: what each of them needs, and its form. */
+/** Orders in other scripts, most of which write no spaces: the needles, one of which a text must have, and the form of the order. */
 export const SCRIPTS: readonly { readonly needles: readonly string[]; readonly form: RegExp }[] = [
   {
     needles: ['無視', '忘れ', '破棄', '従わな'],

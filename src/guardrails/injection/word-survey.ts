@@ -22,14 +22,14 @@ const given = new Map<number, number>()
 /** The same as a table of half a megabyte: made for the first text that is looked at. */
 let numbers: Uint8Array | undefined
 
-function tableOf(): Uint8Array {
+function buildTable(): Uint8Array {
   const table = new Uint8Array(BASE ** LETTERS)
   for (const [code, number] of given) table[code] = number
   return table
 }
 
 /** The first four letters of a word as a number; shorter words end in nothing. */
-function codeOf(word: string): number {
+function wordCode(word: string): number {
   let code = 0
   for (let i = 0; i < LETTERS; i++) code = code * BASE + (i < word.length ? word.charCodeAt(i) - FIRST_LETTER + 1 : 0)
   return code
@@ -38,7 +38,7 @@ function codeOf(word: string): number {
 /** @param words beginnings of four letters, or whole words of fewer. @returns their numbers. */
 export function beginnings(words: string): readonly number[] {
   return words.split(' ').map((word) => {
-    const code = codeOf(word)
+    const code = wordCode(word)
     const number = given.get(code) ?? (given.size % MOST) + 1
     given.set(code, number)
     return number
@@ -50,16 +50,16 @@ const shapes = new Uint8Array(BASE * BASE * 16)
 
 /** A word whose inner letters are looked for in any order. */
 export function scramble(word: string): void {
-  shapes[shapeOf(word.charCodeAt(0), word.charCodeAt(word.length - 1), word.length)] = 1
+  shapes[shapeCode(word.charCodeAt(0), word.charCodeAt(word.length - 1), word.length)] = 1
 }
 
-function shapeOf(first: number, last: number, length: number): number {
+function shapeCode(first: number, last: number, length: number): number {
   return ((first - FIRST_LETTER) * BASE + last - FIRST_LETTER) * 16 + length
 }
 
 /** @param low text in small letters. */
 export function survey(low: string): Survey {
-  numbers ??= tableOf()
+  numbers ??= buildTable()
   const table = numbers
   const seen = new Uint8Array(MOST + 1)
   const { length } = low
@@ -87,7 +87,7 @@ export function survey(low: string): Survey {
     alone = 0
     for (let missing = size; missing < LETTERS; missing++) code *= BASE
     seen[table[code] ?? 0] = 1
-    if (size < 16 && shapes[shapeOf(low.charCodeAt(start), low.charCodeAt(at - 1), size)] === 1) scrambled = true
+    if (size < 16 && shapes[shapeCode(low.charCodeAt(start), low.charCodeAt(at - 1), size)] === 1) scrambled = true
   }
   return { seen, spaced, scrambled }
 }

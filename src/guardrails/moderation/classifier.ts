@@ -5,9 +5,9 @@
  */
 import { isObject, type Json, type JsonObject } from '../../core/json.ts'
 import { postJson } from '../engine-call.ts'
-import { addressOf } from './address.ts'
+import { joinAddress } from './address.ts'
 import type { Moderator } from './moderator.ts'
-import { allOf, slicesOf } from './slices.ts'
+import { runAll, textSlices } from './slices.ts'
 import type { ModerationSettings, Reason } from './types.ts'
 
 /** Of the answer: codes of all categories that there are. */
@@ -20,14 +20,14 @@ const CODE = /^[A-Za-z][A-Za-z0-9_-]{0,39}$/
 export function classifierModerator(settings: ModerationSettings): Moderator {
   const { url, key, timeout, model, ignored = [] } = settings
   if (url === undefined || model === undefined) throw new TypeError('a classifier needs url and model')
-  const call = { url: addressOf(url, 'chat/completions'), key, timeout }
+  const call = { url: joinAddress(url, 'chat/completions'), key, timeout }
   return {
     name: 'classifier',
     async judge(texts, direction, context) {
-      const judged = await allOf(slicesOf(texts), async (slice) => {
+      const judged = await runAll(textSlices(texts), async (slice) => {
         const own: JsonObject = { role: direction === 'input' ? 'user' : 'assistant', content: slice.part }
         const messages = direction === 'input' ? [own] : [QUESTION, own]
-        const reasons = reasonsOf(await postJson(call, { model, messages, temperature: 0, max_tokens: TOKENS }, context), ignored)
+        const reasons = answerReasons(await postJson(call, { model, messages, temperature: 0, max_tokens: TOKENS }, context), ignored)
         return reasons.length > 0 ? [{ ...slice, reasons, matched: [] }] : []
       })
       return judged.flat()
@@ -36,8 +36,8 @@ export function classifierModerator(settings: ModerationSettings): Moderator {
 }
 
 /** @throws Error for an answer of another form: an unreadable answer must not count as permission. */
-function reasonsOf(answer: Json, ignored: readonly string[]): Reason[] {
-  const [verdict = '', ...lines] = wordsOf(answer)
+function answerReasons(answer: Json, ignored: readonly string[]): Reason[] {
+  const [verdict = '', ...lines] = answerWords(answer)
     .trim()
     .split(/\s*\n\s*/)
   if (/^safe$/i.test(verdict)) return []
@@ -51,7 +51,7 @@ function reasonsOf(answer: Json, ignored: readonly string[]): Reason[] {
   return codes.filter((code) => !ignored.includes(code)).map((category) => ({ category }))
 }
 
-function wordsOf(answer: Json): string {
+function answerWords(answer: Json): string {
   const choice = isObject(answer) && Array.isArray(answer.choices) ? answer.choices[0] : undefined
   const message = isObject(choice) ? choice.message : undefined
   if (!isObject(message) || typeof message.content !== 'string') throw new Error('unreadable')

@@ -2,25 +2,25 @@
 import { entryAt } from '../../core/entry-at.ts'
 import { isObject, type Json, type JsonObject } from '../../core/json.ts'
 import { postJson } from '../engine-call.ts'
-import { addressOf } from './address.ts'
+import { joinAddress } from './address.ts'
 import type { Moderator } from './moderator.ts'
-import { allOf, batchesOf, type Slice, slicesOf } from './slices.ts'
+import { runAll, type Slice, sliceBatches, textSlices } from './slices.ts'
 import type { Judgement, ModerationSettings, Reason } from './types.ts'
 
 const USUAL_URL = 'https://api.openai.com/v1/moderations'
 const USUAL_MODEL = 'omni-moderation-latest'
 /** Of one call. */
-const MOST_INPUTS = 16
-const MOST_UNITS = 32_000
+const MAX_INPUTS = 16
+const MAX_UNITS = 32_000
 
 export function endpointModerator(settings: ModerationSettings): Moderator {
   const { url = USUAL_URL, key, timeout, model = USUAL_MODEL } = settings
-  const call = { url: addressOf(url, 'moderations'), key, timeout }
+  const call = { url: joinAddress(url, 'moderations'), key, timeout }
   return {
     name: 'openai',
     async judge(texts, _direction, context) {
-      const batches = batchesOf(slicesOf(texts), MOST_INPUTS, MOST_UNITS)
-      const judged = await allOf(batches, async (batch) => {
+      const batches = sliceBatches(textSlices(texts), MAX_INPUTS, MAX_UNITS)
+      const judged = await runAll(batches, async (batch) => {
         const input = batch.map(({ part }) => part)
         return judgements(await postJson(call, { model, input }, context), batch, settings)
       })
@@ -33,12 +33,12 @@ export function endpointModerator(settings: ModerationSettings): Moderator {
 function judgements(answer: Json, batch: readonly Slice[], settings: ModerationSettings): Judgement[] {
   if (!isObject(answer) || !Array.isArray(answer.results) || answer.results.length !== batch.length) throw new Error('unreadable')
   return answer.results.flatMap((result, i) => {
-    const reasons = reasonsOf(result, settings)
+    const reasons = resultReasons(result, settings)
     return reasons.length > 0 ? [{ ...entryAt(batch, i), reasons, matched: [] }] : []
   })
 }
 
-function reasonsOf(result: Json, { thresholds = {}, ignored = [] }: ModerationSettings): Reason[] {
+function resultReasons(result: Json, { thresholds = {}, ignored = [] }: ModerationSettings): Reason[] {
   if (!isObject(result) || typeof result.flagged !== 'boolean') throw new Error('unreadable')
   const categories: JsonObject = isObject(result.categories) ? result.categories : {}
   const scores: JsonObject = isObject(result.category_scores) ? result.category_scores : {}

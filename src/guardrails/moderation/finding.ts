@@ -14,11 +14,11 @@ export interface ModerationFinding {
 }
 
 /** Characters of a flagged text that are shown. */
-const MOST_SHOWN = 100
+const MAX_SHOWN = 100
 const CUT = '...'
 
 /** @returns undefined where nothing was found. */
-export function findingOf(engine: ModeratorName, judgements: readonly Judgement[]): ModerationFinding | undefined {
+export function buildFinding(engine: ModeratorName, judgements: readonly Judgement[]): ModerationFinding | undefined {
   if (judgements.length === 0) return undefined
   const best = new Map<string, number | undefined>()
   for (const { reasons } of judgements) {
@@ -35,9 +35,9 @@ export function findingOf(engine: ModeratorName, judgements: readonly Judgement[
 
 /** At most 100 characters, cut in the middle. */
 function shortened(text: string): string {
-  if (text.length <= MOST_SHOWN) return text
-  const head = Math.ceil((MOST_SHOWN - CUT.length) / 2)
-  return `${text.slice(0, head)}${CUT}${text.slice(text.length - (MOST_SHOWN - CUT.length - head))}`.toWellFormed()
+  if (text.length <= MAX_SHOWN) return text
+  const head = Math.ceil((MAX_SHOWN - CUT.length) / 2)
+  return `${text.slice(0, head)}${CUT}${text.slice(text.length - (MAX_SHOWN - CUT.length - head))}`.toWellFormed()
 }
 
 /** The data of a stage: the categories, and never the text. */

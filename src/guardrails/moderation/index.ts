@@ -5,12 +5,12 @@ import type { EngineVerdict, ExternalEngine, ModerationEngineSettings } from '..
 import { itemPassages } from '../passages.ts'
 import { classifierModerator } from './classifier.ts'
 import { endpointModerator } from './endpoint.ts'
-import { findingOf } from './finding.ts'
+import { buildFinding } from './finding.ts'
 import { lexiconModerator } from './lexicon.ts'
 import type { Moderator } from './moderator.ts'
 import type { ModerationSettings, ModeratorName } from './types.ts'
 
-export { findingData, findingMetadata, findingOf, type ModerationFinding, moderationMessage } from './finding.ts'
+export { buildFinding, findingData, findingMetadata, type ModerationFinding, moderationMessage } from './finding.ts'
 export type { Moderator } from './moderator.ts'
 
 export * from './types.ts'
@@ -21,7 +21,7 @@ const WAYS: Readonly<Record<ModeratorName, (settings: ModerationSettings) => Mod
   lexicon: lexiconModerator,
 }
 
-export function moderatorOf(settings: ModerationSettings): Moderator {
+export function createModerator(settings: ModerationSettings): Moderator {
   return WAYS[settings.engine](settings)
 }
 
@@ -45,16 +45,16 @@ const NOTHING: EngineVerdict = { entities: [], patterns: [], replaced: new Map()
  * Redacts the whole text, since a category does not name the words that it is about.
  */
 export function moderationEngine({ open, action, moderation }: ModerationEngineSettings): ExternalEngine {
-  const moderator = moderatorOf(moderation)
+  const moderator = createModerator(moderation)
   return {
     name: moderator.name,
     stage: 'moderation',
     open,
     async ask({ texts, direction }, context): Promise<EngineVerdict> {
       const judgements = await moderator.judge(texts, direction, context)
-      const finding = findingOf(moderator.name, judgements)
+      const finding = buildFinding(moderator.name, judgements)
       if (!finding) return NOTHING
-      const replaced = new Map(action === 'redact' ? judgements.map(({ text }) => [text, placeholderOf(text)]) : [])
+      const replaced = new Map(action === 'redact' ? judgements.map(({ text }) => [text, choosePlaceholder(text)]) : [])
       const patterns = [...new Set(judgements.flatMap(({ matched }) => matched))]
       return { action, entities: finding.reasons, patterns, label: finding.reasons.join(', '), replaced, moderation: finding }
     },
@@ -62,7 +62,7 @@ export function moderationEngine({ open, action, moderation }: ModerationEngineS
 }
 
 /** Arguments of a tool stay an object. */
-function placeholderOf(text: string): string {
+function choosePlaceholder(text: string): string {
   if (!/^\s*\{/.test(text)) return PLACEHOLDER
   try {
     return isObject(JSON.parse(text)) ? JSON.stringify({ text: PLACEHOLDER }) : PLACEHOLDER

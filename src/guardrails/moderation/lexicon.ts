@@ -2,8 +2,8 @@
 import type { Detector } from '../detector.ts'
 import { folded } from '../fold.ts'
 import { phraseDetector } from '../phrases.ts'
-import { distinct, unfolded } from '../scan.ts'
-import { windowsOf } from '../windows.ts'
+import { distinct, unfoldMatches } from '../scan.ts'
+import { textWindows } from '../windows.ts'
 import type { Moderator } from './moderator.ts'
 import type { Judgement, ModerationSettings, Reason } from './types.ts'
 
@@ -35,7 +35,7 @@ export function lexiconModerator({ lexicon = {}, ignored = [] }: ModerationSetti
       })
       let read = 0
       for (const text of new Set(texts)) {
-        for (const { text: part } of windowsOf(text, WINDOW)) {
+        for (const { text: part } of textWindows(text, WINDOW)) {
           if (gone) throw new Error('aborted')
           const found = matchesIn(part, categories)
           if (found) judged.push({ text, ...found })
@@ -57,7 +57,7 @@ function matchesIn(view: string, categories: readonly Category[]): Omit<Judgemen
   const matched = new Set<string>()
   let first = view.length
   for (const { category, detector } of categories) {
-    const seen = fold ? unfolded(detector.find(fold.text, 0), fold) : []
+    const seen = fold ? unfoldMatches(detector.find(fold.text, 0), fold) : []
     const matches = distinct([...detector.find(view, 0), ...seen])
     const [earliest] = matches
     if (!earliest) continue

@@ -11,7 +11,7 @@ const LONGEST = 8_000
 const AGAIN = 400
 
 /** Distinct texts in slices; those of white space alone are left out. */
-export function slicesOf(texts: readonly string[]): Slice[] {
+export function textSlices(texts: readonly string[]): Slice[] {
   const slices: Slice[] = []
   for (const text of new Set(texts)) {
     if (text.trim() === '') continue
@@ -25,7 +25,7 @@ export function slicesOf(texts: readonly string[]): Slice[] {
 }
 
 /** @param count slices of a batch at most. @param size UTF-16 units of a batch at most. */
-export function batchesOf(slices: readonly Slice[], count: number, size: number): Slice[][] {
+export function sliceBatches(slices: readonly Slice[], count: number, size: number): Slice[][] {
   const batches: Slice[][] = []
   let room = 0
   for (const slice of slices) {
@@ -45,7 +45,7 @@ export function batchesOf(slices: readonly Slice[], count: number, size: number)
 const AT_ONCE = 4
 
 /** The results in the order of the works; rejects with the first that does, and begins no other then. */
-export async function allOf<W, R>(works: readonly W[], run: (work: W) => Promise<R>): Promise<R[]> {
+export async function runAll<W, R>(works: readonly W[], run: (work: W) => Promise<R>): Promise<R[]> {
   const results: R[] = []
   const rest = works.entries()
   let failed = false

@@ -1,6 +1,6 @@
 /** Postal addresses by their form: a number and a street, a street and a number, a box, with what follows of place and code. */
 
-import { shapeOf } from '../../machines/linear-regex/shape.ts'
+import { loosenPattern } from '../../machines/linear-regex/shape.ts'
 import { type Detector, type Match, Matches } from '../detector.ts'
 import { wordsBefore } from './characters.ts'
 
@@ -14,7 +14,7 @@ const STATE = '(?:A[LKZR]|C[AOT]|D[CE]|FL|GA|HI|I[ADLN]|K[SY]|LA|M[ADEINOST]|N[C
 /** A town, and the codes of the United States, of Britain or of five digits. */
 const PLACE = `(?:,? (?:${WORD} ){0,2}${WORD}(?:,? ${STATE}(?: [0-9]{5}(?:-[0-9]{4})?)?|,? [A-Z]{1,2}[0-9][0-9A-Z]? [0-9][A-Z]{2}))?`
 const NUMBER_FIRST = `[1-9][0-9]{0,5}[A-Za-z]?(?:[-–][0-9]{1,5})?,? (?:[NSEW]\\.? |(?:North|South|East|West) )?(?:(?:${WORD}|[0-9]{1,3}(?:st|nd|rd|th))\\.? ){1,4}?${STREETS}\\b(?:\\.(?=,| [\\p{Lu}#]))?${QUARTER}${UNIT}${PLACE}`
-/** A place, a road or a quay without a name is only one of many. */
+/** Words such as `place`, `route` and `quai` need a name behind them: without one they are common nouns. */
 const FRENCH =
   "[1-9][0-9]{0,3}(?: bis| ter)?,? (?:rue|avenue|av\\.|boulevard|bd|allée|(?:place|chemin|impasse|quai|route|cours)(?= [^,.\\n;]{0,40}\\p{Lu})) (?:(?:de|du|des|la|le|les) ){0,3}(?:l['’]|d['’])?\\p{L}[\\p{L}\\p{M}'’ -]{1,40}?"
 const SPANISH =
@@ -50,7 +50,7 @@ function compileForms(): readonly RegExp[] {
   return SOURCES.map((form) => new RegExp(`(?<![\\p{L}\\p{N}_.,-])${form}(?![\\p{L}\\p{N}])`, 'gu'))
 }
 
-/** A word that each of them needs; the first look. */
+/** Words of which every address has one: a text without any of them is not searched. */
 const CUES =
   /(?:street|st|avenue|ave|av|road|rd|boulevard|blvd|bd|lane|ln|drive|dr|court|ct|place|pl|square|sq|terrace|ter|way|parkway|pkwy|highway|hwy|circle|cir|crescent|close|gardens|row|mews|trail|alley|loop|wharf|quay|grove|broadway|rue|chemin|all[ée]e|impasse|quai|route|calle|carrer|avenida|avda|plaza|paseo|camino|ronda|via|viale|piazzal?e?|corso|vicolo|rua|praça|travessa|estrada|alameda|straße|strasse|str|weg|gasse|platz|ufer|damm|ring|straat|laan|gracht|plein|kade|singel|dijk|steig|stieg|chaussee|promenade|pfad|markt|park|hof|graben|gatan|vägen|vej|gade|veien|box|postfach|apartado|apdo|b\.p)\b|C\/|(?:A[mn]|Im|In|Auf|Zu[mr]|Unter|Beim|Hinter|Vor|Alte[rs]?|Neue[rs]?) [^\n]{3,99}[0-9]{5} /i
 
@@ -76,6 +76,6 @@ function find(text: string, from: number): readonly Match[] {
   return matches.list
 }
 
-const shapes = SOURCES.map((source) => `\\b${shapeOf(source, 2)}`)
+const shapes = SOURCES.map((source) => `\\b${loosenPattern(source, 2)}`)
 
 export const address: Detector = { find, shapes, digits: true, may: (text) => CUES.test(text) }

@@ -1,6 +1,6 @@
 /** Secrets of programs: keys and tokens whose form their issuers publish, private keys, and values behind the name of a secret. */
 
-import { NEXT, shapeOf } from '../../machines/linear-regex/shape.ts'
+import { loosenPattern, NEXT } from '../../machines/linear-regex/shape.ts'
 import { type Detector, type Match, Matches } from '../detector.ts'
 
 /** Each is bounded and says where it begins: none looks at a character more than a few times. */
@@ -61,7 +61,7 @@ const HEADS =
 const TOKENS = new RegExp(`(?<![A-Za-z0-9_])(?:${FORMS.join('|')})`, 'g')
 const STORAGE = /AccountKey=([A-Za-z0-9+/]{86}==)/g
 const PRIVATE_KEY = /-----BEGIN (?:[A-Z0-9]{2,12} ){0,2}PRIVATE KEY(?: BLOCK)?-----/g
-const LONGEST_KEY = 16_384
+const MAX_KEY_LENGTH = 16_384
 /** A name of a secret, a sign of assignment, a value. */
 const NAMED =
   /(?:api[_-]?key|apikey|access[_-]?key|secret|token|passw(?:or)?d|pwd|credential)[A-Za-z0-9_-]{0,16}["'`]?\s{0,3}(?::=|=>|[:=])\s{0,3}["'`]?([A-Za-z0-9+/_.!@#$%^&*~-]{8,256}={0,2})/gi
@@ -102,7 +102,7 @@ function all(form: RegExp, text: string, from: number, visit: (start: number, fo
 /** To the line that ends the key; without one, to the end of what looks like its lines. */
 function privateKeys(text: string, from: number, matches: Matches): void {
   all(PRIVATE_KEY, text, from, (start, head) => {
-    const room = text.slice(start, start + LONGEST_KEY)
+    const room = text.slice(start, start + MAX_KEY_LENGTH)
     const end = /-----END [A-Z0-9 ]{0,40}-----/.exec(room)
     const body = /^[A-Za-z0-9+/=\s\\:,-]*/.exec(room.slice(head.length))?.[0].length ?? 0
     matches.add(start, start + (end ? end.index + end[0].length : head.length + body))
@@ -127,10 +127,10 @@ function entropy(value: string): number {
 }
 
 const shapes = [
-  ...FORMS.map((form) => `\\b${shapeOf(form)}`),
-  shapeOf(STORAGE.source),
+  ...FORMS.map((form) => `\\b${loosenPattern(form)}`),
+  loosenPattern(STORAGE.source),
   `-----BEGIN (?:[A-Z0-9]{2,12} ){0,2}PRIVATE KEY(?: BLOCK)?-----(?s:.)*-----END [A-Z0-9 ]{0,40}-----${NEXT}`,
-  `(?i)${shapeOf(NAMED.source)}`,
+  `(?i)${loosenPattern(NAMED.source)}`,
   `://[^\\s:@/]{1,64}:[^\\s:@/]+@?${NEXT}`,
 ]
 

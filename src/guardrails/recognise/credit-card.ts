@@ -50,7 +50,7 @@ const GROUPINGS: ReadonlySet<string> = new Set([
   '4-4-4-5',
   '8-8',
 ])
-const MOST_GROUPS = 5
+const MAX_GROUPS = 5
 const CANDIDATE = /[0-9](?:[ -]?[0-9]){12}/g
 
 /** A run of digits, perhaps in groups. */
@@ -135,7 +135,7 @@ function groupedAsCard(groups: readonly number[], ends: readonly number[], first
   const start = groups[first]
   const end = ends[last]
   if (count === 1 || (start !== undefined && end !== undefined && end - start === count)) return true
-  if (count > MOST_GROUPS) return false
+  if (count > MAX_GROUPS) return false
   const sizes: number[] = []
   for (let group = first; group <= last; group++) {
     const from = groups[group]

@@ -3,8 +3,8 @@ import { entryAt } from '../../core/entry-at.ts'
 import { type Detector, type Match, Matches } from '../detector.ts'
 import { isDigit, isLetter, isWord } from './characters.ts'
 
-const LONGEST_LOCAL = 64
-const LONGEST_DOMAIN = 253
+const MAX_LOCAL_LENGTH = 64
+const MAX_DOMAIN_LENGTH = 253
 /** Last labels that are endings of files: `logo@2x.png`. */
 const ENDINGS: ReadonlySet<string> = new Set(
   'png jpg jpeg gif svg webp ico avif bmp css scss less js jsx mjs cjs ts tsx json xml yaml yml toml lock log txt csv html htm'.split(' '),
@@ -26,7 +26,7 @@ function find(text: string, from: number): readonly Match[] {
 /** @returns `at` where nothing usable stands before it. */
 function localStart(text: string, at: number, floor: number): number {
   let start = at
-  while (start > floor && at - start < LONGEST_LOCAL && isLocal(text.charCodeAt(start - 1))) start--
+  while (start > floor && at - start < MAX_LOCAL_LENGTH && isLocal(text.charCodeAt(start - 1))) start--
   while (start < at && !(isWord(text.charCodeAt(start)) || text.charCodeAt(start) >= 0x80)) start++
   return text[at - 1] === '.' ? at : start
 }
@@ -51,7 +51,7 @@ function isOther(unit: number): boolean {
 /** @returns -1 where no domain with a dot follows. */
 function domainEnd(text: string, at: number): number {
   let end = at + 1
-  while (end - at <= LONGEST_DOMAIN && isDomain(text.charCodeAt(end))) end++
+  while (end - at <= MAX_DOMAIN_LENGTH && isDomain(text.charCodeAt(end))) end++
   while (end > at + 1 && !isName(text.charCodeAt(end - 1))) end--
   const labels = text.slice(at + 1, end).split('.')
   if (labels.length < 2 || labels.some((label) => label === '' || label.length > 63 || label.startsWith('-') || label.endsWith('-')))

@@ -1,6 +1,6 @@
 /** Names of persons, as far as the words around them mark them: a title, a greeting, a signature, a labelled field. */
 
-import { shapeOf } from '../../machines/linear-regex/shape.ts'
+import { loosenPattern } from '../../machines/linear-regex/shape.ts'
 import { type Detector, type Match, Matches } from '../detector.ts'
 
 const PARTICLE = '(?:van|von|der|den|de|del|della|di|da|dos|du|la|le|el|al|bin|ibn|ter|ten|zu)'
@@ -126,10 +126,10 @@ const RULE = /\n[ \t]*\|[-:| \t]{3,300}\n/g
 const HEAD = new RegExp(`^\\s*${COLUMN}\\s*$`)
 const CELL = new RegExp(`^(\\s*)(${LONG})\\s*$`, 'u')
 /** UTF-16 units of a line that is read. */
-const LONGEST_LINE = 2_000
+const MAX_LINE_LENGTH = 2_000
 
 /** @returns how many cells from the end the column of names is, counting what stands behind the last stroke. */
-function placeOf(head: string): number | undefined {
+function headOffset(head: string): number | undefined {
   if (!head.includes('|')) return undefined
   const cells = head.split('|')
   const column = cells.findIndex((cell) => HEAD.test(cell))
@@ -141,15 +141,15 @@ function columns(text: string, from: number, matches: Matches): void {
   if (!text.includes('|')) return
   RULE.lastIndex = 0
   for (let hit = RULE.exec(text); hit !== null; hit = RULE.exec(text)) {
-    const head = text.slice(Math.max(text.lastIndexOf('\n', hit.index - 1) + 1, hit.index - LONGEST_LINE), hit.index)
+    const head = text.slice(Math.max(text.lastIndexOf('\n', hit.index - 1) + 1, hit.index - MAX_LINE_LENGTH), hit.index)
     // Counted from the end of the line: of a text that comes in pieces its beginning may be gone.
-    const place = placeOf(head)
+    const place = headOffset(head)
     let at = RULE.lastIndex
     while (place !== undefined && at < text.length) {
       const lineEnd = text.indexOf('\n', at)
       const line = text.slice(at, lineEnd === -1 ? text.length : lineEnd)
       if (!/^[ \t]*\|/.test(line)) break
-      const cells = line.slice(0, LONGEST_LINE).split('|')
+      const cells = line.slice(0, MAX_LINE_LENGTH).split('|')
       const column = cells.length - place
       const [, space, name] = CELL.exec(cells[column] ?? '') ?? []
       if (space !== undefined && name !== undefined && isName(name)) {
@@ -164,8 +164,8 @@ function columns(text: string, from: number, matches: Matches): void {
 }
 
 const shapes = [
-  ...BEFORE.map(([cue, name]) => `\\b${shapeOf(cue.replace(/^\\b/, '') + name)}`),
-  `\\b${shapeOf(LONG, 0)}(?: and I| (?:co-?)?founded the)(?s:.)?`,
+  ...BEFORE.map(([cue, name]) => `\\b${loosenPattern(cue.replace(/^\\b/, '') + name)}`),
+  `\\b${loosenPattern(LONG, 0)}(?: and I| (?:co-?)?founded the)(?s:.)?`,
   `\\b${COLUMN} ?\\|[^\\n]*\\n[ \\t]*\\|[-:| \\t]+\\n(?:[ \\t]*\\|[^\\n]*\\n?)+`,
 ]
 

@@ -109,8 +109,8 @@ function each(form: RegExp, text: string, from: number, visit: (found: string, s
 
 /** Most units between two groups of digits, as in `) - `. */
 const WIDEST_GAP = 3
-const MOST_DIGITS = 15
-const FEWEST_DIGITS = 8
+const MAX_DIGITS = 15
+const MIN_DIGITS = 8
 const PLUS = 0x2b
 const BRACKET = 0x28
 
@@ -132,7 +132,7 @@ function internationalEnd(text: string, plus: number): number {
   for (let at = plus + 1, gap = 0; gap <= WIDEST_GAP; at++) {
     const unit = text.charCodeAt(at)
     if (isDigit(unit)) {
-      if (digits.length === MOST_DIGITS) {
+      if (digits.length === MAX_DIGITS) {
         // Another number follows.
         end = before.end
         digits = digits.slice(0, before.count)
@@ -145,7 +145,7 @@ function internationalEnd(text: string, plus: number): number {
     } else if (GAPS.includes(text[at] ?? 'x') && at > plus + (unit === BRACKET ? 0 : 1)) gap++
     else break
   }
-  if (digits.length < FEWEST_DIGITS || !ZONES.test(digits) || isWord(text.charCodeAt(end))) return -1
+  if (digits.length < MIN_DIGITS || !ZONES.test(digits) || isWord(text.charCodeAt(end))) return -1
   return end
 }
 

@@ -3,8 +3,11 @@
  * and show it, and its text in their description. Schemas, checks, replies and documents are made of these tables. The file and the API
  * list the fields in different orders, so each table holds those that stand together in both.
  */
+
 import { type TSchema, Type } from 'typebox'
-import { asWritten, closed, endpointTags, flag, line, listOf, oneOf, prices, withDefault } from '../../config/fields/scalars.ts'
+import { asWritten, choiceField, closed, endpointTags, flag, line, listField, prices, withDefault } from '../../config/fields/scalars.ts'
+import { MAX_USD } from '../../core/money.ts'
+import { WINDOWS } from '../../core/windows.ts'
 import { CRITERION_FIELDS, type CriterionPreferences } from '../../routing/criteria/index.ts'
 import { engine, ON_ERROR } from './engine.ts'
 import { ACTIONS, BUILTIN_SLUGS, DIRECTIONS } from './recognisers.ts'
@@ -25,7 +28,7 @@ export interface GuardrailField<Written extends TSchema = TSchema> {
 interface Forms<Written extends TSchema> {
   readonly written: Written
   readonly taken: TSchema
-  /** As `taken`, where nothing else is said. */
+  /** Default of `taken`. */
   readonly shown?: TSchema
   readonly note?: string
 }
@@ -51,7 +54,7 @@ const texts = Type.Array(Type.String())
 const names = Type.Array(Type.String({ minLength: 1, maxLength: 1024 }), { minItems: 1, maxItems: 10_000 })
 const modelList = (text: string, note: string) =>
   documented({
-    written: Type.Optional(listOf(text, line('A slug, or a pattern such as openai/*.', 1024), 1)),
+    written: Type.Optional(listField(text, line('A slug, or a pattern such as openai/*.', 1024), 1)),
     taken: names,
     shown: texts,
     note,
@@ -65,12 +68,10 @@ const MAX_FILTERS = 1000
 const MAX_PHRASES = 1000
 const MAX_ALLOWED_PHRASES = 200
 const SCAN_SCOPES = ['user_only', 'all_messages'] as const
-const RESETS = ['daily', 'weekly', 'monthly'] as const
 const AUDITED = ['hashes', 'full'] as const
-const MAX_USD = 9_000_000
 
 const words = <const V extends readonly string[]>(values: V) => Type.Enum([...values])
-const action = (text: string) => oneOf(text, ACTIONS)
+const action = (text: string) => choiceField(text, ACTIONS)
 const phrase = (text: string) => Type.String({ description: text, pattern: '\\S', maxLength: 1000, expected: 'a phrase' })
 const phraseList = (text: string, each: string, maxItems: number, note: string) =>
   own({
@@ -104,9 +105,9 @@ const filter = {
 
 const builtin = {
   written: closed('A built-in recogniser.', {
-    slug: oneOf('What it looks for.', BUILTIN_SLUGS),
+    slug: choiceField('What it looks for.', BUILTIN_SLUGS),
     action: action('What happens on a match.'),
-    scan_scope: Type.Optional(oneOf("For regex-prompt-injection: only the user's messages, or all. If unset: all.", SCAN_SCOPES)),
+    scan_scope: Type.Optional(choiceField("For regex-prompt-injection: only the user's messages, or all. If unset: all.", SCAN_SCOPES)),
   }),
   taken: Type.Object(
     {
@@ -147,8 +148,8 @@ export const BUDGET = {
     note: 'USD that each key with this guardrail may spend.',
   }),
   reset_interval: documented({
-    written: Type.Optional(oneOf('When the spend starts from zero again, in UTC. If unset: never.', RESETS)),
-    taken: words(RESETS),
+    written: Type.Optional(choiceField('When the spend starts from zero again, in UTC. If unset: never.', WINDOWS)),
+    taken: words(WINDOWS),
     note: 'Period of the budget. Each starts at 00:00 UTC: every day, on Monday, or on the first of the month.',
   }),
 }
@@ -189,13 +190,13 @@ export const ENDPOINTS = {
 
 export const TEXTS = {
   content_filters: documented({
-    written: withDefault(listOf('Patterns of your own.', filter.written), []),
+    written: withDefault(listField('Patterns of your own.', filter.written), []),
     taken: Type.Array(filter.taken, { maxItems: MAX_FILTERS }),
     shown: Type.Array(filter.shown),
     note: 'Regular expressions without look-around and back-references.',
   }),
   content_filter_builtins: documented({
-    written: withDefault(listOf('Built-in recognisers.', builtin.written), []),
+    written: withDefault(listField('Built-in recognisers.', builtin.written), []),
     taken: Type.Array(builtin.taken, { maxItems: BUILTIN_SLUGS.length }),
     shown: Type.Array(builtin.shown),
     note: 'Built-in recognisers.',
@@ -216,7 +217,7 @@ export const TEXTS = {
 
 export const WAY = {
   direction: own({
-    written: withDefault(oneOf('What is scanned: requests, replies (streamed ones too), or both.', DIRECTIONS), 'input'),
+    written: withDefault(choiceField('What is scanned: requests, replies (streamed ones too), or both.', DIRECTIONS), 'input'),
     taken: words(DIRECTIONS),
     note: 'Read requests, answers or both; `input` by default.',
   }),
@@ -251,7 +252,7 @@ export const PARAMETERS = {
 
 export const AUDIT = {
   audit: own({
-    written: withDefault(oneOf('What the audit trail keeps of a match: its hash, or its text as well.', AUDITED), 'hashes'),
+    written: withDefault(choiceField('What the audit trail keeps of a match: its hash, or its text as well.', AUDITED), 'hashes'),
     taken: words(AUDITED),
     note: '`full`: the audit trail keeps the matched text; otherwise only its hash.',
   }),

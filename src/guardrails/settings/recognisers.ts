@@ -11,7 +11,7 @@ export const BUILTIN_SLUGS = [...DATA_SLUGS, INJECTION_SLUG] as const
 export type BuiltinSlug = (typeof BUILTIN_SLUGS)[number]
 
 /** Placeholder for a match of a built-in recogniser. */
-export function placeholderOf(slug: string): string {
+export function slugPlaceholder(slug: string): string {
   return `[${slug
     .replace(/^regex-/, '')
     .replaceAll('-', '_')

@@ -85,7 +85,7 @@ export function networkFault(error: Error, answered: boolean): Fault {
   const { code } = error as NodeJS.ErrnoException
   if (code !== undefined && EXHAUSTED.has(code)) return new Fault('exhausted', { cause: error, reason: code, retryAfter: 1 })
   if (error instanceof ConnectionFailure) return connectionFault(error)
-  if (!answered && code !== undefined && OF_TLS.test(code)) return new Fault('upstream_tls', { cause: error, reason: reasonOf(code) })
+  if (!answered && code !== undefined && OF_TLS.test(code)) return new Fault('upstream_tls', { cause: error, reason: codeReason(code) })
   const isUnreadable =
     error.name === 'HTTPParserError' ||
     code?.startsWith('HPE_') ||
@@ -100,7 +100,7 @@ export function networkFault(error: Error, answered: boolean): Fault {
 function connectionFault(failure: ConnectionFailure): Fault {
   const { phase, code, timedOut } = failure
   if (timedOut) return silentFault(phase, failure)
-  return new Fault(BY_PHASE[phase], { cause: failure, reason: reasonOf(code) })
+  return new Fault(BY_PHASE[phase], { cause: failure, reason: codeReason(code) })
 }
 
 /** @param phase what the connection waited for when its time was over. */
@@ -109,7 +109,7 @@ export function silentFault(phase: Phase | undefined, cause?: Error): Fault {
 }
 
 /** OpenSSL names the version in front of an alert, 3.2 and later `ssl/tls` for most (crypto/err/openssl.txt). What has no row is recorded by its code. */
-function reasonOf(code: string): string {
+function codeReason(code: string): string {
   const plain = code.replace(/^ERR_SSL_(?:SSLV3|TLSV1|TLSV13|SSL\/TLS)_ALERT_/, 'ERR_SSL_ALERT_')
   return BY_CODE.get(plain) ?? plain.toLowerCase()
 }

@@ -17,7 +17,7 @@ export interface PlainReply {
 }
 
 /** Bytes. */
-const LONGEST_HEAD = 8 * 1024
+const MAX_HEAD_LENGTH = 8 * 1024
 
 /** An answer of HTTP/1.1 (RFC 9112 sections 4 and 5): plain names, and values of printable ASCII, one to a line. Of an error all fields may count. */
 const HEAD = /^HTTP\/1\.1 20[01](?: [ -~]*)?(?:\r\n[\w-]+: ?[!-~](?:[ -~]*[!-~])?)+$/
@@ -28,14 +28,14 @@ const LENGTH = /^\d{1,9}$/
 const READ = ['connection', 'content-length', 'transfer-encoding', 'upgrade', 'keep-alive', 'content-type', 'content-encoding']
 /** A bit for each of their lengths: of no other field is anything looked at. */
 const READ_LENGTHS = READ.reduce((bits, { length }) => bits | (1 << length), 0)
-const LONGEST_NAME = Math.max(...READ.map(({ length }) => length))
+const MAX_NAME_LENGTH = Math.max(...READ.map(({ length }) => length))
 
 const SPACE = 0x20
 
 /** @param bytes all that has been read of the reply. */
 export function plainReply(bytes: Buffer): PlainReply | undefined {
   const end = bytes.indexOf('\r\n\r\n')
-  if (end === -1 || end > LONGEST_HEAD) return undefined
+  if (end === -1 || end > MAX_HEAD_LENGTH) return undefined
   const text = bytes.toString('latin1', 0, end)
   if (!HEAD.test(text)) return undefined
   const fields: AnswerFields = { 'content-type': undefined, 'content-encoding': undefined, 'keep-alive': undefined }
@@ -45,7 +45,7 @@ export function plainReply(bytes: Buffer): PlainReply | undefined {
     const next = text.indexOf('\r\n', at + 2)
     const colon = text.indexOf(':', at)
     const size = colon - at - 2
-    if (size <= LONGEST_NAME && (READ_LENGTHS & (1 << size)) !== 0) {
+    if (size <= MAX_NAME_LENGTH && (READ_LENGTHS & (1 << size)) !== 0) {
       const name = text.slice(at + 2, colon).toLowerCase()
       const value = text.slice(text.charCodeAt(colon + 1) === SPACE ? colon + 2 : colon + 1, next === -1 ? undefined : next)
       if (name === 'content-length') {
@@ -88,7 +88,7 @@ const CR = 0x0d
 const LF = 0x0a
 
 /** Digits of a size: 256 MB at most. A longer one is the parser's to read. */
-const MOST_DIGITS = 7
+const MAX_DIGITS = 7
 
 /**
  * Reads a body that comes in chunks of the plainest form (RFC 9112 section 7.1): no extensions, no trailers. It finds where chunks end
@@ -165,8 +165,8 @@ export class ChunkedBody {
   }
 
   private takesDigit(byte: number): boolean {
-    const value = digitOf(byte)
-    if (value === -1 || this.digits === MOST_DIGITS) return false
+    const value = byteDigit(byte)
+    if (value === -1 || this.digits === MAX_DIGITS) return false
     this.size = this.size * 16 + value
     this.digits++
     return true
@@ -179,7 +179,7 @@ export class ChunkedBody {
 }
 
 /** @returns -1 for what is no hexadecimal digit. */
-function digitOf(byte: number): number {
+function byteDigit(byte: number): number {
   if (byte >= 0x30 && byte <= 0x39) return byte - 0x30
   const letter = byte | 0x20
   return letter >= 0x61 && letter <= 0x66 ? letter - 0x57 : -1

@@ -49,4 +49,4 @@ class PolledTime {
 export const polledTime = new PolledTime()
 
 /** @returns the ticks after which so many milliseconds have passed for sure, within what is counted. */
-export const ticksOf = (ms: number): number => Math.min(MOST - 1, Math.ceil(ms / TICK) + 1)
+export const toTicks = (ms: number): number => Math.min(MOST - 1, Math.ceil(ms / TICK) + 1)

@@ -6,8 +6,8 @@ import type { Phase } from '../../services/connections/connection-failure.ts'
 import type { Connecting } from '../../services/connections/connector.ts'
 import { ConnectionEnded, isTlsRecord, StaleConnection, TlsExpected } from './network-fault.ts'
 import { ChunkedBody, isFarewell, type PlainReply, plainReply } from './plain-reply.ts'
-import { polledTime, ticksOf } from './polled-time.ts'
-import { fieldsOf, KEEP_ALIVE, keptFor, MOST_INTERIM, tooManyInterim } from './reply-fields.ts'
+import { polledTime, toTicks } from './polled-time.ts'
+import { headerFields, KEEP_ALIVE, keptFor, MAX_INTERIM, tooManyInterim } from './reply-fields.ts'
 import { ReplyParser, type ReplyReceiver } from './reply-parser.ts'
 import { RunningRequest, type WholeRequest } from './running-request.ts'
 
@@ -34,7 +34,7 @@ const OWNER = Symbol('connection')
 type Owned = Socket & { [OWNER]?: ProviderConnection }
 
 /** @returns undefined for a socket of another client. */
-export function connectionOf(socket: Socket): ProviderConnection | undefined {
+export function socketConnection(socket: Socket): ProviderConnection | undefined {
   return (socket as Owned)[OWNER]
 }
 
@@ -42,19 +42,19 @@ export function connectionOf(socket: Socket): ProviderConnection | undefined {
 const check = (connection: ProviderConnection): void => connection.check()
 
 function ended(this: Socket): void {
-  connectionOf(this)?.halfClosed()
+  socketConnection(this)?.halfClosed()
 }
 
 function received(this: Socket, bytes: Buffer): void {
-  connectionOf(this)?.read(bytes)
+  socketConnection(this)?.read(bytes)
 }
 
 function failed(this: Socket, error: NodeJS.ErrnoException): void {
-  connectionOf(this)?.broken(error)
+  socketConnection(this)?.broken(error)
 }
 
 function closed(this: Socket): void {
-  connectionOf(this)?.lost(new ConnectionEnded())
+  socketConnection(this)?.lost(new ConnectionEnded())
 }
 
 /**
@@ -201,7 +201,7 @@ export class ProviderConnection implements ReplyReceiver {
       else if (this.chunks) error = this.readChunks(this.chunks, bytes)
       else error = this.parse(bytes)
     } catch (thrown) {
-      error = errorOf(thrown)
+      error = asError(thrown)
     }
     if (this.whole) {
       if (error) this.followed()
@@ -264,8 +264,8 @@ export class ProviderConnection implements ReplyReceiver {
 
   head(status: number, headers: readonly string[], keepAlive: boolean, upgrade: boolean): boolean {
     if (this.whole || !this.running || this.catchingUp) return false
-    if (status < 200 && ++this.interim > MOST_INTERIM) throw tooManyInterim()
-    const fields = fieldsOf(headers)
+    if (status < 200 && ++this.interim > MAX_INTERIM) throw tooManyInterim()
+    const fields = headerFields(headers)
     this.status = status
     // A reply without content (RFC 9110 sections 15.3.5 and 15.4.5) whose provider may send some nevertheless.
     const mayFollow = (status === 204 || status === 304) && (Number(fields['content-length'] ?? 0) > 0 || 'transfer-encoding' in fields)
@@ -312,7 +312,7 @@ export class ProviderConnection implements ReplyReceiver {
 
   private isStale(): boolean {
     if (this.state !== 'busy' || !this.served || this.parsing || this.status !== 0) return false
-    return polledTime.since(this.writtenAt) < ticksOf(Math.max(STALE_WITHIN, 2 * this.connectTime))
+    return polledTime.since(this.writtenAt) < toTicks(Math.max(STALE_WITHIN, 2 * this.connectTime))
   }
 
   /** Ends the connection, and its request with this error. */
@@ -352,7 +352,7 @@ export class ProviderConnection implements ReplyReceiver {
     try {
       running.handler.onResponseEnd?.(running, {})
     } catch (thrown) {
-      running.handler.onResponseError?.(running, errorOf(thrown))
+      running.handler.onResponseError?.(running, asError(thrown))
     }
   }
 
@@ -394,4 +394,4 @@ export class ProviderConnection implements ReplyReceiver {
   }
 }
 
-const errorOf = (thrown: unknown): Error => (thrown instanceof Error ? thrown : new Error(String(thrown)))
+const asError = (thrown: unknown): Error => (thrown instanceof Error ? thrown : new Error(String(thrown)))

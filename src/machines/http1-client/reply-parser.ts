@@ -31,7 +31,7 @@ const Parser = (process.getBuiltinModule('_http_common') as { HTTPParser?: NodeP
 const NO_CONTENT = 1
 
 /** Bytes of the head of a reply, as undici has it (`maxHeaderSize` in lib/dispatcher/client.js of 8.12.4). */
-const MOST_HEADERS = 16 * 1024
+const MAX_HEADERS = 16 * 1024
 
 export interface ReplyReceiver {
   /** A message begins. */
@@ -52,7 +52,7 @@ export class ReplyParser {
   constructor(receiver: ReplyReceiver) {
     if (!Parser) throw new TypeError('this Node has no parser of HTTP to offer')
     const parser = new Parser()
-    parser.initialize(Parser.RESPONSE, receiver, MOST_HEADERS)
+    parser.initialize(Parser.RESPONSE, receiver, MAX_HEADERS)
     /** Headers come in several lists where they are many. After the head the same callback brings trailers, which nothing reads. */
     let early: string[] | undefined
     parser[Parser.kOnMessageBegin] = () => {
@@ -88,12 +88,12 @@ export class ReplyParser {
 
   /** @param bytes may be used again afterwards: what the receiver gets of them is a copy. @returns why they are no reply, if they are none. */
   execute(bytes: Uint8Array): Error | undefined {
-    return errorOf(this.parser.execute(bytes))
+    return asError(this.parser.execute(bytes))
   }
 
   /** The connection has ended. @returns what is wrong with that, if anything is. */
   finish(): Error | undefined {
-    return errorOf(this.parser.finish())
+    return asError(this.parser.finish())
   }
 
   /** Call once. The parser may be at work just now, so it is freed a little later. */
@@ -102,6 +102,6 @@ export class ReplyParser {
   }
 }
 
-function errorOf(result: unknown): Error | undefined {
+function asError(result: unknown): Error | undefined {
   return result instanceof Error ? result : undefined
 }

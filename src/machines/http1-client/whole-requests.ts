@@ -1,4 +1,4 @@
-/** Requests whose body is at hand, over connections of ours: which connection takes one, and how its head is written. */
+/** Sends requests whose body is at hand over connections of its own: chooses the connection, and writes the head of the request. */
 import type { IncomingHttpHeaders } from 'node:http'
 import { performance } from 'node:perf_hooks'
 import type { Dispatcher } from 'undici'
@@ -12,7 +12,7 @@ import type { RunningRequest, WholeRequest } from './running-request.ts'
 const LOOK = 1_000
 
 /** Idle connections that are kept: the rest of a burst is closed as it ends. */
-export const MOST_IDLE = 512
+export const MAX_IDLE = 512
 
 export interface RequestOptions extends Dispatcher.DispatchOptions {
   /** A request of a caller whose reply goes on to it: its headers are an object, and all fields of the reply's head count. */
@@ -79,14 +79,14 @@ export class WholeRequests implements ConnectionOwner {
 
   private own({ method, path, headers, body }: RequestOptions): WholeRequest | undefined {
     if (method !== 'POST' || !(typeof body === 'string' || Buffer.isBuffer(body)) || !Array.isArray(headers)) return undefined
-    const head = this.headOf(path, headers)
+    const head = this.buildHead(path, headers)
     return head === undefined ? undefined : { head, body, isRelayed: false, isHead: false }
   }
 
   /** A request of a caller: of any method, with or without a body. */
   private relayed({ method, path, headers, body }: RequestOptions): WholeRequest | undefined {
     if (!METHOD.test(method) || !isPath(path) || !(body === null || Buffer.isBuffer(body))) return undefined
-    const head = withFields(this.startOf(method, path), flatList(headers as IncomingHttpHeaders), 0)
+    const head = withFields(this.startLine(method, path), flatList(headers as IncomingHttpHeaders), 0)
     if (head === undefined) return undefined
     const more = { isRelayed: true, isHead: method === 'HEAD' }
     if (body !== null) return { head, body, ...more }
@@ -102,7 +102,7 @@ export class WholeRequests implements ConnectionOwner {
   }
 
   free(connection: ProviderConnection): void {
-    if (this.idle.length >= MOST_IDLE) {
+    if (this.idle.length >= MAX_IDLE) {
       connection.close()
       return
     }
@@ -128,21 +128,21 @@ export class WholeRequests implements ConnectionOwner {
   }
 
   /** @param headers flat list. @returns undefined where something in it is not ordinary. */
-  private headOf(path: string, headers: readonly unknown[]): string | undefined {
+  private buildHead(path: string, headers: readonly unknown[]): string | undefined {
     const { last } = this
     const shared = Math.max(0, headers.length - 2)
     if (last?.path === path && last.fields.length === shared && startsWith(headers, last.fields))
       return withFields(last.text, headers, shared)
     if (!isPath(path)) return undefined
     const fields = headers.slice(0, shared)
-    const text = withFields(this.startOf('POST', path), fields, 0)
+    const text = withFields(this.startLine('POST', path), fields, 0)
     if (text === undefined) return undefined
-    // In one piece: every request that begins with it would put it together again.
+    // Made one string: V8 would otherwise join its pieces again for every request that begins with it.
     this.last = { path, fields, text: Buffer.from(text, 'latin1').toString('latin1') }
     return withFields(text, headers, shared)
   }
 
-  private startOf(method: string, path: string): string {
+  private startLine(method: string, path: string): string {
     return `${method} ${path} HTTP/1.1\r\nhost: ${this.host}\r\nconnection: keep-alive\r\n`
   }
 
@@ -191,12 +191,12 @@ const ORDINARY = /^(?!(?:host|connection|content-length|expect|keep-alive|transf
 
 /** Names that were found ordinary: providers have few. */
 const ordinary = new Set<string>()
-const MOST_NAMES = 1_000
+const MAX_NAMES = 1_000
 
 function isOrdinary(name: string): boolean {
   if (ordinary.has(name)) return true
   if (!ORDINARY.test(name)) return false
-  if (ordinary.size < MOST_NAMES) ordinary.add(name)
+  if (ordinary.size < MAX_NAMES) ordinary.add(name)
   return true
 }
 

@@ -11,7 +11,7 @@ export interface Member {
 }
 
 /** As many as one object of a request may have (`pipeline/request/read.ts`). */
-const MOST_MEMBERS = 16_384
+const MAX_MEMBERS = 16_384
 
 const QUOTE = 0x22
 const COMMA = 0x2c
@@ -62,7 +62,7 @@ function valueEnd(bytes: Buffer, at: number): number {
 }
 
 /** A name as the parser reads it: escapes stand for letters. */
-function nameOf(bytes: Buffer, from: number, to: number): string | undefined {
+function memberName(bytes: Buffer, from: number, to: number): string | undefined {
   const text = bytes.toString('utf8', from + 1, to - 1)
   if (!text.includes('\\')) return text
   try {
@@ -77,16 +77,16 @@ function nameOf(bytes: Buffer, from: number, to: number): string | undefined {
  * @param start where the object begins; spaces may stand before it. @param end where the bytes that count end.
  * @returns undefined for what is no object, and for one with more than 16,384 members.
  */
-export function membersOf(bytes: Buffer, start = 0, end = bytes.length): Member[] | undefined {
+export function scanMembers(bytes: Buffer, start = 0, end = bytes.length): Member[] | undefined {
   const members: Member[] = []
   let at = skipSpace(bytes, start)
   if (bytes[at] !== OPENING_BRACE) return undefined
   at = skipSpace(bytes, at + 1)
   if (bytes[at] === CLOSING_BRACE) return skipSpace(bytes, at + 1) >= end ? members : undefined
-  while (bytes[at] === QUOTE && members.length < MOST_MEMBERS) {
+  while (bytes[at] === QUOTE && members.length < MAX_MEMBERS) {
     const nameEnd = stringEnd(bytes, at)
     if (nameEnd === -1) return undefined
-    const name = nameOf(bytes, at, nameEnd)
+    const name = memberName(bytes, at, nameEnd)
     const colon = skipSpace(bytes, nameEnd)
     if (name === undefined || bytes[colon] !== COLON) return undefined
     const from = skipSpace(bytes, colon + 1)

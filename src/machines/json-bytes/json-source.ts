@@ -2,7 +2,7 @@
  * A large JSON object as it came: what is unchanged of it goes on in the bytes of its sender, and only the rest is written anew. A conversation
  * of 330 KB takes 1.7 ms to write and to encode, and 0.04 ms to copy (decision 21).
  */
-import { type Json, type JsonBounds, type JsonObject, JsonSize } from '../../core/json.ts'
+import { holdsHalfEscape, type Json, type JsonBounds, type JsonObject, JsonSize } from '../../core/json.ts'
 import { MACHINES_ON } from '../switch.ts'
 import { closingQuote, type Literals, LONG, Pieces, type Range, SourceTexts } from './json-texts.ts'
 
@@ -21,13 +21,13 @@ const MINUS = 0x2d
 const isDigit = (byte: number | undefined): boolean => byte !== undefined && byte >= 0x30 && byte <= 0x39
 
 /** Digits of the largest double (1.8e308); a longer number may be larger. */
-const MOST_DIGITS = 308
+const MAX_DIGITS = 308
 
 /** Members of the root, and elements of a list, whose places are kept. */
-const MOST_PLACES = 4_096
+const MAX_PLACES = 4_096
 
 /** Elements in a row that are looked past: behind more of them the rest is written anew. */
-const MOST_LEFT_OUT = 64
+const MAX_LEFT_OUT = 64
 
 /** Shorter values are as soon written as found. */
 const SHORT = 256
@@ -60,7 +60,7 @@ export class SourceSize extends JsonSize {
     for (let at = 0; at < bytes.length; at++) {
       const byte = bytes[at] as number
       if (byte === QUOTE) {
-        if (at - from > MOST_DIGITS) mayOverflow = true
+        if (at - from > MAX_DIGITS) mayOverflow = true
         from = at
         at = closingQuote(bytes, at + 1)
         if (at === -1) break
@@ -69,11 +69,11 @@ export class SourceSize extends JsonSize {
         from = at
       } else if (byte === COMMA) {
         if (depth === 1) {
-          if (places.length < MOST_PLACES) places.push(at)
-        } else if (depth === 2 && inner.length < MOST_PLACES) inner.push(at)
+          if (places.length < MAX_PLACES) places.push(at)
+        } else if (depth === 2 && inner.length < MAX_PLACES) inner.push(at)
         if (++commas > mostCommas) break
       } else if (byte === COLON) {
-        if (depth === 1 && places.length < MOST_PLACES) places.push(at)
+        if (depth === 1 && places.length < MAX_PLACES) places.push(at)
         if (++members > mostMembers) break
       } else if (byte < LETTERS) continue
       else if (byte === OPENING_BRACE || byte === OPENING_BRACKET) {
@@ -89,9 +89,9 @@ export class SourceSize extends JsonSize {
     this.containers = containers
     this.members = members
     this.commas = commas
-    this.mayOverflow = mayOverflow || bytes.length - from > MOST_DIGITS
+    this.mayOverflow = mayOverflow || bytes.length - from > MAX_DIGITS
     this.places = places
-    this.inner = inner.length < MOST_PLACES ? inner : undefined
+    this.inner = inner.length < MAX_PLACES ? inner : undefined
     this.literals = { count, long }
     return this
   }
@@ -105,25 +105,28 @@ const UNBOUNDED = { depth: Number.POSITIVE_INFINITY, members: Number.POSITIVE_IN
  * @param bytes JSON. @param root the same, parsed.
  */
 export function readsTwoWays(bytes: Buffer, root: JsonObject): boolean {
-  return membersOf(root) !== new SourceSize().measureBytes(bytes, UNBOUNDED).members
+  return countMembers(root) !== new SourceSize().measureBytes(bytes, UNBOUNDED).members
 }
 
+/** True where half a character stands in a text, or in one that is JSON itself, such as the arguments of a call. */
+const holdsHalf = (text: string): boolean => !text.isWellFormed() || holdsHalfEscape(text)
+
 /** Members of all objects of a value; -1 where one of its texts holds half a character, which is not sent on as it came. */
-function membersOf(root: Json): number {
+function countMembers(root: Json): number {
   let members = 0
   const rest: Json[] = [root]
   for (let value = rest.pop(); value !== undefined; value = rest.pop()) {
     if (Array.isArray(value)) {
       for (const child of value) {
         if (typeof child === 'object' && child !== null) rest.push(child)
-        else if (typeof child === 'string' && !child.isWellFormed()) return -1
+        else if (typeof child === 'string' && holdsHalf(child)) return -1
       }
     } else if (typeof value === 'object' && value !== null) {
       for (const name in value) {
         members++
         const child = value[name]
         if (typeof child === 'object' && child !== null) rest.push(child)
-        else if (typeof child === 'string' && !child.isWellFormed()) return -1
+        else if (typeof child === 'string' && holdsHalf(child)) return -1
       }
     }
   }
@@ -140,7 +143,7 @@ function elementsIn(bytes: Buffer, { from, to }: Range): Range[] | undefined {
     if (byte === QUOTE) at = closingQuote(bytes, at + 1)
     else if (byte === COMMA) {
       if (depth !== 1) continue
-      if (found.length >= MOST_PLACES) return undefined
+      if (found.length >= MAX_PLACES) return undefined
       found.push({ from: start, to: at })
       start = at + 1
     } else if (byte === OPENING_BRACE || byte === OPENING_BRACKET) {
@@ -155,8 +158,8 @@ function elementsIn(bytes: Buffer, { from, to }: Range): Range[] | undefined {
 
 const isLarge = (value: Json): boolean => (typeof value === 'string' ? value.length >= SHORT : typeof value === 'object' && value !== null)
 
-/** Bytes from which on a member of the root is let go: it is parsed again where it is read. */
-const LET_GO = 1_024
+/** Bytes from which on a member of the root is released: it is parsed again where it is read. */
+const MIN_RELEASED_BYTES = 1_024
 
 const NO_BYTES = Buffer.alloc(0)
 
@@ -165,7 +168,7 @@ export class JsonSource {
   private readonly literals: Literals
   private bytes: Buffer
   private root: JsonObject
-  private hasLetGo = false
+  private isReleased = false
 
   private constructor(bytes: Buffer, root: JsonObject, { ranges, literals }: { ranges: ReadonlyMap<string, Range>; literals: Literals }) {
     this.bytes = bytes
@@ -180,7 +183,7 @@ export class JsonSource {
    * Undefined as well where the root has too many members, and where a text has half a character.
    */
   static of(bytes: Buffer, root: JsonObject, { members, places, literals }: SourceSize): JsonSource | undefined {
-    if (!MACHINES_ON || places.length >= MOST_PLACES || membersOf(root) !== members) return undefined
+    if (!MACHINES_ON || places.length >= MAX_PLACES || countMembers(root) !== members) return undefined
     const ranges = new Map<string, Range>()
     // Both have their members in the order of the text, but for names that are whole numbers: those have no place here.
     let before = bytes.indexOf(OPENING_BRACE)
@@ -225,18 +228,18 @@ export class JsonSource {
   }
 
   /**
-   * Lets go of the large values: they take several times the memory of their bytes, and a reply may take minutes.
-   * @param large bytes from which a value is. @returns the same body; a large member of it is parsed again when it is read, and then stays until it is let go once more.
+   * Releases the large values: they take several times the memory of their bytes, and a reply may take minutes.
+   * @param large bytes from which a value is. @returns the same body; a large member of it is parsed again when it is read, and then stays until it is released once more.
    */
-  letGo(large = LET_GO): JsonObject {
-    if (!this.hasLetGo) this.root = { ...this.root }
-    this.hasLetGo = true
+  release(large = MIN_RELEASED_BYTES): JsonObject {
+    if (!this.isReleased) this.root = { ...this.root }
+    this.isReleased = true
     for (const [name, range] of this.ranges) if (range.to - range.from >= large) this.parseLate(this.root, name, range)
     return this.root
   }
 
-  /** After `letGo`: nothing reads a large member any more. One that is read nevertheless is null. */
-  forget(): void {
+  /** After `release`: nothing reads a large member any more. One that is read nevertheless is null. */
+  discard(): void {
     this.bytes = NO_BYTES
   }
 
@@ -257,7 +260,7 @@ export class JsonSource {
     pieces.text('[')
     for (const [index, value] of list.entries()) {
       if (index > 0) pieces.text(',')
-      const at = ranges && isLarge(value) ? placeOf(value, sent, next) : -1
+      const at = ranges && isLarge(value) ? findPlace(value, sent, next) : -1
       const own = ranges?.[at]
       if (own) {
         pieces.range(own)
@@ -269,8 +272,8 @@ export class JsonSource {
 }
 
 /** Index of an element from `from` on, past a few that were left out; -1 for one that is not the sender's. */
-function placeOf(value: Json, sent: Json[], from: number): number {
-  const end = Math.min(sent.length, from + MOST_LEFT_OUT)
+function findPlace(value: Json, sent: Json[], from: number): number {
+  const end = Math.min(sent.length, from + MAX_LEFT_OUT)
   for (let at = from; at < end; at++) if (sent[at] === value) return at
   return -1
 }

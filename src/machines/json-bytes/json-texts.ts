@@ -75,7 +75,7 @@ export class Pieces {
 export const LONG = 256
 
 /** Texts of one length that are compared with one that is to be written. */
-const MOST_COMPARED = 4
+const MAX_COMPARED = 4
 
 /** Names that are written as they are. */
 const PLAIN = /^\w+$/
@@ -126,7 +126,7 @@ export class SourceTexts {
   /** @param mixed objects and lists with a long text in them: any other value is as soon written in one go. */
   private writeMixed(value: Json, mixed: ReadonlySet<Json>, pieces: Pieces): void {
     if (typeof value === 'string') {
-      const range = value.length < LONG ? undefined : this.rangeOf(value)
+      const range = value.length < LONG ? undefined : this.findRange(value)
       if (range) pieces.range(range)
       else pieces.text(JSON.stringify(value))
     } else if (!mixed.has(value)) pieces.text(JSON.stringify(value))
@@ -186,11 +186,11 @@ export class SourceTexts {
     return true
   }
 
-  private rangeOf(value: string): Range | undefined {
+  private findRange(value: string): Range | undefined {
     const same = this.byLength.get(value.length)
     if (!same) return undefined
     const { texts } = same
-    const most = Math.min(texts.length, MOST_COMPARED)
+    const most = Math.min(texts.length, MAX_COMPARED)
     for (let tried = 0; tried < most; tried++) {
       const at = (same.next + tried) % texts.length
       const found = texts[at]

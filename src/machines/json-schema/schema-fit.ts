@@ -81,7 +81,7 @@ class Check {
     if (value === null && schema.nullable === true) return undefined
     const types = Array.isArray(type) ? type : type === undefined ? [] : [type]
     this.budget.spend(types.length * PASSING)
-    if (types.length > 0 && !types.some((one) => isOf(one, value))) return this.breaks('type', path)
+    if (types.length > 0 && !types.some((one) => isType(one, value))) return this.breaks('type', path)
     if (only !== undefined && !this.budget.same(only, value)) return this.breaks('const', path)
     if (Array.isArray(allowed) && !allowed.some((one) => this.budget.same(one, value))) return this.breaks('enum', path)
     const keyword =
@@ -267,7 +267,7 @@ function decoded(step: string): string {
   }
 }
 
-function isOf(type: Json, value: Json): boolean {
+function isType(type: Json, value: Json): boolean {
   switch (type) {
     case 'null':
       return value === null

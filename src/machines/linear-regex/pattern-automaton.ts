@@ -56,13 +56,13 @@ const OTHER = 3
 
 const LATIN = 0x100
 /** Operations on words for one character, at the most: 100 KB take up to 50 ms with so many (bench/guardrails.ts). */
-export const MOST_WORK = 350
+export const MAX_WORK = 350
 /** Operations that a character takes for each word of a row, whatever the pattern. */
 const WORK_OF_WORD = 5
 /** Readers, classes of characters for each kind of reader, and ways between readers: beyond it a pattern is refused before the tables are made. */
-const MOST_READERS = 32 * Math.floor(MOST_WORK / WORK_OF_WORD)
-const MOST_CELLS = 1_000_000
-const MOST_WAYS = 500_000
+const MAX_READERS = 32 * Math.floor(MAX_WORK / WORK_OF_WORD)
+const MAX_CELLS = 1_000_000
+const MAX_WAYS = 500_000
 
 export class PatternTooCostly extends Error {}
 
@@ -104,17 +104,17 @@ export class PatternAutomaton {
       if (isReader(each)) this.numbers.set(pc, readers.push(pc) - 1)
       if (each.op === OP.EMPTY_WIDTH) conditions |= each.arg
     }
-    if (readers.length > MOST_READERS) throw new PatternTooCostly()
+    if (readers.length > MAX_READERS) throw new PatternTooCostly()
     this.readers = readers
     this.words = Math.ceil(readers.length / 32)
     this.borders = compiled.dfa.classBounds
     this.rows = new Uint32Array(this.borders.length + 1)
-    this.masks = this.masksOf(prog.inst)
+    this.masks = this.instructionMasks(prog.inst)
     for (let rune = 0; rune < LATIN; rune++) this.latin[rune] = entryAt(this.rows, this.search(rune))
     const widest = this.build(ALL_CONDITIONS)
     this.only = conditions === 0 ? widest : undefined
     this.work = this.mostWork(widest)
-    if (this.work > MOST_WORK) throw new PatternTooCostly()
+    if (this.work > MAX_WORK) throw new PatternTooCostly()
     this.size = this.masks.length + prog.inst.length + widest.follow.reduce((sum, list) => sum + list.length, 0)
   }
 
@@ -127,14 +127,14 @@ export class PatternAutomaton {
 
   /** @param before the character before the place, and `behind` the one behind it; -1 for none. */
   tables(before: number, behind: number): Tables {
-    return this.only ?? this.tablesOf(before, behind)
+    return this.only ?? this.borderTables(before, behind)
   }
 
-  private tablesOf(before: number, behind: number): Tables {
-    const kinds = kindOf(before) * 4 + kindOf(behind)
+  private borderTables(before: number, behind: number): Tables {
+    const kinds = runeKind(before) * 4 + runeKind(behind)
     let tables = this.byKinds[kinds]
     if (!tables) {
-      tables = this.build(conditionsAt(kindOf(before), kindOf(behind)))
+      tables = this.build(conditionsAt(runeKind(before), runeKind(behind)))
       this.byKinds[kinds] = tables
     }
     return tables
@@ -154,7 +154,7 @@ export class PatternAutomaton {
   }
 
   /** Fills `rows`. Classes that the same readers take share a row: a pattern of one word for letters has 1,370 classes, and two rows. */
-  private masksOf(inst: readonly Instruction[]): Uint32Array {
+  private instructionMasks(inst: readonly Instruction[]): Uint32Array {
     const { words, borders, readers, rows } = this
     const kinds = new Map<string, { first: Instruction; numbers: number[] }>()
     for (const [number, pc] of readers.entries()) {
@@ -164,7 +164,7 @@ export class PatternAutomaton {
       if (kind) kind.numbers.push(number)
       else kinds.set(name, { first, numbers: [number] })
     }
-    if (kinds.size * rows.length > MOST_CELLS) throw new PatternTooCostly()
+    if (kinds.size * rows.length > MAX_CELLS) throw new PatternTooCostly()
     const all = [...kinds.values()]
     const known = new Map<string, number>()
     const masks: Uint32Array[] = []
@@ -188,10 +188,10 @@ export class PatternAutomaton {
     const walk = new Walk(this.steps, this.numbers, met)
     const follow = this.readers.map((pc) => walk.from(entryAt(this.steps, pc).out))
     const start = walk.from(this.first)
-    return { start, startRow: this.row(start), empty: start.includes(END), follow, ...this.waysOf(follow) }
+    return { start, startRow: this.row(start), empty: start.includes(END), follow, ...this.followTables(follow) }
   }
 
-  private waysOf(follow: readonly (readonly number[])[]): Pick<Tables, 'last' | 'self' | 'chain' | 'jumping' | 'jumps'> {
+  private followTables(follow: readonly (readonly number[])[]): Pick<Tables, 'last' | 'self' | 'chain' | 'jumping' | 'jumps'> {
     const { words } = this
     const [last, self, chain] = [new Uint32Array(words), new Uint32Array(words), new Uint32Array(words)]
     const before: number[][] = follow.map(() => [])
@@ -266,7 +266,7 @@ class Walk {
     for (let pc = rest.pop(); pc !== undefined; pc = rest.pop()) {
       if (seen.has(pc)) continue
       seen.add(pc)
-      if (++this.ways > MOST_WAYS) throw new PatternTooCostly()
+      if (++this.ways > MAX_WAYS) throw new PatternTooCostly()
       const step = entryAt(this.inst, pc)
       const { op, out, arg } = step
       if (op === OP.MATCH) found.push(END)
@@ -294,7 +294,7 @@ function set(row: Uint32Array, from: number, number: number): void {
   row[at] = entryAt(row, at) | (1 << (number & 31))
 }
 
-function kindOf(rune: number): number {
+function runeKind(rune: number): number {
   if (rune === -1) return NONE
   if (rune === 10) return NEWLINE
   const lower = rune | 0x20

@@ -1,9 +1,9 @@
 /** Cost of compiling a pattern, read from its text: RE2 itself would take seconds to say so. */
 
 /** Pieces once repeats are written out, at about 15 µs each (`a{1000}` a thousand times takes 3 s, and most of them are no readers). */
-const MOST_PIECES = 10_000
+const MAX_PIECES = 10_000
 /** Characters of ranges that are looked up one by one, at about 0.07 µs each. */
-const MOST_RANGES = 500_000
+const MAX_RANGES = 500_000
 /** A property such as `\p{L}` is hundreds of ranges: each time it stands in the pattern it costs about as much as so many characters. */
 const RANGES_OF_PROPERTY = 1_500
 
@@ -63,10 +63,10 @@ class CostReader {
       } else this.piece(char)
       // What is repeated counts at once: an open group only grows.
       total = Math.max(total, this.pieces)
-      if (total > MOST_PIECES || this.ranges > MOST_RANGES || outer.length > MOST_PIECES) return undefined
+      if (total > MAX_PIECES || this.ranges > MAX_RANGES || outer.length > MAX_PIECES) return undefined
     }
     const pieces = outer.reduce((sum, each) => sum + each, this.pieces)
-    return pieces > MOST_PIECES ? undefined : pieces + Math.ceil(this.ranges / RANGES_OF_PIECE)
+    return pieces > MAX_PIECES ? undefined : pieces + Math.ceil(this.ranges / RANGES_OF_PIECE)
   }
 
   private piece(char: string): void {

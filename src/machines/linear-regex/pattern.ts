@@ -12,7 +12,7 @@ const ESCAPE = /\\(?:x[\da-f]{2}|x\{[\da-f]{1,6}\}|u[\da-f]{4}|u\{[\da-f]{1,6}\}
 const PLAIN_ESCAPES = 'dDwWsSbBnrtfvpPAza'
 const SHOWN = 500
 /** Numbers that the automata at hand may hold: about 64 MB. */
-const MOST_KEPT = 8_000_000
+const MAX_KEPT = 8_000_000
 
 export interface CompiledPattern {
   /** Of RE2's own syntax. */
@@ -52,7 +52,7 @@ function keep(pattern: string, compiled: CompiledPattern): void {
   kept.set(pattern, compiled)
   keptSize += compiled.automaton.size
   for (const [oldest, { automaton }] of kept) {
-    if (keptSize <= MOST_KEPT) return
+    if (keptSize <= MAX_KEPT) return
     kept.delete(oldest)
     keptSize -= automaton.size
   }

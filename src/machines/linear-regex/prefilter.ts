@@ -13,13 +13,13 @@ export type Prefilter = (text: string) => boolean
 type Needles = string[] | undefined
 
 const SHORTEST = 2
-const MOST_NEEDLES = 16
+const MAX_NEEDLES = 16
 const DEEPEST = 32
 
 class Unreadable extends Error {}
 
 /** @param pattern of RE2 syntax that has compiled. */
-export function prefilterOf(pattern: string): Prefilter | undefined {
+export function patternPrefilter(pattern: string): Prefilter | undefined {
   if (!MACHINES_ON) return undefined
   const [prefix = '', flags = ''] = /^\(\?([imsU]+)\)/.exec(pattern) ?? []
   const folded = flags.includes('i')
@@ -65,7 +65,7 @@ class LiteralReader {
     while (this.chars[this.at] === '|') {
       this.at++
       const next = this.sequence()
-      all = all && next && all.length + next.length <= MOST_NEEDLES ? [...all, ...next] : undefined
+      all = all && next && all.length + next.length <= MAX_NEEDLES ? [...all, ...next] : undefined
     }
     this.depth--
     return all

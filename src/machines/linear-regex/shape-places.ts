@@ -36,19 +36,19 @@ export function isAlphanumeric(unit: number): boolean {
 }
 
 /** Larger patterns are taken for any text: they are read everywhere, and answers wait for the whole window. */
-const MOST_PLACES = 20_000
-const MOST_WAYS = 200_000
+const MAX_PLACES = 20_000
+const MAX_WAYS = 200_000
 const ANYTHING = '(?s:.)+'
 
 const known = new Map<string, Compiled>()
 /** Shapes of the operator's own patterns come and go with the configuration. */
-const MOST_KNOWN = 2_000
+const MAX_KNOWN = 2_000
 
 export function compiled(shape: string): Compiled {
   let found = known.get(shape)
   if (!found) {
     found = compile(shape)
-    if (known.size >= MOST_KNOWN) known.clear()
+    if (known.size >= MAX_KNOWN) known.clear()
     known.set(shape, found)
   }
   return found
@@ -62,29 +62,29 @@ function compile(shape: string): Compiled {
   const { inst, start } = program
   const numbers = new Map<number, number>()
   for (const [pc, each] of inst.entries()) if (isReader(each)) numbers.set(pc, numbers.size)
-  if (numbers.size > MOST_PLACES) return compile(ANYTHING)
+  if (numbers.size > MAX_PLACES) return compile(ANYTHING)
   let ways = 0
-  const numbersOf = (pcs: readonly number[]): number[] => pcs.flatMap((each) => numbers.get(each) ?? [])
+  const placeNumbers = (pcs: readonly number[]): number[] => pcs.flatMap((each) => numbers.get(each) ?? [])
   const places: Place[] = []
   for (const pc of numbers.keys()) {
     const instruction = entryAt(inst, pc)
     const { readers, ends } = reached(inst, instruction.out)
     ways += readers.length
-    if (ways > MOST_WAYS) return compile(ANYTHING)
-    places.push({ kind: kindOf(instruction), next: numbersOf(readers), last: ends })
+    if (ways > MAX_WAYS) return compile(ANYTHING)
+    places.push({ kind: instructionKind(instruction), next: placeNumbers(readers), last: ends })
   }
-  return { places, first: numbersOf(reached(inst, start).readers), free }
+  return { places, first: placeNumbers(reached(inst, start).readers), free }
 }
 
 const kinds = new Map<string, Kind>()
 
 /** The same sets come again and again: letters alone are hundreds of ranges. */
-function kindOf(instruction: Instruction): Kind {
+function instructionKind(instruction: Instruction): Kind {
   const name = kindName(instruction)
   let kind = kinds.get(name)
   if (!kind) {
     kind = newKind(instruction)
-    if (kinds.size >= MOST_KNOWN) kinds.clear()
+    if (kinds.size >= MAX_KNOWN) kinds.clear()
     kinds.set(name, kind)
   }
   return kind
@@ -217,13 +217,13 @@ export class Classes {
   }
 
   of(rune: number): number {
-    const number = rune < 0x10000 ? this.low[rune] : this.numbers[this.rangeOf(rune)]
+    const number = rune < 0x10000 ? this.low[rune] : this.numbers[this.runeRange(rune)]
     if (number === undefined) throw new RangeError(`no class for character ${rune}`)
     return number
   }
 
   /** Number of the last border that is not behind the character. */
-  private rangeOf(rune: number): number {
+  private runeRange(rune: number): number {
     let from = 0
     let to = this.borders.length
     while (to - from > 1) {

@@ -7,7 +7,7 @@ export const NEXT = '(?s:.)?'
  * Without what looks ahead or behind, which RE2 has not.
  * @param behind how many characters it may look at that stand behind a match.
  */
-export function shapeOf(source: string, behind = 1): string {
+export function loosenPattern(source: string, behind = 1): string {
   let shape = ''
   for (let at = 0; at < source.length; ) {
     if (/^\(\?<?[=!]/.test(source.slice(at, at + 4))) at = groupEnd(source, at)

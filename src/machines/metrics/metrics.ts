@@ -1,12 +1,12 @@
 /**
- * Metrics: each is declared beside the code that counts it. A declaration is a key; the numbers of one gateway stand in its `Tallies`, so
- * several gateways of one process never share a number: counting adds to a number in memory, a scrape reads them as samples. The text is
- * written when a scrape comes (`src/server/metrics.ts`). The table in docs/operations.md is generated from the declarations.
+ * Metrics: each is declared beside the code that counts it. A declaration is a key; the numbers of one gateway stand in its
+ * `MetricRegistry`, so several gateways of one process never share a number. Counting adds to a number in memory, and a scrape reads them
+ * as samples. The text is written when a scrape comes (`src/server/metrics.ts`). The table in docs/operations.md is generated from the declarations.
  */
 import { entryAt } from '../../core/entry-at.ts'
 
-export interface Metric<T extends Tally = Tally> extends MetricShape {
-  /** Its place in every `Tallies`. */
+export interface Metric<T extends MetricState = MetricState> extends MetricShape {
+  /** Its place in every `MetricRegistry`. */
   readonly index: number
   begin(names: KnownNames): T
 }
@@ -34,7 +34,7 @@ export function declaredMetrics(): readonly Metric[] {
 const PREFIX = 'headgate_'
 const PLAIN: Omit<MetricShape, 'name' | 'help' | 'type'> = { labels: [], limit: 1, perUnit: 1, bounds: [], isPerProcess: false }
 
-function declare<T extends Tally>(shape: MetricShape, begin: (metric: MetricShape, names: KnownNames) => T): Metric<T> {
+function declare<T extends MetricState>(shape: MetricShape, begin: (metric: MetricShape, names: KnownNames) => T): Metric<T> {
   const name = PREFIX + shape.name
   if (declarations.some((other) => other.name === name)) throw new Error(`metric ${name} is declared twice`)
   const metric = { ...shape, name, index: declarations.length, begin: (names: KnownNames): T => begin(metric, names) }
@@ -85,18 +85,18 @@ export function reading(
 }
 
 /** All numbers of one gateway, or of the process that owns its workers. */
-export class Tallies {
-  private readonly kept: (Tally | undefined)[] = []
+export class MetricRegistry {
+  private readonly kept: (MetricState | undefined)[] = []
   private readonly names = new KnownNames()
 
   /** State of a metric in this gateway. */
-  of<T extends Tally>(metric: Metric<T>): T {
-    let tally = this.kept[metric.index] as T | undefined
-    if (tally === undefined) {
-      tally = metric.begin(this.names)
-      this.kept[metric.index] = tally
+  of<T extends MetricState>(metric: Metric<T>): T {
+    let state = this.kept[metric.index] as T | undefined
+    if (state === undefined) {
+      state = metric.begin(this.names)
+      this.kept[metric.index] = state
     }
-    return tally
+    return state
   }
 
   /** The names of the catalogue, after a reload too, by label. What was counted before stays. */
@@ -158,13 +158,13 @@ export const closed = (name: string): Label => ({ name, shared: (value) => value
 
 type LabelList = readonly Label[]
 /** A value for each label, in the order of the declaration. */
-type ValuesOf<L extends LabelList> = { readonly [I in keyof L]: string }
+type LabelValues<L extends LabelList> = { readonly [I in keyof L]: string }
 
 type Labels = Readonly<Record<string, string | number>>
 type Found = Sample[] | Promise<Sample[]>
 
 /** State of one metric in a gateway. `samples` is undefined where the gateway has nothing to show of it. */
-interface Tally {
+interface MetricState {
   samples(metric: MetricShape): Found | undefined
 }
 
@@ -188,7 +188,7 @@ interface MetricShape {
 }
 
 /** One number that only grows, or a gauge that code counts up and down. */
-export class Count implements Tally, Cell {
+export class Count implements MetricState, Cell {
   value = 0
 
   add(by = 1): void {
@@ -249,7 +249,7 @@ export class Latencies implements Cell {
 }
 
 /** The series of a metric with labels. */
-class Labelled<L extends LabelList, T extends Cell> implements Tally {
+class Labelled<L extends LabelList, T extends Cell> implements MetricState {
   private readonly metric: MetricShape
   private readonly names: KnownNames
   private readonly fresh: () => T
@@ -264,7 +264,7 @@ class Labelled<L extends LabelList, T extends Cell> implements Tally {
   }
 
   /** The cell that counts these values of the labels. */
-  series(...values: ValuesOf<L>): T {
+  series(...values: LabelValues<L>): T {
     // In line, since it runs for every attempt.
     let node: Branch<T> | T | undefined = this.tree
     for (const value of values) {
@@ -274,8 +274,8 @@ class Labelled<L extends LabelList, T extends Cell> implements Tally {
     return (node as T | undefined) ?? this.place(this.perLabel(values, ({ name }, value) => this.names.label(name, value)))
   }
 
-  /** The same for names that went through `Tallies.label`. The cell may be kept while `isFull` is false. */
-  named(...values: ValuesOf<L>): T {
+  /** The same for names that went through `MetricRegistry.label`. The cell may be kept while `isFull` is false. */
+  named(...values: LabelValues<L>): T {
     return this.place(values)
   }
 
@@ -325,7 +325,7 @@ class Labelled<L extends LabelList, T extends Cell> implements Tally {
 type Branch<T> = Map<string, Branch<T> | T>
 
 /** A number that stands elsewhere and is read at each scrape. A gateway that gives no source does not show the metric. */
-export class Reading implements Tally {
+export class Reading implements MetricState {
   private source: (() => Read | Promise<Read>) | undefined
 
   from(source: () => Read | Promise<Read>): void {
@@ -335,14 +335,14 @@ export class Reading implements Tally {
   samples(): Found | undefined {
     const read = this.source?.()
     if (read === undefined) return undefined
-    return read instanceof Promise ? read.then(samplesOf) : samplesOf(read)
+    return read instanceof Promise ? read.then(takeSamples) : takeSamples(read)
   }
 }
 
 /** A number, several with labels, or none. */
 type Read = number | undefined | readonly (readonly [labels: Labels, value: number])[]
 
-function samplesOf(read: Read): Sample[] {
+function takeSamples(read: Read): Sample[] {
   if (read === undefined) return []
   return typeof read === 'number' ? [{ labels: {}, value: read }] : read.map(([labels, value]) => ({ labels: { ...labels }, value }))
 }

@@ -5,7 +5,7 @@
 
 const FIRST_BYTES = 16 * 1024
 /** A buffer that a long text has made longer is not kept. */
-const MOST_KEPT = 256 * 1024
+const MAX_KEPT = 256 * 1024
 /** Bytes of a character at most, and of a varint. */
 const UTF8 = 3
 const VARINT = 10
@@ -24,7 +24,7 @@ export class ProtoWriter {
 
   clear(): void {
     this.length = 0
-    if (this.bytes.length > MOST_KEPT) this.bytes = Buffer.allocUnsafeSlow(FIRST_BYTES)
+    if (this.bytes.length > MAX_KEPT) this.bytes = Buffer.allocUnsafeSlow(FIRST_BYTES)
   }
 
   /** Begins a nested message. @returns what `end()` needs. */

@@ -22,7 +22,7 @@ export function quickYaml(text: string): Json | undefined {
   // A variable has to be expanded, and the place of its text be known.
   if (!MACHINES_ON || text.includes('${') || UNUSUAL.test(text)) return undefined
   try {
-    const reader = new Reader(linesOf(text))
+    const reader = new Reader(splitLines(text))
     const value = reader.block(0, 0)
     return reader.ended ? value : undefined
   } catch (error) {
@@ -35,7 +35,7 @@ function unsure(): never {
   throw UNSURE
 }
 
-function linesOf(text: string): Line[] {
+function splitLines(text: string): Line[] {
   const lines: Line[] = []
   for (const raw of text.split('\n')) {
     let indent = 0
@@ -91,7 +91,7 @@ class Reader {
     const object: JsonObject = Object.create(null) as JsonObject
     for (let line = this.lines[this.at]; line !== undefined && line.indent === indent; line = this.lines[this.at]) {
       const [, quoted, word, value] = ENTRY.exec(line.text) ?? unsure()
-      const key = quoted ?? keyOf(word)
+      const key = quoted ?? parseKey(word)
       if (key in object) unsure()
       this.at++
       object[key] = value === undefined || value === '' ? this.nested(indent, depth) : scalarOrFlow(value)
@@ -171,7 +171,7 @@ class Flow {
     const object: JsonObject = Object.create(null) as JsonObject
     this.entries('}', () => {
       const [, quoted, word] = this.take(KEY_IN_FLOW)
-      const key = quoted ?? keyOf(word)
+      const key = quoted ?? parseKey(word)
       if (key in object) unsure()
       object[key] = this.value(depth + 1)
     })
@@ -229,7 +229,7 @@ function scalar(text: string): Json {
 }
 
 /** A key that could be read as a number or as nothing is not plain enough. */
-function keyOf(word: string | undefined): string {
+function parseKey(word: string | undefined): string {
   if (word === undefined || NOT_TEXT.test(word) || word === '~' || (/^[0-9]/.test(word) && !word.includes('/'))) unsure()
   return word
 }

@@ -3,6 +3,7 @@
  * Text is binary (latin1): one character per byte, so UTF-8 survives any cut.
  */
 import type { OutgoingHttpHeaders } from 'node:http'
+import { isObject, type JsonObject } from '../../core/json.ts'
 
 /** Longest frame that is kept while its end is awaited: an image travels in one. */
 export const MAX_FRAME = 16 * 1024 * 1024
@@ -17,7 +18,7 @@ export class FrameSplitter {
   private heldCr = false
 
   /**
-   * @returns the whole frames now known, each ended by a blank line (`\n\n`), '' for none.
+   * @returns the whole frames now known, each ended by a blank line (`\n\n`) with nothing behind the last one, '' for none.
    * Line ends CR and CRLF become LF, which the format treats alike (WHATWG HTML, 9.2.6).
    * @throws RangeError when a frame passes MAX_FRAME.
    */
@@ -29,7 +30,7 @@ export class FrameSplitter {
       this.first = false
       if (text.startsWith('\u00ef\u00bb\u00bf')) text = text.slice(3)
     }
-    if (this.held === '' && text.endsWith('\n\n')) return text
+    if (this.held === '' && text.endsWith('\n\n')) return withoutSurplus(text)
     if (text === '') return ''
     // A string is searched from its end character by character: 64 KB of one event take 60 µs, their bytes 3.
     const last = text === raw ? chunk.lastIndexOf('\n\n') : text.lastIndexOf('\n\n')
@@ -38,7 +39,7 @@ export class FrameSplitter {
     this.held = end === 0 ? this.held + text : text.slice(end)
     this.heldEnd = this.held !== '' && text.endsWith('\n')
     if (this.held.length > MAX_FRAME) throw new RangeError('an event of the stream is too long')
-    return whole
+    return withoutSurplus(whole)
   }
 
   /** Rest without a blank line when the stream closes, as a frame; providers forget the last one. */
@@ -61,6 +62,13 @@ export class FrameSplitter {
   }
 }
 
+/** Frames without further line ends behind their last blank line: half of another blank line is no frame. */
+function withoutSurplus(frames: string): string {
+  let end = frames.length
+  while (end > 2 && frames.charCodeAt(end - 3) === LF) end--
+  return end === frames.length ? frames : frames.slice(0, end)
+}
+
 /** Joins the `data` lines of one frame; undefined if it has none (a comment, an empty frame). */
 export function frameData(frame: string): string | undefined {
   if (frame.startsWith('data: ') && frame.indexOf('\n') === frame.length - 2) return frame.slice(6, -2)
@@ -73,6 +81,27 @@ export function frameData(frame: string): string | undefined {
     data = data === undefined ? value : `${data}\n${value}`
   }
   return data
+}
+
+/** The name in the `event` line; undefined where the frame has none. */
+export function eventName(frame: string): string | undefined {
+  return /^event: ?(.*)$/m.exec(frame)?.[1]
+}
+
+/** @param data JSON, one character per byte. @returns undefined for what is no JSON object. */
+export function jsonObject(data: string): JsonObject | undefined {
+  try {
+    const value: unknown = JSON.parse(utf8(data))
+    return isObject(value) ? value : undefined
+  } catch {
+    return undefined
+  }
+}
+
+/** The object in the data of one frame; undefined where it has none. */
+export function frameObject(frame: string): JsonObject | undefined {
+  const data = frameData(frame)
+  return data === undefined ? undefined : jsonObject(data)
 }
 
 /** Characters of a text that are sooner looked at one by one than copied. */
@@ -102,6 +131,16 @@ const LETTER_U = 0x75
 const LF = 0x0a
 /** A backslash, the letter u and four digits. */
 const UNIT_LENGTH = 6
+
+/** The index of the quote that ends a JSON string whose inside begins at `from`; the end of the text if there is none. */
+export function endOfString(text: string, from: number): number {
+  for (let at = from; at < text.length; at++) {
+    const unit = text.charCodeAt(at)
+    if (unit === BACKSLASH) at++
+    else if (unit === QUOTE) return at
+  }
+  return text.length
+}
 
 /** Bytes of UTF-8 that one UTF-16 unit comes to; each half of a pair is half of four. */
 function bytesOfUnit(unit: number): number {
@@ -242,7 +281,7 @@ export class StreamLife {
 }
 
 /** Held bytes that are not left waiting for the end of the turn. */
-const MOST_HELD = 64 * 1024
+const MAX_HELD = 64 * 1024
 
 interface StreamTarget {
   readonly destroyed: boolean
@@ -299,7 +338,7 @@ export class EventWriter {
   writeBytes(text: string): boolean {
     if (text === '') return true
     this.held += text
-    if (this.held.length >= MOST_HELD) this.flush()
+    if (this.held.length >= MAX_HELD) this.flush()
     else if (!this.scheduled) {
       this.scheduled = true
       process.nextTick(this.flush)
@@ -309,12 +348,12 @@ export class EventWriter {
 
   /** `text` is text; it leaves as UTF-8. */
   writeText(text: string): boolean {
-    return this.writeBytes(bytesOf(text))
+    return this.writeBytes(byteText(text))
   }
 
   /** @param isWhole false where the last chunk is left out, so that the body is known not to be whole (RFC 9112, section 8). */
   end(text: string, isWhole = true): void {
-    const last = this.held + bytesOf(text)
+    const last = this.held + byteText(text)
     this.held = ''
     if (!this.chunked) this.response.end(last, 'latin1')
     else this.response.end((last === '' ? '' : framed(last)) + (isWhole ? LAST_CHUNK : ''), 'latin1')
@@ -353,6 +392,6 @@ function framed(bytes: string): string {
 }
 
 /** Most text is ASCII, which is its own bytes. */
-function bytesOf(text: string): string {
+function byteText(text: string): string {
   return Buffer.byteLength(text) === text.length ? text : Buffer.from(text).toString('latin1')
 }

@@ -32,8 +32,8 @@ export function giveBackMemory(): void {
  * Bytes of young space, both halves. Small requests cost no less in a larger one. What a large body makes is as large as a half: what does
  * not die there is copied, and found dead late. A turn of an agent took 2.4 times the forwarder's processor time in 16 MB and 1.2 in 32.
  */
-const MOST_YOUNG = 16 * 1024 * 1024
-const MOST_YOUNG_FOR_LARGE_BODIES = 32 * 1024 * 1024
+const MAX_YOUNG = 16 * 1024 * 1024
+const MAX_YOUNG_FOR_LARGE_BODIES = 32 * 1024 * 1024
 
 /**
  * Percent by which the heap may grow from one collection of all of it to the next, while large bodies come. After a rest of eight seconds V8
@@ -64,7 +64,7 @@ export function boundYoungSpace(clock: Pick<Clock, 'after'>, hadLargeBody: () =>
   let looksLeft = 0
   const look = (): void => {
     const isLarge = hadLargeBody()
-    const most = isLarge ? MOST_YOUNG_FOR_LARGE_BODIES : MOST_YOUNG
+    const most = isLarge ? MAX_YOUNG_FOR_LARGE_BODIES : MAX_YOUNG
     if (isLarge && looksLeft === 0) setFlagsFromString(`--heap-growing-percent=${GROWTH_FOR_LARGE_BODIES}`)
     // 0: as V8 sees fit.
     else if (!isLarge && looksLeft === 1) setFlagsFromString('--heap-growing-percent=0')

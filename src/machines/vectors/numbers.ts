@@ -87,7 +87,7 @@ export function floatsOfBase64(text: Buffer): Float32Array {
   const bytes = Math.floor((length * 3) / 4)
   if (length === 0 || length % 4 === 1 || bytes % 4 !== 0) throw new Fault('upstream_garbled')
   const floats = room(bytes / 4)
-  const into = bytesOf(floats)
+  const into = floatBytes(floats)
   const written = into.write(plain.toString('latin1', 0, length), 'base64')
   if (written !== bytes) throw new Fault('upstream_garbled')
   checkFinite(floats)
@@ -96,7 +96,7 @@ export function floatsOfBase64(text: Buffer): Float32Array {
 
 /** The numbers as a JSON string of base64, quotes included. */
 export function base64Json(floats: Float32Array): Buffer {
-  const text = bytesOf(floats).toString('base64')
+  const text = floatBytes(floats).toString('base64')
   const json = Buffer.allocUnsafe(text.length + 2)
   json[0] = QUOTE
   json.write(text, 1, 'latin1')
@@ -117,6 +117,6 @@ export function checkFinite(floats: Float32Array): void {
   if (!Number.isFinite(sum)) throw new Fault('upstream_garbled')
 }
 
-function bytesOf(floats: Float32Array): Buffer {
+function floatBytes(floats: Float32Array): Buffer {
   return Buffer.from(floats.buffer, floats.byteOffset, floats.byteLength)
 }

@@ -26,15 +26,15 @@ export interface ScanRules {
 }
 
 /** Bytes around the vectors. */
-const MOST_AROUND = 16 * 1024 * 1024
+const MAX_AROUND = 16 * 1024 * 1024
 /** Room for them at first: that of a vector or two. */
 const FIRST_AROUND = 512
 /** Bytes of a number, blanks around it included: many times what any printer writes. */
 const NUMBER_BYTES = 64
 /** Longer texts are no member's name that is looked for. */
-const LONGEST_KEY = 32
+const MAX_KEY_LENGTH = 32
 /** No number so large is part of a vector; beyond it comes infinity. */
-const MOST_EXPONENT = 300
+const MAX_EXPONENT = 300
 
 const QUOTE = 0x22
 const COLON = 0x3a
@@ -143,8 +143,8 @@ export class ReplyScan {
 
   /** The last text before a colon is a name. */
   private remember(chunk: Buffer, from: number, to: number): void {
-    if (this.text.length > LONGEST_KEY) return
-    this.text += chunk.toString('latin1', from, Math.min(to, from + LONGEST_KEY + 1))
+    if (this.text.length > MAX_KEY_LENGTH) return
+    this.text += chunk.toString('latin1', from, Math.min(to, from + MAX_KEY_LENGTH + 1))
   }
 
   private readKeyed(chunk: Buffer, at: number): number {
@@ -230,7 +230,7 @@ export class ReplyScan {
 
   private watchExponent(state: number, byte: number): void {
     this.exponent = state === EXPONENT_DIGITS ? this.exponent * 10 + byte - 0x30 : 0
-    if (this.exponent > MOST_EXPONENT) throw garbled()
+    if (this.exponent > MAX_EXPONENT) throw garbled()
   }
 
   private readBase64(chunk: Buffer, at: number): number {
@@ -271,7 +271,7 @@ export class ReplyScan {
   /** Copied, since a view of a few bytes would hold the whole chunk, and with it the text of vectors written anew. */
   private keep(bytes: Buffer): void {
     const size = this.aroundSize + bytes.length
-    if (size > MOST_AROUND) throw garbled()
+    if (size > MAX_AROUND) throw garbled()
     if (size > this.around.length) {
       const wider = Buffer.allocUnsafeSlow(Math.max(size, this.around.length * 2))
       this.around.copy(wider, 0, 0, this.aroundSize)

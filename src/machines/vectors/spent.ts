@@ -22,7 +22,7 @@ export class SpentChunks {
       if (this.freed + chunk.length > bytes) break
       this.freed += chunk.length
       count++
-      const own = wholeOf(chunk)
+      const own = wholeBuffer(chunk)
       if (own && this.due.push(own) === 1) setImmediate(() => this.detach())
     }
     this.chunks.splice(0, count)
@@ -38,6 +38,6 @@ export class SpentChunks {
 }
 
 /** The memory of a chunk that fills it; undefined where the memory may hold other data too. */
-function wholeOf({ buffer, byteLength }: Buffer): ArrayBuffer | undefined {
+function wholeBuffer({ buffer, byteLength }: Buffer): ArrayBuffer | undefined {
   return buffer instanceof ArrayBuffer && buffer.byteLength === byteLength ? buffer : undefined
 }

@@ -10,7 +10,7 @@ export interface Source {
 }
 
 /** Turns of work that may wait before the source is paused. */
-const MOST_WAITING = 8
+const MAX_WAITING = 8
 
 export class Turns {
   private readonly work: (chunk: Buffer) => void
@@ -39,7 +39,7 @@ export class Turns {
     this.waiting.push(chunk)
     this.pending += chunk.length
     if (this.left > 0) this.run()
-    if (this.paused || this.pending <= this.budget * MOST_WAITING) return
+    if (this.paused || this.pending <= this.budget * MAX_WAITING) return
     this.paused = true
     this.source?.pause()
   }

@@ -1,6 +1,6 @@
 /**
- * Whether an answer keeps to what the caller demands of its form, where the provider does not see to that: a tap beside the answer,
- * which passes unchanged (decision 17).
+ * Checks whether an answer has the form that the caller demands, where the provider does not enforce it: a tap beside the answer, which
+ * passes unchanged (decision 17).
  */
 import type { Json, JsonObject } from '../../core/json.ts'
 import type { StreamEvent } from '../../dialects/canon/events.ts'

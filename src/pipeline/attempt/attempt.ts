@@ -8,33 +8,33 @@ import { entryAt } from '../../core/entry-at.ts'
 import { asFault, Fault, isAccountFault } from '../../core/faults.ts'
 import type { Usage } from '../../dialects/canon/usage.ts'
 import { countedUsage } from '../../ledger/settlement.ts'
-import { counter, open, type Tallies } from '../../machines/metrics/metrics.ts'
+import { counter, type MetricRegistry, open } from '../../machines/metrics/metrics.ts'
 import type { Endpoint, Provider } from '../../routing/catalog/types.ts'
 import { isOutage, type RetryPermit, type StickySessions } from '../../routing/index.ts'
 import type { ChainDependencies } from '../dependencies.ts'
 import type { Planned } from '../exchange.ts'
 import type { Reply, Service } from '../layer.ts'
-import { countOf, lostToSlowReader } from '../money/turn-cost.ts'
+import { countUsage, lostToSlowReader } from '../money/turn-usage.ts'
 import type { NotedAttempt } from '../records.ts'
 import { aboutCallersItem, explained, type Rewrite, type SentBody } from '../refusal/callers-view.ts'
 import { withoutEcho } from '../refusal/echoed-words.ts'
 import { endedEarly, type Failure, finalFault } from '../reply/final-fault.ts'
-import { ownerOf } from '../request/key-owner.ts'
+import { keyOwner } from '../request/key-owner.ts'
 import { cachesCheaper } from '../route/conversation.ts'
-import { credentialed } from './credential.ts'
 import { denialIn } from './denial.ts'
+import { credentialed } from './refused-credential.ts'
 import { refusedPart } from './refused-part.ts'
-import { speedOf } from './reply-speed.ts'
+import { replySpeed } from './reply-speed.ts'
 import type { Turn } from './turn.ts'
-import { unknownWordsOf } from './unknown-words.ts'
+import { turnUnknownWords } from './unknown-words.ts'
 
 /** Calls one endpoint. Rejects with a fault where nothing has reached the caller. */
 export type Call<Dependencies> = (exchange: Planned, endpoint: Endpoint, dependencies: Dependencies) => Promise<Reply>
 
-/** How endpoints are called: to generate, or for vectors. */
+/** Functions that call endpoints: to generate, or for vectors. */
 export interface Calling<Dependencies> {
   readonly call: Call<Dependencies>
-  /** What an endpoint was sent. */
+  /** Rebuilds the body that an endpoint was sent. */
   readonly rewrite: (exchange: Planned, endpoint: Endpoint, dependencies: Dependencies) => SentBody
 }
 
@@ -111,8 +111,8 @@ function explainTurn(exchange: Planned, turn: Turn, { at: endpoint, status }: No
 }
 
 /**
- * What failed at another endpoint is not what the exchange ends with. Where that refused one call of a batch as wrong, its
- * other calls stay charged like an earlier turn.
+ * Forgets the unfinished turn of another endpoint, since the exchange does not end with its failure. Where that endpoint refused one call
+ * of a batch as wrong, the other calls stay charged like an earlier turn.
  */
 function setAside(exchange: Planned): void {
   const {
@@ -121,13 +121,13 @@ function setAside(exchange: Planned): void {
   } = exchange
   exchange.run.unfinished = undefined
   if (!unfinished?.callRejected) return
-  unfinished.usage = countedUsage(countOf(exchange, unfinished, 'caller'))
+  unfinished.usage = countedUsage(countUsage(exchange, unfinished, 'caller'))
   costs.turns.push(unfinished)
 }
 
 /**
- * What the caller got wrong no other endpoint of the same model would take; another model may. Where only some servers refuse it, those of
- * the same provider are left out.
+ * True if the endpoint would fail in the same way. A mistake of the caller fails at every endpoint of the same model, but perhaps not at
+ * another model; where only some servers refuse it, the endpoints of that provider are left out.
  */
 function isSkipped({ model, provider }: Endpoint, failures: readonly Failure[]): boolean {
   return failures.some(({ fault: { retry }, endpoint: failed }) => {
@@ -160,7 +160,7 @@ function permitFor(
   fallbacks: Fallbacks,
   { health: book, retries }: ChainDependencies,
 ): RetryPermit | undefined {
-  const health = book.forKey(auth.key.identity, ownerOf(auth.key))
+  const health = book.forKey(auth.key.identity, keyOwner(auth.key))
   const ejected = health.ejected(endpoint)
   const failing = ejected || health.recentOutage(endpoint) || health.resting(endpoint)
   if (!failing && health.latency(endpoint, 'p50') !== undefined) return FREE
@@ -233,8 +233,8 @@ function pause(clock: Clock): Promise<true> {
 }
 
 /**
- * The provider refuses reasoning that is sent back to it, such as another account's, or the effort: it is called once more without any.
- * For the rest of the exchange it gets none, so this happens once.
+ * The provider refuses reasoning that is sent back to it, such as another account's, the effort, or `stream_options`: it is called once
+ * more without it. For the rest of the exchange it gets none, so this happens once.
  * @returns the attempt that begins; undefined where the failure is another one.
  */
 function withoutRefused(
@@ -248,7 +248,8 @@ function withoutRefused(
   if (part === undefined) return undefined
   attemptFailed(exchange, thrown, running, dependencies)
   close(exchange, running)
-  if (part === 'withoutEffort') dependencies.refusedEfforts.note(endpoint.id, exchange.run.effort)
+  if (part === 'withoutEffort') dependencies.refusedEfforts.note(endpoint.id, exchange.run.effort, thrown)
+  if (part === 'withoutOptions') dependencies.refusedOptions.note(endpoint.id)
   exchange.run[part] = (exchange.run[part] ?? new Set()).add(endpoint.id)
   exchange.run.unfinished = undefined
   return beginAttempt(exchange, endpoint, dependencies)
@@ -264,8 +265,8 @@ const attempts = counter(
 )
 
 /** @param outcome `ok` or a code. */
-export function countAttempt(tallies: Tallies, provider: string, outcome: string): void {
-  tallies.of(attempts).series(provider, outcome).add()
+export function countAttempt(metrics: MetricRegistry, provider: string, outcome: string): void {
+  metrics.of(attempts).series(provider, outcome).add()
 }
 
 function beginAttempt(exchange: Planned, endpoint: Endpoint, dependencies: ChainDependencies): NotedAttempt {
@@ -286,7 +287,7 @@ function beginAttempt(exchange: Planned, endpoint: Endpoint, dependencies: Chain
     cause: undefined,
     span: undefined,
   }
-  exchange.trail.attempts = [...exchange.trail.attempts, attempt]
+  exchange.history.attempts = [...exchange.history.attempts, attempt]
   return attempt
 }
 
@@ -307,7 +308,7 @@ function attemptAnswered(exchange: Planned, turn: Turn, record: NotedAttempt, de
   exchange.run.unfinished = undefined
   exchange.run.ownTurns?.push(turn)
   record.latency = Math.round(Math.max(0, exchange.run.contentAt - started))
-  const unknown = unknownWordsOf(turn)
+  const unknown = turnUnknownWords(turn)
   if (unknown) dependencies.unknownWords(endpoint.provider, unknown)
   // A provider inside this process sends no head.
   record.status ??= 200
@@ -316,14 +317,14 @@ function attemptAnswered(exchange: Planned, turn: Turn, record: NotedAttempt, de
     record.status = turn.fault.providerStatus ?? record.status
     record.code = turn.fault.code
     record.cause = turn.fault.reason
-    turn.fault = keyless(withoutEcho(turn.fault, exchange.request), endpoint.provider)
+    turn.fault = keyless(withoutEcho(turn.fault, exchange.request.payload), endpoint.provider)
     if (lostToSlowReader(turn)) dependencies.health.abandoned(endpoint, key)
-    else failed(turn.fault, record, { key, owner: ownerOf(exchange.auth.key), status, dependencies })
+    else failed(turn.fault, record, { key, owner: keyOwner(exchange.auth.key), status, dependencies })
   } else if (turn.aborted) dependencies.health.abandoned(endpoint, key)
   // Nothing is known of how well the endpoint has done.
   else if (turn.end?.reason === 'unknown') {
     dependencies.health.abandoned(endpoint, key)
-    countAttempt(dependencies.tallies, endpoint.provider.slug, 'unknown_end')
+    countAttempt(dependencies.metrics, endpoint.provider.slug, 'unknown_end')
   } else served(exchange, turn, started, dependencies)
 }
 
@@ -331,15 +332,15 @@ function attemptAnswered(exchange: Planned, turn: Turn, record: NotedAttempt, de
 function attemptFailed(exchange: Planned, thrown: unknown, record: NotedAttempt, dependencies: ChainDependencies): Fault {
   const { at: endpoint, started } = record
   const key = exchange.auth.key.identity
-  const raw = withoutEcho(asFault(thrown), exchange.request)
-  const fault = keyless(aboutCallersItem(raw, exchange.request.sent) ?? raw, endpoint.provider)
+  const raw = withoutEcho(asFault(thrown), exchange.request.payload)
+  const fault = keyless(aboutCallersItem(raw, exchange.request.payload.sent) ?? raw, endpoint.provider)
   const { status } = record
   record.status = raw.providerStatus ?? status
   record.code = fault.code
   record.cause = raw.reason
   record.latency = Math.round(exchange.head.clock.monotonic() - started)
-  dependencies.modelKinds.note(endpoint, raw, { status: record.status, request: exchange.request })
-  if (fault.origin === 'upstream') failed(fault, record, { key, owner: ownerOf(exchange.auth.key), status, dependencies, since: started })
+  dependencies.modelKinds.note(endpoint, raw, { status: record.status, request: exchange.request.payload })
+  if (fault.origin === 'upstream') failed(fault, record, { key, owner: keyOwner(exchange.auth.key), status, dependencies, since: started })
   else dependencies.health.abandoned(endpoint, key)
   return fault
 }
@@ -358,17 +359,17 @@ function failed(fault: Fault, { at: endpoint, status: shown }: NotedAttempt, { k
   if (fault.isEchoed) dependencies.health.unclear(endpoint, fault, key)
   else if (fault.origin === 'upstream') dependencies.health.failure(endpoint, fault, { key, owner, status, since })
   else dependencies.health.abandoned(endpoint, key)
-  countAttempt(dependencies.tallies, endpoint.provider.slug, fault.code)
+  countAttempt(dependencies.metrics, endpoint.provider.slug, fault.code)
   if (isAccountFault(fault)) dependencies.alarm(endpoint.provider, fault, denialIn(fault, shown, endpoint.provider))
 }
 
 function served(exchange: Planned, { endpoint, usage, writing }: Turn, started: number, dependencies: ChainDependencies): void {
   const firstTokenMs = Math.max(0, exchange.run.contentAt - started)
-  const speed = speedOf(usage?.output ?? 0, writing, firstTokenMs)
+  const speed = replySpeed(usage?.output ?? 0, writing, firstTokenMs)
   const { key } = exchange.auth
-  dependencies.health.success(endpoint, { firstTokenMs, ...speed, tools: exchange.plan.watch?.verdict }, key.identity, ownerOf(key))
+  dependencies.health.success(endpoint, { firstTokenMs, ...speed, tools: exchange.plan.watch?.verdict }, key.identity, keyOwner(key))
   dependencies.modelKinds.noteServed(endpoint)
-  countAttempt(dependencies.tallies, endpoint.provider.slug, 'ok')
+  countAttempt(dependencies.metrics, endpoint.provider.slug, 'ok')
   stick(exchange, endpoint, usage, dependencies.sessions)
 }
 
@@ -379,7 +380,7 @@ function served(exchange: Planned, { endpoint, usage, writing }: Turn, started: 
 function stick(exchange: Planned, endpoint: Endpoint, usage: Usage | undefined, sessions: StickySessions): void {
   const {
     plan: { conversation },
-    trail: { attempts },
+    history: { attempts },
     auth: { key },
     route: { models },
   } = exchange
@@ -391,7 +392,7 @@ function stick(exchange: Planned, endpoint: Endpoint, usage: Usage | undefined, 
   if (named || stays || pays) sessions.set({ key: key.identity, model: entryAt(models, 0).slug, session: name, endpoint: endpoint.id })
 }
 
-/** What a dialect took for a harmless word may be the key that the provider was sent. */
+/** Removes the key of the provider, which a dialect may have taken for a harmless word. */
 function keyless(fault: Fault, { key }: Provider): Fault {
   if (key === undefined || !`${fault.message}${JSON.stringify(fault.metadata)}`.includes(key)) return fault
   const { retryAfter, providerStatus, sentence, isEchoed } = fault

@@ -5,7 +5,6 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import { Fault } from '../../core/faults.ts'
 import type { JsonObject } from '../../core/json.ts'
-import { wellFormedJson } from '../../core/well-formed.ts'
 import { CallWatch } from '../../dialects/canon/call-watch.ts'
 import type { StreamEvent } from '../../dialects/canon/events.ts'
 import { withPlainIds } from '../../dialects/canon/provider-ids.ts'
@@ -20,24 +19,23 @@ import { UpstreamCall } from '../../services/upstream/call.ts'
 import type { ChainDependencies } from '../dependencies.ts'
 import type { Accepted, MaybePlanned, Planned } from '../exchange.ts'
 import type { Reply } from '../layer.ts'
-import { loweredCap, upstreamCap } from '../money/turn-cost.ts'
+import { loweredCap, upstreamCap } from '../money/output-caps.ts'
 import type { SentBody } from '../refusal/callers-view.ts'
+import { ContentCaptureTap } from '../reply/content-capture-tap.ts'
 import { beginTurn } from '../reply/event-path.ts'
 import { ObserveRelay, TranslateRelay } from '../reply/relays.ts'
 import { ReplyStream } from '../reply/reply-stream.ts'
-import { SaidTap } from '../reply/said-tap.ts'
 import { noteForSettlement } from '../request/client-request.ts'
 import { takesClientTools } from '../route/dialect-ability.ts'
 import { needsMedia, withMedia } from '../route/media-fetch.ts'
-import { callPath, credentialHeaders, inVersion, providerAddress, traceOf } from '../route/provider-address.ts'
+import { callPath, credentialHeaders, forwardedTrace, inVersion, providerAddress } from '../route/provider-address.ts'
 import { AnswerCheck, type Demands, demandsLost } from './answer-check.ts'
 import { nameVersion } from './api-version.ts'
 import { runLocal } from './local-run.ts'
 import { marking, PassRelay } from './pass-relay.ts'
-import type { RefusedEfforts } from './refused-efforts.ts'
 import type { Relay } from './relay.ts'
 import { StreamAttempt } from './stream-attempt.ts'
-import { streamOf } from './stream-head.ts'
+import { streamCheck } from './stream-head.ts'
 import type { Lane } from './turn.ts'
 import { AnswerOrError, isSuccess } from './upstream-attempt.ts'
 import { readWhole, WholeAttempt } from './whole-attempt.ts'
@@ -55,9 +53,9 @@ export interface EndpointCall {
 }
 
 export function callEndpoint(exchange: Planned, endpoint: Endpoint, dependencies: ChainDependencies): Promise<Reply> {
-  const { call, encoded } = callOf(exchange, endpoint, dependencies)
+  const { call, encoded } = buildCall(exchange, endpoint, dependencies)
   const { dialect } = call
-  const record = exchange.trail.attempts.at(-1)
+  const record = exchange.history.attempts.at(-1)
   if (record && encoded.dropped.length > 0) record.dropped = encoded.dropped
   exchange.run.ctx.model = endpoint.model.slug
   exchange.run.ctx.provider = endpoint.provider.name
@@ -70,30 +68,31 @@ export function callEndpoint(exchange: Planned, endpoint: Endpoint, dependencies
   return exchange.request.stream ? streamed(call, encoded, dependencies) : whole(call, encoded, dependencies)
 }
 
-/** What a call of this endpoint would be, with its request as the endpoint's dialect writes it; nothing is sent. */
-export function callOf(
+/** Builds the call of this endpoint, with its request as the endpoint's dialect writes it; sends nothing. */
+export function buildCall(
   exchange: Planned,
   endpoint: Endpoint,
-  dependencies: Pick<ChainDependencies, 'upstreams' | 'forcedLane' | 'refusedEfforts'>,
+  dependencies: Pick<ChainDependencies, 'upstreams' | 'forcedLane'> & Refused,
 ): { call: EndpointCall; encoded: Encoded } {
-  const dialect = dialectOf(endpoint, dependencies)
-  const target = targetOf(exchange, endpoint, dialect)
-  if (exchange.auth.key.captureContent && exchange.trail.trace?.sampled && exchange.head.depth === 0) exchange.run.said ??= new SaidTap()
+  const dialect = endpointDialect(endpoint, dependencies)
+  const target = buildTarget(exchange, endpoint, dialect)
+  if (exchange.auth.key.captureContent && exchange.history.trace?.sampled && exchange.head.depth === 0)
+    exchange.run.captured ??= new ContentCaptureTap()
   const stops = stopsHere(exchange, dialect, target)
-  const lane = stops ? 'translate' : laneOf(exchange, dialect, target, dependencies.forcedLane)
+  const lane = stops ? 'translate' : pickLane(exchange, dialect, target, dependencies.forcedLane)
   const reading = exchange.run.taps.length > 0 ? exchange.run.taps.filter((tap) => tap.mode === 'observe') : NONE
-  const { said } = exchange.run
+  const { captured } = exchange.run
   // In the translate lane it stands behind the guardrails.
-  const observers = said && lane === 'observe' ? [...reading, said] : reading
+  const observers = captured && lane === 'observe' ? [...reading, captured] : reading
   const call = { exchange, endpoint, dialect, target, lane, stops, observers }
-  const encoded = encode(call, dependencies.refusedEfforts)
+  const encoded = encode(call, dependencies)
   const demands = encoded.dropped.length > 0 || encoded.looseFormat ? demandsLost(encoded, () => exchange.request.canonical()) : undefined
   return { call: demands ? checked(call, demands) : call, encoded }
 }
 
 const NONE: readonly Tap[] = []
 
-function dialectOf({ provider }: Endpoint, { upstreams }: Pick<ChainDependencies, 'upstreams'>): UpstreamDialect {
+function endpointDialect({ provider }: Endpoint, { upstreams }: Pick<ChainDependencies, 'upstreams'>): UpstreamDialect {
   const dialect = upstreams.get(provider.dialect)
   if (!dialect) throw new Fault('internal', { cause: new Error(`no dialect ${provider.dialect}`) })
   return dialect
@@ -101,9 +100,9 @@ function dialectOf({ provider }: Endpoint, { upstreams }: Pick<ChainDependencies
 
 /** The same call, with its answer read along: the request is the same in both lanes. */
 function checked(call: EndpointCall, demands: Demands): EndpointCall {
-  const { trail } = call.exchange
+  const { history } = call.exchange
   const check = new AnswerCheck(demands, (verdict) => {
-    const record = trail.attempts.at(-1)
+    const record = history.attempts.at(-1)
     if (record) record.answerCheck = verdict
   })
   return { ...call, lane: call.lane === 'pass' ? 'observe' : call.lane, observers: [...call.observers, check] }
@@ -122,7 +121,7 @@ function stopsHere({ request }: Planned, { parameters, run, mostStops }: Upstrea
   return sequences && sequences.length > most ? sequences : undefined
 }
 
-export function targetOf(exchange: Accepted & MaybePlanned, endpoint: Endpoint, dialect: UpstreamDialect): Target {
+export function buildTarget(exchange: Accepted & MaybePlanned, endpoint: Endpoint, dialect: UpstreamDialect): Target {
   const quirks = endpoint.quirks ?? endpoint.provider.quirks
   return {
     model: endpoint.upstreamModel,
@@ -138,19 +137,19 @@ export function targetOf(exchange: Accepted & MaybePlanned, endpoint: Endpoint, 
     account: dialect.bindsReasoning?.(quirks) ? accountLetters(endpoint.provider) : undefined,
     withoutReasoning: exchange.run.withoutReasoning?.has(endpoint.id),
     conversation: exchange.request.gateway.sessionId,
-    betas: betasOf(exchange.head.headers),
+    betas: headerBetas(exchange.head.headers),
     limited: exchange.plan?.outputCaps !== undefined,
     toolCalls: exchange.request.gateway.maxToolCalls,
   }
 }
 
 /** Features of a provider that the caller requests by header. */
-function betasOf(headers: IncomingHttpHeaders): string | undefined {
+function headerBetas(headers: IncomingHttpHeaders): string | undefined {
   const betas = headers['anthropic-beta'] ?? headers['x-anthropic-beta']
   return Array.isArray(betas) ? betas.join(',') : betas
 }
 
-function laneOf(exchange: Planned, dialect: UpstreamDialect, target: Target, forced: Lane | undefined): Lane {
+function pickLane(exchange: Planned, dialect: UpstreamDialect, target: Target, forced: Lane | undefined): Lane {
   const { pass } = dialect
   return chooseLane({
     sameWire: pass?.client === exchange.request.client.id,
@@ -159,7 +158,7 @@ function laneOf(exchange: Planned, dialect: UpstreamDialect, target: Target, for
       exchange.run.toolNames !== undefined ||
       exchange.guard.answers !== undefined ||
       exchange.run.taps.some((tap) => tap.mode === 'mutate'),
-    observed: exchange.run.taps.length > 0 || exchange.run.said !== undefined,
+    observed: exchange.run.taps.length > 0 || exchange.run.captured !== undefined,
     reshaped:
       exchange.run.ctx.demanding === true ||
       target.withoutReasoning === true ||
@@ -168,7 +167,10 @@ function laneOf(exchange: Planned, dialect: UpstreamDialect, target: Target, for
   })
 }
 
-function encode({ exchange, endpoint, dialect, lane, target, stops }: EndpointCall, refusedEfforts: RefusedEfforts): Encoded {
+/** Parts of requests that endpoints have refused of late. */
+type Refused = Pick<ChainDependencies, 'refusedEfforts' | 'refusedOptions'>
+
+function encode({ exchange, endpoint, dialect, lane, target, stops }: EndpointCall, refused: Refused): Encoded {
   const encoded =
     lane !== 'translate' && dialect.pass
       ? dialect.pass.request(exchange.request.body, target)
@@ -180,7 +182,12 @@ function encode({ exchange, endpoint, dialect, lane, target, stops }: EndpointCa
   // Of earlier turns of the same exchange.
   if (exchange.run.signer) encoded.body = withPlainIds(encoded.body)
   if (loweredCap(exchange, endpoint) !== undefined && !encoded.dropped.includes('max_tokens')) encoded.dropped.push('max_tokens')
-  refusedEfforts.fit(encoded, exchange.run, endpoint.id)
+  refused.refusedOptions.fit(encoded.body, endpoint.id)
+  refused.refusedEfforts.fit(encoded, exchange.run, {
+    endpoint: endpoint.id,
+    parameters: dialect.parameters,
+    efforts: target.quirks.efforts,
+  })
   // Nothing is lost: the answer is cut here.
   if (stops) encoded.dropped = encoded.dropped.filter((name) => name !== 'stop')
   return encoded
@@ -214,16 +221,16 @@ export function encodeCanonical(
   return encoded
 }
 
-/** What an endpoint was sent, and what its fields are called. */
+/** Rebuilds the body that an endpoint was sent, with the names of its fields. */
 export function bodyFor(
   exchange: Planned,
   endpoint: Endpoint,
-  dependencies: Pick<ChainDependencies, 'upstreams' | 'forcedLane' | 'refusedEfforts'>,
+  dependencies: Pick<ChainDependencies, 'upstreams' | 'forcedLane'> & Refused,
 ): SentBody {
-  const dialect = dialectOf(endpoint, dependencies)
+  const dialect = endpointDialect(endpoint, dependencies)
   const { rename = {} } = (endpoint.quirks ?? endpoint.provider.quirks).body ?? {}
   return {
-    body: () => callOf(exchange, endpoint, dependencies).encoded.body,
+    body: () => buildCall(exchange, endpoint, dependencies).encoded.body,
     naming: { client: exchange.request.client.fields, upstream: dialect.fields, rename },
   }
 }
@@ -351,9 +358,9 @@ function send(attempt: StreamAttempt | WholeAttempt, call: EndpointCall, encoded
     headers: encoded.headers
       ? [...headers, 'x-client-request-id', exchange.head.id, ...encoded.headers]
       : [...headers, 'x-client-request-id', exchange.head.id],
-    body: bodyText(call, encoded.body),
+    body: exchange.request.payload.write(encoded.body, call.lane === 'translate'),
   }
-  if (provider.traceContext !== 'none') request.headers.push(...traceOf(exchange, provider.traceContext))
+  if (provider.traceContext !== 'none') request.headers.push(...forwardedTrace(exchange, provider.traceContext))
   if (endpoint.credential) {
     const credential = exchange.run.credential ?? endpoint.credential
     request.headers.push(...credentialHeaders(credential, { provider, dialect }, request))
@@ -361,32 +368,24 @@ function send(attempt: StreamAttempt | WholeAttempt, call: EndpointCall, encoded
   const reply = new AnswerOrError(attempt, {
     clock: exchange.head.clock,
     dialect,
-    accepts: exchange.request.stream ? streamOf(dialect) : isSuccess,
-    trail: exchange.trail,
+    accepts: exchange.request.stream ? streamCheck(dialect) : isSuccess,
+    history: exchange.history,
   })
   const upstream = new UpstreamCall(reply, exchange.head.clock, exchange.request.stream ? provider.timeouts : address.timeouts)
   attempt.flow = upstream
   upstream.send(pool, request, exchange.run.connectAnew)
-  if (exchange.request.source) letGo(exchange)
+  if (exchange.request.payload.source) release(exchange)
 }
 
 /** The parsed body takes several times the memory of its bytes. A turn that may go on with the conversation keeps it. */
-function letGo(exchange: Planned): void {
+function release(exchange: Planned): void {
   const { request, run } = exchange
   if (run.toolNames !== undefined || run.mayPause) {
-    request.source = undefined
+    request.payload.keepParsed()
     return
   }
   noteForSettlement(exchange)
-  request.letGo()
-  if (run.ctx.body === request.sent) return
+  request.release()
   const ctx = run.ctx as { body: JsonObject }
-  ctx.body = request.sent
-}
-
-/** What the caller sent goes on in its own bytes: members where its format is the provider's, long texts where it is not. */
-function bodyText({ exchange, lane }: EndpointCall, body: JsonObject): string | Buffer {
-  const { source } = exchange.request
-  const bytes = lane === 'translate' ? source?.rewrite(body) : source?.write(body)
-  return bytes ?? wellFormedJson(body)
+  ctx.body = request.payload.sent
 }

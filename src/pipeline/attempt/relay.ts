@@ -23,7 +23,7 @@ export interface Relay {
   finish(final: Final): string
   /** Content has been decoded, whether or not it has gone out: the path knows of this attempt. */
   readonly begun?: boolean
-  /** The answer has ended at a stop sequence, and the provider writes on: it need not be heard. */
+  /** The answer has ended at a stop sequence, and the provider writes on: the rest is not read. */
   readonly isCut?: boolean
   /** A guardrail refuses the answer. */
   readonly refusal?: Fault | undefined

@@ -42,7 +42,7 @@ export class StreamAttempt extends UpstreamAttempt<StreamPlan> implements BodyRe
         this.relay(text)
         if (this.crowded && !plan.relay.crowded) {
           this.crowded = false
-          this.letGo()
+          this.goOn()
         }
       },
       fail: (fault) => this.fail(fault),
@@ -85,7 +85,7 @@ export class StreamAttempt extends UpstreamAttempt<StreamPlan> implements BodyRe
     this.flow?.pause()
   }
 
-  private letGo(): void {
+  private goOn(): void {
     if (this.heldSince !== undefined) this.heldBack += this.exchange.head.clock.monotonic() - this.heldSince
     this.heldSince = undefined
     this.flow?.resume()
@@ -105,7 +105,7 @@ export class StreamAttempt extends UpstreamAttempt<StreamPlan> implements BodyRe
     if (text === '' || this.cancellation.discarding) return
     if (this.exchange.run.reply?.write(text, relay.raw) === false) {
       this.holdBack()
-      this.exchange.head.connection.onDrain(() => this.letGo())
+      this.exchange.head.connection.onDrain(() => this.goOn())
     }
   }
 
@@ -200,7 +200,7 @@ export class StreamAttempt extends UpstreamAttempt<StreamPlan> implements BodyRe
     exchange.run.ctx.counted = plan.relay.facts.firstUsage
     exchange.run.ctx.beginning = plan.relay.facts.beginning
     if (!this.cancellation.discarding) exchange.run.reply?.open()
-    if (exchange.request.source && !isReadLater(exchange)) exchange.request.forget()
+    if (!isReadLater(exchange)) exchange.request.payload.discard()
   }
 
   private finished(fault: Fault | undefined): void {
@@ -247,7 +247,10 @@ export class StreamAttempt extends UpstreamAttempt<StreamPlan> implements BodyRe
     return counted && countsOutput(counted) && !(countsOutput(usage) && usage.output > counted.output) ? counted : undefined
   }
 
-  /** What it has counted along is at hand: nothing needs to be waited for, and what it runs on is free for others. */
+  /**
+   * Cancels the call where the usage is known from running reports, and the provider stops when it is cancelled: nothing needs to be waited
+   * for.
+   */
   override readOn(): void {
     const { endpoint } = this.plan
     if (endpoint.provider.onAbort === 'cancel' && this.countedAlong()) this.gone()
@@ -264,7 +267,7 @@ export class StreamAttempt extends UpstreamAttempt<StreamPlan> implements BodyRe
     if (contentAt === undefined || endedAt === undefined) return undefined
     const headAt = reasoning > 0 ? this.flow?.headAt : undefined
     const ms = endedAt - (headAt ?? contentAt)
-    return heldBack > ms * MOST_HELD ? undefined : ms
+    return heldBack > ms * MAX_HELD ? undefined : ms
   }
 
   protected override get raw(): boolean {
@@ -277,12 +280,12 @@ export class StreamAttempt extends UpstreamAttempt<StreamPlan> implements BodyRe
 }
 
 /** True where plugins, guardrails or a trace may read the request while the answer streams, or behind it. */
-function isReadLater({ run, guard, trail }: Planned): boolean {
-  return run.taps.length > 0 || run.said !== undefined || guard.answers !== undefined || trail.pluginIds.length > 0
+function isReadLater({ run, guard, history }: Planned): boolean {
+  return run.taps.length > 0 || run.captured !== undefined || guard.answers !== undefined || history.pluginIds.length > 0
 }
 
 /** Share of a reply's time for which it may be held back: full buffers for a moment are common in long replies. */
-const MOST_HELD = 0.05
+const MAX_HELD = 0.05
 
 /** The bytes up to each blank line. */
 function* eventsIn(chunk: Buffer): Generator<Buffer> {

@@ -5,7 +5,7 @@ import type { Usage } from '../../dialects/canon/usage.ts'
 import type { Extras } from '../../ledger/pricing.ts'
 import type { Endpoint } from '../../routing/catalog/types.ts'
 
-/** How an answer travels; `chooseLane()` says when. */
+/** Path of an answer through the gateway; `chooseLane()` chooses it. */
 export type Lane = 'pass' | 'observe' | 'translate'
 
 export interface Turn {
@@ -45,7 +45,7 @@ export interface Turn {
   callRejected?: true
   /** When it had ended, in milliseconds since the epoch: set where its price goes by that. */
   endedAt?: number
-  /** What is counted beside tokens, where that is not what the caller's own request holds: of a call that a tool makes, of a part of a batch. */
+  /** Charges beside tokens, where they are not those of the caller's own request: of a call that a tool makes, of a part of a batch. */
   extras?: Extras
 }
 

@@ -14,11 +14,11 @@ export interface UnknownWord {
 /** A name and nothing else: what an answer says may hold its caller's words. */
 const NAME = /^[A-Za-z][\w.-]{0,79}$/
 
-/** What stands in the place of a word of another form. */
+/** Placeholder for a word of another form. */
 export const OTHER_FORM = '(not a name)'
 
 /** @returns undefined where all is known. */
-export function unknownWordsOf({ usage, end }: Turn): UnknownWord[] | undefined {
+export function turnUnknownWords({ usage, end }: Turn): UnknownWord[] | undefined {
   const members = usage?.unknownMembers
   const tier = end?.unknownTier
   const isUnknownEnd = end?.reason === 'unknown' && end.raw !== undefined

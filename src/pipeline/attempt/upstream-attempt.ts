@@ -1,7 +1,7 @@
 /**
- * What every attempt at an upstream answer shares: a reply that is none becomes a fault of the dialect's, and the attempt has a promise, and
- * an end where its caller leaves or its deadline passes. How many replies may be read on after their callers left, and for how long, is
- * bounded: what they report is what is charged.
+ * Base of every attempt at an upstream answer. A reply that is no answer becomes a fault of the dialect; the attempt has a promise, and it
+ * ends where its caller leaves or its deadline passes. After callers have left, a bounded number of replies is read on for a bounded time,
+ * because what they report is what is charged.
  */
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Clock } from '../../core/clock.ts'
@@ -13,7 +13,7 @@ import type { Final } from '../../dialects/types.ts'
 import type { Endpoint, Provider } from '../../routing/catalog/types.ts'
 import type { HealthBook } from '../../routing/index.ts'
 import type { BodyReceiver, Receiver } from '../../services/upstream/call.ts'
-import type { Head, Planned, Trail } from '../exchange.ts'
+import type { ExchangeHistory, Head, Planned } from '../exchange.ts'
 import type { Reply } from '../layer.ts'
 import { hiddenReasoning } from '../money/hidden-reasoning.ts'
 import type { Lane, Turn } from './turn.ts'
@@ -27,8 +27,8 @@ interface AnswerRules {
   dialect: { decodeFault(status: number, body: Json | undefined, headers: IncomingHttpHeaders): Fault }
   /** True for the head of an answer. */
   accepts: (status: number, headers: IncomingHttpHeaders) => boolean
-  /** Where the status of every reply is noted; a count of tokens has none. */
-  trail?: Pick<Trail, 'noteStatus'>
+  /** Records the status of every reply; absent for a count of tokens. */
+  history?: Pick<ExchangeHistory, 'noteStatus'>
 }
 
 /** The heads of replies that hold a whole answer. */
@@ -48,7 +48,7 @@ export class AnswerOrError implements Receiver {
   }
 
   head(status: number, headers: IncomingHttpHeaders): void {
-    this.rules.trail?.noteStatus(status)
+    this.rules.history?.noteStatus(status)
     if (!this.rules.accepts(status, headers)) this.error = new ErrorBody(status, headers, this.rules)
   }
 
@@ -88,7 +88,7 @@ class ErrorBody {
     return this.pieces.size < CAP
   }
 
-  /** What a body that never came whole leaves: an error status says enough by itself. */
+  /** Fault of a body that was cut: an error status is enough by itself. */
   instead(broken: Fault): Fault {
     return this.status >= 400 && broken.origin === 'upstream' ? this.fault() : broken
   }
@@ -200,7 +200,7 @@ export class Cancellation {
   }
 }
 
-/** What the attempt steers: an HTTP call or a provider inside this process. */
+/** Call that the attempt steers: over HTTP, or at a provider inside this process. */
 export interface Flow {
   pause(): void
   resume(): void
@@ -224,13 +224,13 @@ export interface AttemptPlan {
   health: Pick<HealthBook, 'throughput'>
 }
 
-/** How a turn ends that a guardrail refuses. */
+/** End of a turn that a guardrail refuses. */
 export const REFUSED = { reason: 'content_filter', raw: 'content_filter' } as const
 
-/** What a turn leaves for the settlement: its usage so far, and what that does not cover. */
+/** Facts of a turn for its settlement: the usage so far, and what that does not cover. */
 type Facts = Pick<Turn, 'stopped' | 'usage' | 'end' | 'begun' | 'relayed' | 'images' | 'hidden' | 'writing' | 'heldBack'>
 
-/** How it ended; an `end` of its own stands before that of the answer. */
+/** Cause of the end; an `end` of its own takes precedence over that of the answer. */
 type Ended = Pick<Turn, 'fault' | 'aborted' | 'refused'> & { end?: Turn['end'] }
 
 export abstract class UpstreamAttempt<Plan extends AttemptPlan> implements Cancellable {
@@ -256,7 +256,7 @@ export abstract class UpstreamAttempt<Plan extends AttemptPlan> implements Cance
   }
 
   abstract fail(fault: Fault): void
-  /** What is known of the turn now. */
+  /** Facts of the turn that are known now. */
   protected abstract facts(): Facts
   /** Writes what is not yet written of the reply, once the turn has ended. */
   protected abstract finish(final: Final): string

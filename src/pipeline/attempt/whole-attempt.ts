@@ -1,9 +1,9 @@
 /** One upstream answer that is not streamed: gathered, parsed once, then patched or translated. */
 import { asFault, Fault, unreadable } from '../../core/faults.ts'
-import { isObject, type JsonObject, stringOf } from '../../core/json.ts'
+import { asString, isObject, type JsonObject } from '../../core/json.ts'
 import { CallWatch } from '../../dialects/canon/call-watch.ts'
 import { failedEnd } from '../../dialects/canon/ends.ts'
-import { endOf, isContent, MEDIA_BYTES, type StreamEvent } from '../../dialects/canon/events.ts'
+import { isContent, MEDIA_BYTES, type StreamEvent, toEnd } from '../../dialects/canon/events.ts'
 import { withSignedIds } from '../../dialects/canon/provider-ids.ts'
 import { markEvents } from '../../dialects/canon/reasoning-owner.ts'
 import { restoreNames } from '../../dialects/canon/tool-names.ts'
@@ -136,7 +136,7 @@ export class WholeAttempt extends UpstreamAttempt<WholePlan> implements BodyRece
 
   private parse(): JsonObject {
     const body = this.body.parse()
-    this.replyId = stringOf(body.id)
+    this.replyId = asString(body.id)
     if (isObject(body.error)) {
       this.onlyError = true
       throw this.plan.decodeFault(200, body)
@@ -174,7 +174,7 @@ function isBlank(chunk: Buffer): boolean {
 const LONG = 16_384
 const SLICE = 4_096
 
-function lengthOf(events: readonly StreamEvent[]): number {
+function eventsLength(events: readonly StreamEvent[]): number {
   let length = 0
   for (const event of events) if (event.type === 'block-delta') length += event.text.length
   return length
@@ -212,11 +212,11 @@ export function translated(
   const result: WholeResult = { path, finish: (final) => path.finish(final) }
   for (const event of events) {
     if (event.type === 'usage') result.usage = event.usage
-    else if (event.type === 'end') result.end = endOf(event)
+    else if (event.type === 'end') result.end = toEnd(event)
     else if (event.type === 'fault') result.fault = event.fault
   }
   if (!result.fault) {
-    if (path.guarded && lengthOf(events) > LONG) result.reading = inSlices(events, path)
+    if (path.guarded && eventsLength(events) > LONG) result.reading = inSlices(events, path)
     else {
       try {
         path.push(events)
@@ -232,7 +232,7 @@ export function translated(
   return result
 }
 
-/** What the model said, in bytes: the base of an estimate where the provider reports no usage. */
+/** Bytes of the answer's content: the base of an estimate where the provider reports no usage. */
 export function contentBytes(events: readonly StreamEvent[]): number {
   let bytes = 0
   for (const event of events) {
@@ -253,7 +253,7 @@ interface WholeCall {
   readonly sign: ((id: string) => string) | undefined
 }
 
-/** What a whole reply says, through the taps that read along; in the pass lane it stays as it is. */
+/** Decodes a whole reply and passes it to the taps that observe it; in the pass lane it stays as it is. */
 export function readWhole(
   { exchange, dialect, lane, stops, observers, target: { account, quirks }, sign }: WholeCall,
   sent: Sent,

@@ -1,4 +1,7 @@
-/** What servers say where a model does not do what is requested of it at all: it embeds and does not chat, or chats and does not embed. */
+/**
+ * Messages of servers about a model that does not do what is requested of it at all: it embeds and does not chat, or chats and does not
+ * embed.
+ */
 import type { Fault } from '../../core/faults.ts'
 
 /** An operation by the kind of model that it calls. */

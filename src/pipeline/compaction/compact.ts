@@ -73,7 +73,7 @@ export function compactLayer(dependencies: CompactDependencies, isPlan: boolean)
     function handle(exchange) {
       const { compaction: facts, client } = exchange.request
       if (!facts || !client.compaction) return next(exchange)
-      const routed = facts.items.length > 0 ? narrow(exchange, readersOf(exchange, facts.items, dependencies)) : exchange
+      const routed = facts.items.length > 0 ? narrow(exchange, findReaders(exchange, facts.items, dependencies)) : exchange
       if (!facts.isRequested) return next(routed)
       const native = routed.route.endpoints.filter(({ provider, quirks = provider.quirks }) => quirks.compaction === 'native')
       if (native.length > 0) return next(leftToProvider(narrow(routed, native), client.compaction))
@@ -92,8 +92,8 @@ function leftToProvider(exchange: Guarded, { isOperation }: ClientCompaction): G
  * The endpoints that can read items which a provider made: those of its wire, and of the account where that is known.
  * @throws Fault 400 where there is none: without its item the conversation would go on from nothing.
  */
-function readersOf(
-  { route, request: { client }, wish }: Guarded,
+function findReaders(
+  { route, request: { client }, demand }: Guarded,
   items: readonly CompactionItem[],
   { upstreams }: CompactDependencies,
 ): readonly Endpoint[] {
@@ -108,7 +108,7 @@ function readersOf(
   const unread = items.find((item) => !route.endpoints.some((endpoint) => reads(endpoint, item))) ?? items[0]
   throw badField(
     unread?.path ?? 'input',
-    `this compaction item was made at a provider, and only the account that made it can read it: no endpoint of ${wish.requested} belongs to it`,
+    `this compaction item was made at a provider, and only the account that made it can read it: no endpoint of ${demand.requested} belongs to it`,
   )
 }
 

@@ -16,7 +16,7 @@ import { type BodyReceiver, UpstreamCall } from '../../services/upstream/call.ts
 import { AnswerOrError, type Flow, isSuccess } from '../attempt/upstream-attempt.ts'
 import type { ChainDependencies } from '../dependencies.ts'
 import type { Planned } from '../exchange.ts'
-import { callPath, credentialHeaders, providerAddress, traceOf } from '../route/provider-address.ts'
+import { callPath, credentialHeaders, forwardedTrace, providerAddress } from '../route/provider-address.ts'
 
 /** A call at a provider inside this process: its numbers are written as the caller wants them, with nothing to scan. */
 class LocalCall implements VectorSink {
@@ -61,13 +61,17 @@ interface ProviderAsk {
 export interface Calling {
   /** Rejects with a fault. */
   readonly done: Promise<Brought>
-  /** What the provider cannot take. */
+  /** Parameters that the provider cannot take. */
   readonly dropped: readonly string[]
   /** False where the provider cannot have seen anything of it. */
   sent(): boolean
+  /** A whole reply that no caller can use: the provider has done its work. */
+  unfit(): Unfit | undefined
   /** Ends the call; harmless where it has ended. */
   abort(): void
 }
+
+export type Unfit = Pick<Brought, 'usage'>
 
 /** One call on its way: over HTTP, or at a provider inside this process. */
 export function callProvider({ exchange, endpoint, wire, target, ask, anew }: ProviderAsk, dependencies: ChainDependencies): Calling {
@@ -75,7 +79,7 @@ export function callProvider({ exchange, endpoint, wire, target, ask, anew }: Pr
   if (wire.run) {
     const local = new LocalCall(ask)
     const run = wire.run(ask, target, exchange.head.clock, local)
-    return { done: local.done, dropped: encoded.dropped, sent: () => true, abort: () => run.abort() }
+    return { done: local.done, dropped: encoded.dropped, sent: () => true, unfit: () => undefined, abort: () => run.abort() }
   }
   const { provider } = endpoint
   const address = providerAddress(provider, wire)
@@ -87,7 +91,7 @@ export function callProvider({ exchange, endpoint, wire, target, ask, anew }: Pr
     headers: [...address.headers, 'x-client-request-id', exchange.head.id, ...(encoded.headers ?? [])],
     body: wellFormedJson(encoded.body),
   }
-  if (provider.traceContext !== 'none') request.headers.push(...traceOf(exchange, provider.traceContext))
+  if (provider.traceContext !== 'none') request.headers.push(...forwardedTrace(exchange, provider.traceContext))
   if (endpoint.credential) {
     const credential = exchange.run.credential ?? endpoint.credential
     request.headers.push(...credentialHeaders(credential, { provider, dialect: wire }, request))
@@ -97,15 +101,21 @@ export function callProvider({ exchange, endpoint, wire, target, ask, anew }: Pr
     clock: exchange.head.clock,
     dialect: wire,
     accepts: isSuccess,
-    trail: exchange.trail,
+    history: exchange.history,
   })
   const upstream = new UpstreamCall(reply, exchange.head.clock, address.timeouts)
   call.flow = upstream
   upstream.send(dependencies.pools.for(address), request, anew || exchange.run.connectAnew)
-  return { done: call.done, dropped: encoded.dropped, sent: () => upstream.sent, abort: () => upstream.abort() }
+  return {
+    done: call.done,
+    dropped: encoded.dropped,
+    sent: () => upstream.sent,
+    unfit: () => call.unfit,
+    abort: () => upstream.abort(),
+  }
 }
 
-/** What one call brought. */
+/** Result of one call. */
 export interface Brought {
   /** In the order of its inputs. */
   readonly vectors: readonly WrittenVector[]
@@ -113,7 +123,7 @@ export interface Brought {
 }
 
 /** Numbers of a vector: more than any known model gives. A server that does not know `dimensions` gives its own length. */
-const MOST_NUMBERS = 16_384
+const MAX_NUMBERS = 16_384
 /** Bytes of the text of a number, blanks of a pretty printer included. */
 const NUMBER_BYTES = 48
 /** Bytes beside the vectors, and beside the numbers of each. */
@@ -138,6 +148,7 @@ class EmbeddingCall implements BodyReceiver {
   /** Bytes of what the scan has been given. */
   private scanned = 0
   private over = false
+  unfit: Unfit | undefined
   /** The call itself, once there is one. */
   flow: Flow | undefined
   private resolve: (brought: Brought) => void = () => {}
@@ -148,9 +159,9 @@ class EmbeddingCall implements BodyReceiver {
     this.ask = ask
     this.wire = wire
     this.onLength = onLength
-    const { dimensions = MOST_NUMBERS } = ask.settings
-    this.cap = capOf(ask, dimensions)
-    this.scan = new ReplyScan({ keys: wire.keys, length: Math.max(dimensions, MOST_NUMBERS), take: (raw) => this.take(raw) })
+    const { dimensions = MAX_NUMBERS } = ask.settings
+    this.cap = replyCap(ask, dimensions)
+    this.scan = new ReplyScan({ keys: wire.keys, length: Math.max(dimensions, MAX_NUMBERS), take: (raw) => this.take(raw) })
     this.turns = new Turns(TURN, (chunk) => this.read(chunk), { pause: () => this.flow?.pause(), resume: () => this.flow?.resume() })
     this.done = new Promise((resolve, reject) => {
       this.resolve = resolve
@@ -199,7 +210,7 @@ class EmbeddingCall implements BodyReceiver {
     this.spent?.free(this.scanned)
     const length = this.vectors[0]?.length ?? vector.length
     if (vector.length !== length || this.vectors.length >= inputs.length) throw new Fault('upstream_garbled')
-    if (this.vectors.push(vector) === 1) this.cap = capOf(this.ask, length)
+    if (this.vectors.push(vector) === 1) this.cap = replyCap(this.ask, length)
   }
 
   private complete(): void {
@@ -214,6 +225,7 @@ class EmbeddingCall implements BodyReceiver {
       const [{ length = dimensions } = {}] = vectors
       if (dimensions !== undefined && length !== undefined && length !== dimensions) {
         this.onLength(length)
+        this.unfit = { usage }
         throw ofOneLength(length)
       }
       this.over = true
@@ -232,7 +244,7 @@ function ofOneLength(length: number): Fault {
   })
 }
 
-function capOf({ inputs }: EmbeddingAsk, dimensions: number): number {
+function replyCap({ inputs }: EmbeddingAsk, dimensions: number): number {
   return ROOM + inputs.length * (VECTOR_ROOM + dimensions * NUMBER_BYTES)
 }
 

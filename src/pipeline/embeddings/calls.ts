@@ -1,4 +1,4 @@
-/** What an endpoint is sent for vectors: the inputs as it takes them, and the calls that they make; for plans, with nothing sent. */
+/** Calls of an endpoint for vectors: the inputs in its form, split into calls; nothing is sent, so that plans use it too. */
 import { entryAt } from '../../core/entry-at.ts'
 import type { EmbeddingAsk, EmbeddingInput, EmbeddingTarget, EmbeddingWire } from '../../dialects/types.ts'
 import type { Endpoint } from '../../routing/catalog/types.ts'
@@ -6,7 +6,7 @@ import type { ChainDependencies } from '../dependencies.ts'
 import type { Planned } from '../exchange.ts'
 import type { CallPreview } from '../plan/candidates.ts'
 import type { SentBody } from '../refusal/callers-view.ts'
-import { askOf, clientOf, cutTo, inputTokens, targetOf, wireOf } from './embedding-request.ts'
+import { cutTo, embeddingAsk, embeddingClient, endpointTarget, endpointWire, inputTokens } from './embedding-request.ts'
 
 /** Calls under way at once. */
 export const AT_ONCE = 4
@@ -17,20 +17,20 @@ interface EmbeddingCalls {
   readonly ask: EmbeddingAsk
   /** In the order of the inputs; one for each call. */
   readonly batches: Batch[]
-  /** What has been cut off, in words for `dropped`. */
+  /** Inputs that were shortened, in words for `dropped`. */
   readonly cut: readonly string[]
 }
 
 /** Sends nothing. */
 export function callsAt(exchange: Planned, endpoint: Endpoint, dependencies: Pick<ChainDependencies, 'wires'>): EmbeddingCalls {
-  const wire = wireOf(endpoint, dependencies)
-  const target = targetOf(endpoint)
+  const wire = endpointWire(endpoint, dependencies)
+  const target = endpointTarget(endpoint)
   const cut: string[] = []
   const ask = fitting(exchange, { endpoint, wire, target }, cut)
-  return { wire, target, ask, batches: batchesOf(ask.inputs, mostOf(wire, target)), cut }
+  return { wire, target, ask, batches: inputBatches(ask.inputs, batchLimits(wire, target)), cut }
 }
 
-/** What an endpoint was sent, in all calls together. */
+/** Rebuilds the body that an endpoint was sent, of all calls together. */
 export function vectorBodyFor(exchange: Planned, endpoint: Endpoint, dependencies: Pick<ChainDependencies, 'wires'>): SentBody {
   const { wire, target, ask } = callsAt(exchange, endpoint, dependencies)
   const rename = target.quirks.body?.rename ?? {}
@@ -43,20 +43,20 @@ interface Taker {
   readonly target: EmbeddingTarget
 }
 
-/** Where the operator wants long inputs cut and the provider would refuse them, they are cut here. */
+/** Truncates long inputs where the operator wants that and the provider would refuse them. */
 function fitting(exchange: Planned, { endpoint: { context }, wire, target }: Taker, cut: string[]): EmbeddingAsk {
-  const ask = askOf(exchange)
+  const ask = embeddingAsk(exchange)
   if (target.longInput !== 'truncate' || wire.longInput !== 'rejects' || context === undefined) return ask
   const inputs = ask.inputs.map((input, index) => {
     if (inputTokens(input) <= context) return input
-    cut.push(`${clientOf(exchange).pathOf(exchange.request.body, index)} beyond ${context} tokens`)
+    cut.push(`${embeddingClient(exchange).inputPath(exchange.request.body, index)} beyond ${context} tokens`)
     return cutTo(input, context)
   })
   return { ...ask, inputs }
 }
 
 /** The wire's bounds, with the operator's in their place. */
-function mostOf({ most }: EmbeddingWire, { quirks }: EmbeddingTarget): EmbeddingWire['most'] {
+function batchLimits({ most }: EmbeddingWire, { quirks }: EmbeddingTarget): EmbeddingWire['most'] {
   return {
     inputs: quirks.max_batch ?? most.inputs,
     tokens: quirks.max_batch_tokens ?? most.tokens,
@@ -66,7 +66,7 @@ function mostOf({ most }: EmbeddingWire, { quirks }: EmbeddingTarget): Embedding
 export function previewVectors(exchange: Planned, endpoint: Endpoint, dependencies: Pick<ChainDependencies, 'wires'>): CallPreview {
   const { wire, target, ask, batches, cut } = callsAt(exchange, endpoint, dependencies)
   const { dropped } = wire.encode({ ...ask, inputs: [] }, target)
-  const most = mostOf(wire, target)
+  const most = batchLimits(wire, target)
   const sizes = batches.map(({ from, to }) => ({
     inputs: to - from,
     tokens: ask.inputs.slice(from, to).reduce((sum, input) => sum + inputTokens(input), 0),
@@ -92,7 +92,7 @@ export interface Batch {
 }
 
 /** As few calls as the bounds allow, in order; an input that is beyond them by itself is a call of its own. */
-export function batchesOf(inputs: readonly EmbeddingInput[], most: { inputs: number; tokens?: number | undefined }): Batch[] {
+export function inputBatches(inputs: readonly EmbeddingInput[], most: { inputs: number; tokens?: number | undefined }): Batch[] {
   const batches: Batch[] = []
   const room = most.tokens ?? Number.POSITIVE_INFINITY
   let from = 0

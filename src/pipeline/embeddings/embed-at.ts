@@ -14,7 +14,7 @@ import type { Planned } from '../exchange.ts'
 import type { Reply } from '../layer.ts'
 import { type Brought, type Calling, callProvider } from './call.ts'
 import { AT_ONCE, type Batch, callsAt } from './calls.ts'
-import { clientOf, imagesIn, imageTokens, inputTokens } from './embedding-request.ts'
+import { embeddingClient, imagesIn, imageTokens, inputTokens } from './embedding-request.ts'
 
 export function embedAt(exchange: Planned, endpoint: Endpoint, dependencies: ChainDependencies): Promise<Reply> {
   const run = new EmbeddingRun(exchange, endpoint, dependencies)
@@ -123,8 +123,7 @@ class EmbeddingRun implements Cancellable {
       }
       this.vectors[i] = vector
     }
-    this.usage = sumOf(this.usage, usage ?? this.estimated(running.batch))
-    this.images += this.imagesOf(running.batch)
+    this.countReply(running.batch, usage)
     this.succeeded++
     this.failedOnce.get(running.batch)?.end(true)
     if (this.vectors[0] !== undefined && vectors[0]?.length !== this.vectors[0].length) this.fail(new Fault('upstream_garbled'))
@@ -144,6 +143,7 @@ class EmbeddingRun implements Cancellable {
     if (this.cancellation.discarding) {
       // The caller has ended it: what was sent is charged, whatever became of it, unless the provider refused it as wrong.
       if (!isRejection(fault)) this.cutOff(running)
+      else this.countUnfit(running)
       this.calls--
       if (this.succeeded === this.calls) this.complete()
       return
@@ -160,7 +160,7 @@ class EmbeddingRun implements Cancellable {
       this.fail(fault, running)
       return
     }
-    countAttempt(this.dependencies.tallies, this.endpoint.provider.slug, fault.code)
+    countAttempt(this.dependencies.metrics, this.endpoint.provider.slug, fault.code)
     this.failedOnce.set(batch, permit)
     this.queue.push(batch)
     this.fill()
@@ -189,8 +189,19 @@ class EmbeddingRun implements Cancellable {
   /** Counts the input of a call that ends before it reports, where the provider had it. */
   private cutOff({ batch, calling }: Running): void {
     if (!calling.sent()) return
-    this.cut = sumOf(this.cut, this.estimated(batch))
-    this.images += this.imagesOf(batch)
+    this.cut = sumUsage(this.cut, this.estimated(batch))
+    this.images += this.batchImages(batch)
+  }
+
+  private countReply(batch: Batch, usage: Usage | undefined): void {
+    this.usage = sumUsage(this.usage, usage ?? this.estimated(batch))
+    this.images += this.batchImages(batch)
+  }
+
+  /** A reply of no use to the caller is charged: what it requested is its own choice, and the provider bills it. */
+  private countUnfit({ batch, calling }: Running): void {
+    const unfit = calling.unfit()
+    if (unfit) this.countReply(batch, unfit.usage)
   }
 
   private complete(): void {
@@ -201,7 +212,7 @@ class EmbeddingRun implements Cancellable {
   private settle(aborted: boolean): void {
     this.close()
     const { exchange, vectors } = this
-    const pieces = (final: Parameters<Reply['finish']>[0]): Buffer[] => clientOf(exchange).encode(vectors, exchange.run.ctx, final)
+    const pieces = (final: Parameters<Reply['finish']>[0]): Buffer[] => embeddingClient(exchange).encode(vectors, exchange.run.ctx, final)
     this.resolve({
       turn: this.turn({ aborted, fault: undefined, end: ENDED }),
       pieces,
@@ -209,12 +220,13 @@ class EmbeddingRun implements Cancellable {
     })
   }
 
-  /** @param broken the call that failed, where one did: refused as wrong it costs nothing itself, and the others are charged. */
+  /** @param broken the call that failed, where one did: refused as wrong before any work it costs nothing itself, and the others are charged. */
   fail(fault: Fault, broken?: Running): void {
     if (this.over) return
     const rejected = broken !== undefined && isRejection(fault)
     for (const running of this.running) this.cutOff(running)
     if (broken && !rejected) this.cutOff(broken)
+    else if (broken) this.countUnfit(broken)
     const turn = this.turn({ aborted: false, fault, end: undefined })
     if (rejected && turn.sent !== false) turn.callRejected = true
     this.exchange.run.unfinished = turn
@@ -234,11 +246,11 @@ class EmbeddingRun implements Cancellable {
     this.cancellation.end()
     for (const { calling } of this.running) calling.abort()
     for (const permit of this.failedOnce.values()) permit.end(false)
-    const record = this.exchange.trail.attempts.at(-1)
+    const record = this.exchange.history.attempts.at(-1)
     if (record && this.dropped.size > 0) record.dropped = [...this.dropped]
   }
 
-  private imagesOf({ from, to }: Batch): number {
+  private batchImages({ from, to }: Batch): number {
     let images = 0
     for (let i = from; i < to; i++) images += imagesIn(entryAt(this.ask.inputs, i))
     return images
@@ -256,7 +268,7 @@ class EmbeddingRun implements Cancellable {
   }
 }
 
-const sumOf = (before: Usage | undefined, more: Usage): Usage => (before ? addUsage(before, more) : more)
+const sumUsage = (before: Usage | undefined, more: Usage): Usage => (before ? addUsage(before, more) : more)
 
 /** Vectors end in one way only; a provider gives no reason for it. */
 const ENDED = { reason: 'stop', raw: 'stop' } as const

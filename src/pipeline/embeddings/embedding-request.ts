@@ -11,12 +11,12 @@ import type { Accepted } from '../exchange.ts'
 
 const read = new WeakMap<Accepted, { ask: EmbeddingAsk; edits: number }>()
 
-/** What was sent, with what a layer has changed of it. */
-export function askOf(exchange: Accepted): EmbeddingAsk {
+/** Embedding request of the caller, with the edits of layers. */
+export function embeddingAsk(exchange: Accepted): EmbeddingAsk {
   const known = read.get(exchange)
   const edits = exchange.request.edits.length
   if (known?.edits === edits) return known.ask
-  const sent = clientOf(exchange).ask(exchange.request.body)
+  const sent = embeddingClient(exchange).ask(exchange.request.body)
   const ask = edits === 0 ? sent : { ...sent, inputs: editedInputs(sent.inputs, exchange.request.canonical().items) }
   read.set(exchange, { ask, edits })
   return ask
@@ -34,18 +34,18 @@ function editedInputs(sent: readonly EmbeddingInput[], items: readonly Item[]): 
 }
 
 /** @throws Fault 500 where the operation is none of embeddings. */
-export function clientOf({ request: { client } }: Accepted): EmbeddingClient {
+export function embeddingClient({ request: { client } }: Accepted): EmbeddingClient {
   if (!client.embedding) throw new Fault('internal', { cause: new Error(`${client.id} is no format of embeddings`) })
   return client.embedding
 }
 
-export function wireOf({ provider }: Endpoint, { wires }: Pick<ChainDependencies, 'wires'>): EmbeddingWire {
+export function endpointWire({ provider }: Endpoint, { wires }: Pick<ChainDependencies, 'wires'>): EmbeddingWire {
   const wire = wires.get(provider.dialect)
   if (!wire) throw new Fault('internal', { cause: new Error(`no embeddings in ${provider.dialect}`) })
   return wire
 }
 
-export function targetOf({ model, upstreamModel, quirks, provider }: Endpoint): EmbeddingTarget {
+export function endpointTarget({ model, upstreamModel, quirks, provider }: Endpoint): EmbeddingTarget {
   return {
     model: upstreamModel,
     quirks: quirks ?? provider.quirks,
@@ -77,10 +77,10 @@ export function imagesIn(input: EmbeddingInput): number {
 /** The beginning of an input, so much of it that it surely fits. Media are never cut. */
 export function cutTo(input: EmbeddingInput, tokens: number): EmbeddingInput {
   if (input.kind === 'tokens') return { kind: 'tokens', tokens: input.tokens.slice(0, tokens) }
-  return input.kind === 'text' ? { kind: 'text', text: beginningOf(input.text, tokens) } : input
+  return input.kind === 'text' ? { kind: 'text', text: textBeginning(input.text, tokens) } : input
 }
 
-function beginningOf(text: string, tokens: number): string {
+function textBeginning(text: string, tokens: number): string {
   let fits = 0
   let over = text.length
   while (over - fits > 1) {

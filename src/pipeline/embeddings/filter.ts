@@ -12,16 +12,16 @@ import { type Guarded, narrow } from '../exchange.ts'
 import type { GuardrailSetting } from '../guard/guardrail-setting.ts'
 import { holdsFor } from '../guard/guardrail-terms.ts'
 import type { Layer } from '../layer.ts'
-import { askOf, clientOf, inputTokens, targetOf } from './embedding-request.ts'
+import { embeddingAsk, embeddingClient, endpointTarget, inputTokens } from './embedding-request.ts'
 import type { VectorLengths } from './vector-lengths.ts'
 
 export function filterLayer(guardrails: readonly GuardrailSetting[], dependencies: Needs): Layer<Guarded> {
   return (next) =>
     function handle(exchange) {
-      const ask = askOf(exchange)
+      const ask = embeddingAsk(exchange)
       checkLegible(exchange, ask, guardrails)
       const { kept, first, removed } = sorted(exchange, ask, dependencies)
-      if (removed.length > 0) exchange.trail.removed = [...exchange.trail.removed, ...removed]
+      if (removed.length > 0) exchange.history.removed = [...exchange.history.removed, ...removed]
       if (kept.length === 0 && first) throw refusal(exchange, first)
       return next(narrow(exchange, kept))
     }
@@ -35,7 +35,7 @@ function checkLegible(exchange: Guarded, { inputs }: EmbeddingAsk, guardrails: r
   if (hidden === -1) return
   const guardrail = guardrails.find((each) => holdsFor(each, exchange.auth.key))
   if (!guardrail) return
-  const field = clientOf(exchange).pathOf(exchange.request.body, hidden)
+  const field = embeddingClient(exchange).inputPath(exchange.request.body, hidden)
   throw new Fault('bad_request', {
     message: `${field}: expected text: the guardrail ${guardrail.name} cannot read token ids`,
     metadata: { field },
@@ -55,21 +55,21 @@ interface Sorted {
 }
 
 function sorted(exchange: Guarded, ask: EmbeddingAsk, dependencies: Needs): Sorted {
-  const strict = exchange.wish.preferences.require_parameters === true
+  const strict = exchange.demand.preferences.require_parameters === true
   const kept: Endpoint[] = []
   const removed: Removed[] = []
   let first: Lacking | undefined
   for (const endpoint of exchange.route.endpoints) {
     const wire = dependencies.wires.get(endpoint.provider.dialect)
     const lengths = dependencies.vectorLengths
-    const lacking = wire ? lackingOf(ask, endpoint, { wire, strict, lengths }) : { endpoint, lack: NO_WIRE, filter: 'dialect' as const }
+    const lacking = wire ? findLacking(ask, endpoint, { wire, strict, lengths }) : { endpoint, lack: NO_WIRE, filter: 'dialect' as const }
     if (!lacking) {
       kept.push(endpoint)
       continue
     }
     first ??= lacking
     const { lack, filter } = lacking
-    removed.push({ endpoint, filter, detail: `${placeOf(exchange, lack)}: it ${lack.why}` })
+    removed.push({ endpoint, filter, detail: `${lackPlace(exchange, lack)}: it ${lack.why}` })
   }
   return { kept, first, removed }
 }
@@ -83,12 +83,12 @@ interface Look {
   readonly lengths: VectorLengths
 }
 
-function lackingOf(ask: EmbeddingAsk, endpoint: Endpoint, { wire, strict, lengths }: Look): Lacking | undefined {
-  const target = targetOf(endpoint)
+function findLacking(ask: EmbeddingAsk, endpoint: Endpoint, { wire, strict, lengths }: Look): Lacking | undefined {
+  const target = endpointTarget(endpoint)
   const looks: readonly (readonly [FilterName, () => EmbeddingLack | undefined])[] = [
     ['input_modality', () => (endpoint.model.anyInput ? undefined : unreadable(ask, target))],
     ['dialect', () => wire.lacks(ask, target)],
-    ['dialect', () => ofOneLength(lengths.insteadOf(endpoint.id, ask.settings.dimensions))],
+    ['dialect', () => ofOneLength(lengths.lengthInstead(endpoint.id, ask.settings.dimensions))],
     ['require_parameters', () => (strict ? unsaid(ask, wire, target) : undefined)],
     ['context', () => tooLong(ask, endpoint, wire)],
   ]
@@ -99,9 +99,9 @@ function lackingOf(ask: EmbeddingAsk, endpoint: Endpoint, { wire, strict, length
   return undefined
 }
 
-/** Where in the request it is that cannot be served. */
-function placeOf(exchange: Guarded, { at }: EmbeddingLack): string {
-  return typeof at === 'string' ? at : clientOf(exchange).pathOf(exchange.request.body, at.input, at.part)
+/** Path of the part of the request that cannot be served. */
+function lackPlace(exchange: Guarded, { at }: EmbeddingLack): string {
+  return typeof at === 'string' ? at : embeddingClient(exchange).inputPath(exchange.request.body, at.input, at.part)
 }
 
 /** @param length that the endpoint has given before, whatever was requested. */
@@ -127,7 +127,7 @@ function unsaid(ask: EmbeddingAsk, wire: EmbeddingWire, target: EmbeddingTarget)
   return name === undefined ? undefined : { at: name, why: 'does not take it, and require_parameters is set' }
 }
 
-/** Where longer inputs are to be refused and the provider would cut them, we count. */
+/** Finds an input that is too long, where such inputs are to be refused and the provider would truncate them. */
 function tooLong({ inputs }: EmbeddingAsk, { context, model }: Endpoint, wire: EmbeddingWire): EmbeddingLack | undefined {
   if (model.longInput !== 'reject' || wire.longInput !== 'truncates' || context === undefined) return undefined
   const input = inputs.findIndex((each) => inputTokens(each) > context)
@@ -136,7 +136,7 @@ function tooLong({ inputs }: EmbeddingAsk, { context, model }: Endpoint, wire: E
 
 function refusal(exchange: Guarded, { endpoint, lack, filter }: Lacking): Fault {
   const { why } = lack
-  const field = placeOf(exchange, lack)
+  const field = lackPlace(exchange, lack)
   const availability: JsonObject = {
     code: 'constraint_filtered',
     retryable: false,

@@ -21,7 +21,7 @@ export class VectorLengths {
   }
 
   /** @returns the length that the endpoint gives in place of the requested one; undefined where it may give that. */
-  insteadOf(endpoint: string, dimensions: number | undefined): number | undefined {
+  lengthInstead(endpoint: string, dimensions: number | undefined): number | undefined {
     const length = dimensions === undefined ? undefined : this.known.get(endpoint)
     return length === dimensions ? undefined : length
   }

@@ -79,7 +79,10 @@ class RedactionBuffer {
     this.emit(event)
   }
 
-  /** What is hidden stands where it begins; of what goes over a border nothing is left behind it. */
+  /**
+   * Emits a part of the text with its findings redacted. A finding that crosses a border has its placeholder where it begins, and nothing
+   * behind the border.
+   */
   private piece(text: string, spans: readonly Span[], { from, to }: { from: number; to: number }): void {
     if (from >= to) return
     const own: Span[] = []
@@ -98,7 +101,7 @@ type BlockStart = Extract<StreamEvent, { type: 'block-start' }>
 type BlockNote = Extract<StreamEvent, { type: 'block-note' }>
 
 /** Kinds of blocks whose texts are one text where they follow each other. */
-const KIN: Readonly<Partial<Record<BlockKind, string>>> = { text: 'said', refusal: 'said', reasoning: 'reasoning', summary: 'summary' }
+const KIN: Readonly<Partial<Record<BlockKind, string>>> = { text: 'answer', refusal: 'answer', reasoning: 'reasoning', summary: 'summary' }
 
 export class AnswerGuard implements Tap {
   readonly mode = 'mutate'
@@ -110,7 +113,7 @@ export class AnswerGuard implements Tap {
   private readonly calls = new Map<number, ArgsStream>()
   /** Kin of the text blocks that stand open. */
   private readonly kin = new Map<number, string>()
-  private running: { kin: string; said: RedactionBuffer; blocks: Set<number> } | undefined
+  private running: { kin: string; buffer: RedactionBuffer; blocks: Set<number> } | undefined
   /** Blocks of which something was hidden: their signatures no longer fit. */
   private readonly altered = new Set<number>()
   private stages: Stage[] = []
@@ -130,14 +133,14 @@ export class AnswerGuard implements Tap {
     if (event.type === 'end' || event.type === 'fault') this.report()
   }
 
-  /** What is held is decided as it stands. */
+  /** Decides the text that is held as if it were whole. */
   finish(emit: Emit): void {
     if (this.refusal) return
     this.gather(emit, (held) => this.closeAll(held))
     this.report()
   }
 
-  /** What one step lets go goes on only where nothing in it is refused. */
+  /** Emits the events of one step only where none of them is refused. */
   private gather(emit: Emit, step: (held: Emit) => void): void {
     const held: StreamEvent[] = []
     step((event) => held.push(event))
@@ -202,7 +205,7 @@ export class AnswerGuard implements Tap {
     if (note === 'logprobs' && this.policy.rewrites) return
     const own = hasTexts(note) ? { ...event, data: wholeValue(event.data, this.policy, this.findings) } : event
     const last = this.withoutStaleSignatures(emit)
-    if (this.running?.blocks.has(block)) this.running.said.place(own, last)
+    if (this.running?.blocks.has(block)) this.running.buffer.place(own, last)
     else last(own)
   }
 
@@ -215,7 +218,7 @@ export class AnswerGuard implements Tap {
       if (left !== '') emit({ type: 'block-delta', block, text: left })
     }
     this.kin.delete(block)
-    if (this.running?.blocks.has(block)) this.running.said.place(event, this.withoutStaleSignatures(emit))
+    if (this.running?.blocks.has(block)) this.running.buffer.place(event, this.withoutStaleSignatures(emit))
     else emit(event)
   }
 
@@ -232,15 +235,15 @@ export class AnswerGuard implements Tap {
     if (this.running?.kin !== kin) this.closeText(emit)
     this.running ??= {
       kin,
-      said: new RedactionBuffer(block, { policy: this.policy, findings: this.findings, changed: (each) => this.altered.add(each) }),
+      buffer: new RedactionBuffer(block, { policy: this.policy, findings: this.findings, changed: (each) => this.altered.add(each) }),
       blocks: new Set(),
     }
     this.running.blocks.add(block)
-    return this.running.said
+    return this.running.buffer
   }
 
   private closeText(emit: Emit): void {
-    this.running?.said.end(this.withoutStaleSignatures(emit))
+    this.running?.buffer.end(this.withoutStaleSignatures(emit))
     this.running = undefined
   }
 
@@ -263,7 +266,7 @@ export class AnswerGuard implements Tap {
   }
 
   private measure(): void {
-    let held = this.running?.said.held ?? 0
+    let held = this.running?.buffer.held ?? 0
     for (const call of this.calls.values()) held += call.held
     this.most = Math.max(this.most, held)
     if (!this.exchange.head.wantsMetadata) return
@@ -276,12 +279,12 @@ export class AnswerGuard implements Tap {
   private report(): void {
     const { exchange, stages } = this
     for (const stage of stages) {
-      const at = exchange.trail.stages.indexOf(stage)
-      if (at !== -1) exchange.trail.stages.splice(at, 1)
+      const at = exchange.history.stages.indexOf(stage)
+      if (at !== -1) exchange.history.stages.splice(at, 1)
     }
     const held: Held = { bytes: this.most, ...(exchange.request.stream ? { ms: Math.round(this.longest) } : {}) }
     this.stages = answerStages(this.findings.hits.values(), held)
     if (this.stages.length === 0 && exchange.head.wantsMetadata) this.stages = [readStage(held)]
-    exchange.trail.stages.push(...this.stages)
+    exchange.history.stages.push(...this.stages)
   }
 }

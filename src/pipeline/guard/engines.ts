@@ -37,12 +37,12 @@ export async function askEngine(
   const {
     head: { clock, cancel },
     auth: { key },
-    wish: { requested },
-    trail: { stages },
+    demand: { requested },
+    history: { stages },
   } = exchange
   const question = { texts: distinct, guardrail: name, key: key.name, model: requested, direction }
   const context = { clock, onAbort: (fn: () => void) => cancel.onAbort(fn) }
-  const step = exchange.trail.begin({ kind: 'guardrail', name, started: clock.monotonic() })
+  const step = exchange.history.begin({ kind: 'guardrail', name, started: clock.monotonic() })
   const verdict = await engine.ask(question, context).catch((cause: unknown) => {
     step.ended = clock.monotonic()
     step.failure = 'unanswered'
@@ -66,7 +66,7 @@ type Emit = (event: StreamEvent) => void
 /** Characters of a stream's block that are sent to an engine before the block ends. */
 const SLICE = 16_384
 /** Characters up to which the arguments of a tool are sent whole. */
-const LONGEST_ARGS = 262_144
+const MAX_ARGS_LENGTH = 262_144
 /** Characters that wait behind a call of an engine; more are not read from the provider. */
 const CROWDED = 65_536
 
@@ -113,7 +113,7 @@ export class AnswerEngines implements Tap {
     else if (event.type === 'block-start' && event.kind === 'call') this.calls.add(event.block)
     const call = event.type === 'block-delta' && this.calls.has(event.block)
     // An answer that does not stream is sent as a whole.
-    const enough = this.exchange.request.stream && (event.type === 'block-end' || this.size >= (call ? LONGEST_ARGS : SLICE))
+    const enough = this.exchange.request.stream && (event.type === 'block-end' || this.size >= (call ? MAX_ARGS_LENGTH : SLICE))
     if (enough || event.type === 'end' || event.type === 'fault') this.ask()
   }
 
@@ -155,25 +155,29 @@ export class AnswerEngines implements Tap {
   private async read(events: readonly StreamEvent[]): Promise<readonly StreamEvent[]> {
     let left = events
     for (const guardrail of this.guardrails) {
-      const said = textsOf(left)
-      const texts = [...said.values()].flatMap((text) => [...this.partsOf(text)])
+      const streamed = eventTexts(left)
+      const texts = [...streamed.values()].flatMap((text) => [...this.contentTexts(text)])
       for (const event of left)
-        for (const data of dataOf(event)) for (const text of jsonTexts(data)) if (!isMedia(text)) texts.push(legible(text).text)
+        for (const data of eventData(event)) for (const text of jsonTexts(data)) if (!isMedia(text)) texts.push(legible(text).text)
       const sent = texts.filter((text) => text.trim() !== '' && !isMedia(text))
       const verdict = await askEngine(this.exchange, guardrail, sent, 'output')
-      if (verdict && verdict.replaced.size > 0) left = this.rewritten(left, said, verdict.replaced)
+      if (verdict && verdict.replaced.size > 0) left = this.rewritten(left, streamed, verdict.replaced)
     }
     return left
   }
 
   /** The texts of arguments that are JSON; any other text itself. */
-  private *partsOf({ text, block }: Said): Generator<string> {
+  private *contentTexts({ text, block }: StreamedText): Generator<string> {
     const value = this.calls.has(block) ? parsed(text) : undefined
     if (value === undefined) yield text
     else yield* jsonTexts(value)
   }
 
-  private rewritten(events: readonly StreamEvent[], said: ReadonlyMap<number, Said>, replaced: ReadonlyMap<string, string>): StreamEvent[] {
+  private rewritten(
+    events: readonly StreamEvent[],
+    streamed: ReadonlyMap<number, StreamedText>,
+    replaced: ReadonlyMap<string, string>,
+  ): StreamEvent[] {
     const replace = (text: string): string | undefined => replaced.get(text)
     const replaceIn = (source: string): string | undefined => {
       const { text, whole } = legible(source)
@@ -181,7 +185,7 @@ export class AnswerEngines implements Tap {
       return found === undefined ? undefined : whole(found)
     }
     const other = new Map<number, string>()
-    for (const { block, text } of said.values()) {
+    for (const { block, text } of streamed.values()) {
       const value = this.calls.has(block) ? parsed(text) : undefined
       const changed = value === undefined ? replace(text) : JSON.stringify(withTexts(value, replace))
       if (changed !== undefined && changed !== text && (value === undefined || withTexts(value, replace) !== value))
@@ -206,23 +210,23 @@ export class AnswerEngines implements Tap {
   }
 }
 
-interface Said {
+interface StreamedText {
   readonly block: number
   text: string
 }
 
-function textsOf(events: readonly StreamEvent[]): Map<number, Said> {
-  const said = new Map<number, Said>()
+function eventTexts(events: readonly StreamEvent[]): Map<number, StreamedText> {
+  const streamed = new Map<number, StreamedText>()
   for (const event of events) {
     if (event.type !== 'block-delta') continue
-    const known = said.get(event.block)
+    const known = streamed.get(event.block)
     if (known) known.text += event.text
-    else said.set(event.block, { block: event.block, text: event.text })
+    else streamed.set(event.block, { block: event.block, text: event.text })
   }
-  return said
+  return streamed
 }
 
-function* dataOf(event: StreamEvent): Generator<Json> {
+function* eventData(event: StreamEvent): Generator<Json> {
   if ((event.type === 'block-start' || event.type === 'opaque') && event.of) yield event.of.data
   else if (event.type === 'block-note' && hasTexts(event.note)) yield event.data
 }

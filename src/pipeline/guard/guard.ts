@@ -4,6 +4,7 @@ import { isObject, type Json } from '../../core/json.ts'
 import {
   AnswerPolicy,
   blockFault,
+  hitStages,
   itemPassages,
   jsonTexts,
   type Passage,
@@ -11,7 +12,6 @@ import {
   type Rule,
   rewrite,
   Scan,
-  stagesOf,
   TextPolicy,
   Vault,
 } from '../../guardrails/index.ts'
@@ -24,7 +24,7 @@ import { askEngine } from './engines.ts'
 import type { GuardrailSetting } from './guardrail-setting.ts'
 import { holdsFor } from './guardrail-terms.ts'
 
-/** What holds for one key, compiled once. */
+/** Guardrails of one key, compiled once. */
 interface Watch {
   readonly policy: TextPolicy | undefined
   /** Guardrails that call an engine. */
@@ -40,18 +40,18 @@ const TURN = 5
 const SHORT = 16_384
 
 export function guardLayer(guardrails: readonly GuardrailSetting[]): Layer<Routed, Guarded> {
-  const watchOf = watches(guardrails)
+  const createWatch = watches(guardrails)
   return (next) =>
-    watchOf === undefined
+    createWatch === undefined
       ? // It begins so.
         (next as Service<Routed>)
       : function handle(exchange) {
-          const watch = watchOf(exchange.auth.key)
+          const watch = createWatch(exchange.auth.key)
           if (watch === undefined) return next(exchange as Guarded)
           const { request } = exchange
           // Vectors have no texts.
           const answers = request.client.embedding ? undefined : watch.answers
-          const vault = watch.restores && !request.client.embedding ? new Vault(() => textsOf(exchange)) : undefined
+          const vault = watch.restores && !request.client.embedding ? new Vault(() => requestTexts(exchange)) : undefined
           const watched = advance(exchange, 'guard', { answers, vault, read: undefined })
           if (!readsRequests(watch)) return next(watched)
           // Files that the body only names are not among its bytes.
@@ -67,13 +67,13 @@ export function guardLayer(guardrails: readonly GuardrailSetting[]): Layer<Route
  * passed by every turn. What the model itself wrote is not read (docs/contract.md#guardrails).
  */
 export function guardAdditions(guardrails: readonly GuardrailSetting[]): Layer<Guarded> {
-  const watchOf = watches(guardrails)
+  const createWatch = watches(guardrails)
   return (next) =>
-    watchOf === undefined
+    createWatch === undefined
       ? next
       : function guardedAgain(exchange) {
           const before = exchange.guard.read
-          const watch = before && exchange.request.edits.length > before.edits ? watchOf(exchange.auth.key) : undefined
+          const watch = before && exchange.request.edits.length > before.edits ? createWatch(exchange.auth.key) : undefined
           if (!before || !watch || !readsRequests(watch)) return next(exchange)
           // How much a tool or a plugin has brought is not known.
           const checked = check(exchange, watch, { texts: () => added(exchange, before.items), short: false })
@@ -87,7 +87,7 @@ function readsRequests({ policy, asking }: Watch): boolean {
 }
 
 /** All texts of a request: placeholders must not be among them. */
-function* textsOf(exchange: Routed): Generator<string> {
+function* requestTexts(exchange: Routed): Generator<string> {
   for (const { texts } of passages(exchange.request.canonical())) yield* texts
   yield* jsonTexts(exchange.request.body)
 }
@@ -121,19 +121,19 @@ function watches(guardrails: readonly GuardrailSetting[]): ((key: ApiKey) => Wat
   /** Keys for which the same holds share what reads their texts. */
   const shared = new Map<string, Watch>()
   // What is shared by all is compiled before the first request comes.
-  watchOf(reading, shared)
+  createWatch(reading, shared)
   return (key) => {
     let watch = known.get(key)
     if (watch === undefined) {
       const own = reading.filter((guardrail) => holdsFor(guardrail, key))
-      watch = own.length === 0 ? null : watchOf(own, shared)
+      watch = own.length === 0 ? null : createWatch(own, shared)
       known.set(key, watch)
     }
     return watch ?? undefined
   }
 }
 
-function watchOf(own: readonly GuardrailSetting[], shared: Map<string, Watch>): Watch {
+function createWatch(own: readonly GuardrailSetting[], shared: Map<string, Watch>): Watch {
   const name = own.map(({ id }) => id).join('\n')
   let watch = shared.get(name)
   if (!watch) {
@@ -152,11 +152,11 @@ function newWatch(own: readonly GuardrailSetting[]): Watch {
     policy: rules.length > 0 ? new TextPolicy(rules) : undefined,
     asking: requests.filter(({ engine }) => engine !== undefined),
     restores: rules.some(({ restore, action }) => restore === true && action === 'redact'),
-    answers: answersOf(own.filter(readsAnswers)),
+    answers: answerGuardrails(own.filter(readsAnswers)),
   }
 }
 
-function answersOf(own: readonly GuardrailSetting[]): OutputGuardrails | undefined {
+function answerGuardrails(own: readonly GuardrailSetting[]): OutputGuardrails | undefined {
   if (own.length === 0) return undefined
   const policy = new AnswerPolicy(own.flatMap(({ rules }) => rules))
   const asking = own.filter(({ engine }) => engine !== undefined)
@@ -207,7 +207,7 @@ async function rest(steps: Generator<void, void>, exchange: Guarded): Promise<vo
 function act(exchange: Guarded, scan: Scan): void {
   if (scan.hits.size > 0) {
     const hits = [...scan.hits.values()]
-    exchange.trail.stages.push(...stagesOf(hits))
+    exchange.history.stages.push(...hitStages(hits))
     const fault = blockFault(hits)
     if (fault) throw fault
     redact(exchange, scan.replaced)

@@ -1,5 +1,5 @@
-/** What guardrails found in an exchange, from its stages: for metrics and for the audit trail. */
-import { evidenceOf } from '../../guardrails/index.ts'
+/** Findings of guardrails in an exchange, read from its stages, for metrics and for the audit trail. */
+import { stageEvidence } from '../../guardrails/index.ts'
 import type { Stage } from '../../plugin-api/exchange.ts'
 
 export interface GuardrailFinding {
@@ -17,12 +17,12 @@ export interface GuardrailFinding {
   readonly full: boolean
 }
 
-export function findingsOf(stages: readonly Stage[]): GuardrailFinding[] {
+export function stageFindings(stages: readonly Stage[]): GuardrailFinding[] {
   const findings: GuardrailFinding[] = []
   for (const stage of stages) {
     const { type, name, guardrail_id: id, data = {} } = stage
     if (type !== 'guardrail' || id === undefined) continue
-    const evidence = evidenceOf(stage)
+    const evidence = stageEvidence(stage)
     const { engines } = data
     findings.push({
       guardrail: id,

@@ -3,10 +3,10 @@ import type { GuardrailConfig } from '../../config/guardrails.ts'
 import type { ExternalEngine, GuardrailName, Rule } from '../../guardrails/index.ts'
 import type { LimitReset } from '../../plugin-api/index.ts'
 
-/** What each key that a guardrail holds for may spend. */
+/** Budget of each key that a guardrail applies to. */
 export interface GuardrailBudget {
   guardrail: string
-  /** Whose spending counts: `payer` where the key was issued by one that the guardrail holds for. */
+  /** Key whose spending counts: `payer` where the key was issued by one that the guardrail applies to. */
   of?: 'key' | 'payer'
   /** Nano-dollars. */
   limit: number
@@ -20,7 +20,7 @@ export interface GuardrailSetting extends GuardrailName {
   identities?: ReadonlySet<string> | undefined
   /** Its fields in camelCase, with their defaults. */
   settings: GuardrailConfig['settings']
-  /** What it looks for in texts; empty where it reads none. */
+  /** Rules for texts; empty where it reads none. */
   rules: readonly Rule[]
   /** Called over HTTP. */
   engine: ExternalEngine | undefined

@@ -1,7 +1,9 @@
-/** What guardrails require of models and endpoints: lists, zero retention by author, data policy, price (docs/contract.md#guardrails). */
+/**
+ * Requirements of guardrails on models and endpoints: lists, zero retention by author, data policy, price (docs/contract.md#guardrails).
+ */
 
-import { authorOf } from '../../core/model-family.ts'
-import type { PriceMoment } from '../../core/money.ts'
+import { slugAuthor } from '../../core/model-family.ts'
+import type { PriceMoment } from '../../core/price.ts'
 import { ALL_TIERS } from '../../core/service-tiers.ts'
 import type { ApiKey } from '../../plugin-api/key.ts'
 import type { Endpoint } from '../../routing/catalog/types.ts'
@@ -43,7 +45,7 @@ export function budgetsFor(guardrails: readonly GuardrailSetting[], { issuer }: 
   })
 }
 
-/** What is required of endpoints for a key, in all of its requests. */
+/** Requirements on endpoints for all requests of a key. */
 export function termsFor(guardrails: readonly GuardrailSetting[], key: ApiKey): BoundTerms | undefined {
   return boundFor(guardrails, key).terms
 }
@@ -57,7 +59,7 @@ export function boundFor(guardrails: readonly GuardrailSetting[], key: ApiKey): 
   }
   let bound = byKey.get(key)
   if (!bound) {
-    bound = boundOf(
+    bound = bindGuardrails(
       guardrails.filter((guardrail) => holdsFor(guardrail, key)),
       key,
     )
@@ -66,7 +68,7 @@ export function boundFor(guardrails: readonly GuardrailSetting[], key: ApiKey): 
   return bound
 }
 
-function boundOf(guardrails: readonly GuardrailSetting[], key: ApiKey): Bound {
+function bindGuardrails(guardrails: readonly GuardrailSetting[], key: ApiKey): Bound {
   const compiled = guardrails.filter((guardrail) => guardrail.bounds).map(compile)
   const terms: BoundTerms | undefined =
     compiled.length === 0
@@ -113,7 +115,7 @@ function objection(endpoint: Endpoint, { settings, zdr, ceiling }: CompiledTerms
   if (ignoredModels?.some((entry) => namesModel(entry, slug))) return 'among the ignored models'
   if (allowedProviders && !listNames(allowedProviders, endpoint, ALL_TIERS)) return 'not among the allowed providers'
   if (ignoredProviders && listExcludes(ignoredProviders, endpoint)) return 'among the ignored providers'
-  if (!provider.zdr && zdr.has(ZDR_GROUPS.get(authorOf(slug)) ?? 'other')) return 'without the zero retention'
+  if (!provider.zdr && zdr.has(ZDR_GROUPS.get(slugAuthor(slug)) ?? 'other')) return 'without the zero retention'
   const { enableFreeModelTraining: training, enableFreeModelPublication: publication, enablePaidModelTraining: paid } = settings
   if (provider.dataCollection !== 'deny' && !(price === 'free' ? training && publication : paid)) return 'against the data policy'
   const over = overCeiling(endpoint, ceiling, moment)

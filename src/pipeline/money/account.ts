@@ -3,7 +3,7 @@
 import { asFault, type Fault } from '../../core/faults.ts'
 import type { JsonObject } from '../../core/json.ts'
 import { usd } from '../../core/money.ts'
-import { rowCountsOf } from '../../core/row-counts.ts'
+import { toRowCounts } from '../../core/row-counts.ts'
 import { isQuickTier } from '../../core/service-tiers.ts'
 import type { End, EndReason } from '../../dialects/canon/events.ts'
 import { mayBeNamed } from '../../dialects/canon/provider-ids.ts'
@@ -16,30 +16,32 @@ import { plainRates } from '../../ledger/row-rates.ts'
 import {
   type Count,
   type EarlierTurns,
-  enderOf,
+  faultEnder,
   isReported,
   type Outcome,
   type Progress,
   type Settlement,
-  settlementOf,
+  settleOutcome,
 } from '../../ledger/settlement.ts'
 import type { SettleRow, SettleStatus } from '../../ledger/types.ts'
-import { areWeighted, orderFor, partitionOf, sortKeyOf } from '../../routing/index.ts'
+import { areWeighted, orderFor, sortPartition, wantedSortKey } from '../../routing/index.ts'
 import type { Turn } from '../attempt/turn.ts'
 import type { ChainDependencies } from '../dependencies.ts'
-import { type Accepted, type Exchange, knownOf, type MaybeAimed, type Received, sinceAdmission } from '../exchange.ts'
+import { type Accepted, asExchange, type Exchange, type MaybeAimed, type Received, sinceAdmission } from '../exchange.ts'
 import type { Layer, Reply } from '../layer.ts'
 import { metadataOnFault, routerMetadata } from '../reply/metadata.ts'
-import { callerCap, inputModalities, offersTools, tierOf } from '../request/client-request.ts'
+import { inputModalities, parseTier } from '../request/client-request.ts'
 import { settleTokens } from '../request/rate-limits.ts'
 import { brandHeaders } from '../request/receive.ts'
 import { NATIVE_SEARCH } from '../route/native-search.ts'
 import { attemptFact, detailText, type PricedTurn } from './generation-detail.ts'
 import type { SettledHold } from './hold.ts'
+import { creditCap } from './output-caps.ts'
 import { noteSeen } from './outside-count.ts'
 import { pricedEndpoint, servedPrice } from './served-price.ts'
 import { turnTariff } from './tariffs.ts'
-import { chargedExtras, countOf, creditCap, turnEndedBy } from './turn-cost.ts'
+import { chargedExtras } from './turn-cost.ts'
+import { countUsage, turnEndedBy } from './turn-usage.ts'
 
 type Known = Accepted & Exchange
 
@@ -53,12 +55,12 @@ export function accountLayer(dependencies: ChainDependencies): Layer<Accepted> {
       } catch (thrown) {
         fault = asFault(thrown)
       }
-      const known = knownOf(exchange)
+      const known = asExchange(exchange)
       const last = reply?.turn ?? exchange.run.unfinished
-      const outcome = outcomeOf(known, last, fault)
-      const settlement = settlementOf(outcome)
+      const outcome = exchangeOutcome(known, last, fault)
+      const settlement = settleOutcome(outcome)
       settleTokens(exchange, settlement, dependencies.admission)
-      exchange.run.final = finalOf(known, settlement, reply?.turn.fault ?? fault)
+      exchange.run.final = buildFinal(known, settlement, reply?.turn.fault ?? fault)
       if (exchange.run.namedInputs) noteSeen(dependencies.seenInputs, last, exchange.run.namedInputs)
       await settle(known, { settlement, outcome, last }, dependencies)
       if (reply) return reply
@@ -76,7 +78,7 @@ function settle(exchange: Known, priced: PricedTurn, dependencies: ChainDependen
   const { usage } = settlement
   const written = costs.hold.open ? generationFacts(exchange, priced) : undefined
   const settling = costs.hold.settle(dependencies.journal, {
-    ...rowCountsOf(usage),
+    ...toRowCounts(usage),
     seq: exchange.head.seq,
     status: settlement.status,
     cost: settlement.cost,
@@ -99,21 +101,21 @@ function settle(exchange: Known, priced: PricedTurn, dependencies: ChainDependen
   return settling instanceof Promise ? settling.then(done) : done(settling)
 }
 
-function outcomeOf(exchange: Known, last: Turn | undefined, fault: Fault | undefined): Outcome {
+function exchangeOutcome(exchange: Known, last: Turn | undefined, fault: Fault | undefined): Outcome {
   const {
     head: { costs },
   } = exchange
   // The call of a batch that was refused has brought nothing, whatever the others did.
   const others = last?.callRejected === true
   const begun = last?.begun === true && !others
-  const endedBy = fault ? enderOf(fault, begun) : last ? turnEndedBy(exchange, last) : 'gateway'
+  const endedBy = fault ? faultEnder(fault, begun) : last ? turnEndedBy(exchange, last) : 'gateway'
   const rejected = endedBy === 'caller' && !begun && !others && (fault ?? last?.fault)?.origin === 'upstream'
-  const progress = progressOf(last, rejected)
-  const count: Count = last && progress !== 'not_sent' ? countOf(exchange, last, endedBy) : NOTHING_SENT
+  const progress = turnProgress(last, rejected)
+  const count: Count = last && progress !== 'not_sent' ? countUsage(exchange, last, endedBy) : NOTHING_SENT
   return {
     endedBy,
     progress: isReported(count) && !count.reported.estimated ? 'usage_known' : progress,
-    status: statusOf(last, fault),
+    status: settleStatus(last, fault),
     reported: count.reported,
     unreported: count.unreported,
     pictured: count.pictured,
@@ -133,12 +135,12 @@ function outcomeOf(exchange: Known, last: Turn | undefined, fault: Fault | undef
 const NOTHING_SENT: Count = { reported: undefined, unreported: 0, input: 0 }
 
 /** @param rejected the provider has refused the request as wrong, and did nothing for it. */
-function progressOf(last: Turn | undefined, rejected: boolean): Progress {
+function turnProgress(last: Turn | undefined, rejected: boolean): Progress {
   if (!last || last.sent === false || rejected) return 'not_sent'
   return last.begun ? 'content' : 'sent'
 }
 
-function statusOf(last: Turn | undefined, fault: Fault | undefined): SettleStatus {
+function settleStatus(last: Turn | undefined, fault: Fault | undefined): SettleStatus {
   if (fault) return fault.code === 'client_gone' || fault.code === 'shutdown' ? 'aborted' : 'failed'
   if (!last || last.fault) return 'failed'
   if (last.aborted) return 'aborted'
@@ -147,7 +149,7 @@ function statusOf(last: Turn | undefined, fault: Fault | undefined): SettleStatu
 
 const INCOMPLETE: ReadonlySet<EndReason> = new Set(['length', 'content_filter', 'unknown'])
 
-/** What dialects take for an ordinary end counts as one only where the provider gave a reason (docs/contract.md#endpoint-choice, insurance). */
+/** Reason of an end: an ordinary one counts only where the provider gave it (docs/contract.md#endpoint-choice, insurance). */
 function statedReason(end: End | undefined): string | undefined {
   return end?.reason === 'error' || end?.reason === 'unknown' || end?.raw?.trim() ? end.reason : undefined
 }
@@ -165,19 +167,20 @@ function earlierTurns(exchange: Known, last: Turn | undefined): EarlierTurns | u
   return sum
 }
 
-function finalOf(exchange: Known, settlement: Settlement, fault: Fault | undefined): Final {
+function buildFinal(exchange: Known, settlement: Settlement, fault: Fault | undefined): Final {
   const {
     head: { costs },
   } = exchange
   const last = exchange.run.lastTurn
-  if (fault?.origin === 'upstream' && exchange.trail.errorMetadata) fault.metadata = { ...fault.metadata, ...exchange.trail.errorMetadata }
+  if (fault?.origin === 'upstream' && exchange.history.errorMetadata)
+    fault.metadata = { ...fault.metadata, ...exchange.history.errorMetadata }
   const wantsMetadata = fault ? metadataOnFault(exchange, fault) : exchange.head.wantsMetadata
   return {
     usage: settlement.usage,
     cost: settlement.cost,
     inputCost: settlement.input,
     outputCost: settlement.output,
-    end: fault ? { reason: 'error' } : endOf(last),
+    end: fault ? { reason: 'error' } : turnEnd(last),
     fault,
     completedAt: Math.floor(exchange.head.clock.now() / 1000),
     metadata: wantsMetadata ? routerMetadata(exchange, fault !== undefined) : undefined,
@@ -189,18 +192,18 @@ function finalOf(exchange: Known, settlement: Settlement, fault: Fault | undefin
 }
 
 /** The tier is that of the endpoint which served, where its provider does not say (docs/contract.md#service-tiers). */
-function endOf(last: Turn | undefined): End {
+function turnEnd(last: Turn | undefined): End {
   const end: End = last?.end ?? { reason: 'stop' }
   const tier = last?.endpoint.tier
   return tier === undefined || end.tier !== undefined || end.unknownTier !== undefined ? end : { ...end, tier }
 }
 
 /** As `session_id`. */
-const LONGEST_SESSION = 256
+const MAX_SESSION_LENGTH = 256
 
 /** Characters of the preferences, and models, that a row keeps: a request with more is planned without the rest. */
-const LONGEST_PREFERENCES = 2000
-const MOST_MODELS = 16
+const MAX_PREFERENCES_LENGTH = 2000
+const MAX_MODELS = 16
 
 /**
  * The part of a generation's record that no query needs as a column, as JSON text: no word of a request or an answer. What equals a
@@ -208,9 +211,9 @@ const MOST_MODELS = 16
  */
 function generationFacts(exchange: Accepted & Exchange, priced: PricedTurn): Pick<SettleRow, 'facts' | 'use'> {
   const { settlement } = priced
-  const { head, request, trail, wish, plan } = exchange
+  const { head, request, history, demand, plan } = exchange
   const { clock, headers } = head
-  const { attempts } = trail
+  const { attempts } = history
   const last = priced.last ?? exchange.run.lastTurn
   const endpoint = last?.endpoint
   const held = head.costs.heldAt ?? plan?.candidates[0]
@@ -219,17 +222,17 @@ function generationFacts(exchange: Accepted & Exchange, priced: PricedTurn): Pic
   const only = attempts.length === 1 ? attempts[0] : undefined
   const plain = only?.status === 200 && only.code === undefined && !only.dropped && !only.answerCheck
   const web = webFacts(exchange)
-  const rates = ratesOf(exchange, priced)
+  const rates = settlementRates(exchange, priced)
   const saved = settlement.cost > settlement.tools ? savedByCache(exchange) : 0
   const facts: Facts = {
     model: endpoint && endpoint.model !== held?.model ? endpoint.model.slug : undefined,
     provider: endpoint?.provider.name,
     endpoint: endpoint && endpoint !== held ? endpoint.id : undefined,
-    router: wish === undefined || wish.strategy === 'direct' || wish.strategy === 'fallback' ? undefined : wish.requested,
+    router: demand === undefined || demand.strategy === 'direct' || demand.strategy === 'fallback' ? undefined : demand.requested,
     operation: request.client.id,
     api_type: request.client.embedding ? 'embeddings' : undefined,
     user: typeof request.body.user === 'string' ? request.body.user : undefined,
-    session_id: request.gateway.sessionId ?? cacheKeyOf(request.body),
+    session_id: request.gateway.sessionId ?? promptCacheKey(request.body),
     finish_reason: finish?.reason,
     native_finish_reason: finish?.raw === finish?.reason ? undefined : finish?.raw,
     latency: Math.round(exchange.run.firstContentAt === 0 ? elapsed : exchange.run.firstContentAt - head.started),
@@ -245,7 +248,7 @@ function generationFacts(exchange: Accepted & Exchange, priced: PricedTurn): Pic
     disputed_nano: settlement.disputed,
     charge_reason: settlement.reason === USUAL_REASON ? undefined : settlement.reason,
     fault: exchange.run.final?.fault?.code,
-    trace_id: trail.trace?.traceId,
+    trace_id: history.trace?.traceId,
     price_unknown: last && last.sent !== false && pricedEndpoint(last, head.at).price === 'unpriced' ? true : undefined,
     cache_discount: saved === 0 ? undefined : usd(saved),
     tools_cost: settlement.tools > 0 ? settlement.tools : undefined,
@@ -254,7 +257,7 @@ function generationFacts(exchange: Accepted & Exchange, priced: PricedTurn): Pic
     web_search_engine: web?.web_search_engine,
     moderation_latency: moderationTime(exchange),
     provider_responses: plain ? undefined : attempts.map((attempt) => attemptFact(exchange, attempt)),
-    detail: detailOf(exchange, priced, rates),
+    detail: settlementDetail(exchange, priced, rates),
     inputs: planInputsText(exchange, held?.model.slug),
     http_referer: shortened(headers['http-referer'] ?? headers.referer),
     upstream_id: mayBeNamed(request.body) ? exchange.run.replyId : undefined,
@@ -271,8 +274,8 @@ function generationFacts(exchange: Accepted & Exchange, priced: PricedTurn): Pic
 }
 
 /** The name that a caller gives conversations with a common beginning, where it names no session. */
-function cacheKeyOf({ prompt_cache_key: key }: JsonObject): string | undefined {
-  return typeof key === 'string' && key !== '' && key.length <= LONGEST_SESSION ? key : undefined
+function promptCacheKey({ prompt_cache_key: key }: JsonObject): string | undefined {
+  return typeof key === 'string' && key !== '' && key.length <= MAX_SESSION_LENGTH ? key : undefined
 }
 
 /** Nano-dollars over all turns; 0 where the providers reported nothing of a cache. */
@@ -289,19 +292,21 @@ function servedTier(turn: Turn | undefined): string | undefined {
   return tier === 'default' ? undefined : tier
 }
 
-/** What of the charge has no price of its own, so that the dearest of the endpoint's was taken. */
+/** Parts of the charge that have no price of their own, so that the dearest one of the endpoint was taken. */
 function assumedPrices(exchange: Accepted & Exchange, last: Turn | undefined): string[] | undefined {
-  const assumed: string[] = []
-  if (last?.end && servedPrice(last, exchange.head.at).assumed) assumed.push('service_tier')
-  const { turns } = exchange.head.costs
-  const writes = (turn: Turn): boolean =>
-    turn.usage !== undefined && turn.usage.cacheWrite > 0 && assumesWrites(turn.usage, turnTariff(exchange, turn))
-  if (turns.some(writes) || (last && !turns.includes(last) && writes(last))) assumed.push('cache_write')
-  return assumed.length > 0 ? assumed : undefined
+  const isTier = last !== undefined && servedPrice(last, exchange.head.at).assumed
+  let isWrite = last !== undefined && writesAtNoPrice(exchange, last)
+  for (const turn of exchange.head.costs.turns) isWrite ||= writesAtNoPrice(exchange, turn)
+  if (!isTier && !isWrite) return undefined
+  return [...(isTier ? ['service_tier'] : []), ...(isWrite ? ['cache_write'] : [])]
+}
+
+function writesAtNoPrice(exchange: Accepted, turn: Turn): boolean {
+  return turn.usage !== undefined && turn.usage.cacheWrite > 0 && assumesWrites(turn.usage, turnTariff(exchange, turn))
 }
 
 /** Milliseconds that the moderation of the request has taken. */
-function moderationTime({ trail: { stages } }: Received): number | undefined {
+function moderationTime({ history: { stages } }: Received): number | undefined {
   const took = stages.length > 0 ? stages.find(({ name }) => name === 'moderation')?.data?.duration_ms : undefined
   return typeof took === 'number' ? took : undefined
 }
@@ -310,7 +315,7 @@ function moderationTime({ trail: { stages } }: Received): number | undefined {
 function webFacts(exchange: Accepted): Pick<Facts, 'num_search_results' | 'num_fetches' | 'web_search_engine'> | undefined {
   const {
     head: { costs },
-    trail: { stages },
+    history: { stages },
     request: { edits },
   } = exchange
   const before = stages.length > 0 ? stages.find(({ type, name }) => type === 'plugin' && name === 'web-search')?.data : undefined
@@ -334,22 +339,22 @@ function shortened(value: string | string[] | undefined): string | undefined {
  * @param held slug of the model that the hold names.
  */
 function planInputsText(exchange: Accepted & MaybeAimed, held: string | undefined): string {
-  const { request, wish } = exchange
+  const { request, demand } = exchange
   const { models, provider, route } = request.gateway
   let text = '{'
-  if (wish !== undefined && wish.requested !== held) text += `"requested":${JSON.stringify(wish.requested)},`
-  if (models.length > 0) text += `"models":${JSON.stringify(models.slice(0, MOST_MODELS))},`
+  if (demand !== undefined && demand.requested !== held) text += `"requested":${JSON.stringify(demand.requested)},`
+  if (models.length > 0) text += `"models":${JSON.stringify(models.slice(0, MAX_MODELS))},`
   if (provider !== undefined) {
     const written = JSON.stringify(provider)
-    if (written.length <= LONGEST_PREFERENCES) text += `"provider":${JSON.stringify(written)},`
+    if (written.length <= MAX_PREFERENCES_LENGTH) text += `"provider":${JSON.stringify(written)},`
   }
   if (route) text += `"route":${JSON.stringify(route)},`
   text += `${parametersText(request.body)}"bytes":${request.bytes}`
-  const cap = callerCap(exchange)
+  const { cap, offersTools } = request.need
   if (cap !== undefined) text += `,"cap":${cap}`
   const media = request.client.embedding ? undefined : inputModalities(exchange)
   if (media) text += `,"media":${JSON.stringify([...media])}`
-  return offersTools(exchange) ? `${text},"tools":true}` : `${text}}`
+  return offersTools ? `${text},"tools":true}` : `${text}}`
 }
 
 /** Names that have no character to escape. */
@@ -360,10 +365,10 @@ function parametersText(body: JsonObject): string {
 }
 
 /** Undefined for nearly all: the columns, the rates and one attempt say everything. */
-function detailOf(exchange: Known, priced: PricedTurn, rates: string | undefined): string | undefined {
+function settlementDetail(exchange: Known, priced: PricedTurn, rates: string | undefined): string | undefined {
   const {
     head: { costs },
-    trail: { steps, stages },
+    history: { steps, stages },
   } = exchange
   const { cost, tools } = priced.settlement
   const billed = rates === undefined && cost > tools
@@ -372,7 +377,7 @@ function detailOf(exchange: Known, priced: PricedTurn, rates: string | undefined
 }
 
 /** Undefined where more than the last turn was charged, or more than the columns count. */
-function ratesOf(exchange: Known, { settlement: { counted }, outcome: { price, extras }, last }: PricedTurn): string | undefined {
+function settlementRates(exchange: Known, { settlement: { counted }, outcome: { price, extras }, last }: PricedTurn): string | undefined {
   const { turns } = exchange.head.costs
   const only = turns.length === 0 || (turns.length === 1 && turns[0] === last)
   return only && counted && typeof price === 'object' ? plainRates(counted, price, extras) : undefined
@@ -382,14 +387,14 @@ function ratesOf(exchange: Known, { settlement: { counted }, outcome: { price, e
  * Why the first endpoint of a request came first, where there was a choice; as `why.by` of a plan.
  * @returns undefined where there was none.
  */
-function firstChoice({ plan, trail, wish, request }: Known): string | undefined {
-  const first = trail.attempts[0]
-  if (!first || !plan || !wish || plan.candidates.length < 2) return undefined
-  const { preferences } = wish
-  const group = partitionOf(preferences) === 'none' ? plan.candidates : plan.candidates.filter(({ model }) => model === first.at.model)
+function firstChoice({ plan, history, demand, request }: Known): string | undefined {
+  const first = history.attempts[0]
+  if (!first || !plan || !demand || plan.candidates.length < 2) return undefined
+  const { preferences } = demand
+  const group = sortPartition(preferences) === 'none' ? plan.candidates : plan.candidates.filter(({ model }) => model === first.at.model)
   if (orderFor(group, preferences)) return 'order'
   if (plan.conversation?.pinned === first.endpoint) return 'session'
-  const serviceTier = tierOf(request.gateway.serviceTier)
+  const serviceTier = parseTier(request.gateway.serviceTier)
   if (isQuickTier(serviceTier) && first.at.tier === serviceTier) return 'tier'
-  return sortKeyOf({ sort: preferences.sort, serviceTier }) ?? (areWeighted(group) ? 'weight' : plan.watch ? 'quality' : 'draw')
+  return wantedSortKey({ sort: preferences.sort, serviceTier }) ?? (areWeighted(group) ? 'weight' : plan.watch ? 'quality' : 'draw')
 }

@@ -10,8 +10,8 @@ import type { ChainDependencies } from '../dependencies.ts'
 import type { Guarded } from '../exchange.ts'
 import type { GuardrailBudget } from '../guard/guardrail-setting.ts'
 import { leftUnder, limitMember } from '../refusing-limit.ts'
-import { accountOf, allowancesOf, type Hold, type HoldPart, isBudgetTightest, overBudget } from './hold.ts'
-import { writeHold } from './turn-cost.ts'
+import { type Hold, type HoldPart, isBudgetTightest, keyAccount, keyAllowances, overBudget } from './hold.ts'
+import { writeHold } from './take-hold.ts'
 
 interface FixedPayer {
   readonly key: ApiKey
@@ -33,8 +33,8 @@ export async function takeFixed(
   what: string,
 ): Promise<void> {
   const { amount, floor } = typeof part === 'number' ? { amount: part, floor: part } : part
-  const account = accountOf(key, credit)
-  const allowances = allowancesOf(key, budgets)
+  const account = keyAccount(key, credit)
+  const allowances = keyAllowances(key, budgets)
   if ((await hold.take(account, fixedAsk(amount), allowances)) === undefined) {
     const tightest = account.tightest(allowances)
     const spender = { key, account, now: clock.now() }
@@ -48,7 +48,7 @@ export async function takeFixed(
   hold.raiseFloor(floor)
 }
 
-/** Who of a request may charge beside its provider. */
+/** Parts of the gateway that may charge a request beside its provider. */
 type Spender = 'plugins' | 'tools'
 
 /**
@@ -68,10 +68,10 @@ export async function extendHold(
 
 /** The same with nothing written down: in a plan, which releases it. */
 export function extendUnwritten(who: Spender, exchange: Guarded, amount: number, credit: CreditBook): Promise<void> {
-  const { head, auth, wish } = exchange
+  const { head, auth, demand } = exchange
   return takeFixed(
     head.costs.hold,
-    { key: auth.key, budgets: wish.budgets, credit, clock: head.clock },
+    { key: auth.key, budgets: demand.budgets, credit, clock: head.clock },
     amount,
     `the ${who} of this request may cost up to`,
   )

@@ -1,16 +1,16 @@
 /**
- * What a generation's record keeps beside its columns where a request was no plain one: attempts that failed, the lines of its bill,
- * steps beside the calls of providers, findings of guardrails, plugins. No word of a request or an answer.
+ * Detail that a generation's record keeps beside its columns where the request was no plain one: attempts that failed, the lines of its
+ * bill, steps beside the calls of providers, findings of guardrails, plugins. It has no text of the request or the answer.
  */
 import type { Json, JsonObject } from '../../core/json.ts'
-import { type BillGroup, billOf, writtenPart } from '../../ledger/bill-lines.ts'
+import { type BillGroup, usageBill, writtenPart } from '../../ledger/bill-lines.ts'
 import type { ProviderResponse } from '../../ledger/facts.ts'
 import { charge } from '../../ledger/pricing.ts'
 import type { Outcome, Settlement } from '../../ledger/settlement.ts'
 import type { AnswerVerdict } from '../../plugin-api/index.ts'
 import type { Turn } from '../attempt/turn.ts'
 import { type Accepted, type Exchange, type Received, type Step, sinceAdmission } from '../exchange.ts'
-import { findingsOf } from '../guard/guardrail-findings.ts'
+import { stageFindings } from '../guard/guardrail-findings.ts'
 import type { NotedAttempt } from '../records.ts'
 import { turnTariff } from './tariffs.ts'
 import { chargedExtras } from './turn-cost.ts'
@@ -19,7 +19,7 @@ type Known = Accepted & Exchange
 
 /** Entries of each list; what is beyond is left out. */
 const MOST = 100
-const LONGEST_NAME = 100
+const MAX_NAME_LENGTH = 100
 
 export interface PricedTurn {
   readonly settlement: Settlement
@@ -55,7 +55,7 @@ function kept({ verdict, keyword, tool }: AnswerVerdict): JsonObject {
 export function detailText(exchange: Known, priced: PricedTurn, billed: boolean): string | undefined {
   const {
     head: { costs },
-    trail: { steps, stages },
+    history: { steps, stages },
   } = exchange
   const { parts } = costs.hold
   const detail: JsonObject = {}
@@ -64,7 +64,7 @@ export function detailText(exchange: Known, priced: PricedTurn, billed: boolean)
   if (costs.toolCharges)
     detail.charges = costs.toolCharges.slice(0, MOST).map(({ by, what, calls, nano }) => ({
       by: named(by),
-      ...(what === undefined ? {} : { what: wordOf(what) }),
+      ...(what === undefined ? {} : { what: safeWord(what) }),
       calls,
       nano,
     }))
@@ -84,9 +84,9 @@ function billFacts(exchange: Known, { settlement: { counted }, outcome: { price,
   }
   for (const turn of exchange.head.costs.turns) {
     if (turn === last || !turn.usage) continue
-    add(turn, billOf(turn.usage, turnTariff(exchange, turn), turn.extras ?? chargedExtras(exchange, turn.endpoint)))
+    add(turn, usageBill(turn.usage, turnTariff(exchange, turn), turn.extras ?? chargedExtras(exchange, turn.endpoint)))
   }
-  if (counted) add(last, billOf(counted, price, extras))
+  if (counted) add(last, usageBill(counted, price, extras))
   return bill
 }
 
@@ -99,16 +99,16 @@ function stepFacts(exchange: Known): Json[] {
       if (written.length >= MOST) return
       places.set(step, written.length)
       written.push(stepFact(exchange, step, step.within && places.get(step.within)))
-      if (step.trail) add(step.trail.steps)
+      if (step.history) add(step.history.steps)
     }
   }
-  add(exchange.trail.steps)
+  add(exchange.history.steps)
   return written
 }
 
 function stepFact(exchange: Known, step: Step, within: number | undefined): JsonObject {
   const { head } = exchange
-  const { kind, name, started, ended, failure, cost, turns, trail } = step
+  const { kind, name, started, ended, failure, cost, turns, history } = step
   const fact: JsonObject = { kind, name: named(name), at: sinceAdmission(head, started) }
   // One that the end of the request has cut off has no end of its own.
   fact.took = Math.round((ended === 0 ? head.clock.monotonic() : ended) - started)
@@ -116,11 +116,11 @@ function stepFact(exchange: Known, step: Step, within: number | undefined): Json
   if (within !== undefined) fact.within = within
   if (cost) fact.nano = cost
   if (turns) Object.assign(fact, usedBy(exchange, turns))
-  if (trail) fact.attempts = trail.attempts.slice(0, MOST).map((attempt) => attemptTimes(head, attempt))
+  if (history) fact.attempts = history.attempts.slice(0, MOST).map((attempt) => attemptTimes(head, attempt))
   return fact
 }
 
-/** What a call that a tool made of a model has used; the cost is part of the request's own. */
+/** Usage of a model call that a tool made; its cost is part of the request's own. */
 function usedBy(exchange: Known, turns: readonly Turn[]): JsonObject {
   let input = 0
   let output = 0
@@ -143,8 +143,8 @@ function attemptTimes(head: Received['head'], { provider, endpoint, status, code
 
 /** Guardrails with how many texts they found, and plugins with what of their work is a number. */
 function stageFacts(exchange: Known): JsonObject {
-  const { stages } = exchange.trail
-  const guardrails = findingsOf(stages)
+  const { stages } = exchange.history
+  const guardrails = stageFindings(stages)
     .slice(0, MOST)
     .map(({ name, stage, action, direction, entities, matched }) => ({
       guardrail: named(name),
@@ -160,8 +160,8 @@ function stageFacts(exchange: Known): JsonObject {
   if (plugins.length > 0) {
     facts.plugins = plugins.map(({ name, data = {}, cost_usd: cost }) => ({
       name: named(name),
-      figures: figuresOf(data),
-      ...(typeof data.reason === 'string' ? { failure: wordOf(data.reason) } : {}),
+      figures: keepFigures(data),
+      ...(typeof data.reason === 'string' ? { failure: safeWord(data.reason) } : {}),
       ...(cost ? { nano: Math.round(cost * 1e9) } : {}),
     }))
   }
@@ -169,13 +169,13 @@ function stageFacts(exchange: Known): JsonObject {
 }
 
 /** Texts of a plugin's report may hold words of the request. */
-function figuresOf(data: JsonObject): JsonObject {
+function keepFigures(data: JsonObject): JsonObject {
   const figures: JsonObject = {}
   for (const [name, value] of Object.entries(data).slice(0, 20))
     if (/^[a-z][a-z0-9_]{0,39}$/.test(name) && (typeof value === 'number' || typeof value === 'boolean')) figures[name] = value
   return figures
 }
 
-const named = (name: string): string => name.slice(0, LONGEST_NAME)
+const named = (name: string): string => name.slice(0, MAX_NAME_LENGTH)
 
-const wordOf = (what: string): string => (/^[\w .-]{1,40}$/.test(what) ? what : 'other')
+const safeWord = (what: string): string => (/^[\w .-]{1,40}$/.test(what) ? what : 'other')

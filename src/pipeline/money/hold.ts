@@ -5,7 +5,7 @@ import { type JsonObject, readableJson } from '../../core/json.ts'
 import { usdText } from '../../core/money-text.ts'
 import type { Allowance, Charged, CreditAccount, CreditBook, Tightest } from '../../ledger/allowance.ts'
 import { chargeWithin, type HoldAsk } from '../../ledger/credit.ts'
-import { payerAllowances, payerOf } from '../../ledger/payer.ts'
+import { keyPayer, payerAllowances } from '../../ledger/payer.ts'
 import type { HoldOwner, HoldRow, Journal, SettleRow } from '../../ledger/types.ts'
 import type { ApiKey } from '../../plugin-api/key.ts'
 import type { Endpoint } from '../../routing/catalog/types.ts'
@@ -13,14 +13,14 @@ import type { Turn } from '../attempt/turn.ts'
 import type { GuardrailBudget } from '../guard/guardrail-setting.ts'
 import { leftUnder, limitAnew, limitMember, refusingAllowance, type Spender, type SpendingBound } from '../refusing-limit.ts'
 
-/** What a part of a hold was taken for; amounts in nano-dollars. */
+/** Part of a hold; amounts in nano-dollars. */
 export interface HoldPart {
   readonly amount: number
   /** Charged where the outcome stays unknown; at most `amount`. */
   readonly floor: number
 }
 
-/** How a hold ended; amounts in nano-dollars. */
+/** Settlement of a hold; amounts in nano-dollars. */
 export interface SettledHold extends Charged {
   /** By which the cost passed the hold. */
   readonly excess: number
@@ -223,17 +223,18 @@ function chargedRow(row: SettleRow, charged: number): SettleRow {
 }
 
 /**
- * What bounds the spending of a request: the limit of its key, that of the key's issuer or of its budget, and budgets of guardrails. Each key
- * that a guardrail applies to has the whole budget; keys issued through sign-in share that of their issuer.
- * All allowances of a request of `key`: a hold is taken under every one of them at once.
+ * All allowances of a request of `key`: the limit of the key, that of its issuer or of its budget, and budgets of guardrails. A hold is
+ * taken under every one of them at once. Each key that a guardrail applies to has the whole budget; keys issued through sign-in share that
+ * of their issuer.
  */
-export function allowancesOf(key: ApiKey, budgets: readonly GuardrailBudget[]): readonly (Allowance | GuardrailBudget)[] {
-  return [key, ...payerAllowances(key), ...budgets]
+export function keyAllowances(key: ApiKey, budgets: readonly GuardrailBudget[]): readonly (Allowance | GuardrailBudget)[] {
+  const payer = payerAllowances(key)
+  return payer.length === 0 && budgets.length === 0 ? [key] : [key, ...payer, ...budgets]
 }
 
 /** The account that a request of `key` holds and charges: with that of its issuer or its budget, where it has one. */
-export function accountOf(key: ApiKey, credit: CreditBook): CreditAccount {
-  return credit.account(key.identity, payerOf(key))
+export function keyAccount(key: ApiKey, credit: CreditBook): CreditAccount {
+  return credit.account(key.identity, keyPayer(key))
 }
 
 /** True where some allowance has a limit. */
@@ -290,7 +291,7 @@ export function noCredit({ needed, tightest, affordable }: Refused, spender: Spe
   })
 }
 
-/** What a tool or a plugin has charged, over all of its calls; nano-dollars. */
+/** Charges of a tool or a plugin, over all of its calls; nano-dollars. */
 export interface ToolCharge {
   readonly by: string
   readonly what: string | undefined
@@ -304,7 +305,7 @@ export class Costs {
   heldAt: Endpoint | undefined
   /** Upper bound of the input's tokens that the hold was computed for. */
   inputTokens = 0
-  /** What was taken of the key's limits, and has to be corrected or given back: tokens of the minute, bytes in flight. */
+  /** Units that were taken of the key's limits, and have to be corrected or returned: tokens of the minute, bytes in flight. */
   rateTokens = 0
   rateBytes = 0
   readonly turns: Turn[] = []

@@ -17,8 +17,8 @@ export type InputCounter = (exchange: Guarded, endpoint: Endpoint) => Promise<nu
 const COUNT_SHARE = 1 / 32
 const COUNT_MARGIN = 256
 
-/** Who reads an input: a count, and what was seen, hold for the same model of the same account alone. */
-export const placeOf = ({ provider, upstreamModel }: Endpoint): string => `${accountLetters(provider)} ${upstreamModel}`
+/** Key for counts of inputs: a count holds for the same model of the same account alone. */
+export const endpointPlace = ({ provider, upstreamModel }: Endpoint): string => `${accountLetters(provider)} ${upstreamModel}`
 
 /** The inputs with the closest bounds that are known. @param dialect of the endpoint. */
 export function withKnownBounds(
@@ -27,7 +27,7 @@ export function withKnownBounds(
   { endpoint, dialect, seen }: { endpoint: Endpoint; dialect: UpstreamDialect; seen: SeenInputs },
 ): readonly OutsideInput[] {
   const { counted } = exchange.run
-  const place = placeOf(endpoint)
+  const place = endpointPlace(endpoint)
   if (counted?.beyond !== undefined && counted.place === place) return withCount(inputs, counted.beyond, { endpoint, dialect })
   const named = inputs.filter(({ id }) => id !== undefined)
   if (named.length === 0) return inputs
@@ -67,16 +67,16 @@ export function wouldBound(inputs: readonly OutsideInput[], reader: Reader): boo
 
 /** Has the provider count, once for each exchange. @param body tokens that the hold counts for the body. */
 export async function count(exchange: Guarded, endpoint: Endpoint, counter: InputCounter, body: number): Promise<void> {
-  const place = placeOf(endpoint)
+  const place = endpointPlace(endpoint)
   exchange.run.counted = { place, beyond: undefined }
   const tokens = await counter(exchange, endpoint)
   if (tokens === undefined) return
   exchange.run.counted = { place, beyond: Math.max(0, Math.ceil(tokens * (1 + COUNT_SHARE)) + COUNT_MARGIN - body) }
 }
 
-/** Remembers what files and cached content have come to, where the provider has said so and it can be true. */
+/** Remembers the token counts of files and cached content, where the provider has reported them and they are possible. */
 export function noteSeen(seen: SeenInputs, last: Turn | undefined, names: readonly string[]): void {
   if (!last?.usage || last.sent === false || last.fault || last.disputed) return
   const { input, estimated, inputUnknown } = last.usage
-  if (!estimated && !inputUnknown) seen.note(placeOf(last.endpoint), names, input)
+  if (!estimated && !inputUnknown) seen.note(endpointPlace(last.endpoint), names, input)
 }

@@ -4,7 +4,7 @@
  * as long as the request runs, so that no other request can spend it.
  */
 import { parseDataUrl } from '../../dialects/canon/file-url.ts'
-import { type Media, mediaOf } from '../../dialects/canon/media.ts'
+import { findMedia, type Media } from '../../dialects/canon/media.ts'
 import {
   mayHaveOutsideFields,
   type OutsideInput,
@@ -19,14 +19,24 @@ import type { CanonicalRequest } from '../../dialects/canon/request.ts'
 import type { UpstreamDialect } from '../../dialects/types.ts'
 import type { Endpoint } from '../../routing/catalog/types.ts'
 import type { Guarded } from '../exchange.ts'
-import { contextOf, heavyMedia, mediaBound, otherTools, searchBound } from '../request/client-request.ts'
-import { allowancesOf, isLimited } from './hold.ts'
+import { endpointContext, heavyMedia, mediaBound, searchBound } from '../request/client-request.ts'
+import { isLimited, keyAllowances } from './hold.ts'
 import { count, withKnownBounds, wouldBound } from './outside-count.ts'
-import { costBeyond, keepNeeds, leftFor, type Need, NO_NEED, needOf, ownSearchesOf, PAGE_TOKENS, searchesOfModel } from './outside-need.ts'
-import { tariffOf } from './tariffs.ts'
-import { type Payer, type Reservation, takeHold } from './turn-cost.ts'
+import {
+  costBeyond,
+  endpointNeed,
+  keepNeeds,
+  leftFor,
+  type Need,
+  NO_NEED,
+  ownSearchPrice,
+  PAGE_TOKENS,
+  searchesOfModel,
+} from './outside-need.ts'
+import { type Payer, type Reservation, takeHold } from './take-hold.ts'
+import { exchangeTariff } from './tariffs.ts'
 
-/** What outside input may cost at one endpoint. */
+/** Possible cost of outside input at one endpoint. */
 interface OutsideNeed extends Need {
   readonly endpoint: Endpoint
   readonly dialect: UpstreamDialect | undefined
@@ -39,7 +49,7 @@ interface OutsideNeed extends Need {
  */
 export function takeTurnHold(exchange: Guarded, candidates: readonly Endpoint[], payer: Payer): Reservation | Promise<Reservation> {
   const taking = takeHold(exchange, candidates, payer)
-  if (!isLimited(payer.key, exchange.wish.budgets) || !mayHaveOutside(exchange, candidates, payer.upstreams)) return taking
+  if (!isLimited(payer.key, exchange.demand.budgets) || !mayHaveOutside(exchange, candidates, payer.upstreams)) return taking
   const keep = (held: Reservation): Reservation | Promise<Reservation> => withOutside(exchange, held, payer)
   return taking instanceof Promise ? taking.then(keep) : keep(taking)
 }
@@ -47,23 +57,24 @@ export function takeTurnHold(exchange: Guarded, candidates: readonly Endpoint[],
 /** A cheap look that nearly all requests do not pass. */
 function mayHaveOutside({ request }: Guarded, candidates: readonly Endpoint[], upstreams: Payer['upstreams']): boolean {
   if (request.client.embedding) return request.mayHoldMedia
-  if (candidates.some((endpoint) => ownSearchesOf(endpoint) > 0)) return true
   if (request.hasOtherTools || request.mayHoldMedia || request.edited) return true
-  if (candidates.some(({ provider }) => upstreams.get(provider.dialect)?.outside?.elsewhere !== undefined)) return true
-  if (!mayHaveOutsideFields(request.body) && request.body.web_search_options === undefined) return false
-  return candidates.some(({ provider }) => upstreams.get(provider.dialect)?.run === undefined)
+  const hasField = mayHaveOutsideFields(request.body) || request.body.web_search_options !== undefined
+  return candidates.some((endpoint) => {
+    const dialect = upstreams.get(endpoint.provider.dialect)
+    return ownSearchPrice(endpoint) > 0 || dialect?.outside?.elsewhere !== undefined || (hasField && dialect?.run === undefined)
+  })
 }
 
 function withOutside(exchange: Guarded, held: Reservation, payer: Payer): Reservation | Promise<Reservation> {
   const needs = outsideNeeds(exchange, held, payer)
   const { counter } = payer
-  const endpoint = counter && endpointToCount(exchange, needs, leftFor(purseOf(exchange, held, payer)))
+  const endpoint = counter && endpointToCount(exchange, needs, leftFor(holdSource(exchange, held, payer)))
   if (!counter || !endpoint) return keepOutside(exchange, held, payer, needs)
   return count(exchange, endpoint, counter, held.input).then(() => keepOutside(exchange, held, payer, outsideNeeds(exchange, held, payer)))
 }
 
-function purseOf({ head, wish }: Guarded, { account }: Reservation, { key }: Payer) {
-  return { hold: head.costs.hold, account, allowances: allowancesOf(key, wish.budgets), key, clock: head.clock }
+function holdSource({ head, demand }: Guarded, { account }: Reservation, { key }: Payer) {
+  return { hold: head.costs.hold, account, allowances: keyAllowances(key, demand.budgets), key, clock: head.clock }
 }
 
 /** The first endpoint whose provider can say how much it is, where the bounds of none fit and none has been called for it. */
@@ -80,7 +91,7 @@ function keepOutside(
 ): Reservation | Promise<Reservation> {
   const granted = (able: readonly OutsideNeed[]): Reservation =>
     able.length === needs.length ? held : { ...held, candidates: able.map(({ endpoint }) => endpoint) }
-  const keeping = keepNeeds(needs, purseOf(exchange, held, payer))
+  const keeping = keepNeeds(needs, holdSource(exchange, held, payer))
   return keeping instanceof Promise ? keeping.then(granted) : granted(keeping)
 }
 
@@ -101,12 +112,12 @@ function outsideNeeds(exchange: Guarded, { candidates, input }: Reservation, { u
         : [...shared, ...outsideOn(exchange, dialect).map((each) => withinTools(each, exchange.head.config.providerToolTokens))]
       byDialect.set(dialect, inputs)
     }
-    const own = ownSearchesOf(endpoint) - searches
+    const own = ownSearchPrice(endpoint) - searches
     if (inputs && own > 0) inputs = [...inputs, searchesOfModel(own)]
     if (!dialect || !inputs || inputs.length === 0) return { ...NO_NEED, endpoint, dialect }
     noteNames(exchange, inputs)
     const bounded = withKnownBounds(inputs, exchange, { endpoint, dialect, seen })
-    return { ...needOf(endpoint, bounded, { tariff: tariffOf(exchange, endpoint), body: input }), endpoint, dialect }
+    return { ...endpointNeed(endpoint, bounded, { tariff: exchangeTariff(exchange, endpoint), body: input }), endpoint, dialect }
   })
 }
 
@@ -136,7 +147,7 @@ function outsideOn(exchange: Guarded, { outside: table, wire }: UpstreamDialect)
   const fields = outsideFields(body, table, wire === client.id)
   // Its next turn reads what the last one has read and written.
   const bounded = seen === undefined ? fields : fields.map((each) => (each.field === 'thread' ? { ...each, tokens: seen } : each))
-  const listed = outsideTools(otherTools(exchange), table, wire === client.id ? ANY_TOOL : undefined)
+  const listed = outsideTools(exchange.request.need.otherTools, table, wire === client.id ? ANY_TOOL : undefined)
   return [...bounded, ...listed, ...outsideTools(table.elsewhere?.(body) ?? [], table, DATED_TOOL)]
 }
 
@@ -145,10 +156,10 @@ function outsideOn(exchange: Guarded, { outside: table, wire }: UpstreamDialect)
  * bytes and, at a token for 560 pixels, 28,571 tokens (docs.voyageai.com, Multimodal embeddings: at most 16 million pixels).
  */
 function vectorNeed(exchange: Guarded, endpoint: Endpoint, body: number): OutsideNeed {
-  const context = contextOf(endpoint)
+  const context = endpointContext(endpoint)
   let tokens = 0
   if (Number.isFinite(context)) for (const part of heavyMedia(exchange)) tokens += Math.max(0, context - mediaBound(part))
-  const cost = costBeyond(tariffOf(exchange, endpoint), body)(tokens)
+  const cost = costBeyond(exchangeTariff(exchange, endpoint), body)(tokens)
   const inputs = tokens > 0 ? [{ field: 'media', tokens, help: 'send fewer of them at once' }] : []
   return { endpoint, dialect: undefined, inputs, tokens, full: cost, least: cost }
 }
@@ -166,11 +177,11 @@ function outsideMedia(exchange: Guarded): OutsideInput[] {
   const replayed = replayedFiles(request.canonical())
   for (const part of heavyMedia(exchange)) {
     if (part.media === 'image') continue
-    const bytes = bytesOf(part)
+    const bytes = mediaBytes(part)
     if (bytes === undefined) {
       // Read in the same way: with the same detail, under the same name.
       const id = isStoredFile(part) && !replayed.has(part.fileId) ? JSON.stringify(part) : undefined
-      found.push({ field: fieldOf(part), tokens: REST_OF_CONTEXT, help: FILE_HELP, kind: 'media', id })
+      found.push({ field: mediaField(part), tokens: REST_OF_CONTEXT, help: FILE_HELP, kind: 'media', id })
     } else if (part.media === 'file' && bytes.includes('%PDF-')) {
       const pages = pdfPages(bytes)
       const more = pages === undefined ? REST_OF_CONTEXT : pages * PAGE_TOKENS - mediaBound(part)
@@ -183,14 +194,14 @@ function outsideMedia(exchange: Guarded): OutsideInput[] {
 /** Files that the conversation shows again as the work of a tool: whether the model reads them is not known. */
 function replayedFiles(request: CanonicalRequest): ReadonlySet<string> {
   const ids = new Set<string>()
-  for (const { part, replayed } of mediaOf(request)) if (replayed && part.fileId !== undefined) ids.add(part.fileId)
+  for (const { part, replayed } of findMedia(request)) if (replayed && part.fileId !== undefined) ids.add(part.fileId)
   return ids
 }
 
-const fieldOf = ({ media, fileId }: Media): string => `a ${media} by its ${fileId === undefined ? 'address' : 'id'}`
+const mediaField = ({ media, fileId }: Media): string => `a ${media} by its ${fileId === undefined ? 'address' : 'id'}`
 
 /** Undefined where the part holds none. Only those of files are decoded. */
-function bytesOf({ media, url, data }: Media): Buffer | undefined {
+function mediaBytes({ media, url, data }: Media): Buffer | undefined {
   const encoded = data ?? (url === undefined ? undefined : parseDataUrl(url)?.data)
   if (encoded === undefined) return undefined
   return media === 'file' ? Buffer.from(encoded, 'base64') : NO_BYTES

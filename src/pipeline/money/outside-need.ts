@@ -1,4 +1,4 @@
-/** What input that is not in the body may cost at an endpoint, and the credit that is kept free for it (docs/decisions/0029-outside-input.md). */
+/** Possible cost of input that is not in the body, and the credit that is kept free for it (docs/decisions/0029-outside-input.md). */
 import type { Clock } from '../../core/clock.ts'
 import { Fault } from '../../core/faults.ts'
 import { usdText } from '../../core/money-text.ts'
@@ -10,7 +10,7 @@ import type { ApiKey } from '../../plugin-api/key.ts'
 import type { Endpoint } from '../../routing/catalog/types.ts'
 import type { GuardrailBudget } from '../guard/guardrail-setting.ts'
 import { leftUnder, limitMember, type Spender, type SpendingBound } from '../refusing-limit.ts'
-import { contextOf } from '../request/client-request.ts'
+import { endpointContext } from '../request/client-request.ts'
 import { type Hold, isBudget } from './hold.ts'
 
 /** Tokens of input and output that an endpoint is assumed to take where the configuration does not say. */
@@ -19,11 +19,11 @@ export const UNKNOWN_CONTEXT = 1_000_000
  * Tokens that must be affordable where all of a large context is not. Then all that is left is kept free, so that no two such requests
  * run at a time.
  */
-const LEAST_OF_CONTEXT = 100_000
+const MIN_OF_CONTEXT = 100_000
 /** Tokens of a page of a PDF, its text and its picture together (platform.claude.com, PDF support: 1,500 to 3,000 and an image). */
 export const PAGE_TOKENS = 5_000
 
-/** What outside input may cost at one endpoint. */
+/** Possible cost of outside input at one endpoint. */
 export interface Need {
   readonly inputs: readonly OutsideInput[]
   readonly tokens: number
@@ -35,20 +35,20 @@ export interface Need {
 export const NO_NEED: Need = { inputs: [], tokens: 0, full: 0, least: 0 }
 
 /** @param body tokens that the hold counts for the body. */
-export function needOf(
+export function endpointNeed(
   endpoint: Pick<Endpoint, 'context'>,
   inputs: readonly OutsideInput[],
   { tariff, body }: { tariff: Tariff; body: number },
 ): Need {
-  const context = contextOf(endpoint)
+  const context = endpointContext(endpoint)
   const room = Math.max(0, (Number.isFinite(context) ? context : UNKNOWN_CONTEXT) - body)
   let bounded = 0
   const open = inputs.some(({ tokens }) => tokens === REST_OF_CONTEXT)
   for (const { tokens } of inputs) if (tokens !== REST_OF_CONTEXT) bounded += tokens
   const tokens = open || inputs.some(({ leaks }) => leaks) ? room : Math.min(room, bounded)
-  const least = Math.min(room, open ? Math.max(bounded, LEAST_OF_CONTEXT) : bounded)
-  const costOf = costBeyond(tariff, body)
-  return { inputs, tokens, full: costOf(tokens), least: costOf(least) }
+  const least = Math.min(room, open ? Math.max(bounded, MIN_OF_CONTEXT) : bounded)
+  const outsideCost = costBeyond(tariff, body)
+  return { inputs, tokens, full: outsideCost(tokens), least: outsideCost(least) }
 }
 
 /**
@@ -61,7 +61,7 @@ export function costBeyond(tariff: Tariff, body: number): (more: number) => numb
 }
 
 /** Searches that a model runs unasked. */
-export const ownSearchesOf = ({ price }: Pick<Endpoint, 'price'>): number => (typeof price === 'object' ? (price.ownSearches ?? 0) : 0)
+export const ownSearchPrice = ({ price }: Pick<Endpoint, 'price'>): number => (typeof price === 'object' ? (price.ownSearches ?? 0) : 0)
 
 export function searchesOfModel(count: number): OutsideInput {
   return { field: 'searches of the model', tokens: count * SEARCH_TOKENS, help: 'use a model that does not search unasked' }

@@ -7,8 +7,8 @@ import { charge, type Extras, type Tariff } from '../../ledger/pricing.ts'
 import { usageWithin } from '../../ledger/settlement.ts'
 import type { Turn } from '../attempt/turn.ts'
 import type { Accepted, MaybeAimed, MaybePlanned } from '../exchange.ts'
-import { contextOf, inputBound } from '../request/client-request.ts'
-import { mostOf } from './provider-rounds.ts'
+import { endpointContext, inputBound } from '../request/client-request.ts'
+import { MAX_PAID_CALLS, maxProviderRun } from './provider-rounds.ts'
 
 /** Tokens of an endpoint whose context is not known: ten times the largest that is offered. */
 const UNKNOWN_CONTEXT = 100_000_000
@@ -27,7 +27,7 @@ const CAP_MARGIN = 1_024
 export const REASONING_ROOM = 131_072
 const IMAGE_ROOM = 16_384
 /** Nano-dollars of fees of one answer. A choice of ours: an answer of `sonar-deep-research` costs about a dollar (docs.perplexity.ai, Pricing). */
-const MOST_FEES = 10_000_000_000
+const MAX_FEES = 10_000_000_000
 type Known = Accepted & MaybeAimed & MaybePlanned
 
 interface Bounds {
@@ -37,11 +37,11 @@ interface Bounds {
   readonly calls: number
 }
 
-/** What the turn may have used of the endpoint's own model. */
-function boundsOf(exchange: Known, turn: Turn, usage: Usage): Bounds {
+/** Bounds of the usage that the turn may have of the endpoint's own model. */
+function usageBounds(exchange: Known, turn: Turn, usage: Usage): Bounds {
   const { endpoint, cap, images = 0 } = turn
   const sent = inputBound(exchange)
-  const context = contextOf(endpoint)
+  const context = endpointContext(endpoint)
   // Vectors are made in several calls, which are one turn.
   if (exchange.request.client.embedding) return { input: Math.max(BODY_SHARE * sent, bounded(context)), output: CAP_MARGIN, calls: 0 }
   const once = Math.max(bounded(context) * CONTEXT_SHARE + CONTEXT_MARGIN, BODY_SHARE * sent)
@@ -49,7 +49,7 @@ function boundsOf(exchange: Known, turn: Turn, usage: Usage): Bounds {
   const written = mostOutput * CAP_SHARE + CAP_MARGIN + exchange.request.bytes + images * IMAGE_ROOM
   const thinks = endpoint.supported === undefined || endpoint.supported.has('reasoning')
   const thought = thinks ? Math.max(REASONING_ROOM, endpoint.maxOutput ?? 0) : 0
-  const { rounds, calls } = mostOf(exchange, endpoint, usage)
+  const { rounds, calls } = maxProviderRun(exchange, endpoint, usage)
   return { input: rounds * once, output: rounds * (written + thought), calls }
 }
 
@@ -57,13 +57,20 @@ const bounded = (context: number): number => Math.min(context, UNKNOWN_CONTEXT)
 
 function isPossible(usage: Usage, bounds: Bounds): boolean {
   const { input, output, webSearches = 0, toolCalls, others, fees = 0 } = usage
-  if (fees > MOST_FEES) return false
+  if (fees > MAX_FEES) return false
   if (input > bounds.input || output > bounds.output || webSearches > bounds.calls) return false
-  if (toolCalls && Object.values(toolCalls).some((calls) => calls > bounds.calls)) return false
-  return others === undefined || isPossible(sumOf(others), bounds)
+  if (toolCalls && Object.entries(toolCalls).some(([tool, calls]) => calls > maxCalls(tool, bounds))) return false
+  return others === undefined || isPossible(othersSum(others), bounds)
 }
 
-function sumOf(others: NonNullable<Usage['others']>): Usage {
+/** Searches of the files of a request are run unasked: no tool offers them, and nothing that is sent bounds them. */
+const maxCalls = (tool: string, { calls }: Bounds): number => (tool === 'document_search' ? MAX_PAID_CALLS : calls)
+
+function callsWithin(toolCalls: NonNullable<Usage['toolCalls']>, bounds: Bounds): Usage['toolCalls'] {
+  return Object.fromEntries(Object.entries(toolCalls).map(([tool, calls]) => [tool, Math.min(calls, maxCalls(tool, bounds))]))
+}
+
+function othersSum(others: NonNullable<Usage['others']>): Usage {
   let [input, output] = [0, 0]
   for (const { usage } of others) {
     input += usage.input
@@ -75,7 +82,7 @@ function sumOf(others: NonNullable<Usage['others']>): Usage {
 /** The same with no more than is possible. */
 function possiblePart(usage: Usage, bounds: Bounds): Usage {
   // The hold bounds all of it: no estimate is added for a side that is not counted.
-  const { webSearches, toolCalls: _, others: __, fees = 0, inputUnknown: ___, outputUnknown: ____, ...rest } = usage
+  const { webSearches, toolCalls, others: _, fees = 0, inputUnknown: __, outputUnknown: ___, ...rest } = usage
   const output = Math.min(usage.output, Math.floor(bounds.output))
   return {
     ...rest,
@@ -83,7 +90,8 @@ function possiblePart(usage: Usage, bounds: Bounds): Usage {
     output,
     ...outputPartsWithin(usage, output),
     ...(webSearches ? { webSearches: Math.min(webSearches, bounds.calls) } : {}),
-    ...(fees > 0 && fees <= MOST_FEES ? { fees } : {}),
+    ...(toolCalls ? { toolCalls: callsWithin(toolCalls, bounds) } : {}),
+    ...(fees > 0 && fees <= MAX_FEES ? { fees } : {}),
   }
 }
 
@@ -106,12 +114,12 @@ export interface Pricing {
  * Replaces a report that is not possible, once: by what of it the hold pays for.
  * @param price reads it only where it is needed.
  */
-export function believe(exchange: Known, turn: Turn, price: () => Pricing): void {
+export function believe(exchange: Known, turn: Turn, price: (exchange: Known, turn: Turn) => Pricing): void {
   const { usage } = turn
   if (!usage || turn.sent === false || usage.estimated) return
-  const bounds = boundsOf(exchange, turn, usage)
+  const bounds = usageBounds(exchange, turn, usage)
   if (isPossible(usage, bounds)) return
-  const { tariff, extras, held } = price()
+  const { tariff, extras, held } = price(exchange, turn)
   const cost = (of: Usage): number => charge(of, tariff, extras).total
   const within = (least: Usage): Usage => usageWithin(possiblePart(usage, bounds), { room: held, cost, least })
   const whole = within(possibleSides(usage, bounds))
@@ -120,6 +128,7 @@ export function believe(exchange: Known, turn: Turn, price: () => Pricing): void
   const believed: Usage = {
     ...part,
     webSearches: cost(part) > held ? undefined : part.webSearches,
+    toolCalls: cost(part) > held ? undefined : part.toolCalls,
     fees: cost(part) > held ? undefined : part.fees,
     estimated: true,
   }

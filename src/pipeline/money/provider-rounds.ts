@@ -1,31 +1,31 @@
 /**
- * How often a provider may have called its model for one answer. Where it runs tools, each call of a tool is followed by one more call of the
- * model, with the whole context again, and it reports the sum.
+ * Upper bound of the calls of its model that a provider may have made for one answer. Where it runs tools, each call of a tool is followed
+ * by one more call of the model, with the whole context again, and it reports the sum.
  */
-import { objectsOf } from '../../core/json.ts'
+import { asObjects } from '../../core/json.ts'
 import { RUN_BY_CALLERS } from '../../dialects/canon/outside-input.ts'
 import type { Usage } from '../../dialects/canon/usage.ts'
 import type { Endpoint } from '../../routing/catalog/types.ts'
 import type { Accepted, MaybeAimed, MaybePlanned } from '../exchange.ts'
-import { otherTools, searchBound } from '../request/client-request.ts'
+import { searchBound } from '../request/client-request.ts'
 
 /**
  * Calls of tools in one answer where nothing bounds them: "The default limit is 10 iterations per request" (platform.claude.com, Stop reasons,
  * `pause_turn`). For the other wires but Responses no provider states a bound; the same is taken for them.
  */
-const MOST_CALLS = 10
+const MAX_CALLS = 10
 /**
  * The Responses API has no bound of its own but `max_tool_calls`, which no other wire knows (types of openai 7.57.0,
  * `ResponseCreateParams.max_tool_calls`). What it would make without is not documented: this is a choice of ours, far above the most that is
  * recorded (six searches), since a report that is wrongly not believed leaves the operator with the bill.
  */
-const MOST_CALLS_OF: Readonly<Record<string, number>> = { 'openai-responses': 99 }
+const MAX_CALLS_OF: Readonly<Record<string, number>> = { 'openai-responses': 99 }
 
 /** Calls of the model for one answer of a wire whose provider runs tools, where nothing bounds them. */
-export const mostRoundsOf = (wire: string): number => 1 + (MOST_CALLS_OF[wire] ?? MOST_CALLS)
+export const maxRounds = (wire: string): number => 1 + (MAX_CALLS_OF[wire] ?? MAX_CALLS)
 
 /** Several may be made in one round. A choice of ours: no provider states how many. */
-const MOST_PAID_CALLS = 1_000
+export const MAX_PAID_CALLS = 1_000
 
 /** Tools that are sent with at most so many calls of each where a limit applies (`outside-input.ts` of the dialects). */
 const CAPPED = /^(?:web_search|web_fetch|file_search$|code_interpreter$|x_search$|image_generation$)/
@@ -42,31 +42,32 @@ export interface ProviderRun {
   readonly calls: number
 }
 
-/** What of it one answer can have had at most. */
-export function mostOf(exchange: Accepted & MaybeAimed & MaybePlanned, endpoint: Endpoint, usage: Usage): ProviderRun {
-  const most = MOST_CALLS_OF[endpoint.provider.dialect] ?? MOST_CALLS
+/** Upper bounds for one answer. */
+export function maxProviderRun(exchange: Accepted & MaybeAimed & MaybePlanned, endpoint: Endpoint, usage: Usage): ProviderRun {
+  const most = MAX_CALLS_OF[endpoint.provider.dialect] ?? MAX_CALLS
   const offered = offeredCalls(exchange, endpoint)
   // Without a tool a report of calls is all there is: one more round for each.
   const rounds = 1 + Math.min(most, offered > 0 ? offered + REFUSED_CALLS : searchesByItself(endpoint) ? most : claimedCalls(usage))
-  return { rounds, calls: offered > 0 ? Math.min(offered, MOST_PAID_CALLS) : searchesByItself(endpoint) ? MOST_PAID_CALLS : most }
+  return { rounds, calls: offered > 0 ? Math.min(offered, MAX_PAID_CALLS) : searchesByItself(endpoint) ? MAX_PAID_CALLS : most }
 }
 
 /** Calls of provider-run tools that the request allows; 0 where it offers none. */
 function offeredCalls(exchange: Accepted & MaybeAimed & MaybePlanned, { provider }: Endpoint): number {
   const { body, gateway } = exchange.request
   const isLimited = exchange.plan?.outputCaps !== undefined
-  let calls = (exchange.wish?.advisors ?? []).reduce((sum, { uses }) => sum + uses, 0)
-  for (const { type, max_uses: most } of otherTools(exchange)) {
+  let calls = 0
+  if (exchange.demand) for (const { uses } of exchange.demand.advisors) calls += uses
+  for (const { type, max_uses: most } of exchange.request.need.otherTools) {
     const name = String(type)
     if (RUN_BY_CALLERS.test(name)) continue
     const bounded = typeof most === 'number' && most > 0 && BOUNDED.test(name)
     calls += bounded ? most : isLimited && CAPPED.test(name) ? CAP : Number.POSITIVE_INFINITY
   }
-  if (objectsOf(body.mcp_servers).length > 0 || body.search_parameters !== undefined || body.enable_search === true)
+  if (asObjects(body.mcp_servers).length > 0 || body.search_parameters !== undefined || body.enable_search === true)
     calls = Number.POSITIVE_INFINITY
   if (calls === 0) calls = searchBound(exchange)
   const { maxToolCalls: most = 0 } = gateway
-  return most > 0 && MOST_CALLS_OF[provider.dialect] !== undefined ? Math.min(calls, most) : calls
+  return most > 0 && MAX_CALLS_OF[provider.dialect] !== undefined ? Math.min(calls, most) : calls
 }
 
 /** A model that searches or runs tools for every request has a fee for each, or a number of them. */

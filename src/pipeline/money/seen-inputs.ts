@@ -1,10 +1,11 @@
 /**
- * What things that providers keep have come to before: a file, cached content. What stands under such an id never changes, so the input of
- * a request that named it bounds what it adds to a later one. Kept in this process alone: what is not known here is counted or held in full.
+ * Token counts of things that providers keep, from earlier requests: a file, cached content. The content under such an id never changes, so
+ * the input of a request that named it bounds what it adds to a later one. Kept in this process alone: an unknown id is counted or held in
+ * full.
  */
 
 /** Ids that are kept; the one that has not been used for the longest goes. */
-const MOST_IDS = 10_000
+const MAX_IDS = 10_000
 /** A template, and a model that may read the same thing in another mode. */
 const SHARE = 9 / 8
 
@@ -24,13 +25,13 @@ export class SeenInputs {
     if (tokens <= 0) return
     const request: SeenRequest = { tokens: Math.ceil(tokens * SHARE) }
     for (const id of ids) {
-      const name = nameOf(place, id)
+      const name = inputName(place, id)
       const before = this.requests.get(name)
       this.requests.delete(name)
       this.requests.set(name, before && before.tokens <= request.tokens ? before : request)
     }
     for (const [oldest] of this.requests) {
-      if (this.requests.size <= MOST_IDS) break
+      if (this.requests.size <= MAX_IDS) break
       this.requests.delete(oldest)
     }
   }
@@ -39,7 +40,7 @@ export class SeenInputs {
   bounds(place: string, ids: readonly string[]): (number | undefined)[] {
     const counted = new Map<SeenRequest, Set<string>>()
     return ids.map((id) => {
-      const request = this.requests.get(nameOf(place, id))
+      const request = this.requests.get(inputName(place, id))
       if (!request) return undefined
       const named = counted.get(request)
       // Named once more, it is read once more.
@@ -53,4 +54,4 @@ export class SeenInputs {
   }
 }
 
-const nameOf = (place: string, id: string): string => `${place} ${id}`
+const inputName = (place: string, id: string): string => `${place} ${id}`

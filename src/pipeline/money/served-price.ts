@@ -24,9 +24,8 @@ const RANKS: readonly string[] = ['flex', 'default', ...SERVICE_TIERS.filter((ti
  */
 export function servedPrice(turn: Served, at: number): ServedPrice {
   const { endpoint, end } = turn
+  if (isTierOfCall(turn)) return { endpoint, assumed: false }
   const reported = end?.tier
-  if (reported === undefined && end?.unknownTier === undefined) return { endpoint, assumed: false }
-  if (reported === (endpoint.tier ?? 'default')) return { endpoint, assumed: false }
   if (endpoint.variant !== undefined) return { endpoint, assumed: end?.unknownTier !== undefined }
   const priced = endpoint.model.endpoints.filter(
     ({ provider, upstreamModel, variant, price }) =>
@@ -40,13 +39,18 @@ export function servedPrice(turn: Served, at: number): ServedPrice {
 }
 
 export function pricedEndpoint(turn: Served, at: number): Endpoint {
-  return turn.end === undefined ? turn.endpoint : servedPrice(turn, at).endpoint
+  return isTierOfCall(turn) ? turn.endpoint : servedPrice(turn, at).endpoint
+}
+
+/** True where the tier that served is that of the endpoint which was called, as far as its provider says. */
+function isTierOfCall({ endpoint, end }: Served): boolean {
+  return end?.tier === undefined ? end?.unknownTier === undefined : end.tier === (endpoint.tier ?? 'default')
 }
 
 /** Tokens of each side that prices are compared for: not those of the turn, since the choice must stay while its usage is counted. */
 const SAMPLE = 1_000
 
 function dearest(called: Endpoint, others: readonly Endpoint[], at: number): Endpoint {
-  const costOf = (endpoint: Endpoint): number => holdFor(tariffAt(endpoint, at), SAMPLE, SAMPLE).hold
-  return others.reduce((most, each) => (costOf(each) > costOf(most) ? each : most), called)
+  const endpointCost = (endpoint: Endpoint): number => holdFor(tariffAt(endpoint, at), SAMPLE, SAMPLE).hold
+  return others.reduce((most, each) => (endpointCost(each) > endpointCost(most) ? each : most), called)
 }

@@ -6,20 +6,20 @@ import type { Accepted } from '../exchange.ts'
 import { pricedEndpoint } from './served-price.ts'
 
 /** Prices that the endpoint may charge for this request, before it is called. */
-export function tariffOf(exchange: Accepted, endpoint: Endpoint): Tariff {
-  return tariffFrom(endpoint, exchange.head.at, regionOf(exchange))
+export function exchangeTariff(exchange: Accepted, endpoint: Endpoint): Tariff {
+  return tariffFrom(endpoint, exchange.head.at, requestedRegion(exchange))
 }
 
-/** What a turn is charged at, by the tier that served and, where its provider counts by that, the time at which it had ended. */
+/** Tariff of a turn: by the tier that served and, where its provider counts by that, the time at which it had ended. */
 export function turnTariff(exchange: Accepted, turn: Turn): Tariff {
   const { at, clock } = exchange.head
   const endpoint = pricedEndpoint(turn, at)
-  if (endpoint.provider.priceTime === 'start') return tariffAt(endpoint, at, regionOf(exchange))
+  if (endpoint.provider.priceTime === 'start') return tariffAt(endpoint, at, requestedRegion(exchange))
   turn.endedAt ??= clock.now()
-  return tariffAt(endpoint, turn.endedAt, regionOf(exchange))
+  return tariffAt(endpoint, turn.endedAt, requestedRegion(exchange))
 }
 
-function regionOf({ request: { body, client } }: Accepted): string | undefined {
+function requestedRegion({ request: { body, client } }: Accepted): string | undefined {
   const region = client.regionField === undefined ? undefined : body[client.regionField]
   return typeof region === 'string' ? region : undefined
 }

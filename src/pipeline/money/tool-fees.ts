@@ -1,10 +1,10 @@
 /** Fees of providers for tools that they run themselves, beside the tokens: which of them a request may cause, and what of it has no price. */
 import { isObject, type JsonObject } from '../../core/json.ts'
-import { PAID_TOOLS, type PaidTool, type Price } from '../../core/money.ts'
+import { PAID_TOOLS, type PaidTool, type Price } from '../../core/price.ts'
 import type { Extras } from '../../ledger/pricing.ts'
 import type { Endpoint } from '../../routing/catalog/types.ts'
 import type { Accepted, Aimed } from '../exchange.ts'
-import { otherTools } from '../request/client-request.ts'
+import { inputModalities } from '../request/client-request.ts'
 
 export interface Fees {
   readonly tools: ReadonlySet<PaidTool | 'shell' | 'image_generation'>
@@ -21,17 +21,18 @@ const USUAL_IMAGES = 2
 const IMAGE_TOKENS = 8192
 
 /** Undefined where none of its tools costs anything. */
-export function feesOf(exchange: Accepted): Fees | undefined {
+export function toolFees(exchange: Accepted): Fees | undefined {
   let containers = 0
   let tools: Set<PaidTool | 'shell' | 'image_generation'> | undefined
-  for (const tool of otherTools(exchange)) {
-    const container = containerOf(tool)
+  for (const tool of exchange.request.need.otherTools) {
+    const container = containerMemory(tool)
     const type = PAID_TOOLS.find((one) => one === tool.type) ?? (container > 0 ? 'shell' : tool.type === IMAGES ? IMAGES : undefined)
     if (!type) continue
     tools ??= new Set()
     tools.add(type)
     containers += container
   }
+  if (inputModalities(exchange)?.has('file')) tools = (tools ?? new Set()).add('document_search')
   return tools && { tools, containers }
 }
 
@@ -39,13 +40,13 @@ export function feesOf(exchange: Accepted): Fees | undefined {
  * Gigabytes of the container that a tool has started for it; 0 where it names one that is there. OpenAI charges for an automatic one
  * with every response, whether the model runs something or not (community.openai.com/t/1364328), by its size: 1, 4, 16 or 64 GB.
  */
-function containerOf({ type, container, environment }: JsonObject): number {
-  if (type === 'shell') return isObject(environment) && environment.type === 'container_auto' ? memoryOf(environment) : 0
+function containerMemory({ type, container, environment }: JsonObject): number {
+  if (type === 'shell') return isObject(environment) && environment.type === 'container_auto' ? memoryGigabytes(environment) : 0
   if (type !== 'code_interpreter' || typeof container === 'string') return 0
-  return isObject(container) ? memoryOf(container) : 1
+  return isObject(container) ? memoryGigabytes(container) : 1
 }
 
-function memoryOf({ memory_limit: limit }: JsonObject): number {
+function memoryGigabytes({ memory_limit: limit }: JsonObject): number {
   const gigabytes = typeof limit === 'string' ? /^(\d{1,4})g$/.exec(limit)?.[1] : undefined
   return Math.max(1, Number(gigabytes ?? 1))
 }
@@ -54,32 +55,34 @@ function memoryOf({ memory_limit: limit }: JsonObject): number {
 function isStated(tool: PaidTool | 'shell' | 'image_generation', { tools, container, drawing }: Price): boolean {
   if (tool === IMAGES) return drawing !== undefined
   if (tool === 'shell') return container !== undefined
+  // Most providers read files without a fee.
+  if (tool === 'document_search') return true
   return tools?.[tool] !== undefined || (tool === 'code_interpreter' && container !== undefined)
 }
 
 /**
- * What of the request has no price at the endpoint: a key with a limit is never charged by an unknown price.
+ * Finds a part of the request without a price at the endpoint: a key with a limit is never charged by an unknown price.
  * @returns the name of a tool, `endpoint` where nothing has one, undefined where all is priced.
  */
 export function unpriced(exchange: Aimed, { price }: Endpoint): string | undefined {
   if (price === 'unpriced') return 'endpoint'
   if (price === 'free') return undefined
-  for (const tool of feesOf(exchange)?.tools ?? []) {
+  for (const tool of toolFees(exchange)?.tools ?? []) {
     if (!isStated(tool, price)) return tool
   }
   return undefined
 }
 
-/** What a hold counts for them, with all calls that the provider may run. */
+/** Fees for the hold, with all calls that the provider may run. */
 export function heldFees(
   { tools, containers }: Fees,
   { max_tool_calls: most }: JsonObject,
 ): Pick<Extras, 'containers' | 'toolCalls' | 'drawn'> {
-  // A provider is sent no bound of none.
+  // A provider is sent no bound of none, and none of searches that no tool offers.
   const bound = typeof most === 'number' && most >= 1 ? most : undefined
   return {
     containers,
-    toolCalls: Object.fromEntries([...tools].map((tool) => [tool, bound ?? USUAL_CALLS])),
+    toolCalls: Object.fromEntries([...tools].map((tool) => [tool, tool === 'document_search' ? USUAL_CALLS : (bound ?? USUAL_CALLS)])),
     drawn: tools.has(IMAGES) ? (bound ?? USUAL_IMAGES) * IMAGE_TOKENS : 0,
   }
 }

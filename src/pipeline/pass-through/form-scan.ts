@@ -6,18 +6,24 @@ import { Pieces } from '../../core/pieces.ts'
 
 /** Bytes that are looked at together: they may come one by one. */
 const AT_ONCE = 4 * 1024
-/** Bytes of a head in which a name of a field has room. */
-const SHORTEST_HEAD = 10
 /** Bytes of the head of one part. */
-const LONGEST_HEAD = 8 * 1024
+const MAX_HEAD_LENGTH = 8 * 1024
 /** Bytes of a word of which no end has come: an address with an id in it may be as long. */
-const LONGEST_WORD = 8 * 1024
+const MAX_WORD_LENGTH = 8 * 1024
 /** Bytes of a longer word that are looked at again with what follows: more than an id and its collection have. */
 const OVERLAP = 1_024
 const LINE_END = 0x0a
 const DASH = 0x2d
 const CARRIAGE_RETURN = 0x0d
-const BETWEEN = /[\s"'()<>[\]{}]+/
+const LETTER = String.raw`[^\s"'()<>[\]{}]`
+const BETWEEN = /[\s"'()<>[\]{}]/
+/** Ids that providers make have digits or signs, or are longer. */
+const OF_PROSE = '[A-Z]?[a-z]{0,14}'
+/** All words but those of prose that only a blank parts from another: alone in a field or a list, such a word may be a name that a caller gave. */
+const WORDS = new RegExp(
+  `(?<!${LETTER})(?!(?<=[A-Za-z][ \\t]{1,2})${OF_PROSE}[.,;:!?]?(?!${LETTER})|${OF_PROSE}[ \\t]{1,2}[A-Za-z])${LETTER}+`,
+  'g',
+)
 /** RFC 2046 section 5.1.1, in one form that is read alike everywhere. */
 const BOUNDARY = /^multipart\/[\w.+-]+\s*;(?:[^"]*;)?\s*boundary=(?:"([\w'()+,\-./:=?]{1,70})"|([\w'()+\-./:=?]{1,70}))\s*(?:;.*)?$/i
 /** The parameter, in each form of it (RFC 2231). Boundaries of browsers have the word in them: `----WebKitFormBoundary`. */
@@ -26,6 +32,8 @@ const NAMED_BOUNDARY = /boundary[\s\d*]*=/gi
 const CHARSETS = /^(?:utf-?8|us-ascii|iso-8859-\d+|windows-125\d)$/i
 /** A coding in which no id is found. */
 const CODED = /^content-transfer-encoding[^\S\n]*:(?![^\S\n]*(?:7bit|8bit|binary)[^\S\n]*\r?$)/im
+/** A field with the charset of all others (RFC 7578 section 4.6). */
+const CHARSET_FIELD = /_charset_/i
 /** The one line of a head that every server reads as that of a file. */
 const DISPOSITION =
   /^content-disposition:[ \t]*form-data((?:;[ \t]*(?:(?:file)?name="[^"\\\r\n]+"|filename\*=[\w!#$%&'+.^`|~-]+))+)[ \t]*\r?$/im
@@ -33,7 +41,7 @@ const PARAMETER = /;[ \t]*((?:file)?name\*?)=/gi
 
 const refused = (what: string): Fault => new Fault('bad_request', { message: `${what}: in no other form ids of providers are found` })
 
-function boundaryOf(contentType: string): string {
+function formBoundary(contentType: string): string {
   const [, quoted, plain] = BOUNDARY.exec(contentType.trim()) ?? []
   const boundary = quoted ?? plain
   if (boundary === undefined || contentType.match(NAMED_BOUNDARY)?.length !== 1) throw refused('content-type: expected one boundary')
@@ -41,9 +49,10 @@ function boundaryOf(contentType: string): string {
   return boundary
 }
 
+/** A name with a star has its own charset in front of the value, or a part of the value (RFC 2231). */
 function checkCharsets(text: string): void {
-  for (const [, charset = ''] of text.matchAll(/charset\*?\s*=\s*["']?([^\s"';]*)/gi))
-    if (!CHARSETS.test(charset)) throw refused('content-type: expected the charset utf-8')
+  for (const [, star, charset = ''] of text.matchAll(/charset(\s*\*)?[\s\d*]*=\s*["']?([^\s"';]*)/gi))
+    if (star !== undefined || !CHARSETS.test(charset)) throw refused('content-type: expected the charset utf-8')
 }
 
 /** @param head of a part. @returns false where a server may read it as that of a field. */
@@ -67,7 +76,7 @@ export class FormScan {
 
   /** @param onText gets words of values. @throws Fault 400 for a form whose parts servers may find in different places. */
   constructor(contentType: string, onText: (text: string) => void) {
-    this.delimiter = Buffer.from(`\n--${boundaryOf(contentType)}`, 'latin1')
+    this.delimiter = Buffer.from(`\n--${formBoundary(contentType)}`, 'latin1')
     this.onText = onText
   }
 
@@ -112,10 +121,12 @@ export class FormScan {
 
   private value(bytes: Buffer, from: number, to: number): void {
     if (this.isFile || from >= to) return
-    const words = (this.word + bytes.toString('latin1', from, to)).split(BETWEEN)
-    this.word = words.pop() ?? ''
-    for (const word of words) if (word !== '') this.onText(word)
-    if (this.word.length <= LONGEST_WORD) return
+    const text = this.word + bytes.toString('latin1', from, to)
+    let end = text.length
+    while (end > 0 && !BETWEEN.test(text[end - 1] ?? '')) end--
+    this.word = text.slice(end)
+    for (const word of text.slice(0, end).match(WORDS) ?? []) this.onText(word)
+    if (this.word.length <= MAX_WORD_LENGTH) return
     this.onText(this.word)
     this.word = this.word.slice(-OVERLAP)
   }
@@ -125,7 +136,7 @@ export class FormScan {
     const begin = at + this.delimiter.length
     let line = begin
     while (bytes[line] !== LINE_END && isBlank(bytes[line])) line++
-    if (line - begin > LONGEST_HEAD) throw tooLong()
+    if (line - begin > MAX_HEAD_LENGTH) throw tooLong()
     if (line >= bytes.length) return undefined
     // The last boundary, or one that is longer.
     if (bytes[line] !== LINE_END) {
@@ -133,19 +144,16 @@ export class FormScan {
       if (line === begin && bytes[line] === DASH && bytes[line + 1] === DASH) this.isFile = false
       return line
     }
-    const end = blankLine(bytes, line, begin + LONGEST_HEAD)
+    const end = blankLine(bytes, line, begin + MAX_HEAD_LENGTH)
     if (end === undefined) {
-      if (bytes.length - begin < LONGEST_HEAD) return undefined
+      if (bytes.length - begin < MAX_HEAD_LENGTH) return undefined
       throw tooLong()
-    }
-    if (end - begin < SHORTEST_HEAD) {
-      this.isFile = false
-      return end
     }
     const head = bytes.subarray(begin, end)
     if (head.includes(this.delimiter)) throw refused('body: expected a blank line behind the head of each part')
     const lines = head.toString('latin1').replace(/\r$/, '')
     if (CODED.test(lines)) throw refused('content-transfer-encoding: expected the bytes as they are')
+    if (CHARSET_FIELD.test(lines)) throw refused('_charset_: expected none')
     const isFile = isOfFile(lines)
     // The charset of a file is that of its content alone.
     if (!isFile) checkCharsets(lines)
@@ -156,7 +164,7 @@ export class FormScan {
 
 const isBlank = (byte: number | undefined): boolean =>
   byte === 0x20 || (byte !== undefined && byte >= 0x09 && byte <= 0x0d) || byte === 0xa0
-const tooLong = (): Fault => refused(`body: expected at most ${LONGEST_HEAD} bytes in the head of a part`)
+const tooLong = (): Fault => refused(`body: expected at most ${MAX_HEAD_LENGTH} bytes in the head of a part`)
 
 /** @returns the place of the end of the blank line behind a head: with it a border may begin. */
 function blankLine(bytes: Buffer, from: number, to: number): number | undefined {

@@ -8,13 +8,13 @@ import { isObject, type JsonObject } from '../../core/json.ts'
 import { Pieces } from '../../core/pieces.ts'
 import { EventReader } from '../../machines/sse/reader.ts'
 import type { GivenIdStore } from '../../store/given-ids.ts'
-import { idsGiven, lifetimeOf } from './id-forms.ts'
-import { type IdHolder, type NamedIds, rowIdsOf } from './id-owners.ts'
+import { idLifetime, idsGiven } from './id-forms.ts'
+import { type IdHolder, type NamedIds, providerRowIds } from './id-owners.ts'
 
 /** Bytes of a whole reply that are read. */
 const MOST = 8 * 1024 * 1024
 /** Ids that one reply gives. */
-const MOST_GIVEN = 1_000
+const MAX_GIVEN = 1_000
 
 function jsonIn(text: Buffer | string): unknown {
   try {
@@ -78,8 +78,8 @@ export class GivenIds {
     const { key, provider } = this.caller
     const rows = [...this.given]
       .filter((id) => !this.named.texts.has(id))
-      .slice(0, MOST_GIVEN)
-      .flatMap((id) => rowIdsOf(provider, id).map((row) => ({ id: row, owner: key.identity, until: now + lifetimeOf(id) })))
+      .slice(0, MAX_GIVEN)
+      .flatMap((id) => providerRowIds(provider, id).map((row) => ({ id: row, owner: key.identity, until: now + idLifetime(id) })))
     return rows.length === 0 ? undefined : Promise.resolve(store.give(rows))
   }
 

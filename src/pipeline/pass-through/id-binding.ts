@@ -6,10 +6,11 @@ import type { GivenIdStore } from '../../store/given-ids.ts'
 import { GivenIds } from './given-ids.ts'
 import { idsOfPath } from './id-owners.ts'
 import { ListedIds } from './listed-ids.ts'
-import { type Operation, OVERRIDES } from './native-requests.ts'
+import type { Operation } from './native-requests.ts'
+import { OVERRIDES, refuseOverrides } from './overrides.ts'
 import { SentIds } from './sent-ids.ts'
 
-/** What ids are looked for in. */
+/** A request, with the parts in which ids are looked for. */
 interface Naming {
   readonly key: ApiKey
   readonly provider: Provider
@@ -31,7 +32,7 @@ const NO_IDS: BoundIds = { given: undefined, watch: undefined, pages: undefined 
 
 /**
  * Binds ids to the key that got them: what reads those that the request names, and those that its reply gives.
- * @param read the body where it has been read. @throws Fault 404 for an id of another key.
+ * @param read the body where it has been read. @throws Fault 404 for an id of another key, 400 for a query that turns it into another request.
  */
 export async function bindIds(
   store: GivenIdStore,
@@ -39,6 +40,7 @@ export async function bindIds(
   { key, provider, path, operation, read, isSocket }: Naming,
 ): Promise<BoundIds> {
   const { method = 'GET', headers } = request
+  refuseOverrides(new URL(`http://provider${path}`).searchParams)
   const holder = { key, provider }
   const named = await idsOfPath(store, holder, path)
   // Lists of vectors are made of nothing that is kept.

@@ -1,17 +1,27 @@
 /**
- * Where ids of what a provider keeps stand in its own formats: in the path and the body of a request, which may make use of any, and in
- * replies, which show what the request has made. Of types of openai 7.59.0, @anthropic-ai/sdk 1.14.0 and @google/genai 3.3.0.
+ * Finds the ids of objects that a provider keeps, in its own formats: in the path and the body of a request, which may use any id, and in
+ * replies, which show the ids of objects that the request has made. Of types of openai 7.59.0, @anthropic-ai/sdk 1.14.0 and @google/genai 3.3.0.
  */
 import { isObject, type Json, type JsonObject } from '../../core/json.ts'
 
 /** No id is shorter, longer, or made of other letters. A resource name of Google has its collection in front. */
 const FORM = /^[\w.~+=-]{6,256}$/
 const PART = /^[\w.~+=-]{1,256}$/
-export const LONGEST_NAME = 1_024
-/** What the model or the caller has written, and schemas: no provider looks up what stands there. */
+export const MAX_NAME_LENGTH = 1_024
+/** Of a UUID, and its letters with a dash behind each. */
+const [HEX_DIGITS, MAX_UUID_LENGTH] = [32, 66]
+/** Members with texts of the model or the caller, and schemas: no provider looks up ids in them. */
 const SKIPPED: ReadonlySet<string> = new Set([
   ...['text', 'arguments', 'args', 'parameters', 'input_schema', 'inputSchema', 'schema', 'metadata', 'functionCall', 'toolUse', 'data'],
 ])
+
+/** Forms of a UUID: servers read it in any case, with dashes, braces or neither, and write it in small letters (RFC 9562 section 4). */
+function spellings(part: string): readonly string[] {
+  if (part.length < HEX_DIGITS || part.length > MAX_UUID_LENGTH) return [part]
+  const hex = part.replaceAll(/[{}-]/g, '').toLowerCase()
+  if (hex.length !== HEX_DIGITS || /[^\da-f]/.test(hex)) return [part]
+  return [part, hex, hex.replace(/^(.{8})(.{4})(.{4})(.{4})/, '$1-$2-$3-$4-')]
+}
 
 /** Adds each part of an address or a name that may be an id, alone and behind its collection (`cachedContents/abc`). */
 export function addIds(text: string, found: Set<string>): void {
@@ -20,40 +30,45 @@ export function addIds(text: string, found: Set<string>): void {
     const part = each.trim()
     // As where paths are joined.
     if (part === '' || part === '.') continue
-    if (FORM.test(part)) found.add(part)
-    if (before !== undefined && PART.test(part)) found.add(`${before}/${part}`)
+    for (const form of spellings(part)) {
+      if (FORM.test(form)) found.add(form)
+      if (before !== undefined && PART.test(form)) found.add(`${before}/${form}`)
+    }
     before = part
   }
 }
 
 /** As it goes out, where a backslash is a slash, and without dot segments. */
 function resolved(path: string): string {
-  const { pathname, search } = new URL(`http://provider${path}`)
-  return pathname + search
+  const { pathname, search, hash } = new URL(`http://provider${path}`)
+  return pathname + search + hash
 }
 
 /** Escapes of ASCII are letters, whatever is wrong with others: no id has any. */
 const unescaped = (path: string): string =>
   path.replaceAll(/%([0-7][\da-f])/gi, (_, hex: string) => String.fromCharCode(Number.parseInt(hex, 16)))
 
+/** Of a list, a text or a filter in a query: `ids=["a"]`, `ids=a+b`, `filter=file_id eq 'a'`; no id has a letter beyond ASCII. */
+const WORDS = /[^\s"'()<>[\]{}|+]+/g
+const FOREIGN = /%[89a-f][\da-f]/gi
+
 /** @param path with its query, as the caller sent it: read as it stands, and as servers may read it. */
 export function idsInPath(path: string, found: Set<string>): void {
   addIds(path, found)
+  for (const [word] of unescaped(path).replaceAll(FOREIGN, ' ').matchAll(WORDS)) addIds(word, found)
   if (!/[%\\]|\/\./.test(path)) return
-  const sent = resolved(path)
-  const plain = unescaped(sent)
-  for (const form of [sent, plain, resolved(plain.replaceAll(/\/{2,}/g, '/'))]) addIds(form, found)
+  addIds(resolved(unescaped(resolved(path)).replaceAll(/\/{2,}/g, '/')), found)
 }
 
 /** The id of a name with its collection, as `addIds` has it. */
-function idOf(value: Json | undefined): string[] {
-  if (typeof value !== 'string' || value.length > LONGEST_NAME) return []
+function knownIds(value: Json | undefined): string[] {
+  if (typeof value !== 'string' || value.length > MAX_NAME_LENGTH) return []
   const parts = value.split('/').slice(-2)
   return parts.every((part) => PART.test(part)) ? [parts.join('/')] : []
 }
 
 /** Without a collection in front it is a word of the caller's own, such as the name of a model, which others may use as well. */
-const inCollection = (value: Json | undefined): string[] => idOf(value).filter((id) => id.includes('/'))
+const inCollection = (value: Json | undefined): string[] => knownIds(value).filter((id) => id.includes('/'))
 
 /** Members of a reply that name what the provider has made beside the thing itself: results of a batch. */
 const RESULTS = ['output_file_id', 'error_file_id', 'result_file_id'] as const
@@ -66,14 +81,14 @@ export function idsGiven(reply: JsonObject, isMade: boolean): string[] {
   for (const part of [response, message, delta, interaction]) if (isObject(part)) found.push(...idsGiven(part, isMade && part !== delta))
   if (isMade) {
     for (const part of [reply, file]) if (isObject(part)) found.push(...idsOfEntry(part))
-    for (const name of RESULTS) found.push(...idOf(reply[name]))
+    for (const name of RESULTS) found.push(...knownIds(reply[name]))
   }
   addContainers(reply, found)
   return found
 }
 
 /** Ids by which a list names one of its entries. */
-export const idsOfEntry = ({ id, name, uri }: JsonObject): string[] => [...idOf(id), ...inCollection(name), ...inCollection(uri)]
+export const idsOfEntry = ({ id, name, uri }: JsonObject): string[] => [...knownIds(id), ...inCollection(name), ...inCollection(uri)]
 
 /** Containers of code, and files that code has written in them. */
 function addContainers(reply: Json, found: string[]): void {
@@ -83,9 +98,9 @@ function addContainers(reply: Json, found: string[]): void {
       for (const each of value) if (typeof each === 'object' && each !== null) rest.push(each)
     } else if (isObject(value)) {
       const { container, container_id: id, file_id: file, type } = value
-      if (isObject(container)) found.push(...idOf(container.id))
-      found.push(...idOf(id))
-      if (id !== undefined || /code_execution_output$/.test(String(type))) found.push(...idOf(file))
+      if (isObject(container)) found.push(...knownIds(container.id))
+      found.push(...knownIds(id))
+      if (id !== undefined || /code_execution_output$/.test(String(type))) found.push(...knownIds(file))
       for (const name in value) {
         const member = value[name]
         if (typeof member === 'object' && member !== null && !SKIPPED.has(name)) rest.push(member)
@@ -96,7 +111,7 @@ function addContainers(reply: Json, found: string[]): void {
 
 const DAY = 86_400_000
 
-/** How long providers keep what an id names, where that ends by itself; by their documentation. */
+/** Days for which providers keep an object that ends by itself, by the form of its id; from their documentation. */
 const LIFETIMES: readonly [form: RegExp, days: number][] = [
   // "Response objects are saved for 30 days by default" (platform.openai.com, Conversation state).
   [/^resp_/, 30],
@@ -113,6 +128,6 @@ const FOR_GOOD = /^(?:file|vs|conv|asst|thread|ftjob|skill|video|eval|cachedCont
 const [CENTURY, UNKNOWN] = [36_500, 400]
 
 /** Milliseconds. */
-export function lifetimeOf(id: string): number {
+export function idLifetime(id: string): number {
   return (LIFETIMES.find(([form]) => form.test(id))?.[1] ?? (FOR_GOOD.test(id) ? CENTURY : UNKNOWN)) * DAY
 }

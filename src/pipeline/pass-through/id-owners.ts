@@ -31,13 +31,13 @@ export interface NamedIds {
   keeps: boolean
 }
 
-const rowIdOf = (owner: readonly string[], id: string): string =>
+const ownerRowId = (owner: readonly string[], id: string): string =>
   hash('sha256', JSON.stringify(['given', ...owner, id]), 'base64url').slice(0, 32)
 
 /** An account without a name is known by its key, which is rotated; the provider of the configuration outlives that. */
-export function rowIdsOf(provider: Provider, id: string): string[] {
-  const own = rowIdOf([accountLetters(provider)], id)
-  return provider.account === undefined ? [own, rowIdOf(['provider', provider.slug], id)] : [own]
+export function providerRowIds(provider: Provider, id: string): string[] {
+  const own = ownerRowId([accountLetters(provider)], id)
+  return provider.account === undefined ? [own, ownerRowId(['provider', provider.slug], id)] : [own]
 }
 
 interface Owned {
@@ -58,7 +58,7 @@ export async function ownedIds(rows: IdRows, { key, provider }: IdHolder, texts:
   for (let from = 0; from < all.length; from += AT_ONCE) {
     // Other callers have their turn: a store in this process looks them up before it returns.
     if (all.length - from >= AT_ONCE) await nextTurn()
-    const names = new Map(all.slice(from, from + AT_ONCE).flatMap((text) => rowIdsOf(provider, text).map((row) => [row, text])))
+    const names = new Map(all.slice(from, from + AT_ONCE).flatMap((text) => providerRowIds(provider, text).map((row) => [row, text])))
     for (const { id, owner } of await rows.find([...names.keys()])) {
       const text = names.get(id) ?? ''
       if (owner === key.identity) own.add(text)

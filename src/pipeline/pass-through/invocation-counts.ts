@@ -1,5 +1,5 @@
 /**
- * What Amazon Bedrock counts of an invocation, whatever format the model has: in headers of a whole reply (recordings test_embeddings,
+ * Counts of tokens that Amazon Bedrock adds to an invocation, whatever format the model has: in headers of a whole reply (recordings test_embeddings,
  * test_bedrock), and in the last chunk of a stream (docs.aws.amazon.com, InvokeModelWithResponseStream: `amazon-bedrock-invocationMetrics`).
  */
 import type { IncomingHttpHeaders } from 'node:http'
@@ -11,7 +11,7 @@ const METRICS = 'amazon-bedrock-invocationMetrics'
 const PREFIX = 'x-amzn-bedrock-'
 
 /** @param output undefined for models that write nothing. */
-function usageOf(counts: Readonly<Record<'input' | 'output' | 'cached' | 'written', Json | undefined>>): Usage | undefined {
+function countsUsage(counts: Readonly<Record<'input' | 'output' | 'cached' | 'written', Json | undefined>>): Usage | undefined {
   const input = statedCount(counts.input)
   if (input === undefined) return undefined
   const [cached, cacheWrite] = [statedCount(counts.cached) ?? 0, statedCount(counts.written) ?? 0]
@@ -24,7 +24,7 @@ export function headerCounts(headers: IncomingHttpHeaders): Usage | undefined {
     const value = headers[`${PREFIX}${name}-token-count`]
     return typeof value === 'string' ? value : undefined
   }
-  return usageOf({ input: of('input'), output: of('output'), cached: of('cache-read-input'), written: of('cache-write-input') })
+  return countsUsage({ input: of('input'), output: of('output'), cached: of('cache-read-input'), written: of('cache-write-input') })
 }
 
 /** @param data of one event. */
@@ -39,7 +39,7 @@ export function frameCounts(data: string): Usage | undefined {
       cacheReadInputTokenCount: cached,
       cacheWriteInputTokenCount: written,
     } = metrics
-    return usageOf({ input, output, cached, written })
+    return countsUsage({ input, output, cached, written })
   } catch {
     return undefined
   }

@@ -4,13 +4,13 @@
  */
 import type { IncomingHttpHeaders } from 'node:http'
 import { Fault } from '../../core/faults.ts'
-import { isObject, type Json, type JsonObject, objectsOf } from '../../core/json.ts'
+import { asObjects, isObject, type Json, type JsonObject } from '../../core/json.ts'
 import type { ListedPages, Page } from '../../services/upstream/pass-through.ts'
 import { idsOfEntry } from './id-forms.ts'
 import { type IdHolder, type IdRows, ownedIds } from './id-owners.ts'
 
 /** Pages of which a reply may be the first with something in it. */
-const MOST_PAGES = 50
+const MAX_PAGES = 50
 
 /** Members with the address of the next page, and the parameter that takes it: Gemini's API and those of Anthropic and xAI. */
 const TOKENS = [
@@ -34,7 +34,7 @@ export class ListedIds implements ListedPages {
     this.rows = rows
     this.holder = holder
     this.headers = headers
-    for (const [name, value] of queryOf(path))
+    for (const [name, value] of pathQuery(path))
       if (FORMS.test(name) && !/^(?:json|media)\b/.test(value))
         throw new Fault('bad_request', {
           message: `${name}: expected none, or alt=json: in no other form its entries have an owner`,
@@ -51,23 +51,23 @@ export class ListedIds implements ListedPages {
       throw new Fault('bad_request', { message: 'fields: expected the name of each entry among them, which says by whom it was made' })
     if (others.size === 0) return { bytes }
     const shown = without(reply, others)
-    const list = listOf(shown)
+    const list = replyList(shown)
     if (list.length > 0) return { bytes: written(shown, list, others) }
     const next = nextPath(path, reply, this.headers)
     if (next === undefined) return { bytes: written(shown, list, others) }
-    if (next === 'unknown' || ++this.pages >= MOST_PAGES)
+    if (next === 'unknown' || ++this.pages >= MAX_PAGES)
       throw new Fault('bad_request', {
-        message: `This page of the list has only what other keys have made${next === 'unknown' ? '' : `, and ${MOST_PAGES - 1} behind it`}; ask for longer pages (limit, pageSize, page_size)`,
+        message: `This page of the list has only what other keys have made${next === 'unknown' ? '' : `, and ${MAX_PAGES - 1} behind it`}; ask for longer pages (limit, pageSize, page_size)`,
       })
     return { next }
   }
 
   private isPartial(path: string): boolean {
-    return this.headers['x-goog-fieldmask'] !== undefined || [...queryOf(path).keys()].some((name) => PARTS.test(name))
+    return this.headers['x-goog-fieldmask'] !== undefined || [...pathQuery(path).keys()].some((name) => PARTS.test(name))
   }
 }
 
-const queryOf = (path: string): URLSearchParams => new URL(`http://provider${path}`).searchParams
+const pathQuery = (path: string): URLSearchParams => new URL(`http://provider${path}`).searchParams
 
 /** @returns null where nothing came. @throws Fault 502 for what is no whole JSON: it may be a part of a list. */
 function parsed(bytes: Buffer): Json {
@@ -84,7 +84,7 @@ function entriesIn(reply: Json): JsonObject[] {
   const found: JsonObject[] = []
   const rest: Json[] = [reply]
   for (let value = rest.pop(); value !== undefined; value = rest.pop()) {
-    if (Array.isArray(value)) found.push(...objectsOf(value))
+    if (Array.isArray(value)) found.push(...asObjects(value))
     for (const each of Array.isArray(value) ? value : Object.values(value as JsonObject))
       if (typeof each === 'object' && each !== null) rest.push(each)
   }
@@ -99,10 +99,10 @@ function without(value: Json, others: ReadonlySet<string>): Json {
 }
 
 /** The entries that a page is made of. */
-function listOf(reply: Json): readonly JsonObject[] {
-  if (Array.isArray(reply)) return objectsOf(reply)
+function replyList(reply: Json): readonly JsonObject[] {
+  if (Array.isArray(reply)) return asObjects(reply)
   const list = isObject(reply) ? Object.values(reply).find(Array.isArray) : undefined
-  return objectsOf(list)
+  return asObjects(list)
 }
 
 /** @param list of the reply: the ends of a page are those of what it shows. */
@@ -114,7 +114,7 @@ function written(reply: Json, list: readonly JsonObject[], others: ReadonlySet<s
       ['last_id', list.at(-1)],
     ] as const) {
       const id = reply[name]
-      if (typeof id === 'string' && (others.has(id) || list.length === 0)) ends[name] = entry?.id ?? null
+      if (typeof id === 'string' && others.has(id)) ends[name] = entry?.id ?? null
     }
   return Buffer.from(JSON.stringify(isObject(reply) ? { ...reply, ...ends } : reply))
 }
@@ -126,18 +126,18 @@ function nextPath(path: string, reply: Json, headers: IncomingHttpHeaders): stri
     const token = reply[member]
     if (typeof token === 'string' && token !== '') return withParameter(path, name, token)
   }
-  const list = listOf(reply)
+  const list = replyList(reply)
   if (reply.has_more !== true) return typeof reply.total === 'number' && reply.total > list.length ? 'unknown' : undefined
   // Parameters of Anthropic's API have another name (types of @anthropic-ai/sdk 1.14.0 and openai 7.59.0).
   const end = headers['anthropic-version'] === undefined ? '' : '_id'
-  const isBackwards = queryOf(path).has(`before${end}`)
+  const isBackwards = pathQuery(path).has(`before${end}`)
   const cursor = isBackwards ? (reply.first_id ?? list[0]?.id) : (reply.last_id ?? list.at(-1)?.id)
   return typeof cursor === 'string' ? withParameter(path, `${isBackwards ? 'before' : 'after'}${end}`, cursor) : 'unknown'
 }
 
 function withParameter(path: string, name: string, value: string): string {
   const [pathname = ''] = path.split('?', 1)
-  const query = queryOf(path)
+  const query = pathQuery(path)
   query.set(name, value)
   return `${pathname}?${query}`
 }

@@ -1,4 +1,4 @@
-/** What a request of the pass-through is charged, by how it ended: docs/decisions/0054-pass-through-open-set.md. */
+/** The charge of a request of the pass-through, by its end: docs/decisions/0054-pass-through-open-set.md. */
 
 import { countsOutput, noUsage, type Usage } from '../../dialects/canon/usage.ts'
 import { charge, holdFor } from '../../ledger/pricing.ts'
@@ -6,14 +6,14 @@ import type { PassThroughEnd } from '../../services/upstream/pass-through.ts'
 import { hiddenReasoning } from '../money/hidden-reasoning.ts'
 import { UNKNOWN_CONTEXT } from '../money/outside-need.ts'
 import { REASONING_ROOM } from '../money/possible-usage.ts'
-import { mostRoundsOf } from '../money/provider-rounds.ts'
-import { lostToSlowReader } from '../money/turn-cost.ts'
-import { contextOf } from '../request/client-request.ts'
+import { maxRounds } from '../money/provider-rounds.ts'
+import { lostToSlowReader } from '../money/turn-usage.ts'
+import { endpointContext } from '../request/client-request.ts'
 import type { Bound, BoundNative } from './native-hold.ts'
 import { chargedTariff, isEndpoint } from './native-prices.ts'
 import type { Delivered, ReplyUsage, Reported } from './reply-usage.ts'
 
-/** What a request came to; nano-dollars. */
+/** Cost of a request, in nano-dollars, and the usage that it is for. */
 export interface Came {
   readonly cost: number
   /** Of what was reported and cannot be true. */
@@ -47,7 +47,7 @@ type Ending = 'unanswered' | 'refused' | 'cut' | 'left' | 'whole'
  * a caller that leaves early does not know what that would have been.
  */
 export function cameTo({ price, bounded }: Priced, end: PassThroughEnd, { reader, at }: Ended): Came {
-  const ending = endingOf(end)
+  const ending = chargeEnding(end)
   if (ending === 'unanswered') return NOTHING
   if (ending === 'refused' || !bounded) return { ...NOTHING, cost: price }
   const { bound, tier } = bounded
@@ -69,7 +69,7 @@ function hasOutput(delivered: Delivered | undefined): boolean {
   return delivered !== undefined && (delivered.content > 0 || (countsOutput(delivered.usage) && delivered.usage.output > 0))
 }
 
-function endingOf(end: PassThroughEnd): Ending {
+function chargeEnding(end: PassThroughEnd): Ending {
   const { outcome, status, sent, fault, heldBack } = end
   const isGood = status !== null && (status === 101 || (status >= 200 && status <= 299))
   if (sent === false || (outcome === 'failed' && !isGood)) return 'unanswered'
@@ -95,8 +95,8 @@ function reportedCharge(wire: string, bound: Bound, { price, reported, at, tier 
   const { models, body, model, tariff, output, need } = bound
   const { usage, end } = reported
   const charged = charge(usage, chargedTariff(models, body, { end, at, tier })).total
-  const context = Number.isFinite(contextOf(model)) ? contextOf(model) : UNKNOWN_CONTEXT
-  const rounds = need.inputs.some(isRun) ? mostRoundsOf(wire) : 1
+  const context = Number.isFinite(endpointContext(model)) ? endpointContext(model) : UNKNOWN_CONTEXT
+  const rounds = need.inputs.some(isRun) ? maxRounds(wire) : 1
   const most = rounds * holdFor(tariff, Math.max(context, bound.input), output + REASONING_ROOM).hold
   return { cost: Math.max(price, Math.min(charged, most)), disputed: Math.max(0, charged - most), estimated: false, usage }
 }
@@ -108,8 +108,8 @@ const isRun = ({ field, runs }: Bound['need']['inputs'][number]): boolean => run
 const ANY = { supported: undefined }
 
 /**
- * What has come of a reply: each side as far as it is reported, else the hold's own bound of the input, and a token for each byte of the
- * output. What is not reported costs no more than was held for it.
+ * The charge of a reply that was cut off. Each side counts as far as it is reported: else the input at the bound that was held for it, and
+ * the output at a token for each byte. A side without a report costs no more than was held for it.
  */
 function deliveredCharge(bound: Bound, { price, delivered, at, tier }: Terms & { delivered: Delivered }): Came {
   const { models, body, model, tariff, input, output, need, full } = bound

@@ -3,15 +3,16 @@ import { Fault } from '../../core/faults.ts'
 import type { JsonObject } from '../../core/json.ts'
 import { holdFor, type Tariff } from '../../ledger/pricing.ts'
 import { TOOL_PROMPT_TOKENS } from '../../ledger/settlement.ts'
-import { keepNeeds, type Need, needOf, ownSearchesOf, type Purse, searchesOfModel } from '../money/outside-need.ts'
-import { contextOf, HELD_MEDIA_TOKENS } from '../request/client-request.ts'
+import { mayReason } from '../money/hidden-reasoning.ts'
+import { endpointNeed, keepNeeds, type Need, ownSearchPrice, type Purse, searchesOfModel } from '../money/outside-need.ts'
+import { endpointContext, HELD_MEDIA_TOKENS } from '../request/client-request.ts'
 import { mediaIn } from './native-input.ts'
-import { dearestOf, modelsOf, type PricedModel, type PriceList, pricedModels } from './native-prices.ts'
+import { findDearest, isEndpoint, type PricedModel, type PriceList, pricedModels, requestModels } from './native-prices.ts'
 import type { NativeReading, Unread } from './native-reading.ts'
 import type { NativeRequest } from './native-requests.ts'
-import { longestAnswer } from './native-terms.ts'
+import { type AnswerModel, longestAnswer } from './native-terms.ts'
 
-/** What one request may cost. */
+/** Highest cost of one request, and the model and counts that it comes from. */
 export interface Bound {
   readonly models: readonly PricedModel[]
   readonly body: JsonObject
@@ -20,7 +21,7 @@ export interface Bound {
   readonly tariff: Tariff
   readonly input: number
   readonly output: number
-  /** How many answers the request wants. */
+  /** Number of answers that the request wants. */
   readonly answers: number
   readonly need: Need
   /** Nano-dollars without and with its outside input. */
@@ -44,7 +45,7 @@ export interface BoundNative {
 export function boundNative(native: NativeRequest, reading: NativeReading, prices: PriceList & { at: number }): BoundNative | Unread {
   const bounds: Bound[] = []
   for (const body of reading.requests) {
-    const bound = boundOf(native, body, { reading, prices })
+    const bound = boundRequest(native, body, { reading, prices })
     if ('unread' in bound) return { ...bound, body: reading.body }
     bounds.push(bound)
   }
@@ -58,8 +59,8 @@ interface Setting {
   readonly prices: PriceList & { at: number }
 }
 
-function boundOf(native: NativeRequest, body: JsonObject, { reading, prices }: Setting): Bound | Unread {
-  const names = modelsOf(native, body)
+function boundRequest(native: NativeRequest, body: JsonObject, { reading, prices }: Setting): Bound | Unread {
+  const names = requestModels(native, body)
   if (!names) return { unread: 'a model that the request does not name', help: 'name the model' }
   const models: PricedModel[] = []
   for (const name of names) {
@@ -71,19 +72,28 @@ function boundOf(native: NativeRequest, body: JsonObject, { reading, prices }: S
   const bytes = reading.requests.length === 1 ? reading.body.length : Buffer.byteLength(JSON.stringify(body))
   const sent = bytes + TOOL_PROMPT_TOKENS + mediaIn(body) * HELD_MEDIA_TOKENS
   const answers = native.terms.answers(body)
-  const outputOf = (model: PricedModel): number => answers * Math.min(longestAnswer(native.terms, body, model.maxOutput), contextOf(model))
+  const modelOutput = (model: PricedModel): number =>
+    answers * Math.min(longestAnswer(native.terms, body, answerModel(model)), endpointContext(model))
   // Each input of a list of vectors has a context to itself.
-  const inputOf = (model: PricedModel): number => (native.replies === 'vectors' ? sent : Math.min(sent, contextOf(model)))
-  const costOf = (model: PricedModel, tariff: Tariff): number => holdFor(tariff, inputOf(model), outputOf(model)).hold
-  const dearest = dearestOf(models, body, prices.at, costOf)
+  const modelInput = (model: PricedModel): number => (native.replies === 'vectors' ? sent : Math.min(sent, endpointContext(model)))
+  const modelHold = (model: PricedModel, tariff: Tariff): number => holdFor(tariff, modelInput(model), modelOutput(model)).hold
+  const dearest = findDearest(models, body, prices.at, modelHold)
   if (!dearest) return { unread: 'a model that the request does not name', help: 'name the model' }
   const { model, tariff } = dearest
-  const [input, output] = [inputOf(model), outputOf(model)]
-  const searches = ownSearchesOf(model)
+  const [input, output] = [modelInput(model), modelOutput(model)]
+  const searches = ownSearchPrice(model)
   const inputs = searches > 0 ? [...reading.inputs, searchesOfModel(searches)] : reading.inputs
-  const need = needOf(model, inputs, { tariff, body: input })
+  const need = endpointNeed(model, inputs, { tariff, body: input })
   const own = holdFor(tariff, input, output).hold
   return { models, body, model, tariff, input, output, answers, need, own, full: own + need.full }
+}
+
+/** A provider whose caps bound different things has models that know one field and models that know both: only an endpoint says which. */
+function answerModel(model: PricedModel): AnswerModel {
+  const described = isEndpoint(model) ? model : undefined
+  const { max_tokens_field: field, thought_beyond_max_tokens: beyond } = described?.quirks ?? model.provider.quirks
+  const thought = beyond === undefined || (described && !mayReason(described)) ? 0 : beyond
+  return { longest: model.maxOutput, capField: described || beyond === undefined ? field : undefined, thought }
 }
 
 /**

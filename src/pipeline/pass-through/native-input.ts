@@ -2,7 +2,7 @@
  * Outside input of a provider's own request bodies (docs/decisions/0029-outside-input.md): by the tables of the wires, and beyond them what
  * the gateway itself refuses, replaces or bounds in requests of its own formats, and a provider serves.
  */
-import { isObject, type Json, type JsonObject, objectsOf } from '../../core/json.ts'
+import { asObjects, isObject, type Json, type JsonObject } from '../../core/json.ts'
 import {
   LEAVE_OUT,
   type OutsideField,
@@ -55,14 +55,14 @@ const TYPED: Readonly<Record<string, (tools: readonly JsonObject[]) => JsonObjec
   'bedrock-converse': (tools) => tools.filter((tool) => 'systemTool' in tool).map(() => ({ type: 'systemTool' })),
 }
 
-function toolsOf({ tools, toolConfig }: JsonObject, wire: string): JsonObject[] {
-  const listed = isObject(toolConfig) ? [...objectsOf(tools), ...objectsOf(toolConfig.tools)] : objectsOf(tools)
+function requestTools({ tools, toolConfig }: JsonObject, wire: string): JsonObject[] {
+  const listed = isObject(toolConfig) ? [...asObjects(tools), ...asObjects(toolConfig.tools)] : asObjects(tools)
   return TYPED[wire]?.(listed) ?? listed.filter((tool) => !WITHOUT_INPUT.test(String(tool.type ?? 'custom')))
 }
 
 function ofTools(body: JsonObject, wire: string, table: OutsideTable | undefined): OutsideInput[] {
   const found: OutsideInput[] = []
-  for (const tool of [...toolsOf(body, wire), ...(table?.elsewhere?.(body) ?? [])]) {
+  for (const tool of [...requestTools(body, wire), ...(table?.elsewhere?.(body) ?? [])]) {
     const type = String(tool.type)
     if (SEARCH.test(type)) {
       found.push({ field: `tools: ${type}`, tokens: boundOr(tool.max_uses, SEARCHES) * SEARCH_TOKENS, help: 'set max_uses lower' })
@@ -83,7 +83,7 @@ function ofTools(body: JsonObject, wire: string, table: OutsideTable | undefined
 
 /** Members that name a file, or content that stands elsewhere; the address of an image is none, since models bound its tokens. */
 const NAMES = /^(?:file_?ids?|file_?ur[il]|video_?url|audio_?url|s3_?location|vector_store_ids?)$/i
-/** What the model wrote for tools, schemas, and what callers note for themselves. */
+/** Members with arguments of tool calls, schemas and notes of the caller: no provider fetches what they name. */
 const SKIPPED: ReadonlySet<string> = new Set([
   ...['tools', 'arguments', 'args', 'parameters', 'input_schema', 'inputSchema', 'metadata', 'response_format', 'functionCall', 'toolUse'],
 ])
@@ -93,7 +93,7 @@ const isSkipped = (name: string, of: JsonObject): boolean => SKIPPED.has(name) |
 /** Members with the address or the bytes of a medium, which may be more tokens than it has bytes here. */
 const MEDIA = /^(?:image_?url|image|url|data|bytes|file_?data|file_?uri|b64_json)$/i
 
-/** How many media a body has at most. */
+/** Returns the number of media that a body has at most. */
 export function mediaIn(body: JsonObject): number {
   let count = 0
   const rest: (Json | undefined)[] = [body]

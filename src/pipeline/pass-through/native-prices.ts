@@ -1,12 +1,12 @@
-/** What a model costs that a request of the pass-through names: by the endpoints of its provider, else by the price snapshot. */
+/** Prices of the model that a request of the pass-through names: from the endpoints of its provider, else from the price snapshot. */
 import { isObject, type Json, type JsonObject } from '../../core/json.ts'
 import { requestedTier } from '../../core/service-tiers.ts'
 import type { End } from '../../dialects/canon/events.ts'
 import { holdFor, type Tariff, tariffAt, tariffFrom } from '../../ledger/pricing.ts'
-import { priceOf } from '../../routing/catalog/endpoints.ts'
+import { declaredPrice } from '../../routing/catalog/endpoints.ts'
 import type { Endpoint, Provider } from '../../routing/catalog/types.ts'
 import { servedPrice } from '../money/served-price.ts'
-import { modelOf, type NativeRequest } from './native-requests.ts'
+import { type NativeRequest, requestModel } from './native-requests.ts'
 
 export type PricedModel = Pick<Endpoint, 'price' | 'provider' | 'context' | 'maxOutput'>
 
@@ -23,10 +23,10 @@ const namesIn = (value: Json | undefined): (string | undefined)[] =>
     : []
 
 /** The models that may serve. @returns undefined for one that is not named, or is chosen by what stands elsewhere. */
-export function modelsOf(native: NativeRequest, body: JsonObject): readonly string[] | undefined {
+export function requestModels(native: NativeRequest, body: JsonObject): readonly string[] | undefined {
   // A preset of another router has a model of its own.
   if (body.preset !== undefined) return undefined
-  const names = [modelOf(native, body), ...namesIn(body.models), ...namesIn(body.fallbacks)]
+  const names = [requestModel(native, body), ...namesIn(body.models), ...namesIn(body.fallbacks)]
   const known = names.filter((name) => name !== undefined)
   return known.length === names.length ? known : undefined
 }
@@ -36,23 +36,23 @@ export function pricedModels({ provider, endpoints }: PriceList, model: string, 
   const listed = endpoints.filter(({ upstreamModel, price }) => upstreamModel === model && price !== 'unpriced')
   if (listed.length > 0) return listed
   if (endpoints.some(({ upstreamModel }) => upstreamModel === model) || provider.baseUrl === undefined) return []
-  const price = priceOf('snapshot', provider, model, embeds ? 'embedding' : 'generate')
+  const price = declaredPrice('snapshot', provider, model, embeds ? 'embedding' : 'generate')
   return price === 'unpriced' ? [] : [{ price, provider, context: undefined, maxOutput: undefined }]
 }
 
-const regionOf = ({ inference_geo: region }: JsonObject): string | undefined => (typeof region === 'string' ? region : undefined)
+const requestRegion = ({ inference_geo: region }: JsonObject): string | undefined => (typeof region === 'string' ? region : undefined)
 
 /** The dearest that one of them may charge for a request that begins now. */
-export function dearestOf(
+export function findDearest(
   models: readonly PricedModel[],
   body: JsonObject,
   at: number,
-  costOf: (model: PricedModel, tariff: Tariff) => number,
+  priceModel: (model: PricedModel, tariff: Tariff) => number,
 ): { model: PricedModel; tariff: Tariff } | undefined {
   let most: { model: PricedModel; tariff: Tariff; cost: number } | undefined
   for (const model of models) {
-    const tariff = tariffFrom(model, at, regionOf(body))
-    const cost = costOf(model, tariff)
+    const tariff = tariffFrom(model, at, requestRegion(body))
+    const cost = priceModel(model, tariff)
     if (!most || cost > most.cost) most = { model, tariff, cost }
   }
   return most
@@ -62,7 +62,7 @@ export function dearestOf(
 const SAMPLE = 1_000
 
 /**
- * What a reply is charged at. Without a word of its own on the tier that served, the dearest that the request may have got.
+ * Price at which a reply is charged. Where the reply does not state the tier that served it, the dearest that the request may have had.
  * @param tier of a header of the request.
  */
 export function chargedTariff(
@@ -74,7 +74,7 @@ export function chargedTariff(
   const words = [body.service_tier, body.serviceTier, body.speed, tier].filter((word) => word !== undefined && word !== null)
   const isUsual = isReported || words.every((word) => requestedTier(word) === 'default' || word === 'auto')
   const usual = models.filter((model) => !('tier' in model) || model.tier === undefined)
-  const called = dearestOf(
+  const called = findDearest(
     isUsual && usual.length > 0 ? usual : models,
     body,
     at,
@@ -82,7 +82,7 @@ export function chargedTariff(
   )?.model
   if (!called) return 'unpriced'
   const served = isEndpoint(called) ? servedPrice({ endpoint: called, end }, at).endpoint : called
-  return tariffAt(served, at, regionOf(body))
+  return tariffAt(served, at, requestRegion(body))
 }
 
 export const isEndpoint = (model: PricedModel): model is Endpoint => 'upstreamModel' in model

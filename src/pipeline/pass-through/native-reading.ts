@@ -1,9 +1,9 @@
-/** What of a generating request of the pass-through is known before it goes out: its requests with their models, and their outside input. */
+/** Reads a generating request of the pass-through before it is sent: the requests in its body, and input that stands outside of it. */
 import type { IncomingMessage } from 'node:http'
 import { contentCoding } from '../../core/content-coding.ts'
 import { Fault } from '../../core/faults.ts'
 import { isObject, type JsonObject } from '../../core/json.ts'
-import type { OutsideInput } from '../../dialects/canon/outside-input.ts'
+import type { OutsideInput, OutsideTable } from '../../dialects/canon/outside-input.ts'
 import type { UpstreamDialect } from '../../dialects/types.ts'
 import { readsTwoWays } from '../../machines/json-bytes/json-source.ts'
 import { type IdOwner, withPlainBody } from './native-ids.ts'
@@ -24,7 +24,7 @@ export interface NativeReading {
 
 /** A request whose cost nothing here bounds. */
 export interface Unread {
-  /** What of it cannot be read, and what the caller can do. */
+  /** The part that cannot be read, and what the caller can do. */
   readonly unread: string
   readonly help: string
   /** The body where it was read. */
@@ -32,7 +32,7 @@ export interface Unread {
 }
 
 /** Bytes of a body that is read. */
-export const MOST_READ = 4 * 1024 * 1024
+export const MAX_READ = 4 * 1024 * 1024
 
 interface Reader extends IdOwner {
   readonly upstreams: ReadonlyMap<string, UpstreamDialect>
@@ -44,17 +44,17 @@ export async function readNative(native: NativeRequest, request: IncomingMessage
   const { headers } = request
   const length = headers['content-length'] === undefined ? undefined : Number(headers['content-length'])
   if (contentCoding(headers['content-encoding']) !== undefined) return { unread: 'a body in a content coding', help: 'send it without' }
-  if (length !== undefined && length > MOST_READ) return { unread: `a body of more than ${MOST_READ} bytes`, help: 'send a shorter one' }
-  const bytes = await reader.read(MOST_READ).catch((thrown: unknown) => {
+  if (length !== undefined && length > MAX_READ) return { unread: `a body of more than ${MAX_READ} bytes`, help: 'send a shorter one' }
+  const bytes = await reader.read(MAX_READ).catch((thrown: unknown) => {
     if (!(thrown instanceof Fault) || thrown.code !== 'too_large') throw thrown
-    const message = `Request payload too large: of a key with a limit, a body without Content-Length may have ${MOST_READ} bytes here`
+    const message = `Request payload too large: of a key with a limit, a body without Content-Length may have ${MAX_READ} bytes here`
     throw new Fault('too_large', { message })
   })
   const body = objectIn(bytes)
   if (!body) return { unread: 'a body that is no JSON object', help: 'send one', body: bytes }
-  if (readsTwoWays(bytes, body) || differsInCase(body))
-    return { unread: 'a body that can be read in two ways', help: 'name each member once', body: bytes }
   const table = reader.upstreams.get(native.wire)?.outside
+  if (readsTwoWays(bytes, body) || differsInCase(body, table))
+    return { unread: 'a body that can be read in two ways', help: 'name each member once, in small letters', body: bytes }
   const requests = native.requestsIn(body)
   const inputs = requests.flatMap((one) => nativeInput(one, native.wire, table))
   const isLater = requests[0] !== body || body.background === true
@@ -65,10 +65,21 @@ export async function readNative(native: NativeRequest, request: IncomingMessage
   return { requests, isLater, inputs, body: plain }
 }
 
-/** Some servers do not look at the case of names (Go's encoding/json), and may take the one that the gateway does not. */
-function differsInCase(body: JsonObject): boolean {
+/** Members by which models, prices and the number of answers are read, beside those of the tables of outside input. */
+const READ: ReadonlySet<string> = new Set([
+  ...['model', 'models', 'fallbacks', 'preset', 'prompt', 'n', 'best_of', 'service_tier', 'speed', 'inference_geo', 'background'],
+  ...['tools', 'web_search_options', 'plugins', 'previous_response_id', 'conversation', 'requests'],
+])
+
+/** As Go's encoding/json compares names: without their case, and with the letters of Unicode that fold to ASCII. */
+const folded = (name: string): string => name.normalize('NFKC').toLowerCase()
+
+/** True where a server that does not look at the case of names may take one that the gateway does not. */
+function differsInCase(body: JsonObject, table: OutsideTable | undefined): boolean {
   const names = Object.keys(body)
-  return new Set(names.map((name) => name.toLowerCase())).size < names.length
+  const isRead = (name: string): boolean => READ.has(name) || table?.fields[name] !== undefined
+  const isOther = (name: string): boolean => folded(name) !== name && !isRead(name) && isRead(folded(name))
+  return new Set(names.map(folded)).size < names.length || names.some(isOther)
 }
 
 function objectIn(bytes: Buffer): JsonObject | undefined {

@@ -1,10 +1,11 @@
 /**
- * What a request of the pass-through does, by its method and its path. Rows name the operations that have a model generate, and the few that
- * have none work; any other may do so as well, at a cost that nothing here can read (docs/decisions/0054-pass-through-open-set.md).
+ * The operation of a request of the pass-through, by its method and its path. Rows name operations that have a model generate, and the few
+ * in which no model works. Any other operation may generate too, at a cost that nothing here can read (docs/decisions/0054-pass-through-open-set.md).
  */
 import type { IncomingMessage } from 'node:http'
-import { isObject, type Json, type JsonObject, objectsOf } from '../../core/json.ts'
+import { asObjects, isObject, type Json, type JsonObject } from '../../core/json.ts'
 import { type AnswerTerms, TERMS } from './native-terms.ts'
+import { OVERRIDES } from './overrides.ts'
 
 export interface NativeRequest {
   /** Of the dialect whose requests these are. */
@@ -15,7 +16,7 @@ export interface NativeRequest {
   readonly model: string | undefined
   /** The requests in a body: most hold one. */
   requestsIn(body: JsonObject): readonly JsonObject[]
-  /** What bounds the answers to one of them. */
+  /** Fields that limit the answers to one of them. */
   readonly terms: AnswerTerms
 }
 
@@ -63,7 +64,7 @@ const ROWS: readonly Row[] = [
     wire: 'anthropic',
     terms: TERMS.messages,
     path: ofBody(String.raw`messages\/batches`),
-    requestsIn: ({ requests }) => objectsOf(requests).flatMap(({ params }) => (isObject(params) ? [params] : [])),
+    requestsIn: ({ requests }) => asObjects(requests).flatMap(({ params }) => (isObject(params) ? [params] : [])),
   },
   // The Gemini API and Vertex AI, which has Claude under `rawPredict`.
   { ...gemini, path: /\/([^/]+):(?:stream)?generateContent$/i },
@@ -91,11 +92,9 @@ const PLAIN = /^[\w.~@:/-]*$/
 
 /** Methods that have no server begin work (RFC 9110 section 9.2.1), and the one that removes. */
 const IDLE_METHODS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS', 'DELETE'])
-/** Another method than that of the request line; the first is Google's (cloud.google.com, system parameters). */
-export const OVERRIDES = ['x-http-method-override', 'x-http-method', 'x-method-override'] as const
 
 /** @param path below the provider's address. */
-export function operationOf({ method = 'GET', headers }: Pick<IncomingMessage, 'method' | 'headers'>, path: string): Operation {
+export function requestOperation({ method = 'GET', headers }: Pick<IncomingMessage, 'method' | 'headers'>, path: string): Operation {
   if (OVERRIDES.some((name) => headers[name] !== undefined)) return 'unknown'
   if (IDLE_METHODS.has(method)) return 'idle'
   const plain = plainPath(path)
@@ -121,4 +120,4 @@ function plainPath(path: string): string {
 const nameIn = (value: Json | undefined): string | undefined => (typeof value === 'string' ? value.replace(/^models\//, '') : undefined)
 
 /** The provider's name of the model. */
-export const modelOf = ({ model }: NativeRequest, body: JsonObject): string | undefined => nameIn(model) ?? nameIn(body.model)
+export const requestModel = ({ model }: NativeRequest, body: JsonObject): string | undefined => nameIn(model) ?? nameIn(body.model)

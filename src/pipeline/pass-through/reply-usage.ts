@@ -18,7 +18,7 @@ export interface Reported {
   readonly end: End | undefined
 }
 
-/** What has come of a reply that did not come whole. */
+/** The part of a reply that came before it was cut off. */
 export interface Delivered {
   /** The last report: it may count one side alone, and of the output what had come by then. */
   readonly usage: Usage | undefined
@@ -32,7 +32,7 @@ interface ReplyForm {
   readonly dialect: UpstreamDialect
   /** Of lists of vectors. */
   readonly vectors?: EmbeddingWire | undefined
-  /** How many answers the request wants: decoders read the first. */
+  /** Number of answers that the request wants: decoders read the first. */
   readonly answers: number
   /** Monotonic milliseconds. */
   readonly now: () => number
@@ -212,26 +212,26 @@ export class ReplyUsage {
     const isSeen = this.out.length > 0
     this.isKnown ||= isSeen
     if (this.isLost || !this.isKnown || this.form.answers > 1) this.add(Buffer.byteLength(data))
-    else if (isSeen) for (const event of this.out) this.add(contentOf(event))
+    else if (isSeen) for (const event of this.out) this.add(contentBytes(event))
     else this.add(deltaIn(data))
   }
 }
 
-function contentOf(event: StreamEvent): number {
+function contentBytes(event: StreamEvent): number {
   if (event.type === 'block-delta') return Buffer.byteLength(event.text)
-  if (event.type === 'block-note') return event.note === 'format' ? 0 : bytesOf(event.data)
-  if (event.type === 'opaque') return bytesOf(event.of.data)
+  if (event.type === 'block-note') return event.note === 'format' ? 0 : jsonBytes(event.data)
+  if (event.type === 'opaque') return jsonBytes(event.of.data)
   if (event.type !== 'block-start') return 0
   if (event.kind === 'media') return MEDIA_BYTES
-  return bytesOf(event.of?.data) + Buffer.byteLength(event.call?.name ?? '')
+  return jsonBytes(event.of?.data) + Buffer.byteLength(event.call?.name ?? '')
 }
 
 /** Of the texts of an object, and of all that is not flat. */
-function bytesOf(data: Json | undefined): number {
+function jsonBytes(data: Json | undefined): number {
   if (data === undefined) return 0
   if (typeof data === 'string') return Buffer.byteLength(data)
   if (!isObject(data)) return Buffer.byteLength(JSON.stringify(data))
-  return Object.values(data).reduce<number>((sum, value) => sum + bytesOf(value), 0)
+  return Object.values(data).reduce<number>((sum, value) => sum + jsonBytes(value), 0)
 }
 
 /** Content of a frame that its decoder keeps for later, such as a signature, or code that a tool of the provider runs. */
@@ -240,7 +240,7 @@ function deltaIn(data: string): number {
   if (!data.includes('"delta"')) return 0
   try {
     const { delta } = JSON.parse(data) as JsonObject
-    return bytesOf(delta)
+    return jsonBytes(delta)
   } catch {
     return Buffer.byteLength(data)
   }
@@ -259,7 +259,7 @@ function numbered(body: JsonObject, keys: ReadonlySet<string>): JsonObject {
   return written
 }
 
-/** What a decoder calls a reply that it cannot read, or that ends too early: no word of the provider's. */
+/** Codes of faults that a decoder itself reports, for a reply that it cannot read or that ends too early. */
 const UNREADABLE: ReadonlySet<string> = new Set(['upstream_garbled', 'upstream_cut', 'upstream_empty'])
 
 function parsed(bytes: Buffer): Json | undefined {

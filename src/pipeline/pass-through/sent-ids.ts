@@ -1,25 +1,26 @@
 /** Reads which ids of providers the body of a request names, while it passes. */
 import type { IncomingHttpHeaders } from 'node:http'
 import { finished } from 'node:stream/promises'
-import { contentCoding, type Decoder, decoderOf } from '../../core/content-coding.ts'
+import { contentCoding, createDecoder, type Decoder } from '../../core/content-coding.ts'
 import { asFault, Fault } from '../../core/faults.ts'
 import type { SentBody } from '../../services/upstream/pass-through.ts'
 import { FormScan } from './form-scan.ts'
-import { addIds, idsInPath, LONGEST_NAME } from './id-forms.ts'
+import { addIds, idsInPath, MAX_NAME_LENGTH } from './id-forms.ts'
 import { checkedIds, type IdHolder, type IdRows, type NamedIds } from './id-owners.ts'
-import { isWideJson, TextScan, WIDE_BYTES } from './text-scan.ts'
+import { refuseOverrides } from './overrides.ts'
+import { TextScan } from './text-scan.ts'
 
 /** Texts of a request that may be ids: more are no request of an SDK. */
-const MOST_NAMED = 20_000
+const MAX_NAMED = 20_000
 /** Texts of files that are looked up together: a data set has as many as it has lines. */
 const AT_ONCE = 1_000
 /** Bytes that a body in a content coding may have without it. */
-const MOST_DECODED = 64 * 1024 * 1024
+const MAX_DECODED = 64 * 1024 * 1024
 
 /** `store` of chat completions and responses, `thread` of messages. */
 const KEEPS: ReadonlySet<string> = new Set(['store', 'thread'])
 
-const JSON_TYPE = /^\s*(?:application\/(?:json|jsonl|x-jsonlines|jsonlines|x-ndjson|ndjson|json-seq)|[\w.-]+\/[\w.-]+\+json)\s*(?:;|$)/i
+const JSON_TYPE = /^\s*(?:application\/(?:json|jsonl|x-jsonlines|jsonlines|x-ndjson|ndjson)|[\w.-]+\/[\w.-]+\+json)\s*(?:;|$)/i
 /** Bytes of these types are no JSON, but may have some in them. */
 const FILES =
   /^\s*(?:(?:audio|video|image|font|text)\/|application\/(?:octet-stream|pdf|zip|gzip|msword|rtf|epub\+zip|vnd\.(?:openxmlformats-officedocument|oasis\.opendocument|ms-))|binary\/octet-stream)/i
@@ -33,7 +34,7 @@ function isUpload(path: string): boolean {
 /** Ways to look through a body. `labelled`: a file by its type, which a server may not look at. `unknown`: nothing is found in it. */
 type Kind = 'json' | 'form' | 'fields' | 'file' | 'labelled' | 'unknown'
 
-function kindOf(contentType: string, path: string): Kind {
+function contentKind(contentType: string, path: string): Kind {
   if (/^\s*multipart\//i.test(contentType)) return 'form'
   if (isUpload(path)) return 'file'
   if (FILES.test(contentType)) return 'labelled'
@@ -43,13 +44,8 @@ function kindOf(contentType: string, path: string): Kind {
 
 /** Bytes by which a file that is JSON is known; blanks in front of it count as much. */
 const BEGIN = 1_024
-/** Bytes of a number. */
-const LONGEST_SINGLE = 64
-const JSON_BLANKS = /^(?:\xef\xbb\xbf)?[ \t\r\n]*/
-/** A single value that names nothing. */
-const SINGLE = /^(?:-?\d[\d.eE+-]*|true|false|null)?[ \t\r\n]*$/
 /** Bytes of a query in a body: no form of an SDK is longer. */
-const LONGEST_FIELDS = 64 * 1024
+const MAX_FIELDS_LENGTH = 64 * 1024
 
 interface Sent extends IdHolder {
   /** Is added to. */
@@ -68,43 +64,39 @@ export class SentIds implements SentBody {
   /** Look-ups under way. */
   private checks: Promise<void> | undefined
   private fault: Fault | undefined
-  private readonly scan: TextScan
+  private readonly scans: readonly TextScan[]
   private readonly form: FormScan | undefined
   private fields = ''
   private readonly decoder: Decoder | undefined
   /** Bytes that came in a content coding: a server may not look at the header. */
-  private readonly raw: { readonly scan: TextScan; readonly form: FormScan | undefined } | undefined
+  private readonly raw: { readonly scans: readonly TextScan[]; readonly form: FormScan | undefined } | undefined
   private came = 0
   /** True in a coding that is not known, or in several at once: nothing is found in it. */
   private isHidden = false
   private decoded = 0
-  private begin: Buffer = Buffer.alloc(0)
-  /** Begin of a body of JSON, behind blanks; undefined where its type does not say that it is JSON. */
-  private value: string | undefined
 
   /** @param headers of the request. @throws Fault 400 for a form in which nothing is found. */
   constructor(rows: IdRows, sent: Sent, headers: IncomingHttpHeaders) {
     const contentType = headers['content-type'] ?? ''
     this.rows = rows
     this.sent = sent
-    this.kind = kindOf(contentType, sent.path)
-    const isJson = this.kind === 'json' || this.kind === 'fields'
-    this.scan = new TextScan(LONGEST_NAME, (text) => this.noteQuoted(text), !isJson)
-    const formOf = (): FormScan | undefined =>
+    this.kind = contentKind(contentType, sent.path)
+    const scansOfKind = this.kind === 'json' && contentType !== '' ? TextScan.inJson : TextScan.inFile
+    this.scans = scansOfKind(MAX_NAME_LENGTH, (text) => this.noteQuoted(text))
+    const openForm = (): FormScan | undefined =>
       this.kind === 'form' ? new FormScan(contentType, (text) => this.noteValue(text)) : undefined
-    this.form = formOf()
-    if (JSON_TYPE.test(contentType) && this.kind === 'json') this.value = ''
+    this.form = openForm()
     const coding = contentCoding(headers['content-encoding'])
     if (coding === undefined) return
     if (this.kind === 'fields')
       throw new Fault('bad_request', { message: 'content-encoding: expected none for application/x-www-form-urlencoded' })
-    this.decoder = decoderOf(coding)
-    this.raw = { scan: new TextScan(LONGEST_NAME, (text) => this.noteOfFile(text), true), form: formOf() }
+    this.decoder = createDecoder(coding)
+    this.raw = { scans: TextScan.inFile(MAX_NAME_LENGTH, (text) => this.noteOfFile(text)), form: openForm() }
     this.isHidden = this.decoder === undefined
     this.decoder?.on('error', () => {})
     this.decoder?.on('data', (chunk: Buffer) => {
       this.decoded += chunk.length
-      if (this.decoded > MOST_DECODED) this.decoder?.destroy()
+      if (this.decoded > MAX_DECODED) this.decoder?.destroy()
       else this.look(chunk)
     })
   }
@@ -120,7 +112,7 @@ export class SentIds implements SentBody {
     decoder.write(chunk)
     if (this.fault) return
     try {
-      this.raw?.scan.push(chunk)
+      for (const scan of this.raw?.scans ?? []) scan.push(chunk)
       this.raw?.form?.push(chunk)
     } catch (thrown) {
       this.fault = asFault(thrown)
@@ -129,13 +121,11 @@ export class SentIds implements SentBody {
 
   private look(chunk: Buffer): void {
     if (this.fault) return
-    if (this.begin.length < WIDE_BYTES) this.begin = Buffer.concat([this.begin, chunk.subarray(0, WIDE_BYTES - this.begin.length)])
     try {
-      if (this.value !== undefined && this.value.length <= LONGEST_SINGLE) this.addValue(chunk)
       // Blanks are not the begin of anything.
       if (this.kind === 'labelled' && /\S/.test(chunk.toString('latin1', 0, BEGIN)))
         this.kind = /^\s*[{[]/.test(chunk.toString('latin1', 0, BEGIN)) ? 'json' : 'file'
-      this.scan.push(chunk)
+      for (const scan of this.scans) scan.push(chunk)
       this.form?.push(chunk)
       if (this.kind === 'fields') this.addFields(chunk)
     } catch (thrown) {
@@ -143,16 +133,11 @@ export class SentIds implements SentBody {
     }
   }
 
-  private addValue(chunk: Buffer): void {
-    const value = (this.value + chunk.toString('latin1')).replace(JSON_BLANKS, '')
-    this.value = value.slice(0, LONGEST_SINGLE + 1)
-  }
-
   private note(text: string): void {
     addIds(text, this.texts)
     if (KEEPS.has(text)) this.sent.named.keeps = true
-    if (this.texts.size > MOST_NAMED)
-      throw new Fault('bad_request', { message: `The body has more than ${MOST_NAMED} texts that may be ids` })
+    if (this.texts.size > MAX_NAMED)
+      throw new Fault('bad_request', { message: `The body has more than ${MAX_NAMED} texts that may be ids` })
   }
 
   private noteQuoted(text: string): void {
@@ -162,7 +147,7 @@ export class SentIds implements SentBody {
 
   /** Words in front of what may be a border: those of a long file are no fields. */
   private noteValue(text: string): void {
-    if (this.texts.size < MOST_NAMED) addIds(text, this.texts)
+    if (this.texts.size < MAX_NAMED) addIds(text, this.texts)
     else this.noteOfFile(text)
   }
 
@@ -176,10 +161,10 @@ export class SentIds implements SentBody {
 
   /** A request in a body of this type is one where a server does not look at the type, and else one query. */
   private addFields(chunk: Buffer): void {
-    const room = LONGEST_FIELDS - this.fields.length
+    const room = MAX_FIELDS_LENGTH - this.fields.length
     this.fields += chunk.toString('latin1', 0, Math.max(0, room))
     if (chunk.length > room && !/^\s*[{[]/.test(this.fields))
-      throw new Fault('too_large', { message: `A body of application/x-www-form-urlencoded may have ${LONGEST_FIELDS} bytes here` })
+      throw new Fault('too_large', { message: `A body of application/x-www-form-urlencoded may have ${MAX_FIELDS_LENGTH} bytes here` })
   }
 
   /** Looks texts up beside what passes meanwhile. */
@@ -202,24 +187,24 @@ export class SentIds implements SentBody {
   async verdict(): Promise<Fault | undefined> {
     try {
       const isDecoded = !this.decoder || (await isWhole(this.decoder, this.came))
-      if (this.decoded > MOST_DECODED)
-        throw new Fault('too_large', { message: `The body has more than ${MOST_DECODED} bytes behind its content coding` })
-      if (this.isHidden && this.begin.length > 0)
+      if (this.decoded > MAX_DECODED)
+        throw new Fault('too_large', { message: `The body has more than ${MAX_DECODED} bytes behind its content coding` })
+      if (this.isHidden && this.came > 0)
         throw new Fault('bad_request', { message: 'content-encoding: expected one of gzip, deflate, br, zstd' })
       if (!isDecoded)
         throw new Fault('bad_request', { message: 'body: expected one body in the coding of content-encoding, and nothing behind it' })
-      if (this.fault) return this.fault
       this.form?.end()
       this.raw?.form?.end()
-      if (this.kind === 'unknown' && this.begin.length > 0)
+      if (this.kind === 'unknown' && this.came > 0)
         throw new Fault('bad_request', {
           message: 'content-type: expected application/json, a form, application/octet-stream or the type of a media file',
         })
-      if ((this.kind === 'json' || this.kind === 'fields') && isWideJson(this.begin))
-        throw new Fault('bad_request', { message: 'body: expected JSON in UTF-8' })
-      if (this.value !== undefined && !/^[{["]/.test(this.value) && !(this.value.length <= LONGEST_SINGLE && SINGLE.test(this.value)))
+      if (this.scans.some(({ hasOther }) => hasOther))
         throw new Fault('bad_request', { message: 'body: expected JSON, as content-type says' })
-      if (this.fields !== '') idsInPath(`/?${this.fields.replaceAll('+', ' ')}`, this.texts)
+      if (this.fields !== '') {
+        refuseOverrides(new URLSearchParams(this.fields))
+        idsInPath(`/?${this.fields}`, this.texts)
+      }
       this.check(new Set([...this.texts, ...this.found]))
       await this.checks
       for (const text of this.texts) this.sent.named.texts.add(text)

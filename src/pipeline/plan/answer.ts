@@ -8,12 +8,12 @@ import { noUsage } from '../../dialects/canon/usage.ts'
 import type { MergedPreferences } from '../../routing/index.ts'
 import { answeredHere } from '../attempt/turn.ts'
 import type { ChainDependencies, ChainSettings } from '../dependencies.ts'
-import { type Accepted, advance, type Guarded, knownOf, type Planned } from '../exchange.ts'
+import { type Accepted, advance, asExchange, type Guarded, type Planned } from '../exchange.ts'
 import { holdsFor } from '../guard/guardrail-terms.ts'
 import type { Layer, Reply, Service } from '../layer.ts'
-import { allowancesOf } from '../money/hold.ts'
+import { keyAllowances } from '../money/hold.ts'
 import { takeTurnHold } from '../money/outside-hold.ts'
-import { orderOf } from '../route/plan.ts'
+import { planOrder } from '../route/plan.ts'
 import { type PlanCandidate, type PreviewCall, planCandidates } from './candidates.ts'
 import { type ExcludedEndpoint, exclusions } from './reasons.ts'
 
@@ -27,7 +27,7 @@ export type Plan = {
   /** Slugs, the primary model first. */
   models: string[]
   stream: boolean
-  /** How many vectors are requested; absent where something is generated. */
+  /** Number of vectors that are requested; absent where something is generated. */
   inputs?: number
   /** Name of the key that it was planned for. */
   key: string
@@ -48,7 +48,7 @@ export type Plan = {
   preferences: MergedPreferences
   plugins: string[]
   guardrails: string[]
-  /** What has acted on the request before its endpoints were ordered, as `router_metadata.pipeline`. */
+  /** Stages that acted on the request before its endpoints were ordered, as `router_metadata.pipeline`. */
   pipeline: JsonObject[]
 }
 
@@ -61,7 +61,7 @@ export function explainLayer(): Layer<Accepted> {
       } catch (thrown) {
         const fault = asFault(thrown)
         if (fault.code === 'internal') throw fault
-        const excluded = exclusions(knownOf(exchange))
+        const excluded = exclusions(asExchange(exchange))
         if (excluded.length > 0) fault.metadata = { ...fault.metadata, excluded }
         throw fault
       } finally {
@@ -77,7 +77,7 @@ export function previewEnd(
   previewCall: PreviewCall,
 ): Service<Guarded> {
   return async function handle(exchange) {
-    const order = orderOf(exchange, dependencies)
+    const order = planOrder(exchange, dependencies)
     const {
       auth: { key },
       head: { costs },
@@ -91,20 +91,20 @@ export function previewEnd(
     const planned = advance(exchange, 'plan', { ...order, candidates, outputCaps })
     const { amount, floor } = costs.hold
     costs.hold.release()
-    const allowances = allowancesOf(key, exchange.wish.budgets)
+    const allowances = keyAllowances(key, exchange.demand.budgets)
     const left = account.tightest(allowances)?.left ?? null
     const { embedding } = exchange.request.client
     const plan: Plan = {
       object: 'plan',
       format: exchange.request.client.id,
-      requested: exchange.wish.requested,
-      strategy: exchange.wish.strategy,
+      requested: exchange.demand.requested,
+      strategy: exchange.demand.strategy,
       models: exchange.route.models.map((model) => model.slug),
       stream: exchange.request.stream,
       ...(embedding ? { inputs: embedding.ask(exchange.request.body).inputs.length } : {}),
       key: key.name,
       candidates: planCandidates(planned, dependencies, previewCall),
-      excluded: exclusions(knownOf(planned)),
+      excluded: exclusions(asExchange(planned)),
       hold: {
         usd: usdText(amount),
         floor_usd: usdText(floor),
@@ -112,16 +112,16 @@ export function previewEnd(
         output_cap: outputCap,
         left_usd: left === null ? null : usdText(left),
       },
-      preferences: exchange.wish.preferences,
-      plugins: [...exchange.trail.pluginIds],
+      preferences: exchange.demand.preferences,
+      plugins: [...exchange.history.pluginIds],
       guardrails: guardrails.filter((guardrail) => holdsFor(guardrail, key)).map(({ name }) => name),
-      pipeline: exchange.trail.stages.map((stage) => ({ ...stage }) as JsonObject),
+      pipeline: exchange.history.stages.map((stage) => ({ ...stage }) as JsonObject),
     }
-    return replyOf(planned, JSON.stringify(plan))
+    return answerReply(planned, JSON.stringify(plan))
   }
 }
 
-function replyOf(exchange: Planned, text: string): Reply {
+function answerReply(exchange: Planned, text: string): Reply {
   exchange.run.final = {
     usage: noUsage(),
     cost: 0,

@@ -2,18 +2,19 @@
 
 import { entryAt } from '../../core/entry-at.ts'
 import { asFault, type Fault } from '../../core/faults.ts'
-import { type Rate, ratesAt } from '../../core/money.ts'
+import type { Rate } from '../../core/money.ts'
 import { rateText } from '../../core/money-text.ts'
+import { ratesAt } from '../../core/price.ts'
 import type { ServiceTier } from '../../core/service-tiers.ts'
 import { TOKEN_KINDS } from '../../core/token-kinds.ts'
 import type { Endpoint, Price } from '../../routing/catalog/types.ts'
 import { endpointTag } from '../../routing/index.ts'
-import { callOf } from '../attempt/endpoint-call.ts'
+import { buildCall } from '../attempt/endpoint-call.ts'
 import type { Lane } from '../attempt/turn.ts'
 import type { ChainDependencies } from '../dependencies.ts'
-import { capOf, type Planned } from '../exchange.ts'
+import { type Planned, plannedCap } from '../exchange.ts'
 import type { OutputCap } from '../records.ts'
-import { contextOf, priceMoment } from '../request/client-request.ts'
+import { endpointContext, priceMoment } from '../request/client-request.ts'
 import { type PlaceReason, placeReasons } from './reasons.ts'
 
 /** Decimal strings by kind: USD per million tokens, or per unit for `request`, `image` and `web_search`. */
@@ -37,13 +38,13 @@ export type PlanCandidate = {
   quantization: string
   tier: ServiceTier | null
   why: PlaceReason
-  /** How the reply would travel; absent beyond the first `ENCODED` candidates. */
+  /** Lane of the reply; absent beyond the first `ENCODED` candidates. */
   lane?: Lane
   /** Parameters of the request that would not reach the provider; absent as `lane`. */
   dropped?: string[]
   /** Of vectors: how the inputs would be split; absent as `lane`. */
   calls?: CallsPreview
-  /** What the call would fail with before it is made. */
+  /** Fault that would end the call before it is made. */
   refused?: { code: number; message: string }
 }
 
@@ -55,12 +56,12 @@ export type CallsPreview = {
   inputs: number
   /** Of the call that has most. */
   estimated_tokens: number
-  /** What the endpoint takes in one call; null without a bound. */
+  /** Bounds of one call of the endpoint; null without a bound. */
   most_inputs: number
   most_tokens: number | null
 }
 
-/** What is known of a call before it is made. */
+/** Facts of a call that are known before it is made. */
 export type CallPreview = Pick<PlanCandidate, 'lane' | 'dropped' | 'calls'>
 /** @throws Fault that the call would be refused with. */
 export type PreviewCall = (exchange: Planned, endpoint: Endpoint) => CallPreview
@@ -78,9 +79,9 @@ export function planCandidates(exchange: Planned, dependencies: ChainDependencie
     model: endpoint.model.slug,
     endpoint: endpointTag(endpoint),
     price: priceText(typeof endpoint.price === 'object' ? ratesAt(endpoint.price, moment) : endpoint.price),
-    context: known(contextOf(endpoint)),
+    context: known(endpointContext(endpoint)),
     max_output: endpoint.maxOutput ?? null,
-    ...capText(capOf(exchange, endpoint)),
+    ...capText(plannedCap(exchange, endpoint)),
     quantization: endpoint.quantization,
     tier: endpoint.tier ?? null,
     why: entryAt(reasons, at),
@@ -102,10 +103,10 @@ function dryCall(
   }
 }
 
-/** What the request would be for a model that generates. */
+/** Previews the call of a model that generates. */
 export function previewAnswer(dependencies: ChainDependencies): PreviewCall {
   return (exchange, endpoint) => {
-    const { call, encoded } = callOf(exchange, endpoint, dependencies)
+    const { call, encoded } = buildCall(exchange, endpoint, dependencies)
     return { lane: call.lane, dropped: [...encoded.dropped] }
   }
 }

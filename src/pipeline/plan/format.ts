@@ -1,4 +1,4 @@
-/** Which client format a body of `POST /v1/plan` has: said by the caller, or seen by its shape. */
+/** Client format of a body of `POST /v1/plan`: as the caller states it, or by the form of the body. */
 import type { IncomingHttpHeaders } from 'node:http'
 import { badField, Fault } from '../../core/faults.ts'
 import { isObject, type Json, type JsonObject } from '../../core/json.ts'
@@ -28,7 +28,7 @@ export function planDialects(byPath: ReadonlyMap<string, ClientDialect>): PlanDi
 export function dialectByBody(dialects: PlanDialects, named: string | null, embeds?: (slug: string) => boolean): ClientDialect {
   return {
     ...plainFaults(dialects.chat),
-    recognise: (body, headers) => plainFaults(dialects[named === null ? formatOf(body, headers, embeds) : formatNamed(named)]),
+    recognise: (body, headers) => plainFaults(dialects[named === null ? detectFormat(body, headers, embeds) : formatNamed(named)]),
   }
 }
 
@@ -43,7 +43,11 @@ function formatNamed(name: string): PlanFormat {
 }
 
 /** @throws Fault 400 where the body is of no format. */
-export function formatOf(body: JsonObject, headers: IncomingHttpHeaders = {}, embeds: (slug: string) => boolean = () => false): PlanFormat {
+export function detectFormat(
+  body: JsonObject,
+  headers: IncomingHttpHeaders = {},
+  embeds: (slug: string) => boolean = () => false,
+): PlanFormat {
   if (body.input !== undefined) return namesEmbedding(body, embeds) || saysEmbeddings(body) ? 'embeddings' : 'responses'
   if (isObject(body.prompt)) return 'responses'
   if (!Array.isArray(body.messages)) {

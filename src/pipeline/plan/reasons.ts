@@ -1,6 +1,6 @@
 /**
- * What took out every endpoint of the requested models that is no candidate, and why each candidate stands where it does: computed by the
- * ordering itself, so that the two cannot differ.
+ * Reasons of a plan: what excluded each endpoint of the requested models that is no candidate, and why each candidate has its place. They
+ * are computed by the ordering itself, so that the two cannot differ.
  */
 
 import { entryAt } from '../../core/entry-at.ts'
@@ -16,17 +16,17 @@ import {
   type OrderPreferences,
   orderEndpoints,
   orderFor,
-  partitionOf,
-  sortKeyOf,
+  sortPartition,
+  wantedSortKey,
 } from '../../routing/index.ts'
 import { rateQuality } from '../../routing/order.ts'
-import { paceOf, standingsOf } from '../../routing/standing.ts'
+import { endpointPace, endpointStandings } from '../../routing/standing.ts'
 import type { ChainDependencies } from '../dependencies.ts'
 import type { Aimed, Exchange, Guarded, Planned } from '../exchange.ts'
 import { isLimited } from '../money/hold.ts'
 import { unpriced } from '../money/tool-fees.ts'
-import { contextNeed, contextOf } from '../request/client-request.ts'
-import { ownerOf } from '../request/key-owner.ts'
+import { contextNeed, endpointContext } from '../request/client-request.ts'
+import { keyOwner } from '../request/key-owner.ts'
 import { orderPreferences, withContext } from '../route/plan.ts'
 
 /** The hard filters, and what is decided after them: an unknown price, and fallbacks that were not allowed. */
@@ -42,7 +42,7 @@ export type ExcludedEndpoint = {
   filter: Exclusion
   /** Reason for people why the endpoint did not fit. */
   detail: string
-  /** Whose list it was, where the filter is a list: request, key or account. */
+  /** Owner of the list, where the filter is a list: request, key or account. */
   from?: string | undefined
 }
 
@@ -50,16 +50,16 @@ type Why = Pick<ExcludedEndpoint, 'filter' | 'detail' | 'from'>
 
 /** In the order of the filters: those of the resolution first. */
 export function exclusions(exchange: Exchange): ExcludedEndpoint[] {
-  const found = exchange.trail.removed.map(({ endpoint, filter, detail, from }) => entry(endpoint, { filter, detail, from }))
-  const { plan, route, wish } = exchange
+  const found = exchange.history.removed.map(({ endpoint, filter, detail, from }) => entry(endpoint, { filter, detail, from }))
+  const { plan, route, demand } = exchange
   const candidates = plan?.candidates ?? []
-  const listed = new Set([...candidates, ...exchange.trail.removed.map(({ endpoint }) => endpoint)])
+  const listed = new Set([...candidates, ...exchange.history.removed.map(({ endpoint }) => endpoint)])
   // A choice among models leaves out what the input does not fit before anything is ordered.
-  const rest = (route?.models ?? wish?.models ?? []).flatMap((model) => model.endpoints.filter((endpoint) => !listed.has(endpoint)))
+  const rest = (route?.models ?? demand?.models ?? []).flatMap((model) => model.endpoints.filter((endpoint) => !listed.has(endpoint)))
   if (rest.length === 0) return found
   const { request, auth } = exchange
-  if (!wish || !request || !auth) return found
-  const late = lateReasons({ ...exchange, wish, request, auth }, rest)
+  if (!demand || !request || !auth) return found
+  const late = lateReasons({ ...exchange, demand, request, auth }, rest)
   for (const endpoint of rest) {
     const why = late.get(endpoint)
     if (why) found.push(entry(endpoint, why))
@@ -76,8 +76,8 @@ function orderedAmong(exchange: Guarded): Endpoint[] {
 }
 
 function lateReasons(exchange: Aimed, endpoints: readonly Endpoint[]): Map<Endpoint, Why> {
-  const limited = isLimited(exchange.auth.key, exchange.wish.budgets)
-  const need = contextNeed(exchange, Math.min(...endpoints.map(contextOf)))
+  const limited = isLimited(exchange.auth.key, exchange.demand.budgets)
+  const need = contextNeed(exchange, Math.min(...endpoints.map(endpointContext)))
   const late = new Map<Endpoint, Why>()
   for (const { endpoint, filter, detail } of withContext(exchange, endpoints, need).removed) late.set(endpoint, { filter, detail })
   for (const endpoint of endpoints) {
@@ -108,7 +108,7 @@ export type PlaceReason = {
   /** Chance of being tried first of its model, 0 to 1; only where there is a draw. */
   share?: number
   /**
-   * What it was sorted by: USD per million prompt and completion tokens together, tokens per second, seconds to the first token,
+   * Value that it was sorted by: USD per million prompt and completion tokens together, tokens per second, seconds to the first token,
    * quality from 0 to 1, or calls that run there. Null where it is not known.
    */
   value?: number | null
@@ -122,22 +122,22 @@ export type PlaceReason = {
 
 /** One for each candidate, in their order. */
 export function placeReasons(exchange: Planned, dependencies: Pick<ChainDependencies, 'health'>): PlaceReason[] {
-  const health = dependencies.health.forKey(exchange.auth.key.identity, ownerOf(exchange.auth.key))
+  const health = dependencies.health.forKey(exchange.auth.key.identity, keyOwner(exchange.auth.key))
   const preferences = orderPreferences(exchange, exchange.plan.conversation)
   const endpoints = orderedAmong(exchange)
   const shares = drawShares(endpoints, preferences, health)
   const values = sortValues(endpoints, preferences, health)
   const missed = missedGoals(endpoints, preferences, health)
-  const groups = groupsOf(endpoints, preferences)
+  const groups = endpointGroups(endpoints, preferences)
   const led = new Set<string>()
   return exchange.plan.candidates.map((endpoint) => {
     const share = shares?.get(endpoint)
-    const name = groupOf(endpoint, preferences)
+    const name = endpointGroup(endpoint, preferences)
     const place: Place = { preferences, first: !led.has(name), group: groups.get(name) ?? NONE, share }
     led.add(name)
     const reason: PlaceReason = {
       by: placedBy(endpoint, place),
-      health: stateOf(endpoint, health),
+      health: endpointState(endpoint, health),
       band: health.band(endpoint),
     }
     if (share !== undefined) reason.share = share
@@ -162,28 +162,28 @@ function placedBy(endpoint: Endpoint, { preferences, first, group, share }: Plac
   if (group.length === 1) return 'only_one'
   if (first && endpoint.id === sticky) return 'session'
   if (isQuickTier(serviceTier) && endpoint.tier === serviceTier) return 'tier'
-  const key = sortKeyOf(preferences)
+  const key = wantedSortKey(preferences)
   if (key !== undefined) return key
   const isWeighted = areWeighted(group)
   if (share !== undefined && share > 0) return isWeighted ? 'weight' : 'draw'
   return preferences.tools && !isWeighted ? 'quality' : 'price'
 }
 
-function stateOf(endpoint: Endpoint, health: Health): PlaceReason['health'] {
+function endpointState(endpoint: Endpoint, health: Health): PlaceReason['health'] {
   if (health.ejected(endpoint)) return 'ejected'
   if (health.resting(endpoint)) return 'resting'
   return health.recentOutage(endpoint) ? 'recent_outage' : 'ok'
 }
 
 /** Models are ordered apart unless the partition says otherwise. */
-function groupOf(endpoint: Endpoint, preferences: OrderPreferences): string {
-  return partitionOf(preferences) === 'none' ? '' : endpoint.model.slug
+function endpointGroup(endpoint: Endpoint, preferences: OrderPreferences): string {
+  return sortPartition(preferences) === 'none' ? '' : endpoint.model.slug
 }
 
-function groupsOf(endpoints: readonly Endpoint[], preferences: OrderPreferences): ReadonlyMap<string, readonly Endpoint[]> {
+function endpointGroups(endpoints: readonly Endpoint[], preferences: OrderPreferences): ReadonlyMap<string, readonly Endpoint[]> {
   const groups = new Map<string, Endpoint[]>()
   for (const endpoint of endpoints) {
-    const name = groupOf(endpoint, preferences)
+    const name = endpointGroup(endpoint, preferences)
     const group = groups.get(name)
     if (group) group.push(endpoint)
     else groups.set(name, [endpoint])
@@ -197,8 +197,8 @@ const NONE: readonly Endpoint[] = []
 const DEEPEST = 10
 
 /**
- * How much of the range of chance puts each endpoint first of its group; undefined where chance decides nothing.
- * Along that range each endpoint wins one stretch, so a stretch with equal winners at both ends needs no further look.
+ * Share of the range of chance that puts each endpoint first of its group; undefined where chance decides nothing. Along that range each
+ * endpoint wins one stretch, so a stretch with equal winners at both ends needs no further look.
  */
 function drawShares(endpoints: readonly Endpoint[], preferences: OrderPreferences, health: Health): Map<Endpoint, number> | undefined {
   let drawn = false
@@ -209,7 +209,7 @@ function drawShares(endpoints: readonly Endpoint[], preferences: OrderPreference
     }
     const groups = new Map<string, Endpoint>()
     for (const endpoint of orderEndpoints(endpoints, preferences, chance, health)) {
-      const group = groupOf(endpoint, preferences)
+      const group = endpointGroup(endpoint, preferences)
       if (!groups.has(group)) groups.set(group, endpoint)
     }
     return [...groups.values()]
@@ -241,33 +241,33 @@ interface Cut {
   winners: readonly Endpoint[]
 }
 
-/** What the endpoints of a group are sorted by; undefined where a list, a price or a weight decides without it. */
-function measureOf(group: readonly Endpoint[], preferences: OrderPreferences): SortKey | undefined {
+/** Key that the endpoints of a group are sorted by; undefined where a list, a price or a weight decides without it. */
+function groupSortKey(group: readonly Endpoint[], preferences: OrderPreferences): SortKey | undefined {
   if (orderFor(group, preferences)) return undefined
-  return sortKeyOf(preferences) ?? (preferences.tools && !areWeighted(group) ? 'exacto' : undefined)
+  return wantedSortKey(preferences) ?? (preferences.tools && !areWeighted(group) ? 'exacto' : undefined)
 }
 
 /** Of the endpoints that are sorted by a value, that value; undefined where it is not known. */
 function sortValues(endpoints: readonly Endpoint[], preferences: OrderPreferences, health: Health): Map<Endpoint, number | undefined> {
   const values = new Map<Endpoint, number | undefined>()
-  for (const group of groupsOf(endpoints, preferences).values()) {
-    const measure = measureOf(group, preferences)
+  for (const group of endpointGroups(endpoints, preferences).values()) {
+    const measure = groupSortKey(group, preferences)
     if (measure === undefined) continue
-    for (const [endpoint, value] of valuesOf(group, { measure, preferences }, health)) values.set(endpoint, value)
+    for (const [endpoint, value] of endpointValues(group, { measure, preferences }, health)) values.set(endpoint, value)
   }
   return values
 }
 
-function valuesOf(
+function endpointValues(
   endpoints: readonly Endpoint[],
   { measure, preferences }: { measure: SortKey; preferences: OrderPreferences },
   health: Health,
 ): Map<Endpoint, number | undefined> {
   if (measure === 'least_busy') return new Map(endpoints.map((endpoint) => [endpoint, health.running(endpoint)]))
   if (measure === 'latency') return new Map(endpoints.map((endpoint) => [endpoint, health.latency(endpoint, 'p50')]))
-  if (measure === 'throughput') return new Map(endpoints.map((endpoint) => [endpoint, paceOf(health, endpoint)]))
+  if (measure === 'throughput') return new Map(endpoints.map((endpoint) => [endpoint, endpointPace(health, endpoint)]))
   const { priceMoment } = preferences
-  const standings = standingsOf(endpoints, { priceMoment }, 'default', health)
+  const standings = endpointStandings(endpoints, { priceMoment }, 'default', health)
   if (measure === 'price')
     return new Map(standings.map(({ endpoint, price }) => [endpoint, Number.isFinite(price) ? price / 1e12 : undefined]))
   rateQuality(standings, health)
@@ -276,7 +276,7 @@ function valuesOf(
 
 /** Endpoints that stand lower with the caller's goals than without. */
 function missedGoals(endpoints: readonly Endpoint[], preferences: OrderPreferences, health: Health): Set<Endpoint> {
-  const without = standingsOf(endpoints, {}, 'default', health)
-  const standings = standingsOf(endpoints, preferences, 'default', health)
+  const without = endpointStandings(endpoints, {}, 'default', health)
+  const standings = endpointStandings(endpoints, preferences, 'default', health)
   return new Set(standings.filter(({ rank }, i) => rank > entryAt(without, i).rank).map(({ endpoint }) => endpoint))
 }

@@ -6,8 +6,9 @@ import type { Host, Stage, Tap } from '../../plugin-api/index.ts'
 import type { ChainDependencies, PluginFailure, PluginSetting } from '../dependencies.ts'
 import type { Authenticated, Guarded } from '../exchange.ts'
 import { endedEarly } from '../reply/final-fault.ts'
-import { GuardedTap, isThenable, Junk, strayPromise, type TapOwner } from './guarded-tap.ts'
-import { configOf, PluginView } from './view.ts'
+import { InvalidValue, isThenable, strayPromise } from './invalid-values.ts'
+import { GuardedTap, type TapOwner } from './stream-failure.ts'
+import { mergeConfig, PluginView } from './view.ts'
 
 export interface RunDependencies {
   host: Host
@@ -56,11 +57,11 @@ export class PluginRun implements TapOwner {
   begin(entries: readonly PluginEntry[]): void {
     const { plugin } = this.setting
     try {
-      const config = configOf(this.setting, entries)
-      if (strayPromise(config)) throw new Junk('parse gave a promise')
+      const config = mergeConfig(this.setting, entries)
+      if (strayPromise(config)) throw new InvalidValue('parse gave a promise')
       this.config = config
       const bound: unknown = plugin.bound ? plugin.bound(this.view, config) : 0
-      if (!isAmount(bound)) throw new Junk('bound gave no amount of nano-dollars')
+      if (!isAmount(bound)) throw new InvalidValue('bound gave no amount of nano-dollars')
       this.bound = bound
     } catch (thrown) {
       // Settings that the caller has not sent lead to no 400.
@@ -107,7 +108,7 @@ export class PluginRun implements TapOwner {
     const { plugin } = this.setting
     try {
       const tap: unknown = plugin.tap?.(this.view, this.config, this.dependencies.host)
-      if (tap !== undefined && (strayPromise(tap) || !isTap(tap))) throw new Junk('tap gave no tap')
+      if (tap !== undefined && (strayPromise(tap) || !isTap(tap))) throw new InvalidValue('tap gave no tap')
       if (tap) this.exchange.run.taps.push(new GuardedTap(tap, this))
       this.view.keep()
     } catch (thrown) {
@@ -123,7 +124,7 @@ export class PluginRun implements TapOwner {
   /** Brings the plugin's stage up to date; a plugin that has not acted gets none. */
   updateStage(): void {
     const { view, setting, failure, skipped, took, charges } = this
-    const stage = stageOf(view.stages, {
+    const stage = traceStage(view.stages, {
       name: setting.plugin.stage ?? setting.plugin.id,
       edited: view.edits > 0,
       failure,
@@ -135,7 +136,7 @@ export class PluginRun implements TapOwner {
     if (this.stage) Object.assign(this.stage, stage)
     else {
       this.stage = stage
-      this.exchange.trail.stages.push(stage)
+      this.exchange.history.stages.push(stage)
     }
   }
 
@@ -151,14 +152,14 @@ export class PluginRun implements TapOwner {
       head: { clock, cancel },
     } = exchange
     const began = clock.monotonic()
-    const step = exchange.trail.begin({ kind: 'plugin', name: this.setting.plugin.id, started: began })
+    const step = exchange.history.begin({ kind: 'plugin', name: this.setting.plugin.id, started: began })
     return new Promise((resolve, reject) => {
       let over = false
-      let letGo = (): void => {}
+      let release = (): void => {}
       const end = (last: () => void): void => {
         if (over) return
         over = true
-        letGo()
+        release()
         step.ended = clock.monotonic()
         this.took = Math.round(step.ended - began)
         try {
@@ -179,7 +180,7 @@ export class PluginRun implements TapOwner {
         this.failed(fault, this.maySkip, 'timeout')
       }
       const timer = clock.after(this.setting.timeout, () => end(late))
-      letGo = () => timer.cancel()
+      release = () => timer.cancel()
       const forget = cancel.onAbort((reason) =>
         end(() => {
           this.abandoned = true
@@ -187,11 +188,11 @@ export class PluginRun implements TapOwner {
           throw endedEarly(exchange, [])
         }),
       )
-      letGo = () => {
+      release = () => {
         timer.cancel()
         forget()
       }
-      if (over) letGo()
+      if (over) release()
       Promise.resolve(waiting).then(
         () => end(() => this.shaped()),
         (thrown: unknown) =>
@@ -207,7 +208,7 @@ export class PluginRun implements TapOwner {
     const { view } = this
     view.close()
     const { malformed } = view
-    if (malformed !== undefined) this.failed(new Junk(`${malformed} of the request are broken`))
+    if (malformed !== undefined) this.failed(new InvalidValue(`${malformed} of the request are broken`))
   }
 
   /** @throws Fault unless the request may go on without the plugin. */
@@ -216,12 +217,12 @@ export class PluginRun implements TapOwner {
     if (exchange.head.cancel.aborted) throw endedEarly(exchange, [])
     // Its own word to the caller, such as a refusal: that is no failure.
     if (thrown instanceof Fault && thrown.origin === 'client') throw thrown
-    this.failure = as ?? (thrown instanceof Junk ? 'junk' : 'error')
+    this.failure = as ?? (thrown instanceof InvalidValue ? 'junk' : 'error')
     this.skipped = skip
     this.view.undo()
     this.updateStage()
     this.dependencies.pluginFailure(exchange, { plugin: setting.plugin.id, reason: this.failure, skipped: skip, cause: thrown })
-    if (!skip) throw faultOf(thrown)
+    if (!skip) throw pluginFault(thrown)
   }
 
   private charge(nano: number, what: string): boolean {
@@ -246,7 +247,7 @@ function isTap(value: unknown): value is Tap {
 }
 
 /** The error that the caller gets: it shows nothing of a provider that the plugin called. */
-function faultOf(thrown: unknown): Fault {
+function pluginFault(thrown: unknown): Fault {
   if (!(thrown instanceof Fault)) return new Fault('internal', { cause: thrown })
   return thrown.origin === 'gateway' ? thrown : new Fault('unavailable', { cause: thrown })
 }
@@ -254,7 +255,7 @@ function faultOf(thrown: unknown): Fault {
 /** Why a plugin did not do its work: it threw, it did not answer in time, or its result does not match the interface. */
 type FailureReason = 'error' | 'timeout' | 'junk'
 
-/** What is known of a plugin's work, beside its own report. */
+/** Facts of a plugin's work, beside its own report. */
 interface Work {
   /** Of the stage, where the plugin does not name another. */
   name: string
@@ -277,11 +278,11 @@ const NANO = 1_000_000_000
 
 /**
  * The one stage of a plugin in `router_metadata.pipeline`.
- * @param said what the plugin pushed, in order: what comes later stands over what came before.
+ * @param reports of the plugin, in order: a later one overrides an earlier one.
  * @returns undefined for a plugin that has not acted.
  */
-function stageOf(said: readonly unknown[], { name, edited, failure, skipped, took, charges }: Work): Stage | undefined {
-  const own = said.filter(isObject)
+function traceStage(reports: readonly unknown[], { name, edited, failure, skipped, took, charges }: Work): Stage | undefined {
+  const own = reports.filter(isObject)
   if (own.length === 0 && !edited && !failure && charges.length === 0) return undefined
   const stage: Stage = { type: 'plugin', name }
   const data: JsonObject = {}

@@ -6,16 +6,16 @@ import type { Layer } from '../layer.ts'
 import { extendHold, extendUnwritten } from '../money/fixed-hold.ts'
 import { mayBeImplied } from '../route/resolve.ts'
 import { PluginRun, type RunDependencies } from './run.ts'
-import { checkIds, configOf, ExchangeView } from './view.ts'
+import { checkIds, ExchangeView, mergeConfig } from './view.ts'
 
 export function shapeLayer(plugins: readonly PluginSetting[], dependencies: ChainDependencies): Layer<Guarded> {
-  return layerOf(plugins, dependencies, { hold: (exchange, bound) => extendHold('plugins', exchange, bound, dependencies) })
+  return shapingLayer(plugins, dependencies, { hold: (exchange, bound) => extendHold('plugins', exchange, bound, dependencies) })
 }
 
 /** In a plan: a plugin that costs money or calls other services is not run, and its bound is reserved until the plan is made. */
 export function shapeForPlan(plugins: readonly PluginSetting[], dependencies: ChainDependencies): Layer<Guarded> {
   const hold = (exchange: Guarded, bound: number): Promise<void> => extendUnwritten('plugins', exchange, bound, dependencies.credit)
-  return layerOf(plugins, dependencies, { hold, only: (run) => run.bound === 0 && run.setting.plugin.remote !== true })
+  return shapingLayer(plugins, dependencies, { hold, only: (run) => run.bound === 0 && run.setting.plugin.remote !== true })
 }
 
 /** Those that may act on a request which names none. */
@@ -30,18 +30,18 @@ interface Ways {
   only?: (run: PluginRun) => boolean
 }
 
-function layerOf(plugins: readonly PluginSetting[], dependencies: RunDependencies, { hold, only }: Ways): Layer<Guarded> {
+function shapingLayer(plugins: readonly PluginSetting[], dependencies: RunDependencies, { hold, only }: Ways): Layer<Guarded> {
   const known = new Set(plugins.map(({ plugin }) => plugin.id))
   const implied = impliedPlugins(plugins)
   return (next) =>
     function handle(exchange) {
-      const entries = exchange.wish.plugins
+      const entries = exchange.demand.plugins
       if (entries.length === 0 && implied.length === 0) return next(exchange)
       if (entries.length > 0) checkIds(entries, known)
-      const runs = runsOf(exchange, entries.length > 0 ? plugins : implied, dependencies)
+      const runs = startRuns(exchange, entries.length > 0 ? plugins : implied, dependencies)
       if (!runs) return next(exchange)
-      exchange.trail.pluginRuns = runs
-      exchange.trail.pluginIds = [...exchange.trail.pluginIds, ...runs.map((run) => run.setting.plugin.id)]
+      exchange.history.pluginRuns = runs
+      exchange.history.pluginIds = [...exchange.history.pluginIds, ...runs.map((run) => run.setting.plugin.id)]
       const bound = runs.reduce((sum, run) => sum + (run.lives ? run.bound : 0), 0)
       const acting = only ? runs.filter(only) : runs
       if (only) for (const run of runs) if (!only(run)) run.preview()
@@ -51,14 +51,14 @@ function layerOf(plugins: readonly PluginSetting[], dependencies: RunDependencie
 }
 
 /** Settings of plugins that do not act are still checked: their mistakes are the caller's to know. */
-function runsOf(exchange: Guarded, plugins: readonly PluginSetting[], dependencies: RunDependencies): PluginRun[] | undefined {
-  const entries = exchange.wish.plugins
+function startRuns(exchange: Guarded, plugins: readonly PluginSetting[], dependencies: RunDependencies): PluginRun[] | undefined {
+  const entries = exchange.demand.plugins
   let runs: PluginRun[] | undefined
   let view: ExchangeView | undefined
   for (const setting of plugins) {
     const entry = entries.length > 0 ? entries.find(({ id }) => id === setting.plugin.id) : undefined
     if (!entry && !(acts(setting) && mayBeImplied(exchange, setting))) continue
-    if (entry && (isOff(entry, setting) || !acts(setting))) configOf(setting, entries)
+    if (entry && (isOff(entry, setting) || !acts(setting))) mergeConfig(setting, entries)
     else {
       view ??= new ExchangeView(exchange)
       const run = entry ? new PluginRun(exchange, setting, dependencies) : runUnnamed(exchange, setting, { view, dependencies })

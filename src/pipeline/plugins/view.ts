@@ -1,6 +1,6 @@
 /**
- * What one plugin sees of the exchange, as one flat object whatever records the pipeline keeps, the one way in which it can change it, and
- * its settings: a request's `plugins` list over the operator's.
+ * View of one plugin on the exchange: one flat object whatever records the pipeline keeps, the one way in which the plugin can change it,
+ * and its settings, a request's `plugins` list over the operator's.
  */
 
 import type { IncomingHttpHeaders } from 'node:http'
@@ -14,7 +14,7 @@ import type { ApiKey, AttemptRecord, Cancel, Planned as PlannedView, Stage } fro
 import type { Endpoint, Model } from '../../routing/catalog/types.ts'
 import type { ChainDependencies, PluginSetting } from '../dependencies.ts'
 import { type Aimed, CancelSource, type Guarded, narrow, type Planned } from '../exchange.ts'
-import { searchersOf, searchNatively } from '../route/native-search.ts'
+import { findSearchers, searchNatively } from '../route/native-search.ts'
 
 /** For those that may read it and change nothing of its cost: those that choose models, or say whether they act. */
 export class ExchangeView implements PlannedView {
@@ -49,7 +49,7 @@ export class ExchangeView implements PlannedView {
     return this.exchange.head.wantsMetadata
   }
   get attempts(): AttemptRecord[] {
-    return this.exchange.trail.attempts
+    return this.exchange.history.attempts
   }
   get depth(): number {
     return this.exchange.head.depth
@@ -61,8 +61,8 @@ export class ExchangeView implements PlannedView {
     return this.exchange.request.body
   }
   get gateway(): GatewayFields {
-    const { request, wish } = this.exchange
-    return request.gateway.plugins === wish.plugins ? request.gateway : { ...request.gateway, plugins: [...wish.plugins] }
+    const { request, demand } = this.exchange
+    return request.gateway.plugins === demand.plugins ? request.gateway : { ...request.gateway, plugins: [...demand.plugins] }
   }
   get stream(): boolean {
     return this.exchange.request.stream
@@ -74,13 +74,13 @@ export class ExchangeView implements PlannedView {
     return this.exchange.request.edited
   }
   get requested(): string {
-    return this.exchange.wish.requested
+    return this.exchange.demand.requested
   }
   get strategy(): string {
-    return this.exchange.wish.strategy
+    return this.exchange.demand.strategy
   }
   get models(): readonly Model[] {
-    return (this.exchange.route ?? this.exchange.wish).models
+    return (this.exchange.route ?? this.exchange.demand).models
   }
   get endpoints(): readonly Endpoint[] {
     return this.exchange.route?.endpoints ?? []
@@ -89,7 +89,7 @@ export class ExchangeView implements PlannedView {
     return this.exchange.plan?.candidates ?? []
   }
   get stages(): Stage[] {
-    return this.exchange.trail.stages
+    return this.exchange.history.stages
   }
   get cancel(): Cancel {
     return this.exchange.head.cancel
@@ -104,7 +104,7 @@ export class ExchangeView implements PlannedView {
   }
 
   addErrorMetadata(metadata: JsonObject): void {
-    this.exchange.trail.addErrorMetadata(metadata)
+    this.exchange.history.addErrorMetadata(metadata)
   }
 
   memory(bytes: number): Promise<void> | undefined {
@@ -161,7 +161,7 @@ export class PluginView extends ExchangeView {
   /** Nothing happens once the plugin's time is over: what comes late must not change a request that is on its way. */
   override edit(by: string, change: (draft: CanonicalRequest) => void): void {
     if (!this.open) return
-    this.before ??= copyOf(this.exchange.request.canonical())
+    this.before ??= copyRequest(this.exchange.request.canonical())
     this.edits++
     this.exchange.request.edit(by, change)
   }
@@ -171,18 +171,18 @@ export class PluginView extends ExchangeView {
   }
 
   override addErrorMetadata(metadata: JsonObject): void {
-    if (this.open) this.exchange.trail.addErrorMetadata(metadata)
+    if (this.open) this.exchange.history.addErrorMetadata(metadata)
   }
 
   override searchers(search: NativeSearch): 'all' | 'some' | 'none' {
-    const { able, all } = searchersOf(this.exchange, search, this.upstreams, false)
+    const { able, all } = findSearchers(this.exchange, search, this.upstreams, false)
     return able.length === 0 ? 'none' : all ? 'all' : 'some'
   }
 
   override searchNatively(search: NativeSearch): boolean {
-    const { able } = searchersOf(this.exchange, search, this.upstreams, false)
+    const { able } = findSearchers(this.exchange, search, this.upstreams, false)
     if (!this.open || able.length === 0) return false
-    this.before ??= copyOf(this.exchange.request.canonical())
+    this.before ??= copyRequest(this.exchange.request.canonical())
     this.edits++
     this.endpointsBefore ??= this.exchange.route.endpoints
     searchNatively(this.exchange, search, able, undefined)
@@ -195,13 +195,13 @@ export class PluginView extends ExchangeView {
     if (reason !== undefined) this.source?.abort(reason)
   }
 
-  /** What it has changed stays, whatever becomes of its view on the reply. */
+  /** Keeps the plugin's changes, whatever becomes of its view on the reply. */
   keep(): void {
     this.kept = true
     this.before = undefined
   }
 
-  /** Takes back what the plugin has changed and said, unless that is to stay. */
+  /** Reverts the plugin's changes and removes its stages, unless they are to stay. */
   undo(): void {
     if (this.kept) return
     this.stages.length = 0
@@ -216,7 +216,7 @@ export class PluginView extends ExchangeView {
     this.edits = 0
   }
 
-  /** What is wrong with the request as the plugin has left it; undefined where it has the form of one. */
+  /** Field that the plugin has left in a wrong form; undefined where the request is well-formed. */
   get malformed(): string | undefined {
     if (this.edits === 0) return undefined
     const { items, tools, sampling } = this.exchange.request.canonical() as { items: unknown; tools: unknown; sampling: unknown }
@@ -227,7 +227,7 @@ export class PluginView extends ExchangeView {
 }
 
 /** Deep enough: what plugins change they replace. */
-function copyOf(request: CanonicalRequest): CanonicalRequest {
+function copyRequest(request: CanonicalRequest): CanonicalRequest {
   return {
     ...request,
     items: [...request.items],
@@ -269,7 +269,7 @@ export function checkIds(entries: readonly PluginEntry[], known: ReadonlySet<str
 }
 
 /** A plugin's settings for one request: the operator's, with the request's entry on top. @throws Fault 400 naming the path. */
-export function configOf(setting: PluginSetting, entries: readonly PluginEntry[]): unknown {
+export function mergeConfig(setting: PluginSetting, entries: readonly PluginEntry[]): unknown {
   const { plugin, defaults } = setting
   const i = entries.findIndex(({ id }) => id === plugin.id)
   const entry = entries[i]

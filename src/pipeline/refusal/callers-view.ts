@@ -1,15 +1,15 @@
 /**
- * What the caller sees of a provider's refusal (docs/contract.md#words-of-providers): the provider's own sentence, where the caller's request caused it,
- * and the field at fault by the caller's own name: what dialects translate, and what quirks rename. Nothing here is logged.
+ * The caller's view of a provider's refusal (docs/contract.md#words-of-providers): the provider's own sentence, where the caller's request
+ * caused it, and the field at fault by the caller's own name, which dialects translate and quirks rename. Nothing here is logged.
  */
 import { accountFault, Fault, isRejection } from '../../core/faults.ts'
-import { type Json, type JsonObject, stringOf } from '../../core/json.ts'
+import { asString, type Json, type JsonObject } from '../../core/json.ts'
 import type { FieldNames } from '../../dialects/canon/parameters.ts'
 import type { Endpoint } from '../../routing/catalog/types.ts'
 import type { Planned } from '../exchange.ts'
-import { CallersWords, quotesAddedText, scrubbed } from './shown-sentence.ts'
+import { CallersWords, quotesAddedText, scrubSentence } from './shown-sentence.ts'
 
-/** What an endpoint was sent, made anew: the body of a request is not kept while its reply is awaited. */
+/** Body that an endpoint was sent, built again: the body of a request is not kept while its reply is awaited. */
 export interface SentBody {
   /** Only where the body of the caller is there. */
   body(): Json
@@ -41,10 +41,10 @@ export function explained(exchange: Planned, refusal: Refusal, rewrite: Rewrite)
   if (ofAccount) return ofAccount
   // A tool of the gateway wrote the requests within requests.
   if (!isRejection(fault) || exchange.head.depth > 0) return fault
-  const { sent, forgotten } = exchange.request
-  const field = stringOf(fault.metadata?.field)
+  const { sent, isDiscarded } = exchange.request.payload
+  const field = asString(fault.metadata?.field)
   // In the middle of the answer to a large body what of the sentence is the operator's cannot be found out any more.
-  const isShown = !forgotten && SHOWN.has(shownStatus(refusal))
+  const isShown = !isDiscarded && SHOWN.has(shownStatus(refusal))
   const sentence = isShown ? fault.sentence?.slice(0, READ) : undefined
   if (sentence === undefined && field === undefined) return fault
   const { body, naming } = rewrite(exchange, endpoint)
@@ -92,7 +92,7 @@ interface Place {
 /** @returns undefined where it must not be shown. */
 function shownSentence(sentence: string, { endpoint, written, sent }: Place): string | undefined {
   if (PAGE.test(sentence) || quotesAddedText(sentence, written, sent)) return undefined
-  const text = scrubbed(sentence, endpoint, new CallersWords(sent))
+  const text = scrubSentence(sentence, endpoint, new CallersWords(sent))
     // Of what no sentence has, such as control characters and the marks that turn the direction of a text.
     .replaceAll(/[\p{Cc}\p{Cf}\s]+/gu, ' ')
     .trim()
@@ -109,7 +109,7 @@ function cut(text: string, length: number): string {
 
 /** Fields that hold ids of files and items of the provider. */
 const ID_FIELDS: ReadonlySet<string> = new Set(['id', 'file_id', 'item_id', 'container', 'container_id', 'call_id', 'fileUri', 'file_uri'])
-const SHORTEST_ID = 6
+const MIN_ID_LENGTH = 6
 
 /** A provider's 404 about an id that the caller sent (a file, an item) is about the request; any other is about the model. */
 export function aboutCallersItem({ code, sentence, metadata, providerStatus }: Fault, sent: JsonObject): Fault | undefined {
@@ -118,7 +118,7 @@ export function aboutCallersItem({ code, sentence, metadata, providerStatus }: F
 }
 
 function quotesId(value: Json | undefined, sentence: string, field = ''): boolean {
-  if (typeof value === 'string') return ID_FIELDS.has(field) && value.length >= SHORTEST_ID && sentence.includes(value)
+  if (typeof value === 'string') return ID_FIELDS.has(field) && value.length >= MIN_ID_LENGTH && sentence.includes(value)
   if (Array.isArray(value)) return value.some((each) => quotesId(each, sentence, field))
   if (value === null || typeof value !== 'object') return false
   return Object.entries(value).some(([key, each]) => quotesId(each, sentence, key))
@@ -138,10 +138,10 @@ interface Naming {
 }
 
 /** Explanations in one message. */
-const MOST_NOTES = 3
+const MAX_NOTES = 3
 
-const rootOf = (path: string): string => path.split(/[.[]/, 1)[0] ?? ''
-const lastOf = (path: string): string =>
+const pathRoot = (path: string): string => path.split(/[.[]/, 1)[0] ?? ''
+const pathLast = (path: string): string =>
   path
     .replace(/\[[^\]]*\]/g, '')
     .split('.')
@@ -154,10 +154,10 @@ function renamedFields({ client, upstream, rename }: Naming, sent: JsonObject): 
   const fields: RenamedField[] = []
   const add = (path: string, caller: string): void => {
     const provider = rename[path] ?? path
-    if (provider !== caller && !(rootOf(provider) in sent)) fields.push({ provider, caller })
+    if (provider !== caller && !(pathRoot(provider) in sent)) fields.push({ provider, caller })
   }
   for (const [part, paths] of upstream ?? []) {
-    const caller = client?.get(part)?.find((path) => rootOf(path) in sent)
+    const caller = client?.get(part)?.find((path) => pathRoot(path) in sent)
     if (caller !== undefined) for (const path of paths) add(path, caller)
   }
   for (const from of Object.keys(rename)) if (from in sent) add(from, from)
@@ -166,10 +166,10 @@ function renamedFields({ client, upstream, rename }: Naming, sent: JsonObject): 
 
 /** The path of the field at fault in the caller's body. @returns undefined where the caller sent no such field. */
 function callersPath(path: string, fields: readonly RenamedField[], sent: JsonObject): string | undefined {
-  if (rootOf(path) in sent) return path
-  const last = plain(lastOf(path))
-  const root = plain(rootOf(path))
-  const known = fields.find(({ provider }) => plain(lastOf(provider)) === last) ?? fields.find(({ provider }) => plain(provider) === root)
+  if (pathRoot(path) in sent) return path
+  const last = plain(pathLast(path))
+  const root = plain(pathRoot(path))
+  const known = fields.find(({ provider }) => plain(pathLast(provider)) === last) ?? fields.find(({ provider }) => plain(provider) === root)
   return known?.caller
 }
 
@@ -184,12 +184,12 @@ const COMPOUND = /_|[a-z][A-Z]/
  * @param field path of the field that the provider says is at fault.
  */
 function fieldNotes(sentence: string, fields: readonly RenamedField[], field = ''): string {
-  const certain = new Set([rootOf(field), lastOf(field)])
-  const known = new Map(fields.map(({ provider, caller }) => [plain(lastOf(provider)), caller]))
+  const certain = new Set([pathRoot(field), pathLast(field)])
+  const known = new Map(fields.map(({ provider, caller }) => [plain(pathLast(provider)), caller]))
   const notes = new Map<string, string>()
   for (const [word] of sentence.matchAll(WORDS)) {
     const caller = known.get(plain(word))
-    if (caller === undefined || word === caller || notes.size >= MOST_NOTES) continue
+    if (caller === undefined || word === caller || notes.size >= MAX_NOTES) continue
     if (COMPOUND.test(word) || certain.has(word)) notes.set(word, caller)
   }
   if (notes.size === 0) return ''

@@ -6,13 +6,13 @@ import type { Fault } from '../../core/faults.ts'
 import type { Json } from '../../core/json.ts'
 
 /** Characters of a request that are searched: beyond them the words count as the caller's. */
-const MOST_SEARCHED = 8_000_000
+const MAX_SEARCHED = 8_000_000
 /** Words by which a repeated passage is longer than the evidence, from which on it is a text of the caller's and no coincidence. */
 const PASSAGE = 4
 /** Words of a sentence that are compared on each side of the evidence. */
 const REACH = 60
 /** Passages that are taken out of one sentence. */
-const MOST_PASSAGES = 5
+const MAX_PASSAGES = 5
 const WORD = /[\p{L}\p{N}]+/gu
 const ESCAPED = /(?:%[0-9a-f]{2})+/gi
 /** ASCII that is no letter and no digit. */
@@ -22,7 +22,7 @@ export interface SentRequest {
   /** Bytes that the caller has sent. */
   readonly sent: Json
   /** It is not at hand. */
-  readonly forgotten: boolean
+  readonly isDiscarded: boolean
 }
 
 /**
@@ -33,11 +33,11 @@ export interface SentRequest {
 export function withoutEcho(fault: Fault, request: SentRequest): Fault {
   if (fault.evidence === undefined) return fault
   // Such as in the middle of the answer to a large body.
-  if (request.forgotten) return fault.with({ isEchoed: true })
+  if (request.isDiscarded) return fault.with({ isEchoed: true })
   const texts = plainTexts(request.sent)
   if (texts === undefined) return fault.with({ isEchoed: true })
   let read = fault
-  for (let passages = 0; passages < MOST_PASSAGES; passages++) {
+  for (let passages = 0; passages < MAX_PASSAGES; passages++) {
     const { evidence, sentence = '' } = read
     if (evidence === undefined || !texts.includes(plain(evidence))) return read
     const passage = passageAround(sentence, evidence, texts)
@@ -50,7 +50,7 @@ export function withoutEcho(fault: Fault, request: SentRequest): Fault {
 
 /** True where a request has words in it, or where that cannot be seen any more. */
 export function mayBeCallers(words: string, request: SentRequest): boolean {
-  const texts = request.forgotten ? undefined : plainTexts(request.sent)
+  const texts = request.isDiscarded ? undefined : plainTexts(request.sent)
   return texts === undefined || texts.includes(plain(words))
 }
 
@@ -64,7 +64,7 @@ function plain(text: string): string {
   return words === null ? ' ' : ` ${words.join(' ')} `
 }
 
-/** What addresses hold in another form. */
+/** Decodes the escapes of addresses. */
 function decoded(text: string): string {
   return text.includes('%') ? text.replaceAll(ESCAPED, (bytes) => Buffer.from(bytes.replaceAll('%', ''), 'hex').toString()) : text
 }
@@ -77,7 +77,7 @@ function spaced(sentence: string): string {
 /** All texts and names of a body, one after the other, since an error may join neighbours. @returns undefined where they are too long. */
 function plainTexts(sent: Json): string | undefined {
   const texts: string[] = []
-  let left = MOST_SEARCHED
+  let left = MAX_SEARCHED
   const gather = (value: Json | undefined): void => {
     if (left < 0) return
     if (typeof value === 'string') {

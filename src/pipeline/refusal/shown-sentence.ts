@@ -1,7 +1,8 @@
 /**
- * What of a provider's sentence must not be shown (docs/contract.md#words-of-providers): the sentence itself where it quotes text that the caller did not send,
- * such as presets, stored prompts, search results, pages, instructions of plugins and dialects; and in any other what belongs to the
- * operator: keys, ids of accounts, organisations, projects and deployments, and addresses. Ids that the caller sent itself stay.
+ * Parts of a provider's sentence that must not be shown (docs/contract.md#words-of-providers): the sentence itself where it quotes text
+ * that the caller did not send, such as presets, stored prompts, search results, pages, instructions of plugins and dialects; and in any
+ * other what belongs to the operator: keys, ids of accounts, organisations, projects and deployments, and addresses. Ids that the caller
+ * sent itself stay.
  */
 import type { Json } from '../../core/json.ts'
 import type { Endpoint, Provider } from '../../routing/catalog/types.ts'
@@ -11,9 +12,9 @@ const RUN = 20
 /** Any run holds a block that begins at a multiple of this length: only such blocks of a text are looked up. */
 const BLOCK = RUN / 2
 /** Characters of added text that are compared. Beyond them the sentence is withheld. */
-const MOST_TEXT = 8_000_000
+const MAX_TEXT = 8_000_000
 /** Characters of the caller's own text that are searched, counted again for each search. */
-const MOST_SEARCHED = 64_000_000
+const MAX_SEARCHED = 64_000_000
 /** Images and files: text of people has a blank or another sign long before. */
 const DATA = /^[A-Za-z0-9+/=_-]{256}/
 
@@ -29,7 +30,7 @@ function* textsIn(value: Json | undefined, named = false): Generator<string> {
 }
 
 /** The sentence as it came, and with the escapes of JSON undone: providers quote a value in both forms. */
-function formsOf(sentence: string): string[] {
+function sentenceForms(sentence: string): string[] {
   if (!sentence.includes('\\')) return [sentence]
   return [
     sentence,
@@ -43,7 +44,7 @@ function formsOf(sentence: string): string[] {
 /** The texts of the caller, searched within a budget. */
 class OwnTexts {
   private readonly texts: ReadonlySet<string>
-  private left = MOST_SEARCHED
+  private left = MAX_SEARCHED
 
   constructor(sent: Json) {
     this.texts = new Set(textsIn(sent))
@@ -100,7 +101,7 @@ function sharesRun(text: string, forms: readonly string[], blocks: ReadonlySet<s
  */
 export function quotesAddedText(sentence: string, written: Json, sent: Json): boolean {
   if (sentence.length < RUN) return false
-  const forms = formsOf(sentence)
+  const forms = sentenceForms(sentence)
   const blocks = new Set<string>()
   for (const form of forms) for (let i = 0; i + BLOCK <= form.length; i++) blocks.add(form.slice(i, i + BLOCK))
   const own = new OwnTexts(sent)
@@ -108,7 +109,7 @@ export function quotesAddedText(sentence: string, written: Json, sent: Json): bo
   for (const text of textsIn(written)) {
     if (text.length < RUN || own.has(text) || DATA.test(text)) continue
     compared += text.length
-    if (compared > MOST_TEXT || sharesRun(text, forms, blocks, own)) return true
+    if (compared > MAX_TEXT || sharesRun(text, forms, blocks, own)) return true
   }
   return false
 }
@@ -145,8 +146,8 @@ function isOpaque(token: string): boolean {
 /** Characters of a configured value, such as that of a header: shorter ones are words. */
 const SHORTEST = 6
 
-/** What the configuration of a provider has that a sentence must not show. */
-function secretsOf({ key, headers, query, baseUrl }: Provider): string[] {
+/** Values in the configuration of a provider that a sentence must not show. */
+function providerSecrets({ key, headers, query, baseUrl }: Provider): string[] {
   const secrets = Object.values(headers)
   for (const [, value] of new URLSearchParams(query)) secrets.push(value)
   if (baseUrl !== undefined) {
@@ -184,9 +185,9 @@ function withSlug(sentence: string, { upstreamModel, model }: Endpoint): string 
 }
 
 /** @param own ids that the caller sent stay as they are. */
-export function scrubbed(sentence: string, endpoint: Endpoint, own: CallersWords): string {
+export function scrubSentence(sentence: string, endpoint: Endpoint, own: CallersWords): string {
   let text = sentence
-  for (const secret of secretsOf(endpoint.provider)) text = text.replaceAll(secret, REMOVED)
+  for (const secret of providerSecrets(endpoint.provider)) text = text.replaceAll(secret, REMOVED)
   text = text
     .replaceAll(URLS, REMOVED)
     .replaceAll(ARN, REMOVED)

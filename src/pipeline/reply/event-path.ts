@@ -1,4 +1,4 @@
-/** Where decoded events go in the translate lane: taps, then the client's encoder or, not streaming, a fold. One per exchange. */
+/** Path of decoded events in the translate lane: taps, then the client's encoder or, not streaming, a fold. One per exchange. */
 
 import type { Fault } from '../../core/faults.ts'
 import { isContent, type StreamEvent } from '../../dialects/canon/events.ts'
@@ -14,7 +14,7 @@ import type { EventSink, FoundCall, LateReader } from '../records.ts'
 
 export class EventPath implements EventSink {
   /** Content has left the last tap. Set only where guardrails read the answer. */
-  said = false
+  hasContent = false
   /** Guardrails read the answer: content may be held back. */
   readonly guarded: boolean
   late: LateReader | undefined
@@ -52,11 +52,11 @@ export class EventPath implements EventSink {
   }
 
   /** The first tap's entrance, each tap's exit being the next one's entrance. */
-  private chained({ run: { taps, lastTap, said }, guard: { vault } }: Guarded): (event: StreamEvent) => void {
+  private chained({ run: { taps, lastTap, captured }, guard: { vault } }: Guarded): (event: StreamEvent) => void {
     let entry = this.guarded ? (event: StreamEvent) => this.leave(event) : (event: StreamEvent) => void this.batch.push(event)
-    if (taps.length === 0 && !this.guarded && !vault && !lastTap && !said) return entry
+    if (taps.length === 0 && !this.guarded && !vault && !lastTap && !captured) return entry
     // What comes back is the caller's own: no guardrail reads it again, and no trace holds it.
-    const last: Tap[] = [this.guard, this.engines, said, vault && new RestoreTap(vault), lastTap?.()].filter((tap) => tap !== undefined)
+    const last: Tap[] = [this.guard, this.engines, captured, vault && new RestoreTap(vault), lastTap?.()].filter((tap) => tap !== undefined)
     for (const tap of [...taps.filter((one) => one.mode === 'mutate'), ...last].reverse()) {
       const next = entry
       entry = (event) => tap.push(event, next)
@@ -66,7 +66,7 @@ export class EventPath implements EventSink {
   }
 
   private leave(event: StreamEvent): void {
-    if (!this.said && isContent(event)) this.said = true
+    if (!this.hasContent && isContent(event)) this.hasContent = true
     this.batch.push(event)
   }
 
@@ -100,7 +100,7 @@ export class EventPath implements EventSink {
     this.late?.text(text)
   }
 
-  /** What a refusal leaves behind goes nowhere. */
+  /** Discards the events that a refusal leaves behind. */
   private failed(thrown: unknown): never {
     if (this.refusal) this.batch = []
     throw thrown
@@ -148,7 +148,7 @@ export class EventPath implements EventSink {
     return this.encoder?.finishBytes?.(final) ?? binary(this.finish(final))
   }
 
-  /** What comes before the first turn, once there is something to come before. */
+  /** Emits the items that come before the first turn, with the first events of that turn. */
   private open(): void {
     const { opening } = this.exchange.run
     if (!opening) return

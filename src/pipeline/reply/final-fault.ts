@@ -2,7 +2,7 @@
 
 import { Fault, isAccountFault, isRejection } from '../../core/faults.ts'
 import type { JsonObject } from '../../core/json.ts'
-import { LONGEST_RETRY_AFTER, NO_RETRY } from '../../core/retry-after.ts'
+import { MAX_RETRY_AFTER_SECONDS, NO_RETRY } from '../../core/retry-after.ts'
 import type { Endpoint } from '../../routing/catalog/types.ts'
 import type { Received, Routed } from '../exchange.ts'
 
@@ -13,7 +13,7 @@ export interface Failure {
   readonly status: number | null
 }
 
-/** Seconds to wait where no provider has said how long. */
+/** Seconds to wait where no provider has stated a time. */
 const USUAL_WAIT = 1
 
 /**
@@ -22,14 +22,15 @@ const USUAL_WAIT = 1
  */
 export function finalFault(exchange: Routed, failures: readonly Failure[]): Fault {
   const last = failures.at(-1)
-  if (!last) return new Fault('unavailable', { retryAfter: USUAL_WAIT, availability: availabilityOf('unavailable', exchange, failures) })
+  if (!last)
+    return new Fault('unavailable', { retryAfter: USUAL_WAIT, availability: availabilityMetadata('unavailable', exchange, failures) })
   const { fault } = last
   const retryAfter = waitAfter(last, failures)
   return new Fault(fault.code, {
     message: fault.message,
     metadata: { ...fault.metadata, ...limitOfProvider(exchange, last, retryAfter), ...previousErrors(failures.slice(0, -1)) },
     retryAfter,
-    availability: fault.availability ?? availabilityOf(fault.code, exchange, failures, retryAfter),
+    availability: fault.availability ?? availabilityMetadata(fault.code, exchange, failures, retryAfter),
     headers: isForTheOperator(failures) ? NO_RETRY : longPause(exchange, retryAfter),
     cause: fault,
   })
@@ -47,7 +48,7 @@ function limitOfProvider({ head: { clock } }: Received, { fault, endpoint }: Fai
 
 /** `Retry-After` has no more than a minute: the true end of a longer pause, in milliseconds since the epoch. */
 function longPause({ head: { clock } }: Received, seconds: number | undefined): Record<string, string> | undefined {
-  if (seconds === undefined || seconds <= LONGEST_RETRY_AFTER) return undefined
+  if (seconds === undefined || seconds <= MAX_RETRY_AFTER_SECONDS) return undefined
   return { 'X-RateLimit-Reset': String(Math.ceil(clock.now() + seconds * 1000)) }
 }
 
@@ -88,7 +89,12 @@ function previousErrors(failures: readonly Failure[]): JsonObject {
 }
 
 /** Undefined where the request itself was at fault: neither waiting nor another endpoint helps then. */
-function availabilityOf(code: Fault['code'], exchange: Routed, failures: readonly Failure[], retryAfter?: number): JsonObject | undefined {
+function availabilityMetadata(
+  code: Fault['code'],
+  exchange: Routed,
+  failures: readonly Failure[],
+  retryAfter?: number,
+): JsonObject | undefined {
   const last = failures.at(-1)
   if (last && isRejection(last.fault)) return undefined
   const affected = new Set(failures.map(({ endpoint }) => endpoint.provider.slug))

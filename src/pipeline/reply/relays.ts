@@ -1,7 +1,7 @@
 /** Relays that decode a stream on its way: to read along, or to write it in the caller's format. That of the pass lane stands with the attempt (`attempt/stream-attempt.ts`). */
 
 import { type Fault, unreadable } from '../../core/faults.ts'
-import { endOf, isContent, MEDIA_BYTES, type StreamEvent } from '../../dialects/canon/events.ts'
+import { isContent, MEDIA_BYTES, type StreamEvent, toEnd } from '../../dialects/canon/events.ts'
 import { signEvents } from '../../dialects/canon/provider-ids.ts'
 import { markEvents } from '../../dialects/canon/reasoning-owner.ts'
 import type { RunningReport } from '../../dialects/canon/usage.ts'
@@ -90,7 +90,7 @@ export class EventRelay implements Relay, RelayFacts {
   }
 
   get committed(): boolean {
-    return this.begun && (!this.path.guarded || this.path.said)
+    return this.begun && (!this.path.guarded || this.path.hasContent)
   }
   get replyId(): string | undefined {
     return undefined
@@ -118,7 +118,7 @@ export class EventRelay implements Relay, RelayFacts {
     for (const event of events) {
       if (event.type === 'usage') this.usage = event.usage
       else if (event.type === 'opaque') this.beginning ??= this.begun || content ? undefined : event.of
-      else if (event.type === 'end') this.end = endOf(event)
+      else if (event.type === 'end') this.end = toEnd(event)
       else if (event.type === 'fault') this.fault ??= event.fault
       else if (event.type === 'block-delta') this.relayed += Buffer.byteLength(event.text)
       else if (event.type === 'block-start' && event.kind === 'media') {

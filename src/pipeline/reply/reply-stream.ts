@@ -7,7 +7,7 @@ import type { Accepted } from '../exchange.ts'
 import type { StreamedReply } from '../records.ts'
 import { idHeaders } from '../reply-headers.ts'
 
-type Streamed = Pick<Accepted, 'head' | 'request' | 'run' | 'trail'>
+type Streamed = Pick<Accepted, 'head' | 'request' | 'run' | 'history'>
 
 export class ReplyStream implements StreamedReply {
   /** True once the head has gone out: a failure is then an event of the stream. */
@@ -20,13 +20,13 @@ export class ReplyStream implements StreamedReply {
   private lastWrite: number
   private timer: Timer
   /** Milliseconds of silence after which a comment goes out, with head and lifecycle events if nothing has gone yet. */
-  private readonly patience: number
+  private readonly silenceMs: number
 
   constructor(exchange: Streamed) {
     this.exchange = exchange
-    this.patience = exchange.head.config.server.silence
+    this.silenceMs = exchange.head.config.server.silence
     this.lastWrite = exchange.head.clock.monotonic()
-    this.timer = exchange.head.clock.after(this.patience, () => this.silence())
+    this.timer = exchange.head.clock.after(this.silenceMs, () => this.silence())
   }
 
   /**
@@ -35,7 +35,7 @@ export class ReplyStream implements StreamedReply {
    */
   prepare(upstreamBody: JsonObject | undefined): void {
     const {
-      request: { client, source },
+      request: { client, payload },
       run: { ctx },
     } = this.exchange
     if (this.sent) {
@@ -46,7 +46,7 @@ export class ReplyStream implements StreamedReply {
     ctx.sequence = 0
     let text = ''
     for (const body of this.debugBodies ?? []) text += binary(client.debug(ctx, body))
-    this.preface = client.open && !client.opensLate ? text + client.open(ctx, source) : text
+    this.preface = client.open && !client.opensLate ? text + client.open(ctx, payload.source) : text
     ctx.opened = true
   }
 
@@ -89,11 +89,11 @@ export class ReplyStream implements StreamedReply {
     const {
       head: { brand, clock },
     } = this.exchange
-    const left = this.lastWrite + this.patience - clock.monotonic()
+    const left = this.lastWrite + this.silenceMs - clock.monotonic()
     if (left <= 0.5) {
       this.open()
       this.write(`: ${brand.toUpperCase()} PROCESSING\n\n`, false)
     }
-    this.timer = clock.after(left <= 0.5 ? this.patience : left, () => this.silence())
+    this.timer = clock.after(left <= 0.5 ? this.silenceMs : left, () => this.silence())
   }
 }

@@ -76,7 +76,7 @@ export class StopCutter {
     return found
   }
 
-  /** How much of the end of a text may be the beginning of a sequence. */
+  /** Length of the end of a text that may be the beginning of a sequence. */
   private undecided(text: string): number {
     let most = 0
     for (const sequence of this.sequences) {

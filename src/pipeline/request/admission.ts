@@ -1,5 +1,5 @@
-/** What a key may have going: requests and tokens per minute, open streams, bytes in flight. */
-import { type CounterAnswer, type Counters, MemoryCounters, shareOf } from '../../cluster/shared/index.ts'
+/** Limits of a key: requests and tokens per minute, open streams, bytes in flight. */
+import { type CounterAnswer, type Counters, limitShare, MemoryCounters } from '../../cluster/shared/index.ts'
 import type { Clock } from '../../core/clock.ts'
 import { Fault } from '../../core/faults.ts'
 import { NO_RETRY } from '../../core/retry-after.ts'
@@ -17,14 +17,14 @@ interface Rate {
   readonly name?: string
 }
 
-/** How a limit stands that refuses: units, and milliseconds until the request would fit. */
+/** State of a limit that refuses: units, and milliseconds until the request would fit. */
 interface Standing {
   readonly limit: number
   readonly left: number
   readonly wait: number
 }
 
-/** What a key has open in this process. */
+/** Streams and bytes that a key has open in this process. */
 interface Use {
   streams: number
   bytes: number
@@ -57,7 +57,7 @@ export class Admission {
   request(key: ApiKey, seen?: SeenRates): Promise<void> | undefined {
     const { requests } = key.limits
     if (requests === undefined) return undefined
-    const answered = this.counters.take({ name: `requests:${bucketOf(key)}`, perMinute: requests, take: 1 })
+    const answered = this.counters.take({ name: `requests:${keyBucket(key)}`, perMinute: requests, take: 1 })
     return this.judged(answered, { key, kind: 'requests', limit: requests }, seen)
   }
 
@@ -72,7 +72,7 @@ export class Admission {
     if (tokens === undefined) return undefined
     const rate: Rate = { key, kind: 'tokens', limit: tokens }
     if (count > tokens && !always) throw this.oversized(rate, `up to ${count} tokens`)
-    const answered = this.counters.take({ name: `tokens:${bucketOf(key)}`, perMinute: tokens, take: count, always })
+    const answered = this.counters.take({ name: `tokens:${keyBucket(key)}`, perMinute: tokens, take: count, always })
     return this.judged(answered, rate, seen)
   }
 
@@ -80,7 +80,7 @@ export class Admission {
   correctTokens(key: ApiKey, difference: number, seen?: SeenRates): void {
     const { tokens } = key.limits
     if (tokens === undefined || difference === 0) return
-    const answered = this.counters.take({ name: `tokens:${bucketOf(key)}`, perMinute: tokens, take: difference, always: true })
+    const answered = this.counters.take({ name: `tokens:${keyBucket(key)}`, perMinute: tokens, take: difference, always: true })
     if (answered instanceof Promise) answered.catch(() => {})
     else if (seen) see(seen, 'tokens', answered, tokens)
   }
@@ -90,7 +90,7 @@ export class Admission {
     const look = async (kind: keyof SeenRates): Promise<void> => {
       const limit = key.limits[kind]
       if (limit === undefined) return
-      see(seen, kind, await this.counters.take({ name: `${kind}:${bucketOf(key)}`, perMinute: limit, take: 0, always: true }), limit)
+      see(seen, kind, await this.counters.take({ name: `${kind}:${keyBucket(key)}`, perMinute: limit, take: 0, always: true }), limit)
     }
     await look('requests')
     await look('tokens')
@@ -98,7 +98,7 @@ export class Admission {
 
   /** Takes one of the calls of token counters that a key's requests may cause in a minute, beside the limits that the operator sets. */
   async mayCount(key: ApiKey): Promise<boolean> {
-    const { taken } = await this.counters.take({ name: `counts:${bucketOf(key)}`, perMinute: COUNTS_PER_MINUTE, take: 1 })
+    const { taken } = await this.counters.take({ name: `counts:${keyBucket(key)}`, perMinute: COUNTS_PER_MINUTE, take: 1 })
     return taken
   }
 
@@ -106,9 +106,9 @@ export class Admission {
   openStream(key: ApiKey): void {
     const { streams } = key.limits
     if (streams === undefined) return
-    const limit = shareOf(streams, this.processes())
-    if ((this.uses.get(bucketOf(key))?.streams ?? 0) >= limit) {
-      const name = `${streams} concurrent streams${partOf(limit, streams)}`
+    const limit = limitShare(streams, this.processes())
+    if ((this.uses.get(keyBucket(key))?.streams ?? 0) >= limit) {
+      const name = `${streams} concurrent streams${shareNote(limit, streams)}`
       throw this.limited({ key, kind: 'streams', limit: streams, name }, { limit, left: 0, wait: SECOND })
     }
     this.use(key).streams++
@@ -131,10 +131,10 @@ export class Admission {
     if (limit === undefined) return
     const rate: Rate = { key, kind: 'bytes', limit, name: `${limit} request bytes in flight` }
     if (before + bytes > limit) throw this.oversized(rate, before === 0 ? `${bytes} bytes` : 'more')
-    const share = shareOf(limit, this.processes())
-    const inFlight = this.uses.get(bucketOf(key))?.bytes ?? 0
+    const share = limitShare(limit, this.processes())
+    const inFlight = this.uses.get(keyBucket(key))?.bytes ?? 0
     if (inFlight > before && inFlight + bytes > share) {
-      const name = nameOf(rate) + partOf(share, limit)
+      const name = rateName(rate) + shareNote(share, limit)
       throw this.limited({ ...rate, name }, { limit: share, left: Math.max(0, share - inFlight), wait: SECOND })
     }
     this.use(key).bytes += bytes
@@ -148,16 +148,16 @@ export class Admission {
   }
 
   private use(key: ApiKey): Use {
-    let use = this.uses.get(bucketOf(key))
+    let use = this.uses.get(keyBucket(key))
     if (!use) {
       use = { streams: 0, bytes: 0 }
-      this.uses.set(bucketOf(key), use)
+      this.uses.set(keyBucket(key), use)
     }
     return use
   }
 
   private forget(key: ApiKey, use: Use): void {
-    if (use.streams === 0 && use.bytes === 0) this.uses.delete(bucketOf(key))
+    if (use.streams === 0 && use.bytes === 0) this.uses.delete(keyBucket(key))
   }
 
   private judged(answered: CounterAnswer | Promise<CounterAnswer>, rate: Rate, seen: SeenRates | undefined): Promise<void> | undefined {
@@ -171,7 +171,7 @@ export class Admission {
     const { taken, left, wait, share = limit } = answer
     if (seen && (kind === 'requests' || kind === 'tokens')) see(seen, kind, answer, limit)
     if (taken) return
-    throw this.limited({ ...rate, name: nameOf(rate) + partOf(share, limit) }, { limit: share, left, wait })
+    throw this.limited({ ...rate, name: rateName(rate) + shareNote(share, limit) }, { limit: share, left, wait })
   }
 
   private limited(rate: Rate, { limit, left, wait }: Standing): Fault {
@@ -179,7 +179,7 @@ export class Admission {
     const seconds = Math.max(1, Math.ceil(wait / SECOND))
     const resetsAt = this.clock.now() + seconds * SECOND
     return new Fault('rate_limited', {
-      message: `Rate limit exceeded: ${nameOf(rate)} for ${ownerOfRate(key)}`,
+      message: `Rate limit exceeded: ${rateName(rate)} for ${ownerOfRate(key)}`,
       metadata: { limit: refusingRate({ key, kind, limit, left, resetsAt }) },
       retryAfter: seconds,
       headers: limitHeaders(limit, left, resetsAt),
@@ -190,18 +190,18 @@ export class Admission {
   private oversized(rate: Rate, needed: string): Fault {
     const { key, kind, limit } = rate
     return new Fault('rate_limited', {
-      message: `Rate limit exceeded: ${nameOf(rate)} for ${ownerOfRate(key)}, and this request alone needs ${needed}`,
+      message: `Rate limit exceeded: ${rateName(rate)} for ${ownerOfRate(key)}, and this request alone needs ${needed}`,
       metadata: { limit: refusingRate({ key, kind, limit, left: undefined, resetsAt: undefined }) },
       headers: { ...limitHeaders(limit, 0, this.clock.now()), ...NO_RETRY },
     })
   }
 }
 
-function nameOf({ kind, limit, name }: Rate): string {
-  return name ?? `${limit} ${kind} per minute`
+function rateName({ kind, limit, name }: Rate): string {
+  return name ?? `${limit} ${limit === 1 ? kind.replace(/s$/, '') : kind} per minute`
 }
 
-/** What is left is of the process's own share, where it counts that alone. */
+/** Records a counter's answer. Where the process counts its own share alone, that is the limit. */
 function see(seen: SeenRates, kind: keyof SeenRates, { left, full, share }: CounterAnswer, limit: number): void {
   seen[kind] = { limit: share ?? limit, left, full }
 }
@@ -211,7 +211,7 @@ const SECOND = 1_000
 const COUNTS_PER_MINUTE = 30
 
 /** Identity of the key whose limits a request counts towards: keys issued through sign-in count towards the key that issued them. */
-export function bucketOf({ identity, issuer }: ApiKey): string {
+export function keyBucket({ identity, issuer }: ApiKey): string {
   return issuer?.identity ?? identity
 }
 
@@ -224,6 +224,6 @@ function limitHeaders(limit: number, left: number, resetAt: number): Record<stri
   }
 }
 
-function partOf(share: number, limit: number): string {
+function shareNote(share: number, limit: number): string {
   return share === limit ? '' : `, of which this process has ${share}`
 }

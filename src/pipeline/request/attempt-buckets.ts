@@ -1,10 +1,10 @@
-/** How often one address, or one key, may try something: a bucket for each, kept by this process. */
+/** Rate limits of attempts by address or key: a bucket for each, kept by this process. */
 import { LRUCache } from 'lru-cache'
 import type { Clock } from '../../core/clock.ts'
 import { Fault } from '../../core/faults.ts'
 
-/** Addresses that are remembered; of more, the one that was heard of longest ago may begin anew. */
-const MOST_ADDRESSES = 4096
+/** Addresses that are remembered; of more, the least recently used one begins with a full bucket. */
+const MAX_ADDRESSES = 4096
 
 interface Bucket {
   left: number
@@ -54,15 +54,8 @@ export class Attempts {
   count(name: string): void {
     const bucket = this.bucket(name)
     bucket.left = Math.max(0, bucket.left - 1)
-    this.buckets ??= new LRUCache({ max: MOST_ADDRESSES })
+    this.buckets ??= new LRUCache({ max: MAX_ADDRESSES })
     this.buckets.set(name, bucket)
-  }
-
-  /** Takes one count back. */
-  giveBack(name: string): void {
-    const bucket = this.bucket(name)
-    bucket.left = Math.min(this.rate.burst, bucket.left + 1)
-    this.buckets?.set(name, bucket)
   }
 
   private bucket(name: string): Bucket {

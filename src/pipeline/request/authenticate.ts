@@ -4,7 +4,7 @@ import { Fault } from '../../core/faults.ts'
 import type { ApiKey } from '../../plugin-api/key.ts'
 import type { KEY_REASONS } from '../../store/refusals.ts'
 import { type Authenticated, advance, type Received } from '../exchange.ts'
-import type { Layer } from '../layer.ts'
+import type { Layer, Reply } from '../layer.ts'
 import type { Attempts } from './attempt-buckets.ts'
 import type { Callers } from './authentication/index.ts'
 import type { Caller } from './authentication/method.ts'
@@ -37,27 +37,27 @@ export interface Authentication {
 }
 
 /**
- * What finds the key of a request by what its head shows.
- * Failures empty the bucket of the caller's address. While it is empty, look-ups for that address come after those of
- * all others and a failure is a 429; a good key still works, so that callers who share an address with a stranger, behind
- * a balancer or a NAT, are not locked out.
+ * Makes the function that finds the key of a request by its head.
+ * Failures empty the bucket of the caller's address. While it is empty, look-ups for that address come after those of all others and a
+ * failure is a 429; a good key still works, so that callers who share an address with a stranger, behind a balancer or a NAT, are not
+ * locked out.
  * @throws Fault 400 and 401 as its method and `usableKey`; 429 with Retry-After; 503 where the store cannot be reached.
  */
 export function authenticator({ callers, clock, failures }: Authentication): (caller: Caller) => ApiKey | Promise<ApiKey> {
-  const isSuspect = (caller: Caller): boolean => failures.isEmpty(addressOf(caller))
-  return (caller) => {
-    const enter = (found: ApiKey | undefined): ApiKey => {
-      try {
-        return usableKey(found, clock)
-      } catch (thrown) {
-        const address = addressOf(caller)
-        failures.check(address, TOO_MANY)
-        failures.count(address)
-        throw thrown
-      }
+  const isSuspect = (caller: Caller): boolean => failures.isEmpty(callerAddress(caller))
+  const checked = (caller: Caller, found: ApiKey | undefined): ApiKey => {
+    try {
+      return usableKey(found, clock)
+    } catch (thrown) {
+      const address = callerAddress(caller)
+      failures.check(address, TOO_MANY)
+      failures.count(address)
+      throw thrown
     }
+  }
+  return (caller) => {
     const found = callers.find(caller, isSuspect)
-    return found instanceof Promise ? found.then(enter) : enter(found)
+    return found instanceof Promise ? found.then((key) => checked(caller, key)) : checked(caller, found)
   }
 }
 
@@ -78,22 +78,23 @@ export function completionCaller(authentication: Authentication): (caller: Calle
   }
 }
 
-/** What failures count by: an IPv4 address, or the /64 network of an IPv6 address; '' where there is no socket. */
-const addressOf = ({ connection }: Caller): string => connection.address?.() ?? ''
+/** Address by which failures are counted: an IPv4 address, or the /64 network of an IPv6 address; '' where there is no socket. */
+const callerAddress = ({ connection }: Caller): string => connection.address?.() ?? ''
 
 export function authenticateLayer(
   { callers }: Pick<Authentication, 'callers'>,
   { clock, failures }: Omit<Authentication, 'callers'>,
 ): Layer<Received, Authenticated> {
   const authenticate = authenticator({ callers, clock, failures })
-  return (next) =>
-    function handle(exchange) {
-      const enter = (key: ApiKey) => {
-        const known = advance(exchange, 'auth', { key })
-        checkGenerates(key)
-        return next(known)
-      }
-      const found = authenticate(exchange.head)
-      return found instanceof Promise ? found.then(enter) : enter(found)
+  return (next) => {
+    const enter = (exchange: Received, key: ApiKey): Promise<Reply> => {
+      const known = advance(exchange, 'auth', { key })
+      checkGenerates(key)
+      return next(known)
     }
+    return function handle(exchange) {
+      const found = authenticate(exchange.head)
+      return found instanceof Promise ? found.then((key) => enter(exchange, key)) : enter(exchange, found)
+    }
+  }
 }

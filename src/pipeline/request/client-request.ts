@@ -1,19 +1,19 @@
 /** The request of a client, from the moment that its body has been read and checked; and what it needs of an endpoint, read as cheaply as possible. */
 
-import { bytesOf, isObject, type Json, type JsonObject } from '../../core/json.ts'
-import type { PriceMoment } from '../../core/money.ts'
+import { isObject, type Json, type JsonObject, jsonBytes } from '../../core/json.ts'
+import type { PriceMoment } from '../../core/price.ts'
 import { requestedTier } from '../../core/service-tiers.ts'
 import type { CompactionFacts } from '../../dialects/canon/compaction.ts'
-import { isTextFile, type Media, mediaOf, payloadLength } from '../../dialects/canon/media.ts'
+import { findMedia, isTextFile, type Media, payloadLength } from '../../dialects/canon/media.ts'
 import { nativeSearchIn } from '../../dialects/canon/native-search.ts'
 import { COUNTED_MEDIA_TOKENS, estimatedNeed } from '../../dialects/canon/need.ts'
 import type { CanonicalRequest } from '../../dialects/canon/request.ts'
 import type { GatewayFields } from '../../dialects/canon/request-fields.ts'
 import type { ClientDialect } from '../../dialects/types.ts'
 import { estimateFromBytes, estimateTokens, TOOL_PROMPT_TOKENS, tokensOfLengths } from '../../ledger/settlement.ts'
-import type { JsonSource } from '../../machines/json-bytes/json-source.ts'
 import type { Endpoint } from '../../routing/catalog/types.ts'
 import type { Tier, TokenNeed } from '../../routing/index.ts'
+import { RequestBody } from './request-body.ts'
 
 export interface ReadBody {
   readonly client: ClientDialect
@@ -29,22 +29,39 @@ export interface ReadBody {
   readonly hasOtherTools: boolean
 }
 
-/** What the settlement needs as well as the hold: found once, since the body may have been let go by then. */
+/** Facts that both the hold and the settlement need: computed once, since the body may have been released by then. */
 export interface Notes {
   readonly edits: number
   weight?: Weight
-  otherTools?: readonly JsonObject[]
-  offersTools?: boolean
-  modalities?: ReadonlySet<string>
-  images?: number
+  need?: RequestNeed
+  media?: MediaNeed
   promptEstimate?: number
-  /** What a server has counted of it. */
+  /** Count of tokens by a server. */
   counted?: TokenNeed['counted']
 }
 
-/** What the input of a request with media, or of one that was edited, comes to. */
+/** Needs of the request, in its present form. */
+export interface RequestNeed {
+  /**
+   * The caller's own cap on output tokens. A field of another format is not sent as a cap, so it must not bound what is held
+   * or charged.
+   */
+  readonly cap: number | undefined
+  /** Tools that are no functions, as its format writes them, wherever they stand. */
+  readonly otherTools: readonly JsonObject[]
+  /** True where the model may call something. */
+  readonly offersTools: boolean
+}
+
+interface MediaNeed {
+  /** Kinds of input beside text. */
+  readonly modalities: ReadonlySet<string>
+  readonly images: number
+}
+
+/** Size of the input of a request with media, or of one that was edited. */
 interface Weight {
-  /** What was fetched when this was found. */
+  /** Media that had been fetched when this was computed. */
   readonly fetched: ReadonlyMap<string, string> | undefined
   /** Bytes of all that may be sent but the encoded bytes of media, whatever the field: providers read more fields than we know. */
   readonly text: number
@@ -64,22 +81,15 @@ export class ClientRequest {
   readonly hasOtherTools: boolean
   /** Names of the layers that changed the canonical form, in order. */
   readonly edits: string[] = []
-  /** As the caller sent it: without what a preset or a stored prompt has added. */
-  sent: JsonObject
-  /** The bytes of a large body: what of it is unchanged goes on in them, and they stand in for it while its reply is awaited. */
-  source: JsonSource | undefined
-  /** True once the large members of the body are gone. */
-  forgotten = false
-  /** What the body says of compaction; undefined for nearly all. Items of the gateway's own are messages by now. */
+  readonly payload: RequestBody
+  /** Compaction items of the body; undefined for nearly all. Items of the gateway's own are messages by now. */
   compaction: CompactionFacts | undefined
-  private current: JsonObject
   private notes: Notes = { edits: 0 }
   private canon: CanonicalRequest | undefined
 
   constructor({ client, body, bytes, characters, gateway, mayHoldMedia, hasOtherTools }: ReadBody) {
     this.client = client
-    this.sent = body
-    this.current = body
+    this.payload = new RequestBody(body)
     this.bytes = bytes
     this.characters = characters
     this.gateway = gateway
@@ -88,9 +98,8 @@ export class ClientRequest {
     this.hasOtherTools = hasOtherTools
   }
 
-  /** With what a preset or a stored prompt has added, and but for the inputs of an embedding, in which guardrails hide what is not to go out. */
   get body(): JsonObject {
-    return this.current
+    return this.payload.value
   }
 
   /** True once a layer has changed the canonical form: the pass lane is out. */
@@ -98,16 +107,22 @@ export class ClientRequest {
     return this.edits.length > 0
   }
 
-  /** What of this form of the request has been found. */
+  /** Facts that have been computed of this form of the request. */
   get noted(): Notes {
     const edits = this.edits.length
     if (this.notes.edits !== edits) this.notes = { edits }
     return this.notes
   }
 
+  get need(): RequestNeed {
+    const { noted } = this
+    noted.need ??= readNeed(this)
+    return noted.need
+  }
+
   /** The canonical form, built on first use. */
   canonical(): CanonicalRequest {
-    this.canon ??= this.client.decodeRequest(this.current)
+    this.canon ??= this.client.decodeRequest(this.body)
     return this.canon
   }
 
@@ -118,31 +133,15 @@ export class ClientRequest {
     this.notes = { edits: this.edits.length }
   }
 
-  /**
-   * Has been sent: the parsed body is let go where its bytes are there, and parsed again where it is read once more. What a layer has
-   * changed is not in the bytes, so they are of no use then.
-   */
-  letGo(): void {
-    const { source } = this
-    this.source = undefined
-    if (!source || this.edited || this.current !== this.sent) return
-    this.source = source
-    this.current = source.letGo()
-    this.sent = this.current
-    this.canon = undefined
-  }
-
-  /** The answer has begun, and nothing will read the conversation again: its bytes go, too. */
-  forget(): void {
-    if (this.source === undefined) return
-    this.source.forget()
-    this.source = undefined
-    this.forgotten = true
+  /** Has been sent. What a layer has changed is not in the bytes of the body. */
+  release(): void {
+    if (this.edited) this.payload.keepParsed()
+    else if (this.payload.release()) this.canon = undefined
   }
 
   /** Puts another body in place of the one that was sent. */
   replaceBody(body: JsonObject): void {
-    this.current = body
+    this.payload.value = body
     this.notes = { edits: this.edits.length }
   }
 }
@@ -158,26 +157,48 @@ interface WithRequest {
 /** Least that the hold counts for one image, sound, video or file; stated in the operations manual. */
 export const HELD_MEDIA_TOKENS = 20_000
 
-/** Kinds of input beside text; undefined where there are none. */
-export function inputModalities({ request }: WithRequest): ReadonlySet<string> | undefined {
-  if (!request.mayHoldMedia) return undefined
-  if (!request.noted.modalities) {
-    const found = new Set<string>()
-    for (const { part, replayed } of mediaOf(request.canonical())) if (!replayed) found.add(part.media)
-    request.noted.modalities = found
-  }
-  return request.noted.modalities.size > 0 ? request.noted.modalities : undefined
+function readNeed(request: ClientRequest): RequestNeed {
+  const { tools } = request.edited ? request.canonical() : request.body
+  return { cap: callerCap(request), otherTools: findOtherTools(request), offersTools: Array.isArray(tools) && tools.length > 0 }
 }
 
-export function imageCount(exchange: WithRequest): number {
-  const { request } = exchange
-  if (!request.mayHoldMedia) return 0
-  if (request.noted.images === undefined) {
-    let count = 0
-    for (const { part, replayed } of mediaOf(request.canonical())) if (part.media === 'image' && !replayed) count++
-    request.noted.images = count
+function callerCap(request: ClientRequest): number | undefined {
+  const { body, client } = request
+  if (!client.capFields) return undefined
+  // What is sent is the canonical form, in which a plugin may have changed the cap.
+  if (request.edited) return request.canonical().sampling.maxOutput
+  for (const field of client.capFields) {
+    const cap = body[field]
+    if (typeof cap === 'number') return cap
   }
-  return request.noted.images
+  return undefined
+}
+
+const NO_MEDIA: MediaNeed = { modalities: new Set(), images: 0 }
+
+function mediaNeed(request: ClientRequest): MediaNeed {
+  if (!request.mayHoldMedia) return NO_MEDIA
+  const { noted } = request
+  if (noted.media) return noted.media
+  const modalities = new Set<string>()
+  let images = 0
+  for (const { part, replayed } of findMedia(request.canonical())) {
+    if (replayed) continue
+    modalities.add(part.media)
+    if (part.media === 'image') images++
+  }
+  noted.media = { modalities, images }
+  return noted.media
+}
+
+/** Kinds of input beside text; undefined where there are none. */
+export function inputModalities({ request }: WithRequest): ReadonlySet<string> | undefined {
+  const { modalities } = mediaNeed(request)
+  return modalities.size > 0 ? modalities : undefined
+}
+
+export function imageCount({ request }: WithRequest): number {
+  return mediaNeed(request).images
 }
 
 /** Searches held for where the caller sets no bound of its own. */
@@ -192,14 +213,8 @@ export function searchBound(exchange: WithRequest): number {
       if (search) most += search.maxUses ?? USUAL_SEARCHES
     }
   }
-  for (const tool of otherTools(exchange)) most += searchesOf(tool, exchange.request.gateway.maxToolCalls)
+  for (const tool of exchange.request.need.otherTools) most += maxSearches(tool, exchange.request.gateway.maxToolCalls)
   return most
-}
-
-/** Tools of the request that are no functions, as its format writes them, wherever they stand. */
-export function otherTools({ request }: WithRequest): readonly JsonObject[] {
-  request.noted.otherTools ??= findOtherTools(request)
-  return request.noted.otherTools
 }
 
 function findOtherTools(request: ClientRequest): readonly JsonObject[] {
@@ -229,7 +244,7 @@ const searchesByOptions = (fields: JsonObject | undefined): number => (isObject(
 const SEARCHES = /^(?:web_search|browser_search$|builtin_function$)/
 
 /** @param calls `max_tool_calls` of the caller: the Responses API runs so many, others know no such bound. */
-function searchesOf({ type, max_uses: most }: JsonObject, calls = 0): number {
+function maxSearches({ type, max_uses: most }: JsonObject, calls = 0): number {
   if (typeof type !== 'string' || !SEARCHES.test(type)) return 0
   return typeof most === 'number' && most >= 1 ? most : Math.max(USUAL_SEARCHES, calls)
 }
@@ -241,8 +256,8 @@ function searchesOf({ type, max_uses: most }: JsonObject, calls = 0): number {
 export function contextNeed(exchange: WithRequest, smallest: number): TokenNeed {
   // Each input has the context to itself; the endpoint's rule decides about one that is too long.
   if (exchange.request.client.embedding) return { input: 0, cap: 0 }
-  const cap = callerCap(exchange) ?? 0
-  const { bytes, edited, mayHoldMedia } = exchange.request
+  const { bytes, edited, mayHoldMedia, need } = exchange.request
+  const { cap = 0 } = need
   if (!edited && !mayHoldMedia && bytes + cap <= smallest) return { input: bytes, cap }
   const most = edited ? Number.POSITIVE_INFINITY : needBound(exchange)
   if (most + cap <= smallest) return { input: most, cap }
@@ -259,24 +274,24 @@ function needBound(exchange: WithRequest): number {
   const { body, bytes, characters, mayHoldMedia } = exchange.request
   const tools = Array.isArray(body.tools) ? body.tools.length : 0
   let tokens = tokensOfLengths(bytes, characters) + tools * TOOL_TOKENS
-  if (mayHoldMedia) for (const _ of mediaOf(exchange.request.canonical())) tokens += COUNTED_MEDIA_TOKENS
+  if (mayHoldMedia) for (const _ of findMedia(exchange.request.canonical())) tokens += COUNTED_MEDIA_TOKENS
   return tokens
 }
 
 /** Tokens of input and output that the endpoint takes together. */
-export const contextOf = (endpoint: Pick<Endpoint, 'context'>): number => endpoint.context ?? Number.POSITIVE_INFINITY
+export const endpointContext = (endpoint: Pick<Endpoint, 'context'>): number => endpoint.context ?? Number.POSITIVE_INFINITY
 
 /** True where the body as it came is all text that a provider gets. */
 const isPlain = ({ request: { mayHoldMedia, edited } }: WithRequest): boolean => !mayHoldMedia && !edited
 
-/** Found once, since a large body is let go when it was sent, and the settlement of a caller that leaves reads this later. */
-function weightOf(exchange: WithRequest): Weight {
+/** Found once, since a large body is released when it was sent, and the settlement of a caller that leaves reads this later. */
+function weighRequest(exchange: WithRequest): Weight {
   const { request, run } = exchange
   const { noted } = request
   if (noted.weight && noted.weight.fetched === run.media) return noted.weight
   const canon = request.canonical()
-  let text = request.edited ? bytesOf(canon as unknown as Json) : request.bytes
-  for (const { part } of mediaOf(canon)) text -= payloadLength(part)
+  let text = request.edited ? jsonBytes(canon as unknown as Json) : request.bytes
+  for (const { part } of findMedia(canon)) text -= payloadLength(part)
   let [counted, sized, most] = [0, 0, 0]
   for (const part of heavyMedia(exchange)) {
     counted += COUNTED_MEDIA_TOKENS
@@ -289,18 +304,17 @@ function weightOf(exchange: WithRequest): Weight {
 
 /** Notes all that the settlement reads of the conversation, before that goes. What else it needs has been noted for the hold. */
 export function noteForSettlement(exchange: WithRequest): void {
-  offersTools(exchange)
-  inputModalities(exchange)
-  imageCount(exchange)
-  otherTools(exchange)
-  if (!isPlain(exchange)) weightOf(exchange)
+  const { request } = exchange
+  request.noted.need ??= readNeed(request)
+  mediaNeed(request)
+  if (!isPlain(exchange)) weighRequest(exchange)
 }
 
 /** All but files of plain text, which are text; with the bytes of what was fetched. */
 export function* heavyMedia(exchange: WithRequest): Generator<Media> {
   if (isPlain(exchange)) return
   const fetched = exchange.run.media
-  for (const { part } of mediaOf(exchange.request.canonical())) {
+  for (const { part } of findMedia(exchange.request.canonical())) {
     const url = fetched?.get(part.url ?? '')
     if (!isTextFile(part)) yield url === undefined ? part : { ...part, url }
   }
@@ -309,7 +323,7 @@ export function* heavyMedia(exchange: WithRequest): Generator<Media> {
 /** Tokens of the input where no provider counted them: media by the piece, not by their bytes. */
 export function inputEstimate(exchange: WithRequest): number {
   if (isPlain(exchange)) return estimateFromBytes(exchange.request.bytes)
-  const { text, counted } = weightOf(exchange)
+  const { text, counted } = weighRequest(exchange)
   return estimateFromBytes(text) + counted
 }
 
@@ -318,9 +332,9 @@ export function inputEstimate(exchange: WithRequest): number {
  * context, media count by their size, since a document of hundreds of pages or an hour of video may be nearly all of it.
  */
 export function sentEstimate(exchange: WithRequest, endpoint: Endpoint): number {
-  if (isPlain(exchange)) return Math.min(estimateFromBytes(exchange.request.bytes), contextOf(endpoint))
-  const { text, sized } = weightOf(exchange)
-  return Math.min(estimateFromBytes(text) + sized, contextOf(endpoint))
+  if (isPlain(exchange)) return Math.min(estimateFromBytes(exchange.request.bytes), endpointContext(endpoint))
+  const { text, sized } = weighRequest(exchange)
+  return Math.min(estimateFromBytes(text) + sized, endpointContext(endpoint))
 }
 
 /** Tokens of an image at the usual resolution, and the least of any other medium. */
@@ -331,7 +345,7 @@ const IMAGE_TOKENS = 1_500
  */
 const BYTES_PER_MEDIA_TOKEN = { file: 20, audio: 128, video: 150 } as const
 
-/** What the hold counts of one part: of all but images, whose size models limit, four times the estimate. */
+/** Tokens that the hold counts for one part: of all but images, whose size models limit, four times the estimate. */
 export function mediaBound(part: Media): number {
   return part.media === 'image' ? HELD_MEDIA_TOKENS : Math.max(HELD_MEDIA_TOKENS, 4 * mediaEstimate(part))
 }
@@ -345,7 +359,7 @@ function mediaEstimate(part: Media): number {
   return Math.max(IMAGE_TOKENS, Math.ceil((encoded * 3) / 4 / BYTES_PER_MEDIA_TOKEN[media]))
 }
 
-/** What decides between the prices of these endpoints; undefined, and nothing is counted, where each has but one. */
+/** Facts that select the price overrides of these endpoints; undefined, and nothing is counted, where each has but one price. */
 export function priceMoment(exchange: WithRequest, endpoints: readonly Endpoint[]): PriceMoment | undefined {
   for (const { price } of endpoints) {
     if (typeof price === 'object' && price.overrides !== undefined) return { at: exchange.head.at, promptTokens: inputEstimate(exchange) }
@@ -356,39 +370,12 @@ export function priceMoment(exchange: WithRequest, endpoints: readonly Endpoint[
 /** Tokens that the input cannot pass: no token of a byte-level vocabulary is shorter than a byte. */
 export function inputBound(exchange: WithRequest): number {
   if (isPlain(exchange)) return exchange.request.bytes + TOOL_PROMPT_TOKENS
-  const { text, most } = weightOf(exchange)
+  const { text, most } = weighRequest(exchange)
   return text + TOOL_PROMPT_TOKENS + most
 }
 
-/**
- * The caller's own cap on output tokens. A field of another format is not sent as a cap, so it must not bound what is held
- * or charged.
- */
-export function callerCap(exchange: WithRequest): number | undefined {
-  const {
-    request: { body, client },
-  } = exchange
-  if (!client.capFields) return undefined
-  // What is sent is the canonical form, in which a plugin may have changed the cap.
-  if (exchange.request.edited) return exchange.request.canonical().sampling.maxOutput
-  for (const field of client.capFields) {
-    const cap = body[field]
-    if (typeof cap === 'number') return cap
-  }
-  return undefined
-}
-
-/** True where the model may call something. */
-export function offersTools({ request }: WithRequest): boolean {
-  if (request.noted.offersTools === undefined) {
-    const { tools } = request.edited ? request.canonical() : request.body
-    request.noted.offersTools = Array.isArray(tools) && tools.length > 0
-  }
-  return request.noted.offersTools
-}
-
 /** The tier that `service_tier` selects endpoints of. */
-export function tierOf(value: unknown): Tier | undefined {
+export function parseTier(value: unknown): Tier | undefined {
   const tier = requestedTier(value)
   return tier === 'default' ? undefined : tier
 }

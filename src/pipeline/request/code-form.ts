@@ -33,7 +33,7 @@ export interface CodeSource {
 }
 
 /** A word that the header does not know sets nothing: it comes with an error already. */
-export function codeFormOf({ headers, header, ofKey, configured }: CodeSource): CodeForm {
+export function chooseCodeForm({ headers, header, ofKey, configured }: CodeSource): CodeForm {
   const wanted = headers[header]
   const form = ERROR_CODES.find((each) => each === wanted) ?? ofKey ?? configured ?? 'status'
   if (form !== 'auto') return form

@@ -4,8 +4,8 @@
  * key; any other is unknown here.
  */
 import { Fault } from '../../core/faults.ts'
-import { isObject, type JsonObject, stringOf } from '../../core/json.ts'
-import { mediaOf } from '../../dialects/canon/media.ts'
+import { asString, isObject, type JsonObject } from '../../core/json.ts'
+import { findMedia } from '../../dialects/canon/media.ts'
 import { isStoredFile } from '../../dialects/canon/provider-files.ts'
 import {
   generationsIn,
@@ -20,8 +20,8 @@ import {
 } from '../../dialects/canon/provider-ids.ts'
 import { accountLetters } from '../../dialects/canon/reasoning-owner.ts'
 import type { Opaque } from '../../dialects/canon/request.ts'
-import { factsOf } from '../../ledger/facts.ts'
-import type { LedgerReader } from '../../ledger/types.ts'
+import { parseFacts } from '../../ledger/facts.ts'
+import type { LedgerReader } from '../../ledger/reader.ts'
 import type { ApiKey } from '../../plugin-api/key.ts'
 import type { Endpoint } from '../../routing/catalog/types.ts'
 import type { EncryptedTexts } from '../../services/compaction/encrypted-texts.ts'
@@ -45,9 +45,9 @@ export function bindIds(exchange: Accepted, mayBeSigned: boolean, dependencies: 
   const { request } = exchange
   const { body, client, hasOtherTools, mayHoldMedia } = request
   if (client.embedding) return undefined
-  const added = client.nativeTools?.(body) ?? []
+  const added = client.nativeTools?.(body) ?? NO_TOOLS
   const isUsual = !hasOtherTools && !mayHoldMedia && !mayBeSigned && added.length === 0
-  if (isUsual && FIELDS.every((field) => (body[field] ?? null) === null)) return undefined
+  if (isUsual && !namesSomething(body)) return undefined
   checkForeign(exchange, added, dependencies.files)
   const generations = generationsIn(body)
   const signed = mayBeSigned ? signedIdsIn(body) : []
@@ -59,6 +59,13 @@ export function bindIds(exchange: Accepted, mayBeSigned: boolean, dependencies: 
 
 /** Fields of a body without tools and media that may name something. */
 const FIELDS = ['container', 'thread', 'diagnostics', 'prompt_cache_options', 'cached_content', 'cachedContent', 'extra_body'] as const
+
+function namesSomething(body: JsonObject): boolean {
+  for (const field of FIELDS) if ((body[field] ?? null) !== null) return true
+  return false
+}
+
+const NO_TOOLS: readonly { path: string; of: Opaque }[] = []
 
 /** Tools whose calls and results hold no id of the provider's; some of the caller's, some of providers that name nothing. */
 const WITHOUT_IDS =
@@ -90,7 +97,7 @@ async function bind(exchange: Accepted, { generations, signed, shows }: Named, {
   let body = parsed.length > 0 ? withPlainIds(request.body) : request.body
   for (const named of generations) body = await withReply(exchange, body, named, ledger)
   if (body !== request.body) {
-    request.source = undefined
+    request.payload.keepParsed()
     request.replaceBody(body)
   }
   if (!shows) return
@@ -117,12 +124,12 @@ async function withReply(
   const { field, member, text, continues } = named
   if (isListed(text, exchange.auth.key)) return body
   const record = text.startsWith('gen-') ? await ledger.find(text) : undefined
-  const facts = record?.hold.key === exchange.auth.key.identity ? factsOf(record.settled) : {}
-  const id = stringOf(facts.upstream_id)
+  const facts = record?.hold.key === exchange.auth.key.identity ? parseFacts(record.settled) : {}
+  const id = asString(facts.upstream_id)
   const holder = isObject(body[field]) ? body[field] : {}
   if (id !== undefined) {
     if (continues) {
-      exchange.run.pinned = pinnedAt(exchange.run.pinned, { provider: stringOf(facts.provider), field: `${field}.${member}` })
+      exchange.run.pinned = pinnedAt(exchange.run.pinned, { provider: asString(facts.provider), field: `${field}.${member}` })
       const { settled } = record ?? {}
       if (settled && !settled.estimated) exchange.run.threadTokens = settled.input + settled.output
     }
@@ -142,7 +149,7 @@ function checkForeign(exchange: Accepted, added: readonly { path: string; of: Op
   const isKnown = (text: string): boolean => text.includes(SIGNED_ID) || files.owns(text) || isListed(text, auth.key)
   for (const { path, text } of resourcesIn(request.body, added)) if (!isKnown(text)) throw unknown(path)
   if (!request.mayHoldMedia && !request.hasOtherTools) return
-  for (const { part } of mediaOf(request.canonical()))
+  for (const { part } of findMedia(request.canonical()))
     if (isStoredFile(part) && !isKnown(part.fileId)) throw unknown(fieldNaming(request.body, 'file_id', part.fileId))
   for (const id of uploadsIn(request.body)) if (!isKnown(id)) throw unknown(fieldNaming(request.body, 'file_id', id))
 }

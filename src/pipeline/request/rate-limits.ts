@@ -3,7 +3,7 @@ import type { Settlement } from '../../ledger/settlement.ts'
 import type { Accepted, Authenticated } from '../exchange.ts'
 import type { Layer, Service } from '../layer.ts'
 import type { Admission } from './admission.ts'
-import { callerCap, inputEstimate } from './client-request.ts'
+import { inputEstimate } from './client-request.ts'
 import { shownRates } from './shown-rates.ts'
 
 /** Open work that a key may have: request rate and bytes in flight. */
@@ -13,8 +13,8 @@ export function admitLayer(admission: Admission): Layer<Authenticated> {
     return function handle(exchange) {
       // A promise only where several processes share the counters.
       const { key } = exchange.auth
-      exchange.trail.rates = shownRates(key)
-      const counted = admission.request(key, exchange.trail.rates)
+      exchange.history.rates = shownRates(key)
+      const counted = admission.request(key, exchange.history.rates)
       return counted ? counted.then(() => enter(exchange)) : enter(exchange)
     }
   }
@@ -46,11 +46,11 @@ export function takeTokens(exchange: Accepted, admission: Admission): Promise<vo
   const {
     auth: { key },
     head: { costs },
-    trail,
+    history,
   } = exchange
   if (key.limits.tokens === undefined) return undefined
-  const count = Math.ceil(inputEstimate(exchange) + Math.max(0, callerCap(exchange) ?? 0))
-  const waiting = admission.tokens(key, count, costs.turns.length > 0, trail.rates)
+  const count = Math.ceil(inputEstimate(exchange) + Math.max(0, exchange.request.need.cap ?? 0))
+  const waiting = admission.tokens(key, count, costs.turns.length > 0, history.rates)
   if (!waiting) costs.rateTokens += count
   return waiting?.then(() => {
     costs.rateTokens += count
@@ -58,7 +58,7 @@ export function takeTokens(exchange: Accepted, admission: Admission): Promise<vo
 }
 
 /** Call once, when the exchange is settled. What is not charged does not count; nor does what is read from a cache count less. */
-export function settleTokens({ auth: { key }, head: { costs }, trail }: Accepted, { used }: Settlement, admission: Admission): void {
+export function settleTokens({ auth: { key }, head: { costs }, history }: Accepted, { used }: Settlement, admission: Admission): void {
   if (key.limits.tokens === undefined) return
-  admission.correctTokens(key, used - costs.rateTokens, trail.rates)
+  admission.correctTokens(key, used - costs.rateTokens, history.rates)
 }

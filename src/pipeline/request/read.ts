@@ -3,7 +3,7 @@ import { isUtf8 } from 'node:buffer'
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Config } from '../../config/config.ts'
 import { badField, Fault, unknownModel } from '../../core/faults.ts'
-import { escapesLetters, isObject, type JsonObject, type JsonSize, membersExceed, pathOfLarger, stringOf } from '../../core/json.ts'
+import { asString, escapesLetters, isObject, type JsonObject, type JsonSize, membersExceed, pathOfLarger } from '../../core/json.ts'
 import type { CompactionFacts } from '../../dialects/canon/compaction.ts'
 import { namesMedia } from '../../dialects/canon/media.ts'
 import { type Preset, sends } from '../../dialects/canon/presets.ts'
@@ -17,7 +17,7 @@ import type { BodyPlace, ChainDependencies } from '../dependencies.ts'
 import { type Accepted, type Authenticated, advance } from '../exchange.ts'
 import type { Layer, Reply } from '../layer.ts'
 import { endedEarly } from '../reply/final-fault.ts'
-import { bucketOf } from './admission.ts'
+import { keyBucket } from './admission.ts'
 import { ClientRequest } from './client-request.ts'
 import { bindIds } from './provider-ids.ts'
 import { fillInFiles } from './stored-files.ts'
@@ -43,7 +43,7 @@ export function readLayer({ admission, files, bodies, summaries, ledger }: Readi
       } = exchange
       // A body of announced length was counted before (admit).
       const unannounced = connection.contentLength === undefined && key.limits.bytes !== undefined
-      const sender = { payer: bucketOf(key), digest: key.hash }
+      const sender = { payer: keyBucket(key), digest: key.hash }
       const announced = connection.contentLength ?? 0
       const announcedPlace = bodies && announced > bodies.short ? bodies.expect(announced, sender) : undefined
       const reading = connection.readBody(config.server.maxBody, {
@@ -87,7 +87,7 @@ function leaving(place: BodyPlace): (thrown: unknown) => never {
   }
 }
 
-/** What is kept of a body that has been parsed. @returns a promise only where items of the gateway's own are opened in it. */
+/** Keeps the parts of a parsed body that the exchange needs. @returns a promise only where items of the gateway's own are opened in it. */
 function accept(
   exchange: Authenticated,
   { body: sent, raw, characters, bytes, source }: Parsed,
@@ -99,12 +99,11 @@ function accept(
   const { body: whole, fields } = withPreset(expanded, client, config)
   client.check(whole, exchange.head.headers)
   const kept = (body: JsonObject, facts: CompactionFacts | undefined): Authenticated & Accepted => {
-    const accepted = acceptBody(exchange, client, body, body === sent ? { raw, characters, bytes } : textOf(body), fields)
-    accepted.request.sent = sent
-    accepted.request.source = source
+    const accepted = acceptBody(exchange, client, body, body === sent ? { raw, characters, bytes } : bodyText(body), fields)
+    accepted.request.payload.cameAs(sent, source)
     accepted.request.compaction = facts
     const { trace } = accepted.request.gateway
-    if (trace) exchange.trail.trace?.adopt(trace.trace_id, trace.parent_span_id)
+    if (trace) exchange.history.trace?.adopt(trace.trace_id, trace.parent_span_id)
     return accepted
   }
   const facts = client.compaction?.find(whole)
@@ -124,7 +123,7 @@ export interface BodyText {
   bytes: number
 }
 
-export function textOf(body: JsonObject): BodyText {
+export function bodyText(body: JsonObject): BodyText {
   const raw = JSON.stringify(body)
   return { raw, characters: raw.length, bytes: Buffer.byteLength(raw) }
 }
@@ -162,7 +161,7 @@ export function acceptBody<From extends Authenticated>(
 }
 
 /** As for `session_id`; a longer one is no id of ours to judge, and is not read. */
-const LONGEST_SESSION = 256
+const MAX_SESSION_LENGTH = 256
 
 /**
  * Headers with the id of an agent's conversation: Claude Code 2.1.330; Codex 0.169; earlier versions of Codex and pi 0.73.1 (its
@@ -183,14 +182,14 @@ const IN_USER = /(?:"session_id":"|_session_)([\w-]{8,128})(?:"|$)/
 function agentSession(headers: IncomingHttpHeaders, { metadata }: JsonObject): string | undefined {
   for (const name of AGENT_HEADERS) {
     const id = headers[name]
-    if (typeof id === 'string' && id !== '' && id.length <= LONGEST_SESSION) return id
+    if (typeof id === 'string' && id !== '' && id.length <= MAX_SESSION_LENGTH) return id
   }
-  const user = isObject(metadata) ? stringOf(metadata.user_id) : undefined
+  const user = isObject(metadata) ? asString(metadata.user_id) : undefined
   return user === undefined ? undefined : IN_USER.exec(user)?.[1]
 }
 
 /** Tools that a request may have that are more than functions of the caller's: each is set up, and some call a server of their own. */
-const MOST_TOOLS = 128
+const MAX_TOOLS = 128
 
 /** True where a tool is more than a function, whose type the messages format may leave out. @throws Fault 400 for too many. */
 function hasOtherTools({ tools }: JsonObject): boolean {
@@ -203,7 +202,7 @@ function hasOtherTools({ tools }: JsonObject): boolean {
     // The caller runs them as it runs functions.
     if (tool.type !== null && tool.type !== 'custom') count++
   }
-  if (count > MOST_TOOLS) throw badField('tools', `expected at most ${MOST_TOOLS} tools that are no functions, found ${count}`)
+  if (count > MAX_TOOLS) throw badField('tools', `expected at most ${MAX_TOOLS} tools that are no functions, found ${count}`)
   return others
 }
 
@@ -224,22 +223,22 @@ const OPENED_TOO_LARGE = 'Request payload too large: with its compaction items o
  * Objects and arrays of one body: 250,000 of the smallest take 0.1 s to parse and to check, 2.7 million (8 MB) 0.9 s. A conversation
  * of 30,000 messages with several parts each stays below.
  */
-const MOST_CONTAINERS = 250_000
+const MAX_CONTAINERS = 250_000
 
 /**
  * Members of all objects of one body, twice the objects: parts of messages and of tools have two or three. 500,000 distinct names
  * take 0.5 s to parse, 1.5 million (13 MB) several seconds.
  */
-const MOST_MEMBERS = 500_000
+const MAX_MEMBERS = 500_000
 
 /**
  * Members of one object. V8 keeps a large one as a dictionary, and copying and writing it take longer with every member: 16,384
  * take 0.05 s together, 250,000 2 s. No field of a request is meant for more; `logit_bias` has 4,096.
  */
-const MOST_MEMBERS_OF_ONE = 16_384
+const MAX_MEMBERS_OF_ONE = 16_384
 
 /** Commas of one body, about its members and elements together. Embeddings send tokens as arrays; 4 million numbers take 0.1 s. */
-const MOST_COMMAS = 4_000_000
+const MAX_COMMAS = 4_000_000
 
 /** Bytes of memory for each object or array beside the bytes of the text: 20 (arrays) to 170 (objects of one unusual name each). */
 const CONTAINER_WEIGHT = 96
@@ -252,7 +251,7 @@ const FEW_CONTAINERS = 1_000
 
 /** Of the text that is being parsed: measuring and reading it are one step. */
 const size = new SourceSize()
-const most = { depth: 0, members: MOST_MEMBERS, commas: MOST_COMMAS }
+const most = { depth: 0, members: MAX_MEMBERS, commas: MAX_COMMAS }
 
 /** Bytes of a body from which it goes on to the provider in pieces of its own. */
 const LARGE = 8_192
@@ -260,12 +259,12 @@ const LARGE = 8_192
 /** @throws Fault 400 for a text that takes too long to parse. @returns bytes of memory for its objects and members. */
 function weighed(raw: string | Buffer, { containers, members, commas }: JsonSize, depth: number): number {
   if (containers < 0) throw new Fault('bad_request', { message: `body: nested deeper than ${depth} levels` })
-  if (containers > MOST_CONTAINERS) throw tooMuch(`at most ${MOST_CONTAINERS} objects and arrays`)
-  if (members > MOST_MEMBERS) throw tooMuch(`at most ${MOST_MEMBERS} members of objects`)
-  if (commas > MOST_COMMAS) throw tooMuch(`at most ${MOST_COMMAS} members and elements`)
+  if (containers > MAX_CONTAINERS) throw tooMuch(`at most ${MAX_CONTAINERS} objects and arrays`)
+  if (members > MAX_MEMBERS) throw tooMuch(`at most ${MAX_MEMBERS} members of objects`)
+  if (commas > MAX_COMMAS) throw tooMuch(`at most ${MAX_COMMAS} members and elements`)
   // Only where one may have as many: the text is walked a second time.
-  if (members > MOST_MEMBERS_OF_ONE && membersExceed(raw.toString(), MOST_MEMBERS_OF_ONE))
-    throw tooMuch(`at most ${MOST_MEMBERS_OF_ONE} members in each object`)
+  if (members > MAX_MEMBERS_OF_ONE && membersExceed(raw.toString(), MAX_MEMBERS_OF_ONE))
+    throw tooMuch(`at most ${MAX_MEMBERS_OF_ONE} members in each object`)
   const beyond = Math.max(0, members - COVERED_MEMBERS * Math.max(containers, FEW_CONTAINERS))
   return (containers > FEW_CONTAINERS ? containers * CONTAINER_WEIGHT : 0) + beyond * MEMBER_WEIGHT
 }
@@ -281,11 +280,11 @@ export function parseBody(bytes: Buffer, depth: number): JsonObject {
 /** @throws Fault 400 for a number such as 1e400, which parses to infinity and would be written as null (RFC 8259 section 6). */
 function checkFinite(body: JsonObject): void {
   const path = pathOfLarger(body, Number.MAX_VALUE)
-  if (path !== undefined) throw badField(path.slice(1, LONGEST_PATH), 'expected a number below 1.8e308')
+  if (path !== undefined) throw badField(path.slice(1, MAX_PATH_LENGTH), 'expected a number below 1.8e308')
 }
 
 /** Characters of a path in an error: its names are the caller's. */
-const LONGEST_PATH = 200
+const MAX_PATH_LENGTH = 200
 
 export interface Parsed extends BodyText {
   body: JsonObject
@@ -331,7 +330,7 @@ export function readJson(bytes: Buffer, depth: number, large = LARGE): Parsed {
   return { body, raw, characters, bytes: bytes.length, weight, source: isLarge ? JsonSource.of(bytes, body, size) : undefined }
 }
 
-/** What the body no longer shows once the preset is merged into it. */
+/** Fields that the body no longer has once the preset is merged into it. */
 type PresetFields = Pick<GatewayFields, 'requested' | 'presetProvider'>
 
 interface WithPreset {
@@ -360,7 +359,7 @@ interface Named {
  * @throws Fault 404 for a slug with an unknown preset, 400 naming `preset` for an unknown one there or for two that differ.
  */
 function withPreset(body: JsonObject, client: ClientDialect, config: Pick<Config, 'presets' | 'defaultModel'>): WithPreset {
-  const inSlug = slugOf(body.model)
+  const inSlug = parseSlug(body.model)
   const { preset: inField } = body
   const name = inSlug?.name ?? inField
   if (typeof name !== 'string') return { body }
@@ -369,7 +368,7 @@ function withPreset(body: JsonObject, client: ClientDialect, config: Pick<Config
   const preset = config.presets.get(name)
   if (!preset) throw inSlug ? unknownModel(String(body.model), [], `No such preset: ${name}`) : unknownField(name)
   const whole: JsonObject = { ...(client.withPreset?.(body, preset) ?? body) }
-  const model = modelOf(body, inSlug, preset, config.defaultModel)
+  const model = chooseModel(body, inSlug, preset, config.defaultModel)
   if (model !== undefined) whole.model = model
   else if (inSlug) delete whole.model
   const ownFallbacks = sends(body, 'models') || (client.gatewayFields?.(body).models?.length ?? 0) > 0
@@ -378,7 +377,7 @@ function withPreset(body: JsonObject, client: ClientDialect, config: Pick<Config
   return { body: whole, fields: { requested, presetProvider: preset.provider } }
 }
 
-function slugOf(model: unknown): Named | undefined {
+function parseSlug(model: unknown): Named | undefined {
   // One letter is looked for ten times as fast as a word.
   if (typeof model !== 'string' || !model.includes('@') || !model.includes(MARK)) return undefined
   const [, named, name, variants] = SLUG.exec(model) ?? []
@@ -386,7 +385,7 @@ function slugOf(model: unknown): Named | undefined {
 }
 
 /** The model that the request names, else the preset's; undefined to leave the body as it is. */
-function modelOf(body: JsonObject, inSlug: Named | undefined, preset: Preset, fallback: string | undefined): string | undefined {
+function chooseModel(body: JsonObject, inSlug: Named | undefined, preset: Preset, fallback: string | undefined): string | undefined {
   if (!inSlug) return sends(body, 'model') || sends(body, 'models') ? undefined : (preset.model ?? preset.models?.[0])
   if (inSlug.model !== '') return inSlug.model + inSlug.variants
   const list: readonly unknown[] | undefined = Array.isArray(body.models) && body.models.length > 0 ? body.models : preset.models

@@ -8,7 +8,7 @@ import { usdText } from '../../core/money-text.ts'
 import { noUsage } from '../../dialects/canon/usage.ts'
 import { answeredHere } from '../attempt/turn.ts'
 import type { ChainDependencies, ChainSettings } from '../dependencies.ts'
-import { clientOf, type Exchange, type Guarded, type Received } from '../exchange.ts'
+import { type Exchange, exchangeClient, type Guarded, type Received } from '../exchange.ts'
 import type { Reply, Service } from '../layer.ts'
 import { metadataOnFault, routerMetadata } from '../reply/metadata.ts'
 import { ReplyStream } from '../reply/reply-stream.ts'
@@ -26,7 +26,7 @@ export function receiveLayer(
       let deadline: Timer | undefined
       const { server } = exchange.head.config
       try {
-        const allowed = deadlineOf(exchange.head.headers, exchange.head.brand, server.deadline)
+        const allowed = requestDeadline(exchange.head.headers, exchange.head.brand, server.deadline)
         deadline = dependencies.clock.after(allowed, () => exchange.head.cancel.abort(new Fault('deadline')))
         checkBodyHead(exchange.head.headers, exchange.head.connection.contentLength, server.maxBody)
         checkSession(exchange)
@@ -37,13 +37,13 @@ export function receiveLayer(
         const plainly = refused !== undefined && !aborted && exchange.run.reply?.sent !== true
         if (plainly) refuse(exchange, refused)
         else answer(exchange, reply)
-        dependencies.witness(exchange, { status: plainly ? refused.status : aborted ? 499 : 200, fault: fault ?? refused, lane })
+        dependencies.recordExchange(exchange, { status: plainly ? refused.status : aborted ? 499 : 200, fault: fault ?? refused, lane })
       } catch (thrown) {
         const fault = absoluteDocs(asFault(thrown), server.publicUrl)
         dependencies.refusing?.(exchange, fault)
         refuse(exchange, fault)
         const key = exchange.auth ? undefined : callers.atHand(exchange.head)
-        dependencies.witness(exchange, { status: fault.status, fault, key })
+        dependencies.recordExchange(exchange, { status: fault.status, fault, key })
       } finally {
         deadline?.cancel()
         exchange.run.reply?.stop()
@@ -57,18 +57,18 @@ function answer(exchange: Exchange, reply: Reply): void {
   } = exchange
   if (!final || reply.turn.aborted) return
   if (reply.pieces) {
-    exchange.head.connection.whole(200, headersOf(exchange), reply.pieces(final))
+    exchange.head.connection.whole(200, answerHeaders(exchange), reply.pieces(final))
     return
   }
   const text = reply.finish(final)
   if (exchange.run.reply) {
     exchange.run.reply.open()
     exchange.run.reply.end(text, reply.raw, final.fault)
-  } else exchange.head.connection.whole(200, headersOf(exchange), text)
+  } else exchange.head.connection.whole(200, answerHeaders(exchange), text)
 }
 
 /** Of a reply that goes out whole: by then it is settled. A request that was refused before it could cost anything has no cost. */
-function headersOf(exchange: Exchange): Record<string, string> {
+function answerHeaders(exchange: Exchange): Record<string, string> {
   const headers = idHeaders(exchange)
   const {
     head: { config, brand },
@@ -95,10 +95,10 @@ function refuse(exchange: Exchange, fault: Fault): void {
     ? { key: `${exchange.head.brand}_metadata`, value: routerMetadata(exchange, true) }
     : undefined
   const reply = faultReply(fault, {
-    headers: headersOf(exchange),
+    headers: answerHeaders(exchange),
     routerMetadata: shown,
     id: exchange.head.id,
-    body: clientOf(exchange).faultBody,
+    body: exchangeClient(exchange).faultBody,
     codeForm: exchange.run.ctx.codeForm,
   })
   exchange.head.connection.whole(reply.status, reply.headers, reply.json)
@@ -116,11 +116,11 @@ function inBand(exchange: Exchange, fault: Fault): string {
   }
   const metadata = metadataOnFault(exchange, fault) ? routerMetadata(exchange, true) : undefined
   // Earlier turns may have written events: the path that wrote them knows what the last event must hold.
-  const encoder = exchange.run.path ?? clientOf(exchange).streamEncoder(exchange.run.ctx)
+  const encoder = exchange.run.path ?? exchangeClient(exchange).streamEncoder(exchange.run.ctx)
   return encoder.finish({ ...final, end: { reason: 'error' }, fault, metadata })
 }
 
-/** What a head says of the body that follows. @param contentLength bytes. @throws Fault 413, 415. */
+/** Checks the headers that describe the body. @param contentLength bytes. @throws Fault 413, 415. */
 export function checkBodyHead(headers: IncomingHttpHeaders, contentLength: number | undefined, maxBody: number): void {
   if (contentLength !== undefined && contentLength > maxBody) {
     throw new Fault('too_large', { message: `Request payload too large: at most ${maxBody} bytes are accepted` })
@@ -159,7 +159,7 @@ const DURATION = /^(\d{1,9})(ms|s|m|h)$/
  * @param configured milliseconds of `server.deadline`.
  * @throws Fault 400 naming the header.
  */
-export function deadlineOf(headers: IncomingHttpHeaders, brand: string, configured: number): number {
+export function requestDeadline(headers: IncomingHttpHeaders, brand: string, configured: number): number {
   const name = brandHeaders(brand).deadline
   const value = headers[name]
   if (value === undefined) return configured

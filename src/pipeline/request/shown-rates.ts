@@ -26,7 +26,7 @@ export async function takeRequest(key: ApiKey, { admission, clock, form }: RateS
 }
 
 /** Rest of the limits at this moment, with nothing taken. */
-export async function rateHeadersOf(key: ApiKey, { admission, clock, form }: RateScene): Promise<Record<string, string>> {
+export async function keyRateHeaders(key: ApiKey, { admission, clock, form }: RateScene): Promise<Record<string, string>> {
   const rates = shownRates(key)
   const headers: Record<string, string> = {}
   if (!rates) return headers

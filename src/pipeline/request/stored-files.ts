@@ -18,7 +18,7 @@ export function fillInFiles(exchange: Accepted, files: FileStore, most: number):
   if (exchange.request.client.embedding) return undefined
   const ids = namedFiles(exchange.request.canonical().items, files)
   if (ids.size === 0) return undefined
-  return urlsOf(ids, exchange, files, most).then((found) =>
+  return fileUrls(ids, exchange, files, most).then((found) =>
     exchange.request.edit('files', (draft) => {
       draft.items = draft.items.map((item) => withBytes(item, found))
     }),
@@ -45,7 +45,7 @@ interface Found {
 }
 
 /** @throws Fault 400 naming the field of a file that the key has not, 413, 503. */
-async function urlsOf(ids: ReadonlyMap<string, number>, exchange: Accepted, files: FileStore, most: number): Promise<Map<string, Found>> {
+async function fileUrls(ids: ReadonlyMap<string, number>, exchange: Accepted, files: FileStore, most: number): Promise<Map<string, Found>> {
   const { identity, issuer } = exchange.auth.key
   const own = files.of(identity, issuer?.identity)
   const found = new Map<string, Found>()

@@ -8,7 +8,6 @@ import type { Accepted, Aimed, MaybeAimed } from '../exchange.ts'
 import type { BoundTerms } from '../guard/guardrail-terms.ts'
 import { isLimited } from '../money/hold.ts'
 import type { Advisor } from '../records.ts'
-import { otherTools } from '../request/client-request.ts'
 
 /** Questions held for where the caller sets no bound. */
 const USUAL_USES = 3
@@ -16,7 +15,7 @@ const USUAL_USES = 3
 /** The advisors that the request offers, as the catalogue knows them: 128 at most, like all tools that are no functions (`checkToolCount`). */
 export function advisorsIn(exchange: Accepted, { models }: ModelLookup): readonly Advisor[] {
   const found: Advisor[] = []
-  for (const tool of otherTools(exchange)) {
+  for (const tool of exchange.request.need.otherTools) {
     if (!isAdvisor(tool)) continue
     const endpoints = models.flatMap((one) => one.endpoints.filter((endpoint) => names(endpoint, tool.model)))
     const uses = typeof tool.max_uses === 'number' && tool.max_uses >= 1 ? tool.max_uses : USUAL_USES
@@ -36,20 +35,20 @@ function names({ upstreamModel, tier, variant }: Endpoint, model: string): boole
 
 /** The advisor's endpoint at the provider that serves; undefined where the catalogue has none. */
 export function advisorAt(exchange: MaybeAimed, { provider }: Endpoint, model: string): Endpoint | undefined {
-  const advisor = exchange.wish?.advisors.find((one) => one.model === model)
+  const advisor = exchange.demand?.advisors.find((one) => one.model === model)
   return advisor?.endpoints.find((endpoint) => endpoint.provider === provider)
 }
 
 /**
- * What forbids an endpoint for the advisors of the request: a model that the key may not use, or that has no price while the key
- * has a limit, may not be called through a tool either.
+ * Reason why the advisors of the request exclude an endpoint: a model that the key may not use, or that has no price while the key has a
+ * limit, may not be called through a tool either.
  */
 export function advisorBar(
   exchange: Aimed,
   endpoint: Endpoint,
   terms: BoundTerms | undefined,
 ): { detail: string; from: string } | undefined {
-  for (const { model } of exchange.wish.advisors) {
+  for (const { model } of exchange.demand.advisors) {
     const advisor = advisorAt(exchange, endpoint, model)
     const bar = advisor && terms?.bar(advisor, undefined)
     if (bar) return { detail: `its advisor ${model}: ${bar.detail}`, from: bar.from }
@@ -57,7 +56,7 @@ export function advisorBar(
     if (allowedModels && !(advisor && allowsModel(allowedModels, advisor.model.slug)))
       return { detail: `the key may not use its advisor ${model}`, from: 'key' }
     if (terms && !advisor) return { detail: `its advisor ${model} is not in the catalogue`, from: 'account' }
-    if (isLimited(exchange.auth.key, exchange.wish.budgets) && (!advisor || advisor.price === 'unpriced'))
+    if (isLimited(exchange.auth.key, exchange.demand.budgets) && (!advisor || advisor.price === 'unpriced'))
       return { detail: `its advisor ${model} has no price, and the key has a limit`, from: 'key' }
   }
   return undefined

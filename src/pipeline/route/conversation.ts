@@ -1,4 +1,4 @@
-/** What makes a conversation itself, so that it can stay where its prompt is cached (docs/contract.md#sticky-sessions). */
+/** Identity of a conversation, so that it can stay where its prompt is cached (docs/contract.md#sticky-sessions). */
 
 import { hash } from 'node:crypto'
 import { randomTag } from '../../core/ids.ts'
@@ -31,7 +31,7 @@ export function conversationName(
   if (endpoints.length < 2 || !endpoints.some(cachesCheaper)) return undefined
   const { prompt_cache_key: cacheKey } = body
   if (typeof cacheKey === 'string' && cacheKey !== '') return { name: `k${digest(cacheKey, secret)}`, named: false }
-  const opening = openingOf(body)
+  const opening = firstWords(body)
   return opening === undefined ? undefined : { name: `h${digest(opening, secret)}`, named: false }
 }
 
@@ -49,8 +49,8 @@ function digest(text: string, secret: string): string {
   return hash('sha256', secret + text, 'base64url')
 }
 
-/** How the conversation begins, bounded: it stays the same while messages are added. Undefined where there is no message yet. */
-function openingOf(body: JsonObject): string | undefined {
+/** Beginning of the conversation, bounded: it stays the same while messages are added. Undefined where there is no message yet. */
+function firstWords(body: JsonObject): string | undefined {
   const { messages, input } = body
   let instructions: Json | undefined = body.instructions ?? body.system
   const listed = messages ?? input

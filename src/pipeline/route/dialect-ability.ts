@@ -1,4 +1,6 @@
-/** What the endpoints' dialects can say of a request: which parameters they send, and tools and files that only some of them have. */
+/**
+ * Ability of the endpoints' dialects to express a request: the parameters that they send, and tools and files that only some of them have.
+ */
 
 import { entryAt } from '../../core/entry-at.ts'
 import { Fault } from '../../core/faults.ts'
@@ -11,7 +13,7 @@ import type { Endpoint } from '../../routing/catalog/types.ts'
 import { endpointTag, type Removed } from '../../routing/index.ts'
 import type { ChainDependencies, ModelLookup } from '../dependencies.ts'
 import type { Accepted } from '../exchange.ts'
-import type { Wish } from '../records.ts'
+import type { Demand } from '../records.ts'
 import { fieldNaming } from '../request/stored-files.ts'
 
 /** Endpoints named to a caller whose tool or file none of the requested ones has. */
@@ -122,7 +124,7 @@ export class DialectAbility {
   }
 
   /** 400: names the tool or file, and the endpoints that could serve it. */
-  fault(removed: readonly Removed[], { requested, models }: Pick<Wish, 'requested' | 'models'>): Fault {
+  fault(removed: readonly Removed[], { requested, models }: Pick<Demand, 'requested' | 'models'>): Fault {
     const endpoints = removed.filter(({ filter }) => filter === 'dialect').map(({ endpoint }) => endpoint)
     const lacking = this.things.find((thing) => endpoints.some((endpoint) => !this.has(endpoint, thing))) ?? entryAt(this.things, 0)
     const able = this.able()

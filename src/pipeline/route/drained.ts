@@ -9,7 +9,7 @@ import { conversationName, mayStay } from './conversation.ts'
  * True for the endpoint where the conversation was served last, and for those that have what the request names by an id.
  * @returns undefined where none of the endpoints is drained.
  */
-export function bindingOf(
+export function findBinding(
   exchange: Aimed,
   all: readonly Endpoint[],
   sessions: StickySessions,
@@ -21,9 +21,9 @@ export function bindingOf(
 }
 
 /** Id of the endpoint that the conversation stays at. */
-function servedAt({ request, auth, wish }: Aimed, all: readonly Endpoint[], sessions: StickySessions): string | undefined {
-  const [model] = wish.models
-  if (!model || request.client.embedding || !mayStay(wish.preferences, model.endpoints)) return undefined
+function servedAt({ request, auth, demand }: Aimed, all: readonly Endpoint[], sessions: StickySessions): string | undefined {
+  const [model] = demand.models
+  if (!model || request.client.embedding || !mayStay(demand.preferences, model.endpoints)) return undefined
   const known = conversationName(request, all, sessions.commonSecret)
   return known && sessions.get(auth.key.identity, model.slug, known.name)
 }

@@ -40,7 +40,7 @@ const SAME = [
   'excluded_domains',
 ] as const
 
-/** What the YAML says of the provider. */
+/** True if the provider's quirks state that it searches. */
 export function searchesItself(endpoint: Endpoint): boolean {
   const quirks = endpoint.quirks ?? endpoint.provider.quirks
   return quirks.web_search === true
@@ -69,7 +69,7 @@ export function hoistSearch(exchange: Accepted, plugins: readonly PluginSetting[
   if (!engines && !named && !endpoints.some(searchesItself)) return false
   exchange.request.edit(HOISTED, (draft) => {
     draft.tools = draft.tools.map((tool, place) =>
-      isSearch(tool) ? { kind: 'server', name: TOOL, ...parametersOf(tool.of.data, `tools[${place}]`) } : tool,
+      isSearch(tool) ? { kind: 'server', name: TOOL, ...toolParameters(tool.of.data, `tools[${place}]`) } : tool,
     )
     const { toolChoice } = draft
     if (toolChoice?.mode === 'opaque' && NATIVE.test(toolChoice.of.type)) draft.toolChoice = { mode: 'named', name: TOOL }
@@ -85,7 +85,7 @@ function isSearch(tool: ToolSpec): tool is { kind: 'opaque'; of: Opaque } {
  * True where the request can do without its search and its tool for images: it offers the model tools of the caller's own beside
  * them, as coding agents do in every request, and neither chooses one of them nor demands that nothing is left out.
  */
-export function sparesTools({ request, wish: { preferences } }: Aimed): boolean {
+export function sparesTools({ request, demand: { preferences } }: Aimed): boolean {
   const { tools, toolChoice } = request.canonical()
   const chosen = toolChoice?.mode === 'opaque' && isSpareType(toolChoice.of.type)
   const hasOwn = tools.some((tool) => tool.kind === 'function' || (tool.kind === 'opaque' && request.client.clientTools?.has(tool.of)))
@@ -98,7 +98,7 @@ export function isSpareType(type: string): boolean {
 }
 
 /** The parameters of the gateway's tool, and where the caller wrote each of them. */
-function parametersOf(data: JsonObject, at: string): { parameters: JsonObject; written: WrittenAt } {
+function toolParameters(data: JsonObject, at: string): { parameters: JsonObject; written: WrittenAt } {
   const parameters: JsonObject = {}
   const fields: Record<string, string> = {}
   const take = (name: string, from: JsonObject, path: string): void => {
@@ -152,12 +152,12 @@ export function hoistTools(exchange: Accepted): boolean {
   if (!exchange.request.canonical().tools.some((tool) => tool.kind === 'opaque' && hoisted(tool.of))) return false
   exchange.request.edit('hoisted-tools', (draft) => {
     draft.tools = draft.tools.map((tool) => (tool.kind === 'opaque' ? (hoisted(tool.of) ?? tool) : tool))
-    if (draft.toolChoice) draft.toolChoice = choiceOf(draft.toolChoice, draft.tools)
+    if (draft.toolChoice) draft.toolChoice = hoistChoice(draft.toolChoice, draft.tools)
   })
   return true
 }
 
-function choiceOf(choice: ToolChoice, tools: readonly ToolSpec[]): ToolChoice {
+function hoistChoice(choice: ToolChoice, tools: readonly ToolSpec[]): ToolChoice {
   if (choice.mode !== 'opaque') return choice
   const chosen = tools.find((tool) => tool.kind === 'server' && tool.standsFor?.replace(VERSION, '') === choice.of.type)
   if (chosen?.kind !== 'server') return choice
@@ -193,7 +193,7 @@ export function leaveToProviders(exchange: Routed, upstreams: ChainDependencies[
     if (able.length === 0 || (engine !== 'native' && able.length < exchange.route.endpoints.length)) continue
     narrow(exchange, able)
     noteServerTools(exchange, 'native', [tool.name])
-    const data: JsonObject = { type: tool.name, ...(tool.name === 'shell' ? { environment: environmentOf(tool.parameters) } : {}) }
+    const data: JsonObject = { type: tool.name, ...(tool.name === 'shell' ? { environment: toolEnvironment(tool.parameters) } : {}) }
     exchange.request.edit('native-tools', (draft) => {
       draft.tools = draft.tools.with(place, { kind: 'opaque', of: { dialect: WIRE, type: tool.name, data } })
       const { toolChoice } = draft
@@ -207,11 +207,11 @@ export function leaveToProviders(exchange: Routed, upstreams: ChainDependencies[
   }
 }
 
-function environmentOf({ environment }: JsonObject): JsonObject {
+function toolEnvironment({ environment }: JsonObject): JsonObject {
   return isObject(environment) ? environment : { type: 'container_auto' }
 }
 
-/** What the provider's YAML says of it; only one wire has a form for these tools. */
+/** True if the provider's quirks name the tool; only one wire has a form for these tools. */
 function hasNative({ provider, quirks = provider.quirks }: Endpoint, name: string, upstreams: ChainDependencies['upstreams']): boolean {
   return quirks.native_tools?.some((tool) => tool === name) === true && upstreams.get(provider.dialect)?.wire === WIRE
 }

@@ -1,6 +1,6 @@
 /**
  * Media that a request names by their address, for providers that take data alone (quirk `media_urls: inline`): fetched before the hold,
- * and only where an endpoint in question needs them. What they become is written into the request of such an endpoint and no other.
+ * and only where an endpoint in question needs them. The data stands in requests to such endpoints alone.
  */
 import { asFault, Fault } from '../../core/faults.ts'
 import type { Media } from '../../dialects/canon/media.ts'
@@ -11,17 +11,18 @@ import { guardedFetch, type OutboundPolicy } from '../../services/outbound/index
 import type { Accepted, Guarded } from '../exchange.ts'
 import { dataUrl, fieldHolding } from '../request/stored-files.ts'
 
-/** Addresses of one request, and of one turn all together: milliseconds. */
-const MOST_ADDRESSES = 20
-const LONGEST = 20_000
+/** Addresses of one request. */
+const MAX_ADDRESSES = 20
+/** Milliseconds for all addresses of one turn. */
+const MAX_FETCH_MS = 20_000
 /** Memory per byte: the bytes, their base64, and that again in the body for the provider. */
 const WEIGHT = 4
 
-const quirksOf = ({ quirks, provider }: Endpoint): Quirks => quirks ?? provider.quirks
+const endpointQuirks = ({ quirks, provider }: Endpoint): Quirks => quirks ?? provider.quirks
 
-/** Whether a provider with these quirks gets data in place of addresses that a request has which may hold media. */
+/** True if a provider with these quirks gets data in place of the addresses in a request that may have media. */
 export function needsMedia({ request }: Accepted, quirks: Quirks): boolean {
-  return quirks.media_urls === 'inline' && !request.client.embedding && addressesOf(request.canonical()).size > 0
+  return quirks.media_urls === 'inline' && !request.client.embedding && mediaAddresses(request.canonical()).size > 0
 }
 
 /** The request as such a provider gets it; the canonical one where nothing has been fetched. */
@@ -50,11 +51,11 @@ export function fetchMedia(
   endpoints: readonly Endpoint[],
   policy: OutboundPolicy,
 ): Promise<readonly Endpoint[]> | undefined {
-  if (!endpoints.some((endpoint) => needsMedia(exchange, quirksOf(endpoint)))) return undefined
+  if (!endpoints.some((endpoint) => needsMedia(exchange, endpointQuirks(endpoint)))) return undefined
   return fetched(exchange, policy).then(
     () => endpoints,
     (thrown: unknown) => {
-      const others = endpoints.filter((endpoint) => !needsMedia(exchange, quirksOf(endpoint)))
+      const others = endpoints.filter((endpoint) => !needsMedia(exchange, endpointQuirks(endpoint)))
       if (others.length === 0 || exchange.head.cancel.aborted) throw thrown
       return others
     },
@@ -63,13 +64,13 @@ export function fetchMedia(
 
 async function fetched(exchange: Guarded, policy: OutboundPolicy): Promise<void> {
   const { run, request, head } = exchange
-  const addresses = addressesOf(request.canonical())
+  const addresses = mediaAddresses(request.canonical())
   const found = new Map(run.media)
-  if (addresses.size > MOST_ADDRESSES)
-    throw new Fault('bad_request', { message: `a request may name ${MOST_ADDRESSES} images and files by their address` })
-  // Bytes of all together.
+  if (addresses.size > MAX_ADDRESSES)
+    throw new Fault('bad_request', { message: `a request may name ${MAX_ADDRESSES} images and files by their address` })
+  // Bytes that the files may have together.
   let left = head.config.server.maxBody
-  const until = head.clock.monotonic() + LONGEST
+  const until = head.clock.monotonic() + MAX_FETCH_MS
   for (const [url, part] of addresses) {
     if (found.has(url)) continue
     try {
@@ -93,7 +94,7 @@ async function fetched(exchange: Guarded, policy: OutboundPolicy): Promise<void>
 
 const UNKNOWN = 'application/octet-stream'
 
-/** What the guarded fetch refuses, as a mistake of the part that names the address; other faults are not about it. */
+/** Turns a refusal of the guarded fetch into a mistake of the part that names the address; other faults stay as they are. */
 function naming(field: string | undefined, thrown: unknown): Fault {
   const fault = asFault(thrown)
   const { fetch } = fault.metadata ?? {}
@@ -112,7 +113,7 @@ function isRemote(part: Part): part is Remote {
 }
 
 /** Each address once, with a part that names it. */
-function addressesOf({ items }: CanonicalRequest): Map<string, Remote> {
+function mediaAddresses({ items }: CanonicalRequest): Map<string, Remote> {
   const found = new Map<string, Remote>()
   for (const item of items) {
     if (item.kind !== 'message' && item.kind !== 'result') continue

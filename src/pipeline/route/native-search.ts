@@ -3,7 +3,7 @@ import { badField } from '../../core/faults.ts'
 import { isObject, type JsonObject } from '../../core/json.ts'
 import { type NativeSearch, nativeSearchIn, nativeSearchTool, WEB_SEARCH } from '../../dialects/canon/native-search.ts'
 import type { ToolSpec } from '../../dialects/canon/request.ts'
-import { hasEngines, searchParameters, wayOf } from '../../plugin-api/index.ts'
+import { chooseSearchEngine, hasEngines, searchParameters } from '../../plugin-api/index.ts'
 import type { Endpoint } from '../../routing/catalog/types.ts'
 import type { ChainDependencies, PluginSetting } from '../dependencies.ts'
 import { narrow, type Routed } from '../exchange.ts'
@@ -20,12 +20,12 @@ export interface Searchers {
   able: readonly Endpoint[]
   /** True where they are all that are in question. */
   all: boolean
-  /** What the first of the others lacks, in words behind `native: `. */
+  /** Lack of the first of the others, in words behind `native: `. */
   why: string
 }
 
 /** @param own true where the tool that requests the search is itself one of the request's tools. */
-export function searchersOf(exchange: Routed, search: NativeSearch, upstreams: Upstreams, own: boolean): Searchers {
+export function findSearchers(exchange: Routed, search: NativeSearch, upstreams: Upstreams, own: boolean): Searchers {
   const {
     route: { endpoints },
   } = exchange
@@ -33,7 +33,7 @@ export function searchersOf(exchange: Routed, search: NativeSearch, upstreams: U
   const able: Endpoint[] = []
   let why = ''
   for (const endpoint of endpoints) {
-    const lack = lackOf(endpoint, search, { upstreams, beside })
+    const lack = findLack(endpoint, search, { upstreams, beside })
     if (lack === undefined) able.push(endpoint)
     else why ||= `${endpoint.model.slug} at ${endpoint.provider.name} ${lack}`
   }
@@ -46,7 +46,7 @@ interface Around {
   beside: boolean
 }
 
-function lackOf(endpoint: Endpoint, search: NativeSearch, { upstreams, beside }: Around): string | undefined {
+function findLack(endpoint: Endpoint, search: NativeSearch, { upstreams, beside }: Around): string | undefined {
   const wire = upstreams.get(endpoint.provider.dialect)?.webSearch?.(endpoint.quirks ?? endpoint.provider.quirks)
   if (!wire || !searchesItself(endpoint)) return 'has no web search of its own'
   if (wire.isTool && endpoint.supported?.has('tools') === false) return 'takes no tools'
@@ -54,7 +54,7 @@ function lackOf(endpoint: Endpoint, search: NativeSearch, { upstreams, beside }:
   return beside && !wire.besideFunctions ? 'has a web search of its own that takes no other tools beside it' : undefined
 }
 
-/** From here on only these endpoints serve, and the provider's search is among the tools. @param own as for `searchersOf`. */
+/** From here on only these endpoints serve, and the provider's search is among the tools. @param own as for `findSearchers`. */
 export function searchNatively(exchange: Routed, search: NativeSearch, able: readonly Endpoint[], own: number | undefined): void {
   narrow(exchange, able)
   exchange.request.edit(NATIVE_SEARCH, (draft) => {
@@ -81,10 +81,10 @@ export function settleSearch(exchange: Routed, plugins: readonly PluginSetting[]
   const settings: JsonObject = plugins.find(({ plugin }) => plugin.id === 'web')?.defaults ?? {}
   for (const [i, tool] of exchange.request.canonical().tools.entries()) {
     if (tool.kind !== 'server' || tool.name !== WEB_SEARCH) continue
-    const way = wayOf(tool.parameters.engine, settings)
+    const way = chooseSearchEngine(tool.parameters.engine, settings)
     if (way !== 'native' && way !== 'auto') continue
     const search = searchFields(tool, i)
-    const { able, all, why } = searchersOf(exchange, search, upstreams, true)
+    const { able, all, why } = findSearchers(exchange, search, upstreams, true)
     if (way === 'native' && able.length === 0)
       throw asWritten(badField(`tools[${i}].parameters.engine`, `native: ${why}`), `tools[${i}]`, tool.written)
     // With `auto`, our own engine searches where only some endpoints can, so that the others stay as fallbacks.

@@ -5,7 +5,7 @@
 import type { Endpoint } from '../../routing/catalog/types.ts'
 import { isNearEnd } from '../../routing/index.ts'
 import type { Guarded } from '../exchange.ts'
-import { contextNeed, contextOf, inputModalities } from '../request/client-request.ts'
+import { contextNeed, endpointContext, inputModalities } from '../request/client-request.ts'
 
 export interface ContextCounter {
   /** True where the provider has a counter that is worth a call. */
@@ -19,11 +19,11 @@ export function countNearEnd(exchange: Guarded, counter: ContextCounter): Promis
   const {
     request,
     route: { endpoints },
-    wish: { preferences },
+    demand: { preferences },
   } = exchange
   if (request.client.embedding || request.noted.counted) return undefined
   let smallest = Number.POSITIVE_INFINITY
-  for (const endpoint of endpoints) smallest = Math.min(smallest, contextOf(endpoint))
+  for (const endpoint of endpoints) smallest = Math.min(smallest, endpointContext(endpoint))
   const need = contextNeed(exchange, smallest)
   if (need.input + need.cap <= smallest) return undefined
   const strict = preferences.require_parameters === true

@@ -22,12 +22,13 @@ import type { Layer } from '../layer.ts'
 import { isLimited } from '../money/hold.ts'
 import type { InputCounter } from '../money/outside-count.ts'
 import { takeTurnHold } from '../money/outside-hold.ts'
+import { type Payer, writeHold } from '../money/take-hold.ts'
 import { unpriced } from '../money/tool-fees.ts'
-import { concludeTurn, type Payer, writeHold } from '../money/turn-cost.ts'
+import { concludeTurn } from '../money/turn-cost.ts'
 import type { Conversation, Plan } from '../records.ts'
 import { usableKey } from '../request/authenticate.ts'
-import { contextNeed, contextOf, offersTools, priceMoment, tierOf } from '../request/client-request.ts'
-import { ownerOf } from '../request/key-owner.ts'
+import { contextNeed, endpointContext, parseTier, priceMoment } from '../request/client-request.ts'
+import { keyOwner } from '../request/key-owner.ts'
 import { takeTokens } from '../request/rate-limits.ts'
 import { conversationName, mayStay } from './conversation.ts'
 import { fetchMedia } from './media-fetch.ts'
@@ -36,7 +37,7 @@ import { watchTools } from './tool-watch.ts'
 
 type PlanSettings = Pick<ChainSettings, 'callers' | 'outbound'>
 
-/** What counts tokens, for holds and for contexts. */
+/** Counters of tokens, for holds and for contexts. */
 interface Counters {
   readonly input: InputCounter
   readonly context: ContextCounter
@@ -60,7 +61,7 @@ async function planned(
   dependencies: ChainDependencies,
   payer: Pick<Payer, 'upstreams' | 'seen' | 'counter'>,
 ): Promise<Planned> {
-  const order = orderOf(exchange, dependencies)
+  const order = planOrder(exchange, dependencies)
   // Before the hold, which counts what is fetched by its size.
   const fetching = exchange.request.mayHoldMedia ? fetchMedia(exchange, order.candidates, outbound) : undefined
   const wanted = fetching ? await fetching : order.candidates
@@ -95,7 +96,7 @@ type Order = Omit<Plan, 'outputCaps'>
  * The endpoints of a request in the order in which they are to be tried: what fits, what the key can pay, then the routing's order.
  * @throws Fault 400 where the input fits no endpoint, 403 where a key with a limit finds no price.
  */
-export function orderOf(
+export function planOrder(
   exchange: Guarded & { readonly plan?: Plan | undefined },
   dependencies: Pick<ChainDependencies, 'sessions' | 'health' | 'clock'>,
 ): Order {
@@ -108,40 +109,40 @@ function fitting(exchange: Guarded): readonly Endpoint[] {
     route: { endpoints },
   } = exchange
   let smallest = Number.POSITIVE_INFINITY
-  for (const endpoint of endpoints) smallest = Math.min(smallest, contextOf(endpoint))
+  for (const endpoint of endpoints) smallest = Math.min(smallest, endpointContext(endpoint))
   const need = contextNeed(exchange, smallest)
   if (need.input + need.cap <= smallest) return endpoints
   const { kept, removed } = withContext(exchange, endpoints, need)
   if (kept.length > 0) return kept
-  const fault = noEndpointFault([exchange.wish.requested], removed)
-  const roomiest = endpoints.reduce((best, endpoint) => (contextOf(endpoint) > contextOf(best) ? endpoint : best))
+  const fault = noEndpointFault([exchange.demand.requested], removed)
+  const roomiest = endpoints.reduce((best, endpoint) => (endpointContext(endpoint) > endpointContext(best) ? endpoint : best))
   throw new Fault('context_length', {
     message: `${fault.message}. Shorten the input, or add the plugin context-compression`,
-    metadata: { ...fault.metadata, tokens: tokensAt(roomiest, need), context: contextOf(roomiest) },
+    metadata: { ...fault.metadata, tokens: tokensAt(roomiest, need), context: endpointContext(roomiest) },
     availability: fault.availability,
   })
 }
 
 /** @param need of the exchange's request: what of it may fit nowhere. */
-export function withContext({ wish }: Aimed, endpoints: readonly Endpoint[], need: TokenNeed): Filtered {
+export function withContext({ demand }: Aimed, endpoints: readonly Endpoint[], need: TokenNeed): Filtered {
   return filterEndpoints(endpoints, {
     provider: NO_PREFERENCES,
     contextTokens: need.input,
     counted: need.counted,
     maxOutput: need.cap,
-    wholeCap: wish.preferences.require_parameters === true,
+    wholeCap: demand.preferences.require_parameters === true,
     tiers: ALL_TIERS,
   })
 }
 
 function affordable(exchange: Guarded, endpoints: readonly Endpoint[]): readonly Endpoint[] {
   const isPriced = (endpoint: Endpoint): boolean => unpriced(exchange, endpoint) === undefined
-  if (!isLimited(exchange.auth.key, exchange.wish.budgets) || endpoints.every(isPriced)) return endpoints
+  if (!isLimited(exchange.auth.key, exchange.demand.budgets) || endpoints.every(isPriced)) return endpoints
   const priced = endpoints.filter(isPriced)
   if (priced.length === 0) {
     const tool = endpoints.map((endpoint) => unpriced(exchange, endpoint)).find((what) => what !== 'endpoint')
     const what = tool === undefined ? '' : ` for the tool ${tool}`
-    throw new Fault('forbidden', { message: `${exchange.wish.requested} has no known price${what}: a key with a limit cannot use it` })
+    throw new Fault('forbidden', { message: `${exchange.demand.requested} has no known price${what}: a key with a limit cannot use it` })
   }
   return priced
 }
@@ -154,39 +155,39 @@ function order(
   const { plan, run } = exchange
   const served = run.lastTurn?.endpoint
   if (plan && served) return { ...plan, candidates: [served, ...plan.candidates.filter((endpoint) => endpoint !== served)] }
-  const conversation = conversationOf(exchange, endpoints, dependencies.sessions)
+  const conversation = findConversation(exchange, endpoints, dependencies.sessions)
   // Where there is no choice it does not matter how well the one endpoint calls tools.
   const choice = endpoints.length > 1 || endpoints.some(({ model }) => model.endpoints.length > 1)
   const watch = choice ? watchTools(exchange) : undefined
   if (watch) run.taps.push(watch)
   if (endpoints.length === 1) return { candidates: endpoints, conversation, watch }
   const preferences = orderPreferences(exchange, conversation)
-  const health = dependencies.health.forKey(exchange.auth.key.identity, ownerOf(exchange.auth.key))
+  const health = dependencies.health.forKey(exchange.auth.key.identity, keyOwner(exchange.auth.key))
   return { candidates: orderEndpoints(endpoints, preferences, () => dependencies.clock.random(), health), conversation, watch }
 }
 
-/** What the request wants of the order, with the endpoint that its conversation stays on. */
+/** Preferences of the request for the order, with the endpoint that its conversation stays on. */
 export function orderPreferences(exchange: Guarded, conversation: Conversation | undefined): OrderPreferences {
   const { gateway } = exchange.request
   return {
-    ...exchange.wish.preferences,
+    ...exchange.demand.preferences,
     route: gateway.route,
     sticky: conversation?.pinned,
-    serviceTier: tierOf(gateway.serviceTier),
-    tools: offersTools(exchange),
+    serviceTier: parseTier(gateway.serviceTier),
+    tools: exchange.request.need.offersTools,
     priceMoment: priceMoment(exchange, exchange.route.endpoints),
   }
 }
 
 /** Undefined where the conversation is not to stay anywhere: the caller orders, or it has no name. */
-function conversationOf(exchange: Guarded, endpoints: readonly Endpoint[], sessions: StickySessions): Conversation | undefined {
+function findConversation(exchange: Guarded, endpoints: readonly Endpoint[], sessions: StickySessions): Conversation | undefined {
   // A vector is no turn of a conversation: the session's name only groups (docs/contract.md#sticky-sessions).
   const { client, gateway } = exchange.request
   // Where there is no choice only a name of the caller's makes a conversation.
   const mayHave = endpoints.length > 1 || gateway.sessionId !== undefined
   if (client.embedding || !mayHave) return undefined
   const primary = entryAt(exchange.route.models, 0)
-  const { preferences } = exchange.wish
+  const { preferences } = exchange.demand
   const isListed = preferences.order?.length !== undefined && preferences.order.length > 0
   if (
     isListed &&

@@ -1,10 +1,10 @@
-/** Where a provider is, and the headers of the calls to it: its own, made once, those of a credential, and those of a trace. */
+/** Address of a provider, and the headers of the calls to it: its own, made once, those of a credential, and those of a trace. */
 
 import { Fault } from '../../core/faults.ts'
 import { randomHex } from '../../core/ids.ts'
 import type { ProviderWire, UpstreamDialect } from '../../dialects/types.ts'
 import type { Provider } from '../../routing/catalog/types.ts'
-import type { Credential } from '../../services/credentials/credential.ts'
+import type { Credential } from '../../services/credentials/types.ts'
 import { type TraceScope, traceHeaders } from '../../services/telemetry/trace-context.ts'
 import type { Planned } from '../exchange.ts'
 
@@ -23,7 +23,7 @@ interface ProviderAddress {
   timeouts: Provider['timeouts']
 }
 
-/** What a dialect adds to every call. */
+/** Parts of a dialect that are in every call. */
 type Addressed = Pick<ProviderWire, 'auth' | 'headers' | 'versionHeader'> & Pick<Partial<UpstreamDialect>, 'framing'>
 
 const known = new WeakMap<Provider, ProviderAddress>()
@@ -44,7 +44,7 @@ export function keyHeader({ auth }: Provider, key: string, dialect: Addressed): 
 
 /** One call, as far as a credential signs it. */
 interface CallFacts {
-  /** Where it is not the provider's own. */
+  /** Set where it is not the provider's own. */
   origin?: string
   /** With its query. */
   path: string
@@ -112,8 +112,8 @@ function make(provider: Provider, dialect: Addressed): ProviderAddress {
 }
 
 /** Of the running attempt: its span is the parent of the provider's. */
-export function traceOf({ head, trail }: Planned, scope: TraceScope): string[] {
-  const { trace, attempts } = trail
+export function forwardedTrace({ head, history }: Planned, scope: TraceScope): string[] {
+  const { trace, attempts } = history
   const attempt = attempts.at(-1)
   if (trace && attempt) attempt.span ??= randomHex(16)
   return traceHeaders(scope, { trace, span: attempt?.span, headers: head.headers })

@@ -5,16 +5,16 @@ import type { Aimed } from '../exchange.ts'
 export interface ReadInputs {
   /** Whatever an endpoint takes. */
   readonly always: ReadonlySet<string>
-  /** Where no endpoint takes them. */
+  /** Kinds that are read only where no endpoint takes them. */
   readonly otherwise: ReadonlySet<string>
 }
 
 export const NOT_READ: ReadInputs = { always: new Set(), otherwise: new Set() }
 
-/** What plugins would do about the inputs of a request, by the operator's settings and the request's own. */
+/** Kinds of input that plugins would read, by the operator's settings and the request's own. */
 export function readInputs(
   {
-    wish: {
+    demand: {
       plugins: entries,
       models: [first],
     },

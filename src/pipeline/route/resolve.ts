@@ -20,14 +20,14 @@ import type { ChainDependencies, ChainSettings, PluginSetting } from '../depende
 import { type Accepted, type Aimed, advance, type Guarded, narrow, type Routed } from '../exchange.ts'
 import { type Bound, type BoundTerms, boundFor } from '../guard/guardrail-terms.ts'
 import type { Layer, Service } from '../layer.ts'
-import type { Advisor, Variant, Wish } from '../records.ts'
+import type { Advisor, Demand, Variant } from '../records.ts'
 import { refusingModels } from '../refusing-limit.ts'
-import { callerCap, inputModalities, priceMoment, tierOf } from '../request/client-request.ts'
+import { inputModalities, parseTier, priceMoment } from '../request/client-request.ts'
 import { havingIds } from '../request/provider-ids.ts'
 import { advisorBar, advisorsIn } from './advisors.ts'
 import { withCacheFill } from './cache-only.ts'
 import { DialectAbility, sentTo } from './dialect-ability.ts'
-import { bindingOf } from './drained.ts'
+import { findBinding } from './drained.ts'
 import { hoistSearch, hoistTools, isSpareType, leaveToProviders, needsHoisting, offersShared, sparesTools } from './hoisted-tools.ts'
 import { offersSearch, settleSearch } from './native-search.ts'
 import { NOT_READ, readInputs, without } from './read-inputs.ts'
@@ -61,13 +61,13 @@ export function resolveLayer(
       const mayBeNeeded = hasOtherTools || mayHoldMedia || client.nativeTools !== undefined
       const ability = mayBeNeeded ? new DialectAbility(exchange, settings.catalog, dependencies.upstreams) : undefined
       const bound = settings.guardrails.length > 0 ? boundFor(settings.guardrails, exchange.auth.key) : UNBOUND
-      const aimed = advance(exchange, 'wish', wishOf(exchange, choice, { bound, ability, settings }))
+      const aimed = advance(exchange, 'demand', resolveDemand(exchange, choice, { bound, ability, settings }))
       const { upstreams, sessions } = dependencies
       const bounds = { ability, terms: bound.terms, plugins: settings.plugins, upstreams, sessions }
       const { models, router } = choice
-      if (!router) return next(settled(advance(aimed, 'route', { models, endpoints: serving(aimed, endpointsOf(models), bounds) })))
+      if (!router) return next(settled(advance(aimed, 'route', { models, endpoints: serving(aimed, modelEndpoints(models), bounds) })))
       const routable = routableModels(aimed, settings.catalog).filter((model) => !dependencies.modelKinds.lacks(model, 'generate'))
-      const endpoints = usable(aimed, serving(aimed, endpointsOf([...new Set([...routable, ...models])]), bounds))
+      const endpoints = usable(aimed, serving(aimed, modelEndpoints([...new Set([...routable, ...models])]), bounds))
       const { memory, route } = routeModels(aimed, router, { models: routable, endpoints, fallbacks: models }, dependencies)
       const routed = settled(advance(aimed, 'route', route))
       if (!memory) return next(routed)
@@ -92,18 +92,18 @@ export function resolveLayer(
 
 /** An exchange begins without anything that guardrails have found. */
 function isDirect(exchange: Routed, implied: readonly PluginSetting[]): exchange is Guarded {
-  const { request, wish } = exchange
-  if (request.compaction !== undefined || request.hasOtherTools || request.edited || wish.plugins.length > 0) return false
+  const { request, demand } = exchange
+  if (request.compaction !== undefined || request.hasOtherTools || request.edited || demand.plugins.length > 0) return false
   return !implied.some((setting) => mayBeImplied(exchange, setting))
 }
 
 /** Without a look at the request by the plugin itself. */
-export function mayBeImplied({ request, wish, route }: Routed, { plugin, defaults }: PluginSetting): boolean {
+export function mayBeImplied({ request, demand, route }: Routed, { plugin, defaults }: PluginSetting): boolean {
   const { impliedBy } = plugin
   if (defaults.enabled === true || !impliedBy) return true
   const { media, strategy, context } = impliedBy
   if (media && !request.mayHoldMedia) return false
-  if (strategy !== undefined && strategy !== wish.strategy) return false
+  if (strategy !== undefined && strategy !== demand.strategy) return false
   return context === undefined || (route.models[0]?.context ?? Number.POSITIVE_INFINITY) <= context
 }
 
@@ -116,9 +116,9 @@ interface Bounded {
   settings: ChainSettings
 }
 
-function wishOf(exchange: Accepted, choice: ModelChoice, { bound, ability, settings }: Bounded): Wish {
+function resolveDemand(exchange: Accepted, choice: ModelChoice, { bound, ability, settings }: Bounded): Demand {
   const { requested, strategy, variant, plugins, models, router } = choice
-  const preferences = preferencesOf(exchange, variant)
+  const preferences = joinPreferences(exchange, variant)
   return {
     requested,
     strategy,
@@ -131,12 +131,12 @@ function wishOf(exchange: Accepted, choice: ModelChoice, { bound, ability, setti
   }
 }
 
-function endpointsOf(models: readonly Model[]): readonly Endpoint[] {
+function modelEndpoints(models: readonly Model[]): readonly Endpoint[] {
   return models.length === 1 && models[0] ? models[0].endpoints : models.flatMap((model) => model.endpoints)
 }
 
 /** Merges the preferences of request, variant, key and account. */
-function preferencesOf({ request: { gateway }, auth: { key }, head }: Accepted, variant: Variant): MergedPreferences {
+function joinPreferences({ request: { gateway }, auth: { key }, head }: Accepted, variant: Variant): MergedPreferences {
   const { provider } = head.config
   if (!gateway.provider && !gateway.presetProvider && !gateway.route && !variant.sort && !key.provider && !provider) return NO_PREFERENCES
   return mergePreferences([
@@ -147,7 +147,7 @@ function preferencesOf({ request: { gateway }, auth: { key }, head }: Accepted, 
   ])
 }
 
-/** What decides beside the preferences. */
+/** Constraints beside the preferences. */
 interface Bounds {
   /** Absent where every dialect can express the request. */
   ability: DialectAbility | undefined
@@ -164,35 +164,35 @@ function serving(exchange: Aimed, all: readonly Endpoint[], bounds: Bounds): rea
   if (ability?.isNeeded && needsHoisting(exchange) && hoistSearch(exchange, plugins, all))
     return serving(exchange, all, { ...bounds, ability: ability.anew() })
   const needsParameters =
-    exchange.wish.preferences.require_parameters === true ||
+    exchange.demand.preferences.require_parameters === true ||
     all.some(({ supported, quirks, provider }) => supported !== undefined || (quirks ?? provider.quirks).body?.drop !== undefined) ||
     namesVerbosity(exchange.request.body)
   const inputs = exchange.request.client.embedding ? undefined : inputModalities(exchange)
   const { always, otherwise } = inputs ? readInputs(exchange, plugins) : NOT_READ
   const read = bounds.reading ? new Set([...always, ...otherwise]) : always
   const needs: RouteNeeds = {
-    provider: exchange.wish.preferences,
-    maxOutput: callerCap(exchange),
+    provider: exchange.demand.preferences,
+    maxOutput: exchange.request.need.cap,
     // Of embeddings each input is looked at by itself, once the endpoints are known.
     input: inputs && without(inputs, read),
     output: outputModalities(exchange),
     used: needsParameters ? exchange.request.canonical().used : undefined,
-    drained: bindingOf(exchange, all, sessions),
+    drained: findBinding(exchange, all, sessions),
     effort: needsParameters ? exchange.request.canonical().reasoning?.effort : undefined,
     sent: needsParameters ? (endpoint) => sentTo(endpoint, upstreams) : undefined,
     unable: ability?.isNeeded ? (endpoint) => ability.lacks(endpoint) : undefined,
-    serviceTier: tierOf(exchange.request.gateway.serviceTier),
-    priceMoment: exchange.wish.preferences.max_price ? priceMoment(exchange, all) : undefined,
+    serviceTier: parseTier(exchange.request.gateway.serviceTier),
+    priceMoment: exchange.demand.preferences.max_price ? priceMoment(exchange, all) : undefined,
     barred:
-      (terms || exchange.wish.advisors.length > 0 || undefined) &&
+      (terms || exchange.demand.advisors.length > 0 || undefined) &&
       ((endpoint) => terms?.bar(endpoint, terms.priced ? priceMoment(exchange, all) : undefined) ?? advisorBar(exchange, endpoint, terms)),
     tiers:
-      exchange.wish.preferences.order?.length || requestedTier(exchange.request.gateway.serviceTier) === 'default'
+      exchange.demand.preferences.order?.length || requestedTier(exchange.request.gateway.serviceTier) === 'default'
         ? undefined
-        : exchange.wish.variant.tiers,
+        : exchange.demand.variant.tiers,
   }
   const { kept, removed } = isOpen(all, needs) ? { kept: all, removed: NONE } : filterEndpoints(all, needs)
-  exchange.trail.removed = removed
+  exchange.history.removed = removed
   if (kept.length === 0) {
     if (!bounds.reading && otherwise.size > 0 && removed.some(({ filter }) => filter === 'input_modality'))
       return serving(exchange, all, { ...bounds, reading: true })
@@ -201,10 +201,10 @@ function serving(exchange: Aimed, all: readonly Endpoint[], bounds: Bounds): rea
       if (hoistTools(exchange) || found) return serving(exchange, all, { ...bounds, ability: ability.anew() })
       const spared = sparesTools(exchange) ? ability.sparing(isSpareType) : undefined
       if (spared) return serving(exchange, all, { ...bounds, ability: spared })
-      throw ability.fault(removed, exchange.wish)
+      throw ability.fault(removed, exchange.demand)
     }
-    const slugs = exchange.wish.models.map((model) => model.slug)
-    throw noEndpointFault(slugs.length > 0 ? slugs : [exchange.wish.requested], removed)
+    const slugs = exchange.demand.models.map((model) => model.slug)
+    throw noEndpointFault(slugs.length > 0 ? slugs : [exchange.demand.requested], removed)
   }
   return kept
 }
@@ -228,8 +228,8 @@ function outputModalities(exchange: Aimed): string[] | undefined {
   return Array.isArray(modalities) ? modalities.filter((one): one is string => typeof one === 'string' && one !== 'text') : undefined
 }
 
-/** What the slugs come to. */
-interface ModelChoice extends Pick<Wish, 'requested' | 'strategy' | 'variant' | 'plugins'> {
+/** Models that the slugs of the request stand for. */
+interface ModelChoice extends Pick<Demand, 'requested' | 'strategy' | 'variant' | 'plugins'> {
   /** The primary one first, then those to fall back on; with a router only the latter. */
   readonly models: readonly Model[]
   /** Set where the primary slug stands for a choice among models, which is made once the filters are known. */
@@ -255,10 +255,10 @@ function findModels(exchange: Accepted, settings: Settings): ModelChoice {
   if (router && wanted === EMBEDDING) throw wrongKind(first, 'chooses among models that generate text', wanted)
   if (router) return routed(exchange, requested, router, settings)
   const { model, variant, strategy } = ofKind(wanted, first, found ?? unknown(first, exchange, settings.catalog.models))
-  const suffixes = variant === undefined ? NO_SUFFIX : suffixesOf(first, variant, exchange)
+  const suffixes = variant === undefined ? NO_SUFFIX : parseSuffixes(first, variant, exchange)
   const alias = model.slug !== first && !first.startsWith(`${model.slug}:`)
   const fallbacks = gateway.model === undefined ? gateway.models.length - 1 : gateway.models.length
-  const wish = {
+  const demand = {
     requested,
     strategy: strategy ?? (fallbacks > 0 ? 'fallback' : alias ? 'alias' : 'direct'),
     variant: suffixes.variant,
@@ -267,19 +267,19 @@ function findModels(exchange: Accepted, settings: Settings): ModelChoice {
   exchange.run.ctx.model = model.slug
   const models = withFallbacks([model], exchange, settings)
   const { allowedModels } = exchange.auth.key
-  if (!allowedModels) return { ...wish, models }
+  if (!allowedModels) return { ...demand, models }
   const allowed = models.filter(({ slug }) => allowsModel(allowedModels, slug))
   if (allowed.length === 0) {
     const message = `This key may not use ${models.map(({ slug }) => slug).join(', ')}`
     throw new Fault('forbidden', { message, metadata: { limit: refusingModels(exchange.auth.key) } })
   }
-  return { ...wish, models: allowed }
+  return { ...demand, models: allowed }
 }
 
 function routed(exchange: Accepted, requested: string, router: NamedRouter, settings: Settings): ModelChoice {
   const { gateway } = exchange.request
   if (gateway.model === undefined && gateway.models.length > 0) throw routerInList(0)
-  const suffixes = router.suffixes === undefined ? NO_SUFFIX : suffixesOf(requested, router.suffixes, exchange)
+  const suffixes = router.suffixes === undefined ? NO_SUFFIX : parseSuffixes(requested, router.suffixes, exchange)
   const models = withFallbacks([], exchange, settings)
   return {
     requested,
@@ -321,7 +321,7 @@ function lookUp({ catalog }: Settings, slug: string, { kind }: Wanted): Found | 
   return model ? { model } : catalog.find(slug, kind)
 }
 
-/** What the suffixes of a slug say. */
+/** Meaning of the suffixes of a slug. */
 interface Suffixes {
   readonly variant: Variant
   /** `:online`: another way to name the plugin `web`. */
@@ -334,7 +334,7 @@ const NO_SUFFIX: Suffixes = { variant: {}, online: false }
  * Suffixes that change the order (docs/contract.md#model-names). Static ones are listings of their own: not listed, not found.
  * @param suffixes chained by colons, such as `floor:exacto`; the first that sorts decides.
  */
-function suffixesOf(slug: string, suffixes: string, { request }: Accepted): Suffixes {
+function parseSuffixes(slug: string, suffixes: string, { request }: Accepted): Suffixes {
   let variant: Variant = {}
   let online = false
   for (const suffix of suffixes.split(':')) {

@@ -2,20 +2,20 @@
  * Slugs such as `router/auto` that stand for a choice among models: which plugin answers, what it is shown, what it chose. A conversation
  * with one stays on the model that it was given, as one with a model stays on its endpoint.
  */
-import { type PriceMoment, ratesAt } from '../../core/money.ts'
+import { type PriceMoment, ratesAt } from '../../core/price.ts'
 import type { ModelRouter, RouterView } from '../../plugin-api/index.ts'
 import type { Endpoint, Model } from '../../routing/catalog/types.ts'
 import { allowsModel, type StickySessions, tokensAt } from '../../routing/index.ts'
-import { paceOf } from '../../routing/standing.ts'
+import { endpointPace } from '../../routing/standing.ts'
 import type { ChainDependencies, ChainSettings, PluginSetting } from '../dependencies.ts'
 import type { Aimed } from '../exchange.ts'
 import type { Reply } from '../layer.ts'
 import { isLimited } from '../money/hold.ts'
 import { unpriced } from '../money/tool-fees.ts'
-import { strayPromise } from '../plugins/guarded-tap.ts'
-import { configOf, ExchangeView } from '../plugins/view.ts'
+import { strayPromise } from '../plugins/invalid-values.ts'
+import { ExchangeView, mergeConfig } from '../plugins/view.ts'
 import type { Route } from '../records.ts'
-import { contextNeed, contextOf, inputModalities, priceMoment } from '../request/client-request.ts'
+import { contextNeed, endpointContext, inputModalities, priceMoment } from '../request/client-request.ts'
 import { conversationName, mayStay } from './conversation.ts'
 
 export interface NamedRouter {
@@ -48,7 +48,7 @@ export function routableModels({ auth: { key } }: Aimed, { models }: ChainSettin
   return models.filter(({ kind, slug }) => kind === 'generate' && allowsModel(key.allowedModels, slug))
 }
 
-/** What a choice is made of. */
+/** Choices of a router. */
 interface Offer {
   readonly models: readonly Model[]
   /** Endpoints of these models, and of those to fall back on, that the hard filters leave. */
@@ -76,15 +76,15 @@ export function routeModels(
   )
   const memory = routerMemory(exchange, name, offer.endpoints, dependencies.sessions)
   const sticky = stickyModel(exchange, memory, models, dependencies.sessions)
-  const view = viewOf({ named, served, models, sticky, moment: priceMoment(exchange, offer.endpoints) }, dependencies)
-  const choice = router.choose(new ExchangeView(exchange), configOf(setting, exchange.wish.plugins), view)
+  const view = buildView({ named, served, models, sticky, moment: priceMoment(exchange, offer.endpoints) }, dependencies)
+  const choice = router.choose(new ExchangeView(exchange), mergeConfig(setting, exchange.demand.plugins), view)
   if (strayPromise(choice)) throw new TypeError(`${setting.plugin.id} gave a promise, expected a choice`)
   const chosen = [...new Set([...choice.models, ...offer.fallbacks])]
   const [first] = chosen
   if (!first) throw new TypeError(`${setting.plugin.id} chose no model`)
   exchange.run.ctx.model = first.slug
-  exchange.trail.pluginIds = [setting.plugin.id]
-  exchange.trail.stages.push({
+  exchange.history.pluginIds = [setting.plugin.id]
+  exchange.history.stages.push({
     type: 'plugin',
     name: setting.plugin.id,
     ...(choice.summary === undefined ? {} : { summary: choice.summary }),
@@ -119,7 +119,7 @@ interface Seen {
   readonly moment: PriceMoment | undefined
 }
 
-function viewOf({ named, models, served, sticky, moment }: Seen, dependencies: Pick<ChainDependencies, 'health' | 'clock'>): RouterView {
+function buildView({ named, models, served, sticky, moment }: Seen, dependencies: Pick<ChainDependencies, 'health' | 'clock'>): RouterView {
   const { name, suffixes } = named
   return {
     models,
@@ -136,7 +136,7 @@ function viewOf({ named, models, served, sticky, moment }: Seen, dependencies: P
 function fastest(endpoints: readonly Endpoint[], { health }: Pick<ChainDependencies, 'health'>): number | undefined {
   let best: number | undefined
   for (const endpoint of endpoints) {
-    const speed = paceOf(health, endpoint)
+    const speed = endpointPace(health, endpoint)
     if (speed !== undefined && (best === undefined || speed > best)) best = speed
   }
   return best
@@ -168,7 +168,7 @@ interface RouterMemory {
 
 /** @param name of the router. @param endpoints that the choice is among. @returns undefined where nothing is to be remembered. */
 function routerMemory(exchange: Aimed, name: string, endpoints: readonly Endpoint[], sessions: StickySessions): RouterMemory | undefined {
-  if (!mayStay(exchange.wish.preferences, endpoints)) return undefined
+  if (!mayStay(exchange.demand.preferences, endpoints)) return undefined
   const conversation = conversationName(exchange.request, endpoints, sessions.commonSecret)
   return conversation && { place: `router:${name}`, name: conversation.name, named: conversation.named }
 }
@@ -202,11 +202,11 @@ export function rememberModel(
  */
 export function usable(exchange: Aimed, endpoints: readonly Endpoint[]): readonly Endpoint[] {
   let smallest = Number.POSITIVE_INFINITY
-  for (const endpoint of endpoints) smallest = Math.min(smallest, contextOf(endpoint))
+  for (const endpoint of endpoints) smallest = Math.min(smallest, endpointContext(endpoint))
   const need = contextNeed(exchange, smallest)
-  const limited = isLimited(exchange.auth.key, exchange.wish.budgets)
+  const limited = isLimited(exchange.auth.key, exchange.demand.budgets)
   const kept = endpoints.filter(
-    (endpoint) => tokensAt(endpoint, need) <= contextOf(endpoint) && !(limited && unpriced(exchange, endpoint) !== undefined),
+    (endpoint) => tokensAt(endpoint, need) <= endpointContext(endpoint) && !(limited && unpriced(exchange, endpoint) !== undefined),
   )
   return kept.length > 0 ? kept : endpoints
 }

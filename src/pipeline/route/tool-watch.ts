@@ -4,7 +4,6 @@ import { isObject, type Json } from '../../core/json.ts'
 import type { StreamEvent } from '../../dialects/canon/events.ts'
 import type { Tap } from '../../plugin-api/index.ts'
 import type { Accepted } from '../exchange.ts'
-import { offersTools } from '../request/client-request.ts'
 
 /** Arguments are looked at up to so many characters; longer ones are taken for sound. */
 const LONGEST = 256 * 1024
@@ -24,7 +23,7 @@ export class ToolWatch implements Tap {
     this.offered = offered
   }
 
-  /** Forgets what an attempt has said. */
+  /** Discards the output of an attempt. */
   begin(): void {
     this.calls.clear()
   }
@@ -60,7 +59,7 @@ function isArguments(text: string): boolean {
 
 /** A watch for a request that offers tools; undefined where there are none, or some whose calls hold no arguments. */
 export function watchTools(exchange: Accepted): ToolWatch | undefined {
-  if (!offersTools(exchange) || takesFreeText(exchange.request.body.tools)) return undefined
+  if (!exchange.request.need.offersTools || takesFreeText(exchange.request.body.tools)) return undefined
   return new ToolWatch(exchange.request.edited ? offeredByCanon(exchange) : offeredByBody(exchange.request.body.tools))
 }
 

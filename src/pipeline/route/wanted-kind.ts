@@ -50,14 +50,14 @@ interface Chosen {
 }
 
 /**
- * Without models that their servers have said not to be of the kind that is wanted, while there is another.
+ * Leaves out models that their servers have refused as another kind than the wanted one, while there is another model.
  * @throws Fault 400, or 404 of embeddings, where there is none.
  */
 export function ofShownKinds<Choice extends Chosen>(choice: Choice, wanted: Wanted, kinds: ModelKinds): Choice {
-  const lacking = choice.models.filter((model) => model.unknownKind && kinds.lacks(model, wanted.kind))
-  const [first] = lacking
+  const isLacking = (model: Model): boolean => model.unknownKind === true && kinds.lacks(model, wanted.kind)
+  const first = choice.models.find(isLacking)
   if (!first) return choice
-  const models = choice.models.filter((model) => !lacking.includes(model))
+  const models = choice.models.filter((model) => !isLacking(model))
   if (models.length > 0 || choice.router) return { ...choice, models }
   const [is, other] = wanted === EMBEDDING ? (['does not embed', 'generate'] as const) : (['does not generate text', 'embedding'] as const)
   throw wrongKind(first.slug, `${is}, as its server answered`, wanted, OPERATIONS[other])

@@ -13,7 +13,7 @@ export interface OfferDependencies {
   tools: readonly (ServerTool | SessionTool)[]
   /** The operator's settings by the id of a plugin. */
   settings: (plugin: string) => JsonObject
-  /** What every tool knows of the request. */
+  /** Facts of the request that every tool is shown. */
   context: RequestContext
 }
 
@@ -141,9 +141,9 @@ const NAME = 'server-tools'
  */
 export function noteServerTools(exchange: Received, mode: 'sdk' | 'native', tools: readonly string[]): void {
   const types = tools.map((name) => `${exchange.head.brand}:${name}`)
-  const stage = exchange.trail.stages.find(({ type, data }) => type === TYPE && data?.mode === mode)
+  const stage = exchange.history.stages.find(({ type, data }) => type === TYPE && data?.mode === mode)
   const before = Array.isArray(stage?.data?.tools) ? stage.data.tools : []
   const data = { mode, tools: [...new Set([...before, ...types])] }
   if (stage) stage.data = data
-  else exchange.trail.stages.push({ type: TYPE, name: NAME, data })
+  else exchange.history.stages.push({ type: TYPE, name: NAME, data })
 }

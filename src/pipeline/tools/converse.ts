@@ -11,20 +11,21 @@ import { type Accepted, type Guarded, narrow } from '../exchange.ts'
 import type { Layer, Reply, Service } from '../layer.ts'
 import { extendHold, extendUnwritten } from '../money/fixed-hold.ts'
 import { turnTariff } from '../money/tariffs.ts'
-import { chargedExtras, concludeTurn, countTurn } from '../money/turn-cost.ts'
+import { chargedExtras, concludeTurn } from '../money/turn-cost.ts'
+import { countTurn } from '../money/turn-usage.ts'
 import type { EventSink } from '../records.ts'
 import { EventPath } from '../reply/event-path.ts'
 import { endedEarly } from '../reply/final-fault.ts'
 import { ReplyStream } from '../reply/reply-stream.ts'
 import { type Offer, offerTools } from './server-tools.ts'
-import { type HostOf, hostsOf, toolContext } from './tool-host.ts'
+import { createHosts, type HostFinder, toolContext } from './tool-host.ts'
 import { appendTurn, type CallOutput, runCalls } from './tool-turn.ts'
 
 /** The default and the maximum of `max_tool_calls` (docs/contract.md#server-tools). */
-const MOST_STEPS = 30
+const MAX_STEPS = 30
 
 export function converseLayer(settings: LoopSettings, dependencies: ChainDependencies, inner: Service<Accepted>): Layer<Guarded> {
-  return layerOf(settings, dependencies, {
+  return loopLayer(settings, dependencies, {
     inner,
     hold: (exchange, bound) => extendHold('tools', exchange, bound, dependencies),
     resumes: true,
@@ -34,7 +35,7 @@ export function converseLayer(settings: LoopSettings, dependencies: ChainDepende
 /** In a plan: what the tools may cost is reserved until the plan is made. */
 export function converseForPlan(settings: LoopSettings, dependencies: ChainDependencies, inner: Service<Accepted>): Layer<Guarded> {
   const hold = (exchange: Guarded, bound: number): Promise<void> => extendUnwritten('tools', exchange, bound, dependencies.credit)
-  return layerOf(settings, dependencies, { inner, hold, resumes: false })
+  return loopLayer(settings, dependencies, { inner, hold, resumes: false })
 }
 
 type LoopSettings = Pick<ChainSettings, 'plugins' | 'catalog'>
@@ -48,7 +49,7 @@ interface Ways {
   resumes: boolean
 }
 
-function layerOf({ plugins, catalog }: LoopSettings, dependencies: LoopDependencies, { inner, hold, resumes }: Ways): Layer<Guarded> {
+function loopLayer({ plugins, catalog }: LoopSettings, dependencies: LoopDependencies, { inner, hold, resumes }: Ways): Layer<Guarded> {
   const defaults = new Map(plugins.map((setting) => [setting.plugin.id, setting.defaults]))
   const settings = (id: string): JsonObject => defaults.get(id) ?? {}
   return (next) => {
@@ -69,7 +70,7 @@ function layerOf({ plugins, catalog }: LoopSettings, dependencies: LoopDependenc
         return await loop(
           exchange,
           next,
-          { offer, hostOf: hostsOf(exchange, context, { inner, host: dependencies.host, dialect: dependencies.toolDialect }) },
+          { offer, findHost: createHosts(exchange, context, { inner, host: dependencies.host, dialect: dependencies.toolDialect }) },
           { pluginFailure: dependencies.pluginFailure, resumes },
         )
       } finally {
@@ -81,22 +82,22 @@ function layerOf({ plugins, catalog }: LoopSettings, dependencies: LoopDependenc
 
 interface Running {
   offer: Offer
-  hostOf: HostOf
+  findHost: HostFinder
 }
 
 async function loop(
   exchange: Guarded,
   next: Service<Guarded>,
-  { offer, hostOf }: Running,
+  { offer, findHost }: Running,
   { pluginFailure, resumes }: Pick<LoopDependencies, 'pluginFailure'> & Pick<Ways, 'resumes'>,
 ): Promise<Reply> {
   const { stopWhen, maxToolCalls } = exchange.request.gateway
   if (maxToolCalls !== undefined && maxToolCalls < 0) throw badField('max_tool_calls', 'must not be negative')
-  const budget = stopWhen ? Number.POSITIVE_INFINITY : Math.min(maxToolCalls ?? MOST_STEPS, MOST_STEPS)
+  const budget = stopWhen ? Number.POSITIVE_INFINITY : Math.min(maxToolCalls ?? MAX_STEPS, MAX_STEPS)
   const failed = (tool: string, cause: unknown): void => pluginFailure(exchange, { plugin: tool, reason: 'error', skipped: true, cause })
   let steps = 0
   if (resumes && offer.resumes.length > 0) {
-    const outputs = await runCalls(exchange, offer.resumes, { offer, hostOf, left: budget, failed })
+    const outputs = await runCalls(exchange, offer.resumes, { offer, findHost, left: budget, failed })
     if (exchange.head.cancel.aborted) throw endedEarly(exchange, [])
     steps += outputs.length
     const reply = await resumed(exchange, outputs)
@@ -117,7 +118,7 @@ async function loop(
     const concluding = concludeTurn(exchange)
     if (concluding) await concluding
     const clientCalls = path.turn?.result.blocks.some((block) => block.kind === 'call' && block.call && !offer.has(block.call.name))
-    const outputs = await shown(exchange, path, () => runCalls(exchange, calls, { offer, hostOf, left: budget - steps, failed }))
+    const outputs = await shown(exchange, path, () => runCalls(exchange, calls, { offer, findHost, left: budget - steps, failed }))
     if (!outputs) return refusedBy(reply, path)
     steps += calls.length
     // The deadline may have passed while the tools ran; a caller who has left reads nothing.
@@ -193,9 +194,9 @@ function fires(condition: StopCondition, { exchange, steps, calls, reply }: Loop
     case 'max_tokens_used':
       return costs.turns.reduce((sum, { usage }) => sum + (usage ? usage.input + usage.output : 0), 0) >= condition.max_tokens
     case 'max_cost': {
-      const costOf = (turn: Turn): number =>
+      const turnCost = (turn: Turn): number =>
         turn.usage ? charge(turn.usage, turnTariff(exchange, turn), turn.extras ?? chargedExtras(exchange, turn.endpoint)).total : 0
-      const nano = costs.turns.reduce((sum, turn) => sum + costOf(turn), costs.toolCost)
+      const nano = costs.turns.reduce((sum, turn) => sum + turnCost(turn), costs.toolCost)
       return nano >= condition.max_cost_in_dollars * 1e9
     }
     case 'finish_reason_is':
@@ -220,7 +221,7 @@ async function resumed(exchange: Guarded, outputs: readonly CallOutput[]): Promi
   return undefined
 }
 
-/** A result stands behind its call, whatever the caller has said since. */
+/** A result stands behind its call, whatever messages the caller has added since. */
 function withResult(item: Item, outputs: ReadonlyMap<string, CallOutput>): Item[] {
   const answered = item.kind === 'call' ? outputs.get(item.callId) : undefined
   if (!answered) return [item]
@@ -285,7 +286,7 @@ async function wholeTurn(exchange: Guarded, next: Service<Guarded>): Promise<Rep
     if (concluding) await concluding
     if (exchange.head.cancel.aborted) return reply
     appendTurn(exchange, [])
-    // What the provider has said so far only it can read.
+    // Only the provider can read its own output so far.
     narrow(
       exchange,
       exchange.route.endpoints.filter(({ provider }) => provider === reply.turn.endpoint.provider),

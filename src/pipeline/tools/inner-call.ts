@@ -7,7 +7,7 @@ import { Fold, type Folded } from '../../dialects/canon/fold.ts'
 import { addUsage, noUsage, type Usage } from '../../dialects/canon/usage.ts'
 import type { ClientDialect, Final, StreamEncoder } from '../../dialects/types.ts'
 import { charge, type Extras } from '../../ledger/pricing.ts'
-import { countedUsage, enderOf } from '../../ledger/settlement.ts'
+import { countedUsage, faultEnder } from '../../ledger/settlement.ts'
 import type { ModelAnswer, ModelCall } from '../../plugin-api/index.ts'
 import { dataDemands } from '../../routing/index.ts'
 import type { Turn } from '../attempt/turn.ts'
@@ -16,18 +16,19 @@ import {
   type Accepted,
   type Authenticated,
   advance,
+  asExchange,
   Exchange,
   type Guarded,
-  knownOf,
   type Received,
-  requestedOf,
+  requestedModel,
   type Step,
 } from '../exchange.ts'
 import type { Reply, Service } from '../layer.ts'
 import { turnTariff } from '../money/tariffs.ts'
-import { chargedExtras, concludeTurn, countOf, turnEndedBy } from '../money/turn-cost.ts'
+import { chargedExtras, concludeTurn } from '../money/turn-cost.ts'
+import { countUsage, turnEndedBy } from '../money/turn-usage.ts'
 import { endedEarly } from '../reply/final-fault.ts'
-import { acceptBody, textOf } from '../request/read.ts'
+import { acceptBody, bodyText } from '../request/read.ts'
 
 /** Calls within calls within calls: deeper than this something goes round in circles. */
 const DEEPEST = 4
@@ -48,7 +49,7 @@ export interface InnerDependencies {
 }
 
 /**
- * What its turns use is part of the caller's request: one hold, one settlement.
+ * Calls a model for a tool. The usage of its turns is part of the caller's request: one hold, one settlement.
  * @throws Fault where no model answers, and 400 where the tool sends what no request may.
  */
 export async function askModel(
@@ -58,24 +59,24 @@ export async function askModel(
 ): Promise<ModelAnswer> {
   if (outer.head.depth >= DEEPEST) throw new Fault('bad_request', { message: `calls of models lie deeper than ${DEEPEST} levels` })
   const answer = new Answer(call.onEvent)
-  const body = { ...call.body, ...demandsOf(outer, call.body), stream: call.onEvent !== undefined }
+  const body = { ...call.body, ...inheritedDemands(outer, call.body), stream: call.onEvent !== undefined }
   dialect.check(body)
-  const child = childOf(outer, answer.dialect(dialect))
-  const exchange = knownOf(acceptBody(child, child.head.client, body, textOf(body)))
+  const child = childExchange(outer, answer.dialect(dialect))
+  const exchange = asExchange(acceptBody(child, child.head.client, body, bodyText(body)))
   // The edit makes the answer of every provider arrive as events.
   exchange.request.edit('tool', () => {})
   const release = tie(exchange, outer, [ended, ...(call.signal ? [call.signal] : [])])
   const turns: Turn[] = []
   exchange.run.ownTurns = turns
   const { clock } = outer.head
-  const name = requestedOf(exchange)
-  const step = outer.trail.begin({ kind: 'model', name, started: clock.monotonic(), within, trail: exchange.trail, turns })
+  const name = requestedModel(exchange)
+  const step = outer.history.begin({ kind: 'model', name, started: clock.monotonic(), within, history: exchange.history, turns })
   try {
     const reply = await inner(exchange)
     closeLedger(exchange, reply.turn)
-    reply.finish(finalOf(exchange, reply))
+    reply.finish(innerFinal(exchange, reply))
     count(exchange, turns)
-    return answerOf(exchange, reply.turn, { turns, folded: answer.folded })
+    return innerAnswer(exchange, reply.turn, { turns, folded: answer.folded })
   } catch (thrown) {
     const fault = asFault(thrown)
     step.failure = fault.code
@@ -89,24 +90,24 @@ export async function askModel(
     exchange.run.reply?.stop()
     outer.run.upstreamMs += exchange.run.upstreamMs
     // What guardrails found is the caller's to see, and the audit trail's to keep, wherever it was found.
-    for (const stage of exchange.trail.stages) if (stage.type === 'guardrail') outer.trail.stages.push(stage)
+    for (const stage of exchange.history.stages) if (stage.type === 'guardrail') outer.history.stages.push(stage)
     count(exchange, turns)
     outer.run.ownTurns?.push(...turns)
   }
 }
 
-/** What the caller demands of providers about its data holds for all that are shown a part of it. */
-function demandsOf({ wish: { preferences } }: Guarded, { provider }: JsonObject): JsonObject {
+/** Adds the caller's demands on providers about its data, which hold for all that are shown a part of it. */
+function inheritedDemands({ demand: { preferences } }: Guarded, { provider }: JsonObject): JsonObject {
   const demands = dataDemands(preferences)
   return demands ? { provider: { ...(isObject(provider) ? provider : {}), ...demands } as JsonObject } : {}
 }
 
-/** What is counted beside tokens: the caller's own request is not what these turns were sent. */
+/** Sets the charges beside tokens: the caller's own request is not what these turns were sent. */
 function count(exchange: Known, turns: readonly Turn[]): void {
   for (const turn of turns) turn.extras ??= chargedExtras(exchange, turn.endpoint) ?? NO_EXTRAS
 }
 
-function childOf(outer: Guarded, client: ClientDialect): Authenticated {
+function childExchange(outer: Guarded, client: ClientDialect): Authenticated {
   const {
     head: { id, seq, tag, headers, clock, config, costs, depth, at, connection },
   } = outer
@@ -120,7 +121,7 @@ function childOf(outer: Guarded, client: ClientDialect): Authenticated {
     wantsMetadata: false,
     within: { costs, depth: depth + 1, at },
   })
-  exchange.trail.trace = outer.trail.trace
+  exchange.history.trace = outer.history.trace
   return advance(exchange, 'auth', outer.auth)
 }
 
@@ -144,12 +145,12 @@ function chargeBroken(exchange: Known, turns: Turn[], fault: Fault): void {
     run: { unfinished },
     head: { costs },
   } = exchange
-  const endedBy = enderOf(fault, (unfinished ?? turns.at(-1))?.begun === true)
+  const endedBy = faultEnder(fault, (unfinished ?? turns.at(-1))?.begun === true)
   if (endedBy === 'provider') {
     // Insurance covers the whole answer, earlier turns included.
     for (const turn of turns) turn.usage = undefined
   } else if (unfinished && unfinished.sent !== false && endedBy !== 'gateway' && !(endedBy === 'caller' && fault.origin === 'upstream')) {
-    unfinished.usage = countedUsage(countOf(exchange, unfinished, endedBy))
+    unfinished.usage = countedUsage(countUsage(exchange, unfinished, endedBy))
     turns.push(unfinished)
     costs.turns.push(unfinished)
     // What it costs stays held.
@@ -166,7 +167,7 @@ function closeLedger(exchange: Known, turn: Turn): void {
   const { aborted, end } = turn
   const endedBy = turnEndedBy(exchange, turn)
   const free = endedBy === 'gateway' || turn.sent === false
-  turn.usage = free ? undefined : countedUsage(countOf(exchange, turn, endedBy))
+  turn.usage = free ? undefined : countedUsage(countUsage(exchange, turn, endedBy))
   if (turn.fault) throw turn.fault
   if (aborted) throw endedEarly(exchange, [])
   // What the provider did is paid for.
@@ -175,7 +176,7 @@ function closeLedger(exchange: Known, turn: Turn): void {
   if ((turn.usage?.output ?? 0) <= 0 && !end?.raw?.trim()) throw new Fault('upstream_empty')
 }
 
-function finalOf(exchange: Received, { turn }: Reply): Final {
+function innerFinal(exchange: Received, { turn }: Reply): Final {
   return {
     usage: turn.usage ?? noUsage(),
     cost: 0,
@@ -187,7 +188,7 @@ function finalOf(exchange: Received, { turn }: Reply): Final {
 }
 
 /** @param turns with those of calls within the call. */
-function answerOf(exchange: Accepted, last: Turn, { turns, folded }: { turns: readonly Turn[]; folded: Folded }): ModelAnswer {
+function innerAnswer(exchange: Accepted, last: Turn, { turns, folded }: { turns: readonly Turn[]; folded: Folded }): ModelAnswer {
   const { blocks } = folded
   let usage: Usage | undefined
   let cost = 0

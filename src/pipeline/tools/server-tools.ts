@@ -82,7 +82,7 @@ async function settleAll(begun: readonly (Begun | Promise<Begun>)[]): Promise<Be
   throw failed.reason
 }
 
-/** Never rejects: what still begins is closed as soon as it has, and may fail unheard. */
+/** Never rejects: a session that is still beginning is closed as soon as it has begun, and its failure is ignored. */
 async function closeAll(begun: readonly (Begun | Promise<Begun>)[]): Promise<void> {
   for (const outcome of await Promise.allSettled(begun)) if (outcome.status === 'fulfilled') outcome.value.session.close?.()
 }
@@ -97,7 +97,7 @@ function offered(exchange: Guarded, begun: readonly Begun[]): Offer {
     draft.tools = draft.tools.flatMap((spec, place): ToolSpec[] => {
       const own = byPlace.get(place)
       if (!own) return sessions.some((session) => session.withholds?.(spec)) ? [] : [spec]
-      return functionsOf(own).map(({ name: plain, description, parameters }) => {
+      return sessionFunctions(own).map(({ name: plain, description, parameters }) => {
         const name = freeName(`${exchange.head.brand}_${plain}`, taken)
         functions.set(name, { name: own.tool.name, function: plain, session: own.session, run: own.session.run.bind(own.session) })
         return { kind: 'function', name, description, parameters }
@@ -109,7 +109,7 @@ function offered(exchange: Guarded, begun: readonly Begun[]): Offer {
     )
     if (draft.toolChoice?.mode === 'named') draft.toolChoice = chosenFunction(draft.toolChoice.name, functions)
     if (draft.toolChoice) {
-      const own = begun.map(({ place, session }) => ({ spec: specs[place], functions: namesOf(session, functions) }))
+      const own = begun.map(({ place, session }) => ({ spec: specs[place], functions: offeredNames(session, functions) }))
       draft.toolChoice = allowFunctions(draft.toolChoice, own)
     }
     if (sessions.some(({ recalls }) => recalls)) draft.items = recalledItems(draft.items, begun, functions)
@@ -129,7 +129,7 @@ function offered(exchange: Guarded, begun: readonly Begun[]): Offer {
     resumes: sessions.flatMap((session) =>
       (session.resumes ?? []).map(({ callId, function: plain, args }) => ({
         id: callId,
-        name: nameOf(plain, session, functions),
+        name: offeredName(plain, session, functions),
         args: JSON.stringify(args),
       })),
     ),
@@ -149,7 +149,7 @@ function offered(exchange: Guarded, begun: readonly Begun[]): Offer {
   }
 }
 
-function functionsOf({ tool, session }: Begun): readonly ToolFunction[] {
+function sessionFunctions({ tool, session }: Begun): readonly ToolFunction[] {
   return session.functions ?? [tool]
 }
 
@@ -167,26 +167,26 @@ function recalledItems(items: readonly Item[], begun: readonly Begun[], offered:
     if (item.kind !== 'opaque') return [item]
     for (const { session } of begun) {
       const recalled = session.recalls?.(item.of)
-      if (recalled) return recalled.flatMap((one) => recalledItem(one, called, (plain) => nameOf(plain, session, offered)))
+      if (recalled) return recalled.flatMap((one) => recalledItem(one, called, (plain) => offeredName(plain, session, offered)))
     }
     return [item]
   })
 }
 
-function recalledItem(one: Recalled, called: Set<string>, nameOf: (plain: string) => string): Item[] {
+function recalledItem(one: Recalled, called: Set<string>, offeredName: (plain: string) => string): Item[] {
   if (one.kind === 'call') {
     called.add(one.callId)
-    return [{ kind: 'call', callId: one.callId, name: nameOf(one.function), args: one.args }]
+    return [{ kind: 'call', callId: one.callId, name: offeredName(one.function), args: one.args }]
   }
   if (!called.has(one.callId)) return []
   return [{ kind: 'result', callId: one.callId, parts: [{ kind: 'text', text: one.text }], ...(one.error ? { error: true } : {}) }]
 }
 
-function namesOf(session: ToolSession, offered: ReadonlyMap<string, OfferedTool>): string[] {
+function offeredNames(session: ToolSession, offered: ReadonlyMap<string, OfferedTool>): string[] {
   return [...offered].flatMap(([name, tool]) => (tool.session === session ? [name] : []))
 }
 
-function nameOf(plain: string, session: ToolSession, offered: ReadonlyMap<string, OfferedTool>): string {
+function offeredName(plain: string, session: ToolSession, offered: ReadonlyMap<string, OfferedTool>): string {
   for (const [name, tool] of offered) if (tool.session === session && tool.function === plain) return name
   return plain
 }

@@ -1,4 +1,4 @@
-/** What the gateway's own tools are given to work with: per request, and per call. */
+/** Objects that the gateway's own tools work with: per request, and per call. */
 
 import { entryAt } from '../../core/entry-at.ts'
 import { Fault } from '../../core/faults.ts'
@@ -9,7 +9,7 @@ import type { Guarded, Step } from '../exchange.ts'
 import type { FoundCall } from '../records.ts'
 import { askModel, type InnerDependencies } from './inner-call.ts'
 
-/** What every tool of a request is shown of it. */
+/** Facts of the request that every tool is shown. */
 export type RequestContext = Omit<ToolContext, 'tools' | 'place' | 'runs' | 'checkTools'>
 
 /** The part of a request that a tool is shown that offers it. */
@@ -40,13 +40,13 @@ export interface CallHost extends ToolHost {
 }
 
 /** Makes the host of one call. @param called name of the function, as its tool calls it, and the step that notes the call. */
-export type HostOf = (call: FoundCall, called: { name: string; step: Step }, progress: ToolHost['progress']) => CallHost
+export type HostFinder = (call: FoundCall, called: { name: string; step: Step }, progress: ToolHost['progress']) => CallHost
 
 export interface HostDependencies extends Omit<InnerDependencies, 'ended' | 'within'> {
   host: Host
 }
 
-export function hostsOf(exchange: Guarded, context: RequestContext, dependencies: HostDependencies): HostOf {
+export function createHosts(exchange: Guarded, context: RequestContext, dependencies: HostDependencies): HostFinder {
   return (call, { name, step }, progress) => {
     const end = new AbortController()
     const running = new Set<Promise<unknown>>()

@@ -11,7 +11,7 @@ import type { Costs } from '../money/hold.ts'
 import type { FoundCall } from '../records.ts'
 import { shownEvents } from '../reply/event-path.ts'
 import type { Offer } from './server-tools.ts'
-import type { CallHost, HostOf } from './tool-host.ts'
+import type { CallHost, HostFinder } from './tool-host.ts'
 
 export interface CallOutput {
   call: FoundCall
@@ -21,11 +21,11 @@ export interface CallOutput {
 }
 
 /** Calls of one turn that are run at once; without a step budget nothing else bounds how many models they call. */
-const MOST_AT_ONCE = 64
+const MAX_AT_ONCE = 64
 
 interface RunPlan {
   offer: Offer
-  hostOf: HostOf
+  findHost: HostFinder
   /** Steps that the budget still has. */
   left: number
   /** Reports it to the operator. */
@@ -43,14 +43,14 @@ export async function runCalls(exchange: Guarded, calls: readonly FoundCall[], p
     const offered = plan.offer.get(call.name)
     const tool = offered?.name ?? call.name
     const item = new ToolItem(exchange, `${exchange.head.brand}:${tool}`)
-    const step = exchange.trail.begin({ kind: 'tool', name: tool, started: exchange.head.clock.monotonic(), callId: call.id })
-    const host = plan.hostOf(call, { name: offered?.function ?? call.name, step }, (type, data) => item.progress(type, data))
+    const step = exchange.history.begin({ kind: 'tool', name: tool, started: exchange.head.clock.monotonic(), callId: call.id })
+    const host = plan.findHost(call, { name: offered?.function ?? call.name, step }, (type, data) => item.progress(type, data))
     return {
       call,
       tool,
       item,
       host,
-      outcome: runCall(exchange, call, { ...plan, host, step, left: Math.min(plan.left, MOST_AT_ONCE) - i }),
+      outcome: runCall(exchange, call, { ...plan, host, step, left: Math.min(plan.left, MAX_AT_ONCE) - i }),
     }
   })
   const outputs: CallOutput[] = []
@@ -78,18 +78,18 @@ function enter(costs: Costs, tool: string, outcome: ToolOutcome): void {
   if (outcome.found) costs.addFound(outcome.found)
 }
 
-type CallPlan = Omit<RunPlan, 'hostOf'> & { host: CallHost; step: Step }
+type CallPlan = Omit<RunPlan, 'findHost'> & { host: CallHost; step: Step }
 
 async function runCall(exchange: Guarded, call: FoundCall, plan: CallPlan): Promise<ToolOutcome> {
   const { step } = plan
-  const outcome = await outcomeOf(exchange, call, plan)
+  const outcome = await callOutcome(exchange, call, plan)
   step.ended = exchange.head.clock.monotonic()
   if (outcome.cost) step.cost = outcome.cost
   if (outcome.status === 'failed') step.failure = 'tool_failed'
   return outcome
 }
 
-async function outcomeOf(exchange: Guarded, call: FoundCall, { offer, host, left, failed }: CallPlan): Promise<ToolOutcome> {
+async function callOutcome(exchange: Guarded, call: FoundCall, { offer, host, left, failed }: CallPlan): Promise<ToolOutcome> {
   const offered = offer.get(call.name)
   if (!offered || left <= 0) return failure('no tool steps are left in this request')
   const args = parseArguments(call.args)

@@ -52,10 +52,10 @@ const VARIANTS: ReadonlySet<string> = new Set(['free', 'extended', 'thinking', '
 const DATE = /-20\d{6}$/
 
 /** Callers choose the names behind a wildcard, so what is made for them is bounded. */
-const MOST_MADE = 1000
-const LONGEST_SLUG = 256
+const MAX_MADE = 1000
+const MAX_SLUG_LENGTH = 256
 /** Aliases and suffixes of one slug; the loader refuses circles. */
-const MOST_STEPS = 32
+const MAX_STEPS = 32
 
 /**
  * @param listings what providers list, by slug, for providers with `discover: true`.
@@ -69,7 +69,7 @@ class BuiltCatalog implements Catalog {
   readonly providers: ReadonlyMap<string, Provider>
   readonly models: readonly Model[]
   readonly aliases: ReadonlyMap<string, string>
-  readonly credentialOf: EndpointParts['credentialOf']
+  readonly findCredential: EndpointParts['findCredential']
   readonly listed: EndpointParts['listed']
   readonly bySlug = new Map<string, Model>()
   /** By author. */
@@ -78,11 +78,11 @@ class BuiltCatalog implements Catalog {
   private readonly byName = new Map<string, Model>()
   /** The newest model of each family by its `~author/family-latest`. */
   private readonly latest = new Map<string, Model>()
-  private readonly made = new LRUCache<string, Model>({ max: MOST_MADE })
+  private readonly made = new LRUCache<string, Model>({ max: MAX_MADE })
 
   constructor(config: Config, listings: ReadonlyMap<string, Listing>, credentials: CredentialLookup | undefined) {
     this.providers = new Map(config.providers.map((provider) => [provider.slug, buildProvider(provider, credentials)]))
-    this.credentialOf = endpointCredentials(config, credentials)
+    this.findCredential = endpointCredentials(config, credentials)
     this.listed = listedFacts(this.providers, listings)
     this.aliases = new Map(Object.entries(config.aliases))
     for (const [slug, model] of Object.entries(config.models)) {
@@ -121,7 +121,7 @@ class BuiltCatalog implements Catalog {
   bare(slug: string): Bare {
     let bare = slug
     let variant: string | undefined
-    for (let step = 0; step < MOST_STEPS; step++) {
+    for (let step = 0; step < MAX_STEPS; step++) {
       if (this.bySlug.has(bare)) break
       const target = this.aliases.get(bare)
       const colon = bare.lastIndexOf(':')
@@ -156,7 +156,7 @@ class BuiltCatalog implements Catalog {
   private fromWildcard(slug: string, kind: DeclaredKind): Model | undefined {
     const slash = slug.indexOf('/')
     const author = slug.slice(0, slash)
-    const config = slash < 1 || slug.length > LONGEST_SLUG || slug.includes('*') ? undefined : this.wildcards.get(author)
+    const config = slash < 1 || slug.length > MAX_SLUG_LENGTH || slug.includes('*') ? undefined : this.wildcards.get(author)
     if (!config || slash === slug.length - 1 || DOT_SEGMENT.test(slug)) return undefined
     const name = `${kind} ${slug}`
     let model = this.made.get(name)
@@ -200,7 +200,7 @@ function listedFacts(providers: ReadonlyMap<string, Provider>, listings: Readonl
 }
 
 /** @returns finds the credential of an endpoint that has settings of its own. */
-function endpointCredentials({ providers }: Config, credentials: CredentialLookup | undefined): EndpointParts['credentialOf'] {
+function endpointCredentials({ providers }: Config, credentials: CredentialLookup | undefined): EndpointParts['findCredential'] {
   const bases = new Map(providers.map((provider) => [provider.slug, provider]))
   return (provider, endpoint, own) => {
     const { credential, connection } = bases.get(provider) ?? {}

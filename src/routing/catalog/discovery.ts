@@ -2,17 +2,17 @@
 
 import type { Clock, Timer } from '../../core/clock.ts'
 import { isObject, type Json, type JsonObject } from '../../core/json.ts'
-import { endpointId, priceOf } from './endpoints.ts'
+import { declaredPrice, endpointId } from './endpoints.ts'
 import { factsOfEntry, positive } from './server-facts.ts'
 import type { Endpoint, Model, Provider } from './types.ts'
 
 /** A provider's list is its own text, so what is taken from it is bounded. */
-const MOST_MODELS = 2000
+const MAX_MODELS = 2000
 /** Names that fit behind `provider/` in a slug. Servers call a model by the path that they loaded it from, so a slash may lead. */
 const NAME = /^\/?(?=.{1,180}$)[\w.+-]+(?:\/[\w.+-]+)*(?::[\w.+-]+)*$/
 /** Ids that a warning names. */
-const MOST_NAMED = 8
-const LONGEST_NAMED = 200
+const MAX_NAMED = 8
+const MAX_NAMED_LENGTH = 200
 
 /** Input shown in lists where a server does not report what a model reads. */
 const UNKNOWN_INPUT = ['text', 'image']
@@ -38,7 +38,7 @@ export function discoveredModels(provider: Provider, { list, local }: Listing): 
 
 /** The entries of an OpenAI list by id, each once; what is no model is passed over. */
 export function listedModels(listing: JsonObject): Map<string, JsonObject> {
-  const entries: Json[] = Array.isArray(listing.data) ? listing.data.slice(0, MOST_MODELS) : []
+  const entries: Json[] = Array.isArray(listing.data) ? listing.data.slice(0, MAX_MODELS) : []
   const models = new Map<string, JsonObject>()
   for (const entry of entries) {
     if (isObject(entry) && typeof entry.id === 'string' && NAME.test(entry.id) && !models.has(entry.id)) models.set(entry.id, entry)
@@ -50,7 +50,7 @@ export function listedModels(listing: JsonObject): Map<string, JsonObject> {
 export function unusableEntries(listing: JsonObject): string[] {
   const entries: Json[] = Array.isArray(listing.data) ? listing.data : []
   const ids = entries.map((entry) => (isObject(entry) && typeof entry.id === 'string' ? entry.id : JSON.stringify(entry)))
-  return ids.filter((id) => !NAME.test(id)).map((id) => id.slice(0, LONGEST_NAMED))
+  return ids.filter((id) => !NAME.test(id)).map((id) => id.slice(0, MAX_NAMED_LENGTH))
 }
 
 interface Found {
@@ -97,7 +97,7 @@ function discoveredAs(
     provider,
     model,
     upstreamModel: id,
-    price: priceOf(price, provider, id, kind),
+    price: declaredPrice(price, provider, id, kind),
     context,
     maxOutput: undefined,
     quantization: quantization ?? 'unknown',
@@ -110,8 +110,8 @@ function discoveredAs(
   return model
 }
 
-/** Parts of a list from which the catalogue is made: times of a request and statistics of the server (llama.cpp, infinity) are no news. */
-function newsIn({ list, local }: Listing): string {
+/** Parts of a list from which the catalogue is made: times of a request and statistics of the server (llama.cpp, infinity) are no change. */
+function catalogueFacts({ list, local }: Listing): string {
   return JSON.stringify([local, [...listedModels(list)].map(([id, entry]) => [id, factsOfEntry(entry)])])
 }
 
@@ -119,8 +119,11 @@ function newsIn({ list, local }: Listing): string {
 export interface DiscoveryReports {
   /** @param isFirst false where it has failed since its last list. */
   readonly failed: (provider: Provider, error: unknown, isFirst: boolean) => void
-  /** Called once for entries of a list that cannot be used. */
-  readonly passedOver: (provider: Provider, entries: readonly string[]) => void
+  /**
+   * Called once for entries of a list that cannot be used.
+   * @param others how many there are beside those that are named.
+   */
+  readonly passedOver: (provider: Provider, entries: readonly string[], others: number) => void
 }
 
 interface DiscoveryOptions extends DiscoveryReports {
@@ -210,18 +213,19 @@ export class Discovery {
   private take(watched: Watched, listing: Listing): void {
     if (!this.isCurrent(watched)) return
     watched.isFailing = false
-    this.warnOf(watched, listing)
-    const text = newsIn(listing)
+    this.warnAbout(watched, listing)
+    const text = catalogueFacts(listing)
     if (text === watched.text) return
     watched.text = text
     this.listings.set(watched.provider.slug, listing)
     this.options.changed()
   }
 
-  private warnOf({ provider, warned }: Watched, { list }: Listing): void {
-    const entries = unusableEntries(list).filter((id) => !warned.has(id) && warned.size < MOST_MODELS)
+  private warnAbout({ provider, warned }: Watched, { list }: Listing): void {
+    const entries = unusableEntries(list).filter((id) => !warned.has(id) && warned.size < MAX_MODELS)
     for (const id of entries) warned.add(id)
-    if (entries.length > 0) this.options.passedOver(provider, entries.slice(0, MOST_NAMED))
+    const named = entries.slice(0, MAX_NAMED)
+    if (named.length > 0) this.options.passedOver(provider, named, entries.length - named.length)
   }
 
   /** False for an answer that comes after the provider was replaced, or after the end. */

@@ -1,12 +1,13 @@
-/** One model with its endpoints, from its declaration. */
+/** Builds a model with its endpoints from its entry in the configuration. */
 import type { EndpointConfig, ModelConfig } from '../../config/config.ts'
 import type { JsonObject } from '../../core/json.ts'
-import { PAID_TOOLS, type PriceOverride, type Rate, type RateKind, type Rates } from '../../core/money.ts'
+import type { Rate } from '../../core/money.ts'
 import { rateFromUsd, rateFromUsdPerMillion } from '../../core/money-text.ts'
-import { dayOf, type PriceWindow, WEEKDAYS } from '../../core/price-window.ts'
+import { PAID_TOOLS, type PriceOverride, type RateKind, type Rates } from '../../core/price.ts'
+import { dayNumber, type PriceWindow, WEEKDAYS } from '../../core/price-window.ts'
 import { TOKEN_KINDS } from '../../core/token-kinds.ts'
 import { mergeQuirks } from '../../dialects/canon/quirks.ts'
-import type { Credential } from '../../services/credentials/credential.ts'
+import type { Credential } from '../../services/credentials/types.ts'
 import { isSelective, MODEL_FLAGS } from '../criteria/index.ts'
 import { snapshotPrice } from './price-snapshot.ts'
 import type { ModelFacts } from './server-facts.ts'
@@ -31,7 +32,7 @@ export interface EndpointParts {
   /** Statements of a provider's own list about a model. @param model the provider's name of it. */
   listed(provider: string, model: string): ModelFacts | undefined
   /** The credential of an endpoint with settings of its own. @param endpoint its id; that of the wildcard behind one. */
-  credentialOf(provider: string, endpoint: string, own: JsonObject): Credential | undefined
+  findCredential(provider: string, endpoint: string, own: JsonObject): Credential | undefined
 }
 
 /** @param wildcard absent for a model that the configuration names. */
@@ -53,7 +54,7 @@ export function buildModel(slug: string, config: ModelConfig, parts: EndpointPar
     output: config.output ?? (config.kind === 'embedding' ? ['embeddings'] : ['text']),
     ...(config.long_input === undefined ? {} : { longInput: config.long_input }),
     scores: config.scores ?? NO_SCORES,
-    flags: flagsOf(config),
+    flags: configFlags(config),
     endpoints: [],
   }
   for (const endpoint of config.endpoints) {
@@ -61,12 +62,12 @@ export function buildModel(slug: string, config: ModelConfig, parts: EndpointPar
     if (!provider) continue
     const built = withListed(buildEndpoint(draft, provider, endpoint, wildcard), parts)
     const { credential: own } = endpoint
-    draft.endpoints.push(own ? { ...built, credential: parts.credentialOf(provider.slug, built.wildcardId ?? built.id, own) } : built)
+    draft.endpoints.push(own ? { ...built, credential: parts.findCredential(provider.slug, built.wildcardId ?? built.id, own) } : built)
   }
   return draft
 }
 
-function flagsOf(config: Readonly<Record<string, unknown>>): Model['flags'] {
+function configFlags(config: Readonly<Record<string, unknown>>): Model['flags'] {
   return new Set(MODEL_FLAGS.flatMap(({ name }) => (config[name] === true ? [name] : [])))
 }
 
@@ -86,7 +87,7 @@ function buildEndpoint(model: Model, provider: Provider, config: EndpointConfig,
     provider,
     model,
     upstreamModel,
-    price: priceOf(config.price, provider, upstreamModel, model.kind),
+    price: declaredPrice(config.price, provider, upstreamModel, model.kind),
     context: config.context ?? model.context,
     maxOutput: config.max_output ?? model.maxOutput,
     quantization: config.quantization ?? 'unknown',
@@ -95,6 +96,7 @@ function buildEndpoint(model: Model, provider: Provider, config: EndpointConfig,
     scores: config.scores === undefined ? model.scores : { ...model.scores, ...config.scores },
     supported: config.supported_parameters && new Set(config.supported_parameters),
     credential: provider.credential,
+    ...(config.price === 'snapshot' ? { snapshotPriced: true } : {}),
     ...(config.weight === undefined ? {} : { weight: config.weight }),
     ...(config.quirks === undefined ? {} : { quirks: mergeQuirks(provider.quirks, config.quirks) }),
     ...(wildcard === undefined ? {} : { wildcardId: endpointId(wildcard.slug, provider.slug, suffix) }),
@@ -108,7 +110,7 @@ export function endpointId(model: string, provider: string, suffix: string | und
 }
 
 /** A provider inside this process costs nothing unless priced. @param name the provider's own name of the model. */
-export function priceOf(
+export function declaredPrice(
   declared: EndpointConfig['price'],
   { baseUrl, snapshotUrl }: Pick<Provider, 'baseUrl' | 'snapshotUrl'>,
   name: string,
@@ -130,8 +132,8 @@ export function priceOf(
     container: unit(price.container),
     ...(price.own_searches === undefined ? {} : { ownSearches: price.own_searches }),
     ...(price.tools === undefined ? {} : toolRates(price.tools)),
-    ...(price.inference_geo === undefined ? {} : { regions: factorsOf(price.inference_geo) }),
-    ...(overrides === undefined || overrides.length === 0 ? {} : { overrides: overrides.map(overrideOf) }),
+    ...(price.inference_geo === undefined ? {} : { regions: parseFactors(price.inference_geo) }),
+    ...(overrides === undefined || overrides.length === 0 ? {} : { overrides: overrides.map(parseOverride) }),
   }
 }
 
@@ -146,8 +148,8 @@ function toolRates(prices: NonNullable<PriceConfig['tools']>): Pick<Rates, 'tool
   return { tools, drawing: { prompt: perToken(drawn.prompt), completion: perToken(drawn.completion) } }
 }
 
-/** In thousandths. */
-function factorsOf(factors: Record<string, number>): ReadonlyMap<string, bigint> {
+/** Factors of the price by region, in thousandths. */
+function parseFactors(factors: Record<string, number>): ReadonlyMap<string, bigint> {
   return new Map(Object.entries(factors).map(([region, factor]) => [region, BigInt(Math.round(factor * 1000))]))
 }
 
@@ -171,9 +173,9 @@ function tokenRates(price: PriceConfig | OverrideConfig): PriceOverride['rates']
   return rates
 }
 
-function overrideOf(config: OverrideConfig): PriceOverride {
+function parseOverride(config: OverrideConfig): PriceOverride {
   const { min_prompt_tokens: above, from } = config
-  const window = windowOf(config)
+  const window = parseWindow(config)
   return {
     ...(above === undefined ? {} : { minPromptTokens: above }),
     ...(window === undefined ? {} : { window }),
@@ -182,17 +184,17 @@ function overrideOf(config: OverrideConfig): PriceOverride {
   }
 }
 
-function windowOf({ utc_start: start, utc_end: end, days, not_on: exceptions }: OverrideConfig): PriceWindow | undefined {
-  const hours = start === undefined || end === undefined ? undefined : { start: minuteOf(start), end: minuteOf(end) }
+function parseWindow({ utc_start: start, utc_end: end, days, not_on: exceptions }: OverrideConfig): PriceWindow | undefined {
+  const hours = start === undefined || end === undefined ? undefined : { start: parseMinute(start), end: parseMinute(end) }
   if (hours === undefined && days === undefined) return undefined
   return {
     hours,
     days: days && new Set(days.map((name) => WEEKDAYS.indexOf(name))),
-    notOn: exceptions && new Set(exceptions.map(dayOf)),
+    notOn: exceptions && new Set(exceptions.map(dayNumber)),
   }
 }
 
 /** Minutes since midnight. @param clock HHMM. */
-function minuteOf(clock: string): number {
+function parseMinute(clock: string): number {
   return Number(clock.slice(0, 2)) * 60 + Number(clock.slice(2))
 }

@@ -1,35 +1,13 @@
 /** The entry of a model in `GET /v1/models` (docs/contract.md#lists-and-records; every field that strict clients require). */
 import type { JsonObject } from '../../core/json.ts'
-import { authorOf } from '../../core/model-family.ts'
-import type { PriceOverride, Rate, RateKind, Rates } from '../../core/money.ts'
+import { slugAuthor } from '../../core/model-family.ts'
+import type { Rate } from '../../core/money.ts'
 import { rateText } from '../../core/money-text.ts'
-import { dateOf, WEEKDAYS } from '../../core/price-window.ts'
+import { USUAL_PARAMETERS } from '../../core/parameters.ts'
+import type { PriceOverride, RateKind, Rates } from '../../core/price.ts'
+import { dayDate, WEEKDAYS } from '../../core/price-window.ts'
 import { shownKinds } from '../../core/token-kinds.ts'
 import type { Endpoint, Model, Price } from './types.ts'
-
-/** Parameters that both chat dialects forward where an endpoint names none. */
-const COMMON_PARAMETERS: ReadonlySet<string> = new Set([
-  'frequency_penalty',
-  'include_reasoning',
-  'logit_bias',
-  'logprobs',
-  'max_completion_tokens',
-  'max_tokens',
-  'parallel_tool_calls',
-  'presence_penalty',
-  'reasoning',
-  'reasoning_effort',
-  'response_format',
-  'seed',
-  'stop',
-  'structured_outputs',
-  'temperature',
-  'tool_choice',
-  'tools',
-  'top_logprobs',
-  'top_p',
-  'verbosity',
-])
 
 const NO_PARAMETERS: ReadonlySet<string> = new Set()
 
@@ -45,7 +23,7 @@ export function modelEntry(model: Model): JsonObject {
   return {
     id: model.slug,
     object: 'model',
-    owned_by: authorOf(model.slug) || (model.endpoints[0]?.provider.slug ?? 'unknown'),
+    owned_by: slugAuthor(model.slug) || (model.endpoints[0]?.provider.slug ?? 'unknown'),
     canonical_slug: model.slug,
     hugging_face_id: null,
     name: model.name,
@@ -86,13 +64,13 @@ function largest(own: number | undefined, endpoints: readonly Endpoint[], of: (e
 }
 
 /** Names of the parameters that the endpoint takes, as lists show them. */
-export function parametersOf({ supported, model }: Endpoint): ReadonlySet<string> {
-  return supported ?? (model.kind === 'generate' ? COMMON_PARAMETERS : NO_PARAMETERS)
+export function endpointParameters({ supported, model }: Endpoint): ReadonlySet<string> {
+  return supported ?? (model.kind === 'generate' ? USUAL_PARAMETERS : NO_PARAMETERS)
 }
 
 function supportedParameters(endpoints: readonly Endpoint[]): string[] {
   const all = new Set<string>()
-  for (const endpoint of endpoints) for (const name of parametersOf(endpoint)) all.add(name)
+  for (const endpoint of endpoints) for (const name of endpointParameters(endpoint)) all.add(name)
   return [...all].sort()
 }
 
@@ -157,7 +135,7 @@ function overrideEntry({ minPromptTokens, window, rates }: PriceOverride): JsonO
     ...(minPromptTokens === undefined ? {} : { min_prompt_tokens: minPromptTokens }),
     ...(window?.hours === undefined ? {} : { utc_start: clockNumber(window.hours.start), utc_end: clockNumber(window.hours.end) }),
     ...(window?.days === undefined ? {} : { days: WEEKDAYS.filter((_, day) => window.days?.has(day)) }),
-    ...(window?.notOn === undefined ? {} : { not_on: [...window.notOn].map(dateOf) }),
+    ...(window?.notOn === undefined ? {} : { not_on: [...window.notOn].map(dayDate) }),
     ...namedRates(rates, OVERRIDABLE),
   }
 }

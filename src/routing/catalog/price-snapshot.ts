@@ -64,8 +64,8 @@ export function snapshotPrice(wanted: Priced): PriceConfig | undefined {
 /** Facts of the model: by the provider's page, which is right where they differ, and by the snapshot. */
 export function statedPrices({ url, model, embeds }: Priced): { page: PagePrice | undefined; snapshot: PriceConfig | undefined } {
   const provider = url === undefined || MOVING.test(model) ? undefined : loadSnapshot().findProvider({ providerApiUrl: url })
-  const found = provider && modelOf(provider, model.toLowerCase())
-  const price = found && priceOf(found)
+  const found = provider && findModel(provider, model.toLowerCase())
+  const price = found && listedPrice(found)
   return {
     page: provider && pagePrice(provider.id, model),
     snapshot: price && (embeds || price.completion !== undefined) ? price : undefined,
@@ -79,7 +79,7 @@ const MOVING = /\blatest\b/
 const RELEASE = /[-@](?:20\d{6}|20\d{2}-\d{2}-\d{2})$/
 
 /** Some providers serve the models of others at their prices, such as Azure those of OpenAI. */
-function modelOf(provider: Provider, name: string): ModelInfo | undefined {
+function findModel(provider: Provider, name: string): ModelInfo | undefined {
   const others = (provider.fallback_model_providers ?? []).flatMap((providerId) => loadSnapshot().findProvider({ providerId }) ?? [])
   const models = [provider, ...others].flatMap((each) => each.models)
   const named = (wanted: string) => models.find(({ id, match }) => id.toLowerCase() === wanted || isNamed(match, wanted))
@@ -94,7 +94,7 @@ function isNamed(match: MatchLogic, name: string): boolean {
 }
 
 /** Of conditional prices the last whose condition holds counts: those before one that always holds, or has begun, never do. */
-function priceOf({ prices }: ModelInfo): PriceConfig | undefined {
+function listedPrice({ prices }: ModelInfo): PriceConfig | undefined {
   if (!Array.isArray(prices)) return converted(prices)
   const first = prices.findLastIndex(
     ({ constraint }) => !constraint || ('start_date' in constraint && constraint.start_date <= SNAPSHOT_DATE),
@@ -109,7 +109,7 @@ function priceOf({ prices }: ModelInfo): PriceConfig | undefined {
     const condition =
       'start_date' in constraint
         ? { from: constraint.start_date }
-        : { utc_start: clockOf(constraint.start_time), utc_end: clockOf(constraint.end_time) }
+        : { utc_start: shownClock(constraint.start_time), utc_end: shownClock(constraint.end_time) }
     const { overrides: steps = [], request: _, web_search: __, tools: ___, ...rates } = other
     overrides.push(...[rates, ...steps].map((each) => ({ ...each, ...condition })))
   }
@@ -117,7 +117,7 @@ function priceOf({ prices }: ModelInfo): PriceConfig | undefined {
 }
 
 /** `01:00:00Z` as four digits. */
-const clockOf = (time: string): string => time.slice(0, 5).replace(':', '')
+const shownClock = (time: string): string => time.slice(0, 5).replace(':', '')
 
 function converted(prices: ModelPrice): PriceConfig | undefined {
   const rates: Rates = {}
@@ -126,7 +126,7 @@ function converted(prices: ModelPrice): PriceConfig | undefined {
   for (const [name, price] of Object.entries(prices)) {
     if (price === undefined) continue
     const kind = PER_MILLION[name]
-    const unit = typeof price === 'number' ? unitOf(name, price) : undefined
+    const unit = typeof price === 'number' ? unitPrice(name, price) : undefined
     if (unit) Object.assign(units, unit)
     else if (kind === undefined) return undefined
     else if (kind !== null) addRate(kind, price, { rates, steps })
@@ -137,7 +137,7 @@ function converted(prices: ModelPrice): PriceConfig | undefined {
   return { ...rates, prompt, ...units, ...(overrides.length === 0 ? {} : { overrides }) }
 }
 
-function unitOf(name: string, price: number): Pick<PriceConfig, 'request' | 'web_search' | 'tools'> | undefined {
+function unitPrice(name: string, price: number): Pick<PriceConfig, 'request' | 'web_search' | 'tools'> | undefined {
   const text = decimalText(price, -3)
   if (text === undefined) return undefined
   if (name === FILE_SEARCHES) return { tools: { file_search: text } }

@@ -1,5 +1,5 @@
 /** Facts that self-hosted servers report of their models beside the plain list, brought into one form. */
-import { isObject, type Json, type JsonObject, objectsOf } from '../../core/json.ts'
+import { asObjects, isObject, type Json, type JsonObject } from '../../core/json.ts'
 
 /** Calls the server: `path` is relative to its root, with a body it is a POST. Rejects where the path does not exist. */
 export type AskServer = (path: string, body?: JsonObject) => Promise<JsonObject>
@@ -21,7 +21,7 @@ type Described = Map<string, ModelFacts>
 /** Calls about single models that run at once: one at a time would be slow, all at once would load the server. */
 const AT_ONCE = 4
 /** Models about which the server is called one by one. */
-const MOST_DESCRIBED = 200
+const MAX_DESCRIBED = 200
 
 /**
  * An OpenAI list with the facts of `ModelFacts` in each entry, as far as list and server report them; the list goes first.
@@ -29,7 +29,7 @@ const MOST_DESCRIBED = 200
  * @param list `{ data: [{ id, … }] }`.
  */
 export async function describedList(list: JsonObject, ask: AskServer): Promise<JsonObject> {
-  const entries = objectsOf(list.data)
+  const entries = asObjects(list.data)
   const ids = entries.flatMap(({ id }) => (typeof id === 'string' ? [id] : []))
   const answers = await Promise.all(
     [byKindOfModel, byProperties, byTags].map((describe) => describe(ask, ids).catch((): Described => new Map())),
@@ -41,10 +41,10 @@ export async function describedList(list: JsonObject, ask: AskServer): Promise<J
 /** `/api/v0/models`, as LM Studio has it: the context that a loaded model got goes before the most it could get. */
 async function byKindOfModel(ask: AskServer): Promise<Described> {
   const found: Described = new Map()
-  for (const { id, type, ...entry } of objectsOf((await ask('/api/v0/models')).data)) {
+  for (const { id, type, ...entry } of asObjects((await ask('/api/v0/models')).data)) {
     if (typeof id !== 'string' || typeof type !== 'string' || !Object.hasOwn(KINDS, type)) continue
     const context = positive(entry.loaded_context_length) ?? positive(entry.max_context_length)
-    found.set(id, withoutGaps({ ...KINDS[type], context_length: context, quantization: quantizationOf(entry.quantization) }))
+    found.set(id, withoutGaps({ ...KINDS[type], context_length: context, quantization: parseQuantization(entry.quantization) }))
   }
   return found
 }
@@ -68,8 +68,8 @@ async function byProperties(ask: AskServer, ids: readonly string[]): Promise<Des
 
 /** `/api/tags` and `/api/show` of each model, as Ollama has it. The first model that cannot be shown ends the calls. */
 async function byTags(ask: AskServer, ids: readonly string[]): Promise<Described> {
-  const tags = new Set(objectsOf((await ask('/api/tags')).models).map(({ name }) => name))
-  const waiting = ids.filter((id) => tags.has(id)).slice(0, MOST_DESCRIBED)
+  const tags = new Set(asObjects((await ask('/api/tags')).models).map(({ name }) => name))
+  const waiting = ids.filter((id) => tags.has(id)).slice(0, MAX_DESCRIBED)
   const found: Described = new Map()
   const worker = async (): Promise<void> => {
     for (let model = waiting.shift(); model !== undefined; model = waiting.shift())
@@ -88,15 +88,15 @@ function shown({ capabilities, details, model_info: info, parameters }: JsonObje
   const input = able && ['text', ...(able.includes('vision') ? ['image'] : []), ...(able.includes('audio') ? ['audio'] : [])]
   const embeds = able?.includes('embedding') === true && !able.includes('completion')
   return withoutGaps({
-    context_length: windowOf(parameters) ?? madeFor(info),
+    context_length: contextWindow(parameters) ?? madeFor(info),
     input_modalities: input,
     kind: able && (embeds ? 'embedding' : 'generate'),
-    quantization: isObject(details) ? quantizationOf(details.quantization_level) : undefined,
+    quantization: isObject(details) ? parseQuantization(details.quantization_level) : undefined,
   })
 }
 
 /** `num_ctx` of a model's own settings, a text of one setting a line. */
-function windowOf(parameters: Json | undefined): number | undefined {
+function contextWindow(parameters: Json | undefined): number | undefined {
   const stated = typeof parameters === 'string' ? /^\s*num_ctx\s+(\d{1,9})\s*$/m.exec(parameters)?.[1] : undefined
   return stated === undefined ? undefined : positive(Number(stated))
 }
@@ -122,7 +122,7 @@ function ownFacts(entry: JsonObject): ModelFacts {
     context_length: lengths.map(positive).find((length) => length !== undefined),
     input_modalities: Array.isArray(input) ? modalities(input) : undefined,
     kind: kind === 'embedding' || kind === 'generate' || kind === 'rerank' ? kind : kindOfAbilities(entry.capabilities),
-    quantization: quantizationOf(quantization),
+    quantization: parseQuantization(quantization),
   })
 }
 
@@ -155,7 +155,7 @@ const QUANTIZATIONS: readonly (readonly [RegExp, string])[] = [
 ]
 
 /** From the names that files of weights carry. */
-function quantizationOf(name: Json | undefined): string | undefined {
+function parseQuantization(name: Json | undefined): string | undefined {
   if (typeof name !== 'string') return undefined
   const low = name.toLowerCase()
   const found = QUANTIZATIONS.find(([pattern]) => pattern.test(low))

@@ -1,11 +1,11 @@
 /** Providers, models and their endpoints: data, as the configuration declared it. */
 
-import type { Price } from '../../core/money.ts'
+import type { Price } from '../../core/price.ts'
 import type { ServiceTier } from '../../core/service-tiers.ts'
 import type { DialectId } from '../../dialects/canon/request.ts'
 import type { Quirks } from '../../dialects/quirks.ts'
 import type { ConnectionSettings } from '../../services/connections/connection-settings.ts'
-import type { Credential } from '../../services/credentials/credential.ts'
+import type { Credential } from '../../services/credentials/types.ts'
 import type { TraceScope } from '../../services/telemetry/trace-context.ts'
 
 export type { Price }
@@ -104,6 +104,8 @@ export interface Endpoint {
   readonly credential: Credential | undefined
   /** Of a model behind a wildcard: the id that all its names share, such as `local/*@ollama`. */
   readonly wildcardId?: string | undefined
+  /** True where the price is looked up in the price snapshot. */
+  readonly snapshotPriced?: boolean
 }
 
 export type ModelKind = 'generate' | 'embedding' | 'rerank' | 'image'

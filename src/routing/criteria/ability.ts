@@ -7,7 +7,7 @@ export const status = criterion({
   refusal: { code: 'no_endpoints' },
   removes: 'that is out of service',
   need: 'unavailable',
-  wish: (_preferences, { unavailable }) => unavailable,
+  demand: (_preferences, { unavailable }) => unavailable,
   test: (endpoint, unavailable) => !unavailable(endpoint),
   explain: () => 'out of service',
 })
@@ -17,7 +17,7 @@ export const dialect = criterion({
   refusal: { code: 'constraint_filtered', field: 'tools' },
   removes: "whose format cannot express something that the request needs, such as another provider's own tool",
   need: 'unable',
-  wish: (_preferences, { unable }) => unable,
+  demand: (_preferences, { unable }) => unable,
   test: (endpoint, unable) => unable(endpoint) === undefined,
   explain: (endpoint, unable) => unable(endpoint) ?? '',
 })
@@ -27,7 +27,7 @@ export const inputModality = criterion({
   refusal: { code: 'constraint_filtered', field: 'input' },
   removes: 'whose model does not accept an image, audio, video or file of the request',
   need: 'input',
-  wish: (_preferences, { input }) => input,
+  demand: (_preferences, { input }) => input,
   // Of a model that does not declare what it reads the provider decides.
   test: ({ model }, input) => model.anyInput === true || firstMissing(input, model.input) === undefined,
   explain: ({ model }, input) => `takes no ${firstMissing(input, model.input)} input`,
@@ -38,7 +38,7 @@ export const outputModality = criterion({
   refusal: { code: 'constraint_filtered', field: 'modalities' },
   removes: 'whose model cannot produce what `modalities` names',
   need: 'output',
-  wish: (_preferences, { output }) => output,
+  demand: (_preferences, { output }) => output,
   test: ({ model }, output) => firstMissing(output, model.output) === undefined,
   explain: ({ model }, output) => `gives no ${firstMissing(output, model.output)} output`,
 })
@@ -54,11 +54,11 @@ export const context = criterion({
   removes:
     'whose context is too short for the input, and if another endpoint has room for input and output cap together, those that may not have it; otherwise the cap is lowered to what is left. With `require_parameters` the cap is part of what must fit',
   need: 'contextTokens',
-  wish: (_preferences, { contextTokens, counted, maxOutput: cap = 0, wholeCap: strict = false }) =>
+  demand: (_preferences, { contextTokens, counted, maxOutput: cap = 0, wholeCap: strict = false }) =>
     contextTokens === undefined ? undefined : { input: contextTokens, counted, cap, strict },
   test: (endpoint, need) => (need.strict ? hasRoom(endpoint, need) : mayFit(endpoint, need)),
   explain: (endpoint, need) => tooShort(endpoint, need),
-  outdone(kept, need) {
+  inferior(kept, need) {
     if (need.strict || !kept.some((endpoint) => hasRoom(endpoint, need))) return undefined
     const removed = new Map<Endpoint, string>()
     for (const endpoint of kept) if (!hasRoom(endpoint, need)) removed.set(endpoint, tooShort(endpoint, need))
@@ -105,13 +105,13 @@ function tooShort(endpoint: Endpoint, need: TokenNeed): string {
 }
 
 /** Share of a context that is left for the output where the estimate of the input leaves less: it is rather too high than too low. */
-const LEAST_ROOM = 1 / 16
+const MIN_ROOM = 1 / 16
 
 /** The output cap that fits into what the input leaves of the endpoint's context: the whole one where that has room. */
 export function capWithin(endpoint: Endpoint, need: TokenNeed): number {
   const { context } = endpoint
   if (context === undefined || hasRoom(endpoint, need)) return need.cap
-  const least = need.counted?.model === endpoint.model ? 1 : Math.ceil(context * LEAST_ROOM)
+  const least = need.counted?.model === endpoint.model ? 1 : Math.ceil(context * MIN_ROOM)
   return Math.min(need.cap, Math.max(context - inputAt(endpoint, need), least))
 }
 
@@ -139,11 +139,11 @@ export const maxOutput = criterion({
   removes:
     'whose `max_output` is below the output cap that the request sets, with `require_parameters` or if another endpoint of the same model writes as much; otherwise the cap is lowered',
   need: 'maxOutput',
-  wish: ({ require_parameters: strict }: { readonly require_parameters?: boolean | null }, { maxOutput: cap }) =>
+  demand: ({ require_parameters: strict }: { readonly require_parameters?: boolean | null }, { maxOutput: cap }) =>
     cap === undefined ? undefined : { cap, strict: strict === true },
   test: (endpoint, { cap, strict }) => !strict || writes(endpoint, cap),
   explain: (endpoint) => lessThanCap(endpoint),
-  outdone(kept, { cap, strict }) {
+  inferior(kept, { cap, strict }) {
     if (strict) return undefined
     const able = new Set<Model>()
     for (const endpoint of kept) if (writes(endpoint, cap)) able.add(endpoint.model)

@@ -3,7 +3,7 @@
  * the merging of preferences, the schemas of requests and of the configuration, errors, lists and documents are made from
  * the list of them in `index.ts`.
  */
-import type { PriceMoment } from '../../core/money.ts'
+import type { PriceMoment } from '../../core/price.ts'
 import type { Endpoint, Model } from '../catalog/types.ts'
 import type { Tier } from './slugs.ts'
 
@@ -38,7 +38,7 @@ export type Field =
 
 type Fields = Readonly<Record<string, Field>>
 
-type ValueOf<F extends Field> = F extends { kind: 'flag' }
+type FieldValue<F extends Field> = F extends { kind: 'flag' }
   ? boolean
   : F extends { kind: 'choice'; values: readonly (infer Value)[] }
     ? Value
@@ -48,7 +48,7 @@ type ValueOf<F extends Field> = F extends { kind: 'flag' }
 
 /** Fields as one side states them. */
 export type Stated<All extends Fields> = {
-  [Name in keyof All]?: All[Name] extends { kind: 'prices' } ? ValueOf<All[Name]> : ValueOf<All[Name]> | null
+  [Name in keyof All]?: All[Name] extends { kind: 'prices' } ? FieldValue<All[Name]> : FieldValue<All[Name]> | null
 }
 
 /** Names of the fields of which the lists of all sides hold. */
@@ -135,17 +135,17 @@ export interface ModelQuery {
   matches(model: Model, wanted: boolean): boolean
 }
 
-/** Methods, so that a list can hold criteria of different wishes. */
-interface Tests<Wish> {
+/** Methods, so that a list can hold criteria of different demands. */
+interface Tests<Demand> {
   /** True where the endpoint may serve. */
-  test(endpoint: Endpoint, wish: Wish): boolean
+  test(endpoint: Endpoint, demand: Demand): boolean
   /** Why an endpoint that failed the test is removed. */
-  explain(endpoint: Endpoint, wish: Wish): string | Explanation
+  explain(endpoint: Endpoint, demand: Demand): string | Explanation
   /** Of endpoints that passed every test, those to remove since others suit better, each with the reason; never all of them. */
-  outdone(kept: readonly Endpoint[], wish: Wish): ReadonlyMap<Endpoint, string> | undefined
+  inferior(kept: readonly Endpoint[], demand: Demand): ReadonlyMap<Endpoint, string> | undefined
 }
 
-export interface Criterion<Name extends string = string, Own extends Fields = Fields, Wish = unknown> {
+export interface Criterion<Name extends string = string, Own extends Fields = Fields, Demand = unknown> {
   /** As errors, plans and policy tests show it. */
   readonly name: Name
   readonly fields: Own
@@ -154,23 +154,23 @@ export interface Criterion<Name extends string = string, Own extends Fields = Fi
   readonly refusal: Refusal
   /** Which endpoints it removes, for docs/routing.md: "an endpoint …". */
   readonly removes: string
-  /** The need of a request without which it has no wish. */
+  /** The need of a request without which it has no demand. */
   readonly need: keyof RequestNeeds | undefined
   /** Need of this request, worked out once; undefined: nothing, and no endpoint is tested. */
-  wish(preferences: Merged<Own>, needs: RequestNeeds): Wish | undefined
-  readonly test: Tests<Wish>['test'] | undefined
-  readonly explain: Tests<Wish>['explain'] | undefined
-  readonly outdone: Tests<Wish>['outdone'] | undefined
+  demand(preferences: Merged<Own>, needs: RequestNeeds): Demand | undefined
+  readonly test: Tests<Demand>['test'] | undefined
+  readonly explain: Tests<Demand>['explain'] | undefined
+  readonly inferior: Tests<Demand>['inferior'] | undefined
 }
 
-type Optional = 'fields' | 'need' | 'modelFlag' | 'modelQuery' | 'test' | 'explain' | 'outdone'
-type Declared<Name extends string, Own extends Fields, Wish> = Omit<Criterion<Name, Own, Wish>, Optional> &
-  Partial<Pick<Criterion<Name, Own, Wish>, Optional>>
+type Optional = 'fields' | 'need' | 'modelFlag' | 'modelQuery' | 'test' | 'explain' | 'inferior'
+type Declared<Name extends string, Own extends Fields, Demand> = Omit<Criterion<Name, Own, Demand>, Optional> &
+  Partial<Pick<Criterion<Name, Own, Demand>, Optional>>
 
 /** A criterion from its declaration. All have one shape, which keeps the loop of the filters fast. */
-export function criterion<const Name extends string, Wish, const Own extends Fields = Record<never, Field>>(
-  declared: Declared<Name, Own, Wish>,
-): Criterion<Name, Own, Wish> {
-  const { name, fields = {} as Own, modelFlag, modelQuery, refusal, removes, need, wish, test, explain, outdone } = declared
-  return { name, fields, modelFlag, modelQuery, refusal, removes, need, wish, test, explain, outdone }
+export function criterion<const Name extends string, Demand, const Own extends Fields = Record<never, Field>>(
+  declared: Declared<Name, Own, Demand>,
+): Criterion<Name, Own, Demand> {
+  const { name, fields = {} as Own, modelFlag, modelQuery, refusal, removes, need, demand, test, explain, inferior } = declared
+  return { name, fields, modelFlag, modelQuery, refusal, removes, need, demand, test, explain, inferior }
 }

@@ -13,7 +13,7 @@ export const dataCollection = criterion({
   },
   refusal: { code: 'privacy_restricted', excludedBy: 'data_policy:training' },
   removes: 'whose provider may keep data',
-  wish: ({ data_collection: collection }) => (collection === 'deny' ? collection : undefined),
+  demand: ({ data_collection: collection }) => (collection === 'deny' ? collection : undefined),
   test: ({ provider }, collection) => provider.dataCollection === collection,
   explain: () => 'its provider may collect data',
 })
@@ -28,7 +28,7 @@ export const zdr = criterion({
   },
   refusal: { code: 'privacy_restricted', excludedBy: 'data_policy:zdr' },
   removes: 'whose provider retains data',
-  wish: ({ zdr: retainNothing }) => retainNothing || undefined,
+  demand: ({ zdr: retainNothing }) => retainNothing || undefined,
   test: ({ provider }) => provider.zdr,
   explain: () => 'its provider does not promise zero retention',
 })

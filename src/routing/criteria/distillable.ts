@@ -20,7 +20,7 @@ export const distillable = criterion({
   },
   refusal: { code: 'constraint_filtered' },
   removes: 'whose model is not declared `distillable`',
-  wish: ({ enforce_distillable_text: enforced }) => enforced || undefined,
+  demand: ({ enforce_distillable_text: enforced }) => enforced || undefined,
   test: ({ model }) => model.flags.has(FLAG),
   explain: () => 'its author is not known to allow distillation',
 })

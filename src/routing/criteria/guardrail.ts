@@ -6,7 +6,7 @@ export const guardrail = criterion({
   refusal: { code: 'constraint_filtered' },
   removes: 'that a [guardrail](guardrails.md) does not allow',
   need: 'barred',
-  wish: (_preferences, { barred }) => barred,
+  demand: (_preferences, { barred }) => barred,
   test: (endpoint, barred) => barred(endpoint) === undefined,
   explain: (endpoint, barred) => barred(endpoint) ?? '',
 })

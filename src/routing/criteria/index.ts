@@ -60,9 +60,9 @@ export type CriterionPreferences = Stated<CriterionFields>
 export type MergedCriteria = Merged<CriterionFields>
 export type SharedField = SharedNames<CriterionFields>
 
-/** Any criterion of the list: its wish is for its own test alone. */
-export interface AnyCriterion extends Omit<Criterion<FilterName>, 'wish'> {
-  wish(preferences: MergedCriteria, needs: RequestNeeds): unknown
+/** Any criterion of the list: its demand is for its own test alone. */
+export interface AnyCriterion extends Omit<Criterion<FilterName>, 'demand'> {
+  demand(preferences: MergedCriteria, needs: RequestNeeds): unknown
 }
 
 const LIST: readonly AnyCriterion[] = CRITERIA
@@ -96,5 +96,5 @@ const NO_LISTS = Object.fromEntries(SHARED_FIELDS.map((name) => [name, []])) as 
 
 /** True where a criterion removes the endpoint even from a request that wants nothing, as it does with those of a service tier. */
 export function isSelective(endpoint: Endpoint): boolean {
-  return ALWAYS.some(({ test, wish }) => test?.(endpoint, wish(NO_LISTS, {})) === false)
+  return ALWAYS.some(({ test, demand }) => test?.(endpoint, demand(NO_LISTS, {})) === false)
 }

@@ -1,8 +1,9 @@
 /** `max_price`: price ceilings as exact rates, compared with an endpoint's own. Guardrails have such ceilings, too. */
 
 import { badField } from '../../core/faults.ts'
-import { type PriceMoment, type Rate, type Rates, ratesAt } from '../../core/money.ts'
+import type { Rate } from '../../core/money.ts'
 import { rateFromUsd, rateFromUsdPerMillion } from '../../core/money-text.ts'
+import { type PriceMoment, type Rates, ratesAt } from '../../core/price.ts'
 import type { Endpoint } from '../catalog/types.ts'
 import { criterion } from './criterion.ts'
 
@@ -18,7 +19,7 @@ export const maxPrice = criterion({
   },
   refusal: { code: 'constraint_filtered', excludedBy: 'max_price' },
   removes: 'that costs more, or whose price is not known',
-  wish({ max_price: prices }, { priceMoment: moment }) {
+  demand({ max_price: prices }, { priceMoment: moment }) {
     const ceiling = prices && parseCeiling(prices)
     return ceiling?.length ? { ceiling, moment } : undefined
   },
@@ -33,7 +34,7 @@ export type Ceiling = readonly { readonly kind: Kind; readonly rate: Rate; reado
 const PER_MILLION: ReadonlySet<Kind> = new Set(['prompt', 'completion'])
 const KINDS: readonly Kind[] = ['prompt', 'completion', 'request', 'image', 'audio']
 /** Past so many digits before the point a ceiling holds back nothing. */
-const MOST_DIGITS = 12
+const MAX_DIGITS = 12
 /** Decimals of a price, by its unit (`core/money.ts`). */
 const PER_MILLION_DECIMALS = 12
 const PER_UNIT_DECIMALS = 18
@@ -61,12 +62,12 @@ export function overCeiling(endpoint: Endpoint, ceiling: Ceiling, moment?: Price
   if (endpoint.price === 'unpriced') return 'the endpoint has no known price'
   const rates = ratesAt(endpoint.price, moment)
   for (const { kind, rate, text } of ceiling) {
-    if (priceOf(rates, kind) > rate) return `${kind} price is above ${text}`
+    if (kindRate(rates, kind) > rate) return `${kind} price is above ${text}`
   }
   return undefined
 }
 
-function priceOf(price: Rates, kind: Kind): Rate {
+function kindRate(price: Rates, kind: Kind): Rate {
   if (kind === 'audio') return price.audio ?? price.prompt
   return price[kind] ?? 0n
 }
@@ -80,10 +81,10 @@ function parseRate(value: string | number, perMillion: boolean): Rate | 'unlimit
     point > 0
       ? digits
           .slice(0, point)
-          .padEnd(Math.min(point, digits.length + MOST_DIGITS + 1), '0')
+          .padEnd(Math.min(point, digits.length + MAX_DIGITS + 1), '0')
           .replace(/^0+(?=.)/, '')
       : '0'
-  if (units.length > MOST_DIGITS) return 'unlimited'
+  if (units.length > MAX_DIGITS) return 'unlimited'
   const decimals = perMillion ? PER_MILLION_DECIMALS : PER_UNIT_DECIMALS
   const rest = '0'.repeat(Math.min(Math.max(0, -point), decimals)) + digits.slice(Math.max(0, point))
   // What is cut off is finer than any price: none lies between the ceiling and the shorter one.

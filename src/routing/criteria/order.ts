@@ -51,7 +51,7 @@ export const order = criterion({
   },
   refusal: { code: 'constraint_filtered', excludedBy: 'allowed_providers' },
   removes: 'that is not in `order`, with `allow_fallbacks: false`',
-  wish: ({ order: slugs, allow_fallbacks: fallbacks, order_from: from, order_only: isOnly }: Preferences, needs) =>
+  demand: ({ order: slugs, allow_fallbacks: fallbacks, order_from: from, order_only: isOnly }: Preferences, needs) =>
     fallbacks === false && slugs?.length
       ? { slugs, admitted: admittedTiers(needs), passesOver: ofOperator(from) && isOnly !== true }
       : undefined,

@@ -12,7 +12,7 @@ interface Lists {
   readonly ignore: Sided
 }
 
-export interface ListsWish extends Lists {
+export interface ListsDemand extends Lists {
   /** Objection of one list to all that it leaves out: the same words for each. */
   readonly known: Map<SidedSlugs, Explanation>
 }
@@ -30,7 +30,7 @@ export const only = criterion({
   },
   refusal: REFUSAL,
   removes: 'that is missing from an `only` list',
-  wish: (lists: Lists) => (lists.only.length > 0 ? wishOf(lists) : undefined),
+  demand: (lists: Lists) => (lists.only.length > 0 ? listDemand(lists) : undefined),
   test: (endpoint, lists) => allInclude(lists.only, endpoint),
   explain,
 })
@@ -40,12 +40,12 @@ export const ignore = criterion({
   fields: { ignore: { kind: 'endpoints', all: true, text: 'These endpoints may not serve. The lists of all sources are combined.' } },
   refusal: REFUSAL,
   removes: 'that is in an `ignore` list',
-  wish: (lists: Lists) => (lists.ignore.length > 0 ? wishOf(lists) : undefined),
+  demand: (lists: Lists) => (lists.ignore.length > 0 ? listDemand(lists) : undefined),
   test: (endpoint, lists) => noneExcludes(lists.ignore, endpoint),
   explain,
 })
 
-const wishOf = (lists: Lists): ListsWish => ({ only: lists.only, ignore: lists.ignore, known: new Map() })
+const listDemand = (lists: Lists): ListsDemand => ({ only: lists.only, ignore: lists.ignore, known: new Map() })
 
 /** A tier endpoint that reaches this filter was requested: a list that names its provider allows it too. */
 const includes = ({ slugs }: SidedSlugs, endpoint: Endpoint): boolean => listNames(slugs, endpoint, ALL_TIERS)
@@ -66,7 +66,7 @@ interface Against {
 }
 
 /** Every side's list that leaves the endpoint out. */
-function explain(endpoint: Endpoint, { only, ignore, known }: ListsWish): Explanation {
+function explain(endpoint: Endpoint, { only, ignore, known }: ListsDemand): Explanation {
   const against: Against[] = []
   for (const list of only) if (!includes(list, endpoint)) against.push({ name: 'only', list })
   for (const list of ignore) if (listExcludes(list.slugs, endpoint)) against.push({ name: 'ignore', list })

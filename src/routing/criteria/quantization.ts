@@ -20,7 +20,7 @@ export const quantization = criterion({
   },
   refusal: { code: 'constraint_filtered', excludedBy: 'quantization' },
   removes: 'whose number format is not in `quantizations`',
-  wish: ({ quantizations: names }) => (names?.length ? new Set(names.flatMap((name) => [name, ...(FAMILIES[name] ?? [])])) : undefined),
+  demand: ({ quantizations: names }) => (names?.length ? new Set(names.flatMap((name) => [name, ...(FAMILIES[name] ?? [])])) : undefined),
   test: (endpoint, names) => names.has(endpoint.quantization),
   explain: (endpoint) => `its quantization is ${endpoint.quantization}`,
 })

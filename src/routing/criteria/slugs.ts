@@ -26,7 +26,7 @@ export function endpointTag(endpoint: Endpoint): string {
 /** Lists of the configuration are the same arrays for every request; one of a request is dropped with it. */
 const compiled = new WeakMap<readonly string[], ReadonlySet<string>>()
 
-function setOf(entries: readonly string[]): ReadonlySet<string> {
+function compileSlugs(entries: readonly string[]): ReadonlySet<string> {
   let set = compiled.get(entries)
   if (!set) {
     set = new Set(entries)
@@ -41,7 +41,7 @@ function setOf(entries: readonly string[]): ReadonlySet<string> {
  * @param admitted tiers that the request names by other means: a base slug then names them too.
  */
 export function listNames(entries: readonly string[], endpoint: Endpoint, admitted: ReadonlySet<Tier> = NO_TIERS): boolean {
-  const set = setOf(entries)
+  const set = compileSlugs(entries)
   const { tier, provider } = endpoint
   if (set.has(provider.slug) && (tier === undefined || admitted.has(tier))) return true
   return fullNames(endpoint).some((name) => set.has(name))
@@ -49,12 +49,12 @@ export function listNames(entries: readonly string[], endpoint: Endpoint, admitt
 
 /** As `listNames`, for exclusion: a provider that is left out is left out with its tiers. */
 export function listExcludes(entries: readonly string[], endpoint: Endpoint): boolean {
-  return setOf(entries).has(endpoint.provider.slug) || listNames(entries, endpoint)
+  return compileSlugs(entries).has(endpoint.provider.slug) || listNames(entries, endpoint)
 }
 
 /** True where an entry of the list names the endpoint by a full tag. */
 export function listTags(entries: readonly string[], endpoint: Endpoint): boolean {
-  const set = setOf(entries)
+  const set = compileSlugs(entries)
   return fullNames(endpoint).some((name) => set.has(name))
 }
 

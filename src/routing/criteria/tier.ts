@@ -9,7 +9,7 @@ interface Lists {
   readonly only: readonly SidedSlugs[]
 }
 
-export interface TierWish extends Lists {
+export interface TierDemand extends Lists {
   readonly admitted: ReadonlySet<Tier>
   /** Tier endpoints serve alone where there are any. */
   readonly flex: boolean
@@ -19,15 +19,15 @@ export const tier = criterion({
   name: 'tier',
   refusal: { code: 'constraint_filtered', field: 'service_tier' },
   removes: 'of a tier that the request does not select; with `service_tier: flex`, every other endpoint if a flex endpoint is left',
-  wish: ({ order, only }: Lists, needs: RequestNeeds): TierWish => ({
+  demand: ({ order, only }: Lists, needs: RequestNeeds): TierDemand => ({
     order,
     only,
     admitted: admittedTiers(needs),
     flex: needs.serviceTier === 'flex',
   }),
-  test: (endpoint, wish) => endpoint.tier === undefined || isOpen(endpoint, endpoint.tier, wish),
+  test: (endpoint, demand) => endpoint.tier === undefined || isOpen(endpoint, endpoint.tier, demand),
   explain: (endpoint) => `serves the ${endpoint.tier} tier only`,
-  outdone(kept, { flex }) {
+  inferior(kept, { flex }) {
     if (!flex || !kept.some((endpoint) => endpoint.tier === 'flex')) return undefined
     const others = new Map<Endpoint, string>()
     for (const endpoint of kept) if (endpoint.tier !== 'flex') others.set(endpoint, 'the flex tier was requested')
@@ -35,7 +35,7 @@ export const tier = criterion({
   },
 })
 
-function isOpen(endpoint: Endpoint, of: Tier, { admitted, order, only }: TierWish): boolean {
+function isOpen(endpoint: Endpoint, of: Tier, { admitted, order, only }: TierDemand): boolean {
   if (admitted.has(of)) return true
   return (order && listTags(order, endpoint)) || only.some((list) => listTags(list.slugs, endpoint))
 }

@@ -16,7 +16,7 @@ interface Lists {
   readonly only: readonly SidedSlugs[]
 }
 
-export interface WeightWish {
+export interface WeightDemand {
   /** The request's own, and those of its preset. */
   readonly lists: readonly (readonly string[])[]
   readonly isBound: (endpoint: Endpoint) => boolean
@@ -28,7 +28,7 @@ export const weight = criterion({
   removes:
     'that is [drained](#weights) (`weight: 0`), unless `only` or `order` of the request has its tag, or the conversation or a file of the request is there',
   need: 'drained',
-  wish: ({ order, order_from: from, only }: Lists, { drained: isBound }: RequestNeeds): WeightWish | undefined => {
+  demand: ({ order, order_from: from, only }: Lists, { drained: isBound }: RequestNeeds): WeightDemand | undefined => {
     if (isBound === undefined) return undefined
     const lists = only.filter((list) => !ofOperator(list.from)).map(({ slugs }) => slugs)
     return { lists: order && !ofOperator(from) ? [...lists, order] : lists, isBound }
@@ -38,7 +38,7 @@ export const weight = criterion({
 })
 
 /** By its tag: a provider's name alone may stand for another endpoint of it. */
-function isNamed(endpoint: Endpoint, lists: WeightWish['lists']): boolean {
+function isNamed(endpoint: Endpoint, lists: WeightDemand['lists']): boolean {
   const tag = endpointTag(endpoint)
   return lists.some((list) => list.includes(tag))
 }

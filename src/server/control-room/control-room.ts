@@ -4,7 +4,7 @@
  */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import {
-  LONGEST_SESSION,
+  MAX_SESSION_MS,
   type RoomSession,
   RoomSessions,
   type RoomSessionsOptions,
@@ -16,9 +16,9 @@ import { asFault, Fault, faultReply } from '../../core/faults.ts'
 import { isObject, type JsonObject } from '../../core/json.ts'
 import { Attempts } from '../../pipeline/request/attempt-buckets.ts'
 import { parseBody } from '../../pipeline/request/read.ts'
+import type { AdminRoute } from '../admin-route.ts'
 import { tokenCheck } from '../admin-token.ts'
 import type { ClientAddresses } from '../client-address.ts'
-import { actionsOf, may, routeAction } from './access.ts'
 import { ControlRoomFiles, SAFE_HEADERS } from './files.ts'
 import { PublicApi } from './public-api.ts'
 import type { SignInLink } from './sign-in-link.ts'
@@ -33,9 +33,9 @@ const SAMPLE = 'sample'
 /** Sign-ins that fail, by address: ten at once, then one every ten seconds. */
 const SIGN_IN_RATE = { burst: 10, perSecond: 0.1 }
 /** Bytes and levels of a sign-in. */
-const MOST_BYTES = 4096
+const MAX_BYTES = 4096
 const DEEPEST = 4
-const LONGEST_KEY = 512
+const MAX_KEY_LENGTH = 512
 
 interface ControlRoomOptions extends RoomSessionsOptions {
   readonly clock: Clock
@@ -44,6 +44,8 @@ interface ControlRoomOptions extends RoomSessionsOptions {
   /** Address of the public listener, once it listens. */
   readonly url: () => string | undefined
   readonly sendsProxyHeader: () => boolean
+  /** Routes of the admin listener, each with the role that opens it. */
+  readonly routes: ReadonlyMap<string, AdminRoute>
   readonly addresses: Pick<ClientAddresses, 'of'>
   /** The published development key, where it is honoured. */
   readonly developmentKey: () => string | undefined
@@ -51,6 +53,9 @@ interface ControlRoomOptions extends RoomSessionsOptions {
   readonly link: Pick<SignInLink, 'take'> | undefined
   readonly onError: (error: unknown) => void
 }
+
+/** True where a visitor has the role or one above it: the operator sees texts of callers as well. */
+const reaches = ({ role }: RoomSession, needed: RoomSession['role']): boolean => role === 'operator' || role === needed
 
 export class ControlRoom {
   private readonly options: ControlRoomOptions
@@ -72,7 +77,7 @@ export class ControlRoom {
   handle(request: IncomingMessage, response: ServerResponse): boolean {
     const path = (request.url ?? '').split('?', 1)[0] ?? ''
     const isApi = path.startsWith(API)
-    if (path !== ROOT && !path.startsWith(`${ROOT}/`) && !(isApi && cookieOf(request.headers.cookie) !== undefined)) return false
+    if (path !== ROOT && !path.startsWith(`${ROOT}/`) && !(isApi && sessionCookie(request.headers.cookie) !== undefined)) return false
     const answered = isApi ? this.forward(request, response) : this.own(path, request, response)
     answered.catch((thrown) => this.refuse(response, thrown))
     return true
@@ -80,11 +85,11 @@ export class ControlRoom {
 
   /** True for a route of the operator's that this request's session opens. @throws Fault 403 for a page of another origin. */
   async opens(route: string, request: IncomingMessage): Promise<boolean> {
-    const action = routeAction(route)
-    const session = action === undefined ? undefined : await this.sessionOf(request)
-    if (action === undefined || session === undefined) return false
+    const needed = this.options.routes.get(route)?.visitor
+    const session = needed && (await this.requestSession(request))
+    if (!session) return false
     checkOrigin(request)
-    return may(session, action) && (await this.isAlive(session, request))
+    return reaches(session, needed) && (await this.isAlive(session, request))
   }
 
   close(): void {
@@ -108,15 +113,10 @@ export class ControlRoom {
 
   private async signIn(request: IncomingMessage, response: ServerResponse): Promise<void> {
     checkOrigin(request)
-    const address = this.options.addresses.of(request)
-    this.failures.check(address, 'Too many sign-ins failed from this address')
-    const body = parseBody(await bodyOf(request), DEEPEST)
+    const body = parseBody(await readBody(request), DEEPEST)
     const [name, secret] = secretIn(body)
-    // Counted before the look-up, so that attempts at the same time do not get more.
-    this.failures.count(address)
-    const visitor = name === 'code' ? this.visitorOfLink(secret, request) : await this.visitorWith(secret)
-    this.failures.giveBack(address)
-    await this.sessions.end(cookieOf(request.headers.cookie))
+    const visitor = name === 'code' ? this.visitorOfLink(secret, request) : await this.visitorWith(secret, request)
+    await this.sessions.end(sessionCookie(request.headers.cookie))
     const { cookie, session } = await this.sessions.open(visitor)
     reply(response, 201, this.described(session), { 'Set-Cookie': setCookie(cookie, isSecure(request)) })
   }
@@ -124,7 +124,15 @@ export class ControlRoom {
   /** @throws Fault 401 for a code that opens nothing, or no more. */
   private visitorOfLink(code: string, request: IncomingMessage): SessionHolder {
     if (this.options.link?.take(code, request)) return this.operator('link of the start')
+    this.countWrong(request)
     throw new Fault('invalid_key', { message: LINK_USED, metadata: { field: 'code' } })
+  }
+
+  /** The right key is never refused: strangers may share the visitor's address, behind a proxy that is not named. @throws Fault 429. */
+  private countWrong(request: IncomingMessage): void {
+    const address = this.options.addresses.of(request)
+    this.failures.check(address, 'Too many sign-ins failed from this address')
+    this.failures.count(address)
   }
 
   private operator(name: string): SessionHolder {
@@ -132,43 +140,47 @@ export class ControlRoom {
   }
 
   /** @throws Fault 401 for a key that is unknown, 403 for one that manages nothing. */
-  private async visitorWith(key: string): Promise<SessionHolder> {
+  private async visitorWith(key: string, request: IncomingMessage): Promise<SessionHolder> {
     if (this.isOperator(`Bearer ${key}`)) return this.operator('admin token')
-    const { status, body } = await this.api.get('/v1/key', key)
-    if (status === 401)
+    const { status, body, isUnusable } = await this.api.ownKey(key, this.options.addresses.of(request))
+    if (isUnusable) {
+      this.countWrong(request)
       throw new Fault('invalid_key', { message: 'key: expected a management key or the admin token', metadata: { field: 'key' } })
+    }
     if (status !== 200) throw new Fault('unavailable', { message: `The gateway cannot look the key up: it replies with ${status}` })
     const { data } = JSON.parse(body) as { data: { label: string; is_management_key: boolean } }
-    if (!data.is_management_key)
+    if (!data.is_management_key) {
+      this.countWrong(request)
       throw new Fault('management_only', {
         message: 'key: expected a management key, found one for completions',
         metadata: { field: 'key' },
       })
+    }
     return { role: 'manager', secret: key, name: data.label }
   }
 
   private async signOut(request: IncomingMessage, response: ServerResponse): Promise<void> {
     checkOrigin(request)
-    await this.sessions.end(cookieOf(request.headers.cookie))
+    await this.sessions.end(sessionCookie(request.headers.cookie))
     response.writeHead(204, { ...SAFE_HEADERS, 'Set-Cookie': setCookie('', isSecure(request)) }).end()
   }
 
   private async showSession(request: IncomingMessage, response: ServerResponse): Promise<void> {
     checkOrigin(request)
-    const session = await this.sessionOf(request)
+    const session = await this.requestSession(request)
     const isOpen = session !== undefined && (await this.isAlive(session, request))
     const signedOutReply: SessionReply = { data: null, brand: this.options.brand() }
     reply(response, 200, isOpen ? this.described(session) : signedOutReply)
   }
 
   private described(session: RoomSession): SessionReply {
-    const { brand, version, developmentKey, url } = this.options
+    const { brand, version, url } = this.options
     return {
       brand: brand(),
       data: {
         name: session.name,
         role: session.role,
-        actions: actionsOf(session).filter((action) => action !== 'sample' || developmentKey() !== undefined),
+        actions: this.actions(session),
         expires_at: new Date(session.expiresAt).toISOString(),
         version,
         api_url: url() ?? null,
@@ -176,32 +188,38 @@ export class ControlRoom {
     }
   }
 
+  /** Routes that the session opens, by method and path, and sample traffic, which costs nothing, since only the simulated provider is there. */
+  private actions(session: RoomSession): string[] {
+    const { routes, developmentKey } = this.options
+    const opened = [...routes].filter(([, { visitor }]) => visitor && reaches(session, visitor)).map(([route]) => route)
+    return developmentKey() === undefined ? opened : [...opened, SAMPLE]
+  }
+
   private async forward(request: IncomingMessage, response: ServerResponse): Promise<void> {
     checkOrigin(request)
-    const session = await this.sessionOf(request)
-    if (!session || !may(session, 'api')) throw signedOut()
+    const session = await this.requestSession(request)
+    if (!session) throw signedOut()
     const { authorization } = request.headers
     const isSample = request.headers[OWN_HEADER] === SAMPLE
-    if (isSample && !may(session, 'sample')) throw new Fault('forbidden')
     const secret = isSample ? this.options.developmentKey() : session.secret
     if (secret === undefined) throw new Fault('forbidden', { message: 'The development key is not honoured here' })
     const own = authorization === undefined || isSample
-    if (!own && !may(session, 'playground')) throw new Fault('forbidden')
     const status = await this.api.forward(request, response, {
       path: request.url ?? '',
       authorization: own ? `Bearer ${secret}` : authorization,
+      address: this.options.addresses.of(request),
     })
-    if (status === 401 && own && !isSample) await this.sessions.end(cookieOf(request.headers.cookie))
+    if ((status === 401 || status === 429) && own && !isSample) await this.isAlive(session, request)
   }
 
-  private sessionOf({ headers }: IncomingMessage): Promise<RoomSession | undefined> {
-    return this.sessions.find(cookieOf(headers.cookie))
+  private requestSession({ headers }: IncomingMessage): Promise<RoomSession | undefined> {
+    return this.sessions.find(sessionCookie(headers.cookie))
   }
 
   /** A key that was revoked or has expired ends its sessions. @throws Fault 503 where that cannot be found out. */
   private async isAlive(session: RoomSession, request: IncomingMessage): Promise<boolean> {
-    const { status } = await this.api.get('/v1/key', session.secret)
-    if (status === 401) await this.sessions.end(cookieOf(request.headers.cookie))
+    const { status, isUnusable } = await this.api.ownKey(session.secret, this.options.addresses.of(request))
+    if (isUnusable) await this.sessions.end(sessionCookie(request.headers.cookie))
     return status === 200
   }
 
@@ -227,7 +245,7 @@ const LINK_USED =
 function secretIn(body: JsonObject): [name: 'key' | 'code', secret: string] {
   const { key, code } = isObject(body) ? body : {}
   const secret = code ?? key
-  if (typeof secret !== 'string' || !/^[!-~]+$/.test(secret) || secret.length > LONGEST_KEY)
+  if (typeof secret !== 'string' || !/^[!-~]+$/.test(secret) || secret.length > MAX_KEY_LENGTH)
     throw new Fault('bad_request', { message: 'key: expected a management key or the admin token', metadata: { field: 'key' } })
   return [code === undefined ? 'key' : 'code', secret]
 }
@@ -242,12 +260,12 @@ function isSecure({ headers }: IncomingMessage): boolean {
   return /^https\b/i.test(String(headers['x-forwarded-proto'] ?? ''))
 }
 
-async function bodyOf(request: IncomingMessage): Promise<Buffer> {
+async function readBody(request: IncomingMessage): Promise<Buffer> {
   const chunks: Buffer[] = []
   let size = 0
   for await (const chunk of request as AsyncIterable<Buffer>) {
     size += chunk.length
-    if (size > MOST_BYTES) throw new Fault('too_large', { message: `Request payload too large: at most ${MOST_BYTES} bytes are accepted` })
+    if (size > MAX_BYTES) throw new Fault('too_large', { message: `Request payload too large: at most ${MAX_BYTES} bytes are accepted` })
     chunks.push(chunk)
   }
   return Buffer.concat(chunks)
@@ -259,7 +277,7 @@ const COOKIE_NAME = 'control-room'
 const SECURE_COOKIE_NAME = `__Host-${COOKIE_NAME}`
 
 /** The cookie of a `Cookie` header: of two with the name, the one of the secure page. */
-function cookieOf(header: string | undefined): string | undefined {
+function sessionCookie(header: string | undefined): string | undefined {
   const pairs = new Map((header ?? '').split(';').map((pair) => split(pair.trim())))
   const found = pairs.get(SECURE_COOKIE_NAME) ?? pairs.get(COOKIE_NAME)
   return found === undefined || found.length > 100 ? undefined : found
@@ -271,7 +289,7 @@ function cookieOf(header: string | undefined): string | undefined {
  */
 function setCookie(cookie: string, isSecure: boolean): string {
   const name = isSecure ? SECURE_COOKIE_NAME : COOKIE_NAME
-  const age = cookie === '' ? 0 : LONGEST_SESSION / 1000
+  const age = cookie === '' ? 0 : MAX_SESSION_MS / 1000
   return `${name}=${cookie}; Path=/; Max-Age=${age}; HttpOnly; SameSite=Strict${isSecure ? '; Secure' : ''}`
 }
 

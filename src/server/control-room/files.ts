@@ -32,7 +32,7 @@ const TYPES: Readonly<Record<string, string>> = {
 }
 
 /** Of the built files, beside `src` in a checkout, in the package and in the single file: what is written there is compressed already. */
-const FOLDERS = ['../../../dist/web/', '../../../web/']
+const FOLDERS = ['../../../dist/web/', '../../../web/'].map((folder) => new URL(folder, import.meta.url))
 
 const MISSING = `<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><title>Control room</title></head>
@@ -46,12 +46,6 @@ interface Built {
 }
 
 export class ControlRoomFiles {
-  private readonly folders: readonly URL[]
-
-  constructor(folders: readonly URL[] = FOLDERS.map((folder) => new URL(folder, import.meta.url))) {
-    this.folders = folders
-  }
-
   /** The page, whatever the path is: it finds out by itself what to show. */
   page(request: IncomingMessage, response: ServerResponse): void {
     const built = this.built()
@@ -72,7 +66,7 @@ export class ControlRoomFiles {
 
   /** Read anew each time: it is small, and `npm run build` may have run since. */
   private built(): Built | undefined {
-    for (const folder of this.folders) {
+    for (const folder of FOLDERS) {
       try {
         return { folder, names: new Set(JSON.parse(fileText(fileURLToPath(new URL('files.json', folder)))) as string[]) }
       } catch (thrown) {

@@ -4,31 +4,41 @@ import { type AddressInfo, connect } from 'node:net'
 import { pipeline } from 'node:stream'
 import { Fault } from '../../core/faults.ts'
 import { Agent, request as open } from '../../core/node-http.ts'
+import { secretHash } from '../../core/secret.ts'
+import { visitorHeader } from '../../core/visitor-header.ts'
 
 /** Of a page's request, what the API reads; never the cookie. */
 const SENT = ['accept', 'anthropic-version', 'cache-control', 'content-length', 'content-type', 'transfer-encoding', 'if-none-match']
 /** Of the reply, what belongs to one connection. */
 const DROPPED: ReadonlySet<string> = new Set(['connection', 'keep-alive', 'transfer-encoding', 'set-cookie', 'strict-transport-security'])
+/** Connections to the public listener at once; further requests wait for one. */
+const MAX_SOCKETS = 256
 
 export interface PublicApiOptions {
   /** Address of the listener, once it listens. */
   readonly url: () => string | undefined
   /** True where a connection from this machine has to begin with a header of the PROXY protocol. */
   readonly sendsProxyHeader: () => boolean
+  /** Shows the public listener that the address of a visitor comes from the control room. */
+  readonly operatorSecret: string
 }
 
 export interface Whole {
   readonly status: number
   readonly body: string
+  /** True where the key opens nothing, also if that is refused for its number. */
+  readonly isUnusable: boolean
 }
 
 export class PublicApi {
   private readonly options: PublicApiOptions
   private readonly agent: HttpAgent
+  private readonly roomHash: string
 
   constructor(options: PublicApiOptions) {
     this.options = options
-    this.agent = new Agent({ keepAlive: true })
+    this.roomHash = secretHash(options.operatorSecret)
+    this.agent = new Agent({ keepAlive: true, maxSockets: MAX_SOCKETS })
     const { sendsProxyHeader } = options
     this.agent.createConnection = ((target: AddressInfo & { host: string }) => {
       const socket = connect(target.port, target.host)
@@ -38,15 +48,19 @@ export class PublicApi {
     }) as unknown as HttpAgent['createConnection']
   }
 
-  /** GET with this key. @throws Fault 503. */
-  get(path: string, secret: string): Promise<Whole> {
+  /** Looks up a key that this visitor shows. @throws Fault 503. */
+  ownKey(secret: string, address: string): Promise<Whole> {
     return new Promise((resolve, reject) => {
-      const outgoing = open(this.target(path), { agent: this.agent, headers: { authorization: `Bearer ${secret}` } }, (reply) => {
+      const headers = { authorization: `Bearer ${secret}`, ...visitorHeader(address, this.roomHash) }
+      const outgoing = open(this.target('/v1/key'), { agent: this.agent, headers }, (reply) => {
         let body = ''
         reply.setEncoding('utf8').on('data', (text: string) => {
           body += text
         })
-        reply.on('end', () => resolve({ status: reply.statusCode ?? 502, body })).on('error', reject)
+        const { statusCode: status = 502 } = reply
+        // This 429 alone has a rate: it is made once the key has been found unusable.
+        const isUnusable = status === 401 || (status === 429 && reply.headers['x-ratelimit-limit'] !== undefined)
+        reply.on('end', () => resolve({ status, body, isUnusable })).on('error', reject)
       })
       outgoing.on('error', (cause) => reject(unavailable(cause))).end()
     })
@@ -56,8 +70,12 @@ export class PublicApi {
    * Sends a page's request on and its reply back, both as they come. Resolves with the status once the reply has begun.
    * @throws Fault 503, with nothing replied.
    */
-  forward(request: IncomingMessage, response: ServerResponse, sent: { path: string; authorization: string }): Promise<number> {
-    const headers: OutgoingHttpHeaders = { authorization: sent.authorization }
+  forward(
+    request: IncomingMessage,
+    response: ServerResponse,
+    sent: { path: string; authorization: string; address: string },
+  ): Promise<number> {
+    const headers: OutgoingHttpHeaders = { authorization: sent.authorization, ...visitorHeader(sent.address, this.roomHash) }
     for (const name of SENT) if (request.headers[name] !== undefined) headers[name] = request.headers[name]
     return new Promise((resolve, reject) => {
       const options = { agent: this.agent, method: request.method, headers }

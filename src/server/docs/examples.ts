@@ -26,7 +26,7 @@ const FILE_METHODS: Readonly<Record<string, string>> = { getFile: 'retrieve', de
 const OWN_FIELDS = new Set(['provider'])
 
 /** One request of an operation, in every language. @param body undefined for operations without one. */
-export function codeOf(operation: Operation, body: JsonObject | undefined): Readonly<Record<Language, string>> {
+export function exampleCode(operation: Operation, body: JsonObject | undefined): Readonly<Record<Language, string>> {
   const path = filledPath(operation)
   return {
     curl: curl(operation, path, body),

@@ -60,21 +60,21 @@ const MANY = 12
 export function fieldList(schema: JsonObject, showing: Showing): string {
   const { addresses, sent, main, depth = DEPTH } = showing
   const { properties } = schema
-  if (!isObject(properties)) return `<p class="type">${typeText(schema, addresses)}</p>${noteOf(schema)}`
+  if (!isObject(properties)) return `<p class="type">${typeText(schema, addresses)}</p>${descriptionNote(schema)}`
   const required = sent && Array.isArray(schema.required) ? schema.required : []
   const rows = Object.entries(properties).map(([name, field]) => {
     const of = isObject(field) ? field : {}
     const inner = depth > 1 ? innerObjects(of).map((object) => innerFields(object, { addresses, sent, depth: depth - 1 })) : []
     const must = required.includes(name)
-    const row = fieldRow(name, { type: typeText(of, addresses), required: must, rest: noteOf(of) + inner.join('') })
+    const row = fieldRow(name, { type: typeText(of, addresses), required: must, rest: descriptionNote(of) + inner.join('') })
     return { shown: must || main === undefined || main.has(name), row }
   })
   const others = rows.filter(({ shown }) => !shown)
-  if (others.length <= MANY) return listOf(rows)
-  return `${listOf(rows.filter(({ shown }) => shown))}<details class="many"><summary>${others.length} more fields</summary>${listOf(others)}</details>`
+  if (others.length <= MANY) return rowList(rows)
+  return `${rowList(rows.filter(({ shown }) => shown))}<details class="many"><summary>${others.length} more fields</summary>${rowList(others)}</details>`
 }
 
-function listOf(rows: readonly { readonly row: string }[]): string {
+function rowList(rows: readonly { readonly row: string }[]): string {
   return rows.length === 0 ? '' : `<ul class="fields">${rows.map(({ row }) => row).join('')}</ul>`
 }
 
@@ -91,19 +91,19 @@ function innerFields(object: JsonObject, showing: Showing): string {
 
 /** The objects with fields that a field is, or may be, or is a list of. */
 function innerObjects(schema: JsonObject): JsonObject[] {
-  const items = membersOf(schema).flatMap((member) =>
-    member.type === 'array' && isObject(member.items) ? membersOf(member.items) : [member],
+  const items = schemaMembers(schema).flatMap((member) =>
+    member.type === 'array' && isObject(member.items) ? schemaMembers(member.items) : [member],
   )
   return items.filter(({ properties }) => isObject(properties) && Object.keys(properties).length > 0)
 }
 
-function membersOf(schema: JsonObject): JsonObject[] {
-  return Array.isArray(schema.anyOf) ? schema.anyOf.filter(isObject).flatMap(membersOf) : [schema]
+function schemaMembers(schema: JsonObject): JsonObject[] {
+  return Array.isArray(schema.anyOf) ? schema.anyOf.filter(isObject).flatMap(schemaMembers) : [schema]
 }
 
 /** The type in words, such as `string or list of string`. */
 export function typeText(schema: JsonObject, addresses: Addresses): string {
-  return [...new Set(membersOf(schema).map((member) => oneType(member, addresses)))].join(' or ')
+  return [...new Set(schemaMembers(schema).map((member) => oneType(member, addresses)))].join(' or ')
 }
 
 function oneType(schema: JsonObject, addresses: Addresses): string {
@@ -123,6 +123,6 @@ function boundsText({ minimum, maximum, maxLength }: JsonObject): string {
   return maxLength === undefined ? '' : ` of at most ${maxLength} characters`
 }
 
-function noteOf({ description }: JsonObject): string {
+function descriptionNote({ description }: JsonObject): string {
   return typeof description === 'string' ? `<p>${inline(description)}</p>` : ''
 }

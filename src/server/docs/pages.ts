@@ -1,8 +1,8 @@
 /** The pages of the reference: an overview, one page for each tag of the operations, and the named schemas. */
 import type { JsonObject } from '../../core/json.ts'
-import { codeOf, LANGUAGES, type Language, ORIGIN } from './examples.ts'
+import { exampleCode, LANGUAGES, type Language, ORIGIN } from './examples.ts'
 import { type Addresses, escaped, fieldList, fieldRow, inline, SCHEMAS, type Showing, typeText } from './fields.ts'
-import { type Operation, objectOf, type Reference, type Reply, type RequestBody, readReference, schemaName } from './reference.ts'
+import { asObject, type Operation, type Reference, type Reply, type RequestBody, readReference, schemaName } from './reference.ts'
 
 export { FILE_ADDRESSES, GATEWAY_ADDRESSES } from './fields.ts'
 
@@ -107,15 +107,15 @@ ${main}
 function group({ name, slug, operations }: Reference['sections'][number], current: string, { reference, addresses }: Site): string {
   const entries = operations.map(
     (operation) =>
-      `<li><a href="${addresses.page(slug)}#${escaped(operation.id)}" data-words="${escaped(wordsOf(operation, reference))}"><span>${inline(operation.summary)}</span><span class="method ${operation.method}">${operation.method.toUpperCase()}</span></a></li>`,
+      `<li><a href="${addresses.page(slug)}#${escaped(operation.id)}" data-words="${escaped(searchWords(operation, reference))}"><span>${inline(operation.summary)}</span><span class="method ${operation.method}">${operation.method.toUpperCase()}</span></a></li>`,
   )
   return `<details${slug === current || current === '' ? ' open' : ''}><summary>${escaped(name)}</summary><ul>${entries.join('')}</ul></details>`
 }
 
 /** Words by which the search finds an operation, beside its summary: path, id, parameters and the fields of its body. */
-function wordsOf({ id, path, parameters, body }: Operation, { schemas }: Reference): string {
+function searchWords({ id, path, parameters, body }: Operation, { schemas }: Reference): string {
   const name = schemaName(body?.schema ?? {})
-  const fields = Object.keys(objectOf((name === undefined ? body?.schema : schemas[name])?.properties))
+  const fields = Object.keys(asObject((name === undefined ? body?.schema : schemas[name])?.properties))
   return [path, id, ...parameters.map(({ name }) => String(name)), ...fields].join(' ').toLowerCase()
 }
 
@@ -155,7 +155,7 @@ function breakable(path: string): string {
 function parameterRow({ name, in: place, description, required, schema }: JsonObject, addresses: Addresses): string {
   const where = place === 'query' ? '' : `<span class="place">${escaped(String(place))}</span> `
   return fieldRow(String(name), {
-    type: where + typeText(objectOf(schema), addresses),
+    type: where + typeText(asObject(schema), addresses),
     required: required === true,
     rest: `<p>${inline(String(description))}</p>`,
   })
@@ -176,7 +176,7 @@ function goodReply({ status, description, schema }: Reply, schemas: Readonly<Rec
 function writtenOut(schema: JsonObject, schemas: Readonly<Record<string, JsonObject>>, showing: Showing): string {
   const name = schemaName(schema)
   if (name === undefined) return fieldList(schema, showing)
-  return `<p class="type">${typeText(schema, showing.addresses)}</p>${fieldList(objectOf(schemas[name]), showing)}`
+  return `<p class="type">${typeText(schema, showing.addresses)}</p>${fieldList(asObject(schemas[name]), showing)}`
 }
 
 function errorList(errors: readonly Reply[]): string {
@@ -191,7 +191,7 @@ function examplePanel(operation: Operation): string {
   if (operation.body && examples.length === 0) return ''
   const shown = operation.body ? examples : [{ summary: '', value: undefined }]
   const figures = shown.map(({ summary, value }, index) => {
-    const code = codeOf(operation, value)
+    const code = exampleCode(operation, value)
     const blocks = Object.keys(LANGUAGES).map((language) => codeBlock(code[language as Language], language as Language))
     return `<figure data-example="${index}">${summary === '' ? '' : `<figcaption>${escaped(summary)}</figcaption>`}${blocks.join('')}</figure>`
   })

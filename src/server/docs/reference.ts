@@ -1,5 +1,5 @@
 /** The parts of an OpenAPI document that the reference pages show. */
-import { isObject, type Json, type JsonObject, objectsOf } from '../../core/json.ts'
+import { asObjects, isObject, type Json, type JsonObject } from '../../core/json.ts'
 
 export interface Operation {
   readonly id: string
@@ -48,14 +48,14 @@ export interface Reference {
 
 /** @param document OpenAPI 3.1, as `/openapi.json` returns it. */
 export function readReference(document: JsonObject): Reference {
-  const info = objectOf(document.info)
-  const base = String(objectsOf(document.servers)[0]?.url ?? '')
-  const components = objectOf(document.components)
-  const faults = objectOf(components.responses)
-  const operations = Object.entries(objectOf(document.paths)).flatMap(([path, methods]) =>
-    Object.entries(objectOf(methods)).map(([method, of]) => ({
-      tags: objectOf(of).tags,
-      operation: readOperation({ method, path: base + path }, objectOf(of), faults),
+  const info = asObject(document.info)
+  const base = String(asObjects(document.servers)[0]?.url ?? '')
+  const components = asObject(document.components)
+  const faults = asObject(components.responses)
+  const operations = Object.entries(asObject(document.paths)).flatMap(([path, methods]) =>
+    Object.entries(asObject(methods)).map(([method, of]) => ({
+      tags: asObject(of).tags,
+      operation: readOperation({ method, path: base + path }, asObject(of), faults),
     })),
   )
   return {
@@ -63,7 +63,7 @@ export function readReference(document: JsonObject): Reference {
     version: String(info.version),
     description: String(info.description),
     base,
-    sections: objectsOf(document.tags).map(({ name, description }) => ({
+    sections: asObjects(document.tags).map(({ name, description }) => ({
       name: String(name),
       slug: String(name)
         .toLowerCase()
@@ -71,16 +71,16 @@ export function readReference(document: JsonObject): Reference {
       description: String(description),
       operations: operations.filter(({ tags }) => Array.isArray(tags) && tags.includes(name ?? null)).map(({ operation }) => operation),
     })),
-    schemas: objectOf(components.schemas) as Record<string, JsonObject>,
+    schemas: asObject(components.schemas) as Record<string, JsonObject>,
   }
 }
 
 function readOperation(at: { method: string; path: string }, of: JsonObject, faults: JsonObject): Operation {
-  const [[type, given] = ['', {}]] = Object.entries(objectOf(objectOf(of.requestBody).content))
-  const { schema, examples } = objectOf(given)
-  const shown = Object.values(objectOf(examples)).map((example) => {
-    const { summary, value } = objectOf(example)
-    return { summary: String(summary), value: objectOf(value) }
+  const [[type, given] = ['', {}]] = Object.entries(asObject(asObject(of.requestBody).content))
+  const { schema, examples } = asObject(given)
+  const shown = Object.values(asObject(examples)).map((example) => {
+    const { summary, value } = asObject(example)
+    return { summary: String(summary), value: asObject(value) }
   })
   return {
     ...at,
@@ -88,18 +88,18 @@ function readOperation(at: { method: string; path: string }, of: JsonObject, fau
     summary: String(of.summary),
     description: of.description === undefined ? '' : String(of.description),
     keyed: of.security === undefined,
-    parameters: objectsOf(of.parameters),
-    ...(of.requestBody === undefined ? {} : { body: { form: type === 'multipart/form-data', schema: objectOf(schema), examples: shown } }),
-    replies: Object.entries(objectOf(of.responses)).map(([status, reply]) => readReply(Number(status), objectOf(reply), faults)),
+    parameters: asObjects(of.parameters),
+    ...(of.requestBody === undefined ? {} : { body: { form: type === 'multipart/form-data', schema: asObject(schema), examples: shown } }),
+    replies: Object.entries(asObject(of.responses)).map(([status, reply]) => readReply(Number(status), asObject(reply), faults)),
   }
 }
 
 /** Errors are references to responses that all operations share. */
 function readReply(status: number, reply: JsonObject, faults: JsonObject): Reply {
   const name = schemaName(reply)
-  const { description, content } = name === undefined ? reply : objectOf(faults[name])
-  const json = objectOf(content)['application/json']
-  return { status, description: String(description), schema: json === undefined ? undefined : objectOf(objectOf(json).schema) }
+  const { description, content } = name === undefined ? reply : asObject(faults[name])
+  const json = asObject(content)['application/json']
+  return { status, description: String(description), schema: json === undefined ? undefined : asObject(asObject(json).schema) }
 }
 
 /** Name of the component that a reference leads to; undefined for what is no reference. */
@@ -108,6 +108,6 @@ export function schemaName({ $ref }: JsonObject): string | undefined {
 }
 
 /** The value, or an empty object where it is none. */
-export function objectOf(value: Json | undefined): JsonObject {
+export function asObject(value: Json | undefined): JsonObject {
   return isObject(value) ? value : {}
 }

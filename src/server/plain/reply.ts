@@ -85,8 +85,8 @@ export class PlainReply implements CallerReply {
   /** @throws TypeError where a header cannot be written, as Node's own does. */
   writeHead(status: number, headers: OutgoingHttpHeaders | OutgoingHttpHeader[]): void {
     let head = `${FIRST_LETTERS.slice(this.letters)}${status} ${STATUS_CODES[status] ?? 'unknown'}\r\n`
-    if (Array.isArray(headers)) for (let at = 0; at + 1 < headers.length; at += 2) head += lineOf(String(headers[at]), headers[at + 1])
-    else for (const name in headers) head += lineOf(name, headers[name])
+    if (Array.isArray(headers)) for (let at = 0; at + 1 < headers.length; at += 2) head += headerLine(String(headers[at]), headers[at + 1])
+    else for (const name in headers) head += headerLine(name, headers[name])
     this.head = `${head}${this.shouldKeepAlive ? this.connection.keptLines() : CLOSED_LINES}\r\n`
     this.headersSent = true
   }
@@ -156,17 +156,17 @@ export class PlainReply implements CallerReply {
 
 const CLOSED_LINES = 'Connection: close\r\n'
 
-function lineOf(name: string, value: OutgoingHttpHeader | undefined): string {
+function headerLine(name: string, value: OutgoingHttpHeader | undefined): string {
   if (value === undefined) return ''
   if (!valid.has(name)) {
     validateHeaderName(name)
-    if (valid.size < MOST_NAMES) valid.add(name)
+    if (valid.size < MAX_NAMES) valid.add(name)
   }
   if (typeof value === 'number') return `${name}: ${value}\r\n`
-  if (typeof value !== 'string') return value.map((one) => lineOf(name, one)).join('')
+  if (typeof value !== 'string') return value.map((one) => headerLine(name, one)).join('')
   validateHeaderValue(name, value)
   return `${name}: ${value}\r\n`
 }
 
 /** Names may come from plugins. */
-const MOST_NAMES = 200
+const MAX_NAMES = 200

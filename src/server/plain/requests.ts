@@ -30,10 +30,10 @@ interface PlainRequestsOptions {
 const LONGEST = 64 * 1024
 
 /** Reads that a request may come in: what comes in more is slow, and what has come is joined at each. */
-const MOST_PIECES = 16
+const MAX_PIECES = 16
 
 /** Milliseconds in which a first request has to begin, and any request to come whole; Node's time-outs hold for what takes longer. */
-const LONGEST_SILENCE = 1_000
+const MAX_SILENCE_MS = 1_000
 
 /** As Node's server, which adds it so that a client that honours the header never meets a closed connection (`keepAliveTimeoutBuffer`). */
 const KEEP_ALIVE_BUFFER = 1_000
@@ -45,7 +45,7 @@ export class PlainRequests {
   onReply: (reply: PlainReply) => void = () => {}
   readonly options: PlainRequestsOptions
   private readonly connections = new Map<Socket, PlainConnection>()
-  readonly listeners = listenersOf(this.connections)
+  readonly listeners = connectionListeners(this.connections)
   private readonly keptTail: string
   /** The second that `kept` was written for. */
   private second = 0
@@ -92,7 +92,7 @@ export class PlainRequests {
 
 /**
  * Puts the short way before the parser of a server that has no other listeners for connections yet.
- * @returns takes a socket that Node has let go of as a connection that has just been made.
+ * @returns takes a socket that Node has released as a connection that has just been made.
  */
 export function takePlainRequests(server: Server, plain: PlainRequests): (socket: Socket) => void {
   const parsers = server.listeners('connection') as ((this: Server, socket: Socket) => void)[]
@@ -125,7 +125,7 @@ class PlainConnection implements ReplyConnection {
     this.socket = socket
     this.requests = requests
     this.toNode = toNode
-    this.wait(LONGEST_SILENCE)
+    this.wait(MAX_SILENCE_MS)
     const { data, end, closed, failed, late } = requests.listeners
     socket.on('data', data).on('end', end).on('close', closed).on('error', failed).on('timeout', late)
   }
@@ -162,7 +162,7 @@ class PlainConnection implements ReplyConnection {
     const request = this.read(bytes)
     if (request === 'unfinished' && this.isInTime()) {
       this.received = bytes
-      this.wait(LONGEST_SILENCE)
+      this.wait(MAX_SILENCE_MS)
       return
     }
     this.received = undefined
@@ -187,11 +187,11 @@ class PlainConnection implements ReplyConnection {
   private isInTime(): boolean {
     const now = this.requests.options.clock.monotonic()
     if (this.pieces === 1) this.begunAt = now
-    return now - this.begunAt < LONGEST_SILENCE
+    return now - this.begunAt < MAX_SILENCE_MS
   }
 
   private mayWait(length: number): boolean {
-    return length <= LONGEST && this.pieces < MOST_PIECES
+    return length <= LONGEST && this.pieces < MAX_PIECES
   }
 
   private answer(request: PlainRequest): boolean {
@@ -207,7 +207,7 @@ class PlainConnection implements ReplyConnection {
   /** Gives the connection to Node's server, which it stays with. */
   private handOn(bytes: Buffer | undefined): void {
     const { socket } = this
-    this.letGo()
+    this.detach()
     this.toNode(socket)
     socket.off('error', this.requests.listeners.failed)
     // Node's parser listens by now, so that these bytes reach it before anything that comes later.
@@ -215,7 +215,7 @@ class PlainConnection implements ReplyConnection {
     socket.resume()
   }
 
-  private letGo(): void {
+  private detach(): void {
     const { socket } = this
     this.received = undefined
     this.requests.left(socket)
@@ -235,7 +235,7 @@ class PlainConnection implements ReplyConnection {
     reply.report('finish')
     reply.report('close')
     if (reply.lingers) {
-      this.letGo()
+      this.detach()
       closeLingering(socket, this.requests.options.clock, READING_TIME)
     } else if (!reply.shouldKeepAlive) socket.destroySoon()
     else this.goOn()
@@ -256,7 +256,7 @@ class PlainConnection implements ReplyConnection {
     this.hasEnded = true
     if (this.reply) return
     if (this.received) {
-      this.letGo()
+      this.detach()
       this.requests.options.refuse(this.socket, new Fault('bad_request', { message: 'Not a valid HTTP/1.1 request' }))
     } else this.socket.end()
   }
@@ -276,7 +276,7 @@ class PlainConnection implements ReplyConnection {
 }
 
 /** The listeners of all sockets: with functions of its own each connection would keep 400 bytes more. */
-function listenersOf(connections: ReadonlyMap<Socket, PlainConnection>) {
+function connectionListeners(connections: ReadonlyMap<Socket, PlainConnection>) {
   return {
     data(this: Socket, chunk: Buffer): void {
       connections.get(this)?.data(chunk)
@@ -321,7 +321,7 @@ const NOT_PLAIN: ReadonlySet<string> = new Set([
 ])
 
 /** As Node's server (`maxHeadersCount` of listener.ts). */
-const MOST_HEADERS = 100
+const MAX_HEADERS = 100
 
 /** Names as clients write them, so that most are made lower case by a look-up. */
 const LOWER = new Map<string, string>()
@@ -364,7 +364,7 @@ function headersIn(text: string, start: number): IncomingHttpHeaders | undefined
   for (let at = start; at < text.length - 2; ) {
     const end = text.indexOf('\r\n', at)
     const colon = text.indexOf(':', at)
-    if (colon === -1 || colon > end || ++count > MOST_HEADERS) return undefined
+    if (colon === -1 || colon > end || ++count > MAX_HEADERS) return undefined
     const name = lower(text.slice(at, colon))
     if (name === undefined || headers[name] !== undefined || NOT_PLAIN.has(name)) return undefined
     headers[name] = text.slice(colon + 1, end).trim()

@@ -4,22 +4,22 @@
  */
 import type { BodyMemory, BodyShare } from '../body-memory.ts'
 
-/** Part of the memory of bodies that they may take together, and of that the part of one payer. */
-const PART = 0.25
-const PAYER_PART = 0.5
+/** Share of the memory of bodies that all of them may take, and share of that for one payer. */
+const MAX_SHARE = 0.25
+const MAX_PAYER_SHARE = 0.5
 
 /** Store of a conversation. */
 export interface Keeper {
   /** Identity of the key that it counts towards. */
   readonly payer: string
-  /** The conversation has been dropped. */
+  /** Called when the conversation has been dropped. */
   forget(): void
 }
 
 export class Histories {
   private readonly memory: BodyMemory
   private readonly share: BodyShare
-  /** Bytes, the one that was used longest ago first. */
+  /** Bytes of each conversation, the least recently used one first. */
   private readonly kept = new Map<Keeper, number>()
   private readonly ofPayers = new Map<string, number>()
   private total = 0
@@ -33,8 +33,8 @@ export class Histories {
   /** Keeps a conversation in place of the keeper's former one, and drops others for it. @returns false where it is too long to be kept. */
   keep(keeper: Keeper, bytes: number): boolean {
     this.drop(keeper)
-    const most = this.memory.limit * PART
-    const own = most * PAYER_PART
+    const most = this.memory.limit * MAX_SHARE
+    const own = most * MAX_PAYER_SHARE
     if (bytes > own) return false
     while ((this.ofPayers.get(keeper.payer) ?? 0) + bytes > own) this.dropOldest(keeper.payer)
     while (this.total + bytes > most) this.dropOldest()
@@ -43,7 +43,7 @@ export class Histories {
     return true
   }
 
-  /** The keeper has none any more. */
+  /** Removes the conversation of the keeper. */
   drop(keeper: Keeper): void {
     const bytes = this.kept.get(keeper)
     if (bytes === undefined) return
@@ -56,7 +56,7 @@ export class Histories {
     while (this.total > 0 && before - this.total < bytes) this.dropOldest()
   }
 
-  /** @param payer of this one alone, of which one is kept. */
+  /** @param payer drops a conversation of this payer; it has at least one. */
   private dropOldest(payer?: string): void {
     for (const keeper of this.kept.keys()) {
       if (payer !== undefined && keeper.payer !== payer) continue

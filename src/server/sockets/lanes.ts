@@ -9,18 +9,18 @@ import type { BodyShare } from '../body-memory.ts'
 import type { Histories, Keeper } from './histories.ts'
 
 /** Guide, "Limits per connection": responses at the same time, and lanes with a name. */
-const MOST_ACTIVE = 16
-const MOST_NAMED = 32
+const MAX_ACTIVE = 16
+const MAX_NAMED = 32
 /** Requests of one connection that wait: about as many as lanes. Their bytes count in the memory of bodies. */
-const MOST_WAITING = 64
+const MAX_WAITING = 64
 
 const TOO_MANY_WAIT = new Fault('conflict', {
-  message: `On this connection ${MOST_WAITING} requests wait for responses in flight: wait for their end, or open another connection`,
+  message: `On this connection ${MAX_WAITING} requests wait for responses in flight: wait for their end, or open another connection`,
   metadata: { code: 'response_already_in_flight' },
 })
 
 const NO_MORE_LANES = new Fault('bad_request', {
-  message: `stream_id: a connection has at most ${MOST_NAMED}: use one of them again, or open another connection`,
+  message: `stream_id: a connection has at most ${MAX_NAMED}: use one of them again, or open another connection`,
   metadata: { field: 'stream_id', code: 'websocket_stream_limit_reached' },
 })
 
@@ -72,7 +72,7 @@ export class Lanes {
     if (name === undefined) return this.own
     const found = this.named.get(name)
     if (found) return found
-    if (this.named.size === MOST_NAMED) throw NO_MORE_LANES
+    if (this.named.size === MAX_NAMED) throw NO_MORE_LANES
     const lane = new Lane(name, this.payer)
     this.named.set(name, lane)
     return lane
@@ -88,13 +88,13 @@ export class Lanes {
 
   /** @throws Fault 409 where too many wait. */
   wait(request: Waiting): void {
-    if (this.waiting.length === MOST_WAITING) throw TOO_MANY_WAIT
+    if (this.waiting.length === MAX_WAITING) throw TOO_MANY_WAIT
     this.waiting.push(request)
   }
 
   /** The first request that may begin now, and no longer waits. */
   next(): Waiting | undefined {
-    if (this.waiting.length === 0 || this.all.filter(({ turn }) => turn).length >= MOST_ACTIVE) return undefined
+    if (this.waiting.length === 0 || this.all.filter(({ turn }) => turn).length >= MAX_ACTIVE) return undefined
     const at = this.waiting.findIndex(({ lane }) => !lane.turn)
     return at === -1 ? undefined : this.waiting.splice(at, 1)[0]
   }

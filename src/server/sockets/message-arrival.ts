@@ -6,14 +6,14 @@ import type { Socket } from 'node:net'
 import type { WebSocket } from 'ws'
 import type { Clock, Timer } from '../../core/clock.ts'
 import { Fault } from '../../core/faults.ts'
-import { LONGEST_SILENCE, SLOWEST } from '../body-arrival.ts'
+import { MAX_SILENCE_MS, SLOWEST } from '../body-arrival.ts'
 import { BODY_WEIGHT, type BodyMemory, type BodyShare, noBodyMemory } from '../body-memory.ts'
 
 /** Bytes of a control frame beside its payload: two of head, four of mask (RFC 6455 section 5.2). */
 const CONTROL_HEAD = 6
 
 /** Pings and pongs that a client may send per minute: each may keep the piece of memory that it came in. */
-const MOST_CONTROLS = 120
+const MAX_CONTROLS = 120
 const MINUTE = 60_000
 
 export interface ArrivalSource {
@@ -86,8 +86,8 @@ export class MessageArrival {
       this.minute = minute
       this.controls = 0
     }
-    if (++this.controls > MOST_CONTROLS)
-      this.source.refuse(new Fault('rate_limited', { message: `Rate limit exceeded: ${MOST_CONTROLS} pings per minute` }))
+    if (++this.controls > MAX_CONTROLS)
+      this.source.refuse(new Fault('rate_limited', { message: `Rate limit exceeded: ${MAX_CONTROLS} pings per minute` }))
   }
 
   private readonly look = (): void => {
@@ -122,7 +122,7 @@ export class MessageArrival {
 
   private arm(): Timer {
     const { clock, slowAfter } = this.source
-    const due = Math.min(this.lastByte + LONGEST_SILENCE, this.started + Math.max(slowAfter, (this.pending * 1000) / SLOWEST))
+    const due = Math.min(this.lastByte + MAX_SILENCE_MS, this.started + Math.max(slowAfter, (this.pending * 1000) / SLOWEST))
     return clock.after(Math.max(1, due - clock.monotonic()), this.judge)
   }
 
@@ -130,7 +130,7 @@ export class MessageArrival {
     const { clock, slowAfter, refuse } = this.source
     const now = clock.monotonic()
     const elapsed = now - this.started
-    const silent = now - this.lastByte >= LONGEST_SILENCE
+    const silent = now - this.lastByte >= MAX_SILENCE_MS
     if (!this.ws.isPaused && (silent || (elapsed >= slowAfter && this.pending * 1000 < elapsed * SLOWEST)))
       refuse(new Fault('client_timeout', { message: 'The request was not received in time: a message came too slowly' }))
     else this.timer = this.arm()

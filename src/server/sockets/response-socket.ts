@@ -20,9 +20,9 @@ export interface SocketHost {
 const LONGEST = 60 * 60_000
 
 /** Milliseconds without a byte, pongs among them; a client that does not read for a while cannot answer a ping. */
-const LONGEST_SILENCE = 5 * 60_000
+const MAX_SILENCE_MS = 5 * 60_000
 
-const MOST_LISTENERS = 100
+const MAX_LISTENERS = 100
 
 /** Codes of RFC 6455 section 7.4.1, and 1013 of the IANA registry. */
 const NORMAL = 1000
@@ -51,8 +51,8 @@ export class ResponseSocket {
   private readonly opened: number
   /** Set once no further response may begin. */
   private ending: 'drain' | 'age' | undefined
-  /** When something came last. Monotonic milliseconds. */
-  private heardAt: number
+  /** Time of the last byte, in monotonic milliseconds. */
+  private lastDataAt: number
 
   constructor(channel: Channel, { payer, host, histories }: { payer: string; host: SocketHost; histories: Histories }) {
     const { ws, socket, source } = channel
@@ -60,17 +60,17 @@ export class ResponseSocket {
     this.host = host
     this.lanes = new Lanes(payer, histories)
     this.opened = source.clock.monotonic()
-    this.heardAt = this.opened
+    this.lastDataAt = this.opened
     this.arrival = new MessageArrival(ws, socket, { ...source, payer, refuse: (fault) => this.refuse(fault) })
     // Each response of several at the same time may wait for the socket.
-    socket.setMaxListeners(MOST_LISTENERS)
+    socket.setMaxListeners(MAX_LISTENERS)
     ws.on('message', (data, isBinary) => this.message(data as Buffer, isBinary))
     // The library closes the connection by itself.
     ws.on('error', () => {})
     ws.once('close', () => this.closed())
     // Behind the library's own listeners: a client that leaves is noticed before its socket has closed.
-    socket.on('data', this.heard)
-    socket.once('end', this.heard)
+    socket.on('data', this.onData)
+    socket.once('end', this.onData)
     onDrain(socket, () => this.end('drain'))
   }
 
@@ -79,7 +79,7 @@ export class ResponseSocket {
     const { ws, source } = this.channel
     const now = source.clock.monotonic()
     if (now - this.opened >= LONGEST) this.end('age')
-    if (now - this.heardAt >= LONGEST_SILENCE) ws.terminate()
+    if (now - this.lastDataAt >= MAX_SILENCE_MS) ws.terminate()
     else ws.ping()
   }
 
@@ -87,9 +87,9 @@ export class ResponseSocket {
     this.channel.ws.terminate()
   }
 
-  private readonly heard = (): void => {
+  private readonly onData = (): void => {
     const { ws, source } = this.channel
-    this.heardAt = source.clock.monotonic()
+    this.lastDataAt = source.clock.monotonic()
     if (ws.readyState !== ws.OPEN) this.gone()
   }
 

@@ -7,7 +7,7 @@ import { Fault } from '../../core/faults.ts'
 import { FirstUse } from '../../core/first-use.ts'
 import type { SocketFormat } from '../../dialects/types.ts'
 import { gauge } from '../../machines/metrics/metrics.ts'
-import { bucketOf } from '../../pipeline/request/admission.ts'
+import { keyBucket } from '../../pipeline/request/admission.ts'
 import type { Caller } from '../../pipeline/request/authentication/method.ts'
 import type { ApiKey } from '../../plugin-api/key.ts'
 import { digestOn, type HttpConnectionSource } from '../http-connection.ts'
@@ -37,7 +37,7 @@ const LOOK = 30_000
 const CLOSING = 5_000
 
 /** Pieces of one message; clients that send pieces of 64 KB need half as many for the longest one. */
-const MOST_FRAGMENTS = 1024
+const MAX_FRAGMENTS = 1024
 
 /** RFC 6455 section 4.1; the only version of the protocol in use. */
 const VERSION = '13'
@@ -81,7 +81,7 @@ export class ResponseSockets {
       digest: (secret: string) => digestOn(request.socket, secret),
     }
     const key = await settings.authenticate({ headers: request.headers, connection })
-    const payer = bucketOf(key)
+    const payer = keyBucket(key)
     const rates = await settings.rates(key)
     const server = await this.server.get()
     this.checkRoom(payer, settings.maxConnections)
@@ -117,7 +117,7 @@ export class ResponseSockets {
     const added = new ResponseSocket(channel, { payer, host, histories: this.histories })
     this.open.add(added)
     this.ofPayers.set(payer, (this.ofPayers.get(payer) ?? 0) + 1)
-    const sockets = connections.tallies.of(openSockets)
+    const sockets = connections.metrics.of(openSockets)
     sockets.add()
     channel.ws.once('close', () => {
       sockets.add(-1)
@@ -147,7 +147,7 @@ async function makeServer(): Promise<WebSocketServer> {
     noServer: true,
     clientTracking: false,
     perMessageDeflate: false,
-    maxFragments: MOST_FRAGMENTS,
+    maxFragments: MAX_FRAGMENTS,
     closeTimeout: CLOSING,
     // Some clients put secrets there, which an answer would repeat.
     handleProtocols: () => false,

@@ -8,22 +8,22 @@ import { TOKEN_KINDS } from '../../core/token-kinds.ts'
 import type { Usage } from '../../dialects/canon/usage.ts'
 import type { ClientDialect } from '../../dialects/types.ts'
 import { Double, type SpanWriter } from '../../machines/otlp/otlp.ts'
-import { clientOf, type Exchange } from '../../pipeline/exchange.ts'
+import { type Exchange, exchangeClient } from '../../pipeline/exchange.ts'
 import { brandHeaders } from '../../pipeline/request/receive.ts'
 import type { Endpoint, Provider } from '../../routing/catalog/types.ts'
 
 /** Characters of a value that a caller chose, entries of an object that it sent, and characters of their names. */
-const LONGEST_VALUE = 256
-const MOST_ENTRIES = 32
+const MAX_VALUE_LENGTH = 256
+const MAX_ENTRIES = 32
 const ENTRY_NAME = /^[\w.-]{1,64}$/
 
-export const cut = (text: string): string => (text.length > LONGEST_VALUE ? text.slice(0, LONGEST_VALUE) : text)
+export const cut = (text: string): string => (text.length > MAX_VALUE_LENGTH ? text.slice(0, MAX_VALUE_LENGTH) : text)
 
 /** Milliseconds as seconds. */
 export const seconds = (ms: number): Double => new Double(Math.max(0, ms) / 1000)
 
 /** `gen_ai.operation.name` of what a caller wants. */
-export function operationOf(client: ClientDialect): string {
+export function clientOperation(client: ClientDialect): string {
   if (client.embedding) return 'embeddings'
   if (client.countBody) return 'count_tokens'
   return client.id === 'completions' ? 'text_completion' : 'chat'
@@ -34,7 +34,7 @@ const OPERATIONS: Readonly<Record<string, string>> = { gemini: 'generate_content
 
 /** `gen_ai.operation.name` of a call of a provider. */
 export function callOperation(exchange: Exchange, { provider }: Endpoint): string {
-  return clientOf(exchange).embedding ? 'embeddings' : (OPERATIONS[provider.dialect] ?? 'chat')
+  return exchangeClient(exchange).embedding ? 'embeddings' : (OPERATIONS[provider.dialect] ?? 'chat')
 }
 
 /** Fields by which the caller finds its requests again: user, session, and its own names for the trace. */
@@ -54,7 +54,7 @@ export function writeCallersNames(spans: SpanWriter, { head, request }: Exchange
 }
 
 function writeEntries(spans: SpanWriter, prefix: string, entries: JsonObject): void {
-  let left = MOST_ENTRIES
+  let left = MAX_ENTRIES
   for (const name in entries) {
     if (left-- === 0) return
     const value = entries[name]

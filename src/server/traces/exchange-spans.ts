@@ -11,14 +11,23 @@ import type { Item, Part } from '../../dialects/canon/request.ts'
 import type { ClientDialect } from '../../dialects/types.ts'
 import { Double, KIND, SpanWriter } from '../../machines/otlp/otlp.ts'
 import type { Lane } from '../../pipeline/attempt/turn.ts'
-import { clientOf, type Exchange, requestedOf, type Step, type Trail } from '../../pipeline/exchange.ts'
-import { findingsOf } from '../../pipeline/guard/guardrail-findings.ts'
+import { type Exchange, type ExchangeHistory, exchangeClient, requestedModel, type Step } from '../../pipeline/exchange.ts'
+import { stageFindings } from '../../pipeline/guard/guardrail-findings.ts'
 import type { NotedAttempt } from '../../pipeline/records.ts'
-import type { SaidBlock, SaidTap } from '../../pipeline/reply/said-tap.ts'
+import type { CapturedBlock, ContentCaptureTap } from '../../pipeline/reply/content-capture-tap.ts'
 import type { Telemetry, Tracing } from '../../services/telemetry/telemetry.ts'
 import { type RequestTrace, readTracestate } from '../../services/telemetry/trace-context.ts'
 import { SocketConnection } from '../sockets/socket-connection.ts'
-import { callOperation, cut, operationOf, seconds, writeCallersNames, writeParameters, writeProvider, writeUsage } from './attributes.ts'
+import {
+  callOperation,
+  clientOperation,
+  cut,
+  seconds,
+  writeCallersNames,
+  writeParameters,
+  writeProvider,
+  writeUsage,
+} from './attributes.ts'
 import { GenAiMetrics } from './gen-ai-metrics.ts'
 
 export interface EndOfExchange {
@@ -56,7 +65,7 @@ export class ExchangeSpans {
   /** A refusal is about to be written: if its spans will be kept, it names its trace. */
   refusing(exchange: Exchange, { status }: Fault): void {
     const { tracing } = this.telemetry
-    if (tracing?.settings.onError && status >= 500) exchange.trail.trace ??= adopted(tracing, exchange)
+    if (tracing?.settings.onError && status >= 500) exchange.history.trace ??= adopted(tracing, exchange)
   }
 
   /** The exchange has ended. */
@@ -71,7 +80,7 @@ export class ExchangeSpans {
   private write(tracing: Tracing, trace: RequestTrace, { exchange, end }: { exchange: Exchange; end: EndOfExchange }): void {
     try {
       this.server(exchange, trace, end)
-      this.within(exchange, exchange.trail, { trace, parentId: trace.spanId })
+      this.within(exchange, exchange.history, { trace, parentId: trace.spanId })
       tracing.exporter.add(this.spans.take())
     } catch (error) {
       // Half a request's spans must not become part of the next one's.
@@ -82,9 +91,9 @@ export class ExchangeSpans {
 
   /** The request as its caller sees it. */
   private server(exchange: Exchange, trace: RequestTrace, { status, fault, lane }: EndOfExchange): void {
-    const { head, run, auth, request, trail } = exchange
+    const { head, run, auth, request, history } = exchange
     const { spans } = this
-    const client = clientOf(exchange)
+    const client = exchangeClient(exchange)
     const route = this.routes.get(head.client) ?? ''
     const isSocket = head.connection instanceof SocketConnection
     const error = status === LEFT ? 'client_gone' : fault?.code
@@ -109,12 +118,12 @@ export class ExchangeSpans {
     // The listener has no TLS of its own.
     spans.attribute('url.scheme', 'http')
     spans.attribute('error.type', error)
-    spans.attribute('gen_ai.operation.name', operationOf(client))
+    spans.attribute('gen_ai.operation.name', clientOperation(client))
     spans.attribute('headgate.generation.id', head.id)
     spans.attribute('headgate.client', client.id)
     if (auth) spans.attribute('headgate.key.name', auth.key.name)
     if (request) {
-      spans.attribute('gen_ai.request.model', cut(requestedOf(exchange)) || undefined)
+      spans.attribute('gen_ai.request.model', cut(requestedModel(exchange)) || undefined)
       spans.attribute('gen_ai.request.stream', request.stream)
     }
     spans.attribute('gen_ai.response.id', run.committedEndpoint && head.id)
@@ -124,9 +133,9 @@ export class ExchangeSpans {
       spans.attribute('gen_ai.response.time_to_first_chunk', seconds(run.firstContentAt - head.started))
     }
     spans.attribute('headgate.lane', lane)
-    spans.attribute('headgate.attempts', trail.attempts.length)
+    spans.attribute('headgate.attempts', history.attempts.length)
     spans.attribute('headgate.upstream_seconds', seconds(run.upstreamMs))
-    if (trail.stages.length > 0) spans.attribute('headgate.guardrails', found(trail))
+    if (history.stages.length > 0) spans.attribute('headgate.guardrails', found(history))
     if (run.final) spans.attribute('headgate.cost_usd', new Double(usd(run.final.cost)))
     writeCallersNames(spans, exchange)
     // A request that the caller got wrong is no error of a server span (HTTP spans, "Status").
@@ -134,17 +143,17 @@ export class ExchangeSpans {
   }
 
   /** Steps that a request has noted under one of its spans: its own steps, or those of a call that a tool made of a model. */
-  private within(exchange: Exchange, trail: Trail, { trace, parentId }: Place): void {
+  private within(exchange: Exchange, history: ExchangeHistory, { trace, parentId }: Place): void {
     const ids = new Map<Step, string>()
-    for (const step of trail.steps) {
+    for (const step of history.steps) {
       const spanId = randomHex(16)
       ids.set(step, spanId)
       this.step(exchange, step, { trace, parentId: (step.within && ids.get(step.within)) ?? parentId, spanId })
-      if (step.trail) this.within(exchange, step.trail, { trace, parentId: spanId })
+      if (step.history) this.within(exchange, step.history, { trace, parentId: spanId })
     }
     // Each call after the first of its turn is linked to the one that it stands in for.
     let before: NotedAttempt | undefined
-    for (const attempt of trail.attempts) {
+    for (const attempt of history.attempts) {
       attempt.span ??= randomHex(16)
       this.attempt(exchange, attempt, { trace, parentId, before: before?.turn === attempt.turn ? before.span : undefined })
       before = attempt
@@ -221,8 +230,8 @@ export class ExchangeSpans {
       if (answer.usage) writeUsage(spans, answer.usage)
       spans.attribute('headgate.lane', answer.lane)
       // Of a tool loop the last call has the whole conversation.
-      const { said } = exchange.run
-      if (request && said && answer === exchange.run.lastTurn) writeContent(spans, exchange, said, answer.end?.reason ?? 'stop')
+      const { captured } = exchange.run
+      if (request && captured && answer === exchange.run.lastTurn) writeContent(spans, exchange, captured, answer.end?.reason ?? 'stop')
     }
     if (before !== undefined) spans.link(trace.traceId, before, 'retry')
     spans.end(attempt.code !== undefined)
@@ -230,22 +239,22 @@ export class ExchangeSpans {
 }
 
 /** Findings of guardrails, in words of the program and names of the operator alone. */
-function found({ stages }: Trail): string[] | undefined {
-  const findings = findingsOf(stages)
+function found({ stages }: ExchangeHistory): string[] | undefined {
+  const findings = stageFindings(stages)
   return findings.length === 0 ? undefined : findings.map(({ guardrail, action, direction }) => `${guardrail} ${action} ${direction}`)
 }
 
 /** The trace under which the spans of an exchange are kept; undefined where they are not. */
 function tracedBy(tracing: Tracing, exchange: Exchange, end: EndOfExchange): RequestTrace | undefined {
-  const { trail } = exchange
-  const { trace } = trail
+  const { history } = exchange
+  const { trace } = history
   // The flag of a caller without a key would be a way to have the gateway work for nothing.
   if (trace?.sampled && trace.byCaller && !exchange.auth) trace.sampled = tracing.draws(trace.traceId)
   if (trace?.sampled) return trace
   if (!isWorth(tracing, exchange, end)) return undefined
-  trail.trace ??= adopted(tracing, exchange)
-  trail.trace.sampled = true
-  return trail.trace
+  history.trace ??= adopted(tracing, exchange)
+  history.trace.sampled = true
+  return history.trace
 }
 
 /** A trace that begins late, under the names that the body gives. */
@@ -257,11 +266,11 @@ function adopted(tracing: Tracing, { request }: Exchange): RequestTrace {
 }
 
 /** True for a request that was slow, or that went wrong by no fault of its caller. */
-function isWorth({ settings }: Tracing, { head, trail }: Exchange, { status, fault }: EndOfExchange): boolean {
+function isWorth({ settings }: Tracing, { head, history }: Exchange, { status, fault }: EndOfExchange): boolean {
   const { onError, slow } = settings
   if (slow !== undefined && head.clock.monotonic() - head.started >= slow) return true
   if (!onError) return false
-  return status >= 500 || (fault !== undefined && fault.origin === 'upstream') || trail.attempts.some(hasFailed)
+  return status >= 500 || (fault !== undefined && fault.origin === 'upstream') || history.attempts.some(hasFailed)
 }
 
 /** A refusal of a request that the provider takes for wrong is no failure of the provider. */
@@ -275,19 +284,19 @@ function hasFailed({ code, status }: NotedAttempt): boolean {
 const LONGEST = 16 * 1024
 
 /** Of a call that has answered. @param reason how the answer ended, in the words of the conventions. */
-function writeContent(spans: SpanWriter, { request }: Exchange, said: SaidTap, reason: string): void {
+function writeContent(spans: SpanWriter, { request }: Exchange, captured: ContentCaptureTap, reason: string): void {
   if (!request) return
   const input = new Budget()
   const messages: JsonObject[] = []
   for (const item of request.canonical().items.toReversed()) {
-    const message = messageOf(item, input)
+    const message = spanMessage(item, input)
     if (message) messages.unshift(message)
     if (input.left === 0) break
   }
   spans.attribute('gen_ai.input.messages', JSON.stringify(messages))
-  const parts = [...said.blocks.values()].flatMap(partsOfAnswer)
+  const parts = [...captured.blocks.values()].flatMap(partsOfAnswer)
   spans.attribute('gen_ai.output.messages', JSON.stringify([{ role: 'assistant', parts, finish_reason: reason }]))
-  if (said.cut || input.cut) spans.attribute('headgate.content.cut', true)
+  if (captured.cut || input.cut) spans.attribute('headgate.content.cut', true)
 }
 
 /** Characters that are left. */
@@ -303,10 +312,10 @@ class Budget {
   }
 }
 
-function messageOf(item: Item, budget: Budget): JsonObject | undefined {
+function spanMessage(item: Item, budget: Budget): JsonObject | undefined {
   switch (item.kind) {
     case 'message':
-      return { role: item.role, parts: partsOf(item.parts, budget) }
+      return { role: item.role, parts: spanParts(item.parts, budget) }
     case 'reasoning':
       return item.text === undefined ? undefined : { role: 'assistant', parts: [{ type: 'reasoning', content: budget.take(item.text) }] }
     case 'call':
@@ -315,22 +324,22 @@ function messageOf(item: Item, budget: Budget): JsonObject | undefined {
         parts: [{ type: 'tool_call', id: item.callId, name: item.name, arguments: budget.take(item.args) }],
       }
     case 'result':
-      return { role: 'tool', parts: [{ type: 'tool_call_response', id: item.callId, response: budget.take(textsOf(item.parts)) }] }
+      return { role: 'tool', parts: [{ type: 'tool_call_response', id: item.callId, response: budget.take(partsText(item.parts)) }] }
     default:
       return undefined
   }
 }
 
-function partsOf(parts: readonly Part[], budget: Budget): Json[] {
+function spanParts(parts: readonly Part[], budget: Budget): Json[] {
   return parts.map((part): Json => {
     if (part.kind === 'text' || part.kind === 'refusal') return { type: 'text', content: budget.take(part.text) }
     return { type: part.kind }
   })
 }
 
-const textsOf = (parts: readonly Part[]): string => parts.map((part) => (part.kind === 'text' ? part.text : '')).join('')
+const partsText = (parts: readonly Part[]): string => parts.map((part) => (part.kind === 'text' ? part.text : '')).join('')
 
-function partsOfAnswer({ kind, name, id, text }: SaidBlock): JsonObject[] {
+function partsOfAnswer({ kind, name, id, text }: CapturedBlock): JsonObject[] {
   if (kind === 'call') return [{ type: 'tool_call', id: id ?? '', name: name ?? '', arguments: text }]
   if (text === '') return []
   return [{ type: kind === 'reasoning' || kind === 'summary' ? 'reasoning' : 'text', content: text }]

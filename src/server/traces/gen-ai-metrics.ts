@@ -1,5 +1,5 @@
 /** The client metrics of the GenAI conventions (commit 004902b), of every call of a provider, with the traced ones as exemplars. */
-import type { Exchange, Trail } from '../../pipeline/exchange.ts'
+import type { Exchange, ExchangeHistory } from '../../pipeline/exchange.ts'
 import type { NotedAttempt } from '../../pipeline/records.ts'
 import type { Endpoint } from '../../routing/catalog/types.ts'
 import type { MetricSource } from '../../services/telemetry/meter.ts'
@@ -26,7 +26,7 @@ const PER_TOKEN: Named = {
 }
 
 /** Endpoints that have series of their own; those beyond are counted together. */
-const MOST_ENDPOINTS = 1_000
+const MAX_ENDPOINTS = 1_000
 
 /** The series of one endpoint and operation. */
 interface Series {
@@ -44,9 +44,9 @@ export class GenAiMetrics {
   private readonly all = new Map<string, Series>()
   private known = new WeakMap<Endpoint, Map<string, Series>>()
 
-  record(exchange: Exchange, trail: Trail = exchange.trail): void {
-    for (const attempt of trail.attempts) this.attempt(exchange, attempt)
-    for (const step of trail.steps) if (step.trail) this.record(exchange, step.trail)
+  record(exchange: Exchange, history: ExchangeHistory = exchange.history): void {
+    for (const attempt of history.attempts) this.attempt(exchange, attempt)
+    for (const step of history.steps) if (step.history) this.record(exchange, step.history)
   }
 
   readonly write: MetricSource = (writer, time) => {
@@ -63,8 +63,8 @@ export class GenAiMetrics {
 
   private attempt(exchange: Exchange, attempt: NotedAttempt): void {
     const { answer, code = '' } = attempt
-    const series = this.seriesOf(attempt.at, callOperation(exchange, attempt.at))
-    const trace = traceOf(exchange, attempt)
+    const series = this.endpointSeries(attempt.at, callOperation(exchange, attempt.at))
+    const trace = exemplarTrace(exchange, attempt)
     let duration = series.durations.get(code)
     if (!duration) {
       duration = new Distribution(SECONDS, code === '' ? series.attributes : { ...series.attributes, 'error.type': code })
@@ -81,7 +81,7 @@ export class GenAiMetrics {
     if (writing !== undefined && usage.output > 1) series.perToken.observe(writing / 1000 / usage.output, trace)
   }
 
-  private seriesOf(endpoint: Endpoint, operation: string): Series {
+  private endpointSeries(endpoint: Endpoint, operation: string): Series {
     let byOperation = this.known.get(endpoint)
     if (!byOperation) {
       byOperation = new Map()
@@ -93,7 +93,7 @@ export class GenAiMetrics {
     const name = provider.telemetryName ?? provider.slug
     const key = `${operation}\n${name}\n${upstreamModel}`
     const series =
-      this.all.get(key) ?? (this.all.size < MOST_ENDPOINTS ? this.make(key, { operation, name, model: upstreamModel }) : this.shared())
+      this.all.get(key) ?? (this.all.size < MAX_ENDPOINTS ? this.make(key, { operation, name, model: upstreamModel }) : this.shared())
     byOperation.set(operation, series)
     return series
   }
@@ -118,7 +118,7 @@ export class GenAiMetrics {
 }
 
 /** The span of a call whose trace is kept. */
-function traceOf({ head, trail: { trace } }: Exchange, { span }: NotedAttempt): Omit<Exemplar, 'value'> | undefined {
+function exemplarTrace({ head, history: { trace } }: Exchange, { span }: NotedAttempt): Omit<Exemplar, 'value'> | undefined {
   if (!trace?.sampled || span === undefined) return undefined
   return { at: head.clock.now(), traceId: trace.traceId, spanId: span }
 }

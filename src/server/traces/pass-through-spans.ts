@@ -7,7 +7,7 @@ import type { Clock } from '../../core/clock.ts'
 import { randomHex } from '../../core/ids.ts'
 import { usd } from '../../core/money.ts'
 import { Double, KIND, SpanWriter } from '../../machines/otlp/otlp.ts'
-import type { PassThroughSeen, PassThroughTrace } from '../../pipeline/pass-through/desk.ts'
+import type { PassThroughSeen, PassThroughTrace } from '../../pipeline/pass-through/handler.ts'
 import type { Telemetry, Tracing } from '../../services/telemetry/telemetry.ts'
 import { type RequestTrace, readTracestate } from '../../services/telemetry/trace-context.ts'
 import { writeProvider } from './attributes.ts'
@@ -93,7 +93,7 @@ class NotedRequest implements PassThroughTrace {
     spans.attribute('http.route', ROUTE)
     // The listener has no TLS of its own.
     spans.attribute('url.scheme', 'http')
-    spans.attribute('error.type', problemOf(end))
+    spans.attribute('error.type', spanProblem(end))
     spans.attribute('headgate.generation.id', id)
     spans.attribute('headgate.key.name', key?.name)
     if (cost !== undefined) spans.attribute('headgate.cost_usd', new Double(usd(cost)))
@@ -118,13 +118,13 @@ class NotedRequest implements PassThroughTrace {
     if (end.status !== null) spans.attribute('http.response.status_code', end.status)
     spans.attribute('headgate.provider', provider.slug)
     writeProvider(spans, provider)
-    spans.attribute('error.type', problemOf(end) ?? ((end.status ?? 0) >= 400 ? String(end.status) : undefined))
+    spans.attribute('error.type', spanProblem(end) ?? ((end.status ?? 0) >= 400 ? String(end.status) : undefined))
     spans.end(end.outcome === 'failed' || (end.status ?? 0) >= 400)
   }
 }
 
 /** The caller has left without a word of ours. */
-const problemOf = ({ fault, outcome }: PassThroughSeen['end']): string | undefined =>
+const spanProblem = ({ fault, outcome }: PassThroughSeen['end']): string | undefined =>
   fault?.code ?? (outcome === 'aborted' ? 'client_gone' : undefined)
 
 const hasFailed = ({ fault, status }: PassThroughSeen['end']): boolean =>

@@ -66,7 +66,7 @@ export class EncryptedTexts {
         await this.reading
       }
       // Another process may have made a key since.
-      if (texts.some((text) => numberOf(text) > this.newest)) {
+      if (texts.some((text) => textNumber(text) > this.newest)) {
         this.next ??= this.readNext()
         await this.next
       }
@@ -163,7 +163,7 @@ export class EncryptedTexts {
   }
 }
 
-function numberOf(encrypted: string): number {
+function textNumber(encrypted: string): number {
   return Number(FORM.exec(encrypted)?.[1] ?? 0)
 }
 

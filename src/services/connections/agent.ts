@@ -5,7 +5,7 @@ import { Agent as PlainAgent } from '../../core/node-http.ts'
 import type { Connector } from './connector.ts'
 
 /** @returns an agent for the connector's origin, whose connections serve one request each where `options` do not say otherwise. */
-export function agentOf(connector: Connector, options?: AgentOptions): Agent {
+export function createAgent(connector: Connector, options?: AgentOptions): Agent {
   return agentFor(connector.target.isSecure, () => connector, options)
 }
 

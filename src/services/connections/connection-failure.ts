@@ -33,7 +33,7 @@ export function lacksFiles(): boolean {
 }
 
 /** @returns the failure of a step by the error of its socket. Node joins those of several addresses in one (`AggregateError` in lib/net.js). */
-export function failureOf(phase: Phase, error: NodeJS.ErrnoException): ConnectionFailure {
+export function phaseFailure(phase: Phase, error: NodeJS.ErrnoException): ConnectionFailure {
   const all = error instanceof AggregateError ? (error.errors as NodeJS.ErrnoException[]) : [error]
   const late = all.find(({ code }) => code === 'ETIMEDOUT')
   return new ConnectionFailure(phase, (late ?? error).code ?? 'UNKNOWN', { cause: error, timedOut: late !== undefined })

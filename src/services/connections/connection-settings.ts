@@ -18,12 +18,12 @@ export interface TlsSettings {
 }
 
 /** Milliseconds, where nothing else is set. */
-export const LONGEST_USE = 300_000
+export const MAX_USE_MS = 300_000
 
 const contexts = new WeakMap<TlsSettings, SecureContext>()
 
 /** @returns undefined where nothing differs from what Node does. @throws where a certificate or a key cannot be read. */
-export function secureContextOf(settings: ConnectionSettings | undefined): SecureContext | undefined {
+export function secureContext(settings: ConnectionSettings | undefined): SecureContext | undefined {
   const tls = settings?.tls
   if (!tls) return undefined
   let context = contexts.get(tls)

@@ -5,7 +5,7 @@
 import { connect as connectTcp, isIP, type OnReadOpts, type Socket, type TcpNetConnectOpts } from 'node:net'
 import { type ConnectionOptions, connect as connectTls, type SecureContext } from 'node:tls'
 import type { NameLookups } from '../../core/name-lookups.ts'
-import { ConnectionFailure, EXHAUSTED, failureOf, lacksFiles, type Phase } from './connection-failure.ts'
+import { ConnectionFailure, EXHAUSTED, lacksFiles, type Phase, phaseFailure } from './connection-failure.ts'
 import { proxyCredentials } from './proxy.ts'
 import { openTunnel } from './proxy-tunnel.ts'
 
@@ -109,7 +109,7 @@ export class Connecting {
     this.connector.options.names.addresses(host, (error, addresses) => {
       if (!this.receive) return
       if (error) {
-        this.fail(lacksFiles() ? new ConnectionFailure(this.phase, 'EMFILE', { cause: error }) : failureOf(this.phase, error))
+        this.fail(lacksFiles() ? new ConnectionFailure(this.phase, 'EMFILE', { cause: error }) : phaseFailure(this.phase, error))
         return
       }
       this.enter('connect')
@@ -152,7 +152,7 @@ export class Connecting {
     try {
       secureContext = connector.options.secureContext()
     } catch (thrown) {
-      this.fail(failureOf('tls', thrown as NodeJS.ErrnoException))
+      this.fail(phaseFailure('tls', thrown as NodeJS.ErrnoException))
       return undefined
     }
     const { session } = connector
@@ -195,7 +195,7 @@ export class Connecting {
   private follow(socket: Socket, event: 'connect' | 'secureConnect', stands: (socket: Socket) => void): void {
     this.socket = socket
     socket.setNoDelay(true).setKeepAlive(true, KEEP_ALIVE)
-    socket.once(event, () => this.receive && stands(socket)).on('error', (error) => this.fail(failureOf(this.phase, error)))
+    socket.once(event, () => this.receive && stands(socket)).on('error', (error) => this.fail(phaseFailure(this.phase, error)))
   }
 
   private succeed(socket: Socket): void {

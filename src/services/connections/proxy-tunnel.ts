@@ -1,6 +1,6 @@
 /** Opens a tunnel through a proxy (RFC 9110 section 9.3.6): CONNECT, and its reply. */
 import type { Socket } from 'node:net'
-import { ConnectionFailure, failureOf } from './connection-failure.ts'
+import { ConnectionFailure, phaseFailure } from './connection-failure.ts'
 
 interface TunnelOptions {
   /** Value of `Proxy-Authorization`. */
@@ -25,7 +25,8 @@ export function openTunnel(
     socket.off('data', read).off('end', ended).off('close', ended)
     if (!isOver()) done(error)
   }
-  const ended = (): void => end(failureOf('proxy', Object.assign(new Error('the proxy closed the connection'), { code: 'PROXY_CLOSED' })))
+  const ended = (): void =>
+    end(phaseFailure('proxy', Object.assign(new Error('the proxy closed the connection'), { code: 'PROXY_CLOSED' })))
   function read(bytes: Buffer): void {
     text += bytes.toString('latin1')
     const head = text.indexOf('\r\n\r\n')
@@ -34,7 +35,7 @@ export function openTunnel(
       return
     }
     const status = Number(/^HTTP\/1\.[01] (\d{3})(?: |\r)/.exec(text)?.[1])
-    if (!(status >= 200 && status <= 299)) end(new ConnectionFailure('proxy', problemOf(status)))
+    if (!(status >= 200 && status <= 299)) end(new ConnectionFailure('proxy', statusProblem(status)))
     // The provider speaks only when it is spoken to: these bytes are not its own.
     else if (text.length > head + 4) end(new ConnectionFailure('proxy', 'PROXY_UNREADABLE'))
     else end()
@@ -44,7 +45,7 @@ export function openTunnel(
   socket.write(`CONNECT ${host} HTTP/1.1\r\nhost: ${host}\r\n${authorization}\r\n`, 'latin1')
 }
 
-function problemOf(status: number): string {
+function statusProblem(status: number): string {
   if (Number.isNaN(status)) return 'PROXY_UNREADABLE'
   return status === 407 ? 'PROXY_AUTHENTICATION' : `PROXY_STATUS_${status}`
 }

@@ -24,7 +24,7 @@ export function proxyFor(target: URL, own: string | undefined, env: ProxyEnviron
 }
 
 /**
- * Where the machine learns who it is: link-local addresses, which no router forwards (RFC 3927 section 7, RFC 4291 section 2.5.6), those
+ * Addresses from which the machine learns its identity: link-local addresses, which no router forwards (RFC 3927 section 7, RFC 4291 section 2.5.6), those
  * of AWS over IPv6, of Azure and of Alibaba, and the names of Google's. Through a proxy the gateway would get the identity of the proxy's
  * machine, and the proxy the tokens of this one.
  */

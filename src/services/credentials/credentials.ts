@@ -1,10 +1,10 @@
 /** The credentials that a configuration uses. One whose settings a reload does not change stays, with what it has fetched. */
 import { hash } from 'node:crypto'
 import { ServiceConnections } from '../connections/service-connections.ts'
-import { type Credential, type CredentialParts, RefreshedCredential } from './credential.ts'
+import { type CredentialParts, RefreshedCredential } from './credential-refresh.ts'
 import { KeyPool } from './key-pool.ts'
 import type { CredentialLookup, CredentialOwner, CredentialSettings } from './settings.ts'
-import type { CredentialSource, Environment } from './types.ts'
+import type { Credential, CredentialSource, Environment } from './types.ts'
 
 type Live = RefreshedCredential | KeyPool
 
@@ -17,7 +17,7 @@ export class Credentials implements CredentialLookup {
   private readonly sources: readonly CredentialSource[]
   private readonly parts: CredentialsParts
   private live = new Map<string, Live>()
-  /** Those of the configuration before, while another one is composed. */
+  /** Credentials of the configuration before, while another one is composed. */
   private before: Map<string, Live> | undefined
 
   constructor(sources: readonly CredentialSource[], parts: CredentialsParts) {

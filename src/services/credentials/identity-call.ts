@@ -9,7 +9,7 @@ import { isObject, type Json, type JsonObject } from '../../core/json.ts'
 import { request as requestHttp } from '../../core/node-http.ts'
 import { ConnectionFailure } from '../connections/connection-failure.ts'
 import { type ServiceConnections, serviceConnections } from '../connections/service-connections.ts'
-import { LONGEST } from './token-answer.ts'
+import { LONGEST } from './token-response.ts'
 import { CredentialError } from './types.ts'
 
 interface IdentityCall {

@@ -5,8 +5,8 @@
 import { createHash, hash } from 'node:crypto'
 import type { Clock } from '../../core/clock.ts'
 import { counter, open } from '../../machines/metrics/metrics.ts'
-import type { Credential, CredentialParts } from './credential.ts'
-import type { CredentialedCall, Grant } from './types.ts'
+import type { CredentialParts } from './credential-refresh.ts'
+import type { Credential, CredentialedCall, Grant } from './types.ts'
 
 const refusals = counter('provider_key_refusals_total', 'Keys of a pool that a provider refused. `key` is the name of the key.', {
   labels: [open('provider'), open('key')],
@@ -104,7 +104,7 @@ export class KeyPool implements Credential {
     let best: PooledKey | undefined
     let highest = Number.NEGATIVE_INFINITY
     for (const key of keys) {
-      const chance = conversation === undefined ? this.clock.random() : shareOf(`${key.name}\0${conversation}`)
+      const chance = conversation === undefined ? this.clock.random() : hashShare(`${key.name}\0${conversation}`)
       // The chance to be the highest is in proportion to the weight (Efraimidis and Spirakis 2006).
       const score = Math.log(Math.max(chance, Number.MIN_VALUE)) / key.weight
       if (score > highest || !best) [best, highest] = [key, score]
@@ -196,8 +196,8 @@ class PooledKey implements Credential {
 
   /** The provider has refused the key: it is left out, and nothing else can be had for it. */
   renew(): Promise<boolean> {
-    const { clock, log, tallies } = this.parts
-    tallies.of(refusals).series(this.provider, this.name).add()
+    const { clock, log, metrics } = this.parts
+    metrics.of(refusals).series(this.provider, this.name).add()
     // Where no key is left they are used all the same: that is no news.
     if (clock.monotonic() < this.leftOutUntil) return Promise.resolve(false)
     this.leftOutUntil = clock.monotonic() + REFUSED
@@ -213,6 +213,6 @@ class PooledKey implements Credential {
 }
 
 /** An even share of 0 to 1 for a text, the same in every process. */
-function shareOf(text: string): number {
+function hashShare(text: string): number {
   return createHash('sha1').update(text).digest().readUInt32BE(0) / 2 ** 32
 }

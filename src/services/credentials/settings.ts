@@ -1,8 +1,8 @@
 /** The settings of a credential, of a provider and of an endpoint on top, and what finds the credential of them. */
 import { isObject, type Json, type JsonObject, present } from '../../core/json.ts'
 import type { ConnectionSettings } from '../connections/connection-settings.ts'
-import type { Credential } from './credential.ts'
 import type { KeySettings } from './key-pool.ts'
+import type { Credential } from './types.ts'
 
 /** `providers.NAME.credential`, as the configuration resolves it. */
 export interface CredentialSettings {

@@ -1,6 +1,7 @@
-/** A source of credentials, and its results for the frame that refreshes, shares and retries (`credential.ts`). */
+/** Credentials as calls see them, their sources, and the grants that sources return to `credential-refresh.ts`. */
 import type { Static, TSchema } from 'typebox'
 import type { ServiceConnections } from '../connections/service-connections.ts'
+import type { Cloud } from './machine.ts'
 
 /** One call of a provider, as far as its credential needs to know it. */
 export interface CredentialedCall {
@@ -26,6 +27,35 @@ export interface Grant {
   headers(call: CredentialedCall, now: number): readonly string[]
 }
 
+/** A credential of one provider or endpoint, as its calls see it. */
+export interface Credential {
+  /** True while it can be used. @param now milliseconds since the epoch. */
+  ready(now: number): boolean
+  /** Credential of one call, as a key of a pool. @param conversation the name of what it belongs to; undefined where it has none. */
+  forCall(conversation?: string): Credential
+  /** Of a pool: one that can still be used, after calls with these have failed; undefined where none is left. */
+  another?(tried: readonly Credential[], conversation?: string): Credential | undefined
+  /** The provider's rate limit is reached, for as many seconds as it says. Present where others may be used meanwhile. */
+  limited?(wait: number | undefined): void
+  /** Fetches it, once for all who wait. Rejects with the fault `credential_unavailable`. */
+  refresh(): Promise<void>
+  /** Credential in use: handed back to `renew` where the provider refuses it. */
+  readonly grant: Grant | undefined
+  /**
+   * Fetches another credential where the provider has refused one that should hold, at most every 30 s.
+   * @returns true if there is another one now.
+   */
+  renew(refused: Grant | undefined): Promise<boolean>
+  /** Headers of one call: name, value, name, value. @throws Fault where there is none. */
+  headers(call: CredentialedCall): readonly string[]
+  /** True for a text that shows the credential. */
+  isIn(text: string): boolean
+  /** Stands for the settings of its source, and shows nothing of them. */
+  readonly fingerprint: string
+  /** The fingerprint: facts of a provider are compared as JSON. */
+  toJSON(): string
+}
+
 /**
  * Fetches a grant anew, past any cache. Rejects where that fails; the log gets the message of a `CredentialError` only.
  * @param signal aborts when the time limit has passed. @param now milliseconds since the epoch.
@@ -46,13 +76,20 @@ export interface CredentialSource<S extends TSchema = TSchema> {
   readonly settings: S
   /** True where the headers depend on the body of a call, so that the pass-through cannot stream one. */
   readonly signsBody?: boolean
+  /** The cloud whose machines have metadata with credentials. */
+  readonly cloud?: Cloud
   /** Source of the credential, for `headgate check`: no secret, and no call. */
   describe(settings: Static<S>, env: Environment): string
+  /**
+   * The variable or file that this environment lacks for it, in words, for `headgate check`; undefined where none is seen
+   * to be missing. No secret, and no call. @param isOwnMachine true where the machine belongs to `cloud`.
+   */
+  problem?(settings: Static<S>, env: Environment, isOwnMachine: boolean): string | undefined
   /** @param connections those that its services are called over. */
   open(settings: Static<S>, env: Environment, connections: ServiceConnections): FetchGrant | Promise<FetchGrant>
 }
 
-/** A fetch that failed, in words that a log may show: never with what the source said. */
+/** A fetch that failed, in words that a log may show: never with the text of the source. */
 export class CredentialError extends Error {}
 
 /** Keeps the type of the settings while a source is written; the list has it without. */

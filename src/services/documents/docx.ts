@@ -3,10 +3,10 @@
 import { inflateRawSync } from 'node:zlib'
 import mammoth from 'mammoth'
 import { Refusal } from '../threads/index.ts'
-import { markdownOf } from './markdown.ts'
-import { pageOf, withAbsoluteLinks } from './page-tree.ts'
-import { cut, titleOf } from './texts.ts'
-import { tidied } from './tidy.ts'
+import { toMarkdown } from './markdown.ts'
+import { parsePage, withAbsoluteLinks } from './page-tree.ts'
+import { cleanTitle, cut } from './texts.ts'
+import { tidyHtml } from './tidy.ts'
 import type { ReadJob, ReadResult } from './types.ts'
 
 const LIMITS = { entries: 2000, bytes: 64 * 1024 * 1024 }
@@ -15,9 +15,9 @@ export async function readDocx({ bytes, source, maxCharacters }: ReadJob): Promi
   const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length)
   checkZip(buffer, LIMITS)
   const { value } = await mammoth.convertToHtml({ buffer }, { convertImage, externalFileAccess: false })
-  const page = pageOf(tidied(withBoxes(value)))
+  const page = parsePage(tidyHtml(withBoxes(value)))
   withAbsoluteLinks(page, source.url)
-  return { title: titleOf(page.querySelector('h1')?.textContent), ...cut(markdownOf(page.body), maxCharacters) }
+  return { title: cleanTitle(page.querySelector('h1')?.textContent), ...cut(toMarkdown(page.body), maxCharacters) }
 }
 
 /** Boxes that a person has ticked, or not, as the characters that word processors show. mammoth escapes `<` in texts. */
@@ -47,7 +47,7 @@ const DEFLATED = 8
  */
 export function checkZip(zip: Buffer, limits: ZipLimits): void {
   let total = 0
-  for (const { packed, size, method } of entriesOf(zip, limits.entries)) {
+  for (const { packed, size, method } of zipEntries(zip, limits.entries)) {
     total += size
     if (total > limits.bytes) throw new Refusal('bomb')
     if (method === STORED ? packed.length !== size : unpackedSize(packed, size) !== size) throw new Refusal('broken')
@@ -61,7 +61,7 @@ interface Entry {
   method: number
 }
 
-function* entriesOf(zip: Buffer, most: number): Generator<Entry> {
+function* zipEntries(zip: Buffer, most: number): Generator<Entry> {
   const mark = Buffer.alloc(4)
   mark.writeUInt32LE(END)
   const end = zip.lastIndexOf(mark)

@@ -32,7 +32,7 @@ export async function readDocument(bytes: Uint8Array, source: DocumentSource, op
     // Joined here: the texts cross from thread to thread once.
     return { kind, ...result, text: result.pageTexts ? result.pageTexts.join('\n\n') : result.text }
   } catch (thrown) {
-    throw faultOf(thrown)
+    throw documentFault(thrown)
   }
 }
 
@@ -69,7 +69,7 @@ function unread(failure: DocumentFailure, cause?: unknown): Fault {
 }
 
 /** Error of a pool of threads, as a fault. */
-function faultOf(thrown: unknown): Fault {
+function documentFault(thrown: unknown): Fault {
   if (thrown instanceof Fault) return thrown
   if (!(thrown instanceof ThreadError)) return new Fault('client_gone')
   const { failure, word } = thrown

@@ -20,7 +20,7 @@ const TEXTS = new Set(
 const VAGUE = new Set(['', 'application/octet-stream', 'binary/octet-stream', 'application/unknown', 'application/binary'])
 
 /** The media type in lower case, without parameters. */
-export function mediaTypeOf({ type }: DocumentSource): string {
+export function plainMediaType({ type }: DocumentSource): string {
   return (type ?? '').replace(/;.*$/s, '').trim().toLowerCase()
 }
 
@@ -29,13 +29,13 @@ export function documentKind(bytes: Uint8Array, source: DocumentSource): Documen
   const head = Buffer.from(bytes.buffer, bytes.byteOffset, Math.min(bytes.length, 1024))
   // Readers of PDF take the mark anywhere in the first kilobyte; a text may contain it as well.
   const mark = head.indexOf('%PDF-')
-  if (mark === 0 || (mark > 0 && !declared(mediaTypeOf(source)))) return 'pdf'
+  if (mark === 0 || (mark > 0 && !declared(plainMediaType(source)))) return 'pdf'
   if (head.length >= 4 && head.readUInt32BE(0) === 0x504b0304) return isDocx(bytes) ? 'docx' : undefined
   if (isBinary(head)) return undefined
-  return declared(mediaTypeOf(source)) ?? (isVague(source) ? guessed(bytes, head, source) : undefined)
+  return declared(plainMediaType(source)) ?? (isVague(source) ? guessed(bytes, head, source) : undefined)
 }
 
-const isVague = (source: DocumentSource): boolean => VAGUE.has(mediaTypeOf(source))
+const isVague = (source: DocumentSource): boolean => VAGUE.has(plainMediaType(source))
 
 /** PDF and docx are recognized by their bytes alone. */
 function declared(type: string): DocumentKind | undefined {

@@ -42,7 +42,7 @@ turndown.addRule('link', {
 })
 
 /** A page too deep or odd for the converter is given as its bare text. */
-export function markdownOf(root: PageElement): string {
+export function toMarkdown(root: PageElement): string {
   kinds = new WeakMap()
   try {
     return turndown.turndown(root as unknown as string).replace(/\n{3,}/g, '\n\n')

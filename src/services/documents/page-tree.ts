@@ -61,7 +61,7 @@ export interface PageDocument extends PageElement {
 }
 
 /** @param html as `tidied` gives it: the parser keeps to no limits of its own. */
-export function pageOf(html: string): PageDocument {
+export function parsePage(html: string): PageDocument {
   const { document }: { document: PageDocument } = parseHTML(html)
   return document
 }

@@ -1,5 +1,5 @@
 /**
- * What was filled into a page of a PDF: values of its form fields, and notes that stand on it as text. The page's text has neither, though
+ * Text that was filled into a page of a PDF: values of its form fields, and notes that stand on it as text. The page's text has neither, though
  * each reader of the page sees them (ISO 32000-1, sections 12.5.6.6 and 12.7; the names are those of PDF.js's `getAnnotations`).
  */
 import type { getDocumentProxy } from 'unpdf'
@@ -25,7 +25,7 @@ interface Annotation {
 }
 
 /** Of one page. */
-const MOST_LINES = 2_000
+const MAX_LINES = 2_000
 
 /** The flags Hidden and NoView (ISO 32000-1, table 165). */
 const UNSEEN = 0b10_0010
@@ -40,13 +40,13 @@ export async function filledIn(page: Page): Promise<string> {
   const lines: string[] = []
   const annotations = ((await page.getAnnotations()) as Annotation[]).filter(({ annotationFlags: flags = 0 }) => (flags & UNSEEN) === 0)
   for (const annotation of annotations.sort(byPlace)) {
-    const line = lineOf(annotation)
-    if (line !== undefined && lines.push(line) === MOST_LINES) break
+    const line = annotationLine(annotation)
+    if (line !== undefined && lines.push(line) === MAX_LINES) break
   }
   return lines.join('\n')
 }
 
-function lineOf(annotation: Annotation): string | undefined {
+function annotationLine(annotation: Annotation): string | undefined {
   if (annotation.subtype === 'FreeText') {
     const note = text(annotation.contentsObj?.str)
     return note === '' ? undefined : `[Note: ${note}]`

@@ -2,7 +2,7 @@
 import { getDocumentProxy } from 'unpdf'
 import { Refusal } from '../threads/index.ts'
 import { filledIn } from './pdf-fields.ts'
-import { cut, titleOf } from './texts.ts'
+import { cleanTitle, cut } from './texts.ts'
 import type { ReadJob, ReadResult } from './types.ts'
 
 type Pdf = Awaited<ReturnType<typeof getDocumentProxy>>
@@ -55,7 +55,7 @@ async function pageText(pdf: Pdf, number: number): Promise<string> {
 async function titleIn(pdf: Pdf): Promise<string | undefined> {
   try {
     const { info } = await pdf.getMetadata()
-    return 'Title' in info ? titleOf(info.Title) : undefined
+    return 'Title' in info ? cleanTitle(info.Title) : undefined
   } catch {
     return undefined
   }

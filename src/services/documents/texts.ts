@@ -55,7 +55,7 @@ export function cut(text: string, most: number): { text: string; truncated?: boo
 const TITLE = 300
 
 /** A title in one line; undefined where there is none. */
-export function titleOf(title: unknown): string | undefined {
+export function cleanTitle(title: unknown): string | undefined {
   if (typeof title !== 'string') return undefined
   const line = title.replace(/[\s\p{Cc}]+/gu, ' ').trim()
   return line === '' ? undefined : cut(line, TITLE).text

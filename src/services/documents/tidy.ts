@@ -43,7 +43,7 @@ const GAP = /\s{2,}/g
 const KEPT_GAP = /\s{50,}/g
 
 /** @returns a whole page: head with title, body. */
-export function tidied(html: string): string {
+export function tidyHtml(html: string): string {
   const page = new Page()
   const markupStart = /<[a-z/!?]/gi
   let at = 0

@@ -1,6 +1,6 @@
 /** The inside of a thread that reads documents. Each reader is loaded when its first document comes. */
 import { serveJobs } from '../threads/index.ts'
-import { mediaTypeOf } from './kind.ts'
+import { plainMediaType } from './kind.ts'
 import { cut, decoded } from './texts.ts'
 import type { DocumentKind, ReadJob, ReadResult } from './types.ts'
 
@@ -20,6 +20,6 @@ serveJobs(async (job) => {
 })
 
 function readText({ bytes, source, maxCharacters }: ReadJob): ReadResult {
-  const named = /xml$/.test(mediaTypeOf(source))
+  const named = /xml$/.test(plainMediaType(source))
   return cut(decoded(bytes, source.type, named), maxCharacters)
 }

@@ -42,7 +42,7 @@ export interface BudgetWatchOptions {
 const GATHER = 1_000
 const RETRY = 5_000
 /** Windows whose shares are remembered; beyond it the store alone knows what has been raised. */
-const MOST_REMEMBERED = 20_000
+const MAX_REMEMBERED = 20_000
 /** Keys of one page of a look at all of them. */
 const PAGE = 500
 
@@ -68,12 +68,12 @@ export class BudgetWatch {
   charged(key: BudgetKey): void {
     if (this.options.shares.length === 0) return
     if (isLimited(key)) this.note(key)
-    for (const other of payersOf(key)) if (isLimited(other)) this.note(other)
+    for (const other of budgetKeyPayers(key)) if (isLimited(other)) this.note(other)
   }
 
   /** A request was refused for the limit of the key, of the key that issued it, or of its budget: for the one that leaves the least. */
   refused(key: BudgetKey): void {
-    const limited = [key, ...payersOf(key)].filter(isLimited)
+    const limited = [key, ...budgetKeyPayers(key)].filter(isLimited)
     const [first, ...others] = limited
     if (!first) return
     if (others.length === 0) {
@@ -83,7 +83,7 @@ export class BudgetWatch {
     Promise.resolve(this.options.balances([...new Set(limited.map(({ identity }) => identity))])).then((found) => {
       const left = (of: Limited): bigint =>
         BigInt(of.limit) -
-        spentOf(
+        limitedSpent(
           of,
           found.find((each) => each.key === of.identity),
         )
@@ -98,7 +98,7 @@ export class BudgetWatch {
   ): Promise<void> {
     try {
       const budgets = new Set(configured.flatMap(({ budget }) => budget ?? []))
-      await this.look([...configured, ...Array.from(budgets, boundsOf).flat()].filter(isLimited))
+      await this.look([...configured, ...Array.from(budgets, budgetBounds).flat()].filter(isLimited))
       for (let hash = ''; !this.closed; ) {
         const page = await after(hash, PAGE)
         await this.look(page.filter(isLimited))
@@ -163,19 +163,19 @@ export class BudgetWatch {
   }
 
   private check(key: Limited, spending: Spending): void {
-    const spent = spentOf(key, spending)
+    const spent = limitedSpent(key, spending)
     const { shares } = this.options
     if (this.isFar(Number(spent), key)) return
     const percent = Number((spent * 100n) / BigInt(key.limit))
     if (!(percent >= (shares[0] ?? Number.POSITIVE_INFINITY))) return
-    const window = this.windowOf(key)
+    const window = this.budgetWindow(key)
     const before = this.reached.get(window.name) ?? 0
     for (const share of shares) {
       if (share <= before || percent < share) continue
-      const data = { ...factsOf(key, window.start), share_percent: share, spent_usd: usdText(spent) }
+      const data = { ...eventFacts(key, window.start), share_percent: share, spent_usd: usdText(spent) }
       const once = `${window.name}:share:${share}`
       this.options.raise(SHARE_REACHED.make({ at: this.options.clock.now(), subject: key.identity, data, once }))
-      if (this.reached.size >= MOST_REMEMBERED) this.reached.clear()
+      if (this.reached.size >= MAX_REMEMBERED) this.reached.clear()
       this.reached.set(window.name, share)
     }
   }
@@ -186,16 +186,16 @@ export class BudgetWatch {
   }
 
   private raiseRefusal(key: Limited): void {
-    const { name, start } = this.windowOf(key)
+    const { name, start } = this.budgetWindow(key)
     if (this.refusedIn.has(name)) return
-    if (this.refusedIn.size >= MOST_REMEMBERED) this.refusedIn.clear()
+    if (this.refusedIn.size >= MAX_REMEMBERED) this.refusedIn.clear()
     this.refusedIn.add(name)
-    const facts = { at: this.options.clock.now(), subject: key.identity, data: factsOf(key, start), once: `${name}:refused` }
+    const facts = { at: this.options.clock.now(), subject: key.identity, data: eventFacts(key, start), once: `${name}:refused` }
     this.options.raise(LIMIT_REACHED.make(facts))
   }
 
   /** Beginning of `once`; retention keeps the events of windows without an end. */
-  private windowOf({ identity, limit, limitReset }: Limited): { name: string; start: number | null } {
+  private budgetWindow({ identity, limit, limitReset }: Limited): { name: string; start: number | null } {
     const start = limitReset ? windowStarts(this.options.clock.now())[limitReset] : null
     return { name: start === null ? `ever:${identity}:${limit}` : `${limitReset}:${start}:${identity}:${limit}`, start }
   }
@@ -204,7 +204,7 @@ export class BudgetWatch {
 const bounds = new WeakMap<SharedBudget, readonly BudgetKey[]>()
 
 /** Each window of a budget, as a limit of its own. */
-function boundsOf(budget: SharedBudget): readonly BudgetKey[] {
+function budgetBounds(budget: SharedBudget): readonly BudgetKey[] {
   let found = bounds.get(budget)
   if (!found) {
     const { identity, name, allowances } = budget
@@ -215,8 +215,8 @@ function boundsOf(budget: SharedBudget): readonly BudgetKey[] {
 }
 
 /** Budgets that count a charge of the key as well. */
-function payersOf({ issuer, budget }: BudgetKey): readonly BudgetKey[] {
-  return issuer ? [issuer] : budget ? boundsOf(budget) : NONE
+function budgetKeyPayers({ issuer, budget }: BudgetKey): readonly BudgetKey[] {
+  return issuer ? [issuer] : budget ? budgetBounds(budget) : NONE
 }
 
 const NONE: readonly BudgetKey[] = []
@@ -226,12 +226,12 @@ function isLimited<Key extends BudgetKey>(key: Key): key is Key & Limited {
   return key.limit !== null && key.limit > 0
 }
 
-function spentOf({ limitReset }: Limited, spending: Spending | undefined): bigint {
+function limitedSpent({ limitReset }: Limited, spending: Spending | undefined): bigint {
   if (!spending) return 0n
   return limitReset ? spending[limitReset] : spending.spent
 }
 
-function factsOf({ identity, name, label, limit, limitReset }: Limited, start: number | null) {
+function eventFacts({ identity, name, label, limit, limitReset }: Limited, start: number | null) {
   return {
     key: identity,
     name,

@@ -2,7 +2,7 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Clock, Timer } from '../../core/clock.ts'
 import type { Log } from '../../core/log.ts'
-import { counter, open, reading, type Tallies } from '../../machines/metrics/metrics.ts'
+import { counter, type MetricRegistry, open, reading } from '../../machines/metrics/metrics.ts'
 import type { AttemptResult, Claimed, DeliverableEvents } from '../../store/events.ts'
 import { guardedPost, OutboundPolicy } from '../outbound/index.ts'
 import { cloudEvent, signedHeaders } from './webhook.ts'
@@ -52,7 +52,7 @@ interface DeliveryOptions {
   readonly store: DeliverableEvents
   readonly clock: Clock
   readonly log: Log
-  readonly tallies: Tallies
+  readonly metrics: MetricRegistry
 }
 
 export class EventDelivery {
@@ -70,8 +70,8 @@ export class EventDelivery {
   constructor(settings: EventSettings, options: DeliveryOptions) {
     this.settings = settings
     this.options = options
-    options.tallies.of(pending).from(() => this.counts.pending)
-    options.tallies.of(dead).from(() => this.counts.dead)
+    options.metrics.of(pending).from(() => this.counts.pending)
+    options.metrics.of(dead).from(() => this.counts.dead)
     this.wake()
   }
 
@@ -141,16 +141,16 @@ export class EventDelivery {
   }
 
   private async deliver(claimed: Claimed, receiver: ReceiverSettings): Promise<void> {
-    const { store, clock, log, tallies } = this.options
+    const { store, clock, log, metrics } = this.options
     const { status, problem, wait } = await this.send(claimed, receiver)
     // Cut by the end of this process: the claim ends, and it is sent again.
     if (problem === 'aborted' && this.stop.signal.aborted) return
     const { name } = receiver
     const at = clock.now()
-    const result = resultOf(claimed, receiver, { at, status, problem, wait, chance: clock.random() })
-    if (result.state === 'delivered') tallies.of(delivered).series(name).add()
+    const result = attemptResult(claimed, receiver, { at, status, problem, wait, chance: clock.random() })
+    if (result.state === 'delivered') metrics.of(delivered).series(name).add()
     else {
-      tallies.of(failed).series(name).add()
+      metrics.of(failed).series(name).add()
       log.warn({ receiver: name, event: claimed.event.id, attempts: claimed.attempts + 1, status, problem }, 'an event was not delivered')
     }
     if (result.state === 'dead') {
@@ -176,7 +176,7 @@ export class EventDelivery {
       if (status >= 200 && status <= 299) return { status, problem: null, wait: 0 }
       return { status, problem: `status ${status}`, wait: namedWait(reply.headers, clock.now()) }
     } catch (thrown) {
-      return { status: null, problem: thrown instanceof Error ? thrown.message.slice(0, LONGEST_PROBLEM) : 'failed', wait: 0 }
+      return { status: null, problem: thrown instanceof Error ? thrown.message.slice(0, MAX_PROBLEM_LENGTH) : 'failed', wait: 0 }
     }
   }
 
@@ -198,14 +198,14 @@ interface Sent {
 
 /** Standard Webhooks 1.0.0, "Delivery success and failure": the receiver is to be disabled. */
 const GONE = 410
-const LONGEST_PROBLEM = 200
+const MAX_PROBLEM_LENGTH = 200
 
 interface Ended extends Sent {
   readonly at: number
   readonly chance: number
 }
 
-function resultOf({ event, attempts, firstAt }: Claimed, receiver: ReceiverSettings, ended: Ended): AttemptResult {
+function attemptResult({ event, attempts, firstAt }: Claimed, receiver: ReceiverSettings, ended: Ended): AttemptResult {
   const { at, status, problem, wait, chance } = ended
   const dueAt = at + Math.max(wait, retryWait(attempts + 1, chance))
   // What a receiver refuses with 410 waits for it to be enabled again.
@@ -228,7 +228,7 @@ const LONGEST = 6 * 3_600_000
 /** Each wait is shortened by up to this part, by chance, so that what failed together does not come again together. */
 const JITTER = 0.2
 /** A receiver that names a longer wait gets this one (`Retry-After`). */
-const LONGEST_NAMED = 24 * 3_600_000
+const MAX_RETRY_AFTER_MS = 24 * 3_600_000
 
 /** @param attempts that have failed, at least 1. @param chance in [0, 1). @returns milliseconds. */
 function retryWait(attempts: number, chance: number): number {
@@ -239,5 +239,5 @@ function retryWait(attempts: number, chance: number): number {
 function namedWait({ 'retry-after': header }: IncomingHttpHeaders, now: number): number {
   if (typeof header !== 'string') return 0
   const wait = /^\d{1,9}$/.test(header) ? Number(header) * 1000 : Date.parse(header) - now
-  return Number.isFinite(wait) && wait > 0 ? Math.min(wait, LONGEST_NAMED) : 0
+  return Number.isFinite(wait) && wait > 0 ? Math.min(wait, MAX_RETRY_AFTER_MS) : 0
 }

@@ -5,22 +5,22 @@
 import type { Clock, Timer } from '../../core/clock.ts'
 import type { NewEvent } from '../../core/event-types.ts'
 import { asFault } from '../../core/faults.ts'
-import { counter, type Tallies } from '../../machines/metrics/metrics.ts'
+import { counter, type MetricRegistry } from '../../machines/metrics/metrics.ts'
 import type { EventStore } from '../../store/events.ts'
 
 const dropped = counter('events_dropped_total', 'Events that found no room while the store did not answer, or that came too often.')
 
 /** Events that wait at most, and those of one write. */
-const MOST_WAITING = 1_000
+const MAX_WAITING = 1_000
 const BATCH = 100
 /** Milliseconds until a refused write is tried again, and for the last try at the end. */
 const RETRY = 1_000
-const LONGEST_CLOSE = 2_000
+const MAX_CLOSE_MS = 2_000
 
 export interface EventLogOptions {
   readonly store: Pick<EventStore, 'add'>
   readonly clock: Pick<Clock, 'after'>
-  readonly tallies: Tallies
+  readonly metrics: MetricRegistry
   /** Called when events have been stored. */
   readonly stored?: () => void
 }
@@ -37,7 +37,7 @@ export class EventLog {
   }
 
   raise(event: NewEvent): void {
-    if (this.waiting.length >= MOST_WAITING) {
+    if (this.waiting.length >= MAX_WAITING) {
       this.drop()
       return
     }
@@ -52,14 +52,14 @@ export class EventLog {
 
   /** Counts an event that is not raised. */
   drop(): void {
-    this.options.tallies.of(dropped).add()
+    this.options.metrics.of(dropped).add()
   }
 
   /** Writes what waits, if the store takes it soon. */
   async close(): Promise<void> {
     this.rest()
     const { promise, resolve } = Promise.withResolvers<void>()
-    const limit = this.options.clock.after(LONGEST_CLOSE, resolve)
+    const limit = this.options.clock.after(MAX_CLOSE_MS, resolve)
     const rest = async (): Promise<void> => {
       await this.writing
       this.rest()

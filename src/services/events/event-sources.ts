@@ -34,12 +34,12 @@ export interface GuardrailHit {
 /** Milliseconds from one event of a kind to the next of the same. */
 const PAUSE = 60_000
 /** Endpoints, and kinds of events, that are remembered. */
-const MOST_REMEMBERED = 4_096
+const MAX_REMEMBERED = 4_096
 
 /** Words of one provider, which may send any. */
-const MOST_WORDS = 64
+const MAX_WORDS = 64
 
-/** News of the bookkeeping that need no look. */
+/** Reports of the bookkeeping that need no look. */
 const FINE: ReadonlySet<string> = new Set(['pruned', 'record-back', 'lease-freed'])
 
 export class EventSources {
@@ -63,7 +63,7 @@ export class EventSources {
   endpointEjected(endpoint: EndpointName): void {
     const id = endpoint.wildcardId ?? endpoint.id
     if (this.ejected.has(id)) return
-    if (this.ejected.size >= MOST_REMEMBERED) {
+    if (this.ejected.size >= MAX_REMEMBERED) {
       this.log.drop()
       return
     }
@@ -93,7 +93,7 @@ export class EventSources {
   unknownWord(provider: string, kind: string, word: string): boolean {
     const known = this.unknown.get(provider) ?? new Set<string>()
     const name = `${kind}:${word}`
-    if (known.has(name) || known.size >= MOST_WORDS) return false
+    if (known.has(name) || known.size >= MAX_WORDS) return false
     this.unknown.set(provider, known.add(name))
     const data = { provider, kind, word, process: this.process }
     this.log.raise(UNKNOWN_WORD.make({ at: this.clock.now(), subject: provider, data, once: `word:${provider}:${name}` }))
@@ -120,8 +120,8 @@ export class EventSources {
     }
   }
 
-  /** @param kind of the news of the bookkeeping. */
-  ledgerNews(kind: string): void {
+  /** @param kind of the report of the bookkeeping. */
+  ledgerReport(kind: string): void {
     if (FINE.has(kind) || this.countSince(`ledger ${kind}`) === 0) return
     this.log.raise(LEDGER_PROBLEM.make({ at: this.clock.now(), subject: kind, data: { problem: kind, process: this.process } }))
   }
@@ -149,7 +149,7 @@ export class EventSources {
       before.since++
       return 0
     }
-    if (!before && this.recent.size >= MOST_REMEMBERED) this.forgetOld(now)
+    if (!before && this.recent.size >= MAX_REMEMBERED) this.forgetOld(now)
     this.recent.delete(kind)
     this.recent.set(kind, { at: now, since: 0 })
     return (before?.since ?? 0) + 1
@@ -158,7 +158,7 @@ export class EventSources {
   /** Those that stand first are the oldest. */
   private forgetOld(now: number): void {
     for (const [kind, { at }] of this.recent) {
-      if (now - at < PAUSE && this.recent.size < MOST_REMEMBERED) return
+      if (now - at < PAUSE && this.recent.size < MAX_REMEMBERED) return
       this.recent.delete(kind)
     }
   }

@@ -23,7 +23,7 @@ export function cloudEvent({ id, type, at, subject, data }: StoredEvent, source:
 const PREFIX = 'whsec_'
 
 /** Key bytes of a secret in its written form. */
-function keyOf(secret: string): Buffer {
+function secretKey(secret: string): Buffer {
   return Buffer.from(secret.startsWith(PREFIX) ? secret.slice(PREFIX.length) : secret, 'base64')
 }
 
@@ -34,7 +34,7 @@ function keyOf(secret: string): Buffer {
 export function signedHeaders(id: string, body: Buffer, secrets: readonly string[], now: number): Record<string, string> {
   const timestamp = String(Math.floor(now / 1000))
   const signatures = secrets.map((secret) => {
-    const signature = createHmac('sha256', keyOf(secret)).update(`${id}.${timestamp}.`).update(body).digest('base64')
+    const signature = createHmac('sha256', secretKey(secret)).update(`${id}.${timestamp}.`).update(body).digest('base64')
     return `v1,${signature}`
   })
   return {

@@ -61,7 +61,7 @@ export interface Destination {
   close(): void
 }
 
-/** Why a batch was not taken, in words that a log may show: never with what the destination said. */
+/** Why a batch was not taken, in words that a log may show: never with the text of the destination. */
 export class DeliveryError extends Error {}
 
 interface BatchMoment {

@@ -10,7 +10,7 @@ import type { Log } from '../../core/log.ts'
 import { generationView } from '../../ledger/generation.ts'
 import { Pace } from '../../ledger/pace.ts'
 import type { LedgerReaders, ReaderBatch } from '../../ledger/types.ts'
-import { closed, counter, gauge, type Tallies } from '../../machines/metrics/metrics.ts'
+import { closed, counter, gauge, type MetricRegistry } from '../../machines/metrics/metrics.ts'
 import { batchId, DeliveryError, type Destination, type ExportSettings, objectName } from './destination.ts'
 
 const LABELS = { labels: [closed('export')], limit: 8 } as const
@@ -20,8 +20,17 @@ const failedBatches = counter(
   'Batches of `exports` that were not taken, each time that one was sent.',
   LABELS,
 )
-const lagRows = gauge('export_lag_rows', 'Generations that an export has not delivered yet; counted up to 10,000.', LABELS)
-const lagSeconds = gauge('export_lag_seconds', 'Age in seconds of the oldest generation that an export has not delivered yet.', LABELS)
+/** Read from the store, so not at each scrape. */
+const lagRows = gauge(
+  'export_lag_rows',
+  'Generations that an export had not delivered when it last looked: behind each batch and each try, and each `interval`; counted up to 10,000.',
+  LABELS,
+)
+const lagSeconds = gauge(
+  'export_lag_seconds',
+  'Age in seconds, when it last looked, of the oldest generation that an export had not delivered.',
+  LABELS,
+)
 
 /** Milliseconds: younger generations mostly still run. */
 const AGE = 10_000
@@ -30,8 +39,8 @@ const BREATH = 50
 const FIRST = 1_000
 /** Milliseconds between two tries: doubled each time. */
 const FIRST_PAUSE = 1_000
-const LONGEST_PAUSE = 60_000
-const MOST_COUNTED = 10_000
+const MAX_PAUSE_MS = 60_000
+const MAX_COUNTED = 10_000
 
 export interface ExporterSource {
   readonly settings: ExportSettings
@@ -41,7 +50,7 @@ export interface ExporterSource {
   readonly holder: string
   readonly clock: Clock
   readonly log: Log
-  readonly tallies: Tallies
+  readonly metrics: MetricRegistry
 }
 
 export class Exporter {
@@ -74,18 +83,18 @@ export class Exporter {
   }
 
   private async round(): Promise<void> {
-    const { settings, tallies, readers } = this.source
+    const { settings, metrics, readers } = this.source
     const { name } = settings
     try {
       const batch = await this.claim()
       if (!batch) {
-        for (const metric of [lagRows, lagSeconds]) tallies.of(metric).series(name).value = 0
+        for (const metric of [lagRows, lagSeconds]) metrics.of(metric).series(name).value = 0
         return this.later(settings.interval)
       }
       const isOpen = batch.begunAt > 0
       const count = isOpen ? await this.deliver(batch) : 0
       if (isOpen && !(await readers.accept(batch, ''))) return this.later(BREATH)
-      if (count > 0) tallies.of(exported).series(name).add(count)
+      if (count > 0) metrics.of(exported).series(name).add(count)
       if (count > 0) this.succeeded()
       await this.showLag()
       this.later(count >= settings.rows ? BREATH : settings.interval)
@@ -102,7 +111,7 @@ export class Exporter {
     return readers.claim({
       reader: name,
       holder,
-      holdFor: timeout + LONGEST_PAUSE + interval,
+      holdFor: timeout + MAX_PAUSE_MS + interval,
       since,
       age: Math.min(AGE, interval),
       most: rows,
@@ -138,11 +147,11 @@ export class Exporter {
   }
 
   private async showLag(): Promise<void> {
-    const { settings, readers, clock, tallies } = this.source
+    const { settings, readers, clock, metrics } = this.source
     const { name, since = 0 } = settings
-    const { rows, oldest } = await readers.unread(name, since, MOST_COUNTED)
-    tallies.of(lagRows).series(name).value = rows
-    tallies.of(lagSeconds).series(name).value = oldest === undefined ? 0 : Math.max(0, Math.round((clock.now() - oldest) / 1000))
+    const { rows, oldest } = await readers.unread(name, since, MAX_COUNTED)
+    metrics.of(lagRows).series(name).value = rows
+    metrics.of(lagSeconds).series(name).value = oldest === undefined ? 0 : Math.max(0, Math.round((clock.now() - oldest) / 1000))
   }
 
   private succeeded(): void {
@@ -153,21 +162,21 @@ export class Exporter {
   }
 
   private failed(error: unknown): void {
-    const { settings, destination, clock, log, tallies } = this.source
-    tallies.of(failedBatches).series(settings.name).add()
+    const { settings, destination, clock, log, metrics } = this.source
+    metrics.of(failedBatches).series(settings.name).add()
     this.failures++
     if (this.failures === 1)
       log.warn(
-        { export: settings.name, destination: destination.place, problem: problemOf(error) },
+        { export: settings.name, destination: destination.place, problem: errorProblem(error) },
         'generations are not exported; the batch is sent again',
       )
     this.later(this.pause * (0.75 + clock.random() / 2))
-    this.pause = Math.min(LONGEST_PAUSE, this.pause * 2)
+    this.pause = Math.min(MAX_PAUSE_MS, this.pause * 2)
   }
 }
 
 /** In words that a log may show. */
-export function problemOf(error: unknown): string {
+export function errorProblem(error: unknown): string {
   if (error instanceof DeliveryError || error instanceof Fault) return error.message
   return error instanceof Error ? ((error as NodeJS.ErrnoException).code ?? error.name) : 'failed'
 }

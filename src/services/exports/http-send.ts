@@ -21,7 +21,7 @@ export interface HttpReply {
 }
 
 /** Bytes of a reply that are looked at. */
-const MOST_READ = 16_384
+const MAX_READ = 16_384
 
 export class HttpSender {
   private readonly origin: string
@@ -59,12 +59,12 @@ export class HttpSender {
         let text = ''
         reply.setEncoding('latin1')
         reply.on('data', (piece: string) => {
-          if (text.length < MOST_READ) text += piece
+          if (text.length < MAX_READ) text += piece
         })
         reply.on('error', () => fail('cut'))
         reply.on('end', () => {
           timer.cancel()
-          if (reply.complete) resolve({ status: reply.statusCode ?? 0, headers: reply.headers, text: text.slice(0, MOST_READ) })
+          if (reply.complete) resolve({ status: reply.statusCode ?? 0, headers: reply.headers, text: text.slice(0, MAX_READ) })
           else fail('cut')
         })
       })

@@ -41,7 +41,7 @@ export interface RangeRun {
 }
 
 /** Tries of one batch, and milliseconds before the second: doubled each time. */
-const MOST_TRIES = 5
+const MAX_TRIES = 5
 const FIRST_PAUSE = 1_000
 
 /** @returns the generations that were delivered. @throws what the destination throws for a batch that it does not take. */
@@ -83,7 +83,7 @@ async function persistently(deliver: () => Promise<void>, { clock, stopped, fail
     try {
       return await deliver()
     } catch (error) {
-      if (tries >= MOST_TRIES || stopped?.()) throw error
+      if (tries >= MAX_TRIES || stopped?.()) throw error
       failed?.(error, pause)
       await new Promise<void>((resolve) => void clock.after(pause, resolve))
     }

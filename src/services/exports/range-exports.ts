@@ -4,8 +4,8 @@ import { Fault } from '../../core/faults.ts'
 import type { Log } from '../../core/log.ts'
 import type { LedgerPlace } from '../../ledger/types.ts'
 import type { Destination, ExportSettings } from './destination.ts'
-import { problemOf } from './exporter.ts'
-import { destinationOf } from './open-destination.ts'
+import { errorProblem } from './exporter.ts'
+import { openDestination } from './open-destination.ts'
 import { AT_BEGIN, type ExportedLine, exportRange, type RunPosition } from './range-export.ts'
 
 export interface RangeExportsSource {
@@ -53,7 +53,7 @@ export class RangeExports {
     const goesOn = before?.state === 'failed' && before.name === name && before.since === since && before.until === until
     const position = goesOn ? before.position : { begunAt: clock.now(), batches: 0, ...AT_BEGIN }
     const rows = goesOn ? before.rows : 0
-    const destination = destinationOf(settings, clock)
+    const destination = openDestination(settings, clock)
     const run: Run = { name, since, until, destination, position, rows, state: 'running', problem: null }
     this.run = run
     log.info({ export: name, since, until }, 'an export on demand has begun')
@@ -106,7 +106,7 @@ export class RangeExports {
       run.state = 'done'
     } catch (error) {
       run.state = 'failed'
-      run.problem = problemOf(error)
+      run.problem = errorProblem(error)
     } finally {
       destination.close()
       const { name, rows, state, problem } = run

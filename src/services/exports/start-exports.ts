@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto'
 import type { ExportSettings } from './destination.ts'
 import { Exporter, type ExporterSource } from './exporter.ts'
-import { destinationOf } from './open-destination.ts'
+import { openDestination } from './open-destination.ts'
 import { RangeExports, type RangeExportsSource } from './range-exports.ts'
 
 /** The exports that run, and those of past ranges that a request starts. */
@@ -16,7 +16,7 @@ type ExportsSource = Omit<ExporterSource, 'settings' | 'destination' | 'holder'>
 export function startExports(exports: readonly ExportSettings[], source: ExportsSource): RunningExports {
   const holder = randomUUID()
   const running = exports.map(
-    (settings) => new Exporter({ ...source, settings, holder, destination: destinationOf(settings, source.clock) }),
+    (settings) => new Exporter({ ...source, settings, holder, destination: openDestination(settings, source.clock) }),
   )
   const { clock, log, lines } = source
   const onDemand = new RangeExports({ exports, clock, log, lines })

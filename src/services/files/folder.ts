@@ -9,10 +9,11 @@ import type { Readable } from 'node:stream'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { StoredFile } from './types.ts'
 
-const FACTS = '.json'
-const UNFINISHED = '.part'
-/** Files that an ended process has left are removed at this age, in milliseconds: no upload stands still for so long. */
-const LEFTOVER_AGE = 3_600_000
+export const FACTS = '.json'
+export const UNFINISHED = '.part'
+
+/** Milliseconds without a change after which an upload or an empty folder counts as abandoned: no upload stands still for so long. */
+export const ABANDONED_MS = 3_600_000
 
 /** Inside the folder of a key: a name for each folder of a key that it issued, so that their files count together. */
 const ISSUED = 'issued'
@@ -45,7 +46,7 @@ export class Folder {
     await writeFile(join(issued, basename(this.path)), '', { mode: 0o600 })
   }
 
-  bytesOf(id: string): string {
+  bytesPath(id: string): string {
     return join(this.path, id)
   }
 
@@ -54,7 +55,7 @@ export class Folder {
     const content = { files: 0, bytes: 0 }
     for (const name of await this.names()) {
       if (!isFileId(name) || except.has(name)) continue
-      const size = await sizeOf(join(this.path, name))
+      const size = await fileSize(join(this.path, name))
       if (size === undefined) continue
       content.files++
       content.bytes += size
@@ -98,12 +99,12 @@ export class Folder {
   }
 
   read(id: string): Promise<Buffer | undefined> {
-    return isFileId(id) ? absent(readFile(this.bytesOf(id))) : Promise.resolve(undefined)
+    return isFileId(id) ? absent(readFile(this.bytesPath(id))) : Promise.resolve(undefined)
   }
 
   async open(id: string): Promise<Readable | undefined> {
     if (!(await this.find(id))) return undefined
-    const handle = await absent(open(this.bytesOf(id), 'r'))
+    const handle = await absent(open(this.bytesPath(id), 'r'))
     return handle?.createReadStream()
   }
 
@@ -133,35 +134,25 @@ export class Folder {
     return rm(this.path, { recursive: true, force: true })
   }
 
-  /** Removes bytes that no file has. */
+  /** Removes the bytes of an id that is no file. */
   async drop(id: string): Promise<void> {
-    await rm(this.bytesOf(id), { force: true })
+    await rm(this.bytesPath(id), { force: true })
     await rm(join(this.path, `${id}${UNFINISHED}`), { force: true })
-  }
-
-  /** Removes what processes that ended in the middle have left. @param now milliseconds since the epoch. */
-  async sweep(now: number): Promise<void> {
-    const names = new Set(await this.names())
-    for (const name of names) {
-      const left = name.endsWith(UNFINISHED) || (isFileId(name) && !names.has(`${name}${FACTS}`))
-      if (!left) continue
-      const found = await absent(stat(join(this.path, name)))
-      if (found && found.mtimeMs <= now - LEFTOVER_AGE) await rm(join(this.path, name), { force: true })
-    }
   }
 
   /** Removes the folder where it has long been empty. @returns true where there is none any more. */
   private async isLeft(now: number): Promise<boolean> {
     const found = await absent(stat(this.path))
     if (!found) return true
-    if (found.mtimeMs > now - LEFTOVER_AGE || (await this.names()).length > 0) return false
+    if (found.mtimeMs > now - ABANDONED_MS || (await this.names()).length > 0) return false
     return rmdir(this.path).then(
       () => true,
       () => false,
     )
   }
 
-  private async names(): Promise<string[]> {
+  /** Names of all entries of the directory. */
+  async names(): Promise<string[]> {
     return (await absent(readdir(this.path))) ?? []
   }
 
@@ -185,12 +176,12 @@ function factsIn(text: string): StoredFile | undefined {
   }
 }
 
-async function sizeOf(path: string): Promise<number | undefined> {
+async function fileSize(path: string): Promise<number | undefined> {
   return (await absent(stat(path)))?.size
 }
 
 /** @returns undefined where there is no such file. */
-async function absent<T>(wanted: Promise<T>): Promise<T | undefined> {
+export async function absent<T>(wanted: Promise<T>): Promise<T | undefined> {
   try {
     return await wanted
   } catch (error) {

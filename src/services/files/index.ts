@@ -94,7 +94,7 @@ export class DiskFiles implements FileStore {
 export type { FileFacts, FileLimits, FilePage, FileQuery, FileStore, FileUpload, KeyFiles, StoredFile } from './types.ts'
 
 /** Facts that are kept over all folders, less than 1 KB each: those of two full folders. */
-const MOST_KEPT = 20_000
+const MAX_KEPT = 20_000
 
 /** Listing that the requests for pages of one folder share while there are any. */
 interface Reading {
@@ -154,7 +154,7 @@ class FilePages {
   private async read(folder: Folder, id: string): Promise<StoredFile | undefined> {
     const file = await folder.find(id)
     if (file) {
-      this.facts ??= new LRUCache({ max: MOST_KEPT })
+      this.facts ??= new LRUCache({ max: MAX_KEPT })
       this.facts.set(id, file)
     }
     return file

@@ -2,11 +2,12 @@
 import { createHash, type Hash } from 'node:crypto'
 import { type FileHandle, open } from 'node:fs/promises'
 import { asFault, Fault } from '../../core/faults.ts'
+import { abandonUpload, removeAbandoned } from './abandoned-uploads.ts'
 import type { Folder, OneByOne } from './folder.ts'
 import type { FileFacts, FileLimits, FileUpload, StoredFile } from './types.ts'
 
 /** Files are counted one by one. */
-const MOST_FILES = 10_000
+const MAX_FILES = 10_000
 
 export interface UploadPlace {
   folder: Folder
@@ -43,16 +44,16 @@ export class DiskUpload implements FileUpload {
     return onDisk(async () => {
       const { folder, live, looks, limits, now } = place
       const { files, bytes } = await looks.run(async () => {
-        await folder.sweep(now)
+        await removeAbandoned(folder, now)
         return folder.sharedContent(now, new Set([...live].map(({ id }) => id)))
       })
-      if (files + live.size >= MOST_FILES)
+      if (files + live.size >= MAX_FILES)
         throw new Fault('too_large', {
-          message: `The key has ${MOST_FILES} files already, with those of keys that share its limits: remove some first`,
+          message: `The key has ${MAX_FILES} files already, with those of keys that share its limits: remove some first`,
         })
       if (bytes >= limits.maxBytes) throw full(limits)
       await folder.make()
-      return new DiskUpload(place, await open(folder.bytesOf(place.id), 'wx', 0o600), bytes)
+      return new DiskUpload(place, await open(folder.bytesPath(place.id), 'wx', 0o600), bytes)
     })
   }
 
@@ -89,9 +90,7 @@ export class DiskUpload implements FileUpload {
     if (this.ended) return
     this.ended = true
     const { folder, live } = this.place
-    // If the removal fails, a later sweep removes the bytes.
-    await this.handle.close().catch(() => {})
-    await folder.drop(this.id).catch(() => {})
+    await abandonUpload(folder, this.id, this.handle)
     live.delete(this)
   }
 }

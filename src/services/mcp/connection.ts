@@ -14,7 +14,7 @@ export class McpError extends Error {}
 /** Statuses by which a server of the older transport shows that it does not know the newer. */
 const OLDER: ReadonlySet<number> = new Set([400, 404, 405])
 
-const LONGEST_MESSAGE = 1000
+const MAX_MESSAGE_LENGTH = 1000
 /** Milliseconds for ending the session. */
 const PARTING = 1_000
 
@@ -158,7 +158,7 @@ function words(thrown: unknown): string {
   if (typeof status === 'number') return `the server answered with status ${status}`
   // An error of the protocol: the server understood the request and refused it.
   const { code } = thrown as { code?: unknown }
-  if (typeof code === 'number') return `the server refused: ${thrown.message.slice(0, LONGEST_MESSAGE)}`
+  if (typeof code === 'number') return `the server refused: ${thrown.message.slice(0, MAX_MESSAGE_LENGTH)}`
   return UNREACHABLE
 }
 

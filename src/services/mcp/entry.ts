@@ -24,25 +24,25 @@ const OWN_HEADERS =
   /^(?:host|connection|content-.*|transfer-encoding|te|trailer|upgrade|keep-alive|proxy-.*|expect|accept|accept-encoding|cookie|mcp-.*)$/i
 
 /** @param path of the parameters in the request. @throws Fault 400 naming the path. */
-export function entryOf(parameters: JsonObject, path: string, { policy, allows }: McpSettings): McpEntry {
+export function parseMcpEntry(parameters: JsonObject, path: string, { policy, allows }: McpSettings): McpEntry {
   const { server_label: label, server_url: address, connector_id: connector = null, server_description: description } = parameters
   if (typeof label !== 'string' || !LABEL.test(label))
     throw badField(`${path}.server_label`, 'expected up to 64 letters, digits, dashes and underscores that begin with a letter')
   if (connector !== null) throw badField(`${path}.connector_id`, 'connectors are not available here, expected server_url')
   if (typeof address !== 'string') throw badField(`${path}.server_url`, 'is required')
-  const url = urlOf(address, `${path}.server_url`, (text) => checkAddress(text, policy))
+  const url = checkUrl(address, `${path}.server_url`, (text) => checkAddress(text, policy))
   if (!allows(url)) throw badField(`${path}.server_url`, 'the operator allows other servers only')
   return {
     label,
     url,
     description: typeof description === 'string' ? description : '',
-    headers: headersOf(parameters, path),
-    ...toolsOf(parameters.allowed_tools ?? null, `${path}.allowed_tools`),
-    needsApproval: approvalOf(parameters.require_approval ?? 'always', `${path}.require_approval`),
+    headers: parseHeaders(parameters, path),
+    ...parseTools(parameters.allowed_tools ?? null, `${path}.allowed_tools`),
+    needsApproval: parseApproval(parameters.require_approval ?? 'always', `${path}.require_approval`),
   }
 }
 
-function urlOf(address: string, path: string, check: (text: string) => URL): URL {
+function checkUrl(address: string, path: string, check: (text: string) => URL): URL {
   try {
     return check(address)
   } catch (thrown) {
@@ -50,7 +50,7 @@ function urlOf(address: string, path: string, check: (text: string) => URL): URL
   }
 }
 
-function headersOf({ authorization = null, headers = null }: JsonObject, path: string): Record<string, string> {
+function parseHeaders({ authorization = null, headers = null }: JsonObject, path: string): Record<string, string> {
   const all: Record<string, string> = {}
   if (headers !== null && !isObject(headers)) throw badField(`${path}.headers`, 'expected an object of texts')
   for (const [name, value] of Object.entries(headers ?? {})) {
@@ -66,22 +66,22 @@ function headersOf({ authorization = null, headers = null }: JsonObject, path: s
   return all
 }
 
-function toolsOf(given: Json, path: string): Pick<McpEntry, 'names' | 'readOnly'> {
+function parseTools(given: Json, path: string): Pick<McpEntry, 'names' | 'readOnly'> {
   if (given === null) return { names: undefined, readOnly: false }
-  if (Array.isArray(given)) return { names: namesOf(given, path), readOnly: false }
+  if (Array.isArray(given)) return { names: parseNames(given, path), readOnly: false }
   if (!isObject(given)) throw badField(path, 'expected a list of names, or an object')
   const { tool_names: names = null, read_only: readOnly = null } = given
   if (readOnly !== null && typeof readOnly !== 'boolean') throw badField(`${path}.read_only`, 'expected true or false')
-  return { names: names === null ? undefined : namesOf(names, `${path}.tool_names`), readOnly: readOnly === true }
+  return { names: names === null ? undefined : parseNames(names, `${path}.tool_names`), readOnly: readOnly === true }
 }
 
-function namesOf(given: Json | undefined, path: string): ReadonlySet<string> {
+function parseNames(given: Json | undefined, path: string): ReadonlySet<string> {
   if (!Array.isArray(given) || !given.every((name) => typeof name === 'string')) throw badField(path, 'expected a list of names')
   return new Set(given.map(String))
 }
 
 /** A tool in neither list needs approval: the caller has not marked it as harmless. */
-function approvalOf(given: Json, path: string): (name: string) => boolean {
+function parseApproval(given: Json, path: string): (name: string) => boolean {
   if (given === 'always') return () => true
   if (given === 'never') return () => false
   if (!isObject(given)) throw badField(path, 'expected always, never, or an object of the two')
@@ -89,7 +89,7 @@ function approvalOf(given: Json, path: string): (name: string) => boolean {
     const filter = given[word] ?? null
     if (filter === null) return new Set()
     if (!isObject(filter)) throw badField(`${path}.${word}`, 'expected an object with tool_names')
-    return namesOf(filter.tool_names ?? [], `${path}.${word}.tool_names`)
+    return parseNames(filter.tool_names ?? [], `${path}.${word}.tool_names`)
   }
   const always = list('always')
   const never = list('never')

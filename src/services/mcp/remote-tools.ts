@@ -9,17 +9,17 @@ export interface RemoteTool {
   readonly annotations: JsonObject | undefined
 }
 
-const MOST_TOOLS = 128
-const LONGEST_NAME = 128
-const LONGEST_DESCRIPTION = 4096
+const MAX_TOOLS = 128
+const MAX_NAME_LENGTH = 128
+const MAX_DESCRIPTION_LENGTH = 4096
 /** Characters of one tool's schema. */
-const LONGEST_SCHEMA = 65_536
+const MAX_SCHEMA_LENGTH = 65_536
 
 /** Those that the caller allows; what is too long to be shown to a model is left out. */
 export function remoteTools(listed: readonly unknown[], { names, readOnly }: Pick<McpEntry, 'names' | 'readOnly'>): RemoteTool[] {
   const tools: RemoteTool[] = []
   for (const one of listed) {
-    if (tools.length === MOST_TOOLS) break
+    if (tools.length === MAX_TOOLS) break
     const tool = remoteTool(one)
     if (!tool || tools.some(({ name }) => name === tool.name)) continue
     if (names && !names.has(tool.name)) continue
@@ -33,11 +33,11 @@ function remoteTool(value: unknown): RemoteTool | undefined {
   if (!isObject(value)) return undefined
   const { name, description, annotations } = value
   const schema = value.inputSchema ?? value.input_schema
-  if (typeof name !== 'string' || name === '' || name.length > LONGEST_NAME) return undefined
-  if (!isObject(schema) || JSON.stringify(schema).length > LONGEST_SCHEMA) return undefined
+  if (typeof name !== 'string' || name === '' || name.length > MAX_NAME_LENGTH) return undefined
+  if (!isObject(schema) || JSON.stringify(schema).length > MAX_SCHEMA_LENGTH) return undefined
   return {
     name,
-    description: typeof description === 'string' ? description.slice(0, LONGEST_DESCRIPTION) : '',
+    description: typeof description === 'string' ? description.slice(0, MAX_DESCRIPTION_LENGTH) : '',
     schema: schema.type === 'object' ? schema : { type: 'object', properties: {} },
     annotations: isObject(annotations) ? annotations : undefined,
   }

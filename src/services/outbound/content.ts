@@ -1,16 +1,16 @@
-/** The body of one answer: checked by its head, inflated and counted while it comes, with back-pressure. */
+/** Body of one reply: checked by its head, inflated and counted while it arrives, with back-pressure. */
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Transform } from 'node:stream'
-import { contentCoding, decoderOf } from '../../core/content-coding.ts'
+import { contentCoding, createDecoder } from '../../core/content-coding.ts'
 import { Pieces } from '../../core/pieces.ts'
 import { tooLarge, unreachable, wrongType } from './refusals.ts'
 
 export interface ContentLimits {
   /** Bytes, both as sent and inflated. */
   maxBytes: number
-  /** Media types that are wanted, as `text/html` or `image/*`; none: any. */
+  /** Accepted media types, such as `text/html` or `image/*`; any where the list is empty. */
   types: readonly string[]
-  /** See FetchOptions. */
+  /** Reserves memory for further bytes; see `FetchOptions`. */
   memory?: ((bytes: number) => Promise<void> | undefined) | undefined
 }
 
@@ -29,8 +29,8 @@ function isWanted(type: string, types: readonly string[]): boolean {
   return types.some((one) => one === '*/*' || one === type || (one.endsWith('/*') && type.startsWith(one.slice(0, -1))))
 }
 
-/** Bytes that memory is taken for at a time. */
-const STEP = 64 * 1024
+/** Bytes of memory that are reserved at a time. */
+const STEP_BYTES = 64 * 1024
 
 export class Content {
   private readonly limits: ContentLimits
@@ -38,9 +38,9 @@ export class Content {
   private readonly pieces = new Pieces()
   private sent = 0
   private size = 0
-  /** Bytes that memory has been taken for. */
+  /** Bytes for which memory has been reserved. */
   private counted = 0
-  /** Answers about memory that have not come. */
+  /** Pending reservations of memory. */
   private waiting = 0
   private ended = false
   /** Called once, with the bytes or the reason why there are none. */
@@ -59,7 +59,7 @@ export class Content {
     this.done = done
     if (checked && !isWanted(mediaType(headers), limits.types)) throw wrongType(limits.types)
     if (Number(headers['content-length']) > limits.maxBytes) throw tooLarge(limits.maxBytes)
-    this.inflater = inflaterOf(headers['content-encoding'])
+    this.inflater = createInflater(headers['content-encoding'])
     this.inflater?.on('data', (chunk: Buffer) => this.take(chunk, this.inflater as Flow))
     this.inflater?.on('end', () => this.finish())
     this.inflater?.on('error', (cause) => done(unreachable(cause)))
@@ -80,7 +80,7 @@ export class Content {
     else this.finish()
   }
 
-  /** Stops the work; `done` is not called any more. */
+  /** Stops the work without calling `done`. */
   drop(): void {
     this.inflater?.removeAllListeners()
     this.inflater?.on('error', () => {})
@@ -97,9 +97,9 @@ export class Content {
     }
   }
 
-  /** Takes memory in steps: a body of many small pieces takes it as seldom as one of large pieces. */
+  /** Reserves memory in steps, so that a body of many small pieces needs no more calls than one of large pieces. */
   private count(flow: Flow): void {
-    const step = Math.max(this.size - this.counted, STEP)
+    const step = Math.max(this.size - this.counted, STEP_BYTES)
     const open = this.limits.memory?.(step)
     this.counted += step
     if (!open) return
@@ -131,10 +131,10 @@ export class Content {
 }
 
 /** @throws Fault for an encoding that was not requested, or several on top of each other. */
-function inflaterOf(encoding: string | string[] | undefined): Transform | undefined {
+function createInflater(encoding: string | string[] | undefined): Transform | undefined {
   const coding = contentCoding(encoding)
   if (coding === undefined) return undefined
-  const decoder = decoderOf(coding)
+  const decoder = createDecoder(coding)
   if (!decoder) throw unreachable(new Error('unknown content-encoding'))
   return decoder
 }

@@ -16,8 +16,8 @@ interface Rule {
  * @throws Error naming the entry that is no domain.
  */
 export function domainRules(lists: { allowed?: readonly string[]; blocked?: readonly string[] }): (url: URL) => boolean {
-  const allowed = (lists.allowed ?? []).map(ruleOf)
-  const blocked = (lists.blocked ?? []).map(ruleOf)
+  const allowed = (lists.allowed ?? []).map(entryRule)
+  const blocked = (lists.blocked ?? []).map(entryRule)
   return (url) => {
     const host = bareHost(url.hostname)
     const path = segments(url.pathname)
@@ -26,7 +26,7 @@ export function domainRules(lists: { allowed?: readonly string[]; blocked?: read
   }
 }
 
-function ruleOf(entry: string): Rule {
+function entryRule(entry: string): Rule {
   const plain = entry.trim().replace(/^https?:\/\//i, '')
   const below = plain.startsWith('*.')
   // The parser writes a name as URLs do: lower case, Punycode, no dots in paths.

@@ -10,28 +10,28 @@ export interface GuardedClientOptions {
   origin: string
   /** Bytes of all answers together, inflated. */
   maxBytes: number
-  /** Called when there were more: a library may not report why the stream ended. */
+  /** Called when an answer had more bytes: a library may not report why the stream ended. */
   tooMuch?: (fault: Error) => void
   resolve?: Resolve
 }
 
 export interface GuardedClient {
   fetch(url: string | URL, init?: RequestInit): Promise<Response>
-  /** Ends what is open. */
+  /** Closes all connections. */
   close(): Promise<void>
 }
 
-const HEAD_LIMIT = 16 * 1024
-/** Most connections, and most requests without an answer: a server can make the library send any number of requests. */
-const CONNECTIONS = 16
-const UNANSWERED = 64
-/** Bytes. */
-const PIECE = 4096
+const MAX_HEAD_BYTES = 16 * 1024
+/** Bounds of connections and of requests without a reply: a server can make the library send any number of requests. */
+const MAX_CONNECTIONS = 16
+const MAX_UNANSWERED = 64
+/** Bytes that are passed on in one turn of the event loop. */
+const PIECE_BYTES = 4096
 /** Statuses whose answers have no body. */
 const EMPTY: ReadonlySet<number> = new Set([101, 204, 205, 304])
 
 /**
- * Redirects are handed back as they are. The package's whole entry point is loaded here, and only here.
+ * Makes the client. Redirects are returned as they are. The whole entry point of undici is loaded here, and only here.
  * @returns a client whose `fetch` throws a Fault 400 for an address that is not allowed.
  */
 export async function guardedClient({ policy, origin, maxBytes, tooMuch, resolve }: GuardedClientOptions): Promise<GuardedClient> {
@@ -39,9 +39,9 @@ export async function guardedClient({ policy, origin, maxBytes, tooMuch, resolve
   const agent = new Agent({
     connect: guardedConnect({ policy, resolve }),
     allowH2: false,
-    connections: CONNECTIONS,
+    connections: MAX_CONNECTIONS,
     pipelining: 1,
-    maxHeaderSize: HEAD_LIMIT,
+    maxHeaderSize: MAX_HEAD_BYTES,
     // The time limits are the caller's own.
     headersTimeout: 0,
     bodyTimeout: 0,
@@ -61,7 +61,7 @@ export async function guardedClient({ policy, origin, maxBytes, tooMuch, resolve
       headers.set('accept-encoding', 'identity')
       headers.set('user-agent', 'headgate')
       const request = { ...init, headers: [...headers], redirect: 'manual', dispatcher: agent } as Parameters<typeof fetch>[1]
-      if (unanswered >= UNANSWERED) throw unreachable(new Error('too many questions at once'))
+      if (unanswered >= MAX_UNANSWERED) throw unreachable(new Error('too many requests at once'))
       unanswered++
       const { status, statusText, headers: received, body } = await fetch(url, request).finally(() => unanswered--)
       const counted = body && !EMPTY.has(status) ? (body as ReadableStream<Uint8Array>).pipeThrough(counting(left, over)) : null
@@ -72,7 +72,7 @@ export async function guardedClient({ policy, origin, maxBytes, tooMuch, resolve
 }
 
 /**
- * Counts, and hands on a little per turn of the event loop: a library that does a lot for each of many small messages
+ * Counts the bytes, and passes on one piece per turn of the event loop: a library that does a lot for each of many small messages
  * would otherwise do it for all of them at once.
  */
 function counting(left: { bytes: number }, over: () => Error): TransformStream<Uint8Array, Uint8Array> {
@@ -83,9 +83,9 @@ function counting(left: { bytes: number }, over: () => Error): TransformStream<U
         controller.error(over())
         return
       }
-      for (let at = 0; at < chunk.length; at += PIECE) {
-        controller.enqueue(chunk.subarray(at, at + PIECE))
-        if (at > 0 || chunk.length > PIECE) await new Promise((resolve) => setImmediate(resolve))
+      for (let at = 0; at < chunk.length; at += PIECE_BYTES) {
+        controller.enqueue(chunk.subarray(at, at + PIECE_BYTES))
+        if (at > 0 || chunk.length > PIECE_BYTES) await new Promise((resolve) => setImmediate(resolve))
       }
     },
   })

@@ -37,7 +37,7 @@ export function guardedConnect(options: ConnectOptions): buildConnector.connecto
   return (target, callback) => {
     const host = bareHost(target.hostname)
     const fail = (cause: unknown): void => callback(cause instanceof Error ? cause : unreachable(cause), null)
-    addressesOf(host, portOf(target), options).then((addresses) => {
+    permittedAddresses(host, urlPort(target), options).then((addresses) => {
       dial(addresses, timeout)(target, (error, socket) => {
         if (error || !socket) {
           names.doubt(host)
@@ -53,12 +53,12 @@ export function guardedConnect(options: ConnectOptions): buildConnector.connecto
   }
 }
 
-function portOf({ port, protocol }: { port?: string; protocol: string }): number {
+function urlPort({ port, protocol }: { port?: string; protocol: string }): number {
   return port ? Number(port) : protocol === 'https:' ? 443 : 80
 }
 
 /** @throws Fault where one of them is not allowed: a name with allowed and forbidden addresses is refused. */
-async function addressesOf(host: string, port: number, { policy, resolve: given }: ConnectOptions): Promise<readonly Resolved[]> {
+async function permittedAddresses(host: string, port: number, { policy, resolve: given }: ConnectOptions): Promise<readonly Resolved[]> {
   const family = isIP(host)
   if (family === 0 && !policy.allowsName(host, port)) throw unreachable(new Error('the name is not allowed'))
   const resolve = given ?? (policy.names(host, port) ? resolveBySystem : guardedNames.resolve)

@@ -13,12 +13,12 @@ export type Resolve = (host: string) => Promise<readonly Address[]>
 const KEPT = 30_000
 const NOTHING_KEPT = 1_000
 /** Milliseconds until which an answer is used where no newer one comes, and that a connection waits for the newer one. */
-export const LONGEST_STALE = 600_000
-const PATIENCE = 250
+export const MAX_STALE_MS = 600_000
+const MAX_WAIT_MS = 250
 /** Names that are kept. */
-const MOST_NAMES = 1_000
+const MAX_NAMES = 1_000
 /** Look-ups at a time: each may take 4 s and holds two sockets. */
-const MOST_LOOKUPS = 256
+const MAX_LOOKUPS = 256
 const QUERY = { timeout: 2_000, tries: 2 }
 
 interface Name {
@@ -56,7 +56,7 @@ export class GuardedNames {
       if (name.error) throw name.error
       return name.addresses
     }
-    const older = name && name.addresses.length > 0 && this.now() - name.came < LONGEST_STALE ? name.addresses : undefined
+    const older = name && name.addresses.length > 0 && this.now() - name.came < MAX_STALE_MS ? name.addresses : undefined
     const look = name?.look ?? this.begin(host)
     if (!look) {
       if (older) return older
@@ -74,18 +74,18 @@ export class GuardedNames {
   /** A look-up that hangs or fails must not hold up what the last one still serves; of a name that has no address any more none are used. */
   private async newer({ since, addresses }: Look, older: readonly Address[]): Promise<readonly Address[]> {
     let timer: NodeJS.Timeout | undefined
-    const patience = new Promise<readonly Address[]>((resolve) => {
-      timer = setTimeout(resolve, Math.max(0, since + PATIENCE - this.now()), older)
+    const expiry = new Promise<readonly Address[]>((resolve) => {
+      timer = setTimeout(resolve, Math.max(0, since + MAX_WAIT_MS - this.now()), older)
     })
     try {
-      return await Promise.race([addresses.catch(() => older), patience])
+      return await Promise.race([addresses.catch(() => older), expiry])
     } finally {
       clearTimeout(timer)
     }
   }
 
   private begin(host: string): Look | undefined {
-    if (this.running >= MOST_LOOKUPS) return undefined
+    if (this.running >= MAX_LOOKUPS) return undefined
     const name = this.names.get(host) ?? this.open(host)
     this.running++
     const since = this.now()
@@ -102,7 +102,7 @@ export class GuardedNames {
       },
       (error: Error) => {
         ended(NOTHING_KEPT)
-        const isOld = this.now() - name.came >= LONGEST_STALE
+        const isOld = this.now() - name.came >= MAX_STALE_MS
         if (isOld) name.addresses = []
         name.error = name.addresses.length > 0 ? undefined : error
         throw error
@@ -116,7 +116,7 @@ export class GuardedNames {
 
   /** Makes room; those under way stay. */
   private open(host: string): Name {
-    if (this.names.size >= MOST_NAMES)
+    if (this.names.size >= MAX_NAMES)
       for (const [other, { look }] of this.names)
         if (!look) {
           this.names.delete(other)

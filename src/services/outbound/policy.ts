@@ -1,5 +1,5 @@
 /**
- * What may be fetched: the public internet, and the exceptions that an operator wrote down; and what an address shows of that before
+ * Addresses that may be fetched: the public internet, and the exceptions that an operator wrote down; and what an address shows of that before
  * anything is looked up.
  */
 import { BlockList, isIP } from 'node:net'

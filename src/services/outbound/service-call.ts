@@ -23,7 +23,7 @@ export interface ServiceBounds {
 }
 
 /**
- * Rejects with a word for the log, never with what the service said: `timeout`, `aborted`, `status 500`, `unreadable`, or
+ * Rejects with a word for the log, never with the text of the service: `timeout`, `aborted`, `status 500`, `unreadable`, or
  * the code of a network error. Redirects are not followed: the key is sent to the configured address only.
  */
 export function callService({ url, headers, body }: ServiceRequest, { clock, timeout, cap, onAbort }: ServiceBounds): Promise<Json> {

@@ -1,4 +1,4 @@
-/** Single parts of the package: its entry point also loads fetch, WebSocket, caches and mocks, 13 MB that nothing here uses. */
+/** Single modules of undici: its entry point also loads fetch, WebSocket, caches and mocks, 13 MB that this program does not use. */
 declare module 'undici/lib/core/connect.js' {
   export { buildConnector as default } from 'undici'
 }

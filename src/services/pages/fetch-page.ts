@@ -5,7 +5,7 @@ import { readDocument } from '../documents/index.ts'
 import { checkAddress, guardedFetch } from '../outbound/index.ts'
 import { askEngine, EngineError } from '../search/ask-engine.ts'
 import { robotsAllow } from './robots.ts'
-import type { FetchDesk } from './settings.ts'
+import type { FetchSettings } from './settings.ts'
 import type { Page, PageAccount, PageEngine, PageRequest, Resolve } from './types.ts'
 
 /** The model cannot have the page; the message is shown to the model. */
@@ -37,16 +37,21 @@ const TYPES = ['text/*', 'application/*', 'image/svg+xml', '']
  * Fetches one page as markdown.
  * @throws PageError where there is no such page for us; Fault of the fetch or of reading; EngineError.
  */
-export async function fetchPage(desk: FetchDesk, account: PageAccount, request: PageRequest, options: PageOptions): Promise<Page> {
+export async function fetchPage(
+  fetchSettings: FetchSettings,
+  account: PageAccount,
+  request: PageRequest,
+  options: PageOptions,
+): Promise<Page> {
   // Engines of others are not shown private addresses either.
-  const address = checkAddress(request.url, desk.policy)
+  const address = checkAddress(request.url, fetchSettings.policy)
   if (!request.allows(address)) throw new PageError('the domain is not allowed')
   if (account.engine) return enginePage(account.engine, account, { ...request, url: address.href }, options)
-  return ownPage(desk, address.href, request, options)
+  return ownPage(fetchSettings, address.href, request, options)
 }
 
 async function ownPage(
-  { policy, robots, maxBytes }: FetchDesk,
+  { policy, robots, maxBytes }: FetchSettings,
   address: string,
   { characters, allows }: PageRequest,
   { clock, signal, resolve, memory }: PageOptions,

@@ -40,7 +40,7 @@ export interface RobotsOptions extends Pick<FetchOptions, 'policy' | 'signal' | 
 /** @throws Fault where the site cannot be reached at all, as its page would; 503 where all threads are busy. */
 export async function robotsAllow(address: string, options: RobotsOptions): Promise<boolean> {
   const at = new URL('/robots.txt', address).href
-  const text = await robotsOf(at, options)
+  const text = await fetchRobots(at, options)
   if (text === undefined || text === '') return text === ''
   const job: RobotsJob = { at, text, url: address, agent: AGENT }
   try {
@@ -57,7 +57,7 @@ export function closeRobots(): void {
   threads.close()
 }
 
-async function robotsOf(at: string, { policy, clock, timeout, signal, resolve }: RobotsOptions): Promise<string | undefined> {
+async function fetchRobots(at: string, { policy, clock, timeout, signal, resolve }: RobotsOptions): Promise<string | undefined> {
   const known = kept.get(at)
   const now = clock.monotonic()
   if (known && known.until > now && known.until <= now + KEPT) return known.text

@@ -3,7 +3,7 @@ import { badField } from '../../core/faults.ts'
 import { isObject, type Json, type JsonObject } from '../../core/json.ts'
 import { nanoFromUsd } from '../../core/money-text.ts'
 import { OutboundPolicy } from '../outbound/index.ts'
-import { domainsOf, wholeNumber } from '../search/scope.ts'
+import { parseDomains, wholeNumber } from '../search/scope.ts'
 import { engines } from './engines/index.ts'
 import type { PageAccount } from './types.ts'
 
@@ -16,10 +16,10 @@ export const ROUTER = 'router'
 const NATIVE = 'native'
 
 /** Most fetches of one request. */
-export const MOST_USES = 50
+export const MAX_USES = 50
 const MAX_BYTES = 10 * 1024 * 1024
 const USUAL_TOKENS = 25_000
-const MOST_TOKENS = 1_000_000
+const MAX_TOKENS = 1_000_000
 
 /** Amount and choice of pages. */
 export interface FetchLimits {
@@ -30,7 +30,7 @@ export interface FetchLimits {
   blocked: readonly string[]
 }
 
-export interface FetchDesk {
+export interface FetchSettings {
   /** The gateway's own first. */
   accounts: readonly PageAccount[]
   /** The one that `auto` stands for. */
@@ -43,33 +43,33 @@ export interface FetchDesk {
 }
 
 /** @param settings the operator's, of the plugin `web-fetch`. @param path of these settings. @throws Fault 400 naming the path. */
-export function fetchDesk(settings: JsonObject, path = PLACE): FetchDesk {
+export function parseFetchSettings(settings: JsonObject, path = PLACE): FetchSettings {
   const { robots = true, engine = ROUTER } = settings
   if (typeof robots !== 'boolean') throw badField(`${path}.robots`, 'expected true or false')
-  const own: PageAccount = { engine: undefined, url: '', key: '', price: priceOf(settings.price, `${path}.price`) ?? 0 }
-  const accounts = [own, ...accountsOf(settings.engines ?? {}, own.price, `${path}.engines`)]
+  const own: PageAccount = { engine: undefined, url: '', key: '', price: parsePrice(settings.price, `${path}.price`) ?? 0 }
+  const accounts = [own, ...parseAccounts(settings.engines ?? {}, own.price, `${path}.engines`)]
   const usual = engine === 'auto' ? ROUTER : String(engine)
-  if (path === PLACE && !accounts.some((account) => nameOf(account) === usual))
-    throw badField(`${path}.engine`, `${usual} is not configured, expected auto or one of: ${accounts.map(nameOf).join(', ')}`)
+  if (path === PLACE && !accounts.some((account) => pageAccountName(account) === usual))
+    throw badField(`${path}.engine`, `${usual} is not configured, expected auto or one of: ${accounts.map(pageAccountName).join(', ')}`)
   return {
     accounts,
     usual,
-    policy: policyOf(settings.allow_private, `${path}.allow_private`),
+    policy: addressPolicy(settings.allow_private, `${path}.allow_private`),
     robots,
     maxBytes: wholeNumber(settings.max_bytes, `${path}.max_bytes`, { min: 1, max: MAX_BYTES }) ?? MAX_BYTES,
-    limits: limitsOf(settings, path),
+    limits: parseFetchLimits(settings, path),
   }
 }
 
 /** The fields that a request, the plugin's entry and the operator have in common. @throws Fault 400 naming the path. */
-export function limitsOf(fields: JsonObject, path: string): FetchLimits {
-  const uses = wholeNumber(fields.max_uses, `${path}.max_uses`, { min: 1 }) ?? MOST_USES
+export function parseFetchLimits(fields: JsonObject, path: string): FetchLimits {
+  const uses = wholeNumber(fields.max_uses, `${path}.max_uses`, { min: 1 }) ?? MAX_USES
   const tokens = wholeNumber(fields.max_content_tokens, `${path}.max_content_tokens`, { min: 1 }) ?? USUAL_TOKENS
   return {
-    maxUses: Math.min(uses, MOST_USES),
-    maxTokens: Math.min(tokens, MOST_TOKENS),
-    allowed: domainsOf(fields.allowed_domains, `${path}.allowed_domains`),
-    blocked: domainsOf(fields.blocked_domains, `${path}.blocked_domains`),
+    maxUses: Math.min(uses, MAX_USES),
+    maxTokens: Math.min(tokens, MAX_TOKENS),
+    allowed: parseDomains(fields.allowed_domains, `${path}.allowed_domains`),
+    blocked: parseDomains(fields.blocked_domains, `${path}.blocked_domains`),
   }
 }
 
@@ -79,23 +79,23 @@ export function limitsOf(fields: JsonObject, path: string): FetchLimits {
  * @param at path of that name.
  * @throws Fault 400 for an unknown engine; it says what the operator has to configure.
  */
-export function pageAccount({ accounts, usual }: FetchDesk, wanted: Json | undefined, at: string): PageAccount {
+export function pageAccount({ accounts, usual }: FetchSettings, wanted: Json | undefined, at: string): PageAccount {
   const names = [ROUTER, NATIVE, ...engines.map(({ name }) => name)]
   const name = wanted === undefined || wanted === null || wanted === 'auto' ? usual : String(wanted)
-  const there = accounts.map(nameOf).join(', ')
+  const there = accounts.map(pageAccountName).join(', ')
   if (!names.includes(name)) throw badField(at, `expected auto, ${names.slice(0, -1).join(', ')} or ${names.at(-1)}`)
-  const found = accounts.find((account) => nameOf(account) === name)
+  const found = accounts.find((account) => pageAccountName(account) === name)
   if (found) return found
   if (name === NATIVE)
     throw badField(at, `native is not there: a provider's own tool is requested by its own type; expected auto or one of: ${there}`)
   throw badField(at, `${name} is not configured: the operator has to name it under ${PLACE}.engines.${name}; there is: ${there}`)
 }
 
-export function nameOf({ engine }: PageAccount): string {
+export function pageAccountName({ engine }: PageAccount): string {
   return engine?.name ?? ROUTER
 }
 
-function accountsOf(given: Json, usualPrice: number, path: string): PageAccount[] {
+function parseAccounts(given: Json, usualPrice: number, path: string): PageAccount[] {
   if (!isObject(given)) throw badField(path, 'expected an object')
   return Object.entries(given).map(([name, own]) => {
     const at = `${path}.${name}`
@@ -105,12 +105,12 @@ function accountsOf(given: Json, usualPrice: number, path: string): PageAccount[
     const { key, url = engine.url } = own
     if (typeof url !== 'string' || !/^https?:\/\//.test(url)) throw badField(`${at}.url`, 'expected an http or https address')
     if (typeof key !== 'string' || key === '') throw badField(`${at}.key`, 'expected the key of your account')
-    return { engine, url: url.replace(/\/+$/, ''), key, price: priceOf(own.price, `${at}.price`) ?? usualPrice }
+    return { engine, url: url.replace(/\/+$/, ''), key, price: parsePrice(own.price, `${at}.price`) ?? usualPrice }
   })
 }
 
 /** @param entries of `allow_private`. @throws Fault 400 naming the entry. */
-export function policyOf(entries: Json | undefined, path: string): OutboundPolicy {
+export function addressPolicy(entries: Json | undefined, path: string): OutboundPolicy {
   if (entries === undefined) return new OutboundPolicy()
   if (!Array.isArray(entries)) throw badField(path, 'expected a list of hosts, addresses and ranges')
   for (const [i, entry] of entries.entries()) {
@@ -127,7 +127,7 @@ export function policyOf(entries: Json | undefined, path: string): OutboundPolic
 }
 
 /** USD as the file has it. */
-function priceOf(price: Json | undefined, path: string): number | undefined {
+function parsePrice(price: Json | undefined, path: string): number | undefined {
   if (price === undefined) return undefined
   const nano = typeof price === 'string' ? nanoFromUsd(price) : undefined
   if (nano === undefined) throw badField(path, 'expected USD per page as a decimal in quotes, such as "0.001"')

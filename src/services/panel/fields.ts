@@ -2,9 +2,9 @@
 import { badField } from '../../core/faults.ts'
 import { isObject, type Json, type JsonObject } from '../../core/json.ts'
 
-const MOST_MODELS = 8
-const MOST_TOOLS = 8
-const MOST_STEPS = 16
+const MAX_MODELS = 8
+const MAX_TOOLS = 8
+const MAX_STEPS = 16
 
 export interface PanelFields {
   models?: readonly string[]
@@ -25,8 +25,8 @@ export function panelFields(fields: JsonObject, path: string): PanelFields {
   if (present(model)) found.analyst = slug(model, `${path}.model`)
   if (present(preset)) found.preset = slug(preset, `${path}.preset`, 'the name of a preset')
   if (present(steps)) {
-    if (typeof steps !== 'number' || !Number.isInteger(steps) || steps < 1 || steps > MOST_STEPS)
-      throw badField(`${path}.max_tool_calls`, `expected a whole number from 1 to ${MOST_STEPS}`)
+    if (typeof steps !== 'number' || !Number.isInteger(steps) || steps < 1 || steps > MAX_STEPS)
+      throw badField(`${path}.max_tool_calls`, `expected a whole number from 1 to ${MAX_STEPS}`)
     found.steps = steps
   }
   if (present(tools)) found.tools = toolList(tools, `${path}.tools`)
@@ -43,14 +43,14 @@ function slug(value: Json | undefined, path: string, expected = 'a model slug'):
 }
 
 function slugs(list: Json | undefined, path: string): string[] {
-  if (!Array.isArray(list) || list.length < 1 || list.length > MOST_MODELS)
-    throw badField(path, `expected a list of 1 to ${MOST_MODELS} model slugs`)
+  if (!Array.isArray(list) || list.length < 1 || list.length > MAX_MODELS)
+    throw badField(path, `expected a list of 1 to ${MAX_MODELS} model slugs`)
   return list.map((one, i) => slug(one, `${path}[${i}]`))
 }
 
 /** Members of a panel cannot call a panel. */
 function toolList(list: Json | undefined, path: string): JsonObject[] {
-  if (!Array.isArray(list) || list.length > MOST_TOOLS) throw badField(path, `expected a list of at most ${MOST_TOOLS} tools`)
+  if (!Array.isArray(list) || list.length > MAX_TOOLS) throw badField(path, `expected a list of at most ${MAX_TOOLS} tools`)
   return list.map((tool, i) => {
     const type = isObject(tool) ? tool.type : undefined
     if (!isObject(tool) || typeof type !== 'string' || !/^[^:]+:[^:]+$/.test(type))

@@ -28,7 +28,7 @@ const FAST_SEATS = 2
  */
 export function panelFor(wanted: PanelFields, settings: JsonObject, models: readonly Model[], path: string): Panel {
   const own = panelFields(settings, 'plugins.defaults.fusion')
-  const preset = (name: string): Panel => presetOf(name, settings, models, `${path}.preset`)
+  const preset = (name: string): Panel => findPreset(name, settings, models, `${path}.preset`)
   const chosen = wanted.preset === undefined ? undefined : preset(wanted.preset)
   // Looks through the whole catalogue.
   const usual = (): Panel => preset(own.preset ?? USUAL)
@@ -38,7 +38,7 @@ export function panelFor(wanted: PanelFields, settings: JsonObject, models: read
   }
 }
 
-function presetOf(name: string, { presets }: JsonObject, models: readonly Model[], path: string): Panel {
+function findPreset(name: string, { presets }: JsonObject, models: readonly Model[], path: string): Panel {
   const set = isObject(presets) ? presets : {}
   const written = set[name]
   if (isObject(written)) {
@@ -58,16 +58,16 @@ function isSuggested(name: string): name is Suggested {
 function suggested(name: Suggested, all: readonly Model[]): Panel {
   const models = all.filter(({ kind, output }) => kind === 'generate' && output.includes('text'))
   const best = seated(
-    [...models].sort((a, b) => quality(b) - quality(a) || order(costOf(b), costOf(a))),
+    [...models].sort((a, b) => quality(b) - quality(a) || order(modelCost(b), modelCost(a))),
     SEATS,
   )
   if (name === 'general-high') return { models: best, analyst: best[0] }
   if (name === 'general-budget') {
-    const cheap = [...models].sort((a, b) => order(costOf(a), costOf(b)))
+    const cheap = [...models].sort((a, b) => order(modelCost(a), modelCost(b)))
     return { models: seated(cheap, SEATS), analyst: best[0] }
   }
   const light = seated(
-    [...models].sort((a, b) => order(costOf(a, 0), costOf(b, 0))),
+    [...models].sort((a, b) => order(modelCost(a, 0), modelCost(b, 0))),
     FAST_SEATS,
   )
   return { models: light, analyst: light[0] }
@@ -94,7 +94,7 @@ function quality({ scores }: Model): number {
 }
 
 /** Of the cheapest endpoint, output and `input` times the input; infinite where no price is known. */
-function costOf({ endpoints }: Model, input = 1): number {
+function modelCost({ endpoints }: Model, input = 1): number {
   return Math.min(Number.POSITIVE_INFINITY, ...endpoints.map(({ price }) => rate(price, input)))
 }
 

@@ -79,11 +79,11 @@ const FILTER_DESCRIPTOR = 3
 
 /** Folders whose files lie in memory, and the most bytes of each. */
 export const IN_MEMORY = ['/tmp', '/dev/shm'] as const
-const MOST_IN_MEMORY = 64 * 1024 * 1024
+const MAX_IN_MEMORY = 64 * 1024 * 1024
 
 /** Of a small limit each folder has a quarter, so that both leave room for the command. */
 function ownFolders(folder: string, { memory }: SandboxLimits): string[] {
-  const size = String(Math.min(MOST_IN_MEMORY, Math.floor(memory / 4)))
+  const size = String(Math.min(MAX_IN_MEMORY, Math.floor(memory / 4)))
   return [...IN_MEMORY.flatMap((path) => ['--size', size, '--tmpfs', path]), '--bind', folder, '/work', '--chdir', '/work']
 }
 
@@ -95,7 +95,7 @@ function shell(): string {
 }
 
 /** Open files of one process, as most systems have it: each may be a pipe. */
-const MOST_OPEN = 1_024
+const MAX_OPEN = 1_024
 
 /** Shells differ in the letter for processes; set from within, so that they are counted there alone. */
 function limitsScript({ time, memory, disk, processes }: SandboxLimits): string {
@@ -104,7 +104,7 @@ function limitsScript({ time, memory, disk, processes }: SandboxLimits): string 
     'ulimit -c 0 2>/dev/null',
     `{ ulimit -p ${processes} || ulimit -u ${processes}; } 2>/dev/null`,
     `ulimit -v ${kilobytes} 2>/dev/null`,
-    `ulimit -n ${MOST_OPEN} 2>/dev/null`,
+    `ulimit -n ${MAX_OPEN} 2>/dev/null`,
     `ulimit -f ${Math.ceil(disk / 1024)} 2>/dev/null`,
     `ulimit -t ${Math.ceil(time / 1000)} 2>/dev/null`,
   ].join('\n')

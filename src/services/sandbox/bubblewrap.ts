@@ -6,7 +6,7 @@ import { systemCallFilter } from './seccomp.ts'
 const found = new Map<string, Promise<BubblewrapFeatures>>()
 
 /** Milliseconds for one look. */
-const PATIENCE = 5_000
+const TIMEOUT_MS = 5_000
 
 /** Looks once per program and process. What cannot be found out counts as absent. */
 export function bubblewrapFeatures(program: string): Promise<BubblewrapFeatures> {
@@ -33,7 +33,7 @@ function run(program: string, words: readonly string[]): Promise<string | undefi
   const user = commandUser()
   const as = user === undefined ? {} : { uid: user, gid: user }
   return new Promise((resolve) => {
-    execFile(program, words, { cwd: '/', env: {}, timeout: PATIENCE, ...as }, (error, stdout, stderr) =>
+    execFile(program, words, { cwd: '/', env: {}, timeout: TIMEOUT_MS, ...as }, (error, stdout, stderr) =>
       resolve(error ? undefined : stdout + stderr),
     )
   })

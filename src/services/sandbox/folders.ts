@@ -10,7 +10,7 @@ import { NOBODY } from './argv.ts'
 
 const MARKER = '.until'
 /** Entries that a container may have; counting stops there. */
-const MOST_ENTRIES = 20_000
+const MAX_ENTRIES = 20_000
 
 const digest = (text: string): string => createHash('sha256').update(text).digest('hex').slice(0, 32)
 
@@ -96,7 +96,7 @@ function ignoreExisting(error: NodeJS.ErrnoException): void {
 }
 
 /** True where a folder holds more than `most` bytes or too many entries, or cannot be measured. */
-export async function holdsMore(folder: string, most: number, mostEntries = MOST_ENTRIES): Promise<boolean> {
+export async function holdsMore(folder: string, most: number, mostEntries = MAX_ENTRIES): Promise<boolean> {
   let bytes = 0
   let entries = 0
   const waiting = [folder]

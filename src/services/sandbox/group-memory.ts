@@ -1,6 +1,6 @@
 /** Memory that a command and all that it has started hold together: pages, files that lie in memory, and what waits in pipes and sockets. */
 import { readFileSync, statfsSync } from 'node:fs'
-import { type Opener, pipeBytes, pipesOf } from './pipe-memory.ts'
+import { groupPipes, type Opener, pipeBytes } from './pipe-memory.ts'
 
 /** Processes that are looked at; the limit on processes is lower as a rule. */
 const MOST = 70_000
@@ -11,20 +11,20 @@ const MOST = 70_000
  * @returns true where they hold more than so many bytes; false where the kernel does not say (no /proc).
  */
 export function groupHoldsMore(pid: number, bytes: number, folders: readonly string[]): boolean {
-  const group = descendantsOf(pid)
+  const group = listDescendants(pid)
   const statuses = group.map((each) => read(`/proc/${each}/status`))
-  const files = filesOf(group, folders) + socketsOf(group)
+  const files = groupFiles(group, folders) + groupSockets(group)
   // Each page of a fork counts in full here and once for all in the exact figure, which takes longer to read; so do open files.
-  const resident = sumOf(statuses, RESIDENT)
+  const resident = sumKilobytes(statuses, RESIDENT)
   const openers = group.map((each, at): Opener => ({ pid: each, slots: Number(SLOTS.exec(statuses[at] ?? '')?.[1] ?? 0) }))
   const slots = openers.reduce((sum, each) => sum + each.slots, 0)
   if (files + resident + slots * pipeBytes() <= bytes) return false
-  const held = files + pipesOf(openers)
+  const held = files + groupPipes(openers)
   if (held + resident <= bytes) return false
   return held + group.reduce((sum, each, at) => sum + exactly(each, statuses[at] ?? ''), 0) > bytes
 }
 
-function descendantsOf(pid: number): number[] {
+function listDescendants(pid: number): number[] {
   const group = [pid]
   for (let at = 0; at < group.length && group.length < MOST; at++) {
     const parent = group[at] ?? pid
@@ -43,18 +43,18 @@ const SHARES = /^(?:Pss_Anon|Pss_Shmem|SwapPss):\s+(\d+) kB$/gm
 /** Bytes of one process; its status says them where the shares may not be read. */
 function exactly(pid: number, status: string): number {
   const shares = read(`/proc/${pid}/smaps_rollup`)
-  return shares === '' ? sumOf([status], RESIDENT) : sumOf([shares], SHARES) + sumOf([status], TABLES)
+  return shares === '' ? sumKilobytes([status], RESIDENT) : sumKilobytes([shares], SHARES) + sumKilobytes([status], TABLES)
 }
 
 /** Bytes. */
-function sumOf(texts: readonly string[], lines: RegExp): number {
+function sumKilobytes(texts: readonly string[], lines: RegExp): number {
   let kilobytes = 0
   for (const text of texts) for (const [, number] of text.matchAll(lines)) kilobytes += Number(number)
   return kilobytes * 1024
 }
 
 /** Files in the folders of the first process that has file systems of its own: the last one that was started sees the same. */
-function filesOf(group: readonly number[], folders: readonly string[]): number {
+function groupFiles(group: readonly number[], folders: readonly string[]): number {
   const inside = group.at(-1)
   if (inside === undefined || group.length < 2) return 0
   let bytes = 0
@@ -73,11 +73,11 @@ function filesOf(group: readonly number[], folders: readonly string[]): number {
 const INODE_BYTES = 1_024
 
 /**
- * What may wait in the sockets of its own network, in the memory of the kernel, which is that of no process: of Unix sockets as much as
+ * Bytes that may wait in the sockets of its own network, in the memory of the kernel, which is that of no process: of Unix sockets as much as
  * one holds at most by itself (socket(7): `wmem_default`; the filter of system calls keeps it so), since the kernel shows no more of them
  * than how many there are, and what TCP and UDP have queued.
  */
-function socketsOf(group: readonly number[]): number {
+function groupSockets(group: readonly number[]): number {
   const inside = group.at(-1)
   // The first process is outside, in the network of the machine.
   if (inside === undefined || group.length < 2) return 0

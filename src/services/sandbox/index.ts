@@ -153,7 +153,7 @@ const sandboxes = new WeakMap<JsonObject, Sandbox | null>()
  * The sandbox of the operator's settings of the plugin `shell`: one for each configuration.
  * @returns undefined where none is configured.
  */
-export function sandboxOf(settings: JsonObject): Sandbox | undefined {
+export function openSandbox(settings: JsonObject): Sandbox | undefined {
   let found = sandboxes.get(settings)
   if (found === undefined) {
     const own = sandboxSettings(settings.sandbox, 'plugins.defaults.shell.sandbox')

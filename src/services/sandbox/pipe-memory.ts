@@ -11,7 +11,7 @@ export interface Opener {
 const PAGES = 16
 
 /** Open files that are looked at, some five microseconds each; beyond them each counts as a pipe. */
-const MOST_LOOKED_AT = 4_096
+const MAX_LOOKED_AT = 4_096
 
 let bytesOfPipe = 0
 
@@ -22,22 +22,22 @@ export function pipeBytes(): number {
 }
 
 /** Bytes. One pipe of several processes counts once. */
-export function pipesOf(group: readonly Opener[]): number {
+export function groupPipes(group: readonly Opener[]): number {
   const pipes = new Set<string>()
   let others = 0
   let looks = 0
   for (const { pid, slots } of group) {
-    const names = looks < MOST_LOOKED_AT ? filesOf(pid) : undefined
+    const names = looks < MAX_LOOKED_AT ? pidFiles(pid) : undefined
     if (!names) {
       others += openFiles(pid) ?? slots
       continue
     }
     for (const name of names) {
-      if (looks++ >= MOST_LOOKED_AT) {
+      if (looks++ >= MAX_LOOKED_AT) {
         others++
         continue
       }
-      const file = statusOf(`/proc/${pid}/fd/${name}`)
+      const file = fileStatus(`/proc/${pid}/fd/${name}`)
       if (file?.isFIFO()) pipes.add(`${file.dev} ${file.ino}`)
       else if (file?.isCharacterDevice() && isTerminal(file.rdev)) others++
     }
@@ -49,7 +49,7 @@ export function pipesOf(group: readonly Opener[]): number {
 const isTerminal = (device: number): boolean => device === 0x502
 
 /** @returns undefined where they may not be listed. */
-function filesOf(pid: number): string[] | undefined {
+function pidFiles(pid: number): string[] | undefined {
   try {
     return readdirSync(`/proc/${pid}/fd`)
   } catch (error) {
@@ -59,10 +59,10 @@ function filesOf(pid: number): string[] | undefined {
 
 /** Number that a process has open (proc(5), since Linux 6.2); undefined where the kernel does not say. */
 function openFiles(pid: number): number | undefined {
-  return statusOf(`/proc/${pid}/fd`)?.size || undefined
+  return fileStatus(`/proc/${pid}/fd`)?.size || undefined
 }
 
-function statusOf(path: string): Stats | undefined {
+function fileStatus(path: string): Stats | undefined {
   try {
     return statSync(path, { throwIfNoEntry: false })
   } catch {
@@ -74,7 +74,7 @@ const isGone = (error: unknown): boolean => error instanceof Error && 'code' in 
 
 /** AT_PAGESZ of the auxiliary vector: pairs of words (getauxval(3)). */
 const PAGE_SIZE = 6n
-const SMALLEST_PAGE = 4_096
+const MIN_PAGE = 4_096
 
 function pageBytes(): number {
   try {
@@ -84,5 +84,5 @@ function pageBytes(): number {
   } catch {
     // No /proc.
   }
-  return SMALLEST_PAGE
+  return MIN_PAGE
 }

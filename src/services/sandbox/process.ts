@@ -127,8 +127,8 @@ class Run {
     if (this.over) return
     this.killed ??= why
     const { pid, exitCode, signalCode } = this.child
-    // A child of bwrap asks to die with its parent some time after it was started. Where bwrap is killed before, it would go on.
-    const started = pid === undefined || exitCode !== null || signalCode !== null ? [] : childrenOf(pid)
+    // A child of bwrap requests to die with its parent some time after it was started. Where bwrap is killed before, it would go on.
+    const started = pid === undefined || exitCode !== null || signalCode !== null ? [] : stopAndListChildren(pid)
     this.killGroup()
     for (const each of started) signalTo(each, 'SIGKILL')
   }
@@ -173,17 +173,17 @@ function signalTo(pid: number, signal: NodeJS.Signals): boolean {
 }
 
 /** Looks until a process that was stopped has stopped; each takes some ten microseconds. */
-const MOST_LOOKS = 100
+const MAX_LOOKS = 100
 
 /**
  * Stops a process, so that it starts no others, and lists its children, in sessions of their own as well. Theirs are not needed: the
  * child of bwrap is the first process of its namespace, with which all others of it end (pid_namespaces(7)).
  * Empty where the kernel does not list children (`/proc/PID/task/TID/children`, proc(5)).
  */
-function childrenOf(pid: number): number[] {
+function stopAndListChildren(pid: number): number[] {
   if (!signalTo(pid, 'SIGSTOP')) return []
   try {
-    for (let looks = 0; looks < MOST_LOOKS && !isStopped(pid); looks++);
+    for (let looks = 0; looks < MAX_LOOKS && !isStopped(pid); looks++);
     return readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').split(' ').filter(Boolean).map(Number)
   } catch {
     return []

@@ -98,7 +98,7 @@ const ALLOW = 0x7fff_0000
 const NO_SUCH_CALL = 0x0005_0000 | 38
 const NOT_SUPPORTED = 0x0005_0000 | 22
 const NOT_PERMITTED = 0x0005_0000 | 1
-/** The call does nothing, and says that all is well: programs that only wish for another size go on. */
+/** The call does nothing, and says that all is well: programs that only want another size go on. */
 const DONE = 0x0005_0000
 
 /** From here on x64 has the calls of its second interface (x32), which would go past the numbers above. */
@@ -109,7 +109,7 @@ type Instruction = readonly [code: number, isTrue: number, isFalse: number, valu
 
 const load = (offset: number): Instruction => [LOAD, 0, 0, offset]
 const end = (result: number): Instruction => [RETURN, 0, 0, result]
-/** Where not, the next instruction follows. */
+/** Ends with the result if the test holds; otherwise the next instruction follows. */
 const when = (code: number, value: number, result: number): Instruction[] => [[code, 0, 1, value], end(result)]
 /** Instructions for one call, which end with a result; for others they are skipped. */
 const judge = (number: number, steps: readonly Instruction[]): Instruction[] => [[IF_EQUAL, 0, steps.length, number], ...steps]
@@ -121,7 +121,7 @@ export function systemCallFilter(machine: string = process.arch): Buffer | undef
   const [column, audit] = known
   const each = (calls: typeof REFUSED, result: number): Instruction[] =>
     Object.values(calls).flatMap((row) => when(IF_EQUAL, row[column], result))
-  return bytesOf([
+  return programBytes([
     load(MACHINE),
     [IF_EQUAL, 1, 0, audit],
     end(NO_SUCH_CALL),
@@ -150,7 +150,7 @@ export function systemCallFilter(machine: string = process.arch): Buffer | undef
   ])
 }
 
-function bytesOf(program: readonly Instruction[]): Buffer {
+function programBytes(program: readonly Instruction[]): Buffer {
   const bytes = Buffer.alloc(program.length * 8)
   for (const [i, [code, isTrue, isFalse, value]] of program.entries()) {
     bytes.writeUInt16LE(code, i * 8)

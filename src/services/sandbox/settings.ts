@@ -44,10 +44,10 @@ const NUMBERS = {
 export function sandboxSettings(given: Json | undefined, path: string): SandboxSettings | undefined {
   if (given === undefined || given === null) return undefined
   if (!isObject(given)) throw badField(path, 'expected an object with a type')
-  const number = (name: keyof typeof NUMBERS): number => numberOf(given[name], name, path)
+  const number = (name: keyof typeof NUMBERS): number => parseNumber(given[name], name, path)
   return {
-    way: wayOf(given, path),
-    folder: folderOf(given.folder, path),
+    way: parseIsolation(given, path),
+    folder: parseFolder(given.folder, path),
     limits: {
       time: number('seconds'),
       memory: number('memory_mb'),
@@ -60,7 +60,7 @@ export function sandboxSettings(given: Json | undefined, path: string): SandboxS
   }
 }
 
-function numberOf(given: Json | undefined, name: keyof typeof NUMBERS, path: string): number {
+function parseNumber(given: Json | undefined, name: keyof typeof NUMBERS, path: string): number {
   const [usual, min, max, unit] = NUMBERS[name]
   const value = given ?? usual
   if (typeof value !== 'number' || !Number.isInteger(value) || value < min || value > max)
@@ -68,26 +68,26 @@ function numberOf(given: Json | undefined, name: keyof typeof NUMBERS, path: str
   return value * unit
 }
 
-function wayOf({ type, program, command, stop }: JsonObject, path: string): SandboxSettings['way'] {
+function parseIsolation({ type, program, command, stop }: JsonObject, path: string): SandboxSettings['way'] {
   if (type === 'bubblewrap') {
     if (program !== undefined && (typeof program !== 'string' || !isAbsolute(program)))
       throw badField(`${path}.program`, 'expected the absolute path of bwrap')
     return { type, program: program ?? 'bwrap' }
   }
   if (type !== 'command') throw badField(`${path}.type`, 'expected bubblewrap or command')
-  const words = wordsOf(command, `${path}.command`)
+  const words = parseWords(command, `${path}.command`)
   if (words.length === 0) throw badField(`${path}.command`, 'expected the words of a command that takes a shell command as its last one')
-  return { type, command: words, stop: wordsOf(stop, `${path}.stop`) }
+  return { type, command: words, stop: parseWords(stop, `${path}.stop`) }
 }
 
-function wordsOf(given: Json | undefined, path: string): string[] {
+function parseWords(given: Json | undefined, path: string): string[] {
   const list = given ?? []
   if (!Array.isArray(list) || !list.every((word) => typeof word === 'string' && word !== ''))
     throw badField(path, 'expected a list of words')
   return list.map(String)
 }
 
-function folderOf(given: Json | undefined, path: string): string {
+function parseFolder(given: Json | undefined, path: string): string {
   if (given === undefined || given === null) return join(tmpdir(), `headgate-shell-${process.getuid?.() ?? 0}`)
   if (typeof given !== 'string' || !isAbsolute(given)) throw badField(`${path}.folder`, 'expected an absolute path')
   return given

@@ -23,7 +23,7 @@ export interface AskOptions {
   signal: AbortSignal
 }
 
-/** Rejects with a word for the log, as `callService` does; never with what the engine said. */
+/** Rejects with a word for the log, as `callService` does; never with the text of the engine. */
 export async function askEngine({ url, headers, body }: EngineRequest, { clock, signal }: AskOptions): Promise<JsonObject> {
   if (signal.aborted) throw new Error('aborted')
   const onAbort = (fn: () => void): (() => void) => {

@@ -5,7 +5,7 @@ import type { StreamEvent } from '../../dialects/canon/events.ts'
 import type { SearchResult } from './types.ts'
 
 /** Places of one result that are cited at most. */
-const MOST_PLACES = 10
+const MAX_PLACES = 10
 /** A character that continues an address: the text names another page then. */
 const GOES_ON = /[\w~%/?#=&@+-]/
 
@@ -71,7 +71,7 @@ export class Citations {
     const placed: { start: number; data: JsonObject }[] = []
     const placeless: JsonObject[] = []
     for (const result of this.results.values()) {
-      const places = placesOf(result.url, text)
+      const places = urlPlaces(result.url, text)
       for (const [start, end] of places) placed.push({ start, data: citation(result, start, end) })
       if (places.length === 0 && all && !this.cited.has(result.url)) placeless.push(citation(result, 0, 0))
       if (places.length > 0 || all) this.cited.add(result.url)
@@ -86,10 +86,10 @@ function citation({ url, title, content }: SearchResult, start: number, end: num
 }
 
 /** Places at which a text names an address, in UTF-16 units: the whole of a markdown link, else the address itself. */
-function placesOf(url: string, text: string): [start: number, end: number][] {
+function urlPlaces(url: string, text: string): [start: number, end: number][] {
   const shorter = url.endsWith('/') ? url.slice(0, -1) : url
   const places: [number, number][] = []
-  for (let at = text.indexOf(shorter); at !== -1 && places.length < MOST_PLACES; at = text.indexOf(shorter, at + shorter.length)) {
+  for (let at = text.indexOf(shorter); at !== -1 && places.length < MAX_PLACES; at = text.indexOf(shorter, at + shorter.length)) {
     let end = at + shorter.length
     if (shorter !== url && text[end] === '/') end++
     if (GOES_ON.test(text[end] ?? '')) continue

@@ -1,11 +1,11 @@
 export { Citations } from './citations.ts'
 export {
-  charactersOf,
-  domainsOf,
-  locationOf,
-  MOST_RESULTS,
-  modeOf,
+  MAX_RESULTS,
   nativeSearch,
+  parseCharacters,
+  parseDomains,
+  parseLocation,
+  parseMode,
   type SearchParameters,
   searchParameters,
   USUAL_CHARACTERS,
@@ -13,5 +13,5 @@ export {
   wholeNumber,
 } from './scope.ts'
 export { searchWeb } from './search.ts'
-export { accountFor, checkEngine, hasEngines, type SearchDesk, searchDesk, wayOf } from './settings.ts'
+export { accountFor, checkEngine, chooseSearchEngine, hasEngines, type SearchDesk, searchDesk } from './settings.ts'
 export type { EngineAccount, SearchQuery, SearchResult, SearchScope, UserLocation } from './types.ts'

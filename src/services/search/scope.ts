@@ -6,7 +6,7 @@ import { domainRules } from '../outbound/domains.ts'
 import type { SearchScope, UserLocation } from './types.ts'
 
 /** The largest `max_results` that a request may set (docs/web-search.md). */
-export const MOST_RESULTS = 25
+export const MAX_RESULTS = 25
 export const USUAL_RESULTS = 5
 
 const MODES = ['instant', 'fast', 'auto', 'deep-lite', 'deep', 'deep-reasoning', 'turbo', 'basic', 'advanced']
@@ -14,7 +14,7 @@ const MODES = ['instant', 'fast', 'auto', 'deep-lite', 'deep', 'deep-reasoning',
 /** Characters per result by `search_context_size`. */
 const SIZES: Readonly<Record<string, number>> = { low: 500, medium: 1500, high: 4000 }
 export const USUAL_CHARACTERS = 1500
-const MOST_CHARACTERS = 100_000
+const MAX_CHARACTERS = 100_000
 
 /**
  * A whole number within bounds; undefined where nothing was sent.
@@ -30,27 +30,27 @@ export function wholeNumber(value: Json | undefined, path: string, bounds: { min
 }
 
 /** `max_characters` beats `search_context_size`. @param path of the object that holds both. */
-export function charactersOf({ max_characters: most, search_context_size: size }: JsonObject, path: string): number {
+export function parseCharacters({ max_characters: most, search_context_size: size }: JsonObject, path: string): number {
   const usual = size === undefined || size === null ? USUAL_CHARACTERS : typeof size === 'string' ? SIZES[size] : undefined
   if (usual === undefined) throw badField(`${path}.search_context_size`, "expected 'low', 'medium' or 'high'")
-  const exact = wholeNumber(most, `${path}.max_characters`, { min: 1, max: MOST_CHARACTERS })
+  const exact = wholeNumber(most, `${path}.max_characters`, { min: 1, max: MAX_CHARACTERS })
   return exact ?? usual
 }
 
-export function modeOf(mode: Json | undefined, path: string): string | undefined {
+export function parseMode(mode: Json | undefined, path: string): string | undefined {
   if (mode === undefined || mode === null) return undefined
   if (typeof mode !== 'string' || !MODES.includes(mode)) throw badField(path, `expected one of: ${MODES.join(', ')}`)
   return mode
 }
 
 /** Each is held against each result, and again for each tool of the request. */
-const MOST_DOMAINS = 1000
+const MAX_DOMAINS = 1000
 
 /** @throws Fault 400 naming the entry that is no domain, or the list that is too long. */
-export function domainsOf(list: Json | undefined, path: string): string[] {
+export function parseDomains(list: Json | undefined, path: string): string[] {
   if (list === undefined || list === null) return []
   if (!Array.isArray(list)) throw badField(path, 'expected a list of domains')
-  if (list.length > MOST_DOMAINS) throw badField(path, `expected at most ${MOST_DOMAINS} domains`)
+  if (list.length > MAX_DOMAINS) throw badField(path, `expected at most ${MAX_DOMAINS} domains`)
   return list.map((entry, i) => {
     if (typeof entry !== 'string') throw badField(`${path}[${i}]`, 'expected a domain')
     try {
@@ -63,7 +63,7 @@ export function domainsOf(list: Json | undefined, path: string): string[] {
 }
 
 /** @param typed true where the `type` must be there. */
-export function locationOf(value: Json | undefined, path: string, typed: boolean): UserLocation | undefined {
+export function parseLocation(value: Json | undefined, path: string, typed: boolean): UserLocation | undefined {
   if (value === undefined || value === null) return undefined
   if (!isObject(value)) throw badField(path, 'expected an object')
   if (value.type !== 'approximate' && (typed || value.type !== undefined)) throw badField(`${path}.type`, "expected 'approximate'")
@@ -83,7 +83,7 @@ export function locationOf(value: Json | undefined, path: string, typed: boolean
 }
 
 /** Most searches of one request: a tool loop makes no more calls. */
-const MOST_USES = 30
+const MAX_USES = 30
 const USUAL_TOTAL = 50
 
 export interface SearchParameters {
@@ -96,26 +96,26 @@ export interface SearchParameters {
 
 /** @param path of the object. @throws Fault 400 naming the path. */
 export function searchParameters(parameters: JsonObject, path: string): SearchParameters {
-  const allowed = domainsOf(parameters.allowed_domains, `${path}.allowed_domains`)
-  const excluded = domainsOf(parameters.excluded_domains, `${path}.excluded_domains`)
+  const allowed = parseDomains(parameters.allowed_domains, `${path}.allowed_domains`)
+  const excluded = parseDomains(parameters.excluded_domains, `${path}.excluded_domains`)
   if (allowed.length > 0 && excluded.length > 0)
     throw badField(`${path}.excluded_domains`, 'expected either allowed_domains or excluded_domains')
   const uses = wholeNumber(parameters.max_uses, `${path}.max_uses`, { min: 1 })
-  const location = locationOf(parameters.user_location, `${path}.user_location`, false)
+  const location = parseLocation(parameters.user_location, `${path}.user_location`, false)
   const scope: SearchScope = {
-    count: wholeNumber(parameters.max_results, `${path}.max_results`, { min: 1, max: MOST_RESULTS }) ?? USUAL_RESULTS,
-    characters: charactersOf(parameters, path),
+    count: wholeNumber(parameters.max_results, `${path}.max_results`, { min: 1, max: MAX_RESULTS }) ?? USUAL_RESULTS,
+    characters: parseCharacters(parameters, path),
     allowed,
     excluded,
     location,
-    mode: modeOf(parameters.mode, `${path}.mode`),
+    mode: parseMode(parameters.mode, `${path}.mode`),
   }
   const { search_context_size: size } = parameters
   return {
     scope,
-    maxUses: Math.min(uses ?? MOST_USES, MOST_USES),
+    maxUses: Math.min(uses ?? MAX_USES, MAX_USES),
     maxTotal: wholeNumber(parameters.max_total_results, `${path}.max_total_results`, { min: 1 }) ?? USUAL_TOTAL,
-    native: nativeSearch(scope, { maxUses: uses === undefined ? undefined : Math.min(uses, MOST_USES), size }),
+    native: nativeSearch(scope, { maxUses: uses === undefined ? undefined : Math.min(uses, MAX_USES), size }),
   }
 }
 
@@ -124,7 +124,7 @@ export function nativeSearch(
   { allowed, excluded, location }: Pick<SearchScope, 'allowed' | 'excluded' | 'location'>,
   { maxUses, size }: { maxUses?: number | undefined; size?: unknown | undefined } = {},
 ): NativeSearch {
-  const place = location && placeOf(location)
+  const place = location && locationPlace(location)
   return {
     allowed,
     excluded,
@@ -134,7 +134,7 @@ export function nativeSearch(
   }
 }
 
-function placeOf(location: UserLocation): JsonObject | undefined {
+function locationPlace(location: UserLocation): JsonObject | undefined {
   const place: JsonObject = {}
   for (const [name, word] of Object.entries(location)) if (typeof word === 'string') place[name] = word
   return Object.keys(place).length === 0 ? undefined : place

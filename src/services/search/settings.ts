@@ -18,32 +18,32 @@ export interface SearchDesk {
   usual: string | undefined
 }
 
-/** @param settings the operator's, of the plugin `web`. @param path of these settings. @throws Fault 400 naming the path. */
-export function searchDesk(settings: JsonObject, path = PLACE): SearchDesk {
+/** @param settings the operator's, of the plugin `web`. @throws Fault 400 naming the path. */
+export function searchDesk(settings: JsonObject): SearchDesk {
   const given = settings.engines ?? {}
-  if (!isObject(given)) throw badField(`${path}.engines`, 'expected an object')
-  const usualPrice = priceOf(settings.price, `${path}.price`) ?? 0
+  if (!isObject(given)) throw badField(`${PLACE}.engines`, 'expected an object')
+  const usualPrice = parsePrice(settings.price, `${PLACE}.price`) ?? 0
   const accounts: EngineAccount[] = []
   for (const [name, own] of Object.entries(given)) {
     const engine = engines.find((one) => one.name === name)
-    if (!engine) throw badField(`${path}.engines.${name}`, `expected one of: ${engines.map((one) => one.name).join(', ')}`)
-    const at = `${path}.engines.${name}`
+    if (!engine) throw badField(`${PLACE}.engines.${name}`, `expected one of: ${engines.map((one) => one.name).join(', ')}`)
+    const at = `${PLACE}.engines.${name}`
     if (!isObject(own)) throw badField(at, 'expected an object')
     const url = own.url ?? engine.url
     if (typeof url !== 'string' || !/^https?:\/\//.test(url)) throw badField(`${at}.url`, 'expected an http or https address')
     if (engine.keyed && (typeof own.key !== 'string' || own.key === '')) throw badField(`${at}.key`, 'expected the key of your account')
     const key = typeof own.key === 'string' ? own.key : ''
-    accounts.push({ engine, url: url.replace(/\/+$/, ''), key, price: priceOf(own.price, `${at}.price`) ?? usualPrice })
+    accounts.push({ engine, url: url.replace(/\/+$/, ''), key, price: parsePrice(own.price, `${at}.price`) ?? usualPrice })
   }
   const { engine: usual } = settings
   return { accounts, usual: typeof usual === 'string' && usual !== 'auto' && usual !== NATIVE ? usual : accounts[0]?.engine.name }
 }
 
 /**
- * Who searches: `native` for the provider only, `auto` for the provider or an engine, or the name of an engine.
+ * Searcher: `native` for the provider only, `auto` for the provider or an engine, or the name of an engine.
  * @param wanted the engine that the caller names; absent or `auto`, the operator's setting counts.
  */
-export function wayOf(wanted: Json | undefined, settings: JsonObject): string {
+export function chooseSearchEngine(wanted: Json | undefined, settings: JsonObject): string {
   const word = wanted === undefined || wanted === null || wanted === 'auto' ? settings.engine : wanted
   return typeof word === 'string' ? word : 'auto'
 }
@@ -61,7 +61,7 @@ export function checkEngine(wanted: Json | undefined, at: string): void {
 }
 
 /** USD as the file has it. */
-function priceOf(price: Json | undefined, path: string): number | undefined {
+function parsePrice(price: Json | undefined, path: string): number | undefined {
   if (price === undefined) return undefined
   const nano = typeof price === 'string' ? nanoFromUsd(price) : undefined
   if (nano === undefined) throw badField(path, 'expected USD per search as a decimal in quotes, such as "0.005"')

@@ -4,11 +4,11 @@
  * (`SecretsManagerConfigDataLocationResolver`, `ParameterStoreConfigDataLocationResolver`). Operations and fields: npm
  * @aws-sdk/client-secrets-manager 3.1164.0 (GetSecretValue), @aws-sdk/client-ssm 3.1169.0 (GetParameter), in the protocol AWS JSON 1.1.
  */
-import { isObject, type JsonObject, stringOf } from '../../core/json.ts'
+import { asString, isObject, type JsonObject } from '../../core/json.ts'
 import { awsKeys } from '../credentials/aws/chain.ts'
 import { type AwsKeys, Sigv4Signer } from '../credentials/aws/sigv4.ts'
 import { identityAnswer, jsonObject } from '../credentials/identity-call.ts'
-import { LONGEST_REPLY, nameAndField, partOf, withinTime } from './cloud.ts'
+import { MAX_REPLY_LENGTH, nameAndField, secretPart, withinTime } from './cloud.ts'
 import type { SecretPlace, SecretSource } from './types.ts'
 
 interface AwsService {
@@ -24,26 +24,26 @@ interface AwsService {
   textIn(reply: JsonObject): string | undefined
 }
 
-export const awsSecrets = sourceOf('aws-secretsmanager', {
+export const awsSecrets = createSource('aws-secretsmanager', {
   title: 'AWS Secrets Manager',
   service: 'secretsmanager',
   variable: 'AWS_ENDPOINT_URL_SECRETS_MANAGER',
   target: 'secretsmanager.GetSecretValue',
   input: (name) => ({ SecretId: name }),
   textIn: ({ SecretString: text, SecretBinary: bytes }) =>
-    stringOf(text) ?? (typeof bytes === 'string' ? Buffer.from(bytes, 'base64').toString('utf8') : undefined),
+    asString(text) ?? (typeof bytes === 'string' ? Buffer.from(bytes, 'base64').toString('utf8') : undefined),
 })
 
-export const awsParameters = sourceOf('aws-parameterstore', {
+export const awsParameters = createSource('aws-parameterstore', {
   title: 'AWS Systems Manager',
   service: 'ssm',
   variable: 'AWS_ENDPOINT_URL_SSM',
   target: 'AmazonSSM.GetParameter',
   input: (name) => ({ Name: name, WithDecryption: true }),
-  textIn: ({ Parameter: parameter }) => (isObject(parameter) ? stringOf(parameter.Value) : undefined),
+  textIn: ({ Parameter: parameter }) => (isObject(parameter) ? asString(parameter.Value) : undefined),
 })
 
-function sourceOf(scheme: string, service: AwsService): SecretSource {
+function createSource(scheme: string, service: AwsService): SecretSource {
   return {
     scheme,
     open: (place) => {
@@ -55,14 +55,14 @@ function sourceOf(scheme: string, service: AwsService): SecretSource {
       }
       return async (reference) => {
         const { name, field } = nameAndField(reference)
-        const region = regionOf(name, service, place)
-        const url = endpointOf(region, service, place)
+        const region = secretRegion(name, service, place)
+        const url = serviceEndpoint(region, service, place)
         const text = await withinTime(
           place,
-          async (signal) => await textOf(service, { name, region, url, keys: await keysFor(region), signal, place }),
+          async (signal) => await fetchSecret(service, { name, region, url, keys: await keysFor(region), signal, place }),
         )
         if (text === undefined) throw new Error('there is no text in it')
-        return partOf(text, field)
+        return secretPart(text, field)
       }
     },
   }
@@ -77,7 +77,7 @@ interface Call {
   readonly place: SecretPlace
 }
 
-async function textOf(service: AwsService, { name, region, url, keys, signal, place }: Call): Promise<string | undefined> {
+async function fetchSecret(service: AwsService, { name, region, url, keys, signal, place }: Call): Promise<string | undefined> {
   const json = service.input(name)
   const own = { 'content-type': 'application/x-amz-json-1.1', 'x-amz-target': service.target }
   const { origin, pathname } = new URL(url)
@@ -87,12 +87,12 @@ async function textOf(service: AwsService, { name, region, url, keys, signal, pl
   )
   const headers: Record<string, string> = { ...own }
   for (let at = 0; at + 1 < signed.length; at += 2) headers[`${signed[at]}`] = `${signed[at + 1]}`
-  const reply = jsonObject(await identityAnswer({ service: service.title, url, headers, json, longest: LONGEST_REPLY }, signal))
+  const reply = jsonObject(await identityAnswer({ service: service.title, url, headers, json, longest: MAX_REPLY_LENGTH }, signal))
   return reply && service.textIn(reply)
 }
 
 /** An ARN is `arn:PARTITION:SERVICE:REGION:ACCOUNT:…`. */
-function regionOf(name: string, { service }: AwsService, { env }: SecretPlace): string {
+function secretRegion(name: string, { service }: AwsService, { env }: SecretPlace): string {
   if (name === '') throw new Error('expected a name or an ARN')
   if (name.startsWith('arn:')) {
     const [, , its, region] = name.split(':')
@@ -108,7 +108,7 @@ function regionOf(name: string, { service }: AwsService, { env }: SecretPlace): 
 const REGION = /^[a-z]{2}(?:-[a-z]+)+-\d{1,2}$/
 
 /** In the order of the SDK (npm @smithy/core 3.41.1, submodules/endpoints); addresses in the shared files are not read. */
-function endpointOf(region: string, { service, variable }: AwsService, { env }: SecretPlace): string {
+function serviceEndpoint(region: string, { service, variable }: AwsService, { env }: SecretPlace): string {
   const stated = env.AWS_IGNORE_CONFIGURED_ENDPOINT_URLS === 'true' ? undefined : env[variable] || env.AWS_ENDPOINT_URL
   if (!stated) return `https://${service}.${region}.amazonaws.com${region.startsWith('cn-') ? '.cn' : ''}/`
   const url = URL.parse(stated)

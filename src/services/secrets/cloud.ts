@@ -1,17 +1,17 @@
 /** Common part of secrets in the managers of the clouds. */
-import { reasonOf } from '../credentials/credential.ts'
+import { errorReason } from '../credentials/credential-refresh.ts'
 import { jsonObject, withinLimit } from '../credentials/identity-call.ts'
 import { CredentialError } from '../credentials/types.ts'
 import { SECRET_CAP, SECRET_TIMEOUT, type SecretPlace } from './types.ts'
 
 /** Bytes of a reply: a secret of the longest kind in base64 or with escapes, and what stands beside it. */
-export const LONGEST_REPLY = 16 * SECRET_CAP
+export const MAX_REPLY_LENGTH = 16 * SECRET_CAP
 
 /** Runs a reading within its time. @throws Error whose message holds nothing of a secret. */
 export async function withinTime<Result>({ clock }: SecretPlace, run: (signal: AbortSignal) => Promise<Result>): Promise<Result> {
   const late = () => new CredentialError(`no answer within ${SECRET_TIMEOUT / 1000} s`)
   return await withinLimit({ clock, ms: SECRET_TIMEOUT, late }, run).catch((error: unknown) => {
-    throw new Error(reasonOf(error))
+    throw new Error(errorReason(error))
   })
 }
 
@@ -22,7 +22,7 @@ export function nameAndField(reference: string): { name: string; field: string |
 }
 
 /** The secret itself, or one field of the JSON object that it is. */
-export function partOf(secret: string, field: string | undefined): string {
+export function secretPart(secret: string, field: string | undefined): string {
   if (field === undefined) return secret
   const fields = jsonObject(secret)
   if (!fields) throw new Error(`the secret is no JSON object, which the field ${field} would be in`)

@@ -4,11 +4,11 @@ import { SECRET_CAP, SECRET_TIMEOUT, type SecretPlace, type SecretSource } from 
 
 export const commandSecrets: SecretSource = {
   scheme: 'command',
-  open: (place) => (line) => outputOf(line, place),
+  open: (place) => (line) => runCommand(line, place),
 }
 
 /** Rejects with words that never hold what the command wrote, which may be the secret. */
-function outputOf(line: string, { env, directory, clock }: SecretPlace): Promise<string> {
+function runCommand(line: string, { env, directory, clock }: SecretPlace): Promise<string> {
   return new Promise((resolve, reject) => {
     // By the shell of the system, since people paste lines with quotes, pipes and variables. In a group of its own, so that what the
     // shell has started ends with it.

@@ -3,11 +3,11 @@
  * default credentials; the newest one where the name has no version. Operation and fields: npm @google-cloud/secret-manager 7.2.0
  * (AccessSecretVersion of `google/cloud/secretmanager/v1/service.proto`).
  */
-import { isObject, stringOf } from '../../core/json.ts'
+import { asString, isObject } from '../../core/json.ts'
 import { googleGrants } from '../credentials/google/fetch.ts'
 import { identityAnswer, jsonObject } from '../credentials/identity-call.ts'
 import { CredentialError, type Grant } from '../credentials/types.ts'
-import { LONGEST_REPLY, nameAndField, partOf, withinTime } from './cloud.ts'
+import { MAX_REPLY_LENGTH, nameAndField, secretPart, withinTime } from './cloud.ts'
 import type { SecretPlace, SecretSource } from './types.ts'
 
 export const googleSecrets: SecretSource = {
@@ -17,12 +17,12 @@ export const googleSecrets: SecretSource = {
     let grant: Promise<Grant> | undefined
     return async (reference) => {
       const { name, field } = nameAndField(reference)
-      const url = addressOf(name, place)
+      const url = secretAddress(name, place)
       const bytes = await withinTime(place, async (signal) => {
         grant ??= googleGrants({}, env)(signal, clock.now())
         return await payloadAt(url, await grant, signal, clock.now())
       })
-      return partOf(bytes.toString('utf8'), field)
+      return secretPart(bytes.toString('utf8'), field)
     }
   },
 }
@@ -31,7 +31,7 @@ const NAME =
   /^projects\/[a-z0-9.:-]{1,64}(?:\/locations\/([a-z0-9-]{1,40}))?\/secrets\/[A-Za-z0-9_-]{1,255}(\/versions\/[A-Za-z0-9_-]{1,63})?$/
 
 /** Regional secrets are at the address of their region alone. gcloud has the variable for another address, with a slash at its end. */
-function addressOf(name: string, { env }: SecretPlace): URL {
+function secretAddress(name: string, { env }: SecretPlace): URL {
   const [found, location, version] = NAME.exec(name) ?? []
   if (found === undefined) throw new Error('expected google-secretmanager:projects/PROJECT/secrets/SECRET, perhaps with /versions/VERSION')
   const host = location === undefined ? 'secretmanager.googleapis.com' : `secretmanager.${location}.rep.googleapis.com`
@@ -48,9 +48,9 @@ async function payloadAt(url: URL, grant: Grant, signal: AbortSignal, now: numbe
   )
   const headers: Record<string, string> = {}
   for (let at = 0; at + 1 < pairs.length; at += 2) headers[`${pairs[at]}`] = `${pairs[at + 1]}`
-  const reply = jsonObject(await identityAnswer({ service: 'Google Secret Manager', url, headers, longest: LONGEST_REPLY }, signal))
+  const reply = jsonObject(await identityAnswer({ service: 'Google Secret Manager', url, headers, longest: MAX_REPLY_LENGTH }, signal))
   const { data, dataCrc32c: sum } = isObject(reply?.payload) ? reply.payload : {}
-  const bytes = Buffer.from(stringOf(data) ?? '', 'base64')
+  const bytes = Buffer.from(asString(data) ?? '', 'base64')
   // A 64-bit number, which JSON has as a text.
   if (sum !== undefined && String(sum) !== String(crc32c(bytes))) throw new CredentialError('the secret came damaged: its checksum differs')
   return bytes

@@ -23,19 +23,19 @@ export const vaultSecrets: SecretSource = {
     const namespace = env.VAULT_NAMESPACE
     const url = `${address.href.replace(/\/+$/, '')}/v1/${path.split('/').map(encodeURIComponent).join('/')}`
     const headers = {
-      'x-vault-token': await tokenOf(place),
+      'x-vault-token': await vaultToken(place),
       'x-vault-request': 'true',
       ...(namespace === undefined ? {} : { 'x-vault-namespace': namespace }),
     }
     const answer = await callService({ url, headers }, { clock, timeout: SECRET_TIMEOUT, cap: 16 * SECRET_CAP, onAbort: never })
-    const value = fieldOf(answer, field)
+    const value = answerField(answer, field)
     if (typeof value !== 'string') throw new Error(`the secret has no text in the field ${field}`)
     return value
   },
 }
 
 /** As Vault's command line finds it. */
-async function tokenOf({ env }: SecretPlace): Promise<string> {
+async function vaultToken({ env }: SecretPlace): Promise<string> {
   if (env.VAULT_TOKEN) return env.VAULT_TOKEN
   const file = join(env.HOME ?? '/', '.vault-token')
   const text = await readFile(file, 'utf8').catch(() => '')
@@ -44,7 +44,7 @@ async function tokenOf({ env }: SecretPlace): Promise<string> {
 }
 
 /** Version 2 of the engine puts the secret and its metadata into `data`. */
-function fieldOf(answer: Json, field: string): Json | undefined {
+function answerField(answer: Json, field: string): Json | undefined {
   const data = isObject(answer) && isObject(answer.data) ? answer.data : {}
   const inner = isObject(data.data) && isObject(data.metadata) ? data.data : data
   return Object.hasOwn(inner, field) ? inner[field] : undefined

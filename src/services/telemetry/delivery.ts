@@ -9,13 +9,13 @@ import type { OtlpTarget } from './settings.ts'
 export type Outcome =
   /** @property rejected records that the collector has left out. */
   | { readonly kind: 'taken'; readonly rejected: number }
-  /** @property after milliseconds that the collector wishes to be left alone. */
+  /** @property after milliseconds for which the collector wants to be left alone. */
   | { readonly kind: 'later'; readonly why: string; readonly after: number }
   | { readonly kind: 'refused'; readonly why: string }
 
 const RETRYABLE: ReadonlySet<number> = new Set([429, 502, 503, 504])
 /** Bytes of a reply that are read. */
-const LONGEST_REPLY = 64 * 1024
+const MAX_REPLY_LENGTH = 64 * 1024
 
 interface Transport {
   readonly agent: Agent
@@ -88,13 +88,13 @@ export class Delivery {
         let size = 0
         reply.on('data', (piece: Buffer) => {
           size += piece.length
-          if (size > LONGEST_REPLY) call.destroy(new Error('its reply is too long'))
+          if (size > MAX_REPLY_LENGTH) call.destroy(new Error('its reply is too long'))
           else pieces.push(piece)
         })
         reply.on('error', reject)
         reply.on('end', () => {
           timer.cancel()
-          resolve(outcomeOf(reply, Buffer.concat(pieces), this.clock.now()))
+          resolve(replyOutcome(reply, Buffer.concat(pieces), this.clock.now()))
         })
       })
       call.end(body)
@@ -108,8 +108,8 @@ async function gzipped(plain: Buffer): Promise<Buffer> {
   return promisify<Buffer, Buffer>(gzip)(plain)
 }
 
-function outcomeOf({ statusCode: status = 0, headers }: IncomingMessage, body: Buffer, now: number): Outcome {
-  if (status >= 200 && status <= 299) return { kind: 'taken', rejected: rejectedOf(body) }
+function replyOutcome({ statusCode: status = 0, headers }: IncomingMessage, body: Buffer, now: number): Outcome {
+  if (status >= 200 && status <= 299) return { kind: 'taken', rejected: countRejected(body) }
   const why = `status ${status}`
   return RETRYABLE.has(status) ? { kind: 'later', why, after: retryAfter(headers['retry-after'], now) } : { kind: 'refused', why }
 }
@@ -122,7 +122,7 @@ function retryAfter(header: string | undefined, now: number): number {
 }
 
 /** `partial_success.rejected_*` of an export response: field 1 of field 1; 0 where it is missing or unreadable. */
-function rejectedOf(body: Buffer): number {
+function countRejected(body: Buffer): number {
   if (body[0] !== 0x0a || body[2] !== 0x08) return 0
   let rejected = 0
   let unit = 1

@@ -5,7 +5,7 @@
  */
 import type { Clock, Timer } from '../../core/clock.ts'
 import type { Log } from '../../core/log.ts'
-import { closed, counter, type Tallies } from '../../machines/metrics/metrics.ts'
+import { closed, counter, type MetricRegistry } from '../../machines/metrics/metrics.ts'
 import { exportRequest, type Reporter } from '../../machines/otlp/otlp.ts'
 import { Delivery, type Outcome } from './delivery.ts'
 import type { OtlpTarget } from './settings.ts'
@@ -27,7 +27,7 @@ const BATCH_BYTES = 512 * 1024
 const INTERVAL = 2_000
 /** Milliseconds between two tries: doubled each time, and as long as the collector says, within a bound. */
 const FIRST_PAUSE = 1_000
-const LONGEST_PAUSE = 30_000
+const MAX_PAUSE_MS = 30_000
 /** Time for which the end of the process waits for the last batches. */
 const LAST_WORD = 2_000
 
@@ -46,7 +46,7 @@ export interface ExporterSource {
   readonly reporter: Reporter
   readonly clock: Clock
   readonly log: Log
-  readonly tallies: Tallies
+  readonly metrics: MetricRegistry
 }
 
 export class Exporter {
@@ -140,7 +140,7 @@ export class Exporter {
   }
 
   private async deliver(batch: readonly Records[]): Promise<void> {
-    const { signal, reporter, tallies } = this.source
+    const { signal, reporter, metrics } = this.source
     const count = batch.reduce((sum, records) => sum + records.count, 0)
     const body = exportRequest(
       reporter,
@@ -154,7 +154,7 @@ export class Exporter {
     }
     this.held -= batch.reduce((sum, { bytes }) => sum + bytes.length, 0)
     if (outcome.kind === 'taken') {
-      tallies
+      metrics
         .of(exported)
         .series(signal)
         .add(count - Math.min(count, outcome.rejected))
@@ -171,11 +171,11 @@ export class Exporter {
     this.lose(count, outcome.kind === 'refused' ? 'refused' : 'closed')
   }
 
-  /** @param after milliseconds that the collector wishes. */
+  /** @param after milliseconds that the collector wants. */
   private rest(after: number): Promise<void> {
     const { clock } = this.source
-    const pause = Math.min(LONGEST_PAUSE, Math.max(after, this.pause * (0.75 + clock.random() / 2)))
-    this.pause = Math.min(LONGEST_PAUSE, this.pause * 2)
+    const pause = Math.min(MAX_PAUSE_MS, Math.max(after, this.pause * (0.75 + clock.random() / 2)))
+    this.pause = Math.min(MAX_PAUSE_MS, this.pause * 2)
     return new Promise((resolve) => {
       const timer = clock.after(pause, resolve)
       this.delivery.onAbort = () => {
@@ -186,7 +186,7 @@ export class Exporter {
   }
 
   private lose(count: number, reason: string): void {
-    this.source.tallies.of(dropped).series(this.source.signal, reason).add(count)
+    this.source.metrics.of(dropped).series(this.source.signal, reason).add(count)
     if (this.trouble) this.trouble.lost += count
   }
 
@@ -194,7 +194,7 @@ export class Exporter {
     const { signal, target, log } = this.source
     this.trouble = { lost: 0 }
     log.warn(
-      { signal, endpoint: addressOf(target), problem },
+      { signal, endpoint: targetAddress(target), problem },
       'telemetry is not delivered; headgate_otel_dropped_total counts what is lost',
     )
   }
@@ -204,13 +204,13 @@ export class Exporter {
     // As long as most of the room is taken the trouble goes on: a slow collector would bring a line for each batch.
     if (!this.trouble || this.held > this.source.target.queue / 2) return
     const { signal, target, log } = this.source
-    log.info({ signal, endpoint: addressOf(target), lost: this.trouble.lost }, 'telemetry is delivered again')
+    log.info({ signal, endpoint: targetAddress(target), lost: this.trouble.lost }, 'telemetry is delivered again')
     this.trouble = undefined
   }
 }
 
 /** Address of the exports, for the log: a query may hold a key. */
-export function addressOf({ url }: Pick<OtlpTarget, 'url'>): string {
+export function targetAddress({ url }: Pick<OtlpTarget, 'url'>): string {
   const { origin, pathname } = new URL(url)
   return origin + pathname
 }

@@ -1,9 +1,9 @@
 /** Sends all metrics of a gateway at an interval. */
 import type { Clock, Timer } from '../../core/clock.ts'
-import type { Tallies } from '../../machines/metrics/metrics.ts'
+import type { MetricRegistry } from '../../machines/metrics/metrics.ts'
 import { ProtoWriter } from '../../machines/otlp/proto-writer.ts'
 import type { Exporter } from './exporter.ts'
-import { type Span, writeTallies } from './metrics.ts'
+import { type Span, writeMetrics } from './metrics.ts'
 
 /** Metrics that are kept elsewhere. @returns how many have been written. */
 export type MetricSource = (writer: ProtoWriter, time: Span) => number
@@ -11,7 +11,7 @@ export type MetricSource = (writer: ProtoWriter, time: Span) => number
 export interface MeterSource {
   readonly interval: number
   readonly clock: Clock
-  readonly tallies: Tallies
+  readonly metrics: MetricRegistry
   readonly others: MetricSource
   readonly exporter: Exporter
   /** Milliseconds since the epoch since when the numbers are counted. */
@@ -45,11 +45,11 @@ export class Meter {
   }
 
   private async send(): Promise<void> {
-    const { tallies, others, exporter, clock, since } = this.source
-    const snapshot = await tallies.snapshot()
+    const { metrics, others, exporter, clock, since } = this.source
+    const snapshot = await metrics.snapshot()
     const time = { since, now: clock.now() }
     const writer = new ProtoWriter()
-    const count = writeTallies(writer, snapshot, time) + others(writer, time)
+    const count = writeMetrics(writer, snapshot, time) + others(writer, time)
     exporter.add({ bytes: writer.written, count })
   }
 }

@@ -1,4 +1,4 @@
-/** Metrics as OTLP has them: those of the gateway's own tallies, and histograms with exemplars by the GenAI conventions. */
+/** Metrics in the form of OTLP: those of the gateway's registry, and histograms with exemplars by the GenAI conventions. */
 import type { MetricSnapshot, Sample } from '../../machines/metrics/metrics.ts'
 import { type Attribute, writeAttribute } from '../../machines/otlp/otlp.ts'
 import type { ProtoWriter } from '../../machines/otlp/proto-writer.ts'
@@ -7,7 +7,7 @@ import type { ProtoWriter } from '../../machines/otlp/proto-writer.ts'
 const METRIC = 2
 const CUMULATIVE = 2
 
-/** The request that brought a value: its trace, and when. */
+/** Trace of the request that brought a value, and the time. */
 export interface Exemplar {
   readonly value: number
   /** Milliseconds since the epoch. */
@@ -50,7 +50,7 @@ export interface Named {
   readonly unit: string
 }
 
-/** Milliseconds since the epoch: since when the numbers are counted, and now. */
+/** Time that the numbers cover, in milliseconds since the epoch. */
 export interface Span {
   readonly since: number
   readonly now: number
@@ -84,15 +84,15 @@ function writeExemplar(writer: ProtoWriter, { value, at, traceId, spanId }: Exem
   writer.end(exemplar)
 }
 
-/** Metrics of the tallies under the names that Prometheus shows. @returns how many. */
-export function writeTallies(writer: ProtoWriter, metrics: readonly MetricSnapshot[], time: Span): number {
+/** Writes the metrics under the names that Prometheus shows. @returns their number. */
+export function writeMetrics(writer: ProtoWriter, metrics: readonly MetricSnapshot[], time: Span): number {
   let count = 0
   for (const metric of metrics) {
     const { name, help, type, values } = metric
     if (values.length === 0) continue
     count++
-    const named = { name, description: help, unit: unitOf(name) }
-    if (type === 'histogram') writeHistogram(writer, named, distributionsOf(name, values), time)
+    const named = { name, description: help, unit: metricUnit(name) }
+    if (type === 'histogram') writeHistogram(writer, named, groupDistributions(name, values), time)
     else writeNumbers(writer, { named, isSum: type === 'counter', values }, time)
   }
   return count
@@ -123,7 +123,7 @@ function writeNumbers(writer: ProtoWriter, { named, isSum, values }: Numbers, ti
 }
 
 /** The buckets of a scrape are cumulative, those of OTLP are not. */
-function distributionsOf(name: string, values: readonly Sample[]): Distribution[] {
+function groupDistributions(name: string, values: readonly Sample[]): Distribution[] {
   const found: Distribution[] = []
   let bounds: number[] = []
   let below: number[] = []
@@ -158,8 +158,8 @@ function times(writer: ProtoWriter, { since, now }: Span): void {
   writer.time(3, now)
 }
 
-/** By UCUM, as the conventions have it. */
-function unitOf(name: string): string {
+/** Unit of a metric by UCUM, as the conventions of OpenTelemetry require. */
+function metricUnit(name: string): string {
   if (/_seconds(_total)?$/.test(name)) return 's'
   return /_bytes(_total)?$/.test(name) ? 'By' : ''
 }

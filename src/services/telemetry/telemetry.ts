@@ -4,9 +4,9 @@ import { hostname } from 'node:os'
 import type { Clock } from '../../core/clock.ts'
 import { randomHex } from '../../core/ids.ts'
 import type { Log } from '../../core/log.ts'
-import type { Tallies } from '../../machines/metrics/metrics.ts'
+import type { MetricRegistry } from '../../machines/metrics/metrics.ts'
 import type { Attribute, Reporter } from '../../machines/otlp/otlp.ts'
-import { addressOf, Exporter } from './exporter.ts'
+import { Exporter, targetAddress } from './exporter.ts'
 import { LogRecords } from './log-records.ts'
 import { Meter, type MetricSource } from './meter.ts'
 import type { TelemetrySettings, TraceSettings } from './settings.ts'
@@ -18,7 +18,7 @@ export const SCHEMA_URL = 'https://opentelemetry.io/schemas/1.42.0'
 export interface TelemetrySource {
   readonly clock: Clock
   readonly log: Log
-  readonly tallies: Tallies
+  readonly metrics: MetricRegistry
   /** Called with what takes each line of the log, while lines are exported. */
   readonly lines?: (take: ((line: string) => void) | undefined) => void
   /** Of this program; called once something is exported. */
@@ -51,31 +51,40 @@ export class Telemetry {
     this.lines?.add(text)
   }
 
-  /** Takes settings over. What waits under former ones is still sent to where they said. */
+  /** Applies new settings. Data that waits under the former ones is still sent to the former address. */
   apply(settings: TelemetrySettings): void {
     const wanted = JSON.stringify(settings)
     if (wanted === this.applied) return
     this.applied = wanted
-    const { log, clock, tallies } = this.source
+    const { log, clock, metrics: registry } = this.source
     for (const problem of settings.problems) log.warn({ problem }, 'telemetry: a setting of the environment is not followed')
     this.end()
     const { traces, metrics, logs } = settings
     if (logs) {
-      this.lines = new LogRecords(new Exporter({ signal: 'logs', target: logs, reporter: this.reporter(settings), clock, log, tallies }))
+      this.lines = new LogRecords(
+        new Exporter({ signal: 'logs', target: logs, reporter: this.reporter(settings), clock, log, metrics: registry }),
+      )
       this.source.lines?.((text) => this.line(text))
-      log.info({ endpoint: addressOf(logs) }, 'the log is exported')
+      log.info({ endpoint: targetAddress(logs) }, 'the log is exported')
     }
     if (traces) {
-      const exporter = new Exporter({ signal: 'traces', target: traces, reporter: this.reporter(settings), clock, log, tallies })
+      const exporter = new Exporter({ signal: 'traces', target: traces, reporter: this.reporter(settings), clock, log, metrics: registry })
       this.tracing = new Tracing(traces, clock, exporter)
-      log.info({ endpoint: addressOf(traces), ratio: traces.ratio }, 'requests are traced')
+      log.info({ endpoint: targetAddress(traces), ratio: traces.ratio }, 'requests are traced')
     }
     if (metrics) {
-      const exporter = new Exporter({ signal: 'metrics', target: metrics, reporter: this.reporter(settings), clock, log, tallies })
+      const exporter = new Exporter({
+        signal: 'metrics',
+        target: metrics,
+        reporter: this.reporter(settings),
+        clock,
+        log,
+        metrics: registry,
+      })
       const others: MetricSource = (writer, time) => this.others(writer, time)
-      this.meter = new Meter({ interval: metrics.interval, clock, tallies, others, exporter, since: this.since })
+      this.meter = new Meter({ interval: metrics.interval, clock, metrics: registry, others, exporter, since: this.since })
       this.measures = true
-      log.info({ endpoint: addressOf(metrics), every: metrics.interval }, 'metrics are exported')
+      log.info({ endpoint: targetAddress(metrics), every: metrics.interval }, 'metrics are exported')
     }
   }
 

@@ -1,5 +1,5 @@
 /**
- * What goes from one program to the next so that their spans form one trace: the headers `traceparent` and `tracestate` (W3C Trace
+ * Headers that go from one program to the next so that their spans form one trace: `traceparent` and `tracestate` (W3C Trace
  * Context, Recommendation of 23 November 2021) and `baggage` (W3C Baggage, Candidate Recommendation). A header that breaks their rules
  * counts as absent.
  */
@@ -41,11 +41,11 @@ export interface TraceParent {
 
 /** Version, trace, span and flags; a later version may go on after a dash (section 3.2.2 and 4.3 of Trace Context). */
 const TRACEPARENT = /^([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})(-.*)?$/
-const LONGEST_PARENT = 512
+const MAX_PARENT_LENGTH = 512
 
 /** @returns undefined where the header is missing, malformed or of no valid trace. */
 export function readTraceparent(header: unknown): TraceParent | undefined {
-  if (typeof header !== 'string' || header.length > LONGEST_PARENT) return undefined
+  if (typeof header !== 'string' || header.length > MAX_PARENT_LENGTH) return undefined
   const [, version, traceId = '', spanId = '', flags = '', more] = TRACEPARENT.exec(header) ?? []
   if (version === undefined || version === 'ff' || (version === '00' && more !== undefined)) return undefined
   if (isZero(traceId) || isZero(spanId)) return undefined
@@ -64,39 +64,39 @@ function isId(text: string, digits: number): boolean {
 const isZero = (id: string): boolean => /^0+$/.test(id)
 
 /** Lists of at most 32 members, passed on up to 512 characters (sections 3.3.1.1 and 3.3.1.5 of Trace Context). */
-const MOST_MEMBERS = 32
-const LONGEST_STATE = 512
+const MAX_MEMBERS = 32
+const MAX_STATE_LENGTH = 512
 const STATE_MEMBER =
   /^(?:[a-z][a-z0-9_\-*/]{0,255}|[a-z0-9][a-z0-9_\-*/]{0,240}@[a-z][a-z0-9_\-*/]{0,13})=[\x20-\x2b\x2d-\x3c\x3e-\x7e]{0,255}[\x21-\x2b\x2d-\x3c\x3e-\x7e]$/
 
 /** `tracestate` as it may be passed on; undefined where it is missing or malformed. What is too long loses members from its end. */
 export function readTracestate(header: unknown): string | undefined {
-  if (typeof header !== 'string' || header.length > 8 * LONGEST_STATE) return undefined
+  if (typeof header !== 'string' || header.length > 8 * MAX_STATE_LENGTH) return undefined
   const members = header.split(',').map((member) => member.trim())
   const named = members.filter((member) => member !== '')
-  if (named.length === 0 || named.length > MOST_MEMBERS || !named.every((member) => STATE_MEMBER.test(member))) return undefined
+  if (named.length === 0 || named.length > MAX_MEMBERS || !named.every((member) => STATE_MEMBER.test(member))) return undefined
   const keys = new Set(named.map((member) => member.slice(0, member.indexOf('='))))
   if (keys.size < named.length) return undefined
   let state = ''
   for (const member of named) {
     const longer = state === '' ? member : `${state},${member}`
-    if (longer.length > LONGEST_STATE) break
+    if (longer.length > MAX_STATE_LENGTH) break
     state = longer
   }
   return state === '' ? undefined : state
 }
 
 /** Section 3.3.2 of Baggage: what every platform passes on. */
-const LONGEST_BAGGAGE = 8192
-const MOST_BAGGAGE = 64
+const MAX_BAGGAGE_LENGTH = 8192
+const MAX_BAGGAGE = 64
 const BAGGAGE_MEMBER =
   /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+[ \t]*=[ \t]*[\x21\x23-\x2b\x2d-\x3a\x3c-\x5b\x5d-\x7e]*(?:[ \t]*;[\x20-\x2b\x2d-\x7e]*)?$/
 
 /** `baggage` as it may be passed on; undefined where it is missing, malformed or too long. */
 export function readBaggage(header: unknown): string | undefined {
-  if (typeof header !== 'string' || header === '' || header.length > LONGEST_BAGGAGE) return undefined
+  if (typeof header !== 'string' || header === '' || header.length > MAX_BAGGAGE_LENGTH) return undefined
   const members = header.split(',').map((member) => member.trim())
-  return members.length <= MOST_BAGGAGE && members.every((member) => BAGGAGE_MEMBER.test(member)) ? members.join(',') : undefined
+  return members.length <= MAX_BAGGAGE && members.every((member) => BAGGAGE_MEMBER.test(member)) ? members.join(',') : undefined
 }
 
 /** Parts of a trace that the operator lets a provider see. */

@@ -1,4 +1,4 @@
-/** A few threads for jobs of one kind, started when they are needed and let go of when they are not. */
+/** A few threads for jobs of one kind, started when they are needed and ended when they are not. */
 import { availableParallelism } from 'node:os'
 import type { Clock, Timer } from '../../core/clock.ts'
 import { type Job, Thread, ThreadError, type ThreadLimits } from './thread.ts'

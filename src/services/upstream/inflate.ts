@@ -1,7 +1,7 @@
 /** Decodes a content encoding that a provider applied although none was requested; bounded output, paused with the reply. */
 
 import type { Transform } from 'node:stream'
-import { decoderOf } from '../../core/content-coding.ts'
+import { createDecoder } from '../../core/content-coding.ts'
 import { Fault } from '../../core/faults.ts'
 
 /** A reply never inflates past this many bytes. */
@@ -71,6 +71,6 @@ const MAGIC: Readonly<Record<string, number>> = { gzip: 0x1f, 'x-gzip': 0x1f, zs
 
 /** @param coding in lower case. @returns undefined for one that is not understood, or a list of them. */
 export function inflaterFor(coding: string, sink: InflateSink): Inflater | undefined {
-  const decoder = decoderOf(coding)
+  const decoder = createDecoder(coding)
   return decoder && new Inflater(decoder, sink, MAGIC[coding])
 }

@@ -1,7 +1,7 @@
 /** Fetches a provider's list of models and its description of itself; never during a request. */
 import type { Agent, IncomingMessage } from 'node:http'
 import { request as requestHttps } from 'node:https'
-import { isObject, type JsonObject } from '../../core/json.ts'
+import { isObject, type JsonObject, parseJson } from '../../core/json.ts'
 import { request as requestHttp } from '../../core/node-http.ts'
 import { Pieces } from '../../core/pieces.ts'
 import type { Provider } from '../../routing/catalog/types.ts'
@@ -17,7 +17,7 @@ export interface ListingWay {
   readonly agent: (origin: string) => Agent
 }
 
-const PATIENCE = 2000
+const TIMEOUT_MS = 2000
 const LONGEST = 8 * 1024 * 1024
 
 /** The provider answers with something that is no list. */
@@ -36,7 +36,7 @@ export class ListingError extends Error {
  * @throws where the provider does not answer in time, or the answer is no JSON object.
  */
 export function fetchListing(provider: Provider, path: string, way: ListingWay, base = provider.baseUrl ?? ''): Promise<JsonObject> {
-  return requestJson(addressOf(provider, base, path), way)
+  return requestJson(listingAddress(provider, base, path), way)
 }
 
 export interface ServerQuestion {
@@ -48,17 +48,17 @@ export interface ServerQuestion {
 
 /** Fetches what the server states about itself. As `fetchListing` otherwise. */
 export function askServer(provider: Provider, { path, body }: ServerQuestion, way: ListingWay): Promise<JsonObject> {
-  return requestJson(addressOf(provider, (provider.baseUrl ?? '').replace(/\/v1\/*$/, ''), path), way, body)
+  return requestJson(listingAddress(provider, (provider.baseUrl ?? '').replace(/\/v1\/*$/, ''), path), way, body)
 }
 
-function addressOf(provider: Provider, base: string, path: string): URL {
+function listingAddress(provider: Provider, base: string, path: string): URL {
   const url = new URL(base.replace(/\/+$/, '') + path)
   if (provider.query !== undefined) for (const [name, value] of new URLSearchParams(provider.query)) url.searchParams.set(name, value)
   return url
 }
 
 async function requestJson(url: URL, { headers, agent }: ListingWay, fields?: JsonObject): Promise<JsonObject> {
-  const signal = AbortSignal.timeout(PATIENCE)
+  const signal = AbortSignal.timeout(TIMEOUT_MS)
   const body = fields === undefined ? undefined : JSON.stringify(fields)
   const length = body === undefined ? [] : ['content-length', String(Buffer.byteLength(body))]
   const response = await new Promise<IncomingMessage>((resolve, reject) => {
@@ -76,15 +76,7 @@ async function requestJson(url: URL, { headers, agent }: ListingWay, fields?: Js
   }
   const { statusCode: status } = response
   if (status !== 200) throw new ListingError(status ?? 0)
-  const listing = parsed(pieces.take().toString('utf8'))
+  const listing = parseJson(pieces.take().toString('utf8'))
   if (!isObject(listing)) throw new ListingError(status)
   return listing
-}
-
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
-  }
 }

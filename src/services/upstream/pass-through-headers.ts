@@ -1,6 +1,7 @@
 /** Which headers the pass-through relays: end-to-end ones, without credentials, framing, and state of either origin. */
 import type { IncomingHttpHeaders } from 'node:http'
 import { Fault } from '../../core/faults.ts'
+import { VISITOR_HEADER } from '../../core/visitor-header.ts'
 
 /** Hop-by-hop fields (RFC 9110 section 7.6.1); every `proxy-…` field is one as well. */
 const HOP_BY_HOP = ['connection', 'keep-alive', 'te', 'trailer', 'transfer-encoding', 'upgrade', 'http2-settings']
@@ -24,6 +25,7 @@ const CALLERS_OWN = [
   'x-forwarded-port',
   'x-forwarded-proto',
   'x-real-ip',
+  VISITOR_HEADER,
   // What of a trace a provider may see is the operator's decision (`trace_context` of the provider).
   'traceparent',
   'tracestate',
@@ -57,7 +59,7 @@ export type Framing = { kind: 'none' } | { kind: 'length'; bytes: number } | { k
  * they name is removed from the relayed headers, but the body that it announced has been read.
  * @throws Fault 413 for a length that is no exact integer.
  */
-export function framingOf(headers: IncomingHttpHeaders): Framing {
+export function bodyFraming(headers: IncomingHttpHeaders): Framing {
   if (headers['transfer-encoding'] !== undefined) return { kind: 'chunked' }
   const bytes = Number(headers['content-length'] ?? 0)
   if (!Number.isSafeInteger(bytes)) throw new Fault('too_large')

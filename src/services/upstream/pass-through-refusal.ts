@@ -22,7 +22,7 @@ interface RefusedCall {
 
 /** Bytes of an error that are read, as they come and decoded. */
 const MOST = 64 * 1024
-const MOST_DECODED = 256 * 1024
+const MAX_DECODED = 256 * 1024
 
 /** Conditions of the caller's own (RFC 9110 section 13.1): a 412 answers them. */
 const CONDITIONS = ['if-match', 'if-none-match', 'if-modified-since', 'if-unmodified-since', 'if-range']
@@ -83,7 +83,7 @@ export class HeldError {
   /** @returns undefined where its coding is not known. */
   private decoded(): Buffer | undefined {
     const coding = contentCoding(this.headers['content-encoding'])
-    return coding === undefined ? this.bytes() : decodedAtOnce(coding, this.bytes(), MOST_DECODED)
+    return coding === undefined ? this.bytes() : decodedAtOnce(coding, this.bytes(), MAX_DECODED)
   }
 }
 

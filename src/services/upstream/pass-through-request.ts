@@ -4,12 +4,12 @@ import type { PassThrough } from 'node:stream'
 import type { Dispatcher } from 'undici'
 import type { Timer } from '../../core/clock.ts'
 import { networkFault, StaleConnection } from '../../machines/http1-client/network-fault.ts'
-import { MOST_INTERIM, tooManyInterim } from '../../machines/http1-client/reply-fields.ts'
+import { MAX_INTERIM, tooManyInterim } from '../../machines/http1-client/reply-fields.ts'
 import type { RequestOptions } from '../../machines/http1-client/whole-requests.ts'
 import type { UpstreamSide } from './pass-through-call.ts'
 import type { Framing } from './pass-through-headers.ts'
 import type { PassThroughRun } from './pass-through-run.ts'
-import { gatherUpload, MOST_GATHERED, streamUpload } from './pass-through-upload.ts'
+import { gatherUpload, MAX_GATHERED, streamUpload } from './pass-through-upload.ts'
 import type { ConnectionPool, Started } from './pools.ts'
 
 export interface PassThroughHead {
@@ -47,7 +47,7 @@ export class PassThroughRequest implements Dispatcher.DispatchHandler, UpstreamS
     const options = { method: method as Dispatcher.HttpMethod, path, headers, isRelayed: true }
     if (Buffer.isBuffer(source)) this.sendWhole({ ...options, body: source })
     else if (framing.kind === 'none') this.sendWhole({ ...options, body: null })
-    else if (framing.kind === 'length' && framing.bytes <= MOST_GATHERED)
+    else if (framing.kind === 'length' && framing.bytes <= MAX_GATHERED)
       gatherUpload(this.run, source, (body) => this.sendWhole({ ...options, body }))
     else {
       this.run.begin(this)
@@ -100,7 +100,7 @@ export class PassThroughRequest implements Dispatcher.DispatchHandler, UpstreamS
 
   onResponseStart(_controller: Dispatcher.DispatchController, status: number, headers: IncomingHttpHeaders): void {
     if (status < 200) {
-      if (++this.interim > MOST_INTERIM) this.run.fail(tooManyInterim())
+      if (++this.interim > MAX_INTERIM) this.run.fail(tooManyInterim())
       return
     }
     this.firstByte?.cancel()

@@ -13,7 +13,7 @@ import { HeldError, isHeld } from './pass-through-refusal.ts'
 import { SentTexts } from './pass-through-sent.ts'
 
 /** Milliseconds for which the rest of a request body is read and discarded after the exchange has ended. */
-const LONGEST_DISCARD = 30_000
+const MAX_DISCARD_MS = 30_000
 
 /** Milliseconds that a provider has for closing a WebSocket whose caller has ended it. */
 const CLOSING_TIME = 5_000
@@ -33,7 +33,7 @@ export class PassThroughRun {
   private isOver = false
   private providerStatus: number | null = null
   /** Clock time of the provider's last byte. */
-  private heard = 0
+  private lastByteAt = 0
   /** Clock time since which the provider is held back, and the milliseconds of earlier times. */
   private heldSince: number | undefined
   private heldBack = 0
@@ -135,7 +135,7 @@ export class PassThroughRun {
 
   /** Relays bytes of the reply's body. @returns false where the provider must pause until `onDrain`. */
   data(chunk: Buffer): boolean {
-    this.heard = this.clock.monotonic()
+    this.lastByteAt = this.clock.monotonic()
     if (this.isOver) return true
     if (this.page) return this.holdBack(this.page, chunk)
     this.call.reader?.data(chunk)
@@ -207,7 +207,7 @@ export class PassThroughRun {
     this.heldSince ??= this.clock.monotonic()
     this.response.once('drain', () => {
       // Up to now we have held the provider back.
-      this.heard = this.clock.monotonic()
+      this.lastByteAt = this.clock.monotonic()
       this.noteHeldBack()
       resume()
     })
@@ -318,9 +318,9 @@ export class PassThroughRun {
     const { socket } = request
     request.unpipe()
     request.resume()
-    const impatience = this.clock.after(LONGEST_DISCARD, () => socket.destroy())
+    const timer = this.clock.after(MAX_DISCARD_MS, () => socket.destroy())
     const done = (): void => {
-      impatience.cancel()
+      timer.cancel()
       request.off('close', done)
       socket.off('close', done)
     }
@@ -348,9 +348,9 @@ export class PassThroughRun {
 
   /** Silence is the provider's only while the caller takes what comes. */
   private watchIdle(): void {
-    this.heard = this.clock.monotonic()
+    this.lastByteAt = this.clock.monotonic()
     const check = () => {
-      const silence = this.clock.monotonic() - this.heard
+      const silence = this.clock.monotonic() - this.lastByteAt
       if (this.response.writableNeedDrain) this.after(this.limits.idle, check)
       else if (silence >= this.limits.idle) this.fail(new Fault('upstream_silent'))
       else this.after(this.limits.idle - silence, check)

@@ -9,7 +9,7 @@ import type { PassThroughRun } from './pass-through-run.ts'
  * Bytes up to which a body of a known length is read before the provider is called: such a request needs no connection while it comes,
  * and can be sent again over a new connection where that of the pool had been closed.
  */
-export const MOST_GATHERED = 128 * 1024
+export const MAX_GATHERED = 128 * 1024
 
 /** Reads the body. @param then is called with it, unless the exchange has ended before. */
 export function gatherUpload(run: PassThroughRun, source: IncomingMessage, then: (body: Buffer) => void): void {
@@ -80,7 +80,7 @@ function withLastHeld(run: PassThroughRun, watch: SentBody, { headers }: Incomin
 }
 
 /** Milliseconds without a byte after which a body has stopped arriving. */
-const LONGEST_SILENCE = 30_000
+const MAX_SILENCE_MS = 30_000
 /** Milliseconds after which the average rate counts, and the bytes per second that it has to reach. */
 const SLOW_AFTER = 60_000
 const SLOWEST = 16 * 1024
@@ -105,9 +105,9 @@ function watchUpload(run: PassThroughRun, source: IncomingMessage, isHeldBack: (
     if (isHeldBack()) lastByte = now
     else free += now - looked
     looked = now
-    if (now - lastByte >= LONGEST_SILENCE) run.late(`nothing of the body came for ${LONGEST_SILENCE / 1000} seconds`)
+    if (now - lastByte >= MAX_SILENCE_MS) run.late(`nothing of the body came for ${MAX_SILENCE_MS / 1000} seconds`)
     else if (free >= SLOW_AFTER && bytes * 1000 < free * SLOWEST) run.late('the body came at less than 16 KB per second')
-    else run.after(Math.max(1, Math.min(lastByte + LONGEST_SILENCE - now, free < SLOW_AFTER ? SLOW_AFTER - free : LONGEST_SILENCE)), look)
+    else run.after(Math.max(1, Math.min(lastByte + MAX_SILENCE_MS - now, free < SLOW_AFTER ? SLOW_AFTER - free : MAX_SILENCE_MS)), look)
   }
   look()
 }

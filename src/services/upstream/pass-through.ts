@@ -9,7 +9,7 @@ import { HANDSHAKE, isHandshake } from '../../core/websocket-handshake.ts'
 import { networkFault } from '../../machines/http1-client/network-fault.ts'
 import type { Provider } from '../../routing/catalog/types.ts'
 import type { PassThroughCall } from './pass-through-call.ts'
-import { type Framing, framingOf, upgradedHeaders, upgradeRequestHeaders, upstreamHeaders } from './pass-through-headers.ts'
+import { bodyFraming, type Framing, upgradedHeaders, upgradeRequestHeaders, upstreamHeaders } from './pass-through-headers.ts'
 import { PassThroughRequest } from './pass-through-request.ts'
 import { PassThroughRun } from './pass-through-run.ts'
 import type { PoolSettings, Pools } from './pools.ts'
@@ -33,7 +33,7 @@ class PassThroughTunnel {
     const onUpstream = (upstream: ClientRequest) => {
       run.begin({ abort: () => upstream.destroy() })
       upstream.once('socket', (upstreamSocket: Socket) => watchStart(run, upstream, upstreamSocket))
-      // Heard before the library's own listener, which writes these headers to the caller.
+      // Runs before the library's own listener, which writes these headers to the caller.
       upstream.once('upgrade', (reply: IncomingMessage, upstreamSocket: Socket) => {
         reply.headers = upgradedHeaders(reply.headers, ours)
         response.detachSocket(socket)
@@ -47,7 +47,7 @@ class PassThroughTunnel {
         upstream.once('response', (reply: IncomingMessage) => relay(reply, run))
       })
     }
-    // Heard within the call itself, so that it is this call's and no other's.
+    // The listener is added within the call itself, so that it gets this call's event and no other's.
     this.proxy.once('proxyReqWs', onUpstream)
     try {
       this.proxy.ws(request, socket, head, { target, agent }, (error) => run.fail(networkFault(error, response.headersSent)))
@@ -116,7 +116,7 @@ export class PassThroughProxy {
     if (run.leftAlready(request.socket)) return
     try {
       const { body } = call
-      const framing: Framing = body ? { kind: 'length', bytes: body.length } : framingOf(request.headers)
+      const framing: Framing = body ? { kind: 'length', bytes: body.length } : bodyFraming(request.headers)
       if (!body && request.headers.expect?.toLowerCase() === '100-continue') response.writeContinue()
       run.turnsPages((path) => this.send(run, { request, call, path }, { kind: 'none' }))
       this.send(run, { request, call, path: call.path }, framing)
@@ -144,7 +144,7 @@ export class PassThroughProxy {
 
   /** Opens a WebSocket to the provider and joins the two ends. `socket` is the caller's, as Node's `upgrade` event gave it. */
   upgrade(request: IncomingMessage, socket: Socket, head: Buffer, call: PassThroughCall): void {
-    // Node has let go of the socket: without a listener of our own its errors would end the process.
+    // Node has released the socket: without a listener of our own its errors would end the process.
     socket.on('error', () => {})
     const response = replyOn(request, socket)
     const run = new PassThroughRun(this.clock, call, { request, response })
@@ -190,7 +190,7 @@ export function passThroughTarget(provider: Provider, path: string): URL {
   return target
 }
 
-/** A reply on a socket that Node has let go of; it is the last one there. */
+/** A reply on a socket that Node has released; it is the last one there. */
 function replyOn(request: IncomingMessage, socket: Socket): ServerResponse {
   const response = new HttpReply(request)
   response.shouldKeepAlive = false

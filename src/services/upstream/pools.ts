@@ -9,11 +9,11 @@ import symbols from 'undici/lib/core/symbols.js'
 import Client from 'undici/lib/dispatcher/client.js'
 import Dispatcher from 'undici/lib/dispatcher/dispatcher.js'
 import { type NameLookups, names } from '../../core/name-lookups.ts'
-import { connectionOf } from '../../machines/http1-client/provider-connection.ts'
+import { socketConnection } from '../../machines/http1-client/provider-connection.ts'
 import { type RequestOptions, WholeRequests } from '../../machines/http1-client/whole-requests.ts'
-import { agentOf } from '../connections/agent.ts'
+import { createAgent } from '../connections/agent.ts'
 import type { Phase } from '../connections/connection-failure.ts'
-import { type ConnectionSettings, LONGEST_USE, secureContextOf } from '../connections/connection-settings.ts'
+import { type ConnectionSettings, MAX_USE_MS, secureContext } from '../connections/connection-settings.ts'
 import { type Connecting, Connector } from '../connections/connector.ts'
 import { type ProxyEnvironment, proxyFor } from '../connections/proxy.ts'
 
@@ -33,21 +33,21 @@ export const SINGLE_USE = 300_000
 const { kSize } = symbols
 
 /** Requests that a client has: its `stats.size`, without the object that `stats` makes. */
-function sizeOf(client: Client): number {
+function queuedRequests(client: Client): number {
   const size = (client as Client & { readonly [kSize]: number })[kSize]
   if (size === undefined) throw new TypeError('the client does not state its size')
   return size
 }
 
 /**
- * Where connections read to. Without it Node allocates 64 KB for every read and cuts them to what has come. All connections
- * share one buffer: each read is copied out of it before the next one begins (libuv, `uv__read` in src/unix/stream.c).
+ * Read buffer that all connections share: each read is copied out of it before the next one begins (libuv, `uv__read` in
+ * src/unix/stream.c). Without it Node allocates 64 KB for every read and cuts them to what has come.
  */
 const READS = {
   buffer: Buffer.allocUnsafeSlow(64 * 1024),
   callback(this: Socket, length: number): boolean {
     const bytes = READS.buffer.subarray(0, length)
-    const connection = connectionOf(this)
+    const connection = socketConnection(this)
     if (!connection) return this.push(Buffer.from(bytes))
     connection.read(bytes)
     return true
@@ -66,9 +66,11 @@ export interface Started {
 class Member implements Started {
   readonly client: Client
   attempt: Connecting | undefined
+  private readonly drop: (member: Member) => void
 
-  constructor(client: Client) {
+  constructor(client: Client, drop: (member: Member) => void) {
     this.client = client
+    this.drop = drop
   }
 
   get phase(): Phase | undefined {
@@ -78,6 +80,8 @@ class Member implements Started {
   abort(reason: Error): void {
     void this.client.destroy(reason)
     this.attempt?.cancel()
+    // The client reports nothing of a connection that it still waited for.
+    this.drop(this)
   }
 }
 
@@ -109,14 +113,14 @@ export class ConnectionPool extends Dispatcher {
       timeout: connectTimeout,
       names: lookups,
       proxy: () => proxyFor(url, connection?.proxy, env),
-      secureContext: () => secureContextOf(connection),
+      secureContext: () => secureContext(connection),
       onread: READS,
       onExhausted,
     })
     this.whole = new WholeRequests({
       origin,
       connector: this.connector,
-      maxAge: connection?.maxAge ?? LONGEST_USE,
+      maxAge: connection?.maxAge ?? MAX_USE_MS,
       stale: () => this.whole.dropIdle(),
       surplus: () => this.surplus(),
     })
@@ -158,7 +162,7 @@ export class ConnectionPool extends Dispatcher {
     const member = this.open()
     member.client.dispatch(options, handler)
     // A request that failed at once has not made the client busy, so it will not report that it is free again.
-    if (sizeOf(member.client) === 0) this.drop(member)
+    if (queuedRequests(member.client) === 0) this.drop(member)
     return member
   }
 
@@ -195,14 +199,14 @@ export class ConnectionPool extends Dispatcher {
     })
     // A request that comes too late gets the client's own error.
     if (this.ended) void client.destroy()
-    const member = new Member(client)
+    const member = new Member(client, (ended) => this.drop(ended))
     this.members.add(member)
     client.on('connect', () => {
       this.madeByClients++
     })
     client.on('disconnect', () => {
       // With a request that has not been written yet the client connects again by itself.
-      if (sizeOf(client) === 0) this.drop(member)
+      if (queuedRequests(client) === 0) this.drop(member)
     })
     client.on('connectionError', () => this.drop(member))
     client.on('drain', () => this.drop(member))
@@ -243,7 +247,7 @@ export class Pools {
 
   /** For requests by Node's own client: each has a connection to itself, made as those of the pool are. */
   agent(settings: PoolSettings): Agent {
-    return agentOf(this.for(settings).connector)
+    return createAgent(this.for(settings).connector)
   }
 
   /** True where a proxy stands in front of a provider. */

@@ -18,7 +18,7 @@ export interface TimeLimits {
   readonly statement: number
 }
 
-export type ConnectionNews = { kind: 'connection-lost'; reason: string }
+export type ConnectionReport = { kind: 'connection-lost'; reason: string }
 
 /** Connections for one purpose, beside those of the size that the URL names. */
 export interface PoolOptions {
@@ -56,8 +56,8 @@ export class Connection implements Session {
    * @param pool for one purpose, in place of the size that the URL names.
    * @throws Fault `bad_request` for a URL that is none.
    */
-  constructor(url: string, report: (news: ConnectionNews) => void, limits: TimeLimits, pool?: PoolOptions) {
-    const { connectionString, size } = settingsOf(url)
+  constructor(url: string, report: (report: ConnectionReport) => void, limits: TimeLimits, pool?: PoolOptions) {
+    const { connectionString, size } = parseUrl(url)
     this.mostWaiting = pool?.waiting ?? Number.POSITIVE_INFINITY
     this.pool = new pg.Pool({
       connectionString,
@@ -73,7 +73,7 @@ export class Connection implements Session {
         await client.query(pinned(limits))
       },
     })
-    this.pool.on('error', (thrown) => report({ kind: 'connection-lost', reason: reasonOf(thrown) }))
+    this.pool.on('error', (thrown) => report({ kind: 'connection-lost', reason: errorReason(thrown) }))
   }
 
   /** @throws Fault `unavailable`. */
@@ -169,7 +169,7 @@ function isUnprepared(thrown: unknown): boolean {
 const ignore = () => {}
 
 /** Takes what is ours out of the URL. */
-function settingsOf(url: string): { connectionString: string; size: number } {
+function parseUrl(url: string): { connectionString: string; size: number } {
   const [address = '', search] = url.split('?', 2)
   const settings = new URLSearchParams(search)
   const size = Number(settings.get('pool') ?? POOL.usual)
@@ -196,7 +196,7 @@ function safeInteger(text: string): number {
   return value
 }
 
-/** What operators meet most often, by SQLSTATE or by Node's code of a TLS error. */
+/** Errors that operators meet most often, by SQLSTATE or by Node's code of a TLS error. */
 const STATES: Readonly<Record<string, string>> = {
   '28000': 'access refused',
   '28P01': 'access refused',
@@ -218,7 +218,7 @@ const STATES: Readonly<Record<string, string>> = {
 }
 
 /** Never the driver's own words: they may quote rows and addresses. */
-function reasonOf(thrown: unknown): string {
+function errorReason(thrown: unknown): string {
   if (!(thrown instanceof Error)) return 'unknown'
   if ('code' in thrown && typeof thrown.code === 'string' && /^[A-Z0-9_]{3,40}$/.test(thrown.code)) {
     const known = STATES[thrown.code]
@@ -241,7 +241,7 @@ export class StatementFault extends Fault {
   readonly state: string | undefined
 
   constructor(thrown: unknown) {
-    super('unavailable', { message: `The store of record does not answer (${reasonOf(thrown)})`, retryAfter: RETRY_SECONDS })
+    super('unavailable', { message: `The store of record does not answer (${errorReason(thrown)})`, retryAfter: RETRY_SECONDS })
     this.state = thrown instanceof pg.DatabaseError ? thrown.code : undefined
   }
 }

@@ -1,5 +1,5 @@
 /** The connections of one process to PostgreSQL, by purpose: what callers cause never waits before what money needs. */
-import { Connection, type ConnectionNews, type PoolOptions, type TimeLimits } from './connection.ts'
+import { Connection, type ConnectionReport, type PoolOptions, type TimeLimits } from './connection.ts'
 
 export interface Connections {
   /** Leases, settlements and pulses, and the upkeep of leases. Of the size that the URL names. */
@@ -18,7 +18,7 @@ const READINGS: PoolOptions = { name: 'headgate readings', size: 2, waiting: 64 
 const CHANGES: PoolOptions = { name: 'headgate changes', size: 1, waiting: 64 }
 
 /** Connects at the first statement of each kind only. @throws Fault `bad_request` for a URL that is none. */
-export function openConnections(url: string, report: (news: ConnectionNews) => void, limits: TimeLimits): Connections {
+export function openConnections(url: string, report: (report: ConnectionReport) => void, limits: TimeLimits): Connections {
   const open = (pool?: PoolOptions): Connection => new Connection(url, report, limits, pool)
   return { money: open(), lookUps: open(LOOK_UPS), readings: open(READINGS), changes: open(CHANGES) }
 }

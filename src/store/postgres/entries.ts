@@ -4,10 +4,10 @@ import { Fault } from '../../core/faults.ts'
 import {
   type EntryKind,
   type EntryRefusal,
+  entryMove,
   type LedgerEntry,
   type Move,
   movedBy,
-  moveOf,
   type NewEntry,
 } from '../../core/ledger-entries.ts'
 import type { EntryQuery, EntrySum, LedgerEntries } from '../../ledger/entries.ts'
@@ -89,7 +89,7 @@ export class PostgresEntries implements LedgerEntries {
       .where('counted_at', '>', 0)
       .where('counted_at', '>=', from)
       .where('counted_at', '<', Math.min(until, Number.MAX_SAFE_INTEGER))
-    return (await this.connections.readings.run(found.compile())).flatMap((row) => moveOf(entryFrom(row)) ?? [])
+    return (await this.connections.readings.run(found.compile())).flatMap((row) => entryMove(entryFrom(row)) ?? [])
   }
 }
 

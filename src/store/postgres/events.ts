@@ -119,11 +119,11 @@ export class PostgresEvents implements DeliverableEvents {
     await this.connections.readings.run(concluding.compile(query))
   }
 
-  async redeliver(event: number, receiver: string | undefined, now: number): Promise<number> {
+  async redeliver(event: number, receiver: string | null, now: number): Promise<number> {
     const at = Math.floor(now)
     const row = { state: 'pending', attempts: 0, first_at: at, due_at: at, claimed_until: 0, updated_at: at }
     let making = query.updateTable('event_delivery').set(row).where('event', '=', event)
-    if (receiver !== undefined) making = making.where('receiver', '=', storable(receiver))
+    if (receiver !== null) making = making.where('receiver', '=', storable(receiver))
     return (await this.connections.readings.run(making.returning('event').compile())).length
   }
 

@@ -13,9 +13,9 @@ const FIND: Prepared = {
     JOIN generation g ON g.seq = wanted.seq AND g.tag = wanted.tag`,
 }
 /** Rows of one round trip: each may have some KB of facts. */
-const MOST_IN_BATCH = 64
+const MAX_IN_BATCH = 64
 /** Different generations that wait at once. */
-const MOST_WAITING = 1_024
+const MAX_WAITING = 1_024
 
 export class GenerationLookUps {
   private readonly connection: Connection
@@ -28,10 +28,10 @@ export class GenerationLookUps {
 
   /** @throws Fault `unavailable`, also where too many wait. */
   async find(seq: number, tag: string): Promise<GenerationTable | undefined> {
-    const name = nameOf({ seq, tag })
+    const name = generationName({ seq, tag })
     let wanted = this.waiting.get(name)
     if (!wanted) {
-      if (this.waiting.size >= MOST_WAITING) throw tooManyWait()
+      if (this.waiting.size >= MAX_WAITING) throw tooManyWait()
       wanted = { seq, tag, ...Promise.withResolvers<GenerationTable | undefined>() }
       this.waiting.set(name, wanted)
       if (!this.isRunning) void this.run()
@@ -42,8 +42,8 @@ export class GenerationLookUps {
   private async run(): Promise<void> {
     this.isRunning = true
     while (this.waiting.size > 0) {
-      const batch = [...this.waiting.values()].slice(0, MOST_IN_BATCH)
-      for (const wanted of batch) this.waiting.delete(nameOf(wanted))
+      const batch = [...this.waiting.values()].slice(0, MAX_IN_BATCH)
+      for (const wanted of batch) this.waiting.delete(generationName(wanted))
       await this.read(batch)
     }
     this.isRunning = false
@@ -52,14 +52,14 @@ export class GenerationLookUps {
   private async read(batch: readonly Wanted[]): Promise<void> {
     try {
       const rows = await this.connection.call<GenerationTable>(FIND, [batch.map(({ seq }) => seq), batch.map(({ tag }) => tag)])
-      const found = new Map(rows.map((row) => [nameOf(row), row]))
-      for (const wanted of batch) wanted.resolve(found.get(nameOf(wanted)))
+      const found = new Map(rows.map((row) => [generationName(row), row]))
+      for (const wanted of batch) wanted.resolve(found.get(generationName(wanted)))
     } catch (thrown) {
       for (const { reject } of batch) reject(thrown)
     }
   }
 }
 
-function nameOf({ seq, tag }: { seq: number; tag: string }): string {
+function generationName({ seq, tag }: { seq: number; tag: string }): string {
   return `${seq} ${tag}`
 }

@@ -5,7 +5,7 @@ import type { Connections } from './connections.ts'
 import { query, storable } from './tables.ts'
 
 /** Rows of one statement: a statement takes 65,535 values. */
-const MOST_ROWS = 500
+const MAX_ROWS = 500
 
 export class PostgresGivenIds implements GivenIdStore {
   private readonly connection: Connections['readings']
@@ -15,9 +15,9 @@ export class PostgresGivenIds implements GivenIdStore {
   }
 
   async give(rows: readonly GivenId[]): Promise<void> {
-    for (let from = 0; from < rows.length; from += MOST_ROWS) {
+    for (let from = 0; from < rows.length; from += MAX_ROWS) {
       const values = rows
-        .slice(from, from + MOST_ROWS)
+        .slice(from, from + MAX_ROWS)
         .map(({ id, owner, until }) => ({ id, owner: storable(owner), until: Math.floor(until) }))
       await this.connection.run(
         query
@@ -31,8 +31,8 @@ export class PostgresGivenIds implements GivenIdStore {
 
   async find(ids: readonly string[]): Promise<GivenId[]> {
     const found: GivenId[] = []
-    for (let from = 0; from < ids.length; from += MOST_ROWS) {
-      const some = ids.slice(from, from + MOST_ROWS)
+    for (let from = 0; from < ids.length; from += MAX_ROWS) {
+      const some = ids.slice(from, from + MAX_ROWS)
       found.push(...(await this.connection.run(query.selectFrom('given_id').selectAll().where('id', 'in', some).compile())))
     }
     return found

@@ -22,7 +22,7 @@ import { LOCKS } from './locks.ts'
 import { type AssignmentTable, type AuditTable, type GuardrailTable, query, storable } from './tables.ts'
 
 /** Rows of one statement: a statement takes 65,535 values. */
-const MOST_ROWS = 500
+const MAX_ROWS = 500
 
 export class PostgresGuardrails implements GuardrailStore {
   private readonly connections: Pick<Connections, 'readings' | 'changes'>
@@ -90,8 +90,8 @@ export class PostgresGuardrails implements GuardrailStore {
   }
 
   async note(rows: readonly AuditRow[]): Promise<void> {
-    for (let from = 0; from < rows.length; from += MOST_ROWS) {
-      const values = rows.slice(from, from + MOST_ROWS).map(rowOf)
+    for (let from = 0; from < rows.length; from += MAX_ROWS) {
+      const values = rows.slice(from, from + MAX_ROWS).map(auditTable)
       await this.connections.readings.run(
         query
           .insertInto('guardrail_audit')
@@ -166,7 +166,7 @@ function assignmentFrom({ kind, assigned_by: by, created_at: createdAt, ...row }
   return { ...row, kind: kindFrom(kind), by, createdAt }
 }
 
-function rowOf(row: AuditRow): AuditTable {
+function auditTable(row: AuditRow): AuditTable {
   const { key, name } = row
   return { ...row, key: storable(key), name: storable(name), detail: JSON.stringify(row.detail) }
 }

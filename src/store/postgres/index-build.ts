@@ -8,7 +8,7 @@ import { query } from './tables.ts'
 /** Milliseconds between two looks at what another session of the server makes. */
 const PAUSE = 250
 /** Tries of one index: another session may end one by a deadlock. */
-const MOST_TRIES = 5
+const MAX_TRIES = 5
 
 /**
  * Called by one program at a time. The session of a killed one goes on at the server until its index is done, so it is waited for.
@@ -27,12 +27,12 @@ export async function buildIndex(connection: Connection, index: IndexBeside): Pr
       await connection.run(CompiledQuery.raw(indexStatement(index, 'concurrently')))
     } catch (thrown) {
       // Without a state the connection has failed, and the index may be done all the same: the next start looks.
-      if (!(thrown instanceof StatementFault) || thrown.state === undefined || ++tries > MOST_TRIES) throw thrown
+      if (!(thrown instanceof StatementFault) || thrown.state === undefined || ++tries > MAX_TRIES) throw thrown
     }
   }
 }
 
-/** What is seen of sessions of other roles does not name the table. */
+/** True if a session of the server builds an index of the table. Sessions of other roles do not show theirs: they count as doing so. */
 async function isBuilding(connection: Connection, table: string): Promise<boolean> {
   const running = sql`select 1 from pg_stat_progress_create_index p, pg_database d
     where d.datname = current_database() and p.datid = d.oid and coalesce(p.relid = to_regclass(${table}), true)`

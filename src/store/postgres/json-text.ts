@@ -6,7 +6,7 @@
  * hold them. Our JSON escapes no other surrogates, and the text stays JSON where an escaped backslash comes before.
  * @param column an expression of SQL.
  */
-export function jsonOf(column: string): string {
+export function columnJson(column: string): string {
   const backslash = 'chr(92)'
   const escapes = `repeat(${backslash}, 2) || 'u(0000|[dD][89a-fA-F][0-9a-fA-F]{2})'`
   const replaced = `regexp_replace(${column}, ${escapes}, repeat(${backslash}, 2) || 'ufffd', 'g')`
@@ -14,10 +14,10 @@ export function jsonOf(column: string): string {
 }
 
 /** A fact of the settlement as text, or another expression where none is recorded. */
-export function factOf(name: string, otherwise: string): string {
-  return `coalesce(nullif(case when facts like '{%' then ${jsonOf('facts')} ->> '${name}' end, ''), ${otherwise})`
+export function factColumn(name: string, otherwise: string): string {
+  return `coalesce(nullif(case when facts like '{%' then ${columnJson('facts')} ->> '${name}' end, ''), ${otherwise})`
 }
 
 /** Whole nano-dollars that the cache has saved. */
-export const SAVED = `case when facts like '{%' and json_typeof(${jsonOf('facts')} -> 'cache_discount') = 'number'
-  then round((${jsonOf('facts')} ->> 'cache_discount')::numeric * 1000000000) else 0 end`
+export const SAVED = `case when facts like '{%' and json_typeof(${columnJson('facts')} -> 'cache_discount') = 'number'
+  then round((${columnJson('facts')} ->> 'cache_discount')::numeric * 1000000000) else 0 end`

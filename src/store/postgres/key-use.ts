@@ -9,8 +9,8 @@ import { AdaptivePage } from '../adaptive-page.ts'
 import { DAY_MS, TICKS } from '../rows.ts'
 import { areWhole, closedSumsFor, KEY_SUMS, RUN_DAYS, soughtIn } from '../use-facts.ts'
 import type { Connection } from './connection.ts'
-import { factOf, SAVED } from './json-text.ts'
-import { LAST_DAY, MOST_TOKENS } from './rollup-functions.ts'
+import { factColumn, SAVED } from './json-text.ts'
+import { LAST_DAY, MAX_TOKENS } from './rollup-functions.ts'
 import { query, storable } from './tables.ts'
 
 /** The first day that is not closed. */
@@ -19,7 +19,7 @@ export const CLOSED = sql.raw('(select c.day from use_closed c)')
 const LAST = sql.raw(LAST_DAY)
 
 /** The columns of the indexes are compared as they are. What a rebuild has left above the watermark counts nowhere. */
-export const inDaysOf = ({ from, until }: UseQuery): RawBuilder<unknown> =>
+export const withinDays = ({ from, until }: UseQuery): RawBuilder<unknown> =>
   sql`day >= ${Math.ceil(from / DAY_MS)}::bigint and day < ${Math.ceil(until / DAY_MS)}::bigint and day <= ${LAST}`
 
 /** The keys of a page, and what its first one began with. */
@@ -41,7 +41,7 @@ function daysIn({ from, until }: UseQuery, least?: RawBuilder<unknown>): RawBuil
 }
 
 /** All sums by day and key. One look into the index for each day: sums of a key are not side by side. */
-export function byDayOf(wanted: UseQuery, page: KeyPage = ALL, least?: RawBuilder<unknown>): RawBuilder<unknown> {
+export function useByDay(wanted: UseQuery, page: KeyPage = ALL, least?: RawBuilder<unknown>): RawBuilder<unknown> {
   const ofKeys = wanted.keys ? sql`and k.key = any(${wanted.keys.map(storable)})` : between(page)
   return sql`select u.day * ${DAY_MS}::bigint as moment, u.* from ${daysIn(wanted, least)} cross join lateral
     (select * from use_by_key k where k.day = d ${ofKeys} offset 0) as u`
@@ -100,9 +100,9 @@ export class PostgresKeyUse {
   async page(wanted: UseQuery, apart: readonly UseGroup[], after: string): Promise<{ rows: UseRow[]; below: number; next?: string }> {
     const [, since, key = ''] = PLACE.exec(after) ?? []
     const begun = performance.now()
-    const last = wanted.keys ? undefined : await this.lastOf(wanted, key)
+    const last = wanted.keys ? undefined : await this.lastKey(wanted, key)
     const keys = { after: key, last, ...(since === undefined ? {} : { since: Number(since) }) }
-    const [page] = await this.connection.run(sumsOf(wanted, apart, keys).compile(query))
+    const [page] = await this.connection.run(useSums(wanted, apart, keys).compile(query))
     this.size.took(performance.now() - begun)
     const below = keys.since ?? page?.below ?? 0
     if (page && page.below < below)
@@ -111,7 +111,7 @@ export class PostgresKeyUse {
   }
 
   /** The last key of a page behind a key; undefined where all that are left fit into it. */
-  private async lastOf(wanted: UseQuery, after: string): Promise<string | undefined> {
+  private async lastKey(wanted: UseQuery, after: string): Promise<string | undefined> {
     const days = Math.max(1, Math.ceil((wanted.until - wanted.from) / DAY_MS))
     const most = Math.ceil(this.size.size / days)
     const bound = sql<{ last: string | null }>`select min(b.key) as last from ${daysIn(wanted)} cross join lateral
@@ -122,7 +122,7 @@ export class PostgresKeyUse {
 }
 
 /** Running sums of closed days, with a sign: those at the ends of runs, less what was used before the period. */
-function runningOf({ from, until }: UseQuery, page: KeyPage): RawBuilder<unknown> {
+function runningSums({ from, until }: UseQuery, page: KeyPage): RawBuilder<unknown> {
   const [first, end] = [Math.ceil(from / DAY_MS), Math.ceil(until / DAY_MS)]
   const closed = closedFor(page)
   const signed = sql.raw(['count', 'dollars', 'nano', ...DAY_COLUMNS, 'saved', 'failed'].map((name) => `sign * ${name}`).join(', '))
@@ -133,11 +133,11 @@ function runningOf({ from, until }: UseQuery, page: KeyPage): RawBuilder<unknown
     ) as d cross join lateral (select * from use_by_key_running k where k.day = d.of_day ${between(page)} offset 0) as r`
 }
 
-/** What was added to the sums since the first page, with a sign that takes it off: it is read with what comes behind that page's watermark. */
+/** Subtracts what was added to the sums since the first page: that is read with the generations behind that page's watermark. */
 function addedSince({ from, until }: UseQuery, page: KeyPage & { readonly since: number }): RawBuilder<unknown> {
-  const least = sql.raw(DAY_COLUMNS.map((name) => `-least(${name}, ${MOST_TOKENS})`).join(', '))
-  return sql`select k.seq / ${TICKS}::bigint / ${DAY_MS}::bigint * ${DAY_MS}::bigint, k.key, ${sql.raw(factOf('model', 'model'))},
-      ${sql.raw(factOf('provider', "''"))}, -1::bigint, -(k.cost / 1000000000), -(k.cost % 1000000000), ${least},
+  const least = sql.raw(DAY_COLUMNS.map((name) => `-least(${name}, ${MAX_TOKENS})`).join(', '))
+  return sql`select k.seq / ${TICKS}::bigint / ${DAY_MS}::bigint * ${DAY_MS}::bigint, k.key, ${sql.raw(factColumn('model', 'model'))},
+      ${sql.raw(factColumn('provider', "''"))}, -1::bigint, -(k.cost / 1000000000), -(k.cost % 1000000000), ${least},
       -(${sql.raw(SAVED)})::float8, case when k.status in ('failed', 'unknown') then -1::bigint else 0 end
     from generation k where k.seq >= ${Math.max(page.since, Math.ceil(from * TICKS))}::bigint and k.seq < ${Math.floor(until * TICKS)}::bigint
       and k.seq < (select max(b.seq) from use_below b) ${between(page)}`
@@ -151,7 +151,7 @@ interface Parts {
 }
 
 /** All sums of the query, from those of closed days where these have what it wants. */
-function partsOf(wanted: UseQuery, page: KeyPage): Parts {
+function sumParts(wanted: UseQuery, page: KeyPage): Parts {
   const closed = wanted.keys ? undefined : closedSumsFor(wanted)
   const isOfOne = closed === 'model' || closed === 'provider'
   const names = KEY_SUMS.both.map((name) => (isOfOne && name !== closed ? `'' as ${name}` : name))
@@ -159,20 +159,20 @@ function partsOf(wanted: UseQuery, page: KeyPage): Parts {
   const failed = sql.raw(`case when status in ('failed', 'unknown') then count else 0 end as failed`)
   const { since } = page
   const added = since === undefined ? sql`` : sql`union all ${addedSince(wanted, { ...page, since })}`
-  if (!closed) return { rows: sql`${each}, ${failed} from (${byDayOf(wanted, page)}) as o ${added}` }
-  const open = sql`${each}, ${failed} from (${byDayOf(wanted, page, closedFor(page))}) as o ${added}`
-  if (closed === 'running') return { rows: sql`${open} union all ${runningOf(wanted, page)}` }
+  if (!closed) return { rows: sql`${each}, ${failed} from (${useByDay(wanted, page)}) as o ${added}` }
+  const open = sql`${each}, ${failed} from (${useByDay(wanted, page, closedFor(page))}) as o ${added}`
+  if (closed === 'running') return { rows: sql`${open} union all ${runningSums(wanted, page)}` }
   const whole = sql`${each}, failed from (select u.day * ${DAY_MS}::bigint as moment, u.* from ${daysIn(wanted)} cross join lateral
       (select * from ${sql.raw(`use_by_key_${closed}`)} k where k.day = d ${between(page)} offset 0) as u where d < ${closedFor(page)}) as c`
   return areWhole(closed, wanted) ? { rows: open, whole } : { rows: sql`${open} union all ${whole}` }
 }
 
-function sumsOf(wanted: UseQuery, apart: readonly UseGroup[], page: KeyPage) {
+function useSums(wanted: UseQuery, apart: readonly UseGroup[], page: KeyPage) {
   const column = (group: UseGroup, name: string, none: string) => sql.raw(`${apart.includes(group) ? name : none} as ${group}`)
   const names = sql`key, ${column('day', 'moment', '0::bigint')}, ${column('model', 'model', "''")}, ${column('provider', 'provider', "''")}`
   const sought = soughtIn(wanted).map((name) => sql`${sql.raw(name)} = ${storable(wanted[name] ?? '')}`)
   const condition = sought.length > 0 ? sql`where ${sql.join(sought, sql` and `)}` : sql``
-  const { rows, whole } = partsOf(wanted, page)
+  const { rows, whole } = sumParts(wanted, page)
   const shown = sql`union all select ${names}, count, failed, dollars * 1000000000::numeric + nano, ${COUNTED}, saved
       from (${whole}) as w ${condition}`
   return sql<Columns>`with sums as (
@@ -187,11 +187,11 @@ function sumsOf(wanted: UseQuery, apart: readonly UseGroup[], page: KeyPage) {
 const TURN = 1_000
 
 async function rowsIn(page: Columns): Promise<UseRow[]> {
-  const valuesOf = <Value>(name: keyof Columns): Value[] => JSON.parse(`[${page[name] ?? ''}]`) as Value[]
-  const [keys, models, providers, costs] = TEXTS.map((name) => valuesOf<string>(name))
+  const parseValues = <Value>(name: keyof Columns): Value[] => JSON.parse(`[${page[name] ?? ''}]`) as Value[]
+  const [keys, models, providers, costs] = TEXTS.map((name) => parseValues<string>(name))
   if (page.key && page.key.length > 10 * TURN) await nextTurn()
-  const [days, requests, failed, saved] = NUMBERS.map((name) => valuesOf<number>(name))
-  const counts = BY_DAY.map(({ column }) => valuesOf<number>(column))
+  const [days, requests, failed, saved] = NUMBERS.map((name) => parseValues<number>(name))
+  const counts = BY_DAY.map(({ column }) => parseValues<number>(column))
   const rows: UseRow[] = []
   for (const [at, key] of (keys ?? []).entries()) {
     if (at % TURN === TURN - 1) await nextTurn()

@@ -26,7 +26,7 @@ const ISSUED: Prepared = {
 const AFTER: Prepared = { name: 'headgate_keys_after', text: `SELECT ${COLUMNS} FROM api_key WHERE hash > $1 ORDER BY hash LIMIT $2` }
 
 /** Changes that are remembered; a process that is further behind forgets all that it knew. */
-const MOST_CHANGES = 10_000
+const MAX_CHANGES = 10_000
 
 type Change = Omit<KeyTable, 'identity' | 'created_at'>
 
@@ -50,7 +50,7 @@ export class PostgresKeys implements KeyStore {
   }
 
   async put(key: KeyRecord): Promise<StoredKey> {
-    const row = this.rowOf(key)
+    const row = this.keyRow(key)
     return this.changing(async (session) => {
       const [before] = await session.run(query.selectFrom('api_key').selectAll().where('hash', '=', key.hash).forUpdate().compile())
       const written = query
@@ -71,7 +71,7 @@ export class PostgresKeys implements KeyStore {
     return this.changing(async (session) => {
       const [found] = await session.run(query.selectFrom('api_key').selectAll().where('hash', '=', hash).forUpdate().compile())
       if (!found) return undefined
-      const row = this.rowOf(how(keyFrom(found)))
+      const row = this.keyRow(how(keyFrom(found)))
       const [kept] = await session.run(query.updateTable('api_key').set(row).where('hash', '=', hash).returningAll().compile())
       await noteChanges(session, row.hash === hash ? [hash] : [hash, row.hash])
       if (!kept) return undefined
@@ -113,7 +113,7 @@ export class PostgresKeys implements KeyStore {
     return changing(this.connections.changes, work)
   }
 
-  private rowOf(key: KeyRecord): Change {
+  private keyRow(key: KeyRecord): Change {
     return {
       hash: key.hash,
       name: storable(key.name),
@@ -147,7 +147,7 @@ export function changing<T>(connection: Connection, work: (session: Session) => 
 export async function noteChanges(session: Session, hashes: readonly string[]): Promise<void> {
   const last = sql<number>`(select coalesce(max(number), 0) from key_change)`
   for (const hash of hashes) await session.run(sql`insert into key_change (number, hash) select ${last} + 1, ${hash}`.compile(query))
-  await session.run(sql`delete from key_change where number <= ${last} - ${MOST_CHANGES}::bigint`.compile(query))
+  await session.run(sql`delete from key_change where number <= ${last} - ${MAX_CHANGES}::bigint`.compile(query))
 }
 
 function keyFrom(row: KeyTable): StoredKey {

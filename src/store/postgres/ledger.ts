@@ -5,11 +5,13 @@ import { parseGenerationId } from '../../core/ids.ts'
 import { BY_DAY } from '../../core/ledger-counts.ts'
 import { VERIFY_READER } from '../../core/reader-names.ts'
 import { rowCountsFrom } from '../../core/row-counts.ts'
+import type { LedgerReader } from '../../ledger/reader.ts'
+import { searchPages } from '../../ledger/search.ts'
+import { sessionNamePages, sessionSumPages } from '../../ledger/session-use.ts'
 import type {
   FoundPage,
   GenerationRecord,
   GenerationSearch,
-  LedgerReader,
   LedgerReaders,
   RecordedWindows,
   SessionMove,
@@ -17,18 +19,20 @@ import type {
   SessionNamePage,
   SessionPage,
   SessionQuery,
+  SessionUse,
   UsePage,
   UseQuery,
   UseRow,
 } from '../../ledger/types.ts'
+import { usePages } from '../../ledger/use.ts'
 import { AdaptivePage } from '../adaptive-page.ts'
-import { DAY_MS, HOUR_MS, recordOf, TICKS } from '../rows.ts'
+import { DAY_MS, HOUR_MS, joinRecord, TICKS } from '../rows.ts'
 import { MONTH_OF_DAY, OPEN_SINCE } from './carried-functions.ts'
 import type { Connection } from './connection.ts'
 import { PostgresEntries } from './entries.ts'
 import { GenerationLookUps } from './generation-look-ups.ts'
-import { factOf, SAVED as SAVED_TEXT } from './json-text.ts'
-import { byDayOf, CLOSED, inDaysOf, PostgresKeyUse } from './key-use.ts'
+import { factColumn, SAVED as SAVED_TEXT } from './json-text.ts'
+import { CLOSED, PostgresKeyUse, useByDay, withinDays } from './key-use.ts'
 import { LOCKS } from './locks.ts'
 import { PostgresSearch } from './search.ts'
 import { PostgresSessions } from './sessions.ts'
@@ -42,6 +46,7 @@ const USE_PAGE = { least: 1_000, most: 50_000, target: 100 }
 export class PostgresLedger implements LedgerReader {
   readonly entries: PostgresEntries
   readonly readers: LedgerReaders
+  readonly lists = undefined
   private readonly connection: Connection
   private readonly lookUps: GenerationLookUps
   private readonly found: PostgresSearch
@@ -68,6 +73,10 @@ export class PostgresLedger implements LedgerReader {
     return row && recordFrom(row)
   }
 
+  search(wanted: GenerationSearch, before: string): Promise<FoundPage> {
+    return searchPages(wanted, before, (page, next) => this.searchPage(page, next))
+  }
+
   /** @throws Fault `unavailable`. */
   searchPage(wanted: GenerationSearch, before: string): Promise<FoundPage> {
     return this.found.page(wanted, before)
@@ -87,6 +96,10 @@ export class PostgresLedger implements LedgerReader {
     }
   }
 
+  use(wanted: UseQuery): Promise<UseRow[]> {
+    return usePages(wanted, (after) => this.usePage(wanted, after))
+  }
+
   /**
    * The sums that are kept of whole days, those of each key apart in pages, then the generations above the watermark that they stood at.
    * @param after `<seq> <tag>` of the last generation, or a place between keys; '' begins. @throws Fault `unavailable`.
@@ -96,7 +109,7 @@ export class PostgresLedger implements LedgerReader {
     if (isOfSums || this.keyUse.isPlace(after)) return this.rollupPage(wanted, after)
     const begun = performance.now()
     const { size } = this.page
-    const found = await this.connection.run(useOf(wanted, after, size).compile(query))
+    const found = await this.connection.run(selectUse(wanted, after, size).compile(query))
     this.page.took(performance.now() - begun)
     const rows = found.filter(({ day }) => day !== END)
     const end = found.find(({ day }) => day === END)
@@ -114,7 +127,7 @@ export class PostgresLedger implements LedgerReader {
   }
 
   private async rollups(wanted: UseQuery): Promise<{ rows: UseRow[]; below: number }> {
-    const found = await this.connection.run(rollupsOf(wanted).compile(query))
+    const found = await this.connection.run(selectRollups(wanted).compile(query))
     return { rows: found.filter(({ day }) => day !== END), below: found.find(({ day }) => day === END)?.requests ?? 0 }
   }
 
@@ -124,13 +137,21 @@ export class PostgresLedger implements LedgerReader {
     return (row?.day ?? 0) * DAY_MS
   }
 
-  /** @throws Fault `unavailable`. */
-  sessionNames(wanted: SessionQuery, after: string): Promise<SessionNamePage> {
-    return this.sessionUse.names(wanted, after)
+  sessionNames(wanted: SessionQuery): Promise<SessionName[]> {
+    return sessionNamePages((after) => this.sessionNamePage(wanted, after))
   }
 
   /** @throws Fault `unavailable`. */
-  sessionPage(wanted: SessionQuery, after: string, of: readonly SessionName[]): Promise<SessionPage> {
+  sessionNamePage(wanted: SessionQuery, after: string): Promise<SessionNamePage> {
+    return this.sessionUse.names(wanted, after)
+  }
+
+  sessionSums(wanted: SessionQuery, of: readonly SessionName[]): Promise<SessionUse[]> {
+    return sessionSumPages((after) => this.sessionSumPage(wanted, after, of))
+  }
+
+  /** @throws Fault `unavailable`. */
+  sessionSumPage(wanted: SessionQuery, after: string, of: readonly SessionName[]): Promise<SessionPage> {
     return this.sessionUse.sums(wanted, after, of)
   }
 
@@ -195,10 +216,10 @@ export class PostgresLedger implements LedgerReader {
 export function recordFrom(row: GenerationTable): GenerationRecord {
   const { seq, tag, key, payer, model, endpoint, hold, floor, status, cost, at, estimated, facts } = row
   const settled = { ...rowCountsFrom(row, Number), seq, status, cost, at, estimated, facts }
-  return recordOf({ seq, tag, key, ...(payer === '' ? {} : { payer }), model, endpoint, hold, floor }, settled)
+  return joinRecord({ seq, tag, key, ...(payer === '' ? {} : { payer }), model, endpoint, hold, floor }, settled)
 }
 
-const fact = (name: string, otherwise: string) => sql.raw(factOf(name, otherwise))
+const fact = (name: string, otherwise: string) => sql.raw(factColumn(name, otherwise))
 const SAVED = sql.raw(SAVED_TEXT)
 
 /** The `day` of a row that is no sum: `model` has the last generation of the page, `requests` how many the page has. */
@@ -208,7 +229,7 @@ const NAMED_SUMS = sql.raw(BY_DAY.map(({ column, count }) => `sum(${column})::bi
 const NO_SUMS = sql.raw(BY_DAY.map(({ count }) => `0::bigint as "${count}"`).join(', '))
 
 /** The generations of one page. */
-function pageOf({ from, until }: Pick<UseQuery, 'from' | 'until'>, after: string, size: number) {
+function useQueryPage({ from, until }: Pick<UseQuery, 'from' | 'until'>, after: string, size: number) {
   const [seq, tag] = after === '' ? [Math.max(0, Math.ceil(from * TICKS)), ''] : after.split(' ')
   return sql`page as materialized (
     select * from generation where (seq, tag) > (${seq}::bigint, ${tag}::text) and seq < ${Math.floor(until * TICKS)}::bigint
@@ -222,11 +243,11 @@ const LAST = sql.raw("(select seq || ' ' || tag from page order by seq desc, tag
 /** Of a row that is no sum. */
 const noKey = ({ byKey }: UseQuery) => (byKey ? sql`, '' as key` : sql``)
 
-function useOf(wanted: UseQuery, after: string, size: number) {
+function selectUse(wanted: UseQuery, after: string, size: number) {
   const ofKeys = wanted.keys ? sql`where key = any(${wanted.keys.map(storable)})` : sql``
   const apart = wanted.byKey ? sql`, key` : sql``
   return sql<UseRow>`
-    with ${pageOf(wanted, after, size)}, sums as (
+    with ${useQueryPage(wanted, after, size)}, sums as (
       select seq / ${TICKS}::bigint / ${DAY_MS}::bigint * ${DAY_MS}::bigint as day, ${fact('model', 'model')} as model,
         ${fact('endpoint', 'endpoint')} as endpoint, ${fact('provider', "''")} as provider,
         status not in ('failed', 'unknown') as answered, count(*) as requests, sum(cost) as cost,
@@ -242,9 +263,9 @@ function useOf(wanted: UseQuery, after: string, size: number) {
 const SUMMED = sql.raw(`model, endpoint, provider, status, count, dollars, nano, ${BY_DAY.map(({ column }) => column).join(', ')}, saved`)
 
 /** As the tables of sums have it, and in `requests` of the row that is no sum the watermark. */
-function rollupsOf(wanted: UseQuery) {
+function selectRollups(wanted: UseQuery) {
   const { from, until, keys, byKey } = wanted
-  const inDays = inDaysOf(wanted)
+  const inDays = withinDays(wanted)
   const inHours = sql`hour >= ${Math.ceil(from / HOUR_MS)}::bigint and hour < ${Math.ceil(until / HOUR_MS)}::bigint
     and hour <= (select (max(seq) - 1) / ${HOUR_MS * TICKS}::bigint from use_below)`
   const byHour = sql`select day * ${DAY_MS}::bigint as moment, ${SUMMED} from use_by_day where ${inDays} and day < ${CLOSED}
@@ -253,7 +274,7 @@ function rollupsOf(wanted: UseQuery) {
     ${NO_SUMS}, 0::float8 as "cacheSaved"${noKey(wanted)}`
   const sums = sql`sum(count)::bigint, sum(dollars) * 1000000000 + sum(nano), ${NAMED_SUMS}, sum(saved)`
   const apart = byKey ? sql`, key` : sql``
-  const rows = sql`from (${keys || byKey ? byDayOf(wanted) : byHour}) as u`
+  const rows = sql`from (${keys || byKey ? useByDay(wanted) : byHour}) as u`
   return sql<UseRow>`${none} from use_below
     union all select moment / ${DAY_MS}::bigint * ${DAY_MS}::bigint, model, endpoint, provider, status not in ('failed', 'unknown'),
       ${sums}${apart} ${rows} group by 1, 2, 3, 4, 5${apart}`

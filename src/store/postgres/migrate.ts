@@ -15,7 +15,7 @@ import { query } from './tables.ts'
 /** Milliseconds for a statement that may rewrite a large table, and for what is to become free. */
 const LONGEST = 600_000
 /** Milliseconds for an index of a table of any size. */
-const LONGEST_INDEX = 1_000_000_000
+const MAX_INDEX_MS = 1_000_000_000
 /**
  * Milliseconds for which a step waits for the lock of a table: whatever comes behind it waits as long. Less than the second after which
  * the server looks for deadlocks (`deadlock_timeout`) and ends one of those that wait.
@@ -26,7 +26,7 @@ const LOCK_NOT_AVAILABLE = '55P03'
 const PAUSE = 100
 const LOCK_PAUSE = 9 * LOCK_WAIT
 /** Milliseconds; a process that was killed counts as running for 10 s. */
-const PATIENCE = 20_000
+const DEFAULT_WAIT_MS = 20_000
 
 interface SchemaState {
   readonly version: number
@@ -36,46 +36,46 @@ interface SchemaState {
   readonly indexed: number
 }
 
-/** Why a try has changed nothing; milliseconds until the next one, and for which there are some. */
+/** The reason why a try changed nothing. It is tried again after `pause`, until `waitMs` have passed since the first try; milliseconds. */
 interface Obstacle {
   readonly reason: string
   readonly pause: number
-  readonly patience: number
+  readonly waitMs: number
 }
 
-/** What an operator should know of: reported once each. */
-export type MigrationNews = { kind: 'migration-waits'; reason: string } | { kind: 'migrated'; from: number; to: number }
+/** Progress of a migration for the operator: each is reported once. */
+export type MigrationReport = { kind: 'migration-waits'; reason: string } | { kind: 'migrated'; from: number; to: number }
 
 interface MigrationOptions {
   readonly limits: TimeLimits
-  readonly report: (news: MigrationNews) => void
+  readonly report: (report: MigrationReport) => void
   /** Milliseconds for which it waits for the end of programs that would not work with the next version. Default: 20 s. */
-  readonly patience?: number | undefined
+  readonly waitMs?: number | undefined
 }
 
 /**
  * @throws Fault `bad_request` for a URL that is none; `unavailable` where the database does not answer, was made by a
  * newer program that this one cannot work beside, or cannot be migrated yet.
  */
-export async function migrate(url: string, { limits, report, patience = PATIENCE }: MigrationOptions): Promise<void> {
+export async function migrate(url: string, { limits, report, waitMs = DEFAULT_WAIT_MS }: MigrationOptions): Promise<void> {
   const connection = new Connection(url, () => {}, { ...limits, statement: LONGEST })
-  const builder = new Connection(url, () => {}, { ...limits, statement: LONGEST_INDEX })
+  const builder = new Connection(url, () => {}, { ...limits, statement: MAX_INDEX_MS })
   try {
     const begun = performance.now()
     const reported = new Set<string>()
-    const first = await stateOf(connection)
+    const first = await schemaState(connection)
     let state = first
     while (!isDone(state)) {
-      const obstacle = await advance(connection, builder, patience)
+      const obstacle = await advance(connection, builder, waitMs)
       if (obstacle) {
         const { reason } = obstacle
         if (!reported.has(reason)) report({ kind: 'migration-waits', reason })
         reported.add(reason)
-        if (performance.now() - begun > obstacle.patience) throw notNow(reason)
+        if (performance.now() - begun > obstacle.waitMs) throw notNow(reason)
         // Without a connection nothing else keeps the process alive.
         await pause(obstacle.pause)
       }
-      state = await stateOf(connection)
+      state = await schemaState(connection)
     }
     if (first.version > 0 && first.version < state.version) report({ kind: 'migrated', from: first.version, to: state.version })
   } finally {
@@ -92,7 +92,7 @@ function isDone({ version, least, indexed }: SchemaState): boolean {
 }
 
 /** Looked up before anything is created: on a database that is up to date the role needs no right to create. */
-async function stateOf(session: Session): Promise<SchemaState> {
+async function schemaState(session: Session): Promise<SchemaState> {
   const [named] = await session.run(sql<{ exists: boolean }>`select to_regclass('headgate_schema') is not null as exists`.compile(query))
   if (!named?.exists) return { version: 0, least: 0, indexed: 0 }
   // Before version 26 it has its version alone.
@@ -108,21 +108,21 @@ async function stateOf(session: Session): Promise<SchemaState> {
  * the transaction that holds it have a snapshot between two statements. Since a transaction holds it, a pooler may stand between, and it
  * is free as soon as the program has ended.
  */
-async function advance(connection: Connection, builder: Connection, patience: number): Promise<Obstacle | undefined> {
+async function advance(connection: Connection, builder: Connection, waitMs: number): Promise<Obstacle | undefined> {
   try {
     return await connection.transaction(async (session) => {
       const taken = sql<{ got: boolean }>`select pg_try_advisory_xact_lock(${LOCKS.program}::int, ${LOCKS.schema}::int) as got`
       const [lock] = await session.run(taken.compile(query))
-      if (!lock?.got) return { reason: 'another program is migrating it', pause: PAUSE, patience: LONGEST }
-      const state = await stateOf(session)
+      if (!lock?.got) return { reason: 'another program is migrating it', pause: PAUSE, waitMs: LONGEST }
+      const state = await schemaState(session)
       if (isDone(state)) return undefined
       await needCreate(session, state)
       if (state.indexed < state.version) return buildIndexes(session, builder, state)
-      return state.version === 0 ? createAll(session) : stepUp(session, state, patience)
+      return state.version === 0 ? createAll(session) : stepUp(session, state, waitMs)
     })
   } catch (thrown) {
     if (!(thrown instanceof StatementFault) || thrown.state !== LOCK_NOT_AVAILABLE) throw thrown
-    return { reason: 'a transaction keeps one of its tables locked', pause: LOCK_PAUSE, patience: LONGEST }
+    return { reason: 'a transaction keeps one of its tables locked', pause: LOCK_PAUSE, waitMs: LONGEST }
   }
 }
 
@@ -134,7 +134,7 @@ async function createAll(session: Session): Promise<undefined> {
 }
 
 /** The first steps all at once, since no other program runs; then each alone, so that its locks are held for a moment only. */
-async function stepUp(session: Session, { version }: SchemaState, patience: number): Promise<Obstacle | undefined> {
+async function stepUp(session: Session, { version }: SchemaState, waitMs: number): Promise<Obstacle | undefined> {
   const steps = compiledSteps('postgres')
   const ahead = steps.slice(version)
   const stops = ahead.filter(({ kind }) => kind === 'stop')
@@ -146,7 +146,7 @@ async function stepUp(session: Session, { version }: SchemaState, patience: numb
     return {
       reason: `schema version ${last.version} has no place for what programs that still run use (${running}): end those first`,
       pause: PAUSE,
-      patience,
+      waitMs,
     }
   if (last.kind !== 'stop') await session.run(sql`select set_config('lock_timeout', ${String(LOCK_WAIT)}, true)`.compile(query))
   // Programs of versions before 26 lock this one.

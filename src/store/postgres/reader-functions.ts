@@ -1,8 +1,8 @@
 /**
- * How far readers of the ledger have come, such as exports (`ledger/types.ts`). A reader raises its bound only while no generation is
+ * The positions of readers of the ledger, such as exports (`ledger/types.ts`). A reader raises its bound only while no generation is
  * being handed in: so each row is either below the bound and seen by the batch, or noted as late by the call that brings it.
  */
-import { MOST_AHEAD } from '../../core/ids.ts'
+import { MAX_AHEAD } from '../../core/ids.ts'
 import { LOCKS } from './locks.ts'
 
 /** The `batch` of a generation that was read although it is dated ahead of now. */
@@ -48,7 +48,7 @@ BEGIN
     IF ahead THEN
       INSERT INTO ledger_reader_late (reader, seq, tag, batch)
         SELECT the_name, g.seq, g.tag, 0 FROM generation g
-        WHERE g.seq >= greatest((moment + ${MOST_AHEAD}) * 4096 + 1, (SELECT max(o.seq) FROM ledger_reader_late o WHERE o.reader = the_name))
+        WHERE g.seq >= greatest((moment + ${MAX_AHEAD}) * 4096 + 1, (SELECT max(o.seq) FROM ledger_reader_late o WHERE o.reader = the_name))
         ORDER BY g.seq, g.tag LIMIT least(most, ${Number.MAX_SAFE_INTEGER - 1}) + 1
         ON CONFLICT DO NOTHING;
     END IF;

@@ -2,48 +2,48 @@
 
 import type { Clock } from '../../core/clock.ts'
 import { Fault } from '../../core/faults.ts'
-import { MOST_AHEAD, TICKS } from '../../core/ids.ts'
+import { MAX_AHEAD, TICKS } from '../../core/ids.ts'
 import { readableJson } from '../../core/json.ts'
 import { COUNTS } from '../../core/ledger-counts.ts'
 import { cutNano } from '../../core/money.ts'
 import type { Balance, LeaseAnswer, LeaseAsk, LeaseName, Pulse, PulseReply, SettledRows, StoreOfRecord } from '../record.ts'
 import { needsNewer, SCHEMA_VERSION } from '../schema.ts'
 import { PostgresCompactionKeys } from './compaction-keys.ts'
-import { type ConnectionNews, type Prepared, TIME_LIMITS, type TimeLimits } from './connection.ts'
+import { type ConnectionReport, type Prepared, TIME_LIMITS, type TimeLimits } from './connection.ts'
 import { type Connections, closeConnections, openConnections } from './connections.ts'
 import { PostgresEvents } from './events.ts'
 import { PostgresGivenIds } from './given-ids.ts'
 import { PostgresGuardrails } from './guardrails.ts'
 import { PostgresKeys } from './keys.ts'
 import { PostgresLedger } from './ledger.ts'
-import { type MigrationNews, migrate } from './migrate.ts'
+import { type MigrationReport, migrate } from './migrate.ts'
 import { PostgresReaders } from './readers.ts'
 import { PostgresRefusals } from './refusals.ts'
 import { storable, takeName } from './tables.ts'
 import { WindowRebuild } from './window-rebuild.ts'
 
-export type PostgresNews = ConnectionNews | MigrationNews
+export type PostgresReport = ConnectionReport | MigrationReport
 
 export interface PostgresOptions {
   clock: Clock
   /** Called when an idle connection is lost. */
-  report?: (news: PostgresNews) => void
+  report?: (report: PostgresReport) => void
   /** Default: 2 s for a connection, 5 s for a statement. */
   limits?: TimeLimits | undefined
   /** Milliseconds for which a start waits for older programs to end, where the schema no longer has what they use. Default: 20 s. */
-  patience?: number
+  waitMs?: number
 }
 
 /** Generations of one statement; a larger batch is several. */
-const MOST_ROWS = 500
+const MAX_ROWS = 500
 /** Leases that are ended in one step: their balances are locked together. */
-const MOST_ENDED = 200
+const MAX_ENDED = 200
 /** Milliseconds for which a process that has reported what lies idle is not called on again. */
 const QUIET = 1000
 /** Milliseconds: younger generations mostly still run, and each that is settled after the watermark has passed it costs a statement of its own. */
 const ROLL_AGE = 60_000
 /** Rows of each table of sums. */
-const MOST_FORGOTTEN = 2_000
+const MAX_FORGOTTEN = 2_000
 const NO_CHANGE = Number.MAX_SAFE_INTEGER
 
 const TAKE = prepared(takeName(), `SELECT headgate_${takeName()}(${numbered(14 + COUNTS.length)})`)
@@ -151,15 +151,15 @@ export class PostgresRecord implements StoreOfRecord {
   }
 
   async take(node: string, rows: readonly SettledRows[]): Promise<void> {
-    for (let from = 0; from < rows.length; from += MOST_ROWS)
-      await this.money.call(TAKE, [node, ...columnsOf(rows.slice(from, from + MOST_ROWS))])
+    for (let from = 0; from < rows.length; from += MAX_ROWS)
+      await this.money.call(TAKE, [node, ...rowColumns(rows.slice(from, from + MAX_ROWS))])
   }
 
-  async lease(node: string, { key, payer = '', ask, allowances, idle, more, patient, turn }: LeaseAsk): Promise<LeaseAnswer> {
+  async lease(node: string, { key, payer = '', ask, allowances, idle, more, recallsFirst, turn }: LeaseAsk): Promise<LeaseAnswer> {
     const limits = allowances.map(({ limit }) => limit)
     const resets = allowances.map(({ limitReset }) => limitReset ?? null)
     const issuers = allowances.map(({ of }) => of === 'payer')
-    const values = [node, key, payer, ask.full, ask.floor, idle, more, limits, resets, issuers, patient, QUIET, turn]
+    const values = [node, key, payer, ask.full, ask.floor, idle, more, limits, resets, issuers, recallsFirst, QUIET, turn]
     const [row] = await this.money.call<LeaseRow>(LEASE, values)
     if (!row) throw new TypeError('expected one row of a lease')
     return { granted: row.granted, hold: row.hold, lefts: row.lefts.map(Number), waitingFor: row.waiting }
@@ -172,7 +172,7 @@ export class PostgresRecord implements StoreOfRecord {
   async endLeases(node: string): Promise<void> {
     const [present] = await this.money.call<{ moment: number }>(NOW, [])
     const until = present?.moment ?? 0
-    while ((await this.money.call(END_LEASES, [node, until, MOST_ENDED])).length > 0);
+    while ((await this.money.call(END_LEASES, [node, until, MAX_ENDED])).length > 0);
   }
 
   async pulse({ node, label, expiry, cursor }: Pulse): Promise<PulseReply> {
@@ -206,14 +206,14 @@ export class PostgresRecord implements StoreOfRecord {
 
   /** Milliseconds since the epoch: admission of the last generation that is dated more than a minute ahead of the database's clock. */
   async latestAhead(): Promise<number | undefined> {
-    const [row] = await this.connections.readings.call<{ seq: number | null }>(AHEAD, [MOST_AHEAD])
+    const [row] = await this.connections.readings.call<{ seq: number | null }>(AHEAD, [MAX_AHEAD])
     return row?.seq == null ? undefined : Math.floor(row.seq / TICKS)
   }
 
   async forgetLost(grace: number): Promise<ReadonlyMap<string, number>> {
     const freed = new Map<string, number>()
     for (;;) {
-      const rows = await this.money.call<{ lost: string; freed: bigint }>(FORGET_LOST, [Math.ceil(grace), MOST_ENDED])
+      const rows = await this.money.call<{ lost: string; freed: bigint }>(FORGET_LOST, [Math.ceil(grace), MAX_ENDED])
       if (rows.length === 0) return freed
       for (const row of rows) freed.set(row.lost, (freed.get(row.lost) ?? 0) + cutNano(row.freed))
     }
@@ -241,7 +241,7 @@ export class PostgresRecord implements StoreOfRecord {
 
   /** Removes the oldest sums of use. @returns whether there were some before the moment. */
   async forgetUse(before: number): Promise<boolean> {
-    const [row] = await this.connections.readings.call<{ count: number }>(FORGET_USE, [Math.floor(before), MOST_FORGOTTEN])
+    const [row] = await this.connections.readings.call<{ count: number }>(FORGET_USE, [Math.floor(before), MAX_FORGOTTEN])
     return (row?.count ?? 0) > 0
   }
 
@@ -256,7 +256,7 @@ export class PostgresRecord implements StoreOfRecord {
 }
 
 /** In the order of the function's parameters. */
-function columnsOf(rows: readonly SettledRows[]): unknown[][] {
+function rowColumns(rows: readonly SettledRows[]): unknown[][] {
   return [
     rows.map(({ hold }) => hold.seq),
     rows.map(({ hold }) => hold.tag),
@@ -291,8 +291,8 @@ function numbered(count: number): string {
  */
 export async function openPostgres(
   url: string,
-  { clock, report = () => {}, limits = TIME_LIMITS, patience }: PostgresOptions,
+  { clock, report = () => {}, limits = TIME_LIMITS, waitMs }: PostgresOptions,
 ): Promise<PostgresRecord> {
-  await migrate(url, { limits, report, patience })
+  await migrate(url, { limits, report, waitMs })
   return new PostgresRecord(openConnections(url, report, limits), clock)
 }

@@ -5,7 +5,7 @@ import type { Connections } from './connections.ts'
 import { query, type RefusalTable, storable } from './tables.ts'
 
 /** Rows of one statement: a statement takes 65,535 values. */
-const MOST_ROWS = 500
+const MAX_ROWS = 500
 
 export class PostgresRefusals implements RefusalStore {
   private readonly connection: Connections['readings']
@@ -15,8 +15,8 @@ export class PostgresRefusals implements RefusalStore {
   }
 
   async put(rows: readonly RefusalRow[]): Promise<void> {
-    for (let from = 0; from < rows.length; from += MOST_ROWS) {
-      const insert = query.insertInto('refusal').values(rows.slice(from, from + MOST_ROWS).map(rowOf))
+    for (let from = 0; from < rows.length; from += MAX_ROWS) {
+      const insert = query.insertInto('refusal').values(rows.slice(from, from + MAX_ROWS).map(refusalTable))
       const detail = sql<string>`excluded.detail`
       await this.connection.run(insert.onConflict((conflict) => conflict.columns(['at', 'id']).doUpdateSet({ detail })).compile())
     }
@@ -46,7 +46,7 @@ export class PostgresRefusals implements RefusalStore {
   }
 }
 
-function rowOf({ at, id, key, reason, detail }: RefusalRow): RefusalTable {
+function refusalTable({ at, id, key, reason, detail }: RefusalRow): RefusalTable {
   return { at, id, key: storable(key), reason, detail: JSON.stringify(detail) }
 }
 

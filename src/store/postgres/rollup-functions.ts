@@ -5,14 +5,14 @@
  */
 import { COUNT_COLUMNS } from '../../core/ledger-counts.ts'
 import { KEY_PARTS, KEY_SUMS, RUN_DAYS } from '../use-facts.ts'
-import { factOf, SAVED } from './json-text.ts'
+import { factColumn, SAVED } from './json-text.ts'
 import { LOCKS } from './locks.ts'
 
 const HOUR = 3_600_000
 const DAY = 86_400_000
 const NANO = 1_000_000_000
 /** As in `sqlite-rollups.ts`. */
-export const MOST_TOKENS = '100000000000'
+export const MAX_TOKENS = '100000000000'
 
 const NAMES = ['model', 'endpoint', 'provider', 'status']
 const TOKENS = COUNT_COLUMNS
@@ -59,9 +59,9 @@ const LAST_OF_RUN = `hour / 24 / ${RUN_DAYS} * ${RUN_DAYS} + ${RUN_DAYS - 1}`
 /** Adds generations. All tables are written in the order of their keys, so that two calls never wait for each other in a circle. @param where which. */
 export function addUse(where: string): string {
   return `WITH sums AS MATERIALIZED (
-    SELECT seq / 4096 / ${HOUR} AS hour, key, ${factOf('model', 'model')} AS model, ${factOf('endpoint', 'endpoint')} AS endpoint,
-      ${factOf('provider', "''")} AS provider, status, count(*) AS count, sum(cost)::numeric AS cost,
-      ${TOKENS.map((name) => `sum(least(${name}, ${MOST_TOKENS})) AS ${name}`).join(', ')}, sum(${SAVED}) AS saved
+    SELECT seq / 4096 / ${HOUR} AS hour, key, ${factColumn('model', 'model')} AS model, ${factColumn('endpoint', 'endpoint')} AS endpoint,
+      ${factColumn('provider', "''")} AS provider, status, count(*) AS count, sum(cost)::numeric AS cost,
+      ${TOKENS.map((name) => `sum(least(${name}, ${MAX_TOKENS})) AS ${name}`).join(', ')}, sum(${SAVED}) AS saved
     FROM generation WHERE ${where} GROUP BY 1, 2, 3, 4, 5, 6
   ), hours AS (
     ${add('use_by_hour', ['hour'], ['hour'])} RETURNING 1

@@ -4,7 +4,7 @@ import type { FoundPage, GenerationRecord, GenerationSearch } from '../../ledger
 import { AdaptivePage, type PageSize } from '../adaptive-page.ts'
 import { TICKS } from '../rows.ts'
 import { HAS_SESSION, SESSION_OF } from '../search-index.ts'
-import { endingsOf, memberText, neededTexts } from '../search-text.ts'
+import { memberText, neededTexts, wantedEndings } from '../search-text.ts'
 import type { Connection } from './connection.ts'
 import { query as builder, type GenerationTable, storable } from './tables.ts'
 
@@ -15,7 +15,7 @@ import { query as builder, type GenerationTable, storable } from './tables.ts'
 const IN_ORDER = { least: 200, most: 20_000, target: 25 }
 const BY_INDEX = { least: 200, most: 500, target: 25 }
 /** Searches of which it is known how large a slice may be where they go on. */
-const MOST_KNOWN = 64
+const MAX_KNOWN = 64
 const LARGEST = 9_007_199_254_740_991
 
 /** A row that may be wanted, or none; with each the last one of the slice and how many it has. */
@@ -38,8 +38,8 @@ export class PostgresSearch {
   /** @param before `<seq> <tag>`, or '' to begin. @throws Fault `unavailable`. */
   async page(wanted: GenerationSearch, before: string): Promise<FoundPage> {
     const begun = performance.now()
-    const slice = sliceOf(wanted)
-    const terms = filterOf(wanted, slice.has)
+    const slice = searchSlice(wanted)
+    const terms = searchFilter(wanted, slice.has)
     const pages = this.sizeAt(slice, before)
     // Where all rows of the slice are wanted, no more are read than are shown.
     const size = wantsAll(wanted, slice) ? Math.min(pages.size, wanted.limit) : pages.size
@@ -72,7 +72,7 @@ export class PostgresSearch {
   private goesOn({ kind }: SliceKind, next: string, pages: AdaptivePage): void {
     this.sizes.set(`${kind} ${next}`, pages)
     for (const oldest of this.sizes.keys()) {
-      if (this.sizes.size <= MOST_KNOWN) break
+      if (this.sizes.size <= MAX_KNOWN) break
       this.sizes.delete(oldest)
     }
   }
@@ -84,12 +84,12 @@ interface SliceKind {
 }
 
 interface Slice extends SliceKind {
-  /** What is true of all its rows. */
+  /** Filters that all its rows meet. */
   readonly has: readonly (typeof FILTERS)[number][]
   rows(before: string, size: number): RawBuilder<unknown>
 }
 
-function sliceOf(wanted: GenerationSearch): Slice {
+function searchSlice(wanted: GenerationSearch): Slice {
   const { key, session } = wanted
   const slice = (where: RawBuilder<unknown>, before: string, size: number): RawBuilder<unknown> => {
     const [seq, tag] = before === '' ? [LARGEST, ''] : before.split(' ')
@@ -101,7 +101,7 @@ function sliceOf(wanted: GenerationSearch): Slice {
     const ofSession = sql`${sql.raw(HAS_SESSION.postgres)} and (${sql.raw(SESSION_OF.postgres)}) = ${storable(session)}`
     return { kind: 'session', bounds: BY_INDEX, has: [], rows: (before, size) => slice(ofSession, before, size) }
   }
-  const endings = endingsOf(wanted)
+  const endings = wantedEndings(wanted)
   if (endings) {
     const rows = (before: string, size: number): RawBuilder<unknown> => {
       const each = endings.map((status) => sql`(${slice(sql`status = ${status} and status <> 'completed'`, before, size)})`)
@@ -121,8 +121,8 @@ function wantsAll(wanted: GenerationSearch, { has }: Slice): boolean {
   return FILTERS.every((name) => wanted[name] === undefined || has.includes(name))
 }
 
-/** What the columns and the text of the facts show; the ledger has the last word. @param has needs no look. */
-function filterOf(wanted: GenerationSearch, has: Slice['has']): RawBuilder<unknown>[] {
+/** Conditions on columns and on the text of the facts; rows that meet them are parsed and checked. @param has filters that all rows meet. */
+function searchFilter(wanted: GenerationSearch, has: Slice['has']): RawBuilder<unknown>[] {
   const { key, model, endpoint, statuses, minCost, maxCost } = wanted
   const terms: RawBuilder<unknown>[] = []
   if (key !== undefined && !has.includes('key')) terms.push(sql`key = ${storable(key)}`)

@@ -4,12 +4,12 @@
  */
 import { COUNT_COLUMNS } from '../../core/ledger-counts.ts'
 import { HAS_SESSION } from '../search-index.ts'
-import { factOf, SAVED } from './json-text.ts'
+import { factColumn, SAVED } from './json-text.ts'
 import { LOCKS } from './locks.ts'
 
 export const HOUR_TICKS = 3_600_000 * 4096
 const NANO = 1_000_000_000
-const MOST_TOKENS = '100000000000'
+const MAX_TOKENS = '100000000000'
 const TOKENS = COUNT_COLUMNS
 const NAMES = ['hour', 'key', 'session']
 const PLAIN = ['count', 'failed', ...TOKENS, 'saved']
@@ -20,8 +20,8 @@ export function addSessions(where: string): string {
   return `INSERT INTO session_use AS t (${COLUMNS.join(', ')})
     SELECT seq / ${HOUR_TICKS}, key, session, json_agg(DISTINCT served ORDER BY served)::text, count(*),
       count(*) FILTER (WHERE status IN ('failed', 'unknown')), trunc(sum(cost) / ${NANO})::bigint, (sum(cost) % ${NANO})::bigint,
-      ${TOKENS.map((name) => `sum(least(${name}, ${MOST_TOKENS}))::bigint`).join(', ')}, sum(saved)::float8, min(seq), max(seq)
-    FROM (SELECT *, ${factOf('session_id', "''")} AS session, ${factOf('model', 'model')} AS served, ${SAVED} AS saved
+      ${TOKENS.map((name) => `sum(least(${name}, ${MAX_TOKENS}))::bigint`).join(', ')}, sum(saved)::float8, min(seq), max(seq)
+    FROM (SELECT *, ${factColumn('session_id', "''")} AS session, ${factColumn('model', 'model')} AS served, ${SAVED} AS saved
       FROM generation WHERE ${HAS_SESSION.postgres} AND ${where}) AS g
     WHERE session <> '' GROUP BY 1, 2, 3 ORDER BY 1, 2, 3
     ON CONFLICT (${NAMES.join(', ')}) DO UPDATE SET ${PLAIN.map((name) => `${name} = t.${name} + excluded.${name}`).join(', ')},

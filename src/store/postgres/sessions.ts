@@ -6,7 +6,7 @@ import { AdaptivePage, type PageSize } from '../adaptive-page.ts'
 import { HOUR_MS, TICKS } from '../rows.ts'
 import { HAS_SESSION, SESSION_OF } from '../search-index.ts'
 import type { Connection } from './connection.ts'
-import { factOf, SAVED as SAVED_TEXT } from './json-text.ts'
+import { factColumn, SAVED as SAVED_TEXT } from './json-text.ts'
 import { HOUR_TICKS, lastHour } from './session-functions.ts'
 import { query, storable } from './tables.ts'
 
@@ -51,23 +51,23 @@ export class PostgresSessions {
       hours += 1 + (name.last - name.first) / HOUR_MS
       part.push(name)
     }
-    const found = await this.connection.run(sumsOf(wanted, part).compile(query))
+    const found = await this.connection.run(selectSums(wanted, part).compile(query))
     const rows = found.map((row) => ({ ...row, models: JSON.parse(row.models) as string[] }))
     const end = begin + part.length
     return { rows, ...(end < of.length ? { next: String(end) } : {}) }
   }
 
   private async first(wanted: SessionQuery): Promise<SessionNamePage> {
-    const [page] = await this.connection.run(firstOf(wanted).compile(query))
-    return { rows: page ? namesIn(page, wanted) : [], next: `${page?.below ?? 0} ${periodOf(wanted).full} ["",""]` }
+    const [page] = await this.connection.run(selectFirst(wanted).compile(query))
+    return { rows: page ? namesIn(page, wanted) : [], next: `${page?.below ?? 0} ${queryPeriod(wanted).full} ["",""]` }
   }
 
   private async hours(wanted: SessionQuery, below: number, [hour, key, session]: [number, string, string]): Promise<SessionNamePage> {
-    const { fullEnd } = periodOf(wanted)
+    const { fullEnd } = queryPeriod(wanted)
     const end = Math.min(fullEnd, Math.floor(below / HOUR_TICKS))
     const rest = { next: `${Math.max(below, Math.ceil(wanted.from * TICKS))} ` }
     if (hour >= end) return { rows: [], ...(below < wanted.until * TICKS ? rest : {}) }
-    const [page] = await this.connection.run(hoursOf(wanted, [hour, key, session], end).compile(query))
+    const [page] = await this.connection.run(selectHours(wanted, [hour, key, session], end).compile(query))
     const found = page ? namesIn(page, wanted) : []
     const last = found.at(-1)
     if (last && found.length === NAMES)
@@ -78,7 +78,7 @@ export class PostgresSessions {
   private async ofRows(wanted: SessionQuery, after: string): Promise<SessionNamePage> {
     const begun = performance.now()
     const { size } = this.size
-    const [page] = await this.connection.run(rowsOf(wanted, after, size).compile(query))
+    const [page] = await this.connection.run(selectRows(wanted, after, size).compile(query))
     this.size.took(performance.now() - begun)
     return { rows: page ? namesIn(page, wanted) : [], ...(page?.below === size && page.end !== null ? { next: page.end } : {}) }
   }
@@ -106,9 +106,9 @@ const COLUMN_TEXTS = sql.raw(
 )
 
 function namesIn(page: Columns, { from }: SessionQuery): SessionName[] {
-  const valuesOf = <Value>(text: string | null): Value[] => JSON.parse(`[${text ?? ''}]`) as Value[]
-  const [sessions, firsts, lasts] = [valuesOf<string>(page.session), valuesOf<number>(page.first), valuesOf<number>(page.last)]
-  return valuesOf<string>(page.key).map((key, at) => ({
+  const parseValues = <Value>(text: string | null): Value[] => JSON.parse(`[${text ?? ''}]`) as Value[]
+  const [sessions, firsts, lasts] = [parseValues<string>(page.session), parseValues<number>(page.first), parseValues<number>(page.last)]
+  return parseValues<string>(page.key).map((key, at) => ({
     key,
     session: sessions[at] ?? '',
     first: Math.max(Math.floor(from), Math.floor((firsts[at] ?? 0) / TICKS)),
@@ -117,17 +117,17 @@ function namesIn(page: Columns, { from }: SessionQuery): SessionName[] {
 }
 
 /** Sequences; the hours that lie in the period wholly are those from `full` to before `fullEnd`. */
-function periodOf({ from, until }: SessionQuery) {
+function queryPeriod({ from, until }: SessionQuery) {
   const [first, end] = [Math.max(0, Math.ceil(from * TICKS)), Math.floor(until * TICKS)]
   return { first, end, full: Math.ceil(first / HOUR_TICKS), fullEnd: Math.floor(end / HOUR_TICKS) }
 }
 
-const fact = (name: string, otherwise: string) => sql.raw(factOf(name, otherwise))
+const fact = (name: string, otherwise: string) => sql.raw(factColumn(name, otherwise))
 const SESSION = fact('session_id', "''")
 const IN_SESSIONS = sql.raw(HAS_SESSION.postgres)
 const SESSION_NAME = sql.raw(`(${SESSION_OF.postgres})`)
 const BELOW = sql.raw('mark as materialized (select seq as below from session_below)')
-/** What a rebuild has left behind it counts nowhere. */
+/** The last hour whose sums count: hours from the watermark on are left over from before a rebuild. */
 const LAST_HOUR = sql.raw(lastHour('(select max(seq) from session_below)'))
 const ofKeys = ({ keys }: SessionQuery): RawBuilder<unknown> => (keys ? sql`and s.key = any(${keys.map(storable)})` : sql``)
 
@@ -140,8 +140,8 @@ const named = (of: string, from: RawBuilder<unknown>, end: RawBuilder<unknown>):
   order by seq desc offset 0) as named where named.key = ${sql.raw(of)}.key`
 
 /** Of sessions that go on beyond the end of the period the last generation before it is looked up, by the index of sessions. */
-function firstOf(wanted: SessionQuery) {
-  const { first, end, full, fullEnd } = periodOf(wanted)
+function selectFirst(wanted: SessionQuery) {
+  const { first, end, full, fullEnd } = queryPeriod(wanted)
   const [hour, last] = [Math.floor(first / HOUR_TICKS), Math.floor((end - 1) / HOUR_TICKS)]
   return sql<Columns>`
     with ${BELOW}, hours as materialized (
@@ -158,7 +158,7 @@ function firstOf(wanted: SessionQuery) {
     select ${COLUMN_TEXTS}, (select below from mark) as below, null as end from found`
 }
 
-function hoursOf({ keys }: SessionQuery, [hour, key, session]: [number, string, string], end: number) {
+function selectHours({ keys }: SessionQuery, [hour, key, session]: [number, string, string], end: number) {
   const behind = sql`(s.hour, s.key, s.session) > (${hour}::bigint, ${key}, ${session})`
   const columns = sql.raw('select s.hour, s.key, s.session, s.first, s.last from session_use s where')
   // One look into the index for each hour: sums of a key are not side by side.
@@ -171,7 +171,7 @@ function hoursOf({ keys }: SessionQuery, [hour, key, session]: [number, string, 
 }
 
 /** The generations of one page. A session is read from its index. */
-function rowsOf(wanted: SessionQuery, after: string, size: number) {
+function selectRows(wanted: SessionQuery, after: string, size: number) {
   const { from, until, session } = wanted
   const [seq, tag] = after === '' ? [Math.max(0, Math.ceil(from * TICKS)), ''] : after.split(' ')
   const ofSession = session === undefined ? sql`` : sql`and ${IN_SESSIONS} and ${SESSION_NAME} = ${storable(session)}`
@@ -202,14 +202,14 @@ const OF_ROWS = sql`json_agg(distinct ${fact('model', 'model')})::text as models
   max(seq) / ${TICKS}::bigint as last`
 
 /** Sums of whole hours as they are kept; what lies on one side of a cut, and what is not below the watermark yet, from the rows. */
-function sumsOf(wanted: SessionQuery, of: readonly SessionName[]) {
-  const { first, end } = periodOf(wanted)
+function selectSums(wanted: SessionQuery, of: readonly SessionName[]) {
+  const { first, end } = queryPeriod(wanted)
   const inside = sql`s.first >= ${first}::bigint and s.last < ${end}::bigint`
-  const hourOf = (ms: number): number => Math.floor(ms / HOUR_MS)
+  const toHour = (ms: number): number => Math.floor(ms / HOUR_MS)
   return sql<Sum>`
     with ${BELOW}, wanted as materialized (
       select * from unnest(${of.map(({ key }) => key)}::text[], ${of.map(({ session }) => session)}::text[],
-        ${of.map((name) => hourOf(name.first))}::bigint[], ${of.map(({ last }) => hourOf(last))}::bigint[]) as w (key, session, hour, last)
+        ${of.map((name) => toHour(name.first))}::bigint[], ${of.map(({ last }) => toHour(last))}::bigint[]) as w (key, session, hour, last)
     ), hours as materialized (
       select s.*, below from wanted w cross join mark cross join lateral generate_series(w.hour, least(w.last, ${LAST_HOUR})) as h cross join lateral (
         select * from session_use u where u.hour = h and u.key = w.key and u.session = w.session offset 0

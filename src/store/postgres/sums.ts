@@ -3,7 +3,7 @@
  * nor with the days that retention has carried over.
  */
 import { sql } from 'kysely'
-import { windowStarts } from '../../core/windows.ts'
+import { WINDOWS, windowStarts } from '../../core/windows.ts'
 import type { OpenWindows, RecordedWindows } from '../../ledger/types.ts'
 import { AdaptivePage } from '../adaptive-page.ts'
 import { DAY_MS, sumByAccount } from '../rows.ts'
@@ -52,7 +52,7 @@ export class PostgresSums {
     return found
   }
 
-  /** What all keys together have been charged: what keys have spent that others issued counts at those as well. @throws Fault `unavailable`. */
+  /** Charges of all keys together. The spending of an issued key counts at its issuer too, so that part is left out. @throws Fault `unavailable`. */
   async spentByAll(): Promise<bigint> {
     let sum = 0n
     const pages = this.pages((after: string, size) =>
@@ -136,7 +136,7 @@ export class PostgresSums {
     const sums = new Map<string, WindowSums>()
     const add = (account: string, day: number, cost: bigint): void => {
       const sum = sums.get(account) ?? { daily: 0n, weekly: 0n, monthly: 0n }
-      for (const window of ['daily', 'weekly', 'monthly'] as const) if (day * DAY_MS >= starts[window]) sum[window] += cost
+      for (const window of WINDOWS) if (day * DAY_MS >= starts[window]) sum[window] += cost
       sums.set(account, sum)
     }
     const first = Math.min(starts.weekly, starts.monthly) / DAY_MS
@@ -157,7 +157,7 @@ export class PostgresSums {
   /** @param statement of the rows behind a position. @returns pages from a position on. */
   private pages<Position, Row>(statement: (after: Position, size: number) => Parameters<typeof this.connection.run<Row>>[0]) {
     const { connection, page } = this
-    return async function* (first: Position, positionOf: (row: Row) => Position): AsyncIterable<readonly Row[]> {
+    return async function* (first: Position, rowPosition: (row: Row) => Position): AsyncIterable<readonly Row[]> {
       for (let after = first; ; ) {
         const begun = performance.now()
         const { size } = page
@@ -166,7 +166,7 @@ export class PostgresSums {
         yield rows
         const last = rows.at(-1)
         if (last === undefined || rows.length < size) return
-        after = positionOf(last)
+        after = rowPosition(last)
       }
     }
   }

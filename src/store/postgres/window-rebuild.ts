@@ -24,7 +24,7 @@ const AHEAD = 400 * DAY_MS
 const PAGE = { least: 1_000, most: 20_000, target: 200 }
 /** Generations that may be left for the step under the locks, and batches after which there may be more. */
 const FEW = 2_000
-const MOST_BATCHES = 10
+const MAX_BATCHES = 10
 /** Balances of one step. */
 const BALANCES = 500
 
@@ -32,7 +32,7 @@ interface SumRow extends WindowSums {
   account: string
 }
 
-/** What the pages are added to. */
+/** Sums to which the pages are added. */
 interface Addition {
   readonly starts: OpenWindows['starts']
   readonly sums: Map<string, WindowSums>
@@ -84,7 +84,7 @@ export class WindowRebuild {
     if (!(await claim())) return 0
     try {
       const sums = await this.parts.sums.carriedSince(starts)
-      for (let batches = 0; batches < MOST_BATCHES; batches++) {
+      for (let batches = 0; batches < MAX_BATCHES; batches++) {
         const batch = await claim()
         if (!batch || batch.begunAt === 0) break
         const count = await this.addBatch(batch, { starts, sums, renew })

@@ -13,8 +13,8 @@ import type {
   ToolOutcome,
   ToolSession,
 } from '../../plugin-api/index.ts'
-import { type Instance, instanceOf } from '../instances.ts'
-import { failedCall, fitting, flagOf, listener, mannerOf, textOf, wordsOf } from '../model-calls.ts'
+import { type Instance, parseInstance } from '../instances.ts'
+import { answerText, callSettings, failedCall, fitting, listener, parseFlag, parseText } from '../model-calls.ts'
 import { type ReplayedCall, replayedCall, replayedCalls } from '../replayed-calls.ts'
 
 const TOOL = 'advisor'
@@ -47,12 +47,12 @@ interface AdvisorConfig {
 function parseConfig(parameters: JsonObject, at: string, context: ToolContext): AdvisorConfig {
   const path = `${at}.parameters`
   return {
-    instance: instanceOf(TOOL, `${path}.name`, context),
-    model: textOf(parameters.model, `${path}.model`, 'a model slug'),
-    instructions: textOf(parameters.instructions, `${path}.instructions`),
-    transcript: flagOf(parameters.forward_transcript, `${path}.forward_transcript`),
-    live: flagOf(parameters.stream, `${path}.stream`),
-    manner: mannerOf(parameters, path),
+    instance: parseInstance(TOOL, `${path}.name`, context),
+    model: parseText(parameters.model, `${path}.model`, 'a model slug'),
+    instructions: parseText(parameters.instructions, `${path}.instructions`),
+    transcript: parseFlag(parameters.forward_transcript, `${path}.forward_transcript`),
+    live: parseFlag(parameters.stream, `${path}.stream`),
+    manner: callSettings(parameters, path),
   }
 }
 
@@ -73,7 +73,7 @@ class AdvisorSession implements ToolSession {
   constructor(config: AdvisorConfig, { brand, request }: Pick<ToolContext, 'brand' | 'request'>) {
     this.config = config
     this.brand = brand
-    this.functions = [functionOf(config)]
+    this.functions = [advisorFunction(config)]
     this.memory = replayedCalls(request(), brand, TOOL).flatMap((call) => (this.owns(call) ? adviceIn(call) : []))
   }
 
@@ -90,16 +90,16 @@ class AdvisorSession implements ToolSession {
     ]
   }
 
-  async run({ prompt, model: wished }: JsonObject, host: ToolHost, signal: AbortSignal): Promise<ToolOutcome> {
+  async run({ prompt, model: wantedModel }: JsonObject, host: ToolHost, signal: AbortSignal): Promise<ToolOutcome> {
     const { config, memory } = this
     const question = typeof prompt === 'string' ? prompt.trim() : ''
-    const wish = typeof wished === 'string' && wished.trim() !== '' ? wished.trim() : undefined
-    const model = config.model ?? wish ?? host.model
+    const demand = typeof wantedModel === 'string' && wantedModel.trim() !== '' ? wantedModel.trim() : undefined
+    const model = config.model ?? demand ?? host.model
     const item: JsonObject = { model, ...(question === '' ? {} : { prompt: question }), ...this.identity() }
     if (question === '' && !config.transcript) return failedCall('the argument prompt is missing, expected what to ask the advisor', item)
     try {
       const answer = await this.callModel(model, question, host)
-      const advice = wordsOf(answer)
+      const advice = answerText(answer)
       memory.push({ prompt: question, advice })
       return {
         output: JSON.stringify({ ...okay(answer.model, fitting([advice], host)[0]), ...this.identity() }),
@@ -153,7 +153,7 @@ function adviceIn({ fields: { prompt, advice } }: ReplayedCall): Advice[] {
   return typeof advice === 'string' && advice !== '' ? [{ prompt: typeof prompt === 'string' ? prompt : '', advice }] : []
 }
 
-function functionOf({ instance, model, transcript: forwarded }: AdvisorConfig): ToolFunction {
+function advisorFunction({ instance, model, transcript: forwarded }: AdvisorConfig): ToolFunction {
   const who = instance.name === undefined ? 'an advisor, another model' : `the advisor ${instance.name}, another model`
   const sees = forwarded
     ? 'It sees the whole conversation; ask a question only where it is not plain what you need.'
@@ -174,24 +174,24 @@ type Media = Extract<Part, { kind: 'media' }>
  * @param reads kinds of input that the advisor's model takes; undefined where that is not known. @returns input of a request.
  */
 function transcript(items: readonly Item[], reads: readonly string[] | undefined): JsonObject[] {
-  return items.flatMap((item) => turnOf(item, reads))
+  return items.flatMap((item) => itemTurn(item, reads))
 }
 
-function turnOf(item: Item, reads: readonly string[] | undefined): JsonObject[] {
+function itemTurn(item: Item, reads: readonly string[] | undefined): JsonObject[] {
   switch (item.kind) {
     case 'message':
       return message(item, reads)
     case 'call':
       return [{ role: 'assistant', content: `[called the tool ${item.name} with ${item.args}]` }]
     case 'result':
-      return [{ role: 'user', content: [{ type: 'input_text', text: '[the tool answered]' }, ...contentOf(item.parts, reads)] }]
+      return [{ role: 'user', content: [{ type: 'input_text', text: '[the tool answered]' }, ...partsContent(item.parts, reads)] }]
     default:
       return []
   }
 }
 
 function message({ role, parts }: Extract<Item, { kind: 'message' }>, reads: readonly string[] | undefined): JsonObject[] {
-  const content = role === 'assistant' ? spoken(parts) : contentOf(parts, reads)
+  const content = role === 'assistant' ? spoken(parts) : partsContent(parts, reads)
   return content.length === 0 ? [] : [{ role, content }]
 }
 
@@ -200,7 +200,7 @@ function spoken(parts: readonly Part[]): string {
   return parts.map((part) => (part.kind === 'text' || part.kind === 'refusal' ? part.text : '')).join('')
 }
 
-function contentOf(parts: readonly Part[], reads: readonly string[] | undefined): JsonObject[] {
+function partsContent(parts: readonly Part[], reads: readonly string[] | undefined): JsonObject[] {
   return parts.flatMap((part) => {
     if (part.kind === 'text' || part.kind === 'refusal') return [{ type: 'input_text', text: part.text }]
     if (part.kind !== 'media') return []

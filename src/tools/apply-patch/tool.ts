@@ -42,7 +42,7 @@ export const applyPatch: SessionTool = {
 }
 
 function run(args: JsonObject, { callId }: ToolHost): ToolOutcome {
-  const operation = operationOf(args)
+  const operation = parseOperation(args)
   if (typeof operation === 'string') {
     const error = `The patch was not handed on. ${operation}`
     return { output: JSON.stringify({ error }), item: { status: 'incomplete', call_id: callId, error }, status: 'failed' }
@@ -75,8 +75,8 @@ function recalls({ dialect, type, data }: Opaque): readonly Recalled[] | undefin
 
 type Operation = { type: 'create_file' | 'update_file'; path: string; diff: string } | { type: 'delete_file'; path: string }
 
-const LONGEST_PATH = 1024
-const LONGEST_DIFF = 1024 * 1024
+const MAX_PATH_LENGTH = 1024
+const MAX_DIFF_LENGTH = 1024 * 1024
 /** Ends a section whose lines are the last ones of the file. */
 const END_OF_FILE = '*** End of File'
 
@@ -84,7 +84,7 @@ const END_OF_FILE = '*** End of File'
  * One operation on a file, and whether its V4A diff is well-formed (docs/contract.md#server-tools).
  * @returns what is wrong, in words for the model.
  */
-function operationOf(args: JsonObject): Operation | string {
+function parseOperation(args: JsonObject): Operation | string {
   // Some models nest the operation as the items of the API do.
   const { type, path, diff } = isObject(args.operation) ? args.operation : args
   if (type !== 'create_file' && type !== 'update_file' && type !== 'delete_file')
@@ -93,14 +93,14 @@ function operationOf(args: JsonObject): Operation | string {
   if (badPath !== undefined || typeof path !== 'string') return `path: ${badPath ?? 'is missing'}`
   if (type === 'delete_file') return { type, path }
   if (typeof diff !== 'string' || diff === '') return 'diff: is missing'
-  if (diff.length > LONGEST_DIFF) return `diff: is longer than ${LONGEST_DIFF} characters`
+  if (diff.length > MAX_DIFF_LENGTH) return `diff: is longer than ${MAX_DIFF_LENGTH} characters`
   const badDiff = type === 'create_file' ? newFileProblem(diff) : changeProblem(diff)
   return badDiff === undefined ? { type, path, diff } : `diff: ${badDiff}`
 }
 
 function pathProblem(path: Json | undefined): string | undefined {
   if (typeof path !== 'string' || path === '') return 'is missing'
-  if (path.length > LONGEST_PATH) return `is longer than ${LONGEST_PATH} characters`
+  if (path.length > MAX_PATH_LENGTH) return `is longer than ${MAX_PATH_LENGTH} characters`
   if (/\p{Cc}/u.test(path)) return 'has control characters'
   if (/^[\\/~]|^[A-Za-z]:/.test(path)) return 'expected one relative to the root of the project'
   if (path.split(/[\\/]/).includes('..')) return "must not lead out of the project with '..'"
@@ -108,20 +108,20 @@ function pathProblem(path: Json | undefined): string | undefined {
 }
 
 /** Lines without the line end that a diff may close with. */
-function linesOf(diff: string): string[] {
+function diffLines(diff: string): string[] {
   const lines = diff.split(/\r?\n/)
   if (lines.at(-1) === '') lines.pop()
   return lines
 }
 
 function newFileProblem(diff: string): string | undefined {
-  const wrong = linesOf(diff).findIndex((line) => !line.startsWith('+'))
+  const wrong = diffLines(diff).findIndex((line) => !line.startsWith('+'))
   return wrong === -1 ? undefined : `line ${wrong + 1}: each line of a new file begins with +`
 }
 
 /** Sections that begin with `@@`, which the first may lack; their lines begin with a blank, `+` or `-`. */
 function changeProblem(diff: string): string | undefined {
-  const lines = linesOf(diff)
+  const lines = diffLines(diff)
   let sectionAt = 0
   let ended = false
   let changes = 0

@@ -11,7 +11,7 @@ import {
   type ToolOutcome,
   type ToolSession,
 } from '../../plugin-api/index.ts'
-import { commandOf, type Environment, environmentOf, neededSandbox, RequestContainer, withReason } from '../shell/commands.ts'
+import { type Environment, neededSandbox, parseCommand, parseEnvironment, RequestContainer, withReason } from '../shell/commands.ts'
 
 /** The commands of one request: one container, one command after the other. */
 class BashSession implements ToolSession {
@@ -28,7 +28,7 @@ class BashSession implements ToolSession {
   }
 
   run(args: JsonObject, host: ToolHost, signal: AbortSignal): Promise<ToolOutcome> {
-    const command = commandOf(args.command)
+    const command = parseCommand(args.command)
     const container = this.container.of(host)
     const call: JsonObject = { call_id: host.callId, arguments: JSON.stringify(args), command }
     const ran = this.last.then(() => this.sandbox.run(command, container, { clock: host.clock, signal }))
@@ -68,14 +68,14 @@ export const bash: SessionTool = {
     if (TO_CALLER.includes(engine) && depth > 0) throw badField(`${path}.engine`, 'expected router within a call of another tool')
     if (TO_CALLER.includes(engine)) return { bound: 0, run: handOver }
     if (engine !== 'router' && engine !== brand) throw badField(`${path}.engine`, 'expected auto, native or router')
-    const environment = environmentOf(parameters, path)
+    const environment = parseEnvironment(parameters, path)
     return new BashSession(neededSandbox(settings, `${path}.engine`), environment, recallsBash(`${brand}:${NAME}`))
   },
 }
 
 /** The name that clients of the tool know it by. */
 function handOver(args: JsonObject, { callId }: ToolHost): ToolOutcome {
-  const command = commandOf(args.command)
+  const command = parseCommand(args.command)
   return {
     output: JSON.stringify({ status: 'handed to the user' }),
     item: { call_id: callId, command },

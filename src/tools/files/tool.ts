@@ -44,15 +44,15 @@ export const files: SessionTool = {
 }
 
 /** Files that a list shows, and characters of a file that are read. */
-const MOST_LISTED = 100
-const MOST_CHARACTERS = 100_000
+const MAX_LISTED = 100
+const MAX_CHARACTERS = 100_000
 /** Bytes of a file that is read or edited: it is held in memory. */
-const MOST_BYTES = 20 * 1024 * 1024
-const LONGEST_NAME = 255
+const MAX_BYTES = 20 * 1024 * 1024
+const MAX_NAME_LENGTH = 255
 const PURPOSE = 'user_data'
 const TYPES: Readonly<Record<string, string>> = { md: 'text/markdown', csv: 'text/csv', html: 'text/html', json: 'application/json' }
 
-interface Desk {
+interface FileServices {
   files: KeyFiles
   host: ToolHost
   signal: AbortSignal
@@ -84,32 +84,32 @@ async function runOperation(args: JsonObject, host: ToolHost, signal: AbortSigna
   }
 }
 
-const ACTS: Readonly<Record<Operation, (args: JsonObject, desk: Desk) => Promise<JsonObject>>> = {
+const ACTS: Readonly<Record<Operation, (args: JsonObject, services: FileServices) => Promise<JsonObject>>> = {
   async list(_args, { files }) {
-    const page = await files.page({ limit: MOST_LISTED, newestFirst: true })
-    return { files: page.files.map(entryOf), more: page.more }
+    const page = await files.page({ limit: MAX_LISTED, newestFirst: true })
+    return { files: page.files.map(fileEntry), more: page.more }
   },
 
-  async read(args, desk) {
-    const file = await fileOf(args, desk)
-    const text = await textOf(file, desk)
-    const content = text.slice(0, MOST_CHARACTERS)
-    return { ...entryOf(file), content, ...(content.length < text.length ? { truncated: true } : {}) }
+  async read(args, services) {
+    const file = await findFile(args, services)
+    const text = await readText(file, services)
+    const content = text.slice(0, MAX_CHARACTERS)
+    return { ...fileEntry(file), content, ...(content.length < text.length ? { truncated: true } : {}) }
   },
 
   async write(args, { files }) {
     const { content } = args
     if (typeof content !== 'string') throw refusal('content: expected the text of the file')
-    return entryOf(await put(files, nameOf(args.filename), content))
+    return fileEntry(await put(files, safeName(args.filename), content))
   },
 
-  async edit(args, desk) {
-    const file = await fileOf(args, desk)
+  async edit(args, services) {
+    const file = await findFile(args, services)
     const { content, old_text: before, new_text: after } = args
-    const name = args.filename === undefined ? file.name : nameOf(args.filename)
+    const name = args.filename === undefined ? file.name : safeName(args.filename)
     if (before === undefined && typeof content !== 'string') throw refusal('content: expected the whole new text, or old_text and new_text')
-    const text = before === undefined ? String(content) : exchanged(await plainText(file, desk), before, after)
-    return { ...entryOf(await put(desk.files, name, text)), copied_from: file.id }
+    const text = before === undefined ? String(content) : exchanged(await plainText(file, services), before, after)
+    return { ...fileEntry(await put(services.files, name, text)), copied_from: file.id }
   },
 }
 
@@ -124,45 +124,45 @@ function exchanged(text: string, before: unknown, after: unknown): string {
   const found = occurrences(text, before)
   if (found !== 1)
     throw refusal(
-      `old_text: stands in the file ${found === MOST_COUNTED ? `${found} times or more` : `${found} times`}, expected it exactly once`,
+      `old_text: stands in the file ${found === MAX_COUNTED ? `${found} times or more` : `${found} times`}, expected it exactly once`,
     )
   return text.replace(before, () => after)
 }
 
-const MOST_COUNTED = 100
+const MAX_COUNTED = 100
 
 /** Not all are counted: a long file may have millions. */
 function occurrences(text: string, wanted: string): number {
   let count = 0
-  for (let at = text.indexOf(wanted); at !== -1 && count < MOST_COUNTED; at = text.indexOf(wanted, at + wanted.length)) count++
+  for (let at = text.indexOf(wanted); at !== -1 && count < MAX_COUNTED; at = text.indexOf(wanted, at + wanted.length)) count++
   return count
 }
 
-async function fileOf({ file_id: id }: JsonObject, { files }: Desk): Promise<StoredFile> {
+async function findFile({ file_id: id }: JsonObject, { files }: FileServices): Promise<StoredFile> {
   const file = typeof id === 'string' ? await files.find(id) : undefined
   if (!file) throw refusal('file_id: no such file; list shows those that there are')
   return file
 }
 
-async function bytesOf(file: StoredFile, { files }: Desk): Promise<Buffer> {
-  if (file.bytes > MOST_BYTES) throw refusal(`file_id: the file is larger than ${MOST_BYTES} bytes`)
+async function readBytes(file: StoredFile, { files }: FileServices): Promise<Buffer> {
+  if (file.bytes > MAX_BYTES) throw refusal(`file_id: the file is larger than ${MAX_BYTES} bytes`)
   const bytes = await files.read(file.id)
   if (!bytes) throw refusal('file_id: no such file any more')
   return bytes
 }
 
 /** The words of a document; a text, which may be edited, as it stands. */
-async function textOf(file: StoredFile, desk: Desk): Promise<string> {
-  const bytes = await bytesOf(file, desk)
+async function readText(file: StoredFile, services: FileServices): Promise<string> {
+  const bytes = await readBytes(file, services)
   const source = { type: file.type, name: file.name }
   const kind = documentKind(bytes, source)
   if (kind === undefined || kind === 'text' || kind === 'html') return decoded(bytes)
-  const { host, signal } = desk
+  const { host, signal } = services
   return (await readDocument(bytes, source, { clock: host.clock, signal, handOver: true })).text
 }
 
-async function plainText(file: StoredFile, desk: Desk): Promise<string> {
-  return decoded(await bytesOf(file, desk))
+async function plainText(file: StoredFile, services: FileServices): Promise<string> {
+  return decoded(await readBytes(file, services))
 }
 
 function decoded(bytes: Buffer): string {
@@ -173,14 +173,14 @@ function decoded(bytes: Buffer): string {
   }
 }
 
-function nameOf(name: unknown): string {
+function safeName(name: unknown): string {
   // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what is refused.
-  if (typeof name !== 'string' || name === '' || name.length > LONGEST_NAME || /[\u0000-\u001f\u007f]/.test(name))
-    throw refusal(`filename: expected a name of up to ${LONGEST_NAME} characters`)
+  if (typeof name !== 'string' || name === '' || name.length > MAX_NAME_LENGTH || /[\u0000-\u001f\u007f]/.test(name))
+    throw refusal(`filename: expected a name of up to ${MAX_NAME_LENGTH} characters`)
   return name
 }
 
-function entryOf({ id, name, bytes, type, created }: StoredFile): JsonObject {
+function fileEntry({ id, name, bytes, type, created }: StoredFile): JsonObject {
   return { file_id: id, filename: name, bytes, mime_type: type, created_at: new Date(created).toISOString() }
 }
 

@@ -14,13 +14,13 @@ const closed = (properties: JsonObject): JsonObject => ({
   required: Object.keys(properties),
   additionalProperties: false,
 })
-const listOf = (properties: JsonObject): JsonObject => ({ type: 'array', items: closed(properties) })
+const listSchema = (properties: JsonObject): JsonObject => ({ type: 'array', items: closed(properties) })
 
 const SCHEMA = closed({
   consensus: texts,
-  contradictions: listOf({ topic: TEXT, stances: listOf({ model: TEXT, stance: TEXT }) }),
-  partial_coverage: listOf({ models: texts, point: TEXT }),
-  unique_insights: listOf({ model: TEXT, insight: TEXT }),
+  contradictions: listSchema({ topic: TEXT, stances: listSchema({ model: TEXT, stance: TEXT }) }),
+  partial_coverage: listSchema({ models: texts, point: TEXT }),
+  unique_insights: listSchema({ model: TEXT, insight: TEXT }),
   blind_spots: texts,
 })
 

@@ -9,7 +9,7 @@ import {
   panelFor,
   type ToolContext,
 } from '../../plugin-api/index.ts'
-import { mannerOf } from '../model-calls.ts'
+import { callSettings } from '../model-calls.ts'
 
 /** Steps of the panel, where the request sets none (docs/contract.md#plugins). */
 const USUAL_STEPS = 8
@@ -31,9 +31,9 @@ export function parseConfig(parameters: JsonObject, at: string, settings: JsonOb
   const path = `${at}.parameters`
   const wanted = panelFields(parameters, path)
   const { models, analyst } = panelFor(wanted, settings, context.models, path)
-  const { temperature, max_output_tokens: length, ...manner } = mannerOf(parameters, path)
-  const cache = cacheOf(parameters, path)
-  const tools = toolsOf(wanted, settings, path, context)
+  const { temperature, max_output_tokens: length, ...manner } = callSettings(parameters, path)
+  const cache = parseCache(parameters, path)
+  const tools = panelTools(wanted, settings, path, context)
   return {
     models,
     analyst,
@@ -43,7 +43,7 @@ export function parseConfig(parameters: JsonObject, at: string, settings: JsonOb
   }
 }
 
-function toolsOf(wanted: PanelFields, settings: JsonObject, path: string, { brand, runs, checkTools }: ToolContext): JsonObject {
+function panelTools(wanted: PanelFields, settings: JsonObject, path: string, { brand, runs, checkTools }: ToolContext): JsonObject {
   const own = panelFields(settings, 'plugins.defaults.fusion')
   const steps = wanted.steps ?? own.steps ?? USUAL_STEPS
   const research = ['web_search', 'web_fetch'].filter((name) => runs(name))
@@ -57,14 +57,14 @@ function toolsOf(wanted: PanelFields, settings: JsonObject, path: string, { bran
   return tools.length === 0 ? {} : { tools: [...tools], max_tool_calls: steps }
 }
 
-function cacheOf({ cache_control: cache }: JsonObject, path: string): JsonObject {
+function parseCache({ cache_control: cache }: JsonObject, path: string): JsonObject {
   if (cache === undefined || cache === null) return {}
   if (!isObject(cache) || cache.type !== 'ephemeral') throw badField(`${path}.cache_control.type`, "expected 'ephemeral'")
   return { cache_control: cache }
 }
 
 /** The output cap, lowered to what the model can write: a larger one would have no endpoint. @returns a field of its request. */
-export function lengthOf(slug: string, wanted: number | undefined, models: readonly Model[]): JsonObject {
+export function answerLength(slug: string, wanted: number | undefined, models: readonly Model[]): JsonObject {
   const model = models.find((one) => one.slug === slug)
   // What an alias or a router stands for is not known here.
   if (!model) return wanted === undefined ? {} : { max_output_tokens: wanted }

@@ -13,10 +13,10 @@ import {
   type ToolOutcome,
   type ToolSession,
 } from '../../plugin-api/index.ts'
-import { fitting, listener, reasonOf, wordsOf } from '../model-calls.ts'
+import { answerText, failureReason, fitting, listener } from '../model-calls.ts'
 import { replayedCall } from '../replayed-calls.ts'
 import { analysisRequest, type PanelAnswer, readAnalysis } from './analysis.ts'
-import { type FusionConfig, lengthOf, parseConfig } from './config.ts'
+import { answerLength, type FusionConfig, parseConfig } from './config.ts'
 
 const TOOL = 'fusion'
 
@@ -87,13 +87,17 @@ class FusionSession implements ToolSession {
     const { answers } = result
     const contents = answers.map(({ content }) => content)
     const shown = fitting(contents, host)
-    const said = (texts: readonly string[]): JsonObject => ({
+    const panelTexts = (texts: readonly string[]): JsonObject => ({
       ...(analysis ? { analysis } : {}),
       responses: answers.map(({ model }, i) => ({ model, content: texts[i] })),
-      ...lossesOf(result),
+      ...failedMembers(result),
     })
     const sources = result.sources.length > 0 ? { sources: [...result.sources] } : {}
-    return { output: JSON.stringify({ status: 'ok', ...said(shown) }), item: { ...said(contents), ...sources }, status: 'completed' }
+    return {
+      output: JSON.stringify({ status: 'ok', ...panelTexts(shown) }),
+      item: { ...panelTexts(contents), ...sources },
+      status: 'completed',
+    }
   }
 
   /** Undefined where the analyst fails: the answers are returned without an analysis. */
@@ -102,7 +106,7 @@ class FusionSession implements ToolSession {
     host.progress('response.fusion_call.analysis.in_progress', { analyst_model: model, judge_model: model })
     try {
       const { judge, length } = this.config
-      const body = { ...judge, ...analysisRequest(question, answers), model, ...lengthOf(model, length, host.models) }
+      const body = { ...judge, ...analysisRequest(question, answers), model, ...answerLength(model, length, host.models) }
       const { text } = await host.generate({ body })
       const analysis = readAnalysis(text)
       if (analysis) host.progress('response.fusion_call.analysis.completed', { analysis })
@@ -115,7 +119,7 @@ class FusionSession implements ToolSession {
 
 function noAnswer(result: PanelResult): ToolOutcome {
   const all = (status: number): boolean => result.failed.every(({ status_code: code }) => code === status)
-  const losses = lossesOf(result)
+  const losses = failedMembers(result)
   if (result.cause !== undefined) return { ...failed('unexpected_error', 'the panel failed', losses), cause: result.cause }
   if (all(402)) return failed('insufficient_credits', 'the credits do not suffice for any model of the panel', losses)
   if (all(429)) return failed('rate_limited', 'every model of the panel is limited at the moment', losses)
@@ -128,7 +132,7 @@ function failed(reason: FailureReason, error: string, losses: JsonObject = {}): 
   return { output: JSON.stringify({ status: 'error', ...shown }), item: { status: 'incomplete', ...shown }, status: 'failed' }
 }
 
-function lossesOf({ failed: members }: { failed: readonly FailedMember[] }): JsonObject {
+function failedMembers({ failed: members }: { failed: readonly FailedMember[] }): JsonObject {
   return members.length === 0 ? {} : { failed_models: members.map((member): Json => ({ ...member })) }
 }
 
@@ -159,9 +163,9 @@ type Ended = { answer: ModelAnswer; content: string } | { thrown: unknown }
 /** Never rejects: a member that fails is reported. */
 async function callPanel({ models, member, length }: FusionConfig, prompt: string, options: CallOptions): Promise<PanelResult> {
   const { host } = options
-  const bodyOf = (model: string): JsonObject => ({ ...member, model, input: prompt, ...lengthOf(model, length, host.models) })
+  const memberBody = (model: string): JsonObject => ({ ...member, model, input: prompt, ...answerLength(model, length, host.models) })
   for (const model of models) host.progress('response.fusion_call.panel.added', { model })
-  const ended = await Promise.all(models.map((model) => callMember(model, bodyOf(model), options)))
+  const ended = await Promise.all(models.map((model) => callMember(model, memberBody(model), options)))
   const answers: PanelAnswer[] = []
   const failed: FailedMember[] = []
   const sources = new Map<string, JsonObject>()
@@ -175,7 +179,7 @@ async function callPanel({ models, member, length }: FusionConfig, prompt: strin
       continue
     }
     answers.push({ model, content: end.content })
-    for (const source of sourcesOf(end.answer)) if (!sources.has(String(source.url))) sources.set(String(source.url), source)
+    for (const source of answerSources(end.answer)) if (!sources.has(String(source.url))) sources.set(String(source.url), source)
   }
   return { answers, failed, sources: [...sources.values()], cause }
 }
@@ -187,7 +191,7 @@ async function callMember(model: string, body: JsonObject, { host, live }: CallO
   })
   try {
     const answer = await host.generate(live ? { body, onEvent } : { body })
-    const content = wordsOf(answer)
+    const content = answerText(answer)
     host.progress('response.fusion_call.panel.completed', { model, content })
     return { answer, content }
   } catch (thrown) {
@@ -197,16 +201,16 @@ async function callMember(model: string, body: JsonObject, { host, live }: CallO
 }
 
 function failedMember(model: string, thrown: unknown): FailedMember {
-  return { model, error: reasonOf(thrown), ...(thrown instanceof Fault ? { status_code: thrown.status } : {}) }
+  return { model, error: failureReason(thrown), ...(thrown instanceof Fault ? { status_code: thrown.status } : {}) }
 }
 
-function sourcesOf({ blocks }: ModelAnswer): JsonObject[] {
+function answerSources({ blocks }: ModelAnswer): JsonObject[] {
   return blocks.flatMap(({ notes }) =>
-    notes.flatMap(({ note, data }) => (note === 'annotation' && data.type === 'url_citation' ? [sourceOf(data)] : [])),
+    notes.flatMap(({ note, data }) => (note === 'annotation' && data.type === 'url_citation' ? [toSource(data)] : [])),
   )
 }
 
-function sourceOf({ url, title }: JsonObject): JsonObject {
+function toSource({ url, title }: JsonObject): JsonObject {
   const text = (value: Json | undefined): string => (typeof value === 'string' ? value : '')
   return { url: text(url), title: text(title) || text(url) }
 }

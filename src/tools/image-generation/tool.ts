@@ -12,7 +12,7 @@ import {
   type ToolOutcome,
   type ToolSession,
 } from '../../plugin-api/index.ts'
-import { reasonOf, textOf } from '../model-calls.ts'
+import { failureReason, parseText } from '../model-calls.ts'
 
 interface ImageConfig {
   model: string
@@ -30,8 +30,8 @@ function parseConfig(parameters: JsonObject, at: string, settings: JsonObject, {
   const { model: named, ...rest } = parameters
   const own = Object.entries(rest).filter(([, value]) => value !== null)
   for (const [key, value] of own)
-    if (!isSetting(value)) throw badField(`${path}.${key}`, `expected a text, a number or a list of at most ${MOST_LISTED}`)
-  const wanted = textOf(named, `${path}.model`, 'a model slug')
+    if (!isSetting(value)) throw badField(`${path}.${key}`, `expected a text, a number or a list of at most ${MAX_LISTED}`)
+  const wanted = parseText(named, `${path}.model`, 'a model slug')
   const known = models.find(({ slug }) => slug === wanted)
   if (known && !drawsImages(known)) throw badField(`${path}.model`, `${known.slug} makes no images, expected a model that does`)
   const usual = typeof settings.model === 'string' ? settings.model : models.find(drawsImages)?.slug
@@ -41,10 +41,10 @@ function parseConfig(parameters: JsonObject, at: string, settings: JsonObject, {
 }
 
 /** Entries of a list, such as reference images. */
-const MOST_LISTED = 64
+const MAX_LISTED = 64
 
 function isSetting(value: Json | undefined): boolean {
-  return typeof value === 'string' || typeof value === 'number' || (Array.isArray(value) && value.length <= MOST_LISTED)
+  return typeof value === 'string' || typeof value === 'number' || (Array.isArray(value) && value.length <= MAX_LISTED)
 }
 
 function drawsImages({ kind, output }: Model): boolean {
@@ -65,22 +65,22 @@ class ImageSession implements ToolSession {
   }
 
   async run({ prompt }: JsonObject, host: ToolHost, signal: AbortSignal): Promise<ToolOutcome> {
-    const wish = typeof prompt === 'string' ? prompt.trim() : ''
-    if (wish === '') return failed('the argument prompt is missing, expected a description of the image', {})
+    const demand = typeof prompt === 'string' ? prompt.trim() : ''
+    if (demand === '') return failed('the argument prompt is missing, expected a description of the image', {})
     const { model, settings } = this.config
-    const body: JsonObject = { model, input: wish, modalities: ['image', 'text'], ...(settings ? { image_config: settings } : {}) }
+    const body: JsonObject = { model, input: demand, modalities: ['image', 'text'], ...(settings ? { image_config: settings } : {}) }
     try {
-      return drawn(wish, imageOf(await host.generate({ body })), host)
+      return drawn(demand, answerImage(await host.generate({ body })), host)
     } catch (thrown) {
       if (signal.aborted) throw thrown
       const cause = thrown instanceof Fault && thrown.origin === 'client' ? {} : { cause: thrown }
-      return { ...failed(reasonOf(thrown), { prompt: wish }), ...cause }
+      return { ...failed(failureReason(thrown), { prompt: demand }), ...cause }
     }
   }
 }
 
 /** @throws Fault where the model has answered without an image. */
-function imageOf({ blocks }: ModelAnswer): string {
+function answerImage({ blocks }: ModelAnswer): string {
   for (const { kind, of } of blocks) if (kind === 'media' && of?.type === 'image' && typeof of.data.url === 'string') return of.data.url
   throw new Fault('upstream_empty', { message: 'the model gave no image' })
 }
@@ -96,13 +96,16 @@ function drawn(prompt: string, url: string, { brand, callId }: ToolHost): ToolOu
     item,
     status: 'completed',
     shown: [
-      { kind: 'server', of: { dialect: 'gateway', type, data: { status: 'completed', ...item, call: callOf(type, callId, prompt, url) } } },
+      {
+        kind: 'server',
+        of: { dialect: 'gateway', type, data: { status: 'completed', ...item, call: imageCall(type, callId, prompt, url) } },
+      },
     ],
   }
 }
 
 /** Callers whose wire shows no items of tools get the image as the result of the call. */
-function callOf(type: string, callId: string, prompt: string, url: string): JsonObject {
+function imageCall(type: string, callId: string, prompt: string, url: string): JsonObject {
   return {
     tool_call_id: callId,
     tool_name: type,

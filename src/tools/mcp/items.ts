@@ -6,7 +6,7 @@ const WIRE = 'responses'
 const shown = (type: string, data: JsonObject): ShownItem => ({ kind: 'opaque', of: { dialect: WIRE, type, data } })
 
 /** Identifiers of a request's items differ from those of other requests: callers send them back. */
-export const idOf = (prefix: string, callId: string): string => `${prefix}_${callId.replace(/[^A-Za-z0-9]/g, '')}`
+export const itemId = (prefix: string, callId: string): string => `${prefix}_${callId.replace(/[^A-Za-z0-9]/g, '')}`
 
 export function listItem(id: string, label: string, tools: readonly RemoteTool[], error?: string): ShownItem {
   return shown('mcp_list_tools', {
@@ -90,27 +90,27 @@ export class History {
     return this.requests.has(id) && this.answers.get(id)?.approve === true && !this.done.has(id)
   }
 
-  /** @param functionOf name under which the model knows a tool of the server. */
-  recalls({ dialect, type, data }: Opaque, functionOf: (name: string) => string): readonly Recalled[] | undefined {
+  /** @param functionName name under which the model knows a tool of the server. */
+  recalls({ dialect, type, data }: Opaque, functionName: (name: string) => string): readonly Recalled[] | undefined {
     if (dialect !== WIRE) return undefined
     if (type === 'mcp_approval_response') return this.requests.has(String(data.approval_request_id)) ? [] : undefined
     if (data.server_label !== this.label) return undefined
     if (type === 'mcp_list_tools') return []
-    if (type === 'mcp_approval_request') return this.recalledRequest(String(data.id), functionOf)
+    if (type === 'mcp_approval_request') return this.recalledRequest(String(data.id), functionName)
     if (type !== 'mcp_call') return undefined
     if (typeof data.approval_request_id === 'string' && this.requests.has(data.approval_request_id)) return []
     const callId = String(data.id)
-    return [{ kind: 'call', callId, function: functionOf(String(data.name)), args: String(data.arguments) }, resultOf(callId, data)]
+    return [{ kind: 'call', callId, function: functionName(String(data.name)), args: String(data.arguments) }, callResult(callId, data)]
   }
 
-  private recalledRequest(id: string, functionOf: (name: string) => string): readonly Recalled[] {
+  private recalledRequest(id: string, functionName: (name: string) => string): readonly Recalled[] {
     const { name, args } = this.requests.get(id) as ApprovalRequest
     const answer = this.answers.get(id)
     // The model is not shown a request for approval that has no answer.
     if (!answer) return []
-    const call: Recalled = { kind: 'call', callId: id, function: functionOf(name), args }
+    const call: Recalled = { kind: 'call', callId: id, function: functionName(name), args }
     const done = this.done.get(id)
-    if (done) return [call, resultOf(id, done)]
+    if (done) return [call, callResult(id, done)]
     if (answer.approve === true) return [call]
     const reason = typeof answer.reason === 'string' && answer.reason !== '' ? `: ${answer.reason}` : ''
     return [
@@ -120,7 +120,7 @@ export class History {
   }
 }
 
-function resultOf(callId: string, { output, error }: JsonObject): Recalled {
+function callResult(callId: string, { output, error }: JsonObject): Recalled {
   if ((error ?? null) === null) return { kind: 'result', callId, text: typeof output === 'string' ? output : '' }
   return { kind: 'result', callId, text: JSON.stringify({ error }), error: true }
 }

@@ -14,7 +14,7 @@ import {
   type ToolOutcome,
   type ToolSession,
 } from '../../plugin-api/index.ts'
-import { approvalItem, callItem, type DoneCall, type History, idOf } from './items.ts'
+import { approvalItem, callItem, type DoneCall, type History, itemId } from './items.ts'
 
 /** Characters of a function's name that the server's label and the tool's name make up together. */
 const LONGEST = 44
@@ -42,15 +42,15 @@ export class McpSession implements ToolSession {
     this.opening = around.opening
     const named = namedTools(entry.label, tools)
     this.names = new Map(named.map(([name, tool]) => [name, tool.name]))
-    this.functions = named.map(([name, tool]) => ({ name, description: descriptionOf(tool, entry), parameters: tool.schema }))
+    this.functions = named.map(([name, tool]) => ({ name, description: toolDescription(tool, entry), parameters: tool.schema }))
     this.resumes = this.history.approved.flatMap(({ id, name, args }) => {
       const parsed = objectWithin(args)
-      return parsed ? [{ callId: id, function: this.functionOf(name), args: parsed }] : []
+      return parsed ? [{ callId: id, function: this.functionName(name), args: parsed }] : []
     })
   }
 
   recalls(item: Opaque): readonly Recalled[] | undefined {
-    return this.history.recalls(item, (name) => this.functionOf(name))
+    return this.history.recalls(item, (name) => this.functionName(name))
   }
 
   async run(args: JsonObject, host: ToolHost, signal: AbortSignal): Promise<ToolOutcome> {
@@ -58,7 +58,7 @@ export class McpSession implements ToolSession {
     if (name === undefined) return failure(host.function, this.entry, 'the server has no such tool')
     const approved = this.history.isApproved(host.callId)
     if (!approved && this.entry.needsApproval(name)) return this.requestApproval(name, args, host)
-    const call = { id: idOf('mcp', host.callId), label: this.entry.label, name, args: JSON.stringify(args) }
+    const call = { id: itemId('mcp', host.callId), label: this.entry.label, name, args: JSON.stringify(args) }
     const approval = approved ? host.callId : undefined
     try {
       const { text, failed } = await this.connection.call(name, args, signal)
@@ -79,12 +79,12 @@ export class McpSession implements ToolSession {
       output: JSON.stringify({ status: 'the user is asked' }),
       item: { serverLabel: label, toolName: name },
       status: 'completed',
-      shown: [approvalItem(idOf('mcpr', callId), label, name, JSON.stringify(args))],
+      shown: [approvalItem(itemId('mcpr', callId), label, name, JSON.stringify(args))],
       handOver: true,
     }
   }
 
-  private functionOf(tool: string): string {
+  private functionName(tool: string): string {
     for (const [name, own] of this.names) if (own === tool) return name
     return functionName(this.entry.label, tool)
   }
@@ -104,7 +104,7 @@ function failure(name: string, { label }: McpEntry, error: string): ToolOutcome 
   return { output: JSON.stringify({ error }), item: { status: 'incomplete', serverLabel: label, toolName: name, error }, status: 'failed' }
 }
 
-function descriptionOf({ description }: RemoteTool, { description: server }: McpEntry): string {
+function toolDescription({ description }: RemoteTool, { description: server }: McpEntry): string {
   return server === '' ? description : `${description}\n\n(${server})`.trim()
 }
 

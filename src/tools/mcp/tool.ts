@@ -1,11 +1,11 @@
 /** Lets the model call tools of remote MCP servers that the caller names, with the caller's approval where that is required. */
 import {
   badField,
-  entryOf,
   type JsonObject,
   McpConnection,
   type McpEntry,
   McpError,
+  parseMcpEntry,
   type RemoteTool,
   remoteTools,
   type SessionTool,
@@ -30,13 +30,13 @@ export const mcp: SessionTool = {
     const spec = context.tools[context.place]
     if (!spec) throw new RangeError(`no tool at place ${context.place}`)
     const path = isProvided(spec) ? at : `${at}.parameters`
-    const entry = entryOf(parameters, path, settings)
+    const entry = parseMcpEntry(parameters, path, settings)
     checkAlone(entry, { at, path }, context)
     checkApproval(parameters, path, context)
     const connection = new McpConnection(entry, settings, context.clock)
     const items = context.request().items.flatMap((item) => (item.kind === 'opaque' ? [item.of] : []))
     const history = new History(entry.label, items)
-    if (history.approved.length > MOST_APPROVED) throw badField('input', `expected at most ${MOST_APPROVED} approved calls of a server`)
+    if (history.approved.length > MAX_APPROVED) throw badField('input', `expected at most ${MAX_APPROVED} approved calls of a server`)
     const around = { connection, history }
     if (history.list) return new McpSession(entry, remoteTools(history.list, entry), { ...around, opening: [] })
     if (context.plan) return new McpSession(entry, [], { ...around, opening: [] })
@@ -49,14 +49,14 @@ function isProvided(spec: ToolSpec): boolean {
 }
 
 /** Each is a connection of its own. */
-const MOST_SERVERS = 32
+const MAX_SERVERS = 32
 /** Most approved calls of a server in one request: all of them run at once. */
-const MOST_APPROVED = 64
+const MAX_APPROVED = 64
 
 /** Items name a server by its label alone. */
 function checkAlone({ label }: McpEntry, { at, path }: { at: string; path: string }, { tools }: ToolContext): void {
   const servers = tools.filter((tool) => tool.kind === 'server' && tool.name === 'mcp')
-  if (servers.length > MOST_SERVERS) throw badField(`${at}.type`, `expected at most ${MOST_SERVERS} servers in a request`)
+  if (servers.length > MAX_SERVERS) throw badField(`${at}.type`, `expected at most ${MAX_SERVERS} servers in a request`)
   const same = servers.filter((tool) => tool.kind === 'server' && tool.parameters.server_label === label)
   if (same.length > 1) throw badField(`${path}.server_label`, 'two servers of the request have it, expected a label of its own for each')
 }

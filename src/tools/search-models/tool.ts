@@ -41,14 +41,14 @@ export const searchModels: SessionTool = {
 }
 
 function search(args: JsonObject, { models }: ToolHost, most: number): ToolOutcome {
-  const query = queryOf(args)
+  const query = parseQuery(args)
   const found = rank(
     models.filter((model) => meets(model, query)),
     query,
   )
   const shown = found.slice(0, most)
   return {
-    output: JSON.stringify({ models: shown.map(entryOf), total_results: found.length, showing: shown.length }),
+    output: JSON.stringify({ models: shown.map(modelResult), total_results: found.length, showing: shown.length }),
     item: { query: typeof args.query === 'string' ? args.query : '', arguments: JSON.stringify(args) },
     status: 'completed',
   }
@@ -66,13 +66,13 @@ interface ModelQuery {
 }
 
 /** Characters of a query: every word is looked for in every model. */
-const LONGEST_QUERY = 500
+const MAX_QUERY_LENGTH = 500
 
 /** @throws Fault 400 naming the argument. */
-function queryOf(args: JsonObject): ModelQuery {
+function parseQuery(args: JsonObject): ModelQuery {
   const { query, min_context_length: context, series } = args
   if (query !== undefined && query !== null && typeof query !== 'string') throw badField('query', 'expected a text')
-  if (query && query.length > LONGEST_QUERY) throw badField('query', `expected at most ${LONGEST_QUERY} characters`)
+  if (query && query.length > MAX_QUERY_LENGTH) throw badField('query', `expected at most ${MAX_QUERY_LENGTH} characters`)
   if (series !== undefined && series !== null && typeof series !== 'string') throw badField('series', 'expected a text')
   if (context !== undefined && context !== null && !(typeof context === 'number' && context >= 0))
     throw badField('min_context_length', 'expected a number of tokens')
@@ -85,12 +85,12 @@ function queryOf(args: JsonObject): ModelQuery {
   }
 }
 
-const MOST_MODALITIES = 64
+const MAX_MODALITIES = 64
 
 function modalityList(args: JsonObject, name: string): string[] {
   const given = args[name] ?? []
   const list = typeof given === 'string' ? given.split(',') : given
-  if (!Array.isArray(list) || list.length > MOST_MODALITIES || !list.every((one) => typeof one === 'string'))
+  if (!Array.isArray(list) || list.length > MAX_MODALITIES || !list.every((one) => typeof one === 'string'))
     throw badField(name, 'expected a list such as ["text"]')
   return list.map((one) => String(one).trim().toLowerCase()).filter((one) => one !== '')
 }
@@ -126,12 +126,12 @@ function rank(models: readonly Model[], { words }: ModelQuery): Model[] {
 }
 
 /** @returns what the calling model reads: prices in USD per million tokens, of the cheapest endpoint. */
-function entryOf(model: Model): JsonObject {
+function modelResult(model: Model): JsonObject {
   const price = cheapest(model.endpoints)
   return {
     id: model.slug,
     name: model.name,
-    ...(model.description === '' ? {} : { description: model.description.slice(0, MOST_DESCRIPTION) }),
+    ...(model.description === '' ? {} : { description: model.description.slice(0, MAX_DESCRIPTION) }),
     context_length: model.context ?? null,
     input_modalities: [...model.input],
     output_modalities: [...model.output],
@@ -139,7 +139,7 @@ function entryOf(model: Model): JsonObject {
   }
 }
 
-const MOST_DESCRIPTION = 500
+const MAX_DESCRIPTION = 500
 /** Attodollars per token are so many USD per million tokens. */
 const PER_MILLION = 1e12
 

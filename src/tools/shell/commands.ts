@@ -5,9 +5,9 @@ import {
   isObject,
   type Json,
   type JsonObject,
+  openSandbox,
   type Ran,
   type Sandbox,
-  sandboxOf,
   type ToolHost,
 } from '../../plugin-api/index.ts'
 
@@ -19,17 +19,17 @@ export interface Action {
   readonly output: number | undefined
 }
 
-const MOST_COMMANDS = 20
+const MAX_COMMANDS = 20
 const LONGEST = 65_536
 
 /** @throws Fault 400 naming the argument, in words for the model. */
-export function actionOf({ commands, timeout_ms: time, max_output_length: output }: JsonObject): Action {
+export function parseAction({ commands, timeout_ms: time, max_output_length: output }: JsonObject): Action {
   const list: Json[] = typeof commands === 'string' ? [commands] : Array.isArray(commands) ? commands : []
-  if (list.length === 0 || list.length > MOST_COMMANDS) throw badField('commands', `expected a list of 1 to ${MOST_COMMANDS} commands`)
-  return { commands: list.map(commandOf), time: amount(time, 'timeout_ms'), output: amount(output, 'max_output_length') }
+  if (list.length === 0 || list.length > MAX_COMMANDS) throw badField('commands', `expected a list of 1 to ${MAX_COMMANDS} commands`)
+  return { commands: list.map(parseCommand), time: amount(time, 'timeout_ms'), output: amount(output, 'max_output_length') }
 }
 
-export function commandOf(command: Json | undefined, at: number | string = 'command'): string {
+export function parseCommand(command: Json | undefined, at: number | string = 'command'): string {
   const name = typeof at === 'number' ? `commands[${at}]` : at
   if (typeof command !== 'string' || command.trim() === '') throw badField(name, 'expected a command')
   if (command.length > LONGEST || command.includes('\0')) throw badField(name, `expected at most ${LONGEST} characters, none of them NUL`)
@@ -47,7 +47,7 @@ export function shownAction({ commands, time, output }: Action): JsonObject {
   return { commands: [...commands], max_output_length: output ?? null, timeout_ms: time ?? null }
 }
 
-export function outputOf(ran: Ran): JsonObject {
+export function commandOutput(ran: Ran): JsonObject {
   const outcome: JsonObject = ran.killed === 'time' ? { type: 'timeout' } : { type: 'exit', exit_code: ran.exitCode }
   return { stdout: ran.stdout, stderr: withReason(ran), outcome }
 }
@@ -66,7 +66,7 @@ export function withReason({ stderr, killed }: Ran): string {
 
 /** Seconds that a container is kept after its last command: usual, most. */
 const USUAL_SLEEP = 900
-const MOST_SLEEP = 2_592_000
+const MAX_SLEEP = 2_592_000
 
 const CONTAINER_ID = /^[\w-]{1,20}$/
 /** Characters of the name that a container of our own gets, behind its prefix. */
@@ -80,11 +80,11 @@ export interface Environment {
 }
 
 /** @param path of the parameters. @throws Fault 400 naming the path. */
-export function environmentOf(parameters: JsonObject, path: string): Environment {
+export function parseEnvironment(parameters: JsonObject, path: string): Environment {
   const { environment = null, sleep_after_seconds: sleep = null } = parameters
   const seconds = sleep ?? USUAL_SLEEP
-  if (typeof seconds !== 'number' || !Number.isInteger(seconds) || seconds < 1 || seconds > MOST_SLEEP)
-    throw badField(`${path}.sleep_after_seconds`, `expected a whole number from 1 to ${MOST_SLEEP}`)
+  if (typeof seconds !== 'number' || !Number.isInteger(seconds) || seconds < 1 || seconds > MAX_SLEEP)
+    throw badField(`${path}.sleep_after_seconds`, `expected a whole number from 1 to ${MAX_SLEEP}`)
   return { id: environment === null ? undefined : containerId(environment, `${path}.environment`), sleepAfter: seconds * 1000 }
 }
 
@@ -120,7 +120,7 @@ export class RequestContainer {
 
 /** @param of path of the field that needs a sandbox. @throws Fault 400 that says what is to be configured. */
 export function neededSandbox(settings: JsonObject, of: string): Sandbox {
-  const sandbox = sandboxOf(settings)
+  const sandbox = openSandbox(settings)
   if (!sandbox)
     throw badField(of, 'there is no sandbox to run commands in: the operator has to configure one under plugins.defaults.shell.sandbox')
   return sandbox

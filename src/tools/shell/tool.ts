@@ -4,11 +4,11 @@ import {
   isObject,
   type JsonObject,
   type Opaque,
+  openSandbox,
   type Recalled,
   type Sandbox,
   type SessionTool,
   type ShownItem,
-  sandboxOf,
   type ToolContext,
   type ToolHost,
   type ToolOutcome,
@@ -16,11 +16,11 @@ import {
 } from '../../plugin-api/index.ts'
 import {
   type Action,
-  actionOf,
+  commandOutput,
   type Environment,
-  environmentOf,
   neededSandbox,
-  outputOf,
+  parseAction,
+  parseEnvironment,
   RequestContainer,
   shownAction,
 } from './commands.ts'
@@ -49,14 +49,19 @@ class ShellSession implements ToolSession {
 
   /** Calls of one turn share a folder: they do not run into each other. */
   run(args: JsonObject, host: ToolHost, signal: AbortSignal): Promise<ToolOutcome> {
-    const action = actionOf(args)
+    const action = parseAction(args)
     const ran = this.last.then(() => this.commands(action, host, signal))
     this.last = ran.catch(() => {})
     return ran.then(
       (output) => this.outcome({ args, action, output }, host),
       (cause: unknown) => {
         const error = 'the sandbox could not run the commands'
-        return { output: JSON.stringify({ error }), item: { status: 'incomplete', ...callOf(host, args), error }, status: 'failed', cause }
+        return {
+          output: JSON.stringify({ error }),
+          item: { status: 'incomplete', ...shellCall(host, args), error },
+          status: 'failed',
+          cause,
+        }
       },
     )
   }
@@ -66,7 +71,7 @@ class ShellSession implements ToolSession {
     for (const command of commands) {
       const ran = await this.sandbox.run(command, this.container.of(host), { clock: host.clock, signal, time, output })
       signal.throwIfAborted()
-      outputs.push(outputOf(ran))
+      outputs.push(commandOutput(ran))
     }
     return outputs
   }
@@ -75,21 +80,21 @@ class ShellSession implements ToolSession {
     const { args, output } = done
     const action = shownAction(done.action)
     const environment = { type: 'container_reference', container_id: this.container.of(host).id }
-    const item = { ...callOf(host, args), action, output, environment }
+    const item = { ...shellCall(host, args), action, output, environment }
     return {
       output: JSON.stringify(output),
       item,
       status: 'completed',
-      ...(this.provided && host.client === 'responses' ? { shown: pairOf(item, host.callId) } : {}),
+      ...(this.provided && host.client === 'responses' ? { shown: shownPair(item, host.callId) } : {}),
     }
   }
 }
 
-function callOf({ callId }: ToolHost, args: JsonObject): JsonObject {
+function shellCall({ callId }: ToolHost, args: JsonObject): JsonObject {
   return { call_id: callId, arguments: JSON.stringify(args) }
 }
 
-function pairOf({ output, ...call }: JsonObject, callId: string): ShownItem[] {
+function shownPair({ output, ...call }: JsonObject, callId: string): ShownItem[] {
   const shown = (type: string, id: string, data: JsonObject): ShownItem => ({
     kind: 'opaque',
     of: { dialect: 'responses', type, data: { id: idFor(id, callId), status: 'completed', ...data } },
@@ -116,7 +121,7 @@ export const shell: SessionTool = {
   plugin: NAME,
 
   ready(settings: JsonObject): boolean {
-    return sandboxOf(settings) !== undefined
+    return openSandbox(settings) !== undefined
   },
 
   begin(parameters: JsonObject, at: string, settings: JsonObject, context: ToolContext): ToolSession {
@@ -131,7 +136,7 @@ export const shell: SessionTool = {
     const { engine = null } = parameters
     if (![null, 'auto', 'router', context.brand].includes(engine as string | null))
       throw badField(`${path}.engine`, 'expected auto or router')
-    const environment = environmentOf(parameters, path)
+    const environment = parseEnvironment(parameters, path)
     return new ShellSession(neededSandbox(settings, `${at}.type`), environment, { provided, recalls })
   },
 }
@@ -143,7 +148,7 @@ function isCallers({ environment = null }: JsonObject, settings: JsonObject): bo
 }
 
 function handOver(args: JsonObject, callId: string): ToolOutcome {
-  const action = shownAction(actionOf(args))
+  const action = shownAction(parseAction(args))
   const data: JsonObject = { id: idFor('shc', callId), call_id: callId, action, arguments: JSON.stringify(args), status: 'completed' }
   return {
     output: JSON.stringify({ status: 'handed to the user' }),
@@ -163,7 +168,7 @@ function recallsShell(own: string): (item: Opaque) => readonly Recalled[] | unde
   return ({ dialect, type, data }) => {
     if (dialect !== 'responses') return undefined
     const callId = String(data.call_id)
-    const call = (): Recalled => ({ kind: 'call', callId, function: 'shell', args: argumentsOf(data) })
+    const call = (): Recalled => ({ kind: 'call', callId, function: 'shell', args: callArguments(data) })
     const result = (): Recalled => ({ kind: 'result', callId, text: JSON.stringify(data.output ?? []) })
     if (type === 'shell_call') return [call()]
     if (type === 'shell_call_output') return [result()]
@@ -172,6 +177,6 @@ function recallsShell(own: string): (item: Opaque) => readonly Recalled[] | unde
 }
 
 /** As the model wrote them, where the caller has kept that. */
-function argumentsOf({ arguments: written, action }: JsonObject): string {
+function callArguments({ arguments: written, action }: JsonObject): string {
   return typeof written === 'string' ? written : JSON.stringify(action ?? {})
 }

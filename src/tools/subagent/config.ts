@@ -1,13 +1,13 @@
 /** The caller's `parameters` of one subagent (docs/contract.md#tools-in-a-request). */
 import { badField, type FunctionSpec, isObject, type Json, type JsonObject, type ToolContext } from '../../plugin-api/index.ts'
-import { type Instance, instanceOf } from '../instances.ts'
-import { flagOf, mannerOf, textOf } from '../model-calls.ts'
+import { type Instance, parseInstance } from '../instances.ts'
+import { callSettings, parseFlag, parseText } from '../model-calls.ts'
 
 export const TOOL = 'subagent'
 
-const MOST_STEPS = 25
+const MAX_STEPS = 25
 /** Tools and names of functions that one subagent is given. */
-const MOST_LISTED = 64
+const MAX_LISTED = 64
 
 export interface SubagentConfig {
   instance: Instance
@@ -22,15 +22,15 @@ export interface SubagentConfig {
 /** @param at path of the tool in the request. @throws Fault 400 naming the path. */
 export function parseConfig(parameters: JsonObject, at: string, context: ToolContext): SubagentConfig {
   const path = `${at}.parameters`
-  const instructions = textOf(parameters.instructions, `${path}.instructions`)
-  const steps = stepsOf(parameters.max_tool_calls, `${path}.max_tool_calls`)
-  const tools = toolsOf(parameters.tools, `${path}.tools`, context)
-  const inherited = inheritedOf(parameters, path, context)
+  const instructions = parseText(parameters.instructions, `${path}.instructions`)
+  const steps = parseSteps(parameters.max_tool_calls, `${path}.max_tool_calls`)
+  const tools = parseTools(parameters.tools, `${path}.tools`, context)
+  const inherited = inheritedTools(parameters, path, context)
   return {
-    instance: instanceOf(TOOL, `${path}.name`, context),
-    model: textOf(parameters.model, `${path}.model`, 'a model slug'),
+    instance: parseInstance(TOOL, `${path}.name`, context),
+    model: parseText(parameters.model, `${path}.model`, 'a model slug'),
     manner: {
-      ...mannerOf(parameters, path),
+      ...callSettings(parameters, path),
       ...(instructions === undefined ? {} : { instructions }),
       ...(tools.length + inherited.length === 0 ? {} : { tools: [...tools, ...inherited], max_tool_calls: steps }),
     },
@@ -38,17 +38,17 @@ export function parseConfig(parameters: JsonObject, at: string, context: ToolCon
   }
 }
 
-function stepsOf(value: Json | undefined, path: string): number {
-  if (value === undefined || value === null) return MOST_STEPS
-  if (typeof value !== 'number' || !Number.isInteger(value) || value < 1 || value > MOST_STEPS)
-    throw badField(path, `expected a whole number from 1 to ${MOST_STEPS}`)
+function parseSteps(value: Json | undefined, path: string): number {
+  if (value === undefined || value === null) return MAX_STEPS
+  if (typeof value !== 'number' || !Number.isInteger(value) || value < 1 || value > MAX_STEPS)
+    throw badField(path, `expected a whole number from 1 to ${MAX_STEPS}`)
   return value
 }
 
-function toolsOf(list: Json | undefined, path: string, { runs, checkTools }: ToolContext): JsonObject[] {
+function parseTools(list: Json | undefined, path: string, { runs, checkTools }: ToolContext): JsonObject[] {
   if (list === undefined || list === null) return []
   if (!Array.isArray(list)) throw badField(path, 'expected a list of server tools')
-  if (list.length > MOST_LISTED) throw badField(path, `expected at most ${MOST_LISTED} tools`)
+  if (list.length > MAX_LISTED) throw badField(path, `expected at most ${MAX_LISTED} tools`)
   const tools = list.map((tool, i) => {
     const type = isObject(tool) ? tool.type : undefined
     if (!isObject(tool) || typeof type !== 'string' || !/^[^:]+:[^:]+$/.test(type))
@@ -63,9 +63,9 @@ function toolsOf(list: Json | undefined, path: string, { runs, checkTools }: Too
 }
 
 /** The caller's own functions, as the worker is offered them. @throws Fault 400 for a name that no function of the request has. */
-function inheritedOf(parameters: JsonObject, path: string, { client, tools }: ToolContext): JsonObject[] {
-  const all = flagOf(parameters.inherit_functions, `${path}.inherit_functions`)
-  const names = namesOf(parameters.inherited_function_names, `${path}.inherited_function_names`)
+function inheritedTools(parameters: JsonObject, path: string, { client, tools }: ToolContext): JsonObject[] {
+  const all = parseFlag(parameters.inherit_functions, `${path}.inherit_functions`)
+  const names = parseNames(parameters.inherited_function_names, `${path}.inherited_function_names`)
   if (!all && names.length === 0) return []
   if (client !== 'responses')
     throw badField(`${path}.${all ? 'inherit_functions' : 'inherited_function_names'}`, 'functions can be inherited on /v1/responses only')
@@ -87,10 +87,10 @@ function asTool({ name, description, parameters, strict }: FunctionSpec): JsonOb
   }
 }
 
-function namesOf(list: Json | undefined, path: string): string[] {
+function parseNames(list: Json | undefined, path: string): string[] {
   if (list === undefined || list === null) return []
   if (!Array.isArray(list)) throw badField(path, 'expected a list of names')
-  if (list.length > MOST_LISTED) throw badField(path, `expected at most ${MOST_LISTED} names`)
+  if (list.length > MAX_LISTED) throw badField(path, `expected at most ${MAX_LISTED} names`)
   return list.map((name, i) => {
     if (typeof name !== 'string' || name.trim() === '') throw badField(`${path}[${i}]`, 'expected the name of a function')
     return name.trim()

@@ -30,7 +30,7 @@ interface Wanted {
 
 /** @throws Fault 400 for work that was never begun, and for a call without an output. */
 export function replayedWork(items: readonly Item[], { type, name, unnamed }: Wanted): Replayed {
-  const { begun, ended, works } = indexOf(items, type, unnamed)
+  const { begun, ended, works } = itemIndex(items, type, unnamed)
   const waiting = new Map<string, SuspendedWork>()
   const ids = new Set<string>()
   const calls = new Set<string>()
@@ -53,7 +53,7 @@ interface Work {
   /** Ids of what it called for, and of these the ones without an output. */
   readonly calls: Set<string>
   readonly open: Set<string>
-  /** In the order of the conversation: what the worker said, then what its calls gave. */
+  /** In the order of the conversation: the worker's output, then the results of its calls. */
   readonly items: JsonObject[]
 }
 
@@ -68,7 +68,7 @@ interface Index {
 /** A request may offer many subagents and have many items: they are read once for all. */
 const indexes = new WeakMap<readonly Item[], Index>()
 
-function indexOf(items: readonly Item[], type: string, unnamed: string): Index {
+function itemIndex(items: readonly Item[], type: string, unnamed: string): Index {
   const known = indexes.get(items)
   if (known) return known
   const opaque = items.flatMap((item) => (item.kind === 'opaque' ? [item.of] : []))

@@ -16,7 +16,7 @@ import {
   type ToolOutcome,
   type ToolSession,
 } from '../../plugin-api/index.ts'
-import { failedCall, fitting, wordsOf } from '../model-calls.ts'
+import { answerText, failedCall, fitting } from '../model-calls.ts'
 import { replayedCall } from '../replayed-calls.ts'
 import { parseConfig, type SubagentConfig, TOOL } from './config.ts'
 import { type Replayed, replayedWork, type SuspendedWork } from './suspended.ts'
@@ -47,9 +47,9 @@ class SubagentSession implements ToolSession {
   constructor(config: SubagentConfig, { brand, request }: Pick<ToolContext, 'brand' | 'request'>) {
     this.config = config
     this.brand = brand
-    this.functions = [functionOf(config)]
-    this.name = this.nameOf(config.instance.function)
-    this.unnamed = this.nameOf(TOOL)
+    this.functions = [subagentFunction(config)]
+    this.name = this.brandedName(config.instance.function)
+    this.unnamed = this.brandedName(TOOL)
     this.replayed = replayedWork(request().items, { type: `${brand}:${TOOL}`, name: this.name, unnamed: this.unnamed })
     this.resumes = [...this.replayed.waiting.values()].map(({ callId, taskName, task }) => ({
       callId,
@@ -81,11 +81,11 @@ class SubagentSession implements ToolSession {
     const taskName = typeof name === 'string' ? name.trim() : ''
     const task = typeof description === 'string' ? description.trim() : ''
     const model = config.model ?? host.model
-    const item = this.itemOf({ model, taskName, task }, host)
+    const item = this.taskItem({ model, taskName, task }, host)
     const before = this.replayed.waiting.get(host.callId)
     if (task === '') return failedCall('the argument task_description is missing, expected what is to be done', item)
     try {
-      const answer = await host.generate({ body: { ...config.manner, model, input: inputOf(task, before) } })
+      const answer = await host.generate({ body: { ...config.manner, model, input: taskInput(task, before) } })
       const outcome = this.suspends(answer)
         ? suspended(answer, { ...item, model: answer.model }, { host, resumed: before !== undefined })
         : ended(answer, { taskName, item, host })
@@ -103,13 +103,13 @@ class SubagentSession implements ToolSession {
     return calls.length > 0 && calls.every(({ name }) => this.config.inherited.has(name))
   }
 
-  private itemOf({ model, taskName, task }: { model: string; taskName: string; task: string }, host: ToolHost): JsonObject {
+  private taskItem({ model, taskName, task }: { model: string; taskName: string; task: string }, host: ToolHost): JsonObject {
     const { instance } = this.config
     return {
       call_id: host.callId,
       model,
       ...(instance.name === undefined ? {} : { name: instance.name }),
-      ...(instance.function === TOOL ? {} : { instance_name: this.nameOf(instance.function) }),
+      ...(instance.function === TOOL ? {} : { instance_name: this.brandedName(instance.function) }),
       task_name: taskName,
       task_description: task,
     }
@@ -119,17 +119,17 @@ class SubagentSession implements ToolSession {
     return (name ?? this.unnamed) === this.name
   }
 
-  private nameOf(plain: string): string {
+  private brandedName(plain: string): string {
     return `${this.brand}_${plain}`
   }
 }
 
-function inputOf(task: string, before: SuspendedWork | undefined): JsonObject[] {
+function taskInput(task: string, before: SuspendedWork | undefined): JsonObject[] {
   return [{ role: 'user', content: task }, ...(before?.items ?? [])]
 }
 
 function ended(answer: ModelAnswer, { taskName, item, host }: { taskName: string; item: JsonObject; host: ToolHost }): ToolOutcome {
-  const outcome = wordsOf(answer)
+  const outcome = answerText(answer)
   return {
     output: JSON.stringify(okay(answer.model, taskName, fitting([outcome], host)[0])),
     item: { ...item, model: answer.model, outcome },
@@ -177,7 +177,7 @@ function okay(model: JsonObject[string], task: JsonObject[string], outcome: Json
   return { status: 'ok', model, task_name: task, outcome }
 }
 
-function functionOf({ instance }: SubagentConfig): ToolFunction {
+function subagentFunction({ instance }: SubagentConfig): ToolFunction {
   const who = instance.name === undefined ? 'a subagent' : `the subagent ${instance.name}`
   return {
     name: instance.function,

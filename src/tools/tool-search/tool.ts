@@ -80,10 +80,10 @@ async function search(deferred: DeferredTools, query: string, most: number): Pro
 /** Characters of a pattern (docs/contract.md#server-tools). */
 const LONGEST = 200
 /** Steps of a compiled pattern: with many more, every character of a text may take thousands of them. */
-const MOST_STEPS = 500
+const MAX_STEPS = 500
 /** Depth to which the schema of a function's arguments is read, and characters that are read of a function. */
 const DEEPEST = 8
-const MOST_READ = 16_384
+const MAX_READ = 16_384
 /** Characters after which others get their turn. */
 const TURN = 16_384
 
@@ -103,7 +103,7 @@ class DeferredTools {
 
   constructor(tools: readonly ToolSpec[], items: readonly Item[]) {
     // A function that stands among the items is part of an item: it cannot be kept back.
-    this.entries = tools.filter(isDeferred).flatMap((spec) => (spec.inItems ? [] : [{ spec, texts: textsOf(spec) }]))
+    this.entries = tools.filter(isDeferred).flatMap((spec) => (spec.inItems ? [] : [{ spec, texts: functionTexts(spec) }]))
     this.held = new Set(this.entries.map(({ spec }) => spec))
     const called = new Set(items.flatMap((item) => (item.kind === 'call' ? [item.name] : [])))
     this.found = this.entries.flatMap(({ spec }) => (called.has(spec.name) ? [loaded(spec)] : []))
@@ -124,7 +124,7 @@ class DeferredTools {
     } catch {
       return 'the pattern cannot be read: expected a regular expression without look-around and back-references'
     }
-    if (expression.programSize() > MOST_STEPS) return 'the pattern repeats too much, expected a simpler one'
+    if (expression.programSize() > MAX_STEPS) return 'the pattern repeats too much, expected a simpler one'
     const [named, others]: [FunctionSpec[], FunctionSpec[]] = [[], []]
     let read = 0
     for (const { spec, texts } of this.entries) {
@@ -139,7 +139,7 @@ class DeferredTools {
   }
 }
 
-function textsOf({ description, parameters }: FunctionSpec): string[] {
+function functionTexts({ description, parameters }: FunctionSpec): string[] {
   const texts = new Texts()
   if (description !== undefined) texts.add(description)
   if (isObject(parameters)) argumentTexts(parameters, texts, DEEPEST)
@@ -149,7 +149,7 @@ function textsOf({ description, parameters }: FunctionSpec): string[] {
 /** So many characters of them. */
 class Texts {
   readonly list: string[] = []
-  private left = MOST_READ
+  private left = MAX_READ
 
   get full(): boolean {
     return this.left <= 0

@@ -2,17 +2,17 @@
 import {
   domainRules,
   Fault,
-  type FetchDesk,
   type FetchLimits,
-  fetchDesk,
+  type FetchSettings,
   fetchPage,
   type Host,
   type JsonObject,
-  limitsOf,
   type PageAccount,
   PageError,
   type PageOptions,
   pageAccount,
+  parseFetchLimits,
+  parseFetchSettings,
   type SessionTool,
   type ToolHost,
   type ToolOutcome,
@@ -42,7 +42,7 @@ export function fetchTool(resolve?: PageOptions['resolve']): SessionTool {
 export const webFetch = fetchTool()
 
 interface WebFetchConfig {
-  desk: FetchDesk
+  fetchSettings: FetchSettings
   account: PageAccount
   maxUses: number
   maxTokens: number
@@ -57,22 +57,22 @@ interface WebFetchConfig {
  */
 function parseConfig(parameters: JsonObject, at: string, settings: JsonObject): WebFetchConfig {
   const path = `${at}.parameters`
-  const desk = fetchDesk(settings)
-  const own = limitsOf(parameters, path)
-  const account = pageAccount(desk, parameters.engine, `${path}.engine`)
-  const byCaller = rulesOf(own)
-  const byOperator = rulesOf(desk.limits)
+  const fetchSettings = parseFetchSettings(settings)
+  const own = parseFetchLimits(parameters, path)
+  const account = pageAccount(fetchSettings, parameters.engine, `${path}.engine`)
+  const byCaller = fetchRules(own)
+  const byOperator = fetchRules(fetchSettings.limits)
   return {
-    desk,
+    fetchSettings,
     account,
-    maxUses: Math.min(own.maxUses, desk.limits.maxUses),
+    maxUses: Math.min(own.maxUses, fetchSettings.limits.maxUses),
     // A caller may set more than the default, where the operator has set no limit.
-    maxTokens: settings.max_content_tokens === undefined ? own.maxTokens : Math.min(own.maxTokens, desk.limits.maxTokens),
+    maxTokens: settings.max_content_tokens === undefined ? own.maxTokens : Math.min(own.maxTokens, fetchSettings.limits.maxTokens),
     allows: (url) => byCaller(url) && byOperator(url),
   }
 }
 
-function rulesOf({ allowed, blocked }: FetchLimits): (url: URL) => boolean {
+function fetchRules({ allowed, blocked }: FetchLimits): (url: URL) => boolean {
   return domainRules({ allowed, blocked })
 }
 
@@ -120,7 +120,7 @@ class FetchSession implements ToolSession {
   }
 
   async run({ url: wanted }: JsonObject, host: ToolHost, signal: AbortSignal): Promise<ToolOutcome> {
-    const { desk, account, maxUses, maxTokens, allows } = this.config
+    const { fetchSettings, account, maxUses, maxTokens, allows } = this.config
     const address = typeof wanted === 'string' ? wanted.trim() : ''
     if (address === '') return failure(address, 'invalid_tool_input', 'the argument url is missing, expected an address to fetch')
     if (this.uses >= maxUses)
@@ -130,7 +130,7 @@ class FetchSession implements ToolSession {
     try {
       const request = { url: address, characters: maxTokens * CHARACTERS_PER_TOKEN, allows }
       const options: PageOptions = { clock: host.clock, signal, resolve: this.resolve, memory: host.memory }
-      const page = await this.turnstile.through(() => fetchPage(desk, account, request, options))
+      const page = await this.turnstile.through(() => fetchPage(fetchSettings, account, request, options))
       const content = withinTokens(page.content, maxTokens, host)
       const truncated = page.truncated || content.length < page.content.length
       const { url, title, httpStatus } = page

@@ -188,6 +188,31 @@ def agents(kind):
     return lambda *ask: asyncio.run(converse(*ask))
 
 
+def agent_framework(client_name, reasoning, **settings):
+    async def converse(url, key, model, feature):
+        import agent_framework_openai as kinds
+        from agent_framework import Content, Message
+
+        agent = getattr(kinds, client_name)(model=model, api_key=key, base_url=f"{url}/v1").as_agent(**settings)
+        if feature == "schema":
+            return parts_of((await agent.run(QUESTION, options={"response_format": Capital})).value)
+        if feature == "image":
+            picture = Content.from_data(base64.b64decode(PIXEL), "image/png")
+            return [(await agent.run(Message("user", [QUESTION, picture]))).text]
+        if feature == "reasoning":
+            response = await agent.run(QUESTION, options=reasoning)
+            contents = [content for message in response.messages for content in message.contents]
+            return ["".join(content.text or "" for content in contents if content.type == "text_reasoning"), response.text]
+        stream = agent.run(QUESTION, stream=True)
+        async for update in stream:
+            if update.text:
+                await stream.close()
+                return [update.text]
+        return []
+
+    return lambda *ask: task.LOOP.run_until_complete(converse(*ask))
+
+
 CLIENTS = {
     "openai, chat": openai_chat,
     "openai, responses": openai_responses,
@@ -199,6 +224,10 @@ CLIENTS = {
     "pydantic-ai, anthropic": pydantic_ai("anthropic"),
     "openai-agents, chat": agents("chat"),
     "openai-agents, responses": agents("responses"),
+    "agent-framework, chat": agent_framework("OpenAIChatCompletionClient", {"reasoning_effort": "medium"}),
+    "agent-framework, responses": agent_framework(
+        "OpenAIChatClient", {"reasoning": {"effort": "medium", "summary": "auto"}}, default_options={"store": False}
+    ),
 }
 
 

@@ -1,6 +1,6 @@
 /** One request to any model of the AI SDK, and what came of it. */
 import { APICallError, generateText, isStepCount, jsonSchema, type LanguageModel, Output, RetryError, streamText, tool } from 'ai'
-import { type Ask, CAPITAL, type Client, type Told, WEATHER, weatherOf } from './client.ts'
+import { type Ask, CAPITAL, type Client, type Told, WEATHER, weatherSentence } from './client.ts'
 
 Object.assign(globalThis, { AI_SDK_LOG_WARNINGS: false })
 
@@ -8,10 +8,10 @@ Object.assign(globalThis, { AI_SDK_LOG_WARNINGS: false })
 export type Options = NonNullable<Parameters<typeof generateText>[0]['providerOptions']>
 
 /** Every failing call is of one class, which another one wraps where the call was repeated. */
-export const AI_SDK_ERRORS: Pick<Client, 'classes' | 'retries' | 'statusOf'> = {
+export const AI_SDK_ERRORS: Pick<Client, 'classes' | 'retries' | 'errorStatus'> = {
   classes: { 400: 'APICallError', 401: 'APICallError', 404: 'APICallError', 429: 'RetryError' },
   retries: 2,
-  statusOf: (error) => {
+  errorStatus: (error) => {
     const last = RetryError.isInstance(error) ? error.lastError : error
     return APICallError.isInstance(last) ? last.statusCode : undefined
   },
@@ -20,10 +20,10 @@ export const AI_SDK_ERRORS: Pick<Client, 'classes' | 'retries' | 'statusOf'> = {
 const weather = tool({
   description: WEATHER.description,
   inputSchema: jsonSchema<{ place: string }>(WEATHER.schema as never),
-  execute: (args) => weatherOf(args),
+  execute: (args) => weatherSentence(args),
 })
 
-function requestOf(ask: Ask, model: LanguageModel, providerOptions: Options) {
+function askRequest(ask: Ask, model: LanguageModel, providerOptions: Options) {
   const content = [
     { type: 'text' as const, text: ask.prompt },
     ...(ask.image ? [{ type: 'file' as const, data: ask.image, mediaType: 'image/png' }] : []),
@@ -52,7 +52,7 @@ interface Ended {
   output?: unknown
 }
 
-const toldOf = ({ text, steps, usage, output }: Ended): Told => ({
+const toTold = ({ text, steps, usage, output }: Ended): Told => ({
   text,
   value: output,
   reasoning: steps.map((step) => step.reasoningText ?? '').join(''),
@@ -65,11 +65,11 @@ const toldOf = ({ text, steps, usage, output }: Ended): Told => ({
 })
 
 export async function askWithAiSdk(model: LanguageModel, ask: Ask, options: Options): Promise<Told> {
-  const request = requestOf(ask, model, options)
+  const request = askRequest(ask, model, options)
   if (!ask.stream) {
     const result = await generateText(request)
     const last = result.steps.at(-1)
-    return toldOf({
+    return toTold({
       text: result.text,
       steps: result.steps,
       usage: last?.usage ?? result.usage,
@@ -89,7 +89,7 @@ export async function askWithAiSdk(model: LanguageModel, ask: Ask, options: Opti
   // Some of its providers read an error chunk as a finish without a reason of theirs.
   const finish = await result.finishReason
   if (finish !== 'stop') throw new Error(`finished with ${finish}`)
-  return toldOf({
+  return toTold({
     text: await result.text,
     steps,
     usage: steps.at(-1)?.usage as Ended['usage'],

@@ -23,8 +23,10 @@ export interface Certified {
   readonly saysWhy?: false
   /** True where `features.ts` tries it beside the task. */
   readonly features?: true
+  /** True where the task runs twice: as it is, and with a request to think, as `NAME with thinking`, whose reasoning `features.ts` sends back. */
+  readonly thinks?: true
   readonly lacks?: readonly Lack[]
-  /** What has to be set. */
+  /** Variables that have to be set. */
   readonly setting?: string
 }
 
@@ -39,6 +41,9 @@ const UNREAD: Lack = { ability: 'replay', why: 'its streams leave reasoning_deta
 const PLAIN_CALLS: Lack = { ability: 'replay', from: ['gemini'], why: 'it drops unknown fields of calls, in which signatures stand' }
 const CAPTURED: Lack = { ability: 'replay', why: 'signed thinking goes back where capture_reasoning_content is set' }
 
+/** Formats whose signature covers a text of its own piece; `_add_text_reasoning_content` of agent-framework-core 1.23.0 keeps one piece. */
+const SIGNED_TEXT: Lack['from'] = ['openai-chat', 'anthropic']
+
 type Row = readonly [name: string, pinned: string, format: Format, more?: Partial<Certified>]
 
 const WHOLE = ['whole'] as const
@@ -49,6 +54,7 @@ const rows = (language: Language, suite: Certified['suite'], modes: Certified['m
   list.map(([name, pinned, format, more]) => ({ language, name, package: pinned, format, suite, modes, ...more }))
 
 const STORE = '`store: false`: it names earlier items by their ids otherwise'
+const SCHEMAS = '`supportsStructuredOutputs: true`: schemas of answers are left out otherwise'
 const SLASH = 'a base address that ends with a slash'
 const CAP = 'a cap of output tokens, which it demands for models that it does not know'
 
@@ -84,7 +90,7 @@ export const CERTIFIED: readonly Certified[] = [
       'ai-sdk openai-compatible',
       '@ai-sdk/openai-compatible',
       'Chat Completions',
-      { repeats: true, lacks: [{ ability: 'replay', from: APART, why: 'it sends back the text of reasoning only' }] },
+      { repeats: true, setting: SCHEMAS, lacks: [{ ability: 'replay', from: APART, why: 'it sends back the text of reasoning only' }] },
     ],
     ['ai-sdk anthropic', '@ai-sdk/anthropic', 'Messages', { repeats: true }],
     [
@@ -97,7 +103,7 @@ export const CERTIFIED: readonly Certified[] = [
       'mastra openai-compatible',
       '@mastra/core',
       'Chat Completions',
-      { repeats: false, lacks: [{ ability: 'replay', from: APART, why: 'it sends back the text of reasoning only' }] },
+      { repeats: false, setting: SCHEMAS, lacks: [{ ability: 'replay', from: APART, why: 'it sends back the text of reasoning only' }] },
     ],
     ['mastra anthropic', '@mastra/core', 'Messages', { repeats: false }],
     ['openai-agents responses', '@openai/agents', 'Responses', { repeats: true }],
@@ -156,8 +162,7 @@ export const CERTIFIED: readonly Certified[] = [
   ...rows('Python', 'task', STREAMED, [
     ['openai, chat', 'openai', 'Chat Completions', { repeats: true, features: true }],
     ['openai, responses', 'openai', 'Responses', { repeats: true, features: true }],
-    ['anthropic', 'anthropic', 'Messages', { repeats: true }],
-    ['anthropic with thinking', 'anthropic', 'Messages', { repeats: true, features: true }],
+    ['anthropic', 'anthropic', 'Messages', { repeats: true, features: true, thinks: true }],
     [
       'langchain, chat',
       'langchain-openai',
@@ -208,14 +213,25 @@ export const CERTIFIED: readonly Certified[] = [
       { repeats: true, features: true, lacks: [{ ability: 'replay', from: APART, why: 'it sends back the text of reasoning only' }] },
     ],
     ['openai-agents, responses', 'openai-agents', 'Responses', { repeats: true, features: true }],
-    ['agent-framework, chat', 'agent-framework-openai', 'Chat Completions', { repeats: true }],
-    ['agent-framework, responses', 'agent-framework-openai', 'Responses', { repeats: true, setting: STORE }],
+    [
+      'agent-framework, chat',
+      'agent-framework-openai',
+      'Chat Completions',
+      {
+        repeats: true,
+        features: true,
+        lacks: [
+          { ability: 'reasoning', why: 'it keeps reasoning_details as protected data, without a text' },
+          { ability: 'replay', from: SIGNED_TEXT, why: 'of a stream it keeps the last piece of reasoning_details, which has the signature alone' },
+        ],
+      },
+    ],
+    ['agent-framework, responses', 'agent-framework-openai', 'Responses', { repeats: true, features: true, setting: STORE }],
   ]),
   ...rows('Go', 'task', BOTH, [
     ['openai-go, chat', 'github.com/openai/openai-go/v3', 'Chat Completions', { repeats: true, features: true, lacks: [TYPED] }],
     ['openai-go, responses', 'github.com/openai/openai-go/v3', 'Responses', { repeats: true, features: true }],
-    ['anthropic-sdk-go', 'github.com/anthropics/anthropic-sdk-go', 'Messages', { repeats: true }],
-    ['anthropic-sdk-go with thinking', 'github.com/anthropics/anthropic-sdk-go', 'Messages', { repeats: true, features: true }],
+    ['anthropic-sdk-go', 'github.com/anthropics/anthropic-sdk-go', 'Messages', { repeats: true, features: true, thinks: true }],
     ['go-openai', 'github.com/sashabaranov/go-openai', 'Chat Completions', { repeats: false, features: true, lacks: [OTHER_NAME, TYPED] }],
     ['langchaingo', 'github.com/tmc/langchaingo', 'Chat Completions', { repeats: false, features: true, lacks: [OTHER_NAME, TYPED] }],
     ['eino', 'github.com/cloudwego/eino-ext/components/model/openai', 'Chat Completions', { repeats: false, features: true, lacks: [QUOTED, TYPED] }],
@@ -228,8 +244,7 @@ export const CERTIFIED: readonly Certified[] = [
       { repeats: true, features: true, lacks: [{ ability: 'replay', from: APART, why: 'it sends back unknown fields of calls alone' }] },
     ],
     ['openai-java, responses', 'openai-java', 'Responses', { repeats: true, features: true }],
-    ['anthropic-java', 'anthropic-java', 'Messages', { repeats: true }],
-    ['anthropic-java with thinking', 'anthropic-java', 'Messages', { repeats: true, features: true }],
+    ['anthropic-java', 'anthropic-java', 'Messages', { repeats: true, features: true, thinks: true }],
     ['langchain4j, chat', 'langchain4j-open-ai', 'Chat Completions', { modes: WHOLE, repeats: true, features: true, lacks: [TYPED] }],
     ['langchain4j, chat', 'langchain4j-open-ai', 'Chat Completions', { modes: STREAMED, repeats: false, features: true, lacks: [TYPED] }],
     ['langchain4j, responses', 'langchain4j-open-ai', 'Responses', { modes: STREAMED, repeats: false, features: true }],
@@ -257,11 +272,16 @@ export interface Run extends Certified {
   readonly stream: boolean
 }
 
+const withThinking = (client: Certified): Certified[] =>
+  client.thinks ? [{ ...client, features: undefined }, { ...client, name: `${client.name} with thinking` }] : [client]
+
 /** Those of a language, a run for each mode. The programs in Python have one mode, so its names have none. */
-export const runsOf = (language: Language): Run[] =>
-  CERTIFIED.filter((each) => each.language === language).flatMap((each) =>
-    each.modes.map((mode) => ({ ...each, program: language === 'Python' ? each.name : `${each.name}, ${mode}`, stream: mode === 'streamed' })),
-  )
+export const languageRuns = (language: Language): Run[] =>
+  CERTIFIED.filter((each) => each.language === language)
+    .flatMap(withThinking)
+    .flatMap((each) =>
+      each.modes.map((mode) => ({ ...each, program: language === 'Python' ? each.name : `${each.name}, ${mode}`, stream: mode === 'streamed' })),
+    )
 
 /** @throws Error for a client that does not stand in the list, so that none is left out of the page. */
 export function certified(name: string): Certified {

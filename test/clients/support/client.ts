@@ -1,8 +1,8 @@
-/** What every client is asked and tells in the same words, whatever its own interface looks like. */
+/** Requests that every client makes, and reports that it gives, in the same words, whatever its own interface looks like. */
 
 import type { WireName } from '../../support/wire.ts'
 
-/** What a client may lack: structured output, to show reasoning, or to send it back with its encrypted part. */
+/** Abilities that a client may lack: structured output, to show reasoning, or to send it back with its encrypted part. */
 export type Ability = 'schema' | 'reasoning' | 'replay'
 
 export interface Lack {
@@ -53,10 +53,10 @@ export interface Client {
   askAsStranger(ask: Ask): Promise<Told>
   /** Name of the class that the client throws for a status. */
   readonly classes: Readonly<Record<Status, string>>
-  /** How often the client repeats a request that got 429, by its defaults; absent: never. */
+  /** Number of times that the client repeats a request that got 429, by its defaults; absent: never. */
   readonly retries?: number
   /** The HTTP status that one of these errors tells. */
-  statusOf(error: unknown): number | undefined
+  errorStatus(error: unknown): number | undefined
 }
 
 export const STRANGER = 'sk-router-v1-ffffffffffffffffffffffffffffffff'
@@ -75,8 +75,8 @@ export const WEATHER = {
   },
 } as const
 
-/** What the tool says, which the provider must be told. */
-export const weatherOf = (args: { place: string }): string => `It rains frogs in ${args.place}.`
+/** Result of the tool, which the provider must be told. */
+export const weatherSentence = (args: { place: string }): string => `It rains frogs in ${args.place}.`
 
 export const CAPITAL = {
   name: 'capital',

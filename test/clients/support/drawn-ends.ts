@@ -57,7 +57,7 @@ export type Part = keyof typeof PARTS
 export function startPart(t: Test, part: Part): Promise<(t: Test, drawn: Drawn) => Promise<void>> {
   const { programs, own, known } = PARTS[part]
   const built = startPrograms(t, programs)
-  const readersOf = (account: Account): Record<string, Read> => ({ ...own(account), ...built(account) })
+  const createReaders = (account: Account): Record<string, Read> => ({ ...own(account), ...built(account) })
   const names = [...Object.keys(own({ url: 'http://localhost', key: 'none' })), ...namesIn(programs)]
-  return startReading(t, { readersOf, names, known })
+  return startReading(t, { createReaders, names, known })
 }

@@ -3,7 +3,7 @@ import fc from 'fast-check'
 import type { Json, JsonObject } from '../../../src/core/json.ts'
 import { endedFrames, endedReply } from '../../support/ended.ts'
 import { type Answer, JSON_TYPE, jsonAnswer } from '../../support/upstream.ts'
-import { ALL_WIRES, type AnyWireName, type Said, streamAnswer } from '../../support/wire.ts'
+import { ALL_WIRES, type AnyWireName, type Utterance, streamAnswer } from '../../support/wire.ts'
 
 export const WIRE_NAMES = Object.keys(ALL_WIRES) as AnyWireName[]
 
@@ -16,7 +16,7 @@ export interface EndCase {
   readonly isKept: boolean
   /** Arguments of the calls of a good answer. */
   readonly args: string | undefined
-  /** What was drawn, for the message of a test that fails. */
+  /** Text of the drawn case, for the message of a test that fails. */
   readonly drawn: string
   readonly answer: Answer
 }
@@ -70,10 +70,10 @@ const looseError: fc.Arbitrary<JsonObject> = fc.oneof(
   object({ object: fc.constant('error'), message: word }),
 )
 
-const said: fc.Arbitrary<Said> = fc.oneof(
-  fc.constant<Said>({ text: ['one ', 'two ', 'three'] }),
-  fc.constant<Said>({ text: ['I look.'], calls: [{ id: 'call_1', name: 'look', args: ['{"path":"/srv/', 'data","dry_run":true}'] }] }),
-  fc.constant<Said>({ calls: [{ id: 'call_1', name: 'look', args: ['{"path":', '"/srv/data"', ',"dry_run":true}'] }] }),
+const utterance: fc.Arbitrary<Utterance> = fc.oneof(
+  fc.constant<Utterance>({ text: ['one ', 'two ', 'three'] }),
+  fc.constant<Utterance>({ text: ['I look.'], calls: [{ id: 'call_1', name: 'look', args: ['{"path":"/srv/', 'data","dry_run":true}'] }] }),
+  fc.constant<Utterance>({ calls: [{ id: 'call_1', name: 'look', args: ['{"path":', '"/srv/data"', ',"dry_run":true}'] }] }),
 )
 /** Arguments of every call that is drawn, where it is whole. */
 export const WHOLE_ARGS = '{"path":"/srv/data","dry_run":true}'
@@ -88,7 +88,7 @@ interface Drawn {
   wire: AnyWireName
   stream: boolean
   kind: Kind
-  said: Said
+  utterance: Utterance
   good: number
   bad: Json
   error: JsonObject
@@ -111,7 +111,7 @@ export const drawnCase: fc.Arbitrary<Drawn> = object({
   wire: fc.constantFrom(...WIRE_NAMES),
   stream: fc.boolean(),
   kind: fc.constantFrom<Kind>('good', 'word', 'word', 'word', 'cut', 'frame', 'frame', 'status', 'arguments', 'garbage'),
-  said,
+  utterance,
   good: fc.nat(9),
   bad: badWord,
   chatBad: badChatWord,
@@ -126,33 +126,33 @@ export const drawnCase: fc.Arbitrary<Drawn> = object({
 }).map(({ chatBad, ...rest }) => ({ ...rest, bad: rest.wire === 'openai-chat' ? chatBad : rest.bad }))
 
 /** A drawn case as an answer of the provider. */
-export function caseOf(drawn: Drawn): EndCase {
+export function drawCase(drawn: Drawn): EndCase {
   const { wire, stream, kind } = drawn
   const isGood = kind === 'good'
-  const args = isGood && drawn.said.calls ? WHOLE_ARGS : undefined
-  // Of Gemini's wire `answerOf` makes a word of broken arguments.
+  const args = isGood && drawn.utterance.calls ? WHOLE_ARGS : undefined
+  // Of Gemini's wire `drawnAnswer` makes a word of broken arguments.
   const isKept = kind === 'word' || (kind === 'arguments' && wire === 'gemini')
-  return { wire, stream, isGood, isKept, args, drawn: JSON.stringify(drawn), answer: answerOf(drawn) }
+  return { wire, stream, isGood, isKept, args, drawn: JSON.stringify(drawn), answer: drawnAnswer(drawn) }
 }
 
-function answerOf(drawn: Drawn): Answer {
-  const { wire, stream, kind, said, bad, error, own } = drawn
+function drawnAnswer(drawn: Drawn): Answer {
+  const { wire, stream, kind, utterance, bad, error, own } = drawn
   const good = GOOD[wire]
   switch (kind) {
     case 'good':
-      return answered(drawn, said, good[drawn.good % Math.max(1, good.length)])
+      return answered(drawn, utterance, good[drawn.good % Math.max(1, good.length)])
     case 'word':
       // A word of another wire may be one of success here.
-      return answered(drawn, said, typeof bad === 'string' && good.includes(bad) ? 'a_new_word' : bad)
+      return answered(drawn, utterance, typeof bad === 'string' && good.includes(bad) ? 'a_new_word' : bad)
     case 'arguments': {
       const calls = [{ id: 'call_1', name: 'look', args: ['{"path":"/srv/data",', '"dry_run":tr'] }]
       // Arguments of this wire are objects.
       return wire === 'gemini'
-        ? answered(drawn, said, 'A_NEW_WORD')
-        : answered(drawn, { ...said, calls }, undefined, calls[0].args.join(''))
+        ? answered(drawn, utterance, 'A_NEW_WORD')
+        : answered(drawn, { ...utterance, calls }, undefined, calls[0].args.join(''))
     }
     case 'cut':
-      return cut(drawn, answered(drawn, said, undefined))
+      return cut(drawn, answered(drawn, utterance, undefined))
     case 'status':
       return { ...jsonAnswer(own ? ALL_WIRES[wire].error(drawn.status, 'no') : error), status: drawn.status }
     case 'frame':
@@ -162,14 +162,14 @@ function answerOf(drawn: Drawn): Answer {
   }
 }
 
-function answered({ wire, stream }: Drawn, said: Said, end: Json | undefined, args?: string): Answer {
-  return stream ? streamAnswer(ALL_WIRES[wire], endedFrames(wire, said, end)) : jsonAnswer(endedReply(wire, said, end, args))
+function answered({ wire, stream }: Drawn, utterance: Utterance, end: Json | undefined, args?: string): Answer {
+  return stream ? streamAnswer(ALL_WIRES[wire], endedFrames(wire, utterance, end)) : jsonAnswer(endedReply(wire, utterance, end, args))
 }
 
 /** The bytes end before their time, properly or not; of a whole reply the text that has come is no JSON. */
-function cut({ wire, said, share, closes, stream }: Drawn, answer: Answer): Answer {
+function cut({ wire, utterance, share, closes, stream }: Drawn, answer: Answer): Answer {
   const asBytes = (pieces: Answer['body'] = []): Buffer => Buffer.concat(pieces.map((piece) => Buffer.from(piece as string | Buffer)))
-  const bytes = stream ? asBytes(streamAnswer(ALL_WIRES[wire], framesBeforeEnd(wire, said)).body) : asBytes(answer.body)
+  const bytes = stream ? asBytes(streamAnswer(ALL_WIRES[wire], framesBeforeEnd(wire, utterance)).body) : asBytes(answer.body)
   return {
     ...answer,
     body: [bytes.subarray(0, Math.ceil(bytes.length * share))],
@@ -179,9 +179,9 @@ function cut({ wire, said, share, closes, stream }: Drawn, answer: Answer): Answ
 }
 
 /** The frames of an answer before the one that says how it has ended. */
-function framesBeforeEnd(wire: AnyWireName, said: Said): string[] {
-  const good = endedFrames(wire, said, undefined)
-  const bad = endedFrames(wire, said, 'a_new_word')
+function framesBeforeEnd(wire: AnyWireName, utterance: Utterance): string[] {
+  const good = endedFrames(wire, utterance, undefined)
+  const bad = endedFrames(wire, utterance, 'a_new_word')
   return good.slice(
     0,
     good.findIndex((frame, at) => frame !== bad[at]),
@@ -189,12 +189,12 @@ function framesBeforeEnd(wire: AnyWireName, said: Said): string[] {
 }
 
 /** An error in the middle of a stream: that of the wire, or any other under the name `error`, which the chat wire may leave out. */
-function broken({ wire, said, share, error, named, own, goesOn }: Drawn): Answer {
-  const before = framesBeforeEnd(wire, said)
+function broken({ wire, utterance, share, error, named, own, goesOn }: Drawn): Answer {
+  const before = framesBeforeEnd(wire, utterance)
   const begun = before.slice(0, Math.max(1, Math.floor(before.length * share)))
   const isBinary = 'binary' in ALL_WIRES[wire]
   const name = named || wire !== 'openai-chat' ? 'event: error\n' : ''
   const frame = own || isBinary ? ALL_WIRES[wire].brokenFrame('it broke') : `${name}data: ${JSON.stringify(error)}\n\n`
-  const rest = goesOn ? endedFrames(wire, said, undefined).slice(begun.length) : wire === 'openai-chat' ? ['data: [DONE]\n\n'] : []
+  const rest = goesOn ? endedFrames(wire, utterance, undefined).slice(begun.length) : wire === 'openai-chat' ? ['data: [DONE]\n\n'] : []
   return streamAnswer(ALL_WIRES[wire], [...begun, frame, ...rest])
 }

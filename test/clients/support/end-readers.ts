@@ -3,14 +3,14 @@ import Anthropic from '@anthropic-ai/sdk'
 import OpenAI from 'openai'
 import type { Account, Read, Reading } from './task-program.ts'
 
-/** What the tools of a loop return; a request that has it gets a good answer. */
+/** Result of the tools of a loop; a request that has it gets a good answer. */
 export const TOOL_RESULT = 'it was looked at'
 
 const SCHEMA = { type: 'object' as const, properties: {} }
 const CHAT_ENDS: ReadonlySet<unknown> = new Set(['stop', 'tool_calls'])
 const MESSAGE_ENDS: ReadonlySet<unknown> = new Set(['end_turn', 'tool_use', 'stop_sequence'])
 
-const kindOf = (reason: string | null | undefined, good: ReadonlySet<unknown>): Reading['kind'] =>
+const reasonKind = (reason: string | null | undefined, good: ReadonlySet<unknown>): Reading['kind'] =>
   reason ? (good.has(reason) ? 'finished' : 'shown') : 'silent'
 
 /** Plain calls and helpers. */
@@ -44,7 +44,7 @@ export function officialReaders({ url, key }: Account): Record<string, Read> {
       for (const { index, function: spec } of choices[0]?.delta.tool_calls ?? [])
         calls[index] = (calls[index] ?? '') + (spec?.arguments ?? '')
     }
-    return { kind: kindOf(reason, CHAT_ENDS), calls }
+    return { kind: reasonKind(reason, CHAT_ENDS), calls }
   }
 
   async function chatHelper(model: string, prompt: string): Promise<Reading> {
@@ -80,7 +80,7 @@ export function officialReaders({ url, key }: Account): Record<string, Read> {
       if (event.type === 'message_delta') reason = event.delta.stop_reason
       if (event.type === 'message_stop') isOver = true
     }
-    return { kind: isOver ? kindOf(reason, MESSAGE_ENDS) : 'silent', calls: [...calls.values()] }
+    return { kind: isOver ? reasonKind(reason, MESSAGE_ENDS) : 'silent', calls: [...calls.values()] }
   }
 
   return {
@@ -95,7 +95,7 @@ export function officialReaders({ url, key }: Account): Record<string, Read> {
 
 function completed({ choices: [choice] }: OpenAI.ChatCompletion): Reading {
   const calls = (choice.message.tool_calls ?? []).flatMap((call) => (call.type === 'function' ? [call.function.arguments] : []))
-  return { kind: kindOf(choice.finish_reason, CHAT_ENDS), calls }
+  return { kind: reasonKind(choice.finish_reason, CHAT_ENDS), calls }
 }
 
 function responded(response: OpenAI.Responses.Response | undefined): Reading {
@@ -105,7 +105,7 @@ function responded(response: OpenAI.Responses.Response | undefined): Reading {
 
 function answered({ stop_reason: reason, content }: { stop_reason: string | null; content: { type: string; input?: unknown }[] }): Reading {
   const calls = content.flatMap((block) => (block.type === 'tool_use' ? [JSON.stringify(block.input)] : []))
-  return { kind: kindOf(reason, MESSAGE_ENDS), calls }
+  return { kind: reasonKind(reason, MESSAGE_ENDS), calls }
 }
 
 /** Loops that run the tools themselves: `calls` are the arguments with which one was run. */
@@ -129,7 +129,7 @@ export function toolLoops({ url, key }: Account): Record<string, Read> {
     const options = { maxChatCompletions: 3 }
     const runner = stream ? openai.chat.completions.runTools({ ...body, stream }, options) : openai.chat.completions.runTools(body, options)
     const final = await runner.finalChatCompletion().catch(() => undefined)
-    return { kind: final ? kindOf(final.choices[0].finish_reason, CHAT_ENDS) : 'raised', calls }
+    return { kind: final ? reasonKind(final.choices[0].finish_reason, CHAT_ENDS) : 'raised', calls }
   }
 
   async function toolRunner(model: string, prompt: string, stream: boolean, isEager = false): Promise<Reading> {
@@ -152,7 +152,7 @@ export function toolLoops({ url, key }: Account): Record<string, Read> {
       ? anthropic.beta.messages.toolRunner({ ...body, stream, ...(isEager && { runToolsEagerly: true }) })
       : anthropic.beta.messages.toolRunner(body)
     const final = await loop.runUntilDone().catch(() => undefined)
-    return { kind: final ? kindOf(final.stop_reason, MESSAGE_ENDS) : 'raised', calls }
+    return { kind: final ? reasonKind(final.stop_reason, MESSAGE_ENDS) : 'raised', calls }
   }
 
   return {

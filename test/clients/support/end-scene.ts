@@ -4,8 +4,8 @@ import type { Test } from 'tap'
 import { startGateway } from '../../support/gateway.ts'
 import type { Lane } from '../../support/lanes.ts'
 import { type Answer, jsonAnswer, startUpstream } from '../../support/upstream.ts'
-import { ALL_WIRES, anyWireOf, streamAnswer } from '../../support/wire.ts'
-import { caseOf, drawnCase, type EndCase, WHOLE_ARGS, WIRE_NAMES } from './end-cases.ts'
+import { ALL_WIRES, pathAnyWire, streamAnswer } from '../../support/wire.ts'
+import { drawCase, drawnCase, type EndCase, WHOLE_ARGS, WIRE_NAMES } from './end-cases.ts'
 import { STREAMS_ONLY, TOOL_LOOPS, TOOL_RESULT } from './end-readers.ts'
 import type { Account, Read, Reading } from './task-program.ts'
 
@@ -15,7 +15,7 @@ interface Ends {
   read(number: number, one: EndCase, read: Read): Promise<Reading>
 }
 
-/** How a client that is no loop goes on behind the result of a tool. */
+/** Continuation behind the result of a tool, by a client that is no loop. */
 const AFTER_TOOL = { text: ['It was seen.'] }
 
 async function startEnds(t: Test): Promise<Ends> {
@@ -25,7 +25,7 @@ async function startEnds(t: Test): Promise<Ends> {
     if (!found) throw new Error(`no case: ${seen.body}`)
     const wire = ALL_WIRES[found.wire]
     if (!seen.body.includes(TOOL_RESULT)) return found.answer
-    return anyWireOf(seen.path).streams(seen) ? streamAnswer(wire, wire.frames(AFTER_TOOL)) : jsonAnswer(wire.reply(AFTER_TOOL))
+    return pathAnyWire(seen.path).streams(seen) ? streamAnswer(wire, wire.frames(AFTER_TOOL)) : jsonAnswer(wire.reply(AFTER_TOOL))
   })
   t.teardown(() => upstream.close())
   const providers = WIRE_NAMES.map((name) => `${name}: { dialect: ${name}, base_url: "${upstream.url}/v1", key: "sk-secret" }`)
@@ -73,16 +73,16 @@ export interface Drawn {
 /** The clients that read the cases of a run. */
 export interface Clients {
   /** Of those that are built on this machine. */
-  readonly readersOf: (account: Account) => Record<string, Read>
+  readonly createReaders: (account: Account) => Record<string, Read>
   /** Of all. What a seed draws is the same on every machine: cases of a client that is not built are left out. */
   readonly names: readonly string[]
   readonly known?: readonly KnownReading[]
 }
 
 /** Starts a gateway for each lane, and the clients' connections to it once for all slices. @returns what reads a slice. */
-export async function startReading(t: Test, { readersOf, names, known = [] }: Clients): Promise<(t: Test, drawn: Drawn) => Promise<void>> {
+export async function startReading(t: Test, { createReaders, names, known = [] }: Clients): Promise<(t: Test, drawn: Drawn) => Promise<void>> {
   const ends = await startEnds(t)
-  const readers = new Map([...ends.accounts].map(([lane, account]) => [lane, readersOf(account)]))
+  const readers = new Map([...ends.accounts].map(([lane, account]) => [lane, createReaders(account)]))
   return (t, drawn) => readDrawn(t, { ends, readers, names, known }, drawn)
 }
 
@@ -95,7 +95,7 @@ interface Scene extends Pick<Clients, 'names'> {
 /** At once. */
 const WORKERS = 24
 /** Readings that are wrong, from which on no more are drawn. */
-const MOST_WRONG = 20
+const MAX_WRONG = 20
 
 /** Has the clients read drawn cases in drawn lanes. The message of what is wrong has all that a case is made of. */
 async function readDrawn(t: Test, { ends, readers, names, known }: Scene, { count, seed, name, only }: Drawn): Promise<void> {
@@ -106,10 +106,10 @@ async function readDrawn(t: Test, { ends, readers, names, known }: Scene, { coun
   const last = only ?? drawn.length - 1
   let next = only ?? 0
   const work = async (): Promise<void> => {
-    while (next <= last && wrong.length < MOST_WRONG) {
+    while (next <= last && wrong.length < MAX_WRONG) {
       const number = next++
       const [any, reader, lane] = drawn[number]
-      const one = caseOf({ ...any, stream: any.stream || STREAMS_ONLY.has(reader) })
+      const one = drawCase({ ...any, stream: any.stream || STREAMS_ONLY.has(reader) })
       const read = readers.get(lane)?.[reader]
       const reading = read && (await ends.read(number, one, read))
       const isKnown = reading !== undefined && known.some((each) => each.reader === reader && each.applies(one, reading))

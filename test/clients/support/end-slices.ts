@@ -18,7 +18,7 @@ const SLICES: Readonly<Record<Part, number>> = { official: 100, others: 10 }
 const FORM = /^(official|others):(\d+)(?:\*(\d+)|@(\d+))?$/
 
 /** @param named slices with commas between them; all with the seeds from `first` on where absent. */
-export function slicesOf(named: string | undefined, first: number): Slice[] {
+export function namedSlices(named: string | undefined, first: number): Slice[] {
   if (named === undefined) return Object.entries(SLICES).flatMap(([part, count]) => following(part as Part, first, count))
   return named.split(',').flatMap((one): Slice[] => {
     const [, part, seed, count, only] = FORM.exec(one.trim()) ?? []
@@ -32,4 +32,4 @@ const following = (part: Part, first: number, count: number): Slice[] =>
   Array.from({ length: count }, (_, at) => ({ part, seed: first + at }))
 
 /** As `HEADGATE_SLICES` has it. */
-export const nameOf = ({ part, seed }: Slice): string => `${part}:${seed}`
+export const sliceName = ({ part, seed }: Slice): string => `${part}:${seed}`

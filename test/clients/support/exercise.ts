@@ -1,12 +1,12 @@
-/** What every client must be able to do through the gateway, whichever upstream dialect serves it. */
+/** Exercises that every client must manage through the gateway, whichever upstream dialect serves it. */
 import type { Test } from 'tap'
 import type { Seen } from '../../support/upstream.ts'
 import { sseAnswer } from '../../support/upstream.ts'
-import { framesFor, type Said, upstreamError, type WireName } from '../../support/wire.ts'
+import { framesFor, type Utterance, upstreamError, type WireName } from '../../support/wire.ts'
 import { certified } from './certified.ts'
 import { type Ability, type Ask, type Client, PIXEL, type Status } from './client.ts'
 import { ENCRYPTED, ENCRYPTED_TEXT } from './encrypted.ts'
-import { DIALECTS, type House, modelOf } from './house.ts'
+import { DIALECTS, type House, dialectModel } from './house.ts'
 
 const call = (id: string, ...args: string[]): { id: string; name: string; args: string[] } => ({ id, name: 'weather', args })
 
@@ -20,8 +20,8 @@ interface Stage {
 const able = ({ client, dialect, stream }: Stage, ability: Ability): boolean =>
   !certified(client.name).lacks?.some((lack) => lack.ability === ability && (lack.from?.includes(dialect) ?? true) && (stream || !lack.streamed))
 
-const askOf = ({ dialect, stream }: Stage, more: Partial<Ask> = {}): Ask => ({
-  model: modelOf(dialect),
+const stageAsk = ({ dialect, stream }: Stage, more: Partial<Ask> = {}): Ask => ({
+  model: dialectModel(dialect),
   prompt: 'Is it wörth it?',
   stream,
   ...more,
@@ -30,7 +30,7 @@ const askOf = ({ dialect, stream }: Stage, more: Partial<Ask> = {}): Ask => ({
 async function speaks(t: Test, stage: Stage): Promise<void> {
   stage.house.script({ text: ['Hel', 'lo ', 'wörld'] })
   const heard: string[] = []
-  const told = await stage.client.ask(askOf(stage, { onText: (delta) => heard.push(delta) }))
+  const told = await stage.client.ask(stageAsk(stage, { onText: (delta) => heard.push(delta) }))
   t.equal(told.text, 'Hello wörld')
   if (stage.stream) {
     t.equal(heard.join(''), 'Hello wörld')
@@ -43,7 +43,7 @@ async function speaks(t: Test, stage: Stage): Promise<void> {
 
 async function usesTools(t: Test, stage: Stage): Promise<void> {
   stage.house.script({ calls: [call('call_a', '{"place"', ':"Rome"}')] }, { text: ['Take an ', 'umbrella.'] })
-  const told = await stage.client.ask(askOf(stage, { tool: true }))
+  const told = await stage.client.ask(stageAsk(stage, { tool: true }))
   t.equal(told.text, 'Take an umbrella.')
   const [first, second] = stage.house.seen()
   t.match(first.body, 'The weather of a place')
@@ -55,7 +55,7 @@ async function usesTools(t: Test, stage: Stage): Promise<void> {
 
 async function callsTwoAtOnce(t: Test, stage: Stage): Promise<void> {
   stage.house.script({ calls: [call('call_a', '{"place":"Rome"}'), call('call_b', '{"place":', '"Oslo"}')] }, { text: ['Both', ' wet.'] })
-  const told = await stage.client.ask(askOf(stage, { tool: true }))
+  const told = await stage.client.ask(stageAsk(stage, { tool: true }))
   t.equal(told.text, 'Both wet.')
   const [, second] = stage.house.seen()
   t.match(second.body, 'It rains frogs in Rome.')
@@ -65,23 +65,23 @@ async function callsTwoAtOnce(t: Test, stage: Stage): Promise<void> {
 
 async function structures(t: Test, stage: Stage): Promise<void> {
   stage.house.script({ text: ['{"capital":"Oslo",', '"inhabitants":709037}'] })
-  const told = await stage.client.ask(askOf(stage, { schema: true }))
+  const told = await stage.client.ask(stageAsk(stage, { schema: true }))
   t.same(told.value, { capital: 'Oslo', inhabitants: 709037 })
   t.match(stage.house.seen()[0].body, /"inhabitants":\{"type":"(?:integer|INTEGER)"/)
 }
 
 async function sees(t: Test, stage: Stage): Promise<void> {
   stage.house.script({ text: ['A ', 'dot.'] })
-  const told = await stage.client.ask(askOf(stage, { image: PIXEL }))
+  const told = await stage.client.ask(stageAsk(stage, { image: PIXEL }))
   t.equal(told.text, 'A dot.')
   t.match(stage.house.seen()[0].body, PIXEL)
 }
 
 /** Reasoning is shown, and goes back to the provider that encrypted it with the result of the call that it led to. */
 async function reasons(t: Test, stage: Stage): Promise<void> {
-  const said: Said = { reasoning: ['look ', 'outside'], signature: ENCRYPTED_TEXT, calls: [call('call_a', '{"place":"Rome"}')] }
-  stage.house.script(said, { text: ['Wet', '.'] })
-  const told = await stage.client.ask(askOf(stage, { tool: true, reasoning: true }))
+  const utterance: Utterance = { reasoning: ['look ', 'outside'], signature: ENCRYPTED_TEXT, calls: [call('call_a', '{"place":"Rome"}')] }
+  stage.house.script(utterance, { text: ['Wet', '.'] })
+  const told = await stage.client.ask(stageAsk(stage, { tool: true, reasoning: true }))
   t.equal(told.text, 'Wet.')
   if (able(stage, 'reasoning')) t.equal(told.reasoning, 'look outside')
   else t.equal(told.reasoning, '', 'this client has begun to show it')
@@ -95,7 +95,7 @@ async function breaks(t: Test, stage: Stage): Promise<void> {
   stage.house.script((seen: Seen) =>
     sseAnswer(framesFor(seen.path, { text: ['one', 'two', 'three', 'four'] }).slice(0, -4), { after: 'close' }),
   )
-  await t.rejects(stage.client.ask(askOf(stage)))
+  await t.rejects(stage.client.ask(stageAsk(stage)))
   t.equal(stage.house.seen().length, 1)
 }
 
@@ -105,7 +105,7 @@ async function goesAway(t: Test, stage: Stage): Promise<void> {
     return sseAnswer(frames.slice(0, frames.findIndex((frame) => frame.includes('one')) + 1), { after: 'stall' })
   })
   const controller = new AbortController()
-  await stage.client.ask(askOf(stage, { signal: controller.signal, onText: () => controller.abort() })).catch(() => undefined)
+  await stage.client.ask(stageAsk(stage, { signal: controller.signal, onText: () => controller.abort() })).catch(() => undefined)
   const [seen] = stage.house.seen()
   t.ok(controller.signal.aborted && seen, 'text had come')
   t.ok((await seen.closed).aborted, 'the provider is hung up on')
@@ -119,23 +119,23 @@ async function fails(t: Test, stage: Stage): Promise<void> {
       (reason: unknown) => reason,
     )
     t.equal((error as Error).constructor.name, client.classes[status], `class of ${status}`)
-    t.equal(client.statusOf(error), status)
+    t.equal(client.errorStatus(error), status)
     t.notMatch(String((error as Error).message), /provider-secret|the provider says no/)
   }
   house.script()
-  await expect(400, client.ask(askOf(stage, { topP: 9 })))
-  await expect(401, client.askAsStranger(askOf(stage)))
-  await expect(404, client.ask({ ...askOf(stage), model: 'via/nothing' }))
+  await expect(400, client.ask(stageAsk(stage, { topP: 9 })))
+  await expect(401, client.askAsStranger(stageAsk(stage)))
+  await expect(404, client.ask({ ...stageAsk(stage), model: 'via/nothing' }))
   t.equal(house.seen().length, 0, 'no provider is asked')
   await limits(t, stage, (asked) => expect(429, asked))
 }
 
 const LIMITED = () => upstreamError(429, 'the provider says no', { 'retry-after': '1' })
 
-/** What comes of a 429 depends on how often the client comes back by itself, after a second each time; of one provider is enough. */
+/** Refusal with 429: its outcome depends on how often the client comes back by itself, after a second each time; of one provider is enough. */
 async function limits(t: Test, { house, client, dialect, stream }: Stage, fails: (asked: Promise<unknown>) => Promise<void>): Promise<void> {
   const { retries = 0 } = client
-  const ask = askOf({ house, client, dialect, stream })
+  const ask = stageAsk({ house, client, dialect, stream })
   if (retries > 0 && dialect === 'openai-chat') {
     house.script(LIMITED, { text: ['at ', 'last'] })
     t.equal((await client.ask(ask)).text, 'at last', 'it waits and comes back')

@@ -2,7 +2,7 @@
 import type { Test } from 'tap'
 import { type Gateway, startGateway } from '../../support/gateway.ts'
 import { type Answer, type Seen, startUpstream, type Upstream } from '../../support/upstream.ts'
-import { answerFor, type Said, upstreamError, type WireName } from '../../support/wire.ts'
+import { answerFor, type Utterance, upstreamError, type WireName } from '../../support/wire.ts'
 
 /** Every upstream dialect, and the path of its base URL. */
 const PATHS: Readonly<Record<WireName, string>> = {
@@ -15,9 +15,9 @@ const PATHS: Readonly<Record<WireName, string>> = {
 export const DIALECTS = Object.keys(PATHS) as WireName[]
 
 /** Public slug of the model that is served in this dialect. */
-export const modelOf = (dialect: WireName): string => `via/${dialect}`
+export const dialectModel = (dialect: WireName): string => `via/${dialect}`
 
-type Turn = Said | ((seen: Seen) => Answer)
+type Turn = Utterance | ((seen: Seen) => Answer)
 
 export interface House {
   readonly gateway: Gateway
@@ -33,7 +33,7 @@ const QUIRKS: Partial<Record<WireName, string>> = {
 }
 
 /** Providers that stand at one address, and the models that they serve: dialect by slug. */
-export function configOf(url: string, models: Readonly<Record<string, WireName>>): string {
+export function houseConfig(url: string, models: Readonly<Record<string, WireName>>): string {
   const providers = [...new Set(Object.values(models))].map(
     (dialect) => `  ${dialect}: { dialect: ${dialect}, base_url: "${url}${PATHS[dialect]}", key: "sk-provider-secret"${QUIRKS[dialect] ?? ''} }`,
   )
@@ -52,7 +52,7 @@ export async function startHouse(root: Test, yaml = ''): Promise<House> {
   const upstream: Upstream = await startUpstream(() => ({ status: 500 }))
   root.teardown(() => upstream.close())
   const gateway = await startGateway(
-    `${yaml}\n${configOf(upstream.url, Object.fromEntries(DIALECTS.map((dialect) => [modelOf(dialect), dialect])))}`,
+    `${yaml}\n${houseConfig(upstream.url, Object.fromEntries(DIALECTS.map((dialect) => [dialectModel(dialect), dialect])))}`,
   )
   root.teardown(() => gateway.close())
   let first = 0

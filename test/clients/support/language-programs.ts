@@ -6,7 +6,7 @@ import type { Language } from './certified.ts'
 interface LanguageProgram {
   readonly command: string
   readonly args: readonly string[]
-  /** What has to be there. */
+  /** Programs that have to be installed. */
   readonly built: string
 }
 
@@ -30,7 +30,7 @@ export const PROGRAMS: Readonly<Record<ProgramLanguage, LanguageProgram>> = {
   Rust: { command: RUST, args: [], built: RUST },
 }
 
-/** How the program of a language is started for `features.ts`; its clients are in the list of its task. */
+/** Start of the program of a language for `features.ts`; its clients are in the list of its task. */
 export const FEATURE_PROGRAMS: Readonly<Partial<Record<ProgramLanguage, Pick<LanguageProgram, 'command' | 'args'>>>> = {
   Go: PROGRAMS.Go,
   Java: PROGRAMS.Java,

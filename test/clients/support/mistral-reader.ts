@@ -4,7 +4,7 @@ import type { Account, Read, Reading } from './task-program.ts'
 
 const ENDS: ReadonlySet<unknown> = new Set(['stop', 'tool_calls'])
 
-const textOf = (args: unknown): string => (typeof args === 'string' ? args : JSON.stringify(args))
+const argumentsText = (args: unknown): string => (typeof args === 'string' ? args : JSON.stringify(args))
 
 export function mistralReaders({ url, key }: Account): Record<string, Read> {
   const client = new Mistral({ apiKey: key, serverURL: url, retryConfig: { strategy: 'none' } })
@@ -19,12 +19,12 @@ export function mistralReaders({ url, key }: Account): Record<string, Read> {
         for (const choice of data.choices) {
           reason = choice.finishReason ?? reason
           for (const call of choice.delta.toolCalls ?? [])
-            calls[call.index ?? 0] = (calls[call.index ?? 0] ?? '') + textOf(call.function.arguments)
+            calls[call.index ?? 0] = (calls[call.index ?? 0] ?? '') + argumentsText(call.function.arguments)
         }
     } else {
       const [choice] = (await client.chat.complete(body)).choices
       reason = choice.finishReason
-      for (const call of choice.message?.toolCalls ?? []) calls.push(textOf(call.function.arguments))
+      for (const call of choice.message?.toolCalls ?? []) calls.push(argumentsText(call.function.arguments))
     }
     return { kind: reason ? (ENDS.has(reason) ? 'finished' : 'shown') : 'silent', calls }
   }

@@ -1,6 +1,6 @@
 /** The official SDK of a service with another brand word, which validates what it reads: its two interfaces. */
 import type { OpenRouter } from '@openrouter/sdk'
-import { type Ask, CAPITAL, type Client, type Told, WEATHER, weatherOf } from './client.ts'
+import { type Ask, CAPITAL, type Client, type Told, WEATHER, weatherSentence } from './client.ts'
 import { unknowns } from './unknowns.ts'
 
 export const SDK_CLASSES: Client['classes'] = {
@@ -100,7 +100,7 @@ async function responded(sdk: OpenRouter, ask: Ask, input: unknown[]): Promise<R
   return last.response
 }
 
-const textsOf = (parts: readonly { text: string }[] | null | undefined): string => (parts ?? []).map(({ text }) => text).join('')
+const joinTexts = (parts: readonly { text: string }[] | null | undefined): string => (parts ?? []).map(({ text }) => text).join('')
 
 export async function askResponses(sdk: OpenRouter, ask: Ask): Promise<Told> {
   const picture = ask.image ? [{ type: 'input_image', imageUrl: `data:image/png;base64,${ask.image}`, detail: 'auto' }] : []
@@ -109,12 +109,12 @@ export async function askResponses(sdk: OpenRouter, ask: Ask): Promise<Told> {
   for (;;) {
     const { output, usage } = await responded(sdk, ask, input)
     input.push(...output)
-    for (const { type, summary, content } of output) if (type === 'reasoning') reasoning += textsOf(summary) + textsOf(content)
+    for (const { type, summary, content } of output) if (type === 'reasoning') reasoning += joinTexts(summary) + joinTexts(content)
     const calls = output.filter(({ type }) => type === 'function_call')
     for (const { callId, arguments: args = '' } of calls)
-      input.push({ type: 'function_call_output', callId, output: weatherOf(JSON.parse(args)) })
+      input.push({ type: 'function_call_output', callId, output: weatherSentence(JSON.parse(args)) })
     if (calls.length > 0) continue
-    const text = output.map(({ type, content }) => (type === 'message' ? textsOf(content) : '')).join('')
+    const text = output.map(({ type, content }) => (type === 'message' ? joinTexts(content) : '')).join('')
     return {
       text,
       reasoning,
@@ -182,7 +182,7 @@ export async function askChat(sdk: OpenRouter, ask: Ask): Promise<Told> {
     messages.push(message)
     const calls = message.toolCalls ?? []
     for (const { id, function: called } of calls)
-      messages.push({ role: 'tool', toolCallId: id, content: weatherOf(JSON.parse(called.arguments)) })
+      messages.push({ role: 'tool', toolCallId: id, content: weatherSentence(JSON.parse(called.arguments)) })
     if (calls.length > 0) continue
     return {
       text: message.content ?? '',

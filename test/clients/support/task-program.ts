@@ -10,8 +10,8 @@ export type RunFeature = (account: TaskAccount, feature?: string) => Promise<rea
 
 /** Starts the program once for all tasks, which run one after the other. It stops when `root` ends. @returns the task of a client. */
 export function startTaskProgram(root: Test, command: string, args: readonly string[] = []): (client: string) => RunTask {
-  const featureOf = startFeatureProgram(root, command, args)
-  return (client) => (account) => featureOf(client)(account)
+  const startFeature = startFeatureProgram(root, command, args)
+  return (client) => (account) => startFeature(client)(account)
 }
 
 /** The same for features: what is wanted stands behind the account in each line. */
@@ -31,7 +31,7 @@ export function startFeatureProgram(root: Test, command: string, args: readonly 
     }
 }
 
-/** How a client takes the end of an answer: finished, shown as not whole, raised, or silent, where nothing says how. */
+/** Way in which a client takes the end of an answer: finished, shown as not whole, raised, or silent, where nothing says how. */
 export interface Reading {
   readonly kind: 'finished' | 'shown' | 'raised' | 'silent'
   /** Arguments of the calls. */
@@ -71,7 +71,7 @@ export function startReaders(root: Test, { command, args, clients }: ReaderProgr
     waiting.get(number)?.resolve({ kind, calls })
     waiting.delete(number)
   })
-  const readerOf =
+  const startReader =
     (client: string, { url, key }: Account): Read =>
     (model, prompt, stream) =>
       new Promise((resolve, reject) => {
@@ -79,5 +79,5 @@ export function startReaders(root: Test, { command, args, clients }: ReaderProgr
         waiting.set(number, { resolve, reject })
         process.stdin.write(`${JSON.stringify([number, client, url, key, model, prompt, stream])}\n`)
       })
-  return (account) => Object.fromEntries(clients.map((client) => [client, readerOf(client, account)]))
+  return (account) => Object.fromEntries(clients.map((client) => [client, startReader(client, account)]))
 }

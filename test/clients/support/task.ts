@@ -3,11 +3,11 @@
  * second question in the same conversation. The stand-in refuses whatever its provider would refuse.
  */
 import type { Test } from 'tap'
-import type { Said } from '../../support/wire.ts'
+import type { Utterance } from '../../support/wire.ts'
 import { type Matrix, startMatrix } from '../../providers/matrix.ts'
 import { RULES } from '../../providers/rules/index.ts'
 import type { RuledModel, StandIn } from '../../providers/stand-in.ts'
-import { WEATHER, weatherOf } from './client.ts'
+import { WEATHER, weatherSentence } from './client.ts'
 
 /** One provider for each wire, and the strictest of those that speak Chat Completions. */
 const PRESETS = ['openai', 'anthropic', 'gemini', 'vertex-gemini', 'mistral', 'deepseek', 'openai-chat']
@@ -17,10 +17,10 @@ const ANSWERS = ['It rains everywhere.', 'An umbrella.'] as const
 
 const call = (id: string, place: string) => ({ id, name: WEATHER.name, args: ['{"pla', `ce":"${place}"}`] })
 
-function saysAt(index: number, { reasons }: RuledModel): Said {
+function saysAt(index: number, { reasons }: RuledModel): Utterance {
   const thoughts = reasons ? { reasoning: ['I look ', 'outside.'], reasoningId: `rs_${index + 1}` } : {}
   const [first, second] = ANSWERS
-  const turns: Said[] = [
+  const turns: Utterance[] = [
     { ...thoughts, calls: [call('call_Ab3dEf6hIj9kLm2nOp5qRs8t', 'Rome'), call('call_Zy8xWv5uTs2rQp9oNm6lKj3i', 'Oslo')] },
     { ...thoughts, calls: [call('call_Qw1eRt4yUi7oPa0sDf3gHj6k', 'Nice')] },
     { ...thoughts, text: ['It rains ', first.slice('It rains '.length)] },
@@ -46,9 +46,9 @@ export interface Tasks {
 }
 
 /** The model says this next, by how many requests the stand-in has answered since. */
-export function script(standIn: StandIn, saysAt: (index: number) => Said): void {
+export function script(standIn: StandIn, saysAt: (index: number) => Utterance): void {
   const before = standIn.accepted.length
-  Object.defineProperty(standIn, 'said', { get: () => saysAt(standIn.accepted.length - before - 1), configurable: true })
+  Object.defineProperty(standIn, 'utterance', { get: () => saysAt(standIn.accepted.length - before - 1), configurable: true })
   standIn.refused.length = 0
 }
 
@@ -66,8 +66,8 @@ async function runAt(t: Test, matrix: Matrix, standIn: StandIn, task: RunTask): 
   t.same(answers, ANSWERS)
   const requests = standIn.accepted.slice(before).map((body) => JSON.stringify(body))
   t.equal(requests.length, 4)
-  for (const place of ['Rome', 'Oslo']) t.match(requests[1], weatherOf({ place }))
-  t.match(requests[2], weatherOf({ place: 'Nice' }))
+  for (const place of ['Rome', 'Oslo']) t.match(requests[1], weatherSentence({ place }))
+  t.match(requests[2], weatherSentence({ place: 'Nice' }))
   t.match(requests[3], QUESTIONS[1])
   t.match(requests[3], ANSWERS[0])
 }

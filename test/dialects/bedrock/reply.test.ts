@@ -3,14 +3,14 @@ import t from 'tap'
 import { noUsage } from '../../../src/dialects/canon/usage.ts'
 import { event, exception } from '../../support/event-stream.ts'
 import { every } from '../../support/every.ts'
-import type { Said } from '../../support/wire.ts'
+import type { Utterance } from '../../support/wire.ts'
 import { bedrockFrames, bedrockReply } from '../../support/wire-bedrock.ts'
-import { decode, decodeWhole, said } from './rig.ts'
+import { decode, decodeWhole, utterance } from './rig.ts'
 
-const frames = (reply: Said): Buffer[] => bedrockFrames(reply).map((frame) => Buffer.from(frame, 'latin1'))
+const frames = (reply: Utterance): Buffer[] => bedrockFrames(reply).map((frame) => Buffer.from(frame, 'latin1'))
 const CLAUDE = 'anthropic-claude-v1'
 
-const REPLIES: Readonly<Record<string, Said>> = {
+const REPLIES: Readonly<Record<string, Utterance>> = {
   text: { text: ['Grüß ', 'dich, 世界'] },
   reasoning: { reasoning: ['Let me ', 'see.'], signature: 'c2lnbmVk', text: ['Fine.'] },
   calls: {
@@ -29,7 +29,7 @@ t.test('a stream says the same as the whole reply, wherever it is cut', async (t
     for (const [name, reply] of Object.entries(REPLIES)) {
       const whole = decodeWhole(bedrockReply(reply))
       const bytes = Buffer.concat(frames(reply))
-      t.same(said(decode([bytes])), said(whole), `${name}: blocks`)
+      t.same(utterance(decode([bytes])), utterance(whole), `${name}: blocks`)
       t.same([decode([bytes]).usage, decode([bytes]).end], [whole.usage, whole.end], `${name}: usage and end`)
       t.same(decode(Array.from(bytes, (_, i) => bytes.subarray(i, i + 1))), decode([bytes]), `${name}: byte by byte`)
       for (let at = 1; at < bytes.length; at += 7)
@@ -39,7 +39,7 @@ t.test('a stream says the same as the whole reply, wherever it is cut', async (t
 })
 
 t.test('what each block says', async (t) => {
-  t.same(said(decode(frames(REPLIES.reasoning))), [
+  t.same(utterance(decode(frames(REPLIES.reasoning))), [
     {
       kind: 'reasoning',
       text: 'Let me see.',
@@ -50,12 +50,12 @@ t.test('what each block says', async (t) => {
     },
     { kind: 'text', text: 'Fine.' },
   ])
-  t.same(said(decode(frames(REPLIES.calls))), [
+  t.same(utterance(decode(frames(REPLIES.calls))), [
     { kind: 'text', text: 'Both.' },
     { kind: 'call', call: { id: 'tooluse_a', name: 'weather' }, text: '{"city":"Oslo"}' },
     { kind: 'call', call: { id: 'tooluse_b', name: 'clock' }, text: '{}' },
   ])
-  t.match(said(decode(frames(REPLIES.citations))), [
+  t.match(utterance(decode(frames(REPLIES.citations))), [
     {
       notes: [
         { note: 'annotation', data: { type: 'url_citation', url: 'https://example.com/a', title: 'A', start_index: 0, end_index: 9 } },
@@ -70,8 +70,8 @@ t.test('reasoning that was encrypted is of the family whose endpoint it is', asy
   const inner = 'EtkECkgIBxABGAIqQ'
   const redactedContent = Buffer.from(inner).toString('base64')
   const reply = { output: { message: { content: [{ reasoningContent: { redactedContent } }, { text: 'So.' }] } }, stopReason: 'end_turn' }
-  t.match(said(decodeWhole(reply)), [{ notes: [{}, { note: 'encrypted', data: { data: inner, format: CLAUDE } }] }])
-  t.match(said(decodeWhole(reply, { thinking: 'reasoning' })), [
+  t.match(utterance(decodeWhole(reply)), [{ notes: [{}, { note: 'encrypted', data: { data: inner, format: CLAUDE } }] }])
+  t.match(utterance(decodeWhole(reply, { thinking: 'reasoning' })), [
     { notes: [{ note: 'encrypted', data: { data: redactedContent, format: 'amazon-bedrock-v1' } }] },
   ])
 })
@@ -101,7 +101,7 @@ t.test('places in documents keep the form that Messages has for them', async (t)
     },
     stopReason: 'end_turn',
   }
-  const [{ notes }] = said(decodeWhole(reply)) as [{ notes: { data: { native: { data: object } } }[] }]
+  const [{ notes }] = utterance(decodeWhole(reply)) as [{ notes: { data: { native: { data: object } } }[] }]
   t.match(
     notes.map(({ data }) => data.native.data),
     [
@@ -137,7 +137,7 @@ t.test('what the provider itself ran is neither a call of the caller nor text', 
     event('messageStop', { stopReason: 'end_turn' }),
     event('metadata', { usage: { inputTokens: 1, outputTokens: 2, totalTokens: 3 } }),
   ]
-  t.same(said(decode(stream)), [{ kind: 'text', text: 'One.' }])
+  t.same(utterance(decode(stream)), [{ kind: 'text', text: 'One.' }])
 })
 
 t.test('an image comes in pieces and leaves whole', async (t) => {
@@ -150,12 +150,12 @@ t.test('an image comes in pieces and leaves whole', async (t) => {
     event('messageStop', { stopReason: 'end_turn' }),
   ]
   const url = `data:image/png;base64,${png.toString('base64')}`
-  t.match(said(decode(stream)), [{ kind: 'media', of: { type: 'image', data: { url } } }])
+  t.match(utterance(decode(stream)), [{ kind: 'media', of: { type: 'image', data: { url } } }])
   const whole = {
     output: { message: { content: [{ image: { format: 'png', source: { bytes: png.toString('base64') } } }] } },
     stopReason: 'end_turn',
   }
-  t.same(said(decodeWhole(whole)), said(decode(stream)))
+  t.same(utterance(decodeWhole(whole)), utterance(decode(stream)))
 })
 
 t.test('how a turn ended', async (t) => {

@@ -2,11 +2,12 @@
 import type { JsonObject } from '../../../src/core/json.ts'
 import { bedrockConverse } from '../../../src/dialects/bedrock/index.ts'
 import type { StreamEvent } from '../../../src/dialects/canon/events.ts'
-import { type Folded, fold } from '../../../src/dialects/canon/fold.ts'
-import { EventOrder } from '../../../src/dialects/canon/order.ts'
+import type { Folded } from '../../../src/dialects/canon/fold.ts'
 import type { CanonicalRequest, Item } from '../../../src/dialects/canon/request.ts'
 import type { Quirks } from '../../../src/dialects/quirks.ts'
 import type { Encoded, Target } from '../../../src/dialects/types.ts'
+import { EventOrder } from '../../support/event-order.ts'
+import { fold } from '../../support/fold-events.ts'
 
 export function target(fields: Partial<Target> = {}): Target {
   return { model: 'us.anthropic.claude-sonnet-4-5-20250929-v1:0', stream: false, quirks: {}, user: 'pass', ...fields }
@@ -60,8 +61,8 @@ export function decodeWhole(body: JsonObject, quirks: Quirks = {}): Folded {
   return checked(events)
 }
 
-/** What blocks say, without how they were numbered. */
-export const said = ({ blocks }: Folded): JsonObject[] =>
+/** Content of blocks, without how they were numbered. */
+export const utterance = ({ blocks }: Folded): JsonObject[] =>
   blocks.map(({ kind, call: called, of, text, notes }) => ({
     kind,
     ...(called ? { call: { id: called.id, name: called.name } } : {}),

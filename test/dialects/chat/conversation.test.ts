@@ -191,17 +191,17 @@ t.test('a schema of the answer in words (github.com/UKGovernmentBEIS/inspect_ai/
 
 t.test('strict only with schemas that the provider takes so', async (t) => {
   const quirks: Quirks = { closed_schemas: true }
-  const strictOf = (schema: JsonObject) => {
+  const sentStrict = (schema: JsonObject) => {
     const { body, dropped } = sent([user], quirks, format(schema))
     return [(body.response_format as { json_schema: JsonObject }).json_schema.strict, dropped]
   }
-  t.same(strictOf(CLOSED), [true, []])
+  t.same(sentStrict(CLOSED), [true, []])
   const named = { ...CLOSED, properties: { properties: CLOSED, required: { enum: [{ a: 1 }] } }, required: ['properties', 'required'] }
-  t.same(strictOf(named), [true, []], 'properties that are called as keywords are')
+  t.same(sentStrict(named), [true, []], 'properties that are called as keywords are')
   const lost = [false, ['response_format.strict']]
-  t.same(strictOf({ ...CLOSED, required: [] }), lost, 'an optional property')
-  t.same(strictOf({ ...CLOSED, additionalProperties: true }), lost)
-  t.same(strictOf({ ...CLOSED, properties: { city: { anyOf: [{ type: 'object' }, { type: 'null' }] } } }), lost, 'deep inside')
+  t.same(sentStrict({ ...CLOSED, required: [] }), lost, 'an optional property')
+  t.same(sentStrict({ ...CLOSED, additionalProperties: true }), lost)
+  t.same(sentStrict({ ...CLOSED, properties: { city: { anyOf: [{ type: 'object' }, { type: 'null' }] } } }), lost, 'deep inside')
   const strict = [{ type: 'function', function: { name: 'look', strict: true, parameters: { type: 'object', properties: {} } } }]
   const { body, dropped } = sent([user], quirks, { tools: strict })
   t.match(body.tools, [{ function: { strict: false } }])

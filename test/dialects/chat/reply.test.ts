@@ -4,12 +4,12 @@ import { Fault } from '../../../src/core/faults.ts'
 import type { Json, JsonObject } from '../../../src/core/json.ts'
 import { quote } from '../../../src/core/quote.ts'
 import type { StreamEvent } from '../../../src/dialects/canon/events.ts'
-import { fold } from '../../../src/dialects/canon/fold.ts'
 import { chatClient, openaiChat } from '../../../src/dialects/chat/index.ts'
 import { decodeUsage } from '../../../src/dialects/chat/usage.ts'
 import { every } from '../../support/every.ts'
+import { fold } from '../../support/fold-events.ts'
 import { property } from '../../support/seed.ts'
-import { chunksOf, context, decode, decodeWhole, finalOf, pass, pieces, said, throughPass, throughTranslate } from './rig.ts'
+import { buildFinal, byteChunks, context, decode, decodeWhole, pass, pieces, throughPass, throughTranslate, utterance } from './rig.ts'
 
 const EVENTS: StreamEvent[] = [
   { type: 'start', model: 'up' },
@@ -57,7 +57,7 @@ const EVENTS: StreamEvent[] = [
 const encode = (body: JsonObject, more = {}): JsonObject[] => {
   const encoder = chatClient.streamEncoder(context(body))
   const out = encoder.push(EVENTS)
-  return chunksOf(Buffer.from(out + encoder.finish(finalOf(fold(EVENTS), more))))
+  return byteChunks(Buffer.from(out + encoder.finish(buildFinal(fold(EVENTS), more))))
 }
 const deltas = (chunks: JsonObject[]): Json[] =>
   chunks.flatMap((chunk) => (chunk.choices as JsonObject[]).map(({ delta }) => delta as Json))
@@ -96,7 +96,7 @@ t.test('events of any dialect become chunks', async (t) => {
 })
 
 t.test('the whole reply of the same events', async (t) => {
-  const reply = JSON.parse(chatClient.encodeResult(fold(EVENTS), context(), finalOf(fold(EVENTS)))) as JsonObject
+  const reply = JSON.parse(chatClient.encodeResult(fold(EVENTS), context(), buildFinal(fold(EVENTS)))) as JsonObject
   const [choice] = reply.choices as JsonObject[]
   t.match(choice.message, { role: 'assistant', content: 'It "is"\n', reasoning: 'Summary', refusal: null })
   const details = (choice.message as JsonObject).reasoning_details as JsonObject[]
@@ -119,7 +119,7 @@ t.test('reasoning that the caller asked not to see', async (t) => {
       t.notMatch(text, /"reasoning"|reasoning\.(text|summary|encrypted)/)
       t.match(text, /reasoning.server_tool_call/, 'what tools did is no reasoning')
       t.match(chunks.at(-1)?.usage, { completion_tokens_details: { reasoning_tokens: 5 } }, 'its tokens count')
-      t.notMatch(chatClient.encodeResult(fold(EVENTS), context(body), finalOf(fold(EVENTS))), /"reasoning"|c2VhbA/)
+      t.notMatch(chatClient.encodeResult(fold(EVENTS), context(body), buildFinal(fold(EVENTS))), /"reasoning"|c2VhbA/)
       t.equal(pass().admits(body, { model: 'm', stream: true, quirks: {}, user: 'pass' }), false)
     }
   })
@@ -163,7 +163,7 @@ t.test('a fault after content', async (t) => {
     error: { code: 502, metadata: { error_type: 'provider_unavailable' }, availability: { code: 'x' } },
     choices: [{ index: 0, delta: { content: '' }, finish_reason: 'error' }],
   })
-  const final = finalOf(fold(EVENTS), { fault })
+  const final = buildFinal(fold(EVENTS), { fault })
   for (const text of [chatClient.encodeResult(fold(EVENTS), context(), final), pass().result({ choices: 3 }, context()).finish(final)]) {
     const reply = JSON.parse(text) as JsonObject
     t.match((reply.choices as JsonObject[])[0], { finish_reason: 'error', error: { code: 502 } })
@@ -177,7 +177,7 @@ t.test('a whole reply in parts, with calls that lack an id and a type', async (t
   ]
   const tool_calls = [{ id: '', function: { name: 'f', arguments: '{}' } }]
   const { finish } = pass().result({ choices: [{ index: 0, message: { role: 'assistant', content, tool_calls } }] }, context())
-  const reply = JSON.parse(finish(finalOf({}))) as JsonObject
+  const reply = JSON.parse(finish(buildFinal({}))) as JsonObject
   t.match((reply.choices as JsonObject[])[0].message, {
     content: 'Yes',
     reasoning: 'Hm',
@@ -189,7 +189,7 @@ t.test('a whole reply in parts, with calls that lack an id and a type', async (t
     { type: 'image_url', image_url: { url: 'data:' } },
   ]
   const other = pass().result({ choices: [{ index: 0, message: { role: 'assistant', content: image } }] }, context())
-  t.match(JSON.parse(other.finish(finalOf({}))), { choices: [{ message: { content: image } }] }, 'other parts stay')
+  t.match(JSON.parse(other.finish(buildFinal({}))), { choices: [{ message: { content: image } }] }, 'other parts stay')
 })
 
 t.test('the debug chunk', async (t) => {
@@ -392,12 +392,12 @@ t.test('pass and translate agree on streams that nobody recorded', async (t) => 
           ]
           const text = [...named, ...list].map((each) => chunk(each)).join('') + chunk({}, 'stop')
           const bytes = Buffer.from(`${text}data: [DONE]\n\n`)
-          const expected = said(fold(decode([bytes])))
+          const expected = utterance(fold(decode([bytes])))
           const cut = pieces(bytes, size + 1)
           for (const through of [throughPass, throughTranslate]) {
             const { bytes: out } = through(cut)
-            t.same(said(fold(decode([out]))), usage === 'each' ? expected : withUsage(expected))
-            t.ok(chunksOf(out).every((each) => each.id === 'gen-abc-tag' && each.model === 'acme/möbius'))
+            t.same(utterance(fold(decode([out]))), usage === 'each' ? expected : withUsage(expected))
+            t.ok(byteChunks(out).every((each) => each.id === 'gen-abc-tag' && each.model === 'acme/möbius'))
           }
         },
       ),
@@ -443,7 +443,7 @@ t.test('members that hold nothing are none: a call without a name, sound without
     [['text', 'Fine.']],
   )
   const passed = pass().result(body(), context())
-  const { choices } = JSON.parse(passed.finish(finalOf(passed))) as { choices: { message: JsonObject; finish_reason: string }[] }
+  const { choices } = JSON.parse(passed.finish(buildFinal(passed))) as { choices: { message: JsonObject; finish_reason: string }[] }
   t.same([choices[0].message.function_call, choices[0].message.audio, choices[0].finish_reason], [undefined, undefined, 'stop'])
   const called = { role: 'assistant', content: null, function_call: { name: 'look', arguments: '{}' } }
   t.match(decodeWhole({ choices: [{ index: 0, message: called, finish_reason: 'function_call' }] }).blocks, [{ call: { name: 'look' } }])
@@ -460,7 +460,7 @@ t.test('an empty call in every chunk is left out of each', async (t) => {
       for (const size of [bytes.length, 400]) {
         const { bytes: out } = through(pieces(bytes, size))
         t.notMatch(out.toString(), 'function_call')
-        t.equal(chunksOf(out).filter(({ choices }) => JSON.stringify(choices).includes('"w')).length, 40)
+        t.equal(byteChunks(out).filter(({ choices }) => JSON.stringify(choices).includes('"w')).length, 40)
         t.match(out.toString(), '"finish_reason":"stop"')
       }
   })

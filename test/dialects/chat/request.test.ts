@@ -12,7 +12,7 @@ import { pass } from './rig.ts'
 const user = { role: 'user', content: 'hi' }
 const target = (more: Partial<Target> = {}): Target => ({ model: 'up-1', stream: false, quirks: {}, user: 'pass', ...more })
 
-function fieldOf(body: JsonObject): string {
+function refusedField(body: JsonObject): string {
   try {
     chatClient.check(body)
   } catch (thrown) {
@@ -76,7 +76,7 @@ t.test('each rule names its field', async (t) => {
     ['model', { messages: [user], model: 'no slug' }],
   ]
   await every(t, 'every case', async (t) => {
-    for (const [field, body] of cases) t.equal(fieldOf(body as JsonObject), field, JSON.stringify(body).slice(0, 100))
+    for (const [field, body] of cases) t.equal(refusedField(body as JsonObject), field, JSON.stringify(body).slice(0, 100))
   })
 })
 
@@ -92,7 +92,7 @@ t.test('what clients send is accepted', async (t) => {
     { messages: [{ role: 'user', content: [{ type: 'hologram', hologram: 1 }] }] },
   ]
   await every(t, 'every body', async (t) => {
-    for (const body of bodies) t.equal(fieldOf(body as JsonObject), 'accepted', JSON.stringify(body))
+    for (const body of bodies) t.equal(refusedField(body as JsonObject), 'accepted', JSON.stringify(body))
   })
 })
 
@@ -325,7 +325,7 @@ t.test('the shape that the endpoint wants', async (t) => {
 
 t.test('a provider that refuses the names of authors gets the messages without them', async (t) => {
   const messages = [
-    { role: 'system', content: 'Be brief.', name: 'desk' },
+    { role: 'system', content: 'Be brief.', name: 'clerk' },
     { role: 'user', content: 'Hi', name: 'ann' },
     {
       role: 'assistant',
@@ -349,7 +349,7 @@ t.test('a provider that refuses the names of authors gets the messages without t
     t.same(sentBody.messages, nameless)
     t.same(dropped, ['messages.name'])
   }
-  t.match(pass().request(body, target()).body, { messages: [{ name: 'desk' }] }, 'nobody else loses them')
+  t.match(pass().request(body, target()).body, { messages: [{ name: 'clerk' }] }, 'nobody else loses them')
   const plain = { model: 'a/b', messages: [user] }
   t.same(pass().request(plain, fitted).dropped, [], 'nothing is named that was not there')
 })

@@ -3,12 +3,13 @@ import { readdirSync, readFileSync } from 'node:fs'
 import type { JsonObject } from '../../../src/core/json.ts'
 import { CallWatch } from '../../../src/dialects/canon/call-watch.ts'
 import { MEMBERS, type StreamEvent } from '../../../src/dialects/canon/events.ts'
-import { type Folded, fold } from '../../../src/dialects/canon/fold.ts'
-import { EventOrder } from '../../../src/dialects/canon/order.ts'
+import type { Folded } from '../../../src/dialects/canon/fold.ts'
 import { noUsage } from '../../../src/dialects/canon/usage.ts'
 import { chatClient, openaiChat } from '../../../src/dialects/chat/index.ts'
 import type { Final, PassFacts, PassWire, ReplyContext } from '../../../src/dialects/types.ts'
 import { EventReader } from '../../../src/machines/sse/reader.ts'
+import { EventOrder } from '../../support/event-order.ts'
+import { fold } from '../../support/fold-events.ts'
 
 const FOLDER = new URL('../../fixtures/chat/', import.meta.url)
 
@@ -45,7 +46,7 @@ export function context(body: JsonObject = {}): ReplyContext {
   }
 }
 
-export function finalOf(facts: PassFacts, more: Partial<Final> = {}): Final {
+export function buildFinal(facts: PassFacts, more: Partial<Final> = {}): Final {
   const final: Final = {
     usage: facts.usage ?? noUsage(),
     cost: 1500,
@@ -105,7 +106,7 @@ export function throughPass(chunks: readonly Buffer[], ctx: ReplyContext = conte
   out += stream.close()
   const { usage, end, fault, committed, relayed } = stream
   const facts = { usage, end, fault, committed, relayed }
-  const bytes = Buffer.concat([Buffer.from(out, 'latin1'), Buffer.from(stream.finish(finalOf(facts)), 'utf8')])
+  const bytes = Buffer.concat([Buffer.from(out, 'latin1'), Buffer.from(stream.finish(buildFinal(facts)), 'utf8')])
   return { bytes, facts }
 }
 
@@ -116,11 +117,11 @@ export function throughTranslate(chunks: readonly Buffer[], ctx: ReplyContext = 
   let out = ''
   for (const event of events) out += encoder.push([event])
   const facts = { usage: folded.usage, end: folded.end, fault: folded.fault, committed: true, relayed: out.length }
-  return { bytes: Buffer.from(out + encoder.finish(finalOf(facts)), 'utf8'), facts }
+  return { bytes: Buffer.from(out + encoder.finish(buildFinal(facts)), 'utf8'), facts }
 }
 
 /** Chunks of a reply to the client, without the `[DONE]` that must be there, unless it has failed. */
-export function chunksOf(bytes: Buffer): JsonObject[] {
+export function byteChunks(bytes: Buffer): JsonObject[] {
   const frames = bytes.toString('utf8').split('\n\n')
   const hasFailed = frames.at(-2)?.startsWith('data: {"error":') === true
   if (frames.pop() !== '' || (!hasFailed && frames.pop() !== 'data: [DONE]')) throw new Error('the stream does not end with [DONE]')
@@ -130,8 +131,8 @@ export function chunksOf(bytes: Buffer): JsonObject[] {
   })
 }
 
-/** What was said, without what every lane writes anew: model, native reason, how log probabilities were cut. */
-export function said(folded: Folded): unknown {
+/** Content of the reply, without what every lane writes anew: model, native reason, how log probabilities were cut. */
+export function utterance(folded: Folded): unknown {
   const blocks = folded.blocks.map(({ kind, call, of, text, notes }) => ({
     kind,
     call,

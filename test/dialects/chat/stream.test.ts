@@ -1,23 +1,23 @@
 import t, { type Test } from 'tap'
 import { isObject, type JsonObject } from '../../../src/core/json.ts'
-import { fold } from '../../../src/dialects/canon/fold.ts'
 import { chatClient } from '../../../src/dialects/chat/index.ts'
 import { every } from '../../support/every.ts'
+import { fold } from '../../support/fold-events.ts'
 import {
-  chunksOf,
+  buildFinal,
+  byteChunks,
   context,
   decode,
   decodeWhole,
-  finalOf,
   pass,
   pieces,
   type Relayed,
   recorded,
   recordedReply,
   STREAMS,
-  said,
   throughPass,
   throughTranslate,
+  utterance,
   WHOLE,
   withLineEnds,
 } from './rig.ts'
@@ -39,13 +39,13 @@ t.test('a stream means the same wherever it is cut and however its lines end', a
   await every(t, 'every name', async (t) => {
     for (const name of STREAMS) {
       const bytes = recorded(name)
-      const upstream = said(fold(decode([bytes])))
+      const upstream = utterance(fold(decode([bytes])))
       for (const lineEnd of ['\n', '\r\n', '\r']) {
         const same = withLineEnds(bytes, lineEnd)
         t.same(decode(pieces(same, 1)), decode([bytes]), `${name}: events byte by byte`)
         for (const [lane, through] of LANES) {
-          t.same(said(fold(decode([through(pieces(same, 1)).bytes]))), upstream, `${name}: ${lane}, byte by byte`)
-          t.same(said(fold(decode([through([same]).bytes]))), upstream, `${name}: ${lane}, at once`)
+          t.same(utterance(fold(decode([through(pieces(same, 1)).bytes]))), upstream, `${name}: ${lane}, byte by byte`)
+          t.same(utterance(fold(decode([through([same]).bytes]))), upstream, `${name}: ${lane}, at once`)
         }
       }
       const whole = throughPass([bytes])
@@ -60,15 +60,15 @@ t.test('a stream means the same wherever it is cut and however its lines end', a
 t.test('a stream and a whole reply fold alike, in every lane', async (t) => {
   await every(t, 'every name', async (t) => {
     for (const name of WHOLE) {
-      const streamed = said(fold(decode([recorded(name)])))
-      t.same(said(decodeWhole(recordedReply(name))), streamed, `${name}: decoded`)
+      const streamed = utterance(fold(decode([recorded(name)])))
+      t.same(utterance(decodeWhole(recordedReply(name))), streamed, `${name}: decoded`)
       const ctx = context()
       const passed = pass().result(recordedReply(name), ctx)
-      t.same(said(decodeWhole(JSON.parse(passed.finish(finalOf(passed))))), streamed, `${name}: pass`)
+      t.same(utterance(decodeWhole(JSON.parse(passed.finish(buildFinal(passed))))), streamed, `${name}: pass`)
       const folded = decodeWhole(recordedReply(name))
-      const text = chatClient.encodeResult(folded, ctx, finalOf(folded))
-      t.same(said(decodeWhole(JSON.parse(text))), streamed, `${name}: translate`)
-      for (const reply of [passed.finish(finalOf(passed)), text].map((each) => JSON.parse(each) as JsonObject)) {
+      const text = chatClient.encodeResult(folded, ctx, buildFinal(folded))
+      t.same(utterance(decodeWhole(JSON.parse(text))), streamed, `${name}: translate`)
+      for (const reply of [passed.finish(buildFinal(passed)), text].map((each) => JSON.parse(each) as JsonObject)) {
         t.match(reply, { id: 'gen-abc-tag', object: 'chat.completion', model: 'acme/möbius', provider: 'Acme' }, `${name}: envelope`)
         t.type(reply.created, 'number')
         t.ok('system_fingerprint' in reply)
@@ -86,7 +86,7 @@ t.test('every chunk to the client is ours', async (t) => {
     for (const name of STREAMS) {
       for (const [lane, through] of LANES) {
         const { bytes, facts } = through([recorded(name)])
-        const chunks = chunksOf(bytes)
+        const chunks = byteChunks(bytes)
         const at = `${name}: ${lane}`
         t.equal(facts.fault?.code, BROKEN[name], `${at}: fault`)
         t.ok(
@@ -198,11 +198,11 @@ t.test('what comes in the finish chunk is not lost', async (t) => {
     Buffer.from(
       `data: ${JSON.stringify({ id: 'u', created: 3, model: 'm', choices: [{ index: 0, delta, finish_reason: 'stop', content_filter_results: { a: 1 } }] })}\n\n`,
     )
-  const content = chunksOf(throughPass([only({ role: 'assistant', content: 'All at once' })]).bytes)
+  const content = byteChunks(throughPass([only({ role: 'assistant', content: 'All at once' })]).bytes)
   t.same((content[0].choices as JsonObject[])[0].delta, { role: 'assistant', content: 'All at once' })
   t.equal((content[0].choices as JsonObject[])[0].finish_reason, null)
   t.equal(content.length, 3)
-  const empty = chunksOf(throughPass([only({})]).bytes)
+  const empty = byteChunks(throughPass([only({})]).bytes)
   t.match((empty[0].choices as JsonObject[])[0], { delta: { role: 'assistant' }, finish_reason: 'stop', content_filter_results: { a: 1 } })
 })
 
@@ -212,7 +212,7 @@ t.test('members of the chunks that the gateway writes itself come with the last 
   const filtered = { choices: [], prompt_filter_results: [{ prompt_index: 0 }] }
   const words = { choices: [{ index: 0, delta: { content: 'Hi' }, finish_reason: null }], system_fingerprint: null }
   const moderated = { choices: [], moderation: { input: 'é' }, usage: { prompt_tokens: 1, completion_tokens: 1 } }
-  const chunks = chunksOf(throughPass([Buffer.from([filtered, words, finish, moderated].map(chunk).join(''))]).bytes)
+  const chunks = byteChunks(throughPass([Buffer.from([filtered, words, finish, moderated].map(chunk).join(''))]).bytes)
   const { usage, ...last } = chunks.at(-1) ?? {}
   t.ok(usage, 'with the usage of the gateway')
   t.match(last, { choices: [], prompt_filter_results: [{ prompt_index: 0 }], moderation: { input: 'é' }, system_fingerprint: 'late' })

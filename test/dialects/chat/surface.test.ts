@@ -2,12 +2,12 @@
 import t, { type Test } from 'tap'
 import { isObject, type JsonObject } from '../../../src/core/json.ts'
 import { COMMON, type StreamEvent } from '../../../src/dialects/canon/events.ts'
-import { fold } from '../../../src/dialects/canon/fold.ts'
 import type { CanonicalRequest, Item, ToolSpec } from '../../../src/dialects/canon/request.ts'
 import { chatClient, openaiChat } from '../../../src/dialects/chat/index.ts'
 import type { Encoded, Target } from '../../../src/dialects/types.ts'
 import { every } from '../../support/every.ts'
-import { chunksOf, context, decode, decodeWhole, finalOf, pass, throughPass } from './rig.ts'
+import { fold } from '../../support/fold-events.ts'
+import { buildFinal, byteChunks, context, decode, decodeWhole, pass, throughPass } from './rig.ts'
 
 const user = { role: 'user', content: 'hi' }
 const target = (quirks: JsonObject = {}, more: Partial<Target> = {}): Target => ({
@@ -20,7 +20,7 @@ const target = (quirks: JsonObject = {}, more: Partial<Target> = {}): Target => 
 
 const objects = (value: unknown): JsonObject[] => (Array.isArray(value) ? value.filter(isObject) : [])
 
-/** What both lanes send; they must agree. */
+/** Request that both lanes send; they must agree. */
 function sent(t: Test, fields: JsonObject, quirks: JsonObject = {}): Encoded {
   const body: JsonObject = { model: 'a/b', messages: [user], ...fields }
   const before = structuredClone(body)
@@ -211,18 +211,18 @@ const finish = (reason: string, more: JsonObject = {}): string =>
   `data: ${JSON.stringify({ id: 'up', model: 'm', choices: [{ index: 0, delta: {}, finish_reason: reason }], ...more })}\n\n` +
   `data: ${JSON.stringify({ id: 'up', model: 'm', choices: [], usage: { prompt_tokens: 1, completion_tokens: 1 }, ...more })}\n\ndata: [DONE]\n\n`
 
-/** What a caller reads at the end of a whole answer, after translation. */
+/** End of a whole answer as a caller reads it, after translation. */
 function wholeMessage(events: readonly StreamEvent[]): JsonObject {
   const folded = fold(events)
-  const reply = JSON.parse(chatClient.encodeResult(folded, context(), finalOf(folded))) as JsonObject
+  const reply = JSON.parse(chatClient.encodeResult(folded, context(), buildFinal(folded))) as JsonObject
   return objects(reply.choices)[0].message as JsonObject
 }
 
 /** All deltas that a caller reads of a stream, after translation. */
 function deltas(events: readonly StreamEvent[]): JsonObject[] {
   const encoder = chatClient.streamEncoder(context())
-  const text = events.map((event) => encoder.push([event])).join('') + encoder.finish(finalOf(fold(events)))
-  return chunksOf(Buffer.from(text)).flatMap((each) => objects(each.choices).map((choice) => choice.delta as JsonObject))
+  const text = events.map((event) => encoder.push([event])).join('') + encoder.finish(buildFinal(fold(events)))
+  return byteChunks(Buffer.from(text)).flatMap((each) => objects(each.choices).map((choice) => choice.delta as JsonObject))
 }
 
 t.test('calls of tools that are no functions', async (t) => {
@@ -373,7 +373,9 @@ t.test('the tier that served', async (t) => {
       t.equal(pass().result(reply, context()).end?.tier, expected, `${told}, whole and passed`)
     }
   })
-  const last = chunksOf(Buffer.from(chatClient.streamEncoder(context()).finish(finalOf({ end: { reason: 'stop', tier: 'flex' } })))).at(-1)
+  const last = byteChunks(
+    Buffer.from(chatClient.streamEncoder(context()).finish(buildFinal({ end: { reason: 'stop', tier: 'flex' } }))),
+  ).at(-1)
   t.equal(last?.service_tier, 'flex')
 })
 
@@ -385,8 +387,8 @@ t.test('searches that the provider ran', async (t) => {
     choices: [{ index: 0, message: { role: 'assistant', content: 'x' }, finish_reason: 'stop' }],
   })
   t.equal(folded.usage?.webSearches, 3)
-  const reply = JSON.parse(chatClient.encodeResult(folded, context(), finalOf(folded))) as JsonObject
+  const reply = JSON.parse(chatClient.encodeResult(folded, context(), buildFinal(folded))) as JsonObject
   t.match(reply.usage, { server_tool_use_details: { web_search_requests: 3 } })
-  const plain = JSON.parse(chatClient.encodeResult(folded, context(), finalOf({ end: { reason: 'stop' } }))) as JsonObject
+  const plain = JSON.parse(chatClient.encodeResult(folded, context(), buildFinal({ end: { reason: 'stop' } }))) as JsonObject
   t.notOk('server_tool_use_details' in (plain.usage as JsonObject), 'nothing is said where nothing ran')
 })

@@ -1,14 +1,14 @@
-/** What a body of embeddings asks for, in the provider's form and in the canonical one, and how a reply is written. */
+/** Wants of a body of embeddings, in the provider's form and in the canonical one, and how a reply is written. */
 import fc from 'fast-check'
 import t from 'tap'
 import { loadConfig } from '../../../src/config/load.ts'
-import { bytesOf, type Json, type JsonObject } from '../../../src/core/json.ts'
+import { type Json, type JsonObject, jsonBytes } from '../../../src/core/json.ts'
 import { noUsage } from '../../../src/dialects/canon/usage.ts'
 import { embeddingsClient } from '../../../src/dialects/embeddings/check.ts'
 import type { EmbeddingClient } from '../../../src/dialects/types.ts'
 import { writeFloats } from '../../../src/machines/vectors/written.ts'
-import { batchesOf } from '../../../src/pipeline/embeddings/calls.ts'
-import { askOf, cutTo, inputTokens } from '../../../src/pipeline/embeddings/embedding-request.ts'
+import { inputBatches } from '../../../src/pipeline/embeddings/calls.ts'
+import { cutTo, embeddingAsk, inputTokens } from '../../../src/pipeline/embeddings/embedding-request.ts'
 import { advance, Exchange } from '../../../src/pipeline/exchange.ts'
 import { acceptBody } from '../../../src/pipeline/request/read.ts'
 import type { ApiKey } from '../../../src/plugin-api/key.ts'
@@ -72,7 +72,7 @@ t.test('the canonical form holds every word, and as many bytes as there are toke
     t.same(words([{ content }]), ['for', 'bidden'])
   }
   const tokens = Array.from({ length: 50 }, (_, i) => i % 10)
-  t.ok(bytesOf(embeddingsClient.decodeRequest({ input: tokens }) as unknown as Json) >= 50)
+  t.ok(jsonBytes(embeddingsClient.decodeRequest({ input: tokens }) as unknown as Json) >= 50)
   t.equal(embeddingsClient.decodeRequest({ input: ['a', 'b'] }).items.length, 2)
 })
 
@@ -109,11 +109,11 @@ t.test('what a layer changes is what goes out', async (t) => {
   const body = { model: 'a/b', input: [{ content }, { content: [content[0]] }], dimensions: 3 }
   const known = advance(received, 'auth', { key: { name: 'app' } as ApiKey })
   const exchange = acceptBody(known, embeddingsClient, body, { raw: JSON.stringify(body), characters: 10, bytes: 10 })
-  t.match(askOf(exchange), { settings: { dimensions: 3 }, inputs: [{ kind: 'parts' }, { kind: 'text', text: 'my secret' }] })
+  t.match(embeddingAsk(exchange), { settings: { dimensions: 3 }, inputs: [{ kind: 'parts' }, { kind: 'text', text: 'my secret' }] })
   exchange.request.edit('test', ({ items }) => {
     for (const item of items) if (item.kind === 'message' && item.parts[0].kind === 'text') item.parts[0].text = 'my ***'
   })
-  t.match(askOf(exchange), {
+  t.match(embeddingAsk(exchange), {
     settings: { dimensions: 3 },
     inputs: [
       { kind: 'parts', parts: [{ text: 'my ***' }, { media: 'image' }] },
@@ -121,7 +121,7 @@ t.test('what a layer changes is what goes out', async (t) => {
     ],
   })
   exchange.request.edit('test', ({ items }) => items.pop())
-  t.throws(() => askOf(exchange), { code: 'internal' })
+  t.throws(() => embeddingAsk(exchange), { code: 'internal' })
 })
 
 t.test('a reply is JSON, whatever it holds', async (t) => {
@@ -166,7 +166,7 @@ t.test('batches hold every input once, in order and within the bounds', async (t
         fc.integer({ min: 1, max: 12 }),
         fc.option(fc.integer({ min: 1, max: 40 })),
         (inputs, most, tokens) => {
-          const batches = batchesOf(inputs, { inputs: most, ...(tokens === null ? {} : { tokens }) })
+          const batches = inputBatches(inputs, { inputs: most, ...(tokens === null ? {} : { tokens }) })
           t.same(
             batches.flatMap(({ from, to }) => inputs.slice(from, to)),
             inputs,

@@ -9,7 +9,7 @@ const image = (type: string): Part => ({ kind: 'media', media: 'image', url: `da
 const call = (callId: string, name: string): Item => ({ kind: 'call', callId, name, args: '{}' })
 const result = (callId: string, ...parts: Part[]): Item => ({ kind: 'result', callId, parts })
 const contents = (items: Item[], quirks = {}): JsonObject[] => encode({ items }, { quirks }).body.contents as JsonObject[]
-const schemaOf = (schema: JsonObject): { schema: unknown; dropped: string[] } => {
+const sentSchema = (schema: JsonObject): { schema: unknown; dropped: string[] } => {
   const { body, dropped } = encode({ format: { type: 'json_schema', schema } })
   return { schema: (body.generationConfig as JsonObject).responseJsonSchema, dropped }
 }
@@ -105,7 +105,7 @@ t.test('the schema of the answer: what the model does not keep to is recorded', 
     $defs: { Tree: { type: 'object', properties: { pattern: { type: 'string' } } } },
   }
   const copy = structuredClone(given)
-  const { schema, dropped } = schemaOf(given)
+  const { schema, dropped } = sentSchema(given)
   t.same(given, copy, 'the caller’s own is not touched')
   t.same(dropped, [
     'response_format.schema.exclusiveMaximum',
@@ -119,7 +119,11 @@ t.test('the schema of the answer: what the model does not keep to is recorded', 
     ...given,
     properties: { kind: { enum: ['leaf'] }, left: { description: 'The left one', anyOf: [{ $ref: '#/$defs/Tree' }] }, ...rest },
   })
-  t.same(schemaOf({ type: 'object', $ref: '#/$defs/A', $defs: { A: {} } }).schema, { type: 'object', $ref: '#/$defs/A', $defs: { A: {} } })
+  t.same(sentSchema({ type: 'object', $ref: '#/$defs/A', $defs: { A: {} } }).schema, {
+    type: 'object',
+    $ref: '#/$defs/A',
+    $defs: { A: {} },
+  })
 })
 
 t.test(

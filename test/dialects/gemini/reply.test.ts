@@ -174,11 +174,11 @@ t.test('every recorded reply means what it says, streamed and whole', async (t) 
     for (const name of COMPLETE) {
       const { blocks, usage, end, fault } = EXPECTED[name]
       const expected = { model: 'gemini-3.8-flash', blocks, usage: { ...noUsage(), ...usage }, end }
-      for (const [way, { fault: found, ...said }] of [
+      for (const [way, { fault: found, ...utterance }] of [
         ['streamed', told(decode([recorded(name)]))],
         ['whole', told(decodeWhole(recordedReply(name)))],
       ] as const) {
-        t.same(said, expected, `${name}: ${way}`)
+        t.same(utterance, expected, `${name}: ${way}`)
         t.match(found, fault, `${name}: ${way}`)
       }
     }

@@ -1,10 +1,11 @@
 import fc from 'fast-check'
 import t from 'tap'
 import type { JsonObject } from '../../../src/core/json.ts'
-import { PARAMETERS, type ParameterName } from '../../../src/dialects/canon/parameters.ts'
+import { PARAMETER_NAMES, type ParameterName } from '../../../src/core/parameters.ts'
 import type { CanonicalRequest, Item, Part, ToolSpec } from '../../../src/dialects/canon/request.ts'
 import { geminiUpstream } from '../../../src/dialects/gemini/index.ts'
 import { every } from '../../support/every.ts'
+import { requestWith } from '../../support/parameter-samples.ts'
 import { property } from '../../support/seed.ts'
 import { contents, encode, request, target, user } from './rig.ts'
 
@@ -12,7 +13,7 @@ const FORMAT = 'google-gemini-v1'
 const SKIPPED = 'skip_thought_signature_validator'
 
 const text = (value: string): Part => ({ kind: 'text', text: value })
-const said = (role: 'system' | 'developer' | 'user' | 'assistant', ...parts: Part[]): Item => ({ kind: 'message', role, parts })
+const utterance = (role: 'system' | 'developer' | 'user' | 'assistant', ...parts: Part[]): Item => ({ kind: 'message', role, parts })
 const call = (callId: string, name: string, args = '{}'): Item => ({ kind: 'call', callId, name, args })
 const result = (callId: string, value: string, error?: boolean): Item => ({ kind: 'result', callId, parts: [text(value)], error })
 const config = (fields: Partial<CanonicalRequest>, to = {}): unknown => encode(fields, to).body.generationConfig
@@ -42,12 +43,12 @@ t.test('the path names the model and the operation', async (t) => {
 
 t.test('roles, system messages and their places', async (t) => {
   const items = [
-    said('system', text('Be brief.')),
-    said('developer', text('Be kind.'), { kind: 'text', text: 'Always.', cache: {} }, { kind: 'media', media: 'image', url: 'x' }),
+    utterance('system', text('Be brief.')),
+    utterance('developer', text('Be kind.'), { kind: 'text', text: 'Always.', cache: {} }, { kind: 'media', media: 'image', url: 'x' }),
     user('One'),
     user('Two'),
-    said('assistant', text('Three'), { kind: 'refusal', text: 'Not four.' }, text('')),
-    said('system', text('Now be long.')),
+    utterance('assistant', text('Three'), { kind: 'refusal', text: 'Not four.' }, text('')),
+    utterance('system', text('Now be long.')),
     { kind: 'message', role: 'user', parts: [text('Five')], name: 'ann', phase: 'commentary' } as Item,
   ]
   t.same(encode({ items }), {
@@ -62,12 +63,12 @@ t.test('roles, system messages and their places', async (t) => {
     },
     dropped: ['cache_control', 'system.image', 'system.position', 'messages.name', 'messages.phase'],
   })
-  t.same(contents([said('system', text('Alone'))]), {
+  t.same(contents([utterance('system', text('Alone'))]), {
     contents: [{ role: 'user', parts: [{ text: 'Alone' }] }],
     system: undefined,
     dropped: ['system.position'],
   })
-  t.same(contents([user('Q'), said('assistant', text('Sure: '))]).contents, [
+  t.same(contents([user('Q'), utterance('assistant', text('Sure: '))]).contents, [
     { role: 'user', parts: [{ text: 'Q' }] },
     { role: 'model', parts: [{ text: 'Sure: ' }] },
   ])
@@ -114,13 +115,13 @@ t.test('media', async (t) => {
   ]
   await every(t, 'every case', async (t) => {
     for (const [part, expected, dropped = []] of table) {
-      const found = contents([user('See'), said('user', { kind: 'media', ...part })])
+      const found = contents([user('See'), utterance('user', { kind: 'media', ...part })])
       const parts = expected === undefined ? [{ text: 'See' }] : [{ text: 'See' }, expected]
       t.same(found, { contents: [{ role: 'user', parts }], dropped, system: undefined }, JSON.stringify(part))
     }
   })
   const foreign: Part = { kind: 'opaque', of: { dialect: 'messages', type: 'search_result', data: { a: 1 } } }
-  t.same(contents([said('user', foreign, text('x'))]).dropped, ['search_result'])
+  t.same(contents([utterance('user', foreign, text('x'))]).dropped, ['search_result'])
 })
 
 t.test('calls and their results', async (t) => {
@@ -192,7 +193,14 @@ t.test('signatures go back to the part that they came with', async (t) => {
   const model = (items: Item[]): unknown => (contents([user('Q'), ...items]).contents as { parts: unknown }[])[1].parts
   const f = (id: string, more = {}): JsonObject => ({ functionCall: { id, name: 'f', args: {} }, ...more })
   t.same(
-    model([encrypted('S1', 'c1'), encrypted('S2', 'c2'), said('assistant', text('T')), call('c1', 'f'), call('c2', 'f'), call('c3', 'f')]),
+    model([
+      encrypted('S1', 'c1'),
+      encrypted('S2', 'c2'),
+      utterance('assistant', text('T')),
+      call('c1', 'f'),
+      call('c2', 'f'),
+      call('c3', 'f'),
+    ]),
     [{ text: 'T' }, f('c1', { thoughtSignature: 'S1' }), f('c2', { thoughtSignature: 'S2' }), f('c3')],
     'by the id of the call',
   )
@@ -201,9 +209,9 @@ t.test('signatures go back to the part that they came with', async (t) => {
     [f('c1', { thoughtSignature: 'S1' }), f('c2')],
     'else the next part',
   )
-  t.same(model([encrypted('S1'), said('assistant', text('T'), text('U'))]), [{ text: 'T', thoughtSignature: 'S1' }, { text: 'U' }])
-  t.same(model([said('assistant', text('T')), encrypted('S1')]), [{ text: 'T', thoughtSignature: 'S1' }], 'else the text before')
-  t.same(model([said('assistant', text('T')), encrypted('S1'), encrypted('S2')]), [
+  t.same(model([encrypted('S1'), utterance('assistant', text('T'), text('U'))]), [{ text: 'T', thoughtSignature: 'S1' }, { text: 'U' }])
+  t.same(model([utterance('assistant', text('T')), encrypted('S1')]), [{ text: 'T', thoughtSignature: 'S1' }], 'else the text before')
+  t.same(model([utterance('assistant', text('T')), encrypted('S1'), encrypted('S2')]), [
     { text: 'T', thoughtSignature: 'S1' },
     { text: '', thoughtSignature: 'S2' },
   ])
@@ -229,7 +237,7 @@ t.test('signatures go back to the part that they came with', async (t) => {
   t.same(
     model([
       { kind: 'reasoning', signature: 'S1', format: FORMAT },
-      said('assistant', { kind: 'media', media: 'image', url: 'data:image/png;base64,AA==' }),
+      utterance('assistant', { kind: 'media', media: 'image', url: 'data:image/png;base64,AA==' }),
     ]),
     [{ inlineData: { mimeType: 'image/png', data: 'AA==' }, thoughtSignature: 'S1' }],
   )
@@ -536,44 +544,23 @@ t.test('the rest of a request', async (t) => {
   t.same(encode({ include: ['file_search_call.results'] }).dropped, ['include'])
 })
 
-/** One request per parameter. */
-const ASKING: Record<ParameterName, Partial<CanonicalRequest>> = {
-  temperature: { sampling: { temperature: 1 } },
-  top_p: { sampling: { topP: 1 } },
-  top_k: { sampling: { topK: 1 } },
-  min_p: { sampling: { minP: 1 } },
-  top_a: { sampling: { topA: 1 } },
-  frequency_penalty: { sampling: { frequencyPenalty: 1 } },
-  presence_penalty: { sampling: { presencePenalty: 1 } },
-  repetition_penalty: { sampling: { repetitionPenalty: 1 } },
-  seed: { sampling: { seed: 1 } },
-  stop: { sampling: { stop: ['x'] } },
-  max_tokens: { sampling: { maxOutput: 1 } },
-  logit_bias: { sampling: { logitBias: { 1: 1 } } },
-  logprobs: { sampling: { logprobs: true } },
-  top_logprobs: { sampling: { topLogprobs: 1 } },
+/** One request per parameter that is no plain value. */
+const ASKING: Partial<Record<ParameterName, Partial<CanonicalRequest>>> = {
   tools: { tools: [tool()] },
   tool_choice: { tools: [tool()], toolChoice: { mode: 'auto' } },
-  parallel_tool_calls: { sampling: { parallelToolCalls: true } },
   response_format: { format: { type: 'json_object' } },
   structured_outputs: { format: { type: 'json_schema', schema: {} } },
   reasoning: { reasoning: { effort: 'low' } },
-  verbosity: { verbosity: 'low' },
   service_tier: { serviceTier: 'default' },
   modalities: { modalities: ['text'] },
   audio: { audio: { voice: 'v' } },
   image_config: { imageConfig: { image_size: '1K' } },
-  prediction: { prediction: {} },
   web_search_options: { extras: { dialect: 'chat', fields: { web_search_options: {} } } },
-  user: { user: 'u' },
-  safety_identifier: { safetyIdentifier: 's' },
-  metadata: { metadata: {} },
-  prompt_cache_key: { cacheKey: 'k' },
   prompt_cache_options: { extras: { dialect: 'chat', fields: { prompt_cache_options: {} } } },
   cache_control: { cache: {} },
   truncation: { extras: { dialect: 'responses', fields: { truncation: 'auto' } } },
   include: { sampling: { logprobs: true }, include: ['message.output_text.logprobs'] },
-  prefill: { items: [user('Q'), said('assistant', text('A'))] },
+  prefill: { items: [user('Q'), utterance('assistant', text('A'))] },
 }
 
 function at(body: JsonObject, path: string): unknown {
@@ -587,9 +574,9 @@ function at(body: JsonObject, path: string): unknown {
 
 t.test('the parameter table is true', async (t) => {
   await every(t, 'every name', async (t) => {
-    for (const name of PARAMETERS) {
+    for (const name of PARAMETER_NAMES) {
       const outcome = geminiUpstream.parameters[name]
-      const { body, dropped } = encode(ASKING[name])
+      const { body, dropped } = encode(ASKING[name] ?? requestWith(name))
       if ('as' in outcome) {
         t.not(at(body, outcome.as), undefined, `${name} is sent as ${outcome.as}`)
         t.same(dropped, [], name)
@@ -600,7 +587,7 @@ t.test('the parameter table is true', async (t) => {
 
 t.test('tokens are counted with instructions and tools', async (t) => {
   const { countTokens, listing } = geminiUpstream
-  const asked = request({ items: [said('system', text('S')), user('Q')], tools: [tool()], sampling: { temperature: 1 } })
+  const asked = request({ items: [utterance('system', text('S')), user('Q')], tools: [tool()], sampling: { temperature: 1 } })
   const counted = {
     contents: [{ role: 'user', parts: [{ text: 'Q' }] }],
     systemInstruction: { parts: [{ text: 'S' }] },

@@ -3,13 +3,14 @@ import { readdirSync, readFileSync } from 'node:fs'
 import type { Fault } from '../../../src/core/faults.ts'
 import type { JsonObject } from '../../../src/core/json.ts'
 import type { End, StreamEvent } from '../../../src/dialects/canon/events.ts'
-import { type Block, fold } from '../../../src/dialects/canon/fold.ts'
-import { EventOrder } from '../../../src/dialects/canon/order.ts'
+import type { Block } from '../../../src/dialects/canon/fold.ts'
 import type { CanonicalRequest, Item } from '../../../src/dialects/canon/request.ts'
 import type { Usage } from '../../../src/dialects/canon/usage.ts'
 import { geminiUpstream } from '../../../src/dialects/gemini/index.ts'
 import type { Encoded, Target } from '../../../src/dialects/types.ts'
 import { EventReader } from '../../../src/machines/sse/reader.ts'
+import { EventOrder } from '../../support/event-order.ts'
+import { fold } from '../../support/fold-events.ts'
 
 const FOLDER = new URL('../../fixtures/gemini/', import.meta.url)
 
@@ -88,23 +89,23 @@ export interface Told {
   fault?: Fault | undefined
 }
 
-const objectsOf = (value: unknown): JsonObject[] => (Array.isArray(value) ? value : [])
+const asObjectList = (value: unknown): JsonObject[] => (Array.isArray(value) ? value : [])
 
 /** Log probabilities come in as many notes as frames; together they say the same. */
-function notesOf({ notes }: Block): JsonObject[] {
-  const logprobs = notes.filter(({ note }) => note === 'logprobs').flatMap(({ data }) => objectsOf(data.content))
+function blockNotes({ notes }: Block): JsonObject[] {
+  const logprobs = notes.filter(({ note }) => note === 'logprobs').flatMap(({ data }) => asObjectList(data.content))
   const others = notes.filter(({ note }) => note !== 'logprobs').map(({ note, data }) => ({ note, data }))
   return logprobs.length > 0 ? [{ note: 'logprobs', data: logprobs }, ...others] : others
 }
 
-/** What events say, without the pieces in which they said it. */
+/** Content of events, without the pieces in which they said it. */
 export function told(events: readonly StreamEvent[]): Told {
   const { model, blocks, usage, end, fault } = fold(events)
   return {
     model,
     blocks: blocks.map((block) => {
       const { kind, item, call, of, text } = block
-      const notes = notesOf(block)
+      const notes = blockNotes(block)
       return {
         kind,
         ...(item === undefined ? {} : { item }),

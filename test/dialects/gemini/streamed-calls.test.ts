@@ -56,10 +56,10 @@ t.test('lists, objects within them, and a last part that has no end of its own',
 })
 
 /** Values of an object, each with its path, in the order in which the object is written. */
-function valuesOf(value: Json, path: string): JsonObject[] {
-  if (Array.isArray(value)) return value.flatMap((each, index) => valuesOf(each, `${path}[${index}]`))
+function partialValues(value: Json, path: string): JsonObject[] {
+  if (Array.isArray(value)) return value.flatMap((each, index) => partialValues(each, `${path}[${index}]`))
   if (typeof value === 'object' && value !== null)
-    return Object.entries(value).flatMap(([name, each]) => valuesOf(each as Json, `${path}['${name.replace(/[\\']/g, '\\$&')}']`))
+    return Object.entries(value).flatMap(([name, each]) => partialValues(each as Json, `${path}['${name.replace(/[\\']/g, '\\$&')}']`))
   if (typeof value === 'string') return [...value].map((stringValue) => ({ jsonPath: path, stringValue, willContinue: true }))
   if (typeof value === 'number') return [{ jsonPath: path, numberValue: value }]
   return [typeof value === 'boolean' ? { jsonPath: path, boolValue: value } : { jsonPath: path, nullValue: 'NULL_VALUE' }]
@@ -78,7 +78,7 @@ t.test('whatever the arguments are, the text is their JSON', async (t) => {
   }))
   const args = fc.dictionary(fc.stringMatching(/^[a-z]{1,5}$/), tree, { minKeys: 1, maxKeys: 4 })
   const written = fc.property(args, (given) => {
-    const frames = valuesOf(given as Json, '$').map((each) => call({ partialArgs: [each], willContinue: true }))
+    const frames = partialValues(given as Json, '$').map((each) => call({ partialArgs: [each], willContinue: true }))
     const reply = told(decodeFrames([call({ name: 'f', willContinue: true }), ...frames, call({}), stop]))
     return JSON.stringify(JSON.parse(String(calls(reply)[0]?.text))) === JSON.stringify(given)
   })

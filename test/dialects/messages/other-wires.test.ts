@@ -1,4 +1,4 @@
-/** What only the Messages format can say is recorded by every other wire, and nothing that the wire is sent. */
+/** Parts that only the Messages format can say are recorded by every other wire, and nothing that the wire is sent. */
 import t from 'tap'
 import type { JsonObject } from '../../../src/core/json.ts'
 import { messagesClient } from '../../../src/dialects/messages/index.ts'

@@ -2,12 +2,12 @@ import fc from 'fast-check'
 import t from 'tap'
 import { Fault } from '../../../src/core/faults.ts'
 import type { Json, JsonObject } from '../../../src/core/json.ts'
-import { fold } from '../../../src/dialects/canon/fold.ts'
 import { noUsage } from '../../../src/dialects/canon/usage.ts'
 import { messagesClient } from '../../../src/dialects/messages/client.ts'
 import { anthropicUpstream } from '../../../src/dialects/messages/upstream.ts'
 import type { Final, PassFacts, PassStream, PassWire, ReplyContext, Target } from '../../../src/dialects/types.ts'
 import { every } from '../../support/every.ts'
+import { fold } from '../../support/fold-events.ts'
 import { property } from '../../support/seed.ts'
 import { COMPLETE, type Cut, cutAt, decode, fixture, jsonFixture, ofWhole, singly, target, whole } from './upstream-rig.ts'
 
@@ -26,7 +26,7 @@ function context(body: JsonObject = {}): ReplyContext {
   }
 }
 
-function finalOf(facts: PassFacts, more: Partial<Final> = {}): Final {
+function buildFinal(facts: PassFacts, more: Partial<Final> = {}): Final {
   const final: Final = {
     usage: facts.usage ?? noUsage(),
     cost: 2500,
@@ -43,7 +43,7 @@ function finalOf(facts: PassFacts, more: Partial<Final> = {}): Final {
 
 interface Passed {
   stream: PassStream
-  /** What left before the end, and all of it. */
+  /** Bytes that left before the end, and all of it. */
   early: string
   text: string
 }
@@ -54,7 +54,7 @@ function pass(bytes: Buffer, cut: Cut = whole, ctx = context()): Passed {
   for (const chunk of cut(bytes)) raw += stream.feed(chunk)
   raw += stream.close()
   const early = Buffer.from(raw, 'latin1').toString('utf8')
-  return { stream, early, text: early + Buffer.from(stream.finish(finalOf(stream)), 'latin1').toString('utf8') }
+  return { stream, early, text: early + Buffer.from(stream.finish(buildFinal(stream)), 'latin1').toString('utf8') }
 }
 
 function translate(bytes: Buffer): string {
@@ -62,7 +62,7 @@ function translate(bytes: Buffer): string {
   const events = decode(bytes)
   const encoder = messagesClient.streamEncoder(ctx)
   const facts = fold(events)
-  return messagesClient.open?.(ctx) + encoder.push(events) + encoder.finish(finalOf(facts))
+  return messagesClient.open?.(ctx) + encoder.push(events) + encoder.finish(buildFinal(facts))
 }
 
 interface WireEvent extends JsonObject {
@@ -93,8 +93,8 @@ for (const name of COMPLETE) {
     t.same(content(text), content(bytes.toString('utf8')), 'content verbatim')
     const blocks = (source: string): unknown =>
       fold(decode(Buffer.from(source)))
-        .blocks.filter(({ kind, text: said }) => kind === 'opaque' || said !== '')
-        .map(({ kind, text: said, of: own }) => [kind, said, own?.type])
+        .blocks.filter(({ kind, text: utterance }) => kind === 'opaque' || utterance !== '')
+        .map(({ kind, text: utterance, of: own }) => [kind, utterance, own?.type])
     t.same(blocks(text), blocks(translate(bytes)))
     t.match(of(text, 'message_delta'), of(translate(bytes), 'message_delta'))
     t.same(of(text, 'message_start'), [], 'the beginning is written with the head of the reply')
@@ -127,7 +127,7 @@ for (const name of COMPLETE) {
     const result = wire.result(body, context())
     const facts = fold(decode(bytes))
     t.same([result.usage, result.end, result.fault], [facts.usage, facts.end && ofWhole(facts.end), undefined])
-    const reply = JSON.parse(result.finish(finalOf(result))) as JsonObject
+    const reply = JSON.parse(result.finish(buildFinal(result))) as JsonObject
     t.same(reply.content, body.content, 'content verbatim')
     t.match(reply, {
       id: 'gen-1abc-AAAAbbbbCCCC',
@@ -204,7 +204,7 @@ t.test('faults', async (t) => {
   ] as [JsonObject, string][]) {
     const result = wire.result(body, context())
     t.equal(result.fault?.code, code)
-    const reply = JSON.parse(result.finish(finalOf({ fault: new Fault('upstream_error') }))) as JsonObject
+    const reply = JSON.parse(result.finish(buildFinal({ fault: new Fault('upstream_error') }))) as JsonObject
     t.match(reply, { content: [], error: { type: 'api_error' } })
   }
 })
@@ -300,9 +300,9 @@ t.test('requests', async (t) => {
   t.equal(JSON.stringify(body), before, "the caller's body stays as it is")
 })
 
-t.test('what the pass lane leaves to the other', async (t) => {
+t.test('the pass lane admits bodies that the provider takes, and leaves the others to the translate lane', async (t) => {
   const body = (fields: JsonObject): JsonObject => ({ model: 'm', max_tokens: 9, messages: [{ role: 'user', content: 'x' }], ...fields })
-  const said = (block: JsonObject): JsonObject =>
+  const utterance = (block: JsonObject): JsonObject =>
     body({
       messages: [
         { role: 'user', content: 'x' },
@@ -322,9 +322,9 @@ t.test('what the pass lane leaves to the other', async (t) => {
       true,
     ],
     [body({ tools: [{ type: 'router:datetime' }] }), {}, false],
-    [said({ type: 'redacted_thinking', data: 'EmwK' }), {}, true],
-    [said({ type: 'redacted_thinking', data: 'hg.eyJ9' }), {}, false],
-    [said({ type: 'thinking', thinking: 'x', signature: 'hg.eyJ9' }), {}, false],
+    [utterance({ type: 'redacted_thinking', data: 'EmwK' }), {}, true],
+    [utterance({ type: 'redacted_thinking', data: 'hg.eyJ9' }), {}, false],
+    [utterance({ type: 'thinking', thinking: 'x', signature: 'hg.eyJ9' }), {}, false],
     [body({ thinking: { type: 'enabled', budget_tokens: 2000 } }), { quirks: { thinking: 'adaptive' } }, false],
     [body({ thinking: { type: 'adaptive' } }), { quirks: { thinking: 'adaptive' } }, true],
     [body({}), { quirks: { body: { drop: ['cache_control'] } } }, false],

@@ -4,13 +4,13 @@ import { FAULTS, Fault, type FaultCode } from '../../../src/core/faults.ts'
 import type { JsonObject } from '../../../src/core/json.ts'
 import type { EndReason, StreamEvent } from '../../../src/dialects/canon/events.ts'
 import { noUsage } from '../../../src/dialects/canon/usage.ts'
+import { toEndReason, toStopReason } from '../../../src/dialects/messages/ends.ts'
 import { holdsForeignBlocks } from '../../../src/dialects/messages/foreign-blocks.ts'
 import { messagesClient } from '../../../src/dialects/messages/index.ts'
 import { withTextLast } from '../../../src/dialects/messages/reply-blocks.ts'
-import { reasonOf, stopReasonOf } from '../../../src/dialects/messages/stop-reason.ts'
 import { every } from '../../support/every.ts'
 import { property } from '../../support/seed.ts'
-import { body, checkLegal, context, eventsArb, type Frame, finalOf, frames, gathered, streamed, whole } from './rig.ts'
+import { body, buildFinal, checkLegal, context, eventsArb, type Frame, frames, gathered, streamed, whole } from './rig.ts'
 
 type Start = Extract<StreamEvent, { type: 'block-start' }>
 const start = (block: number, kind: Start['kind'], more: Partial<Start> = {}): StreamEvent => ({
@@ -25,11 +25,11 @@ const note = (block: number, note: Extract<StreamEvent, { type: 'block-note' }>[
 }
 const end = (block: number): StreamEvent => ({ type: 'block-end', block })
 
-const contentOf = (events: readonly StreamEvent[], more: JsonObject = {}): JsonObject[] =>
-  whole(events, finalOf(), context(more)).content as JsonObject[]
+const encodedContent = (events: readonly StreamEvent[], more: JsonObject = {}): JsonObject[] =>
+  whole(events, buildFinal(), context(more)).content as JsonObject[]
 const names = (stream: readonly Frame[]): string[] => stream.map(({ type }) => type)
 
-/** What a caller sends back who takes a reply's content unchanged into the next request. */
+/** Message of a caller that takes a reply's content unchanged into the next request. */
 function replayed(content: JsonObject[]) {
   const next = body({
     messages: [
@@ -54,12 +54,12 @@ t.test('whatever comes, the stream is legal and tells the same message as a whol
     fc.assert(
       fc.property(eventsArb, fc.integer({ min: 1, max: 9 }), fc.constantFrom(...THINKING), (events, cut, more) => {
         const ctx = context(more)
-        const stream = streamed(events, finalOf(), ctx, cut)
+        const stream = streamed(events, buildFinal(), ctx, cut)
         checkLegal(stream)
         const message = gathered(stream)
         // Encrypted reasoning of the last text stands behind it where the text has gone out, and in front of it in a whole reply.
         const inOrder = { ...message, content: withTextLast(message.content as JsonObject[]) }
-        t.strictSame(inOrder, whole(events, finalOf(), ctx))
+        t.strictSame(inOrder, whole(events, buildFinal(), ctx))
         blocks += (message.content as JsonObject[]).length
         // All of it can be sent back.
         replayed(message.content as JsonObject[])
@@ -71,7 +71,7 @@ t.test('whatever comes, the stream is legal and tells the same message as a whol
 })
 
 t.test('a text, piece by piece', async (t) => {
-  const stream = streamed([{ type: 'start' }, start(0, 'text'), say(0, 'hel'), say(0, 'lo "ö"\u2028'), end(0)], finalOf())
+  const stream = streamed([{ type: 'start' }, start(0, 'text'), say(0, 'hel'), say(0, 'lo "ö"\u2028'), end(0)], buildFinal())
   t.same(names(stream), [
     'message_start',
     'ping',
@@ -97,7 +97,7 @@ t.test('a text, piece by piece', async (t) => {
 })
 
 t.test('every field that the SDK calls present is there', async (t) => {
-  const message = whole([], finalOf())
+  const message = whole([], buildFinal())
   await every(t, 'every key', async (t) => {
     for (const key of [
       'id',
@@ -125,8 +125,8 @@ t.test('every field that the SDK calls present is there', async (t) => {
     'speed',
   ])
     t.ok(Object.hasOwn(usage, key), key)
-  t.same(Object.keys(streamed([], finalOf())[0]?.message as JsonObject).sort(), Object.keys(message).sort())
-  t.same(contentOf([start(0, 'text'), end(0), start(1, 'reasoning'), end(1)]), [], 'nothing said is no block')
+  t.same(Object.keys(streamed([], buildFinal())[0]?.message as JsonObject).sort(), Object.keys(message).sort())
+  t.same(encodedContent([start(0, 'text'), end(0), start(1, 'reasoning'), end(1)]), [], 'nothing said is no block')
 })
 
 t.test('a block is written as it comes, those behind it wait for its end', async (t) => {
@@ -146,16 +146,16 @@ t.test('a block is written as it comes, those behind it wait for its end', async
       ['start', 2],
     ],
   )
-  t.same(names(frames(encoder.finish(finalOf()))), ['content_block_stop', 'message_delta', 'message_stop'])
+  t.same(names(frames(encoder.finish(buildFinal()))), ['content_block_stop', 'message_delta', 'message_stop'])
 })
 
 t.test('calls: no arguments are none, and broken ones are not taken for some', async (t) => {
   const call = { call: { id: 'toolu_1', name: 'f' } }
-  const one = (args: string): JsonObject[] => contentOf([start(0, 'call', call), say(0, args), end(0)])
+  const one = (args: string): JsonObject[] => encodedContent([start(0, 'call', call), say(0, args), end(0)])
   t.same(one(''), [{ type: 'tool_use', id: 'toolu_1', name: 'f', input: {}, caller: { type: 'direct' } }])
   t.same(one('{"a":1}')[0]?.input, { a: 1 })
   t.same(one('{"a":')[0]?.input, { INVALID_JSON: '{"a":' })
-  const stream = streamed([start(0, 'call', call), end(0)], finalOf({ end: { reason: 'tool_calls' } }))
+  const stream = streamed([start(0, 'call', call), end(0)], buildFinal({ end: { reason: 'tool_calls' } }))
   t.same(names(stream).slice(2, 4), ['content_block_start', 'content_block_stop'])
   t.match(stream.at(-2), { delta: { stop_reason: 'tool_use' } })
   const of = {
@@ -163,19 +163,21 @@ t.test('calls: no arguments are none, and broken ones are not taken for some', a
     type: 'tool_use',
     data: { id: 'x', caller: { type: 'code_execution_20250825', tool_id: 's' }, toolset_name: 'computer' },
   }
-  t.match(contentOf([start(0, 'call', { ...call, of }), end(0)]), [{ id: 'toolu_1', caller: { tool_id: 's' }, toolset_name: 'computer' }])
+  t.match(encodedContent([start(0, 'call', { ...call, of }), end(0)]), [
+    { id: 'toolu_1', caller: { tool_id: 's' }, toolset_name: 'computer' },
+  ])
 })
 
 t.test('reasoning comes back as it was, whoever encrypted it', async (t) => {
   const own = [start(0, 'reasoning'), note(0, 'format', { format: 'anthropic-claude-v1' }), say(0, 'hm')]
-  const signed = contentOf([...own, note(0, 'signature', { signature: 'sig', format: 'anthropic-claude-v1' }), end(0)])
+  const signed = encodedContent([...own, note(0, 'signature', { signature: 'sig', format: 'anthropic-claude-v1' }), end(0)])
   t.same(signed, [{ type: 'thinking', thinking: 'hm', signature: 'sig' }])
   t.same(replayed(signed), { items: [{ kind: 'reasoning', text: 'hm', signature: 'sig', format: 'anthropic-claude-v1' }], foreign: false })
-  const redacted = contentOf([start(0, 'reasoning'), note(0, 'encrypted', { data: 'S', format: 'anthropic-claude-v1' }), end(0)])
+  const redacted = encodedContent([start(0, 'reasoning'), note(0, 'encrypted', { data: 'S', format: 'anthropic-claude-v1' }), end(0)])
   t.same(redacted, [{ type: 'redacted_thinking', data: 'S' }])
   t.equal(replayed(redacted).foreign, false)
 
-  const openai = contentOf([
+  const openai = encodedContent([
     start(0, 'summary', { item: 'rs_1' }),
     say(0, 'first'),
     end(0),
@@ -204,7 +206,7 @@ t.test('reasoning comes back as it was, whoever encrypted it', async (t) => {
     start(1, 'call', { call: { id: 'call-1', name: 'f' } }),
     end(1),
   ]
-  const google = contentOf(ofCall, { thinking: { type: 'enabled', budget_tokens: 2000 } })
+  const google = encodedContent(ofCall, { thinking: { type: 'enabled', budget_tokens: 2000 } })
   t.same(
     google.map(({ type }) => type),
     ['redacted_thinking', 'tool_use'],
@@ -213,18 +215,23 @@ t.test('reasoning comes back as it was, whoever encrypted it', async (t) => {
     { kind: 'reasoning', id: 'call-1', encrypted: 'G', format: 'google-gemini-v1' },
     { kind: 'call', callId: 'call-1', name: 'f', args: '{}' },
   ])
-  const plain = contentOf([start(0, 'reasoning'), say(0, 'plain'), end(0)])
+  const plain = encodedContent([start(0, 'reasoning'), say(0, 'plain'), end(0)])
   t.same(replayed(plain).items, [{ kind: 'reasoning', text: 'plain' }])
-  const theirs = contentOf([start(0, 'reasoning'), say(0, 'x'), note(0, 'signature', { signature: 'acme', format: 'acme-v1' }), end(0)])
+  const theirs = encodedContent([
+    start(0, 'reasoning'),
+    say(0, 'x'),
+    note(0, 'signature', { signature: 'acme', format: 'acme-v1' }),
+    end(0),
+  ])
   t.same(replayed(theirs).items, [{ kind: 'reasoning', text: 'x', signature: 'acme', format: 'acme-v1' }])
 })
 
 t.test('thinking that the caller asked not to see is encrypted all the same', async (t) => {
   const ctx = context({ thinking: { type: 'adaptive', display: 'omitted' } })
   const events = [start(0, 'reasoning'), say(0, 'secret'), end(0), start(1, 'text'), say(1, 'a'), end(1)]
-  const content = whole(events, finalOf(), ctx).content as JsonObject[]
+  const content = whole(events, buildFinal(), ctx).content as JsonObject[]
   t.match(content, [{ type: 'thinking', thinking: '' }, { type: 'text' }])
-  t.notMatch(JSON.stringify(streamed(events, finalOf(), ctx)), 'secret')
+  t.notMatch(JSON.stringify(streamed(events, buildFinal(), ctx)), 'secret')
   t.same(replayed(content).items[0], { kind: 'reasoning', text: 'secret' })
 })
 
@@ -238,7 +245,7 @@ t.test('citations, tools of the provider and of the gateway', async (t) => {
     start_page_number: 1,
     end_page_number: 2,
   }
-  const cited = contentOf([
+  const cited = encodedContent([
     start(0, 'text'),
     say(0, 'a'),
     note(0, 'annotation', url),
@@ -255,14 +262,14 @@ t.test('citations, tools of the provider and of the gateway', async (t) => {
   const opaque = (dialect: string, data: JsonObject): Partial<Start> => ({ of: { dialect, type: String(data.type), data } })
   const stream = streamed(
     [start(0, 'opaque', opaque('messages', use)), end(0), start(1, 'opaque', opaque('responses', { type: 'x' })), end(1)],
-    finalOf(),
+    buildFinal(),
   )
   t.same(stream[2]?.content_block, { ...use, input: {} })
   t.same(stream[3]?.delta, { type: 'input_json_delta', partial_json: '{"query":"q"}' })
   t.same(gathered(stream).content, [use])
 
   const data = { status: 'completed', datetime: 'now', call: { tool_call_id: 'call-1', arguments: '{"zone":"UTC"}', result: 'now' } }
-  const ran = contentOf([start(0, 'server', { of: { dialect: 'gateway', type: 'router:datetime', data } }), end(0)])
+  const ran = encodedContent([start(0, 'server', { of: { dialect: 'gateway', type: 'router:datetime', data } }), end(0)])
   t.match(ran, [
     { type: 'server_tool_use', name: 'router:datetime', input: { zone: 'UTC' }, caller: { type: 'direct' } },
     { type: 'router_datetime_tool_result', tool_use_id: String(ran[0]?.id), content: { status: 'completed', datetime: 'now' } },
@@ -285,7 +292,7 @@ t.test('why a turn ended', async (t) => {
     'refusal',
   ]
   await every(t, 'every raw', async (t) => {
-    for (const raw of WORDS) t.equal(stopReasonOf({ reason: reasonOf(raw), raw }, false), raw)
+    for (const raw of WORDS) t.equal(toStopReason({ reason: toEndReason(raw), raw }, false), raw)
   })
   const reasons: [EndReason, string][] = [
     ['stop', 'end_turn'],
@@ -296,16 +303,20 @@ t.test('why a turn ended', async (t) => {
   ]
   await every(t, 'every case', async (t) => {
     for (const [reason, word] of reasons) {
-      t.equal(whole([], finalOf({ end: { reason, raw: 'STOP' } })).stop_reason, word)
-      t.match(streamed([], finalOf({ end: { reason } })).at(-2), { delta: { stop_reason: word } })
+      t.equal(whole([], buildFinal({ end: { reason, raw: 'STOP' } })).stop_reason, word)
+      t.match(streamed([], buildFinal({ end: { reason } })).at(-2), { delta: { stop_reason: word } })
     }
   })
-  const unknown = finalOf({ end: { reason: 'unknown', raw: 'a_new_word' } })
+  const unknown = buildFinal({ end: { reason: 'unknown', raw: 'a_new_word' } })
   t.match(whole([], unknown), { stop_reason: 'refusal', stop_details: { explanation: /a_new_word/ }, error: { type: 'api_error' } })
   t.match(streamed([], unknown).at(-1), { type: 'error', error: { type: 'api_error', message: /a_new_word/ } })
-  t.match(whole([], finalOf({ end: { reason: 'stop', sequence: 'END' } })), { stop_reason: 'stop_sequence', stop_sequence: 'END' })
+  t.match(whole([], buildFinal({ end: { reason: 'stop', sequence: 'END' } })), { stop_reason: 'stop_sequence', stop_sequence: 'END' })
   const refused = [start(0, 'refusal'), say(0, 'no'), end(0)]
-  t.match(whole(refused, finalOf()), { stop_reason: 'refusal', stop_details: { type: 'refusal' }, content: [{ type: 'text', text: 'no' }] })
+  t.match(whole(refused, buildFinal()), {
+    stop_reason: 'refusal',
+    stop_details: { type: 'refusal' },
+    content: [{ type: 'text', text: 'no' }],
+  })
 })
 
 t.test('what a provider of this wire tells of its message reaches the caller', async (t) => {
@@ -316,7 +327,7 @@ t.test('what a provider of this wire tells of its message reaches the caller', a
     usage: { inference_geo: 'eu', iterations: [{ type: 'message' }], server_tool_use: { web_fetch_requests: 2 }, input_tokens: 9 },
   }
   const events: StreamEvent[] = [{ type: 'opaque', of: { dialect: 'messages', type: 'message', data: members } }]
-  const final = finalOf({ end: { reason: 'content_filter' }, usage: { ...noUsage(), input: 5, webSearches: 3 } })
+  const final = buildFinal({ end: { reason: 'content_filter' }, usage: { ...noUsage(), input: 5, webSearches: 3 } })
   const message = whole(events, final)
   const { usage, ...rest } = members
   t.match(message, rest)
@@ -326,7 +337,7 @@ t.test('what a provider of this wire tells of its message reaches the caller', a
 })
 
 t.test('usage leaves cache reads and writes out of the input', async (t) => {
-  const { usage } = whole([], finalOf({ end: { reason: 'stop', tier: 'priority' }, serverTools: { requested: 2, executed: 1 } })) as {
+  const { usage } = whole([], buildFinal({ end: { reason: 'stop', tier: 'priority' }, serverTools: { requested: 2, executed: 1 } })) as {
     usage: JsonObject
   }
   t.match(usage, {
@@ -342,11 +353,11 @@ t.test('usage leaves cache reads and writes out of the input', async (t) => {
     is_byok: false,
     server_tool_use_details: { tool_calls_requested: 2, tool_calls_executed: 1 },
   })
-  t.equal((whole([], finalOf()).usage as JsonObject).service_tier, 'standard')
+  t.equal((whole([], buildFinal()).usage as JsonObject).service_tier, 'standard')
 })
 
 t.test('metadata stands at the end, under the brand word', async (t) => {
-  const final = finalOf({ metadata: { attempt: 1 } })
+  const final = buildFinal({ metadata: { attempt: 1 } })
   const ctx = { ...context(), brand: 'acme' }
   t.same(streamed([], final, ctx).at(-1), { type: 'message_stop', acme_metadata: { attempt: 1 } })
   t.same(whole([], final, ctx).acme_metadata, { attempt: 1 })
@@ -356,7 +367,7 @@ t.test('a failure in mid-stream is the last thing said', async (t) => {
   const fault = new Fault('upstream_overloaded')
   const stream = streamed(
     [start(0, 'text'), say(0, 'a'), start(1, 'call', { call: { id: 'a', name: 'f' } })],
-    finalOf({ fault, end: { reason: 'error' } }),
+    buildFinal({ fault, end: { reason: 'error' } }),
   )
   checkLegal(stream)
   t.same(stream.at(-1), {
@@ -365,7 +376,7 @@ t.test('a failure in mid-stream is the last thing said', async (t) => {
     request_id: 'gen-1abc-AAAAbbbbCCCC',
   })
   t.equal(stream.at(-2)?.type, 'content_block_delta')
-  t.match(whole([], finalOf({ fault })), {
+  t.match(whole([], buildFinal({ fault })), {
     stop_reason: 'refusal',
     stop_details: { explanation: fault.message },
     error: { type: 'overloaded_error' },

@@ -31,14 +31,14 @@ function refusal(more: JsonObject): string {
   return ''
 }
 
-/** What a request becomes at a provider of the same wire. */
+/** Request as it is sent to a provider of the same wire. */
 function upstream(more: JsonObject): JsonObject {
   messagesClient.check(body(more))
   return anthropicUpstream.encodeRequest(messagesClient.decodeRequest(body(more)), TARGET).body
 }
 
-const itemsOf = (more: JsonObject): Item[] => messagesClient.decodeRequest(body(more)).items
-const fieldsOf = (more: JsonObject): string[] => Object.keys(messagesClient.decodeRequest(body(more)).extras?.fields ?? {})
+const decodedItems = (more: JsonObject): Item[] => messagesClient.decodeRequest(body(more)).items
+const decodedFields = (more: JsonObject): string[] => Object.keys(messagesClient.decodeRequest(body(more)).extras?.fields ?? {})
 
 const EPHEMERAL = { type: 'ephemeral' }
 const image = (source: JsonObject): JsonObject => ({ type: 'image', source })
@@ -136,7 +136,7 @@ t.test('every block must have what its kind needs', async (t) => {
   t.equal(refusal({ messages: [{ role: 'system' }, { role: 'user', content: 'x' }], of_tomorrow: { a: 1 } }), '', 'nor are fields')
 })
 
-t.test('what the gateway reads of it', async (t) => {
+t.test('reads fallbacks, service_tier and speed as fields of the gateway', async (t) => {
   const { gatewayFields } = messagesClient
   if (!gatewayFields) throw new Error('no gateway fields')
   t.same(gatewayFields(body({})), {})
@@ -146,7 +146,7 @@ t.test('what the gateway reads of it', async (t) => {
   t.same(gatewayFields(body({ service_tier: 'auto', speed: 'fast' })), { serviceTier: 'fast' })
 })
 
-t.test('instructions, settings and who asks', async (t) => {
+t.test('decodes instructions, settings and the user', async (t) => {
   const request = messagesClient.decodeRequest(
     body({
       system: 'be brief',
@@ -328,7 +328,7 @@ t.test('a provider of the same wire gets every block as the caller sent it', asy
 })
 
 t.test('other wires get what the canon has words for, and are told the rest', async (t) => {
-  const [message] = itemsOf(user(...MEDIA))
+  const [message] = decodedItems(user(...MEDIA))
   if (message?.kind !== 'message') throw new Error('no message')
   t.match(message.parts, [
     { kind: 'text', text: 'hi', cache: { ttl: '1h' } },
@@ -343,14 +343,14 @@ t.test('other wires get what the canon has words for, and are told the rest', as
     { kind: 'opaque', of: { dialect: 'messages', type: 'search_result' } },
     { kind: 'opaque', of: { dialect: 'messages', type: 'container_upload' } },
   ])
-  t.same(fieldsOf(user(...MEDIA)), [
+  t.same(decodedFields(user(...MEDIA)), [
     'messages.image.transformations',
     'messages.document.context',
     'messages.document.citations',
     'messages.document.source',
   ])
   t.ok(messagesClient.decodeRequest(body(user(...MEDIA))).used.has('cache_control'))
-  const items = itemsOf(assistant(...SPOKEN)).slice(1, -1)
+  const items = decodedItems(assistant(...SPOKEN)).slice(1, -1)
   t.match(items, [
     { kind: 'reasoning', text: 'hm', signature: 'sig', format: 'anthropic-claude-v1' },
     { kind: 'reasoning', encrypted: 'encrypted', format: 'anthropic-claude-v1' },
@@ -358,19 +358,19 @@ t.test('other wires get what the canon has words for, and are told the rest', as
     { kind: 'call', callId: 'toolu_1', name: 'f', args: '{"a":[1,{"b":null}]}' },
     { kind: 'call', callId: 'toolu_2', name: 'g', args: '{}', cache: {} },
   ])
-  t.match(itemsOf(user(...RESULTS)), [
+  t.match(decodedItems(user(...RESULTS)), [
     { kind: 'result', callId: 'toolu_1', error: true, parts: { length: 4 } },
     { kind: 'result', callId: 'toolu_2', parts: [{ kind: 'text', text: 'done' }] },
   ])
-  t.same(itemsOf(assistant({ type: 'tool_use', id: 'c', name: 'f', input: {}, caller: { type: 'direct' } }))[1], {
+  t.same(decodedItems(assistant({ type: 'tool_use', id: 'c', name: 'f', input: {}, caller: { type: 'direct' } }))[1], {
     kind: 'call',
     callId: 'c',
     name: 'f',
     args: '{}',
   })
-  t.same(itemsOf(user({ type: 'tool_result', tool_use_id: 'a' }))[0], { kind: 'result', callId: 'a', parts: [] })
+  t.same(decodedItems(user({ type: 'tool_result', tool_use_id: 'a' }))[0], { kind: 'result', callId: 'a', parts: [] })
   t.same(
-    itemsOf({
+    decodedItems({
       messages: [
         { role: 'user', content: 'a' },
         { role: 'assistant', content: [] },
@@ -394,7 +394,7 @@ t.test('what the gateway wrote for another wire never reaches a provider of this
     { type: 'server_tool_use', id: 'srvtoolu_hg_1', name: 'router:datetime', input: {} },
     { type: 'router_datetime_tool_result', tool_use_id: 'srvtoolu_hg_1', content: {} },
   ]
-  t.same(itemsOf(assistant(...made)).slice(1, 4), [
+  t.same(decodedItems(assistant(...made)).slice(1, 4), [
     { kind: 'reasoning', id: 'rs_1', encrypted: 'ENCRYPTED_TEXT', format: 'openai-responses-v1' },
     { kind: 'reasoning', text: 'plain' },
     { kind: 'reasoning', text: 'theirs', signature: 'x', format: 'unknown' },

@@ -3,12 +3,12 @@ import fc from 'fast-check'
 import { isObject, type Json, type JsonObject } from '../../../src/core/json.ts'
 import type { StreamEvent } from '../../../src/dialects/canon/events.ts'
 import { COMMON } from '../../../src/dialects/canon/events.ts'
-import { fold } from '../../../src/dialects/canon/fold.ts'
-import { EventOrder } from '../../../src/dialects/canon/order.ts'
 import { noUsage } from '../../../src/dialects/canon/usage.ts'
 import { messagesClient } from '../../../src/dialects/messages/client.ts'
 import type { Final, ReplyContext } from '../../../src/dialects/types.ts'
 import { EventReader } from '../../../src/machines/sse/reader.ts'
+import { EventOrder } from '../../support/event-order.ts'
+import { fold } from '../../support/fold-events.ts'
 
 export const BODY: JsonObject = { model: 'acme/mobius', max_tokens: 4000, messages: [{ role: 'user', content: 'hi' }] }
 
@@ -29,7 +29,7 @@ export function context(more: JsonObject = {}): ReplyContext {
   }
 }
 
-export function finalOf(more: Partial<Final> = {}): Final {
+export function buildFinal(more: Partial<Final> = {}): Final {
   const usage = { ...noUsage(), input: 100, output: 20, cached: 30, cacheWrite: 25, cacheWriteLong: 5, reasoning: 7 }
   return { usage, cost: 1500, inputCost: 500, outputCost: 1000, end: { reason: 'stop' }, completedAt: 1_763_712_003, ...more }
 }
@@ -50,7 +50,7 @@ export function frames(text: string): Frame[] {
   return found
 }
 
-/** What a caller of a stream gets: `cut` tells how many events come in each push. */
+/** Bytes for a caller of a stream: `cut` sets how many events come in each push. */
 export function streamed(events: readonly StreamEvent[], final: Final, ctx = context(), cut = 1): Frame[] {
   let text = messagesClient.open?.(ctx) ?? ''
   const encoder = messagesClient.streamEncoder(ctx)

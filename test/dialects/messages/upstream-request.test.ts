@@ -1,11 +1,12 @@
 import fc from 'fast-check'
 import t from 'tap'
 import type { JsonObject } from '../../../src/core/json.ts'
-import { PARAMETERS, type ParameterName } from '../../../src/dialects/canon/parameters.ts'
+import { PARAMETER_NAMES, type ParameterName } from '../../../src/core/parameters.ts'
 import type { CanonicalRequest, Item, Part } from '../../../src/dialects/canon/request.ts'
 import { anthropicUpstream } from '../../../src/dialects/messages/upstream.ts'
 import type { Target } from '../../../src/dialects/types.ts'
 import { every } from '../../support/every.ts'
+import { requestWith } from '../../support/parameter-samples.ts'
 import { property } from '../../support/seed.ts'
 import { encoded, request, target } from './upstream-rig.ts'
 
@@ -261,8 +262,8 @@ t.test('media', async (t) => {
   ]
   await every(t, 'every case', async (t) => {
     for (const [part, block, dropped] of table) {
-      const [said, left] = messages([say('user', 'x', part)])
-      const content = (said as JsonObject[])[0].content
+      const [utterance, left] = messages([say('user', 'x', part)])
+      const content = (utterance as JsonObject[])[0].content
       t.same(block === undefined ? content : (content as unknown[])[1], block ?? 'x', JSON.stringify(part))
       t.same(left, dropped)
     }
@@ -543,47 +544,24 @@ t.test('the endpoint decides', async (t) => {
 
 t.test('the parameter table says what happens', async (t) => {
   const at = target({ maxOutput: 9000 })
-  const samples: Record<ParameterName, Partial<CanonicalRequest>> = {
-    temperature: { sampling: { temperature: 0.5 } },
-    top_p: { sampling: { topP: 0.5 } },
-    top_k: { sampling: { topK: 5 } },
-    min_p: { sampling: { minP: 0.1 } },
-    top_a: { sampling: { topA: 0.1 } },
-    frequency_penalty: { sampling: { frequencyPenalty: 1 } },
-    presence_penalty: { sampling: { presencePenalty: 1 } },
-    repetition_penalty: { sampling: { repetitionPenalty: 1.1 } },
-    seed: { sampling: { seed: 1 } },
-    stop: { sampling: { stop: ['x'] } },
-    max_tokens: { sampling: { maxOutput: 7 } },
-    logit_bias: { sampling: { logitBias: { 1: 2 } } },
-    logprobs: { sampling: { logprobs: true } },
-    top_logprobs: { sampling: { topLogprobs: 2 } },
+  const samples: Partial<Record<ParameterName, Partial<CanonicalRequest>>> = {
     tools: { tools: [fn()] },
     tool_choice: { tools: [fn()], toolChoice: { mode: 'required' } },
     parallel_tool_calls: { tools: [fn()], sampling: { parallelToolCalls: false } },
     response_format: { format: { type: 'json_schema', schema: {} } },
     structured_outputs: { format: { type: 'json_schema', schema: {} } },
     reasoning: { reasoning: { effort: 'low' } },
-    verbosity: { verbosity: 'low' },
     service_tier: { serviceTier: 'default' },
     modalities: { modalities: ['text', 'audio'] },
-    audio: { audio: { voice: 'v' } },
-    image_config: { imageConfig: { size: '1' } },
-    prediction: { prediction: { type: 'content' } },
     web_search_options: { extras: { dialect: 'chat', fields: { web_search_options: {} } } },
-    user: { user: 'u' },
-    safety_identifier: { safetyIdentifier: 'u' },
-    metadata: { metadata: { a: 'b' } },
-    prompt_cache_key: { cacheKey: 'k' },
     prompt_cache_options: { extras: { dialect: 'responses', fields: { prompt_cache_options: {} } } },
     cache_control: { cache: {} },
     truncation: { extras: { dialect: 'responses', fields: { truncation: 'auto' } } },
-    include: { include: ['x'] },
     prefill: { items: [say('user', 'u'), say('assistant', 'a')] },
   }
   await every(t, 'every name', async (t) => {
-    for (const name of PARAMETERS) {
-      const { body, dropped } = anthropicUpstream.encodeRequest(request(samples[name]), at)
+    for (const name of PARAMETER_NAMES) {
+      const { body, dropped } = anthropicUpstream.encodeRequest(request(samples[name] ?? requestWith(name)), at)
       const outcome = anthropicUpstream.parameters[name]
       if (!('as' in outcome)) {
         t.same(dropped, [name], `${name} is dropped and recorded`)

@@ -3,11 +3,11 @@ import { readdirSync, readFileSync } from 'node:fs'
 import type { Json, JsonObject } from '../../../src/core/json.ts'
 import type { End, StreamEvent } from '../../../src/dialects/canon/events.ts'
 import type { Folded } from '../../../src/dialects/canon/fold.ts'
-import { EventOrder } from '../../../src/dialects/canon/order.ts'
 import type { CanonicalRequest } from '../../../src/dialects/canon/request.ts'
 import { anthropicUpstream } from '../../../src/dialects/messages/upstream.ts'
 import type { Target } from '../../../src/dialects/types.ts'
 import { EventReader } from '../../../src/machines/sse/reader.ts'
+import { EventOrder } from '../../support/event-order.ts'
 
 const FOLDER = new URL('../../fixtures/messages/', import.meta.url)
 

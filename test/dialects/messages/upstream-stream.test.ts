@@ -2,10 +2,10 @@ import fc from 'fast-check'
 import t from 'tap'
 import type { Json, JsonObject } from '../../../src/core/json.ts'
 import type { StreamEvent } from '../../../src/dialects/canon/events.ts'
-import { fold } from '../../../src/dialects/canon/fold.ts'
-import { citationOf } from '../../../src/dialects/messages/citations.ts'
+import { toCitation } from '../../../src/dialects/messages/citations.ts'
 import { decodeFault } from '../../../src/dialects/messages/fault.ts'
 import { every } from '../../support/every.ts'
+import { fold } from '../../support/fold-events.ts'
 import { property } from '../../support/seed.ts'
 import { BROKEN, COMPLETE, cutAt, decode, decodeWhole, fixture, jsonFixture, plain, singly } from './upstream-rig.ts'
 
@@ -75,7 +75,7 @@ t.test('what only this wire knows travels whole', async (t) => {
   const citation = ((jsonFixture('web-search.json').content as JsonObject[])[3].citations as JsonObject[])[0]
   t.match(annotation.data, { type: 'url_citation', url: 'https://example.org/shannon', title: 'Claude Shannon', start_index: 0 })
   t.equal(annotation.data.end_index, web.blocks[3].text.length)
-  t.same(citationOf(annotation.data), citation, 'and back')
+  t.same(toCitation(annotation.data), citation, 'and back')
   const compact = folded('compaction')
   t.match(compact.blocks[0].of, {
     type: 'compaction',
@@ -95,15 +95,15 @@ t.test('what only this wire knows travels whole', async (t) => {
 t.test('citations of other makers', async (t) => {
   const notes = folded('document-citations').blocks[0].notes.map(({ data }) => data)
   t.match(notes[0], { type: 'file_citation', file_id: 'file_011CNha8iCJcU1wXNR6q4V8w', filename: 'Facts.pdf' })
-  t.same(notes.map(citationOf), (jsonFixture('document-citations.json').content as JsonObject[])[0].citations)
-  t.match(citationOf({ type: 'url_citation', url: 'https://a.example', title: 'A', content: 'quote' }), {
+  t.same(notes.map(toCitation), (jsonFixture('document-citations.json').content as JsonObject[])[0].citations)
+  t.match(toCitation({ type: 'url_citation', url: 'https://a.example', title: 'A', content: 'quote' }), {
     type: 'web_search_result_location',
     url: 'https://a.example',
     cited_text: 'quote',
     encrypted_index: '',
   })
-  t.match(citationOf({ type: 'file_citation', file_id: 'f', filename: 'n', index: 1 }), { file_id: 'f', document_title: 'n' })
-  t.equal(citationOf({ type: 'file_path', file_id: 'f' }), undefined)
+  t.match(toCitation({ type: 'file_citation', file_id: 'f', filename: 'n', index: 1 }), { file_id: 'f', document_title: 'n' })
+  t.equal(toCitation({ type: 'file_path', file_id: 'f' }), undefined)
 })
 
 t.test('ends', async (t) => {

@@ -5,7 +5,7 @@ import { openaiResponses, responsesClient } from '../../../src/dialects/response
 import { passWire, target } from './rig.ts'
 
 const user = { type: 'message', role: 'user', content: [{ type: 'input_text', text: 'Hi' }] }
-const said = { type: 'message', role: 'assistant', content: [{ type: 'output_text', text: 'So.', annotations: [] }] }
+const utterance = { type: 'message', role: 'assistant', content: [{ type: 'output_text', text: 'So.', annotations: [] }] }
 const thought = { type: 'reasoning', id: 'rs_1', summary: [], encrypted_content: 'gAAA' }
 
 /** The input in both lanes, and what was left out. */
@@ -23,7 +23,7 @@ t.test('reasoning needs what it led to behind it', async (t) => {
   // Recorded: test_openai_responses_thinking_with_modified_history.
   t.same(sent([user, thought, user]), { input: [user, user], dropped: ['reasoning'] })
   t.same(sent([user, thought]), { input: [user], dropped: ['reasoning'] })
-  t.same(sent([user, thought, thought, said, user]), { input: [user, thought, thought, said, user], dropped: [] })
+  t.same(sent([user, thought, thought, utterance, user]), { input: [user, thought, thought, utterance, user], dropped: [] })
   const call = { type: 'function_call', call_id: 'call_1', name: 'f', arguments: '{}' }
   const output = { type: 'function_call_output', call_id: 'call_1', output: 'done' }
   t.same(sent([user, thought, call, output]), { input: [user, thought, call, output], dropped: [] })
@@ -32,9 +32,9 @@ t.test('reasoning needs what it led to behind it', async (t) => {
 t.test('reasoning without its encrypted content is not known to a provider that stores nothing', async (t) => {
   // github.com/vercel/ai/issues/7543
   const bare = { type: 'reasoning', id: 'rs_1', summary: [{ type: 'summary_text', text: 'Hm' }] }
-  t.same(sent([user, bare, said, user]), { input: [user, said, user], dropped: ['reasoning'] })
+  t.same(sent([user, bare, utterance, user]), { input: [user, utterance, user], dropped: ['reasoning'] })
   const open = { type: 'reasoning', summary: [], content: [{ type: 'reasoning_text', text: 'Hm' }] }
-  t.same(sent([user, open, said, user]), { input: [user, open, said, user], dropped: [] })
+  t.same(sent([user, open, utterance, user]), { input: [user, open, utterance, user], dropped: [] })
 })
 
 t.test('what follows reasoning that is left out has no id', async (t) => {
@@ -48,7 +48,7 @@ t.test('what follows reasoning that is left out has no id', async (t) => {
 
 t.test('a status of reasoning is an unknown parameter', async (t) => {
   // github.com/BerriAI/litellm/issues/13420
-  t.same(sent([user, { ...thought, status: 'completed' }, said]).input, [user, thought, said])
+  t.same(sent([user, { ...thought, status: 'completed' }, utterance]).input, [user, thought, utterance])
 })
 
 t.test('ids of calls longer than 64 characters are shortened, the same way in each turn', async (t) => {
@@ -121,7 +121,7 @@ const CLOSED = { ...OPEN, required: ['a', 'b'] }
 t.test('a strict schema that the provider refuses is sent as one that is not strict', async (t) => {
   // github.com/vercel/ai/issues/6484, github.com/dottxt-ai/outlines/issues/844
   const facts = target({ quirks: { closed_schemas: true } })
-  const askedOf = (schema: JsonObject, strict: boolean): JsonObject => ({
+  const toolBody = (schema: JsonObject, strict: boolean): JsonObject => ({
     tools: [{ type: 'function', name: 'f', parameters: schema, strict }],
     text: { format: { type: 'json_schema', name: 'x', schema, strict } },
   })
@@ -137,16 +137,16 @@ t.test('a strict schema that the provider refuses is sent as one that is not str
     [{ type: 'array', items: CLOSED }, false],
   ]
   for (const [schema, strict] of table) {
-    const body = { model: 'a/b', input: 'Hi', ...askedOf(schema, true) }
+    const body = { model: 'a/b', input: 'Hi', ...toolBody(schema, true) }
     for (const { body: written, dropped } of [
       passWire.request(body, facts),
       openaiResponses.encodeRequest(responsesClient.decodeRequest(body), facts),
     ]) {
-      t.match(written, askedOf(schema, strict), JSON.stringify(schema))
+      t.match(written, toolBody(schema, strict), JSON.stringify(schema))
       t.same(dropped, strict ? [] : ['tools.strict', 'response_format.strict'])
     }
-    t.match(body, askedOf(schema, true), 'the caller’s own is untouched')
-    t.match(passWire.request(body, target({})).body, askedOf(schema, true), 'without the quirk it is sent as it is')
+    t.match(body, toolBody(schema, true), 'the caller’s own is untouched')
+    t.match(passWire.request(body, target({})).body, toolBody(schema, true), 'without the quirk it is sent as it is')
   }
 })
 

@@ -2,13 +2,14 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import type { Json, JsonObject } from '../../../src/core/json.ts'
 import type { StreamEvent } from '../../../src/dialects/canon/events.ts'
-import { type Folded, fold } from '../../../src/dialects/canon/fold.ts'
-import { EventOrder } from '../../../src/dialects/canon/order.ts'
+import type { Folded } from '../../../src/dialects/canon/fold.ts'
 import { noUsage } from '../../../src/dialects/canon/usage.ts'
 import { openaiResponses, responsesClient } from '../../../src/dialects/responses/index.ts'
 import type { Final, PassStream, PassWire, ReplyContext, Target } from '../../../src/dialects/types.ts'
 import { utf8 } from '../../../src/machines/sse/frames.ts'
 import { EventReader } from '../../../src/machines/sse/reader.ts'
+import { EventOrder } from '../../support/event-order.ts'
+import { fold } from '../../support/fold-events.ts'
 
 const FOLDER = new URL('../../fixtures/responses/', import.meta.url)
 
@@ -46,7 +47,7 @@ export function target(fields: Partial<Target> = {}): Target {
   return { model: 'gpt-5-mini', stream: true, quirks: {}, user: 'pass', ...fields }
 }
 
-export function finalOf(fields: Partial<Final> = {}): Final {
+export function buildFinal(fields: Partial<Final> = {}): Final {
   const usage = { ...noUsage(), input: 10, output: 5, cached: 4, reasoning: 2 }
   return { usage, cost: 2500, inputCost: 1500, outputCost: 1000, end: { reason: 'stop' }, completedAt: 1_763_712_005, ...fields }
 }
@@ -72,7 +73,7 @@ export function decodeWhole(body: JsonObject): StreamEvent[] {
   return events
 }
 
-/** What a decoded stream says about its end, as the pipeline would settle it. */
+/** End of a decoded stream, as the pipeline would settle it. */
 function closing(folded: Folded): Partial<Final> {
   return {
     end: folded.end ?? { reason: 'error' },
@@ -92,7 +93,7 @@ export function encode(
   const encoder = responsesClient.streamEncoder(ctx)
   const size = options.batch ?? events.length
   for (let i = 0; i < events.length; i += Math.max(size, 1)) text += encoder.push(events.slice(i, i + size))
-  return text + encoder.finish(finalOf({ ...closing(fold(events)), ...options.final }))
+  return text + encoder.finish(buildFinal({ ...closing(fold(events)), ...options.final }))
 }
 
 export interface Passed {
@@ -115,7 +116,7 @@ export function pass(
   const facts: Partial<Final> = { end: stream.end ?? { reason: 'error' } }
   if (stream.fault) facts.fault = stream.fault
   if (stream.usage) facts.usage = stream.usage
-  const text = utf8(head + binary + stream.finish(finalOf({ ...facts, ...options.final })))
+  const text = utf8(head + binary + stream.finish(buildFinal({ ...facts, ...options.final })))
   return { text, stream }
 }
 

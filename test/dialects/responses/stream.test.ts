@@ -4,14 +4,15 @@ import t from 'tap'
 import { Fault } from '../../../src/core/faults.ts'
 import { isObject, type JsonObject, present } from '../../../src/core/json.ts'
 import type { StreamEvent } from '../../../src/dialects/canon/events.ts'
-import { fold } from '../../../src/dialects/canon/fold.ts'
 import { openaiResponses, responsesClient } from '../../../src/dialects/responses/index.ts'
 import { MAX_FRAME } from '../../../src/machines/sse/frames.ts'
 import { every } from '../../support/every.ts'
-import { eventsOf, framesOf } from '../../support/fold.ts'
+import { parseFrames, parseStream } from '../../support/fold.ts'
+import { fold } from '../../support/fold-events.ts'
 import { property } from '../../support/seed.ts'
 import {
   BROKEN,
+  buildFinal,
   COMPLETE,
   context,
   cutAt,
@@ -19,7 +20,6 @@ import {
   decodeWhole,
   encode,
   events,
-  finalOf,
   fixture,
   jsonFixture,
   lineEnds,
@@ -58,7 +58,7 @@ for (const name of COMPLETE) {
     await every(t, 'every batch', async (t) => {
       for (const batch of [1, 2, 3]) t.equal(encode(decode(bytes), { batch }), translated, `batches of ${batch}`)
     })
-    const final = finalOf(present({ end: fold(decode(bytes)).end, usage: fold(decode(bytes)).usage }))
+    const final = buildFinal(present({ end: fold(decode(bytes)).end, usage: fold(decode(bytes)).usage }))
     const result = JSON.parse(responsesClient.encodeResult(fold(decode(bytes)), context(), final)) as JsonObject
     t.same(result, response(translated), 'streamed and whole replies are equal')
   })
@@ -115,7 +115,7 @@ for (const name of COMPLETE) {
 type Tests = Pick<typeof t, 'same' | 'equal'>
 
 /** The output in the last event. */
-function outputOf(all: ReturnType<typeof events>): readonly unknown[] {
+function finalOutput(all: ReturnType<typeof events>): readonly unknown[] {
   const response = all.at(-1)?.response
   return isObject(response) && Array.isArray(response.output) ? response.output : []
 }
@@ -126,7 +126,7 @@ const isCutCall = (item: unknown): boolean => isObject(item) && String(item.type
 function checkPairs(t: Tests, all: ReturnType<typeof events>): void {
   const added = all.filter((event) => event.type === 'response.output_item.added')
   const done = all.filter((event) => event.type === 'response.output_item.done')
-  const final = outputOf(all)
+  const final = finalOutput(all)
   const ending = added.filter(({ output_index: index }) => !isCutCall(final[Number(index)]))
   t.same(done.map((event) => event.output_index).sort(), ending.map((event) => event.output_index).sort())
   const ids = new Map(added.map((event) => [event.output_index, isObject(event.item) ? event.item.id : undefined]))
@@ -358,7 +358,7 @@ t.test('events of a chat-shaped provider: no item ids', async (t) => {
   const added = events(text).find((event) => event.type === 'response.output_item.added' && event.output_index === 5)
   t.match(added?.item, { status: 'in_progress', type: 'router:datetime', id: output[5].id })
   checkPairs(t, events(text))
-  t.same(JSON.parse(responsesClient.encodeResult(fold(list), context(), finalOf({ end: { reason: 'tool_calls' } }))).output, output)
+  t.same(JSON.parse(responsesClient.encodeResult(fold(list), context(), buildFinal({ end: { reason: 'tool_calls' } }))).output, output)
   t.equal(new Set(output.map((item) => item.id)).size, output.length)
 })
 
@@ -428,9 +428,9 @@ t.test('commit point and relayed bytes', async (t) => {
   t.equal(stream.committed, false)
   const out = stream.feed(bytes.subarray(before))
   t.equal(stream.committed, true)
-  const said = [...out.matchAll(/"delta":"((?:[^"\\]|\\.)*)"/g)].map(([, words]) => words)
-  t.ok(said.length > 1)
-  t.equal(stream.relayed, 1 + said.join('').length, 'the deltas alone, not what repeats them')
+  const utterance = [...out.matchAll(/"delta":"((?:[^"\\]|\\.)*)"/g)].map(([, words]) => words)
+  t.ok(utterance.length > 1)
+  t.equal(stream.relayed, 1 + utterance.join('').length, 'the deltas alone, not what repeats them')
   t.equal(
     out,
     bytes.toString('latin1').slice(bytes.indexOf('event: response.output_item.added'), bytes.indexOf('event: response.completed')),
@@ -446,8 +446,8 @@ function withLateMismatch(stream: string): string {
 
 t.test('every event has an event line that equals its type', async (t) => {
   const sent = fixture('tools.sse').toString()
-  const lines = (stream: string): (string | undefined)[] => framesOf(stream).map(({ event }) => event)
-  const typesIn = (stream: string): string[] => eventsOf(stream).map((event) => String(event.type))
+  const lines = (stream: string): (string | undefined)[] => parseFrames(stream).map(({ event }) => event)
+  const typesIn = (stream: string): string[] => parseStream(stream).map((event) => String(event.type))
   const usual = pass(Buffer.from(sent)).text
   t.same(lines(usual).slice(0, -1), typesIn(usual))
   const written = encode(decode(Buffer.from(sent)))
@@ -547,7 +547,7 @@ t.test('property: any legal events give a legal stream that agrees with the whol
       const list = legalEvents(steps)
       const end = { reason }
       const text = encode(list, { batch, final: { end } })
-      const whole = JSON.parse(responsesClient.encodeResult(fold(list), context(), finalOf({ end }))) as JsonObject
+      const whole = JSON.parse(responsesClient.encodeResult(fold(list), context(), buildFinal({ end }))) as JsonObject
       const equal = JSON.stringify(response(text)) === JSON.stringify(whole)
       return equal && JSON.stringify(openAndShut(events(text))) === JSON.stringify([])
     },
@@ -600,7 +600,7 @@ function openAndShut(all: ReturnType<typeof events>): string[] {
       open.add(key)
     } else if (!open.delete(key)) return [`never opened ${key}`]
   }
-  return [...open].filter((key) => !isCutCall(outputOf(all)[Number(key.split(',')[1])]))
+  return [...open].filter((key) => !isCutCall(finalOutput(all)[Number(key.split(',')[1])]))
 }
 
 t.test('garbled and lazy providers', async (t) => {
@@ -731,8 +731,8 @@ t.test('whole replies in the pass lane', async (t) => {
       const passed = passWire.result(whole, context())
       t.same(passed.end?.reason, fold(decodeWhole(whole)).end?.reason)
       t.same(passed.usage, fold(decodeWhole(whole)).usage)
-      const reply = JSON.parse(passed.finish(finalOf(present({ end: passed.end })))) as JsonObject
-      t.same(reply, response(pass(fixture(`${name}.sse`), { final: { usage: finalOf().usage } }).text))
+      const reply = JSON.parse(passed.finish(buildFinal(present({ end: passed.end })))) as JsonObject
+      t.same(reply, response(pass(fixture(`${name}.sse`), { final: { usage: buildFinal().usage } }).text))
       t.same(reply.output, whole.output)
       t.same(reply.billing, whole.billing, 'members that are not ours stay')
       t.equal(reply.metadata, null)
@@ -783,7 +783,7 @@ t.test('events that open a reply are not read, whatever they hold', async (t) =>
 
 t.test('only deltas count as relayed text, in whichever form they come', async (t) => {
   /** Bytes of the text of all deltas, and one for the commit. */
-  const said = (stream: string): number =>
+  const utterance = (stream: string): number =>
     [...stream.matchAll(/"delta":"((?:[^"\\]|\\.)*)"/g)].reduce(
       (sum, [, text]) => sum + Buffer.byteLength(JSON.parse(`"${text}"`) as string),
       1,
@@ -800,7 +800,7 @@ t.test('only deltas count as relayed text, in whichever form they come', async (
       ),
     }
     await every(t, name, async (t) => {
-      for (const [form, sent] of Object.entries(forms)) t.equal(pass(Buffer.from(sent)).stream.relayed, said(usual), form)
+      for (const [form, sent] of Object.entries(forms)) t.equal(pass(Buffer.from(sent)).stream.relayed, utterance(usual), form)
     })
   }
 })

@@ -2,17 +2,17 @@
 import t from 'tap'
 import { isObject, type JsonObject, present } from '../../../src/core/json.ts'
 import { COMMON, type StreamEvent } from '../../../src/dialects/canon/events.ts'
-import { fold } from '../../../src/dialects/canon/fold.ts'
 import type { CanonicalRequest, Item } from '../../../src/dialects/canon/request.ts'
 import { openaiResponses, responsesClient } from '../../../src/dialects/responses/index.ts'
 import type { Encoded, Target } from '../../../src/dialects/types.ts'
 import { every } from '../../support/every.ts'
-import { context, decode, decodeWhole, encode, events, finalOf, passWire, response, target, type WireEvent } from './rig.ts'
+import { fold } from '../../support/fold-events.ts'
+import { buildFinal, context, decode, decodeWhole, encode, events, passWire, response, target, type WireEvent } from './rig.ts'
 
 const objects = (value: unknown): JsonObject[] => (Array.isArray(value) ? value.filter(isObject) : [])
 const ok = (fields: JsonObject): JsonObject => ({ model: 'openai/gpt-5-mini', input: 'hi', ...fields })
 
-/** What the two lanes send of a body. */
+/** Requests of the two lanes for a body. */
 function lanes(body: JsonObject, more: Partial<Target> = {}): Encoded[] {
   responsesClient.check(body)
   return [openaiResponses.encodeRequest(responsesClient.decodeRequest(body), target(more)), passWire.request(body, target(more))]
@@ -232,7 +232,7 @@ t.test('a choice of allowed tools', async (t) => {
 })
 
 /** A whole answer of a provider as its stream tells it: items added and done, nothing between. */
-function streamOf(output: readonly JsonObject[]): Buffer {
+function outputStream(output: readonly JsonObject[]): Buffer {
   let sequence = 0
   const frame = (type: string, fields: JsonObject): string =>
     `data: ${JSON.stringify({ type, sequence_number: sequence++, ...fields })}\n\n`
@@ -309,7 +309,7 @@ const NATIVE: readonly [item: JsonObject, between: string[], added: JsonObject][
 
 t.test('items of providers’ tools, translated: events in order, and whole and stream agree', async (t) => {
   const output = NATIVE.map(([item]) => item)
-  const list = events(encode(decode(streamOf(output))))
+  const list = events(encode(decode(outputStream(output))))
   const of = (index: number): WireEvent[] => list.filter((event) => event.output_index === index)
   await every(t, 'every case', async (t) => {
     for (const [index, [item, between, added]] of NATIVE.entries()) {
@@ -330,7 +330,7 @@ t.test('items of providers’ tools, translated: events in order, and whole and 
   t.same(list.at(-1)?.response, { ...(list.at(-1)?.response as JsonObject), output })
   const whole = decodeWhole({ status: 'completed', output, usage: {} })
   const folded = fold(whole)
-  const reply = JSON.parse(responsesClient.encodeResult(folded, context(), finalOf(present({ end: folded.end })))) as JsonObject
+  const reply = JSON.parse(responsesClient.encodeResult(folded, context(), buildFinal(present({ end: folded.end })))) as JsonObject
   t.same(reply.output, output)
 })
 
@@ -368,7 +368,7 @@ t.test('images and spoken answers of other wires', async (t) => {
       'response.output_item.done',
     ],
   )
-  const reply = JSON.parse(responsesClient.encodeResult(fold(list), context(), finalOf())) as JsonObject
+  const reply = JSON.parse(responsesClient.encodeResult(fold(list), context(), buildFinal())) as JsonObject
   t.same(reply.output, output, 'a whole reply has the same items')
   const [made] = fold(decodeWhole({ status: 'completed', output: [NATIVE[3][0]], usage: {} })).blocks
   t.match(made, {
@@ -394,7 +394,7 @@ t.test('annotations, and the phase of a message', async (t) => {
     [{ type: native.type, native: { dialect: 'responses', data: native } }, path],
   )
   const shown = (text: string): unknown => objects(objects(response(text).output)[0].content)[0].annotations
-  const text = encode(decode(streamOf([message])))
+  const text = encode(decode(outputStream([message])))
   t.match(response(text).output, [{ type: 'message', phase: 'commentary', content: [{ text: 'x', annotations: [native, path] }] }])
   t.match(events(text).find((event) => event.type === 'response.output_item.added')?.item, { phase: 'commentary' })
   t.same(
@@ -445,7 +445,7 @@ t.test('the tier that served, and the searches that the provider ran', async (t)
         t.equal(usage?.webSearches, 2, lane)
       }
       const reply = JSON.parse(
-        responsesClient.encodeResult(whole, context(), finalOf(present({ end: whole.end, usage: whole.usage }))),
+        responsesClient.encodeResult(whole, context(), buildFinal(present({ end: whole.end, usage: whole.usage }))),
       ) as JsonObject
       t.equal(reply.service_tier, expected ?? 'default')
       t.match(reply.usage, { server_tool_use_details: { web_search_requests: 2 } })

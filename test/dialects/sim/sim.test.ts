@@ -3,15 +3,16 @@ import t from 'tap'
 import type { Fault } from '../../../src/core/faults.ts'
 import type { JsonObject } from '../../../src/core/json.ts'
 import type { StreamEvent } from '../../../src/dialects/canon/events.ts'
-import { type Folded, fold } from '../../../src/dialects/canon/fold.ts'
-import { EventOrder } from '../../../src/dialects/canon/order.ts'
+import type { Folded } from '../../../src/dialects/canon/fold.ts'
 import type { CanonicalRequest, Item, ToolSpec } from '../../../src/dialects/canon/request.ts'
 import type { LocalRun } from '../../../src/dialects/local-run.ts'
 import { simUpstream } from '../../../src/dialects/sim/index.ts'
 import { countTokens, pieces } from '../../../src/dialects/sim/tokens.ts'
 import type { Target } from '../../../src/dialects/types.ts'
 import { FakeClock, turn } from '../../support/clock.ts'
+import { EventOrder } from '../../support/event-order.ts'
 import { every } from '../../support/every.ts'
+import { fold } from '../../support/fold-events.ts'
 import { property } from '../../support/seed.ts'
 
 type Ask = Partial<CanonicalRequest>
@@ -25,7 +26,7 @@ const ask = (text: string, more: Ask = {}): CanonicalRequest => ({
   used: new Set(),
   ...more,
 })
-const targetOf = (model: string, more: Partial<Target> = {}): Target => ({ model, stream: true, quirks: {}, user: 'pass', ...more })
+const simTarget = (model: string, more: Partial<Target> = {}): Target => ({ model, stream: true, quirks: {}, user: 'pass', ...more })
 
 interface Watched {
   run: LocalRun
@@ -64,7 +65,7 @@ function start(model: string, request: CanonicalRequest, more: Partial<Target> =
     },
   }
   if (!simUpstream.run) throw new Error('sim has no run')
-  const run = simUpstream.run(request, targetOf(model, more), clock, sink)
+  const run = simUpstream.run(request, simTarget(model, more), clock, sink)
   const watched: Watched = { run, clock, events, batches: 0, ended: false }
   return watched
 }
@@ -76,7 +77,7 @@ async function answer(model: string, request: CanonicalRequest, more: Partial<Ta
   return fold(watched.events)
 }
 
-const textOf = (folded: Folded): string =>
+const foldedText = (folded: Folded): string =>
   folded.blocks
     .filter((block) => block.kind === 'text')
     .map((block) => block.text)
@@ -91,7 +92,7 @@ const weather: ToolSpec = {
   },
 }
 const clockTool: ToolSpec = { kind: 'function', name: 'clock', parameters: { type: 'object', properties: {} } }
-const resultOf = (callId: string, text: string): Item => ({ kind: 'result', callId, parts: [{ kind: 'text', text }] })
+const toolResult = (callId: string, text: string): Item => ({ kind: 'result', callId, parts: [{ kind: 'text', text }] })
 
 t.test('echo answers the last user text, with usage and one end', async (t) => {
   const items: Item[] = [
@@ -100,12 +101,12 @@ t.test('echo answers the last user text, with usage and one end', async (t) => {
     user('  Grüße,\n 😀 and a veryveryverylongword '),
   ]
   const folded = await answer('echo', ask('', { items }))
-  t.equal(textOf(folded), '  Grüße,\n 😀 and a veryveryverylongword ')
+  t.equal(foldedText(folded), '  Grüße,\n 😀 and a veryveryverylongword ')
   t.same(folded.end, { reason: 'stop', raw: 'stop' })
   t.equal(folded.model, 'echo')
   t.match(folded.usage, { output: countTokens('  Grüße,\n 😀 and a veryveryverylongword '), cached: 0, reasoning: 0 })
   t.ok((folded.usage?.input ?? 0) > countTokens('first'))
-  t.ok(textOf(await answer('echo', ask(''))).length > 0, 'an answer is never empty')
+  t.ok(foldedText(await answer('echo', ask(''))).length > 0, 'an answer is never empty')
 })
 
 t.test('nothing happens before the caller holds the run', async (t) => {
@@ -131,9 +132,9 @@ t.test('story has the length that was asked for, and is the same every time', as
       await turn()
       await watched.clock.advance(0)
       const folded = fold(watched.events)
-      t.equal(textOf(folded).split(' ').length, expected, text)
+      t.equal(foldedText(folded).split(' ').length, expected, text)
       t.equal(folded.usage?.output, expected, 'one word is one token')
-      t.match(textOf(folded), /\.$/)
+      t.match(foldedText(folded), /\.$/)
     }
   })
   t.same(await answer('story', ask('x')), await answer('story', ask('x')))
@@ -170,7 +171,7 @@ t.test('pace waits before each piece, on the clock only', async (t) => {
 
 t.test('the output cap ends an answer with length', async (t) => {
   const capped = await answer('story', ask('x', { sampling: { maxOutput: 5 } }))
-  t.equal(textOf(capped).split(' ').length, 5)
+  t.equal(foldedText(capped).split(' ').length, 5)
   t.match(capped, { end: { reason: 'length' }, usage: { output: 5 } })
   t.match(
     await answer('story', ask('x', { sampling: { maxOutput: 9 } }), { outputCap: 4 }),
@@ -194,7 +195,7 @@ t.test('the output cap ends an answer with length', async (t) => {
 
 t.test('stop sequences cut a text before they appear', async (t) => {
   const folded = await answer('echo', ask('one two END three STOP', { sampling: { stop: ['STOP', 'END', ''] } }))
-  t.equal(textOf(folded), 'one two ')
+  t.equal(foldedText(folded), 'one two ')
   t.match(folded.end, { reason: 'stop' })
 })
 
@@ -205,7 +206,7 @@ t.test('think reasons, then answers', async (t) => {
     ['reasoning', 'text'],
   )
   t.equal(shown.usage?.reasoning, countTokens(shown.blocks[0].text))
-  t.equal(textOf(shown), 'You said: why')
+  t.equal(foldedText(shown), 'You said: why')
   const summarised = await answer('think', ask('why', { reasoning: { summary: 'auto' } }))
   t.same(
     summarised.blocks.map((block) => block.kind),
@@ -261,18 +262,18 @@ t.test('tools calls several at once where it is asked and allowed', async (t) =>
 
 t.test('tools quotes the results of this turn, and calls again in the next', async (t) => {
   const call: Item = { kind: 'call', callId: 'call_sim_1', name: 'weather', args: '{}' }
-  const answered = [user('go'), call, resultOf('call_sim_1', 'sunny, 20°')]
+  const answered = [user('go'), call, toolResult('call_sim_1', 'sunny, 20°')]
   const folded = await answer('tools', ask('', { items: answered, tools: [weather] }))
-  t.equal(textOf(folded), 'The tool weather answered: sunny, 20°')
+  t.equal(foldedText(folded), 'The tool weather answered: sunny, 20°')
   t.match(folded.end, { reason: 'stop' })
   t.match(await answer('tools', ask('', { items: answered, tools: [] })), { end: { reason: 'stop' } }, 'with the tools taken away as well')
   const next = await answer('tools', ask('', { items: [...answered, user('again')], tools: [weather] }))
   t.match(next.blocks, [{ kind: 'call', call: { id: 'call_sim_2' } }])
-  const rounds = [user('calls=2'), call, resultOf('call_sim_1', 'a')]
+  const rounds = [user('calls=2'), call, toolResult('call_sim_1', 'a')]
   t.match(await answer('tools', ask('', { items: rounds, tools: [weather] })), { end: { reason: 'tool_calls' } })
-  const more: Item[] = [...rounds, { kind: 'call', callId: 'call_sim_2', name: 'weather', args: '{}' }, resultOf('call_sim_2', 'b')]
+  const more: Item[] = [...rounds, { kind: 'call', callId: 'call_sim_2', name: 'weather', args: '{}' }, toolResult('call_sim_2', 'b')]
   t.equal(
-    textOf(await answer('tools', ask('', { items: more, tools: [weather] }))),
+    foldedText(await answer('tools', ask('', { items: more, tools: [weather] }))),
     'The tool weather answered: a\nThe tool weather answered: b',
   )
   t.match(
@@ -284,8 +285,8 @@ t.test('tools quotes the results of this turn, and calls again in the next', asy
 
 t.test('json answers with an instance of the schema', async (t) => {
   const schema: JsonObject = { type: 'object', properties: { ok: { type: 'boolean' } }, required: ['ok'] }
-  t.same(JSON.parse(textOf(await answer('json', ask('x', { format: { type: 'json_schema', name: 'n', schema } })))), { ok: true })
-  t.same(JSON.parse(textOf(await answer('json', ask('say "hi"', { format: { type: 'json_object' } })))), { answer: 'say "hi"' })
+  t.same(JSON.parse(foldedText(await answer('json', ask('x', { format: { type: 'json_schema', name: 'n', schema } })))), { ok: true })
+  t.same(JSON.parse(foldedText(await answer('json', ask('say "hi"', { format: { type: 'json_object' } })))), { answer: 'say "hi"' })
 })
 
 t.test('an unknown model is missing', async (t) => {
@@ -321,7 +322,7 @@ t.test('back-pressure: a pause holds everything, a resume goes on without loss',
   paced.run.resume()
   await paced.clock.advance(5)
   t.ok(paced.ended)
-  t.equal(textOf(fold(paced.events)).split(' ').length, 2)
+  t.equal(foldedText(fold(paced.events)).split(' ').length, 2)
 })
 
 t.test('a resume from inside a batch neither repeats nor reorders', async (t) => {
@@ -433,7 +434,7 @@ t.test('the debug echo is plain JSON that shows what was understood', async (t) 
     used: new Set(['temperature']),
     items: [user('hi'), opaque],
   })
-  const encoded = simUpstream.encodeRequest(request, targetOf('echo', { outputCap: 7 }))
+  const encoded = simUpstream.encodeRequest(request, simTarget('echo', { outputCap: 7 }))
   t.same(JSON.parse(JSON.stringify(encoded.body)), encoded.body)
   t.match(encoded.body, {
     model: 'echo',

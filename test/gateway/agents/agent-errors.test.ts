@@ -20,6 +20,35 @@ const OVERFLOWS: Readonly<Record<string, JsonObject>> = {
   anthropic: { type: 'error', error: { type: 'invalid_request_error', message: 'prompt is too long: 213462 tokens > 200000 maximum' } },
 }
 
+/** Those of servers that answer alike over each wire: llama.cpp b11549 and vLLM 0.32.0, both with a number as their code. */
+const OF_SERVERS: Readonly<Record<string, JsonObject>> = {
+  llama: {
+    error: {
+      code: 400,
+      type: 'exceed_context_size_error',
+      message: 'request (7506 tokens) exceeds the available context size (1024 tokens), try increasing it',
+      n_prompt_tokens: 7506,
+      n_ctx: 1024,
+    },
+  },
+  vllm: {
+    error: {
+      message: "This model's maximum context length is 1024 tokens. However, your request has 7506 input tokens.",
+      type: 'BadRequestError',
+      param: null,
+      code: 400,
+    },
+  },
+}
+
+/** The answer of each model, by the part of its slug behind `acme/`. */
+const ANSWERS: Readonly<Record<string, JsonObject>> = {
+  ...OVERFLOWS,
+  ...Object.fromEntries(
+    Object.entries(OF_SERVERS).flatMap(([server, body]) => Object.keys(OVERFLOWS).map((dialect) => [`${server}-${dialect}`, body])),
+  ),
+}
+
 let script: (seen: Seen) => Answer = () => jsonAnswer({})
 const { gateway } = await startScene(t, {
   answer: (seen) => script(seen),
@@ -29,8 +58,8 @@ ${Object.keys(OVERFLOWS)
   .map((dialect) => `  ${dialect}: { dialect: ${dialect}, base_url: "${url}/v1", key: sk-up }`)
   .join('\n')}
 models:
-${Object.keys(OVERFLOWS)
-  .map((dialect) => `  acme/${dialect}: { endpoints: [ { provider: ${dialect}, model: m, price: free } ] }`)
+${Object.keys(ANSWERS)
+  .map((name) => `  acme/${name}: { endpoints: [ { provider: ${name.replace(/^(?:llama|vllm)-/, '')}, model: m, price: free } ] }`)
   .join('\n')}
   acme/short: { context: ${SHORT}, endpoints: [ { provider: openai-chat, model: m, price: free } ] }
 `,
@@ -45,27 +74,27 @@ function ask(client: Client, model: string, stream: boolean): Promise<Response> 
   return gateway.post(CLIENTS[client], { model, stream, ...(client === 'messages' ? { max_tokens: 5 } : {}), ...turns })
 }
 
-const eventsOf = (text: string): JsonObject[] =>
+const parseEvents = (text: string): JsonObject[] =>
   text
     .split('\n')
     .filter((line) => line.startsWith('data: {'))
     .map((line) => JSON.parse(line.slice('data: '.length)) as JsonObject)
 
-/** What pi 0.73.1 and opencode 1.18.33 look for, among others. */
+/** Phrases that pi 0.73.1 and opencode 1.18.33 look for, among others. */
 const WORDS = /exceeds the context window|prompt is too long/i
 
 t.test('an overflow of the context, by the gateway or by a provider', async (t) => {
   await every(t, 'every case', async (t) => {
-    for (const model of ['short', ...Object.keys(OVERFLOWS)])
+    for (const model of ['short', ...Object.keys(ANSWERS)])
       for (const client of Object.keys(CLIENTS) as Client[])
         for (const stream of [false, true]) {
-          script = () => jsonAnswer(OVERFLOWS[model], 400)
+          script = () => jsonAnswer(ANSWERS[model], 400)
           const name = `${model}, ${client}, ${stream ? 'streamed' : 'whole'}`
           const response = await ask(client, `acme/${model}`, stream)
           const text = await bodyText(response)
           if (client === 'responses' && stream) {
             t.equal(response.status, 200, name)
-            const events = eventsOf(text)
+            const events = parseEvents(text)
             t.same(
               events.map(({ type }) => type),
               ['response.created', 'response.in_progress', 'error', 'response.failed'],
@@ -112,7 +141,7 @@ const failing =
 
 /** The last event that a caller gets of it. */
 async function last(client: Client): Promise<JsonObject> {
-  return eventsOf(await bodyText(await ask(client, 'acme/openai-responses', true))).at(-1) ?? {}
+  return parseEvents(await bodyText(await ask(client, 'acme/openai-responses', true))).at(-1) ?? {}
 }
 
 t.test('after content an overflow ends a Response as incomplete, and is an error event elsewhere', async (t) => {

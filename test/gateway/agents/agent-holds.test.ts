@@ -5,7 +5,7 @@
  */
 import { readFileSync } from 'node:fs'
 import t, { type Test } from 'tap'
-import { isObject, type Json, type JsonObject, objectsOf } from '../../../src/core/json.ts'
+import { asObjects, isObject, type Json, type JsonObject } from '../../../src/core/json.ts'
 import { usd } from '../../../src/core/money.ts'
 import { KEY } from '../../support/gateway.ts'
 import { type Client, PATHS } from '../../support/providers.ts'
@@ -87,7 +87,7 @@ const RUN_BY_PROVIDERS: readonly { readonly client: Client; readonly what: strin
   {
     client: 'messages',
     what: 'code execution',
-    add: (body) => ({ ...body, tools: [...objectsOf(body.tools), { type: 'code_execution_20260120', name: 'code_execution' }] }),
+    add: (body) => ({ ...body, tools: [...asObjects(body.tools), { type: 'code_execution_20260120', name: 'code_execution' }] }),
   },
   {
     client: 'responses',
@@ -95,7 +95,7 @@ const RUN_BY_PROVIDERS: readonly { readonly client: Client; readonly what: strin
     add: (body) => ({
       ...body,
       tools: [
-        ...objectsOf(body.tools),
+        ...asObjects(body.tools),
         { type: 'mcp', server_label: 'deepwiki', server_url: 'https://mcp.deepwiki.com/mcp', require_approval: 'never' },
       ],
     }),

@@ -3,10 +3,10 @@ import t, { type Test } from 'tap'
 import type { Json, JsonObject } from '../../../src/core/json.ts'
 import { ASK_WAYS, type AskWay, askGateway, askName, newestGeneration, streamEvents } from '../../support/asking.ts'
 import { every } from '../../support/every.ts'
-import { messageEventsOf, messageOf } from '../../support/fold-messages.ts'
+import { foldToMessage, messageEvents } from '../../support/fold-messages.ts'
 import { type Gateway, startGateway } from '../../support/gateway.ts'
 import { jsonAnswer, type Seen, startUpstream, type Upstream } from '../../support/upstream.ts'
-import { answerFor, type Said, type WireName } from '../../support/wire.ts'
+import { answerFor, type Utterance, type WireName } from '../../support/wire.ts'
 
 const DIALECTS: readonly WireName[] = ['openai-chat', 'openai-responses', 'anthropic', 'gemini']
 
@@ -21,10 +21,10 @@ interface Story {
   page: { url: string; title: string; content: string }
   link: string
   text: string
-  turns: readonly Said[]
+  turns: readonly Utterance[]
 }
 
-function storyOf(site: string): Story {
+function siteStory(site: string): Story {
   const page = { url: `${site}/rain`, title: 'Rain', content: 'Rain falls on Monday.' }
   const link = `[the news](${page.url})`
   return {
@@ -60,7 +60,7 @@ interface Web {
 /** A site, and an engine that finds it. */
 async function startWeb(t: Test): Promise<Web> {
   const site = await startUpstream(() => ({ headers: { 'content-type': 'text/html; charset=utf-8' }, body: [HTML] }))
-  const story = storyOf(site.url)
+  const story = siteStory(site.url)
   const engine = await startUpstream(() => jsonAnswer({ results: [story.page], unresponsive_engines: [] }))
   t.teardown(async () => {
     await engine.close()
@@ -97,7 +97,7 @@ function alike(value: Json): Json {
   return JSON.parse(text.replace(/\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:\d\d)/g, 'TIME')) as Json
 }
 
-/** What the caller holds in the end, whole, and the marks of a stream: one beginning, one end, nothing out of order. */
+/** Answer that the caller holds in the end, whole, and the marks of a stream: one beginning, one end, nothing out of order. */
 function outcome(t: Test, way: AskWay, raw: string): { items: Json; usage: JsonObject } {
   const name = askName(way)
   if (!way.stream) {
@@ -128,12 +128,12 @@ function outcome(t: Test, way: AskWay, raw: string): { items: Json; usage: JsonO
     return { items: alike(output as Json), usage: usage as JsonObject }
   }
   if (way.format === 'messages') {
-    const all = messageEventsOf(raw)
+    const all = messageEvents(raw)
     const types = all.map(({ type }) => type)
     t.equal(types.filter((type) => type === 'message_start').length, 1, name)
     t.equal(types.filter((type) => type === 'message_delta').length, 1, name)
     t.equal(types.filter((type) => type === 'message_stop' || type === 'error').length, 1, name)
-    const message = messageOf(all)
+    const message = foldToMessage(all)
     return { items: alike(message.content as Json), usage: message.usage as JsonObject }
   }
   t.equal(new Set(events.map(({ id }) => id)).size, 1, `${name}: one id`)
@@ -160,8 +160,8 @@ function chatMessage(choices: readonly JsonObject[]): JsonObject {
 const direct = { caller: { type: 'direct' } }
 const READ = /^# Rain\n\nRain falls on Monday, in the north/
 
-/** What each format shows of the run. */
-function itemsOf({ page, link, text }: Story): Readonly<Record<AskWay['format'], object>> {
+/** Items that each format shows of the run. */
+function storyItems({ page, link, text }: Story): Readonly<Record<AskWay['format'], object>> {
   const source = { url: page.url, title: page.title, content: page.content }
   const start = text.indexOf('It will rain: ') + 'It will rain: '.length
   return {
@@ -260,7 +260,7 @@ const USAGE: Readonly<Record<AskWay['format'], JsonObject>> = {
 
 t.test('three turns are one reply', async (t) => {
   const web = await startWeb(t)
-  const expected = itemsOf(web.story)
+  const expected = storyItems(web.story)
   const first = new Map<AskWay['format'], Json>()
   await every(t, 'every dialect', async (t) => {
     for (const dialect of DIALECTS) {

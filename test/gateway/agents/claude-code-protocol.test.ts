@@ -1,5 +1,5 @@
 /**
- * What Claude Code's gateway protocol asks of a gateway (code.claude.com/docs/en/llm-gateway-protocol, read in November 2026), as
+ * Demands of Claude Code's gateway protocol on a gateway (code.claude.com/docs/en/llm-gateway-protocol, read in November 2026), as
  * `docs/agents/claude-code.md`, "Protocol", lists it; and the options of Codex's providers that change a request.
  */
 import t from 'tap'

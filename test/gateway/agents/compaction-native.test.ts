@@ -1,7 +1,7 @@
 /** `compaction: native`: providers that compact by themselves are left to it, and their items reach no other account. */
 import t, { type Test } from 'tap'
 import type { JsonObject } from '../../../src/core/json.ts'
-import { HISTORY, itemOf, send, TRIGGER } from '../../support/compaction.ts'
+import { compactionItem, HISTORY, send, TRIGGER } from '../../support/compaction.ts'
 import { list, object } from '../../support/fold.ts'
 import { type Gateway, startGateway } from '../../support/gateway.ts'
 import { jsonAnswer, type Seen, sseAnswer, startUpstream } from '../../support/upstream.ts'
@@ -74,11 +74,11 @@ t.test('the trigger goes to the provider, and its item comes back for its accoun
   const whole = await ask(gateway, body)
   t.equal(whole.status, 200)
   t.match(list(seen.at(-1)?.json.input).at(-1), TRIGGER)
-  const item = itemOf(list(whole.reply.output))
+  const item = compactionItem(list(whole.reply.output))
   t.match(item.encrypted_content, /^hg:[\w-]{8}:gAAAAABnative==$/)
   const streamed = await ask(gateway, { ...body, stream: true })
   const done = streamed.events.filter(({ type }) => type === 'response.output_item.done').map((event) => object(event.item))
-  t.same(itemOf(done).encrypted_content, item.encrypted_content)
+  t.same(compactionItem(done).encrypted_content, item.encrypted_content)
   const operation = await ask(gateway, { model: 'acme/native', input: [...HISTORY] }, '/v1/responses/compact')
   t.match(operation.reply, { object: 'response.compaction', usage: { input_tokens: 30 } })
   t.match(list(operation.reply.output), [
@@ -114,7 +114,7 @@ t.test('the trigger goes to the provider, and its item comes back for its accoun
   t.equal(chat.length, 0)
 })
 
-t.test('an item of an unknown account is for its own wire, and is not left out where the provider refuses it', async (t) => {
+t.test('an item of an unknown account is sent to providers of its wire alone, and their refusal is returned', async (t) => {
   const { gateway, seen } = await nativeAndChat(t)
   const of = (model: string, encrypted: string): JsonObject => ({
     model: `acme/${model}`,
@@ -135,7 +135,7 @@ t.test('a conversation with a native item is compacted by its account into an it
   const { status, reply } = await ask(gateway, { model: 'acme/yours', input })
   t.equal(status, 200)
   t.match(seen.at(-1)?.body, 'Write a summary')
-  const item = itemOf(list(reply.output))
+  const item = compactionItem(list(reply.output))
   t.match(item.encrypted_content, /^hgc1\./)
   t.equal((await ask(gateway, { model: 'acme/chat', input: [item] })).status, 200)
   t.match(chat.at(-1)?.body, 'Mauve.')

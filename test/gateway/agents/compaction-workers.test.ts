@@ -7,23 +7,23 @@ import { list, object } from '../../support/fold.ts'
 import { runProgram } from '../../support/program.ts'
 import { type Seen, startUpstream } from '../../support/upstream.ts'
 import { answerFor } from '../../support/wire.ts'
-import { askOnce, type Crew, configured, inTurn, serveWorkers } from '../../support/workers.ts'
+import { askOnce, configured, inTurn, serveWorkers, type WorkerGroup } from '../../support/workers.ts'
 
 /** Connections of which, dealt out by chance, every worker gets some. */
 const MANY = 16
 
-const ask = (crew: Crew, input: readonly JsonObject[]) =>
-  askOnce(crew.url, { key: SECRET, path: '/v1/responses', body: { model: 'acme/one', input: [...input] } })
+const ask = (workerPool: WorkerGroup, input: readonly JsonObject[]) =>
+  askOnce(workerPool.url, { key: SECRET, path: '/v1/responses', body: { model: 'acme/one', input: [...input] } })
 
-async function made(crew: Crew): Promise<JsonObject> {
-  const { text } = await ask(crew, [...HISTORY, TRIGGER])
+async function made(workerPool: WorkerGroup): Promise<JsonObject> {
+  const { text } = await ask(workerPool, [...HISTORY, TRIGGER])
   const [item] = list(object(JSON.parse(text) as JsonObject).output)
   if (item?.type !== 'compaction') throw new Error(text)
   return item
 }
 
-const opened = async (crew: Crew, item: JsonObject): Promise<number[]> =>
-  (await inTurn(MANY, () => ask(crew, [item]))).map(({ status }) => status)
+const opened = async (workerPool: WorkerGroup, item: JsonObject): Promise<number[]> =>
+  (await inTurn(MANY, () => ask(workerPool, [item]))).map(({ status }) => status)
 
 t.test('two workers, one set of keys, also after the end', async (t) => {
   const seen: Seen[] = []
@@ -33,20 +33,20 @@ t.test('two workers, one set of keys, also after the end', async (t) => {
   })
   t.teardown(() => upstream.close())
   const { file } = await configured(t, upstream.url, { keys: `- { name: app, key: "${SECRET}" }` })
-  const crew = await serveWorkers(t, file, 2)
-  const items = await inTurn(MANY, () => made(crew))
+  const workerPool = await serveWorkers(t, file, 2)
+  const items = await inTurn(MANY, () => made(workerPool))
   for (const { encrypted_content: content } of items) t.match(content, /^hgc1\.1\./, 'one first key for all')
   const [item] = items
   if (!item) throw new Error('no item')
-  t.same(await opened(crew, item), Array(MANY).fill(200), 'in every worker')
+  t.same(await opened(workerPool, item), Array(MANY).fill(200), 'in every worker')
   t.match(seen.at(-1)?.body, WORD)
 
   const rotate = runProgram(['compaction', 'rotate', '--config', file])
   t.match(await rotate.exited, { code: 0 }, rotate.err())
   t.match(rotate.out(), /1 +\S+ \S+ +decrypts\s+2 +\S+ \S+ +encrypts and decrypts/)
-  crew.child.kill('SIGTERM')
-  t.match(await crew.exited, { code: 0 })
-  t.notMatch(crew.out() + crew.err(), WORD, 'no summary in the log')
+  workerPool.child.kill('SIGTERM')
+  t.match(await workerPool.exited, { code: 0 })
+  t.notMatch(workerPool.out() + workerPool.err(), WORD, 'no summary in the log')
 
   const stopped = runProgram(['compaction', 'list', '--config', file, '--json'])
   t.match(await stopped.exited, { code: 0 }, stopped.err())

@@ -1,14 +1,14 @@
-/** Compaction on every wire: one item, which the model that goes on reads as words and nobody else reads at all. */
+/** Compaction on every wire: one encrypted item, which the next model reads as text and no client can read. */
 import OpenAI from 'openai'
 import t from 'tap'
 import type { JsonObject } from '../../../src/core/json.ts'
 import {
   COMPACTING,
   compacting,
+  compactionItem,
   compactionScene,
   goingOn,
   HISTORY,
-  itemOf,
   madeItem,
   OTHER,
   OWNER,
@@ -21,13 +21,13 @@ import { every } from '../../support/every.ts'
 import { list, object } from '../../support/fold.ts'
 import { answerFor } from '../../support/wire.ts'
 
-t.test('a trigger at the end of a stream brings one item, on every wire', async (t) => {
+t.test('returns one item for a trigger in a streamed request, on every wire', async (t) => {
   const { gateway, seen } = await compactionScene(t)
   for (const wire of COMPACTING) {
     const { status, events, text } = await send(gateway, compacting(wire, { stream: true }))
     t.equal(status, 200, wire)
     const done = events.filter(({ type }) => type === 'response.output_item.done')
-    const item = itemOf(done.map((event) => object(event.item)))
+    const item = compactionItem(done.map((event) => object(event.item)))
     t.match(item, { id: /^cmp_/, encrypted_content: /^hgc1\.1\.[\w-]{40,}$/ }, wire)
     const last = object(events.at(-1)?.response)
     t.match(last, { status: 'completed', output: [item], usage: { input_tokens: 11, output_tokens: 7 } }, wire)
@@ -47,7 +47,7 @@ t.test('a trigger at the end of a stream brings one item, on every wire', async 
     t.match(events[3], { item_id: item.id, output_index: 0, sequence_number: 3 }, wire)
     t.notMatch(text, WORD, 'no word of the summary')
     const sent = seen.at(-1)?.body ?? ''
-    t.notMatch(sent, 'compaction_trigger', `${wire}: the provider is asked for a summary`)
+    t.notMatch(sent, 'compaction_trigger', `${wire}: the provider gets a request for a summary`)
     t.match(sent, 'Write a summary of the whole conversation above', wire)
     t.match(sent, 'one coat done', wire)
     t.match(
@@ -58,7 +58,7 @@ t.test('a trigger at the end of a stream brings one item, on every wire', async 
   }
 })
 
-t.test('a compaction made on one model is used on every other', async (t) => {
+t.test('a compaction by one model is used by every other', async (t) => {
   const { gateway, seen, says } = await compactionScene(t)
   const items = new Map<string, JsonObject>()
   for (const wire of COMPACTING) items.set(wire, await madeItem(gateway, wire))
@@ -83,10 +83,10 @@ t.test('a compacted conversation is compacted again', async (t) => {
   const first = await madeItem(gateway)
   const { reply } = await send(gateway, { model: 'acme/anthropic', input: [first, ...HISTORY, TRIGGER] })
   t.match(seen.at(-1)?.body, WORD)
-  t.not(itemOf(list(reply.output)).encrypted_content, first.encrypted_content)
+  t.not(compactionItem(list(reply.output)).encrypted_content, first.encrypted_content)
 })
 
-t.test('POST /v1/responses/compact returns what the user said and one item', async (t) => {
+t.test('POST /v1/responses/compact returns the messages of the user and one item', async (t) => {
   const { gateway, seen } = await compactionScene(t)
   const first = await madeItem(gateway)
   const path = '/v1/responses/compact'
@@ -112,7 +112,7 @@ t.test('POST /v1/responses/compact returns what the user said and one item', asy
     t.equal(next.status, 200)
     t.match(seen.at(-1)?.body, WORD, 'the output is an input')
   }
-  await every(t, 'what is refused', async (t) => {
+  await every(t, 'every refusal', async (t) => {
     const of = async (body: JsonObject) => (await send(gateway, { model: 'acme/openai-chat', ...body }, { path })).text
     t.match(await of({ input: HISTORY as JsonObject[], stream: true }), /stream: must not be true/)
     t.match(await of({}), /input: is required/)
@@ -156,7 +156,7 @@ t.test('the official client compacts, goes on, and reads the stream', async (t) 
   t.match(final.output, [{ type: 'compaction', encrypted_content: /^hgc1\./ }])
 })
 
-t.test('tools that the gateway or a provider runs, and forms of answers, are no part of the summary', async (t) => {
+t.test('requests the summary without server tools and without a format for the answer', async (t) => {
   const { gateway, seen } = await compactionScene(t)
   const more: JsonObject = {
     tools: [TOOL, { type: 'router:datetime' }],
@@ -165,14 +165,14 @@ t.test('tools that the gateway or a provider runs, and forms of answers, are no 
   }
   const { status, reply } = await send(gateway, compacting('openai-chat', more))
   t.equal(status, 200)
-  itemOf(list(reply.output))
+  compactionItem(list(reply.output))
   const sent = object(seen.at(-1)?.json)
   t.match(sent, { tool_choice: 'none', tools: [{ function: { name: 'paint' } }] })
   t.equal(list(sent.tools).length, 1)
   t.equal(sent.response_format, undefined)
 })
 
-t.test('no summary is an error, and never an item', async (t) => {
+t.test('returns an error, and no item, where the model writes no summary', async (t) => {
   const { gateway, says } = await compactionScene(t)
   const path = '/v1/responses/compact'
   const whole = { model: 'acme/openai-chat', input: HISTORY as JsonObject[] }
@@ -192,32 +192,32 @@ t.test('no summary is an error, and never an item', async (t) => {
   )
   t.match(await send(gateway, whole, { path }), { status: 400, text: /max_output_tokens: the model reached its output cap/ })
   says({ text: ['Called and wrote.'], calls: [{ id: 'c', name: 'paint', args: ['{}'] }] })
-  itemOf(list((await send(gateway, compacting('openai-chat'))).reply.output))
+  compactionItem(list((await send(gateway, compacting('openai-chat'))).reply.output))
   says((request) => answerFor(request, { reasoning: ['Hm.'], text: [' \n'] }))
   t.match(await send(gateway, compacting('anthropic')), { status: 502 })
 })
 
-t.test('an item opens for its key alone, and only as it was made', async (t) => {
+t.test('an item opens only for its key, and only unchanged', async (t) => {
   const { gateway, seen } = await compactionScene(t)
   const item = await madeItem(gateway)
-  const sealed = String(item.encrypted_content)
+  const original = String(item.encrypted_content)
   const before = seen.length
   const refused = async (encrypted: string, key?: string) =>
     send(gateway, goingOn('openai-responses', { ...item, encrypted_content: encrypted }), key === undefined ? {} : { key })
-  t.match(await refused(sealed, OTHER), { status: 400, text: /input\[1\]\.encrypted_content: this compaction item cannot be opened/ })
+  t.match(await refused(original, OTHER), { status: 400, text: /input\[1\]\.encrypted_content: this compaction item cannot be opened/ })
   await every(t, 'every change', async (t) => {
-    for (let at = 0; at < sealed.length; at += 7) {
-      const changed = sealed.slice(0, at) + (sealed[at] === 'A' ? 'B' : 'A') + sealed.slice(at + 1)
+    for (let at = 0; at < original.length; at += 7) {
+      const changed = original.slice(0, at) + (original[at] === 'A' ? 'B' : 'A') + original.slice(at + 1)
       // The mark itself is gone: then it is an item of some provider's.
       if (changed.startsWith('hgc1.')) t.equal((await refused(changed)).status, 400, `changed at ${at}`)
     }
-    for (const end of [6, 8, 20, 40, sealed.length - 1]) t.equal((await refused(sealed.slice(0, end))).status, 400, `cut at ${end}`)
-    t.equal((await refused(`${sealed}AAAA`)).status, 400, 'longer')
-    t.match(await refused(sealed.replace('hgc1.', 'hgc2.')), { status: 400, text: /another version/ })
+    for (const end of [6, 8, 20, 40, original.length - 1]) t.equal((await refused(original.slice(0, end))).status, 400, `cut at ${end}`)
+    t.equal((await refused(`${original}AAAA`)).status, 400, 'longer')
+    t.match(await refused(original.replace('hgc1.', 'hgc2.')), { status: 400, text: /another version/ })
     t.match(await refused(`hgc1.1.${'A'.repeat(2_000_000)}`), { status: 400 }, 'a huge one')
   })
   t.equal(seen.length, before, 'nothing has reached a provider')
-  t.equal((await refused(sealed)).status, 200, 'the same item twice and more')
+  t.equal((await refused(original)).status, 200, 'the same item twice and more')
   const many = Array.from({ length: 65 }, () => item)
   t.match(await send(gateway, { model: 'acme/openai-chat', input: many }), { status: 400, text: /expected at most 64 compaction items/ })
   const list64 = await send(gateway, { model: 'acme/openai-chat', input: many.slice(1) })

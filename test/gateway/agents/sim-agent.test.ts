@@ -20,7 +20,7 @@ interface AgentTools {
   /** Tools of the calls, in order, that write and read back, and the one that looks. */
   readonly writes: readonly string[]
   readonly looks: string
-  /** What the first argument of each that matters is. */
+  /** First argument of each tool for which it matters. */
   readonly path: string
 }
 
@@ -100,7 +100,7 @@ const AGENTS: Readonly<Record<string, AgentTools>> = {
   },
 }
 
-const toolsOf = ({ tools }: AgentTools): [string, JsonObject][] =>
+const listTools = ({ tools }: AgentTools): [string, JsonObject][] =>
   Object.entries(tools).map(([name, schema]) => [name, { ...schema, $defs: { shell: { enum: ['bash', 'zsh'] } } }])
 
 interface Call {
@@ -111,7 +111,7 @@ interface Call {
 
 interface Turn {
   readonly calls: readonly Call[]
-  readonly said: string
+  readonly utterance: string
 }
 
 /** A conversation in one format. */
@@ -131,11 +131,11 @@ const FORMATS: Readonly<Record<string, Format>> = {
         { role: 'system', content: agent.system },
         { role: 'user', content: prompt },
       ],
-      tools: toolsOf(agent).map(([name, parameters]) => ({ type: 'function', function: { name, parameters } })),
+      tools: listTools(agent).map(([name, parameters]) => ({ type: 'function', function: { name, parameters } })),
     }),
     turn(reply) {
       const { content, tool_calls: calls } = object(list(reply.choices)[0].message)
-      return { said: String(content ?? ''), calls: list(calls).map((call) => callOf(call.id, object(call.function))) }
+      return { utterance: String(content ?? ''), calls: list(calls).map((call) => toCall(call.id, object(call.function))) }
     },
     next: (body, reply, results) => ({
       ...body,
@@ -151,13 +151,13 @@ const FORMATS: Readonly<Record<string, Format>> = {
     begin: (agent, prompt) => ({
       instructions: agent.system,
       input: [{ role: 'user', content: prompt }],
-      tools: toolsOf(agent).map(([name, parameters]) => ({ type: 'function', name, parameters, strict: false })),
+      tools: listTools(agent).map(([name, parameters]) => ({ type: 'function', name, parameters, strict: false })),
     }),
     turn(reply) {
       const output = list(reply.output)
-      const said = output.flatMap(({ content }) => list(content).map((part) => String(part.text)))
-      const calls = output.filter(({ type }) => type === 'function_call').map((call) => callOf(call.call_id, call))
-      return { said: said.join(''), calls }
+      const utterance = output.flatMap(({ content }) => list(content).map((part) => String(part.text)))
+      const calls = output.filter(({ type }) => type === 'function_call').map((call) => toCall(call.call_id, call))
+      return { utterance: utterance.join(''), calls }
     },
     next: (body, reply, results) => ({
       ...body,
@@ -174,13 +174,13 @@ const FORMATS: Readonly<Record<string, Format>> = {
       max_tokens: 1000,
       system: agent.system,
       messages: [{ role: 'user', content: prompt }],
-      tools: toolsOf(agent).map(([name, schema]) => ({ name, input_schema: schema })),
+      tools: listTools(agent).map(([name, schema]) => ({ name, input_schema: schema })),
     }),
     turn(reply) {
       const blocks = list(reply.content)
-      const said = blocks.map(({ text }) => String(text ?? '')).join('')
+      const utterance = blocks.map(({ text }) => String(text ?? '')).join('')
       return {
-        said,
+        utterance,
         calls: blocks
           .filter(({ type }) => type === 'tool_use')
           .map(({ id, name, input }) => ({ id: String(id), name: String(name), args: object(input) })),
@@ -204,7 +204,7 @@ const FORMATS: Readonly<Record<string, Format>> = {
   },
 }
 
-const callOf = (id: unknown, { name, arguments: args }: JsonObject): Call => ({
+const toCall = (id: unknown, { name, arguments: args }: JsonObject): Call => ({
   id: String(id),
   name: String(name),
   args: JSON.parse(String(args)) as JsonObject,
@@ -214,7 +214,7 @@ const RESULT = 'the result of it'
 
 /** Runs a conversation to its end. @returns all turns. */
 async function play(t: Test, gateway: Gateway, format: Format, { agent, prompt }: { agent: AgentTools; prompt: string }): Promise<Turn[]> {
-  const schemas = new Map(toolsOf(agent))
+  const schemas = new Map(listTools(agent))
   const turns: Turn[] = []
   let body: JsonObject = { model: 'sim/agent', ...format.begin(agent, prompt) }
   while (turns.length < 5) {
@@ -250,7 +250,7 @@ for (const [formatName, format] of Object.entries(FORMATS))
         agent.writes,
       )
       for (const { args } of written.flatMap(({ calls }) => calls)) t.match(JSON.stringify(args), agent.path)
-      t.match(written.at(-1)?.said, /^The task is done\. .*the result of it$/)
+      t.match(written.at(-1)?.utterance, /^The task is done\. .*the result of it$/)
 
       for (const prompt of ['Write main.py.', 'Refactor src/headgate-sample.txt and its tests.']) {
         const looked = await play(t, gateway, format, { agent, prompt })
@@ -266,13 +266,13 @@ for (const [formatName, format] of Object.entries(FORMATS))
 t.test('requests beside the task', async (t) => {
   const [agent] = Object.values(AGENTS)
   const none = await play(t, gateway, FORMATS.chat, { agent: { ...agent, tools: {} }, prompt: 'Write headgate-sample.txt.' })
-  t.match(none, [{ calls: [], said: /No tool of this request/ }])
+  t.match(none, [{ calls: [], utterance: /No tool of this request/ }])
   const title = await gateway.post('/v1/responses', {
     model: 'sim/agent',
     input: 'Make a title for: write headgate-sample.txt',
     text: { format: { type: 'json_schema', name: 'title', schema: shape({ title: text() }) } },
   })
-  t.match(FORMATS.responses.turn((await title.json()) as JsonObject).said, /^\{"title":/)
+  t.match(FORMATS.responses.turn((await title.json()) as JsonObject).utterance, /^\{"title":/)
 })
 
 t.test('a second prompt is a task of its own', async (t) => {

@@ -15,7 +15,7 @@ import {
   type Servers,
   startServers,
 } from '../../support/cluster.ts'
-import { familyOf, left } from '../../support/crash/processes.ts'
+import { left, processFamily } from '../../support/crash/processes.ts'
 import { eventually } from '../../support/eventually.ts'
 import { Gate } from '../../support/upstream.ts'
 
@@ -55,7 +55,7 @@ async function killWhileOpen({ upstream }: Cluster, member: Member, key: Made): 
   }
   const cut = Array.from({ length: OPEN }, () => ask(member, key).catch(() => undefined))
   await eventually('open requests', () => (upstream.requests.length === reached ? true : undefined))
-  const family = familyOf(member.pid)
+  const family = processFamily(member.pid)
   process.kill(member.pid, 'SIGKILL')
   await member.exited
   await eventually('the end of the workers', () => (left(family).length === 0 ? true : undefined))

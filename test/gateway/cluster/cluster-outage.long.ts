@@ -55,7 +55,7 @@ async function spentBy(cluster: Cluster, { hash }: Made): Promise<number> {
   return Number(row?.spent)
 }
 
-/** What a program can and cannot say while nobody can be asked. */
+/** Statements of a program while no process can be reached. */
 async function saysSo(t: Test, member: Member, limited: Made): Promise<void> {
   const refusals = await spend(member, limited.key)
   t.same(tally(refusals), { 503: MANY }, 'a limited key spends what is leased and is told to come again')

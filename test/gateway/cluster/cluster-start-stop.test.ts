@@ -4,7 +4,6 @@ import { createServer } from 'node:net'
 import t, { type Test } from 'tap'
 import {
   allHeard,
-  argumentsOf,
   ask,
   type Cluster,
   ledgersAgree,
@@ -14,6 +13,7 @@ import {
   QUESTION,
   rush,
   type Servers,
+  serveArguments,
   startLoad,
   startServers,
   tally,
@@ -78,7 +78,7 @@ function starts(t: Test, servers: Servers): void {
       const made = await before
       for (const workers of [0, 2]) {
         const place = await cluster.file({ workers, database: `postgres://headgate:${PASSWORD}@127.0.0.1:${port}/nowhere` })
-        made.push([runProgram(argumentsOf(place)), says])
+        made.push([runProgram(serveArguments(place)), says])
       }
       return made
     }, Promise.resolve([]))
@@ -103,7 +103,7 @@ function starts(t: Test, servers: Servers): void {
     await shared(t, cluster, members)
   })
 
-  t.test('where no Redis is named, the workers of each program count together, and the programs by shares', async (t) => {
+  t.test('without a Redis, the workers of one program count together, and each program has its share', async (t) => {
     const cluster = await newCluster(t, servers)
     const parts = { shared: null, keys: [SIX], workers: 2 }
     await shared(t, cluster, await Promise.all([cluster.start(parts), cluster.start(parts)]))

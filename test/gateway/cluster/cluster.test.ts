@@ -22,7 +22,7 @@ import {
   tally,
 } from '../../support/cluster.ts'
 import { eventually, realTime } from '../../support/eventually.ts'
-import { inTurn, metricsOf } from '../../support/workers.ts'
+import { fetchMetrics, inTurn } from '../../support/workers.ts'
 
 /** Connections of which every worker gets some. */
 const MANY = 12
@@ -125,7 +125,7 @@ function limitsAreOne(t: Test, cluster: Cluster, members: Pair): void {
     const loads = members.map((member) => startLoad(member, 4, asking))
     const more = (count: number) => Promise.all(loads.map((load) => load.more(count)))
     const alone = (wanted: number) => async () => {
-      const counts = await Promise.all(members.map(async ({ admin }) => (await metricsOf(admin))('headgate_redis_unavailable')))
+      const counts = await Promise.all(members.map(async ({ admin }) => (await fetchMetrics(admin))('headgate_redis_unavailable')))
       return counts.every((count) => (wanted > 0 ? count > 0 : count === 0)) || undefined
     }
     await more(20)

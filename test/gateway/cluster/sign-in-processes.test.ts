@@ -77,28 +77,28 @@ async function spendTogether(t: Test, urls: readonly string[]): Promise<string[]
 
 t.test('workers', async (t) => {
   const { file } = await configured(t, await provider(t), PARTS)
-  const crew = await serveWorkers(t, file, 3)
-  const [, child] = await spendTogether(t, [crew.url])
+  const workerPool = await serveWorkers(t, file, 3)
+  const [, child] = await spendTogether(t, [workerPool.url])
   // What other workers have spent is known once they have handed it in.
-  const shown = async (): Promise<JsonObject> => (await json(crew.url, '/v1/key', child)).data as JsonObject
+  const shown = async (): Promise<JsonObject> => (await json(workerPool.url, '/v1/key', child)).data as JsonObject
   const last = await eventually('what is left to show', async () => {
     const data = await shown()
     return data.limit_remaining === 0 ? data : undefined
   })
   t.equal(last.limit, null)
 
-  const made = (await command(crew.admin, { verb: 'create', fields: { name: 'giver' } })) as { key: string; data: { hash: string } }
-  const issuedByStore = await issued(crew.url, made.key)
-  t.equal(await generate(crew.url, issuedByStore), 200)
-  await command(crew.admin, { verb: 'disable', key: made.data.hash })
+  const made = (await command(workerPool.admin, { verb: 'create', fields: { name: 'giver' } })) as { key: string; data: { hash: string } }
+  const issuedByStore = await issued(workerPool.url, made.key)
+  t.equal(await generate(workerPool.url, issuedByStore), 200)
+  await command(workerPool.admin, { verb: 'disable', key: made.data.hash })
   await eventually('the end of the issued key', async () => {
-    const statuses = await Promise.all(Array.from({ length: 9 }, () => generate(crew.url, issuedByStore)))
+    const statuses = await Promise.all(Array.from({ length: 9 }, () => generate(workerPool.url, issuedByStore)))
     return statuses.every((status) => status === 401) || undefined
   })
-  await command(crew.admin, { verb: 'enable', key: made.data.hash })
-  await eventually('its return', async () => (await generate(crew.url, issuedByStore)) === 200 || undefined)
-  await command(crew.admin, { verb: 'rotate', key: made.data.hash })
-  await eventually('its end for good', async () => (await generate(crew.url, issuedByStore)) === 401 || undefined)
+  await command(workerPool.admin, { verb: 'enable', key: made.data.hash })
+  await eventually('its return', async () => (await generate(workerPool.url, issuedByStore)) === 200 || undefined)
+  await command(workerPool.admin, { verb: 'rotate', key: made.data.hash })
+  await eventually('its end for good', async () => (await generate(workerPool.url, issuedByStore)) === 401 || undefined)
 })
 
 if (!postgres) t.pass('skipped: no PostgreSQL')

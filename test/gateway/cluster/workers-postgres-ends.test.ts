@@ -7,12 +7,12 @@ import { systemClock } from '../../../src/core/clock.ts'
 import { openJournal } from '../../../src/store/journal.ts'
 import { openPostgres } from '../../../src/store/postgres/record.ts'
 import { freshVerdict } from '../../support/admin.ts'
-import { argumentsOf, newCluster, rush, startServers } from '../../support/cluster.ts'
+import { newCluster, rush, serveArguments, startServers } from '../../support/cluster.ts'
 import { runProgram } from '../../support/program.ts'
 
 const servers = await startServers(t)
 if (servers) {
-  t.test('what workers of an earlier version had leased by themselves is free after the start, once their rows are in', async (t) => {
+  t.test('frees leases of workers of an earlier version after the start, once their rows are in', async (t) => {
     const cluster = await newCluster(t, servers)
     const { postgres, database } = cluster
     const place = await cluster.file({ workers: 2, shared: null })
@@ -26,7 +26,7 @@ if (servers) {
       allowances: [{ limit: 5000 }],
       idle: 0,
       more: 0,
-      patient: false,
+      recallsFirst: false,
       turn: 1,
     })
     const left = openJournal(journal, { clock: systemClock, durability: 'process' })
@@ -35,7 +35,7 @@ if (servers) {
     await left.committed()
     left.close()
     writeFileSync(`${journal}.node`, `${node}\n`)
-    const program = runProgram(argumentsOf(place))
+    const program = runProgram(serveArguments(place))
     t.teardown(() => program.child.kill('SIGKILL'))
     await program.until(/listens on/)
     const balance = "SELECT spent::int AS spent, leased::int AS leased FROM balance WHERE key = 'app'"

@@ -2,9 +2,9 @@
 import t from 'tap'
 import { freshVerdict } from '../../support/admin.ts'
 import { ask, makeKey, newCluster, PRICE, rush, startServers } from '../../support/cluster.ts'
-import { familyOf } from '../../support/crash/processes.ts'
+import { processFamily } from '../../support/crash/processes.ts'
 import { eventually } from '../../support/eventually.ts'
-import { metricsOf, ready } from '../../support/workers.ts'
+import { fetchMetrics, ready } from '../../support/workers.ts'
 
 const WORKERS = 3
 
@@ -33,11 +33,11 @@ if (servers) {
     const [one, other] = await Promise.all([cluster.start({ workers: 2 }), cluster.start({ workers: 2 })])
     const key = await makeKey(one, 'killed', 1)
     t.same(await rush([one, other], 20, key), { 200: 20 })
-    const family = familyOf(one.pid)
+    const family = processFamily(one.pid)
     const load = Promise.allSettled(Array.from({ length: 30 }, () => ask(one, key)))
     process.kill(family[1]?.pid ?? 0, 'SIGKILL')
     await load
-    await eventually('the replacement', async () => (await metricsOf(one.admin))('headgate_worker_restarts_total') || undefined)
+    await eventually('the replacement', async () => (await fetchMetrics(one.admin))('headgate_worker_restarts_total') || undefined)
     await ready(one.admin)
     const spent = async (): Promise<number> => {
       const [row] = await postgres.query(database, 'SELECT coalesce(sum(cost), 0)::float8 AS cost FROM generation WHERE key = $1', [

@@ -23,7 +23,7 @@ const message = (more: JsonObject): JsonObject => ({
 })
 
 /** A usual stream of whole blocks. */
-function streamOf(content: readonly JsonObject[], stop: string, usage: JsonObject = USAGE): string[] {
+function streamFrames(content: readonly JsonObject[], stop: string, usage: JsonObject = USAGE): string[] {
   return [
     frame('message_start', { message: message({}) }),
     ...content.flatMap((block, index) => [
@@ -88,7 +88,7 @@ t.test('a paused turn is sent back as it is, and goes on', async (t) => {
     const paused = list(seen.json.messages).length === 1
     const [content, stop] = paused ? [first, 'pause_turn'] : [second, 'end_turn']
     return seen.json.stream === true
-      ? sseAnswer(streamOf(content, stop))
+      ? sseAnswer(streamFrames(content, stop))
       : jsonAnswer(message({ content: whole(content), stop_reason: stop }))
   }
   for (const client of CLIENTS.filter(({ id }) => id !== 'messages'))
@@ -137,7 +137,7 @@ t.test('rounds of a compaction are charged, and are no part of the context', asy
   const usage = { ...USAGE, iterations: [round, { ...USAGE, type: 'message' }] }
   answer = (seen) =>
     seen.json.stream === true
-      ? sseAnswer(streamOf([{ type: 'text', text: '' }], 'end_turn', usage))
+      ? sseAnswer(streamFrames([{ type: 'text', text: '' }], 'end_turn', usage))
       : jsonAnswer(message({ content: [{ type: 'text', text: 'Fine.' }], stop_reason: 'end_turn', usage }))
   for (const client of CLIENTS)
     for (const stream of [false, true])
@@ -156,7 +156,7 @@ t.test(
   'a second answer within a stream ends it with an error, a repeated beginning does not (github.com/vercel/ai/pull/18332)',
   async (t) => {
     const begin = (id: string) => frame('message_start', { message: message({ id }) })
-    const said = (text: string) => [
+    const utterance = (text: string) => [
       frame('content_block_start', { index: 0, content_block: { type: 'text', text: '' } }),
       frame('content_block_delta', { index: 0, delta: { type: 'text_delta', text } }),
     ]
@@ -172,14 +172,16 @@ t.test(
           const body = { ...client.write({ turns: [{ user: [{ text: 'Hello' }] }], cap: 500 }), model: 'acme/one', stream: true }
           return bodyText(await gateway.post(client.path, body))
         }
-        const anew = await ask([begin('msg_1'), ...said('One '), begin('msg_2'), ...said('Two'), ...ended])
+        const anew = await ask([begin('msg_1'), ...utterance('One '), begin('msg_2'), ...utterance('Two'), ...ended])
         t.match(anew, 'One ')
         t.notMatch(anew, 'Two', 'the second answer is not joined to the first')
         t.match(anew, /"error"/)
         t.notMatch(anew, /end_turn|"finish_reason":"stop"|response\.completed/)
-        const again = client.foldStream(await ask([begin('msg_1'), ...said('One '), begin('msg_1'), ...said('Two').slice(1), ...ended]))
+        const again = client.foldStream(
+          await ask([begin('msg_1'), ...utterance('One '), begin('msg_1'), ...utterance('Two').slice(1), ...ended]),
+        )
         t.same([again.text, again.end], ['One Two', client.ends.stop], 'the same beginning says nothing')
-        const early = client.foldStream(await ask([begin('msg_1'), begin('msg_2'), ...said('One'), ...ended]))
+        const early = client.foldStream(await ask([begin('msg_1'), begin('msg_2'), ...utterance('One'), ...ended]))
         t.same([early.text, early.end], ['One', client.ends.stop], 'before any block nothing is lost')
       })
   },

@@ -4,7 +4,7 @@
  */
 import t from 'tap'
 import type { JsonObject } from '../../../src/core/json.ts'
-import { droppedOf } from '../../support/matrix/observe.ts'
+import { generationDropped } from '../../support/matrix/observe.ts'
 import { startScene } from '../../support/scene.ts'
 
 const NEWER = '2026-10-21'
@@ -48,7 +48,7 @@ async function send(version: string | undefined, more: JsonObject = {}, path = '
     status: reply.status,
     header: seen?.headers['anthropic-version'],
     body: seen?.json as JsonObject,
-    dropped: found.data ? droppedOf(found.data) : [],
+    dropped: found.data ? generationDropped(found.data) : [],
   }
 }
 
@@ -61,13 +61,13 @@ t.test("the caller's version reaches a provider of the same wire", async (t) => 
   }
 })
 
-t.test('once, also where the body is written anew', async (t) => {
+t.test('sends the version once where the body is translated, and for counts of tokens', async (t) => {
   const translated = await send(NEWER, { reasoning: { exclude: true } })
   t.equal(translated.header, NEWER)
   t.match(await send(NEWER, {}, '/v1/messages/count_tokens'), { header: NEWER })
 })
 
-t.test('what the caller sends is judged by its version, what the gateway adds is not', async (t) => {
+t.test('checks fields of the caller against its version, and not those that the gateway adds', async (t) => {
   t.match(await send(NEWER, { temperature: 0.5 }), { header: NEWER, body: { temperature: 0.5 } })
   t.match(await send(NEWER, { preset: 'cool' }), { header: USUAL, body: { temperature: 0.2 } })
   t.match(await send(NEWER, { model: 'acme/set' }), { header: USUAL, body: { top_k: 5 } })

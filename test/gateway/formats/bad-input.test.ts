@@ -1,4 +1,4 @@
-/** What is refused, and how: keys, bodies, fields, models, filters that leave nothing. */
+/** Refusals of requests: keys, bodies, fields, models, filters that leave nothing. */
 import t from 'tap'
 import type { JsonObject } from '../../../src/core/json.ts'
 import { every } from '../../support/every.ts'

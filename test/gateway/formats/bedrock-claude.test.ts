@@ -8,14 +8,14 @@ import { object } from '../../support/fold.ts'
 import { type Gateway, startGateway } from '../../support/gateway.ts'
 import { CLIENTS } from '../../support/matrix/clients.ts'
 import { type Answer, jsonAnswer, type Seen, startUpstream, type Upstream } from '../../support/upstream.ts'
-import { answerFor, type Said } from '../../support/wire.ts'
+import { answerFor, type Utterance } from '../../support/wire.ts'
 import { chunk, claudeEvents } from '../../support/wire-bedrock-claude.ts'
 
 // Dozens of gateways: a minute on a busy machine.
 t.setTimeout(280_000)
 
 const MODEL = 'us.anthropic.claude-sonnet-4-5-20250929-v1:0'
-const SAID: Said = {
+const UTTERANCES: Utterance = {
   reasoning: ['I look ', 'it up.'],
   signature: 'c2lnbmVk',
   text: ['Grüß ', 'dich, 世界\n'],
@@ -30,7 +30,7 @@ interface Scene {
 
 async function scene(t: Test, answer: (index: number, seen: Seen) => Answer | undefined = () => undefined, more = ''): Promise<Scene> {
   let index = 0
-  const upstream = await startUpstream((request) => answer(index++, request) ?? answerFor(request, SAID))
+  const upstream = await startUpstream((request) => answer(index++, request) ?? answerFor(request, UTTERANCES))
   t.teardown(() => upstream.close())
   const settings = `preset: bedrock-claude, key: bedrock-api-key, base_url: "${upstream.url}"`
   const gateway = await startGateway(
@@ -64,7 +64,7 @@ const ask = (model: string, stream: boolean, client = CLIENTS[0]): JsonObject =>
 
 t.test('every client format gets the same of a reply, streamed in single bytes or whole', async (t) => {
   const { gateway, upstream } = await scene(t)
-  upstream.script = (request) => ({ ...answerFor(request, SAID), split: request.path.endsWith('-stream') ? 1 : undefined })
+  upstream.script = (request) => ({ ...answerFor(request, UTTERANCES), split: request.path.endsWith('-stream') ? 1 : undefined })
   await every(t, 'every client, streamed and not', async (t) => {
     for (const client of CLIENTS)
       for (const stream of [false, true]) {
@@ -96,7 +96,7 @@ const stream = (...messages: readonly Buffer[]): Answer => ({ headers: { 'conten
 
 t.test('events with line ends, and others than Claude’s, in both lanes', async (t) => {
   const { gateway } = await scene(t, () =>
-    stream(event('initial-response', {}), ...claudeEvents(SAID).map((each) => chunk(JSON.stringify(each, null, 2)))),
+    stream(event('initial-response', {}), ...claudeEvents(UTTERANCES).map((each) => chunk(JSON.stringify(each, null, 2)))),
   )
   await every(t, 'every client', async (t) => {
     for (const client of CLIENTS) {
@@ -111,7 +111,7 @@ const opening = claudeEvents({ text: ['Half an answer'] })
   .map((each) => chunk(JSON.stringify(each)))
 const [start] = opening
 
-t.test('what fails before any content is tried elsewhere', async (t) => {
+t.test('calls another provider after a failure before any content', async (t) => {
   for (const [name, failure] of Object.entries({
     exception: stream(start, exception('throttlingException', 'Too many tokens')),
     'wrong checksum': stream(Buffer.concat([start.subarray(0, -1), Buffer.from([(start.at(-1) ?? 0) ^ 1])])),
@@ -132,7 +132,7 @@ t.test('what fails before any content is tried elsewhere', async (t) => {
     })
 })
 
-t.test('what fails behind content ends the stream with one error', async (t) => {
+t.test('ends the stream with one error after a failure behind content', async (t) => {
   const broken = Buffer.from(opening[3] ?? [])
   broken[20] = (broken[20] ?? 0) ^ 1
   await every(t, 'every failure and client', async (t) => {
@@ -179,7 +179,7 @@ async function sentFor({ gateway, upstream }: Scene, body: JsonObject, headers: 
   return upstream.requests.at(-1) as Seen
 }
 
-t.test('what callers of the format send is fitted to the service', async (t) => {
+t.test('fits requests of callers of the format to the service', async (t) => {
   const made = await scene(t)
   const betas = { 'anthropic-beta': 'claude-code-20250219,context-1m-2025-08-07' }
   const first = await sentFor(made, { betas: ['effort-2025-11-24'], anthropic_beta: ['oauth-2025-04-20'], anthropic_version: 'x' }, betas)

@@ -9,11 +9,11 @@ import { startGateway } from '../../support/gateway.ts'
 import { CLIENTS } from '../../support/matrix/clients.ts'
 import { startScene } from '../../support/scene.ts'
 import { type Answer, jsonAnswer } from '../../support/upstream.ts'
-import { answerFor, type Said } from '../../support/wire.ts'
+import { answerFor, type Utterance } from '../../support/wire.ts'
 import { bedrockFrames } from '../../support/wire-bedrock.ts'
 
 const MODEL = 'us.anthropic.claude-sonnet-4-5-20250929-v1:0'
-const SAID: Said = {
+const UTTERANCES: Utterance = {
   reasoning: ['I look ', 'it up.'],
   signature: 'c2lnbmVk',
   text: ['Grüß ', 'dich, 世界'],
@@ -24,7 +24,7 @@ const SAID: Said = {
 function bedrock(t: Test, answer: (index: number) => Answer | undefined) {
   let index = 0
   return startScene(t, {
-    answer: (request) => answer(index++) ?? answerFor(request, SAID),
+    answer: (request) => answer(index++) ?? answerFor(request, UTTERANCES),
     config: (url) => `
 providers:
   aws: { preset: bedrock, key: bedrock-api-key, base_url: "${url}" }
@@ -53,7 +53,7 @@ const ask = (model: string, stream: boolean, client = CLIENTS[0]): JsonObject =>
 
 t.test('every client format gets the same of a reply, streamed in single bytes or whole', async (t) => {
   const { gateway, upstream } = await bedrock(t, () => undefined)
-  upstream.script = (request) => ({ ...answerFor(request, SAID), split: request.path.endsWith('-stream') ? 1 : undefined })
+  upstream.script = (request) => ({ ...answerFor(request, UTTERANCES), split: request.path.endsWith('-stream') ? 1 : undefined })
   await every(t, 'every client, streamed and not', async (t) => {
     for (const client of CLIENTS)
       for (const stream of [false, true]) {
@@ -83,7 +83,7 @@ t.test('every client format gets the same of a reply, streamed in single bytes o
 const stream = (...messages: readonly Buffer[]): Answer => ({ headers: { 'content-type': EVENT_STREAM_TYPE }, body: messages })
 const [start, first] = bedrockFrames({ text: ['Half an answer'] }).map((frame) => Buffer.from(frame, 'latin1'))
 
-t.test('what fails before any content is tried elsewhere', async (t) => {
+t.test('calls another provider after a failure before any content', async (t) => {
   await every(t, 'every failure', async (t) => {
     for (const [name, failure] of Object.entries({
       exception: stream(start, exception('throttlingException', 'Too many tokens')),
@@ -100,7 +100,7 @@ t.test('what fails before any content is tried elsewhere', async (t) => {
   })
 })
 
-t.test('what fails behind content ends the stream with one error', async (t) => {
+t.test('ends the stream with one error after a failure behind content', async (t) => {
   const broken = [...first]
   broken[20] = (broken[20] ?? 0) ^ 1
   await every(t, 'every failure', async (t) => {
@@ -157,7 +157,7 @@ t.test('reasoning that the model refuses is left out in the next call', async (t
   t.same([blocks(0), blocks(1)], [['reasoningContent', 'text'], ['text']])
 })
 
-t.test('what the operator sets is sent over what callers send', async (t) => {
+t.test('settings of the operator override fields of callers', async (t) => {
   const quirks = `{ body: { set: { guardrailConfig: { guardrailIdentifier: ours, guardrailVersion: "1" }, performanceConfig: { latency: optimized } } }, model_fields: { top_k: 7 } }`
   const { gateway, upstream } = await bedrock(t, () => undefined)
   t.equal(upstream.requests.length, 0)
@@ -185,7 +185,7 @@ models:
 
 t.test('callers use only guardrails that the operator names, since AWS bills them', async (t) => {
   const { gateway, upstream } = await startScene(t, {
-    answer: (request) => answerFor(request, SAID),
+    answer: (request) => answerFor(request, UTTERANCES),
     config: (url) => `
 providers:
   aws: { preset: bedrock, key: bedrock-api-key, base_url: "${url}" }

@@ -5,10 +5,10 @@
 import t from 'tap'
 import type { JsonObject } from '../../../src/core/json.ts'
 import { every } from '../../support/every.ts'
-import { eventsOf, list, object } from '../../support/fold.ts'
+import { list, object, parseStream } from '../../support/fold.ts'
 import { startScene } from '../../support/scene.ts'
 import type { Seen } from '../../support/upstream.ts'
-import { answerFor, type Said } from '../../support/wire.ts'
+import { answerFor, type Utterance } from '../../support/wire.ts'
 
 const PATCH = '*** Begin Patch\n+größer 😀 "a\\b"\n*** End Patch\n'
 const TOOLS: JsonObject[] = [
@@ -25,11 +25,11 @@ const TOOLS: JsonObject[] = [
 ]
 const user = { role: 'user', content: 'Hello' }
 
-let said: Said = {}
+let utterance: Utterance = {}
 const PATHS: Readonly<Record<string, string>> = { 'openai-chat': '/v1', 'openai-responses': '/v1', anthropic: '', gemini: '/v1beta' }
 const DIALECTS = Object.keys(PATHS)
 const { gateway, upstream } = await startScene(t, {
-  answer: (seen) => answerFor(seen, said),
+  answer: (seen) => answerFor(seen, utterance),
   config: (url) => `
 providers:
 ${DIALECTS.map((dialect) => `  ${dialect}: { dialect: ${dialect}, base_url: "${url}${PATHS[dialect]}", key: k }`).join('\n')}
@@ -84,7 +84,7 @@ for (const dialect of DIALECTS)
     await every(t, `${dialect}${stream ? ', streamed' : ''}: offered as functions, and called as the caller's own`, async (t) => {
       // Messages and Gemini have arguments as objects.
       const plain = dialect.startsWith('openai') ? ['n ', 'without JSON'] : ['{"input":"n without JSON"}']
-      said = {
+      utterance = {
         calls: [
           { id: 'call_1', name: 'apply_patch', args: cut(JSON.stringify({ input: PATCH }), 3) },
           { id: 'call_2', name: 'note', args: plain },
@@ -93,7 +93,7 @@ for (const dialect of DIALECTS)
       }
       const { status, text } = await ask(dialect, { stream })
       t.equal(status, 200, text)
-      const events = stream ? (eventsOf(text) as JsonObject[]) : []
+      const events = stream ? (parseStream(text) as JsonObject[]) : []
       const calls = stream ? joined(events) : list(object(object(list((JSON.parse(text) as JsonObject).choices)[0]).message).tool_calls)
       const ids = calls.map(({ id }) => id)
       t.same(calls, [
@@ -108,7 +108,7 @@ for (const dialect of DIALECTS)
     })
 
 t.test('calls and results go back in the same words, and a choice means the function', async (t) => {
-  said = { text: ['fine'] }
+  utterance = { text: ['fine'] }
   const messages = [
     user,
     { role: 'assistant', content: null, tool_calls: [{ id: 'call_1', type: 'custom', custom: { name: 'apply_patch', input: PATCH } }] },
@@ -131,7 +131,7 @@ t.test('calls and results go back in the same words, and a choice means the func
 })
 
 t.test('a provider that knows them gets them as they are', async (t) => {
-  said = { text: ['fine'] }
+  utterance = { text: ['fine'] }
   const messages = [
     user,
     { role: 'assistant', content: null, tool_calls: [{ id: 'call_1', type: 'custom', custom: { name: 'note', input: 'n' } }] },
@@ -142,7 +142,7 @@ t.test('a provider that knows them gets them as they are', async (t) => {
   t.match(list(lastSeen().json.messages)[1], messages[1])
 })
 
-t.test('what is wrong is named', async (t) => {
+t.test('returns 400 that names the wrong field', async (t) => {
   const before = upstream.requests.length
   const WRONG: readonly [body: JsonObject, field: string][] = [
     [{ tools: [{ type: 'custom' }] }, 'tools[0].custom'],

@@ -2,6 +2,7 @@
  * Sources that providers of the chat wire show in words of their own reach callers of all formats as annotations or citations: numbers of
  * Perplexity, executed tools of Groq, references of Mistral. The replies have the form of the providers' own types, and one is recorded.
  */
+import assert from 'node:assert/strict'
 import t, { type Test } from 'tap'
 import type { JsonObject } from '../../../src/core/json.ts'
 import { ASK_WAYS, askGateway, askName, type Format, streamEvents } from '../../support/asking.ts'
@@ -17,7 +18,7 @@ interface Source {
   content: string
 }
 
-/** What each format says of the sources of an answer, in one form; `text` is the whole answer. */
+/** Sources of an answer as each format states them, in one form; `text` is the whole answer. */
 function sourcesIn(format: Format, raw: string, text: string): Source[] {
   const isStream = !raw.startsWith('{')
   const events = isStream ? streamEvents(raw) : []
@@ -225,6 +226,18 @@ t.test('executed tools of Groq', async (t) => {
     // 14,100 at 1 and 921 at 2 dollars for a million tokens, and one search; the visit is none.
     t.equal(object(body.usage).cost, 0.020942, `${askName(way)}: the search is charged`)
   }
+})
+
+t.test('executed tools of Groq in a reply without usage', async (t) => {
+  const message = { role: 'assistant', content: GROQ_TEXT, executed_tools: EXECUTED }
+  const choices = [{ index: 0, message, logprobs: null, finish_reason: 'stop' }]
+  const reply = { id: 'chatcmpl-1', object: 'chat.completion', created: 1_795_000_000, model: 'groq/compound', choices }
+  const { gateway } = await behind(t, 'groq', replying([], reply))
+  const way = ASK_WAYS.find((each) => each.format === 'chat' && !each.stream)
+  assert.ok(way)
+  const { status, raw } = await askGateway(gateway, way)
+  t.equal(status, 200)
+  t.equal(sourcesIn('chat', raw, GROQ_TEXT).length, 2)
 })
 
 /** docs.mistral.ai/capabilities/citations: the tool's result, and the answer to it. */

@@ -43,7 +43,7 @@ t.test('a provider that counts is asked', async (t) => {
   t.equal(upstream.requests.at(-1)?.path, '/v1beta/models/m:countTokens')
 })
 
-t.test('nobody counts, or who counts fails: our own estimate, which says so', async (t) => {
+t.test('returns an estimate, marked as one, where no provider counts or the count fails', async (t) => {
   const before = upstream.requests.length
   const reply = await ask('m/chat')
   t.equal(reply.status, 200)
@@ -57,7 +57,7 @@ t.test('nobody counts, or who counts fails: our own estimate, which says so', as
   t.match(await (await ask('m/both')).json(), { input_tokens: Number, estimated: true })
 })
 
-t.test('what the caller got wrong', async (t) => {
+t.test('returns 400 for a wrong request', async (t) => {
   answer = () => jsonAnswer({ type: 'error', error: { type: 'invalid_request_error', message: 'no' } })
   const bad = await gateway.post(COUNT, { model: 'm/anthropic', messages: [] })
   t.equal(bad.status, 400)
@@ -71,7 +71,7 @@ t.test('what the caller got wrong', async (t) => {
   t.equal((await fetch(gateway.url + COUNT, { method: 'POST', headers: { 'content-type': 'application/json' }, body: '{}' })).status, 401)
 })
 
-t.test('nothing is charged or held', async (t) => {
+t.test('charges and holds nothing', async (t) => {
   const key = (await (await gateway.get('/v1/key')).json()) as { data: { usage: number; limit_remaining: number } }
   t.equal(key.data.usage, 0)
   t.equal(key.data.limit_remaining, 0.01)

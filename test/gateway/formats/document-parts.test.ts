@@ -59,28 +59,28 @@ const FILES = [
 ]
 const MODEL = 'input: [text, image, file]'
 
-const partsOf = (body: JsonObject | undefined): unknown => list(list(body?.messages)[0]?.content).slice(1)
+const sentParts = (body: JsonObject | undefined): unknown => list(list(body?.messages)[0]?.content).slice(1)
 
 t.test('documents at a provider with the quirk', async (t) => {
   const { ask, upstream } = await startScene(t, { provider: 'quirks: { file_parts: document_url }', model: MODEL })
   for (const [client, more] of Object.entries(MESSAGES)) {
     const reply = await ask(more, client as keyof typeof PATHS)
     t.equal(reply.status, 200, await reply.text())
-    t.strictSame(partsOf(upstream.requests.at(-1)?.json), DOCUMENTS, client)
+    t.strictSame(sentParts(upstream.requests.at(-1)?.json), DOCUMENTS, client)
   }
   const stored = await ask({ messages: [{ role: 'user', content: [text, ...DOCUMENTS] }] })
   t.equal(stored.status, 200)
-  t.strictSame(partsOf(upstream.requests.at(-1)?.json), DOCUMENTS, 'its own form stays')
+  t.strictSame(sentParts(upstream.requests.at(-1)?.json), DOCUMENTS, 'its own form stays')
 })
 
 t.test('its own form of a caller, at other providers', async (t) => {
   const own = { messages: [{ role: 'user', content: [text, ...DOCUMENTS] }] }
   const chat = await startScene(t, { model: MODEL })
   t.equal((await chat.ask(own)).status, 200)
-  t.strictSame(partsOf(chat.upstream.requests.at(-1)?.json), FILES, 'chat completions')
+  t.strictSame(sentParts(chat.upstream.requests.at(-1)?.json), FILES, 'chat completions')
   const anthropic = await startScene(t, { dialect: 'anthropic', model: MODEL })
   t.equal((await anthropic.ask(own)).status, 200)
-  t.match(partsOf(anthropic.upstream.requests.at(-1)?.json), [
+  t.match(sentParts(anthropic.upstream.requests.at(-1)?.json), [
     { type: 'document', source: { type: 'url', url: URL } },
     { type: 'document', source: { type: 'base64', media_type: 'application/pdf', data: 'JVBERi0xLjQK' } },
   ])
@@ -89,7 +89,7 @@ t.test('its own form of a caller, at other providers', async (t) => {
   t.match(await bad.text(), 'messages[0].content[0].document_url')
 })
 
-t.test('what a document may hold is held', async (t) => {
+t.test('holds credit for the most tokens that a document may have', async (t) => {
   const yaml = 'auth: { keys: [ { name: test, key: "sk-router-v1-0123456789abcdef0123456789abcdef", limit: "0.05" } ] }'
   const { ask, upstream } = await startScene(t, {
     yaml,

@@ -18,7 +18,7 @@ import { answerFor } from '../../support/wire.ts'
 
 t.setTimeout(280_000)
 
-/** What makes the table blame the account or the provider. */
+/** Words that make the table blame the account or the provider. */
 const PHRASES: readonly string[] = [
   'country, region, or territory not supported',
   'Your credit balance is too low to access the API',
@@ -51,7 +51,7 @@ const PHRASES: readonly string[] = [
 const KEYS = { bad: 'sk-router-v1-bad-0123456789abcdef01', good: 'sk-router-v1-good-0123456789abcdef0' }
 type Key = keyof typeof KEYS
 
-/** How real servers repeat what they were sent. */
+/** Forms in which real servers repeat what they were sent. */
 const ECHOES: readonly [status: number, of: (words: string) => string][] = [
   // OpenAI
   [400, (words) => `Invalid value: '${words}'. Supported values are: 'low', 'medium', and 'high'.`],
@@ -73,7 +73,7 @@ const ECHOES: readonly [status: number, of: (words: string) => string][] = [
   [400, (words) => `No such value: ${words}`],
 ]
 
-/** What a caller writes: with ends of quotations, in the middle of a long text, and bare. */
+/** Texts of a caller: with ends of quotations, in the middle of a long text, and bare. */
 const WRAPPED: readonly [isLong: boolean, of: (phrase: string) => string][] = [
   [false, (phrase) => phrase],
   [false, (phrase) => `x' ${phrase} '`],
@@ -123,7 +123,7 @@ models:
   }
 }
 
-const errorOf = (dialect: string, status: number, message: string) => {
+const dialectError = (dialect: string, status: number, message: string) => {
   if (dialect === 'anthropic') return jsonAnswer({ type: 'error', error: { type: 'invalid_request_error', message } }, status)
   if (dialect === 'gemini') return jsonAnswer({ error: { code: status, message, status: 'INVALID_ARGUMENT' } }, status)
   return jsonAnswer(
@@ -132,7 +132,7 @@ const errorOf = (dialect: string, status: number, message: string) => {
   )
 }
 
-t.test('each row that reads a sentence and blames others has a phrase here', async (t) => {
+t.test('every pattern of the fault table that does not blame the caller has a phrase in this test', async (t) => {
   await every(t, 'every row', (t) => {
     for (const { kind, sentence, text, status } of ROWS) {
       const pattern = sentence ?? text
@@ -147,7 +147,7 @@ t.test('each row that reads a sentence and blames others has a phrase here', asy
 })
 
 for (const dialect of ['openai-chat', 'openai-responses', 'anthropic', 'gemini'])
-  t.test(`${dialect}: whatever words of one caller come back, the other callers stay where they are`, async (t) => {
+  t.test(`${dialect}: a refusal that repeats words of one caller does not move other callers`, async (t) => {
     const chance = new FakeClock(seed() + dialect.length)
     const { cheap, dear, gateway, server, alarms } = await scene(t, dialect)
     t.equal(await server('good', 'Hello'), 'cheap')
@@ -160,7 +160,7 @@ for (const dialect of ['openai-chat', 'openai-responses', 'anthropic', 'gemini']
             const words = wrapped(phrase)
             const sentence = echo(words)
             const what = `${phrase} / ${sentence.slice(0, 60)}`
-            cheap.script = () => errorOf(dialect, status, sentence)
+            cheap.script = () => dialectError(dialect, status, sentence)
             const before = [cheap.requests.length, dear.requests.length]
             const outcome = await server('bad', words)
             const calls = [cheap.requests.length - before[0], dear.requests.length - before[1]]
@@ -178,11 +178,11 @@ for (const dialect of ['openai-chat', 'openai-responses', 'anthropic', 'gemini']
     cheap.script = (seen) => answerFor(seen, { text: ['cheap'] })
     const first = cheap.requests.length
     for (let call = 0; call < 12; call++) await server('good', `Hello ${call}`)
-    const used = new Set(cheap.requests.slice(first).map(({ headers }) => keyOf(headers)))
+    const used = new Set(cheap.requests.slice(first).map(({ headers }) => headerKey(headers)))
     t.same([...used].sort(), ['sk-one', 'sk-two'], 'both keys of the pool are in use')
   })
 
-const keyOf = (headers: Seen['headers']): string =>
+const headerKey = (headers: Seen['headers']): string =>
   String(headers.authorization ?? headers['x-api-key'] ?? headers['x-goog-api-key']).replace('Bearer ', '')
 
 t.test('two keys with such words eject nothing', async (t) => {
@@ -190,7 +190,7 @@ t.test('two keys with such words eject nothing', async (t) => {
   const words = "x' insufficient_quota '"
   for (let times = 0; times < 8; times++)
     for (const key of ['bad', 'good'] as const) {
-      cheap.script = () => errorOf('openai-chat', 400, `Invalid value: '${words}'.`)
+      cheap.script = () => dialectError('openai-chat', 400, `Invalid value: '${words}'.`)
       await server(key, words)
     }
   cheap.script = (seen) => answerFor(seen, { text: ['cheap'] })
@@ -200,10 +200,10 @@ t.test('two keys with such words eject nothing', async (t) => {
 t.test('names of tools and fields of the caller’s count as its words', async (t) => {
   const { cheap, server, alarms } = await scene(t, 'openai-chat')
   const name = 'spending_limit_reached'
-  cheap.script = () => errorOf('openai-chat', 400, `Function ${name.replaceAll('_', ' ')} has no parameters`)
+  cheap.script = () => dialectError('openai-chat', 400, `Function ${name.replaceAll('_', ' ')} has no parameters`)
   const tools = [{ type: 'function', function: { name, parameters: { type: 'object', properties: {} } } }]
   await server('bad', 'Hello', { tools })
-  cheap.script = () => errorOf('openai-chat', 400, 'Unknown user: spending limit')
+  cheap.script = () => dialectError('openai-chat', 400, 'Unknown user: spending limit')
   await server('bad', 'Hello', { user: 'spending%20limit' })
   cheap.script = (seen) => answerFor(seen, { text: ['cheap'] })
   t.equal(await server('bad', 'Hello'), 'cheap')
@@ -214,7 +214,7 @@ t.test('an account that is really out of credit is recognised, and left for anot
   const { cheap, server, alarms } = await scene(t, 'anthropic')
   const sentence =
     'Your credit balance is too low to access the Anthropic API. Please go to Plans & Billing to upgrade or purchase credits.'
-  cheap.script = () => errorOf('anthropic', 400, sentence)
+  cheap.script = () => dialectError('anthropic', 400, sentence)
   for (const content of [`Why do I read this?\n> ${sentence}`, 'What is my credit balance, please?'])
     t.equal(await server('bad', content), 'dear', 'served all the same')
   t.equal(alarms().length, 0)

@@ -3,7 +3,16 @@ import t from 'tap'
 import type { Json, JsonObject } from '../../../src/core/json.ts'
 import type { GenerationRecord } from '../../../src/ledger/types.ts'
 import { FakeClock, turn, turns } from '../../support/clock.ts'
-import { base64Of, errorOf, marks, numbersIn, numbersOf, openaiVectors, type Vectors, vectorsOf } from '../../support/embedder.ts'
+import {
+  base64Floats,
+  inputNumbers,
+  marks,
+  numbersIn,
+  openaiVectors,
+  readError,
+  readVectors,
+  type Vectors,
+} from '../../support/embedder.ts'
 import { eventually } from '../../support/eventually.ts'
 import { every } from '../../support/every.ts'
 import { type Gateway, startGateway } from '../../support/gateway.ts'
@@ -18,6 +27,16 @@ const WHOLE_REPLY = 600_000
 const DRAIN = 30_000
 const ORDER = { provider: { order: ['first', 'second'] } }
 
+/** Presets whose provider takes fewer inputs than OpenAI. */
+const BOUNDS = [
+  ['cloudflare', 100],
+  ['deepinfra', 1024],
+  ['jina', 512],
+  ['mistral', 512],
+  ['qwen', 10],
+  ['siliconflow', 64],
+] as const
+
 const clock = new FakeClock(3)
 const first = await startUpstream(openaiVectors())
 const second = await startUpstream(openaiVectors())
@@ -27,6 +46,8 @@ auth: { keys: [ { name: app, key: sk-router-v1-0123456789abcdef, limit: "${LIMIT
 providers:
   first: { name: First, dialect: openai-chat, base_url: "${first.url}/v1", key: sk-up, quirks: { max_batch: 3 } }
   second: { name: Second, dialect: openai-chat, base_url: "${second.url}/v1", key: sk-up }
+${BOUNDS.map(([preset]) => `  ${preset}: { preset: ${preset}, base_url: "${second.url}/v1", key: sk-up }`).join('\n')}
+  nvidia: { preset: nvidia, base_url: "${second.url}/v1", key: sk-up }
   drained: { dialect: openai-chat, base_url: "${first.url}/v1", key: sk-up, on_abort: drain, quirks: { max_batch: 3 } }
   bad: { dialect: sim, faults: { status: 503 } }
   slow: { dialect: sim, faults: { delay: 10s } }
@@ -41,6 +62,8 @@ models:
       - { provider: second, model: m, price: { prompt: "2.00" } }
   acme/one: { kind: embedding, context: 1000, endpoints: [ { provider: first, model: m, price: { prompt: "1.00" } } ] }
   acme/other: { kind: embedding, context: 1000, endpoints: [ { provider: second, model: m, price: { prompt: "2.00" } } ] }
+${BOUNDS.map(([preset]) => `  acme/${preset}: { kind: embedding, endpoints: [ { provider: ${preset}, model: m, price: free } ] }`).join('\n')}
+  acme/nvidia: { kind: embedding, endpoints: [ { provider: nvidia, model: m, price: free } ] }
   acme/drained: { kind: embedding, endpoints: [ { provider: drained, model: m, price: { prompt: "1.00" } } ] }
   acme/tokens: { kind: embedding, endpoints: [ { provider: second, model: m, price: free, quirks: { max_batch_tokens: 5 } } ] }
   sim/bad: { kind: embedding, endpoints: [ { provider: bad, model: embed } ] }
@@ -68,26 +91,43 @@ const numbers = (count: number): number[] => Array.from({ length: count }, (_, i
 const embed = async (body: JsonObject): Promise<Vectors> => {
   const response = await ask(body)
   t.equal(response.status, 200)
-  return vectorsOf(response)
+  return readVectors(response)
 }
 const spent = async (): Promise<number> => {
   const { data } = (await (await gateway.get('/v1/key')).json()) as { data: { usage: number; limit_remaining: number } }
   t.equal(Math.round((data.usage + data.limit_remaining) * 1e9), LIMIT * 1e9, 'no hold is left open')
   return Math.round(data.usage * 1e9)
 }
-/** What an action costs, in nano-dollars. */
-const costOf = async (action: () => Promise<unknown>): Promise<number> => {
+/** Cost of an action, in nano-dollars. */
+const actionCost = async (action: () => Promise<unknown>): Promise<number> => {
   const before = await spent()
   await action()
   return (await spent()) - before
 }
 const failing: Script = () => jsonAnswer({ error: { message: 'no', type: 'server_error' } }, 500)
-const inputOf = (json: JsonObject): string[] => json.input as string[]
+const jsonInput = (json: JsonObject): string[] => json.input as string[]
+
+t.test('lists are split by what each provider is known to take', async (t) => {
+  for (const [preset, most] of BOUNDS) {
+    const before = second.requests.length
+    const reply = await embed({ model: `acme/${preset}`, input: inputs(most + 2) })
+    t.same(marks(reply), numbers(most + 2), preset)
+    const sizes = second.requests.slice(before).map(({ json }) => jsonInput(json).length)
+    t.equal(Math.max(...sizes), most, preset)
+  }
+})
+
+t.test('NVIDIA gets the kind of input, without which it refuses', async (t) => {
+  for (const kind of ['query', 'passage']) {
+    await embed({ model: 'acme/nvidia', input: 'text 1', input_type: kind })
+    t.equal(second.requests.at(-1)?.json.input_type, kind)
+  }
+})
 
 t.test('a batch is split by what the provider takes, and comes back as one', async (t) => {
   const before = first.requests.length
   let reply: Vectors | undefined
-  const cost = await costOf(async () => {
+  const cost = await actionCost(async () => {
     reply = await embed({ model: 'acme/one', input: inputs(10) })
   })
   t.same(marks(reply as Vectors), numbers(10))
@@ -95,7 +135,7 @@ t.test('a batch is split by what the provider takes, and comes back as one', asy
     reply?.data.map(({ index }) => index),
     numbers(10),
   )
-  const sizes = first.requests.slice(before).map(({ json }) => inputOf(json).length)
+  const sizes = first.requests.slice(before).map(({ json }) => jsonInput(json).length)
   t.same(sizes.sort(), [1, 3, 3, 3])
   t.equal(reply?.usage.prompt_tokens, 28, 'the sum over the calls')
   t.equal(cost, 28_000)
@@ -125,9 +165,9 @@ t.test('order exact with one call failing first', async (t) => {
     for (const break_ of [failing, (): Answer => ({ before: 'reset' }), (): Answer => jsonAnswer({ data: [] })]) {
       let failed = 0
       first.script = (seen, index) =>
-        inputOf(seen.json)[0] === 'text 3' && failed++ === 0 ? break_(seen, index) : openaiVectors()(seen, index)
+        jsonInput(seen.json)[0] === 'text 3' && failed++ === 0 ? break_(seen, index) : openaiVectors()(seen, index)
       let reply: Vectors | undefined
-      const cost = await costOf(async () => {
+      const cost = await actionCost(async () => {
         reply = await embed({ model: 'acme/one', input: inputs(11) })
       })
       t.same(marks(reply as Vectors), numbers(11))
@@ -139,10 +179,10 @@ t.test('order exact with one call failing first', async (t) => {
 })
 
 t.test('an endpoint that goes on failing is left, with all that it has brought', async (t) => {
-  first.script = (seen, index) => (inputOf(seen.json)[0] === 'text 3' ? failing(seen, index) : openaiVectors()(seen, index))
+  first.script = (seen, index) => (jsonInput(seen.json)[0] === 'text 3' ? failing(seen, index) : openaiVectors()(seen, index))
   const body = { model: 'acme/both', input: inputs(11), ...ORDER }
   const response = await ask(body, { 'X-Router-Metadata': 'enabled' })
-  const reply = await vectorsOf(response)
+  const reply = await readVectors(response)
   t.same(marks(reply), numbers(11))
   t.equal(reply.provider, 'Second')
   t.same(second.requests.at(-1)?.json.input, inputs(11), 'asked for everything, in one call')
@@ -188,7 +228,7 @@ const SPOILT: Record<string, (reply: JsonObject) => Json> = {
   }),
   'not a number in base64': (reply) => ({
     ...reply,
-    data: (reply.data as JsonObject[]).map((each) => ({ ...each, embedding: base64Of([1, Number.NaN, 3, 4]) })),
+    data: (reply.data as JsonObject[]).map((each) => ({ ...each, embedding: base64Floats([1, Number.NaN, 3, 4]) })),
   }),
   'broken base64': (reply) => ({ ...reply, data: (reply.data as JsonObject[]).map((each) => ({ ...each, embedding: 'AAAA*' })) }),
   'no data': () => ({ object: 'list' }),
@@ -219,11 +259,11 @@ t.test('a reply that is none goes on to the next endpoint', async (t) => {
       await clock.advance(3_600_000)
       const alone = await ask({ ...body, model: 'acme/one' })
       t.equal(alone.status, 502, name)
-      t.match(await errorOf(alone), { code: 502, metadata: { error_type: 'provider_unavailable' } }, name)
+      t.match(await readError(alone), { code: 502, metadata: { error_type: 'provider_unavailable' } }, name)
       await clock.advance(3_600_000)
     }
   })
-  t.equal(await costOf(() => ask({ ...body, model: 'acme/one' })), 0, 'nothing is charged for it')
+  t.equal(await actionCost(() => ask({ ...body, model: 'acme/one' })), 0, 'nothing is charged for it')
 })
 
 t.test('dimensions that a server ignores are a refusal that names them, and no failure of the endpoint', async (t) => {
@@ -236,25 +276,34 @@ t.test('dimensions that a server ignores are a refusal that names them, and no f
   await every(t, 'every length', async (t) => {
     for (const length of [3, 64, 1536]) {
       first.script = openaiVectors({
-        spoil: (reply) => ({ ...reply, data: (reply.data as JsonObject[]).map((each) => ({ ...each, embedding: numbersOf(1, length) })) }),
+        spoil: (reply) => ({
+          ...reply,
+          data: (reply.data as JsonObject[]).map((each) => ({ ...each, embedding: inputNumbers(1, length) })),
+        }),
       })
-      t.equal((await embed(body)).provider, 'Second', 'another provider may know them')
+      const both = await actionCost(async () => {
+        t.equal((await embed(body)).provider, 'Second', 'another provider may know them')
+      })
+      t.equal(both, 21_000, 'what both have counted')
+      const before = await spent()
       const alone = await ask({ ...body, model: 'acme/one' })
       t.equal(alone.status, 400)
-      t.match(await errorOf(alone), {
+      t.match(await readError(alone), {
         code: 400,
         message: `dimensions: the model gives vectors of ${length} numbers there`,
         param: 'dimensions',
         metadata: { error_type: 'invalid_request', field: 'dimensions' },
       })
+      t.equal((await spent()) - before, 7_000, 'the provider has worked for it, and bills it')
       t.equal(await uptime('acme/one'), null, 'it does not count')
 
       const calls = first.requests.length
       t.equal((await embed(body)).provider, 'Second')
       const again = await ask({ ...body, model: 'acme/one' })
       t.equal(again.status, 400)
-      t.match(await errorOf(again), { message: new RegExp(`^dimensions: .* gives vectors of ${length} numbers$`), param: 'dimensions' })
+      t.match(await readError(again), { message: new RegExp(`^dimensions: .* gives vectors of ${length} numbers$`), param: 'dimensions' })
       t.equal(first.requests.length, calls, 'it is remembered: the provider does not work for vectors of no use')
+      t.equal((await spent()) - before, 21_000, 'only the second provider has worked')
       const own = await ask({ ...body, model: 'acme/one', dimensions: length })
       t.equal(own.status, 200, 'its own length may be requested')
       await own.text()
@@ -277,7 +326,7 @@ t.test('dimensions that a server ignores are a refusal that names them, and no f
     )
   const long = await ask({ model: 'acme/one', input: 'x' })
   t.equal(long.status, 400)
-  t.match(await errorOf(long), { metadata: { error_type: 'context_length_exceeded' } }, 'llama.cpp')
+  t.match(await readError(long), { metadata: { error_type: 'context_length_exceeded' } }, 'llama.cpp')
   t.equal(await uptime('acme/one'), null)
   first.script = openaiVectors()
 })
@@ -308,9 +357,9 @@ t.test('a long reply in either form, and in both at once', async (t) => {
   await every(t, 'every case', async (t) => {
     for (const [name, isBase64] of Object.entries(forms)) {
       second.script = ({ json }) => {
-        const data = inputOf(json).map((text, index) => {
-          const vector = numbersOf(text, 1536)
-          return { object: 'embedding', index, embedding: isBase64(index) ? base64Of(vector) : vector }
+        const data = jsonInput(json).map((text, index) => {
+          const vector = inputNumbers(text, 1536)
+          return { object: 'embedding', index, embedding: isBase64(index) ? base64Floats(vector) : vector }
         })
         return jsonAnswer({ object: 'list', data, model: 'm', usage: { prompt_tokens: 9, total_tokens: 9 } })
       }
@@ -318,7 +367,7 @@ t.test('a long reply in either form, and in both at once', async (t) => {
         const { data } = await embed({ ...body, encoding_format: encoding })
         const wrong = data.findIndex(({ embedding }, index) => {
           const found = typeof embedding === 'string' ? numbersIn(embedding) : embedding
-          return JSON.stringify(found) !== JSON.stringify(numbersOf(`text ${index}`, 1536))
+          return JSON.stringify(found) !== JSON.stringify(inputNumbers(`text ${index}`, 1536))
         })
         t.same([data.length, wrong], [120, -1], `${name}, asked for ${encoding}`)
       }
@@ -349,7 +398,7 @@ t.test('a long reply to one who reads slowly, and to one who leaves', async (t) 
   await spent()
 })
 
-t.test('what a provider refuses', async (t) => {
+t.test('returns the refusal of a provider', async (t) => {
   const body = { model: 'acme/both', input: inputs(2), ...ORDER }
   const rows: [status: number, error: JsonObject, told: number, type: string][] = [
     [400, { code: 'invalid_value', param: 'dimensions' }, 400, 'invalid_request'],
@@ -362,7 +411,7 @@ t.test('what a provider refuses', async (t) => {
       first.script = () => jsonAnswer({ error }, status)
       const response = await ask(body)
       t.equal(response.status, told)
-      t.match(await errorOf(response), { metadata: { error_type: type } })
+      t.match(await readError(response), { metadata: { error_type: type } })
       t.equal(second.requests.length, before, 'no other would take it')
     }
   })
@@ -383,13 +432,15 @@ t.test('what a provider refuses', async (t) => {
 t.test('the faults of the simulated provider', async (t) => {
   t.equal((await ask({ model: 'sim/bad', input: 'x' })).status, 502)
   t.equal((await ask({ model: 'sim/cut', input: inputs(3) })).status, 502)
+  const delays = (): number => clock.waiting.filter((delay) => delay === 10_000).length
+  const before = delays()
   const slow = ask({ model: 'sim/slow', input: 'x' })
-  await clock.armed(10_000)
+  await eventually('the slow reply has begun', () => delays() > before)
   await clock.advance(10_000)
   t.equal((await slow).status, 200)
-  const stuck = ask({ model: 'sim/stuck', input: inputs(3) }, { 'X-Router-Deadline': '5' })
-  await clock.armed(5000)
-  await clock.advance(5000)
+  const stuck = ask({ model: 'sim/stuck', input: inputs(3) }, { 'X-Router-Deadline': '7' })
+  await clock.armed(7000)
+  await clock.advance(7000)
   t.equal((await stuck).status, 408, 'our own deadline')
 })
 
@@ -399,10 +450,10 @@ t.test('a silent provider', async (t) => {
   await first.request(first.requests.length)
   await clock.armed(WHOLE_REPLY)
   await clock.advance(WHOLE_REPLY)
-  t.equal((await vectorsOf(await pending)).provider, 'Second')
+  t.equal((await readVectors(await pending)).provider, 'Second')
 })
 
-const rowsOf = (): GenerationRecord[] => [...gateway.running.store.journal.export()]
+const ledgerRows = (): GenerationRecord[] => [...gateway.running.store.journal.export()]
 
 /** Sends, and leaves once the provider has been asked so often. @returns the row that was settled. */
 async function leaving(
@@ -410,7 +461,7 @@ async function leaving(
   { count, calls, after }: { count: number; calls: number; after?: () => void },
 ): Promise<GenerationRecord> {
   const from = first.requests.length
-  const rows = rowsOf().length
+  const rows = ledgerRows().length
   const leaver = new AbortController()
   const { signal } = leaver
   const headers = { authorization: `Bearer ${gateway.key}`, 'content-type': 'application/json' }
@@ -427,7 +478,7 @@ async function leaving(
   if (after) after()
   else await clock.advance(READ_ON)
   return eventually('the settlement', () => {
-    const row = rowsOf()[rows]
+    const row = ledgerRows()[rows]
     return row?.settled && row
   })
 }
@@ -437,16 +488,16 @@ const oneUnderWay = (): Promise<true> =>
   eventually('one call is left under way', () => clock.waiting.filter((delay) => delay === WHOLE_REPLY).length === 1)
 
 t.test('a deadline is charged as if the caller had left', async (t) => {
-  first.script = async (seen, index) => (inputOf(seen.json)[0] === 'text 3' ? { before: 'stall' } : openaiVectors()(seen, index))
+  first.script = async (seen, index) => (jsonInput(seen.json)[0] === 'text 3' ? { before: 'stall' } : openaiVectors()(seen, index))
   const from = first.requests.length
-  const cost = await costOf(async () => {
+  const cost = await actionCost(async () => {
     const asked = ask({ model: 'acme/one', input: inputs(12) }, { 'X-Router-Deadline': '5' })
     for (let i = 0; i < 4; i++) await first.request(from + i)
     await oneUnderWay()
     await clock.advance(5_000)
     t.equal((await asked).status, 408)
   })
-  const { settled, id } = rowsOf().at(-1) as GenerationRecord
+  const { settled, id } = ledgerRows().at(-1) as GenerationRecord
   const input = settled?.input ?? 0
   t.match(settled, { status: 'failed', estimated: true, cost: input * 1000 })
   t.ok(input > 21 && input < 21 + 20, `${input}: three reports of 7, and an estimate of the fourth`)
@@ -459,12 +510,12 @@ t.test('a caller that leaves is charged once, for what was under way', async (t)
   const gate = new Gate()
   // Of four calls that begin, three are answered.
   const script: Script = async (seen, index) => {
-    if (inputOf(seen.json)[0] === 'text 3') await gate.opened
+    if (jsonInput(seen.json)[0] === 'text 3') await gate.opened
     return openaiVectors()(seen, index)
   }
   first.script = script
   let row: GenerationRecord | undefined
-  const cost = await costOf(async () => {
+  const cost = await actionCost(async () => {
     row = await leaving('acme/one', { count: 12, calls: 4 })
   })
   t.match(row?.settled, { status: 'aborted', estimated: true, output: 0 })

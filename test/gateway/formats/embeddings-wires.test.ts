@@ -1,4 +1,4 @@
-/** Embeddings at every kind of provider: what goes out, what comes back, and what cannot be said there. */
+/** Embeddings at every kind of provider: requests, replies, and the fields that a format lacks. */
 import t from 'tap'
 import type { Json, JsonObject } from '../../../src/core/json.ts'
 import { EMBEDDING, GENERATING } from '../../../src/dialects/quirks.ts'
@@ -6,15 +6,15 @@ import { embeddingWires, upstreamDialects } from '../../../src/dialects/registry
 import { FakeClock } from '../../support/clock.ts'
 import {
   cohereVectors,
-  errorOf,
   geminiVectors,
+  inputNumbers,
   marks,
   numbersIn,
-  numbersOf,
   openaiVectors,
+  readError,
+  readVectors,
   type Speaks,
   type Vectors,
-  vectorsOf,
   voyageVectors,
 } from '../../support/embedder.ts'
 import { every } from '../../support/every.ts'
@@ -72,11 +72,11 @@ const ask = (body: JsonObject, headers?: Record<string, string>): Promise<Respon
 const embed = async (body: JsonObject): Promise<Vectors> => {
   const response = await ask(body)
   if (response.status !== 200) throw new Error(`${body.model}: ${response.status} ${await response.text()}`)
-  return vectorsOf(response)
+  return readVectors(response)
 }
 const seen = (): Seen => {
   const last = upstream.requests.at(-1)
-  if (!last) throw new Error('nothing was asked')
+  if (!last) throw new Error('no request has reached the provider')
   return last
 }
 const PICTURE = 'data:image/png;base64,aGVsbG8='
@@ -85,13 +85,13 @@ const words = (text: string): JsonObject => ({ type: 'text', text })
 const image = (url: string): JsonObject => ({ type: 'image_url', image_url: { url } })
 const joint = (...content: JsonObject[]): JsonObject => ({ content })
 
-t.test('the configuration and the registry know the same formats', async (t) => {
+t.test('the configuration and the registry have the same formats', async (t) => {
   t.same([...embeddingWires.keys()].sort(), [...EMBEDDING].sort())
   t.same([...upstreamDialects.keys()].sort(), [...GENERATING].sort())
 })
 
 for (const { dialect, speak, key, most } of WIRES) {
-  t.test(`${dialect}: both forms, in order, split, paid`, async (t) => {
+  t.test(`${dialect}: returns vectors in order as floats and base64, splits long lists, and charges them`, async (t) => {
     await every(t, 'every form', async (t) => {
       for (const form of dialect === 'gemini' ? [undefined] : ([undefined, 'float', 'base64'] as const)) {
         upstream.script = speak({ form, dimensions: 9 })
@@ -99,7 +99,7 @@ for (const { dialect, speak, key, most } of WIRES) {
         const floats = await embed({ ...body, encoding_format: 'float' })
         t.same(
           floats.data.map(({ embedding }) => embedding),
-          [3, 1, 2].map((mark) => numbersOf(mark, 9)),
+          [3, 1, 2].map((mark) => inputNumbers(mark, 9)),
         )
         const base64 = await embed({ ...body, encoding_format: 'base64' })
         t.same(
@@ -126,7 +126,7 @@ for (const { dialect, speak, key, most } of WIRES) {
     t.equal(((await embed({ model: `${dialect}/text`, input: 'x', dimensions: 6 })).data[0].embedding as number[]).length, 6)
   })
 
-  t.test(`${dialect}: what is garbled or refused goes on to the next`, async (t) => {
+  t.test(`${dialect}: calls the next provider after a garbled or refused reply`, async (t) => {
     const spoilt: ((reply: JsonObject) => Json)[] = [
       () => ({}),
       () => ({ data: 3, embeddings: 3 }),
@@ -135,14 +135,14 @@ for (const { dialect, speak, key, most } of WIRES) {
       (reply) => ({ ...reply, data: [{ embedding: 'x' }], embeddings: { float: [[1, 2], [3]] } }),
       (reply) => ({ ...reply, data: [{ embedding: [1] }], embeddings: { float: [1, 2] } }),
     ]
-    await every(t, 'every spoil', async (t) => {
+    await every(t, 'every garbled reply', async (t) => {
       for (const spoil of spoilt) {
         upstream.script = speak({ spoil })
         t.equal((await embed({ model: `${dialect}/safe`, input: ['a', 'b'], provider: { order: [dialect] } })).provider, 'fallback')
         await clock.advance(3_600_000)
       }
     })
-    t.equal(fallback.requests.at(-1)?.path, '/v1/deployments/m/vectors', 'a path of its own')
+    t.equal(fallback.requests.at(-1)?.path, '/v1/deployments/m/vectors', 'the path of the quirk embeddings_path')
     await every(t, 'every status', async (t) => {
       for (const status of [401, 429, 500, 503]) {
         upstream.script = () => jsonAnswer({ message: 'no', detail: 'no', error: { message: 'no', code: status } }, status)
@@ -156,23 +156,23 @@ for (const { dialect, speak, key, most } of WIRES) {
     const long = 'the input text exceeds the maximum number of tokens: maximum context length is 8 tokens, sk-up'
     upstream.script = () => jsonAnswer({ message: long, detail: long, error: { message: long, status: 'INVALID_ARGUMENT' } }, 400)
     const response = await ask({ model: `${dialect}/text`, input: 'a' })
-    const error = await errorOf(response)
+    const error = await readError(response)
     t.match(error, { code: 400, metadata: { error_type: 'context_length_exceeded' } })
     t.notMatch(JSON.stringify(error), /sk-up/, 'the key is removed')
     t.match(error.message, /: the input text exceeds the maximum number of tokens/)
     upstream.script = speak()
   })
 
-  t.test(`${dialect}: the end user stays within the gateway where the format has no such field`, async (t) => {
+  t.test(`${dialect}: sends no end user where the format has no such field`, async (t) => {
     const response = await ask({ model: `${dialect}/text`, input: 'x', user: 'me' }, { 'X-Router-Metadata': 'enabled' })
-    const { router_metadata: metadata } = await vectorsOf(response)
+    const { router_metadata: metadata } = await readVectors(response)
     const sent = dialect.startsWith('openai')
     t.equal(seen().json.user, sent ? 'me' : undefined)
     t.match(metadata, { attempts: [sent ? { dropped: undefined } : { dropped: ['user'] }] })
   })
 }
 
-t.test('what goes to Gemini', async (t) => {
+t.test('sends Gemini its own fields for inputs, types and media', async (t) => {
   upstream.script = geminiVectors()
   await embed({ model: 'gemini/text', input: ['one', 'two'], dimensions: 8, input_type: 'search_query' })
   t.equal(seen().path, '/v1beta/models/m:batchEmbedContents')
@@ -214,14 +214,16 @@ t.test('what goes to Gemini', async (t) => {
   })
 })
 
-t.test('what goes to Cohere', async (t) => {
+t.test('sends Cohere its own fields for inputs, types and truncation', async (t) => {
   upstream.script = cohereVectors()
   await embed({ model: 'cohere/text', input: ['one', 'two'], dimensions: 8, input_type: 'query', encoding_format: 'base64' })
   t.equal(seen().path, '/v2/embed')
   t.same(seen().json, { model: 'm', input_type: 'search_query', embedding_types: ['base64'], texts: ['one', 'two'], output_dimension: 8 })
   await embed({ model: 'cohere/text', input: 'x' })
   t.same(seen().json, { model: 'm', input_type: 'search_document', embedding_types: ['float'], texts: ['x'] }, 'the type is required there')
-  const odd = await vectorsOf(await ask({ model: 'cohere/text', input: 'x', input_type: 'similarity' }, { 'X-Router-Metadata': 'enabled' }))
+  const odd = await readVectors(
+    await ask({ model: 'cohere/text', input: 'x', input_type: 'similarity' }, { 'X-Router-Metadata': 'enabled' }),
+  )
   t.match(odd.router_metadata, { attempts: [{ dropped: ['input_type'] }] })
   await embed({ model: 'cohere/cut', input: 'x' })
   t.equal(seen().json.truncate, 'END')
@@ -232,7 +234,7 @@ t.test('what goes to Cohere', async (t) => {
   t.equal(seen().json.texts, undefined)
 })
 
-t.test('what goes to Voyage', async (t) => {
+t.test('sends Voyage its own fields and paths for texts and media', async (t) => {
   upstream.script = voyageVectors()
   await embed({ model: 'voyage/text', input: ['one', 'two'], dimensions: 8, input_type: 'search_document', encoding_format: 'base64' })
   t.equal(seen().path, '/v1/embeddings')
@@ -256,14 +258,14 @@ t.test('what goes to Voyage', async (t) => {
 })
 
 for (const { dialect, speak } of WIRES) {
-  t.test(`${dialect}: text and image give one vector, or a clear 400`, async (t) => {
+  t.test(`${dialect}: returns one vector for a text with an image, or a 400 that names the part`, async (t) => {
     upstream.script = speak()
     const before = upstream.requests.length
     const input = [joint(words('a 41'), image(PICTURE)), joint(words('b 7'), image(PICTURE), image(PICTURE))]
     const response = await ask({ model: `${dialect}/joint`, input })
     if (dialect.startsWith('openai')) {
       t.equal(response.status, 400)
-      t.match(await errorOf(response), {
+      t.match(await readError(response), {
         code: 400,
         message: `input[0].content[1]: ${dialect}/joint at ${dialect} takes no image in this format`,
         metadata: { error_type: 'invalid_request', field: 'input[0].content[1]' },
@@ -273,20 +275,20 @@ for (const { dialect, speak } of WIRES) {
       return
     }
     t.equal(response.status, 200)
-    const reply = await vectorsOf(response)
+    const reply = await readVectors(response)
     t.same(marks(reply), [41, 7], 'one each, in order')
     const sent = JSON.stringify(seen().json)
-    t.equal(sent.split('aGVsbG8=').length - 1, 3, 'every image has gone with its text')
-    t.equal(reply.usage.cost, 0.030007, 'and is paid')
+    t.equal(sent.split('aGVsbG8=').length - 1, 3, 'every image was sent with its text')
+    t.equal(reply.usage.cost, 0.030007, 'the images are charged')
   })
 }
 
-t.test('what a format cannot say is told with its place, or served by who can', async (t) => {
+t.test('refuses an input that the format lacks by its path, or calls a provider that has it', async (t) => {
   const before = upstream.requests.length
   const refused = async (name: string, input: Json, field: string): Promise<void> => {
     const response = await ask({ model: name, input })
     t.equal(response.status, 400, `${name} ${JSON.stringify(input).slice(0, 60)}`)
-    t.match(await errorOf(response), { metadata: { field }, message: new RegExp(`^${field.replaceAll(/[[\]]/g, '\\$&')}: `) })
+    t.match(await readError(response), { metadata: { field }, message: new RegExp(`^${field.replaceAll(/[[\]]/g, '\\$&')}: `) })
   }
   for (const dialect of ['gemini', 'cohere', 'voyage']) await refused(`${dialect}/text`, [[1, 2], [3]], 'input[0]')
   for (const dialect of ['openai-chat', 'openai-responses'])
@@ -302,7 +304,7 @@ t.test('what a format cannot say is told with its place, or served by who can', 
   t.equal(able.provider, 'fallback')
 })
 
-t.test('tokens by what they were read from, where the provider tells them apart', async (t) => {
+t.test('returns tokens by kind of input where the provider reports them by kind', async (t) => {
   const input = [joint(words('a 1'), image(PICTURE)), joint(words('b 2'))]
   const rows: [dialect: string, speak: (how?: Speaks) => Script, split: Record<string, number>, nano: number][] = [
     ['gemini', geminiVectors, { text: 3, image: 258, audio: 25, file: 10, video: 4 }, 17_000 + 4 * 258_000 + 9 * 25_000],
@@ -322,16 +324,19 @@ t.test('tokens by what they were read from, where the provider tells them apart'
       t.equal(Math.round(reply.usage.cost * 1e9), 10_000_000 + nano, `${dialect}: each kind at its own price, and the image`)
       upstream.script = speak({ split: { text: 5 }, usage: 5 })
       const plain = await embed({ model: `${dialect}/joint`, input: 'x' })
-      t.notOk('prompt_tokens_details' in plain.usage, `${dialect}: one kind alone is told by the whole`)
+      t.notOk('prompt_tokens_details' in plain.usage, `${dialect}: one kind alone has no details`)
       upstream.script = speak({ usage: null })
       const { usage: guessed } = await embed({ model: `${dialect}/joint`, input })
-      t.notOk('prompt_tokens_details' in guessed, `${dialect}: an estimate is not told as a count`)
-      t.ok(guessed.cost > 0.01 + (1e-6 * guessed.prompt_tokens * 7) / 2, `${dialect}: and yet its images have their price`)
+      t.notOk('prompt_tokens_details' in guessed, `${dialect}: an estimate has no details`)
+      t.ok(guessed.cost > 0.01 + (1e-6 * guessed.prompt_tokens * 7) / 2, `${dialect}: its images are charged all the same`)
       upstream.script = speak({ usage: 5 })
-      t.notOk('prompt_tokens_details' in (await embed({ model: `${dialect}/joint`, input })).usage, `${dialect}: nothing is made up`)
+      t.notOk(
+        'prompt_tokens_details' in (await embed({ model: `${dialect}/joint`, input })).usage,
+        `${dialect}: no details without a report`,
+      )
     }
   })
-  // Another gateway of this kind tells it in the very words of our own reply.
+  // Another gateway of this kind reports it in the fields of our own reply.
   const split = { text: 3, image: 8, audio: 0, video: 2, tongue: 4 }
   fallback.script = openaiVectors({ split, usage: 13 })
   const reply = await embed({ model: 'openai-chat/safe', input })
@@ -340,15 +345,15 @@ t.test('tokens by what they were read from, where the provider tells them apart'
   fallback.script = openaiVectors()
 })
 
-t.test('the split of a batch is the sum of its calls', async (t) => {
+t.test('adds up the tokens by kind of all calls of a batch', async (t) => {
   let call = 0
   upstream.script = (seen, index) => {
-    const told = call++ === 0 ? { split: { text: 3, image: 20 }, usage: 23 } : { usage: 4 }
-    return cohereVectors(told)(seen, index)
+    const report = call++ === 0 ? { split: { text: 3, image: 20 }, usage: 23 } : { usage: 4 }
+    return cohereVectors(report)(seen, index)
   }
   const input = Array.from({ length: 100 }, (_, i) => joint(words(`a ${i}`), image(PICTURE)))
   const reply = await embed({ model: 'cohere/joint', input })
   t.equal(call, 2)
-  t.same(reply.usage.prompt_tokens_details, { text_tokens: 7, image_tokens: 20 }, 'what one call does not tell apart counts as text')
+  t.same(reply.usage.prompt_tokens_details, { text_tokens: 7, image_tokens: 20 }, 'tokens of a call without kinds count as text')
   t.equal(reply.usage.prompt_tokens, 27)
 })

@@ -1,7 +1,7 @@
 /** POST /v1/embeddings: the rules of the wire by their numbers, over real HTTP. */
 import t from 'tap'
 import type { Json, JsonObject } from '../../../src/core/json.ts'
-import { errorOf, marks, numbersIn, numbersOf, openaiVectors, type Vectors, vectorsOf } from '../../support/embedder.ts'
+import { inputNumbers, marks, numbersIn, openaiVectors, readError, readVectors, type Vectors } from '../../support/embedder.ts'
 import { every } from '../../support/every.ts'
 import { object } from '../../support/fold.ts'
 import { startGateway } from '../../support/gateway.ts'
@@ -52,7 +52,7 @@ const ask = (body: JsonObject, headers?: Record<string, string>): Promise<Respon
 const embed = async (body: JsonObject): Promise<Vectors> => {
   const response = await ask(body)
   if (response.status !== 200) throw new Error(`${response.status} ${await response.text()}`)
-  return vectorsOf(response)
+  return readVectors(response)
 }
 const ORDER = { provider: { order: ['first', 'second'] } }
 const calls = (): number => first.requests.length + second.requests.length
@@ -66,10 +66,10 @@ t.test('a string gives one entry, and its price', async (t) => {
   const response = await ask({ model: 'acme/embed', input: 'number 41', user: 'me', ...ORDER }, { 'x-session-id': 'group-1' })
   t.equal(response.headers.get('content-type'), 'application/json')
   const id = response.headers.get('x-generation-id')
-  const reply = await vectorsOf(response)
+  const reply = await readVectors(response)
   t.same(reply, {
     object: 'list',
-    data: [{ object: 'embedding', index: 0, embedding: numbersOf('41', 4) }],
+    data: [{ object: 'embedding', index: 0, embedding: inputNumbers('41', 4) }],
     model: 'acme/embed',
     id,
     provider: 'First',
@@ -133,7 +133,7 @@ t.test('names a field that is missing, empty or of the wrong kind', async (t) =>
   const before = calls()
   const named = async (body: JsonObject, field: string): Promise<void> => {
     const response = await ask(body)
-    const error = await errorOf(response)
+    const error = await readError(response)
     t.equal(response.status, 400, JSON.stringify(body).slice(0, 90))
     t.match(error, { code: 400, message: String, metadata: { error_type: 'invalid_request', field } })
     t.ok(String(error.message).startsWith(`${field}: `), String(error.message))
@@ -205,16 +205,16 @@ t.test('returns 404 for a model that is not there, and for one of another kind',
     for (const model of ['acme/nothing', 'unheard-of', 'acme/embed:free', 'router/auto', 'sim/echo']) {
       const response = await ask({ model, input: 'x' })
       t.equal(response.status, 404, model)
-      const error = await errorOf(response)
+      const error = await readError(response)
       t.match(error, { code: 404, metadata: { error_type: 'not_found' }, availability: { retryable: false, requested_models: [model] } })
     }
   })
-  t.match(await errorOf(await ask({ model: 'sim/echo', input: 'x' })), {
+  t.match(await readError(await ask({ model: 'sim/echo', input: 'x' })), {
     availability: { code: 'wrong_endpoint', constraint: { field: 'model', detail: /chat/ } },
   })
   const chat = await gateway.post('/v1/chat/completions', { model: 'sim/embed', messages: [{ role: 'user', content: 'x' }] })
   t.equal(chat.status, 400)
-  t.match(await errorOf(chat), { availability: { code: 'wrong_endpoint', constraint: { field: 'model', detail: /\/v1\/embeddings/ } } })
+  t.match(await readError(chat), { availability: { code: 'wrong_endpoint', constraint: { field: 'model', detail: /\/v1\/embeddings/ } } })
   t.equal((await gateway.post('/v1/responses', { model: 'sim/embed', input: 'x' })).status, 400)
 })
 
@@ -228,14 +228,14 @@ t.test('text and image together give one vector', async (t) => {
   t.equal(sim.data.length, 1)
   const lacking = await ask({ model: 'acme/first', input: [{ content: [words('a')] }, { content }] })
   t.equal(lacking.status, 400)
-  t.match(await errorOf(lacking), { metadata: { field: 'input[1].content[1]' }, message: /takes no image/ }, 'a format without images')
+  t.match(await readError(lacking), { metadata: { field: 'input[1].content[1]' }, message: /takes no image/ }, 'a format without images')
   const blind = await ask({ model: 'acme/embed', input: [{ content }] })
-  t.match(await errorOf(blind), { code: 400, metadata: { field: 'input[0].content[1]' }, message: /reads no image, only text/ })
+  t.match(await readError(blind), { code: 400, metadata: { field: 'input[0].content[1]' }, message: /reads no image, only text/ })
   const deaf = await ask({
     model: 'acme/joint',
     input: [{ content: [{ type: 'input_audio', input_audio: { data: 'AA', format: 'wav' } }] }],
   })
-  t.match(await errorOf(deaf), { code: 400, metadata: { field: 'input[0].content[0]' } })
+  t.match(await readError(deaf), { code: 400, metadata: { field: 'input[0].content[0]' } })
   const plain = await embed({ model: 'acme/first', input: [{ content: [words('one'), words('two 3')] }] })
   t.equal(plain.data.length, 1)
   t.same(first.requests.at(-1)?.json.input, ['one\ntwo 3'], 'texts alone are one text, which every format has')
@@ -251,7 +251,7 @@ t.test('base64 holds the same floats, whichever form the provider gives', async 
       const base64 = (await embed({ ...body, encoding_format: 'base64' })).data.map(({ embedding }) => numbersIn(String(embedding)))
       t.equal(first.requests.at(-1)?.json.encoding_format, 'base64')
       t.same(base64, floats, `the provider gives ${form ?? 'what it is asked for'}`)
-      t.same(floats, [numbersOf('1', 300), numbersOf('2', 300)])
+      t.same(floats, [inputNumbers('1', 300), inputNumbers('2', 300)])
     }
   })
   first.script = openaiVectors()
@@ -283,9 +283,9 @@ t.test('dimensions, and what a provider cannot take', async (t) => {
   t.equal(reply.provider, 'First', 'the other gives one length only')
   const fixed = await ask({ model: 'acme/joint', input: 'x', dimensions: 9 })
   t.equal(fixed.status, 400)
-  t.match(await errorOf(fixed), { metadata: { field: 'dimensions' } })
+  t.match(await readError(fixed), { metadata: { field: 'dimensions' } })
   const response = await ask({ model: 'acme/embed', input: 'x', input_type: 'search_query', ...ORDER }, { 'X-Router-Metadata': 'enabled' })
-  const { router_metadata: metadata } = await vectorsOf(response)
+  const { router_metadata: metadata } = await readVectors(response)
   t.match(metadata, {
     requested: 'acme/embed',
     strategy: 'direct',
@@ -301,11 +301,11 @@ t.test('inputs that are longer than the model takes', async (t) => {
   t.ok(cut.length >= 10 && cut.length <= 40 && long.startsWith(cut), `cut to ${cut.length} characters`)
   await embed({ model: 'acme/cut', input: [Array.from({ length: 30 }, (_, i) => i)] })
   t.same(first.requests.at(-1)?.json.input, [[0, 1, 2, 3, 4, 5, 6, 7, 8, 9]], 'token ids exactly')
-  const told = await vectorsOf(await ask({ model: 'acme/cut', input: long }, { 'X-Router-Metadata': 'enabled' }))
+  const told = await readVectors(await ask({ model: 'acme/cut', input: long }, { 'X-Router-Metadata': 'enabled' }))
   t.match(told.router_metadata, { attempts: [{ dropped: ['input beyond 10 tokens'] }] })
   const refused = await ask({ model: 'acme/strict', input: ['short', long] })
   t.equal(refused.status, 400)
-  t.match(await errorOf(refused), { metadata: { error_type: 'context_length_exceeded', field: 'input[1]' } })
+  t.match(await readError(refused), { metadata: { error_type: 'context_length_exceeded', field: 'input[1]' } })
   const many = Array.from({ length: 60 }, () => 'twenty tokens or so')
   t.equal((await embed({ model: 'acme/strict', input: many.map(() => 'few') })).data.length, 60, 'each input has the context to itself')
   t.equal((await embed({ model: 'acme/embed', input: many })).data.length, 60)
@@ -315,7 +315,7 @@ t.test('never streams', async (t) => {
   const response = await ask({ model: 'acme/embed', input: 'x', stream: true })
   t.equal(response.status, 200)
   t.equal(response.headers.get('content-type'), 'application/json')
-  t.equal((await vectorsOf(response)).object, 'list')
+  t.equal((await readVectors(response)).object, 'list')
   t.equal((first.requests.at(-1) ?? second.requests.at(-1))?.json.stream, undefined)
 })
 
@@ -344,7 +344,7 @@ t.test('money: held by the input alone, and never for nothing', async (t) => {
   t.equal(calls(), before)
   first.script = openaiVectors({ usage: null })
   const response = await ask({ model: 'acme/embed', input: 'forty characters of text, more or less so', ...ORDER })
-  const { usage } = await vectorsOf(response)
+  const { usage } = await readVectors(response)
   t.ok(usage.prompt_tokens >= 10 && usage.prompt_tokens < 30, `${usage.prompt_tokens} tokens`)
   t.equal(usage.total_tokens, usage.prompt_tokens)
   const id = response.headers.get('x-generation-id')
@@ -365,11 +365,11 @@ t.test('guardrails read the inputs, and nothing hides from them', async (t) => {
     ]) {
       const response = await ask({ model: 'sim/embed', input }, guarded)
       t.equal(response.status, 403, JSON.stringify(input).slice(0, 60))
-      t.match(await errorOf(response), { code: 403 })
+      t.match(await readError(response), { code: 403 })
     }
   })
   const hidden = await ask({ model: 'acme/embed', input: [[1, 2]] }, guarded)
-  t.match(await errorOf(hidden), { code: 400, message: /no-secrets cannot read token ids/, metadata: { field: 'input[0]' } })
+  t.match(await readError(hidden), { code: 400, message: /no-secrets cannot read token ids/, metadata: { field: 'input[0]' } })
   t.equal(calls(), before)
   t.equal((await ask({ model: 'acme/embed', input: 'fine' }, guarded)).status, 200)
 })

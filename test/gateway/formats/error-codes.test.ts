@@ -13,7 +13,7 @@ const NAMED = `sk-hg-v1-${'1'.repeat(64)}`
 const yaml = (code = ''): string => `auth: { keys: [ { name: test, key: "${KEY}" }, { name: named, key: "${NAMED}", error_code: name } ] }
 ${code === '' ? '' : `errors: { code: ${code} }\n`}`
 
-async function codeOf(reply: Response): Promise<unknown> {
+async function replyCode(reply: Response): Promise<unknown> {
   return object(object((await reply.json()) as JsonObject).error).code
 }
 
@@ -38,7 +38,7 @@ t.test('auto: clients that need a name get one, all others the status', async (t
     ['curl/8.5.0', 404],
     ['my async-openai', 404],
   ] as const)
-    t.equal(await codeOf(await scene.ask(UNKNOWN, 'chat', { 'user-agent': agent })), expected, agent)
+    t.equal(await replyCode(await scene.ask(UNKNOWN, 'chat', { 'user-agent': agent })), expected, agent)
 })
 
 t.test('auto: async-openai sends no User-Agent by itself, and what reqwest sends', async (t) => {
@@ -64,28 +64,31 @@ t.test('auto: async-openai sends no User-Agent by itself, and what reqwest sends
 t.test('a header of the request comes before the key, and the key before the configuration', async (t) => {
   const auto = await start(t)
   const named = { authorization: `Bearer ${NAMED}` }
-  t.equal(await codeOf(await auto.ask(UNKNOWN, 'chat', named)), 'model_not_found')
-  t.equal(await codeOf(await auto.ask(UNKNOWN, 'chat', { ...named, 'x-router-error-code': 'status' })), 404)
-  t.equal(await codeOf(await auto.ask(UNKNOWN, 'chat', { 'x-router-error-code': 'name' })), 'model_not_found')
-  t.equal(await codeOf(await auto.ask(UNKNOWN, 'chat', { 'x-router-error-code': 'auto', 'user-agent': 'OpenAI/Go 3' })), 'model_not_found')
-  t.equal(await codeOf(await auto.ask(UNKNOWN, 'chat', { 'x-router-error-code': 'constructor' })), 404, 'an unknown word sets nothing')
+  t.equal(await replyCode(await auto.ask(UNKNOWN, 'chat', named)), 'model_not_found')
+  t.equal(await replyCode(await auto.ask(UNKNOWN, 'chat', { ...named, 'x-router-error-code': 'status' })), 404)
+  t.equal(await replyCode(await auto.ask(UNKNOWN, 'chat', { 'x-router-error-code': 'name' })), 'model_not_found')
+  t.equal(
+    await replyCode(await auto.ask(UNKNOWN, 'chat', { 'x-router-error-code': 'auto', 'user-agent': 'OpenAI/Go 3' })),
+    'model_not_found',
+  )
+  t.equal(await replyCode(await auto.ask(UNKNOWN, 'chat', { 'x-router-error-code': 'constructor' })), 404, 'an unknown word sets nothing')
   const status = await start(t, 'status')
-  t.equal(await codeOf(await status.ask(UNKNOWN, 'chat', { 'user-agent': 'OpenAI/Go 3' })), 404)
+  t.equal(await replyCode(await status.ask(UNKNOWN, 'chat', { 'user-agent': 'OpenAI/Go 3' })), 404)
   const name = await start(t, 'name')
-  t.equal(await codeOf(await name.ask(UNKNOWN)), 'model_not_found')
+  t.equal(await replyCode(await name.ask(UNKNOWN)), 'model_not_found')
 })
 
 t.test('names are those of OpenAI, in every format of OpenAI, in streams and outside of exchanges', async (t) => {
   let status = 429
   const scene = await startScene(t, { yaml: yaml('name'), answer: () => upstreamError(status, 'No') })
-  t.equal(await codeOf(await scene.ask()), 'rate_limit_exceeded')
-  t.equal(await codeOf(await scene.ask({}, 'responses')), 'rate_limit_exceeded')
+  t.equal(await replyCode(await scene.ask()), 'rate_limit_exceeded')
+  t.equal(await replyCode(await scene.ask({}, 'responses')), 'rate_limit_exceeded')
   await scene.clock.advance(61_000)
   status = 500
-  t.equal(await codeOf(await scene.ask()), 'server_error')
-  t.equal(await codeOf(await scene.ask({}, 'chat', { authorization: 'Bearer sk-wrong' })), 'invalid_api_key')
-  t.equal(await codeOf(await scene.ask({ temperature: 'hot' })), 'invalid_request')
-  t.equal(await codeOf(await scene.gateway.get('/v1/nowhere')), 'not_found')
+  t.equal(await replyCode(await scene.ask()), 'server_error')
+  t.equal(await replyCode(await scene.ask({}, 'chat', { authorization: 'Bearer sk-wrong' })), 'invalid_api_key')
+  t.equal(await replyCode(await scene.ask({ temperature: 'hot' })), 'invalid_request')
+  t.equal(await replyCode(await scene.gateway.get('/v1/nowhere')), 'not_found')
   const messages = object((await (await scene.ask(UNKNOWN, 'messages')).json()) as JsonObject)
   t.equal(object(messages.error).code, 404, 'Anthropic’s format has no such member: ours stays')
 })

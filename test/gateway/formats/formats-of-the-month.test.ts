@@ -5,7 +5,7 @@
 import t from 'tap'
 import type { JsonObject } from '../../../src/core/json.ts'
 import { list, object } from '../../support/fold.ts'
-import { droppedOf } from '../../support/matrix/observe.ts'
+import { generationDropped } from '../../support/matrix/observe.ts'
 import type { Client } from '../../support/providers.ts'
 import { type Scene, startScene } from '../../support/scene.ts'
 import { jsonAnswer, sseAnswer } from '../../support/upstream.ts'
@@ -24,7 +24,7 @@ async function send({ ask, gateway, upstream }: Scene, client: Client, more: Jso
   const reply = (await response.json()) as JsonObject
   const id = response.headers.get('x-generation-id')
   const found = object(((await (await gateway.get(`/v1/generation?id=${id}`)).json()) as JsonObject).data)
-  const dropped = Array.isArray(found.provider_responses) ? droppedOf(found) : []
+  const dropped = Array.isArray(found.provider_responses) ? generationDropped(found) : []
   return { status: response.status, reply, body: object(upstream.requests.at(-1)?.json), dropped, record: found }
 }
 
@@ -81,9 +81,9 @@ t.test('a stream that only fills the cache', async (t) => {
   const text = events.map((event) => `event: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`).join('')
   const scene = await startScene(t, { dialect: 'anthropic', answer: () => sseAnswer([text]) })
   const reply = await scene.ask({ max_tokens: 0, stream: true }, 'messages')
-  const said = await reply.text()
-  t.match(said, /"stop_reason":"max_tokens"/)
-  t.match(said, /message_stop/)
+  const utterance = await reply.text()
+  t.match(utterance, /"stop_reason":"max_tokens"/)
+  t.match(utterance, /message_stop/)
   t.equal(scene.upstream.requests.length, 1)
 })
 
@@ -183,6 +183,57 @@ t.test("typed error codes of the provider's wire reach its callers, where the re
     'details',
     "what is wrong with the gateway's account is not the caller's",
   )
+})
+
+t.test('a typed error code within a stream reaches its callers as well', async (t) => {
+  const begun: JsonObject = { ...FILLED, content: [], stop_reason: null }
+  const error = { type: 'invalid_request_error', message: 'No.', details: { error_code: 'image_dimensions_too_large' } }
+  const frames = [
+    { type: 'message_start', message: begun },
+    { type: 'content_block_start', index: 0, content_block: { type: 'text', text: '' } },
+    { type: 'content_block_delta', index: 0, delta: { type: 'text_delta', text: 'fine' } },
+    { type: 'error', error },
+  ].map((each) => `event: ${each.type}\ndata: ${JSON.stringify(each)}\n\n`)
+  for (const body of [frames, frames.slice(3)]) {
+    const scene = await startScene(t, { dialect: 'anthropic', answer: () => sseAnswer(body) })
+    const text = await (await scene.ask({ stream: true }, 'messages')).text()
+    t.match(text, /"details":\{"error_code":"image_dimensions_too_large"\}/, `behind ${body.length - 1} events`)
+  }
+})
+
+/** Beta mid-conversation-tool-changes-2026-07-01 and inline-tools-2026-09-15 (npm @anthropic-ai/sdk 1.14.0, BetaRequestToolAdditionBlock). */
+t.test('tools that come and go within a conversation', async (t) => {
+  const schema = { type: 'object', properties: {} }
+  const tools = [
+    { name: 'stays', input_schema: schema },
+    { name: 'goes', input_schema: schema },
+    { name: 'comes', input_schema: schema, defer_loading: true },
+    { name: 'never', input_schema: schema, defer_loading: true },
+  ]
+  const definition = { name: 'inline', description: 'Inline.', input_schema: schema }
+  const changes = [
+    { type: 'tool_addition', tool: { type: 'tool_reference', name: 'comes' } },
+    { type: 'tool_removal', tool: { type: 'tool_reference', name: 'goes' } },
+    { type: 'tool_addition', tool: { type: 'tool_definition', definition } },
+  ]
+  const messages = [
+    { role: 'user', content: 'Hello' },
+    { role: 'assistant', content: 'Hi' },
+    { role: 'user', content: [{ type: 'text', text: 'Next' }, ...changes] },
+  ] as unknown as JsonObject[]
+  const own = await startScene(t, { dialect: 'anthropic' })
+  const same = await send(own, 'messages', { messages, tools })
+  t.equal(same.status, 200, JSON.stringify(same.reply))
+  t.same(list(list(same.body.messages)[2]?.content).slice(1), changes, 'a provider of the format gets the blocks')
+  t.same(same.dropped, [])
+  for (const dialect of ['openai-chat', 'openai-responses', 'gemini']) {
+    const other = await startScene(t, { dialect })
+    const { status, reply, body } = await send(other, 'messages', { messages, tools })
+    t.equal(status, 200, JSON.stringify(reply))
+    const offered = [...JSON.stringify(body.tools).matchAll(/"name":"(\w+)"/g)].map(([, name]) => name)
+    t.same(offered.toSorted(), ['comes', 'inline', 'stays'], `${dialect}: what the conversation has at its end`)
+    t.notMatch(JSON.stringify(body), /tool_addition|tool_removal/, dialect)
+  }
 })
 
 t.test('the plain requests of each format are still served', async (t) => {

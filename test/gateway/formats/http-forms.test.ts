@@ -2,7 +2,7 @@
 import { execFile } from 'node:child_process'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join as pathOf } from 'node:path'
+import { join as joinPath } from 'node:path'
 import { promisify } from 'node:util'
 import t, { type Test } from 'tap'
 import { eventually } from '../../support/eventually.ts'
@@ -108,12 +108,12 @@ public class Probe {
 
 t.test('the HTTP client of the JDK as it is, and curl --http2', async (t) => {
   const { gateway, upstream } = await startScene(t)
-  const directory = mkdtempSync(pathOf(tmpdir(), 'headgate-probe-'))
+  const directory = mkdtempSync(joinPath(tmpdir(), 'headgate-probe-'))
   t.teardown(() => rmSync(directory, { recursive: true }))
   const java = await version('java', '-version')
   if (java === undefined) t.comment('SKIPPED: there is no java on this machine, so that the HTTP client of the JDK is not tested')
   else {
-    const file = pathOf(directory, 'Probe.java')
+    const file = joinPath(directory, 'Probe.java')
     writeFileSync(file, PROBE)
     const { stdout } = await run('java', [file, gateway.url, KEY, BODY, STREAMED])
     t.same(stdout.trim().split('\n'), Array(9).fill('200 true'), 'lists, whole answers and streams, with its offer of h2c')
@@ -229,7 +229,7 @@ async function nothingBehind(t: Test, refused: [name: string, bytes: string, sta
   })
 }
 
-t.test('what follows a refused request on its connection is not read', async (t) => {
+t.test('reads nothing behind a refused request on its connection', async (t) => {
   const sized = (...lines: string[]): string => join(...lines, AUTH, JSON_LINE, LENGTH) + BODY
   const old = 'POST /v1/chat/completions HTTP/1.0'
   await nothingBehind(t, [

@@ -4,16 +4,16 @@ import t from 'tap'
 import type { JsonObject } from '../../../src/core/json.ts'
 import { bodyText } from '../../support/body-text.ts'
 import { every } from '../../support/every.ts'
-import { eventsOf, framesOf, object } from '../../support/fold.ts'
+import { object, parseFrames, parseStream } from '../../support/fold.ts'
 import { startScene } from '../../support/scene.ts'
 import type { Script } from '../../support/upstream.ts'
-import { framesFor, type Said, says, upstreamError } from '../../support/wire.ts'
+import { framesFor, says, type Utterance, upstreamError } from '../../support/wire.ts'
 
 const DIALECTS = { 'openai-chat': '/v1', 'openai-responses': '/v1', anthropic: '', gemini: '/v1beta' } as const
-const SAID: Said = { reasoning: ['Hm.'], text: ['Once ', 'upon ', 'a “time”'], usage: { input: 11, output: 7 } }
+const UTTERANCES: Utterance = { reasoning: ['Hm.'], text: ['Once ', 'upon ', 'a “time”'], usage: { input: 11, output: 7 } }
 const TEXT = 'Once upon a “time”'
 
-let script: Script = says(SAID)
+let script: Script = says(UTTERANCES)
 const { gateway, upstream } = await startScene(t, {
   answer: (seen, index) => script(seen, index),
   config: (url) => `
@@ -34,13 +34,13 @@ presets: { brief: { system_prompt: "Be brief.", parameters: { temperature: 0.5 }
 const PATH = '/v1/completions'
 const ask = (more: JsonObject, headers?: Record<string, string>): Promise<Response> =>
   gateway.post(PATH, { model: 'm/openai-chat', prompt: 'Tell a story.', ...more }, headers)
-const choicesOf = (chunk: JsonObject): JsonObject[] => (Array.isArray(chunk.choices) ? (chunk.choices as JsonObject[]) : [])
+const chunkChoices = (chunk: JsonObject): JsonObject[] => (Array.isArray(chunk.choices) ? (chunk.choices as JsonObject[]) : [])
 
 t.test('a whole reply has the legacy form', async (t) => {
   await every(t, 'every provider', async (t) => {
     for (const id of Object.keys(DIALECTS))
       for (const prompt of ['Tell a story.', ['Tell a story.']]) {
-        script = says(SAID)
+        script = says(UTTERANCES)
         const response = await ask({ model: `m/${id}`, prompt, max_tokens: 50, stop: 'END', echo: false, n: 1, best_of: 1, suffix: null })
         const reply = (await response.json()) as JsonObject
         t.equal(response.status, 200, id)
@@ -60,28 +60,32 @@ t.test('a streamed reply has the legacy form', async (t) => {
   await every(t, 'every provider', async (t) => {
     for (const id of Object.keys(DIALECTS))
       for (const apart of [false, true]) {
-        script = says(SAID)
+        script = says(UTTERANCES)
         const stream_options = apart ? { include_usage: true } : null
         const text = await bodyText(await ask({ model: `m/${id}`, stream: true, stream_options }))
-        t.same(framesOf(text).at(-1), { event: undefined, data: '[DONE]' })
-        const chunks = eventsOf(text)
-        t.equal(chunks.flatMap((chunk) => choicesOf(chunk).map((choice) => choice.text)).join(''), TEXT, id)
+        t.same(parseFrames(text).at(-1), { event: undefined, data: '[DONE]' })
+        const chunks = parseStream(text)
+        t.equal(chunks.flatMap((chunk) => chunkChoices(chunk).map((choice) => choice.text)).join(''), TEXT, id)
         t.ok(chunks.every((chunk) => chunk.object === 'text_completion' && chunk.model === `m/${id}`))
         t.equal(new Set(chunks.map((chunk) => chunk.id)).size, 1)
-        const ends = chunks.flatMap((chunk) => choicesOf(chunk).map((choice) => choice.finish_reason))
+        const ends = chunks.flatMap((chunk) => chunkChoices(chunk).map((choice) => choice.finish_reason))
         t.same([ends.at(-1), ends.slice(0, -1).every((end) => end === null)], ['stop', true])
         t.match(chunks.at(-1)?.usage, { prompt_tokens: 11, completion_tokens: 7 }, id)
-        t.equal(chunks.filter((chunk) => choicesOf(chunk).length === 0).length, apart ? 1 : 0, 'a chunk without a choice on request alone')
+        t.equal(
+          chunks.filter((chunk) => chunkChoices(chunk).length === 0).length,
+          apart ? 1 : 0,
+          'a chunk without a choice on request alone',
+        )
       }
   })
 })
 
 t.test('echo puts the prompt in front, behind a preset as well', async (t) => {
-  script = says(SAID)
+  script = says(UTTERANCES)
   const whole = (await (await ask({ echo: true })).json()) as JsonObject
-  t.equal(choicesOf(whole)[0]?.text, `Tell a story.${TEXT}`)
-  const chunks = eventsOf(await bodyText(await ask({ echo: true, stream: true, preset: 'brief' })))
-  t.equal(chunks.flatMap((chunk) => choicesOf(chunk).map((choice) => choice.text)).join(''), `Tell a story.${TEXT}`)
+  t.equal(chunkChoices(whole)[0]?.text, `Tell a story.${TEXT}`)
+  const chunks = parseStream(await bodyText(await ask({ echo: true, stream: true, preset: 'brief' })))
+  t.equal(chunks.flatMap((chunk) => chunkChoices(chunk).map((choice) => choice.text)).join(''), `Tell a story.${TEXT}`)
   t.match(upstream.requests.at(-1)?.json, {
     temperature: 0.5,
     messages: [
@@ -91,7 +95,7 @@ t.test('echo puts the prompt in front, behind a preset as well', async (t) => {
   })
 })
 
-t.test('what the form cannot do is refused with its field', async (t) => {
+t.test('refuses fields that the legacy form cannot express, by name', async (t) => {
   const before = upstream.requests.length
   const cases: readonly (readonly [string, JsonObject])[] = [
     ['prompt', { prompt: ['one', 'two'] }],
@@ -124,7 +128,7 @@ t.test('what the form cannot do is refused with its field', async (t) => {
 })
 
 t.test('errors, cut replies and content filters', async (t) => {
-  script = says({ ...SAID, end: 'length' })
+  script = says({ ...UTTERANCES, end: 'length' })
   t.match(await (await ask({})).json(), { choices: [{ finish_reason: 'length' }] })
   script = says({ refusal: ['I cannot.'] })
   t.match(await (await ask({})).json(), { choices: [{ text: 'I cannot.' }] })
@@ -134,16 +138,16 @@ t.test('errors, cut replies and content filters', async (t) => {
   t.match(await failed.json(), { error: { code: 502, type: 'server_error' } })
   script = (seen) => ({
     headers: { 'content-type': 'text/event-stream' },
-    body: framesFor(seen.path, SAID).slice(0, 3),
+    body: framesFor(seen.path, UTTERANCES).slice(0, 3),
     after: 'close',
   })
-  const chunks = eventsOf(await bodyText(await ask({ stream: true })))
+  const chunks = parseStream(await bodyText(await ask({ stream: true })))
   const last = object(chunks.at(-1) as JsonObject)
   t.match(last, { object: 'text_completion', choices: [{ text: '', finish_reason: 'error' }], error: { code: 502 } })
 })
 
 t.test('the SDK of OpenAI reads both', async (t) => {
-  script = says(SAID)
+  script = says(UTTERANCES)
   const openai = new OpenAI({ apiKey: gateway.key, baseURL: `${gateway.url}/v1`, maxRetries: 0 })
   const reply = await openai.completions.create({ model: 'm/anthropic', prompt: 'Tell a story.', max_tokens: 50 })
   t.equal(reply.choices[0]?.text, TEXT)

@@ -6,14 +6,14 @@ import t, { type Test } from 'tap'
 import type { Loss } from '../../../scripts/losses/loss.ts'
 import { replyLosses } from '../../../scripts/losses/replies.ts'
 import { requestLosses } from '../../../scripts/losses/requests.ts'
-import type { ParameterName } from '../../../src/dialects/canon/parameters.ts'
+import type { ParameterName } from '../../../src/core/parameters.ts'
 import { upstreamDialects } from '../../../src/dialects/registry.ts'
 import { every } from '../../support/every.ts'
-import { lanesOf } from '../../support/lanes.ts'
-import { type Cell, startFieldOf, WIRE_NAMES } from '../../support/matrix/field.ts'
+import { lanesBetween } from '../../support/lanes.ts'
+import { type Cell, startWires, WIRE_NAMES } from '../../support/matrix/field.ts'
 import { type MarkedLeaf, marked, type Surface } from '../../support/matrix/markers.ts'
 import { type Outcome, observeReply, observeRequest } from '../../support/matrix/observe.ts'
-import { parameterOf } from '../../support/matrix/parameter-paths.ts'
+import { findParameter } from '../../support/matrix/parameter-paths.ts'
 import { CHAT_REQUESTS } from '../../support/matrix/surface-chat.ts'
 import { MESSAGES_REQUESTS } from '../../support/matrix/surface-messages.ts'
 import { REPLIES } from '../../support/matrix/surface-replies.ts'
@@ -34,16 +34,16 @@ const REQUESTS: Readonly<Record<Cell['client']['id'], Readonly<Record<string, Su
 // Thousands of calls: a minute on a busy machine.
 t.setTimeout(280_000)
 
-const field = await startFieldOf(t, [...WIRE_NAMES, 'bedrock-converse'])
+const field = await startWires(t, [...WIRE_NAMES, 'bedrock-converse'])
 
 /** Entries of this pair; those of the translate lane count for a pair of one wire only when it is forced into it. */
-const lossesOf = (all: readonly Loss[], cell: AnyCell): readonly Loss[] =>
+const cellLosses = (all: readonly Loss[], cell: AnyCell): readonly Loss[] =>
   all.filter(
     (loss) => loss.client === cell.client.id && loss.upstream === cell.wire && (loss.lane === undefined || loss.lane === cell.lane),
   )
 
 /** Client and provider speak the same wire. */
-const sameWire = (cell: AnyCell): boolean => lanesOf(cell.client.id, cell.wire).length > 1
+const sameWire = (cell: AnyCell): boolean => lanesBetween(cell.client.id, cell.wire).length > 1
 
 /** True for the path itself and whatever stands below it. */
 const covers = (loss: Loss, path: string): boolean =>
@@ -51,9 +51,9 @@ const covers = (loss: Loss, path: string): boolean =>
 
 const unique = (paths: readonly string[]): string[] => [...new Set(paths)].sort()
 
-/** What becomes of a parameter at this wire, by its table. */
-function outcomeOf(cell: AnyCell, leaf: MarkedLeaf): { name: ParameterName; dropped: boolean } | undefined {
-  const name = parameterOf(cell.client.id, leaf.path)
+/** Outcome of a parameter at this wire, by its table. */
+function cellOutcome(cell: AnyCell, leaf: MarkedLeaf): { name: ParameterName; dropped: boolean } | undefined {
+  const name = findParameter(cell.client.id, leaf.path)
   const outcome = name && upstreamDialects.get(cell.wire)?.parameters[name]
   return name && outcome && { name, dropped: 'dropped' in outcome }
 }
@@ -63,7 +63,7 @@ function explain(t: Test, cell: AnyCell, outcome: Outcome, entries: readonly Los
   const needed: Loss[] = []
   const unexplained: string[] = []
   for (const leaf of outcome.lost) {
-    const parameter = outcomeOf(cell, leaf)
+    const parameter = cellOutcome(cell, leaf)
     const entry = entries.find((loss) => covers(loss, leaf.path))
     if (entry) needed.push(entry)
     if (entry?.recorded !== undefined && !outcome.dropped.includes(entry.recorded))
@@ -76,13 +76,13 @@ function explain(t: Test, cell: AnyCell, outcome: Outcome, entries: readonly Los
 
 /** A parameter whose leaves arrived must be one that the table sends, and the other way round. */
 function keepsToTable(t: Test, cell: AnyCell, leaves: readonly MarkedLeaf[], outcome: Outcome): void {
-  const wrong = leaves.filter((leaf) => outcomeOf(cell, leaf)?.dropped === true && !outcome.lost.includes(leaf))
+  const wrong = leaves.filter((leaf) => cellOutcome(cell, leaf)?.dropped === true && !outcome.lost.includes(leaf))
   t.same(unique(wrong.map((leaf) => leaf.path)), [], 'what the table of parameters drops does not arrive')
 }
 
 for (const cell of field.cells.filter((each) => each.lane !== 'observe')) {
   t.test(`requests of ${cell.name}`, async (t) => {
-    const entries = lossesOf(requestLosses, cell)
+    const entries = cellLosses(requestLosses, cell)
     const needed = new Set<Loss>()
     await every(t, 'every surface', async (t) => {
       for (const [name, surface] of Object.entries(REQUESTS[cell.client.id])) {
@@ -113,7 +113,7 @@ for (const cell of field.cells.filter((each) => each.lane !== 'observe')) {
 
   if (!hasReplies(cell)) continue
   t.test(`replies of ${cell.name}`, async (t) => {
-    const entries = lossesOf(replyLosses, cell)
+    const entries = cellLosses(replyLosses, cell)
     const needed = new Set<Loss>()
     await every(t, 'every surface', async (t) => {
       for (const [name, surface] of Object.entries(REPLIES[cell.wire]))

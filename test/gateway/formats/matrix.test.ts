@@ -4,14 +4,14 @@ import type { JsonObject } from '../../../src/core/json.ts'
 import { bodyText } from '../../support/body-text.ts'
 import { every } from '../../support/every.ts'
 import { object } from '../../support/fold.ts'
-import { lanesOf } from '../../support/lanes.ts'
+import { lanesBetween } from '../../support/lanes.ts'
 import { type Asked, type AskedTool, expectedTurns, type SeenRequest } from '../../support/matrix/asked.ts'
 import type { Client } from '../../support/matrix/clients.ts'
-import { type Cell, modelOf, PRICES, startField, type Told, tell } from '../../support/matrix/field.ts'
-import { droppedOf } from '../../support/matrix/observe.ts'
+import { type Cell, PRICES, startField, type Told, tell, wireModel } from '../../support/matrix/field.ts'
+import { generationDropped } from '../../support/matrix/observe.ts'
 import { READERS } from '../../support/matrix/providers.ts'
 import { jsonAnswer, sseAnswer } from '../../support/upstream.ts'
-import { type Said, says, usageOf, WIRES, type WireName } from '../../support/wire.ts'
+import { says, type Utterance, utteranceUsage, WIRES, type WireName } from '../../support/wire.ts'
 
 const field = await startField(t)
 
@@ -27,9 +27,9 @@ const CALLS = [
   { id: 'call_b', name: 'clock', args: ['{"city":"Rome"}'] },
 ]
 const hello = { user: [{ text: 'Hello' }] }
-const fine: Said = { text: ['Fi', 'ne, ', 'thänks 😀'] }
+const fine: Utterance = { text: ['Fi', 'ne, ', 'thänks 😀'] }
 
-/** How each wire is asked for much reasoning where the output is capped at 4000 tokens. */
+/** Requests for much reasoning at each wire where the output is capped at 4000 tokens. */
 const REASONS: Readonly<Record<WireName, JsonObject>> = {
   'openai-chat': { effort: 'high' },
   'openai-responses': { effort: 'high' },
@@ -39,7 +39,7 @@ const REASONS: Readonly<Record<WireName, JsonObject>> = {
 
 const NO = { refusal: 'I will not.', text: '' }
 
-/** Who refuses in so many words, and who only stops. */
+/** Wires that refuse in so many words, and those that only stop. */
 const REFUSED: Readonly<Record<Client['id'], Record<WireName, JsonObject>>> = {
   chat: {
     'openai-chat': { ...NO, end: 'stop' },
@@ -62,7 +62,7 @@ const REFUSED: Readonly<Record<Client['id'], Record<WireName, JsonObject>>> = {
 }
 
 /** The lane that a pair takes when nothing is asked of it. */
-const firstLane = (client: string, wire: string): string => lanesOf(client, wire)[0]
+const firstLane = (client: string, wire: string): string => lanesBetween(client, wire)[0]
 
 function eachCell(name: string, body: (t: Test, cell: Cell) => Promise<void>): void {
   t.test(name, async (t) => {
@@ -74,25 +74,25 @@ function eachCell(name: string, body: (t: Test, cell: Cell) => Promise<void>): v
 }
 
 /** Asks whole and streamed; both must have been asked alike and answered alike. */
-async function ask(t: Test, cell: Cell, asked: Asked, said: Said): Promise<{ told: Told; seen: SeenRequest }> {
-  const told = await tell(cell, says(said), cell.client.write(asked))
+async function ask(t: Test, cell: Cell, asked: Asked, utterance: Utterance): Promise<{ told: Told; seen: SeenRequest }> {
+  const told = await tell(cell, says(utterance), cell.client.write(asked))
   const [whole, stream] = told.seen.map(READERS[cell.wire])
   t.same(stream, whole, 'asked alike, streamed or not')
   t.same(told.stream, told.whole, 'answered alike, streamed or not')
-  t.equal(told.whole.model, modelOf(cell.wire), 'the model is ours')
+  t.equal(told.whole.model, wireModel(cell.wire), 'the model is ours')
   return { told, seen: whole }
 }
 
-/** What the client must get of what was said. */
-function got(t: Test, cell: Cell, told: Told, said: Said): void {
+/** Part of the scripted reply that the client must get. */
+function got(t: Test, cell: Cell, told: Told, utterance: Utterance): void {
   const { whole } = told
-  t.equal(whole.text, said.text?.join('') ?? '', 'text')
+  t.equal(whole.text, utterance.text?.join('') ?? '', 'text')
   t.same(
     whole.calls.map((call) => ({ ...call, args: JSON.parse(call.args) })),
-    (said.calls ?? []).map((call) => ({ name: call.name, callId: call.id, args: JSON.parse(call.args.join('')) })),
+    (utterance.calls ?? []).map((call) => ({ name: call.name, callId: call.id, args: JSON.parse(call.args.join('')) })),
     'calls',
   )
-  const end = said.end ?? (said.calls ? 'tool_calls' : 'stop')
+  const end = utterance.end ?? (utterance.calls ? 'tool_calls' : 'stop')
   t.equal(whole.end, cell.client.ends[end], 'end')
   t.equal(whole.error, undefined)
 }
@@ -129,16 +129,16 @@ eachCell('images and a PDF file', async (t, cell) => {
 })
 
 eachCell('one function call', async (t, cell) => {
-  const said: Said = { text: ['I look.'], calls: CALLS.slice(0, 1) }
-  const { told, seen } = await ask(t, cell, { turns: [hello], tools: TOOLS }, said)
+  const utterance: Utterance = { text: ['I look.'], calls: CALLS.slice(0, 1) }
+  const { told, seen } = await ask(t, cell, { turns: [hello], tools: TOOLS }, utterance)
   t.same(seen.tools, TOOLS)
-  got(t, cell, told, said)
+  got(t, cell, told, utterance)
 })
 
 eachCell('parallel calls, and calls without arguments', async (t, cell) => {
-  const said: Said = { calls: [...CALLS, { id: 'call_c', name: 'clock', args: ['{}'] }] }
-  const { told } = await ask(t, cell, { turns: [hello], tools: TOOLS }, said)
-  got(t, cell, told, said)
+  const utterance: Utterance = { calls: [...CALLS, { id: 'call_c', name: 'clock', args: ['{}'] }] }
+  const { told } = await ask(t, cell, { turns: [hello], tools: TOOLS }, utterance)
+  got(t, cell, told, utterance)
 })
 
 eachCell('results of tools', async (t, cell) => {
@@ -182,10 +182,10 @@ eachCell('forced and forbidden tools', async (t, cell) => {
 })
 
 eachCell('an answer that keeps to a schema', async (t, cell) => {
-  const said: Said = { text: ['{"city":', '"Oslo"}'] }
-  const { told, seen } = await ask(t, cell, { turns: [hello], schema: { name: 'place', schema: SCHEMA } }, said)
+  const utterance: Utterance = { text: ['{"city":', '"Oslo"}'] }
+  const { told, seen } = await ask(t, cell, { turns: [hello], schema: { name: 'place', schema: SCHEMA } }, utterance)
   t.same(seen.schema, SCHEMA)
-  got(t, cell, told, said)
+  got(t, cell, told, utterance)
 })
 
 eachCell('reasoning is asked for', async (t, cell) => {
@@ -206,11 +206,11 @@ const ENCRYPTED_TEXT = 'c2VhbGVkIHJlYXNvbmluZyBvZiB0aGUgcHJvdmlkZXI+Pz8vKys='
 
 eachCell('reasoning goes back to who encrypted it, and to nobody else', async (t, cell) => {
   await every(t, 'every case', async (t) => {
-    for (const said of [
+    for (const utterance of [
       { reasoning: ['Let me ', 'see.'], signature: ENCRYPTED_TEXT, text: ['So.'], calls: CALLS },
       { reasoning: ['Let me ', 'see.'], signature: ENCRYPTED_TEXT, text: ['So.'] },
-    ] satisfies Said[]) {
-      const { told } = await ask(t, cell, { turns: [hello], tools: TOOLS, effort: 'high' }, said)
+    ] satisfies Utterance[]) {
+      const { told } = await ask(t, cell, { turns: [hello], tools: TOOLS, effort: 'high' }, utterance)
       t.equal(told.whole.reasoning, 'Let me see.')
       // Where a dialect has one field for the encrypted reasoning of every provider, ours names whose it is.
       const { encrypted } = told.whole
@@ -219,7 +219,7 @@ eachCell('reasoning goes back to who encrypted it, and to nobody else', async (t
         'the caller gets the encrypted reasoning',
       )
       const results =
-        'calls' in said ? { results: CALLS.map(({ id }) => ({ id, parts: [{ text: 'done' }] })) } : { user: [{ text: 'And?' }] }
+        'calls' in utterance ? { results: CALLS.map(({ id }) => ({ id, parts: [{ text: 'done' }] })) } : { user: [{ text: 'And?' }] }
       const asked: Asked = { turns: [hello, { replayed: told.reply }, results], tools: TOOLS, effort: 'high' }
       const { seen } = await ask(t, cell, asked, fine)
       const turn = seen.turns[1]
@@ -227,7 +227,7 @@ eachCell('reasoning goes back to who encrypted it, and to nobody else', async (t
       const signed = turn.parts.filter((part) => 'signed' in part && part.signed !== '')
       // Providers of chat take it by the quirk `reasoning_replay` alone: test/dialects/reasoning-replay.test.ts.
       // Gemini signs the text where there is no call, and Messages callers get no block behind the last text.
-      const isLeftOut = cell.wire === 'openai-chat' || (cell.wire === 'gemini' && cell.client.id === 'messages' && !('calls' in said))
+      const isLeftOut = cell.wire === 'openai-chat' || (cell.wire === 'gemini' && cell.client.id === 'messages' && !('calls' in utterance))
       const back = isLeftOut ? [] : [{ signed: ENCRYPTED_TEXT }]
       t.match(signed, back, 'its provider gets it back')
       const others = field.cells.filter(
@@ -242,7 +242,7 @@ eachCell('reasoning goes back to who encrypted it, and to nobody else', async (t
           )
         t.match(
           seen.turns.flatMap((turn) => turn.parts.filter((part) => 'text' in part || 'call' in part)),
-          [{ text: 'Hello' }, { text: 'So.' }, ...CALLS.slice('calls' in said ? 0 : 2).map(({ name }) => ({ call: { name } }))],
+          [{ text: 'Hello' }, { text: 'So.' }, ...CALLS.slice('calls' in utterance ? 0 : 2).map(({ name }) => ({ call: { name } }))],
           `${other.wire} sees the rest`,
         )
       }
@@ -251,42 +251,45 @@ eachCell('reasoning goes back to who encrypted it, and to nobody else', async (t
 })
 
 eachCell('a refusal', async (t, cell) => {
-  const said: Said = { refusal: ['I will ', 'not.'] }
-  const { told } = await ask(t, cell, { turns: [hello] }, said)
+  const utterance: Utterance = { refusal: ['I will ', 'not.'] }
+  const { told } = await ask(t, cell, { turns: [hello] }, utterance)
   t.match(told.whole, REFUSED[cell.client.id][cell.wire])
 })
 
 eachCell('the output cap is met', async (t, cell) => {
-  const said: Said = { text: ['cut ', 'of'], end: 'length' }
-  const { told, seen } = await ask(t, cell, { turns: [hello], cap: 17 }, said)
+  const utterance: Utterance = { text: ['cut ', 'of'], end: 'length' }
+  const { told, seen } = await ask(t, cell, { turns: [hello], cap: 17 }, utterance)
   t.equal(seen.cap, 17)
-  got(t, cell, told, said)
+  got(t, cell, told, utterance)
   t.match(told.generations, [{ finish_reason: 'length' }, { finish_reason: 'length' }])
 })
 
 eachCell('the provider filters the answer', async (t, cell) => {
-  const said: Said = { text: ['Well, '], end: 'content_filter' }
-  const { told } = await ask(t, cell, { turns: [hello] }, said)
-  got(t, cell, told, said)
+  const utterance: Utterance = { text: ['Well, '], end: 'content_filter' }
+  const { told } = await ask(t, cell, { turns: [hello] }, utterance)
+  got(t, cell, told, utterance)
 })
 
 eachCell('a stop sequence', async (t, cell) => {
-  const said: Said = { text: ['one '], sequence: 'END' }
-  const { told, seen } = await ask(t, cell, { turns: [hello], stop: ['END', 'FIN'] }, said)
+  const utterance: Utterance = { text: ['one '], sequence: 'END' }
+  const { told, seen } = await ask(t, cell, { turns: [hello], stop: ['END', 'FIN'] }, utterance)
   // The Responses wire has no field for it: its callers cannot ask, its providers cannot be asked.
   const unsaid = cell.client.id === 'responses' || cell.wire === 'openai-responses'
   t.same(seen.stop, unsaid ? [] : ['END', 'FIN'])
   if (cell.client.id !== 'responses' && unsaid)
     for (const generation of told.generations)
-      t.notOk(droppedOf(generation).includes('stop'), 'no loss: test/gateway/streams/stop-sequences.test.ts shows the cut')
+      t.notOk(generationDropped(generation).includes('stop'), 'no loss: test/gateway/streams/stop-sequences.test.ts shows the cut')
   const tells = cell.client.id === 'messages' && cell.wire === 'anthropic'
   t.match(told.whole, { text: 'one ', ...(tells ? { end: 'stop_sequence', sequence: 'END' } : { end: cell.client.ends.stop }) })
 })
 
 eachCell('usage and what it costs', async (t, cell) => {
-  const said: Said = { text: ['ok'], usage: { input: 1000, output: 200, cached: 300, written: 150, writtenLong: 50, reasoning: 80 } }
-  const { told } = await ask(t, cell, { turns: [hello] }, said)
-  const { input, output, cached, reasoning } = usageOf(said)
+  const utterance: Utterance = {
+    text: ['ok'],
+    usage: { input: 1000, output: 200, cached: 300, written: 150, writtenLong: 50, reasoning: 80 },
+  }
+  const { told } = await ask(t, cell, { turns: [hello] }, utterance)
+  const { input, output, cached, reasoning } = utteranceUsage(utterance)
   const written = cell.wire === 'gemini' ? 0 : 150
   const long = cell.wire === 'anthropic' ? 50 : 0
   const cost =
@@ -314,14 +317,14 @@ eachCell('citations', async (t, cell) => {
     { url: 'https://a.example/1', title: 'One' },
     { url: 'https://a.example/2', title: 'Two' },
   ]
-  const said: Said = { text: ['Fjørds ', 'are deep.'], citations }
-  const { told } = await ask(t, cell, { turns: [hello] }, said)
-  got(t, cell, told, said)
+  const utterance: Utterance = { text: ['Fjørds ', 'are deep.'], citations }
+  const { told } = await ask(t, cell, { turns: [hello] }, utterance)
+  got(t, cell, told, utterance)
   await every(t, 'every case', async (t) => {
     for (const { annotations } of [told.whole, told.stream]) {
       const flat = annotations.map((each) => ({ ...object(each), ...object(object(each).url_citation) }))
       t.match(flat, citations)
-      const [start, end] = [0, said.text?.join('').length]
+      const [start, end] = [0, utterance.text?.join('').length]
       if (cell.client.id !== 'messages')
         t.match(flat, [{ type: 'url_citation', start_index: start, end_index: end }, { start_index: start }])
     }
@@ -360,9 +363,9 @@ function cutAfter(frames: readonly string[], piece: string): string[] {
 }
 
 eachCell('a stream that breaks is never shown as whole', async (t, cell) => {
-  const said: Said = { text: ['Once ', 'upon '], calls: [{ id: 'call_a', name: 'weather', args: ['{"city":"Os', 'lo"}'] }] }
+  const utterance: Utterance = { text: ['Once ', 'upon '], calls: [{ id: 'call_a', name: 'weather', args: ['{"city":"Os', 'lo"}'] }] }
   const wire = WIRES[cell.wire]
-  const frames = cutAfter(wire.frames(said), cell.wire === 'gemini' ? 'upon ' : '\\"Os')
+  const frames = cutAfter(wire.frames(utterance), cell.wire === 'gemini' ? 'upon ' : '\\"Os')
   await every(t, 'every case', async (t) => {
     for (const [name, tail] of [
       ['it just ends', []],
@@ -397,13 +400,13 @@ function withMember(frame: string): string {
 }
 
 eachCell('events and members that nobody has heard of', async (t, cell) => {
-  const said: Said = { reasoning: ['Hm.'], text: ['Well, ', 'yes.'], calls: CALLS }
+  const utterance: Utterance = { reasoning: ['Hm.'], text: ['Well, ', 'yes.'], calls: CALLS }
   const body = { ...cell.client.write({ turns: [hello], tools: TOOLS }), stream: true }
   const ask = async (frames: readonly string[]): Promise<string> => {
     cell.upstream.script = () => sseAnswer(frames)
     return bodyText(await cell.ask(body))
   }
-  const frames = WIRES[cell.wire].frames(said)
+  const frames = WIRES[cell.wire].frames(utterance)
   const plain = cell.client.foldStream(await ask(frames))
   const [first, ...rest] = frames
   const more = await ask([first, UNHEARD[cell.wire], ...rest.slice(0, 2), UNHEARD[cell.wire], ...rest.slice(2)])
@@ -412,7 +415,7 @@ eachCell('events and members that nobody has heard of', async (t, cell) => {
   t.same(cell.client.foldStream(known), plain, 'an unknown event changes nothing')
   const members = await ask(frames.map(withMember))
   t.same(cell.client.foldStream(members), plain, 'an unknown member changes nothing')
-  if (cell.lane === 'pass' && lanesOf(cell.client.id, cell.wire).length > 1) {
+  if (cell.lane === 'pass' && lanesBetween(cell.client.id, cell.wire).length > 1) {
     t.match(more, /mk-event/, 'the same wire shows the event')
     t.match(members, /mk-member/, 'and the member')
   }

@@ -12,7 +12,7 @@ const PNG = Buffer.from('iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR
 const PICTURE = `data:image/png;base64,${PNG.toString('base64')}`
 const LARGE = Buffer.concat([Buffer.from('%PDF-1.7\n'), Buffer.alloc(1_000_000, 32)])
 
-/** What the site serves, by path. */
+/** Files of the site, by path. */
 const PAGES: Readonly<Record<string, Answer>> = {
   '/one.png': { headers: { 'content-type': 'image/png' }, body: [PNG] },
   '/untyped': { body: [PNG] },
@@ -71,7 +71,7 @@ plugins: { defaults: { file-parser: { allow_private: ["${site.url.replace('http:
 const image = (url: string): JsonObject => ({ type: 'image_url', image_url: { url } })
 
 /** Addresses and data of the images that the provider was sent. */
-function imagesOf({ requests }: Upstream): unknown[] {
+function upstreamImages({ requests }: Upstream): unknown[] {
   const { messages } = requests[requests.length - 1].json as unknown as { messages: { content: { image_url?: { url: string } }[] }[] }
   return messages.flatMap(({ content }) => content.flatMap((part) => part.image_url?.url ?? []))
 }
@@ -79,30 +79,30 @@ function imagesOf({ requests }: Upstream): unknown[] {
 t.test('an image by its address reaches the provider as data', async (t) => {
   const { gateway, site, data, chat } = await withSite(t)
   t.equal((await chat('acme/data', image(`${site.url}/one.png`), image(`${site.url}/one.png`), image(PICTURE))).status, 200)
-  t.same(imagesOf(data), [PICTURE, PICTURE, PICTURE])
+  t.same(upstreamImages(data), [PICTURE, PICTURE, PICTURE])
   t.equal(site.requests.length, 1, 'each address is fetched once')
   t.notOk(site.requests[0].headers.authorization)
   t.equal((await chat('acme/data', image(`${site.url}/untyped`))).status, 200)
-  t.same(imagesOf(data), [PICTURE], 'the first bytes say what it is')
+  t.same(upstreamImages(data), [PICTURE], 'the first bytes say what it is')
 
   const input = [{ role: 'user', content: [{ type: 'input_image', image_url: `${site.url}/one.png` }] }]
   t.equal((await gateway.post('/v1/responses', { model: 'acme/data', input })).status, 200)
-  t.same(imagesOf(data), [PICTURE], 'of the Responses API')
+  t.same(upstreamImages(data), [PICTURE], 'of the Responses API')
   const source = { type: 'url', url: `${site.url}/one.png` }
   const messages = [{ role: 'user', content: [{ type: 'image', source }] }]
   t.equal((await gateway.post('/v1/messages', { model: 'acme/data', max_tokens: 10, messages, stream: true })).status, 200)
-  t.same(imagesOf(data), [PICTURE], 'of the Messages API, streamed')
+  t.same(upstreamImages(data), [PICTURE], 'of the Messages API, streamed')
 })
 
-t.test('nothing is fetched where no provider in question needs it', async (t) => {
+t.test('fetches nothing where no possible provider needs it', async (t) => {
   const { site, any, chat } = await withSite(t)
   const url = `${site.url}/one.png`
   t.equal((await chat('acme/any', image(url))).status, 200)
-  t.same(imagesOf(any), [url])
+  t.same(upstreamImages(any), [url])
   t.equal(site.requests.length, 0)
 })
 
-t.test('what cannot be fetched is a 400 that names the part, and the provider is not called', async (t) => {
+t.test('returns 400 that names the part that cannot be fetched, and calls no provider', async (t) => {
   const { site, data, chat } = await withSite(t)
   const port = new URL(site.url).port
   await every(t, 'each address', async (t) => {
@@ -132,9 +132,9 @@ t.test('another provider that takes addresses serves instead', async (t) => {
   const { site, data, any, chat } = await withSite(t)
   const url = `${site.url}/missing.png`
   t.equal((await chat('acme/both', image(url))).status, 200)
-  t.same([data.requests.length, imagesOf(any)], [0, [url]])
+  t.same([data.requests.length, upstreamImages(any)], [0, [url]])
   t.equal((await chat('acme/both', image(`${site.url}/one.png`))).status, 200)
-  t.same(imagesOf(data), [PICTURE], 'the cheaper one, where it can be fetched')
+  t.same(upstreamImages(data), [PICTURE], 'the cheaper one, where it can be fetched')
 })
 
 t.test('a fetched file counts by its size: in the hold, and against the limit of a body', async (t) => {

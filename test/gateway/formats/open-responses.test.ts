@@ -2,13 +2,13 @@
 import t from 'tap'
 import type { JsonObject } from '../../../src/core/json.ts'
 import { every } from '../../support/every.ts'
-import { eventsOf, list, object } from '../../support/fold.ts'
+import { list, object, parseStream } from '../../support/fold.ts'
 import { inOrder, wellFormed } from '../../support/responses-rules.ts'
 import { startScene } from '../../support/scene.ts'
 import type { Script } from '../../support/upstream.ts'
-import { type Said, says } from '../../support/wire.ts'
+import { says, type Utterance } from '../../support/wire.ts'
 
-const ANSWERS: Readonly<Record<string, Said>> = {
+const ANSWERS: Readonly<Record<string, Utterance>> = {
   text: { text: ['It ', 'rains'] },
   empty: { text: [] },
   'reasoning, then text': { reasoning: ['look ', 'outside'], signature: 'c2VhbA==', text: ['It rains'] },
@@ -54,20 +54,20 @@ const QUESTION: JsonObject = {
 for (const id of DIALECTS) {
   t.test(id, async (t) => {
     await every(t, 'every case', async (t) => {
-      for (const [name, said] of Object.entries(ANSWERS)) {
-        script = says(said)
+      for (const [name, utterance] of Object.entries(ANSWERS)) {
+        script = says(utterance)
         const whole = await gateway.post('/v1/responses', { model: `m/${id}`, ...QUESTION })
         t.equal(whole.status, 200, name)
         const response = (await whole.json()) as JsonObject
         wellFormed(t, response, name)
         const streamed = await gateway.post('/v1/responses', { model: `m/${id}`, stream: true, ...QUESTION })
-        const events = eventsOf(await streamed.text())
+        const events = parseStream(await streamed.text())
         inOrder(t, events, name)
         const told = object(events.at(-1)?.response)
         t.equal(told.status, response.status, `${name}: the same end`)
         // Two wires tell a refusal by the reason of the end alone.
-        const filtered = said.refusal !== undefined && (id === 'anthropic' || id === 'gemini')
-        const cut = said.end === 'length' || said.end === 'content_filter' || filtered
+        const filtered = utterance.refusal !== undefined && (id === 'anthropic' || id === 'gemini')
+        const cut = utterance.end === 'length' || utterance.end === 'content_filter' || filtered
         t.equal(response.status, cut ? 'incomplete' : 'completed', name)
         t.same(
           list(told.output).map((item) => item.type),

@@ -1,4 +1,4 @@
-/** What a linter of OpenAPI 3.1 looks for, as far as it can be told without one. */
+/** Rules of a linter of OpenAPI 3.1, as far as it can be told without one. */
 import { Compile } from 'typebox/schema'
 import { isObject, type Json, type JsonObject } from '../../../src/core/json.ts'
 
@@ -11,26 +11,26 @@ export interface DocumentOperation {
 const METHODS = ['get', 'put', 'post', 'delete', 'patch', 'head', 'options', 'trace']
 const TOP = ['openapi', 'jsonSchemaDialect', 'info', 'servers', 'tags', 'security', 'paths', 'components']
 
-export function objectOf(value: Json | undefined): JsonObject {
+export function asObject(value: Json | undefined): JsonObject {
   return isObject(value) ? value : {}
 }
 
-export function objectsOf(value: Json | undefined): JsonObject[] {
+export function asObjectList(value: Json | undefined): JsonObject[] {
   return Array.isArray(value) ? value.filter(isObject) : []
 }
 
-export function operationsOf(document: JsonObject): DocumentOperation[] {
-  return Object.entries(objectOf(document.paths)).flatMap(([path, item]) =>
-    Object.entries(objectOf(item)).map(([method, operation]) => ({ method, path, operation: objectOf(operation) })),
+export function documentOperations(document: JsonObject): DocumentOperation[] {
+  return Object.entries(asObject(document.paths)).flatMap(([path, item]) =>
+    Object.entries(asObject(item)).map(([method, operation]) => ({ method, path, operation: asObject(operation) })),
   )
 }
 
 /** Follows a reference; other values are themselves. @throws where it leads nowhere. */
 export function resolved(document: JsonObject, value: Json | undefined): JsonObject {
-  const { $ref } = objectOf(value)
-  if (typeof $ref !== 'string') return objectOf(value)
+  const { $ref } = asObject(value)
+  if (typeof $ref !== 'string') return asObject(value)
   let target: Json | undefined = document
-  for (const name of $ref.replace('#/', '').split('/')) target = objectOf(target)[name]
+  for (const name of $ref.replace('#/', '').split('/')) target = asObject(target)[name]
   if (!isObject(target)) throw new Error(`${$ref} leads nowhere`)
   return target
 }
@@ -43,7 +43,7 @@ function inlined(document: JsonObject, value: Json): Json {
   return Object.fromEntries(Object.entries(value).map(([name, each]) => [name, inlined(document, each ?? null)]))
 }
 
-/** What is wrong with a value; undefined where nothing is. */
+/** Fault of a value; undefined where nothing is. */
 export function misfit(document: JsonObject, schema: Json | undefined, value: unknown): string | undefined {
   const compiled = Compile(inlined(document, schema ?? {}) as never)
   if (compiled.Check(value)) return undefined
@@ -51,8 +51,8 @@ export function misfit(document: JsonObject, schema: Json | undefined, value: un
   return errors.map((error) => `${error.instancePath}: ${error.message}`).join('; ')
 }
 
-export function jsonSchemaOf(content: Json | undefined): Json | undefined {
-  return objectOf(objectOf(content)['application/json']).schema
+export function jsonContentSchema(content: Json | undefined): Json | undefined {
+  return asObject(asObject(content)['application/json']).schema
 }
 
 /** Every broken rule, one line each. */
@@ -61,10 +61,10 @@ export function brokenRules(document: JsonObject): string[] {
   const say = (where: string, what: string): number => broken.push(`${where}: ${what}`)
   for (const key of Object.keys(document)) if (!TOP.includes(key)) say('document', `unknown member ${key}`)
   if (!/^3\.1\.\d+$/.test(String(document.openapi))) say('openapi', 'not 3.1')
-  const { title, version, license } = objectOf(document.info)
-  if (!title || !version || !objectOf(license).name) say('info', 'title, version and licence are required')
+  const { title, version, license } = asObject(document.info)
+  if (!title || !version || !asObject(license).name) say('info', 'title, version and licence are required')
   const ids = new Set<Json | undefined>()
-  const tags = new Set(objectsOf(document.tags).map(({ name }) => name))
+  const tags = new Set(asObjectList(document.tags).map(({ name }) => name))
   const used = JSON.stringify(document)
   for (const [, reference] of used.matchAll(/"\$ref":"([^"]+)"/g)) {
     try {
@@ -75,7 +75,7 @@ export function brokenRules(document: JsonObject): string[] {
   }
   // What follows reads schemas whole.
   if (broken.length > 0) return broken
-  for (const { method, path, operation } of operationsOf(document)) {
+  for (const { method, path, operation } of documentOperations(document)) {
     const where = `${method} ${path}`
     if (!METHODS.includes(method) || !/^(\/([\w-]+|\{\w+\}))+$/.test(path)) say(where, 'is no method of a path')
     if (ids.has(operation.operationId) || !/^[a-z][A-Za-z]+$/.test(String(operation.operationId))) say(where, 'its id is not its own')
@@ -90,20 +90,20 @@ export function brokenRules(document: JsonObject): string[] {
     ])
       say(where, line)
   }
-  for (const [kind, parts] of Object.entries(objectOf(document.components)))
-    for (const name of Object.keys(objectOf(parts)))
+  for (const [kind, parts] of Object.entries(asObject(document.components)))
+    for (const name of Object.keys(asObject(parts)))
       if (kind !== 'securitySchemes' && !used.includes(`"#/components/${kind}/${name}"`)) say(name, 'is used nowhere')
   for (const requirement of [
-    ...objectsOf(document.security),
-    ...operationsOf(document).flatMap(({ operation }) => objectsOf(operation.security)),
+    ...asObjectList(document.security),
+    ...documentOperations(document).flatMap(({ operation }) => asObjectList(operation.security)),
   ])
     for (const name of Object.keys(requirement))
-      if (!objectOf(objectOf(document.components).securitySchemes)[name]) say(name, 'is no security scheme')
+      if (!asObject(asObject(document.components).securitySchemes)[name]) say(name, 'is no security scheme')
   return broken
 }
 
 function brokenParameters(document: JsonObject, path: string, { parameters }: JsonObject): string[] {
-  const declared = objectsOf(parameters)
+  const declared = asObjectList(parameters)
   const inPath = [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name)
   const missing = inPath.filter((name) => !declared.some((one) => one.name === name && one.in === 'path' && one.required === true))
   const wrong = declared.flatMap(({ name, in: place, schema, example, description }) => [
@@ -121,24 +121,24 @@ function brokenParameters(document: JsonObject, path: string, { parameters }: Js
 
 function brokenBody(document: JsonObject, { requestBody }: JsonObject): string[] {
   if (requestBody === undefined) return []
-  const [given] = Object.values(objectOf(objectOf(requestBody).content))
-  const { schema, examples } = objectOf(given)
-  const shown = Object.entries(objectOf(examples))
+  const [given] = Object.values(asObject(asObject(requestBody).content))
+  const { schema, examples } = asObject(given)
+  const shown = Object.entries(asObject(examples))
   return [
     ...(shown.length === 0 ? ['its body has no example'] : []),
     ...shown.flatMap(([name, example]) => {
-      const what = misfit(document, schema, objectOf(example).value)
+      const what = misfit(document, schema, asObject(example).value)
       return what === undefined ? [] : [`example ${name}: ${what}`]
     }),
   ]
 }
 
 function brokenReplies(document: JsonObject, { responses }: JsonObject): string[] {
-  const statuses = Object.keys(objectOf(responses))
+  const statuses = Object.keys(asObject(responses))
   const broken = statuses.flatMap((status) => {
-    const { description, content } = resolved(document, objectOf(responses)[status])
-    const [given] = Object.values(objectOf(content))
-    const { schema, example } = objectOf(given)
+    const { description, content } = resolved(document, asObject(responses)[status])
+    const [given] = Object.values(asObject(content))
+    const { schema, example } = asObject(given)
     const what = example === undefined ? undefined : misfit(document, schema, example)
     return [
       ...(typeof description === 'string' && description !== '' ? [] : [`${status} is not described`]),

@@ -7,7 +7,16 @@ import { clientDialects } from '../../../src/dialects/registry.ts'
 import { eventually } from '../../support/eventually.ts'
 import { every } from '../../support/every.ts'
 import { type Gateway, startGateway } from '../../support/gateway.ts'
-import { brokenRules, type DocumentOperation, jsonSchemaOf, misfit, objectOf, objectsOf, operationsOf, resolved } from './openapi-rules.ts'
+import {
+  asObject,
+  asObjectList,
+  brokenRules,
+  type DocumentOperation,
+  documentOperations,
+  jsonContentSchema,
+  misfit,
+  resolved,
+} from './openapi-rules.ts'
 
 const PLAIN = 'sk-router-v1-plain0123456789abcdef'
 const BOSS = 'sk-router-v1-boss0123456789abcdef'
@@ -31,9 +40,9 @@ ${more}`
 
 const gateway = await startGateway(config())
 t.teardown(() => gateway.close())
-const documentOf = async (from: Gateway) => (await (await fetch(`${from.url}/openapi.json`)).json()) as JsonObject
-const document = await documentOf(gateway)
-const operations = operationsOf(document)
+const fetchDocument = async (from: Gateway) => (await (await fetch(`${from.url}/openapi.json`)).json()) as JsonObject
+const document = await fetchDocument(gateway)
+const operations = documentOperations(document)
 
 t.test('it needs no key, is JSON, and takes no other method', async (t) => {
   await every(t, 'every case', async (t) => {
@@ -72,7 +81,7 @@ t.test('the rules see what is broken', async (t) => {
     change(copy)
     return brokenRules(copy).join('\n')
   }
-  const at = (copy: JsonObject, ...names: string[]): JsonObject => names.reduce((value, name) => objectOf(value[name]), copy)
+  const at = (copy: JsonObject, ...names: string[]): JsonObject => names.reduce((value, name) => asObject(value[name]), copy)
   const cases: [RegExp, (copy: JsonObject) => void][] = [
     [/not 3\.1/, (copy) => Object.assign(copy, { openapi: '3.0.0' })],
     [/unknown member swagger/, (copy) => Object.assign(copy, { swagger: '2.0' })],
@@ -89,7 +98,7 @@ t.test('the rules see what is broken', async (t) => {
     [/example of 401: /, (copy) => Object.assign(at(copy, 'components', 'schemas', 'Error', 'properties'), { error: { type: 'string' } })],
     [
       /example of sort: /,
-      (copy) => Object.assign(objectOf(objectsOf(at(copy, 'paths', '/models', 'get').parameters).at(-3)), { example: 'best' }),
+      (copy) => Object.assign(asObject(asObjectList(at(copy, 'paths', '/models', 'get').parameters).at(-3)), { example: 'best' }),
     ],
   ]
   await every(t, 'every case', async (t) => {
@@ -103,7 +112,7 @@ t.test('every operation of a client format is described', async (t) => {
 })
 
 t.test('WebSockets of Responses are described with the operation that they request', async (t) => {
-  const found = operationsOf(document).find(({ operation }) => operation.operationId === 'createResponse')
+  const found = documentOperations(document).find(({ operation }) => operation.operationId === 'createResponse')
   for (const word of ['Upgrade: websocket', 'response.create', 'stream_id', 'previous_response_id', 'generate: false', '426'])
     t.match(found?.operation.description, word)
 })
@@ -113,11 +122,11 @@ const actual: Record<string, string> = {}
 
 const keyFor = (operation: JsonObject): string => (/Only for management keys/.test(String(operation.description)) ? BOSS : PLAIN)
 
-function addressOf({ path, operation }: DocumentOperation): { url: string; headers: Record<string, string> } {
+function operationAddress({ path, operation }: DocumentOperation): { url: string; headers: Record<string, string> } {
   const query = new URLSearchParams()
   const headers: Record<string, string> = {}
   let filled = path
-  for (const { name: given, in: place, example } of objectsOf(operation.parameters)) {
+  for (const { name: given, in: place, example } of asObjectList(operation.parameters)) {
     const name = String(given)
     const value = actual[`${path} ${name}`] ?? example
     if (value === undefined) continue
@@ -129,13 +138,13 @@ function addressOf({ path, operation }: DocumentOperation): { url: string; heade
   return { url: `${gateway.url}/v1${filled}${asked}`, headers }
 }
 
-const contentOf = (operation: JsonObject): [type: string, content: JsonObject] => {
-  const [[type, content] = ['', {}]] = Object.entries(objectOf(objectOf(operation.requestBody).content))
-  return [type, objectOf(content)]
+const operationContent = (operation: JsonObject): [type: string, content: JsonObject] => {
+  const [[type, content] = ['', {}]] = Object.entries(asObject(asObject(operation.requestBody).content))
+  return [type, asObject(content)]
 }
-const isForm = (operation: JsonObject): boolean => contentOf(operation)[0] === 'multipart/form-data'
+const isForm = (operation: JsonObject): boolean => operationContent(operation)[0] === 'multipart/form-data'
 
-function formOf(fields: JsonObject): FormData {
+function formData(fields: JsonObject): FormData {
   const form = new FormData()
   for (const [name, value] of Object.entries(fields))
     if (name === 'file') form.append(name, new File([String(value)], 'notes.txt'))
@@ -144,10 +153,10 @@ function formOf(fields: JsonObject): FormData {
 }
 
 async function call(described: DocumentOperation, body?: Json, key = keyFor(described.operation)): Promise<Response> {
-  const { url, headers } = addressOf(described)
+  const { url, headers } = operationAddress(described)
   const authorization = key === '' ? {} : { authorization: `Bearer ${key}` }
   if (isForm(described.operation))
-    return fetch(url, { method: described.method.toUpperCase(), headers: { ...headers, ...authorization }, body: formOf(objectOf(body)) })
+    return fetch(url, { method: described.method.toUpperCase(), headers: { ...headers, ...authorization }, body: formData(asObject(body)) })
   return fetch(url, {
     method: described.method.toUpperCase(),
     headers: { ...headers, ...authorization, ...(body === undefined ? {} : { 'content-type': 'application/json' }) },
@@ -157,13 +166,13 @@ async function call(described: DocumentOperation, body?: Json, key = keyFor(desc
 
 /** The one good reply that is described. */
 function goodReply({ operation }: DocumentOperation): { status: number; schema: Json | undefined; streams: boolean } {
-  const [[status, reply] = []] = Object.entries(objectOf(operation.responses))
-  const { content } = objectOf(reply)
-  return { status: Number(status), schema: jsonSchemaOf(content), streams: Object.hasOwn(objectOf(content), 'text/event-stream') }
+  const [[status, reply] = []] = Object.entries(asObject(operation.responses))
+  const { content } = asObject(reply)
+  return { status: Number(status), schema: jsonContentSchema(content), streams: Object.hasOwn(asObject(content), 'text/event-stream') }
 }
 
-const examplesOf = ({ operation }: DocumentOperation): [string, Json | undefined][] =>
-  Object.entries(objectOf(contentOf(operation)[1].examples)).map(([name, example]) => [name, objectOf(example).value])
+const operationExamples = ({ operation }: DocumentOperation): [string, Json | undefined][] =>
+  Object.entries(asObject(operationContent(operation)[1].examples)).map(([name, example]) => [name, asObject(example).value])
 
 /** Those first whose replies the others need, and what deletes last. */
 const ORDER = ['createKey', 'listEvents', 'createGuardrail', 'createFile', 'createChatCompletion', 'createAuthCode', 'exchangeAuthCode']
@@ -184,12 +193,12 @@ function thatIsThere(body: Json | undefined): Json | undefined {
 /** The first event has a delivery. */
 async function isSpread(): Promise<void> {
   const get = async () => (await fetch(`${gateway.url}/v1/events/deliveries`, { headers: { authorization: `Bearer ${BOSS}` } })).json()
-  await eventually('a delivery', async () => objectsOf(((await get()) as JsonObject).data).length > 0)
+  await eventually('a delivery', async () => asObjectList(((await get()) as JsonObject).data).length > 0)
 }
 
-/** What later calls name. */
+/** Ids that later calls name. */
 function remember(id: Json | undefined, reply: JsonObject): void {
-  const data = objectOf(reply.data)
+  const data = asObject(reply.data)
   if (id === 'createKey' || id === 'rotateKey')
     for (const below of ['', '/rotate', '/budget']) actual[`/keys/{hash}${below} hash`] = String(data.hash)
   if (id === 'createGuardrail')
@@ -199,7 +208,8 @@ function remember(id: Json | undefined, reply: JsonObject): void {
     for (const below of ['', '/plan']) actual[`/generations/{id}${below} id`] = String(reply.id)
   }
   if (id === 'createFile') for (const below of ['', '/content']) actual[`/files/{file_id}${below} file_id`] = String(reply.id)
-  if (id === 'listEvents') for (const below of ['', '/redeliver']) actual[`/events/{id}${below} id`] = String(objectsOf(reply.data)[0]?.id)
+  if (id === 'listEvents')
+    for (const below of ['', '/redeliver']) actual[`/events/{id}${below} id`] = String(asObjectList(reply.data)[0]?.id)
   if (id === 'createAuthCode') actual.code = String(data.id)
 }
 
@@ -209,9 +219,9 @@ t.test('every example is answered as described', async (t) => {
     for (const described of [...operations].sort((a, b) => rank(a) - rank(b))) {
       const { method, path, operation } = described
       const { status, schema, streams } = goodReply(described)
-      const bodies = operation.requestBody === undefined ? ([['', undefined]] as const) : examplesOf(described)
+      const bodies = operation.requestBody === undefined ? ([['', undefined]] as const) : operationExamples(described)
       for (const [name, value] of bodies) {
-        const body = operation.operationId === 'exchangeAuthCode' ? { ...objectOf(value), code: actual.code } : thatIsThere(value)
+        const body = operation.operationId === 'exchangeAuthCode' ? { ...asObject(value), code: actual.code } : thatIsThere(value)
         if (operation.operationId === 'redeliverEvent') await isSpread()
         const reply = await call(described, body)
         const text = await reply.text()
@@ -222,7 +232,7 @@ t.test('every example is answered as described', async (t) => {
           continue
         }
         t.equal(reply.status, status, `${where}: ${text.slice(0, 200)}`)
-        if (streams && objectOf(body).stream === true) {
+        if (streams && asObject(body).stream === true) {
           t.match(reply.headers.get('content-type'), /^text\/event-stream/, where)
           t.notMatch(text, /"error":\{|event: error/, where)
           t.match(text, /(data: \[DONE\]|"type":"message_stop"[^\n]*)\s*$/, where)
@@ -246,17 +256,20 @@ t.test('refusals are answered as described', async (t) => {
     for (const described of operations) {
       const { method, path, operation } = described
       const where = `${method} ${path}`
-      const responses = objectOf(operation.responses)
+      const responses = asObject(operation.responses)
       const fits = async (reply: Response, status: number): Promise<void> => {
         t.equal(reply.status, status, where)
         t.equal(
-          misfit(document, jsonSchemaOf(resolved(document, responses[status]).content), await reply.json()),
+          misfit(document, jsonContentSchema(resolved(document, responses[status]).content), await reply.json()),
           undefined,
           `${where} ${status}`,
         )
       }
-      const [example] = examplesOf(described)
-      await fits(await fetch(addressOf(described).url, { method: 'PUT', headers: { authorization: `Bearer ${keyFor(operation)}` } }), 405)
+      const [example] = operationExamples(described)
+      await fits(
+        await fetch(operationAddress(described).url, { method: 'PUT', headers: { authorization: `Bearer ${keyFor(operation)}` } }),
+        405,
+      )
       if (operation.security === undefined) await fits(await call(described, example?.[1], ''), 401)
       if (keyFor(operation) === BOSS) await fits(await call(described, example?.[1], PLAIN), 403)
       if (example) await fits(await call(described, { model: 7, name: 7, code: 7, callback_url: 7, disabled: 7 }), 400)
@@ -267,10 +280,10 @@ t.test('refusals are answered as described', async (t) => {
 t.test('white label: nobody is named but the brand', async (t) => {
   const acme = await startGateway(`brand: { word: acme }\n${config()}`)
   t.teardown(() => acme.close())
-  const text = JSON.stringify(await documentOf(acme))
+  const text = JSON.stringify(await fetchDocument(acme))
   const paths = ['', '/generation', '/keys', '/guardrails', '/schemas', '/page.css', '/page.js']
   const pages = await Promise.all(paths.map(async (path) => (await fetch(`${acme.url}/docs${path}`)).text()))
-  t.equal(objectOf((await documentOf(acme)).info).title, 'acme API')
+  t.equal(asObject((await fetchDocument(acme)).info).title, 'acme API')
   t.match(text, /X-Acme-Metadata/)
   // Five fields of guardrails are called after authors of models, and a fact of generations is the slug as the caller wrote it.
   const field = /"router":\{"anyOf"|"charge_reason","router",/g
@@ -285,7 +298,7 @@ t.test('examples name models that are there', async (t) => {
   const directory = t.testdir()
   const own = await startGateway(config(), { directory })
   t.teardown(() => own.close())
-  const models = async (): Promise<string> => JSON.stringify(objectOf((await documentOf(own)).paths))
+  const models = async (): Promise<string> => JSON.stringify(asObject((await fetchDocument(own)).paths))
   t.match(await models(), '"model":"sim/echo"')
   await own.reconfigure(config().replaceAll('sim/echo', 'house/own'))
   t.match(await models(), '"model":"house/own"', 'also after a reload')

@@ -1,4 +1,4 @@
-/** What applications still send after they have moved here from another gateway: its headers, its way to name models, its fields. */
+/** Requests of applications that have moved here from another gateway: its headers, its way to name models, its fields. */
 import t from 'tap'
 import type { JsonObject } from '../../../src/core/json.ts'
 import { object } from '../../support/fold.ts'

@@ -1,4 +1,4 @@
-/** What presets without a stand-in send for "no thinking" and for efforts, by the material that each names; the wires of Ollama besides chat. */
+/** Parameters that presets without a stand-in send for "no thinking" and for efforts, by the material that each names; the wires of Ollama besides chat. */
 import t from 'tap'
 import type { JsonObject } from '../../../src/core/json.ts'
 import { every } from '../../support/every.ts'
@@ -38,12 +38,12 @@ t.test('no thinking, and a little of it', async (t) => {
 t.test('Ollama over Responses: developer messages and open thoughts reach the model, a schema is checked', async (t) => {
   const { ask, upstream } = await startScene(t, { dialect: 'openai-responses', provider: 'preset: ollama-responses, discover: false' })
   const thought = { type: 'reasoning', id: 'rs_1', summary: [], content: [{ type: 'reasoning_text', text: 'Hm' }] }
-  const said = { type: 'message', role: 'assistant', content: [{ type: 'output_text', text: 'So.' }] }
+  const utterance = { type: 'message', role: 'assistant', content: [{ type: 'output_text', text: 'So.' }] }
   const input = [
     { role: 'developer', content: 'Be short.' },
     { role: 'user', content: 'Hello' },
     thought,
-    said,
+    utterance,
     { role: 'user', content: 'Go on' },
   ]
   const response = await ask({ input: input as unknown as JsonObject[], reasoning: { effort: 'minimal' } }, 'responses')

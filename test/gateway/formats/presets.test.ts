@@ -61,7 +61,7 @@ const bodyFor = (path: string, fields: JsonObject): JsonObject => ({
   ...fields,
 })
 
-/** What the provider got. */
+/** Request that the provider got. */
 async function sent(path: string, fields: JsonObject): Promise<JsonObject> {
   const before = upstream.requests.length
   const reply = await gateway.post(path, bodyFor(path, fields))
@@ -111,7 +111,7 @@ t.test('a preset fills in what the request does not send, in every format and la
   })
 })
 
-t.test('the three ways to name one', async (t) => {
+t.test('a preset is named by @preset/slug, by model@preset/slug or by the field preset', async (t) => {
   t.match(await sent(CHAT, { model: '@preset/chat' }), { model: 'chat-up', temperature: 0.3 })
   t.match(await sent(CHAT, { model: 'acme/responses@preset/chat' }), { model: 'responses-up', temperature: 0.3 })
   t.match(await sent(CHAT, { model: 'acme/responses', preset: 'chat' }), { model: 'responses-up', temperature: 0.3 })
@@ -122,7 +122,7 @@ t.test('the three ways to name one', async (t) => {
   t.match(await sent(CHAT, { model: 'acme/chat', preset: null }), { model: 'chat-up', temperature: undefined })
 })
 
-t.test('what the request sends wins', async (t) => {
+t.test('fields of the request override those of the preset', async (t) => {
   t.match(await sent(CHAT, { preset: 'chat', temperature: 0, top_p: null, max_completion_tokens: 50 }), {
     temperature: 0,
     top_p: 0.9,
@@ -277,7 +277,7 @@ t.test('GET /v1/presets and /v1/presets/{slug}', async (t) => {
   t.equal((await fetch(`${gateway.url}/v1/presets`)).status, 401)
 })
 
-t.test('what is wrong is named', async (t) => {
+t.test('returns 400 that names the wrong field', async (t) => {
   await every(t, 'every path', async (t) => {
     for (const path of [CHAT, RESPONSES, MESSAGES]) {
       for (const model of ['@preset/nobody', 'acme/chat@preset/nobody', '@preset/nobody:nitro']) {

@@ -58,7 +58,7 @@ t.test('an image as a variable, input items, and no input at all', async (t) => 
   t.equal((await ask({ prompt: null, input: 'Hello' })).status, 200)
 })
 
-t.test('what is wrong is named', async (t) => {
+t.test('returns 400 that names the wrong field', async (t) => {
   const before = upstream.requests.length
   const wrong: [JsonObject, string][] = [
     [{ id: 'nobody' }, 'prompt.id'],

@@ -4,8 +4,8 @@
  */
 import t, { type Test } from 'tap'
 import type { JsonObject } from '../../../src/core/json.ts'
-import { factsOf } from '../../../src/ledger/facts.ts'
-import { pdfOf } from '../../support/documents.ts'
+import { parseFacts } from '../../../src/ledger/facts.ts'
+import { buildPdf } from '../../support/documents.ts'
 import { eventually } from '../../support/eventually.ts'
 import { KEY } from '../../support/gateway.ts'
 import { type Client, PATHS } from '../../support/providers.ts'
@@ -85,7 +85,7 @@ const STORED = withFile({ type: 'file', file_id: 'file_011CPMxVD3fHLUhvTqtsQA5w'
 const PDF = withFile({
   type: 'base64',
   media_type: 'application/pdf',
-  data: pdfOf(
+  data: buildPdf(
     Array.from({ length: 200 }, () => 'x'),
     { packed: true },
   ).toString('base64'),
@@ -241,7 +241,7 @@ t.test('a counter that says too little: the key is charged up to its limit, the 
   await reply.text()
   const [row] = scene.rows()
   t.ok(row?.settled)
-  const { unrecovered_nano: unrecovered } = row?.settled ? factsOf(row.settled) : {}
+  const { unrecovered_nano: unrecovered } = row?.settled ? parseFacts(row.settled) : {}
   t.equal(row?.settled?.cost, 150_000_000, 'the limit and no more')
   t.equal((row?.settled?.cost ?? 0) + Number(unrecovered), 900_005_000, 'to the nano-dollar')
 })
@@ -280,7 +280,7 @@ t.test("counts are within the key's own rate, and bounded beside it", async (t) 
   t.equal(scene.counts().length, 34)
 })
 
-t.test('what a file has come to before bounds it later, at the same model alone', async (t) => {
+t.test('an earlier count of a file bounds later ones, at the same model alone', async (t) => {
   const scene = await place(t, { limit: '0.55' })
   const body = { ...STORED, model: 'acme/messages' }
   for (let turn = 0; turn < 4; turn++) {

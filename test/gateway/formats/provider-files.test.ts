@@ -16,7 +16,7 @@ const ID = 'file-Kept1'
 
 interface Part {
   content: JsonObject
-  /** Where the id stands in its request. */
+  /** Place of the id in its request. */
   field: string
   /** Dialects that can name it. */
   takenBy: readonly string[]
@@ -46,7 +46,7 @@ const PARTS: Readonly<Record<Client, readonly Part[]>> = {
 }
 const DIALECTS = ['openai-chat', 'openai-responses', 'anthropic', 'gemini']
 
-function bodyOf(client: Client, model: string, part: JsonObject): JsonObject {
+function clientBody(client: Client, model: string, part: JsonObject): JsonObject {
   const text = { type: client === 'responses' ? 'input_text' : 'text', text: 'What is in it?' }
   const conversation = [{ role: 'user', content: [text, part] }]
   if (client === 'responses') return { model, input: conversation }
@@ -81,7 +81,7 @@ t.test('each client format at each provider format', async (t) => {
         for (const dialect of DIALECTS) {
           const name = `${String(content.type)} at ${dialect}`
           const before = upstream.requests.length
-          const reply = await gateway.post(PATHS[client], bodyOf(client, `acme/${dialect}`, content))
+          const reply = await gateway.post(PATHS[client], clientBody(client, `acme/${dialect}`, content))
           const body = (await reply.json()) as JsonObject
           const sent = upstream.requests.slice(before)
           if (takenBy.includes(dialect)) {
@@ -108,7 +108,7 @@ t.test('the endpoint that takes the id serves, and the others are named as exclu
   )
   const part = PARTS.chat[0]?.content ?? {}
   for (let round = 0; round < 4; round++) {
-    const reply = await gateway.post(PATHS.chat, bodyOf('chat', 'acme/two', part))
+    const reply = await gateway.post(PATHS.chat, clientBody('chat', 'acme/two', part))
     t.equal(reply.status, 200)
     await reply.text()
   }
@@ -116,7 +116,7 @@ t.test('the endpoint that takes the id serves, and the others are named as exclu
     upstream.requests.map((request) => request.json.model),
     ['c', 'c', 'c', 'c'],
   )
-  const refused = await gateway.post(PATHS.chat, bodyOf('chat', 'acme/gemini', part))
+  const refused = await gateway.post(PATHS.chat, clientBody('chat', 'acme/gemini', part))
   t.equal(refused.status, 400)
   t.match(await refused.json(), {
     error: {
@@ -133,7 +133,7 @@ t.test('a file with its bytes beside the id is any provider’s to read', async 
     '  acme/claude: { input: [ text, file ], endpoints: [ { provider: at-anthropic, model: m, price: free } ] }',
   )
   const file = { file_id: ID, file_data: 'data:application/pdf;base64,JVBERi0=' }
-  const reply = await gateway.post(PATHS.chat, bodyOf('chat', 'acme/claude', { type: 'file', file }))
+  const reply = await gateway.post(PATHS.chat, clientBody('chat', 'acme/claude', { type: 'file', file }))
   t.equal(reply.status, 200)
   t.match(upstream.requests.at(-1)?.json, {
     messages: [{ content: [{ type: 'text' }, { type: 'document', source: { type: 'base64', data: 'JVBERi0=' } }] }],

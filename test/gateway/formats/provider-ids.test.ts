@@ -1,4 +1,4 @@
-/** Ids that providers give: each is of use to the key that got it, at the provider that gave it, in every lane. */
+/** Ids of files and containers at providers: each works only for the key that got it and at the provider that issued it, in every lane. */
 import t, { type Test } from 'tap'
 import type { JsonObject } from '../../../src/core/json.ts'
 import { KEY } from '../../support/gateway.ts'
@@ -146,7 +146,7 @@ for (const lane of [undefined, 'observe', 'translate'] as const)
       t.match(id, new RegExp(`^${CONTAINER}~hg1\\.`))
       t.match(file, new RegExp(`^${FILE}~hg1\\.`))
       t.notMatch(first.text, `"${CONTAINER}"`)
-      if (!stream) t.match(first.text, '"file_id":"report.txt"', 'what the model says to tools of the caller is not touched')
+      if (!stream) t.match(first.text, '"file_id":"report.txt"', 'arguments of calls of the caller are unchanged')
 
       const upload = [
         {
@@ -159,8 +159,8 @@ for (const lane of [undefined, 'observe', 'translate'] as const)
       ]
       const again = await ask(scene, 'messages', { ...TEXT, ...CODE, messages: upload, container: id, stream, model: 'acme/claude' })
       t.equal(again.status, 200, again.text)
-      t.match(again.sent, { container: CONTAINER, messages: [{ content: [{ file_id: FILE }] }] }, 'its provider gets its own')
-      t.equal(again.path, '/v1/messages', 'and no other')
+      t.match(again.sent, { container: CONTAINER, messages: [{ content: [{ file_id: FILE }] }] }, 'the provider gets its own id')
+      t.equal(again.path, '/v1/messages', 'no other provider is called')
       for (const body of [{ container: id }, { messages: upload }, { container: { id } }]) {
         const foreign = await ask(scene, 'messages', { ...TEXT, ...CODE, ...body, model: 'acme/claude' }, OTHER)
         t.equal(foreign.status, 404, foreign.text)
@@ -182,7 +182,7 @@ for (const lane of [undefined, 'observe', 'translate'] as const)
       t.match(cntr, new RegExp(`^${CNTR}~hg1\\.`))
       t.match(answered.text, /cfile_1234567~hg1\./)
       t.notMatch(answered.text, `"${CNTR}"`)
-      t.match(answered.text, 'See \\"file_id\\":\\"x\\"', 'words of the model stay')
+      t.match(answered.text, 'See \\"file_id\\":\\"x\\"', 'text of the model is unchanged')
       const replay = [{ type: 'code_interpreter_call', id: 'ci_1', status: 'completed', code: '1', container_id: cntr, outputs: [] }]
       const next = {
         input: [...replay, { role: 'user', content: 'Go on' }],
@@ -208,7 +208,7 @@ t.test('ids survive a restart and a new secret of the key', async (t) => {
   t.equal(asked.status, 200, asked.text)
 })
 
-t.test('ids that were made elsewhere are open where the operator lists them', async (t) => {
+t.test('accepts ids from elsewhere that the operator lists', async (t) => {
   const scene = await place(t)
   const file = { role: 'user', content: [{ type: 'document', source: { type: 'file', file_id: FILE } }] }
   const added = [
@@ -238,7 +238,7 @@ t.test('ids that were made elsewhere are open where the operator lists them', as
   t.equal((await ask(scene, 'messages', { ...TEXT, ...own, model: 'acme/claude' })).status, 200, 'skills of the provider are open to all')
 })
 
-t.test('a thread goes on from the provider’s own id of the message', async (t) => {
+t.test('continues a thread from the provider’s own id of the message', async (t) => {
   for (const lane of [undefined, 'translate'] as const)
     for (const stream of [false, true]) {
       const scene = await place(t, lane)
@@ -254,7 +254,7 @@ t.test('a thread goes on from the provider’s own id of the message', async (t)
     }
 })
 
-t.test('under a limit a thread is held for by what its last reply read and wrote', async (t) => {
+t.test('holds for a thread, under a limit, the tokens that its last reply reported', async (t) => {
   const limited = (url: string): string =>
     config(url)
       .replace(`key: "${KEY}" }`, `key: "${KEY}", limit: "0.01" }`)
@@ -266,7 +266,7 @@ t.test('under a limit a thread is held for by what its last reply read and wrote
   t.equal(next.status, 200, next.text)
 })
 
-t.test('a thread does not fall back', async (t) => {
+t.test('calls no other provider for a thread', async (t) => {
   const scene = await place(t)
   const begun = await ask(scene, 'messages', { ...TEXT, model: 'acme/claude', thread: { type: 'create' } })
   scene.upstream.script = () => jsonAnswer({ type: 'error', error: { type: 'overloaded_error', message: 'x' } }, 529)
@@ -275,7 +275,7 @@ t.test('a thread does not fall back', async (t) => {
   for (const { path } of scene.upstream.requests.slice(before)) t.equal(path, '/v1/messages')
 })
 
-t.test('a thread goes to a provider that keeps threads, and to no other', async (t) => {
+t.test('sends a thread only to a provider that keeps threads', async (t) => {
   for (const lane of [undefined, 'translate'] as const) {
     const scene = await place(t, lane)
     for (const thread of [{ type: 'create' }, { type: 'continue', thread_id: 'thread_01AbCdEf' }]) {
@@ -291,7 +291,7 @@ t.test('a thread goes to a provider that keeps threads, and to no other', async 
   }
 })
 
-t.test('cache diagnostics compare with the provider’s own id, or with nothing', async (t) => {
+t.test('sends cache diagnostics with the provider’s own id, or with null', async (t) => {
   const scene = await place(t)
   const begun = await ask(scene, 'messages', { ...TEXT, model: 'acme/claude', diagnostics: { previous_message_id: null } })
   const compare = (id: string, key?: string): Promise<Asked> =>
@@ -299,10 +299,10 @@ t.test('cache diagnostics compare with the provider’s own id, or with nothing'
   t.match((await compare(begun.id)).sent, { diagnostics: { previous_message_id: 'msg_01Provider' } })
   const foreign = await compare(begun.id, OTHER)
   t.equal(foreign.status, 200)
-  t.match(foreign.sent, { diagnostics: { previous_message_id: null } }, 'of another key nothing is known')
+  t.match(foreign.sent, { diagnostics: { previous_message_id: null } }, 'an id of another key is not sent')
 })
 
-t.test('so does the comparison of the Responses API', async (t) => {
+t.test('sends the comparison of the Responses API with the provider’s own id', async (t) => {
   for (const stream of [false, true]) {
     const scene = await place(t)
     const options = { prompt_cache_options: { mode: 'explicit', ttl: '30m' } }
@@ -314,7 +314,7 @@ t.test('so does the comparison of the Responses API', async (t) => {
   }
 })
 
-t.test('keys of the API name ids that were made elsewhere as those of the configuration do', async (t) => {
+t.test('accepts ids from elsewhere that a key of the API lists', async (t) => {
   const directory = t.testdir()
   const boss = { authorization: 'Bearer sk-router-v1-9999999999999999boss' }
   const withBoss = (url: string): string =>
@@ -354,7 +354,7 @@ t.test('keys of the API name ids that were made elsewhere as those of the config
   t.same([await status(FILE), await status('other_file')], [404, 404])
 })
 
-t.test('in the path of a pass-through request, too', async (t) => {
+t.test('checks ids in the path of a pass-through request', async (t) => {
   const open = (url: string): string =>
     config(url)
       .replace(`key: "${KEY}" }`, `key: "${KEY}", pass_through: true }`)
@@ -373,11 +373,11 @@ t.test('in the path of a pass-through request, too', async (t) => {
   t.same(await load(`anthropic/v1/files/${file.replace('~', '%7E')}`), [200, `/v1/files/${FILE}`])
   t.same(await load(`anthropic/v1/files/${file}`, OTHER), [404, ''], "another key's")
   t.same(await load(`spare/v1/files/${file}`), [404, ''], 'at another account')
-  t.same(await load(`anthropic/v1/files/${file.slice(0, -1)}${file.endsWith('A') ? 'B' : 'A'}`), [404, ''], 'one that was changed')
-  t.same(await load('anthropic/v1/files?limit=%20'), [200, '/v1/files?limit=%20'], 'others are as they came')
+  t.same(await load(`anthropic/v1/files/${file.slice(0, -1)}${file.endsWith('A') ? 'B' : 'A'}`), [404, ''], 'a changed id')
+  t.same(await load('anthropic/v1/files?limit=%20'), [200, '/v1/files?limit=%20'], 'other queries are unchanged')
 })
 
-t.test('in the bodies of generating pass-through requests of keys with a limit, too', async (t) => {
+t.test('checks ids in bodies of pass-through requests of keys with a limit', async (t) => {
   const open = (url: string): string =>
     config(url)
       .replace(`key: "${KEY}" }`, `key: "${KEY}", limit: "100.00", pass_through: true }`)
@@ -395,8 +395,8 @@ t.test('in the bodies of generating pass-through requests of keys with a limit, 
     return [reply.status, scene.upstream.requests.slice(before).at(-1)?.body ?? '']
   }
   const plain = body(file).replace(`"file_id": "${file}"`, `"file_id": "${FILE}"`)
-  t.same(await send('anthropic/v1/messages', file), [200, plain], 'only the id is another')
+  t.same(await send('anthropic/v1/messages', file), [200, plain], 'only the id is replaced')
   t.same(await send('anthropic/v1/messages', file, OTHER), [404, ''], "another key's")
   t.same(await send('spare/v1/messages', file), [404, ''], 'at another account')
-  t.same(await send('anthropic/v1/messages', `${file.slice(0, -1)}${file.endsWith('A') ? 'B' : 'A'}`), [404, ''], 'one that was changed')
+  t.same(await send('anthropic/v1/messages', `${file.slice(0, -1)}${file.endsWith('A') ? 'B' : 'A'}`), [404, ''], 'a changed id')
 })

@@ -6,7 +6,7 @@ import OpenAI from 'openai'
 import t from 'tap'
 import { isObject, type JsonObject } from '../../../src/core/json.ts'
 import { every } from '../../support/every.ts'
-import { eventsOf, object } from '../../support/fold.ts'
+import { object, parseStream } from '../../support/fold.ts'
 import { CLIENTS, type Client, PATHS } from '../../support/providers.ts'
 import { startScene } from '../../support/scene.ts'
 import { type Answer, jsonAnswer, type Script } from '../../support/upstream.ts'
@@ -484,7 +484,7 @@ t.test('an error within a stream says the same', async (t) => {
         body: [...framesFor(seen.path, { text: ['one '] }).slice(0, 2), broken],
       })
       const response = await gateway.post(PATHS[client], question(client, 'm/chat', { stream: true }))
-      const last = eventsOf(await response.text()).at(-1)
+      const last = parseStream(await response.text()).at(-1)
       const error = client === 'chat' ? last?.error : isObject(last?.response) ? last.response.error : undefined
       t.match(error, { message: 'CHAT: Tool call validation failed' }, client)
     }

@@ -25,7 +25,7 @@ t.teardown(() => upstream.close())
 
 interface Case {
   fields: JsonObject
-  /** What the provider gets of it in each lane. */
+  /** Fields that the provider gets in each lane. */
   pass: JsonObject
   translate: JsonObject
 }
@@ -51,7 +51,7 @@ const CASES: Readonly<Record<Client, readonly Case[]>> = {
 }
 const DIALECTS: Readonly<Record<Client, string>> = { chat: 'openai-chat', responses: 'openai-responses', messages: 'anthropic' }
 
-const bodyOf = (client: Client, fields: JsonObject): JsonObject => {
+const clientBody = (client: Client, fields: JsonObject): JsonObject => {
   const messages = [{ role: 'user', content: 'Hello' }]
   const own = client === 'responses' ? { input: messages } : client === 'chat' ? { messages } : { messages, max_tokens: 4000 }
   return { model: 'acme/one', ...own, ...fields }
@@ -66,7 +66,7 @@ for (const client of Object.keys(CASES) as Client[])
       await every(t, 'each word', async (t) => {
         for (const each of CASES[client]) {
           const name = JSON.stringify(each.fields)
-          const reply = await gateway.post(PATHS[client], bodyOf(client, each.fields))
+          const reply = await gateway.post(PATHS[client], clientBody(client, each.fields))
           t.equal(reply.status, 200, `${name}: ${await reply.text()}`)
           t.match(upstream.requests.at(-1)?.json, each[lane], name)
         }
@@ -78,7 +78,7 @@ t.test('a tier that no endpoint declares is recorded', async (t) => {
     const yaml = oneModel(upstream.url, DIALECTS[client])
     const gateway = await startGateway(client === 'messages' ? yaml.replace('/v1"', '"') : yaml)
     t.teardown(() => gateway.close())
-    const reply = await gateway.post(PATHS[client], bodyOf(client, { service_tier: 'scale' }))
+    const reply = await gateway.post(PATHS[client], clientBody(client, { service_tier: 'scale' }))
     t.equal(reply.status, 200, await reply.text())
     t.notOk('service_tier' in (upstream.requests.at(-1)?.json ?? {}), client)
     const found = (await (await gateway.get(`/v1/generation?id=${reply.headers.get('x-generation-id')}`)).json()) as JsonObject

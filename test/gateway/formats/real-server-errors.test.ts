@@ -21,7 +21,7 @@ interface Row {
   readonly what: string
   readonly wires?: readonly WireName[]
   readonly answer: Answer
-  /** What the caller of the only endpoint reads. */
+  /** Error for the caller of the only endpoint. */
   readonly status: number
   readonly message: RegExp
   /** The next endpoint serves. */

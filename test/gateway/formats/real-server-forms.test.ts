@@ -6,7 +6,7 @@ import { readFileSync } from 'node:fs'
 import t from 'tap'
 import type { JsonObject } from '../../../src/core/json.ts'
 import { every } from '../../support/every.ts'
-import { framesOf, list, object } from '../../support/fold.ts'
+import { list, object, parseFrames } from '../../support/fold.ts'
 import { CLIENTS } from '../../support/matrix/clients.ts'
 import { startScene } from '../../support/scene.ts'
 import { jsonAnswer, sseAnswer } from '../../support/upstream.ts'
@@ -18,7 +18,7 @@ const WEATHER = { name: 'get_weather', description: 'The weather.', schema: { ty
 const ASKED = { turns: [{ user: [{ text: 'two weather' }] }], tools: [WEATHER] }
 
 const events = (stream: string): JsonObject[] =>
-  framesOf(stream)
+  parseFrames(stream)
     .filter(({ data }) => data !== '[DONE]')
     .map(({ data }) => JSON.parse(data) as JsonObject)
 
@@ -114,7 +114,7 @@ const LLAMA =
   stop(1) +
   ENDED
 
-/** What Anthropic's SDKs make of a stream: a block is added where it starts, and found by its index (npm @anthropic-ai/sdk 1.13, MessageStream). */
+/** Message that Anthropic's SDKs build from a stream: a block is added where it starts, and found by its index (npm @anthropic-ai/sdk 1.13, MessageStream). */
 function accumulated(stream: string): JsonObject[] {
   const content: JsonObject[] = []
   const inputs = new Map<JsonObject, string>()
@@ -217,7 +217,7 @@ models:
   t.equal(upstream.requests.length, 2, 'it is not sent')
 })
 
-/** What Ollama 0.17.4 answers to an effort at a model other than gpt-oss (server/routes.go). */
+/** Answer of Ollama 0.17.4 to an effort at a model other than gpt-oss (server/routes.go). */
 const NO_EFFORT = {
   error: { message: 'think value "medium" is not supported for this model', type: 'invalid_request_error', param: null, code: null },
 }
@@ -279,14 +279,14 @@ t.test('developer messages go out as system messages where a Responses server lo
 
 t.test('an item that a caller may run is not done where the stream fails within it, whatever its type', async (t) => {
   const { ask, upstream } = await startScene(t, { dialect: 'openai-responses' })
-  const itemOf = (type: string): JsonObject => ({ id: `${type}_1`, type, status: 'in_progress', call_id: 'c', arguments: {}, action: {} })
+  const callItem = (type: string): JsonObject => ({ id: `${type}_1`, type, status: 'in_progress', call_id: 'c', arguments: {}, action: {} })
   const event = (type: string, more: JsonObject): string => `event: ${type}\ndata: ${JSON.stringify({ type, ...more })}\n\n`
-  const doneOf = async (type: string): Promise<number> => {
+  const countDone = async (type: string): Promise<number> => {
     const body = [
       event('response.created', { sequence_number: 0, response: { id: 'resp_1', object: 'response', status: 'in_progress', output: [] } }),
-      event('response.output_item.added', { sequence_number: 1, output_index: 0, item: itemOf('reasoning') }),
-      event('response.output_item.done', { sequence_number: 2, output_index: 0, item: itemOf('reasoning') }),
-      event('response.output_item.added', { sequence_number: 3, output_index: 1, item: itemOf(type) }),
+      event('response.output_item.added', { sequence_number: 1, output_index: 0, item: callItem('reasoning') }),
+      event('response.output_item.done', { sequence_number: 2, output_index: 0, item: callItem('reasoning') }),
+      event('response.output_item.added', { sequence_number: 3, output_index: 1, item: callItem(type) }),
       event('error', { sequence_number: 4, code: 'server_error', message: 'broken', param: null }),
     ]
     upstream.script = () => sseAnswer(body)
@@ -295,7 +295,8 @@ t.test('an item that a caller may run is not done where the stream fails within 
     return text.split('event: response.output_item.done').length - 1
   }
   for (const type of ['function_call', 'custom_tool_call', 'tool_search_call', 'local_shell_call', 'shell_call', 'apply_patch_call'])
-    t.equal(await doneOf(type), 1, `${type}: the reasoning alone`)
-  for (const type of ['computer_call', 'mcp_approval_request', 'a_call_of_next_year']) t.equal(await doneOf(type), 1, type)
-  for (const type of ['web_search_call', 'mcp_call', 'code_interpreter_call']) t.equal(await doneOf(type), 2, `${type}: no caller runs it`)
+    t.equal(await countDone(type), 1, `${type}: the reasoning alone`)
+  for (const type of ['computer_call', 'mcp_approval_request', 'a_call_of_next_year']) t.equal(await countDone(type), 1, type)
+  for (const type of ['web_search_call', 'mcp_call', 'code_interpreter_call'])
+    t.equal(await countDone(type), 2, `${type}: no caller runs it`)
 })

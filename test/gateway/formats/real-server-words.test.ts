@@ -2,9 +2,9 @@
  * Small words in which real model servers depart from the makers of their formats, each as the server named in docs/behaviour/model-servers.md
  * writes or wants it: what callers get of them, and what goes out to them.
  */
-import t from 'tap'
+import t, { type Test } from 'tap'
 import type { JsonObject } from '../../../src/core/json.ts'
-import { framesOf, list, object } from '../../support/fold.ts'
+import { list, object, parseFrames } from '../../support/fold.ts'
 import { CLIENTS } from '../../support/matrix/clients.ts'
 import type { Client } from '../../support/providers.ts'
 import { startScene } from '../../support/scene.ts'
@@ -30,7 +30,7 @@ t.test('the stop text that vLLM names beside the end reaches callers of Messages
   const asked = { stop_sequences: [' 4'] }
   const whole = (await (await ask(asked, 'messages')).json()) as JsonObject
   t.match(whole, { stop_reason: 'stop_sequence', stop_sequence: ' 4' }, 'whole')
-  const frames = framesOf(await (await ask({ ...asked, stream: true }, 'messages')).text())
+  const frames = parseFrames(await (await ask({ ...asked, stream: true }, 'messages')).text())
   const last = frames.map(({ data }) => JSON.parse(data) as JsonObject).find(({ type }) => type === 'message_delta')
   t.match(last?.delta, { stop_reason: 'stop_sequence', stop_sequence: ' 4' }, 'streamed')
   // The number of a token is no text.
@@ -58,7 +58,7 @@ t.test('a text of white space between a thought and a call becomes no block', as
   }
   const tools = { tools: [{ name: 'get_weather', input_schema: { type: 'object' } }] }
   const stream = await (await ask({ ...tools, stream: true }, 'messages')).text()
-  const started = framesOf(stream)
+  const started = parseFrames(stream)
     .map(({ data }) => JSON.parse(data) as JsonObject)
     .filter(({ type }) => type === 'content_block_start')
   t.same(
@@ -101,18 +101,41 @@ t.test('message_start has the tokens of the prompt where the provider has counte
     const { ask, upstream } = await startScene(t, { dialect: 'anthropic', lane })
     for (const body of [stream, [stream.join('')], stream.join('').match(/[\s\S]{1,7}/g) ?? []]) {
       upstream.script = () => sseAnswer(body)
-      const [first] = framesOf(await (await ask({ stream: true }, 'messages')).text())
+      const [first] = parseFrames(await (await ask({ stream: true }, 'messages')).text())
       const started = object(JSON.parse(first.data) as JsonObject)
       t.match(started, { type: 'message_start', message: { usage: begun } }, `${lane}, in ${body.length} pieces`)
     }
   }
   const { ask } = await startScene(t, { answer: says({ text: ['fine'] }) })
-  const [first] = framesOf(await (await ask({ stream: true }, 'messages')).text())
+  const [first] = parseFrames(await (await ask({ stream: true }, 'messages')).text())
   t.match(JSON.parse(first.data), { message: { usage: { input_tokens: 0, cache_read_input_tokens: null } } }, 'where it has not')
 })
 
+/** Arguments are JSON within a text: escapes of whole characters stay as the caller's library has written them, in each size. */
+async function argumentsAsWritten(t: Test): Promise<void> {
+  const { ask, upstream } = await startScene(t, { answer: says({ text: ['fine'] }) })
+  const cases: readonly (readonly [written: string, sent: string])[] = [
+    [String.raw`{"a":"\ud83d\ude00 \uD83D\uDE00"}`, String.raw`{"a":"\ud83d\ude00 \uD83D\uDE00"}`],
+    [String.raw`{"a":"\\ud83d as typed"}`, String.raw`{"a":"\\ud83d as typed"}`],
+    [String.raw`{"a":"\uD83D cut, \ude00\ud83d\ude00"}`, '{"a":"\ufffd cut, \ufffd\\ud83d\\ude00"}'],
+  ]
+  for (const [written, sent] of cases)
+    for (const filler of ['', 'a few words. '.repeat(30_000)]) {
+      const call = { id: 'call_1', type: 'function', function: { name: 'f', arguments: written } }
+      const messages: JsonObject[] = [
+        { role: 'user', content: `${filler}Hello` },
+        { role: 'assistant', content: null, tool_calls: [call] },
+        { role: 'tool', tool_call_id: 'call_1', content: String.raw`\ud83d as typed` },
+      ]
+      t.equal((await ask({ messages })).status, 200)
+      const [, turn, result] = list(object(JSON.parse(upstream.requests.at(-1)?.body ?? '{}')).messages)
+      t.equal(object(list(turn?.tool_calls)[0]?.function).arguments, sent, `${written}, ${filler.length} characters in front`)
+      t.equal(result?.content, String.raw`\ud83d as typed`, 'a text that is no JSON stays')
+    }
+}
+
 t.test('half a character goes out as U+FFFD, in each format and size', async (t) => {
-  for (const dialect of ['openai-chat', 'openai-responses', 'anthropic'] as const) {
+  for (const dialect of ['openai-chat', 'openai-responses', 'anthropic', 'gemini', 'bedrock-converse'] as const) {
     const { gateway, upstream } = await startScene(t, { dialect, answer: says({ text: ['fine'] }) })
     for (const client of CLIENTS)
       for (const filler of ['', 'a few words. '.repeat(30_000)]) {
@@ -125,7 +148,24 @@ t.test('half a character goes out as U+FFFD, in each format and size', async (t)
         const place = `${dialect}, ${client.id}, ${filler.length} characters in front`
         t.ok(sent.includes('cut \ufffd here, \\\\ud83d as typed, 🙂 whole'), place)
       }
+    const half = (name: string): string => `${name} \udc00`
+    const tools = [{ name: 'f', description: half('tool'), schema: { type: 'object', properties: { a: { description: half('schema') } } } }]
+    const turns = [
+      { user: [{ text: 'Hello' }] },
+      { calls: [{ id: 'call_1', name: 'f', args: { a: half('argument') } }] },
+      { results: [{ id: 'call_1', parts: [{ text: half('result') }] }] },
+    ]
+    for (const client of CLIENTS) {
+      const body = client.write({ system: half('system'), turns, tools, cap: 100 })
+      const response = await gateway.post(client.path, { model: MODEL, ...body })
+      t.equal(response.status, 200, await response.text())
+      const sent = upstream.requests.at(-1)?.body.replaceAll('\\ufffd', '\ufffd') ?? ''
+      for (const name of ['system', 'tool', 'schema', 'argument', 'result'])
+        t.ok(sent.includes(`${name} \ufffd`), `${dialect}, ${client.id}: ${name}`)
+      t.notMatch(sent, /\\ud[89a-f]/i, `${dialect}, ${client.id}: nothing else`)
+    }
   }
+  await argumentsAsWritten(t)
   const { gateway, upstream } = await startScene(t, {
     config: (url) => `
 providers:
@@ -160,19 +200,19 @@ t.test('functions go without strict to servers that print it into the prompt', a
 
 t.test('that a function is not strict, which callers of Responses state, is not printed into prompts of chat servers', async (t) => {
   const { gateway, upstream } = await startScene(t, { answer: says({ text: ['fine'] }) })
-  const strictOf = async (path: string, body: JsonObject): Promise<unknown> => {
+  const sentStrict = async (path: string, body: JsonObject): Promise<unknown> => {
     t.equal((await gateway.post(path, { model: MODEL, ...body })).status, 200)
     return object(list(upstream.requests.at(-1)?.json.tools)[0].function).strict
   }
   const described = { name: 'get_weather', parameters: TOOL.schema }
   for (const strict of [false, true])
     t.equal(
-      await strictOf('/v1/responses', { input: 'hello', tools: [{ type: 'function', strict, ...described }] }),
+      await sentStrict('/v1/responses', { input: 'hello', tools: [{ type: 'function', strict, ...described }] }),
       strict || undefined,
       `responses, ${strict}`,
     )
   const own = { ...question('hello'), tools: [{ type: 'function', function: { ...described, strict: false } }] }
-  t.equal(await strictOf('/v1/chat/completions', own), false, 'what a chat caller states goes on')
+  t.equal(await sentStrict('/v1/chat/completions', own), false, 'what a chat caller states goes on')
 })
 
 const THOUGHT = 'I need the weather.'
@@ -267,16 +307,16 @@ t.test('the answer is checked against a schema that the server may ignore', asyn
   for (const dialect of ['openai-responses', 'anthropic'] as const)
     for (const word of ['checked', 'words'] as const) {
       const { gateway, upstream } = await startScene(t, { dialect, provider: `quirks: { json_schema: ${word} }` })
-      for (const [said, verdict] of [
+      for (const [utterance, verdict] of [
         ['{"number":7}', 'fits'],
         ['{"number":"seven"}', 'misfit'],
         ['Hello!', 'no_json'],
       ] as const)
         for (const client of CLIENTS) {
-          upstream.script = says({ text: [said] })
+          upstream.script = says({ text: [utterance] })
           const asked = client.write({ turns: [{ user: [{ text: 'json' }] }], schema: ANSWER, cap: 100 })
           const response = await gateway.post(client.path, { model: MODEL, ...asked })
-          const place = `${dialect}, ${word}, ${client.id}: ${said}`
+          const place = `${dialect}, ${word}, ${client.id}: ${utterance}`
           t.equal(response.status, 200, `${place} ${await response.text()}`)
           const { body } = upstream.requests.at(-1) ?? { body: '' }
           t.ok(body.includes('integer'), `${place}: the schema goes out`)

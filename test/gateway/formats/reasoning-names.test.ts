@@ -2,7 +2,7 @@
 import t from 'tap'
 import type { JsonObject } from '../../../src/core/json.ts'
 import { every } from '../../support/every.ts'
-import { eventsOf, list, object } from '../../support/fold.ts'
+import { list, object, parseStream } from '../../support/fold.ts'
 import { oneModel, startGateway } from '../../support/gateway.ts'
 import { type Answer, jsonAnswer, type Script, sseAnswer, startUpstream } from '../../support/upstream.ts'
 
@@ -58,7 +58,7 @@ function whole(delta: (text: string) => JsonObject, write: (value: unknown) => s
   return { ...jsonAnswer({}), body: [write({ ...body, usage: { prompt_tokens: 3, completion_tokens: 9 } })] }
 }
 
-/** What the caller reads, from the pieces of a stream or from a message. */
+/** Reasoning that the caller reads, from the pieces of a stream or from a message. */
 function read(messages: readonly JsonObject[]): JsonObject {
   const joined = (field: string): string => messages.map((message) => (typeof message[field] === 'string' ? message[field] : '')).join('')
   const details = messages.flatMap((message) => list(message.reasoning_details))
@@ -89,7 +89,7 @@ t.test('reasoning is read as reasoning and reasoning_details', async (t) => {
             const text = await response.text()
             t.equal(response.status, 200, name)
             const messages = stream
-              ? eventsOf(text).flatMap((event) => list(event.choices).map((choice) => object(choice.delta)))
+              ? parseStream(text).flatMap((event) => list(event.choices).map((choice) => object(choice.delta)))
               : list(object(JSON.parse(text)).choices).map((choice) => object(choice.message))
             t.same(read(messages), way.endsWith('summary') ? { ...expected, types: ['reasoning.summary 0'] } : expected, name)
             if (lane !== 'translate' && 'reasoning_content' in delta('')) {

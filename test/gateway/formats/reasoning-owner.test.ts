@@ -7,9 +7,9 @@ import { list, object } from '../../support/fold.ts'
 import { startGateway } from '../../support/gateway.ts'
 import { CLIENTS, type Client } from '../../support/matrix/clients.ts'
 import { jsonAnswer, type Script, type Seen, startUpstream } from '../../support/upstream.ts'
-import { type Said, says, type WireName } from '../../support/wire.ts'
+import { says, type Utterance, type WireName } from '../../support/wire.ts'
 
-/** What providers answer to reasoning of another account, in their words (issues named in the fault files of the dialects). */
+/** Answers of providers to reasoning of another account, in their words (issues named in the fault files of the dialects). */
 const REFUSALS: Readonly<Record<WireName, JsonObject>> = {
   'openai-responses': {
     error: {
@@ -48,8 +48,8 @@ interface Provider {
 function provider(account: Account): Provider {
   const seen: Seen[] = []
   const other = account === 'a' ? 'b' : 'a'
-  const said: Said = { reasoning: ['Let me ', 'see.'], signature: SIGNED[account], text: ['So.'] }
-  const answer = says(said)
+  const utterance: Utterance = { reasoning: ['Let me ', 'see.'], signature: SIGNED[account], text: ['So.'] }
+  const answer = says(utterance)
   return {
     seen,
     script: () => (request, index) => {

@@ -1,5 +1,5 @@
 /**
- * What stands in a reply comes back with the next turn, and no provider may refuse the conversation for it: members that replies alone
+ * Content of a reply comes back with the next turn, and no provider may refuse the conversation for it: members that replies alone
  * have, blank texts, open thoughts and ids of another provider, budgets of thinking where only efforts are known.
  */
 import t from 'tap'
@@ -27,35 +27,41 @@ t.test('tools that Groq has run stand in its replies alone', async (t) => {
 t.test('texts without a letter in a turn of the model are refused by Anthropic, and left out', async (t) => {
   const { ask, upstream } = await startScene(t, { dialect: 'anthropic' })
   const thought = { type: 'thinking', thinking: '4', signature: 'c2ln' }
-  const said = { type: 'text', text: '2 + 2 = 4' }
+  const utterance = { type: 'text', text: '2 + 2 = 4' }
   const blank = { type: 'text', text: '\n\n' }
-  const messages = [USER, { role: 'assistant', content: [blank, thought, said] }, USER, { role: 'assistant', content: [blank] }, USER]
+  const messages = [USER, { role: 'assistant', content: [blank, thought, utterance] }, USER, { role: 'assistant', content: [blank] }, USER]
   const response = await ask({ messages: messages as unknown as JsonObject[] }, 'messages')
   t.equal(response.status, 200, await response.text())
-  t.same(sentBy(upstream).messages, [USER, { role: 'assistant', content: [thought, said] }, USER, USER])
+  t.same(sentBy(upstream).messages, [USER, { role: 'assistant', content: [thought, utterance] }, USER, USER])
   const only = [{ role: 'user', content: [blank] }]
   await ask({ messages: only as unknown as JsonObject[] }, 'messages')
   t.same(sentBy(upstream).messages, only, 'a question that is nothing else is for the provider to judge')
 })
 
 const OPEN = { type: 'reasoning', id: 'rs_1', summary: [], content: [{ type: 'reasoning_text', text: 'Hm' }] }
-const SAID = { type: 'message', id: '99b90f85', role: 'assistant', status: 'completed', content: [{ type: 'output_text', text: 'So.' }] }
+const UTTERANCES = {
+  type: 'message',
+  id: '99b90f85',
+  role: 'assistant',
+  status: 'completed',
+  content: [{ type: 'output_text', text: 'So.' }],
+}
 const CALL = { type: 'function_call', id: 'a1b2', call_id: 'call_1', name: 'f', arguments: '{}' }
 const OUTPUT = { type: 'function_call_output', call_id: 'call_1', output: 'done' }
-const input = [{ type: 'message', ...USER }, OPEN, SAID, OPEN, CALL, OUTPUT] as unknown as JsonObject[]
+const input = [{ type: 'message', ...USER }, OPEN, UTTERANCES, OPEN, CALL, OUTPUT] as unknown as JsonObject[]
 
-const kindsOf = (items: unknown): string[] =>
+const itemKinds = (items: unknown): string[] =>
   list(items as never).map(({ type, role, id }) => `${type ?? role}${id === undefined ? '' : ` ${id}`}`)
 
 t.test('open thoughts of another provider are not sent to OpenAI, and no id is that it has not given', async (t) => {
   const { ask, upstream, gateway } = await startScene(t, { dialect: 'openai-responses', provider: 'preset: openai' })
   const response = await ask({ input }, 'responses')
   t.equal(response.status, 200, await response.clone().text())
-  t.same(kindsOf(sentBy(upstream).input), ['message', 'message', 'function_call', 'function_call_output'])
+  t.same(itemKinds(sentBy(upstream).input), ['message', 'message', 'function_call', 'function_call_output'])
   const id = response.headers.get('x-generation-id') ?? ''
   t.match(await (await gateway.get(`/v1/generation?id=${id}`)).text(), '"dropped":["reasoning"', 'it is recorded')
   const sealed = { ...OPEN, encrypted_content: 'gAAA' }
-  await ask({ input: [USER, sealed, { ...SAID, id: 'msg_1' }, USER] as unknown as JsonObject[] }, 'responses')
+  await ask({ input: [USER, sealed, { ...UTTERANCES, id: 'msg_1' }, USER] as unknown as JsonObject[] }, 'responses')
   const [, thought] = list(sentBy(upstream).input)
   t.same(thought, { type: 'reasoning', id: 'rs_1', summary: [], encrypted_content: 'gAAA' }, 'what is encrypted goes without the text')
 })
@@ -63,7 +69,7 @@ t.test('open thoughts of another provider are not sent to OpenAI, and no id is t
 t.test('a provider that is not known to refuse open thoughts gets them, and is called again without them where it does', async (t) => {
   const { ask, upstream } = await startScene(t, { dialect: 'openai-responses' })
   await ask({ input }, 'responses')
-  t.same(kindsOf(sentBy(upstream).input), [
+  t.same(itemKinds(sentBy(upstream).input), [
     'message',
     'reasoning rs_1',
     'message',
@@ -80,7 +86,7 @@ t.test('a provider that is not known to refuse open thoughts gets them, and is c
   const response = await ask({ input }, 'responses')
   t.equal(response.status, 200, await response.text())
   t.equal(upstream.requests.length, before + 2)
-  t.same(kindsOf(sentBy(upstream).input), ['message', 'message', 'function_call', 'function_call_output'])
+  t.same(itemKinds(sentBy(upstream).input), ['message', 'message', 'function_call', 'function_call_output'])
 })
 
 t.test('a request to think is none to be without thought', async (t) => {

@@ -7,7 +7,7 @@ import t from 'tap'
 import type { JsonObject } from '../../../src/core/json.ts'
 import { bodyText } from '../../support/body-text.ts'
 import { every } from '../../support/every.ts'
-import { eventsOf, object } from '../../support/fold.ts'
+import { object, parseStream } from '../../support/fold.ts'
 import { type Gateway, oneModel, startGateway } from '../../support/gateway.ts'
 import { type Client, PATHS } from '../../support/providers.ts'
 import { type Answer, jsonAnswer, sseAnswer, startUpstream } from '../../support/upstream.ts'
@@ -98,7 +98,7 @@ async function ask(
   if (reply.status !== 200) throw new Error(`${reply.status} ${text}`)
   if (!stream) return { text, members: JSON.parse(text) as JsonObject }
   if (client === 'messages') return { text, members: {} }
-  const last = eventsOf(text).at(-1) ?? {}
+  const last = parseStream(text).at(-1) ?? {}
   return { text, members: client === 'responses' ? object(last.response) : last }
 }
 

@@ -10,7 +10,7 @@ import { parseReply, RawClient } from '../../support/raw.ts'
 import { startScene } from '../../support/scene.ts'
 import { Gate } from '../../support/upstream.ts'
 import { chatReply } from '../../support/wire-chat.ts'
-import { metricsOf } from '../../support/workers.ts'
+import { fetchMetrics } from '../../support/workers.ts'
 
 const SILENCE = 30_000
 
@@ -239,7 +239,7 @@ t.test('a body for which there is no memory waits, and its request is 503 after 
   t.equal((await first).status, 200)
   t.equal((await third).status, 200, 'one that waits goes on when another has ended')
   t.equal(gateway.running.runtime.bodies.used, 0, 'all is given back')
-  const metric = await metricsOf(gateway.admin)
+  const metric = await fetchMetrics(gateway.admin)
   t.equal(metric('headgate_shed_total '), 1)
 })
 

@@ -6,7 +6,7 @@ import t from 'tap'
 import { isObject, type Json, type JsonObject } from '../../../src/core/json.ts'
 import { every } from '../../support/every.ts'
 import { list, object } from '../../support/fold.ts'
-import { droppedOf } from '../../support/matrix/observe.ts'
+import { generationDropped } from '../../support/matrix/observe.ts'
 import type { Client } from '../../support/providers.ts'
 import { type Scene, startScene } from '../../support/scene.ts'
 import { jsonAnswer } from '../../support/upstream.ts'
@@ -24,7 +24,7 @@ async function send({ ask, gateway, upstream }: Scene, more: object, client: Cli
   const text = await response.text()
   const id = response.headers.get('x-generation-id')
   const found = ((await (await gateway.get(`/v1/generation?id=${id}`)).json()) as JsonObject).data
-  const dropped = response.status === 200 ? droppedOf(object(found)) : []
+  const dropped = response.status === 200 ? generationDropped(object(found)) : []
   return { status: response.status, text, body: object(upstream.requests.at(-1)?.json ?? {}), dropped }
 }
 
@@ -166,10 +166,10 @@ t.test('a user_id that is longer than Anthropic takes is hashed there', async (t
   const long = 'u'.repeat(257)
   for (const dialect of ['anthropic', 'bedrock-anthropic']) {
     const scene = await startScene(t, { dialect })
-    const userOf = async (metadata: JsonObject): Promise<unknown> =>
+    const sentUser = async (metadata: JsonObject): Promise<unknown> =>
       object((await send(scene, { metadata }, 'messages')).body.metadata).user_id
-    t.match(await userOf({ user_id: long }), /^[0-9a-f]{64}$/, dialect)
-    t.equal(await userOf({ user_id: long.slice(1) }), long.slice(1), dialect)
+    t.match(await sentUser({ user_id: long }), /^[0-9a-f]{64}$/, dialect)
+    t.equal(await sentUser({ user_id: long.slice(1) }), long.slice(1), dialect)
   }
   t.equal((await send(await startScene(t), { metadata: { user_id: long } }, 'messages')).body.user, long)
   t.equal((await send(await startScene(t), { metadata: { user_id: 'u'.repeat(5000) } }, 'messages')).status, 400)

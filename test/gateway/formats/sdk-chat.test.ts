@@ -6,7 +6,7 @@ import { every } from '../../support/every.ts'
 import { type FoldedReply, foldChat, foldChatChunks, list, object } from '../../support/fold.ts'
 import { chosenLanes, lastLane, lastSeen, onEach, type Rig, startRigs } from '../../support/rig.ts'
 import { Gate, sseAnswer } from '../../support/upstream.ts'
-import { framesFor, type Said, says, upstreamError } from '../../support/wire.ts'
+import { framesFor, says, type Utterance, upstreamError } from '../../support/wire.ts'
 
 const root = t
 const rigs = await startRigs(t, 'chat')
@@ -27,7 +27,7 @@ const TOOLS: OpenAI.ChatCompletionTool[] = [
     },
   },
 ]
-const CALLS: Said = {
+const CALLS: Utterance = {
   calls: [
     { id: 'call_a', name: 'weather', args: ['{"place"', ':"Rome"}'] },
     { id: 'call_b', name: 'weather', args: ['{"place":"Oslo"}'] },
@@ -47,9 +47,9 @@ async function chunks(rig: Rig, body: Body = {}): Promise<JsonObject[]> {
 }
 
 /** Runs a saying whole and streamed in every lane: one result for all. */
-async function both(t: Test, said: Said, body: Body = {}): Promise<FoldedReply> {
-  const plain = await onEach({ ...setup, t }, says(said), async (rig) => foldChat(await whole(rig, body)))
-  const streamed = await onEach({ ...setup, t }, says(said), async (rig) => foldChatChunks(await chunks(rig, body)))
+async function both(t: Test, utterance: Utterance, body: Body = {}): Promise<FoldedReply> {
+  const plain = await onEach({ ...setup, t }, says(utterance), async (rig) => foldChat(await whole(rig, body)))
+  const streamed = await onEach({ ...setup, t }, says(utterance), async (rig) => foldChatChunks(await chunks(rig, body)))
   t.same(streamed, plain, 'stream and whole reply are equal')
   return plain
 }

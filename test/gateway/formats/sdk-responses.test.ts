@@ -3,11 +3,11 @@ import OpenAI from 'openai'
 import t, { type Test } from 'tap'
 import type { JsonObject } from '../../../src/core/json.ts'
 import { every } from '../../support/every.ts'
-import { eventsOf, type FoldedReply, foldResponse, foldResponseEvents, list, object } from '../../support/fold.ts'
-import { inOrder, typeOf, wellFormed } from '../../support/responses-rules.ts'
+import { type FoldedReply, foldResponse, foldResponseEvents, list, object, parseStream } from '../../support/fold.ts'
+import { eventType, inOrder, wellFormed } from '../../support/responses-rules.ts'
 import { chosenLanes, lastLane, lastSeen, onEach, type Rig, startRigs } from '../../support/rig.ts'
 import { Gate, sseAnswer } from '../../support/upstream.ts'
-import { framesFor, type Said, says, upstreamError } from '../../support/wire.ts'
+import { framesFor, says, type Utterance, upstreamError } from '../../support/wire.ts'
 
 const root = t
 const rigs = await startRigs(t, 'responses')
@@ -24,7 +24,7 @@ const TOOLS: OpenAI.Responses.Tool[] = [
     strict: true,
   },
 ]
-const CALLS: Said = {
+const CALLS: Utterance = {
   calls: [
     { id: 'call_a', name: 'weather', args: ['{"place"', ':"Rome"}'] },
     { id: 'call_b', name: 'weather', args: ['{"place":"Oslo"}'] },
@@ -43,13 +43,13 @@ async function events(rig: Rig, body: Body = {}): Promise<JsonObject[]> {
 }
 
 /** Runs a saying whole and streamed in every lane: one result for all. */
-async function both(t: Test, said: Said, body: Body = {}): Promise<FoldedReply> {
-  const plain = await onEach({ ...setup, t }, says(said), async (rig, t) => {
+async function both(t: Test, utterance: Utterance, body: Body = {}): Promise<FoldedReply> {
+  const plain = await onEach({ ...setup, t }, says(utterance), async (rig, t) => {
     const response = await whole(rig, body)
     wellFormed(t, response, rig.name)
     return foldResponse(response)
   })
-  const streamed = await onEach({ ...setup, t }, says(said), async (rig, t) => {
+  const streamed = await onEach({ ...setup, t }, says(utterance), async (rig, t) => {
     const seen = await events(rig, body)
     inOrder(t, seen, rig.name)
     return foldResponseEvents(seen)
@@ -207,17 +207,17 @@ t.test('images by address and as data', async (t) => {
 })
 
 t.test('reasoning comes before the message', async (t) => {
-  const said: Said = { reasoning: ['let me', ' see'], text: ['so'] }
+  const utterance: Utterance = { reasoning: ['let me', ' see'], text: ['so'] }
   const body: Body = { reasoning: { effort: 'high', summary: 'auto' } }
-  t.match(await both(t, said, body), { reasoning: 'let me see', text: 'so', usage: { reasoning: 2 } })
-  await onEach({ ...setup, t }, says(said), async (rig, t) => {
+  t.match(await both(t, utterance, body), { reasoning: 'let me see', text: 'so', usage: { reasoning: 2 } })
+  await onEach({ ...setup, t }, says(utterance), async (rig, t) => {
     const output = list((await whole(rig, body)).output)
     t.same(
       output.map((item) => item.type),
       ['reasoning', 'message'],
       rig.name,
     )
-    const types = (await events(rig, body)).map(typeOf)
+    const types = (await events(rig, body)).map(eventType)
     t.ok(types.findLastIndex((type) => type.startsWith('response.reasoning')) < types.indexOf('response.output_text.delta'), rig.name)
     t.match(lastSeen(rig).body, /high/)
   })
@@ -249,7 +249,7 @@ t.test('a text stream has its events in order, and forwards each at once', async
         // The upstream waits: what came so far came before its end.
         if (text.includes('"delta":"one"')) gate.open()
       }
-      const types = eventsOf(text).map(typeOf)
+      const types = parseStream(text).map(eventType)
       t.same(
         types,
         [

@@ -12,7 +12,7 @@ const FINISHES = ['stop', 'length', 'tool_calls', 'content_filter', 'function_ca
 const TIERS = ['auto', 'default', 'flex', 'scale', 'priority', null, undefined]
 const usage = { prompt_tokens: 3, completion_tokens: 2, total_tokens: 5 }
 
-/** What providers were seen to write or to leave out. */
+/** Members that providers were seen to write or to leave out. */
 const ODD: readonly JsonObject[] = [
   {},
   { created: null },

@@ -21,7 +21,7 @@ interface Refusal {
   readonly refusal: () => Answer
 }
 
-/** What servers answer to a request of the other kind; the versions stand in `src/pipeline/attempt/wrong-kind.ts`. */
+/** Answers of servers to a request of the other kind; the versions stand in `src/pipeline/attempt/wrong-kind.ts`. */
 const REFUSALS: readonly Refusal[] = [
   {
     server: 'llama.cpp, for texts',
@@ -121,7 +121,7 @@ t.test('a request with another model goes there at once', async (t) => {
   }
 })
 
-t.test('the words of a caller say nothing of a model', async (t) => {
+t.test('a refusal that repeats words of the caller does not mark the model', async (t) => {
   const words = 'the model does not support chat'
   const scene = await place(t, { server: '', generates: false, refusal: () => error(400, `cannot read the message: ${words}`) })
   for (const calls of [1, 2]) {
@@ -140,7 +140,7 @@ t.test('models whose kind is declared are called whatever their server says', as
   }
 })
 
-t.test('a missing route is no proof at a server that has generated before: it may be what stands in front of it', async (t) => {
+t.test('404 of a server that has generated before does not mark the model: a proxy in front may have sent it', async (t) => {
   let isAway = false
   const scene = await startScene(t, {
     config,

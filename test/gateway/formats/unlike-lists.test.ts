@@ -110,3 +110,41 @@ t.test('a server that answers with no list is warned of once', async (t) => {
   t.equal(lines.length, 1, lines.join('\n'))
   t.match(lines[0], '"status":500')
 })
+
+t.test('each entry that cannot be used is warned of once, however many there are and whenever it comes', async (t) => {
+  const ids = ['C:\\one', 'two words', '/', '', 'x'.repeat(300), 'five words', 'six words', 'seven words', 'eight words']
+  const entries: JsonObject[] = [...ids.map((id) => ({ id, object: 'model' })), { object: 'model', name: 'nameless' }]
+  const { gateway, upstream, clock } = await startScene(t, {
+    config: (url) => `providers: { own: { dialect: openai-chat, base_url: "${url}/v1", discover: { every: 60s } } }\n`,
+    answer: ({ path }) =>
+      path === '/v1/models' ? jsonAnswer({ object: 'list', data: [{ id: 'fine' }, ...entries] }) : jsonAnswer({}, 404),
+  })
+  const warned = (): { models: string[]; others?: number }[] =>
+    gateway.logs.filter((line) => line.includes('models of the list are left out')).map((line) => JSON.parse(line))
+  const lists = (): number => upstream.requests.filter(({ path }) => path === '/v1/models').length
+  const nextList = async (): Promise<void> => {
+    const seen = lists()
+    await eventually('another list', () => {
+      clock.advance(60_000)
+      return lists() > seen
+    })
+  }
+  await eventually('the list', async () => (await gateway.get('/v1/models/own/fine')).status === 200)
+  const [first] = warned()
+  t.same([first?.models.length, first?.others], [8, 2], 'eight are named, the others counted')
+  t.same(first?.models.slice(0, 4), ids.slice(0, 4))
+  t.equal(first?.models[4]?.length, 200, 'a long one is cut')
+  await nextList()
+  entries.push({ id: 'words that came later' })
+  await nextList()
+  await eventually('a second warning', () => warned().length > 1)
+  await nextList()
+  await nextList()
+  t.same(
+    warned()
+      .slice(1)
+      .map(({ models, others }) => [models, others]),
+    [[['words that came later'], undefined]],
+    'what comes later alone',
+  )
+})

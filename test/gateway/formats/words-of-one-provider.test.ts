@@ -2,7 +2,7 @@
 import t from 'tap'
 import type { JsonObject } from '../../../src/core/json.ts'
 import { list, object } from '../../support/fold.ts'
-import { droppedOf } from '../../support/matrix/observe.ts'
+import { generationDropped } from '../../support/matrix/observe.ts'
 import type { Client } from '../../support/providers.ts'
 import { type Scene, startScene } from '../../support/scene.ts'
 
@@ -11,7 +11,7 @@ async function send({ ask, gateway, upstream }: Scene, more: object, client: Cli
   const id = response.headers.get('x-generation-id')
   const found = ((await (await gateway.get(`/v1/generation?id=${id}`)).json()) as JsonObject).data
   t.equal(response.status, 200, await response.text())
-  return { body: object(upstream.requests.at(-1)?.json), dropped: droppedOf(object(found)) }
+  return { body: object(upstream.requests.at(-1)?.json), dropped: generationDropped(object(found)) }
 }
 
 t.test('blocks of a feature that a provider does not take are left out with it, and recorded', async (t) => {
@@ -44,7 +44,7 @@ t.test('blocks of a feature that a provider does not take are left out with it, 
   t.same(all.body.messages, messages, 'where no list says what the provider takes')
 })
 
-t.test('what Gemini leaves in messages and calls goes to no provider that refuses it', async (t) => {
+t.test('removes the fields of Gemini from messages and calls for providers that refuse them', async (t) => {
   const google = { google: { thought_signature: 'AVSoXO4A' } }
   const call = { id: 'c1', type: 'function', function: { name: 'f', arguments: '{}' }, extra_content: google }
   const messages = [

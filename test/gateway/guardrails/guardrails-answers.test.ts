@@ -9,7 +9,7 @@ import { foldMessage, foldMessageStream } from '../../support/fold-messages.ts'
 import { type Gateway, KEY } from '../../support/gateway.ts'
 import { startScene } from '../../support/scene.ts'
 import { Gate, sseAnswer, type Upstream } from '../../support/upstream.ts'
-import { framesFor, type Said, says } from '../../support/wire.ts'
+import { framesFor, says, type Utterance } from '../../support/wire.ts'
 
 const DIALECTS = ['openai-chat', 'openai-responses', 'anthropic', 'gemini'] as const
 const CLIENTS = ['chat', 'responses', 'messages'] as const
@@ -70,7 +70,7 @@ async function read(
 }
 
 const REDACT = `  - { name: out, direction: output, content_filter_builtins: [ { slug: email, action: redact }, { slug: credit-card, action: redact } ] }`
-const SECRETS: Said = {
+const SECRETS: Utterance = {
   reasoning: ['she is an', 'na@exam', 'ple.com I think'],
   text: ['Write to an', 'na@', 'example', '.com now, or ', '4111 1111', ' 1111 1111', ' please'],
   calls: [{ id: 'c1', name: 'send', args: ['{"to":"an', 'na@example', '.com","n":41', '11111111111111,"ok', '":true}'] }],
@@ -288,17 +288,17 @@ t.test('restore and a look at the answer: what comes back is not hidden again', 
   t.equal(reply.text, 'To anna@example.com, not [EMAIL]')
 })
 
-t.test('what tools of the gateway show is read, too', async (t) => {
+t.test('reads the items that server tools show as well', async (t) => {
   const { ask, upstream } = await guarded(
     t,
     '  - { name: out, direction: output, content_filters: [ { pattern: "Antarctica", action: redact }, { pattern: "Europe", action: block } ] }',
   )
   const script = (zone: string) => (request: { body: string; path: string }, index: number) => {
     void index
-    const said: Said = request.body.includes('"role":"tool"')
+    const utterance: Utterance = request.body.includes('"role":"tool"')
       ? { text: ['it is late'] }
       : { calls: [{ id: 'c1', name: 'router_datetime', args: [`{"timezone":"${zone}"}`] }] }
-    return sseAnswer(framesFor(request.path, said))
+    return sseAnswer(framesFor(request.path, utterance))
   }
   upstream.script = script('Antarctica/Troll')
   const fields = { stream: true, tools: [{ type: 'router:datetime' }] }

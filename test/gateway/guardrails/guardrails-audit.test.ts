@@ -1,15 +1,15 @@
-/** What guardrails find is written down: hashes and kinds, and the text only where a guardrail says so. */
+/** Audit of guardrails' findings: hashes and kinds, and the text only where a guardrail says so. */
 import { createHash, createHmac } from 'node:crypto'
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import { type GuardrailFlags, guardrails, momentOf } from '../../../src/cli/guardrails.ts'
+import { type GuardrailFlags, guardrails, parseMoment } from '../../../src/cli/guardrails.ts'
 import type { JsonObject } from '../../../src/core/json.ts'
 import { ADMIN_TOKEN, adminFetch } from '../../support/admin.ts'
 import { freePorts } from '../../support/crash/configuration.ts'
 import { eventually } from '../../support/eventually.ts'
 import { list, object } from '../../support/fold.ts'
-import { type GuardrailScene, guardrailScene, HASHES, rowsOf, SECRETS } from '../../support/guardrail-scene.ts'
+import { bodyRows, type GuardrailScene, guardrailScene, HASHES, SECRETS } from '../../support/guardrail-scene.ts'
 
 const RULES = `  - name: watch
     content_filter_builtins: [ { slug: email, action: flag } ]
@@ -20,7 +20,7 @@ const RULES = `  - name: watch
 /** Findings, once there are so many. */
 async function found(scene: GuardrailScene, count: number, query: JsonObject = {}): Promise<JsonObject[]> {
   return eventually(`${count} findings`, async () => {
-    const rows = rowsOf(await scene.command({ verb: 'audit', ...query }))
+    const rows = bodyRows(await scene.command({ verb: 'audit', ...query }))
     return rows.length >= count ? rows : undefined
   })
 }
@@ -117,7 +117,7 @@ t.test('an engine that does not answer is written down, whether or not the reque
   t.match(metrics, 'headgate_guardrail_audit_dropped_total 0')
 })
 
-t.test('what is found in answers is written down as such', async (t) => {
+t.test('records findings in answers with the direction output', async (t) => {
   const scene = await guardrailScene(
     t,
     '  - { name: answers, direction: output, content_filters: [ { pattern: "fi(ne)", action: flag } ] }',
@@ -150,7 +150,7 @@ t.test('findings by key, guardrail and time; bad questions and strangers', async
   await scene.say('forbidden-1')
   await found(scene, 3)
   const hash = String(object(made.data).hash)
-  const count = async (query: JsonObject): Promise<number> => rowsOf(await scene.command({ verb: 'audit', ...query })).length
+  const count = async (query: JsonObject): Promise<number> => bodyRows(await scene.command({ verb: 'audit', ...query })).length
   t.same(
     [await count({ key: 'app' }), await count({ key: 'stored' }), await count({ key: hash }), await count({ key: 'nobody' })],
     [2, 1, 1, 0],
@@ -230,16 +230,16 @@ t.test('the command line shows guardrails and findings, of a running gateway and
 
 t.test('times of the command line', async (t) => {
   const now = Date.UTC(2026, 10, 30)
-  t.equal(momentOf('24h', now), now - 86_400_000)
-  t.equal(momentOf('7d', now), now - 7 * 86_400_000)
-  t.equal(momentOf('5m', now), now - 300_000)
-  t.equal(momentOf('2026-11-29T00:00:00Z', now), now - 86_400_000)
-  t.equal(momentOf('2026-11-29', now), now - 86_400_000)
+  t.equal(parseMoment('24h', now), now - 86_400_000)
+  t.equal(parseMoment('7d', now), now - 7 * 86_400_000)
+  t.equal(parseMoment('5m', now), now - 300_000)
+  t.equal(parseMoment('2026-11-29T00:00:00Z', now), now - 86_400_000)
+  t.equal(parseMoment('2026-11-29', now), now - 86_400_000)
   for (const text of ['', '7', '7w', 'yesterday', '2026-13-01', '29.11.2026'])
-    t.throws(() => momentOf(text, now), { message: /^--since/ }, text)
+    t.throws(() => parseMoment(text, now), { message: /^--since/ }, text)
 })
 
-t.test('a trail longer than one answer is shown whole', async (t) => {
+t.test('shows an audit trail of several pages whole', async (t) => {
   const scene = await guardrailScene(t, RULES)
   const detail = { entities: [], engines: [], count: 0, hashes: [] }
   const row = {

@@ -1,8 +1,8 @@
 /** Guardrails on one PostgreSQL: two programs, one of them with workers, while the database comes and goes. */
 import t, { type Test } from 'tap'
 import type { JsonObject } from '../../../src/core/json.ts'
-import { hashOf } from '../../../src/core/secret.ts'
-import { APP, argumentsOf, ask, type Cluster, type Member, makeKey, manage, newCluster, startServers } from '../../support/cluster.ts'
+import { secretHash } from '../../../src/core/secret.ts'
+import { APP, ask, type Cluster, type Member, makeKey, manage, newCluster, serveArguments, startServers } from '../../support/cluster.ts'
 import { eventually, realTime } from '../../support/eventually.ts'
 import { object } from '../../support/fold.ts'
 import { runProgram } from '../../support/program.ts'
@@ -25,7 +25,7 @@ async function soonAll(t: Test, members: readonly Member[], status: number, why:
   await all(t, members, status, why)
 }
 
-async function trail(cluster: Cluster): Promise<Record<string, unknown>[]> {
+async function readAudit(cluster: Cluster): Promise<Record<string, unknown>[]> {
   return cluster.postgres.query(cluster.database, 'SELECT * FROM guardrail_audit')
 }
 
@@ -33,9 +33,9 @@ async function tests({ cluster, members }: { cluster: Cluster; members: readonly
   const [here, there] = members
   let id = ''
   const assigned = (): string => `/guardrails/${id}/assignments/keys`
-  const app: JsonObject = { key_hashes: [hashOf(APP)] }
+  const app: JsonObject = { key_hashes: [secretHash(APP)] }
 
-  await t.test('what one program is told holds in all processes of both within a second', async (t) => {
+  await t.test('a change at one program applies in all processes of both within a second', async (t) => {
     id = String(object((await manage(here, '/guardrails', 'POST', { name: 'stored', ...BLOCK })).data).id)
     await soonAll(t, members, 200, 'it is assigned to nobody')
     await manage(there, assigned(), 'POST', app)
@@ -44,8 +44,8 @@ async function tests({ cluster, members }: { cluster: Cluster; members: readonly
     await soonAll(t, members, 200, 'changed')
     await manage(there, `/guardrails/${id}`, 'PATCH', BLOCK)
     await soonAll(t, members, 403, 'changed again')
-    const rows = await eventually('the trail', async () => {
-      const found = await trail(cluster)
+    const rows = await eventually('the audit trail', async () => {
+      const found = await readAudit(cluster)
       return found.length >= 4 * MANY ? found : undefined
     })
     t.equal(rows.length, 4 * MANY)
@@ -54,18 +54,18 @@ async function tests({ cluster, members }: { cluster: Cluster; members: readonly
   })
 
   await t.test('while the database is away the last ones hold, and nothing starts without them', async (t) => {
-    const before = (await trail(cluster)).length
+    const before = (await readAudit(cluster)).length
     await cluster.postgres.kill9()
     await soonAll(t, members, 403, 'never silently none')
     const refused = await ask(here, { key: 'sk-router-v1-ops00000000000000000', path: '/v1/guardrails', method: 'GET' })
     t.equal(refused.status, 503)
     const place = await cluster.file({ keys: [] })
-    const late = runProgram(argumentsOf(place))
+    const late = runProgram(serveArguments(place))
     t.match(await late.exited, { code: 1 })
     t.notMatch(late.out(), /listens on/)
     await cluster.postgres.restart()
     const rows = await eventually('what was found meanwhile', async () => {
-      const found = await trail(cluster)
+      const found = await readAudit(cluster)
       return found.length >= before + 2 * MANY ? found : undefined
     })
     t.equal(rows.length, before + 2 * MANY, 'each once')

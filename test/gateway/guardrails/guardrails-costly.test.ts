@@ -1,6 +1,6 @@
 /** Patterns that are dear to compile: refused where they are saved, or compiled in turns, so that no caller waits. Runs with `npm run test:servers`. */
 import t from 'tap'
-import { dataOf, guardrailScene, HASHES } from '../../support/guardrail-scene.ts'
+import { answeredData, guardrailScene, HASHES } from '../../support/guardrail-scene.ts'
 
 const WORKSPACE_GUARDRAIL = '00000000-0000-8000-8000-000000000002'
 const filters = (patterns: readonly string[]) => ({ content_filters: patterns.map((pattern) => ({ pattern, action: 'block' })) })
@@ -67,7 +67,7 @@ t.test('patterns are compiled one per turn of the event loop, and once', async (
   const made = await watched(() => call('POST', '/guardrails', { name: 'many', ...filters([...patterns(800), 'forbidden-[0-9]+']) }))
   t.equal(made.result.status, 201)
   t.ok(made.longest < made.took / 3, `the longest turn took ${Math.round(made.longest)} of ${Math.round(made.took)} ms`)
-  const { id } = dataOf(made.result)
+  const { id } = answeredData(made.result)
   const assigned = await watched(() => call('POST', `/guardrails/${id}/assignments/keys`, { key_hashes: [HASHES.app] }))
   t.equal(assigned.result.status, 200)
   t.ok(assigned.took < made.took / 2, `put in force in ${Math.round(assigned.took)} ms, compiled in ${Math.round(made.took)} ms`)

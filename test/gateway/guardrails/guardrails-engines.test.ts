@@ -8,7 +8,7 @@ import { foldChatStream, list, object } from '../../support/fold.ts'
 import { type Gateway, KEY } from '../../support/gateway.ts'
 import { startScene } from '../../support/scene.ts'
 import { jsonAnswer, type Script, startUpstream, type Upstream } from '../../support/upstream.ts'
-import { type Said, says } from '../../support/wire.ts'
+import { says, type Utterance } from '../../support/wire.ts'
 
 interface Guarded {
   gateway: Gateway
@@ -39,7 +39,7 @@ async function guarded(t: Test, settings: (url: string) => string, script: Scrip
   }
 }
 
-const stageOf = (body: JsonObject): JsonObject => object(list(object(body.router_metadata).pipeline ?? [])[0])
+const firstStage = (body: JsonObject): JsonObject => object(list(object(body.router_metadata).pipeline ?? [])[0])
 
 t.test('a webhook flags, redacts and blocks', async (t) => {
   const scene = await guarded(
@@ -54,7 +54,7 @@ t.test('a webhook flags, redacts and blocks', async (t) => {
   t.equal(engine.requests[0].headers.authorization, 'Bearer hook-secret')
   engine.script = () => jsonAnswer({ flagged: true, action: 'flag', reasons: ['tone'] })
   const flagged = await ask('hello')
-  t.match(stageOf(flagged.body), {
+  t.match(firstStage(flagged.body), {
     name: 'content-filter',
     guardrail_id: 'guard',
     data: { action: 'flagged', engines: ['webhook'], matched_entity_types: ['tone'] },
@@ -67,7 +67,7 @@ t.test('a webhook flags, redacts and blocks', async (t) => {
   const blocked = await ask('hello')
   t.equal(blocked.status, 403, 'block is what a finding does by default')
   t.match(blocked.body.error, { message: 'Request blocked by content filter: RUDE', metadata: { patterns: ['hello'] } })
-  t.match(stageOf(blocked.body), { data: { action: 'blocked', detected: true, engines: ['webhook'] } })
+  t.match(firstStage(blocked.body), { data: { action: 'blocked', detected: true, engines: ['webhook'] } })
   t.equal(upstream.requests.length, before)
 })
 
@@ -94,7 +94,7 @@ t.test('an analyser of the Presidio format', async (t) => {
     { messages: [{ content: '😀 [PERSON_NAME] lives in [ADDRESS]' }] },
     'offsets count characters',
   )
-  t.match(stageOf(body).data, { action: 'redacted', engines: ['presidio'], matched_entity_types: ['PERSON', 'LOCATION'] })
+  t.match(firstStage(body).data, { action: 'redacted', engines: ['presidio'], matched_entity_types: ['PERSON', 'LOCATION'] })
   t.equal((await scene.ask('nothing here')).status, 200)
 })
 
@@ -116,7 +116,7 @@ t.test('without an answer: closed unless it says open', async (t) => {
         scene.engine.script = script
         const { status, body } = await scene.ask('secret words')
         t.equal(status, mode === 'closed' ? 503 : 200, `${mode}: ${name}`)
-        t.match(stageOf(body), { guardrail_id: 'guard', data: { action: 'unchecked', engines: ['webhook'] } }, 'it is told')
+        t.match(firstStage(body), { guardrail_id: 'guard', data: { action: 'unchecked', engines: ['webhook'] } }, 'it is told')
         if (mode === 'closed') t.match(object(body.error).message, 'The engine of the guardrail guard did not answer')
       }
       t.equal(scene.upstream.requests.length, mode === 'closed' ? 0 : broken.length)
@@ -146,12 +146,12 @@ async function openAnswers(
   t: Test,
   settings: (url: string) => string,
   script: Script,
-): Promise<Guarded & { stream(said: Said): Promise<Response> }> {
+): Promise<Guarded & { stream(utterance: Utterance): Promise<Response> }> {
   const scene = await guarded(t, (url) => `direction: output, ${settings(url)}`, script)
   return {
     ...scene,
-    stream: (said) => {
-      scene.upstream.script = says(said)
+    stream: (utterance) => {
+      scene.upstream.script = says(utterance)
       return scene.gateway.post(
         '/v1/chat/completions',
         { model: 'acme/one', stream: true, messages: [{ role: 'user', content: 'hello' }] },
@@ -230,7 +230,7 @@ t.test('an engine that does not answer about an answer', async (t) => {
       upstream.script = says({ text: ['some words'] })
       const { status, body } = await ask('hello')
       t.equal(status, mode === 'closed' ? 503 : 200, mode)
-      t.match(stageOf(body), { data: { action: 'unchecked', direction: 'output' } })
+      t.match(firstStage(body), { data: { action: 'unchecked', direction: 'output' } })
       const before = upstream.requests.length
       const streamed = await stream({ text: ['some ', 'words'] })
       t.equal(streamed.status, mode === 'closed' ? 503 : 200, `${mode}, streamed`)

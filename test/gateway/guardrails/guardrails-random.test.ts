@@ -3,7 +3,7 @@ import fc from 'fast-check'
 import t from 'tap'
 import type { Json, JsonObject } from '../../../src/core/json.ts'
 import { object } from '../../support/fold.ts'
-import { dataOf, guardrailScene, HASHES, SECRETS } from '../../support/guardrail-scene.ts'
+import { answeredData, guardrailScene, HASHES, SECRETS } from '../../support/guardrail-scene.ts'
 import { property } from '../../support/seed.ts'
 
 const text = fc.oneof(
@@ -66,7 +66,7 @@ const few = fields.chain((all) =>
   fc.subarray(Object.keys(all), { maxLength: 4 }).map((kept) => Object.fromEntries(kept.map((name) => [name, all[name]]))),
 )
 
-/** What is shown of a field; lists of models show slugs in place of aliases. */
+/** Shown form of a field; lists of models show slugs in place of aliases. */
 const SHOWN = [
   'description',
   'limit_usd',
@@ -93,7 +93,7 @@ t.test('any body', async (t) => {
     }
     if (told.status !== 200 && told.status !== 201) throw new Error(`${told.status}: ${JSON.stringify(told.body)}`)
     counts.saved++
-    return dataOf(told)
+    return answeredData(told)
   }
   await fc.assert(
     fc.asyncProperty(few, async (random) => {
@@ -108,8 +108,8 @@ t.test('any body', async (t) => {
         }
         const path = `/guardrails/${String(made.id)}`
         await scene.call('POST', `${path}/assignments/keys`, { key_hashes: [HASHES.app] })
-        const { status, body: said } = await scene.say('Hello a b 1234 x')
-        if (![200, 403, 404].includes(status)) throw new Error(`${status}: ${JSON.stringify(said)}`)
+        const { status, body: utterance } = await scene.say('Hello a b 1234 x')
+        if (![200, 403, 404].includes(status)) throw new Error(`${status}: ${JSON.stringify(utterance)}`)
         await scene.call('DELETE', path)
       }
       const { status } = await scene.say('Hello', SECRETS.other)

@@ -6,7 +6,7 @@ import { every } from '../../support/every.ts'
 import { foldChatStream, list, object } from '../../support/fold.ts'
 import { type Gateway, KEY, oneModel, startGateway } from '../../support/gateway.ts'
 import { type Answer, jsonAnswer, type Seen, startUpstream, type Upstream } from '../../support/upstream.ts'
-import { answerFor, type Said } from '../../support/wire.ts'
+import { answerFor, type Utterance } from '../../support/wire.ts'
 
 interface Moderated {
   gateway: Gateway
@@ -21,7 +21,7 @@ interface ModeratedOptions {
   plugin?: string
   guardrail?: string
   answers?: (seen: Seen) => Answer
-  said?: Said
+  utterance?: Utterance
 }
 
 /** The endpoint of OpenAI's format: whatever holds the word is violent, and a little harassing. */
@@ -54,9 +54,9 @@ function classifier({ json }: Seen): Answer {
 }
 
 async function open(t: Test, options: ModeratedOptions): Promise<Moderated> {
-  const { plugin, guardrail, answers = endpoint, said = { text: ['ok'] } } = options
+  const { plugin, guardrail, answers = endpoint, utterance = { text: ['ok'] } } = options
   const clock = new FakeClock(5)
-  const upstream = await startUpstream((seen) => answerFor(seen, said))
+  const upstream = await startUpstream((seen) => answerFor(seen, utterance))
   const judge = await startUpstream(answers)
   t.teardown(async () => {
     await judge.close()
@@ -86,8 +86,8 @@ async function open(t: Test, options: ModeratedOptions): Promise<Moderated> {
 
 const NAMED: JsonObject = { plugins: [{ id: 'moderation' }] }
 const OPENAI = 'engine: openai, url: "JUDGE/v1/moderations", key: judge-secret'
-const metadataOf = (body: JsonObject): JsonObject => object(object(body.error).metadata ?? null)
-const stagesOf = (body: JsonObject): JsonObject[] => list(object(body.router_metadata).pipeline ?? []).map((stage) => object(stage))
+const errorMetadata = (body: JsonObject): JsonObject => object(object(body.error).metadata ?? null)
+const bodyStages = (body: JsonObject): JsonObject[] => list(object(body.router_metadata).pipeline ?? []).map((stage) => object(stage))
 
 t.test('returns 403 with reasons for a request that is flagged', async (t) => {
   const { ask, judge, upstream, gateway } = await open(t, { plugin: OPENAI })
@@ -95,7 +95,7 @@ t.test('returns 403 with reasons for a request that is flagged', async (t) => {
   const { status, body } = await ask(text, NAMED)
   t.equal(status, 403)
   t.match(body.error, { code: 403, message: 'Request blocked by moderation: violence' })
-  const metadata = metadataOf(body)
+  const metadata = errorMetadata(body)
   t.match(metadata, {
     error_type: 'permission_denied',
     reasons: ['violence'],
@@ -110,14 +110,14 @@ t.test('returns 403 with reasons for a request that is flagged', async (t) => {
   t.equal(judge.requests[0].path, '/v1/moderations')
   t.equal(judge.requests[0].headers.authorization, 'Bearer judge-secret')
   t.same(judge.requests[0].json, { model: 'omni-moderation-latest', input: [text] })
-  t.match(stagesOf(body), [
+  t.match(bodyStages(body), [
     { type: 'guardrail', name: 'moderation', data: { flagged: true, action: 'blocked', engines: ['openai'], reasons: ['violence'] } },
   ])
-  t.notMatch(JSON.stringify(stagesOf(body)), 'mayhem')
+  t.notMatch(JSON.stringify(bodyStages(body)), 'mayhem')
   t.notMatch(gateway.logs.join('\n'), 'mayhem')
   const fine = await ask('good morning', NAMED)
   t.equal(fine.status, 200)
-  t.match(stagesOf(fine.body), [{ name: 'moderation', data: { flagged: false, engines: ['openai'] } }])
+  t.match(bodyStages(fine.body), [{ name: 'moderation', data: { flagged: false, engines: ['openai'] } }])
   t.equal((await ask('mayhem')).status, 200, 'only a request that asks for it is judged')
   t.equal(judge.requests.length, 2)
 })
@@ -130,7 +130,7 @@ t.test('returns the 403 in every client format, streaming or not', async (t) => 
         const { status, body } = await ask('mayhem', { stream }, path)
         t.equal(status, 403, `${path} ${stream}`)
         if (path === '/v1/messages') t.match(body.error, { type: 'permission_error' })
-        else t.same(metadataOf(body).reasons, ['violence'])
+        else t.same(errorMetadata(body).reasons, ['violence'])
       }
       t.equal((await ask('morning', {}, path)).status, 200, 'without being asked for, since the operator wants it')
     }
@@ -138,7 +138,7 @@ t.test('returns the 403 in every client format, streaming or not', async (t) => 
   t.equal(judge.requests.length, 9)
 })
 
-t.test('what of a request is judged', async (t) => {
+t.test('sends the moderation service the texts of a request', async (t) => {
   const { ask, judge } = await open(t, { plugin: OPENAI })
   const messages = [
     { role: 'system', content: 'be brief' },
@@ -170,8 +170,8 @@ t.test('what of a request is judged', async (t) => {
 t.test('thresholds and categories that do not count', async (t) => {
   const strict = await open(t, { plugin: `${OPENAI}, model: mine, thresholds: { harassment: 0.3 }` })
   const refused = await strict.ask('mayhem', NAMED)
-  t.same(metadataOf(refused.body).reasons, ['violence', 'harassment'], 'the highest score first')
-  t.same(metadataOf(refused.body).scores, { violence: 0.97, harassment: 0.31 })
+  t.same(errorMetadata(refused.body).reasons, ['violence', 'harassment'], 'the highest score first')
+  t.same(errorMetadata(refused.body).scores, { violence: 0.97, harassment: 0.31 })
   t.equal(strict.judge.requests[0].json.model, 'mine')
   const lax = await open(t, { plugin: `${OPENAI}, thresholds: { violence: 0.98 }` })
   t.equal((await lax.ask('mayhem', NAMED)).status, 200, 'the threshold rules over the word of the endpoint')
@@ -184,8 +184,8 @@ t.test('a classifier model', async (t) => {
   const { ask, judge } = await open(t, { plugin, answers: classifier })
   const { status, body } = await ask('some mayhem', NAMED)
   t.equal(status, 403)
-  t.match(metadataOf(body), { reasons: ['S1', 'S10'], flagged_input: 'some mayhem', provider_name: 'classifier' })
-  t.notOk('scores' in metadataOf(body))
+  t.match(errorMetadata(body), { reasons: ['S1', 'S10'], flagged_input: 'some mayhem', provider_name: 'classifier' })
+  t.notOk('scores' in errorMetadata(body))
   t.equal(judge.requests[0].path, '/v1/chat/completions')
   t.same(judge.requests[0].json, {
     model: 'meta/llama-guard-3-8b',
@@ -195,7 +195,7 @@ t.test('a classifier model', async (t) => {
   })
   t.equal((await ask('good morning', NAMED)).status, 200)
   const partly = await open(t, { plugin: `${plugin}, ignored_categories: [ S1 ]`, answers: classifier })
-  t.same(metadataOf((await partly.ask('mayhem', NAMED)).body).reasons, ['S10'])
+  t.same(errorMetadata((await partly.ask('mayhem', NAMED)).body).reasons, ['S10'])
   const deaf = await open(t, { plugin: `${plugin}, ignored_categories: [ S1, S10 ]`, answers: classifier })
   t.equal((await deaf.ask('mayhem', NAMED)).status, 200)
 })
@@ -205,14 +205,14 @@ t.test('a list of words', async (t) => {
   const { ask, judge } = await open(t, { plugin })
   const { status, body } = await ask('Sell me a LAWN  mower with a keel', NAMED)
   t.equal(status, 403)
-  t.match(metadataOf(body), { reasons: ['gardening', 'sailing'], provider_name: 'lexicon' })
+  t.match(errorMetadata(body), { reasons: ['gardening', 'sailing'], provider_name: 'lexicon' })
   t.equal((await ask('ra\u200bke', NAMED)).status, 403, 'invisible characters hide nothing')
   t.equal((await ask('rakes and keels', NAMED)).status, 200, 'whole words only')
   t.equal((await ask(`${'grass '.repeat(20_000)}rake`, NAMED)).status, 403, 'however far it stands')
   t.equal(judge.requests.length, 0)
 })
 
-t.test('who does not answer: nothing passes, unless the operator says so', async (t) => {
+t.test('refuses requests while the service does not answer, unless the operator allows them', async (t) => {
   const broken: [string, () => Answer][] = [
     ['an error', () => ({ status: 500 })],
     ['no JSON', () => ({ status: 200, body: ['<html>'] })],
@@ -253,7 +253,7 @@ t.test('a request asks for it, and shapes nothing of it', async (t) => {
     for (const field of ['engine', 'url', 'thresholds', 'ignored_categories', 'lexicon', 'price']) {
       const { status, body } = await ask('x', { plugins: [{ id: 'moderation', [field]: 'x' }] })
       t.equal(status, 400, field)
-      t.equal(metadataOf(body).field, `plugins[0].${field}`)
+      t.equal(errorMetadata(body).field, `plugins[0].${field}`)
     }
   })
   const bare = await open(t, {})
@@ -263,10 +263,10 @@ t.test('a request asks for it, and shapes nothing of it', async (t) => {
   t.equal((await bare.ask('x', { plugins: [{ id: 'moderation', enabled: false }] })).status, 400)
 })
 
-t.test('what it costs is held, charged and told', async (t) => {
+t.test('holds, charges and reports the cost of moderation', async (t) => {
   const { ask } = await open(t, { plugin: `${OPENAI}, price: "0.002"` })
   const { body } = await ask('good morning', NAMED)
-  t.match(stagesOf(body), [{ name: 'moderation', cost_usd: 0.002 }])
+  t.match(bodyStages(body), [{ name: 'moderation', cost_usd: 0.002 }])
   t.ok(Number(object(body.usage).cost) >= 0.002)
 })
 
@@ -276,13 +276,13 @@ t.test('the engine of a guardrail blocks, flags and redacts', async (t) => {
   const refused = await blocking.ask('some mayhem')
   t.equal(refused.status, 403)
   t.match(refused.body.error, { message: 'Request blocked by moderation: violence' })
-  t.match(metadataOf(refused.body), {
+  t.match(errorMetadata(refused.body), {
     reasons: ['violence'],
     flagged_input: 'some mayhem',
     provider_name: 'openai',
     model_slug: 'acme/one',
   })
-  t.match(stagesOf(refused.body), [
+  t.match(bodyStages(refused.body), [
     {
       type: 'guardrail',
       name: 'moderation',
@@ -295,7 +295,7 @@ t.test('the engine of a guardrail blocks, flags and redacts', async (t) => {
   const flagging = await open(t, { guardrail: `action: flag, ${settings}` })
   const flagged = await flagging.ask('some mayhem')
   t.equal(flagged.status, 200)
-  t.match(stagesOf(flagged.body), [{ name: 'moderation', data: { action: 'flagged', matched_entity_types: ['violence'] } }])
+  t.match(bodyStages(flagged.body), [{ name: 'moderation', data: { action: 'flagged', matched_entity_types: ['violence'] } }])
   t.match(flagging.upstream.requests[0].json, { messages: [{ content: 'some mayhem' }] })
   const redacting = await open(t, { guardrail: `action: redact, ${settings}` })
   const messages = [
@@ -319,17 +319,17 @@ t.test('a list of words as the engine of a guardrail names what matched', async 
   const guardrail = 'engine: { type: moderation, engine: lexicon, lexicon: { sailing: [ keel ] } }'
   const { ask } = await open(t, { guardrail })
   const { body } = await ask('under the Keel')
-  t.match(metadataOf(body), { reasons: ['sailing'], flagged_input: 'under the Keel', provider_name: 'lexicon', patterns: ['Keel'] })
+  t.match(errorMetadata(body), { reasons: ['sailing'], flagged_input: 'under the Keel', provider_name: 'lexicon', patterns: ['Keel'] })
 })
 
 t.test('answers are judged as well, as those of the model', async (t) => {
   const guardrail = 'direction: output, engine: { type: moderation, engine: classifier, url: "JUDGE/v1", model: guard }'
-  const bad = await open(t, { guardrail, answers: classifier, said: { text: ['pure ', 'may', 'hem'] } })
+  const bad = await open(t, { guardrail, answers: classifier, utterance: { text: ['pure ', 'may', 'hem'] } })
   const { status, body } = await bad.ask('hello')
   t.equal(status, 403)
-  t.match(metadataOf(body), { direction: 'output', reasons: ['S1', 'S10'], provider_name: 'classifier' })
+  t.match(errorMetadata(body), { direction: 'output', reasons: ['S1', 'S10'], provider_name: 'classifier' })
   t.notMatch(JSON.stringify(body), 'mayhem', 'what the model said is not told')
-  t.match(stagesOf(body), [{ name: 'moderation', data: { action: 'blocked', direction: 'output', reasons: ['S1', 'S10'] } }])
+  t.match(bodyStages(body), [{ name: 'moderation', data: { action: 'blocked', direction: 'output', reasons: ['S1', 'S10'] } }])
   t.match(bad.judge.requests[0].json.messages, [{ role: 'user' }, { role: 'assistant', content: 'pure mayhem' }])
   const streamed = await bad.gateway.post('/v1/chat/completions', {
     model: 'acme/one',
@@ -337,7 +337,7 @@ t.test('answers are judged as well, as those of the model', async (t) => {
     messages: [{ role: 'user', content: 'hello' }],
   })
   t.equal(streamed.status, 403)
-  const hidden = await open(t, { guardrail: `action: redact, ${guardrail}`, answers: classifier, said: { text: ['pure may', 'hem'] } })
+  const hidden = await open(t, { guardrail: `action: redact, ${guardrail}`, answers: classifier, utterance: { text: ['pure may', 'hem'] } })
   const stream = await hidden.gateway.post('/v1/chat/completions', {
     model: 'acme/one',
     stream: true,
@@ -355,7 +355,7 @@ t.test('a guardrail whose judge does not answer', async (t) => {
     const { ask } = await open(t, { guardrail, answers: () => ({ status: 500 }) })
     const { status, body } = await ask('x')
     t.equal(status, expected, mode)
-    t.match(stagesOf(body), [{ name: 'moderation', data: { action: 'unchecked', engines: ['openai'] } }])
+    t.match(bodyStages(body), [{ name: 'moderation', data: { action: 'unchecked', engines: ['openai'] } }])
   }
 })
 

@@ -25,7 +25,7 @@ const chunkedRequest = (te: string, version = '1.1'): string =>
 const SMUGGLED = join('GET /v1/models HTTP/1.1', HOST, AUTH, 'X-Smuggled: 1')
 
 /** The JSON of a body, or its text where it is none. */
-function jsonOf(body: string): unknown {
+function parseJson(body: string): unknown {
   try {
     return JSON.parse(body)
   } catch {
@@ -41,7 +41,7 @@ async function refused(t: Test, name: string, bytes: string, status: number | nu
   const wanted = [status].flat()
   await every(t, name, (t) => {
     t.ok(wanted.includes(reply.status), `${wanted.join(' or ')} (${reply.status})`)
-    t.match(jsonOf(reply.body), { error: { code: reply.status, message: String } }, 'the standard body')
+    t.match(parseJson(reply.body), { error: { code: reply.status, message: String } }, 'the standard body')
     t.match(reply.headers.get('content-type'), /^application\/json/, 'JSON')
     t.equal(text.match(/^HTTP\/1\.1 \d{3} /gm)?.length, 1, 'one answer, what follows gets none')
     t.equal(upstream.requests.length, before, 'the upstream sees nothing')
@@ -188,10 +188,10 @@ t.test('requests no body from a caller with a bad key', async (t) => {
 })
 
 t.test('pipelined requests are answered in order', async (t) => {
-  const upstreamSaid = upstream.script
+  const upstreamUtterance = upstream.script
   upstream.script = (seen, index) => says({ text: [String((seen.json.messages as { content: string }[])[0].content)] })(seen, index)
   t.teardown(() => {
-    upstream.script = upstreamSaid
+    upstream.script = upstreamUtterance
   })
   const requests = Array.from({ length: 20 }, (_, index) => {
     const body = JSON.stringify({ model: 'acme/one', stream: index % 2 === 1, messages: [{ role: 'user', content: `marker-${index}.` }] })

@@ -144,7 +144,7 @@ async function closedAfter(url: string, bytes: string): Promise<{ statuses: numb
   return { statuses: heads.map(([, status]) => Number(status)), last: parseReply(text.slice(heads.at(-1)?.index)) }
 }
 
-t.test('what is no request is refused with the usual error body, and nothing behind it is read', async (t) => {
+t.test('refuses bytes that are no request with the usual error body, and reads nothing behind them', async (t) => {
   const { gateway, upstream } = await place(t)
   for (const [door, url] of [
     ['public', gateway.url],

@@ -7,8 +7,8 @@ import t, { type Test } from 'tap'
 import type { JsonObject } from '../../../src/core/json.ts'
 import type { Serve } from '../../support/canary.ts'
 import { FakeClock } from '../../support/clock.ts'
-import { pdfOf } from '../../support/documents.ts'
-import { formsOf, PDFS, WORDS } from '../../support/hostile-documents.ts'
+import { buildPdf } from '../../support/documents.ts'
+import { nestedForms, PDFS, WORDS } from '../../support/hostile-documents.ts'
 import { type HostileScene, HTML, hostileScene, MB, memory, pours, SSE, siteTools as tool } from '../../support/hostile-scene.ts'
 import { calls, ran } from '../../support/tool-scene.ts'
 
@@ -20,7 +20,7 @@ interface Page {
   headers?: Record<string, string>
 }
 
-/** What one page makes the model be told; somebody else is served at the same time. */
+/** Text that one page gives to the model; another caller is served at the same time. */
 async function read(t: Test, { here, model, ask, script }: HostileScene, page: Page | Serve, what: string): Promise<JsonObject> {
   here.serve =
     typeof page === 'function'
@@ -143,7 +143,7 @@ t.test('pages: their limits hold, what can be read is read', async (t) => {
       /seen/,
     ],
     'a type of nonsense': [{ body: '<p>seen', type: 'text/html; charset=";;"; =; charset=utf-99' }, /seen/],
-    'a PDF as a page': [{ body: pdfOf(['seen']) }, /seen/],
+    'a PDF as a page': [{ body: buildPdf(['seen']) }, /seen/],
   }
   for (const [what, [page, content]] of Object.entries(odd)) {
     const told = await read(t, one, page, what)
@@ -185,7 +185,7 @@ t.test('a drip and a document without end are cut off by the clock', async (t) =
   await left.promise
 
   // Each form shows the next one ten times: 10^12 of them.
-  one.here.serve = (_request, response) => void response.writeHead(200, { 'content-type': 'application/pdf' }).end(formsOf(12, 10))
+  one.here.serve = (_request, response) => void response.writeHead(200, { 'content-type': 'application/pdf' }).end(nestedForms(12, 10))
   const drawing = one.ask('chat', body)
   // How often a busy thread is looked at: it works.
   await clock.armed(25)
@@ -211,7 +211,7 @@ t.test('a drip and a document without end are cut off by the clock', async (t) =
 
 t.test('documents: read or refused, and nothing else suffers', async (t) => {
   const one = await hostileScene(t)
-  await read(t, one, { body: pdfOf(['first']) }, 'the first')
+  await read(t, one, { body: buildPdf(['first']) }, 'the first')
   const before = await memory()
   const outcomes: string[] = []
   for (const [what, make] of Object.entries({ ...PDFS, ...WORDS })) {
@@ -222,7 +222,7 @@ t.test('documents: read or refused, and nothing else suffers', async (t) => {
   }
   t.comment(outcomes.join('\n'))
   t.match(outcomes.join('\n'), /completed/)
-  t.match(await read(t, one, { body: pdfOf(['the next one']) }, 'the next'), { status: 'completed', content: 'the next one' })
+  t.match(await read(t, one, { body: buildPdf(['the next one']) }, 'the next'), { status: 'completed', content: 'the next one' })
   const grown = (await memory()) - before
   t.ok(grown < 600 * MB, `${Math.round(grown / MB)} MB more`)
 

@@ -14,8 +14,8 @@ t.setTimeout(280_000)
 
 const FOREIGN = 'meant for someone else'
 /** Bytes by which the process, which is the provider as well, may grow. */
-const MOST_MEMORY = 256 * 1024 * 1024
-/** What follows a hostile reply: must reach no caller. */
+const MAX_MEMORY = 256 * 1024 * 1024
+/** Bytes behind a hostile reply, which must reach no caller. */
 const NEXT = rawJson(chatReply({ text: [FOREIGN] }))
 const J = 'HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n'
 const CHUNKED = `${J}Transfer-Encoding: chunked\r\n\r\n`
@@ -27,7 +27,7 @@ interface Flood {
   readonly repeat: string
 }
 
-/** What the provider sends; `end` closes its side behind that. */
+/** Bytes that the provider sends; `end` closes its side behind that. */
 type Hostile = string | Flood | { readonly end: string }
 
 const UNREADABLE: Readonly<Record<string, Hostile>> = {
@@ -155,7 +155,7 @@ async function attack(
       isHostile = true
       check(kind, await ask(kind))
       t.equal(upstream.requests.length - before, 1, `${name}, ${kind}, ${place}: the provider has it once`)
-      t.ok(process.memoryUsage().rss - memory < MOST_MEMORY, `${name}, ${kind}: what floods in is not kept`)
+      t.ok(process.memoryUsage().rss - memory < MAX_MEMORY, `${name}, ${kind}: what floods in is not kept`)
       // A stream that is refused and one that is served begin alike.
       const next = await ask(kind === 'stream' ? 'chat' : kind)
       t.equal(next.status, 200, `${name}, ${kind}: the next request is served`)

@@ -11,7 +11,7 @@ import { eventually } from '../../support/eventually.ts'
 import { MACHINERY } from '../../support/hostile-documents.ts'
 import { type HostileScene, hostileScene, MB, memory, pours, SSE, siteTools as tool } from '../../support/hostile-scene.ts'
 import { deep, lines, remote, result, says } from '../../support/hostile-tools.ts'
-import { calls, type Format, offered, ran, waysOf } from '../../support/tool-scene.ts'
+import { calls, type Format, formatRoutes, offered, ran } from '../../support/tool-scene.ts'
 
 t.setTimeout(300_000)
 
@@ -20,7 +20,7 @@ t.test('results of tools are words, whatever they look like', async (t) => {
     const one = await hostileScene(t, { dialect })
     one.here.serve = (_request, response) => void response.writeHead(200, { 'content-type': 'text/plain; charset=utf-8' }).end(MACHINERY)
     one.script((seen) => (ran(seen) ? { text: ['done'] } : { calls: calls('router_web_fetch', { url: one.here.at() }) }))
-    for (const { format, stream } of waysOf('chat', 'responses', 'messages')) {
+    for (const { format, stream } of formatRoutes('chat', 'responses', 'messages')) {
       const name = `${dialect} to ${format}${stream ? ', streamed' : ''}`
       const [fetched, asked] = [one.here.seen.length, one.model.requests.length]
       const own: JsonObject = format === 'responses' ? { input: 'Go.' } : { messages: [{ role: 'user', content: 'Go.' }], max_tokens: 99 }
@@ -291,7 +291,7 @@ t.test('servers of tools that say nothing to the point are not waited for', asyn
       t.equal((await one.ask('chat', { messages: [{ role: 'user', content: 'Meanwhile.' }] })).status, 200, `${name}: others are served`)
       await clock.advance(60_000)
       const { status, output } = await asking
-      // What is still open is let go of.
+      // Open calls are released.
       await clock.advance(1000)
       t.equal(status, 200, name)
       if (method === 'tools/call') t.match(output[1], { type: 'mcp_call', output: null, error: 'the server did not answer in time' }, name)

@@ -7,7 +7,7 @@ import t from 'tap'
 import type { Json, JsonObject } from '../../../src/core/json.ts'
 import { adminFetch } from '../../support/admin.ts'
 import { every } from '../../support/every.ts'
-import { randomOf } from '../../support/matrix/mutate.ts'
+import { createRandom } from '../../support/matrix/mutate.ts'
 import { startScene } from '../../support/scene.ts'
 import { property } from '../../support/seed.ts'
 import { jsonAnswer, type Seen, sseAnswer } from '../../support/upstream.ts'
@@ -22,9 +22,9 @@ const PRICES: Readonly<Record<string, readonly [prompt: number, completion: numb
 const DEAREST = 'ultrafast'
 const LIMIT = 1_000_000_000
 const KEYS = ['one', 'two'] as const
-const secretOf = (name: string): string => `sk-router-v1-${name}-0123456789abcdef0123456789`
-const BOSS = { authorization: `Bearer ${secretOf('boss')}` }
-/** What a request can come to in the ledger at most: 2^53 nano-dollars, 9 million dollars. */
+const namedSecret = (name: string): string => `sk-router-v1-${name}-0123456789abcdef0123456789`
+const BOSS = { authorization: `Bearer ${namedSecret('boss')}` }
+/** Largest cost of a request in the ledger: 2^53 nano-dollars, 9 million dollars. */
 const MOST = Number.MAX_SAFE_INTEGER
 /** The words of a chat provider, and the tier that each is billed at. */
 const WORDS: readonly [word: Json | undefined, tier: string][] = [
@@ -40,7 +40,7 @@ const WORDS: readonly [word: Json | undefined, tier: string][] = [
   [7, DEAREST],
 ]
 
-/** What the next reply reports, and whether it fails behind it. */
+/** Usage that the next reply reports, and whether it fails behind it. */
 interface Report {
   usage: JsonObject
   word: Json | undefined
@@ -70,8 +70,8 @@ const { gateway } = await startScene(t, {
   config: (url) => `
 auth:
   keys:
-    - { name: boss, key: ${secretOf('boss')}, management: true }
-${KEYS.map((name) => `    - { name: ${name}, key: ${secretOf(name)}, limit: "1.00" }`).join('\n')}
+    - { name: boss, key: ${namedSecret('boss')}, management: true }
+${KEYS.map((name) => `    - { name: ${name}, key: ${namedSecret(name)}, limit: "1.00" }`).join('\n')}
 providers: { chat: { dialect: openai-chat, base_url: "${url}/v1", key: sk-up } }
 models:
   m/any:
@@ -101,7 +101,7 @@ async function shown(name: string): Promise<Shown> {
 
 t.test('no key passes its limit, and all that was billed is in the ledger', async (t) => {
   const { numRuns, seed } = property(150, 5_000)
-  const random = randomOf(seed)
+  const random = createRandom(seed)
   const below = (most: number): number => Math.floor(random() * most)
   const pick = <T>(list: readonly T[]): T => list[below(list.length)] as T
   /** As a provider may write a count, and what it bills for it; undefined where it counts nothing. */
@@ -153,7 +153,7 @@ t.test('no key passes its limit, and all that was billed is in the ledger', asyn
       const fails = below(8) === 0
       report = { usage: { prompt_tokens: prompt, completion_tokens: completion }, word, fails }
       const body = { model: 'm/any', max_tokens: 1000, stream: below(2) === 0, messages: [{ role: 'user', content: 'Hi' }] }
-      const reply = await gateway.post('/v1/chat/completions', body, { authorization: `Bearer ${secretOf(name)}` })
+      const reply = await gateway.post('/v1/chat/completions', body, { authorization: `Bearer ${namedSecret(name)}` })
       await reply.text()
       if (reply.status === 402) {
         kinds++

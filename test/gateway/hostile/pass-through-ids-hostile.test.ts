@@ -8,22 +8,27 @@ import { type Answer, jsonAnswer, type Seen, sseAnswer } from '../../support/ups
 
 const OWNER = 'sk-router-v1-owner-0123456789abcdef01'
 const OTHER = 'sk-router-v1-other-0123456789abcdef01'
+const LIMITED = 'sk-router-v1-limited-0123456789abcdef'
 const FILE = 'file-of-the-owner1'
 
-const configOf = (url: string): string => `
-auth: { keys: [ { name: owner, key: "${OWNER}", pass_through: true }, { name: other, key: "${OTHER}", pass_through: true } ] }
+const urlConfig = (url: string): string => `
+auth:
+  keys:
+    - { name: owner, key: "${OWNER}", pass_through: true }
+    - { name: other, key: "${OTHER}", pass_through: true }
+    - { name: limited, key: "${LIMITED}", limit: "10.00", pass_through: true }
 providers: { first: { dialect: openai-chat, base_url: "${url}", key: sk-provider, pass_through: { price: "0.001" } } }
 models: { acme/one: { endpoints: [ { provider: first, model: m, price: { prompt: "1.00", completion: "10.00" } } ] } }
 `
 
-const scene = (t: Test, answer: (seen: Seen) => Answer) => startScene(t, { answer, config: configOf, directory: t.testdir() })
+const scene = (t: Test, answer: (seen: Seen) => Answer) => startScene(t, { answer, config: urlConfig, directory: t.testdir() })
 type Place = Awaited<ReturnType<typeof scene>>
 
 /** Sends a request line as it stands. @returns the status. */
-async function send({ gateway }: Place, key: string, line: string, body = '', more = ''): Promise<number> {
+async function send({ gateway }: Place, key: string, line: string, body = '', more = '', type = 'application/json'): Promise<number> {
   const [method, path] = line.split(' ', 2)
   const head = `${method} /v1/passage/first${path} HTTP/1.1\r\nHost: g\r\nConnection: close\r\nAuthorization: Bearer ${key}\r\n${more}`
-  const content = body === '' ? '' : `Content-Type: application/json\r\nContent-Length: ${Buffer.byteLength(body)}\r\n`
+  const content = body === '' ? '' : `Content-Type: ${type}\r\nContent-Length: ${Buffer.byteLength(body)}\r\n`
   return Number((await rawExchange(gateway.url, `${head}${content}\r\n${body}`)).split(' ')[1])
 }
 
@@ -58,6 +63,7 @@ t.test('an id in a path is found however it is written', async (t) => {
       '/v1beta/cachedContents/a/../abc123',
       '/v1beta/cachedContents/a/%2e%2e/%61bc123?x=%ff',
       '/v1beta/cachedContents%2Fa%2F..%2Fabc123',
+      '/v1beta/x%23/cachedContents/a/%2e%2e/%61bc123',
     ]) {
       t.equal(await send(place, OTHER, `GET ${path}`), 404, path)
       t.equal(await send(place, OWNER, `GET ${path}`), 200, path)
@@ -91,7 +97,7 @@ t.test('JSON in an encoding in which no id is found is refused, and media that b
     body: gzipSync(little),
     headers: { authorization: `Bearer ${OTHER}`, 'content-encoding': 'gzip' },
   })
-  t.equal(zipped.status, 400)
+  t.equal(zipped.status, 404, 'without a type it is found, whatever its letters are')
   // A box of MP4.
   t.equal(await post(place, OTHER, '/v1/things', Buffer.from('\0\0\0 ftypisom\0\0\0\0', 'latin1'), ''), 200)
 })
@@ -115,7 +121,7 @@ t.test('streams give ids as whole replies do', async (t) => {
 
 t.test('a name that a caller gives in an upload is no id: it may be that of a model', async (t) => {
   const place = await scene(t, ({ path }) => jsonAnswer(path.endsWith('skills') ? { id: 'skill_000001', name: 'gpt-of-all' } : {}))
-  t.equal(await post(place, OTHER, '/v1/skills', '--x\r\n\r\nname: gpt-of-all\r\n--x--', 'multipart/form-data; boundary=x'), 200)
+  t.equal(await post(place, OTHER, '/v1/skills', '--x\r\n\r\nname: GPT of all\r\n--x--', 'multipart/form-data; boundary=x'), 200)
   t.equal(await post(place, OWNER, '/v1/things', '{"model":"gpt-of-all"}'), 200)
   t.equal(await post(place, OWNER, '/v1/things', '{"skill":"skill_000001"}'), 404)
 })
@@ -123,7 +129,7 @@ t.test('a name that a caller gives in an upload is no id: it may be that of a mo
 t.test('a new key of the provider does not open what was made with the one before', async (t) => {
   const place = await scene(t, ({ method }) => jsonAnswer(method === 'POST' ? { id: FILE } : {}))
   t.equal(await post(place, OWNER, '/v1/files'), 200)
-  t.match(await place.gateway.reconfigure(configOf(place.upstream.url).replace('sk-provider', 'sk-rotated')), { kind: 'applied' })
+  t.match(await place.gateway.reconfigure(urlConfig(place.upstream.url).replace('sk-provider', 'sk-rotated')), { kind: 'applied' })
   t.equal(await send(place, OTHER, `GET /v1/files/${FILE}`), 404)
   t.equal(await send(place, OWNER, `GET /v1/files/${FILE}`), 200)
 })
@@ -150,7 +156,11 @@ t.test('the lines of a data set that is uploaded are as many as they are, and no
     '/upload%2F..%2Fv1beta/things',
     '/upload/a%2F..%2F..%2Fv1',
   ])
-    t.equal(await send(place, OTHER, `POST ${path}`, '{"file":"files/abc123"}'), 404, path)
+    for (const [type, status] of [
+      ['application/json', 404],
+      ['application/x-protobuf', 400],
+    ] as const)
+      t.equal(await send(place, OTHER, `POST ${path}`, '{"file":"files/abc123"}', '', type), status, `${path}: ${type}`)
 })
 
 t.test('a header that offers another protocol, without the one that asks for it, turns off no check', async (t) => {
@@ -169,6 +179,7 @@ t.test('a header that offers another protocol, without the one that asks for it,
     )
     t.match(list, 'file-made-elsewhere')
     t.notMatch(list, FILE)
+    t.equal(await send(place, LIMITED, 'GET /v1/batches', '', more), 200, 'a key with a limit may list')
   }
 })
 
@@ -202,12 +213,20 @@ t.test('a content coding that the body does not have hides nothing', async (t) =
     }
   })
   // The name of a file in the head of gzip (RFC 1952 section 2.3): for a server that takes the bytes as they are, a part of a form.
-  const plain = gzipSync(FORM('a', 'b'))
-  const named = Buffer.from(`\r\n${FORM('file_id', FILE)}\0`)
-  const head = Buffer.from(plain.subarray(0, 10))
-  head[3] = 8
-  const both = Buffer.concat([head, named, plain.subarray(10)])
-  t.equal(await sent(both, 'gzip', 'multipart/form-data; boundary=x'), 404)
+  const named = (body: string, name: string): Buffer => {
+    const plain = gzipSync(body)
+    plain[3] = 8
+    return Buffer.concat([plain.subarray(0, 10), Buffer.from(`\r\n${name}\0`), plain.subarray(10)])
+  }
+  t.equal(await sent(named(FORM('a', 'b'), FORM('file_id', FILE)), 'gzip', 'multipart/form-data; boundary=x'), 404)
+  for (const type of ['application/json', 'application/octet-stream']) {
+    t.equal(await sent(named('{}', '{"file_id":"file-made-elsewhere"}\n'), 'gzip', type), 200, type)
+    t.equal(
+      await sent(named('{}', `${text}\n`), 'gzip', type),
+      404,
+      `${type}: a line of a data set for a server that takes the bytes as they are`,
+    )
+  }
   t.equal(await sent(gzipSync(`file_id=${FILE}`), 'gzip', 'application/x-www-form-urlencoded'), 400)
 })
 
@@ -228,8 +247,14 @@ t.test('a field is looked at whatever its head calls it, and however long it is'
       `${name}; filename*=utf-8''a`,
       `${name}; filename="a\\"`,
       `${name}\r\nContent-Disposition: form-data; name="a"; filename="a"`,
+      `Content-Disposition: form-data; name="a"; filename="a"\r\n${name}`,
       `${name};\r\n filename="a"`,
+      `${name}; filename="a"\r\n ; filename=""`,
       `Content-Disposition: attachment; name="file_id"; filename="a"`,
+      'Content-Disposition: form-data; filename="a"',
+      `${name}; name="a"; filename="a"`,
+      `${name}; filename="a\0"`,
+      `X: a\r${name}; filename="a"`,
     ]) {
       t.equal(await status(OTHER, FORM('', FILE, head)), 404, head)
       t.equal(await status(OWNER, FORM('', FILE, head)), 200, head)
@@ -242,6 +267,22 @@ t.test('a field is looked at whatever its head calls it, and however long it is'
     }
     t.equal(await status(OTHER, FORM('prompt', prose)), 200, 'a long prompt')
     t.equal(await status(OTHER, `--x\r\n${name}\r\n\r\n${FILE}`), 404, 'without a last border')
+    const file = `--x\r\n${name}; filename="a"\r\n\r\na\r\n`
+    for (const blanks of ['', ' ', '\t ', '\v\f', '\xa0'])
+      t.equal(
+        await post(
+          place,
+          OTHER,
+          '/v1/things',
+          Buffer.from(`${file}--x${blanks}\r\n${name}\r\n\r\n${FILE}\r\n--x--`, 'latin1'),
+          'multipart/form-data; boundary=x',
+        ),
+        404,
+        'blanks behind a border',
+      )
+    t.equal(await status(OTHER, `${file}--x--\r\n${FILE}`), 404, 'behind the last border')
+    t.equal(await status(OTHER, `${file}--x\r\n${name}\r\n${FILE}`), 404, 'in a head without an end')
+    t.equal(await status(OTHER, `${file}--x\r\n\r\n${FILE}\r\n--x--`), 404, 'in a part without a head')
     for (const file of [
       `${name}; filename="a.txt"`,
       `Content-Type: text/plain\r\ncontent-disposition: form-data; filename="a.txt"; filename*=utf-8''a.txt; name="f"`,
@@ -249,6 +290,67 @@ t.test('a field is looked at whatever its head calls it, and however long it is'
       t.equal(await status(OTHER, FORM('', `see ${FILE}`, file)), 200, 'a word in a file is no id')
   })
   t.equal(await status(OTHER, `--x\r\n${name}; filename="a"\r\n--x\r\n${name}\r\n\r\n${FILE}\r\n--x--`), 400, 'a border in a head')
+  t.equal(await status(OTHER, `--x${' '.repeat(20_000)}\r\n${name}\r\n\r\na\r\n--x--`), 400, 'blanks without end behind a border')
+  t.equal(await status(OTHER, `--x\r\n${name}\r\n\r\na\r\n--x${' '.repeat(20_000)}`), 400, 'blanks without a line end')
+})
+
+t.test('an id that is a word of prose is found where a field names it', async (t) => {
+  const place = await scene(t, ({ method, path }) => jsonAnswer(method === 'POST' && path.endsWith('voices') ? { id: 'narrator' } : {}))
+  t.equal(await post(place, OWNER, '/v1/voices'), 200)
+  const status = (key: string, value: string) => post(place, key, '/v1/things', FORM('voice', value), 'multipart/form-data; boundary=x')
+  await every(t, 'every field', async (t) => {
+    const filler = 'a word of prose '.repeat(1_000)
+    for (const value of [
+      ...['narrator', ' narrator ', 'narrator\r\n', '\tnarrator\t', '"narrator"', '["narrator"]', '[ "a", "narrator" ]', 'a\r\nnarrator'],
+      ...[
+        'a,narrator',
+        'a, narrator',
+        'narrator, a',
+        'narrator ,a',
+        'narrator; a',
+        'narrator \0',
+        'narrator \u2003',
+        'narrator .',
+        'voices/narrator',
+        'narrator/x y',
+        `${filler}\nnarrator`,
+        `narrator\n${filler}`,
+        `${filler}"narrator" ${filler}`,
+      ],
+      `${' '.repeat(5_000)}narrator${' '.repeat(5_000)}`,
+    ]) {
+      t.equal(await status(OTHER, value), 404, value.slice(0, 40))
+      t.equal(await status(OWNER, value), 200, value.slice(0, 40))
+    }
+  })
+  t.equal(await status(OTHER, 'the narrator reads'), 200, 'a word among others')
+})
+
+t.test('a UUID is found in each form in which servers read it', async (t) => {
+  const id = '3f2504e0-4f89-41d3-9a0c-0305e82c3301'
+  const hex = id.replaceAll('-', '')
+  await every(t, 'every form', async (t) => {
+    for (const given of [id, hex]) {
+      const place = await scene(t, ({ method, path }) => jsonAnswer(method === 'POST' && path.endsWith('files') ? { id: given } : {}))
+      t.equal(await post(place, OWNER, '/v1/files'), 200)
+      for (const form of [
+        id,
+        hex,
+        id.toUpperCase(),
+        hex.toUpperCase(),
+        `{${id}}`,
+        `urn:uuid:${id}`,
+        `${hex.slice(0, 3)}-${hex.slice(3)}`,
+      ]) {
+        const body = JSON.stringify({ file_id: form })
+        t.equal(await post(place, OTHER, '/v1/things', body), 404, form)
+        t.equal(await post(place, OWNER, '/v1/things', body), 200, form)
+        t.equal(await post(place, OTHER, '/v1/things', FORM('file_id', form), 'multipart/form-data; boundary=x'), 404, form)
+        t.equal(await send(place, OTHER, `GET /v1/files/${encodeURIComponent(form)}`), 404, form)
+      }
+      t.equal(await post(place, OTHER, '/v1/things', `{"file_id":"4${id.slice(1)}"}`), 200)
+    }
+  })
 })
 
 t.test('boundaries of browsers and of other runtimes are taken, and what they part is looked at', async (t) => {
@@ -284,7 +386,7 @@ t.test('a body of a type in which no id is found is refused, and one without any
       for (const body of [message, `file_id: ${FILE}`, `1${' '.repeat(99)}${FILE}`]) t.equal(await things(body, type), 400, type)
       for (const body of ['', ' \n', '1', '-1.5e3\n', 'null', 'true', '"a"', '[]', ' {}', '\ufeff{}'])
         t.equal(await things(body, type), 200, body)
-      t.equal(await things(` \n\ufeff{"file_id":"${FILE}"}`, type), 400)
+      t.equal(await things(` \n\ufeff{"file_id":"${FILE}"}`, type), 404)
       t.equal(await things(`\ufeff {"file_id":"${FILE}"}`, type), 404)
     }
     for (const type of ['text/plain', 'text/plain;charset=UTF-8', 'application/octet-stream', 'application/x-ndjson', '']) {

@@ -7,7 +7,7 @@ import { eventually, steady } from '../../support/eventually.ts'
 import { type Gateway, oneModel } from '../../support/gateway.ts'
 import { READ_ON } from '../../support/leaving.ts'
 import { RawClient } from '../../support/raw.ts'
-import { endOf, idOf, openSocket, type ResponsesSocket, refusedSocket } from '../../support/responses-socket.ts'
+import { lastEvent, openSocket, type ResponsesSocket, refusedSocket, responseId } from '../../support/responses-socket.ts'
 import { startScene } from '../../support/scene.ts'
 import { Gate, sseAnswer, type Upstream } from '../../support/upstream.ts'
 import { answerFor, framesFor } from '../../support/wire.ts'
@@ -60,9 +60,9 @@ t.test('a request in mid-response waits, and is refused where many wait', async 
   t.match(refused, { type: 'error', status: 409, error: { code: 'response_already_in_flight' } })
   t.ok(usedMemory(one) > 0, 'those that wait count in the memory of bodies')
   gate.open()
-  const end = endOf(await client.reply())
+  const end = lastEvent(await client.reply())
   t.match(end, { type: 'response.completed', response: { output: [{ content: [{ text: 'first last' }] }] } })
-  for (let at = 0; at < 64; at++) t.equal(endOf(await client.reply()).type, 'response.completed')
+  for (let at = 0; at < 64; at++) t.equal(lastEvent(await client.reply()).type, 'response.completed')
   t.equal(upstream.requests.length, 1)
   client.ws.close()
   await eventually('its memory', () => usedMemory(one) === 0)
@@ -84,7 +84,7 @@ t.test('at most 16 responses run at the same time', async (t) => {
   await eventually('its memory', () => usedMemory(one) === 0)
 })
 
-t.test('what waits is dropped with its client', async (t) => {
+t.test('drops waiting requests with their client', async (t) => {
   const one = await withSocket(t)
   const { open, clock, upstream } = one
   const leaving = await open()
@@ -173,9 +173,9 @@ t.test('a key that is revoked in between gets no further response', async (t) =>
   const { key, data } = await manage('POST', '/v1/keys', { name: 'app' })
   const client = await open(String(key))
   const first = await client.respond({ model, input: 'Hello' })
-  t.equal(endOf(first).type, 'response.completed')
+  t.equal(lastEvent(first).type, 'response.completed')
   await manage('PATCH', `/v1/keys/${(data as JsonObject).hash}`, { disabled: true })
-  const [failure] = await client.respond({ model, previous_response_id: idOf(first), input: 'More' })
+  const [failure] = await client.respond({ model, previous_response_id: responseId(first), input: 'More' })
   t.match(failure, { type: 'error', status: 401, error: { code: 'invalid_api_key', type: 'authentication_error' } })
   t.match(await client.ended(), { code: 1008 })
   t.equal(upstream.requests.length, 1)
@@ -185,7 +185,7 @@ t.test('limits count for each response, and their refusals have the headers of H
   const limited = 'auth: { keys: [ { name: app, key: "sk-router-v1-0123456789abcdef", limits: { requests: 2, bytes: 64KB } } ] }\n'
   const { open } = await withSocket(t, limited)
   const client = await open()
-  t.equal(endOf(await client.respond({ model, input: 'Hello' })).type, 'response.completed')
+  t.equal(lastEvent(await client.respond({ model, input: 'Hello' })).type, 'response.completed')
   const [long] = await client.respond({ model, input: 'x'.repeat(70_000) })
   t.match(long, { status: 429, error: { code: 'rate_limit_exceeded' } }, 'bytes in flight')
   const [failure] = await client.respond({ model, input: 'Hello' })
@@ -222,17 +222,17 @@ async function raw(t: Test, { gateway }: WithSocket): Promise<RawClient> {
 }
 
 /** The close frame of the server, by its code. */
-const closeOf = (code: number): RegExp =>
+const closePattern = (code: number): RegExp =>
   new RegExp(`\\x88[\\x02-\\x7d]${[code >> 8, code & 0xff].map((byte) => `\\x${byte.toString(16).padStart(2, '0')}`).join('')}`)
 
 t.test('a giant frame is refused by its head', async (t) => {
   const one = await withSocket(t)
   const client = await raw(t, one)
   client.send(frame(FINAL | TEXT, Buffer.from('{'), 1024 ** 3))
-  await client.until(closeOf(1009))
+  await client.until(closePattern(1009))
   const pieces = await raw(t, one)
   pieces.send(frame(TEXT, Buffer.alloc(20 * 1024 ** 2, 'x'))).send(frame(CONTINUATION, Buffer.alloc(20 * 1024 ** 2, 'x')))
-  await pieces.until(closeOf(1009))
+  await pieces.until(closePattern(1009))
   client.close()
   pieces.close()
   await eventually('the memory is free', () => usedMemory(one) === 0)
@@ -255,7 +255,7 @@ t.test('a message that does not come to its end counts in the memory, and ends i
   await one.clock.advance(29_000)
   t.notOk(client.ended, 'it still comes')
   await one.clock.advance(2_000)
-  await client.until(closeOf(1008))
+  await client.until(closePattern(1008))
   t.match(client.text, /"status":408/)
   client.close()
   await eventually('the memory is free', () => usedMemory(one) === 0)
@@ -268,7 +268,7 @@ t.test('pings are bounded, and a client that answers none is cut off', async (t)
     flood.send(Buffer.concat(Array.from({ length: 11 }, () => shortFrame(PING, Buffer.alloc(0)))))
     await flood.until(new RegExp(`(?:\\x8a\\x00){${Math.min(120, sent + 11)}}`))
   }
-  await flood.until(closeOf(1008))
+  await flood.until(closePattern(1008))
   const mute = await raw(t, one)
   const answering = await one.open()
   for (let pings = 1; pings <= 11; pings++) {
@@ -278,7 +278,7 @@ t.test('pings are bounded, and a client that answers none is cut off', async (t)
   }
   await eventually('the end of the one without pongs', () => mute.ended)
   t.equal(answering.closed, undefined)
-  t.equal(endOf(await answering.respond({ model, input: 'Hello' })).type, 'response.completed')
+  t.equal(lastEvent(await answering.respond({ model, input: 'Hello' })).type, 'response.completed')
 })
 
 t.test('connections are bounded, and half of them are for one key', async (t) => {
@@ -293,7 +293,7 @@ t.test('connections are bounded, and half of them are for one key', async (t) =>
   first.ws.close()
   await first.ended()
   const again = await open(one)
-  t.equal(endOf(await again.respond({ model, input: 'Hello' })).type, 'response.completed')
+  t.equal(lastEvent(await again.respond({ model, input: 'Hello' })).type, 'response.completed')
 })
 
 t.test('a connection ends after 60 minutes, one with a response in flight after that', async (t) => {
@@ -339,7 +339,7 @@ t.test('a shutdown lets the response in flight end, and closes the others at onc
   t.match(await idle.ended(), { code: 1001 })
   t.equal(busy.closed, undefined)
   gate.open()
-  t.equal(endOf(await busy.reply()).type, 'response.completed')
+  t.equal(lastEvent(await busy.reply()).type, 'response.completed')
   t.match(await busy.ended(), { code: 1001 })
   t.same(await drained, { cut: 0 })
 })
@@ -351,18 +351,18 @@ t.test('conversations that are kept count in the memory of bodies, and make way'
   const long = 'x'.repeat(50_000)
   const clients = await Promise.all(Array.from({ length: 4 }, () => open()))
   const ids: string[] = []
-  for (const client of clients) ids.push(idOf(await client.respond({ model, input: long })))
+  for (const client of clients) ids.push(responseId(await client.respond({ model, input: long })))
   await eventually('what is kept', () => usedMemory(one) > 0 && usedMemory(one) <= 128 * 1024)
   t.ok(usedMemory(one) >= 100_000, `${usedMemory(one)} bytes of two conversations, an eighth of the memory`)
   const [dropped] = await (clients[0] as ResponsesSocket).respond({ model, previous_response_id: ids[0] as string, input: 'x' })
   t.match(dropped, { error: { code: 'previous_response_not_found' } }, 'the oldest')
   const kept = await (clients[3] as ResponsesSocket).respond({ model, previous_response_id: ids[3] as string, input: 'x' })
-  t.equal(endOf(kept).type, 'response.completed', 'the latest')
+  t.equal(lastEvent(kept).type, 'response.completed', 'the latest')
   t.equal((await gateway.post('/v1/responses', { model, input: 'x'.repeat(200_000) })).status, 200, 'a request finds room')
   for (const client of clients) client.ws.close()
   await eventually('the memory is free', () => usedMemory(one) === 0)
   const client = await open()
-  const first = idOf(await client.respond({ model, input: 'x'.repeat(100_000) }))
+  const first = responseId(await client.respond({ model, input: 'x'.repeat(100_000) }))
   const [beyond] = await client.respond({ model, previous_response_id: first, input: 'x'.repeat(200_000) })
   t.match(beyond, { status: 413 }, 'with its conversation a message is as long as a body may be')
 })

@@ -250,7 +250,7 @@ async function pending({ gateway, upstream }: PassingThrough, bytes: string): Pr
   }
 }
 
-t.test('what is sent behind a request is answered after it: an upgrade, a tunnel, and what is no request', async (t) => {
+t.test('answers bytes behind a request after it: an upgrade, a tunnel, and bytes that are no request', async (t) => {
   const upgrade = join(target('GET'), HOST, AUTH, 'Connection: Upgrade', 'Upgrade: websocket', 'Sec-WebSocket-Key: a')
   await every(t, 'every case', async (t) => {
     for (const [name, behind, status] of [

@@ -10,13 +10,13 @@ import t, { type Test } from 'tap'
 import type { JsonObject } from '../../../src/core/json.ts'
 import { type Canaries, canaries, type Names, namesOnly, OPEN, SECRET, type Serve } from '../../support/canary.ts'
 import { certificate } from '../../support/certificates.ts'
-import { docxOf, paragraph, pdfOf, zipOf } from '../../support/documents.ts'
+import { buildDocx, buildPdf, buildZip, paragraph } from '../../support/documents.ts'
 import { type Gateway, KEY, startGateway } from '../../support/gateway.ts'
 import { startMcpServer } from '../../support/mcp-server.ts'
 import { ADDRESSES, HOSTS } from '../../support/private-addresses.ts'
-import { askedOf, calls, FORMATS, type Format, ran } from '../../support/tool-scene.ts'
+import { calls, FORMATS, type Format, parseAsked, ran } from '../../support/tool-scene.ts'
 import { type Seen, startUpstream, type Upstream } from '../../support/upstream.ts'
-import { answerFor, type Said } from '../../support/wire.ts'
+import { answerFor, type Utterance } from '../../support/wire.ts'
 
 /** Further forms of what `HOSTS` has: other spellings of a number, of a dot, of `localhost`, and of a translated address. */
 const MORE_HOSTS: readonly string[] = [
@@ -30,7 +30,7 @@ const MORE_HOSTS: readonly string[] = [
 ]
 const ALL_HOSTS = [...HOSTS, ...MORE_HOSTS]
 
-/** What name servers say: the first is allowed, what comes after it never. */
+/** Answers of name servers: the first is allowed, what comes after it never. */
 const NAMES: Names = {
   'home.example.com': ['127.0.0.1'],
   'home6.example.com': ['::1'],
@@ -62,7 +62,7 @@ interface Told {
   fetched: boolean
   /** Refused for what the address itself shows. */
   refused: boolean
-  /** What the caller or the model is told, without the address. */
+  /** Message for the caller or the model, without the address. */
   text: string
 }
 
@@ -78,9 +78,9 @@ interface WithCanaries {
   gateway: Gateway
   model: Upstream
   entries: Entry[]
-  ask(format: Format, body: JsonObject, headers?: Record<string, string>): Promise<ReturnType<typeof askedOf>>
+  ask(format: Format, body: JsonObject, headers?: Record<string, string>): Promise<ReturnType<typeof parseAsked>>
   /** Has the model call these. */
-  script(said: (seen: Seen) => Said): void
+  script(utterance: (seen: Seen) => Utterance): void
 }
 
 const PLAIN: Serve = (_request, response) => void response.writeHead(200, { 'content-type': 'text/plain' }).end('the open page')
@@ -88,7 +88,7 @@ const PLAIN: Serve = (_request, response) => void response.writeHead(200, { 'con
 async function withCanaries(t: Test, settings: { robots?: boolean; more?: string; mcp?: string } = {}): Promise<WithCanaries> {
   const here = await canaries(t)
   const lookups = await namesOnly(t, NAMES)
-  let script: (seen: Seen) => Said = () => ({ text: ['done'] })
+  let script: (seen: Seen) => Utterance = () => ({ text: ['done'] })
   const model = await startUpstream((seen) => answerFor(seen, script(seen)))
   t.teardown(() => model.close())
   const allowed = `allow_private: ["${OPEN}:${here.port}", "${OPEN}/32", "*.lab.example:${here.port}"]`
@@ -112,7 +112,7 @@ models:
   here.expect(new URL(model.url).host, new URL(gateway.url).host)
   const ask: WithCanaries['ask'] = async (format, body, headers) => {
     const response = await gateway.post(FORMATS[format], { model: 'acme/one', ...body }, headers)
-    return askedOf(response.status, await response.text())
+    return parseAsked(response.status, await response.text())
   }
   const one: Omit<WithCanaries, 'entries'> = {
     here,
@@ -120,8 +120,8 @@ models:
     gateway,
     model,
     ask,
-    script: (said) => {
-      script = said
+    script: (utterance) => {
+      script = utterance
     },
   }
   return { ...one, entries: [...pageEntries(one), ...fileEntries(one), ...serverEntries(one)] }
@@ -166,13 +166,13 @@ function pageEntries({ ask, model, script }: Omit<WithCanaries, 'entries'>): Ent
 /** Files of a request by their address. */
 function fileEntries({ ask, model, script }: Omit<WithCanaries, 'entries'>): Entry[] {
   const parser = { plugins: [{ id: 'file-parser', pdf: { engine: 'pdf-text' } }] }
-  const entry = (name: string, format: Format, bodyOf: (url: string) => JsonObject): Entry => ({
+  const entry = (name: string, format: Format, buildBody: (url: string) => JsonObject): Entry => ({
     name,
     fetch: async (urls) => {
       script(() => ({ text: ['done'] }))
       const told: Told[] = []
       for (const url of urls) {
-        const { status, raw, message } = await ask(format, { ...bodyOf(url), ...parser })
+        const { status, raw, message } = await ask(format, { ...buildBody(url), ...parser })
         const text = status === 200 ? (model.requests.at(-1)?.body ?? '') : message
         told.push({ fetched: status === 200, refused: status === 400, text: status === 200 ? text : `${status} ${text || raw}` })
       }
@@ -201,7 +201,7 @@ function fileEntries({ ask, model, script }: Omit<WithCanaries, 'entries'>): Ent
 
 /** Remote servers of tools. */
 function serverEntries({ ask, model, script }: Omit<WithCanaries, 'entries'>): Entry[] {
-  const entry = (name: string, format: Format, toolOf: (server: JsonObject) => JsonObject): Entry => ({
+  const entry = (name: string, format: Format, buildTool: (server: JsonObject) => JsonObject): Entry => ({
     name,
     fetch: async (urls) => {
       script(() => ({ text: ['done'] }))
@@ -209,7 +209,7 @@ function serverEntries({ ask, model, script }: Omit<WithCanaries, 'entries'>): E
       for (const url of urls) {
         const own: JsonObject = format === 'responses' ? { input: 'Go.' } : { messages: [{ role: 'user', content: 'Go.' }] }
         const server = { server_label: 'notes', server_url: url, require_approval: 'never' }
-        const { status, output, message, raw, body } = await ask(format, { ...own, tools: [toolOf(server)] })
+        const { status, output, message, raw, body } = await ask(format, { ...own, tools: [buildTool(server)] })
         const { error = null } = output[0] ?? {}
         const fetched = status === 200 && model.requests.at(-1)?.json.tools !== undefined
         told.push({
@@ -254,7 +254,7 @@ function untouched(t: Test, { here, gateway }: WithCanaries, what: string): void
   t.equal(gateway.logs.join('\n').includes(SECRET), false)
 }
 
-t.test('the way is open: each entry fetches what is allowed, and the canaries do sing', async (t) => {
+t.test('control: each kind of fetch reaches allowed addresses, and the canaries record who reaches them', async (t) => {
   const one = await withCanaries(t)
   for (const entry of one.entries) {
     one.here.serve = isServer(entry) ? REMOTE : PLAIN
@@ -277,7 +277,7 @@ t.test('the way is open: each entry fetches what is allowed, and the canaries do
   t.same([one.here.hits, one.here.strange()], [1, [`127.0.0.1:${one.here.port}`]], 'hits and tries are seen')
 })
 
-t.test('no form of an address leads home', async (t) => {
+t.test('fetches no private address, in whichever form it is written', async (t) => {
   const one = await withCanaries(t)
   one.here.serve = PLAIN
   const { port } = one.here
@@ -307,7 +307,7 @@ t.test('no form of an address leads home', async (t) => {
 /** Blanks around an address are a model's habit. */
 const trimmed = (url: string): boolean => url !== url.trim()
 
-t.test('no name does: by any of its addresses, by changing them, nor as an exception', async (t) => {
+t.test('fetches no name that resolves to a private address, at once or at a second look-up, unless it is allowed', async (t) => {
   const one = await withCanaries(t)
   const { here, lookups } = one
   const lab = (name: string): string => `http://${name}:${here.port}/`
@@ -348,7 +348,7 @@ t.test('no name does: by any of its addresses, by changing them, nor as an excep
   }
 })
 
-t.test('no redirect does, of any kind to any form', async (t) => {
+t.test('follows no redirect to a private address, whatever its status and form', async (t) => {
   const one = await withCanaries(t)
   const { here } = one
   const targets = [
@@ -442,12 +442,12 @@ models: { acme/one: { context: 128000, max_output: 4096, endpoints: [ { provider
   one.here.expect(new URL(gateway.url).host)
   const ask: WithCanaries['ask'] = async (format, body, headers) => {
     const response = await gateway.post(FORMATS[format], { model: 'acme/one', ...body }, headers)
-    return askedOf(response.status, await response.text())
+    return parseAsked(response.status, await response.text())
   }
   return { ...one, gateway, ask }
 }
 
-t.test('an exception for one port is none for another', async (t) => {
+t.test('an address that is allowed for one port stays private for others', async (t) => {
   const one = await withCanaries(t)
   const { here } = one
   here.serve = PLAIN
@@ -492,7 +492,7 @@ t.test('robots.txt is fetched with the same care', async (t) => {
   t.ok((await page.fetch([`http://last.lab.example:${here.port}/`]))[0].fetched)
 })
 
-t.test('what a document names stays where it is', async (t) => {
+t.test('fetches no address that a document names', async (t) => {
   const one = await withCanaries(t)
   const { here } = one
   const home = `http://127.0.0.1:${here.port}`
@@ -513,7 +513,7 @@ poster="${home}/r"></video><svg><image href="${home}/s"/><use xlink:href="${home
   const picture = (id: string): string =>
     `<w:p><w:r><w:drawing><wp:inline><a:graphic><a:graphicData><pic:pic><pic:blipFill><a:blip r:link="${id}"/></pic:blipFill></pic:pic></a:graphicData></a:graphic></wp:inline></w:drawing></w:r></w:p>`
   const word = `<?xml version="1.0"?><!DOCTYPE w [<!ENTITY x SYSTEM "${home}/docx">]><w:document xmlns:w="http://schemas.openxmlformats.org/wordprocessingml/2006/main" xmlns:r="http://schemas.openxmlformats.org/officeDocument/2006/relationships" xmlns:a="http://schemas.openxmlformats.org/drawingml/2006/main" xmlns:pic="http://schemas.openxmlformats.org/drawingml/2006/picture" xmlns:wp="http://schemas.openxmlformats.org/drawingml/2006/wordprocessingDrawing"><w:body>${paragraph('the open page')}${picture('i1')}${picture('i2')}</w:body></w:document>`
-  const linked = zipOf([
+  const linked = buildZip([
     { name: '[Content_Types].xml', bytes: Buffer.from(types) },
     {
       name: '_rels/.rels',
@@ -531,7 +531,7 @@ poster="${home}/r"></video><svg><image href="${home}/s"/><use xlink:href="${home
   ])
   const doors = `/OpenAction << /S /URI /URI (${home}/open) >> /AA << /O << /S /JavaScript /JS (app.launchURL\\('${home}/js'\\)) >> >>`
   const pdf = Buffer.from(
-    pdfOf(['the open page'])
+    buildPdf(['the open page'])
       .toString('latin1')
       .replace('/Type /Catalog', `/Type /Catalog ${doors}`)
       .replace('/Subtype /Type1', `/Subtype /Type1 /FontFile << /FS /URL /F (${home}/font) >>`)
@@ -545,7 +545,7 @@ poster="${home}/r"></video><svg><image href="${home}/s"/><use xlink:href="${home
     svg: [`<svg xmlns="http://www.w3.org/2000/svg"><text>the open page</text><image href="${home}/svg"/></svg>`, 'image/svg+xml'],
     docx: [linked, 'application/octet-stream'],
     pdf: [pdf, 'application/pdf'],
-    'docx without links': [docxOf(paragraph('the open page')), 'application/octet-stream'],
+    'docx without links': [buildDocx(paragraph('the open page')), 'application/octet-stream'],
   }
   here.serve = ({ url = '' }, response) => {
     const [body, type] = documents[decodeURIComponent(url.slice(1))]
@@ -629,7 +629,7 @@ t.test('MCP: nothing that a server says leads anywhere else', async (t) => {
 
 type Json = JsonObject[string]
 
-t.test('what a server of tools hands over is text', async (t) => {
+t.test('treats results of a tool server as text', async (t) => {
   const here = { home: '' }
   const icon = (): JsonObject[] => [{ src: `${here.home}/icon`, mimeType: 'image/png' }]
   const server = await startMcpServer({
@@ -682,7 +682,7 @@ t.test('a service or provider that redirects is not followed', async (t) => {
   const judged = service.requests.length
 
   const other = await gatewayFor(t, one, 'allow_private: []', `, ocr: { url: "${service.url}", key: "ocr-key" }`)
-  const pdf = `data:application/pdf;base64,${pdfOf(['x']).toString('base64')}`
+  const pdf = `data:application/pdf;base64,${buildPdf(['x']).toString('base64')}`
   const file = { type: 'file', file: { filename: 'a.pdf', file_data: pdf } }
   for (const _ of STATUSES)
     await other.ask('chat', {
@@ -706,7 +706,7 @@ t.test('a service or provider that redirects is not followed', async (t) => {
   untouched(t, one, 'providers')
 })
 
-t.test('addresses that go to the model are not fetched on the way', async (t) => {
+t.test('does not fetch addresses that it passes on to the model', async (t) => {
   const one = await withCanaries(t)
   const { here } = one
   const url = `http://127.0.0.1:${here.port}/image.png`
@@ -770,7 +770,7 @@ models:
   untouched(t, one, 'images and files')
 })
 
-t.test('no request says which service is asked', async (t) => {
+t.test('refuses requests that name addresses or keys of the services of the operator', async (t) => {
   const one = await withCanaries(t)
   const home = `http://127.0.0.1:${one.here.port}`
   const entries: JsonObject[] = [

@@ -28,7 +28,7 @@ async function gatewayOn(t: Test, url: string, name: string): Promise<Gateway> {
   return gateway
 }
 
-async function statusOf(gateway: Gateway, token: string): Promise<number> {
+async function askStatus(gateway: Gateway, token: string): Promise<number> {
   const body = { model: 'sim/echo', messages: [{ role: 'user', content: 'x' }] }
   const reply = await gateway.post('/v1/chat/completions', body, { authorization: `Bearer ${token}` })
   await reply.arrayBuffer()
@@ -47,16 +47,16 @@ else {
     const url = await postgres.database()
     const [one, two] = [await gatewayOn(t, url, 'one'), await gatewayOn(t, url, 'two')]
     const known = await makeKey(one, 100)
-    t.equal(await statusOf(one, known), 200)
+    t.equal(await askStatus(one, known), 200)
     let isOver = false
     const seen = new Set<number>()
     const flood = Array.from({ length: 50 }, async () => {
-      while (!isOver) seen.add(await statusOf(one, stranger()))
+      while (!isOver) seen.add(await askStatus(one, stranger()))
     })
     await eventually('the empty bucket', () => seen.has(429) || undefined)
-    for (let index = 0; index < 10; index++) t.equal(await statusOf(one, known), 200, 'a known key')
+    for (let index = 0; index < 10; index++) t.equal(await askStatus(one, known), 200, 'a known key')
     const made = await makeKey(two, 100)
-    t.equal(await statusOf(one, made), 200, 'a key that another process has just made')
+    t.equal(await askStatus(one, made), 200, 'a key that another process has just made')
     isOver = true
     await Promise.all(flood)
     t.same([...seen].sort(), [401, 429])
@@ -70,11 +70,11 @@ else {
     const { keys } = two.running.store
     const [made] = await keys.list()
     await keys.remove(made.hash)
-    await eventually('the removal', async () => (await statusOf(one, key)) === 401 || undefined)
-    t.equal(await statusOf(one, key), 401, 'remembered as unknown')
+    await eventually('the removal', async () => (await askStatus(one, key)) === 401 || undefined)
+    t.equal(await askStatus(one, key), 401, 'remembered as unknown')
     await keys.put(made)
     const watch = startWatch()
-    await eventually('the key', async () => (await statusOf(one, key)) === 200 || undefined)
+    await eventually('the key', async () => (await askStatus(one, key)) === 200 || undefined)
     const taken = watch()
     // By the news of the key, in a moment; without it the token would be unknown for the whole time.
     t.ok(taken < UNKNOWN_FOR - 1_000, `${taken} ms`)
@@ -89,7 +89,7 @@ else {
     t.teardown(() => blocker.end())
     await blocker.query('BEGIN')
     await blocker.query('LOCK TABLE api_key IN ACCESS EXCLUSIVE MODE')
-    const strangers = Array.from({ length: 40 }, () => statusOf(gateway, stranger()))
+    const strangers = Array.from({ length: 40 }, () => askStatus(gateway, stranger()))
     const waiting = async (): Promise<number> => {
       const rows = await postgres.query(
         url,
@@ -101,7 +101,7 @@ else {
     }
     await eventually('look-ups that hang', async () => (await waiting()) > 0 || undefined)
     t.ok((await waiting()) <= 2, 'however many tokens come, two connections look up')
-    for (let index = 0; index < 5; index++) t.equal(await statusOf(gateway, APP), 200)
+    for (let index = 0; index < 5; index++) t.equal(await askStatus(gateway, APP), 200)
     const charged = async (): Promise<unknown> => (await postgres.query(url, 'SELECT sum(spent) AS spent FROM balance'))[0].spent
     await eventually('what was spent', async () => Number(await charged()) === 50_000_000 || undefined)
     await blocker.query('ROLLBACK')

@@ -117,13 +117,22 @@ t.test('behind trusted proxies failures count by the right-most address that is 
   t.equal(await status(old('0'), forwarded('10.1.1.1')), 429)
 })
 
-t.test('nobody else can choose the address that counts', async (t) => {
+t.test('no other client can choose the address that counts', async (t) => {
   const { gateway, status } = await facingStrangers(t, 'auth_failures: { burst: 1, per_minute: 60 }')
   t.equal(await status(old('0'), forwarded('203.0.113.1')), 401)
   t.equal(await status(old('0'), forwarded('203.0.113.2')), 429)
   t.equal(await status(gateway.key, forwarded('203.0.113.2')), 200)
   const warnings = gateway.logs.filter((line) => line.includes('server.trusted_proxies'))
   t.equal(warnings.length, 1, 'an inner address that forwards is reported once')
+})
+
+t.test('a proxy that is not listed is reported at its first request, whose key is right', async (t) => {
+  const { gateway, status } = await facingStrangers(t, 'auth_failures: { burst: 1, per_minute: 60 }')
+  const warnings = (): string[] => gateway.logs.filter((line) => line.includes('server.trusted_proxies'))
+  t.equal(await status(gateway.key), 200)
+  t.same(warnings(), [], 'a caller without a proxy')
+  for (const _ of [1, 2]) t.equal(await status(gateway.key, forwarded('203.0.113.2')), 200)
+  t.equal(warnings().length, 1)
 })
 
 const ASK = (token: string): string => `GET /v1/key HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${token}\r\nConnection: close\r\n\r\n`

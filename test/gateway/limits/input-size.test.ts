@@ -1,4 +1,4 @@
-/** How large an input is, for the hold and for the charge of a caller that leaves: no field hides text, and pictures are no text. */
+/** Size of an input, for the hold and for the charge of a caller that leaves: no field hides text, and pictures are no text. */
 import t, { type Test } from 'tap'
 import type { FakeClock } from '../../support/clock.ts'
 import { eventually } from '../../support/eventually.ts'
@@ -11,7 +11,7 @@ import { says } from '../../support/wire.ts'
 const PRICE = '{ prompt: "1.00", completion: "0", image: "0.01" }'
 /** Nano-dollars of one token. */
 const PER_TOKEN = 1_000
-/** What an image counts in the hold. */
+/** Tokens of an image in the hold. */
 const IMAGE_TOKENS = 20_000
 const LONG = 'lorem ipsum '.repeat(10_000)
 const PNG = 'iVBORw0KGgo'.repeat(100_000)
@@ -59,10 +59,10 @@ ${models.join('\n')}`,
 
 const user = (content: unknown, more: object = {}): object => ({ role: 'user', content, ...more })
 const picture = { type: 'text', text: 'an image' }
-const saidPicture = { type: 'input_text', text: 'an image' }
+const utteredPicture = { type: 'input_text', text: 'an image' }
 const fn = { name: 'f', parameters: {} }
 const agent = (more: object): object[] => [user([picture]), { role: 'assistant', content: 'x', ...more }, user('go')]
-const blocks = (...said: object[]): object[] => [user([picture]), { role: 'assistant', content: [...said, picture] }, user('go')]
+const blocks = (...utterance: object[]): object[] => [user([picture]), { role: 'assistant', content: [...utterance, picture] }, user('go')]
 const document = (more: object): object[] => [
   user([{ type: 'document', source: { type: 'base64', media_type: 'application/pdf', data: 'AAAA' }, ...more }]),
 ]
@@ -99,10 +99,10 @@ const PLACES: [Format, string, object][] = [
   [
     'responses',
     'encrypted reasoning',
-    { input: [user([saidPicture]), { type: 'reasoning', summary: [], encrypted_content: LONG }, user('go')] },
+    { input: [user([utteredPicture]), { type: 'reasoning', summary: [], encrypted_content: LONG }, user('go')] },
   ],
   ['responses', 'a file name', { input: [user([{ type: 'input_file', filename: LONG, file_data: 'data:application/pdf;base64,AAAA' }])] }],
-  ['responses', 'an unknown field', { input: [user([saidPicture])], context: LONG }],
+  ['responses', 'an unknown field', { input: [user([utteredPicture])], context: LONG }],
   ['messages', 'a signature', { messages: blocks({ type: 'thinking', thinking: 'x', signature: LONG }) }],
   ['messages', 'redacted thinking', { messages: blocks({ type: 'redacted_thinking', data: LONG }) }],
   [

@@ -1,7 +1,7 @@
 /** Bodies that are large enough to go on in their own bytes: the provider reads what was checked, for whole replies and streams, at each attempt. */
 import t from 'tap'
 import { every } from '../../support/every.ts'
-import { eventsOf, object } from '../../support/fold.ts'
+import { object, parseStream } from '../../support/fold.ts'
 import { startScene } from '../../support/scene.ts'
 import { jsonAnswer, type Script, sseAnswer } from '../../support/upstream.ts'
 import { framesFor, says } from '../../support/wire.ts'
@@ -114,7 +114,7 @@ for (const dialect of ['openai-responses', 'openai-chat'])
       const instructions = LONG.slice(0, 3_000)
       const tools = JSON.stringify(list).replaceAll('{"type":"function"', `${spaces}{${spaces}"type"${spaces}:${spaces}"function"`)
       const body = `{"model":"acme/one","stream":true,"instructions":${JSON.stringify(instructions)},"tools":${spaces}${tools},"input":"a","temperature":0.5}`
-      const events = eventsOf(await (await gateway.post('/v1/responses', body)).text())
+      const events = parseStream(await (await gateway.post('/v1/responses', body)).text())
       const responses = events.map(({ response }) => response).filter((response) => response !== undefined)
       t.same(
         responses.map((response) => object(response).status),

@@ -6,7 +6,7 @@ import { startScene } from '../../support/scene.ts'
 import { says } from '../../support/wire.ts'
 
 const HALF = 16_000
-const SAID = { role: 'user', content: 'Hello' }
+const UTTERANCES = { role: 'user', content: 'Hello' }
 const range = <T>(count: number, of: (i: number) => T): T[] => Array.from({ length: count }, (_, i) => of(i))
 const functionCall = (id: string): JsonObject => ({ id, type: 'function', function: { name: 'look', arguments: '{}' } })
 /** Each number below `count` once, in no order. */
@@ -40,7 +40,7 @@ const CASES: readonly Case[] = [
       model: 'acme/one',
       tools: [{ type: 'router:subagent' }],
       input: [
-        SAID,
+        UTTERANCES,
         ...range(HALF, (i) => ({ type: 'router:subagent', id: `s${i}`, call_id: `s${i}`, status: 'in_progress', task_name: 't' })),
         ...range(HALF, (i) => ({ type: 'function_call', call_id: `c${i}`, name: 'f', arguments: '{}', subagent_id: `s${HALF - 1}` })),
       ],
@@ -52,7 +52,7 @@ const CASES: readonly Case[] = [
     path: '/v1/chat/completions',
     body: () => {
       const id = (i: number) => `c${i}`
-      return { model: 'acme/one', messages: [SAID, ...turns(id), ...results(shuffled(16_000), id), SAID] }
+      return { model: 'acme/one', messages: [UTTERANCES, ...turns(id), ...results(shuffled(16_000), id), UTTERANCES] }
     },
     check: (t, { messages }) => {
       const order = blocks((messages as JsonObject[])[2]).flatMap(({ type, tool_use_id: id }) => (type === 'tool_result' ? [id] : []))
@@ -72,7 +72,7 @@ const CASES: readonly Case[] = [
       return {
         model: 'acme/one',
         messages: [
-          SAID,
+          UTTERANCES,
           ...turns(id),
           ...results(
             range(16_000, (i) => i),
@@ -93,7 +93,7 @@ const CASES: readonly Case[] = [
     path: '/v1/responses',
     body: () => ({
       model: 'acme/one',
-      input: [...range(HALF, (i) => ({ type: 'router:web_search', id: `w${i}`, status: 'completed' })), ...range(HALF, () => SAID)],
+      input: [...range(HALF, (i) => ({ type: 'router:web_search', id: `w${i}`, status: 'completed' })), ...range(HALF, () => UTTERANCES)],
     }),
     check: (t, { input }) => t.equal((input as unknown[]).length, HALF),
   },
@@ -103,7 +103,7 @@ const CASES: readonly Case[] = [
     path: '/v1/chat/completions',
     body: () => ({
       model: 'acme/one',
-      messages: [SAID, ...range(24, () => ({ role: 'system', content: range(8_000, () => ({ type: 'text', text: 'a' })) }))],
+      messages: [UTTERANCES, ...range(24, () => ({ role: 'system', content: range(8_000, () => ({ type: 'text', text: 'a' })) }))],
     }),
     check: (t, { messages }) => t.equal(blocks((messages as JsonObject[])[0]).length, 24 * 8_000 + 1),
   },
@@ -126,7 +126,7 @@ const CASES: readonly Case[] = [
 ]
 
 /** Seconds of processor time, ten times what a slow machine needs; a search for each entry took from 10 to 100. */
-const MOST_SECONDS = 6
+const MAX_SECONDS = 6
 
 for (const { name, dialect, path, body, more = '', status = 200, check } of CASES)
   t.test(name, async (t) => {
@@ -140,7 +140,7 @@ for (const { name, dialect, path, body, more = '', status = 200, check } of CASE
     const { user, system } = process.cpuUsage(before)
     t.equal(reply.status, status, (await reply.text()).slice(0, 200))
     const seconds = (user + system) / 1e6
-    t.ok(seconds < MOST_SECONDS, `${seconds} s`)
+    t.ok(seconds < MAX_SECONDS, `${seconds} s`)
     const sent = upstream.requests.at(-1)?.json
     if (check && sent) check(t, sent)
   })

@@ -1,5 +1,5 @@
 /**
- * A large body with a picture, whose parsed form is let go once it is sent: the reply is charged as reported, one that breaks off or that
+ * A large body with a picture, whose parsed form is released once it is sent: the reply is charged as reported, one that breaks off or that
  * its caller leaves by what was noted before, and nothing reads it again.
  */
 import t, { type Test } from 'tap'

@@ -1,4 +1,4 @@
-/** Whose limit has refused a request, and what a key has left of its limits per minute, as clients read them. */
+/** Names of the limits that refuse requests, and the rest of a key's limits per minute, as clients read them. */
 import OpenAI from 'openai'
 import t, { type Test } from 'tap'
 import type { JsonObject } from '../../../src/core/json.ts'
@@ -28,7 +28,7 @@ interface Refusal {
   readonly limit: JsonObject | undefined
 }
 
-async function refusalOf(response: Response): Promise<Refusal> {
+async function responseRefusal(response: Response): Promise<Refusal> {
   const body = (await response.json()) as { error: { message: string; metadata?: JsonObject }; metadata?: JsonObject }
   const { limit } = body.error.metadata ?? body.metadata ?? {}
   return { message: body.error.message, limit: limit as JsonObject | undefined }
@@ -40,20 +40,20 @@ t.test('429 names the key, which of its limits it was, its size, what is used, a
     for (let i = 0; i < 2; i++) await (await place.ask({}, client)).text()
     const response = await place.ask({}, client)
     t.equal(response.status, 429)
-    const { message, limit } = await refusalOf(response)
+    const { message, limit } = await responseRefusal(response)
     t.equal(message, 'Rate limit exceeded: 2 requests per minute for the key test', client)
     const resets = new Date(place.clock.now() + 30_000).toISOString()
     t.same(limit, { scope: 'key', name: 'test', kind: 'requests', per: 'minute', limit: 2, used: 2, remaining: 0, resets_at: resets })
   }
   const place = await limited(t, 'limits: { tokens: 100 }')
-  const { limit } = await refusalOf(await place.ask({ max_tokens: 1000 }))
+  const { limit } = await responseRefusal(await place.ask({ max_tokens: 1000 }))
   t.same(limit, { scope: 'key', name: 'test', kind: 'tokens', per: 'minute', limit: 100, resets_at: null }, 'one that never fits')
 })
 
 t.test('402 names the limit of the key with its window, and 403 the budget of a guardrail', async (t) => {
   const poor = await limited(t, 'limit: "1.50", limit_reset: monthly', { config: dollarEach })
   t.equal((await poor.ask()).status, 200)
-  const spent = await refusalOf(await poor.ask())
+  const spent = await responseRefusal(await poor.ask())
   const now = new Date(poor.clock.now())
   const resets_at = new Date(Date.UTC(now.getUTCFullYear(), now.getUTCMonth() + 1)).toISOString()
   t.match(spent.message, /\$1\.00, \$0\.50 is left under the monthly limit of \$1\.50 of the key test\. The limit begins anew/)
@@ -64,18 +64,18 @@ t.test('402 names the limit of the key with its window, and 403 the budget of a 
   t.equal((await bound.ask()).status, 200)
   const over = await bound.ask()
   t.equal(over.status, 403)
-  t.same((await refusalOf(over)).limit, { scope: 'guardrail', name: 'team', ...shown })
+  t.same((await responseRefusal(over)).limit, { scope: 'guardrail', name: 'team', ...shown })
 })
 
-t.test('what lies with a provider, or with the models of the key, is named as well', async (t) => {
+t.test("names limits of a provider and of the key's list of models as well", async (t) => {
   const place = await limited(t, 'disabled: false', { answer: () => upstreamError(429, 'Slow down', { 'retry-after': '7' }) })
-  const { limit } = await refusalOf(await place.ask())
+  const { limit } = await responseRefusal(await place.ask())
   const resets_at = new Date(place.clock.now() + 7_000).toISOString()
   t.same(limit, { scope: 'provider', name: 'first', model: 'acme/one', kind: null, per: null, resets_at })
   const narrow = await limited(t, 'allowed_models: [ acme/two ]', { config: dollarEach })
   const refused = await narrow.ask()
   t.equal(refused.status, 403)
-  t.match((await refusalOf(refused)).limit, { scope: 'key', name: 'test', kind: 'models' })
+  t.match((await responseRefusal(refused)).limit, { scope: 'key', name: 'test', kind: 'models' })
 })
 
 t.test('replies of a key with limits show what is left: in the head of a stream too, and in the words of the format', async (t) => {
@@ -83,9 +83,9 @@ t.test('replies of a key with limits show what is left: in the head of a stream 
   const client = new OpenAI({ apiKey: KEY, baseURL: `${place.gateway.url}/v1`, maxRetries: 0 })
   const asked = { model: 'acme/one', messages: [{ role: 'user' as const, content: 'Say fine.' }] }
   const { response } = await client.chat.completions.create(asked).withResponse()
-  const familyOf = ({ headers }: Pick<Response, 'headers'>) =>
+  const responseFamily = ({ headers }: Pick<Response, 'headers'>) =>
     ['limit', 'remaining', 'reset'].flatMap((what) => ['requests', 'tokens'].map((kind) => headers.get(`x-ratelimit-${what}-${kind}`)))
-  t.same(familyOf(response), ['60', '600', '59', '582', '1s', '1.8s'], 'tokens as they were used')
+  t.same(responseFamily(response), ['60', '600', '59', '582', '1s', '1.8s'], 'tokens as they were used')
   t.equal(response.headers.get('x-ratelimit-limit'), null, 'that family is of refusals')
   const messages = await place.ask({}, 'messages')
   await messages.text()

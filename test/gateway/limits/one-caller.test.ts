@@ -107,7 +107,7 @@ t.test('a provider’s 502 and 503 move everybody at once', async (t) => {
   }
 })
 
-t.test('where one key is in use, its failures are shown to the operator as before', async (t) => {
+t.test('shows the operator the failures of a key that is used alone', async (t) => {
   const { gateway, server } = await scene(t)
   t.equal(await server('bad', 'stumble'), 'dear')
   t.equal((await entry(gateway)).status, -3)

@@ -5,7 +5,7 @@ import { BODY, crowd, FULL, HURRIED, LONG, long, OTHER, overloaded, RARELY, wait
 import { eventually } from '../../support/eventually.ts'
 import { KEY } from '../../support/gateway.ts'
 import { parseReply, RawClient } from '../../support/raw.ts'
-import { metricsOf } from '../../support/workers.ts'
+import { fetchMetrics } from '../../support/workers.ts'
 
 t.test('long bodies are worked on one turn after the other, and short ones do not wait for them', async (t) => {
   const stage = await overloaded(t)
@@ -49,7 +49,7 @@ t.test('a long body that would wait for too long is 503 before it comes', async 
   const refused = parseReply(await client.until(/HTTP\/1.1 503[\s\S]*\}$/))
   t.equal(refused.headers.get('retry-after'), '1')
   t.match(refused.body, 'the gateway is overloaded')
-  t.equal((await metricsOf(gateway.admin))('headgate_shed_total '), 1)
+  t.equal((await fetchMetrics(gateway.admin))('headgate_shed_total '), 1)
   t.equal(gateway.logs.filter((line) => line.includes('refused under overload')).length, 1)
   t.notOk(
     gateway.logs.some((line) => line.includes('"status":503')),
@@ -63,7 +63,7 @@ t.test('a long body that would wait for too long is 503 before it comes', async 
   t.equal(upstream.requests.length, FULL + 2)
 })
 
-t.test('what callers in a closed loop send is never refused', async (t) => {
+t.test('never refuses requests of callers in a closed loop', async (t) => {
   const stage = await overloaded(t)
   const { loop } = stage
   for (let round = 0; round < 3; round++) {
@@ -156,7 +156,7 @@ t.test('Retry-After says when there will be room, as measured', async (t) => {
   // Each takes a tenth of a second: 4 KB in a millisecond.
   for (let i = 0; i < 8; i++) loop.turn(100, 0)
   await eventually('nine are served', () => upstream.requests.length === 9 || undefined)
-  const seconds = (await metricsOf(gateway.admin))('headgate_body_wait_seconds ')
+  const seconds = (await fetchMetrics(gateway.admin))('headgate_body_wait_seconds ')
   t.ok(seconds > 1 && seconds < 3.2, `${seconds} s for 27 of them`)
   const late: { status: number; after: string | null }[] = []
   for (let at = 27; late.length === 0; at++) {
@@ -183,7 +183,7 @@ t.test('a body that has waited for too long is refused, whatever was expected', 
   t.equal(upstream.requests.length, 1)
 })
 
-t.test('what waits never takes more than its part of the memory', async (t) => {
+t.test('waiting bodies never take more than their share of the memory', async (t) => {
   const stage = await overloaded(t, { server: 'max_body: 1MB, body_memory: 12MB' })
   const { gateway, loop } = stage
   const asked: Promise<number>[] = []
@@ -219,9 +219,9 @@ t.test('callers who announce much and send slowly take no place, and those who l
       )
     }),
   )
-  await eventually('all are expected', async () => (await metricsOf(gateway.admin))('headgate_body_wait_seconds ') > 0.07 || undefined)
+  await eventually('all are expected', async () => (await fetchMetrics(gateway.admin))('headgate_body_wait_seconds ') > 0.07 || undefined)
   for (let i = 0; i < 10; i++) loop.turn(11, 0)
-  t.ok((await metricsOf(gateway.admin))('headgate_body_wait_seconds ') < 0.001, 'what has come of them counts')
+  t.ok((await fetchMetrics(gateway.admin))('headgate_body_wait_seconds ') < 0.001, 'what has come of them counts')
   const asked = await crowd(stage, FULL)
   const leaving = new AbortController()
   const left = ask(KEY, leaving.signal)
@@ -248,7 +248,7 @@ t.test('bodies that one key only announces keep no other key out', async (t) => 
       )
     }),
   )
-  await eventually('there is no room', async () => (await metricsOf(gateway.admin))('headgate_body_wait_seconds ') > 0.07 || undefined)
+  await eventually('there is no room', async () => (await fetchMetrics(gateway.admin))('headgate_body_wait_seconds ') > 0.07 || undefined)
   t.equal((await gateway.post('/v1/chat/completions', long(BODY))).status, 200)
   loop.turn(0, 0)
   for (const client of announced) client.close()
@@ -273,7 +273,7 @@ t.test('a short request is refused only late in a long turn, and none in the fir
   t.equal(await ask(), 200, 'in a long turn that follows a short one')
 })
 
-t.test('nothing is refused in one long turn, or where the loop waits for a tenth of the time', async (t) => {
+t.test('refuses nothing after one long turn, or while the loop is idle for a tenth of the time', async (t) => {
   const { gateway, loop } = await overloaded(t)
   const ask = async (): Promise<number> => (await gateway.post('/v1/chat/completions', BODY)).status
   loop.turn(1_000, 0)

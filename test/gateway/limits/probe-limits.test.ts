@@ -4,18 +4,18 @@ import { FakeClock } from '../../support/clock.ts'
 import { eventually } from '../../support/eventually.ts'
 import { every } from '../../support/every.ts'
 import { type Gateway, KEY, oneModel } from '../../support/gateway.ts'
-import { allWays, faultOf, foldOf, nameOf, withBench } from '../../support/pair-bench.ts'
+import { allWays, expectFault, foldReply, wayName, withBench } from '../../support/pair-bench.ts'
 import { parseReply, RawClient } from '../../support/raw.ts'
 import { startScene } from '../../support/scene.ts'
 import { type Answer, Gate, JSON_TYPE, type Seen, sseAnswer } from '../../support/upstream.ts'
-import { framesFor, type Said, says, upstreamError } from '../../support/wire.ts'
+import { framesFor, says, type Utterance, upstreamError } from '../../support/wire.ts'
 
 const ways = allWays()
-const SAID: Said = { text: ['one ', 'two ', 'thrée'] }
+const UTTERANCES: Utterance = { text: ['one ', 'two ', 'thrée'] }
 const PATIENT = '{ first_byte: 2000s, idle: 2000s, total: 2000s }'
 
 function upToWord(path: string, word: string): string[] {
-  const frames = framesFor(path, SAID)
+  const frames = framesFor(path, UTTERANCES)
   return frames.slice(0, frames.findIndex((frame) => frame.includes(word)) + 1)
 }
 
@@ -26,7 +26,7 @@ t.test('counts bytes in flight whether their number was announced or not', async
   const { gateway, upstream } = await startScene(t, {
     answer: async (seen, index) => {
       await gate.opened
-      return says(SAID)(seen, index)
+      return says(UTTERANCES)(seen, index)
     },
     yaml: `auth: { keys: [ { name: test, key: "${KEY}", limits: { bytes: 1KB } } ] }\n`,
   })
@@ -52,7 +52,7 @@ t.test('counts bytes in flight whether their number was announced or not', async
 
 t.test('the request rate holds from the first moment of the clock', async (t) => {
   const { gateway } = await startScene(t, {
-    answer: says(SAID),
+    answer: says(UTTERANCES),
     yaml: `auth: { keys: [ { name: test, key: "${KEY}", limits: { requests: 2 } } ] }\n`,
   })
   const ask = () => gateway.post('/v1/chat/completions', { model: 'acme/one', messages: [{ role: 'user', content: 'x' }] })
@@ -73,9 +73,9 @@ t.test('cuts off an event and a body past 16 MB', async (t) => {
       }
       await withBench({ way, backup: false, script: endless }, async (bench) => {
         const text = await (await bench.ask(true)).text()
-        const reply = await foldOf(way, new Response(text, { headers: { 'content-type': 'text/event-stream' } }))
-        t.match(reply, { text: 'one ', error: { type: 'provider_unavailable' } }, nameOf(way))
-        await faultOf(t, await bench.ask(false), 502, 'provider_unavailable')
+        const reply = await foldReply(way, new Response(text, { headers: { 'content-type': 'text/event-stream' } }))
+        t.match(reply, { text: 'one ', error: { type: 'provider_unavailable' } }, wayName(way))
+        await expectFault(t, await bench.ask(false), 502, 'provider_unavailable')
         for (const seen of bench.first.requests) t.equal((await seen.closed).aborted, true)
       })
     }
@@ -88,7 +88,7 @@ t.test('sends a comment after every ten seconds without an event, also in the mi
       const gate = new Gate()
       const script = (seen: Seen): Answer => {
         const begun = upToWord(seen.path, 'one ')
-        return sseAnswer([...begun, gate.step, ...framesFor(seen.path, SAID).slice(begun.length)])
+        return sseAnswer([...begun, gate.step, ...framesFor(seen.path, UTTERANCES).slice(begun.length)])
       }
       await withBench({ way, backup: false, script, timeouts: PATIENT }, async (bench) => {
         const response = await bench.ask(true)
@@ -103,14 +103,14 @@ t.test('sends a comment after every ten seconds without an event, also in the mi
         }
         await read(/one /)
         await bench.clock.advance(9_999)
-        t.notMatch(text, /^: /m, `${nameOf(way)}: not before`)
+        t.notMatch(text, /^: /m, `${wayName(way)}: not before`)
         await bench.clock.advance(1)
         await read(/^: ROUTER PROCESSING\n\n/m)
         await bench.clock.advance(10_000)
         await read(/(: ROUTER PROCESSING\n\n){2}/)
         gate.open()
         await read(/\[DONE\]/)
-        t.equal(text.match(/^:/gm)?.length, 2, nameOf(way))
+        t.equal(text.match(/^:/gm)?.length, 2, wayName(way))
       })
     }
   })
@@ -128,7 +128,7 @@ t.test('drain reads the provider to its end, for thirty seconds, before and afte
           const { clock, gateway, upstream } = await startScene(t, {
             answer: (seen) => {
               const head = begun ? upToWord(seen.path, 'one ') : []
-              return sseAnswer([...head, gate.step, ...framesFor(seen.path, SAID).slice(head.length)])
+              return sseAnswer([...head, gate.step, ...framesFor(seen.path, UTTERANCES).slice(head.length)])
             },
             config: (url) => DRAIN(url, dialect),
           })
@@ -171,7 +171,7 @@ t.test('drain reads sixty-four replies at once to their end', async (t) => {
   const { clock, gateway } = await startScene(t, {
     answer: (seen) => {
       const head = upToWord(seen.path, 'one ')
-      return sseAnswer([...head, gate.step, ...framesFor(seen.path, SAID).slice(head.length)])
+      return sseAnswer([...head, gate.step, ...framesFor(seen.path, UTTERANCES).slice(head.length)])
     },
     config: (url) => DRAIN(url, 'openai-chat'),
   })

@@ -27,7 +27,7 @@ async function pair(t: Test, url: string, { limits = '', endpoint }: { limits?: 
   return { first: scenes[0], second: scenes[1] }
 }
 
-const partsOf = ({ gateway }: Providers) => gateway.running.runtime.dependencies
+const providerParts = ({ gateway }: Providers) => gateway.running.runtime.dependencies
 
 /** The statuses of so many requests at once, at each of these gateways. */
 async function statuses(scenes: readonly Providers[], count: number): Promise<Record<string, number>> {
@@ -87,15 +87,15 @@ function tests(t: Test, server: RedisServer): void {
       homes.set(session, await first.server('chat', { session_id: session }))
     }
     t.ok(new Set(homes.values()).size > 1, 'they are spread')
-    await eventually('all pins', () => partsOf(second).sessions.size === homes.size)
+    await eventually('all pins', () => providerParts(second).sessions.size === homes.size)
     for (const [session, home] of homes) {
       for (let i = 0; i < 3; i++) t.equal(await second.server('chat', { session_id: session }), home, session)
     }
   })
 
-  t.test('so is a conversation without a name, where a cache pays', async (t) => {
+  t.test('a conversation without a name is sticky too, where a cache pays', async (t) => {
     const { first, second } = await pair(t, server.url, { endpoint: 'price: { prompt: "1.00", completion: "1.00", cached: "0.10" }' })
-    const secrets = () => [first, second].map((scene) => partsOf(scene).sessions.commonSecret)
+    const secrets = () => [first, second].map((scene) => providerParts(scene).sessions.commonSecret)
     await eventually('a secret in common', () => secrets()[0] !== undefined && secrets()[0] === secrets()[1])
     for (const scene of [first, second]) {
       for (const name of NAMES) scene.script(says({ text: [name], usage: { input: 11, output: 7, cached: 9 } }), name)
@@ -103,7 +103,7 @@ function tests(t: Test, server: RedisServer): void {
     const words = ['a', 'b', 'c', 'd', 'e', 'f'].map((content) => ({ messages: [{ role: 'user', content }] }))
     const homes: string[] = []
     for (const more of words) homes.push(await first.server('chat', more))
-    await eventually('all pins', () => partsOf(second).sessions.size === words.length)
+    await eventually('all pins', () => providerParts(second).sessions.size === words.length)
     t.ok(new Set(homes).size > 1, 'they are spread')
     const found: string[] = []
     for (const more of words) found.push(await second.server('chat', more))

@@ -64,7 +64,7 @@ t.test('requests: what only counts tokens is a request as well', async (t) => {
   const place = await limited(t, '{ requests: 1 }')
   const counted = await place.gateway.post('/v1/messages/count_tokens', questionFor('messages'))
   t.equal(counted.status, 200)
-  await refused(t, place, await place.ask(), { text: '1 requests per minute', limit: 1, left: 0, wait: 60 })
+  await refused(t, place, await place.ask(), { text: '1 request per minute', limit: 1, left: 0, wait: 60 })
 })
 
 const USED = 18

@@ -15,7 +15,7 @@ const SECRETS = {
   off: `sk-hg-v1-${'5'.repeat(64)}`,
   past: `sk-hg-v1-${'6'.repeat(64)}`,
 }
-const hashOf = (secret: string): string => createHash('sha256').update(secret).digest('hex')
+const secretHash = (secret: string): string => createHash('sha256').update(secret).digest('hex')
 
 const YAML = `auth:
   keys:
@@ -30,7 +30,7 @@ guardrails:
   - { name: stop, content_filters: [ { pattern: "forbidden-[0-9]+", action: block, label: FORBIDDEN } ] }
 `
 const ENDPOINT = 'endpoints: [ { provider: first, model: m, price: { prompt: "1.00", completion: "2.00" } } ]'
-const configOf = (url: string): string => `${YAML}
+const urlConfig = (url: string): string => `${YAML}
 providers: { first: { dialect: openai-chat, base_url: "${url}/v1", key: "sk-first" }, second: { dialect: openai-chat, base_url: "${url}/v1", key: "sk-second" } }
 models:
   acme/one: { context: 128000, ${ENDPOINT} }
@@ -38,7 +38,7 @@ models:
 `
 
 async function start(t: Test): Promise<Scene & { refusals(query?: string): Promise<JsonObject> }> {
-  const scene = await startScene(t, { clock: new FakeClock(), config: configOf })
+  const scene = await startScene(t, { clock: new FakeClock(), config: urlConfig })
   const refusals = async (query = ''): Promise<JsonObject> => {
     // Rows are written in the background.
     await scene.clock.advance(2_000)
@@ -123,7 +123,7 @@ t.test('100,000 refusals of one key are one row for each reason and minute, with
   const { data } = await scene.refusals()
   t.equal(list(data).length, 1)
   const row = object(list(data)[0])
-  t.match(row, { count: many, reason: 'model_not_found', api_key_name: 'test', api_key_hash: hashOf(KEY) })
+  t.match(row, { count: many, reason: 'model_not_found', api_key_name: 'test', api_key_hash: secretHash(KEY) })
   t.equal(list(row.latest).length, 5)
   t.equal(object(list(row.latest)[0]).generation_id, last)
   t.equal(object(list(row.latest)[0]).model, `acme/none-${many - 1}`)
@@ -192,6 +192,15 @@ t.test('rate limits, the other formats and the pass-through are listed as well',
   ])
 })
 
+t.test('a list that follows at once holds the refusal, the first of its minute and the next', async (t) => {
+  const { gateway, ask } = await start(t)
+  for (const count of [1, 2]) {
+    const id = (await ask({ model: 'acme/none' })).headers.get('x-generation-id')
+    const reply = await gateway.get(`/v1/refusals?generation_id=${id}`, as(SECRETS.boss))
+    t.match(await reply.json(), { data: [{ count, latest: [{ generation_id: id }] }] })
+  }
+})
+
 t.test('the list is filtered, read page by page, as CSV, and by management keys alone', async (t) => {
   const scene = await start(t)
   for (const [secret, model] of [
@@ -204,7 +213,7 @@ t.test('the list is filtered, read page by page, as CSV, and by management keys 
   await (await scene.ask({ model: 'acme/none' })).text()
   const reasons = async (query: string): Promise<unknown[]> => list((await scene.refusals(query)).data).map((row) => object(row).reason)
   t.same(await reasons('?reason=no_credit'), ['no_credit'])
-  t.same(await reasons(`?api_key_hash=${hashOf(KEY)}`), ['model_not_found', 'model_not_found'])
+  t.same(await reasons(`?api_key_hash=${secretHash(KEY)}`), ['model_not_found', 'model_not_found'])
   const since = new Date(scene.clock.now() - 65_000).toISOString()
   t.same(await reasons(`?since=${since}`), ['model_not_found'])
   t.equal((await reasons(`?until=${since}`)).length, 3)
@@ -226,7 +235,7 @@ t.test('the list is filtered, read page by page, as CSV, and by management keys 
   t.equal((await scene.gateway.get('/v1/refusals')).status, 403)
 })
 
-t.test('what a caller writes cannot disguise a record, nor make it long', async (t) => {
+t.test('text of a caller can neither disguise a record nor make it long', async (t) => {
   const scene = await start(t)
   t.equal((await scene.ask({ model: `acme/${'x'.repeat(190)}` })).status, 404)
   const [long] = list(object(list((await scene.refusals()).data)[0]).latest).map(object)
@@ -244,7 +253,7 @@ t.test('refusals outlive a restart, and leave after 32 days', async (t) => {
   const scene = await startScene(t, {
     clock: new FakeClock(),
     directory,
-    config: (url) => `store: { url: "sqlite:${directory}/headgate.db" }\n${configOf(url)}`,
+    config: (url) => `store: { url: "sqlite:${directory}/headgate.db" }\n${urlConfig(url)}`,
   })
   await (await scene.ask({ model: 'acme/none' })).text()
   const count = async (): Promise<number> => {

@@ -13,10 +13,10 @@ const PATHS: Readonly<Record<Client, string>> = {
   responses: '/v1/responses',
   embeddings: '/v1/embeddings',
 }
-const SAID = { role: 'user', content: 'Hello' }
+const UTTERANCES = { role: 'user', content: 'Hello' }
 const BODIES: Readonly<Record<Client, JsonObject>> = {
-  chat: { model: 'acme/one', messages: [SAID] },
-  messages: { model: 'acme/one', max_tokens: 100, messages: [SAID] },
+  chat: { model: 'acme/one', messages: [UTTERANCES] },
+  messages: { model: 'acme/one', max_tokens: 100, messages: [UTTERANCES] },
   responses: { model: 'acme/one', input: 'Hello' },
   embeddings: { model: 'acme/one', input: 'Hello' },
 }
@@ -42,8 +42,8 @@ const LISTS: readonly (readonly [field: string, most: number, entry: unknown, cl
   ['plugins', 64, { id: 'response-healing', enabled: false }, GENERATIONS],
   ['stop_server_tools_when', 64, { type: 'step_count_is', step_count: 3 }, GENERATIONS],
   ['modalities', 64, 'text', GENERATIONS],
-  ['messages', 32_768, SAID, ['chat', 'messages']],
-  ['input', 32_768, SAID, ['responses']],
+  ['messages', 32_768, UTTERANCES, ['chat', 'messages']],
+  ['input', 32_768, UTTERANCES, ['responses']],
   ['tools', 4_096, { type: 'function', name: 'look', function: { name: 'look' } }, ['chat', 'responses']],
   ['tools', 4_096, { name: 'look', input_schema: {} }, ['messages']],
   ['tool_choice.tools', 256, { type: 'function', name: 'look' }, ['responses']],
@@ -141,7 +141,7 @@ t.test('arguments of a call that hold too much stay the text that they are', asy
       [wide(16_385), { INVALID_JSON: wide(16_385) }],
     ] as const) {
       const messages = [
-        SAID,
+        UTTERANCES,
         { role: 'assistant', content: null, tool_calls: calls(args) },
         { role: 'tool', tool_call_id: 'a', content: 'x' },
       ]
@@ -155,7 +155,7 @@ t.test('arguments of a call that hold too much stay the text that they are', asy
 t.test('a list of as many entries as it may have is served', async (t) => {
   const { gateway } = await startScene(t)
   const provider = { order: many(64, 'first'), only: many(64, 'first'), ignore: many(64, 'second') }
-  const body = { ...BODIES.chat, models: many(64, 'acme/one'), provider, messages: many(2_000, SAID) }
+  const body = { ...BODIES.chat, models: many(64, 'acme/one'), provider, messages: many(2_000, UTTERANCES) }
   t.equal((await gateway.post(PATHS.chat, body)).status, 200)
 })
 
@@ -185,7 +185,7 @@ const AMOUNTS: readonly (readonly [field: string, clients: readonly Client[]])[]
   ['provider.preferred_min_throughput', ALL],
 ]
 
-/** Where a number stands beside others that are needed. */
+/** Numbers beside others that are needed. */
 const BESIDE: Readonly<Record<string, JsonObject>> = {
   'thinking.budget_tokens': { thinking: { type: 'enabled' } },
   'output_config.task_budget.total': { output_config: { task_budget: { type: 'tokens' } } },
@@ -238,7 +238,7 @@ const FOREIGN: readonly (readonly [field: string, clients: readonly Client[]])[]
   ['tools', GENERATIONS],
 ]
 
-/** Where a number stands in a list. */
+/** Numbers in a list. */
 const LISTED: Readonly<Record<string, (value: number, client: Client) => unknown>> = {
   context_management: (value) => [{ type: 'compaction', compact_threshold: value }],
   'context_management.edits': (value) => [{ type: 'clear_tool_uses_20250919', trigger: { type: 'input_tokens', value } }],
@@ -276,7 +276,7 @@ t.test('a number that parses to infinity is a 400 wherever it stands, and other 
   const places: readonly (readonly [JsonObject, string])[] = [
     [{ max_tokens: 'HERE' }, 'max_tokens'],
     [{ any: { where: [1, { deep: 'HERE' }] } }, 'any.where[1].deep'],
-    [{ messages: [{ ...SAID, extra: ['HERE'] }] }, 'messages[0].extra[0]'],
+    [{ messages: [{ ...UTTERANCES, extra: ['HERE'] }] }, 'messages[0].extra[0]'],
     [{ tools: [{ type: 'function', function: { name: 'f', parameters: schema } }] }, 'tools[0].function.parameters.properties.a.maximum'],
   ]
   await every(t, 'every case', async (t) => {

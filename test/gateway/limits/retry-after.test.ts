@@ -9,7 +9,7 @@ import { says, upstreamError } from '../../support/wire.ts'
 const CLIENTS = ['chat', 'responses', 'messages'] as const
 
 /** The pause in the body, wherever the format has it. */
-function pauseOf(body: JsonObject): unknown {
+function statedPause(body: JsonObject): unknown {
   const { error, metadata } = body
   return object(metadata ?? object(error).metadata).retry_after
 }
@@ -37,7 +37,7 @@ t.test('a pause that a provider states', async (t) => {
       t.equal(reply.status, 429)
       t.equal(reply.headers.get('retry-after'), shown, `${client}: ${header}`)
       // The clock of the gateway has milliseconds; a date has none.
-      const pause = Number(pauseOf(body))
+      const pause = Number(statedPause(body))
       t.ok(Math.abs(pause - honest) <= 1, `${client}: ${header} is ${pause} in the body`)
       t.equal(reply.headers.get('x-should-retry'), honest > 60 ? 'false' : null, `${client}: ${header}`)
       const reset = reply.headers.get('x-ratelimit-reset')
@@ -55,7 +55,7 @@ t.test('a pause of the limits of a key', async (t) => {
   t.equal((await scene.ask({ max_tokens: 10 })).status, 200)
   const reply = await scene.ask({ max_tokens: 10 })
   t.equal(reply.status, 429)
-  const pause = Number(pauseOf(object((await reply.json()) as JsonObject)))
+  const pause = Number(statedPause(object((await reply.json()) as JsonObject)))
   t.ok(pause > 300, `${pause} s until the tokens are there`)
   t.equal(reply.headers.get('retry-after'), '60')
   t.equal(reply.headers.get('x-should-retry'), 'false')
@@ -79,4 +79,30 @@ t.test('a pause in a reply of the pass-through', async (t) => {
   t.equal(short.headers.get('retry-after'), '30')
   t.equal(short.headers.get('x-should-retry'), null)
   t.equal(short.headers.get('x-provider-retry-after'), null)
+})
+
+t.test('a pause of an overloaded provider, in every operation', async (t) => {
+  const scene = await startScene(t, {
+    answer: () => upstreamError(503, 'Overloaded', { 'retry-after': '3600' }),
+    config: (url) => `
+providers: { first: { dialect: openai-chat, base_url: "${url}/v1" } }
+models:
+  acme/one: { endpoints: [ { provider: first, model: m, price: free } ] }
+  acme/vectors: { kind: embedding, endpoints: [ { provider: first, model: v, price: free } ] }
+`,
+  })
+  const replies = [
+    ...CLIENTS.map((client) => () => scene.ask({}, client)),
+    ...(['chat', 'messages'] as const).map((client) => () => scene.ask({ stream: true }, client)),
+    () => scene.gateway.post('/v1/embeddings', { model: 'acme/vectors', input: 'Hello' }),
+  ]
+  for (const ask of replies) {
+    const reply = await ask()
+    const text = await reply.text()
+    t.equal(reply.status, 529, text)
+    t.equal(reply.headers.get('retry-after'), '60')
+    t.equal(reply.headers.get('x-should-retry'), 'false')
+    t.match(text, /"retry_after":3600\b/, 'the true pause is in the body')
+    await scene.clock.advance(4_000_000)
+  }
 })

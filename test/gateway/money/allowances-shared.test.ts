@@ -34,7 +34,7 @@ interface Shape {
   database?: string
 }
 
-/** What is left of the budget and of the limit is asked for many times over, by all processes at once. */
+/** Rest of the budget and of the limit, which all processes read many times at once. */
 async function spend(t: Test, shape: Shape): Promise<void> {
   const upstream = await startUpstream((seen) => answerFor(seen, { text: ['ok'] }))
   t.teardown(() => upstream.close())

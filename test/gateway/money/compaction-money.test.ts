@@ -1,4 +1,4 @@
-/** What a compaction costs, what guardrails read of it, and what bounds it. */
+/** Cost of a compaction, its texts for guardrails, and its bounds. */
 import t from 'tap'
 import type { JsonObject } from '../../../src/core/json.ts'
 import { adminFetch, freshVerdict } from '../../support/admin.ts'

@@ -1,4 +1,4 @@
-/** What a whole reply has cost, in its head, where the operator wants it there. */
+/** Cost of a whole reply, in its head, where the operator wants it there. */
 import OpenAI from 'openai'
 import t from 'tap'
 import { KEY } from '../../support/gateway.ts'
@@ -27,11 +27,12 @@ t.test('in each format the header has what the ledger was charged, and streams h
   t.match(data.usage, { cost: Number(response.headers.get('x-router-cost')) })
 })
 
-t.test('a provider that fails costs nothing and the header says so; what is refused before has none', async (t) => {
+t.test('a provider that fails costs nothing and the header shows it; what is refused before it is read has none', async (t) => {
   const place = await startScene(t, { answer: () => upstreamError(500), yaml: ON })
   const failed = await place.ask()
   t.equal(failed.status, 502)
   t.equal(failed.headers.get('x-router-cost'), '0.00')
+  t.equal((await place.ask({ model: 'acme/none' })).headers.get('x-router-cost'), '0.00', 'refused after it was read')
   const refused = await place.ask({ temperature: 'hot' })
   t.equal(refused.status, 400)
   t.equal(refused.headers.get('x-router-cost'), null)

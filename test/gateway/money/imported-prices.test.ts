@@ -37,9 +37,9 @@ async function imported(t: Test, list: JsonObject): Promise<{ gateway: Gateway; 
   t.teardown(() => upstream.close())
   const providers = `providers: { openai: { preset: openai-chat, base_url: "${upstream.url}/v1", key: sk-provider-1 } }\n`
   writeFileSync(config, providers)
-  const said: string[] = []
-  const streams = { out: () => undefined, error: (line: string) => said.push(line) }
-  t.equal(await models(['import'], { config, from: file, write: catalog }, streams, {}), 0, said.join('\n'))
+  const utterance: string[] = []
+  const streams = { out: () => undefined, error: (line: string) => utterance.push(line) }
+  t.equal(await models(['import'], { config, from: file, write: catalog }, streams, {}), 0, utterance.join('\n'))
   const gateway = await startGateway(`${providers}catalog: [imported.yaml]\n`, { directory })
   t.teardown(() => gateway.close())
   return { gateway, upstream }

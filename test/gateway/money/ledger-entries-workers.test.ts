@@ -23,28 +23,29 @@ t.test(
     t.teardown(() => upstream.close())
     const keys = `- { name: app, key: "${SECRET}", limit: "1000.00" }\n    - { name: boss, key: "${BOSS}", management: true }`
     const { file } = await configured(t, upstream.url, { keys })
-    const crew = await serveWorkers(t, file, 2)
-    await ready(crew.admin)
-    const asked = await inTurn(MANY, () => askOnce(crew.url, { key: SECRET, body: QUESTION }))
+    const workerPool = await serveWorkers(t, file, 2)
+    await ready(workerPool.admin)
+    const asked = await inTurn(MANY, () => askOnce(workerPool.url, { key: SECRET, body: QUESTION }))
     t.same(
       asked.map(({ status }) => status),
       Array(MANY).fill(200),
     )
     const app = async (): Promise<JsonObject> => {
-      const { text } = await askOnce(crew.url, { key: BOSS, path: '/v1/keys' })
+      const { text } = await askOnce(workerPool.url, { key: BOSS, path: '/v1/keys' })
       const found = (JSON.parse(text) as { data: JsonObject[] }).data.find(({ name }) => name === 'app')
       if (!found) throw new Error(`expected the key in ${text}`)
       return found
     }
-    const nanoOf = (usd: unknown): number => Math.round(Number(usd) * 1e9)
-    /** What the key has spent, once every worker shows the same. */
+    const usdNano = (usd: unknown): number => Math.round(Number(usd) * 1e9)
+    /** Spending of the key, once every worker shows the same. */
     const settled = (nano: number): Promise<unknown> =>
-      eventually(`${nano} at every worker`, async () => (await inTurn(4, app)).every(({ usage }) => nanoOf(usage) === nano) || undefined)
+      eventually(`${nano} at every worker`, async () => (await inTurn(4, app)).every(({ usage }) => usdNano(usage) === nano) || undefined)
     const all = MANY * COST
     await settled(all)
     const { hash } = await app()
 
-    const add = (body: JsonObject) => askOnce(crew.url, { key: BOSS, path: '/v1/ledger/entries', body: { api_key_hash: hash, ...body } })
+    const add = (body: JsonObject) =>
+      askOnce(workerPool.url, { key: BOSS, path: '/v1/ledger/entries', body: { api_key_hash: hash, ...body } })
     const nano = Math.floor(all / 4)
     const refund = { kind: 'refund', amount: nano / 1e9, reason: 'cut off', idempotency_key: 'ticket-1' }
     const answers = await inTurn(6, () => add(refund))
@@ -59,9 +60,9 @@ t.test(
       [409, 409],
     )
     // The next request hands in its row after the refund: the sums have both.
-    const { status } = await askOnce(crew.url, { key: SECRET, body: QUESTION })
+    const { status } = await askOnce(workerPool.url, { key: SECRET, body: QUESTION })
     t.equal(status, 200)
     await settled(all - nano + COST)
-    t.match(await freshVerdict(crew.admin), { ok: true, problems: [], entries: { refund: nano } })
+    t.match(await freshVerdict(workerPool.admin), { ok: true, problems: [], entries: { refund: nano } })
   },
 )

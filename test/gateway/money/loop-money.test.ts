@@ -1,18 +1,18 @@
-/** What a tool loop costs: every turn is a call that the provider bills, whether or not it says how much it used. */
+/** Cost of a tool loop: every turn is a call that the provider bills, whether or not it says how much it used. */
 import t, { type Test } from 'tap'
 import type { JsonObject } from '../../../src/core/json.ts'
 import { every } from '../../support/every.ts'
 import type { Gateway } from '../../support/gateway.ts'
 import { startScene } from '../../support/scene.ts'
 import type { Seen } from '../../support/upstream.ts'
-import { answerFor, type Said } from '../../support/wire.ts'
+import { answerFor, type Utterance } from '../../support/wire.ts'
 
-const CALLS: Said = {
+const CALLS: Utterance = {
   text: ['let me see '],
   calls: [{ id: 'call_1', name: 'router_datetime', args: ['{}'] }],
   usage: { input: 100, output: 10 },
 }
-const DONE: Said = { text: ['done'], usage: { input: 200, output: 20 } }
+const DONE: Utterance = { text: ['done'], usage: { input: 200, output: 20 } }
 const PICTURE = { type: 'image_url', image_url: { url: 'data:image/png;base64,iVBORw0KGgo=' } }
 
 /** Prices in nano-dollars: 1,000 and 2,000 per token, and one dollar per image. */
@@ -73,7 +73,7 @@ t.test('images are sent with every turn, and paid with every turn', async (t) =>
     t.match(await loop(gateway, stream, [{ type: 'text', text: 'What is it?' }, PICTURE]), { input: 300, output: 30, cost: 2_000_360_000 })
 })
 
-t.test('what a turn cost beyond its hold is spent before the next turn', async (t) => {
+t.test('charges the cost of a turn beyond its hold before the next turn', async (t) => {
   const { gateway, upstream } = await startScene(t, {
     answer: (seen) => answerFor(seen, { ...CALLS, usage: { input: 100, output: 5000 } }),
     config: (url) => `

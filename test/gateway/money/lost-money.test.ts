@@ -1,4 +1,4 @@
-/** What no limit of a key could pay is an entry of the ledger, a line of the key, a figure of the check, a metric and an event, whichever way the request came. */
+/** Cost that no limit of a key could pay is an entry of the ledger, a line of the key, a figure of the check, a metric and an event, whichever way the request came. */
 import { join } from 'node:path'
 import t from 'tap'
 import type { JsonObject } from '../../../src/core/json.ts'

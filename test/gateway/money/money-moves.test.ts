@@ -9,11 +9,11 @@ import { join } from 'node:path'
 import t from 'tap'
 import type { JsonObject } from '../../../src/core/json.ts'
 import { ADMIN_TOKEN, adminFetch } from '../../support/admin.ts'
-import { rowsOf } from '../../support/crash/audit.ts'
+import { parseRows } from '../../support/crash/audit.ts'
 import { freePorts } from '../../support/crash/configuration.ts'
 import { eventually } from '../../support/eventually.ts'
-import { randomOf } from '../../support/matrix/mutate.ts'
-import { BillingProvider, CONTEXT, drawMove, type Move, Owned } from '../../support/money-moves.ts'
+import { createRandom } from '../../support/matrix/mutate.ts'
+import { BillingProvider, CONTEXT, drawMove, firstMove, MAX_HELD, type Move, Owned } from '../../support/money-moves.ts'
 import { startPostgres } from '../../support/postgres.ts'
 import { serveProgram } from '../../support/program.ts'
 import { runs, seed } from '../../support/seed.ts'
@@ -42,7 +42,7 @@ interface Budget {
 }
 
 type Serving = Awaited<ReturnType<typeof serveProgram>>
-type Row = ReturnType<typeof rowsOf>[number] & { readonly disputed_nano: number }
+type Row = ReturnType<typeof parseRows>[number] & { readonly model: string; readonly disputed_nano: number }
 
 class Ledger {
   readonly provider = new BillingProvider()
@@ -107,7 +107,8 @@ class Ledger {
     }
     if (move.way === 'native') this.native.set(reply.status, (this.native.get(reply.status) ?? 0) + 1)
     const names = move.kind === 'continues' || move.kind === 'container'
-    if (names && move.owner !== move.key && (body.thread || body.container)) assert.equal(reply.status, 404, text)
+    // 503 where the machine is too busy to look.
+    if (names && move.owner !== move.key && (body.thread || body.container)) assert.match(String(reply.status), /^(?:404|503)$/, text)
     if (reply.status !== 200 || move.end === 'cut') return reply.status
     const id = reply.headers.get('x-generation-id') ?? ''
     this.whole.add(id)
@@ -138,7 +139,7 @@ class Ledger {
     return { key, charged: Math.round(data.usage * 1e9), left: Math.round(data.limit_remaining * 1e9) }
   }
 
-  /** What each budget shows is what the rows of its keys have charged. */
+  /** Each budget shows the sum that the rows of its keys have charged. */
   async checkBudgets(budgets: readonly Budget[], rows: readonly Row[]): Promise<void> {
     const reply = await fetch(`${this.url}/v1/budgets`, { headers: BOSS })
     const { data } = (await reply.json()) as { data: { name: string; windows: { used: number }[] }[] }
@@ -153,7 +154,7 @@ class Ledger {
 
   async check(budgets: readonly Budget[]): Promise<{ charged: number; beyond: number; unknown: number }> {
     assert.ok(this.program)
-    const rows = rowsOf(await (await adminFetch(`${this.program.admin}/ledger/export`)).text()) as Row[]
+    const rows = parseRows(await (await adminFetch(`${this.program.admin}/ledger/export`)).text()) as Row[]
     const sums = { charged: 0, beyond: 0, unknown: 0 }
     await this.checkBudgets(budgets, rows)
     for (const key of this.keys) {
@@ -162,12 +163,14 @@ class Ledger {
         charged += row.cost_nano
         const bill = this.provider.billed.get(row.id)
         if (row.status === 'unknown') sums.unknown++
+        const beyond = row.unrecovered_nano + row.disputed_nano
         if (row.status === 'unknown' || !this.whole.has(row.id)) {
-          assert.ok(row.cost_nano <= row.hold_nano || bill !== undefined, `${row.id}: ${row.cost_nano} of ${row.hold_nano}`)
+          const isBilled = bill !== undefined || this.provider.hasBilled(key.name, row.cost_nano + beyond)
+          const most = row.model === 'passage' ? MAX_HELD : row.hold_nano
+          assert.ok(row.cost_nano <= most || isBilled, `${row.id}: ${row.cost_nano} of ${row.hold_nano}, ${beyond} beyond`)
           continue
         }
         assert.ok(bill, `${row.id} was answered without the provider`)
-        const beyond = row.unrecovered_nano + row.disputed_nano
         assert.equal(row.cost_nano + beyond, bill.nano, `${row.id} ${JSON.stringify(bill.move)}`)
         billed += bill.nano
         sums.beyond += beyond
@@ -196,7 +199,7 @@ for (const store of ['sqlite', 'postgresql'] as const)
         ? `url: "sqlite:${directory}/ledger.db"`
         : `url: "${await postgres?.database()}", journal: "${directory}/journal.db"`
     const ledger = new Ledger(join(directory, 'headgate.yaml'))
-    const random = randomOf(seed())
+    const random = createRandom(seed())
     const below = (most: number): number => Math.floor(random() * most)
     const budgets = Array.from({ length: SEEDS }, (_, round) => ({ name: `round-${round}`, limit: (1 + below(500)) * 1e6 }))
     for (let round = 0; round < SEEDS; round++)
@@ -236,6 +239,7 @@ models:
       const keys = ledger.keys.slice(2 * round, 2 * round + 2)
       const owned = new Owned()
       const killing = round % LIFE === LIFE - 1
+      await Promise.all(keys.map((_, key) => ledger.move(firstMove(key), keys, owned)))
       for (let wave = 0; wave < WAVES; wave++) {
         const moves = Array.from({ length: 1 + below(8) }, () => drawMove(below))
         const running = moves.map((move) => ledger.move(move, keys, owned))
@@ -256,6 +260,6 @@ models:
     t.equal(ok, true, 'the ledger agrees with itself')
     t.ok((statuses.get(200) ?? 0) > SEEDS && (statuses.get(402) ?? 0) > 0 && (statuses.get(404) ?? 0) > 0)
     t.ok(sums.charged > 0 && sums.beyond > 0)
-    t.ok((ledger.native.get(200) ?? 0) > 0 && (ledger.native.get(402) ?? 0) > 0, 'the pass-through has served and refused')
+    for (const status of [200, 402, 404]) t.ok((ledger.native.get(status) ?? 0) > 0, `the pass-through has returned ${status}`)
     t.comment(JSON.stringify({ statuses: [...statuses], native: [...ledger.native], ...sums, counts: ledger.provider.counts }))
   })

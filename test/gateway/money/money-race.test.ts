@@ -5,7 +5,7 @@ import t, { type Test } from 'tap'
 import { usdText } from '../../../src/core/money-text.ts'
 import { adminFetch, freshVerdict } from '../../support/admin.ts'
 import { FakeClock } from '../../support/clock.ts'
-import { type Row, rowsOf } from '../../support/crash/audit.ts'
+import { parseRows, type Row } from '../../support/crash/audit.ts'
 import { every } from '../../support/every.ts'
 import { type Gateway, KEY, oneModel } from '../../support/gateway.ts'
 import { startScene } from '../../support/scene.ts'
@@ -43,7 +43,7 @@ async function racing(t: Test): Promise<Racing> {
 }
 
 /** Bodies of one length, streaming or not, so that every hold is the same. */
-const bodyOf = (stream: boolean): string =>
+const requestBody = (stream: boolean): string =>
   `{"model":"acme/one","max_tokens":${CAP},"stream":${stream ? 'true ' : 'false'},"messages":[{"role":"user","content":"Hello"}]}`
 
 interface Reply {
@@ -52,7 +52,7 @@ interface Reply {
   text: string
 }
 
-async function textOf(reply: IncomingMessage): Promise<string> {
+async function replyText(reply: IncomingMessage): Promise<string> {
   let text = ''
   reply.setEncoding('utf8')
   for await (const chunk of reply) text += chunk as string
@@ -60,17 +60,17 @@ async function textOf(reply: IncomingMessage): Promise<string> {
 }
 
 async function ask({ gateway, agent }: Racing, stream: boolean): Promise<Reply> {
-  const body = bodyOf(stream)
+  const body = requestBody(stream)
   const headers = { authorization: `Bearer ${KEY}`, 'content-type': 'application/json', 'content-length': body.length }
   const reply = await new Promise<IncomingMessage>((resolve, reject) => {
     const options = { method: 'POST', agent, headers }
     request(`${gateway.url}/v1/chat/completions`, options, resolve).on('error', reject).end(body)
   })
-  return { status: reply.statusCode ?? 0, id: String(reply.headers['x-generation-id']), text: await textOf(reply) }
+  return { status: reply.statusCode ?? 0, id: String(reply.headers['x-generation-id']), text: await replyText(reply) }
 }
 
 async function rows({ gateway }: Racing): Promise<Row[]> {
-  return rowsOf(await (await adminFetch(`${gateway.admin}/ledger/export`)).text())
+  return parseRows(await (await adminFetch(`${gateway.admin}/ledger/export`)).text())
 }
 
 /** Nano-dollars: spent, and what may still be reserved. */
@@ -79,7 +79,7 @@ async function balance({ gateway }: Racing): Promise<{ spent: number; left: numb
   return { spent: Math.round(data.usage * 1e9), left: Math.round(data.limit_remaining * 1e9) }
 }
 
-/** What `GET /v1/generation` shows. */
+/** Reply of `GET /v1/generation`. */
 async function generation({ gateway }: Racing, id: string): Promise<{ unrecovered_nano: number }> {
   return ((await (await gateway.get(`/v1/generation?id=${id}`)).json()) as { data: { unrecovered_nano: number } }).data
 }

@@ -9,7 +9,7 @@ import { type Gateway, oneModel, startGateway } from '../../support/gateway.ts'
 import { startScene } from '../../support/scene.ts'
 import { runs } from '../../support/seed.ts'
 import { Gate, sseAnswer, startUpstream } from '../../support/upstream.ts'
-import { answerFor, framesFor, type Said, says } from '../../support/wire.ts'
+import { answerFor, framesFor, says, type Utterance } from '../../support/wire.ts'
 
 const KEY = 'sk-router-v1-limited0000000000'
 const LIMIT = 0.02
@@ -20,7 +20,7 @@ store: { url: "${store}" }
 auth: { keys: [ { name: limited, key: "${KEY}", limit: "${LIMIT}" } ] }
 `
 
-async function keyOf(gateway: Gateway): Promise<{ usage: number; limit_remaining: number }> {
+async function fetchKey(gateway: Gateway): Promise<{ usage: number; limit_remaining: number }> {
   return ((await (await gateway.get('/v1/key')).json()) as { data: { usage: number; limit_remaining: number } }).data
 }
 
@@ -45,7 +45,7 @@ t.test('parallel requests never spend more than the limit', async (t) => {
     return seen.filter((status) => status === 200).length
   }
   while ((await wave()) > 0);
-  const { usage, limit_remaining } = await keyOf(gateway)
+  const { usage, limit_remaining } = await fetchKey(gateway)
   const served = statuses.filter((status) => status === 200).length
   t.same([...new Set(statuses)].sort(), [200, 402])
   t.equal(upstream.requests.length, served, 'what was refused was never sent')
@@ -102,17 +102,17 @@ t.test('spend and records survive a restart', async (t) => {
   const response = await gateway.post('/v1/chat/completions', question)
   const id = response.headers.get('x-generation-id')
   await response.text()
-  const before = await keyOf(gateway)
+  const before = await fetchKey(gateway)
   const record = await (await gateway.get(`/v1/generation?id=${id}`)).json()
   t.equal(before.usage, 0.000025)
   await gateway.restart()
-  t.same(await keyOf(gateway), before)
+  t.same(await fetchKey(gateway), before)
   t.same(await (await gateway.get(`/v1/generation?id=${id}`)).json(), record)
 })
 
 interface Charge {
   name: string
-  said: Said
+  utterance: Utterance
   /** USD. */
   cost: number
   estimated: boolean
@@ -121,24 +121,24 @@ interface Charge {
 /** Removes what a provider says about usage. */
 const silent = (text: string): string => text.replace(/,?"usage":\{(?:[^{}]|\{[^{}]*\})*\}/g, '')
 
-t.test('what is charged where the reply is whole', async (t) => {
+t.test('charges a whole reply by its usage', async (t) => {
   const upstream = await startUpstream(says({}))
   await every(t, 'every dialect', async (t) => {
     for (const dialect of ['openai-chat', 'openai-responses']) {
       const gateway = await startGateway(oneModel(upstream.url, dialect))
       const cases: readonly Charge[] = [
-        { name: 'as reported', said: { text: ['ok'], usage: { input: 100, output: 10 } }, cost: 0.00012, estimated: false },
+        { name: 'as reported', utterance: { text: ['ok'], usage: { input: 100, output: 10 } }, cost: 0.00012, estimated: false },
         {
           name: 'cut at the limit',
-          said: { text: ['ok'], end: 'length', usage: { input: 100, output: 10 } },
+          utterance: { text: ['ok'], end: 'length', usage: { input: 100, output: 10 } },
           cost: 0.00012,
           estimated: false,
         },
-        { name: 'an explicit zero is zero', said: { text: ['ok'], usage: { input: 0, output: 0 } }, cost: 0, estimated: false },
+        { name: 'an explicit zero is zero', utterance: { text: ['ok'], usage: { input: 0, output: 0 } }, cost: 0, estimated: false },
       ]
-      for (const { name, said, cost, estimated } of cases)
+      for (const { name, utterance, cost, estimated } of cases)
         for (const stream of [false, true]) {
-          upstream.script = (seen) => answerFor(seen, said)
+          upstream.script = (seen) => answerFor(seen, utterance)
           const response = await gateway.post('/v1/chat/completions', { ...question, stream })
           await response.text()
           const record = object(

@@ -4,7 +4,7 @@ import type { JsonObject } from '../../../src/core/json.ts'
 import type { Gateway } from '../../support/gateway.ts'
 import { startScene } from '../../support/scene.ts'
 import { Gate, type Script, type Seen, type Upstream } from '../../support/upstream.ts'
-import { answerFor, type Said, says } from '../../support/wire.ts'
+import { answerFor, says, type Utterance } from '../../support/wire.ts'
 
 const KEY = 'sk-router-v1-limited0000000000'
 const HELLO = { messages: [{ role: 'user', content: 'Hello' }] }
@@ -97,9 +97,9 @@ t.test('near the limit a request gets half of what is left, in the form of each 
     anthropic: (body) => body.max_tokens,
     gemini: (body) => (body.generationConfig as JsonObject).maxOutputTokens,
   }
-  for (const [dialect, capOf] of Object.entries(sent)) {
+  for (const [dialect, readCap] of Object.entries(sent)) {
     const { send } = await capped(t, { limit: '0.40', dialect })
-    t.equal(capOf(await send()), 20_000, dialect)
+    t.equal(readCap(await send()), 20_000, dialect)
   }
 })
 
@@ -135,10 +135,10 @@ t.test('a default_max_output of key, model or configuration is the cap', async (
 
 t.test('parallel requests share the last dollars and stay within the limit', async (t) => {
   const gate = new Gate()
-  const said: Said = { text: ['ok'], usage: { input: 10, output: 4096 } }
+  const utterance: Utterance = { text: ['ok'], usage: { input: 10, output: 4096 } }
   const script: Script = async (seen) => {
     await gate.opened
-    return answerFor(seen, said)
+    return answerFor(seen, utterance)
   }
   const { gateway, upstream } = await capped(t, { limit: '0.40', script })
   const waiting: Promise<Response>[] = []
@@ -158,8 +158,8 @@ t.test('parallel requests share the last dollars and stay within the limit', asy
 })
 
 t.test('each turn of a tool loop is settled, and the next cap is computed anew', async (t) => {
-  const calls: Said = { calls: [{ id: 'call_1', name: 'router_datetime', args: ['{}'] }], usage: { input: 10, output: 1000 } }
-  const done: Said = { text: ['done'], usage: { input: 10, output: 1000 } }
+  const calls: Utterance = { calls: [{ id: 'call_1', name: 'router_datetime', args: ['{}'] }], usage: { input: 10, output: 1000 } }
+  const done: Utterance = { text: ['done'], usage: { input: 10, output: 1000 } }
   const { send, upstream } = await capped(t, {
     limit: '0.40',
     script: (seen) => answerFor(seen, /"role":"tool"/.test(seen.body) ? done : calls),
@@ -173,8 +173,8 @@ t.test('each turn of a tool loop is settled, and the next cap is computed anew',
 })
 
 t.test('an answer that ended because of the credit says so', async (t) => {
-  const said: Said = { text: ['ok'], end: 'length', usage: { input: 10, output: 20_000 } }
-  const { gateway } = await capped(t, { limit: '0.40', script: (seen) => answerFor(seen, said) })
+  const utterance: Utterance = { text: ['ok'], end: 'length', usage: { input: 10, output: 20_000 } }
+  const { gateway } = await capped(t, { limit: '0.40', script: (seen) => answerFor(seen, utterance) })
   const response = await gateway.post('/v1/chat/completions', { model: 'acme/one', ...HELLO }, { 'x-router-metadata': 'enabled' })
   t.match(await response.json(), { router_metadata: { output_cap: { tokens: 20_000, reason: 'credit' } } })
   const id = response.headers.get('x-generation-id')
@@ -182,8 +182,8 @@ t.test('an answer that ended because of the credit says so', async (t) => {
 })
 
 t.test('an answer that ended at the declared max_output says nothing of the credit', async (t) => {
-  const said: Said = { text: ['ok'], end: 'length', usage: { input: 10, output: 128_000 } }
-  const { gateway } = await capped(t, { limit: '1000.00', script: (seen) => answerFor(seen, said) })
+  const utterance: Utterance = { text: ['ok'], end: 'length', usage: { input: 10, output: 128_000 } }
+  const { gateway } = await capped(t, { limit: '1000.00', script: (seen) => answerFor(seen, utterance) })
   const response = await gateway.post('/v1/chat/completions', { model: 'acme/one', ...HELLO }, { 'x-router-metadata': 'enabled' })
   t.equal(((await response.json()) as { router_metadata: JsonObject }).router_metadata.output_cap, undefined)
 })
@@ -232,7 +232,7 @@ const SENT_CAPS: Record<string, (body: JsonObject) => unknown> = {
 }
 
 t.test('a cap above what the endpoint writes is lowered to that and recorded, in every pair', async (t) => {
-  for (const [dialect, capOf] of Object.entries(SENT_CAPS))
+  for (const [dialect, readCap] of Object.entries(SENT_CAPS))
     for (const limit of [undefined, '100.00'])
       for (const [client, { cap, turns }] of Object.entries(CALLERS)) {
         const { gateway, upstream } = await capped(t, {
@@ -246,7 +246,7 @@ t.test('a cap above what the endpoint writes is lowered to that and recorded, in
           t.equal(response.status, 200)
           const { router_metadata: metadata } = (await response.json()) as { router_metadata: JsonObject }
           const [attempt] = metadata.attempts as JsonObject[]
-          return [capOf((upstream.requests.at(-1) as Seen).json), attempt.dropped ?? []]
+          return [readCap((upstream.requests.at(-1) as Seen).json), attempt.dropped ?? []]
         }
         t.same(await send(128_000), [8192, ['max_tokens']], `${client} to ${dialect}, limit ${limit}`)
         t.same(await send(8192), [8192, []], 'a cap that the endpoint writes is not touched')
@@ -260,7 +260,7 @@ t.test('a lowered cap counts as what it is lowered to where the context is short
   t.equal((upstream.requests.at(-1) as Seen).json.max_tokens, 8192)
 })
 
-t.test('where parameters must be honoured, a cap that no endpoint writes is a 400 that names it', async (t) => {
+t.test('returns 400 for a cap that no endpoint can write, with require_parameters', async (t) => {
   const { gateway, upstream } = await capped(t, { endpoint: ', max_output: 8192' })
   for (const [client, { cap, turns }] of Object.entries(CALLERS)) {
     const body = { model: 'acme/one', [turns]: [{ role: 'user', content: 'Hello' }], provider: { require_parameters: true } }

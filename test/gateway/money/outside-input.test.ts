@@ -1,14 +1,14 @@
 /** Input that providers add themselves: a key with a limit is never billed beyond it, and what is refused says which part it was. */
 import t, { type Test } from 'tap'
 import type { JsonObject } from '../../../src/core/json.ts'
-import { pdfOf } from '../../support/documents.ts'
+import { buildPdf } from '../../support/documents.ts'
 import { KEY } from '../../support/gateway.ts'
 import { type Client, PATHS } from '../../support/providers.ts'
 import { type Scene, startScene } from '../../support/scene.ts'
 import { answerFor } from '../../support/wire.ts'
 
 const OPEN_KEY = 'sk-router-v1-abcdef0123456789abcdef'
-/** What the provider reports for each request, at one dollar a million. */
+/** Usage that the provider reports for each request, at one dollar a million. */
 const REPORTED = 900_000
 
 const config =
@@ -84,7 +84,7 @@ const file = (source: JsonObject): JsonObject => ({
   ],
 })
 
-/** What a request has that its body does not hold, by the client format and the provider's. */
+/** Inputs of a request that its body does not hold, by the client format and the provider's. */
 const OUTSIDE: readonly [name: string, client: Client, model: string, body: JsonObject][] = [
   ['a thread', 'messages', 'messages', { ...TEXT, thread: { type: 'continue', thread_id: 'thread_01AbCdEf' } }],
   ['MCP servers', 'messages', 'messages', { ...TEXT, mcp_servers: [{ type: 'url', name: 'm', url: 'https://mcp.example.com/mcp' }] }],
@@ -249,7 +249,7 @@ t.test('a key without a limit is served as before', async (t) => {
 t.test('a PDF is held for by its pages', async (t) => {
   const { gateway } = await place(t, '0.30')
   const ask = async (pages: number): Promise<number> => {
-    const data = pdfOf(
+    const data = buildPdf(
       Array.from({ length: pages }, () => 'x'),
       { packed: true },
     ).toString('base64')
@@ -262,7 +262,7 @@ t.test('a PDF is held for by its pages', async (t) => {
   t.equal(await ask(2), 200)
 })
 
-t.test('where a context is too dear for what is left, one such request runs at a time', async (t) => {
+t.test('runs one request at a time where the credit does not pay for a whole context', async (t) => {
   // The whole context costs $1.00, of which $0.50 is there.
   const { gateway, upstream } = await place(t, '0.50')
   const body = { ...TEXT, model: 'acme/messages', mcp_servers: [{ type: 'url', name: 'm', url: 'https://mcp.example.com/mcp' }] }

@@ -7,8 +7,8 @@ import assert from 'node:assert/strict'
 import fc from 'fast-check'
 import t from 'tap'
 import type { JsonObject } from '../../../src/core/json.ts'
-import { factsOf } from '../../../src/ledger/facts.ts'
-import { pdfOf } from '../../support/documents.ts'
+import { parseFacts } from '../../../src/ledger/facts.ts'
+import { buildPdf } from '../../support/documents.ts'
 import { type Scene, startScene } from '../../support/scene.ts'
 import { property } from '../../support/seed.ts'
 import { jsonAnswer, type Script } from '../../support/upstream.ts'
@@ -38,9 +38,9 @@ models:
     endpoints: [ { provider: up, model: up, price: { prompt: "1.00", completion: "2.00" } } ]
 `
 
-const pdf = pdfOf(Array.from({ length: PAGES }, () => 'x')).toString('base64')
+const pdf = buildPdf(Array.from({ length: PAGES }, () => 'x')).toString('base64')
 
-/** What a request has beside its text. */
+/** Inputs of a request beside its text. */
 const KINDS = {
   plain: {},
   hostile: { metadata: { user_id: 'hostile' } },
@@ -77,8 +77,8 @@ class Run {
 
   /** Reports a share of what the request may cost. */
   readonly answer: Script = ({ json, headers }) => {
-    const { share = 0, key = 0 } = this.shares.get(textOf(json)) ?? {}
-    const usage = { input_tokens: Math.floor(50 + share * this.boundOf(json)), output_tokens: Math.floor(share * CAP) }
+    const { share = 0, key = 0 } = this.shares.get(firstText(json)) ?? {}
+    const usage = { input_tokens: Math.floor(50 + share * this.maxCost(json)), output_tokens: Math.floor(share * CAP) }
     const id = `msg_${String(headers['x-client-request-id'])}`
     this.seen.set(id, usage.input_tokens + usage.output_tokens)
     this.billed[key] = (this.billed[key] ?? 0) + usage.input_tokens * INPUT + usage.output_tokens * OUTPUT
@@ -87,7 +87,7 @@ class Run {
     return jsonAnswer({ id, type: 'message', role: 'assistant', model: 'up', content, stop_reason: 'end_turn', container, usage })
   }
 
-  private boundOf({ metadata, mcp_servers, container, thread, tools, messages }: JsonObject): number {
+  private maxCost({ metadata, mcp_servers, container, thread, tools, messages }: JsonObject): number {
     if (metadata !== undefined) return 20_000_000
     if (mcp_servers !== undefined || (container ?? null) !== null) return CONTEXT - 50
     const [tool] = (tools ?? []) as JsonObject[]
@@ -107,7 +107,7 @@ class Run {
     assert.ok(scene)
     const mark = `request ${this.count++}`
     this.shares.set(mark, { share, key })
-    const more = this.bodyOf(kind, owner)
+    const more = this.kindBody(kind, owner)
     if (!more) return
     if (kind === 'hostile') this.hostile[key] = true
     const given = (more.messages ?? [{ role: 'user', content: [] }]) as JsonObject[]
@@ -119,7 +119,7 @@ class Run {
     const named = (NAMED as readonly string[]).includes(kind)
     if (named && owner !== key) {
       assert.equal(reply.status, 404, text)
-      assert.ok(!scene.upstream.requests.slice(before).some(({ json }) => textOf(json) === mark), 'an id of another key went out')
+      assert.ok(!scene.upstream.requests.slice(before).some(({ json }) => firstText(json) === mark), 'an id of another key went out')
       return
     }
     assert.ok([200, 402].includes(reply.status), text)
@@ -130,7 +130,7 @@ class Run {
   }
 
   /** Undefined where the key has been given nothing yet. */
-  private bodyOf(kind: string, owner: number): JsonObject | undefined {
+  private kindBody(kind: string, owner: number): JsonObject | undefined {
     if (kind === 'continues')
       return this.threads[owner] ? { thread: { type: 'continue', previous_message_id: this.threads[owner] } } : undefined
     if (kind === 'container') return this.containers[owner] ? { container: this.containers[owner] } : undefined
@@ -152,7 +152,7 @@ class Run {
       let known = 0
       for (const { hold, settled } of scene.rows()) {
         if (hold.key !== NAMES[i] || !settled) continue
-        const facts = factsOf(settled)
+        const facts = parseFacts(settled)
         known += settled.cost + Number(facts.unrecovered_nano ?? 0) + Number(facts.disputed_nano ?? 0)
       }
       assert.equal(known, billed, 'what the provider bills is in the ledger')
@@ -160,7 +160,7 @@ class Run {
   }
 }
 
-const textOf = ({ messages }: JsonObject): string => {
+const firstText = ({ messages }: JsonObject): string => {
   const [message] = (messages ?? []) as JsonObject[]
   const content = message?.content
   const last = Array.isArray(content) ? content.at(-1) : undefined

@@ -54,7 +54,7 @@ t.test('without the setting nothing is held for searches that no request names',
   t.ok(Number(place.rows()[0]?.hold.hold) < 10_000_000)
 })
 
-t.test('what the searches may find is kept free under a limit', async (t) => {
+t.test('keeps credit free for search results under a limit', async (t) => {
   const place = await scene(t, '0.55')
   for (const [path, body] of PATHS) {
     const reply = await place.gateway.post(path, body)

@@ -55,7 +55,7 @@ const question = (model: string, more: JsonObject = {}, words = 1): JsonObject =
 })
 
 /** Nano-dollars that the reply shows, the generation has and the key was charged. */
-async function costOf(t: Test, { gateway }: AtTime, body: JsonObject): Promise<number> {
+async function chargedCost(t: Test, { gateway }: AtTime, body: JsonObject): Promise<number> {
   const usage = async (): Promise<number> => Number(object((await json(await gateway.get('/v1/key'))).data).usage)
   const before = await usage()
   const response = await gateway.post('/v1/chat/completions', body)
@@ -79,7 +79,7 @@ t.test('the billed prompt decides the length, strictly above', async (t) => {
       [1001, 1001 * 2000 - 400 * 1800 + 10 * 3000],
     ] as const) {
       scene.upstream.script = says({ text: ['ok'], usage: { input, output: 10, cached: 400 } })
-      if (!stream) t.equal(await costOf(t, scene, question('acme/long')), expected, `${input} tokens`)
+      if (!stream) t.equal(await chargedCost(t, scene, question('acme/long')), expected, `${input} tokens`)
       else {
         const text = await (await scene.gateway.post('/v1/chat/completions', question('acme/long', { stream }))).text()
         t.match(text, `"cost":${expected / 1e9},`, `${input} tokens, streamed`)
@@ -94,40 +94,40 @@ t.test('each turn of a tool loop by its own prompt', async (t) => {
     request.body.includes('"role":"tool"')
       ? says({ text: ['ok'], usage: { input: 1200, output: 10 } })(request, index)
       : says({ calls: [{ id: 'call_1', name: 'router_datetime', args: ['{}'] }], usage: { input: 900, output: 10 } })(request, index)
-  const cost = await costOf(t, scene, question('acme/long', { tools: [{ type: 'router:datetime' }] }))
+  const cost = await chargedCost(t, scene, question('acme/long', { tools: [{ type: 'router:datetime' }] }))
   t.equal(cost, 900 * 1000 + 10 * 2000 + 1200 * 2000 + 10 * 3000)
   t.equal(scene.upstream.requests.length, 2)
 })
 
 t.test('the time of admission decides the hour, whenever the answer ends', async (t) => {
   const scene = await atTime(t, '2159')
-  t.equal(await costOf(t, scene, question('acme/night')), 110 * 4000)
+  t.equal(await chargedCost(t, scene, question('acme/night')), 110 * 4000)
   const { clock, upstream } = scene
   upstream.script = async (request, index) => {
     await clock.advance(60_000)
     return says({ text: ['ok'], usage: { input: 100, output: 10 } })(request, index)
   }
-  t.equal(await costOf(t, scene, question('acme/night')), 110 * 4000, 'it was admitted before the hour')
+  t.equal(await chargedCost(t, scene, question('acme/night')), 110 * 4000, 'it was admitted before the hour')
   t.equal(new Date(clock.now()).toISOString().slice(11, 16), '22:00')
   upstream.script = says({ text: ['ok'], usage: { input: 100, output: 10 } })
-  t.equal(await costOf(t, scene, question('acme/night')), 110 * 500)
+  t.equal(await chargedCost(t, scene, question('acme/night')), 110 * 500)
   await clock.advance(8 * 3_600_000 - 60_000)
-  t.equal(await costOf(t, scene, question('acme/night')), 110 * 500, '05:59')
+  t.equal(await chargedCost(t, scene, question('acme/night')), 110 * 500, '05:59')
   await clock.advance(60_000)
-  t.equal(await costOf(t, scene, question('acme/night')), 110 * 4000, '06:00')
+  t.equal(await chargedCost(t, scene, question('acme/night')), 110 * 4000, '06:00')
 })
 
 t.test('a hold covers the dearest price that the prompt may get, and no dearer one', async (t) => {
   const scene = await atTime(t)
-  const holdOf = async (model: string, words: number): Promise<{ hold: number; bound: number }> => {
+  const plannedHold = async (model: string, words: number): Promise<{ hold: number; bound: number }> => {
     const { hold } = await plan(scene, question(model, {}, words))
     const { usd, input_tokens_bound: bound } = object(hold)
     return { hold: Math.round(Number(usd) * 1e9), bound: Number(bound) }
   }
-  const long = await holdOf('acme/long', 1)
+  const long = await plannedHold('acme/long', 1)
   t.ok(long.bound > 1000, `the bound is ${long.bound} tokens`)
   t.equal(long.hold, long.bound * 2000 + 100 * 3000)
-  const noon = await holdOf('acme/night', 1)
+  const noon = await plannedHold('acme/night', 1)
   t.equal(noon.hold, noon.bound * 4000 + 100 * 4000)
   const night = await atTime(t, '2330')
   const { hold } = await plan(night, question('acme/night'))
@@ -162,12 +162,12 @@ t.test('order, ceiling and plan go by the price of this request at this time', a
 t.test('lists show overrides as documented', async (t) => {
   const { gateway } = await atTime(t)
   const { data } = (await (await gateway.get('/v1/models')).json()) as { data: JsonObject[] }
-  const pricingOf = (id: string): JsonObject => object(data.find((model) => model.id === id)?.pricing)
-  t.same(pricingOf('acme/long').overrides, [
+  const modelPricing = (id: string): JsonObject => object(data.find((model) => model.id === id)?.pricing)
+  t.same(modelPricing('acme/long').overrides, [
     { min_prompt_tokens: 1000, prompt: '0.000002', completion: '0.000003', input_cache_read: '0.0000002' },
   ])
-  t.match(pricingOf('acme/long'), { prompt: '0.000001', completion: '0.000002' }, 'the price itself is that of ordinary conditions')
-  t.same(pricingOf('acme/night').overrides, [{ utc_start: 2200, utc_end: 600, prompt: '0.0000005', completion: '0.0000005' }])
+  t.match(modelPricing('acme/long'), { prompt: '0.000001', completion: '0.000002' }, 'the price itself is that of ordinary conditions')
+  t.same(modelPricing('acme/night').overrides, [{ utc_start: 2200, utc_end: 600, prompt: '0.0000005', completion: '0.0000005' }])
   const endpoints = object((await json(await gateway.get('/v1/models/acme/choice/endpoints'))).data).endpoints as JsonObject[]
   t.same(
     endpoints.map(({ pricing }) => (object(pricing).overrides as JsonObject[] | undefined)?.length),

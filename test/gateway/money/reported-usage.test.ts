@@ -1,4 +1,4 @@
-/** How providers report what a request has used: where the counts stand, as what they are written, at which tier, and what cannot be true. */
+/** Reports of usage by providers: where the counts stand, as what they are written, at which tier, and what cannot be true. */
 import t from 'tap'
 import type { Json, JsonObject } from '../../../src/core/json.ts'
 import { eventually } from '../../support/eventually.ts'
@@ -365,7 +365,7 @@ t.test('tools that the caller runs make no further round possible, and those of 
   t.equal((await ask(scene, 'messages', bounded)).record.disputed_nano, 0, 'a bound that the provider does not know bounds nothing')
 })
 
-t.test('what is only more than was held is charged as it is', async (t) => {
+t.test('charges reported usage above the hold as it is', async (t) => {
   await every(t, 'every report', async (t) => {
     for (const [name, model, usage, more] of [
       ['the whole context', 'm/sized', { prompt_tokens: 100_000, completion_tokens: 10 }, {}],

@@ -4,7 +4,7 @@
  */
 import t, { type Test } from 'tap'
 import type { JsonObject } from '../../../src/core/json.ts'
-import { factsOf } from '../../../src/ledger/facts.ts'
+import { parseFacts } from '../../../src/ledger/facts.ts'
 import { eventually } from '../../support/eventually.ts'
 import { type Client, PATHS, questionFor } from '../../support/providers.ts'
 import { type Scene, startScene } from '../../support/scene.ts'
@@ -29,7 +29,7 @@ const COUNTS = PIECES.map((_, at) => 40 + 7 * at)
 interface Server {
   readonly name: string
   readonly quirk: string
-  /** What of a request asks for the counts. */
+  /** Field of a request that wants the counts. */
   readonly asks: (body: JsonObject) => unknown
   readonly chunk: (choices: JsonObject[], output: number, counts: boolean) => JsonObject
 }
@@ -74,7 +74,7 @@ const SERVERS: readonly Server[] = [
 
 const frame = (data: JsonObject): string => `data: ${JSON.stringify(data)}\n\n`
 
-function framesOf({ chunk }: Server, counts: boolean): string[] {
+function serverFrames({ chunk }: Server, counts: boolean): string[] {
   const last = COUNTS.at(-1) ?? 0
   return [
     frame(chunk([{ index: 0, delta: { role: 'assistant', content: '' }, finish_reason: null }], 0, counts)),
@@ -103,7 +103,7 @@ async function readTo(response: Response, piece: string): Promise<void> {
 async function leave({ gateway, upstream, clock }: Scene, client: Client, server: Server, cut: number): Promise<Seen> {
   const left = new Gate()
   upstream.script = (request) => {
-    const frames = framesOf(server, true)
+    const frames = serverFrames(server, true)
     const wait = async (): Promise<undefined> => {
       await Promise.race([left.opened, request.closed])
       return undefined
@@ -146,7 +146,7 @@ for (const server of SERVERS)
             { input: PROMPT, output: COUNTS[cut - 1], estimated: false, status: 'aborted' },
             name,
           )
-          t.equal(factsOf(row).charge_reason, 'caller/usage_known/reported', name)
+          t.equal(parseFacts(row).charge_reason, 'caller/usage_known/reported', name)
           t.ok(scene.clock.monotonic() - began < 1000, 'nothing is waited for')
         }
     }
@@ -160,7 +160,7 @@ t.test('callers get the same with the counts as without, whatever pieces they co
         const texts: string[] = []
         for (const counts of [false, true])
           for (const split of [undefined, 7, 64]) {
-            const frames = framesOf(server, counts)
+            const frames = serverFrames(server, counts)
             scene.upstream.script = () => sseAnswer(split === undefined ? frames : [frames.join('')], split === undefined ? {} : { split })
             const text = await (await scene.ask({ stream: true }, client)).text()
             texts.push(

@@ -11,7 +11,7 @@ const [ADA, BOB, BOSS] = ['ada', 'bob', 'boss'].map((name) => `sk-router-v1-${na
 const as = (secret: string): Record<string, string> => ({ authorization: `Bearer ${secret}` })
 
 /** A call costs exactly a dollar. */
-const configOf =
+const budgetConfig =
   (budgets: string, more = '') =>
   (url: string): string =>
     `
@@ -29,15 +29,15 @@ ${more}
 const THREE = '{ team-a: { monthly: "3.00", lifetime: "5.00" } }'
 
 function start(t: Test, options: SceneOptions = {}): Promise<Scene> {
-  return startScene(t, { config: configOf(THREE), answer: says({ text: ['fine'] }), ...options })
+  return startScene(t, { config: budgetConfig(THREE), answer: says({ text: ['fine'] }), ...options })
 }
 
-async function bodyOf(response: Response): Promise<JsonObject> {
+async function jsonBody(response: Response): Promise<JsonObject> {
   return (await response.json()) as JsonObject
 }
 
-async function budgetOf({ gateway }: Pick<Scene, 'gateway'>): Promise<JsonObject> {
-  const { data } = (await bodyOf(await gateway.get('/v1/budgets', as(BOSS)))) as { data: JsonObject[] }
+async function fetchBudget({ gateway }: Pick<Scene, 'gateway'>): Promise<JsonObject> {
+  const { data } = (await jsonBody(await gateway.get('/v1/budgets', as(BOSS)))) as { data: JsonObject[] }
   return data[0] ?? {}
 }
 
@@ -46,14 +46,14 @@ t.test('keys under one budget spend it together, and callers learn what is left 
   for (const secret of [ADA, BOB, BOB]) t.equal((await place.ask({}, 'chat', as(secret))).status, 200)
   const refused = await place.ask({}, 'chat', as(ADA))
   t.equal(refused.status, 402)
-  const { error } = (await bodyOf(refused)) as { error: { message: string; metadata: JsonObject } }
+  const { error } = (await jsonBody(refused)) as { error: { message: string; metadata: JsonObject } }
   t.match(error.message, '$0.00 is left under the monthly limit of the budget team-a')
   const month = new Date(place.clock.now())
   const resets_at = new Date(Date.UTC(month.getUTCFullYear(), month.getUTCMonth() + 1)).toISOString()
   t.same(error.metadata.limit, { scope: 'budget', name: 'team-a', kind: 'usd', per: 'month', resets_at }, 'no sums of others')
-  const own = await bodyOf(await place.gateway.get('/v1/key', as(ADA)))
+  const own = await jsonBody(await place.gateway.get('/v1/key', as(ADA)))
   t.match(own, { data: { parent: 'team-a', usage: 1, limit: 4, limit_remaining: 0 } })
-  t.match(await budgetOf(place), {
+  t.match(await fetchBudget(place), {
     name: 'team-a',
     is_defined: true,
     windows: [
@@ -62,7 +62,7 @@ t.test('keys under one budget spend it together, and callers learn what is left 
     ],
     keys: [{ name: 'ada' }, { name: 'bob' }],
   })
-  const { data: events } = (await bodyOf(await place.gateway.get('/v1/events?limit=100', as(BOSS)))) as { data: JsonObject[] }
+  const { data: events } = (await jsonBody(await place.gateway.get('/v1/events?limit=100', as(BOSS)))) as { data: JsonObject[] }
   const raised = events.filter(({ type }) => String(type).startsWith('headgate.budget'))
   t.same([...new Set(raised.map(({ subject }) => subject))], ['budget:team-a'], 'none of the limit of ada, which has much left')
   const named = raised.map(({ type, data }) => `${type} ${(data as JsonObject).reset} ${(data as JsonObject).share_percent ?? ''}`)
@@ -92,7 +92,7 @@ t.test('requests at once never pass it, whatever keys they have', async (t) => {
   })
   const open = Array.from({ length: 12 }, (_, at) => place.ask({}, 'chat', as(at % 2 === 0 ? ADA : BOB)))
   await place.upstream.request(2)
-  t.match(await budgetOf(place), { held: 3 })
+  t.match(await fetchBudget(place), { held: 3 })
   gate.open()
   const statuses = (await Promise.all(open)).map(({ status }) => status).sort()
   t.same(statuses, [200, 200, 200, ...Array(9).fill(402)])
@@ -103,8 +103,8 @@ t.test('a key of the API names a budget that is there; one that has gone leaves 
   const make = (fields: JsonObject) => place.gateway.post('/v1/keys', { name: 'app', ...fields }, as(BOSS))
   const wrong = await make({ parent: 'team-b' })
   t.equal(wrong.status, 400)
-  t.match(await bodyOf(wrong), { error: { message: 'parent: no such budget, expected one of: team-a' } })
-  const made = (await bodyOf(await make({ parent: 'team-a' }))) as { key: string; data: JsonObject }
+  t.match(await jsonBody(wrong), { error: { message: 'parent: no such budget, expected one of: team-a' } })
+  const made = (await jsonBody(await make({ parent: 'team-a' }))) as { key: string; data: JsonObject }
   t.match(made.data, { parent: 'team-a', limit: null, limit_remaining: 3 })
   for (let i = 0; i < 3; i++) t.equal((await place.ask({}, 'chat', as(made.key))).status, 200)
   t.equal((await place.ask({}, 'chat', as(BOB))).status, 402, 'it has spent all for the others')
@@ -115,15 +115,15 @@ t.test('a key of the API names a budget that is there; one that has gone leaves 
       headers: { ...as(BOSS), 'content-type': 'application/json' },
       body: JSON.stringify(body),
     })
-  t.match(await bodyOf(await patch({ parent: null })), { data: { parent: null, limit_remaining: null } })
+  t.match(await jsonBody(await patch({ parent: null })), { data: { parent: null, limit_remaining: null } })
   t.equal((await place.ask({}, 'chat', as(made.key))).status, 200, 'on its own')
   await patch({ parent: 'team-a' })
-  const without = configOf('{ other: { daily: "1.00" } }')(place.upstream.url).replaceAll(', parent: team-a', '')
+  const without = budgetConfig('{ other: { daily: "1.00" } }')(place.upstream.url).replaceAll(', parent: team-a', '')
   t.match(await place.gateway.reconfigure(without), { kind: 'applied' })
   const refused = await place.ask({}, 'chat', as(made.key))
   t.equal(refused.status, 402)
-  t.match(await bodyOf(refused), { error: { message: /\$0\.00 is left under the limit of the budget team-a/ } })
-  t.match(await bodyOf(await place.gateway.get('/v1/budgets', as(BOSS))), {
+  t.match(await jsonBody(refused), { error: { message: /\$0\.00 is left under the limit of the budget team-a/ } })
+  t.match(await jsonBody(await place.gateway.get('/v1/budgets', as(BOSS))), {
     data: [
       { name: 'other' },
       { name: 'team-a', is_defined: false, windows: [{ window: 'lifetime', limit_usd: 0 }], keys: [{ name: 'app' }] },
@@ -132,16 +132,16 @@ t.test('a key of the API names a budget that is there; one that has gone leaves 
 })
 
 t.test('budgets do not nest, and what can never be reached is a mistake', (t) => {
-  const problemsOf = (budgets: string): string => {
+  const budgetProblems = (budgets: string): string => {
     try {
-      loadConfig('h.yaml', {}, { text: configOf(budgets)('http://127.0.0.1:1') })
+      loadConfig('h.yaml', {}, { text: budgetConfig(budgets)('http://127.0.0.1:1') })
       return ''
     } catch (thrown) {
       if (!(thrown instanceof ConfigError)) throw thrown
       return thrown.message
     }
   }
-  t.equal(problemsOf(THREE), '')
+  t.equal(budgetProblems(THREE), '')
   for (const [budgets, problem] of [
     ['', /auth\.keys\[0\]\.parent: no such budget/],
     ['{ team-b: { daily: "1.00" } }', /auth\.keys\[1\]\.parent: no such budget, did you mean "team-b"/],
@@ -150,7 +150,7 @@ t.test('budgets do not nest, and what can never be reached is a mistake', (t) =>
     ['{ team-a: { daily: "5.00", parent: all }, all: { daily: "9.00" } }', /budgets\.team-a\.parent: /],
     ['{ "a:b": { daily: "5.00" }, team-a: { daily: "1.00" } }', /budgets.*a name of up to 64 letters/],
   ] as const)
-    t.match(problemsOf(budgets), problem, budgets)
+    t.match(budgetProblems(budgets), problem, budgets)
   t.end()
 })
 
@@ -163,5 +163,5 @@ t.test('a key under a budget signs in to no application', async (t) => {
   }
   const refused = await place.gateway.post('/v1/auth/keys/code', body, as(BOB))
   t.equal(refused.status, 403)
-  t.match(await bodyOf(refused), { error: { message: /shared budget/ } })
+  t.match(await jsonBody(refused), { error: { message: /shared budget/ } })
 })

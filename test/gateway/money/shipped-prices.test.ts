@@ -1,4 +1,4 @@
-/** What the shipped catalogue charges, by the provider's own pages: cached input, hours of the day, days of the week. */
+/** Charges of the shipped catalogue, by the provider's own pages: cached input, hours of the day, days of the week. */
 import { fileURLToPath } from 'node:url'
 import t, { type Test } from 'tap'
 import type { JsonObject } from '../../../src/core/json.ts'
@@ -24,8 +24,8 @@ catalog: [${JSON.stringify(catalog(provider))}]
 
 const question = (model: string): JsonObject => ({ model, max_tokens: 20_000, messages: [{ role: 'user', content: 'Hello' }] })
 
-/** What the reply shows and the generation keeps, in USD. */
-async function costOf(t: Test, { gateway }: Scene, model: string): Promise<number> {
+/** Cost that the reply shows and the generation keeps, in USD. */
+async function chargedCost(t: Test, { gateway }: Scene, model: string): Promise<number> {
   const response = await gateway.post('/v1/chat/completions', question(model))
   const body = (await response.json()) as JsonObject
   t.equal(response.status, 200, JSON.stringify(body))
@@ -38,9 +38,9 @@ async function costOf(t: Test, { gateway }: Scene, model: string): Promise<numbe
 t.test('cached input of Mistral costs a tenth, and Large 4 what its page says since October', async (t) => {
   const scene = await sceneAt(t, 'mistral')
   scene.upstream.script = says({ text: ['ok'], usage: { input: 100_000, cached: 90_000, output: 0 } })
-  t.equal(await costOf(t, scene, 'mistralai/mistral-large-4'), 0.0133)
-  t.equal(await costOf(t, scene, 'mistralai/mistral-medium-3.5'), 0.0285)
-  t.equal(await costOf(t, scene, 'mistralai/mistral-small-4'), 0.00285)
+  t.equal(await chargedCost(t, scene, 'mistralai/mistral-large-4'), 0.0133)
+  t.equal(await chargedCost(t, scene, 'mistralai/mistral-medium-3.5'), 0.0285)
+  t.equal(await chargedCost(t, scene, 'mistralai/mistral-small-4'), 0.00285)
 })
 
 const USED = { input: 10_000, output: 1_000 }
@@ -62,7 +62,7 @@ t.test('DeepSeek costs half outside of its peak hours, and on days on which ther
     ] as const) {
       const scene = await sceneAt(t, 'deepseek', at)
       scene.upstream.script = says({ text: ['ok'], usage: USED })
-      t.equal(await costOf(t, scene, 'deepseek/deepseek-flash'), expected, at)
+      t.equal(await chargedCost(t, scene, 'deepseek/deepseek-flash'), expected, at)
     }
   })
 })
@@ -77,10 +77,10 @@ t.test('it counts when the answer ends; until then the dearest hour is held', as
     await clock.advance(60_000)
     return says({ text: ['ok'], usage: USED })(request, index)
   }
-  t.equal(await costOf(t, scene, 'deepseek/deepseek-flash'), PEAK, 'it ended at 01:00:30')
+  t.equal(await chargedCost(t, scene, 'deepseek/deepseek-flash'), PEAK, 'it ended at 01:00:30')
   await clock.advance(3 * 3_600_000 - 90_000)
   t.equal(new Date(clock.now()).toISOString(), '2026-11-30T03:59:00.000Z')
-  t.equal(await costOf(t, scene, 'deepseek/deepseek-flash'), OFF_PEAK, 'it ended at 04:00')
+  t.equal(await chargedCost(t, scene, 'deepseek/deepseek-flash'), OFF_PEAK, 'it ended at 04:00')
 })
 
 t.test('the list shows the hours with their days', async (t) => {

@@ -1,4 +1,4 @@
-/** What a shutdown leaves to pay: replies that it cuts, and callers that had left before. */
+/** Charges after a shutdown: replies that it cuts, and callers that had left before. */
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import type { GenerationRecord } from '../../../src/ledger/types.ts'
@@ -42,7 +42,7 @@ async function streaming(t: Test): Promise<Streaming> {
   return { clock, gateway, leave: () => aborter.abort(), rows: () => [...gateway.running.store.journal.export()] }
 }
 
-const reasonOf = async (gateway: Gateway, id: string): Promise<unknown> =>
+const settledReason = async (gateway: Gateway, id: string): Promise<unknown> =>
   ((await (await gateway.get(`/v1/generation?id=${id}`)).json()) as { data: { charge_reason: unknown } }).data.charge_reason
 
 t.test('a reply that the shutdown cuts is charged at once, in the operator’s row', async (t) => {
@@ -56,7 +56,7 @@ t.test('a reply that the shutdown cuts is charged at once, in the operator’s r
   t.match(settled, { status: 'aborted', estimated: true })
   t.ok(Number(settled?.cost) > 0)
   await gateway.restart()
-  t.equal(await reasonOf(gateway, id), 'operator/content/estimated')
+  t.equal(await settledReason(gateway, id), 'operator/content/estimated')
 })
 
 t.test('a caller that had left is settled before the process ends', async (t) => {
@@ -67,5 +67,5 @@ t.test('a caller that had left is settled before the process ends', async (t) =>
   await gateway.restart()
   const [{ settled }] = rows()
   t.match(settled, { status: 'aborted', estimated: true }, 'not left to the next start')
-  t.equal(await reasonOf(gateway, id), 'caller/content/estimated')
+  t.equal(await settledReason(gateway, id), 'caller/content/estimated')
 })

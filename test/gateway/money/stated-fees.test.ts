@@ -1,5 +1,5 @@
 /**
- * What providers state of their own tools beside tokens is charged: Perplexity's searches, citations and hidden reasoning by their cost in USD
+ * Fees that providers state for their own tools beside tokens are charged: Perplexity's searches, citations and hidden reasoning by their cost in USD
  * (npm @perplexity-ai/perplexity_ai 0.38.5, generated/api.d.ts, `UsageInfo`), xAI's calls of tools by their kind (docs.x.ai, "Tools overview").
  */
 import t from 'tap'
@@ -49,14 +49,14 @@ const responses = (streamed: boolean): Answer => {
 const { gateway } = await startScene(t, {
   answer: (seen) => (seen.path.includes('responses') ? responses(seen.json.stream === true) : chat(seen.json.stream === true)),
   config: (url) => `
-auth: { keys: [ { name: app, key: sk-router-v1-0123456789abcdef, limit: "100.00" }, { name: boss, key: sk-router-v1-boss56789abcdef0123, management: true } ] }
+auth: { keys: [ { name: app, key: sk-router-v1-0123456789abcdef, limit: "100.00" }, { name: poor, key: sk-router-v1-poor56789abcdef0123, limit: "0.08" }, { name: boss, key: sk-router-v1-boss56789abcdef0123, management: true } ] }
 providers:
   sonar: { dialect: openai-chat, base_url: "${url}", key: sk-up }
   grok: { dialect: openai-responses, base_url: "${url}", key: sk-up }
 models:
   m/deep: { max_output: 1000, endpoints: [ { provider: sonar, model: up, price: { prompt: "2.00", completion: "8.00", reasoning: "3.00" } } ] }
   m/pro: { max_output: 1000, endpoints: [ { provider: sonar, model: up, price: { prompt: "2.00", completion: "8.00", request: "0.006" } } ] }
-  m/grok: { max_output: 1000, endpoints: [ { provider: grok, model: up, price: { prompt: "1.00", completion: "1.00", web_search: "0.005", tools: { x_search: "0.005", code_interpreter: "0.005" } } } ] }
+  m/grok: { max_output: 1000, input: [text, file], endpoints: [ { provider: grok, model: up, price: { prompt: "1.00", completion: "1.00", web_search: "0.005", tools: { x_search: "0.005", code_interpreter: "0.005", file_search: "0.0025", document_search: "0.01" } } } ] }
   m/chat: { max_output: 1000, endpoints: [ { provider: sonar, model: up, price: { prompt: "1.00", completion: "1.00", web_search: "0.005", tools: { x_search: "0.005" } } } ] }
 `,
 })
@@ -140,4 +140,49 @@ t.test('calls of tools that the usage alone names', async (t) => {
     usage = { prompt_tokens: 9212, completion_tokens: 3417, total_tokens: 12_629, num_sources_used: 0, ...details }
     t.equal((await charged('m/chat', stream)).total_cost, 0.037629, stream ? 'streamed' : 'whole')
   }
+})
+
+t.test('searches of the files of a request, which nobody asked for', async (t) => {
+  const details = { num_server_side_tools_used: 3, server_side_tool_usage_details: { web_search_calls: 0, document_search_calls: 3 } }
+  usage = { input_tokens: 1000, output_tokens: 1000, total_tokens: 2000, ...details }
+  const content = [
+    { type: 'input_text', text: 'x' },
+    { type: 'input_file', filename: 'report.pdf', file_data: 'data:application/pdf;base64,JVBERi0xLjQK' },
+  ]
+  const ask = (key: string): Promise<Response> =>
+    gateway.post('/v1/responses', { model: 'm/grok', input: [{ role: 'user', content }] }, { authorization: `Bearer ${key}` })
+  const reply = await ask('sk-router-v1-0123456789abcdef')
+  t.equal(reply.status, 200, await reply.text())
+  const path = `/v1/generation?id=${reply.headers.get('x-generation-id')}`
+  const { data } = (await (await gateway.get(path, { authorization: 'Bearer sk-router-v1-0123456789abcdef' })).json()) as { data: Charged }
+  t.equal(data.total_cost, 0.032, 'three searches for $0.03 beside the tokens')
+  t.equal((await ask('sk-router-v1-poor56789abcdef0123')).status, 402, 'ten searches are held')
+})
+
+t.test('searches of files beside tools that the caller bounds', async (t) => {
+  const content = [
+    { type: 'input_text', text: 'x' },
+    { type: 'input_file', filename: 'report.pdf', file_data: 'data:application/pdf;base64,JVBERi0xLjQK' },
+  ]
+  const charge = async (bound: number | undefined, calls: JsonObject): Promise<number> => {
+    usage = { input_tokens: 1000, output_tokens: 1000, total_tokens: 2000, server_side_tool_usage_details: calls }
+    const body = { model: 'm/grok', input: [{ role: 'user', content }], tools: [{ type: 'x_search' }], max_tool_calls: bound }
+    const reply = await gateway.post('/v1/responses', body, { authorization: 'Bearer sk-router-v1-0123456789abcdef' })
+    t.equal(reply.status, 200, await reply.text())
+    const path = `/v1/generation?id=${reply.headers.get('x-generation-id')}`
+    const found = await gateway.get(path, { authorization: 'Bearer sk-router-v1-0123456789abcdef' })
+    return ((await found.json()) as { data: Charged }).data.total_cost
+  }
+  t.equal(await charge(1, { x_search_calls: 1, document_search_calls: 3 }), 0.037, 'no bound of tools holds for searches of files')
+  t.equal(await charge(2, { x_search_calls: 5 }), 0.012, 'calls beyond the bound are disputed, those within are charged')
+  const poor = { authorization: 'Bearer sk-router-v1-poor56789abcdef0123' }
+  const held = await gateway.post('/v1/responses', { model: 'm/grok', input: [{ role: 'user', content }], max_tool_calls: 1 }, poor)
+  t.equal(held.status, 402, 'ten searches are held: the provider is sent no bound of them')
+  await held.text()
+})
+
+t.test('calls by their other names', async (t) => {
+  const calls = { code_execution_calls: 2, collections_search_calls: 4, attachment_search_calls: 3, document_search_calls: 3 }
+  usage = { input_tokens: 1000, output_tokens: 1000, total_tokens: 2000, server_side_tool_usage_details: calls }
+  t.equal((await charged('m/grok', false)).total_cost, 0.052)
 })

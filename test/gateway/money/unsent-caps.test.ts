@@ -12,9 +12,9 @@ const KEY = 'sk-router-v1-0123456789abcdef'
 const CAP = 16
 /** Tokens that the text which came is at least worth. */
 const CAME = 5_000
-const SAID = { text: ['word '.repeat(CAME), 'found ', 'it'], usage: { input: 10, output: 6_000 } }
+const UTTERANCES = { text: ['word '.repeat(CAME), 'found ', 'it'], usage: { input: 10, output: 6_000 } }
 
-/** What callers of each format send, and where. */
+/** Caps that callers of each format send, and where. */
 const CLIENTS = {
   chat: { path: '/v1/chat/completions', fields: ['max_tokens', 'max_completion_tokens'], turns: 'messages' },
   responses: { path: '/v1/responses', fields: ['max_output_tokens'], turns: 'input' },
@@ -47,7 +47,7 @@ async function unreportedUsage(
   const clock = new FakeClock()
   const { gateway, upstream } = await startScene(t, {
     answer: (seen) => {
-      const frames = framesFor(seen.path, SAID).map(unreported)
+      const frames = framesFor(seen.path, UTTERANCES).map(unreported)
       return sseAnswer(frames.slice(0, frames.findIndex((frame) => frame.includes('found ')) + 1), { after: 'stall' })
     },
     config: (url) => `
@@ -93,7 +93,7 @@ function unreported(frame: string): string {
   return `data: ${JSON.stringify(rest)}\n\n`
 }
 
-const capOf = (body: JsonObject): unknown =>
+const sentCap = (body: JsonObject): unknown =>
   body.max_tokens ??
   body.max_completion_tokens ??
   body.max_output_tokens ??
@@ -114,7 +114,7 @@ for (const [provider, { drop, clients }] of Object.entries(PROVIDERS) as [Provid
       for (const client of clients)
         for (const field of CLIENTS[client].fields) {
           const { output, cost, hold, sent } = await leaves(client, { max_tokens: CAP, [field]: CAP })
-          t.equal(capOf(client === 'responses' ? { ...sent, max_tokens: undefined } : sent), undefined, `${name}: ${client}, ${field}`)
+          t.equal(sentCap(client === 'responses' ? { ...sent, max_tokens: undefined } : sent), undefined, `${name}: ${client}, ${field}`)
           t.ok(output >= CAME, `${output} tokens are charged`)
           t.ok(hold > cost, 'and were held')
         }
@@ -125,7 +125,7 @@ for (const [provider, { drop, clients }] of Object.entries(PROVIDERS) as [Provid
       const { leaves } = await unreportedUsage(t, { provider, ...setting })
       for (const client of clients) {
         const { output, sent } = await leaves(client, { [CLIENTS[client].fields[0]]: CAP })
-        t.equal(capOf(sent), CAP, `${client}, ${JSON.stringify(setting)}`)
+        t.equal(sentCap(sent), CAP, `${client}, ${JSON.stringify(setting)}`)
         t.ok(output <= CAP, `${output} tokens are charged`)
       }
     }
@@ -137,14 +137,14 @@ t.test('the newer name, where the endpoint takes that one', async (t) => {
     providerData: ', quirks: { max_tokens_field: max_completion_tokens, body: { drop: [max_completion_tokens] } }',
   })
   const { output, sent } = await leaves('chat', { max_completion_tokens: CAP })
-  t.equal(capOf(sent), undefined)
+  t.equal(sentCap(sent), undefined)
   t.ok(output >= CAME)
 })
 
 t.test('a default_max_output that no limit applies to is not sent, and bounds nothing', async (t) => {
   const { leaves } = await unreportedUsage(t, { configuration: 'default_max_output: 500' })
   const { output, sent } = await leaves('chat', {})
-  t.equal(capOf(sent), undefined)
+  t.equal(sentCap(sent), undefined)
   t.ok(output >= CAME, `${output} tokens are charged`)
 })
 
@@ -161,7 +161,7 @@ t.test('under a limit an endpoint that takes no cap has to be paid for all that 
   }
   t.equal(plan.candidates[0].output_cap, undefined, 'the plan shows none')
   const { output, hold, sent } = await leaves('chat', { max_tokens: CAP })
-  t.equal(capOf(sent), undefined)
+  t.equal(sentCap(sent), undefined)
   t.ok(hold >= 20_000_000, `${hold} nano-dollars are held`)
   t.ok(output >= CAME)
 })

@@ -1,5 +1,5 @@
 /**
- * What providers say about usage, and what becomes of it: the caller's usage, the recorded generation and the ledger's charge
+ * Reports of providers about usage, and their use: the caller's usage, the recorded generation and the ledger's charge
  * are one value, whatever the wire, the lane and the truthfulness of the report.
  */
 import t from 'tap'
@@ -7,10 +7,10 @@ import type { JsonObject } from '../../../src/core/json.ts'
 import { every } from '../../support/every.ts'
 import { object } from '../../support/fold.ts'
 import { type Gateway, KEY, startGateway } from '../../support/gateway.ts'
-import { type Lane, lanesOf } from '../../support/lanes.ts'
+import { type Lane, lanesBetween } from '../../support/lanes.ts'
 import { jsonAnswer, type Seen, sseAnswer, startUpstream } from '../../support/upstream.ts'
-import { dataOf, framesWith, REPORTS, type Report, replyWith, TEXT } from '../../support/usage-reports.ts'
-import { WIRES, type WireName, wireOf } from '../../support/wire.ts'
+import { frameData, framesWith, REPORTS, type Report, replyWith, TEXT } from '../../support/usage-reports.ts'
+import { pathWire, WIRES, type WireName } from '../../support/wire.ts'
 
 const PROMPT = 1000
 const COMPLETION = 2000
@@ -56,7 +56,7 @@ function shownUsage(text: string): JsonObject {
   const framed = (): JsonObject[] =>
     text
       .split('\n\n')
-      .map(dataOf)
+      .map(frameData)
       .filter((event) => event !== undefined)
   const events = text.startsWith('{') ? [JSON.parse(text) as JsonObject] : framed()
   let found: JsonObject | undefined
@@ -113,7 +113,7 @@ interface Asked {
 }
 
 /** One call: that the three tell the same is checked here. @returns what they tell. */
-async function truthOf(t: Tap, { client, wire, stream, lane }: Asked, name: string): Promise<Truth> {
+async function tapTruth(t: Tap, { client, wire, stream, lane }: Asked, name: string): Promise<Truth> {
   const gateway = gateways[lane]
   const { path, body, counts } = CLIENTS[client]
   const before = await spent(gateway)
@@ -159,7 +159,7 @@ const PAIRS: readonly (readonly [ClientName, WireName])[] = [
 
 function* askers(): Generator<Asked> {
   for (const stream of [false, true]) {
-    for (const [client, wire] of PAIRS) for (const lane of lanesOf(client, wire)) yield { client, wire, stream, lane }
+    for (const [client, wire] of PAIRS) for (const lane of lanesBetween(client, wire)) yield { client, wire, stream, lane }
   }
 }
 
@@ -244,7 +244,7 @@ const CASES: readonly Case[] = [
   { name: 'lying: beyond all reason', reports: [{ input: 1e300, output: 3 }], expect: 'disputed' },
 ]
 
-/** What a provider bills for a report; one request counts up to 2^53 nano-dollars. */
+/** Bill of a provider for a report; one request counts up to 2^53 nano-dollars. */
 const billed = ({ input, output }: Report): number =>
   Math.min(Number(input) * PROMPT + Number(output) * COMPLETION, Number.MAX_SAFE_INTEGER)
 
@@ -280,11 +280,11 @@ for (const { name, reports, wires: only, streamOnly, expect } of CASES) {
         if ((only && !only.includes(wire)) || (streamOnly && !stream)) continue
         const written = reports.map((report) => (report ? REPORTS[wire](report) : report))
         upstream.script = (request: Seen) => {
-          const place = wireOf(request.path)
+          const place = pathWire(request.path)
           return WIRES[place].streams(request) ? sseAnswer(framesWith(place, written)) : jsonAnswer(replyWith(place, written.at(-1)))
         }
         const label = `${client} to ${wire}, ${lane}${stream ? ', streamed' : ''}`
-        const truth = await truthOf(t, each, label)
+        const truth = await tapTruth(t, each, label)
         const { cost: _, record, ...counts } = truth
         asked++
         const whole = expect !== 'disputed' && !Object.values(expect).includes('estimate')
@@ -307,9 +307,9 @@ t.test('a report that passes its hold is charged, one that cannot be true is dis
     [{ input: 100, output: 100_000 }, true],
     [{ input: 100, output: 5_000_000 }, false],
   ] as const) {
-    upstream.script = (request) => jsonAnswer(replyWith(wireOf(request.path), REPORTS['openai-chat'](report)))
+    upstream.script = (request) => jsonAnswer(replyWith(pathWire(request.path), REPORTS['openai-chat'](report)))
     const before = pass.logs.length
-    const { cost, record } = await truthOf(t, asked, possible ? 'overrun' : 'nonsense')
+    const { cost, record } = await tapTruth(t, asked, possible ? 'overrun' : 'nonsense')
     const held = await heldFor(pass, record)
     const lines = pass.logs.slice(before).map((line) => JSON.parse(line) as JsonObject)
     const { data } = (await (await pass.get('/v1/ledger/entries?limit=200', BOSS)).json()) as { data: JsonObject[] }

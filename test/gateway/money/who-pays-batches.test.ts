@@ -1,4 +1,4 @@
-/** Who pays for a batch of embeddings that takes several calls: by which call ended it, and what the others had done. Runs with `npm run test:servers`. */
+/** Charge of a batch of embeddings that takes several calls: by which call ended it, and what the others had done. Runs with `npm run test:servers`. */
 import t, { type Test } from 'tap'
 import type { Json, JsonObject } from '../../../src/core/json.ts'
 import type { GenerationRecord } from '../../../src/ledger/types.ts'
@@ -89,7 +89,7 @@ models:
   }
 }
 
-const wordsOf = (seen: Seen): string => JSON.stringify(seen.json.input)
+const seenWords = (seen: Seen): string => JSON.stringify(seen.json.input)
 const good = openaiVectors({ usage: TOKENS })
 const refusal = (status = 400): Answer => jsonAnswer({ error: { message: 'input is wrong', code: 'invalid_value' } }, status)
 const INPUTS: readonly string[] = ['good 1', 'good 2', 'good 3', 'good 4', 'good 5', 'good 6', 'good 7']
@@ -108,7 +108,7 @@ function refusingLast(clock: FakeClock, answer = refusal()): Script {
   const done = new Gate()
   let answered = 0
   return async (seen, index) => {
-    if (!wordsOf(seen).includes('bad')) {
+    if (!seenWords(seen).includes('bad')) {
       const reply = await good(seen, index)
       if (++answered === INPUTS.length) done.open()
       return reply
@@ -145,8 +145,8 @@ t.test('a call that the provider refuses costs nothing itself, and the finished 
 
 t.test('a refusal pays for calls that the provider had, not for those that were still to come', async (t) => {
   const scene = await batched(t, async (seen, index) => {
-    if (wordsOf(seen).includes('good 1')) return good(seen, index)
-    if (!wordsOf(seen).includes('bad')) return { before: 'stall' }
+    if (seenWords(seen).includes('good 1')) return good(seen, index)
+    if (!seenWords(seen).includes('bad')) return { before: 'stall' }
     // The last of the four that run at once.
     await eventually('the fifth call', () => scene.first.requests.length >= 5)
     return refusal()
@@ -160,7 +160,7 @@ t.test('a refusal pays for calls that the provider had, not for those that were 
   t.equal(cost, input * PRICE)
 
   scene.first.script = async (seen) => {
-    if (!wordsOf(seen).includes('bad')) return { before: 'stall' }
+    if (!seenWords(seen).includes('bad')) return { before: 'stall' }
     await eventually('the ninth call', () => scene.first.requests.length >= 9)
     return refusal()
   }
@@ -214,7 +214,7 @@ t.test('a refusal that another model makes good leaves the finished calls charge
 })
 
 t.test('a provider that fails one call is not paid for the others, and nothing is charged twice', async (t) => {
-  const failing: Script = (seen, index) => (wordsOf(seen).includes('bad') ? jsonAnswer({ error: {} }, 500) : good(seen, index))
+  const failing: Script = (seen, index) => (seenWords(seen).includes('bad') ? jsonAnswer({ error: {} }, 500) : good(seen, index))
   const scene = await batched(t, failing)
   const order = { model: 'acme/both', provider: { order: ['first', 'second'] } }
   t.equal((await scene.ask([...INPUTS, 'bad'], order).response).status, 200)
@@ -231,7 +231,7 @@ t.test('a provider that fails one call is not paid for the others, and nothing i
   await scene.clock.advance(3_600_000)
   let failed = false
   scene.first.script = (seen, index) => {
-    if (failed || !wordsOf(seen).includes('bad')) return good(seen, index)
+    if (failed || !seenWords(seen).includes('bad')) return good(seen, index)
     failed = true
     return jsonAnswer({ error: {} }, 500)
   }
@@ -253,7 +253,7 @@ function partlyEstimated(t: Test, { input, cost, reason, estimated }: Charged, r
 t.test('a deadline in the middle of a batch: reports in full, and the input of what was under way', async (t) => {
   for (const report of REPORTS) {
     const scene = await batched(t, (seen, index) => {
-      return wordsOf(seen).includes('good') ? openaiVectors({ usage: report })(seen, index) : { before: 'stall' }
+      return seenWords(seen).includes('good') ? openaiVectors({ usage: report })(seen, index) : { before: 'stall' }
     })
     const { response } = scene.ask([...INPUTS, 'slow'], {}, { [DEADLINE]: '5' })
     await scene.first.request(7)
@@ -269,7 +269,7 @@ t.test('a caller that leaves in the middle of a batch', async (t) => {
     const gate = new Gate()
     let last: Answer = refusal()
     const scene = await batched(t, async (seen, index) => {
-      if (wordsOf(seen).includes('good')) return openaiVectors({ usage: report })(seen, index)
+      if (seenWords(seen).includes('good')) return openaiVectors({ usage: report })(seen, index)
       await gate.opened
       return last
     })

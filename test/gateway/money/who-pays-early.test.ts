@@ -1,5 +1,5 @@
 /**
- * What a caller that leaves is charged for what the provider showed before its final report: the input that it has counted,
+ * Charge of a caller that leaves, for what the provider showed before its final report: the input that it has counted,
  * searches that it has run and images that it has drawn; over real sockets, in every lane.
  */
 import t, { type Test } from 'tap'
@@ -9,11 +9,11 @@ import { FakeClock } from '../../support/clock.ts'
 import { eventually } from '../../support/eventually.ts'
 import { every } from '../../support/every.ts'
 import type { Gateway } from '../../support/gateway.ts'
-import { countLane, type Lane, lanesOf } from '../../support/lanes.ts'
+import { countLane, type Lane, lanesBetween } from '../../support/lanes.ts'
 import { heardLeave, READ_ON } from '../../support/leaving.ts'
 import { startScene } from '../../support/scene.ts'
 import { type Answer, Gate, type Seen, sseAnswer, type Upstream } from '../../support/upstream.ts'
-import { framesFor, type Said, type WireName } from '../../support/wire.ts'
+import { framesFor, type Utterance, type WireName } from '../../support/wire.ts'
 
 /** Nano-dollars per token, and per search. */
 const INPUT = 1_000
@@ -51,11 +51,13 @@ interface Way {
   lane: Lane
 }
 
-const nameOf = ({ format, wire, lane }: Way): string => `${format} to ${wire}, ${lane}`
+const wayName = ({ format, wire, lane }: Way): string => `${format} to ${wire}, ${lane}`
 
 /** The formats that a wire is called from here: its own in every lane, and another one. */
 function waysTo(wire: WireName): Way[] {
-  return (['chat', 'responses', 'messages'] as const).flatMap((format) => lanesOf(format, wire).map((lane) => ({ format, wire, lane })))
+  return (['chat', 'responses', 'messages'] as const).flatMap((format) =>
+    lanesBetween(format, wire).map((lane) => ({ format, wire, lane })),
+  )
 }
 
 async function earlyLeave(t: Test, lane: Lane): Promise<EarlyLeave> {
@@ -128,13 +130,13 @@ const CAPS: Readonly<Record<Format, JsonObject>> = {
 }
 
 /** The frames of a stream up to a text. */
-function until(seen: Seen, text: string, said: Said): string[] {
-  const frames = framesFor(seen.path, said)
+function until(seen: Seen, text: string, utterance: Utterance): string[] {
+  const frames = framesFor(seen.path, utterance)
   return frames.slice(0, frames.findIndex((frame) => frame.includes(text)) + 1)
 }
 
 /** A scene for each lane, made when it is first wanted. */
-function scenesOf(t: Test): (way: Way) => Promise<EarlyLeave> {
+function sceneByWay(t: Test): (way: Way) => Promise<EarlyLeave> {
   const scenes = new Map<Lane, Promise<EarlyLeave>>()
   return ({ lane }) => {
     const known = scenes.get(lane) ?? earlyLeave(t, lane)
@@ -144,19 +146,19 @@ function scenesOf(t: Test): (way: Way) => Promise<EarlyLeave> {
 }
 
 t.test('input that message_start counts is charged as counted, with what was cached', async (t) => {
-  const scenes = scenesOf(t)
+  const scenes = sceneByWay(t)
   const usage = { input: 500_000, output: 20, cached: 300_000, written: 50_000 }
-  const said: Said = { text: ['found ', 'it'], usage }
+  const utterance: Utterance = { text: ['found ', 'it'], usage }
   const ofInput = 150_000 * INPUT + 300_000 * CACHED + 50_000 * WRITTEN
   await every(t, 'every way', async (t) => {
     for (const way of waysTo('anthropic')) {
       const scene = await scenes(way)
       const counts = { input: 500_000, cached: 300_000, cacheWrite: 50_000, estimated: true }
-      const early = await chargedFor(scene, way, { frames: (seen) => framesFor(seen.path, said).slice(0, 1) })
-      t.match(early, { ...counts, reason: 'caller/sent/estimated' }, `${nameOf(way)}: before any content`)
+      const early = await chargedFor(scene, way, { frames: (seen) => framesFor(seen.path, utterance).slice(0, 1) })
+      t.match(early, { ...counts, reason: 'caller/sent/estimated' }, `${wayName(way)}: before any content`)
       t.equal(early.cost, ofInput + early.output * OUTPUT)
-      const later = await chargedFor(scene, way, { frames: (seen) => until(seen, 'found ', said), at: 'found' })
-      t.match(later, { ...counts, reason: 'caller/content/estimated' }, nameOf(way))
+      const later = await chargedFor(scene, way, { frames: (seen) => until(seen, 'found ', utterance), at: 'found' })
+      t.match(later, { ...counts, reason: 'caller/content/estimated' }, wayName(way))
       t.equal(later.cost, ofInput + later.output * OUTPUT)
       countLane(t, way.lane)
     }
@@ -164,29 +166,32 @@ t.test('input that message_start counts is charged as counted, with what was cac
 })
 
 t.test('less input than estimated is charged as counted, and output that came beside it', async (t) => {
-  const scenes = scenesOf(t)
-  const said: Said = { text: ['one two three four five ', 'six'], usage: { input: 2_000, output: 900, cached: 2_000 } }
+  const scenes = sceneByWay(t)
+  const utterance: Utterance = { text: ['one two three four five ', 'six'], usage: { input: 2_000, output: 900, cached: 2_000 } }
   await every(t, 'every way', async (t) => {
     for (const way of waysTo('anthropic')) {
       const charged = await chargedFor(await scenes(way), way, {
-        frames: (seen) => until(seen, 'one two', said),
+        frames: (seen) => until(seen, 'one two', utterance),
         at: 'five',
         more: userTurn(way.format, 'x '.repeat(20_000)),
       })
-      t.match(charged, { input: 2_000, cached: 2_000, estimated: true }, nameOf(way))
-      t.ok(charged.output >= 8 && charged.output <= 12, `${nameOf(way)}: ${charged.output} tokens of what came`)
+      t.match(charged, { input: 2_000, cached: 2_000, estimated: true }, wayName(way))
+      t.ok(charged.output >= 8 && charged.output <= 12, `${wayName(way)}: ${charged.output} tokens of what came`)
       t.equal(charged.cost, 2_000 * CACHED + charged.output * OUTPUT)
     }
   })
 })
 
 t.test('a zero with which a message starts counts nothing', async (t) => {
-  const scenes = scenesOf(t)
-  const said: Said = { text: ['found ', 'it'], usage: { input: 0, output: 20 } }
+  const scenes = sceneByWay(t)
+  const utterance: Utterance = { text: ['found ', 'it'], usage: { input: 0, output: 20 } }
   await every(t, 'every way', async (t) => {
     for (const way of waysTo('anthropic')) {
-      const { input, reason } = await chargedFor(await scenes(way), way, { frames: (seen) => until(seen, 'found ', said), at: 'found' })
-      t.ok(input > 0, `${nameOf(way)}: ${input} tokens`)
+      const { input, reason } = await chargedFor(await scenes(way), way, {
+        frames: (seen) => until(seen, 'found ', utterance),
+        at: 'found',
+      })
+      t.ok(input > 0, `${wayName(way)}: ${input} tokens`)
       t.equal(reason, 'caller/content/estimated')
     }
   })
@@ -200,7 +205,7 @@ const geminiFrame = (text: string, usageMetadata: JsonObject): string =>
   `data: ${JSON.stringify({ candidates: [{ index: 0, content: { role: 'model', parts: [{ text }] } }], usageMetadata, responseId: 'up' })}\n\n`
 
 t.test('reports of the input alone leave the output to the estimate', async (t) => {
-  const scenes = scenesOf(t)
+  const scenes = sceneByWay(t)
   const words = 'word '.repeat(20)
   const frames: Partial<Record<WireName, string[]>> = {
     'openai-chat': [1, 2, 3].map((at) => chatFrame(`${words}${at === 3 ? 'last' : ''}`, { prompt_tokens: 7_000 })),
@@ -215,53 +220,53 @@ t.test('reports of the input alone leave the output to the estimate', async (t) 
         frames: () => [one, gates[0].step, two, gates[1].step, three],
         at: 'last',
       })
-      t.match(charged, { input: 7_000, estimated: true, reason: 'caller/content/estimated' }, nameOf(way))
-      t.ok(charged.output >= 120 && charged.output <= 135, `${nameOf(way)}: ${charged.output} tokens for 304 bytes`)
+      t.match(charged, { input: 7_000, estimated: true, reason: 'caller/content/estimated' }, wayName(way))
+      t.ok(charged.output >= 120 && charged.output <= 135, `${wayName(way)}: ${charged.output} tokens for 304 bytes`)
     }
   })
 })
 
 t.test('a report in the middle that repeats its count covers nothing that came since', async (t) => {
-  const scenes = scenesOf(t)
+  const scenes = sceneByWay(t)
   const usage = { prompt_tokens: 7_000, completion_tokens: 0 }
   const words = 'word '.repeat(20)
   await every(t, 'every way', async (t) => {
     for (const way of waysTo('openai-chat')) {
       const frames = ['', words, words, 'last'].map((text) => chatFrame(text, usage))
       const charged = await chargedFor(await scenes(way), way, { frames: () => frames, at: 'last' })
-      t.ok(charged.output >= 80 && charged.output <= 90, `${nameOf(way)}: ${charged.output} tokens for 204 bytes`)
+      t.ok(charged.output >= 80 && charged.output <= 90, `${wayName(way)}: ${charged.output} tokens for 204 bytes`)
     }
   })
 })
 
-const SEARCHES: Said = { searches: ['a', 'b', 'c', 'd', 'e'], text: ['found ', 'it'], usage: { input: 100, output: 20 } }
+const SEARCHES: Utterance = { searches: ['a', 'b', 'c', 'd', 'e'], text: ['found ', 'it'], usage: { input: 100, output: 20 } }
 
-/** What asks for searches, where the format and the wire have the same words for it; the cap makes room for them in the hold. */
+/** Fields that start searches, where the format and the wire have the same words for it; the cap makes room for them in the hold. */
 function searching({ format, wire }: Way): JsonObject {
-  if (lanesOf(format, wire).length === 1) return CAPS[format]
+  if (lanesBetween(format, wire).length === 1) return CAPS[format]
   if (format === 'responses') return { ...CAPS[format], tools: [{ type: 'web_search' }] }
   return { ...CAPS[format], tools: [{ type: 'web_search_20250305', name: 'web_search', max_uses: 5 }] }
 }
 
-/** What searches cost: what is left of the charge without tokens. */
+/** Cost of searches: what is left of the charge without tokens. */
 const searchesIn = ({ cost, input, output, cached }: Charged): number =>
   (cost - (input - cached) * INPUT - cached * CACHED - output * OUTPUT) / SEARCH
 
 t.test('searches that the provider has run are charged, though no report counts them yet', async (t) => {
-  const scenes = scenesOf(t)
+  const scenes = sceneByWay(t)
   await every(t, 'every way', async (t) => {
     for (const way of [...waysTo('openai-responses'), ...waysTo('anthropic')]) {
       const scene = await scenes(way)
       const more = searching(way)
       const all = await chargedFor(scene, way, { frames: (seen) => until(seen, 'found ', SEARCHES), at: 'found', more })
-      t.equal(searchesIn(all), 5, nameOf(way))
+      t.equal(searchesIn(all), 5, wayName(way))
       t.match(all, { estimated: true, reason: 'caller/content/estimated' })
       const failed = await chargedFor(scene, way, {
         frames: (seen) => until(seen, 'found ', SEARCHES).map((frame) => brokenSearch(frame)),
         at: 'found',
         more,
       })
-      t.equal(searchesIn(failed), 4, `${nameOf(way)}: one failed`)
+      t.equal(searchesIn(failed), 4, `${wayName(way)}: one failed`)
       countLane(t, way.lane)
     }
   })
@@ -275,21 +280,21 @@ function brokenSearch(frame: string): string {
 }
 
 t.test('searches of Gemini are charged before its last report', async (t) => {
-  const scenes = scenesOf(t)
+  const scenes = sceneByWay(t)
   const grounding = { webSearchQueries: ['a', 'b'], groundingChunks: [{ web: { uri: 'https://x.test/', title: 'X' } }] }
   const candidate = { index: 0, content: { role: 'model', parts: [{ text: 'found ' }] }, groundingMetadata: grounding }
   const frame = `data: ${JSON.stringify({ candidates: [candidate], responseId: 'up' })}\n\n`
   await every(t, 'every way', async (t) => {
     for (const way of waysTo('gemini')) {
       const charged = await chargedFor(await scenes(way), way, { frames: () => [frame], at: 'found', more: searching(way) })
-      t.equal(searchesIn(charged), 2, nameOf(way))
+      t.equal(searchesIn(charged), 2, wayName(way))
       t.ok(charged.input > 0 && charged.estimated, 'its tokens are estimated')
     }
   })
 })
 
 t.test('a report in the middle does not hide searches; the last one is believed', async (t) => {
-  const scenes = scenesOf(t)
+  const scenes = sceneByWay(t)
   const middle = `event: message_delta\ndata: ${JSON.stringify({ type: 'message_delta', delta: {}, usage: { output_tokens: 30 } })}\n\n`
   await every(t, 'every way', async (t) => {
     for (const way of waysTo('anthropic')) {
@@ -303,7 +308,7 @@ t.test('a report in the middle does not hide searches; the last one is believed'
         at: 'found',
         more,
       })
-      t.equal(searchesIn(partial), 5, nameOf(way))
+      t.equal(searchesIn(partial), 5, wayName(way))
       t.ok(partial.output >= 30 && partial.input === 100)
       const gate = new Gate()
       const whole = await chargedFor(scene, way, {
@@ -316,14 +321,14 @@ t.test('a report in the middle does not hide searches; the last one is believed'
         more,
         left: () => gate.open(),
       })
-      t.match(whole, { input: 100, output: 20, estimated: false, reason: 'caller/usage_known/reported' }, nameOf(way))
-      t.equal(searchesIn(whole), 2, `${nameOf(way)}: as reported`)
+      t.match(whole, { input: 100, output: 20, estimated: false, reason: 'caller/usage_known/reported' }, wayName(way))
+      t.equal(searchesIn(whole), 2, `${wayName(way)}: as reported`)
     }
   })
 })
 
 t.test('a last report without its items still has the searches that came', async (t) => {
-  const scenes = scenesOf(t)
+  const scenes = sceneByWay(t)
   await every(t, 'every way', async (t) => {
     for (const way of waysTo('openai-responses')) {
       const gate = new Gate()
@@ -339,8 +344,8 @@ t.test('a last report without its items still has the searches that came', async
         more: searching(way),
         left: () => gate.open(),
       })
-      t.match(charged, { input: 100, output: 20, estimated: false }, nameOf(way))
-      t.equal(searchesIn(charged), 5, nameOf(way))
+      t.match(charged, { input: 100, output: 20, estimated: false }, wayName(way))
+      t.equal(searchesIn(charged), 5, wayName(way))
     }
   })
 })
@@ -350,9 +355,9 @@ const PIXELS = 'A'.repeat(200_000)
 /** Frames of a Responses stream that draws images and then says nothing more. */
 function drawn(events: readonly JsonObject[]): string[] {
   const head = framesFor('/v1/responses', { text: ['x'] }).slice(0, 2)
-  return [...head, ...events.map((event, at) => frameOf({ ...event, sequence_number: at + 2 }))]
+  return [...head, ...events.map((event, at) => encodeFrame({ ...event, sequence_number: at + 2 }))]
 }
-const frameOf = ({ type, ...event }: JsonObject): string => `event: ${type}\ndata: ${JSON.stringify({ type, ...event })}\n\n`
+const encodeFrame = ({ type, ...event }: JsonObject): string => `event: ${type}\ndata: ${JSON.stringify({ type, ...event })}\n\n`
 const drawing = (at: number, status: string, result: string | null): JsonObject => ({
   output_index: at,
   item: { id: `ig_${at}`, type: 'image_generation_call', status, result },
@@ -369,7 +374,7 @@ const partial = (at: number, number: number): JsonObject => ({
 const LAST = { type: 'response.image_generation_call.in_progress', item_id: 'ig_last', output_index: 9 }
 
 t.test('images that came are charged at their own price', async (t) => {
-  const scenes = scenesOf(t)
+  const scenes = sceneByWay(t)
   const more = { tools: [{ type: 'image_generation' }] }
   const cases: [name: string, events: JsonObject[], images: number, only?: Lane][] = [
     ['finished', [added(0), done(0)], 1],
@@ -386,7 +391,7 @@ t.test('images that came are charged at their own price', async (t) => {
           const frames = drawn([...events, LAST]).map(restyle)
           const charged = await chargedFor(await scenes(way), way, { frames: () => frames, at: 'ig_last', more })
           const words = charged.output - images * IMAGE
-          t.ok(words >= 0 && words <= 3, `${nameOf(way)}, ${name}: ${charged.output} tokens`)
+          t.ok(words >= 0 && words <= 3, `${wayName(way)}, ${name}: ${charged.output} tokens`)
           t.equal(charged.cost, charged.input * INPUT + images * IMAGE * PICTURED + words * OUTPUT, name)
         }
     }
@@ -406,8 +411,8 @@ t.test('images that came are charged at their own price', async (t) => {
     for (const [way, frames] of others) {
       const charged = await chargedFor(await scenes(way), way, { frames: () => frames, at: 'found', more: CAPS[way.format] })
       const words = charged.output - IMAGE
-      t.ok(words >= 0 && words <= 6, `${nameOf(way)}: ${charged.output} tokens`)
-      t.equal(charged.cost, charged.input * INPUT + IMAGE * PICTURED + words * OUTPUT, nameOf(way))
+      t.ok(words >= 0 && words <= 6, `${wayName(way)}: ${charged.output} tokens`)
+      t.equal(charged.cost, charged.input * INPUT + IMAGE * PICTURED + words * OUTPUT, wayName(way))
       countLane(t, way.lane)
     }
   })

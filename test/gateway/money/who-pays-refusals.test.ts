@@ -1,14 +1,14 @@
-/** Who pays where a provider refuses a later call of a request as wrong: what earlier calls brought stays charged. Runs with `npm run test:servers`. */
+/** Charge where a provider refuses a later call of a request as wrong: the usage of earlier calls stays charged. Runs with `npm run test:servers`. */
 import t from 'tap'
 import type { JsonObject } from '../../../src/core/json.ts'
 import { type AskedModelsOptions, type Name, PRICES, ran, startAskedModels, WAYS, wayName } from '../../support/asked-models.ts'
 import { type Answer, jsonAnswer, type Seen, sseAnswer } from '../../support/upstream.ts'
-import type { Said } from '../../support/wire.ts'
+import type { Utterance } from '../../support/wire.ts'
 
 const TURN_1 = { input: 100, output: 10 }
 const INNER = { input: 1000, output: 50 }
-const CALL: Said = { text: ['Let me see. '], calls: [{ id: 'call_1', name: 'router_datetime', args: ['{}'] }], usage: TURN_1 }
-const ASKS: Said = {
+const CALL: Utterance = { text: ['Let me see. '], calls: [{ id: 'call_1', name: 'router_datetime', args: ['{}'] }], usage: TURN_1 }
+const ASKS: Utterance = {
   text: ['Hm. '],
   calls: [{ id: 'call_1', name: 'router_subagent', args: ['{"task_description":"think"}'] }],
   usage: TURN_1,
@@ -59,7 +59,7 @@ t.test('a turn of a tool loop that the provider refuses costs nothing itself, an
     }
 })
 
-t.test('so it is in a call that a tool makes of a model', async (t) => {
+t.test('a refused turn of a model that a tool calls costs nothing itself, and earlier turns stay charged', async (t) => {
   for (const [dialect, ways] of Object.entries(REFUSALS))
     for (const [how, refusal] of Object.entries(ways)) {
       const script: AskedModelsOptions['script'] = (name, seen) => {

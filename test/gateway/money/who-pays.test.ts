@@ -1,4 +1,4 @@
-/** Who pays: what is charged by who ended a request and how far it had come, over real sockets. */
+/** Charges by who ended a request and how far it had come, over real sockets. */
 import t, { type Test } from 'tap'
 import type { JsonObject } from '../../../src/core/json.ts'
 import type { GenerationRecord } from '../../../src/ledger/types.ts'
@@ -6,7 +6,7 @@ import { cutReadable } from '../../support/body-text.ts'
 import { FakeClock } from '../../support/clock.ts'
 import { eventually } from '../../support/eventually.ts'
 import { every } from '../../support/every.ts'
-import { eventsOf, object } from '../../support/fold.ts'
+import { object, parseStream } from '../../support/fold.ts'
 import type { Gateway } from '../../support/gateway.ts'
 import { heardLeave, READ_ON } from '../../support/leaving.ts'
 import { startScene } from '../../support/scene.ts'
@@ -21,13 +21,13 @@ import {
   startMuteUpstream,
   type Upstream,
 } from '../../support/upstream.ts'
-import { answerFor, framesFor, type Said, upstreamError } from '../../support/wire.ts'
+import { answerFor, framesFor, type Utterance, upstreamError } from '../../support/wire.ts'
 
 /** Nano-dollars per token. */
 const INPUT = 1_000
 const OUTPUT = 2_000
 const QUESTION = 'What is the meaning of all this? '.repeat(20)
-const SAID: Said = { text: ['one ', 'two'], usage: { input: 150, output: 40 } }
+const UTTERANCES: Utterance = { text: ['one ', 'two'], usage: { input: 150, output: 40 } }
 const DEADLINE = 'X-Router-Deadline'
 
 interface PayingKey {
@@ -125,8 +125,8 @@ async function readTo(response: Response, text: string): Promise<() => Promise<s
 }
 
 /** The frames of a stream up to a text. */
-function until(seen: Seen, text: string, said = SAID): string[] {
-  const frames = framesFor(seen.path, said)
+function until(seen: Seen, text: string, utterance = UTTERANCES): string[] {
+  const frames = framesFor(seen.path, utterance)
   return frames.slice(0, frames.findIndex((frame) => frame.includes(text)) + 1)
 }
 
@@ -182,8 +182,8 @@ t.test('a request that never left costs nothing', async (t) => {
 })
 
 /** Frames that begin a reply without content, and the rest of it. */
-function begun(seen: Seen, said = SAID): [string, ...string[]] {
-  const [role, ...rest] = framesFor(seen.path, said)
+function begun(seen: Seen, utterance = UTTERANCES): [string, ...string[]] {
+  const [role, ...rest] = framesFor(seen.path, utterance)
   return [role, ...rest]
 }
 
@@ -199,7 +199,7 @@ t.test('hidden reasoning is charged by time and pace', async (t) => {
   const scene = await payingKey(t, { script: () => ({}) })
   const gate = new Gate()
   scene.upstream.script = (seen) => {
-    const [role, one, ...rest] = begun(seen, { ...SAID, usage: { input: 9, output: 100 } })
+    const [role, one, ...rest] = begun(seen, { ...UTTERANCES, usage: { input: 9, output: 100 } })
     return sseAnswer([role, one, gate.step, ...rest])
   }
   const response = await scene.ask({ stream: true }).response
@@ -251,7 +251,7 @@ t.test('an image that came counts, though it is no text', async (t) => {
 })
 
 t.test('credit that ends between two turns leaves the first one charged', async (t) => {
-  const CALL: Said = {
+  const CALL: Utterance = {
     text: ['let me see '],
     calls: [{ id: 'call_1', name: 'router_datetime', args: ['{}'] }],
     usage: { input: 150, output: 40 },
@@ -297,7 +297,7 @@ t.test('a deadline is the end of the caller', async (t) => {
   await scene.clock.armed(IDLE)
   await scene.clock.advance(5_000)
   const text = await stream.text()
-  t.match(eventsOf(text).at(-1), { error: { code: 408 } })
+  t.match(parseStream(text).at(-1), { error: { code: 408 } })
   const second = await scene.charged(1)
   t.equal(second.reason, 'caller/content/estimated')
   t.ok(second.output > 0, 'what came')
@@ -305,7 +305,7 @@ t.test('a deadline is the end of the caller', async (t) => {
 })
 
 t.test('half a tool loop: what had been done stays charged', async (t) => {
-  const CALL: Said = {
+  const CALL: Utterance = {
     text: ['let me see '],
     calls: [{ id: 'call_1', name: 'router_datetime', args: ['{}'] }],
     usage: { input: 150, output: 40 },
@@ -341,7 +341,7 @@ t.test('insurance: what the provider broke off is free', async (t) => {
   const broken = await scene.ask({ stream: true }).response
   await scene.clock.armed(IDLE)
   gate.open()
-  t.match(eventsOf(await broken.text()).at(-1), { error: { code: 502 } })
+  t.match(parseStream(await broken.text()).at(-1), { error: { code: 502 } })
   t.match(await scene.charged(), { cost: 0, reason: 'provider/content/nothing', estimated: false })
   scene.upstream.script = () => upstreamError(500)
   await (await scene.ask().response).text()
@@ -357,7 +357,7 @@ t.test('the final report that comes while the provider is read on is what is cha
       const gate = new Gate()
       const scene = await payingKey(t, {
         script: (seen) => {
-          const [role, one, ...rest] = begun(seen, { ...SAID, usage })
+          const [role, one, ...rest] = begun(seen, { ...UTTERANCES, usage })
           return sseAnswer([role, one, gate.step, ...rest])
         },
       })
@@ -426,7 +426,7 @@ t.test('tokens per minute are not given back for what the caller ended', async (
   t.equal(refused.status, 429, 'the input counts')
   const failing = await payingKey(t, { key, script: () => upstreamError(500) })
   t.equal((await failing.ask({ max_tokens: 2000 }).response).status, 502)
-  failing.upstream.script = (seen) => answerFor(seen, SAID)
+  failing.upstream.script = (seen) => answerFor(seen, UTTERANCES)
   t.equal((await failing.ask({ max_tokens: 2500 }).response).status, 200, 'a failure of the provider counts for nothing')
 })
 
@@ -445,11 +445,11 @@ t.test('a reply that passes the time limit while it arrives is charged, and is n
   gate.open()
   const rest = await readTo(response, 'two')
   await scene.clock.advance(30_000)
-  t.match(eventsOf(await rest()).at(-1), { error: { code: 524, metadata: { error_type: 'timeout' } } })
+  t.match(parseStream(await rest()).at(-1), { error: { code: 524, metadata: { error_type: 'timeout' } } })
   const charged = await scene.charged()
   t.equal(charged.reason, 'operator/content/estimated')
   inputCharged(t, charged, 'total')
-  const [endpoint] = (await (await scene.gateway.get('/v1/models/acme/one/endpoints')).json().then(dataOf)) as JsonObject[]
+  const [endpoint] = (await (await scene.gateway.get('/v1/models/acme/one/endpoints')).json().then(dataEndpoints)) as JsonObject[]
   t.equal(endpoint.status, 0, 'the endpoint is not demoted')
 })
 
@@ -458,7 +458,7 @@ t.test('a reply that is too large is charged for what came', async (t) => {
     script: (seen) => sseAnswer([...until(seen, 'one'), 'data: {"choices":[{"delta":{"content":"', 'x'.repeat(17 * 1024 * 1024)]),
   })
   const text = await (await scene.ask({ stream: true }).response).text()
-  t.match(eventsOf(text).at(-1), { error: { code: 502 } })
+  t.match(parseStream(text).at(-1), { error: { code: 502 } })
   const charged = await scene.charged()
   t.equal(charged.reason, 'operator/content/estimated')
   inputCharged(t, charged, 'an event without end')
@@ -471,7 +471,7 @@ t.test('a reply that is too large is charged for what came', async (t) => {
 })
 
 t.test('a reply that the provider completes is charged as it says', async (t) => {
-  const scene = await payingKey(t, { script: (seen) => answerFor(seen, SAID) })
+  const scene = await payingKey(t, { script: (seen) => answerFor(seen, UTTERANCES) })
   await every(t, 'streamed or not', async (t) => {
     for (const stream of [false, true]) {
       await (await scene.ask({ stream }).response).text()
@@ -484,8 +484,8 @@ t.test('a reply that the provider completes is charged as it says', async (t) =>
 })
 
 function replyWithoutUsage(seen: Seen): JsonObject {
-  const body = JSON.parse(String(answerFor(seen, SAID).body?.[0])) as JsonObject
+  const body = JSON.parse(String(answerFor(seen, UTTERANCES).body?.[0])) as JsonObject
   return { ...body, usage: null }
 }
 
-const dataOf = (body: unknown): unknown => object((body as JsonObject).data as JsonObject).endpoints
+const dataEndpoints = (body: unknown): unknown => object((body as JsonObject).data as JsonObject).endpoints

@@ -59,7 +59,7 @@ t.test('RFC 9112 section 3.2: a Host that is no host is refused on every listene
     ['socket', () => connect(socket), '/metrics'],
     ['health', () => connect(port, '127.0.0.1'), '/healthz'],
   ]
-  const said = async (open: () => Socket, head: string): Promise<string> => {
+  const utterance = async (open: () => Socket, head: string): Promise<string> => {
     const client = open()
     client.write(head)
     return text(client)
@@ -76,13 +76,13 @@ t.test('RFC 9112 section 3.2: a Host that is no host is refused on every listene
       [],
     ]) {
       // The second request is sound, and gets no reply: it came on a connection that cannot be trusted.
-      const reply = await said(open, head(...lines) + head('Host: a', 'Connection: close'))
+      const reply = await utterance(open, head(...lines) + head('Host: a', 'Connection: close'))
       t.match(reply, /^HTTP\/1\.1 400 /, `${name}: ${JSON.stringify(lines)}`)
       t.notMatch(reply, ' 200 ', `${name}: ${JSON.stringify(lines)}`)
     }
     for (const lines of [['Host: a'], ['Host: 127.0.0.1:80'], ['Host: [::1]:1'], ['Host: a', 'Upgrade: h2c', 'Connection: Upgrade']])
-      t.match(await said(open, head(...lines, 'Connection: close')), /^HTTP\/1\.1 200 /, `${name}: ${lines}`)
-    t.match(await said(open, `GET ${path} HTTP/1.0\r\n\r\n`), /^HTTP\/1\.[01] 200 /, `${name}: HTTP/1.0 needs no Host`)
+      t.match(await utterance(open, head(...lines, 'Connection: close')), /^HTTP\/1\.1 200 /, `${name}: ${lines}`)
+    t.match(await utterance(open, `GET ${path} HTTP/1.0\r\n\r\n`), /^HTTP\/1\.[01] 200 /, `${name}: HTTP/1.0 needs no Host`)
   }
 })
 
@@ -168,8 +168,8 @@ t.test('health has a port of its own, which serves nothing else', async (t) => {
 for (const workers of [0, 2])
   t.test(`the command line finds the token of a running gateway by itself, ${workers} workers`, async (t) => {
     const { file, directory } = await configuration(t)
-    const crew = workers === 0 ? [] : ['--workers', String(workers)]
-    const program = await serveProgram(['--config', file, ...crew], { cwd: directory })
+    const workerPool = workers === 0 ? [] : ['--workers', String(workers)]
+    const program = await serveProgram(['--config', file, ...workerPool], { cwd: directory })
     t.teardown(() => program.child.kill('SIGKILL'))
     for (const words of [['keys', 'create', 'mine'], ['keys', 'list'], ['credits'], ['ledger', 'verify'], ['guardrails', 'list']]) {
       const command = runProgram([...words, '--config', file], { cwd: directory })

@@ -6,7 +6,7 @@ import type { JsonObject } from '../../../src/core/json.ts'
 import { adminFetch } from '../../support/admin.ts'
 import { FakeClock, JumpingClock } from '../../support/clock.ts'
 import { eventually } from '../../support/eventually.ts'
-import { linesOf } from '../../support/object-store.ts'
+import { storedLines } from '../../support/object-store.ts'
 import { startScene } from '../../support/scene.ts'
 
 const DAY = 86_400_000
@@ -52,7 +52,7 @@ exports: [ { name: lake, file: { path: "${out}" }, path: "{name}-{batch}", compr
       ? readdirSync(out)
           .filter((name) => name.endsWith('.jsonl'))
           .sort()
-          .flatMap((name) => linesOf(readFileSync(join(out, name))).map(({ id }) => String(id)))
+          .flatMap((name) => storedLines(readFileSync(join(out, name))).map(({ id }) => String(id)))
       : []
   await eventually('all are exported', async () => {
     await clock.advance(60_000)

@@ -201,7 +201,7 @@ t.test('a secret that rotates in Google Secret Manager is taken under load, and 
 
 type Case = [reference: string, why: string, env?: Environment]
 
-t.test('what AWS does not give at the start is refused with the name of the reference, and nothing of a secret', async (t) => {
+t.test('a start without a secret of AWS fails with the name of the reference, and shows no secret', async (t) => {
   const { directory, env, yaml, manager, clock } = await awsScene(t)
   manager.secrets.set('prod/keys', { SecretString: JSON.stringify({ acme: HIDDEN, other: 1 }) })
   manager.secrets.set('prod/plain', { SecretString: HIDDEN })
@@ -245,7 +245,7 @@ t.test('what AWS does not give at the start is refused with the name of the refe
   t.match(problem, 'cannot be read: CredentialsProviderError: ', 'and so is an environment without keys')
 })
 
-t.test('what Google does not give at the start is refused with the name of the reference, and nothing of a secret', async (t) => {
+t.test('a start without a secret of Google fails with the name of the reference, and shows no secret', async (t) => {
   const { directory, env, yaml, manager, clock, google } = await googleScene(t)
   const version = 'projects/acme/secrets/key/versions/latest'
   manager.versions.set(version, Buffer.from(HIDDEN))

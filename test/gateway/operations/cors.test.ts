@@ -103,7 +103,7 @@ t.test('any origin', async (t) => {
   t.same([reply.headers.get('access-control-allow-origin'), reply.headers.get('vary')], ['*', null])
 })
 
-t.test('what is no origin is a mistake of the file', async (t) => {
+t.test('an invalid origin is an error of the configuration', async (t) => {
   await every(t, 'every text', async (t) => {
     for (const origin of ['https://app.example.com/', 'app.example.com', 'https://*.example.com', 'HTTPS://app.example.com', ''])
       await t.rejects(startGateway(`server: { port: 0, cors: { origins: [ "${origin}" ] } }`), /origins/, origin)

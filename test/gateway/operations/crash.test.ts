@@ -4,7 +4,7 @@ import t, { type Test } from 'tap'
 import type { Reconciliation } from '../../../src/ledger/types.ts'
 import { adminFetch } from '../../support/admin.ts'
 import { FakeClock, turns } from '../../support/clock.ts'
-import { type Audit, audit, type Row, rowsOf } from '../../support/crash/audit.ts'
+import { type Audit, audit, parseRows, type Row } from '../../support/crash/audit.ts'
 import { freePorts, SECRET, writeConfiguration } from '../../support/crash/configuration.ts'
 import { load, type Received } from '../../support/crash/load.ts'
 import { BookkeepingProvider } from '../../support/crash/provider.ts'
@@ -73,7 +73,7 @@ async function checkRecovery(t: Test, admin: string, before: readonly Row[], aft
   t.equal(typeof report.oldest, open.size > 0 ? 'string' : 'object')
 }
 
-/** What has been settled stays as it is; what was open is settled as unknown. */
+/** Settled requests stay as they are; open ones are settled as unknown. */
 function checkHistory(t: Test, before: readonly Row[], after: readonly Row[]): void {
   const now = new Map(after.map((row) => [row.id, row]))
   const changed = before.filter((row) => row.status !== 'open' && JSON.stringify(row) !== JSON.stringify(now.get(row.id)))
@@ -96,12 +96,12 @@ interface Audited {
 /** Starts it on what the crash has left, and leaves it running for the next round. */
 async function startAndAudit(t: Test, scene: CrashRun, received: readonly Received[]): Promise<Audited> {
   const { file, provider } = scene
-  const before = rowsOf(await ledger('export', file))
+  const before = parseRows(await ledger('export', file))
   const promised = received.length > 0 && !scene.told ? await ledger('recovery', file) : undefined
   const program = await serveProgram(['--config', file])
   const [verdict, exported] = await Promise.all([ledger('verify', file), ledger('export', file)])
   t.match(verdict, /, 0 open, .*: ok$/m)
-  const after = rowsOf(exported)
+  const after = parseRows(exported)
   const response = await fetch(`${program.url}/v1/key`, { headers: { authorization: `Bearer ${SECRET}` } })
   const { data } = (await response.json()) as { data: { usage: number; limit: number; limit_remaining: number } }
 
@@ -110,9 +110,10 @@ async function startAndAudit(t: Test, scene: CrashRun, received: readonly Receiv
   if (promised !== undefined) {
     scene.told = true
     const count = before.filter(({ status }) => status === 'open').length
-    const said = (fate: string): RegExp => new RegExp(count > 0 ? `^${count} generations ${fate} \\$` : '^0 generations left open$', 'm')
-    t.match(promised, said('open: the next start will charge'))
-    t.match(await ledger('recovery', file), said('settled as unknown at the start, charged'))
+    const utterance = (fate: string): RegExp =>
+      new RegExp(count > 0 ? `^${count} generations ${fate} \\$` : '^0 generations left open$', 'm')
+    t.match(promised, utterance('open: the next start will charge'))
+    t.match(await ledger('recovery', file), utterance('settled as unknown at the start, charged'))
   }
   const found = audit(after, provider.calls)
   t.same(found.problems, [])

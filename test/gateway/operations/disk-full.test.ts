@@ -5,7 +5,7 @@ import t, { type Test } from 'tap'
 import { adminFetch } from '../../support/admin.ts'
 import { bodyText } from '../../support/body-text.ts'
 import { FakeClock } from '../../support/clock.ts'
-import { audit, type Row, rowsOf } from '../../support/crash/audit.ts'
+import { audit, parseRows, type Row } from '../../support/crash/audit.ts'
 import { freePorts, SECRET, writeConfiguration } from '../../support/crash/configuration.ts'
 import { BookkeepingProvider } from '../../support/crash/provider.ts'
 import { SmallDisk } from '../../support/crash/small-disk.ts'
@@ -105,7 +105,7 @@ async function keyNames(place: Place): Promise<string[]> {
   return data.map(({ name }) => name)
 }
 
-const exported = async ({ admin }: Place): Promise<Row[]> => rowsOf(await (await adminFetch(`${admin}/ledger/export`)).text())
+const exported = async ({ admin }: Place): Promise<Row[]> => parseRows(await (await adminFetch(`${admin}/ledger/export`)).text())
 
 async function checkLedger(t: Test, place: Place, heard: readonly Heard[], keys: readonly string[]): Promise<void> {
   await eventually('all is settled', async () => !(await exported(place)).some(({ status }) => status === 'open'))

@@ -10,7 +10,7 @@ import { type Gateway, startGateway } from '../../support/gateway.ts'
 import { plainNode } from '../../support/program.ts'
 import { REFUSING_URL } from '../../support/upstream.ts'
 import { WEBHOOK_SECRET } from '../../support/webhook-receiver.ts'
-import { type DocumentOperation, objectOf, objectsOf, operationsOf } from '../formats/openapi-rules.ts'
+import { asObject, asObjectList, type DocumentOperation, documentOperations } from '../formats/openapi-rules.ts'
 
 const PLAIN = 'sk-router-v1-plain0123456789abcdef'
 const BOSS = 'sk-router-v1-boss0123456789abcdef'
@@ -38,8 +38,8 @@ const gateway = await startGateway(config)
 t.teardown(() => gateway.close())
 
 const document = (await (await fetch(`${gateway.url}/openapi.json`)).json()) as JsonObject
-const operations = operationsOf(document)
-const slugs = objectsOf(document.tags).map(({ name }) => String(name).toLowerCase())
+const operations = documentOperations(document)
+const slugs = asObjectList(document.tags).map(({ name }) => String(name).toLowerCase())
 const paths = ['/docs', ...slugs.map((slug) => `/docs/${slug}`), '/docs/schemas']
 
 interface FetchedPage {
@@ -56,36 +56,37 @@ async function pageAt(path: string): Promise<FetchedPage> {
 }
 
 const pages = await Promise.all(paths.map(pageAt))
-const pageOf = ({ operation }: DocumentOperation): FetchedPage => {
+const operationPage = ({ operation }: DocumentOperation): FetchedPage => {
   const [tag] = operation.tags as string[]
   return pages[paths.indexOf(`/docs/${tag.toLowerCase()}`)]
 }
-const sectionOf = (described: DocumentOperation) => pageOf(described).page.getElementById(String(described.operation.operationId))
-type Section = ReturnType<typeof sectionOf>
+const operationSection = (described: DocumentOperation) =>
+  operationPage(described).page.getElementById(String(described.operation.operationId))
+type Section = ReturnType<typeof operationSection>
 
 t.test('every operation has a section with its path, its fields and its replies, and a line in the menu of every page', async (t) => {
   const everyOperation = (what: string, assert: (t: Test, described: DocumentOperation, section: Section, where: string) => void) =>
     every(t, what, (t) => {
-      for (const described of operations) assert(t, described, sectionOf(described), String(described.operation.operationId))
+      for (const described of operations) assert(t, described, operationSection(described), String(described.operation.operationId))
     })
   await everyOperation('its path', (t, { method, path }, section, where) =>
     t.equal(section?.querySelector('.address')?.textContent, `${method.toUpperCase()} /v1${path}`, where),
   )
   await everyOperation('its fields', (t, { operation }, section, where) => {
-    for (const { name } of objectsOf(operation.parameters)) t.match(section?.textContent, String(name), where)
+    for (const { name } of asObjectList(operation.parameters)) t.match(section?.textContent, String(name), where)
   })
   await everyOperation('its replies', (t, { operation }, section, where) => {
-    for (const status of Object.keys(objectOf(operation.responses))) t.match(section?.textContent, status, where)
+    for (const status of Object.keys(asObject(operation.responses))) t.match(section?.textContent, status, where)
   })
   await everyOperation('an example in each language', (t, _, section, where) => {
     for (const language of ['curl', 'python', 'typescript']) t.ok(section?.querySelector(`pre[data-language="${language}"]`), where)
   })
   await everyOperation('a line in every menu', (t, described, _, where) => {
     for (const { page, path } of pages)
-      t.ok(page.querySelector(`nav a[href="${pageOf(described).path}#${where}"]`), `${where} in the menu of ${path}`)
+      t.ok(page.querySelector(`nav a[href="${operationPage(described).path}#${where}"]`), `${where} in the menu of ${path}`)
   })
   await every(t, 'every schema has its fields', (t) => {
-    for (const name of Object.keys(objectOf(objectOf(document.components).schemas)))
+    for (const name of Object.keys(asObject(asObject(document.components).schemas)))
       t.ok(pages.at(-1)?.page.getElementById(name)?.querySelector('.fields, .type'), name)
   })
 })
@@ -128,7 +129,7 @@ t.test('pages are sound: every element ends, ids are unique, links lead somewher
   })
 })
 
-t.test('nothing comes from elsewhere, and the policy allows nothing else', async (t) => {
+t.test('loads nothing from other origins, and the policy allows nothing else', async (t) => {
   await every(t, 'the headers of every page', (t) => {
     for (const { path, reply } of pages) {
       t.equal(
@@ -159,7 +160,7 @@ t.test('nothing comes from elsewhere, and the policy allows nothing else', async
   t.equal((await fetch(`${gateway.url}/docs/`)).status, 200)
 })
 
-/** What the examples name, made in this gateway: each text of an example with the one that stands for it here. */
+/** Things that the examples name, made in this gateway: each text of an example with the one that stands for it here. */
 async function madeIn({ url }: Gateway): Promise<Map<string, string>> {
   const post = async (path: string, body: string | FormData, key: string): Promise<JsonObject> => {
     const type = typeof body === 'string' ? { 'content-type': 'application/json' } : undefined
@@ -169,29 +170,29 @@ async function madeIn({ url }: Gateway): Promise<Map<string, string>> {
   const form = new FormData()
   form.append('file', new File(['Hello.'], 'notes.txt'))
   form.append('purpose', 'user_data')
-  const key = objectOf((await post('/v1/keys', '{"name":"made"}', BOSS)).data)
-  const rotated = objectOf((await post('/v1/keys', '{"name":"rotated"}', BOSS)).data)
-  const guardrail = objectOf((await post('/v1/guardrails', '{"name":"made"}', BOSS)).data)
+  const key = asObject((await post('/v1/keys', '{"name":"made"}', BOSS)).data)
+  const rotated = asObject((await post('/v1/keys', '{"name":"rotated"}', BOSS)).data)
+  const guardrail = asObject((await post('/v1/guardrails', '{"name":"made"}', BOSS)).data)
   const chat = await post('/v1/chat/completions', '{"model":"sim/echo","messages":[{"role":"user","content":"Hello"}]}', PLAIN)
   const file = await post('/v1/files', form, PLAIN)
-  const wish = { callback_url: CALLBACK, code_challenge: CHALLENGE, code_challenge_method: 'S256' }
-  const code = objectOf((await post('/v1/auth/keys/code', JSON.stringify(wish), PLAIN)).data)
+  const demand = { callback_url: CALLBACK, code_challenge: CHALLENGE, code_challenge_method: 'S256' }
+  const code = asObject((await post('/v1/auth/keys/code', JSON.stringify(demand), PLAIN)).data)
   const [delivery] = await eventually('the delivery of the event of the key', async () => {
     const reply = await fetch(`${url}/v1/events/deliveries`, { headers: { authorization: `Bearer ${BOSS}` } })
-    const made = objectsOf(((await reply.json()) as JsonObject).data)
+    const made = asObjectList(((await reply.json()) as JsonObject).data)
     return made.length > 0 && made
   })
-  const exampleOf = (path: string, name: string): string => {
-    const parameters = objectsOf(operations.find((one) => one.path === path)?.operation.parameters)
+  const shownExample = (path: string, name: string): string => {
+    const parameters = asObjectList(operations.find((one) => one.path === path)?.operation.parameters)
     return String(parameters.find((one) => one.name === name)?.example)
   }
   return new Map([
-    [exampleOf('/keys/{hash}', 'hash'), String(key.hash)],
-    [exampleOf('/keys/{hash}/rotate', 'hash'), String(rotated.hash)],
-    [exampleOf('/guardrails/{id}', 'id'), String(guardrail.id)],
-    [exampleOf('/generation', 'id'), String(chat.id)],
-    [exampleOf('/files/{file_id}', 'file_id'), String(file.id)],
-    [exampleOf('/events/{id}', 'id'), String(delivery?.event)],
+    [shownExample('/keys/{hash}', 'hash'), String(key.hash)],
+    [shownExample('/keys/{hash}/rotate', 'hash'), String(rotated.hash)],
+    [shownExample('/guardrails/{id}', 'id'), String(guardrail.id)],
+    [shownExample('/generation', 'id'), String(chat.id)],
+    [shownExample('/files/{file_id}', 'file_id'), String(file.id)],
+    [shownExample('/events/{id}', 'id'), String(delivery?.event)],
     ['the-code', String(code.id)],
   ])
 }
@@ -208,8 +209,8 @@ function examplesIn(language: string, at: Gateway, names: ReadonlyMap<string, st
   const sorted = [...operations].sort((a, b) => Number(a.method === 'delete') - Number(b.method === 'delete'))
   return sorted.flatMap((described) => {
     const { operation } = described
-    const [good] = Object.keys(objectOf(operation.responses))
-    const blocks = [...(sectionOf(described)?.querySelectorAll(`pre[data-language="${language}"]`) ?? [])]
+    const [good] = Object.keys(asObject(operation.responses))
+    const blocks = [...(operationSection(described)?.querySelectorAll(`pre[data-language="${language}"]`) ?? [])]
     return blocks.map(({ textContent }, index) => {
       let code = (textContent ?? '').replaceAll('http://127.0.0.1:8080', at.url)
       for (const [shown, actual] of names) code = code.replaceAll(shown, actual)

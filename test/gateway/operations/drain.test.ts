@@ -1,9 +1,9 @@
 /** The end of the program: as npm runs it, as an old Node hands it over, hurried, late, and before it has begun. Runs with `npm run test:servers`. */
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import { type Row, rowsOf } from '../../support/crash/audit.ts'
+import { parseRows, type Row } from '../../support/crash/audit.ts'
 import { freePorts, SECRET, writeConfiguration } from '../../support/crash/configuration.ts'
-import { familyOf, isFree, left, oldNode, ROOT, runShell } from '../../support/crash/processes.ts'
+import { isFree, left, oldNode, processFamily, ROOT, runShell } from '../../support/crash/processes.ts'
 import { foldChatStream } from '../../support/fold.ts'
 import { type Program, runProgram, serveProgram } from '../../support/program.ts'
 import { Gate, sseAnswer, startUpstream, type Upstream } from '../../support/upstream.ts'
@@ -66,14 +66,14 @@ async function openStream({ port }: Drainable): Promise<Stream> {
 
 const openStreams = (scene: Drainable): Promise<Stream[]> => Promise.all(Array.from({ length: STREAMS }, () => openStream(scene)))
 
-/** What the ledger says about these, read from the file once nobody owns it; the ledger must add up. */
+/** Rows of the ledger for these requests, read from the file once nobody owns it; the ledger must add up. */
 async function rowsFor(t: Test, { file }: Drainable, streams: readonly Stream[]): Promise<(Row | undefined)[]> {
   const verified = runProgram(['ledger', 'verify', '--config', file])
   t.match(await verified.exited, { code: 0 }, 'the journal is intact')
   t.match(verified.out(), /, 0 open, .*: ok$/m)
   const exported = runProgram(['ledger', 'export', '--config', file])
   await exported.exited
-  const rows = rowsOf(exported.out())
+  const rows = parseRows(exported.out())
   t.equal(new Set(rows.map((row) => row.id)).size, rows.length)
   return streams.map(({ id }) => rows.find((row) => row.id === id))
 }
@@ -85,7 +85,7 @@ async function drains(t: Test, scene: Drainable, program: Program, signal: (pid:
   const pid = program.child.pid
   if (pid === undefined) throw new Error('no process')
   await program.until(/listens on/)
-  const family = familyOf(pid)
+  const family = processFamily(pid)
   t.teardown(() => {
     for (const { pid } of left(family)) process.kill(pid, 'SIGKILL')
   })

@@ -1,4 +1,4 @@
-/** What a browser sees at `/`: the next steps, of which the first runs as it stands; programs get the usual 404. */
+/** Page of a browser at `/`: the next steps, of which the first runs as it stands; programs get the usual 404. */
 import { execFile } from 'node:child_process'
 import type { IncomingMessage } from 'node:http'
 import { promisify } from 'node:util'

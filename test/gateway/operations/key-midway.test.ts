@@ -6,7 +6,7 @@ import type { Gateway } from '../../support/gateway.ts'
 import { RawClient } from '../../support/raw.ts'
 import { startScene } from '../../support/scene.ts'
 import type { Upstream } from '../../support/upstream.ts'
-import { answerFor, type Said } from '../../support/wire.ts'
+import { answerFor, type Utterance } from '../../support/wire.ts'
 
 const BOSS = 'sk-router-v1-boss-0123456789abcdef'
 
@@ -59,7 +59,7 @@ async function opened(t: Test, { gateway, secret }: WithStoredKey): Promise<RawC
   return client
 }
 
-async function statusOf(client: RawClient): Promise<number> {
+async function readStatus(client: RawClient): Promise<number> {
   const told = /\r\n\r\nHTTP\/1\.1 (\d{3})/
   return Number(told.exec(await client.send(BODY).until(told))?.[1])
 }
@@ -68,7 +68,7 @@ t.test('a limit that is lowered meanwhile holds', async (t) => {
   const place = await withStoredKey(t, 5)
   const client = await opened(t, place)
   t.equal((await manage(place.gateway, 'PATCH', `/v1/keys/${place.hash}`, { limit: 0.5 })).status, 200)
-  t.equal(await statusOf(client), 402)
+  t.equal(await readStatus(client), 402)
   t.equal(place.upstream.requests.length, 0)
 })
 
@@ -76,7 +76,7 @@ t.test('a limit that is given to a key without one holds', async (t) => {
   const place = await withStoredKey(t, null)
   const client = await opened(t, place)
   await manage(place.gateway, 'PATCH', `/v1/keys/${place.hash}`, { limit: 0.5 })
-  t.equal(await statusOf(client), 402)
+  t.equal(await readStatus(client), 402)
   t.equal(place.upstream.requests.length, 0)
 })
 
@@ -85,7 +85,7 @@ t.test('a limit that is raised or taken away meanwhile serves', async (t) => {
     const place = await withStoredKey(t, 0.5)
     const client = await opened(t, place)
     await manage(place.gateway, 'PATCH', `/v1/keys/${place.hash}`, { limit })
-    t.equal(await statusOf(client), 200)
+    t.equal(await readStatus(client), 200)
     t.equal((await manage(place.gateway, 'GET', `/v1/keys/${place.hash}`)).data?.usage, 1)
   }
 })
@@ -100,7 +100,7 @@ t.test('a key that is disabled, deleted or rotated meanwhile buys nothing', asyn
     const place = await withStoredKey(t, 5)
     const client = await opened(t, place)
     await act(place)
-    t.equal(await statusOf(client), 401, what)
+    t.equal(await readStatus(client), 401, what)
     t.equal(place.upstream.requests.length, 0)
   }
 })
@@ -112,13 +112,13 @@ t.test('credit that an issued key spends meanwhile is not spent twice', async (t
   const { data } = await manage(gateway, 'POST', '/v1/auth/keys/code', { callback_url: 'https://app.example/back' }, secret)
   const { key: given } = await manage(gateway, 'POST', '/v1/auth/keys', { code: String(data?.id) })
   const others = await Promise.all([1, 2, 3, 4].map(() => opened(t, { ...place, secret: String(given) })))
-  t.same((await Promise.all(others.map(statusOf))).sort(), [200, 200, 200, 402])
+  t.same((await Promise.all(others.map(readStatus))).sort(), [200, 200, 200, 402])
   t.equal((await manage(gateway, 'GET', `/v1/keys/${hash}`)).data?.limit_remaining, 0)
-  t.same(await Promise.all(clients.map(statusOf)), [402, 402, 402])
+  t.same(await Promise.all(clients.map(readStatus)), [402, 402, 402])
   t.equal(upstream.requests.length, 3, 'three dollars were there, and three were spent')
 })
 
-const CALLS: Said = { calls: [{ id: 'call_1', name: 'router_datetime', args: ['{}'] }] }
+const CALLS: Utterance = { calls: [{ id: 'call_1', name: 'router_datetime', args: ['{}'] }] }
 const LOOP = JSON.stringify({ ...JSON.parse(BODY), tools: [{ type: 'router:datetime' }] })
 
 /** A request of two turns; `act` runs while the provider answers the first. @returns its status. */
@@ -149,7 +149,7 @@ t.test('a turn that follows is held under the limit of then', async (t) => {
   t.match((await manage(place.gateway, 'GET', `/v1/keys/${place.hash}`)).data, { usage: 3, limit_remaining: 0 })
 })
 
-t.test('what a key has begun it ends, though the key is gone', async (t) => {
+t.test('a request ends as usual though its key is removed meanwhile', async (t) => {
   const place = await withStoredKey(t, 5)
   t.equal(await loop(place, () => manage(place.gateway, 'DELETE', `/v1/keys/${place.hash}`)), 200)
   t.equal(place.upstream.requests.length, 2)

@@ -19,8 +19,8 @@ const SECRETS = {
   old: 'sk-router-v1-old-0123456789abcdef',
 }
 const WORKSPACE = '00000000-0000-8000-8000-000000000001'
-const hashOf = (secret: string): string => createHash('sha256').update(secret).digest('hex')
-const APP = hashOf(SECRETS.app)
+const secretHash = (secret: string): string => createHash('sha256').update(secret).digest('hex')
+const APP = secretHash(SECRETS.app)
 const NOBODY = 'f'.repeat(64)
 
 /** A call costs exactly $1, however long it is. */
@@ -267,7 +267,7 @@ t.test('bodies have the limits of completions', async (t) => {
 
 t.test('a key from its making to its end', async (t) => {
   const { gateway, clock } = await managed(t)
-  const wish = {
+  const demand = {
     name: 'Wörker',
     limit: 0.123456789,
     limit_reset: 'weekly',
@@ -276,11 +276,11 @@ t.test('a key from its making to its end', async (t) => {
     creator_user_id: 'user_1',
     workspace_id: WORKSPACE,
   }
-  const reply = await call(gateway, ['POST', '/v1/keys', wish])
+  const reply = await call(gateway, ['POST', '/v1/keys', demand])
   t.equal(reply.status, 201)
   const { data = {}, key = '' } = reply.body
   t.match(key, /^sk-router-v2-[0-9a-f]{64}$/)
-  t.equal(data.hash, hashOf(key))
+  t.equal(data.hash, secretHash(key))
   const expected = {
     name: 'Wörker',
     label: `${key.slice(0, 16)}...${key.slice(-4)}`,
@@ -522,7 +522,7 @@ t.test('secrets are in no log, no metric and no error', async (t) => {
   await status(gateway, key)
   await status(gateway, key)
   await call(gateway, ['PATCH', `/v1/keys/${hash}`, { disabled: true }])
-  const said = [
+  const utterance = [
     JSON.stringify((await call(gateway, ['GET', '/v1/keys'], key)).body),
     JSON.stringify((await call(gateway, ['POST', '/v1/keys', `{"name": "${key}`])).body),
     JSON.stringify(await list(gateway)),
@@ -530,8 +530,8 @@ t.test('secrets are in no log, no metric and no error', async (t) => {
     await (await adminFetch(`${gateway.admin}/ledger/export`)).text(),
     ...gateway.logs,
   ].join('\n')
-  t.ok(said.includes('quiet') && said.includes(hash), 'something was said')
-  for (const secret of [key, ...Object.values(SECRETS)]) t.notOk(said.includes(secret))
+  t.ok(utterance.includes('quiet') && utterance.includes(hash), 'something was said')
+  for (const secret of [key, ...Object.values(SECRETS)]) t.notOk(utterance.includes(secret))
 })
 
 t.test('several keys may have one name, and a new one is made without reading the others', async (t) => {

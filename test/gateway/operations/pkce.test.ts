@@ -3,17 +3,17 @@ import { createHash } from 'node:crypto'
 import { join } from 'node:path'
 import fc from 'fast-check'
 import t, { type Test } from 'tap'
-import { createKey, exchangeCode, makeCode, type SignInPolicy, wishOf } from '../../../src/api/index.ts'
+import { createKey, exchangeCode, makeCode, parseKeyRequest, type SignInPolicy } from '../../../src/api/index.ts'
 import { Fault } from '../../../src/core/faults.ts'
 import type { JsonObject } from '../../../src/core/json.ts'
 import { Credit } from '../../../src/ledger/credit.ts'
 import { askPage } from '../../../src/server/consent-page.ts'
 import type { KeyStore } from '../../../src/store/keys.ts'
-import { MemoryKeys } from '../../../src/store/memory-keys.ts'
 import { adminFetch } from '../../support/admin.ts'
 import { FakeClock } from '../../support/clock.ts'
 import { every } from '../../support/every.ts'
 import type { Gateway } from '../../support/gateway.ts'
+import { MemoryKeys } from '../../support/memory/keys.ts'
 import { parseReply, rawExchange } from '../../support/raw.ts'
 import { startScene } from '../../support/scene.ts'
 import { property } from '../../support/seed.ts'
@@ -222,16 +222,16 @@ t.test('a code opens nothing by itself and is shown to nobody', async (t) => {
   t.match(await call(gateway, 'GET', '/v1/credits', undefined, BOSS), { body: { data: { total_credits: 5, total_usage: 0 } } })
 })
 
-t.test('what was consented to is what the key has', async (t) => {
+t.test('the key has the rights that were consented to', async (t) => {
   const { gateway, clock } = await signingIn(t)
-  const wish = {
+  const keyRequest = {
     limit: 1.5,
     usage_limit_type: 'monthly',
     expires_at: '2026-02-01T00:00:00Z',
     key_label: 'Wörk',
     workspace_id: '00000000-0000-8000-8000-000000000001',
   }
-  const { key = '' } = (await exchange(gateway, { code: await codeFor(gateway, wish) })).body
+  const { key = '' } = (await exchange(gateway, { code: await codeFor(gateway, keyRequest) })).body
   t.match(await read(gateway, key), {
     name: 'Wörk',
     label: `${key.slice(0, 16)}...${key.slice(-4)}`,
@@ -326,7 +326,7 @@ t.test('consent ends with the key that gave it', async (t) => {
   })
 })
 
-t.test('who may ask for a code, and for how many', async (t) => {
+t.test('refuses codes to management keys, and bounds the codes and attempts of one key', async (t) => {
   const { gateway, clock } = await signingIn(t)
   t.match(await consent(gateway, {}, BOSS), { status: 403, body: { error: { message: /^Management keys cannot sign in/ } } })
   await every(t, 'every round', async (t) => {
@@ -390,10 +390,10 @@ t.test('a code is made without reading all keys, and late ones of other keys go'
   const source = { store, configured: [], budgets: {}, credit: new Credit(clock), brand: 'router', clock, signIn: POLICY }
   const hashes: string[] = []
   for (const name of ['one', 'two']) hashes.push(String(((await createKey({ name }, source)).body.data as JsonObject).hash))
-  const wish = wishOf({ callback_url: CALLBACK }, clock.now(), POLICY)
-  for (let i = 0; i < 10; i++) await makeCode(wish, hashes[0], source)
+  const keyRequest = parseKeyRequest({ callback_url: CALLBACK }, clock.now(), POLICY)
+  for (let i = 0; i < 10; i++) await makeCode(keyRequest, hashes[0], source)
   await clock.advance(10 * MINUTES)
-  await makeCode(wish, hashes[1], source)
+  await makeCode(keyRequest, hashes[1], source)
   t.equal(keys.list().length, 3, 'two keys and one code')
 })
 
@@ -497,8 +497,8 @@ async function send(gateway: Gateway, fields: Record<string, string> | string, h
   return { status: response.status, headers: response.headers, html: await response.text() }
 }
 
-/** What a browser would send: the fields of the form with the values that stand in it. */
-function fieldsOf(html: string): Record<string, string> {
+/** Body that a browser would send: the fields of the form with the values that stand in it. */
+function htmlFields(html: string): Record<string, string> {
   const text = (value: string): string =>
     value.replace(/&(amp|lt|gt|quot|#39);/g, (_, name: string) => ({ amp: '&', lt: '<', gt: '>', quot: '"', '#39': "'" })[name] ?? '')
   const inputs = [...html.matchAll(/<input ([^>]*)>/g)].map(([, attributes]) => attributes)
@@ -539,7 +539,7 @@ t.test('from the link to the key, as a browser goes', async (t) => {
   )
   t.notMatch(shown.html, /<script|<img|<link|\bsrc=|url\(|@import|javascript:|\son\w+=/i, 'nothing runs and nothing is fetched')
   t.notMatch(shown.html, /headgate/i)
-  const fields = fieldsOf(shown.html)
+  const fields = htmlFields(shown.html)
   t.same(fields, { ...asked, key: '' })
 
   const origin = new URL(gateway.url).origin
@@ -568,7 +568,7 @@ t.test('from the link to the key, as a browser goes', async (t) => {
   t.notOk(gateway.logs.join('\n').includes(ADA))
 })
 
-t.test('what is wrong with a link is said on the spot', async (t) => {
+t.test('shows the error of a link on its page', async (t) => {
   const { gateway } = await signingIn(t)
   const before = await keys(gateway)
   await every(t, 'every case', async (t) => {
@@ -632,7 +632,7 @@ t.test('no value can become markup', async (t) => {
   const labelled = await page(gateway, { ...plain, key_label: evil, state: evil })
   t.equal(labelled.status, 200)
   t.match(labelled.html, /&quot;&#39;&gt;&lt;script&gt;/)
-  t.match(fieldsOf(labelled.html), { key_label: evil, state: evil }, 'and goes back as it came')
+  t.match(htmlFields(labelled.html), { key_label: evil, state: evil }, 'and goes back as it came')
   const turned = await page(gateway, { ...plain, key_label: 'a\u202eb\u0000c' })
   t.equal(turned.status, 200)
   t.notOk(turned.html.includes('\u202e') || turned.html.includes('\u0000'))
@@ -643,7 +643,7 @@ t.test('whatever an application says, the page has the same elements', async (t)
   const shown = (fields: typeof plain, problem: string): string => {
     const { limit, state, ...body } = fields
     const carried = new Map(Object.entries({ ...body, state }))
-    return askPage({ wish: wishOf(body, 0, POLICY), carried, limit, state, problem }, 'router').html
+    return askPage({ keyRequest: parseKeyRequest(body, 0, POLICY), carried, limit, state, problem }, 'router').html
   }
   /** Tags with the names of their attributes. */
   const skeleton = (html: string): string[] => (html.match(/<[^>]*>/g) ?? []).map((tag) => tag.replace(/="[^"]*"/g, ''))
@@ -719,7 +719,7 @@ t.test('forms that are refused', async (t) => {
       )
       t.equal(shown.status, status, key.slice(0, 20))
       t.match(shown.html, message)
-      t.match(fieldsOf(shown.html), { callback_url: CALLBACK, state: 'kept', key: '' }, 'the form again, without the key')
+      t.match(htmlFields(shown.html), { callback_url: CALLBACK, state: 'kept', key: '' }, 'the form again, without the key')
       if (key !== '') t.notOk(shown.html.includes(key))
       t.equal(shown.headers.get('location'), null)
     }
@@ -727,7 +727,7 @@ t.test('forms that are refused', async (t) => {
   const mistyped = await send(gateway, { ...fields, limit: 'five' }, { origin })
   t.equal(mistyped.status, 400)
   t.match(mistyped.html, /limit: expected an amount of USD/)
-  t.match(fieldsOf(mistyped.html), { limit: 'five', key: '' })
+  t.match(htmlFields(mistyped.html), { limit: 'five', key: '' })
   const rest = JSON.stringify((await keys(gateway)).slice(0, 3))
   t.equal(rest, before, 'nothing was made')
 
@@ -799,18 +799,18 @@ t.test('a store that fails gives no key and refuses no code', async (t) => {
   const source = { store, configured: [], budgets: {}, credit: new Credit(clock), brand: 'router', clock, signIn: POLICY }
   const { body } = await createKey({ name: 'giver', limit: 3 }, source)
   const { hash } = body.data as { hash: string }
-  const wish = wishOf({ callback_url: CALLBACK, limit: 1 }, clock.now(), POLICY)
+  const keyRequest = parseKeyRequest({ callback_url: CALLBACK, limit: 1 }, clock.now(), POLICY)
   for (const name of ['find', 'remove', 'put'] as const) {
-    const { code } = await makeCode(wish, hash, source)
+    const { code } = await makeCode(keyRequest, hash, source)
     failing = name
     await t.rejects(exchangeCode({ code }, source), { code: 'unavailable', status: 503 }, name)
     failing = undefined
     if (name !== 'put') t.match(await exchangeCode({ code }, source), { status: 200 }, 'and the code can be tried again')
   }
   failing = 'put'
-  await t.rejects(makeCode(wish, hash, source), { code: 'unavailable', status: 503 })
+  await t.rejects(makeCode(keyRequest, hash, source), { code: 'unavailable', status: 503 })
   failing = 'find'
-  await t.rejects(makeCode(wish, hash, source), { code: 'unavailable', status: 503 })
+  await t.rejects(makeCode(keyRequest, hash, source), { code: 'unavailable', status: 503 })
 })
 
 t.test('another brand word', async (t) => {
@@ -822,7 +822,7 @@ t.test('another brand word', async (t) => {
   t.match(body.key, /^sk-acme-v2-/)
 })
 
-t.test('what is left of the limits of the issuer is not shown to a key that it issued: others count there as well', async (t) => {
+t.test('hides the remaining limits of the issuer from a key that it issued, since other keys count there too', async (t) => {
   const { gateway } = await signingIn(t)
   const { body } = await exchange(gateway, { code: await codeFor(gateway) })
   const question = { model: 'acme/one', messages: [{ role: 'user', content: 'Hello' }] }

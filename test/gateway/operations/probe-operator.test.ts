@@ -1,4 +1,4 @@
-/** What the operator must be able to rely on: the admin port, reloads, and requests that cannot reach past the configuration. */
+/** Guarantees for the operator: the admin port, reloads, and requests that cannot reach past the configuration. */
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
@@ -22,7 +22,7 @@ t.test('an error behind the admin port is logged', async (t) => {
   t.match(gateway.logs.join('\n'), /"unexpected"/)
 })
 
-t.test('the export leaves row by row', async (t) => {
+t.test('the export of the ledger is streamed row by row as NDJSON', async (t) => {
   const { gateway } = await startScene(t)
   for (let i = 0; i < 3; i++) await (await gateway.post('/v1/responses', { model: 'acme/one', input: 'x' })).text()
   const response = await adminFetch(`${gateway.admin}/ledger/export`)
@@ -35,7 +35,7 @@ t.test('the export leaves row by row', async (t) => {
   )
 })
 
-t.test('a reload never makes a key that nobody knows', async (t) => {
+t.test('a reload that would need a new random key keeps the key in use, and logs what to do', async (t) => {
   const upstream = await startUpstream(says({ text: ['fine'] }))
   const directory = t.testdir()
   const configFile = join(directory, 'headgate.yaml')
@@ -72,7 +72,7 @@ models: { acme/one: { endpoints: [ { provider: first, model: upstream-model, pri
   t.notMatch(logs.join('\n'), /sk-router-v1-mine|sk-a-real/)
 })
 
-t.test('a body cannot name an address, a key, or what is not kept here', async (t) => {
+t.test('returns 400 for api_base, base_url, api_key and unknown presets in a body', async (t) => {
   const upstream = await startUpstream(says({ text: ['fine'] }))
   t.teardown(() => upstream.close())
   await every(t, 'every dialect', async (t) => {

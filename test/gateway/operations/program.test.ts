@@ -3,7 +3,7 @@ import { cpSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import type { JsonObject } from '../../../src/core/json.ts'
-import { eventsOf, foldChatStream } from '../../support/fold.ts'
+import { foldChatStream, parseStream } from '../../support/fold.ts'
 import { oneModel } from '../../support/gateway.ts'
 import { CHECKOUT_LAUNCHER } from '../../support/launcher.ts'
 import { type Program, runProgram, serveProgram } from '../../support/program.ts'
@@ -134,7 +134,7 @@ t.test('SIGHUP reloads, SIGTERM drains', async (t) => {
   await program.until(/draining/)
   await t.rejects(ask(program.url, {}), 'nothing new')
   gate.open()
-  t.equal(eventsOf(await live.text()).length > 2, true, 'the open stream has its end')
+  t.equal(parseStream(await live.text()).length > 2, true, 'the open stream has its end')
   t.match(await program.exited, { code: 0, signal: null })
 })
 

@@ -16,11 +16,11 @@ import { chatReply } from '../../support/wire-chat.ts'
 
 const run = promisify(execFile)
 const authority = certificate({ name: 'the test authority' })
-const pemOf = ({ key }: Signed): string => String(key.export({ type: 'pkcs8', format: 'pem' }))
+const keyPem = ({ key }: Signed): string => String(key.export({ type: 'pkcs8', format: 'pem' }))
 
 t.test('authorities of the operating system and of the environment', async (t) => {
   const site = certificate({ name: 'provider', by: authority, addresses: ['127.0.0.1'] })
-  const folder = t.testdir({ 'ca.pem': authority.cert, 'site.pem': site.cert, 'site.key': pemOf(site), none: {} })
+  const folder = t.testdir({ 'ca.pem': authority.cert, 'site.pem': site.cert, 'site.key': keyPem(site), none: {} })
   const file = (name: string): string => join(folder, name)
   const script = join(import.meta.dirname, '../../support/trusting.ts')
   const { SSL_CERT_FILE: _file, SSL_CERT_DIR: _dir, NODE_EXTRA_CA_CERTS: _extra, ...usual } = process.env
@@ -42,7 +42,7 @@ async function demanding(t: Test): Promise<{ url: string; shown: string[]; cut()
   const site = certificate({ name: 'provider', by: authority, addresses: ['127.0.0.1'] })
   const sockets = new Set<TLSSocket>()
   const shown: string[] = []
-  const options = { cert: site.cert, key: pemOf(site), ca: authority.cert, requestCert: true, rejectUnauthorized: true }
+  const options = { cert: site.cert, key: keyPem(site), ca: authority.cert, requestCert: true, rejectUnauthorized: true }
   const server = createServer(options, (socket) => {
     sockets.add(socket)
     const { CN } = socket.getPeerCertificate().subject
@@ -77,7 +77,7 @@ models:
 function own(folder: string, name: string, more: { expired?: boolean } = {}): void {
   const made = certificate({ name, by: authority, hosts: ['gateway.example'], ...more })
   writeFileSync(join(folder, 'own.pem'), made.cert)
-  writeFileSync(join(folder, 'own.key'), pemOf(made))
+  writeFileSync(join(folder, 'own.key'), keyPem(made))
 }
 
 t.test('a client certificate that is replaced on disk is shown by new connections, also after one that had run out', async (t) => {

@@ -15,7 +15,7 @@ import { chatReply } from '../../support/wire-chat.ts'
 const REPLY = rawJson(chatReply({ text: ['fine'] }))
 const QUESTION = { model: 'acme/one', messages: [{ role: 'user', content: 'x' }] }
 const authority = certificate({ name: 'the test authority' })
-const pemOf = ({ key }: Signed): string => String(key.export({ type: 'pkcs8', format: 'pem' }))
+const keyPem = ({ key }: Signed): string => String(key.export({ type: 'pkcs8', format: 'pem' }))
 const indented = (pem: string): string => pem.trim().replaceAll('\n', '\n          ')
 const CA = `tls:
         ca: |
@@ -25,7 +25,7 @@ const CA = `tls:
 async function secureProvider(t: Test): Promise<{ port: number; accepted: () => number }> {
   const signed = certificate({ name: 'provider', by: authority, hosts: ['provider.test'] })
   let accepted = 0
-  const server = createTlsServer({ cert: signed.cert, key: pemOf(signed) }, (socket) => {
+  const server = createTlsServer({ cert: signed.cert, key: keyPem(signed) }, (socket) => {
     accepted++
     socket.on('error', () => undefined)
     socket.on('data', () => socket.write(REPLY))
@@ -92,7 +92,7 @@ t.test('HTTP_PROXY for a plain address, and streams through it', async (t) => {
 t.test('a proxy of the provider’s own, with userinfo that no log has, over TLS', async (t) => {
   const { port } = await secureProvider(t)
   const front = certificate({ name: 'proxy', by: authority, addresses: ['127.0.0.1'] })
-  for (const tls of [undefined, { cert: front.cert, key: pemOf(front) }]) {
+  for (const tls of [undefined, { cert: front.cert, key: keyPem(front) }]) {
     const proxy = await startProxy(t, tls ? { tls } : {})
     const own = proxy.url.replace('://', '://us%40er:top-secret-word@')
     if (tls) (await import('node:tls')).setDefaultCACertificates([authority.cert])

@@ -3,7 +3,7 @@ import { readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { adminFetch } from '../../support/admin.ts'
-import { rowsOf } from '../../support/crash/audit.ts'
+import { parseRows } from '../../support/crash/audit.ts'
 import { type FileParts, fileText, freePorts, SECRET } from '../../support/crash/configuration.ts'
 import { eventually } from '../../support/eventually.ts'
 import { foldChatStream } from '../../support/fold.ts'
@@ -67,8 +67,8 @@ async function spend({ url }: Reloading, secret = SECRET): Promise<number> {
   return Math.round(((await response.json()) as { data: { usage: number } }).data.usage * 1e9)
 }
 
-async function costOf({ admin }: Reloading, id: string): Promise<number | undefined> {
-  const rows = rowsOf(await (await adminFetch(`${admin}/ledger/export`)).text())
+async function generationCost({ admin }: Reloading, id: string): Promise<number | undefined> {
+  const rows = parseRows(await (await adminFetch(`${admin}/ledger/export`)).text())
   return rows.find((row) => row.id === id)?.cost_nano
 }
 
@@ -108,13 +108,13 @@ for (const by of ['signal', 'file'] as const) {
   t.test(`reload by ${by}, with requests in flight`, async (t) => {
     const scene = await serve(t)
     const paid = await outcome(scene)
-    t.equal(await costOf(scene, paid.id), COST)
+    t.equal(await generationCost(scene, paid.id), COST)
 
     const live = await ask(scene, SECRET, true)
     const liveId = String(live.headers.get('x-generation-id'))
     await reconfigure(scene, { price: TENFOLD }, by)
     const dearer = await outcome(scene)
-    t.equal(await costOf(scene, dearer.id), 10 * COST, 'a new request pays the new price')
+    t.equal(await generationCost(scene, dearer.id), 10 * COST, 'a new request pays the new price')
 
     await reconfigure(scene, { models: 'acme/two' }, by)
     const gone = await outcome(scene)
@@ -130,7 +130,7 @@ for (const by of ['signal', 'file'] as const) {
 
     scene.gate.open()
     t.equal(foldChatStream(await live.text()).text, 'first last', 'what was under way went on through all of it')
-    t.equal(await costOf(scene, liveId), COST, 'at the price of its admission')
+    t.equal(await generationCost(scene, liveId), COST, 'at the price of its admission')
     t.equal(await spend(scene, OTHER_SECRET), 12 * COST, 'under the name that it was admitted for')
 
     await reconfigure(scene, { limit: '0.00001' }, by)
@@ -154,7 +154,7 @@ async function stillServes(t: Test, scene: Reloading): Promise<void> {
   t.equal((await fetch(`${scene.admin}/readyz`)).status, 200)
   const { status, id } = await outcome(scene)
   t.equal(status, 200)
-  t.equal(await costOf(scene, id), COST, 'by the old configuration')
+  t.equal(await generationCost(scene, id), COST, 'by the old configuration')
 }
 
 t.test('a bad file keeps the old one', async (t) => {
@@ -175,10 +175,10 @@ t.test('a bad file keeps the old one', async (t) => {
   await counted(scene, 'reload_failures_total', () => rmSync(scene.file))
   await stillServes(t, scene)
   await counted(scene, 'reloads_total', () => writeFileSync(scene.file, fileText({ ...scene.parts, price: TENFOLD })))
-  t.equal(await costOf(scene, (await outcome(scene)).id), 10 * COST, 'the next good one is taken')
+  t.equal(await generationCost(scene, (await outcome(scene)).id), 10 * COST, 'the next good one is taken')
 })
 
-t.test('what needs a restart is refused, and said', async (t) => {
+t.test('refuses settings that need a restart, and names them', async (t) => {
   const scene = await serve(t)
   const [port] = await freePorts(1)
   const changes: Record<string, Partial<FileParts>> = {
@@ -197,7 +197,7 @@ t.test('what needs a restart is refused, and said', async (t) => {
     await stillServes(t, scene)
   }
   await reconfigure(scene, { price: TENFOLD }, 'signal')
-  t.equal(await costOf(scene, (await outcome(scene)).id), 10 * COST)
+  t.equal(await generationCost(scene, (await outcome(scene)).id), 10 * COST)
 })
 
 t.test('a drain has the grace time of the last reload', async (t) => {
@@ -225,7 +225,7 @@ t.test('a hundred reloads under load: none fails, the last one counts', async (t
   }
   await reconfigure(scene, { price: '{ prompt: "2.00", completion: "4.00" }' }, 'signal')
   // Signals of one kind that come while one is pending are one: the last is taken, how many before it does not matter.
-  await eventually('the last price', async () => (await costOf(scene, (await outcome(scene)).id)) === 2 * COST)
+  await eventually('the last price', async () => (await generationCost(scene, (await outcome(scene)).id)) === 2 * COST)
   done = true
   await Promise.all(clients)
   // On a machine that is short of time a hundred reloads are overload, and what is refused for that is counted.

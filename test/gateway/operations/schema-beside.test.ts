@@ -3,7 +3,6 @@ import t, { type Test } from 'tap'
 import { SCHEMA_VERSION } from '../../../src/store/schema.ts'
 import {
   allHeard,
-  argumentsOf,
   ask,
   type Cluster,
   called,
@@ -12,11 +11,12 @@ import {
   manage,
   newCluster,
   type Servers,
+  serveArguments,
   startLoad,
   startServers,
 } from '../../support/cluster.ts'
 import { eventually } from '../../support/eventually.ts'
-import { LEAST, served, stateOf } from '../../support/mixed-versions.ts'
+import { clusterState, LEAST, served } from '../../support/mixed-versions.ts'
 import { runProgram } from '../../support/program.ts'
 
 t.setTimeout(600_000)
@@ -56,7 +56,7 @@ function tests(servers: Servers): void {
     const before = [startLoad(older, 1), startLoad(older, 2, limited)]
     for (const load of before) await load.more(20)
     const newer = await cluster.start({ ahead: ['expand', 'indexes'] })
-    t.same(await stateOf(cluster), { version: SCHEMA_VERSION + 2, least: LEAST, indexed: SCHEMA_VERSION + 2 })
+    t.same(await clusterState(cluster), { version: SCHEMA_VERSION + 2, least: LEAST, indexed: SCHEMA_VERSION + 2 })
     t.same(await indexes(cluster), BOTH)
     const beside = startLoad(newer, 1, limited)
     for (const load of [...before, beside]) await load.more(40)
@@ -102,13 +102,13 @@ function tests(servers: Servers): void {
       for (const load of loads) await load.more(10)
       const release = await openTransaction(t, cluster, 'SELECT count(*) FROM pg_class')
       const place = await cluster.file({ ahead: ['indexes'] })
-      const killed = runProgram(argumentsOf(place), place.options)
+      const killed = runProgram(serveArguments(place), place.options)
       t.teardown(() => killed.child.kill('SIGKILL'))
       await eventually('an index that is begun', async () => (await indexes(cluster)).length > 0 || undefined, STARTED)
       for (const load of loads) await load.more(20)
       killed.child.kill('SIGKILL')
       await killed.exited
-      t.same(await stateOf(cluster), { version: SCHEMA_VERSION + 1, least: LEAST, indexed: SCHEMA_VERSION })
+      t.same(await clusterState(cluster), { version: SCHEMA_VERSION + 1, least: LEAST, indexed: SCHEMA_VERSION })
       t.same(await indexes(cluster), [{ name: 'generation_next_cost', valid: false }])
 
       t.comment('its session at the server ends, too')
@@ -122,7 +122,7 @@ function tests(servers: Servers): void {
       for (const load of loads) await load.more(20)
       await release()
       const members = [older, await next, await other]
-      t.same(await stateOf(cluster), { version: SCHEMA_VERSION + 1, least: LEAST, indexed: SCHEMA_VERSION + 1 })
+      t.same(await clusterState(cluster), { version: SCHEMA_VERSION + 1, least: LEAST, indexed: SCHEMA_VERSION + 1 })
       t.same(await indexes(cluster), BOTH)
       for (const load of loads) await load.more(10)
       await served(t, loads)
@@ -139,19 +139,19 @@ function tests(servers: Servers): void {
       for (const load of loads) await load.more(10)
       const release = await openTransaction(t, cluster, 'LOCK TABLE generation IN ACCESS SHARE MODE')
       const place = await cluster.file({ ahead: ['expand'] })
-      const killed = runProgram(argumentsOf(place), place.options)
+      const killed = runProgram(serveArguments(place), place.options)
       t.teardown(() => killed.child.kill('SIGKILL'))
       await eventually('a step that waits', async () => (await waiting(cluster)) > 0 || undefined, STARTED)
       for (const load of loads) await load.more(50)
       await eventually('a step that waits again', async () => (await waiting(cluster)) > 0 || undefined, STARTED)
       killed.child.kill('SIGKILL')
       await killed.exited
-      t.same(await stateOf(cluster), { version: SCHEMA_VERSION, least: LEAST, indexed: SCHEMA_VERSION })
+      t.same(await clusterState(cluster), { version: SCHEMA_VERSION, least: LEAST, indexed: SCHEMA_VERSION })
       const next = cluster.start({ ahead: ['expand'] })
       for (const load of loads) await load.more(20)
       await release()
       const members = [older, await next]
-      t.match(await stateOf(cluster), { version: SCHEMA_VERSION + 1 })
+      t.match(await clusterState(cluster), { version: SCHEMA_VERSION + 1 })
       await served(t, loads)
       await ledgersAgree(t, cluster, members)
     },

@@ -1,24 +1,24 @@
-/** What a step of the schema that removes something does to gateways of an older version on one PostgreSQL (decision 64). */
+/** Effect of a step of the schema that removes something on gateways of an older version on one PostgreSQL (decision 64). */
 import t from 'tap'
 import { SCHEMA_VERSION } from '../../../src/store/schema.ts'
 import {
-  argumentsOf,
   ask,
   type Cluster,
   ledgersAgree,
   makeKey,
   newCluster,
   type Servers,
+  serveArguments,
   startLoad,
   startServers,
 } from '../../support/cluster.ts'
 import { eventually } from '../../support/eventually.ts'
-import { LEAST, served, stateOf } from '../../support/mixed-versions.ts'
+import { clusterState, LEAST, served } from '../../support/mixed-versions.ts'
 import { runProgram } from '../../support/program.ts'
 
 t.setTimeout(600_000)
 
-/** What the step `expand` has added, and the step `contract` removes. */
+/** Column that the step `expand` has added, and the step `contract` removes. */
 const added = async ({ postgres, database }: Cluster): Promise<number> => {
   const text = `SELECT count(*)::integer AS found FROM information_schema.columns
     WHERE table_schema = current_schema() AND (column_name = 'next_version' OR table_name = 'next_table')`
@@ -41,7 +41,7 @@ function contractions(servers: Servers): void {
 
     t.comment('it gives up, names one that runs, and has changed nothing that this one uses')
     const place = await cluster.file({ ahead: ['expand', 'contract'] })
-    const first = runProgram(argumentsOf(place), place.options)
+    const first = runProgram(serveArguments(place), place.options)
     t.teardown(() => first.child.kill('SIGKILL'))
     await first.until(/migration-waits/)
     for (const load of loads) await load.more(20)
@@ -49,21 +49,21 @@ function contractions(servers: Servers): void {
     t.match(first.out() + first.err(), NO_PLACE)
     t.match(first.out() + first.err(), `${older.pid}; 1 in all`)
     const expanded = { version: SCHEMA_VERSION + 1, least: LEAST, indexed: SCHEMA_VERSION + 1 }
-    t.same(await stateOf(cluster), expanded)
+    t.same(await clusterState(cluster), expanded)
     t.ok((await added(cluster)) > 5)
 
     t.comment('one that waits goes on as soon as it has ended')
     const between = await cluster.start({ ahead: ['expand'] })
-    const waits = runProgram(argumentsOf(place), place.options)
+    const waits = runProgram(serveArguments(place), place.options)
     t.teardown(() => waits.child.kill('SIGKILL'))
     await waits.until(/migration-waits/)
     for (const load of loads) await load.more(20)
     await served(t, loads)
-    t.same(await stateOf(cluster), expanded)
+    t.same(await clusterState(cluster), expanded)
     older.child.kill('SIGTERM')
     t.equal((await older.exited).code, 0)
     await waits.until(/listens on/)
-    t.same(await stateOf(cluster), { version: SCHEMA_VERSION + 2, least: SCHEMA_VERSION + 1, indexed: SCHEMA_VERSION + 2 })
+    t.same(await clusterState(cluster), { version: SCHEMA_VERSION + 2, least: SCHEMA_VERSION + 1, indexed: SCHEMA_VERSION + 2 })
     t.equal(await added(cluster), 0)
 
     t.comment('the one of the version between goes on, and an older one does not start')
@@ -71,7 +71,7 @@ function contractions(servers: Servers): void {
     const after = [startLoad(between, 1, await makeKey(between, 'another', 1000)), startLoad(newer, 1)]
     for (const load of after) await load.more(20)
     const late = await cluster.file()
-    const refused = runProgram(argumentsOf(late), late.options)
+    const refused = runProgram(serveArguments(late), late.options)
     t.teardown(() => refused.child.kill('SIGKILL'))
     t.not((await refused.exited).code, 0)
     t.match(refused.out() + refused.err(), TOO_OLD)
@@ -89,7 +89,7 @@ function contractions(servers: Servers): void {
     // It counts as ended once its pulse has been due for so long.
     await cluster.postgres.query(cluster.database, `UPDATE node SET expires_at = 0 WHERE label LIKE '% ${older.pid}'`)
     const newer = await cluster.start({ ahead: ['expand', 'contract'] })
-    t.match(await stateOf(cluster), { version: SCHEMA_VERSION + 2, least: SCHEMA_VERSION + 1 })
+    t.match(await clusterState(cluster), { version: SCHEMA_VERSION + 2, least: SCHEMA_VERSION + 1 })
     process.kill(older.pid, 'SIGCONT')
     await older.until(new RegExp(`migrated beyond this program: it works with programs from schema version ${SCHEMA_VERSION + 1} on`))
     const other = await makeKey(newer, 'made there', 1000)

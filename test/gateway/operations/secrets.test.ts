@@ -154,7 +154,7 @@ t.test('a secret that changes in Vault is taken at the next look, and the last o
   })
 })
 
-/** What an operator sees of a secret that cannot be read again. */
+/** Reports to an operator about a secret that cannot be read again. */
 async function alarms({ logs, admin }: Gateway) {
   const alert = await eventually('an alert', () => logs.find((line) => line.includes('its last value stays in use')))
   const metrics = await (await fetch(`${admin}/metrics`)).text()
@@ -216,7 +216,7 @@ t.test('a command that hangs later is an alert and a count, and the last value s
   t.ok(await hasEnded(directory))
 })
 
-t.test('what cannot be read at the start is refused at its place, with the reason', async (t) => {
+t.test('a start without a readable secret fails with the place and the reason', async (t) => {
   const { directory, yaml } = await secretScene(t)
   const { env } = await startVault(t)
   writeFileSync(join(directory, 'empty'), '\n')

@@ -22,14 +22,14 @@ import { type Answer, jsonAnswer, startUpstream, type Upstream } from '../../sup
 import { chatReply } from '../../support/wire-chat.ts'
 
 const TOKEN = { access_token: 'from-the-service', token_type: 'Bearer', expires_in: 3600 }
-const portOf = (url: string): string => new URL(url).port
+const urlPort = (url: string): string => new URL(url).port
 const clock = new FakeClock()
 
 /** A service, and the address by which only a proxy finds it. */
 async function service(t: Test, answer: () => Answer): Promise<{ upstream: Upstream; url: string; host: string }> {
   const upstream = await startUpstream(answer)
   t.teardown(() => upstream.close())
-  const host = `service.test:${portOf(upstream.url)}`
+  const host = `service.test:${urlPort(upstream.url)}`
   return { upstream, url: `http://${host}`, host }
 }
 
@@ -185,7 +185,7 @@ t.test('AWS: a role is assumed through the proxy', async (t) => {
     () => jsonAnswer(chatReply({ text: ['fine'] })),
   )
   t.teardown(() => aws.close())
-  const sts = `service.test:${portOf(aws.sts.url)}`
+  const sts = `service.test:${urlPort(aws.sts.url)}`
   withVariables(t, {
     AWS_ACCESS_KEY_ID: USER.accessKeyId,
     AWS_SECRET_ACCESS_KEY: USER.secretAccessKey,
@@ -243,7 +243,7 @@ t.test('services of the operator are called through the proxy of the environment
   const delivery = new Delivery({ url: `${url}/v1/traces`, headers: {}, compression: 'none', timeout: 5_000, queue: 1 }, clock)
   t.match(await delivery.send(Buffer.from('x')), { kind: 'taken' })
   delivery.close()
-  const policy = new OutboundPolicy({ allowPrivate: [host], ports: [Number(portOf(upstream.url))] })
+  const policy = new OutboundPolicy({ allowPrivate: [host], ports: [Number(urlPort(upstream.url))] })
   const { signal } = new AbortController()
   const post = { url: `${url}/hook`, headers: {}, body: Buffer.from('x'), policy, clock, timeout: 5_000, signal }
   t.equal((await guardedPost(post)).status, 200)
@@ -258,7 +258,7 @@ t.test('services of the operator are called through the proxy of the environment
   )
 })
 
-t.test('what is fetched for a request takes no proxy', async (t) => {
+t.test('fetches for requests use no proxy', async (t) => {
   const proxy = await startProxy(t)
   withVariables(t, {
     HTTP_PROXY: proxy.url,

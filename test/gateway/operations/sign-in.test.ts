@@ -85,7 +85,7 @@ async function made(gateway: Gateway, body: JsonObject = {}): Promise<{ key: str
   return { key: String(reply.key), hash: String((reply.data as JsonObject).hash) }
 }
 
-const hashOf = (secret: string): string => createHash('sha256').update(secret).digest('hex')
+const secretHash = (secret: string): string => createHash('sha256').update(secret).digest('hex')
 
 t.test('sign-in is off unless the configuration switches it on', async (t) => {
   const { gateway } = await signingIn(t, { auth: '' })
@@ -196,7 +196,7 @@ t.test('issued keys count in the rate limits of their issuer', async (t) => {
   t.same(statuses.sort(), [...Array(4).fill(200), ...Array(5).fill(429)])
 })
 
-t.test('and in its streams', async (t) => {
+t.test('streams of issued keys count in the limit of their issuer', async (t) => {
   const { gateway, upstream } = await signingIn(t, { app: ', limits: { streams: 1 }' })
   const child = await issued(gateway, APP)
   const gate = new Gate()
@@ -271,11 +271,11 @@ t.test('issued keys are listed with the hash of their issuer', async (t) => {
   const [first, second] = [await issued(gateway, giver.key, { key_label: 'tool' }), await issued(gateway, APP)]
   const list = async (): Promise<JsonObject[]> =>
     (await boss(gateway, 'GET', '/v1/keys?include_disabled=true')).body.data as unknown as JsonObject[]
-  const entry = async (secret: string): Promise<JsonObject | undefined> => (await list()).find(({ hash }) => hash === hashOf(secret))
+  const entry = async (secret: string): Promise<JsonObject | undefined> => (await list()).find(({ hash }) => hash === secretHash(secret))
   t.match(await entry(first), { name: 'tool', parent_hash: giver.hash, disabled: false, limit: null, limit_remaining: 3 })
-  t.match(await entry(second), { parent_hash: hashOf(APP) })
+  t.match(await entry(second), { parent_hash: secretHash(APP) })
   t.match(await entry(giver.key), { parent_hash: null })
-  t.match((await boss(gateway, 'GET', `/v1/keys/${hashOf(first)}`)).body, { data: { parent_hash: giver.hash } })
+  t.match((await boss(gateway, 'GET', `/v1/keys/${secretHash(first)}`)).body, { data: { parent_hash: giver.hash } })
   await boss(gateway, 'PATCH', `/v1/keys/${giver.hash}`, { disabled: true })
   t.match(await entry(first), { disabled: true }, 'as it can be used now')
   await boss(gateway, 'DELETE', `/v1/keys/${giver.hash}`)
@@ -291,7 +291,7 @@ t.test('keys issued by an earlier version live under the same rules', async (t) 
   const ofStore = await issued(gateway, giver.key)
   // Earlier versions kept the identity of the issuer alone, and copied its rights.
   for (const secret of [ofFile, ofStore])
-    await keys.change(hashOf(secret), (key) => ({ ...key, consent: { by: key.consent?.by ?? '' }, limit: null }))
+    await keys.change(secretHash(secret), (key) => ({ ...key, consent: { by: key.consent?.by ?? '' }, limit: null }))
   t.same([await generate(gateway, ofStore), await generate(gateway, ofStore), await generate(gateway, ofStore)], [200, 200, 402])
   t.equal(await generate(gateway, giver.key), 402)
   t.same([await generate(gateway, ofFile), await generate(gateway, APP), await generate(gateway, ofFile)], [200, 200, 200])
@@ -300,7 +300,7 @@ t.test('keys issued by an earlier version live under the same rules', async (t) 
   t.equal(await generate(gateway, ofStore), 401)
 })
 
-t.test('what issued keys spent stands in the ledger under both, also after a restart', async (t) => {
+t.test('the ledger has the spending of issued keys under both keys, also after a restart', async (t) => {
   const more = `store: { url: "sqlite:${join(t.testdir(), 'ledger.db')}" }`
   const { gateway } = await signingIn(t, { more, app: ', limit: "0.50"' })
   const [first, second] = [await issued(gateway, APP), await issued(gateway, APP, { limit: 0.1 })]

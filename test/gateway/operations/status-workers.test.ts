@@ -15,11 +15,11 @@ t.test('figures are added up over the workers, whichever of them is asked', { ti
   t.teardown(() => upstream.close())
   const keys = `- { name: app, key: "${SECRET}" }\n    - { name: boss, key: "${BOSS}", management: true }`
   const { file } = await configured(t, upstream.url, { keys })
-  const crew = await serveWorkers(t, file, 2)
-  await ready(crew.admin)
-  await inTurn(MANY, () => askOnce(crew.url, { key: SECRET, body: QUESTION }))
+  const workerPool = await serveWorkers(t, file, 2)
+  await ready(workerPool.admin)
+  await inTurn(MANY, () => askOnce(workerPool.url, { key: SECRET, body: QUESTION }))
   const status = async (): Promise<JsonObject> => {
-    const { text } = await askOnce(crew.url, { key: BOSS, path: '/v1/status' })
+    const { text } = await askOnce(workerPool.url, { key: BOSS, path: '/v1/status' })
     return (JSON.parse(text) as { data: JsonObject }).data
   }
   const found = await eventually('all requests', async () => {

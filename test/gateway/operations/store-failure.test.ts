@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { adminFetch } from '../../support/admin.ts'
 import { cutReadable } from '../../support/body-text.ts'
-import { type Row, rowsOf } from '../../support/crash/audit.ts'
+import { parseRows, type Row } from '../../support/crash/audit.ts'
 import { freePorts, SECRET, writeConfiguration } from '../../support/crash/configuration.ts'
 import { type Disk, disks } from '../../support/crash/disks.ts'
 import { type Program, runProgram, serveProgram } from '../../support/program.ts'
@@ -58,7 +58,7 @@ const ask = ({ url }: OnSmallDisk, stream = false): Promise<Response> =>
 const generation = (response: Response): string => String(response.headers.get('x-generation-id'))
 
 async function rows({ admin }: OnSmallDisk): Promise<Map<string, Row>> {
-  return new Map(rowsOf(await (await adminFetch(`${admin}/ledger/export`)).text()).map((row) => [row.id, row]))
+  return new Map(parseRows(await (await adminFetch(`${admin}/ledger/export`)).text()).map((row) => [row.id, row]))
 }
 
 /** The verb's exit code and output. */
@@ -157,7 +157,7 @@ async function filled(t: Test): Promise<{ place: OnSmallDisk; before: Row[] }> {
   for (let i = 0; i < 40; i++) await (await ask(place)).text()
   program.child.kill('SIGKILL')
   await program.exited
-  const before = rowsOf((await ledger('export', place.file)).text)
+  const before = parseRows((await ledger('export', place.file)).text)
   t.equal(before.length, 40)
   return { place, before }
 }
@@ -233,7 +233,7 @@ t.test('reads files copied from under a running program, with a torn write at th
   writeConfiguration(other, { port, admin, store: copy, provider: place.upstream.url })
   const restored = await serveProgram(['--config', other])
   t.teardown(() => restored.child.kill('SIGKILL'))
-  const kept = rowsOf((await ledger('export', other)).text)
+  const kept = parseRows((await ledger('export', other)).text)
   t.same(kept, [...committed.values()], 'nothing is missing, nothing is new')
   t.match(await ledger('verify', other), { code: 0, text: /^20 generations, 0 open, .*: ok/ })
 })

@@ -48,7 +48,7 @@ t.test('people read the log on a terminal', async (t) => {
   t.notMatch(out, '\u001b[31m', 'a name that a caller chose moves no cursor')
 })
 
-t.test('who wants JSON there says so', async (t) => {
+t.test('writes JSON to a terminal with log.format json', async (t) => {
   t.match(await onTerminal(folder(t, 'log: { format: json }')), /^\{"level":.*"status":40[04]/m)
 })
 

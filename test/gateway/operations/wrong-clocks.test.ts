@@ -80,6 +80,7 @@ else {
     await eventually('the windows', async () => (await shown(after)).usage_daily === 0.3 || undefined)
     t.match(await shown(after), { usage: 0.3, usage_daily: 0.3 })
     t.same(await asked(after, 3), [200, 200, 402])
+    t.match(after.logs.join('\n'), /"kind":"windows-rebuilt","keys":1/, 'the log says so')
   })
 
   for (const [name, wrong] of [

@@ -53,7 +53,7 @@ t.test('an error that repeats a text of the caller is relayed as it came', async
   }
 })
 
-t.test('one that has nothing but the very words may be either: the sentence stays here, and the account is not blamed', async (t) => {
+t.test('returns 502 without the sentence, and does not blame the account, where an error is only words of the caller', async (t) => {
   for (const phrase of PHRASES) {
     const { gateway, refuse, messages } = await scene(t)
     refuse(`${phrase}.`)
@@ -67,7 +67,7 @@ t.test('one that has nothing but the very words may be either: the sentence stay
   }
 })
 
-t.test('so is one behind a body that is too long to be kept, or in a coding', async (t) => {
+t.test('does the same for a request body that is too long to be kept, or encoded', async (t) => {
   const [phrase] = PHRASES
   const sent: [body: string | Uint8Array<ArrayBuffer>, headers: Record<string, string>][] = [
     [JSON.stringify({ more: 'x'.repeat(200_000) }), {}],
@@ -87,7 +87,7 @@ t.test('so is one behind a body that is too long to be kept, or in a coding', as
   }
 })
 
-t.test('words that the caller has not sent count', async (t) => {
+t.test('reports a refused account where the caller has not sent the words of the error', async (t) => {
   for (const phrase of PHRASES) {
     const { gateway, refuse, messages } = await scene(t)
     refuse(`${phrase}.`)

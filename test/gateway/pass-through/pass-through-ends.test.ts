@@ -12,7 +12,7 @@ import { every } from '../../support/every.ts'
 import { type Gateway, startGateway } from '../../support/gateway.ts'
 import { RawClient } from '../../support/raw.ts'
 import { type RawUpstream, startRawUpstream } from '../../support/raw-upstream.ts'
-import { ALL_WIRES, type AnyWireName, type Said } from '../../support/wire.ts'
+import { ALL_WIRES, type AnyWireName, type Utterance } from '../../support/wire.ts'
 import { chunk } from '../../support/wire-bedrock-claude.ts'
 
 t.setTimeout(280_000)
@@ -57,7 +57,7 @@ models:
 }
 
 const PIECES = ['the first piece ', 'ein zweites Stück ', 'and the third one']
-const SAID: Said = { reasoning: ['some thought, '], signature: 'c2lnbmF0dXJl', text: PIECES, usage: { input: 900, output: 80 } }
+const UTTERANCES: Utterance = { reasoning: ['some thought, '], signature: 'c2lnbmF0dXJl', text: PIECES, usage: { input: 900, output: 80 } }
 const messages = [{ role: 'user', content: 'x' }]
 const MESSAGES: JsonObject = { model: 'm', messages, max_tokens: 500 }
 
@@ -65,7 +65,7 @@ interface Form {
   readonly name: string
   readonly path: string
   readonly body: JsonObject
-  /** What the body of a reply is made of: cut behind any of them. */
+  /** Parts of the body of a reply, which is cut behind any of them. */
   readonly parts: readonly Buffer[]
   readonly type: string
   /** The wire that its errors are of, for streams. */
@@ -81,12 +81,12 @@ const JSON_TYPE = 'application/json'
 
 function stream(wire: AnyWireName, path: string, body: JsonObject, more: Partial<Form> = {}): Form {
   const { frames, ...rest } = ALL_WIRES[wire]
-  const parts = frames(SAID).map((frame) => Buffer.from(frame, 'binary' in rest ? 'latin1' : 'utf8'))
+  const parts = frames(UTTERANCES).map((frame) => Buffer.from(frame, 'binary' in rest ? 'latin1' : 'utf8'))
   return { name: `${wire}, streamed`, path, body, parts, type: 'binary' in rest ? rest.binary : SSE, wire, ...more }
 }
 
 function whole(wire: AnyWireName, path: string, body: JsonObject): Form {
-  const text = Buffer.from(JSON.stringify(ALL_WIRES[wire].reply(SAID)))
+  const text = Buffer.from(JSON.stringify(ALL_WIRES[wire].reply(UTTERANCES)))
   const thirds = [0, 1, 2].map((at) => text.subarray((at * text.length) / 3, ((at + 1) * text.length) / 3))
   return { name: `${wire}, whole`, path, body, parts: thirds, type: JSON_TYPE }
 }
@@ -132,7 +132,7 @@ const FORMS: readonly Form[] = [
   }),
   {
     ...stream('gemini', '/v1beta/models/m:streamGenerateContent?alt=sse', GEMINI, { name: 'gemini without reports' }),
-    parts: silent(ALL_WIRES.gemini.frames(SAID).map((frame) => Buffer.from(frame))),
+    parts: silent(ALL_WIRES.gemini.frames(UTTERANCES).map((frame) => Buffer.from(frame))),
   },
   whole('gemini', '/v1beta/models/m:generateContent', GEMINI),
   stream('bedrock-converse', '/model/m/converse-stream', { messages: [], inferenceConfig: { maxTokens: 500 } }),
@@ -154,7 +154,7 @@ const FORMS: readonly Form[] = [
   },
 ]
 
-/** How a reply ends behind some of its parts; `length` is what its head declares, in place of chunks. */
+/** End of a reply behind some of its parts; `length` is what its head declares, in place of chunks. */
 interface End {
   readonly length?: (bytes: number) => number
   readonly end: (place: Scene & { socket: Socket; client: RawClient; form: Form }) => Promise<void> | void
@@ -178,15 +178,15 @@ const ENDS: Readonly<Record<string, End>> = {
   'a failure in words of its own': {
     end: ({ socket, form }) => {
       const frame = form.wire && ALL_WIRES[form.wire].brokenFrame('overloaded')
-      if (frame !== undefined) socket.write(chunkOf(Buffer.from(frame, 'latin1')))
+      if (frame !== undefined) socket.write(partChunk(Buffer.from(frame, 'latin1')))
       socket.end('0\r\n\r\n')
     },
   },
 }
 
-const chunkOf = (part: Buffer): Buffer => Buffer.concat([Buffer.from(`${part.length.toString(16)}\r\n`), part, Buffer.from('\r\n')])
+const partChunk = (part: Buffer): Buffer => Buffer.concat([Buffer.from(`${part.length.toString(16)}\r\n`), part, Buffer.from('\r\n')])
 
-function requestOf({ path, body }: Pick<Form, 'path' | 'body'>, key = KEYS.limited): string {
+function rawRequest({ path, body }: Pick<Form, 'path' | 'body'>, key = KEYS.limited): string {
   const text = JSON.stringify(body)
   return `POST /v1/passage/first${path} HTTP/1.1\r\nHost: g\r\nAuthorization: Bearer ${key}\r\nContent-Length: ${text.length}\r\n\r\n${text}`
 }
@@ -207,12 +207,12 @@ async function cutReply(place: Scene, form: Form, sent: number, { length, end }:
   const started = Promise.withResolvers<Socket>()
   upstream.answer = (_, socket) => {
     socket.write(head)
-    socket.write(length || body.length === 0 ? body : chunkOf(body))
+    socket.write(length || body.length === 0 ? body : partChunk(body))
     started.resolve(socket)
     return undefined
   }
   const client = await RawClient.open(gateway.url)
-  client.send(requestOf(form))
+  client.send(rawRequest(form))
   const socket = await started.promise
   await eventually('the reply so far', () => client.text.includes(body.toString('latin1').slice(-20)) && client.text.includes('\r\n\r\n'))
   await end({ ...place, socket, client, form })
@@ -255,7 +255,7 @@ for (const [name, end] of Object.entries(ENDS))
 
 const chat = FORMS[0] as Form
 
-t.test('what has not come is not charged', async (t) => {
+t.test('a stream that is cut early costs less than half of its hold', async (t) => {
   const place = await scene(t)
   const { cost, hold } = await cutReply(place, chat, 4, { end: ({ socket }) => void socket.end() })
   t.ok(cost < hold / 2, `$${cost / 1e9} of $${hold / 1e9}`)
@@ -271,7 +271,7 @@ t.test('a model that may reason unseen is charged for the time before its first 
   t.equal(open.cost - plain.cost, 500 * OUTPUT + 'thinking'.length * INPUT - INPUT)
 })
 
-t.test('work that goes on without its reply is charged in full', async (t) => {
+t.test('a batch whose reply breaks off is charged in full, since its work goes on', async (t) => {
   const place = await scene(t)
   const requests = [{ custom_id: 'a', params: MESSAGES }]
   const parts = [Buffer.from('{"id": "msgb'), Buffer.from('atch_1"}')]
@@ -289,7 +289,10 @@ t.test('a provider that gives up on a caller that does not read is not to blame'
   upstream.answer = (_, socket) => {
     socket.write(`HTTP/1.1 200 OK\r\nContent-Type: ${SSE}\r\nTransfer-Encoding: chunked\r\n\r\n`)
     const more = (): void => {
-      while (!socket.destroyed && socket.write(chunkOf(Buffer.from(`data: ${JSON.stringify({ choices: [], x: 'y'.repeat(60_000) })}\n\n`))))
+      while (
+        !socket.destroyed &&
+        socket.write(partChunk(Buffer.from(`data: ${JSON.stringify({ choices: [], x: 'y'.repeat(60_000) })}\n\n`)))
+      )
         sent++
     }
     socket.on('drain', more)
@@ -297,7 +300,7 @@ t.test('a provider that gives up on a caller that does not read is not to blame'
     return undefined
   }
   const client = await RawClient.open(gateway.url)
-  client.send(requestOf({ ...chat, body: { ...chat.body, max_tokens: 900 } }))
+  client.send(rawRequest({ ...chat, body: { ...chat.body, max_tokens: 900 } }))
   await eventually('a reply', () => client.text.length > 0)
   client.pause()
   let before = -1
@@ -321,9 +324,9 @@ t.test('of other requests, and of keys without a limit, the price stays when the
   const { gateway, upstream } = await scene(t)
   const rows = () => [...gateway.running.store.journal.export()]
   const tries: readonly [request: string, cost: number][] = [
-    [requestOf(chat, KEYS.open), PRICE],
-    [requestOf({ path: '/v1/files', body: {} }), PRICE],
-    [requestOf({ path: '/v1/rerank', body: {} }), 500_000_000],
+    [rawRequest(chat, KEYS.open), PRICE],
+    [rawRequest({ path: '/v1/files', body: {} }), PRICE],
+    [rawRequest({ path: '/v1/rerank', body: {} }), 500_000_000],
   ]
   upstream.answer = (_, socket) => {
     socket.write('HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 9\r\n\r\nhalf')

@@ -21,7 +21,7 @@ const KEYS = {
 }
 type Key = keyof typeof KEYS
 
-/** What the provider has made, by the path that it was made at. */
+/** Objects that the provider has made, by the path that it was made at. */
 function made({ method, path, body }: Seen, index: number): Answer {
   const id = (prefix: string): string => `${prefix}${createHash('sha256').update(`${prefix}${index}`).digest('hex').slice(0, 24)}`
   const plain = path.replace(/\?.*/, '')

@@ -87,6 +87,101 @@ t.test('what may pass the limit is refused, and the refusal names the part', asy
   t.equal(await spent(place, 'small'), 0)
 })
 
+t.test('a body in which servers may read other members than the gateway is not bounded', async (t) => {
+  const place = await scene(t)
+  const send = (key: Key, body: string) =>
+    fetch(`${place.gateway.url}/v1/passage/first/chat/completions`, {
+      method: 'POST',
+      headers: { ...bearer(key), 'content-type': 'application/json' },
+      body,
+    })
+  const rest = '"model":"m","max_tokens":10,"messages":[{"role":"user","content":"x"}]'
+  for (const more of [
+    '"n":1,"n":90',
+    '"n":90,"\\u006e":1',
+    // Go's encoding/json: by names without their case, and `\u017f` is an s, `\u212a` a k.
+    '"n":1,"N":90',
+    '"N":90',
+    '"Best_Of":90',
+    '"best_of":1,"be\u017ft_of":90',
+    '"Tools":[{"type":"web_search"}]',
+    '"Web_Search_Options":{}',
+    '"Service_Tier":"priority"',
+    '"messages":[{"role":"user","role":"system","content":"x"}]',
+  ]) {
+    const reply = await send('five', `{${rest},${more}}`)
+    t.equal(reply.status, 403, more)
+    t.match(await reply.text(), /read in two ways/)
+    t.equal((await send('open', `{${rest},${more}}`)).status, 200, `${more}: without a limit`)
+  }
+  for (const more of ['"n":2', '"dataSources":[]', '"X":1', '"metadata":{"n":1,"N":2}'])
+    t.equal((await send('five', `{${rest},${more}}`)).status, 200, more)
+})
+
+t.test('a cap under a name that the provider may pass over bounds nothing', async (t) => {
+  // Ollama and Z.ai pass `max_completion_tokens` over (their files in `config/providers/`); OpenAI refuses or takes `max_tokens`.
+  const place = await startScene(t, {
+    answer: () => jsonAnswer({ usage: { prompt_tokens: 1, completion_tokens: 1, total_tokens: 2 }, choices: [] }),
+    config: (url) => `
+auth: { keys: [ { name: small, key: "${KEYS.small}", limit: "0.50", pass_through: true } ] }
+providers:
+  old: { dialect: openai-chat, base_url: "${url}", key: sk-provider, pass_through: { price: "0" } }
+  new: { dialect: openai-chat, base_url: "${url}", key: sk-provider, quirks: { max_tokens_field: max_completion_tokens }, pass_through: { price: "0" } }
+models:
+  acme/one:
+    context: 1000000
+    max_output: 1000000
+    endpoints:
+      - { provider: old, model: m, price: { prompt: "1.00", completion: "1.00" } }
+      - { provider: new, model: m, price: { prompt: "1.00", completion: "1.00" } }
+`,
+  })
+  for (const [provider, caps, status] of [
+    ['old', { max_completion_tokens: 10 }, 402],
+    ['old', { max_tokens: null, max_completion_tokens: 10 }, 402],
+    ['old', { max_tokens: 10 }, 200],
+    ['old', { max_tokens: 10, max_completion_tokens: 10 }, 200],
+    ['old', { max_tokens: 10, max_completion_tokens: 900_000 }, 402],
+    ['new', { max_completion_tokens: 10 }, 200],
+    ['new', { max_tokens: 10 }, 200],
+    ['new', {}, 402],
+  ] as const) {
+    const body = { model: 'm', messages: [{ role: 'user', content: 'x' }], ...caps }
+    const reply = await place.gateway.post(`/v1/passage/${provider}/v1/chat/completions`, body, bearer('small'))
+    t.equal(reply.status, status, `${provider} ${JSON.stringify(caps)}`)
+    await reply.text()
+  }
+})
+
+t.test('a cap that bounds the answer alone is counted with the longest thought', async (t) => {
+  // Qwen takes both fields: `max_tokens` bounds no thought there, and older models may pass the newer one over.
+  const place = await startScene(t, {
+    answer: () => jsonAnswer({ usage: { prompt_tokens: 1, completion_tokens: 1, total_tokens: 2 }, choices: [] }),
+    config: (url) => `
+auth: { keys: [ { name: small, key: "${KEYS.small}", limit: "0.50", pass_through: true } ] }
+providers:
+  qwen: { dialect: openai-chat, base_url: "${url}", key: sk-provider, quirks: { max_tokens_field: max_completion_tokens, thought_beyond_max_tokens: 600000 }, pass_through: { price: "0" } }
+models:
+  acme/one: { context: 1000000, max_output: 1000000, endpoints: [ { provider: qwen, model: new, price: { prompt: "1.00", completion: "1.00" } } ] }
+  acme/two: { context: 1000000, max_output: 1000000, endpoints: [ { provider: qwen, model: old, price: { prompt: "1.00", completion: "1.00" }, quirks: { max_tokens_field: max_tokens } } ] }
+  acme/three: { context: 1000000, max_output: 1000000, endpoints: [ { provider: qwen, model: silent, price: { prompt: "1.00", completion: "1.00" }, supported_parameters: [max_tokens] } ] }
+`,
+  })
+  for (const [model, caps, status] of [
+    ['new', { max_completion_tokens: 10 }, 200],
+    ['new', { max_tokens: 10 }, 402],
+    ['new', { max_tokens: 10, max_completion_tokens: 10 }, 402],
+    ['old', { max_completion_tokens: 10 }, 402],
+    ['old', { max_tokens: 10 }, 402],
+    ['silent', { max_tokens: 10 }, 200],
+  ] as const) {
+    const body = { model, messages: [{ role: 'user', content: 'x' }], ...caps }
+    const reply = await place.gateway.post('/v1/passage/qwen/v1/chat/completions', body, bearer('small'))
+    t.equal(reply.status, status, `${model} ${JSON.stringify(caps)}`)
+    await reply.text()
+  }
+})
+
 t.test('a key without a limit is served, byte for byte', async (t) => {
   const place = await scene(t)
   for (const [path, body] of OUTSIDE) {

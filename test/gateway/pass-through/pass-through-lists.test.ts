@@ -1,5 +1,5 @@
 /** Lists of the pass-through show a key what it has made and what is open to all, through every page and in every form that they have. */
-import { gzipSync } from 'node:zlib'
+import { brotliCompressSync, deflateRawSync, deflateSync, gzipSync, zstdCompressSync } from 'node:zlib'
 import OpenAI from 'openai'
 import t, { type Test } from 'tap'
 import type { JsonObject } from '../../../src/core/json.ts'
@@ -130,6 +130,7 @@ t.test('a list has many forms, and in none of them it shows what another key has
     'with a total': { data: [entry, { id: 'file-of-all00' }], total: 7 },
     'a bare list': [entry, { id: 'file-of-all00' }],
     nested: { result: { files: [{ id: 'file-of-all00' }, entry] } },
+    'in an entry': { data: [{ id: 'file-of-all00', parts: [[entry], { id: 'file-of-all01' }] }] },
     'by its name': { things: [{ name: 'things/of-first', title: 'the plan of first' }, { id: 'file-of-all00' }] },
   }
   await every(t, 'every form', async (t) => {
@@ -166,8 +167,47 @@ t.test('a list has many forms, and in none of them it shows what another key has
     { authorization: `Bearer ${KEYS.second}`, 'x-http-method-override': 'GET' },
   )
   t.notMatch(await overridden.text(), 'the plan', 'a method that a header overrides')
+})
+
+t.test('a list in any content coding shows nothing of another key', async (t) => {
+  const list = JSON.stringify({ data: [{ id: 'file-of-first', filename: 'the plan of first' }, { id: 'file-of-all00' }] })
+  for (const [coding, encode] of [
+    ['X-Gzip', gzipSync],
+    ['deflate', deflateSync],
+    ['deflate', deflateRawSync],
+    ['br', brotliCompressSync],
+    ['zstd', zstdCompressSync],
+  ] as const) {
+    const headers = { 'content-type': 'application/json', 'content-encoding': coding }
+    const place = await scene(t, replying({ headers, body: [encode(list)] }))
+    await place.make('first', '/v1/files')
+    t.equal(await (await place.get('second', '/v1/files')).text(), '{"data":[{"id":"file-of-all00"}]}', coding)
+  }
+  for (const [name, body] of [
+    ['more than a page has', gzipSync(`{"data":["${'x'.repeat(9_000_000)}"]}`)],
+    ['another coding', Buffer.from(list)],
+  ] as const) {
+    const place = await scene(t, replying({ headers: { 'content-type': 'application/json', 'content-encoding': 'gzip' }, body: [body] }))
+    await place.make('first', '/v1/files')
+    const reply = await place.get('second', '/v1/files')
+    t.equal(reply.status, 502, name)
+    t.notMatch(await reply.text(), 'the plan')
+  }
+})
+
+t.test('an id of the key in a path or cursor shows no list entries of other keys', async (t) => {
+  const place = await scene(t, (seen) => {
+    if (seen.method === 'POST') return jsonAnswer({ id: seen.path.endsWith('/others') ? 'file-of-second' : 'file-of-first' })
+    return jsonAnswer({ data: [{ id: 'file-of-first', filename: 'the plan of first' }, { id: 'file-of-all00' }] })
+  })
+  await place.make('first', '/v1/files')
   const own = await place.make('second', '/v1/others')
-  t.notMatch(await (await place.get('second', `/v1/files?after=${own}`)).text(), 'the plan', 'an own id in the query')
+  for (const path of ['?after=ID', '/ID/..%2f', '/ID/%2e%2e%2f', '/ID/;/..%2f']) {
+    const text = await (await place.get('second', `/v1/files${path.replace('ID', own)}`)).text()
+    t.notMatch(text, 'the plan', path)
+    t.match(text, 'file-of-all00', path)
+  }
+  t.match(await (await place.get('second', `/v1/files/${own}`)).text(), 'the plan', 'what is below it comes as it is')
 })
 
 t.test('a list that nobody else has made anything of, and what is no list, go through byte for byte', async (t) => {
@@ -179,6 +219,23 @@ t.test('a list that nobody else has made anything of, and what is no list, go th
   t.equal(await reply.text(), body)
   t.equal(reply.headers.get('x-request-id'), 'a')
   t.equal(reply.headers.get('content-length'), String(body.length))
+})
+
+t.test('pages of others are passed over by each name of a token', async (t) => {
+  // @anthropic-ai/sdk 1.14.0, `PageCursor`; docs.x.ai, List files; the Gemini API.
+  for (const [member, parameter] of [
+    ['next_page', 'page'],
+    ['pagination_token', 'pagination_token'],
+    ['nextPageToken', 'pageToken'],
+  ] as const) {
+    const place = await scene(t, (seen) => {
+      if (seen.method === 'POST') return jsonAnswer({ id: 'file-of-first' })
+      const isSecond = new URL(`http://provider${seen.path}`).searchParams.get(parameter) === 'the second'
+      return jsonAnswer(isSecond ? { data: [{ id: 'file-of-all00' }] } : { data: [{ id: 'file-of-first' }], [member]: 'the second' })
+    })
+    await place.make('first', '/v1/files')
+    t.same(await (await place.get('second', '/v1/files')).json(), { data: [{ id: 'file-of-all00' }] }, member)
+  }
 })
 
 t.test('what cannot be separated is refused in words', async (t) => {
@@ -195,6 +252,7 @@ t.test('what cannot be separated is refused in words', async (t) => {
     ['/v1beta/files?$alt=sse', jsonAnswer(many), 400, /alt: expected/],
     ['/v1beta/files?callback=x', jsonAnswer(many), 400, /callback: expected none/],
     ['/v1beta/files?fields=files(displayName)', jsonAnswer({ files: [{ displayName: 'the plan' }] }), 400, /fields: expected the name/],
+    ['/v1beta/files?$fields=files(displayName)', jsonAnswer({ files: [{ displayName: 'the plan' }] }), 400, /fields: expected the name/],
     [
       '/v1beta/files',
       jsonAnswer({ files: [{ displayName: 'the plan' }] }),

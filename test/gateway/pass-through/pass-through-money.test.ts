@@ -1,4 +1,4 @@
-/** What a pass-through request costs, and what becomes of its hold where it fails. */
+/** Cost of a pass-through request, and what becomes of its hold where it fails. */
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import type { Socket } from 'node:net'
 import t, { type Test } from 'tap'

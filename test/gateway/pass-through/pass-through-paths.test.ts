@@ -42,7 +42,7 @@ ${priority ? '      - { provider: first, model: m, tier: priority, price: { prom
 
 type Place = Awaited<ReturnType<typeof scene>>
 
-/** What one request has cost, and its record. */
+/** Cost of one request, and its record. */
 async function ask({ gateway }: Place, path: string, body: Json, headers: Record<string, string> = LIMITED) {
   const reply = await gateway.post(`/v1/passage/first${path}`, body, headers)
   const bytes = Buffer.from(await reply.arrayBuffer())
@@ -68,10 +68,10 @@ const aws = (messages: readonly Buffer[]): Answer => ({ headers: { 'content-type
 
 const chatUsage = { prompt_tokens: 200_000, completion_tokens: 100, total_tokens: 200_100 }
 const chatChunk = (more: JsonObject): JsonObject => ({ id: 'chatcmpl-1', object: 'chat.completion.chunk', model: 'm', ...more })
-const said = { role: 'assistant', content: 'hi' }
+const utterance = { role: 'assistant', content: 'hi' }
 const chatStream = (of: number, usage: JsonObject[]): Answer =>
   sse([
-    ...Array.from({ length: of }, (_, index) => chatChunk({ choices: [{ index, delta: said, finish_reason: null }] })),
+    ...Array.from({ length: of }, (_, index) => chatChunk({ choices: [{ index, delta: utterance, finish_reason: null }] })),
     ...Array.from({ length: of }, (_, index) => chatChunk({ choices: [{ index, delta: {}, finish_reason: 'stop' }] })),
     ...usage.map((each) => chatChunk({ choices: [], usage: each })),
     '[DONE]',
@@ -132,13 +132,17 @@ const REPORTING: readonly [name: string, path: string, body: JsonObject, reply: 
     'chat',
     '/v1/chat/completions',
     ofModel(),
-    jsonAnswer({ ...chatChunk({}), choices: [{ index: 0, message: said, finish_reason: 'stop' }], usage: chatUsage }),
+    jsonAnswer({ ...chatChunk({}), choices: [{ index: 0, message: utterance, finish_reason: 'stop' }], usage: chatUsage }),
   ],
   [
     'chat, two answers',
     '/v1/chat/completions',
     ofModel({ n: 2 }),
-    jsonAnswer({ ...chatChunk({}), choices: [0, 1].map((index) => ({ index, message: said, finish_reason: 'stop' })), usage: chatUsage }),
+    jsonAnswer({
+      ...chatChunk({}),
+      choices: [0, 1].map((index) => ({ index, message: utterance, finish_reason: 'stop' })),
+      usage: chatUsage,
+    }),
   ],
   ['chat, streamed', '/chat/completions', ofModel({ stream: true }), chatStream(1, [chatUsage])],
   ['chat, two answers streamed', '/chat/completions', ofModel({ stream: true, n: 2 }), chatStream(2, [chatUsage])],
@@ -255,7 +259,7 @@ t.test('vectors are charged by their report, and at what their input can be wher
 /** The most that the request may have cost: its body, some 1,100 tokens of tools' prompts in it, and the longest answer, or the cap. */
 const SILENT: readonly [name: string, path: string, body: JsonObject, reply: Answer, answer: number][] = [
   ['a stream without its usage', '/v1/chat/completions', ofModel({ stream: true }), chatStream(1, []), 1000],
-  ['the same with a cap', '/v1/chat/completions', ofModel({ stream: true, max_completion_tokens: 300 }), chatStream(1, []), 300],
+  ['the same with a cap', '/v1/chat/completions', ofModel({ stream: true, max_tokens: 300 }), chatStream(1, []), 300],
   [
     'no longest answer',
     '/v1/chat/completions',
@@ -349,7 +353,7 @@ t.test(
 t.test('the tier that served decides, and without a word of it the dearest that was requested', async (t) => {
   let tier: JsonObject = {}
   const reply = () =>
-    jsonAnswer({ ...chatChunk({}), choices: [{ index: 0, message: said, finish_reason: 'stop' }], usage: chatUsage, ...tier })
+    jsonAnswer({ ...chatChunk({}), choices: [{ index: 0, message: utterance, finish_reason: 'stop' }], usage: chatUsage, ...tier })
   const place = await scene(t, reply, { priority: true })
   const cost = async (more: JsonObject) => (await ask(place, '/v1/chat/completions', ofModel(more))).total_cost
   t.equal(await cost({}), 0.201)
@@ -361,7 +365,7 @@ t.test('the tier that served decides, and without a word of it the dearest that 
 })
 
 /** Paths of POST requests in an SDK, each with ids. */
-function postsOf(folder: string): string[] {
+function sdkPosts(folder: string): string[] {
   const found = new Set<string>()
   for (const file of globSync(`${folder}/**/*.mjs`))
     for (const [, path = ''] of readFileSync(file, 'utf8').matchAll(/_client\.post\((?:path ?)?[`']([^`']+)[`']/g))
@@ -421,7 +425,7 @@ const READ = ['/chat/completions', '/completions', '/embeddings', '/responses', 
 
 t.test('an operation that the gateway does not know is refused for a key with a limit, and the refusal names the setting', async (t) => {
   const place = await scene(t, () => jsonAnswer({ fine: true }))
-  const posts = postsOf('node_modules/openai/resources').filter((path) => !READ.includes(path))
+  const posts = sdkPosts('node_modules/openai/resources').filter((path) => !READ.includes(path))
   t.ok(posts.length > 100)
   const idle: string[] = []
   await every(t, 'paths', async (t) => {

@@ -101,7 +101,7 @@ t.test('an encoded body is read as well', async (t) => {
 })
 
 const LONG = `{ "error" : { "message" : "${'too long '.repeat(20_000)}" } }`
-/** What callers read themselves: byte for byte, with spaces, other encodings and whatever else. */
+/** Bytes that callers read themselves, unchanged, with spaces, other encodings and whatever else. */
 const OWN: readonly [what: string, dialect: string, answer: Answer][] = [
   [
     'a field that is wrong',

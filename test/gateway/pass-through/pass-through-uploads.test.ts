@@ -88,6 +88,8 @@ t.test('an id is found however an upload has it', async (t) => {
     'a list in a field': [form(`["file-a00000","${FILE}"]`), FORM],
     'a list of many in a field': [form([...Array.from({ length: 200 }, (_, at) => `file-number-${at}`), FILE].join(',')), FORM],
     'a name of Google': [form('cachedContents/abc123'), FORM],
+    'a name as paths are joined': [form('cachedContents/./abc123'), FORM],
+    'a name as paths are joined, in JSON': ['{"cachedContent":"cachedContents/.//abc123"}', 'application/json'],
     'JSON in a field': [form(`{"id":"${FILE}"}`), FORM],
     'an epilogue': [`${form('a')}${FILE}\r\n--bound--\r\n`, FORM],
     'another boundary': [`--other\r\n\r\n${FILE}\r\n--other--\r\n`, FORM],

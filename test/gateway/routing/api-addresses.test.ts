@@ -45,6 +45,8 @@ t.test('a base address with /v1 where the client adds it, and one without it', a
     ['/messages/count_tokens', { model: 'acme/one', messages }],
   ]
   await every(t, 'every path', async (t) => {
+    for (const path of ['/embeddings', '/v1/embeddings/', '/v1/v1/embeddings'])
+      t.match(await (await gateway.post(path, { model: 'acme/one', input: 'Hi' })).json(), { error: { message: /generates text/ } }, path)
     for (const prefix of ['', '/v1', '/v1/v1'])
       for (const [path, body] of posted) {
         t.equal((await gateway.post(`${prefix}${path}`, body)).status, 200, `${prefix}${path}`)
@@ -125,7 +127,7 @@ t.test('links of errors have one form, absolute where the address of the gateway
     const gateway = await startGateway(`server: { host: 127.0.0.1, port: 0${setting} }\n${oneModel(upstream.url, 'openai-chat')}`)
     t.teardown(() => gateway.close())
     const messages = [{ role: 'user', content: 'Hi' }]
-    const linkOf = async (asking: Promise<Response>): Promise<unknown> => {
+    const errorLink = async (asking: Promise<Response>): Promise<unknown> => {
       const { error } = (await (await asking).json()) as { error: JsonObject }
       return object(error.availability).docs_url
     }
@@ -141,7 +143,7 @@ t.test('links of errors have one form, absolute where the address of the gateway
         ['a router without a model', gateway.post('/v1/chat/completions', { ...auto, messages })],
         ['an entry of a list', gateway.get('/v1/models/acme/none')],
       ]
-      for (const [what, asking] of asked) t.equal(await linkOf(asking), link, what)
+      for (const [what, asking] of asked) t.equal(await errorLink(asking), link, what)
     })
     const page = await fetch(`${gateway.url}/docs/schemas`)
     t.match(await page.text(), /id="Error"[\s\S]*model_unavailable_upstream/, 'the page explains the codes')

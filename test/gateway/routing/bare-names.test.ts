@@ -31,7 +31,7 @@ async function asked(t: Test, models: readonly (string | undefined)[], headers?:
   return { replies, upstream, gateway }
 }
 
-const messageOf = ({ body }: { body: JsonObject }): string => (isObject(body.error) ? String(body.error.message) : '')
+const errorMessage = ({ body }: { body: JsonObject }): string => (isObject(body.error) ? String(body.error.message) : '')
 
 t.test('a declared bare name is a model: by itself, with a suffix, as the default and as the target of an alias', async (t) => {
   const { replies, upstream, gateway } = await asked(t, ['gpt-4o', 'gpt-4o:floor', undefined, 'smart', 'openai/gpt-4.1'])
@@ -65,13 +65,17 @@ t.test('a name that is none is answered with the nearest models that the key may
     replies.map(({ status }) => status),
     [404, 404, 404, 404, 404],
   )
-  const [first, second, third, fourth, fifth] = replies.map(messageOf)
+  const [first, second, third, fourth, fifth] = replies.map(errorMessage)
   t.equal(first, 'No such model: gpt-4; expected one such as gpt-4o, gpt-4o-mini, openai/gpt-4.1')
   t.match(second, /^No such model: gpt4o; expected one such as gpt-4o, /)
   t.match(third, /expected one such as openai\/gpt-4\.1-mini, /)
   t.equal(fourth, 'No such model: zzz')
   t.match(fifth, /^No such model: gpt-4{200}$/)
   const bound = await asked(t, ['openai/gpt-4.1-minni'], { authorization: 'Bearer sk-bound-0123456789abcdef' })
-  t.match(messageOf(bound.replies[0] ?? { body: {} }), /expected one such as gpt-4o-mini|expected one such as gpt-4o/)
-  t.notMatch(messageOf(bound.replies[0] ?? { body: {} }), /openai\/gpt-4\.1,|openai\/gpt-4\.1-mini,/, 'no model that the key may not use')
+  t.match(errorMessage(bound.replies[0] ?? { body: {} }), /expected one such as gpt-4o-mini|expected one such as gpt-4o/)
+  t.notMatch(
+    errorMessage(bound.replies[0] ?? { body: {} }),
+    /openai\/gpt-4\.1,|openai\/gpt-4\.1-mini,/,
+    'no model that the key may not use',
+  )
 })

@@ -27,7 +27,7 @@ const MODELS = Object.keys(WIRES)
 const PROCESSES = 4
 const OTHERS = 10
 const BAD = 'sk-router-v1-bad-0123456789abcdef01'
-const keyOf = (number: number): string => `sk-router-v1-key${number}-0123456789abcdef`
+const numberedKey = (number: number): string => `sk-router-v1-key${number}-0123456789abcdef`
 
 interface Cohort {
   readonly clock: FakeClock
@@ -46,7 +46,7 @@ async function cohort(t: Test, checks: string, usual: Script): Promise<Cohort> {
   const hub = new Hub()
   const cheap = await startUpstream(usual)
   const dear = await startUpstream((seen) => answerFor(seen, { text: ['dear'], usage: { input: 1_000, output: 1 } }))
-  const keys = Array.from({ length: OTHERS }, (_, number) => `{ name: key${number}, key: "${keyOf(number)}" }`)
+  const keys = Array.from({ length: OTHERS }, (_, number) => `{ name: key${number}, key: "${numberedKey(number)}" }`)
   const price = (million: string): string => `price: { prompt: "${million}", completion: "${million}" }`
   const yaml = `auth: { keys: [ { name: bad, key: "${BAD}" }, ${keys.join(', ')} ] }
 health_checks: ${checks}
@@ -65,16 +65,16 @@ ${MODELS.map((wire) => `  acme/${wire}: { context: 128000, endpoints: [ { provid
   }
   t.teardown(() => Promise.all([...processes.map((gateway) => gateway.close()), cheap.close(), dear.close()]))
   const chance = (): number => random.random()
-  const oneOf = <Value>(values: readonly Value[]): Value => values[Math.floor(chance() * values.length)] as Value
+  const pickOne = <Value>(values: readonly Value[]): Value => values[Math.floor(chance() * values.length)] as Value
   return {
     clock,
     cheap,
     processes,
     chance,
     send: async (key, model, content) => {
-      const client: Client = oneOf(CLIENTS)
+      const client: Client = pickOne(CLIENTS)
       const body = { ...questionFor(client, content), model: `acme/${model}`, ...(chance() < 0.5 && { stream: true }) }
-      const reply = await oneOf(processes).post(PATHS[client], body, { authorization: `Bearer ${key}` })
+      const reply = await pickOne(processes).post(PATHS[client], body, { authorization: `Bearer ${key}` })
       const text = await reply.text()
       // News arrive late, and several at once.
       if (chance() < 0.5) hub.deliver()
@@ -113,7 +113,7 @@ for (const checks of ['{ kind: off }', '{ kind: list }', '{ kind: request }'])
       if (chance() < 0.4) {
         if ((await send(BAD, model, 'stumble')) === 'dear') moved++
       } else {
-        const key = keyOf(Math.floor(chance() * OTHERS))
+        const key = numberedKey(Math.floor(chance() * OTHERS))
         sent.set(key, (sent.get(key) ?? 0) + 1)
         const server = await send(key, model, 'Hello')
         if (server !== 'cheap') wrong.push(`step ${step}: ${model} ${server}`)
@@ -133,7 +133,8 @@ t.test('seven requests with one bad conversation move no other key', async (t) =
   await every(t, 'every wire and key', async (t) => {
     for (const model of MODELS) for (let times = 0; times < 7; times++) t.equal(await send(BAD, model, 'stumble'), 'dear', model)
     for (const model of MODELS)
-      for (let number = 0; number < OTHERS; number++) t.equal(await send(keyOf(number), model, 'Hello'), 'cheap', `${model} key ${number}`)
+      for (let number = 0; number < OTHERS; number++)
+        t.equal(await send(numberedKey(number), model, 'Hello'), 'cheap', `${model} key ${number}`)
   })
 })
 
@@ -146,7 +147,7 @@ t.test('an endpoint that fails for all is left by all after few failed calls, an
     const { cheap, clock, send } = await cohort(t, checks, served)
     const all = (what: string, provider: string): Promise<void> =>
       every(t, what, async (t) => {
-        for (let number = 0; number < OTHERS; number++) t.equal(await send(keyOf(number), 'chat', 'Hello'), provider)
+        for (let number = 0; number < OTHERS; number++) t.equal(await send(numberedKey(number), 'chat', 'Hello'), provider)
       })
     await all('before', 'cheap')
     let failed = 0
@@ -165,7 +166,7 @@ t.test('an endpoint that fails for all is left by all after few failed calls, an
   }
 })
 
-t.test('where one key alone uses an endpoint, a check brings the others to know before they fail', async (t) => {
+t.test('a check shows other keys a failure before they meet it, where one key alone uses an endpoint', async (t) => {
   const { cheap, clock, processes, send } = await cohort(t, '{ kind: request }', served)
   cheap.script = () => STUMBLES
   for (let times = 0; times < 4 * PROCESSES; times++) await send(BAD, 'chat', 'Hello')
@@ -177,7 +178,7 @@ t.test('where one key alone uses an endpoint, a check brings the others to know 
   await eventually('a check in each process', () => ended() === PROCESSES, { found: ended })
   const calls = cheap.requests.length
   await every(t, 'every other key', async (t) => {
-    for (let number = 0; number < OTHERS; number++) t.equal(await send(keyOf(number), 'chat', 'Hello'), 'dear')
+    for (let number = 0; number < OTHERS; number++) t.equal(await send(numberedKey(number), 'chat', 'Hello'), 'dear')
   })
   t.equal(cheap.requests.length, calls, 'no other key has had a failed call')
 })

@@ -15,7 +15,7 @@ const LIMITED = 'sk-router-v1-limited-0123456789abcdef'
 const FREE = 'sk-router-v1-unlimited-0123456789ab'
 const KEYS = `auth: { keys: [ { name: limited, key: "${LIMITED}", limit: "5.00" }, { name: unlimited, key: "${FREE}" } ] }\n`
 
-const listOf = (names: readonly string[]) => jsonAnswer({ object: 'list', data: names.map((id) => ({ id, object: 'model' })) })
+const modelList = (names: readonly string[]) => jsonAnswer({ object: 'list', data: names.map((id) => ({ id, object: 'model' })) })
 const isList = ({ method, path }: Seen): boolean => method === 'GET' && path.startsWith('/v1/models')
 
 async function served(gateway: Gateway): Promise<string[]> {
@@ -39,7 +39,7 @@ async function discovering(t: Test, discover = 'true', host = '127.0.0.1') {
   const broken = { chat: false }
   const { clock, gateway, upstream } = await startScene(t, {
     answer: (seen) => {
-      if (isList(seen)) return listOf(names)
+      if (isList(seen)) return modelList(names)
       if (seen.method === 'GET' || !seen.path.endsWith('/chat/completions')) return jsonAnswer({}, 404)
       return broken.chat ? upstreamError(503) : answerFor(seen, { text: ['ok'] })
     },
@@ -115,7 +115,7 @@ t.test('of a host that cannot be looked up nothing is served, and nothing is fre
   syncBuiltinESMExports()
   const { clock, gateway, upstream } = await startScene(t, {
     answer: (seen) => {
-      if (isList(seen)) return listOf(['one'])
+      if (isList(seen)) return modelList(['one'])
       return seen.method === 'GET' ? jsonAnswer({}, 404) : answerFor(seen, { text: ['ok'] })
     },
     config: (url) =>

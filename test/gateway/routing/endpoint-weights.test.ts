@@ -1,4 +1,4 @@
-/** How an operator shares requests over endpoints: `weight`, draining, `least_busy`, and an account's `order` for other models. */
+/** Sharing of requests over endpoints: `weight`, draining, `least_busy`, and an account's `order` for other models. */
 import t, { type Test } from 'tap'
 import type { JsonObject } from '../../../src/core/json.ts'
 import { type Providers, type ProvidersOptions, questionFor, startProviders } from '../../support/providers.ts'
@@ -17,7 +17,7 @@ const TOOLS = [{ type: 'function', function: { name: 'look', parameters: { type:
 
 const start = (t: Test, more: Partial<ProvidersOptions>): Promise<Providers> => startProviders(t, { providers: NAMES, ...more })
 
-/** How often each provider served. */
+/** Number of requests that each provider served. */
 async function shares(scene: Providers, count: number, fields: JsonObject = {}): Promise<Record<string, number>> {
   const served: Record<string, number> = {}
   for (let i = 0; i < count; i++) {
@@ -32,7 +32,7 @@ interface Candidate {
   why: { by: string; share?: number; value?: number | null }
 }
 
-async function planOf(scene: Providers, fields: JsonObject = {}): Promise<{ candidates: Candidate[]; excluded: JsonObject[] }> {
+async function fetchPlan(scene: Providers, fields: JsonObject = {}): Promise<{ candidates: Candidate[]; excluded: JsonObject[] }> {
   const response = await scene.gateway.post('/v1/plan', { ...questionFor('chat'), ...fields })
   return (await response.json()) as { candidates: Candidate[]; excluded: JsonObject[] }
 }
@@ -44,7 +44,7 @@ t.test("an account's order that names none of a model's providers leaves that mo
   t.same(await shares(scene, 20), { aye: 20 }, 'a model with a named provider goes there')
   const drawn = await shares(scene, 60, { model: 'acme/two' })
   t.ok(within(drawn.bee, 15, 45) && within(drawn.cee, 15, 45), `the other is drawn (${JSON.stringify(drawn)})`)
-  const mixed = await planOf(scene, { model: 'acme/one', models: ['acme/two'] })
+  const mixed = await fetchPlan(scene, { model: 'acme/one', models: ['acme/two'] })
   t.same(
     mixed.candidates.map(({ why: { by } }) => by),
     ['order', 'price', 'price', 'draw', 'draw'],
@@ -91,7 +91,7 @@ t.test('weights share the requests, whatever the prices, with tools as without',
     t.ok(within(served.aye, 140, 180) && within(served.bee, 20, 60), JSON.stringify(served))
     t.same(served.cee, undefined, 'a drained endpoint gets none')
   }
-  const { candidates, excluded } = await planOf(scene)
+  const { candidates, excluded } = await fetchPlan(scene)
   t.same(
     new Map(candidates.map(({ endpoint, why: { by, share } }) => [endpoint, { by, share }])),
     new Map([
@@ -122,7 +122,7 @@ t.test('a drained endpoint serves requests that name it, and conversations that 
   t.equal(await scene.server('chat', { session_id: 'new' }), '502', 'it is no fallback')
 })
 
-t.test('what the operator lists does not name a drained endpoint', async (t) => {
+t.test('a list of the operator does not name a drained endpoint', async (t) => {
   const scene = await start(t, { endpoint: weighted, top: 'provider: { order: [cee, aye] }' })
   t.same(await shares(scene, 10), { aye: 10 })
   const all = await start(t, { endpoint: () => 'price: free, weight: 0' })
@@ -147,7 +147,7 @@ t.test("within an account's order weights share what one entry names", async (t)
   const east = sent.filter((model) => model === 'east').length
   t.equal(sent.length, 120)
   t.ok(within(east, 72, 108), `${east} of 120`)
-  const { candidates } = await planOf(scene, { model: 'acme/azure' })
+  const { candidates } = await fetchPlan(scene, { model: 'acme/azure' })
   t.same(
     new Set(candidates.map(({ endpoint, why: { share } }) => `${endpoint} ${share}`)),
     new Set(['aye/east 0.75', 'aye/west 0.25', 'bee 0']),
@@ -184,7 +184,7 @@ t.test('least_busy: where fewest calls run; ties are drawn; a failing endpoint i
     scene.calls().map((count, at) => count - calls[at]),
     [1, 1, 2],
   )
-  const { candidates } = await planOf(scene, { provider })
+  const { candidates } = await fetchPlan(scene, { provider })
   t.same(
     new Set(candidates.map(({ endpoint, why: { by, value } }) => `${endpoint} ${by} ${value}`)),
     new Set(['aye least_busy 1', 'bee least_busy 1', 'cee least_busy 2']),
@@ -192,7 +192,7 @@ t.test('least_busy: where fewest calls run; ties are drawn; a failing endpoint i
   gate.open()
   await Promise.all(open)
   t.same(
-    new Set((await planOf(scene, { provider })).candidates.map(({ why: { value } }) => value)),
+    new Set((await fetchPlan(scene, { provider })).candidates.map(({ why: { value } }) => value)),
     new Set([0]),
     'nothing is left running',
   )

@@ -2,8 +2,8 @@
 import t, { type Test } from 'tap'
 import type { JsonObject } from '../../../src/core/json.ts'
 import { every } from '../../support/every.ts'
-import { eventsOf, object } from '../../support/fold.ts'
-import { messageEventsOf } from '../../support/fold-messages.ts'
+import { object, parseStream } from '../../support/fold.ts'
+import { messageEvents } from '../../support/fold-messages.ts'
 import { CLIENTS, type Client, type Providers, startProviders } from '../../support/providers.ts'
 import { type Answer, jsonAnswer, type Seen, sseAnswer } from '../../support/upstream.ts'
 import { framesFor, replyFor, says, upstreamError } from '../../support/wire.ts'
@@ -33,7 +33,7 @@ const failure = (name: string, answer: Failure['answer'], told: [status: number,
 const BROKEN: [number, string, string] = [502, 'provider_unavailable', 'temporarily_unavailable']
 const SILENT: [number, string, string] = [524, 'timeout', 'temporarily_unavailable']
 
-/** What the provider itself answered with, where that is not the status that the caller gets. */
+/** Status of the provider's own answer, where that is not the status that the caller gets. */
 const OWN_STATUS: Readonly<Record<string, number | null>> = {
   '500': 500,
   '503': 503,
@@ -51,7 +51,7 @@ function ownStatus({ name, status }: Failure): number | null {
   return own === undefined ? status : own
 }
 
-/** What another endpoint may do better. */
+/** Failures that another endpoint may not have. */
 const MOVE_ON: readonly Failure[] = [
   failure('500', () => upstreamError(500), BROKEN),
   failure('503', () => upstreamError(503), BROKEN),
@@ -66,7 +66,7 @@ const MOVE_ON: readonly Failure[] = [
   failure('a rate limit', () => upstreamError(429), [429, 'rate_limit_exceeded', 'capacity_exhausted']),
 ]
 
-/** What no other endpoint of the same model would take. */
+/** Requests that no other endpoint of the same model would take. */
 const RETURN: readonly Failure[] = [
   failure('a wrong value', error(400, 'invalid_value'), [400, 'invalid_request', '']),
   failure('409', error(409, 'conflict'), [409, 'invalid_request', '']),
@@ -206,7 +206,7 @@ t.test('calls the next model whatever fails, and reports the price and slug of t
         scene.script((seen, index) => (seen.json.model === 'm' ? upstreamError(500) : says({ text: ['two'] })(seen, index)), 'bee')
         const response = await asked(scene, scene.ask('chat', only, METADATA), one, 'aye')
         t.equal(response.status, 200, one.name)
-        const reply = stream ? eventsOf(await response.text()).at(-1) : ((await response.json()) as JsonObject)
+        const reply = stream ? parseStream(await response.text()).at(-1) : ((await response.json()) as JsonObject)
         t.match(
           reply,
           { model: 'acme/two', usage: { cost: 0.00009 }, router_metadata: { strategy: 'fallback', requested: 'acme/one' } },
@@ -283,7 +283,7 @@ t.test('a final failure after a long silence says in the stream whether waiting 
     t.equal(response.status, 200, client)
     await scene.clock.advance(50_000)
     const text = await response.text()
-    const last = (client === 'messages' ? messageEventsOf(text) : eventsOf(text)).at(-1) ?? {}
+    const last = (client === 'messages' ? messageEvents(text) : parseStream(text)).at(-1) ?? {}
     const { availability } = object(object(last.response ?? last).error)
     t.match(availability, { code: 'temporarily_unavailable', retryable: true, affected_providers: ['aye'] }, client)
   }
@@ -312,10 +312,10 @@ async function spent(scene: Providers): Promise<number> {
 
 /** A whole answer or stream that ends so, with these tokens. */
 function ends(seen: Seen, finish: string | null, text: string, tokens: number): Answer {
-  const said = { text: [text], usage: { input: 1000, output: tokens } }
+  const utterance = { text: [text], usage: { input: 1000, output: tokens } }
   const changed = (json: string): string => json.replaceAll('"finish_reason":"stop"', `"finish_reason":${JSON.stringify(finish)}`)
-  if (seen.json.stream === true) return sseAnswer(framesFor(seen.path, said).map(changed))
-  return jsonAnswer(JSON.parse(changed(JSON.stringify(replyFor(seen.path, said)))) as JsonObject)
+  if (seen.json.stream === true) return sseAnswer(framesFor(seen.path, utterance).map(changed))
+  return jsonAnswer(JSON.parse(changed(JSON.stringify(replyFor(seen.path, utterance)))) as JsonObject)
 }
 
 async function insured(t: Test, scene: Providers, client: Client, stream: boolean, name: string): Promise<void> {

@@ -14,7 +14,7 @@ import { answerFor } from '../../support/wire.ts'
 const WIRES = { chat: 'openai-chat', responses: 'openai-responses', messages: 'anthropic', gemini: 'gemini', bedrock: 'bedrock-converse' }
 type WireName = keyof typeof WIRES
 const ALL = Object.keys(WIRES) as WireName[]
-/** What the caller reads is written for all wires alike: each format of callers at one of them. */
+/** Error for the caller, which is written for all wires alike: each format of callers at one of them. */
 const CALLERS: Readonly<Record<WireName, readonly Client[]>> = {
   chat: CLIENTS,
   responses: ['responses'],
@@ -33,7 +33,7 @@ interface Row {
   readonly wires: readonly WireName[]
   readonly answer: Answer
   readonly outcome: Outcome
-  /** What the caller reads where no other endpoint is left. */
+  /** Error for the caller where no other endpoint is left. */
   readonly status: number
   readonly type: string
   readonly message: RegExp
@@ -71,7 +71,7 @@ const aws = (status: number, type: string, message: string): Answer => ({
   ...jsonAnswer({ message }, status),
   headers: { 'content-type': 'application/json', 'x-amzn-errortype': type },
 })
-const SAID = 'Sentence of the provider'
+const UTTERANCES = 'Sentence of the provider'
 
 const ROWS: readonly Row[] = [
   // the operator's account
@@ -86,13 +86,18 @@ const ROWS: readonly Row[] = [
     'Anthropic, public issues',
   ),
   ...['contract_spend_limit_reached', 'enforced_spend_limit_reached'].map((code) =>
-    credit(code, ['messages'], anthropic(400, 'invalid_request_error', SAID, code), 'npm @anthropic-ai/sdk 1.14.0, details.error_code'),
+    credit(
+      code,
+      ['messages'],
+      anthropic(400, 'invalid_request_error', UTTERANCES, code),
+      'npm @anthropic-ai/sdk 1.14.0, details.error_code',
+    ),
   ),
   ...['organization_on_hold', 'cmek_key_disabled', 'cmek_anything_new', 'payment_profile_missing', 'subscription_lapsed'].map((code) =>
     account(
       code,
       ['messages'],
-      anthropic(400, 'invalid_request_error', SAID, code),
+      anthropic(400, 'invalid_request_error', UTTERANCES, code),
       /^The gateway's account at BAD cannot be used$/,
       'npm @anthropic-ai/sdk 1.14.0, details.error_code',
     ),
@@ -120,7 +125,13 @@ const ROWS: readonly Row[] = [
     /^The gateway's account at BAD cannot be used$/,
     'Fireworks',
   ),
-  account('412 that calls the request invalid', ['chat'], openai(412, SAID), /^The gateway's account at BAD cannot be used$/, 'Fireworks'),
+  account(
+    '412 that calls the request invalid',
+    ['chat'],
+    openai(412, UTTERANCES),
+    /^The gateway's account at BAD cannot be used$/,
+    'Fireworks',
+  ),
   account(
     'apostrophes are no quotes',
     ['chat'],
@@ -226,25 +237,25 @@ const ROWS: readonly Row[] = [
   account(
     'an account with a word that is yet to come',
     ['chat'],
-    jsonAnswer({ error: { code: 'AccountFrozen', message: SAID } }, 400),
+    jsonAnswer({ error: { code: 'AccountFrozen', message: UTTERANCES } }, 400),
     /^The gateway's account at BAD cannot be used$/,
     'an open set',
   ),
   // providers that fail
   failed('flex capacity', ['chat'], { status: 498 }, 'Groq', { status: 529, type: 'provider_overloaded' }),
-  failed('424', ALL, jsonAnswer({ message: SAID }, 424), 'Groq; ModelErrorException'),
+  failed('424', ALL, jsonAnswer({ message: UTTERANCES }, 424), 'Groq; ModelErrorException'),
   ...[406, 414, 415, 418, 431, 444, 451, 460, 499].map((status) =>
-    failed(`${status}`, ALL, jsonAnswer({ error: { message: SAID } }, status), 'RFC 9110, 15.5: not about the content'),
+    failed(`${status}`, ALL, jsonAnswer({ error: { message: UTTERANCES } }, status), 'RFC 9110, 15.5: not about the content'),
   ),
   ...[405, 406, 415, 418, 424, 451].map((status) =>
     failed(
       `${status} that calls the request invalid`,
       THREE,
-      jsonAnswer({ type: 'error', error: { type: 'invalid_request_error', code: 'invalid_value', message: SAID } }, status),
+      jsonAnswer({ type: 'error', error: { type: 'invalid_request_error', code: 'invalid_value', message: UTTERANCES } }, status),
       'bodies of proxies',
     ),
   ),
-  failed('500', ALL, jsonAnswer({ error: { message: SAID } }, 500), 'RFC 9110'),
+  failed('500', ALL, jsonAnswer({ error: { message: UTTERANCES } }, 500), 'RFC 9110'),
   failed(
     'a quota that has the words of a bill',
     ['chat'],
@@ -380,8 +391,8 @@ const ROWS: readonly Row[] = [
         ['chat'],
         jsonAnswer({ error: { code: 'data_inspection_failed', message: 'Input data may contain improper content.' } }, 400),
       ],
-      ['OpenAI, misalignment', ['chat', 'responses'], openai(400, SAID, 'misalignment_policy_violation')],
-      ['OpenAI, a policy that is yet to come', ['chat', 'responses'], openai(400, SAID, 'something_new_policy')],
+      ['OpenAI, misalignment', ['chat', 'responses'], openai(400, UTTERANCES, 'misalignment_policy_violation')],
+      ['OpenAI, a policy that is yet to come', ['chat', 'responses'], openai(400, UTTERANCES, 'something_new_policy')],
       [
         'OpenAI, flagged',
         ['chat', 'responses'],
@@ -391,27 +402,38 @@ const ROWS: readonly Row[] = [
     ] as const
   ).map(([what, wires, answer]) => refused(`policy: ${what}`, wires, answer, what, POLICY)),
   // forms of refusals
-  refused('an unknown 400', ALL, jsonAnswer({ error: { message: SAID } }, 400), 'RFC 9110'),
+  refused('an unknown 400', ALL, jsonAnswer({ error: { message: UTTERANCES } }, 400), 'RFC 9110'),
   refused(
     'a list of errors',
     THREE,
-    jsonAnswer({ errors: [{ code: 5006, message: `Error: ${SAID}` }, { message: 'and another' }], success: false }, 400),
+    jsonAnswer({ errors: [{ code: 5006, message: `Error: ${UTTERANCES}` }, { message: 'and another' }], success: false }, 400),
     'Cloudflare',
     { message: /^BAD: Error: Sentence of the provider; and another$/ },
   ),
-  refused('a list of texts', THREE, jsonAnswer({ errors: [SAID] }, 400), 'seen at proxies'),
-  refused('JSON:API', THREE, jsonAnswer({ errors: [{ status: '400', title: 'Bad', detail: SAID }] }, 400), 'jsonapi.org, error objects'),
-  refused('base_resp', ['chat'], jsonAnswer({ base_resp: { status_code: 2013, status_msg: SAID } }, 400), 'MiniMax'),
+  refused('a list of texts', THREE, jsonAnswer({ errors: [UTTERANCES] }, 400), 'seen at proxies'),
+  refused(
+    'JSON:API',
+    THREE,
+    jsonAnswer({ errors: [{ status: '400', title: 'Bad', detail: UTTERANCES }] }, 400),
+    'jsonapi.org, error objects',
+  ),
+  refused('base_resp', ['chat'], jsonAnswer({ base_resp: { status_code: 2013, status_msg: UTTERANCES } }, 400), 'MiniMax'),
   refused(
     'a name that is too long',
     ['chat', 'responses'],
-    openai(400, `Invalid 'tools[0].name': string too long. ${SAID}`, 'string_above_max_length', 'invalid_request_error', 'tools[0].name'),
+    openai(
+      400,
+      `Invalid 'tools[0].name': string too long. ${UTTERANCES}`,
+      'string_above_max_length',
+      'invalid_request_error',
+      'tools[0].name',
+    ),
     'OpenAI',
   ),
   refused(
     'money in words of the caller',
     ['chat'],
-    openai(400, `${SAID}: no tool is named "insufficient balance, credit balance is too low"`, 'invalid_value'),
+    openai(400, `${UTTERANCES}: no tool is named "insufficient balance, credit balance is too low"`, 'invalid_value'),
     'a caller writes what is quoted',
   ),
 ]
@@ -560,7 +582,7 @@ t.test('an account that fails in the middle of an answer is named, and its sente
   })
 })
 
-t.test('what one server refuses with 500 is not sent to the same provider again, but to another', async (t) => {
+t.test('sends a request that one server refuses with 500 to another provider, and not again to the same one', async (t) => {
   const scene = await startScene(t, {
     answer: (seen) =>
       seen.json.model === 'elsewhere'

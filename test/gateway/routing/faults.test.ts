@@ -1,4 +1,4 @@
-/** What providers do wrong, with real sockets, on every way and in every lane. */
+/** Faults of providers, with real sockets, on every way and in every lane. */
 import t, { type Test } from 'tap'
 import { bodyText } from '../../support/body-text.ts'
 import { eventually } from '../../support/eventually.ts'
@@ -6,21 +6,21 @@ import { every } from '../../support/every.ts'
 import { object } from '../../support/fold.ts'
 import { countLane } from '../../support/lanes.ts'
 import { heardLeave, READ_ON } from '../../support/leaving.ts'
-import { allWays, type Bench, faultOf, foldOf, nameOf, passPause, TIMEOUTS, type Way, withBench } from '../../support/pair-bench.ts'
+import { allWays, type Bench, expectFault, foldReply, passPause, TIMEOUTS, type Way, wayName, withBench } from '../../support/pair-bench.ts'
 import { type Answer, Gate, JSON_TYPE, jsonAnswer, REFUSING_URL, type Seen, sseAnswer, startUpstream } from '../../support/upstream.ts'
-import { answerFor, framesFor, replyFor, type Said, upstreamError } from '../../support/wire.ts'
+import { answerFor, framesFor, replyFor, type Utterance, upstreamError } from '../../support/wire.ts'
 
 const root = t
 const ways = allWays()
 /** Longer than the silence after which the head goes out. */
 const SLOW = '{ first_byte: 60s, idle: 60s }'
-const SAID: Said = { text: ['one ', 'two ', 'thrée'] }
+const UTTERANCES: Utterance = { text: ['one ', 'two ', 'thrée'] }
 const streams = (seen: Seen): boolean => seen.json.stream === true
 
 interface Failure {
   name: string
   answer: (seen: Seen) => Answer
-  /** What the caller is told where there is no backup. */
+  /** Error for the caller where there is no backup. */
   status: number
   type: string
   /** Milliseconds to wait on the gateway's clock. */
@@ -50,7 +50,7 @@ const BEFORE_CONTENT: readonly Failure[] = [
   { name: '200 whose first event is an error', answer: errorInside, ...unavailable },
   {
     name: 'cut after the lifecycle events',
-    answer: (seen) => sseAnswer(framesFor(seen.path, SAID).slice(0, 1), { after: 'reset' }),
+    answer: (seen) => sseAnswer(framesFor(seen.path, UTTERANCES).slice(0, 1), { after: 'reset' }),
     ...unavailable,
     only: 'stream',
   },
@@ -108,18 +108,18 @@ for (const failure of BEFORE_CONTENT)
     await every(t, 'every way', async (t) => {
       for (const way of ways)
         await kinds(failure, async (stream) => {
-          const name = `${nameOf(way)}${stream ? ', streamed' : ''}`
+          const name = `${wayName(way)}${stream ? ', streamed' : ''}`
           await withBench({ way, backup: true, script: failure.answer }, async (bench) => {
             const response = await ask(bench, failure, stream)
             t.equal(response.status, 200, name)
-            const reply = await foldOf(way, response)
+            const reply = await foldReply(way, response)
             t.match(reply, { text: 'from the backup', error: undefined }, name)
             t.same([bench.first.requests.length, bench.second.requests.length], [1, 1], `${name}: one call each`)
             t.equal(await spent(bench), 0.000025, `${name}: paid once`)
           })
           await withBench({ way, backup: false, script: failure.answer }, async (bench) => {
             const response = await ask(bench, failure, stream)
-            const { error } = await faultOf(t, response, failure.status, failure.type)
+            const { error } = await expectFault(t, response, failure.status, failure.type)
             t.notMatch(JSON.stringify(error), /boom|secret|provider says|html|127\.0\.0\.1/, `${name}: nothing of the provider's own words`)
             if (failure.status === 429) t.equal(response.headers.get('retry-after'), '9')
             t.equal(await spent(bench), 0, `${name}: not paid`)
@@ -135,11 +135,11 @@ t.test('before content: connection refused', async (t) => {
       for (const stream of [false, true]) {
         await withBench({ way, backup: true, address: REFUSING_URL, script: () => ({}) }, async (bench) => {
           const [response] = await Promise.all([bench.ask(stream), passPause(bench.clock)])
-          t.equal((await foldOf(way, response)).text, 'from the backup', nameOf(way))
+          t.equal((await foldReply(way, response)).text, 'from the backup', wayName(way))
         })
         await withBench({ way, backup: false, address: REFUSING_URL, script: () => ({}) }, async (bench) => {
           const [response] = await Promise.all([bench.ask(stream), passPause(bench.clock)])
-          const { error } = await faultOf(t, response, 502, 'provider_unavailable')
+          const { error } = await expectFault(t, response, 502, 'provider_unavailable')
           t.notMatch(JSON.stringify(error), /127\.0\.0\.1|ECONN/, 'no address')
         })
         countLane(root, way.lane)
@@ -147,15 +147,15 @@ t.test('before content: connection refused', async (t) => {
   })
 })
 
-t.test('what the caller got wrong is not tried again on the same model', async (t) => {
+t.test('does not try a wrong request again on the same model', async (t) => {
   await every(t, 'every way', async (t) => {
     for (const way of ways) {
       await withBench({ way, backup: true, script: () => upstreamError(400, 'bad value') }, async (bench) => {
-        await faultOf(t, await bench.ask(false), 400, 'invalid_request')
-        t.equal(bench.second.requests.length, 0, `${nameOf(way)}: no other endpoint of the model is called`)
+        await expectFault(t, await bench.ask(false), 400, 'invalid_request')
+        t.equal(bench.second.requests.length, 0, `${wayName(way)}: no other endpoint of the model is called`)
       })
       await withBench({ way, backup: true, script: () => upstreamError(400, 'bad value') }, async (bench) => {
-        const reply = await foldOf(way, await bench.ask(false, { models: ['acme/two'] }))
+        const reply = await foldReply(way, await bench.ask(false, { models: ['acme/two'] }))
         t.match(reply, { text: 'from the backup', model: 'acme/two' }, 'another model may take it')
       })
     }
@@ -165,7 +165,7 @@ t.test('what the caller got wrong is not tried again on the same model', async (
 t.test('returns the failure where fallbacks are off', async (t) => {
   const [way] = ways
   await withBench({ way, backup: true, script: () => upstreamError(500) }, async (bench) => {
-    await faultOf(t, await bench.ask(true, { provider: { order: ['first'], allow_fallbacks: false } }), 502, 'provider_unavailable')
+    await expectFault(t, await bench.ask(true, { provider: { order: ['first'], allow_fallbacks: false } }), 502, 'provider_unavailable')
     t.equal(bench.second.requests.length, 0)
   })
 })
@@ -176,8 +176,8 @@ t.test('all limited: 429 with the smallest hint', async (t) => {
       await withBench({ way, backup: true, script: () => upstreamError(429, 'slow', { 'retry-after': '20' }) }, async (bench) => {
         bench.second.script = () => upstreamError(429, 'slow', { 'retry-after': '4' })
         const response = await bench.ask(true)
-        await faultOf(t, response, 429, 'rate_limit_exceeded')
-        t.equal(response.headers.get('retry-after'), '4', nameOf(way))
+        await expectFault(t, response, 429, 'rate_limit_exceeded')
+        t.equal(response.headers.get('retry-after'), '4', wayName(way))
       })
   })
 })
@@ -206,7 +206,7 @@ const AFTER_CONTENT: readonly Break[] = [
 
 /** The frames of a stream up to and with its second word. */
 function upToSecondWord(path: string): string[] {
-  const frames = framesFor(path, SAID)
+  const frames = framesFor(path, UTTERANCES)
   return frames.slice(0, frames.findIndex((frame) => frame.includes('two ')) + 1)
 }
 
@@ -225,9 +225,9 @@ for (const one of AFTER_CONTENT)
     await every(t, 'every way', async (t) => {
       for (const way of ways)
         await withBench({ way, backup: true, script: (seen) => one.answer(upToSecondWord(seen.path)) }, async (bench) => {
-          const name = nameOf(way)
+          const name = wayName(way)
           const text = await readBroken(bench, one.wait)
-          const reply = await foldOf(way, new Response(text, { headers: { 'content-type': 'text/event-stream' } }))
+          const reply = await foldReply(way, new Response(text, { headers: { 'content-type': 'text/event-stream' } }))
           t.equal(reply.text, 'one two ', `${name}: the text so far, once`)
           t.equal(reply.error?.type, one.type, name)
           t.match(reply.end, /^(error|failed)$/, name)
@@ -249,16 +249,16 @@ const CUTS: readonly Pick<Answer, 'lineEnd' | 'split' | 'gzip'>[] = [
 ]
 
 t.test('reads the same reply whatever the cut of its bytes and its line ends', async (t) => {
-  const said: Said = { text: ['thrée ', '日本'] }
+  const utterance: Utterance = { text: ['thrée ', '日本'] }
   await every(t, 'every way', async (t) => {
     for (const way of ways) {
-      const script = (seen: Seen): Answer => answerFor(seen, said)
+      const script = (seen: Seen): Answer => answerFor(seen, utterance)
       await withBench({ way, backup: false, script }, async (bench) => {
-        const expected = await foldOf(way, await bench.ask(true))
+        const expected = await foldReply(way, await bench.ask(true))
         t.equal(expected.text, 'thrée 日本')
         for (const cut of CUTS) {
-          bench.first.script = (seen) => sseAnswer(framesFor(seen.path, said), cut)
-          t.same(await foldOf(way, await bench.ask(true)), expected, `${nameOf(way)} ${JSON.stringify(cut)}`)
+          bench.first.script = (seen) => sseAnswer(framesFor(seen.path, utterance), cut)
+          t.same(await foldReply(way, await bench.ask(true)), expected, `${wayName(way)} ${JSON.stringify(cut)}`)
           countLane(root, way.lane)
         }
       })
@@ -270,11 +270,11 @@ t.test('a compressed whole reply arrives plain', async (t) => {
   await every(t, 'every way', async (t) => {
     for (const way of ways)
       await withBench(
-        { way, backup: false, script: (seen) => ({ ...jsonAnswer(replyFor(seen.path, SAID)), gzip: true }) },
+        { way, backup: false, script: (seen) => ({ ...jsonAnswer(replyFor(seen.path, UTTERANCES)), gzip: true }) },
         async (bench) => {
           const response = await bench.ask(false)
           t.equal(response.headers.get('content-encoding'), null)
-          t.equal((await foldOf(way, response)).text, 'one two thrée', nameOf(way))
+          t.equal((await foldReply(way, response)).text, 'one two thrée', wayName(way))
         },
       )
   })
@@ -283,7 +283,7 @@ t.test('a compressed whole reply arrives plain', async (t) => {
 /** A caller that leaves after the first word, or before the reply. */
 async function abort(t: Test, way: Way, stream: boolean): Promise<void> {
   const script = (seen: Seen): Answer => {
-    const frames = framesFor(seen.path, SAID)
+    const frames = framesFor(seen.path, UTTERANCES)
     const cut = frames.findIndex((frame) => frame.includes('two '))
     return stream ? sseAnswer([...frames.slice(0, cut), new Gate().step]) : { before: 'stall' }
   }
@@ -303,9 +303,9 @@ async function abort(t: Test, way: Way, stream: boolean): Promise<void> {
     await asked.catch(() => undefined)
     await heardLeave(bench.clock)
     await bench.clock.advance(READ_ON - 1)
-    t.equal(await spent(bench), 0, `${nameOf(way)}: read on for the final usage`)
+    t.equal(await spent(bench), 0, `${wayName(way)}: read on for the final usage`)
     await bench.clock.advance(1)
-    t.equal((await seen.closed).aborted, true, `${nameOf(way)}: the upstream is closed`)
+    t.equal((await seen.closed).aborted, true, `${wayName(way)}: the upstream is closed`)
     await eventually('the key is charged', async () => (await spent(bench)) > 0)
     t.equal(bench.second.requests.length, 0, 'the backup is not called')
     if (id) {
@@ -329,18 +329,18 @@ t.test('sends a comment after every ten seconds of silence', async (t) => {
   await every(t, 'every way', async (t) => {
     for (const way of ways) {
       const gate = new Gate()
-      const upstream = await startUpstream((seen) => sseAnswer([gate.step, ...framesFor(seen.path, SAID)]))
+      const upstream = await startUpstream((seen) => sseAnswer([gate.step, ...framesFor(seen.path, UTTERANCES)]))
       await withBench({ way, backup: false, address: upstream.url, script: () => ({}), timeouts: SLOW }, async (bench) => {
         const asked = bench.ask(true)
         await upstream.request(0)
         await bench.clock.advance(10_000)
         const response = await asked
-        t.equal(response.status, 200, `${nameOf(way)}: the head goes out`)
+        t.equal(response.status, 200, `${wayName(way)}: the head goes out`)
         await bench.clock.advance(10_000)
         gate.open()
         const text = await bodyText(response)
-        t.equal(text.match(/^: ROUTER PROCESSING$/gm)?.length, 2, nameOf(way))
-        const reply = await foldOf(way, new Response(text, { headers: { 'content-type': 'text/event-stream' } }))
+        t.equal(text.match(/^: ROUTER PROCESSING$/gm)?.length, 2, wayName(way))
+        const reply = await foldReply(way, new Response(text, { headers: { 'content-type': 'text/event-stream' } }))
         t.equal(reply.text, 'one two thrée')
       })
       await upstream.close()
@@ -357,8 +357,8 @@ t.test('a final failure after the head went out is told in-band', async (t) => {
         await bench.clock.advance(10_000)
         const response = await asked
         await bench.clock.advance(50_000)
-        const reply = await foldOf(way, response)
-        t.match(reply, { text: '', error: { type: 'timeout' } }, nameOf(way))
+        const reply = await foldReply(way, response)
+        t.match(reply, { text: '', error: { type: 'timeout' } }, wayName(way))
       })
   })
 })

@@ -141,7 +141,7 @@ t.test('checks of a day cost no more than their limit', async (t) => {
   t.equal(cheap.requests.filter(isCheck).length, 0)
 })
 
-t.test('by default a list of models is looked at, which costs nothing', async (t) => {
+t.test('requests the list of models by default, which costs nothing', async (t) => {
   for (const [status, outcome, other] of [
     [200, 'well', 'cheap'],
     [503, 'failed', 'dear'],
@@ -175,7 +175,7 @@ t.test('a server that is gone by the time of its check is out for all', async (t
   t.equal(await server('good'), 'dear')
 })
 
-t.test('off is off', async (t) => {
+t.test('sends no health check with kind: off', async (t) => {
   const { cheap, clock, server } = await scene(t, 'health_checks: { kind: off }', BROKEN)
   await server('bad')
   await clock.advance(120_000)
@@ -190,7 +190,7 @@ for (const late of [false, true])
     let sent = 0
     const processes = Array.from({ length: 8 }, () => {
       let own: ((message: Json) => void) | undefined
-      const news = {
+      const pubSub = {
         publish: (_: unknown, message: Json) => {
           const announce = (): void => {
             for (const hear of hears) if (hear !== own) hear(message)
@@ -203,7 +203,7 @@ for (const late of [false, true])
           hears.push(hear)
         },
       }
-      return new CheckSchedule(clock, { news, counters, isDegraded: () => false })
+      return new CheckSchedule(clock, { pubSub, counters, isDegraded: () => false })
     })
     const doubt = (): void => {
       for (const each of processes) each.request('a', 60_000, () => sent++)

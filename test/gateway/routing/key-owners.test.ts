@@ -58,7 +58,7 @@ models:
       })
       return object(((await reply.json()) as JsonObject).data).creator_user_id
     },
-    /** What a key reads of itself. */
+    /** Fields that a key reads of itself. */
     user: async (key: string): Promise<unknown> => {
       const reply = await fetch(`${gateway.url}/v1/key`, { headers: { authorization: `Bearer ${key}` } })
       return object(((await reply.json()) as JsonObject).data).creator_user_id

@@ -5,13 +5,13 @@ import { FakeClock } from '../../support/clock.ts'
 import { heardLeave, READ_ON } from '../../support/leaving.ts'
 import { startScene } from '../../support/scene.ts'
 import { Gate, sseAnswer } from '../../support/upstream.ts'
-import { framesFor, type SaidUsage } from '../../support/wire.ts'
+import { framesFor, type UtteranceUsage } from '../../support/wire.ts'
 
 /** Unlike any other timer: armed when a reply begins. */
 const IDLE = 777_000
 
 interface Reply {
-  usage: SaidUsage
+  usage: UtteranceUsage
   /** Milliseconds from the head of the reply to its first content, and from there to its end. */
   before: number
   writing: number

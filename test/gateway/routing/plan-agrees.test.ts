@@ -1,4 +1,4 @@
-/** What a plan says is what then happens: random catalogues, preferences, formats and health, with the same number drawn. */
+/** A plan shows the route that is then taken: random catalogues, preferences, formats and health, with the same number drawn. */
 import fc from 'fast-check'
 import t from 'tap'
 import { Runtime } from '../../../src/app/runtime.ts'
@@ -54,7 +54,7 @@ class ReplayClock implements Clock {
 /** A caller in this process. */
 class Caller implements ClientConnection {
   status = 0
-  said = ''
+  utterance = ''
   readonly contentLength: number
   private readonly body: Buffer
 
@@ -68,7 +68,7 @@ class Caller implements ClientConnection {
   }
   whole(status: number, _headers: unknown, json: string): void {
     this.status = status
-    this.said = json
+    this.utterance = json
   }
   openStream(): void {
     this.status = 200
@@ -204,7 +204,7 @@ type Question = typeof question extends fc.Arbitrary<infer Q> ? Q : never
 
 const PATHS: Record<Generating, string> = { responses: '/v1/responses', chat: '/v1/chat/completions', messages: '/v1/messages' }
 
-function bodyOf({ format, words, cap, tools, secret, shared }: Question): JsonObject {
+function questionBody({ format, words, cap, tools, secret, shared }: Question): JsonObject {
   const text = `${'word '.repeat(words)}${secret && words === 1 ? 'aurora' : ''}`
   const name = 'look'
   const schema = { type: 'object', properties: {} }
@@ -244,7 +244,7 @@ class Bench {
     const { serving } = this.runtime.gateway
     const front: Front = serving.fronts[what === 'plan' ? 'plan' : 'generate']
     const dialects = planDialects(clientDialects)
-    const connection = new Caller(bodyOf(asked))
+    const connection = new Caller(questionBody(asked))
     const exchange = new Exchange({
       id: this.ids.next(this.clock.now()),
       // The format is left to the body's shape: here it always shows.
@@ -256,10 +256,14 @@ class Bench {
       wantsMetadata: false,
     })
     await front(exchange)
-    return { exchange, status: connection.status, body: connection.said === '' ? {} : (JSON.parse(connection.said) as JsonObject) }
+    return {
+      exchange,
+      status: connection.status,
+      body: connection.utterance === '' ? {} : (JSON.parse(connection.utterance) as JsonObject),
+    }
   }
 
-  /** What a plan must leave alone. */
+  /** State that a plan must leave alone. */
   trace(): string {
     const accounts = KEYS.map(({ name }) => this.runtime.dependencies.credit.account(String(name)))
     return JSON.stringify([[...this.store.journal.export()].length, accounts.map(({ settled, held }) => [String(settled), String(held)])])
@@ -273,7 +277,7 @@ const count = (what: string): void => {
 
 function fail(asked: Question, what: string, found: unknown, expected: unknown): never {
   throw new Error(
-    `${what}: the plan said ${JSON.stringify(found)}, then came ${JSON.stringify(expected)}\n${JSON.stringify(bodyOf(asked))}`,
+    `${what}: the plan said ${JSON.stringify(found)}, then came ${JSON.stringify(expected)}\n${JSON.stringify(questionBody(asked))}`,
   )
 }
 
@@ -281,11 +285,11 @@ function same(asked: Question, what: string, planned: unknown, happened: unknown
   if (JSON.stringify(planned) !== JSON.stringify(happened)) fail(asked, what, planned, happened)
 }
 
-/** What Messages writes in front of an overflow. */
+/** Prefix of Messages for an overflow. */
 const TOO_LONG = /^prompt is too long: \d+ tokens > \d+ maximum\. /
 
 /** Status, message and kind of an error; Messages has its own body around them. */
-const errorOf = (status: number, body: JsonObject): unknown[] => [status, String(object(body.error).message).replace(TOO_LONG, '')]
+const comparedError = (status: number, body: JsonObject): unknown[] => [status, String(object(body.error).message).replace(TOO_LONG, '')]
 
 async function compare(bench: Bench, asked: Question): Promise<void> {
   await bench.clock.advance(asked.pause)
@@ -293,15 +297,15 @@ async function compare(bench: Bench, asked: Question): Promise<void> {
   const planned = await bench.ask(asked, 'plan')
   same(asked, 'trace', bench.trace(), before)
   const act = await bench.ask(asked, 'act')
-  const { head, trail, plan: acted, route } = act.exchange
-  const { attempts, removed } = trail
+  const { head, history, plan: acted, route } = act.exchange
+  const { attempts, removed } = history
   const candidates = acted?.candidates ?? []
   const models = route?.models ?? []
   count('cases')
   if (planned.status === 500 || act.status === 500) fail(asked, 'an error of our own', planned.body, act.body)
   if (planned.status !== 200) {
     count(`refused ${planned.status}`)
-    same(asked, 'refusal', errorOf(planned.status, planned.body), errorOf(act.status, act.body))
+    same(asked, 'refusal', comparedError(planned.status, planned.body), comparedError(act.status, act.body))
     if (attempts.length > 0) fail(asked, 'refusal', planned.body, attempts)
     return
   }

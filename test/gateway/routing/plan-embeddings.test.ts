@@ -3,7 +3,7 @@ import t from 'tap'
 import type { Json, JsonObject } from '../../../src/core/json.ts'
 import type { Plan } from '../../../src/pipeline/plan/answer.ts'
 import { FakeClock } from '../../support/clock.ts'
-import { cohereVectors, errorOf, openaiVectors, voyageVectors } from '../../support/embedder.ts'
+import { cohereVectors, openaiVectors, readError, voyageVectors } from '../../support/embedder.ts'
 import { every } from '../../support/every.ts'
 import { startScene } from '../../support/scene.ts'
 import type { Script } from '../../support/upstream.ts'
@@ -160,7 +160,7 @@ t.test('endpoints that cannot read the inputs are among the excluded, with the p
   const audio = { type: 'input_audio', input_audio: { data: 'AA', format: 'wav' } }
   const refused = await gateway.post('/v1/plan', { model: 'acme/vectors', input: [{ content: [audio] }] })
   t.equal(refused.status, 400)
-  const error = await errorOf(refused)
+  const error = await readError(refused)
   t.match(error, { metadata: { field: 'input[0].content[0]' } })
   const { excluded } = error.metadata as { excluded: JsonObject[] }
   t.same(
@@ -169,7 +169,7 @@ t.test('endpoints that cannot read the inputs are among the excluded, with the p
   )
 })
 
-t.test('what the request would be refused for, the plan is refused for', async (t) => {
+t.test('refuses a plan for the same reasons as its request', async (t) => {
   const rows: [body: JsonObject, headers: Record<string, string>, status: number][] = [
     [{ model: 'acme/vectors', input: texts(50) }, as(POOR), 402],
     [{ model: 'acme/vectors', input: ['aurora'] }, as(CENSORED), 403],
@@ -181,22 +181,22 @@ t.test('what the request would be refused for, the plan is refused for', async (
     for (const [body, headers, status] of rows) {
       const [plan, call] = [await gateway.post('/v1/plan', body, headers), await gateway.post('/v1/embeddings', body, headers)]
       t.same([plan.status, call.status], [status, status], JSON.stringify(body))
-      t.equal((await errorOf(plan)).message, (await errorOf(call)).message)
+      t.equal((await readError(plan)).message, (await readError(call)).message)
     }
   })
 })
 
 t.test('the format is told by the model, by the body, or by the query', async (t) => {
-  const formatOf = async (body: JsonObject, query = ''): Promise<unknown> => {
+  const detectedFormat = async (body: JsonObject, query = ''): Promise<unknown> => {
     const reply = (await (await gateway.post(`/v1/plan${query}`, body)).json()) as JsonObject
     return reply.format ?? reply.error
   }
-  t.equal(await formatOf({ model: 'acme/vectors', input: 'x' }), 'embeddings')
-  t.equal(await formatOf({ models: ['acme/vectors'], input: 'x' }), 'embeddings')
-  t.equal(await formatOf({ model: 'acme/vectors', input: 'x' }, '?format=embeddings'), 'embeddings')
-  t.equal(await formatOf({ model: 'acme/words', input: 'x' }), 'responses')
-  t.equal(await formatOf({ model: 'acme/words', input: [{ role: 'user', content: 'x' }] }), 'responses')
-  t.match(await formatOf({ model: 'acme/vectors', input: 'x' }, '?format=responses'), { code: 400 })
+  t.equal(await detectedFormat({ model: 'acme/vectors', input: 'x' }), 'embeddings')
+  t.equal(await detectedFormat({ models: ['acme/vectors'], input: 'x' }), 'embeddings')
+  t.equal(await detectedFormat({ model: 'acme/vectors', input: 'x' }, '?format=embeddings'), 'embeddings')
+  t.equal(await detectedFormat({ model: 'acme/words', input: 'x' }), 'responses')
+  t.equal(await detectedFormat({ model: 'acme/words', input: [{ role: 'user', content: 'x' }] }), 'responses')
+  t.match(await detectedFormat({ model: 'acme/vectors', input: 'x' }, '?format=responses'), { code: 400 })
   for (const own of [
     { input: ['x'] },
     { input: [1, 2] },
@@ -205,7 +205,7 @@ t.test('the format is told by the model, by the body, or by the query', async (t
     { input: 'x', input_type: 'query' },
   ])
     t.match(
-      await formatOf({ model: 'acme/words', ...own }),
+      await detectedFormat({ model: 'acme/words', ...own }),
       { code: 404, message: 'model: acme/words is a model that generates text' },
       JSON.stringify(own),
     )

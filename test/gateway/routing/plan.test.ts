@@ -63,7 +63,7 @@ async function planning(t: Test, script = says({ text: ['fine'] })): Promise<Pla
 
 const QUESTION = { model: 'acme/one', messages: [{ role: 'user', content: 'Hello' }] }
 const json = async (response: Response): Promise<JsonObject> => (await response.json()) as JsonObject
-const errorOf = (body: JsonObject): JsonObject => object(body.error)
+const bodyError = (body: JsonObject): JsonObject => object(body.error)
 const list = (value: unknown): JsonObject[] => value as JsonObject[]
 const as = (key: string): Record<string, string> => ({ authorization: `Bearer ${key}` })
 
@@ -128,15 +128,15 @@ t.test('a plan tells candidates, exclusions, hold and who would act', async (t) 
 
 t.test('the format is told by the body, by a header or by the query', async (t) => {
   const { gateway } = await planning(t)
-  const formatOf = async (body: JsonObject, query = '', headers: Record<string, string> = {}): Promise<string> => {
+  const detectedFormat = async (body: JsonObject, query = '', headers: Record<string, string> = {}): Promise<string> => {
     const reply = await json(await gateway.post(`/v1/plan${query}`, { model: 'acme/one', ...body }, headers))
-    return String(reply.format ?? errorOf(reply).message)
+    return String(reply.format ?? bodyError(reply).message)
   }
   const messages = QUESTION.messages
-  t.equal(await formatOf({ input: 'Hello' }), 'responses')
-  t.equal(await formatOf({ messages }), 'chat')
-  t.equal(await formatOf({ messages, max_tokens: 9 }), 'chat', 'a body without a word of its own')
-  t.equal(await formatOf({ messages, max_tokens: 9 }, '', { 'anthropic-version': '2023-06-01' }), 'messages')
+  t.equal(await detectedFormat({ input: 'Hello' }), 'responses')
+  t.equal(await detectedFormat({ messages }), 'chat')
+  t.equal(await detectedFormat({ messages, max_tokens: 9 }), 'chat', 'a body without a word of its own')
+  t.equal(await detectedFormat({ messages, max_tokens: 9 }, '', { 'anthropic-version': '2023-06-01' }), 'messages')
   for (const own of [
     { system: 'Be brief.' },
     { stop_sequences: ['x'] },
@@ -150,15 +150,15 @@ t.test('the format is told by the body, by a header or by the query', async (t) 
       ],
     },
   ])
-    t.equal(await formatOf({ messages, max_tokens: 9, ...own }), 'messages', JSON.stringify(own))
-  t.equal(await formatOf({ messages, max_tokens: 9 }, '?format=messages'), 'messages')
-  t.equal(await formatOf({ messages, max_tokens: 9, system: 'x' }, '?format=chat'), 'chat')
-  t.match(await formatOf({ messages }, '?format=gemini'), /^format: expected one of: responses, chat, messages, embeddings$/)
-  t.match(await formatOf({}), /expected input \(Responses and embeddings\) or messages/)
-  t.match(await formatOf({ input: 3 }), /^input/, 'the rules of the format hold')
+    t.equal(await detectedFormat({ messages, max_tokens: 9, ...own }), 'messages', JSON.stringify(own))
+  t.equal(await detectedFormat({ messages, max_tokens: 9 }, '?format=messages'), 'messages')
+  t.equal(await detectedFormat({ messages, max_tokens: 9, system: 'x' }, '?format=chat'), 'chat')
+  t.match(await detectedFormat({ messages }, '?format=gemini'), /^format: expected one of: responses, chat, messages, embeddings$/)
+  t.match(await detectedFormat({}), /expected input \(Responses and embeddings\) or messages/)
+  t.match(await detectedFormat({ input: 3 }), /^input/, 'the rules of the format hold')
 })
 
-t.test('nothing is held, journaled, pinned or measured', async (t) => {
+t.test('a plan holds, journals, pins and measures nothing', async (t) => {
   const { gateway, a, b } = await planning(t)
   const { journal } = gateway.running.store
   const session = { session_id: 'conversation', provider: { sort: 'price' } }
@@ -238,13 +238,13 @@ t.test('a plugin that would run is named and has its effect', async (t) => {
   t.match(plan, { plugins: ['context-compression'], candidates: [{ endpoint: 'aye', lane: 'translate' }] })
   const off = await gateway.post('/v1/plan', { ...long, plugins: [{ id: 'context-compression', enabled: false }] })
   t.equal(off.status, 400)
-  t.match(errorOf(await json(off)), {
+  t.match(bodyError(await json(off)), {
     message: /context-compression/,
     metadata: { error_type: 'context_length_exceeded', excluded: [{ endpoint: 'aye', filter: 'context' }] },
   })
 })
 
-t.test('what the request would be refused for, the plan is refused for', async (t) => {
+t.test('refuses a plan for the same reasons as its request', async (t) => {
   const { gateway, a, b } = await planning(t)
   const cases: [name: string, status: number, body: JsonObject, key?: string][] = [
     ['no key that is known', 401, QUESTION, 'sk-router-v1-nobody'],
@@ -265,10 +265,10 @@ t.test('what the request would be refused for, the plan is refused for', async (
       const real = await gateway.post('/v1/chat/completions', body, as(key))
       t.equal(planned.status, status, name)
       t.equal(real.status, status, `${name}: the request`)
-      const [told, said] = [errorOf(await json(planned)), errorOf(await json(real))]
+      const [told, utterance] = [bodyError(await json(planned)), bodyError(await json(real))]
       const { excluded, ...metadata } = object(told.metadata)
-      const { excluded: listed, ...meant } = object(said.metadata)
-      t.same({ ...told, metadata }, { ...said, metadata: meant }, `${name}: the same error`)
+      const { excluded: listed, ...meant } = object(utterance.metadata)
+      t.same({ ...told, metadata }, { ...utterance, metadata: meant }, `${name}: the same error`)
       if (listed !== undefined) t.same(excluded, listed, `${name}: the same exclusions`)
       if (name === 'no endpoint is left')
         t.same(

@@ -13,7 +13,7 @@ interface Two {
   gateway: Gateway
   a: Upstream
   b: Upstream
-  /** Who served, by name; else the status. */
+  /** Provider that served, by name; else the status. */
   ask(more?: object, headers?: Record<string, string>): Promise<string>
 }
 

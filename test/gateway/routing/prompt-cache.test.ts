@@ -11,7 +11,7 @@ import { jsonAnswer, type Seen } from '../../support/upstream.ts'
 const LOOK_BACK = 20
 
 /** The prompt in its order: tools, system, messages; with it whether the block has a mark. */
-function blocksOf(body: JsonObject): { text: string; marked: boolean }[] {
+function bodyBlocks(body: JsonObject): { text: string; marked: boolean }[] {
   const flat = (value: unknown): JsonObject[] => (typeof value === 'string' ? [{ type: 'text', text: value }] : list(value as never))
   const all = [...list(body.tools), ...flat(body.system), ...list(body.messages).flatMap(({ content }) => flat(content))]
   return all.map(({ cache_control: mark, ...block }) => ({ text: JSON.stringify(block), marked: mark !== undefined }))
@@ -20,8 +20,8 @@ function blocksOf(body: JsonObject): { text: string; marked: boolean }[] {
 const cached = new Set<string>()
 
 /** Reads and writes a cache of prefixes, by marks alone; a token has four characters here. */
-function usageOf(body: JsonObject): JsonObject {
-  const blocks = blocksOf(body)
+function cacheUsage(body: JsonObject): JsonObject {
+  const blocks = bodyBlocks(body)
   const prefixes: string[] = []
   for (const { text } of blocks) prefixes.push((prefixes.at(-1) ?? '') + text)
   const marks = blocks.flatMap(({ marked }, at) => (marked ? [at] : []))
@@ -40,7 +40,7 @@ function usageOf(body: JsonObject): JsonObject {
 }
 
 function answer({ json }: Seen) {
-  const marks = blocksOf(json).filter(({ marked }) => marked)
+  const marks = bodyBlocks(json).filter(({ marked }) => marked)
   const wrong = marks.length > 4 || marks.some(({ text }) => text.includes('"type":"thinking"') || text.includes('"defer_loading":true'))
   if (wrong) return jsonAnswer({ type: 'error', error: { type: 'invalid_request_error', message: 'cache_control' } }, 400)
   const content = [{ type: 'text', text: 'Fine.' }]
@@ -51,7 +51,7 @@ function answer({ json }: Seen) {
     model: 'up',
     content,
     stop_reason: 'end_turn',
-    usage: usageOf(json),
+    usage: cacheUsage(json),
   })
 }
 
@@ -79,7 +79,7 @@ async function record(response: Response): Promise<JsonObject> {
 }
 
 /** Ends of what has a mark, by number of its block in the prompt. */
-const marksIn = (body: JsonObject): number[] => blocksOf(body).flatMap(({ marked }, at) => (marked ? [at] : []))
+const marksIn = (body: JsonObject): number[] => bodyBlocks(body).flatMap(({ marked }, at) => (marked ? [at] : []))
 
 t.test('a conversation reads from the cache what its turns before have sent', async (t) => {
   for (const client of CLIENTS)

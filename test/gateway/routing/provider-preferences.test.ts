@@ -41,7 +41,7 @@ interface Preferring {
   clock: FakeClock
   gateway: Gateway
   upstreams: Record<Name, Upstream>
-  /** What was asked of whom since the last look: `aye one`. */
+  /** Requests of each provider since the last look: `aye one`. */
   asked(): string[]
   /** Every provider fails: who is asked after whom, and the status in the end. */
   tour(fields?: JsonObject): Promise<{ status: number; body: JsonObject; asked: string[] }>
@@ -127,7 +127,7 @@ interface Row {
   order?: readonly string[]
   any?: readonly string[]
   warm?: boolean
-  /** What the request side may say in another form. */
+  /** Other forms of the request's own preferences. */
   also?: JsonObject
   check?: (scene: Preferring, t: Test) => void
 }
@@ -264,7 +264,7 @@ t.test('every row of the table: in the request, as the default of a key, as the 
     })
 })
 
-t.test('nothing said: all of them, and no tier', async (t) => {
+t.test('without preferences uses all endpoints, and no tier', async (t) => {
   const scene = await preferring(t)
   t.same((await scene.tour()).asked.sort(), ALL)
   t.same((await scene.tour(TAGS)).asked.sort(), ['aye base', 'cee base', 'cee turbo'])

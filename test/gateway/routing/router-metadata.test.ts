@@ -5,8 +5,8 @@ import type { JsonObject } from '../../../src/core/json.ts'
 import type { Exchange } from '../../../src/pipeline/exchange.ts'
 import { metadataOnFault } from '../../../src/pipeline/reply/metadata.ts'
 import { every } from '../../support/every.ts'
-import { eventsOf, list, object } from '../../support/fold.ts'
-import { messageEventsOf } from '../../support/fold-messages.ts'
+import { list, object, parseStream } from '../../support/fold.ts'
+import { messageEvents } from '../../support/fold-messages.ts'
 import { CLIENTS, type Client, type Providers, type ProvidersOptions, questionFor, startProviders } from '../../support/providers.ts'
 import { jsonAnswer, sseAnswer } from '../../support/upstream.ts'
 import { framesFor, says, upstreamError } from '../../support/wire.ts'
@@ -21,10 +21,10 @@ const three = (t: Test, options: Partial<ProvidersOptions> = {}) => startProvide
 
 /** Events of a stream of any dialect. */
 function events(client: Client, text: string): JsonObject[] {
-  return client === 'messages' ? messageEventsOf(text) : eventsOf(text)
+  return client === 'messages' ? messageEvents(text) : parseStream(text)
 }
 
-/** Where the terminal event has it. */
+/** Place of the metadata in the terminal event. */
 const heldBy = (event: JsonObject): JsonObject | undefined =>
   ['router_metadata' in event ? event : undefined, 'router_metadata' in object(event.response) ? object(event.response) : undefined].find(
     Boolean,
@@ -264,7 +264,7 @@ t.test('is on errors after routing, and not on those before', async (t) => {
 
 t.test('follows one rule over all faults', async (t) => {
   const routed = (wantsMetadata: boolean, requested: string): Exchange =>
-    ({ head: { wantsMetadata }, wish: { requested } }) as unknown as Exchange
+    ({ head: { wantsMetadata }, demand: { requested } }) as unknown as Exchange
   const absent = Object.keys(FAULTS).filter((code) => !metadataOnFault(routed(true, 'acme/one'), new Fault(code as FaultCode)))
   t.same(absent, ['bad_request', 'missing_key', 'invalid_key', 'rate_limited', 'internal', 'credential_unavailable'])
   await every(t, 'on no fault where it was not asked for, nor before routing', (t) => {
@@ -283,12 +283,12 @@ t.test('lists only stages that acted', async (t) => {
       role: i % 2 ? 'assistant' : 'user',
       content: `number ${i}. ${'word '.repeat(400)}`,
     }))
-    const said = [...messages, { role: 'user', content: 'the last' }]
+    const utterance = [...messages, { role: 'user', content: 'the last' }]
     const { messages: _, input: __, ...rest } = questionFor(client)
     return {
       ...rest,
       model: 'acme/small',
-      ...(client === 'responses' ? { input: said } : { messages: said }),
+      ...(client === 'responses' ? { input: utterance } : { messages: utterance }),
       plugins: [{ id: 'context-compression' }],
     }
   }

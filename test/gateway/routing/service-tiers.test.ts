@@ -7,7 +7,7 @@ import type { Gateway } from '../../support/gateway.ts'
 import { CLIENTS, type Client, PATHS, questionFor } from '../../support/providers.ts'
 import { startScene } from '../../support/scene.ts'
 import { type Answer, jsonAnswer, type Script, type Seen, sseAnswer, type Upstream } from '../../support/upstream.ts'
-import { framesFor, replyFor, WIRES, type WireName, wireOf } from '../../support/wire.ts'
+import { framesFor, pathWire, replyFor, WIRES, type WireName } from '../../support/wire.ts'
 
 const WIRE_NAMES = Object.keys(WIRES) as WireName[]
 const TOKENS = 18
@@ -15,7 +15,7 @@ const TOKENS = 18
 const PLAIN = TOKENS * 1000
 const PRIORITY = 9 * PLAIN
 const FLEX = PLAIN / 2
-const SAID = { text: ['Hello'], usage: { input: 11, output: 7 } }
+const UTTERANCES = { text: ['Hello'], usage: { input: 11, output: 7 } }
 
 type Tier = 'default' | 'flex' | 'priority'
 
@@ -30,7 +30,7 @@ const REPORTED: Readonly<Record<WireName, Readonly<Record<Tier, string>>>> = {
 /** A sound answer that names the tier, or none at all. */
 function serving(tier: Tier | undefined): Script {
   return (seen): Answer => {
-    const wire = wireOf(seen.path)
+    const wire = pathWire(seen.path)
     const written = (json: string): string => {
       const bare = json.replaceAll(/"service_tier":"\w+",?/g, '')
       if (tier === undefined) return bare
@@ -40,8 +40,8 @@ function serving(tier: Tier | undefined): Script {
       const at = wire === 'openai-chat' ? '"object":"chat' : '"object":"response"'
       return bare.replaceAll(at, `"service_tier":"${word}",${at}`)
     }
-    if (WIRES[wire].streams(seen)) return sseAnswer(framesFor(seen.path, SAID).map(written))
-    return jsonAnswer(JSON.parse(written(JSON.stringify(replyFor(seen.path, SAID)))) as JsonObject)
+    if (WIRES[wire].streams(seen)) return sseAnswer(framesFor(seen.path, UTTERANCES).map(written))
+    return jsonAnswer(JSON.parse(written(JSON.stringify(replyFor(seen.path, UTTERANCES)))) as JsonObject)
   }
 }
 
@@ -87,7 +87,7 @@ async function startTiers(): Promise<Tiers> {
 
 const { upstream, ask } = await startTiers()
 
-/** What a request to a provider says of tiers, by whatever name and at whatever depth. */
+/** Tiers in a request to a provider, by whatever name and at whatever depth. */
 const tierWords = (sent: unknown): unknown[] =>
   Object.entries(sent ?? {}).flatMap(([key, value]) => {
     if (['service_tier', 'serviceTier', 'speed'].includes(key)) return [value]
@@ -109,13 +109,13 @@ t.test('an endpoint without a tier is sent none', async (t) => {
       if (client === 'messages') asking.push({ speed: 'fast' }, { speed: 'fast', service_tier: 'priority' })
       for (const more of asking) {
         const { sent, cost, record } = await ask(client, `plain/${wire}`, { ...more, stream })
-        const said = `${name}: ${JSON.stringify(more)}`
-        t.same(tierWords(sent), [], said)
-        t.equal(cost, PLAIN, `${said}: and the plain price is charged`)
+        const utterance = `${name}: ${JSON.stringify(more)}`
+        t.same(tierWords(sent), [], utterance)
+        t.equal(cost, PLAIN, `${utterance}: and the plain price is charged`)
         const [call] = record.provider_responses as JsonObject[]
         const lost = ['priority', 'fast', 'flex', 'scale'].includes(String(more.service_tier)) || 'speed' in more
         const recorded = ((call.dropped ?? []) as string[]).filter((field) => field === 'service_tier' || field === 'speed')
-        t.equal(recorded.length > 0, lost, `${said}: recorded as dropped where it was asked for`)
+        t.equal(recorded.length > 0, lost, `${utterance}: recorded as dropped where it was asked for`)
       }
     }
   })
@@ -136,15 +136,15 @@ t.test('words for a tier that the format does not name do not reach an endpoint 
     for (const { client, wire, stream, name } of cases)
       for (const [more, lost] of words)
         for (const escaped of [false, true]) {
-          const said = `${name}: ${JSON.stringify(more)}${escaped ? ', escaped' : ''}`
+          const utterance = `${name}: ${JSON.stringify(more)}${escaped ? ', escaped' : ''}`
           const { sent, cost, record } = await ask(client, `plain/${wire}`, { ...more, stream }, escaped)
-          t.same(tierWords(sent), [], said)
-          t.equal(cost, PLAIN, said)
+          t.same(tierWords(sent), [], utterance)
+          t.equal(cost, PLAIN, utterance)
           const [call] = record.provider_responses as JsonObject[]
           if (own[client] !== wire) continue
-          t.ok(((call.dropped ?? []) as string[]).includes(lost), `${said}: recorded`)
+          t.ok(((call.dropped ?? []) as string[]).includes(lost), `${utterance}: recorded`)
           const rest = sent.extra_body as JsonObject | undefined
-          if ('google' in ((more.extra_body ?? {}) as JsonObject)) t.same(rest, { google: kept }, `${said}: the rest arrives`)
+          if ('google' in ((more.extra_body ?? {}) as JsonObject)) t.same(rest, { google: kept }, `${utterance}: the rest arrives`)
         }
   })
 })
@@ -175,10 +175,10 @@ t.test('an endpoint of a tier is sent that tier, whatever opened it, and its pri
         const price = tier === 'priority' ? PRIORITY : FLEX
         for (const more of [{ service_tier: tier }, { provider: { only: [`${wire}/${tier}`] } }]) {
           const { sent, cost, record } = await ask(client, `tiered/${wire}`, { ...more, stream })
-          const said = `${name}: ${JSON.stringify(more)}`
-          t.same(tierWords(sent), word, said)
-          t.equal(cost, price, said)
-          t.equal(record.service_tier, tier, `${said}: and the record says so`)
+          const utterance = `${name}: ${JSON.stringify(more)}`
+          t.same(tierWords(sent), word, utterance)
+          t.equal(cost, price, utterance)
+          t.equal(record.service_tier, tier, `${utterance}: and the record says so`)
         }
       }
   })

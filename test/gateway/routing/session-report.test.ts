@@ -1,4 +1,4 @@
-/** What each conversation of an agent has used, over the management API and the command line. */
+/** Usage of each conversation of an agent, over the management API and the command line. */
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
@@ -120,7 +120,7 @@ t.test('every name of a session counts', async (t) => {
   t.equal((await report()).total_count, Object.keys(NAMED).length)
 })
 
-t.test('what is asked wrongly is refused by its name', async (t) => {
+t.test('refuses a wrong query parameter by its name', async (t) => {
   const { gateway, report } = await reporting()
   const WRONG: readonly [query: string, field: string][] = [
     ['since=yesterday', 'since'],

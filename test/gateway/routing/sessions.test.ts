@@ -183,11 +183,13 @@ t.test('only and ignore still rule a session; what serves then is remembered', a
 /** The opening words of a conversation, and the same ones with more of it behind them. */
 function conversation(client: Client, words: string, turns: number): JsonObject {
   const system = `You are terse. ${words}`
-  const said: JsonObject[] = [{ role: 'user', content: `Hello, ${words}` }]
-  for (let i = 0; i < turns; i++) said.push({ role: 'assistant', content: `answer ${i}` }, { role: 'user', content: `question ${i}` })
+  const utterance: JsonObject[] = [{ role: 'user', content: `Hello, ${words}` }]
+  for (let i = 0; i < turns; i++) utterance.push({ role: 'assistant', content: `answer ${i}` }, { role: 'user', content: `question ${i}` })
   const body = questionFor(client)
-  if (client === 'responses') return { ...body, instructions: system, input: said }
-  return client === 'messages' ? { ...body, system, messages: said } : { ...body, messages: [{ role: 'system', content: system }, ...said] }
+  if (client === 'responses') return { ...body, instructions: system, input: utterance }
+  return client === 'messages'
+    ? { ...body, system, messages: utterance }
+    : { ...body, messages: [{ role: 'system', content: system }, ...utterance] }
 }
 
 for (const kind of ['prompt_cache_key', 'conversation'] as const)

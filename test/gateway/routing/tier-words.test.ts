@@ -2,7 +2,7 @@
 import t from 'tap'
 import { presetNames, providerPreset } from '../../../src/config/provider-presets.ts'
 import type { JsonObject } from '../../../src/core/json.ts'
-import { REQUESTED_TIERS } from '../../../src/core/service-tiers.ts'
+import { REQUESTED_TIERS, STANDARD_ONLY } from '../../../src/core/service-tiers.ts'
 import { every } from '../../support/every.ts'
 import { object } from '../../support/fold.ts'
 import { CLIENTS, PATHS, questionFor } from '../../support/providers.ts'
@@ -36,10 +36,12 @@ t.test('a provider is sent its own word, or none', async (t) => {
     config: (url) => `
 providers:
   groq: { preset: groq, base_url: "${url}/v1", key: sk-1 }
+  fireworks: { preset: fireworks, base_url: "${url}/v1", key: sk-1 }
+  mistral: { preset: mistral, base_url: "${url}/v1", key: sk-1 }
   minimax: { preset: minimax-chat, base_url: "${url}/v1", key: sk-1 }
   plain: { dialect: openai-chat, base_url: "${url}/v1" }
 models:
-${['groq', 'minimax', 'plain']
+${['groq', 'fireworks', 'mistral', 'minimax', 'plain']
   .map((provider) => {
     const endpoint = (tier: string) =>
       `{ provider: ${provider}, model: m, price: { prompt: "1", completion: "1" }${tier && `, tier: ${tier}`} }`
@@ -62,6 +64,8 @@ ${['groq', 'minimax', 'plain']
   const none = undefined
   t.same(await words('groq'), [none, 'on_demand', 'on_demand', 'flex', 'performance', 'performance', 'performance', none])
   t.same(await words('minimax'), [none, 'standard', 'standard', none, 'priority', 'priority', 'priority', none])
+  t.same(await words('fireworks'), [none, 'default', 'default', none, 'priority', 'priority', 'priority', none])
+  t.same(await words('mistral'), [none, 'standard_only', 'standard_only', none, 'auto', 'auto', 'auto', none])
   t.same(await words('plain'), [none, 'default', 'default', 'flex', 'priority', 'priority', 'priority', 'ultrafast'])
 })
 
@@ -69,7 +73,7 @@ t.test('callers know every word that a preset names', (t) => {
   for (const name of presetNames()) {
     const { quirks } = providerPreset(name).provider
     for (const word of Object.values(object(object(quirks ?? {}).service_tiers ?? {})))
-      t.ok(REQUESTED_TIERS.includes(String(word)), `${name}: ${word}`)
+      t.ok([...REQUESTED_TIERS, STANDARD_ONLY].includes(String(word)), `${name}: ${word}`)
   }
   t.end()
 })

@@ -8,7 +8,7 @@ import { restyle, type Style } from '../../support/restyle.ts'
 import { type Rig, startRigs } from '../../support/rig.ts'
 import { property } from '../../support/seed.ts'
 import { type Answer, sseAnswer } from '../../support/upstream.ts'
-import { framesFor, type Said, type SaidCall } from '../../support/wire.ts'
+import { framesFor, type Utterance, type UtteranceCall } from '../../support/wire.ts'
 
 const CLIENTS = ['chat', 'responses'] as const
 const root = t
@@ -45,9 +45,9 @@ const words = fc.array(word, { minLength: 1, maxLength: 6 })
 const args = fc
   .array(fc.constantFrom('x\\"y', ',', '}', ' ', '\\"id\\":\\"no\\"', 'é'), { minLength: 1, maxLength: 4 })
   .map((pieces) => ['{"a":"', ...pieces, '"}'])
-const call: fc.Arbitrary<SaidCall> = fc.record({ id: fc.constant('call_1'), name: fc.constantFrom('one', 'two'), args })
+const call: fc.Arbitrary<UtteranceCall> = fc.record({ id: fc.constant('call_1'), name: fc.constantFrom('one', 'two'), args })
 
-const saying: fc.Arbitrary<Said> = fc.record({
+const saying: fc.Arbitrary<Utterance> = fc.record({
   reasoning: fc.option(words, { nil: undefined }),
   text: words,
   calls: fc.option(
@@ -86,10 +86,10 @@ t.test('a stream reads the same in every lane, whatever its style', async (t) =>
   let cases = 0
   const parameters = property(80, 5000)
   await fc.assert(
-    fc.asyncProperty(saying, wire, fc.constantFrom(...CLIENTS), async (said, { styles, lineEnd, split }, client) => {
+    fc.asyncProperty(saying, wire, fc.constantFrom(...CLIENTS), async (utterance, { styles, lineEnd, split }, client) => {
       // A carriage return inside JSON text is an escape; restyling line ends touches frames only.
       const answer = (path: string): Answer => ({
-        ...sseAnswer(framesFor(path, said).map((frame, index) => restyle(frame, styles[index % styles.length]))),
+        ...sseAnswer(framesFor(path, utterance).map((frame, index) => restyle(frame, styles[index % styles.length]))),
         lineEnd,
         split,
       })
@@ -98,10 +98,10 @@ t.test('a stream reads the same in every lane, whatever its style', async (t) =>
         const reply = await answered(rig, client)
         const expected = {
           model: 'acme/one',
-          text: said.text?.join(''),
-          reasoning: said.reasoning?.join('') ?? '',
-          calls: said.calls?.map(({ id, name, args }) => ({ callId: id, name, args: args.join('') })) ?? [],
-          usage: [said.usage?.input, said.usage?.output],
+          text: utterance.text?.join(''),
+          reasoning: utterance.reasoning?.join('') ?? '',
+          calls: utterance.calls?.map(({ id, name, args }) => ({ callId: id, name, args: args.join('') })) ?? [],
+          usage: [utterance.usage?.input, utterance.usage?.output],
         }
         const { model, text, reasoning, calls, usage } = reply
         const found = { model, text, reasoning, calls, usage: [usage?.input, usage?.output] }

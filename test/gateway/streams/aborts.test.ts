@@ -11,22 +11,22 @@ import { heardLeave, READ_ON } from '../../support/leaving.ts'
 import { startScene } from '../../support/scene.ts'
 import { runs, seed } from '../../support/seed.ts'
 import { Gate, JSON_TYPE, type Seen, sseAnswer, type Upstream } from '../../support/upstream.ts'
-import { ALL_WIRES, type AnyWireName, anyWireOf, type Said, streamAnswer, WIRES } from '../../support/wire.ts'
+import { ALL_WIRES, type AnyWireName, pathAnyWire, streamAnswer, type Utterance, WIRES } from '../../support/wire.ts'
 
 const ABORTS = runs(100, 1000)
 const LIMIT = 10
 const WHOLE = { input: 400, output: 90 }
 const SO_FAR = { input: 400, output: 33 }
-/** What streams, in pieces: with quotes, line ends and letters beyond ASCII, as JSON writes them in more bytes. */
+/** Content of the streams, in pieces: with quotes, line ends and letters beyond ASCII, as JSON writes them in more bytes. */
 const STREAMS = {
   text: ['w0 once\n', 'w1 "upon" ', 'w2 a tíme\t', 'w3 there\\was ', 'w4 日本 ', 'w5 a 🦊 ', 'w6\n\n\n', 'w7 counted ', 'w8 every ', 'w9.'],
   args: ['{"w0":[', '"w1",', '"w2 \\"x\\"",', '"w3\\n",', '"w4 日本",', '"w5",', '"w6 í",', '"w7",', '"w8",', '"w9"]}'],
 } as const
 const PIECES = 10
 type Content = keyof typeof STREAMS | 'reasoning'
-const piecesOf = (content: Content): readonly string[] => STREAMS[content === 'args' ? 'args' : 'text']
+const contentPieces = (content: Content): readonly string[] => STREAMS[content === 'args' ? 'args' : 'text']
 
-function saidOf(content: Content): Said {
+function contentUtterance(content: Content): Utterance {
   if (content === 'args') return { calls: [{ id: 'call_1', name: 'write', args: STREAMS.args }], usage: WHOLE }
   return content === 'reasoning' ? { reasoning: STREAMS.text, text: ['done'], usage: WHOLE } : { text: STREAMS.text, usage: WHOLE }
 }
@@ -75,7 +75,7 @@ function reportFrame(wire: AnyWireName): string | undefined {
   return undefined
 }
 
-/** What a frame says: events of Claude's format stand in base64 within those of Bedrock. */
+/** Content of a frame: events of Claude's format stand in base64 within those of Bedrock. */
 function textIn(frame: string): string {
   const [, bytes] = /"bytes":"([^"]+)"/.exec(frame) ?? []
   return bytes === undefined ? frame : Buffer.from(bytes, 'base64').toString('latin1')
@@ -108,7 +108,7 @@ function randomPlan(): Plan {
   return { path, wire, stream, drain, cut, reports: chance.random() < 0.4, content, ends: drain || chance.random() < 0.2 }
 }
 
-const bodyOf = ({ path, wire, stream, drain }: Plan): JsonObject => {
+const planBody = ({ path, wire, stream, drain }: Plan): JsonObject => {
   const model = `acme/${wire}-${drain ? 'drain' : 'cancel'}`
   const content = 'Tell me a story. '.repeat(1 + below(40))
   if (path === '/v1/responses') return { model, stream, max_output_tokens: 500, input: content }
@@ -122,9 +122,9 @@ function serve(upstream: Upstream, plan: Plan, left: Gate): void {
     return undefined
   }
   upstream.script = (request) => {
-    const wire = anyWireOf(request.path)
-    if (!plan.stream) return { headers: JSON_TYPE, body: [wait(request), JSON.stringify(wire.reply(saidOf(plan.content)))] }
-    const frames = wire.frames(saidOf(plan.content))
+    const wire = pathAnyWire(request.path)
+    if (!plan.stream) return { headers: JSON_TYPE, body: [wait(request), JSON.stringify(wire.reply(contentUtterance(plan.content)))] }
+    const frames = wire.frames(contentUtterance(plan.content))
     const at = frames.findIndex((frame) => textIn(frame).includes(`w${plan.cut}`))
     const before = frames
       .slice(0, at)
@@ -153,7 +153,7 @@ async function leave({ gateway, clock }: Leaving, upstream: Upstream, plan: Plan
   serve(upstream, plan, left)
   const index = upstream.requests.length
   const aborter = new AbortController()
-  const body = JSON.stringify(bodyOf(plan))
+  const body = JSON.stringify(planBody(plan))
   const response = fetch(`${gateway.url}${plan.path}`, {
     method: 'POST',
     headers: { authorization: `Bearer ${gateway.key}`, 'content-type': 'application/json' },
@@ -176,11 +176,11 @@ interface Leaving {
   clock: FakeClock
 }
 
-const rowsOf = (gateway: Gateway): GenerationRecord[] => [...gateway.running.store.journal.export()]
+const gatewayRows = (gateway: Gateway): GenerationRecord[] => [...gateway.running.store.journal.export()]
 
 async function settledRow(gateway: Gateway, number: number): Promise<GenerationRecord> {
   return eventually('the settlement', () => {
-    const row = rowsOf(gateway)[number]
+    const row = gatewayRows(gateway)[number]
     return row?.settled && row
   })
 }
@@ -197,7 +197,7 @@ function expected(plan: Plan, bytes: number): Bill {
   const { wire, stream, ends, cut, content } = plan
   if (ends) return { ...WHOLE, estimated: false }
   if (!stream) return { input: estimateFromBytes(bytes), output: 0, estimated: true }
-  const pieces = piecesOf(content).slice(0, cut)
+  const pieces = contentPieces(content).slice(0, cut)
   const came = estimateFromBytes(Buffer.byteLength(pieces.join('')))
   if (plan.reports && cut > 1 && reportFrame(wire) !== undefined) {
     // One piece came after the report; those that shared its packet may have.
@@ -220,7 +220,7 @@ t.test('every caller that leaves has one row, billed as stated', async (t) => {
       const want = expected(plan, bytes)
       const name = `${plan.path} to ${plan.wire}, ${plan.stream ? `left after ${plan.cut} pieces of ${plan.content}` : 'not streamed'}${plan.ends ? (plan.drain ? ', drained' : ', ended') : ''}`
       const { input = -1, output = -1, cost = -1, estimated, status } = settled ?? {}
-      t.equal(rowsOf(gateway).length, number + 1, `${name}: one row`)
+      t.equal(gatewayRows(gateway).length, number + 1, `${name}: one row`)
       t.same({ input, estimated }, { input: want.input, estimated: want.estimated }, name)
       t.equal(status, 'aborted', name)
       // A token of rounding, and one for the time in which the gateway noticed that the caller had left.
@@ -243,16 +243,16 @@ t.test('every caller that leaves has one row, billed as stated', async (t) => {
 t.test('a caller that leaves at any moment leaves no hold behind', async (t) => {
   const { clock, gateway, upstream } = await startScene(t, {
     answer: (request) => {
-      const wire = anyWireOf(request.path)
+      const wire = pathAnyWire(request.path)
       return wire.streams(request)
-        ? streamAnswer(wire, wire.frames(saidOf('text')))
-        : { headers: JSON_TYPE, body: [JSON.stringify(wire.reply(saidOf('text')))] }
+        ? streamAnswer(wire, wire.frames(contentUtterance('text')))
+        : { headers: JSON_TYPE, body: [JSON.stringify(wire.reply(contentUtterance('text')))] }
     },
     config: yaml,
   })
   const settleAll = async (): Promise<boolean> => {
     await clock.advance(READ_ON)
-    return rowsOf(gateway).every(({ settled }) => settled)
+    return gatewayRows(gateway).every(({ settled }) => settled)
   }
   const before = upstream.requests.length
   for (let number = 0; number < ABORTS; number++) {
@@ -261,7 +261,7 @@ t.test('a caller that leaves at any moment leaves no hold behind', async (t) => 
     const response = fetch(`${gateway.url}${plan.path}`, {
       method: 'POST',
       headers: { authorization: `Bearer ${gateway.key}`, 'content-type': 'application/json' },
-      body: JSON.stringify(bodyOf(plan)),
+      body: JSON.stringify(planBody(plan)),
       signal: aborter.signal,
     }).then((reply) => reply.text())
     await turns(below(30))
@@ -274,7 +274,7 @@ t.test('a caller that leaves at any moment leaves no hold behind', async (t) => 
     await gateway.post('/v1/chat/completions', { model: 'acme/gemini-cancel', max_tokens: 5, messages: [{ role: 'user', content: 'Hi' }] })
   ).text()
   await eventually('all rows are settled', settleAll)
-  const rows = rowsOf(gateway)
+  const rows = gatewayRows(gateway)
   const spent = rows.reduce((sum, { settled }) => sum + (settled?.cost ?? 0), 0)
   t.ok(rows.length <= ABORTS + 1, `${rows.length} rows`)
   t.ok(upstream.requests.length - before <= rows.length, 'no call without a row')

@@ -5,7 +5,7 @@ import { every } from '../../support/every.ts'
 import { list, object } from '../../support/fold.ts'
 import { CLIENTS, type Client } from '../../support/matrix/clients.ts'
 import { startScene } from '../../support/scene.ts'
-import { type Said, says } from '../../support/wire.ts'
+import { says, type Utterance } from '../../support/wire.ts'
 
 const price = 'price: free'
 const { gateway, upstream } = await startScene(t, {
@@ -49,8 +49,13 @@ interface Got {
   logged: unknown
 }
 
-async function ask({ client, stream }: { client: Client; stream: boolean }, model: string, said: Said, body: JsonObject): Promise<Got> {
-  upstream.script = says(said)
+async function ask(
+  { client, stream }: { client: Client; stream: boolean },
+  model: string,
+  utterance: Utterance,
+  body: JsonObject,
+): Promise<Got> {
+  upstream.script = says(utterance)
   const response = await gateway.post(client.path, { ...body, model, stream }, { 'x-router-metadata': 'enabled' })
   const text = await response.text()
   if (response.status !== 200) throw new Error(`${response.status} ${text}`)
@@ -123,18 +128,18 @@ t.test('JSON without a schema, which the provider is requested in words alone', 
   }
 })
 
-t.test('what is no answer, or is not whole, has no verdict', async (t) => {
-  const cases: [name: string, said: Said][] = [
+t.test('gives no verdict on an answer that failed or is cut', async (t) => {
+  const cases: [name: string, utterance: Utterance][] = [
     ['cut off', { text: ['{"na'], end: 'length' }],
     ['filtered', { text: ['{"na'], end: 'content_filter' }],
     ['refused', { refusal: ['I cannot.'] }],
     ['calls', { text: ['I look.'], calls: [{ id: 'c1', name: 'f', args: ['{}'] }] }],
   ]
-  for (const [name, said] of cases)
+  for (const [name, utterance] of cases)
     await every(t, name, async (t) => {
       for (const way of WAYS)
         for (const model of ['m/words', 'm/lacks'])
-          t.equal((await ask(way, model, said, asking(way.client))).call.answer_check, undefined, `${way.client.id} → ${model}`)
+          t.equal((await ask(way, model, utterance, asking(way.client))).call.answer_check, undefined, `${way.client.id} → ${model}`)
     })
 })
 
@@ -144,7 +149,7 @@ t.test('arguments of strict tools', async (t) => {
   const free: JsonObject = { type: 'function', name: 'free', parameters: PERSON, strict: false }
   const body = { input: 'Who?', tools: [strict('one'), strict('two'), free] }
   const call = (name: string, ...args: string[]) => ({ id: `call_${name}`, name, args })
-  const cases: [said: Said, check: JsonObject | undefined][] = [
+  const cases: [utterance: Utterance, check: JsonObject | undefined][] = [
     [{ calls: [call('one', '{"name": "A', 'lice"}')] }, { verdict: 'fits', tool: 'one' }],
     [
       { calls: [call('one', '{"name": "Alice"}'), call('two', '{"name": ', '"alice"}')] },
@@ -157,8 +162,8 @@ t.test('arguments of strict tools', async (t) => {
   for (const model of ['m/claude', 'm/responses', 'm/closed', 'm/gemini'])
     for (const stream of [false, true])
       await every(t, `${model}${stream ? ', streamed' : ''}`, async (t) => {
-        for (const [said, check] of cases)
-          t.same((await ask({ client: responses, stream }, model, said, body)).call.answer_check, check, JSON.stringify(said))
+        for (const [utterance, check] of cases)
+          t.same((await ask({ client: responses, stream }, model, utterance, body)).call.answer_check, check, JSON.stringify(utterance))
       })
 })
 

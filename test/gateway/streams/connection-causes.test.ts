@@ -16,7 +16,7 @@ const MANAGER = 'sk-router-v1-fedcba9876543210fedcba9876543210'
 
 const authority = certificate({ name: 'the test authority' })
 const stranger = certificate({ name: 'another authority' })
-const pemOf = ({ key }: Signed): string => String(key.export({ type: 'pkcs8', format: 'pem' }))
+const keyPem = ({ key }: Signed): string => String(key.export({ type: 'pkcs8', format: 'pem' }))
 const site = (options: { by?: Signed; expired?: boolean; addresses?: string[] } = {}): Signed =>
   certificate({ name: 'site', by: authority, addresses: ['127.0.0.1'], ...options })
 
@@ -29,7 +29,7 @@ async function listening(t: Test, server: Server): Promise<number> {
 
 /** A provider that speaks TLS. @returns its address. */
 async function secureProvider(t: Test, signed: Signed, options: TlsOptions = {}): Promise<string> {
-  const server = createTlsServer({ cert: signed.cert, key: pemOf(signed), ...options }, (socket) => {
+  const server = createTlsServer({ cert: signed.cert, key: keyPem(signed), ...options }, (socket) => {
     socket.on('error', () => undefined)
     socket.on('data', () => socket.write(REPLY))
   })
@@ -126,7 +126,7 @@ t.test('a provider that demands a certificate of the client', async (t) => {
   }
   const own = certificate({ name: 'the gateway', by: authority, hosts: ['gateway.example'] })
   const demanding: TlsOptions = { requestCert: true, rejectUnauthorized: true, ca: authority.cert }
-  const tls = `        certificate: |\n          ${indented(own.cert)}\n        key: |\n          ${indented(pemOf(own))}\n`
+  const tls = `        certificate: |\n          ${indented(own.cert)}\n        key: |\n          ${indented(keyPem(own))}\n`
   t.equal((await called(t, await secureProvider(t, site(), demanding), { tls })).status, 200, 'which it gets where there is one')
 })
 

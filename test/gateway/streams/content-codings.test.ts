@@ -13,6 +13,8 @@ const CODINGS: [header: string, encode: (bytes: Buffer) => Buffer][] = [
   ['Identity', same],
   ['', same],
   ['utf-8', same],
+  ['UTF8', same],
+  ['none', same],
   ['GZIP', gzipSync],
   ['X-GZip', gzipSync],
   ['Br', brotliCompressSync],

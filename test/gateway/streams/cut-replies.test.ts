@@ -13,7 +13,7 @@ const REPLIES = {
   'in the middle of a chunk': ['Content-Type: application/json', 'Transfer-Encoding: chunked', '', '40\r\n{"id":"c"'],
 }
 
-t.test('it is called so before anything has come of the answer', async (t) => {
+t.test('a reply that is cut before any content reports that the provider closed the connection', async (t) => {
   await every(t, 'every form of the reply and of its connection', async (t) => {
     for (const [name, [type, length, ...rest]] of Object.entries(REPLIES))
       for (const more of CONNECTIONS) {

@@ -5,8 +5,8 @@ import { bodyText } from '../../support/body-text.ts'
 import { turns } from '../../support/clock.ts'
 import { eventually } from '../../support/eventually.ts'
 import { every } from '../../support/every.ts'
-import { eventsOf, list, object } from '../../support/fold.ts'
-import { messageEventsOf } from '../../support/fold-messages.ts'
+import { list, object, parseStream } from '../../support/fold.ts'
+import { messageEvents } from '../../support/fold-messages.ts'
 import { CLIENTS, type Client, type Providers, type ProvidersOptions, startProviders } from '../../support/providers.ts'
 import { type Seen, sseAnswer } from '../../support/upstream.ts'
 import { answerFor, framesFor, says } from '../../support/wire.ts'
@@ -116,7 +116,7 @@ t.test('in a stream it is the one terminal error of the dialect', async (t) => {
       await scene.clock.advance(3000)
       const text = await bodyText(response)
       t.match(text, /one /, 'what had come')
-      const events = client === 'messages' ? messageEventsOf(text) : eventsOf(text)
+      const events = client === 'messages' ? messageEvents(text) : parseStream(text)
       const last = events.at(-1) ?? {}
       if (client === 'chat') {
         t.match(last, { error: { code: 408, metadata: { error_type: 'timeout' } }, choices: [{ finish_reason: 'error' }] })
@@ -194,7 +194,7 @@ t.test('turns of a tool loop spend from it too', async (t) => {
     await scene.clock.advance(2000)
     const response = await asked
     if (response.status === 200) {
-      const last = eventsOf(await bodyText(response)).at(-1) ?? {}
+      const last = parseStream(await bodyText(response)).at(-1) ?? {}
       t.match(last, { error: { code: 408, metadata: { error_type: 'timeout' } } }, 'in-band, once the first turn has been shown')
     } else await timedOut(t, 'chat', response, `stream ${stream}`)
   }

@@ -1,23 +1,23 @@
-/** How an answer ends in the words of each provider's wire, and what callers of each format see of it: in all lanes, whole and streamed. */
+/** Ends of answers in the words of each provider's wire, and what callers of each format see of it: in all lanes, whole and streamed. */
 import root, { type Test } from 'tap'
 import type { Json, JsonObject } from '../../../src/core/json.ts'
 import { readBody } from '../../support/body-text.ts'
 import { editFrames, endedFrames, endedReply } from '../../support/ended.ts'
 import { every } from '../../support/every.ts'
 import { type Gateway, startGateway } from '../../support/gateway.ts'
-import { countLane, type Lane, lanesOf } from '../../support/lanes.ts'
+import { countLane, type Lane, lanesBetween } from '../../support/lanes.ts'
 import { CLIENTS, type Client, PATHS, questionFor } from '../../support/providers.ts'
 import { type ShownEnd, shownEnd } from '../../support/shown-end.ts'
 import { jsonAnswer, type Script, sseAnswer, startUpstream, type Upstream } from '../../support/upstream.ts'
-import { ALL_WIRES, type AnyWireName, anyWireOf, type Said, says, streamAnswer } from '../../support/wire.ts'
+import { ALL_WIRES, type AnyWireName, pathAnyWire, says, streamAnswer, type Utterance } from '../../support/wire.ts'
 
 const t = root
 
 const NAMES = Object.keys(ALL_WIRES) as AnyWireName[]
-const TEXT: Said = { text: ['one ', 'two'] }
+const TEXT: Utterance = { text: ['one ', 'two'] }
 const ARGS = ['{"path":"/srv/', 'data","dry_run":true}']
 const CUT = ['{"path":"/srv/data",', '"dry_run":tr']
-const called = (args: readonly string[]): Said => ({ text: ['I look.'], calls: [{ id: 'call_1', name: 'look', args }] })
+const called = (args: readonly string[]): Utterance => ({ text: ['I look.'], calls: [{ id: 'call_1', name: 'look', args }] })
 const TOOLS: Readonly<Record<Client, JsonObject>> = {
   chat: { tools: [{ type: 'function', function: { name: 'look', parameters: { type: 'object' } } }] },
   responses: { tools: [{ type: 'function', name: 'look', parameters: { type: 'object' }, strict: false }] },
@@ -85,7 +85,7 @@ const OWN: Readonly<Record<string, readonly AnyWireName[]>> = {
   pause_turn: ['anthropic', 'bedrock-anthropic'],
   compaction: ['anthropic', 'bedrock-anthropic'],
 }
-const endsOf = (wire: AnyWireName): readonly (readonly [word: Json, meaning: Meaning])[] => [
+const wireEnds = (wire: AnyWireName): readonly (readonly [word: Json, meaning: Meaning])[] => [
   ...ENDS[wire],
   ...OF_OTHERS.filter((word) => !OWN[word].includes(wire)).map((word) => [word, 'unknown'] as const),
 ]
@@ -142,7 +142,7 @@ async function ask({ gateway, upstream, client, wire }: Place, stream: boolean, 
 const answers =
   (wire: AnyWireName, frames: readonly string[], reply: JsonObject): Script =>
   (seen) =>
-    anyWireOf(seen.path).streams(seen) ? streamAnswer(ALL_WIRES[wire], frames) : jsonAnswer(reply)
+    pathAnyWire(seen.path).streams(seen) ? streamAnswer(ALL_WIRES[wire], frames) : jsonAnswer(reply)
 
 /** Runs `body` for each client, lane and form of one wire. */
 async function places(t: Test, wires: readonly AnyWireName[], body: (place: Place, stream: boolean, name: string) => Promise<void>) {
@@ -161,7 +161,7 @@ async function places(t: Test, wires: readonly AnyWireName[], body: (place: Plac
           for (const client of CLIENTS) {
             // Other lanes than translation are for equal wires.
             const upstreamWire = wire === 'bedrock-anthropic' ? 'anthropic' : wire
-            if (!lanesOf(client, upstreamWire).includes(lane)) continue
+            if (!lanesBetween(client, upstreamWire).includes(lane)) continue
             for (const stream of [false, true]) {
               countLane(root, lane)
               await body(
@@ -182,12 +182,12 @@ async function places(t: Test, wires: readonly AnyWireName[], body: (place: Plac
 }
 
 /** `native_finish_reason` of a word that may be more than a text. */
-function nativeOf(word: Json): unknown {
+function nativeWord(word: Json): unknown {
   if (Array.isArray(word)) return 'list'
   return typeof word === 'object' ? (word as JsonObject).type : String(word)
 }
 
-/** What callers of each format read of an end that is not known, and of one that is known and no success. */
+/** Ends that callers of each format read for an end that is not known, and for one that is known and no success. */
 function checkUnknown(t: Test, { client, wire }: Place, stream: boolean, shown: Shown, name: string): void {
   if (client === 'chat') t.same([shown.kind, shown.word], ['shown', 'error'], `${name}: finish_reason`)
   else if (client === 'responses')
@@ -204,19 +204,19 @@ function checkUnknown(t: Test, { client, wire }: Place, stream: boolean, shown: 
 t.test('every end word of every wire', async (t) => {
   await every(t, 'every place', async (t) => {
     await places(t, NAMES, async (place, stream, at) => {
-      for (const [word, meaning] of endsOf(place.wire))
-        for (const said of [TEXT, called(ARGS)]) {
-          const name = `${at}: ${JSON.stringify(word)}${said.calls ? ' with a call' : ''}`
+      for (const [word, meaning] of wireEnds(place.wire))
+        for (const utterance of [TEXT, called(ARGS)]) {
+          const name = `${at}: ${JSON.stringify(word)}${utterance.calls ? ' with a call' : ''}`
           const { wire, client } = place
-          const shown = await ask(place, stream, answers(wire, endedFrames(wire, said, word), endedReply(wire, said, word)))
+          const shown = await ask(place, stream, answers(wire, endedFrames(wire, utterance, word), endedReply(wire, utterance, word)))
           t.not(shown.kind, 'finished', `${name}: no success`)
           if (meaning === 'failed') {
             t.equal(shown.kind, 'raised', `${name}: an error`)
             t.equal(shown.cost, 0, `${name}: free`)
             continue
           }
-          t.equal(shown.text, said.text?.join(''), `${name}: content is kept`)
-          if (client === 'chat') t.equal(shown.native, nativeOf(word), `${name}: raw`)
+          t.equal(shown.text, utterance.text?.join(''), `${name}: content is kept`)
+          if (client === 'chat') t.equal(shown.native, nativeWord(word), `${name}: raw`)
           if (meaning === 'unknown') checkUnknown(t, place, stream, shown, name)
           else {
             t.equal(shown.kind, 'shown', name)
@@ -230,7 +230,7 @@ t.test('every end word of every wire', async (t) => {
 t.test('an unknown end without content is tried again elsewhere, whatever was counted', async (t) => {
   await every(t, 'every wire', async (t) => {
     for (const wire of NAMES)
-      for (const [word, meaning] of endsOf(wire)) {
+      for (const [word, meaning] of wireEnds(wire)) {
         if (meaning !== 'unknown' && meaning !== 'failed') continue
         const bad = await startUpstream(answers(wire, endedFrames(wire, {}, word), endedReply(wire, {}, word)))
         const good = await startUpstream(says({ text: ['from the backup'] }))
@@ -271,10 +271,14 @@ t.test('arguments that are no JSON are never those of a finished call', async (t
     const wires = NAMES.filter((name) => name !== 'gemini')
     await places(t, wires, async (place, stream, at) => {
       const { wire } = place
-      const said = called(CUT)
+      const utterance = called(CUT)
       for (const word of [undefined, 'a_new_word']) {
         const name = `${at}: ${word ?? 'a word of success'}`
-        const shown = await ask(place, stream, answers(wire, endedFrames(wire, said, word), endedReply(wire, said, word, CUT.join(''))))
+        const shown = await ask(
+          place,
+          stream,
+          answers(wire, endedFrames(wire, utterance, word), endedReply(wire, utterance, word, CUT.join(''))),
+        )
         if (word === undefined) checkUnknown(t, place, stream, shown, name)
         else t.same([shown.kind, shown.cost], ['raised', 0], `${name}: the provider has broken off`)
         if (place.client === 'responses') t.same(shown.calls, [], `${name}: no item is complete`)
@@ -308,8 +312,8 @@ t.test('no arguments are the empty object, and an object is text', async (t) => 
 })
 
 /** Streams of the two wires of OpenAI whose arguments are objects. */
-function objectFrames(wire: AnyWireName, said: Said): string[] {
-  return editFrames(endedFrames(wire, said, undefined), (body) => {
+function objectFrames(wire: AnyWireName, utterance: Utterance): string[] {
+  return editFrames(endedFrames(wire, utterance, undefined), (body) => {
     for (const choice of Array.isArray(body.choices) ? (body.choices as JsonObject[]) : []) {
       const { tool_calls: calls } = choice.delta as { tool_calls?: { function: { arguments: Json } }[] }
       for (const call of calls ?? []) if (call.function.arguments === '{"a":1}') call.function.arguments = { a: 1 }
@@ -323,8 +327,8 @@ t.test('frames and bodies in which chat services report an error without the mem
   await every(t, 'every place', async (t) => {
     await places(t, ['openai-chat'], async (place, stream, at) => {
       for (const error of ERRORS) {
-        for (const said of [TEXT, called(CUT)]) {
-          const begun = endedFrames('openai-chat', said, undefined).slice(0, -3)
+        for (const utterance of [TEXT, called(CUT)]) {
+          const begun = endedFrames('openai-chat', utterance, undefined).slice(0, -3)
           const frame = typeof error === 'string' ? 'event: error\ndata: the engine is dead\n\n' : `data: ${JSON.stringify(error)}\n\n`
           const script: Script = (seen) =>
             seen.json.stream === true

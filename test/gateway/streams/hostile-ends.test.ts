@@ -14,11 +14,11 @@ import type { Lane } from '../../support/lanes.ts'
 import { CLIENTS, PATHS, questionFor } from '../../support/providers.ts'
 import { shownEnd } from '../../support/shown-end.ts'
 import { type Answer, jsonAnswer, startUpstream, type Upstream } from '../../support/upstream.ts'
-import { ALL_WIRES, type AnyWireName, type Said, streamAnswer } from '../../support/wire.ts'
+import { ALL_WIRES, type AnyWireName, streamAnswer, type Utterance } from '../../support/wire.ts'
 import { chunk } from '../../support/wire-bedrock-claude.ts'
 
-const TEXT: Said = { text: ['one ', 'two'] }
-const CALL: Said = { text: ['I look.'], calls: [{ id: 'call_1', name: 'look', args: ['{"path":"/srv/', 'data","dry_run":true}'] }] }
+const TEXT: Utterance = { text: ['one ', 'two'] }
+const CALL: Utterance = { text: ['I look.'], calls: [{ id: 'call_1', name: 'look', args: ['{"path":"/srv/', 'data","dry_run":true}'] }] }
 const NAMES = Object.keys(ALL_WIRES) as AnyWireName[]
 const latin1 = (bytes: Buffer): string => bytes.toString('latin1')
 
@@ -47,7 +47,7 @@ const TOOLS = {
   messages: { tools: [{ name: 'look', input_schema: { type: 'object' } }] },
 }
 
-/** What each client reads of an answer of this wire, in each lane; fails where it is a success. */
+/** Reading of each client for an answer of this wire, in each lane; fails where it is a success. */
 async function noSuccess(t: Test, { gateways, upstream }: Scene, wire: AnyWireName, [what, stream, answer]: Case): Promise<void> {
   for (const [lane, gateway] of gateways)
     for (const client of CLIENTS) {
@@ -68,9 +68,9 @@ type Case = readonly [what: string, stream: boolean, answer: Answer]
 const streamed = (what: string, wire: AnyWireName, frames: readonly string[]): Case => [what, true, streamAnswer(ALL_WIRES[wire], frames)]
 
 /** The frames of a good answer with others before its end, and all of the rest behind them. */
-const within = (wire: AnyWireName, said: Said, others: readonly string[]): string[] => {
-  const good = endedFrames(wire, said, undefined)
-  const bad = endedFrames(wire, said, 'a_new_word')
+const within = (wire: AnyWireName, utterance: Utterance, others: readonly string[]): string[] => {
+  const good = endedFrames(wire, utterance, undefined)
+  const bad = endedFrames(wire, utterance, 'a_new_word')
   const at = good.findIndex((frame, index) => frame !== bad[index])
   return [...good.slice(0, at), ...others, ...good.slice(at)]
 }
@@ -102,8 +102,8 @@ t.test('exceptions in the middle of a stream of Bedrock, in any form', async (t)
     for (const wire of ['bedrock-converse', 'bedrock-anthropic'] as const)
       for (const name of EXCEPTIONS)
         for (const [what, bytes] of exceptions(name))
-          for (const said of name === 'throttlingException' ? [TEXT, CALL] : [CALL])
-            await noSuccess(t, scene, wire, streamed(`${what}, ${name}`, wire, within(wire, said, [latin1(bytes)])))
+          for (const utterance of name === 'throttlingException' ? [TEXT, CALL] : [CALL])
+            await noSuccess(t, scene, wire, streamed(`${what}, ${name}`, wire, within(wire, utterance, [latin1(bytes)])))
   })
 })
 
@@ -125,18 +125,18 @@ t.test('feedback on the prompt in any chunk of Gemini', async (t) => {
   const frame = (body: JsonObject): string => `data: ${JSON.stringify(body)}\n\n`
   await every(t, 'every feedback', async (t) => {
     for (const blockReason of BLOCKS)
-      for (const said of [TEXT, CALL]) {
+      for (const utterance of [TEXT, CALL]) {
         const name = JSON.stringify(blockReason)
         const promptFeedback = { blockReason, safetyRatings: [] }
-        const good = endedFrames('gemini', said, undefined)
+        const good = endedFrames('gemini', utterance, undefined)
         const beside = (index: number): string[] =>
           good.map((each, at) => (at === index ? editFrames([each], (body) => Object.assign(body, { promptFeedback }))[0] : each))
         const cases: Case[] = [
-          streamed(`${name} alone, before the end`, 'gemini', within('gemini', said, [frame({ promptFeedback })])),
+          streamed(`${name} alone, before the end`, 'gemini', within('gemini', utterance, [frame({ promptFeedback })])),
           streamed(`${name} alone, behind the end`, 'gemini', [...good, frame({ promptFeedback })]),
           streamed(`${name} beside the first part`, 'gemini', beside(0)),
           streamed(`${name} beside the end`, 'gemini', beside(good.length - 1)),
-          [`${name} beside a whole answer`, false, jsonAnswer({ ...endedReply('gemini', said, undefined), promptFeedback })],
+          [`${name} beside a whole answer`, false, jsonAnswer({ ...endedReply('gemini', utterance, undefined), promptFeedback })],
         ]
         for (const one of cases) await noSuccess(t, scene, 'gemini', one)
       }
@@ -151,10 +151,10 @@ t.test('an end that is no text', async (t) => {
   await every(t, 'every wire and value', async (t) => {
     for (const wire of NAMES)
       for (const word of NO_TEXTS)
-        for (const said of [TEXT, CALL]) {
+        for (const utterance of [TEXT, CALL]) {
           const name = JSON.stringify(word)
-          await noSuccess(t, scene, wire, streamed(name, wire, endedFrames(wire, said, word)))
-          await noSuccess(t, scene, wire, [name, false, jsonAnswer(endedReply(wire, said, word))])
+          await noSuccess(t, scene, wire, streamed(name, wire, endedFrames(wire, utterance, word)))
+          await noSuccess(t, scene, wire, [name, false, jsonAnswer(endedReply(wire, utterance, word))])
         }
   })
 })
@@ -169,9 +169,9 @@ const BAD: Readonly<Record<AnyWireName, readonly string[]>> = {
 }
 
 /** The frame in which an answer ends so. */
-function endFrame(wire: AnyWireName, said: Said, word: string): string {
-  const good = endedFrames(wire, said, undefined)
-  return endedFrames(wire, said, word).find((frame, at) => frame !== good[at]) ?? ''
+function endFrame(wire: AnyWireName, utterance: Utterance, word: string): string {
+  const good = endedFrames(wire, utterance, undefined)
+  return endedFrames(wire, utterance, word).find((frame, at) => frame !== good[at]) ?? ''
 }
 
 t.test('a word of success behind one of failure', async (t) => {
@@ -179,8 +179,8 @@ t.test('a word of success behind one of failure', async (t) => {
   await every(t, 'every wire and word', async (t) => {
     for (const wire of NAMES)
       for (const word of BAD[wire])
-        for (const said of [TEXT, CALL])
-          await noSuccess(t, scene, wire, streamed(word, wire, within(wire, said, [endFrame(wire, said, word)])))
+        for (const utterance of [TEXT, CALL])
+          await noSuccess(t, scene, wire, streamed(word, wire, within(wire, utterance, [endFrame(wire, utterance, word)])))
   })
 })
 

@@ -8,7 +8,7 @@ import t, { type Test } from 'tap'
 import { eventually } from '../../support/eventually.ts'
 import { every } from '../../support/every.ts'
 import { KEY } from '../../support/gateway.ts'
-import { addressOf, listening } from '../../support/pass-through-front.ts'
+import { listening, serverAddress } from '../../support/pass-through-front.ts'
 import { type Client, PATHS, questionFor } from '../../support/providers.ts'
 import { parseReply, RawClient } from '../../support/raw.ts'
 import { openSocket } from '../../support/responses-socket.ts'
@@ -26,7 +26,7 @@ const WAYS = [
 ] as const
 type Way = (typeof WAYS)[number]
 
-/** What the caller is waiting for as it leaves. */
+/** Moment at which the caller leaves, by what it waits for. */
 const MOMENTS = ['whole', 'first byte', 'streaming'] as const
 type Moment = (typeof MOMENTS)[number]
 
@@ -35,18 +35,18 @@ const CLIENTS: readonly Client[] = ['chat', 'responses', 'messages']
 /** The provider may take all the time for which callers are probed. */
 const PATIENT = 'timeouts: { first_byte: 300s, idle: 300s, total: 600s }'
 
-function requestOf([, version, header]: Way, path: string, body: string): string {
+function rawRequest([, version, header]: Way, path: string, body: string): string {
   const lines = [`POST ${path} ${version}`, 'Host: a.example', `Authorization: Bearer ${KEY}`, header, `Content-Length: ${body.length}`]
   return `${lines.join('\r\n')}\r\n\r\n${body}`
 }
 
-const chat = (way: Way): string => requestOf(way, PATHS.chat, JSON.stringify(questionFor('chat')))
+const chat = (way: Way): string => rawRequest(way, PATHS.chat, JSON.stringify(questionFor('chat')))
 
 /** A provider that waits at the gate: before its head, or behind its first words. */
 function waits(gate: Gate): (seen: Seen) => Promise<Answer> {
   return async (seen) => {
     const frames = framesFor(seen.path, { text: ['one ', 'two '] })
-    const moment = momentOf(seen)
+    const moment = seenMoment(seen)
     const wait = async (): Promise<undefined> => {
       await Promise.race([gate.opened, seen.closed])
       return undefined
@@ -57,7 +57,7 @@ function waits(gate: Gate): (seen: Seen) => Promise<Answer> {
   }
 }
 
-function momentOf({ json, body }: Seen): Moment {
+function seenMoment({ json, body }: Seen): Moment {
   if (json.stream !== true) return 'whole'
   return body.includes('later') ? 'first byte' : 'streaming'
 }
@@ -103,7 +103,7 @@ t.test('a caller that leaves ends the call of the provider, whatever it waits fo
               const name = `${client} to ${dialect}, ${way[0]}, ${moment}, ${leave}`
               const [calls, rows] = [scene.upstream.requests.length, scene.rows().length]
               const caller = await RawClient.open(scene.gateway.url)
-              caller.send(requestOf(way, PATHS[client], bodyAt(moment, client)))
+              caller.send(rawRequest(way, PATHS[client], bodyAt(moment, client)))
               const seen = await scene.upstream.request(calls)
               if (moment === 'streaming') await caller.until(/one /)
               if (leave === 'FIN') caller.close()
@@ -130,7 +130,7 @@ t.test('a caller that only finishes sending gets its reply, whatever it waits fo
           gates.push(gate)
           const calls = scene.upstream.requests.length
           const caller = await RawClient.open(scene.gateway.url)
-          caller.send(requestOf(way, PATHS[client], bodyAt(moment, client))).halfClose()
+          caller.send(rawRequest(way, PATHS[client], bodyAt(moment, client))).halfClose()
           await scene.upstream.request(calls)
           // All of the times at which such a caller is probed.
           await scene.clock.advance(5 * 60_000 - 20_000)
@@ -165,7 +165,7 @@ print(r.status, json.loads(r.read())['choices'][0]['message']['content'])
 
 t.test('a caller that leaves with another request behind the first ends both', async (t) => {
   const scene = await startScene(t, { answer: waits(new Gate()) })
-  const long = requestOf(WAYS[0], PATHS.chat, JSON.stringify({ ...questionFor('chat'), metadata: { filler: 'x'.repeat(300_000) } }))
+  const long = rawRequest(WAYS[0], PATHS.chat, JSON.stringify({ ...questionFor('chat'), metadata: { filler: 'x'.repeat(300_000) } }))
   const behinds: readonly (readonly [name: string, bytes: string, ...together: true[]])[] = [
     ['a plain request', chat(WAYS[0])],
     ['a GET', `GET /v1/models HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${KEY}\r\n\r\n`],
@@ -303,7 +303,7 @@ async function startSilent(t: Test, takes: boolean, says?: string): Promise<{ ur
     for (const socket of sockets) socket.destroy()
     server.close()
   })
-  return { url: addressOf(server), sockets, taken: () => bytes }
+  return { url: serverAddress(server), sockets, taken: () => bytes }
 }
 
 t.test('pass-through: a caller that leaves in the middle of its upload', async (t) => {

@@ -5,13 +5,13 @@ import { FakeClock } from '../../support/clock.ts'
 import { type Gateway, startGateway } from '../../support/gateway.ts'
 import { runs, seed } from '../../support/seed.ts'
 import { type Answer, JSON_TYPE, jsonAnswer, type Seen, sseAnswer, startUpstream } from '../../support/upstream.ts'
-import { answerFor, framesFor, type Said, upstreamError } from '../../support/wire.ts'
+import { answerFor, framesFor, type Utterance, upstreamError } from '../../support/wire.ts'
 
 const SEED = seed()
 const chance = new FakeClock(SEED)
 const pick = <T>(list: readonly T[]): T => list[Math.floor(chance.random() * list.length)]
 
-const SAID: Said = {
+const UTTERANCES: Utterance = {
   reasoning: ['hm ', 'so '],
   text: ['one ', 'two ', 'thrée'],
   calls: [{ id: 'c1', name: 'look', args: ['{"a"', ':1}'] }],
@@ -21,9 +21,9 @@ const STATUSES = [400, 401, 402, 403, 404, 408, 413, 422, 429, 500, 502, 503, 50
 const HINTS = ['2', '-1', 'junk', '86400']
 
 const cut = (frames: readonly string[]): string[] => frames.slice(0, Math.floor(chance.random() * (frames.length + 1)))
-const sound = (seen: Seen): Answer => answerFor(seen, { ...SAID, end: pick(['stop', 'length', 'content_filter', 'tool_calls']) })
+const sound = (seen: Seen): Answer => answerFor(seen, { ...UTTERANCES, end: pick(['stop', 'length', 'content_filter', 'tool_calls']) })
 
-/** What a provider may do with one request; half of the time it is sound. */
+/** Behaviour of a provider for one request; half of the time it is sound. */
 const DEEDS: readonly ((seen: Seen, frames: string[], stream: boolean) => Answer)[] = [
   () => upstreamError(pick(STATUSES), 'no', { 'retry-after': pick(HINTS) }),
   () => ({ before: pick(ENDS) }),
@@ -42,7 +42,7 @@ const DEEDS: readonly ((seen: Seen, frames: string[], stream: boolean) => Answer
   ...Array.from({ length: 9 }, () => sound),
 ]
 
-const script = (seen: Seen): Answer => pick(DEEDS)(seen, framesFor(seen.path, SAID), seen.json.stream === true)
+const script = (seen: Seen): Answer => pick(DEEDS)(seen, framesFor(seen.path, UTTERANCES), seen.json.stream === true)
 
 const CLIENTS = { chat: '/v1/chat/completions', responses: '/v1/responses' } as const
 const ORDERS = [
@@ -57,8 +57,8 @@ function question(client: keyof typeof CLIENTS): JsonObject {
   const look = { name: 'look', parameters: { type: 'object' } }
   const tools: JsonObject[] = [client === 'chat' ? { type: 'function', function: look } : { type: 'function', ...look }]
   if (chance.random() < 0.4) tools.push({ type: 'router:datetime' })
-  const said: JsonObject = client === 'chat' ? { messages: [{ role: 'user', content: 'x' }] } : { input: 'x' }
-  return { model: 'acme/one', stream: chance.random() < 0.6, provider: { order, only: order }, tools, ...said }
+  const utterance: JsonObject = client === 'chat' ? { messages: [{ role: 'user', content: 'x' }] } : { input: 'x' }
+  return { model: 'acme/one', stream: chance.random() < 0.6, provider: { order, only: order }, tools, ...utterance }
 }
 
 type Event = JsonObject & {
@@ -68,7 +68,7 @@ type Event = JsonObject & {
   choices?: { finish_reason?: string | null }[]
 }
 
-/** What is wrong with a stream; empty where nothing is. */
+/** Faults of a stream; empty where nothing is. */
 function faultsOfStream(client: keyof typeof CLIENTS, text: string): string[] {
   const data = [...text.matchAll(/^data: (.*)$/gm)].map((match) => match[1])
   const wrong: string[] = []

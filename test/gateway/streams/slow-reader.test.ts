@@ -2,7 +2,7 @@
 import t, { type Test } from 'tap'
 import { READING_TIME } from '../../../src/server/lingering-close.ts'
 import { eventually, steady } from '../../support/eventually.ts'
-import { eventsOf } from '../../support/fold.ts'
+import { parseStream } from '../../support/fold.ts'
 import { READ_ON } from '../../support/leaving.ts'
 import { parseReply, RawClient } from '../../support/raw.ts'
 import { startScene } from '../../support/scene.ts'
@@ -15,7 +15,7 @@ const WORD = 'x'.repeat(64 * 1024)
 const WORDS = 400
 const USAGE = { input: 150, output: 40_000 }
 
-const framesOf = (seen: Seen): string[] =>
+const seenFrames = (seen: Seen): string[] =>
   framesFor(seen.path, { text: Array.from({ length: WORDS }, (_, at) => `${WORD} word-${at} `), usage: USAGE })
 
 async function pausedReader(t: Test, script: (seen: Seen) => Answer) {
@@ -57,17 +57,17 @@ models:
 }
 
 t.test('a slow caller gets all of the reply, and it is charged as reported', async (t) => {
-  const { clock, client, charged, listed } = await pausedReader(t, (seen) => sseAnswer(framesOf(seen)))
+  const { clock, client, charged, listed } = await pausedReader(t, (seen) => sseAnswer(seenFrames(seen)))
   await clock.advance(STALL - 1_000)
   const text = parseReply(await client.resume().closed()).body
   t.ok(text.includes(`word-${WORDS - 1} `), 'the last word')
-  t.equal(eventsOf(text).filter((event) => 'error' in event).length, 0)
+  t.equal(parseStream(text).filter((event) => 'error' in event).length, 0)
   t.match(await charged(), { ...USAGE, status: 'completed', estimated: false, reason: 'model/usage_known/reported' })
   t.match(await listed(), { status: 0, throughput_last_30m: null }, 'the endpoint has done well, and its speed is not known')
 })
 
 t.test('a caller that reads nothing is cut off, pays, and no provider is blamed', async (t) => {
-  const { clock, rows, charged, status } = await pausedReader(t, (seen) => sseAnswer(framesOf(seen).slice(0, 300), { after: 'stall' }))
+  const { clock, rows, charged, status } = await pausedReader(t, (seen) => sseAnswer(seenFrames(seen).slice(0, 300), { after: 'stall' }))
   // The first look sees what the sockets took after the first full write; the next one is due within a minute of it.
   for (let minute = 0; minute < 3; minute++) await clock.advance(STALL)
   await eventually('the caller is cut off, and its provider has been read on', async () => {
@@ -85,13 +85,13 @@ t.test('a provider that gives up a caller who reads slowly has not failed: the c
     [30, 'caller/content/estimated', 0],
     [1, 'provider/content/nothing', -2],
   ] as const) {
-    const { clock, client, upstream, charged, status } = await pausedReader(t, (seen) => sseAnswer(framesOf(seen)))
+    const { clock, client, upstream, charged, status } = await pausedReader(t, (seen) => sseAnswer(seenFrames(seen)))
     await clock.advance(seconds * 1000)
     await upstream.close()
     await client.resume().until(/data: \{"error":\{[^\n]*\n\n/)
     await clock.advance(READING_TIME)
     const text = parseReply(await client.closed()).body
-    t.match(eventsOf(text).at(-1), { error: { code: 502 } })
+    t.match(parseStream(text).at(-1), { error: { code: 502 } })
     const { cost, reason: found } = await charged()
     t.equal(found, reason, `after ${seconds} s`)
     t.equal(cost > 0, listedAs === 0)

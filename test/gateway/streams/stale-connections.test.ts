@@ -33,7 +33,7 @@ const ENDINGS: Record<string, Ending> = {
   closed: (socket) => void socket.destroy(),
 }
 
-/** How often each status came. */
+/** Number of replies of each status. */
 function counts(statuses: readonly number[]): Record<number, number> {
   const sums: Record<number, number> = {}
   for (const status of statuses) sums[status] = (sums[status] ?? 0) + 1

@@ -8,7 +8,7 @@ import { list, object } from '../../support/fold.ts'
 import { CLIENTS, type Client } from '../../support/matrix/clients.ts'
 import { startScene } from '../../support/scene.ts'
 import { sseAnswer } from '../../support/upstream.ts'
-import { type Said, says, USAGE, WIRES } from '../../support/wire.ts'
+import { says, USAGE, type Utterance, WIRES } from '../../support/wire.ts'
 
 const price = 'price: { prompt: "1.00", completion: "2.00" }'
 // OpenAI's Responses API has no field for them; its reasoning models refuse `stop` in Chat Completions
@@ -42,11 +42,11 @@ interface Got {
 async function ask(
   { client, stream }: { client: Client; stream: boolean },
   model: string,
-  said: Said,
+  utterance: Utterance,
   stop: string[],
   more = {},
 ): Promise<Got> {
-  upstream.script = says(said)
+  upstream.script = says(utterance)
   const body = { ...client.write({ turns: [{ user: [{ text: 'Hello' }] }], stop, cap: 500 }), model, stream, ...more }
   const response = await gateway.post(client.path, body)
   const text = await response.text()
@@ -91,7 +91,7 @@ t.test('the answer ends in front of the first sequence, wherever the provider cu
       })
 })
 
-t.test('what only begins like a sequence is text', async (t) => {
+t.test('returns text that only begins like a stop sequence', async (t) => {
   for (const way of WAYS)
     await every(t, `${way.client.id}${way.stream ? ', streamed' : ''}`, async (t) => {
       for (const text of [['\nObs', 'cure'], ['a\nObservation'], ['EN', 'EN', 'D'.toLowerCase()], ['x', '']]) {

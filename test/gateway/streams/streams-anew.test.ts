@@ -64,14 +64,14 @@ const USAGE = { input_tokens: 3, output_tokens: 2, total_tokens: 5 }
 const ENDED = /"finish_reason":"stop"|end_turn|response\.completed/
 
 t.test('another answer within a stream of chat completions', async (t) => {
-  const said = (id: string, text: string): string[] => [chunk(id, { role: 'assistant', content: '' }), chunk(id, { content: text })]
+  const utterance = (id: string, text: string): string[] => [chunk(id, { role: 'assistant', content: '' }), chunk(id, { content: text })]
   const ended = (id: string): string[] => [chunk(id, {}, 'stop'), DONE]
   for (const client of CLIENTS)
     await every(t, client.id, async (t) => {
       const anew = await ask(client, 'acme/chat', [
-        ...said('c1', 'One '),
+        ...utterance('c1', 'One '),
         chunk('c1', { content: 'more ' }),
-        ...said('c2', 'Two'),
+        ...utterance('c2', 'Two'),
         ...ended('c2'),
       ])
       t.match(anew, 'One ')
@@ -91,20 +91,22 @@ t.test('another answer within a stream of chat completions', async (t) => {
       ])
       t.match(calls, /"error"/, 'a call that breaks off')
       t.notMatch(calls, 'call_2')
-      const again = client.foldStream(await ask(client, 'acme/chat', [...said('c1', 'One '), ...said('c1', 'Two'), ...ended('c1')]))
+      const again = client.foldStream(
+        await ask(client, 'acme/chat', [...utterance('c1', 'One '), ...utterance('c1', 'Two'), ...ended('c1')]),
+      )
       t.same([again.text, again.end], ['One Two', client.ends.stop], 'the role again says nothing')
       const ids = client.foldStream(
         await ask(
           client,
           'acme/chat',
-          [...said('c1', 'One '), chunk('c2', { role: 'assistant', content: 'Two' }), ...ended('c3')].map((each, index) =>
+          [...utterance('c1', 'One '), chunk('c2', { role: 'assistant', content: 'Two' }), ...ended('c3')].map((each, index) =>
             each.replace('"id":"c1"', `"id":"d${index}"`),
           ),
         ),
       )
       t.same([ids.text, ids.end], ['One Two', client.ends.stop], 'an id of its own for each chunk says nothing')
       const early = client.foldStream(
-        await ask(client, 'acme/chat', [said('c1', '')[0], said('c1', '')[0], ...said('c2', 'One'), ...ended('c2')]),
+        await ask(client, 'acme/chat', [utterance('c1', '')[0], utterance('c1', '')[0], ...utterance('c2', 'One'), ...ended('c2')]),
       )
       t.same([early.text, early.end], ['One', client.ends.stop], 'before any content nothing is lost')
     })

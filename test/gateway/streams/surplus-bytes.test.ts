@@ -68,7 +68,7 @@ t.test('a provider that sends a reply twice at any time serves none to another c
   t.ok(upstream.accepted >= 31)
 })
 
-t.test('the farewell of an idle connection is none', async (t) => {
+t.test('a 408 that a provider sends before it closes an idle connection is no surplus reply', async (t) => {
   let farewell = true
   const { gateway, upstream, ask } = await stage(t, (_request, socket) => {
     if (farewell) setTimeout(() => socket.end('HTTP/1.1 408 Request Timeout\r\nContent-Length: 0\r\nConnection: close\r\n\r\n'), 30)

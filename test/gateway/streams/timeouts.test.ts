@@ -2,15 +2,15 @@
 import t, { type Test } from 'tap'
 import { FakeClock } from '../../support/clock.ts'
 import { eventually } from '../../support/eventually.ts'
-import { eventsOf } from '../../support/fold.ts'
+import { parseStream } from '../../support/fold.ts'
 import type { Gateway } from '../../support/gateway.ts'
 import { startScene } from '../../support/scene.ts'
 import { type Answer, Gate, JSON_TYPE, type Script, sseAnswer, startMuteUpstream, type Upstream } from '../../support/upstream.ts'
-import { framesFor, replyFor, type Said } from '../../support/wire.ts'
+import { framesFor, replyFor, type Utterance } from '../../support/wire.ts'
 
 /** Milliseconds, each unlike every other timer of the gateway. */
 const LIMITS = { connect: 3_300, first_byte: 40_400, idle: 15_500, total: 99_900 }
-const SAID: Said = { text: ['one ', 'two ', 'three ', 'four ', 'five ', 'six ', 'seven ', 'eight ', 'nine'] }
+const UTTERANCES: Utterance = { text: ['one ', 'two ', 'three ', 'four ', 'five ', 'six ', 'seven ', 'eight ', 'nine'] }
 
 interface Limited {
   clock: FakeClock
@@ -64,8 +64,8 @@ async function firesAfter(t: Test, { clock }: Limited, { left, reply }: { left: 
   await done
 }
 
-const role = (seen: { path: string }): string => framesFor(seen.path, SAID)[0]
-const words = (seen: { path: string }): string[] => framesFor(seen.path, SAID).slice(1)
+const role = (seen: { path: string }): string => framesFor(seen.path, UTTERANCES)[0]
+const words = (seen: { path: string }): string[] => framesFor(seen.path, UTTERANCES).slice(1)
 
 t.test('connect: until the request goes out', async (t) => {
   const mute = await startMuteUpstream()
@@ -113,7 +113,7 @@ t.test('idle: between data, from the first on', async (t) => {
     const reply = response.text()
     await scene.clock.armed(LIMITS.idle)
     await firesAfter(t, scene, { left: LIMITS.idle, reply })
-    t.match(eventsOf(await reply).at(-1), { error: { code: 524 } }, name)
+    t.match(parseStream(await reply).at(-1), { error: { code: 524 } }, name)
   }
   const whole = await limited(t, { script: () => ({ headers: JSON_TYPE, body: ['{"id":"x","choices":['], after: 'stall' }) })
   const reply = whole.ask(false)
@@ -128,7 +128,7 @@ t.test('a long idle is not cut by first_byte, nor a short one stretched by it', 
     const reply = (await scene.ask(true)).text()
     await scene.clock.armed(idle)
     await firesAfter(t, scene, { left: idle, reply })
-    t.match(eventsOf(await reply).at(-1), { error: { code: 524 } }, `${idle} ms`)
+    t.match(parseStream(await reply).at(-1), { error: { code: 524 } }, `${idle} ms`)
   }
 })
 
@@ -158,8 +158,8 @@ t.test('total: all of it, however much comes', async (t) => {
   const gates = Array.from({ length: 8 }, () => new Gate())
   const scene = await limited(t, {
     script: (seen) => {
-      const said = words(seen).slice(0, 9)
-      return sseAnswer([role(seen), said[0], ...gates.flatMap((gate, at) => [gate.step, said[at + 1]])], { after: 'stall' })
+      const utterance = words(seen).slice(0, 9)
+      return sseAnswer([role(seen), utterance[0], ...gates.flatMap((gate, at) => [gate.step, utterance[at + 1]])], { after: 'stall' })
     },
   })
   const response = await scene.ask(true)
@@ -174,20 +174,22 @@ t.test('total: all of it, however much comes', async (t) => {
     await scene.clock.advance(12_000)
     now += 12_000
     gate.open()
-    await readTo(SAID.text?.[now / 12_000] ?? '')
+    await readTo(UTTERANCES.text?.[now / 12_000] ?? '')
   }
   const rest = (async () => {
     // The cut behind the failure comes later.
     while (!text.includes('data: {"error":')) text += Buffer.from((await reader.read()).value ?? []).toString()
   })()
   await firesAfter(t, scene, { left: LIMITS.total - now, reply: rest })
-  t.match(eventsOf(text).at(-1), { error: { code: 524, message: /longer than is allowed/ } })
+  t.match(parseStream(text).at(-1), { error: { code: 524, message: /longer than is allowed/ } })
 })
 
 t.test('a reply in time meets none of them', async (t) => {
   const scene = await limited(t, {
     script: (seen) =>
-      seen.json.stream ? sseAnswer(framesFor(seen.path, SAID)) : { headers: JSON_TYPE, body: [JSON.stringify(replyFor(seen.path, SAID))] },
+      seen.json.stream
+        ? sseAnswer(framesFor(seen.path, UTTERANCES))
+        : { headers: JSON_TYPE, body: [JSON.stringify(replyFor(seen.path, UTTERANCES))] },
   })
   for (const stream of [false, true]) {
     t.equal((await scene.ask(stream)).status, 200)

@@ -4,8 +4,8 @@ import type { JsonObject } from '../../../src/core/json.ts'
 import {
   type AskedModels,
   type AskedModelsOptions,
-  eventsOf,
   ran,
+  rawEvents,
   startAskedModels,
   told,
   WAYS,
@@ -13,15 +13,15 @@ import {
 } from '../../support/asked-models.ts'
 import { every } from '../../support/every.ts'
 import { inOrder } from '../../support/responses-rules.ts'
-import type { Said, SaidCall } from '../../support/wire.ts'
+import type { Utterance, UtteranceCall } from '../../support/wire.ts'
 
-const DONE: Said = { text: ['So be it.'], usage: { input: 200, output: 20 } }
-const ADVICE: Said = { reasoning: ['Let me think.'], text: ['Do ', 'nothing.'], usage: { input: 1000, output: 50 } }
-const ask = (args: JsonObject, name = 'router_advisor', id = 'call_1'): SaidCall => ({ id, name, args: [JSON.stringify(args)] })
+const DONE: Utterance = { text: ['So be it.'], usage: { input: 200, output: 20 } }
+const ADVICE: Utterance = { reasoning: ['Let me think.'], text: ['Do ', 'nothing.'], usage: { input: 1000, output: 50 } }
+const ask = (args: JsonObject, name = 'router_advisor', id = 'call_1'): UtteranceCall => ({ id, name, args: [JSON.stringify(args)] })
 const advisor = (parameters: JsonObject = {}): JsonObject => ({ type: 'router:advisor', parameters })
-const asks = (...calls: SaidCall[]): Said => ({ text: ['Hm. '], calls, usage: { input: 100, output: 10 } })
+const asks = (...calls: UtteranceCall[]): Utterance => ({ text: ['Hm. '], calls, usage: { input: 100, output: 10 } })
 
-function withAdvisor(t: Test, calls: SaidCall[], more: Partial<AskedModelsOptions> = {}): Promise<AskedModels> {
+function withAdvisor(t: Test, calls: UtteranceCall[], more: Partial<AskedModelsOptions> = {}): Promise<AskedModels> {
   return startAskedModels(t, {
     script: (name, seen) => (name !== 'one' || ran(seen) ? (name === 'one' ? DONE : ADVICE) : asks(...calls)),
     ...more,
@@ -152,9 +152,9 @@ t.test('an advisor remembers in every format, and within a request', async (t) =
       const first = await withAdvisor(t, [ask({ prompt: 'first?' })])
       const { body } = await first.ask(way, { tools })
       const user = { role: 'user', content: 'go on' }
-      const said = way.format === 'chat' ? (body.choices as JsonObject[])[0].message : { role: 'assistant', content: body.content }
+      const utterance = way.format === 'chat' ? (body.choices as JsonObject[])[0].message : { role: 'assistant', content: body.content }
       const history =
-        way.format === 'responses' ? { input: [user, ...(body.output as JsonObject[]), user] } : { messages: [user, said, user] }
+        way.format === 'responses' ? { input: [user, ...(body.output as JsonObject[]), user] } : { messages: [user, utterance, user] }
       const one = await startAskedModels(t, {
         script: (name, seen) =>
           name === 'two'
@@ -217,7 +217,7 @@ t.test('its words come as they are said, to callers of Responses streams that as
   const one = await withAdvisor(t, [ask({ prompt: 'What now?' })])
   for (const stream of [true, false]) {
     const { raw } = await one.ask({ format: 'responses', stream: true }, { tools: [advisor({ model: 'acme/two', stream })] })
-    const events = eventsOf(raw)
+    const events = rawEvents(raw)
     inOrder(t, events, `stream ${stream}`)
     const item = events.find((event) => event.type === 'response.output_item.done' && (event.item as JsonObject).type === 'router:advisor')
     const id = (item?.item as JsonObject | undefined)?.id

@@ -2,19 +2,19 @@
 import t from 'tap'
 import type { JsonObject } from '../../../src/core/json.ts'
 import { every } from '../../support/every.ts'
-import { calls, offered, ran, told, toolScene, waysOf } from '../../support/tool-scene.ts'
-import type { Said } from '../../support/wire.ts'
+import { calls, formatRoutes, offered, ran, told, toolScene } from '../../support/tool-scene.ts'
+import type { Utterance } from '../../support/wire.ts'
 
 const UPDATE = '@@ function main() {\n-  old()\n+  new()\n }\n'
 const TOOLS = { tools: [{ type: 'router:apply_patch' }] }
-const patch = (args: JsonObject): Said => ({ calls: calls('router_apply_patch', args) })
+const patch = (args: JsonObject): Utterance => ({ calls: calls('router_apply_patch', args) })
 
 t.test('a valid patch ends the turn as an apply_patch_call, and what became of it goes to the model', async (t) => {
   const operation = { type: 'update_file', path: 'src/main.ts', diff: UPDATE }
   await every(t, 'every dialect', async (t) => {
     for (const dialect of ['openai-chat', 'anthropic', 'openai-responses', 'gemini']) {
       const one = await toolScene(t, { dialect, script: (seen) => (ran(seen) ? { text: ['done'] } : patch(operation)) })
-      for (const way of waysOf('responses')) {
+      for (const way of formatRoutes('responses')) {
         const name = `${dialect}${way.stream ? ', streamed' : ''}`
         const before = one.model.requests.length
         const { status, raw, output, events, body } = await one.ask(way, TOOLS)
@@ -110,7 +110,7 @@ t.test('two patches of one turn are both handed over', async (t) => {
     { type: 'delete_file', path: 'b' },
   ]
   const one = await toolScene(t, { script: () => ({ calls: calls('router_apply_patch', ...both) }) })
-  for (const way of waysOf('responses')) {
+  for (const way of formatRoutes('responses')) {
     const { output } = await one.ask(way, TOOLS)
     t.match(
       output,

@@ -5,8 +5,8 @@
 import t, { type Test } from 'tap'
 import type { JsonObject } from '../../../src/core/json.ts'
 import { every } from '../../support/every.ts'
-import { eventsOf, list, object } from '../../support/fold.ts'
-import { messageEventsOf } from '../../support/fold-messages.ts'
+import { list, object, parseStream } from '../../support/fold.ts'
+import { messageEvents } from '../../support/fold-messages.ts'
 import { startScene } from '../../support/scene.ts'
 import { jsonAnswer, sseAnswer } from '../../support/upstream.ts'
 import { says } from '../../support/wire.ts'
@@ -43,7 +43,7 @@ t.test('a call that runs asynchronously says so to its caller, and goes back so'
   const whole = (await (await ask({}, 'responses')).json()) as JsonObject
   t.match(list(whole.output), [{ type: 'function_call', async: true }])
   upstream.script = () => sseAnswer(STREAM)
-  const events = eventsOf(await (await ask({ stream: true }, 'responses')).text())
+  const events = parseStream(await (await ask({ stream: true }, 'responses')).text())
   const shown = events.filter(({ type }) => /output_item/.test(String(type))).map(({ item }) => object(item).async)
   t.same(shown, [true, true])
   t.match(list(object(events.at(-1)?.response).output), [{ async: true }])
@@ -72,15 +72,29 @@ t.test('at a provider of another format it is a call like any other', async (t) 
 })
 
 t.test('structural tags reach servers that take them, and are recorded where they do not go', async (t) => {
-  const tag = { type: 'structural_tag', structures: [{ begin: '<f>', schema: { type: 'object' }, end: '</f>' }], triggers: ['<f'] }
-  const { ask, upstream } = await startScene(t)
-  t.equal((await ask({ response_format: tag })).status, 200)
-  t.same(upstream.requests.at(-1)?.json.response_format, tag)
-  const other = await startScene(t, { dialect: 'anthropic' })
-  const response = await other.ask({ response_format: tag })
-  t.equal(response.status, 200, await response.clone().text())
-  const id = response.headers.get('x-generation-id') ?? ''
-  t.match(await (await other.gateway.get(`/v1/generation?id=${id}`)).text(), /"dropped":\[[^\]]*"response_format"/)
+  const tags: JsonObject[] = [
+    { type: 'structural_tag', structures: [{ begin: '<f>', schema: { type: 'object' }, end: '</f>' }], triggers: ['<f'] },
+    // Their newer form (vLLM 0.32.0, StructuralTagResponseFormat).
+    { type: 'structural_tag', format: { type: 'tag', begin: '<f>', content: { type: 'json_schema', json_schema: {} }, end: '</f>' } },
+  ]
+  for (const tag of tags) {
+    for (const lane of ['pass', 'translate'] as const) {
+      const { ask, upstream } = await startScene(t, { lane })
+      for (const stream of [false, true]) {
+        const reply = await ask({ response_format: tag, stream })
+        t.equal(reply.status, 200, await reply.text())
+        t.same(upstream.requests.at(-1)?.json.response_format, tag, `${lane}, stream ${stream}`)
+      }
+    }
+    for (const dialect of ['anthropic', 'openai-responses', 'gemini']) {
+      const other = await startScene(t, { dialect })
+      const response = await other.ask({ response_format: tag })
+      t.equal(response.status, 200, await response.clone().text())
+      t.notMatch(other.upstream.requests.at(-1)?.body, /structural_tag/, dialect)
+      const id = response.headers.get('x-generation-id') ?? ''
+      t.match(await (await other.gateway.get(`/v1/generation?id=${id}`)).text(), /"dropped":\[[^\]]*"response_format"/, dialect)
+    }
+  }
 })
 
 const MESSAGE = {
@@ -127,7 +141,7 @@ async function missed(t: Test, question: JsonObject, lane: 'pass' | 'observe' | 
           { type: 'message_stop' },
         ].map((each) => event(each as unknown as JsonObject)),
       )
-    const [begun] = messageEventsOf(await (await ask({ ...question, stream: true }, 'messages')).text())
+    const [begun] = messageEvents(await (await ask({ ...question, stream: true }, 'messages')).text())
     t.same(object(begun.message).diagnostics, diagnostics, 'streamed')
   })
 }

@@ -2,7 +2,7 @@
 import t from 'tap'
 import type { JsonObject } from '../../../src/core/json.ts'
 import { every } from '../../support/every.ts'
-import { eventsOf, foldChatStream, foldResponseStream, list, object } from '../../support/fold.ts'
+import { foldChatStream, foldResponseStream, list, object, parseStream } from '../../support/fold.ts'
 import { foldMessageStream } from '../../support/fold-messages.ts'
 import { startScene } from '../../support/scene.ts'
 import { sseAnswer } from '../../support/upstream.ts'
@@ -107,7 +107,7 @@ for (const dialect of Object.keys(DIALECTS))
   await every(t, `${dialect}: calls in sequence`, async (t) => {
     pieces = ORDERED
     const text = await ask('/v1/responses', dialect)
-    t.same(openItems(eventsOf(text)), [[0], [], [1], [], [2], [], [3], []], 'at most one is open')
+    t.same(openItems(parseStream(text)), [[0], [], [1], [], [2], [], [3], []], 'at most one is open')
     t.same(
       foldResponseStream(text).calls.map(({ args }) => args),
       CALLS,
@@ -133,7 +133,7 @@ await every(t, 'interleaved calls stay apart', async (t) => {
       CALLS,
       path,
     )
-  const last = object(eventsOf(await ask('/v1/responses', 'openai-chat')).at(-1)?.response)
+  const last = object(parseStream(await ask('/v1/responses', 'openai-chat')).at(-1)?.response)
   t.match(
     list(last.output),
     CALLS.map((args) => ({ status: 'completed', arguments: args })),

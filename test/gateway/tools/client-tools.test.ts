@@ -5,10 +5,10 @@
 import t from 'tap'
 import type { Json, JsonObject } from '../../../src/core/json.ts'
 import { every } from '../../support/every.ts'
-import { eventsOf, list, object } from '../../support/fold.ts'
+import { list, object, parseStream } from '../../support/fold.ts'
 import { startScene } from '../../support/scene.ts'
 import { jsonAnswer, type Seen } from '../../support/upstream.ts'
-import { answerFor, type Said, type SaidCall } from '../../support/wire.ts'
+import { answerFor, type Utterance, type UtteranceCall } from '../../support/wire.ts'
 
 const PATCH = '*** Begin Patch\n*** Add File: "a\\b".txt\n+größer 😀\u0007\n*** End Patch\n'
 const GRAMMAR = 'start: "*** Begin Patch" LF'
@@ -44,16 +44,16 @@ function offered({ json }: Seen): { names: string[]; texts: Json; choice: Json |
 }
 
 const NAME = /^[a-zA-Z0-9_-]{1,64}$/
-let said: Said = {}
+let utterance: Utterance = {}
 const PATHS: Readonly<Record<string, string>> = { 'openai-chat': '/v1', 'openai-responses': '/v1', anthropic: '', gemini: '/v1beta' }
 const DIALECTS = Object.keys(PATHS)
 const { gateway, upstream } = await startScene(t, {
   answer: (seen) => {
     const { names } = offered(seen)
-    if (seen.body.includes('"namespace"')) return answerFor(seen, said)
+    if (seen.body.includes('"namespace"')) return answerFor(seen, utterance)
     if (new Set(names).size < names.length || names.some((name) => !NAME.test(name)))
       return jsonAnswer({ error: { message: 'names' } }, 400)
-    return answerFor(seen, said)
+    return answerFor(seen, utterance)
   },
   config: (url) => `
 providers:
@@ -76,7 +76,7 @@ async function ask(dialect: string, body: JsonObject, stream = false): Promise<R
   const response = await gateway.post('/v1/responses', { model: `m/${dialect}`, tools: TOOLS, input: [user], stream, ...body })
   const text = await response.text()
   if (response.status !== 200) throw new Error(text)
-  const events = stream ? eventsOf(text) : []
+  const events = stream ? parseStream(text) : []
   const whole = stream ? object(events.at(-1)?.response) : (JSON.parse(text) as JsonObject)
   return { output: list(whole.output), events }
 }
@@ -90,7 +90,7 @@ const lastSeen = (): Seen => {
 /** Pieces of a text, as models cut them: within escapes, too. */
 const cut = (text: string, length: number): string[] => text.match(new RegExp(`.{1,${length}}`, 'gs')) ?? []
 
-const CALLS: SaidCall[] = [
+const CALLS: UtteranceCall[] = [
   { id: 'call_1', name: SPAWN, args: ['{"message":', '"go"}'] },
   { id: 'call_2', name: 'apply_patch', args: cut(JSON.stringify({ input: PATCH }), 3) },
   { id: 'call_3', name: 'multi_agent_v1__note', args: ['{"input":"n"}'] },
@@ -106,7 +106,7 @@ const status = 'completed'
 for (const dialect of DIALECTS)
   for (const stream of [false, true])
     await every(t, `${dialect}${stream ? ', streamed' : ''}: calls are the caller's own again`, async (t) => {
-      said = { calls: CALLS }
+      utterance = { calls: CALLS }
       const { output, events } = await ask(dialect, {}, stream)
       const ids = output.map(({ call_id: id }) => id)
       t.same(plain(output), [
@@ -171,7 +171,7 @@ const HISTORY: JsonObject[] = [
 
 for (const dialect of DIALECTS)
   await every(t, `${dialect}: the history has the same words, and what was found is offered`, async (t) => {
-    said = { text: ['fine'] }
+    utterance = { text: ['fine'] }
     await ask(dialect, { input: HISTORY })
     const { names } = offered(lastSeen())
     t.same(names, ['exec_command', 'apply_patch', SPAWN, 'multi_agent_v1__note', 'tool_search', 'local_shell', 'mail__send'])
@@ -186,7 +186,7 @@ for (const dialect of DIALECTS)
   })
 
 await every(t, 'what is lost is recorded, and the namespace is not', async (t) => {
-  said = { text: ['fine'] }
+  utterance = { text: ['fine'] }
   const response = await gateway.post(
     '/v1/responses',
     { model: 'm/openai-chat', tools: TOOLS, input: HISTORY },
@@ -197,7 +197,7 @@ await every(t, 'what is lost is recorded, and the namespace is not', async (t) =
 })
 
 await every(t, 'choices of tools', async (t) => {
-  said = { text: ['fine'] }
+  utterance = { text: ['fine'] }
   const chosen = async (choice: Json): Promise<JsonObject> => {
     await ask('openai-chat', { tool_choice: choice })
     return lastSeen().json
@@ -224,14 +224,14 @@ await every(t, 'two tools of one name are refused, unless the provider has names
   }
   t.equal(upstream.requests.length, count, 'no provider is called')
   for (let i = 0; i < 4; i++) {
-    said = { text: ['fine'] }
+    utterance = { text: ['fine'] }
     await ask('both', { tools })
     t.same(lastSeen().json.tools, tools, 'the provider that has namespaces serves')
   }
 })
 
 await every(t, 'a provider that has these tools gets them as they came', async (t) => {
-  said = { text: ['fine'] }
+  utterance = { text: ['fine'] }
   const tool_choice = { type: 'custom', name: 'apply_patch' }
   await ask('full', { input: HISTORY, tool_choice })
   t.same(lastSeen().json.tools, TOOLS)
@@ -240,7 +240,7 @@ await every(t, 'a provider that has these tools gets them as they came', async (
 })
 
 await every(t, 'deferred tools wait until the caller has found them', async (t) => {
-  said = { text: ['fine'] }
+  utterance = { text: ['fine'] }
   const hidden: JsonObject = { type: 'function', name: 'send', parameters: { type: 'object' }, defer_loading: true }
   const tools = [...TOOLS, { type: 'namespace', name: 'mail', description: '', tools: [hidden, { ...hidden, name: 'read' }] }]
   await ask('anthropic', { tools })
@@ -251,7 +251,7 @@ await every(t, 'deferred tools wait until the caller has found them', async (t) 
 })
 
 await every(t, 'words that Codex has its provider encrypt are said to be plain', async (t) => {
-  said = { calls: [{ id: 'c', name: 'collaboration__send_message', args: ['{"message":"hi"}'] }] }
+  utterance = { calls: [{ id: 'c', name: 'collaboration__send_message', args: ['{"message":"hi"}'] }] }
   const parameters = { type: 'object', properties: { message: { type: 'string', encrypted: true } }, required: ['message'] }
   const tools = [
     { type: 'namespace', name: 'collaboration', description: '', tools: [{ type: 'function', name: 'send_message', parameters }] },
@@ -261,8 +261,8 @@ await every(t, 'words that Codex has its provider encrypt are said to be plain',
   t.notMatch(lastSeen().body, 'encrypted')
 })
 
-t.test('what a tool put out without a call reads as words', async (t) => {
-  said = { text: ['fine'] }
+t.test('turns an output without its call into text', async (t) => {
+  utterance = { text: ['fine'] }
   const input = [user, { type: 'function_call_output', name: 'watch', namespace: 'ci', output: 'build 7 failed' }]
   for (const dialect of DIALECTS) {
     await ask(dialect, { input })
@@ -274,7 +274,7 @@ t.test('what a tool put out without a call reads as words', async (t) => {
 })
 
 t.test("the provider's own search for tools, beside namespaces", async (t) => {
-  said = { text: ['fine'] }
+  utterance = { text: ['fine'] }
   const tools = [
     { type: 'tool_search' },
     {

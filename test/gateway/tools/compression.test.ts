@@ -1,4 +1,4 @@
-/** What a wire takes bounds a conversation too (docs/contract.md#plugins, context-compression). */
+/** Limits of a wire bound a conversation too (docs/contract.md#plugins, context-compression). */
 import t from 'tap'
 import type { JsonObject } from '../../../src/core/json.ts'
 import { every } from '../../support/every.ts'

@@ -7,22 +7,22 @@ import t, { type Test } from 'tap'
 import type { Clock } from '../../../src/core/clock.ts'
 import { isObject, type Json, type JsonObject } from '../../../src/core/json.ts'
 import { FakeClock } from '../../support/clock.ts'
-import { docxOf, paragraph, pdfOf } from '../../support/documents.ts'
+import { buildDocx, buildPdf, paragraph } from '../../support/documents.ts'
 import { every } from '../../support/every.ts'
 import { type Gateway, KEY, oneModel, startGateway } from '../../support/gateway.ts'
 import { ADDRESSES, HOSTS } from '../../support/private-addresses.ts'
-import { askedOf, FORMATS, type Format, waysOf } from '../../support/tool-scene.ts'
+import { FORMATS, type Format, formatRoutes, parseAsked } from '../../support/tool-scene.ts'
 import { type Answer, jsonAnswer, type Seen, sseAnswer, startUpstream, type Upstream } from '../../support/upstream.ts'
 import { answerFor } from '../../support/wire.ts'
 import { chatFrames } from '../../support/wire-chat.ts'
 
 const OTHER = 'sk-router-v1-other0123456789abcdef'
 const WORDS = 'The answer is forty-two'
-const PDF = pdfOf([WORDS, 'Second page'])
+const PDF = buildPdf([WORDS, 'Second page'])
 const NANO_PER_PAGE = 2_000_000
 const IMAGE = 'data:image/jpeg;base64,/9j/4AAQ'
 const dataUrl = (bytes: Buffer, type = 'application/pdf'): string => `data:${type};base64,${bytes.toString('base64')}`
-const hashOf = (bytes: Buffer | string): string => createHash('sha256').update(bytes).digest('hex')
+const bytesHash = (bytes: Buffer | string): string => createHash('sha256').update(bytes).digest('hex')
 
 /** As the published API answers. */
 function ocrAnswer(pages: readonly string[], images: readonly string[] = []): JsonObject {
@@ -140,9 +140,9 @@ const QUESTION: Readonly<Record<Format, (...urls: string[]) => JsonObject>> = {
   }),
 }
 
-async function ask({ gateway }: Parsing, format: Format, body: JsonObject): Promise<ReturnType<typeof askedOf>> {
+async function ask({ gateway }: Parsing, format: Format, body: JsonObject): Promise<ReturnType<typeof parseAsked>> {
   const reply = await gateway.post(FORMATS[format], { model: 'acme/one', ...body }, { 'x-router-metadata': 'enabled' })
-  return askedOf(reply.status, await reply.text())
+  return parseAsked(reply.status, await reply.text())
 }
 
 /** Every object of a value, itself included. */
@@ -154,7 +154,7 @@ function* objectsIn(value: Json | undefined): Generator<JsonObject> {
   }
 }
 
-/** What a reply tells of files, nested or flat. */
+/** File annotations of a reply, nested or flat. */
 function notesIn(value: Json | undefined): JsonObject[] {
   const notes = [...objectsIn(value)].filter(({ type, file, hash }) => type === 'file' && (isObject(file) || hash !== undefined))
   return notes.map(({ type: _, file, ...flat }) => (isObject(file) ? file : flat))
@@ -163,7 +163,7 @@ function notesIn(value: Json | undefined): JsonObject[] {
 const told = ({ model }: Parsing): string => model.requests.at(-1)?.body ?? ''
 const pipeline = (body: JsonObject): JsonObject[] => ((body.router_metadata as JsonObject | undefined)?.pipeline ?? []) as JsonObject[]
 const NOTE = {
-  hash: hashOf(PDF),
+  hash: bytesHash(PDF),
   name: 'paper.pdf',
   content: [
     { type: 'text', text: '<file name="paper.pdf">' },
@@ -175,7 +175,7 @@ const NOTE = {
 t.test('a model that takes no files gets the words, in every format', async (t) => {
   const here = await parsing(t)
   await every(t, 'every case', async (t) => {
-    for (const { format, stream } of waysOf('chat', 'responses', 'messages')) {
+    for (const { format, stream } of formatRoutes('chat', 'responses', 'messages')) {
       const where = `${format}${stream ? ', streamed' : ''}`
       const asked = await ask(here, format, { ...QUESTION[format](dataUrl(PDF)), stream })
       t.equal(asked.status, 200, `${where}: ${asked.message}`)
@@ -203,7 +203,7 @@ t.test('a model that takes no files gets the words, in every format', async (t) 
 t.test('callers who name the plugin get the annotation in the form of their format', async (t) => {
   const here = await parsing(t)
   await every(t, 'every case', async (t) => {
-    for (const { format, stream } of waysOf('responses', 'messages')) {
+    for (const { format, stream } of formatRoutes('responses', 'messages')) {
       const asked = await ask(here, format, { ...QUESTION[format](dataUrl(PDF)), stream, plugins: [{ id: 'file-parser' }] })
       t.equal(asked.status, 200, asked.message)
       const last = stream ? asked.events.filter(({ type }) => type === 'content_block_delta' || type === 'response.completed') : asked.body
@@ -214,7 +214,7 @@ t.test('callers who name the plugin get the annotation in the form of their form
 
 t.test('does not read a file again whose annotation came back', async (t) => {
   await every(t, 'every case', async (t) => {
-    for (const { format } of waysOf('chat', 'responses', 'messages').filter(({ stream }) => !stream)) {
+    for (const { format } of formatRoutes('chat', 'responses', 'messages').filter(({ stream }) => !stream)) {
       const here = await parsing(t, { settings: WITH_OCR })
       const plugins = [{ id: 'file-parser' }]
       const question = QUESTION[format](dataUrl(PDF))
@@ -222,7 +222,7 @@ t.test('does not read a file again whose annotation came back', async (t) => {
       t.equal(first.status, 200, first.message)
       t.equal(here.ocr.requests.length, 1)
       const cost = (first.body.usage as JsonObject).cost
-      const said =
+      const utterance =
         format === 'responses'
           ? first.output
           : format === 'chat'
@@ -231,13 +231,13 @@ t.test('does not read a file again whose annotation came back', async (t) => {
       const field = format === 'responses' ? 'input' : 'messages'
       const next = {
         ...question,
-        [field]: [...(question[field] as JsonObject[]), ...(said as JsonObject[]), { role: 'user', content: 'And now?' }],
+        [field]: [...(question[field] as JsonObject[]), ...(utterance as JsonObject[]), { role: 'user', content: 'And now?' }],
       }
       const second = await ask(here, format, { ...next, plugins })
       t.equal(second.status, 200, second.message)
       t.equal(here.ocr.requests.length, 1, `${format}: nobody is asked`)
       t.equal(told(here).split(WORDS).length, 2, `${format}: the words reach the model once, with the file`)
-      t.notOk(told(here).includes(hashOf(PDF)), `${format}: the annotation itself does not`)
+      t.notOk(told(here).includes(bytesHash(PDF)), `${format}: the annotation itself does not`)
       t.ok(Number(cost) - Number((second.body.usage as JsonObject).cost) > 0.003, `${format}: and nothing is paid`)
       t.match(pipeline(second.body), [{ name: 'file-parser', data: { files: 1, reused: 1 } }])
       t.same(notesIn(second.body), [], 'nor told again')
@@ -297,7 +297,7 @@ t.test('images stay out where the model does not see', async (t) => {
   t.notMatch(told(here), /image_url/)
 })
 
-t.test('what the service may cost is held before, and a key with less is told so', async (t) => {
+t.test('holds the possible cost of the service before, and returns 402 to a key with less', async (t) => {
   const here = await parsing(t, { settings: 'ocr: { url: "OCR", key: k, max_pages: 100 }', key: ', limit: "0.10"' })
   const asked = await ask(here, 'chat', QUESTION.chat(dataUrl(PDF)))
   t.equal(asked.status, 402)
@@ -363,7 +363,7 @@ t.test('switched off or native, a model without files is no candidate', async (t
   )
 })
 
-t.test('the model that was asked for is not passed over for a fallback that takes files', async (t) => {
+t.test('serves a file with the requested model, though a fallback model takes files', async (t) => {
   const models = `
   acme/two:
     context: 128000
@@ -378,7 +378,7 @@ t.test('the model that was asked for is not passed over for a fallback that take
 
 t.test('Word, text and several files at once', async (t) => {
   const here = await parsing(t)
-  const docx = docxOf(`${paragraph('Minutes', 'Heading1')}${paragraph('All agreed.')}`)
+  const docx = buildDocx(`${paragraph('Minutes', 'Heading1')}${paragraph('All agreed.')}`)
   const type = 'application/vnd.openxmlformats-officedocument.wordprocessingml.document'
   const urls = [dataUrl(docx, type), dataUrl(Buffer.from('plain grüße'), 'text/plain'), 'data:text/csv,a%2Cb%0A1%2C2', dataUrl(PDF)]
   const asked = await ask(here, 'chat', QUESTION.chat(...urls))
@@ -406,7 +406,7 @@ t.test('an uploaded file by its id', async (t) => {
   const asked = await ask(here, 'chat', { messages: [{ role: 'user', content }] })
   t.equal(asked.status, 200, asked.message)
   t.ok(told(here).includes(WORDS))
-  t.match(notesIn(asked.body), [{ name: 'stored.pdf', hash: hashOf(PDF) }])
+  t.match(notesIn(asked.body), [{ name: 'stored.pdf', hash: bytesHash(PDF) }])
   const foreign = { messages: [{ role: 'user', content: [{ type: 'file', file: { file_id: 'file-abc' } }] }] }
   const unlisted = await ask(here, 'chat', foreign)
   t.match(unlisted, { status: 404, message: /^messages\[0\]\.content\[0\]\.file\.file_id: no such id/ })
@@ -421,7 +421,7 @@ t.test('addresses are fetched under guard, and known by themselves', async (t) =
   const asked = await ask(here, 'responses', { ...QUESTION.responses(url), plugins: [{ id: 'file-parser' }] })
   t.equal(asked.status, 200, asked.message)
   t.ok(told(here).includes(WORDS))
-  t.match(notesIn(asked.body), [{ name: 'paper.pdf', hash: hashOf(url) }])
+  t.match(notesIn(asked.body), [{ name: 'paper.pdf', hash: bytesHash(url) }])
   const question = QUESTION.responses(url)
   const input = [...(question.input as JsonObject[]), ...asked.output, { role: 'user', content: 'And?' }]
   t.equal((await ask(here, 'responses', { input, plugins: [{ id: 'file-parser' }] })).status, 200)
@@ -439,7 +439,7 @@ t.test('addresses are fetched under guard, and known by themselves', async (t) =
   t.same([closed.site.requests.length, closed.model.requests.length], [0, 0])
 })
 
-t.test('no form of an address, and no redirect, leads home', async (t) => {
+t.test('fetches no private address in any form, neither at once nor by redirect', async (t) => {
   let hits = 0
   let targets: string[] = []
   const listen = async (host: string, at: number, respond: Parameters<typeof createServer>[1]): Promise<number> => {
@@ -484,7 +484,7 @@ t.test('no form of an address, and no redirect, leads home', async (t) => {
 
 t.test('files that cannot be read say which and why, and nothing of what they hold', async (t) => {
   const here = await parsing(t)
-  const bomb = docxOf(paragraph('x'.repeat(70_000_000)))
+  const bomb = buildDocx(paragraph('x'.repeat(70_000_000)))
   const cases: [string, string, number][] = [
     ['broken', dataUrl(Buffer.from('%PDF-1.7 secret-words rubbish')), 422],
     ['no document', dataUrl(Buffer.from([0, 1, 2, 3, 255, 254]), 'application/octet-stream'), 415],
@@ -521,7 +521,7 @@ t.test('the service fails: by name that is the end, else what the file holds goe
       t.ok(told(here).includes(WORDS))
       const [stage] = pipeline(unnamed.body)
       t.equal(stage.cost_usd, undefined, 'nothing is charged')
-      const scan = await ask(here, 'chat', QUESTION.chat(dataUrl(pdfOf(['']))))
+      const scan = await ask(here, 'chat', QUESTION.chat(dataUrl(buildPdf(['']))))
       t.equal(scan.status, 503, 'a scan holds no words of its own')
     }
   })
@@ -538,13 +538,13 @@ t.test('a file with more pages than are paid for', async (t) => {
   t.same(here.ocr.requests.length, 0)
 })
 
-t.test('where the provider fails, what was read is in the error', async (t) => {
+t.test('returns the parsed text in the error where the provider fails', async (t) => {
   const here = await parsing(t, { settings: WITH_OCR, script: () => ({ status: 500, body: ['{}'] }) })
   for (const stream of [false, true]) {
     const asked = await ask(here, 'chat', { ...QUESTION.chat(dataUrl(PDF)), stream })
     t.equal(asked.status, 502)
     const { metadata } = asked.body.error as { metadata: { file_annotations?: JsonObject[] } }
-    t.match(metadata.file_annotations, [{ type: 'file', file: { hash: hashOf(PDF), name: 'paper.pdf' } }])
+    t.match(metadata.file_annotations, [{ type: 'file', file: { hash: bytesHash(PDF), name: 'paper.pdf' } }])
     t.ok(JSON.stringify(metadata).includes(WORDS))
   }
   const plain = await ask(here, 'chat', { messages: [{ role: 'user', content: 'Hello' }] })
@@ -558,17 +558,17 @@ t.test('a stream that breaks off in the middle tells what was read', async (t) =
   const asked = await ask(here, 'chat', { ...QUESTION.chat(dataUrl(PDF)), stream: true })
   t.equal(asked.status, 200)
   t.match(asked.raw, /It says /)
-  t.match(asked.events.at(-1)?.error, { code: 502, metadata: { file_annotations: [{ type: 'file', file: { hash: hashOf(PDF) } }] } })
+  t.match(asked.events.at(-1)?.error, { code: 502, metadata: { file_annotations: [{ type: 'file', file: { hash: bytesHash(PDF) } }] } })
 })
 
 t.test('one of two files fails: the words of the other, which were paid for, are in the error', async (t) => {
   const here = await parsing(t, { settings: WITH_OCR })
   const asked = await ask(here, 'chat', QUESTION.chat(dataUrl(PDF), dataUrl(Buffer.from([0, 1, 2, 255]), 'application/octet-stream')))
   t.match(asked, { status: 415, message: /^file 2 of the request: / })
-  t.match((asked.body.error as { metadata: JsonObject }).metadata.file_annotations, [{ file: { hash: hashOf(PDF) } }])
+  t.match((asked.body.error as { metadata: JsonObject }).metadata.file_annotations, [{ file: { hash: bytesHash(PDF) } }])
 })
 
-t.test('a plan asks nobody', async (t) => {
+t.test('a plan calls no parsing service', async (t) => {
   const here = await parsing(t, { settings: WITH_OCR })
   const reply = await here.gateway.post('/v1/plan', { model: 'acme/one', ...QUESTION.chat(dataUrl(PDF)) })
   t.equal(reply.status, 200)

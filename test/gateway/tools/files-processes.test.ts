@@ -64,15 +64,15 @@ t.test('workers show each other what they have taken, and the owner cleans up', 
   const directory = t.testdir({ temporary: {} })
   const temporary = join(directory, 'temporary')
   const file = await configured(directory, 'memory:')
-  const crew = await serveProgram(['serve', '--config', file, '--workers', '2'], { env: { TMPDIR: temporary } })
-  t.teardown(() => crew.child.kill('SIGKILL'))
-  const ids = await inTurn(MANY, () => upload(crew.url, 'shared'))
-  for (let i = 0; i < MANY; i++) t.same(await listed(crew.url), [...ids].sort(), 'whoever is asked')
-  const contents = await Promise.all(ids.map((id) => askOnce(crew.url, { key: KEY, path: `/v1/files/${id}/content` })))
+  const workerPool = await serveProgram(['serve', '--config', file, '--workers', '2'], { env: { TMPDIR: temporary } })
+  t.teardown(() => workerPool.child.kill('SIGKILL'))
+  const ids = await inTurn(MANY, () => upload(workerPool.url, 'shared'))
+  for (let i = 0; i < MANY; i++) t.same(await listed(workerPool.url), [...ids].sort(), 'whoever is asked')
+  const contents = await Promise.all(ids.map((id) => askOnce(workerPool.url, { key: KEY, path: `/v1/files/${id}/content` })))
   t.ok(contents.every(({ status, text }) => status === 200 && text === 'shared'))
   t.equal(readdirSync(folderIn(t, temporary)).length, 1)
-  crew.child.kill('SIGTERM')
-  await once(crew.child, 'exit')
+  workerPool.child.kill('SIGTERM')
+  await once(workerPool.child, 'exit')
   t.same(
     readdirSync(temporary).filter((one) => one.startsWith('headgate-files-')),
     [],

@@ -1,24 +1,24 @@
 /** The tool router:files over HTTP: the model lists, reads, writes and edits what belongs to the key, and nothing else. */
 import t, { type Test } from 'tap'
 import type { JsonObject } from '../../../src/core/json.ts'
-import { pdfOf } from '../../support/documents.ts'
+import { buildPdf } from '../../support/documents.ts'
 import { every } from '../../support/every.ts'
 import { KEY } from '../../support/gateway.ts'
-import { type Asked, calls, ran, type ToolScene, toolScene, waysOf } from '../../support/tool-scene.ts'
-import type { Said } from '../../support/wire.ts'
+import { type Asked, calls, formatRoutes, ran, type ToolScene, toolScene } from '../../support/tool-scene.ts'
+import type { Utterance } from '../../support/wire.ts'
 
 const OTHER = 'sk-router-v1-other0123456789abcdef'
 const TOOLS = { tools: [{ type: 'router:files' }] }
 const MARK = 'marked-words-4411'
 
 interface WithFiles extends ToolScene {
-  /** What the model calls for next. */
+  /** Next call of the model. */
   next: JsonObject[]
 }
 
 async function withFiles(t: Test, files = ''): Promise<WithFiles> {
   const plan: { next: JsonObject[] } = { next: [] }
-  const script = (seen: Parameters<typeof ran>[0]): Said =>
+  const script = (seen: Parameters<typeof ran>[0]): Utterance =>
     ran(seen) ? { text: ['Done.'] } : { calls: calls('router_files', ...plan.next) }
   const more = `
 store: { url: "memory:"${files} }
@@ -33,7 +33,7 @@ async function put({ gateway }: WithFiles, bytes: Buffer | string, name: string,
   return String(((await reply.json()) as JsonObject).id)
 }
 
-/** What the model was told, one object per call. */
+/** Results for the model, one object per call. */
 function told({ model }: WithFiles): JsonObject[] {
   const messages = model.requests.at(-1)?.json.messages as JsonObject[]
   return messages.filter(({ role }) => role === 'tool').map(({ content }) => JSON.parse(String(content)) as JsonObject)
@@ -84,7 +84,7 @@ t.test('write, list, read, edit: each as an item, and the files are there for th
   t.notMatch(here.gateway.logs.join('\n'), new RegExp(MARK), 'no content in the log')
 })
 
-t.test('what cannot be done is told to the model, and the answer goes on', async (t) => {
+t.test('returns an error to the model for an operation that fails, and continues the answer', async (t) => {
   const here = await withFiles(t, ', files: { max_file: 1KB }')
   const text = await put(here, 'twice twice', 'a.txt')
   const binary = await put(here, Buffer.from([0xff, 0xfe, 0x00, 0x9c]), 'a.bin')
@@ -123,7 +123,7 @@ t.test('what cannot be done is told to the model, and the answer goes on', async
 
 t.test('documents are read as words, and long ones in part', async (t) => {
   const here = await withFiles(t)
-  const pdf = await put(here, pdfOf([`Page one ${MARK}`]), 'paper.pdf')
+  const pdf = await put(here, buildPdf([`Page one ${MARK}`]), 'paper.pdf')
   t.match((await run(here, { operation: 'read', file_id: pdf })).result, { content: new RegExp(MARK), filename: 'paper.pdf' })
   const long = await put(here, 'x'.repeat(150_000), 'long.txt')
   const { result } = await run(here, { operation: 'read', file_id: long })
@@ -144,7 +144,7 @@ t.test('in every format, whole and streamed', async (t) => {
   const here = await withFiles(t)
   here.next = [{ operation: 'write', filename: 'a.txt', content: MARK }]
   await every(t, 'every way', async (t) => {
-    for (const way of waysOf('chat', 'responses', 'messages')) {
+    for (const way of formatRoutes('chat', 'responses', 'messages')) {
       const asked = await here.ask(way, TOOLS)
       t.equal(asked.status, 200, asked.message)
       t.match(asked.raw, /Done\./, `${way.format} ${way.stream}`)

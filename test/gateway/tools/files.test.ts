@@ -52,7 +52,7 @@ auth:
 
 const as = (key: string): Record<string, string> => ({ authorization: `Bearer ${key}` })
 
-function formOf(bytes: Buffer | string, name = 'a.txt', fields: Record<string, string> = { purpose: 'user_data' }): FormData {
+function uploadForm(bytes: Buffer | string, name = 'a.txt', fields: Record<string, string> = { purpose: 'user_data' }): FormData {
   const form = new FormData()
   for (const [field, value] of Object.entries(fields)) form.append(field, value)
   form.append('file', new File([bytes], name))
@@ -64,7 +64,7 @@ function upload({ gateway }: KeepingFiles, form: FormData, key = KEY, headers: R
 }
 
 async function put(scene: KeepingFiles, bytes: Buffer | string, name?: string): Promise<string> {
-  return String(((await (await upload(scene, formOf(bytes, name))).json()) as JsonObject).id)
+  return String(((await (await upload(scene, uploadForm(bytes, name))).json()) as JsonObject).id)
 }
 
 /** Names of all that lies on disk. */
@@ -140,8 +140,8 @@ t.test('another key does not find a file, a management key has none, a stranger 
   t.equal((await fetch(here.gateway.url + paths[0], { method: 'DELETE', headers: as(OTHER) })).status, 404)
   const list = (await (await here.gateway.get('/v1/files', as(OTHER))).json()) as JsonObject
   t.same(list, { object: 'list', data: [], has_more: false, first_id: null, last_id: null })
-  t.equal((await upload(here, formOf('x'), BOSS)).status, 403)
-  t.equal((await upload(here, formOf('x'), 'sk-router-v1-nobody')).status, 401)
+  t.equal((await upload(here, uploadForm('x'), BOSS)).status, 403)
+  t.equal((await upload(here, uploadForm('x'), 'sk-router-v1-nobody')).status, 401)
   t.equal((await here.gateway.get(`/v1/files/${id}/content`)).status, 200)
   t.same(kept(here).length, 2, 'nothing was written for any of them')
 })
@@ -175,19 +175,19 @@ t.test('other methods, paths and queries', async (t) => {
 
 t.test('forms that are refused name what is wrong, and leave nothing', async (t) => {
   const here = await keepingFiles(t, { files: ', max_file: 1KB' })
-  const twice = formOf('x')
+  const twice = uploadForm('x')
   twice.append('file', new File(['y'], 'b.txt'))
   const none = new FormData()
   none.append('purpose', 'user_data')
   const cases: [string, FormData, number, RegExp][] = [
     ['no file', none, 400, /^file: is required/],
     ['two files', twice, 400, /^file: was sent twice/],
-    ['a purpose that is none', formOf('x', 'a', { purpose: 'Über' }), 400, /^purpose: /],
-    ['a long purpose', formOf('x', 'a', { purpose: 'p'.repeat(2000) }), 400, /^purpose: /],
-    ['an end', formOf('x', 'a', { 'expires_after[anchor]': 'created_at' }), 400, /^expires_after\[anchor\]: /],
-    ['a long name', formOf('x', 'n'.repeat(256)), 400, /^file: expected a file name/],
-    ['a long file', formOf(Buffer.alloc(1025)), 413, /larger than 1024 bytes/],
-    ['a far too long file', formOf(Buffer.alloc(200_000)), 413, /1024 bytes/],
+    ['a purpose that is none', uploadForm('x', 'a', { purpose: 'Über' }), 400, /^purpose: /],
+    ['a long purpose', uploadForm('x', 'a', { purpose: 'p'.repeat(2000) }), 400, /^purpose: /],
+    ['an end', uploadForm('x', 'a', { 'expires_after[anchor]': 'created_at' }), 400, /^expires_after\[anchor\]: /],
+    ['a long name', uploadForm('x', 'n'.repeat(256)), 400, /^file: expected a file name/],
+    ['a long file', uploadForm(Buffer.alloc(1025)), 413, /larger than 1024 bytes/],
+    ['a far too long file', uploadForm(Buffer.alloc(200_000)), 413, /1024 bytes/],
   ]
   await every(t, 'every case', async (t) => {
     for (const [what, form, status, message] of cases) t.match(await told(await upload(here, form)), { status, message }, what)
@@ -211,18 +211,18 @@ t.test('forms that are refused name what is wrong, and leave nothing', async (t)
   })
   t.equal(zipped.status, 415)
   t.same(kept(here), [])
-  t.equal((await upload(here, formOf(Buffer.alloc(1024)))).status, 200, 'and what just fits is taken')
+  t.equal((await upload(here, uploadForm(Buffer.alloc(1024)))).status, 200, 'and what just fits is taken')
 })
 
 t.test('the quota of a key counts over uploads at once, and is its own', async (t) => {
   const here = await keepingFiles(t, { files: ', max_bytes: 1MB, max_file: 512KB' })
-  const replies = await Promise.all(Array.from({ length: 12 }, () => upload(here, formOf(randomBytes(200_000)))))
+  const replies = await Promise.all(Array.from({ length: 12 }, () => upload(here, uploadForm(randomBytes(200_000)))))
   const taken = replies.filter(({ status }) => status === 200).length
   t.ok(taken >= 1 && taken <= 5, `${taken} of 12 fit`)
   for (const reply of replies) if (reply.status !== 200) t.match(await told(reply), { status: 413, message: /1048576 bytes together/ })
   t.equal(kept(here).length, taken * 2)
-  t.equal((await upload(here, formOf(randomBytes(200_000)), OTHER)).status, 200)
-  while ((await upload(here, formOf(randomBytes(200_000)))).status === 200);
+  t.equal((await upload(here, uploadForm(randomBytes(200_000)), OTHER)).status, 200)
+  while ((await upload(here, uploadForm(randomBytes(200_000)))).status === 200);
   t.equal(kept(here).filter((name) => name.endsWith('.json')).length, 6, 'in the end five fit, and one of the other key')
 })
 
@@ -427,12 +427,12 @@ t.test('files of a key that is deleted go with it', async (t) => {
   const headers = { ...as(BOSS), 'content-type': 'application/json' }
   const made = await fetch(`${here.gateway.url}/v1/keys`, { method: 'POST', headers, body: JSON.stringify({ name: 'short-lived' }) })
   const { data, key } = (await made.json()) as { data: { hash: string }; key: string }
-  t.equal((await upload(here, formOf('theirs'), key)).status, 200)
+  t.equal((await upload(here, uploadForm('theirs'), key)).status, 200)
   await put(here, 'mine')
   t.equal(kept(here).length, 4)
   t.equal((await fetch(`${here.gateway.url}/v1/keys/${data.hash}`, { method: 'DELETE', headers })).status, 200)
   t.equal(kept(here).length, 2)
-  t.equal((await upload(here, formOf('again'), key)).status, 401)
+  t.equal((await upload(here, uploadForm('again'), key)).status, 401)
 })
 
 t.test('files stay when the gateway starts anew, and a reload does not move them', async (t) => {
@@ -442,7 +442,7 @@ store: { url: "sqlite:${join(directory, 'headgate.db')}"${path} }
 ${oneModel('http://127.0.0.1:9', 'openai-chat')}`
   const gateway = await startGateway(yaml(''), { directory })
   t.teardown(() => gateway.close())
-  const sent = await fetch(`${gateway.url}/v1/files`, { method: 'POST', headers: as(KEY), body: formOf('kept') })
+  const sent = await fetch(`${gateway.url}/v1/files`, { method: 'POST', headers: as(KEY), body: uploadForm('kept') })
   const { id } = (await sent.json()) as JsonObject
   t.ok(readdirSync(join(directory, 'files')).length === 1, 'beside the database')
   await gateway.restart()
@@ -461,7 +461,7 @@ ${oneModel('http://127.0.0.1:1', 'openai-chat')}`,
     { clock },
   )
   t.teardown(() => gateway.close())
-  const send = () => fetch(`${gateway.url}/v1/files`, { method: 'POST', headers: as(KEY), body: formOf('hello') })
+  const send = () => fetch(`${gateway.url}/v1/files`, { method: 'POST', headers: as(KEY), body: uploadForm('hello') })
   const { id } = (await (await send()).json()) as { id: string }
   for (let i = 0; i < 2; i++) t.equal((await gateway.get('/v1/files')).status, 200)
   for (const refused of [await send(), await gateway.get('/v1/files')]) {

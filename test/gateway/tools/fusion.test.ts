@@ -5,10 +5,10 @@ import { adminFetch } from '../../support/admin.ts'
 import {
   type AskedModels,
   type AskedModelsOptions,
-  eventsOf,
   type Name,
   PRICES,
   ran,
+  rawEvents,
   startAskedModels,
   told,
   WAYS,
@@ -18,13 +18,13 @@ import { eventually } from '../../support/eventually.ts'
 import { every } from '../../support/every.ts'
 import { inOrder } from '../../support/responses-rules.ts'
 import { type Answer, jsonAnswer, type Seen, startUpstream } from '../../support/upstream.ts'
-import type { Said } from '../../support/wire.ts'
+import type { Utterance } from '../../support/wire.ts'
 
-const ASKS: Said = {
+const ASKS: Utterance = {
   calls: [{ id: 'call_1', name: 'router_fusion', args: ['{"prompt":"Tea or coffee?"}'] }],
   usage: { input: 100, output: 10 },
 }
-const DONE: Said = { text: ['Tea.'], usage: { input: 200, output: 20 } }
+const DONE: Utterance = { text: ['Tea.'], usage: { input: 200, output: 20 } }
 const ANALYSIS = {
   consensus: ['Both are warm.'],
   contradictions: [
@@ -40,22 +40,22 @@ const ANALYSIS = {
   unique_insights: [{ model: 'acme/three', insight: 'crema' }],
   blind_spots: ['water'],
 }
-const OPINIONS: Partial<Record<Name, Said>> = {
+const OPINIONS: Partial<Record<Name, Utterance>> = {
   two: { reasoning: ['Leaves. '], text: ['Tea, ', 'of course.'], usage: { input: 1000, output: 50 } },
   three: { text: ['Coffee.'], usage: { input: 2000, output: 60 } },
 }
-const JUDGED: Said = { text: ['```json\n', JSON.stringify(ANALYSIS), '\n```'], usage: { input: 3000, output: 70 } }
+const JUDGED: Utterance = { text: ['```json\n', JSON.stringify(ANALYSIS), '\n```'], usage: { input: 3000, output: 70 } }
 const fusion = (parameters: JsonObject = {}): JsonObject => ({
   tools: [{ type: 'router:fusion', parameters: { analysis_models: ['acme/two', 'acme/three'], model: 'acme/four', ...parameters } }],
 })
-const nano = (name: Name, { usage }: Said): number =>
+const nano = (name: Name, { usage }: Utterance): number =>
   (usage?.input ?? 0) * PRICES[name][0] * 1000 + (usage?.output ?? 0) * PRICES[name][1] * 1000
 
 type Script = AskedModelsOptions['script']
 const usual: Script = (name, seen) => (name === 'one' ? (ran(seen) ? DONE : ASKS) : name === 'four' ? JUDGED : (OPINIONS[name] ?? DONE))
 const fusing = (t: Test, script: Script = usual, more: Partial<AskedModelsOptions> = {}): Promise<AskedModels> =>
   startAskedModels(t, { script, ...more })
-const itemOf = (body: JsonObject): JsonObject | undefined => (body.output as JsonObject[]).find(({ type }) => type === 'router:fusion')
+const fusionItem = (body: JsonObject): JsonObject | undefined => (body.output as JsonObject[]).find(({ type }) => type === 'router:fusion')
 
 t.test('a panel is asked, its answers compared, and all is on the one bill', async (t) => {
   const one = await fusing(t)
@@ -63,14 +63,14 @@ t.test('a panel is asked, its answers compared, and all is on the one bill', asy
     { model: 'acme/two', content: 'Tea, of course.' },
     { model: 'acme/three', content: 'Coffee.' },
   ]
-  const parts: [Name, Said][] = [
+  const parts: [Name, Utterance][] = [
     ['one', ASKS],
     ['one', DONE],
     ['two', OPINIONS.two ?? {}],
     ['three', OPINIONS.three ?? {}],
     ['four', JUDGED],
   ]
-  const cost = parts.reduce((sum, [name, said]) => sum + nano(name, said), 0)
+  const cost = parts.reduce((sum, [name, utterance]) => sum + nano(name, utterance), 0)
   await every(t, 'every way', async (t) => {
     for (const way of WAYS) {
       const name = wayName(way)
@@ -81,7 +81,7 @@ t.test('a panel is asked, its answers compared, and all is on the one bill', asy
       t.match(one.last(), { hold: { model: 'acme/one' }, settled: { cost, input: 6300, output: 210, status: 'completed' } }, name)
       t.equal(one.held(), 0)
       t.same(told(one.seen('one').at(-1)), [{ status: 'ok', analysis: ANALYSIS, responses }], name)
-      if (way.format === 'responses') t.match(itemOf(body), { status: 'completed', analysis: ANALYSIS, responses })
+      if (way.format === 'responses') t.match(fusionItem(body), { status: 'completed', analysis: ANALYSIS, responses })
       else t.match(raw, way.format === 'chat' ? /"tool_name":"router:fusion"/ : /"type":"router_fusion_tool_result"/, name)
     }
   })
@@ -101,7 +101,7 @@ t.test('a panel is asked, its answers compared, and all is on the one bill', asy
 t.test('a streaming caller of Responses hears how far the panel is', async (t) => {
   const one = await fusing(t)
   const { raw } = await one.ask({ format: 'responses', stream: true }, fusion())
-  const events = eventsOf(raw)
+  const events = rawEvents(raw)
   inOrder(t, events, 'fusion')
   const own = events.filter(({ type }) => String(type).startsWith('response.fusion_call.'))
   const types = own.map(({ type }) => String(type).slice('response.fusion_call.'.length))
@@ -148,7 +148,7 @@ t.test('members that fail are reported, and what there is goes on', async (t) =>
         const { body, raw, reply } = await one.ask({ format: 'responses', stream }, fusion())
         t.equal(reply.text, 'Tea.')
         t.match(
-          itemOf(body),
+          fusionItem(body),
           {
             status: 'completed',
             responses: [{ model: 'acme/three' }],
@@ -158,14 +158,14 @@ t.test('members that fail are reported, and what there is goes on', async (t) =>
         )
         if (stream)
           t.match(
-            eventsOf(raw).find(({ type }) => type === 'response.fusion_call.panel.failed'),
+            rawEvents(raw).find(({ type }) => type === 'response.fusion_call.panel.failed'),
             { model: 'acme/two', status_code: status },
           )
         t.match(one.last().settled, { input: 5300, output: 160 }, 'only who answered is paid')
       }
     }
   })
-  const silent: Record<string, Answer | Said> = {
+  const silent: Record<string, Answer | Utterance> = {
     fails: jsonAnswer({}, 500),
     'says no JSON': { text: ['no'], usage: { input: 1, output: 1 } },
     'says another': { text: ['{"a":1}'], usage: { input: 1, output: 1 } },
@@ -174,15 +174,15 @@ t.test('members that fail are reported, and what there is goes on', async (t) =>
     for (const [name, answer] of Object.entries(silent)) {
       const one = await fusing(t, (model, seen) => (model === 'four' ? answer : usual(model, seen)))
       const { body, raw } = await one.ask({ format: 'responses', stream: true }, fusion())
-      t.match(itemOf(body), { status: 'completed', responses: [{}, {}] }, `the analyst ${name}`)
-      t.notOk('analysis' in (itemOf(body) ?? {}), name)
+      t.match(fusionItem(body), { status: 'completed', responses: [{}, {}] }, `the analyst ${name}`)
+      t.notOk('analysis' in (fusionItem(body) ?? {}), name)
       t.notMatch(raw, /analysis\.completed/, name)
       t.match(told(one.seen('one').at(-1)), [{ status: 'ok' }])
     }
   })
 })
 
-t.test('a panel of which nobody answers has a reason', async (t) => {
+t.test('a panel without any answer reports its failure_reason', async (t) => {
   const cases: [reason: string, answer: Answer][] = [
     ['rate_limited', jsonAnswer({ error: { message: 'slow' } }, 429)],
     ['all_panels_failed', jsonAnswer({ error: { message: 'no' } }, 500)],
@@ -193,7 +193,7 @@ t.test('a panel of which nobody answers has a reason', async (t) => {
       const { status, body, reply } = await one.ask({ format: 'responses', stream: false }, fusion())
       t.equal(status, 200)
       t.equal(reply.text, 'Tea.')
-      t.match(itemOf(body), { status: 'incomplete', failure_reason: reason, error: String, failed_models: [{}, {}] })
+      t.match(fusionItem(body), { status: 'incomplete', failure_reason: reason, error: String, failed_models: [{}, {}] })
       t.match(told(one.seen('one').at(-1)), [{ status: 'error', failure_reason: reason }])
       t.equal(one.seen('four').length, 0, 'there is nothing to compare')
       t.equal(one.last().settled?.cost, nano('one', ASKS) + nano('one', DONE))
@@ -204,7 +204,7 @@ t.test('a panel of which nobody answers has a reason', async (t) => {
     { format: 'responses', stream: false },
     { ...fusion({ max_completion_tokens: 4000 }), max_output_tokens: 500 },
   )
-  t.match(itemOf(body), {
+  t.match(fusionItem(body), {
     status: 'incomplete',
     failure_reason: 'insufficient_credits',
     failed_models: [{ status_code: 402 }, { status_code: 402 }],
@@ -214,7 +214,11 @@ t.test('a panel of which nobody answers has a reason', async (t) => {
 })
 
 t.test('it is called once in a turn of the conversation, and not from within', async (t) => {
-  const call = (id: string): NonNullable<Said['calls']>[number] => ({ id, name: 'router_fusion', args: ['{"prompt":"Tea or coffee?"}'] })
+  const call = (id: string): NonNullable<Utterance['calls']>[number] => ({
+    id,
+    name: 'router_fusion',
+    args: ['{"prompt":"Tea or coffee?"}'],
+  })
   const twice = await fusing(t, (name, seen) => (name === 'one' && !ran(seen) ? { calls: [call('a'), call('b')] } : usual(name, seen)))
   await twice.ask({ format: 'chat', stream: false }, fusion())
   t.match(told(twice.seen('one').at(-1)), [{ status: 'ok' }, { status: 'error', failure_reason: 'fusion_invocation_capped' }])
@@ -232,7 +236,7 @@ t.test('it is called once in a turn of the conversation, and not from within', a
     yaml: 'plugins: { defaults: { fusion: { enabled: true, analysis_models: [ acme/two ], model: acme/four } } }',
   })
   const { body } = await within.ask({ format: 'responses', stream: false }, fusion({ analysis_models: ['router/fusion'] }))
-  t.match(itemOf(body), { responses: [{ model: 'router/fusion' }] })
+  t.match(fusionItem(body), { responses: [{ model: 'router/fusion' }] })
   for (const { json } of within.seen('four')) t.notMatch(JSON.stringify(json.tools ?? []), /fusion/)
 })
 
@@ -295,7 +299,7 @@ t.test('the members search where an engine is there, cite what they found, and k
   )
   t.teardown(() => engine.close())
   const yaml = `plugins: { defaults: { web: { engines: { searxng: { url: "${engine.url}" } }, price: "0.005" } } }`
-  const searching = (seen: Seen): Said => {
+  const searching = (seen: Seen): Utterance => {
     const searched = told(seen).length
     if (searched < 2 && toolsSent(seen).includes('router_web_search'))
       return { calls: [{ id: `s${searched}`, name: 'router_web_search', args: ['{"query":"tea"}'] }], usage: { input: 10, output: 1 } }
@@ -305,7 +309,7 @@ t.test('the members search where an engine is there, cite what they found, and k
   const { body } = await one.ask({ format: 'responses', stream: false }, fusion({ analysis_models: ['acme/two'], max_tool_calls: 1 }))
   t.ok(toolsSent(one.seen('two')[0]).includes('router_web_search'))
   t.equal(engine.requests.length, 1, 'one step, and no more')
-  t.match(itemOf(body), { sources: [{ url: 'https://a.test/tea', title: 'Tea' }] })
+  t.match(fusionItem(body), { sources: [{ url: 'https://a.test/tea', title: 'Tea' }] })
   t.match((body.usage as JsonObject).server_tool_use_details, { web_search_requests: 1 })
   const tokens = nano('one', ASKS) + nano('one', DONE) + nano('four', JUDGED) + 2 * (10 * 3000 + 4000)
   t.equal(one.last().settled?.cost, tokens + 5_000_000, 'its search is paid')
@@ -359,7 +363,11 @@ t.test('the plugin offers the tool, with the panel of the entry, of a preset, of
     for (const [entry, members, judge] of cases) {
       const from = one.upstream.requests.length
       const { body } = await one.ask({ format: 'responses', stream: false }, { plugins: [{ id: 'fusion', ...entry }] })
-      t.match(itemOf(body), { status: 'completed', responses: members.map((name) => ({ model: `acme/${name}` })) }, JSON.stringify(entry))
+      t.match(
+        fusionItem(body),
+        { status: 'completed', responses: members.map((name) => ({ model: `acme/${name}` })) },
+        JSON.stringify(entry),
+      )
       const asked = one.upstream.requests.slice(from).map(({ json }) => json.model)
       t.same(new Set(asked), new Set(['one', ...members, judge]), JSON.stringify(entry))
     }
@@ -395,7 +403,7 @@ t.test('the slugs stand for a model with a panel', async (t) => {
         t.match(metadata, { requested: slug, strategy: 'fusion' })
       }
       const { body } = await one.ask({ format: 'responses', stream: false }, { model: slug })
-      t.match(itemOf(body), { responses: members.map((name) => ({ model: `acme/${name}` })) })
+      t.match(fusionItem(body), { responses: members.map((name) => ({ model: `acme/${name}` })) })
     }
   })
   // Without a word of the operator's the catalogue makes up the panel.
@@ -403,7 +411,7 @@ t.test('the slugs stand for a model with a panel', async (t) => {
   const { body, status } = await bare.ask({ format: 'responses', stream: false }, { model: 'router/fusion' })
   t.equal(status, 200)
   t.equal(body.model, 'acme/four', 'the dearest where nothing tells which is best')
-  t.match(itemOf(body)?.responses, { length: 3 })
+  t.match(fusionItem(body)?.responses, { length: 3 })
   const wrong = await bare.ask(
     { format: 'responses', stream: false },
     { model: 'router/fusion', plugins: [{ id: 'fusion', model: 'acme/none' }] },
@@ -411,7 +419,7 @@ t.test('the slugs stand for a model with a panel', async (t) => {
   t.equal(wrong.status, 404)
 })
 
-t.test('what the panel says leaves the model room to answer', async (t) => {
+t.test("the results of the panel leave room for the model's answer", async (t) => {
   const long = 'word '.repeat(4000)
   const one = await fusing(
     t,
@@ -423,7 +431,7 @@ t.test('what the panel says leaves the model room to answer', async (t) => {
   )
   const { status, body, raw } = await one.ask({ format: 'responses', stream: false }, fusion({ max_completion_tokens: 100 }))
   t.equal(status, 200, raw)
-  t.match(itemOf(body), { responses: [{ content: long }, { content: long }] }, 'the caller gets all of it')
+  t.match(fusionItem(body), { responses: [{ content: long }, { content: long }] }, 'the caller gets all of it')
   const [heard] = told(one.seen('one').at(-1))
   for (const { content } of heard.responses as JsonObject[])
     t.ok(/ \[…\]$/.test(String(content)) && String(content).length < 8000, String(content).slice(-10))

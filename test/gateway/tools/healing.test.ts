@@ -5,14 +5,14 @@ import { bodyText } from '../../support/body-text.ts'
 import { every } from '../../support/every.ts'
 import { type Gateway, oneModel, startGateway } from '../../support/gateway.ts'
 import { sseAnswer, startUpstream, type Upstream } from '../../support/upstream.ts'
-import { answerFor, framesFor, type Said, says } from '../../support/wire.ts'
+import { answerFor, framesFor, says, type Utterance } from '../../support/wire.ts'
 
 const SCHEMA: JsonObject = { type: 'object', properties: { name: { type: 'string' }, age: { type: 'integer' } }, required: ['name', 'age'] }
 const PROVIDERS = ['openai-chat', 'openai-responses', 'anthropic', 'gemini'] as const
 const META = { 'x-router-metadata': 'enabled' }
 const PLUGIN = { id: 'response-healing' }
 
-/** Where a dialect asks for JSON, and where it answers. */
+/** Places in which a dialect asks for JSON, and answers. */
 interface Client {
   path: string
   body(mode: string): JsonObject
@@ -82,9 +82,9 @@ t.teardown(async () => {
   for (const upstream of upstreams.values()) await upstream.close()
 })
 
-function scripted(dialect: string, said: Said): void {
+function scripted(dialect: string, utterance: Utterance): void {
   const upstream = upstreams.get(dialect)
-  if (upstream) upstream.script = says(said)
+  if (upstream) upstream.script = says(utterance)
 }
 
 interface Asked {
@@ -111,7 +111,7 @@ async function ask(client: Client, dialect: string, body: JsonObject): Promise<A
   return asked
 }
 
-const stageOf = (metadata: JsonObject | undefined): JsonObject | undefined =>
+const metadataStage = (metadata: JsonObject | undefined): JsonObject | undefined =>
   (metadata?.pipeline as JsonObject[] | undefined)?.find(({ type }) => type === 'response_healing')
 
 const BROKEN: readonly (readonly [name: string, pieces: readonly string[]])[] = [
@@ -139,7 +139,7 @@ for (const [name, client] of Object.entries(CLIENTS))
                 value = text
               }
               t.same(value, { name: 'Alice', age: 30 }, what)
-              t.match(stageOf(metadata), {
+              t.match(metadataStage(metadata), {
                 type: 'response_healing',
                 name: 'response-healing',
                 data: {
@@ -156,31 +156,31 @@ for (const [name, client] of Object.entries(CLIENTS))
     })
   })
 
-t.test('what stays as it is', async (t) => {
-  const broken: Said = { text: ['{"name": "Alice",', '}'] }
-  const cut: Said = { text: ['{"name": "Alice", "age": [1,'], end: 'length' }
-  const sound: Said = { text: ['{ "name" : "Al', 'ice" }\n'] }
+t.test('leaves a text unchanged where the plugin is off, or the text is cut or valid', async (t) => {
+  const broken: Utterance = { text: ['{"name": "Alice",', '}'] }
+  const cut: Utterance = { text: ['{"name": "Alice", "age": [1,'], end: 'length' }
+  const sound: Utterance = { text: ['{ "name" : "Al', 'ice" }\n'] }
   await every(t, 'every case', async (t) => {
     for (const [name, client] of Object.entries(CLIENTS))
       for (const stream of [false, true]) {
-        const cases: [what: string, said: Said, body: JsonObject, improved: boolean | undefined][] = [
+        const cases: [what: string, utterance: Utterance, body: JsonObject, improved: boolean | undefined][] = [
           ['switched off', broken, { plugins: [{ ...PLUGIN, enabled: false }] }, undefined],
           ['not asked for', broken, {}, undefined],
           ['cut off', cut, { plugins: [PLUGIN] }, false],
           ['sound', sound, { plugins: [PLUGIN] }, false],
         ]
-        for (const [what, said, more, improved] of cases) {
-          scripted('openai-chat', said)
+        for (const [what, utterance, more, improved] of cases) {
+          scripted('openai-chat', utterance)
           const { text, metadata } = await ask(client, 'openai-chat', { ...client.body('json_schema'), stream, ...more })
-          t.equal(text, (said.text ?? []).join(''), `${what}, ${name}, ${stream ? 'streamed' : 'whole'}`)
-          t.equal((stageOf(metadata)?.data as JsonObject | undefined)?.improved, improved)
+          t.equal(text, (utterance.text ?? []).join(''), `${what}, ${name}, ${stream ? 'streamed' : 'whole'}`)
+          t.equal((metadataStage(metadata)?.data as JsonObject | undefined)?.improved, improved)
         }
       }
   })
   scripted('openai-chat', { text: ['no JSON,', '}'] })
   const plain = await ask(CLIENTS.chat, 'openai-chat', { messages: [{ role: 'user', content: 'Hello' }], plugins: [PLUGIN] })
   t.equal(plain.text, 'no JSON,}', 'without a JSON mode')
-  t.equal(stageOf(plain.metadata), undefined)
+  t.equal(metadataStage(plain.metadata), undefined)
 })
 
 t.test('a member that got no value is left out, and the schema says what is missing', async (t) => {
@@ -188,16 +188,16 @@ t.test('a member that got no value is left out, and the schema says what is miss
     scripted('openai-chat', { text: ['{"name": "Alice", ', '"age":'] })
     const { text, metadata } = await ask(CLIENTS.chat, 'openai-chat', { ...CLIENTS.chat.body('json_schema'), stream, plugins: [PLUGIN] })
     t.same(JSON.parse(text), { name: 'Alice' }, stream ? 'streamed' : 'whole')
-    t.match(stageOf(metadata), { data: { improved: true, valid: true, schema_valid: false } })
+    t.match(metadataStage(metadata), { data: { improved: true, valid: true, schema_valid: false } })
   }
 })
 
 t.test('certain bytes leave before the next ones come', async (t) => {
   const upstream = upstreams.get('openai-chat')
   if (!upstream) return
-  let go = (): void => {}
+  let release = (): void => {}
   const waiting = new Promise<void>((resolve) => {
-    go = resolve
+    release = resolve
   })
   const frame = (content: string): string =>
     `data: ${JSON.stringify({ id: 'x', object: 'chat.completion.chunk', created: 1, model: 'up', choices: [{ index: 0, delta: { content }, finish_reason: null }] })}\n\n`
@@ -217,7 +217,7 @@ t.test('certain bytes leave before the next ones come', async (t) => {
   const decoder = new TextDecoder()
   for await (const chunk of response.body ?? []) {
     seen += decoder.decode(chunk as Uint8Array, { stream: true })
-    if (seen.includes('Alice in')) go()
+    if (seen.includes('Alice in')) release()
   }
   t.match(seen, /Alice in/, 'the first half came while the provider waited for it to be read')
   t.match(seen, /Wonderland/)
@@ -266,7 +266,7 @@ t.test('a turn with a server tool: what was said before the call stays, the answ
     t.equal(turns, 2)
     if (stream) t.equal(text, 'I look at the clock.{"name": "Alice", "age": 30}')
     else t.equal(text, 'I look at the clock.')
-    t.match(stageOf(metadata), { data: { improved: true, valid: true, original_length: 23 } })
+    t.match(metadataStage(metadata), { data: { improved: true, valid: true, original_length: 23 } })
   }
 })
 

@@ -4,8 +4,8 @@ import type { JsonObject } from '../../../src/core/json.ts'
 import {
   type AskedModels,
   type AskedModelsOptions,
-  eventsOf,
   ran,
+  rawEvents,
   startAskedModels,
   told,
   WAYS,
@@ -14,15 +14,15 @@ import {
 import { every } from '../../support/every.ts'
 import { inOrder } from '../../support/responses-rules.ts'
 import { type Answer, jsonAnswer, type Seen } from '../../support/upstream.ts'
-import { type Said, WIRES } from '../../support/wire.ts'
+import { type Utterance, WIRES } from '../../support/wire.ts'
 
 const PIXELS = Buffer.alloc(3000, 7).toString('base64')
 const INLINE = `data:image/png;base64,${PIXELS}`
-const ASKS: Said = {
+const ASKS: Utterance = {
   calls: [{ id: 'call_1', name: 'router_image_generation', args: ['{"prompt":"A fox."}'] }],
   usage: { input: 100, output: 10 },
 }
-const DONE: Said = { text: ['Here it is.'], usage: { input: 200, output: 20 } }
+const DONE: Utterance = { text: ['Here it is.'], usage: { input: 200, output: 20 } }
 const PAINTERS = `
   acme/painter: { output: [ text, image ], endpoints: [ { provider: first, model: painter, price: { prompt: "10.00", completion: "20.00" } } ] }
   acme/sketcher: { output: [ text, image ], endpoints: [ { provider: first, model: sketcher, price: free } ] }
@@ -45,7 +45,7 @@ function withPainter(t: Test, draw: (seen: Seen) => Answer, more: Partial<AskedM
 }
 
 const drawn = (one: AskedModels): Seen | undefined => one.upstream.requests.findLast(({ json }) => json.model !== 'one')
-const itemOf = (body: JsonObject): JsonObject | undefined =>
+const imageItem = (body: JsonObject): JsonObject | undefined =>
   (body.output as JsonObject[]).find(({ type }) => type === 'router:image_generation')
 
 t.test('the caller gets the image, in every format, and the model only hears of it', async (t) => {
@@ -75,8 +75,8 @@ t.test('the caller gets the image, in every format, and the model only hears of 
         t.equal(one.held(), 0)
         if (way.format === 'responses') {
           const expected = url === INLINE ? { imageUrl: INLINE, imageB64: PIXELS } : { imageUrl: url, result: url }
-          t.match(itemOf(body), { status: 'completed', prompt: 'A fox.', ...expected }, name)
-          if (way.stream) inOrder(t, eventsOf(raw), name)
+          t.match(imageItem(body), { status: 'completed', prompt: 'A fox.', ...expected }, name)
+          if (way.stream) inOrder(t, rawEvents(raw), name)
         } else if (way.format === 'chat') {
           const detail = /\{"type":"reasoning\.server_tool_call".*?"result":"(.*?[^\\])"/.exec(raw)?.[1]
           t.match(JSON.parse(JSON.parse(`"${detail}"`) as string), { status: 'ok', imageUrl: url }, name)
@@ -101,7 +101,7 @@ t.test('settings of the image reach a provider that has words for them', async (
   t.equal(status, 200, raw)
   const asked = one.upstream.requests.find(({ path }) => path.includes('/painter:'))?.json
   t.match(asked?.generationConfig, { responseModalities: ['IMAGE', 'TEXT'], imageConfig: { aspectRatio: '16:9' } })
-  t.match(itemOf(body), { status: 'completed', imageB64: PIXELS })
+  t.match(imageItem(body), { status: 'completed', imageB64: PIXELS })
 })
 
 t.test('which model draws: the parameter, the operator, the first that can', async (t) => {
@@ -120,11 +120,11 @@ t.test('which model draws: the parameter, the operator, the first that can', asy
     { format: 'responses', stream: false },
     { plugins: [{ id: 'image-generation', model: 'acme/sketcher' }] },
   )
-  t.match(itemOf(body), { status: 'completed' }, 'the plugin offers the tool')
+  t.match(imageItem(body), { status: 'completed' }, 'the plugin offers the tool')
   t.equal(drawn(plugin)?.json.model, 'sketcher')
 })
 
-t.test('what is wrong is a 400; a model that gives no image is an error to the model', async (t) => {
+t.test('returns 400 for wrong settings, and an error to the model where no image comes', async (t) => {
   const one = await withPainter(t, () => drawing(INLINE))
   const cases: [parameters: JsonObject, message: RegExp][] = [
     [{ model: 7 }, /^tools\[0\]\.parameters\.model: expected a model slug/],
@@ -151,7 +151,7 @@ t.test('what is wrong is a 400; a model that gives no image is an error to the m
       for (const stream of [false, true]) {
         const asked = await failing.ask({ format: 'responses', stream }, tool())
         t.equal(asked.reply.text, 'Here it is.', name)
-        t.match(itemOf(asked.body), { status: 'incomplete', prompt: 'A fox.', result: null }, name)
+        t.match(imageItem(asked.body), { status: 'incomplete', prompt: 'A fox.', result: null }, name)
         t.match(told(failing.seen('one').at(-1)), [{ status: 'error', error: String }], name)
         t.notMatch(asked.raw, /secret words/)
       }

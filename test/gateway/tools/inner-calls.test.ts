@@ -6,10 +6,10 @@ import { adminFetch } from '../../support/admin.ts'
 import {
   type AskedModels,
   type AskedModelsOptions,
-  eventsOf,
   type Name,
   PRICES,
   ran,
+  rawEvents,
   startAskedModels,
   told,
   WAYS,
@@ -24,7 +24,7 @@ import { heardLeave, READ_ON } from '../../support/leaving.ts'
 import { serveProgram } from '../../support/program.ts'
 import { startScene } from '../../support/scene.ts'
 import { type Answer, Gate, jsonAnswer, type Seen, sseAnswer, startUpstream } from '../../support/upstream.ts'
-import { answerFor, framesFor, type Said } from '../../support/wire.ts'
+import { answerFor, framesFor, type Utterance } from '../../support/wire.ts'
 
 const TURN_1 = { input: 100, output: 10 }
 const TURN_2 = { input: 200, output: 20 }
@@ -33,21 +33,21 @@ const nano = (name: Name, { input, output }: { input: number; output: number }):
   input * PRICES[name][0] * 1000 + output * PRICES[name][1] * 1000
 const OUTER = nano('one', TURN_1) + nano('one', TURN_2)
 
-const DONE: Said = { text: ['So be it.'], usage: TURN_2 }
-const ADVICE: Said = { text: ['Do ', 'nothing.'], usage: INNER }
-const call = (name: string, args: JsonObject, id = 'call_1'): NonNullable<Said['calls']>[number] => ({
+const DONE: Utterance = { text: ['So be it.'], usage: TURN_2 }
+const ADVICE: Utterance = { text: ['Do ', 'nothing.'], usage: INNER }
+const call = (name: string, args: JsonObject, id = 'call_1'): NonNullable<Utterance['calls']>[number] => ({
   id,
   name,
   args: [JSON.stringify(args)],
 })
-const ASKS: Said = { text: ['Hm. '], calls: [call('router_advisor', { prompt: 'What now?' })], usage: TURN_1 }
+const ASKS: Utterance = { text: ['Hm. '], calls: [call('router_advisor', { prompt: 'What now?' })], usage: TURN_1 }
 const advisor = (parameters: JsonObject = {}): JsonObject => ({
   tools: [{ type: 'router:advisor', parameters: { model: 'acme/two', ...parameters } }],
 })
 
 /** The outer model asks once and then answers. */
 const asking =
-  (asks: Said, others: (name: Name, seen: Seen) => Said | Answer | Promise<Answer>): AskedModelsOptions['script'] =>
+  (asks: Utterance, others: (name: Name, seen: Seen) => Utterance | Answer | Promise<Answer>): AskedModelsOptions['script'] =>
   (name, seen) =>
     name !== 'one' ? others(name, seen) : ran(seen) ? DONE : asks
 
@@ -129,15 +129,15 @@ t.test('a key that cannot pay the inner call gets an answer without it', async (
 })
 
 t.test('an inner call that fails costs nothing, and the answer goes on', async (t) => {
-  const failures: Record<string, (seen: Seen) => Said | Answer> = {
+  const failures: Record<string, (seen: Seen) => Utterance | Answer> = {
     'status 500': () => jsonAnswer({ error: { message: 'no' } }, 500),
     reset: () => ({ before: 'reset' }),
     unreadable: () => jsonAnswer([]),
-    'an end in error': (seen) => answerFor(seen, { text: ['half'], end: 'error' as Said['end'], usage: INNER }),
+    'an end in error': (seen) => answerFor(seen, { text: ['half'], end: 'error' as Utterance['end'], usage: INNER }),
     'cut in the middle': (seen) => sseAnswer(framesFor(seen.path, ADVICE).slice(0, 2), { after: 'close' }),
     'nothing at all': (seen) => answerFor(seen, { text: [], usage: { input: 5, output: 0 } }),
   }
-  let fail: (seen: Seen) => Said | Answer = () => ADVICE
+  let fail: (seen: Seen) => Utterance | Answer = () => ADVICE
   const scene = await startAskedModels(t, { script: asking(ASKS, (_, seen) => fail(seen)) })
   await every(t, 'every case', async (t) => {
     for (const [failure, answer] of Object.entries(failures)) {
@@ -186,7 +186,7 @@ t.test('a caller who leaves ends the inner call, and one row is settled', async 
 
 t.test('an item that guardrails refuse to show: what runs beside it is given up before the cost is settled', async (t) => {
   const yaml = 'guardrails: [ { name: out, direction: output, content_filters: [ { pattern: "Europe", action: block } ] } ]'
-  const both: Said = {
+  const both: Utterance = {
     calls: [call('router_datetime', { timezone: 'Europe/Rome' }), call('router_fusion', { prompt: 'What now?' }, 'call_2')],
     usage: TURN_1,
   }
@@ -210,7 +210,7 @@ t.test('an item that guardrails refuse to show: what runs beside it is given up 
   })
 })
 
-t.test('what the caller demands of providers about its data, it demands of all of them', async (t) => {
+t.test("applies the caller's demands about its data to the providers of all calls", async (t) => {
   const { gateway, upstream } = await startScene(t, {
     answer: (seen) => answerFor(seen, seen.json.model !== 'one' ? ADVICE : ran(seen) ? DONE : ASKS),
     config: (url) => `
@@ -260,7 +260,7 @@ t.test('the deadline is one for all', async (t) => {
   await sound(t, scene, 'deadline')
 })
 
-t.test('what an inner call had said when the caller left is paid', async (t) => {
+t.test('charges the output of an inner call when the caller leaves', async (t) => {
   const gate = new Gate()
   const clock = new FakeClock()
   const scene = await startAskedModels(t, {
@@ -330,7 +330,7 @@ models:
   for (const stream of [false, true]) {
     const response = await gateway.post('/v1/responses', { model: 'sim/tools', stream, input: 'Tea or coffee?', tools })
     const raw = await response.text()
-    const last = stream ? (eventsOf(raw).at(-1)?.response as JsonObject) : (JSON.parse(raw) as JsonObject)
+    const last = stream ? (rawEvents(raw).at(-1)?.response as JsonObject) : (JSON.parse(raw) as JsonObject)
     const item = (last.output as JsonObject[]).find(({ type }) => type === 'router:fusion')
     t.match(item, { status: 'completed', analysis: { consensus: Array }, responses: [{ model: 'sim/echo' }, { model: 'sim/think' }] }, raw)
     const row = [...gateway.running.store.journal.export()].at(-1)

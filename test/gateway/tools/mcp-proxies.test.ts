@@ -12,7 +12,7 @@ import { every } from '../../support/every.ts'
 import { KEY, oneModel, startGateway } from '../../support/gateway.ts'
 import { type McpServerOptions, startMcpServer } from '../../support/mcp-server.ts'
 import { serveProgram } from '../../support/program.ts'
-import { askedOf, calls, ran } from '../../support/tool-scene.ts'
+import { calls, parseAsked, ran } from '../../support/tool-scene.ts'
 import { startUpstream, type Upstream } from '../../support/upstream.ts'
 import { answerFor } from '../../support/wire.ts'
 
@@ -38,8 +38,8 @@ async function startModel(t: Test): Promise<Upstream> {
   return model
 }
 
-const portOf = (url: string): string => new URL(url).port
-const hostsOf = ({ tunnels }: ConnectProxy): string[] => [...new Set(tunnels.map(({ target }) => target))]
+const urlPort = (url: string): string => new URL(url).port
+const tunnelHosts = ({ tunnels }: ConnectProxy): string[] => [...new Set(tunnels.map(({ target }) => target))]
 
 const question = (url: string): JsonObject => ({
   model: 'acme/one',
@@ -55,7 +55,7 @@ async function scene(t: Test, { way, allow }: { way: 'environment' | 'provider';
   const env = isOwn ? {} : variables(proxy)
   withVariables(t, env)
   const provider = isOwn ? `connection: { proxy: "${proxy.url}" }` : ''
-  const url = `http://${PROVIDER}:${portOf(model.url)}`
+  const url = `http://${PROVIDER}:${urlPort(model.url)}`
   const gateway = await startGateway(
     `auth: { keys: [ { name: test, key: "${KEY}" } ] }
 plugins: { defaults: { mcp: { allow_private: ["${allow}"] } } }
@@ -65,9 +65,9 @@ ${oneModel(url, 'openai-chat', { provider })}`,
   t.teardown(() => gateway.close())
   const ask = async (server: string) => {
     const response = await gateway.post('/v1/responses', question(server))
-    return askedOf(response.status, await response.text())
+    return parseAsked(response.status, await response.text())
   }
-  return { proxy, ask, provider: `${PROVIDER}:${portOf(model.url)}` }
+  return { proxy, ask, provider: `${PROVIDER}:${urlPort(model.url)}` }
 }
 
 const WAYS = ['environment', 'provider'] as const
@@ -84,7 +84,7 @@ t.test('a server is called directly, over each transport, where the provider is 
         t.equal(status, 200, `${way}, ${transport}: ${raw}`)
         t.match(output[1], { type: 'mcp_call', output: 'read_note did {"id":"7"}', error: null }, raw)
         t.ok(server.calls.length === 1 && server.heads.every(({ headers }) => headers.host === `${SERVER}:${server.port}`))
-        t.same(hostsOf(proxy), [provider], `${way}, ${transport}: the provider alone`)
+        t.same(tunnelHosts(proxy), [provider], `${way}, ${transport}: the provider alone`)
       }
   })
 })
@@ -105,8 +105,8 @@ t.test('what only a proxy would find or reach is not looked for there', async (t
       for (const url of ['http://10.1.2.3/mcp', `http://127.0.0.1:${server.port}/mcp`, 'http://[fd00::1]/mcp'])
         t.equal((await ask(url)).status, 400, `${way}, ${url}`)
       t.ok(
-        hostsOf(proxy).every((host) => host === provider),
-        `${way}: ${hostsOf(proxy)}`,
+        tunnelHosts(proxy).every((host) => host === provider),
+        `${way}: ${tunnelHosts(proxy)}`,
       )
       t.same(server.asked, [])
     }
@@ -124,7 +124,7 @@ t.test('a redirect of a server leads through no proxy either', async (t) => {
   t.notMatch(raw, /read_note did/)
   t.ok(server.heads.length > 0)
   t.same(target.heads, [])
-  t.notMatch(hostsOf(proxy).join(), /elsewhere|mcp/)
+  t.notMatch(tunnelHosts(proxy).join(), /elsewhere|mcp/)
 })
 
 /** One of this machine that is no loopback address, which no proxy is ever used for. */
@@ -146,7 +146,7 @@ admin: { port: 0 }
 store: { url: "sqlite:${t.testdirName}/store.db" }
 auth: { keys: [ { name: test, key: "${KEY}" } ] }
 plugins: { defaults: { mcp: { allow_private: ["${outer}:${server.port}"] } } }
-${oneModel(`http://${PROVIDER}:${portOf(model.url)}`, 'openai-chat')}`,
+${oneModel(`http://${PROVIDER}:${urlPort(model.url)}`, 'openai-chat')}`,
     })
     const program = await serveProgram(['serve', '--config', `${folder}/headgate.yaml`], { env: variables(proxy) })
     t.teardown(async () => {
@@ -158,9 +158,9 @@ ${oneModel(`http://${PROVIDER}:${portOf(model.url)}`, 'openai-chat')}`,
       headers: { 'content-type': 'application/json', authorization: `Bearer ${KEY}` },
       body: JSON.stringify(question(server.url)),
     })
-    const { status, raw, output } = askedOf(response.status, await response.text())
+    const { status, raw, output } = parseAsked(response.status, await response.text())
     t.equal(status, 200, raw)
     t.match(output[1], { type: 'mcp_call', output: 'read_note did {"id":"7"}' }, raw)
-    t.same(hostsOf(proxy), [`${PROVIDER}:${portOf(model.url)}`])
+    t.same(tunnelHosts(proxy), [`${PROVIDER}:${urlPort(model.url)}`])
   },
 )

@@ -7,12 +7,12 @@ import { eventually } from '../../support/eventually.ts'
 import { every } from '../../support/every.ts'
 import { KEY } from '../../support/gateway.ts'
 import { type McpServer, type McpServerOptions, startMcpServer, TOOLS } from '../../support/mcp-server.ts'
-import { calls, FORMATS, offered, ran, type ToolScene, told, toolScene, waysOf } from '../../support/tool-scene.ts'
+import { calls, FORMATS, formatRoutes, offered, ran, type ToolScene, told, toolScene } from '../../support/tool-scene.ts'
 import type { Seen } from '../../support/upstream.ts'
-import type { Said } from '../../support/wire.ts'
+import type { Utterance } from '../../support/wire.ts'
 
 const READ = calls('router_notes_read_note', { id: '7' })
-const script = (seen: Seen): Said => (ran(seen) ? { text: ['done'] } : { calls: READ })
+const script = (seen: Seen): Utterance => (ran(seen) ? { text: ['done'] } : { calls: READ })
 
 async function serverFor(t: Test, options?: McpServerOptions): Promise<McpServer> {
   const server = await startMcpServer(options)
@@ -26,7 +26,7 @@ const settings = (server: McpServer, more = ''): string =>
 async function withServer(
   t: Test,
   options: McpServerOptions = {},
-  more: { script?: (seen: Seen) => Said; settings?: string; dialect?: string } = {},
+  more: { script?: (seen: Seen) => Utterance; settings?: string; dialect?: string } = {},
 ) {
   const server = await serverFor(t, options)
   const one = await toolScene(t, { script: more.script ?? script, dialect: more.dialect, more: settings(server, more.settings) })
@@ -53,7 +53,7 @@ t.test('tools of a server: listed, called, shown; over each transport, to each p
   await every(t, 'every case', async (t) => {
     for (const [dialect, transport] of cases) {
       const { server, one, tool } = await withServer(t, { transport }, { dialect })
-      for (const way of waysOf('responses')) {
+      for (const way of formatRoutes('responses')) {
         const name = `${dialect} over ${transport}${way.stream ? ', streamed' : ''}`
         const before = server.calls.length
         const { status, raw, output, events } = await one.ask(way, {
@@ -100,7 +100,7 @@ t.test('router:mcp is the same in every client format, where no approval is need
   const { server, one, tool } = await withServer(t)
   const { type: _, ...parameters } = tool()
   await every(t, 'every way', async (t) => {
-    for (const way of waysOf('responses', 'chat', 'messages')) {
+    for (const way of formatRoutes('responses', 'chat', 'messages')) {
       const before = server.calls.length
       const { status, raw } = await one.ask(way, { tools: [{ type: 'router:mcp', parameters }] })
       t.equal(status, 200, raw)
@@ -198,7 +198,7 @@ t.test('approval: asked, given, refused, and carried on with', async (t) => {
   const { server, one, tool } = await withServer(t)
   const tools = [tool({ require_approval: 'always' })]
   await every(t, 'every way', async (t) => {
-    for (const way of waysOf('responses')) {
+    for (const way of formatRoutes('responses')) {
       const before = { calls: server.calls.length, turns: one.model.requests.length }
       const first = await one.ask(way, { tools })
       t.equal(first.status, 200, first.raw)
@@ -319,7 +319,7 @@ t.test('tools that a hostile server lists', async (t) => {
   t.notMatch(one.model.requests[0].body, /y{5000}/)
 })
 
-t.test('what does not fit is refused', async (t) => {
+t.test('refuses settings that do not fit', async (t) => {
   const { server, one, tool } = await withServer(t)
   const cases: [own: JsonObject, message: RegExp][] = [
     [{ server_label: 'a b' }, /^tools\[0\]\.server_label: /],

@@ -5,12 +5,12 @@ import { ASK_WAYS, type Asked, type AskWay, askGateway, askName, type Format, ne
 import { every } from '../../support/every.ts'
 import { type Gateway, startGateway } from '../../support/gateway.ts'
 import { type Answer, jsonAnswer, type Seen, startUpstream, type Upstream } from '../../support/upstream.ts'
-import { answerFor, type Said, upstreamError, type WireName, wireOf } from '../../support/wire.ts'
+import { answerFor, pathWire, type Utterance, upstreamError, type WireName } from '../../support/wire.ts'
 
 const DIALECTS = ['openai-chat', 'openai-responses', 'anthropic', 'gemini'] as const
 
 const PAGE = { url: 'https://news.example.com/rain', title: 'Rain' }
-const ANSWER: Said = {
+const ANSWER: Utterance = {
   text: ['It will ', 'rain.'],
   searches: ['rain oslo', 'rain norway'],
   citations: [PAGE],
@@ -78,7 +78,7 @@ const SEARXNG = 'engines: { searxng: { url: "ENGINE" } }, price: "0.005"'
 const QUIRKS = 'web_search: true'
 
 function searching(seen: Seen): Answer {
-  return TAKES[wireOf(seen.path)](seen.json) ? answerFor(seen, ANSWER) : upstreamError(400, `no such search: ${seen.body}`)
+  return TAKES[pathWire(seen.path)](seen.json) ? answerFor(seen, ANSWER) : upstreamError(400, `no such search: ${seen.body}`)
 }
 
 async function nativeSearch(t: Test, dialect: WireName, options: NativeSearchOptions = {}): Promise<NativeSearch> {
@@ -161,7 +161,7 @@ t.test('tool, plugin and suffix become the search of the provider; sources, coun
   })
 })
 
-t.test('what the caller says of the search reaches the provider in its own words', async (t) => {
+t.test("sends the provider the caller's search settings in its own fields", async (t) => {
   const parameters = {
     max_uses: 3,
     search_context_size: 'low',
@@ -363,7 +363,7 @@ t.test("another provider's search tool becomes the one of the provider that serv
   t.match(chat.model.requests.at(-1)?.body, /router_web_search/, 'no provider of the chat wire has a tool of this name')
 })
 
-t.test('what the provider may charge for searches is held before', async (t) => {
+t.test('holds the possible fees for searches before', async (t) => {
   const one = await nativeSearch(t, 'anthropic', { key: ', limit: "0.13"' })
   const ask = (parameters: JsonObject): Promise<Asked> =>
     one.ask({ format: 'chat', stream: false }, { ...tool(parameters), max_tokens: 10 })

@@ -24,7 +24,7 @@ const { ask, model } = await toolScene(t, {
   more: SEARCH,
 })
 
-function fieldOf(body: JsonObject): unknown {
+function errorField(body: JsonObject): unknown {
   const error = body.error as JsonObject
   return ((error.metadata ?? body.metadata) as JsonObject | undefined)?.field
 }
@@ -37,7 +37,7 @@ async function refused(t: Test, more: JsonObject, field: string): Promise<void> 
       const { status, body, message } = await ask(way, more)
       const name = `${way.format}, stream ${way.stream}: ${JSON.stringify(more)}`
       t.equal(status, 400, name)
-      t.equal(fieldOf(body), field, name)
+      t.equal(errorField(body), field, name)
       t.ok(message.startsWith(`${field}: `), `${name}: ${message}`)
     }
   })
@@ -74,13 +74,13 @@ t.test('a field of a provider’s search that the gateway runs is named where it
   ] as [JsonObject, string][]) {
     const { status, body } = await ask({ format: 'responses', stream: false }, { tools: [tool] })
     t.equal(status, 400, JSON.stringify(tool))
-    t.equal(fieldOf(body), field)
+    t.equal(errorField(body), field)
   }
 })
 
 t.test('the stage of server tools', async (t) => {
   const on = { 'X-Router-Metadata': 'enabled' }
-  const pipelineOf = ({ body, events }: Awaited<ReturnType<typeof ask>>): unknown => {
+  const replyPipeline = ({ body, events }: Awaited<ReturnType<typeof ask>>): unknown => {
     const holders = [body, ...events.map((event) => (event.response ?? event) as JsonObject)]
     return holders.map((holder) => (holder.router_metadata as JsonObject | undefined)?.pipeline).find((pipeline) => pipeline !== undefined)
   }
@@ -90,7 +90,7 @@ t.test('the stage of server tools', async (t) => {
       const asked = await ask(way, { tools }, on)
       const name = `${way.format}, stream ${way.stream}`
       t.same(
-        pipelineOf(asked),
+        replyPipeline(asked),
         [
           {
             type: 'server_tools',
@@ -100,7 +100,7 @@ t.test('the stage of server tools', async (t) => {
         ],
         name,
       )
-      t.equal(pipelineOf(await ask(way, {}, on)), undefined, `${name}: no stage without such tools`)
+      t.equal(replyPipeline(await ask(way, {}, on)), undefined, `${name}: no stage without such tools`)
     }
   })
 })

@@ -212,15 +212,15 @@ const BROKEN: [name: string, plugins: string, files: Readonly<Record<string, str
   ],
 ]
 
-t.test('what cannot be used is an error of the configuration, with its place', async (t) => {
+t.test('a plugin that cannot be used is an error of the configuration, with its place', async (t) => {
   for (const [name, section, files, problem] of BROKEN) {
     await t.test(name, async (t) => {
       const directory = t.testdir({})
       const file = join(directory, 'headgate.yaml')
       save(directory, { ...files, 'headgate.yaml': `${SIM}plugins: { ${section} }\n` })
-      const said: string[] = []
-      t.equal(await check(file, {}, { out: () => {}, error: (line) => said.push(line) }), 1)
-      const [first = ''] = said[0]?.split('\n') ?? []
+      const utterance: string[] = []
+      t.equal(await check(file, {}, { out: () => {}, error: (line) => utterance.push(line) }), 1)
+      const [first = ''] = utterance[0]?.split('\n') ?? []
       const found = first.slice(file.length + 1)
       if (typeof problem === 'string') t.equal(found, problem)
       else t.match(found, problem)
@@ -259,10 +259,10 @@ export default {
       'strict.mjs': strict,
       'headgate.yaml': `${SIM}plugins: { load: [ ./strict.mjs ], defaults: { strict: { ${settings} } } }\n`,
     })
-    const said: string[] = []
-    await check(file, {}, { out: () => {}, error: (line) => said.push(line.slice(file.length + 1)) })
+    const utterance: string[] = []
+    await check(file, {}, { out: () => {}, error: (line) => utterance.push(line.slice(file.length + 1)) })
     t.same(
-      said.map((line) => line.replace(/^3:\d+/, '3')),
+      utterance.map((line) => line.replace(/^3:\d+/, '3')),
       problem === undefined ? [] : [problem.replace(/^3:\d+/, '3')],
       settings,
     )

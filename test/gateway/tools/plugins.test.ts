@@ -13,9 +13,9 @@ import type { Memory } from '../../support/plugins/troubled.ts'
 import { startScene } from '../../support/scene.ts'
 import { property } from '../../support/seed.ts'
 import type { Upstream } from '../../support/upstream.ts'
-import { type Said, says } from '../../support/wire.ts'
+import { says, type Utterance } from '../../support/wire.ts'
 
-const SAID: Said = { text: ['one ', 'two ', 'three'], usage: { input: 150, output: 10 } }
+const UTTERANCES: Utterance = { text: ['one ', 'two ', 'three'], usage: { input: 150, output: 10 } }
 /** Prices are 1,000 and 2,000 nano-dollars per token. */
 const COST = 170_000
 const FIXTURE = join(import.meta.dirname, '../../support/plugins/troubled.ts')
@@ -43,7 +43,7 @@ async function withPlugin(t: Test, { defaults = '', more = '', key = '' }: Plugi
   const memory: Memory = { late: [], charged: [], aborted: [] }
   Object.assign(globalThis, { troubled: memory })
   const { clock, gateway, upstream } = await startScene(t, {
-    answer: says(SAID),
+    answer: says(UTTERANCES),
     yaml: `auth: { keys: [ { name: test, key: "${KEY}"${key} } ] }
 plugins: { load: [ ./troubled.ts ]${more}, defaults: { troubled: { ${defaults} } } }`,
     directory,
@@ -56,15 +56,15 @@ plugins: { load: [ ./troubled.ts ]${more}, defaults: { troubled: { ${defaults} }
   return { gateway, upstream, clock, memory, ask }
 }
 
-async function bodyOf(response: Response): Promise<JsonObject> {
+async function jsonBody(response: Response): Promise<JsonObject> {
   return (await response.json()) as JsonObject
 }
 
-function pipelineOf(body: JsonObject): unknown {
+function bodyPipeline(body: JsonObject): unknown {
   return (body.router_metadata as JsonObject | undefined)?.pipeline
 }
 
-/** What the model was sent. */
+/** Request that the model was sent. */
 function sent({ upstream }: WithPlugin): unknown {
   return (upstream.requests.at(-1)?.json.messages as JsonObject[] | undefined)?.map(({ content }) => content)
 }
@@ -79,7 +79,7 @@ function account({ gateway }: WithPlugin) {
 }
 
 async function refused(t: Test, response: Response, field: string, message: RegExp): Promise<void> {
-  const body = await bodyOf(response)
+  const body = await jsonBody(response)
   t.equal(response.status, 400, field)
   t.match(body.error, { message, metadata: { field } }, field)
 }
@@ -101,7 +101,7 @@ async function streamed(
   }
 }
 
-t.test('what a request says of plugins is checked, and a mistake is named by its path', async (t) => {
+t.test('checks the plugins of a request, and names a mistake by its path', async (t) => {
   const { gateway, upstream } = await withPlugin(t)
   const cases: [plugins: JsonObject[], field: string, message: RegExp][] = [
     [[{ id: 'nothing' }], 'plugins[0].id', /no such plugin; expected one of: .*context-compression.*troubled/],
@@ -123,7 +123,7 @@ t.test('what a request says of plugins is checked, and a mistake is named by its
       for (const path of ['/v1/chat/completions', '/v1/responses', '/v1/messages']) {
         const text = path === '/v1/responses' ? { input: 'x' } : { messages: [{ role: 'user', content: 'x' }], max_tokens: 5 }
         const response = await gateway.post(path, { model: 'acme/one', plugins, ...text })
-        const body = await bodyOf(response)
+        const body = await jsonBody(response)
         t.equal(response.status, 400, `${path} ${field}`)
         t.match((body.error as JsonObject).message, new RegExp(`^${field.replace(/[[\].]/g, '\\$&')}: `), path)
         t.match((body.error as JsonObject).message, message, path)
@@ -164,7 +164,7 @@ t.test('implied is called for no request that impliedBy excludes', async (t) => 
   const model = (slug: string, context: number): string =>
     `  ${slug}: { context: ${context}, endpoints: [ { provider: first, model: one, price: { prompt: "1", completion: "2" } } ] }`
   const { gateway } = await startScene(t, {
-    answer: says(SAID),
+    answer: says(UTTERANCES),
     directory: t.testdir({ 'particular.ts': PARTICULAR }),
     config: (url) => `auth: { keys: [ { name: test, key: "${KEY}" } ] }
 plugins: { load: [ ./particular.ts ] }
@@ -213,7 +213,7 @@ models: { sim/echo: { endpoints: [ { provider: sim, model: echo } ] } }`)
 
 t.test('the pipeline has one stage for each plugin that acted, and none for one that did not', async (t) => {
   const one = await withPlugin(t)
-  const stages = async (entry: JsonObject | undefined): Promise<unknown> => pipelineOf(await bodyOf(await one.ask(entry)))
+  const stages = async (entry: JsonObject | undefined): Promise<unknown> => bodyPipeline(await jsonBody(await one.ask(entry)))
   t.equal(await stages(undefined), undefined)
   t.equal(await stages({ shape: 'idle' }), undefined)
   t.equal(await stages({ tap: 'observe pass' }), undefined)
@@ -224,7 +224,7 @@ t.test('the pipeline has one stage for each plugin that acted, and none for one 
   await eventually('the plugin waits', () => one.memory.late.length > 0)
   await one.clock.advance(250)
   one.memory.late.pop()?.()
-  t.same(pipelineOf(await bodyOf(await asked)), [{ type: 'plugin', name: 'troubled', data: { duration_ms: 250 } }])
+  t.same(bodyPipeline(await jsonBody(await asked)), [{ type: 'plugin', name: 'troubled', data: { duration_ms: 250 } }])
   t.same(
     one.clock.waiting.filter((delay) => delay === 30_000),
     [],
@@ -261,11 +261,11 @@ t.test('on_error: fail, before content: the fault of this request, and of no oth
         const beside = one.ask(undefined)
         const response = await one.ask(entry, { stream })
         const status = entry.shape === 'upstream' ? 503 : 500
-        const body = await bodyOf(response)
+        const body = await jsonBody(response)
         t.equal(response.status, status, name)
         t.equal((body.error as JsonObject).message, status === 500 ? 'Internal Server Error' : 'Service temporarily unavailable', name)
         if (status === 503)
-          t.match(pipelineOf(body), [{ name: 'troubled', summary: 'failed: it failed', data: { skipped: false, reason } }], name)
+          t.match(bodyPipeline(body), [{ name: 'troubled', summary: 'failed: it failed', data: { skipped: false, reason } }], name)
         t.equal((await beside).status, 200, name)
       }
     }
@@ -293,9 +293,9 @@ t.test('on_error: skip, before content: the request goes on as if it had not bee
           t.ok(ended, name)
           t.match(metadata?.pipeline, stage, name)
         } else {
-          const body = await bodyOf(response)
+          const body = await jsonBody(response)
           t.match(body, { choices: [{ message: { content: 'one two three' } }] }, name)
-          t.match(pipelineOf(body), stage, name)
+          t.match(bodyPipeline(body), stage, name)
         }
         t.same(sent(one), ['Hello'], `${name}: what it had changed is taken back`)
         t.equal(rows(one).at(-1)?.settled?.cost, COST, name)
@@ -316,11 +316,11 @@ t.test('a plugin has its time: 503 or on without it, and what comes late is of n
       await one.clock.advance(1)
       t.equal(one.memory.aborted.length, 1, 'it is told')
       const response = await asked
-      const body = await bodyOf(response)
+      const body = await jsonBody(response)
       t.equal(response.status, policy === 'fail' ? 503 : 200)
       if (policy === 'fail') t.match(body.error, { message: /the plugin troubled did not answer in time/ })
-      t.match(pipelineOf(body), [{ name: 'troubled', data: { skipped: policy === 'skip', reason: 'timeout', duration_ms: 2000 } }])
-      t.equal((pipelineOf(body) as JsonObject[]).length, 1)
+      t.match(bodyPipeline(body), [{ name: 'troubled', data: { skipped: policy === 'skip', reason: 'timeout', duration_ms: 2000 } }])
+      t.equal((bodyPipeline(body) as JsonObject[]).length, 1)
       if (policy === 'skip') t.same(sent(one), ['Hello'])
       one.memory.late[0]()
       await turn()
@@ -405,13 +405,13 @@ t.test("a refusal is the plugin's answer, whatever on_error says", async (t) => 
   t.equal((await one.ask({ tap: 'mutate refuse' })).status, 403)
 })
 
-t.test('what a plugin charges is held before, shown in cost, stage and ledger, and never more than its bound', async (t) => {
+t.test('holds the charge of a plugin before, shows it in cost, stage and ledger, and never exceeds its bound', async (t) => {
   const one = await withPlugin(t, { key: ', limit: "1.00"' })
   const response = await one.ask({ bound: 5_000_000, charges: [2_000_000, 1_000_000, 2_000_001, 1.5, -1, 2_000_000] })
-  const body = await bodyOf(response)
+  const body = await jsonBody(response)
   t.same(one.memory.charged, [true, true, false, false, false, true])
   t.equal((body.usage as JsonObject).cost, (COST + 5_000_000) / 1e9)
-  t.match(pipelineOf(body), [
+  t.match(bodyPipeline(body), [
     {
       name: 'troubled',
       cost_usd: 0.005,
@@ -428,13 +428,13 @@ t.test('what a plugin charges is held before, shown in cost, stage and ledger, a
   t.equal(row.settled?.cost, COST + 5_000_000)
   t.equal((JSON.parse(row.settled?.facts ?? '{}') as JsonObject).tools_cost, 5_000_000)
   t.ok(row.hold.hold >= 5_000_000 + COST)
-  const shown = await bodyOf(await one.gateway.get(`/v1/generation?id=${row.id}`))
+  const shown = await jsonBody(await one.gateway.get(`/v1/generation?id=${row.id}`))
   t.match(shown.data, { total_cost: (COST + 5_000_000) / 1e9, model: 'acme/one', provider_name: 'first' })
   t.equal(account(one).held, 0)
 
   const dear = await one.ask({ bound: 2_000_000_000, charges: [1] })
   t.equal(dear.status, 402, 'a bound that the key cannot pay')
-  t.match((await bodyOf(dear)).error, { message: /the plugins of this request may cost up to \$2/, metadata: { needed: '2' } })
+  t.match((await jsonBody(dear)).error, { message: /the plugins of this request may cost up to \$2/, metadata: { needed: '2' } })
   t.equal(one.memory.charged.length, 6, 'it has not begun')
   const spent = await one.ask(
     { bound: 900_000_000, charges: [900_000_000] },
@@ -453,7 +453,7 @@ t.test('what a plugin charges is held before, shown in cost, stage and ledger, a
 t.test('a plan tells of the bound, and neither runs the plugin nor holds anything', async (t) => {
   const one = await withPlugin(t, { key: ', limit: "1.00"' })
   const plan = async (entry: JsonObject): Promise<JsonObject> =>
-    bodyOf(
+    jsonBody(
       await one.gateway.post('/v1/plan', {
         model: 'acme/one',
         messages: [{ role: 'user', content: 'x' }],

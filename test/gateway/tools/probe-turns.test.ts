@@ -2,12 +2,15 @@
 import t from 'tap'
 import type { JsonObject } from '../../../src/core/json.ts'
 import { every } from '../../support/every.ts'
-import { allWays, faultOf, foldOf, nameOf, withBench } from '../../support/pair-bench.ts'
+import { allWays, expectFault, foldReply, wayName, withBench } from '../../support/pair-bench.ts'
 import type { Answer, Seen } from '../../support/upstream.ts'
-import { answerFor, type Said, upstreamError } from '../../support/wire.ts'
+import { answerFor, type Utterance, upstreamError } from '../../support/wire.ts'
 
 const ways = allWays().filter((way) => way.lane === 'translate')
-const CALLS: Said = { text: ['let me see '], calls: [{ id: 'call_1', name: 'router_datetime', args: ['{"timezone":', '"Europe/Paris"}'] }] }
+const CALLS: Utterance = {
+  text: ['let me see '],
+  calls: [{ id: 'call_1', name: 'router_datetime', args: ['{"timezone":', '"Europe/Paris"}'] }],
+}
 const TOOLS = { tools: [{ type: 'router:datetime', parameters: { timezone: 'UTC' } }] }
 
 const hasResult = (seen: Seen): boolean => /"role":"tool"|function_call_output/.test(seen.body)
@@ -15,13 +18,13 @@ const events = (text: string): Record<string, unknown>[] =>
   [...text.matchAll(/^data: (\{.*)$/gm)].map((match) => JSON.parse(match[1]) as Record<string, unknown>)
 
 for (const way of ways) {
-  t.test(`${nameOf(way)}: a later turn falls back, and the stream is one`, async (t) => {
+  t.test(`${wayName(way)}: a later turn falls back, and the stream is one`, async (t) => {
     const script = (seen: Seen): Answer => (hasResult(seen) ? upstreamError(500) : answerFor(seen, CALLS))
     await withBench({ way, backup: true, script }, async (bench) => {
       await every(t, 'streamed or not', async (t) => {
         for (const stream of [true, false]) {
           const text = await (await bench.ask(stream, TOOLS)).text()
-          const reply = await foldOf(
+          const reply = await foldReply(
             way,
             new Response(text, { headers: { 'content-type': stream ? 'text/event-stream' : 'application/json' } }),
           )
@@ -43,11 +46,11 @@ for (const way of ways) {
     })
   })
 
-  t.test(`${nameOf(way)}: a later turn that fails everywhere ends the stream once, with what was said`, async (t) => {
+  t.test(`${wayName(way)}: a later turn that fails everywhere ends the stream once, with what was said`, async (t) => {
     const script = (seen: Seen): Answer => (hasResult(seen) ? upstreamError(500) : answerFor(seen, CALLS))
     await withBench({ way, backup: false, script }, async (bench) => {
       const text = await (await bench.ask(true, TOOLS)).text()
-      const reply = await foldOf(way, new Response(text, { headers: { 'content-type': 'text/event-stream' } }))
+      const reply = await foldReply(way, new Response(text, { headers: { 'content-type': 'text/event-stream' } }))
       t.match(reply, { text: 'let me see ', error: { type: 'provider_unavailable' } })
       if (way.client === 'responses') {
         const all = events(text)
@@ -63,7 +66,7 @@ for (const way of ways) {
           'the output so far',
         )
       }
-      await faultOf(t, await bench.ask(false, TOOLS), 502, 'provider_unavailable')
+      await expectFault(t, await bench.ask(false, TOOLS), 502, 'provider_unavailable')
       const rows = [...bench.gateway.running.store.journal.export()]
       t.match(rows, [{ settled: { status: 'failed', cost: 0 } }, { settled: { status: 'failed', cost: 0 } }])
     })
@@ -72,8 +75,8 @@ for (const way of ways) {
 
 t.test('the limit of steps ends the loop with a last turn of text, and so do stop conditions', async (t) => {
   const [way] = ways
-  const said: Said = { text: ['so late'] }
-  const script = (seen: Seen): Answer => answerFor(seen, seen.json.tools ? CALLS : said)
+  const utterance: Utterance = { text: ['so late'] }
+  const script = (seen: Seen): Answer => answerFor(seen, seen.json.tools ? CALLS : utterance)
   const endings: [name: string, more: JsonObject, calls: number][] = [
     ['one step', { stop_server_tools_when: [{ type: 'step_count_is', step_count: 1 }] }, 2],
     ['two calls', { max_tool_calls: 2 }, 3],
@@ -87,7 +90,7 @@ t.test('the limit of steps ends the loop with a last turn of text, and so do sto
       await withBench({ way, backup: false, script }, async (bench) => {
         for (const stream of [false, true]) {
           const before = bench.first.requests.length
-          const reply = await foldOf(way, await bench.ask(stream, { ...TOOLS, ...more }))
+          const reply = await foldReply(way, await bench.ask(stream, { ...TOOLS, ...more }))
           t.match(reply.text, /so late$/, name)
           t.equal(bench.first.requests.length - before, calls, name)
         }

@@ -92,7 +92,7 @@ const ofMessages = ([, , , , input, cached, output]: Loop): JsonObject => ({
   usage: { input_tokens: input - cached, cache_read_input_tokens: cached, output_tokens: output },
 })
 
-t.test('what is held and kept free pays for every recorded loop', async (t) => {
+t.test('the hold and the credit kept free pay for every recorded loop', async (t) => {
   await every(t, 'every loop', async (t) => {
     for (const [dialect, path, loops, reply] of [
       ['openai-responses', '/v1/responses', RESPONSES, ofResponses],
@@ -118,7 +118,7 @@ t.test('what is held and kept free pays for every recorded loop', async (t) => {
   })
 })
 
-t.test('what a longer loop costs is charged as far as the limit reaches; the rest is in the ledger', async (t) => {
+t.test('charges a longer loop up to the limit, and records the rest in the ledger', async (t) => {
   // Eleven rounds of a conversation of 300,000 tokens: possible, and far beyond what is held for 1,000 bytes.
   const loop: Loop = ['a long loop', 1_000, search, 10, 3_300_000, 0, 1_000]
   const { gateway, rows } = await scene(t, 'openai-responses', ofResponses(loop))

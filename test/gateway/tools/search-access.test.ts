@@ -4,7 +4,7 @@ import type { JsonObject } from '../../../src/core/json.ts'
 import { list, object } from '../../support/fold.ts'
 import { startScene } from '../../support/scene.ts'
 
-t.test('the member is left out where it says nothing else, and the search where it may not be live', async (t) => {
+t.test('leaves out external_web_access: true for a provider that lacks the field, and the whole search with false', async (t) => {
   const { gateway, upstream } = await startScene(t, {
     config: (url) => `
 providers: { grok: { dialect: openai-responses, base_url: "${url}/v1", key: k, quirks: { external_web_access: false, functions_only: true } } }

@@ -10,11 +10,11 @@ import { eventually } from '../../support/eventually.ts'
 import { every } from '../../support/every.ts'
 import { KEY } from '../../support/gateway.ts'
 import { processesWith } from '../../support/processes.ts'
-import { calls, FORMATS, offered, ran, type ToolScene, told, toolScene, waysOf } from '../../support/tool-scene.ts'
+import { calls, FORMATS, formatRoutes, offered, ran, type ToolScene, told, toolScene } from '../../support/tool-scene.ts'
 import type { Seen } from '../../support/upstream.ts'
-import type { Said } from '../../support/wire.ts'
+import type { Utterance } from '../../support/wire.ts'
 
-function folderOf(t: Test): string {
+function testFolder(t: Test): string {
   const folder = mkdtempSync(join(tmpdir(), 'headgate-shell-test-'))
   t.teardown(() => execFileSync('sh', ['-c', 'chmod -R u+rwX "$1"; rm -rf "$1"', 'sh', folder], { stdio: 'ignore' }))
   return folder
@@ -24,12 +24,12 @@ function folderOf(t: Test): string {
 class Caller {
   name = 'router_shell'
   args: JsonObject[] = []
-  readonly script = (seen: Seen): Said => (ran(seen) ? { text: ['done'] } : { calls: calls(this.name, ...this.args) })
+  readonly script = (seen: Seen): Utterance => (ran(seen) ? { text: ['done'] } : { calls: calls(this.name, ...this.args) })
 }
 
 async function withShell(t: Test, dialect?: string, more?: string): Promise<{ one: ToolScene; caller: Caller; folder: string }> {
   const caller = new Caller()
-  const folder = folderOf(t)
+  const folder = testFolder(t)
   return { caller, folder, one: await toolScene(t, { script: caller.script, dialect, more: sandboxYaml(folder, more) }) }
 }
 
@@ -39,7 +39,7 @@ t.test('the model runs commands in a container that stays', async (t) => {
   await every(t, 'every dialect', async (t) => {
     for (const dialect of ['openai-chat', 'anthropic', 'openai-responses']) {
       const { one, caller } = await withShell(t, dialect)
-      for (const way of waysOf('responses', 'messages')) {
+      for (const way of formatRoutes('responses', 'messages')) {
         const name = `${dialect} to ${way.format}${way.stream ? ', streamed' : ''}`
         caller.args = [{ commands: ['echo kept > f; echo "to you"', 'cat f; ls nowhere'] }, { commands: ['cat f'] }]
         const { status, raw, output } = await one.ask(way, SHELL)
@@ -175,7 +175,7 @@ t.test("the API's own shell: run in the sandbox where there is one, else handed 
   const { one, caller } = await withShell(t)
   caller.args = [{ commands: ['echo hello'] }]
   await every(t, 'every way', async (t) => {
-    for (const way of waysOf('responses')) {
+    for (const way of formatRoutes('responses')) {
       const { output } = await one.ask(way, { tools: [{ type: 'shell' }] })
       t.match(output, [
         { type: 'shell_call', status: 'completed', call_id: 'call_router_shell0', action: { commands: ['echo hello'] } },
@@ -223,7 +223,7 @@ t.test('bash: handed to the caller, or run where that is asked for', async (t) =
   caller.args = [{ command: 'echo out; echo err >&2; exit 4' }]
   await every(t, 'every parameters', async (t) => {
     for (const parameters of [{}, { engine: 'auto' }, { engine: 'native' }] as JsonObject[]) {
-      for (const way of waysOf('messages', 'responses', 'chat')) {
+      for (const way of formatRoutes('messages', 'responses', 'chat')) {
         const { status, raw } = await one.ask(way, { tools: [{ type: 'router:bash', parameters }] })
         t.equal(status, 200, raw)
         t.match(raw, /"name":"bash"/)
@@ -240,7 +240,7 @@ t.test('bash: handed to the caller, or run where that is asked for', async (t) =
   })
   t.equal(one.model.requests.length, 18, 'the turn ends')
   await every(t, 'every way', async (t) => {
-    for (const way of waysOf('messages', 'responses', 'chat')) {
+    for (const way of formatRoutes('messages', 'responses', 'chat')) {
       const { status, raw, output } = await one.ask(way, { tools: [{ type: 'router:bash', parameters: { engine: 'router' } }] })
       t.equal(status, 200, raw)
       t.match(JSON.parse(told(one)[0]), { command: caller.args[0].command, stdout: 'out\n', stderr: 'err\n', exitCode: 4 })

@@ -4,10 +4,10 @@ import type { JsonObject } from '../../../src/core/json.ts'
 import {
   type AskedModels,
   type AskedModelsOptions,
-  eventsOf,
   type Name,
   PRICES,
   ran,
+  rawEvents,
   startAskedModels,
   told,
   WAYS,
@@ -16,15 +16,15 @@ import {
 import { FakeClock } from '../../support/clock.ts'
 import { eventually } from '../../support/eventually.ts'
 import { every } from '../../support/every.ts'
-import { typeOf, wellFormed } from '../../support/responses-rules.ts'
+import { eventType, wellFormed } from '../../support/responses-rules.ts'
 import { type Answer, Gate, jsonAnswer, type Seen } from '../../support/upstream.ts'
-import { answerFor, type Said, type SaidCall } from '../../support/wire.ts'
+import { answerFor, type Utterance, type UtteranceCall } from '../../support/wire.ts'
 
 const TASK = { task_name: 'sum', task_description: 'Add two and two.' }
-const call = (name: string, args: JsonObject, id: string): SaidCall => ({ id, name, args: [JSON.stringify(args)] })
-const DELEGATES: Said = { text: ['One moment. '], calls: [call('router_subagent', TASK, 'call_1')], usage: { input: 100, output: 10 } }
-const DONE: Said = { text: ['It is four.'], usage: { input: 200, output: 20 } }
-const WORK: Said = { text: ['Four.'], usage: { input: 1000, output: 50 } }
+const call = (name: string, args: JsonObject, id: string): UtteranceCall => ({ id, name, args: [JSON.stringify(args)] })
+const DELEGATES: Utterance = { text: ['One moment. '], calls: [call('router_subagent', TASK, 'call_1')], usage: { input: 100, output: 10 } }
+const DONE: Utterance = { text: ['It is four.'], usage: { input: 200, output: 20 } }
+const WORK: Utterance = { text: ['Four.'], usage: { input: 1000, output: 50 } }
 const subagent = (parameters: JsonObject = {}): JsonObject => ({
   type: 'router:subagent',
   parameters: { model: 'acme/two', ...parameters },
@@ -35,7 +35,7 @@ const withSubagent = (
   script: AskedModelsOptions['script'] = usual,
   more: Partial<AskedModelsOptions> = {},
 ): Promise<AskedModels> => startAskedModels(t, { script, ...more })
-const itemsOf = (body: JsonObject): JsonObject[] => (body.output as JsonObject[]).filter(({ type }) => type === 'router:subagent')
+const subagentItems = (body: JsonObject): JsonObject[] => (body.output as JsonObject[]).filter(({ type }) => type === 'router:subagent')
 
 t.test('a task is handed over: the worker sees nothing else, the model hears the outcome', async (t) => {
   const one = await withSubagent(t)
@@ -59,8 +59,8 @@ t.test('a task is handed over: the worker sees nothing else, the model hears the
       t.equal(one.held(), 0)
       const item = { status: 'completed', call_id: 'call_1', model: 'acme/two', name: 'adder', ...TASK, outcome: 'Four.' }
       if (way.format === 'responses') {
-        t.match(itemsOf(body), [item])
-        t.notOk('instance_name' in itemsOf(body)[0], 'the first has no number')
+        t.match(subagentItems(body), [item])
+        t.notOk('instance_name' in subagentItems(body)[0], 'the first has no number')
       } else t.match(raw, way.format === 'chat' ? /"tool_name":"router:subagent"/ : /"type":"router_subagent_tool_result"/, name)
     }
   })
@@ -128,7 +128,7 @@ t.test('a worker has tools of its own, and a second turn that fails costs nothin
       t.equal(bad.reply.text, 'One moment. It is four.', 'a failed worker never fails the response')
       t.match(told(one.seen('one').at(-1)), [{ status: 'error', error: String }])
       t.match(one.last().settled, { input: 300, output: 30, cost: 300 * PRICES.one[0] * 1000 + 30 * PRICES.one[1] * 1000 })
-      if (way.format === 'responses') t.match(itemsOf(bad.body), [{ status: 'failed', error: String }])
+      if (way.format === 'responses') t.match(subagentItems(bad.body), [{ status: 'failed', error: String }])
       t.equal(one.held(), 0)
     }
   })
@@ -141,12 +141,12 @@ const LOOKUP = {
   parameters: { type: 'object', properties: { key: { type: 'string' } } },
 }
 const OTHER = { type: 'function', name: 'other', parameters: { type: 'object' } }
-const LOOKS: Said = {
+const LOOKS: Utterance = {
   text: ['I look. '],
   calls: [call('lookup', { key: 'a' }, 'l1'), call('lookup', { key: 'b' }, 'l2')],
   usage: { input: 500, output: 5 },
 }
-const worker = (seen: Seen): Said => {
+const worker = (seen: Seen): Utterance => {
   const results = told(seen).length
   if (results === 0) return LOOKS
   return results === 2 ? { calls: [call('lookup', { key: 'c' }, 'l3')], usage: { input: 600, output: 6 } } : WORK
@@ -238,13 +238,13 @@ t.test('a worker calls functions of the caller, and goes on in the requests that
 
 /** The work is announced and not closed; what it has done comes with the finished call alone. */
 function streamed(t: Test, raw: string): void {
-  const events = eventsOf(raw)
+  const events = rawEvents(raw)
   t.same(
     events.map(({ sequence_number: number }) => number),
     [...events.keys()],
   )
   const of = (type: string, itemType: string): JsonObject[] =>
-    events.flatMap((event) => (typeOf(event) === type && (event.item as JsonObject).type === itemType ? [event.item as JsonObject] : []))
+    events.flatMap((event) => (eventType(event) === type && (event.item as JsonObject).type === itemType ? [event.item as JsonObject] : []))
   t.match(of('response.output_item.added', 'router:subagent'), [{ status: 'in_progress' }])
   t.same(of('response.output_item.done', 'router:subagent'), [])
   const added = of('response.output_item.added', 'function_call')
@@ -260,7 +260,7 @@ function streamed(t: Test, raw: string): void {
 
 t.test('of two that go on, one waits again and one is refused: the one that waits is told all the same', async (t) => {
   const OTHER_TASK = { task_name: 'product', task_description: 'Multiply.' }
-  const both: Said = { ...DELEGATES, calls: [...(DELEGATES.calls ?? []), call('router_subagent', OTHER_TASK, 'call_2')] }
+  const both: Utterance = { ...DELEGATES, calls: [...(DELEGATES.calls ?? []), call('router_subagent', OTHER_TASK, 'call_2')] }
   const first = new Gate()
   const one = await withSubagent(
     t,
@@ -338,11 +338,11 @@ t.test('work that cannot go on, and a worker that calls what it has not got', as
   t.match((missing.body.error as JsonObject).message, /expected a function_call_output for the call l2/)
   const lost = await withSubagent(t, (name, seen) => (name === 'two' ? jsonAnswer({}, 500) : usual(name, seen)))
   const { body: after, reply } = await lost.ask(way, { tools, input: [...half, output('l2', 2)] })
-  t.match(itemsOf(after), [{ status: 'failed', call_id: 'call_1', error: String }])
+  t.match(subagentItems(after), [{ status: 'failed', call_id: 'call_1', error: String }])
   t.equal(reply.text, 'It is four.')
   const dreams = await withSubagent(t, (name, seen) => (name === 'two' ? { calls: [call('dream', {}, 'x')] } : usual(name, seen)))
   const { body: dreamt } = await dreams.ask(way, { tools })
-  t.match(itemsOf(dreamt), [{ status: 'failed' }])
+  t.match(subagentItems(dreamt), [{ status: 'failed' }])
   const plan = await one.gateway.post('/v1/plan', { model: 'acme/one', input: [...half, output('l2', 2)], tools, format: 'responses' })
   t.equal(one.seen('two').length, 1, `a plan does not go on with it: ${plan.status}`)
 })

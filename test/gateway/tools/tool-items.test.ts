@@ -12,15 +12,15 @@ import {
   streamEvents,
 } from '../../support/asking.ts'
 import { every } from '../../support/every.ts'
-import { messageEventsOf, messageOf } from '../../support/fold-messages.ts'
+import { foldToMessage, messageEvents } from '../../support/fold-messages.ts'
 import { type Gateway, startGateway } from '../../support/gateway.ts'
 import { type Answer, jsonAnswer, type Seen, startUpstream, type Upstream } from '../../support/upstream.ts'
-import { answerFor, type Said, type SaidCall, type WireName } from '../../support/wire.ts'
+import { answerFor, type Utterance, type UtteranceCall, type WireName } from '../../support/wire.ts'
 
 const DIALECTS: readonly WireName[] = ['openai-chat', 'openai-responses', 'anthropic', 'gemini']
 
 const PAGES = ['a', 'b', 'c'].map((name) => ({ url: `https://${name}.example/x`, title: name, content: `Words of ${name}.` }))
-const ANSWER: Said = { text: ['So it is.'], usage: { input: 20, output: 2 } }
+const ANSWER: Utterance = { text: ['So it is.'], usage: { input: 20, output: 2 } }
 
 interface WithTools {
   gateway: Gateway
@@ -29,7 +29,7 @@ interface WithTools {
   ask(way: AskWay, more?: JsonObject): Promise<Asked>
 }
 
-async function withTools(t: Test, dialect: WireName, script: (seen: Seen) => Said, answer?: () => Answer): Promise<WithTools> {
+async function withTools(t: Test, dialect: WireName, script: (seen: Seen) => Utterance, answer?: () => Answer): Promise<WithTools> {
   const model = await startUpstream((seen) => answerFor(seen, script(seen)))
   const engine = await startUpstream(() => answer?.() ?? jsonAnswer({ results: PAGES, unresponsive_engines: [] }))
   t.teardown(async () => {
@@ -48,16 +48,16 @@ models:
   return { gateway, model, engine, ask: (way, more = {}) => askGateway(gateway, way, more) }
 }
 
-const time: SaidCall = { id: 'call_t', name: 'router_datetime', args: ['{}'] }
-const search = (id: string, query: string): SaidCall => ({ id, name: 'router_web_search', args: [JSON.stringify({ query })] })
+const time: UtteranceCall = { id: 'call_t', name: 'router_datetime', args: ['{}'] }
+const search = (id: string, query: string): UtteranceCall => ({ id, name: 'router_web_search', args: [JSON.stringify({ query })] })
 const ran = (seen: Seen): boolean => /"role":"tool"|"type":"tool_result"|"function_call_output"|"functionResponse"/.test(seen.body)
 const offers = (seen: Seen): boolean => /router_/.test(JSON.stringify(seen.json.tools ?? []))
 const TOOLS = { tools: [{ type: 'router:web_search' }, { type: 'router:datetime', parameters: { timezone: 'Asia/Tokyo' } }] }
 
 /** Content of the message that a caller of this format holds. */
-function itemsOf({ format, stream }: AskWay, { raw, body }: Asked): JsonObject[] {
+function replyItems({ format, stream }: AskWay, { raw, body }: Asked): JsonObject[] {
   if (format === 'responses') return body.output as JsonObject[]
-  if (format === 'messages') return (stream ? messageOf(messageEventsOf(raw)) : body).content as JsonObject[]
+  if (format === 'messages') return (stream ? foldToMessage(messageEvents(raw)) : body).content as JsonObject[]
   if (!stream) return [(body.choices as JsonObject[])[0].message as JsonObject]
   const deltas = streamEvents(raw).flatMap((event) => (event.choices as JsonObject[]).map((choice) => choice.delta as JsonObject))
   const all = (key: string): JsonObject[] => deltas.flatMap((delta) => (delta[key] as JsonObject[] | undefined) ?? [])
@@ -73,8 +73,8 @@ t.test('returns the time in the requested zone, in every format', async (t) => {
         const asked = await one.ask(way, TOOLS)
         const name = `${dialect} to ${askName(way)}`
         t.equal(asked.status, 200, `${name}: ${asked.raw}`)
-        t.match(JSON.stringify(itemsOf(way, asked)), /\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?\+09:00/, name)
-        t.match(JSON.stringify(itemsOf(way, asked)), /Asia\/Tokyo/, name)
+        t.match(JSON.stringify(replyItems(way, asked)), /\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?\+09:00/, name)
+        t.match(JSON.stringify(replyItems(way, asked)), /Asia\/Tokyo/, name)
       }
     }
   })
@@ -82,7 +82,7 @@ t.test('returns the time in the requested zone, in every format', async (t) => {
 
 t.test('each of the five conditions ends the loop with a last turn without tools', async (t) => {
   // Two calls in a turn: what is called for when a condition fires is run.
-  const calls: Said = { text: ['Look. '], calls: [search('call_1', 'a'), time], usage: { input: 100, output: 10 } }
+  const calls: Utterance = { text: ['Look. '], calls: [search('call_1', 'a'), time], usage: { input: 100, output: 10 } }
   const conditions: [condition: JsonObject, turns: number][] = [
     [{ type: 'step_count_is', step_count: 1 }, 1],
     [{ type: 'step_count_is', step_count: 3 }, 2],
@@ -136,14 +136,14 @@ t.test('a call of a client function ends the turn, beside calls that the gateway
 })
 
 t.test('items have the type of the brand, are counted, and shown by /v1/generation', async (t) => {
-  const twice: Said = { calls: [search('call_1', 'a'), search('call_2', 'b'), time] }
+  const twice: Utterance = { calls: [search('call_1', 'a'), search('call_2', 'b'), time] }
   await every(t, 'every dialect', async (t) => {
     for (const dialect of DIALECTS) {
       const one = await withTools(t, dialect, (seen) => (ran(seen) ? ANSWER : twice))
       for (const way of ASK_WAYS) {
         const name = `${dialect} to ${askName(way)}`
         const asked = await one.ask(way, TOOLS)
-        const items = itemsOf(way, asked)
+        const items = replyItems(way, asked)
         const use = asked.body.usage as JsonObject
         if (way.format === 'responses')
           t.same(
@@ -188,7 +188,7 @@ t.test('items have the type of the brand, are counted, and shown by /v1/generati
 })
 
 t.test('failures have the codes of the messages format', async (t) => {
-  const cases: [name: string, calls: SaidCall[], answer: Answer | undefined, code: string][] = [
+  const cases: [name: string, calls: UtteranceCall[], answer: Answer | undefined, code: string][] = [
     ['the engine fails', [search('call_1', 'a')], jsonAnswer({}, 500), 'unavailable'],
     ['too many', [search('call_1', 'a'), search('call_2', 'b')], undefined, 'max_uses_exceeded'],
     ['no query', [{ id: 'call_1', name: 'router_web_search', args: ['{}'] }], undefined, 'invalid_tool_input'],
@@ -200,7 +200,7 @@ t.test('failures have the codes of the messages format', async (t) => {
       for (const stream of [false, true]) {
         const way = { format: 'messages', stream } as const
         const asked = await one.ask(way, { tools: [{ type: 'router:web_search', parameters: { max_uses: 1 } }] })
-        const results = itemsOf(way, asked).filter(({ type }) => type === 'web_search_tool_result')
+        const results = replyItems(way, asked).filter(({ type }) => type === 'web_search_tool_result')
         t.equal(results.length, calls.length, name)
         const error = { type: 'web_search_tool_result_error', error_code: code }
         t.same(results.at(-1)?.content, error, name)
@@ -210,20 +210,20 @@ t.test('failures have the codes of the messages format', async (t) => {
   })
 })
 
-t.test('what the caller holds may be sent back: no 400, and nothing of the gateway reaches the provider', async (t) => {
+t.test('accepts returned items of server tools, and sends none of them to the provider', async (t) => {
   const turns = { text: ['Look. '], calls: [search('call_1', 'a'), time] }
   await every(t, 'every dialect', async (t) => {
     for (const dialect of DIALECTS) {
       const one = await withTools(t, dialect, (seen) => (offers(seen) && !ran(seen) ? turns : ANSWER))
       for (const way of ASK_WAYS) {
         const name = `${dialect} to ${askName(way)}`
-        const items = itemsOf(way, await one.ask(way, TOOLS))
-        const said = { role: 'user', content: 'Will it rain?' }
+        const items = replyItems(way, await one.ask(way, TOOLS))
+        const utterance = { role: 'user', content: 'Will it rain?' }
         const again = { role: 'user', content: 'And then?' }
         const history: Readonly<Record<Format, JsonObject>> = {
-          responses: { input: [said, ...items, again] },
-          chat: { messages: [said, ...items, again] },
-          messages: { messages: [said, { role: 'assistant', content: items }, again] },
+          responses: { input: [utterance, ...items, again] },
+          chat: { messages: [utterance, ...items, again] },
+          messages: { messages: [utterance, { role: 'assistant', content: items }, again] },
         }
         for (const more of [
           {},

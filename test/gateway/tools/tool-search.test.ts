@@ -3,9 +3,9 @@ import t from 'tap'
 import type { JsonObject } from '../../../src/core/json.ts'
 import { every } from '../../support/every.ts'
 import { KEY } from '../../support/gateway.ts'
-import { calls, offered, ran, told, toolScene, waysOf } from '../../support/tool-scene.ts'
+import { calls, formatRoutes, offered, ran, told, toolScene } from '../../support/tool-scene.ts'
 import type { Seen } from '../../support/upstream.ts'
-import type { Said } from '../../support/wire.ts'
+import type { Utterance } from '../../support/wire.ts'
 
 const schema = { type: 'object', properties: { city: { type: 'string', description: 'Where it rains.' } } }
 
@@ -13,22 +13,22 @@ const schema = { type: 'object', properties: { city: { type: 'string', descripti
 function functions(format: string, names: readonly string[]): JsonObject[] {
   return names.map((name) => {
     const deferred = name.startsWith('far_')
-    const said = { name, description: `Does ${name}.`, ...(deferred ? { defer_loading: true } : {}) }
-    return format === 'messages' ? { ...said, input_schema: schema } : { type: 'function', ...said, parameters: schema }
+    const utterance = { name, description: `Does ${name}.`, ...(deferred ? { defer_loading: true } : {}) }
+    return format === 'messages' ? { ...utterance, input_schema: schema } : { type: 'function', ...utterance, parameters: schema }
   })
 }
 
 const NAMES = ['near_one', 'far_rain', 'far_snow']
 
 /** Looks for rain, then calls what was found, then is done. */
-const script = (seen: Seen): Said =>
+const script = (seen: Seen): Utterance =>
   ran(seen) ? { calls: calls('far_rain', { city: 'Oslo' }) } : { calls: calls('router_tool_search', { query: 'RAIN$' }) }
 
 t.test('deferred functions are kept from the model until it has found them', async (t) => {
   await every(t, 'every dialect', async (t) => {
     for (const dialect of ['openai-chat', 'anthropic', 'openai-responses', 'gemini']) {
       const one = await toolScene(t, { script, dialect })
-      for (const way of waysOf('responses', 'messages')) {
+      for (const way of formatRoutes('responses', 'messages')) {
         const name = `${dialect} to ${way.format}${way.stream ? ', streamed' : ''}`
         const before = one.model.requests.length
         const { status, raw, output } = await one.ask(way, {
@@ -177,7 +177,7 @@ t.test('models are looked for among those that the key may use', async (t) => {
     models: MODELS,
   })
   await every(t, 'every way', async (t) => {
-    for (const way of waysOf('responses', 'chat', 'messages')) {
+    for (const way of formatRoutes('responses', 'chat', 'messages')) {
       ask.args = { query: 'acme one' }
       const { status, raw, output } = await one.ask(way, { tools: [{ type: 'router:experimental__search_models' }] })
       t.equal(status, 200, raw)

@@ -7,13 +7,13 @@ import t, { type Test } from 'tap'
 import type { JsonObject } from '../../../src/core/json.ts'
 import { type Asked, askGateway, FORMATS, type Format, ASK_WAYS as WAYS } from '../../support/asking.ts'
 import { FakeClock } from '../../support/clock.ts'
-import { docxOf, paragraph, pdfOf, pdfWith } from '../../support/documents.ts'
+import { buildDocx, buildPdf, paragraph, pdfWith } from '../../support/documents.ts'
 import { eventually } from '../../support/eventually.ts'
 import { every } from '../../support/every.ts'
 import { type Gateway, KEY, oneModel, startGateway } from '../../support/gateway.ts'
 import { ADDRESSES, HOSTS } from '../../support/private-addresses.ts'
 import { type Answer, jsonAnswer, type Seen, startUpstream, type Upstream } from '../../support/upstream.ts'
-import { answerFor, type Said, type SaidCall } from '../../support/wire.ts'
+import { answerFor, type Utterance, type UtteranceCall } from '../../support/wire.ts'
 
 const CHAT = { format: 'chat', stream: false } as const
 
@@ -75,7 +75,7 @@ interface Fetching {
 interface FetchingOptions {
   /** Settings of the plugin web-fetch beside the exception for the site; `ENGINE` stands for the stand-in's address. */
   fetch?: string
-  script?: (seen: Seen) => Said
+  script?: (seen: Seen) => Utterance
   answers?: (seen: Seen) => Answer
   key?: string
   dialect?: string
@@ -84,14 +84,14 @@ interface FetchingOptions {
   clock?: FakeClock
 }
 
-const ANSWER: Said = { text: ['It rains.'], usage: { input: 200, output: 20 } }
+const ANSWER: Utterance = { text: ['It rains.'], usage: { input: 200, output: 20 } }
 const ran = (seen: Seen): boolean => /"role":"tool"|tool_result|function_call_output|functionResponse/.test(seen.body)
-const calls = (...urls: string[]): SaidCall[] =>
+const calls = (...urls: string[]): UtteranceCall[] =>
   urls.map((url, i) => ({ id: `call_${i}`, name: 'router_web_fetch', args: [JSON.stringify({ url })] }))
 /** Fetches these in one turn, then answers. */
 const fetches =
   (...urls: string[]) =>
-  (seen: Seen): Said =>
+  (seen: Seen): Utterance =>
     ran(seen) ? ANSWER : { calls: calls(...urls), usage: { input: 100, output: 10 } }
 
 async function fetching(t: Test, options: FetchingOptions = {}): Promise<Fetching> {
@@ -121,7 +121,7 @@ ${oneModel(model.url, dialect)}`,
 
 const tool = (parameters: JsonObject = {}): JsonObject => ({ tools: [{ type: 'router:web_fetch', parameters }] })
 
-/** What the model was told by the tool, one text per call. */
+/** Results of the tool for the model, one text per call. */
 function told({ model }: Fetching): JsonObject[] {
   const messages = model.requests.at(-1)?.json.messages as JsonObject[]
   return messages.filter(({ role }) => role === 'tool').map(({ content }) => JSON.parse(String(content)) as JsonObject)
@@ -137,7 +137,7 @@ function held({ gateway }: Fetching): number {
 }
 
 /** Output items of the tool. */
-const itemsOf = ({ body }: Asked): JsonObject[] => (body.output as JsonObject[]).filter(({ type }) => type === 'router:web_fetch')
+const fetchItems = ({ body }: Asked): JsonObject[] => (body.output as JsonObject[]).filter(({ type }) => type === 'router:web_fetch')
 
 const CONTENT = '# Rain\n\nIt will **rain**, see [maps](MAPS).'
 
@@ -162,7 +162,7 @@ t.test('the model reads a page: what it is told, what the caller sees, what it c
       t.equal(cost(one), 300_000 + 60_000 + 2_000_000, name)
       if (way.format === 'responses')
         t.match(
-          itemsOf({ status, raw, reply, body }),
+          fetchItems({ status, raw, reply, body }),
           [{ id: /.+/, status: 'completed', url: site(), title: 'Rain & sun', content, httpStatus: 200 }],
           name,
         )
@@ -187,12 +187,12 @@ t.test('returns an error item beyond max_uses and for domains that are not allow
       ['completed', 'completed', 'failed'],
     )
     t.match(told(one)[2], { url: site('/3'), error: /the limit of 2 pages is reached/, error_code: 'max_uses_exceeded' })
-    t.match(itemsOf(reply), [
+    t.match(fetchItems(reply), [
       { status: 'completed' },
       { status: 'completed' },
       { status: 'incomplete', url: site('/3'), error: /limit of 2 pages/ },
     ])
-    t.equal(itemsOf(reply)[2].content, undefined)
+    t.equal(fetchItems(reply)[2].content, undefined)
   }
   const many = Array.from({ length: 52 }, (_, i) => site(`/${i}`))
   const cap = await fetching(t, { script: fetches(...many) })
@@ -211,7 +211,7 @@ t.test('returns an error item beyond max_uses and for domains that are not allow
     const set = await fetching(t, { fetch })
     const reply = await set.ask({ format: 'responses', stream: false }, tool(parameters))
     t.match(told(set), [{ status: 'failed', error: /domain is not allowed/, error_code: 'url_not_allowed' }], fetch)
-    t.match(itemsOf(reply), [{ status: 'incomplete', error: /domain is not allowed/ }])
+    t.match(fetchItems(reply), [{ status: 'incomplete', error: /domain is not allowed/ }])
   }
   serve = (_request, response) => response.writeHead(302, { location: '/private/x' }).end()
   const path = await fetching(t, { fetch: 'robots: false' })
@@ -263,8 +263,8 @@ t.test('fetches no private address in any form, neither at once nor by redirect'
 
 t.test('documents of other kinds, and what cannot be read', async (t) => {
   const pages: Record<string, [body: Buffer, type: string]> = {
-    '/a.pdf': [pdfOf(['First page', 'Second page'], { title: 'Paper' }), 'application/pdf'],
-    '/b': [docxOf(paragraph('Report', 'Heading1') + paragraph('All is well.')), 'application/octet-stream'],
+    '/a.pdf': [buildPdf(['First page', 'Second page'], { title: 'Paper' }), 'application/pdf'],
+    '/b': [buildDocx(paragraph('Report', 'Heading1') + paragraph('All is well.')), 'application/octet-stream'],
     '/c.json': [Buffer.from('{"a":[1,2]}'), 'application/json'],
     '/d.txt': [Buffer.from('plain *text*'), 'text/plain'],
     '/e': [Buffer.from('<p>caf\xe9', 'latin1'), 'text/html; charset=iso-8859-1'],
@@ -290,7 +290,7 @@ t.test('documents of other kinds, and what cannot be read', async (t) => {
     { status: 'failed', error: /broken/ },
     { status: 'failed', error: 'the page answered with status 404', error_code: 'url_not_accessible' },
   ])
-  t.match(itemsOf(reply).at(-1), { status: 'incomplete', httpStatus: 404, error: /404/ })
+  t.match(fetchItems(reply).at(-1), { status: 'incomplete', httpStatus: 404, error: /404/ })
   t.notMatch(reply.raw, /secret words/)
 })
 
@@ -303,7 +303,7 @@ t.test('the limits hold for hostile documents, the answer goes on and the gatewa
     'a gzip bomb': [gzipSync(Buffer.alloc(200_000_000)), 'text/html', { 'content-encoding': 'gzip' }],
     'a PDF bomb': [pdfWith([{ bytes: bomb, filter: '/Filter [/FlateDecode /FlateDecode]' }]), 'application/pdf', {}],
     'a docx bomb': [
-      docxOf(paragraph('x'), [{ name: 'word/x.xml', bytes: Buffer.alloc(100_000_000), says: 10 }]),
+      buildDocx(paragraph('x'), [{ name: 'word/x.xml', bytes: Buffer.alloc(100_000_000), says: 10 }]),
       'application/octet-stream',
       {},
     ],
@@ -460,7 +460,7 @@ t.test('engines by key: what they are asked, what is made of it, and what it cos
       one.ask({ format: 'responses', stream: true }, tool({ engine: name, max_content_tokens: 1000, ...more }))
     const reply = await ask()
     t.match(told(one), [{ url: 'https://example.com/a', title: 'A', content: 'Text of A', status: 'completed' }], name)
-    t.match(itemsOf(reply), [{ status: 'completed', url: 'https://example.com/a', content: 'Text of A' }], name)
+    t.match(fetchItems(reply), [{ status: 'completed', url: 'https://example.com/a', content: 'Text of A' }], name)
     const [seen] = one.engine.requests
     t.equal(seen.method, 'POST')
     t.equal(seen.path, path)
@@ -573,7 +573,7 @@ t.test('the plugin offers the tool with its limits', async (t) => {
   t.match(told(always), [{ status: 'completed' }])
 })
 
-t.test('what the model may fetch is held before, and too little credit is a 402', async (t) => {
+t.test('holds the possible cost of fetches before, and returns 402 with too little credit', async (t) => {
   gives(PAGE)
   const one = await fetching(t, { fetch: 'price: "0.01"', key: ', limit: "0.10"' })
   const { status, body } = await one.ask(CHAT, tool({ max_uses: 11 }))
@@ -584,7 +584,7 @@ t.test('what the model may fetch is held before, and too little credit is a 402'
   t.equal(held(one), 0)
 })
 
-t.test('a caller who leaves while a page comes lets go of it', async (t) => {
+t.test('cancels the fetch of a page when its caller leaves', async (t) => {
   const closed = Promise.withResolvers<void>()
   const arrived = Promise.withResolvers<void>()
   serve = (request, response) => {

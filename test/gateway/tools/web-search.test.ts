@@ -5,10 +5,10 @@ import { type Asked, askGateway, FORMATS, type Format, ASK_WAYS as WAYS } from '
 import { eventually } from '../../support/eventually.ts'
 import { every } from '../../support/every.ts'
 import type { FoldedReply } from '../../support/fold.ts'
-import { messageEventsOf, messageOf } from '../../support/fold-messages.ts'
+import { foldToMessage, messageEvents } from '../../support/fold-messages.ts'
 import { type Gateway, KEY, oneModel, startGateway } from '../../support/gateway.ts'
 import { type Answer, jsonAnswer, type Seen, startUpstream, type Upstream } from '../../support/upstream.ts'
-import { answerFor, type Said, type SaidCall } from '../../support/wire.ts'
+import { answerFor, type Utterance, type UtteranceCall } from '../../support/wire.ts'
 
 const PAGES = [
   { url: 'https://news.example.com/rain', title: 'Rain', content: 'Rain falls on <strong>Monday</strong>.', engine: 'one' },
@@ -16,7 +16,7 @@ const PAGES = [
   { url: 'https://spam.test/x', title: 'Spam', content: 'Buy.', engine: 'one' },
 ]
 const LINK = '[news.example.com](https://news.example.com/rain)'
-const ANSWER: Said = { text: ['It will rain: ', LINK, '.'], usage: { input: 200, output: 20 } }
+const ANSWER: Utterance = { text: ['It will rain: ', LINK, '.'], usage: { input: 200, output: 20 } }
 const PRICE = 5_000_000
 
 interface WebSearch {
@@ -29,7 +29,7 @@ interface WebSearch {
 interface WebSearchOptions {
   /** Settings of the plugin web; `ENGINE` stands for the stand-in's address. */
   web?: string
-  script?: (seen: Seen) => Said
+  script?: (seen: Seen) => Utterance
   answers?: (seen: Seen) => Answer
   key?: string
   dialect?: string
@@ -64,16 +64,16 @@ ${oneModel(model.url, dialect)}`)
 
 const ran = (seen: Seen): boolean => /"role":"tool"|tool_result|function_call_output|functionResponse/.test(seen.body)
 
-const searches = (...queries: string[]): SaidCall[] =>
+const searches = (...queries: string[]): UtteranceCall[] =>
   queries.map((query, i) => ({ id: `call_${i}`, name: 'router_web_search', args: [JSON.stringify({ query })] }))
 
 /** Searches once, then answers. */
-const once = (seen: Seen): Said =>
+const once = (seen: Seen): Utterance =>
   ran(seen) ? ANSWER : { text: ['Let me look. '], calls: searches('rain monday'), usage: { input: 100, output: 10 } }
 
 const tool = (parameters: JsonObject = {}): JsonObject => ({ tools: [{ type: 'router:web_search', parameters }] })
 
-/** What the model was told by the tool, one text per call. */
+/** Results of the tool for the model, one text per call. */
 function told({ model }: WebSearch): JsonObject[] {
   const messages = model.requests.at(-1)?.json.messages as JsonObject[]
   return messages.filter(({ role }) => role === 'tool').map(({ content }) => JSON.parse(String(content)) as JsonObject)
@@ -157,7 +157,7 @@ t.test('the model searches: what it is told, what the caller sees, what it costs
           t.equal(typeof items[0].id, 'string')
         } else if (format === 'chat') t.match(raw, /"type":"reasoning.server_tool_call","tool_name":"router:web_search"/, name)
         else {
-          const message = stream ? messageOf(messageEventsOf(raw)) : body
+          const message = stream ? foldToMessage(messageEvents(raw)) : body
           const ran = (message.content as JsonObject[]).filter(({ type }) => /^(server_tool_use|.*_tool_result)$/.test(String(type)))
           const direct = { type: 'direct' }
           t.same(
@@ -260,7 +260,7 @@ t.test('an engine that fails is an error to the model and free, and the answer g
   t.equal(free(one), 0)
 })
 
-t.test('what the model may call is held before, and too little credit is a 402', async (t) => {
+t.test('holds the possible cost of searches before, and returns 402 with too little credit', async (t) => {
   const one = await webSearch(t, { script: once, key: ', limit: "0.10"' })
   const { status, body } = await one.ask({ format: 'chat', stream: false }, tool({ max_uses: 21 }))
   t.equal(status, 402, JSON.stringify(body))
@@ -285,7 +285,7 @@ t.test('what the model may call is held before, and too little credit is a 402',
 })
 
 t.test('a cost limit ends the loop, and a call of a client function ends the turn', async (t) => {
-  const always = (seen: Seen): Said =>
+  const always = (seen: Seen): Utterance =>
     /"router_web_search"/.test(JSON.stringify(seen.json.tools ?? [])) ? { calls: searches('again') } : ANSWER
   const one = await webSearch(t, { script: always })
   const stop = [{ type: 'max_cost', max_cost_in_dollars: 0.012 }]
@@ -438,7 +438,7 @@ t.test("the plugin's fields: scope, lead-in, what is the operator's alone, and s
   t.equal((await never.ask({ format: 'chat', stream: false }, { model: 'acme/one:online' })).status, 400)
 })
 
-t.test('where the engine fails, the plugin steps aside, unless the operator says otherwise', async (t) => {
+t.test('answers without the plugin where the engine fails, unless the operator wants an error', async (t) => {
   const answers = (): Answer => jsonAnswer({}, 503)
   const asked = { plugins: [{ id: 'web' }] }
   const skip = await webSearch(t, { answers })
@@ -483,7 +483,7 @@ t.test('plugin and tool in one request, another brand, and the engine that is as
   t.notMatch(one.gateway.logs.join('\n'), /brave-key|Will it rain/)
 })
 
-t.test('a caller who leaves while the engine searches lets go of it, and pays for what was used', async (t) => {
+t.test('cancels a search when its caller leaves, who pays for what was used', async (t) => {
   await every(t, 'every case', async (t) => {
     for (const more of [tool(), { plugins: [{ id: 'web' }] }]) {
       const one = await webSearch(t, { script: once, answers: () => ({ body: ['{'], after: 'stall' }) })

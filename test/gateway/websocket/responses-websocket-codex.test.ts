@@ -6,9 +6,9 @@ import { readFileSync } from 'node:fs'
 import t from 'tap'
 import type { JsonObject } from '../../../src/core/json.ts'
 import { oneModel, startGateway } from '../../support/gateway.ts'
-import { endOf, idOf, openSocket, refusedSocket } from '../../support/responses-socket.ts'
+import { lastEvent, openSocket, refusedSocket, responseId } from '../../support/responses-socket.ts'
 import { startScene } from '../../support/scene.ts'
-import { answerFor, type Said } from '../../support/wire.ts'
+import { answerFor, type Utterance } from '../../support/wire.ts'
 
 interface Session {
   headers: Record<string, string>
@@ -17,11 +17,11 @@ interface Session {
 
 const path = new URL('../../fixtures/codex-websocket.json', import.meta.url)
 const session = JSON.parse(readFileSync(path, 'utf8')) as Session
-const SAID: readonly Said[] = [{ calls: [{ id: 'call_1', name: 'exec_command', args: ['{"cmd":"ls"}'] }] }, { text: ['Done.'] }]
+const UTTERANCES: readonly Utterance[] = [{ calls: [{ id: 'call_1', name: 'exec_command', args: ['{"cmd":"ls"}'] }] }, { text: ['Done.'] }]
 
 t.test('a session of codex 0.169.0', async (t) => {
   const { gateway, upstream } = await startScene(t, {
-    answer: (seen, index) => answerFor(seen, SAID[index] ?? {}),
+    answer: (seen, index) => answerFor(seen, UTTERANCES[index] ?? {}),
     config: (url) => `${oneModel(url, 'openai-responses')}aliases: { openai/gpt-5.5: acme/one }\n`,
   })
   const client = await openSocket({ url: gateway.url, key: gateway.key, headers: session.headers })
@@ -31,8 +31,8 @@ t.test('a session of codex 0.169.0', async (t) => {
     // The ids of responses are the gateway's.
     client.send({ ...message, ...(message.previous_response_id === undefined ? {} : { previous_response_id: last }) })
     const reply = await client.reply()
-    last = idOf(reply)
-    t.match(endOf(reply), { type: 'response.completed', response: { id: last, usage: { total_tokens: /^\d+$/ } } })
+    last = responseId(reply)
+    t.match(lastEvent(reply), { type: 'response.completed', response: { id: last, usage: { total_tokens: /^\d+$/ } } })
     types.push(reply.map(({ type }) => type))
   }
   t.same(types[0], ['response.created', 'response.in_progress', 'response.completed'], 'the warm-up says nothing')
@@ -63,7 +63,7 @@ t.test('its failures have a code that it reads: a word or null', async (t) => {
     { model: 'acme/one', input: 'x' },
   ]
   for (const body of failures) {
-    const { type, status, error } = endOf(await client.respond(body)) as { type: string; status: number; error: JsonObject }
+    const { type, status, error } = lastEvent(await client.respond(body)) as { type: string; status: number; error: JsonObject }
     t.equal(type, 'error')
     t.ok(status >= 400, `${status}`)
     t.ok(error.code === null || typeof error.code === 'string', `${error.code}`)

@@ -3,23 +3,23 @@ import t, { type Test } from 'tap'
 import type { Json, JsonObject } from '../../../src/core/json.ts'
 import { eventually } from '../../support/eventually.ts'
 import { every } from '../../support/every.ts'
-import { eventsOf } from '../../support/fold.ts'
+import { parseStream } from '../../support/fold.ts'
 import { type Gateway, oneModel } from '../../support/gateway.ts'
-import { endOf, idOf, openSocket, type ResponsesSocket, refusedSocket } from '../../support/responses-socket.ts'
+import { lastEvent, openSocket, type ResponsesSocket, refusedSocket, responseId } from '../../support/responses-socket.ts'
 import { startScene } from '../../support/scene.ts'
 import { Gate, sseAnswer, type Upstream } from '../../support/upstream.ts'
-import { answerFor, framesFor, type Said } from '../../support/wire.ts'
+import { answerFor, framesFor, type Utterance } from '../../support/wire.ts'
 
 interface WithSocket {
   gateway: Gateway
   upstream: Upstream
   /** The provider says these, one after the other. */
-  says(...said: Said[]): void
+  says(...utterance: Utterance[]): void
   open(headers?: Record<string, string>): Promise<ResponsesSocket>
 }
 
 async function withSocket(t: Test, dialect = 'openai-responses', yaml = ''): Promise<WithSocket> {
-  let saying: Said[] = []
+  let saying: Utterance[] = []
   const { gateway, upstream } = await startScene(t, {
     answer: (seen) => answerFor(seen, saying.shift() ?? { text: ['fine'] }),
     config: (url) => yaml + oneModel(url, dialect),
@@ -27,8 +27,8 @@ async function withSocket(t: Test, dialect = 'openai-responses', yaml = ''): Pro
   return {
     gateway,
     upstream,
-    says: (...said) => {
-      saying = said
+    says: (...utterance) => {
+      saying = utterance
     },
     open: (headers) => openSocket({ url: gateway.url, key: gateway.key, headers }),
   }
@@ -37,7 +37,7 @@ async function withSocket(t: Test, dialect = 'openai-responses', yaml = ''): Pro
 const user = (text: string): JsonObject => ({ role: 'user', content: text })
 const model = 'acme/one'
 
-/** What differs between two replies to the same request. */
+/** Members that differ between two replies to the same request. */
 const plain = (events: readonly JsonObject[]): string =>
   JSON.stringify(events)
     .replaceAll(/gen-[\w-]+/g, 'gen')
@@ -48,18 +48,18 @@ const plain = (events: readonly JsonObject[]): string =>
 t.test('the messages are the events of HTTP, in every lane', async (t) => {
   for (const dialect of ['openai-responses', 'openai-chat', 'anthropic', 'gemini']) {
     const { gateway, says, open } = await withSocket(t, dialect)
-    const said: Said = {
+    const utterance: Utterance = {
       reasoning: ['hm'],
       text: ['fine\n\n', 'ünd 日本 🦊', '"data: x"'],
       calls: [{ id: 'call_1', name: 'f', args: ['{"a":', '1}'] }],
     }
-    says(said, said)
+    says(utterance, utterance)
     const tools = [{ type: 'function', name: 'f', parameters: { type: 'object' } }]
     const over = await (await gateway.post('/v1/responses', { model, input: 'Hello', tools, stream: true })).text()
     const client = await open()
     const reply = await client.respond({ model, input: 'Hello', tools })
-    t.equal(plain(reply), plain(eventsOf(over) as JsonObject[]), dialect)
-    t.equal(endOf(reply).type, 'response.completed')
+    t.equal(plain(reply), plain(parseStream(over) as JsonObject[]), dialect)
+    t.equal(lastEvent(reply).type, 'response.completed')
     client.ws.close()
   }
 })
@@ -70,10 +70,10 @@ t.test('a response continues the last one: the provider gets the whole conversat
   const client = await open()
   const first = await client.respond({ model, input: 'Hello', instructions: 'Be short.' })
   const output = { type: 'function_call_output', call_id: 'call_1', output: '7' }
-  const second = await client.respond({ model, previous_response_id: idOf(first), input: [output] })
-  t.equal((endOf(second).response as JsonObject).previous_response_id, idOf(first), 'the reply names it')
-  const third = await client.respond({ model, previous_response_id: idOf(second), input: 'More' })
-  t.equal(endOf(third).type, 'response.completed')
+  const second = await client.respond({ model, previous_response_id: responseId(first), input: [output] })
+  t.equal((lastEvent(second).response as JsonObject).previous_response_id, responseId(first), 'the reply names it')
+  const third = await client.respond({ model, previous_response_id: responseId(second), input: 'More' })
+  t.equal(lastEvent(third).type, 'response.completed')
   const inputs = upstream.requests.map(({ json }) => (json.input as JsonObject[]).map(({ type, role }) => type ?? role))
   t.same(inputs, [
     ['user'],
@@ -104,14 +104,18 @@ t.test('no other response can be continued', async (t) => {
     })
     return failure
   }
-  await refused(other, idOf(second))
-  await refused(client, idOf(first))
+  await refused(other, responseId(second))
+  await refused(client, responseId(first))
   await refused(client, 'resp_unknown')
   const { error } = (await (
-    await gateway.post('/v1/responses', { model, previous_response_id: idOf(second), input: 'x' })
+    await gateway.post('/v1/responses', { model, previous_response_id: responseId(second), input: 'x' })
   ).json()) as JsonObject
   t.match(error, { param: 'previous_response_id', code: 400 }, 'HTTP has none to continue')
-  t.equal(endOf(await client.respond({ model, previous_response_id: idOf(second), input: 'x' })).type, 'response.completed', 'the last one')
+  t.equal(
+    lastEvent(await client.respond({ model, previous_response_id: responseId(second), input: 'x' })).type,
+    'response.completed',
+    'the last one',
+  )
   says({ text: ['fine'] })
   const [failure] = await client.respond({ model: 'acme/none', previous_response_id: 'x', input: 'x' })
   t.match(failure, { status: 400 })
@@ -121,9 +125,9 @@ t.test('a response whose continuation fails is forgotten', async (t) => {
   const { open } = await withSocket(t)
   const client = await open()
   const first = await client.respond({ model, input: 'Hello' })
-  const [failure] = await client.respond({ model: 'acme/none', previous_response_id: idOf(first), input: 'x' })
+  const [failure] = await client.respond({ model: 'acme/none', previous_response_id: responseId(first), input: 'x' })
   t.match(failure, { type: 'error', status: 404, error: { code: 'model_not_found' }, headers: { 'X-Generation-Id': /^gen-/ } })
-  const [again] = await client.respond({ model, previous_response_id: idOf(first), input: 'x' })
+  const [again] = await client.respond({ model, previous_response_id: responseId(first), input: 'x' })
   t.match(again, { error: { code: 'previous_response_not_found' } })
 })
 
@@ -136,20 +140,20 @@ t.test('generate: false calls no provider, and can be continued', async (t) => {
     warm.map(({ type }) => type),
     ['response.created', 'response.in_progress', 'response.completed'],
   )
-  t.match(endOf(warm).response, { status: 'completed', output: [], model, usage: { input_tokens: 0, output_tokens: 0 } })
+  t.match(lastEvent(warm).response, { status: 'completed', output: [], model, usage: { input_tokens: 0, output_tokens: 0 } })
   t.equal(upstream.requests.length, 0)
-  const next = await client.respond({ model, previous_response_id: idOf(warm), input: [user('Second')] })
-  t.equal(endOf(next).type, 'response.completed')
+  const next = await client.respond({ model, previous_response_id: responseId(warm), input: [user('Second')] })
+  t.equal(lastEvent(next).type, 'response.completed')
   t.match(upstream.requests[0]?.json.input, [user('First'), user('Second')])
   const bare = await client.respond({ model, generate: false, instructions: 'Be short.' })
-  const later = await client.respond({ model, previous_response_id: idOf(bare), input: 'Third' })
-  t.equal(endOf(later).type, 'response.completed', 'without input, too')
+  const later = await client.respond({ model, previous_response_id: responseId(bare), input: 'Third' })
+  t.equal(lastEvent(later).type, 'response.completed', 'without input, too')
   const [failure] = await client.respond({ model: 'acme/none', generate: false, input: 'x' })
   t.match(failure, { status: 404 }, 'an unknown model')
   t.equal([...gateway.running.store.journal.export()].length, 2, 'only what was generated is in the journal')
 })
 
-t.test('what is no request is refused, and the connection stays', async (t) => {
+t.test('refuses a message that is no request, and keeps the connection', async (t) => {
   const { upstream, open } = await withSocket(t)
   const client = await open()
   const cases: [string, RegExp][] = [
@@ -174,7 +178,7 @@ t.test('what is no request is refused, and the connection stays', async (t) => {
     }
   })
   client.send({ type: 'response.processed', response_id: 'resp_1' })
-  t.equal(endOf(await client.respond({ model, input: 'Hello' })).type, 'response.completed', 'an acknowledgement wants no reply')
+  t.equal(lastEvent(await client.respond({ model, input: 'Hello' })).type, 'response.completed', 'an acknowledgement wants no reply')
   t.equal(upstream.requests.length, 1)
   client.ws.send(Buffer.from('{}'), { binary: true })
   t.match(await client.ended(), { code: 1003 })
@@ -222,22 +226,26 @@ t.test('any lane may continue the last response of another one, and a failure th
   says({ text: ['plan'] }, { text: ['critique'] }, { text: ['more'] })
   const client = await open()
   const first = await client.respond({ model, input: 'Plan it', stream_id: 'main' })
-  t.equal(endOf(first).stream_id, 'main')
-  const failed = endOf(await client.respond({ model: 'acme/none', previous_response_id: idOf(first), input: 'x', stream_id: 'other' }))
+  t.equal(lastEvent(first).stream_id, 'main')
+  const failed = lastEvent(
+    await client.respond({ model: 'acme/none', previous_response_id: responseId(first), input: 'x', stream_id: 'other' }),
+  )
   t.match(failed, { type: 'error', status: 404, stream_id: 'other', error: { code: 'model_not_found' } })
-  const fork = await client.respond({ model, previous_response_id: idOf(first), input: 'Criticise it', stream_id: 'critic' })
-  t.match(endOf(fork), { type: 'response.completed', stream_id: 'critic', response: { previous_response_id: idOf(first) } })
-  const onward = await client.respond({ model, previous_response_id: idOf(first), input: 'Go on', stream_id: 'main' })
-  t.match(endOf(onward), { type: 'response.completed', stream_id: 'main' })
+  const fork = await client.respond({ model, previous_response_id: responseId(first), input: 'Criticise it', stream_id: 'critic' })
+  t.match(lastEvent(fork), { type: 'response.completed', stream_id: 'critic', response: { previous_response_id: responseId(first) } })
+  const onward = await client.respond({ model, previous_response_id: responseId(first), input: 'Go on', stream_id: 'main' })
+  t.match(lastEvent(onward), { type: 'response.completed', stream_id: 'main' })
   t.match(
     upstream.requests.map(({ json }) => (json.input as JsonObject[]).length),
     [1, 3, 3],
   )
-  const gone = endOf(await client.respond({ model, previous_response_id: idOf(first), input: 'x' }))
+  const gone = lastEvent(await client.respond({ model, previous_response_id: responseId(first), input: 'x' }))
   t.match(gone, { error: { code: 'previous_response_not_found' } }, 'no lane has it any more')
-  const again = endOf(await client.respond({ model: 'acme/none', previous_response_id: idOf(fork), input: 'x', stream_id: 'critic' }))
+  const again = lastEvent(
+    await client.respond({ model: 'acme/none', previous_response_id: responseId(fork), input: 'x', stream_id: 'critic' }),
+  )
   t.match(again, { status: 404, stream_id: 'critic' })
-  const dropped = endOf(await client.respond({ model, previous_response_id: idOf(fork), input: 'x', stream_id: 'critic' }))
+  const dropped = lastEvent(await client.respond({ model, previous_response_id: responseId(fork), input: 'x', stream_id: 'critic' }))
   t.match(dropped, { stream_id: 'critic', error: { code: 'previous_response_not_found' } }, 'its own lane forgets it')
 })
 
@@ -245,19 +253,22 @@ t.test('names of lanes are checked and bounded', async (t) => {
   const { open } = await withSocket(t)
   const client = await open()
   for (const name of ['', 'a b', 'é', '"', 7, 'x'.repeat(257)]) {
-    const failure = endOf(await client.respond({ model, input: 'x', stream_id: name }))
+    const failure = lastEvent(await client.respond({ model, input: 'x', stream_id: name }))
     t.match(failure, { type: 'error', status: 400, error: { code: 'invalid_stream_id', param: 'stream_id' } }, JSON.stringify(name))
     t.notOk('stream_id' in failure)
   }
   for (let at = 0; at < 32; at++) await client.respond({ model, input: 'x', generate: false, stream_id: `agent_${at}` })
-  t.match(endOf(await client.respond({ model, input: 'x', stream_id: 'agent_32' })), {
+  t.match(lastEvent(await client.respond({ model, input: 'x', stream_id: 'agent_32' })), {
     type: 'error',
     status: 400,
     stream_id: 'agent_32',
     error: { code: 'websocket_stream_limit_reached', param: 'stream_id' },
   })
-  t.match(endOf(await client.respond({ model, input: 'x', stream_id: 'agent_3' })), { type: 'response.completed', stream_id: 'agent_3' })
-  t.equal(endOf(await client.respond({ model, input: 'x' })).type, 'response.completed', 'its own lane is none of them')
+  t.match(lastEvent(await client.respond({ model, input: 'x', stream_id: 'agent_3' })), {
+    type: 'response.completed',
+    stream_id: 'agent_3',
+  })
+  t.equal(lastEvent(await client.respond({ model, input: 'x' })).type, 'response.completed', 'its own lane is none of them')
 })
 
 t.test('input for a response in flight comes back', async (t) => {
@@ -292,10 +303,10 @@ t.test('handshakes are refused as requests are', async (t) => {
   t.match(await refusedSocket({ url, key, path: '/v1/chat/completions' }), { status: 400 }, 'a path without one')
   t.equal((await gateway.get('/v1/responses')).status, 405, 'a plain GET')
   const known = await open({ 'openai-beta': 'other=1, responses_websockets=2026-02-06' })
-  t.equal(endOf(await known.respond({ model, input: 'Hello' })).type, 'response.completed')
+  t.equal(lastEvent(await known.respond({ model, input: 'Hello' })).type, 'response.completed')
   t.equal(known.ws.extensions, '', 'no compression')
   const slash = await openSocket({ url, key, path: '/v1/responses/?x=1' })
-  t.equal(endOf(await slash.respond({ model, input: 'Hello' })).type, 'response.completed', 'a slash at the end')
+  t.equal(lastEvent(await slash.respond({ model, input: 'Hello' })).type, 'response.completed', 'a slash at the end')
 })
 
 t.test('switched off, a handshake gets 426', async (t) => {
@@ -316,16 +327,16 @@ guardrails: [ { name: words, content_filters: [ { pattern: "forbidden word", act
   const [blocked] = await client.respond({ model, input: 'A forbidden word', max_output_tokens: 100 })
   t.match(blocked, { type: 'error', status: 403, error: { message: /content filter/ } })
   const warm = await client.respond({ model, generate: false, input: 'A forbidden word' })
-  t.match(endOf(warm), { type: 'error', status: 403 }, 'nor may it be prepared')
-  const second = await client.respond({ model, previous_response_id: idOf(first), input: 'More', max_output_tokens: 100 })
-  t.equal(endOf(second).type, 'response.completed')
-  const [dear] = await client.respond({ model, previous_response_id: idOf(second), input: 'More', max_output_tokens: 4_096 })
+  t.match(lastEvent(warm), { type: 'error', status: 403 }, 'nor may it be prepared')
+  const second = await client.respond({ model, previous_response_id: responseId(first), input: 'More', max_output_tokens: 100 })
+  t.equal(lastEvent(second).type, 'response.completed')
+  const [dear] = await client.respond({ model, previous_response_id: responseId(second), input: 'More', max_output_tokens: 4_096 })
   t.match(dear, { type: 'error', status: 402, error: { code: 'insufficient_quota' } }, 'what is left does not pay for it')
   t.equal(upstream.requests.length, 2)
   const entries = [...gateway.running.store.journal.export()]
   t.same(
     entries.map(({ id, settled }) => [id, settled?.cost]),
-    [first, second].map((reply) => [idOf(reply), 200_000]),
+    [first, second].map((reply) => [responseId(reply), 200_000]),
   )
   const lines = gateway.logs.filter((line) => line.includes('"exchange"')).map((line) => (JSON.parse(line) as { status: number }).status)
   t.same(lines, [200, 403, 403, 200, 402])

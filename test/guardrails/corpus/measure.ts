@@ -26,7 +26,7 @@ export function samples(half: Half): Sample[] {
 
 const policies = new Map<BuiltinSlug, TextPolicy>()
 
-function policyOf(slug: BuiltinSlug): TextPolicy {
+function slugPolicy(slug: BuiltinSlug): TextPolicy {
   const known = policies.get(slug)
   if (known) return known
   const filters = {
@@ -41,9 +41,9 @@ function policyOf(slug: BuiltinSlug): TextPolicy {
   return policy
 }
 
-/** What the gateway would find in a text, as it reads one. */
+/** Findings of the gateway in a text, as it reads one. */
 export function found(slug: BuiltinSlug, text: string): string[] {
-  const scan = new Scan(policyOf(slug))
+  const scan = new Scan(slugPolicy(slug))
   for (const _ of scan.read([{ texts: [text], user: true }]));
   return [...scan.hits.values()].flatMap(({ matched }) => matched)
 }

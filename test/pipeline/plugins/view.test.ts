@@ -1,4 +1,4 @@
-/** What a plugin has done is taken back as a whole where the request goes on without it. */
+/** Changes of a plugin are taken back as a whole where the request goes on without it. */
 import t from 'tap'
 import type { ChainDependencies } from '../../../src/pipeline/dependencies.ts'
 import type { Guarded } from '../../../src/pipeline/exchange.ts'
@@ -32,7 +32,7 @@ function open() {
   return { all, exchange, request, view }
 }
 
-t.test('a search handed over to the providers is taken back with the endpoints that it left out', async (t) => {
+t.test('undo removes the search tool of the provider and restores the endpoints', async (t) => {
   const { all, exchange, request, view } = open()
   t.equal(view.searchNatively({ allowed: [], excluded: [] }), true)
   t.same(
@@ -46,7 +46,7 @@ t.test('a search handed over to the providers is taken back with the endpoints t
   t.equal(exchange.route.endpoints, all)
 })
 
-t.test('what is to stay stays', async (t) => {
+t.test('undo leaves changes from before keep', async (t) => {
   const { exchange, view } = open()
   view.searchNatively({ allowed: [], excluded: [] })
   view.keep()

@@ -3,7 +3,7 @@
  * and the value that it meant. Every kind breaks a document in one way that leaves its meaning plain.
  */
 import type { JsonObject } from '../../../src/core/json.ts'
-import { Draw, type Layout, objectOf, type Token, tokensOf, written } from './documents.ts'
+import { Draw, drawObject, type Layout, layoutTokens, type Token, written } from './documents.ts'
 
 export const SEED = 20261121
 export const COUNT = 1000
@@ -71,27 +71,28 @@ const BREAKS = {
     )
     return rewrite(tokens, draw, commas, () => '')
   },
-  'single-quotes': (tokens) => written(tokens.map((token) => (token.said === undefined ? token : { ...token, text: single(token.said) }))),
+  'single-quotes': (tokens) =>
+    written(tokens.map((token) => (token.utterance === undefined ? token : { ...token, text: single(token.utterance) }))),
   'single-quotes-mixed': (tokens, draw) => {
-    const said = places(tokens, ({ kind }) => kind === 'key' || kind === 'text')
-    return rewrite(tokens, draw, said, (token) => single(token.said))
+    const utterance = places(tokens, ({ kind }) => kind === 'key' || kind === 'text')
+    return rewrite(tokens, draw, utterance, (token) => single(token.utterance))
   },
   'unquoted-keys': (tokens, draw) => {
-    const keys = places(tokens, ({ kind, said }) => kind === 'key' && isWord(said))
-    return rewrite(tokens, draw, keys, (token) => token.said ?? '')
+    const keys = places(tokens, ({ kind, utterance }) => kind === 'key' && isWord(utterance))
+    return rewrite(tokens, draw, keys, (token) => token.utterance ?? '')
   },
   'unquoted-values': (tokens, draw) => {
-    const texts = places(tokens, ({ kind, said }) => kind === 'text' && isPlain(said))
-    return rewrite(tokens, draw, texts, (token) => token.said ?? '')
+    const texts = places(tokens, ({ kind, utterance }) => kind === 'text' && isPlain(utterance))
+    return rewrite(tokens, draw, texts, (token) => token.utterance ?? '')
   },
   'missing-closing-quote': (tokens, draw) => {
-    const texts = places(tokens, ({ kind, said }) => (kind === 'text' && isPlain(said)) || (kind === 'key' && isWord(said)))
+    const texts = places(tokens, ({ kind, utterance }) => (kind === 'text' && isPlain(utterance)) || (kind === 'key' && isWord(utterance)))
     if (texts.length === 0) return undefined
     const at = draw.of(texts)
     return written(tokens.map((token, i) => (i === at ? { ...token, text: token.text.slice(0, -1) } : token)))
   },
   'missing-opening-quote': (tokens, draw) => {
-    const texts = places(tokens, ({ kind, said }) => (kind === 'text' && isPlain(said)) || (kind === 'key' && isWord(said)))
+    const texts = places(tokens, ({ kind, utterance }) => (kind === 'text' && isPlain(utterance)) || (kind === 'key' && isWord(utterance)))
     if (texts.length === 0) return undefined
     const at = draw.of(texts)
     return written(tokens.map((token, i) => (i === at ? { ...token, text: token.text.slice(1) } : token)))
@@ -165,8 +166,8 @@ const WRAPPED = [
 
 function breakOne(kind: Kind, draw: Draw): Breakage | undefined {
   const plain = kind === 'unquoted-values' || kind === 'missing-closing-quote' || kind === 'missing-opening-quote'
-  const meant = objectOf(draw, 3, { plain })
-  const tokens = tokensOf(meant, draw.of(LAYOUTS))
+  const meant = drawObject(draw, 3, { plain })
+  const tokens = layoutTokens(meant, draw.of(LAYOUTS))
   const whole = written(tokens)
   let text: string | undefined
   if (kind === 'two-at-once') {

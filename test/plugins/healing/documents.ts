@@ -68,14 +68,14 @@ function scalar(draw: Draw, { plain }: Taste): Json {
 function value(draw: Draw, depth: number, taste: Taste): Json {
   const kind = draw.under(10)
   if (depth === 0 || kind < 6) return scalar(draw, taste)
-  if (kind < 8) return objectOf(draw, depth - 1, taste)
+  if (kind < 8) return drawObject(draw, depth - 1, taste)
   const length = 1 + draw.under(4)
-  const member = draw.chance(0.5) ? () => scalar(draw, taste) : () => objectOf(draw, depth - 1, taste)
+  const member = draw.chance(0.5) ? () => scalar(draw, taste) : () => drawObject(draw, depth - 1, taste)
   return Array.from({ length }, member)
 }
 
 /** An object with one to five members. */
-export function objectOf(draw: Draw, depth: number, taste: Taste = {}): JsonObject {
+export function drawObject(draw: Draw, depth: number, taste: Taste = {}): JsonObject {
   const made: JsonObject = {}
   const members = 1 + draw.under(5)
   for (let i = 0; i < members; i++) made[draw.of(KEYS)] = value(draw, depth, taste)
@@ -89,16 +89,16 @@ export type TokenKind = 'open' | 'close' | 'comma' | 'colon' | 'key' | 'text' | 
 export interface Token {
   kind: TokenKind
   text: string
-  /** What a key or a text says, and how deep a token stands. */
-  said?: string
+  /** Text of a key or of a value, and the depth of a token. */
+  utterance?: string
   depth: number
 }
 
 /** A document as tokens, so that a single one can be broken. */
-export function tokensOf(document: Json, layout: Layout): Token[] {
+export function layoutTokens(document: Json, layout: Layout): Token[] {
   const tokens: Token[] = []
-  const add = (kind: TokenKind, text: string, depth: number, said?: string): void => {
-    if (text !== '') tokens.push(said === undefined ? { kind, text, depth } : { kind, text, depth, said })
+  const add = (kind: TokenKind, text: string, depth: number, utterance?: string): void => {
+    if (text !== '') tokens.push(utterance === undefined ? { kind, text, depth } : { kind, text, depth, utterance })
   }
   const line = (depth: number): string => (layout === 'indented' ? `\n${'  '.repeat(depth)}` : '')
   const gap = layout === 'compact' ? '' : ' '

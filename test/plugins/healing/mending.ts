@@ -1,11 +1,11 @@
 /** Texts through the mender, in pieces of any size, and sound documents with nasty texts in them. */
 import fc from 'fast-check'
-import { Mender } from '../../../plugins/response-healing/mender.ts'
+import { DocumentMender } from '../../../plugins/response-healing/document-mender.ts'
 import type { Json } from '../../../src/core/json.ts'
 
-/** What leaves of a text that comes in pieces of `size` characters. */
+/** Output for a text that comes in pieces of `size` characters. */
 export function mend(text: string, size = Math.max(1, text.length)): string {
-  const mender = new Mender()
+  const mender = new DocumentMender()
   let out = ''
   for (let at = 0; at < text.length; at += size) out += mender.push(text.slice(at, at + size))
   return out + mender.finish()

@@ -217,10 +217,10 @@ function blockDeparture(block: JsonObject, at: string, allowed: readonly string[
   const wrong = checks.get(type)?.(block)
   if (wrong) return { path: [at, type, wrong.path].filter(Boolean).join('.'), message: wrong.message }
   if (type !== 'tool_result' || !Array.isArray(block.content)) return undefined
-  return firstOf(list(block.content), (inner, i) => blockDeparture(inner, `${at}.tool_result.content.${i}`, BY_ROLE.result))
+  return firstDeparture(list(block.content), (inner, i) => blockDeparture(inner, `${at}.tool_result.content.${i}`, BY_ROLE.result))
 }
 
-function firstOf<T>(all: readonly T[], check: (each: T, i: number) => Departure | undefined): Departure | undefined {
+function firstDeparture<T>(all: readonly T[], check: (each: T, i: number) => Departure | undefined): Departure | undefined {
   for (const [i, each] of all.entries()) {
     const wrong = check(each, i)
     if (wrong) return wrong
@@ -241,9 +241,9 @@ export function departure(body: JsonObject, betas: readonly string[]): Departure
     const beta = BETA_BLOCKS.get(type)
     return beta !== undefined && betas.some((each) => each.startsWith(beta))
   }
-  return firstOf(list(body.messages), ({ role, content }, i) =>
+  return firstDeparture(list(body.messages), ({ role, content }, i) =>
     Array.isArray(content)
-      ? firstOf(list(content), (block, j) => {
+      ? firstDeparture(list(content), (block, j) => {
           const allowed = BY_ROLE[String(role)]
           const known = role === 'assistant' && isOfBeta(block.type) ? [...allowed, String(block.type)] : allowed
           return blockDeparture(object(block), `messages.${i}.content.${j}`, known)

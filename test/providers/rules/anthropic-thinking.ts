@@ -1,11 +1,11 @@
 /**
- * What Claude's models take of thinking, what they sign, and what a signature holds (platform.claude.com: What's new in Claude
+ * Thinking that Claude's models take, and their signatures with their content (platform.claude.com: What's new in Claude
  * Sonnet 5.5; Claude Haiku 5.5 migration guide; Preserved thinking; Extended thinking).
  */
 import { createHash } from 'node:crypto'
 import type { Json, JsonObject } from '../../../src/core/json.ts'
 import { list, object } from '../../support/fold.ts'
-import type { Said } from '../../support/wire.ts'
+import type { Utterance } from '../../support/wire.ts'
 import { type Call, Signatures } from '../stand-in.ts'
 
 /** Facts of a model, from its page and its migration guide. */
@@ -67,18 +67,18 @@ function signed(signatures: Signatures, text: string, model: string, prefix: str
 }
 
 /** The reply with its thinking signed; without it where the request turned it off, and without its text where that is omitted. */
-export function thinkingSaid(said: Said, call: Call, facts: ModelFacts): Said {
-  if (!said.reasoning) return said
-  if (!thinks(call, facts)) return { ...said, reasoning: undefined }
+export function thinkingUtterance(utterance: Utterance, call: Call, facts: ModelFacts): Utterance {
+  if (!utterance.reasoning) return utterance
+  if (!thinks(call, facts)) return { ...utterance, reasoning: undefined }
   const { body, model, signatures } = call
   // The newer models omit the text unless `display` says otherwise (Claude Haiku 5.5 migration guide, "Configure thinking").
   const omitted = object(body.thinking).display === 'omitted' || (facts.preserved && object(body.thinking).display !== 'summarized')
-  const reasoning = omitted ? [''] : said.reasoning
+  const reasoning = omitted ? [''] : utterance.reasoning
   const prefix = prefixAt(body, list(body.messages).length)
-  return { ...said, reasoning, signature: signed(signatures, reasoning.join(''), model.name, prefix) }
+  return { ...utterance, reasoning, signature: signed(signatures, reasoning.join(''), model.name, prefix) }
 }
 
-/** What the API says of the first block of thinking that it refuses; undefined where there is none. */
+/** Error of the API for the first block of thinking that it refuses; undefined where there is none. */
 function signatureRefusal(call: Call, facts: ModelFacts): string | undefined {
   const { body, model, signatures } = call
   const drops = object(object(body.thinking).block_binding).prefix_mismatch_behavior === 'drop_block'

@@ -1,11 +1,11 @@
-/** What api.anthropic.com accepts at /v1/messages. */
+/** Requests that api.anthropic.com accepts at /v1/messages. */
 
 import type { Json, JsonObject } from '../../../src/core/json.ts'
 import { list, object } from '../../support/fold.ts'
 import type { Call, Refusal, RuledModel, Rules } from '../stand-in.ts'
 import { schemaRefusal } from './anthropic-json-schema.ts'
 import { departure } from './anthropic-schema.ts'
-import { type ModelFacts, thinkingRefusal, thinkingSaid } from './anthropic-thinking.ts'
+import { type ModelFacts, thinkingRefusal, thinkingUtterance } from './anthropic-thinking.ts'
 
 const EFFORTS = ['low', 'medium', 'high', 'xhigh', 'max']
 
@@ -36,7 +36,7 @@ const FACTS: Readonly<Record<string, ModelFacts>> = {
   },
 }
 
-const factsOf = (model: RuledModel): ModelFacts => FACTS[model.name] ?? NEWEST
+const modelFacts = (model: RuledModel): ModelFacts => FACTS[model.name] ?? NEWEST
 
 export const refused = (message: string): Refusal => ({
   status: 400,
@@ -52,22 +52,22 @@ function contentRefusal(messages: readonly JsonObject[]): string | undefined {
     if (content === '' || (Array.isArray(content) && content.length === 0))
       return `messages.${i}: all messages must have non-empty content except for the optional final assistant message`
     if (list(content).some(isEmptyText)) return 'messages: text content blocks must be non-empty'
-    const called = role === 'assistant' ? idsOf(content, 'tool_use', 'id') : []
+    const called = role === 'assistant' ? blockIds(content, 'tool_use', 'id') : []
     const next = messages[i + 1]
     const answered = next?.role === 'user' ? leadingResults(next.content) : []
     const open = called.filter((id) => !answered.includes(id))
     if (open.length > 0)
       return `messages.${i}: \`tool_use\` ids were found without \`tool_result\` blocks immediately after: ${open.join(', ')}. Each \`tool_use\` block must have a corresponding \`tool_result\` block in the next message.`
     const before = messages[i - 1]
-    const known = before?.role === 'assistant' ? idsOf(before.content, 'tool_use', 'id') : []
-    const strange = idsOf(content, 'tool_result', 'tool_use_id').find((id) => !known.includes(id))
+    const known = before?.role === 'assistant' ? blockIds(before.content, 'tool_use', 'id') : []
+    const strange = blockIds(content, 'tool_result', 'tool_use_id').find((id) => !known.includes(id))
     if (strange !== undefined)
       return `messages.${i}.content.0: unexpected \`tool_use_id\` found in \`tool_result\` blocks: ${strange}. Each \`tool_result\` block must have a corresponding \`tool_use\` block in the previous message.`
   }
   return undefined
 }
 
-function idsOf(content: Json | undefined, type: string, member: string): string[] {
+function blockIds(content: Json | undefined, type: string, member: string): string[] {
   return list(content).flatMap((block) => (block.type === type ? [String(block[member])] : []))
 }
 
@@ -75,10 +75,10 @@ function idsOf(content: Json | undefined, type: string, member: string): string[
 function leadingResults(content: Json | undefined): string[] {
   const blocks = list(content)
   const end = blocks.findIndex(({ type }) => type !== 'tool_result')
-  return idsOf(end === -1 ? blocks : blocks.slice(0, end), 'tool_result', 'tool_use_id')
+  return blockIds(end === -1 ? blocks : blocks.slice(0, end), 'tool_result', 'tool_use_id')
 }
 
-/** Where system messages may stand, and how the conversation may end. */
+/** Places of system messages, and permitted ends of the conversation. */
 function orderRefusal(messages: readonly JsonObject[], facts: ModelFacts): string | undefined {
   for (const [i, { role }] of messages.entries()) {
     if (role !== 'system') continue
@@ -155,7 +155,7 @@ export function ruleBroken(call: Call, betas: readonly string[], facts: ModelFac
   )
 }
 
-/** What version 2026-10-21 refuses (platform.claude.com, Migrating to API version 2026-10-21). */
+/** Refusals of version 2026-10-21 (platform.claude.com, Migrating to API version 2026-10-21). */
 function removed(body: JsonObject): string | undefined {
   const sampling = ['temperature', 'top_p', 'top_k'].find((name) => body[name] !== undefined)
   if (sampling !== undefined) return `${sampling}: Extra inputs are not permitted`
@@ -183,7 +183,7 @@ function check(call: Call): Refusal | undefined {
 export function checkBody(call: Call): Refusal | undefined {
   const { headers } = call.request
   const betas = String(headers['anthropic-beta'] ?? '').split(',')
-  const broken = ruleBroken(call, betas, factsOf(call.model))
+  const broken = ruleBroken(call, betas, modelFacts(call.model))
   return broken === undefined ? undefined : refused(broken)
 }
 
@@ -210,5 +210,5 @@ export const anthropic: Rules = {
           body: { type: 'error', error: { type: 'authentication_error', message: 'invalid x-api-key' }, request_id: 'req_denied' },
         },
   check,
-  says: (said, call) => thinkingSaid(said, call, factsOf(call.model)),
+  says: (utterance, call) => thinkingUtterance(utterance, call, modelFacts(call.model)),
 }

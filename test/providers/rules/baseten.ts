@@ -1,12 +1,12 @@
 /**
- * What inference.baseten.co accepts at /v1/chat/completions: the OpenAPI document Baseten LLM Inference API 1.0.0, in the copy of
+ * Requests that inference.baseten.co accepts at /v1/chat/completions: the OpenAPI document Baseten LLM Inference API 1.0.0, in the copy of
  * github.com/api-evangelist/baseten, openapi/baseten-llm-openapi.json, commit 9bd014fe.
  */
 import { Type } from 'typebox'
 import { list } from '../../support/fold.ts'
 import { closed, departures, words } from '../schema.ts'
 import type { Call, Refusal, Rules } from '../stand-in.ts'
-import { anyObject, bearer, contentOf, imagePart, may, refusal, textPart, tools, unpaired } from './chat-parts.ts'
+import { anyObject, bearer, contentSchema, imagePart, may, refusal, textPart, tools, unpaired } from './chat-parts.ts'
 
 const call = closed({
   id: Type.String(),
@@ -19,7 +19,7 @@ const audio = closed({ type: words('input_audio'), input_audio: closed({ data: T
 // The schema of messages has no additionalProperties: it takes more.
 const message = Type.Object({
   role: words('system', 'user', 'assistant', 'tool'),
-  content: may(contentOf(textPart, imagePart, audio)),
+  content: may(contentSchema(textPart, imagePart, audio)),
   tool_calls: may(Type.Array(call)),
 })
 

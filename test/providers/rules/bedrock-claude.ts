@@ -1,11 +1,11 @@
 /**
- * What bedrock-runtime.REGION.amazonaws.com accepts at InvokeModel and InvokeModelWithResponseStream for models of Claude: the Messages API,
+ * Requests that bedrock-runtime.REGION.amazonaws.com accepts at InvokeModel and InvokeModelWithResponseStream for models of Claude: the Messages API,
  * with what npm @anthropic-ai/bedrock-sdk 1.1.3 (client.js) and npm @ai-sdk/amazon-bedrock 5.0.101 (anthropic/) change about it.
  */
 import { list, object } from '../../support/fold.ts'
 import { type Call, type Refusal, type Rules, SECRET } from '../stand-in.ts'
 import { ruleBroken } from './anthropic.ts'
-import { type ModelFacts, thinkingSaid } from './anthropic-thinking.ts'
+import { type ModelFacts, thinkingUtterance } from './anthropic-thinking.ts'
 import { bedrock } from './bedrock.ts'
 
 const SONNET_45 = 'us.anthropic.claude-sonnet-4-5-20250929-v1:0'
@@ -39,7 +39,7 @@ const FACTS: Readonly<Record<string, typeof BUDGET>> = {
   },
 }
 
-const factsOf = ({ model }: Call): typeof BUDGET => FACTS[model.name] ?? BUDGET
+const modelFacts = ({ model }: Call): typeof BUDGET => FACTS[model.name] ?? BUDGET
 
 /** Names that the service knows (BerriAI/litellm, anthropic_beta_headers_config.json at 030dd40, `bedrock`). */
 const BETAS: ReadonlySet<unknown> = new Set([
@@ -60,7 +60,7 @@ const BETAS: ReadonlySet<unknown> = new Set([
 
 const refused = (message: string): Refusal => ({ status: 400, body: { message }, headers: { 'x-amzn-errortype': 'ValidationException' } })
 
-/** What the envelope of the service has in other places than the provider of the format. */
+/** Parts that the envelope of the service has in other places than the provider of the format. */
 function envelopeRefusal({ body, request }: Call): string | undefined {
   // fumito-ito/AnthropicSwiftSDK issue 19, sigoden/aichat issue 543
   const keys = ['model', 'stream'].filter((name) => name in body)
@@ -80,15 +80,15 @@ function envelopeRefusal({ body, request }: Call): string | undefined {
   return undefined
 }
 
-/** Where the service's copy of the format departs from it (npm @ai-sdk/amazon-bedrock 5.0.101, transformRequestBody). */
+/** Departures of the service's copy of the format (npm @ai-sdk/amazon-bedrock 5.0.101, transformRequestBody). */
 function departureRefusal(call: Call): string | undefined {
   const { body } = call
   for (const [i, tool] of list(body.tools).entries()) {
     if ('eager_input_streaming' in tool) return `tools.${i}.custom.eager_input_streaming: Extra inputs are not permitted`
-    if (tool.strict !== undefined && !factsOf(call).structured) return `tools.${i}.custom.strict: Extra inputs are not permitted`
+    if (tool.strict !== undefined && !modelFacts(call).structured) return `tools.${i}.custom.strict: Extra inputs are not permitted`
   }
   // vectorize-io/hindsight issue 3300
-  if (object(body.output_config).format !== undefined && !factsOf(call).structured)
+  if (object(body.output_config).format !== undefined && !modelFacts(call).structured)
     return 'output_config.format: Extra inputs are not permitted'
   for (const [i, { content }] of list(body.messages).entries())
     for (const [j, block] of list(content).entries())
@@ -107,7 +107,7 @@ function check(call: Call): Refusal | undefined {
   const early = envelopeRefusal(call) ?? departureRefusal(call)
   if (early !== undefined) return refused(early)
   const { anthropic_version: _, anthropic_beta: betas = [], ...body } = call.body
-  const broken = ruleBroken({ ...plain(call), body: { ...body, model: call.model.name } }, betas as string[], factsOf(call))
+  const broken = ruleBroken({ ...plain(call), body: { ...body, model: call.model.name } }, betas as string[], modelFacts(call))
   return broken === undefined ? undefined : refused(broken)
 }
 
@@ -142,5 +142,5 @@ export const bedrockClaude: Rules = {
   path: (model, stream) => `/model/${encodeURIComponent(model.name)}/${stream ? 'invoke-with-response-stream' : 'invoke'}`,
   denied: bedrock.denied,
   check,
-  says: (said, call) => thinkingSaid(said, plain(call), factsOf(call)),
+  says: (utterance, call) => thinkingUtterance(utterance, plain(call), modelFacts(call)),
 }

@@ -1,7 +1,7 @@
-/** What models behind Bedrock refuse of a request whose shape is right: their own fields, their reasoning, what goes with it. */
+/** Refusals of models behind Bedrock for a request whose shape is right: their own fields, their reasoning, what goes with it. */
 import type { JsonObject } from '../../../src/core/json.ts'
 import { list, object } from '../../support/fold.ts'
-import type { Said } from '../../support/wire.ts'
+import type { Utterance } from '../../support/wire.ts'
 import { type Call, Signatures } from '../stand-in.ts'
 
 export interface ModelFacts {
@@ -30,27 +30,27 @@ export const FACTS: Readonly<Record<string, ModelFacts>> = {
   'us.amazon.nova-2-lite-v1:0': { family: 'nova', structured: false },
 }
 
-export const factsOf = ({ model }: Call): ModelFacts => FACTS[model.name] ?? { family: 'claude', structured: true }
+export const modelFacts = ({ model }: Call): ModelFacts => FACTS[model.name] ?? { family: 'claude', structured: true }
 
 /** Errors of models are passed on behind these words (recordings test_multimodal_tool_returns). */
 const ofModel = (message: string): string => `The model returned the following errors: ${message}`
 
-const fieldsOf = ({ body }: Call): JsonObject => object(body.additionalModelRequestFields)
-const contentOf = (message: JsonObject | undefined): JsonObject[] => list(message?.content)
+const callFields = ({ body }: Call): JsonObject => object(body.additionalModelRequestFields)
+const messageContent = (message: JsonObject | undefined): JsonObject[] => list(message?.content)
 
 /** "extraneous key [toolResult] is not permitted" is how Nova refuses what it does not know (recordings); its fields by its user guide. */
 function novaRefusal(call: Call): string | undefined {
   const { body } = call
   for (const message of list(body.messages))
-    if (contentOf(message).some(({ reasoningContent }) => reasoningContent !== undefined))
+    if (messageContent(message).some(({ reasoningContent }) => reasoningContent !== undefined))
       // can1357/oh-my-pi pull 9086
       return 'User messages cannot contain reasoning content. Please remove the reasoning content and try again.'
-  for (const [name, value] of Object.entries(fieldsOf(call))) {
+  for (const [name, value] of Object.entries(callFields(call))) {
     if (name === 'inferenceConfig' && Object.keys(object(value)).every((key) => key === 'topK')) continue
     if (name !== 'reasoningConfig')
       return ofModel(`Malformed input request: extraneous key [${name}] is not permitted, please reformat your input and try again.`)
   }
-  const { type, maxReasoningEffort: effort } = object(fieldsOf(call).reasoningConfig)
+  const { type, maxReasoningEffort: effort } = object(callFields(call).reasoningConfig)
   if (type !== undefined && !['enabled', 'disabled'].includes(String(type)))
     return ofModel('the provided reasoning config value is invalid')
   if (effort !== undefined && !['low', 'medium', 'high'].includes(String(effort)))
@@ -75,10 +75,13 @@ function tokensRefusal(config: JsonObject, thinking: JsonObject): string | undef
 function firstBlockRefusal(body: JsonObject): string | undefined {
   const messages = list(body.messages)
   let start = messages.length
-  while (start > 0 && (messages[start - 1]?.role === 'assistant' || contentOf(messages[start - 1]).some(({ toolResult }) => toolResult)))
+  while (
+    start > 0 &&
+    (messages[start - 1]?.role === 'assistant' || messageContent(messages[start - 1]).some(({ toolResult }) => toolResult))
+  )
     start--
   const at = messages.findIndex(({ role }, index) => index >= start && role === 'assistant')
-  if (at === -1 || contentOf(messages[at])[0]?.reasoningContent !== undefined) return undefined
+  if (at === -1 || messageContent(messages[at])[0]?.reasoningContent !== undefined) return undefined
   return `messages.${at}.content.0.type: Expected \`thinking\` or \`redacted_thinking\`, but found \`tool_use\`. When \`thinking\` is enabled, a final \`assistant\` message must start with a thinking block.`
 }
 
@@ -87,10 +90,10 @@ const isRedacted = (redacted: unknown, signatures: Call['signatures']): boolean 
   typeof redacted === 'string' &&
   [redacted, Buffer.from(redacted, 'base64').toString('utf8')].some((form) => signatures.verify(form) || Signatures.isIssued(form))
 
-/** What Claude has signed, here or at another of its providers: signatures hold at all of them (platform.claude.com, Extended thinking). */
+/** Blocks that Claude has signed, here or at another of its providers: signatures hold at all of them (platform.claude.com, Extended thinking). */
 function signatureRefusal({ body, signatures }: Call): string | undefined {
   for (const [i, message] of list(body.messages).entries())
-    for (const [j, { reasoningContent }] of contentOf(message).entries()) {
+    for (const [j, { reasoningContent }] of messageContent(message).entries()) {
       if (reasoningContent === undefined) continue
       const { reasoningText, redactedContent } = object(reasoningContent)
       if (reasoningText === undefined && isRedacted(redactedContent, signatures)) continue
@@ -103,7 +106,7 @@ function signatureRefusal({ body, signatures }: Call): string | undefined {
 
 function claudeRefusal(call: Call, { thinking: kinds = [], efforts }: ModelFacts): string | undefined {
   const { body } = call
-  const fields = fieldsOf(call)
+  const fields = callFields(call)
   const unknown = Object.keys(fields).find(
     (name) => !['thinking', 'output_config', 'top_k', 'tool_choice', 'anthropic_beta'].includes(name),
   )
@@ -134,21 +137,22 @@ function claudeRefusal(call: Call, { thinking: kinds = [], efforts }: ModelFacts
 
 /** The first rule of the model that the request breaks. */
 export function modelRefusal(call: Call): string | undefined {
-  const facts = factsOf(call)
+  const facts = modelFacts(call)
   if (facts.family === 'nova') return novaRefusal(call)
   const wrong = claudeRefusal(call, facts)
   return wrong === undefined ? undefined : ofModel(wrong)
 }
 
 /** Claude signs what it thinks; Nova shows it unsigned; neither thinks where the request does not say so. */
-export function thought(said: Said, call: Call): Said {
-  if (!said.reasoning) return said
-  const { thinking, reasoningConfig } = fieldsOf(call)
+export function thought(utterance: Utterance, call: Call): Utterance {
+  if (!utterance.reasoning) return utterance
+  const { thinking, reasoningConfig } = callFields(call)
   const { type, display } = object(thinking)
-  if (object(reasoningConfig).type === 'enabled') return said
+  if (object(reasoningConfig).type === 'enabled') return utterance
   const choice = object(object(call.body.toolConfig).toolChoice)
-  if ((type !== 'enabled' && type !== 'adaptive') || (choice.any ?? choice.tool) !== undefined) return { ...said, reasoning: undefined }
+  if ((type !== 'enabled' && type !== 'adaptive') || (choice.any ?? choice.tool) !== undefined)
+    return { ...utterance, reasoning: undefined }
   // strands-rl/strands-env pull 258
-  const reasoning = type === 'adaptive' && display !== 'summarized' ? [''] : said.reasoning
-  return { ...said, reasoning, signature: call.signatures.issue(reasoning.join('')) }
+  const reasoning = type === 'adaptive' && display !== 'summarized' ? [''] : utterance.reasoning
+  return { ...utterance, reasoning, signature: call.signatures.issue(reasoning.join('')) }
 }

@@ -1,14 +1,14 @@
-/** What bedrock-runtime.REGION.amazonaws.com accepts at Converse and ConverseStream; messages as users and recordings show them. */
+/** Requests that bedrock-runtime.REGION.amazonaws.com accepts at Converse and ConverseStream; messages as users and recordings show them. */
 import type { JsonObject } from '../../../src/core/json.ts'
 import { list, object } from '../../support/fold.ts'
 import { type Call, type Refusal, type Rules, SECRET } from '../stand-in.ts'
 import { schemaRefusal } from './anthropic-json-schema.ts'
-import { factsOf, modelRefusal, thought } from './bedrock-models.ts'
+import { modelFacts, modelRefusal, thought } from './bedrock-models.ts'
 import { departure } from './bedrock-schema.ts'
 
 const refused = (message: string, status = 400): Refusal => ({ status, body: { message } })
 
-const contentOf = (message: JsonObject | undefined): JsonObject[] => list(message?.content)
+const messageContent = (message: JsonObject | undefined): JsonObject[] => list(message?.content)
 
 /** Members of which exactly one is set, wherever blocks stand. */
 function unionRefusal(blocks: readonly JsonObject[], path: string): string | undefined {
@@ -48,7 +48,7 @@ const documentsIn = (blocks: readonly JsonObject[]): JsonObject[] =>
 function documentRefusal(messages: readonly JsonObject[]): string | undefined {
   const names = new Set<string>()
   for (const message of messages) {
-    const blocks = contentOf(message)
+    const blocks = messageContent(message)
     for (const { name, source, citations, format } of documentsIn(blocks)) {
       if (!/^[A-Za-z0-9()[\]\s_-]+$/.test(String(name)) || /\s\s/.test(String(name)))
         return "The document file name can only contain alphanumeric characters, whitespace characters, hyphens, parentheses, and square brackets. The name can't contain more than one consecutive whitespace character. Check that the file name conforms to these restrictions and retry your request."
@@ -73,10 +73,10 @@ function cacheRefusal(call: Call): string | undefined {
     .concat(list(body.system))
     .flatMap(({ cachePoint }) => (cachePoint ? [object(cachePoint)] : []))
   for (const [i, message] of list(body.messages).entries())
-    for (const [j, { cachePoint }] of contentOf(message).entries()) {
+    for (const [j, { cachePoint }] of messageContent(message).entries()) {
       if (cachePoint === undefined) continue
       points.push(object(cachePoint))
-      const before = contentOf(message)[j - 1]
+      const before = messageContent(message)[j - 1]
       if (before === undefined) return 'There is nothing available to cache. Please remove the invalid cache point and try again.'
       if (before.reasoningContent)
         return 'Cache point cannot be inserted after reasoning block. Please remove the invalid cache point and try again.'
@@ -93,7 +93,7 @@ function cacheRefusal(call: Call): string | undefined {
 }
 
 const idsIn = (message: JsonObject | undefined, kind: 'toolUse' | 'toolResult'): string[] =>
-  contentOf(message).flatMap((block) => {
+  messageContent(message).flatMap((block) => {
     const { toolUseId, type } = object(block[kind])
     return block[kind] === undefined || (type !== undefined && type !== 'tool_use') ? [] : [String(toolUseId)]
   })
@@ -108,7 +108,7 @@ function pairRefusal(messages: readonly JsonObject[]): string | undefined {
     const known = idsIn(messages[i - 1], 'toolUse')
     if (message.role === 'user' && idsIn(message, 'toolResult').some((id) => !known.includes(id)))
       return `The number of toolResult blocks at messages.${i}.content exceeds the number of toolUse blocks of previous turn.`
-    for (const [j, block] of contentOf(message).entries()) {
+    for (const [j, block] of messageContent(message).entries()) {
       const { status, content } = object(block.toolResult)
       if (status === 'error' && list(content).length === 0)
         return `The content field at messages.${i}.content.${j}.toolResult cannot be empty when status value is error.`
@@ -120,7 +120,7 @@ function pairRefusal(messages: readonly JsonObject[]): string | undefined {
 function conversationRefusal(messages: readonly JsonObject[]): string | undefined {
   if (messages.length === 0) return 'The messages field is required.'
   for (const [i, message] of messages.entries()) {
-    const blocks = contentOf(message)
+    const blocks = messageContent(message)
     const path = `messages.${i}.content`
     if (blocks.length === 0)
       return `The content field in the Message object at messages.${i} is empty. Add a ContentBlock object to the content field and try again.`
@@ -138,7 +138,7 @@ function conversationRefusal(messages: readonly JsonObject[]): string | undefine
 
 /** dify issue 17545; boto3 issue 4687. */
 function toolRefusal(body: JsonObject): string | undefined {
-  const blocks = list(body.messages).flatMap(contentOf)
+  const blocks = list(body.messages).flatMap(messageContent)
   if (body.toolConfig === undefined)
     return blocks.some(({ toolUse, toolResult }) => toolUse ?? toolResult)
       ? 'The toolConfig field must be defined when using toolUse and toolResult content blocks.'
@@ -163,7 +163,7 @@ function toolRefusal(body: JsonObject): string | undefined {
 function formatRefusal(call: Call): string | undefined {
   const { textFormat } = object(call.body.outputConfig)
   if (textFormat === undefined) return undefined
-  if (!factsOf(call).structured)
+  if (!modelFacts(call).structured)
     return "This model doesn't support the outputConfig.textFormat field. Remove outputConfig.textFormat and try again."
   const { schema } = object(object(object(textFormat).structure).jsonSchema)
   try {

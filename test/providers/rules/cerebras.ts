@@ -1,4 +1,4 @@
-/** What api.cerebras.ai accepts at /v1/chat/completions (types of @cerebras/cerebras_cloud_sdk 1.91.0, ChatCompletionCreateParams). */
+/** Requests that api.cerebras.ai accepts at /v1/chat/completions (types of @cerebras/cerebras_cloud_sdk 1.91.0, ChatCompletionCreateParams). */
 import { Type } from 'typebox'
 import { list } from '../../support/fold.ts'
 import { closed, departures, words } from '../schema.ts'
@@ -6,11 +6,11 @@ import type { Call, Refusal, Rules } from '../stand-in.ts'
 import {
   anyObject,
   bearer,
-  contentOf,
+  contentSchema,
   imagePart,
   may,
   notStrict,
-  oneOf,
+  optionalWord,
   responseFormat,
   stop,
   streamOptions,
@@ -24,7 +24,7 @@ import {
 } from './chat-parts.ts'
 
 const name = may(Type.String())
-const content = contentOf(textPart, imagePart, closed({ type: words('image'), image: Type.String() }))
+const content = contentSchema(textPart, imagePart, closed({ type: words('image'), image: Type.String() }))
 
 const message = Type.Union([
   closed({ role: words('system', 'developer', 'user'), content, name }),
@@ -57,11 +57,11 @@ const departure = departures(
     prediction: may(anyObject),
     presence_penalty: may(Type.Number({ minimum: -2, maximum: 2 })),
     prompt_cache_key: may(Type.String()),
-    reasoning_effort: oneOf('none', 'low', 'medium', 'high'),
-    reasoning_format: oneOf('none', 'parsed', 'text_parsed', 'raw', 'hidden'),
+    reasoning_effort: optionalWord('none', 'low', 'medium', 'high'),
+    reasoning_format: optionalWord('none', 'parsed', 'text_parsed', 'raw', 'hidden'),
     response_format: may(responseFormat),
     seed: may(Type.Integer()),
-    service_tier: oneOf('auto', 'default', 'flex', 'priority'),
+    service_tier: optionalWord('auto', 'default', 'flex', 'priority'),
     stop: may(stop),
     stream: may(Type.Boolean()),
     stream_options: may(streamOptions),

@@ -15,16 +15,16 @@ export const may = (schema: TSchema) => Type.Optional(nullable(schema))
 export const anyObject = Type.Record(Type.String(), Type.Unknown())
 
 /** Any of these, or null, or absent. */
-export const oneOf = (...values: string[]) => may(words(...values))
+export const optionalWord = (...values: string[]) => may(words(...values))
 
 export const textPart = closed({ type: words('text'), text: Type.String() })
 
 export const imagePart = closed({ type: words('image_url'), image_url: closed({ url: Type.String(), detail: may(Type.String()) }) })
 
 /** A text, or a list of these parts. */
-export const contentOf = (...parts: TSchema[]) => Type.Union([Type.String(), Type.Array(Type.Union(parts))])
+export const contentSchema = (...parts: TSchema[]) => Type.Union([Type.String(), Type.Array(Type.Union(parts))])
 
-export const texts = contentOf(textPart)
+export const texts = contentSchema(textPart)
 
 export const toolCalls = (more: TProperties = {}) =>
   Type.Array(
@@ -92,7 +92,7 @@ export function unpaired(messages: readonly JsonObject[]): string | undefined {
   return open.length > 0 ? `The following tool_call_ids did not have response messages: ${open.join(', ')}` : undefined
 }
 
-/** What is wrong with a schema by the rules of strict output: every property required, no others (OpenAI, structured outputs). */
+/** Fault of a schema by the rules of strict output: every property required, no others (OpenAI, structured outputs). */
 export function notStrict(schema: Json | undefined, at = '()'): string | undefined {
   if (Array.isArray(schema)) return schema.map((each) => notStrict(each, at)).find((found) => found !== undefined)
   if (!isObject(schema)) return undefined

@@ -1,20 +1,20 @@
 /**
- * What api.cohere.ai accepts at /compatibility/v1/chat/completions: the lists of supported and unsupported parameters of
+ * Requests that api.cohere.ai accepts at /compatibility/v1/chat/completions: the lists of supported and unsupported parameters of
  * github.com/cohere-ai/cohere-developer-experience, fern/pages/v2/text-generation/compatibility-api.mdx, commit 0f369fc0.
  */
 import { Type } from 'typebox'
 import { list } from '../../support/fold.ts'
 import { departures, words } from '../schema.ts'
 import type { Call, Refusal, Rules } from '../stand-in.ts'
-import { anyObject, bearer, contentOf, may, unpaired } from './chat-parts.ts'
+import { anyObject, bearer, contentSchema, may, unpaired } from './chat-parts.ts'
 
 const text = Type.Object({ type: words('text'), text: Type.String() })
 const message = Type.Union([
-  Type.Object({ role: words('system', 'developer'), content: contentOf(text) }),
-  Type.Object({ role: words('user'), content: contentOf(text, Type.Object({ type: words('image_url'), image_url: anyObject })) }),
+  Type.Object({ role: words('system', 'developer'), content: contentSchema(text) }),
+  Type.Object({ role: words('user'), content: contentSchema(text, Type.Object({ type: words('image_url'), image_url: anyObject })) }),
   Type.Object({
     role: words('assistant'),
-    content: may(contentOf(text)),
+    content: may(contentSchema(text)),
     tool_calls: may(
       Type.Array(
         Type.Object({
@@ -25,7 +25,7 @@ const message = Type.Union([
       ),
     ),
   }),
-  Type.Object({ role: words('tool'), content: contentOf(text), tool_call_id: Type.String() }),
+  Type.Object({ role: words('tool'), content: contentSchema(text), tool_call_id: Type.String() }),
 ])
 
 const departure = departures(

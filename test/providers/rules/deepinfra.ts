@@ -1,12 +1,12 @@
 /**
- * What api.deepinfra.com accepts at /v1/openai/chat/completions: its own OpenAPI document, DeepApi 0.1.0 (copy: github.com/tryAGI/DeepInfra
+ * Requests that api.deepinfra.com accepts at /v1/openai/chat/completions: its own OpenAPI document, DeepApi 0.1.0 (copy: github.com/tryAGI/DeepInfra
  * at b682651, src/libs/DeepInfra/openapi.json), OpenAIChatCompletionsIn. Fields outside it are not refused: no schema is closed.
  */
 import { Type } from 'typebox'
 import { list } from '../../support/fold.ts'
 import { departures, words } from '../schema.ts'
 import type { Call, Refusal, Rules } from '../stand-in.ts'
-import { anyObject, asReasoningContent, bearer, contentOf, may, oneOf, refusal, unpaired } from './chat-parts.ts'
+import { anyObject, asReasoningContent, bearer, contentSchema, may, optionalWord, refusal, unpaired } from './chat-parts.ts'
 
 const text = Type.Object({ type: words('text'), text: Type.String() })
 const image = Type.Object({
@@ -25,16 +25,16 @@ const call = Type.Object({
 const name = may(Type.String())
 
 const message = Type.Union([
-  Type.Object({ role: words('system'), content: contentOf(text), name }),
-  Type.Object({ role: words('user'), content: contentOf(text, image, audio), name }),
+  Type.Object({ role: words('system'), content: contentSchema(text), name }),
+  Type.Object({ role: words('user'), content: contentSchema(text, image, audio), name }),
   Type.Object({
     role: words('assistant'),
-    content: may(contentOf(text)),
+    content: may(contentSchema(text)),
     reasoning_content: may(Type.String()),
     name,
     tool_calls: may(Type.Array(call)),
   }),
-  Type.Object({ role: words('tool'), content: contentOf(text), tool_call_id: Type.String() }),
+  Type.Object({ role: words('tool'), content: contentSchema(text), tool_call_id: Type.String() }),
 ])
 
 const tool = Type.Object({
@@ -70,7 +70,7 @@ const departure = departures(
     seed: may(Type.Integer()),
     logprobs: may(Type.Boolean()),
     stream_options: may(Type.Object({ include_usage: Type.Optional(Type.Boolean()) })),
-    reasoning_effort: oneOf('low', 'medium', 'high', 'none'),
+    reasoning_effort: optionalWord('low', 'medium', 'high', 'none'),
     prompt_cache_key: may(Type.String()),
     chat_template_kwargs: may(anyObject),
   }),

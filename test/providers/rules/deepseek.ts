@@ -1,5 +1,5 @@
 /**
- * What api.deepseek.com accepts at /chat/completions: the API reference at api-docs.deepseek.com/api/create-chat-completion, recorded
+ * Requests that api.deepseek.com accepts at /chat/completions: the API reference at api-docs.deepseek.com/api/create-chat-completion, recorded
  * traffic, and refusals that users report. Bodies are deserialised into types; fields outside them are ignored (a request with
  * `prompt_cache_key` is refused for another reason: github.com/SaladDay/cc-switch-cli/issues/170).
  */
@@ -12,7 +12,7 @@ import {
   anyObject,
   asReasoningContent,
   bearer,
-  contentOf,
+  contentSchema,
   eachMessage,
   may,
   mentionsJson,
@@ -27,11 +27,11 @@ const part = Type.Union([
 ])
 
 const message = Type.Union([
-  Type.Object({ role: words('system'), content: contentOf(part) }),
-  Type.Object({ role: words('user'), content: contentOf(part) }),
+  Type.Object({ role: words('system'), content: contentSchema(part) }),
+  Type.Object({ role: words('user'), content: contentSchema(part) }),
   Type.Object({
     role: words('assistant'),
-    content: Type.Optional(nullable(contentOf(part))),
+    content: Type.Optional(nullable(contentSchema(part))),
     reasoning_content: may(Type.String()),
     tool_calls: may(Type.Array(Type.Object({ id: Type.String(), type: words('function'), function: anyObject }))),
   }),
@@ -71,7 +71,7 @@ const departure = departures(
 
 const bad = (message: string): Refusal => refusal(400, message, { code: 'invalid_request_error' })
 
-/** What thinking mode, which is on unless the request switches it off, asks beyond the schema. */
+/** Demands of thinking mode, which is on unless the request switches it off, asks beyond the schema. */
 function thinkingRules(body: JsonObject): Refusal | undefined {
   const { tool_choice: choice } = body
   // github.com/deepseek-ai/DeepSeek-V3/issues/1376

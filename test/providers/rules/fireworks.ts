@@ -1,5 +1,5 @@
 /**
- * What api.fireworks.ai accepts at /inference/v1/chat/completions (pip fireworks-ai 1.2.30, types/chat/completion_create_params.py and
+ * Requests that api.fireworks.ai accepts at /inference/v1/chat/completions (pip fireworks-ai 1.2.30, types/chat/completion_create_params.py and
  * types/shared_params/chat_message.py). Fields outside them are refused, in messages too (github.com/FlowiseAI/Flowise/issues/2866).
  */
 import { Type } from 'typebox'
@@ -10,11 +10,11 @@ import {
   anyObject,
   asReasoningContent,
   bearer,
-  contentOf,
+  contentSchema,
   imagePart,
   may,
   nullable,
-  oneOf,
+  optionalWord,
   refusal,
   textPart,
   toolCalls,
@@ -23,7 +23,7 @@ import {
 
 const message = closed({
   role: words('system', 'user', 'assistant', 'tool'),
-  content: Type.Optional(nullable(contentOf(textPart, imagePart))),
+  content: Type.Optional(nullable(contentSchema(textPart, imagePart))),
   reasoning_content: may(Type.String()),
   tool_call_id: may(Type.String()),
   tool_calls: may(toolCalls({ index: may(Type.Integer()) })),
@@ -62,7 +62,7 @@ const departure = departures(
     prompt_cache_isolation_key: may(Type.String()),
     prompt_cache_key: may(Type.String()),
     reasoning_effort: may(Type.Union([words('low', 'medium', 'high', 'none'), Type.Integer(), Type.Boolean()])),
-    reasoning_history: oneOf('disabled', 'interleaved', 'preserved'),
+    reasoning_history: optionalWord('disabled', 'interleaved', 'preserved'),
     repetition_penalty: may(Type.Number()),
     response_format: may(
       closed({

@@ -1,4 +1,4 @@
-/** What generativelanguage.googleapis.com accepts at v1beta (types of @google/genai 3.3.0). */
+/** Requests that generativelanguage.googleapis.com accepts at v1beta (types of @google/genai 3.3.0). */
 import type { Rules } from '../stand-in.ts'
 import { geminiFields, invalid } from './google-body.ts'
 import { conversationCheck, signed, streamCheck } from './google-checks.ts'

@@ -14,7 +14,7 @@ const text = Type.String()
 const integer = Type.Integer()
 const maybe = <T extends TSchema>(schema: T) => Type.Optional(schema)
 const anyObject = Type.Record(Type.String(), Type.Unknown())
-const listOf = <T extends TSchema>(schema: T) => Type.Optional(Type.Array(schema))
+const optionalList = <T extends TSchema>(schema: T) => Type.Optional(Type.Array(schema))
 
 /** Fields that all of an object's members may be left out of. */
 const some = (members: Record<string, TSchema>) =>
@@ -105,7 +105,7 @@ const declaration = closed({
   responseJsonSchema: maybe(anyObject),
 })
 
-function configOf(service: Service): TSchema {
+function configSchema(service: Service): TSchema {
   return some({
     candidateCount: integer,
     stopSequences: Type.Array(text, { maxItems: 5 }),
@@ -135,7 +135,7 @@ function configOf(service: Service): TSchema {
   })
 }
 
-function bodyOf(service: Service): TSchema {
+function bodySchema(service: Service): TSchema {
   const content = some({
     role: words('user', 'model', 'function'),
     parts: Type.Array(part(service.part, service.ids)),
@@ -158,10 +158,10 @@ function bodyOf(service: Service): TSchema {
   return closed({
     contents: Type.Array(content),
     systemInstruction: maybe(content),
-    tools: listOf(tool),
+    tools: optionalList(tool),
     toolConfig: maybe(some({ functionCallingConfig, retrievalConfig: anyObject, ...service.toolConfig })),
-    safetySettings: listOf(some({ category: text, threshold: text, method: text })),
-    generationConfig: maybe(configOf(service)),
+    safetySettings: optionalList(some({ category: text, threshold: text, method: text })),
+    generationConfig: maybe(configSchema(service)),
     cachedContent: maybe(text),
     continuationToken: maybe(text),
     ...Object.fromEntries(Object.entries(service.body).map(([name, each]) => [name, maybe(each)])),
@@ -203,7 +203,7 @@ function schemaCheck(schema: JsonObject, path: string, known: ReadonlySet<string
 }
 
 /** The schemas of a body that are written in `Schema`, each with its path. */
-function schemasOf(body: JsonObject): [path: string, schema: JsonObject][] {
+function bodySchemas(body: JsonObject): [path: string, schema: JsonObject][] {
   const found: [string, JsonObject][] = []
   const { responseSchema } = object(body.generationConfig)
   if (responseSchema !== undefined) found.push(['generation_config.response_schema', object(responseSchema)])
@@ -218,12 +218,12 @@ function schemasOf(body: JsonObject): [path: string, schema: JsonObject][] {
 
 /** A field that the service does not know, or a value that is none of the field's type, in the words of protobuf's JSON parser. */
 function fieldCheck(service: Service): (body: JsonObject) => Refusal | undefined {
-  const departure = departures(bodyOf(service))
+  const departure = departures(bodySchema(service))
   const known: ReadonlySet<string> = new Set([...KEYWORDS, ...service.keywords])
   return (body) => {
     const wrong = departure(body)
     if (wrong === undefined)
-      return schemasOf(body)
+      return bodySchemas(body)
         .map(([path, schema]) => schemaCheck(schema, path, known))
         .find((refusal) => refusal !== undefined)
     const at = wrong.path.lastIndexOf('.')

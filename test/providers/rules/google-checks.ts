@@ -1,11 +1,11 @@
-/** What Google's models refuse of a conversation that holds no unknown field: order, pairs, signatures, levels, combinations. */
+/** Refusals of Google's models for a conversation that holds no unknown field: order, pairs, signatures, levels, combinations. */
 import type { JsonObject } from '../../../src/core/json.ts'
 import { list, object } from '../../support/fold.ts'
-import type { Said } from '../../support/wire.ts'
+import type { Utterance } from '../../support/wire.ts'
 import type { Call, Refusal, RuledModel } from '../stand-in.ts'
 import { invalid } from './google-body.ts'
 
-/** What a model takes of `thinkingLevel`; those without any take a budget. */
+/** Values that a model takes for `thinkingLevel`; those without any take a budget. */
 export const LEVELS: Readonly<Record<string, readonly string[]>> = {
   // docs.cloud.google.com/gemini-enterprise-agent-platform/models/guides/gemini-3-8-flash; github.com/theJayTea/WritingTools/issues/282
   'gemini-3.8-flash': ['LOW', 'MEDIUM', 'HIGH'],
@@ -23,16 +23,17 @@ const DATA = [
   ...['toolCall', 'toolResponse', 'audioTranscription'],
 ]
 
-const partsOf = (content: JsonObject | undefined): JsonObject[] => list(content?.parts)
+const contentParts = (content: JsonObject | undefined): JsonObject[] => list(content?.parts)
 const count = (content: JsonObject | undefined, member: string): number =>
-  partsOf(content).filter((part) => part[member] !== undefined).length
+  contentParts(content).filter((part) => part[member] !== undefined).length
 
 /** Each part says one thing (github.com/boldsoftware/sketch/issues/68). */
 function partCheck(contents: readonly JsonObject[]): Refusal | undefined {
   if (contents.length === 0) return invalid('* GenerateContentRequest.contents: contents is not specified\n')
   for (const [at, content] of contents.entries()) {
-    if (partsOf(content).length === 0) return invalid(`* GenerateContentRequest.contents[${at}].parts: contents.parts must not be empty.\n`)
-    for (const [index, part] of partsOf(content).entries()) {
+    if (contentParts(content).length === 0)
+      return invalid(`* GenerateContentRequest.contents[${at}].parts: contents.parts must not be empty.\n`)
+    for (const [index, part] of contentParts(content).entries()) {
       const place = `GenerateContentRequest.contents[${at}].parts[${index}].data`
       const held = DATA.filter((member) => part[member] !== undefined).length
       if (held === 0) return invalid(`* ${place}: required oneof field 'data' must have one initialized field\n`)
@@ -66,8 +67,8 @@ function orderCheck(contents: readonly JsonObject[]): Refusal | undefined {
 /** Names of the results are those of the calls; ids, where there are any, pair them. */
 function pairCheck(contents: readonly JsonObject[]): Refusal | undefined {
   for (const [at, content] of contents.entries()) {
-    const results = partsOf(content).flatMap((part) => (part.functionResponse === undefined ? [] : [object(part.functionResponse)]))
-    const calls = partsOf(contents[at - 1]).flatMap((part) => (part.functionCall === undefined ? [] : [object(part.functionCall)]))
+    const results = contentParts(content).flatMap((part) => (part.functionResponse === undefined ? [] : [object(part.functionResponse)]))
+    const calls = contentParts(contents[at - 1]).flatMap((part) => (part.functionCall === undefined ? [] : [object(part.functionCall)]))
     for (const [index, { id, name }] of results.entries()) {
       const call = id === undefined ? calls[index] : calls.find((each) => each.id === id)
       if (call?.name !== name) return invalid(`Function response ${String(name)} belongs to no function call of the turn before.`)
@@ -83,10 +84,10 @@ function pairCheck(contents: readonly JsonObject[]): Refusal | undefined {
 function signatureCheck(contents: readonly JsonObject[], { model, signatures }: Call): Refusal | undefined {
   const turn = contents.findLastIndex((content) => content.role !== 'model' && count(content, 'functionResponse') === 0)
   for (const [at, content] of contents.entries()) {
-    for (const { thoughtSignature: signature } of partsOf(content))
+    for (const { thoughtSignature: signature } of contentParts(content))
       if (signature !== undefined && !STAND_INS.includes(String(signature)) && !signatures.verify(signature))
         return invalid('Corrupted thought signature.')
-    const first = partsOf(content).find((part) => part.functionCall !== undefined)
+    const first = contentParts(content).find((part) => part.functionCall !== undefined)
     if (LEVELS[model.name] === undefined || at < turn || first === undefined || first.thoughtSignature !== undefined) continue
     return invalid(
       'Function call is missing a thought_signature in functionCall parts. This is required for tools to work correctly, and missing ' +
@@ -179,7 +180,7 @@ function toolCheck(body: JsonObject, { model }: Call): Refusal | undefined {
 export function conversationCheck(call: Call): Refusal | undefined {
   const { body, model } = call
   const contents = list(body.contents)
-  const results = contents.flatMap(partsOf).flatMap((part) => list(object(part.functionResponse).parts))
+  const results = contents.flatMap(contentParts).flatMap((part) => list(object(part.functionResponse).parts))
   // ai.google.dev/gemini-api/docs/function-calling, "Multimodal function responses": models of Gemini 3.
   if (results.length > 0 && LEVELS[model.name] === undefined)
     return invalid('Multimodal function responses are not supported by this model.')
@@ -203,9 +204,9 @@ export function streamCheck({ request }: Call): Refusal | undefined {
 }
 
 /** Answers are signed: the first call, or else the end of the text. */
-export function signed(said: Said, { model, signatures, body }: Call): Said {
-  const isSigned = LEVELS[model.name] !== undefined || said.reasoning !== undefined
+export function signed(utterance: Utterance, { model, signatures, body }: Call): Utterance {
+  const isSigned = LEVELS[model.name] !== undefined || utterance.reasoning !== undefined
   const shown = object(object(body.generationConfig).thinkingConfig).includeThoughts === true
-  const signature = isSigned ? signatures.issue(`${model.name} ${JSON.stringify(said)}`) : undefined
-  return { ...said, signature, reasoning: shown ? said.reasoning : undefined }
+  const signature = isSigned ? signatures.issue(`${model.name} ${JSON.stringify(utterance)}`) : undefined
+  return { ...utterance, signature, reasoning: shown ? utterance.reasoning : undefined }
 }

@@ -1,5 +1,5 @@
 /**
- * What api.groq.com accepts at /openai/v1/chat/completions (types of groq-sdk 1.6.0, resources/chat/completions), with the fields that
+ * Requests that api.groq.com accepts at /openai/v1/chat/completions (types of groq-sdk 1.6.0, resources/chat/completions), with the fields that
  * console.groq.com/docs/openai names as refused.
  */
 import { Type } from 'typebox'
@@ -9,13 +9,13 @@ import type { Call, Refusal, Rules } from '../stand-in.ts'
 import {
   anyObject,
   bearer,
-  contentOf,
+  contentSchema,
   imagePart,
   jsonSchema,
   may,
   mentionsJson,
   notStrict,
-  oneOf,
+  optionalWord,
   refusal,
   stop,
   streamOptions,
@@ -28,7 +28,7 @@ import {
   unpaired,
 } from './chat-parts.ts'
 
-const content = contentOf(textPart, imagePart, closed({ type: words('document'), document: anyObject }))
+const content = contentSchema(textPart, imagePart, closed({ type: words('document'), document: anyObject }))
 
 // `name` stands in the types, and is refused (console.groq.com/docs/openai, "messages[].name").
 const message = Type.Union([
@@ -42,7 +42,7 @@ const departure = departures(
   closed({
     model: Type.String(),
     messages: Type.Array(message, { minItems: 1 }),
-    citation_options: oneOf('enabled', 'disabled'),
+    citation_options: optionalWord('enabled', 'disabled'),
     compound_custom: may(anyObject),
     disable_tool_validation: may(Type.Boolean()),
     documents: may(Type.Array(anyObject)),
@@ -54,14 +54,14 @@ const departure = departures(
     n: may(Type.Integer({ minimum: 1, maximum: 1 })),
     parallel_tool_calls: may(Type.Boolean()),
     presence_penalty: may(Type.Number({ minimum: -2, maximum: 2 })),
-    reasoning_effort: oneOf('none', 'default', 'low', 'medium', 'high'),
-    reasoning_format: oneOf('hidden', 'raw', 'parsed'),
+    reasoning_effort: optionalWord('none', 'default', 'low', 'medium', 'high'),
+    reasoning_format: optionalWord('hidden', 'raw', 'parsed'),
     response_format: may(
       Type.Union([closed({ type: words('text', 'json_object') }), closed({ type: words('json_schema'), json_schema: jsonSchema })]),
     ),
     search_settings: may(anyObject),
     seed: may(Type.Integer()),
-    service_tier: oneOf('auto', 'on_demand', 'flex', 'performance'),
+    service_tier: optionalWord('auto', 'on_demand', 'flex', 'performance'),
     stop: may(stop),
     store: may(Type.Boolean()),
     stream: may(Type.Boolean()),
@@ -75,7 +75,7 @@ const departure = departures(
   }),
 )
 
-/** What the types cannot say: rules of the model that is called. */
+/** Rules that the types cannot state: those of the model that is called. */
 function modelRules({ body, model }: Call): Refusal | undefined {
   const messages = list(body.messages)
   const thought = messages.findIndex((each) => each.role === 'assistant' && each.reasoning !== undefined)

@@ -1,5 +1,5 @@
 /**
- * What router.huggingface.co accepts at /v1/chat/completions (npm @huggingface/tasks 0.21.54, ChatCompletionInput, whose types take
+ * Requests that router.huggingface.co accepts at /v1/chat/completions (npm @huggingface/tasks 0.21.54, ChatCompletionInput, whose types take
  * further members). The provider behind the router is Cerebras here, as in the preset's example model.
  */
 import { Type } from 'typebox'

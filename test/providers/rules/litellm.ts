@@ -1,5 +1,5 @@
 /**
- * What a LiteLLM proxy accepts at /chat/completions (PyPI litellm 1.109.1): it looks at model and messages, and what the provider behind it
+ * Requests that a LiteLLM proxy accepts at /chat/completions (PyPI litellm 1.109.1): it looks at model and messages, and what the provider behind it
  * refuses is refused here (docs.litellm.ai/docs/completion/drop_params). Behind it is OpenAI's gpt-4.1-mini, as such a proxy has it.
  */
 import type { Rules } from '../stand-in.ts'

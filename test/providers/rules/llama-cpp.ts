@@ -1,5 +1,5 @@
 /**
- * What the server of llama.cpp accepts at /v1/chat/completions (github.com/ggml-org/llama.cpp, tools/server/server-common.cpp,
+ * Requests that the server of llama.cpp accepts at /v1/chat/completions (github.com/ggml-org/llama.cpp, tools/server/server-common.cpp,
  * oaicompat_chat_params_parse, and common/chat.cpp, common_chat_msgs_parse_oaicompat). Fields that it does not read are ignored.
  */
 import { Type } from 'typebox'

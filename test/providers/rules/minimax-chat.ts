@@ -1,5 +1,5 @@
 /**
- * What api.minimax.io accepts at /v1/chat/completions: its OpenAPI document, MiniMax Text API OpenAI 1.0.0 (platform.minimax.io,
+ * Requests that api.minimax.io accepts at /v1/chat/completions: its OpenAPI document, MiniMax Text API OpenAI 1.0.0 (platform.minimax.io,
  * api-reference/text-chat-openai.md). `tool_choice` stands in the documents of its other addresses: auto and none. Other fields are
  * ignored ("Some OpenAI parameters will be ignored", api-reference/text-openai-api).
  */
@@ -7,7 +7,7 @@ import { Type } from 'typebox'
 import { list } from '../../support/fold.ts'
 import { departures, words } from '../schema.ts'
 import type { Call, Refusal, Rules } from '../stand-in.ts'
-import { anyObject, bearer, contentOf, eachMessage, may } from './chat-parts.ts'
+import { anyObject, bearer, contentSchema, eachMessage, may } from './chat-parts.ts'
 
 const text = Type.Object({ type: words('text'), text: Type.String() })
 const image = Type.Object({
@@ -27,7 +27,7 @@ const departure = departures(
       Type.Object({
         role: words('system', 'user', 'assistant', 'tool'),
         name: Type.Optional(Type.String()),
-        content: may(contentOf(text, image)),
+        content: may(contentSchema(text, image)),
         tool_calls: Type.Optional(Type.Array(call)),
         tool_call_id: Type.Optional(Type.String()),
       }),

@@ -1,5 +1,5 @@
 /**
- * What api.minimax.io accepts at /anthropic/v1/messages: its OpenAPI document, MiniMax Text API Anthropic 1.0.0 (platform.minimaxi.com,
+ * Requests that api.minimax.io accepts at /anthropic/v1/messages: its OpenAPI document, MiniMax Text API Anthropic 1.0.0 (platform.minimaxi.com,
  * api-reference/text/api/openapi-chat-anthropic.json). It refuses what is missing and types that it does not list (its answer 400);
  * nothing there closes an object, so that other fields are ignored.
  */
@@ -110,9 +110,9 @@ export const minimax: Rules = {
       : { status: 401, body: { type: 'error', request_id: 'req_denied', error: { type: 'authentication_error', message: 'API Key' } } },
   check,
   // M3 thinks where the request says so, models before it always do.
-  says: (said, { body, model, signatures }) => {
-    if (!said.reasoning) return said
-    if (model.name === 'MiniMax-M3' && object(body.thinking).type !== 'adaptive') return { ...said, reasoning: undefined }
-    return { ...said, signature: signatures.issue(said.reasoning.join('')) }
+  says: (utterance, { body, model, signatures }) => {
+    if (!utterance.reasoning) return utterance
+    if (model.name === 'MiniMax-M3' && object(body.thinking).type !== 'adaptive') return { ...utterance, reasoning: undefined }
+    return { ...utterance, signature: signatures.issue(utterance.reasoning.join('')) }
   },
 }

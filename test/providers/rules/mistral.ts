@@ -1,4 +1,4 @@
-/** What api.mistral.ai accepts at /v1/chat/completions (types of @mistralai/mistralai 2.7.0, ChatCompletionRequest$Outbound). */
+/** Requests that api.mistral.ai accepts at /v1/chat/completions (types of @mistralai/mistralai 2.7.0, ChatCompletionRequest$Outbound). */
 import { Type } from 'typebox'
 import type { JsonObject } from '../../../src/core/json.ts'
 import { list, object } from '../../support/fold.ts'
@@ -93,7 +93,7 @@ const departure = departures(
     prompt_mode: Type.Optional(nullable(Type.String())),
     guardrails: Type.Optional(Type.Unknown()),
     prompt_cache_key: Type.Optional(nullable(Type.String())),
-    service_tier: Type.Optional(nullable(Type.String())),
+    service_tier: Type.Optional(nullable(words('auto', 'standard_only'))),
     safe_prompt: Type.Optional(Type.Boolean()),
   }),
 )
@@ -182,6 +182,6 @@ export const mistral: Rules = {
     request.headers.authorization === `Bearer ${key}` ? undefined : { status: 401, body: { detail: 'Unauthorized' } },
   check,
   // Ids of calls are nine letters and digits.
-  says: (said) => ({ ...said, calls: said.calls?.map((call) => ({ ...call, id: call.id.slice(-9) })) }),
+  says: (utterance) => ({ ...utterance, calls: utterance.calls?.map((call) => ({ ...call, id: call.id.slice(-9) })) }),
   rewrite: (written) => eachMessage(written, withThinkingParts),
 }

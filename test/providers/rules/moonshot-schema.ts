@@ -1,5 +1,5 @@
 /**
- * What "Moonshot flavored JSON schema" refuses: github.com/MoonshotAI/walle at 196bb0c, docs/walle.md and the validator at the level `strict`,
+ * Refusals of "Moonshot flavored JSON schema": github.com/MoonshotAI/walle at 196bb0c, docs/walle.md and the validator at the level `strict`,
  * in its words. Keywords that the subset does not name are not refused there.
  */
 import { isObject, type Json, type JsonObject } from '../../../src/core/json.ts'

@@ -1,5 +1,5 @@
 /**
- * What api.moonshot.ai accepts at /v1/chat/completions: its OpenAPI document, which has no messages of tools (the guides do), and the
+ * Requests that api.moonshot.ai accepts at /v1/chat/completions: its OpenAPI document, which has no messages of tools (the guides do), and the
  * refusals that users report. Fields outside the document are not known to be refused, save those that reports name.
  */
 import { Type } from 'typebox'
@@ -7,7 +7,7 @@ import { isObject, type JsonObject } from '../../../src/core/json.ts'
 import { list, object } from '../../support/fold.ts'
 import { departures, words } from '../schema.ts'
 import type { Call, Refusal, Rules } from '../stand-in.ts'
-import { anyObject, asReasoningContent, bearer, contentOf, may, refusal, responseFormat, unpaired } from './chat-parts.ts'
+import { anyObject, asReasoningContent, bearer, contentSchema, may, refusal, responseFormat, unpaired } from './chat-parts.ts'
 import { unflavored } from './moonshot-schema.ts'
 
 const text = Type.Object({ type: words('text'), text: Type.String() })
@@ -19,14 +19,14 @@ const image = Type.Object({
 const call = Type.Object({ id: Type.String(), type: words('function'), function: anyObject })
 
 const message = Type.Union([
-  Type.Object({ role: words('system', 'user'), content: contentOf(text, image) }),
+  Type.Object({ role: words('system', 'user'), content: contentSchema(text, image) }),
   Type.Object({
     role: words('assistant'),
-    content: may(contentOf(text)),
+    content: may(contentSchema(text)),
     reasoning_content: may(Type.String()),
     tool_calls: may(Type.Array(call)),
   }),
-  Type.Object({ role: words('tool'), content: contentOf(text, image), tool_call_id: Type.String() }),
+  Type.Object({ role: words('tool'), content: contentSchema(text, image), tool_call_id: Type.String() }),
 ])
 
 const tool = Type.Object({
@@ -74,7 +74,7 @@ function schemaRefusal(body: JsonObject): Refusal | undefined {
     : bad(`Invalid request: response_format.json_schema is not a valid moonshot flavored json schema, details: <${wrong}>`)
 }
 
-/** What thinking, which is on unless the request switches it off, asks beyond the document. */
+/** Demands of thinking, which is on unless the request switches it off, asks beyond the document. */
 function thinkingRefusal({ body, model }: Call): Refusal | undefined {
   if (object(body.thinking).type === 'disabled') return undefined
   const { tool_choice: choice } = body

@@ -1,12 +1,24 @@
 /**
- * What api.tokenfactory.nebius.com accepts at /v1/chat/completions: the page docs.tokenfactory.nebius.com/api-reference/inference/
+ * Requests that api.tokenfactory.nebius.com accepts at /v1/chat/completions: the page docs.tokenfactory.nebius.com/api-reference/inference/
  * create-chat-completion, which shows the OpenAPI document of the service, version 20260506-297d05704. Other fields go through to the model.
+ * Efforts as the live service takes them (github.com/anomalyco/models.dev/pull/4377).
  */
 import { Type } from 'typebox'
 import { list } from '../../support/fold.ts'
 import { departures, words } from '../schema.ts'
 import type { Call, Refusal, Rules } from '../stand-in.ts'
-import { anyObject, asReasoningContent, bearer, may, oneOf, refusal, stop, streamOptions, toolChoice, unpaired } from './chat-parts.ts'
+import {
+  anyObject,
+  asReasoningContent,
+  bearer,
+  may,
+  optionalWord,
+  refusal,
+  stop,
+  streamOptions,
+  toolChoice,
+  unpaired,
+} from './chat-parts.ts'
 
 const departure = departures(
   Type.Object({
@@ -40,7 +52,7 @@ const departure = departures(
     top_logprobs: may(Type.Integer()),
     user: may(Type.String()),
     response_format: may(Type.Object({ type: Type.String() })),
-    reasoning_effort: oneOf('low', 'medium', 'high'),
+    reasoning_effort: optionalWord('none', 'minimal', 'low', 'medium', 'high', 'xhigh', 'max'),
   }),
 )
 

@@ -1,5 +1,5 @@
 /**
- * What Ollama accepts at /v1/chat/completions (github.com/ollama/ollama, openai/openai.go: ChatCompletionRequest, FromChatRequest).
+ * Requests that Ollama accepts at /v1/chat/completions (github.com/ollama/ollama, openai/openai.go: ChatCompletionRequest, FromChatRequest).
  * Unknown fields are ignored: encoding/json does so.
  */
 import { Type } from 'typebox'

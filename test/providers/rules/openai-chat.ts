@@ -1,4 +1,4 @@
-/** What api.openai.com accepts at /v1/chat/completions (types of openai 6.49.0, resources/chat/completions). */
+/** Requests that api.openai.com accepts at /v1/chat/completions (types of openai 6.49.0, resources/chat/completions). */
 import { Type } from 'typebox'
 import { list, object } from '../../support/fold.ts'
 import { closed, departures, words } from '../schema.ts'
@@ -6,12 +6,12 @@ import type { Call, Refusal, Rules } from '../stand-in.ts'
 import {
   anyObject,
   bearer,
-  contentOf,
+  contentSchema,
   eachMessage,
   may,
   mentionsJson,
   notStrict,
-  oneOf,
+  optionalWord,
   refusal,
   responseFormat,
   stop,
@@ -28,14 +28,14 @@ const name = Type.Optional(Type.String())
 /** Marks the end of a prefix for the cache. */
 const mark = { prompt_cache_breakpoint: Type.Optional(closed({ mode: words('explicit') })) }
 const textPart = closed({ type: words('text'), text: Type.String(), ...mark })
-const texts = contentOf(textPart)
+const texts = contentSchema(textPart)
 const image = closed({ url: Type.String(), detail: Type.Optional(words('auto', 'low', 'high', 'original')) })
 
 const message = Type.Union([
   closed({ role: words('system', 'developer'), content: texts, name }),
   closed({
     role: words('user'),
-    content: contentOf(
+    content: contentSchema(
       textPart,
       closed({ type: words('image_url'), image_url: image, ...mark }),
       closed({ type: words('input_audio'), input_audio: closed({ data: Type.String(), format: words('wav', 'mp3') }), ...mark }),
@@ -46,7 +46,7 @@ const message = Type.Union([
   closed({
     role: words('assistant'),
     audio: may(closed({ id: Type.String() })),
-    content: may(contentOf(textPart, closed({ type: words('refusal'), refusal: Type.String() }))),
+    content: may(contentSchema(textPart, closed({ type: words('refusal'), refusal: Type.String() }))),
     name,
     refusal: may(Type.String()),
     // Members of the replies (ChatCompletionMessage), which clients send back as they came.
@@ -77,13 +77,13 @@ const departure = departures(
     presence_penalty: may(Type.Number({ minimum: -2, maximum: 2 })),
     prompt_cache_key: may(Type.String()),
     prompt_cache_options: Type.Optional(anyObject),
-    prompt_cache_retention: oneOf('in_memory', '24h'),
-    reasoning_effort: oneOf('none', 'minimal', 'low', 'medium', 'high', 'xhigh', 'max'),
+    prompt_cache_retention: optionalWord('in_memory', '24h'),
+    reasoning_effort: optionalWord('none', 'minimal', 'low', 'medium', 'high', 'xhigh', 'max'),
     response_format: Type.Optional(responseFormat),
     // npm openai 7.57.0, ChatCompletionCreateParamsBase.
     safety_identifier: may(Type.String({ maxLength: 128 })),
     seed: may(Type.Integer()),
-    service_tier: oneOf('auto', 'default', 'flex', 'scale', 'priority'),
+    service_tier: optionalWord('auto', 'default', 'flex', 'scale', 'priority'),
     stop: may(stop),
     store: may(Type.Boolean()),
     stream: may(Type.Boolean()),
@@ -95,7 +95,7 @@ const departure = departures(
     top_p: may(Type.Number({ minimum: 0, maximum: 1 })),
     // github.com/maximhq/bifrost/pull/1000.
     user: Type.Optional(Type.String({ maxLength: 64 })),
-    verbosity: oneOf('low', 'medium', 'high'),
+    verbosity: optionalWord('low', 'medium', 'high'),
     web_search_options: Type.Optional(anyObject),
   }),
 )

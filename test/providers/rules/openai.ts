@@ -1,5 +1,5 @@
 /** api.openai.com at /v1/responses, and the same API at Azure. */
-import type { Said } from '../../support/wire.ts'
+import type { Utterance } from '../../support/wire.ts'
 import type { Call, Rules } from '../stand-in.ts'
 import { withoutOwnFields } from './responses-items.ts'
 import { type ResponsesModel, refusal, responsesRefusal } from './responses-rules.ts'
@@ -11,10 +11,10 @@ const SOURCES = [
 ]
 
 /** Encrypted reasoning is part of a reply only where it is requested. */
-function says(said: Said, { body, signatures, model }: Call): Said {
+function says(utterance: Utterance, { body, signatures, model }: Call): Utterance {
   const isAsked = Array.isArray(body.include) && body.include.includes('reasoning.encrypted_content')
-  if (!model.reasons || !said.reasoning) return { ...said, reasoning: undefined, signature: undefined }
-  return { ...said, signature: isAsked ? signatures.issue(said.reasoning.join('')) : undefined }
+  if (!model.reasons || !utterance.reasoning) return { ...utterance, reasoning: undefined, signature: undefined }
+  return { ...utterance, signature: isAsked ? signatures.issue(utterance.reasoning.join('')) : undefined }
 }
 
 const MODELS = {

@@ -1,5 +1,5 @@
 /**
- * What openrouter.ai accepts at /api/v1/chat/completions (types of @openrouter/sdk 1.3.19, models/chatrequest and its message types).
+ * Requests that openrouter.ai accepts at /api/v1/chat/completions (types of @openrouter/sdk 1.3.19, models/chatrequest and its message types).
  * Fields outside them are ignored (openrouter.ai/docs/api/reference/parameters). Signed and encrypted reasoning must come back as it was
  * (openrouter.ai/docs/use-cases/reasoning-tokens, "Preserving reasoning"), which the provider behind it verifies.
  */
@@ -8,10 +8,10 @@ import type { JsonObject } from '../../../src/core/json.ts'
 import { list, object } from '../../support/fold.ts'
 import { departures, words } from '../schema.ts'
 import { type Call, type Refusal, type Rules, Signatures } from '../stand-in.ts'
-import { anyObject, bearer, contentOf, eachMessage, may, refusal, stop, streamOptions, unpaired } from './chat-parts.ts'
+import { anyObject, bearer, contentSchema, eachMessage, may, refusal, stop, streamOptions, unpaired } from './chat-parts.ts'
 
 const text = Type.Object({ type: words('text'), text: Type.String() })
-const content = contentOf(
+const content = contentSchema(
   text,
   Type.Object({ type: words('image_url'), image_url: Type.Object({ url: Type.String() }) }),
   Type.Object({ type: words('input_audio'), input_audio: anyObject }),
@@ -29,7 +29,7 @@ const detail = Type.Union([
 ])
 
 const message = Type.Union([
-  Type.Object({ role: words('system', 'developer'), content: contentOf(text) }),
+  Type.Object({ role: words('system', 'developer'), content: contentSchema(text) }),
   Type.Object({ role: words('user'), content }),
   Type.Object({
     role: words('assistant'),
@@ -117,8 +117,8 @@ function check(call: Call): Refusal | undefined {
   return loose ? bad(loose) : undefined
 }
 
-/** What OpenAI encrypts has a summary beside it, and an id; what Claude thinks is signed. */
-function detailOf(isEncrypted: boolean, written: JsonObject): JsonObject[] {
+/** Reasoning that OpenAI encrypts has a summary beside it, and an id; what Claude thinks is signed. */
+function reasoningDetail(isEncrypted: boolean, written: JsonObject): JsonObject[] {
   const { text, signature, index } = written
   if (!isEncrypted) return [{ ...written, format: 'anthropic-claude-v1' }]
   const format = 'openai-responses-v1'
@@ -133,7 +133,7 @@ function rewrite(written: JsonObject): JsonObject {
   return eachMessage(written, (message) =>
     message.reasoning_details === undefined
       ? message
-      : { ...message, reasoning_details: list(message.reasoning_details).flatMap((each) => detailOf(isEncrypted, each)) },
+      : { ...message, reasoning_details: list(message.reasoning_details).flatMap((each) => reasoningDetail(isEncrypted, each)) },
   )
 }
 
@@ -157,10 +157,10 @@ export const openrouter: Rules = {
   path: () => '/chat/completions',
   denied: bearer(refusal(401, 'No auth credentials found', { code: 401 })),
   check,
-  says: (said, { signatures, model }) => {
-    if (said.reasoning === undefined) return said
-    const text = said.reasoning.join('')
-    return { ...said, signature: model.name.startsWith('openai/') ? signatures.issue(text) : signatures.sign(text) }
+  says: (utterance, { signatures, model }) => {
+    if (utterance.reasoning === undefined) return utterance
+    const text = utterance.reasoning.join('')
+    return { ...utterance, signature: model.name.startsWith('openai/') ? signatures.issue(text) : signatures.sign(text) }
   },
   rewrite,
 }

@@ -1,12 +1,12 @@
 /**
- * What api.perplexity.ai accepts at /chat/completions (npm @perplexity-ai/perplexity_ai 0.38.5, generated/api.d.ts,
+ * Requests that api.perplexity.ai accepts at /chat/completions (npm @perplexity-ai/perplexity_ai 0.38.5, generated/api.d.ts,
  * ApiChatCompletionsRequestInput).
  */
 import { Type } from 'typebox'
 import { list, object } from '../../support/fold.ts'
 import { departures, words } from '../schema.ts'
 import type { Call, Refusal, Rules } from '../stand-in.ts'
-import { anyObject, bearer, contentOf, may, oneOf } from './chat-parts.ts'
+import { anyObject, bearer, contentSchema, may, optionalWord } from './chat-parts.ts'
 
 const part = Type.Union([
   Type.Object({ type: words('text'), text: Type.String() }),
@@ -18,13 +18,13 @@ const departure = departures(
   Type.Object({
     messages: Type.Array(
       // github.com/BerriAI/litellm/issues/11665: "role: Input should be 'system', 'user' or 'assistant'", "content: Field required".
-      Type.Object({ role: words('system', 'user', 'assistant'), content: contentOf(part) }),
+      Type.Object({ role: words('system', 'user', 'assistant'), content: contentSchema(part) }),
     ),
     model: Type.String(),
     frequency_penalty: may(Type.Number()),
     max_tokens: may(Type.Integer()),
     presence_penalty: may(Type.Number()),
-    reasoning_effort: oneOf('minimal', 'low', 'medium', 'high'),
+    reasoning_effort: optionalWord('minimal', 'low', 'medium', 'high'),
     response_format: may(
       Type.Union([
         Type.Object({ type: words('text') }),

@@ -1,5 +1,5 @@
 /**
- * What dashscope-intl.aliyuncs.com accepts at /compatible-mode/v1/chat/completions: the reference (docs.qwencloud.com, api-reference/chat/openai-chat;
+ * Requests that dashscope-intl.aliyuncs.com accepts at /compatible-mode/v1/chat/completions: the reference (docs.qwencloud.com, api-reference/chat/openai-chat;
  * alibabacloud.com, model-studio/qwen-api-reference), its page of error messages, and pip dashscope 2.0.2 (v2/protocols/openai.py). Fields
  * outside it are not known to be refused.
  */
@@ -8,7 +8,7 @@ import { isObject, type JsonObject } from '../../../src/core/json.ts'
 import { list, object } from '../../support/fold.ts'
 import { departures, words } from '../schema.ts'
 import type { Call, Refusal, Rules } from '../stand-in.ts'
-import { anyObject, asReasoningContent, bearer, contentOf, may, mentionsJson, refusal, unpaired } from './chat-parts.ts'
+import { anyObject, asReasoningContent, bearer, contentSchema, may, mentionsJson, refusal, unpaired } from './chat-parts.ts'
 
 const ROLES = ['system', 'assistant', 'user', 'tool', 'function']
 
@@ -22,7 +22,7 @@ const call = Type.Object({
 
 const message = Type.Union([
   Type.Object({ role: words('system'), content: Type.String() }),
-  Type.Object({ role: words('user'), content: contentOf(text, image) }),
+  Type.Object({ role: words('user'), content: contentSchema(text, image) }),
   Type.Object({
     role: words('assistant'),
     content: Type.Union([Type.String(), Type.Null()]),

@@ -1,4 +1,4 @@
-/** What api.openai.com accepts at /v1/responses, by the types of the npm package openai 7.57.0 (resources/responses/responses.d.ts). */
+/** Items that api.openai.com accepts at /v1/responses, by the types of the npm package openai 7.57.0 (resources/responses/responses.d.ts). */
 import { Type } from 'typebox'
 import type { JsonObject } from '../../../src/core/json.ts'
 import { list } from '../../support/fold.ts'

@@ -38,7 +38,7 @@ const quoted = (values: readonly string[]): string => {
   return `${all.slice(0, -1).join(', ')}, and ${all.at(-1)}`
 }
 
-/** What the model does not take. */
+/** Parameters that the model does not take. */
 function modelRefusal(request: JsonObject, { name, efforts, marks }: ResponsesModel): Refusal | undefined {
   const { effort } = object(request.reasoning)
   // github.com/openai/codex/issues/6647

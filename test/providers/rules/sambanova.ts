@@ -1,18 +1,18 @@
-/** What api.sambanova.ai accepts at /v1/chat/completions (PyPI sambanova 1.13.0, types/chat/completion_create_params.py). */
+/** Requests that api.sambanova.ai accepts at /v1/chat/completions (PyPI sambanova 1.13.0, types/chat/completion_create_params.py). */
 import { Type } from 'typebox'
 import { list } from '../../support/fold.ts'
 import { closed, departures, words } from '../schema.ts'
 import type { Call, Refusal, Rules } from '../stand-in.ts'
-import { anyObject, bearer, contentOf, may, nullable, oneOf, refusal, unpaired } from './chat-parts.ts'
+import { anyObject, bearer, contentSchema, may, nullable, optionalWord, refusal, unpaired } from './chat-parts.ts'
 
 // Messages, tools and formats take further members (`extra_items`); the body does not.
 const text = Type.Object({ type: words('text'), text: Type.String() })
 const message = Type.Union([
-  Type.Object({ role: words('system'), content: nullable(contentOf(text)) }),
+  Type.Object({ role: words('system'), content: nullable(contentSchema(text)) }),
   Type.Object({
     role: words('user'),
     content: nullable(
-      contentOf(
+      contentSchema(
         text,
         // Images are data (docs.sambanova.ai, vision): an address is not supported.
         Type.Object({ type: words('image_url'), image_url: Type.Object({ url: Type.String({ pattern: '^data:image/' }) }) }),
@@ -23,11 +23,11 @@ const message = Type.Union([
   }),
   Type.Object({
     role: words('assistant'),
-    content: nullable(contentOf(text)),
+    content: nullable(contentSchema(text)),
     reasoning: may(Type.String()),
     tool_calls: may(Type.Array(Type.Object({ id: may(Type.String()), function: anyObject }))),
   }),
-  Type.Object({ role: words('tool'), content: contentOf(text) }),
+  Type.Object({ role: words('tool'), content: contentSchema(text) }),
 ])
 
 const departure = departures(
@@ -44,7 +44,7 @@ const departure = departures(
     n: may(Type.Integer()),
     parallel_tool_calls: may(Type.Boolean()),
     presence_penalty: may(Type.Number()),
-    reasoning_effort: oneOf('low', 'medium', 'high'),
+    reasoning_effort: optionalWord('low', 'medium', 'high'),
     repetition_penalty: may(Type.Number()),
     response_format: may(Type.Object({ type: words('json_schema', 'json_object', 'text') })),
     seed: may(Type.Integer()),

@@ -1,12 +1,12 @@
 /**
- * What an SGLang server accepts at /v1/chat/completions (PyPI sglang 0.5.23, srt/entrypoints/openai/protocol.py, ChatCompletionRequest).
+ * Requests that an SGLang server accepts at /v1/chat/completions (PyPI sglang 0.5.23, srt/entrypoints/openai/protocol.py, ChatCompletionRequest).
  * Unknown fields are ignored: its models have pydantic's default.
  */
 import { Type } from 'typebox'
 import { list } from '../../support/fold.ts'
 import { departures, words } from '../schema.ts'
 import type { Call, Refusal, Rules } from '../stand-in.ts'
-import { anyObject, asReasoningContent, may, oneOf } from './chat-parts.ts'
+import { anyObject, asReasoningContent, may, optionalWord } from './chat-parts.ts'
 
 const part = Type.Object({ type: words('text', 'image_url', 'video_url', 'audio_url', 'thinking') })
 
@@ -43,7 +43,7 @@ const departure = departures(
     tools: may(Type.Array(Type.Object({ function: Type.Object({ name: Type.String() }) }))),
     tool_choice: may(Type.Union([words('auto', 'required', 'none'), Type.Object({ function: anyObject })])),
     chat_template_kwargs: may(anyObject),
-    reasoning_effort: oneOf('none', 'minimal', 'low', 'medium', 'high', 'xhigh', 'ultra', 'max'),
+    reasoning_effort: optionalWord('none', 'minimal', 'low', 'medium', 'high', 'xhigh', 'ultra', 'max'),
   }),
 )
 

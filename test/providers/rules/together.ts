@@ -1,12 +1,12 @@
 /**
- * What api.together.ai accepts at /v1/chat/completions (npm together-ai 0.52.0, resources/chat/completions). Fields outside the types are
+ * Requests that api.together.ai accepts at /v1/chat/completions (npm together-ai 0.52.0, resources/chat/completions). Fields outside the types are
  * let through: no report of a refusal was found.
  */
 import { Type } from 'typebox'
 import { list } from '../../support/fold.ts'
 import { departures, words } from '../schema.ts'
 import type { Call, Refusal, Rules } from '../stand-in.ts'
-import { anyObject, bearer, contentOf, may, refusal, unpaired } from './chat-parts.ts'
+import { anyObject, bearer, contentSchema, may, refusal, unpaired } from './chat-parts.ts'
 
 const call = Type.Object({
   id: Type.String(),
@@ -19,7 +19,7 @@ const message = Type.Union([
   Type.Object({ role: words('system'), content: Type.String() }),
   Type.Object({
     role: words('user'),
-    content: contentOf(
+    content: contentSchema(
       Type.Object({ type: words('text'), text: Type.String() }),
       Type.Object({ type: words('image_url'), image_url: Type.Object({ url: Type.String() }) }),
       Type.Object({ type: words('video_url'), video_url: Type.Object({ url: Type.String() }) }),

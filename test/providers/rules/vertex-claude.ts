@@ -1,4 +1,4 @@
-/** What Claude on Vertex AI accepts: the Messages API with the model in the path (npm @anthropic-ai/vertex-sdk 1.1.3, client.js). */
+/** Requests that Claude on Vertex AI accepts: the Messages API with the model in the path (npm @anthropic-ai/vertex-sdk 1.1.3, client.js). */
 import type { Call, Refusal, Rules } from '../stand-in.ts'
 import { anthropic, checkBody, refused } from './anthropic.ts'
 import { vertexDenied } from './vertex-gemini.ts'
@@ -29,7 +29,7 @@ const BETAS: ReadonlySet<string> = new Set([
   'web-search-2025-03-05',
 ])
 
-/** What is wrong with the headers: the SDK takes the version out, which stands in the body. */
+/** Fault of the headers: the SDK takes the version out, which stands in the body. */
 function headerRefusal({ headers }: Call['request']): Refusal | undefined {
   if (headers['anthropic-version'] !== undefined) return refused('anthropic-version: no such header')
   const unknown = String(headers['anthropic-beta'] ?? '')

@@ -1,4 +1,4 @@
-/** What Gemini on Vertex AI accepts at a project's address (discovery document aiplatform v1beta1, revision 20261106). */
+/** Requests that Gemini on Vertex AI accepts at a project's address (discovery document aiplatform v1beta1, revision 20261106). */
 import type { Seen } from '../../support/upstream.ts'
 import type { Refusal, Rules } from '../stand-in.ts'
 import { vertexFields } from './google-body.ts'

@@ -1,5 +1,5 @@
 /**
- * What a vLLM server accepts at /v1/chat/completions: its request model and validators (github.com/vllm-project/vllm,
+ * Requests that a vLLM server accepts at /v1/chat/completions: its request model and validators (github.com/vllm-project/vllm,
  * vllm/entrypoints/openai/chat_completion/protocol.py, commit 002032ee). Unknown fields are kept and ignored (OpenAIBaseModel,
  * `extra="allow"`). Crusoe serves with the same engine, as the fields of its recorded replies show (test_crusoe).
  */
@@ -7,7 +7,7 @@ import { Type } from 'typebox'
 import { list } from '../../support/fold.ts'
 import { departures, words } from '../schema.ts'
 import type { Call, Refusal, Rules } from '../stand-in.ts'
-import { anyObject, bearer, eachMessage, may, oneOf } from './chat-parts.ts'
+import { anyObject, bearer, eachMessage, may, optionalWord } from './chat-parts.ts'
 
 const departure = departures(
   Type.Object({
@@ -38,7 +38,7 @@ const departure = departures(
     ),
     tool_choice: may(Type.Union([words('none', 'auto', 'required'), Type.Object({ function: Type.Object({ name: Type.String() }) })])),
     chat_template_kwargs: may(anyObject),
-    reasoning_effort: oneOf('none', 'minimal', 'low', 'medium', 'high', 'xhigh', 'max'),
+    reasoning_effort: optionalWord('none', 'minimal', 'low', 'medium', 'high', 'xhigh', 'max'),
     parallel_tool_calls: may(Type.Boolean()),
     user: may(Type.String()),
   }),

@@ -1,11 +1,11 @@
 /**
- * What api.x.ai accepts at /v1/responses: its OpenAPI document, with the efforts of docs.x.ai and the refusals that users report. Bodies
+ * Requests that api.x.ai accepts at /v1/responses: its OpenAPI document, with the efforts of docs.x.ai and the refusals that users report. Bodies
  * are read into types ("data did not match any variant of untagged enum ModelInput", github.com/meangrinch/MangaTranslator/issues/48);
  * fields outside the document are not known to be refused, save those that reports name.
  */
 import { Type } from 'typebox'
 import { list, object } from '../../support/fold.ts'
-import type { Said } from '../../support/wire.ts'
+import type { Utterance } from '../../support/wire.ts'
 import { closed, departures, words } from '../schema.ts'
 import type { Call, Refusal, RuledModel, Rules } from '../stand-in.ts'
 import { anyObject, bearer, may } from './chat-parts.ts'
@@ -120,10 +120,10 @@ function check(call: Call): Refusal | undefined {
 }
 
 /** The document: encrypted reasoning is returned when `include` names it. */
-function says(said: Said, { body, signatures }: Call): Said {
-  if (!said.reasoning) return said
+function says(utterance: Utterance, { body, signatures }: Call): Utterance {
+  if (!utterance.reasoning) return utterance
   const isAsked = Array.isArray(body.include) && body.include.includes('reasoning.encrypted_content')
-  return { ...said, signature: isAsked ? signatures.issue(said.reasoning.join('')) : undefined }
+  return { ...utterance, signature: isAsked ? signatures.issue(utterance.reasoning.join('')) : undefined }
 }
 
 const grok = (name: string, efforts: readonly string[]): GrokModel => ({

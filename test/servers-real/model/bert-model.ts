@@ -34,7 +34,7 @@ interface Named extends GgufTensor {
 
 type Kind = 'embed' | 'rank'
 
-/** What the layers are called: in llama.cpp and in transformers, with the sizes of their outputs and inputs. */
+/** Names of the layers: in llama.cpp and in transformers, with the sizes of their outputs and inputs. */
 const PARTS: readonly (readonly [gguf: string, hf: string, out: number, into: number])[] = [
   ['attn_q', 'attention.self.query', VECTOR, VECTOR],
   ['attn_k', 'attention.self.key', VECTOR, VECTOR],
@@ -48,7 +48,7 @@ const NORMS: readonly (readonly [gguf: string, hf: string])[] = [
   ['layer_output_norm', 'output.LayerNorm'],
 ]
 
-function tensorsOf(kind: Kind): Named[] {
+function kindTensors(kind: Kind): Named[] {
   const weights = new Weights(11)
   const matrix = (name: string, hf: string, shape: readonly number[], scale: number): Named => ({
     name,
@@ -111,7 +111,7 @@ export function writeBertModel(path: string, kind: Kind): void {
     'tokenizer.ggml.unknown_token_id': id('[UNK]'),
     'tokenizer.ggml.mask_token_id': id('[MASK]'),
   }
-  writeGguf(path, fields, tensorsOf(kind))
+  writeGguf(path, fields, kindTensors(kind))
 }
 
 function tokenizer() {
@@ -180,7 +180,7 @@ export function writeBertFolder(folder: string, kind: Kind): void {
   const name = (hf: string): string => (kind === 'rank' && !hf.startsWith('classifier') ? `bert.${hf}` : hf)
   writeSafetensors(
     join(folder, 'model.safetensors'),
-    tensorsOf(kind).map(({ hf, shape, data }) => ({ name: name(hf), shape, data })),
+    kindTensors(kind).map(({ hf, shape, data }) => ({ name: name(hf), shape, data })),
   )
   if (kind === 'rank') return
   const modules = ['Transformer', 'Pooling'].map((type, idx) => ({

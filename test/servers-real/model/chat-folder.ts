@@ -7,7 +7,7 @@ import { writeSafetensors } from './safetensors.ts'
 import { CHAT_TEMPLATE } from './template.ts'
 import { byteLevel } from './vocabulary.ts'
 
-/** How texts are cut before they become tokens: that of Qwen 2, which the GGUF file names. */
+/** Split of texts before they become tokens: that of Qwen 2, which the GGUF file names. */
 const CUTS =
   "(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|\\p{N}| ?[^\\s\\p{L}\\p{N}]+[\\r\\n]*|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+"
 
@@ -29,7 +29,7 @@ const WITHIN: Readonly<Record<string, string>> = {
   ffn_down: 'mlp.down_proj',
 }
 
-function nameOf(name: string): string {
+function tensorName(name: string): string {
   const [, part = ''] = name.split('blk.0.')
   return OUTER[name] ?? `model.layers.0.${WITHIN[part.replace('.weight', '')]}.weight`
 }
@@ -47,7 +47,7 @@ function inHalves(data: Float32Array): Float32Array {
 
 function converted({ name, shape, data }: GgufTensor): GgufTensor {
   const isTurned = data !== undefined && /attn_[qk]\.weight$/.test(name)
-  return { name: nameOf(name), shape, data: isTurned ? inHalves(data) : data }
+  return { name: tensorName(name), shape, data: isTurned ? inHalves(data) : data }
 }
 
 function tokenizer({ tokens }: ChatModel) {
@@ -86,7 +86,7 @@ function tokenizer({ tokens }: ChatModel) {
 }
 
 /**
- * How transformers serve reads thoughts and calls out of a reply: a tokenizer may state it, and for models of Qwen 3 the server has it itself
+ * Template by which transformers serve reads thoughts and calls out of a reply: a tokenizer may state it, and for models of Qwen 3 the server has it itself
  * (transformers 5.23.0, cli/serving/utils.py, `_RESPONSE_TEMPLATE_FALLBACKS`, whose words these are).
  */
 const RESPONSE_TEMPLATE = {
@@ -108,7 +108,7 @@ const RESPONSE_TEMPLATE = {
 export interface ChatFolder {
   /** As of `writeChatModel`. */
   slowness?: number
-  /** Whether the tokenizer states how thoughts and calls are read out of a reply. */
+  /** True if the tokenizer states how thoughts and calls are read out of a reply. */
   statesReplies?: boolean
 }
 

@@ -17,7 +17,7 @@ const FIRST_CODE = 2 + Object.keys(TOPICS).length
 export const CONTEXT = 32_768
 /** A pair of places that the rotary embedding turns by 0.00049 for each token of distance: attention to a keyword falls evenly with it. */
 const SLOW_PAIR = 53
-/** What attention to a keyword is at distance 0, before its slope; to other tokens it is 0. */
+/** Attention to a keyword at distance 0, before its slope; to other tokens it is 0. */
 const ATTENTION = 3000
 
 interface Token {
@@ -33,7 +33,7 @@ export interface ChatModel {
   tensors: GgufTensor[]
 }
 
-function tokensOf(): Token[] {
+function vocabulary(): Token[] {
   const bytes: Token[] = Array.from({ length: 256 }, (_, byte) => ({ text: byteLevel(Buffer.from([byte])), type: 1 }))
   const marks: Token[] = [...MARKS, ...WORDS].map((text) => ({ text, type: 4 }))
   const topics = Object.values(TOPICS)
@@ -60,7 +60,7 @@ function tokensOf(): Token[] {
 type Follow = (next: number, before: number, weight: number) => void
 
 export function chatModel(): ChatModel {
-  const tokens = tokensOf()
+  const tokens = vocabulary()
   const index = new Map(tokens.map(({ text }, at) => [text, at]))
   const at = (piece: Piece): number => {
     const found = index.get(typeof piece === 'string' && MARKS.includes(piece) ? piece : byteLevel(piece)) ?? index.get(String(piece))
@@ -78,11 +78,11 @@ export function chatModel(): ChatModel {
   const [think, thought, gap, end] = [at('<think>'), at('</think>'), at('\n\n'), at('<|im_end|>')]
   follow(think, at('assistant\n'), 20)
   follow(gap, thought, 20)
-  for (const [topic, { thought: said, answer, endless }] of Object.values(TOPICS).entries()) {
-    chain(said.map(at), thought, follow)
+  for (const [topic, { thought: utterance, answer, endless }] of Object.values(TOPICS).entries()) {
+    chain(utterance.map(at), thought, follow)
     chain(answer.map(at), endless ? at(answer[1] ?? '') : end, follow)
     for (const [before, first] of [
-      [think, at(said[0] ?? '')],
+      [think, at(utterance[0] ?? '')],
       [gap, at(answer[0] ?? '')],
     ] as const) {
       follow(first, before, 12)

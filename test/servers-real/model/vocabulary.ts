@@ -1,5 +1,5 @@
 /**
- * What the tiny model says. The token that has just been written decides the next one; behind `<think>` and behind the end of a thought
+ * Vocabulary of the tiny model. The token that has just been written decides the next one; behind `<think>` and behind the end of a thought
  * the newest keyword of the prompt decides. So each piece of a reply is a token of its own that occurs in no other place.
  */
 

@@ -27,14 +27,14 @@ export class GoogleCloud {
   /** An identity provider of another company that the pool trusts. */
   readonly foreign = FOREIGN
   readonly pool = '//iam.googleapis.com/projects/1/locations/global/workloadIdentityPools/pool/providers/example'
-  /** Who may make tokens of which account. */
+  /** Accounts by the caller that may make their tokens. */
   readonly mayActAs = new Map<string, string>([])
   readonly person = { client_id: 'gcloud-client', client_secret: 'gcloud-secret-1', refresh_token: 'refresh-token-of-ann' }
   /** Seconds for which a token holds. */
   life = 3600
   /** All that no log may show. */
   readonly secrets: string[] = [this.person.client_secret, this.person.refresh_token]
-  /** What was refused, and why. */
+  /** Refusals and their reasons. */
   readonly refused: string[] = []
   private readonly issued = new Map<string, Issued>()
   private cached: string | undefined
@@ -64,7 +64,7 @@ export class GoogleCloud {
   }
 
   /** Of a call of Vertex AI: the account of its token, or undefined where it may not call. */
-  callerOf({ headers }: Seen): string | undefined {
+  tokenCaller({ headers }: Seen): string | undefined {
     const token = this.issued.get(`${headers.authorization}`.replace(/^Bearer /, ''))
     if (!token || token.ends <= this.clock.now() || !token.scopes.includes(CLOUD)) return undefined
     return token.account
@@ -170,7 +170,7 @@ export class GoogleCloud {
   }
 
   private iam(seen: Seen, path: string): Answer {
-    const caller = this.callerOf(seen)
+    const caller = this.tokenCaller(seen)
     const denied = (status: number, word: string, why: string): Answer => {
       this.refused.push(why)
       return jsonAnswer({ error: { code: status, status: word, message: `${why} ${seen.headers.authorization}` } }, status)

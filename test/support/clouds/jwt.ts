@@ -57,7 +57,7 @@ export function readJwt(text: string): ReadJwt | undefined {
   return header && claims ? { header, claims } : undefined
 }
 
-/** What is wrong with it; undefined for one that holds. */
+/** Fault of the token; undefined for one that holds. */
 export function jwtProblem(text: string, { alg, audience, issuer, key, now, life }: JwtRules): string | undefined {
   const parts = text.split('.')
   const read = readJwt(text)

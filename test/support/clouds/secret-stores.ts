@@ -19,7 +19,7 @@ export interface AwsManager {
   readonly parameters: Map<string, string>
   /** Names that the identity may not read. */
   readonly denied: Set<string>
-  /** Where set, every call is answered so. */
+  /** Answer to every call, if set. */
   down: Answer | undefined
   region: string
   /** Regions and services of the calls that were answered. */
@@ -72,7 +72,7 @@ export async function startAwsManager(t: Test, aws: Aws): Promise<AwsManager> {
     const operation = operations[`${seen.headers['x-amz-target']}`]
     if (seen.method !== 'POST' || seen.path !== '/' || seen.headers['content-type'] !== 'application/x-amz-json-1.1' || !operation)
       return refused('UnknownOperationException', '')
-    const refusal = aws.refusalOf(seen, { service: operation.service, region: made.region })
+    const refusal = aws.refusalFor(seen, { service: operation.service, region: made.region })
     if (refusal) return refused(refusal.headers['x-amzn-errortype']?.replace(/:.*/, '') ?? '', JSON.stringify(refusal.body))
     const input = seen.json
     if (Object.keys(input).some((name) => !operation.fields.includes(name))) return refused('SerializationException', 'a field')
@@ -111,7 +111,7 @@ export async function startGoogleManager(t: Test, google: GoogleCloud): Promise<
     if (made.down) return made.down
     const name = /^\/v1\/(projects\/[^/?]+(?:\/locations\/[^/?]+)?\/secrets\/[^/?]+\/versions\/[^/?:]+):access$/.exec(seen.path)?.[1]
     if (seen.method !== 'GET' || seen.body !== '' || name === undefined) return failed(404, 'NOT_FOUND')
-    const caller = google.callerOf(seen)
+    const caller = google.tokenCaller(seen)
     if (caller === undefined) return failed(401, 'UNAUTHENTICATED')
     const data = made.versions.get(name)
     if (!made.readers.has(caller)) return failed(403, 'PERMISSION_DENIED')

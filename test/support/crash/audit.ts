@@ -17,7 +17,7 @@ export interface Row {
   readonly entries: readonly { readonly account: string; readonly nano: number }[]
 }
 
-export function rowsOf(ndjson: string): Row[] {
+export function parseRows(ndjson: string): Row[] {
   return ndjson
     .split('\n')
     .filter((line) => line !== '')
@@ -59,7 +59,7 @@ export function audit(rows: readonly Row[], calls: ReadonlyMap<string, readonly 
     if (!row) {
       found.lost += made.some((call) => call.completed) ? 1 : 0
       found.problems.push(`${id}: the provider was called without a row`)
-    } else problemOf(row, made, found)
+    } else noteProblem(row, made, found)
   }
   for (const row of rows) {
     const unsent = row.charge_reason?.startsWith('caller/not_sent') && row.cost_nano === 0
@@ -80,7 +80,7 @@ function countDoubleAnswers(rows: readonly Row[], found: Audit): void {
   found.double += inputs.length - new Set(inputs).size
 }
 
-function problemOf(row: Row, made: readonly Call[], found: Audit): void {
+function noteProblem(row: Row, made: readonly Call[], found: Audit): void {
   const whole = made.find((call) => call.completed)
   const answer = whole ?? made.find((call) => call.answered)
   if (whole) found.completed++

@@ -12,7 +12,7 @@ export interface Disk {
   readonly firm: boolean
   /** Runs the program so that `directory` lies on this disk. */
   start(file: string, directory: string): Program
-  /** How the gateway has to keep its ledger for this disk to be noticed. */
+  /** Settings of the ledger with which faults of this disk are noticed. */
   readonly durability: 'process' | 'power'
   /** From here on it takes no more. */
   fill(program: Program, directory: string): void | Promise<void>
@@ -44,7 +44,7 @@ function mountFlags(): string | undefined {
 }
 
 const FILLER = 'filler'
-/** Where the program's own view of the directory can be reached from outside. */
+/** Path of the program's own view of the directory, from outside. */
 const seenBy = (program: Program, directory: string): string => join('/proc', String(program.child.pid), 'root', directory)
 
 /** A file system of one megabyte in a mount space of its own, and nothing left on it (ENOSPC). */
@@ -71,7 +71,7 @@ function small(flags: string): Disk {
   }
 }
 
-/** A tracer that makes system calls of a running process fail; it lets go of it at the interrupt signal. */
+/** A tracer that makes system calls of a running process fail; it detaches at the interrupt signal. */
 function failing(): Disk {
   let tracer: Program | undefined
   return {

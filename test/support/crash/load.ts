@@ -17,17 +17,17 @@ export interface LoadOptions {
   connections: number
   random: () => number
   /** Milliseconds of silence after which a connection counts as failed; absent: none. */
-  patience?: number
+  timeoutMs?: number
   /** True once the gateway is known to be on its way out: only then may a connection fail. */
   ending: () => boolean
 }
 
 const PATHS = ['/v1/chat/completions', '/v1/responses']
 
-/** How a caller behaves: it reads to the end, leaves early, stops reading, or sets a deadline that its answer may miss. */
+/** Behaviour of a caller: it reads to the end, leaves early, stops reading, or sets a deadline that its answer may miss. */
 export type Conduct = 'reads' | 'leaves' | 'stalls' | 'deadline'
 
-export interface Asked extends Pick<LoadOptions, 'url' | 'key' | 'random' | 'patience'> {
+export interface Asked extends Pick<LoadOptions, 'url' | 'key' | 'random' | 'timeoutMs'> {
   /** `reads` by default. */
   conduct?: Conduct
 }
@@ -59,6 +59,8 @@ export async function load(options: LoadOptions): Promise<Received[]> {
   return received
 }
 
+const FAILURE = /"error":\{|"response\.failed"/
+
 /** One request of a random kind. @returns what came, if it was whole and good. @throws where the connection failed. */
 export async function ask(options: Asked, agent: Agent): Promise<Received | undefined> {
   const path = entryAt(PATHS, options.random() < 0.5 ? 0 : 1)
@@ -66,15 +68,15 @@ export async function ask(options: Asked, agent: Agent): Promise<Received | unde
   const question = path.endsWith('responses') ? { input: 'Hello' } : { messages: [{ role: 'user', content: 'Hello' }] }
   const reply = await post({ ...options, url: `${options.url}${path}` }, JSON.stringify({ model: 'acme/one', stream, ...question }), agent)
   if (options.conduct === 'stalls') return stall(reply)
-  const text = await textOf(reply)
+  const text = await replyText(reply)
   if (reply.statusCode !== 200 || (stream && !text.endsWith('data: [DONE]\n\n'))) return undefined
   const [, input] = /"(?:prompt|input)_tokens":(\d+)/.exec(text) ?? []
   // A stream that ended in an error reports nothing that was charged.
-  if (!input || /"error":\{|"response\.failed"/.test(text)) return undefined
+  if (!input || FAILURE.test(text)) return undefined
   return { id: String(reply.headers['x-generation-id']), path, input: Number(input) }
 }
 
-function post({ url, key, patience, conduct, random }: Asked, body: string, agent: Agent): Promise<IncomingMessage> {
+function post({ url, key, timeoutMs, conduct, random }: Asked, body: string, agent: Agent): Promise<IncomingMessage> {
   const deadline = conduct === 'deadline' ? { 'x-router-deadline': `${1 + Math.floor(random() * SOON)}ms` } : {}
   const headers = {
     authorization: `Bearer ${key}`,
@@ -83,7 +85,7 @@ function post({ url, key, patience, conduct, random }: Asked, body: string, agen
     ...deadline,
   }
   return new Promise((resolve, reject) => {
-    const request = httpRequest(url, { method: 'POST', agent, headers, timeout: patience }, resolve).on('error', reject)
+    const request = httpRequest(url, { method: 'POST', agent, headers, timeout: timeoutMs }, resolve).on('error', reject)
     request.on('timeout', () => request.destroy(new Error('nothing came any more'))).end(body)
     if (conduct !== 'leaves') return
     const timer = setTimeout(() => request.destroy(new Left()), random() * SOON)
@@ -101,8 +103,13 @@ async function stall(reply: IncomingMessage): Promise<undefined> {
   reply.destroy()
 }
 
-async function textOf(reply: IncomingMessage): Promise<string> {
+/** @throws where the body breaks off, but for a stream behind its error: the body of a failed answer has no proper end. */
+async function replyText(reply: IncomingMessage): Promise<string> {
   const chunks: Buffer[] = []
-  for await (const chunk of reply) chunks.push(chunk as Buffer)
+  try {
+    for await (const chunk of reply) chunks.push(chunk as Buffer)
+  } catch (error) {
+    if (!FAILURE.test(Buffer.concat(chunks).toString())) throw error
+  }
   return Buffer.concat(chunks).toString()
 }

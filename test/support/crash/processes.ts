@@ -29,7 +29,7 @@ interface Status {
   since: string
 }
 
-function statusOf(pid: number): Status | undefined {
+function pidStatus(pid: number): Status | undefined {
   try {
     const text = readFileSync(`/proc/${pid}/stat`, 'utf8')
     // The name stands in parentheses and may hold anything.
@@ -42,11 +42,11 @@ function statusOf(pid: number): Status | undefined {
 }
 
 /** The process and everything that it has started, its children's children included. */
-export function familyOf(pid: number): Status[] {
+export function processFamily(pid: number): Status[] {
   const all = readdirSync('/proc')
     .map(Number)
     .filter(Number.isInteger)
-    .map(statusOf)
+    .map(pidStatus)
     .filter((status) => status !== undefined)
   const family = all.filter((status) => status.pid === pid)
   for (const { pid: above } of family) family.push(...all.filter((status) => status.parent === above))
@@ -55,7 +55,7 @@ export function familyOf(pid: number): Status[] {
 
 /** Those of the family that still run. */
 export function left(family: readonly Status[]): Status[] {
-  return family.filter(({ pid, since }) => statusOf(pid)?.since === since)
+  return family.filter(({ pid, since }) => pidStatus(pid)?.since === since)
 }
 
 /** True where the port can be listened on. */

@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { JsonObject } from '../../../src/core/json.ts'
-import { framesFor, replyFor, type Said } from '../wire.ts'
+import { framesFor, replyFor, type Utterance } from '../wire.ts'
 
 /** `error`: a status before any content. `cut`: the connection dies after content. `stall`: content, then nothing more. */
 export type Manner = 'prompt' | 'slow' | 'error' | 'cut' | 'stall'
@@ -74,21 +74,17 @@ export class BookkeepingProvider {
     response.on('finish', () => {
       call.completed = call.answered
     })
-    const said: Said = { text: PIECES, usage: { input: call.input, output: OUTPUT } }
+    const utterance: Utterance = { text: PIECES, usage: { input: call.input, output: OUTPUT } }
     if (call.manner === 'error') response.writeHead(500, { 'content-type': 'application/json' }).end('{"error":{"message":"broken"}}')
-    else if (body.stream === true) await this.stream(response, call, framesFor(request.url ?? '', said))
-    else await this.whole(response, call, JSON.stringify(replyFor(request.url ?? '', said)))
+    else if (body.stream === true) await this.stream(response, call, framesFor(request.url ?? '', utterance))
+    else await this.whole(response, call, JSON.stringify(replyFor(request.url ?? '', utterance)))
   }
 
   private async stream(response: ServerResponse, call: Call, frames: readonly string[]): Promise<void> {
     response.writeHead(200, { 'content-type': 'text/event-stream' })
     const half = frames.findIndex((frame) => frame.includes('two ')) + 1
     for (const [index, frame] of frames.entries()) {
-      if (index === half && call.manner === 'stall') return
-      if (index === half && call.manner === 'cut') {
-        response.destroy()
-        return
-      }
+      if (index === half && (await this.hasEnded(response, call))) return
       if (call.manner === 'slow') await this.pause()
       if (index === frames.length - 2) call.answered = true
       response.write(frame)
@@ -99,14 +95,19 @@ export class BookkeepingProvider {
   private async whole(response: ServerResponse, call: Call, text: string): Promise<void> {
     response.writeHead(200, { 'content-type': 'application/json', 'content-length': Buffer.byteLength(text) })
     response.write(text.slice(0, 40))
-    if (call.manner === 'stall') return
-    if (call.manner === 'cut') {
-      response.destroy()
-      return
-    }
+    if (await this.hasEnded(response, call)) return
     if (call.manner === 'slow') await this.pause()
     call.answered = true
     response.end(text.slice(40))
+  }
+
+  /** Leaves an answer that does not come to its end, once the network has what was written. @returns true for such an answer. */
+  private async hasEnded(response: ServerResponse, call: Call): Promise<boolean> {
+    if (call.manner !== 'stall' && call.manner !== 'cut') return false
+    // Node gathers what is written in one turn, and a destroyed response would take it along.
+    await new Promise((resolve) => setImmediate(resolve))
+    if (call.manner === 'cut') response.destroy()
+    return true
   }
 
   /** Milliseconds that a slow provider takes from one piece to the next. */

@@ -62,7 +62,7 @@ export class SmallDisk {
     unlinkSync(this.path(FILLER))
   }
 
-  /** Where a file on this disk can be reached from outside. */
+  /** Path of a file on this disk from outside. */
   path(name: string): string {
     return join('/proc', String(this.keeper.child.pid), 'root', this.directory, name)
   }

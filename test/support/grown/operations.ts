@@ -4,7 +4,7 @@ import { windowStarts } from '../../../src/core/windows.ts'
 import type { UsePage } from '../../../src/ledger/types.ts'
 import { verifyLedger } from '../../../src/ledger/verify.ts'
 import type { PostgresRecord } from '../../../src/store/postgres/record.ts'
-import { ask, generation, leaseFrom, pulseOf } from '../../store/record-contract.ts'
+import { ask, generation, leaseFrom, nodePulse } from '../../store/record-contract.ts'
 import type { TestPostgres } from '../postgres.ts'
 import { DAY_MS, SPAN } from './sizes.ts'
 
@@ -26,7 +26,7 @@ async function everyPage(read: (after: string) => Promise<UsePage>): Promise<voi
   for (let after: string | undefined = ''; after !== undefined; ) after = (await read(after)).next
 }
 
-/** What a gateway does with its store of record, by name. */
+/** Operations of a gateway on its store of record, by name. */
 export function operations(t: Test, { server, url, record, now }: GrownRecord): [string, () => Promise<unknown>][] {
   const { ledger, readers } = record
   const week = { from: (Math.floor(now / DAY_MS) - 7) * DAY_MS, until: (Math.floor(now / DAY_MS) + 1) * DAY_MS }
@@ -58,7 +58,7 @@ export function operations(t: Test, { server, url, record, now }: GrownRecord): 
     ['lease', () => leaseFrom(record, 'n1', ask(key, 5, { limit: 1e12 }))],
     ['give back', () => record.giveBack('n1', { key }, 'all', 9)],
     ['end leases', () => record.endLeases('n1')],
-    ['pulse', () => record.pulse(pulseOf('n1'))],
+    ['pulse', () => record.pulse(nodePulse('n1'))],
     ['balances', () => record.balances([key, 'k0000009'])],
     ['sum of all', () => record.spentByAll()],
     ['forget lost', () => record.forgetLost(1)],
@@ -79,7 +79,7 @@ export function operations(t: Test, { server, url, record, now }: GrownRecord): 
     ['use of a key', () => ledger.usePage({ ...week, keys: [key], byKey: true, apart: ['day'] }, '')],
     ['use of each key', () => everyPage((after) => ledger.usePage({ ...week, byKey: true, apart: [] }, after))],
     ['use of each key and day', () => everyPage((after) => ledger.usePage({ ...week, byKey: true, apart: ['day', 'model'] }, after))],
-    ['sessions of a key', () => ledger.sessionNames({ from: now - 3_600_000, until: now, keys: [key] }, '')],
+    ['sessions of a key', () => ledger.sessionNamePage({ from: now - 3_600_000, until: now, keys: [key] }, '')],
     ['moves of a session', () => ledger.sessionMoves({ from: now - 3_600_000, until: now, keys: [key] })],
     [
       'claim of an export',

@@ -48,7 +48,7 @@ export async function fillPostgres(server: TestPostgres, url: string, { rows, ke
   await run('ANALYZE')
 }
 
-/** What one statement has read. */
+/** Pages that one statement has read. */
 export interface Read {
   readonly text: string
   /** Pages of the server, in memory or not. */

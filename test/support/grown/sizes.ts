@@ -1,4 +1,4 @@
-/** How large a generated store is. */
+/** Size of a generated store. */
 export interface GrownSize {
   /** Generations, over 40 days. */
   readonly rows: number

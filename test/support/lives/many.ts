@@ -3,7 +3,7 @@ import { availableParallelism } from 'node:os'
 import { Worker } from 'node:worker_threads'
 import fc from 'fast-check'
 import type { Test } from 'tap'
-import type { LedgerReader } from '../../../src/ledger/types.ts'
+import type { LedgerReader } from '../../../src/ledger/reader.ts'
 import { verifyLedger } from '../../../src/ledger/verify.ts'
 import { LONG } from '../seed.ts'
 import type { Market } from './market.ts'
@@ -88,7 +88,7 @@ const KNOWN: [Terms, Step[]][] = [
   ],
 ]
 
-/** What many lives came to. */
+/** Sums over many lives. */
 interface Lived {
   readonly generations: number
   readonly unrecovered: number
@@ -130,7 +130,7 @@ interface Runs {
   seed?: number
 }
 
-/** What a thread of lives works on: the file beside this one that opens its stores, and what that needs. */
+/** Work of a thread of lives: the file beside this one that opens its stores, and what that needs. */
 export interface Task {
   readonly market: 'sqlite-market' | 'postgres-market'
   readonly given: string

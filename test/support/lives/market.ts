@@ -16,11 +16,11 @@ export class WallClock extends FakeClock {
   }
 }
 
-type Urging = StoreOfRecord & { onUrge?(hear: () => void): void }
+type WakeSource = StoreOfRecord & { onWake?(hear: () => void): void }
 
 /** A process's way to the record, and what becomes of it when the process is no more. */
 export interface Way {
-  readonly record: Urging
+  readonly record: WakeSource
   gone(): void
 }
 
@@ -30,15 +30,15 @@ const QUIET_TURNS = 4
 export class Market {
   readonly clock: WallClock
   readonly record: StoreOfRecord
-  private readonly wayOf: () => Way
+  private readonly drawWay: () => Way
   private running = 0
   private lives = 0
 
-  /** @param wayOf a process's way to the record: a channel, or connections. */
-  constructor(record: StoreOfRecord, clock: WallClock, wayOf: () => Way) {
+  /** @param drawWay a process's way to the record: a channel, or connections. */
+  constructor(record: StoreOfRecord, clock: WallClock, drawWay: () => Way) {
     this.record = this.counted(record)
     this.clock = clock
-    this.wayOf = wayOf
+    this.drawWay = drawWay
   }
 
   /** Begins the names of one life. */
@@ -47,11 +47,11 @@ export class Market {
     return `life ${this.lives}`
   }
 
-  /** A way that a test may hold up, with what urges it. */
-  way(): ScriptedRecord & { onUrge(hear: () => void): void; gone(): void } {
-    const { record, gone } = this.wayOf()
-    const onUrge = (hear: () => void): void => record.onUrge?.(hear)
-    return Object.assign(new ScriptedRecord(this.clock, this.counted(record)), { onUrge, gone })
+  /** A record that a test may hold up, with the function that wakes its pulses. */
+  way(): ScriptedRecord & { onWake(wake: () => void): void; gone(): void } {
+    const { record, gone } = this.drawWay()
+    const onWake = (hear: () => void): void => record.onWake?.(hear)
+    return Object.assign(new ScriptedRecord(this.clock, this.counted(record)), { onWake, gone })
   }
 
   /** Waits until no call is under way and nothing follows from the last ones. */
@@ -71,7 +71,7 @@ export class Market {
     }
   }
 
-  private counted<R extends Urging>(record: R): R {
+  private counted<R extends WakeSource>(record: R): R {
     const count = async (work: () => unknown): Promise<unknown> => {
       this.running++
       try {
@@ -84,7 +84,7 @@ export class Market {
       get: (target, name) => {
         const value: unknown = Reflect.get(target, name, target)
         if (typeof value !== 'function') return value
-        if (name === 'onUrge' || name === 'close') return value.bind(target)
+        if (name === 'onWake' || name === 'close') return value.bind(target)
         return (...args: unknown[]) => count(() => Reflect.apply(value, target, args))
       },
     })

@@ -1,4 +1,4 @@
-/** What money means: every charge and every open hold counts at its key and at the key that issued that one. */
+/** Model of money: every charge and every open hold counts at its key and at the key that issued that one. */
 import assert from 'node:assert/strict'
 import { windowStarts } from '../../../src/core/windows.ts'
 import type { Balance } from '../../../src/store/record.ts'
@@ -6,9 +6,9 @@ import { type Bound, KEYS, type Key, LIMIT_STEP, type Terms } from './steps.ts'
 
 export type { Key } from './steps.ts'
 
-/** How a hold was granted. */
+/** Grant of a hold. */
 export interface Grant {
-  /** What limited it when it was asked for; where that is nothing the record has no lease for it. */
+  /** Limit of the hold at its request; where there was none, the record has no lease for it. */
   readonly under: readonly Bound[]
   /** Its place among all grants and changes of bounds, as far as this side can tell. */
   readonly place: number
@@ -22,7 +22,7 @@ export interface Charge {
   /** Milliseconds since the epoch, by the true time. */
   readonly at: number
   readonly grant: Grant
-  /** What an operator has given back counts under every bound. */
+  /** Sums that an operator has given back count under every bound. */
   readonly isRefund?: true
 }
 
@@ -46,7 +46,7 @@ export class Model {
   /** Bounds that an operator has changed, with the place of the change: they hold for what is asked for from then on. */
   private readonly changed = new Map<Bound, number>()
   private places = 0
-  /** What an operator has put in the place of a bound. */
+  /** Bounds of an operator in place of others. */
   private readonly successors = new Map<Bound, Bound>()
   private readonly begun: number
 
@@ -58,7 +58,7 @@ export class Model {
   }
 
   /** Those that hold for a key now. */
-  boundsOf(key: Key): readonly Bound[] {
+  keyBounds(key: Key): readonly Bound[] {
     return this.bounds[key]
   }
 
@@ -99,7 +99,7 @@ export class Model {
   }
 
   /**
-   * Whether a bound has to leave room for a hold. One that was made in the meantime does not know of a hold without a lease, and
+   * True if a bound has to leave room for a hold. One that was made in the meantime does not know of a hold without a lease, and
    * a request that was made before it and is granted after it may pass it: the answers of the record may come in another order.
    */
   private concerns(bound: Bound | undefined, { grant }: { grant: Grant }): boolean {
@@ -117,8 +117,8 @@ export class Model {
       for (const bound of this.bounds[account]) if (!this.changed.has(bound)) this.checkBound(account, bound, { now, held })
   }
 
-  /** What limits a request of a key that is made now. */
-  limitsOf(key: Key): [Key, Bound][] {
+  /** Limits of a request of a key that is made now. */
+  keyLimits(key: Key): [Key, Bound][] {
     const accounts: readonly Key[] = key === 'parent' ? [key] : [key, 'parent']
     return accounts.flatMap((account) => this.bounds[account].map((bound): [Key, Bound] => [account, bound]))
   }
@@ -152,7 +152,7 @@ export class Model {
   }
 
   /**
-   * Where the clock of a process is wrong, a charge may count in the window in which its lease was granted: then only windows
+   * Wrong clocks: with one, a charge may count in the window in which its lease was granted: then only windows
    * without an end during this life are checked by the true time. What began before there was any limit ends without one.
    */
   private checkBound(account: Key, bound: Bound, { now, held }: { now: number; held: readonly Held[] }): void {
@@ -165,7 +165,7 @@ export class Model {
   }
 }
 
-/** What a key spends counts at the key that issued it as well. */
+/** Spending of a key counts at the key that issued it as well. */
 function counts({ key }: { key: Key }, account: Key): boolean {
   return key === account || account === 'parent'
 }

@@ -3,7 +3,7 @@ import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { threadId } from 'node:worker_threads'
 import { keepLocally } from '../../../src/cluster/bookkeeping.ts'
-import { OwnerDesk } from '../../../src/cluster/owner-desk.ts'
+import { OwnerServer } from '../../../src/cluster/owner-server.ts'
 import { MemoryCounters } from '../../../src/cluster/shared/index.ts'
 import { LedgerScans } from '../../../src/ledger/scans.ts'
 import { LocalRecord } from '../../../src/store/local-record.ts'
@@ -20,15 +20,26 @@ export function opener(folder: string): () => Promise<OpenMarket> {
     const file = join(folder, `${threadId}-${++files}.db`)
     const bookkeeping = keepLocally(openStore(`sqlite:${file}`, { clock }), clock)
     const { journal, keys, guardrails, compactionKeys, givenIds, events, refusals, credit, ledger } = bookkeeping
-    const record = new LocalRecord({ journal, keys, guardrails, compactionKeys, givenIds, events, refusals: refusals.store, credit, clock })
+    const record = new LocalRecord({
+      journal,
+      ledger,
+      keys,
+      guardrails,
+      compactionKeys,
+      givenIds,
+      events,
+      refusals: refusals.store,
+      credit,
+      clock,
+    })
     const scans = new LedgerScans(record.ledger, clock)
     let problem: unknown
-    const oops = (error: unknown): void => {
+    const reportUnexpected = (error: unknown): void => {
       problem ??= error
     }
-    const desk = new OwnerDesk({ record, scans, counters: new MemoryCounters(clock), oops })
+    const ownerServer = new OwnerServer({ record, scans, counters: new MemoryCounters(clock), reportUnexpected })
     const way = (): Way => {
-      const { record, cable } = employ(desk, clock)
+      const { record, cable } = employ(ownerServer, clock)
       return { record, gone: cable.cut }
     }
     const close = async (): Promise<void> => {

@@ -6,7 +6,7 @@ export const PROCESSES = 3
 export const KEYS = ['parent', 'one', 'two'] as const
 export type Key = (typeof KEYS)[number]
 
-/** How an exchange ends. `over` reports more than its cap allows; `failed over` pays the second provider alone, `nonsense` reports what is not possible. */
+/** End of an exchange. `over` reports more than its cap allows; `failed over` pays the second provider alone, `nonsense` reports what is not possible. */
 export const ENDS = ['completed', 'over', 'left', 'left early', 'deadline', 'slow', 'provider failed', 'failed over', 'nonsense'] as const
 export type End = (typeof ENDS)[number]
 

@@ -4,10 +4,10 @@ import { type Joined, joinRecord } from '../../../src/cluster/index.ts'
 import type { Clock, Timer } from '../../../src/core/clock.ts'
 import { generationId } from '../../../src/core/ids.ts'
 import type { Allowance } from '../../../src/ledger/allowance.ts'
-import { type EndedBy, type Progress, settlementOf } from '../../../src/ledger/settlement.ts'
+import { type EndedBy, type Progress, settleOutcome } from '../../../src/ledger/settlement.ts'
 import { Hold, type SettledHold } from '../../../src/pipeline/money/hold.ts'
-import { MemoryJournal } from '../../../src/store/batch.ts'
 import { holdRow, settleRow, TAG } from '../../store/samples.ts'
+import { MemoryJournal } from '../memory/journal.ts'
 import type { Market } from './market.ts'
 import { type Grant, type Held, type Key, Model } from './model.ts'
 import { type End, KEYS, PROCESSES, type Step, type Terms } from './steps.ts'
@@ -15,7 +15,7 @@ import { type End, KEYS, PROCESSES, type Step, type Terms } from './steps.ts'
 /** One nano-dollar per token. */
 const PRICE = { prompt: 1_000_000_000n, completion: 1_000_000_000n }
 
-/** Who ends it, and how far it had come. */
+/** Party that ends it, and its progress by then. */
 const ENDINGS: Readonly<Record<End, readonly [EndedBy, Progress]>> = {
   completed: ['model', 'usage_known'],
   over: ['model', 'usage_known'],
@@ -50,7 +50,7 @@ interface Open {
   readonly hold: Hold
   readonly key: Key
   readonly process: number
-  /** How the last part of it was granted, or any part without a limit. */
+  /** Grant of the last part, or of any part without a limit. */
   grant: Grant
   settling: boolean
 }
@@ -99,7 +99,7 @@ export class World {
   private readonly terms: Terms
   private readonly processes: Process[] = []
   private refunds = 0
-  /** What a step that waited has thrown. */
+  /** Error of a step that waited. */
   private failure: unknown
 
   constructor(market: Market, terms: Terms) {
@@ -154,8 +154,8 @@ export class World {
     const { life } = this.processes[process]
     if (!life) return
     const hold = new Hold()
-    const limits = this.model.limitsOf(key)
-    const taken = hold.take(this.account(life, key), { full, floor: Math.floor(full * share) }, this.allowancesOf(key))
+    const limits = this.model.keyLimits(key)
+    const taken = hold.take(this.account(life, key), { full, floor: Math.floor(full * share) }, this.keyAllowances(key))
     const done = (held: number | undefined): void => {
       if (held === undefined || this.processes[process].life !== life) return
       assert.ok(held <= full, 'no more than was asked for')
@@ -182,8 +182,8 @@ export class World {
     if (!life) return
     hold.conclude({ amount: hold.amount, floor: hold.floor }, Math.floor(hold.amount * part))
     exchange.settling = true
-    const limits = this.model.limitsOf(key)
-    const taken = hold.take(this.account(life, key), { full, floor: 0 }, this.allowancesOf(key))
+    const limits = this.model.keyLimits(key)
+    const taken = hold.take(this.account(life, key), { full, floor: 0 }, this.keyAllowances(key))
     const done = (): void => {
       exchange.settling = false
       if (exchange.grant.under.length > 0) exchange.grant = this.model.granted(limits)
@@ -220,7 +220,7 @@ export class World {
     const disputed = end === 'nonsense' ? NONSENSE : 0
     const output = end === 'over' ? amount * OVER : Math.floor((amount - input) * part)
     const usage = { input, output, cached: 0, cacheWrite: 0, reasoning: 0, audioInput: 0, audioOutput: 0, imageOutput: 0 }
-    const { cost, status } = settlementOf({
+    const { cost, status } = settleOutcome({
       endedBy,
       progress,
       status: endedBy === 'model' ? 'completed' : 'aborted',
@@ -233,7 +233,7 @@ export class World {
       price: PRICE,
       held: amount,
     })
-    const at = Math.floor(this.clockOf(process).now())
+    const at = Math.floor(this.processClock(process).now())
     // A charge belongs to the moment at which its exchange ended, however long its cover is waited for.
     const ended = this.market.clock.now()
     exchange.settling = true
@@ -264,7 +264,7 @@ export class World {
     const of = {
       at,
       key: this.identity(key),
-      ...this.payerOf(key),
+      ...this.keyPayer(key),
       model: '',
       provider: '',
       kind: 'refund' as const,
@@ -278,7 +278,7 @@ export class World {
     model.refund(key, amount, at)
   }
 
-  /** What of its charges a key has made itself: those of keys that it issued are theirs to give back. */
+  /** Own charges of a key: those of keys that it issued are theirs to give back. */
   private ownSpent(key: Key): number {
     return this.model.charges.reduce((sum, charge) => (charge.key === key ? sum + charge.cost : sum), 0)
   }
@@ -305,7 +305,7 @@ export class World {
     each.journal.reconcile()
     const way = this.market.way()
     const node = `${this.name} n${process}`
-    const timers = new Timers(this.clockOf(process))
+    const timers = new Timers(this.processClock(process))
     const joined = joinRecord({ record: way, journal: each.journal, clock: timers, node, label: node, report: () => {} })
     const life: Life = { joined, way, timers, ready: false, seeking: 0 }
     joined.ready.then(
@@ -328,7 +328,7 @@ export class World {
   }
 
   private write(life: Life, seq: number, { hold, key }: Pick<Open, 'hold' | 'key'>): void {
-    hold.write(life.joined.journal, holdRow(seq, { key: this.identity(key), ...this.payerOf(key) })).catch(() => {})
+    hold.write(life.joined.journal, holdRow(seq, { key: this.identity(key), ...this.keyPayer(key) })).catch(() => {})
   }
 
   private picked(pick: number): [seq: number, exchange: Open | undefined] {
@@ -337,24 +337,24 @@ export class World {
   }
 
   private account({ joined }: Life, key: Key) {
-    return joined.credit.account(this.identity(key), this.payerOf(key).payer)
+    return joined.credit.account(this.identity(key), this.keyPayer(key).payer)
   }
 
-  private allowancesOf(key: Key): Allowance[] {
-    const parent = this.model.boundsOf('parent')
-    return key === 'parent' ? [...parent] : [...this.model.boundsOf(key), ...parent.map((bound) => ({ ...bound, of: 'payer' as const }))]
+  private keyAllowances(key: Key): Allowance[] {
+    const parent = this.model.keyBounds('parent')
+    return key === 'parent' ? [...parent] : [...this.model.keyBounds(key), ...parent.map((bound) => ({ ...bound, of: 'payer' as const }))]
   }
 
   private identity(key: Key): string {
     return `${this.name} ${key}`
   }
 
-  private payerOf(key: Key): { payer?: string } {
+  private keyPayer(key: Key): { payer?: string } {
     return key === 'parent' ? {} : { payer: this.identity('parent') }
   }
 
   /** The process's own clock, which may be wrong. */
-  private clockOf(process: number): Clock {
+  private processClock(process: number): Clock {
     const { clock } = this.market
     const skew = this.terms.skews[process] * 60_000
     return {

@@ -1,4 +1,4 @@
-/** What a caller asks, free of any dialect: the clients write it, and the providers' bodies are read back to it. */
+/** Request of a caller, free of any dialect: the clients write it, and the providers' bodies are read back to it. */
 import type { JsonObject } from '../../../src/core/json.ts'
 
 /** An image or a file is a public or a data URL. */
@@ -70,7 +70,7 @@ export interface SeenRequest {
   cap: number | undefined
   stop: string[]
   temperature: number | undefined
-  /** How the provider is asked to reason, in its own words. */
+  /** Request for reasoning as the provider gets it, in its own words. */
   reasoning: JsonObject
 }
 

@@ -4,7 +4,7 @@ import type { JsonObject } from '../../../src/core/json.ts'
 import type { FoldedReply } from '../fold.ts'
 import { object } from '../fold.ts'
 import { type Gateway, KEY, startGateway } from '../gateway.ts'
-import { countLane, type Lane, lanesOf } from '../lanes.ts'
+import { countLane, type Lane, lanesBetween } from '../lanes.ts'
 import { type Script, type Seen, startUpstream, type Upstream } from '../upstream.ts'
 import { type AnyWireName, WIRES, type WireName } from '../wire.ts'
 import { CLIENTS, type Client } from './clients.ts'
@@ -15,7 +15,7 @@ export const PRICES = { prompt: 1, completion: 2, cached: 0.1, cache_write: 1.25
 export const WIRE_NAMES = Object.keys(WIRES) as WireName[]
 
 /** The model that a provider of this wire serves. */
-export const modelOf = (wire: AnyWireName): string => `acme/${wire}`
+export const wireModel = (wire: AnyWireName): string => `acme/${wire}`
 
 const yaml = (url: string, wires: readonly AnyWireName[]): string => {
   const price = Object.entries(PRICES)
@@ -31,7 +31,7 @@ ${wires.map((wire) => `  ${wire}: { name: ${wire}, dialect: ${wire}, base_url: "
 models:
 ${wires
   .map(
-    (wire) => `  ${modelOf(wire)}:
+    (wire) => `  ${wireModel(wire)}:
     context: 128000
     max_output: 64000
     input: [ text, image, file, audio, video ]
@@ -65,11 +65,11 @@ export interface Field<W extends AnyWireName = WireName> {
 
 /** Starts a gateway per lane before one provider; they stop when `root` ends. */
 export function startField(root: Test): Promise<Field> {
-  return startFieldOf(root, WIRE_NAMES)
+  return startWires(root, WIRE_NAMES)
 }
 
 /** The same for these formats of providers. */
-export async function startFieldOf<W extends AnyWireName>(root: Test, wires: readonly W[]): Promise<Field<W>> {
+export async function startWires<W extends AnyWireName>(root: Test, wires: readonly W[]): Promise<Field<W>> {
   const upstream = await startUpstream(() => ({ status: 500 }))
   root.teardown(() => upstream.close())
   const gateways = new Map<Lane, Gateway>()
@@ -81,10 +81,10 @@ export async function startFieldOf<W extends AnyWireName>(root: Test, wires: rea
   const gateway = (lane: Lane): Gateway => gateways.get(lane) as Gateway
   const cells = CLIENTS.flatMap((client) =>
     wires.flatMap((wire) =>
-      lanesOf(client.id, wire).map((lane): Cell<W> => {
+      lanesBetween(client.id, wire).map((lane): Cell<W> => {
         const ask: Cell['ask'] = (body, headers) => {
           countLane(root, lane)
-          return gateway(lane).post(client.path, { model: modelOf(wire), ...body }, headers)
+          return gateway(lane).post(client.path, { model: wireModel(wire), ...body }, headers)
         }
         const seen = (): Seen => {
           const last = upstream.requests.at(-1)
@@ -108,7 +108,7 @@ export interface Told {
   stream: FoldedReply
   /** The whole reply as it came. */
   reply: JsonObject
-  /** What the provider saw, for the whole and for the streamed request. */
+  /** Requests that the provider saw, for the whole and for the streamed request. */
   seen: [whole: Seen, stream: Seen]
   generations: [whole: JsonObject, stream: JsonObject]
 }

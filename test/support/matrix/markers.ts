@@ -46,9 +46,9 @@ export function pick(value: Json, other: Json): Leaf {
 export interface MarkedLeaf {
   /** Elements of a list go by their type or role: `messages[user].content[image_url].image_url.url`. */
   path: string
-  /** Where it stands in the body. */
+  /** Place in the body. */
   at: readonly (string | number)[]
-  /** What must be found on the other side; undefined for a value that proves nothing. */
+  /** Text that must be found on the other side; undefined for a value that proves nothing. */
   needle: string | number | undefined
   /** The value to see a difference with. */
   other: Json
@@ -61,7 +61,7 @@ export interface Marked {
 
 const isLeaf = (value: unknown): value is Leaf => typeof value === 'object' && value !== null && '$' in value && typeof value.$ === 'string'
 
-/** What an element of a list is called in a path: by its `#`, which is no part of the body, or else its type or role. */
+/** Name of an element of a list in a path: by its `#`, which is no part of the body, or else its type or role. */
 function elementName(element: unknown): string {
   if (typeof element !== 'object' || element === null) return ''
   const { '#': name, type, role } = element as { '#'?: unknown; type?: unknown; role?: unknown }

@@ -2,7 +2,7 @@
 import type { Json, JsonObject } from '../../../src/core/json.ts'
 
 /** A small generator of numbers in [0, 1): the same seed gives the same bodies. */
-export function randomOf(seed: number): () => number {
+export function createRandom(seed: number): () => number {
   let state = seed >>> 0
   return () => {
     state = (state + 0x6d2b79f5) >>> 0
@@ -14,7 +14,7 @@ export function randomOf(seed: number): () => number {
 
 type Random = () => number
 
-function oneOf<T>(random: Random, all: readonly T[]): T {
+function pickOne<T>(random: Random, all: readonly T[]): T {
   return all[Math.floor(random() * all.length)]
 }
 
@@ -58,16 +58,16 @@ const ODD: readonly Json[] = [
 type Place = { holder: JsonObject | Json[]; key: string | number }
 
 /** Every place of a body that holds a value. */
-function placesOf(value: Json, places: Place[] = []): Place[] {
+function listPlaces(value: Json, places: Place[] = []): Place[] {
   if (Array.isArray(value))
     for (const [key, each] of value.entries()) {
       places.push({ holder: value, key })
-      placesOf(each, places)
+      listPlaces(each, places)
     }
   else if (typeof value === 'object' && value !== null)
     for (const [key, each] of Object.entries(value)) {
       places.push({ holder: value, key })
-      if (each !== undefined) placesOf(each, places)
+      if (each !== undefined) listPlaces(each, places)
     }
   return places
 }
@@ -85,22 +85,22 @@ function remove({ holder, key }: Place): void {
 }
 
 function change(body: JsonObject, others: readonly JsonObject[], random: Random): void {
-  const place = oneOf(random, placesOf(body))
+  const place = pickOne(random, listPlaces(body))
   const kind = Math.floor(random() * 7)
   if (kind === 0) remove(place)
-  else if (kind === 1) put(place, structuredClone(oneOf(random, ODD)))
+  else if (kind === 1) put(place, structuredClone(pickOne(random, ODD)))
   else if (kind === 2 && Array.isArray(place.holder)) place.holder.push(structuredClone(at(place)))
-  else if (kind === 3) put(place, structuredClone(at(oneOf(random, placesOf(oneOf(random, others))))))
-  else if (kind === 4) put(place, structuredClone(at(oneOf(random, placesOf(body)))))
+  else if (kind === 3) put(place, structuredClone(at(pickOne(random, listPlaces(pickOne(random, others))))))
+  else if (kind === 4) put(place, structuredClone(at(pickOne(random, listPlaces(body)))))
   else if (kind === 5) {
-    const [name, value] = oneOf(random, Object.entries(oneOf(random, others)))
+    const [name, value] = pickOne(random, Object.entries(pickOne(random, others)))
     body[name] = structuredClone(value)
-  } else if (!Array.isArray(place.holder)) place.holder[`extra_${Math.floor(random() * 3)}`] = structuredClone(oneOf(random, ODD))
+  } else if (!Array.isArray(place.holder)) place.holder[`extra_${Math.floor(random() * 3)}`] = structuredClone(pickOne(random, ODD))
 }
 
 /** One of the bodies with one to four changes, some of them parts of the others. */
 export function mutated(bodies: readonly JsonObject[], random: Random): JsonObject {
-  const body = structuredClone(oneOf(random, bodies))
+  const body = structuredClone(pickOne(random, bodies))
   const changes = 1 + Math.floor(random() * 4)
   for (let done = 0; done < changes && Object.keys(body).length > 0; done++) change(body, bodies, random)
   return body

@@ -1,13 +1,13 @@
 /** Sends surfaces through the gateway and tells what became of each leaf. */
 import type { Json, JsonObject } from '../../../src/core/json.ts'
-import { framesOf, list } from '../fold.ts'
+import { list, parseFrames } from '../fold.ts'
 import { jsonAnswer, sseAnswer } from '../upstream.ts'
-import { type AnyWireName, type Said, says } from '../wire.ts'
+import { type AnyWireName, says, type Utterance } from '../wire.ts'
 import type { Cell } from './field.ts'
 import { changed, holds, type Marked, type MarkedLeaf } from './markers.ts'
 import { STREAMED } from './streamed.ts'
 
-/** What happened to a surface. */
+/** Outcome of a surface. */
 export interface Outcome {
   status: number
   /** Leaves of which the other side saw nothing: neither their mark, nor any difference when they change. */
@@ -25,10 +25,10 @@ const ASKING: Readonly<Record<Cell['client']['id'], JsonObject>> = {
   messages: { messages: [{ role: 'user', content: 'Hello' }], max_tokens: 4096, thinking: { type: 'adaptive' } },
 }
 
-const FINE: Said = { text: ['Fine.'] }
+const FINE: Utterance = { text: ['Fine.'] }
 
-/** What the first attempt of an exchange left out. */
-export function droppedOf(generation: JsonObject): string[] {
+/** Parameters that the first attempt of an exchange left out. */
+export function generationDropped(generation: JsonObject): string[] {
   const [first = {}] = list(generation.provider_responses)
   return Array.isArray(first.dropped) ? first.dropped.map(String) : []
 }
@@ -46,7 +46,7 @@ async function sent(
   return { status: response.status, upstream: seen ? { path: seen.path, body: seen.json } : null, response, text }
 }
 
-/** What becomes of a request's leaves on their way to the provider. */
+/** Outcomes of a request's leaves on their way to the provider. */
 export async function observeRequest(cell: Cell<AnyWireName>, { body, leaves }: Marked): Promise<Outcome> {
   const { status, upstream, response, text } = await sent(cell, body)
   if (status !== 200) return { status, lost: [], dropped: [], refusal: text }
@@ -56,7 +56,7 @@ export async function observeRequest(cell: Cell<AnyWireName>, { body, leaves }: 
     const again = await sent(cell, changed(body, leaf))
     if (again.status === 200 && JSON.stringify(again.upstream) === JSON.stringify(upstream)) lost.push(leaf)
   }
-  return { status, lost, dropped: droppedOf(await cell.generation(response)), refusal: '' }
+  return { status, lost, dropped: generationDropped(await cell.generation(response)), refusal: '' }
 }
 
 /** Identifiers and times of this gateway: they differ from reply to reply whatever the provider says. */
@@ -66,15 +66,15 @@ function steady(text: string): string {
     .replaceAll(/"(created|created_at|completed_at|expires_at)":\d+/g, '"$1":0')
 }
 
-/** What a caller receives: the parsed events of a stream, or the one reply. */
+/** Data that a caller receives: the parsed events of a stream, or the one reply. */
 function received(text: string, stream: boolean): Json {
   if (!stream) return [JSON.parse(text) as Json]
-  return framesOf(text)
+  return parseFrames(text)
     .filter((frame) => frame.data !== '[DONE]')
     .map((frame) => JSON.parse(frame.data) as Json)
 }
 
-/** What becomes of a reply's leaves on their way to the caller, whole or streamed. */
+/** Outcomes of a reply's leaves on their way to the caller, whole or streamed. */
 export async function observeReply(cell: Cell, { body, leaves }: Marked, stream: boolean): Promise<Outcome> {
   const get = async (reply: JsonObject): Promise<{ status: number; text: string; response: Response }> => {
     cell.upstream.script = () => (stream ? sseAnswer(STREAMED[cell.wire](reply)) : jsonAnswer(reply))

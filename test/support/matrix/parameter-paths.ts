@@ -1,38 +1,17 @@
 /** Which fields of each client are which parameter of the canonical list. */
-import type { ParameterName } from '../../../src/dialects/canon/parameters.ts'
+import { PARAMETER_NAMES, type ParameterName } from '../../../src/core/parameters.ts'
 
-const SAME: readonly ParameterName[] = [
-  'temperature',
-  'top_p',
-  'top_k',
-  'min_p',
-  'top_a',
-  'frequency_penalty',
-  'presence_penalty',
-  'repetition_penalty',
-  'seed',
-  'stop',
-  'max_tokens',
-  'logit_bias',
-  'logprobs',
-  'top_logprobs',
-  'parallel_tool_calls',
-  'verbosity',
-  'service_tier',
-  'audio',
-  'image_config',
-  'prediction',
-  'web_search_options',
-  'user',
-  'safety_identifier',
-  'metadata',
-  'prompt_cache_key',
-  'prompt_cache_options',
-  'cache_control',
-  'truncation',
-  'include',
-  'modalities',
-]
+/** Parts of a request that stand elsewhere in it, or that are no field of their own. */
+const ELSEWHERE: ReadonlySet<ParameterName> = new Set([
+  'tools',
+  'tool_choice',
+  'response_format',
+  'structured_outputs',
+  'reasoning',
+  'prefill',
+])
+
+const SAME = PARAMETER_NAMES.filter((name) => !ELSEWHERE.has(name))
 
 const FIELDS: Readonly<Record<string, Readonly<Record<string, ParameterName>>>> = {
   chat: { ...Object.fromEntries(SAME.map((name) => [name, name])), max_completion_tokens: 'max_tokens' },
@@ -46,7 +25,7 @@ const FIELDS: Readonly<Record<string, Readonly<Record<string, ParameterName>>>> 
 }
 
 /** The parameter that a leaf of a request belongs to; undefined for content and what the gateway itself reads. */
-export function parameterOf(client: string, path: string): ParameterName | undefined {
+export function findParameter(client: string, path: string): ParameterName | undefined {
   let best: string | undefined
   for (const field of Object.keys(FIELDS[client])) {
     const below = path === field || (path.startsWith(field) && /^[.[]/.test(path.slice(field.length)))

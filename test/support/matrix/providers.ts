@@ -207,7 +207,7 @@ function readAnthropic({ json: body }: Seen): SeenRequest {
   }
 }
 
-/** What the provider understands of a request. @throws Error for whatever its wire does not have. */
+/** Provider's reading of a request. @throws Error for whatever its wire does not have. */
 export const READERS: Readonly<Record<WireName, (seen: Seen) => SeenRequest>> = {
   'openai-chat': readChat,
   'openai-responses': readResponses,

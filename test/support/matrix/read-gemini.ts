@@ -1,4 +1,4 @@
-/** How Gemini reads a body of its wire. */
+/** Gemini's reading of a body of its wire. */
 import type { Json, JsonObject } from '../../../src/core/json.ts'
 import { list, object } from '../fold.ts'
 import type { Seen } from '../upstream.ts'
@@ -63,7 +63,7 @@ function parts(content: JsonObject, made: Made[]): SeenPart[] {
 
 const MODES: Readonly<Record<string, AskedChoice>> = { AUTO: 'auto', NONE: 'none', ANY: 'required' }
 
-function choiceOf(config: JsonObject): AskedChoice | undefined {
+function configChoice(config: JsonObject): AskedChoice | undefined {
   if (config.mode === undefined) return undefined
   const names = Array.isArray(config.allowedFunctionNames) ? config.allowedFunctionNames : []
   return config.mode === 'ANY' && names.length === 1 ? { name: text(names[0]) } : MODES[text(config.mode)]
@@ -88,7 +88,7 @@ export function readGemini({ json: body }: Seen): SeenRequest {
         description: text(tool.description),
         schema: object(tool.parametersJsonSchema ?? tool.parameters),
       })),
-    choice: choiceOf(object(object(body.toolConfig).functionCallingConfig)),
+    choice: configChoice(object(object(body.toolConfig).functionCallingConfig)),
     serial: false,
     schema: config.responseMimeType === 'application/json' ? object(config.responseJsonSchema ?? config.responseSchema) : undefined,
     cap: number(config.maxOutputTokens),

@@ -13,8 +13,8 @@ function chat(reply: JsonObject): string[] {
     const { usage: _usage, choices: _choices, ...head } = reply
     return data({ ...head, object: 'chat.completion.chunk', choices: [fields], ...more })
   }
-  const { tool_calls: calls, ...said } = object(message)
-  const delta: JsonObject = said
+  const { tool_calls: calls, ...utterance } = object(message)
+  const delta: JsonObject = utterance
   if (calls !== undefined) delta.tool_calls = list(calls).map((call, index): Json => ({ index, ...call }))
   return [
     chunk({ ...rest, delta, finish_reason: null }),

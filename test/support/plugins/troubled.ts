@@ -2,9 +2,9 @@
 import { badField, Fault, type Item, type Plugin, type StreamEvent, type Tap } from 'headgate/plugin-api'
 
 interface Settings {
-  /** What it does in `shape`. */
+  /** Fault in `shape`. */
   shape?: string
-  /** What it does with the reply. */
+  /** Fault with the reply. */
   tap?: string
   /** Nano-dollars declared, and charged one after the other. */
   bound?: number
@@ -12,10 +12,10 @@ interface Settings {
   path: string
 }
 
-/** What is left behind for a test of the same process. */
+/** Trace that is left for a test of the same process. */
 export interface Memory {
   late: (() => void)[]
-  /** What charges came to. */
+  /** Sum of the charges. */
   charged: boolean[]
   aborted: unknown[]
 }

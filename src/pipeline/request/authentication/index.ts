@@ -15,10 +15,10 @@ export class Callers {
     this.methods = METHODS.map((method) => method(parts))
   }
 
-  /** @returns the key of a request whose key nothing has checked, without a call of the store; undefined where it is not known at once. */
+  /** @returns the key of a request that is not authenticated yet, without a call of the store; undefined where it is not known at once. */
   atHand(caller: Caller): ApiKey | undefined {
     try {
-      return this.methodOf(caller.headers).atHand(caller)
+      return this.headerMethod(caller.headers).atHand(caller)
     } catch {
       return undefined
     }
@@ -26,7 +26,7 @@ export class Callers {
 
   /** The key that a caller shows, whether or not it can be used. @throws Fault as the method that reads it. */
   find(caller: Caller, isSuspect: (caller: Caller) => boolean): FoundKey | Promise<FoundKey> {
-    return this.methodOf(caller.headers).find(caller, isSuspect)
+    return this.headerMethod(caller.headers).find(caller, isSuspect)
   }
 
   /** A key that was found before, as it is now; undefined where it is gone. */
@@ -38,7 +38,7 @@ export class Callers {
     return undefined
   }
 
-  private methodOf(headers: IncomingHttpHeaders): AuthenticationMethod {
+  private headerMethod(headers: IncomingHttpHeaders): AuthenticationMethod {
     for (const method of this.methods) if (method.shows(headers)) return method
     throw new Error('the last method takes every request')
   }

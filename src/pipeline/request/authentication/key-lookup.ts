@@ -1,4 +1,4 @@
-/** Where keys are found by the digest of their secret. */
+/** Look-up of keys by the digest of their secret. */
 import type { ApiKey } from '../../../plugin-api/key.ts'
 
 export interface KeyLookup {

@@ -1,4 +1,4 @@
-/** How callers show who they are: what one way of it has to know. */
+/** Interface of a method of authentication. */
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Config } from '../../../config/config.ts'
 import type { ApiKey } from '../../../plugin-api/key.ts'
@@ -29,7 +29,7 @@ export interface AuthenticationMethod {
   renew(key: ApiKey): FoundKey | Promise<FoundKey>
 }
 
-/** What methods are made of, once per configuration. */
+/** Dependencies of the methods, once per configuration. */
 export interface AuthenticationParts {
   readonly keys: KeyLookup
   readonly config: Config

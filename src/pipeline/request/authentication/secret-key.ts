@@ -1,11 +1,11 @@
 /** A caller shows the secret of a key. It is found by its digest: comparing digests reveals nothing of the secret. */
 import type { IncomingHttpHeaders } from 'node:http'
 import { Fault } from '../../../core/faults.ts'
-import { hashOf, hasWrongChecksum } from '../../../core/secret.ts'
+import { hasWrongChecksum, secretHash } from '../../../core/secret.ts'
 import type { ApiKey } from '../../../plugin-api/key.ts'
 import type { AuthenticationMethod, AuthenticationParts, Caller } from './method.ts'
 
-const LONGEST_TOKEN = 512
+const MAX_TOKEN_LENGTH = 512
 
 /** Headers beside `Authorization` that carry a key: as Anthropic's clients and as Google's send it. */
 const KEY_HEADERS = ['x-api-key', 'x-goog-api-key']
@@ -14,7 +14,7 @@ const KEY_HEADERS = ['x-api-key', 'x-goog-api-key']
  * The secret of a request: `Authorization: Bearer` (RFC 6750, 2.1), `x-api-key` or `x-goog-api-key`.
  * @throws Fault 401 without one, 400 where two differ.
  */
-export function secretOf(headers: IncomingHttpHeaders): string {
+export function headerSecret(headers: IncomingHttpHeaders): string {
   const { authorization } = headers
   let secret: string | undefined
   let first = 'authorization'
@@ -31,7 +31,7 @@ export function secretOf(headers: IncomingHttpHeaders): string {
     secret = apiKey
   }
   if (secret === undefined) throw new Fault('missing_key')
-  if (secret.length > LONGEST_TOKEN) throw new Fault('invalid_key')
+  if (secret.length > MAX_TOKEN_LENGTH) throw new Fault('invalid_key')
   return secret
 }
 
@@ -43,17 +43,17 @@ function bearer(authorization: string): string {
   return token
 }
 
-const digestOf = (secret: string, { connection }: Caller): string => connection.digest?.(secret) ?? hashOf(secret)
+const secretDigest = (secret: string, { connection }: Caller): string => connection.digest?.(secret) ?? secretHash(secret)
 
 export function secretKey({ keys }: AuthenticationParts): AuthenticationMethod {
   const atHand = (digest: string): ApiKey | undefined => keys.written.get(digest) ?? keys.atHand(digest)
   return {
     // A caller that shows nothing at all gets the refusal for a missing key.
     shows: () => true,
-    atHand: (caller) => atHand(digestOf(secretOf(caller.headers), caller)),
+    atHand: (caller) => atHand(secretDigest(headerSecret(caller.headers), caller)),
     find(caller, isSuspect) {
-      const secret = secretOf(caller.headers)
-      const digest = digestOf(secret, caller)
+      const secret = headerSecret(caller.headers)
+      const digest = secretDigest(secret, caller)
       const found = atHand(digest)
       if (found) return found
       return hasWrongChecksum(secret) ? undefined : keys.find(digest, isSuspect(caller))

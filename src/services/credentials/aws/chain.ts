@@ -38,7 +38,7 @@ export async function awsKeys(settings: AwsSettings, connections = serviceConnec
       : { RoleArn: role, RoleSessionName: session, ...(externalId === undefined ? {} : { ExternalId: externalId }) }
   const identity = params ? fromTemporaryCredentials({ masterCredentials: chain, params, clientConfig: client, logger: QUIET })() : chain()
   return await identity.catch((error: unknown) => {
-    throw new CredentialError(reasonOf(error))
+    throw new CredentialError(errorReason(error))
   })
 }
 
@@ -56,13 +56,13 @@ export function awsGrants(settings: AwsSettings, connections?: ServiceConnection
 }
 
 /** Characters of a message that the log gets. */
-const LONGEST_REASON = 200
+const MAX_REASON_LENGTH = 200
 /** Pattern of a possible key or token. */
 const OPAQUE = /[\w+/=.-]{30,}/g
 
 /** The kind of an error of the SDK and its first line: further lines of a wrong signature quote the request with its session token. */
-function reasonOf(error: unknown): string {
+function errorReason(error: unknown): string {
   if (!(error instanceof Error)) return 'the chain failed'
   const [first = ''] = error.message.split('\n')
-  return `${error.name}: ${first.replaceAll(OPAQUE, '…').slice(0, LONGEST_REASON)}`
+  return `${error.name}: ${first.replaceAll(OPAQUE, '…').slice(0, MAX_REASON_LENGTH)}`
 }

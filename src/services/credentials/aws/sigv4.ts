@@ -52,7 +52,7 @@ export class Sigv4Signer {
     const request = canonicalRequest(call, signed, { names, isS3: service === 's3' })
     const scope = `${day}/${region}/${service}/aws4_request`
     const text = `${ALGORITHM}\n${time}\n${scope}\n${hash('sha256', request)}`
-    const signature = createHmac('sha256', this.keyOf(day)).update(text).digest('hex')
+    const signature = createHmac('sha256', this.signingKey(day)).update(text).digest('hex')
     const authorization = `${ALGORITHM} Credential=${accessKeyId}/${scope}, SignedHeaders=${names}, Signature=${signature}`
     const own = ['x-amz-date', time, 'authorization', authorization]
     return sessionToken === undefined ? own : ['x-amz-security-token', sessionToken, ...own]
@@ -82,7 +82,7 @@ export class Sigv4Signer {
     return found.sort(([one], [other]) => (one < other ? -1 : 1))
   }
 
-  private keyOf(day: string): Buffer {
+  private signingKey(day: string): Buffer {
     if (this.dayKey && this.day === day) return this.dayKey
     let key = Buffer.from(`AWS4${this.keys.secretAccessKey}`)
     for (const part of [day, this.scope.region, this.scope.service, 'aws4_request']) key = createHmac('sha256', key).update(part).digest()

@@ -3,7 +3,7 @@ import { randomUUID, X509Certificate } from 'node:crypto'
 import type { ServiceConnections } from '../../connections/service-connections.ts'
 import { fileText, identityAnswer } from '../identity-call.ts'
 import { rsaKey, signedJwt } from '../signed-jwt.ts'
-import { bearerGrant, readToken } from '../token-answer.ts'
+import { bearerGrant, readToken } from '../token-response.ts'
 import { CredentialError, type Environment, type FetchGrant } from '../types.ts'
 import { type AzureApplication, type AzureMachine, type AzureSettings, azurePlace } from './place.ts'
 

@@ -1,4 +1,5 @@
 /** Which identity of Microsoft Entra ID is used, in the order of DefaultAzureCredential (@azure/identity 4.13.1), without its tries. */
+import { isReadable } from '../local-files.ts'
 import type { Environment } from '../types.ts'
 
 export interface AzureSettings {
@@ -41,7 +42,7 @@ export type AzurePlace = AzureApplication | AzureMachine | { readonly missing: s
 export const PUBLIC_CLOUD = 'https://login.microsoftonline.com'
 
 export function azurePlace(settings: AzureSettings, env: Environment): AzurePlace {
-  const proof = proofOf(settings, env)
+  const proof = chooseProof(settings, env)
   const client = settings.client_id ?? env.AZURE_CLIENT_ID
   if (!proof) return machine(env, client)
   if ('missing' in proof) return proof
@@ -56,7 +57,7 @@ export function azurePlace(settings: AzureSettings, env: Environment): AzurePlac
 
 type Proof = Pick<AzureApplication, 'proof' | 'by'> | { readonly missing: string } | undefined
 
-function proofOf(settings: AzureSettings, env: Environment): Proof {
+function chooseProof(settings: AzureSettings, env: Environment): Proof {
   const { client_secret: secret, certificate, certificate_password: password, token_file: token, managed_identity: isMachine } = settings
   const stated = [secret, certificate, token, isMachine === true ? '' : undefined].filter((each) => each !== undefined)
   if (stated.length > 1) return { missing: 'expected one of azure.client_secret, certificate, token_file and managed_identity' }
@@ -82,6 +83,19 @@ function machine(env: Environment, client: string | undefined): AzurePlace {
   if (endpoint) return { missing: 'managed identities of Azure Arc are not supported, expected IDENTITY_HEADER beside IDENTITY_ENDPOINT' }
   const host = (env.AZURE_POD_IDENTITY_AUTHORITY_HOST || 'http://169.254.169.254').replace(/\/+$/, '')
   return { service: 'imds', url: `${host}/metadata/identity/oauth2/token`, header: ['Metadata', 'true'], version: '2018-02-01', client }
+}
+
+/** @returns why there is no identity here, as far as that is seen without a call. */
+export function azureProblem(settings: AzureSettings, env: Environment, isOwnMachine: boolean): string | undefined {
+  const place = azurePlace(settings, env)
+  if ('missing' in place) return place.missing
+  if ('service' in place) {
+    if (isOwnMachine || place.service === 'app-service' || env.AZURE_POD_IDENTITY_AUTHORITY_HOST) return undefined
+    return 'nothing names an application, and this machine is none of Azure, expected AZURE_TENANT_ID and AZURE_CLIENT_ID with AZURE_CLIENT_SECRET, AZURE_CLIENT_CERTIFICATE_PATH or AZURE_FEDERATED_TOKEN_FILE'
+  }
+  const { proof, by } = place
+  const file = 'certificate' in proof ? proof.certificate : 'token' in proof ? proof.token : undefined
+  return file === undefined || isReadable(file) ? undefined : `the file ${file} cannot be read (${by})`
 }
 
 /** For `headgate check`. */

@@ -2,7 +2,7 @@
 import type { JsonObject } from '../../../core/json.ts'
 import type { ServiceConnections } from '../../connections/service-connections.ts'
 import { fileText, identityAnswer, jsonObject } from '../identity-call.ts'
-import { bearerGrant, type ReadToken, readToken } from '../token-answer.ts'
+import { bearerGrant, type ReadToken, readToken } from '../token-response.ts'
 import { CredentialError, type Environment, type FetchGrant } from '../types.ts'
 import { CLOUD, fromFile, type GoogleFetch, impersonated } from './file-kinds.ts'
 import { type GoogleSettings, googlePlace } from './place.ts'
@@ -15,7 +15,7 @@ export function googleGrants(settings: GoogleSettings, env: Environment, connect
     const place = googlePlace(settings, env)
     // The account behind an impersonated one calls IAM alone.
     const fetch: GoogleFetch = { scopes: impersonate === undefined ? scopes : [CLOUD], signal, now, connections }
-    const content = 'file' in place ? await contentOf(place.file) : undefined
+    const content = 'file' in place ? await fileContent(place.file) : undefined
     let token: ReadToken = 'metadata' in place ? await fromMetadata(place.metadata, fetch) : await fromFile(content ?? {}, fetch)
     if (impersonate !== undefined) {
       const url = `${iam.replace(/\/+$/, '')}/v1/projects/-/serviceAccounts/${encodeURIComponent(impersonate)}:generateAccessToken`
@@ -29,7 +29,7 @@ export function googleGrants(settings: GoogleSettings, env: Environment, connect
 /** An id of a project, or its number, perhaps with a domain before it. */
 const PROJECT = /^[a-z0-9.:-]{1,64}$/
 
-async function contentOf(file: string): Promise<JsonObject> {
+async function fileContent(file: string): Promise<JsonObject> {
   const content = jsonObject(await fileText(file, 'the credentials file'))
   if (!content) throw new CredentialError('the credentials file is no JSON object')
   return content

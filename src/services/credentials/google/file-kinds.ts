@@ -2,11 +2,11 @@
  * The kinds of credentials files that Google's own libraries write and read (google-auth-library 10.9.1, build/src/auth), and tokens of
  * other service accounts that these lead to.
  */
-import { isObject, type Json, type JsonObject, present, stringOf } from '../../../core/json.ts'
+import { asString, isObject, type Json, type JsonObject, present } from '../../../core/json.ts'
 import type { ServiceConnections } from '../../connections/service-connections.ts'
 import { fileText, identityAnswer, jsonObject } from '../identity-call.ts'
 import { rsaKey, signedJwt } from '../signed-jwt.ts'
-import { type ReadToken, readToken } from '../token-answer.ts'
+import { type ReadToken, readToken } from '../token-response.ts'
 import { CredentialError } from '../types.ts'
 
 const TOKEN_URL = 'https://oauth2.googleapis.com/token'
@@ -30,12 +30,12 @@ export async function fromFile(content: JsonObject, fetch: GoogleFetch): Promise
 
 /** A JWT that the account's own key signs (RFC 7523; developers.google.com/identity/protocols/oauth2/service-account). */
 async function serviceAccount(content: JsonObject, { scopes, signal, now, connections }: GoogleFetch): Promise<ReadToken> {
-  const url = stringOf(content.token_uri) ?? TOKEN_URL
-  const key = rsaKey(textOf(content, 'private_key'), 'private_key of the credentials file')
+  const url = asString(content.token_uri) ?? TOKEN_URL
+  const key = rsaKey(requireText(content, 'private_key'), 'private_key of the credentials file')
   const seconds = Math.floor(now / 1000)
   const assertion = signedJwt(
-    { alg: 'RS256', ...present({ kid: stringOf(content.private_key_id) }) },
-    { iss: textOf(content, 'client_email'), scope: scopes.join(' '), aud: url, iat: seconds, exp: seconds + ASSERTION_LIFE },
+    { alg: 'RS256', ...present({ kid: asString(content.private_key_id) }) },
+    { iss: requireText(content, 'client_email'), scope: scopes.join(' '), aud: url, iat: seconds, exp: seconds + ASSERTION_LIFE },
     key,
   )
   const form = { grant_type: 'urn:ietf:params:oauth:grant-type:jwt-bearer', assertion }
@@ -46,31 +46,31 @@ async function serviceAccount(content: JsonObject, { scopes, signal, now, connec
 async function person(content: JsonObject, { signal, now, connections }: GoogleFetch): Promise<ReadToken> {
   const form = {
     grant_type: 'refresh_token',
-    client_id: textOf(content, 'client_id'),
-    client_secret: textOf(content, 'client_secret'),
-    refresh_token: textOf(content, 'refresh_token'),
+    client_id: requireText(content, 'client_id'),
+    client_secret: requireText(content, 'client_secret'),
+    refresh_token: requireText(content, 'refresh_token'),
   }
-  const url = stringOf(content.token_uri) ?? TOKEN_URL
+  const url = asString(content.token_uri) ?? TOKEN_URL
   return readToken(await identityAnswer({ service: 'the token service', url, form, connections }, signal), now)
 }
 
 /** Workload identity federation: a token of another issuer for one of Google (RFC 8693), and perhaps that for a service account's. */
 async function federated(content: JsonObject, fetch: GoogleFetch): Promise<ReadToken> {
   const { signal, now, scopes, connections } = fetch
-  const target = stringOf(content.service_account_impersonation_url)
+  const target = asString(content.service_account_impersonation_url)
   const { client_id: id, client_secret: secret, workforce_pool_user_project: project } = content
   const form = {
     grant_type: 'urn:ietf:params:oauth:grant-type:token-exchange',
-    audience: textOf(content, 'audience'),
+    audience: requireText(content, 'audience'),
     scope: target === undefined ? scopes.join(' ') : CLOUD,
     requested_token_type: 'urn:ietf:params:oauth:token-type:access_token',
     subject_token: await subjectToken(content.credential_source ?? null, fetch),
-    subject_token_type: textOf(content, 'subject_token_type'),
+    subject_token_type: requireText(content, 'subject_token_type'),
     ...(typeof project === 'string' && id === undefined ? { options: JSON.stringify({ userProject: project }) } : {}),
   }
-  const pair = typeof id === 'string' && `${encodeURIComponent(id)}:${encodeURIComponent(stringOf(secret) ?? '')}`
+  const pair = typeof id === 'string' && `${encodeURIComponent(id)}:${encodeURIComponent(asString(secret) ?? '')}`
   const headers = pair ? { authorization: `Basic ${Buffer.from(pair).toString('base64')}` } : undefined
-  const url = textOf(content, 'token_url')
+  const url = requireText(content, 'token_url')
   const own = readToken(await identityAnswer({ service: 'the token service', url, headers, form, connections }, signal), now)
   if (target === undefined) return own
   const { token_lifetime_seconds: life } = isObject(content.service_account_impersonation) ? content.service_account_impersonation : {}
@@ -86,7 +86,7 @@ async function subjectToken(source: Json, { signal, connections }: GoogleFetch):
   else if (typeof url === 'string')
     text = await identityAnswer({ service: 'the service of the subject token', url, headers: textsIn(headers), connections }, signal)
   else throw new CredentialError('credential_source of the credentials file is not supported, expected a file or a url')
-  const token = type === 'json' && typeof field === 'string' ? stringOf(jsonObject(text)?.[field]) : text.trim()
+  const token = type === 'json' && typeof field === 'string' ? asString(jsonObject(text)?.[field]) : text.trim()
   if (!token) throw new CredentialError('the source of the subject token holds none')
   return token
 }
@@ -94,15 +94,15 @@ async function subjectToken(source: Json, { signal, connections }: GoogleFetch):
 /** File that `gcloud auth application-default login --impersonate-service-account` has written. */
 async function impersonatedAccount(content: JsonObject, fetch: GoogleFetch): Promise<ReadToken> {
   const { source_credentials: inner, delegates } = content
-  const url = textOf(content, 'service_account_impersonation_url')
+  const url = requireText(content, 'service_account_impersonation_url')
   if (!isObject(inner) || inner.type === content.type) throw new CredentialError('the credentials file has no source_credentials')
   const { token } = await fromFile(inner, { ...fetch, scopes: [CLOUD] })
   const between = Array.isArray(delegates) ? delegates.filter((each) => typeof each === 'string') : []
   return await impersonated({ url, source: token, delegates: between }, fetch)
 }
 
-function textOf(content: JsonObject, name: string): string {
-  const value = stringOf(content[name])
+function requireText(content: JsonObject, name: string): string {
+  const value = asString(content[name])
   if (!value) throw new CredentialError(`the credentials file has no ${name}`)
   return value
 }

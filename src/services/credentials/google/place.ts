@@ -36,11 +36,26 @@ function metadataServer({ GCE_METADATA_IP: ip, GCE_METADATA_HOST: host }: Enviro
   return /^https?:\/\//.test(at) ? at : `http://${at}`
 }
 
+/** @returns why there are no credentials here, as far as that is seen without a call. */
+export function googleProblem(settings: GoogleSettings, env: Environment, isOwnMachine: boolean): string | undefined {
+  const place = googlePlace(settings, env)
+  if ('metadata' in place) {
+    if (isOwnMachine || METADATA_VARIABLES.some((name) => env[name])) return undefined
+    return 'nothing names a file, and this machine is none of Google Cloud, expected GOOGLE_APPLICATION_CREDENTIALS, or the file of gcloud auth application-default login'
+  }
+  const known = fileKind(place.file)
+  if (known === undefined) return `the file ${place.file} cannot be read (${place.by})`
+  return known === UNKNOWN ? `the file ${place.file} is none with credentials of Google (${place.by})` : undefined
+}
+
+/** Names of a metadata server, and of places that have one (npm gcp-metadata 8, build/src/gcp-residency.js). */
+const METADATA_VARIABLES = ['GCE_METADATA_IP', 'GCE_METADATA_HOST', 'CLOUD_RUN_JOB', 'FUNCTION_NAME', 'K_SERVICE']
+
 /** For `headgate check`. */
 export function describeGoogle(settings: GoogleSettings, env: Environment): string {
   const place = googlePlace(settings, env)
   const account = settings.impersonate === undefined ? '' : `the service account ${settings.impersonate}, by `
-  return account + ('metadata' in place ? `the metadata server at ${place.metadata}` : `${contentOf(place.file)} (${place.by})`)
+  return account + ('metadata' in place ? `the metadata server at ${place.metadata}` : `${fileContent(place.file)} (${place.by})`)
 }
 
 const KINDS: Readonly<Record<string, string>> = {
@@ -50,11 +65,19 @@ const KINDS: Readonly<Record<string, string>> = {
   impersonated_service_account: 'the impersonation of a service account',
 }
 
-function contentOf(file: string): string {
+const UNKNOWN = 'something unknown'
+
+function fileContent(file: string): string {
+  const kind = fileKind(file)
+  return kind === undefined ? `the file ${file}, which cannot be read` : `${kind} in the file ${file}`
+}
+
+/** @returns undefined where the file cannot be read. */
+function fileKind(file: string): string | undefined {
   try {
     const { type } = jsonObject(readFileSync(file, 'utf8')) ?? {}
-    return `${(typeof type === 'string' && KINDS[type]) || 'something unknown'} in the file ${file}`
+    return (typeof type === 'string' && Object.hasOwn(KINDS, type) && KINDS[type]) || UNKNOWN
   } catch {
-    return `the file ${file}, which cannot be read`
+    return undefined
   }
 }

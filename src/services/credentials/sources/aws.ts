@@ -1,6 +1,7 @@
 /** `credential: { aws: ... }`: keys of AWS from its standard chain, which sign each call (Signature Version 4). */
 import { Type } from 'typebox'
 import { asWritten, closed, line, secret } from '../../../config/fields/scalars.ts'
+import { awsProblem, describeAws } from '../aws/place.ts'
 import { credentialSource } from '../types.ts'
 
 const settings = asWritten(
@@ -41,30 +42,13 @@ const settings = asWritten(
 
 export const aws = credentialSource({
   name: 'aws',
+  cloud: 'aws',
   settings,
   signsBody: true,
-  describe: ({ region, profile, role }, env) => {
-    const chain = profile === undefined ? linkOf(env) : `profile ${profile} of the shared files`
-    return `aws in ${region}: ${role === undefined ? chain : `role ${role}, assumed with ${chain}`}`
-  },
+  describe: describeAws,
+  problem: awsProblem,
   open: async (written, _env, connections) => {
     const { awsGrants } = await import('../aws/chain.ts')
     return awsGrants(written, connections)
   },
 })
-
-/** The link of the chain that comes first with these variables, in the order of `@aws-sdk/credential-provider-node` 3.972.98. */
-function linkOf(env: Readonly<Record<string, string | undefined>>): string {
-  if (env.AWS_PROFILE) return `profile ${env.AWS_PROFILE} of the shared files (AWS_PROFILE)`
-  if (env.AWS_ACCESS_KEY_ID && env.AWS_SECRET_ACCESS_KEY) return 'AWS_ACCESS_KEY_ID of the environment'
-  const then = laterLink(env)
-  return `profile default of the shared files, or else ${then}`
-}
-
-function laterLink(env: Readonly<Record<string, string | undefined>>): string {
-  if (env.AWS_WEB_IDENTITY_TOKEN_FILE && env.AWS_ROLE_ARN) return `the web identity token for ${env.AWS_ROLE_ARN}`
-  if (env.AWS_CONTAINER_CREDENTIALS_RELATIVE_URI || env.AWS_CONTAINER_CREDENTIALS_FULL_URI) return 'the metadata of the container'
-  if (env.AWS_EC2_METADATA_DISABLED && env.AWS_EC2_METADATA_DISABLED !== 'false')
-    return 'none: the metadata of the instance is switched off'
-  return 'the metadata of the instance'
-}

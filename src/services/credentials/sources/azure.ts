@@ -1,7 +1,7 @@
 /** `credential: { azure: {...} }`: access tokens of Microsoft Entra ID. */
 import { Type } from 'typebox'
 import { url as address, asWritten, closed, flag, secret } from '../../../config/fields/scalars.ts'
-import { type AzureSettings, describeAzure } from '../azure/place.ts'
+import { type AzureSettings, azureProblem, describeAzure } from '../azure/place.ts'
 import { credentialSource } from '../types.ts'
 
 const path = (description: string) => Type.String({ description, pattern: '^/[^\\x00-\\x1f]{1,4095}$', expected: 'an absolute path' })
@@ -55,8 +55,10 @@ const settings = asWritten(
 
 export const azure = credentialSource({
   name: 'azure',
+  cloud: 'azure',
   settings,
   describe: (written, env) => describeAzure(written as AzureSettings, env),
+  problem: (written, env, isOwnMachine) => azureProblem(written as AzureSettings, env, isOwnMachine),
   open: async (written, env, connections) => {
     const { azureGrants } = await import('../azure/fetch.ts')
     return azureGrants(written as AzureSettings, env, connections)

@@ -1,7 +1,8 @@
 /** `credential: { command: [...] }`: a token from the output of a program. */
 import { Type } from 'typebox'
 import { asWritten } from '../../../config/fields/scalars.ts'
-import { LONGEST, tokenGrant } from '../token-answer.ts'
+import { isProgram } from '../local-files.ts'
+import { LONGEST, tokenGrant } from '../token-response.ts'
 import { CredentialError, credentialSource, type FetchGrant } from '../types.ts'
 
 const settings = asWritten(
@@ -18,6 +19,7 @@ export const command = credentialSource({
   name: 'command',
   settings,
   describe: ([program = '']) => `the output of ${program}`,
+  problem: ([program = ''], env) => (isProgram(program, env) ? undefined : `the program ${program} is not there, or not in PATH`),
   open: ([program = '', ...words], env): FetchGrant => {
     return async (signal, now) => {
       const { execFile } = await import('node:child_process')

@@ -2,7 +2,8 @@
 import { Type } from 'typebox'
 import { asWritten } from '../../../config/fields/scalars.ts'
 import { fileText } from '../identity-call.ts'
-import { tokenGrant } from '../token-answer.ts'
+import { isReadable } from '../local-files.ts'
+import { tokenGrant } from '../token-response.ts'
 import { credentialSource, type FetchGrant } from '../types.ts'
 
 const settings = asWritten(
@@ -17,6 +18,7 @@ export const file = credentialSource({
   name: 'file',
   settings,
   describe: (path) => `the file ${path}`,
+  problem: (path) => (isReadable(path) ? undefined : `the file ${path} cannot be read`),
   open: (path): FetchGrant => {
     return async (_, now) => tokenGrant(await fileText(path, 'the file'), now)
   },

@@ -1,7 +1,7 @@
 /** `credential: { google: {...} }`: access tokens of Google Cloud from application default credentials. */
 import { Type } from 'typebox'
-import { url as address, asWritten, closed, listOf } from '../../../config/fields/scalars.ts'
-import { describeGoogle, type GoogleSettings } from '../google/place.ts'
+import { url as address, asWritten, closed, listField } from '../../../config/fields/scalars.ts'
+import { describeGoogle, type GoogleSettings, googleProblem } from '../google/place.ts'
 import { credentialSource } from '../types.ts'
 
 const account = (description: string) =>
@@ -20,7 +20,7 @@ const settings = asWritten(
         }),
       ),
       scopes: Type.Optional(
-        listOf(
+        listField(
           'Scopes of the token. If unset: `https://www.googleapis.com/auth/cloud-platform`.',
           Type.String({ description: 'A scope.', pattern: '^[\\x21-\\x7e]{1,256}$', expected: 'a scope without spaces' }),
           1,
@@ -29,7 +29,9 @@ const settings = asWritten(
       impersonate: Type.Optional(
         account('Email of a service account that the token is for; the credentials need the right to make its tokens.'),
       ),
-      delegates: Type.Optional(listOf('Service accounts between the credentials and `impersonate`, in order.', account('An account.'), 1)),
+      delegates: Type.Optional(
+        listField('Service accounts between the credentials and `impersonate`, in order.', account('An account.'), 1),
+      ),
       iam_url: Type.Optional(
         address('Address of the service that makes tokens for `impersonate`. If unset: `https://iamcredentials.googleapis.com`.'),
       ),
@@ -47,8 +49,10 @@ const settings = asWritten(
 
 export const google = credentialSource({
   name: 'google',
+  cloud: 'google',
   settings,
   describe: (written, env) => describeGoogle(written as GoogleSettings, env),
+  problem: (written, env, isOwnMachine) => googleProblem(written as GoogleSettings, env, isOwnMachine),
   open: async (written, env, connections) => {
     const { googleGrants } = await import('../google/fetch.ts')
     return googleGrants(written as GoogleSettings, env, connections)

@@ -1,8 +1,8 @@
 /** `credential: { url: ... }`: a token from a service, such as the token endpoint of OAuth 2.0. */
 import { Type } from 'typebox'
-import { url as address, asWritten, closed, mapOf } from '../../../config/fields/scalars.ts'
+import { url as address, asWritten, closed, mapField } from '../../../config/fields/scalars.ts'
 import { identityAnswer } from '../identity-call.ts'
-import { tokenGrant } from '../token-answer.ts'
+import { tokenGrant } from '../token-response.ts'
 import { credentialSource, type FetchGrant } from '../types.ts'
 
 const value = (description: string) =>
@@ -11,10 +11,12 @@ const value = (description: string) =>
 const settings = asWritten(
   closed('A service that gives the token. Redirects are not followed.', {
     address: address('Address, without a query.'),
-    query: Type.Optional(mapOf('Query of the address.', '^[A-Za-z0-9._-]{1,64}$', 'a name', value('A value.'))),
-    headers: Type.Optional(mapOf('Headers, such as `{ Metadata: "true" }`.', '^[A-Za-z0-9-]{1,64}$', 'a header name', value('A value.'))),
+    query: Type.Optional(mapField('Query of the address.', '^[A-Za-z0-9._-]{1,64}$', 'a name', value('A value.'))),
+    headers: Type.Optional(
+      mapField('Headers, such as `{ Metadata: "true" }`.', '^[A-Za-z0-9-]{1,64}$', 'a header name', value('A value.')),
+    ),
     form: Type.Optional(
-      mapOf(
+      mapField(
         'Fields of a form, which makes it a POST: those of a grant of OAuth 2.0, such as `grant_type: client_credentials`.',
         '^[A-Za-z0-9._-]{1,64}$',
         'a name',

@@ -3,8 +3,8 @@ import type { FoundPage, SearchEngine } from '../types.ts'
 import { withSites } from './query-text.ts'
 
 /** A query has at most 400 characters and 50 words. */
-const MOST_CHARACTERS = 400
-const MOST_WORDS = 50
+const MAX_CHARACTERS = 400
+const MAX_WORDS = 50
 
 /** Brave Search, web results (api-dashboard.search.brave.com/api-reference/web/search/get). */
 export const brave: SearchEngine = {
@@ -15,8 +15,8 @@ export const brave: SearchEngine = {
   bothLists: false,
 
   ask(query, { url, key }) {
-    const words = query.text.split(/\s+/, MOST_WORDS - 2 * Math.min(8, query.allowed.length) - Math.min(8, query.excluded.length))
-    const q = withSites({ ...query, text: words.join(' ') }, MOST_CHARACTERS)
+    const words = query.text.split(/\s+/, MAX_WORDS - 2 * Math.min(8, query.allowed.length) - Math.min(8, query.excluded.length))
+    const q = withSites({ ...query, text: words.join(' ') }, MAX_CHARACTERS)
     const params = new URLSearchParams({
       q,
       count: String(query.count),

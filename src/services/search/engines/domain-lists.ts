@@ -6,7 +6,7 @@
 const PROTOCOL = /^https?:\/\//i
 
 /** Hosts that the allowed pages are on; a rule for subdomains or paths stands for its whole host. */
-export function hostsOf(allowed: readonly string[]): string[] {
+export function allowedHosts(allowed: readonly string[]): string[] {
   return [...new Set(allowed.map((entry) => bare(entry).replace(/^\*\./, '').replace(/\/.*$/, '')))]
 }
 

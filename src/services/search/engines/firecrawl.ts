@@ -1,9 +1,9 @@
 import { isObject, type JsonObject } from '../../../core/json.ts'
 import type { FoundPage, SearchEngine } from '../types.ts'
-import { hostsOf, wholeHosts } from './domain-lists.ts'
+import { allowedHosts, wholeHosts } from './domain-lists.ts'
 import { shortened } from './query-text.ts'
 
-const MOST_CHARACTERS = 500
+const MAX_CHARACTERS = 500
 
 /** Firecrawl, search without scraping of the pages (docs.firecrawl.dev/api-reference/endpoint/search, v2). */
 export const firecrawl: SearchEngine = {
@@ -14,10 +14,10 @@ export const firecrawl: SearchEngine = {
   bothLists: false,
 
   ask({ text, count, allowed, excluded, location }, { url, key }) {
-    const body: JsonObject = { query: shortened(text, MOST_CHARACTERS), limit: count, sources: ['web'] }
+    const body: JsonObject = { query: shortened(text, MAX_CHARACTERS), limit: count, sources: ['web'] }
     const without = wholeHosts(excluded)
     // It takes one list.
-    if (allowed.length > 0) body.includeDomains = hostsOf(allowed)
+    if (allowed.length > 0) body.includeDomains = allowedHosts(allowed)
     else if (without.length > 0) body.excludeDomains = without
     if (location?.country) body.country = location.country
     return { url: `${url}/v2/search`, headers: { authorization: `Bearer ${key}` }, body }

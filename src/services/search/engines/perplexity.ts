@@ -1,11 +1,11 @@
 import { isObject, type JsonObject } from '../../../core/json.ts'
 import type { FoundPage, SearchEngine } from '../types.ts'
-import { hostsOf, wholeHosts } from './domain-lists.ts'
+import { allowedHosts, wholeHosts } from './domain-lists.ts'
 
-const MOST_DOMAINS = 20
+const MAX_DOMAINS = 20
 /** No language writes fewer characters per token on average, so that an excerpt is long enough to be cut. */
 const CHARACTERS_PER_TOKEN = 2
-const MOST_TOKENS = 16_384
+const MAX_TOKENS = 16_384
 
 /** Perplexity, Search API (docs.perplexity.ai/api-reference/search-post). */
 export const perplexity: SearchEngine = {
@@ -20,10 +20,10 @@ export const perplexity: SearchEngine = {
     const body: JsonObject = {
       query: text,
       max_results: count,
-      max_tokens_per_page: Math.min(Math.ceil(characters / CHARACTERS_PER_TOKEN), MOST_TOKENS),
+      max_tokens_per_page: Math.min(Math.ceil(characters / CHARACTERS_PER_TOKEN), MAX_TOKENS),
     }
-    const domains = allowed.length > 0 ? hostsOf(allowed) : wholeHosts(excluded).map((domain) => `-${domain}`)
-    if (domains.length > 0) body.search_domain_filter = domains.slice(0, MOST_DOMAINS)
+    const domains = allowed.length > 0 ? allowedHosts(allowed) : wholeHosts(excluded).map((domain) => `-${domain}`)
+    if (domains.length > 0) body.search_domain_filter = domains.slice(0, MAX_DOMAINS)
     if (location?.country) body.country = location.country
     return { url: `${url}/search`, headers: { authorization: `Bearer ${key}` }, body }
   },

@@ -2,17 +2,17 @@
 import type { SearchQuery } from '../types.ts'
 
 /** With more terms engines ignore the words of the query; the results are filtered again anyway. */
-const MOST_DOMAINS = 8
+const MAX_DOMAINS = 8
 
 /**
  * The query with its domains as `site:` terms.
  * @param most characters of the whole; words at the end of the query are left out.
  */
 export function withSites({ text, allowed, excluded }: SearchQuery, most: number): string {
-  const only = allowed.slice(0, MOST_DOMAINS).map((domain) => `site:${plain(domain)}`)
+  const only = allowed.slice(0, MAX_DOMAINS).map((domain) => `site:${plain(domain)}`)
   const terms = [
     only.length > 1 ? `(${only.join(' OR ')})` : only.join(''),
-    ...excluded.slice(0, MOST_DOMAINS).map((domain) => `-site:${plain(domain)}`),
+    ...excluded.slice(0, MAX_DOMAINS).map((domain) => `-site:${plain(domain)}`),
   ]
   const sites = terms.filter((term) => term !== '').join(' ')
   if (sites === '' || sites.length > most / 2) return shortened(text, most)

@@ -1,9 +1,9 @@
 import { isObject, type JsonObject } from '../../../core/json.ts'
 import type { FoundPage, SearchEngine } from '../types.ts'
-import { hostsOf, wholeHosts } from './domain-lists.ts'
+import { allowedHosts, wholeHosts } from './domain-lists.ts'
 import { shortened } from './query-text.ts'
 
-const MOST_CHARACTERS = 400
+const MAX_CHARACTERS = 400
 const DEPTHS: ReadonlySet<string> = new Set(['basic', 'advanced', 'fast'])
 
 /** Tavily Search (docs.tavily.com/documentation/api-reference/endpoint/search). */
@@ -15,9 +15,9 @@ export const tavily: SearchEngine = {
   bothLists: false,
 
   ask({ text, count, allowed, excluded, mode }, { url, key }) {
-    const body: JsonObject = { query: shortened(text, MOST_CHARACTERS), max_results: count }
+    const body: JsonObject = { query: shortened(text, MAX_CHARACTERS), max_results: count }
     if (mode !== undefined && DEPTHS.has(mode)) body.search_depth = mode
-    if (allowed.length > 0) body.include_domains = hostsOf(allowed)
+    if (allowed.length > 0) body.include_domains = allowedHosts(allowed)
     const without = wholeHosts(excluded)
     if (without.length > 0) body.exclude_domains = without
     return { url: `${url}/search`, headers: { authorization: `Bearer ${key}` }, body }

@@ -1,0 +1,46 @@
+/** Output caps of a request at an endpoint: what the provider is sent, and what fits its context and the credit. */
+import type { Endpoint } from '../../routing/catalog/types.ts'
+import { capWithin } from '../../routing/index.ts'
+import { type Accepted, type Exchange, type MaybePlanned, plannedCap } from '../exchange.ts'
+import { contextNeed, endpointContext } from '../request/client-request.ts'
+import { mayReason } from './hidden-reasoning.ts'
+
+/** The output cap that the endpoint is sent; undefined where none is needed to keep the charge within the hold. */
+export function upstreamCap(exchange: MaybePlanned, endpoint: Endpoint): number | undefined {
+  const cap = plannedCap(exchange, endpoint)
+  if (cap === undefined) return undefined
+  const declared = endpoint.maxOutput
+  return declared !== undefined && cap.tokens >= declared ? undefined : cap.tokens
+}
+
+/** Output cap at the endpoint where that is below the caller's own cap; undefined where it is not. */
+export function loweredCap(exchange: Accepted, endpoint: Endpoint): number | undefined {
+  const { cap: own = 0 } = exchange.request.need
+  const fitting = fittingCap(exchange, endpoint, own)
+  return fitting < own ? fitting : undefined
+}
+
+/** Most tokens of a thought that a cap at the endpoint does not bound: the answer may cost as many more than the cap says. */
+export function uncappedThought(endpoint: Endpoint): number {
+  const { quirks = endpoint.provider.quirks } = endpoint
+  const thought = quirks.thought_beyond_max_tokens
+  if (thought === undefined || quirks.max_tokens_field === 'max_completion_tokens' || !mayReason(endpoint)) return 0
+  return Math.min(thought, endpointContext(endpoint))
+}
+
+/** A cap of the caller's, lowered to what the endpoint writes and to what the input leaves of its context. */
+export function fittingCap(exchange: Accepted, endpoint: Endpoint, own: number): number {
+  const declared = Math.min(own, endpoint.maxOutput ?? own)
+  const context = endpointContext(endpoint)
+  if (context === Number.POSITIVE_INFINITY) return declared
+  return Math.min(declared, capWithin(endpoint, contextNeed(exchange, context)))
+}
+
+/** The cap that ended the answer, where the credit had lowered it; undefined where the answer ended for another reason. */
+export function creditCap(exchange: Exchange): number | undefined {
+  const {
+    run: { lastTurn },
+  } = exchange
+  const cap = lastTurn && lastTurn.end?.reason === 'length' ? plannedCap(exchange, lastTurn.endpoint) : undefined
+  return cap?.lowered ? cap.tokens : undefined
+}
