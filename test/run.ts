@@ -1,9 +1,10 @@
 /**
- * The test command: `node test/run.ts [--long | --clients | --servers | --model-servers | --recordings | --delivery | --browser] [--alone] [filter …]`.
+ * The test command: `node test/run.ts [--long | --clients | --servers | --model-servers | --recordings | --delivery | --browser] [--alone] [--again] [filter …]`.
  * Runs the test files, each a tap script: several in a process, one after another, but for those that change or measure the process
  * (`support/file-groups.ts`). What took longest in the last run comes first, as many processes at once as there are processors, one more of
  * those that need nothing beside, of clients twice as many.
  * Ends with the plain line `N passed, N failed`. `--alone` gives each file a process of its own.
+ * `--again` runs files that failed once more at the end, each alone, and names those that pass then: limits of time that a crowd broke.
  * A filter keeps the files whose path contains it. `--long` adds the `*.long.ts` files and the
  * large counts (HEADGATE_LONG=1), those of `test/clients/` among them. `--clients` runs only the tests of third-party clients, which have
  * a lock file of their own. `--servers` runs only the tests that start a PostgreSQL or a Redis of their own, or a gateway of
@@ -43,7 +44,18 @@ const LONGEST = [
   'test/cli/documented-commands.test.ts',
   'test/cli/gateway-address.test.ts',
 ]
-const FLAGS = ['--long', '--clients', '--servers', '--recordings', '--agents', '--delivery', '--browser', '--model-servers', '--alone']
+const FLAGS = [
+  '--long',
+  '--clients',
+  '--servers',
+  '--recordings',
+  '--agents',
+  '--delivery',
+  '--browser',
+  '--model-servers',
+  '--alone',
+  '--again',
+]
 /** Runs the files of a list in one process. */
 const ONE_PROCESS = join('test', 'support', 'one-process.ts')
 /**
@@ -51,6 +63,8 @@ const ONE_PROCESS = join('test', 'support', 'one-process.ts')
  * a browser looks at each page in each form; a file of recordings takes thousands of them.
  */
 const FILE_SECONDS = { short: 300, browser: 900, recordings: 900, install: 900, models: 1800, long: 7200 }
+/** More files than this that fail are no matter of a crowd. */
+const MAX_AGAIN = 8
 /** Seconds after which a file that has not ended by itself is killed. */
 const GRACE = 20
 const NODE = Number.parseInt(process.versions.node, 10) < 24 ? join(BIN, 'node') : process.execPath
@@ -65,6 +79,7 @@ interface Choice {
   browser: boolean
   modelServers: boolean
   alone: boolean
+  again: boolean
   filters: string[]
 }
 
@@ -75,9 +90,11 @@ function parseChoice(args: readonly string[]): Choice {
     console.error(`unknown option ${unknown}; known are ${FLAGS.join(', ')}`)
     process.exit(2)
   }
-  const [long, clients, servers, recordings, agents, delivery, browser, modelServers, alone] = FLAGS.map((flag) => flags.includes(flag))
+  const [long, clients, servers, recordings, agents, delivery, browser, modelServers, alone, again] = FLAGS.map((flag) =>
+    flags.includes(flag),
+  )
   const filters = args.filter((arg) => !arg.startsWith('--'))
-  return { long, clients, servers, recordings, agents, delivery, browser, modelServers, alone, filters }
+  return { long, clients, servers, recordings, agents, delivery, browser, modelServers, alone, again, filters }
 }
 
 function chosenFiles(choice: Choice): string[] {
@@ -224,6 +241,13 @@ function runFiles(files: readonly string[], { report, seconds, env }: Setting): 
   })
 }
 
+/** Runs files that failed once more, alone. What ended badly behind its files has no file to run, and stays failed. */
+async function runAgain(files: readonly string[], setting: Setting): Promise<void> {
+  const failed = setting.report.failedFiles().filter((file) => files.includes(file))
+  if (failed.length > MAX_AGAIN) return
+  for (const file of failed) if (!stopped) await runFiles([file], setting)
+}
+
 async function run(choice: Choice): Promise<void> {
   const groups = longestFirst(fileGroups(choice))
   const report = new Report({ verbose: choice.filters.length > 0 })
@@ -235,6 +259,7 @@ async function run(choice: Choice): Promise<void> {
     for (const files of next) for (let left = files; left.length > 0 && !stopped; ) left = await runFiles(left, setting)
   }
   await Promise.all(Array.from({ length: processCount(choice) }, work))
+  if (choice.again && !stopped) await runAgain(groups.flat(), setting)
   process.exitCode = report.close()
   if (!stopped) keepTimes(report)
 }

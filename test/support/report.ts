@@ -83,12 +83,19 @@ export interface FileReport {
   end(end: FileEnd): void
 }
 
+interface Counts {
+  passed: number
+  failed: number
+  skipped: number
+}
+
 export class Report {
-  passed = 0
-  failed = 0
-  skipped = 0
   /** Milliseconds of each file. */
   readonly times = new Map<string, number>()
+  /** Counts of the last run of each file. */
+  private readonly files = new Map<string, Counts>()
+  /** Files that failed beside others and passed when they ran again. */
+  private readonly recovered = new Set<string>()
   private readonly processor = new Map<string, number>()
   private readonly failures: string[][] = []
   private readonly lanes = new Map<string, number>()
@@ -103,10 +110,10 @@ export class Report {
 
   file(name: string): FileReport {
     const parser = new Parser()
-    const counts = { passed: 0, failed: 0, skipped: 0 }
+    const counts: Counts = { passed: 0, failed: 0, skipped: 0 }
     const fail = (what: string, diagnostics: Diagnostics | null): void => {
       counts.failed++
-      this.fail(what === '' ? name : `${name} > ${what}`, diagnostics)
+      this.failures.push(describeFailure(what === '' ? name : `${name} > ${what}`, diagnostics))
     }
     parser.on('pass', () => counts.passed++)
     parser.on('todo', () => counts.skipped++)
@@ -129,8 +136,8 @@ export class Report {
         }
         if (time !== undefined) this.times.set(name, time)
         if (processor !== undefined) this.processor.set(name, processor)
-        this.passed += counts.passed
-        this.skipped += counts.skipped
+        if (counts.failed === 0 && this.files.get(name)?.failed) this.recovered.add(name)
+        this.files.set(name, counts)
         this.out(
           `${counts.failed === 0 ? 'ok    ' : 'not ok'}  ${name}  ${counts.passed}${counts.failed === 0 ? '' : `, ${counts.failed} failed`}`,
         )
@@ -141,11 +148,16 @@ export class Report {
     }
   }
 
+  /** Files whose last run failed. */
+  failedFiles(): string[] {
+    return [...this.files].filter(([, { failed }]) => failed > 0).map(([name]) => name)
+  }
+
   /** Prints, last, the counts. @returns the exit code of the whole run: 0 only if something ran, or says why not, and nothing failed. */
   close(): number {
     if (this.closed) return 1
     this.closed = true
-    if (this.failed + this.passed + this.skipped === 0) this.fail('nothing ran', null)
+    const { passed, failed, skipped } = this.totals()
     for (const lines of this.failures) this.out(lines.join('\n'))
     if (this.times.size > SLOWEST) {
       this.out(`# slowest: ${slowestName(this.times)}`)
@@ -153,13 +165,17 @@ export class Report {
       this.out(`# processor time: ${inSeconds(total)} in all, most of it: ${slowestName(this.processor)}`)
     }
     if (this.lanes.size > 0) this.out(`# lanes: ${[...this.lanes].map(([lane, count]) => `${lane} ${count}`).join(', ')}`)
-    this.out(`${this.passed} passed, ${this.failed} failed${this.skipped > 0 ? `, ${this.skipped} skipped` : ''}`)
-    return this.failed === 0 ? 0 : 1
+    if (this.recovered.size > 0) this.out(`# failed beside others, passed when run again alone: ${[...this.recovered].join(', ')}`)
+    this.out(`${passed} passed, ${failed} failed${skipped > 0 ? `, ${skipped} skipped` : ''}`)
+    return failed === 0 ? 0 : 1
   }
 
-  private fail(name: string, diagnostics: Diagnostics | null): void {
-    this.failed++
-    this.failures.push(describeFailure(name, diagnostics))
+  private totals(): Counts {
+    const sum = (key: keyof Counts): number => [...this.files.values()].reduce((total, counts) => total + counts[key], 0)
+    const totals = { passed: sum('passed'), failed: sum('failed'), skipped: sum('skipped') }
+    if (totals.passed + totals.failed + totals.skipped > 0) return totals
+    this.failures.push(describeFailure('nothing ran', null))
+    return { ...totals, failed: 1 }
   }
 
   private comment(comment: string): void {

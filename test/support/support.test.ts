@@ -180,6 +180,26 @@ t.test('the report of many files shows which took longest, and which took most o
   t.end()
 })
 
+t.test('a file that runs again counts once, and the report names it', (t) => {
+  const lines: string[] = []
+  const report = new Report({ out: (line) => lines.push(line) })
+  const ran = (name: string, tap: string, code: number): void => {
+    const file = report.file(name)
+    file.write(`TAP version 14\n${tap}1..1\n`)
+    file.end({ code })
+  }
+  ran('a.test.ts', 'not ok 1 - one\n', 1)
+  ran('b.test.ts', 'not ok 1 - one\n', 1)
+  t.same(report.failedFiles(), ['a.test.ts', 'b.test.ts'])
+  ran('a.test.ts', 'ok 1 - one\n', 0)
+  ran('b.test.ts', 'not ok 1 - one\n', 1)
+  t.same(report.failedFiles(), ['b.test.ts'])
+  t.equal(report.close(), 1)
+  t.match(lines.join('\n'), /^not ok {2}a\.test\.ts > one/m, 'the first failure stays in sight')
+  t.same(lines.slice(-2), ['# failed beside others, passed when run again alone: a.test.ts', '1 passed, 1 failed'])
+  t.end()
+})
+
 t.test('the processor time of a program that has ended counts as that of whoever started it', (t) => {
   const [children, all] = [ofChildren(), ofAll()]
   spawnSync(process.execPath, ['-e', 'while (process.cpuUsage().user < 200_000);'])
