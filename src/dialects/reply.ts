@@ -22,6 +22,8 @@ export interface ReplyContext {
   readonly demanding?: boolean | undefined
   /** True for a client that takes the last block of a reply alone for its answer (`ClientDialect.readsLastBlock`). */
   readonly readsLastBlock?: boolean | undefined
+  /** True for a client that loses a reply with one text under two names (`ClientDialect.refusesTwoNames`). */
+  readonly refusesTwoNames?: boolean | undefined
   /** White-label word of `router_metadata`, `router:…` and the keep-alive comment. */
   readonly brand: string
   /** Form of `error.code` for this caller; the status where absent. */

@@ -71,6 +71,8 @@ export interface ClientDialect {
   }
   /** True for callers that take the last block of a reply alone for its answer; absent where no such client is known. */
   readsLastBlock?(headers: IncomingHttpHeaders): boolean
+  /** True for callers whose types have two names of one text as one member, and refuse the second; absent where no such client is known. */
+  refusesTwoNames?(headers: IncomingHttpHeaders): boolean
   /** Header in which the SDKs of the format expect the id of the request; absent where that is `X-Request-Id`. */
   readonly requestIdHeader?: string | undefined
   /** `times` where clients of the format read Anthropic's headers for what is left of a limit per minute; absent where OpenAI's. */

@@ -14,7 +14,7 @@ interface Caller {
     readonly id: string
     readonly brand: string
     readonly headers: IncomingHttpHeaders
-    readonly client: Pick<ClientDialect, 'demands' | 'readsLastBlock'>
+    readonly client: Pick<ClientDialect, 'demands' | 'readsLastBlock' | 'refusesTwoNames'>
     readonly config: Pick<Config, 'errors'>
   }
   readonly auth: { readonly key: ApiKey } | undefined
@@ -46,6 +46,12 @@ export class ReplyFacts implements ReplyContext {
   get readsLastBlock(): boolean {
     const { client, headers } = this.#caller.head
     return client.readsLastBlock?.(headers) === true
+  }
+
+  /** Looked up where there is reasoning. */
+  get refusesTwoNames(): boolean {
+    const { client, headers } = this.#caller.head
+    return client.refusesTwoNames?.(headers) === true
   }
 
   /** Looked up where there is an error. */

@@ -1,4 +1,5 @@
 /** The chat dialect: what callers speak and what OpenAI-compatible providers speak. */
+import { isReqwest } from '../../core/reqwest.ts'
 import type { ClientDialect, UpstreamDialect } from '../types.ts'
 import { check } from './check.ts'
 import { chatClientTools } from './client-tools.ts'
@@ -27,6 +28,7 @@ export const chatClient: ClientDialect = {
   id: CLIENT_ID,
   cutsFailures: true,
   demands: demandsNames,
+  refusesTwoNames: isReqwest,
   files: 'openai',
   fields: chatFields,
   capFields: ['max_completion_tokens', 'max_tokens'],

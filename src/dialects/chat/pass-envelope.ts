@@ -156,6 +156,8 @@ export class Envelope {
   private readonly prefix: string
   private readonly ours: string
   private readonly style: (typeof STYLES)[number]
+  /** True where reasoning has one name only, so that each frame of it is parsed. */
+  private readonly single: boolean
   private skeleton: Skeleton | undefined
   private misses = 0
   /** Content bytes of the last batch that was rewritten. */
@@ -165,10 +167,11 @@ export class Envelope {
   /** True where all of it has the skeleton of one member of words: there is nothing else in it. */
   plain = false
 
-  private constructor(prefix: string, ours: string, style: (typeof STYLES)[number]) {
+  private constructor(prefix: string, ours: string, { style, single }: { style: (typeof STYLES)[number]; single: boolean }) {
     this.prefix = prefix
     this.ours = ours
     this.style = style
+    this.single = single
   }
 
   /**
@@ -184,7 +187,7 @@ export class Envelope {
       // A member behind the choices would come twice.
       if (!header || (createdIn(header) === undefined && frame.includes('"created"', at))) return undefined
       const ours = `data: ${binary(JSON.stringify(ourHeader(header, ctx)).slice(0, -1))}`
-      return new Envelope(alone(frame.slice(0, at)), ours, style)
+      return new Envelope(alone(frame.slice(0, at)), ours, { style, single: ctx.refusesTwoNames === true })
     }
     return undefined
   }
@@ -239,6 +242,7 @@ export class Envelope {
       text = batch.replaceAll(style.noUsage, '')
     }
     const mirrors = batch.includes(REASONING)
+    if (mirrors && this.single) return undefined
     let out = ''
     let content = 0
     let images = 0

@@ -54,7 +54,7 @@ export function passResult(body: JsonObject, ctx: ReplyContext): PassResult {
   if (choice instanceof Fault) return { fault: choice, finish: (final) => faultText(ctx, final) }
   const message = choice.message as JsonObject
   joinParts(message)
-  mirrorReasoning(message)
+  mirrorReasoning(message, ctx.refusesTwoNames === true)
   dropEmptyMembers(message)
   const areBroken = completeCalls(message)
   const counted = usageIn(body)

@@ -158,10 +158,11 @@ export class ChatPassStream extends FramePassStream {
     const delta = isObject(choice.delta) ? choice.delta : {}
     if (this.identity.isAnother(chunk, delta, this.committed)) return this.fail(new Fault('upstream_garbled'))
     const joined = joinParts(delta) || this.cites(delta)
-    const mirrored = mirrorReasoning(delta)
+    const single = this.ctx.refusesTwoNames === true
+    const mirrored = mirrorReasoning(delta, single)
     let edited = this.tidy(delta, choice) || joined || isWhole
     // Written with escapes, for example, a name is not found in the text.
-    if ((mirrored && !mirrorsByText(frame)) || endsInForeignTier(frame)) edited = true
+    if ((mirrored && (single || !mirrorsByText(frame))) || endsInForeignTier(frame)) edited = true
     const word = finishWord(choice)
     const fault = choiceFault(choice, chunk, word)
     const over = word !== undefined

@@ -175,8 +175,19 @@ export class ReplyIdentity {
 
 const filled = (value: Json | undefined): value is string => typeof value === 'string' && value !== ''
 
-/** Adds the names to a parsed delta or message, in place. @returns true where it had to. */
-export function mirrorReasoning(message: JsonObject): boolean {
+/**
+ * Adds the names to a parsed delta or message, in place.
+ * @param single true for a client that refuses two names: the member `reasoning` is then the only text.
+ * @returns true where it had to change anything.
+ */
+export function mirrorReasoning(message: JsonObject, single: boolean): boolean {
+  const isAdded = addReasoning(message)
+  if (!single || message.reasoning === undefined || message.reasoning_content === undefined) return isAdded
+  delete message.reasoning_content
+  return true
+}
+
+function addReasoning(message: JsonObject): boolean {
   const { reasoning_content: content, reasoning: plain, reasoning_details: details } = message
   const isDetailed = Array.isArray(details) && details.length > 0
   if (!isDetailed && !filled(plain) && !filled(content)) return false

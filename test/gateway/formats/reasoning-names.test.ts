@@ -1,9 +1,10 @@
 /** Reasoning reaches chat callers as `reasoning` and `reasoning_details` in every lane, whatever the provider calls it. */
 import t from 'tap'
+import { request } from 'undici'
 import type { JsonObject } from '../../../src/core/json.ts'
 import { every } from '../../support/every.ts'
 import { list, object, parseStream } from '../../support/fold.ts'
-import { oneModel, startGateway } from '../../support/gateway.ts'
+import { KEY, oneModel, startGateway } from '../../support/gateway.ts'
 import { type Answer, jsonAnswer, type Script, sseAnswer, startUpstream } from '../../support/upstream.ts'
 
 const WORDS = ['Let ', 'me "think"', ' about\\it\n', 'é😀', '', 'done. ']
@@ -98,6 +99,34 @@ t.test('reasoning is read as reasoning and reasoning_details', async (t) => {
                 .join('')
               t.equal(own, expected.reasoning, `${name}: and its own name stays`)
             }
+          }
+    }
+  })
+})
+
+t.test('a client on reqwest, whose types take both names for one member, reads one of them', async (t) => {
+  const upstream = await startUpstream(() => ({}))
+  t.teardown(() => upstream.close())
+  await every(t, 'every lane', async (t) => {
+    for (const lane of LANES) {
+      const gateway = await startGateway(oneModel(upstream.url, 'openai-chat'), { lane })
+      t.teardown(() => gateway.close())
+      for (const [way, delta] of Object.entries(DELTAS))
+        for (const [style, write] of Object.entries(STYLES))
+          for (const stream of [true, false]) {
+            const name = `${lane}, ${way}, ${style}, stream ${stream}`
+            upstream.script = () => (stream ? streamed(delta, write) : whole(delta, write))
+            const body = JSON.stringify({ model: 'acme/one', messages: [{ role: 'user', content: 'Hello' }], stream })
+            const headers = { authorization: `Bearer ${KEY}`, 'content-type': 'application/json', accept: '*/*' }
+            // It adds no User-Agent, as reqwest does not.
+            const reply = await request(`${gateway.url}/v1/chat/completions`, { method: 'POST', headers, body })
+            const text = await reply.body.text()
+            const messages = stream
+              ? parseStream(text).flatMap((event) => list(event.choices).map((choice) => object(choice.delta)))
+              : list(object(JSON.parse(text)).choices).map((choice) => object(choice.message))
+            t.equal(read(messages).reasoning, WORDS.join(''), name)
+            const twice = messages.filter((message) => 'reasoning' in message && 'reasoning_content' in message)
+            t.same(twice, [], `${name}: no member twice`)
           }
     }
   })
