@@ -12,6 +12,7 @@ import type { Model } from '../routing/catalog/types.ts'
 import { type Cloud, machineCloud } from '../services/credentials/machine.ts'
 import { type CredentialSettings, credentialOnTop } from '../services/credentials/settings.ts'
 import { credentialProblem, describeCredential } from '../services/credentials/sources/index.ts'
+import { sandboxProblem } from '../services/sandbox/program.ts'
 import { CONSOLE, plural, type Streams } from './console.ts'
 
 /** `headgate check --chain`: the layers that a request of each operation goes through, in order. @returns the exit code. */
@@ -52,6 +53,8 @@ export async function check(
       const problem = credentialProblem(source, settings, env, findCloud())
       if (problem !== undefined) streams.out(`${file}: warning: credential of ${place}: ${problem}`)
     }
+    const sandbox = sandboxProblem(config.plugins.defaults.shell ?? {})
+    if (sandbox !== undefined) streams.out(`${file}: warning: plugins.defaults.shell.sandbox: ${sandbox}`)
     for (const warning of unknownPrices(config)) streams.out(`${file}: warning: ${warning}`)
     return 0
   } catch (error) {

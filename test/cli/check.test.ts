@@ -1,4 +1,5 @@
-/** `headgate check --chain`: the layers of each operation, in order. */
+/** `headgate check`: the layers of each operation, and programs that this machine lacks. */
+import { join } from 'node:path'
 import t from 'tap'
 import { OPERATIONS } from '../../src/pipeline/chain.ts'
 import { runProgram } from '../support/program.ts'
@@ -30,4 +31,22 @@ t.test('check --chain prints the layers of every operation', async (t) => {
       'attempt',
     ],
   )
+})
+
+t.test('check warns where the program of the sandbox is not there', async (t) => {
+  const checked = async (sandbox: string): Promise<string> => {
+    const yaml = `providers: { local: { dialect: sim } }
+models: { sim/echo: { endpoints: [ { provider: local, model: echo } ] } }
+plugins: { defaults: { shell: { sandbox: ${sandbox} } } }
+`
+    const folder = t.testdir({ 'headgate.yaml': yaml })
+    const program = runProgram(['check', join(folder, 'headgate.yaml')])
+    t.same(await program.exited, { code: 0, signal: null })
+    return program.out()
+  }
+  t.match(
+    await checked('{ type: command, command: [/nowhere/docker, run] }'),
+    /warning: plugins\.defaults\.shell\.sandbox: the program \/nowhere\/docker is not there, expected it at its path or in one of \/usr\//,
+  )
+  t.notMatch(await checked('{ type: command, command: [sh, -c] }'), /warning/)
 })

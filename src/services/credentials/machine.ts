@@ -1,6 +1,6 @@
 /** The cloud that a machine belongs to, as its firmware states it: `headgate check` learns without a call whether metadata can answer. */
 import { join } from 'node:path'
-import { readableText } from './local-files.ts'
+import { readableText } from '../../core/local-files.ts'
 
 export type Cloud = 'aws' | 'azure' | 'google'
 

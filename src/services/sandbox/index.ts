@@ -6,6 +6,7 @@ import { argvFor, IN_MEMORY } from './argv.ts'
 import { bubblewrapFeatures } from './bubblewrap.ts'
 import { Folders, holdsMore } from './folders.ts'
 import { type Ran, runProcess } from './process.ts'
+import { ENVIRONMENT } from './program.ts'
 import { type SandboxSettings, sandboxSettings } from './settings.ts'
 
 interface Waiting {
@@ -142,7 +143,7 @@ export class Sandbox {
 /** Containers that a killed client of a container engine may have left. */
 function stop([program, ...rest]: readonly string[]): void {
   if (program === undefined) return
-  const child = spawn(program, rest, { stdio: 'ignore', env: { PATH: '/usr/local/bin:/usr/bin:/bin' } })
+  const child = spawn(program, rest, { stdio: 'ignore', env: ENVIRONMENT })
   child.on('error', () => {})
   child.unref()
 }

@@ -5,6 +5,7 @@ import { type Readable, Writable } from 'node:stream'
 import type { Clock, Timer } from '../../core/clock.ts'
 import type { Argv } from './argv.ts'
 import { groupHoldsMore } from './group-memory.ts'
+import { ENVIRONMENT } from './program.ts'
 
 export interface Ran {
   stdout: string
@@ -27,9 +28,6 @@ export interface ProcessBounds {
   /** Bytes of memory that it and all that it has started may hold together, with the files in these folders. */
   readonly memory?: { readonly bytes: number; readonly folders: readonly string[] } | undefined
 }
-
-/** The only variable that the process is given: where programs are. */
-const ENVIRONMENT = { PATH: '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin' }
 
 /** A process that writes so many times the output shown is killed. */
 const FLOOD = 64

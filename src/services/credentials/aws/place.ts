@@ -4,7 +4,7 @@
  */
 import { homedir } from 'node:os'
 import { join } from 'node:path'
-import { isReadable, readableText } from '../local-files.ts'
+import { isReadable, readableText } from '../../../core/local-files.ts'
 import type { Environment } from '../types.ts'
 import type { AwsSettings } from './chain.ts'
 

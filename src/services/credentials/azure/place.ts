@@ -1,5 +1,5 @@
 /** Which identity of Microsoft Entra ID is used, in the order of DefaultAzureCredential (@azure/identity 4.13.1), without its tries. */
-import { isReadable } from '../local-files.ts'
+import { isReadable } from '../../../core/local-files.ts'
 import type { Environment } from '../types.ts'
 
 export interface AzureSettings {

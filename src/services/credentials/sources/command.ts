@@ -1,7 +1,7 @@
 /** `credential: { command: [...] }`: a token from the output of a program. */
 import { Type } from 'typebox'
 import { asWritten } from '../../../config/fields/scalars.ts'
-import { isProgram } from '../local-files.ts'
+import { isProgram } from '../../../core/local-files.ts'
 import { LONGEST, tokenGrant } from '../token-response.ts'
 import { CredentialError, credentialSource, type FetchGrant } from '../types.ts'
 

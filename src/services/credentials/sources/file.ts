@@ -1,8 +1,8 @@
 /** `credential: { file: ... }`: a token that something else keeps in a file, such as a projected token of Kubernetes. */
 import { Type } from 'typebox'
 import { asWritten } from '../../../config/fields/scalars.ts'
+import { isReadable } from '../../../core/local-files.ts'
 import { fileText } from '../identity-call.ts'
-import { isReadable } from '../local-files.ts'
 import { tokenGrant } from '../token-response.ts'
 import { credentialSource, type FetchGrant } from '../types.ts'
 
