@@ -5,7 +5,7 @@ export const addition: Addition = {
   name: 'quirk',
   change: 'a quirk',
   recipe:
-    'a line in the table `quirks.ts` of its dialect (`openai-chat` is the folder `chat` of `src/dialects/`, `anthropic` the folder `messages`), its reader, and its test',
+    'a line in the table `quirks.ts` of its dialect (`openai-chat` is the folder `chat` of `src/dialects/`, `anthropic` the folder `messages`), its reader (mostly `fit-request.ts` or another `fit-*.ts` of that folder), and its test. A field that only has another name needs none: `quirks.body.rename` in the preset',
   most: 3,
   edits: [
     {
