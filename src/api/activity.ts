@@ -5,7 +5,7 @@ import type { JsonObject } from '../core/json.ts'
 import { BY_DAY } from '../core/ledger-counts.ts'
 import { usd } from '../core/money.ts'
 import { WORKSPACE } from '../core/workspace.ts'
-import type { LedgerScans } from '../ledger/scans.ts'
+import type { LedgerLists } from '../ledger/reader.ts'
 import type { UseRow } from '../ledger/types.ts'
 import { addUse, DAY_MS } from '../ledger/use.ts'
 import { shownCounts } from './count-fields.ts'
@@ -14,7 +14,7 @@ import { choice, keyHash, type QueryParameter, text } from './parameters.ts'
 import { type ApiReply, ok } from './reply.ts'
 
 export interface ActivitySource extends KeySource {
-  readonly scans: Pick<LedgerScans, 'use' | 'sessions' | 'search'>
+  readonly scans: LedgerLists
 }
 
 const DAYS = 30
