@@ -60,9 +60,9 @@ const FLAGS = [
 const ONE_PROCESS = join('test', 'support', 'one-process.ts')
 /**
  * Seconds that one file may take: far more than it does, on a busy machine too. An agent, or what is delivered, is installed first;
- * a browser looks at each page in each form; a file of recordings takes thousands of them.
+ * a browser looks at each page in each form; a file of recordings takes thousands of them; clients of five languages start their programs.
  */
-const FILE_SECONDS = { short: 300, browser: 900, recordings: 900, install: 900, models: 1800, long: 7200 }
+const FILE_SECONDS = { short: 300, clients: 900, browser: 900, recordings: 900, install: 900, models: 1800, long: 7200 }
 /** More files than this that fail are no matter of a crowd. */
 const MAX_AGAIN = 8
 /** Seconds after which a file that has not ended by itself is killed. */
@@ -192,10 +192,11 @@ async function environment(choice: Choice): Promise<NodeJS.ProcessEnv> {
   return env
 }
 
-function choiceKind({ long, agents, delivery, browser, modelServers, recordings }: Choice): keyof typeof FILE_SECONDS {
+function choiceKind({ long, agents, delivery, browser, modelServers, recordings, clients }: Choice): keyof typeof FILE_SECONDS {
   if (modelServers) return 'models'
   if (long) return 'long'
   if (recordings) return 'recordings'
+  if (clients) return 'clients'
   return agents || delivery ? 'install' : browser ? 'browser' : 'short'
 }
 

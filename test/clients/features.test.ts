@@ -16,6 +16,6 @@ async function tryLanguage(t: Test, language: ProgramLanguage): Promise<void> {
   for (const client of languageRuns(language).filter(isTried)) await tryFeatures(t, { house, client, run: startRun(client.program) })
 }
 
-t.setTimeout(590_000)
+t.setTimeout(880_000)
 for (const language of Object.keys(FEATURE_PROGRAMS) as ProgramLanguage[])
-  await t.test(`clients in ${language}`, { skip: missing(language), timeout: 280_000 }, (t) => tryLanguage(t, language))
+  await t.test(`clients in ${language}`, { skip: missing(language), timeout: 800_000 }, (t) => tryLanguage(t, language))
