@@ -14,7 +14,7 @@ const PLACES = ['Rome', 'Rome, Italy', 'Nice, France']
 const skip = missing('Python')
 if (skip) t.test('clients in Python', { skip })
 else {
-  t.setTimeout(280_000)
+  t.setTimeout(880_000)
   const tasks = await startTasks(t)
   const { command, args } = PROGRAMS.Python
   const startTask = startTaskProgram(t, command, args)

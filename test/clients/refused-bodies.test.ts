@@ -59,7 +59,7 @@ const CLIENTS: Record<string, Client> = {
   },
 }
 
-t.setTimeout(300_000)
+t.setTimeout(880_000)
 t.test('a refusal of a body that has not been read reaches each client', async (t) => {
   const stage = await overloaded(t, { server: HURRIED })
   const asked = await crowd(stage, FULL + 1)

@@ -23,7 +23,7 @@ const MANIFESTS = { single: 'defaults', cluster: 'cluster', tryout: 'tryout', si
 
 const helm = tool('helm')
 const work = mkdtempSync(join(tmpdir(), 'headgate-chart-'))
-t.setTimeout(240_000)
+t.setTimeout(880_000)
 t.teardown(() => rmSync(work, { recursive: true, force: true }))
 
 const pathValues = (path: string): JsonObject => parse(readFileSync(join(CHART, path), 'utf8')) as JsonObject
