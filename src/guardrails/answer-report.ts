@@ -58,20 +58,20 @@ export function answerFault(hits: Iterable<Hit>): Fault | undefined {
   const [first] = blocking
   if (!first) return undefined
   const { rule } = first
-  return blocked(rule.stage === 'regex_pi_detection' ? 'prompt injection' : rule.label, hitEntities(blocking))
+  return blocked(rule.stage === 'regex_pi_detection' ? 'prompt injection' : rule.label, hitEntities(blocking), rule.guardrail.name)
 }
 
 /** 403 where an engine wants the answer refused. */
-export function answerEngineFault({ action, label, entities, moderation }: EngineVerdict): Fault | undefined {
+export function answerEngineFault({ action, label, entities, moderation }: EngineVerdict, guardrail: string): Fault | undefined {
   if (action !== 'block') return undefined
-  const fault = blocked(label, entities)
+  const fault = blocked(label, entities, guardrail)
   if (moderation) fault.metadata = { ...fault.metadata, ...findingData(moderation), provider_name: moderation.engine }
   return fault
 }
 
-function blocked(label: string | undefined, entities: readonly string[]): Fault {
+function blocked(label: string | undefined, entities: readonly string[], guardrail: string): Fault {
   return new Fault('guardrail_blocked', {
     message: `Response blocked by content filter: ${label ?? '[BLOCKED]'}`,
-    metadata: { direction: 'output', matched_entity_types: [...entities] },
+    metadata: { direction: 'output', matched_entity_types: [...entities], guardrail },
   })
 }

@@ -18,7 +18,10 @@ export function blockFault(hits: Iterable<Hit>): Fault | undefined {
   const [first] = blocking
   if (!first) return undefined
   const { rule } = first
-  return new Fault('guardrail_blocked', { message: blockMessage(rule), metadata: { patterns: hitPatterns(blocking) } })
+  return new Fault('guardrail_blocked', {
+    message: blockMessage(rule),
+    metadata: { patterns: hitPatterns(blocking), guardrail: rule.guardrail.name },
+  })
 }
 
 function blockMessage({ stage, label }: { stage: StageName; label: string | undefined }): string {
@@ -97,15 +100,25 @@ export function silentStage(guardrail: GuardrailName, { name: engine, stage: nam
   return evident(stage, { guardrail, entities: [], matched: [] })
 }
 
-/** 403 where the engine wants the request refused. @param model slug that the caller sent. */
-export function engineFault({ action, label, patterns, moderation }: EngineVerdict, model: string): Fault | undefined {
+interface EngineSubject {
+  /** Its name in messages. */
+  readonly guardrail: string
+  /** Slug that the caller sent. */
+  readonly model: string
+}
+
+/** 403 where the engine wants the request refused. */
+export function engineFault(
+  { action, label, patterns, moderation }: EngineVerdict,
+  { guardrail, model }: EngineSubject,
+): Fault | undefined {
   if (action !== 'block') return undefined
   if (moderation) {
-    const metadata = { ...findingMetadata(moderation, model), patterns: [...patterns] }
+    const metadata = { ...findingMetadata(moderation, model), patterns: [...patterns], guardrail }
     return new Fault('guardrail_blocked', { message: moderationMessage(moderation), metadata })
   }
   return new Fault('guardrail_blocked', {
     message: blockMessage({ stage: 'content-filter', label }),
-    metadata: { patterns: [...patterns] },
+    metadata: { patterns: [...patterns], guardrail },
   })
 }

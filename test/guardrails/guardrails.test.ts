@@ -421,7 +421,7 @@ t.test('a block has its fault body and its stage', async (t) => {
       message: 'Request blocked by content filter: FORBIDDEN',
       type: 'permission_error',
       param: null,
-      metadata: { error_type: 'permission_denied', patterns: ['forbidden-1234'] },
+      metadata: { error_type: 'permission_denied', patterns: ['forbidden-1234'], guardrail: 'first' },
     },
   })
   // As it is told: without what only the audit trail reads.

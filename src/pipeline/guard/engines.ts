@@ -56,7 +56,7 @@ export async function askEngine(
   const stage = verdict && engineStage(guardrail, engine, verdict)
   if (!verdict || !stage) return undefined
   stages.push(direction === 'output' ? ofAnswer(stage, verdict.entities) : stage)
-  const fault = direction === 'output' ? answerEngineFault(verdict) : engineFault(verdict, requested)
+  const fault = direction === 'output' ? answerEngineFault(verdict, name) : engineFault(verdict, { guardrail: name, model: requested })
   if (fault) throw fault
   return verdict
 }

@@ -69,7 +69,7 @@ t.test('returns 403 with the matched text for injection, and calls no provider',
       const error = object(body.error)
       t.match(error.message, 'Request blocked: prompt injection patterns detected')
       if (client === 'messages') t.match(body, { type: 'error', error: { type: 'permission_error' } })
-      else t.same(object(error.metadata).patterns, ['ignore all previous instructions'])
+      else t.match(error.metadata, { patterns: ['ignore all previous instructions'], guardrail: 'no-injection' })
       t.match(body.router_metadata, { attempt: 0 })
       t.notOk('attempts' in object(body.router_metadata))
       t.same(bodyStages(body), [
