@@ -56,9 +56,9 @@ export class ConfigReader {
     const references = text === undefined ? undefined : new SecretReferences(this.path, text, this.env)
     this.references = references?.all ?? []
     if (!references || references.all.length === 0) return loadConfig(this.path, this.env, options)
-    return this.read(references.all).then((failed) => {
+    return this.read(references.all).then(({ failed, kept }) => {
       if (failed.size > 0) references.refuse(failed)
-      return loadConfig(this.path, this.known, options)
+      return { ...loadConfig(this.path, this.known, options), staleSecrets: [...kept.keys()] }
     })
   }
 
@@ -92,15 +92,14 @@ export class ConfigReader {
     this.arm(watch)
   }
 
-  /** @returns why references have no text at all. */
-  private async read(references: readonly string[]): Promise<ReadonlyMap<string, string>> {
-    const { values, failed, kept } = await this.secrets.read(references, this.place)
-    this.values = values
-    for (const [reference, why] of kept) {
+  private async read(references: readonly string[]): Promise<SecretReading> {
+    const reading = await this.secrets.read(references, this.place)
+    this.values = reading.values
+    for (const [reference, why] of reading.kept) {
       this.watch?.log.error({ secret: reference, why }, 'a secret cannot be read, its last value stays in use')
       this.watch?.metrics.of(failures).add()
     }
-    return failed
+    return reading
   }
 }
 

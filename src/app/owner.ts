@@ -37,6 +37,7 @@ import { Events, raiseReload } from './events.ts'
 import { operatorsCompactionKeys } from './operators-compaction-keys.ts'
 import { OwnerBookkeeping } from './owner-bookkeeping.ts'
 import { OwnerSettings } from './owner-settings.ts'
+import { reportKept, reportReloaded } from './reload-report.ts'
 import type { StartOptions } from './start.ts'
 import { StoreAlerts } from './store-alerts.ts'
 
@@ -353,15 +354,14 @@ class Owner {
 
   private reload(reload: Reload, workerPool: WorkerPool): void {
     const log = this.logs.part('config')
-    if (reload.kind === 'refused') log.error({ settings: reload.reasons }, 'configuration kept: these settings need a restart')
-    else if (reload.kind === 'failed') log.error({ problem: String(reload.error) }, 'configuration kept: the new one cannot be used')
+    if (reload.kind !== 'applied') reportKept(log, reload)
     else {
       const { file } = reload.config
       this.logs.follow(reload.config.log)
       if (!this.settings.apply(reload.config))
         log.warn({ file }, 'the keys stay as they were: a real provider key requires keys named in auth.keys')
       workerPool.notify('reload', pack(this.settings.shared))
-      log.info({ file }, 'configuration reloaded')
+      reportReloaded(log, reload.config)
     }
   }
 

@@ -50,6 +50,7 @@ import { fileGuardrails, knownNames, StoredSettings, tryOut } from './guardrail-
 import { HealthChecks } from './health-checks/health-checks.ts'
 import { OwnStatus } from './process-status.ts'
 import { discoveredListing, listingReports } from './provider-listing.ts'
+import { reportKept, reportReloaded } from './reload-report.ts'
 import { chainSettings, keyLookup } from './settings.ts'
 import { programVersion } from './version.ts'
 
@@ -192,8 +193,7 @@ export class Runtime {
     const log = this.source.logs.part('config')
     // The owner of workers raises one for all of them.
     if (!this.source.worker) raiseReload(this.events.sources, reload, this.config.file)
-    if (reload.kind === 'refused') log.error({ settings: reload.reasons }, 'configuration kept: these settings need a restart')
-    else if (reload.kind === 'failed') log.error({ problem: String(reload.error) }, 'configuration kept: the new one cannot be used')
+    if (reload.kind !== 'applied') reportKept(log, reload)
     else {
       this.config = reload.config
       this.source.logs.follow(reload.config.log)
@@ -202,7 +202,7 @@ export class Runtime {
       this.telemetry.apply(reload.config.telemetry)
       this.events.apply(reload.config.events)
       this.resizeBodies()
-      log.info({ file: reload.config.file }, 'configuration reloaded')
+      reportReloaded(log, reload.config)
       void this.discover()
     }
   }

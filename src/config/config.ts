@@ -103,6 +103,8 @@ export function buildConfig(checked: Checked) {
     telemetry: telemetryConfig(settings.telemetry, env),
     /** Names of providers left out because of an unset `${NAME?}`. */
     skipped: [...checked.skippedProviders],
+    /** References of secrets that could not be read, and have the text of an earlier reading. */
+    staleSecrets: [] as readonly string[],
     warnings: checked.warnings,
     leftOut: checked.leftOut,
     plugins,

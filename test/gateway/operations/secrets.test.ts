@@ -145,6 +145,14 @@ t.test('a secret that changes in Vault is taken at the next look, and the last o
   t.match(alert, /"secret":"vault:secret\/data\/app one#key","why":"status 503"/)
   t.match(metrics, /headgate_secret_failures_total 1\n/)
   t.same(keys(), ['sk-rotated'])
+  await gateway.reconfigure(`secrets: { refresh: 60s }\n${yaml(V2)}`)
+  const reloads = gateway.logs.filter((line) => line.includes('configuration reloaded'))
+  t.match(
+    reloads.at(-1),
+    /"level":40.*"secrets":\["vault:secret\/data\/app one#key"\].*but secrets cannot be read/,
+    'a reload that took no new text',
+  )
+  t.notMatch(reloads[0], /cannot be read/)
   state.status = 200
   state.secrets = { key: 'sk-rotated-again' }
   await look()
