@@ -46,11 +46,14 @@ export async function checkAgent(agent: Agent, place: Place, { streams, key }: C
     headers: Readonly<Record<string, string>>,
     body?: JsonObject,
   ): Promise<Answer> => {
-    const response = await fetch(place.url + path, {
+    const url = place.url + path
+    const response = await fetch(url, {
       method,
       headers: { ...headers, authorization: `Bearer ${key}`, 'content-type': 'application/json' },
       ...(body === undefined ? {} : { body: JSON.stringify(body) }),
       signal: AbortSignal.timeout(TIMEOUT_MS),
+    }).catch((error: Error) => {
+      throw new Error(`${url}: ${error.cause instanceof Error ? error.cause.message : error.message}`)
     })
     const read: unknown = await response.json().catch(() => undefined)
     return { status: response.status, body: isObject(read as JsonObject) ? (read as JsonObject) : {} }

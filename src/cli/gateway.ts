@@ -74,14 +74,20 @@ export class Gateway {
   async onStore<T>(work: (bookkeeping: Bookkeeping, config: Config) => Promise<T>, { isThere = false } = {}): Promise<T> {
     if (this.file === undefined) throw new Fault('unavailable', { message: `no gateway listens at ${addressText(this.place)}` })
     const config = await this.configuration()
-    if (config.store.url === 'memory:') throw new Fault('unavailable', { message: 'no gateway runs, and its store is kept in memory only' })
-    if (isThere) refuseMissing(config.store.url)
-    const bookkeeping = await openBookkeeping({ ...config.store, clock: systemClock, aside: true, report: () => {} })
+    if (config.store.url === 'memory:') throw new Fault('unavailable', { message: `${this.absent}, and its store is kept in memory only` })
+    if (isThere) refuseMissing(config.store.url, this.absent)
+    const bookkeeping = await openBookkeeping({ ...config.store, clock: systemClock, aside: true, report: () => {} }).catch((error) => {
+      throw error instanceof Fault ? new Fault('unavailable', { message: `${this.absent}, and its ${error.message}`, cause: error }) : error
+    })
     try {
       return await work(bookkeeping, config)
     } finally {
       await bookkeeping.close()
     }
+  }
+
+  private get absent(): string {
+    return `no gateway listens at ${addressText(this.place)} (--url names another address)`
   }
 
   /** All of the configuration, with its variables. @throws ConfigError */
@@ -91,11 +97,11 @@ export class Gateway {
 }
 
 /** @throws Fault where the store is a file that is not there. */
-function refuseMissing(url: string): void {
+function refuseMissing(url: string, absent: string): void {
   const file = url.startsWith('sqlite:') ? url.slice('sqlite:'.length).split('?')[0] : undefined
   if (file === undefined || existsSync(file)) return
   const remedy = isAbsolute(file) ? '' : `: its path is relative to the directory of the gateway, and this is ${process.cwd()}`
-  throw new Fault('unavailable', { message: `no gateway runs, and its store ${file} is not there${remedy}` })
+  throw new Fault('unavailable', { message: `${absent}, and its store ${file} is not there${remedy}` })
 }
 
 function placeAt(text: string, env: Environment): AdminPlace {

@@ -6,7 +6,7 @@ const ADMIN = 'http://127.0.0.1:8081'
 const TIMEOUT_MS = 2500
 
 /** @param url of the admin listener. @returns the exit code: 0 where the process answers. */
-export async function health(url = ADMIN): Promise<number> {
+export async function health(url = process.env.HEADGATE_ADMIN_URL || ADMIN): Promise<number> {
   const { promise, resolve } = Promise.withResolvers<string>()
   try {
     const call = get(new URL('/healthz', url), { timeout: TIMEOUT_MS, agent: false }, (reply) => {

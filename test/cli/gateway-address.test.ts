@@ -68,6 +68,11 @@ t.test('an address and a token are enough', async (t) => {
   const env = { HEADGATE_ADMIN_TOKEN: ADMIN_TOKEN }
   for (const verb of VERBS) t.match(await utterance(`${verb} --url ${admin}`, { cwd, env }), { code: 0, err: '' }, verb)
   t.match(await utterance('keys list', { cwd, env: { ...env, HEADGATE_ADMIN_URL: `${admin}/` } }), { code: 0, out: /app / })
+  t.match(await utterance('health', { cwd, env: { HEADGATE_ADMIN_URL: admin } }), { code: 0, err: '' })
+  t.match(await utterance('health', { cwd, env: { HEADGATE_ADMIN_URL: 'http://127.0.0.1:1' } }), {
+    code: 1,
+    err: /127\.0\.0\.1:1\/healthz/,
+  })
   t.match(await utterance(`keys list --url ${admin}`, { cwd }), { code: 1, err: /refused: set HEADGATE_ADMIN_TOKEN to its admin token/ })
   const wrong = { HEADGATE_ADMIN_TOKEN: 'not-the-token-of-this-one' }
   const refused = await utterance(`keys list --url ${admin}`, { cwd, env: wrong })

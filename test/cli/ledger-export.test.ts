@@ -151,7 +151,7 @@ t.test('a store that is not there is no empty one', async (t) => {
     t.match(await command.exited, { code: 1 }, words.join(' '))
     t.match(
       command.err(),
-      `no gateway runs, and its store ./data/ledger.db is not there: its path is relative to the directory of the gateway, and this is ${home}`,
+      `no gateway listens at http://127.0.0.1:1 (--url names another address), and its store ./data/ledger.db is not there: its path is relative to the directory of the gateway, and this is ${home}`,
     )
   }
   t.same(readdirSync(home), ['headgate.yaml'], 'none was made')

@@ -76,7 +76,7 @@ export const servingCommands: readonly Command[] = [
     summary: 'Say whether the gateway on this machine answers',
     example: 'health --url http://127.0.0.1:8081',
     page: 'docs/operations.md',
-    options: { '--url <ADDRESS>': ['the admin listener', 'http://127.0.0.1:8081'] },
+    options: { '--url <ADDRESS>': 'the admin listener; also HEADGATE_ADMIN_URL; without either http://127.0.0.1:8081' },
     run: async (_, { url }) => (await import('../health.ts')).health(url),
   }),
 ]
