@@ -2,6 +2,7 @@
 import { entryAt } from '../core/entry-at.ts'
 import type { Json, JsonObject } from '../core/json.ts'
 import { isObject } from '../core/json.ts'
+import { TOOL_PROMPT_TOKENS } from '../ledger/settlement.ts'
 import type { Plan } from '../pipeline/plan/answer.ts'
 import type { PlanCandidate } from '../pipeline/plan/candidates.ts'
 import type { PlaceReason } from '../pipeline/plan/reasons.ts'
@@ -57,7 +58,7 @@ function holdText({ candidates, hold, inputs, plugins, guardrails }: Plan): stri
   return [
     `Hold: $${hold.usd}, of which $${hold.floor_usd} for the input; ${left}.`,
     `It counts at most ${hold.input_tokens_bound} input tokens${output}.${lowered}`,
-    'Input is counted as one token for each byte, which no tokenizer passes: more than is used, and the rest is given back.',
+    `Input is counted as one token for each byte, which no tokenizer passes, and ${TOOL_PROMPT_TOKENS.toLocaleString('en')} for what a provider adds: more than is used, and the rest is given back.`,
     `Plugins: ${plugins.join(', ') || 'none'}. Guardrails: ${guardrails.join(', ') || 'none'}.`,
   ].join('\n')
 }

@@ -124,7 +124,7 @@ function banner({ url, adminUrl, config, catalog, generated }: BannerFacts, { li
       ? `Use ${config.keysNamed ? 'one of the keys of your configuration' : 'the key of HEADGATE_DEV_KEY'}.`
       : `Key: ${secret}`,
     'Try it:',
-    `  curl -N ${url}/v1/chat/completions -H "Authorization: Bearer ${secret ?? '$HEADGATE_KEY'}" -H "Content-Type: application/json" -d '${body}'`,
+    `  curl -N ${url}/v1/chat/completions -H "Authorization: Bearer ${secret ?? 'KEY'}" -H "Content-Type: application/json" -d '${body}'`,
     `Control room: ${adminUrl}/control-room/ (sign in with ${signInWith(config.admin)})`,
     ...(signIn === undefined ? [] : [`  signed in, once and within five minutes: ${signIn}`]),
   ]

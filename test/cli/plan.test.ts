@@ -56,7 +56,7 @@ chat format, for the key app
 
 Hold: $0.133328, of which $0.002256 for the input; the key has $2.00 left.
 It counts at most 1128 input tokens and 32768 output tokens.
-Input is counted as one token for each byte, which no tokenizer passes: more than is used, and the rest is given back.
+Input is counted as one token for each byte, which no tokenizer passes, and 1,024 for what a provider adds: more than is used, and the rest is given back.
 Plugins: none. Guardrails: no-names.`,
   )
   const zdr = await run({ ...QUESTION, provider: { zdr: true } })
