@@ -236,6 +236,13 @@ export const ROWS: readonly Row[] = [
     tests: [['gateway/formats/real-server-words', 'half a character goes out as U+FFFD, in each format and size']],
   },
   {
+    server: 'llama.cpp, Ollama, transformers serve',
+    request: 'An earlier call whose arguments are an empty text',
+    does: '500 (llama.cpp, transformers serve) or 400 (Ollama)',
+    makes: '`{}` goes out in its place',
+    tests: [['gateway/formats/real-server-words', 'no arguments of earlier calls are the empty object, which no server refuses']],
+  },
+  {
     server: 'vLLM',
     request: 'A stop text, in the format of Chat Completions',
     does: '`stop_reason` beside `finish_reason: stop` names it',
