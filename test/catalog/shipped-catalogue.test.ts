@@ -66,6 +66,28 @@ t.test('no slug and no endpoint comes twice', async (t) => {
   t.equal(new Set(endpoints).size, endpoints.length)
 })
 
+/** New in the price lists of autumn 2026 (pip genai-prices 0.2.3, litellm 1.110.2). */
+const AUTUMN = [
+  'anthropic/claude-fable-5.2',
+  'google/gemini-4-argon',
+  'minimax/minimax-m3.1-flash',
+  'moonshotai/kimi-k3',
+  'moonshotai/kimi-k3.1-pro',
+  'voyage/voyage-code-4',
+  'z-ai/glm-5.3',
+  'z-ai/glm-5.3-flash',
+]
+
+t.test('models of autumn 2026 are there, with prices', (t) => {
+  const models = new Map(FILES.flatMap((file) => loaded(file).map((model) => [model.slug, model])))
+  for (const slug of AUTUMN)
+    t.ok(
+      models.get(slug)?.endpoints.some(({ price }) => typeof price === 'object'),
+      slug,
+    )
+  t.end()
+})
+
 t.test('nothing is free by mistake', async (t) => {
   await every(t, 'every file', async (t) => {
     for (const file of FILES) {

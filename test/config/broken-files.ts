@@ -546,7 +546,7 @@ export const RULES: Broken[] = [
     'a quirk of another dialect',
     'key: "sk-upstream-secret"',
     'quirks: { efforts: [ low ], max_tokens_field: max_tokens }',
-    '6:107: providers.openai.quirks.max_tokens_field: the dialect openai-responses does not read this quirk, expected one of: reasoning, efforts, unsigned_reasoning, min_output_tokens, strict, developer, json_schema, closed_schemas, explicit_caching, user_length, safety_identifier_length, web_search, compaction, external_web_access, native_tools, functions_only, media_urls, service_tiers, body, max_batch, max_batch_tokens, embeddings_path, input_type, input_parts',
+    '6:107: providers.openai.quirks.max_tokens_field: the dialect openai-responses does not read this quirk, expected one of: reasoning, efforts, unsigned_reasoning, prefill, min_output_tokens, strict, developer, json_schema, closed_schemas, explicit_caching, user_length, safety_identifier_length, web_search, compaction, external_web_access, native_tools, functions_only, media_urls, service_tiers, body, max_batch, max_batch_tokens, embeddings_path, input_type, input_parts',
   ),
   spoil(
     'a quirk of an endpoint whose dialect does not read it',

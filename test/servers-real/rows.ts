@@ -236,6 +236,20 @@ export const ROWS: readonly Row[] = [
     tests: [['gateway/formats/real-server-words', 'half a character goes out as U+FFFD, in each format and size']],
   },
   {
+    server: 'llama.cpp',
+    request: 'A last message of the assistant',
+    does: 'It is continued; a whole reply has it once more in front of what is new, a stream does not',
+    makes: 'It is taken off whole replies (quirk `prefill: repeated`, which the preset sets)',
+    tests: [['gateway/formats/real-server-forms', 'what the caller has begun stands once in a whole reply']],
+  },
+  {
+    server: 'llama.cpp, Ollama, transformers serve',
+    request: 'An earlier call whose arguments are an empty text',
+    does: '500 (llama.cpp, transformers serve) or 400 (Ollama)',
+    makes: '`{}` goes out in its place',
+    tests: [['gateway/formats/real-server-words', 'no arguments of earlier calls are the empty object, which no server refuses']],
+  },
+  {
     server: 'vLLM',
     request: 'A stop text, in the format of Chat Completions',
     does: '`stop_reason` beside `finish_reason: stop` names it',

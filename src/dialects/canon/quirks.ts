@@ -84,6 +84,11 @@ export const closedSchemas = flag(
   'True: with `strict: true` the provider takes only schemas whose objects are closed and require all of their properties. Others are sent with `strict: false`.',
 )
 
+export const prefill = choiceQuirk(
+  '`repeated`: whole replies begin with the last message of the assistant once more, where a request ends with one; it is taken off. If unset: they have what follows it.',
+  ['repeated'],
+)
+
 export const unsignedReasoning = flag(
   'True: the provider takes reasoning of earlier turns without a signature or encrypted content, such as that of another format, and its model reads it. False: it refuses the open text of a thought. If unset: such reasoning is left out, but for what a caller of Responses sends to a provider of Responses.',
 )

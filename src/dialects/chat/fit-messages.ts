@@ -1,6 +1,7 @@
 /** Messages as a provider takes them: text, ids of calls, media of tool results, earlier reasoning, marks for the cache. */
 import { hash } from 'node:crypto'
 import { isObject, type Json, type JsonObject } from '../../core/json.ts'
+import { argumentsText, NO_ARGUMENTS } from '../canon/call-arguments.ts'
 import { CALL_EXTRA, signatureIn, withSignature } from '../canon/call-signature.ts'
 import { ownReasoning } from '../canon/reasoning-owner.ts'
 import { withoutBinary } from './binary-parts.ts'
@@ -191,18 +192,21 @@ function fitCalls(calls: Json[], fit: CallFit, dropped: Set<string>): Json[] {
     (fit.shortIds ||
       call[CALL_EXTRA] !== undefined ||
       call.index !== undefined ||
-      (isObject(call.function) && call.function.parsed_arguments !== undefined))
+      (isObject(call.function) && (call.function.parsed_arguments !== undefined || hasNoArguments(call.function))))
   if (!calls.some(changes)) return calls
   return calls.map((call) => (isObject(call) ? fitSignature(plainCall(call, fit), fit, dropped) : call))
 }
+
+/** Some servers refuse every later request of a conversation with an empty text: llama.cpp b11549 (with 500), Ollama 0.17.4. */
+const hasNoArguments = (called: JsonObject): boolean => argumentsText(called.arguments).trim() === ''
 
 /** `index` is of the deltas of a stream, and stays in calls that the Python SDK has put together. */
 function plainCall(call: JsonObject, { shortIds }: CallFit): JsonObject {
   const { index: _index, ...rest } = call
   const fitted = shortIds ? { ...rest, id: shortId(call.id) } : rest
-  if (!isObject(call.function) || call.function.parsed_arguments === undefined) return fitted
+  if (!isObject(call.function)) return fitted
   const { parsed_arguments: _parsed, ...written } = call.function
-  return { ...fitted, function: written }
+  return { ...fitted, function: hasNoArguments(written) ? { ...written, arguments: NO_ARGUMENTS } : written }
 }
 
 /** A signature that another account made, such as one of another wire, is refused as a field that the provider does not know. */

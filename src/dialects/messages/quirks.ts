@@ -8,6 +8,7 @@ import {
   forcedTools,
   listQuirk,
   mediaUrls,
+  prefill,
   serviceTiers,
   unsignedReasoning,
   webSearch,
@@ -28,6 +29,7 @@ export const messagesQuirks = {
   ),
   efforts,
   unsigned_reasoning: unsignedReasoning,
+  prefill,
   signatures: choiceQuirk(
     "Where signed thinking is valid: at every provider of Anthropic's models (`portable`), or only at the account that made it. If unset: `portable`.",
     ['portable', 'account'],

@@ -3,7 +3,7 @@
 import { asObjects, asString, type JsonObject, present } from '../../core/json.ts'
 import { argumentsText } from '../canon/call-arguments.ts'
 import type { StreamEvent } from '../canon/events.ts'
-import { canonicalAnnotation, imageAnswer, phaseMessage } from './output-item-forms.ts'
+import { callMembers, canonicalAnnotation, imageAnswer, phaseMessage } from './output-item-forms.ts'
 import { WIRE } from './wire.ts'
 
 /** Hands out block numbers over one reply. */
@@ -84,7 +84,9 @@ export function itemEvents(item: JsonObject, numbers: Numbering, out: StreamEven
   else if (item.type === 'reasoning') reasoningEvents(item, numbers, out)
   else if (item.type === 'function_call' && (item.namespace ?? null) === null) {
     const call = { id: asString(item.call_id) ?? asString(item.id) ?? '', name: asString(item.name) ?? '' }
-    const number = block(out, numbers, { kind: 'call', item: asString(item.id), call }, argumentsText(item.arguments))
+    const of = callMembers(item)
+    const start = { kind: 'call', item: asString(item.id), call, ...(of ? { of } : {}) } as const
+    const number = block(out, numbers, start, argumentsText(item.arguments))
     out.push({ type: 'block-end', block: number })
   } else {
     const image = item.type === 'image_generation_call' ? asString(item.result) : undefined

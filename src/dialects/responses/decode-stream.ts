@@ -13,7 +13,7 @@ import { responseEnd } from './ends.ts'
 import { decodeFault } from './fault.ts'
 import { ItemPlaces } from './item-places.ts'
 import { noteEvent, noteItems, notePart } from './known-words.ts'
-import { canonicalAnnotation, phaseMessage } from './output-item-forms.ts'
+import { callMembers, canonicalAnnotation, phaseMessage } from './output-item-forms.ts'
 import { restEvents } from './reply.ts'
 import { decodeUsage, ShownItems } from './usage.ts'
 
@@ -261,7 +261,8 @@ export class ResponsesStreamDecoder implements StreamDecoder {
     const block = { number: this.numbers.next++, fed: false }
     item.blocks.set('call0', block)
     const call = { id: asString(added.call_id) ?? item.id ?? '', name: asString(added.name) ?? '' }
-    out.push({ type: 'block-start', block: block.number, kind: 'call', item: item.id, call })
+    const of = callMembers(added)
+    out.push({ type: 'block-start', block: block.number, kind: 'call', item: item.id, call, ...(of ? { of } : {}) })
     const text = asString(added.arguments)
     if (text) {
       block.fed = true

@@ -1,6 +1,7 @@
 /** Input items as one provider takes them, in the pass lane and behind the translation alike. */
 import { hash } from 'node:crypto'
 import { isObject, type Json, type JsonObject } from '../../core/json.ts'
+import { argumentsText, NO_ARGUMENTS } from '../canon/call-arguments.ts'
 import { isMarked, ownReasoning } from '../canon/reasoning-owner.ts'
 import type { Target } from '../types.ts'
 
@@ -74,12 +75,18 @@ function withoutText({ content: _content, ...item }: JsonObject): JsonObject {
   return item
 }
 
+/** Servers refuse an empty text (llama.cpp b11549, with 500). */
+function hasNoArguments({ type, arguments: args }: JsonObject): boolean {
+  return type === 'function_call' && argumentsText(args).trim() === ''
+}
+
 function fitted(item: JsonObject, { account, quirks }: Target): JsonObject {
   let fit = isStrangeId(item) ? withoutId(item) : item
   if (item.type === 'reasoning' && item.content !== undefined && quirks.unsigned_reasoning === false) fit = withoutText(fit)
   const { encrypted_content: encrypted, call_id: callId } = item
   if (isMarked(encrypted)) fit = { ...fit, encrypted_content: ownReasoning(encrypted, account) }
   if (typeof callId === 'string' && callId.length > MAX_CALL_ID_LENGTH) fit = { ...fit, call_id: shortCallId(callId) }
+  if (hasNoArguments(item)) fit = { ...fit, arguments: NO_ARGUMENTS }
   if (item.role === 'developer' && quirks.developer === 'system') fit = { ...fit, role: 'system' }
   const hasExtras = item.status !== undefined || item.format !== undefined || item.signature !== undefined
   // A provider that takes the object `reasoning` is a gateway itself.

@@ -96,3 +96,12 @@ export function canonicalAnnotation(annotation: JsonObject): JsonObject {
 export function phaseMessage(phase: Json | undefined): Opaque | undefined {
   return typeof phase === 'string' ? { dialect: WIRE, type: 'message', data: { phase } } : undefined
 }
+
+/** Members of a call's item that the canon has words for. */
+const CALL_MEMBERS: ReadonlySet<string> = new Set(['type', 'id', 'status', 'call_id', 'name', 'arguments', 'namespace'])
+
+/** Others, as `of` of its block: what called (`caller`), and that the output may come later (`async`; npm openai 7.59.0, ResponseFunctionToolCall). */
+export function callMembers(item: JsonObject): Opaque | undefined {
+  const others = Object.entries(item).filter(([name, value]) => !CALL_MEMBERS.has(name) && value !== null)
+  return others.length === 0 ? undefined : { dialect: WIRE, type: 'function_call', data: Object.fromEntries(others) }
+}

@@ -44,6 +44,8 @@ export interface OutputItem {
   readonly key: string | undefined
   readonly parts: Part[]
   readonly call: Called | undefined
+  /** Of a function call: what a provider of this wire sent beside what the canon names. */
+  readonly members: JsonObject | undefined
   whole: JsonObject | undefined
   /** Of a message. */
   readonly phase: string | undefined
@@ -160,7 +162,7 @@ export function itemSnapshot(item: OutputItem, status: 'in_progress' | 'complete
     case 'whole':
       return { ...item.whole, ...(status === 'in_progress' && item.whole?.status !== undefined ? { status } : {}) }
     default:
-      return callItem(item.call, item.parts[0]?.text ?? '', { id: item.id, status })
+      return { ...callItem(item.call, item.parts[0]?.text ?? '', { id: item.id, status }), ...item.members }
   }
 }
 
@@ -261,6 +263,7 @@ export class OutputItems {
       key: block.item,
       parts: [],
       call: block.call,
+      members: block.of?.dialect === WIRE && type === 'function_call' ? block.of.data : undefined,
       whole: whole && { ...whole, id },
       phase: block.of?.dialect === WIRE && type === 'message' ? asString(block.of.data.phase) : undefined,
       signature: undefined,

@@ -8,6 +8,7 @@ import {
   explicitCaching,
   listQuirk,
   mediaUrls,
+  prefill,
   safetyIdentifierLength,
   serviceTiers,
   unsignedReasoning,
@@ -22,6 +23,7 @@ export const responsesQuirks = {
   ),
   efforts,
   unsigned_reasoning: unsignedReasoning,
+  prefill,
   min_output_tokens: Type.Integer({
     description: 'The lowest output cap that the provider takes, in tokens; lower ones are raised to it, and so is what is held for them.',
     minimum: 1,

@@ -31,6 +31,7 @@ import { needsMedia, withMedia } from '../route/media-fetch.ts'
 import { callPath, credentialHeaders, forwardedTrace, inVersion, providerAddress } from '../route/provider-address.ts'
 import { AnswerCheck, type Demands, demandsLost } from './answer-check.ts'
 import { nameVersion } from './api-version.ts'
+import { repeatedBeginning } from './given-beginning.ts'
 import { runLocal } from './local-run.ts'
 import { marking, PassRelay } from './pass-relay.ts'
 import type { Relay } from './relay.ts'
@@ -48,6 +49,8 @@ export interface EndpointCall {
   lane: Lane
   /** Stop sequences that the gateway looks for itself, since the endpoint does not take them. */
   stops: readonly string[] | undefined
+  /** Text that a whole reply repeats. */
+  beginning: string | undefined
   /** Taps that only read. */
   observers: readonly Tap[]
 }
@@ -79,12 +82,13 @@ export function buildCall(
   if (exchange.auth.key.captureContent && exchange.history.trace?.sampled && exchange.head.depth === 0)
     exchange.run.captured ??= new ContentCaptureTap()
   const stops = stopsHere(exchange, dialect, target)
-  const lane = stops ? 'translate' : pickLane(exchange, dialect, target, dependencies.forcedLane)
+  const beginning = repeatedBeginning(exchange, target)
+  const lane = stops || beginning ? 'translate' : pickLane(exchange, dialect, target, dependencies.forcedLane)
   const reading = exchange.run.taps.length > 0 ? exchange.run.taps.filter((tap) => tap.mode === 'observe') : NONE
   const { captured } = exchange.run
   // In the translate lane it stands behind the guardrails.
   const observers = captured && lane === 'observe' ? [...reading, captured] : reading
-  const call = { exchange, endpoint, dialect, target, lane, stops, observers }
+  const call = { exchange, endpoint, dialect, target, lane, stops, beginning, observers }
   const encoded = encode(call, dependencies)
   const demands = encoded.dropped.length > 0 || encoded.looseFormat ? demandsLost(encoded, () => exchange.request.canonical()) : undefined
   return { call: demands ? checked(call, demands) : call, encoded }

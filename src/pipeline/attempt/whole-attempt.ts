@@ -17,6 +17,7 @@ import type { EventSink } from '../records.ts'
 import { beginTurn } from '../reply/event-path.ts'
 import { finishAll } from '../reply/relays.ts'
 import { StopCutter } from '../reply/stop-cutter.ts'
+import { withoutBeginning } from './given-beginning.ts'
 import { marking } from './pass-relay.ts'
 import type { Lane } from './turn.ts'
 import { type AttemptPlan, REFUSED, UpstreamAttempt } from './upstream-attempt.ts'
@@ -248,6 +249,7 @@ interface WholeCall {
   readonly dialect: UpstreamDialect
   readonly lane: Lane
   readonly stops: readonly string[] | undefined
+  readonly beginning: string | undefined
   readonly observers: readonly Tap[]
   readonly target: Target
   readonly sign: ((id: string) => string) | undefined
@@ -255,7 +257,7 @@ interface WholeCall {
 
 /** Decodes a whole reply and passes it to the taps that observe it; in the pass lane it stays as it is. */
 export function readWhole(
-  { exchange, dialect, lane, stops, observers, target: { account, quirks }, sign }: WholeCall,
+  { exchange, dialect, lane, stops, beginning, observers, target: { account, quirks }, sign }: WholeCall,
   sent: Sent,
   reply: JsonObject,
 ): WholeResult {
@@ -266,6 +268,7 @@ export function readWhole(
     if (sent.toolNames) restoreNames(events, sent.toolNames)
     if (lane === 'translate') new CallWatch(exchange.run.toolNames).read(events)
     if (account !== undefined) markEvents(events, account)
+    if (beginning) events = withoutBeginning(events, beginning)
     if (stops) events = new StopCutter(stops).push(events)
     for (const tap of observers) for (const event of events) tap.push(event, () => {})
     finishAll(observers)

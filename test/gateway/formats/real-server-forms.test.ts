@@ -10,6 +10,7 @@ import { list, object, parseFrames } from '../../support/fold.ts'
 import { CLIENTS } from '../../support/matrix/clients.ts'
 import { startScene } from '../../support/scene.ts'
 import { jsonAnswer, sseAnswer } from '../../support/upstream.ts'
+import { says } from '../../support/wire.ts'
 
 const recorded = (name: string): string => readFileSync(new URL(`../../fixtures/responses/${name}.sse`, import.meta.url), 'utf8')
 const TWO_CALLS = recorded('llama-cpp-two-calls')
@@ -299,4 +300,32 @@ t.test('an item that a caller may run is not done where the stream fails within 
   for (const type of ['computer_call', 'mcp_approval_request', 'a_call_of_next_year']) t.equal(await countDone(type), 1, type)
   for (const type of ['web_search_call', 'mcp_call', 'code_interpreter_call'])
     t.equal(await countDone(type), 2, `${type}: no caller runs it`)
+})
+
+t.test('what the caller has begun stands once in a whole reply', async (t) => {
+  const begun = [
+    { role: 'user', content: 'the alphabet' },
+    { role: 'assistant', content: 'abcdef' },
+  ]
+  for (const dialect of ['openai-chat', 'openai-responses', 'anthropic'])
+    for (const quirk of [true, false]) {
+      const { ask, upstream } = await startScene(t, { dialect, ...(quirk ? { provider: 'quirks: { prefill: repeated }' } : {}) })
+      for (const client of CLIENTS) {
+        const replied = async (text: string, { stream, isBegun }: { stream: boolean; isBegun: boolean }): Promise<string> => {
+          upstream.script = says({ reasoning: ['Letters.'], text: [text] })
+          const turns = (isBegun ? begun : begun.slice(0, 1)) as unknown as JsonObject[]
+          const response = await ask({ stream, [client.id === 'responses' ? 'input' : 'messages']: turns }, client.id)
+          const body = await response.text()
+          t.equal(response.status, 200, body)
+          return stream ? client.foldStream(body).text : client.fold(JSON.parse(body) as JsonObject).text
+        }
+        const place = `${dialect}, ${client.id}`
+        const whole = { stream: false, isBegun: true }
+        t.equal(await replied('abcdefghi', whole), quirk ? 'ghi' : 'abcdefghi', place)
+        t.equal(await replied('abc', whole), 'abc', `${place}: a reply without the beginning`)
+        t.equal(await replied('abcdefabcdefghi', whole), quirk ? 'abcdefghi' : 'abcdefabcdefghi', `${place}: it is taken off once`)
+        t.equal(await replied('ghi', { stream: true, isBegun: true }), 'ghi', `${place}: streamed`)
+        t.equal(await replied('abcdefghi', { stream: false, isBegun: false }), 'abcdefghi', `${place}: nothing was begun`)
+      }
+    }
 })

@@ -111,6 +111,40 @@ t.test('message_start has the tokens of the prompt where the provider has counte
   t.match(JSON.parse(first.data), { message: { usage: { input_tokens: 0, cache_read_input_tokens: null } } }, 'where it has not')
 })
 
+t.test('no arguments of earlier calls are the empty object, which no server refuses', async (t) => {
+  for (const dialect of ['openai-chat', 'openai-responses'] as const)
+    for (const lane of ['pass', 'translate'] as const) {
+      const { ask, upstream } = await startScene(t, { dialect, lane, answer: says({ text: ['fine'] }) })
+      const sent = async (client: Client, more: JsonObject): Promise<unknown> => {
+        const response = await ask(more, client)
+        t.equal(response.status, 200, await response.text())
+        const { messages, input } = object(upstream.requests.at(-1)?.json)
+        const [call] =
+          messages === undefined ? list(input).filter(({ type }) => type === 'function_call') : list(list(messages)[1]?.tool_calls)
+        return call?.function === undefined ? call?.arguments : object(call.function).arguments
+      }
+      for (const [written, expected] of [
+        ['', '{}'],
+        [' \n', '{}'],
+        ['{}', '{}'],
+        ['{"city":"Oslo"}', '{"city":"Oslo"}'],
+        ['{"city":', '{"city":'],
+      ] as const) {
+        const place = `${dialect}, ${lane}: ${JSON.stringify(written)}`
+        const call = { id: 'call_1', type: 'function', function: { name: 'get_weather', arguments: written } }
+        const result = { role: 'tool', tool_call_id: 'call_1', content: '7' }
+        const messages = [{ role: 'user', content: 'weather?' }, { role: 'assistant', content: null, tool_calls: [call] }, result]
+        t.equal(await sent('chat', { messages }), expected, `${place}, chat`)
+        const input = [
+          { type: 'message', role: 'user', content: 'weather?' },
+          { type: 'function_call', call_id: 'call_1', name: 'get_weather', arguments: written },
+          { type: 'function_call_output', call_id: 'call_1', output: '7' },
+        ]
+        t.equal(await sent('responses', { input }), expected, `${place}, responses`)
+      }
+    }
+})
+
 /** Arguments are JSON within a text: escapes of whole characters stay as the caller's library has written them, in each size. */
 async function argumentsAsWritten(t: Test): Promise<void> {
   const { ask, upstream } = await startScene(t, { answer: says({ text: ['fine'] }) })

@@ -19,7 +19,9 @@ const CALL = {
   arguments: '{}',
   status: 'completed',
   async: true,
+  caller: { type: 'program', caller_id: 'call_0' },
 }
+const { async, caller } = CALL
 const RESPONSE = {
   id: 'resp_1',
   object: 'response',
@@ -38,29 +40,33 @@ const STREAM = [
   { type: 'response.completed', sequence_number: 5, response: RESPONSE },
 ].map((each) => event(each as unknown as JsonObject))
 
-t.test('a call that runs asynchronously says so to its caller, and goes back so', async (t) => {
-  const { ask, upstream } = await startScene(t, { dialect: 'openai-responses', answer: () => jsonAnswer(RESPONSE) })
-  const whole = (await (await ask({}, 'responses')).json()) as JsonObject
-  t.match(list(whole.output), [{ type: 'function_call', async: true }])
-  upstream.script = () => sseAnswer(STREAM)
-  const events = parseStream(await (await ask({ stream: true }, 'responses')).text())
-  const shown = events.filter(({ type }) => /output_item/.test(String(type))).map(({ item }) => object(item).async)
-  t.same(shown, [true, true])
-  t.match(list(object(events.at(-1)?.response).output), [{ async: true }])
+for (const lane of ['pass', 'observe', 'translate'] as const)
+  t.test(`a call says that it runs asynchronously, and what called, to its caller, and goes back so, lane ${lane}`, async (t) => {
+    const { ask, upstream } = await startScene(t, { dialect: 'openai-responses', lane, answer: () => jsonAnswer(RESPONSE) })
+    const whole = (await (await ask({}, 'responses')).json()) as JsonObject
+    t.match(list(whole.output), [{ type: 'function_call', async, caller }])
+    upstream.script = () => sseAnswer(STREAM)
+    const events = parseStream(await (await ask({ stream: true }, 'responses')).text())
+    const shown = events.filter(({ type }) => /output_item/.test(String(type))).map(({ item }) => object(item))
+    t.match(shown, [
+      { async, caller },
+      { async, caller },
+    ])
+    t.match(list(object(events.at(-1)?.response).output), [{ async, caller }])
 
-  upstream.script = says({ text: ['fine'] })
-  const tools = [
-    { type: 'function', name: 'f', parameters: { type: 'object' }, strict: null, async: true },
-    { type: 'custom', name: 'c', async: true },
-    { type: 'namespace', name: 'n', description: 'n', tools: [{ type: 'function', name: 'g', async: true }] },
-  ]
-  const input = [{ role: 'user', content: 'Hello' }, ...list(whole.output), { role: 'user', content: 'While it runs: 2 + 2?' }]
-  const response = await ask({ tools, input: input as unknown as JsonObject[] }, 'responses')
-  t.equal(response.status, 200, await response.text())
-  const sent = object(upstream.requests.at(-1)?.json)
-  t.match(sent.tools, tools)
-  t.match(list(sent.input)[1], { type: 'function_call', call_id: 'call_1', async: true })
-})
+    upstream.script = says({ text: ['fine'] })
+    const tools = [
+      { type: 'function', name: 'f', parameters: { type: 'object' }, strict: null, async: true },
+      { type: 'custom', name: 'c', async: true },
+      { type: 'namespace', name: 'n', description: 'n', tools: [{ type: 'function', name: 'g', async: true }] },
+    ]
+    const input = [{ role: 'user', content: 'Hello' }, ...list(whole.output), { role: 'user', content: 'While it runs: 2 + 2?' }]
+    const response = await ask({ tools, input: input as unknown as JsonObject[] }, 'responses')
+    t.equal(response.status, 200, await response.text())
+    const sent = object(upstream.requests.at(-1)?.json)
+    t.match(sent.tools, tools)
+    t.match(list(sent.input)[1], { type: 'function_call', call_id: 'call_1', async, caller })
+  })
 
 t.test('at a provider of another format it is a call like any other', async (t) => {
   const { ask, upstream } = await startScene(t)
