@@ -4,7 +4,7 @@
  */
 
 import { type Fault, isRejection } from '../core/faults.ts'
-import { addUsage, NO_REPORT, noUsage, type Usage } from '../dialects/canon/usage.ts'
+import { addUsage, inputPartsWithin, NO_REPORT, noUsage, type Usage } from '../dialects/canon/usage.ts'
 import { USUAL_REASON } from './facts.ts'
 import { charge, type Extras, type Tariff } from './pricing.ts'
 import type { SettleStatus } from './types.ts'
@@ -203,8 +203,9 @@ export function usageWithin(usage: Usage, { room, cost, least }: Room): Usage {
   const output = least.output + most(usage.output - least.output, (more) => cost({ ...usage, output: least.output + more }) <= room)
   const imageOutput = Math.min(usage.imageOutput, output)
   if (output > least.output) return { ...usage, output, imageOutput }
-  const input = least.input + most(usage.input - least.input, (more) => cost({ ...usage, input: least.input + more, output }) <= room)
-  return { ...usage, input, output, imageOutput }
+  const withInput = (input: number): Usage => ({ ...usage, input, ...inputPartsWithin(usage, input), output })
+  const input = least.input + most(usage.input - least.input, (more) => cost(withInput(least.input + more)) <= room)
+  return { ...withInput(input), imageOutput }
 }
 
 /** The largest count up to `limit` that fits; 0 where none does. */

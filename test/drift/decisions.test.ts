@@ -33,6 +33,8 @@ function covers(words: readonly string[], name: string): boolean {
 t.test('every name has one decision', async (t) => {
   for (const wire of WIRES) {
     for (const kind of KINDS) {
+      // `models.test.ts` looks at these.
+      if (kind === 'model') continue
       const known = names[wire]?.[kind] ?? []
       const words = all(wire, kind)
       t.same(

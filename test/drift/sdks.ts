@@ -17,6 +17,8 @@ export const KINDS = [
   'end',
   'usage',
   'error',
+  // Decided in `models.ts`.
+  'model',
 ] as const
 
 export type Kind = (typeof KINDS)[number]
@@ -38,9 +40,10 @@ export const TYPESCRIPT_SDKS: readonly TypeScriptSdk[] = [
   {
     package: 'openai',
     version: '7.59.0',
-    imports: { C: 'openai/resources/chat/completions/completions' },
+    imports: { C: 'openai/resources/chat/completions/completions', S: 'openai/resources/shared' },
     wire: 'openai-chat',
     names: {
+      model: 'Words<S.ChatModel>',
       request: 'Members<C.ChatCompletionCreateParamsNonStreaming>',
       role: "Kinds<C.ChatCompletionMessageParam, 'role'>",
       input: "Kinds<C.ChatCompletionContentPart> | Kinds<NonNullable<C.ChatCompletionCreateParams['response_format']>>",
@@ -54,9 +57,10 @@ export const TYPESCRIPT_SDKS: readonly TypeScriptSdk[] = [
   {
     package: 'openai',
     version: '7.59.0',
-    imports: { R: 'openai/resources/responses/responses' },
+    imports: { R: 'openai/resources/responses/responses', S: 'openai/resources/shared' },
     wire: 'openai-responses',
     names: {
+      model: 'Words<S.ResponsesModel>',
       request: 'Members<R.ResponseCreateParamsNonStreaming>',
       input: 'Kinds<R.ResponseInputItem> | Kinds<R.ResponseInputContent>',
       tool: 'Kinds<R.Tool>',
@@ -74,6 +78,7 @@ export const TYPESCRIPT_SDKS: readonly TypeScriptSdk[] = [
     imports: { A: '@anthropic-ai/sdk/resources/beta/messages/messages', E: '@anthropic-ai/sdk/resources/beta/beta' },
     wire: 'anthropic',
     names: {
+      model: "Words<A.MessageCreateParamsNonStreaming['model']>",
       request: 'Members<A.MessageCreateParamsNonStreaming>',
       input: 'Kinds<A.BetaContentBlockParam>',
       tool: 'Kinds<A.BetaToolUnion>',
@@ -91,6 +96,7 @@ export const TYPESCRIPT_SDKS: readonly TypeScriptSdk[] = [
     imports: { G: '@google/genai' },
     wire: 'gemini',
     names: {
+      model: 'Words<G.Interactions.Model>',
       output: 'Members<G.Part> | Members<G.Candidate>',
       tool: 'Members<G.Tool>',
       reply: 'Members<G.GenerateContentResponse>',

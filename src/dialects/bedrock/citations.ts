@@ -1,8 +1,9 @@
 /** Citations of a reply as annotations; those that Messages has as well keep their form, for callers of that format. */
 import { asObjects, isObject, type Json, type JsonObject, present } from '../../core/json.ts'
+import { isPlace } from '../canon/places.ts'
 
 const text = (value: Json | undefined): string => (typeof value === 'string' ? value : '')
-const number = (value: Json | undefined): number => (typeof value === 'number' ? value : 0)
+const number = (value: Json | undefined): number => (isPlace(value) ? value : 0)
 
 /** Cited text, as one. */
 function citedText({ sourceContent }: JsonObject): string {

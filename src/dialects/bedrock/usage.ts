@@ -19,5 +19,5 @@ export function decodeUsage(usage: Json | undefined): Usage | undefined {
   const unknown = unknownMembers('bedrock-converse', usage)
   if (unknown) own.unknownMembers = unknown
   if (long > 0) own.cacheWriteLong = Math.min(long, cacheWrite)
-  return withEarlierSides(own, undefined, counted)
+  return withEarlierSides(own, undefined, { input: counted.input || own.input > 0, output: counted.output })
 }

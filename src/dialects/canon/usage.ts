@@ -78,6 +78,14 @@ export function outputPartsWithin(usage: Usage, most: number): Partial<TokenCoun
   return parts
 }
 
+/** The parts of the input that a report has, together at most so many tokens: none of the input is left below zero beside them. */
+export function inputPartsWithin(usage: Usage, most: number): Partial<TokenCounts> {
+  const cached = Math.min(usage.cached, most)
+  const cacheWrite = Math.min(usage.cacheWrite, most - cached)
+  const long = usage.cacheWriteLong === undefined ? {} : { cacheWriteLong: Math.min(usage.cacheWriteLong, cacheWrite) }
+  return { cached, cacheWrite, audioInput: Math.min(usage.audioInput, most), ...long }
+}
+
 /** A report with at least as many searches of the provider's own as its answer has shown so far. */
 export function withSearches(usage: Usage, shown: number): Usage {
   return shown > (usage.webSearches ?? 0) ? { ...usage, webSearches: shown } : usage

@@ -1,5 +1,6 @@
 /** Annotations: nested by type on the chat wire, flat in the canon. */
 import { isObject, type JsonObject } from '../../core/json.ts'
+import { mendCitations } from '../canon/places.ts'
 import { WIRE } from './wire.ts'
 
 /** Types that the canon has flat; any other is for this wire alone. */
@@ -7,6 +8,7 @@ const FLAT: ReadonlySet<unknown> = new Set(['url_citation', 'file_citation', 'fi
 
 /** `{type, url_citation: {url, …}}` becomes `{type, url, …}`; what the canon does not know stands in `native`. */
 export function flatAnnotation(nested: JsonObject): JsonObject {
+  mendCitations([nested])
   const { type } = nested
   const inner = nested[String(type)]
   if (FLAT.has(type)) return isObject(inner) ? { type, ...inner } : nested

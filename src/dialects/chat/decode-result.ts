@@ -3,6 +3,7 @@
 import { Fault } from '../../core/faults.ts'
 import { isObject, type JsonObject } from '../../core/json.ts'
 import type { StreamEvent } from '../canon/events.ts'
+import { onlyChoice } from '../canon/places.ts'
 import type { Quirks } from '../quirks.ts'
 import type { Sent } from '../types.ts'
 import { ChatStreamDecoder } from './decode-stream.ts'
@@ -14,9 +15,9 @@ export function firstChoice(body: JsonObject): JsonObject | Fault {
   const fault = faultIn(body)
   if (fault) return fault
   if (!Array.isArray(body.choices)) return new Fault('upstream_garbled')
-  const choice = body.choices.find((each) => isObject(each) && (each.index ?? 0) === 0)
+  const choice = onlyChoice(body.choices)
   if (choice === undefined) return new Fault('upstream_empty')
-  return isObject(choice) && isObject(choice.message) ? choice : new Fault('upstream_garbled')
+  return isObject(choice.message) ? choice : new Fault('upstream_garbled')
 }
 
 export function decodeResult(body: JsonObject, out: StreamEvent[], quirks?: Quirks, sent?: Sent): void {

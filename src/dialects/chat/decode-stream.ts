@@ -3,6 +3,7 @@ import { Fault } from '../../core/faults.ts'
 import { escapesLetters, isObject, type JsonObject, parseJson } from '../../core/json.ts'
 import { laterWord } from '../canon/ends.ts'
 import { type End, type EndReason, MEMBERS, type StreamEvent } from '../canon/events.ts'
+import { onlyChoice } from '../canon/places.ts'
 import { noteTier, type TierReport, tierBesideUsage } from '../canon/served-tier.ts'
 import { type Usage, withSearches } from '../canon/usage.ts'
 import { LikeFrames, type Varying } from '../sse/like-frames.ts'
@@ -102,12 +103,12 @@ export class ChatStreamDecoder implements StreamDecoder {
     this.tier = tierBesideUsage(chunk) ?? this.tier
     this.beside(this.members.read(chunk), out)
     this.sources.readReply(chunk)
-    const choice = Array.isArray(chunk.choices) ? chunk.choices.find((each) => isObject(each) && (each.index ?? 0) === 0) : undefined
-    if (this.identity.isAnother(chunk, choice && isObject(choice) ? choice.delta : undefined, this.deltas.hasBegun)) {
+    const choice = onlyChoice(chunk.choices)
+    if (this.identity.isAnother(chunk, choice?.delta, this.deltas.hasBegun)) {
       this.fail(new Fault('upstream_garbled'), out)
       return
     }
-    if (isObject(choice)) this.choice(choice, chunk, out)
+    if (choice) this.choice(choice, chunk, out)
     if (this.over) return
     const usage = this.counted(usageIn(chunk, this.usage))
     if (usage) {

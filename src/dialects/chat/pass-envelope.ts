@@ -2,7 +2,10 @@
 import { escapesLetters, type JsonObject } from '../../core/json.ts'
 import { alone, binary, endOfString, escapeExcess, jsonObject, textBytes } from '../../machines/sse/frames.ts'
 import { MEDIA_BYTES } from '../canon/events.ts'
+import { isPlace } from '../canon/places.ts'
 import { servedTier, shownTier } from '../canon/served-tier.ts'
+import { FrameNumbers } from '../sse/frame-numbers.ts'
+import { LikeTexts } from '../sse/like-texts.ts'
 import type { ReplyContext } from '../types.ts'
 
 /** Marks of thoughts and sources within content, of empty calls and of tools that the provider ran: a frame that is relayed unread has none. */
@@ -22,6 +25,9 @@ const NAME = '"name":'
 const ERROR = '"error":'
 const USAGE = '"usage":'
 const LF = 10
+/** Depth of a choice and of a fragment behind the members of the envelope (`FrameNumbers`). */
+const CHOICE = 2
+const FRAGMENT = 5
 /** Chunks in a row that may fit no skeleton before none is looked for any more. */
 const MAX_MISSES = 8
 
@@ -160,6 +166,10 @@ export class Envelope {
   private readonly single: boolean
   private skeleton: Skeleton | undefined
   private misses = 0
+  private readonly numbers = new FrameNumbers()
+  private readonly like = new LikeTexts()
+  /** True where the frame that `like` has learned went out unchanged. */
+  private isUnchanged = false
   /** Content bytes of the last batch that was rewritten. */
   content = 0
   /** Images among it. */
@@ -210,6 +220,8 @@ export class Envelope {
         return out
       }
     }
+    const known = this.known(batch)
+    if (known !== undefined) return known
     const out = this.scan(batch, calls)
     if (out !== undefined && this.misses < MAX_MISSES) {
       this.misses++
@@ -226,7 +238,29 @@ export class Envelope {
     this.content = frameWords(frame)
     this.images = isImage(frame, this.content) ? 1 : 0
     const rest = mirroredFrame(frame.slice(prefix.length))
-    return rest === undefined ? undefined : ours + rest.replace(style.noUsage, '')
+    return rest === undefined || !this.numbers.read(rest, 0, rest.length) ? undefined : ours + rest.replace(style.noUsage, '')
+  }
+
+  /** True where a choice and the fragment of a call have their numbers, and none is odd. @param rest of a frame, from the comma before `choices`. */
+  private isNumbered(rest: string): boolean {
+    const { numbers, like } = this
+    const end = rest.length - 2
+    if (like.has(rest, 0, end)) return true
+    if (!numbers.read(rest, 0, end) || numbers.indexes[CHOICE] !== 1) return false
+    if (rest.includes(TOOL_CALLS) && (numbers.indexes[FRAGMENT] !== 1 || numbers.objects[FRAGMENT] !== 1)) return false
+    like.learn(rest, 0, end)
+    return true
+  }
+
+  /** One frame that is like the last that went out unchanged but for the envelope. */
+  private known(batch: string): string | undefined {
+    const { prefix, like } = this
+    const end = batch.length - 2
+    if (!this.isUnchanged || batch.indexOf('\n') !== end || batch.slice(0, prefix.length) !== prefix) return undefined
+    if (!like.has(batch, prefix.length, end) || like.bytes === 0) return undefined
+    this.content = like.bytes
+    this.images = 0
+    return this.ours + batch.slice(prefix.length)
   }
 
   /** As `rewrite`, by looking for what must not be in a content chunk. */
@@ -252,8 +286,9 @@ export class Envelope {
       if (text.charCodeAt(end + 1) !== LF) return undefined
       const rest = text.slice(at + prefix.length, end + 2)
       const shown = mirrors ? mirroredFrame(rest) : rest
-      if (shown === undefined || FOREIGN_TIER.test(rest)) return undefined
+      if (shown === undefined || FOREIGN_TIER.test(rest) || !this.isNumbered(rest)) return undefined
       out += ours + shown
+      this.isUnchanged = shown === rest && text === batch && !batch.includes(TOOL_CALLS)
       const words = frameWords(rest)
       content += words
       if (isImage(rest, words)) images++
@@ -283,8 +318,7 @@ function parseHeader(text: string): JsonObject | undefined {
 }
 
 /** The time as the provider states it; undefined where it is no number of seconds, without which typed clients read nothing of a reply. */
-export const createdIn = ({ created }: JsonObject): number | undefined =>
-  typeof created === 'number' && Number.isInteger(created) ? created : undefined
+export const createdIn = ({ created }: JsonObject): number | undefined => (isPlace(created) ? created : undefined)
 
 /** Our id, model and provider in a chunk's members; `usage` is only ever ours, in the last chunk. */
 export function ourHeader(chunk: JsonObject, ctx: ReplyContext): JsonObject {

@@ -5,6 +5,7 @@ import { asObjects, isObject, type JsonObject } from '../../core/json.ts'
 import { argumentsText, isBroken, NO_ARGUMENTS } from '../canon/call-arguments.ts'
 import { endBroken } from '../canon/ends.ts'
 import type { End } from '../canon/events.ts'
+import { isPlace } from '../canon/places.ts'
 import { noteTier, tierBesideUsage } from '../canon/served-tier.ts'
 import { withSearches } from '../canon/usage.ts'
 import type { Final, PassResult, ReplyContext } from '../types.ts'
@@ -12,7 +13,7 @@ import { firstChoice } from './decode-result.ts'
 import { envelope } from './encode-result.ts'
 import { choiceFault, finishWord, unify } from './ends.ts'
 import { createdIn } from './pass-envelope.ts'
-import { dropEmptyMembers, encodeFinish, joinParts, mirrorReasoning } from './reply.ts'
+import { dropEmptyMembers, encodeFinish, joinParts, mendNumbers, mirrorReasoning } from './reply.ts'
 import { citeTools, Sources } from './sources.ts'
 import { usageIn } from './usage.ts'
 
@@ -29,6 +30,7 @@ function completeCalls(message: JsonObject): boolean {
     if (typeof call.id !== 'string' || call.id === '' || ids.has(call.id)) call.id = `call_${randomTag()}`
     ids.add(call.id)
     if (typeof call.type !== 'string') call.type = 'function'
+    if (!isPlace(call.index)) delete call.index
     const args = argumentsText(call.function.arguments)
     call.function.arguments = args.trim() === '' ? NO_ARGUMENTS : args
     areBroken ||= isBroken(args)
@@ -56,6 +58,7 @@ export function passResult(body: JsonObject, ctx: ReplyContext): PassResult {
   joinParts(message)
   mirrorReasoning(message, ctx.refusesTwoNames === true)
   dropEmptyMembers(message)
+  mendNumbers(choice, message)
   const areBroken = completeCalls(message)
   const counted = usageIn(body)
   // Reads citations too, which are the caller's whether usage was counted or not.

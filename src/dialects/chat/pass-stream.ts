@@ -5,6 +5,7 @@ import { binary, utf8 } from '../../machines/sse/frames.ts'
 import { NO_ARGUMENTS } from '../canon/call-arguments.ts'
 import { laterEnd } from '../canon/ends.ts'
 import type { End } from '../canon/events.ts'
+import { onlyChoice } from '../canon/places.ts'
 import { noteTier, type TierReport, tierBesideUsage } from '../canon/served-tier.ts'
 import { NO_REPORT, withSearches } from '../canon/usage.ts'
 import { FramePassStream } from '../sse/pass-stream.ts'
@@ -13,7 +14,7 @@ import { type CallSlot, gatherArguments, ToolCalls } from './call-fragments.ts'
 import { choiceFault, eventFault, faultIn, finishWord, unify } from './ends.ts'
 import { decodeFault } from './fault.ts'
 import { createdIn, Envelope, endsInForeignTier, frameWords, isImage, mirrorsByText, ourHeader } from './pass-envelope.ts'
-import { chunkHead, closingChunks, dropEmptyMembers, joinParts, LateMembers, mirrorReasoning, ReplyIdentity } from './reply.ts'
+import { chunkHead, closingChunks, dropEmptyMembers, joinParts, LateMembers, mendNumbers, mirrorReasoning, ReplyIdentity } from './reply.ts'
 import type { RunningUsage } from './running-usage.ts'
 import { citeTools, Sources } from './sources.ts'
 import { usageIn } from './usage.ts'
@@ -148,9 +149,9 @@ export class ChatPassStream extends FramePassStream {
     this.usage = usageIn(chunk, this.usage) ?? this.usage
     this.countSearches()
     this.tier = tierBesideUsage(chunk) ?? this.tier
-    const choice = Array.isArray(chunk.choices) ? chunk.choices.find((each) => isObject(each) && (each.index ?? 0) === 0) : undefined
-    if (!isObject(choice)) this.late.keep(chunk)
-    if (!isObject(choice)) return ''
+    const choice = onlyChoice(chunk.choices)
+    if (!choice) this.late.keep(chunk)
+    if (!choice) return ''
     // Some servers write the last chunk as a whole reply, with `message`.
     const isWhole = choice.delta === undefined && isObject(choice.message) && !this.committed
     if (isWhole) choice.delta = choice.message ?? null
@@ -200,6 +201,7 @@ export class ChatPassStream extends FramePassStream {
   /** Puts right what clients trip over, in place; true if anything changed. */
   private tidy(delta: JsonObject, choice: JsonObject): boolean {
     let changed = dropEmptyMembers(delta)
+    if (mendNumbers(choice, delta)) changed = true
     if (Array.isArray(delta.tool_calls)) {
       for (const fragment of delta.tool_calls) if (isObject(fragment) && this.tidyCall(fragment)) changed = true
       this.fragments += delta.tool_calls.length

@@ -34,6 +34,9 @@ export const chatQuirks = {
     minimum: 1,
     maximum: MAX_THOUGHT,
   }),
+  ignores_max_tokens: flag(
+    'True: `max_tokens` has no effect at the provider, so that a request of the pass-through with it alone is held as one without a cap.',
+  ),
   reasoning: choiceQuirk('`effort`: the provider takes `reasoning_effort`; `object`: it takes `reasoning`. If unset: `effort`.', [
     'effort',
     'object',

@@ -6,6 +6,7 @@
 import { faultBody } from '../../core/faults.ts'
 import { isObject, type Json, type JsonObject } from '../../core/json.ts'
 import { unknownEnd } from '../canon/ends.ts'
+import { mendCitations } from '../canon/places.ts'
 import { shownTier } from '../canon/served-tier.ts'
 import type { Final, ReplyContext } from '../types.ts'
 import { nestedAnnotation } from './annotations.ts'
@@ -55,6 +56,17 @@ function citeParts(message: JsonObject, parts: readonly JsonObject[]): void {
 }
 
 const isEmpty = (value: Json | undefined): boolean => value === undefined || value === null || value === '' || value === 0
+
+/**
+ * Puts the numbers of a choice and of its message or delta right, in place; those of fragments of calls `ToolCalls` gives.
+ * @returns true where it had to.
+ */
+export function mendNumbers(choice: JsonObject, message: JsonObject): boolean {
+  let isChanged = choice.index !== 0
+  choice.index = 0
+  for (const list of [message.annotations, message.reasoning_details, message.images]) if (mendCitations(list)) isChanged = true
+  return isChanged
+}
 
 /**
  * Takes members out that hold nothing: servers that answer with the structs of OpenAI's Go SDK (github.com/openai/openai-go,

@@ -5,6 +5,7 @@ import { asObjects, asString, isObject, type Json, type JsonObject, parseJson } 
 import { endWord, failedEnd, laterWord } from '../canon/ends.ts'
 import { isBadBase, isSet, looksFailed } from '../canon/error-shape.ts'
 import type { End, StreamEvent } from '../canon/events.ts'
+import { onlyChoice } from '../canon/places.ts'
 import { noteTier, type TierReport } from '../canon/served-tier.ts'
 import { NO_REPORT, type Usage, withSearches } from '../canon/usage.ts'
 import { LikeFrames } from '../sse/like-frames.ts'
@@ -121,9 +122,9 @@ export class GeminiStreamDecoder implements StreamDecoder {
       this.fail(new Fault('upstream_garbled'), out)
       return
     }
-    const candidate = candidates?.find((each) => isObject(each) && (each.index ?? 0) === 0)
+    const candidate = onlyChoice(candidates ?? undefined)
     this.blocked(reply.promptFeedback, out)
-    if (isObject(candidate) && !this.over) this.candidate(candidate, out)
+    if (candidate && !this.over) this.candidate(candidate, out)
     if (!this.over) this.usage(reply.usageMetadata, out)
   }
 

@@ -119,7 +119,10 @@ export function generationConfig(request: CanonicalRequest, target: Target, filt
   return Object.keys(config).length === 0 ? undefined : config
 }
 
-const LEVELS = ['minimal', 'low', 'medium', 'high']
+/** Levels of models that state none. */
+const USUAL_LEVELS = ['minimal', 'low', 'medium', 'high']
+/** All of the wire (npm @google/genai 3.3.0, `ThinkingLevel`). */
+const LEVELS = [...USUAL_LEVELS, 'xhigh']
 
 const MIN_BUDGET = 1024
 /** The largest budget that every model with budgets accepts. */
@@ -152,7 +155,7 @@ function effortBudget(effort: string | undefined, maxTokens: number | undefined,
  */
 function nearestLevel(effort: string, quirks: Quirks): string {
   const offered = quirks.efforts?.filter((name) => LEVELS.includes(name))
-  return nearestEffort(effort, offered, LEVELS)
+  return nearestEffort(effort, offered, USUAL_LEVELS)
 }
 
 /**

@@ -1,5 +1,6 @@
 /** Citations of this wire and annotations of the canon, each as the other. */
 import { isObject, type Json, type JsonObject } from '../../core/json.ts'
+import { mendCitations, mendPlaces } from '../canon/places.ts'
 import { WIRE } from './wire.ts'
 
 const text = (value: Json | undefined): string => (typeof value === 'string' ? value : '')
@@ -10,6 +11,7 @@ const text = (value: Json | undefined): string => (typeof value === 'string' ? v
  * @returns the flat annotation with the citation itself as `native`.
  */
 export function toAnnotation(citation: JsonObject, length: number): JsonObject {
+  mendPlaces(citation)
   const native: JsonObject = { dialect: WIRE, data: citation }
   const link = text(citation.url) || (/^https?:/.test(text(citation.source)) ? text(citation.source) : '')
   if (link !== '') {
@@ -19,6 +21,13 @@ export function toAnnotation(citation: JsonObject, length: number): JsonObject {
   }
   const filename = text(citation.document_title) || text(citation.title) || text(citation.source)
   return { type: 'file_citation', file_id: text(citation.file_id), filename, index: length, native }
+}
+
+/** Puts the offsets of the citations of a block, or the citation of a delta, right, in place. @returns true where it had to. */
+export function mendBlock(block: Json | undefined): boolean {
+  if (!isObject(block)) return false
+  const { citation, citations } = block
+  return isObject(citation) ? mendPlaces(citation) : mendCitations(citations)
 }
 
 /**

@@ -9,6 +9,7 @@ import { FramePassStream } from '../sse/pass-stream.ts'
 import type { Final, ReplyContext } from '../types.ts'
 import { BlockNumbers } from './block-numbers.ts'
 import { CallInputs } from './call-inputs.ts'
+import { mendBlock } from './citations.ts'
 import { decodeBeginning, decodeEnd, MEMBERS } from './decode-stream.ts'
 import { MessagesStreamEncoder } from './encode-stream.ts'
 import { decodeFault } from './fault.ts'
@@ -98,11 +99,20 @@ export class MessagesPassStream extends FramePassStream {
     this.calls = false
     let slash = frames.indexOf('\\', at)
     let from = at
-    while (frames.startsWith(CONTENT, from)) {
+    while (from < frames.length) {
       const end = frames.indexOf('\n\n', from) + 2
+      if (blocks?.isLike(frames, from, end)) {
+        words += blocks.wordBytes
+        plain &&= blocks.isText
+        if (slash !== -1 && slash < end) slash = frames.indexOf('\\', end)
+        from = end
+        continue
+      }
+      if (!frames.startsWith(CONTENT, from)) break
       if (frames.startsWith(DELTA, from)) {
         const escapes = slash !== -1 && slash < end
         const text = frames.startsWith(TEXT, from + BEFORE_INNER)
+        if (blocks && !blocks.carries(frames.slice(from, end))) break
         const usual = !escapes && text && frames.startsWith(TAIL, end - TAIL.length)
         if (!text) plain = false
         words += usual ? end - from - BONES : noteWords(frames, from, end, this.strange)
@@ -133,7 +143,8 @@ export class MessagesPassStream extends FramePassStream {
     const before = this.ended(message)
     const index = message.index
     if (isContent(message) && !this.blocks.place(message)) return before
-    const isChanged = isObject(block) && (withInput(block) || withSignature(block))
+    const isMended = mendBlock(message.delta) || mendBlock(block)
+    const isChanged = (isObject(block) && (withInput(block) || withSignature(block))) || isMended
     const own = isChanged || index !== message.index ? `data: ${binary(JSON.stringify(message))}\n\n` : frame
     const text = before + (own !== frame || eventName(frame) === undefined ? `event: ${binary(String(message.type))}\n${own}` : frame)
     if (isObject(block)) {

@@ -11,6 +11,7 @@ import type { Encoded, Final, PassFacts, PassResult, PassWire, ReplyContext, Tar
 import { dropBlankTexts } from './blank-texts.ts'
 import { markLastBlock, markPrefix } from './cache-prefix.ts'
 import { serverToolName } from './check.ts'
+import { mendBlock } from './citations.ts'
 import { decodeEnd } from './decode-stream.ts'
 import { decodeFault } from './fault.ts'
 import { encodeError } from './fault-body.ts'
@@ -79,7 +80,10 @@ function passFacts(body: JsonObject): PassFacts {
   const usage = decodeUsage(body.usage)
   const end = decodeEnd(body, body.usage, sawCall)
   const strange = new StreamWords()
-  for (const { type } of asObjects(body.content)) strange.note('item', type, KNOWN_BLOCKS)
+  for (const block of asObjects(body.content)) {
+    mendBlock(block)
+    strange.note('item', block.type, KNOWN_BLOCKS)
+  }
   strange.addTo(end)
   const fault = withInputs(asObjects(body.content)) ? endBroken(end) : undefined
   return { ...(usage ? { usage } : {}), end, fault }

@@ -10,6 +10,7 @@ import { shownTier } from '../canon/served-tier.ts'
 import type { Usage } from '../canon/usage.ts'
 import type { Final, ReplyContext } from '../types.ts'
 import { toStopReason } from './ends.ts'
+import { shownRounds } from './usage.ts'
 import { eventFrame, OPAQUE, WIRE } from './wire.ts'
 
 /** `usage` of a message that has only begun. */
@@ -62,7 +63,7 @@ function encodeUsage(final: Final, own: JsonObject = {}): JsonObject {
     server_tool_use: searches + fetches > 0 ? { web_search_requests: searches, web_fetch_requests: fetches } : null,
     service_tier: tierName(final.end.tier),
   }
-  for (const key of KEPT) if ((own[key] ?? null) !== null) result[key] = own[key]
+  for (const key of KEPT) if ((own[key] ?? null) !== null) result[key] = key === 'iterations' ? shownRounds(own[key]) : own[key]
   result.cost = usd(final.cost)
   result.cost_details = {
     upstream_inference_cost: usd(final.inputCost + final.outputCost),

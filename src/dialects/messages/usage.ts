@@ -56,6 +56,15 @@ function roundsApart({ iterations }: JsonObject): NonNullable<Usage['others']> {
     .map((round) => present({ model: round.type === 'compaction' ? undefined : asString(round.model), usage: ofCounts(readCounts(round)) }))
 }
 
+/** The provider's rounds as callers read them: their counts are whole. */
+export function shownRounds(iterations: Json | undefined): Json {
+  return asObjects(iterations).map((round) => {
+    const shown = { ...round }
+    for (const key in shown) if (key.endsWith('_tokens')) shown[key] = count(shown[key])
+    return shown
+  })
+}
+
 /**
  * Reads `usage` of a message; `input_tokens` of this wire leaves cache reads and writes out, ours has them in.
  * @returns undefined where there is no such object or it holds no count at all.

@@ -1,5 +1,7 @@
 /** Reads raw frames of this wire just far enough to send them on: their type, where their number stands, how much they say. */
 import { textBytes } from '../../machines/sse/frames.ts'
+import { FrameNumbers } from '../sse/frame-numbers.ts'
+import { LikeTexts } from '../sse/like-texts.ts'
 
 const EVENT = 'event: '
 const DATA = 'data: '
@@ -13,9 +15,19 @@ const DELTA = '"delta":"'
 /** Beginning of a text delta at OpenAI and at most others, up to its number. */
 const TEXT_DELTA = 'event: response.output_text.delta\ndata: {"type":"response.output_text.delta","sequence_number":'
 
+/** Numbers of the place of a part: those of its item and of the part. */
+const PLACE = 2
+/** Events of parts, without `response.`. */
+const PARTS = ['output_text.', 'refusal.', 'reasoning_text.', 'content_part.', 'reasoning_summary_']
+/** Its own number stands beside them. */
+const ANNOTATION = 'output_text.annotation.'
+
 const QUOTE = 0x22
+const COMMA = 0x2c
 const BACKSLASH = 0x5c
 const NEWLINE = 0x0a
+/** Characters behind a whole number: a comma, the brace that closes its object, a space. */
+const ENDS = [COMMA, 0x7d, 0x20]
 
 export const CALL_DONE = 'response.function_call_arguments.done'
 /** Events that open a reply, without `response.`: they hold nothing but the request. */
@@ -37,8 +49,11 @@ export class FrameView {
   digits = -1
   /** Bytes of the text that a delta brings; 0 for any other frame: those that end a part only say it again. */
   words = 0
-  /** Text between the number and the words of the last text delta: most streams repeat it. */
-  private between = ''
+  private readonly texts = new LikeTexts()
+  /** Deltas of one other type. */
+  private pieces = new LikeTexts()
+  private pieceType = ''
+  private readonly numbers = new FrameNumbers()
 
   /**
    * Reads a text delta of the usual form, which nearly every frame is. A cut that is compared whole is the fastest comparison.
@@ -50,16 +65,38 @@ export class FrameView {
     const line = text.indexOf('\n', digits)
     const after = digitsEnd(text, digits)
     if (after === digits || text.charCodeAt(line + 1) !== NEWLINE) return false
-    let words = after + this.between.length
-    if (this.between === '' || text.slice(after, words) !== this.between) {
-      words = text.indexOf(DELTA, after) + DELTA.length
-      if (words < after || words > line) return false
-      this.between = text.slice(after, words)
-    }
     this.end = line + 2
     this.digits = digits
-    this.words = textBytes(text, words)
+    const { texts } = this
+    if (
+      !texts.has(text, after, line) &&
+      !(this.learn(texts, { text, from: after, end: line, needed: PLACE }) && texts.has(text, after, line))
+    )
+      return false
+    this.words = texts.bytes
     return true
+  }
+
+  /** True where a text behind the number of the sequence has all others, and none of them is odd. */
+  private learn(like: LikeTexts, { text, from, end, needed }: { text: string; from: number; end: number; needed: number }): boolean {
+    const { numbers } = this
+    if (!ENDS.includes(text.charCodeAt(from)) || !numbers.read(text, from, end) || (numbers.indexes[0] ?? 0) < needed) return false
+    like.learn(text, from, end)
+    return true
+  }
+
+  /** After `readContent`: true where no number of the frame is odd, and those of its place are there. */
+  isNumbered(text: string): boolean {
+    const { numbers, json, end, name } = this
+    const needed = numbersNeeded(text, name)
+    const from = digitsEnd(text, this.digits)
+    // What stands before the number has been compared.
+    if (!this.isPiece(text) || this.digits !== this.nameEnd + 1 + AFTER_TYPE.length)
+      return numbers.read(text, json, end) && (numbers.indexes[1] ?? 0) >= needed
+    const type = text.slice(name, this.nameEnd)
+    if (type !== this.pieceType) this.pieces = new LikeTexts()
+    this.pieceType = type
+    return this.pieces.has(text, from, end - 2) || this.learn(this.pieces, { text, from, end: end - 2, needed })
   }
 
   /** Reads where the frame at `at` ends and, where its form is usual, its type. */
@@ -134,7 +171,7 @@ export class FrameView {
       if (text.charCodeAt(this.end - 3) === 0x7d && text.startsWith(KEY, i + 1 - KEY.length)) at = i + 1
       else at = searchTopLevel(text, this.json, this.end)
     }
-    return at !== -1 && isDigit(text.charCodeAt(at)) ? at : -1
+    return at !== -1 && isDigit(text.charCodeAt(at)) && ENDS.includes(text.charCodeAt(digitsEnd(text, at))) ? at : -1
   }
 
   private deltaBytes(text: string): number {
@@ -142,6 +179,12 @@ export class FrameView {
     const from = text.indexOf(DELTA, this.nameEnd)
     return from === -1 || from >= this.end ? 0 : textBytes(text, from + DELTA.length)
   }
+}
+
+/** Numbers that an event has beside that of the sequence. @param name where its name begins, behind `response.`. */
+function numbersNeeded(text: string, name: number): number {
+  if (text.startsWith(ANNOTATION, name)) return PLACE + 1
+  return PARTS.some((part) => text.startsWith(part, name)) ? PLACE : 1
 }
 
 function isDigit(code: number): boolean {

@@ -2,7 +2,8 @@
  * Which output item an event belongs to. The format names it twice, by `output_index` and by the item's id, and servers leave out
  * either: llama.cpp sends ids alone (server-task.cpp of release b11549, `to_json_oaicompat_resp`), others draw a new id for each event.
  */
-import { asString, isObject, type JsonObject } from '../../core/json.ts'
+import { asObjects, asString, isObject, type JsonObject } from '../../core/json.ts'
+import { isPlace, mendCitations, mendPlaces } from '../canon/places.ts'
 
 const ADDED = 'response.output_item.added'
 
@@ -27,7 +28,7 @@ export class ItemPlaces {
   }
 
   private unknown(id: string | undefined, { type, output_index: given }: JsonObject): number {
-    const index = typeof given === 'number' && Number.isSafeInteger(given) && given >= 0 ? given : undefined
+    const index = isPlace(given) ? given : undefined
     const isFree = index !== undefined && !this.taken.has(index)
     if (index !== undefined && !isFree && type !== ADDED) return index
     if (index === undefined && id === undefined && type !== ADDED && this.last !== undefined) return this.last
@@ -43,7 +44,7 @@ export class ItemPlaces {
     return place
   }
 
-  /** Gives an event the numbers of its item and part where the server leaves them out. */
+  /** Gives an event the numbers of its item and part where the server leaves them out, or writes none. */
   complete(type: string, message: JsonObject): void {
     if (message.item === undefined && message.item_id === undefined && message.output_index === undefined && message.part === undefined)
       return
@@ -51,10 +52,27 @@ export class ItemPlaces {
     message.output_index = index
     if (!PART_EVENTS.test(type)) return
     const member = type.startsWith('response.reasoning_summary_') ? 'summary_index' : 'content_index'
-    if (typeof message[member] === 'number') return
+    if (isPlace(message[member])) return
     const key = `${member} ${index}`
     const next = this.parts.get(key) ?? 0
     if (type.endsWith('_part.added')) this.parts.set(key, next + 1)
     message[member] = type.endsWith('_part.added') ? next : Math.max(0, next - 1)
   }
+}
+
+/** Puts the offsets of an item's citations right, in place. */
+export function mendItem(item: JsonObject): void {
+  for (const part of asObjects(item.content)) mendCitations(part.annotations)
+}
+
+/** The same of all that an event holds, with the numbers that `ItemPlaces` gives nothing for. */
+export function mendEvent(message: JsonObject): void {
+  const { annotation, part, item } = message
+  mendPlaces(message)
+  if (isObject(annotation)) {
+    message.annotation_index ??= 0
+    mendPlaces(annotation)
+  }
+  if (isObject(part)) mendCitations(part.annotations)
+  if (isObject(item)) mendItem(item)
 }

@@ -2,6 +2,7 @@
 
 import { asString, isObject, type Json, type JsonObject, present } from '../../core/json.ts'
 import { type BlockKind, type Called, COMMON } from '../canon/events.ts'
+import { mendPlaces } from '../canon/places.ts'
 import type { Opaque } from '../canon/request.ts'
 import { WIRE } from './wire.ts'
 
@@ -88,6 +89,7 @@ export function shownAnnotation(data: JsonObject): JsonObject | undefined {
 
 /** An annotation of this wire in the canon's form. */
 export function canonicalAnnotation(annotation: JsonObject): JsonObject {
+  mendPlaces(annotation)
   const { type } = annotation
   return DEMANDED[String(type)] === undefined ? { type, native: { dialect: WIRE, data: annotation } } : annotation
 }

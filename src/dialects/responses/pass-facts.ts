@@ -8,6 +8,7 @@ import { hasFailed } from './decode-result.ts'
 import { responseEnd } from './ends.ts'
 import { decodeFault } from './fault.ts'
 import { finishCalls } from './finish-calls.ts'
+import { mendItem } from './item-places.ts'
 import { noteItems } from './known-words.ts'
 import { decodeUsage, type ShownItems } from './usage.ts'
 
@@ -23,6 +24,7 @@ export function responseFacts(response: JsonObject, strange = new StreamWords(),
   else {
     facts.end = responseEnd(response, asObjects(response.output).some(isCallItem))
     noteItems(strange, response.output)
+    for (const item of asObjects(response.output)) mendItem(item)
     strange.addTo(facts.end)
     if (finishCalls(response.output) || isBroken) facts.fault = endBroken(facts.end)
   }

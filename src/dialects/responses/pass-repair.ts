@@ -4,6 +4,7 @@
  */
 import { asString, isObject, type Json, type JsonObject } from '../../core/json.ts'
 import { frameObject } from '../../machines/sse/frames.ts'
+import { isPlace } from '../canon/places.ts'
 import type { ReplyContext } from '../types.ts'
 import { isRunByCaller } from './finish-calls.ts'
 import { ItemPlaces } from './item-places.ts'
@@ -182,7 +183,7 @@ function grow(open: OpenItem, type: string, message: JsonObject): void {
 
 /** Of a part that has no number the first place: what is written into JSON is a number. */
 function partIndex(value: Json | undefined): number {
-  return typeof value === 'number' && Number.isSafeInteger(value) && value >= 0 ? value : 0
+  return isPlace(value) ? value : 0
 }
 
 function openPart(open: OpenItem, list: 'content' | 'summary', index: number, part: JsonObject): void {

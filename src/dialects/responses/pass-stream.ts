@@ -13,7 +13,7 @@ import { closeStream, openStream } from './encode-stream.ts'
 import { decodeFault } from './fault.ts'
 import { finishArguments, finishedCall } from './finish-calls.ts'
 import { CALL_DONE, digitsEnd, FrameView, spells } from './frame-view.ts'
-import { ItemPlaces } from './item-places.ts'
+import { ItemPlaces, mendEvent } from './item-places.ts'
 import { noteEvent } from './known-words.ts'
 import { responseFacts } from './pass-facts.ts'
 import { OpenItems } from './pass-repair.ts'
@@ -164,13 +164,14 @@ export class ResponsesPassStream extends FramePassStream {
   }
 
   /**
-   * True for a frame that does not travel as it is: one without the index of its item, and one that finishes a call whose arguments
+   * True for a frame that does not travel as it is: one without the index of its item or with another number that is none, and one that finishes a call whose arguments
    * are none, no text or no JSON.
    */
   private isIncomplete(frames: string, at: number): boolean {
     const { name, end } = this.view
-    if (frames.startsWith('output_item.added"', name)) this.isUnplaced ||= !frames.slice(at, end).includes('"output_index"')
-    if (this.isUnplaced) return true
+    const isNumbered = this.view.isNumbered(frames)
+    if (frames.startsWith('output_item.added"', name)) this.isUnplaced ||= !isNumbered
+    if (this.isUnplaced || !isNumbered) return true
     const isItem = frames.startsWith('output_item.done"', name)
     if (!isItem && !frames.startsWith('function_call_arguments.done"', name)) return false
     const frame = frames.slice(at, end)
@@ -189,7 +190,7 @@ export class ResponsesPassStream extends FramePassStream {
       return
     }
     const frame = frames.slice(at, end)
-    if (frames.startsWith('added"', name + 12)) this.items.added(frame)
+    if (frames.startsWith('added"', name + 12)) this.added(frame)
     else if (frames.startsWith('done"', name + 12)) this.done(frame, COUNTED.test(frame) ? frameObject(frame)?.item : undefined)
   }
 
@@ -206,6 +207,13 @@ export class ResponsesPassStream extends FramePassStream {
     this.images++
   }
 
+  /** An item has begun: a later event that does not say its index finds it by its id. */
+  private added(frame: string): void {
+    this.items.added(frame)
+    const message = frameObject(frame)
+    if (message) this.places.of(message)
+  }
+
   /** An item has come to its end: what of it is counted beside text is known before the final report. */
   private done(frame: string, item: Json | undefined): void {
     this.items.done(frame)
@@ -218,6 +226,7 @@ export class ResponsesPassStream extends FramePassStream {
   /** The slow way, for frames of an unusual form. */
   private rewrite(type: string, message: JsonObject): string {
     this.places.complete(type, message)
+    mendEvent(message)
     const before = this.finished(message)
     if (this.isBroken) return ''
     message.sequence_number = this.ctx.sequence++

@@ -35,6 +35,7 @@ import {
 } from './outside-need.ts'
 import { type Payer, type Reservation, takeHold } from './take-hold.ts'
 import { exchangeTariff } from './tariffs.ts'
+import { searchFeesBeyond } from './tool-fees.ts'
 
 /** Possible cost of outside input at one endpoint. */
 interface OutsideNeed extends Need {
@@ -104,6 +105,8 @@ function outsideNeeds(exchange: Guarded, { candidates, input }: Reservation, { u
     shared.push({ field: 'web search', tokens: searches * SEARCH_TOKENS, help: 'set max_uses of the tool, or leave it out' })
   const byDialect = new Map<UpstreamDialect, OutsideInput[]>()
   return candidates.map((endpoint) => {
+    const tariff = exchangeTariff(exchange, endpoint)
+    const fees = searchFeesBeyond(exchange, tariff)
     const dialect = upstreams.get(endpoint.provider.dialect)
     let inputs = dialect && byDialect.get(dialect)
     if (dialect && !inputs) {
@@ -114,10 +117,11 @@ function outsideNeeds(exchange: Guarded, { candidates, input }: Reservation, { u
     }
     const own = ownSearchPrice(endpoint) - searches
     if (inputs && own > 0) inputs = [...inputs, searchesOfModel(own)]
-    if (!dialect || !inputs || inputs.length === 0) return { ...NO_NEED, endpoint, dialect }
+    if (!dialect || !inputs || inputs.length === 0) return { ...NO_NEED, full: fees, endpoint, dialect }
     noteNames(exchange, inputs)
     const bounded = withKnownBounds(inputs, exchange, { endpoint, dialect, seen })
-    return { ...endpointNeed(endpoint, bounded, { tariff: exchangeTariff(exchange, endpoint), body: input }), endpoint, dialect }
+    const need = endpointNeed(endpoint, bounded, { tariff, body: input })
+    return { ...need, full: need.full + fees, endpoint, dialect }
   })
 }
 

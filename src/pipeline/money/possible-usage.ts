@@ -2,7 +2,7 @@
  * Which usage a turn can have had at all. A report beyond that is nonsense: the turn is charged what was held for it, and the rest is
  * disputed with the provider instead of emptying the key (docs/decisions/0031).
  */
-import { noUsage, outputPartsWithin, type Usage } from '../../dialects/canon/usage.ts'
+import { inputPartsWithin, noUsage, outputPartsWithin, type Usage } from '../../dialects/canon/usage.ts'
 import { charge, type Extras, type Tariff } from '../../ledger/pricing.ts'
 import { usageWithin } from '../../ledger/settlement.ts'
 import type { Turn } from '../attempt/turn.ts'
@@ -83,10 +83,12 @@ function othersSum(others: NonNullable<Usage['others']>): Usage {
 function possiblePart(usage: Usage, bounds: Bounds): Usage {
   // The hold bounds all of it: no estimate is added for a side that is not counted.
   const { webSearches, toolCalls, others: _, fees = 0, inputUnknown: __, outputUnknown: ___, ...rest } = usage
+  const input = Math.min(usage.input, Math.floor(bounds.input))
   const output = Math.min(usage.output, Math.floor(bounds.output))
   return {
     ...rest,
-    input: Math.min(usage.input, Math.floor(bounds.input)),
+    input,
+    ...inputPartsWithin(usage, input),
     output,
     ...outputPartsWithin(usage, output),
     ...(webSearches ? { webSearches: Math.min(webSearches, bounds.calls) } : {}),

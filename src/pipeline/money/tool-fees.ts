@@ -1,10 +1,11 @@
 /** Fees of providers for tools that they run themselves, beside the tokens: which of them a request may cause, and what of it has no price. */
 import { isObject, type JsonObject } from '../../core/json.ts'
 import { PAID_TOOLS, type PaidTool, type Price } from '../../core/price.ts'
-import type { Extras } from '../../ledger/pricing.ts'
+import { type Extras, holdFor, type Tariff } from '../../ledger/pricing.ts'
 import type { Endpoint } from '../../routing/catalog/types.ts'
 import type { Accepted, Aimed } from '../exchange.ts'
 import { inputModalities } from '../request/client-request.ts'
+import { MAX_PAID_CALLS } from './provider-rounds.ts'
 
 export interface Fees {
   readonly tools: ReadonlySet<PaidTool | 'shell' | 'image_generation'>
@@ -85,4 +86,14 @@ export function heldFees(
     toolCalls: Object.fromEntries([...tools].map((tool) => [tool, tool === 'document_search' ? USUAL_CALLS : (bound ?? USUAL_CALLS)])),
     drawn: tools.has(IMAGES) ? (bound ?? USUAL_IMAGES) * IMAGE_TOKENS : 0,
   }
+}
+
+/**
+ * Nano-dollars of the searches of files that a provider may report beside those that are held: it is sent no bound of them, and that many
+ * are believed (docs/keys.md#impossible-reports).
+ */
+export function searchFeesBeyond(exchange: Accepted, tariff: Tariff): number {
+  if (!inputModalities(exchange)?.has('file')) return 0
+  const searches = { toolCalls: { document_search: MAX_PAID_CALLS - USUAL_CALLS } }
+  return holdFor(tariff, 0, 0, searches).hold - holdFor(tariff, 0, 0).hold
 }

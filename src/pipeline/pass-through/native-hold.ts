@@ -91,9 +91,15 @@ function boundRequest(native: NativeRequest, body: JsonObject, { reading, prices
 /** A provider whose caps bound different things has models that know one field and models that know both: only an endpoint says which. */
 function answerModel(model: PricedModel): AnswerModel {
   const described = isEndpoint(model) ? model : undefined
-  const { max_tokens_field: field, thought_beyond_max_tokens: beyond } = described?.quirks ?? model.provider.quirks
+  const quirks = described?.quirks ?? model.provider.quirks
+  const { max_tokens_field: field, thought_beyond_max_tokens: beyond } = quirks
   const thought = beyond === undefined || (described && !mayReason(described)) ? 0 : beyond
-  return { longest: model.maxOutput, capField: described || beyond === undefined ? field : undefined, thought }
+  return {
+    longest: model.maxOutput,
+    capField: described || beyond === undefined ? field : undefined,
+    thought,
+    ignoresOlder: quirks.ignores_max_tokens === true,
+  }
 }
 
 /**

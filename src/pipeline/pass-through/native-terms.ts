@@ -15,6 +15,8 @@ export interface CapRules {
   readonly capField: Json | undefined
   /** Most tokens of a thought that `max_tokens` does not bound. */
   readonly thought: number
+  /** True where `max_tokens` bounds nothing. */
+  readonly ignoresOlder: boolean
 }
 
 const asObject = (value: Json | undefined): JsonObject => (isObject(value) ? value : {})
@@ -36,10 +38,10 @@ const generationSettings = (body: JsonObject): JsonObject[] => [asObject(body.ge
  */
 function chatCaps(
   { max_completion_tokens: newer, max_tokens: older }: JsonObject,
-  { capField, thought }: CapRules,
+  { capField, thought, ignoresOlder }: CapRules,
 ): readonly (Json | undefined)[] {
   const count = countIn(older)
-  if (count !== undefined) return [newer, count + thought]
+  if (count !== undefined && !ignoresOlder) return [newer, count + thought]
   return capField === 'max_completion_tokens' ? [newer] : []
 }
 

@@ -489,6 +489,12 @@ t.test('reasoning as a level', async (t) => {
     ['max', 'HIGH'],
   ])
     t.same(asked({ effort }), { thinkingLevel: level, includeThoughts: true }, effort)
+  for (const effort of ['xhigh', 'max'])
+    t.match(
+      encode({ reasoning: { effort } }, { quirks: { thinking: 'level', efforts: ['low', 'xhigh'] } }).body,
+      { generationConfig: { thinkingConfig: { thinkingLevel: 'XHIGH' } } },
+      `${effort}, where XHIGH is offered`,
+    )
   t.same(asked({ effort: 'none' }), { thinkingLevel: 'MINIMAL' })
   t.same(asked({ effort: 'none' }, { efforts: ['low', 'high'] }), { thinkingLevel: 'LOW' })
   t.same(

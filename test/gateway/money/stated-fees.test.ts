@@ -5,7 +5,7 @@
 import t from 'tap'
 import type { JsonObject } from '../../../src/core/json.ts'
 import { startScene } from '../../support/scene.ts'
-import { type Answer, jsonAnswer, sseAnswer } from '../../support/upstream.ts'
+import { type Answer, Gate, jsonAnswer, sseAnswer } from '../../support/upstream.ts'
 
 let usage: JsonObject = {}
 
@@ -157,6 +157,52 @@ t.test('searches of the files of a request, which nobody asked for', async (t) =
   const { data } = (await (await gateway.get(path, { authorization: 'Bearer sk-router-v1-0123456789abcdef' })).json()) as { data: Charged }
   t.equal(data.total_cost, 0.032, 'three searches for $0.03 beside the tokens')
   t.equal((await ask('sk-router-v1-poor56789abcdef0123')).status, 402, 'ten searches are held')
+})
+
+t.test('requests whose files may be searched a thousand times do not run beside each other on the same credit', async (t) => {
+  const gate = new Gate()
+  const details = { server_side_tool_usage_details: { document_search_calls: 900 } }
+  const message = {
+    type: 'message',
+    id: 'm',
+    role: 'assistant',
+    status: 'completed',
+    content: [{ type: 'output_text', text: 'x', annotations: [] }],
+  }
+  const reply = {
+    id: 'r',
+    object: 'response',
+    status: 'completed',
+    model: 'up',
+    output: [message],
+    usage: { input_tokens: 100, output_tokens: 10, total_tokens: 110, ...details },
+  }
+  const { gateway: small, upstream } = await startScene(t, {
+    answer: async () => {
+      await gate.opened
+      return jsonAnswer(reply)
+    },
+    config: (url) => `
+auth: { keys: [ { name: small, key: "sk-router-v1-small6789abcdef0123", limit: "0.50" } ] }
+providers: { grok: { dialect: openai-responses, base_url: "${url}/v1", key: sk-up } }
+models:
+  m/grok: { max_output: 1000, input: [text, file], endpoints: [ { provider: grok, model: up, price: { prompt: "1.00", completion: "1.00", tools: { document_search: "0.01" } } } ] }
+`,
+  })
+  const content = [{ type: 'input_file', filename: 'report.txt', file_data: 'data:text/plain;base64,aGVsbG8=' }]
+  const ask = (): Promise<Response> =>
+    small.post('/v1/responses', { model: 'm/grok', input: [{ role: 'user', content }], max_output_tokens: 100 })
+  const first = ask()
+  await upstream.request(0)
+  const others = await Promise.all([ask(), ask(), ask()])
+  t.same(
+    others.map(({ status }) => status),
+    [402, 402, 402],
+    'while one runs',
+  )
+  gate.open()
+  const { usage: shown } = (await (await first).json()) as { usage: { cost: number } }
+  t.equal(shown.cost, 0.5, 'it pays with all that the key has')
 })
 
 t.test('searches of files beside tools that the caller bounds', async (t) => {

@@ -182,6 +182,30 @@ models:
   }
 })
 
+t.test('a cap that a provider ignores bounds nothing', async (t) => {
+  const place = await startScene(t, {
+    answer: () => jsonAnswer({ usage: { prompt_tokens: 1, completion_tokens: 1, total_tokens: 2 }, choices: [] }),
+    config: (url) => `
+auth: { keys: [ { name: small, key: "${KEYS.small}", limit: "0.50", pass_through: true } ] }
+providers:
+  flake: { preset: snowflake, key: sk-provider, base_url: "${url}", pass_through: { price: "0" } }
+models:
+  acme/one: { context: 1000000, max_output: 1000000, endpoints: [ { provider: flake, model: one, price: { prompt: "1.00", completion: "1.00" } } ] }
+  acme/two: { context: 1000000, max_output: 1000000, endpoints: [ { provider: flake, model: two, price: { prompt: "1.00", completion: "1.00" }, quirks: { ignores_max_tokens: false } } ] }
+`,
+  })
+  for (const [model, caps, status] of [
+    ['one', { max_completion_tokens: 10 }, 200],
+    ['one', { max_tokens: 10 }, 402],
+    ['one', { max_tokens: 10, max_completion_tokens: 10 }, 200],
+    ['two', { max_tokens: 10 }, 200],
+  ] as const) {
+    const body = { model, messages: [{ role: 'user', content: 'x' }], ...caps }
+    const reply = await place.gateway.post('/v1/passage/flake/v1/chat/completions', body, bearer('small'))
+    t.equal(reply.status, status, `${model} ${JSON.stringify(caps)}: ${await reply.text()}`)
+  }
+})
+
 t.test('a key without a limit is served, byte for byte', async (t) => {
   const place = await scene(t)
   for (const [path, body] of OUTSIDE) {

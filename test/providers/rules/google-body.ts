@@ -126,7 +126,7 @@ function configSchema(service: Service): TSchema {
     thinkingConfig: some({
       includeThoughts: Type.Boolean(),
       thinkingBudget: integer,
-      thinkingLevel: words('THINKING_LEVEL_UNSPECIFIED', 'MINIMAL', 'LOW', 'MEDIUM', 'HIGH'),
+      thinkingLevel: words('THINKING_LEVEL_UNSPECIFIED', 'MINIMAL', 'LOW', 'MEDIUM', 'HIGH', 'XHIGH'),
     }),
     imageConfig: some({ aspectRatio: text, imageSize: text }),
     mediaResolution: text,
