@@ -98,7 +98,7 @@ export const newestModelOperations: readonly Operation[] = [
     summary: 'List the models of the newest 1,000 generations',
     reply: { description: 'Requests of each model.', schema: data(Type.Array(Type.Object({ model: Type.String(), requests: count() }))) },
     faults: ['unavailable'],
-    handle: async (_, { scans }) => ok({ data: [...(await scans.newestModels())] }),
+    handle: async (_, { scans }) => ok({ data: (await scans.newestModels()).map(({ model, requests }) => ({ model, requests })) }),
   }),
 ]
 `,

@@ -5,8 +5,10 @@ import { OwnerServer, type Reception, type WorkerHandle } from '../../src/cluste
 import { MemoryCounters } from '../../src/cluster/shared/index.ts'
 import { WorkerPool, type WorkerProcess } from '../../src/cluster/worker-pool.ts'
 import { Fault } from '../../src/core/faults.ts'
+import { LedgerScans } from '../../src/ledger/scans.ts'
 import { MetricRegistry } from '../../src/machines/metrics/metrics.ts'
 import { FakeClock, turns } from '../support/clock.ts'
+import { ledgerOfRows } from '../support/memory/ledger.ts'
 import { memoryRecord } from './scripted-record.ts'
 
 class FakeProcess extends EventEmitter implements WorkerProcess {
@@ -47,7 +49,7 @@ function scene(count = 2) {
   const inherited: number[] = []
   const ownerServer = new OwnerServer({
     record: memoryRecord(clock),
-    scans: { use: async () => [], sessions: async () => ({ total: 0, rows: [] }), search: async () => ({ rows: [] }) },
+    scans: new LedgerScans(ledgerOfRows({}), clock),
     counters: new MemoryCounters(clock),
     reportUnexpected: () => {},
   })

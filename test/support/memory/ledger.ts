@@ -4,7 +4,7 @@ import { BY_DAY } from '../../../src/core/ledger-counts.ts'
 import { type DayCounts, type RowCounts, toRowCounts } from '../../../src/core/row-counts.ts'
 import type { LedgerEntries } from '../../../src/ledger/entries.ts'
 import { parseFacts } from '../../../src/ledger/facts.ts'
-import type { LedgerReader } from '../../../src/ledger/reader.ts'
+import { LEDGER_READS, type LedgerReader, type LedgerReads } from '../../../src/ledger/reader.ts'
 import { isWanted } from '../../../src/ledger/search.ts'
 import { addSession, Sessions } from '../../../src/ledger/session-use.ts'
 import type { GenerationRecord, SessionUse, Sums, UseRow } from '../../../src/ledger/types.ts'
@@ -19,7 +19,7 @@ interface Rows {
   readonly entries?: LedgerEntries
 }
 
-/** Lists that it does not make are those of `more`. */
+/** Reads that it does not make are those of `more`. */
 export function ledgerOfRows(rows: Partial<Rows>, more: Partial<LedgerReader> = {}): LedgerReader {
   const entries = rows.entries ?? new MemoryEntries()
   let summed: readonly SessionUse[] = []
@@ -33,6 +33,7 @@ export function ledgerOfRows(rows: Partial<Rows>, more: Partial<LedgerReader> = 
     }
   }
   return {
+    ...(Object.fromEntries(LEDGER_READS.map((name) => [name, () => lacking(name)])) as unknown as LedgerReads),
     find: async (id) => rows.find?.(id),
     export: (since) => rows.export?.(since) ?? [],
     spent: async () => rows.spent?.() ?? new Map(),
@@ -75,6 +76,10 @@ export function ledgerOfRows(rows: Partial<Rows>, more: Partial<LedgerReader> = 
     lists: undefined,
     ...more,
   }
+}
+
+const lacking = async (name: string): Promise<never> => {
+  throw new Error(`the model does not read ${name}`)
 }
 
 const savedNano = (saved: unknown): number => (typeof saved === 'number' ? Math.round(saved * 1e9) : 0)
