@@ -4,9 +4,8 @@ import { alone, binary, endOfString, escapeExcess, jsonObject, textBytes } from 
 import { MEDIA_BYTES } from '../canon/events.ts'
 import { isPlace } from '../canon/places.ts'
 import { servedTier, shownTier } from '../canon/served-tier.ts'
-import { FrameNumbers } from '../sse/frame-numbers.ts'
-import { LikeTexts } from '../sse/like-texts.ts'
 import type { ReplyContext } from '../types.ts'
+import { ChunkNumbers } from './chunk-numbers.ts'
 
 /** Marks of thoughts and sources within content, of empty calls and of tools that the provider ran: a frame that is relayed unread has none. */
 const MARKS = ['"thinking"', '"function_call"', '"reference_ids"', '"tool_reference"', '"executed_tools"']
@@ -25,9 +24,6 @@ const NAME = '"name":'
 const ERROR = '"error":'
 const USAGE = '"usage":'
 const LF = 10
-/** Depth of a choice and of a fragment behind the members of the envelope (`FrameNumbers`). */
-const CHOICE = 2
-const FRAGMENT = 5
 /** Chunks in a row that may fit no skeleton before none is looked for any more. */
 const MAX_MISSES = 8
 
@@ -166,8 +162,7 @@ export class Envelope {
   private readonly single: boolean
   private skeleton: Skeleton | undefined
   private misses = 0
-  private readonly numbers = new FrameNumbers()
-  private readonly like = new LikeTexts()
+  private readonly numbers = new ChunkNumbers()
   /** True where the frame that `like` has learned went out unchanged. */
   private isUnchanged = false
   /** Content bytes of the last batch that was rewritten. */
@@ -238,23 +233,15 @@ export class Envelope {
     this.content = frameWords(frame)
     this.images = isImage(frame, this.content) ? 1 : 0
     const rest = mirroredFrame(frame.slice(prefix.length))
-    return rest === undefined || !this.numbers.read(rest, 0, rest.length) ? undefined : ours + rest.replace(style.noUsage, '')
-  }
-
-  /** True where a choice and the fragment of a call have their numbers, and none is odd. @param rest of a frame, from the comma before `choices`. */
-  private isNumbered(rest: string): boolean {
-    const { numbers, like } = this
-    const end = rest.length - 2
-    if (like.has(rest, 0, end)) return true
-    if (!numbers.read(rest, 0, end) || numbers.indexes[CHOICE] !== 1) return false
-    if (rest.includes(TOOL_CALLS) && (numbers.indexes[FRAGMENT] !== 1 || numbers.objects[FRAGMENT] !== 1)) return false
-    like.learn(rest, 0, end)
-    return true
+    return rest === undefined || !this.numbers.isReadable(rest) ? undefined : ours + rest.replace(style.noUsage, '')
   }
 
   /** One frame that is like the last that went out unchanged but for the envelope. */
   private known(batch: string): string | undefined {
-    const { prefix, like } = this
+    const {
+      prefix,
+      numbers: { like },
+    } = this
     const end = batch.length - 2
     if (!this.isUnchanged || batch.indexOf('\n') !== end || batch.slice(0, prefix.length) !== prefix) return undefined
     if (!like.has(batch, prefix.length, end) || like.bytes === 0) return undefined
@@ -265,7 +252,7 @@ export class Envelope {
 
   /** As `rewrite`, by looking for what must not be in a content chunk. */
   private scan(batch: string, calls: boolean): string | undefined {
-    const { prefix, ours, style } = this
+    const { prefix, ours, style, numbers } = this
     if (!batch.startsWith(prefix) || holdsEnd(batch) || batch.includes(ERROR) || holdsMark(batch)) return undefined
     // A member's name that is written with escapes would be missed here.
     if (escapesLetters(batch)) return undefined
@@ -286,7 +273,7 @@ export class Envelope {
       if (text.charCodeAt(end + 1) !== LF) return undefined
       const rest = text.slice(at + prefix.length, end + 2)
       const shown = mirrors ? mirroredFrame(rest) : rest
-      if (shown === undefined || FOREIGN_TIER.test(rest) || !this.isNumbered(rest)) return undefined
+      if (shown === undefined || FOREIGN_TIER.test(rest) || !numbers.isNumbered(rest)) return undefined
       out += ours + shown
       this.isUnchanged = shown === rest && text === batch && !batch.includes(TOOL_CALLS)
       const words = frameWords(rest)
