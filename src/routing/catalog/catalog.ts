@@ -144,13 +144,21 @@ class BuiltCatalog implements Catalog {
     }
   }
 
-  /** Of two models with one name the first in the file has it, so that an alias or an order can decide. */
+  /**
+   * Of two models with one name the first in the file has it, so that an alias or an order can decide. A provider's name is that of the model
+   * whose first endpoint has it, before one that only falls back on that.
+   */
   private nameModels(): void {
     const name = (bare: string, model: Model): void => {
       if (!bare.includes('/') && !this.byName.has(bare)) this.byName.set(bare, model)
     }
     for (const model of this.models) name(model.slug.slice(model.slug.indexOf('/') + 1), model)
-    for (const model of this.models) for (const endpoint of model.endpoints) name(endpoint.upstreamModel, model)
+    const most = this.models.reduce((longest, { endpoints }) => Math.max(longest, endpoints.length), 0)
+    for (let place = 0; place < most; place++)
+      for (const model of this.models) {
+        const endpoint = model.endpoints[place]
+        if (endpoint) name(endpoint.upstreamModel, model)
+      }
   }
 
   private fromWildcard(slug: string, kind: DeclaredKind): Model | undefined {

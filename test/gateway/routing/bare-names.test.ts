@@ -79,3 +79,19 @@ t.test('a name that is none is answered with the nearest models that the key may
     'no model that the key may not use',
   )
 })
+
+t.test("a provider's own name is the model that it serves, not one that falls back on it", async (t) => {
+  const { ask } = await startScene(t, {
+    config: (url) => `
+auth: { keys: [ { name: test, key: "${KEY}" } ] }
+providers:
+  one: { dialect: openai-chat, base_url: "${url}/v1", key: k }
+  two: { dialect: openai-chat, base_url: "${url}/v1", key: k }
+models:
+  acme/mini: { endpoints: [ { provider: one, model: deployment, price: free }, { provider: two, model: claude-one, price: free } ] }
+  acme/claude: { endpoints: [ { provider: two, model: claude-one, price: free } ] }
+`,
+  })
+  const served = async (model: string) => ((await (await ask({ model })).json()) as JsonObject).model
+  t.same([await served('claude-one'), await served('deployment')], ['acme/claude', 'acme/mini'])
+})
