@@ -31,7 +31,8 @@ const unknownWords = counter(
 /** Trouble with the account, and the remedy: for the log. */
 const REMEDIES: Partial<Record<Fault['code'], string>> = {
   upstream_auth: 'its key is wrong: put a valid one at `setting`, or into the variable that it names',
-  credential_refused: 'its key is wrong: replace the credential at `setting`, or check the rights of that identity',
+  credential_refused:
+    'the provider refuses its identity: replace the credential at `setting`, or check the rights of that identity and the clock of this machine',
   upstream_rights: 'it lacks the right or the model: have it granted there',
   upstream_credit: 'it is out of credit: pay there, or raise its spending limit',
   upstream_account: 'it cannot be used: it is on hold, suspended or lacks a setting',
