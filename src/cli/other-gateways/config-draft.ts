@@ -80,7 +80,11 @@ export class ConfigDraft {
       const own = preset === undefined ? undefined : providerPreset(preset).provider.base_url
       if (typeof own === 'string' && own.startsWith('https://') && !own.includes('$') && !isOwnServer(given.base_url))
         settings.snapshot_url = own
-    }
+    } else if (preset === undefined)
+      settings.base_url = this.variable(
+        this.freeName(`${name}_base_url`),
+        `Address of ${name}, which is no preset of headgate; its API is taken for OpenAI's`,
+      )
     if (given.key !== undefined) settings.key = given.key
     else if (preset !== undefined) this.needPreset(preset, settings)
     return settings
@@ -237,15 +241,20 @@ export class ConfigDraft {
     if (NO_KEY.test(text)) return 'none'
     const known = this.literals.get(text)
     if (known !== undefined) return this.referenceTo(known)
-    // A name of its own: the environment may have another secret under the usual one.
+    const name = this.freeName(wanted)
+    this.literals.set(text, name)
+    return this.variable(name, `${what}; its value stands in the file`)
+  }
+
+  /** A name of its own: the environment may have another value under the usual one. */
+  private freeName(wanted: string): string {
     const base = `IMPORTED_${wanted
       .toUpperCase()
       .replaceAll(/[^A-Z0-9]+/g, '_')
       .replaceAll(/^_+|_+$/g, '')}`
     let name = base
     for (let number = 2; this.variables.has(name); number++) name = `${base}_${number}`
-    this.literals.set(text, name)
-    return this.variable(name, `${what}; its value stands in the file`)
+    return name
   }
 
   /** A reference to a variable that has to be set. */

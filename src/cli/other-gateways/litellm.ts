@@ -128,7 +128,11 @@ const SORTS: Readonly<Record<string, string>> = {
 function readRouter(router: Part, draft: ConfigDraft): void {
   const strategy = router.text('routing_strategy')
   if (strategy !== undefined && Object.hasOwn(SORTS, strategy)) draft.set('provider.sort', SORTS[strategy])
-  else if (strategy !== 'simple-shuffle') router.part('routing_strategy')?.left('provider.sort: docs/routing.md has the orders')
+  else if (strategy === 'simple-shuffle')
+    router
+      .part('routing_strategy')
+      ?.replaced('the default order, a draw that prefers cheap endpoints; with order or fallbacks their places decide')
+  else router.part('routing_strategy')?.left('provider.sort: docs/routing.md has the orders')
   for (const [name, part] of router.entries('model_group_alias')) {
     const model = isObject(part.value) ? part.text('model') : typeof part.value === 'string' ? part.value : undefined
     if (model !== undefined && draft.alias(name, model)) part.carried()
