@@ -34,20 +34,24 @@ export class Gateway {
   private readonly place: AdminPlace
   /** The configuration whose store is opened where no gateway runs; undefined where an address was given. */
   private readonly file: string | undefined
+  /** The configuration that exports are named in. */
+  private readonly named: string
   private readonly env: Environment
 
-  private constructor(place: AdminPlace, file: string | undefined, env: Environment) {
+  private constructor(place: AdminPlace, { file, named, env }: { file: string | undefined; named: string; env: Environment }) {
     this.place = place
     this.file = file
+    this.named = named
     this.env = env
   }
 
   /** @throws Error for an address that is none, ConfigError for a file that cannot be read. */
   static async find({ config, url }: GatewayFlags, env: Environment = process.env): Promise<Gateway> {
     const address = url ?? (config === undefined ? env.HEADGATE_ADMIN_URL : undefined)
-    if (address !== undefined && address !== '') return new Gateway(placeAt(address, env), undefined, env)
+    if (address !== undefined && address !== '')
+      return new Gateway(placeAt(address, env), { file: undefined, named: config ?? SHIPPED_CONFIG, env })
     const file = config ?? SHIPPED_CONFIG
-    return new Gateway(placeIn(await adminPart(file, env), env), file, env)
+    return new Gateway(placeIn(await adminPart(file, env), env), { file, named: file, env })
   }
 
   /** @returns undefined where no gateway listens. @throws Error with the message of the gateway's refusal. */
@@ -92,7 +96,7 @@ export class Gateway {
 
   /** All of the configuration, with its variables. @throws ConfigError */
   configuration(): Promise<Config> {
-    return readConfig(this.file ?? SHIPPED_CONFIG, this.env)
+    return readConfig(this.named, this.env)
   }
 }
 

@@ -77,6 +77,10 @@ ${simulated()}`,
     batches.map((name) => idsIn(readFileSync(name))),
     [ids.slice(0, 2), ids.slice(2, 4), ids.slice(4)],
   )
+  const elsewhere = await run(['--to', 'lake', '--since', '1h', '--url', `http://127.0.0.1:${admin}`], {
+    HEADGATE_ADMIN_TOKEN: ADMIN_TOKEN,
+  })
+  t.match(elsewhere, { code: 0, utterance: /exported 5 generations to / }, 'an address names the gateway, the file the export')
   const [position = ''] = /(?<=--after )\S+/.exec(named.utterance) ?? []
   const [, second = '', third = ''] = batches
   const before = [second, third].map((name) => readFileSync(name, 'utf8'))
