@@ -190,10 +190,13 @@ function thatIsThere(body: Json | undefined): Json | undefined {
   return 'key_hashes' in body ? { ...body, key_hashes: [createHash('sha256').update(PLAIN).digest('hex')] } : body
 }
 
-/** The first event has a delivery. */
+/** The event that is delivered again has a delivery. */
 async function isSpread(): Promise<void> {
   const get = async () => (await fetch(`${gateway.url}/v1/events/deliveries`, { headers: { authorization: `Bearer ${BOSS}` } })).json()
-  await eventually('a delivery', async () => asObjectList(((await get()) as JsonObject).data).length > 0)
+  const id = actual['/events/{id}/redeliver id'] ?? ''
+  await eventually('a delivery', async () =>
+    asObjectList(((await get()) as JsonObject).data).some((each) => JSON.stringify(each).includes(id)),
+  )
 }
 
 /** Ids that later calls name. */
