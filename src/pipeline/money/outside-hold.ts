@@ -105,8 +105,7 @@ function outsideNeeds(exchange: Guarded, { candidates, input }: Reservation, { u
     shared.push({ field: 'web search', tokens: searches * SEARCH_TOKENS, help: 'set max_uses of the tool, or leave it out' })
   const byDialect = new Map<UpstreamDialect, OutsideInput[]>()
   return candidates.map((endpoint) => {
-    const tariff = exchangeTariff(exchange, endpoint)
-    const fees = searchFeesBeyond(exchange, tariff)
+    const fees = searchFeesBeyond(exchange, endpoint)
     const dialect = upstreams.get(endpoint.provider.dialect)
     let inputs = dialect && byDialect.get(dialect)
     if (dialect && !inputs) {
@@ -120,7 +119,7 @@ function outsideNeeds(exchange: Guarded, { candidates, input }: Reservation, { u
     if (!dialect || !inputs || inputs.length === 0) return { ...NO_NEED, full: fees, endpoint, dialect }
     noteNames(exchange, inputs)
     const bounded = withKnownBounds(inputs, exchange, { endpoint, dialect, seen })
-    const need = endpointNeed(endpoint, bounded, { tariff, body: input })
+    const need = endpointNeed(endpoint, bounded, { tariff: exchangeTariff(exchange, endpoint), body: input })
     return { ...need, full: need.full + fees, endpoint, dialect }
   })
 }

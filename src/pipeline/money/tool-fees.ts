@@ -1,11 +1,12 @@
 /** Fees of providers for tools that they run themselves, beside the tokens: which of them a request may cause, and what of it has no price. */
 import { isObject, type JsonObject } from '../../core/json.ts'
 import { PAID_TOOLS, type PaidTool, type Price } from '../../core/price.ts'
-import { type Extras, holdFor, type Tariff } from '../../ledger/pricing.ts'
+import { type Extras, holdFor } from '../../ledger/pricing.ts'
 import type { Endpoint } from '../../routing/catalog/types.ts'
 import type { Accepted, Aimed } from '../exchange.ts'
 import { inputModalities } from '../request/client-request.ts'
 import { MAX_PAID_CALLS } from './provider-rounds.ts'
+import { exchangeTariff } from './tariffs.ts'
 
 export interface Fees {
   readonly tools: ReadonlySet<PaidTool | 'shell' | 'image_generation'>
@@ -92,8 +93,9 @@ export function heldFees(
  * Nano-dollars of the searches of files that a provider may report beside those that are held: it is sent no bound of them, and that many
  * are believed (docs/keys.md#impossible-reports).
  */
-export function searchFeesBeyond(exchange: Accepted, tariff: Tariff): number {
+export function searchFeesBeyond(exchange: Accepted, endpoint: Endpoint): number {
   if (!inputModalities(exchange)?.has('file')) return 0
+  const tariff = exchangeTariff(exchange, endpoint)
   const searches = { toolCalls: { document_search: MAX_PAID_CALLS - USUAL_CALLS } }
   return holdFor(tariff, 0, 0, searches).hold - holdFor(tariff, 0, 0).hold
 }
