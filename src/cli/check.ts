@@ -8,7 +8,6 @@ import { present } from '../core/json.ts'
 import { OPERATIONS, operationLayers } from '../pipeline/chain.ts'
 import { buildCatalog } from '../routing/catalog/catalog.ts'
 import { endpointId } from '../routing/catalog/endpoints.ts'
-import type { Model } from '../routing/catalog/types.ts'
 import { type Cloud, machineCloud } from '../services/credentials/machine.ts'
 import { type CredentialSettings, credentialOnTop } from '../services/credentials/settings.ts'
 import { credentialProblem, describeCredential } from '../services/credentials/sources/index.ts'
@@ -64,17 +63,16 @@ export async function check(
   }
 }
 
-/** Models that keys with a limit cannot use, since the price snapshot has none of their endpoints. */
+/** Endpoints whose price the file leaves to the price snapshot, which has none for them. */
 function unknownPrices(config: Config): string[] {
+  const unknown = buildCatalog(config).models.flatMap(({ endpoints }) =>
+    endpoints.flatMap(({ id, snapshotPriced, price }) => (snapshotPriced && price === 'unpriced' ? [id] : [])),
+  )
+  if (unknown.length === 0) return []
   const limited = config.keys.filter(({ limit }) => limit !== null && limit !== undefined).map(({ name }) => name)
-  const byEntry = ({ slug }: Model): boolean => config.models[slug]?.endpoints.some(({ price }) => price === 'snapshot') === true
-  const unknown = buildCatalog(config)
-    .models.filter((model) => byEntry(model) && model.endpoints.every(({ price }) => price === 'unpriced'))
-    .map(({ slug }) => slug)
-  if (limited.length === 0 || unknown.length === 0) return []
-  const models = shownNames(unknown)
+  const whose = limited.length === 0 ? '' : ` (${shownNames(limited)})`
   return [
-    `keys with a limit (${shownNames(limited)}) cannot use ${models}: the price snapshot has no price for it. State one on an endpoint`,
+    `the price snapshot has no price for ${shownNames(unknown)}: what is spent there is not counted, and keys with a limit${whose} cannot use it. State a price, or price: free`,
   ]
 }
 

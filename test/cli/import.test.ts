@@ -93,6 +93,42 @@ t.test('what is carried', async (t) => {
   })
 })
 
+t.test('what the file does not say of a model that the shipped catalogue has', async (t) => {
+  const read = (params: JsonObject, info: JsonObject = {}): JsonObject => {
+    const file = { model_list: [{ model_name: 'a', litellm_params: { api_key: 'os.environ/K', ...params }, model_info: info }] }
+    return importedConfig(importText('x.json', JSON.stringify(file)))
+  }
+  const known = { context: 1_000_000, max_output: 128_000, price: { prompt: '2.00', cached: '0.10' }, quirks: { thinking: 'adaptive' } }
+  t.match(read({ model: 'anthropic/claude-sonnet-5-5' }).models, { a: { endpoints: [{ provider: 'anthropic', ...known }] } })
+  const stated = read({ model: 'anthropic/claude-sonnet-5-5', input_cost_per_token: 1e-6 }, { max_input_tokens: 5 })
+  t.match(
+    stated.models,
+    { a: { context: 5, endpoints: [{ price: { prompt: '1' }, quirks: { thinking: 'adaptive' } }] } },
+    'what it says counts',
+  )
+  t.notMatch(stated.models, { a: { endpoints: [{ context: 1_000_000 }] } })
+  const elsewhere = read({ model: 'anthropic/claude-sonnet-5-5', api_base: 'http://127.0.0.1:9' })
+  t.match(elsewhere.models, { a: { endpoints: [{ price: 'snapshot' }] } }, 'a server of the operator’s own may be anything')
+  const chat = (read({ model: 'openai/gpt-5.5' }).models as { a: { endpoints: [JsonObject] } }).a.endpoints[0]
+  t.match(chat, { context: Number, price: Object })
+  t.notOk(chat.quirks ?? chat.supported_parameters, 'of another format only what does not depend on it')
+})
+
+t.test('an entry that answers with a mock calls no provider, and costs nothing', async (t) => {
+  const file = {
+    model_list: [{ model_name: 'a', litellm_params: { model: 'openai/gpt-5-mini', api_key: 'os.environ/K', mock_response: 'hi' } }],
+    general_settings: { max_request_size_mb: 2.5 },
+  }
+  const read = importText('x.json', JSON.stringify(file))
+  t.match(importedConfig(read), {
+    server: { max_body: '3MB' },
+    providers: { sim: { dialect: 'sim' } },
+    models: { a: { endpoints: [{ provider: 'sim', model: 'echo' }] } },
+  })
+  t.notMatch(read.yaml, /openai|snapshot/)
+  t.notOk(read.variables.has('K'), 'no key is needed')
+})
+
 /** Notes of a report by the places of their values. */
 const notes = ({ fates }: Imported): Record<string, string> =>
   Object.fromEntries(fates.map(({ path, fate, note }) => [path, `${fate}: ${note}`]))

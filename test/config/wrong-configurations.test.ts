@@ -174,7 +174,12 @@ const CASES: readonly (readonly [name: string, text: string, ...utterance: RegEx
   [
     'a limited key and a model that the price snapshot does not know',
     `auth: { keys: [ { name: app, key: "sk-app-0123456789abcdef", limit: "5" } ] }\n${PROVIDERS}\nmodels: { a/b: { endpoints: [ { provider: o, model: no-such-model, price: snapshot } ] } }`,
-    /warning: keys with a limit \(app\) cannot use a\/b: the price snapshot has no price for it/,
+    /warning: the price snapshot has no price for a\/b@o: what is spent there is not counted, and keys with a limit \(app\) cannot use it\. State a price/,
+  ],
+  [
+    'a model that the price snapshot does not know, beside one that it knows',
+    `${PROVIDERS}\nmodels: { a/b: { endpoints: [ { provider: o, model: no-such-model, price: snapshot } ] }, a/c: { endpoints: [ { provider: o, model: gpt-5-mini, price: snapshot } ] } }`,
+    /warning: the price snapshot has no price for a\/b@o: .*State a price, or price: free$/m,
   ],
   [
     'several keys that nobody owns, and endpoints to choose from',

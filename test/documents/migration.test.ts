@@ -99,7 +99,13 @@ t.test('the commands of the LiteLLM page run as they stand, on the file of its e
   t.notOk(failed, `${out}${error}`)
   for (const [part, what] of REPORT) t.match(out, part, what)
   t.match(out, /headgate\.yaml: ok, 4 providers/)
-  t.notMatch(out, /warning|left out for want/)
+  t.match(
+    out,
+    /warning: the price snapshot has no price for gpt-5-mini@azure\/place-1, qwen-local@openai-2: .*State a price/,
+    'as the page says',
+  )
+  t.equal(out.split('warning').length, 2, 'no other one')
+  t.notMatch(out, /left out for want/)
   t.match(out, /gpt-5-mini\nchat format, for the key app\n/)
   t.match(
     out,

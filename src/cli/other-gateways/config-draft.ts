@@ -6,6 +6,7 @@ import { providerPreset } from '../../config/provider-presets.ts'
 import { isObject, type Json, type JsonObject } from '../../core/json.ts'
 import { isLocalHost } from '../../core/transport.ts'
 import { baseUrl, presetFor } from './provider-names.ts'
+import { shippedEndpoint } from './shipped-endpoints.ts'
 
 /** As under `providers` of a configuration. */
 export type ProviderSettings = JsonObject & { preset?: string; dialect?: string; base_url?: string; key?: string }
@@ -96,9 +97,20 @@ export class ConfigDraft {
     const model = this.models.get(slug) ?? { endpoints: [] }
     const same = model.endpoints.filter(({ provider }) => provider === endpoint.provider).length
     // Two endpoints of one model at one provider differ by a variant.
-    const added = same === 0 || endpoint.variant !== undefined ? endpoint : { ...endpoint, variant: `copy-${same + 1}` }
+    const whole = this.withShipped(endpoint, facts)
+    const added = same === 0 || endpoint.variant !== undefined ? whole : { ...whole, variant: `copy-${same + 1}` }
     this.models.set(slug, { ...facts, ...model, endpoints: [...model.endpoints, added] })
     return true
+  }
+
+  /** With what the shipped catalogue knows of this model at this provider, and the other file does not say. */
+  private withShipped(endpoint: EndpointSettings, facts: JsonObject): EndpointSettings {
+    const { preset, base_url: address, snapshot_url: hosted } = this.providers.get(endpoint.provider) ?? {}
+    const isHosted = address === undefined || hosted !== undefined
+    const shipped = preset === undefined || !isHosted ? undefined : shippedEndpoint(preset, endpoint.model)
+    if (shipped === undefined) return endpoint
+    const isOpen = (name: string): boolean => facts[name] === undefined && (endpoint[name] === undefined || endpoint[name] === 'snapshot')
+    return { ...endpoint, ...Object.fromEntries(Object.entries(shipped).filter(([name]) => isOpen(name))) }
   }
 
   modelEndpoints(slug: string): readonly EndpointSettings[] {

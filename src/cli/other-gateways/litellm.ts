@@ -3,7 +3,7 @@
  * `types/router.py` (LiteLLM_Params, ModelInfo, UpdateRouterConfig), and the files of `proxy/example_config_yaml`.
  */
 import { isObject, type JsonObject } from '../../core/json.ts'
-import type { ConfigDraft, ProviderSettings } from './config-draft.ts'
+import type { ConfigDraft, EndpointSettings, ProviderSettings } from './config-draft.ts'
 import type { OtherGateway } from './other-gateway.ts'
 import { LIMITS, perMillion, seconds, wholeWeight } from './quantities.ts'
 import type { Part } from './source-file.ts'
@@ -43,16 +43,18 @@ function readModel(entry: Part, index: number, draft: ConfigDraft): void {
     entry.left('an entry without litellm_params serves nothing')
     return
   }
+  const mock = params.part('mock_response')
   const written = params.text('model') ?? name
   const [prefix = '', ...rest] = written.includes('/') ? written.split('/') : [params.text('custom_llm_provider') ?? 'openai', written]
   const model = rest.join('/')
   const responses = model.startsWith('responses/')
-  const settings = providerSettings(responses ? `${prefix}_responses` : prefix, params, name, draft)
-  const endpoint: JsonObject & { provider: string; model: string } = {
-    provider: draft.provider(prefix || 'provider', settings),
-    model: model.replace(/^(?:responses|converse|invoke)\//, ''),
-    price: readPrice(params, info) ?? 'snapshot',
-  }
+  const endpoint: EndpointSettings = mock
+    ? { provider: draft.provider('sim', { dialect: 'sim' }), model: 'echo' }
+    : {
+        provider: draft.provider(prefix || 'provider', providerSettings(responses ? `${prefix}_responses` : prefix, params, name, draft)),
+        model: model.replace(/^(?:responses|converse|invoke)\//, ''),
+        price: readPrice(params, info) ?? 'snapshot',
+      }
   const weight = params.number('weight')
   if (weight !== undefined) endpoint.weight = wholeWeight(weight)
   const facts: JsonObject = {}
@@ -77,9 +79,9 @@ function readModel(entry: Part, index: number, draft: ConfigDraft): void {
     temperature: ['left', 'parameters of a preset: docs/configuration/presets.md#presets'],
     max_tokens: ['left', 'parameters of a preset: docs/configuration/presets.md#presets'],
     tags: ['left', 'only and ignore in provider of a key'],
-    mock_response: ['left', 'a model of the dialect sim answers without a provider'],
+    mock_response: ['replaced', 'the model echo of the dialect sim, which answers without a provider with the text of the question'],
   })
-  params.left(DOCS)
+  params.left(mock ? 'no provider is called where mock_response stands' : DOCS)
   info?.left('facts that headgate knows of the model itself, or does not use')
 }
 
@@ -196,6 +198,9 @@ function readGeneral(general: Part, draft: ConfigDraft): void {
     })
     general.part('master_key')?.replaced('a management key, which manages keys and generates nothing')
   }
+  // Its megabytes are those of this file: 1024 × 1024 bytes.
+  const size = general.numberFor('max_request_size_mb', 'server.max_body')
+  if (size !== undefined) draft.set('server.max_body', `${Math.ceil(size)}MB`)
   // A start of LiteLLM may drop tables of its database that its schema does not have: github.com/BerriAI/litellm/issues/9558.
   if (general.part('database_url') !== undefined) {
     draft.set('store.url', draft.variable('HEADGATE_DATABASE', 'Address of a PostgreSQL database for headgate alone, not that of LiteLLM'))
