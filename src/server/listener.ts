@@ -11,7 +11,7 @@ import { isHandshake, isIgnoredOffer } from '../core/websocket-handshake.ts'
 import { closeLingering, isBehindLast, lingers, takeBodies } from './lingering-close.ts'
 import { gatewayAddress, listenError } from './listen-error.ts'
 import type { PlainReply, PlainRequest } from './plain/reply.ts'
-import { PlainRequests, takePlainRequests } from './plain/requests.ts'
+import { MAX_HEADERS, PlainRequests, takePlainRequests } from './plain/requests.ts'
 import { acceptProxyHeaders, type ProxyProtocolOptions } from './proxy-protocol.ts'
 import { ignoreOffer } from './upgrade-offers.ts'
 
@@ -51,8 +51,6 @@ export interface Listener {
   readonly plain: PlainRequests
   readonly url: string
 }
-
-const MAX_HEADERS = 100
 
 /** @throws the system's error where the address cannot be taken. */
 export async function listen(options: ListenerOptions, handler: RequestHandler): Promise<Listener> {

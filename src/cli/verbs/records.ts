@@ -1,4 +1,4 @@
-/** Commands on what is written down: the ledger and events; on the reference of the API, and on the documents. */
+/** Commands on what is written down: ledger, generations, sessions, refusals and events; on the reference of the API, and on the documents. */
 import { CONFIG_OPTION, type Command, command, GATEWAY_OPTIONS, JSON_OPTION } from './command.ts'
 
 const LEDGER = 'docs/operations.md'
@@ -104,6 +104,37 @@ export const recordCommands: readonly Command[] = [
     page: 'docs/keys.md',
     options: OPTIONS,
     run: async ([id = ''], flags) => (await import('../generations.ts')).showGeneration(id, flags),
+  }),
+  command({
+    usage: 'sessions',
+    summary: 'Show what each conversation of an agent has used',
+    details: 'Requests, tokens, what was read from and written to caches, cost: of the last 24h without --since, at most of 31d.',
+    example: 'sessions --since 7d --config headgate.yaml',
+    page: 'docs/keys.md',
+    options: {
+      '--since <TIME>': 'a time, or a span such as 24h or 7d',
+      '--key <KEY>': 'of this key',
+      '--session <ID>': 'this one',
+      ...OPTIONS,
+    },
+    run: async (_, flags) => (await import('../sessions.ts')).sessions([], flags),
+  }),
+  command({
+    usage: 'refusals',
+    summary: 'Show requests that the gateway itself refused, by minute, key and reason',
+    details: 'The last 24h without --since. With --json a line for each row.',
+    example: 'refusals --since 7d --config headgate.yaml',
+    page: 'docs/keys.md',
+    options: {
+      '--since <TIME>': 'a time, or a span such as 24h or 7d',
+      '--until <TIME>': 'a time, or a span',
+      '--key <KEY>': 'of this key',
+      '--reason <REASON>': 'of this reason',
+      '--generation <ID>': 'the one whose reply had this X-Generation-Id',
+      '--csv': 'print CSV',
+      ...OPTIONS,
+    },
+    run: async (_, flags) => (await import('../refusals.ts')).refusals([], flags),
   }),
   {
     usage: 'events',

@@ -1,8 +1,11 @@
 /**
- * Upper bound of the number of pages in a PDF, without reading any of them: the leaves of its page tree (ISO 32000-1, 7.7.3), whose nodes
+ * What a PDF may cost: tokens of a page, and an upper bound of the number of its pages, without reading any of them: the leaves of its page tree (ISO 32000-1, 7.7.3), whose nodes
  * list their children under `Kids`. Nodes may stand within compressed object streams (7.5.7).
  */
 import { inflateSync } from 'node:zlib'
+
+/** Tokens of a page of a PDF, its text and its picture together (platform.claude.com, PDF support: 1,500 to 3,000 and an image). */
+export const PAGE_TOKENS = 5_000
 
 /** Bytes of object streams that are decompressed; page trees of thousands of pages take a part of it. */
 const MAX_INFLATED = 16 * 1024 * 1024

@@ -13,7 +13,7 @@ import {
   REST_OF_CONTEXT,
   SEARCH_TOKENS,
 } from '../../dialects/canon/outside-input.ts'
-import { pdfPages } from '../../dialects/canon/pdf-pages.ts'
+import { PAGE_TOKENS, pdfPages } from '../../dialects/canon/pdf-pages.ts'
 import { isStoredFile } from '../../dialects/canon/provider-files.ts'
 import type { CanonicalRequest } from '../../dialects/canon/request.ts'
 import type { UpstreamDialect } from '../../dialects/types.ts'
@@ -22,17 +22,7 @@ import type { Guarded } from '../exchange.ts'
 import { endpointContext, heavyMedia, mediaBound, searchBound } from '../request/client-request.ts'
 import { isLimited, keyAllowances } from './hold.ts'
 import { count, withKnownBounds, wouldBound } from './outside-count.ts'
-import {
-  costBeyond,
-  endpointNeed,
-  keepNeeds,
-  leftFor,
-  type Need,
-  NO_NEED,
-  ownSearchPrice,
-  PAGE_TOKENS,
-  searchesOfModel,
-} from './outside-need.ts'
+import { costBeyond, endpointNeed, keepNeeds, leftFor, type Need, NO_NEED, ownSearchPrice, searchesOfModel } from './outside-need.ts'
 import { type Payer, type Reservation, takeHold } from './take-hold.ts'
 import { exchangeTariff } from './tariffs.ts'
 import { searchFeesBeyond } from './tool-fees.ts'

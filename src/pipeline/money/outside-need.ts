@@ -20,8 +20,6 @@ export const UNKNOWN_CONTEXT = 1_000_000
  * run at a time.
  */
 const MIN_OF_CONTEXT = 100_000
-/** Tokens of a page of a PDF, its text and its picture together (platform.claude.com, PDF support: 1,500 to 3,000 and an image). */
-export const PAGE_TOKENS = 5_000
 
 /** Possible cost of outside input at one endpoint. */
 export interface Need {

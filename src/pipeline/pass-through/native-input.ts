@@ -13,8 +13,7 @@ import {
   REST_OF_CONTEXT,
   SEARCH_TOKENS,
 } from '../../dialects/canon/outside-input.ts'
-import { pdfPages } from '../../dialects/canon/pdf-pages.ts'
-import { PAGE_TOKENS } from '../money/outside-need.ts'
+import { PAGE_TOKENS, pdfPages } from '../../dialects/canon/pdf-pages.ts'
 
 const isThere = (value: Json): boolean => value !== '' && value !== false && !(Array.isArray(value) && value.length === 0)
 const stored: OutsideField = { tokens: (value) => (isThere(value) ? REST_OF_CONTEXT : 0), help: 'send the content itself' }

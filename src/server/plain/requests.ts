@@ -320,8 +320,8 @@ const NOT_PLAIN: ReadonlySet<string> = new Set([
   ...['transfer-encoding', 'expect', 'upgrade', 'trailer', 'te', 'keep-alive', 'proxy-connection', 'origin', 'set-cookie'],
 ])
 
-/** As Node's server (`maxHeadersCount` of listener.ts). */
-const MAX_HEADERS = 100
+/** Headers of a request, here and at Node's server. */
+export const MAX_HEADERS = 100
 
 /** Names as clients write them, so that most are made lower case by a look-up. */
 const LOWER = new Map<string, string>()
