@@ -1,5 +1,5 @@
 /**
- * What a PDF may cost: tokens of a page, and an upper bound of the number of its pages, without reading any of them: the leaves of its page tree (ISO 32000-1, 7.7.3), whose nodes
+ * Cost of a PDF: tokens of a page, and an upper bound of the number of its pages, without reading any of them: the leaves of its page tree (ISO 32000-1, 7.7.3), whose nodes
  * list their children under `Kids`. Nodes may stand within compressed object streams (7.5.7).
  */
 import { inflateSync } from 'node:zlib'
