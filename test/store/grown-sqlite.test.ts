@@ -12,31 +12,12 @@ import { openStore } from '../../src/store/open.ts'
 import { FakeClock } from '../support/clock.ts'
 import { DAY_MS, threeSizes } from '../support/grown/sizes.ts'
 import { fillSqlite } from '../support/grown/sqlite.ts'
+import { watchTurns } from '../support/longest-turn.ts'
 
 t.setTimeout(240_000)
 const MIDDLE = { rows: 20_000, keys: 7_000, carriedKeys: 700, days: 60 }
 /** Milliseconds of processor time of this thread, so that other programs of the machine do not count. */
 const MAX_TURN_MS = 80
-
-/** @returns the result, and the longest turn of the event loop meanwhile in milliseconds of processor time. */
-async function watched<T>(work: () => Promise<T>): Promise<{ result: T; longest: number }> {
-  const spent = (): number => {
-    const { user, system } = process.threadCpuUsage()
-    return (user + system) / 1000
-  }
-  let [longest, last, running] = [0, spent(), true]
-  const look = (): void => {
-    const now = spent()
-    longest = Math.max(longest, now - last)
-    last = now
-    if (running) setImmediate(look)
-  }
-  setImmediate(look)
-  const result = await work()
-  look()
-  running = false
-  return { result, longest }
-}
 
 for (const size of threeSizes(MIDDLE))
   t.test(`a check of ${size.keys} keys leaves each turn of the event loop short`, async (t) => {
@@ -46,7 +27,7 @@ for (const size of threeSizes(MIDDLE))
     const store = openStore(`sqlite:${file}`, { clock })
     t.teardown(() => store.close())
     const bookkeeping = keepLocally(store, clock)
-    const verify = (full = false) => watched(() => verifyLedger(bookkeeping.ledger, { full, now: clock.now() }))
+    const verify = (full = false) => watchTurns(() => verifyLedger(bookkeeping.ledger, { full, now: clock.now() }))
     const carried = 21 * size.carriedKeys * size.days
     const charged = 10 * size.rows
     // The first one compiles, too.
@@ -59,7 +40,7 @@ for (const size of threeSizes(MIDDLE))
       t.match(result, { ok: true, problems: [], ...wanted }, name)
       t.ok(longest < MAX_TURN_MS, `${name}: ${longest.toFixed(1)} ms`)
     }
-    const folded = await watched(async () => {
+    const folded = await watchTurns(async () => {
       for (let rolled = 1; rolled > 0; ) {
         rolled = store.journal instanceof SqliteJournal ? store.journal.roll(clock.now(), 1_000) : 0
         await nextTurn()
