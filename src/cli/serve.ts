@@ -5,6 +5,7 @@ import type { Owning } from '../app/owner.ts'
 import { type Running, start } from '../app/start.ts'
 import { programVersion } from '../app/version.ts'
 import { WORKER_VARIABLE } from '../cluster/messages.ts'
+import { DEVELOPMENT_KEY } from '../config/keys.ts'
 import { ConfigError } from '../config/problems.ts'
 import { type Clock, systemClock } from '../core/clock.ts'
 import { isInside } from '../core/program-files.ts'
@@ -113,7 +114,7 @@ function banner({ url, adminUrl, config, catalog, generated }: BannerFacts, { li
   const signIn = link?.make(adminUrl)
   const served = workers === undefined ? '' : `, ${plural(workers, 'worker')}`
 
-  const secret = generated ?? (config.developmentKey ? 'sk-router-v1-dev' : undefined)
+  const secret = generated ?? (config.developmentKey ? DEVELOPMENT_KEY : undefined)
   const model = config.defaultModel ?? (catalog.find('sim/echo') ? 'sim/echo' : (catalog.models[0]?.slug ?? 'author/name'))
   const body = JSON.stringify({ model, stream: true, messages: [{ role: 'user', content: 'Hello' }] })
   const lines = [
