@@ -87,8 +87,10 @@ interface BudgetFacts extends KeyFacts {
   readonly window_start: string | null
 }
 
+const BUDGET = `${KEY}; of a budget that several keys spend together, \`budget:\` and its name`
 const BUDGET_FIELDS = {
   ...KEY_FIELDS,
+  label: `${KEY_FIELDS.label} Empty for a budget that several keys spend together.`,
   key: 'Identity of the key, or `budget:` and the name of a budget that several keys spend together.',
   limit_usd: 'The limit in USD, as a decimal text.',
   reset: '`daily`, `weekly`, `monthly`, or null for a limit on all that was ever spent.',
@@ -99,7 +101,7 @@ export const SHARE_REACHED = declare<BudgetFacts & { share_percent: number; spen
   'headgate.budget.share_reached',
   'What a key, or the keys under one budget, have spent has reached a share of the limit (`events.budget_shares`). Once per share, limit and window.',
   {
-    subject: KEY,
+    subject: BUDGET,
     fields: {
       ...BUDGET_FIELDS,
       share_percent: 'The share, in percent of the limit.',
@@ -110,7 +112,7 @@ export const SHARE_REACHED = declare<BudgetFacts & { share_percent: number; spen
 export const LIMIT_REACHED = declare<BudgetFacts>(
   'headgate.budget.limit_reached',
   'A request was refused with 402, since the limit of its key, or a budget of several keys, leaves too little. Once per limit and window.',
-  { subject: KEY, fields: BUDGET_FIELDS },
+  { subject: BUDGET, fields: BUDGET_FIELDS },
 )
 
 interface EndpointFacts {

@@ -114,6 +114,48 @@ t.test('what the file does not say of a model that the shipped catalogue has', a
   t.notOk(chat.quirks ?? chat.supported_parameters, 'of another format only what does not depend on it')
 })
 
+t.test('models of vectors are known by their mode or name; those of pictures, sound and order are left out, and named', async (t) => {
+  const entry = (model: string, mode?: string) => ({
+    model_name: model,
+    litellm_params: { model, api_key: 'os.environ/K' },
+    ...(mode === undefined ? {} : { model_info: { mode } }),
+  })
+  const vectors = ['openai/text-embedding-3-small', 'gemini/gemini-embedding-001', 'azure/text-embedding-3-large', 'cohere/embed-v4.0']
+  const others = ['openai/whisper-1', 'openai/dall-e-3', 'cohere/rerank-v3.5', 'openai/gpt-4o-mini-tts', 'openai/omni-moderation-latest']
+  const list = [...vectors, ...others].map((model) => entry(model))
+  const stated = [entry('openai/custom', 'audio_transcription'), entry('openai/next', 'some_new_mode'), entry('openai/chatty', 'chat')]
+  const read = importText('x.json', JSON.stringify({ model_list: [...list, ...stated] }))
+  const models = importedConfig(read).models as Record<string, JsonObject>
+  t.same(Object.keys(models).sort(), [...vectors, 'openai/chatty'].sort())
+  for (const model of vectors) t.equal(models[model]?.kind, 'embedding', model)
+  t.not(models['openai/chatty']?.kind, 'embedding')
+  const left = read.fates.filter(({ note }) => note?.startsWith('makes neither text nor vectors') === true)
+  t.same(
+    [...new Set(left.map(({ path }) => path.slice(0, 'model_list[00'.length).replace(/\D+$/, '')))],
+    ['model_list[4', 'model_list[5', 'model_list[6', 'model_list[7', 'model_list[8', 'model_list[9', 'model_list[10'],
+  )
+  const file = join(t.testdir(), 'headgate.yaml')
+  writeFileSync(file, read.yaml)
+  const env = Object.fromEntries([...read.variables.keys()].map((name) => [name, 'https://example.com/a-value-of-24-letters']))
+  const { status, stdout, stderr } = spawnSync(process.execPath, [LAUNCHER, 'check', file], {
+    encoding: 'utf8',
+    env: { ...env, HOME: '/' },
+  })
+  t.equal(status, 0, `${stdout}${stderr}`)
+})
+
+t.test('what stands for fallbacks and alerts is what the gateway has', async (t) => {
+  const file = {
+    model_list: ['a', 'b'].map((name) => ({ model_name: name, litellm_params: { model: `openai/${name}`, api_key: 'os.environ/K' } })),
+    router_settings: { context_window_fallbacks: [{ a: ['b'] }], content_policy_fallbacks: [{ a: ['b'] }] },
+    general_settings: { alerting: ['slack'] },
+  }
+  const found = notes(importText('x.json', JSON.stringify(file)))
+  t.match(found['router_settings.context_window_fallbacks[0].a[0]'], /^left: models of a request or of a preset/)
+  t.match(found['router_settings.content_policy_fallbacks[0].a[0]'], /^left: models of a request or of a preset/)
+  t.equal(found['general_settings.alerting[0]'], 'left: events.receivers')
+})
+
 t.test('an entry that answers with a mock calls no provider, and costs nothing', async (t) => {
   const file = {
     model_list: [{ model_name: 'a', litellm_params: { model: 'openai/gpt-5-mini', api_key: 'os.environ/K', mock_response: 'hi' } }],

@@ -5,6 +5,7 @@ import { ALIAS, SLUG } from '../../config/fields/scalars.ts'
 import { providerPreset } from '../../config/provider-presets.ts'
 import { isObject, type Json, type JsonObject } from '../../core/json.ts'
 import { isLocalHost } from '../../core/transport.ts'
+import { importedKind, NO_TEXT } from './model-kinds.ts'
 import { baseUrl, presetFor } from './provider-names.ts'
 import { shippedEndpoint } from './shipped-endpoints.ts'
 
@@ -47,6 +48,8 @@ export class ConfigDraft {
   private readonly places = new Map<string, number>()
   /** Places that the file states for endpoints of a model. */
   private readonly wanted = new Map<EndpointSettings, number>()
+  /** Remarks on models that are left out. */
+  private readonly leftModels: string[] = []
   /** Variables that stand for secrets of the file. */
   private readonly literals = new Map<string, string>()
   /** Stands in the place of the `$` of a reference that was made here: any other one is text of the file. */
@@ -94,12 +97,18 @@ export class ConfigDraft {
   /** A model is served at one more endpoint. @returns false where its name cannot be one here. */
   endpoint(slug: string, endpoint: EndpointSettings, facts: JsonObject = {}): boolean {
     if (!new RegExp(SLUG).test(slug)) return false
+    const kind = importedKind(undefined, endpoint.model)
+    if (facts.kind === undefined && kind === 'other') {
+      this.leftModels.push(`${slug}: left out, since ${endpoint.model} ${NO_TEXT}`)
+      return true
+    }
+    const stated: JsonObject = kind === 'embedding' ? { kind, ...facts } : facts
     const model = this.models.get(slug) ?? { endpoints: [] }
     const same = model.endpoints.filter(({ provider }) => provider === endpoint.provider).length
     // Two endpoints of one model at one provider differ by a variant.
-    const whole = this.withShipped(endpoint, facts)
+    const whole = this.withShipped(endpoint, stated)
     const added = same === 0 || endpoint.variant !== undefined ? whole : { ...whole, variant: `copy-${same + 1}` }
-    this.models.set(slug, { ...facts, ...model, endpoints: [...model.endpoints, added] })
+    this.models.set(slug, { ...stated, ...model, endpoints: [...model.endpoints, added] })
     return true
   }
 
@@ -212,10 +221,11 @@ export class ConfigDraft {
     const weighted = [...this.models].filter(([, { endpoints }]) =>
       endpoints.some((endpoint) => endpoint.weight !== undefined && this.places.has(endpointTag(endpoint))),
     )
-    return weighted.map(
+    const placed = weighted.map(
       ([slug]) =>
         `${slug}: its endpoints have places in provider.order and are tried one after another, so that their weights have no effect. To draw by weight, keep its own endpoints without places, and name the other models in a preset (models)`,
     )
+    return [...this.leftModels, ...placed]
   }
 
   preset(name: string, settings: JsonObject): void {

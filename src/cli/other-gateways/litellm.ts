@@ -4,6 +4,7 @@
  */
 import { isObject, type JsonObject } from '../../core/json.ts'
 import type { ConfigDraft, EndpointSettings, ProviderSettings } from './config-draft.ts'
+import { importedKind, NO_TEXT } from './model-kinds.ts'
 import type { OtherGateway } from './other-gateway.ts'
 import { LIMITS, perMillion, seconds, wholeWeight } from './quantities.ts'
 import type { Part } from './source-file.ts'
@@ -44,6 +45,12 @@ function readModel(entry: Part, index: number, draft: ConfigDraft): void {
     return
   }
   const mock = params.part('mock_response')
+  const mode = info?.text('mode')
+  if (importedKind(mode, params.text('model') ?? name) === 'other' && !mock) {
+    entry.left(NO_TEXT)
+    for (const part of [entry, params, info]) for (const [, member] of part?.entries() ?? []) member.left(NO_TEXT)
+    return
+  }
   const written = params.text('model') ?? name
   const [prefix = '', ...rest] = written.includes('/') ? written.split('/') : [params.text('custom_llm_provider') ?? 'openai', written]
   const model = rest.join('/')
@@ -61,7 +68,7 @@ function readModel(entry: Part, index: number, draft: ConfigDraft): void {
   const [context, output] = [info?.number('max_input_tokens'), info?.number('max_output_tokens') ?? info?.number('max_tokens')]
   if (context !== undefined) facts.context = context
   if (output !== undefined) facts.max_output = output
-  if (info?.text('mode') === 'embedding') facts.kind = 'embedding'
+  if (mode !== undefined) facts.kind = importedKind(mode, model) === 'embedding' ? 'embedding' : 'generate'
   // Callers named no provider: here they do.
   const slug = name === '*' ? `${prefix}/*` : name
   if (!draft.endpoint(slug, endpoint, facts))
@@ -182,7 +189,9 @@ function readFallbacks(part: Part, draft: ConfigDraft): void {
           next.replaced(`endpoints of ${model} behind its own: provider.order has the place of each, and they are tried one after another`)
         else
           next.left(
-            name === 'fallbacks' ? 'one of these models is not in the file' : 'the fallbacks of the model, which hold for every failure',
+            name === 'fallbacks'
+              ? 'one of these models is not in the file'
+              : 'models of a request or of a preset: after such a refusal no other endpoint of the model is tried, but the next model is',
           )
       }
   part.part('default_fallbacks')?.left('models of a request or of a preset')
@@ -210,7 +219,7 @@ function readGeneral(general: Part, draft: ConfigDraft): void {
   }
   general.members({
     store_model_in_db: ['left', 'models stand in the file, which is read again when it changes'],
-    alerting: ['left', 'events.webhooks'],
+    alerting: ['left', 'events.receivers'],
     allowed_ips: ['left', 'a proxy or firewall in front'],
   })
 }
