@@ -6,11 +6,11 @@ import { WINDOWS } from '../core/windows.ts'
 import type { LimitReset } from '../plugin-api/key.ts'
 import { Pace } from './pace.ts'
 import type { KeptSums, LedgerReaders, ReaderBatch, Sums } from './types.ts'
-import type { Earlier, EarlierWindows } from './verify-totals.ts'
+import { distinctKeys, type Earlier, type EarlierWindows, NONE } from './verify-totals.ts'
 
 /** Sums of all that was checked, with those that retention had removed before. */
 export interface Point extends Omit<Earlier, 'until'> {
-  readonly sums: Map<string, bigint>
+  readonly sums: Sums
   /** Nano-dollars of `sums` that entries of the ledger had moved, by account. */
   readonly moved?: Sums
   /** Absent where the ledger had no sums of windows. */
@@ -80,9 +80,8 @@ export async function keepPoint(
     page = []
     if (pace.over) await pace.rest()
   }
-  const accounts = new Set(sums.keys())
-  for (const window of WINDOWS) for (const account of windows?.of[window]?.sums.keys() ?? []) accounts.add(account)
-  for (const account of accounts) {
+  const ofWindows = WINDOWS.map((window) => windows?.of[window]?.sums ?? NONE)
+  for (const account of distinctKeys(sums, ...ofWindows)) {
     const inWindows = WINDOWS.map((window) => sumText(windows?.of[window]?.sums.get(account)))
     page.push({ account, sums: JSON.stringify([sumText(sums.get(account)), ...inWindows]) })
     if (page.length === PAGE) await send()

@@ -155,9 +155,13 @@ export class Totals {
     return { generations: this.verdict.generations, charged, providers, fees, sums }
   }
 
-  carriedOver(carried: Sums): Pick<Verdict, 'carried'> {
+  *carriedOver(carried: Sums): Steps<Pick<Verdict, 'carried'>> {
     const sum = new Total()
-    for (const each of carried.values()) sum.add(each)
+    let added = 0
+    for (const each of carried.values()) {
+      sum.add(each)
+      if (++added % STEP === 0) yield
+    }
     return { carried: totalNano(sum) }
   }
 
@@ -165,7 +169,7 @@ export class Totals {
   *close(before: Sums, after: Sums, carried: Sums): Steps<Verdict> {
     const { sums, issued, verdict } = this
     let checked = 0
-    for (const key of new Set([...sums.keys(), ...issued.keys(), ...after.keys(), ...carried.keys()])) {
+    for (const key of distinctKeys(sums, issued, after, carried)) {
       if (++checked % STEP === 0) yield
       const here = (sums.get(key)?.exact ?? 0n) + (issued.get(key)?.exact ?? 0n) + (carried.get(key) ?? 0n)
       const least = before.get(key) ?? 0n
@@ -177,7 +181,7 @@ export class Totals {
     verdict.charged = totalNano(this.charged)
     verdict.providers = totalNano(this.providers)
     verdict.fees = totalNano(this.fees)
-    return Object.assign(verdict, this.carriedOver(carried))
+    return Object.assign(verdict, yield* this.carriedOver(carried))
   }
 
   private place({ id, hold }: GenerationRecord): void {
@@ -225,10 +229,31 @@ function totalNano({ exact, cut }: Total): Nano {
   return BigInt(cut) === exact ? cut : exact
 }
 
-export function same(a: Sums, b: Sums): boolean {
+export function* same(a: Sums, b: Sums): Steps<boolean> {
   if (a.size !== b.size) return false
-  for (const [key, value] of a) if (b.get(key) !== value) return false
+  let compared = 0
+  for (const [key, value] of a) {
+    if (b.get(key) !== value) return false
+    if (++compared % STEP === 0) yield
+  }
   return true
+}
+
+/** @returns the sums of both, or of the first less the second. */
+export function* added(a: Sums, b: Sums, sign: 1n | -1n = 1n): Steps<Sums> {
+  if (b.size === 0) return a
+  const sums = new Map<string, bigint>()
+  for (const key of distinctKeys(a, b)) {
+    sums.set(key, (a.get(key) ?? 0n) + sign * (b.get(key) ?? 0n))
+    if (sums.size % STEP === 0) yield
+  }
+  return sums
+}
+
+/** Keys of all of them, each once, without a list of them. */
+export function* distinctKeys(...maps: readonly ReadonlyMap<string, unknown>[]): Generator<string, void, void> {
+  for (const [place, map] of maps.entries())
+    for (const key of map.keys()) if (!maps.some((other, at) => at < place && other.has(key))) yield key
 }
 
 /** Sums of the windows that an earlier check has read. */
@@ -248,8 +273,8 @@ interface WindowSums {
 export class WindowCheck {
   private readonly before: RecordedWindows
   private readonly starts: Readonly<Record<LimitReset, number>>
-  /** Without the windows of which an earlier check has read an unknown part. */
-  private readonly sums = new Map<LimitReset, Map<string, Total>>()
+  /** Without the windows of which an earlier check has read an unknown part: by account, what that check has read, and what this one adds. */
+  private readonly sums = new Map<LimitReset, { readonly read: Sums; readonly added: Map<string, Total> }>()
 
   /** @param before as they were before the first row is read. @param earlier absent: all rows are read. */
   constructor(before: RecordedWindows, earlier?: EarlierWindows) {
@@ -257,8 +282,8 @@ export class WindowCheck {
     this.starts = windowStarts(before.at)
     for (const window of WINDOWS) {
       const read = earlier?.of[window]
-      if (read?.start === this.starts[window]) this.sums.set(window, new Map([...read.sums].map(([key, sum]) => [key, new Total(sum)])))
-      else if (!earlier || earlier.at < this.starts[window]) this.sums.set(window, new Map())
+      if (read?.start === this.starts[window]) this.sums.set(window, { read: read.sums, added: new Map() })
+      else if (!earlier || earlier.at < this.starts[window]) this.sums.set(window, { read: NONE, added: new Map() })
     }
   }
 
@@ -267,8 +292,8 @@ export class WindowCheck {
     const of: Partial<Record<LimitReset, WindowSums>> = {}
     for (const [window, sums] of this.sums) {
       const exact = new Map<string, bigint>()
-      for (const [key, sum] of sums) {
-        exact.set(key, sum.exact)
+      for (const key of distinctKeys(sums.read, sums.added)) {
+        exact.set(key, exactSum(sums, key))
         if (exact.size % STEP === 0) yield
       }
       of[window] = { start: this.starts[window], sums: exact }
@@ -278,10 +303,10 @@ export class WindowCheck {
 
   add({ seq, key, payer }: HoldRow, { at, cost }: SettleRow): void {
     const moment = at > 0 ? at : Math.floor(seq / TICKS)
-    for (const [window, sums] of this.sums) {
+    for (const [window, { added: sums }] of this.sums) {
       if (moment < this.starts[window]) continue
-      count(sums, key, cost)
-      if (payer !== undefined) count(sums, payer, cost)
+      addTo(sums, key, cost)
+      if (payer !== undefined) addTo(sums, payer, cost)
     }
   }
 
@@ -295,12 +320,12 @@ export class WindowCheck {
     let checked = 0
     for (const [window, sums] of this.sums) {
       if (starts[window] !== this.starts[window]) continue
-      for (const key of new Set([...sums.keys(), ...after.of.keys()])) {
+      for (const key of distinctKeys(sums.read, sums.added, after.of)) {
         if (++checked % STEP === 0) yield
         const begins = after.of.get(key)?.starts[window] ?? 0
         const least = this.recorded(this.before, key, window)
         const most = this.recorded(after, key, window)
-        const here = sums.get(key)?.exact ?? 0n
+        const here = exactSum(sums, key)
         if (begins > starts[window])
           found.push(`key ${key}: its ${window} window begins at ${new Date(begins).toISOString()}, ahead of now`)
         else if (here < least || here > most)
@@ -317,8 +342,5 @@ export class WindowCheck {
   }
 }
 
-function count(sums: Map<string, Total>, key: string, cost: number): void {
-  const sum = sums.get(key)
-  if (sum) sum.add(cost)
-  else sums.set(key, new Total(cost))
-}
+const exactSum = ({ read, added: sums }: { read: Sums; added: ReadonlyMap<string, Total> }, key: string): bigint =>
+  (read.get(key) ?? 0n) + (sums.get(key)?.exact ?? 0n)

@@ -8,11 +8,13 @@ import type { LedgerReader } from './reader.ts'
 import type { GenerationRecord, LedgerReaders, ReaderBatch, Sums } from './types.ts'
 import { keepPoint, type Point, readPoint } from './verify-point.ts'
 import {
+  added,
   type Earlier,
   type EarlierWindows,
   NONE,
   paced,
   type SoFar,
+  type Steps,
   same,
   Totals,
   type Verdict,
@@ -102,7 +104,7 @@ async function verifyAll(ledger: LedgerReader, read: (generations: number) => vo
     const windowsAfter = await ledger.windows()
     const carried = await ledger.carried()
     if (windowsAfter) await paced(totals.checkWindows(windowsAfter), pace)
-    if (walks === MAX_WALKS || same(carriedBefore, carried)) return paced(totals.close(before, after, carried), pace)
+    if (walks === MAX_WALKS || (await paced(same(carriedBefore, carried), pace))) return paced(totals.close(before, after, carried), pace)
   }
 }
 
@@ -149,23 +151,24 @@ async function verifyNew(
   const carried = await ledger.carried()
   if (windowsAfter) await paced(totals.checkWindows(windowsAfter), pace)
   // Retention may have removed what this check has read, or was about to; of what one has read before it moves nothing.
-  if (!same(unreadBefore, unread) || (!point && !same(carriedBefore, carried))) return undefined
+  const isSame = (a: Sums, b: Sums): Promise<boolean> => paced(same(a, b), pace)
+  if (!(await isSame(unreadBefore, unread)) || (!point && !(await isSame(carriedBefore, carried)))) return undefined
   const moved = await sumMoves(ledger)
-  if (!same(movedBefore, moved)) return undefined
-  const base = point ? withMoves(point, moved) : difference(carried, unread)
-  const verdict = await paced(totals.close(before, after, sum(base, unread)), pace)
+  if (!(await isSame(movedBefore, moved))) return undefined
+  const base = await paced(point ? withMoves(point, moved) : added(carried, unread, -1n), pace)
+  const verdict = await paced(totals.close(before, after, await paced(added(base, unread), pace)), pace)
   if (!verdict.ok) return undefined
   if (batch.begunAt > 0)
     await keepPoint(
       batch,
       {
-        ...nextPoint(point, base, checked, new Date(now).toISOString()),
+        ...(await paced(nextPoint(point, base, checked, new Date(now).toISOString()), pace)),
         moved,
         ...(checkedWindows && windowsAfter ? { windows: { at: windowsAfter.at, of: checkedWindows } } : {}),
       },
       readers,
     )
-  return { ...verdict, ...totals.carriedOver(carried), ...(point ? { before: earlierPoint(point, batch) } : {}) }
+  return { ...verdict, ...(await paced(totals.carriedOver(carried), pace)), ...(point ? { before: earlierPoint(point, batch) } : {}) }
 }
 
 async function addYounger(ledger: LedgerReader, { reaching }: ReaderBatch, totals: Totals, pace: Pace): Promise<void> {
@@ -181,32 +184,19 @@ function earlierWindows({ windows, checked_at: checkedAt }: Point): EarlierWindo
   return windows ?? { at: Date.parse(checkedAt), of: {} }
 }
 
-function sum(a: Sums, b: Sums): Sums {
-  if (b.size === 0) return a
-  const sums = new Map(a)
-  for (const [account, nano] of b) sums.set(account, (sums.get(account) ?? 0n) + nano)
-  return sums
-}
-
 /** @param moved what entries have moved by now: the point has what they had moved then. */
-function withMoves({ sums, moved: then = NONE }: Point, moved: Sums): Sums {
-  return sum(difference(sums, then), moved)
+function* withMoves({ sums, moved: then = NONE }: Point, moved: Sums): Steps<Sums> {
+  return yield* added(yield* added(sums, then, -1n), moved)
 }
 
-function difference(a: Sums, b: Sums): Map<string, bigint> {
-  const sums = new Map(a)
-  for (const [account, nano] of b) sums.set(account, (sums.get(account) ?? 0n) - nano)
-  return sums
-}
-
-function nextPoint(point: Point | undefined, base: Sums, { sums, ...of }: SoFar, checkedAt: string): Point {
+function* nextPoint(point: Point | undefined, base: Sums, { sums, ...of }: SoFar, checkedAt: string): Steps<Point> {
   return {
     generations: (point?.generations ?? 0) + of.generations,
     charged: BigInt(point?.charged ?? 0) + of.charged,
     providers: BigInt(point?.providers ?? 0) + of.providers,
     fees: BigInt(point?.fees ?? 0) + of.fees,
     checked_at: checkedAt,
-    sums: new Map(sum(base, sums)),
+    sums: yield* added(base, sums),
   }
 }
 
