@@ -187,6 +187,12 @@ t.test('faults', async (t) => {
     request_id: 'gen-1abc-AAAAbbbbCCCC',
   })
   t.notMatch(late.text, /sk-ant|k8s/)
+  const delta = { type: 'content_block_delta', index: 0, delta: { type: 'text_delta', text: 'behind it' } }
+  const behind = Buffer.concat([fixture('error-event.sse'), Buffer.from(`event: content_block_delta\ndata: ${JSON.stringify(delta)}\n\n`)])
+  for (const cut of [whole, singly]) {
+    const passed = pass(behind, cut)
+    t.same([passed.stream.fault?.code, passed.text], ['upstream_overloaded', late.text], 'what follows an error does not travel')
+  }
   const first = pass(fixture('error-first.sse'))
   t.same([first.stream.fault?.code, first.stream.committed, first.early], ['upstream_limited', false, ''])
   const cut = pass(fixture('cut.sse'))
