@@ -25,7 +25,7 @@ export class TokenIssuers {
     let made = this.made.get(config)
     if (!made) {
       const proof = new TokenVerifier(issuers, this.keys, this.parts)
-      const rules = new Map(issuers.map((each) => [each.issuer, each.rules.map((rule) => ruleTerms(rule, config))]))
+      const rules = new Map(issuers.map((each) => [each.issuer, each.rules.map((rule) => ruleTerms(rule, each.issuer, config))]))
       made = new TokenCallers({ clock: this.parts.clock, proof, rules })
       this.made.set(config, made)
     }
@@ -37,6 +37,11 @@ export class TokenIssuers {
   }
 }
 
-function ruleTerms({ name, guardrails, ...written }: Config['issuers'][number]['rules'][number], config: Config): RuleTerms {
-  return { name, guardrails, terms: apiKeyTerms(written, config) }
+function ruleTerms(
+  { name, guardrails, ...written }: Config['issuers'][number]['rules'][number],
+  issuer: string,
+  config: Config,
+): RuleTerms {
+  const { host } = new URL(issuer)
+  return { name: name ?? host, label: host, guardrails, terms: apiKeyTerms(written, config) }
 }

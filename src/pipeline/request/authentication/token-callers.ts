@@ -23,7 +23,10 @@ export interface TokenProof {
 
 /** Terms of the callers of one rule, and the guardrails that it names. */
 export interface RuleTerms {
-  readonly name: string | undefined
+  /** Name of the rule, or host of the issuer: it stands behind the name of a member. */
+  readonly name: string
+  /** Host of the issuer. */
+  readonly label: string
   readonly guardrails: readonly string[]
   readonly terms: Omit<ApiKey, 'identity' | 'hash' | 'label' | 'name' | 'management' | 'expiresAt'>
 }
@@ -97,15 +100,14 @@ function mapped({ key }: Known): ApiKey {
  * The key of a member: the same identity for every token of an issuer and a member (docs/decisions/0086-callers-with-tokens.md). The NUL
  * stands in no secret, so no key of the store, whose identity is the digest of its first secret, has it.
  */
-function memberKey({ issuer, member, expiresAt }: VerifiedToken, { name, guardrails, terms }: RuleTerms): ApiKey {
+function memberKey({ issuer, member, expiresAt }: VerifiedToken, { name, label, guardrails, terms }: RuleTerms): ApiKey {
   const identity = secretHash(`member\0${issuer}\0${member}`)
-  const { host } = new URL(issuer)
   return {
     identity,
     hash: identity,
-    label: host,
+    label,
     // Names of keys of the file have no space, so that no member is taken for one.
-    name: `${plainName(member)} (${name ?? host})`,
+    name: `${plainName(member)} (${name})`,
     management: false,
     expiresAt,
     ...terms,
