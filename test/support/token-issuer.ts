@@ -1,6 +1,7 @@
 /** An identity provider on this machine that signs whatever a test wants, counts what it is called for, and fails on demand. */
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import { createServer as createSecureServer } from 'node:https'
 import type { AddressInfo } from 'node:net'
 import { type CryptoKey, exportJWK, generateKeyPair, type JWK, type JWTPayload, SignJWT } from 'jose'
 import type { Test } from 'tap'
@@ -46,18 +47,24 @@ export async function makeSigningKey(kid: string, alg = 'RS256'): Promise<Signin
   return { kid, alg, privateKey, jwk: { ...(await exportJWK(publicKey)), kid, alg, use: 'sig' } }
 }
 
-/** @param path behind the address, such as that of a realm. */
-export async function startIssuer(t: Test, clock: Pick<Clock, 'now'>, path = ''): Promise<TokenIssuer> {
+/** @param path behind the address, such as that of a realm. @param tls certificate and key, as PEM; plain where absent. */
+export async function startIssuer(
+  t: Test,
+  clock: Pick<Clock, 'now'>,
+  path = '',
+  tls?: { cert: string; key: string },
+): Promise<TokenIssuer> {
   const calls: Record<string, number> = {}
   const headers = new Map<string, IncomingMessage['headers']>()
-  const server = createServer((request, response) => void reply(request, response))
+  const listener = (request: IncomingMessage, response: ServerResponse): void => void reply(request, response)
+  const server = tls ? createSecureServer(tls, listener) : createServer(listener)
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')
   t.teardown(() => {
     server.close()
     server.closeAllConnections()
   })
-  const origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  const origin = `${tls ? 'https' : 'http'}://127.0.0.1:${(server.address() as AddressInfo).port}`
   const url = origin + path
   const issuer: TokenIssuer = {
     url,

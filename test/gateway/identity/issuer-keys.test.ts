@@ -1,6 +1,7 @@
 /** The keys of an issuer: fetched once for all who wait, rotated, and kept while the issuer cannot be reached. */
 import t, { type Test } from 'tap'
 import { ALGORITHMS } from '../../../src/config/schema/issuers.ts'
+import { certificate } from '../../support/certificates.ts'
 import { FakeClock } from '../../support/clock.ts'
 import { eventually } from '../../support/eventually.ts'
 import { type Scene, startScene } from '../../support/scene.ts'
@@ -155,4 +156,23 @@ t.test('every algorithm that the configuration knows is verified', async (t) => 
   const { issuer, statusFor } = await start(t)
   issuer.keys = await Promise.all(ALGORITHMS.map((alg) => issuer.makeKey(alg, alg)))
   for (const key of issuer.keys) t.equal(await statusFor(await issuer.token({}, { key })), 200, key.alg)
+})
+
+t.test('an issuer with a certificate of its own authority is believed where the configuration has that authority', async (t) => {
+  const clock = new FakeClock()
+  const authority = certificate({ name: 'cluster' })
+  const { cert, key } = certificate({ name: 'issuer', by: authority, addresses: ['127.0.0.1'] })
+  const issuer = await startIssuer(t, clock, '', { cert, key: key.export({ type: 'pkcs8', format: 'pem' }).toString() })
+  const ca = `      ca: ${JSON.stringify(authority.cert)}`
+  for (const [more, status] of [
+    [ca, 200],
+    ['', 503],
+  ] as const) {
+    const { ask, gateway } = await startScene(t, { clock, config: issuerConfig(issuer, { more }) })
+    t.equal((await ask({}, 'chat', bearer(await issuer.token()))).status, status)
+    t.equal(
+      gateway.logs.some((line) => line.includes('keys of the issuer cannot be fetched')),
+      status === 503,
+    )
+  }
 })
