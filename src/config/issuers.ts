@@ -39,8 +39,8 @@ export function checkIssuers(raw: RawConfig, main: Source, references: Reference
 function checkAddresses({ issuer, jwks_uri: jwks, introspection }: RawIssuer, at: Path, main: Source): void {
   const check = (address: string | undefined, path: Path): void => {
     if (address === undefined || main.isWrong(path) || main.isUnset(path)) return
-    const { protocol, hostname } = new URL(address)
-    if (protocol !== 'https:' && !isLocalHost(hostname))
+    const url = URL.parse(address)
+    if (url?.protocol === 'http:' && !isLocalHost(url.hostname))
       main.report(path, 'expected https: over plain http anybody on the way could sign tokens (http is allowed on this machine alone)')
   }
   check(issuer, [...at, 'issuer'])

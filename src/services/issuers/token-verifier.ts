@@ -41,6 +41,13 @@ export class TokenVerifier {
     return this.introspection !== undefined
   }
 
+  /** A refusal of a token that is not verified at all, which the log has as the others. */
+  refuse(why: TokenRefusal): RefusedToken {
+    const refused = new RefusedToken(why)
+    this.reports.noted(refused, undefined)
+    return refused
+  }
+
   /**
    * @param isSuspect true of a caller that has shown much that opens nothing: no call goes out for it.
    * @throws RefusedToken; Fault 503 where the issuer cannot be reached.
@@ -59,7 +66,7 @@ export class TokenVerifier {
   /** As `verifyJwt`, for a token that its issuer knows. */
   async verifyOpaque(token: string, isSuspect: () => boolean): Promise<VerifiedToken> {
     const { introspection } = this
-    if (!introspection) throw this.reports.noted(new RefusedToken('token_malformed'), undefined)
+    if (!introspection) throw this.refuse('token_malformed')
     if (isSuspect()) throw new RefusedToken('token_inactive')
     const { settings, cache } = introspection
     const jose = await library.get()

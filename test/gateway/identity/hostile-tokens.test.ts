@@ -157,11 +157,12 @@ t.test('a discovery document of another issuer, or keys on a plain address, open
 })
 
 t.test('a huge token is refused before it is read', async (t) => {
-  const { ask, issuer } = await start(t, { yaml: 'server: { host: 127.0.0.1, port: 0, max_headers: 64KB }' })
+  const { ask, issuer, gateway } = await start(t, { yaml: 'server: { host: 127.0.0.1, port: 0, max_headers: 64KB }' })
   const reply = await ask({}, 'chat', bearer(await issuer.token({ padding: 'x'.repeat(16_000) })))
   t.equal(reply.status, 401)
   t.match(reply.headers.get('www-authenticate'), 'longer than is allowed')
   t.same(issuer.calls, {}, 'the issuer is not called')
+  t.ok(gateway.logs.some((line) => line.includes('token_too_long')))
   t.equal((await ask({}, 'chat', bearer(await issuer.token({ padding: 'x'.repeat(8_000) })))).status, 200, 'a long one works')
 })
 

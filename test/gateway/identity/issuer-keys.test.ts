@@ -22,7 +22,7 @@ const isDown: TokenIssuer['intercept'] = (_path, response) => {
   return true
 }
 
-t.test('tokens that come at once wait for one call, and each is verified once', async (t) => {
+t.test('tokens that come at once wait for one call of the issuer', async (t) => {
   const { issuer, ask } = await start(t)
   const gate = Promise.withResolvers<void>()
   issuer.gate = gate.promise

@@ -4,7 +4,7 @@ import type { Clock } from '../../../core/clock.ts'
 import { Fault } from '../../../core/faults.ts'
 import { plainName } from '../../../core/plain-name.ts'
 import { secretHash } from '../../../core/secret.ts'
-import { RefusedToken } from '../../../core/token-refusals.ts'
+import { RefusedToken, type TokenRefusal } from '../../../core/token-refusals.ts'
 import type { ApiKey } from '../../../plugin-api/key.ts'
 import type { VerifiedToken } from '../../../services/issuers/types.ts'
 
@@ -15,6 +15,8 @@ const MAX_TOKENS = 10_000
 export interface TokenProof {
   /** True where tokens that are no JWT can be verified. */
   readonly takesOpaque: boolean
+  /** A token that is refused before it is verified. @returns what is to be thrown. */
+  refuse(why: TokenRefusal): RefusedToken
   /** @throws Fault 401, 503. */
   verifyJwt(token: string, isSuspect: () => boolean): Promise<VerifiedToken>
   /** @throws Fault 401, 503. */
@@ -57,6 +59,11 @@ export class TokenCallers {
 
   get takesOpaque(): boolean {
     return this.options.proof.takesOpaque
+  }
+
+  /** @throws RefusedToken */
+  refuse(why: TokenRefusal): never {
+    throw this.options.proof.refuse(why)
   }
 
   /** The key of a token that was verified before. @param digest SHA-256 of the token, hex. @throws Fault 403 where no rule maps it. */

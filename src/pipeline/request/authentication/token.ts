@@ -1,8 +1,7 @@
 /** A caller shows a token of an identity provider: a JWT, or an opaque one that its issuer verifies. */
 import type { IncomingHttpHeaders } from 'node:http'
-import { RefusedToken } from '../../../core/token-refusals.ts'
 import type { ApiKey } from '../../../plugin-api/key.ts'
-import type { AuthenticationMethod, AuthenticationParts, Caller } from './method.ts'
+import type { AuthenticationMethod, AuthenticationParts } from './method.ts'
 import { headerSecret, MAX_SECRET_LENGTH, secretDigest } from './secret-key.ts'
 
 /** Characters of a token. */
@@ -36,9 +35,13 @@ export function token({ keys, tokens }: AuthenticationParts): AuthenticationMeth
       if (secret === undefined) return false
       return isJwtForm(secret) || secret.length > MAX_SECRET_LENGTH || (tokens.takesOpaque && !MADE.test(secret))
     },
-    atHand: (caller) => atHand(secretDigest(shortSecret(caller), caller)),
+    atHand: (caller) => {
+      const secret = headerSecret(caller.headers, MAX_TOKEN_LENGTH)
+      return atHand(secretDigest(secret, caller))
+    },
     find(caller, isSuspect) {
-      const secret = shortSecret(caller)
+      const secret = headerSecret(caller.headers, Number.POSITIVE_INFINITY)
+      if (secret.length > MAX_TOKEN_LENGTH) tokens.refuse('token_too_long')
       const digest = secretDigest(secret, caller)
       return atHand(digest) ?? find(secret, digest, () => isSuspect(caller))
     },
@@ -53,10 +56,4 @@ function shownSecret(headers: IncomingHttpHeaders): string | undefined {
   } catch {
     return undefined
   }
-}
-
-function shortSecret({ headers }: Caller): string {
-  const secret = headerSecret(headers, Number.POSITIVE_INFINITY)
-  if (secret.length > MAX_TOKEN_LENGTH) throw new RefusedToken('token_too_long')
-  return secret
 }
