@@ -6,6 +6,9 @@ import type { RawConfig } from './schema/root.ts'
 import type { Source } from './source.ts'
 import { hint } from './suggest.ts'
 
+/** Form of the identities of keys of the store and of callers with tokens. */
+const DIGEST = /^[0-9a-f]{64}$/
+
 type RawTerms = Pick<NonNullable<NonNullable<RawConfig['auth']>['keys']>[number], 'provider' | 'allowed_models'>
 
 export function checkKeys(raw: RawConfig, main: Source): void {
@@ -15,6 +18,7 @@ export function checkKeys(raw: RawConfig, main: Source): void {
     const at = ['auth', 'keys', index]
     if (names.has(key.name)) main.report([...at, 'name'], 'a second key of this name, expected another: spend is kept by name')
     names.add(key.name)
+    if (DIGEST.test(key.name)) main.report([...at, 'name'], 'digests name keys of the store and callers with tokens, expected another name')
     if (main.isSkipped(at)) continue
     if (secrets.has(key.key)) main.report([...at, 'key'], 'a second entry with this secret, expected another')
     secrets.add(key.key)
