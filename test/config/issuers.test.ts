@@ -75,6 +75,11 @@ const WRONG: [what: string, text: string, problem: RegExp][] = [
     /second issuer with introspection/,
   ],
   [
+    'a key with the identity of a member',
+    issuer('rules: [ { when: {} } ]').replace('auth: {', `auth: { keys: [ { name: "${'ab'.repeat(32)}", key: sk-0123456789abcdef } ],`),
+    /expected another name/,
+  ],
+  [
     'a guardrail for no caller',
     `${issuer('rules: [ { when: {} } ]')}guardrails: [ { name: g, scope: { keys: [] } } ]\n`,
     /hold for no caller/,
