@@ -28,6 +28,8 @@ const TABLES = [
   'store',
   'shared',
   'auth.keys',
+  'auth.issuers',
+  'auth.issuers.rules',
   'auth.sign_in',
   'telemetry',
   'exports',
@@ -53,6 +55,8 @@ const TABLES = [
 const ELSEWHERE: ReadonlySet<string> = new Set([
   'auth.keys.provider',
   'auth.keys.limits',
+  'auth.issuers.rules.provider',
+  'auth.issuers.rules.limits',
   'presets.provider',
   'providers.quirks',
   'models.endpoints.quirks',

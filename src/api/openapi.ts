@@ -48,7 +48,13 @@ export function openApi({ brand, version, tags, operations, named, models }: Des
     security: [{ key: [] }],
     paths: paths as JsonObject,
     components: {
-      securitySchemes: { key: { type: 'http', scheme: 'bearer', description: 'An API key of this gateway.' } },
+      securitySchemes: {
+        key: {
+          type: 'http',
+          scheme: 'bearer',
+          description: 'An API key of this gateway, or a token of an identity provider of its configuration.',
+        },
+      },
       schemas,
       responses: Object.fromEntries(usualFaults(operations).map((code) => [code, faultResponse(code)])),
     },

@@ -11,7 +11,7 @@ import { GenerationIds } from '../core/ids.ts'
 import { stackWithoutMessage } from '../core/log.ts'
 import { clientDialects } from '../dialects/registry.ts'
 import { LedgerScans } from '../ledger/scans.ts'
-import { counter, MetricRegistry } from '../machines/metrics/metrics.ts'
+import { MetricRegistry } from '../machines/metrics/metrics.ts'
 import { composeChain } from '../pipeline/chain.ts'
 import type { ChainDependencies } from '../pipeline/dependencies.ts'
 import { PassThroughHandler } from '../pipeline/pass-through/handler.ts'
@@ -52,12 +52,9 @@ import { OwnStatus } from './process-status.ts'
 import { discoveredListing, listingReports } from './provider-listing.ts'
 import { reportKept, reportReloaded } from './reload-report.ts'
 import { chainSettings, keyLookup } from './settings.ts'
+import { ShedReports } from './shed-reports.ts'
+import { TokenIssuers } from './token-issuers.ts'
 import { programVersion } from './version.ts'
-
-const shed = counter('shed_total', 'Requests refused with 503 for lack of time or of memory for their bodies.')
-
-/** Milliseconds without a refusal after which the next one is logged. */
-const SHED_PAUSE = 10_000
 
 export class Runtime {
   config: Config
@@ -80,8 +77,6 @@ export class Runtime {
   readonly scans: LedgerScans
   /** Of the request bodies of all callers. */
   readonly bodies: BodyMemory
-  /** When the last request was refused under overload. Monotonic milliseconds. */
-  private shedAt = Number.NEGATIVE_INFINITY
   private readonly passThrough: FirstUse<PassThroughProxy>
   private readonly files: DiskFiles
   private readonly configuration: RunningConfiguration
@@ -92,6 +87,7 @@ export class Runtime {
   private readonly discovery: Discovery
   private readonly healthChecks: HealthChecks
   private readonly credentials: Credentials
+  private readonly issuers: TokenIssuers
   private readonly storedGuardrails = new StoredSettings()
   /** True while patterns of stored guardrails are compiled: those that come meanwhile are regarded with them. */
   private regarding = false
@@ -111,7 +107,8 @@ export class Runtime {
     })
     this.files = new DiskFiles(config.store.files, clock)
     this.scans = new LedgerScans(store.ledger, clock)
-    this.overload = new Overload(source.loop ?? systemLoop, this.metrics, () => this.refused())
+    const shed = new ShedReports({ clock, metrics: this.metrics, log: logs.log, live: () => this.status.live })
+    this.overload = new Overload(source.loop ?? systemLoop, this.metrics, shed.refused)
     this.status = new OwnStatus({ clock, metrics: this.metrics, overload: () => this.overload.state })
     this.telemetry = new Telemetry({
       clock,
@@ -148,6 +145,7 @@ export class Runtime {
     this.ids = new GenerationIds(drawnBefore(store.journal, source.worker?.drawn, clock.now()), source.worker?.slot)
     this.ids.onStep = (step) => source.clockStepped?.(step)
     this.credentials = new Credentials(CREDENTIAL_SOURCES, { clock, metrics: this.metrics, log: logs.part('credentials'), env: source.env })
+    this.issuers = new TokenIssuers({ clock, log: logs.part('auth') })
     this.discovery = new Discovery({
       clock,
       fetch: (provider) => discoveredListing(provider, clock, this.dependencies.pools),
@@ -165,7 +163,7 @@ export class Runtime {
     this.catalog = this.assembleCatalog(config)
     this.statusReply = this.status.reply({ health, catalog: () => this.catalog }, source.worker?.status)
     this.reportUnexpected = (error) => logs.log.error({ error: stackWithoutMessage(error) }, 'unexpected')
-    this.bodies = new BodyMemory(clock, () => this.refused())
+    this.bodies = new BodyMemory(clock, shed.refused)
     this.resizeBodies()
     this.gateway = new Gateway({
       serving: this.compose(),
@@ -193,18 +191,19 @@ export class Runtime {
     const log = this.source.logs.part('config')
     // The owner of workers raises one for all of them.
     if (!this.source.worker) raiseReload(this.events.sources, reload, this.config.file)
-    if (reload.kind !== 'applied') reportKept(log, reload)
-    else {
-      this.config = reload.config
-      this.source.logs.follow(reload.config.log)
-      this.keys = this.keysAfter(reload.config)
-      this.relist()
-      this.telemetry.apply(reload.config.telemetry)
-      this.events.apply(reload.config.events)
-      this.resizeBodies()
-      reportReloaded(log, reload.config)
-      void this.discover()
+    if (reload.kind !== 'applied') {
+      reportKept(log, reload)
+      return
     }
+    this.config = reload.config
+    this.source.logs.follow(reload.config.log)
+    this.keys = this.keysAfter(reload.config)
+    this.relist()
+    this.telemetry.apply(reload.config.telemetry)
+    this.events.apply(reload.config.events)
+    this.resizeBodies()
+    reportReloaded(log, reload.config)
+    void this.discover()
   }
 
   /** Workers of one machine share its memory. */
@@ -266,6 +265,7 @@ export class Runtime {
     this.discovery.close()
     this.healthChecks.close()
     this.credentials.close()
+    this.issuers.close()
     await this.passThrough.ifMade((proxy) => proxy.close())
     await this.telemetry.close()
     this.gauges.close()
@@ -275,15 +275,6 @@ export class Runtime {
     closeRobots()
     this.configuration.close()
     this.files.close()
-  }
-
-  /** Refused requests have no log lines of their own: under overload these would cost as much as the refusals. */
-  private refused(): void {
-    this.metrics.of(shed).add()
-    this.status.live.shed()
-    const now = this.source.clock.monotonic()
-    if (now - this.shedAt >= SHED_PAUSE) this.source.logs.log.warn('requests are refused under overload; headgate_shed_total counts them')
-    this.shedAt = now
   }
 
   /** A random secret made at the start stays: it was printed once and is in use. One made now would never be shown. */
@@ -348,8 +339,8 @@ export class Runtime {
     this.metrics.know({ model: models, provider: new Set(catalog.providers.keys()) })
     // The models of the configuration include the wildcards, which the catalogue's list leaves out.
     dependencies.retries.keep(new Set([...Object.keys(config.models), ...models]))
-    const { store } = source
-    const settings = chainSettings(config, catalog, keys, this.storedGuardrails.of(store.guardrails.current))
+    const beside = { stored: this.storedGuardrails.of(source.store.guardrails.current), tokens: this.issuers.callers(config) }
+    const settings = chainSettings(config, catalog, keys, beside)
     const { callers, guardrails } = settings
     // Few requests need it, so the start does not wait for it.
     const reference = referencePages(async () =>
@@ -390,7 +381,13 @@ export class Runtime {
       pages: (request) => reference(request) ?? consent(request),
       passThrough: new PassThroughHandler(
         { callers, publicUrl, guardrails, catalog, clientAddress: (request) => this.addresses.of(request) },
-        { dependencies, proxy: this.passThrough, ids: this.ids, givenIds: store.givenIds, ...passThroughRecords(this.telemetry, source) },
+        {
+          dependencies,
+          proxy: this.passThrough,
+          ids: this.ids,
+          givenIds: source.store.givenIds,
+          ...passThroughRecords(this.telemetry, source),
+        },
       ),
     }
   }

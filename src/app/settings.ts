@@ -6,6 +6,7 @@ import type { ChainSettings } from '../pipeline/dependencies.ts'
 import type { GuardrailSetting } from '../pipeline/guard/guardrail-setting.ts'
 import { Callers } from '../pipeline/request/authentication/index.ts'
 import type { KeyLookup } from '../pipeline/request/authentication/key-lookup.ts'
+import type { TokenCallers } from '../pipeline/request/authentication/token-callers.ts'
 import type { ApiKey, RateLimits } from '../plugin-api/key.ts'
 import type { Catalog } from '../routing/catalog/catalog.ts'
 import { OutboundPolicy } from '../services/outbound/policy.ts'
@@ -83,10 +84,16 @@ function issuersAt(): (key: StoredKey, issuer: ApiKey) => ApiKey {
   }
 }
 
-/** @param stored guardrails beside those of the file. */
-export function chainSettings(config: Config, catalog: Catalog, keys: KeyLookup, stored: readonly GuardrailSetting[] = []): ChainSettings {
+interface Beside {
+  /** Guardrails beside those of the file. */
+  readonly stored?: readonly GuardrailSetting[]
+  /** Absent where no caller shows a token. */
+  readonly tokens?: TokenCallers | undefined
+}
+
+export function chainSettings(config: Config, catalog: Catalog, keys: KeyLookup, { stored = [], tokens }: Beside = {}): ChainSettings {
   return {
-    callers: new Callers({ keys, config }),
+    callers: new Callers({ keys, config, tokens }),
     catalog,
     plugins: pluginSettings(config),
     guardrails: [...fileGuardrails(config), ...stored],

@@ -6,6 +6,7 @@ import type { Clock, Timer } from '../core/clock.ts'
 import { FAULTS } from '../core/faults.ts'
 import { randomTag } from '../core/ids.ts'
 import { plainName } from '../core/plain-name.ts'
+import { TOKEN_REFUSALS, tokenRefusal } from '../core/token-refusals.ts'
 import { type MetricRegistry, reading } from '../machines/metrics/metrics.ts'
 import type { RefusalRow, RefusalStore, RefusedRequest } from '../store/refusals.ts'
 import { type ClusterReport, OutageReport, within } from './record-calls.ts'
@@ -210,8 +211,9 @@ export class RefusalLog {
 
 /** Kept fields where the caller is not known: the words of the gateway for the reason, and nothing that the request holds. */
 function withoutTexts(refusal: Refusal): Refusal {
+  const why = TOKEN_REFUSALS.find((each) => each === refusal.reason)
   const code = Object.keys(FAULTS).find((each): each is keyof typeof FAULTS => each === refusal.reason) ?? 'invalid_key'
-  return { ...refusal, model: null, field: null, message: FAULTS[code].message }
+  return { ...refusal, model: null, field: null, message: why === undefined ? FAULTS[code].message : tokenRefusal(why).message }
 }
 
 /** Without what would disguise it, in one line. */

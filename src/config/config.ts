@@ -89,16 +89,18 @@ export function buildConfig(checked: Checked) {
     },
     // `auth` itself is not handed on, since it holds secrets. Absent: applications cannot sign in.
     ...(auth.signIn === undefined ? {} : { signIn: auth.signIn }),
-    /** True where the file has `auth.keys`, even if empty. */
-    keysNamed: auth.keys !== undefined,
+    /** True where the file says who the callers are: it has `auth.keys`, even if empty, or `auth.issuers`. */
+    keysNamed: auth.keys !== undefined || auth.issuers !== undefined,
     keys,
+    issuers: auth.issuers ?? [],
     fallbackKey,
     /** Of this run; set by the root of the program that serves the control room. */
     operatorKey: undefined as KeyConfig | undefined,
     /** True while the published development key is honoured: never beside a provider's real key, unless the file names it. */
-    developmentKey: auth.keys
-      ? keys.some(isPublished)
-      : isPublished(fallbackKey) && list.every(({ key, credential }) => key === undefined && credential === undefined),
+    developmentKey:
+      auth.keys || auth.issuers
+        ? keys.some(isPublished)
+        : isPublished(fallbackKey) && list.every(({ key, credential }) => key === undefined && credential === undefined),
     providers: list,
     telemetry: telemetryConfig(settings.telemetry, env),
     /** Names of providers left out because of an unset `${NAME?}`. */

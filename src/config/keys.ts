@@ -7,7 +7,7 @@ import { type Budgets, budgetNamed } from '../core/shared-budget.ts'
 import type { ProviderPreferences } from '../dialects/canon/request-fields.ts'
 import type { ApiKey, RateLimits } from '../plugin-api/key.ts'
 import { type Resolved, resolved } from './resolved.ts'
-import { key as keySchema } from './schema/server.ts'
+import { key as keySchema } from './schema/keys.ts'
 
 /** Published in the documentation, so worth nothing outside this machine. */
 export const DEVELOPMENT_KEY = 'sk-router-v1-dev'
@@ -46,7 +46,7 @@ export function isLoopback(host: string): boolean {
 
 /** Keys of the configuration. */
 interface KeySettings {
-  /** True where the file has `auth.keys`, even if empty. */
+  /** True where the file says who the callers are: it has `auth.keys`, even if empty, or `auth.issuers`. */
   keysNamed: boolean
   keys: KeyConfig[]
   /** Used where the file names no keys: `HEADGATE_DEV_KEY`, else the development key. */
@@ -95,22 +95,37 @@ export function operatorKeys(config: KeySettings): ApiKey[] {
 }
 
 /** The only key of its operator: all that the operator keeps at providers is its own. */
-function openKey(key: KeyConfig, config: Pick<KeySettings, 'limits' | 'budgets'>): ApiKey {
+function openKey(key: KeyConfig, config: SharedSettings): ApiKey {
   return apiKey({ ...key, providerIds: ['*'] }, config)
 }
 
-function apiKey(key: KeyConfig, { limits, budgets }: Pick<KeySettings, 'limits' | 'budgets'>): ApiKey {
+function apiKey(key: KeyConfig, shared: SharedSettings): ApiKey {
   return {
     identity: key.name,
     hash: key.hash,
     label: key.label,
     name: key.name,
     management: key.management,
-    disabled: key.disabled,
     ...(key.creatorUserId === undefined ? {} : { creator: plainName(key.creatorUserId) }),
+    expiresAt: key.expiresAt ?? null,
+    ...apiKeyTerms(key, shared),
+  }
+}
+
+/** Settings for all keys. */
+type SharedSettings = Pick<KeySettings, 'limits' | 'budgets'>
+
+/** Fields of a key beside those that name it: what its callers may do. */
+export type KeyTerms = Omit<ApiKey, 'identity' | 'hash' | 'label' | 'name' | 'management' | 'expiresAt'>
+
+type WrittenTerms = Omit<KeyConfig, 'name' | 'hash' | 'label' | 'management' | 'creatorUserId' | 'expiresAt'>
+
+/** Terms of a key of the file, and of each caller that a rule of an issuer maps. */
+export function apiKeyTerms(key: WrittenTerms, { limits, budgets }: SharedSettings): KeyTerms {
+  return {
+    disabled: key.disabled,
     limit: key.limit ?? null,
     limitReset: key.limitReset ?? null,
-    expiresAt: key.expiresAt ?? null,
     allowedModels: key.allowedModels,
     // The schema of the file admits no preference that the wire's object does not have.
     provider: key.provider as ProviderPreferences | undefined,

@@ -1,13 +1,14 @@
 /** Rules that a schema cannot state: references between parts of the file. */
 import { postgresTransport, redisProblem } from '../core/transport.ts'
 import { EMBEDDING, GENERATING } from '../dialects/quirks.ts'
-import { ENDPOINT_LISTS } from '../routing/criteria/index.ts'
 import { CREDENTIAL_SOURCES } from '../services/credentials/sources/index.ts'
 import { AGENTS, agentAliases } from './agents/index.ts'
 import { checkBudgets } from './budgets.ts'
 import { checkExports } from './exports.ts'
 import { PER_MILLION_EXPECTED } from './fields/scalars.ts'
 import { checkGuardrails } from './guardrails.ts'
+import { checkIssuers } from './issuers.ts'
+import { checkKeyReferences, checkKeys, checkPreferences } from './key-rules.ts'
 import { checkPlugins } from './plugins.ts'
 import type { Path } from './problems.ts'
 import { checkConnection } from './provider-connections.ts'
@@ -43,20 +44,7 @@ export function checkRules(raw: RawConfig, main: Source, files: ModelFiles, look
   main.check(() => checkPreferences(raw.provider, ['provider'], references, main))
   main.check(() => checkPresets(raw, main, references))
   main.check(() => checkKeyReferences(raw, main, references))
-}
-
-function checkKeyReferences(raw: RawConfig, main: Source, references: References): void {
-  for (const [index, key] of (raw.auth?.keys ?? []).entries()) {
-    const at = ['auth', 'keys', index]
-    if (main.isSkipped(at)) continue
-    main.check(() => {
-      checkPreferences(key.provider, [...at, 'provider'], references, main)
-      for (const [place, slug] of (key.allowed_models ?? []).entries()) {
-        if (!slug.includes('*') && !references.hasModel(slug))
-          main.report([...at, 'allowed_models', place], `no such model${hint(slug, [...references.slugs])}`)
-      }
-    })
-  }
+  main.check(() => checkIssuers(raw, main, references))
 }
 
 /** A PROXY header is believed from trusted proxies only: any other caller could name any address in it. */
@@ -276,19 +264,6 @@ const HOP_BY_HOP = new Set([
   'content-type',
 ])
 
-function checkKeys(raw: RawConfig, main: Source): void {
-  const names = new Set<string>()
-  const secrets = new Set<string>()
-  for (const [index, key] of (raw.auth?.keys ?? []).entries()) {
-    const at = ['auth', 'keys', index]
-    if (names.has(key.name)) main.report([...at, 'name'], 'a second key of this name, expected another: spend is kept by name')
-    names.add(key.name)
-    if (main.isSkipped(at)) continue
-    if (secrets.has(key.key)) main.report([...at, 'key'], 'a second entry with this secret, expected another')
-    secrets.add(key.key)
-  }
-}
-
 /** A role that an agent has no model for would be without effect. */
 function checkAgents({ agents = {} }: RawConfig, main: Source): void {
   for (const { name, names } of AGENTS)
@@ -339,15 +314,6 @@ function isCircular(alias: string, aliases: Readonly<Record<string, string>>): b
     seen.add(at)
   }
   return false
-}
-
-function checkPreferences(preferences: RawConfig['provider'], path: Path, references: References, main: Source): void {
-  for (const list of ENDPOINT_LISTS) {
-    for (const [index, tag] of (preferences?.[list] ?? []).entries()) {
-      const provider = tag.replace(/\/.*$/s, '')
-      if (!references.hasProvider(provider)) main.report([...path, list, index], `no such provider${references.nearestProvider(provider)}`)
-    }
-  }
 }
 
 /**

@@ -4,7 +4,7 @@ export const LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'silent'] as c
 export type Level = (typeof LEVELS)[number]
 
 /** Parts of the program whose lines can have a level of their own; `part` in a line names them. */
-export const PARTS = ['config', 'credentials', 'guardrails', 'ledger', 'plugins', 'telemetry'] as const
+export const PARTS = ['auth', 'config', 'credentials', 'guardrails', 'ledger', 'plugins', 'telemetry'] as const
 export type Part = (typeof PARTS)[number]
 
 /** Fields of the line of a request, in their order; `address` stands only in a text with fields in braces. */

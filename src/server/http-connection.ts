@@ -13,6 +13,7 @@ import { gauge, type MetricRegistry } from '../machines/metrics/metrics.ts'
 import { EventWriter } from '../machines/sse/frames.ts'
 import type { ClientConnection, Reading } from '../pipeline/client-connection.ts'
 import { headerSecret } from '../pipeline/request/authentication/secret-key.ts'
+import { MAX_TOKEN_LENGTH } from '../pipeline/request/authentication/token.ts'
 import { SLOWEST } from './body-arrival.ts'
 import { BODY_WEIGHT, type BodyMemory, type BodyShare, noBodyMemory } from './body-memory.ts'
 import type { CallerReply, CallerRequest, Watched } from './caller.ts'
@@ -196,7 +197,7 @@ export function digestOn(socket: Known, secret: string): string {
 /** The digest of the secret of a request; undefined where it has none, or two. */
 export function requestSender({ headers, socket }: Pick<CallerRequest, 'headers' | 'socket'>): string | undefined {
   try {
-    return digestOn(socket, headerSecret(headers))
+    return digestOn(socket, headerSecret(headers, MAX_TOKEN_LENGTH))
   } catch {
     return undefined
   }

@@ -2,6 +2,7 @@
 import type { RefusalLog } from '../cluster/refusal-log.ts'
 import { FAULTS, type Fault } from '../core/faults.ts'
 import { isObject, type Json } from '../core/json.ts'
+import { RefusedToken } from '../core/token-refusals.ts'
 import type { ExchangeRecorder } from '../pipeline/dependencies.ts'
 import { type Exchange, exchangeClient } from '../pipeline/exchange.ts'
 import type { PassThroughSeen } from '../pipeline/pass-through/handler.ts'
@@ -51,7 +52,7 @@ export function noteRefusal(refusals: Refusals, fault: Fault, { id, key, operati
   refusals.note({
     id,
     key: key ?? unusable?.key.identity ?? '',
-    reason: unusable?.why ?? code,
+    reason: unusable?.why ?? (fault instanceof RefusedToken ? fault.why : code),
     status,
     type,
     limit: limitWords(metadata?.limit),

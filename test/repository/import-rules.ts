@@ -96,6 +96,8 @@ export const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   upstream: ['core', 'connections', 'machines'],
   telemetry: ['core', 'connections', 'machines'],
   credentials: ['core', 'connections', 'machines'],
+  // Identity services of callers are called as those of providers are.
+  issuers: ['core', 'connections', 'credentials'],
   exports: ['core', 'connections', 'credentials', 'ledger', 'machines'],
   // The configuration reads their settings; libraries are imported where a source is opened.
   'credentials/sources': ['core', 'credentials', 'fields'],

@@ -30,6 +30,7 @@ const FOR_LATER = [
   'pg',
   'kysely',
   'ioredis',
+  'jose',
   'linkedom',
   'unpdf',
   'mammoth',

@@ -62,6 +62,8 @@ export interface FileParts {
   shared?: string | null
   /** Further keys, as flow mappings. */
   keys?: readonly string[]
+  /** Further members of `auth`, as lines. */
+  auth?: string
   /** Further lines. */
   more?: string
 }
@@ -100,7 +102,7 @@ auth:
   keys:
     - { name: ops, key: "${OPS}", management: true }
     - { name: app, key: "${APP}" }
-${(parts.keys ?? []).map((key) => `    - ${key}\n`).join('')}
+${(parts.keys ?? []).map((key) => `    - ${key}\n`).join('')}${parts.auth ?? ''}
 providers: { up: { dialect: openai-chat, base_url: "${upstream.url}/v1", key: "sk-up", timeouts: { first_byte: 120s } } }
 models: { acme/fixed: { context: 8000, endpoints: [ { provider: up, model: m, price: { prompt: "0", completion: "0", request: "0.01" } } ] } }
 ${parts.more ?? ''}`,

@@ -1,6 +1,7 @@
 /** Requests that the gateway itself has refused. */
 import { Type } from 'typebox'
 import { FAULTS } from '../../core/faults.ts'
+import { TOKEN_REFUSALS } from '../../core/token-refusals.ts'
 import { KEY_REASONS } from '../../store/refusals.ts'
 import { type Operation, operation } from '../operation.ts'
 import { listRefusals, REFUSALS_CSV, REFUSALS_QUERY } from '../refusals.ts'
@@ -9,7 +10,7 @@ import { maybe } from '../schemas.ts'
 const count = Type.Integer({ minimum: 1 })
 
 /** A caller who leaves is not refused, nor is one by a gateway that stops. */
-const REASONS = [...Object.keys(FAULTS).filter((code) => code !== 'client_gone' && code !== 'shutdown'), ...KEY_REASONS]
+const REASONS = [...Object.keys(FAULTS).filter((code) => code !== 'client_gone' && code !== 'shutdown'), ...KEY_REASONS, ...TOKEN_REFUSALS]
 
 /** As in `metadata.limit` of errors. */
 const limit = {
@@ -24,7 +25,8 @@ const refusal = Type.Object(
     api_key_name: maybe(Type.String()),
     minute: Type.String({ format: 'date-time', description: 'The minute that is counted.' }),
     reason: Type.Enum(REASONS, {
-      description: 'Code of the error. `key_disabled` and `key_expired` are read by the caller as an unknown key.',
+      description:
+        'Code of the error. `key_disabled` and `key_expired` are read by the caller as an unknown key. Those that begin with `token_` are of tokens of identity providers.',
     }),
     status: Type.Integer({ minimum: 400, maximum: 599, description: 'HTTP status.' }),
     error_type: Type.String({ description: 'As in `error.metadata.error_type` of the reply.' }),

@@ -1,6 +1,6 @@
 /** Sign-in: a key consents to a further one for an application, and the application fetches it with the code. */
 import { Type } from 'typebox'
-import { asFault } from '../../core/faults.ts'
+import { asFault, Fault } from '../../core/faults.ts'
 import { authorize, checkKeyRequest, requireSignIn } from '../auth-code.ts'
 import { checkExchange, exchangeCode } from '../auth-exchange.ts'
 import { withNotes } from '../openapi.ts'
@@ -53,7 +53,9 @@ export const signInOperations: readonly Operation[] = [
       schema: data(Type.Object({ id: text('The code.'), app_id: Type.Integer(), created_at: text() })),
     },
     faults: ['not_found', 'conflict', 'rate_limited'],
-    async handle({ key: { hash, identity }, body }, source) {
+    async handle({ key: { hash, identity, token }, body }, source) {
+      // A further key would outlive the token, and its issuer would not know of it.
+      if (token) throw new Fault('forbidden', { message: 'A token of an identity provider cannot sign in to applications: use a key' })
       const { codes } = source.buckets
       codes.check(identity)
       codes.count(identity)

@@ -25,7 +25,7 @@ export async function planForKey(
   { config, catalog, stored, dependencies, ids }: Running,
 ): Promise<Planned> {
   const caller = { ...key, limits: {} }
-  const settings = chainSettings(config, catalog, { written: new Map(), atHand: () => caller, find: () => caller }, stored)
+  const settings = chainSettings(config, catalog, { written: new Map(), atHand: () => caller, find: () => caller }, { stored })
   const rehearsed = await planText({ text, format, key: caller }, { settings, dependencies, ids, config })
   if (rehearsed.kind === 'plan') return { plan: rehearsed.plan as unknown as JsonObject }
   const { error } = rehearsed.body

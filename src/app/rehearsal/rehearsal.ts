@@ -61,7 +61,7 @@ export class Rehearsal {
     const { runtime } = this
     const { config, catalog, dependencies } = runtime
     const key = typeof request.key === 'object' ? request.key : this.findKey(request.key)
-    const settings = chainSettings(config, catalog, { written: new Map(), atHand: () => key, find: () => key }, this.stored)
+    const settings = chainSettings(config, catalog, { written: new Map(), atHand: () => key, find: () => key }, { stored: this.stored })
     return planText(request, { settings, dependencies, ids: this.ids, config })
   }
 

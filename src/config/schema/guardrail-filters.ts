@@ -23,7 +23,12 @@ export const guardrail = closed('One guardrail.', {
   scope: Type.Optional(
     closed(
       'Requests to which it applies; without it, every request.',
-      { keys: listField('Names of keys of this file.', entryName('A key.'), 1) },
+      {
+        keys: listField(
+          'Names of keys of this file. An empty list: it holds for the callers alone whose rule in `auth.issuers` names it.',
+          entryName('A key.'),
+        ),
+      },
       ['members', 'workspaces'],
     ),
   ),

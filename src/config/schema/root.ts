@@ -15,6 +15,7 @@ import {
   modelSlug,
   withDefault,
 } from '../fields/scalars.ts'
+import { auth } from './auth.ts'
 import { budgets } from './budgets.ts'
 import { events } from './events.ts'
 import { exportList } from './exports.ts'
@@ -25,7 +26,7 @@ import { plugins } from './plugins.ts'
 import { limits, preferences } from './preferences.ts'
 import { presets } from './presets.ts'
 import { type provider, providers } from './providers.ts'
-import { admin, auth, brand, compaction, errors, healthChecks, server, shared, store } from './server.ts'
+import { admin, brand, compaction, errors, healthChecks, server, shared, store } from './server.ts'
 import { telemetry } from './telemetry.ts'
 
 /** Guardrails. */

@@ -1,31 +1,24 @@
-/** Listeners, brand, store and keys. */
+/** Listeners, brand, store and errors. */
 
 import { Type } from 'typebox'
 import { ERROR_CODES } from '../../core/error-codes.ts'
-import { WINDOWS } from '../../core/windows.ts'
 import {
   atStart,
   choiceField,
   closed,
-  count,
   duration,
-  entryName,
   flag,
   host,
-  line,
   listField,
   memory,
-  modelSlug,
   port,
   secret,
   size,
   span,
-  time,
   url,
   usd,
   withDefault,
 } from '../fields/scalars.ts'
-import { limits, preferences } from './preferences.ts'
 
 export const server = closed('The public listener.', {
   host: atStart(withDefault(host('Address to listen on. `--host` wins.'), '127.0.0.1')),
@@ -312,7 +305,7 @@ export const shared = closed('A Redis that several processes share.', {
   ),
 })
 
-const errorCode = (what: string) =>
+export const errorCode = (what: string) =>
   choiceField(
     `What \`error.code\` is in replies of OpenAI's formats: the HTTP status, a name such as \`rate_limit_exceeded\`, or, with \`auto\`, a name for clients that are known to need one. ${what}`,
     ERROR_CODES,
@@ -320,76 +313,4 @@ const errorCode = (what: string) =>
 
 export const errors = closed('Error replies.', {
   code: withDefault(errorCode('A request may name another form in `X-Router-Error-Code`.'), 'auto'),
-})
-
-export const key = closed('One API key.', {
-  name: entryName('Identity of the key. Spend is recorded by name, so it stays when you replace the secret.'),
-  key: secret(
-    'The secret that callers send, at least 8 characters; only its SHA-256 is kept in memory. An entry whose variable is marked ? and not set is left out.',
-    8,
-  ),
-  creator_user_id: Type.Optional(
-    line(
-      'User for whom the key was made. Keys of one user are one caller: what two of them fail for moves no key of others. See [routing.md](routing.md#owner-of-the-key).',
-      256,
-    ),
-  ),
-  limit: Type.Optional(usd('USD that the key may spend: in all, or in each window of `limit_reset`. If unset: no limit.')),
-  limit_reset: Type.Optional(choiceField('The limit counts the spend of the current UTC day, week (from Monday) or month.', WINDOWS)),
-  parent: Type.Optional(entryName('Name of an entry of `budgets`: the key draws on it together with others, beside its own limit.')),
-  management: withDefault(flag('True: a management key, which manages keys and guardrails and cannot generate.'), false),
-  disabled: withDefault(flag('True: the key is refused with 401.'), false),
-  expires_at: Type.Optional(time('From this time on, the key is refused with 401.')),
-  allowed_models: Type.Optional(
-    listField('Only these models; `*` stands for any text.', modelSlug('A slug, or a pattern such as openai/*.'), 1),
-  ),
-  provider: Type.Optional(preferences),
-  limits: withDefault(limits, {}),
-  default_max_output: Type.Optional(
-    count('Output cap in tokens for requests that set none. Applies only to priced endpoints under a limit or budget.'),
-  ),
-  pass_through: withDefault(flag('True: may use the pass-through to provider-native paths.'), false),
-  provider_ids: Type.Optional(
-    listField(
-      'Ids of what you keep at providers (files, vector stores, containers, custom skills, cached content) that requests of this key may name. Others return 404. See [keys.md](keys.md#ids-of-providers).',
-      line('An id; with `*` at its end, all that begin so.', 256),
-    ),
-  ),
-  error_code: Type.Optional(errorCode('Of callers with this key, in place of `errors.code`.')),
-  capture_content: withDefault(
-    flag(
-      'True: the spans of traced requests hold the words of prompts and answers, after guardrails have redacted them and up to 16 KB each. See [observability.md](observability.md#content).',
-    ),
-    false,
-  ),
-})
-
-export const auth = closed('API keys and sign-in.', {
-  keys: Type.Optional(listField('API keys. Without this list a development key is used.', key)),
-  sign_in: Type.Optional(
-    closed('Lets applications request a key of their own from the holder of a key. If unset: sign-in is off.', {
-      callbacks: withDefault(
-        listField(
-          'Addresses that codes may be sent to: origin and path. `/*` at the end allows every path below.',
-          Type.String({
-            description: 'An https address, such as https://app.example/back.',
-            scalar: 'callback',
-            maxLength: 2048,
-            expected: 'an https address without query, such as https://app.example/back',
-          }),
-        ),
-        [],
-      ),
-      loopback: withDefault(
-        flag(
-          "True: programs on the browser's own machine (`localhost`, `127.0.0.0/8`, `[::1]`) are allowed without an entry in `callbacks`.",
-        ),
-        true,
-      ),
-      pkce: withDefault(
-        choiceField('`required`: only PKCE with S256. `optional`: also `plain`, or no PKCE.', ['required', 'optional']),
-        'required',
-      ),
-    }),
-  ),
 })

@@ -27,9 +27,14 @@ export interface Bound {
 const bounds = new WeakMap<readonly GuardrailSetting[], WeakMap<ApiKey, Bound>>()
 
 /** Keys issued through sign-in inherit the guardrails of the key that issued them. */
-export function holdsFor(guardrail: Pick<GuardrailSetting, 'keys' | 'identities'>, { name, identity, consent, issuer }: ApiKey): boolean {
-  const { keys, identities } = guardrail
+export function holdsFor(
+  guardrail: Pick<GuardrailSetting, 'id' | 'keys' | 'identities'>,
+  { name, identity, consent, issuer, token }: ApiKey,
+): boolean {
+  const { id, keys, identities } = guardrail
   if (keys === undefined && identities === undefined) return true
+  // A claim names the caller, which must not pass for a key of that name.
+  if (token) return token.guardrails.includes(id)
   if (keys?.has(name) || identities?.has(identity)) return true
   if (issuer) return holdsFor(guardrail, issuer)
   // Of a key of the file the identity is its name.

@@ -1,6 +1,7 @@
 /** Authenticates a request: finds the key of its caller by the head alone. */
 import type { Clock } from '../../core/clock.ts'
 import { Fault } from '../../core/faults.ts'
+import { RefusedToken, tokenRefusal } from '../../core/token-refusals.ts'
 import type { ApiKey } from '../../plugin-api/key.ts'
 import type { KEY_REASONS } from '../../store/refusals.ts'
 import { type Authenticated, advance, type Received } from '../exchange.ts'
@@ -15,7 +16,7 @@ export class UnusableKey extends Fault {
   readonly why: (typeof KEY_REASONS)[number]
 
   constructor(key: ApiKey) {
-    super('invalid_key')
+    super('invalid_key', key.token && !key.disabled ? tokenRefusal('token_expired') : {})
     this.key = key
     this.why = key.disabled ? 'key_disabled' : 'key_expired'
   }
@@ -45,19 +46,35 @@ export interface Authentication {
  */
 export function authenticator({ callers, clock, failures }: Authentication): (caller: Caller) => ApiKey | Promise<ApiKey> {
   const isSuspect = (caller: Caller): boolean => failures.isEmpty(callerAddress(caller))
+  const failed = (caller: Caller, thrown: unknown): never => {
+    const address = callerAddress(caller)
+    failures.check(address, TOO_MANY)
+    failures.count(address)
+    throw thrown
+  }
   const checked = (caller: Caller, found: ApiKey | undefined): ApiKey => {
     try {
       return usableKey(found, clock)
     } catch (thrown) {
-      const address = callerAddress(caller)
-      failures.check(address, TOO_MANY)
-      failures.count(address)
-      throw thrown
+      return failed(caller, thrown)
     }
   }
+  const notFound = (caller: Caller, thrown: unknown): never => {
+    if (thrown instanceof RefusedToken) return failed(caller, thrown)
+    throw thrown
+  }
   return (caller) => {
-    const found = callers.find(caller, isSuspect)
-    return found instanceof Promise ? found.then((key) => checked(caller, key)) : checked(caller, found)
+    let found: ReturnType<Callers['find']>
+    try {
+      found = callers.find(caller, isSuspect)
+    } catch (thrown) {
+      return notFound(caller, thrown)
+    }
+    if (!(found instanceof Promise)) return checked(caller, found)
+    return found.then(
+      (key) => checked(caller, key),
+      (thrown: unknown) => notFound(caller, thrown),
+    )
   }
 }
 

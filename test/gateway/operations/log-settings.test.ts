@@ -81,7 +81,7 @@ t.test('a form with an unknown field, a part or a level that is none', (t) => {
   for (const [log, expected] of [
     ['access: { format: "{model} {prompt}" }', /log\.access\.format.*text with fields in braces, of time, level/s],
     ['access: { format: plain }', /log\.access\.format/],
-    ['levels: { stores: info }', /log\.levels.*one of: config, credentials/s],
+    ['levels: { stores: info }', /log\.levels.*one of: auth, config, credentials/s],
     ['level: loud', /log\.level.*trace/s],
   ] as const)
     t.throws(() => loadConfig('headgate.yaml', {}, { text: `providers: { sim: { dialect: sim } }\nlog: { ${log} }` }), expected)

@@ -3,16 +3,17 @@ import type { IncomingHttpHeaders } from 'node:http'
 import type { ApiKey } from '../../../plugin-api/key.ts'
 import type { AuthenticationMethod, AuthenticationParts, Caller, FoundKey } from './method.ts'
 import { secretKey } from './secret-key.ts'
+import { token } from './token.ts'
 
 /** In the order in which they look at a head: that of the secret takes every request that shows nothing else. */
-const METHODS: readonly ((parts: AuthenticationParts) => AuthenticationMethod)[] = [secretKey]
+const METHODS: readonly ((parts: AuthenticationParts) => AuthenticationMethod | undefined)[] = [token, secretKey]
 
 /** Finds keys by whatever a caller shows; made once per configuration. */
 export class Callers {
   private readonly methods: readonly AuthenticationMethod[]
 
   constructor(parts: AuthenticationParts) {
-    this.methods = METHODS.map((method) => method(parts))
+    this.methods = METHODS.flatMap((method) => method(parts) ?? [])
   }
 
   /** @returns the key of a request that is not authenticated yet, without a call of the store; undefined where it is not known at once. */

@@ -4,6 +4,7 @@ import type { Config } from '../../../config/config.ts'
 import type { ApiKey } from '../../../plugin-api/key.ts'
 import type { ClientConnection } from '../../client-connection.ts'
 import type { KeyLookup } from './key-lookup.ts'
+import type { TokenCallers } from './token-callers.ts'
 
 /** The sender of a request, as far as its head shows it. */
 export interface Caller {
@@ -33,4 +34,6 @@ export interface AuthenticationMethod {
 export interface AuthenticationParts {
   readonly keys: KeyLookup
   readonly config: Config
+  /** Absent where the configuration has no issuers, and where no network is called. */
+  readonly tokens?: TokenCallers | undefined
 }

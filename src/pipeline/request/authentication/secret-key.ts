@@ -5,16 +5,18 @@ import { hasWrongChecksum, secretHash } from '../../../core/secret.ts'
 import type { ApiKey } from '../../../plugin-api/key.ts'
 import type { AuthenticationMethod, AuthenticationParts, Caller } from './method.ts'
 
-const MAX_TOKEN_LENGTH = 512
+/** Characters of a key. */
+export const MAX_SECRET_LENGTH = 512
 
 /** Headers beside `Authorization` that carry a key: as Anthropic's clients and as Google's send it. */
 const KEY_HEADERS = ['x-api-key', 'x-goog-api-key']
 
 /**
  * The secret of a request: `Authorization: Bearer` (RFC 6750, 2.1), `x-api-key` or `x-goog-api-key`.
- * @throws Fault 401 without one, 400 where two differ.
+ * @param maxLength characters.
+ * @throws Fault 401 without one, and for a longer one; 400 where two differ.
  */
-export function headerSecret(headers: IncomingHttpHeaders): string {
+export function headerSecret(headers: IncomingHttpHeaders, maxLength = MAX_SECRET_LENGTH): string {
   const { authorization } = headers
   let secret: string | undefined
   let first = 'authorization'
@@ -31,7 +33,7 @@ export function headerSecret(headers: IncomingHttpHeaders): string {
     secret = apiKey
   }
   if (secret === undefined) throw new Fault('missing_key')
-  if (secret.length > MAX_TOKEN_LENGTH) throw new Fault('invalid_key')
+  if (secret.length > maxLength) throw new Fault('invalid_key')
   return secret
 }
 
@@ -43,7 +45,8 @@ function bearer(authorization: string): string {
   return token
 }
 
-const secretDigest = (secret: string, { connection }: Caller): string => connection.digest?.(secret) ?? secretHash(secret)
+/** SHA-256 of what a caller shows, hex; a connection remembers its last one. */
+export const secretDigest = (secret: string, { connection }: Caller): string => connection.digest?.(secret) ?? secretHash(secret)
 
 export function secretKey({ keys }: AuthenticationParts): AuthenticationMethod {
   const atHand = (digest: string): ApiKey | undefined => keys.written.get(digest) ?? keys.atHand(digest)

@@ -1,0 +1,123 @@
+/** The callers whose tokens were verified, each with the key that stands for them. */
+import { LRUCache } from 'lru-cache'
+import type { Clock } from '../../../core/clock.ts'
+import { Fault } from '../../../core/faults.ts'
+import { plainName } from '../../../core/plain-name.ts'
+import { secretHash } from '../../../core/secret.ts'
+import { RefusedToken, type TokenRefusal } from '../../../core/token-refusals.ts'
+import type { ApiKey } from '../../../plugin-api/key.ts'
+import type { VerifiedToken } from '../../../services/issuers/types.ts'
+
+/** Tokens that are remembered; of more, the least recently used one is verified again. */
+const MAX_TOKENS = 10_000
+
+/** Verifies tokens. */
+export interface TokenProof {
+  /** True where tokens that are no JWT can be verified. */
+  readonly takesOpaque: boolean
+  /** A token that is refused before it is verified. @returns what is to be thrown. */
+  refuse(why: TokenRefusal): RefusedToken
+  /** @throws Fault 401, 503. */
+  verifyJwt(token: string, isSuspect: () => boolean): Promise<VerifiedToken>
+  /** @throws Fault 401, 503. */
+  verifyOpaque(token: string, isSuspect: () => boolean): Promise<VerifiedToken>
+}
+
+/** Terms of the callers of one rule, and the guardrails that it names. */
+export interface RuleTerms {
+  /** Name of the rule, or host of the issuer: it stands behind the name of a member. */
+  readonly name: string
+  /** Host of the issuer. */
+  readonly label: string
+  readonly guardrails: readonly string[]
+  readonly terms: Omit<ApiKey, 'identity' | 'hash' | 'label' | 'name' | 'management' | 'expiresAt'>
+}
+
+export interface TokenCallersOptions {
+  readonly clock: Pick<Clock, 'now'>
+  readonly proof: TokenProof
+  /** By issuer, in the order of the configuration. */
+  readonly rules: ReadonlyMap<string, readonly RuleTerms[]>
+}
+
+interface Known {
+  /** Undefined where no rule maps the caller. */
+  readonly key: ApiKey | undefined
+  readonly holdsUntil: number
+}
+
+/** Made once per configuration. */
+export class TokenCallers {
+  private readonly options: TokenCallersOptions
+  /** By the digest of the token. Made with the first one: it takes room for all of them at once. */
+  private known: LRUCache<string, Known> | undefined
+  private readonly pending = new Map<string, Promise<Known>>()
+
+  constructor(options: TokenCallersOptions) {
+    this.options = options
+  }
+
+  get takesOpaque(): boolean {
+    return this.options.proof.takesOpaque
+  }
+
+  /** @throws RefusedToken */
+  refuse(why: TokenRefusal): never {
+    throw this.options.proof.refuse(why)
+  }
+
+  /** The key of a token that was verified before. @param digest SHA-256 of the token, hex. @throws Fault 403 where no rule maps it. */
+  atHand(digest: string): ApiKey | undefined {
+    const known = this.known?.get(digest)
+    if (!known) return undefined
+    if (known.holdsUntil > this.options.clock.now()) return mapped(known)
+    this.known?.delete(digest)
+    return undefined
+  }
+
+  /** Verifies a token, once for all who show it at the same time. @throws Fault 401, 403, 503. */
+  async find(token: string, digest: string, { isJwt, isSuspect }: { isJwt: boolean; isSuspect: () => boolean }): Promise<ApiKey> {
+    let pending = this.pending.get(digest)
+    if (!pending) {
+      const { proof } = this.options
+      const verifying = isJwt ? proof.verifyJwt(token, isSuspect) : proof.verifyOpaque(token, isSuspect)
+      pending = verifying.then((verified) => this.remember(digest, verified)).finally(() => this.pending.delete(digest))
+      this.pending.set(digest, pending)
+    }
+    return mapped(await pending)
+  }
+
+  private remember(digest: string, verified: VerifiedToken): Known {
+    const { issuer, rule, holdsUntil } = verified
+    const found = rule === undefined ? undefined : this.options.rules.get(issuer)?.[rule]
+    const known = { key: found && memberKey(verified, found), holdsUntil }
+    if (holdsUntil <= this.options.clock.now()) throw new RefusedToken('token_expired')
+    this.known ??= new LRUCache({ max: MAX_TOKENS })
+    this.known.set(digest, known)
+    return known
+  }
+}
+
+function mapped({ key }: Known): ApiKey {
+  if (!key) throw new Fault('forbidden', { message: 'The token is valid, but no rule of its issuer maps this caller' })
+  return key
+}
+
+/**
+ * The key of a member: the same identity for every token of an issuer and a member (docs/decisions/0086-callers-with-tokens.md). The NUL
+ * stands in no secret, so no key of the store, whose identity is the digest of its first secret, has it.
+ */
+function memberKey({ issuer, member, expiresAt }: VerifiedToken, { name, label, guardrails, terms }: RuleTerms): ApiKey {
+  const identity = secretHash(`member\0${issuer}\0${member}`)
+  return {
+    identity,
+    hash: identity,
+    label,
+    // Names of keys of the file have no space, so that no member is taken for one.
+    name: `${plainName(member)} (${name})`,
+    management: false,
+    expiresAt,
+    ...terms,
+    token: { issuer, guardrails },
+  }
+}
