@@ -9,6 +9,7 @@ import { REASONING_ROOM } from '../money/possible-usage.ts'
 import { maxRounds } from '../money/provider-rounds.ts'
 import { lostToSlowReader } from '../money/turn-usage.ts'
 import { endpointContext } from '../request/client-request.ts'
+import { chargedFees } from './native-fees.ts'
 import type { Bound, BoundNative } from './native-hold.ts'
 import { chargedTariff, isEndpoint } from './native-prices.ts'
 import type { Delivered, ReplyUsage, Reported } from './reply-usage.ts'
@@ -92,12 +93,14 @@ interface Terms {
 }
 
 function reportedCharge(wire: string, bound: Bound, { price, reported, at, tier }: Terms & { reported: Reported }): Came {
-  const { models, body, model, tariff, output, need } = bound
+  const { models, body, model, tariff, output, need, fees } = bound
   const { usage, end } = reported
-  const charged = charge(usage, chargedTariff(models, body, { end, at, tier })).total
+  const own = chargedTariff(models, body, { end, at, tier })
+  const charged = charge(usage, own, chargedFees(fees, own)).total
   const context = Number.isFinite(endpointContext(model)) ? endpointContext(model) : UNKNOWN_CONTEXT
   const rounds = need.inputs.some(isRun) ? maxRounds(wire) : 1
-  const most = rounds * holdFor(tariff, Math.max(context, bound.input), output + REASONING_ROOM).hold
+  const tokens = rounds * holdFor(tariff, Math.max(context, bound.input), output + REASONING_ROOM).hold
+  const most = tokens + holdFor(tariff, 0, 0, fees.searched).hold
   return { cost: Math.max(price, Math.min(charged, most)), disputed: Math.max(0, charged - most), estimated: false, usage }
 }
 
@@ -112,13 +115,14 @@ const ANY = { supported: undefined }
  * the output at a token for each byte. A side without a report costs no more than was held for it.
  */
 function deliveredCharge(bound: Bound, { price, delivered, at, tier }: Terms & { delivered: Delivered }): Came {
-  const { models, body, model, tariff, input, output, need, full } = bound
+  const { models, body, model, tariff, input, output, need, fees, full } = bound
   const { usage, content, unseen } = delivered
-  const seen = usage ? charge(usage, chargedTariff(models, body, { end: undefined, at, tier })) : undefined
+  const charged = chargedTariff(models, body, { end: undefined, at, tier })
+  const seen = usage ? charge(usage, charged, chargedFees(fees, charged)) : undefined
   const hidden = output === 0 ? 0 : hiddenReasoning(isEndpoint(model) ? model : ANY, unseen)
   const more = Math.min(output, content + Math.ceil(hidden))
   const isInputKnown = usage !== undefined && usage.inputUnknown !== true
-  const reserve = holdFor(tariff, input, more)
+  const reserve = holdFor(tariff, input, more, fees.held)
   const own = isInputKnown ? (seen?.input ?? 0) : reserve.floor
   const beyond = isInputKnown && !need.inputs.some(isRun) ? 0 : need.full
   const cost = own + beyond + (seen?.output ?? 0) + reserve.hold - reserve.floor

@@ -40,7 +40,7 @@ const WITHOUT_INPUT =
 const SEARCH = /^web_search/
 const FETCH = /^web_fetch_/
 
-const boundOr = (value: Json | undefined, otherwise: number): number => (typeof value === 'number' && value > 0 ? value : otherwise)
+export const boundOr = (value: Json | undefined, otherwise: number): number => (typeof value === 'number' && value > 0 ? value : otherwise)
 
 /** Tools by their types, of wires whose tools have none. */
 const TYPED: Readonly<Record<string, (tools: readonly JsonObject[]) => JsonObject[]>> = {
@@ -59,6 +59,10 @@ function requestTools({ tools, toolConfig }: JsonObject, wire: string): JsonObje
   const listed = isObject(toolConfig) ? [...asObjects(tools), ...asObjects(toolConfig.tools)] : asObjects(tools)
   return TYPED[wire]?.(listed) ?? listed.filter((tool) => !WITHOUT_INPUT.test(String(tool.type ?? 'custom')))
 }
+
+/** Tools that search the web. */
+export const searchTools = (body: JsonObject, wire: string): JsonObject[] =>
+  requestTools(body, wire).filter(({ type }) => SEARCH.test(String(type)))
 
 function ofTools(body: JsonObject, wire: string, table: OutsideTable | undefined): OutsideInput[] {
   const found: OutsideInput[] = []
