@@ -30,7 +30,7 @@ interface Priced {
   /** Of the request, which is its least; nano-dollars. */
   readonly price: number
   /** Of a generating request of a key with a limit. */
-  readonly bounded: { readonly bound: BoundNative; readonly tier: string | undefined } | undefined
+  readonly bounded: { readonly bound: BoundNative } | undefined
 }
 
 interface Ended {
@@ -51,8 +51,8 @@ export function cameTo({ price, bounded }: Priced, end: PassThroughEnd, { reader
   const ending = chargeEnding(end)
   if (ending === 'unanswered') return NOTHING
   if (ending === 'refused' || !bounded) return { ...NOTHING, cost: price }
-  const { bound, tier } = bounded
-  const terms = { price, at, tier }
+  const { bound } = bounded
+  const terms = { price, at }
   const [first] = bound.bounds
   if (!first || !reader) return inFull(bound, price)
   const reported = ending === 'cut' ? undefined : reader.reported()
@@ -88,14 +88,12 @@ const inFull = ({ full }: BoundNative, price: number): Came => ({
 interface Terms {
   readonly price: number
   readonly at: number
-  /** Of a header of the request. */
-  readonly tier: string | undefined
 }
 
-function reportedCharge(wire: string, bound: Bound, { price, reported, at, tier }: Terms & { reported: Reported }): Came {
-  const { models, body, model, tariff, output, need, fees } = bound
+function reportedCharge(wire: string, bound: Bound, { price, reported, at }: Terms & { reported: Reported }): Came {
+  const { models, body, model, tariff, output, need, fees, tiers } = bound
   const { usage, end } = reported
-  const own = chargedTariff(models, body, { end, at, tier })
+  const own = chargedTariff(models, body, { end, at, tiers })
   const charged = charge(usage, own, chargedFees(fees, own)).total
   const context = Number.isFinite(endpointContext(model)) ? endpointContext(model) : UNKNOWN_CONTEXT
   const rounds = need.inputs.some(isRun) ? maxRounds(wire) : 1
@@ -114,10 +112,10 @@ const ANY = { supported: undefined }
  * The charge of a reply that was cut off. Each side counts as far as it is reported: else the input at the bound that was held for it, and
  * the output at a token for each byte. A side without a report costs no more than was held for it.
  */
-function deliveredCharge(bound: Bound, { price, delivered, at, tier }: Terms & { delivered: Delivered }): Came {
-  const { models, body, model, tariff, input, output, need, fees, full } = bound
+function deliveredCharge(bound: Bound, { price, delivered, at }: Terms & { delivered: Delivered }): Came {
+  const { models, body, model, tariff, input, output, need, fees, tiers, full } = bound
   const { usage, content, unseen } = delivered
-  const charged = chargedTariff(models, body, { end: undefined, at, tier })
+  const charged = chargedTariff(models, body, { end: undefined, at, tiers })
   const seen = usage ? charge(usage, charged, chargedFees(fees, charged)) : undefined
   const hidden = output === 0 ? 0 : hiddenReasoning(isEndpoint(model) ? model : ANY, unseen)
   const more = Math.min(output, content + Math.ceil(hidden))

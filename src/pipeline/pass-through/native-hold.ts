@@ -1,6 +1,6 @@
 /** Credit for a generating request of the pass-through: what its body, its answer and its outside input may cost at most. */
 import { Fault } from '../../core/faults.ts'
-import type { JsonObject } from '../../core/json.ts'
+import type { Json, JsonObject } from '../../core/json.ts'
 import { holdFor, type Tariff } from '../../ledger/pricing.ts'
 import { TOOL_PROMPT_TOKENS } from '../../ledger/settlement.ts'
 import { mayReason } from '../money/hidden-reasoning.ts'
@@ -12,6 +12,7 @@ import { findDearest, isEndpoint, type PricedModel, type PriceList, pricedModels
 import type { NativeReading, Unread } from './native-reading.ts'
 import type { NativeRequest } from './native-requests.ts'
 import { type AnswerModel, longestAnswer } from './native-terms.ts'
+import { tierWords, unpricedTier } from './requested-tier.ts'
 
 /** Highest cost of one request, and the model and counts that it comes from. */
 export interface Bound {
@@ -26,6 +27,8 @@ export interface Bound {
   readonly answers: number
   readonly need: Need
   readonly fees: NativeFees
+  /** Words of the request for the tier that is to serve. */
+  readonly tiers: readonly Json[]
   /** Nano-dollars of what is in the body: of all of it, and without the answer. */
   readonly own: number
   readonly floor: number
@@ -82,13 +85,21 @@ function boundRequest(native: NativeRequest, body: JsonObject, { reading, prices
       unread: `tools: ${tool}, of which no price is known`,
       help: 'leave it out, or have the operator state its price with the model',
     }
+  const words = tierWords(body, reading.headers)
+  const tier = unpricedTier(words, models)
+  if (tier !== undefined)
+    return { unread: `${tier}, of which no price is known`, help: 'leave it out, or have the operator add an endpoint of that tier' }
   const bytes = reading.requests.length === 1 ? reading.body.length : Buffer.byteLength(JSON.stringify(body))
-  const sent = bytes + TOOL_PROMPT_TOKENS + mediaIn(body) * HELD_MEDIA_TOKENS
+  const [texts, media] = [bytes + TOOL_PROMPT_TOKENS, mediaIn(body)]
   const answers = native.terms.answers(body)
   const modelOutput = (model: PricedModel): number =>
     answers * Math.min(longestAnswer(native.terms, body, answerModel(model)), endpointContext(model))
-  // Each input of a list of vectors has a context to itself.
-  const modelInput = (model: PricedModel): number => (native.replies === 'vectors' ? sent : Math.min(sent, endpointContext(model)))
+  // Each input of a list of vectors has a context to itself, which a medium may fill, whatever its bytes are.
+  const modelInput = (model: PricedModel): number => {
+    const context = endpointContext(model)
+    if (native.replies !== 'vectors') return Math.min(texts + media * HELD_MEDIA_TOKENS, context)
+    return texts + media * (Number.isFinite(context) ? Math.max(context, HELD_MEDIA_TOKENS) : HELD_MEDIA_TOKENS)
+  }
   const modelHold = (model: PricedModel, tariff: Tariff): number =>
     holdFor(tariff, modelInput(model), modelOutput(model), fees.searched).hold
   const dearest = findDearest(models, body, prices.at, modelHold)
@@ -101,7 +112,7 @@ function boundRequest(native: NativeRequest, body: JsonObject, { reading, prices
   const { hold: own, floor } = holdFor(tariff, input, output, fees.held)
   const full = own + need.full + feesBetween(tariff, fees.held, fees.most)
   const beyond = feesBetween(tariff, fees.held, fees.searched)
-  return { models, body, model, tariff, input, output, answers, need, fees, own, floor, full, beyond }
+  return { models, body, model, tariff, input, output, answers, need, fees, tiers: words.map(({ word }) => word), own, floor, full, beyond }
 }
 
 /** A provider whose caps bound different things has models that know one field and models that know both: only an endpoint says which. */
