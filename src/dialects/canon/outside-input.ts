@@ -74,6 +74,9 @@ export interface OutsideInput {
 /** Results of one search of the web: ten results of some 1,000 tokens each. */
 export const SEARCH_TOKENS = 10_000
 
+/** Questions to an advisor that are held for where the caller sets no bound, and sent as the bound where a limit applies. */
+export const USUAL_ADVICE = 3
+
 /** A key without a limit is served in any case. */
 export const LEAVE_OUT = 'leave it out, or use an endpoint with a smaller context'
 

@@ -9,7 +9,7 @@ import { REASONING_ROOM } from '../money/possible-usage.ts'
 import { maxRounds } from '../money/provider-rounds.ts'
 import { lostToSlowReader } from '../money/turn-usage.ts'
 import { endpointContext } from '../request/client-request.ts'
-import { chargedFees } from './native-fees.ts'
+import { chargedFees, feesBetween } from './native-fees.ts'
 import type { Bound, BoundNative } from './native-hold.ts'
 import { chargedTariff, isEndpoint } from './native-prices.ts'
 import type { Delivered, ReplyUsage, Reported } from './reply-usage.ts'
@@ -98,7 +98,7 @@ function reportedCharge(wire: string, bound: Bound, { price, reported, at }: Ter
   const context = Number.isFinite(endpointContext(model)) ? endpointContext(model) : UNKNOWN_CONTEXT
   const rounds = need.inputs.some(isRun) ? maxRounds(wire) : 1
   const tokens = rounds * holdFor(tariff, Math.max(context, bound.input), output + REASONING_ROOM).hold
-  const most = tokens + holdFor(tariff, 0, 0, fees.searched).hold
+  const most = tokens + feesBetween(tariff, bound.input, { held: {}, more: fees.searched })
   return { cost: Math.max(price, Math.min(charged, most)), disputed: Math.max(0, charged - most), estimated: false, usage }
 }
 

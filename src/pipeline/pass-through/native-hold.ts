@@ -8,7 +8,7 @@ import { endpointNeed, keepNeeds, type Need, ownSearchPrice, type Purse, searche
 import { endpointContext, HELD_MEDIA_TOKENS } from '../request/client-request.ts'
 import { feesBetween, type NativeFees, nativeFees, unpricedTool } from './native-fees.ts'
 import { mediaIn } from './native-input.ts'
-import { findDearest, isEndpoint, type PricedModel, type PriceList, pricedModels, requestModels } from './native-prices.ts'
+import { findDearest, isEndpoint, type PricedModel, type PriceList, pricedModels, requestModels, SAMPLE } from './native-prices.ts'
 import type { NativeReading, Unread } from './native-reading.ts'
 import type { NativeRequest } from './native-requests.ts'
 import { type AnswerModel, longestAnswer } from './native-terms.ts'
@@ -78,7 +78,9 @@ function boundRequest(native: NativeRequest, body: JsonObject, { reading, prices
       return { unread: `${name}, of which no price is known`, help: 'have the operator add the model with its price' }
     models.push(...priced)
   }
-  const fees = nativeFees(body, native.wire)
+  const advisorPrice = (name: string): Tariff | undefined =>
+    findDearest(pricedModels(prices, name, false), body, prices.at, (_, each) => holdFor(each, SAMPLE, SAMPLE).hold)?.tariff
+  const fees = nativeFees(body, { wire: native.wire, table: reading.table, price: advisorPrice })
   const tool = unpricedTool(fees, models)
   if (tool !== undefined)
     return {
@@ -110,8 +112,8 @@ function boundRequest(native: NativeRequest, body: JsonObject, { reading, prices
   const inputs = searches > 0 ? [...reading.inputs, searchesOfModel(searches)] : reading.inputs
   const need = endpointNeed(model, inputs, { tariff, body: input })
   const { hold: own, floor } = holdFor(tariff, input, output, fees.held)
-  const full = own + need.full + feesBetween(tariff, fees.held, fees.most)
-  const beyond = feesBetween(tariff, fees.held, fees.searched)
+  const full = own + need.full + feesBetween(tariff, input, { held: fees.held, more: fees.most })
+  const beyond = feesBetween(tariff, input, { held: fees.held, more: fees.searched })
   return { models, body, model, tariff, input, output, answers, need, fees, tiers: words.map(({ word }) => word), own, floor, full, beyond }
 }
 

@@ -61,12 +61,17 @@ function requestTools({ tools, toolConfig }: JsonObject, wire: string): JsonObje
 }
 
 /** Tools that search the web. */
-export const searchTools = (body: JsonObject, wire: string): JsonObject[] =>
-  requestTools(body, wire).filter(({ type }) => SEARCH.test(String(type)))
+export const searchTools = (body: JsonObject, wire: string, table: OutsideTable | undefined): JsonObject[] =>
+  offeredTools(body, wire, table).filter(({ type }) => SEARCH.test(String(type)))
+
+const offeredTools = (body: JsonObject, wire: string, table: OutsideTable | undefined): JsonObject[] => [
+  ...requestTools(body, wire),
+  ...(table?.elsewhere?.(body) ?? []),
+]
 
 function ofTools(body: JsonObject, wire: string, table: OutsideTable | undefined): OutsideInput[] {
   const found: OutsideInput[] = []
-  for (const tool of [...requestTools(body, wire), ...(table?.elsewhere?.(body) ?? [])]) {
+  for (const tool of offeredTools(body, wire, table)) {
     const type = String(tool.type)
     if (SEARCH.test(type)) {
       found.push({ field: `tools: ${type}`, tokens: boundOr(tool.max_uses, SEARCHES) * SEARCH_TOKENS, help: 'set max_uses lower' })

@@ -61,7 +61,7 @@ export function findDearest(
 }
 
 /** Tokens of each side that prices are compared for. */
-const SAMPLE = 1_000
+export const SAMPLE = 1_000
 
 /**
  * Price at which a reply is charged. Where the reply does not state the tier that served it, the dearest that the request may have had.

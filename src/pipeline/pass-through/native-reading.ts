@@ -21,6 +21,8 @@ export interface NativeReading {
   /** The body as it goes out. */
   readonly body: Buffer
   readonly headers: IncomingHttpHeaders
+  /** Of the wire. */
+  readonly table: OutsideTable | undefined
 }
 
 /** A request whose cost nothing here bounds. */
@@ -63,7 +65,7 @@ export async function readNative(native: NativeRequest, request: IncomingMessage
   const [first] = inputs
   if (first && isLater)
     return { unread: `${first.field} in a batch or in the background`, help: 'send such requests one by one', body: plain }
-  return { requests, isLater, inputs, body: plain, headers }
+  return { requests, isLater, inputs, body: plain, headers, table }
 }
 
 /** Members by which models, prices and the number of answers are read, beside those of the tables of outside input. */
