@@ -1,6 +1,7 @@
 /** Additions of providers of this wire to a prompt (OpenAI, "Using tools"; types of openai 7.57.0, `Tool`). */
 import { asObjects, isObject, type JsonObject } from '../../core/json.ts'
 import { boundedCalls, LEAVE_OUT, type OutsideTable, REST_OF_CONTEXT, SEARCH_TOKENS } from '../canon/outside-input.ts'
+import { addedNativeTools } from './added-tools.ts'
 
 /** Calls of a search that a hold counts where the caller sets no bound. */
 const SEARCHES = 10
@@ -43,8 +44,9 @@ const RUN_BY_PROVIDERS = /^(?:web_search|(?:file_search|code_interpreter|x_searc
  */
 export function capCalls(body: JsonObject, most: number | undefined, limited: boolean): void {
   if ((body.max_tool_calls ?? undefined) !== undefined) return
-  const calls = boundedCalls(asObjects(body.tools))
+  const tools = [...asObjects(body.tools), ...addedNativeTools(body).map(({ of }) => of.data)]
+  const calls = boundedCalls(tools)
   if (most !== undefined && most >= 1) {
-    if (asObjects(body.tools).some(({ type }) => RUN_BY_PROVIDERS.test(String(type)))) body.max_tool_calls = most
+    if (tools.some(({ type }) => RUN_BY_PROVIDERS.test(String(type)))) body.max_tool_calls = most
   } else if (limited && calls !== undefined) body.max_tool_calls = calls
 }

@@ -2,13 +2,13 @@
  * Fees of a request of the pass-through for what its provider runs: tools that the body offers, and searches of files. Tools go as they are,
  * so nothing but the body bounds their calls.
  */
-import { asObjects, isObject, type Json, type JsonObject } from '../../core/json.ts'
+import { isObject, type Json, type JsonObject } from '../../core/json.ts'
 import { PAID_TOOLS } from '../../core/price.ts'
 import { type OutsideTable, USUAL_ADVICE } from '../../dialects/canon/outside-input.ts'
 import { type Extras, holdFor, type Tariff } from '../../ledger/pricing.ts'
 import { MAX_PAID_CALLS, maxRounds } from '../money/provider-rounds.ts'
 import { type Fees, feesOfTools, IMAGES, USUAL_CALLS, unstatedFee, usualDrawing } from '../money/tool-fees.ts'
-import { boundOr, searchTools } from './native-input.ts'
+import { boundOr, listedTools, searchTools } from './native-input.ts'
 import type { PricedModel } from './native-prices.ts'
 
 export interface NativeFees {
@@ -36,7 +36,7 @@ interface Setting {
 }
 
 export function nativeFees(body: JsonObject, { wire, table, price }: Setting): NativeFees {
-  const tools = [...asObjects(body.tools), ...(table?.elsewhere?.(body) ?? [])]
+  const tools = [...listedTools(body, wire), ...(table?.elsewhere?.(body) ?? [])]
   const of = feesOfTools(tools, mayHoldFiles(body))
   const advisors = tools
     .filter(({ type }) => ADVISOR.test(String(type)))

@@ -55,8 +55,14 @@ const TYPED: Readonly<Record<string, (tools: readonly JsonObject[]) => JsonObjec
   'bedrock-converse': (tools) => tools.filter((tool) => 'systemTool' in tool).map(() => ({ type: 'systemTool' })),
 }
 
-function requestTools({ tools, toolConfig }: JsonObject, wire: string): JsonObject[] {
-  const listed = isObject(toolConfig) ? [...asObjects(tools), ...asObjects(toolConfig.tools)] : asObjects(tools)
+/** Tools of a request as they stand; of Responses also among the items of the input (types of openai 7.59.0, `additional_tools`). */
+export const listedTools = ({ tools, input }: JsonObject, wire: string): JsonObject[] =>
+  wire === 'openai-responses' ? [...asObjects(tools), ...asObjects(input).flatMap((item) => asObjects(item.tools))] : asObjects(tools)
+
+function requestTools(body: JsonObject, wire: string): JsonObject[] {
+  const own = listedTools(body, wire)
+  const { toolConfig } = body
+  const listed = isObject(toolConfig) ? [...own, ...asObjects(toolConfig.tools)] : own
   return TYPED[wire]?.(listed) ?? listed.filter((tool) => !WITHOUT_INPUT.test(String(tool.type ?? 'custom')))
 }
 

@@ -61,6 +61,17 @@ const COSTLY: readonly [what: string, path: string, body: JsonObject][] = [
   ['an earlier response, passed through', PASSED, { model: 'up', input: 'x', previous_response_id: 'resp_1' }],
   ['a tool without a bound beside searches', OWN, { model: 'm/grok', input: 'x', tools: [MCP, { type: 'web_search' }] }],
   ['a search that is passed through', PASSED, { model: 'up', input: 'x', tools: [{ type: 'web_search' }] }],
+  [
+    'a search among the items, passed through',
+    PASSED,
+    {
+      model: 'up',
+      input: [
+        { type: 'additional_tools', tools: [{ type: 'web_search' }] },
+        { role: 'user', content: 'x' },
+      ],
+    },
+  ],
   ['the same tool many times', OWN, { model: 'm/grok', input: 'x', tools: Array.from({ length: 40 }, () => ({ type: 'x_search' })) }],
 ]
 
@@ -89,6 +100,14 @@ t.test('calls of tools are sent with a bound, also beside a tool without a fee',
   ] as const) {
     t.equal((await send(OWN, { model: 'm/grok', input: 'x', tools: [...tools] })).status, 200)
     t.equal(upstream.requests.at(-1)?.json.max_tool_calls, bound, JSON.stringify(tools))
+  }
+  for (const item of [
+    { type: 'additional_tools', role: 'developer', tools: [{ type: 'web_search' }] },
+    { type: 'tool_search_output', call_id: 'c', status: 'completed', execution: 'client', tools: [{ type: 'web_search' }] },
+  ]) {
+    const reply = await send(OWN, { model: 'm/grok', input: [item, { role: 'user', content: 'x' }] })
+    t.equal(reply.status, 200, await reply.text())
+    t.equal(upstream.requests.at(-1)?.json.max_tool_calls, 10, `added by ${item.type}`)
   }
 })
 
