@@ -74,6 +74,9 @@ export interface OutsideInput {
 /** Results of one search of the web: ten results of some 1,000 tokens each. */
 export const SEARCH_TOKENS = 10_000
 
+/** Questions to an advisor that are held for where the caller sets no bound, and sent as the bound where a limit applies. */
+export const USUAL_ADVICE = 3
+
 /** A key without a limit is served in any case. */
 export const LEAVE_OUT = 'leave it out, or use an endpoint with a smaller context'
 
@@ -160,6 +163,30 @@ export function outsideTools(tools: readonly JsonObject[], table: OutsideTable, 
     }
   }
   return found
+}
+
+/** Tools with a fee for each call that the provider runs, and the calls of each that a hold counts where the caller sets no bound. */
+const USUAL_CALLS: readonly (readonly [type: RegExp, calls: number])[] = [
+  [/^(?:web_search|file_search$|code_interpreter$|x_search$)/, 10],
+  [/^image_generation$/, 2],
+]
+/** Tools whose results are held for as all that the context has left, however many calls there are. */
+const UNCOUNTED = /^(?:mcp|shell)$/
+/**
+ * Calls of tools in one answer of the Responses API where the caller bounds none. What it would make is not documented: this is a choice of
+ * ours, far above the most that is recorded (six searches), since a report that is wrongly not believed leaves the operator with the bill.
+ */
+export const MAX_RESPONSES_CALLS = 99
+
+/**
+ * Calls that `max_tool_calls` of Responses allows to all tools of a request together, where a limit applies and the caller states no bound.
+ * @returns undefined for tools without a fee for their calls, which go out without a bound.
+ */
+export function boundedCalls(tools: readonly JsonObject[]): number | undefined {
+  let calls = 0
+  for (const { type } of tools) calls += USUAL_CALLS.find(([known]) => known.test(String(type)))?.[1] ?? 0
+  if (calls === 0) return undefined
+  return tools.some(({ type }) => UNCOUNTED.test(String(type))) ? Math.max(calls, MAX_RESPONSES_CALLS) : calls
 }
 
 /** Names of members whose text refers to something elsewhere; those of JSON schemas begin with a dollar sign. */

@@ -1,5 +1,6 @@
 /** POST /v1/messages. */
 import type { ClientDialect } from '../types.ts'
+import { addedNativeTools } from './added-tools.ts'
 import { isKnownVersion, versionIn } from './api-version.ts'
 import { check } from './check.ts'
 import { decodeRequest } from './decode-request.ts'
@@ -31,6 +32,7 @@ export const messagesClient: ClientDialect = {
   withPreset,
   check,
   decodeRequest,
+  nativeTools: addedNativeTools,
   gatewayFields,
   faultBody,
   open: openStream,

@@ -1,6 +1,7 @@
 /** Additions of providers of this wire to a prompt (platform.claude.com; types of @anthropic-ai/sdk 1.12.0). */
-import { asObjects, isObject, type Json, type JsonObject } from '../../core/json.ts'
-import { LEAVE_OUT, type OutsideTable, REST_OF_CONTEXT } from '../canon/outside-input.ts'
+import { isObject, type Json, type JsonObject } from '../../core/json.ts'
+import { LEAVE_OUT, type OutsideTable, REST_OF_CONTEXT, USUAL_ADVICE } from '../canon/outside-input.ts'
+import { addedDefinitions, addedNativeTools } from './added-tools.ts'
 
 /**
  * Caps that tools are sent with under a limit, where the caller sets none. `max_content_tokens` "is approximate and does not apply to binary
@@ -13,20 +14,17 @@ const SEARCHES = 10
 
 const FETCH = /^web_fetch_/
 const SEARCH = /^web_search_/
+const ADVISOR = /^advisor_/
 
 const countOr = (value: Json | undefined, otherwise: number): number => (typeof value === 'number' && value > 0 ? value : otherwise)
 
 const isNamed = (value: Json): boolean => typeof value === 'string' && value !== ''
 
-/** Tools that a conversation adds in its middle, by their definition (types of @anthropic-ai/sdk 1.12.0, `BetaRequestToolAdditionBlock`). */
-function addedTools({ messages }: JsonObject): JsonObject[] {
-  return asObjects(messages)
-    .flatMap(({ content }) => asObjects(content).filter(({ type }) => type === 'tool_addition'))
-    .flatMap(({ tool }) => (isObject(tool) ? [tool, ...Object.values(tool).filter(isObject)] : []))
-    .map((tool) => (FETCH.test(String(tool.type)) ? { ...tool, ...UNCAPPED } : tool))
-}
+/** Tools that a conversation adds in its middle. */
+const addedTools = (body: JsonObject): JsonObject[] =>
+  [...addedDefinitions(body)].map(({ definition }) => (FETCH.test(String(definition.type)) ? { ...definition, ...UNCAPPED } : definition))
 
-/** They are sent as they are: what the caller has not capped is not capped. */
+/** Fetches among them are sent as they are: what the caller has not capped is not capped. */
 const UNCAPPED = { max_uses: REST_OF_CONTEXT }
 
 export const outsideInput: OutsideTable = {
@@ -62,18 +60,30 @@ export const outsideInput: OutsideTable = {
 
 /** Under a limit, tools that the provider runs are sent with the caps that the request is held for. */
 export function capTools(body: JsonObject): void {
-  const { tools } = body
-  if (!Array.isArray(tools)) return
-  const isFetch = (tool: Json): tool is JsonObject => isObject(tool) && FETCH.test(String(tool.type))
-  const isSearch = (tool: Json): tool is JsonObject => isObject(tool) && SEARCH.test(String(tool.type))
-  if (!tools.some((tool) => isFetch(tool) || isSearch(tool))) return
-  body.tools = tools.map((tool): Json => {
-    if (isFetch(tool)) {
-      const { max_uses: uses, max_content_tokens: tokens } = tool
-      return { ...tool, max_uses: countOr(uses, FETCHES), max_content_tokens: countOr(tokens, FETCHED_TOKENS) }
-    }
-    if (!isSearch(tool)) return tool
-    const search: JsonObject = tool
-    return { ...search, max_uses: countOr(search.max_uses, SEARCHES) }
+  const { tools, messages } = body
+  if (Array.isArray(tools) && tools.some((tool) => isObject(tool) && CAPPED.test(String(tool.type))))
+    body.tools = tools.map((tool) => (isObject(tool) ? withCaps(tool) : tool))
+  if (!Array.isArray(messages) || addedNativeTools(body).length === 0) return
+  body.messages = messages.map((message): Json => {
+    if (!isObject(message) || !Array.isArray(message.content)) return message
+    const content = message.content.map((block): Json => {
+      if (!isObject(block) || block.type !== 'tool_addition' || !isObject(block.tool)) return block
+      const capped = Object.entries(block.tool).map(([name, each]) => [
+        name,
+        isObject(each) && !FETCH.test(String(each.type)) ? withCaps(each) : each,
+      ])
+      return { ...block, tool: Object.fromEntries(capped) as JsonObject }
+    })
+    return { ...message, content }
   })
+}
+
+const CAPPED = /^(?:web_fetch|web_search|advisor)_/
+
+function withCaps(tool: JsonObject): JsonObject {
+  const { type, max_uses: uses, max_content_tokens: tokens } = tool
+  const name = String(type)
+  if (FETCH.test(name)) return { ...tool, max_uses: countOr(uses, FETCHES), max_content_tokens: countOr(tokens, FETCHED_TOKENS) }
+  if (SEARCH.test(name)) return { ...tool, max_uses: countOr(uses, SEARCHES) }
+  return ADVISOR.test(name) ? { ...tool, max_uses: countOr(uses, USUAL_ADVICE) } : tool
 }

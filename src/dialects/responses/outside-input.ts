@@ -1,6 +1,7 @@
 /** Additions of providers of this wire to a prompt (OpenAI, "Using tools"; types of openai 7.57.0, `Tool`). */
 import { asObjects, isObject, type JsonObject } from '../../core/json.ts'
-import { LEAVE_OUT, type OutsideTable, REST_OF_CONTEXT, SEARCH_TOKENS } from '../canon/outside-input.ts'
+import { boundedCalls, LEAVE_OUT, type OutsideTable, REST_OF_CONTEXT, SEARCH_TOKENS } from '../canon/outside-input.ts'
+import { addedNativeTools } from './added-tools.ts'
 
 /** Calls of a search that a hold counts where the caller sets no bound. */
 const SEARCHES = 10
@@ -33,24 +34,19 @@ export const outsideInput: OutsideTable = {
   ]),
 }
 
-/** Tools that the provider runs, and the calls of each that a hold counts where the caller sets no bound. */
-const CALLS: readonly (readonly [type: RegExp, calls: number])[] = [
-  [/^(?:web_search|file_search$|code_interpreter$|x_search$)/, SEARCHES],
-  [/^image_generation$/, 2],
-  // Held for all that the context has left, however many calls there are.
-  [/^(?:mcp|shell)$/, REST_OF_CONTEXT],
-]
+/** Tools whose calls `max_tool_calls` bounds. */
+const RUN_BY_PROVIDERS = /^(?:web_search|(?:file_search|code_interpreter|x_search|image_generation|mcp|shell)$)/
 
 /**
  * `max_tool_calls` bounds the calls of all tools that the provider runs together; further ones are ignored (types of openai 7.57.0,
  * `ResponseCreateParams.max_tool_calls`).
- * @param most the caller's own bound. @param limited a limit applies: tools are sent with the calls that the hold counts.
+ * @param most the caller's own bound. @param limited a limit applies: tools are sent with the calls that are held or kept free.
  */
 export function capCalls(body: JsonObject, most: number | undefined, limited: boolean): void {
   if ((body.max_tool_calls ?? undefined) !== undefined) return
-  let calls = 0
-  for (const { type } of asObjects(body.tools)) calls += CALLS.find(([known]) => known.test(String(type)))?.[1] ?? 0
-  if (calls === 0) return
-  if (most !== undefined && most >= 1) body.max_tool_calls = most
-  else if (limited && calls !== REST_OF_CONTEXT) body.max_tool_calls = calls
+  const tools = [...asObjects(body.tools), ...addedNativeTools(body).map(({ of }) => of.data)]
+  const calls = boundedCalls(tools)
+  if (most !== undefined && most >= 1) {
+    if (tools.some(({ type }) => RUN_BY_PROVIDERS.test(String(type)))) body.max_tool_calls = most
+  } else if (limited && calls !== undefined) body.max_tool_calls = calls
 }

@@ -25,7 +25,7 @@ import { count, withKnownBounds, wouldBound } from './outside-count.ts'
 import { costBeyond, endpointNeed, keepNeeds, leftFor, type Need, NO_NEED, ownSearchPrice, searchesOfModel } from './outside-need.ts'
 import { type Payer, type Reservation, takeHold } from './take-hold.ts'
 import { exchangeTariff } from './tariffs.ts'
-import { searchFeesBeyond } from './tool-fees.ts'
+import { feesBeyond } from './tool-fees.ts'
 
 /** Possible cost of outside input at one endpoint. */
 interface OutsideNeed extends Need {
@@ -95,7 +95,7 @@ function outsideNeeds(exchange: Guarded, { candidates, input }: Reservation, { u
     shared.push({ field: 'web search', tokens: searches * SEARCH_TOKENS, help: 'set max_uses of the tool, or leave it out' })
   const byDialect = new Map<UpstreamDialect, OutsideInput[]>()
   return candidates.map((endpoint) => {
-    const fees = searchFeesBeyond(exchange, endpoint)
+    const fees = feesBeyond(exchange, endpoint)
     const dialect = upstreams.get(endpoint.provider.dialect)
     let inputs = dialect && byDialect.get(dialect)
     if (dialect && !inputs) {

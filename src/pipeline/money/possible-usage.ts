@@ -2,13 +2,14 @@
  * Which usage a turn can have had at all. A report beyond that is nonsense: the turn is charged what was held for it, and the rest is
  * disputed with the provider instead of emptying the key (docs/decisions/0031).
  */
+import { PAID_TOOLS } from '../../core/price.ts'
 import { inputPartsWithin, noUsage, outputPartsWithin, type Usage } from '../../dialects/canon/usage.ts'
 import { charge, type Extras, type Tariff } from '../../ledger/pricing.ts'
 import { usageWithin } from '../../ledger/settlement.ts'
 import type { Turn } from '../attempt/turn.ts'
 import type { Accepted, MaybeAimed, MaybePlanned } from '../exchange.ts'
 import { endpointContext, inputBound } from '../request/client-request.ts'
-import { MAX_PAID_CALLS, maxProviderRun } from './provider-rounds.ts'
+import { type CalledTool, maxPaidCalls, maxProviderRounds } from './provider-rounds.ts'
 
 /** Tokens of an endpoint whose context is not known: ten times the largest that is offered. */
 const UNKNOWN_CONTEXT = 100_000_000
@@ -33,8 +34,8 @@ type Known = Accepted & MaybeAimed & MaybePlanned
 interface Bounds {
   readonly input: number
   readonly output: number
-  /** Calls of each tool that the provider takes a fee for. */
-  readonly calls: number
+  /** Calls of a tool that the provider takes a fee for. */
+  readonly calls: (tool: CalledTool) => number
 }
 
 /** Bounds of the usage that the turn may have of the endpoint's own model. */
@@ -43,13 +44,15 @@ function usageBounds(exchange: Known, turn: Turn, usage: Usage): Bounds {
   const sent = inputBound(exchange)
   const context = endpointContext(endpoint)
   // Vectors are made in several calls, which are one turn.
-  if (exchange.request.client.embedding) return { input: Math.max(BODY_SHARE * sent, bounded(context)), output: CAP_MARGIN, calls: 0 }
+  if (exchange.request.client.embedding) return { input: Math.max(BODY_SHARE * sent, bounded(context)), output: CAP_MARGIN, calls: () => 0 }
   const once = Math.max(bounded(context) * CONTEXT_SHARE + CONTEXT_MARGIN, BODY_SHARE * sent)
   const mostOutput = Math.min(cap ?? Number.POSITIVE_INFINITY, endpoint.maxOutput ?? Number.POSITIVE_INFINITY, bounded(context))
   const written = mostOutput * CAP_SHARE + CAP_MARGIN + exchange.request.bytes + images * IMAGE_ROOM
   const thinks = endpoint.supported === undefined || endpoint.supported.has('reasoning')
   const thought = thinks ? Math.max(REASONING_ROOM, endpoint.maxOutput ?? 0) : 0
-  const { rounds, calls } = maxProviderRun(exchange, endpoint, usage)
+  const rounds = maxProviderRounds(exchange, endpoint, usage)
+  const isLimited = exchange.plan?.outputCaps !== undefined
+  const calls = (tool: CalledTool): number => maxPaidCalls(exchange, endpoint, tool, isLimited)
   return { input: rounds * once, output: rounds * (written + thought), calls }
 }
 
@@ -58,16 +61,14 @@ const bounded = (context: number): number => Math.min(context, UNKNOWN_CONTEXT)
 function isPossible(usage: Usage, bounds: Bounds): boolean {
   const { input, output, webSearches = 0, toolCalls, others, fees = 0 } = usage
   if (fees > MAX_FEES) return false
-  if (input > bounds.input || output > bounds.output || webSearches > bounds.calls) return false
-  if (toolCalls && Object.entries(toolCalls).some(([tool, calls]) => calls > maxCalls(tool, bounds))) return false
+  if (input > bounds.input || output > bounds.output) return false
+  if (webSearches > 0 && webSearches > bounds.calls('web_search')) return false
+  if (toolCalls && PAID_TOOLS.some((tool) => (toolCalls[tool] ?? 0) > bounds.calls(tool))) return false
   return others === undefined || isPossible(othersSum(others), bounds)
 }
 
-/** Searches of the files of a request are run unasked: no tool offers them, and nothing that is sent bounds them. */
-const maxCalls = (tool: string, { calls }: Bounds): number => (tool === 'document_search' ? MAX_PAID_CALLS : calls)
-
 function callsWithin(toolCalls: NonNullable<Usage['toolCalls']>, bounds: Bounds): Usage['toolCalls'] {
-  return Object.fromEntries(Object.entries(toolCalls).map(([tool, calls]) => [tool, Math.min(calls, maxCalls(tool, bounds))]))
+  return Object.fromEntries(PAID_TOOLS.map((tool) => [tool, Math.min(toolCalls[tool] ?? 0, bounds.calls(tool))]))
 }
 
 function othersSum(others: NonNullable<Usage['others']>): Usage {
@@ -91,7 +92,7 @@ function possiblePart(usage: Usage, bounds: Bounds): Usage {
     ...inputPartsWithin(usage, input),
     output,
     ...outputPartsWithin(usage, output),
-    ...(webSearches ? { webSearches: Math.min(webSearches, bounds.calls) } : {}),
+    ...(webSearches ? { webSearches: Math.min(webSearches, bounds.calls('web_search')) } : {}),
     ...(toolCalls ? { toolCalls: callsWithin(toolCalls, bounds) } : {}),
     ...(fees > 0 && fees <= MAX_FEES ? { fees } : {}),
   }

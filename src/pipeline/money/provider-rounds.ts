@@ -3,23 +3,20 @@
  * by one more call of the model, with the whole context again, and it reports the sum.
  */
 import { asObjects } from '../../core/json.ts'
-import { RUN_BY_CALLERS } from '../../dialects/canon/outside-input.ts'
+import type { PaidTool } from '../../core/price.ts'
+import { boundedCalls, MAX_RESPONSES_CALLS, RUN_BY_CALLERS } from '../../dialects/canon/outside-input.ts'
 import type { Usage } from '../../dialects/canon/usage.ts'
 import type { Endpoint } from '../../routing/catalog/types.ts'
 import type { Accepted, MaybeAimed, MaybePlanned } from '../exchange.ts'
-import { searchBound } from '../request/client-request.ts'
+import { inputModalities, searchBound } from '../request/client-request.ts'
 
 /**
  * Calls of tools in one answer where nothing bounds them: "The default limit is 10 iterations per request" (platform.claude.com, Stop reasons,
  * `pause_turn`). For the other wires but Responses no provider states a bound; the same is taken for them.
  */
 const MAX_CALLS = 10
-/**
- * The Responses API has no bound of its own but `max_tool_calls`, which no other wire knows (types of openai 7.57.0,
- * `ResponseCreateParams.max_tool_calls`). What it would make without is not documented: this is a choice of ours, far above the most that is
- * recorded (six searches), since a report that is wrongly not believed leaves the operator with the bill.
- */
-const MAX_CALLS_OF: Readonly<Record<string, number>> = { 'openai-responses': 99 }
+/** The Responses API has no bound of its own but `max_tool_calls`, which no other wire knows (types of openai 7.57.0). */
+const MAX_CALLS_OF: Readonly<Record<string, number>> = { 'openai-responses': MAX_RESPONSES_CALLS }
 
 /** Calls of the model for one answer of a wire whose provider runs tools, where nothing bounds them. */
 export const maxRounds = (wire: string): number => 1 + (MAX_CALLS_OF[wire] ?? MAX_CALLS)
@@ -35,20 +32,46 @@ const BOUNDED = /^(?:web_search|web_fetch|advisor)_/
 /** Calls beyond its bound that a tool refuses (`max_uses_exceeded` of the same types): each is a round as well. How many is a choice of ours. */
 const REFUSED_CALLS = 2
 
-export interface ProviderRun {
-  /** Calls of the model. */
-  readonly rounds: number
-  /** Calls of tools that the provider takes a fee for, of each tool. */
-  readonly calls: number
-}
-
-/** Upper bounds for one answer. */
-export function maxProviderRun(exchange: Accepted & MaybeAimed & MaybePlanned, endpoint: Endpoint, usage: Usage): ProviderRun {
+/** Calls of the model that one answer may have taken at most. */
+export function maxProviderRounds(exchange: Accepted & MaybeAimed & MaybePlanned, endpoint: Endpoint, usage: Usage): number {
   const most = MAX_CALLS_OF[endpoint.provider.dialect] ?? MAX_CALLS
   const offered = offeredCalls(exchange, endpoint)
   // Without a tool a report of calls is all there is: one more round for each.
-  const rounds = 1 + Math.min(most, offered > 0 ? offered + REFUSED_CALLS : searchesByItself(endpoint) ? most : claimedCalls(usage))
-  return { rounds, calls: offered > 0 ? Math.min(offered, MAX_PAID_CALLS) : searchesByItself(endpoint) ? MAX_PAID_CALLS : most }
+  return 1 + Math.min(most, offered > 0 ? offered + REFUSED_CALLS : searchesByItself(endpoint) ? most : claimedCalls(usage))
+}
+
+/** A tool that a provider takes a fee for, call by call. */
+export type CalledTool = PaidTool | 'web_search'
+
+/**
+ * Calls of one tool that a report of one answer may have: more cannot be true. Under a limit each is held, or credit is kept free for it
+ * (`tool-fees.ts`).
+ */
+export function maxPaidCalls(
+  exchange: Accepted & MaybeAimed & MaybePlanned,
+  endpoint: Endpoint,
+  tool: CalledTool,
+  isLimited: boolean,
+): number {
+  const most = MAX_CALLS_OF[endpoint.provider.dialect] ?? MAX_CALLS
+  // Searches of the files of a request are run unasked: no tool offers them, and nothing that is sent bounds them.
+  if (tool === 'document_search') return inputModalities(exchange)?.has('file') ? MAX_PAID_CALLS : most
+  if (!isLimited) {
+    const offered = offeredCalls(exchange, endpoint)
+    return offered > 0 ? Math.min(offered, MAX_PAID_CALLS) : searchesByItself(endpoint) ? MAX_PAID_CALLS : most
+  }
+  const own =
+    tool === 'web_search' ? searchBound(exchange) : CAP * exchange.request.need.otherTools.filter(({ type }) => type === tool).length
+  if (own === 0) return searchesByItself(endpoint) ? MAX_PAID_CALLS : most
+  const together = callsTogether(exchange, endpoint) ?? own
+  return Math.min(MAX_PAID_CALLS, (exchange.request.gateway.maxToolCalls ?? 0) > 0 ? together : Math.max(own, together))
+}
+
+/** Calls of all tools together that the provider is sent as a bound where a limit applies; undefined where it is sent none. */
+export function callsTogether({ request }: Accepted, { provider }: Endpoint): number | undefined {
+  if (MAX_CALLS_OF[provider.dialect] === undefined) return undefined
+  const { maxToolCalls: most = 0 } = request.gateway
+  return most > 0 ? most : boundedCalls(request.need.otherTools)
 }
 
 /** Calls of provider-run tools that the request allows; 0 where it offers none. */

@@ -4,8 +4,8 @@ import { PAID_TOOLS, type PaidTool, type Price } from '../../core/price.ts'
 import { type Extras, holdFor } from '../../ledger/pricing.ts'
 import type { Endpoint } from '../../routing/catalog/types.ts'
 import type { Accepted, Aimed } from '../exchange.ts'
-import { inputModalities } from '../request/client-request.ts'
-import { MAX_PAID_CALLS } from './provider-rounds.ts'
+import { inputModalities, searchBound } from '../request/client-request.ts'
+import { type CalledTool, callsTogether, maxPaidCalls } from './provider-rounds.ts'
 import { exchangeTariff } from './tariffs.ts'
 
 export interface Fees {
@@ -15,18 +15,26 @@ export interface Fees {
 }
 
 /** Calls of one tool held for where the caller sets no bound. */
-const USUAL_CALLS = 10
+export const USUAL_CALLS = 10
 
 export const IMAGES = 'image_generation'
 /** Images held for where the caller sets no bound, and tokens of each: a large one of high quality. */
 const USUAL_IMAGES = 2
 const IMAGE_TOKENS = 8192
 
+/** Tokens of images held for. @param calls bound of them, where there is one. */
+export const usualDrawing = (calls = USUAL_IMAGES): number => calls * IMAGE_TOKENS
+
 /** Undefined where none of its tools costs anything. */
 export function toolFees(exchange: Accepted): Fees | undefined {
+  return feesOfTools(exchange.request.need.otherTools, inputModalities(exchange)?.has('file') === true)
+}
+
+/** The same of the tools of a request. @param hasFiles true where it may have files, which a provider may search. */
+export function feesOfTools(listed: readonly JsonObject[], hasFiles: boolean): Fees | undefined {
   let containers = 0
   let tools: Set<PaidTool | 'shell' | 'image_generation'> | undefined
-  for (const tool of exchange.request.need.otherTools) {
+  for (const tool of listed) {
     const container = containerMemory(tool)
     const type = PAID_TOOLS.find((one) => one === tool.type) ?? (container > 0 ? 'shell' : tool.type === IMAGES ? IMAGES : undefined)
     if (!type) continue
@@ -34,7 +42,7 @@ export function toolFees(exchange: Accepted): Fees | undefined {
     tools.add(type)
     containers += container
   }
-  if (inputModalities(exchange)?.has('file')) tools = (tools ?? new Set()).add('document_search')
+  if (hasFiles) tools = (tools ?? new Set()).add('document_search')
   return tools && { tools, containers }
 }
 
@@ -68,10 +76,12 @@ function isStated(tool: PaidTool | 'shell' | 'image_generation', { tools, contai
  */
 export function unpriced(exchange: Aimed, { price }: Endpoint): string | undefined {
   if (price === 'unpriced') return 'endpoint'
-  if (price === 'free') return undefined
-  for (const tool of toolFees(exchange)?.tools ?? []) {
-    if (!isStated(tool, price)) return tool
-  }
+  return price === 'free' ? undefined : unstatedFee(toolFees(exchange), price)
+}
+
+/** The first of the tools whose fee the price does not state; undefined where there is none. */
+export function unstatedFee(fees: Fees | undefined, price: Price): string | undefined {
+  for (const tool of fees?.tools ?? []) if (!isStated(tool, price)) return tool
   return undefined
 }
 
@@ -85,17 +95,25 @@ export function heldFees(
   return {
     containers,
     toolCalls: Object.fromEntries([...tools].map((tool) => [tool, tool === 'document_search' ? USUAL_CALLS : (bound ?? USUAL_CALLS)])),
-    drawn: tools.has(IMAGES) ? (bound ?? USUAL_IMAGES) * IMAGE_TOKENS : 0,
+    drawn: tools.has(IMAGES) ? usualDrawing(bound) : 0,
   }
 }
 
 /**
- * Nano-dollars of the searches of files that a provider may report beside those that are held: it is sent no bound of them, and that many
- * are believed (docs/keys.md#impossible-reports).
+ * Nano-dollars of calls that a provider may report beside those that are held, where a limit applies: of searches of files, of which it is
+ * sent no bound, and of tools that have a bound together with others. So many are believed (docs/keys.md#impossible-reports).
  */
-export function searchFeesBeyond(exchange: Accepted, endpoint: Endpoint): number {
-  if (!inputModalities(exchange)?.has('file')) return 0
+export function feesBeyond(exchange: Aimed, endpoint: Endpoint): number {
+  const fees = toolFees(exchange)
+  const searches = searchBound(exchange)
+  if (!fees && searches === 0) return 0
+  const held: Extras = { webSearches: searches, ...(fees && heldFees(fees, exchange.request.body)) }
+  const calls = (tool: CalledTool, least = 0): number => Math.max(least, maxPaidCalls(exchange, endpoint, tool, true))
+  const most: Extras = { ...held, webSearches: searches > 0 ? calls('web_search', searches) : 0 }
+  if (fees) {
+    most.toolCalls = Object.fromEntries(PAID_TOOLS.map((tool) => [tool, fees.tools.has(tool) ? calls(tool, held.toolCalls?.[tool]) : 0]))
+    if (fees.tools.has(IMAGES)) most.drawn = Math.max(held.drawn ?? 0, usualDrawing(callsTogether(exchange, endpoint) ?? 0))
+  }
   const tariff = exchangeTariff(exchange, endpoint)
-  const searches = { toolCalls: { document_search: MAX_PAID_CALLS - USUAL_CALLS } }
-  return holdFor(tariff, 0, 0, searches).hold - holdFor(tariff, 0, 0).hold
+  return holdFor(tariff, 0, 0, most).hold - holdFor(tariff, 0, 0, held).hold
 }

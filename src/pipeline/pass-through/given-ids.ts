@@ -8,7 +8,7 @@ import { isObject, type JsonObject } from '../../core/json.ts'
 import { Pieces } from '../../core/pieces.ts'
 import { EventReader } from '../../machines/sse/reader.ts'
 import type { GivenIdStore } from '../../store/given-ids.ts'
-import { idLifetime, idsGiven } from './id-forms.ts'
+import { type Giving, idLifetime, idsGiven, idsInHead } from './id-forms.ts'
 import { type IdHolder, type NamedIds, providerRowIds } from './id-owners.ts'
 
 /** Bytes of a whole reply that are read. */
@@ -34,26 +34,30 @@ export class GivenIds {
   private readonly caller: IdHolder
   private readonly named: NamedIds
   private readonly isKept: boolean
+  private readonly makes: Giving['makes']
   private readonly given = new Set<string>()
   private frames: EventReader | undefined
   private first = FIRST_FRAMES
   private pieces: Pieces | undefined
 
   /** @param isKept true where the reply as a whole is of something that the provider keeps, whatever the request says. */
-  constructor(caller: IdHolder, named: NamedIds, isKept: boolean) {
+  constructor(caller: IdHolder, named: NamedIds, { isKept, makes }: Pick<Giving, 'makes'> & { isKept: boolean }) {
     this.caller = caller
     this.named = named
     this.isKept = isKept
+    this.makes = makes
   }
 
   head(status: number, headers: IncomingHttpHeaders): void {
-    if (status < 200 || status > 299 || contentCoding(headers['content-encoding']) !== undefined) return
+    if (status < 200 || status > 299) return
+    if (this.makes === 'a thing') for (const id of idsInHead(headers)) this.given.add(id)
+    if (contentCoding(headers['content-encoding']) !== undefined) return
     const type = String(headers['content-type'] ?? '').toLowerCase()
     if (type.startsWith('text/event-stream'))
       this.frames = new EventReader((data) => {
         if (this.first-- > 0 || GIVES.test(data)) this.read(data)
       })
-    else if (type.includes('json')) this.pieces = new Pieces()
+    else if (type === '' || type.includes('json') || type.startsWith('text/')) this.pieces = new Pieces()
   }
 
   data(chunk: Buffer): void {
@@ -85,6 +89,8 @@ export class GivenIds {
 
   private read(text: string): void {
     const value = jsonIn(text)
-    if (isObject(value as JsonObject)) for (const id of idsGiven(value as JsonObject, this.isKept || this.named.keeps)) this.given.add(id)
+    if (!isObject(value as JsonObject)) return
+    const isMade = this.isKept || this.named.keeps
+    for (const id of idsGiven(value as JsonObject, { isMade, makes: this.makes })) this.given.add(id)
   }
 }

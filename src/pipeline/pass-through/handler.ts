@@ -37,7 +37,6 @@ import { type NativeRequest, type Operation, requestOperation } from './native-r
 import { addressIn } from './own-address.ts'
 import { withPlainPath } from './path-ids.ts'
 import { ReplyUsage } from './reply-usage.ts'
-import { headerTier } from './requested-tier.ts'
 import type { SentIds } from './sent-ids.ts'
 
 const PASS_THROUGH_PREFIX = '/v1/passage/'
@@ -110,8 +109,6 @@ interface Booking {
 interface Bounded {
   readonly native: NativeRequest
   readonly bound: BoundNative
-  /** The tier of service that a header requests. */
-  readonly tier: string | undefined
 }
 
 export interface PassThroughSource {
@@ -322,7 +319,7 @@ export class PassThroughHandler {
     const { provider } = named
     const bound = boundNative(operation, reading, { provider, endpoints: this.providerEndpoints(provider), at: clock.now() })
     if ('unread' in bound) return bound
-    return { native: operation, bound, tier: headerTier(request), body: reading.body }
+    return { native: operation, bound, body: reading.body }
   }
 
   private createReader({ native: { wire, replies }, bound: { bounds } }: Bounded): ReplyUsage | undefined {

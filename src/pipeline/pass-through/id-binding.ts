@@ -46,7 +46,8 @@ export async function bindIds(
   // Lists of vectors are made of nothing that is kept.
   if (typeof operation === 'object' && operation.replies === 'vectors') return NO_IDS
   const mayMake = !['GET', 'HEAD', 'OPTIONS', 'DELETE'].includes(method)
-  const given = mayMake || named.hasOwn ? new GivenIds(holder, named, isKept(operation, path)) : undefined
+  const makes = !mayMake ? 'nothing' : typeof operation === 'object' ? 'a generation' : 'a thing'
+  const given = mayMake || named.hasOwn ? new GivenIds(holder, named, { isKept: isKept(operation, path), makes }) : undefined
   if (isSocket) return { ...NO_IDS, given }
   const pages = mayList(request, path) && !named.isOfOwn ? new ListedIds(store, holder, { headers, path }) : undefined
   const watch = new SentIds(store, { ...holder, named, path }, headers)

@@ -2,7 +2,9 @@
  * Finds the ids of objects that a provider keeps, in its own formats: in the path and the body of a request, which may use any id, and in
  * replies, which show the ids of objects that the request has made. Of types of openai 7.59.0, @anthropic-ai/sdk 1.14.0 and @google/genai 3.3.0.
  */
-import { isObject, type Json, type JsonObject } from '../../core/json.ts'
+import type { IncomingHttpHeaders } from 'node:http'
+import { asObjects, isObject, type Json, type JsonObject } from '../../core/json.ts'
+import { MIN_DIGITS } from './number-scan.ts'
 
 /** No id is shorter, longer, or made of other letters. A resource name of Google has its collection in front. */
 const FORM = /^[\w.~+=-]{6,256}$/
@@ -70,25 +72,101 @@ function knownIds(value: Json | undefined): string[] {
 /** Without a collection in front it is a word of the caller's own, such as the name of a model, which others may use as well. */
 const inCollection = (value: Json | undefined): string[] => knownIds(value).filter((id) => id.includes('/'))
 
-/** Members of a reply that name what the provider has made beside the thing itself: results of a batch. */
-const RESULTS = ['output_file_id', 'error_file_id', 'result_file_id'] as const
+/** Files that a thing of the key's own has: results of a batch, and what a task has made. */
+const RESULTS = ['output_file_id', 'error_file_id', 'result_file_id', 'file_id'] as const
 
-/** @param isMade true where the reply as a whole is of something that the provider keeps. @returns ids of what it has made. */
-export function idsGiven(reply: JsonObject, isMade: boolean): string[] {
+/**
+ * Names of members and objects that say to whom or what a thing belongs: what they name is shared by the keys of an account, or known to no
+ * other request.
+ */
+const SHARED =
+  /^(?:create\w*_)?(?:user|owner|creator|author|customer|(?:sub_?)?account|org|organi[sz]ation|team|workspace|project|tenant|billing|subscription|api_?key|(?:base_?|root_?|parent_?)?model|region|location|zone|(?:previous_|next_)?agent|assistant|annotation|citation|trace|span|tool_?call|call|event|item|type|error|usage|meta|metadata|delta|message|request|response|log|correlation|activity)(?:_?id|Id)?$/i
+/** Any other name of an id: `batch_id` and `collection_id` (xai-sdk 1.21.0), `conversation_id` (mistralai 3.7.0), `jobId`. */
+const NAMED_ID = /(?:_id|[a-z]Id)$/
+/** The number of a request, which is the id of the work where it is all that is given (docs.x.ai, deferred chat completions and videos). */
+const REQUEST_IDS = ['request_id', 'requestId'] as const
+/** Lists of what an upload has made (dashscope 2.0.2, files: `uploaded_files`). */
+const MADE_LIST = /^(?:uploaded|created)_\w+$/
+
+/** A provider's own, and no word of a caller's that others may use as well: it has a digit in it. */
+function givenIds(value: Json | undefined): string[] {
+  if (typeof value === 'number') return Number.isSafeInteger(value) && value >= 10 ** (MIN_DIGITS - 1) ? [String(value)] : []
+  return typeof value === 'string' && FORM.test(value) && /\d/.test(value) ? [value] : []
+}
+
+/** Ids of a thing by members of any name. */
+function namedIds(thing: JsonObject): string[] {
+  const found: string[] = []
+  for (const name in thing) if (NAMED_ID.test(name) && !SHARED.test(name)) found.push(...givenIds(thing[name]))
+  return found
+}
+
+/** Ids of what an operation other than a generation has made, wherever its provider writes them. */
+function idsOfMade(reply: JsonObject): string[] {
+  const found = namedIds(reply)
+  for (const name in reply) {
+    const member = reply[name]
+    if (!isObject(member) || SHARED.test(name) || (name !== 'data' && SKIPPED.has(name))) continue
+    found.push(...givenIds(member.id), ...namedIds(member))
+    for (const list in member) if (MADE_LIST.test(list)) for (const each of asObjects(member[list])) found.push(...idsOfEntry(each))
+  }
+  return found
+}
+
+/** The number of the request, where a reply has no other id. */
+function requestIds(reply: JsonObject): string[] {
+  const holders = [reply, reply.data, reply.result, reply.output].filter((each) => isObject(each))
+  return holders.flatMap((each) => REQUEST_IDS.flatMap((name) => givenIds(each[name])))
+}
+
+export interface Giving {
+  /** True where the reply as a whole is of something that the provider keeps. */
+  readonly isMade: boolean
+  /** Work of the request: a reply of `nothing` is one that it has read. */
+  readonly makes: 'a generation' | 'a thing' | 'nothing'
+}
+
+/** @returns ids of what the provider has made. */
+export function idsGiven(reply: JsonObject, { isMade, makes }: Giving): string[] {
   const { response, message, delta, file, interaction } = reply
   const found: string[] = []
   // Events of a stream hold the reply, or what has changed of it.
-  for (const part of [response, message, delta, interaction]) if (isObject(part)) found.push(...idsGiven(part, isMade && part !== delta))
+  for (const part of [response, message, delta, interaction])
+    if (isObject(part)) found.push(...idsGiven(part, { isMade: isMade && part !== delta, makes }))
   if (isMade) {
-    for (const part of [reply, file]) if (isObject(part)) found.push(...idsOfEntry(part))
-    for (const name of RESULTS) found.push(...knownIds(reply[name]))
+    for (const part of [reply, file]) if (isObject(part)) found.push(...ownIds(part))
+    for (const name of RESULTS) found.push(...knownIds(reply[name]), ...givenIds(reply[name]))
+    if (makes === 'a thing') found.push(...idsOfMade(reply))
+    if (makes !== 'nothing' && found.length === 0) found.push(...requestIds(reply))
   }
   addContainers(reply, found)
   return found
 }
 
+const ownIds = ({ id, name, uri }: JsonObject): string[] => [...knownIds(id), ...inCollection(name), ...inCollection(uri)]
+
 /** Ids by which a list names one of its entries. */
-export const idsOfEntry = ({ id, name, uri }: JsonObject): string[] => [...knownIds(id), ...inCollection(name), ...inCollection(uri)]
+export const idsOfEntry = (entry: JsonObject): string[] => [
+  ...ownIds(entry),
+  ...namedIds(entry),
+  ...REQUEST_IDS.flatMap((name) => givenIds(entry[name])),
+]
+
+/** The headers by which a reply says where its work is found. */
+const PLACES = ['location', 'operation-location', 'nvcf-reqid'] as const
+
+/** Ids that the head of a reply gives: the last part of an address. */
+export function idsInHead(headers: IncomingHttpHeaders): string[] {
+  return PLACES.flatMap((name) =>
+    givenIds(
+      headers[name]
+        ?.toString()
+        .split(/[?#]/, 1)[0]
+        ?.split('/')
+        .findLast((part) => part !== ''),
+    ),
+  )
+}
 
 /** Containers of code, and files that code has written in them. */
 function addContainers(reply: Json, found: string[]): void {
@@ -123,7 +201,7 @@ const LIFETIMES: readonly [form: RegExp, days: number][] = [
   [/^files\//, 2],
 ]
 /** Kept until they are deleted: files, vector stores, conversations, assistants and their threads, fine-tuned models, cached content. */
-const FOR_GOOD = /^(?:file|vs|conv|asst|thread|ftjob|skill|video|eval|cachedContents|fileSearchStores|tunedModels|corpora)[_/-]/
+const FOR_GOOD = /^(?:file|collection|vs|conv|asst|thread|ftjob|skill|video|eval|cachedContents|fileSearchStores|tunedModels|corpora)[_/-]/
 /** A century, and what is not known: a choice of ours. */
 const [CENTURY, UNKNOWN] = [36_500, 400]
 

@@ -9,6 +9,7 @@ import { REASONING_ROOM } from '../money/possible-usage.ts'
 import { maxRounds } from '../money/provider-rounds.ts'
 import { lostToSlowReader } from '../money/turn-usage.ts'
 import { endpointContext } from '../request/client-request.ts'
+import { chargedFees, feesBetween } from './native-fees.ts'
 import type { Bound, BoundNative } from './native-hold.ts'
 import { chargedTariff, isEndpoint } from './native-prices.ts'
 import type { Delivered, ReplyUsage, Reported } from './reply-usage.ts'
@@ -29,7 +30,7 @@ interface Priced {
   /** Of the request, which is its least; nano-dollars. */
   readonly price: number
   /** Of a generating request of a key with a limit. */
-  readonly bounded: { readonly bound: BoundNative; readonly tier: string | undefined } | undefined
+  readonly bounded: { readonly bound: BoundNative } | undefined
 }
 
 interface Ended {
@@ -50,8 +51,8 @@ export function cameTo({ price, bounded }: Priced, end: PassThroughEnd, { reader
   const ending = chargeEnding(end)
   if (ending === 'unanswered') return NOTHING
   if (ending === 'refused' || !bounded) return { ...NOTHING, cost: price }
-  const { bound, tier } = bounded
-  const terms = { price, at, tier }
+  const { bound } = bounded
+  const terms = { price, at }
   const [first] = bound.bounds
   if (!first || !reader) return inFull(bound, price)
   const reported = ending === 'cut' ? undefined : reader.reported()
@@ -87,17 +88,17 @@ const inFull = ({ full }: BoundNative, price: number): Came => ({
 interface Terms {
   readonly price: number
   readonly at: number
-  /** Of a header of the request. */
-  readonly tier: string | undefined
 }
 
-function reportedCharge(wire: string, bound: Bound, { price, reported, at, tier }: Terms & { reported: Reported }): Came {
-  const { models, body, model, tariff, output, need } = bound
+function reportedCharge(wire: string, bound: Bound, { price, reported, at }: Terms & { reported: Reported }): Came {
+  const { models, body, model, tariff, output, need, fees, tiers } = bound
   const { usage, end } = reported
-  const charged = charge(usage, chargedTariff(models, body, { end, at, tier })).total
+  const own = chargedTariff(models, body, { end, at, tiers })
+  const charged = charge(usage, own, chargedFees(fees, own)).total
   const context = Number.isFinite(endpointContext(model)) ? endpointContext(model) : UNKNOWN_CONTEXT
   const rounds = need.inputs.some(isRun) ? maxRounds(wire) : 1
-  const most = rounds * holdFor(tariff, Math.max(context, bound.input), output + REASONING_ROOM).hold
+  const tokens = rounds * holdFor(tariff, Math.max(context, bound.input), output + REASONING_ROOM).hold
+  const most = tokens + feesBetween(tariff, bound.input, { held: {}, more: fees.searched })
   return { cost: Math.max(price, Math.min(charged, most)), disputed: Math.max(0, charged - most), estimated: false, usage }
 }
 
@@ -111,14 +112,15 @@ const ANY = { supported: undefined }
  * The charge of a reply that was cut off. Each side counts as far as it is reported: else the input at the bound that was held for it, and
  * the output at a token for each byte. A side without a report costs no more than was held for it.
  */
-function deliveredCharge(bound: Bound, { price, delivered, at, tier }: Terms & { delivered: Delivered }): Came {
-  const { models, body, model, tariff, input, output, need, full } = bound
+function deliveredCharge(bound: Bound, { price, delivered, at }: Terms & { delivered: Delivered }): Came {
+  const { models, body, model, tariff, input, output, need, fees, tiers, full } = bound
   const { usage, content, unseen } = delivered
-  const seen = usage ? charge(usage, chargedTariff(models, body, { end: undefined, at, tier })) : undefined
+  const charged = chargedTariff(models, body, { end: undefined, at, tiers })
+  const seen = usage ? charge(usage, charged, chargedFees(fees, charged)) : undefined
   const hidden = output === 0 ? 0 : hiddenReasoning(isEndpoint(model) ? model : ANY, unseen)
   const more = Math.min(output, content + Math.ceil(hidden))
   const isInputKnown = usage !== undefined && usage.inputUnknown !== true
-  const reserve = holdFor(tariff, input, more)
+  const reserve = holdFor(tariff, input, more, fees.held)
   const own = isInputKnown ? (seen?.input ?? 0) : reserve.floor
   const beyond = isInputKnown && !need.inputs.some(isRun) ? 0 : need.full
   const cost = own + beyond + (seen?.output ?? 0) + reserve.hold - reserve.floor

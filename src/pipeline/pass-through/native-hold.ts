@@ -1,16 +1,18 @@
 /** Credit for a generating request of the pass-through: what its body, its answer and its outside input may cost at most. */
 import { Fault } from '../../core/faults.ts'
-import type { JsonObject } from '../../core/json.ts'
+import type { Json, JsonObject } from '../../core/json.ts'
 import { holdFor, type Tariff } from '../../ledger/pricing.ts'
 import { TOOL_PROMPT_TOKENS } from '../../ledger/settlement.ts'
 import { mayReason } from '../money/hidden-reasoning.ts'
 import { endpointNeed, keepNeeds, type Need, ownSearchPrice, type Purse, searchesOfModel } from '../money/outside-need.ts'
 import { endpointContext, HELD_MEDIA_TOKENS } from '../request/client-request.ts'
+import { feesBetween, type NativeFees, nativeFees, unpricedTool } from './native-fees.ts'
 import { mediaIn } from './native-input.ts'
-import { findDearest, isEndpoint, type PricedModel, type PriceList, pricedModels, requestModels } from './native-prices.ts'
+import { findDearest, isEndpoint, type PricedModel, type PriceList, pricedModels, requestModels, SAMPLE } from './native-prices.ts'
 import type { NativeReading, Unread } from './native-reading.ts'
 import type { NativeRequest } from './native-requests.ts'
 import { type AnswerModel, longestAnswer } from './native-terms.ts'
+import { tierWords, unpricedTier } from './requested-tier.ts'
 
 /** Highest cost of one request, and the model and counts that it comes from. */
 export interface Bound {
@@ -24,9 +26,16 @@ export interface Bound {
   /** Number of answers that the request wants. */
   readonly answers: number
   readonly need: Need
-  /** Nano-dollars without and with its outside input. */
+  readonly fees: NativeFees
+  /** Words of the request for the tier that is to serve. */
+  readonly tiers: readonly Json[]
+  /** Nano-dollars of what is in the body: of all of it, and without the answer. */
   readonly own: number
+  readonly floor: number
+  /** The same with outside input and all calls of tools: the charge where nothing is reported. */
   readonly full: number
+  /** Nano-dollars to keep free beside the hold and the outside input: calls that it has no bound of. */
+  readonly beyond: number
 }
 
 export interface BoundNative {
@@ -50,8 +59,8 @@ export function boundNative(native: NativeRequest, reading: NativeReading, price
     bounds.push(bound)
   }
   const sum = (amount: (bound: Bound) => number): number => bounds.reduce((total, bound) => total + amount(bound), 0)
-  const floor = sum(({ tariff, input }) => holdFor(tariff, input, 0).floor)
-  return { wire: native.wire, bounds, isLater: reading.isLater, own: sum(({ own }) => own), floor, full: sum(({ full }) => full) }
+  const [own, floor, full] = [sum((bound) => bound.own), sum((bound) => bound.floor), sum((bound) => bound.full)]
+  return { wire: native.wire, bounds, isLater: reading.isLater, own, floor, full }
 }
 
 interface Setting {
@@ -69,14 +78,32 @@ function boundRequest(native: NativeRequest, body: JsonObject, { reading, prices
       return { unread: `${name}, of which no price is known`, help: 'have the operator add the model with its price' }
     models.push(...priced)
   }
+  const advisorPrice = (name: string): Tariff | undefined =>
+    findDearest(pricedModels(prices, name, false), body, prices.at, (_, each) => holdFor(each, SAMPLE, SAMPLE).hold)?.tariff
+  const fees = nativeFees(body, { wire: native.wire, table: reading.table, price: advisorPrice })
+  const tool = unpricedTool(fees, models)
+  if (tool !== undefined)
+    return {
+      unread: `tools: ${tool}, of which no price is known`,
+      help: 'leave it out, or have the operator state its price with the model',
+    }
+  const words = tierWords(body, reading.headers)
+  const tier = unpricedTier(words, models)
+  if (tier !== undefined)
+    return { unread: `${tier}, of which no price is known`, help: 'leave it out, or have the operator add an endpoint of that tier' }
   const bytes = reading.requests.length === 1 ? reading.body.length : Buffer.byteLength(JSON.stringify(body))
-  const sent = bytes + TOOL_PROMPT_TOKENS + mediaIn(body) * HELD_MEDIA_TOKENS
+  const [texts, media] = [bytes + TOOL_PROMPT_TOKENS, mediaIn(body)]
   const answers = native.terms.answers(body)
   const modelOutput = (model: PricedModel): number =>
     answers * Math.min(longestAnswer(native.terms, body, answerModel(model)), endpointContext(model))
-  // Each input of a list of vectors has a context to itself.
-  const modelInput = (model: PricedModel): number => (native.replies === 'vectors' ? sent : Math.min(sent, endpointContext(model)))
-  const modelHold = (model: PricedModel, tariff: Tariff): number => holdFor(tariff, modelInput(model), modelOutput(model)).hold
+  // Each input of a list of vectors has a context to itself, which a medium may fill, whatever its bytes are.
+  const modelInput = (model: PricedModel): number => {
+    const context = endpointContext(model)
+    if (native.replies !== 'vectors') return Math.min(texts + media * HELD_MEDIA_TOKENS, context)
+    return texts + media * (Number.isFinite(context) ? Math.max(context, HELD_MEDIA_TOKENS) : HELD_MEDIA_TOKENS)
+  }
+  const modelHold = (model: PricedModel, tariff: Tariff): number =>
+    holdFor(tariff, modelInput(model), modelOutput(model), fees.searched).hold
   const dearest = findDearest(models, body, prices.at, modelHold)
   if (!dearest) return { unread: 'a model that the request does not name', help: 'name the model' }
   const { model, tariff } = dearest
@@ -84,8 +111,10 @@ function boundRequest(native: NativeRequest, body: JsonObject, { reading, prices
   const searches = ownSearchPrice(model)
   const inputs = searches > 0 ? [...reading.inputs, searchesOfModel(searches)] : reading.inputs
   const need = endpointNeed(model, inputs, { tariff, body: input })
-  const own = holdFor(tariff, input, output).hold
-  return { models, body, model, tariff, input, output, answers, need, own, full: own + need.full }
+  const { hold: own, floor } = holdFor(tariff, input, output, fees.held)
+  const full = own + need.full + feesBetween(tariff, input, { held: fees.held, more: fees.most })
+  const beyond = feesBetween(tariff, input, { held: fees.held, more: fees.searched })
+  return { models, body, model, tariff, input, output, answers, need, fees, tiers: words.map(({ word }) => word), own, floor, full, beyond }
 }
 
 /** A provider whose caps bound different things has models that know one field and models that know both: only an endpoint says which. */
@@ -107,10 +136,14 @@ function answerModel(model: PricedModel): AnswerModel {
  * @throws Fault 402 or 403.
  */
 export async function keepNative({ bounds }: BoundNative, purse: Purse): Promise<void> {
-  await keepNeeds(
-    bounds.map(({ need }) => need),
-    purse,
-  )
+  // The work of a batch is done together.
+  const all: Need = {
+    inputs: bounds.flatMap(({ need }) => need.inputs),
+    tokens: bounds.reduce((sum, { need }) => sum + need.tokens, 0),
+    full: bounds.reduce((sum, { need, beyond }) => sum + need.full + beyond, 0),
+    least: bounds.reduce((sum, { need }) => sum + need.least, 0),
+  }
+  await keepNeeds([all], purse)
 }
 
 /** A request whose cost nothing bounds, of a key with a limit and a provider without a price for such requests. */

@@ -39,7 +39,7 @@ const WITHOUT_INPUT =
 const SEARCH = /^web_search/
 const FETCH = /^web_fetch_/
 
-const boundOr = (value: Json | undefined, otherwise: number): number => (typeof value === 'number' && value > 0 ? value : otherwise)
+export const boundOr = (value: Json | undefined, otherwise: number): number => (typeof value === 'number' && value > 0 ? value : otherwise)
 
 /** Tools by their types, of wires whose tools have none. */
 const TYPED: Readonly<Record<string, (tools: readonly JsonObject[]) => JsonObject[]>> = {
@@ -54,14 +54,29 @@ const TYPED: Readonly<Record<string, (tools: readonly JsonObject[]) => JsonObjec
   'bedrock-converse': (tools) => tools.filter((tool) => 'systemTool' in tool).map(() => ({ type: 'systemTool' })),
 }
 
-function requestTools({ tools, toolConfig }: JsonObject, wire: string): JsonObject[] {
-  const listed = isObject(toolConfig) ? [...asObjects(tools), ...asObjects(toolConfig.tools)] : asObjects(tools)
+/** Tools of a request as they stand; of Responses also among the items of the input (types of openai 7.59.0, `additional_tools`). */
+export const listedTools = ({ tools, input }: JsonObject, wire: string): JsonObject[] =>
+  wire === 'openai-responses' ? [...asObjects(tools), ...asObjects(input).flatMap((item) => asObjects(item.tools))] : asObjects(tools)
+
+function requestTools(body: JsonObject, wire: string): JsonObject[] {
+  const own = listedTools(body, wire)
+  const { toolConfig } = body
+  const listed = isObject(toolConfig) ? [...own, ...asObjects(toolConfig.tools)] : own
   return TYPED[wire]?.(listed) ?? listed.filter((tool) => !WITHOUT_INPUT.test(String(tool.type ?? 'custom')))
 }
 
+/** Tools that search the web. */
+export const searchTools = (body: JsonObject, wire: string, table: OutsideTable | undefined): JsonObject[] =>
+  offeredTools(body, wire, table).filter(({ type }) => SEARCH.test(String(type)))
+
+const offeredTools = (body: JsonObject, wire: string, table: OutsideTable | undefined): JsonObject[] => [
+  ...requestTools(body, wire),
+  ...(table?.elsewhere?.(body) ?? []),
+]
+
 function ofTools(body: JsonObject, wire: string, table: OutsideTable | undefined): OutsideInput[] {
   const found: OutsideInput[] = []
-  for (const tool of [...requestTools(body, wire), ...(table?.elsewhere?.(body) ?? [])]) {
+  for (const tool of offeredTools(body, wire, table)) {
     const type = String(tool.type)
     if (SEARCH.test(type)) {
       found.push({ field: `tools: ${type}`, tokens: boundOr(tool.max_uses, SEARCHES) * SEARCH_TOKENS, help: 'set max_uses lower' })

@@ -17,10 +17,12 @@ export interface PriceList {
 }
 
 /** Other models by which the same request may be served (Anthropic and OpenRouter: `fallbacks`, `models`). */
-const namesIn = (value: Json | undefined): (string | undefined)[] =>
-  Array.isArray(value)
-    ? value.map((each) => (typeof each === 'string' ? each : isObject(each) && typeof each.model === 'string' ? each.model : undefined))
-    : []
+function namesIn(value: Json | undefined): (string | undefined)[] {
+  if (value === undefined || value === null) return []
+  // By `fallbacks: default` the provider goes on to models of its own choice, which have prices of their own.
+  if (!Array.isArray(value)) return [undefined]
+  return value.map((each) => (typeof each === 'string' ? each : isObject(each) && typeof each.model === 'string' ? each.model : undefined))
+}
 
 /** The models that may serve. @returns undefined for one that is not named, or is chosen by what stands elsewhere. */
 export function requestModels(native: NativeRequest, body: JsonObject): readonly string[] | undefined {
@@ -59,20 +61,19 @@ export function findDearest(
 }
 
 /** Tokens of each side that prices are compared for. */
-const SAMPLE = 1_000
+export const SAMPLE = 1_000
 
 /**
  * Price at which a reply is charged. Where the reply does not state the tier that served it, the dearest that the request may have had.
- * @param tier of a header of the request.
+ * @param tiers words of the request for the tier.
  */
 export function chargedTariff(
   models: readonly PricedModel[],
   body: JsonObject,
-  { end, at, tier }: { end: End | undefined; at: number; tier: string | undefined },
+  { end, at, tiers }: { end: End | undefined; at: number; tiers: readonly Json[] },
 ): Tariff {
   const isReported = end?.tier !== undefined || end?.unknownTier !== undefined
-  const words = [body.service_tier, body.serviceTier, body.speed, tier].filter((word) => word !== undefined && word !== null)
-  const isUsual = isReported || words.every((word) => requestedTier(word) === 'default' || word === 'auto')
+  const isUsual = isReported || tiers.every((word) => requestedTier(word) === 'default' || word === 'auto')
   const usual = models.filter((model) => !('tier' in model) || model.tier === undefined)
   const called = findDearest(
     isUsual && usual.length > 0 ? usual : models,

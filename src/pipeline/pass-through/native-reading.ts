@@ -1,5 +1,5 @@
 /** Reads a generating request of the pass-through before it is sent: the requests in its body, and input that stands outside of it. */
-import type { IncomingMessage } from 'node:http'
+import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
 import { contentCoding } from '../../core/content-coding.ts'
 import { Fault } from '../../core/faults.ts'
 import { isObject, type JsonObject } from '../../core/json.ts'
@@ -20,6 +20,9 @@ export interface NativeReading {
   readonly inputs: readonly OutsideInput[]
   /** The body as it goes out. */
   readonly body: Buffer
+  readonly headers: IncomingHttpHeaders
+  /** Of the wire. */
+  readonly table: OutsideTable | undefined
 }
 
 /** A request whose cost nothing here bounds. */
@@ -62,12 +65,26 @@ export async function readNative(native: NativeRequest, request: IncomingMessage
   const [first] = inputs
   if (first && isLater)
     return { unread: `${first.field} in a batch or in the background`, help: 'send such requests one by one', body: plain }
-  return { requests, isLater, inputs, body: plain }
+  return { requests, isLater, inputs, body: plain, headers, table }
 }
 
 /** Members by which models, prices and the number of answers are read, beside those of the tables of outside input. */
 const READ: ReadonlySet<string> = new Set([
-  ...['model', 'models', 'fallbacks', 'preset', 'prompt', 'n', 'best_of', 'service_tier', 'speed', 'inference_geo', 'background'],
+  ...[
+    'model',
+    'models',
+    'fallbacks',
+    'preset',
+    'prompt',
+    'n',
+    'best_of',
+    'service_tier',
+    'serviceTier',
+    'performanceConfig',
+    'speed',
+    'inference_geo',
+    'background',
+  ],
   ...['tools', 'web_search_options', 'plugins', 'previous_response_id', 'conversation', 'requests'],
 ])
 

@@ -78,6 +78,9 @@ const ROWS: readonly Row[] = [
 /** Uploads, counts of tokens, and what ends work: of the same references. */
 const IDLE: readonly RegExp[] = [
   ofBody('files'),
+  // Uploads of xAI in pieces, and the end of a batch (docs.x.ai, "Files", "Batch API").
+  ofBody('files:(?:initialize|uploadChunks)'),
+  ofBody(String.raw`batches\/[^/:]+:cancel`),
   ofBody(String.raw`uploads(?:\/[^/]+\/(?:parts|complete|cancel))?`),
   /^\/(?:resumable\/)?upload\/v\d+\w*\/files$/i,
   ofBody(String.raw`messages\/count_tokens`),

@@ -45,6 +45,15 @@ function chatCaps(
   return capField === 'max_completion_tokens' ? [newer] : []
 }
 
+/** Fields of the models themselves may have caps of their own, which may be those that count (docs/decisions/0019-bedrock-formats.md). */
+function converseCaps({ inferenceConfig, additionalModelRequestFields: fields }: JsonObject): readonly (Json | undefined)[] {
+  const inModel = [asObject(fields), ...Object.values(asObject(fields)).filter((each) => isObject(each))]
+  const own = inModel.flatMap((each) => Object.keys(each).flatMap((name) => (MODEL_CAP.test(name) ? [each[name]] : [])))
+  return [asObject(inferenceConfig).maxTokens, ...own]
+}
+
+const MODEL_CAP = /^max\w*(?:tokens|len|length)\w*$/i
+
 /** By format; of the types and references that `native-requests.ts` names. */
 export const TERMS = {
   chat: { caps: chatCaps, answers: ({ n }) => most(n) },
@@ -55,7 +64,7 @@ export const TERMS = {
     caps: (body) => generationSettings(body).flatMap((settings) => [settings.maxOutputTokens, settings.max_output_tokens]),
     answers: (body) => most(...generationSettings(body).flatMap((settings) => [settings.candidateCount, settings.candidate_count])),
   },
-  converse: { caps: ({ inferenceConfig }) => [asObject(inferenceConfig).maxTokens], answers: () => 1 },
+  converse: { caps: converseCaps, answers: () => 1 },
   // Each family of models has a body of its own; that of Claude is the one that is read.
   invoke: { caps: ({ anthropic_version: version, max_tokens: cap }) => (typeof version === 'string' ? [cap] : []), answers: () => 1 },
   vectors: { caps: () => [], answers: () => 1, silent: true },

@@ -7,6 +7,7 @@ import type { SentBody } from '../../services/upstream/pass-through.ts'
 import { FormScan } from './form-scan.ts'
 import { addIds, idsInPath, MAX_NAME_LENGTH } from './id-forms.ts'
 import { checkedIds, type IdHolder, type IdRows, type NamedIds } from './id-owners.ts'
+import { NumberScan } from './number-scan.ts'
 import { refuseOverrides } from './overrides.ts'
 import { TextScan } from './text-scan.ts'
 
@@ -17,8 +18,8 @@ const AT_ONCE = 1_000
 /** Bytes that a body in a content coding may have without it. */
 const MAX_DECODED = 64 * 1024 * 1024
 
-/** `store` of chat completions and responses, `thread` of messages. */
-const KEEPS: ReadonlySet<string> = new Set(['store', 'thread'])
+/** `store` of chat completions and responses, `thread` of messages, `deferred` of xAI's chat completions (docs.x.ai). */
+const KEEPS: ReadonlySet<string> = new Set(['store', 'thread', 'deferred'])
 
 const JSON_TYPE = /^\s*(?:application\/(?:json|jsonl|x-jsonlines|jsonlines|x-ndjson|ndjson)|[\w.-]+\/[\w.-]+\+json)\s*(?:;|$)/i
 /** Bytes of these types are no JSON, but may have some in them. */
@@ -65,6 +66,7 @@ export class SentIds implements SentBody {
   private checks: Promise<void> | undefined
   private fault: Fault | undefined
   private readonly scans: readonly TextScan[]
+  private readonly numbers = new NumberScan((digits) => this.noteValue(digits))
   private readonly form: FormScan | undefined
   private fields = ''
   private readonly decoder: Decoder | undefined
@@ -126,7 +128,8 @@ export class SentIds implements SentBody {
       if (this.kind === 'labelled' && /\S/.test(chunk.toString('latin1', 0, BEGIN)))
         this.kind = /^\s*[{[]/.test(chunk.toString('latin1', 0, BEGIN)) ? 'json' : 'file'
       for (const scan of this.scans) scan.push(chunk)
-      this.form?.push(chunk)
+      if (this.form) this.form.push(chunk)
+      else this.numbers.push(chunk)
       if (this.kind === 'fields') this.addFields(chunk)
     } catch (thrown) {
       this.fault = asFault(thrown)
@@ -194,6 +197,7 @@ export class SentIds implements SentBody {
       if (!isDecoded)
         throw new Fault('bad_request', { message: 'body: expected one body in the coding of content-encoding, and nothing behind it' })
       this.form?.end()
+      this.numbers.end()
       this.raw?.form?.end()
       if (this.kind === 'unknown' && this.came > 0)
         throw new Fault('bad_request', {

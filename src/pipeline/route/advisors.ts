@@ -1,6 +1,7 @@
 /** Models that a provider's own tool calls beside the one that serves: Anthropic's `advisor_20260301` names one of the same provider. */
 
 import type { JsonObject } from '../../core/json.ts'
+import { USUAL_ADVICE } from '../../dialects/canon/outside-input.ts'
 import type { Endpoint } from '../../routing/catalog/types.ts'
 import { allowsModel } from '../../routing/index.ts'
 import type { ModelLookup } from '../dependencies.ts'
@@ -9,16 +10,13 @@ import type { BoundTerms } from '../guard/guardrail-terms.ts'
 import { isLimited } from '../money/hold.ts'
 import type { Advisor } from '../records.ts'
 
-/** Questions held for where the caller sets no bound. */
-const USUAL_USES = 3
-
 /** The advisors that the request offers, as the catalogue knows them: 128 at most, like all tools that are no functions (`checkToolCount`). */
 export function advisorsIn(exchange: Accepted, { models }: ModelLookup): readonly Advisor[] {
   const found: Advisor[] = []
   for (const tool of exchange.request.need.otherTools) {
     if (!isAdvisor(tool)) continue
     const endpoints = models.flatMap((one) => one.endpoints.filter((endpoint) => names(endpoint, tool.model)))
-    const uses = typeof tool.max_uses === 'number' && tool.max_uses >= 1 ? tool.max_uses : USUAL_USES
+    const uses = typeof tool.max_uses === 'number' && tool.max_uses >= 1 ? tool.max_uses : USUAL_ADVICE
     found.push({ model: tool.model, uses, endpoints })
   }
   return found

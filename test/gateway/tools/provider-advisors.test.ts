@@ -37,11 +37,11 @@ const { gateway, upstream } = await startScene(t, {
   config: (url) => `
 auth:
   keys:
-    - { name: app, key: ${LIMITED}, limit: "1.00" }
+    - { name: app, key: ${LIMITED}, limit: "1.00", pass_through: true }
     - { name: bound, key: ${BOUND}, allowed_models: [ m/small ] }
     - { name: open, key: ${OPEN} }
 providers:
-  anthropic: { dialect: anthropic, base_url: "${url}", key: sk-up }
+  anthropic: { dialect: anthropic, base_url: "${url}", key: sk-up, pass_through: { price: "0" } }
 models:
   m/small: { max_output: 100, endpoints: [ { provider: anthropic, model: up-small, price: { prompt: "0.10", completion: "0.50" } } ] }
   m/large: { max_output: 100, endpoints: [ { provider: anthropic, model: up-large, price: { prompt: "10.00", completion: "50.00" } } ] }
@@ -97,4 +97,60 @@ t.test('a model without a price is not asked for a key with a limit', async (t) 
   t.equal(refused.status, 403)
   t.match(((await refused.json()) as { error: JsonObject }).error.message, /its advisor up-unknown has no price, and the key has a limit/)
   t.equal((await ask(OPEN, { tools: [advisor('up-unknown')] })).status, 200)
+})
+
+/** A tool that the conversation adds in its middle. */
+const adding = (definition: JsonObject): JsonObject => ({
+  messages: [
+    { role: 'user', content: 'Is it so?' },
+    { role: 'system', content: [{ type: 'tool_addition', tool: { type: 'tool_definition', definition } }] },
+  ],
+})
+const PASSED = '/v1/passage/anthropic/v1/messages'
+const pass = (body: JsonObject) =>
+  gateway.post(
+    PASSED,
+    { model: 'up-small', max_tokens: 20, messages: [{ role: 'user', content: 'Is it so?' }], ...body },
+    { authorization: `Bearer ${LIMITED}` },
+  )
+
+t.test('an advisor is sent with the questions that are held for', async (t) => {
+  for (const [more, most] of [
+    [{}, 3],
+    [{ max_uses: 2 }, 2],
+  ] as const) {
+    t.equal((await ask(LIMITED, { tools: [advisor('up-large', more)] })).status, 200)
+    t.match(upstream.requests.at(-1)?.json.tools, [{ max_uses: most }])
+  }
+  t.equal((await ask(OPEN, { tools: [advisor('up-large')] })).status, 200)
+  t.match(upstream.requests.at(-1)?.json.tools, [{ max_uses: undefined }], 'of a key without a limit as it is')
+})
+
+t.test('tools that a conversation adds are held, capped and refused as any others', async (t) => {
+  const before = upstream.requests.length
+  t.equal((await ask(BOUND, adding(advisor('up-large')))).status, 403, 'a model that the key may not use')
+  t.equal((await ask(LIMITED, adding(advisor('up-unknown')))).status, 403, 'a model without a price')
+  t.equal((await ask(LIMITED, adding(advisor('up-large', { max_uses: 6 })))).status, 402, 'more advice than the key can pay')
+  t.equal(upstream.requests.length, before)
+  const spentBefore = await spent(LIMITED)
+  t.equal((await ask(LIMITED, adding(advisor('up-large')))).status, 200)
+  t.match(upstream.requests.at(-1)?.json.messages, [{}, { content: [{ tool: { definition: { max_uses: 3 } } }] }])
+  t.equal((await spent(LIMITED)) - spentBefore, BOTH)
+  t.equal((await ask(LIMITED, adding({ type: 'web_search_20250305', name: 'web_search' }))).status, 200)
+  t.match(upstream.requests.at(-1)?.json.messages, [{}, { content: [{ tool: { definition: { max_uses: 10 } } }] }])
+})
+
+t.test('advice of the pass-through is held and charged at the price of its model', async (t) => {
+  const before = await spent(LIMITED)
+  const reply = await pass({ tools: [advisor('up-large', { max_uses: 1 })] })
+  t.equal(reply.status, 200, await reply.text())
+  t.equal((await spent(LIMITED)) - before, BOTH)
+  const sent = upstream.requests.length
+  for (const body of [{ tools: [advisor('up-unknown')] }, adding(advisor('up-unknown'))]) {
+    const refused = await pass(body)
+    t.equal(refused.status, 403)
+    t.match(await refused.text(), /up-unknown, of which no price is known/)
+  }
+  t.equal((await pass({ tools: [advisor('up-large', { max_uses: 6 })] })).status, 402)
+  t.equal(upstream.requests.length, sent)
 })
