@@ -58,7 +58,7 @@ export class BatchQueue {
     this.schedule()
   }
 
-  settle(row: SettleRow): void {
+  readonly settle = (row: SettleRow): void => {
     checkSettle(row)
     if (this.refused.size > 0 && this.refused.delete(row.seq)) return
     this.settles.push(row)
@@ -70,7 +70,7 @@ export class BatchQueue {
     return this.holds.length > 0 || this.settles.length > 0
   }
 
-  committed(): Promise<void> {
+  readonly committed = (): Promise<void> => {
     if (!this.pending) return DONE
     this.schedule()
     if (!this.waiting) {
