@@ -7,7 +7,6 @@ import { RUN_BY_CALLERS } from '../../dialects/canon/outside-input.ts'
 import type { Usage } from '../../dialects/canon/usage.ts'
 import type { Endpoint } from '../../routing/catalog/types.ts'
 import type { Accepted, MaybeAimed, MaybePlanned } from '../exchange.ts'
-import { searchBound } from '../request/client-request.ts'
 
 /**
  * Calls of tools in one answer where nothing bounds them: "The default limit is 10 iterations per request" (platform.claude.com, Stop reasons,
@@ -63,9 +62,13 @@ function offeredCalls(exchange: Accepted & MaybeAimed & MaybePlanned, { provider
     const bounded = typeof most === 'number' && most > 0 && BOUNDED.test(name)
     calls += bounded ? most : isLimited && CAPPED.test(name) ? CAP : Number.POSITIVE_INFINITY
   }
-  if (asObjects(body.mcp_servers).length > 0 || body.search_parameters !== undefined || body.enable_search === true)
+  if (
+    (body.mcp_servers !== undefined && asObjects(body.mcp_servers).length > 0) ||
+    body.search_parameters !== undefined ||
+    body.enable_search === true
+  )
     calls = Number.POSITIVE_INFINITY
-  if (calls === 0) calls = searchBound(exchange)
+  if (calls === 0) calls = exchange.request.need.searches
   const { maxToolCalls: most = 0 } = gateway
   return most > 0 && MAX_CALLS_OF[provider.dialect] !== undefined ? Math.min(calls, most) : calls
 }

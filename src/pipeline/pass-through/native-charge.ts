@@ -8,7 +8,6 @@ import { UNKNOWN_CONTEXT } from '../money/outside-need.ts'
 import { REASONING_ROOM } from '../money/possible-usage.ts'
 import { maxRounds } from '../money/provider-rounds.ts'
 import { lostToSlowReader } from '../money/turn-usage.ts'
-import { endpointContext } from '../request/client-request.ts'
 import type { Bound, BoundNative } from './native-hold.ts'
 import { chargedTariff, isEndpoint } from './native-prices.ts'
 import type { Delivered, ReplyUsage, Reported } from './reply-usage.ts'
@@ -95,7 +94,7 @@ function reportedCharge(wire: string, bound: Bound, { price, reported, at, tier 
   const { models, body, model, tariff, output, need } = bound
   const { usage, end } = reported
   const charged = charge(usage, chargedTariff(models, body, { end, at, tier })).total
-  const context = Number.isFinite(endpointContext(model)) ? endpointContext(model) : UNKNOWN_CONTEXT
+  const context = model.context ?? UNKNOWN_CONTEXT
   const rounds = need.inputs.some(isRun) ? maxRounds(wire) : 1
   const most = rounds * holdFor(tariff, Math.max(context, bound.input), output + REASONING_ROOM).hold
   return { cost: Math.max(price, Math.min(charged, most)), disputed: Math.max(0, charged - most), estimated: false, usage }

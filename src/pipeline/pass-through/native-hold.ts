@@ -5,7 +5,7 @@ import { holdFor, type Tariff } from '../../ledger/pricing.ts'
 import { TOOL_PROMPT_TOKENS } from '../../ledger/settlement.ts'
 import { mayReason } from '../money/hidden-reasoning.ts'
 import { endpointNeed, keepNeeds, type Need, ownSearchPrice, type Purse, searchesOfModel } from '../money/outside-need.ts'
-import { endpointContext, HELD_MEDIA_TOKENS } from '../request/client-request.ts'
+import { HELD_MEDIA_TOKENS } from '../request/client-request.ts'
 import { mediaIn } from './native-input.ts'
 import { findDearest, isEndpoint, type PricedModel, type PriceList, pricedModels, requestModels } from './native-prices.ts'
 import type { NativeReading, Unread } from './native-reading.ts'
@@ -72,10 +72,12 @@ function boundRequest(native: NativeRequest, body: JsonObject, { reading, prices
   const bytes = reading.requests.length === 1 ? reading.body.length : Buffer.byteLength(JSON.stringify(body))
   const sent = bytes + TOOL_PROMPT_TOKENS + mediaIn(body) * HELD_MEDIA_TOKENS
   const answers = native.terms.answers(body)
-  const modelOutput = (model: PricedModel): number =>
-    answers * Math.min(longestAnswer(native.terms, body, answerModel(model)), endpointContext(model))
+  const modelOutput = (model: PricedModel): number => {
+    const longest = longestAnswer(native.terms, body, answerModel(model))
+    return answers * Math.min(longest, model.context ?? longest)
+  }
   // Each input of a list of vectors has a context to itself.
-  const modelInput = (model: PricedModel): number => (native.replies === 'vectors' ? sent : Math.min(sent, endpointContext(model)))
+  const modelInput = (model: PricedModel): number => (native.replies === 'vectors' ? sent : Math.min(sent, model.context ?? sent))
   const modelHold = (model: PricedModel, tariff: Tariff): number => holdFor(tariff, modelInput(model), modelOutput(model)).hold
   const dearest = findDearest(models, body, prices.at, modelHold)
   if (!dearest) return { unread: 'a model that the request does not name', help: 'name the model' }
