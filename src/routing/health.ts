@@ -92,8 +92,8 @@ export class HealthBook implements Health {
    * @param key identity of the caller's key; undefined for a probe of the gateway's own, which speaks for all. @param owner whose key it is.
    */
   success(endpoint: Endpoint, sample: ServedSample, key?: string, owner?: string): void {
-    const now = this.clock.monotonic()
     const record = this.records.get(endpoint.id) ?? this.open(endpoint.id)
+    const now = this.clock.monotonic()
     const isOver = record.ejection?.standing === true
     const isOverForKey = record.activeEjection(key) !== undefined
     record.served(now, sample, key, owner)

@@ -116,6 +116,7 @@ export class Exchanges {
     const { config } = this.serving
     const at = clock.now()
     const exchange = new Exchange({
+      wantsMetadata: wantsMetadata(headers, config.brand.headers),
       id: ids.next(at),
       at,
       client,
@@ -123,7 +124,6 @@ export class Exchanges {
       connection,
       clock,
       config,
-      wantsMetadata: wantsMetadata(headers, config.brand.headers),
     })
     if (traced && telemetry.tracing) exchange.history.trace = telemetry.tracing.begin(headers)
     return exchange

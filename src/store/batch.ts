@@ -47,13 +47,17 @@ export class BatchQueue {
   /** Holds that no file knows: their settlements have nothing to settle. */
   private readonly refused = new Set<number>()
   private readonly medium: Medium
+  /** Highest sequence of a hold so far. */
+  last: number
 
-  constructor(medium: Medium) {
+  constructor(medium: Medium, last = 0) {
     this.medium = medium
+    this.last = last
   }
 
-  hold(row: HoldRow): void {
+  readonly hold = (row: HoldRow): void => {
     checkHold(row)
+    if (row.seq > this.last) this.last = row.seq
     this.holds.push(row)
     this.schedule()
   }

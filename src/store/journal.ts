@@ -60,7 +60,6 @@ export class SqliteJournal implements Journal {
   private readonly insertSettlement: StatementSync
   private readonly selectHold: StatementSync
   private readonly selectSettlement: StatementSync
-  private last: number
   readonly checkpoints: Checkpoints
   private retryTimer: Timer | undefined
   private readonly settledBelow: SettledBelow
@@ -72,6 +71,7 @@ export class SqliteJournal implements Journal {
   /** Readers that go through the ledger step by step. */
   readonly readers: SqliteReaders
   readonly ledger: SqliteLedger
+  readonly hold: Journal['hold']
   readonly settle: Journal['settle']
   readonly committed: Journal['committed']
   readonly isInMemory: boolean
@@ -86,39 +86,38 @@ export class SqliteJournal implements Journal {
     this.insertSettlement = db.prepare(INSERT_SETTLEMENT)
     this.selectHold = db.prepare('SELECT * FROM hold WHERE seq = ?')
     this.selectSettlement = db.prepare('SELECT * FROM settlement WHERE seq = ?')
-    this.last = integer(db.prepare('SELECT ifnull(max(seq), 0) AS seq FROM hold').get()?.seq)
+    const last = integer(db.prepare('SELECT ifnull(max(seq), 0) AS seq FROM hold').get()?.seq)
     this.isInMemory = db.location() === null
     this.checkpoints = new Checkpoints(db, { clock: this.clock, report: this.report })
     this.settledBelow = new SettledBelow(db)
     this.charged = new ChargedSums(db)
     this.keyMinutes = new KeyMinutes(db)
-    this.rollups = new SqliteRollups(db, this.last)
+    this.rollups = new SqliteRollups(db, last)
     this.sessionSums = new SqliteSessionSums(db)
     this.entries = new SqliteEntries(db, () => this.checkpoints.logged(1))
     this.readers = new SqliteReaders(db, (rows) => this.checkpoints.logged(rows))
-    this.queue = new BatchQueue({
-      write: (holds, settles) => this.write(holds, settles),
-      knows: (seq) => this.knows(seq),
-      refused: (cause) => this.refused(cause),
-    })
+    this.queue = new BatchQueue(
+      {
+        write: (holds, settles) => this.write(holds, settles),
+        knows: (seq) => this.knows(seq),
+        refused: (cause) => this.refused(cause),
+      },
+      last,
+    )
+    this.hold = this.queue.hold
     this.settle = this.queue.settle
     this.committed = this.queue.committed
     const { charged, rollups, sessionSums, entries, readers } = this
     this.ledger = new SqliteLedger({ db, journal: this, charged, rollups, sessionSums, entries, readers, flush: this.queue.flush })
   }
 
-  hold(row: HoldRow): void {
-    this.queue.hold(row)
-    if (row.seq > this.last) this.last = row.seq
-  }
-
   lastSeq(): number {
-    return this.last
+    return this.queue.last
   }
 
   drawnNumbers(now: number): DrawnNumbers {
     this.queue.flush()
-    return drawnNumbers(this.db, now, this.last)
+    return drawnNumbers(this.db, now, this.queue.last)
   }
 
   unsettled(): Reconciliation {
@@ -135,7 +134,7 @@ export class SqliteJournal implements Journal {
       throw new Fault('unavailable', { message: `store ${this.db.location()}: what was left open cannot be settled: ${why}`, cause })
     }
     try {
-      this.settledBelow.raise(this.last + 1)
+      this.settledBelow.raise(this.queue.last + 1)
     } catch {
       // On a full disk: the next start looks further back.
     }
@@ -168,10 +167,10 @@ export class SqliteJournal implements Journal {
 
   /** Brings the tables of sums of use up to date, see `SqliteRollups`. @throws what SQLite throws. */
   roll(now: number, most: number): number {
-    const rolled = this.rollups.roll(now, most, this.last)
-    const sessions = rolled >= most ? rolled : this.sessionSums.roll(now, most, this.last)
+    const rolled = this.rollups.roll(now, most, this.queue.last)
+    const sessions = rolled >= most ? rolled : this.sessionSums.roll(now, most, this.queue.last)
     const folded = sessions >= most ? sessions : foldCarried(this.db, this.charged, now, most)
-    const count = folded >= most ? folded : this.settledBelow.advance(now, most, this.last)
+    const count = folded >= most ? folded : this.settledBelow.advance(now, most, this.queue.last)
     if (count > 0) this.checkpoints.logged(count)
     return count
   }

@@ -102,6 +102,8 @@ function exchangeOutcome(exchange: Known, last: Turn | undefined, { served, faul
   const {
     head: { costs },
   } = exchange
+  const status = settleStatus(last, fault)
+  const finish = statedReason(last?.end)
   // The call of a batch that was refused has brought nothing, whatever the others did.
   const others = last?.callRejected === true
   const begun = last?.begun === true && !others
@@ -112,13 +114,13 @@ function exchangeOutcome(exchange: Known, last: Turn | undefined, { served, faul
   return {
     endedBy,
     progress: isReported(count) && !count.reported.estimated ? 'usage_known' : progress,
-    status: settleStatus(last, fault),
+    status,
     reported: count.reported,
     unreported: count.unreported,
     pictured: count.pictured,
     input: count.input,
     cut: count.cut,
-    finish: statedReason(last?.end),
+    finish,
     tools: costs.toolCost,
     price: last ? turnTariff(exchange, last, served) : 'free',
     extras: last?.extras ?? chargedExtras(exchange, last?.endpoint),
