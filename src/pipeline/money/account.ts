@@ -49,7 +49,7 @@ export function accountLayer(dependencies: ChainDependencies): Layer<Accepted> {
       const elapsed = head.clock.monotonic() - head.started
       const last = reply?.turn ?? exchange.run.unfinished
       const served = last && servedPrice(last, head.at)
-      const outcome = exchangeOutcome(known, last, { served, fault })
+      const outcome = exchangeOutcome(known, last, served, fault)
       const settlement = settleOutcome(outcome)
       // What is not charged does not count; nor does what is read from a cache count less.
       if (auth.key.limits.tokens !== undefined)
@@ -93,12 +93,8 @@ function reportOverrun({ head, auth, run }: Known, amounts: SettledHold & { disp
   dependencies.overrun({ generation: head.id, key: auth.key.identity, provider }, { excess, unrecovered, disputed })
 }
 
-interface Ended {
-  readonly served: ServedPrice | undefined
-  readonly fault: Fault | undefined
-}
-
-function exchangeOutcome(exchange: Known, last: Turn | undefined, { served, fault }: Ended): Outcome {
+/** @param served price of the last turn. */
+function exchangeOutcome(exchange: Known, last: Turn | undefined, served: ServedPrice | undefined, fault: Fault | undefined): Outcome {
   const {
     head: { costs },
   } = exchange

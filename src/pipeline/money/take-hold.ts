@@ -113,19 +113,14 @@ function outputNeed(exchange: Guarded, endpoint: Endpoint, payer: Payer, limited
   return thought === 0 ? need : { ...need, most: need.most + thought, least: need.least + thought }
 }
 
-interface AnswerTokens {
-  readonly tokens: number
-  /** The cap follows the credit. */
-  readonly isOpen: boolean
-}
-
 /**
  * The caller's own cap holds as it is, then one that the operator set by hand; without either the credit decides. A cap that is
  * not sent binds no provider, so it counts for nothing here, and one set by hand is sent only where a limit applies. Under a
  * limit an endpoint that takes no cap has to be paid for all that it may write: a smaller share could not be enforced, so the
  * floor is as high as its maximum, and where the credit does not reach so far it leaves the plan.
+ * @returns `isOpen` where the cap follows the credit.
  */
-function answerTokens(exchange: Guarded, endpoint: Endpoint, payer: Payer, limited: boolean): AnswerTokens {
+function answerTokens(exchange: Guarded, endpoint: Endpoint, payer: Payer, limited: boolean): { tokens: number; isOpen: boolean } {
   if (exchange.request.client.embedding) return { tokens: 0, isOpen: false }
   const declared = endpoint.maxOutput
   const capped = takesCap(endpoint, payer.upstreams, limited)
@@ -142,7 +137,8 @@ function answerTokens(exchange: Guarded, endpoint: Endpoint, payer: Payer, limit
 /** Tokens that the input leaves of the endpoint's context, counted as far as they are fewer than `most`. */
 function roomAt(exchange: Guarded, endpoint: Endpoint, most: number): number {
   const { context } = endpoint
-  if (context === undefined || exchange.request.need.textBytes <= context - most) return most
+  const { textBytes, cap = 0 } = exchange.request.need
+  if (context === undefined || textBytes + cap <= context - most) return most
   const need = contextNeed(exchange, context - most)
   return need.input + need.cap <= context - most ? most : capWithin(endpoint, { ...need, cap: most })
 }

@@ -56,9 +56,9 @@ export function resolveLayer(
       ? (exchange) => (isDirect(exchange, direct.implied) ? direct.plan(exchange) : through(exchange))
       : through
     return function handle(exchange) {
-      const wanted = exchange.request.client.embedding ? EMBEDDING : GENERATING
-      const found = findModels(exchange, settings, wanted)
-      const choice = found.models.some((model) => model.unknownKind) ? ofShownKinds(found, wanted, dependencies.modelKinds) : found
+      const found = findModels(exchange, settings)
+      const isKnown = !found.models.some((model) => model.unknownKind)
+      const choice = isKnown ? found : ofShownKinds(found, wantedBy(exchange), dependencies.modelKinds)
       const { hasOtherTools, mayHoldMedia, client } = exchange.request
       const mayBeNeeded = hasOtherTools || mayHoldMedia || client.nativeTools !== undefined
       const ability = mayBeNeeded ? new DialectAbility(exchange, settings.catalog, dependencies.upstreams) : undefined
@@ -250,17 +250,18 @@ type Settings = Pick<ChainSettings, 'catalog' | 'plugins'>
  * The models that a request may be served by, and what the slug says of strategy and variant.
  * @throws Fault 400 without a model or for one of another kind (404 of embeddings), 404 for one that is not there, 403 where the key may use none.
  */
-function findModels(exchange: Accepted, settings: Settings, wanted: Wanted): ModelChoice {
+function findModels(exchange: Accepted, settings: Settings): ModelChoice {
   const {
     request: { gateway },
   } = exchange
+  const wanted = wantedBy(exchange)
   const first = gateway.model ?? gateway.models[0] ?? exchange.head.config.defaultModel
   if (first === undefined) throw badField('model', 'is required: no default model is configured')
   const requested = gateway.requested ?? first
   const found = lookUp(settings, first, wanted)
   const router = found ? undefined : routerNamed(first, exchange.head.brand, settings)
   if (router && wanted === EMBEDDING) throw wrongKind(first, 'chooses among models that generate text', wanted)
-  if (router) return routed(exchange, { requested, router, wanted }, settings)
+  if (router) return routed(exchange, requested, router, settings)
   const { model, variant, strategy } =
     found?.model.kind === wanted.kind ? found : ofKind(wanted, first, found ?? unknown(first, exchange, settings.catalog.models))
   const suffixes = variant === undefined ? NO_SUFFIX : parseSuffixes(first, variant, exchange)
@@ -273,7 +274,7 @@ function findModels(exchange: Accepted, settings: Settings, wanted: Wanted): Mod
     plugins: pluginsWith(gateway.plugins, suffixes),
   }
   exchange.run.ctx.model = model.slug
-  const models = gateway.models.length > 0 ? withFallbacks([model], exchange, { settings, wanted }) : [model]
+  const models = withFallbacks([model], exchange, settings)
   const { allowedModels } = exchange.auth.key
   if (!allowedModels) return { ...demand, models }
   const allowed = models.filter(({ slug }) => allowsModel(allowedModels, slug))
@@ -284,17 +285,11 @@ function findModels(exchange: Accepted, settings: Settings, wanted: Wanted): Mod
   return { ...demand, models: allowed }
 }
 
-interface RoutedSlug {
-  readonly requested: string
-  readonly router: NamedRouter
-  readonly wanted: Wanted
-}
-
-function routed(exchange: Accepted, { requested, router, wanted }: RoutedSlug, settings: Settings): ModelChoice {
+function routed(exchange: Accepted, requested: string, router: NamedRouter, settings: Settings): ModelChoice {
   const { gateway } = exchange.request
   if (gateway.model === undefined && gateway.models.length > 0) throw routerInList(0)
   const suffixes = router.suffixes === undefined ? NO_SUFFIX : parseSuffixes(requested, router.suffixes, exchange)
-  const models = gateway.models.length > 0 ? withFallbacks([], exchange, { settings, wanted }) : []
+  const models = withFallbacks([], exchange, settings)
   return {
     requested,
     strategy: router.router.strategy,
@@ -306,11 +301,12 @@ function routed(exchange: Accepted, { requested, router, wanted }: RoutedSlug, s
 }
 
 /** The models of `models`, each once; the first of them where it is the primary one already leads the list. */
-function withFallbacks(models: Model[], exchange: Accepted, { settings, wanted }: { settings: Settings; wanted: Wanted }): Model[] {
+function withFallbacks(models: Model[], exchange: Accepted, settings: Settings): Model[] {
   const {
     request: { gateway },
     head: { brand },
   } = exchange
+  const wanted = wantedBy(exchange)
   for (const [i, slug] of gateway.models.entries()) {
     if (i === 0 && gateway.model === undefined) continue
     if (slug.startsWith('@')) throw badField(`models[${i}]`, 'expected a model: a preset is named by `model` or `preset`')
@@ -325,6 +321,8 @@ function withFallbacks(models: Model[], exchange: Accepted, { settings, wanted }
 function routerInList(i: number): Fault {
   return badField(`models[${i}]`, 'expected a model: one that stands for a choice among models can only be named by `model`')
 }
+
+const wantedBy = ({ request }: Accepted): Wanted => (request.client.embedding ? EMBEDDING : GENERATING)
 
 type Found = NonNullable<ReturnType<ChainSettings['catalog']['find']>>
 
