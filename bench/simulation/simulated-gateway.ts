@@ -87,8 +87,9 @@ export class SimulatedGateway {
   async ask(connection: CallerConnection): Promise<void> {
     const { client, clock, config } = this
     if (!client) throw new Error(`no client dialect at ${PATH}`)
-    const id = this.ids.next(clock.now())
-    await this.front(new Exchange({ id, client, headers: this.headers, connection, clock, config, wantsMetadata: false }))
+    const at = clock.now()
+    const id = this.ids.next(at)
+    await this.front(new Exchange({ id, at, client, headers: this.headers, connection, clock, config, wantsMetadata: false }))
   }
 
   /** @returns nano-dollars charged. */

@@ -17,7 +17,6 @@ import type { ChainDependencies } from '../pipeline/dependencies.ts'
 import { PassThroughHandler } from '../pipeline/pass-through/handler.ts'
 import type { PlanFormat } from '../pipeline/plan/format.ts'
 import { completionCaller } from '../pipeline/request/authenticate.ts'
-import { brandHeaders } from '../pipeline/request/receive.ts'
 import { keyRateHeaders } from '../pipeline/request/shown-rates.ts'
 import type { ApiKey } from '../plugin-api/key.ts'
 import { buildCatalog, type Catalog } from '../routing/catalog/catalog.ts'
@@ -358,7 +357,7 @@ export class Runtime {
           }
         : undefined,
       config,
-      cors: cors && corsFor(cors.origins, costHeader ? brandHeaders(config.brand.word).cost : undefined),
+      cors: cors && corsFor(cors.origins, costHeader ? config.brand.headers.cost : undefined),
       fronts: {
         generate: composeChain('generate', settings, dependencies),
         embed: composeChain('embed', settings, dependencies),

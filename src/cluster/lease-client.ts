@@ -5,8 +5,8 @@
 
 import type { Clock } from '../core/clock.ts'
 import { present } from '../core/json.ts'
-import type { Allowance } from '../ledger/allowance.ts'
-import { fixedAsk, type HoldAsk } from '../ledger/credit.ts'
+import type { Allowance, HoldAsk } from '../ledger/allowance.ts'
+import { fixedAsk } from '../ledger/credit.ts'
 import type { LeaseAnswer, LeaseAsk, LeaseName, StoreOfRecord } from '../store/record.ts'
 import type { Lease } from './lease.ts'
 import { unreachable, within } from './record-calls.ts'

@@ -1,7 +1,7 @@
 /** An account whose credit is leased from the store of record: holds are taken from the lease in hand. */
 
-import type { Allowance, CreditAccount, Tightest, WindowUsage } from '../ledger/allowance.ts'
-import { fixedAsk, type HoldAsk } from '../ledger/credit.ts'
+import type { Allowance, CreditAccount, HoldAsk, Tightest, WindowUsage } from '../ledger/allowance.ts'
+import { fixedAsk } from '../ledger/credit.ts'
 import type { LimitReset } from '../plugin-api/key.ts'
 import type { LeaseAnswer, LeaseAsk, LeaseName } from '../store/record.ts'
 import { Lease } from './lease.ts'

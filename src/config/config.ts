@@ -4,6 +4,7 @@ import { type JsonObject, present } from '../core/json.ts'
 import { secretHash } from '../core/secret.ts'
 import type { ProviderPreferences } from '../dialects/canon/request-fields.ts'
 import { credentialSettings, keyPool } from '../services/credentials/settings.ts'
+import { brandHeaders } from './brand-headers.ts'
 import type { Environment } from './expand.ts'
 import { guardrailConfig } from './guardrails.ts'
 import { DEVELOPMENT_KEY, FALLBACK_NAME, type KeyConfig, keyConfig, plainKey } from './keys.ts'
@@ -70,6 +71,7 @@ export function buildConfig(checked: Checked) {
     texts: checked.texts,
     /** The file, its catalogue files and its plugins: what a watcher watches. */
     files: [...checked.files, ...plugins.load.flatMap(({ path }) => path ?? [])],
+    brand: { ...settings.brand, headers: brandHeaders(settings.brand.word) },
     server: {
       ...server,
       // The command line wins; paths are put behind the address with a slash of their own.

@@ -86,8 +86,8 @@ class LongTimer implements Timer {
 }
 
 export const systemClock: Clock = {
-  now: () => Date.now(),
-  monotonic: () => performance.now(),
+  now: Date.now,
+  monotonic: performance.now.bind(performance),
   after: (ms, fn) => (ms < LONG ? new NodeTimer(ms, fn) : new LongTimer(ms, fn)),
-  random: () => Math.random(),
+  random: Math.random,
 }

@@ -82,8 +82,8 @@ export const LOSS_REASONS: Readonly<Record<Loss, string>> = {
 
 /** Facts of a settlement that become entries. No text among the facts matches, since quotes within texts are escaped. */
 const LOST = /"(unrecovered|disputed)_nano":(\d+)/g
-/** The end of both names, looked for first: nearly all settlements have neither. */
-const MARK = 'ed_nano":'
+/** The end of both names, to be looked for first: nearly all settlements have neither. */
+export const LOSS_MARK = 'ed_nano":'
 
 export const lossId = (loss: Loss, seq: number, tag: string): string => `ent_${loss[0]}${seq}_${tag}`
 
@@ -92,7 +92,7 @@ export function entryLosses(
   { seq, at, facts }: { readonly seq: number; readonly at: number; readonly facts: string },
   find: () => (Pick<LedgerEntry, 'key' | 'payer' | 'model'> & { readonly tag: string }) | undefined,
 ): NewEntry[] {
-  if (!facts.includes(MARK)) return []
+  if (!facts.includes(LOSS_MARK)) return []
   const owner = find()
   if (!owner) return []
   return Array.from(facts.matchAll(LOST), ([, name, digits]) => {

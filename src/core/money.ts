@@ -117,24 +117,6 @@ export function cutNano(nano: bigint): number {
   return nano > BigInt(EXACT) ? EXACT : nano < -BigInt(EXACT) ? -EXACT : Number(nano)
 }
 
-/** Nano-dollars that a request wants to hold: `full` where the credit easily pays for it, never less than `floor`. */
-export interface HoldAsk {
-  readonly full: number
-  /** At most `full`; the same where the amount cannot shrink. */
-  readonly floor: number
-}
-
-/**
- * Returns the hold of a request: at most half of the remaining credit, except where its floor needs more, so that many parallel requests
- * share the last dollars.
- * @param left nano-dollars, the least under all allowances; Infinity where there is no limit.
- * @returns undefined where not even the floor fits.
- */
-export function holdWithin(left: number, { full, floor }: HoldAsk): number | undefined {
-  if (full <= left / 2) return full
-  return floor <= left ? Math.min(left, Math.max(Math.floor(left / 2), floor)) : undefined
-}
-
 /** Nano-dollars as the USD number that replies carry: the nearest double to the exact amount. */
 export function usd(nano: number | bigint): number {
   if (typeof nano === 'number') return nano / 1e9

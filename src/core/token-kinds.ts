@@ -161,11 +161,3 @@ export function shownKinds(side: Kind['side']): readonly (Kind & TokenKind)[] {
   const kinds: readonly (Kind & TokenKind)[] = TOKEN_KINDS.filter((kind) => kind.side === side)
   return [...kinds.filter((kind) => !kind.lastLine), ...kinds.filter((kind) => kind.lastLine)]
 }
-
-/** The most tokens of any one kind that a charge counts, so that its sums stay exact. */
-export const MAX_TOKENS = 1e15
-
-/** `value` as a count between 0 and `most`. */
-export function within(value: number, most: number): number {
-  return value > 0 ? Math.min(value, most) : 0
-}

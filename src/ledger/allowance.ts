@@ -1,6 +1,12 @@
 /** Types of credit: allowances, and the accounts that hold and charge under all allowances of a request at once. */
-import type { HoldAsk } from '../core/money.ts'
 import type { LimitReset } from '../plugin-api/key.ts'
+
+/** Nano-dollars that a request wants to hold: `full` where the credit easily pays for it, never less than `floor`. */
+export interface HoldAsk {
+  readonly full: number
+  /** At most `full`; the same where the amount cannot shrink. */
+  readonly floor: number
+}
 
 /** A bound on spending: the limit of a key, or the budget of a guardrail. */
 export interface Allowance {

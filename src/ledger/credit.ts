@@ -4,13 +4,11 @@
  */
 
 import type { Clock } from '../core/clock.ts'
-import { type HoldAsk, holdWithin, Total } from '../core/money.ts'
+import { Total } from '../core/money.ts'
 import { DAY_MS, oldestCounted, windowStarts } from '../core/windows.ts'
 
-export { type HoldAsk, holdWithin } from '../core/money.ts'
-
 import type { LimitReset } from '../plugin-api/key.ts'
-import type { Allowance, Charged, CreditAccount, CreditBook, Tightest, WindowUsage } from './allowance.ts'
+import type { Allowance, Charged, CreditAccount, CreditBook, HoldAsk, Tightest, WindowUsage } from './allowance.ts'
 import type { LocalEntries } from './entries.ts'
 import { Pace } from './pace.ts'
 import type { Journal, OpenWindows, RecordedWindows } from './types.ts'
@@ -18,6 +16,17 @@ import type { Journal, OpenWindows, RecordedWindows } from './types.ts'
 /** The ask for an amount that cannot shrink. */
 export function fixedAsk(amount: number): HoldAsk {
   return { full: amount, floor: amount }
+}
+
+/**
+ * Returns the hold of a request: at most half of the remaining credit, except where its floor needs more, so that many parallel requests
+ * share the last dollars.
+ * @param left nano-dollars, the least under all allowances; Infinity where there is no limit.
+ * @returns undefined where not even the floor fits.
+ */
+export function holdWithin(left: number, { full, floor }: HoldAsk): number | undefined {
+  if (full <= left / 2) return full
+  return floor <= left ? Math.min(left, Math.max(Math.floor(left / 2), floor)) : undefined
 }
 
 /**
@@ -48,6 +57,12 @@ class Balance {
   readonly spent = new Total()
   readonly reserved = new Total()
   readonly windows = new SpendWindows()
+
+  /** Counts a charge of this moment. */
+  charge(cost: number, at: number): void {
+    this.windows.charge(cost, at)
+    this.spent.add(cost)
+  }
 
   /** Nano-dollars, below 0 where more is spent than the limit allows: it may have been lowered. */
   left(limit: number, reset: LimitReset | null | undefined, now: number): number {
@@ -98,9 +113,9 @@ export class Account implements CreditAccount {
     amountOrThrow(cost)
     this.release(held)
     if (cost > 0) {
-      this.own.windows.charge(cost, at)
-      this.payer?.windows.charge(cost, at)
-      this.spend(cost)
+      this.own.charge(cost, at)
+      this.payer?.charge(cost, at)
+      this.book.total.add(cost)
     }
     return Math.max(0, cost - held)
   }

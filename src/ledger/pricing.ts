@@ -5,6 +5,7 @@ import {
   dearestPrice,
   PAID_TOOLS,
   type PaidTool,
+  type Price,
   type PriceSnapshot,
   priceAt,
   priceIn,
@@ -12,29 +13,35 @@ import {
   ratesFor,
   ratesWithin,
 } from '../core/price.ts'
-import { MAX_TOKENS, TOKEN_KINDS, type TokenRate, within } from '../core/token-kinds.ts'
+import { TOKEN_KINDS, type TokenRate } from '../core/token-kinds.ts'
 import type { Usage } from '../dialects/canon/usage.ts'
 import type { Endpoint } from '../routing/catalog/types.ts'
-import type { HoldAsk } from './credit.ts'
+import type { HoldAsk } from './allowance.ts'
 import { highest } from './highest-rate.ts'
-import { addInput, addOutput } from './token-parts.ts'
+import { addInput, addOutput, MAX_TOKENS, within } from './token-parts.ts'
 
 /** A price as it was at admission; `free` and `unpriced` cost nothing (limited keys never get to `unpriced`). */
 export type Tariff = PriceSnapshot | 'free' | 'unpriced'
+
+/** True for nearly all prices: the same at every time, for a request that names no region. */
+function isFixed(price: Price, region: string | undefined): price is Price & PriceSnapshot {
+  return price.overrides === undefined && region === undefined
+}
 
 /**
  * Price of an endpoint for requests that count at this time. @param at milliseconds since the epoch.
  * @param region in which the model is to run, where the request names one.
  */
 export function tariffAt({ price }: Pick<Endpoint, 'price'>, at: number, region?: string): Tariff {
-  if (typeof price !== 'object') return price
+  if (typeof price !== 'object' || isFixed(price, region)) return price
   const snapshot = priceAt(price, at)
   return region === undefined ? snapshot : priceIn(snapshot, region)
 }
 
 /** Highest price for a request that begins at this time. Where a provider charges by the end of the answer, the dearest until then. */
 export function tariffFrom({ price, provider }: Pick<Endpoint, 'price' | 'provider'>, at: number, region?: string): Tariff {
-  if (typeof price !== 'object' || provider.priceTime === 'start') return tariffAt({ price }, at, region)
+  if (typeof price !== 'object' || isFixed(price, region)) return price
+  if (provider.priceTime === 'start') return tariffAt({ price }, at, region)
   const snapshot = dearestPrice(price, at)
   return region === undefined ? snapshot : priceIn(snapshot, region)
 }
@@ -94,9 +101,9 @@ export function addParts(
   sum: Bill,
   completion: Bill,
 ): void {
-  const price = ratesFor(snapshot, within(usage.input, MAX_TOKENS))
+  const price = snapshot.tiers === undefined ? snapshot : ratesFor(snapshot, within(usage.input, MAX_TOKENS))
   addInput(usage, price, sum)
-  addFixed(sum, price, extras)
+  if (extras || price.request !== undefined) addFixed(sum, price, extras)
   if (usage.webSearches && price.webSearch !== undefined) sum.add(within(usage.webSearches, MAX_TOKENS), price.webSearch, 'web_search')
   if (usage.toolCalls) addTools(sum, price, usage.toolCalls)
   if (usage.fees) addFees(sum, price, usage)
@@ -130,10 +137,10 @@ function withOthers(
 /**
  * Nano-dollars that the cache of the provider has saved: what was read from it and written to it, at the price of other input, less what it
  * cost. Negative where writing costs more than reading has saved so far.
+ * @param cost of the usage, where it is known.
  */
-export function cacheDiscount(usage: Usage, tariff: Tariff): number {
-  if (usage.cached === 0 && usage.cacheWrite === 0) return 0
-  return charge({ ...usage, cached: 0, cacheWrite: 0, cacheWriteLong: 0 }, tariff).total - charge(usage, tariff).total
+export function cacheDiscount(usage: Usage, tariff: Tariff, cost: number = charge(usage, tariff).total): number {
+  return charge({ ...usage, cached: 0, cacheWrite: 0, cacheWriteLong: 0 }, tariff).total - cost
 }
 
 function addFixed(bill: Bill, price: Rates, extras: Extras | undefined): void {
@@ -167,8 +174,8 @@ function addTools(bill: Bill, { tools }: Rates, calls: ToolCalls): void {
 const ADVICE_TOKENS = 4096
 
 /** Each question shows the other model the whole conversation. */
-function addAdvice(bill: Bill, inputTokens: number, extras: Extras | undefined): void {
-  for (const { uses, tariff } of extras?.advice ?? []) {
+function addAdvice(bill: Bill, inputTokens: number, advice: NonNullable<Extras['advice']>): void {
+  for (const { uses, tariff } of advice) {
     if (tariff === 'free' || tariff === 'unpriced') continue
     const ceiling = ceilingWithin(tariff, inputTokens)
     bill.add(uses * Math.ceil(inputTokens), ceiling.input)
@@ -223,14 +230,20 @@ const NO_RESERVE: Reserve = Object.freeze({ hold: 0, floor: 0 })
 export function holdFor(price: Tariff, inputTokens: number, outputCap: number, extras?: Extras): Reserve {
   if (price === 'free' || price === 'unpriced') return NO_RESERVE
   const ceiling = ceilingWithin(price, inputTokens)
-  const bill = new Bill()
-  bill.add(Math.ceil(inputTokens), ceiling.input)
-  addFixed(bill, price, extras)
-  addOwnSearches(bill, price, extras)
-  addAdvice(bill, inputTokens, extras)
+  const bill = inputBill(price, { tokens: inputTokens, extras }, ceiling)
   const floor = bill.nanoUp()
   bill.add(Math.ceil(outputCap), ceiling.output)
   return { hold: bill.nanoUp(), floor }
+}
+
+/** The most that is paid before the first output token. */
+function inputBill(price: PriceSnapshot, { tokens, extras }: InputNeed, ceiling: Ceiling): Bill {
+  const bill = new Bill()
+  addFixed(bill, price, extras)
+  addOwnSearches(bill, price, extras)
+  if (extras?.advice) addAdvice(bill, tokens, extras.advice)
+  bill.add(Math.ceil(tokens), ceiling.input)
+  return bill
 }
 
 /** True where output costs nothing, whatever kind of it an endpoint writes. */
@@ -245,11 +258,7 @@ export function writesFree(price: Tariff, inputTokens: number): boolean {
 export function affordableOutput(price: Tariff, inputTokens: number, left: number, extras?: Extras): number {
   if (price === 'free' || price === 'unpriced') return Number.POSITIVE_INFINITY
   const ceiling = ceilingWithin(price, inputTokens)
-  const bill = new Bill()
-  bill.add(Math.ceil(inputTokens), ceiling.input)
-  addFixed(bill, price, extras)
-  addOwnSearches(bill, price, extras)
-  addAdvice(bill, inputTokens, extras)
+  const bill = inputBill(price, { tokens: inputTokens, extras }, ceiling)
   const rest = BigInt(Math.floor(Math.max(0, left))) * 1_000_000_000n - bill.exact()
   if (rest < 0n) return 0
   return ceiling.output === 0n ? Number.POSITIVE_INFINITY : Math.min(Number(rest / ceiling.output), Number.MAX_SAFE_INTEGER)

@@ -20,10 +20,11 @@ const texts = new WeakMap<Rates, string>()
  * The text of a price is made once.
  */
 export function plainRates(usage: Usage, tariff: PriceSnapshot, extras: Extras | undefined): string | undefined {
-  const rates = ratesFor(tariff, usage.input)
+  if (!isPlain(usage) || (extras && (extras.images || extras.containers))) return undefined
+  const rates = tariff.tiers === undefined ? tariff : ratesFor(tariff, usage.input)
   // The columns do not say which lifetime's price was taken.
   if (usage.cacheWrite > 0 && rates.cacheWrite === undefined && rates.cacheWriteLong !== undefined) return undefined
-  if (!isPlain(usage) || rates.request !== undefined || (extras && (extras.images || extras.containers))) return undefined
+  if (rates.request !== undefined) return undefined
   let text = texts.get(rates)
   if (text === undefined) {
     const each = COLUMNS.map((kind) => rates[kind]).map((rate) => (rate === undefined ? '-' : rateText(rate * 1_000_000n)))

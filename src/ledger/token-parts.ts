@@ -3,9 +3,16 @@
  */
 import type { Bill } from '../core/money.ts'
 import type { Rates } from '../core/price.ts'
-import { MAX_TOKENS, within } from '../core/token-kinds.ts'
 import type { Usage } from '../dialects/canon/usage.ts'
 import { highest } from './highest-rate.ts'
+
+/** The most tokens of any one kind that a charge counts, so that its sums stay exact. */
+export const MAX_TOKENS = 1e15
+
+/** A value as a count between 0 and the most that there may be. */
+export function within(value: number, most: number): number {
+  return value > 0 ? Math.min(value, most) : 0
+}
 
 /** Adds the parts of the input to a bill; what is reported beyond the whole is cut, from the last kind on. */
 export function addInput(usage: Usage, price: Rates, bill: Bill): void {

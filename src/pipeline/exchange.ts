@@ -21,7 +21,7 @@ import type { Turn } from './attempt/turn.ts'
 import type { ClientConnection } from './client-connection.ts'
 import { Costs, type HoldPart, NO_PART } from './money/hold.ts'
 import type { SeenRates } from './rate-headers.ts'
-import type { Demand, EventSink, Guard, IdSigner, NotedAttempt, OutputCap, Pin, Plan, Route, StreamedReply } from './records.ts'
+import type { Demand, EventSink, Guard, IdSigner, NotedAttempt, Pin, Plan, Route, StreamedReply } from './records.ts'
 import type { ContentCaptureTap } from './reply/content-capture-tap.ts'
 import { ReplyFacts } from './reply-facts.ts'
 import type { ClientRequest } from './request/client-request.ts'
@@ -36,14 +36,11 @@ interface Cancelled {
 /** The end of an exchange before its time: the caller left, or the deadline passed. */
 export class CancelSource implements Cancel {
   reason: Fault | undefined
+  aborted = false
   /** The attempt that runs is no function among the others: each open stream would keep that, with what it is made of. */
   private attempt: Cancelled | undefined
   private listeners: ((reason: Fault) => void)[] | undefined
   private controller: AbortController | undefined
-
-  get aborted(): boolean {
-    return this.reason !== undefined
-  }
 
   onAbort(fn: (reason: Fault) => void): () => void {
     if (this.reason) {
@@ -70,6 +67,7 @@ export class CancelSource implements Cancel {
   abort(reason: Fault): void {
     if (this.reason) return
     this.reason = reason
+    this.aborted = true
     const { attempt, listeners } = this
     this.attempt = undefined
     this.listeners = undefined
@@ -256,15 +254,6 @@ export class Run {
   }
 }
 
-interface Records {
-  auth: Auth
-  request: ClientRequest
-  demand: Demand
-  route: Route
-  guard: Guard
-  plan: Plan
-}
-
 /** An exchange whose head has come. */
 export interface Received {
   readonly head: Head
@@ -302,14 +291,16 @@ export interface MaybePlanned {
 
 export interface ExchangeStart {
   id: GenerationId
+  /** Milliseconds since the epoch: of its head, or of the head of the exchange that it is made in. */
+  at: number
   client: ClientDialect
   headers: IncomingHttpHeaders
   connection: ClientConnection
   clock: Clock
   config: Config
   wantsMetadata: boolean
-  /** Of an exchange that a tool of another one makes: the costs that it adds to, how deep it lies, and when that one began. */
-  within?: { costs: Costs; depth: number; at: number }
+  /** Of an exchange that a tool of another one makes: the costs that it adds to, and how deep it lies. */
+  within?: { costs: Costs; depth: number }
 }
 
 /** All of it, for those above all layers: a record is undefined where the exchange did not come so far. */
@@ -324,8 +315,7 @@ export class Exchange implements Received {
   readonly guard: Guard | undefined = NO_GUARD
   readonly plan: Plan | undefined = undefined
 
-  constructor({ id: { id, seq, tag }, client, headers, connection, clock, config, wantsMetadata, within }: ExchangeStart) {
-    const at = within?.at ?? clock.now()
+  constructor({ id: { id, seq, tag }, at, client, headers, connection, clock, config, wantsMetadata, within }: ExchangeStart) {
     this.head = {
       id,
       seq,
@@ -347,20 +337,9 @@ export class Exchange implements Received {
   }
 }
 
-/** Sets the record of a stage. @returns the exchange, of which that record may be read now. */
-export function advance<From extends Received, Stage extends keyof Records>(
-  exchange: From,
-  stage: Stage,
-  record: Records[Stage],
-): From & { readonly [Name in Stage]: Records[Name] } {
-  const records: Partial<Records> = exchange as unknown as Partial<Records>
-  records[stage] = record
-  return exchange as From & { readonly [Name in Stage]: Records[Name] }
-}
-
 /** Has fewer endpoints serve: a layer cannot use the others. */
 export function narrow<From extends Routed>(exchange: From, endpoints: readonly Endpoint[]): From {
-  return advance(exchange, 'route', { ...exchange.route, endpoints })
+  return Object.assign(exchange, { route: { ...exchange.route, endpoints } })
 }
 
 /** All that is known by now, for layers that act on the way up: those below may have set records, or have failed before. */
@@ -380,11 +359,6 @@ export function requestedModel({ demand, request }: Exchange): string {
 
 function nameIn({ requested, model, models }: GatewayFields): string {
   return requested ?? model ?? models[0] ?? ''
-}
-
-/** Output cap that the hold pays for at the endpoint; undefined where no limit applies to it. A list of one is the usual case. */
-export function plannedCap({ plan }: MaybePlanned, endpoint: Endpoint): OutputCap | undefined {
-  return plan?.outputCaps?.find((cap) => cap.endpoint === endpoint)
 }
 
 /** Milliseconds from the admission to a moment on the monotonic clock. */

@@ -38,6 +38,8 @@ export interface Demand {
   readonly requested: string
   readonly strategy: string
   readonly variant: Variant
+  /** Tier that the request names; undefined for the usual one. */
+  readonly serviceTier: Tier | undefined
   /** Models that the request names, the primary one first; none where a router chooses. */
   readonly models: readonly Model[]
   /** Entries of plugins: those of the request, and the one that the slug stands for. */

@@ -15,7 +15,7 @@ interface Caller {
     readonly brand: string
     readonly headers: IncomingHttpHeaders
     readonly client: Pick<ClientDialect, 'demands' | 'readsLastBlock' | 'refusesTwoNames'>
-    readonly config: Pick<Config, 'errors'>
+    readonly config: Pick<Config, 'brand' | 'errors'>
   }
   readonly auth: { readonly key: ApiKey } | undefined
 }
@@ -57,7 +57,7 @@ export class ReplyFacts implements ReplyContext {
   /** Looked up where there is an error. */
   get codeForm(): CodeForm {
     const { head, auth } = this.#caller
-    const { headers, brand, config } = head
-    return chooseCodeForm({ headers, header: `x-${brand}-error-code`, ofKey: auth?.key.errorCode, configured: config.errors.code })
+    const { headers, config } = head
+    return chooseCodeForm({ headers, header: config.brand.headers.errorCode, ofKey: auth?.key.errorCode, configured: config.errors.code })
   }
 }

@@ -73,7 +73,7 @@ export class EndpointRecord {
   private readonly sole = new SoleKey()
   private readonly soleOwner = new SoleKey()
   /** Absent until the first failure. */
-  private keys: KeyFailures | undefined
+  keys: KeyFailures | undefined
   /** Those that count for all keys, and rate limits, since a limit is of the gateway's account. */
   private readonly attempts = new FailedAttempts()
   private readonly halfHour = new OutcomeWindow(MINUTE / 2, 60)

@@ -3,7 +3,7 @@ export {
   capWithin,
   endpointTag,
   type FilterName,
-  isDrained,
+  hasRoom,
   isNearEnd,
   listExcludes,
   listNames,

@@ -10,7 +10,6 @@ import type { Front, Operation } from '../pipeline/chain.ts'
 import type { ClientConnection } from '../pipeline/client-connection.ts'
 import { Exchange } from '../pipeline/exchange.ts'
 import { chooseCodeForm } from '../pipeline/request/code-form.ts'
-import { brandHeaders } from '../pipeline/request/receive.ts'
 import type { Telemetry } from '../services/telemetry/telemetry.ts'
 import type { CallerReply } from './caller.ts'
 import type { Cors } from './cors.ts'
@@ -104,7 +103,7 @@ export class Exchanges {
   /** Of a reply that is not of an exchange: its key is not known. */
   codeForm(headers: IncomingMessage['headers']): CodeForm {
     const { brand, errors } = this.serving.config
-    return chooseCodeForm({ headers, header: `x-${brand.word}-error-code`, ofKey: undefined, configured: errors.code })
+    return chooseCodeForm({ headers, header: brand.headers.errorCode, ofKey: undefined, configured: errors.code })
   }
 
   /** @param traced false for what leaves no spans. */
@@ -115,14 +114,16 @@ export class Exchanges {
   ): Exchange {
     const { clock, ids, telemetry } = this.source
     const { config } = this.serving
+    const at = clock.now()
     const exchange = new Exchange({
-      id: ids.next(clock.now()),
+      wantsMetadata: wantsMetadata(headers, config.brand.headers),
+      id: ids.next(at),
+      at,
       client,
       headers,
       connection,
       clock,
       config,
-      wantsMetadata: wantsMetadata(headers, config.brand.word),
     })
     if (traced && telemetry.tracing) exchange.history.trace = telemetry.tracing.begin(headers)
     return exchange
@@ -153,8 +154,7 @@ export class Exchanges {
 }
 
 /** The header counts whatever its case; any other value than `enabled` is off (docs/contract.md#router-metadata). */
-function wantsMetadata(headers: IncomingMessage['headers'], brand: string): boolean {
-  const { metadata, legacyMetadata } = brandHeaders(brand)
+function wantsMetadata(headers: IncomingMessage['headers'], { metadata, legacyMetadata }: Config['brand']['headers']): boolean {
   const value = headers[metadata] ?? headers[legacyMetadata]
   return typeof value === 'string' && value.toLowerCase() === 'enabled'
 }

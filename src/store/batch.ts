@@ -47,18 +47,22 @@ export class BatchQueue {
   /** Holds that no file knows: their settlements have nothing to settle. */
   private readonly refused = new Set<number>()
   private readonly medium: Medium
+  /** Highest sequence of a hold so far. */
+  last: number
 
-  constructor(medium: Medium) {
+  constructor(medium: Medium, last = 0) {
     this.medium = medium
+    this.last = last
   }
 
-  hold(row: HoldRow): void {
+  readonly hold = (row: HoldRow): void => {
     checkHold(row)
+    if (row.seq > this.last) this.last = row.seq
     this.holds.push(row)
     this.schedule()
   }
 
-  settle(row: SettleRow): void {
+  readonly settle = (row: SettleRow): void => {
     checkSettle(row)
     if (this.refused.size > 0 && this.refused.delete(row.seq)) return
     this.settles.push(row)
@@ -70,7 +74,7 @@ export class BatchQueue {
     return this.holds.length > 0 || this.settles.length > 0
   }
 
-  committed(): Promise<void> {
+  readonly committed = (): Promise<void> => {
     if (!this.pending) return DONE
     this.schedule()
     if (!this.waiting) {

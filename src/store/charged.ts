@@ -139,9 +139,9 @@ export class ChargedSums {
   }
 
   /** A settlement of the batch that is being written. @param find reads its hold. @returns whose it is. */
-  settle(row: SettleRow, find: () => HoldOwner | undefined): HoldOwner | undefined {
+  settle(row: SettleRow, find: (seq: number) => HoldOwner | undefined): HoldOwner | undefined {
     const doubted = this.taken.size > 0 && this.taken.has(row.seq)
-    const owner = (doubted ? undefined : row.owner) ?? find()
+    const owner = (doubted ? undefined : row.owner) ?? find(row.seq)
     if (row.seq > this.highest) this.highest = row.seq
     if (!owner) return undefined
     const sums = row.seq < this.watermark ? this.late : this.batch

@@ -4,6 +4,7 @@ import type { Clock, Timer } from '../core/clock.ts'
 import { Fault } from '../core/faults.ts'
 import type { DrawnNumbers } from '../core/ids.ts'
 import { COUNT_COLUMNS } from '../core/ledger-counts.ts'
+import { LOSS_MARK } from '../core/ledger-entries.ts'
 import { countValues } from '../core/row-counts.ts'
 import type { DatedCharges, GenerationRecord, HoldRow, Journal, Reconciliation, SettleRow } from '../ledger/types.ts'
 import { BatchQueue, type BatchReport } from './batch.ts'
@@ -12,7 +13,7 @@ import { ChargedSums, removedCharges, takeOff } from './charged.ts'
 import { type CheckpointReport, Checkpoints } from './checkpoints.ts'
 import { forgetAllMinutes, KeyMinutes } from './key-minutes.ts'
 import { planRecovery } from './recovery.ts'
-import { DAY_MS, findRecord, joinRecord, sumByAccount, TICKS } from './rows.ts'
+import { DAY_MS, findRecord, joinRecord, type OwnedRow, sumByAccount, TICKS } from './rows.ts'
 import { SettledBelow } from './settled-below.ts'
 import { asRefusal, type Durability, integer, memoryDatabase, openDatabase, text } from './sqlite.ts'
 import { SqliteEntries } from './sqlite-entries.ts'
@@ -59,7 +60,6 @@ export class SqliteJournal implements Journal {
   private readonly insertSettlement: StatementSync
   private readonly selectHold: StatementSync
   private readonly selectSettlement: StatementSync
-  private last: number
   readonly checkpoints: Checkpoints
   private retryTimer: Timer | undefined
   private readonly settledBelow: SettledBelow
@@ -71,6 +71,9 @@ export class SqliteJournal implements Journal {
   /** Readers that go through the ledger step by step. */
   readonly readers: SqliteReaders
   readonly ledger: SqliteLedger
+  readonly hold: Journal['hold']
+  readonly settle: Journal['settle']
+  readonly committed: Journal['committed']
   readonly isInMemory: boolean
 
   constructor(db: DatabaseSync, options: Omit<JournalOptions, 'durability'>) {
@@ -83,45 +86,38 @@ export class SqliteJournal implements Journal {
     this.insertSettlement = db.prepare(INSERT_SETTLEMENT)
     this.selectHold = db.prepare('SELECT * FROM hold WHERE seq = ?')
     this.selectSettlement = db.prepare('SELECT * FROM settlement WHERE seq = ?')
-    this.last = integer(db.prepare('SELECT ifnull(max(seq), 0) AS seq FROM hold').get()?.seq)
+    const last = integer(db.prepare('SELECT ifnull(max(seq), 0) AS seq FROM hold').get()?.seq)
     this.isInMemory = db.location() === null
     this.checkpoints = new Checkpoints(db, { clock: this.clock, report: this.report })
     this.settledBelow = new SettledBelow(db)
     this.charged = new ChargedSums(db)
     this.keyMinutes = new KeyMinutes(db)
-    this.rollups = new SqliteRollups(db, this.last)
+    this.rollups = new SqliteRollups(db, last)
     this.sessionSums = new SqliteSessionSums(db)
     this.entries = new SqliteEntries(db, () => this.checkpoints.logged(1))
     this.readers = new SqliteReaders(db, (rows) => this.checkpoints.logged(rows))
-    this.queue = new BatchQueue({
-      write: (holds, settles) => this.write(holds, settles),
-      knows: (seq) => this.knows(seq),
-      refused: (cause) => this.refused(cause),
-    })
+    this.queue = new BatchQueue(
+      {
+        write: (holds, settles) => this.write(holds, settles),
+        knows: (seq) => this.knows(seq),
+        refused: (cause) => this.refused(cause),
+      },
+      last,
+    )
+    this.hold = this.queue.hold
+    this.settle = this.queue.settle
+    this.committed = this.queue.committed
     const { charged, rollups, sessionSums, entries, readers } = this
     this.ledger = new SqliteLedger({ db, journal: this, charged, rollups, sessionSums, entries, readers, flush: this.queue.flush })
   }
 
-  hold(row: HoldRow): void {
-    this.queue.hold(row)
-    if (row.seq > this.last) this.last = row.seq
-  }
-
-  settle(row: SettleRow): void {
-    this.queue.settle(row)
-  }
-
-  committed(): Promise<void> {
-    return this.queue.committed()
-  }
-
   lastSeq(): number {
-    return this.last
+    return this.queue.last
   }
 
   drawnNumbers(now: number): DrawnNumbers {
     this.queue.flush()
-    return drawnNumbers(this.db, now, this.last)
+    return drawnNumbers(this.db, now, this.queue.last)
   }
 
   unsettled(): Reconciliation {
@@ -138,7 +134,7 @@ export class SqliteJournal implements Journal {
       throw new Fault('unavailable', { message: `store ${this.db.location()}: what was left open cannot be settled: ${why}`, cause })
     }
     try {
-      this.settledBelow.raise(this.last + 1)
+      this.settledBelow.raise(this.queue.last + 1)
     } catch {
       // On a full disk: the next start looks further back.
     }
@@ -171,10 +167,10 @@ export class SqliteJournal implements Journal {
 
   /** Brings the tables of sums of use up to date, see `SqliteRollups`. @throws what SQLite throws. */
   roll(now: number, most: number): number {
-    const rolled = this.rollups.roll(now, most, this.last)
-    const sessions = rolled >= most ? rolled : this.sessionSums.roll(now, most, this.last)
+    const rolled = this.rollups.roll(now, most, this.queue.last)
+    const sessions = rolled >= most ? rolled : this.sessionSums.roll(now, most, this.queue.last)
     const folded = sessions >= most ? sessions : foldCarried(this.db, this.charged, now, most)
-    const count = folded >= most ? folded : this.settledBelow.advance(now, most, this.last)
+    const count = folded >= most ? folded : this.settledBelow.advance(now, most, this.queue.last)
     if (count > 0) this.checkpoints.logged(count)
     return count
   }
@@ -241,15 +237,21 @@ export class SqliteJournal implements Journal {
   }
 
   private write(holds: readonly HoldRow[], settles: readonly SettleRow[]): void {
-    const { charged, insertHold, insertSettlement, keyMinutes, rollups, sessionSums, settledBelow } = this
+    const { charged, entries, insertHold, insertSettlement, keyMinutes, readers, rollups, sessionSums, settledBelow } = this
     const duplicates: number[] = []
+    const lateHolds: number[] = []
+    const lateSettles: number[] = []
+    const settled: OwnedRow[] = []
+    const inSession: OwnedRow[] = []
+    let mark = settledBelow.seq
+    let unsummed: ReturnType<SqliteSessionSums['write']> = []
     try {
       this.begin.run()
       for (const row of holds) {
         const done = insertHold.run(row.seq, row.tag, row.key, row.payer ?? '', row.model, row.endpoint, row.hold, row.floor)
         if (done.changes > 0) {
           keyMinutes.note(row)
-          settledBelow.hold(row.seq)
+          if (row.seq < mark) lateHolds.push(row.seq)
           continue
         }
         duplicates.push(row.seq)
@@ -261,31 +263,35 @@ export class SqliteJournal implements Journal {
           duplicates.push(row.seq)
           continue
         }
-        const findHold = (): HoldRow | undefined => holdFrom(this.selectHold.get(row.seq))
-        const owner = charged.settle(row, findHold)
-        this.entries.settled(row, findHold)
-        rollups.settle(row, owner)
-        sessionSums.settle(row, owner)
-        this.readers.settled(row.seq)
+        const owned: OwnedRow = [row, charged.settle(row, this.findHold)]
+        settled.push(owned)
+        if (row.use?.session !== '') inSession.push(owned)
+        if (row.seq < rollups.below) lateSettles.push(row.seq)
+        if (row.facts.includes(LOSS_MARK)) entries.settled(row, () => this.findHold(row.seq))
+        if (row.seq < readers.highest) readers.settledLate(row.seq)
       }
-      charged.write()
-      rollups.write()
-      sessionSums.write()
-      settledBelow.put()
+      if (settled.length > 0) charged.write()
+      if (lateSettles.length > 0) rollups.add(lateSettles)
+      if (inSession.length > 0) unsummed = sessionSums.write(inSession)
+      if (lateHolds.length > 0) mark = settledBelow.lower(lateHolds)
       this.commit.run()
     } catch (cause) {
-      for (const part of [charged, keyMinutes, rollups, sessionSums, settledBelow]) part.ended(false)
+      charged.ended(false)
+      keyMinutes.refused(holds)
       if (this.db.isOpen && this.db.isTransaction) this.db.exec('ROLLBACK')
       throw cause
     }
-    charged.ended(true)
-    keyMinutes.ended(true)
-    rollups.ended(true)
-    sessionSums.ended(true)
-    settledBelow.ended(true)
+    settledBelow.seq = mark
+    if (settled.length > 0) {
+      charged.ended(true)
+      rollups.committed(settled)
+      if (unsummed.length > 0) sessionSums.committed(unsummed)
+    }
     this.checkpoints.logged(holds.length + settles.length)
     for (const seq of duplicates) this.report({ kind: 'duplicate', seq })
   }
+
+  private readonly findHold = (seq: number): HoldRow | undefined => holdFrom(this.selectHold.get(seq))
 
   private knows(seq: number): boolean {
     try {

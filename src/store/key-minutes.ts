@@ -26,8 +26,6 @@ export function forgetAllMinutes(db: DatabaseSync): void {
 
 export class KeyMinutes {
   private readonly last = new Map<string, number>()
-  /** Keys of the transaction that is being written. */
-  private batch: string[] = []
   private readonly insert: StatementSync
 
   constructor(db: DatabaseSync) {
@@ -41,13 +39,10 @@ export class KeyMinutes {
     this.insert.run(key, minute)
     if (this.last.size >= MAX_KEYS) this.last.clear()
     this.last.set(key, minute)
-    this.batch.push(key)
   }
 
-  /** The transaction is committed, or was refused: then its holds may come again. */
-  ended(committed: boolean): void {
-    if (this.batch.length === 0) return
-    if (!committed) for (const key of this.batch) this.last.delete(key)
-    this.batch = []
+  /** The transaction was refused: its holds may come again. */
+  refused(holds: readonly HoldRow[]): void {
+    for (const { key } of holds) this.last.delete(key)
   }
 }

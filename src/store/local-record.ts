@@ -4,8 +4,7 @@
  */
 import type { Clock } from '../core/clock.ts'
 import { generationId } from '../core/ids.ts'
-import { holdWithin } from '../core/money.ts'
-import type { Credit } from '../ledger/credit.ts'
+import { type Credit, holdWithin } from '../ledger/credit.ts'
 import type { LedgerReader } from '../ledger/reader.ts'
 import type { Journal, SettleRow } from '../ledger/types.ts'
 import { checkHold, checkSettle } from './batch.ts'

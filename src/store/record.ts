@@ -3,8 +3,7 @@
  * credit that it spends meanwhile. One process alone needs none: its journal is the record.
  */
 
-import type { Allowance } from '../ledger/allowance.ts'
-import type { HoldAsk } from '../ledger/credit.ts'
+import type { Allowance, HoldAsk } from '../ledger/allowance.ts'
 import type { LedgerReader } from '../ledger/reader.ts'
 import type { HoldRow, SettleRow } from '../ledger/types.ts'
 import type { CompactionKeyStore } from './compaction-keys.ts'

@@ -1,7 +1,7 @@
 /** Rows of the ledger, the same for every store: records of holds and settlements, and sums of their charges. */
 
 import { generationId, parseGenerationId, TICKS } from '../core/ids.ts'
-import type { GenerationRecord, HoldRow, KeyCharges, SettleRow } from '../ledger/types.ts'
+import type { GenerationRecord, HoldOwner, HoldRow, KeyCharges, SettleRow } from '../ledger/types.ts'
 
 export { TICKS } from '../core/ids.ts'
 export { DAY_MS } from '../core/windows.ts'
@@ -36,6 +36,9 @@ export function sumByAccount(charges: Iterable<KeyCharges>): Map<string, bigint>
   }
   return sums
 }
+
+/** A settlement of the batch that is being written, and whose it is, as far as that is known. */
+export type OwnedRow = readonly [row: SettleRow, owner: HoldOwner | undefined]
 
 /** The moment whose day a charge belongs to: that of the settlement, else that of the admission. */
 export function chargedAt(row: SettleRow): number {

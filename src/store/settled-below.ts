@@ -22,10 +22,8 @@ export class SettledBelow {
   private readonly db: DatabaseSync
   private readonly page: StatementSync
   private readonly write: StatementSync
-  private seq: number
-  /** Holds of the transaction that is being written, below the mark. */
-  private late: number[] = []
-  private lowered: number | undefined
+  /** The mark: no generation below it is open. */
+  seq: number
 
   /** @throws what SQLite throws. */
   constructor(db: DatabaseSync) {
@@ -35,25 +33,15 @@ export class SettledBelow {
     this.seq = integer(db.prepare('SELECT seq FROM settled_below').get()?.seq)
   }
 
-  /** A hold of the batch that is being written. */
-  hold(seq: number): void {
-    if (seq < this.seq) this.late.push(seq)
-  }
-
-  /** Writes what the batch changes, behind its settlements and within its transaction. */
-  put(): void {
-    if (this.late.length === 0) return
-    const lowest = this.db.prepare(LOWEST_OPEN).get(JSON.stringify(this.late))?.seq
-    if (typeof lowest !== 'number') return
+  /**
+   * Writes a lower mark for holds that came below it, behind the settlements of their batch and within its transaction.
+   * @returns the mark, which holds once that is committed; the same as before where none of them is open.
+   */
+  lower(late: readonly number[]): number {
+    const lowest = this.db.prepare(LOWEST_OPEN).get(JSON.stringify(late))?.seq
+    if (typeof lowest !== 'number') return this.seq
     this.write.run(lowest)
-    this.lowered = lowest
-  }
-
-  /** The batch is committed, or was refused: then its holds come again or never. */
-  ended(committed: boolean): void {
-    if (committed && this.lowered !== undefined) this.seq = this.lowered
-    this.lowered = undefined
-    if (this.late.length > 0) this.late = []
+    return lowest
   }
 
   /**

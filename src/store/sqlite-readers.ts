@@ -56,7 +56,7 @@ export class SqliteReaders implements LedgerReaders {
   private readonly logged: (rows: number) => void
   private readonly note: StatementSync
   /** No reader has passed a generation from here on. */
-  private highest: number
+  highest: number
 
   /** @param logged is called with the rows that a step has written. @throws what SQLite throws. */
   constructor(db: DatabaseSync, logged: (rows: number) => void) {
@@ -66,9 +66,9 @@ export class SqliteReaders implements LedgerReaders {
     this.highest = integer(db.prepare('SELECT ifnull(max(reaching), 0) AS seq FROM ledger_reader').get()?.seq)
   }
 
-  /** A settlement of the transaction that is being written. */
-  settled(seq: number): void {
-    if (seq < this.highest) this.note.run(seq)
+  /** A settlement of the transaction that is being written, below `highest`. */
+  settledLate(seq: number): void {
+    this.note.run(seq)
   }
 
   /** Before all open holds are settled, within the transaction that does it. */

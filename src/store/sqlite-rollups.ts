@@ -8,7 +8,7 @@ import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import { COUNT_COLUMNS } from '../core/ledger-counts.ts'
 import { addRow, noSums, sumValues } from '../core/row-counts.ts'
 import type { HoldOwner, SettleRow } from '../ledger/types.ts'
-import { DAY_MS, HOUR_MS, NANO, TICKS } from './rows.ts'
+import { DAY_MS, HOUR_MS, NANO, type OwnedRow, TICKS } from './rows.ts'
 import { atOnce, integer, text } from './sqlite.ts'
 import { SqliteClosedDays } from './sqlite-closed-days.ts'
 import { fact, MAX_TOKENS, parseUse, SAVED } from './use-facts.ts'
@@ -69,9 +69,6 @@ export class SqliteRollups {
   /** The sum that was added to last, and its bucket: nearly always it is the next one too. */
   private latest: UseSum | undefined
   private latestBucket = -1
-  /** Of the transaction that is being written: settlements from `start` on with their owners, and sequences below the watermark. */
-  private batch: [SettleRow, HoldOwner][] = []
-  private late: number[] = []
   private readonly db: DatabaseSync
   private readonly days: SqliteClosedDays
   private readonly page: StatementSync
@@ -105,22 +102,9 @@ export class SqliteRollups {
     return this.days.day
   }
 
-  /** A settlement of the batch that is being written. */
-  settle(row: SettleRow, owner: HoldOwner | undefined): void {
-    if (row.seq < this.below) this.late.push(row.seq)
-    else if (row.seq >= this.start && owner) this.batch.push([row, owner])
-  }
-
-  /** Writes what the tables need of the batch, within its transaction. */
-  write(): void {
-    if (this.late.length > 0) this.add(this.late)
-  }
-
-  /** The batch is committed, or was refused: then its settlements come again. */
-  ended(committed: boolean): void {
-    if (committed) for (const [row, owner] of this.batch) this.count(row, owner)
-    if (this.batch.length > 0) this.batch = []
-    if (this.late.length > 0) this.late = []
+  /** A batch of settlements is committed: those that are not in the tables are summed here. */
+  committed(settled: readonly OwnedRow[]): void {
+    for (const [row, owner] of settled) if (row.seq >= this.below && row.seq >= this.start && owner) this.count(row, owner)
   }
 
   /** Adds settled generations below the watermark that are not in the tables; within the caller's transaction. */

@@ -8,7 +8,7 @@ import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import { COUNT_COLUMNS } from '../core/ledger-counts.ts'
 import { addRow, noSums, sumValues } from '../core/row-counts.ts'
 import type { HoldOwner, SettleRow } from '../ledger/types.ts'
-import { HOUR_MS, NANO, TICKS } from './rows.ts'
+import { HOUR_MS, NANO, type OwnedRow, TICKS } from './rows.ts'
 import { HAS_SESSION } from './search-index.ts'
 import { atOnce, integer, text } from './sqlite.ts'
 import { fact, MAX_TOKENS, parseUse, SAVED } from './use-facts.ts'
@@ -72,9 +72,6 @@ export class SqliteSessionSums {
   private readonly hours = new Map<number, Hour>()
   private size = 0
   private flush: Flush | undefined
-  /** Of the transaction that is being written: those that are summed here, and those that the table is to have. */
-  private batch: Settled[] = []
-  private late: Settled[] = []
   private readonly db: DatabaseSync
   private readonly page: StatementSync
   private readonly sums: StatementSync
@@ -96,29 +93,28 @@ export class SqliteSessionSums {
     this.raise = db.prepare('UPDATE session_below SET hour = ?')
   }
 
-  /** A settlement of the batch that is being written. */
-  settle(row: SettleRow, owner: HoldOwner | undefined): void {
-    if (!owner || (row.seq >= this.read && row.seq < this.start)) return
-    const use = row.use ?? parseUse(row.facts)
-    if (use.session === '') return
-    const settled = { row, owner, session: use.session, model: use.model || owner.model, saved: use.saved }
-    if (row.seq < this.below * HOUR_TICKS) this.late.push(settled)
-    else this.batch.push(settled)
+  /**
+   * Writes what the table needs of the settlements of a batch, within its transaction.
+   * @returns those that are summed here, once that is committed.
+   */
+  write(rows: readonly OwnedRow[]): readonly Settled[] {
+    const here: Settled[] = []
+    const late = new Map<number, Hour>()
+    for (const [row, owner] of rows) {
+      if (!owner || (row.seq >= this.read && row.seq < this.start)) continue
+      const use = row.use ?? parseUse(row.facts)
+      if (use.session === '') continue
+      const settled = { row, owner, session: use.session, model: use.model || owner.model, saved: use.saved }
+      if (row.seq < this.below * HOUR_TICKS) count(late, settled)
+      else here.push(settled)
+    }
+    for (const [hour, of] of late) for (const sum of of.values()) this.add.run(hour, ...sumColumns(sum))
+    return here
   }
 
-  /** Writes what the table needs of the batch, within its transaction. */
-  write(): void {
-    if (this.late.length === 0) return
-    const sums = new Map<number, Hour>()
-    for (const each of this.late) count(sums, each)
-    for (const [hour, of] of sums) for (const sum of of.values()) this.add.run(hour, ...sumColumns(sum))
-  }
-
-  /** The batch is committed, or was refused: then its settlements come again. */
-  ended(committed: boolean): void {
-    if (committed) for (const each of this.batch) this.count(each)
-    if (this.batch.length > 0) this.batch = []
-    if (this.late.length > 0) this.late = []
+  /** @param settled what `write` has returned. */
+  committed(settled: readonly Settled[]): void {
+    for (const each of settled) this.count(each)
   }
 
   /**

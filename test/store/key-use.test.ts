@@ -25,9 +25,8 @@ t.test('whatever moves between two pages, each generation counts once', async (t
     for (let hour = 0; hour < 24; hour++)
       for (const key of KEYS) {
         seq = (FIRST + day * DAY_MS + hour * 3_600_000) * TICKS + KEYS.indexOf(key)
-        rollups.settle(settleRow(seq, 1), holdRow(seq, { key }))
+        rollups.committed([[settleRow(seq, 1), holdRow(seq, { key })]])
       }
-  rollups.ended(true)
   const query: UseQuery = { from: FIRST, until: FIRST + 3 * DAY_MS, byKey: true, apart: ['day'] }
   const use = new SqliteKeyUse(db, rollups, 2)
   for (const movedBefore of [0, 30, 50, 71]) {

@@ -280,8 +280,7 @@ t.test('a journal that is never rolled, as one that hands its rows on, gathers n
   t.teardown(() => db.close())
   const rollups = new SqliteRollups(db, 0)
   const settle = (seq: number): void => {
-    rollups.settle(settleRow(seq, 1), holdRow(seq))
-    rollups.ended(true)
+    rollups.committed([[settleRow(seq, 1), holdRow(seq)]])
   }
   settle(1)
   t.same([...rollups.sums()], [])

@@ -61,8 +61,10 @@ export async function checkByRequest(
   const { clock } = dependencies
   const isEmbedding = endpoint.model.kind === 'embedding'
   const connection = new TextConnection(JSON.stringify(bodyFor(endpoint, isEmbedding)))
+  const at = clock.now()
   const exchange = new Exchange({
-    id: ids.next(clock.now()),
+    id: ids.next(at),
+    at,
     client: isEmbedding ? embeddingsClient : chatClient,
     headers: { authorization: 'Bearer health-check' },
     connection,

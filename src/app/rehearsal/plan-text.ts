@@ -35,8 +35,10 @@ export async function planText(request: RehearsedRequest, { settings, dependenci
   const { clock } = dependencies
   const connection = new TextConnection(request.text)
   const embeds = (slug: string): boolean => settings.catalog.find(slug)?.model.kind === 'embedding'
+  const at = clock.now()
   const exchange = new Exchange({
-    id: ids.next(clock.now()),
+    id: ids.next(at),
+    at,
     client: dialectByBody(planDialects(clientDialects), request.format ?? null, embeds),
     headers: { ...request.headers, authorization: 'Bearer rehearsal' },
     connection,

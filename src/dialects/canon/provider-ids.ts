@@ -207,7 +207,7 @@ const GENERATIONS = [
 ] as const
 
 /** True for a request that a later one may name. */
-export const mayBeNamed = (body: JsonObject): boolean => GENERATIONS.some(({ field }) => isObject(body[field]))
+export const mayBeNamed = (body: JsonObject): boolean => GENERATIONS.some(({ field }) => body[field] !== undefined && isObject(body[field]))
 
 export function generationsIn(body: JsonObject): NamedGeneration[] {
   return GENERATIONS.flatMap(({ field, member, continues }) => {

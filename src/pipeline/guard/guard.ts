@@ -16,7 +16,7 @@ import {
   Vault,
 } from '../../guardrails/index.ts'
 import type { ApiKey } from '../../plugin-api/key.ts'
-import { advance, type Guarded, type Routed } from '../exchange.ts'
+import type { Guarded, Routed } from '../exchange.ts'
 import type { Layer, Service } from '../layer.ts'
 import type { OutputGuardrails } from '../records.ts'
 import { endedEarly } from '../reply/final-fault.ts'
@@ -52,7 +52,7 @@ export function guardLayer(guardrails: readonly GuardrailSetting[]): Layer<Route
           // Vectors have no texts.
           const answers = request.client.embedding ? undefined : watch.answers
           const vault = watch.restores && !request.client.embedding ? new Vault(() => requestTexts(exchange)) : undefined
-          const watched = advance(exchange, 'guard', { answers, vault, read: undefined })
+          const watched = Object.assign(exchange, { guard: { answers, vault, read: undefined } })
           if (!readsRequests(watch)) return next(watched)
           // Files that the body only names are not among its bytes.
           const short = request.bytes <= SHORT && !request.edited
@@ -224,7 +224,7 @@ function redact(exchange: Guarded, replaced: ReadonlyMap<string, string>): void 
 
 function remember(exchange: Guarded): void {
   const read = { edits: exchange.request.edits.length, items: new WeakSet(exchange.request.canonical().items) }
-  advance(exchange, 'guard', { ...exchange.guard, read })
+  Object.assign(exchange, { guard: { ...exchange.guard, read } })
 }
 
 /** One after the other: each reads what the one before has left. */

@@ -7,41 +7,29 @@ import { toRowCounts } from '../../core/row-counts.ts'
 import { isQuickTier } from '../../core/service-tiers.ts'
 import type { End, EndReason } from '../../dialects/canon/events.ts'
 import { mayBeNamed } from '../../dialects/canon/provider-ids.ts'
-import { addUsage, type Usage } from '../../dialects/canon/usage.ts'
 import type { Final } from '../../dialects/types.ts'
 import { type Facts, USUAL_REASON } from '../../ledger/facts.ts'
 import { PLAN_PARAMETERS } from '../../ledger/plan-inputs.ts'
-import { assumesWrites, cacheDiscount, charge } from '../../ledger/pricing.ts'
+import { assumesWrites, cacheDiscount } from '../../ledger/pricing.ts'
 import { plainRates } from '../../ledger/row-rates.ts'
-import {
-  type Count,
-  type EarlierTurns,
-  faultEnder,
-  isReported,
-  type Outcome,
-  type Progress,
-  type Settlement,
-  settleOutcome,
-} from '../../ledger/settlement.ts'
-import type { SettleRow, SettleStatus } from '../../ledger/types.ts'
+import { type Count, faultEnder, isReported, type Outcome, type Settlement, settleOutcome } from '../../ledger/settlement.ts'
+import type { Journal, SettleRow, SettleStatus } from '../../ledger/types.ts'
 import { areWeighted, orderFor, sortPartition, wantedSortKey } from '../../routing/index.ts'
 import type { Turn } from '../attempt/turn.ts'
 import type { ChainDependencies } from '../dependencies.ts'
-import { type Accepted, asExchange, type Exchange, type MaybeAimed, type Received, sinceAdmission } from '../exchange.ts'
+import { type Accepted, type Exchange, type MaybeAimed, type Received, sinceAdmission } from '../exchange.ts'
 import type { Layer, Reply } from '../layer.ts'
 import { metadataOnFault, routerMetadata } from '../reply/metadata.ts'
-import { inputModalities, parseTier } from '../request/client-request.ts'
-import { settleTokens } from '../request/rate-limits.ts'
-import { brandHeaders } from '../request/receive.ts'
+import { inputModalities } from '../request/client-request.ts'
 import { NATIVE_SEARCH } from '../route/native-search.ts'
 import { attemptFact, detailText, type PricedTurn } from './generation-detail.ts'
 import type { SettledHold } from './hold.ts'
 import { creditCap } from './output-caps.ts'
 import { noteSeen } from './outside-count.ts'
-import { pricedEndpoint, servedPrice } from './served-price.ts'
+import { type ServedPrice, servedPrice } from './served-price.ts'
 import { turnTariff } from './tariffs.ts'
-import { chargedExtras } from './turn-cost.ts'
-import { countUsage, turnEndedBy } from './turn-usage.ts'
+import { chargedExtras, earlierTurns } from './turn-cost.ts'
+import { countUsage, turnEndedBy, turnProgress } from './turn-usage.ts'
 
 type Known = Accepted & Exchange
 
@@ -55,30 +43,39 @@ export function accountLayer(dependencies: ChainDependencies): Layer<Accepted> {
       } catch (thrown) {
         fault = asFault(thrown)
       }
-      const known = asExchange(exchange)
+      const known = exchange as Known
+      const { head, auth, history } = exchange
+      const at = Math.floor(head.clock.now())
+      const elapsed = head.clock.monotonic() - head.started
       const last = reply?.turn ?? exchange.run.unfinished
-      const outcome = exchangeOutcome(known, last, fault)
+      const served = last && servedPrice(last, head.at)
+      const outcome = exchangeOutcome(known, last, served, fault)
       const settlement = settleOutcome(outcome)
-      settleTokens(exchange, settlement, dependencies.admission)
-      exchange.run.final = buildFinal(known, settlement, reply?.turn.fault ?? fault)
+      // What is not charged does not count; nor does what is read from a cache count less.
+      if (auth.key.limits.tokens !== undefined)
+        dependencies.admission.correctTokens(auth.key, settlement.used - head.costs.rateTokens, history.rates)
+      exchange.run.final = buildFinal(known, settlement, { fault: reply?.turn.fault ?? fault, at })
       if (exchange.run.namedInputs) noteSeen(dependencies.seenInputs, last, exchange.run.namedInputs)
-      await settle(known, { settlement, outcome, last }, dependencies)
+      const settling = settle(known, { settlement, outcome, last, served, at, elapsed }, dependencies.journal)
+      const settled = settling instanceof Promise ? await settling : settling
+      const { disputed = 0 } = settlement
+      if (settled.excess > 0 || disputed > 0) reportOverrun(known, { ...settled, disputed }, dependencies)
+      if (settled.unrecovered > 0) exchange.run.final = { ...exchange.run.final, cost: settled.charged }
+      await settled.committed
       if (reply) return reply
       throw fault
     }
 }
 
 /** The hold becomes a charge in memory and one row in the journal, committed before the reply ends. */
-function settle(exchange: Known, priced: PricedTurn, dependencies: ChainDependencies): Promise<void> | undefined {
+function settle(exchange: Known, priced: PricedTurn, journal: Journal): SettledHold | Promise<SettledHold> {
   const {
     head: { costs },
   } = exchange
-  const { settlement } = priced
-  const at = Math.floor(dependencies.clock.now())
-  const { usage } = settlement
-  const written = costs.hold.open ? generationFacts(exchange, priced) : undefined
-  const settling = costs.hold.settle(dependencies.journal, {
-    ...toRowCounts(usage),
+  const { settlement, at } = priced
+  const written = costs.hold.state === 'written' ? generationFacts(exchange, priced) : undefined
+  return costs.hold.settle(journal, {
+    ...toRowCounts(settlement.usage),
     seq: exchange.head.seq,
     status: settlement.status,
     cost: settlement.cost,
@@ -88,23 +85,21 @@ function settle(exchange: Known, priced: PricedTurn, dependencies: ChainDependen
     owner: costs.hold.owner,
     use: written?.use,
   })
-  const done = ({ excess, charged, unrecovered, committed }: SettledHold): Promise<void> | undefined => {
-    const { disputed = 0 } = settlement
-    if (excess > 0 || disputed > 0) {
-      const { head, auth, run } = exchange
-      const provider = (run.committedEndpoint ?? run.lastTurn?.endpoint)?.provider.slug ?? ''
-      dependencies.overrun({ generation: head.id, key: auth.key.identity, provider }, { excess, unrecovered, disputed })
-    }
-    if (unrecovered > 0 && exchange.run.final) exchange.run.final = { ...exchange.run.final, cost: charged }
-    return committed
-  }
-  return settling instanceof Promise ? settling.then(done) : done(settling)
 }
 
-function exchangeOutcome(exchange: Known, last: Turn | undefined, fault: Fault | undefined): Outcome {
+function reportOverrun({ head, auth, run }: Known, amounts: SettledHold & { disputed: number }, dependencies: ChainDependencies): void {
+  const { excess, unrecovered, disputed } = amounts
+  const provider = (run.committedEndpoint ?? run.lastTurn?.endpoint)?.provider.slug ?? ''
+  dependencies.overrun({ generation: head.id, key: auth.key.identity, provider }, { excess, unrecovered, disputed })
+}
+
+/** @param served price of the last turn. */
+function exchangeOutcome(exchange: Known, last: Turn | undefined, served: ServedPrice | undefined, fault: Fault | undefined): Outcome {
   const {
     head: { costs },
   } = exchange
+  const status = settleStatus(last, fault)
+  const finish = statedReason(last?.end)
   // The call of a batch that was refused has brought nothing, whatever the others did.
   const others = last?.callRejected === true
   const begun = last?.begun === true && !others
@@ -115,15 +110,15 @@ function exchangeOutcome(exchange: Known, last: Turn | undefined, fault: Fault |
   return {
     endedBy,
     progress: isReported(count) && !count.reported.estimated ? 'usage_known' : progress,
-    status: settleStatus(last, fault),
+    status,
     reported: count.reported,
     unreported: count.unreported,
     pictured: count.pictured,
     input: count.input,
     cut: count.cut,
-    finish: statedReason(last?.end),
+    finish,
     tools: costs.toolCost,
-    price: last ? turnTariff(exchange, last) : 'free',
+    price: last ? turnTariff(exchange, last, served) : 'free',
     extras: last?.extras ?? chargedExtras(exchange, last?.endpoint),
     earlier: earlierTurns(exchange, last),
     // Where nothing was held there is no bound.
@@ -133,12 +128,6 @@ function exchangeOutcome(exchange: Known, last: Turn | undefined, fault: Fault |
 }
 
 const NOTHING_SENT: Count = { reported: undefined, unreported: 0, input: 0 }
-
-/** @param rejected the provider has refused the request as wrong, and did nothing for it. */
-function turnProgress(last: Turn | undefined, rejected: boolean): Progress {
-  if (!last || last.sent === false || rejected) return 'not_sent'
-  return last.begun ? 'content' : 'sent'
-}
 
 function settleStatus(last: Turn | undefined, fault: Fault | undefined): SettleStatus {
   if (fault) return fault.code === 'client_gone' || fault.code === 'shutdown' ? 'aborted' : 'failed'
@@ -154,20 +143,7 @@ function statedReason(end: End | undefined): string | undefined {
   return end?.reason === 'error' || end?.reason === 'unknown' || end?.raw?.trim() ? end.reason : undefined
 }
 
-/** Every turn sends the images again. */
-function earlierTurns(exchange: Known, last: Turn | undefined): EarlierTurns | undefined {
-  let sum: EarlierTurns | undefined
-  for (const turn of exchange.head.costs.turns) {
-    if (turn === last || !turn.usage) continue
-    const part = charge(turn.usage, turnTariff(exchange, turn), turn.extras ?? chargedExtras(exchange, turn.endpoint))
-    const usage: Usage = sum ? addUsage(sum.usage, turn.usage) : turn.usage
-    const disputed = (sum?.disputed ?? 0) + (turn.disputed ?? 0)
-    sum = { usage, input: (sum?.input ?? 0) + part.input, output: (sum?.output ?? 0) + part.output, disputed }
-  }
-  return sum
-}
-
-function buildFinal(exchange: Known, settlement: Settlement, fault: Fault | undefined): Final {
+function buildFinal(exchange: Known, settlement: Settlement, { fault, at }: { fault: Fault | undefined; at: number }): Final {
   const {
     head: { costs },
   } = exchange
@@ -182,7 +158,7 @@ function buildFinal(exchange: Known, settlement: Settlement, fault: Fault | unde
     outputCost: settlement.output,
     end: fault ? { reason: 'error' } : turnEnd(last),
     fault,
-    completedAt: Math.floor(exchange.head.clock.now() / 1000),
+    completedAt: Math.floor(at / 1000),
     metadata: wantsMetadata ? routerMetadata(exchange, fault !== undefined) : undefined,
     serverTools:
       costs.toolsRequested > 0
@@ -210,20 +186,20 @@ const MAX_MODELS = 16
  * column of the hold, or follows from the others, is left out: `ledger/generation.ts` fills it in.
  */
 function generationFacts(exchange: Accepted & Exchange, priced: PricedTurn): Pick<SettleRow, 'facts' | 'use'> {
-  const { settlement } = priced
+  const { settlement, elapsed } = priced
   const { head, request, history, demand, plan } = exchange
-  const { clock, headers } = head
+  const { headers } = head
   const { attempts } = history
   const last = priced.last ?? exchange.run.lastTurn
+  const served = priced.served ?? (last && servedPrice(last, head.at))
   const endpoint = last?.endpoint
   const held = head.costs.heldAt ?? plan?.candidates[0]
-  const elapsed = clock.monotonic() - head.started
   const finish = last?.end
   const only = attempts.length === 1 ? attempts[0] : undefined
   const plain = only?.status === 200 && only.code === undefined && !only.dropped && !only.answerCheck
   const web = webFacts(exchange)
   const rates = settlementRates(exchange, priced)
-  const saved = settlement.cost > settlement.tools ? savedByCache(exchange) : 0
+  const saved = settlement.cost > settlement.tools ? savedByCache(exchange, priced) : 0
   const facts: Facts = {
     model: endpoint && endpoint.model !== held?.model ? endpoint.model.slug : undefined,
     provider: endpoint?.provider.name,
@@ -241,15 +217,15 @@ function generationFacts(exchange: Accepted & Exchange, priced: PricedTurn): Pic
     sent_at: attempts[0] && (sinceAdmission(head, attempts[0].started) || undefined),
     why: firstChoice(exchange),
     rates,
-    credit_output_cap: creditCap(exchange),
+    credit_output_cap: exchange.run.lastTurn?.end?.reason === 'length' ? creditCap(exchange) : undefined,
     service_tier: servedTier(last),
     native_service_tier: last?.end?.unknownTier,
-    price_assumed: assumedPrices(exchange, last),
+    price_assumed: assumedPrices(exchange, last, served?.assumed === true),
     disputed_nano: settlement.disputed,
     charge_reason: settlement.reason === USUAL_REASON ? undefined : settlement.reason,
     fault: exchange.run.final?.fault?.code,
     trace_id: history.trace?.traceId,
-    price_unknown: last && last.sent !== false && pricedEndpoint(last, head.at).price === 'unpriced' ? true : undefined,
+    price_unknown: last && last.sent !== false && served?.endpoint.price === 'unpriced' ? true : undefined,
     cache_discount: saved === 0 ? undefined : usd(saved),
     tools_cost: settlement.tools > 0 ? settlement.tools : undefined,
     num_search_results: web?.num_search_results,
@@ -260,8 +236,8 @@ function generationFacts(exchange: Accepted & Exchange, priced: PricedTurn): Pic
     detail: settlementDetail(exchange, priced, rates),
     inputs: planInputsText(exchange, held?.model.slug),
     http_referer: shortened(headers['http-referer'] ?? headers.referer),
-    upstream_id: mayBeNamed(request.body) ? exchange.run.replyId : undefined,
-    app_title: shortened(headers[brandHeaders(head.brand).title] ?? headers['x-title']),
+    upstream_id: exchange.run.replyId !== undefined && mayBeNamed(request.body) ? exchange.run.replyId : undefined,
+    app_title: shortened(headers[head.config.brand.headers.title] ?? headers['x-title']),
   }
   const use = {
     model: facts.model ?? '',
@@ -279,9 +255,17 @@ function promptCacheKey({ prompt_cache_key: key }: JsonObject): string | undefin
 }
 
 /** Nano-dollars over all turns; 0 where the providers reported nothing of a cache. */
-function savedByCache(exchange: Accepted & Exchange): number {
+function savedByCache(exchange: Accepted & Exchange, { last, outcome, settlement }: PricedTurn): number {
+  const { turns } = exchange.head.costs
   let nano = 0
-  for (const turn of exchange.head.costs.turns) if (turn.usage) nano += cacheDiscount(turn.usage, turnTariff(exchange, turn))
+  for (const turn of turns) {
+    const { usage } = turn
+    if (!usage || (usage.cached === 0 && usage.cacheWrite === 0)) continue
+    // Of most requests it is all that was charged.
+    const isAll = turns.length === 1 && usage === settlement.counted && outcome.extras === undefined
+    const tariff = turn === last ? outcome.price : turnTariff(exchange, turn)
+    nano += cacheDiscount(usage, tariff, isAll ? settlement.cost - settlement.tools : undefined)
+  }
   return nano
 }
 
@@ -293,8 +277,7 @@ function servedTier(turn: Turn | undefined): string | undefined {
 }
 
 /** Parts of the charge that have no price of their own, so that the dearest one of the endpoint was taken. */
-function assumedPrices(exchange: Accepted & Exchange, last: Turn | undefined): string[] | undefined {
-  const isTier = last !== undefined && servedPrice(last, exchange.head.at).assumed
+function assumedPrices(exchange: Accepted & Exchange, last: Turn | undefined, isTier: boolean): string[] | undefined {
   let isWrite = last !== undefined && writesAtNoPrice(exchange, last)
   for (const turn of exchange.head.costs.turns) isWrite ||= writesAtNoPrice(exchange, turn)
   if (!isTier && !isWrite) return undefined
@@ -352,7 +335,7 @@ function planInputsText(exchange: Accepted & MaybeAimed, held: string | undefine
   text += `${parametersText(request.body)}"bytes":${request.bytes}`
   const { cap, offersTools } = request.need
   if (cap !== undefined) text += `,"cap":${cap}`
-  const media = request.client.embedding ? undefined : inputModalities(exchange)
+  const media = request.mayHoldMedia && !request.client.embedding ? inputModalities(exchange) : undefined
   if (media) text += `,"media":${JSON.stringify([...media])}`
   return offersTools ? `${text},"tools":true}` : `${text}}`
 }
@@ -387,14 +370,13 @@ function settlementRates(exchange: Known, { settlement: { counted }, outcome: { 
  * Why the first endpoint of a request came first, where there was a choice; as `why.by` of a plan.
  * @returns undefined where there was none.
  */
-function firstChoice({ plan, history, demand, request }: Known): string | undefined {
+function firstChoice({ plan, history, demand }: Known): string | undefined {
   const first = history.attempts[0]
   if (!first || !plan || !demand || plan.candidates.length < 2) return undefined
-  const { preferences } = demand
+  const { preferences, serviceTier } = demand
   const group = sortPartition(preferences) === 'none' ? plan.candidates : plan.candidates.filter(({ model }) => model === first.at.model)
   if (orderFor(group, preferences)) return 'order'
   if (plan.conversation?.pinned === first.endpoint) return 'session'
-  const serviceTier = parseTier(request.gateway.serviceTier)
   if (isQuickTier(serviceTier) && first.at.tier === serviceTier) return 'tier'
   return wantedSortKey({ sort: preferences.sort, serviceTier }) ?? (areWeighted(group) ? 'weight' : plan.watch ? 'quality' : 'draw')
 }

@@ -12,6 +12,7 @@ import type { Turn } from '../attempt/turn.ts'
 import { type Accepted, type Exchange, type Received, type Step, sinceAdmission } from '../exchange.ts'
 import { stageFindings } from '../guard/guardrail-findings.ts'
 import type { NotedAttempt } from '../records.ts'
+import type { ServedPrice } from './served-price.ts'
 import { turnTariff } from './tariffs.ts'
 import { chargedExtras } from './turn-cost.ts'
 
@@ -26,6 +27,11 @@ export interface PricedTurn {
   readonly outcome: Pick<Outcome, 'price' | 'extras'>
   /** The last turn, finished or not. */
   readonly last: Turn | undefined
+  readonly served: ServedPrice | undefined
+  /** Moment of the settlement, milliseconds since the epoch. */
+  readonly at: number
+  /** Milliseconds since its admission. */
+  readonly elapsed: number
 }
 
 /** `latency` is the time to the first content where it answered; `took` then is that to the end. */

@@ -3,8 +3,8 @@
 import { Fault } from '../../core/faults.ts'
 import { type JsonObject, readableJson } from '../../core/json.ts'
 import { usdText } from '../../core/money-text.ts'
-import type { Allowance, Charged, CreditAccount, CreditBook, Tightest } from '../../ledger/allowance.ts'
-import { chargeWithin, type HoldAsk } from '../../ledger/credit.ts'
+import type { Allowance, Charged, CreditAccount, CreditBook, HoldAsk, Tightest } from '../../ledger/allowance.ts'
+import { chargeWithin } from '../../ledger/credit.ts'
 import { keyPayer, payerAllowances } from '../../ledger/payer.ts'
 import type { HoldOwner, HoldRow, Journal, SettleRow } from '../../ledger/types.ts'
 import type { ApiKey } from '../../plugin-api/key.ts'
@@ -32,40 +32,32 @@ export const NO_PART: HoldPart = Object.freeze({ amount: 0, floor: 0 })
 
 /** States: nothing reserved, reserved, written to the journal (a settlement must follow), settled. */
 export class Hold {
-  private reserved = 0
+  /** Nano-dollars reserved; after the settlement those that it ended. */
+  amount = 0
   private least = 0
   /** Nano-dollars of it that were reserved for costs of parts beyond what was held for these. */
   private covered = 0
   /** Floor of the row that the journal may have: a crash is charged that, whatever has been freed since. */
   private rowFloor = 0
-  /** Nano-dollars reserved beside `reserved`, so that the two pay for the row's floor. */
+  /** Nano-dollars reserved beside `amount`, so that the two pay for the row's floor. */
   private forRow = 0
-  /** Nano-dollars kept free beside `reserved` for input that is not in the body (outside-hold.ts). */
+  /** Nano-dollars kept free beside `amount` for input that is not in the body (outside-hold.ts). */
   private outside = 0
   private writes = 0
   private account: CreditAccount | undefined
   /** Those of the last part. */
   private allowances: readonly Allowance[] = []
-  private state: 'unwritten' | 'written' | 'settled' = 'unwritten'
+  /** `written`: the journal has its row and waits for the settlement. */
+  state: 'unwritten' | 'written' | 'settled' = 'unwritten'
   private first = 0
   /** Nano-dollars of each part in turn; undefined where there was no more than one. */
   parts: number[] | undefined
   /** That of the row in the journal; undefined before. */
   owner: HoldOwner | undefined
 
-  /** Nano-dollars reserved; after the settlement those that it ended. */
-  get amount(): number {
-    return this.reserved
-  }
-
   /** Nano-dollars that a crash is charged. */
   get floor(): number {
-    return Math.min(this.least, this.reserved)
-  }
-
-  /** True where the journal has its row and waits for the settlement. */
-  get open(): boolean {
-    return this.state === 'written'
+    return Math.min(this.least, this.amount)
   }
 
   /**
@@ -109,13 +101,13 @@ export class Hold {
     this.freeOutside()
     const kept = Math.min(cost, part.amount)
     const freed = part.amount - kept
-    this.reserved -= freed
+    this.amount -= freed
     this.forRow += freed
     this.freeForRow()
     this.least += kept - part.floor
     if (!account || cost <= part.amount) return undefined
     const cover = (amount: number): void => {
-      this.reserved += amount
+      this.amount += amount
       this.least += amount
       this.covered += amount
     }
@@ -127,8 +119,8 @@ export class Hold {
 
   /** Gives all back: nothing was begun. */
   release(): void {
-    this.account?.release(this.reserved + this.forRow + this.outside)
-    this.reserved = 0
+    this.account?.release(this.amount + this.forRow + this.outside)
+    this.amount = 0
     this.forRow = 0
     this.outside = 0
     this.least = 0
@@ -166,7 +158,7 @@ export class Hold {
 
   /** Frees what the floor of the row does not need. */
   private freeForRow(): void {
-    const needed = Math.max(0, this.rowFloor - this.reserved)
+    const needed = Math.max(0, this.rowFloor - this.amount)
     if (this.forRow <= needed || this.state === 'settled') return
     this.account?.release(this.forRow - needed)
     this.forRow = needed
@@ -179,7 +171,7 @@ export class Hold {
    */
   settle(journal: Journal, row: SettleRow): SettledHold | Promise<SettledHold> {
     const { account, allowances } = this
-    const reserved = this.reserved + this.forRow + this.outside
+    const reserved = this.amount + this.forRow + this.outside
     const written = this.state === 'written'
     this.state = 'settled'
     if (!account) return this.record(journal, row, written, { charged: row.cost, unrecovered: 0 })
@@ -194,13 +186,13 @@ export class Hold {
       const readable = facts === row.facts ? row : { ...row, facts, use: undefined }
       journal.settle(unrecovered > 0 ? chargedRow(readable, charged) : readable)
     }
-    const excess = this.account ? Math.max(0, row.cost - (this.reserved + this.outside - this.covered)) : 0
+    const excess = this.account ? Math.max(0, row.cost - (this.amount + this.outside - this.covered)) : 0
     return { charged, unrecovered, excess, committed: written ? journal.committed() : undefined }
   }
 
   private add(account: CreditAccount, held: number | undefined): number | undefined {
     this.account = account
-    this.reserved += held ?? 0
+    this.amount += held ?? 0
     if (held) this.note(held)
     if (this.forRow > 0) this.freeForRow()
     return held
@@ -228,8 +220,8 @@ function chargedRow(row: SettleRow, charged: number): SettleRow {
  * of their issuer.
  */
 export function keyAllowances(key: ApiKey, budgets: readonly GuardrailBudget[]): readonly (Allowance | GuardrailBudget)[] {
-  const payer = payerAllowances(key)
-  return payer.length === 0 && budgets.length === 0 ? [key] : [key, ...payer, ...budgets]
+  if (!key.issuer && !key.budget && budgets.length === 0) return [key]
+  return [key, ...payerAllowances(key), ...budgets]
 }
 
 /** The account that a request of `key` holds and charges: with that of its issuer or its budget, where it has one. */

@@ -19,7 +19,7 @@ import type { CanonicalRequest } from '../../dialects/canon/request.ts'
 import type { UpstreamDialect } from '../../dialects/types.ts'
 import type { Endpoint } from '../../routing/catalog/types.ts'
 import type { Guarded } from '../exchange.ts'
-import { endpointContext, heavyMedia, mediaBound, searchBound } from '../request/client-request.ts'
+import { heavyMedia, mediaBound } from '../request/client-request.ts'
 import { isLimited, keyAllowances } from './hold.ts'
 import { count, withKnownBounds, wouldBound } from './outside-count.ts'
 import { costBeyond, endpointNeed, keepNeeds, leftFor, type Need, NO_NEED, ownSearchPrice, searchesOfModel } from './outside-need.ts'
@@ -90,7 +90,7 @@ function keepOutside(
 function outsideNeeds(exchange: Guarded, { candidates, input }: Reservation, { upstreams, seen }: Payer): OutsideNeed[] {
   if (exchange.request.client.embedding) return candidates.map((endpoint) => vectorNeed(exchange, endpoint, input))
   const shared = outsideMedia(exchange)
-  const searches = searchBound(exchange)
+  const { searches } = exchange.request.need
   if (searches > 0)
     shared.push({ field: 'web search', tokens: searches * SEARCH_TOKENS, help: 'set max_uses of the tool, or leave it out' })
   const byDialect = new Map<UpstreamDialect, OutsideInput[]>()
@@ -149,7 +149,7 @@ function outsideOn(exchange: Guarded, { outside: table, wire }: UpstreamDialect)
  * bytes and, at a token for 560 pixels, 28,571 tokens (docs.voyageai.com, Multimodal embeddings: at most 16 million pixels).
  */
 function vectorNeed(exchange: Guarded, endpoint: Endpoint, body: number): OutsideNeed {
-  const context = endpointContext(endpoint)
+  const { context = Number.POSITIVE_INFINITY } = endpoint
   let tokens = 0
   if (Number.isFinite(context)) for (const part of heavyMedia(exchange)) tokens += Math.max(0, context - mediaBound(part))
   const cost = costBeyond(exchangeTariff(exchange, endpoint), body)(tokens)

@@ -3,14 +3,13 @@ import type { Clock } from '../../core/clock.ts'
 import { Fault } from '../../core/faults.ts'
 import { usdText } from '../../core/money-text.ts'
 import { type OutsideInput, REST_OF_CONTEXT, SEARCH_TOKENS } from '../../dialects/canon/outside-input.ts'
-import type { Allowance, CreditAccount, Tightest } from '../../ledger/allowance.ts'
-import { fixedAsk, type HoldAsk } from '../../ledger/credit.ts'
+import type { Allowance, CreditAccount, HoldAsk, Tightest } from '../../ledger/allowance.ts'
+import { fixedAsk } from '../../ledger/credit.ts'
 import { holdFor, type Tariff } from '../../ledger/pricing.ts'
 import type { ApiKey } from '../../plugin-api/key.ts'
 import type { Endpoint } from '../../routing/catalog/types.ts'
 import type { GuardrailBudget } from '../guard/guardrail-setting.ts'
 import { leftUnder, limitMember, type Spender, type SpendingBound } from '../refusing-limit.ts'
-import { endpointContext } from '../request/client-request.ts'
 import { type Hold, isBudget } from './hold.ts'
 
 /** Tokens of input and output that an endpoint is assumed to take where the configuration does not say. */
@@ -38,8 +37,7 @@ export function endpointNeed(
   inputs: readonly OutsideInput[],
   { tariff, body }: { tariff: Tariff; body: number },
 ): Need {
-  const context = endpointContext(endpoint)
-  const room = Math.max(0, (Number.isFinite(context) ? context : UNKNOWN_CONTEXT) - body)
+  const room = Math.max(0, (endpoint.context ?? UNKNOWN_CONTEXT) - body)
   let bounded = 0
   const open = inputs.some(({ tokens }) => tokens === REST_OF_CONTEXT)
   for (const { tokens } of inputs) if (tokens !== REST_OF_CONTEXT) bounded += tokens

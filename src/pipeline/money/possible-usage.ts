@@ -8,7 +8,7 @@ import { charge, type Extras, type Tariff } from '../../ledger/pricing.ts'
 import { usageWithin } from '../../ledger/settlement.ts'
 import type { Turn } from '../attempt/turn.ts'
 import type { Accepted, MaybeAimed, MaybePlanned } from '../exchange.ts'
-import { endpointContext, inputBound } from '../request/client-request.ts'
+import { weighedBound } from '../request/client-request.ts'
 import { type CalledTool, maxPaidCalls, maxProviderRounds } from './provider-rounds.ts'
 
 /** Tokens of an endpoint whose context is not known: ten times the largest that is offered. */
@@ -41,12 +41,12 @@ interface Bounds {
 /** Bounds of the usage that the turn may have of the endpoint's own model. */
 function usageBounds(exchange: Known, turn: Turn, usage: Usage): Bounds {
   const { endpoint, cap, images = 0 } = turn
-  const sent = inputBound(exchange)
-  const context = endpointContext(endpoint)
+  const context = Math.min(endpoint.context ?? UNKNOWN_CONTEXT, UNKNOWN_CONTEXT)
+  const sent = exchange.request.need.textBound ?? weighedBound(exchange)
   // Vectors are made in several calls, which are one turn.
-  if (exchange.request.client.embedding) return { input: Math.max(BODY_SHARE * sent, bounded(context)), output: CAP_MARGIN, calls: () => 0 }
-  const once = Math.max(bounded(context) * CONTEXT_SHARE + CONTEXT_MARGIN, BODY_SHARE * sent)
-  const mostOutput = Math.min(cap ?? Number.POSITIVE_INFINITY, endpoint.maxOutput ?? Number.POSITIVE_INFINITY, bounded(context))
+  if (exchange.request.client.embedding) return { input: Math.max(BODY_SHARE * sent, context), output: CAP_MARGIN, calls: () => 0 }
+  const once = Math.max(context * CONTEXT_SHARE + CONTEXT_MARGIN, BODY_SHARE * sent)
+  const mostOutput = Math.min(cap ?? Number.POSITIVE_INFINITY, endpoint.maxOutput ?? Number.POSITIVE_INFINITY, context)
   const written = mostOutput * CAP_SHARE + CAP_MARGIN + exchange.request.bytes + images * IMAGE_ROOM
   const thinks = endpoint.supported === undefined || endpoint.supported.has('reasoning')
   const thought = thinks ? Math.max(REASONING_ROOM, endpoint.maxOutput ?? 0) : 0
@@ -55,8 +55,6 @@ function usageBounds(exchange: Known, turn: Turn, usage: Usage): Bounds {
   const calls = (tool: CalledTool): number => maxPaidCalls(exchange, endpoint, tool, isLimited)
   return { input: rounds * once, output: rounds * (written + thought), calls }
 }
-
-const bounded = (context: number): number => Math.min(context, UNKNOWN_CONTEXT)
 
 function isPossible(usage: Usage, bounds: Bounds): boolean {
   const { input, output, webSearches = 0, toolCalls, others, fees = 0 } = usage

@@ -8,7 +8,7 @@ import { boundedCalls, MAX_RESPONSES_CALLS, RUN_BY_CALLERS } from '../../dialect
 import type { Usage } from '../../dialects/canon/usage.ts'
 import type { Endpoint } from '../../routing/catalog/types.ts'
 import type { Accepted, MaybeAimed, MaybePlanned } from '../exchange.ts'
-import { inputModalities, searchBound } from '../request/client-request.ts'
+import { inputModalities } from '../request/client-request.ts'
 
 /**
  * Calls of tools in one answer where nothing bounds them: "The default limit is 10 iterations per request" (platform.claude.com, Stop reasons,
@@ -61,7 +61,9 @@ export function maxPaidCalls(
     return offered > 0 ? Math.min(offered, MAX_PAID_CALLS) : searchesByItself(endpoint) ? MAX_PAID_CALLS : most
   }
   const own =
-    tool === 'web_search' ? searchBound(exchange) : CAP * exchange.request.need.otherTools.filter(({ type }) => type === tool).length
+    tool === 'web_search'
+      ? exchange.request.need.searches
+      : CAP * exchange.request.need.otherTools.filter(({ type }) => type === tool).length
   if (own === 0) return searchesByItself(endpoint) ? MAX_PAID_CALLS : most
   const together = callsTogether(exchange, endpoint) ?? own
   return Math.min(MAX_PAID_CALLS, (exchange.request.gateway.maxToolCalls ?? 0) > 0 ? together : Math.max(own, together))
@@ -86,9 +88,13 @@ function offeredCalls(exchange: Accepted & MaybeAimed & MaybePlanned, { provider
     const bounded = typeof most === 'number' && most > 0 && BOUNDED.test(name)
     calls += bounded ? most : isLimited && CAPPED.test(name) ? CAP : Number.POSITIVE_INFINITY
   }
-  if (asObjects(body.mcp_servers).length > 0 || body.search_parameters !== undefined || body.enable_search === true)
+  if (
+    (body.mcp_servers !== undefined && asObjects(body.mcp_servers).length > 0) ||
+    body.search_parameters !== undefined ||
+    body.enable_search === true
+  )
     calls = Number.POSITIVE_INFINITY
-  if (calls === 0) calls = searchBound(exchange)
+  if (calls === 0) calls = exchange.request.need.searches
   const { maxToolCalls: most = 0 } = gateway
   return most > 0 && MAX_CALLS_OF[provider.dialect] !== undefined ? Math.min(calls, most) : calls
 }

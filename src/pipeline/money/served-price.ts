@@ -38,10 +38,6 @@ export function servedPrice(turn: Served, at: number): ServedPrice {
   return { endpoint: dearest(endpoint, within, at), assumed: true }
 }
 
-export function pricedEndpoint(turn: Served, at: number): Endpoint {
-  return isTierOfCall(turn) ? turn.endpoint : servedPrice(turn, at).endpoint
-}
-
 /** True where the tier that served is that of the endpoint which was called, as far as its provider says. */
 function isTierOfCall({ endpoint, end }: Served): boolean {
   return end?.tier === undefined ? end?.unknownTier === undefined : end.tier === (endpoint.tier ?? 'default')

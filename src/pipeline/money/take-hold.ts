@@ -21,7 +21,7 @@ import { capWithin } from '../../routing/index.ts'
 import type { ChainDependencies } from '../dependencies.ts'
 import type { Authenticated, Guarded } from '../exchange.ts'
 import type { OutputCap, Plan } from '../records.ts'
-import { contextNeed, endpointContext, inputBound } from '../request/client-request.ts'
+import { contextNeed, weighedBound } from '../request/client-request.ts'
 import { type HoldPart, isBudgetTightest, keyAccount, keyAllowances, noCredit, overBudget } from './hold.ts'
 import { fittingCap, uncappedThought } from './output-caps.ts'
 import type { InputCounter } from './outside-count.ts'
@@ -57,8 +57,8 @@ export interface Reservation extends Pick<Plan, 'candidates' | 'outputCaps'> {
  */
 export function takeHold(exchange: Guarded, candidates: readonly Endpoint[], payer: Payer): Reservation | Promise<Reservation> {
   const { hold } = exchange.head.costs
-  const account = keyAccount(payer.key, payer.credit)
   const allowances = keyAllowances(payer.key, exchange.demand.budgets)
+  const account = keyAccount(payer.key, payer.credit)
   const limited = allowances.some(({ limit }) => limit !== null)
   const input = inputNeed(exchange)
   const needs = candidates.map((endpoint) => outputNeed(exchange, endpoint, payer, limited))
@@ -92,7 +92,9 @@ export function writeHold(
 }
 
 function inputNeed(exchange: Guarded): InputNeed {
-  return { tokens: inputBound(exchange), extras: heldExtras(exchange) }
+  const { need } = exchange.request
+  const isTokensAlone = need.isTokensAlone && exchange.demand.advisors.length === 0
+  return { tokens: need.textBound ?? weighedBound(exchange), extras: isTokensAlone ? undefined : heldExtras(exchange) }
 }
 
 /** True where the endpoint's requests carry an output cap. @param limited a limit applies: the cap is held, and sent with it. */
@@ -102,8 +104,12 @@ function takesCap({ provider, quirks = provider.quirks, supported }: Endpoint, u
 
 /** Tokens that the endpoint may have to write: an answer, and a thought beside it where its cap does not bound that. */
 function outputNeed(exchange: Guarded, endpoint: Endpoint, payer: Payer, limited: boolean): OutputNeed {
-  const need = answerNeed(exchange, endpoint, payer, limited)
-  const thought = exchange.request.client.embedding ? 0 : uncappedThought(endpoint)
+  const { tokens, isOpen } = answerTokens(exchange, endpoint, payer, limited)
+  const tariff = exchangeTariff(exchange, endpoint)
+  const need = isOpen ? openNeed(tariff, tokens) : cappedNeed(tariff, tokens)
+  const { quirks = endpoint.provider.quirks } = endpoint
+  if (quirks.thought_beyond_max_tokens === undefined || exchange.request.client.embedding) return need
+  const thought = uncappedThought(endpoint)
   return thought === 0 ? need : { ...need, most: need.most + thought, least: need.least + thought }
 }
 
@@ -112,26 +118,27 @@ function outputNeed(exchange: Guarded, endpoint: Endpoint, payer: Payer, limited
  * not sent binds no provider, so it counts for nothing here, and one set by hand is sent only where a limit applies. Under a
  * limit an endpoint that takes no cap has to be paid for all that it may write: a smaller share could not be enforced, so the
  * floor is as high as its maximum, and where the credit does not reach so far it leaves the plan.
+ * @returns `isOpen` where the cap follows the credit.
  */
-function answerNeed(exchange: Guarded, endpoint: Endpoint, payer: Payer, limited: boolean): OutputNeed {
-  const tariff = exchangeTariff(exchange, endpoint)
-  if (exchange.request.client.embedding) return cappedNeed(tariff, 0)
+function answerTokens(exchange: Guarded, endpoint: Endpoint, payer: Payer, limited: boolean): { tokens: number; isOpen: boolean } {
+  if (exchange.request.client.embedding) return { tokens: 0, isOpen: false }
   const declared = endpoint.maxOutput
   const capped = takesCap(endpoint, payer.upstreams, limited)
   const own = capped ? exchange.request.need.cap : undefined
   const { min_output_tokens: lowest = 1 } = endpoint.quirks ?? endpoint.provider.quirks
-  if (own !== undefined) return cappedNeed(tariff, Math.max(lowest > 1 ? lowest : 0, fittingCap(exchange, endpoint, own)))
+  if (own !== undefined) return { tokens: Math.max(lowest > 1 ? lowest : 0, fittingCap(exchange, endpoint, own)), isOpen: false }
   const { defaultMaxOutput } = exchange.head.config
   const byHand = capped && limited ? (payer.key.defaultMaxOutput ?? endpoint.model.defaultMaxOutput ?? defaultMaxOutput) : undefined
   const most = byHand === undefined ? (declared ?? UNKNOWN_MAX_OUTPUT) : Math.min(byHand, declared ?? byHand)
-  const fitting = Math.max(lowest, Math.min(most, roomAt(exchange, endpoint, most)))
-  return byHand === undefined && capped ? openNeed(tariff, fitting) : cappedNeed(tariff, fitting)
+  const tokens = Math.max(lowest, Math.min(most, roomAt(exchange, endpoint, most)))
+  return { tokens, isOpen: byHand === undefined && capped }
 }
 
 /** Tokens that the input leaves of the endpoint's context, counted as far as they are fewer than `most`. */
 function roomAt(exchange: Guarded, endpoint: Endpoint, most: number): number {
-  const context = endpointContext(endpoint)
-  if (context === Number.POSITIVE_INFINITY) return most
+  const { context } = endpoint
+  const { textBytes, cap = 0 } = exchange.request.need
+  if (context === undefined || textBytes + cap <= context - most) return most
   const need = contextNeed(exchange, context - most)
   return need.input + need.cap <= context - most ? most : capWithin(endpoint, { ...need, cap: most })
 }

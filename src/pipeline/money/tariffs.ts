@@ -3,7 +3,7 @@ import { type Tariff, tariffAt, tariffFrom } from '../../ledger/pricing.ts'
 import type { Endpoint } from '../../routing/catalog/types.ts'
 import type { Turn } from '../attempt/turn.ts'
 import type { Accepted } from '../exchange.ts'
-import { pricedEndpoint } from './served-price.ts'
+import { type ServedPrice, servedPrice } from './served-price.ts'
 
 /** Prices that the endpoint may charge for this request, before it is called. */
 export function exchangeTariff(exchange: Accepted, endpoint: Endpoint): Tariff {
@@ -11,9 +11,9 @@ export function exchangeTariff(exchange: Accepted, endpoint: Endpoint): Tariff {
 }
 
 /** Tariff of a turn: by the tier that served and, where its provider counts by that, the time at which it had ended. */
-export function turnTariff(exchange: Accepted, turn: Turn): Tariff {
+export function turnTariff(exchange: Accepted, turn: Turn, served?: ServedPrice): Tariff {
   const { at, clock } = exchange.head
-  const endpoint = pricedEndpoint(turn, at)
+  const { endpoint } = served ?? servedPrice(turn, at)
   if (endpoint.provider.priceTime === 'start') return tariffAt(endpoint, at, requestedRegion(exchange))
   turn.endedAt ??= clock.now()
   return tariffAt(endpoint, turn.endedAt, requestedRegion(exchange))

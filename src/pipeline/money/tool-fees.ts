@@ -4,7 +4,7 @@ import { PAID_TOOLS, type PaidTool, type Price } from '../../core/price.ts'
 import { type Extras, holdFor } from '../../ledger/pricing.ts'
 import type { Endpoint } from '../../routing/catalog/types.ts'
 import type { Accepted, Aimed } from '../exchange.ts'
-import { inputModalities, searchBound } from '../request/client-request.ts'
+import { inputModalities } from '../request/client-request.ts'
 import { type CalledTool, callsTogether, maxPaidCalls } from './provider-rounds.ts'
 import { exchangeTariff } from './tariffs.ts'
 
@@ -105,7 +105,7 @@ export function heldFees(
  */
 export function feesBeyond(exchange: Aimed, endpoint: Endpoint): number {
   const fees = toolFees(exchange)
-  const searches = searchBound(exchange)
+  const searches = exchange.request.need.searches
   if (!fees && searches === 0) return 0
   const held: Extras = { webSearches: searches, ...(fees && heldFees(fees, exchange.request.body)) }
   const calls = (tool: CalledTool, least = 0): number => Math.max(least, maxPaidCalls(exchange, endpoint, tool, true))

@@ -1,23 +1,20 @@
 /** Cost of a turn: its usage at the tariff of the endpoint that served it, with the fees of tools, images and searches. */
-import type { Usage } from '../../dialects/canon/usage.ts'
+import { addUsage, type Usage } from '../../dialects/canon/usage.ts'
 import { charge, type Extras, type Tariff } from '../../ledger/pricing.ts'
+import type { EarlierTurns } from '../../ledger/settlement.ts'
 import type { Endpoint } from '../../routing/catalog/types.ts'
 import type { Turn } from '../attempt/turn.ts'
 import type { Accepted, Aimed, MaybeAimed } from '../exchange.ts'
-import { imageCount, searchBound } from '../request/client-request.ts'
+import { imageCount } from '../request/client-request.ts'
 import { advisorAt } from '../route/advisors.ts'
 import { NO_PART } from './hold.ts'
 import { exchangeTariff, turnTariff } from './tariffs.ts'
-import { type Fees, heldFees, IMAGES, toolFees } from './tool-fees.ts'
-
-/** Undefined for nearly all requests. */
-function ownFees(exchange: Accepted): Fees | undefined {
-  return exchange.request.mayHoldMedia || exchange.request.need.otherTools.length > 0 ? toolFees(exchange) : undefined
-}
+import { heldFees, IMAGES, toolFees } from './tool-fees.ts'
 
 /** Charges beside the usage; undefined where there are none. @param endpoint the one that served. */
 export function chargedExtras(exchange: Accepted & MaybeAimed, endpoint: Endpoint | undefined): Extras | undefined {
-  const fees = ownFees(exchange)
+  if (exchange.request.need.isTokensAlone && !exchange.demand?.advisors.length) return undefined
+  const fees = toolFees(exchange)
   const advised = endpoint && (exchange.demand?.advisors.length ?? 0) > 0
   if (!fees && !advised) return exchange.request.mayHoldMedia ? { images: imageCount(exchange) } : undefined
   return {
@@ -36,12 +33,14 @@ function otherTariff(exchange: Accepted & MaybeAimed, endpoint: Endpoint, model:
 
 /** The same for a hold, with all calls that the provider may run. */
 export function heldExtras(exchange: Aimed): Extras | undefined {
-  const webSearches = searchBound(exchange)
-  const fees = ownFees(exchange)
   const {
     demand: { advisors },
+    request: {
+      need: { searches: webSearches, isTokensAlone },
+    },
   } = exchange
-  if (!exchange.request.mayHoldMedia && webSearches === 0 && !fees && advisors.length === 0) return undefined
+  if (isTokensAlone && advisors.length === 0) return undefined
+  const fees = toolFees(exchange)
   const advice = advisors.flatMap(({ uses, endpoints }) =>
     endpoints.slice(0, 1).map((endpoint) => ({ uses, tariff: exchangeTariff(exchange, endpoint) })),
   )
@@ -66,4 +65,17 @@ export function concludeTurn(exchange: Accepted & MaybeAimed): Promise<void> | u
 
 function priceTurn(exchange: Accepted & MaybeAimed, turn: Turn, usage: Usage): number {
   return charge(usage, turnTariff(exchange, turn), turn.extras ?? chargedExtras(exchange, turn.endpoint)).total
+}
+
+/** Cost and usage of the turns before the last; undefined for most exchanges, which have none. Every turn sends the images again. */
+export function earlierTurns(exchange: Accepted & MaybeAimed, last: Turn | undefined): EarlierTurns | undefined {
+  let sum: EarlierTurns | undefined
+  for (const turn of exchange.head.costs.turns) {
+    if (turn === last || !turn.usage) continue
+    const part = charge(turn.usage, turnTariff(exchange, turn), turn.extras ?? chargedExtras(exchange, turn.endpoint))
+    const usage: Usage = sum ? addUsage(sum.usage, turn.usage) : turn.usage
+    const disputed = (sum?.disputed ?? 0) + (turn.disputed ?? 0)
+    sum = { usage, input: (sum?.input ?? 0) + part.input, output: (sum?.output ?? 0) + part.output, disputed }
+  }
+  return sum
 }

@@ -1,11 +1,11 @@
-/** Usage that a turn is charged for: as its provider reported it, or estimated where it reported none or a nonsense; and by whom it was ended. */
+/** Usage that a turn is charged for: as its provider reported it, or estimated where it reported none or a nonsense; how far it came, and by whom it was ended. */
 import { MEDIA_BYTES } from '../../dialects/canon/events.ts'
 import { countsOutput } from '../../dialects/canon/usage.ts'
-import { type Count, countedUsage, type EndedBy, estimateFromBytes, faultEnder } from '../../ledger/settlement.ts'
+import { type Count, countedUsage, type EndedBy, estimateFromBytes, faultEnder, type Progress } from '../../ledger/settlement.ts'
 import type { Turn } from '../attempt/turn.ts'
-import { type Accepted, type MaybeAimed, type MaybePlanned, plannedCap, type Received } from '../exchange.ts'
+import type { Accepted, MaybeAimed, MaybePlanned, Received } from '../exchange.ts'
 import { sentEstimate } from '../request/client-request.ts'
-import { uncappedThought } from './output-caps.ts'
+import { plannedCap, uncappedThought } from './output-caps.ts'
 import { believe, type Pricing } from './possible-usage.ts'
 import { turnTariff } from './tariffs.ts'
 import { chargedExtras } from './turn-cost.ts'
@@ -17,6 +17,12 @@ export function turnEndedBy({ head: { cancel } }: Received, turn: Turn): EndedBy
   if (refused) return 'operator'
   if (lostToSlowReader(turn)) return 'caller'
   return fault ? faultEnder(fault, begun) : 'model'
+}
+
+/** @param rejected the provider has refused the request as wrong, and did nothing for it. */
+export function turnProgress(last: Turn | undefined, rejected: boolean): Progress {
+  if (!last || last.sent === false || rejected) return 'not_sent'
+  return last.begun ? 'content' : 'sent'
 }
 
 /** Milliseconds after which a server may give up a connection that takes nothing. */

@@ -8,7 +8,6 @@ import { UNKNOWN_CONTEXT } from '../money/outside-need.ts'
 import { REASONING_ROOM } from '../money/possible-usage.ts'
 import { maxRounds } from '../money/provider-rounds.ts'
 import { lostToSlowReader } from '../money/turn-usage.ts'
-import { endpointContext } from '../request/client-request.ts'
 import { chargedFees, feesBetween } from './native-fees.ts'
 import type { Bound, BoundNative } from './native-hold.ts'
 import { chargedTariff, isEndpoint } from './native-prices.ts'
@@ -95,7 +94,7 @@ function reportedCharge(wire: string, bound: Bound, { price, reported, at }: Ter
   const { usage, end } = reported
   const own = chargedTariff(models, body, { end, at, tiers })
   const charged = charge(usage, own, chargedFees(fees, own)).total
-  const context = Number.isFinite(endpointContext(model)) ? endpointContext(model) : UNKNOWN_CONTEXT
+  const context = model.context ?? UNKNOWN_CONTEXT
   const rounds = need.inputs.some(isRun) ? maxRounds(wire) : 1
   const tokens = rounds * holdFor(tariff, Math.max(context, bound.input), output + REASONING_ROOM).hold
   const most = tokens + feesBetween(tariff, bound.input, { held: {}, more: fees.searched })

@@ -5,7 +5,7 @@ import { holdFor, type Tariff } from '../../ledger/pricing.ts'
 import { TOOL_PROMPT_TOKENS } from '../../ledger/settlement.ts'
 import { mayReason } from '../money/hidden-reasoning.ts'
 import { endpointNeed, keepNeeds, type Need, ownSearchPrice, type Purse, searchesOfModel } from '../money/outside-need.ts'
-import { endpointContext, HELD_MEDIA_TOKENS } from '../request/client-request.ts'
+import { HELD_MEDIA_TOKENS } from '../request/client-request.ts'
 import { feesBetween, type NativeFees, nativeFees, unpricedTool } from './native-fees.ts'
 import { mediaIn } from './native-input.ts'
 import { findDearest, isEndpoint, type PricedModel, type PriceList, pricedModels, requestModels, SAMPLE } from './native-prices.ts'
@@ -95,10 +95,10 @@ function boundRequest(native: NativeRequest, body: JsonObject, { reading, prices
   const [texts, media] = [bytes + TOOL_PROMPT_TOKENS, mediaIn(body)]
   const answers = native.terms.answers(body)
   const modelOutput = (model: PricedModel): number =>
-    answers * Math.min(longestAnswer(native.terms, body, answerModel(model)), endpointContext(model))
+    answers * Math.min(longestAnswer(native.terms, body, answerModel(model)), model.context ?? Number.POSITIVE_INFINITY)
   // Each input of a list of vectors has a context to itself, which a medium may fill, whatever its bytes are.
   const modelInput = (model: PricedModel): number => {
-    const context = endpointContext(model)
+    const context = model.context ?? Number.POSITIVE_INFINITY
     if (native.replies !== 'vectors') return Math.min(texts + media * HELD_MEDIA_TOKENS, context)
     return texts + media * (Number.isFinite(context) ? Math.max(context, HELD_MEDIA_TOKENS) : HELD_MEDIA_TOKENS)
   }

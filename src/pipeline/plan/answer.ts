@@ -8,7 +8,7 @@ import { noUsage } from '../../dialects/canon/usage.ts'
 import type { MergedPreferences } from '../../routing/index.ts'
 import { answeredHere } from '../attempt/turn.ts'
 import type { ChainDependencies, ChainSettings } from '../dependencies.ts'
-import { type Accepted, advance, asExchange, type Guarded, type Planned } from '../exchange.ts'
+import { type Accepted, asExchange, type Guarded, type Planned } from '../exchange.ts'
 import { holdsFor } from '../guard/guardrail-terms.ts'
 import type { Layer, Reply, Service } from '../layer.ts'
 import { keyAllowances } from '../money/hold.ts'
@@ -88,7 +88,7 @@ export function previewEnd(
       upstreams: dependencies.upstreams,
       seen: dependencies.seenInputs,
     })
-    const planned = advance(exchange, 'plan', { ...order, candidates, outputCaps })
+    const planned = Object.assign(exchange, { plan: { ...order, candidates, outputCaps } })
     const { amount, floor } = costs.hold
     costs.hold.release()
     const allowances = keyAllowances(key, exchange.demand.budgets)

@@ -12,9 +12,10 @@ import { endpointTag } from '../../routing/index.ts'
 import { buildCall } from '../attempt/endpoint-call.ts'
 import type { Lane } from '../attempt/turn.ts'
 import type { ChainDependencies } from '../dependencies.ts'
-import { type Planned, plannedCap } from '../exchange.ts'
+import type { Planned } from '../exchange.ts'
+import { plannedCap } from '../money/output-caps.ts'
 import type { OutputCap } from '../records.ts'
-import { endpointContext, priceMoment } from '../request/client-request.ts'
+import { priceMoment } from '../request/client-request.ts'
 import { type PlaceReason, placeReasons } from './reasons.ts'
 
 /** Decimal strings by kind: USD per million tokens, or per unit for `request`, `image` and `web_search`. */
@@ -79,7 +80,7 @@ export function planCandidates(exchange: Planned, dependencies: ChainDependencie
     model: endpoint.model.slug,
     endpoint: endpointTag(endpoint),
     price: priceText(typeof endpoint.price === 'object' ? ratesAt(endpoint.price, moment) : endpoint.price),
-    context: known(endpointContext(endpoint)),
+    context: endpoint.context ?? null,
     max_output: endpoint.maxOutput ?? null,
     ...capText(plannedCap(exchange, endpoint)),
     quantization: endpoint.quantization,
@@ -113,10 +114,6 @@ export function previewAnswer(dependencies: ChainDependencies): PreviewCall {
 
 function capText(cap: OutputCap | undefined): Pick<PlanCandidate, 'output_cap'> {
   return cap ? { output_cap: { tokens: cap.tokens, lowered_by_credit: cap.lowered } } : {}
-}
-
-function known(tokens: number): number | null {
-  return Number.isFinite(tokens) ? tokens : null
 }
 
 const MILLION = 1_000_000n

@@ -25,7 +25,7 @@ import type { ChainDependencies } from '../dependencies.ts'
 import type { Aimed, Exchange, Guarded, Planned } from '../exchange.ts'
 import { isLimited } from '../money/hold.ts'
 import { unpriced } from '../money/tool-fees.ts'
-import { contextNeed, endpointContext } from '../request/client-request.ts'
+import { contextNeed, smallestContext } from '../request/client-request.ts'
 import { keyOwner } from '../request/key-owner.ts'
 import { orderPreferences, withContext } from '../route/plan.ts'
 
@@ -77,7 +77,7 @@ function orderedAmong(exchange: Guarded): Endpoint[] {
 
 function lateReasons(exchange: Aimed, endpoints: readonly Endpoint[]): Map<Endpoint, Why> {
   const limited = isLimited(exchange.auth.key, exchange.demand.budgets)
-  const need = contextNeed(exchange, Math.min(...endpoints.map(endpointContext)))
+  const need = contextNeed(exchange, smallestContext(endpoints))
   const late = new Map<Endpoint, Why>()
   for (const { endpoint, filter, detail } of withContext(exchange, endpoints, need).removed) late.set(endpoint, { filter, detail })
   for (const endpoint of endpoints) {

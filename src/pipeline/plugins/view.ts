@@ -210,7 +210,7 @@ export class PluginView extends ExchangeView {
     const request = exchange.request.canonical()
     for (const key of Object.keys(request)) if (!Object.hasOwn(before, key)) delete request[key as keyof CanonicalRequest]
     Object.assign(request, before)
-    exchange.request.edits.length -= edits
+    exchange.request.undo(edits)
     if (this.endpointsBefore) narrow(exchange, this.endpointsBefore)
     this.before = undefined
     this.edits = 0

@@ -4,7 +4,7 @@ import { Fault } from '../../core/faults.ts'
 import { RefusedToken, tokenRefusal } from '../../core/token-refusals.ts'
 import type { ApiKey } from '../../plugin-api/key.ts'
 import type { KEY_REASONS } from '../../store/refusals.ts'
-import { type Authenticated, advance, type Received } from '../exchange.ts'
+import type { Authenticated, Received } from '../exchange.ts'
 import type { Layer, Reply } from '../layer.ts'
 import type { Attempts } from './attempt-buckets.ts'
 import type { Callers } from './authentication/index.ts'
@@ -105,7 +105,7 @@ export function authenticateLayer(
   const authenticate = authenticator({ callers, clock, failures })
   return (next) => {
     const enter = (exchange: Received, key: ApiKey): Promise<Reply> => {
-      const known = advance(exchange, 'auth', { key })
+      const known = Object.assign(exchange, { auth: { key } })
       checkGenerates(key)
       return next(known)
     }

@@ -1,11 +1,10 @@
 /** The request of a client, from the moment that its body has been read and checked; and what it needs of an endpoint, read as cheaply as possible. */
 
-import { isObject, type Json, type JsonObject, jsonBytes } from '../../core/json.ts'
+import { type Json, type JsonObject, jsonBytes } from '../../core/json.ts'
 import type { PriceMoment } from '../../core/price.ts'
 import { requestedTier } from '../../core/service-tiers.ts'
 import type { CompactionFacts } from '../../dialects/canon/compaction.ts'
 import { findMedia, isTextFile, type Media, payloadLength } from '../../dialects/canon/media.ts'
-import { nativeSearchIn } from '../../dialects/canon/native-search.ts'
 import { COUNTED_MEDIA_TOKENS, estimatedNeed } from '../../dialects/canon/need.ts'
 import type { CanonicalRequest } from '../../dialects/canon/request.ts'
 import type { GatewayFields } from '../../dialects/canon/request-fields.ts'
@@ -14,6 +13,7 @@ import { estimateFromBytes, estimateTokens, TOOL_PROMPT_TOKENS, tokensOfLengths 
 import type { Endpoint } from '../../routing/catalog/types.ts'
 import type { Tier, TokenNeed } from '../../routing/index.ts'
 import { RequestBody } from './request-body.ts'
+import { type RequestNeed, readNeed } from './request-need.ts'
 
 export interface ReadBody {
   readonly client: ClientDialect
@@ -31,26 +31,11 @@ export interface ReadBody {
 
 /** Facts that both the hold and the settlement need: computed once, since the body may have been released by then. */
 export interface Notes {
-  readonly edits: number
   weight?: Weight
-  need?: RequestNeed
   media?: MediaNeed
   promptEstimate?: number
   /** Count of tokens by a server. */
   counted?: TokenNeed['counted']
-}
-
-/** Needs of the request, in its present form. */
-export interface RequestNeed {
-  /**
-   * The caller's own cap on output tokens. A field of another format is not sent as a cap, so it must not bound what is held
-   * or charged.
-   */
-  readonly cap: number | undefined
-  /** Tools that are no functions, as its format writes them, wherever they stand. */
-  readonly otherTools: readonly JsonObject[]
-  /** True where the model may call something. */
-  readonly offersTools: boolean
 }
 
 interface MediaNeed {
@@ -81,14 +66,22 @@ export class ClientRequest {
   readonly hasOtherTools: boolean
   /** Names of the layers that changed the canonical form, in order. */
   readonly edits: string[] = []
+  /** True once a layer has changed the canonical form: the pass lane is out. */
+  edited = false
+  /** With what a preset or a stored prompt has added, and but for the inputs of an embedding, in which guardrails hide what is not to go out. */
+  body: JsonObject
   readonly payload: RequestBody
   /** Compaction items of the body; undefined for nearly all. Items of the gateway's own are messages by now. */
   compaction: CompactionFacts | undefined
-  private notes: Notes = { edits: 0 }
+  /** In its present form. */
+  need: RequestNeed
+  /** Facts that have been computed of this form of the request. */
+  noted: Notes = {}
   private canon: CanonicalRequest | undefined
 
   constructor({ client, body, bytes, characters, gateway, mayHoldMedia, hasOtherTools }: ReadBody) {
     this.client = client
+    this.body = body
     this.payload = new RequestBody(body)
     this.bytes = bytes
     this.characters = characters
@@ -96,28 +89,7 @@ export class ClientRequest {
     this.stream = body.stream === true
     this.mayHoldMedia = mayHoldMedia
     this.hasOtherTools = hasOtherTools
-  }
-
-  get body(): JsonObject {
-    return this.payload.value
-  }
-
-  /** True once a layer has changed the canonical form: the pass lane is out. */
-  get edited(): boolean {
-    return this.edits.length > 0
-  }
-
-  /** Facts that have been computed of this form of the request. */
-  get noted(): Notes {
-    const edits = this.edits.length
-    if (this.notes.edits !== edits) this.notes = { edits }
-    return this.notes
-  }
-
-  get need(): RequestNeed {
-    const { noted } = this
-    noted.need ??= readNeed(this)
-    return noted.need
+    this.need = readNeed(this)
   }
 
   /** The canonical form, built on first use. */
@@ -130,19 +102,35 @@ export class ClientRequest {
   edit(by: string, change: (draft: CanonicalRequest) => void): void {
     change(this.canonical())
     this.edits.push(by)
-    this.notes = { edits: this.edits.length }
+    this.changed()
+  }
+
+  /** The canonical form is as it was before its last edits. */
+  undo(edits: number): void {
+    this.edits.length -= edits
+    this.changed()
   }
 
   /** Has been sent. What a layer has changed is not in the bytes of the body. */
   release(): void {
     if (this.edited) this.payload.keepParsed()
-    else if (this.payload.release()) this.canon = undefined
+    else {
+      const released = this.payload.release(this.body)
+      if (released !== this.body) this.canon = undefined
+      this.body = released
+    }
   }
 
   /** Puts another body in place of the one that was sent. */
   replaceBody(body: JsonObject): void {
-    this.payload.value = body
-    this.notes = { edits: this.edits.length }
+    this.body = body
+    this.changed()
+  }
+
+  private changed(): void {
+    this.edited = this.edits.length > 0
+    this.noted = {}
+    this.need = readNeed(this)
   }
 }
 
@@ -156,23 +144,6 @@ interface WithRequest {
 
 /** Least that the hold counts for one image, sound, video or file; stated in the operations manual. */
 export const HELD_MEDIA_TOKENS = 20_000
-
-function readNeed(request: ClientRequest): RequestNeed {
-  const { tools } = request.edited ? request.canonical() : request.body
-  return { cap: callerCap(request), otherTools: findOtherTools(request), offersTools: Array.isArray(tools) && tools.length > 0 }
-}
-
-function callerCap(request: ClientRequest): number | undefined {
-  const { body, client } = request
-  if (!client.capFields) return undefined
-  // What is sent is the canonical form, in which a plugin may have changed the cap.
-  if (request.edited) return request.canonical().sampling.maxOutput
-  for (const field of client.capFields) {
-    const cap = body[field]
-    if (typeof cap === 'number') return cap
-  }
-  return undefined
-}
 
 const NO_MEDIA: MediaNeed = { modalities: new Set(), images: 0 }
 
@@ -201,54 +172,6 @@ export function imageCount({ request }: WithRequest): number {
   return mediaNeed(request).images
 }
 
-/** Searches held for where the caller sets no bound of its own. */
-const USUAL_SEARCHES = 10
-
-/** The most searches that the provider's own tools may run for this request; 0 where it offers none. */
-export function searchBound(exchange: WithRequest): number {
-  let most = searchesByOptions(exchange.request.edited ? exchange.request.canonical().extras?.fields : exchange.request.body)
-  if (exchange.request.edited) {
-    for (const tool of exchange.request.canonical().tools) {
-      const search = nativeSearchIn(tool)
-      if (search) most += search.maxUses ?? USUAL_SEARCHES
-    }
-  }
-  for (const tool of exchange.request.need.otherTools) most += maxSearches(tool, exchange.request.gateway.maxToolCalls)
-  return most
-}
-
-function findOtherTools(request: ClientRequest): readonly JsonObject[] {
-  const { body, client, edited } = request
-  // Nearly all requests of the formats whose tools stand in one place.
-  if (!edited && body.tools === undefined && client.nativeTools === undefined) return NO_TOOLS
-  const listed = edited
-    ? request.canonical().tools.flatMap((tool) => (tool.kind === 'opaque' ? [tool.of.data] : []))
-    : Array.isArray(body.tools)
-      ? body.tools.filter(isOther)
-      : NO_TOOLS
-  const added = client.nativeTools?.(body)
-  return added === undefined || added.length === 0 ? listed : [...listed, ...added.map(({ of }) => of.data)]
-}
-
-/** The messages format may leave out the type of a function. */
-function isOther(tool: Json): tool is JsonObject {
-  return isObject(tool) && tool.type !== undefined && tool.type !== 'function'
-}
-
-const NO_TOOLS: readonly JsonObject[] = []
-
-/** Chat models that search by themselves (OpenAI SDK 7.55.0, ChatCompletionCreateParams: `web_search_options`). */
-const searchesByOptions = (fields: JsonObject | undefined): number => (isObject(fields?.web_search_options) ? USUAL_SEARCHES : 0)
-
-/** The search of Groq and that of Moonshot, and all that others have under one word. */
-const SEARCHES = /^(?:web_search|browser_search$|builtin_function$)/
-
-/** @param calls `max_tool_calls` of the caller: the Responses API runs so many, others know no such bound. */
-function maxSearches({ type, max_uses: most }: JsonObject, calls = 0): number {
-  if (typeof type !== 'string' || !SEARCHES.test(type)) return 0
-  return typeof most === 'number' && most >= 1 ? most : Math.max(USUAL_SEARCHES, calls)
-}
-
 /**
  * Tokens that must fit into an endpoint's context: input and the caller's own output cap, erring high.
  * @param smallest context in question; where even a token per byte fits it, nothing is counted more closely.
@@ -256,14 +179,21 @@ function maxSearches({ type, max_uses: most }: JsonObject, calls = 0): number {
 export function contextNeed(exchange: WithRequest, smallest: number): TokenNeed {
   // Each input has the context to itself; the endpoint's rule decides about one that is too long.
   if (exchange.request.client.embedding) return { input: 0, cap: 0 }
-  const { bytes, edited, mayHoldMedia, need } = exchange.request
-  const { cap = 0 } = need
-  if (!edited && !mayHoldMedia && bytes + cap <= smallest) return { input: bytes, cap }
+  const { edited, need } = exchange.request
+  const { cap = 0, textBytes } = need
+  if (textBytes + cap <= smallest) return { input: textBytes, cap }
   const most = edited ? Number.POSITIVE_INFINITY : needBound(exchange)
   if (most + cap <= smallest) return { input: most, cap }
   const { noted } = exchange.request
   noted.promptEstimate ??= estimatedNeed(exchange.request.canonical(), estimateTokens).prompt
   return { input: noted.promptEstimate, cap, counted: noted.counted }
+}
+
+/** The smallest context of these endpoints, in tokens; Infinity where none declares one. */
+export function smallestContext(endpoints: readonly Endpoint[]): number {
+  let smallest = Number.POSITIVE_INFINITY
+  for (const { context = smallest } of endpoints) smallest = Math.min(smallest, context)
+  return smallest
 }
 
 /** More than the canonical form of a tool has beyond the caller's. */
@@ -277,9 +207,6 @@ function needBound(exchange: WithRequest): number {
   if (mayHoldMedia) for (const _ of findMedia(exchange.request.canonical())) tokens += COUNTED_MEDIA_TOKENS
   return tokens
 }
-
-/** Tokens of input and output that the endpoint takes together. */
-export const endpointContext = (endpoint: Pick<Endpoint, 'context'>): number => endpoint.context ?? Number.POSITIVE_INFINITY
 
 /** True where the body as it came is all text that a provider gets. */
 const isPlain = ({ request: { mayHoldMedia, edited } }: WithRequest): boolean => !mayHoldMedia && !edited
@@ -305,7 +232,6 @@ function weighRequest(exchange: WithRequest): Weight {
 /** Notes all that the settlement reads of the conversation, before that goes. What else it needs has been noted for the hold. */
 export function noteForSettlement(exchange: WithRequest): void {
   const { request } = exchange
-  request.noted.need ??= readNeed(request)
   mediaNeed(request)
   if (!isPlain(exchange)) weighRequest(exchange)
 }
@@ -332,9 +258,9 @@ export function inputEstimate(exchange: WithRequest): number {
  * context, media count by their size, since a document of hundreds of pages or an hour of video may be nearly all of it.
  */
 export function sentEstimate(exchange: WithRequest, endpoint: Endpoint): number {
-  if (isPlain(exchange)) return Math.min(estimateFromBytes(exchange.request.bytes), endpointContext(endpoint))
+  if (isPlain(exchange)) return Math.min(estimateFromBytes(exchange.request.bytes), endpoint.context ?? Number.POSITIVE_INFINITY)
   const { text, sized } = weighRequest(exchange)
-  return Math.min(estimateFromBytes(text) + sized, endpointContext(endpoint))
+  return Math.min(estimateFromBytes(text) + sized, endpoint.context ?? Number.POSITIVE_INFINITY)
 }
 
 /** Tokens of an image at the usual resolution, and the least of any other medium. */
@@ -367,9 +293,8 @@ export function priceMoment(exchange: WithRequest, endpoints: readonly Endpoint[
   return undefined
 }
 
-/** Tokens that the input cannot pass: no token of a byte-level vocabulary is shorter than a byte. */
-export function inputBound(exchange: WithRequest): number {
-  if (isPlain(exchange)) return exchange.request.bytes + TOOL_PROMPT_TOKENS
+/** Tokens that an input with media, or one that was edited, cannot pass: no token of a byte-level vocabulary is shorter than a byte. */
+export function weighedBound(exchange: WithRequest): number {
   const { text, most } = weighRequest(exchange)
   return text + TOOL_PROMPT_TOKENS + most
 }

@@ -1,5 +1,4 @@
 /** Enforces the limits of a key: requests and tokens per minute, and bytes in flight. */
-import type { Settlement } from '../../ledger/settlement.ts'
 import type { Accepted, Authenticated } from '../exchange.ts'
 import type { Layer, Service } from '../layer.ts'
 import type { Admission } from './admission.ts'
@@ -11,8 +10,10 @@ export function admitLayer(admission: Admission): Layer<Authenticated> {
   return (next) => {
     const enter = weighed(admission, next)
     return function handle(exchange) {
-      // A promise only where several processes share the counters.
       const { key } = exchange.auth
+      const { requests, tokens, bytes } = key.limits
+      if (requests === undefined && tokens === undefined && bytes === undefined) return next(exchange)
+      // A promise only where several processes share the counters.
       exchange.history.rates = shownRates(key)
       const counted = admission.request(key, exchange.history.rates)
       return counted ? counted.then(() => enter(exchange)) : enter(exchange)
@@ -36,10 +37,10 @@ function weighed(admission: Admission, next: Service<Authenticated>): Service<Au
 }
 
 /**
- * Tokens of a key's minute: taken by estimate before the call, put right when the usage is known.
+ * Tokens of the minute of a key with such a limit: taken by estimate before the call, put right when the usage is known.
  * Takes the estimate of the input plus the caller's output cap; nothing for the output where the caller set no cap.
  * Call once for each turn: only the first can be refused.
- * @returns a promise only where the key has such a limit and the counters are shared.
+ * @returns a promise only where the counters are shared.
  * @throws Fault 429.
  */
 export function takeTokens(exchange: Accepted, admission: Admission): Promise<void> | undefined {
@@ -48,17 +49,10 @@ export function takeTokens(exchange: Accepted, admission: Admission): Promise<vo
     head: { costs },
     history,
   } = exchange
-  if (key.limits.tokens === undefined) return undefined
   const count = Math.ceil(inputEstimate(exchange) + Math.max(0, exchange.request.need.cap ?? 0))
   const waiting = admission.tokens(key, count, costs.turns.length > 0, history.rates)
   if (!waiting) costs.rateTokens += count
   return waiting?.then(() => {
     costs.rateTokens += count
   })
-}
-
-/** Call once, when the exchange is settled. What is not charged does not count; nor does what is read from a cache count less. */
-export function settleTokens({ auth: { key }, head: { costs }, history }: Accepted, { used }: Settlement, admission: Admission): void {
-  if (key.limits.tokens === undefined) return
-  admission.correctTokens(key, used - costs.rateTokens, history.rates)
 }

@@ -14,7 +14,7 @@ import { JsonReader } from '../../machines/json-bytes/json-reader.ts'
 import { JsonSource, SourceSize } from '../../machines/json-bytes/json-source.ts'
 import { openItems } from '../compaction/compact.ts'
 import type { BodyPlace, ChainDependencies } from '../dependencies.ts'
-import { type Accepted, type Authenticated, advance } from '../exchange.ts'
+import type { Accepted, Authenticated } from '../exchange.ts'
 import type { Layer, Reply } from '../layer.ts'
 import { endedEarly } from '../reply/final-fault.ts'
 import { keyBucket } from './admission.ts'
@@ -100,7 +100,9 @@ function accept(
   client.check(whole, exchange.head.headers)
   const kept = (body: JsonObject, facts: CompactionFacts | undefined): Authenticated & Accepted => {
     const accepted = acceptBody(exchange, client, body, body === sent ? { raw, characters, bytes } : bodyText(body), fields)
-    accepted.request.payload.cameAs(sent, source)
+    const { payload } = accepted.request
+    payload.sent = sent
+    payload.source = source
     accepted.request.compaction = facts
     const { trace } = accepted.request.gateway
     if (trace) exchange.history.trace?.adopt(trace.trace_id, trace.parent_span_id)
@@ -151,13 +153,13 @@ export function acceptBody<From extends Authenticated>(
     bytes,
     characters,
     gateway,
-    mayHoldMedia: mayHoldMedia(raw) && (client.embedding !== undefined || namesMedia(body)),
     hasOtherTools: hasOtherTools(body),
+    mayHoldMedia: mayHoldMedia(raw) && (client.embedding !== undefined || namesMedia(body)),
   })
   const ctx = exchange.run.ctx as { body: JsonObject; model: string }
   ctx.body = body
   ctx.model = gateway.model ?? ''
-  return advance(exchange, 'request', request)
+  return Object.assign(exchange, { request })
 }
 
 /** As for `session_id`; a longer one is no id of ours to judge, and is not read. */
@@ -184,7 +186,7 @@ function agentSession(headers: IncomingHttpHeaders, { metadata }: JsonObject): s
     const id = headers[name]
     if (typeof id === 'string' && id !== '' && id.length <= MAX_SESSION_LENGTH) return id
   }
-  const user = isObject(metadata) ? asString(metadata.user_id) : undefined
+  const user = metadata !== undefined && isObject(metadata) ? asString(metadata.user_id) : undefined
   return user === undefined ? undefined : IN_USER.exec(user)?.[1]
 }
 

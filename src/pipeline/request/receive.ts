@@ -24,12 +24,12 @@ export function receiveLayer(
   return (next) =>
     async function handle(exchange) {
       let deadline: Timer | undefined
-      const { server } = exchange.head.config
+      const { server, brand } = exchange.head.config
       try {
-        const allowed = requestDeadline(exchange.head.headers, exchange.head.brand, server.deadline)
-        deadline = dependencies.clock.after(allowed, () => exchange.head.cancel.abort(new Fault('deadline')))
+        const allowed = requestDeadline(exchange.head.headers, brand.headers.deadline, server.deadline)
         checkBodyHead(exchange.head.headers, exchange.head.connection.contentLength, server.maxBody)
         checkSession(exchange)
+        deadline = dependencies.clock.after(allowed, () => exchange.head.cancel.abort(new Fault('deadline')))
         const reply = await next(exchange)
         const { refused, aborted, fault, lane } = reply.turn
         if (fault) absoluteDocs(fault, server.publicUrl)
@@ -71,10 +71,10 @@ function answer(exchange: Exchange, reply: Reply): void {
 function answerHeaders(exchange: Exchange): Record<string, string> {
   const headers = idHeaders(exchange)
   const {
-    head: { config, brand },
+    head: { config },
     run: { final },
   } = exchange
-  if (config.server.costHeader && final) headers[brandHeaders(brand).cost] = usdText(final.cost)
+  if (config.server.costHeader && final) headers[config.brand.headers.cost] = usdText(final.cost)
   return headers
 }
 
@@ -156,11 +156,10 @@ const DURATION = /^(\d{1,9})(ms|s|m|h)$/
 /**
  * Milliseconds from the head of the request to its end. `X-<Brand>-Deadline` is a decimal number of seconds or a
  * duration as the configuration writes it (`1500ms`, `30s`, `2m`); it can only shorten.
- * @param configured milliseconds of `server.deadline`.
+ * @param name of that header. @param configured milliseconds of `server.deadline`.
  * @throws Fault 400 naming the header.
  */
-export function requestDeadline(headers: IncomingHttpHeaders, brand: string, configured: number): number {
-  const name = brandHeaders(brand).deadline
+export function requestDeadline(headers: IncomingHttpHeaders, name: string, configured: number): number {
   const value = headers[name]
   if (value === undefined) return configured
   const wanted = typeof value === 'string' ? milliseconds(value.trim()) : 0
@@ -174,35 +173,6 @@ function milliseconds(text: string): number {
   const [, count, unit] = DURATION.exec(text) ?? []
   const size = unit === undefined ? undefined : UNITS[unit]
   return size === undefined ? Number.NaN : Number(count) * size
-}
-
-/** Names of headers with the brand word in them: put together once, since every request looks for them. */
-interface BrandHeaders {
-  readonly brand: string
-  readonly metadata: string
-  readonly legacyMetadata: string
-  readonly title: string
-  readonly deadline: string
-  /** Of replies. */
-  readonly cost: string
-}
-
-/** A process serves one brand at a time; a reload may change it. */
-let last: BrandHeaders | undefined
-
-export function brandHeaders(brand: string): BrandHeaders {
-  if (last?.brand !== brand) {
-    const prefix = `x-${brand}-`
-    last = {
-      brand,
-      metadata: `${prefix}metadata`,
-      legacyMetadata: `${prefix}experimental-metadata`,
-      title: `${prefix}title`,
-      deadline: `${prefix}deadline`,
-      cost: `${prefix}cost`,
-    }
-  }
-  return last
 }
 
 /** Answers with a whole stream without content, free of charge: no provider is called. */

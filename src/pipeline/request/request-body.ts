@@ -1,5 +1,5 @@
 /**
- * The body of a request from the moment that it is checked: what the caller sent, what goes on, and the bytes of a large one, which stand in
+ * The body of a request as the caller sent it, from the moment that it is checked: parsed, and the bytes of a large one, which stand in
  * for it once it is sent (docs/decisions/0021-large-bodies-in-their-own-bytes.md).
  */
 import type { JsonObject } from '../../core/json.ts'
@@ -7,23 +7,14 @@ import { wellFormedJson } from '../../core/well-formed.ts'
 import type { JsonSource } from '../../machines/json-bytes/json-source.ts'
 
 export class RequestBody {
-  /** With what a preset or a stored prompt has added, and but for the inputs of an embedding, in which guardrails hide what is not to go out. */
-  value: JsonObject
-  /** As the caller sent it. */
   sent: JsonObject
   /** True once its large members are gone. */
   isDiscarded = false
   /** The bytes of a large body, as long as they are kept. */
   source: JsonSource | undefined = undefined
 
-  constructor(value: JsonObject) {
-    this.value = value
-    this.sent = value
-  }
-
-  cameAs(sent: JsonObject, source: JsonSource | undefined): void {
+  constructor(sent: JsonObject) {
     this.sent = sent
-    this.source = source
   }
 
   /** The JSON text for a provider: what is the caller's goes on in its own bytes, members of the same wire, long texts of another. */
@@ -37,13 +28,15 @@ export class RequestBody {
     this.source = undefined
   }
 
-  /** Has been sent: its large members are parsed again out of its bytes where something reads them. @returns false where it stays as it is. */
-  release(): boolean {
-    if (this.value !== this.sent) this.source = undefined
-    if (this.source === undefined) return false
-    this.value = this.source.release()
-    this.sent = this.value
-    return true
+  /**
+   * Has been sent: its large members are parsed again out of its bytes where something reads them.
+   * @param whole what was sent on. @returns what stands in for that; the same where it stays as it is.
+   */
+  release(whole: JsonObject): JsonObject {
+    if (whole !== this.sent) this.source = undefined
+    if (this.source === undefined) return whole
+    this.sent = this.source.release()
+    return this.sent
   }
 
   /** The answer has begun, and nothing will read the conversation again: its bytes go, too. */

@@ -7,12 +7,11 @@ import type { ChainDependencies } from '../dependencies.ts'
 import { narrow, type Routed } from '../exchange.ts'
 
 /**
- * @returns with the endpoints of the caller's own wire, where the request wants no answer.
+ * @returns with the endpoints of the caller's own wire, for a request that wants no answer.
  * @throws Fault 400 where there are none.
  */
 export function withCacheFill(routed: Routed, upstreams: ChainDependencies['upstreams']): Routed {
-  const { client, body } = routed.request
-  if (client.fillsCache?.(body) !== true) return routed
+  const { client } = routed.request
   const { endpoints } = routed.route
   const able = endpoints.filter(({ provider }) => upstreams.get(provider.dialect)?.wire === client.id)
   if (able.length > 0 || endpoints.length === 0) return narrow(routed, able)

@@ -1,20 +1,12 @@
 /** Which drained endpoints a request may still use: those that it is bound to, as nginx and HAProxy drain a server. */
 import type { Endpoint } from '../../routing/catalog/types.ts'
-import { isDrained, type StickySessions } from '../../routing/index.ts'
+import type { StickySessions } from '../../routing/index.ts'
 import type { Aimed } from '../exchange.ts'
 import { holdsIds } from '../request/provider-ids.ts'
 import { conversationName, mayStay } from './conversation.ts'
 
-/**
- * True for the endpoint where the conversation was served last, and for those that have what the request names by an id.
- * @returns undefined where none of the endpoints is drained.
- */
-export function findBinding(
-  exchange: Aimed,
-  all: readonly Endpoint[],
-  sessions: StickySessions,
-): ((endpoint: Endpoint) => boolean) | undefined {
-  if (!all.some(isDrained)) return undefined
+/** True for the endpoint where the conversation was served last, and for those that have what the request names by an id. */
+export function findBinding(exchange: Aimed, all: readonly Endpoint[], sessions: StickySessions): (endpoint: Endpoint) => boolean {
   const { run } = exchange
   const stays = servedAt(exchange, all, sessions)
   return (endpoint) => endpoint.id === stays || (run.pinned !== undefined && holdsIds(endpoint, run.pinned))

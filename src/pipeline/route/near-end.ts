@@ -5,7 +5,7 @@
 import type { Endpoint } from '../../routing/catalog/types.ts'
 import { isNearEnd } from '../../routing/index.ts'
 import type { Guarded } from '../exchange.ts'
-import { contextNeed, endpointContext, inputModalities } from '../request/client-request.ts'
+import { contextNeed, inputModalities, smallestContext } from '../request/client-request.ts'
 
 export interface ContextCounter {
   /** True where the provider has a counter that is worth a call. */
@@ -22,8 +22,7 @@ export function countNearEnd(exchange: Guarded, counter: ContextCounter): Promis
     demand: { preferences },
   } = exchange
   if (request.client.embedding || request.noted.counted) return undefined
-  let smallest = Number.POSITIVE_INFINITY
-  for (const endpoint of endpoints) smallest = Math.min(smallest, endpointContext(endpoint))
+  const smallest = smallestContext(endpoints)
   const need = contextNeed(exchange, smallest)
   if (need.input + need.cap <= smallest) return undefined
   const strict = preferences.require_parameters === true

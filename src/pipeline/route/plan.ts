@@ -3,7 +3,6 @@
 import { entryAt } from '../../core/entry-at.ts'
 import { Fault } from '../../core/faults.ts'
 import { ALL_TIERS } from '../../core/service-tiers.ts'
-import type { ApiKey } from '../../plugin-api/key.ts'
 import type { Endpoint } from '../../routing/catalog/types.ts'
 import {
   type Filtered,
@@ -17,9 +16,9 @@ import {
   tokensAt,
 } from '../../routing/index.ts'
 import type { ChainDependencies, ChainSettings } from '../dependencies.ts'
-import { type Aimed, advance, type Guarded, type Planned } from '../exchange.ts'
+import type { Aimed, Guarded, Planned } from '../exchange.ts'
 import type { Layer } from '../layer.ts'
-import { isLimited } from '../money/hold.ts'
+import { isLimited, NO_PART } from '../money/hold.ts'
 import type { InputCounter } from '../money/outside-count.ts'
 import { takeTurnHold } from '../money/outside-hold.ts'
 import { type Payer, writeHold } from '../money/take-hold.ts'
@@ -27,7 +26,7 @@ import { unpriced } from '../money/tool-fees.ts'
 import { concludeTurn } from '../money/turn-cost.ts'
 import type { Conversation, Plan } from '../records.ts'
 import { usableKey } from '../request/authenticate.ts'
-import { contextNeed, endpointContext, parseTier, priceMoment } from '../request/client-request.ts'
+import { contextNeed, priceMoment, smallestContext } from '../request/client-request.ts'
 import { keyOwner } from '../request/key-owner.ts'
 import { takeTokens } from '../request/rate-limits.ts'
 import { conversationName, mayStay } from './conversation.ts'
@@ -47,7 +46,7 @@ interface Counters {
 export function planLayer(settings: PlanSettings, dependencies: ChainDependencies, counters: Counters): Layer<Guarded, Planned> {
   const payer = { upstreams: dependencies.upstreams, seen: dependencies.seenInputs, counter: counters.input }
   return (next) => (exchange) => {
-    const counting = countNearEnd(exchange, counters.context)
+    const counting = isShort(exchange) ? undefined : countNearEnd(exchange, counters.context)
     const planning = counting
       ? counting.then(() => planned(exchange, settings, dependencies, payer))
       : planned(exchange, settings, dependencies, payer)
@@ -67,26 +66,24 @@ async function planned(
   const wanted = fetching ? await fetching : order.candidates
   // The body may have taken its time, and earlier turns have: what holds is the key as it is now.
   const found = callers.renew(exchange.auth.key)
-  const key = keyNow(exchange, found instanceof Promise ? await found.catch(() => exchange.auth.key) : found)
-  const counted = takeTokens(exchange, dependencies.admission)
+  const renewed = found instanceof Promise ? await found.catch(() => exchange.auth.key) : found
+  const { clock, costs } = exchange.head
+  // An exchange that has had a turn goes on whatever became of its key, but within the limit of now.
+  const key = costs.turns.length > 0 ? (renewed ?? exchange.auth.key) : usableKey(renewed, clock)
+  const counted = exchange.auth.key.limits.tokens === undefined ? undefined : takeTokens(exchange, dependencies.admission)
   if (counted) await counted
-  const concluding = concludeTurn(exchange)
+  const concluding = exchange.run.turnHold === NO_PART ? undefined : concludeTurn(exchange)
   if (concluding) await concluding
   const { credit } = dependencies
   const taking = takeTurnHold(exchange, wanted, { ...payer, key, credit })
   const { input, candidates, outputCaps } = taking instanceof Promise ? await taking : taking
-  exchange.head.costs.inputTokens = input
-  const ready = advance(exchange, 'plan', { candidates, outputCaps, conversation: order.conversation, watch: order.watch })
+  costs.inputTokens = input
+  const ready = Object.assign(exchange, { plan: { candidates, outputCaps, conversation: order.conversation, watch: order.watch } })
   const [first] = candidates
   // No candidate that can be paid for is a refusal of the hold.
   if (!first) throw new Fault('internal', { cause: new Error('the hold has no candidate') })
   await writeHold(ready, first, dependencies.journal)
   return ready
-}
-
-/** An exchange that has had a turn goes on whatever became of its key, but within the limit of now. @throws Fault 401. */
-function keyNow({ auth: { key }, head: { clock, costs } }: Guarded, found: ApiKey | undefined): ApiKey {
-  return costs.turns.length > 0 ? (found ?? key) : usableKey(found, clock)
 }
 
 /** Endpoints in the order in which they are tried, and what of it later turns keep. */
@@ -103,22 +100,28 @@ export function planOrder(
   return order(exchange, affordable(exchange, fitting(exchange)), dependencies)
 }
 
+/** True where every endpoint has room for a token per byte and the cap: no context is in question. */
+function isShort({ request: { need }, route: { endpoints } }: Guarded): boolean {
+  const most = need.textBytes + (need.cap ?? 0)
+  return endpoints.every(({ context = most }) => most <= context)
+}
+
 /** @throws Fault 400 `context_length` where the input fits no endpoint. */
 function fitting(exchange: Guarded): readonly Endpoint[] {
   const {
     route: { endpoints },
   } = exchange
-  let smallest = Number.POSITIVE_INFINITY
-  for (const endpoint of endpoints) smallest = Math.min(smallest, endpointContext(endpoint))
+  if (isShort(exchange)) return endpoints
+  const smallest = smallestContext(endpoints)
   const need = contextNeed(exchange, smallest)
   if (need.input + need.cap <= smallest) return endpoints
   const { kept, removed } = withContext(exchange, endpoints, need)
   if (kept.length > 0) return kept
   const fault = noEndpointFault([exchange.demand.requested], removed)
-  const roomiest = endpoints.reduce((best, endpoint) => (endpointContext(endpoint) > endpointContext(best) ? endpoint : best))
+  const roomiest = endpoints.reduce((best, endpoint) => ((endpoint.context ?? 0) > (best.context ?? 0) ? endpoint : best))
   throw new Fault('context_length', {
     message: `${fault.message}. Shorten the input, or add the plugin context-compression`,
-    metadata: { ...fault.metadata, tokens: tokensAt(roomiest, need), context: endpointContext(roomiest) },
+    metadata: { ...fault.metadata, tokens: tokensAt(roomiest, need), context: roomiest.context },
     availability: fault.availability,
   })
 }
@@ -136,6 +139,7 @@ export function withContext({ demand }: Aimed, endpoints: readonly Endpoint[], n
 }
 
 function affordable(exchange: Guarded, endpoints: readonly Endpoint[]): readonly Endpoint[] {
+  if (exchange.request.need.isTokensAlone && endpoints.every(({ price }) => price !== 'unpriced')) return endpoints
   const isPriced = (endpoint: Endpoint): boolean => unpriced(exchange, endpoint) === undefined
   if (!isLimited(exchange.auth.key, exchange.demand.budgets) || endpoints.every(isPriced)) return endpoints
   const priced = endpoints.filter(isPriced)
@@ -173,7 +177,7 @@ export function orderPreferences(exchange: Guarded, conversation: Conversation |
     ...exchange.demand.preferences,
     route: gateway.route,
     sticky: conversation?.pinned,
-    serviceTier: parseTier(gateway.serviceTier),
+    serviceTier: exchange.demand.serviceTier,
     tools: exchange.request.need.offersTools,
     priceMoment: priceMoment(exchange, exchange.route.endpoints),
   }

@@ -17,7 +17,7 @@ import {
   type Tier,
 } from '../../routing/index.ts'
 import type { ChainDependencies, ChainSettings, PluginSetting } from '../dependencies.ts'
-import { type Accepted, type Aimed, advance, type Guarded, narrow, type Routed } from '../exchange.ts'
+import { type Accepted, type Aimed, type Guarded, narrow, type Routed } from '../exchange.ts'
 import { type Bound, type BoundTerms, boundFor } from '../guard/guardrail-terms.ts'
 import type { Layer, Service } from '../layer.ts'
 import type { Advisor, Demand, Variant } from '../records.ts'
@@ -33,7 +33,7 @@ import { offersSearch, settleSearch } from './native-search.ts'
 import { NOT_READ, readInputs, without } from './read-inputs.ts'
 import { type NamedRouter, rememberModel, routableModels, routeModels, routerNamed, usable } from './router-models.ts'
 import { withThread } from './threads.ts'
-import { EMBEDDING, ofKind, ofShownKinds, unknown, type Wanted, wantedBy, wrongKind } from './wanted-kind.ts'
+import { EMBEDDING, GENERATING, ofKind, ofShownKinds, unknown, type Wanted, wrongKind } from './wanted-kind.ts'
 
 /** Dependencies of the choice of models. */
 type ResolveDependencies = Pick<ChainDependencies, 'upstreams' | 'health' | 'sessions' | 'clock' | 'modelKinds'>
@@ -56,20 +56,23 @@ export function resolveLayer(
       ? (exchange) => (isDirect(exchange, direct.implied) ? direct.plan(exchange) : through(exchange))
       : through
     return function handle(exchange) {
-      const choice = ofShownKinds(findModels(exchange, settings), wantedBy(exchange), dependencies.modelKinds)
+      const found = findModels(exchange, settings)
+      const isKnown = !found.models.some((model) => model.unknownKind)
+      const choice = isKnown ? found : ofShownKinds(found, wantedBy(exchange), dependencies.modelKinds)
       const { hasOtherTools, mayHoldMedia, client } = exchange.request
       const mayBeNeeded = hasOtherTools || mayHoldMedia || client.nativeTools !== undefined
       const ability = mayBeNeeded ? new DialectAbility(exchange, settings.catalog, dependencies.upstreams) : undefined
       const bound = settings.guardrails.length > 0 ? boundFor(settings.guardrails, exchange.auth.key) : UNBOUND
-      const aimed = advance(exchange, 'demand', resolveDemand(exchange, choice, { bound, ability, settings }))
+      const aimed = Object.assign(exchange, { demand: resolveDemand(exchange, choice, { bound, ability, settings }) })
       const { upstreams, sessions } = dependencies
       const bounds = { ability, terms: bound.terms, plugins: settings.plugins, upstreams, sessions }
       const { models, router } = choice
-      if (!router) return next(settled(advance(aimed, 'route', { models, endpoints: serving(aimed, modelEndpoints(models), bounds) })))
+      if (!router)
+        return next(settled(Object.assign(aimed, { route: { models, endpoints: serving(aimed, modelEndpoints(models), bounds) } })))
       const routable = routableModels(aimed, settings.catalog).filter((model) => !dependencies.modelKinds.lacks(model, 'generate'))
       const endpoints = usable(aimed, serving(aimed, modelEndpoints([...new Set([...routable, ...models])]), bounds))
       const { memory, route } = routeModels(aimed, router, { models: routable, endpoints, fallbacks: models }, dependencies)
-      const routed = settled(advance(aimed, 'route', route))
+      const routed = settled(Object.assign(aimed, { route }))
       if (!memory) return next(routed)
       return next(routed).then((reply) => {
         rememberModel(routed, memory, reply, dependencies.sessions)
@@ -81,8 +84,9 @@ export function resolveLayer(
   /** Searches and tools that the providers of all endpoints have are left to them. */
   function settled(routed: Routed): Routed {
     const pinned = routed.run.pinned ? narrow(routed, havingIds(routed.route.endpoints, routed.run.pinned)) : routed
-    const exchange = withCacheFill(withThread(pinned), dependencies.upstreams)
-    const { hasOtherTools, edited } = exchange.request
+    const { body, client, hasOtherTools, edited } = pinned.request
+    const threaded = body.thread === undefined ? pinned : withThread(pinned)
+    const exchange = client.fillsCache?.(body) ? withCacheFill(threaded, dependencies.upstreams) : threaded
     if (!hasOtherTools && !edited) return exchange
     if (offersSearch(exchange)) settleSearch(exchange, settings.plugins, dependencies.upstreams)
     if (offersShared(exchange)) leaveToProviders(exchange, dependencies.upstreams)
@@ -118,11 +122,13 @@ interface Bounded {
 
 function resolveDemand(exchange: Accepted, choice: ModelChoice, { bound, ability, settings }: Bounded): Demand {
   const { requested, strategy, variant, plugins, models, router } = choice
+  const { gateway } = exchange.request
   const preferences = joinPreferences(exchange, variant)
   return {
     requested,
     strategy,
     variant,
+    serviceTier: gateway.serviceTier === undefined ? undefined : parseTier(gateway.serviceTier),
     plugins,
     models: router ? [] : models,
     preferences: bound.requireParameters ? { ...preferences, require_parameters: true } : preferences,
@@ -167,7 +173,7 @@ function serving(exchange: Aimed, all: readonly Endpoint[], bounds: Bounds): rea
     exchange.demand.preferences.require_parameters === true ||
     all.some(({ supported, quirks, provider }) => supported !== undefined || (quirks ?? provider.quirks).body?.drop !== undefined) ||
     namesVerbosity(exchange.request.body)
-  const inputs = exchange.request.client.embedding ? undefined : inputModalities(exchange)
+  const inputs = exchange.request.mayHoldMedia && !exchange.request.client.embedding ? inputModalities(exchange) : undefined
   const { always, otherwise } = inputs ? readInputs(exchange, plugins) : NOT_READ
   const read = bounds.reading ? new Set([...always, ...otherwise]) : always
   const needs: RouteNeeds = {
@@ -177,17 +183,19 @@ function serving(exchange: Aimed, all: readonly Endpoint[], bounds: Bounds): rea
     input: inputs && without(inputs, read),
     output: outputModalities(exchange),
     used: needsParameters ? exchange.request.canonical().used : undefined,
-    drained: findBinding(exchange, all, sessions),
+    drained: all.some(({ weight }) => weight === 0) ? findBinding(exchange, all, sessions) : undefined,
     effort: needsParameters ? exchange.request.canonical().reasoning?.effort : undefined,
     sent: needsParameters ? (endpoint) => sentTo(endpoint, upstreams) : undefined,
     unable: ability?.isNeeded ? (endpoint) => ability.lacks(endpoint) : undefined,
-    serviceTier: parseTier(exchange.request.gateway.serviceTier),
+    serviceTier: exchange.demand.serviceTier,
     priceMoment: exchange.demand.preferences.max_price ? priceMoment(exchange, all) : undefined,
     barred:
       (terms || exchange.demand.advisors.length > 0 || undefined) &&
       ((endpoint) => terms?.bar(endpoint, terms.priced ? priceMoment(exchange, all) : undefined) ?? advisorBar(exchange, endpoint, terms)),
     tiers:
-      exchange.demand.preferences.order?.length || requestedTier(exchange.request.gateway.serviceTier) === 'default'
+      !exchange.demand.variant.tiers ||
+      exchange.demand.preferences.order?.length ||
+      requestedTier(exchange.request.gateway.serviceTier) === 'default'
         ? undefined
         : exchange.demand.variant.tiers,
   }
@@ -220,7 +228,7 @@ function isOpen(all: readonly Endpoint[], needs: RouteNeeds): boolean {
 
 /** Of the parameters that filter softly the only one that a dialect may have no field for. */
 function namesVerbosity({ verbosity, text }: JsonObject): boolean {
-  return verbosity !== undefined || (isObject(text) && text.verbosity !== undefined)
+  return verbosity !== undefined || (text !== undefined && isObject(text) && text.verbosity !== undefined)
 }
 
 function outputModalities(exchange: Aimed): string[] | undefined {
@@ -254,7 +262,8 @@ function findModels(exchange: Accepted, settings: Settings): ModelChoice {
   const router = found ? undefined : routerNamed(first, exchange.head.brand, settings)
   if (router && wanted === EMBEDDING) throw wrongKind(first, 'chooses among models that generate text', wanted)
   if (router) return routed(exchange, requested, router, settings)
-  const { model, variant, strategy } = ofKind(wanted, first, found ?? unknown(first, exchange, settings.catalog.models))
+  const { model, variant, strategy } =
+    found?.model.kind === wanted.kind ? found : ofKind(wanted, first, found ?? unknown(first, exchange, settings.catalog.models))
   const suffixes = variant === undefined ? NO_SUFFIX : parseSuffixes(first, variant, exchange)
   const alias = model.slug !== first && !first.startsWith(`${model.slug}:`)
   const fallbacks = gateway.model === undefined ? gateway.models.length - 1 : gateway.models.length
@@ -312,6 +321,8 @@ function withFallbacks(models: Model[], exchange: Accepted, settings: Settings):
 function routerInList(i: number): Fault {
   return badField(`models[${i}]`, 'expected a model: one that stands for a choice among models can only be named by `model`')
 }
+
+const wantedBy = ({ request }: Accepted): Wanted => (request.client.embedding ? EMBEDDING : GENERATING)
 
 type Found = NonNullable<ReturnType<ChainSettings['catalog']['find']>>
 

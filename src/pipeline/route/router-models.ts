@@ -5,7 +5,7 @@
 import { type PriceMoment, ratesAt } from '../../core/price.ts'
 import type { ModelRouter, RouterView } from '../../plugin-api/index.ts'
 import type { Endpoint, Model } from '../../routing/catalog/types.ts'
-import { allowsModel, type StickySessions, tokensAt } from '../../routing/index.ts'
+import { allowsModel, hasRoom, type StickySessions } from '../../routing/index.ts'
 import { endpointPace } from '../../routing/standing.ts'
 import type { ChainDependencies, ChainSettings, PluginSetting } from '../dependencies.ts'
 import type { Aimed } from '../exchange.ts'
@@ -15,7 +15,7 @@ import { unpriced } from '../money/tool-fees.ts'
 import { strayPromise } from '../plugins/invalid-values.ts'
 import { ExchangeView, mergeConfig } from '../plugins/view.ts'
 import type { Route } from '../records.ts'
-import { contextNeed, endpointContext, inputModalities, priceMoment } from '../request/client-request.ts'
+import { contextNeed, inputModalities, priceMoment, smallestContext } from '../request/client-request.ts'
 import { conversationName, mayStay } from './conversation.ts'
 
 export interface NamedRouter {
@@ -201,12 +201,8 @@ export function rememberModel(
  * All of them where none is left: a plugin may shorten the request yet, and the plan says best what is wrong.
  */
 export function usable(exchange: Aimed, endpoints: readonly Endpoint[]): readonly Endpoint[] {
-  let smallest = Number.POSITIVE_INFINITY
-  for (const endpoint of endpoints) smallest = Math.min(smallest, endpointContext(endpoint))
-  const need = contextNeed(exchange, smallest)
+  const need = contextNeed(exchange, smallestContext(endpoints))
   const limited = isLimited(exchange.auth.key, exchange.demand.budgets)
-  const kept = endpoints.filter(
-    (endpoint) => tokensAt(endpoint, need) <= endpointContext(endpoint) && !(limited && unpriced(exchange, endpoint) !== undefined),
-  )
+  const kept = endpoints.filter((endpoint) => hasRoom(endpoint, need) && !(limited && unpriced(exchange, endpoint) !== undefined))
   return kept.length > 0 ? kept : endpoints
 }

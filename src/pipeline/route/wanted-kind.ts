@@ -13,10 +13,8 @@ export interface Wanted {
   readonly wrong: FaultCode
 }
 
-const GENERATING: Wanted = { kind: 'generate', wrong: 'bad_request' }
+export const GENERATING: Wanted = { kind: 'generate', wrong: 'bad_request' }
 export const EMBEDDING: Wanted = { kind: 'embedding', wrong: 'model_not_found' }
-
-export const wantedBy = ({ request }: Accepted): Wanted => (request.client.embedding ? EMBEDDING : GENERATING)
 
 /** Operations by the kind of model that they call, for callers who took the wrong one. */
 const OPERATIONS: Partial<Record<ModelKind, string>> = { generate: '/v1/chat/completions', embedding: '/v1/embeddings' }

@@ -15,7 +15,6 @@ import type { ClientConnection } from '../client-connection.ts'
 import {
   type Accepted,
   type Authenticated,
-  advance,
   asExchange,
   Exchange,
   type Guarded,
@@ -113,16 +112,17 @@ function childExchange(outer: Guarded, client: ClientDialect): Authenticated {
   } = outer
   const exchange = new Exchange({
     id: { id, seq, tag },
+    at,
     client,
     headers,
     connection: { ...nowhere, reserve: (bytes) => connection.reserve?.(bytes), free: (bytes) => connection.free?.(bytes) },
     clock,
     config,
     wantsMetadata: false,
-    within: { costs, depth: depth + 1, at },
+    within: { costs, depth: depth + 1 },
   })
   exchange.history.trace = outer.history.trace
-  return advance(exchange, 'auth', outer.auth)
+  return Object.assign(exchange, { auth: outer.auth })
 }
 
 /** Ends the call with the caller's exchange, or when one of the signals says so. @returns what takes that back. */

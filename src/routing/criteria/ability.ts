@@ -96,7 +96,7 @@ export function isNearEnd(endpoint: Endpoint, need: TokenNeed, strict: boolean):
 /** Tokens of the input at this endpoint: as its model's server has counted them, else as they are estimated. */
 const inputAt = (endpoint: Endpoint, { input, counted }: TokenNeed): number => (counted?.model === endpoint.model ? counted.tokens : input)
 
-function hasRoom(endpoint: Endpoint, need: TokenNeed): boolean {
+export function hasRoom(endpoint: Endpoint, need: TokenNeed): boolean {
   return tokensAt(endpoint, need) <= (endpoint.context ?? Number.POSITIVE_INFINITY)
 }
 

@@ -14,7 +14,7 @@ import { quantization } from './quantization.ts'
 import { tier } from './tier.ts'
 import { weight } from './weight.ts'
 
-export { capWithin, isNearEnd, type TokenNeed, tokensAt } from './ability.ts'
+export { capWithin, hasRoom, isNearEnd, type TokenNeed, tokensAt } from './ability.ts'
 export type { Field, Refusal, RequestNeeds, SidedSlugs } from './criterion.ts'
 export { type Ceiling, overCeiling, parseCeiling } from './max-price.ts'
 export { ofOperator, orderFor, type StatedOrder } from './order.ts'

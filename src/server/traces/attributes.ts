@@ -9,7 +9,6 @@ import type { Usage } from '../../dialects/canon/usage.ts'
 import type { ClientDialect } from '../../dialects/types.ts'
 import { Double, type SpanWriter } from '../../machines/otlp/otlp.ts'
 import { type Exchange, exchangeClient } from '../../pipeline/exchange.ts'
-import { brandHeaders } from '../../pipeline/request/receive.ts'
 import type { Endpoint, Provider } from '../../routing/catalog/types.ts'
 
 /** Characters of a value that a caller chose, entries of an object that it sent, and characters of their names. */
@@ -39,10 +38,10 @@ export function callOperation(exchange: Exchange, { provider }: Endpoint): strin
 
 /** Fields by which the caller finds its requests again: user, session, and its own names for the trace. */
 export function writeCallersNames(spans: SpanWriter, { head, request }: Exchange): void {
-  const { headers, brand } = head
+  const { headers, config } = head
   spans.attribute('user_agent.original', text(headers['user-agent']))
   spans.attribute('headgate.app.referer', text(headers['http-referer'] ?? headers.referer))
-  spans.attribute('headgate.app.title', text(headers[brandHeaders(brand).title] ?? headers['x-title']))
+  spans.attribute('headgate.app.title', text(headers[config.brand.headers.title] ?? headers['x-title']))
   if (!request) return
   const { gateway, body } = request
   const { sessionId, trace } = gateway

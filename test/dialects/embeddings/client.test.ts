@@ -9,7 +9,7 @@ import type { EmbeddingClient } from '../../../src/dialects/types.ts'
 import { writeFloats } from '../../../src/machines/vectors/written.ts'
 import { inputBatches } from '../../../src/pipeline/embeddings/calls.ts'
 import { cutTo, embeddingAsk, inputTokens } from '../../../src/pipeline/embeddings/embedding-request.ts'
-import { advance, Exchange } from '../../../src/pipeline/exchange.ts'
+import { Exchange } from '../../../src/pipeline/exchange.ts'
 import { acceptBody } from '../../../src/pipeline/request/read.ts'
 import type { ApiKey } from '../../../src/plugin-api/key.ts'
 import { FakeClock } from '../../support/clock.ts'
@@ -98,6 +98,7 @@ t.test('what a layer changes is what goes out', async (t) => {
   )
   const received = new Exchange({
     id,
+    at: 0,
     client: embeddingsClient,
     headers: {},
     connection,
@@ -107,7 +108,7 @@ t.test('what a layer changes is what goes out', async (t) => {
   })
   const content = [{ type: 'text', text: 'my secret' }, image]
   const body = { model: 'a/b', input: [{ content }, { content: [content[0]] }], dimensions: 3 }
-  const known = advance(received, 'auth', { key: { name: 'app' } as ApiKey })
+  const known = Object.assign(received, { auth: { key: { name: 'app' } as ApiKey } })
   const exchange = acceptBody(known, embeddingsClient, body, { raw: JSON.stringify(body), characters: 10, bytes: 10 })
   t.match(embeddingAsk(exchange), { settings: { dimensions: 3 }, inputs: [{ kind: 'parts' }, { kind: 'text', text: 'my secret' }] })
   exchange.request.edit('test', ({ items }) => {

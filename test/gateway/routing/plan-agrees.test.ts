@@ -245,8 +245,10 @@ class Bench {
     const front: Front = serving.fronts[what === 'plan' ? 'plan' : 'generate']
     const dialects = planDialects(clientDialects)
     const connection = new Caller(questionBody(asked))
+    const at = this.clock.now()
     const exchange = new Exchange({
-      id: this.ids.next(this.clock.now()),
+      id: this.ids.next(at),
+      at,
       // The format is left to the body's shape: here it always shows.
       client: what === 'plan' ? dialectByBody(dialects, null) : (clientDialects.get(PATHS[asked.format]) ?? dialects.chat),
       headers: { authorization: `Bearer ${asked.key}` },

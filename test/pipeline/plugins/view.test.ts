@@ -1,8 +1,11 @@
 /** Changes of a plugin are taken back as a whole where the request goes on without it. */
 import t from 'tap'
+import type { GatewayFields } from '../../../src/dialects/canon/request-fields.ts'
+import type { ClientDialect } from '../../../src/dialects/types.ts'
 import type { ChainDependencies } from '../../../src/pipeline/dependencies.ts'
 import type { Guarded } from '../../../src/pipeline/exchange.ts'
 import { PluginView } from '../../../src/pipeline/plugins/view.ts'
+import { ClientRequest } from '../../../src/pipeline/request/client-request.ts'
 import type { Endpoint } from '../../../src/routing/catalog/types.ts'
 
 const endpoint = (name: string, searches: boolean): Endpoint =>
@@ -14,17 +17,17 @@ const endpoint = (name: string, searches: boolean): Endpoint =>
 function open() {
   const all = [endpoint('a', true), endpoint('b', false)]
   const request = { items: [], tools: [], sampling: {}, used: new Set() }
-  const edits: string[] = []
   const exchange = {
     route: { models: [], endpoints: all },
-    request: {
-      edits,
-      canonical: () => request,
-      edit: (by: string, change: (draft: unknown) => void) => {
-        change(request)
-        edits.push(by)
-      },
-    },
+    request: new ClientRequest({
+      client: { decodeRequest: () => request } as unknown as ClientDialect,
+      body: {},
+      bytes: 2,
+      characters: 2,
+      gateway: {} as GatewayFields,
+      mayHoldMedia: false,
+      hasOtherTools: false,
+    }),
   } as unknown as Guarded
   const wire = { webSearch: () => ({ isTool: true, besideFunctions: true, canExpress: () => true }) }
   const view = new PluginView(exchange, new Map([['wire', wire]]) as unknown as ChainDependencies['upstreams'], () => false)

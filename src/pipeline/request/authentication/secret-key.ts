@@ -2,7 +2,6 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import { Fault } from '../../../core/faults.ts'
 import { hasWrongChecksum, secretHash } from '../../../core/secret.ts'
-import type { ApiKey } from '../../../plugin-api/key.ts'
 import type { AuthenticationMethod, AuthenticationParts, Caller } from './method.ts'
 
 /** Characters of a key. */
@@ -49,15 +48,17 @@ function bearer(authorization: string): string {
 export const secretDigest = (secret: string, { connection }: Caller): string => connection.digest?.(secret) ?? secretHash(secret)
 
 export function secretKey({ keys }: AuthenticationParts): AuthenticationMethod {
-  const atHand = (digest: string): ApiKey | undefined => keys.written.get(digest) ?? keys.atHand(digest)
   return {
     // A caller that shows nothing at all gets the refusal for a missing key.
     shows: () => true,
-    atHand: (caller) => atHand(secretDigest(headerSecret(caller.headers), caller)),
+    atHand(caller) {
+      const digest = secretDigest(headerSecret(caller.headers), caller)
+      return keys.written.get(digest) ?? keys.atHand(digest)
+    },
     find(caller, isSuspect) {
       const secret = headerSecret(caller.headers)
       const digest = secretDigest(secret, caller)
-      const found = atHand(digest)
+      const found = keys.written.get(digest) ?? keys.atHand(digest)
       if (found) return found
       return hasWrongChecksum(secret) ? undefined : keys.find(digest, isSuspect(caller))
     },
