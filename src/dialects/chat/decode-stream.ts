@@ -9,7 +9,7 @@ import { type Usage, withSearches } from '../canon/usage.ts'
 import { LikeFrames, type Varying } from '../sse/like-frames.ts'
 import type { StreamDecoder } from '../types.ts'
 import { DeltaReader } from './decode-delta.ts'
-import { choiceFault, eventFault, faultIn, finishWord, stopText, unify } from './ends.ts'
+import { choiceEnd, eventFault, faultIn, stopText, unify } from './ends.ts'
 import { ReplyIdentity, ReplyMembers } from './reply.ts'
 import type { RunningUsage } from './running-usage.ts'
 import type { Sources } from './sources.ts'
@@ -144,8 +144,7 @@ export class ChatStreamDecoder implements StreamDecoder {
     // Some servers write the last chunk as a whole reply, with `message`.
     const delta = choice.delta ?? (this.deltas.hasBegun ? undefined : choice.message)
     if (isObject(delta)) this.deltas.read(delta, choice.logprobs, out)
-    const word = finishWord(choice)
-    const fault = choiceFault(choice, chunk, word)
+    const { word, fault } = choiceEnd(choice, chunk)
     if (fault) this.fail(fault, out)
     else if (word !== undefined) this.finished = laterWord(this.finished, word, toEndReason)
     this.stopped = stopText(choice, word) ?? this.stopped

@@ -1,20 +1,20 @@
 /** The stream of the pass lane: content chunks keep their bytes, everything else is read and written anew. */
 import { Fault } from '../../core/faults.ts'
-import { isObject, type JsonObject } from '../../core/json.ts'
+import { isObject, type Json, type JsonObject } from '../../core/json.ts'
 import { binary, utf8 } from '../../machines/sse/frames.ts'
 import { NO_ARGUMENTS } from '../canon/call-arguments.ts'
 import { laterEnd } from '../canon/ends.ts'
 import type { End } from '../canon/events.ts'
-import { onlyChoice } from '../canon/places.ts'
+import { createdIn, onlyChoice } from '../canon/places.ts'
 import { noteTier, type TierReport, tierBesideUsage } from '../canon/served-tier.ts'
 import { NO_REPORT, withSearches } from '../canon/usage.ts'
 import { FramePassStream } from '../sse/pass-stream.ts'
 import type { Final, ReplyContext } from '../types.ts'
 import { type CallSlot, gatherArguments, ToolCalls } from './call-fragments.ts'
-import { choiceFault, eventFault, faultIn, finishWord, unify } from './ends.ts'
+import { choiceEnd, eventFault, faultIn, unify } from './ends.ts'
 import { decodeFault } from './fault.ts'
-import { createdIn, Envelope, endsInForeignTier, frameWords, isImage, mirrorsByText, ourHeader } from './pass-envelope.ts'
-import { chunkHead, closingChunks, dropEmptyMembers, joinParts, LateMembers, mendNumbers, mirrorReasoning, ReplyIdentity } from './reply.ts'
+import { Envelope, endsInForeignTier, frameWords, isImage, mirrorsByText, ourHeader, USUAL_TIER } from './pass-envelope.ts'
+import { chunkHead, closingChunks, joinParts, LateMembers, mendChoice, mirrorReasoning, ReplyIdentity } from './reply.ts'
 import type { RunningUsage } from './running-usage.ts'
 import { citeTools, Sources } from './sources.ts'
 import { usageIn } from './usage.ts'
@@ -52,6 +52,8 @@ export class ChatPassStream extends FramePassStream {
   private roleSent = false
   private created: number | undefined
   private tier: TierReport | undefined
+  /** The provider's word for it in the last chunk. */
+  private tierWord: Json | undefined
   /** Made with the first tool that the provider has run. */
   private sources: Sources | undefined
   /** Members of the finishing choice that are not ours, such as its log probabilities. */
@@ -67,19 +69,19 @@ export class ChatPassStream extends FramePassStream {
   }
 
   protected run(frames: string, at: number): string | undefined {
+    // Nothing but usage is expected behind the end.
+    if (!this.envelope || this.end) return undefined
     this.runEnd = frames.length
-    const all = at === 0 ? this.rewritten(frames) : undefined
-    if (all !== undefined || !this.envelope) return all
+    const all = at === 0 ? this.rewritten(frames, this.envelope) : undefined
+    if (all !== undefined) return all
     // Of many frames that came together one alone may be of another kind.
     const end = frames.indexOf('\n\n', at) + 2
     this.runEnd = end
-    return at === 0 && end === frames.length ? undefined : this.rewritten(frames.slice(at, end))
+    return at === 0 && end === frames.length ? undefined : this.rewritten(frames.slice(at, end), this.envelope)
   }
 
   /** Frames whose envelope is known, without a parse; undefined where any of them may be something else. */
-  private rewritten(frames: string): string | undefined {
-    const { envelope } = this
-    if (!envelope) return undefined
+  private rewritten(frames: string, envelope: Envelope): string | undefined {
     const trusted = this.fragments >= TRUSTED_FRAGMENTS && !this.tidying
     const { running } = this
     const plain = running ? running.strip(frames) : frames
@@ -145,27 +147,35 @@ export class ChatPassStream extends FramePassStream {
   }
 
   private chunk(chunk: JsonObject, frame: string): string {
-    this.created ??= createdIn(chunk)
     this.usage = usageIn(chunk, this.usage) ?? this.usage
-    this.countSearches()
-    this.tier = tierBesideUsage(chunk) ?? this.tier
+    if (this.sources) this.countSearches(this.sources)
+    const { service_tier: tierWord } = chunk
+    if (tierWord !== this.tierWord || chunk.usage) this.tier = tierBesideUsage(chunk) ?? this.tier
+    this.tierWord = tierWord
+    this.created ??= createdIn(chunk)
     const choice = onlyChoice(chunk.choices)
-    if (!choice) this.late.keep(chunk)
-    if (!choice) return ''
+    if (!choice) {
+      this.late.keep(chunk)
+      return ''
+    }
     // Some servers write the last chunk as a whole reply, with `message`.
     const isWhole = choice.delta === undefined && isObject(choice.message) && !this.committed
-    if (isWhole) choice.delta = choice.message ?? null
-    if (isWhole) delete choice.message
+    if (isWhole) {
+      choice.delta = choice.message ?? null
+      delete choice.message
+    }
     const delta = isObject(choice.delta) ? choice.delta : {}
     if (this.identity.isAnother(chunk, delta, this.committed)) return this.fail(new Fault('upstream_garbled'))
-    const joined = joinParts(delta) || this.cites(delta)
-    const single = this.ctx.refusesTwoNames === true
-    const mirrored = mirrorReasoning(delta, single)
-    let edited = this.tidy(delta, choice) || joined || isWhole
+    let edited = joinParts(delta) || isWhole
+    if (delta.executed_tools !== undefined && this.cites(delta)) edited = true
     // Written with escapes, for example, a name is not found in the text.
-    if ((mirrored && (single || !mirrorsByText(frame))) || endsInForeignTier(frame)) edited = true
-    const word = finishWord(choice)
-    const fault = choiceFault(choice, chunk, word)
+    if (mirrorReasoning(delta, this.ctx) && (this.ctx.refusesTwoNames === true || !mirrorsByText(frame))) edited = true
+    let isMended = mendChoice(choice, delta)
+    if (Array.isArray(delta.tool_calls)) isMended = this.tidyCalls(delta.tool_calls, isMended)
+    if (isMended) edited = true
+    if (choice.finish_reason === '' || choice.finish_reason === 'null') choice.finish_reason = null
+    if ((tierWord ?? USUAL_TIER) !== USUAL_TIER && endsInForeignTier(frame)) edited = true
+    const { word, fault } = choiceEnd(choice, chunk)
     const over = word !== undefined
     if (over || fault) edited = true
     let out = ''
@@ -183,31 +193,26 @@ export class ChatPassStream extends FramePassStream {
     if (!Array.isArray(delta.executed_tools)) return false
     this.sources ??= new Sources()
     const isChanged = citeTools(delta, this.sources)
-    this.countSearches()
+    this.countSearches(this.sources)
     return isChanged
   }
 
   private ran({ name, index }: CallSlot): void {
     this.sources ??= new Sources()
     this.sources.readCall(name, index)
-    this.countSearches()
+    this.countSearches(this.sources)
   }
 
-  private countSearches(): void {
-    const searches = this.sources?.searches ?? 0
+  private countSearches({ searches }: Sources): void {
     if (searches > 0) this.usage = withSearches(this.usage ?? NO_REPORT, searches)
   }
 
-  /** Puts right what clients trip over, in place; true if anything changed. */
-  private tidy(delta: JsonObject, choice: JsonObject): boolean {
-    let changed = dropEmptyMembers(delta)
-    if (mendNumbers(choice, delta)) changed = true
-    if (Array.isArray(delta.tool_calls)) {
-      for (const fragment of delta.tool_calls) if (isObject(fragment) && this.tidyCall(fragment)) changed = true
-      this.fragments += delta.tool_calls.length
-      if (changed) this.tidying = true
-    }
-    if (choice.finish_reason === '' || choice.finish_reason === 'null') choice.finish_reason = null
+  /** Puts right what clients trip over, in place; true if anything changed. @param isMended true if something beside them has. */
+  private tidyCalls(fragments: readonly Json[], isMended: boolean): boolean {
+    let changed = isMended
+    for (const fragment of fragments) if (isObject(fragment) && this.tidyCall(fragment)) changed = true
+    this.fragments += fragments.length
+    if (changed) this.tidying = true
     return changed
   }
 

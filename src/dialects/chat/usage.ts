@@ -131,10 +131,11 @@ export function decodeUsage(raw: unknown, before?: Usage): Usage | undefined {
  */
 export function usageIn(reply: JsonObject, before?: Usage): Usage | undefined {
   const { usage, x_groq: groq, choices } = reply
-  if (isObject(usage)) return decodeUsage(usage, before)
-  if (isObject(groq)) return decodeUsage(groq.usage, before)
-  const [choice] = Array.isArray(choices) ? choices : []
-  return isObject(choice) ? decodeUsage(choice.usage, before) : undefined
+  if (usage && isObject(usage)) return decodeUsage(usage, before)
+  if (groq && isObject(groq)) return decodeUsage(groq.usage, before)
+  // What is no object has no such member.
+  const { usage: within } = ((Array.isArray(choices) && choices[0]) || {}) as JsonObject
+  return within ? decodeUsage(within, before) : undefined
 }
 
 /** The `usage` of a reply as JSON text: the counts that the ledger charged, never those of the upstream. */

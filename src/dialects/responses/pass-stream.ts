@@ -50,6 +50,7 @@ function showsContent(type: string, message: JsonObject): boolean {
 
 export class ResponsesPassStream extends FramePassStream {
   protected readonly areBroken = false
+  protected override readonly readEvent = readEvent
   private readonly view = new FrameView()
   private readonly items = new OpenItems()
   private readonly places = new ItemPlaces()
@@ -249,10 +250,6 @@ export class ResponsesPassStream extends FramePassStream {
     const { item_id = null, output_index = null } = message
     const fields = JSON.stringify({ item_id, output_index, delta: NO_ARGUMENTS }).slice(1, -1)
     return binary(eventFrame(this.ctx, 'response.function_call_arguments.delta', `,${fields}`))
-  }
-
-  protected override event(data: string): JsonObject | undefined {
-    return readEvent(data)
   }
 
   /** Of the upstream's response. */

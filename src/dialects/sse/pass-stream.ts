@@ -37,6 +37,8 @@ export abstract class FramePassStream implements PassStream {
   protected runEnd = 0
   /** True where all that it has read is words of the model. */
   protected runPlain = false
+  /** Parses the data of an event; undefined where it is no object. */
+  protected readonly readEvent: (data: string) => JsonObject | undefined = jsonObject
   private readonly splitter = new FrameSplitter()
   private readonly decodeFault: ProviderWire['decodeFault']
 
@@ -118,15 +120,11 @@ export abstract class FramePassStream implements PassStream {
       return undefined
     }
     const name = eventName(frame)
-    const message = this.event(data)
+    const message = this.readEvent(data)
     const fault = message ? this.failureIn(message, name) : this.unreadEvent(data, name)
     if (fault === undefined) return message
     this.fail(fault)
     return undefined
-  }
-
-  protected event(data: string): JsonObject | undefined {
-    return jsonObject(data)
   }
 
   /** The failure that an event reports; an event that its data does not name gets the name of its frame. */

@@ -3,7 +3,7 @@
  * Text is binary (latin1): one character per byte, so UTF-8 survives any cut.
  */
 import type { OutgoingHttpHeaders } from 'node:http'
-import { isObject, type JsonObject } from '../../core/json.ts'
+import type { JsonObject } from '../../core/json.ts'
 
 /** Longest frame that is kept while its end is awaited: an image travels in one. */
 export const MAX_FRAME = 16 * 1024 * 1024
@@ -90,9 +90,10 @@ export function eventName(frame: string): string | undefined {
 
 /** @param data JSON, one character per byte. @returns undefined for what is no JSON object. */
 export function jsonObject(data: string): JsonObject | undefined {
+  // No other value begins so.
+  if (!data.trimStart().startsWith('{')) return undefined
   try {
-    const value: unknown = JSON.parse(utf8(data))
-    return isObject(value) ? value : undefined
+    return JSON.parse(utf8(data)) as JsonObject
   } catch {
     return undefined
   }
