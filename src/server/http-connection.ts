@@ -49,8 +49,8 @@ export abstract class HttpConnection implements ClientConnection {
     this.request = request
     this.response = response
     this.source = source
-    this.share = source.memory.open()
     this.contentLength = parseContentLength(request)
+    this.share = source.memory.open()
   }
 
   abstract readBody(limit: number, reading?: Reading): Promise<Buffer>
@@ -132,11 +132,11 @@ export abstract class HttpConnection implements ClientConnection {
   }
 
   bytes(text: string): boolean {
-    return this.watched(this.writer?.writeBytes(text))
+    return this.writer?.writeBytes(text) !== false || this.awaitDrain()
   }
 
   text(text: string): boolean {
-    return this.watched(this.writer?.writeText(text))
+    return this.writer?.writeText(text) !== false || this.awaitDrain()
   }
 
   onDrain(fn: () => void): void {
@@ -164,8 +164,8 @@ export abstract class HttpConnection implements ClientConnection {
   protected abstract sendLetter(): void
 
   /** A write that found the socket full starts the stall clock and waits for the drain. */
-  private watched(flowing: boolean | undefined): boolean {
-    if (flowing !== false || this.response.destroyed) return true
+  private awaitDrain(): boolean {
+    if (this.response.destroyed) return true
     this.watch ??= new ReadingWatch(this.response, this.source.clock)
     if (this.watch.begin()) {
       this.writer?.onDrain(() => {
@@ -244,10 +244,10 @@ export class PlainClient extends HttpConnection {
   async readBody(limit: number, { payer, cancel }: Reading = {}): Promise<Buffer> {
     const { share, request } = this
     const { body, socket } = request
-    if (payer !== undefined) share.for(payer)
     if (body.length > limit) throw new Fault('too_large', { message: `Request payload too large: at most ${limit} bytes are accepted` })
     if (cancel?.aborted) throw cancel.reason
     if (socket.destroyed) throw new Fault('client_gone')
+    if (payer !== undefined) share.for(payer)
     if (!share.takeNow(body.length * BODY_WEIGHT)) await this.room(body.length * BODY_WEIGHT)
     share.arrived()
     return request.takeBody()

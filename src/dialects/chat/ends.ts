@@ -142,7 +142,7 @@ export function choiceEnd(choice: JsonObject, body: JsonObject): ChoiceEnd {
 /** By its own error, by a word for one, or by a word that is not known beside members that report one. */
 function choiceFault(choice: JsonObject, body: JsonObject, word: string | undefined): Fault | undefined {
   const { error, finish_reason: reason } = choice
-  if (isSet(error)) return decodeFault(200, { error: error ?? null })
+  if (error !== undefined && isSet(error)) return decodeFault(200, { error: error ?? null })
   if (word === undefined) return undefined
   const unified = unify(word, false)
   if (unified === 'error') return decodeFault(200, { ...(isObject(reason) ? reason : {}), code: word })

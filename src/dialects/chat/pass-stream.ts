@@ -8,6 +8,7 @@ import type { End } from '../canon/events.ts'
 import { createdIn, onlyChoice } from '../canon/places.ts'
 import { noteTier, type TierReport, tierBesideUsage } from '../canon/served-tier.ts'
 import { NO_REPORT, withSearches } from '../canon/usage.ts'
+import type { Quirks } from '../quirks.ts'
 import { FramePassStream } from '../sse/pass-stream.ts'
 import type { Final, ReplyContext } from '../types.ts'
 import { type CallSlot, gatherArguments, ToolCalls } from './call-fragments.ts'
@@ -15,7 +16,7 @@ import { choiceEnd, eventFault, faultIn, unify } from './ends.ts'
 import { decodeFault } from './fault.ts'
 import { Envelope, endsInForeignTier, frameWords, isImage, mirrorsByText, ourHeader, USUAL_TIER } from './pass-envelope.ts'
 import { chunkHead, closingChunks, joinParts, LateMembers, mendChoice, mirrorReasoning, ReplyIdentity } from './reply.ts'
-import type { RunningUsage } from './running-usage.ts'
+import { RunningUsage } from './running-usage.ts'
 import { citeTools, Sources } from './sources.ts'
 import { usageIn } from './usage.ts'
 import { BUILTIN, BUILTIN_SEARCH } from './web-search.ts'
@@ -39,6 +40,7 @@ const ascii = (text: string): string => text.replace(/[\u0080-\uffff]/g, (unit) 
 
 export class ChatPassStream extends FramePassStream {
   counted = 0
+  /** Set where the provider is requested to count along. */
   readonly running: RunningUsage | undefined
   /** Made with the first fragment of one. */
   private calls: ToolCalls | undefined
@@ -61,10 +63,9 @@ export class ChatPassStream extends FramePassStream {
   private readonly late: LateMembers
   private readonly identity = new ReplyIdentity()
 
-  /** @param running set where the provider is requested to count along. */
-  constructor(ctx: ReplyContext, running: RunningUsage | undefined) {
+  constructor(ctx: ReplyContext, quirks: Quirks = {}) {
     super(ctx, decodeFault)
-    this.running = running
+    if (quirks.running_usage !== undefined) this.running = RunningUsage.of(quirks)
     this.late = new LateMembers(ctx.brand)
   }
 
@@ -108,8 +109,8 @@ export class ChatPassStream extends FramePassStream {
   }
 
   protected override complete(end: End): string {
-    noteTier(end, this.tier)
-    return super.complete(end) + this.emptyCalls()
+    if (this.tier) noteTier(end, this.tier)
+    return super.complete(end) + (this.calls ? this.emptyCalls(this.calls) : '')
   }
 
   finish(final: Final): string {
@@ -246,9 +247,9 @@ export class ChatPassStream extends FramePassStream {
   }
 
   /** A call without any arguments gets the empty object, so that callers can parse them. */
-  private emptyCalls(): string {
-    const { calls, ctx, end, created } = this
-    if (!calls || end?.reason !== 'tool_calls') return ''
+  private emptyCalls(calls: ToolCalls): string {
+    const { ctx, end, created } = this
+    if (end?.reason !== 'tool_calls') return ''
     let out = ''
     for (const { index, isFunction, args } of calls.slots) {
       if (!isFunction || args.trim() !== '') continue

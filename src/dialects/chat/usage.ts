@@ -50,19 +50,24 @@ const WRITTEN = [
 /** The first count above zero, since some send several of the names and fill one. */
 function firstCount(places: readonly (readonly ['into' | 'raw', string])[], into: JsonObject, raw: JsonObject): number {
   for (const [where, name] of places) {
-    const counted = count((where === 'into' ? into : raw)[name])
+    const { [name]: stated } = where === 'into' ? into : raw
+    const counted = stated ? count(stated) : 0
     if (counted > 0) return counted
   }
   return 0
 }
+
+const NO_WRITES = { short: 0, long: 0 }
 
 /**
  * Writes by how long they are kept: `cache_creation` of DashScope and of proxies for Anthropic's models, within the details or beside them;
  * `cache_write_tokens_details` of OpenAI (npm openai 7.59.0, `InputTokensDetails.CacheWriteTokensDetails`).
  */
 function lifetimes(into: JsonObject, raw: JsonObject): { short: number; long: number } {
-  const kept = isObject(into.cache_creation) ? into.cache_creation : isObject(raw.cache_creation) ? raw.cache_creation : {}
-  const details = isObject(into.cache_write_tokens_details) ? into.cache_write_tokens_details : {}
+  const { cache_creation: within, cache_write_tokens_details: written } = into
+  if ((within ?? written ?? raw.cache_creation) === undefined) return NO_WRITES
+  const kept = isObject(within) ? within : isObject(raw.cache_creation) ? raw.cache_creation : {}
+  const details = isObject(written) ? written : {}
   const short = count(kept.ephemeral_5m_input_tokens) + count(details.ttl_30m_tokens)
   const long = count(kept.ephemeral_1h_input_tokens) + count(details.ttl_12h_tokens)
   return { short, long }
@@ -83,7 +88,10 @@ function addCacheBeside(usage: Usage, raw: JsonObject): void {
  * @param before an earlier report of the same stream: some report prompt and completion separately.
  */
 export function decodeUsage(raw: unknown, before?: Usage): Usage | undefined {
-  if (!isObject(raw)) return undefined
+  return isObject(raw) ? countsIn(raw, before) : undefined
+}
+
+function countsIn(raw: JsonObject, before: Usage | undefined): Usage | undefined {
   const sent = statedCount(raw.prompt_tokens ?? raw.input_tokens)
   const made = statedCount(raw.completion_tokens ?? raw.output_tokens)
   if (sent === undefined && made === undefined) return undefined
@@ -102,14 +110,14 @@ export function decodeUsage(raw: unknown, before?: Usage): Usage | undefined {
   }
   const predicted = { accepted: count(out.accepted_prediction_tokens), rejected: count(out.rejected_prediction_tokens) }
   if (predicted.accepted + predicted.rejected > 0) own.predicted = predicted
-  const searches = isObject(raw.server_tool_use_details) ? count(raw.server_tool_use_details.web_search_requests) : 0
+  const { server_tool_use_details: tools } = raw
+  const searches = tools && isObject(tools) ? count(tools.web_search_requests) : 0
   if (searches > 0) own.webSearches = searches
-  const use = toolUseIn(raw)
-  if (use) Object.assign(own, use)
+  if (raw.server_side_tool_usage_details !== undefined) Object.assign(own, toolUseIn(raw))
   addCacheBeside(own, raw)
   if (written.long > 0) own.cacheWriteLong = written.long
   const unknown = unknownMembers('openai-chat', raw)
-  const fees = feesIn(raw)
+  const fees = raw.cost === undefined ? undefined : feesIn(raw)
   const left = fees === undefined ? unknown : beyondFees(unknown)
   if (left) own.unknownMembers = left
   if (fees) own.fees = fees
@@ -131,7 +139,7 @@ export function decodeUsage(raw: unknown, before?: Usage): Usage | undefined {
  */
 export function usageIn(reply: JsonObject, before?: Usage): Usage | undefined {
   const { usage, x_groq: groq, choices } = reply
-  if (usage && isObject(usage)) return decodeUsage(usage, before)
+  if (usage && isObject(usage)) return countsIn(usage, before)
   if (groq && isObject(groq)) return decodeUsage(groq.usage, before)
   // What is no object has no such member.
   const { usage: within } = ((Array.isArray(choices) && choices[0]) || {}) as JsonObject

@@ -375,7 +375,8 @@ export class EventWriter {
     // a reply that is not first in its pipeline has no socket yet.
     const target: StreamTarget = this.begun && socket ? socket : response
     this.begun = true
-    if (target.destroyed || target.write(this.chunked ? framed(held) : held, 'latin1') || !this.flowing) return
+    const bytes = this.chunked ? framed(held) : held
+    if (target.destroyed || target.write(bytes, 'latin1') || !this.flowing) return
     this.flowing = false
     target.once('drain', () => {
       this.flowing = true

@@ -58,7 +58,8 @@ export class StreamAttempt extends UpstreamAttempt<StreamPlan> implements BodyRe
   private piece(chunk: Buffer): void {
     if (this.over) return
     const { relay } = this.plan
-    if (this.life.push(chunk)) this.flow?.alive?.()
+    const now = this.exchange.head.clock.monotonic()
+    if (this.life.push(chunk)) this.flow?.alive?.(now)
     let text: string
     try {
       text = relay.feed(chunk)
@@ -66,13 +67,13 @@ export class StreamAttempt extends UpstreamAttempt<StreamPlan> implements BodyRe
       this.fail(unreadable(cause))
       return
     }
-    this.relay(text)
+    this.relay(text, now)
     if (relay.facts.fault) this.fail(relay.facts.fault)
     // The caller has all that it gets; the provider need not write on.
     else if (relay.isCut) this.end()
     else if (relay.facts.end && countsOutput(relay.facts.usage)) {
-      this.endedAt ??= this.exchange.head.clock.monotonic()
-      this.flow?.answered?.()
+      this.endedAt ??= now
+      this.flow?.answered?.(now)
     }
     if (relay.crowded && !this.over) {
       this.crowded = true
@@ -91,14 +92,14 @@ export class StreamAttempt extends UpstreamAttempt<StreamPlan> implements BodyRe
     this.flow?.resume()
   }
 
-  /** Hands on what a relay returned; a provider inside this process calls it straight. */
-  relay(text: string): void {
+  /** Hands on what a relay returned; a provider inside this process calls it straight. @param at monotonic milliseconds, where they are at hand. */
+  relay(text: string, at?: number): void {
     const { relay } = this.plan
-    this.note()
+    this.note(at)
     if (!this.committed) {
       this.pending += text
       if (!relay.facts.committed) return
-      this.commit()
+      this.commit(at)
       text = this.pending
       this.pending = ''
     }
@@ -193,10 +194,10 @@ export class StreamAttempt extends UpstreamAttempt<StreamPlan> implements BodyRe
     this.settle({ refused, end: REFUSED, fault: undefined, aborted: this.cancellation.discarding })
   }
 
-  private commit(): void {
+  private commit(at = this.exchange.head.clock.monotonic()): void {
     const { exchange, plan } = this
     this.committed = true
-    exchange.run.commit(plan.endpoint, exchange.head.clock.monotonic())
+    exchange.run.commit(plan.endpoint, at)
     exchange.run.ctx.counted = plan.relay.facts.firstUsage
     exchange.run.ctx.beginning = plan.relay.facts.beginning
     if (!this.cancellation.discarding) exchange.run.reply?.open()
@@ -208,7 +209,7 @@ export class StreamAttempt extends UpstreamAttempt<StreamPlan> implements BodyRe
   }
 
   /** Notes which content a report of usage covers, and when content began. */
-  private note(): void {
+  private note(at?: number): void {
     const { relay } = this.plan
     const { facts } = relay
     if (facts.usage !== this.report) {
@@ -221,7 +222,7 @@ export class StreamAttempt extends UpstreamAttempt<StreamPlan> implements BodyRe
     }
     this.before = facts.relayed
     this.imagesBefore = facts.images
-    if (this.contentAt === undefined && (relay.begun ?? facts.committed)) this.contentAt = this.exchange.head.clock.monotonic()
+    if (this.contentAt === undefined && (relay.begun ?? facts.committed)) this.contentAt = at ?? this.exchange.head.clock.monotonic()
   }
 
   protected override facts() {

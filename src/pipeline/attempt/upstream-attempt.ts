@@ -153,6 +153,8 @@ export interface Cancellable {
 export class Cancellation {
   /** Monotonic milliseconds at which the caller left, where the provider is read on. */
   leftAt: number | undefined
+  /** True while the provider is read on, and none of it goes to the caller. */
+  discarding = false
   private readonly head: Pick<Head, 'cancel' | 'clock'>
   private readonly attempt: Cancellable
   private onAbort: Provider['onAbort'] = 'cancel'
@@ -162,11 +164,6 @@ export class Cancellation {
   constructor(head: Pick<Head, 'cancel' | 'clock'>, attempt: Cancellable) {
     this.head = head
     this.attempt = attempt
-  }
-
-  /** True while the provider is read on, and none of it goes to the caller. */
-  get discarding(): boolean {
-    return this.leftAt !== undefined
   }
 
   /** Waits for the cancellation; one that has come already is reported now. */
@@ -196,6 +193,7 @@ export class Cancellation {
       return
     }
     this.leftAt = clock.monotonic()
+    this.discarding = true
     attempt.readOn()
   }
 }
@@ -208,7 +206,7 @@ export interface Flow {
   /** @param at monotonic milliseconds, where they are at hand. */
   alive?(at?: number): void
   /** The answer is whole: whatever may still come is worth a short wait only. */
-  answered?(): void
+  answered?(at: number): void
   /** False where the provider cannot have seen anything of the request. */
   readonly sent?: boolean | undefined
   /** Monotonic milliseconds of the reply's head. */

@@ -50,12 +50,16 @@ const AFTERWARDS = 1_000
 export class UpstreamCall implements Dispatcher.DispatchHandler {
   /** Monotonic milliseconds at which the head of the reply came; undefined before. */
   headAt: number | undefined
+  /** False as long as the provider cannot have seen anything of the request. */
+  sent = false
   private readonly receiver: Receiver
   private readonly clock: Clock
   private readonly timeouts: CallTimeouts
   private controller: Dispatcher.DispatchController | undefined
   private inflater: Inflater | undefined
   private timer: Timer | undefined
+  /** Monotonic milliseconds at which it fires. */
+  private timerAt = 0
   private state: State = 'connecting'
   /** Limit of the state, in milliseconds. */
   private limit: number
@@ -88,11 +92,6 @@ export class UpstreamCall implements Dispatcher.DispatchHandler {
     if (this.state === 'connecting' && !connected) this.arm(this.since)
   }
 
-  /** False where the provider cannot have seen anything of the request. */
-  get sent(): boolean {
-    return this.controller !== undefined
-  }
-
   /** A sign of life: comments and keep-alives are none, so the receiver reports it. */
   alive(at: number = this.clock.monotonic()): void {
     if (this.state === 'body') this.since = at
@@ -100,8 +99,8 @@ export class UpstreamCall implements Dispatcher.DispatchHandler {
   }
 
   /** The reply is complete; only its end is missing. */
-  answered(): void {
-    if (this.state === 'body' && this.limit > AFTERWARDS) this.enter('body', AFTERWARDS)
+  answered(at: number): void {
+    if (this.state === 'body' && this.limit > AFTERWARDS) this.enter('body', AFTERWARDS, at)
   }
 
   /** Stops the reply and the clocks of `idle` and `total`: the provider is not late while we hold it back. */
@@ -136,6 +135,7 @@ export class UpstreamCall implements Dispatcher.DispatchHandler {
       return
     }
     this.controller = controller
+    this.sent = true
     this.waiting = undefined
     this.enter('head', this.timeouts.firstByte)
   }
@@ -149,21 +149,23 @@ export class UpstreamCall implements Dispatcher.DispatchHandler {
       return
     }
     this.receiver.head(status, headers)
+    if (headers['content-encoding'] !== undefined) this.inflate(headers['content-encoding'])
+  }
+
+  private inflate(encoding: string): void {
+    const coding = contentCoding(encoding)
     // The receiver may have ended the call.
-    if (this.isOver()) return
-    const coding = contentCoding(headers['content-encoding'])
-    if (coding !== undefined) {
-      this.inflater = inflaterFor(coding, {
-        data: (chunk) => this.deliver(chunk),
-        end: () => this.complete(),
-        fail: (cause) => this.fail(cause instanceof Fault ? cause : new Fault('upstream_garbled', { cause })),
-        drained: () => {
-          this.full = false
-          this.flow()
-        },
-      })
-      if (!this.inflater) this.fail(new Fault('upstream_garbled', { cause: new Error('unknown content-encoding') }))
-    }
+    if (coding === undefined || this.state === 'ended') return
+    this.inflater = inflaterFor(coding, {
+      data: (chunk) => this.deliver(chunk),
+      end: () => this.complete(),
+      fail: (cause) => this.fail(cause instanceof Fault ? cause : new Fault('upstream_garbled', { cause })),
+      drained: () => {
+        this.full = false
+        this.flow()
+      },
+    })
+    if (!this.inflater) this.fail(new Fault('upstream_garbled', { cause: new Error('unknown content-encoding') }))
   }
 
   onResponseData(_controller: Dispatcher.DispatchController, chunk: Buffer): void {
@@ -207,10 +209,6 @@ export class UpstreamCall implements Dispatcher.DispatchHandler {
     if (this.finish()) this.receiver.end()
   }
 
-  private isOver(): boolean {
-    return this.state === 'ended'
-  }
-
   private finish(): boolean {
     if (this.state === 'ended') return false
     this.state = 'ended'
@@ -235,10 +233,13 @@ export class UpstreamCall implements Dispatcher.DispatchHandler {
     this.arm(at)
   }
 
-  /** One timer, for whichever of the state's limit and `total` comes first. A sign of life leaves it: it then sleeps again. */
+  /** One timer, for whichever of the state's limit and `total` comes first. One that fires before that sleeps again. */
   private arm(now: number): void {
+    const due = this.due()
+    if (this.timer && this.timerAt <= due) return
     this.timer?.cancel()
-    this.timer = this.clock.after(this.due() - now, () => this.check())
+    this.timerAt = due
+    this.timer = this.clock.after(due - now, () => this.check())
   }
 
   /** Monotonic milliseconds at which the call has taken too long. */

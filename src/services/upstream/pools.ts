@@ -137,12 +137,12 @@ export class ConnectionPool extends Dispatcher {
   }
 
   get idleCount(): number {
-    return this.whole.idleCount
+    return this.whole.idle.length
   }
 
   /** True where a request whose body is at hand goes over a connection that stands already. */
   get isReady(): boolean {
-    return this.whole.idleCount > 0
+    return this.whole.idle.length > 0
   }
 
   /** @returns true: there is no limit at which a request waits for a connection. */
