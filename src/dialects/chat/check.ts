@@ -75,7 +75,8 @@ export function check(body: JsonObject): void {
   if (body.store === true) throw badField('store', 'only false is supported: answers are not stored')
   if (typeof body.n === 'number' && body.n !== 1) throw badField('n', 'expected 1: one choice per request')
   // Servers that take it write, and bill, that many answers for one (`CompletionCreateParams`, npm @perplexity-ai/perplexity_ai 0.38.5).
-  if (body.best_of !== undefined && isSet(body.best_of) && body.best_of !== 1) throw badField('best_of', 'expected 1: one choice per request')
+  if (body.best_of !== undefined && isSet(body.best_of) && body.best_of !== 1)
+    throw badField('best_of', 'expected 1: one choice per request')
   if (body.tool_choice && isObject(body.tool_choice)) checkToolChoice(body.tool_choice)
 }
 

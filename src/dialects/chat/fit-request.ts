@@ -63,7 +63,8 @@ function strip(body: JsonObject, target: Target, dropped: string[]): void {
     else if (target.supported && !names.some((name) => target.supported?.has(name))) leaveOut(body, field, dropped)
   }
   const { prompt_cache_options: caching } = body
-  if (caching === null || (caching !== undefined && target.quirks.explicit_caching !== true)) leaveOut(body, 'prompt_cache_options', dropped)
+  if (caching === null || (caching !== undefined && target.quirks.explicit_caching !== true))
+    leaveOut(body, 'prompt_cache_options', dropped)
   if (body.tools === undefined) {
     remove(body, 'tool_choice')
     remove(body, 'parallel_tool_calls')

@@ -123,7 +123,8 @@ function countsIn(raw: JsonObject, before: Usage | undefined): Usage | undefined
   if (fees) own.fees = fees
   // Reasoning with a cost of its own stands beside the output, and is in the fees.
   if (fees && raw.reasoning_tokens !== undefined) own.reasoning = count(out.reasoning_tokens)
-  const usage = withEarlierSides(own, before, { input: sent !== undefined, output: made !== undefined })
+  const counted = { input: sent !== undefined, output: made !== undefined }
+  const usage = counted.input && counted.output ? own : withEarlierSides(own, before, counted)
   addMissing(usage, count(raw.total_tokens))
   usage.cached = Math.min(usage.cached, usage.input)
   usage.cacheWrite = Math.min(usage.cacheWrite, usage.input - usage.cached)

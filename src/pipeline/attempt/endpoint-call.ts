@@ -5,14 +5,12 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import { Fault } from '../../core/faults.ts'
 import type { JsonObject } from '../../core/json.ts'
-import { CallWatch } from '../../dialects/canon/call-watch.ts'
-import type { StreamEvent } from '../../dialects/canon/events.ts'
 import { withPlainIds } from '../../dialects/canon/provider-ids.ts'
 import { shapeBody } from '../../dialects/canon/quirks.ts'
 import { accountLetters, withOwnReasoning } from '../../dialects/canon/reasoning-owner.ts'
 import type { CanonicalRequest } from '../../dialects/canon/request.ts'
-import { restoreNames, type SentNames, withTakenNames } from '../../dialects/canon/tool-names.ts'
-import type { ClientDialect, Encoded, StreamDecoder, Target, UpstreamDialect } from '../../dialects/types.ts'
+import { withTakenNames } from '../../dialects/canon/tool-names.ts'
+import type { ClientDialect, Encoded, Target, UpstreamDialect } from '../../dialects/types.ts'
 import type { Tap } from '../../plugin-api/index.ts'
 import type { Endpoint } from '../../routing/catalog/types.ts'
 import { UpstreamCall } from '../../services/upstream/call.ts'
@@ -133,7 +131,7 @@ export function buildTarget(
   exchange: Accepted & MaybePlanned,
   endpoint: Endpoint,
   dialect: UpstreamDialect,
-  lowered = loweredCap(exchange, endpoint),
+  lowered: number | undefined,
 ): Target {
   const quirks = endpoint.quirks ?? endpoint.provider.quirks
   return {
@@ -290,8 +288,9 @@ function relayFor({ exchange, endpoint, dialect, lane, stops, observers, target 
   const sign = signerAt(exchange, endpoint)
   const { framing } = dialect
   if (lane === 'translate' || !dialect.pass) {
-    const decoder = watched(dialect.streamDecoder(quirks, sent), sent.toolNames, exchange.run.toolNames)
-    return new TranslateRelay(exchange.run.path ?? beginTurn(exchange), decoder, { observers, account, sign, stops, framing })
+    const names = { sent: sent.toolNames, ours: exchange.run.toolNames }
+    const translation = { observers, account, sign, stops, framing, names }
+    return new TranslateRelay(exchange.run.path ?? beginTurn(exchange), dialect.streamDecoder(quirks, sent), translation)
   }
   const stream = dialect.pass.stream(exchange.run.ctx, quirks)
   const mark = marking(dialect.pass, account, sign)
@@ -302,25 +301,6 @@ function relayFor({ exchange, endpoint, dialect, lane, stops, observers, target 
 /** Undefined where no reply can hold an id of the provider's. */
 function signerAt({ run: { signer } }: Planned, { provider }: Endpoint): ((id: string) => string) | undefined {
   return signer && ((id) => signer(id, provider))
-}
-
-/** A decoder whose calls have the caller's names, and arguments that can be parsed wherever it ends well. */
-function watched(decoder: StreamDecoder, names: SentNames | undefined, ours: ReadonlySet<string> | undefined): StreamDecoder {
-  const calls = new CallWatch(ours)
-  const restoring = (decode: (out: StreamEvent[]) => void, out: StreamEvent[]): void => {
-    const from = out.length
-    decode(out)
-    if (names) restoreNames(out, names, from)
-    calls.read(out, from)
-  }
-  return {
-    feed: (data, event, out) => restoring((events) => decoder.feed(data, event, events), out),
-    end: (out) => restoring((events) => decoder.end(events), out),
-    get replyId() {
-      return decoder.replyId
-    },
-    running: decoder.running,
-  }
 }
 
 function whole(call: EndpointCall, encoded: Encoded, dependencies: ChainDependencies): Promise<Reply> {

@@ -50,7 +50,7 @@ export class GivenIds {
     if (status < 200 || status > 299 || contentCoding(headers['content-encoding']) !== undefined) return
     const type = String(headers['content-type'] ?? '').toLowerCase()
     if (type.startsWith('text/event-stream'))
-      this.frames = new EventReader((data) => {
+      this.frames = new EventReader(({ data }) => {
         if (this.first-- > 0 || GIVES.test(data)) this.read(data)
       })
     else if (type.includes('json')) this.pieces = new Pieces()
