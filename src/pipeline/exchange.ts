@@ -36,14 +36,11 @@ interface Cancelled {
 /** The end of an exchange before its time: the caller left, or the deadline passed. */
 export class CancelSource implements Cancel {
   reason: Fault | undefined
+  aborted = false
   /** The attempt that runs is no function among the others: each open stream would keep that, with what it is made of. */
   private attempt: Cancelled | undefined
   private listeners: ((reason: Fault) => void)[] | undefined
   private controller: AbortController | undefined
-
-  get aborted(): boolean {
-    return this.reason !== undefined
-  }
 
   onAbort(fn: (reason: Fault) => void): () => void {
     if (this.reason) {
@@ -70,6 +67,7 @@ export class CancelSource implements Cancel {
   abort(reason: Fault): void {
     if (this.reason) return
     this.reason = reason
+    this.aborted = true
     const { attempt, listeners } = this
     this.attempt = undefined
     this.listeners = undefined

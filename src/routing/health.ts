@@ -92,9 +92,10 @@ export class HealthBook implements Health {
    */
   success(endpoint: Endpoint, sample: ServedSample, key?: string, owner?: string): void {
     const record = this.records.get(endpoint.id) ?? this.open(endpoint.id)
+    const now = this.clock.monotonic()
     const isOver = record.ejection?.standing === true
     const isOverForKey = record.activeEjection(key) !== undefined
-    record.served(this.clock.monotonic(), sample, key, owner)
+    record.served(now, sample, key, owner)
     if (endpoint.wildcardId !== undefined) this.records.get(endpoint.wildcardId)?.nameServed(key)
     if (isOver) this.pubSub?.publish('outage', [endpoint.id, 0, 0])
     if (isOverForKey && key !== undefined) this.pubSub?.publish('outage', [endpoint.id, 0, 0, key])

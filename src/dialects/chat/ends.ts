@@ -106,7 +106,7 @@ const holdsNothing = (list: Json | undefined): boolean => !Array.isArray(list) |
  */
 export function faultIn(body: JsonObject, event?: string): Fault | undefined {
   const { error, base_resp: base } = body
-  if (body.object === 'error' || body.type === 'error' || event === 'error') return decodeFault(200, body)
+  if (body.object === 'error' || body.type === 'error' || event?.trimEnd() === 'error') return decodeFault(200, body)
   // Most have neither.
   const mayFail = (error ?? base ?? null) !== null
   if (mayFail && ((isSet(error) && !(Array.isArray(error) && error.length === 0)) || isBadBase(body))) return decodeFault(200, body)

@@ -13,7 +13,6 @@ import { FramePassStream } from '../sse/pass-stream.ts'
 import type { Final, ReplyContext } from '../types.ts'
 import { type CallSlot, gatherArguments, ToolCalls } from './call-fragments.ts'
 import { choiceEnd, eventFault, faultIn, unify } from './ends.ts'
-import { decodeFault } from './fault.ts'
 import { Envelope, endsInForeignTier, frameWords, isImage, mirrorsByText, ourHeader, USUAL_TIER } from './pass-envelope.ts'
 import { chunkHead, closingChunks, joinParts, LateMembers, mendChoice, mirrorReasoning, ReplyIdentity } from './reply.ts'
 import { RunningUsage } from './running-usage.ts'
@@ -64,7 +63,7 @@ export class ChatPassStream extends FramePassStream {
   private readonly identity = new ReplyIdentity()
 
   constructor(ctx: ReplyContext, quirks: Quirks = {}) {
-    super(ctx, decodeFault)
+    super(ctx, faultIn)
     if (quirks.running_usage !== undefined) this.running = RunningUsage.of(quirks)
     this.late = new LateMembers(ctx.brand)
   }
@@ -110,7 +109,7 @@ export class ChatPassStream extends FramePassStream {
 
   protected override complete(end: End): string {
     if (this.tier) noteTier(end, this.tier)
-    return super.complete(end) + (this.calls ? this.emptyCalls(this.calls) : '')
+    return this.calls ? this.emptyCalls(this.calls) : ''
   }
 
   finish(final: Final): string {
@@ -126,10 +125,6 @@ export class ChatPassStream extends FramePassStream {
   /** It may have been cut, so it is read whatever it looks like. */
   protected override lastFrame(frame: string): string {
     return this.frame(frame)
-  }
-
-  protected override failureIn(chunk: JsonObject, name: string | undefined): Fault | undefined {
-    return faultIn(chunk, name?.trimEnd())
   }
 
   protected override unreadEvent(data: string, name: string | undefined): Fault {
@@ -148,13 +143,13 @@ export class ChatPassStream extends FramePassStream {
   }
 
   private chunk(chunk: JsonObject, frame: string): string {
-    this.usage = usageIn(chunk, this.usage) ?? this.usage
+    const choice = onlyChoice(chunk.choices)
+    if (!choice || choice.usage || chunk.usage || chunk.x_groq) this.usage = usageIn(chunk, this.usage) ?? this.usage
     if (this.sources) this.countSearches(this.sources)
     const { service_tier: tierWord } = chunk
     if (tierWord !== this.tierWord || chunk.usage) this.tier = tierBesideUsage(chunk) ?? this.tier
     this.tierWord = tierWord
     this.created ??= createdIn(chunk)
-    const choice = onlyChoice(chunk.choices)
     if (!choice) {
       this.late.keep(chunk)
       return ''

@@ -114,6 +114,7 @@ function countsIn(raw: JsonObject, before: Usage | undefined): Usage | undefined
   const searches = tools && isObject(tools) ? count(tools.web_search_requests) : 0
   if (searches > 0) own.webSearches = searches
   if (raw.server_side_tool_usage_details !== undefined) Object.assign(own, toolUseIn(raw))
+  const total = count(raw.total_tokens)
   addCacheBeside(own, raw)
   if (written.long > 0) own.cacheWriteLong = written.long
   const unknown = unknownMembers('openai-chat', raw)
@@ -125,7 +126,7 @@ function countsIn(raw: JsonObject, before: Usage | undefined): Usage | undefined
   if (fees && raw.reasoning_tokens !== undefined) own.reasoning = count(out.reasoning_tokens)
   const counted = { input: sent !== undefined, output: made !== undefined }
   const usage = counted.input && counted.output ? own : withEarlierSides(own, before, counted)
-  addMissing(usage, count(raw.total_tokens))
+  addMissing(usage, total)
   usage.cached = Math.min(usage.cached, usage.input)
   usage.cacheWrite = Math.min(usage.cacheWrite, usage.input - usage.cached)
   if (usage.cacheWriteLong) usage.cacheWriteLong = Math.min(usage.cacheWriteLong, usage.cacheWrite)

@@ -81,8 +81,7 @@ export class ResponsesStreamDecoder implements StreamDecoder {
     }
     this.anything = true
     const before = out.length
-    if (isErrorEvent(message, event)) this.fault(decodeFault(200, message), out)
-    else this.handle(typeof message.type === 'string' ? message.type : (event ?? ''), message, out)
+    this.message(message, event, out)
     const text = message.type === 'response.output_text.delta' ? message.delta : undefined
     if (text !== undefined || this.like.hasLearnt) this.like.learn(data, text, out.length === before + 1 ? out[before] : undefined)
   }
@@ -91,9 +90,13 @@ export class ResponsesStreamDecoder implements StreamDecoder {
     if (!this.ended) this.fault(new Fault(this.anything ? 'upstream_cut' : 'upstream_empty'), out)
   }
 
-  private handle(type: string, message: JsonObject, out: StreamEvent[]): void {
+  private message(message: JsonObject, event: string | undefined, out: StreamEvent[]): void {
+    const type = typeof message.type === 'string' ? message.type : (event ?? '')
     const handler = ResponsesStreamDecoder.handlers.get(type)
-    if (handler) handler(this, message, out)
+    // An event of a known type reports a failure by nothing else.
+    const mayFail = event === 'error' || message.object === 'error' || (message.error ?? null) !== null
+    if ((!handler || mayFail) && isErrorEvent(message, event)) this.fault(decodeFault(200, message), out)
+    else if (handler) handler(this, message, out)
     else noteEvent(this.strange, type)
   }
 
@@ -228,8 +231,8 @@ export class ResponsesStreamDecoder implements StreamDecoder {
       return
     }
     const block = this.open(kind, message, out)
-    const text = asString(part.text) ?? asString(part.refusal)
-    if (text === undefined || text === '') return
+    const text = typeof part.text === 'string' ? part.text : part.refusal
+    if (typeof text !== 'string' || text === '') return
     block.fed = true
     out.push({ type: 'block-delta', block: block.number, text })
   }

@@ -6,7 +6,7 @@ import { binary, frameObject } from '../../machines/sse/frames.ts'
 import { NO_ARGUMENTS } from '../canon/call-arguments.ts'
 import { isAnother, MEDIA_BYTES } from '../canon/events.ts'
 import { StreamWords } from '../canon/stream-words.ts'
-import { FramePassStream } from '../sse/pass-stream.ts'
+import { FramePassStream, typedFailure } from '../sse/pass-stream.ts'
 import type { Final, ReplyContext } from '../types.ts'
 import { ResponsesStreamDecoder } from './decode-stream.ts'
 import { closeStream, openStream } from './encode-stream.ts'
@@ -21,6 +21,8 @@ import { readEvent } from './read-event.ts'
 import { closingBytes, finalEnding, responseRest } from './reply.ts'
 import { decodeUsage, ShownItems } from './usage.ts'
 import { eventFrame } from './wire.ts'
+
+const failureIn = typedFailure(decodeFault)
 
 const FUNCTION_ITEM = /"type": ?"function_call"/
 const PARTIAL_IMAGE = 'image_generation_call.partial_image'
@@ -50,7 +52,6 @@ function showsContent(type: string, message: JsonObject): boolean {
 
 export class ResponsesPassStream extends FramePassStream {
   protected readonly areBroken = false
-  protected override readonly readEvent = readEvent
   private readonly view = new FrameView()
   private readonly items = new OpenItems()
   private readonly places = new ItemPlaces()
@@ -68,7 +69,7 @@ export class ResponsesPassStream extends FramePassStream {
   private opening = ''
 
   constructor(ctx: ReplyContext) {
-    super(ctx, decodeFault)
+    super(ctx, failureIn, readEvent)
   }
 
   finish(final: Final): string {

@@ -352,9 +352,12 @@ export class EventWriter {
     return this.writeBytes(byteText(text))
   }
 
-  /** @param isWhole false where the last chunk is left out, so that the body is known not to be whole (RFC 9112, section 8). */
-  end(text: string, isWhole = true): void {
-    const last = this.held + byteText(text)
+  /**
+   * @param bytes the last, one per character.
+   * @param isWhole false where the last chunk is left out, so that the body is known not to be whole (RFC 9112, section 8).
+   */
+  end(bytes: string, isWhole = true): void {
+    const last = this.held + bytes
     this.held = ''
     if (!this.chunked) this.response.end(last, 'latin1')
     else this.response.end((last === '' ? '' : framed(last)) + (isWhole ? LAST_CHUNK : ''), 'latin1')
@@ -393,7 +396,7 @@ function framed(bytes: string): string {
   return `${bytes.length.toString(16)}\r\n${bytes}\r\n`
 }
 
-/** Most text is ASCII, which is its own bytes. */
-function byteText(text: string): string {
+/** As `binary`: most text is ASCII, which is its own bytes. */
+export function byteText(text: string): string {
   return Buffer.byteLength(text) === text.length ? text : Buffer.from(text).toString('latin1')
 }

@@ -60,14 +60,14 @@ export function attemptLayer<Dependencies extends ChainDependencies>(
     try {
       const fallbacks: Fallbacks = { freeLeft: true }
       for (const endpoint of candidates) {
-        if (isSkipped(endpoint, failures)) continue
+        if (failures.length > 0 && isSkipped(endpoint, failures)) continue
         if (exchange.head.cancel.aborted) {
           setAside(exchange)
           throw endedEarly(exchange, failures)
         }
         const permit = failures.length === 0 ? FREE : permitFor(exchange, endpoint, fallbacks, dependencies)
         if (!permit) continue
-        setAside(exchange)
+        if (exchange.run.unfinished) setAside(exchange)
         dependencies.health.calls.begin(endpoint)
         let running = beginAttempt(exchange, endpoint, dependencies)
         exchange.run.whenCommitted = permit === FREE ? undefined : ending(permit)

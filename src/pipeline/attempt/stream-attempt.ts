@@ -21,8 +21,9 @@ export class StreamAttempt extends UpstreamAttempt<StreamPlan> implements BodyRe
   /** The upstream is paused until an engine has answered. */
   private crowded = false
   private readonly life = new StreamLife()
-  /** The last report of usage, and the bytes and images of content that had come before the last one that counts them. */
+  /** The last report of usage, true where it counts the output, and the bytes and images of content that had come before the last one that counts them. */
   private report: Usage | undefined
+  private isCounted = false
   private covered = 0
   private coveredImages = 0
   private before = 0
@@ -71,7 +72,7 @@ export class StreamAttempt extends UpstreamAttempt<StreamPlan> implements BodyRe
     if (relay.facts.fault) this.fail(relay.facts.fault)
     // The caller has all that it gets; the provider need not write on.
     else if (relay.isCut) this.end()
-    else if (relay.facts.end && countsOutput(relay.facts.usage)) {
+    else if (relay.facts.end && this.isCounted) {
       this.endedAt ??= now
       this.flow?.answered?.(now)
     }
@@ -201,7 +202,7 @@ export class StreamAttempt extends UpstreamAttempt<StreamPlan> implements BodyRe
     exchange.run.ctx.counted = plan.relay.facts.firstUsage
     exchange.run.ctx.beginning = plan.relay.facts.beginning
     if (!this.cancellation.discarding) exchange.run.reply?.open()
-    if (!isReadLater(exchange)) exchange.request.payload.discard()
+    if (exchange.request.payload.source && !isReadLater(exchange)) exchange.request.payload.discard()
   }
 
   private finished(fault: Fault | undefined): void {
@@ -219,6 +220,7 @@ export class StreamAttempt extends UpstreamAttempt<StreamPlan> implements BodyRe
         this.coveredImages = this.imagesBefore
       }
       this.report = facts.usage
+      this.isCounted = countsOutput(facts.usage)
     }
     this.before = facts.relayed
     this.imagesBefore = facts.images
@@ -232,7 +234,7 @@ export class StreamAttempt extends UpstreamAttempt<StreamPlan> implements BodyRe
     const begun = this.contentAt !== undefined
     const { heldBack } = this
     // The report with which an answer ends covers all of it.
-    if (countsOutput(usage) && end) return { usage, end, begun, relayed: 0, writing: this.writing(usage), heldBack }
+    if (usage && this.isCounted && end) return { usage, end, begun, relayed: 0, writing: this.writing(usage), heldBack }
     const stopped = this.plan.relay.isCut === true ? { stopped: true as const } : {}
     const running = this.countedAlong()
     if (running) return { ...stopped, usage: running, end, begun, relayed: relayed - (this.plan.relay.facts.counted ?? 0), heldBack }

@@ -36,64 +36,57 @@ export function isSuccess(status: number): boolean {
   return status === 200 || status === 201
 }
 
-/** Passes the body of an answer on to its receiver; of any other reply the receiver gets the fault alone. */
+/** Has the receiver of an answer take its body; of any other reply it gets the fault alone. */
 export class AnswerOrError implements Receiver {
   private readonly answer: BodyReceiver
   private readonly rules: AnswerRules
-  private error: ErrorBody | undefined
 
   constructor(answer: BodyReceiver, rules: AnswerRules) {
     this.answer = answer
     this.rules = rules
   }
 
-  head(status: number, headers: IncomingHttpHeaders): void {
+  head(status: number, headers: IncomingHttpHeaders): BodyReceiver {
     this.rules.history?.noteStatus(status)
-    if (!this.rules.accepts(status, headers)) this.error = new ErrorBody(status, headers, this.rules)
+    return this.rules.accepts(status, headers) ? this.answer : new ErrorBody(this.answer, status, headers, this.rules)
   }
 
-  data(chunk: Buffer): void {
-    if (!this.error) this.answer.data(chunk)
-    else if (!this.error.push(chunk)) this.answer.fail(this.error.fault())
-  }
-
-  end(): void {
-    if (this.error) this.answer.fail(this.error.fault())
-    else this.answer.end()
-  }
-
-  /** An error status says enough by itself where its body never came whole. */
   fail(fault: Fault): void {
-    this.answer.fail(this.error?.instead(fault) ?? fault)
+    this.answer.fail(fault)
   }
 }
 
-class ErrorBody {
+class ErrorBody implements BodyReceiver {
+  private readonly answer: BodyReceiver
   private readonly status: number
   private readonly headers: IncomingHttpHeaders
   private readonly retryAfter: number | undefined
   private readonly pieces = new Pieces()
   private readonly dialect: AnswerRules['dialect']
 
-  constructor(status: number, headers: IncomingHttpHeaders, { clock, dialect }: AnswerRules) {
+  constructor(answer: BodyReceiver, status: number, headers: IncomingHttpHeaders, { clock, dialect }: AnswerRules) {
+    this.answer = answer
     this.status = status
     this.headers = headers
     this.retryAfter = pauseIn(headers['retry-after'], clock.now())
     this.dialect = dialect
   }
 
-  /** @returns false once enough has been read. */
-  push(chunk: Buffer): boolean {
+  data(chunk: Buffer): void {
     this.pieces.push(chunk)
-    return this.pieces.size < CAP
+    if (this.pieces.size >= CAP) this.end()
   }
 
-  /** Fault of a body that was cut: an error status is enough by itself. */
-  instead(broken: Fault): Fault {
-    return this.status >= 400 && broken.origin === 'upstream' ? this.fault() : broken
+  end(): void {
+    this.answer.fail(this.fault())
   }
 
-  fault(): Fault {
+  /** An error status says enough by itself where its body never came whole. */
+  fail(broken: Fault): void {
+    this.answer.fail(this.status >= 400 && broken.origin === 'upstream' ? this.fault() : broken)
+  }
+
+  private fault(): Fault {
     const body = parse(this.pieces.take())
     if (this.status >= 200 && this.status < 300 && !(isObject(body) && body.error)) return new Fault('upstream_garbled')
     if (this.status >= 300 && this.status < 400) return new Fault('upstream_error')

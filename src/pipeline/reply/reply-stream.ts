@@ -80,6 +80,7 @@ export class ReplyStream implements StreamedReply {
 
   /** No more comments. */
   stop(): void {
+    if (this.ended) return
     this.ended = true
     this.timer.cancel()
   }

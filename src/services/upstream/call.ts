@@ -33,9 +33,11 @@ export interface BodyReceiver {
   fail(fault: Fault): void
 }
 
-/** Takes a reply: `head` at most once and first, then as a body. A reply that fails before its head has none. */
-export interface Receiver extends BodyReceiver {
-  head(status: number, headers: IncomingHttpHeaders): void
+/** Takes the head of a reply, or the failure of one that has none. */
+export interface Receiver {
+  /** @returns what takes its body, and its failure from now on. */
+  head(status: number, headers: IncomingHttpHeaders): BodyReceiver
+  fail(fault: Fault): void
 }
 
 /**
@@ -53,20 +55,20 @@ export class UpstreamCall implements Dispatcher.DispatchHandler {
   /** False as long as the provider cannot have seen anything of the request. */
   sent = false
   private readonly receiver: Receiver
+  /** Set by the head. */
+  private body: BodyReceiver | undefined
   private readonly clock: Clock
   private readonly timeouts: CallTimeouts
   private controller: Dispatcher.DispatchController | undefined
   private inflater: Inflater | undefined
   private timer: Timer | undefined
-  /** Monotonic milliseconds at which it fires. */
-  private timerAt = 0
   private state: State = 'connecting'
   /** Limit of the state, in milliseconds. */
   private limit: number
   /** Monotonic milliseconds; both move on by the time that the reply is paused. */
-  private started: number
+  private started = 0
   /** When the state began or, of a body, its last sign of life. */
-  private since: number
+  private since = 0
   private pausedAt: number | undefined
   /** The decompressor has enough to do. */
   private full = false
@@ -79,12 +81,12 @@ export class UpstreamCall implements Dispatcher.DispatchHandler {
     this.clock = clock
     this.timeouts = timeouts
     this.limit = timeouts.connect
-    this.started = clock.monotonic()
-    this.since = this.started
   }
 
   /** @param anew true where it must go over a new connection. */
   send(pool: ConnectionPool, { path, headers, body }: CallRequest, anew = false): void {
+    this.started = this.clock.monotonic()
+    this.since = this.started
     const connected = !anew && pool.isReady
     const waiting = pool.begin({ method: 'POST', path, headers, body }, this, anew)
     if (this.state === 'connecting') this.waiting = waiting
@@ -142,13 +144,13 @@ export class UpstreamCall implements Dispatcher.DispatchHandler {
 
   onResponseStart(_controller: Dispatcher.DispatchController, status: number, headers: IncomingHttpHeaders): void {
     if (this.state === 'ended' || status < 200) return
-    this.headAt = this.clock.monotonic()
     const problem = framingProblem(headers)
+    this.headAt = this.clock.monotonic()
     if (problem !== undefined) {
       this.fail(new Fault('upstream_garbled', { cause: new Error(problem) }))
       return
     }
-    this.receiver.head(status, headers)
+    this.body = this.receiver.head(status, headers)
     if (headers['content-encoding'] !== undefined) this.inflate(headers['content-encoding'])
   }
 
@@ -170,7 +172,7 @@ export class UpstreamCall implements Dispatcher.DispatchHandler {
 
   onResponseData(_controller: Dispatcher.DispatchController, chunk: Buffer): void {
     if (this.state === 'ended') return
-    if (!this.inflater) this.receiver.data(chunk)
+    if (!this.inflater) this.body?.data(chunk)
     else if (!this.inflater.push(chunk)) {
       this.full = true
       this.flow()
@@ -191,7 +193,8 @@ export class UpstreamCall implements Dispatcher.DispatchHandler {
   fail(fault: Fault): void {
     if (!this.finish()) return
     this.stop(fault.code)
-    this.receiver.fail(fault)
+    const receiver = this.body ?? this.receiver
+    receiver.fail(fault)
   }
 
   /** Ends the request where it is: before its connection stands, too. */
@@ -202,11 +205,11 @@ export class UpstreamCall implements Dispatcher.DispatchHandler {
   }
 
   private deliver(chunk: Buffer): void {
-    if (this.state !== 'ended') this.receiver.data(chunk)
+    if (this.state !== 'ended') this.body?.data(chunk)
   }
 
   private complete(): void {
-    if (this.finish()) this.receiver.end()
+    if (this.finish()) this.body?.end()
   }
 
   private finish(): boolean {
@@ -233,13 +236,11 @@ export class UpstreamCall implements Dispatcher.DispatchHandler {
     this.arm(at)
   }
 
-  /** One timer, for whichever of the state's limit and `total` comes first. One that fires before that sleeps again. */
+  /** One timer, for whichever of the state's limit and `total` comes first. A sign of life leaves it: it then sleeps again. */
   private arm(now: number): void {
-    const due = this.due()
-    if (this.timer && this.timerAt <= due) return
+    const wait = this.due() - now
     this.timer?.cancel()
-    this.timerAt = due
-    this.timer = this.clock.after(due - now, () => this.check())
+    this.timer = this.clock.after(wait, () => this.check())
   }
 
   /** Monotonic milliseconds at which the call has taken too long. */
