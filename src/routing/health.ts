@@ -81,8 +81,8 @@ export class HealthBook implements Health {
   }
 
   /** A request is about to be sent there: claims the one probe of an ejected endpoint that is due. */
-  dispatched(endpoint: Endpoint, key?: string): void {
-    this.records.get(endpoint.id)?.dispatched(this.clock.monotonic(), key)
+  dispatched(endpoint: Endpoint, key?: string, now = this.clock.monotonic()): void {
+    this.records.get(endpoint.id)?.dispatched(now, key)
   }
 
   /**

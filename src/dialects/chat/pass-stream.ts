@@ -59,13 +59,12 @@ export class ChatPassStream extends FramePassStream {
   private sources: Sources | undefined
   /** Members of the finishing choice that are not ours, such as its log probabilities. */
   private rest = ''
-  private readonly late: LateMembers
+  private readonly late = new LateMembers()
   private readonly identity = new ReplyIdentity()
 
   constructor(ctx: ReplyContext, quirks: Quirks = {}) {
     super(ctx, faultIn)
     if (quirks.running_usage !== undefined) this.running = RunningUsage.of(quirks)
-    this.late = new LateMembers(ctx.brand)
   }
 
   protected run(frames: string, at: number): string | undefined {
@@ -151,7 +150,7 @@ export class ChatPassStream extends FramePassStream {
     this.tierWord = tierWord
     this.created ??= createdIn(chunk)
     if (!choice) {
-      this.late.keep(chunk)
+      this.late.keep(chunk, this.ctx.brand)
       return ''
     }
     // Some servers write the last chunk as a whole reply, with `message`.
@@ -309,7 +308,7 @@ export class ChatPassStream extends FramePassStream {
   }
 
   private keepRest(choice: JsonObject, chunk: JsonObject): void {
-    this.late.keep(chunk)
+    this.late.keep(chunk, this.ctx.brand)
     for (const key of Object.keys(choice)) {
       if (key === 'index' || key === 'delta' || key === 'finish_reason' || key === 'native_finish_reason' || key === 'error') continue
       this.rest += `,${JSON.stringify(key)}:${JSON.stringify(choice[key])}`

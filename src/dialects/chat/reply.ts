@@ -139,15 +139,10 @@ export class ReplyMembers {
 export class LateMembers {
   /** Made with the first of them. */
   private members: Map<string, string> | undefined
-  private readonly brand: string
 
   /** @param brand before the name of the gateway's own member of the last chunk. */
-  constructor(brand: string) {
-    this.brand = brand
-  }
-
-  keep(chunk: JsonObject): void {
-    const metadata = `${this.brand}_metadata`
+  keep(chunk: JsonObject, brand: string): void {
+    const metadata = `${brand}_metadata`
     for (const key in chunk) {
       const value = chunk[key] ?? null
       if (value === null || key === metadata || SET.has(key)) continue

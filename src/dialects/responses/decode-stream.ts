@@ -53,6 +53,8 @@ const IN_PROGRESS = '{"type":"response.in_progress",'
 
 export class ResponsesStreamDecoder implements StreamDecoder {
   private readonly items = new Map<number, OpenItem>()
+  /** Of the last event: most belong to the same. */
+  private current: OpenItem | undefined
   private readonly places = new ItemPlaces()
   private readonly like = new LikeFrames(VARYING)
   private readonly numbers = { next: 0 }
@@ -160,12 +162,15 @@ export class ResponsesStreamDecoder implements StreamDecoder {
   }
 
   private item(message: JsonObject): OpenItem {
+    const { current } = this
+    if (current?.id !== undefined && current.id === message.item_id) return current
     const index = this.places.of(message)
     let item = this.items.get(index)
     if (item === undefined) {
       item = { index, id: asString(message.item_id), phase: undefined, format: FORMAT, blocks: new Map(), begun: false }
       this.items.set(index, item)
     }
+    this.current = item
     return item
   }
 
@@ -274,6 +279,7 @@ export class ResponsesStreamDecoder implements StreamDecoder {
     const done = isObject(message.item) ? message.item : {}
     const item = this.item(message)
     this.items.delete(item.index)
+    this.current = undefined
     this.sawItem = true
     if (isCallItem(done)) this.sawCall = true
     const { searches, paid } = this.shown

@@ -271,7 +271,8 @@ export function countAttempt(metrics: MetricRegistry, provider: string, outcome:
 
 function beginAttempt(exchange: Planned, endpoint: Endpoint, dependencies: ChainDependencies): NotedAttempt {
   exchange.plan.watch?.begin()
-  dependencies.health.dispatched(endpoint, exchange.auth.key.identity)
+  const started = exchange.head.clock.monotonic()
+  dependencies.health.dispatched(endpoint, exchange.auth.key.identity, started)
   const attempt: NotedAttempt = {
     provider: endpoint.provider.name,
     model: endpoint.model.slug,
@@ -280,7 +281,7 @@ function beginAttempt(exchange: Planned, endpoint: Endpoint, dependencies: Chain
     latency: 0,
     turn: exchange.run.turns,
     at: endpoint,
-    started: exchange.head.clock.monotonic(),
+    started,
     ended: 0,
     contentAt: 0,
     answer: undefined,

@@ -274,8 +274,8 @@ function streamed(call: EndpointCall, encoded: Encoded, dependencies: ChainDepen
   const attempt = new StreamAttempt(exchange, {
     endpoint,
     lane,
-    cap: dialect.cap.written(encoded.body),
     relay: relayFor(call, encoded),
+    cap: dialect.cap.written(encoded.body),
     drains: dependencies.drains,
     health: dependencies.health,
   })
