@@ -10,7 +10,7 @@ import { entryAt } from '../core/entry-at.ts'
 import { Fault } from '../core/faults.ts'
 import { secretHash } from '../core/secret.ts'
 import { gauge, type MetricRegistry } from '../machines/metrics/metrics.ts'
-import { byteText, EventWriter } from '../machines/sse/frames.ts'
+import { binary, EventWriter } from '../machines/sse/frames.ts'
 import type { ClientConnection, Reading } from '../pipeline/client-connection.ts'
 import { headerSecret } from '../pipeline/request/authentication/secret-key.ts'
 import { SLOWEST } from './body-arrival.ts'
@@ -145,7 +145,7 @@ export abstract class HttpConnection implements ClientConnection {
 
   endStream(text: string, raw = false, isCut = false): void {
     if (isCut) this.closeBehind()
-    this.writer?.end(raw ? text : byteText(text), !isCut)
+    this.writer?.end(raw ? text : binary(text), !isCut)
     const waiting = unsent(this.response)
     // The last events of some formats hold all of the answer once more.
     if (waiting > LARGE) this.queued = waiting

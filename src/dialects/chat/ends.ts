@@ -121,16 +121,10 @@ export function eventFault(data: string): Fault {
   return decodeFault(200, { message: data })
 }
 
-/** End of a choice: its word, which is undefined as long as there is none, and its fault where it ended in failure. */
-interface ChoiceEnd {
-  readonly word: string | undefined
-  readonly fault: Fault | undefined
-}
+const OPEN: { readonly word: string | undefined; readonly fault: Fault | undefined } = { word: undefined, fault: undefined }
 
-const OPEN: ChoiceEnd = { word: undefined, fault: undefined }
-
-/** Reads how a choice has ended. @param body the chunk or reply that it stands in. */
-export function choiceEnd(choice: JsonObject, body: JsonObject): ChoiceEnd {
+/** Reads how a choice has ended: the word, where there is one, and the fault of a failure. @param body the chunk or reply that it stands in. */
+export function choiceEnd(choice: JsonObject, body: JsonObject): typeof OPEN {
   const { error, finish_reason: reason } = choice
   if ((reason ?? error ?? null) === null) return OPEN
   const ended = endWord(reason)

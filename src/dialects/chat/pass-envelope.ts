@@ -10,10 +10,7 @@ import { ChunkNumbers } from './chunk-numbers.ts'
 /** Marks of thoughts and sources within content, of empty calls and of tools that the provider ran: a frame that is relayed unread has none. */
 const MARKS = ['"thinking"', '"function_call"', '"reference_ids"', '"tool_reference"', '"executed_tools"']
 
-function holdsMark(batch: string): boolean {
-  for (const mark of MARKS) if (batch.includes(mark)) return true
-  return false
-}
+const holdsMark = (batch: string): boolean => MARKS.some((mark) => batch.includes(mark))
 
 /** Beginning of each of the names; where a frame has it not, there is no reasoning. */
 const REASONING = '"reasoning'

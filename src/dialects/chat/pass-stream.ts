@@ -62,9 +62,9 @@ export class ChatPassStream extends FramePassStream {
   private readonly late = new LateMembers()
   private readonly identity = new ReplyIdentity()
 
-  constructor(ctx: ReplyContext, quirks: Quirks = {}) {
+  constructor(ctx: ReplyContext, { running_usage: way }: Quirks = {}) {
     super(ctx, faultIn)
-    if (quirks.running_usage !== undefined) this.running = RunningUsage.of(quirks)
+    if (way !== undefined) this.running = new RunningUsage(way)
   }
 
   protected run(frames: string, at: number): string | undefined {
@@ -162,7 +162,7 @@ export class ChatPassStream extends FramePassStream {
     const delta = isObject(choice.delta) ? choice.delta : {}
     if (this.identity.isAnother(chunk, delta, this.committed)) return this.fail(new Fault('upstream_garbled'))
     let edited = joinParts(delta) || isWhole
-    if (delta.executed_tools !== undefined && this.cites(delta)) edited = true
+    if (Array.isArray(delta.executed_tools) && this.cites(delta)) edited = true
     // Written with escapes, for example, a name is not found in the text.
     if (mirrorReasoning(delta, this.ctx) && (this.ctx.refusesTwoNames === true || !mirrorsByText(frame))) edited = true
     let isMended = mendChoice(choice, delta)
@@ -185,7 +185,6 @@ export class ChatPassStream extends FramePassStream {
 
   /** Sources of tools that the provider has run, in the frame that shows them. */
   private cites(delta: JsonObject): boolean {
-    if (!Array.isArray(delta.executed_tools)) return false
     this.sources ??= new Sources()
     const isChanged = citeTools(delta, this.sources)
     this.countSearches(this.sources)

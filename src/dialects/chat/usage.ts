@@ -50,14 +50,11 @@ const WRITTEN = [
 /** The first count above zero, since some send several of the names and fill one. */
 function firstCount(places: readonly (readonly ['into' | 'raw', string])[], into: JsonObject, raw: JsonObject): number {
   for (const [where, name] of places) {
-    const { [name]: stated } = where === 'into' ? into : raw
-    const counted = stated ? count(stated) : 0
+    const counted = count((where === 'into' ? into : raw)[name])
     if (counted > 0) return counted
   }
   return 0
 }
-
-const NO_WRITES = { short: 0, long: 0 }
 
 /**
  * Writes by how long they are kept: `cache_creation` of DashScope and of proxies for Anthropic's models, within the details or beside them;
@@ -65,7 +62,7 @@ const NO_WRITES = { short: 0, long: 0 }
  */
 function lifetimes(into: JsonObject, raw: JsonObject): { short: number; long: number } {
   const { cache_creation: within, cache_write_tokens_details: written } = into
-  if ((within ?? written ?? raw.cache_creation) === undefined) return NO_WRITES
+  if ((within ?? written ?? raw.cache_creation) === undefined) return { short: 0, long: 0 }
   const kept = isObject(within) ? within : isObject(raw.cache_creation) ? raw.cache_creation : {}
   const details = isObject(written) ? written : {}
   const short = count(kept.ephemeral_5m_input_tokens) + count(details.ttl_30m_tokens)
@@ -87,11 +84,7 @@ function addCacheBeside(usage: Usage, raw: JsonObject): void {
  * The provider's usage object as normalised counts; undefined where it holds none.
  * @param before an earlier report of the same stream: some report prompt and completion separately.
  */
-export function decodeUsage(raw: unknown, before?: Usage): Usage | undefined {
-  return isObject(raw) ? countsIn(raw, before) : undefined
-}
-
-function countsIn(raw: JsonObject, before: Usage | undefined): Usage | undefined {
+export function decodeUsage(raw: JsonObject, before?: Usage): Usage | undefined {
   const sent = statedCount(raw.prompt_tokens ?? raw.input_tokens)
   const made = statedCount(raw.completion_tokens ?? raw.output_tokens)
   if (sent === undefined && made === undefined) return undefined
@@ -141,11 +134,9 @@ function countsIn(raw: JsonObject, before: Usage | undefined): Usage | undefined
  */
 export function usageIn(reply: JsonObject, before?: Usage): Usage | undefined {
   const { usage, x_groq: groq, choices } = reply
-  if (usage && isObject(usage)) return countsIn(usage, before)
-  if (groq && isObject(groq)) return decodeUsage(groq.usage, before)
-  // What is no object has no such member.
-  const { usage: within } = ((Array.isArray(choices) && choices[0]) || {}) as JsonObject
-  return within ? decodeUsage(within, before) : undefined
+  if (usage && isObject(usage)) return decodeUsage(usage, before)
+  const { usage: within } = groq && isObject(groq) ? groq : (((Array.isArray(choices) && choices[0]) || {}) as JsonObject)
+  return within && isObject(within) ? decodeUsage(within, before) : undefined
 }
 
 /** The `usage` of a reply as JSON text: the counts that the ledger charged, never those of the upstream. */

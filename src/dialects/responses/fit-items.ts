@@ -98,15 +98,12 @@ function fitted(item: JsonObject, { account, quirks }: Target): JsonObject {
 function withoutMarks(item: JsonObject, dropped: string[]): JsonObject {
   for (const member of ['content', 'output'] as const) {
     const parts = item[member]
-    if (!Array.isArray(parts) || !parts.some(isCacheMarked)) continue
+    if (!Array.isArray(parts) || !parts.some((part) => isObject(part) && part.prompt_cache_breakpoint !== undefined)) continue
     if (!dropped.includes('cache_control')) dropped.push('cache_control')
     return { ...item, [member]: parts.map((part) => (isObject(part) ? withoutMark(part) : part)) }
   }
   return item
 }
-
-/** A part that is no object has no such member. */
-const isCacheMarked = (part: Json): boolean => ((part ?? {}) as JsonObject).prompt_cache_breakpoint !== undefined
 
 function withoutMark({ prompt_cache_breakpoint: _mark, ...part }: JsonObject): JsonObject {
   return part

@@ -131,8 +131,7 @@ function decodeCounts(usage: JsonObject): Usage | undefined {
   const input = count(usage.input_tokens)
   const output = count(usage.output_tokens)
   const cached = Math.min(count(inputs.cached_tokens), input)
-  const { cache_write_tokens_details: written } = inputs
-  const kept = written === undefined ? NO_WRITES : lifetimes(written)
+  const kept = lifetimes(inputs.cache_write_tokens_details)
   const own: Usage = {
     input,
     output,
@@ -149,11 +148,9 @@ function decodeCounts(usage: JsonObject): Usage | undefined {
   return counted.input && counted.output ? own : withEarlierSides(own, undefined, counted)
 }
 
-const NO_WRITES = { short: 0, long: 0 }
-
 /** Cache writes by how long they are kept: `InputTokensDetails.CacheWriteTokensDetails`, npm openai 7.59.0. */
-function lifetimes(details: Json): { short: number; long: number } {
-  if (!isObject(details)) return NO_WRITES
+function lifetimes(details: Json | undefined): { short: number; long: number } {
+  if (!details || !isObject(details)) return { short: 0, long: 0 }
   return { short: count(details.ttl_30m_tokens), long: count(details.ttl_12h_tokens) }
 }
 

@@ -6,7 +6,7 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Clock } from '../../core/clock.ts'
 import { Fault } from '../../core/faults.ts'
-import { isObject, type Json } from '../../core/json.ts'
+import { isObject, type Json, parseJson } from '../../core/json.ts'
 import { Pieces } from '../../core/pieces.ts'
 import { pauseIn } from '../../core/retry-after.ts'
 import type { Final } from '../../dialects/types.ts'
@@ -87,19 +87,11 @@ class ErrorBody implements BodyReceiver {
   }
 
   private fault(): Fault {
-    const body = parse(this.pieces.take())
+    const body = parseJson(this.pieces.take().toString('utf8'))
     if (this.status >= 200 && this.status < 300 && !(isObject(body) && body.error)) return new Fault('upstream_garbled')
     if (this.status >= 300 && this.status < 400) return new Fault('upstream_error')
     const fault = this.dialect.decodeFault(this.status, body, this.headers)
     return this.retryAfter === undefined || fault.retryAfter !== undefined ? fault : fault.with({ retryAfter: this.retryAfter })
-  }
-}
-
-function parse(bytes: Buffer): Json | undefined {
-  try {
-    return JSON.parse(bytes.toString('utf8')) as Json
-  } catch {
-    return undefined
   }
 }
 

@@ -94,12 +94,6 @@ export class EventRelay implements Relay, RelayFacts {
   get committed(): boolean {
     return this.begun && (!this.path.guarded || this.path.hasContent)
   }
-  get replyId(): string | undefined {
-    return undefined
-  }
-  get running(): RunningReport | undefined {
-    return undefined
-  }
   get refusal(): Fault | undefined {
     return this.path.guarded ? this.path.refusal : undefined
   }
@@ -192,11 +186,13 @@ export class TranslateRelay extends EventRelay {
   private taken = 0
   counted = 0
   isCut = false
+  readonly running: RunningReport | undefined
 
   /** @param account whose mark signed and encrypted reasoning gets. @param stops sequences at which the answer is cut. */
   constructor(path: EventSink, decoder: StreamDecoder, { observers, account, sign, stops, framing, names }: Translation) {
     super(path)
     this.decoder = decoder
+    this.running = decoder.running
     this.observers = observers
     this.account = account
     this.sign = sign
@@ -229,12 +225,8 @@ export class TranslateRelay extends EventRelay {
     return super.abandon()
   }
 
-  override get replyId(): string | undefined {
+  get replyId(): string | undefined {
     return this.decoder.replyId
-  }
-
-  override get running(): RunningReport | undefined {
-    return this.decoder.running
   }
 
   private drain(): string {
@@ -252,7 +244,7 @@ export class TranslateRelay extends EventRelay {
     }
     for (const tap of this.observers) for (const event of events) tap.push(event, ignore)
     const text = this.take(events)
-    const { running } = this.decoder
+    const { running } = this
     if (running && running.taken > this.taken) {
       this.taken = running.taken
       this.counted = this.relayed

@@ -105,6 +105,8 @@ export function takePlainRequests(server: Server, plain: PlainRequests): (socket
   return take
 }
 
+type WholeRequest = PlainHead & { readonly body: Buffer }
+
 class PlainConnection implements ReplyConnection {
   readonly socket: Socket
   private readonly requests: PlainRequests
@@ -305,10 +307,6 @@ interface PlainHead {
   readonly headers: IncomingHttpHeaders
   /** Bytes of the body. */
   readonly length: number
-}
-
-interface WholeRequest extends PlainHead {
-  readonly body: Buffer
 }
 
 /** Lines of printable ASCII, each with CR and LF, and an empty one at the end. */

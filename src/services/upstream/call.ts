@@ -87,7 +87,7 @@ export class UpstreamCall implements Dispatcher.DispatchHandler {
   send(pool: ConnectionPool, { path, headers, body }: CallRequest, anew = false): void {
     this.started = this.clock.monotonic()
     this.since = this.started
-    const connected = !anew && pool.isReady
+    const connected = !anew && pool.idleCount > 0
     const waiting = pool.begin({ method: 'POST', path, headers, body }, this, anew)
     if (this.state === 'connecting') this.waiting = waiting
     // A connection that stands takes the request within this turn; where it turns out to have ended, the pool has the same limit.
@@ -159,7 +159,7 @@ export class UpstreamCall implements Dispatcher.DispatchHandler {
     // The receiver may have ended the call.
     if (coding === undefined || this.state === 'ended') return
     this.inflater = inflaterFor(coding, {
-      data: (chunk) => this.deliver(chunk),
+      data: (chunk) => void (this.state === 'ended' || this.body?.data(chunk)),
       end: () => this.complete(),
       fail: (cause) => this.fail(cause instanceof Fault ? cause : new Fault('upstream_garbled', { cause })),
       drained: () => {
@@ -202,10 +202,6 @@ export class UpstreamCall implements Dispatcher.DispatchHandler {
     if (this.controller) this.controller.abort(new Error(why))
     else this.waiting?.abort(new Error(why))
     this.waiting = undefined
-  }
-
-  private deliver(chunk: Buffer): void {
-    if (this.state !== 'ended') this.body?.data(chunk)
   }
 
   private complete(): void {
@@ -253,13 +249,10 @@ export class UpstreamCall implements Dispatcher.DispatchHandler {
     if (this.pausedAt !== undefined) return
     const now = this.clock.monotonic()
     if (this.due() - now > 0.5) this.arm(now)
-    else if (this.state === 'body' && this.totalComesFirst()) this.fail(new Fault('upstream_overlong'))
+    // Which limit has passed follows from the limits alone: timers may fire a fraction of a millisecond early.
+    else if (this.state === 'body' && this.started + this.timeouts.total < this.since + this.limit)
+      this.fail(new Fault('upstream_overlong'))
     else this.fail(silentFault(this.waiting?.phase))
-  }
-
-  /** Which limit has passed follows from the limits alone: timers may fire a fraction of a millisecond early. */
-  private totalComesFirst(): boolean {
-    return this.started + this.timeouts.total < this.since + this.limit
   }
 }
 
