@@ -115,14 +115,11 @@ function explainTurn(exchange: Planned, turn: Turn, { at: endpoint, status }: No
  * of a batch as wrong, the other calls stay charged like an earlier turn.
  */
 function setAside(exchange: Planned): void {
-  const {
-    run: { unfinished },
-    head: { costs },
-  } = exchange
+  const { unfinished } = exchange.run
   exchange.run.unfinished = undefined
   if (!unfinished?.callRejected) return
   unfinished.usage = countedUsage(countUsage(exchange, unfinished, 'caller'))
-  costs.turns.push(unfinished)
+  exchange.head.costs.turns.push(unfinished)
 }
 
 /**
