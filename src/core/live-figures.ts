@@ -136,8 +136,9 @@ export class LiveFigures {
     this.clock = clock
   }
 
-  count(facts: LiveFacts): void {
-    const second = Math.floor(this.clock.now() / 1000)
+  /** @param now milliseconds since the epoch. */
+  count(facts: LiveFacts, now = this.clock.now()): void {
+    const second = Math.floor(now / 1000)
     const sums = this.secondAt(second)
     sums.requests++
     if (facts.failed) sums.errors++

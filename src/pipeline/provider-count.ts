@@ -20,6 +20,7 @@ import { isRefusal, present } from './attempt/refused-credential.ts'
 import { AnswerOrError } from './attempt/upstream-attempt.ts'
 import type { ChainDependencies } from './dependencies.ts'
 import type { Guarded } from './exchange.ts'
+import { loweredCap } from './money/output-caps.ts'
 import type { InputCounter } from './money/outside-count.ts'
 import { withoutEcho } from './refusal/echoed-words.ts'
 import { endedEarly } from './reply/final-fault.ts'
@@ -99,7 +100,7 @@ export async function countAt(
   const dialect = dependencies.upstreams.get(endpoint.provider.dialect)
   const counter = dialect?.countTokens
   if (!dialect || !counter || !counts(endpoint, dialect)) return undefined
-  const target = { ...buildTarget(exchange, endpoint, dialect), stream: false }
+  const target = { ...buildTarget(exchange, endpoint, dialect, loweredCap(exchange, endpoint)), stream: false }
   const encoded: Encoded = encodeCanonical(withMedia(exchange, target.quirks), target, (request) => {
     const renamed = dialect.toolNames && withTakenNames(request, dialect.toolNames)
     return counter.encode(renamed?.request ?? request, target)

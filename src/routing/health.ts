@@ -81,9 +81,9 @@ export class HealthBook implements Health {
   }
 
   /** A request is about to be sent there: claims the one probe of an ejected endpoint that is due. */
-  dispatched(endpoint: Endpoint, key?: string): void {
+  dispatched(endpoint: Endpoint, key?: string, now = this.clock.monotonic()): void {
     const record = this.records.get(endpoint.id)
-    if (record?.ejection || record?.keys) record.dispatched(this.clock.monotonic(), key)
+    if (record?.ejection || record?.keys) record.dispatched(now, key)
   }
 
   /**

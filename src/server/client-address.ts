@@ -81,9 +81,9 @@ export class ClientAddresses {
     return visitorHeader(address, this.roomHash)[VISITOR_HEADER] === stated ? address : undefined
   }
 
-  /** Warns of a proxy that is not listed from the first requests on, since the address of a caller is seldom looked up. */
+  /** Warns of a proxy that is not listed from its first requests on, since the address of a caller is seldom looked up. */
   look(request: Pick<IncomingMessage, 'socket' | 'headers'>): void {
-    if (this.looks === 0 || request.headers['x-forwarded-for'] === undefined) return
+    if (this.looks === 0) return
     this.looks--
     this.of(request)
   }

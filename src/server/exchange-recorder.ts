@@ -50,6 +50,7 @@ export function createRecorder(metrics: MetricRegistry, logs: LogSink, { audit, 
     const { clock, costs } = head
     const { final } = run
     const client = exchangeClient(exchange).id
+    const now = clock.now()
     const elapsed = clock.monotonic() - head.started
     const endpoint = run.committedEndpoint
     const usage = final?.usage
@@ -66,7 +67,7 @@ export function createRecorder(metrics: MetricRegistry, logs: LogSink, { audit, 
       firstEventMs: firstEvent,
       addedMs: costs.turns.length > 0 ? Math.max(0, elapsed - run.upstreamMs) : -1,
     })
-    live?.count({
+    const seen = {
       status,
       failed: status >= 500 || (status < 400 && fault !== undefined && fault.code !== 'client_gone'),
       provider: (endpoint ?? exchange.history.attempts.at(-1)?.at)?.provider.slug ?? '',
@@ -75,12 +76,13 @@ export function createRecorder(metrics: MetricRegistry, logs: LogSink, { audit, 
       costNano: final?.cost ?? 0,
       elapsedMs: elapsed,
       firstEventMs: firstEvent,
-    })
+    }
+    live?.count(seen, now)
     if (exchange.history.stages.length > 0) {
       const findings = stageFindings(exchange.history.stages)
       for (const { guardrail, action, direction } of findings) metrics.of(guardrailHits).series(guardrail, action, direction).add()
       if (findings.length > 0) {
-        const where = { at: Math.floor(clock.now()), generation: head.id, key: auth?.key.identity ?? '' }
+        const where = { at: Math.floor(now), generation: head.id, key: auth?.key.identity ?? '' }
         audit?.note(findings.map((finding) => ({ ...where, ...finding })))
       }
     }
@@ -95,7 +97,7 @@ export function createRecorder(metrics: MetricRegistry, logs: LogSink, { audit, 
     const model = endpoint?.model.slug ?? (exchange.route?.models ?? exchange.demand?.models)?.[0]?.slug
     const line = {
       level: fault?.code === 'internal' ? 50 : 30,
-      time: clock.now(),
+      time: now,
       gen: head.id,
       key: auth?.key.name ?? '',
       client,

@@ -74,7 +74,7 @@ export class Exchanges {
   /** Runs the request of a reply through the chain of its dialect's operation. */
   answer(client: ClientDialect, reply: CallerReply, connection: HttpConnection): void {
     const { fronts } = this.serving
-    this.source.connections.addresses.look(reply.req)
+    if (reply.req.headers['x-forwarded-for'] !== undefined) this.source.connections.addresses.look(reply.req)
     const front = client.countBody ? fronts.count : client.embedding ? fronts.embed : fronts.generate
     this.run(this.create(client, reply.req, { connection }), reply, { connection, front })
   }

@@ -10,7 +10,7 @@ import { entryAt } from '../core/entry-at.ts'
 import { Fault } from '../core/faults.ts'
 import { secretHash } from '../core/secret.ts'
 import { gauge, type MetricRegistry } from '../machines/metrics/metrics.ts'
-import { EventWriter } from '../machines/sse/frames.ts'
+import { binary, EventWriter } from '../machines/sse/frames.ts'
 import type { ClientConnection, Reading } from '../pipeline/client-connection.ts'
 import { headerSecret } from '../pipeline/request/authentication/secret-key.ts'
 import { MAX_TOKEN_LENGTH } from '../pipeline/request/authentication/token.ts'
@@ -50,8 +50,8 @@ export abstract class HttpConnection implements ClientConnection {
     this.request = request
     this.response = response
     this.source = source
-    this.share = source.memory.open()
     this.contentLength = parseContentLength(request)
+    this.share = source.memory.open()
   }
 
   abstract readBody(limit: number, reading?: Reading): Promise<Buffer>
@@ -133,11 +133,11 @@ export abstract class HttpConnection implements ClientConnection {
   }
 
   bytes(text: string): boolean {
-    return this.watched(this.writer?.writeBytes(text))
+    return this.writer?.writeBytes(text) !== false || this.awaitDrain()
   }
 
   text(text: string): boolean {
-    return this.watched(this.writer?.writeText(text))
+    return this.writer?.writeText(text) !== false || this.awaitDrain()
   }
 
   onDrain(fn: () => void): void {
@@ -145,9 +145,8 @@ export abstract class HttpConnection implements ClientConnection {
   }
 
   endStream(text: string, raw = false, isCut = false): void {
-    if (raw) this.writer?.writeBytes(text)
     if (isCut) this.closeBehind()
-    this.writer?.end(raw ? '' : text, !isCut)
+    this.writer?.end(raw ? text : binary(text), !isCut)
     const waiting = unsent(this.response)
     // The last events of some formats hold all of the answer once more.
     if (waiting > LARGE) this.queued = waiting
@@ -165,8 +164,8 @@ export abstract class HttpConnection implements ClientConnection {
   protected abstract sendLetter(): void
 
   /** A write that found the socket full starts the stall clock and waits for the drain. */
-  private watched(flowing: boolean | undefined): boolean {
-    if (flowing !== false || this.response.destroyed) return true
+  private awaitDrain(): boolean {
+    if (this.response.destroyed) return true
     this.watch ??= new ReadingWatch(this.response, this.source.clock)
     if (this.watch.begin()) {
       this.writer?.onDrain(() => {
@@ -245,10 +244,10 @@ export class PlainClient extends HttpConnection {
   async readBody(limit: number, { payer, cancel }: Reading = {}): Promise<Buffer> {
     const { share, request } = this
     const { body, socket } = request
-    if (payer !== undefined) share.for(payer)
     if (body.length > limit) throw new Fault('too_large', { message: `Request payload too large: at most ${limit} bytes are accepted` })
     if (cancel?.aborted) throw cancel.reason
     if (socket.destroyed) throw new Fault('client_gone')
+    if (payer !== undefined) share.for(payer)
     if (!share.takeNow(body.length * BODY_WEIGHT)) await this.room(body.length * BODY_WEIGHT)
     share.arrived()
     return request.takeBody()

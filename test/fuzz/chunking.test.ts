@@ -24,7 +24,7 @@ function wireDialect(wire: WireName): UpstreamDialect {
 function decoded(dialect: UpstreamDialect, chunks: readonly Buffer[]): string {
   const events: StreamEvent[] = []
   const decoder = dialect.streamDecoder()
-  const reader = new EventReader((data, event) => decoder.feed(data, event, events))
+  const reader = new EventReader(({ data, event }) => decoder.feed(data, event, events))
   for (const chunk of chunks) reader.push(chunk)
   reader.close()
   decoder.end(events)

@@ -9,7 +9,7 @@ type Event = [data: string, event: string | undefined]
 
 function read(chunks: readonly string[]): Event[] {
   const found: Event[] = []
-  const reader = new EventReader((data, event) => found.push([data, event]))
+  const reader = new EventReader(({ data, event }) => found.push([data, event]))
   for (const chunk of chunks) reader.push(Buffer.from(chunk))
   reader.close()
   return found

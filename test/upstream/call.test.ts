@@ -27,7 +27,9 @@ class Reader {
   fault: Fault | undefined
   call: UpstreamCall | undefined
 
-  head(): void {}
+  head(): this {
+    return this
+  }
 
   data(chunk: Buffer): void {
     if (this.received === 0) {

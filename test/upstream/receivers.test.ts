@@ -18,9 +18,10 @@ class Recorder implements Receiver {
   readonly began = new Gate()
   readonly over = new Gate()
 
-  head(status: number): void {
+  head(status: number): this {
     this.calls.push(`head ${status}`)
     this.began.open()
+    return this
   }
 
   data(chunk: Buffer): void {

@@ -4,7 +4,7 @@
  */
 import { type Fault, unreadable } from '../../core/faults.ts'
 import { isObject, type JsonObject } from '../../core/json.ts'
-import type { FrameReader, Framing, OnFrame } from '../../machines/sse/framing.ts'
+import type { Frame, FrameReader, Framing, OnFrame } from '../../machines/sse/framing.ts'
 import type { End, StreamEvent } from '../canon/events.ts'
 import type { Usage } from '../canon/usage.ts'
 import type { Final, PassStream, StreamDecoder } from '../types.ts'
@@ -14,15 +14,15 @@ import { decodeException } from './fault.ts'
 /** Frames are the events of Claude's format by their types; exceptions are passed on as they are. */
 export const claudeFraming: Framing = {
   type: STREAM_TYPE,
-  reader: (onFrame) => new EventStreamReader((data, event) => unwrap(data, event, onFrame)),
+  reader: (onFrame) => new EventStreamReader((frame) => unwrap(frame, onFrame)),
 }
 
 const CHUNK = 'chunk'
 const TYPE = /^\{"type": ?"([a-z_]{1,64})"/
 
-function unwrap(data: string, event: string | undefined, onFrame: OnFrame): void {
+function unwrap({ data, event }: Frame, onFrame: OnFrame): void {
   if (event?.startsWith(EXCEPTION)) {
-    onFrame(data, event)
+    onFrame({ data, event })
     return
   }
   // A message that says not even what it is may be the report of a failure.
@@ -32,7 +32,7 @@ function unwrap(data: string, event: string | undefined, onFrame: OnFrame): void
   const { bytes } = objectIn(data)
   if (typeof bytes !== 'string') throw new RangeError('an event of the stream holds no bytes')
   const inner = Buffer.from(bytes, 'base64').toString('utf8')
-  onFrame(inner, TYPE.exec(inner)?.[1])
+  onFrame({ data: inner, event: TYPE.exec(inner)?.[1] })
 }
 
 /** Empty for what is none. */
@@ -83,7 +83,7 @@ export class ClaudePassStream implements PassStream {
 
   constructor(inner: PassStream) {
     this.inner = inner
-    this.reader = claudeFraming.reader((data, event) => this.frame(data, event))
+    this.reader = claudeFraming.reader((frame) => this.frame(frame))
   }
 
   get usage(): Usage | undefined {
@@ -132,7 +132,7 @@ export class ClaudePassStream implements PassStream {
     return this.inner.finish(final)
   }
 
-  private frame(data: string, event: string | undefined): void {
+  private frame({ data, event }: Frame): void {
     if (this.failure) return
     if (event?.startsWith(EXCEPTION)) {
       if (!this.inner.end) this.failure = exceptionIn(data, event)

@@ -100,11 +100,11 @@ export class EventStreamReader implements FrameReader {
     const error = headers.get(':error-code')
     const event = headers.get(':event-type')
     // What names an error is one, whatever else the message says of itself.
-    if (type === 'exception' || exception !== undefined) this.onFrame(data, EXCEPTION + (exception ?? ''))
+    if (type === 'exception' || exception !== undefined) this.onFrame({ data, event: EXCEPTION + (exception ?? '') })
     else if (type === 'error' || error !== undefined)
-      this.onFrame(JSON.stringify({ message: headers.get(':error-message') ?? '' }), EXCEPTION + (error ?? ''))
-    else if (event !== undefined && NAMES_ERROR.test(event)) this.onFrame(data, EXCEPTION + event)
-    else this.onFrame(data, event)
+      this.onFrame({ data: JSON.stringify({ message: headers.get(':error-message') ?? '' }), event: EXCEPTION + (error ?? '') })
+    else if (event !== undefined && NAMES_ERROR.test(event)) this.onFrame({ data, event: EXCEPTION + event })
+    else this.onFrame({ data, event })
   }
 }
 

@@ -111,7 +111,7 @@ export const EFFORT_FIELD = 'reasoning_effort'
 export function effortIn(body: JsonObject): string | undefined {
   const { reasoning_effort: effort, reasoning } = body
   if (typeof effort === 'string') return effort
-  if (isObject(reasoning) && typeof reasoning.effort === 'string') return reasoning.effort
+  if (reasoning && isObject(reasoning) && typeof reasoning.effort === 'string') return reasoning.effort
   return isKeptFromThinking(body) ? 'none' : undefined
 }
 

@@ -20,6 +20,7 @@ export function reasonIn(words: EndWords, word: string): EndReason {
  */
 export function endWord(reason: Json | undefined): string | undefined {
   if (reason === undefined || reason === null || reason === '' || reason === false) return undefined
+  if (typeof reason === 'string') return reason
   if (isObject(reason)) return asString(reason.type) ?? asString(reason.reason) ?? 'object'
   // A list is no form of any service, whatever stands in it.
   return Array.isArray(reason) ? 'list' : String(reason)

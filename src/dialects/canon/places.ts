@@ -33,7 +33,12 @@ export function mendCitations(list: Json | undefined): boolean {
   return isChanged
 }
 
+/** The time as the provider states it; undefined where it is no number of seconds, without which typed clients read nothing of a reply. */
+export const createdIn = ({ created }: JsonObject): number | undefined => (isPlace(created) ? created : undefined)
+
 /** The first choice of a reply in which a provider may number its only choice as it likes, or not at all. */
 export function onlyChoice(choices: Json | undefined): JsonObject | undefined {
-  return asObjects(choices).find(({ index }) => !isPlace(index) || index === 0)
+  if (!Array.isArray(choices)) return undefined
+  for (const choice of choices) if (isObject(choice) && (choice.index === 0 || !isPlace(choice.index))) return choice
+  return undefined
 }

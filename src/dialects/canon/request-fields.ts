@@ -83,8 +83,8 @@ export function checkFields(shape: Checker, body: JsonObject): void {
   checkSlug(body.model, 'model')
   if (Array.isArray(body.models)) for (const [index, slug] of body.models.entries()) checkSlug(slug, `models[${index}]`)
   checkNumbers(body)
-  if (isObject(body.metadata)) checkMetadata(body.metadata)
-  if (isObject(body.tool_choice)) checkAllowedTools(body.tool_choice)
+  if (body.metadata && isObject(body.metadata)) checkMetadata(body.metadata)
+  if (body.tool_choice && isObject(body.tool_choice)) checkAllowedTools(body.tool_choice)
   const { api_base, base_url, api_key } = body
   const named = api_base !== undefined ? 'api_base' : base_url !== undefined ? 'base_url' : api_key !== undefined ? 'api_key' : undefined
   // Some upstreams are gateways themselves and would call, with their own key, whatever address a body names.
@@ -221,7 +221,7 @@ export function leaveOut(body: JsonObject, field: string, dropped: string[], nam
  * @param requested the caller's word in any client format.
  */
 export function tierToSend(requested: Json | undefined, endpoint: ServiceTier | undefined): ServiceTier | 'default' | undefined {
-  return endpoint ?? (requestedTier(requested) === 'default' ? 'default' : undefined)
+  return endpoint ?? (requested !== undefined && requestedTier(requested) === 'default' ? 'default' : undefined)
 }
 
 /** The provider's word for a tier; undefined where its list has none. */
@@ -252,7 +252,7 @@ export function takeTierWords(body: JsonObject, endpoint: ServiceTier | undefine
     delete body.serviceTier
     dropped.push('serviceTier')
   }
-  if (!isObject(body.extra_body)) return
+  if (body.extra_body === undefined || !isObject(body.extra_body)) return
   const rest = withoutTiers(body.extra_body)
   if (rest === body.extra_body) return
   body.extra_body = rest

@@ -55,7 +55,7 @@ function checkTools(tools: JsonObject[]): void {
 
 function checkReasoning(body: JsonObject): void {
   const effort = body.reasoning_effort
-  const reasoning = isObject(body.reasoning) ? body.reasoning : {}
+  const reasoning = body.reasoning && isObject(body.reasoning) ? body.reasoning : {}
   if (effort && reasoning.effort && effort !== reasoning.effort)
     throw badField('reasoning_effort', `contradicts reasoning.effort (${String(reasoning.effort)})`)
   if (reasoning.enabled === false && (effort || reasoning.effort) && (effort || reasoning.effort) !== 'none')
@@ -75,8 +75,9 @@ export function check(body: JsonObject): void {
   if (body.store === true) throw badField('store', 'only false is supported: answers are not stored')
   if (typeof body.n === 'number' && body.n !== 1) throw badField('n', 'expected 1: one choice per request')
   // Servers that take it write, and bill, that many answers for one (`CompletionCreateParams`, npm @perplexity-ai/perplexity_ai 0.38.5).
-  if (isSet(body.best_of) && body.best_of !== 1) throw badField('best_of', 'expected 1: one choice per request')
-  if (isObject(body.tool_choice)) checkToolChoice(body.tool_choice)
+  if (body.best_of !== undefined && isSet(body.best_of) && body.best_of !== 1)
+    throw badField('best_of', 'expected 1: one choice per request')
+  if (body.tool_choice && isObject(body.tool_choice)) checkToolChoice(body.tool_choice)
 }
 
 function checkToolChoice(choice: JsonObject): void {
@@ -156,7 +157,7 @@ export function requestedCap(body: JsonObject): number | undefined {
  * of single servers as one value; undefined where the caller sent none of them.
  */
 export function requestedReasoning(body: JsonObject): Reasoning | undefined {
-  const sent = isObject(body.reasoning) ? body.reasoning : undefined
+  const sent = body.reasoning && isObject(body.reasoning) ? body.reasoning : undefined
   const effort = sent?.effort ?? body.reasoning_effort
   const isOff = isSwitchedOff(body)
   if (!sent && !isOff && typeof effort !== 'string' && typeof body.include_reasoning !== 'boolean') return undefined
@@ -171,10 +172,10 @@ export function requestedReasoning(body: JsonObject): Reasoning | undefined {
 
 /** True where a switch of some server alone says that the model is not to think. */
 export const isSwitchedOff = (body: JsonObject): boolean =>
-  !isObject(body.reasoning) && typeof body.reasoning_effort !== 'string' && switchesThinkingOff(body)
+  !(body.reasoning && isObject(body.reasoning)) && typeof body.reasoning_effort !== 'string' && switchesThinkingOff(body)
 
 /** True where the reply must carry no reasoning; its tokens still count. */
 export function hidesReasoning(body: JsonObject): boolean {
-  const exclude = isObject(body.reasoning) ? body.reasoning.exclude : undefined
+  const exclude = body.reasoning && isObject(body.reasoning) ? body.reasoning.exclude : undefined
   return exclude === true || (body.include_reasoning === false && exclude !== false)
 }

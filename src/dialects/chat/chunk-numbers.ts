@@ -21,8 +21,8 @@ export class ChunkNumbers {
   isNumbered(rest: string): boolean {
     const { numbers, like } = this
     const end = rest.length - 2
-    if (like.has(rest, 0, end)) return true
-    if (!this.isReadable(rest) || numbers.indexes[CHOICE] !== 1) return false
+    if (like.hasLearnt && like.has(rest, 0, end)) return true
+    if (!numbers.read(rest, 0, end) || numbers.indexes[CHOICE] !== 1) return false
     if (rest.includes(TOOL_CALLS) && (numbers.indexes[FRAGMENT] !== 1 || numbers.objects[FRAGMENT] !== 1)) return false
     like.learn(rest, 0, end)
     return true

@@ -29,8 +29,9 @@ const KNOWN: ReadonlyMap<string, ReadonlySet<string>> = new Map(
 
 /** The mark of a part or a tool, in either of its two forms. */
 export function cacheMark(marked: JsonObject): CacheMark | undefined {
-  if (isObject(marked.cache_control)) return typeof marked.cache_control.ttl === 'string' ? { ttl: marked.cache_control.ttl } : {}
-  return isObject(marked.prompt_cache_breakpoint) ? {} : undefined
+  const { cache_control: control, prompt_cache_breakpoint: breakpoint } = marked
+  if (control && isObject(control)) return typeof control.ttl === 'string' ? { ttl: control.ttl } : {}
+  return breakpoint && isObject(breakpoint) ? {} : undefined
 }
 
 type Media = Extract<Part, { kind: 'media' }>

@@ -127,7 +127,7 @@ export function decodeRequest(body: JsonObject): CanonicalRequest {
     request.reasoning = reasoning
     if (reasoning.effort ?? reasoning.maxTokens ?? reasoning.enabled ?? reasoning.summary) used.add('reasoning')
   }
-  if (isObject(body.response_format)) {
+  if (body.response_format && isObject(body.response_format)) {
     const format = outputFormat(body.response_format, used)
     if (format) request.format = format
     else {
@@ -138,7 +138,7 @@ export function decodeRequest(body: JsonObject): CanonicalRequest {
   const cache = body.cache_control === null ? null : cacheMark(body)
   if (cache !== undefined) request.cache = cache
   // Usage is reported always; only what else stands there is a preference of the caller's.
-  const demands = isObject(body.stream_options) ? Object.keys(body.stream_options) : []
+  const demands = body.stream_options && isObject(body.stream_options) ? Object.keys(body.stream_options) : []
   if (demands.some((key) => key !== 'include_usage')) rest.stream_options = body.stream_options
   for (const name of beside) rest[name] = true
   // Always there: it shows encoders that the caller speaks this wire.

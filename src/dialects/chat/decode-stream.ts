@@ -9,9 +9,9 @@ import { type Usage, withSearches } from '../canon/usage.ts'
 import { LikeFrames, type Varying } from '../sse/like-frames.ts'
 import type { StreamDecoder } from '../types.ts'
 import { DeltaReader } from './decode-delta.ts'
-import { choiceFault, eventFault, faultIn, finishWord, stopText, unify } from './ends.ts'
+import { choiceEnd, eventFault, faultIn, stopText, unify } from './ends.ts'
 import { ReplyIdentity, ReplyMembers } from './reply.ts'
-import type { RunningUsage } from './running-usage.ts'
+import { RunningUsage } from './running-usage.ts'
 import type { Sources } from './sources.ts'
 import { usageIn } from './usage.ts'
 import { WIRE } from './wire.ts'
@@ -46,13 +46,13 @@ export class ChatStreamDecoder implements StreamDecoder {
 
   /**
    * @param isWhole true for a reply that has come as one: it is complete even where it names no reason.
-   * @param running set where the provider is requested to count along.
+   * @param way in which the provider is requested to count along: the quirk `running_usage`.
    */
-  constructor(sources: Sources, { isWhole = false, running }: { isWhole?: boolean; running?: RunningUsage | undefined } = {}) {
+  constructor(sources: Sources, { isWhole = false, way }: { isWhole?: boolean; way?: string | undefined } = {}) {
     this.sources = sources
     this.deltas = new DeltaReader(sources)
     this.isWhole = isWhole
-    this.running = running
+    if (way !== undefined) this.running = new RunningUsage(way)
   }
 
   feed(whole: string, event: string | undefined, out: StreamEvent[]): void {
@@ -144,8 +144,7 @@ export class ChatStreamDecoder implements StreamDecoder {
     // Some servers write the last chunk as a whole reply, with `message`.
     const delta = choice.delta ?? (this.deltas.hasBegun ? undefined : choice.message)
     if (isObject(delta)) this.deltas.read(delta, choice.logprobs, out)
-    const word = finishWord(choice)
-    const fault = choiceFault(choice, chunk, word)
+    const { word, fault } = choiceEnd(choice, chunk)
     if (fault) this.fail(fault, out)
     else if (word !== undefined) this.finished = laterWord(this.finished, word, toEndReason)
     this.stopped = stopText(choice, word) ?? this.stopped

@@ -161,8 +161,8 @@ export function encodeResult(folded: Folded, ctx: ReplyContext, final: Final): s
     logprobs: encodeLogprobs(folded.blocks),
     ...encodeFinish(ctx, final),
   }
-  const late = new LateMembers(ctx.brand)
-  for (const of of folded.opaque) if (of.dialect === WIRE && of.type === MEMBERS) late.keep(of.data)
+  const late = new LateMembers()
+  for (const of of folded.opaque) if (of.dialect === WIRE && of.type === MEMBERS) late.keep(of.data, ctx.brand)
   const { fingerprint } = final.end
   const members = fingerprint === undefined ? `,"system_fingerprint":null${late.text()}` : late.text(fingerprint)
   return envelope(ctx, final, { created: ctx.created, choices: JSON.stringify([choice]), members })

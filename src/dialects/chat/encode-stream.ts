@@ -45,7 +45,7 @@ export class ChatStreamEncoder implements StreamEncoder {
   private readonly hide: boolean
   private readonly blocks = new Map<number, OpenBlock>()
   private readonly signatures = new CallSignatures()
-  private readonly late: LateMembers
+  private readonly late = new LateMembers()
   private head = ''
   private model = ''
   private provider = ''
@@ -59,7 +59,6 @@ export class ChatStreamEncoder implements StreamEncoder {
   constructor(ctx: ReplyContext) {
     this.ctx = ctx
     this.hide = hidesReasoning(ctx.body)
-    this.late = new LateMembers(ctx.brand)
   }
 
   push(events: readonly StreamEvent[]): string {
@@ -240,7 +239,7 @@ export class ChatStreamEncoder implements StreamEncoder {
 
   private opaque(of: { dialect: string; type: string; data: JsonObject }): string {
     if (of.dialect !== WIRE) return ''
-    if (of.type === MEMBERS) this.late.keep(of.data)
+    if (of.type === MEMBERS) this.late.keep(of.data, this.ctx.brand)
     if (of.type === OPAQUE.field) return this.chunk(JSON.stringify(of.data).slice(1, -1))
     if (of.type === OPAQUE.detail && !this.hide) return this.chunk(`"reasoning_details":[${JSON.stringify(of.data)}]`)
     return ''

@@ -74,12 +74,6 @@ const REASONS: EndWords = new Map<string, EndReason>([
   ['other', 'error'],
 ])
 
-/** @returns undefined where the choice has not ended; DashScope writes `"null"` until then. */
-export function finishWord(choice: JsonObject): string | undefined {
-  const word = endWord(choice.finish_reason)
-  return word === 'null' ? undefined : word
-}
-
 /**
  * The stop text that ended the answer, which is no part of this wire: vLLM names it beside the end, or the number of a token in its place
  * (`ChatCompletionResponseChoice.stop_reason: int | str | None`, vLLM 0.32.0).
@@ -111,9 +105,11 @@ const holdsNothing = (list: Json | undefined): boolean => !Array.isArray(list) |
  * @param event name of the server-sent event.
  */
 export function faultIn(body: JsonObject, event?: string): Fault | undefined {
-  const { error } = body
-  const named = (isSet(error) && !(Array.isArray(error) && error.length === 0)) || body.object === 'error' || body.type === 'error'
-  if (named || event === 'error' || isBadBase(body)) return decodeFault(200, body)
+  const { error, base_resp: base } = body
+  if (body.object === 'error' || body.type === 'error' || event?.trimEnd() === 'error') return decodeFault(200, body)
+  // Most have neither.
+  const mayFail = (error ?? base ?? null) !== null
+  if (mayFail && ((isSet(error) && !(Array.isArray(error) && error.length === 0)) || isBadBase(body))) return decodeFault(200, body)
   // Beside an answer such members may be anything.
   if (!holdsNothing(body.choices) || isSet(body.usage)) return undefined
   const says = (isSet(body.message) || isSet(body.msg)) && !GOOD_CODES.has(body.code)
@@ -125,13 +121,22 @@ export function eventFault(data: string): Fault {
   return decodeFault(200, { message: data })
 }
 
-/**
- * The fault of a choice that ended in failure: by its own error, by a word for one, or by a word that is not known beside members that
- * report one. @param body the chunk or reply that it stands in. @param word of `finishWord`.
- */
-export function choiceFault(choice: JsonObject, body: JsonObject, word: string | undefined): Fault | undefined {
+const OPEN: { readonly word: string | undefined; readonly fault: Fault | undefined } = { word: undefined, fault: undefined }
+
+/** Reads how a choice has ended: the word, where there is one, and the fault of a failure. @param body the chunk or reply that it stands in. */
+export function choiceEnd(choice: JsonObject, body: JsonObject): typeof OPEN {
   const { error, finish_reason: reason } = choice
-  if (isSet(error)) return decodeFault(200, { error: error ?? null })
+  if ((reason ?? error ?? null) === null) return OPEN
+  const ended = endWord(reason)
+  // DashScope writes `"null"` until the end.
+  const word = ended === 'null' ? undefined : ended
+  return { word, fault: choiceFault(choice, body, word) }
+}
+
+/** By its own error, by a word for one, or by a word that is not known beside members that report one. */
+function choiceFault(choice: JsonObject, body: JsonObject, word: string | undefined): Fault | undefined {
+  const { error, finish_reason: reason } = choice
+  if (error !== undefined && isSet(error)) return decodeFault(200, { error: error ?? null })
   if (word === undefined) return undefined
   const unified = unify(word, false)
   if (unified === 'error') return decodeFault(200, { ...(isObject(reason) ? reason : {}), code: word })

@@ -62,7 +62,9 @@ function strip(body: JsonObject, target: Target, dropped: string[]): void {
     if (names.length === 0 || body[field] === null) leaveOut(body, field, dropped)
     else if (target.supported && !names.some((name) => target.supported?.has(name))) leaveOut(body, field, dropped)
   }
-  if (target.quirks.explicit_caching !== true || body.prompt_cache_options === null) leaveOut(body, 'prompt_cache_options', dropped)
+  const { prompt_cache_options: caching } = body
+  if (caching === null || (caching !== undefined && target.quirks.explicit_caching !== true))
+    leaveOut(body, 'prompt_cache_options', dropped)
   if (body.tools === undefined) {
     remove(body, 'tool_choice')
     remove(body, 'parallel_tool_calls')
@@ -154,7 +156,7 @@ function reasoningObject(requested: Reasoning, quirks: Quirks, dropped: string[]
 /** `exclude` never goes upstream: the gateway itself leaves reasoning out of the reply. */
 function setReasoning(body: JsonObject, target: Target, dropped: string[]): void {
   const requested = requestedReasoning(body)
-  const isSwitched = isSwitchedOff(body)
+  const isSwitched = requested !== undefined && isSwitchedOff(body)
   remove(body, 'reasoning')
   remove(body, 'reasoning_effort')
   if (!fitSwitches(body, target.quirks, dropped) && isSwitched) return
@@ -199,7 +201,7 @@ export function shapeRequest(body: JsonObject, target: Target, dropped: string[]
   fitTier(body, target, dropped)
   if (target.stream) {
     body.stream = true
-    body.stream_options = isObject(body.stream_options) ? { ...body.stream_options, include_usage: true } : { include_usage: true }
+    body.stream_options = { ...(body.stream_options as JsonObject | null | undefined), include_usage: true }
     if (target.quirks.running_usage !== undefined) requestRunningUsage(body, target.quirks)
   } else {
     remove(body, 'stream')
@@ -289,14 +291,14 @@ function fitMessages(messages: Json | undefined, fit: MessageFit, dropped: Set<s
   let changed: Json[] | undefined
   // Media of tool results wait for the end of the run of results: nothing may stand between a call and its results.
   let waiting: JsonObject[] = []
-  for (const [index, message] of messages.entries()) {
-    if (waiting.length > 0 && !(isObject(message) && message.role === 'tool')) {
+  for (const [index, message] of (messages as JsonObject[]).entries()) {
+    if (waiting.length > 0 && message.role !== 'tool') {
       changed?.push({ role: 'user', content: waiting })
       waiting = []
     }
-    let fitted = isObject(message) ? fitMessage(message, fit, dropped) : message
-    if (isObject(fitted) && fitted.role === 'tool' && !fit.takesToolMedia) fitted = withoutMedia(fitted, waiting)
-    if (isObject(fitted) && !fit.takesTextParts) fitted = withJoinedText(fitted)
+    let fitted = fitMessage(message, fit, dropped)
+    if (fitted.role === 'tool' && !fit.takesToolMedia) fitted = withoutMedia(fitted, waiting)
+    if (!fit.takesTextParts) fitted = withJoinedText(fitted)
     if (fitted !== message) changed ??= messages.slice(0, index)
     changed?.push(fitted)
   }

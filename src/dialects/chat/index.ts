@@ -19,7 +19,6 @@ import { chatPass } from './pass.ts'
 import { withPreset } from './preset.ts'
 import { PROVIDER_TOOLS } from './provider-tools.ts'
 import { debugChunk } from './reply.ts'
-import { RunningUsage } from './running-usage.ts'
 import { Sources } from './sources.ts'
 import { searchForm } from './web-search.ts'
 import { CLIENT_ID, UPSTREAM_ID, WIRE } from './wire.ts'
@@ -44,7 +43,7 @@ export const chatClient: ClientDialect = {
 export const openaiChat: UpstreamDialect = {
   id: UPSTREAM_ID,
   encodeRequest,
-  streamDecoder: (quirks, sent) => new ChatStreamDecoder(new Sources(quirks, sent), { running: RunningUsage.of(quirks) }),
+  streamDecoder: (quirks, sent) => new ChatStreamDecoder(new Sources(quirks, sent), { way: quirks?.running_usage }),
   decodeResult,
   decodeFault,
   auth: (key) => ['authorization', `Bearer ${key}`],

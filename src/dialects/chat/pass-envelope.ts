@@ -2,7 +2,7 @@
 import { escapesLetters, type JsonObject } from '../../core/json.ts'
 import { alone, binary, endOfString, escapeExcess, jsonObject, textBytes } from '../../machines/sse/frames.ts'
 import { MEDIA_BYTES } from '../canon/events.ts'
-import { isPlace } from '../canon/places.ts'
+import { createdIn } from '../canon/places.ts'
 import { servedTier, shownTier } from '../canon/served-tier.ts'
 import type { ReplyContext } from '../types.ts'
 import { ChunkNumbers } from './chunk-numbers.ts'
@@ -158,8 +158,7 @@ export class Envelope {
   private readonly prefix: string
   private readonly ours: string
   private readonly style: (typeof STYLES)[number]
-  /** True where reasoning has one name only, so that each frame of it is parsed. */
-  private readonly single: boolean
+  private readonly ctx: ReplyContext
   private skeleton: Skeleton | undefined
   private misses = 0
   private readonly numbers = new ChunkNumbers()
@@ -172,11 +171,11 @@ export class Envelope {
   /** True where all of it has the skeleton of one member of words: there is nothing else in it. */
   plain = false
 
-  private constructor(prefix: string, ours: string, { style, single }: { style: (typeof STYLES)[number]; single: boolean }) {
+  private constructor(prefix: string, ours: string, style: (typeof STYLES)[number], ctx: ReplyContext) {
     this.prefix = prefix
     this.ours = ours
     this.style = style
-    this.single = single
+    this.ctx = ctx
   }
 
   /**
@@ -189,10 +188,12 @@ export class Envelope {
       const at = frame.indexOf(style.choices)
       if (at === -1) continue
       const header = parseHeader(frame.slice(6, at))
+      if (!header) return undefined
+      const shown = ourHeader(header, ctx)
       // A member behind the choices would come twice.
-      if (!header || (createdIn(header) === undefined && frame.includes('"created"', at))) return undefined
-      const ours = `data: ${binary(JSON.stringify(ourHeader(header, ctx)).slice(0, -1))}`
-      return new Envelope(alone(frame.slice(0, at)), ours, { style, single: ctx.refusesTwoNames === true })
+      if (shown.created !== header.created && frame.includes('"created"', at)) return undefined
+      const ours = `data: ${binary(JSON.stringify(shown).slice(0, -1))}`
+      return new Envelope(alone(frame.slice(0, at)), ours, style, ctx)
     }
     return undefined
   }
@@ -255,7 +256,7 @@ export class Envelope {
     const { prefix, ours, style, numbers } = this
     if (!batch.startsWith(prefix) || holdsEnd(batch) || batch.includes(ERROR) || holdsMark(batch)) return undefined
     // A member's name that is written with escapes would be missed here.
-    if (escapesLetters(batch)) return undefined
+    if (batch.includes('\\') && escapesLetters(batch)) return undefined
     if (batch.includes(TOOL_CALLS) && (!calls || batch.includes(NAME))) return undefined
     let text = batch
     if (batch.includes(USAGE)) {
@@ -263,7 +264,8 @@ export class Envelope {
       text = batch.replaceAll(style.noUsage, '')
     }
     const mirrors = batch.includes(REASONING)
-    if (mirrors && this.single) return undefined
+    // Reasoning that has one name only is parsed.
+    if (mirrors && this.ctx.refusesTwoNames === true) return undefined
     let out = ''
     let content = 0
     let images = 0
@@ -304,18 +306,18 @@ function parseHeader(text: string): JsonObject | undefined {
   return typeof header?.id === 'string' && !header.usage ? header : undefined
 }
 
-/** The time as the provider states it; undefined where it is no number of seconds, without which typed clients read nothing of a reply. */
-export const createdIn = ({ created }: JsonObject): number | undefined => (isPlace(created) ? created : undefined)
-
 /** Our id, model and provider in a chunk's members; `usage` is only ever ours, in the last chunk. */
 export function ourHeader(chunk: JsonObject, ctx: ReplyContext): JsonObject {
   const out: JsonObject = { ...chunk, id: ctx.id, object: 'chat.completion.chunk', model: ctx.model }
   if (createdIn(chunk) === undefined) out.created = ctx.created
   if (ctx.provider !== '') out.provider = ctx.provider
   delete out.usage
-  if (out.service_tier !== undefined) showTier(out)
+  if (out.service_tier !== undefined && out.service_tier !== USUAL_TIER) showTier(out)
   return out
 }
+
+/** The word of nearly every reply that names its tier. */
+export const USUAL_TIER = 'default'
 
 /** A tier by a word that clients know (docs/contract.md#responses-reply), or none. */
 function showTier(chunk: JsonObject): void {

@@ -27,10 +27,13 @@ export function passRequest(body: JsonObject, target: Target): Encoded {
 
 /** True where a provider that knows functions alone cannot take the body as it is. */
 export function needsFunctions({ tools, messages }: JsonObject): boolean {
-  const isCustom = (each: JsonObject): boolean => each.type === CUSTOM && isObject(each.custom)
-  if (asObjects(tools).some(isCustom)) return true
-  return asObjects(messages).some(({ tool_calls: calls }) => Array.isArray(calls) && asObjects(calls).some(isCustom))
+  if (tools && asObjects(tools).some(isCustom)) return true
+  if (!Array.isArray(messages)) return false
+  for (const { tool_calls: calls } of messages as JsonObject[]) if (calls && asObjects(calls).some(isCustom)) return true
+  return false
 }
+
+const isCustom = ({ type, custom }: JsonObject): boolean => type === CUSTOM && isObject(custom)
 
 /** True where annotations of the answer depend on all of its text, or on what the request holds. */
 export function isCited({ messages }: JsonObject, citations: Target['quirks']['citations']): boolean {

@@ -5,15 +5,14 @@ import { asObjects, isObject, type JsonObject } from '../../core/json.ts'
 import { argumentsText, isBroken, NO_ARGUMENTS } from '../canon/call-arguments.ts'
 import { endBroken } from '../canon/ends.ts'
 import type { End } from '../canon/events.ts'
-import { isPlace } from '../canon/places.ts'
+import { createdIn, isPlace } from '../canon/places.ts'
 import { noteTier, tierBesideUsage } from '../canon/served-tier.ts'
 import { withSearches } from '../canon/usage.ts'
 import type { Final, PassResult, ReplyContext } from '../types.ts'
 import { firstChoice } from './decode-result.ts'
 import { envelope } from './encode-result.ts'
-import { choiceFault, finishWord, unify } from './ends.ts'
-import { createdIn } from './pass-envelope.ts'
-import { dropEmptyMembers, encodeFinish, joinParts, mendNumbers, mirrorReasoning } from './reply.ts'
+import { choiceEnd, unify } from './ends.ts'
+import { encodeFinish, joinParts, mendChoice, mirrorReasoning } from './reply.ts'
 import { citeTools, Sources } from './sources.ts'
 import { usageIn } from './usage.ts'
 
@@ -56,19 +55,18 @@ export function passResult(body: JsonObject, ctx: ReplyContext): PassResult {
   if (choice instanceof Fault) return { fault: choice, finish: (final) => faultText(ctx, final) }
   const message = choice.message as JsonObject
   joinParts(message)
-  mirrorReasoning(message, ctx.refusesTwoNames === true)
-  dropEmptyMembers(message)
-  mendNumbers(choice, message)
+  mirrorReasoning(message, ctx)
+  mendChoice(choice, message)
   const areBroken = completeCalls(message)
   const counted = usageIn(body)
   // Reads citations too, which are the caller's whether usage was counted or not.
   const searches = searchesIn(message)
   const usage = counted && withSearches(counted, searches)
-  const raw = finishWord(choice)
+  const { word: raw, fault: failure } = choiceEnd(choice, body)
   const hasCalls = Array.isArray(message.tool_calls) && message.tool_calls.length > 0
   const reason = unify(raw ?? 'stop', hasCalls)
   const end: End = raw === undefined ? { reason } : { reason, raw }
-  const fault = choiceFault(choice, body, raw) ?? (areBroken ? endBroken(end) : undefined)
+  const fault = failure ?? (areBroken ? endBroken(end) : undefined)
   noteTier(end, tierBesideUsage(body))
   const finish = (final: Final): string => {
     Object.assign(choice, encodeFinish(ctx, final))

@@ -1,21 +1,21 @@
 /** The stream of the pass lane: content chunks keep their bytes, everything else is read and written anew. */
 import { Fault } from '../../core/faults.ts'
-import { isObject, type JsonObject } from '../../core/json.ts'
+import { isObject, type Json, type JsonObject } from '../../core/json.ts'
 import { binary, utf8 } from '../../machines/sse/frames.ts'
 import { NO_ARGUMENTS } from '../canon/call-arguments.ts'
 import { laterEnd } from '../canon/ends.ts'
 import type { End } from '../canon/events.ts'
-import { onlyChoice } from '../canon/places.ts'
+import { createdIn, onlyChoice } from '../canon/places.ts'
 import { noteTier, type TierReport, tierBesideUsage } from '../canon/served-tier.ts'
 import { NO_REPORT, withSearches } from '../canon/usage.ts'
+import type { Quirks } from '../quirks.ts'
 import { FramePassStream } from '../sse/pass-stream.ts'
 import type { Final, ReplyContext } from '../types.ts'
 import { type CallSlot, gatherArguments, ToolCalls } from './call-fragments.ts'
-import { choiceFault, eventFault, faultIn, finishWord, unify } from './ends.ts'
-import { decodeFault } from './fault.ts'
-import { createdIn, Envelope, endsInForeignTier, frameWords, isImage, mirrorsByText, ourHeader } from './pass-envelope.ts'
-import { chunkHead, closingChunks, dropEmptyMembers, joinParts, LateMembers, mendNumbers, mirrorReasoning, ReplyIdentity } from './reply.ts'
-import type { RunningUsage } from './running-usage.ts'
+import { choiceEnd, eventFault, faultIn, unify } from './ends.ts'
+import { Envelope, endsInForeignTier, frameWords, isImage, mirrorsByText, ourHeader, USUAL_TIER } from './pass-envelope.ts'
+import { chunkHead, closingChunks, joinParts, LateMembers, mendChoice, mirrorReasoning, ReplyIdentity } from './reply.ts'
+import { RunningUsage } from './running-usage.ts'
 import { citeTools, Sources } from './sources.ts'
 import { usageIn } from './usage.ts'
 import { BUILTIN, BUILTIN_SEARCH } from './web-search.ts'
@@ -39,6 +39,7 @@ const ascii = (text: string): string => text.replace(/[\u0080-\uffff]/g, (unit) 
 
 export class ChatPassStream extends FramePassStream {
   counted = 0
+  /** Set where the provider is requested to count along. */
   readonly running: RunningUsage | undefined
   /** Made with the first fragment of one. */
   private calls: ToolCalls | undefined
@@ -52,34 +53,34 @@ export class ChatPassStream extends FramePassStream {
   private roleSent = false
   private created: number | undefined
   private tier: TierReport | undefined
+  /** The provider's word for it in the last chunk. */
+  private tierWord: Json | undefined
   /** Made with the first tool that the provider has run. */
   private sources: Sources | undefined
   /** Members of the finishing choice that are not ours, such as its log probabilities. */
   private rest = ''
-  private readonly late: LateMembers
+  private readonly late = new LateMembers()
   private readonly identity = new ReplyIdentity()
 
-  /** @param running set where the provider is requested to count along. */
-  constructor(ctx: ReplyContext, running: RunningUsage | undefined) {
-    super(ctx, decodeFault)
-    this.running = running
-    this.late = new LateMembers(ctx.brand)
+  constructor(ctx: ReplyContext, { running_usage: way }: Quirks = {}) {
+    super(ctx, faultIn)
+    if (way !== undefined) this.running = new RunningUsage(way)
   }
 
   protected run(frames: string, at: number): string | undefined {
+    // Nothing but usage is expected behind the end.
+    if (!this.envelope || this.end) return undefined
     this.runEnd = frames.length
-    const all = at === 0 ? this.rewritten(frames) : undefined
-    if (all !== undefined || !this.envelope) return all
+    const all = at === 0 ? this.rewritten(frames, this.envelope) : undefined
+    if (all !== undefined) return all
     // Of many frames that came together one alone may be of another kind.
     const end = frames.indexOf('\n\n', at) + 2
     this.runEnd = end
-    return at === 0 && end === frames.length ? undefined : this.rewritten(frames.slice(at, end))
+    return at === 0 && end === frames.length ? undefined : this.rewritten(frames.slice(at, end), this.envelope)
   }
 
   /** Frames whose envelope is known, without a parse; undefined where any of them may be something else. */
-  private rewritten(frames: string): string | undefined {
-    const { envelope } = this
-    if (!envelope) return undefined
+  private rewritten(frames: string, envelope: Envelope): string | undefined {
     const trusted = this.fragments >= TRUSTED_FRAGMENTS && !this.tidying
     const { running } = this
     const plain = running ? running.strip(frames) : frames
@@ -106,8 +107,8 @@ export class ChatPassStream extends FramePassStream {
   }
 
   protected override complete(end: End): string {
-    noteTier(end, this.tier)
-    return super.complete(end) + this.emptyCalls()
+    if (this.tier) noteTier(end, this.tier)
+    return this.calls ? this.emptyCalls(this.calls) : ''
   }
 
   finish(final: Final): string {
@@ -123,10 +124,6 @@ export class ChatPassStream extends FramePassStream {
   /** It may have been cut, so it is read whatever it looks like. */
   protected override lastFrame(frame: string): string {
     return this.frame(frame)
-  }
-
-  protected override failureIn(chunk: JsonObject, name: string | undefined): Fault | undefined {
-    return faultIn(chunk, name?.trimEnd())
   }
 
   protected override unreadEvent(data: string, name: string | undefined): Fault {
@@ -145,27 +142,35 @@ export class ChatPassStream extends FramePassStream {
   }
 
   private chunk(chunk: JsonObject, frame: string): string {
-    this.created ??= createdIn(chunk)
-    this.usage = usageIn(chunk, this.usage) ?? this.usage
-    this.countSearches()
-    this.tier = tierBesideUsage(chunk) ?? this.tier
     const choice = onlyChoice(chunk.choices)
-    if (!choice) this.late.keep(chunk)
-    if (!choice) return ''
+    if (!choice || choice.usage || chunk.usage || chunk.x_groq) this.usage = usageIn(chunk, this.usage) ?? this.usage
+    if (this.sources) this.countSearches(this.sources)
+    const { service_tier: tierWord } = chunk
+    if (tierWord !== this.tierWord || chunk.usage) this.tier = tierBesideUsage(chunk) ?? this.tier
+    this.tierWord = tierWord
+    this.created ??= createdIn(chunk)
+    if (!choice) {
+      this.late.keep(chunk, this.ctx.brand)
+      return ''
+    }
     // Some servers write the last chunk as a whole reply, with `message`.
     const isWhole = choice.delta === undefined && isObject(choice.message) && !this.committed
-    if (isWhole) choice.delta = choice.message ?? null
-    if (isWhole) delete choice.message
+    if (isWhole) {
+      choice.delta = choice.message ?? null
+      delete choice.message
+    }
     const delta = isObject(choice.delta) ? choice.delta : {}
     if (this.identity.isAnother(chunk, delta, this.committed)) return this.fail(new Fault('upstream_garbled'))
-    const joined = joinParts(delta) || this.cites(delta)
-    const single = this.ctx.refusesTwoNames === true
-    const mirrored = mirrorReasoning(delta, single)
-    let edited = this.tidy(delta, choice) || joined || isWhole
+    let edited = joinParts(delta) || isWhole
+    if (Array.isArray(delta.executed_tools) && this.cites(delta)) edited = true
     // Written with escapes, for example, a name is not found in the text.
-    if ((mirrored && (single || !mirrorsByText(frame))) || endsInForeignTier(frame)) edited = true
-    const word = finishWord(choice)
-    const fault = choiceFault(choice, chunk, word)
+    if (mirrorReasoning(delta, this.ctx) && (this.ctx.refusesTwoNames === true || !mirrorsByText(frame))) edited = true
+    let isMended = mendChoice(choice, delta)
+    if (Array.isArray(delta.tool_calls)) isMended = this.tidyCalls(delta.tool_calls, isMended)
+    if (isMended) edited = true
+    if (choice.finish_reason === '' || choice.finish_reason === 'null') choice.finish_reason = null
+    if ((tierWord ?? USUAL_TIER) !== USUAL_TIER && endsInForeignTier(frame)) edited = true
+    const { word, fault } = choiceEnd(choice, chunk)
     const over = word !== undefined
     if (over || fault) edited = true
     let out = ''
@@ -180,34 +185,28 @@ export class ChatPassStream extends FramePassStream {
 
   /** Sources of tools that the provider has run, in the frame that shows them. */
   private cites(delta: JsonObject): boolean {
-    if (!Array.isArray(delta.executed_tools)) return false
     this.sources ??= new Sources()
     const isChanged = citeTools(delta, this.sources)
-    this.countSearches()
+    this.countSearches(this.sources)
     return isChanged
   }
 
   private ran({ name, index }: CallSlot): void {
     this.sources ??= new Sources()
     this.sources.readCall(name, index)
-    this.countSearches()
+    this.countSearches(this.sources)
   }
 
-  private countSearches(): void {
-    const searches = this.sources?.searches ?? 0
+  private countSearches({ searches }: Sources): void {
     if (searches > 0) this.usage = withSearches(this.usage ?? NO_REPORT, searches)
   }
 
-  /** Puts right what clients trip over, in place; true if anything changed. */
-  private tidy(delta: JsonObject, choice: JsonObject): boolean {
-    let changed = dropEmptyMembers(delta)
-    if (mendNumbers(choice, delta)) changed = true
-    if (Array.isArray(delta.tool_calls)) {
-      for (const fragment of delta.tool_calls) if (isObject(fragment) && this.tidyCall(fragment)) changed = true
-      this.fragments += delta.tool_calls.length
-      if (changed) this.tidying = true
-    }
-    if (choice.finish_reason === '' || choice.finish_reason === 'null') choice.finish_reason = null
+  /** Puts right what clients trip over, in place; true if anything changed. @param isMended true if something beside them has. */
+  private tidyCalls(fragments: readonly Json[], isMended: boolean): boolean {
+    let changed = isMended
+    for (const fragment of fragments) if (isObject(fragment) && this.tidyCall(fragment)) changed = true
+    this.fragments += fragments.length
+    if (changed) this.tidying = true
     return changed
   }
 
@@ -241,9 +240,9 @@ export class ChatPassStream extends FramePassStream {
   }
 
   /** A call without any arguments gets the empty object, so that callers can parse them. */
-  private emptyCalls(): string {
-    const { calls, ctx, end, created } = this
-    if (!calls || end?.reason !== 'tool_calls') return ''
+  private emptyCalls(calls: ToolCalls): string {
+    const { ctx, end, created } = this
+    if (end?.reason !== 'tool_calls') return ''
     let out = ''
     for (const { index, isFunction, args } of calls.slots) {
       if (!isFunction || args.trim() !== '') continue
@@ -308,7 +307,7 @@ export class ChatPassStream extends FramePassStream {
   }
 
   private keepRest(choice: JsonObject, chunk: JsonObject): void {
-    this.late.keep(chunk)
+    this.late.keep(chunk, this.ctx.brand)
     for (const key of Object.keys(choice)) {
       if (key === 'index' || key === 'delta' || key === 'finish_reason' || key === 'native_finish_reason' || key === 'error') continue
       this.rest += `,${JSON.stringify(key)}:${JSON.stringify(choice[key])}`

@@ -7,7 +7,6 @@ import { hidesReasoning } from './check.ts'
 import { isCited, needsFunctions, passRequest } from './pass-request.ts'
 import { passResult } from './pass-result.ts'
 import { ChatPassStream } from './pass-stream.ts'
-import { RunningUsage } from './running-usage.ts'
 import { CLIENT_ID } from './wire.ts'
 
 export const chatPass: PassWire = {
@@ -20,5 +19,5 @@ export const chatPass: PassWire = {
     !hidesReasoning(body) && (quirks.custom_tools === true || !needsFunctions(body)) && !isCited(body, quirks.citations),
   request: passRequest,
   result: passResult,
-  stream: (ctx, quirks) => new ChatPassStream(ctx, RunningUsage.of(quirks)),
+  stream: (ctx, quirks) => new ChatPassStream(ctx, quirks),
 }

@@ -58,13 +58,15 @@ function citeParts(message: JsonObject, parts: readonly JsonObject[]): void {
 const isEmpty = (value: Json | undefined): boolean => value === undefined || value === null || value === '' || value === 0
 
 /**
- * Puts the numbers of a choice and of its message or delta right, in place; those of fragments of calls `ToolCalls` gives.
+ * Puts the numbers of a choice and of its message or delta right, in place, and takes out members that hold nothing. Numbers of fragments
+ * of calls `ToolCalls` gives.
  * @returns true where it had to.
  */
-export function mendNumbers(choice: JsonObject, message: JsonObject): boolean {
-  let isChanged = choice.index !== 0
+export function mendChoice(choice: JsonObject, message: JsonObject): boolean {
+  let isChanged = dropEmptyMembers(message) || choice.index !== 0
   choice.index = 0
-  for (const list of [message.annotations, message.reasoning_details, message.images]) if (mendCitations(list)) isChanged = true
+  for (const list of [message.annotations, message.reasoning_details, message.images])
+    if (list !== undefined && mendCitations(list)) isChanged = true
   return isChanged
 }
 
@@ -75,14 +77,11 @@ export function mendNumbers(choice: JsonObject, message: JsonObject): boolean {
  * @returns true where there were any.
  */
 export function dropEmptyMembers(message: JsonObject): boolean {
-  const { function_call: call, audio } = message
   let isChanged = false
-  if (isObject(call) && Object.values(call).every(isEmpty)) {
-    delete message.function_call
-    isChanged = true
-  }
-  if (isObject(audio) && Object.values(audio).every(isEmpty)) {
-    delete message.audio
+  for (const name of ['function_call', 'audio']) {
+    const { [name]: member } = message
+    if (member === undefined || !isObject(member) || !Object.values(member).every(isEmpty)) continue
+    delete message[name]
     isChanged = true
   }
   return isChanged
@@ -140,15 +139,10 @@ export class ReplyMembers {
 export class LateMembers {
   /** Made with the first of them. */
   private members: Map<string, string> | undefined
-  private readonly brand: string
 
   /** @param brand before the name of the gateway's own member of the last chunk. */
-  constructor(brand: string) {
-    this.brand = brand
-  }
-
-  keep(chunk: JsonObject): void {
-    const metadata = `${this.brand}_metadata`
+  keep(chunk: JsonObject, brand: string): void {
+    const metadata = `${brand}_metadata`
     for (const key in chunk) {
       const value = chunk[key] ?? null
       if (value === null || key === metadata || SET.has(key)) continue
@@ -189,12 +183,12 @@ const filled = (value: Json | undefined): value is string => typeof value === 's
 
 /**
  * Adds the names to a parsed delta or message, in place.
- * @param single true for a client that refuses two names: the member `reasoning` is then the only text.
+ * For a client that refuses two names the member `reasoning` is the only text.
  * @returns true where it had to change anything.
  */
-export function mirrorReasoning(message: JsonObject, single: boolean): boolean {
+export function mirrorReasoning(message: JsonObject, ctx: Pick<ReplyContext, 'refusesTwoNames'>): boolean {
   const isAdded = addReasoning(message)
-  if (!single || message.reasoning === undefined || message.reasoning_content === undefined) return isAdded
+  if (message.reasoning === undefined || message.reasoning_content === undefined || ctx.refusesTwoNames !== true) return isAdded
   delete message.reasoning_content
   return true
 }

@@ -26,18 +26,14 @@ export class RunningUsage implements RunningReport {
   private last: string | JsonObject = ''
   private readonly member: Member
 
-  constructor(member: Member) {
-    this.member = member
-  }
-
-  /** Undefined where the provider is not requested to report. */
-  static of({ running_usage: way }: Quirks = {}): RunningUsage | undefined {
-    if (way === undefined) return undefined
-    return new RunningUsage(way === 'timings_per_token' ? 'timings' : 'usage')
+  /** @param way in which the provider is requested to report: the quirk `running_usage`. */
+  constructor(way: string) {
+    this.member = way === 'timings_per_token' ? 'timings' : 'usage'
   }
 
   get usage(): Usage | undefined {
     const report = typeof this.last === 'string' ? parseJson(this.last) : this.last
+    if (!isObject(report)) return undefined
     return this.member === 'usage' ? decodeUsage(report) : decodeTimings(report)
   }
 
@@ -71,8 +67,8 @@ export class RunningUsage implements RunningReport {
 }
 
 /** llama.cpp counts the tokens that it has read of the prompt, those that it still knew, and those that it has written. */
-function decodeTimings(report: unknown): Usage | undefined {
-  if (!isObject(report) || typeof report.predicted_n !== 'number' || typeof report.prompt_n !== 'number') return undefined
+function decodeTimings(report: JsonObject): Usage | undefined {
+  if (typeof report.predicted_n !== 'number' || typeof report.prompt_n !== 'number') return undefined
   const cached = count(report.cache_n)
   return decodeUsage({
     prompt_tokens: count(report.prompt_n) + cached,

@@ -61,8 +61,10 @@ function firstCount(places: readonly (readonly ['into' | 'raw', string])[], into
  * `cache_write_tokens_details` of OpenAI (npm openai 7.59.0, `InputTokensDetails.CacheWriteTokensDetails`).
  */
 function lifetimes(into: JsonObject, raw: JsonObject): { short: number; long: number } {
-  const kept = isObject(into.cache_creation) ? into.cache_creation : isObject(raw.cache_creation) ? raw.cache_creation : {}
-  const details = isObject(into.cache_write_tokens_details) ? into.cache_write_tokens_details : {}
+  const { cache_creation: within, cache_write_tokens_details: written } = into
+  if ((within ?? written ?? raw.cache_creation) === undefined) return { short: 0, long: 0 }
+  const kept = isObject(within) ? within : isObject(raw.cache_creation) ? raw.cache_creation : {}
+  const details = isObject(written) ? written : {}
   const short = count(kept.ephemeral_5m_input_tokens) + count(details.ttl_30m_tokens)
   const long = count(kept.ephemeral_1h_input_tokens) + count(details.ttl_12h_tokens)
   return { short, long }
@@ -82,8 +84,7 @@ function addCacheBeside(usage: Usage, raw: JsonObject): void {
  * The provider's usage object as normalised counts; undefined where it holds none.
  * @param before an earlier report of the same stream: some report prompt and completion separately.
  */
-export function decodeUsage(raw: unknown, before?: Usage): Usage | undefined {
-  if (!isObject(raw)) return undefined
+export function decodeUsage(raw: JsonObject, before?: Usage): Usage | undefined {
   const sent = statedCount(raw.prompt_tokens ?? raw.input_tokens)
   const made = statedCount(raw.completion_tokens ?? raw.output_tokens)
   if (sent === undefined && made === undefined) return undefined
@@ -102,21 +103,23 @@ export function decodeUsage(raw: unknown, before?: Usage): Usage | undefined {
   }
   const predicted = { accepted: count(out.accepted_prediction_tokens), rejected: count(out.rejected_prediction_tokens) }
   if (predicted.accepted + predicted.rejected > 0) own.predicted = predicted
-  const searches = isObject(raw.server_tool_use_details) ? count(raw.server_tool_use_details.web_search_requests) : 0
+  const { server_tool_use_details: tools } = raw
+  const searches = tools && isObject(tools) ? count(tools.web_search_requests) : 0
   if (searches > 0) own.webSearches = searches
-  const use = toolUseIn(raw)
-  if (use) Object.assign(own, use)
+  if (raw.server_side_tool_usage_details !== undefined) Object.assign(own, toolUseIn(raw))
+  const total = count(raw.total_tokens)
   addCacheBeside(own, raw)
   if (written.long > 0) own.cacheWriteLong = written.long
   const unknown = unknownMembers('openai-chat', raw)
-  const fees = feesIn(raw)
+  const fees = raw.cost === undefined ? undefined : feesIn(raw)
   const left = fees === undefined ? unknown : beyondFees(unknown)
   if (left) own.unknownMembers = left
   if (fees) own.fees = fees
   // Reasoning with a cost of its own stands beside the output, and is in the fees.
   if (fees && raw.reasoning_tokens !== undefined) own.reasoning = count(out.reasoning_tokens)
-  const usage = withEarlierSides(own, before, { input: sent !== undefined, output: made !== undefined })
-  addMissing(usage, count(raw.total_tokens))
+  const counted = { input: sent !== undefined, output: made !== undefined }
+  const usage = counted.input && counted.output ? own : withEarlierSides(own, before, counted)
+  addMissing(usage, total)
   usage.cached = Math.min(usage.cached, usage.input)
   usage.cacheWrite = Math.min(usage.cacheWrite, usage.input - usage.cached)
   if (usage.cacheWriteLong) usage.cacheWriteLong = Math.min(usage.cacheWriteLong, usage.cacheWrite)
@@ -131,10 +134,9 @@ export function decodeUsage(raw: unknown, before?: Usage): Usage | undefined {
  */
 export function usageIn(reply: JsonObject, before?: Usage): Usage | undefined {
   const { usage, x_groq: groq, choices } = reply
-  if (isObject(usage)) return decodeUsage(usage, before)
-  if (isObject(groq)) return decodeUsage(groq.usage, before)
-  const [choice] = Array.isArray(choices) ? choices : []
-  return isObject(choice) ? decodeUsage(choice.usage, before) : undefined
+  if (usage && isObject(usage)) return decodeUsage(usage, before)
+  const { usage: within } = groq && isObject(groq) ? groq : (((Array.isArray(choices) && choices[0]) || {}) as JsonObject)
+  return within && isObject(within) ? decodeUsage(within, before) : undefined
 }
 
 /** The `usage` of a reply as JSON text: the counts that the ledger charged, never those of the upstream. */

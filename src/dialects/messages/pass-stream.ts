@@ -5,7 +5,7 @@ import { binary, eventName, textBytes } from '../../machines/sse/frames.ts'
 import { endWord, laterEnd } from '../canon/ends.ts'
 import { type End, isAnother } from '../canon/events.ts'
 import { StreamWords } from '../canon/stream-words.ts'
-import { FramePassStream } from '../sse/pass-stream.ts'
+import { FramePassStream, typedFailure } from '../sse/pass-stream.ts'
 import type { Final, ReplyContext } from '../types.ts'
 import { BlockNumbers } from './block-numbers.ts'
 import { CallInputs } from './call-inputs.ts'
@@ -38,6 +38,8 @@ function showsContent(message: JsonObject): boolean {
 
 const isContent = ({ type }: JsonObject): boolean => String(type).startsWith('content_block_')
 
+const failureIn = typedFailure(decodeFault)
+
 export class MessagesPassStream extends FramePassStream {
   private readonly strange = new StreamWords()
   /** Bytes of the model's words in the run that was read last. */
@@ -55,7 +57,7 @@ export class MessagesPassStream extends FramePassStream {
   private readonly blocks = new BlockNumbers()
 
   constructor(ctx: ReplyContext) {
-    super(ctx, decodeFault)
+    super(ctx, failureIn)
   }
 
   protected get areBroken(): boolean {
@@ -64,7 +66,7 @@ export class MessagesPassStream extends FramePassStream {
 
   protected override complete(end: End): string {
     this.strange.addTo(end)
-    return super.complete(end)
+    return ''
   }
 
   finish(final: Final): string {

@@ -24,6 +24,7 @@ interface OpenBlock {
 }
 
 interface OpenItem {
+  index: number
   id: string | undefined
   phase: Json | undefined
   /** The family that made the reasoning. */
@@ -52,11 +53,13 @@ const IN_PROGRESS = '{"type":"response.in_progress",'
 
 export class ResponsesStreamDecoder implements StreamDecoder {
   private readonly items = new Map<number, OpenItem>()
+  /** Of the last event: most belong to the same. */
+  private current: OpenItem | undefined
   private readonly places = new ItemPlaces()
   private readonly like = new LikeFrames(VARYING)
   private readonly numbers = { next: 0 }
   private started = false
-  private id: Json | undefined
+  replyId: string | undefined
   private ended = false
   private sawCall = false
   private sawItem = false
@@ -64,15 +67,11 @@ export class ResponsesStreamDecoder implements StreamDecoder {
   private readonly strange = new StreamWords()
   private anything = false
 
-  get replyId(): string | undefined {
-    return asString(this.id)
-  }
-
   feed(data: string, event: string | undefined, out: StreamEvent[]): void {
     if (this.ended || data === '[DONE]') return
     // Once the response has begun, another event of its beginning says nothing that is read, and it may be 50 KB.
     if (this.started && !this.sawItem && data.startsWith(IN_PROGRESS)) return
-    const like = this.like.read(data)
+    const like = this.like.hasLearnt ? this.like.read(data) : undefined
     if (like) {
       out.push(like)
       return
@@ -84,19 +83,22 @@ export class ResponsesStreamDecoder implements StreamDecoder {
     }
     this.anything = true
     const before = out.length
-    if (isErrorEvent(message, event)) this.fault(decodeFault(200, message), out)
-    else this.handle(asString(message.type) ?? event ?? '', message, out)
+    this.message(message, event, out)
     const text = message.type === 'response.output_text.delta' ? message.delta : undefined
-    this.like.learn(data, text, out.length === before + 1 ? out[before] : undefined)
+    if (text !== undefined || this.like.hasLearnt) this.like.learn(data, text, out.length === before + 1 ? out[before] : undefined)
   }
 
   end(out: StreamEvent[]): void {
     if (!this.ended) this.fault(new Fault(this.anything ? 'upstream_cut' : 'upstream_empty'), out)
   }
 
-  private handle(type: string, message: JsonObject, out: StreamEvent[]): void {
+  private message(message: JsonObject, event: string | undefined, out: StreamEvent[]): void {
+    const type = typeof message.type === 'string' ? message.type : (event ?? '')
     const handler = ResponsesStreamDecoder.handlers.get(type)
-    if (handler) handler(this, message, out)
+    // An event of a known type reports a failure by nothing else.
+    const mayFail = event === 'error' || message.object === 'error' || (message.error ?? null) !== null
+    if ((!handler || mayFail) && isErrorEvent(message, event)) this.fault(decodeFault(200, message), out)
+    else if (handler) handler(this, message, out)
     else noteEvent(this.strange, type)
   }
 
@@ -139,11 +141,11 @@ export class ResponsesStreamDecoder implements StreamDecoder {
   private start(message: JsonObject, out: StreamEvent[]): void {
     const response = isObject(message.response) ? message.response : {}
     if (this.started) {
-      if (this.sawItem && isAnother(response.id, this.id)) this.fault(new Fault('upstream_garbled'), out)
+      if (this.sawItem && isAnother(response.id, this.replyId)) this.fault(new Fault('upstream_garbled'), out)
       return
     }
     this.started = true
-    this.id = response.id
+    this.replyId = asString(response.id)
     const model = asString(response.model)
     out.push(model === undefined ? { type: 'start' } : { type: 'start', model })
   }
@@ -160,18 +162,20 @@ export class ResponsesStreamDecoder implements StreamDecoder {
   }
 
   private item(message: JsonObject): OpenItem {
+    const { current } = this
+    if (current?.id !== undefined && current.id === message.item_id) return current
     const index = this.places.of(message)
     let item = this.items.get(index)
     if (item === undefined) {
-      item = { id: asString(message.item_id), phase: undefined, format: FORMAT, blocks: new Map(), begun: false }
+      item = { index, id: asString(message.item_id), phase: undefined, format: FORMAT, blocks: new Map(), begun: false }
       this.items.set(index, item)
     }
+    this.current = item
     return item
   }
 
   /** The open block that a message speaks of; started here where the provider skipped the event that opens it. */
-  private open(kind: BlockKind, message: JsonObject, out: StreamEvent[]): OpenBlock {
-    const item = this.item(message)
+  private open(kind: BlockKind, message: JsonObject, out: StreamEvent[], item = this.item(message)): OpenBlock {
     const key = `${kind}${message.content_index ?? message.summary_index ?? 0}`
     const known = item.blocks.get(key)
     if (known) return known
@@ -181,23 +185,24 @@ export class ResponsesStreamDecoder implements StreamDecoder {
     item.blocks.set(key, block)
     item.begun = true
     this.sawItem = true
-    const of = kind === 'text' || kind === 'refusal' ? phaseMessage(item.phase) : undefined
+    const of = item.phase !== undefined && (kind === 'text' || kind === 'refusal') ? phaseMessage(item.phase) : undefined
     out.push({ type: 'block-start', block: block.number, kind, item: item.id, ...(of ? { of } : {}) })
     if (kind === 'summary' || kind === 'reasoning') out.push(formatNote(block.number, item.format))
     return block
   }
 
   private delta(kind: BlockKind, message: JsonObject, out: StreamEvent[]): void {
-    const text = asString(message.delta)
+    const { delta: text } = message
     // A call's name comes with its item: arguments of an item that was never added wait for its `done`.
-    if (text === undefined || text === '' || (kind === 'call' && !this.item(message).begun)) return
+    if (typeof text !== 'string' || text === '' || (kind === 'call' && !this.item(message).begun)) return
     const block = this.open(kind, message, out)
     block.fed = true
     out.push({ type: 'block-delta', block: block.number, text })
   }
 
   private textDelta(message: JsonObject, out: StreamEvent[]): void {
-    const content = asObjects(message.logprobs)
+    const { logprobs } = message
+    const content = logprobs === undefined ? [] : asObjects(logprobs)
     if (content.length > 0)
       out.push({ type: 'block-note', block: this.open('text', message, out).number, note: 'logprobs', data: { content } })
     this.delta('text', message, out)
@@ -205,10 +210,10 @@ export class ResponsesStreamDecoder implements StreamDecoder {
 
   private done(kind: BlockKind, message: JsonObject, out: StreamEvent[]): void {
     const stated = message[WHOLE[kind] ?? 'text']
-    const text = kind === 'call' ? argumentsText(stated) : asString(stated)
+    const text = kind === 'call' ? argumentsText(stated) : stated
     const item = this.item(message)
-    if (text === undefined || text === '' || (kind === 'call' && !item.begun)) return
-    const block = this.open(kind, message, out)
+    if (typeof text !== 'string' || text === '' || (kind === 'call' && !item.begun)) return
+    const block = this.open(kind, message, out, item)
     if (!block.fed) out.push({ type: 'block-delta', block: block.number, text })
     block.fed = true
   }
@@ -231,8 +236,8 @@ export class ResponsesStreamDecoder implements StreamDecoder {
       return
     }
     const block = this.open(kind, message, out)
-    const text = asString(part.text) ?? asString(part.refusal)
-    if (text === undefined || text === '') return
+    const text = typeof part.text === 'string' ? part.text : part.refusal
+    if (typeof text !== 'string' || text === '') return
     block.fed = true
     out.push({ type: 'block-delta', block: block.number, text })
   }
@@ -273,7 +278,8 @@ export class ResponsesStreamDecoder implements StreamDecoder {
   private itemDone(message: JsonObject, out: StreamEvent[]): void {
     const done = isObject(message.item) ? message.item : {}
     const item = this.item(message)
-    this.items.delete(this.places.of(message))
+    this.items.delete(item.index)
+    this.current = undefined
     this.sawItem = true
     if (isCallItem(done)) this.sawCall = true
     const { searches, paid } = this.shown

@@ -108,7 +108,7 @@ function encodeInclude(request: CanonicalRequest, body: JsonObject, target: Targ
   const include = new Set(request.include)
   if (!mayReason(target)) include.delete(ENCRYPTED)
   if (request.sampling.logprobs) include.add(LOGPROBS)
-  const reasons = isObject(body.reasoning) && body.reasoning.effort !== 'none'
+  const reasons = body.reasoning && isObject(body.reasoning) && body.reasoning.effort !== 'none'
   if (mayReason(target) && (reasons || request.items.some((item) => item.kind === 'reasoning'))) include.add(ENCRYPTED)
   return include.size === 0 ? undefined : [...include]
 }

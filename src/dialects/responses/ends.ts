@@ -27,7 +27,8 @@ const STATUSES: EndWords = new Map<string, EndReason>([
 
 /** Unified end of a Response object that did not fail. */
 export function responseEnd(response: JsonObject, sawCall: boolean): End {
-  const details = isObject(response.incomplete_details) ? response.incomplete_details : undefined
+  const { incomplete_details: incomplete } = response
+  const details = incomplete && isObject(incomplete) ? incomplete : undefined
   const status = endWord(response.status)
   const raw = endWord(details?.reason) ?? status
   const known = status === 'incomplete' ? reasonIn(INCOMPLETE, raw ?? '') : reasonIn(STATUSES, status ?? '')

@@ -36,13 +36,11 @@ function isDangling(input: readonly Json[], at: number): boolean {
 }
 
 /** @returns the name of what is left out, undefined where the item is sent. */
-function findLoss(input: readonly Json[], at: number, target: Target): string | undefined {
-  const item = input[at]
-  if (!isObject(item)) return undefined
+function findLoss(item: JsonObject, input: readonly Json[], at: number, target: Target): string | undefined {
   const type = String(item.type)
   if (isGatewayItem(item)) return type
   const { encrypted_content: encrypted } = item
-  if (isMarked(encrypted) && ownReasoning(encrypted, target.account) === undefined) return type
+  if (encrypted !== undefined && isMarked(encrypted) && ownReasoning(encrypted, target.account) === undefined) return type
   return type === 'reasoning' && (isEmptyReasoning(item, target) || isDangling(input, at)) ? type : undefined
 }
 
@@ -84,7 +82,7 @@ function fitted(item: JsonObject, { account, quirks }: Target): JsonObject {
   let fit = isStrangeId(item) ? withoutId(item) : item
   if (item.type === 'reasoning' && item.content !== undefined && quirks.unsigned_reasoning === false) fit = withoutText(fit)
   const { encrypted_content: encrypted, call_id: callId } = item
-  if (isMarked(encrypted)) fit = { ...fit, encrypted_content: ownReasoning(encrypted, account) }
+  if (encrypted !== undefined && isMarked(encrypted)) fit = { ...fit, encrypted_content: ownReasoning(encrypted, account) }
   if (typeof callId === 'string' && callId.length > MAX_CALL_ID_LENGTH) fit = { ...fit, call_id: shortCallId(callId) }
   if (hasNoArguments(item)) fit = { ...fit, arguments: NO_ARGUMENTS }
   if (item.role === 'developer' && quirks.developer === 'system') fit = { ...fit, role: 'system' }
@@ -128,12 +126,12 @@ export function fitItems(input: Json[], target: Target, dropped: string[]): Json
   for (const [index, item] of input.entries()) {
     let fit: Json | undefined = item
     if (isObject(item)) {
-      const loss = findLoss(input, index, target)
+      const loss = findLoss(item, input, index, target)
       if (loss !== undefined && !dropped.includes(loss)) dropped.push(loss)
       if (item.type === 'reasoning') isAfterLoss = loss !== undefined
       else if (!isSpoken(item)) isAfterLoss = false
-      fit = loss !== undefined ? undefined : isAfterLoss ? withoutId(fitted(item, target)) : fitted(item, target)
-      if (isObject(fit) && target.quirks.explicit_caching !== true) fit = withoutMarks(fit, dropped)
+      fit = loss === undefined ? fitted(isAfterLoss ? withoutId(item) : item, target) : undefined
+      if (fit && target.quirks.explicit_caching !== true) fit = withoutMarks(fit, dropped)
     }
     if (fit !== item) changed ??= input.slice(0, index)
     if (fit !== undefined) changed?.push(fit)

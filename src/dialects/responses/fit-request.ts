@@ -25,7 +25,7 @@ function readEffort({ effort, enabled, max_tokens: budget }: JsonObject, cap: nu
  * `medium` and `high`).
  */
 function fitReasoning(body: JsonObject, { quirks }: Target, dropped: string[]): void {
-  if (!isObject(body.reasoning)) return
+  if (!body.reasoning || !isObject(body.reasoning)) return
   if (quirks.reasoning !== 'object') {
     const { enabled, max_tokens: budget, ...rest } = body.reasoning
     if (enabled !== undefined || budget !== undefined) {
@@ -63,7 +63,8 @@ export const responsesCap: CapWire = {
 
 function fitCap(body: JsonObject, target: Target, dropped: string[]): void {
   const { outputCap } = target
-  if (!responsesCap.sends(target, outputCap !== undefined)) leaveOut(body, CAP_FIELD, dropped, 'max_tokens')
+  const hasCap = body[CAP_FIELD] !== undefined || outputCap !== undefined
+  if (hasCap && !responsesCap.sends(target, outputCap !== undefined)) leaveOut(body, CAP_FIELD, dropped, 'max_tokens')
   else if (outputCap !== undefined) body[CAP_FIELD] = Math.min(capIn(body) ?? outputCap, outputCap)
   const least = target.quirks.min_output_tokens ?? 0
   if ((capIn(body) ?? least) >= least) return
@@ -175,7 +176,7 @@ export function fitToTarget(body: JsonObject, target: Target, dropped: string[])
   if (target.quirks.json_schema === 'words') fitFormatToWords(body, dropped)
   fitReasoning(body, target, dropped)
   fitSearch(body, target, dropped)
-  capCalls(body, target.toolCalls, target.limited === true)
+  if (body.tools !== undefined) capCalls(body, target.toolCalls, target.limited === true)
   fitCap(body, target, dropped)
   fitParameters(body, target, dropped)
   fitUser(body, target, dropped)

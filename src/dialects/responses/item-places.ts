@@ -20,7 +20,8 @@ export class ItemPlaces {
 
   /** @returns the index of the item that an event belongs to. An item's first event gives it one: its own, if no other item has it. */
   of(message: JsonObject): number {
-    const id = asString(message.item_id) ?? (isObject(message.item) ? asString(message.item.id) : undefined)
+    const { item_id: stated, item } = message
+    const id = typeof stated === 'string' ? stated : item && isObject(item) ? asString(item.id) : undefined
     const known = id === undefined ? undefined : this.byId.get(id)
     if (known !== undefined) this.last = known
     else this.last = this.unknown(id, message)

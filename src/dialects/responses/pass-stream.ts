@@ -6,7 +6,7 @@ import { binary, frameObject } from '../../machines/sse/frames.ts'
 import { NO_ARGUMENTS } from '../canon/call-arguments.ts'
 import { isAnother, MEDIA_BYTES } from '../canon/events.ts'
 import { StreamWords } from '../canon/stream-words.ts'
-import { FramePassStream } from '../sse/pass-stream.ts'
+import { FramePassStream, typedFailure } from '../sse/pass-stream.ts'
 import type { Final, ReplyContext } from '../types.ts'
 import { ResponsesStreamDecoder } from './decode-stream.ts'
 import { closeStream, openStream } from './encode-stream.ts'
@@ -21,6 +21,8 @@ import { readEvent } from './read-event.ts'
 import { closingBytes, finalEnding, responseRest } from './reply.ts'
 import { decodeUsage, ShownItems } from './usage.ts'
 import { eventFrame } from './wire.ts'
+
+const failureIn = typedFailure(decodeFault)
 
 const FUNCTION_ITEM = /"type": ?"function_call"/
 const PARTIAL_IMAGE = 'image_generation_call.partial_image'
@@ -67,7 +69,7 @@ export class ResponsesPassStream extends FramePassStream {
   private opening = ''
 
   constructor(ctx: ReplyContext) {
-    super(ctx, decodeFault)
+    super(ctx, failureIn, readEvent)
   }
 
   finish(final: Final): string {
@@ -249,10 +251,6 @@ export class ResponsesPassStream extends FramePassStream {
     const { item_id = null, output_index = null } = message
     const fields = JSON.stringify({ item_id, output_index, delta: NO_ARGUMENTS }).slice(1, -1)
     return binary(eventFrame(this.ctx, 'response.function_call_arguments.delta', `,${fields}`))
-  }
-
-  protected override event(data: string): JsonObject | undefined {
-    return readEvent(data)
   }
 
   /** Of the upstream's response. */

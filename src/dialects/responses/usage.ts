@@ -11,17 +11,17 @@ import { unknownMembers } from '../canon/usage-members.ts'
 import type { Final } from '../types.ts'
 
 /** Searches that the provider ran: they stand in its output, not in its usage. Opening a page is none. */
-export function searchesIn(items: Json | undefined): number {
-  return asObjects(items).filter(({ type, action, status }) => {
+function searchesIn(items: readonly JsonObject[]): number {
+  return items.filter(({ type, action, status }) => {
     if (type !== 'web_search_call' || status === 'failed') return false
     return !isObject(action) || action.type === 'search'
   }).length
 }
 
 /** Calls of its other tools that the provider takes a fee for. */
-function paidCallsIn(items: Json | undefined): Usage['toolCalls'] {
+function paidCallsIn(items: readonly JsonObject[]): Usage['toolCalls'] {
   let calls: Partial<Record<PaidTool, number>> | undefined
-  for (const { type, status } of asObjects(items)) {
+  for (const { type, status } of items) {
     const tool = PAID_TOOLS.find((one) => type === `${one}_call`)
     if (tool === undefined || status === 'failed') continue
     calls ??= {}
@@ -48,6 +48,7 @@ export class ShownItems {
 
   /** Takes a finished item. @returns true where it holds an image that has not been counted. */
   done(item: JsonObject): boolean {
+    if (typeof item.type !== 'string' || !item.type.endsWith('_call')) return false
     this.searches += searchesIn([item])
     this.paid = addCalls(this.paid, paidCallsIn([item]))
     if (item.type !== 'image_generation_call') return false
@@ -66,19 +67,22 @@ export class ShownItems {
  * @returns undefined where it holds no count, and no tool was run.
  */
 export function decodeUsage({ usage, output, tool_usage: ofTools }: JsonObject, shown?: ShownItems): Usage | undefined {
-  const { image_gen: drawn, web_search: searched } = isObject(ofTools) ? ofTools : {}
-  const billed = isObject(searched) ? statedCount(searched.num_requests) : undefined
-  const stated = isObject(usage) ? toolUseIn(usage) : undefined
-  const searches = billed ?? Math.max(searchesIn(output), shown?.searches ?? 0, stated?.webSearches ?? 0)
-  const toolCalls = mostCalls(mostCalls(paidCallsIn(output), shown?.paid), stated?.toolCalls)
-  const counts = decodeCounts(usage)
-  const images = drawnUsage(drawn) ?? (counts ? shownImages(Math.max(imagesIn(output), shown?.images ?? 0)) : undefined)
-  if (!counts && searches === 0 && !toolCalls && !images) return undefined
-  const known = withSearches(counts ?? NO_REPORT, searches)
+  const { image_gen: drawn, web_search: searched } = ofTools && isObject(ofTools) ? ofTools : {}
+  const billed = searched && isObject(searched) ? statedCount(searched.num_requests) : undefined
+  const report = isObject(usage) ? usage : {}
+  const items = asObjects(output)
+  const stated = report.server_side_tool_usage_details === undefined ? undefined : toolUseIn(report)
+  const searches = billed ?? Math.max(searchesIn(items), shown?.searches ?? 0, stated?.webSearches ?? 0)
+  const toolCalls = mostCalls(mostCalls(paidCallsIn(items), shown?.paid), stated?.toolCalls)
+  const images = drawn === undefined ? undefined : drawnUsage(drawn)
+  const counts = decodeCounts(report)
+  const others = images ?? (counts ? shownImages(Math.max(imagesIn(items), shown?.images ?? 0)) : undefined)
+  if (!counts && searches === 0 && !toolCalls && !others) return undefined
+  const known = counts ?? NO_REPORT
   return {
-    ...known,
+    ...(searches > 0 ? withSearches(known, searches) : known),
     ...(toolCalls ? { toolCalls } : {}),
-    ...(images && images !== NOTHING_DRAWN ? { others: [{ model: IMAGE_TOOL, usage: images }] } : {}),
+    ...(others && others !== NOTHING_DRAWN ? { others: [{ model: IMAGE_TOOL, usage: others }] } : {}),
   }
 }
 
@@ -98,9 +102,8 @@ function drawnUsage(drawn: Json | undefined): Usage | undefined {
 
 const NOTHING_DRAWN = noUsage()
 
-function imagesIn(items: Json | undefined): number {
-  return asObjects(items).filter(({ type, result }) => type === 'image_generation_call' && typeof result === 'string' && result !== '')
-    .length
+function imagesIn(items: readonly JsonObject[]): number {
+  return items.filter(({ type, result }) => type === 'image_generation_call' && typeof result === 'string' && result !== '').length
 }
 
 /** An estimate of each. */
@@ -120,12 +123,11 @@ function mostCalls(a: Usage['toolCalls'], b: Usage['toolCalls']): Usage['toolCal
   return most
 }
 
-function decodeCounts(usage: Json | undefined): Usage | undefined {
-  if (!isObject(usage)) return undefined
-  const counted = { input: statedCount(usage.input_tokens) !== undefined, output: statedCount(usage.output_tokens) !== undefined }
-  if (!counted.input && !counted.output) return undefined
+function decodeCounts(usage: JsonObject): Usage | undefined {
   const inputs = isObject(usage.input_tokens_details) ? usage.input_tokens_details : {}
   const outputs = isObject(usage.output_tokens_details) ? usage.output_tokens_details : {}
+  const counted = { input: statedCount(usage.input_tokens) !== undefined, output: statedCount(usage.output_tokens) !== undefined }
+  if (!counted.input && !counted.output) return undefined
   const input = count(usage.input_tokens)
   const output = count(usage.output_tokens)
   const cached = Math.min(count(inputs.cached_tokens), input)
@@ -143,12 +145,12 @@ function decodeCounts(usage: Json | undefined): Usage | undefined {
   if (kept.long > 0) own.cacheWriteLong = Math.min(kept.long, own.cacheWrite)
   const unknown = unknownMembers('openai-responses', usage)
   if (unknown) own.unknownMembers = unknown
-  return withEarlierSides(own, undefined, counted)
+  return counted.input && counted.output ? own : withEarlierSides(own, undefined, counted)
 }
 
 /** Cache writes by how long they are kept: `InputTokensDetails.CacheWriteTokensDetails`, npm openai 7.59.0. */
 function lifetimes(details: Json | undefined): { short: number; long: number } {
-  if (!isObject(details)) return { short: 0, long: 0 }
+  if (!details || !isObject(details)) return { short: 0, long: 0 }
   return { short: count(details.ttl_30m_tokens), long: count(details.ttl_12h_tokens) }
 }
 

@@ -34,6 +34,8 @@ const NINE = 0x39
 const MAX_DIGITS = 15
 
 export class LikeFrames {
+  /** False as long as no frame was learnt that another one may be like. */
+  hasLearnt = false
   private readonly varying: readonly Varying[]
   private readonly counted: LikeCounts | undefined
   /** The frame around its text, its counts and its varying values; empty before one was learnt. */
@@ -86,6 +88,7 @@ export class LikeFrames {
     // A text with an escape: what is around it is known already.
     if (event?.type === 'block-delta' && event.text === text && event.block === this.block && this.isAround(data)) return
     this.parts = []
+    this.hasLearnt = false
     if (event?.type !== 'block-delta' || event.text !== text || text === '' || this.inVain >= MAX_IN_VAIN) return
     const literal = `"${text}"`
     const at = data.indexOf(literal)
@@ -102,6 +105,7 @@ export class LikeFrames {
 
   /** Keeps what is around the gaps, and what each of them holds. */
   private cut(data: string, textGap: Gap, others: readonly Gap[]): void {
+    this.hasLearnt = true
     const gaps = [textGap, ...others].sort((a, b) => a.start - b.start)
     this.gaps = gaps.map((gap) => (gap === textGap ? TEXT : (gap.count ?? NOTHING)))
     let from = 0

@@ -11,6 +11,7 @@ const CLOSING = '"}'
 const QUOTE = 0x22
 
 export class LikeTexts {
+  hasLearnt = false
   /** Text around the words. A cut that is compared whole is the fastest comparison. */
   private head = ''
   private tail = ''
@@ -37,6 +38,7 @@ export class LikeTexts {
     if (!found) return
     const words = found.index + found[0].length
     const rest = like.slice(endOfString(like, words))
+    this.hasLearnt = true
     this.head = alone(like.slice(0, words))
     this.tail = alone(PADDED.exec(rest)?.[1] ?? rest)
   }

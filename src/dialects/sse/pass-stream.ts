@@ -17,6 +17,18 @@ function isWhole(frame: string): boolean {
   return frameData(frame) === SENTINEL || frameObject(frame) !== undefined
 }
 
+/** Finds the failure that an event reports. @param name of the frame. */
+type FailureIn = (message: JsonObject, name: string | undefined) => Fault | undefined
+
+/** For a wire whose events state their type; one that its data does not name gets the name of its frame. */
+export function typedFailure(decodeFault: ProviderWire['decodeFault']): FailureIn {
+  return (message, name) => {
+    if (isErrorEvent(message, name)) return decodeFault(200, message)
+    message.type ??= name ?? ''
+    return undefined
+  }
+}
+
 export abstract class FramePassStream implements PassStream {
   usage: PassFacts['usage']
   firstUsage: PassFacts['firstUsage']
@@ -38,11 +50,14 @@ export abstract class FramePassStream implements PassStream {
   /** True where all that it has read is words of the model. */
   protected runPlain = false
   private readonly splitter = new FrameSplitter()
-  private readonly decodeFault: ProviderWire['decodeFault']
+  private readonly failureIn: FailureIn
+  private readonly readEvent: (data: string) => JsonObject | undefined
 
-  constructor(ctx: ReplyContext, decodeFault: ProviderWire['decodeFault']) {
+  /** @param readEvent parses the data of an event; undefined where it is no object. */
+  constructor(ctx: ReplyContext, failureIn: FailureIn, readEvent: (data: string) => JsonObject | undefined = jsonObject) {
     this.ctx = ctx
-    this.decodeFault = decodeFault
+    this.failureIn = failureIn
+    this.readEvent = readEvent
   }
 
   feed(chunk: Buffer): string {
@@ -61,7 +76,10 @@ export abstract class FramePassStream implements PassStream {
     const out = rest === '' ? '' : this.lastFrame(rest)
     if (this.fault === undefined && this.end === undefined) this.missEnd()
     this.over = true
-    return this.end === undefined ? out : out + this.complete(this.end)
+    if (this.end === undefined) return out
+    const broken = this.areBroken ? endBroken(this.end) : undefined
+    if (broken) this.fault ??= broken
+    return out + this.complete(this.end)
   }
 
   abstract finish(final: Final): string
@@ -118,21 +136,10 @@ export abstract class FramePassStream implements PassStream {
       return undefined
     }
     const name = eventName(frame)
-    const message = this.event(data)
+    const message = this.readEvent(data)
     const fault = message ? this.failureIn(message, name) : this.unreadEvent(data, name)
     if (fault === undefined) return message
     this.fail(fault)
-    return undefined
-  }
-
-  protected event(data: string): JsonObject | undefined {
-    return jsonObject(data)
-  }
-
-  /** The failure that an event reports; an event that its data does not name gets the name of its frame. */
-  protected failureIn(message: JsonObject, name: string | undefined): Fault | undefined {
-    if (isErrorEvent(message, name)) return this.decodeFault(200, message)
-    message.type ??= name ?? ''
     return undefined
   }
 
@@ -154,9 +161,7 @@ export abstract class FramePassStream implements PassStream {
   }
 
   /** Adds to the end what is known once the stream has closed. @returns what still belongs to the reply. */
-  protected complete(end: End): string {
-    const fault = this.areBroken ? endBroken(end) : undefined
-    if (fault) this.fault ??= fault
+  protected complete(_end: End): string {
     return ''
   }
 

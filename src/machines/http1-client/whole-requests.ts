@@ -47,7 +47,7 @@ export class WholeRequests implements ConnectionOwner {
   private readonly host: string
   private readonly connections = new Set<ProviderConnection>()
   /** The one used last is taken first, so that those of a burst run out. */
-  private readonly idle: ProviderConnection[] = []
+  readonly idle: ProviderConnection[] = []
   /** The head of the last request but for its last field, which alone differs from one request to the next. */
   private last: { path: string; fields: readonly unknown[]; text: string } | undefined
   private looking: NodeJS.Timeout | undefined
@@ -62,10 +62,6 @@ export class WholeRequests implements ConnectionOwner {
 
   get size(): number {
     return this.connections.size
-  }
-
-  get idleCount(): number {
-    return this.idle.length
   }
 
   /** @param anew true for a new connection. @returns undefined for a request that only undici sends, or refuses. */

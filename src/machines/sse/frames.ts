@@ -3,7 +3,7 @@
  * Text is binary (latin1): one character per byte, so UTF-8 survives any cut.
  */
 import type { OutgoingHttpHeaders } from 'node:http'
-import { isObject, type JsonObject } from '../../core/json.ts'
+import type { JsonObject } from '../../core/json.ts'
 
 /** Longest frame that is kept while its end is awaited: an image travels in one. */
 export const MAX_FRAME = 16 * 1024 * 1024
@@ -90,9 +90,10 @@ export function eventName(frame: string): string | undefined {
 
 /** @param data JSON, one character per byte. @returns undefined for what is no JSON object. */
 export function jsonObject(data: string): JsonObject | undefined {
+  // No other value begins so.
+  if (!data.trimStart().startsWith('{')) return undefined
   try {
-    const value: unknown = JSON.parse(utf8(data))
-    return isObject(value) ? value : undefined
+    return JSON.parse(utf8(data)) as JsonObject
   } catch {
     return undefined
   }
@@ -117,7 +118,8 @@ export function utf8(binary: string): string {
 
 /** Text as the binary string of its UTF-8 bytes. */
 export function binary(text: string): string {
-  return Buffer.from(text, 'utf8').toString('latin1')
+  // Most text is ASCII, which is its own bytes.
+  return Buffer.byteLength(text) === text.length ? text : Buffer.from(text, 'utf8').toString('latin1')
 }
 
 /** The same binary text by itself: V8 has a cut of 13 characters or more keep all of the text that it was cut from. */
@@ -348,12 +350,15 @@ export class EventWriter {
 
   /** `text` is text; it leaves as UTF-8. */
   writeText(text: string): boolean {
-    return this.writeBytes(byteText(text))
+    return this.writeBytes(binary(text))
   }
 
-  /** @param isWhole false where the last chunk is left out, so that the body is known not to be whole (RFC 9112, section 8). */
-  end(text: string, isWhole = true): void {
-    const last = this.held + byteText(text)
+  /**
+   * @param bytes the last, one per character.
+   * @param isWhole false where the last chunk is left out, so that the body is known not to be whole (RFC 9112, section 8).
+   */
+  end(bytes: string, isWhole = true): void {
+    const last = this.held + bytes
     this.held = ''
     if (!this.chunked) this.response.end(last, 'latin1')
     else this.response.end((last === '' ? '' : framed(last)) + (isWhole ? LAST_CHUNK : ''), 'latin1')
@@ -374,7 +379,8 @@ export class EventWriter {
     // a reply that is not first in its pipeline has no socket yet.
     const target: StreamTarget = this.begun && socket ? socket : response
     this.begun = true
-    if (target.destroyed || target.write(this.chunked ? framed(held) : held, 'latin1') || !this.flowing) return
+    const bytes = this.chunked ? framed(held) : held
+    if (target.destroyed || target.write(bytes, 'latin1') || !this.flowing) return
     this.flowing = false
     target.once('drain', () => {
       this.flowing = true
@@ -389,9 +395,4 @@ const LAST_CHUNK = '0\r\n\r\n'
 
 function framed(bytes: string): string {
   return `${bytes.length.toString(16)}\r\n${bytes}\r\n`
-}
-
-/** Most text is ASCII, which is its own bytes. */
-function byteText(text: string): string {
-  return Buffer.byteLength(text) === text.length ? text : Buffer.from(text).toString('latin1')
 }

@@ -1,7 +1,12 @@
 /** Framing of the bytes of a stream. */
 
-/** @param event name of the event; undefined where the frame has none. */
-export type OnFrame = (data: string, event: string | undefined) => void
+export interface Frame {
+  readonly data: string
+  /** Name of the event; undefined where the frame has none. */
+  readonly event?: string | undefined
+}
+
+export type OnFrame = (frame: Frame) => void
 
 export interface FrameReader {
   /** @throws RangeError for bytes that are no frame, or too many for one. */

@@ -9,7 +9,7 @@ export class EventReader implements FrameReader {
 
   constructor(onEvent: OnFrame) {
     this.parser = createParser({
-      onEvent: (message) => onEvent(message.data, message.event),
+      onEvent,
       onError: ({ type }) => {
         if (type === 'max-buffer-size-exceeded') throw new RangeError('an event of the stream is too long')
       },

@@ -60,14 +60,14 @@ export function attemptLayer<Dependencies extends ChainDependencies>(
     try {
       const fallbacks: Fallbacks = { freeLeft: true }
       for (const endpoint of candidates) {
-        if (isSkipped(endpoint, failures)) continue
+        if (failures.length > 0 && isSkipped(endpoint, failures)) continue
         if (exchange.head.cancel.aborted) {
           setAside(exchange)
           throw endedEarly(exchange, failures)
         }
         const permit = failures.length === 0 ? FREE : permitFor(exchange, endpoint, fallbacks, dependencies)
         if (!permit) continue
-        setAside(exchange)
+        if (exchange.run.unfinished) setAside(exchange)
         dependencies.health.calls.begin(endpoint)
         let running = beginAttempt(exchange, endpoint, dependencies)
         exchange.run.whenCommitted = permit === FREE ? undefined : ending(permit)
@@ -115,14 +115,11 @@ function explainTurn(exchange: Planned, turn: Turn, { at: endpoint, status }: No
  * of a batch as wrong, the other calls stay charged like an earlier turn.
  */
 function setAside(exchange: Planned): void {
-  const {
-    run: { unfinished },
-    head: { costs },
-  } = exchange
+  const { unfinished } = exchange.run
   exchange.run.unfinished = undefined
   if (!unfinished?.callRejected) return
   unfinished.usage = countedUsage(countUsage(exchange, unfinished, 'caller'))
-  costs.turns.push(unfinished)
+  exchange.head.costs.turns.push(unfinished)
 }
 
 /**
@@ -271,7 +268,8 @@ export function countAttempt(metrics: MetricRegistry, provider: string, outcome:
 
 function beginAttempt(exchange: Planned, endpoint: Endpoint, dependencies: ChainDependencies): NotedAttempt {
   exchange.plan.watch?.begin()
-  dependencies.health.dispatched(endpoint, exchange.auth.key.identity)
+  const started = exchange.head.clock.monotonic()
+  dependencies.health.dispatched(endpoint, exchange.auth.key.identity, started)
   const attempt: NotedAttempt = {
     provider: endpoint.provider.name,
     model: endpoint.model.slug,
@@ -280,7 +278,7 @@ function beginAttempt(exchange: Planned, endpoint: Endpoint, dependencies: Chain
     latency: 0,
     turn: exchange.run.turns,
     at: endpoint,
-    started: exchange.head.clock.monotonic(),
+    started,
     ended: 0,
     contentAt: 0,
     answer: undefined,

@@ -5,14 +5,12 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import { Fault } from '../../core/faults.ts'
 import type { JsonObject } from '../../core/json.ts'
-import { CallWatch } from '../../dialects/canon/call-watch.ts'
-import type { StreamEvent } from '../../dialects/canon/events.ts'
 import { withPlainIds } from '../../dialects/canon/provider-ids.ts'
 import { shapeBody } from '../../dialects/canon/quirks.ts'
 import { accountLetters, withOwnReasoning } from '../../dialects/canon/reasoning-owner.ts'
 import type { CanonicalRequest } from '../../dialects/canon/request.ts'
-import { restoreNames, type SentNames, withTakenNames } from '../../dialects/canon/tool-names.ts'
-import type { ClientDialect, Encoded, StreamDecoder, Target, UpstreamDialect } from '../../dialects/types.ts'
+import { withTakenNames } from '../../dialects/canon/tool-names.ts'
+import type { ClientDialect, Encoded, Target, UpstreamDialect } from '../../dialects/types.ts'
 import type { Tap } from '../../plugin-api/index.ts'
 import type { Endpoint } from '../../routing/catalog/types.ts'
 import { UpstreamCall } from '../../services/upstream/call.ts'
@@ -36,7 +34,7 @@ import { runLocal } from './local-run.ts'
 import { marking, PassRelay } from './pass-relay.ts'
 import type { Relay } from './relay.ts'
 import { StreamAttempt } from './stream-attempt.ts'
-import { streamCheck } from './stream-head.ts'
+import { isEventStream, streamCheck } from './stream-head.ts'
 import type { Lane } from './turn.ts'
 import { AnswerOrError, isSuccess } from './upstream-attempt.ts'
 import { readWhole, WholeAttempt } from './whole-attempt.ts'
@@ -47,6 +45,8 @@ export interface EndpointCall {
   dialect: UpstreamDialect
   target: Target
   lane: Lane
+  /** The endpoint takes a lower output cap than the caller's own. */
+  lowersCap: boolean
   /** Stop sequences that the gateway looks for itself, since the endpoint does not take them. */
   stops: readonly string[] | undefined
   /** Text that a whole reply repeats. */
@@ -78,17 +78,18 @@ export function buildCall(
   dependencies: Pick<ChainDependencies, 'upstreams' | 'forcedLane'> & Refused,
 ): { call: EndpointCall; encoded: Encoded } {
   const dialect = endpointDialect(endpoint, dependencies)
-  const target = buildTarget(exchange, endpoint, dialect)
+  const lowered = loweredCap(exchange, endpoint)
+  const target = buildTarget(exchange, endpoint, dialect, lowered)
   if (exchange.auth.key.captureContent && exchange.history.trace?.sampled && exchange.head.depth === 0)
     exchange.run.captured ??= new ContentCaptureTap()
   const stops = stopsHere(exchange, dialect, target)
-  const beginning = repeatedBeginning(exchange, target)
+  const beginning = target.quirks.prefill === undefined ? undefined : repeatedBeginning(exchange, target)
   const lane = stops || beginning ? 'translate' : pickLane(exchange, dialect, target, dependencies.forcedLane)
   const reading = exchange.run.taps.length > 0 ? exchange.run.taps.filter((tap) => tap.mode === 'observe') : NONE
   const { captured } = exchange.run
   // In the translate lane it stands behind the guardrails.
   const observers = captured && lane === 'observe' ? [...reading, captured] : reading
-  const call = { exchange, endpoint, dialect, target, lane, stops, beginning, observers }
+  const call = { exchange, endpoint, dialect, target, lane, lowersCap: lowered !== undefined, stops, beginning, observers }
   const encoded = encode(call, dependencies)
   const demands = encoded.dropped.length > 0 || encoded.looseFormat ? demandsLost(encoded, () => exchange.request.canonical()) : undefined
   return { call: demands ? checked(call, demands) : call, encoded }
@@ -125,14 +126,20 @@ function stopsHere({ request }: Planned, { parameters, run, mostStops }: Upstrea
   return sequences && sequences.length > most ? sequences : undefined
 }
 
-export function buildTarget(exchange: Accepted & MaybePlanned, endpoint: Endpoint, dialect: UpstreamDialect): Target {
+/** @param lowered the cap of the endpoint where it is below the caller's own. */
+export function buildTarget(
+  exchange: Accepted & MaybePlanned,
+  endpoint: Endpoint,
+  dialect: UpstreamDialect,
+  lowered: number | undefined,
+): Target {
   const quirks = endpoint.quirks ?? endpoint.provider.quirks
   return {
     model: endpoint.upstreamModel,
     stream: exchange.request.stream,
     outputCap:
       upstreamCap(exchange, endpoint) ??
-      (dialect.cap.sends({ quirks, supported: endpoint.supported }, false) ? loweredCap(exchange, endpoint) : undefined),
+      (lowered !== undefined && dialect.cap.sends({ quirks, supported: endpoint.supported }, false) ? lowered : undefined),
     tier: endpoint.tier,
     supported: endpoint.supported,
     quirks,
@@ -174,7 +181,7 @@ function pickLane(exchange: Planned, dialect: UpstreamDialect, target: Target, f
 /** Parts of requests that endpoints have refused of late. */
 type Refused = Pick<ChainDependencies, 'refusedEfforts' | 'refusedOptions'>
 
-function encode({ exchange, endpoint, dialect, lane, target, stops }: EndpointCall, refused: Refused): Encoded {
+function encode({ exchange, endpoint, dialect, lane, target, lowersCap, stops }: EndpointCall, refused: Refused): Encoded {
   const encoded =
     lane !== 'translate' && dialect.pass
       ? dialect.pass.request(exchange.request.body, target)
@@ -182,10 +189,10 @@ function encode({ exchange, endpoint, dialect, lane, target, stops }: EndpointCa
           encodeFlat(exchange.request.client, dialect, request, target),
         )
   if (target.quirks.body) shapeBody(encoded.body, target.quirks)
-  nameVersion(exchange, dialect, encoded)
+  if (exchange.request.client.versions) nameVersion(exchange, dialect, encoded)
   // Of earlier turns of the same exchange.
   if (exchange.run.signer) encoded.body = withPlainIds(encoded.body)
-  if (loweredCap(exchange, endpoint) !== undefined && !encoded.dropped.includes('max_tokens')) encoded.dropped.push('max_tokens')
+  if (lowersCap && !encoded.dropped.includes('max_tokens')) encoded.dropped.push('max_tokens')
   refused.refusedOptions.fit(encoded.body, endpoint.id)
   refused.refusedEfforts.fit(encoded, exchange.run, {
     endpoint: endpoint.id,
@@ -267,8 +274,8 @@ function streamed(call: EndpointCall, encoded: Encoded, dependencies: ChainDepen
   const attempt = new StreamAttempt(exchange, {
     endpoint,
     lane,
-    cap: dialect.cap.written(encoded.body),
     relay: relayFor(call, encoded),
+    cap: dialect.cap.written(encoded.body),
     drains: dependencies.drains,
     health: dependencies.health,
   })
@@ -281,8 +288,9 @@ function relayFor({ exchange, endpoint, dialect, lane, stops, observers, target 
   const sign = signerAt(exchange, endpoint)
   const { framing } = dialect
   if (lane === 'translate' || !dialect.pass) {
-    const decoder = watched(dialect.streamDecoder(quirks, sent), sent.toolNames, exchange.run.toolNames)
-    return new TranslateRelay(exchange.run.path ?? beginTurn(exchange), decoder, { observers, account, sign, stops, framing })
+    const names = { sent: sent.toolNames, ours: exchange.run.toolNames }
+    const translation = { observers, account, sign, stops, framing, names }
+    return new TranslateRelay(exchange.run.path ?? beginTurn(exchange), dialect.streamDecoder(quirks, sent), translation)
   }
   const stream = dialect.pass.stream(exchange.run.ctx, quirks)
   const mark = marking(dialect.pass, account, sign)
@@ -293,25 +301,6 @@ function relayFor({ exchange, endpoint, dialect, lane, stops, observers, target 
 /** Undefined where no reply can hold an id of the provider's. */
 function signerAt({ run: { signer } }: Planned, { provider }: Endpoint): ((id: string) => string) | undefined {
   return signer && ((id) => signer(id, provider))
-}
-
-/** A decoder whose calls have the caller's names, and arguments that can be parsed wherever it ends well. */
-function watched(decoder: StreamDecoder, names: SentNames | undefined, ours: ReadonlySet<string> | undefined): StreamDecoder {
-  const calls = new CallWatch(ours)
-  const restoring = (decode: (out: StreamEvent[]) => void, out: StreamEvent[]): void => {
-    const from = out.length
-    decode(out)
-    if (names) restoreNames(out, names, from)
-    calls.read(out, from)
-  }
-  return {
-    feed: (data, event, out) => restoring((events) => decoder.feed(data, event, events), out),
-    end: (out) => restoring((events) => decoder.end(events), out),
-    get replyId() {
-      return decoder.replyId
-    },
-    running: decoder.running,
-  }
 }
 
 function whole(call: EndpointCall, encoded: Encoded, dependencies: ChainDependencies): Promise<Reply> {
@@ -354,7 +343,8 @@ function send(attempt: StreamAttempt | WholeAttempt, call: EndpointCall, encoded
   const { exchange, endpoint, dialect } = call
   const { provider } = endpoint
   const { address, path } = wayTo(endpoint, dialect, encoded.path)
-  const headers = inVersion(exchange.request.stream ? address.streamHeaders : address.headers, encoded.version, { provider, dialect })
+  const usual = exchange.request.stream ? address.streamHeaders : address.headers
+  const headers = encoded.version === undefined ? usual : inVersion(usual, encoded.version, { provider, dialect })
   const pool = dependencies.pools.for(address)
   // Code that may throw runs before the call exists: otherwise the call's timers would fail an attempt that is not awaited.
   const request = {
@@ -372,7 +362,7 @@ function send(attempt: StreamAttempt | WholeAttempt, call: EndpointCall, encoded
   const reply = new AnswerOrError(attempt, {
     clock: exchange.head.clock,
     dialect,
-    accepts: exchange.request.stream ? streamCheck(dialect) : isSuccess,
+    accepts: exchange.request.stream ? (dialect.framing ? streamCheck(dialect.framing) : isEventStream) : isSuccess,
     history: exchange.history,
   })
   const upstream = new UpstreamCall(reply, exchange.head.clock, exchange.request.stream ? provider.timeouts : address.timeouts)

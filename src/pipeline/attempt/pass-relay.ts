@@ -16,15 +16,14 @@ export class PassRelay implements Relay {
   }
   feed(chunk: Buffer): string {
     const text = this.facts.feed(chunk)
-    return this.facts.plain ? text : this.marked(text)
+    return this.mark && !this.facts.plain ? this.mark(text) : text
   }
   close(): string {
-    return this.marked(this.facts.close())
+    const text = this.facts.close()
+    return this.mark ? this.mark(text) : text
   }
   finish(final: Final): string {
-    return this.marked(this.facts.finish(final))
-  }
-  private marked(text: string): string {
+    const text = this.facts.finish(final)
     return this.mark ? this.mark(text) : text
   }
 }

@@ -21,8 +21,9 @@ export class StreamAttempt extends UpstreamAttempt<StreamPlan> implements BodyRe
   /** The upstream is paused until an engine has answered. */
   private crowded = false
   private readonly life = new StreamLife()
-  /** The last report of usage, and the bytes and images of content that had come before the last one that counts them. */
+  /** The last report of usage, true where it counts the output, and the bytes and images of content that had come before the last one that counts them. */
   private report: Usage | undefined
+  private isCounted = false
   private covered = 0
   private coveredImages = 0
   private before = 0
@@ -58,7 +59,8 @@ export class StreamAttempt extends UpstreamAttempt<StreamPlan> implements BodyRe
   private piece(chunk: Buffer): void {
     if (this.over) return
     const { relay } = this.plan
-    if (this.life.push(chunk)) this.flow?.alive?.()
+    const now = this.exchange.head.clock.monotonic()
+    if (this.life.push(chunk)) this.flow?.alive?.(now)
     let text: string
     try {
       text = relay.feed(chunk)
@@ -66,13 +68,13 @@ export class StreamAttempt extends UpstreamAttempt<StreamPlan> implements BodyRe
       this.fail(unreadable(cause))
       return
     }
-    this.relay(text)
+    this.relay(text, now)
     if (relay.facts.fault) this.fail(relay.facts.fault)
     // The caller has all that it gets; the provider need not write on.
     else if (relay.isCut) this.end()
-    else if (relay.facts.end && countsOutput(relay.facts.usage)) {
-      this.endedAt ??= this.exchange.head.clock.monotonic()
-      this.flow?.answered?.()
+    else if (relay.facts.end && this.isCounted) {
+      this.endedAt ??= now
+      this.flow?.answered?.(now)
     }
     if (relay.crowded && !this.over) {
       this.crowded = true
@@ -91,14 +93,14 @@ export class StreamAttempt extends UpstreamAttempt<StreamPlan> implements BodyRe
     this.flow?.resume()
   }
 
-  /** Hands on what a relay returned; a provider inside this process calls it straight. */
-  relay(text: string): void {
+  /** Hands on what a relay returned; a provider inside this process calls it straight. @param at monotonic milliseconds, where they are at hand. */
+  relay(text: string, at?: number): void {
     const { relay } = this.plan
-    this.note()
+    this.note(at)
     if (!this.committed) {
       this.pending += text
       if (!relay.facts.committed) return
-      this.commit()
+      this.commit(at)
       text = this.pending
       this.pending = ''
     }
@@ -193,14 +195,14 @@ export class StreamAttempt extends UpstreamAttempt<StreamPlan> implements BodyRe
     this.settle({ refused, end: REFUSED, fault: undefined, aborted: this.cancellation.discarding })
   }
 
-  private commit(): void {
+  private commit(at = this.exchange.head.clock.monotonic()): void {
     const { exchange, plan } = this
     this.committed = true
-    exchange.run.commit(plan.endpoint, exchange.head.clock.monotonic())
+    exchange.run.commit(plan.endpoint, at)
     exchange.run.ctx.counted = plan.relay.facts.firstUsage
     exchange.run.ctx.beginning = plan.relay.facts.beginning
     if (!this.cancellation.discarding) exchange.run.reply?.open()
-    if (!isReadLater(exchange)) exchange.request.payload.discard()
+    if (exchange.request.payload.source && !isReadLater(exchange)) exchange.request.payload.discard()
   }
 
   private finished(fault: Fault | undefined): void {
@@ -208,7 +210,7 @@ export class StreamAttempt extends UpstreamAttempt<StreamPlan> implements BodyRe
   }
 
   /** Notes which content a report of usage covers, and when content began. */
-  private note(): void {
+  private note(at?: number): void {
     const { relay } = this.plan
     const { facts } = relay
     if (facts.usage !== this.report) {
@@ -218,10 +220,11 @@ export class StreamAttempt extends UpstreamAttempt<StreamPlan> implements BodyRe
         this.coveredImages = this.imagesBefore
       }
       this.report = facts.usage
+      this.isCounted = countsOutput(facts.usage)
     }
     this.before = facts.relayed
     this.imagesBefore = facts.images
-    if (this.contentAt === undefined && (relay.begun ?? facts.committed)) this.contentAt = this.exchange.head.clock.monotonic()
+    if (this.contentAt === undefined && (relay.begun ?? facts.committed)) this.contentAt = at ?? this.exchange.head.clock.monotonic()
   }
 
   protected override facts() {
@@ -231,7 +234,7 @@ export class StreamAttempt extends UpstreamAttempt<StreamPlan> implements BodyRe
     const begun = this.contentAt !== undefined
     const { heldBack } = this
     // The report with which an answer ends covers all of it.
-    if (countsOutput(usage) && end) return { usage, end, begun, relayed: 0, writing: this.writing(usage), heldBack }
+    if (usage && this.isCounted && end) return { usage, end, begun, relayed: 0, writing: this.writing(usage), heldBack }
     const stopped = this.plan.relay.isCut === true ? { stopped: true as const } : {}
     const running = this.countedAlong()
     if (running) return { ...stopped, usage: running, end, begun, relayed: relayed - (this.plan.relay.facts.counted ?? 0), heldBack }

@@ -6,7 +6,7 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Clock } from '../../core/clock.ts'
 import { Fault } from '../../core/faults.ts'
-import { isObject, type Json } from '../../core/json.ts'
+import { isObject, type Json, parseJson } from '../../core/json.ts'
 import { Pieces } from '../../core/pieces.ts'
 import { pauseIn } from '../../core/retry-after.ts'
 import type { Final } from '../../dialects/types.ts'
@@ -36,77 +36,62 @@ export function isSuccess(status: number): boolean {
   return status === 200 || status === 201
 }
 
-/** Passes the body of an answer on to its receiver; of any other reply the receiver gets the fault alone. */
+/** Has the receiver of an answer take its body; of any other reply it gets the fault alone. */
 export class AnswerOrError implements Receiver {
   private readonly answer: BodyReceiver
   private readonly rules: AnswerRules
-  private error: ErrorBody | undefined
 
   constructor(answer: BodyReceiver, rules: AnswerRules) {
     this.answer = answer
     this.rules = rules
   }
 
-  head(status: number, headers: IncomingHttpHeaders): void {
+  head(status: number, headers: IncomingHttpHeaders): BodyReceiver {
     this.rules.history?.noteStatus(status)
-    if (!this.rules.accepts(status, headers)) this.error = new ErrorBody(status, headers, this.rules)
+    return this.rules.accepts(status, headers) ? this.answer : new ErrorBody(this.answer, status, headers, this.rules)
   }
 
-  data(chunk: Buffer): void {
-    if (!this.error) this.answer.data(chunk)
-    else if (!this.error.push(chunk)) this.answer.fail(this.error.fault())
-  }
-
-  end(): void {
-    if (this.error) this.answer.fail(this.error.fault())
-    else this.answer.end()
-  }
-
-  /** An error status says enough by itself where its body never came whole. */
   fail(fault: Fault): void {
-    this.answer.fail(this.error?.instead(fault) ?? fault)
+    this.answer.fail(fault)
   }
 }
 
-class ErrorBody {
+class ErrorBody implements BodyReceiver {
+  private readonly answer: BodyReceiver
   private readonly status: number
   private readonly headers: IncomingHttpHeaders
   private readonly retryAfter: number | undefined
   private readonly pieces = new Pieces()
   private readonly dialect: AnswerRules['dialect']
 
-  constructor(status: number, headers: IncomingHttpHeaders, { clock, dialect }: AnswerRules) {
+  constructor(answer: BodyReceiver, status: number, headers: IncomingHttpHeaders, { clock, dialect }: AnswerRules) {
+    this.answer = answer
     this.status = status
     this.headers = headers
     this.retryAfter = pauseIn(headers['retry-after'], clock.now())
     this.dialect = dialect
   }
 
-  /** @returns false once enough has been read. */
-  push(chunk: Buffer): boolean {
+  data(chunk: Buffer): void {
     this.pieces.push(chunk)
-    return this.pieces.size < CAP
+    if (this.pieces.size >= CAP) this.end()
   }
 
-  /** Fault of a body that was cut: an error status is enough by itself. */
-  instead(broken: Fault): Fault {
-    return this.status >= 400 && broken.origin === 'upstream' ? this.fault() : broken
+  end(): void {
+    this.answer.fail(this.fault())
   }
 
-  fault(): Fault {
-    const body = parse(this.pieces.take())
+  /** An error status says enough by itself where its body never came whole. */
+  fail(broken: Fault): void {
+    this.answer.fail(this.status >= 400 && broken.origin === 'upstream' ? this.fault() : broken)
+  }
+
+  private fault(): Fault {
+    const body = parseJson(this.pieces.take().toString('utf8'))
     if (this.status >= 200 && this.status < 300 && !(isObject(body) && body.error)) return new Fault('upstream_garbled')
     if (this.status >= 300 && this.status < 400) return new Fault('upstream_error')
     const fault = this.dialect.decodeFault(this.status, body, this.headers)
     return this.retryAfter === undefined || fault.retryAfter !== undefined ? fault : fault.with({ retryAfter: this.retryAfter })
-  }
-}
-
-function parse(bytes: Buffer): Json | undefined {
-  try {
-    return JSON.parse(bytes.toString('utf8')) as Json
-  } catch {
-    return undefined
   }
 }
 
@@ -153,6 +138,8 @@ export interface Cancellable {
 export class Cancellation {
   /** Monotonic milliseconds at which the caller left, where the provider is read on. */
   leftAt: number | undefined
+  /** True while the provider is read on, and none of it goes to the caller. */
+  discarding = false
   private readonly head: Pick<Head, 'cancel' | 'clock'>
   private readonly attempt: Cancellable
   private onAbort: Provider['onAbort'] = 'cancel'
@@ -162,11 +149,6 @@ export class Cancellation {
   constructor(head: Pick<Head, 'cancel' | 'clock'>, attempt: Cancellable) {
     this.head = head
     this.attempt = attempt
-  }
-
-  /** True while the provider is read on, and none of it goes to the caller. */
-  get discarding(): boolean {
-    return this.leftAt !== undefined
   }
 
   /** Waits for the cancellation; one that has come already is reported now. */
@@ -196,6 +178,7 @@ export class Cancellation {
       return
     }
     this.leftAt = clock.monotonic()
+    this.discarding = true
     attempt.readOn()
   }
 }
@@ -208,7 +191,7 @@ export interface Flow {
   /** @param at monotonic milliseconds, where they are at hand. */
   alive?(at?: number): void
   /** The answer is whole: whatever may still come is worth a short wait only. */
-  answered?(): void
+  answered?(at: number): void
   /** False where the provider cannot have seen anything of the request. */
   readonly sent?: boolean | undefined
   /** Monotonic milliseconds of the reply's head. */

@@ -54,7 +54,7 @@ export class GivenIds {
     if (contentCoding(headers['content-encoding']) !== undefined) return
     const type = String(headers['content-type'] ?? '').toLowerCase()
     if (type.startsWith('text/event-stream'))
-      this.frames = new EventReader((data) => {
+      this.frames = new EventReader(({ data }) => {
         if (this.first-- > 0 || GIVES.test(data)) this.read(data)
       })
     else if (type === '' || type.includes('json') || type.startsWith('text/')) this.pieces = new Pieces()

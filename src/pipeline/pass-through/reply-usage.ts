@@ -6,7 +6,7 @@ import { Pieces } from '../../core/pieces.ts'
 import { type End, MEDIA_BYTES, type StreamEvent } from '../../dialects/canon/events.ts'
 import { countsMore, type Usage } from '../../dialects/canon/usage.ts'
 import type { EmbeddingWire, StreamDecoder, UpstreamDialect } from '../../dialects/types.ts'
-import type { FrameReader } from '../../machines/sse/framing.ts'
+import type { Frame, FrameReader } from '../../machines/sse/framing.ts'
 import { EventReader } from '../../machines/sse/reader.ts'
 import { frameCounts, headerCounts } from './invocation-counts.ts'
 
@@ -86,7 +86,7 @@ export class ReplyUsage {
       const decoder = this.dialect.streamDecoder()
       this.decoder = decoder
       this.isStream = true
-      const onFrame = (data: string, event: string | undefined): void => {
+      const onFrame = ({ data, event }: Frame): void => {
         this.counted = frameCounts(data) ?? this.counted
         this.note(() => decoder.feed(data, event, this.out), data)
       }

@@ -1,12 +1,14 @@
 /** Relays that decode a stream on its way: to read along, or to write it in the caller's format. That of the pass lane stands with the attempt (`attempt/stream-attempt.ts`). */
 
 import { type Fault, unreadable } from '../../core/faults.ts'
+import { CallWatch } from '../../dialects/canon/call-watch.ts'
 import { isContent, MEDIA_BYTES, type StreamEvent, toEnd } from '../../dialects/canon/events.ts'
 import { signEvents } from '../../dialects/canon/provider-ids.ts'
 import { markEvents } from '../../dialects/canon/reasoning-owner.ts'
+import { restoreNames, type SentNames } from '../../dialects/canon/tool-names.ts'
 import type { RunningReport } from '../../dialects/canon/usage.ts'
 import type { Final, PassFacts, PassStream, StreamDecoder } from '../../dialects/types.ts'
-import type { FrameReader, Framing } from '../../machines/sse/framing.ts'
+import type { Frame, FrameReader, Framing } from '../../machines/sse/framing.ts'
 import { EventReader } from '../../machines/sse/reader.ts'
 import type { Tap } from '../../plugin-api/index.ts'
 import { PassRelay } from '../attempt/pass-relay.ts'
@@ -29,7 +31,7 @@ export class ObserveRelay extends PassRelay {
     super(stream, mark)
     this.decoder = decoder
     this.taps = observers
-    const onFrame = (data: string, event: string | undefined): void => decoder.feed(data, event, this.events)
+    const onFrame = ({ data, event }: Frame): void => decoder.feed(data, event, this.events)
     this.reader = framing?.reader(onFrame) ?? new EventReader(onFrame)
   }
 
@@ -92,20 +94,14 @@ export class EventRelay implements Relay, RelayFacts {
   get committed(): boolean {
     return this.begun && (!this.path.guarded || this.path.hasContent)
   }
-  get replyId(): string | undefined {
-    return undefined
-  }
-  get running(): RunningReport | undefined {
-    return undefined
-  }
   get refusal(): Fault | undefined {
-    return this.path.refusal
+    return this.path.guarded ? this.path.refusal : undefined
   }
   get pending(): Promise<void> | undefined {
-    return this.path.pending
+    return this.path.guarded ? this.path.pending : undefined
   }
   get crowded(): boolean {
-    return this.path.crowded
+    return this.path.guarded && this.path.crowded
   }
 
   listen(late: LateReader): void {
@@ -171,6 +167,8 @@ interface Translation {
   readonly stops: readonly string[] | undefined
   /** Undefined for server-sent events. */
   readonly framing: Framing | undefined
+  /** Names of tools, as the provider was sent them, and of those that the gateway runs. */
+  readonly names: { readonly sent: SentNames | undefined; readonly ours: ReadonlySet<string> | undefined }
 }
 
 /** The event relay behind a provider's event stream. */
@@ -181,20 +179,27 @@ export class TranslateRelay extends EventRelay {
   private readonly account: string | undefined
   private readonly sign: Translation['sign']
   private readonly cutter: StopCutter | undefined
+  private readonly names: SentNames | undefined
+  private readonly calls: CallWatch
   private events: StreamEvent[] = []
   /** Running reports that have come, and the bytes of content that they cover. */
   private taken = 0
   counted = 0
+  isCut = false
+  readonly running: RunningReport | undefined
 
   /** @param account whose mark signed and encrypted reasoning gets. @param stops sequences at which the answer is cut. */
-  constructor(path: EventSink, decoder: StreamDecoder, { observers, account, sign, stops, framing }: Translation) {
+  constructor(path: EventSink, decoder: StreamDecoder, { observers, account, sign, stops, framing, names }: Translation) {
     super(path)
     this.decoder = decoder
+    this.running = decoder.running
     this.observers = observers
     this.account = account
     this.sign = sign
     this.cutter = stops && new StopCutter(stops)
-    const onFrame = (data: string, event: string | undefined): void => decoder.feed(data, event, this.events)
+    this.names = names.sent
+    this.calls = new CallWatch(names.ours)
+    const onFrame = ({ data, event }: Frame): void => decoder.feed(data, event, this.events)
     this.reader = framing?.reader(onFrame) ?? new EventReader(onFrame)
   }
 
@@ -220,28 +225,26 @@ export class TranslateRelay extends EventRelay {
     return super.abandon()
   }
 
-  override get replyId(): string | undefined {
+  get replyId(): string | undefined {
     return this.decoder.replyId
   }
 
-  override get running(): RunningReport | undefined {
-    return this.decoder.running
-  }
-
-  get isCut(): boolean {
-    return this.cutter?.met === true
-  }
-
   private drain(): string {
-    const { account, sign, cutter } = this
+    const { account, sign, cutter, names } = this
     let { events } = this
     this.events = []
+    // Calls have the caller's names, and arguments that can be parsed wherever the answer ends well.
+    if (names) restoreNames(events, names)
+    this.calls.read(events)
     if (account !== undefined) markEvents(events, account)
     if (sign) signEvents(events, sign)
-    if (cutter) events = cutter.push(events)
+    if (cutter) {
+      events = cutter.push(events)
+      this.isCut = cutter.met
+    }
     for (const tap of this.observers) for (const event of events) tap.push(event, ignore)
     const text = this.take(events)
-    const { running } = this.decoder
+    const { running } = this
     if (running && running.taken > this.taken) {
       this.taken = running.taken
       this.counted = this.relayed

@@ -61,7 +61,7 @@ export class ReplyStream implements StreamedReply {
     } = this.exchange
     if (client.opensLate && client.open) this.preface += client.open(ctx)
     this.exchange.head.connection.openStream(idHeaders(this.exchange))
-    this.exchange.head.connection.bytes(this.preface)
+    if (this.preface !== '') this.exchange.head.connection.bytes(this.preface)
     this.preface = ''
   }
 
@@ -80,6 +80,7 @@ export class ReplyStream implements StreamedReply {
 
   /** No more comments. */
   stop(): void {
+    if (this.ended) return
     this.ended = true
     this.timer.cancel()
   }

@@ -58,6 +58,7 @@ export class PlainReply implements CallerReply {
   headersSent = false
   writableEnded = false
   writableFinished = false
+  readonly socket: Socket
   private readonly connection: ReplyConnection
   /** The head, until it leaves with the first bytes of the body. */
   private head = ''
@@ -68,18 +69,15 @@ export class PlainReply implements CallerReply {
   constructor(request: PlainRequest, connection: ReplyConnection) {
     this.req = request
     this.connection = connection
-  }
-
-  get socket(): Socket {
-    return this.connection.socket
+    this.socket = connection.socket
   }
 
   get destroyed(): boolean {
-    return this.connection.socket.destroyed
+    return this.socket.destroyed
   }
 
   get writableLength(): number {
-    return this.connection.socket.writableLength
+    return this.socket.writableLength
   }
 
   /** @throws TypeError where a header cannot be written, as Node's own does. */
@@ -101,8 +99,7 @@ export class PlainReply implements CallerReply {
   }
 
   end(text = '', encoding: BufferEncoding = 'utf8'): void {
-    const { connection } = this
-    const { socket } = connection
+    const { connection, socket } = this
     const flushed = (error?: Error | null): void => connection.flushed(error)
     this.writableEnded = true
     if (encoding === 'latin1') socket.write(this.takeHead() + text, 'latin1', flushed)

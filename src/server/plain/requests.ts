@@ -105,6 +105,8 @@ export function takePlainRequests(server: Server, plain: PlainRequests): (socket
   return take
 }
 
+type WholeRequest = PlainHead & { readonly body: Buffer }
+
 class PlainConnection implements ReplyConnection {
   readonly socket: Socket
   private readonly requests: PlainRequests
@@ -171,7 +173,7 @@ class PlainConnection implements ReplyConnection {
   }
 
   /** @returns undefined for what is not plain. */
-  private read(bytes: Buffer): PlainRequest | 'unfinished' | undefined {
+  private read(bytes: Buffer): WholeRequest | 'unfinished' | undefined {
     const { maxHeaders } = this.requests.options
     const end = bytes.indexOf(END_OF_HEAD)
     if (end === -1) return mayBePlain(bytes) && this.mayWait(bytes.length + 1) ? 'unfinished' : undefined
@@ -179,7 +181,7 @@ class PlainConnection implements ReplyConnection {
     const head = start <= maxHeaders ? plainHead(bytes.toString('latin1', 0, start)) : undefined
     if (!head) return undefined
     const length = start + head.length
-    if (bytes.length === length) return new PlainRequest(this.socket, { ...head, body: bytes.subarray(start) })
+    if (bytes.length === length) return { ...head, body: bytes.subarray(start) }
     return bytes.length < length && this.mayWait(length) ? 'unfinished' : undefined
   }
 
@@ -194,7 +196,8 @@ class PlainConnection implements ReplyConnection {
     return length <= LONGEST && this.pieces < MAX_PIECES
   }
 
-  private answer(request: PlainRequest): boolean {
+  private answer(whole: WholeRequest): boolean {
+    const request = new PlainRequest(this.socket, whole)
     const reply = new PlainReply(request, this)
     this.reply = reply
     this.requests.onReply(reply)

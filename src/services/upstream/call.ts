@@ -33,9 +33,11 @@ export interface BodyReceiver {
   fail(fault: Fault): void
 }
 
-/** Takes a reply: `head` at most once and first, then as a body. A reply that fails before its head has none. */
-export interface Receiver extends BodyReceiver {
-  head(status: number, headers: IncomingHttpHeaders): void
+/** Takes the head of a reply, or the failure of one that has none. */
+export interface Receiver {
+  /** @returns what takes its body, and its failure from now on. */
+  head(status: number, headers: IncomingHttpHeaders): BodyReceiver
+  fail(fault: Fault): void
 }
 
 /**
@@ -50,7 +52,11 @@ const AFTERWARDS = 1_000
 export class UpstreamCall implements Dispatcher.DispatchHandler {
   /** Monotonic milliseconds at which the head of the reply came; undefined before. */
   headAt: number | undefined
+  /** False as long as the provider cannot have seen anything of the request. */
+  sent = false
   private readonly receiver: Receiver
+  /** Set by the head. */
+  private body: BodyReceiver | undefined
   private readonly clock: Clock
   private readonly timeouts: CallTimeouts
   private controller: Dispatcher.DispatchController | undefined
@@ -60,9 +66,9 @@ export class UpstreamCall implements Dispatcher.DispatchHandler {
   /** Limit of the state, in milliseconds. */
   private limit: number
   /** Monotonic milliseconds; both move on by the time that the reply is paused. */
-  private started: number
+  private started = 0
   /** When the state began or, of a body, its last sign of life. */
-  private since: number
+  private since = 0
   private pausedAt: number | undefined
   /** The decompressor has enough to do. */
   private full = false
@@ -75,22 +81,17 @@ export class UpstreamCall implements Dispatcher.DispatchHandler {
     this.clock = clock
     this.timeouts = timeouts
     this.limit = timeouts.connect
-    this.started = clock.monotonic()
-    this.since = this.started
   }
 
   /** @param anew true where it must go over a new connection. */
   send(pool: ConnectionPool, { path, headers, body }: CallRequest, anew = false): void {
-    const connected = !anew && pool.isReady
+    this.started = this.clock.monotonic()
+    this.since = this.started
+    const connected = !anew && pool.idleCount > 0
     const waiting = pool.begin({ method: 'POST', path, headers, body }, this, anew)
     if (this.state === 'connecting') this.waiting = waiting
     // A connection that stands takes the request within this turn; where it turns out to have ended, the pool has the same limit.
     if (this.state === 'connecting' && !connected) this.arm(this.since)
-  }
-
-  /** False where the provider cannot have seen anything of the request. */
-  get sent(): boolean {
-    return this.controller !== undefined
   }
 
   /** A sign of life: comments and keep-alives are none, so the receiver reports it. */
@@ -100,8 +101,8 @@ export class UpstreamCall implements Dispatcher.DispatchHandler {
   }
 
   /** The reply is complete; only its end is missing. */
-  answered(): void {
-    if (this.state === 'body' && this.limit > AFTERWARDS) this.enter('body', AFTERWARDS)
+  answered(at: number): void {
+    if (this.state === 'body' && this.limit > AFTERWARDS) this.enter('body', AFTERWARDS, at)
   }
 
   /** Stops the reply and the clocks of `idle` and `total`: the provider is not late while we hold it back. */
@@ -136,39 +137,42 @@ export class UpstreamCall implements Dispatcher.DispatchHandler {
       return
     }
     this.controller = controller
+    this.sent = true
     this.waiting = undefined
     this.enter('head', this.timeouts.firstByte)
   }
 
   onResponseStart(_controller: Dispatcher.DispatchController, status: number, headers: IncomingHttpHeaders): void {
     if (this.state === 'ended' || status < 200) return
-    this.headAt = this.clock.monotonic()
     const problem = framingProblem(headers)
+    this.headAt = this.clock.monotonic()
     if (problem !== undefined) {
       this.fail(new Fault('upstream_garbled', { cause: new Error(problem) }))
       return
     }
-    this.receiver.head(status, headers)
+    this.body = this.receiver.head(status, headers)
+    if (headers['content-encoding'] !== undefined) this.inflate(headers['content-encoding'])
+  }
+
+  private inflate(encoding: string): void {
+    const coding = contentCoding(encoding)
     // The receiver may have ended the call.
-    if (this.isOver()) return
-    const coding = contentCoding(headers['content-encoding'])
-    if (coding !== undefined) {
-      this.inflater = inflaterFor(coding, {
-        data: (chunk) => this.deliver(chunk),
-        end: () => this.complete(),
-        fail: (cause) => this.fail(cause instanceof Fault ? cause : new Fault('upstream_garbled', { cause })),
-        drained: () => {
-          this.full = false
-          this.flow()
-        },
-      })
-      if (!this.inflater) this.fail(new Fault('upstream_garbled', { cause: new Error('unknown content-encoding') }))
-    }
+    if (coding === undefined || this.state === 'ended') return
+    this.inflater = inflaterFor(coding, {
+      data: (chunk) => void (this.state === 'ended' || this.body?.data(chunk)),
+      end: () => this.complete(),
+      fail: (cause) => this.fail(cause instanceof Fault ? cause : new Fault('upstream_garbled', { cause })),
+      drained: () => {
+        this.full = false
+        this.flow()
+      },
+    })
+    if (!this.inflater) this.fail(new Fault('upstream_garbled', { cause: new Error('unknown content-encoding') }))
   }
 
   onResponseData(_controller: Dispatcher.DispatchController, chunk: Buffer): void {
     if (this.state === 'ended') return
-    if (!this.inflater) this.receiver.data(chunk)
+    if (!this.inflater) this.body?.data(chunk)
     else if (!this.inflater.push(chunk)) {
       this.full = true
       this.flow()
@@ -189,7 +193,8 @@ export class UpstreamCall implements Dispatcher.DispatchHandler {
   fail(fault: Fault): void {
     if (!this.finish()) return
     this.stop(fault.code)
-    this.receiver.fail(fault)
+    const receiver = this.body ?? this.receiver
+    receiver.fail(fault)
   }
 
   /** Ends the request where it is: before its connection stands, too. */
@@ -199,16 +204,8 @@ export class UpstreamCall implements Dispatcher.DispatchHandler {
     this.waiting = undefined
   }
 
-  private deliver(chunk: Buffer): void {
-    if (this.state !== 'ended') this.receiver.data(chunk)
-  }
-
   private complete(): void {
-    if (this.finish()) this.receiver.end()
-  }
-
-  private isOver(): boolean {
-    return this.state === 'ended'
+    if (this.finish()) this.body?.end()
   }
 
   private finish(): boolean {
@@ -237,8 +234,9 @@ export class UpstreamCall implements Dispatcher.DispatchHandler {
 
   /** One timer, for whichever of the state's limit and `total` comes first. A sign of life leaves it: it then sleeps again. */
   private arm(now: number): void {
+    const wait = this.due() - now
     this.timer?.cancel()
-    this.timer = this.clock.after(this.due() - now, () => this.check())
+    this.timer = this.clock.after(wait, () => this.check())
   }
 
   /** Monotonic milliseconds at which the call has taken too long. */
@@ -251,13 +249,10 @@ export class UpstreamCall implements Dispatcher.DispatchHandler {
     if (this.pausedAt !== undefined) return
     const now = this.clock.monotonic()
     if (this.due() - now > 0.5) this.arm(now)
-    else if (this.state === 'body' && this.totalComesFirst()) this.fail(new Fault('upstream_overlong'))
+    // Which limit has passed follows from the limits alone: timers may fire a fraction of a millisecond early.
+    else if (this.state === 'body' && this.started + this.timeouts.total < this.since + this.limit)
+      this.fail(new Fault('upstream_overlong'))
     else this.fail(silentFault(this.waiting?.phase))
-  }
-
-  /** Which limit has passed follows from the limits alone: timers may fire a fraction of a millisecond early. */
-  private totalComesFirst(): boolean {
-    return this.started + this.timeouts.total < this.since + this.limit
   }
 }
 

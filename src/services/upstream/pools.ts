@@ -136,13 +136,9 @@ export class ConnectionPool extends Dispatcher {
     return this.members.size + this.whole.size
   }
 
+  /** Connections over which a request whose body is at hand goes at once. */
   get idleCount(): number {
-    return this.whole.idleCount
-  }
-
-  /** True where a request whose body is at hand goes over a connection that stands already. */
-  get isReady(): boolean {
-    return this.whole.idleCount > 0
+    return this.whole.idle.length
   }
 
   /** @returns true: there is no limit at which a request waits for a connection. */

@@ -31,7 +31,7 @@ interface Read {
 
 function read(chunks: readonly Buffer[]): Read {
   const frames: Read['frames'] = []
-  const reader = new EventStreamReader((data, name) => frames.push([data, name]))
+  const reader = new EventStreamReader(({ data, event }) => frames.push([data, event]))
   try {
     for (const chunk of chunks) reader.push(chunk)
     reader.close()
@@ -87,7 +87,7 @@ t.test('bytes that are no message are refused once, and nothing behind them is r
   broken[broken.length - 10] = (broken[broken.length - 10] ?? 0) ^ 1
   t.match(read([Buffer.concat([sound, broken, sound])]), { frames: [[/assistant/, 'messageStart']], broken: /checksum/ })
   const frames: string[] = []
-  const reader = new EventStreamReader((data) => frames.push(data))
+  const reader = new EventStreamReader(({ data }) => frames.push(data))
   t.throws(() => reader.push(broken), /checksum/)
   reader.push(sound)
   t.same(frames, [], 'silence after the refusal')

@@ -44,7 +44,7 @@ function checked(events: StreamEvent[]): Folded {
 export function decode(chunks: readonly Buffer[], quirks: Quirks = {}): Folded & { broken?: string } {
   const decoder = bedrockConverse.streamDecoder(quirks)
   const events: StreamEvent[] = []
-  const reader = bedrockConverse.framing?.reader((data, event) => decoder.feed(data, event, events))
+  const reader = bedrockConverse.framing?.reader(({ data, event }) => decoder.feed(data, event, events))
   try {
     for (const chunk of chunks) reader?.push(chunk)
   } catch (error) {

@@ -75,7 +75,7 @@ export function pieces(bytes: Buffer, size: number): Buffer[] {
 export function decode(chunks: readonly Buffer[]): StreamEvent[] {
   const events: StreamEvent[] = []
   const decoder = openaiChat.streamDecoder()
-  const reader = new EventReader((data, event) => decoder.feed(data, event, events))
+  const reader = new EventReader(({ data, event }) => decoder.feed(data, event, events))
   for (const chunk of chunks) reader.push(chunk)
   reader.close()
   decoder.end(events)

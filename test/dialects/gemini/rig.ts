@@ -63,7 +63,7 @@ function checked(events: StreamEvent[]): StreamEvent[] {
 export function decode(chunks: readonly Buffer[]): StreamEvent[] {
   const decoder = geminiUpstream.streamDecoder()
   const events: StreamEvent[] = []
-  const reader = new EventReader((data, event) => decoder.feed(data, event, events))
+  const reader = new EventReader(({ data, event }) => decoder.feed(data, event, events))
   for (const chunk of chunks) reader.push(chunk)
   reader.close()
   decoder.end(events)

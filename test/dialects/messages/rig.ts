@@ -41,7 +41,7 @@ export interface Frame extends JsonObject {
 /** Parsed events; each one's name must be its type. */
 export function frames(text: string): Frame[] {
   const found: Frame[] = []
-  const reader = new EventReader((data, event) => {
+  const reader = new EventReader(({ data, event }) => {
     const frame = JSON.parse(data) as Frame
     if (event !== frame.type) throw new Error(`event ${event} holds type ${frame.type}`)
     found.push(frame)

@@ -43,7 +43,7 @@ export function cutAt(shares: readonly number[]): Cut {
 export function decode(bytes: Buffer, cut: Cut = whole): StreamEvent[] {
   const decoder = anthropicUpstream.streamDecoder()
   const events: StreamEvent[] = []
-  const reader = new EventReader((data, event) => decoder.feed(data, event, events))
+  const reader = new EventReader(({ data, event }) => decoder.feed(data, event, events))
   for (const chunk of cut(bytes)) reader.push(chunk)
   reader.close()
   decoder.end(events)

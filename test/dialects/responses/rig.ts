@@ -56,7 +56,7 @@ export function buildFinal(fields: Partial<Final> = {}): Final {
 export function decode(bytes: Buffer, cut: (bytes: Buffer) => Buffer[] = (all) => [all]): StreamEvent[] {
   const decoder = openaiResponses.streamDecoder()
   const events: StreamEvent[] = []
-  const reader = new EventReader((data, event) => decoder.feed(data, event, events))
+  const reader = new EventReader(({ data, event }) => decoder.feed(data, event, events))
   for (const chunk of cut(bytes)) reader.push(chunk)
   reader.close()
   decoder.end(events)
