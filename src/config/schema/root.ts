@@ -15,6 +15,7 @@ import {
   modelSlug,
   withDefault,
 } from '../fields/scalars.ts'
+import { audit } from './audit.ts'
 import { budgets } from './budgets.ts'
 import { events } from './events.ts'
 import { exportList } from './exports.ts'
@@ -64,6 +65,7 @@ export const configSchema = closed('Configuration of headgate.', {
   telemetry: withDefault(telemetry, {}),
   exports: atStart(withDefault(exportList, [])),
   events: withDefault(events, {}),
+  audit: withDefault(audit, {}),
   secrets: withDefault(
     closed('Secrets that this file refers to, such as those of mounted files, of Vault or of a cloud.', {
       refresh: withDefault(
