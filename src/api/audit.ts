@@ -22,7 +22,7 @@ const actions = Object.keys(AUDIT_ACTIONS) as AuditAction[]
 
 const byActor = shortText(
   'actor',
-  'Only changes of this actor: name or hash of a key, or a kind such as `admin_token`.',
+  'Only changes of this actor: name or hash of a key, its `id`, or its kind where it has none, such as `admin_token`.',
   MAX_NAME_LENGTH,
   'admin_token',
 )

@@ -51,7 +51,7 @@ export const AUDIT_ACTIONS = {
   'configuration.loaded': ['A process started with this configuration.', 'name of the file'],
   'configuration.reloaded': ['A changed configuration is in force.', 'name of the file'],
   'configuration.refused': ['A changed configuration was not taken: the former one stays.', 'name of the file'],
-  'audit.pruned': ['Retention removed the oldest entries of this log.', 'sequence of the last one that was removed'],
+  'audit_log.pruned': ['Retention removed the oldest entries of this log.', 'sequence of the last one that was removed'],
 } as const satisfies Readonly<Record<string, readonly [text: string, subject: string]>>
 
 export type AuditAction = keyof typeof AUDIT_ACTIONS

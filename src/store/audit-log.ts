@@ -37,7 +37,7 @@ export interface AuditLogStore {
 
 /** The entry of a removal: the chain goes on from the last one that is gone. */
 export function prunedEntry({ sequence, hash }: AuditHead, count: number): Omit<UntimedEntry, 'actor' | 'address'> {
-  return { action: 'audit.pruned', subject: String(sequence), before: null, after: { sequence, hash, count } }
+  return { action: 'audit_log.pruned', subject: String(sequence), before: null, after: { sequence, hash, count } }
 }
 
 /** A store whose changes have to state who makes them: without, the gateway itself would be the one. */

@@ -37,7 +37,7 @@ export async function verifyAuditLog(log: AuditReading, expected?: AuditHead): P
     const end = await log.head()
     const verdict = await readThrough(log, new ChainCheck(end, expected))
     if (!verdict.problem || tries === MAX_TRIES) return verdict
-    const [pruned] = await log.page({ after: 0, newestFirst: true, action: 'audit.pruned', limit: 1 })
+    const [pruned] = await log.page({ after: 0, newestFirst: true, action: 'audit_log.pruned', limit: 1 })
     if (!pruned || pruned.sequence <= end.sequence) return verdict
   }
 }
@@ -89,7 +89,7 @@ export class ChainCheck {
     }
     if (this.head && row.sequence === this.head.sequence && row.hash !== this.head.hash)
       return this.fail(row.sequence, 'it is not the one that the store states as its last')
-    if (row.action === 'audit.pruned') this.prunedTo = prunedHead(fields) ?? this.prunedTo
+    if (row.action === 'audit_log.pruned') this.prunedTo = prunedHead(fields) ?? this.prunedTo
     this.last = { sequence: row.sequence, hash: row.hash }
     this.count++
     return true

@@ -174,7 +174,7 @@ export function recordAuditContract(t: Test, name: string, open: OpenRecord): vo
     const again = (await opened.reopen?.())?.auditLog ?? auditLog
     t.same(
       (await again.page({ after: 0, limit: 10 })).map(({ action }) => action),
-      ['audit.pruned', 'audit.pruned'],
+      ['audit_log.pruned', 'audit_log.pruned'],
     )
     t.match(await verifyAuditLog(again, receipt), { count: 2, problem: undefined, receipt: { sequence: 8 } })
   })
