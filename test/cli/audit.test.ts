@@ -9,10 +9,13 @@ import { type AuditFlags, audit } from '../../src/cli/audit.ts'
 import { keys } from '../../src/cli/keys.ts'
 import type { JsonObject } from '../../src/core/json.ts'
 import { freePorts } from '../support/crash/configuration.ts'
+import { eventually } from '../support/eventually.ts'
 import { list, object } from '../support/fold.ts'
 import { type Printed, printed } from '../support/printed.ts'
 import { serveProgram } from '../support/program.ts'
 import { simulated } from '../support/simulated.ts'
+
+const BOSS = 'sk-router-v1-boss0000000000000000000000'
 
 async function scene(t: Test) {
   const home = t.testdir()
@@ -23,7 +26,7 @@ async function scene(t: Test) {
     `server: { port: 0 }
 admin: { port: ${(await freePorts(1))[0]} }
 store: { url: "sqlite:${file}" }
-auth: { keys: [ { name: app, key: "sk-router-v1-0123456789abcdef" } ] }
+auth: { keys: [ { name: app, key: "sk-router-v1-0123456789abcdef" }, { name: boss, key: "${BOSS}", management: true } ] }
 ${simulated()}`,
   )
   const run = (words: string, flags: AuditFlags = {}): Promise<Printed> =>
@@ -96,4 +99,49 @@ t.test('a store that was edited, and one that was restored, exit with 1 and name
   again.close()
   t.match(await run('verify'), { code: 1, error: /entry 1 does not fit: it was changed/ })
   t.match(JSON.parse((await run('verify', { json: true })).out), { verdict: 'broken', first_bad: { sequence: 1 } })
+})
+
+t.test('two workers make one chain, and a kill in the middle leaves no key without its entry', async (t) => {
+  const { config, file, run } = await scene(t)
+  const program = await serveProgram(['--config', config, '--workers', '2'])
+  t.teardown(() => program.child.kill('SIGKILL'))
+  const exited = new Promise((resolve) => program.child.once('exit', resolve))
+  let made = 0
+  const client = async (name: number): Promise<void> => {
+    for (let index = 0; ; index++) {
+      // A connection each, so that both workers get some.
+      const reply = await fetch(`${program.url}/v1/keys`, {
+        method: 'POST',
+        headers: { authorization: `Bearer ${BOSS}`, 'content-type': 'application/json', connection: 'close' },
+        body: JSON.stringify({ name: `${name}.${index}` }),
+      }).catch(() => undefined)
+      if (reply?.status !== 201) return
+      if (++made === 60) program.child.kill('SIGKILL')
+    }
+  }
+  await Promise.all([1, 2, 3, 4].map(client))
+  await exited
+  t.ok(made >= 60)
+  const checked = await eventually('the workers have left the store', async () => {
+    const found = await run('verify')
+    return found.code === 0 && found
+  })
+  t.match(checked.out, /entries are whole/)
+  const db = new DatabaseSync(file)
+  const stored = db
+    .prepare('SELECT identity FROM api_key ORDER BY identity')
+    .all()
+    .map(({ identity }) => identity)
+  const entered = db.prepare(`SELECT subject FROM audit_entry WHERE action = 'key.created' ORDER BY subject`).all()
+  db.close()
+  t.ok(stored.length >= made, 'each key that was replied with')
+  t.same(
+    entered.map(({ subject }) => subject),
+    stored,
+    'one entry for each key, and no other',
+  )
+  t.match(entriesIn(await run('list', { json: true, newest: true }))[0], {
+    actor: { kind: 'management_key', name: 'boss' },
+    address: '127.0.0.1',
+  })
 })
