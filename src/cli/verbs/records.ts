@@ -169,7 +169,7 @@ export const recordCommands: readonly Command[] = [
   command({
     usage: 'audit export',
     summary: 'Write entries as JSON lines',
-    example: 'audit export --config headgate.yaml > audit.jsonl',
+    example: 'audit export --config headgate.yaml',
     page: AUDIT,
     options: { ...AUDIT_FILTERS, ...GATEWAY_OPTIONS },
     run: async (_, flags) => (await import('../audit.ts')).audit(['export'], flags),
