@@ -33,6 +33,7 @@ const TABLES = [
   'auth.sign_in',
   'telemetry',
   'exports',
+  'audit',
   'events',
   'secrets',
   'compaction',

@@ -1,4 +1,5 @@
 /** Writes the files that are made from source; `--check` only compares them. */
+
 import { globSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { configJsonSchema } from '../src/config/schema/publish.ts'
 import { CLIENT_ROWS } from '../test/documents/client-rows.ts'
@@ -6,6 +7,7 @@ import { PEER_ROWS } from '../test/documents/peer-rows.ts'
 import { PRICE_LIST_ROWS } from '../test/documents/price-list-rows.ts'
 import { PROVIDER_ROWS } from '../test/documents/provider-rows.ts'
 import { additionsMarkdown } from './add-one/frame/outcome.ts'
+import { auditMarkdown } from './audit-table.ts'
 import { behaviourMarkdown, differencesInShort } from './behaviour-tables.ts'
 import { verbsMarkdown } from './command-line-tables.ts'
 import { referenceTables } from './config-reference.ts'
@@ -66,6 +68,7 @@ const GENERATED: readonly [file: string, make: (found: string) => string | Promi
   ['docs/providers.md', (found) => withSections(found, { presets: providersMarkdown() })],
   ...providerPages().map(([file, text]): [string, () => string] => [file, () => text]),
   ['docs/recognisers.md', (found) => withSections(found, recogniserFigures())],
+  ['docs/audit.md', (found) => withSections(found, { 'audit-actions': auditMarkdown() })],
   ['docs/events.md', (found) => withSections(found, { 'event-types': eventsMarkdown() })],
   ['docs/operations.md', async (found) => withSections(found, { metrics: await metricsMarkdown() })],
   ['docs/behaviour/model-servers.md', (found) => withSections(found, { figures: modelServerFigures(), rows: modelServerRows() })],

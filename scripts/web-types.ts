@@ -48,6 +48,7 @@ const REPLIES: Readonly<Record<string, string>> = {
   ConfigurationCheckReply: 'checkConfiguration',
   RehearsalReply: 'rehearseConfiguration',
   RefusalsReply: 'listRefusals',
+  AuditEntriesReply: 'listAuditEntries',
   EventsReply: 'listEvents',
   EventReceiversReply: 'listEventReceivers',
   LedgerEntriesReply: 'listLedgerEntries',

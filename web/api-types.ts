@@ -693,6 +693,27 @@ readonly per: string | null
 readonly next: string | null
 }
 
+export type AuditEntriesReply = {
+readonly data: readonly ({
+readonly sequence: number
+readonly at: string
+readonly actor: {
+readonly kind: Word<'management_key' | 'key' | 'admin_token' | 'command_line' | 'configuration' | 'gateway' | 'visitor'>
+readonly id: string | null
+readonly name: string | null
+}
+readonly address: string | null
+readonly action: Word<'key.created' | 'key.changed' | 'key.rotated' | 'key.deleted' | 'sign_in_code.created' | 'session.opened' | 'session.refused' | 'session.ended' | 'guardrail.created' | 'guardrail.changed' | 'guardrail.deleted' | 'guardrail.assigned' | 'guardrail.unassigned' | 'ledger.entry_added' | 'compaction_key.created' | 'compaction_key.rewritten' | 'compaction_key.deleted' | 'event.redelivered' | 'event_receiver.disabled' | 'event_receiver.enabled' | 'configuration.loaded' | 'configuration.reloaded' | 'configuration.refused' | 'audit_log.pruned'>
+readonly subject: string
+readonly before: Readonly<Record<string, unknown>> | null
+readonly after: Readonly<Record<string, unknown>> | null
+readonly reason: string | null
+readonly previous: string
+readonly hash: string
+})[]
+readonly next_cursor: string | null
+}
+
 export type EventsReply = {
 readonly data: readonly (Event)[]
 readonly next_cursor: string | null

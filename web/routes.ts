@@ -63,6 +63,12 @@ export const ROUTES: readonly Route[] = [
     icon: 'M10 2.5v2M5 14h10l-1.2-2V9a3.8 3.8 0 0 0-7.6 0v3zM8.3 16.5a1.8 1.8 0 0 0 3.4 0',
     load: () => import('./pages/events.tsx'),
   },
+  {
+    name: 'changes',
+    title: 'Changes',
+    icon: 'M5 3h10v14H5zM8 7h4M8 10h4M8 13h2',
+    load: () => import('./pages/changes.tsx'),
+  },
 ]
 
 /** The first page. */

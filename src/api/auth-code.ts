@@ -6,6 +6,7 @@
 
 import { randomBytes } from 'node:crypto'
 import { Type } from 'typebox'
+import { GATEWAY_ORIGIN } from '../core/audit-entries.ts'
 import { checker } from '../core/check.ts'
 import { badField, Fault } from '../core/faults.ts'
 import type { JsonObject } from '../core/json.ts'
@@ -20,6 +21,7 @@ import { MAX_CALLBACK_LENGTH, parseCallback, type SignInPolicy } from './auth-ca
 import { type Challenge, checkedChallenge, PROOF_METHODS } from './auth-proof.ts'
 import { dollarNano, parseReset, parseTime, refuseOtherWorkspace } from './key-body.ts'
 import type { KeySource } from './key-entry.ts'
+import { type ChangeSource, keyActor } from './origin.ts'
 import { type ApiReply, ok } from './reply.ts'
 
 /** Milliseconds for which a code can be exchanged. */
@@ -88,7 +90,11 @@ export function parseKeyRequest(body: JsonObject, now: number, policy: SignInPol
  * @param hash of the key that consents. The new key will draw on its limit, budgets and rates, and have its models and providers.
  * @throws Fault 400 naming what would be more; 401, 403 for a key that cannot consent; 409 where too much waits.
  */
-export async function makeCode(keyRequest: KeyRequest, hash: string, source: KeySource): Promise<{ code: string; createdAt: number }> {
+export async function makeCode(
+  keyRequest: KeyRequest,
+  hash: string,
+  source: KeySource & ChangeSource,
+): Promise<{ code: string; createdAt: number }> {
   const now = Math.floor(source.clock.now())
   const consenter = await findConsenter(hash, source)
   if (!consenter) throw new Fault('invalid_key')
@@ -96,14 +102,15 @@ export async function makeCode(keyRequest: KeyRequest, hash: string, source: Key
   await makeRoom(consenter, now, source)
   const code = randomBytes(CODE_BYTES).toString('base64url')
   const name = codeName(secretHash(code))
-  await source.store.put({
+  const made = {
     ...OPENS_NOTHING,
     identity: name,
     hash: name,
     name: keyRequest.name,
     ...terms,
     consent: { by: consenter.identity, hash: consenter.hash, code: { until: now + CODE_LIFE, hash, ...keyRequest.challenge } },
-  })
+  }
+  await source.store.put(made, { ...source.origin, actor: keyActor(consenter) })
   await sweep(name, now, source)
   return { code, createdAt: now }
 }
@@ -115,7 +122,7 @@ export function requireSignIn({ signIn }: Pick<KeySource, 'signIn'>): SignInPoli
 }
 
 /** @param consenter hash of the key that was sent along. @throws Fault as `makeCode` and `parseKeyRequest`. */
-export async function authorize(body: JsonObject, consenter: string, source: KeySource): Promise<ApiReply> {
+export async function authorize(body: JsonObject, consenter: string, source: KeySource & ChangeSource): Promise<ApiReply> {
   const keyRequest = parseKeyRequest(body, source.clock.now(), requireSignIn(source))
   const { code, createdAt } = await makeCode(keyRequest, consenter, source)
   const application = Number.parseInt(secretHash(keyRequest.callback.origin).slice(0, 8), 16)
@@ -156,7 +163,7 @@ async function makeRoom({ identity, hash }: ApiKey, now: number, { store }: KeyS
   let waiting = 0
   let given = 0
   for (const key of await store.issuedBy(identity, now)) {
-    if (isLate(key, now)) await store.remove(key.hash)
+    if (isLate(key, now)) await store.remove(key.hash, GATEWAY_ORIGIN)
     else if (isCode(key)) waiting++
     else if (!key.disabled && (key.consent?.hash === undefined || key.consent.hash === hash)) given++
   }
@@ -170,7 +177,7 @@ async function sweep(name: string, now: number, { store }: KeySource): Promise<v
   const codes = (await store.listAfter(name, SWEPT)).filter(isCode)
   const rest = SWEPT - codes.length
   for (const key of rest > 0 ? [...codes, ...(await store.listAfter(codeName(''), rest))] : codes)
-    if (isLate(key, now)) await store.remove(key.hash)
+    if (isLate(key, now)) await store.remove(key.hash, GATEWAY_ORIGIN)
 }
 
 function isLate(key: StoredKey, now: number): boolean {

@@ -9,6 +9,7 @@ import { type CodeKey, codeName, isCode, type StoredKey } from '../store/keys.ts
 import { findConsenter, requireSignIn } from './auth-code.ts'
 import { PROOF_METHODS, type ProofMethod, proves } from './auth-proof.ts'
 import type { KeySource } from './key-entry.ts'
+import { type ChangeSource, keyActor } from './origin.ts'
 import { type ApiReply, ok } from './reply.ts'
 
 const nullable = <T extends Parameters<typeof Type.Optional>[0]>(schema: T) => Type.Optional(Type.Union([schema, Type.Null()]))
@@ -29,7 +30,7 @@ export const checkExchange = checker(
  * @throws Fault 400 naming the field, also where the method is not that of the code; 403 for a code that is unknown, used
  *   or late, whose consent is no longer good, or that the verifier does not fit.
  */
-export async function exchangeCode(body: JsonObject, source: KeySource): Promise<ApiReply> {
+export async function exchangeCode(body: JsonObject, source: KeySource & ChangeSource): Promise<ApiReply> {
   requireSignIn(source)
   checkExchange(body)
   const code = await waitingCode(String(body.code), source)
@@ -41,19 +42,21 @@ export async function exchangeCode(body: JsonObject, source: KeySource): Promise
   )
   const consenter = await findConsenter(code.consent.code.hash, source)
   if (!consenter) throw new Fault('forbidden', { message: 'The key that consented can no longer be used' })
+  // The application that has the code acts for the key that consented.
+  const origin = { ...source.origin, actor: keyActor(consenter) }
   // Of all that come with the same code, one finds it there.
-  if (!(await source.store.remove(code.hash))) throw unknownCode()
+  if (!(await source.store.remove(code.hash, origin))) throw unknownCode()
   const { secret, ...made } = makeSecret(source.brand)
   const creator = ('creator' in consenter ? consenter.creator : null) ?? consenter.name
-  await source.store.put({ ...given(code, consenter), ...made, identity: made.hash, creator })
+  await source.store.put({ ...given(code, consenter), ...made, identity: made.hash, creator }, origin)
   return ok({ key: secret, user_id: creator })
 }
 
-async function waitingCode(text: string, { store, clock }: KeySource): Promise<CodeKey> {
+async function waitingCode(text: string, { store, clock, origin }: KeySource & ChangeSource): Promise<CodeKey> {
   const found = await store.find(codeName(secretHash(text)))
   if (!found || !isCode(found)) throw unknownCode()
   if (found.consent.code.until > clock.now()) return found
-  await store.remove(found.hash)
+  await store.remove(found.hash, origin)
   throw unknownCode()
 }
 

@@ -4,10 +4,11 @@ import type { Json, JsonObject } from '../core/json.ts'
 import { listEntries } from './ledger-entries.ts'
 import type { EntrySource } from './ledger-entry.ts'
 import { hashNamed } from './named-key.ts'
+import type { ChangeSource } from './origin.ts'
 import { addEntry } from './refunds.ts'
 
 /** @param command `list`, or `add` with the fields of the operation. Its `key` is a name, a hash or the beginning of one. */
-export async function runEntryCommand(command: JsonObject, source: EntrySource): Promise<JsonObject> {
+export async function runEntryCommand(command: JsonObject, source: EntrySource & ChangeSource): Promise<JsonObject> {
   const { verb, fields = {}, key } = command
   if (typeof fields !== 'object' || fields === null || Array.isArray(fields)) throw badField('fields', 'expected an object')
   const hash: Json | undefined = typeof key === 'string' ? await hashNamed(key, source) : undefined

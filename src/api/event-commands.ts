@@ -2,6 +2,7 @@
 import { badField } from '../core/faults.ts'
 import type { JsonObject } from '../core/json.ts'
 import { type EventSource, enableReceiver, listDeliveries, listEvents, listReceivers, oneEvent, redeliverEvent } from './events.ts'
+import type { ChangeSource } from './origin.ts'
 
 export type EventCommand =
   | { readonly verb: 'list'; readonly cursor?: string; readonly limit?: string; readonly type?: string }
@@ -14,7 +15,7 @@ export type EventCommand =
 const VERBS = 'list, show, dead, pending, redeliver, receivers or enable'
 
 /** @throws Fault 400 for what is no command, 404. */
-export async function runEventCommand(command: JsonObject, source: EventSource): Promise<JsonObject> {
+export async function runEventCommand(command: JsonObject, source: EventSource & ChangeSource): Promise<JsonObject> {
   const text = (name: string): string | undefined => {
     const value = command[name]
     if (value === undefined || typeof value === 'string') return value

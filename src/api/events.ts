@@ -4,12 +4,13 @@ import { eventTypes } from '../core/event-types.ts'
 import { badField, Fault } from '../core/faults.ts'
 import type { JsonObject } from '../core/json.ts'
 import { cloudEvent } from '../services/events/index.ts'
-import { DELIVERY_STATES, type EventStore, type ReceiverState, type StoredDelivery, type StoredEvent } from '../store/events.ts'
+import { type AttributedEvents, DELIVERY_STATES, type ReceiverState, type StoredDelivery, type StoredEvent } from '../store/events.ts'
+import type { ChangeSource } from './origin.ts'
 import { choice, cursor, integer, text } from './parameters.ts'
 import { type ApiReply, ok } from './reply.ts'
 
 export interface EventSource {
-  readonly events: EventStore
+  readonly events: AttributedEvents
   /** `source` of every event. */
   readonly source: string
   readonly time: Pick<Clock, 'now' | 'monotonic' | 'after'>
@@ -79,9 +80,10 @@ export async function oneEvent(id: string, { events, source }: EventSource): Pro
 }
 
 /** @param receiver undefined: all that have the event. @throws Fault 404. */
-export async function redeliverEvent(id: string, receiver: string | undefined, { events, time }: EventSource): Promise<ApiReply> {
+export async function redeliverEvent(id: string, receiver: string | undefined, source: EventSource & ChangeSource): Promise<ApiReply> {
+  const { events, time, origin } = source
   const event = await findEvent(id, events)
-  const count = await events.redeliver(event.number, receiver ?? null, time.now())
+  const count = await events.redeliver(event.number, receiver ?? null, time.now(), origin)
   if (count === 0) throw new Fault('not_found', { message: 'The event has no such delivery' })
   return ok({ data: { id, deliveries: count } })
 }
@@ -91,12 +93,12 @@ export async function listReceivers({ events }: Pick<EventSource, 'events'>): Pr
 }
 
 /** Enables a receiver again. Events that came while it was disabled are delivered too. @throws Fault 404. */
-export async function enableReceiver(name: string, { events }: Pick<EventSource, 'events'>): Promise<ApiReply> {
-  if (!(await events.setDisabled(name, null))) throw new Fault('not_found', { message: 'No such receiver has been delivered to' })
+export async function enableReceiver(name: string, { events, origin }: Pick<EventSource, 'events'> & ChangeSource): Promise<ApiReply> {
+  if (!(await events.setDisabled(name, null, origin))) throw new Fault('not_found', { message: 'No such receiver has been delivered to' })
   return ok({ data: { name, disabled_at: null } })
 }
 
-async function findEvent(id: string, events: EventStore): Promise<StoredEvent> {
+async function findEvent(id: string, events: Pick<AttributedEvents, 'find'>): Promise<StoredEvent> {
   const event = await events.find(id)
   if (!event) throw new Fault('not_found', { message: 'No such event' })
   return event

@@ -7,6 +7,7 @@ import { checkKeyHashes, checkMembers } from './guardrail-body.ts'
 import { type GuardrailSource, keyAssignments, memberAssignments } from './guardrail-entry.ts'
 import { noGuardrail, pageBy, refuseWritten } from './guardrails.ts'
 import { allKeys } from './key-entry.ts'
+import type { ChangeSource } from './origin.ts'
 import { type ApiReply, ok } from './reply.ts'
 
 /**
@@ -37,7 +38,12 @@ export async function listAssignments(
  * In place of what a key or member held before.
  * @param by the caller. @throws Fault 400 naming the field, 404, 409 for a guardrail of the configuration.
  */
-export async function assign(kind: Assigned, id: string, body: JsonObject, source: GuardrailSource & { by: string }): Promise<ApiReply> {
+export async function assign(
+  kind: Assigned,
+  id: string,
+  body: JsonObject,
+  source: GuardrailSource & ChangeSource & { by: string },
+): Promise<ApiReply> {
   refuseWritten(id, source)
   const subjects = await findSubjects(kind, body, source)
   if (kind === 'member') {
@@ -50,19 +56,20 @@ export async function assign(kind: Assigned, id: string, body: JsonObject, sourc
   const { by, clock } = source
   const createdAt = Math.floor(clock.now())
   const named = [...new Set(subjects)].filter((subject) => subject !== undefined)
-  const count = await source.guardrails.assign(named.map((subject) => ({ kind, subject, guardrail: id, id: randomUUID(), by, createdAt })))
+  const made = named.map((subject) => ({ kind, subject, guardrail: id, id: randomUUID(), by, createdAt }))
+  const count = await source.guardrails.assign(made, source.origin)
   // Removed meanwhile.
   if (count === 0) throw noGuardrail()
   return ok({ assigned_count: count })
 }
 
 /** Those that do not hold it are not counted. @throws Fault 400 naming the field, 404, 409 for a guardrail of the configuration. */
-export async function unassign(kind: Assigned, id: string, body: JsonObject, source: GuardrailSource): Promise<ApiReply> {
+export async function unassign(kind: Assigned, id: string, body: JsonObject, source: GuardrailSource & ChangeSource): Promise<ApiReply> {
   refuseWritten(id, source)
   const subjects = await findSubjects(kind, body, source)
   await mustBeThere(id, source)
   const named = subjects.filter((subject) => subject !== undefined)
-  return ok({ unassigned_count: await source.guardrails.unassign(kind, id, named) })
+  return ok({ unassigned_count: await source.guardrails.unassign(kind, id, named, source.origin) })
 }
 
 /** Identities of the keys that a body names by their hashes, undefined for those that are not there; or ids of members. */

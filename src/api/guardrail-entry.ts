@@ -4,7 +4,7 @@ import { WORKSPACE } from '../core/workspace.ts'
 import { UNSET_FIELDS, ZDR_FIELDS } from '../guardrails/settings/fields.ts'
 import { slugPlaceholder } from '../guardrails/settings/recognisers.ts'
 import type { ApiKey } from '../plugin-api/key.ts'
-import type { Assignment, GuardrailSnapshot, GuardrailStore, StoredGuardrail } from '../store/guardrails.ts'
+import type { Assignment, AttributedGuardrails, GuardrailSnapshot, StoredGuardrail } from '../store/guardrails.ts'
 import type { StoredKey } from '../store/keys.ts'
 import type { KnownNames } from './guardrail-body.ts'
 import { allKeys, type KeySource } from './key-entry.ts'
@@ -20,7 +20,7 @@ export interface FileGuardrail {
 
 /** Dependencies of the management of guardrails. */
 export interface GuardrailSource extends KeySource {
-  readonly guardrails: GuardrailStore
+  readonly guardrails: AttributedGuardrails
   /** Those of the configuration: shown, and changed only there. */
   readonly written: readonly FileGuardrail[]
   readonly there: KnownNames

@@ -6,6 +6,7 @@ import { WORKSPACE } from '../core/workspace.ts'
 import type { StoredGuardrail } from '../store/guardrails.ts'
 import { checkTogether, type GuardrailBody, guardrailChanges, makingGuardrail } from './guardrail-body.ts'
 import { DEFAULT_GUARDRAIL, fileEntry, type GuardrailSource, guardrailEntries, storedEntry } from './guardrail-entry.ts'
+import type { ChangeSource } from './origin.ts'
 import { integer, text } from './parameters.ts'
 import { type ApiReply, ok } from './reply.ts'
 
@@ -47,18 +48,22 @@ export async function oneGuardrail(id: string, source: GuardrailSource): Promise
 }
 
 /** Until it is assigned it does nothing. @throws Fault 400 naming the field. */
-export async function createGuardrail(body: JsonObject, source: GuardrailSource): Promise<ApiReply> {
+export async function createGuardrail(body: JsonObject, source: GuardrailSource & ChangeSource): Promise<ApiReply> {
   const { name, fields } = makingGuardrail(body, source.there)
   const made = await make(randomUUID(), { name, fields }, source)
   return { status: 201, body: { data: storedEntry(made, false) } }
 }
 
-async function make(id: string, { name, fields }: Required<GuardrailBody>, source: GuardrailSource): Promise<StoredGuardrail> {
+async function make(
+  id: string,
+  { name, fields }: Required<GuardrailBody>,
+  source: GuardrailSource & ChangeSource,
+): Promise<StoredGuardrail> {
   await check(name, fields, source)
   const { guardrails } = await source.guardrails.all()
   if (guardrails.length >= MAX_GUARDRAILS) throw badField('name', `there are ${MAX_GUARDRAILS} guardrails, which is the most`)
   const made = { id, version: 1, name, fields, createdAt: Math.floor(source.clock.now()), updatedAt: null }
-  if (!(await source.guardrails.put(made, 0)))
+  if (!(await source.guardrails.put(made, 0, source.origin)))
     throw new Fault('conflict', { message: 'The guardrail has just been made by another request' })
   return made
 }
@@ -68,7 +73,7 @@ async function make(id: string, { name, fields }: Required<GuardrailBody>, sourc
  * @param by the caller, for its assignment.
  * @throws Fault 400 naming the field, 404, 409 for a guardrail of the configuration.
  */
-export async function changeGuardrail(id: string, body: JsonObject, source: GuardrailSource, by: string): Promise<ApiReply> {
+export async function changeGuardrail(id: string, body: JsonObject, source: GuardrailSource & ChangeSource, by: string): Promise<ApiReply> {
   refuseWritten(id, source)
   const changes = guardrailChanges(body, source.there)
   for (let tries = 0; tries < MAX_TRIES; tries++) {
@@ -83,15 +88,15 @@ export async function changeGuardrail(id: string, body: JsonObject, source: Guar
 }
 
 /** @returns false where another change came first. */
-async function replaced(found: StoredGuardrail, changes: GuardrailBody, source: GuardrailSource): Promise<boolean> {
+async function replaced(found: StoredGuardrail, changes: GuardrailBody, source: GuardrailSource & ChangeSource): Promise<boolean> {
   const { name = found.name } = changes
   const fields = { ...found.fields, ...changes.fields }
   await check(name, fields, source)
   const next = { ...found, version: found.version + 1, name, fields, updatedAt: Math.floor(source.clock.now()) }
-  return source.guardrails.put(next, found.version)
+  return source.guardrails.put(next, found.version, source.origin)
 }
 
-async function firstMade({ name = 'Workspace default', fields }: GuardrailBody, source: GuardrailSource): Promise<boolean> {
+async function firstMade({ name = 'Workspace default', fields }: GuardrailBody, source: GuardrailSource & ChangeSource): Promise<boolean> {
   try {
     await make(DEFAULT_GUARDRAIL, { name, fields }, source)
     return true
@@ -101,11 +106,12 @@ async function firstMade({ name = 'Workspace default', fields }: GuardrailBody, 
   }
 }
 
-async function holdEverywhere({ guardrails, clock }: GuardrailSource, by: string): Promise<void> {
+async function holdEverywhere({ guardrails, clock, origin }: GuardrailSource & ChangeSource, by: string): Promise<void> {
   const { assignments } = await guardrails.all()
   if (assignments.some(({ kind, guardrail }) => kind === 'workspace' && guardrail === DEFAULT_GUARDRAIL)) return
   const createdAt = Math.floor(clock.now())
-  await guardrails.assign([{ kind: 'workspace', subject: WORKSPACE, guardrail: DEFAULT_GUARDRAIL, id: randomUUID(), by, createdAt }])
+  const everywhere = { kind: 'workspace' as const, subject: WORKSPACE, guardrail: DEFAULT_GUARDRAIL, id: randomUUID(), by, createdAt }
+  await guardrails.assign([everywhere], origin)
 }
 
 async function check(name: string, fields: JsonObject, source: GuardrailSource): Promise<void> {
@@ -114,9 +120,9 @@ async function check(name: string, fields: JsonObject, source: GuardrailSource):
 }
 
 /** With its assignments; what it has found stays in the audit trail. @throws Fault 404, 409 for a guardrail of the configuration. */
-export async function removeGuardrail(id: string, source: GuardrailSource): Promise<ApiReply> {
+export async function removeGuardrail(id: string, source: GuardrailSource & ChangeSource): Promise<ApiReply> {
   refuseWritten(id, source)
-  if (!(await source.guardrails.remove(id))) throw noGuardrail()
+  if (!(await source.guardrails.remove(id, source.origin))) throw noGuardrail()
   return ok({ deleted: true })
 }
 

@@ -10,6 +10,7 @@ import { readCredits } from './credits.ts'
 import { allKeys, type KeySource, keyEntries } from './key-entry.ts'
 import { addCredit, changeKey, createKey, keyCalled, namesakeText, removeKey, rotateKey } from './keys.ts'
 import { hashNamed } from './named-key.ts'
+import type { ChangeSource } from './origin.ts'
 
 export type KeyVerb = 'list' | 'create' | 'disable' | 'enable' | 'rotate' | 'delete' | 'credits' | 'add' | 'budgets'
 
@@ -41,7 +42,7 @@ const checkCommand = checker(
 )
 
 /** @param command as it was sent, not checked yet. @throws Fault 400 naming the field, 404 and 409 as the operations on keys. */
-export async function runKeyCommand(command: unknown, source: KeySource): Promise<JsonObject> {
+export async function runKeyCommand(command: unknown, source: KeySource & ChangeSource): Promise<JsonObject> {
   checkCommand(command)
   const { verb, key, fields, management, amount } = command as KeyCommand
   if (verb === 'list') return { data: await keyEntries(await allKeys(source), source) }
@@ -59,7 +60,7 @@ export async function runKeyCommand(command: unknown, source: KeySource): Promis
 }
 
 /** Commands find keys by their names, so they make none of a name that stands for another. @throws Fault 409. */
-async function create(fields: JsonObject, source: KeySource, management: boolean | undefined): Promise<JsonObject> {
+async function create(fields: JsonObject, source: KeySource & ChangeSource, management: boolean | undefined): Promise<JsonObject> {
   const namesake = typeof fields.name === 'string' ? await keyCalled(fields.name, source) : undefined
   if (namesake) {
     const hash = namesake.hash.slice(0, 12)

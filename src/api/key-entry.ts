@@ -12,12 +12,12 @@ import { keyAccounts, keyPayer, payerAllowances } from '../ledger/payer.ts'
 import type { ApiKey } from '../plugin-api/key.ts'
 import type { FileStore } from '../services/files/types.ts'
 import { isIssuer, issuerHash, underIssuer } from '../store/issued-keys.ts'
-import { isKey, type KeyRecord, type KeyStore, type StoredKey } from '../store/keys.ts'
+import { type AttributedKeys, isKey, type KeyRecord, type KeyStore, type StoredKey } from '../store/keys.ts'
 import type { SignInPolicy } from './auth-callback.ts'
 
 /** Dependencies of the management of keys. */
 export interface KeySource {
-  readonly store: KeyStore
+  readonly store: AttributedKeys
   /** Keys of the configuration: shown, and changed only there. */
   readonly configured: readonly ApiKey[]
   readonly credit: CreditBook

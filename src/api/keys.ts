@@ -12,6 +12,7 @@ import type { ActivitySource } from './activity.ts'
 import { dollarNano, parseChanges, parseMaking } from './key-body.ts'
 import { allKeys, type KeySource, keyEntries } from './key-entry.ts'
 import { forecasts } from './key-forecast.ts'
+import type { ChangeSource } from './origin.ts'
 import { flag, integer } from './parameters.ts'
 import { type ApiReply, ok } from './reply.ts'
 
@@ -53,11 +54,11 @@ export async function oneKey(hash: string, source: KeySource): Promise<ApiReply>
  * @param management true: the key manages and cannot generate. Only the command line makes such keys.
  * @throws Fault 400 naming the field.
  */
-export async function createKey(body: JsonObject, source: KeySource, management = false): Promise<ApiReply> {
+export async function createKey(body: JsonObject, source: KeySource & ChangeSource, management = false): Promise<ApiReply> {
   const making = parseMaking(body, source.clock.now())
   checkParent(making, source, { management })
   const { secret, hash, label } = makeSecret(source.brand)
-  const key = await source.store.put({ ...BLANK, ...making, identity: hash, hash, label, management })
+  const key = await source.store.put({ ...BLANK, ...making, identity: hash, hash, label, management }, source.origin)
   return { status: 201, body: { data: await shownKey(key, source), key: secret } }
 }
 
@@ -82,7 +83,7 @@ const BLANK: Omit<KeyRecord, 'identity' | 'hash' | 'label' | 'name' | 'expiresAt
 }
 
 /** @throws Fault 400 naming the field, 404, 409 for a key of the configuration. */
-export async function changeKey(hash: string, body: JsonObject, source: KeySource): Promise<ApiReply> {
+export async function changeKey(hash: string, body: JsonObject, source: KeySource & ChangeSource): Promise<ApiReply> {
   const changes = parseChanges(body)
   const key = await changed(hash, source, (found) => {
     checkParent(changes, source, found)
@@ -92,20 +93,20 @@ export async function changeKey(hash: string, body: JsonObject, source: KeySourc
 }
 
 /** Its files and the keys that it issued go with it; what they have spent stays in the ledger. @throws Fault 404, 409 for a key of the configuration. */
-export async function removeKey(hash: string, source: KeySource): Promise<ApiReply> {
+export async function removeKey(hash: string, source: KeySource & ChangeSource): Promise<ApiReply> {
   refuseConfigured(hash, source)
   const key = await source.store.find(hash)
-  if (!(await source.store.remove(hash))) throw noKey()
+  if (!(await source.store.remove(hash, source.origin))) throw noKey()
   if (key) await forgetAll(key, source)
   return ok({ deleted: true })
 }
 
 /** Issued keys are worth nothing by now: they are removed so that they do not gather. */
-async function forgetAll({ identity }: StoredKey, { store, files }: KeySource): Promise<void> {
+async function forgetAll({ identity }: StoredKey, { store, files, origin }: KeySource & ChangeSource): Promise<void> {
   await files?.forget(identity)
   for (const key of await store.list()) {
     if (key.consent?.by !== identity || !isKey(key)) continue
-    await store.remove(key.hash)
+    await store.remove(key.hash, origin)
     await files?.forget(key.identity)
   }
 }
@@ -115,7 +116,7 @@ async function forgetAll({ identity }: StoredKey, { store, files }: KeySource): 
  * and so are the keys that it issued through sign-in.
  * @throws Fault 404, 409 for a key of the configuration.
  */
-export async function rotateKey(hash: string, source: KeySource): Promise<ApiReply> {
+export async function rotateKey(hash: string, source: KeySource & ChangeSource): Promise<ApiReply> {
   const { secret, ...made } = makeSecret(source.brand)
   const key = await changed(hash, source, (found) => ({ ...found, ...made }))
   return ok({ data: await shownKey(key, source), key: secret })
@@ -125,7 +126,7 @@ export async function rotateKey(hash: string, source: KeySource): Promise<ApiRep
  * Raises the limit of a key.
  * @param dollars USD. @throws Fault 400 where the key has no limit, or it would pass what can be counted; 404, 409.
  */
-export async function addCredit(hash: string, dollars: number, source: KeySource): Promise<ApiReply> {
+export async function addCredit(hash: string, dollars: number, source: KeySource & ChangeSource): Promise<ApiReply> {
   const key = await changed(hash, source, (found) => {
     if (found.limit === null) throw badField('key', 'has no limit that could be raised')
     const limit = found.limit + dollarNano(dollars)
@@ -152,9 +153,9 @@ function checkParent(
   )
 }
 
-async function changed(hash: string, source: KeySource, how: (key: StoredKey) => KeyRecord): Promise<StoredKey> {
+async function changed(hash: string, source: KeySource & ChangeSource, how: (key: StoredKey) => KeyRecord): Promise<StoredKey> {
   refuseConfigured(hash, source)
-  const key = await source.store.change(hash, how)
+  const key = await source.store.change(hash, how, source.origin)
   if (!key) throw noKey()
   return key
 }

@@ -3,6 +3,7 @@
  * refusals of other methods, authentication, CSV, OpenAPI and the documents iterate over the list of them (`operations/index.ts`).
  */
 import type { IncomingHttpHeaders } from 'node:http'
+import type { AuditAction } from '../core/audit-entries.ts'
 import { Fault } from '../core/faults.ts'
 import type { JsonObject } from '../core/json.ts'
 import type { ApiKey } from '../plugin-api/key.ts'
@@ -36,6 +37,9 @@ type PathCall<Path extends string, Who extends Caller> = Call & {
   readonly path: Readonly<Record<Parts<Path>, string>>
 } & (Who extends 'none' ? unknown : { readonly key: ApiKey })
 
+/** Action that the audit log has of an operation, or the reason why it has none. */
+export type Audited = AuditAction | { readonly none: string }
+
 interface Routing {
   /** Pattern that it matches, where that is more than `path`; with a group for each part. */
   readonly match?: RegExp
@@ -50,6 +54,8 @@ type Handler<C> = (call: C, source: OperationSource) => Promise<Answer> | Answer
 export interface Operation extends DescribedOperation, Routing {
   /** All that it matches, with a group for each part. */
   readonly match: RegExp
+  /** Undefined of one that reads. */
+  readonly audit?: Audited
   readonly handle: Handler<PathCall<string, Caller>>
 }
 
@@ -61,10 +67,15 @@ type Method = keyof typeof METHODS
 
 /** @param route method and path, such as `GET /keys/{hash}`: under `/v1`, with parameters in braces. */
 export function operation<const Path extends `/${string}`, const Who extends Caller>(
-  route: `${Method} ${Path}`,
+  route: `GET ${Path}`,
   declared: Declared<Path, Who>,
 ): Operation
-export function operation(route: `${Method} ${string}`, declared: Declared<string, Caller>): Operation {
+/** One that may change something states its entry in the audit log. */
+export function operation<const Path extends `/${string}`, const Who extends Caller>(
+  route: `${Exclude<Method, 'GET'>} ${Path}`,
+  declared: Declared<Path, Who> & { readonly audit: Audited },
+): Operation
+export function operation(route: `${Method} ${string}`, declared: Declared<string, Caller> & { readonly audit?: Audited }): Operation {
   const [method, path = ''] = route.split(' ') as [Method, string]
   return { ...declared, method: METHODS[method], path, match: declared.match ?? pathPattern(path, declared.parameters) }
 }

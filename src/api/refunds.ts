@@ -12,6 +12,7 @@ import { keyPayer } from '../ledger/payer.ts'
 import type { HoldRow, SettleRow } from '../ledger/types.ts'
 import { allKeys } from './key-entry.ts'
 import { type EntrySource, entryView } from './ledger-entry.ts'
+import type { ChangeSource } from './origin.ts'
 import type { ApiReply } from './reply.ts'
 
 /** Kinds that an operator adds; the gateway adds the others with a settlement. */
@@ -42,7 +43,7 @@ export const checkEntry = checker(
  * @throws Fault 400 naming the field, 404 for what it names and is not there, 409 where it takes more than there is, or where the
  * idempotency key is that of another entry.
  */
-export async function addEntry(body: JsonObject, source: EntrySource, actor: string): Promise<ApiReply> {
+export async function addEntry(body: JsonObject, source: EntrySource & ChangeSource, actor: string): Promise<ApiReply> {
   checkEntry(body)
   const kind = MADE.find((each) => each === body.kind) ?? 'correction'
   const amount = entryNano(kind, Number(body.amount))
@@ -58,7 +59,7 @@ export async function addEntry(body: JsonObject, source: EntrySource, actor: str
     reason: String(body.reason),
     once: typeof body.idempotency_key === 'string' ? body.idempotency_key : undefined,
   }
-  const found = await source.ledger.entries.add(entry)
+  const found = await source.ledger.entries.add(entry, source.origin)
   if (typeof found === 'string') throw refusal(found, entry)
   if (found.kind !== kind || found.amount !== amount || found.key !== about.key)
     throw new Fault('conflict', { message: `idempotency_key: it is that of another entry, ${found.id}` })

@@ -4,9 +4,10 @@
  * stands for encrypted with the text of the cookie, which is nowhere but in the browser: a copy of the store opens nothing.
  */
 import { createCipheriv, createDecipheriv, createHmac, hkdfSync, randomBytes, timingSafeEqual } from 'node:crypto'
+import { GATEWAY_ORIGIN, type Origin } from '../core/audit-entries.ts'
 import type { Clock } from '../core/clock.ts'
 import { secretHash } from '../core/secret.ts'
-import { isSession, type KeyStore, OPENS_NOTHING, type SessionKey, sessionName } from '../store/keys.ts'
+import { type AttributedKeys, isSession, OPENS_NOTHING, type SessionKey, sessionName } from '../store/keys.ts'
 
 /** Milliseconds that a session lasts at most, and without a request. */
 export const MAX_SESSION_MS = 12 * 3600_000
@@ -39,7 +40,7 @@ export interface RoomSession extends SessionHolder {
 export interface RoomSessionsOptions {
   readonly clock: Pick<Clock, 'now'>
   /** As it stands now. */
-  readonly store: () => KeyStore
+  readonly store: () => AttributedKeys
   /** The admin token: sessions that were opened with it hold at every gateway that has the same. */
   readonly token: string | undefined
   /** Secret that the operator's requests at this gateway are made with. */
@@ -53,8 +54,8 @@ export class RoomSessions {
     this.options = options
   }
 
-  /** @returns the text of the cookie. @throws Fault `unavailable`. */
-  async open(holder: SessionHolder): Promise<{ cookie: string; session: RoomSession }> {
+  /** @returns the text of the cookie. @throws Fault `unavailable`, also where the audit log cannot be written. */
+  async open(holder: SessionHolder, origin: Origin): Promise<{ cookie: string; session: RoomSession }> {
     const store = this.options.store()
     const now = Math.floor(this.options.clock.now())
     // By which a key finds its sessions.
@@ -63,7 +64,7 @@ export class RoomSessions {
     const cookie = randomBytes(COOKIE_BYTES).toString('base64url')
     const hash = sessionName(secretHash(cookie))
     const until = now + MAX_SESSION_MS
-    await store.put({
+    const made = {
       ...OPENS_NOTHING,
       identity: hash,
       hash,
@@ -72,7 +73,8 @@ export class RoomSessions {
       limitReset: null,
       expiresAt: now + IDLE,
       consent: { by, session: { until, role: holder.role, encrypted: this.encrypted(holder, cookie) } },
-    })
+    }
+    await store.put(made, origin)
     await sweep(store, hash, now)
     return { cookie, session: { ...holder, expiresAt: until } }
   }
@@ -86,19 +88,19 @@ export class RoomSessions {
     const now = Math.floor(this.options.clock.now())
     const { until } = found.consent.session
     if (isLate(found, now)) {
-      await store.remove(found.hash)
+      await store.remove(found.hash, GATEWAY_ORIGIN)
       return undefined
     }
     const secret = this.opened(found, cookie)
     if (secret === undefined) return undefined
     const end = Math.min(now + IDLE, until)
-    if (end - (found.expiresAt ?? 0) >= RENEW_AFTER) await store.change(found.hash, (key) => ({ ...key, expiresAt: end }))
+    if (end - (found.expiresAt ?? 0) >= RENEW_AFTER) await store.change(found.hash, (key) => ({ ...key, expiresAt: end }), GATEWAY_ORIGIN)
     return { role: found.consent.session.role, name: found.name, secret, expiresAt: until }
   }
 
-  /** At all gateways of the store. */
-  async end(cookie: string | undefined): Promise<void> {
-    if (cookie !== undefined) await this.options.store().remove(sessionName(secretHash(cookie)))
+  /** At all gateways of the store. @param origin the visitor who signs out; by default it ends with its key. */
+  async end(cookie: string | undefined, origin: Origin = GATEWAY_ORIGIN): Promise<void> {
+    if (cookie !== undefined) await this.options.store().remove(sessionName(secretHash(cookie)), origin)
   }
 
   /** Of the operator a proof of the admin token, since each gateway has a key of its own for the requests. */
@@ -135,18 +137,18 @@ function isSame(one: string, other: string): boolean {
   return one.length === other.length && timingSafeEqual(Buffer.from(one), Buffer.from(other))
 }
 
-async function makeRoom(store: KeyStore, by: string, now: number): Promise<void> {
+async function makeRoom(store: AttributedKeys, by: string, now: number): Promise<void> {
   const open = (await store.issuedBy(by, now)).filter(isSession)
   const first = open.sort((a, b) => (a.expiresAt ?? 0) - (b.expiresAt ?? 0))
-  for (const { hash } of first.slice(0, Math.max(0, first.length - MAX_SESSIONS + 1))) await store.remove(hash)
+  for (const { hash } of first.slice(0, Math.max(0, first.length - MAX_SESSIONS + 1))) await store.remove(hash, GATEWAY_ORIGIN)
 }
 
 /** Removes late sessions of any key among the few behind one that has just been made, where need be from the first one on. */
-async function sweep(store: KeyStore, name: string, now: number): Promise<void> {
+async function sweep(store: AttributedKeys, name: string, now: number): Promise<void> {
   const behind = (await store.listAfter(name, SWEPT)).filter(isSession)
   const rest = SWEPT - behind.length
   for (const key of rest > 0 ? [...behind, ...(await store.listAfter(sessionName(''), rest))] : behind)
-    if (isSession(key) && isLate(key, now)) await store.remove(key.hash)
+    if (isSession(key) && isLate(key, now)) await store.remove(key.hash, GATEWAY_ORIGIN)
 }
 
 const isLate = (key: SessionKey, now: number): boolean => now >= key.consent.session.until || now >= (key.expiresAt ?? 0)

@@ -8,6 +8,7 @@ import type { ApiKey } from '../plugin-api/key.ts'
 import type { Provider } from '../routing/catalog/types.ts'
 import type { FileStore, KeyFiles } from '../services/files/types.ts'
 import type { ActivitySource } from './activity.ts'
+import type { AuditSource } from './audit.ts'
 import type { ConfigurationSource } from './configuration.ts'
 import type { EndpointSource } from './endpoints.ts'
 import type { EventSource } from './events.ts'
@@ -16,6 +17,7 @@ import type { ReplaySource } from './generation-plan.ts'
 import type { GuardrailSource } from './guardrail-entry.ts'
 import type { GuardrailTestSource } from './guardrail-test.ts'
 import type { ModelSource } from './models.ts'
+import type { ChangeSource } from './origin.ts'
 import type { RefusalSource } from './refusals.ts'
 import type { Status } from './status.ts'
 
@@ -34,6 +36,7 @@ export interface ManagementSource
     ConfigurationSource,
     ReplaySource,
     RefusalSource,
+    AuditSource,
     GuardrailTestSource {
   readonly status: Pick<Status, 'read'>
   readonly ledger: Pick<LedgerReader, 'find' | 'entries'>
@@ -68,7 +71,7 @@ export interface UploadSource {
   receive(call: Upload, files: KeyFiles, form: FileForm): Promise<JsonObject>
 }
 
-export interface OperationSource extends ManagementSource {
+export interface OperationSource extends ManagementSource, ChangeSource {
   /** The catalogue as a key sees it. */
   listedFor(key: ApiKey): ModelSource & EndpointSource
   readonly providers: ReadonlyMap<string, Provider>

@@ -7,7 +7,8 @@ import type { AdminRoute } from '../server/admin-route.ts'
 import type { ClientAddresses } from '../server/client-address.ts'
 import { ControlRoom } from '../server/control-room/control-room.ts'
 import type { SignInLink } from '../server/control-room/sign-in-link.ts'
-import type { KeyStore } from '../store/keys.ts'
+import type { UntimedEntry } from '../store/audit-log.ts'
+import type { AttributedKeys } from '../store/keys.ts'
 import { programVersion } from './version.ts'
 
 /** A new one for each start; it never leaves the processes of this gateway. */
@@ -20,11 +21,12 @@ export interface ControlRoomSource {
   /** Address of the public listener, once it listens. */
   readonly url: () => string | undefined
   readonly addresses: ClientAddresses
-  readonly store: () => KeyStore
+  readonly store: () => AttributedKeys
   readonly routes: ReadonlyMap<string, AdminRoute>
   readonly token: string | undefined
   readonly operatorSecret: string
   readonly link: SignInLink | undefined
+  readonly note: (entry: UntimedEntry) => void
   readonly onError: (error: unknown) => void
 }
 

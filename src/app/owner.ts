@@ -1,19 +1,16 @@
 /** The root of the process that owns workers: it keeps the store and the admin listener, and serves no requests itself. */
-import cluster from 'node:cluster'
 import { randomUUID } from 'node:crypto'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { isSea } from 'node:sea'
 import { ledgerRoutes, type OnDemandExports } from '../api/ledger.ts'
 import { type LedgerRange, settledIn } from '../api/ledger-range.ts'
 import { drawnBefore } from '../cluster/bookkeeping.ts'
 import { channelPort } from '../cluster/ipc-line.ts'
-import { WORKER_VARIABLE } from '../cluster/messages.ts'
 import { OwnerServer } from '../cluster/owner-server.ts'
 import { pack } from '../cluster/record-methods.ts'
 import { type Counters, shareNothing } from '../cluster/shared/index.ts'
-import { WorkerPool, type WorkerProcess } from '../cluster/worker-pool.ts'
+import { WorkerPool } from '../cluster/worker-pool.ts'
 import type { Config } from '../config/config.ts'
 import { type Reload, watchConfig } from '../config/watch.ts'
 import { type Clock, systemClock } from '../core/clock.ts'
@@ -31,9 +28,13 @@ import { freeAddress } from '../server/listener.ts'
 import { METRICS_TYPE, MergedMetrics, ProcessGauges } from '../server/metrics.ts'
 import { commandRoutes } from '../server/operator-commands.ts'
 import { DiskFiles } from '../services/files/index.ts'
+import { startAuditRetention } from './audit-retention.ts'
+import { AuditWriter } from './audit-writer.ts'
 import { ConfigReader } from './config-reader.ts'
+import { loadedEntry, reloadedEntry } from './configuration-audit.ts'
 import { openControlRoom, operatorSecret } from './control-room.ts'
 import { Events, raiseReload } from './events.ts'
+import { forkWorker } from './fork-worker.ts'
 import { operatorsCompactionKeys } from './operators-compaction-keys.ts'
 import { OwnerBookkeeping } from './owner-bookkeeping.ts'
 import { OwnerSettings } from './owner-settings.ts'
@@ -130,6 +131,12 @@ class Owner {
       closers.push(close)
       this.onDemand = onDemand
     }
+    const audit = new AuditWriter({ store: bookkeeping.own.auditLog, clock: this.clock, log: this.logs.part('ledger') })
+    closers.push(() => audit.close())
+    audit.note(await loadedEntry(config, bookkeeping.own.auditLog))
+    const { auditLog } = bookkeeping.own
+    const retention = startAuditRetention({ store: auditLog, settings: () => settings.config.audit, clock: this.clock, log: this.log })
+    closers.push(() => retention.close())
     const events = this.openEvents(bookkeeping)
     closers.push(() => events.close())
     const scans = new LedgerScans(bookkeeping.own.ledger, this.clock)
@@ -143,7 +150,7 @@ class Owner {
     this.alerts.onDamage = (problem) => workerPool.notify('stopWork', problem)
     closers.push(() => workerPool.kill())
     process.once('exit', () => void workerPool.kill())
-    const admin = await this.listen({ bookkeeping, ownerServer, workerPool, scans })
+    const admin = await this.listen({ bookkeeping, ownerServer, workerPool, scans, audit })
     closers.push(() => admin.close())
     // Taken for a moment: another gateway on the port would otherwise share it without a word.
     settings.port = await freeAddress(config.server.host, config.server.port)
@@ -155,6 +162,7 @@ class Owner {
       metrics: this.metrics,
       onReload: (reload) => {
         raiseReload(events.sources, reload, settings.config.file)
+        audit.note(reloadedEntry(reload, settings.config))
         this.reload(reload, workerPool)
         events.apply(settings.config.events)
       },
@@ -252,11 +260,13 @@ class Owner {
     ownerServer,
     workerPool,
     scans,
+    audit,
   }: {
     bookkeeping: OwnerBookkeeping
     ownerServer: OwnerServer
     workerPool: WorkerPool
     scans: LedgerScans
+    audit: AuditWriter
   }) {
     const { own: kept, recovered } = bookkeeping
     const store = ownerServer.watchedKeys()
@@ -276,7 +286,8 @@ class Owner {
     const routes = new Map<string, AdminRoute>([
       ...ledgerRoutes({ ...this.alerts.ofLedger, ledger: kept.ledger, scans, exports: this.onDemand }, recovered),
       ...commandRoutes({
-        records: () => ({ ...source(), scans, ledger: kept.ledger, refusals: kept.refusals.store }),
+        addresses: callers,
+        records: () => ({ ...source(), scans, ledger: kept.ledger, refusals: kept.refusals.store, auditLog: kept.auditLog }),
         events: () => ({ events: kept.events, source: this.settings.config.events.source, time: this.clock }),
         compaction: {
           compactionKeys: operatorsCompactionKeys({
@@ -302,6 +313,7 @@ class Owner {
         routes,
         operatorSecret: this.operatorSecret,
         link: this.options.signInLink,
+        note: (entry) => audit.note(entry),
         onError: this.reportUnexpected,
       }),
       metrics: { contentType: METRICS_TYPE, text: () => this.poolMetrics(workerPool) },
@@ -367,32 +379,5 @@ class Owner {
 
   private readonly reportUnexpected = (error: unknown): void => {
     this.log.error({ error: stackWithoutMessage(error) }, 'unexpected')
-  }
-}
-
-/**
- * Makes a worker's process: the same program once more.
- * Where a worker cannot listen for itself (see the listener), connections are dealt out in turn by the owner.
- */
-function forkWorker(slot: number): WorkerProcess {
-  cluster.schedulingPolicy = cluster.SCHED_RR
-  // The single file begins with its own program: what stands in the place of a script is its first argument.
-  cluster.setupPrimary(isSea() ? { exec: 'serve', args: [] } : { exec: process.argv[1], args: ['serve'] })
-  // If a launcher has handed over to the owner, it watches the owner alone, so workers do not inherit the variable.
-  const worker = cluster.fork({ [WORKER_VARIABLE]: String(slot), HEADGATE_HANDED_OVER: '' })
-  // Reported as the end of the process: for a process that could not be started, no other event follows.
-  worker.on('error', () => {
-    if (worker.process.pid === undefined) worker.emit('disconnect')
-    if (worker.process.pid === undefined) worker.emit('exit', null, null)
-  })
-  return {
-    pid: worker.process.pid,
-    get connected() {
-      return worker.isConnected()
-    },
-    send: (message, callback) => worker.send(message, callback),
-    on: (event, hear) => worker.on(event, hear),
-    once: (event: 'exit' | 'disconnect', then: (...how: never[]) => void) => worker.once(event, then as () => void),
-    kill: (signal) => worker.process.kill(signal),
   }
 }

@@ -312,6 +312,7 @@ export class Runtime {
       ledger: source.store.ledger,
       entries: source.store.ledger.entries,
       refusals: source.store.refusals.store,
+      auditLog: source.store.auditLog,
       brand: config.brand.word,
       clock: source.clock,
       maxBody: config.server.maxBody,

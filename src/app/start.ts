@@ -21,7 +21,10 @@ import { listen } from '../server/listener.ts'
 import { METRICS_TYPE, metricsText } from '../server/metrics.ts'
 import { commandRoutes } from '../server/operator-commands.ts'
 import type { LoopSource } from '../server/overload.ts'
+import { startAuditRetention } from './audit-retention.ts'
+import { AuditWriter } from './audit-writer.ts'
 import { ConfigReader } from './config-reader.ts'
+import { loadedEntry, reloadedEntry } from './configuration-audit.ts'
 import { openControlRoom, operatorSecret } from './control-room.ts'
 import { operatorsCompactionKeys } from './operators-compaction-keys.ts'
 import { withPlugins } from './plugin-list.ts'
@@ -129,6 +132,14 @@ export async function start(options: StartOptions): Promise<Running> {
     alerts.onDamage = () => runtime.overload.stop(new Fault('unavailable', { message: DAMAGED }))
     alerts.onReport = (kind) => runtime.events.sources.ledgerReport(kind)
     if (store.recovered.count > 0) runtime.events.sources.ledgerReport('recovered')
+    const audit = new AuditWriter({ store: store.auditLog, clock, log: logs.part('ledger') })
+    closers.push(() => audit.close())
+    if (!options.worker) {
+      audit.note(await loadedEntry(config, store.auditLog))
+      const settings = () => runtime.config.audit
+      const retention = startAuditRetention({ store: store.auditLog, settings, clock, log: logs.part('ledger') })
+      closers.push(() => retention.close())
+    }
     const drain = new Drain(
       clock,
       () => runtime.config.server.drain,
@@ -141,10 +152,10 @@ export async function start(options: StartOptions): Promise<Running> {
       ? ''
       : await administered(
           runtime,
-          { store, alerts, notReady, log: logs.log, url, secret, exports: onDemand, link: options.signInLink },
+          { store, alerts, notReady, log: logs.log, url, secret, exports: onDemand, link: options.signInLink, audit },
           closers,
         )
-    const reload = reloading(config, { load, clock, runtime, options }, closers)
+    const reload = reloading(config, { load, clock, runtime, options, audit }, closers)
     if (!given) {
       const log = logs.part('config')
       closers.push(
@@ -190,12 +201,13 @@ interface AdministeredSource {
   secret: string
   exports: OnDemandExports | undefined
   link: SignInLink | undefined
+  audit: AuditWriter
 }
 
 /** The operator's listener. @returns its address. */
 async function administered(
   runtime: Runtime,
-  { store, alerts, notReady, log, url, secret, exports, link }: AdministeredSource,
+  { store, alerts, notReady, log, url, secret, exports, link, audit }: AdministeredSource,
   closers: Closers,
 ): Promise<string> {
   const { clock } = runtime.dependencies
@@ -203,6 +215,7 @@ async function administered(
   const routes = new Map<string, AdminRoute>([
     ...ledgerRoutes({ ...alerts.ofLedger, ledger: store.ledger, scans: runtime.scans, exports }, store.recovered),
     ...commandRoutes({
+      addresses: runtime.addresses,
       records: () => runtime.management,
       events: () => runtime.management,
       compaction: {
@@ -223,6 +236,7 @@ async function administered(
       routes,
       operatorSecret: secret,
       link,
+      note: (entry) => audit.note(entry),
       onError: runtime.reportUnexpected,
     }),
     metrics: { contentType: METRICS_TYPE, text: async () => metricsText(await runtime.metrics.snapshot()) },
@@ -241,13 +255,16 @@ interface ReloadSource {
   clock: Clock
   runtime: Runtime
   options: Pick<StartOptions, 'watch' | 'worker'>
+  audit: AuditWriter
 }
 
 /** @returns what reads the configuration anew. */
-function reloading(config: Config, { load, clock, runtime, options }: ReloadSource, closers: Closers): () => Promise<Reload> {
+function reloading(config: Config, { load, clock, runtime, options, audit }: ReloadSource, closers: Closers): () => Promise<Reload> {
   let last: Reload = { kind: 'applied', config }
   const onReload = (reload: Reload): void => {
     last = reload
+    // The owner of workers enters one for all of them.
+    if (!options.worker) audit.note(reloadedEntry(reload, runtime.config))
     runtime.apply(reload)
   }
   const watch = watchConfig(config, {

@@ -4,6 +4,7 @@ import { type CompactionCommand, runCompactionCommand } from '../api/index.ts'
 import { systemClock } from '../core/clock.ts'
 import { isObject, type JsonObject } from '../core/json.ts'
 import { CompactionKeys } from '../services/compaction/compaction-keys.ts'
+import { commandOrigin } from './command-origin.ts'
 import { CONSOLE, type Streams } from './console.ts'
 import { Gateway, type GatewayFlags } from './gateway.ts'
 import { table } from './plan-table.ts'
@@ -25,7 +26,7 @@ export async function compaction(words: readonly string[], flags: CompactionFlag
       (await gateway.ask('/compaction/command', command)) ??
       (await gateway.onStore(({ compactionKeys: stored }, config) => {
         const compactionKeys = new CompactionKeys(stored, config.compaction)
-        return runCompactionCommand(command, { compactionKeys, clock: systemClock })
+        return runCompactionCommand(command, { compactionKeys, clock: systemClock, origin: commandOrigin() })
       }))
     streams.out(flags.json ? JSON.stringify(reply, null, 2) : keyTable(reply))
     return 0

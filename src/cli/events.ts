@@ -2,6 +2,7 @@
 import { type EventCommand, runEventCommand } from '../api/index.ts'
 import { systemClock } from '../core/clock.ts'
 import { isObject, type JsonObject } from '../core/json.ts'
+import { commandOrigin } from './command-origin.ts'
 import { CONSOLE, type Streams } from './console.ts'
 import { Gateway, type GatewayFlags } from './gateway.ts'
 import { table } from './plan-table.ts'
@@ -34,7 +35,7 @@ export async function eventReply(command: EventCommand, flags: GatewayFlags): Pr
   return (
     (await gateway.ask('/events/command', command)) ??
     (await gateway.onStore(({ events: stored }, { events: { source } }) =>
-      runEventCommand({ ...command }, { events: stored, source, time: systemClock }),
+      runEventCommand({ ...command }, { events: stored, source, time: systemClock, origin: commandOrigin() }),
     ))
   )
 }

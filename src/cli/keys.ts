@@ -7,6 +7,7 @@ import { badField } from '../core/faults.ts'
 import { isObject, type Json, type JsonObject } from '../core/json.ts'
 import { usdText } from '../core/money-text.ts'
 import { DiskFiles } from '../services/files/index.ts'
+import { commandOrigin } from './command-origin.ts'
 import { CONSOLE, type Streams } from './console.ts'
 import { Gateway, type GatewayFlags } from './gateway.ts'
 import { table } from './plan-table.ts'
@@ -97,6 +98,7 @@ function onFile(command: KeyCommand, gateway: Gateway): Promise<JsonObject> {
       files: new DiskFiles(config.store.files, systemClock),
       brand: config.brand.word,
       clock: systemClock,
+      origin: commandOrigin(),
     })
   })
 }

@@ -3,6 +3,7 @@ import { runEntryCommand } from '../api/index.ts'
 import { resolveKeys } from '../config/keys.ts'
 import { systemClock } from '../core/clock.ts'
 import { isObject, type JsonObject } from '../core/json.ts'
+import { commandOrigin } from './command-origin.ts'
 import { CONSOLE, type Streams } from './console.ts'
 import { Gateway, type GatewayFlags } from './gateway.ts'
 import { table } from './plan-table.ts'
@@ -32,7 +33,7 @@ export async function ledgerEntries(words: readonly string[], flags: EntryFlags,
       (await gateway.onStore(({ keys: store, ledger }, config) => {
         const { keys, generated } = resolveKeys(config)
         const configured = generated === undefined ? keys : []
-        return runEntryCommand(command, { configured, store, ledger, clock: systemClock })
+        return runEntryCommand(command, { configured, store, ledger, clock: systemClock, origin: commandOrigin() })
       }))
     streams.out(flags.json ? JSON.stringify(reply, null, 2) : printedText(reply))
     return 0

@@ -15,6 +15,7 @@ import { Credit } from '../ledger/credit.ts'
 import { LEDGER_READS, type LedgerReader, type LedgerReads } from '../ledger/reader.ts'
 import type { Journal, Reconciliation } from '../ledger/types.ts'
 import { withoutMoves } from '../ledger/window-moves.ts'
+import type { AuditLogStore } from '../store/audit-log.ts'
 import type { CompactionKeyStore } from '../store/compaction-keys.ts'
 import type { EventStore } from '../store/events.ts'
 import type { GivenIdStore } from '../store/given-ids.ts'
@@ -49,6 +50,8 @@ export interface Bookkeeping {
   balances(keys: readonly string[]): Spending[] | Promise<Spending[]>
   /** Takes what guardrails of store and file find. */
   readonly audit: AuditTrail
+  /** Changes of keys, guardrails and configuration, with who made them. */
+  readonly auditLog: AuditLogStore
   /** Takes the requests that the gateway itself refuses. */
   readonly refusals: RefusalLog
   /** Reader of generations, of this process and of all others. */
@@ -139,8 +142,9 @@ async function alone(options: BookkeepingOptions): Promise<Bookkeeping> {
     const ahead = store.journal.drawnNumbers?.(clock.now()).ahead
     if (ahead) report({ kind: 'rows-ahead', until: new Date(Math.floor(ahead.to / TICKS)).toISOString() })
     const { journal, ledger, keys, guardrails, compactionKeys, givenIds, events, credit } = bookkeeping
-    const { refusals } = store
-    const record = new LocalRecord({ journal, ledger, keys, guardrails, compactionKeys, events, refusals, givenIds, credit, clock })
+    const { refusals, auditLog } = store
+    const stores = { keys, guardrails, compactionKeys, events, auditLog, refusals, givenIds }
+    const record = new LocalRecord({ journal, ledger, ...stores, credit, clock })
     const into = { record, durability, clock, report }
     const reports = await inherited(options, async ({ path }) => (await takeIn(path, path, into)).recovered)
     const whole = reports.length === 0 ? bookkeeping : { ...bookkeeping, recovered: joinRecoveries([bookkeeping.recovered, ...reports]) }
@@ -249,7 +253,7 @@ export function keepLocally(
   clock: Clock,
   { aside = false, report = () => {} }: { aside?: boolean | undefined; report?: (report: BookkeepingReport) => void } = {},
 ): Bookkeeping & { credit: Credit } {
-  const { journal, keys, compactionKeys, givenIds, events } = store
+  const { journal, keys, compactionKeys, givenIds, events, auditLog } = store
   const recovered = aside ? journal.unsettled() : journal.reconcile()
   const credit = new Credit(clock, journal)
   const { entries } = journal
@@ -287,6 +291,7 @@ export function keepLocally(
     events,
     balances,
     audit,
+    auditLog,
     refusals,
     credit,
     ledger,

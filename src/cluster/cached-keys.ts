@@ -4,6 +4,7 @@
  */
 
 import { LRUCache } from 'lru-cache'
+import type { Origin } from '../core/audit-entries.ts'
 import type { Clock } from '../core/clock.ts'
 import { Fault } from '../core/faults.ts'
 import type { KeyRecord, KeyStore, StoredKey } from '../store/keys.ts'
@@ -73,22 +74,22 @@ export class CachedKeys implements KeyStore {
     return entry.key
   }
 
-  put(key: KeyRecord): StoredKey | Promise<StoredKey> {
-    return this.through([key.hash], () => this.remote.put(key))
+  put(key: KeyRecord, by?: Origin): StoredKey | Promise<StoredKey> {
+    return this.through([key.hash], () => this.remote.put(key, by))
   }
 
-  change(hash: string, how: (key: StoredKey) => KeyRecord): StoredKey | undefined | Promise<StoredKey | undefined> {
+  change(hash: string, how: (key: StoredKey) => KeyRecord, by?: Origin): StoredKey | undefined | Promise<StoredKey | undefined> {
     const hashes = [hash]
     const noted = (key: StoredKey): KeyRecord => {
       const next = how(key)
       hashes.push(next.hash)
       return next
     }
-    return this.through(hashes, () => this.remote.change(hash, noted))
+    return this.through(hashes, () => this.remote.change(hash, noted, by))
   }
 
-  remove(hash: string): boolean | Promise<boolean> {
-    return this.through([hash], () => this.remote.remove(hash))
+  remove(hash: string, by?: Origin): boolean | Promise<boolean> {
+    return this.through([hash], () => this.remote.remove(hash, by))
   }
 
   list(): StoredKey[] | Promise<StoredKey[]> {

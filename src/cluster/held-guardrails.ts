@@ -2,6 +2,7 @@
  * The stored guardrails as this process holds them. What was read last stays in force until something newer has been
  * read: a store that does not answer never lifts a guardrail.
  */
+import type { Origin } from '../core/audit-entries.ts'
 import type { Clock, Timer } from '../core/clock.ts'
 import type {
   Assignment,
@@ -80,20 +81,20 @@ export class HeldGuardrails implements GuardrailStore {
     return this.store.all()
   }
 
-  put(guardrail: StoredGuardrail, seen: number): Promise<boolean> {
-    return this.through(() => this.store.put(guardrail, seen))
+  put(guardrail: StoredGuardrail, seen: number, by?: Origin): Promise<boolean> {
+    return this.through(() => this.store.put(guardrail, seen, by))
   }
 
-  remove(id: string): Promise<boolean> {
-    return this.through(() => this.store.remove(id))
+  remove(id: string, by?: Origin): Promise<boolean> {
+    return this.through(() => this.store.remove(id, by))
   }
 
-  assign(assignments: readonly Assignment[]): Promise<number> {
-    return this.through(() => this.store.assign(assignments))
+  assign(assignments: readonly Assignment[], by?: Origin): Promise<number> {
+    return this.through(() => this.store.assign(assignments, by))
   }
 
-  unassign(kind: AssignmentKind, guardrail: string, subjects: readonly string[]): Promise<number> {
-    return this.through(() => this.store.unassign(kind, guardrail, subjects))
+  unassign(kind: AssignmentKind, guardrail: string, subjects: readonly string[], by?: Origin): Promise<number> {
+    return this.through(() => this.store.unassign(kind, guardrail, subjects, by))
   }
 
   note(rows: readonly AuditRow[]): void | Promise<void> {

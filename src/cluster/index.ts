@@ -6,6 +6,7 @@ import type { CreditBook } from '../ledger/allowance.ts'
 import { LEDGER_ENTRIES, type LedgerEntries } from '../ledger/entries.ts'
 import { LEDGER_LISTS, LEDGER_READS, type LedgerLists, type LedgerReader, type LedgerReads } from '../ledger/reader.ts'
 import type { GenerationRecord, Journal } from '../ledger/types.ts'
+import type { AuditLogStore } from '../store/audit-log.ts'
 import type { CompactionKeyStore } from '../store/compaction-keys.ts'
 import type { EventStore } from '../store/events.ts'
 import type { GivenIdStore } from '../store/given-ids.ts'
@@ -54,6 +55,7 @@ export interface Joined {
   /** With all that this process settled before. @throws Fault `unavailable`. */
   balances(keys: readonly string[]): Promise<Balance[]>
   readonly audit: AuditTrail
+  readonly auditLog: AuditLogStore
   readonly refusals: RefusalLog
   /** Generations of this process first, then those of all; what is exported has all that this process settled before. */
   readonly ledger: LedgerReader
@@ -194,6 +196,7 @@ export function joinRecord({ record, journal: inner, clock, node, label, lostGra
     events,
     balances,
     audit,
+    auditLog: record.auditLog,
     refusals,
     ledger,
     ready,

@@ -1,5 +1,6 @@
 /** The operations between the owner and its workers, by name. Arguments and results are plain data. */
 
+import type { Origin } from '../core/audit-entries.ts'
 import type { DrawnNumbers } from '../core/ids.ts'
 import type { Json } from '../core/json.ts'
 import type { ProcessStatus } from '../core/live-figures.ts'
@@ -40,7 +41,7 @@ export interface OwnerOffer {
   /** A method of the record by the list of `record-methods.ts`. */
   call(store: StoreName, method: string, args: readonly unknown[]): unknown
   /** Puts `key` in the place of the one that was `seen`, if that still stands there. */
-  keyReplace(seen: StoredKey, key: KeyRecord): Replaced
+  keyReplace(seen: StoredKey, key: KeyRecord, by: Origin): Replaced
   /** Begins to read the ledger; the number is for `ledgerNext`. */
   ledgerOpen(since: number): number
   /** Some more; none at the end. */

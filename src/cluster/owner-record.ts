@@ -4,6 +4,7 @@
  */
 import type { Clock } from '../core/clock.ts'
 import type { LedgerReader } from '../ledger/reader.ts'
+import type { AuditLogStore } from '../store/audit-log.ts'
 import type { CompactionKeyStore } from '../store/compaction-keys.ts'
 import type { EventStore } from '../store/events.ts'
 import type { GivenIdStore } from '../store/given-ids.ts'
@@ -40,6 +41,7 @@ export class OwnerRecord implements StoreOfRecord {
   readonly guardrails: GuardrailStore
   readonly compactionKeys: CompactionKeyStore
   readonly events: EventStore
+  readonly auditLog: AuditLogStore
   readonly refusals: RefusalStore
   readonly givenIds: GivenIdStore
   private readonly options: OwnerRecordOptions
@@ -59,6 +61,7 @@ export class OwnerRecord implements StoreOfRecord {
     this.ledger = record.ledger
     this.compactionKeys = record.compactionKeys
     this.events = record.events
+    this.auditLog = record.auditLog
     this.refusals = record.refusals
     this.givenIds = record.givenIds
     const release = ({ key, payer }: LeaseName, amount: number): void => credit.account(key, payer).release(amount)

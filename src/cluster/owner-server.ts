@@ -1,4 +1,5 @@
 /** The owner's side of the channel: answers the workers' calls of the store of record, and passes their messages on. */
+import type { Origin } from '../core/audit-entries.ts'
 import { Fault } from '../core/faults.ts'
 import type { Json } from '../core/json.ts'
 import type { LedgerLists } from '../ledger/reader.ts'
@@ -65,6 +66,7 @@ export class OwnerServer {
     guardrails: () => new WatchedGuardrails(this.record.guardrails, () => this.wake()),
     compactionKeys: () => this.record.compactionKeys,
     events: () => this.record.events,
+    auditLog: () => this.record.auditLog,
     refusals: () => this.record.refusals,
     givenIds: () => this.record.givenIds,
   }
@@ -81,7 +83,7 @@ export class OwnerServer {
     const answers: Answers<OwnerOffer> = {
       ...reception,
       call: (store, method, args) => this.call(account, { store, method, args }),
-      keyReplace: (seen, key) => replace(this.watchedKeys(), seen, key),
+      keyReplace: (seen, key, by) => replace(this.watchedKeys(), seen, { key, by }),
       ledgerOpen: (since) => readings.begin(since),
       ledgerNext: (reading) => readings.next(reading),
       ledgerEnd: (reading) => readings.end(reading),
@@ -154,13 +156,17 @@ class Changed extends Error {
   }
 }
 
-async function replace(keys: KeyStore, seen: StoredKey, key: KeyRecord): Promise<Replaced> {
+async function replace(keys: KeyStore, seen: StoredKey, { key, by }: { key: KeyRecord; by: Origin }): Promise<Replaced> {
   const before = JSON.stringify(seen)
   try {
-    const done = await keys.change(seen.hash, (current) => {
-      if (JSON.stringify(current) !== before) throw new Changed(current)
-      return key
-    })
+    const done = await keys.change(
+      seen.hash,
+      (current) => {
+        if (JSON.stringify(current) !== before) throw new Changed(current)
+        return key
+      },
+      by,
+    )
     return done ? { done } : { missing: true }
   } catch (thrown) {
     if (thrown instanceof Changed) return { current: thrown.current }

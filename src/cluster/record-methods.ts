@@ -9,7 +9,7 @@ import type { StoreOfRecord } from '../store/record.ts'
 import type { Crossing } from './ipc-line.ts'
 
 /** The store of record itself, its parts, the reads, lists and entries of its ledger. */
-interface Stores extends Pick<StoreOfRecord, 'keys' | 'guardrails' | 'compactionKeys' | 'events' | 'refusals' | 'givenIds'> {
+interface Stores extends Pick<StoreOfRecord, 'keys' | 'guardrails' | 'compactionKeys' | 'events' | 'auditLog' | 'refusals' | 'givenIds'> {
   readonly record: StoreOfRecord
   readonly ledger: LedgerReads
   readonly lists: LedgerLists
@@ -98,6 +98,7 @@ export const METHODS: Methods = {
     receivers: 'plain',
     setDisabled: 'plain',
   },
+  auditLog: { add: 'plain', page: 'plain', head: 'plain', prune: 'plain' },
   refusals: { put: 'plain', list: 'plain', prune: 'plain' },
   givenIds: { give: 'plain', find: 'plain', prune: 'plain' },
 }

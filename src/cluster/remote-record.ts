@@ -1,4 +1,5 @@
 /** The store of record in a worker: sends every call to the owner. */
+import { GATEWAY_ORIGIN, type Origin } from '../core/audit-entries.ts'
 import { Fault } from '../core/faults.ts'
 import type { GenerationRecord } from '../ledger/types.ts'
 import type { KeyRecord, StoredKey } from '../store/keys.ts'
@@ -21,7 +22,7 @@ export function remoteRecord(line: OwnerLine) {
   const keys = store('keys')
   return {
     ...store('record'),
-    keys: { ...keys, change: async (hash: string, how: Change) => changeSeen(line, await keys.find(hash), how) },
+    keys: { ...keys, change: async (hash: string, how: Change, by?: Origin) => changeSeen(line, await keys.find(hash), { how, by }) },
     ledger: {
       ...store('ledger'),
       lists: store('lists'),
@@ -32,6 +33,7 @@ export function remoteRecord(line: OwnerLine) {
     guardrails: store('guardrails'),
     compactionKeys: store('compactionKeys'),
     events: store('events'),
+    auditLog: store('auditLog'),
     refusals: store('refusals'),
     givenIds: store('givenIds'),
     /** Calls `wake` whenever the owner knows that a pulse would bring a change. */
@@ -60,11 +62,15 @@ function remoteStore<Name extends StoreName>(line: OwnerLine, name: Name): Calle
 type Change = (key: StoredKey) => KeyRecord
 
 /** A function cannot cross: the result is set if the key is still the one that it was made from. */
-async function changeSeen(line: OwnerLine, found: StoredKey | undefined, how: Change): Promise<StoredKey | undefined> {
+async function changeSeen(
+  line: OwnerLine,
+  found: StoredKey | undefined,
+  { how, by }: { how: Change; by: Origin | undefined },
+): Promise<StoredKey | undefined> {
   let seen = found
   for (let tries = 0; seen; tries++) {
     if (tries === MAX_TRIES) throw new Fault('unavailable', { message: 'The key is changed too often', retryAfter: 1 })
-    const replaced = await line.ask('keyReplace', seen, how(seen))
+    const replaced = await line.ask('keyReplace', seen, how(seen), by ?? GATEWAY_ORIGIN)
     if ('done' in replaced) return replaced.done
     seen = 'current' in replaced ? replaced.current : undefined
   }

@@ -1,6 +1,7 @@
 /** API keys of the file, and the development key where it names none. */
 
 import { randomTag } from '../core/ids.ts'
+import { OPERATOR_NAME } from '../core/operator-name.ts'
 import { plainName } from '../core/plain-name.ts'
 import { maskSecret, secretHash } from '../core/secret.ts'
 import { type Budgets, budgetNamed } from '../core/shared-budget.ts'
@@ -30,9 +31,6 @@ export function keyConfig({ key: secret, ...settings }: Resolved<typeof keySchem
 export function plainKey(name: string, secret: string): KeyConfig {
   return keyConfig(resolved(keySchema, { name, key: secret }))
 }
-
-/** Identity and name of the control room's own key; no key of the configuration can have this name. */
-const OPERATOR_NAME = 'control room'
 
 /** A management key of one run, for what the operator does in the control room. */
 export function operatorKey(secret: string): KeyConfig {

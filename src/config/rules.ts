@@ -56,13 +56,14 @@ function checkServer({ server }: RawConfig, main: Source): void {
 /** Windows of a month and the activity of 30 days are read from rows that are still there. */
 const MIN_RETENTION_MS = 32 * 24 * 3_600_000
 
-function checkStore({ store, shared }: RawConfig, main: Source): void {
+function checkStore({ store, shared, audit }: RawConfig, main: Source): void {
   const transport = store?.url?.startsWith('postgres') ? postgresTransport(store.url) : undefined
   if (typeof transport === 'string') main.report(['store', 'url'], transport)
   const problem = shared?.url === undefined ? undefined : redisProblem(shared.url, shared.tls === 'off')
   if (problem !== undefined) main.report(['shared', 'url'], problem)
-  if (store?.retention !== undefined && milliseconds(store.retention) < MIN_RETENTION_MS)
-    main.report(['store', 'retention'], 'expected at least 32d')
+  for (const [name, section] of Object.entries({ store, audit }))
+    if (section?.retention !== undefined && milliseconds(section.retention) < MIN_RETENTION_MS)
+      main.report([name, 'retention'], 'expected at least 32d')
 }
 
 /** A budget counts a month at most: the event that a share of it was reached must stay as long, or it would come again. */

@@ -1,5 +1,6 @@
 /** Every event that the gateway raises: its type, its data, and where it comes from. One entry each; docs/events.md is generated from them. */
 import { randomUUID } from 'node:crypto'
+import type { Actor } from './audit-entries.ts'
 import type { JsonObject } from './json.ts'
 
 /** An event that is to be stored. */
@@ -70,8 +71,18 @@ const KEY_FIELDS = {
   label: 'Its secret, shortened beyond use.',
 } as const
 
-const ofKey = (verb: string, text: string): EventType<KeyFacts> =>
-  declare(`headgate.key.${verb}`, text, { subject: KEY, fields: KEY_FIELDS })
+/** A change of a key. */
+export interface KeyChangeFacts extends KeyFacts {
+  readonly actor: Actor
+}
+
+const KEY_CHANGE_FIELDS = {
+  ...KEY_FIELDS,
+  actor: 'Who changed it, with `kind`, `id` and `name` as in the [audit log](audit.md#actors).',
+} as const
+
+const ofKey = (verb: string, text: string): EventType<KeyChangeFacts> =>
+  declare(`headgate.key.${verb}`, text, { subject: KEY, fields: KEY_CHANGE_FIELDS })
 
 export const KEY_CREATED = ofKey('created', 'A key was added to the store, over the API, by the command line or through sign-in.')
 export const KEY_ROTATED = ofKey('rotated', 'A key of the store got a new secret; the old one opens nothing any more.')

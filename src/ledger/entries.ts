@@ -1,4 +1,5 @@
 /** Entries of the ledger beside its generations, as a store keeps them. */
+import type { Origin } from '../core/audit-entries.ts'
 import { methodNames } from '../core/forwarded.ts'
 import type { EntryKind, EntryRefusal, LedgerEntry, Move, NewEntry } from '../core/ledger-entries.ts'
 
@@ -27,10 +28,12 @@ export interface EntrySum {
 
 export interface LedgerEntries {
   /**
-   * Adds an entry and moves what its key has spent, in one step. One with a known `once` adds nothing, and the first one is returned.
+   * Adds an entry and moves what its key has spent, in one step with its entry in the audit log. One with a known `once` adds nothing, and
+   * the first one is returned.
+   * @param by by default: the gateway itself.
    * @throws Fault `unavailable`.
    */
-  add(entry: NewEntry): LedgerEntry | EntryRefusal | Promise<LedgerEntry | EntryRefusal>
+  add(entry: NewEntry, by?: Origin): LedgerEntry | EntryRefusal | Promise<LedgerEntry | EntryRefusal>
   page(query: EntryQuery): LedgerEntry[] | Promise<LedgerEntry[]>
   /** @param keys identities; absent: all. */
   sums(keys?: readonly string[]): EntrySum[] | Promise<EntrySum[]>

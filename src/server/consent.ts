@@ -7,6 +7,7 @@ import {
   type ConsentBuckets,
   findConsenter,
   type KeyRequest,
+  keyActor,
   type ManagementSource,
   makeCode,
   parseKeyRequest,
@@ -62,7 +63,7 @@ export function consentPages(source: ManagementSource): Pages {
       // As POST /v1/auth/keys/code does: each code is work for the store.
       made.check(consenter.identity, MANY_CODES)
       made.count(consenter.identity)
-      const { code } = await makeCode(keyRequest, hash, source)
+      const { code } = await makeCode(keyRequest, hash, { ...source, origin: { actor: keyActor(consenter), address } })
       return returnPage(answerTo(keyRequest.callback, { code, ...askingState(asking) }))
     } catch (thrown) {
       const fault = asFault(thrown)

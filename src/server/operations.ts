@@ -22,6 +22,7 @@ import type { ApiKey } from '../plugin-api/key.ts'
 import type { Catalog } from '../routing/catalog/catalog.ts'
 import type { Endpoint } from '../routing/catalog/types.ts'
 import type { Answer, OperationRequest, Operations } from './gateway.ts'
+import { requestOrigin } from './origins.ts'
 
 export interface ServedOperations {
   readonly callers: Callers
@@ -40,7 +41,7 @@ export interface ServedOperations {
 export function operations(served: ServedOperations): Operations {
   const { callers, failures, catalog, health, presets, uploads, management } = served
   const { clock } = management
-  const source: OperationSource = {
+  const source: Omit<OperationSource, 'origin'> = {
     ...management,
     listedFor: (key) => ({ catalog: listedCatalog(key, served), now: clock.now(), health }),
     providers: catalog.providers,
@@ -53,7 +54,7 @@ export function operations(served: ServedOperations): Operations {
   return async (request) => {
     const matching = (await allOperations()).filter(({ match }) => match.test(request.path))
     if (matching.length === 0) return undefined
-    matching[0]?.requires?.(source)
+    matching[0]?.requires?.({ ...source, origin: requestOrigin(undefined, '') })
     const method = request.method === 'HEAD' ? 'GET' : request.method
     const operation = matching.find((each) => each.method.toUpperCase() === method)
     if (!operation) throw new Fault('method_not_allowed', { headers: { Allow: operationMethods(matching) } })
@@ -89,9 +90,10 @@ function operationMethods(operations: readonly Operation[]): string {
 async function answer(
   operation: Operation,
   request: OperationRequest,
-  { source, key }: { source: OperationSource; key?: ApiKey },
+  { source: given, key }: { source: Omit<OperationSource, 'origin'>; key?: ApiKey },
 ): Promise<Answer> {
   const { method, query } = request
+  const source = { ...given, origin: requestOrigin(key, request.address()) }
   const { headers } = request.request
   const maxBody = Math.min(operation.maxBody ?? source.maxBody, source.maxBody)
   const call: Call & { readonly path: Record<string, string>; readonly key?: ApiKey } = {

@@ -1,6 +1,7 @@
 /** The admin listener's routes for commands of the command line. */
 import type { IncomingMessage } from 'node:http'
 import {
+  type AuditSource,
   type CompactionSource,
   type DetailSource,
   type EntrySource,
@@ -8,6 +9,7 @@ import {
   type GuardrailReading,
   type KeySource,
   type RefusalSource,
+  runAuditCommand,
   runCompactionCommand,
   runEntryCommand,
   runEventCommand,
@@ -18,10 +20,13 @@ import {
   runSessionCommand,
   type SessionSource,
 } from '../api/index.ts'
+import type { Origin } from '../core/audit-entries.ts'
 import { Fault } from '../core/faults.ts'
 import type { JsonObject } from '../core/json.ts'
 import { parseBody } from '../pipeline/request/read.ts'
 import type { AdminRoute } from './admin-route.ts'
+import type { ClientAddresses } from './client-address.ts'
+import { commandOrigin } from './origins.ts'
 
 /** Bytes and levels: a command is small. */
 const MAX_BYTES = 64 * 1024
@@ -30,28 +35,30 @@ const DEEPEST = 8
 /** Inputs of commands, called for each, since a reload changes them. */
 export interface CommandSource {
   /** Of keys and guardrails, sessions, refused requests, generations and entries of the ledger. */
-  records(): KeySource & GuardrailReading & SessionSource & RefusalSource & DetailSource & EntrySource
+  records(): KeySource & GuardrailReading & SessionSource & RefusalSource & DetailSource & EntrySource & AuditSource
   events(): EventSource
   readonly compaction: CompactionSource
+  readonly addresses: Pick<ClientAddresses, 'of'>
 }
 
 interface Run extends Pick<AdminRoute, 'visitor'> {
-  (command: JsonObject, source: CommandSource): Promise<JsonObject>
+  (command: JsonObject, source: CommandSource, origin: Origin): Promise<JsonObject>
 }
 
 /** Lists guardrails and their findings, which may hold texts of callers. */
 const guardrails: Run = (command, { records }) => runGuardrailCommand(command, records())
 
-/** By path. Those on guardrails, sessions, refusals and generations change nothing. */
+/** By path. Those on guardrails, sessions, refusals, generations and the audit log change nothing. */
 const COMMANDS = {
-  '/keys/command': (command, { records }) => runKeyCommand(command, records()),
+  '/keys/command': (command, { records }, origin) => runKeyCommand(command, { ...records(), origin }),
   '/sessions/command': (command, { records }) => runSessionCommand(command, records()),
+  '/audit/command': (command, { records }) => runAuditCommand(command, records()),
   '/refusals/command': (command, { records }) => runRefusalCommand(command, records()),
   '/generations/command': (command, { records }) => runGenerationCommand(command, records()),
-  '/ledger/entries/command': (command, { records }) => runEntryCommand(command, records()),
+  '/ledger/entries/command': (command, { records }, origin) => runEntryCommand(command, { ...records(), origin }),
   '/guardrails/command': Object.assign(guardrails, { visitor: 'operator' as const }),
-  '/compaction/command': (command, { compaction }) => runCompactionCommand(command, compaction),
-  '/events/command': (command, { events }) => runEventCommand(command, events()),
+  '/compaction/command': (command, { compaction }, origin) => runCompactionCommand(command, { ...compaction, origin }),
+  '/events/command': (command, { events }, origin) => runEventCommand(command, { ...events(), origin }),
 } satisfies Record<string, Run>
 
 export type CommandPath = keyof typeof COMMANDS
@@ -63,7 +70,8 @@ export function commandRoutes(source: CommandSource): [name: string, route: Admi
 function commandRoute(run: Run, source: CommandSource): AdminRoute {
   const route: AdminRoute = async (request) => {
     requireJson(request)
-    return { status: 200, body: await run(parseBody(await readBody(request), DEEPEST), source) }
+    const origin = commandOrigin(request, source.addresses)
+    return { status: 200, body: await run(parseBody(await readBody(request), DEEPEST), source, origin) }
   }
   return run.visitor ? Object.assign(route, { visitor: run.visitor }) : route
 }

@@ -107,6 +107,18 @@ export const AUDIT = {
 export const REFUSAL = { at: 'count', id: 'text', key: 'text', reason: 'text', detail: 'text' } as const
 /** Which key a provider gave an id to; `id` is a hash. */
 export const GIVEN_ID = { id: 'text', owner: 'text', until: 'count' } as const
+/** The audit log: `entry` is a canonical JSON text, `hash` its SHA-256; the other columns repeat what lists are filtered by. */
+export const AUDIT_ENTRY = {
+  sequence: 'count',
+  at: 'count',
+  actor: 'text',
+  action: 'text',
+  subject: 'text',
+  entry: 'text',
+  hash: 'text',
+} as const
+/** The last entry of the audit log: one row. */
+export const AUDIT_HEAD = { sequence: 'count', hash: 'text' } as const
 /** Sums of removed generations since they name a payer; in SQLite in whole dollars and a rest below a billion or a little more. */
 export const CARRIED_BY_PAYER = { key: 'text', payer: 'text', day: 'count', count: 'count', dollars: 'count', nano: 'count' } as const
 /** Random texts that every process of one gateway knows and that no other program gets. */

@@ -1,5 +1,7 @@
 /** Events at rest, and how far each receiver has them. */
+import type { Origin } from '../core/audit-entries.ts'
 import type { NewEvent } from '../core/event-types.ts'
+import type { Attributed } from './audit-log.ts'
 
 /** An event as it stands in the store: numbered in the order of the commits, without gaps that could still be filled. */
 export interface StoredEvent extends NewEvent {
@@ -107,11 +109,14 @@ export interface EventStore {
   /** By event, the oldest first. */
   deliveries(query: DeliveryQuery): Maybe<StoredDelivery[]>
   /** Makes deliveries pending again. @param receiver null: all that have the event. @returns how many. */
-  redeliver(event: number, receiver: string | null, now: number): Maybe<number>
+  redeliver(event: number, receiver: string | null, now: number, by?: Origin): Maybe<number>
   receivers(): Maybe<ReceiverState[]>
   /** @param disabledAt null: it takes events again, those that came meanwhile as well. @returns false where there is none. */
-  setDisabled(receiver: string, disabledAt: number | null): Maybe<boolean>
+  setDisabled(receiver: string, disabledAt: number | null, by?: Origin): Maybe<boolean>
 }
+
+/** The same for operations, which state who makes each change. */
+export type AttributedEvents = Attributed<EventStore, 'redeliver' | 'setDisabled'>
 
 /** Event store of the process that delivers; workers leave deliveries to their owner. */
 export interface DeliverableEvents extends EventStore {

@@ -1,5 +1,7 @@
 /** Guardrails at rest: those that were made over the API, whom they hold for, and the trail of what all guardrails found. */
+import type { Origin } from '../core/audit-entries.ts'
 import type { JsonObject } from '../core/json.ts'
+import type { Attributed } from './audit-log.ts'
 
 export interface StoredGuardrail {
   readonly id: string
@@ -90,7 +92,10 @@ export interface AuditQuery {
 
 type Maybe<T> = T | Promise<T>
 
-/** Every change is durable when it returns. All of it may throw Fault `unavailable`. */
+/**
+ * Every change is durable when it returns, and is one step with its entry in the audit log, which names who has made it: by default the
+ * gateway itself. All of it may throw Fault `unavailable`.
+ */
 export interface GuardrailStore {
   /** All that is stored, as of one moment. */
   all(): Maybe<GuardrailSnapshot>
@@ -98,13 +103,13 @@ export interface GuardrailStore {
    * Writes a guardrail where the one of its id still has the version `seen`; 0: where there is none.
    * @returns false where another change came first.
    */
-  put(guardrail: StoredGuardrail, seen: number): Maybe<boolean>
+  put(guardrail: StoredGuardrail, seen: number, by?: Origin): Maybe<boolean>
   /** With its assignments. Its findings stay. @returns false where there is none. */
-  remove(id: string): Maybe<boolean>
+  remove(id: string, by?: Origin): Maybe<boolean>
   /** Each takes the place of the subject's earlier one. @returns how many; 0 where there is no such guardrail. */
-  assign(assignments: readonly Assignment[]): Maybe<number>
+  assign(assignments: readonly Assignment[], by?: Origin): Maybe<number>
   /** @returns how many there were. */
-  unassign(kind: AssignmentKind, guardrail: string, subjects: readonly string[]): Maybe<number>
+  unassign(kind: AssignmentKind, guardrail: string, subjects: readonly string[], by?: Origin): Maybe<number>
   /** Adds findings; one that is there already changes nothing. */
   note(rows: readonly AuditRow[]): Maybe<void>
   /** Findings, the oldest first. */
@@ -118,6 +123,9 @@ export interface GuardrailStore {
   /** The key of the hashes: random, made once, the same for every process. */
   secret(): Maybe<string>
 }
+
+/** The same for operations, which state who makes each change. */
+export type AttributedGuardrails = Attributed<GuardrailStore, 'put' | 'remove' | 'assign' | 'unassign'>
 
 /** Entry among the changed keys that processes receive: guardrails or assignments have changed. No hash of a key has this form. */
 export const GUARDRAILS_CHANGED = 'guardrails'
@@ -136,20 +144,20 @@ export class WatchedGuardrails implements GuardrailStore {
     return this.inner.all()
   }
 
-  put(guardrail: StoredGuardrail, seen: number): Promise<boolean> {
-    return this.writeAndReport(() => this.inner.put(guardrail, seen))
+  put(guardrail: StoredGuardrail, seen: number, by?: Origin): Promise<boolean> {
+    return this.writeAndReport(() => this.inner.put(guardrail, seen, by))
   }
 
-  remove(id: string): Promise<boolean> {
-    return this.writeAndReport(() => this.inner.remove(id))
+  remove(id: string, by?: Origin): Promise<boolean> {
+    return this.writeAndReport(() => this.inner.remove(id, by))
   }
 
-  assign(assignments: readonly Assignment[]): Promise<number> {
-    return this.writeAndReport(() => this.inner.assign(assignments))
+  assign(assignments: readonly Assignment[], by?: Origin): Promise<number> {
+    return this.writeAndReport(() => this.inner.assign(assignments, by))
   }
 
-  unassign(kind: AssignmentKind, guardrail: string, subjects: readonly string[]): Promise<number> {
-    return this.writeAndReport(() => this.inner.unassign(kind, guardrail, subjects))
+  unassign(kind: AssignmentKind, guardrail: string, subjects: readonly string[], by?: Origin): Promise<number> {
+    return this.writeAndReport(() => this.inner.unassign(kind, guardrail, subjects, by))
   }
 
   note(rows: readonly AuditRow[]): Maybe<void> {

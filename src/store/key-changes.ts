@@ -1,4 +1,5 @@
 /** Changes of keys, numbered, so that processes that cache keys can ask what is new to them. */
+import type { Origin } from '../core/audit-entries.ts'
 import type { KeyRecord, KeyStore, StoredKey } from './keys.ts'
 
 /** Changes that are remembered; a process that is behind by more forgets all that it has cached. */
@@ -63,22 +64,22 @@ export class WatchedKeys implements KeyStore {
     return this.keys.listAfter(hash, most)
   }
 
-  put(key: KeyRecord): StoredKey | Promise<StoredKey> {
-    return this.writeAndReport([key.hash], () => this.keys.put(key))
+  put(key: KeyRecord, by?: Origin): StoredKey | Promise<StoredKey> {
+    return this.writeAndReport([key.hash], () => this.keys.put(key, by))
   }
 
-  change(hash: string, how: (key: StoredKey) => KeyRecord): StoredKey | undefined | Promise<StoredKey | undefined> {
+  change(hash: string, how: (key: StoredKey) => KeyRecord, by?: Origin): StoredKey | undefined | Promise<StoredKey | undefined> {
     const hashes = [hash]
     const noted = (key: StoredKey): KeyRecord => {
       const next = how(key)
       if (next.hash !== hash) hashes.push(next.hash)
       return next
     }
-    return this.writeAndReport(hashes, () => this.keys.change(hash, noted))
+    return this.writeAndReport(hashes, () => this.keys.change(hash, noted, by))
   }
 
-  remove(hash: string): boolean | Promise<boolean> {
-    return this.writeAndReport([hash], () => this.keys.remove(hash))
+  remove(hash: string, by?: Origin): boolean | Promise<boolean> {
+    return this.writeAndReport([hash], () => this.keys.remove(hash, by))
   }
 
   private writeAndReport<T>(hashes: readonly string[], write: () => T | Promise<T>): T | Promise<T> {

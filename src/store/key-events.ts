@@ -1,4 +1,5 @@
 /** Which event a change of a key is. The store writes it in the same transaction as the change, so that no crash parts the two. */
+import type { Actor } from '../core/audit-entries.ts'
 import {
   type EventType,
   KEY_CHANGED,
@@ -7,7 +8,7 @@ import {
   KEY_ENABLED,
   KEY_REVOKED,
   KEY_ROTATED,
-  type KeyFacts,
+  type KeyChangeFacts,
   type NewEvent,
 } from '../core/event-types.ts'
 
@@ -26,21 +27,21 @@ interface KeyState {
  * @param before undefined: there was none. @param after undefined: it is gone. @param at milliseconds since the epoch.
  * @returns none where nothing of it has changed. Codes of sign-in are no keys: what they are exchanged for is a new one. Nor are sessions of the control room.
  */
-export function keyEvents(before: KeyState | undefined, after: KeyState | undefined, at: number): NewEvent[] {
+export function keyEvents(before: KeyState | undefined, after: KeyState | undefined, at: number, actor: Actor): NewEvent[] {
   const old = isNone(before) ? undefined : before
   const now = isNone(after) ? undefined : after
   const key = now ?? old
   if (!key) return []
-  const data = { key: key.identity, name: key.name, label: key.label }
+  const data = { key: key.identity, name: key.name, label: key.label, actor }
   return eventTypes(old, now).map((type) => type.make({ at, subject: key.identity, data }))
 }
 
 const isNone = (key: KeyState | undefined): boolean => key?.consent?.code !== undefined || key?.consent?.session !== undefined
 
-function eventTypes(before: KeyState | undefined, after: KeyState | undefined): EventType<KeyFacts>[] {
+function eventTypes(before: KeyState | undefined, after: KeyState | undefined): EventType<KeyChangeFacts>[] {
   if (!before) return [KEY_CREATED]
   if (!after) return [KEY_REVOKED]
-  const found: EventType<KeyFacts>[] = []
+  const found: EventType<KeyChangeFacts>[] = []
   if (before.hash !== after.hash) found.push(KEY_ROTATED)
   if (before.disabled !== after.disabled) found.push(after.disabled ? KEY_DISABLED : KEY_ENABLED)
   if (keySettings(before) !== keySettings(after)) found.push(KEY_CHANGED)

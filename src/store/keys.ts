@@ -1,13 +1,17 @@
 /** API keys at rest: only the hash of a secret, and what its holder may do. */
 
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
+import { GATEWAY_ORIGIN, type Origin } from '../core/audit-entries.ts'
 import type { Clock } from '../core/clock.ts'
 import { Fault } from '../core/faults.ts'
 import { plainName } from '../core/plain-name.ts'
 import { WINDOWS } from '../core/windows.ts'
 import type { ApiKey } from '../plugin-api/key.ts'
+import type { Attributed } from './audit-log.ts'
+import { keyAudit } from './audited-changes.ts'
 import { keyEvents } from './key-events.ts'
 import { atOnce, integer, text } from './sqlite.ts'
+import { SqliteAuditLog } from './sqlite-audit-log.ts'
 import { addEvents, eventInsert } from './sqlite-events.ts'
 
 /** A key as it is stored, with fields that the request path does not need. */
@@ -108,17 +112,18 @@ export interface KeyStore {
   findMany?(hashes: readonly string[]): Promise<StoredKey[]>
   /**
    * Adds or replaces; durable when it returns. A new key's identity is its hash, and stays when the key is replaced.
-   * @throws Fault `unavailable`.
+   * Each change is one step with its entry in the audit log.
+   * @param by default: the gateway itself. @throws Fault `unavailable`.
    */
-  put(key: KeyRecord): StoredKey | Promise<StoredKey>
+  put(key: KeyRecord, by?: Origin): StoredKey | Promise<StoredKey>
   /**
    * Reads, changes and writes in one step; durable when it returns. The hash may change: a new secret.
    * @param how gives the key as it is to be; identity and times stay whatever it says.
    * @returns undefined if there is no such key. @throws Fault `unavailable`, and whatever `how` throws.
    */
-  change(hash: string, how: (key: StoredKey) => KeyRecord): StoredKey | undefined | Promise<StoredKey | undefined>
+  change(hash: string, how: (key: StoredKey) => KeyRecord, by?: Origin): StoredKey | undefined | Promise<StoredKey | undefined>
   /** @returns false if there was no such key. Its ledger rows stay. */
-  remove(hash: string): boolean | Promise<boolean>
+  remove(hash: string, by?: Origin): boolean | Promise<boolean>
   /** In the order of their making. All of them: for operators alone. */
   list(): StoredKey[] | Promise<StoredKey[]>
   /**
@@ -129,6 +134,9 @@ export interface KeyStore {
   /** The next `most` keys and codes behind this hash, in the order of their hashes. */
   listAfter(hash: string, most: number): StoredKey[] | Promise<StoredKey[]>
 }
+
+/** The same for operations, which state who makes each change. */
+export type AttributedKeys = Attributed<KeyStore, 'put' | 'change' | 'remove'>
 
 /** Fields that no query filters by: one JSON text beside the columns. */
 type Policy = Pick<KeyRecord, 'allowedModels' | 'provider' | 'limits' | 'passThrough' | 'consent' | 'providerIds' | 'parent'>
@@ -176,12 +184,14 @@ export class SqliteKeys implements KeyStore {
   private readonly update: StatementSync
   private readonly erase: StatementSync
   private readonly insertEvent: StatementSync
+  private readonly audit: SqliteAuditLog
   /** Keys in use: the file has this one owner, so what was read stays true until it is written here. */
   private readonly known = new Map<string, StoredKey>()
 
-  constructor(db: DatabaseSync, clock: Clock) {
+  constructor(db: DatabaseSync, clock: Clock, audit = new SqliteAuditLog(db, clock)) {
     this.db = db
     this.clock = clock
+    this.audit = audit
     this.insertEvent = eventInsert(db)
     this.selectOne = db.prepare('SELECT * FROM api_key WHERE hash = ?')
     this.selectAll = db.prepare('SELECT * FROM api_key ORDER BY created_at, hash')
@@ -206,10 +216,10 @@ export class SqliteKeys implements KeyStore {
     return key
   }
 
-  put(key: KeyRecord): StoredKey {
+  put(key: KeyRecord, by?: Origin): StoredKey {
     const now = Math.floor(this.clock.now())
     const before = this.find(key.hash)
-    const put = this.written(() => {
+    const put = this.written(by, () => {
       const [row] = this.upsert.all(...keyColumns(key), now, now, key.hash)
       return { before, after: row && keyFrom(row) }
     })
@@ -218,11 +228,11 @@ export class SqliteKeys implements KeyStore {
     return put.after
   }
 
-  change(hash: string, how: (key: StoredKey) => KeyRecord): StoredKey | undefined {
+  change(hash: string, how: (key: StoredKey) => KeyRecord, by?: Origin): StoredKey | undefined {
     const found = this.find(hash)
     if (!found) return undefined
     const columns = keyColumns(how(found))
-    const { after } = this.written(() => {
+    const { after } = this.written(by, () => {
       const [row] = this.update.all(...columns, Math.floor(this.clock.now()), hash)
       return { before: found, after: row ? keyFrom(row) : undefined }
     })
@@ -230,10 +240,10 @@ export class SqliteKeys implements KeyStore {
     return after
   }
 
-  remove(hash: string): boolean {
+  remove(hash: string, by?: Origin): boolean {
     const before = this.find(hash)
     if (!before) return false
-    this.written(() => {
+    this.written(by, () => {
       this.erase.run(hash)
       return { before, after: undefined }
     })
@@ -253,12 +263,13 @@ export class SqliteKeys implements KeyStore {
     return this.selectAfter.all(hash, most).map(keyFrom)
   }
 
-  /** The change and its events, both or neither. @throws Fault `unavailable`. */
-  private written(write: () => Change): Change {
+  /** The change, its events and its entry in the audit log, all or nothing. @throws Fault `unavailable`. */
+  private written(by: Origin = GATEWAY_ORIGIN, write: () => Change): Change {
     try {
       return atOnce(this.db, () => {
         const change = write()
-        addEvents(this.insertEvent, keyEvents(change.before, change.after, this.clock.now()))
+        addEvents(this.insertEvent, keyEvents(change.before, change.after, this.clock.now(), by.actor))
+        this.audit.append(keyAudit(change.before, change.after, by))
         return change
       })
     } catch (cause) {

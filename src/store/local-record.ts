@@ -7,6 +7,7 @@ import { generationId } from '../core/ids.ts'
 import { type Credit, holdWithin } from '../ledger/credit.ts'
 import type { LedgerReader } from '../ledger/reader.ts'
 import type { Journal, SettleRow } from '../ledger/types.ts'
+import type { AuditLogStore } from './audit-log.ts'
 import { checkHold, checkSettle } from './batch.ts'
 import type { CompactionKeyStore } from './compaction-keys.ts'
 import type { EventStore } from './events.ts'
@@ -32,6 +33,7 @@ export interface LocalRecordOptions {
   readonly guardrails: GuardrailStore
   readonly compactionKeys: CompactionKeyStore
   readonly events: EventStore
+  readonly auditLog: AuditLogStore
   readonly refusals: RefusalStore
   readonly givenIds: GivenIdStore
   /** Of the whole journal. */
@@ -48,6 +50,7 @@ export class LocalRecord implements StoreOfRecord {
   readonly guardrails: GuardrailStore
   readonly compactionKeys: CompactionKeyStore
   readonly events: EventStore
+  readonly auditLog: AuditLogStore
   readonly refusals: RefusalStore
   readonly givenIds: GivenIdStore
   private readonly journal: RecordJournal
@@ -58,7 +61,8 @@ export class LocalRecord implements StoreOfRecord {
   /** Generations that wait for the journal's commit. */
   private readonly arriving = new Map<number, Promise<void>>()
 
-  constructor({ journal, ledger, keys, guardrails, compactionKeys, events, refusals, givenIds, credit, clock }: LocalRecordOptions) {
+  constructor(options: LocalRecordOptions) {
+    const { journal, ledger, keys, guardrails, compactionKeys, events, auditLog, refusals, givenIds, credit, clock } = options
     this.journal = journal
     this.ledger = ledger
     this.credit = credit
@@ -68,6 +72,7 @@ export class LocalRecord implements StoreOfRecord {
     this.guardrails = new WatchedGuardrails(guardrails, () => this.changes.note(GUARDRAILS_CHANGED))
     this.compactionKeys = compactionKeys
     this.events = events
+    this.auditLog = auditLog
     this.refusals = refusals
     this.givenIds = givenIds
     const release = ({ key, payer }: LeaseName, amount: number): void => credit.account(key, payer).release(amount)

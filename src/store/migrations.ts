@@ -4,7 +4,7 @@
  */
 import { sql } from 'kysely'
 import { COUNT_VERSIONS, COUNTS } from '../core/ledger-counts.ts'
-import { GIVEN_ID } from './columns.ts'
+import { AUDIT_ENTRY, AUDIT_HEAD, GIVEN_ID } from './columns.ts'
 import { FIRST_STEPS } from './first-steps.ts'
 import { POSTGRES_FUNCTIONS } from './postgres/functions.ts'
 import { type Database, type IndexBeside, indexStatement, Script } from './schema-script.ts'
@@ -41,6 +41,18 @@ STEPS.push({
   apply: (script) => {
     script.table('given_id', GIVEN_ID, ['id'])
     script.index({ name: 'given_id_until', table: 'given_id', on: '(until)' })
+  },
+})
+
+STEPS.push({
+  // The audit log. Programs of the version before change keys and guardrails without an entry (docs/upgrading.md).
+  kind: 'expand',
+  apply: (script) => {
+    script.table('audit_entry', AUDIT_ENTRY, ['sequence'])
+    for (const column of ['at', 'actor', 'action', 'subject'])
+      script.index({ name: `audit_entry_${column}`, table: 'audit_entry', on: `(${column}, sequence)` })
+    script.table('audit_head', AUDIT_HEAD, ['sequence'])
+    script.raw(sql.raw(`insert into audit_head values (0, '${'0'.repeat(64)}')`))
   },
 })
 

@@ -2,6 +2,7 @@
 import type { DatabaseSync } from 'node:sqlite'
 import type { Clock } from '../core/clock.ts'
 import { badField } from '../core/faults.ts'
+import type { AuditLogStore } from './audit-log.ts'
 import type { Checkpoints } from './checkpoints.ts'
 import { type CompactionKeyStore, SqliteCompactionKeys } from './compaction-keys.ts'
 import type { EventStore } from './events.ts'
@@ -12,6 +13,7 @@ import { type KeyStore, SqliteKeys } from './keys.ts'
 import { type CheckedTable, checkedTables } from './page-check.ts'
 import type { RefusalStore } from './refusals.ts'
 import { asRefusal, type Durability, isChecked, memoryDatabase, openDatabase } from './sqlite.ts'
+import { SqliteAuditLog } from './sqlite-audit-log.ts'
 import { SqliteEvents } from './sqlite-events.ts'
 import { SqliteGuardrails } from './sqlite-guardrails.ts'
 import { SqliteRefusals } from './sqlite-refusals.ts'
@@ -22,6 +24,7 @@ export interface Store {
   readonly guardrails: GuardrailStore
   readonly compactionKeys: CompactionKeyStore
   readonly events: EventStore
+  readonly auditLog: AuditLogStore
   readonly refusals: RefusalStore
   readonly givenIds: GivenIdStore
   /** The file to check beside the work; absent where the start has checked all of it. */
@@ -38,7 +41,7 @@ export interface UncheckedFile {
   readonly checkpoints: Pick<Checkpoints, 'count' | 'whileStill'>
 }
 
-/** Refusals and given ids that a gateway without a file remembers. */
+/** Refusals, given ids and entries of the audit log that a gateway without a file remembers. */
 const MAX_IN_MEMORY = 10_000
 
 export interface StoreOptions {
@@ -67,16 +70,18 @@ export function openStore(url: string, options: StoreOptions): Store {
   }
 }
 
-/** @param most refusals, given ids and findings that are kept. */
+/** @param most refusals, given ids, findings and entries of the audit log that are kept. */
 function openTables(db: DatabaseSync, { clock, report }: StoreOptions, most?: number): Store {
   const journal = new SqliteJournal(db, { clock, report })
   const path = db.location() ?? ''
+  const auditLog = new SqliteAuditLog(db, clock, most)
   return {
     journal,
-    keys: new SqliteKeys(db, clock),
-    guardrails: new SqliteGuardrails(db, most),
-    compactionKeys: new SqliteCompactionKeys(db),
-    events: new SqliteEvents(db),
+    keys: new SqliteKeys(db, clock, auditLog),
+    guardrails: new SqliteGuardrails(db, most, auditLog),
+    compactionKeys: new SqliteCompactionKeys(db, auditLog),
+    events: new SqliteEvents(db, auditLog),
+    auditLog,
     refusals: new SqliteRefusals(db, most),
     givenIds: new SqliteGivenIds(db, most),
     unchecked: isChecked(db) ? undefined : { path, tables: checkedTables(db), checkpoints: journal.checkpoints },

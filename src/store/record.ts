@@ -6,6 +6,7 @@
 import type { Allowance, HoldAsk } from '../ledger/allowance.ts'
 import type { LedgerReader } from '../ledger/reader.ts'
 import type { HoldRow, SettleRow } from '../ledger/types.ts'
+import type { AuditLogStore } from './audit-log.ts'
 import type { CompactionKeyStore } from './compaction-keys.ts'
 import type { EventStore } from './events.ts'
 import type { GivenIdStore } from './given-ids.ts'
@@ -107,6 +108,7 @@ export interface StoreOfRecord {
   readonly guardrails: GuardrailStore
   readonly compactionKeys: CompactionKeyStore
   readonly events: EventStore
+  readonly auditLog: AuditLogStore
   readonly refusals: RefusalStore
   readonly givenIds: GivenIdStore
   /**

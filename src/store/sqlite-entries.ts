@@ -1,5 +1,6 @@
 /** Entries of the ledger in the embedded store. */
 import type { DatabaseSync, SQLOutputValue } from 'node:sqlite'
+import { GATEWAY_ORIGIN, type Origin } from '../core/audit-entries.ts'
 import {
   ENTRY_KINDS,
   type EntryKind,
@@ -14,8 +15,10 @@ import {
 } from '../core/ledger-entries.ts'
 import type { EntryQuery, EntrySum, LocalEntries } from '../ledger/entries.ts'
 import type { HoldRow, SessionMove, SessionQuery, SettleRow } from '../ledger/types.ts'
+import { entryAudit } from './audited-changes.ts'
 import { DAY_MS, NANO, TICKS } from './rows.ts'
 import { atOnce, bigInteger, integer, Statements, text } from './sqlite.ts'
+import { SqliteAuditLog } from './sqlite-audit-log.ts'
 import { fact } from './use-facts.ts'
 
 const ADD = `INSERT INTO ledger_entry (number, id, at, key, payer, seq, tag, model, provider, kind, amount, counted_at, settles, actor, reason, once)
@@ -71,7 +74,7 @@ export class SqliteEntries implements LocalEntries {
     this.statements.of(ADD).run(...names, once ?? null)
   }
 
-  add(entry: NewEntry): LedgerEntry | EntryRefusal {
+  add(entry: NewEntry, by: Origin = GATEWAY_ORIGIN): LedgerEntry | EntryRefusal {
     const known = entry.once === undefined ? undefined : this.statements.of(ONCE).get(entry.once)
     if (known) return entryFrom(known)
     const of = entry.settles === undefined ? undefined : this.statements.of(BY_ID).get(entry.settles)
@@ -81,6 +84,7 @@ export class SqliteEntries implements LocalEntries {
     const nano = movedBy(entry)
     atOnce(this.db, () => {
       this.insert(entry)
+      new SqliteAuditLog(this.db, { now: () => entry.at }).append(entryAudit(entry, by))
       if (nano === 0) return
       const dollars = Math.floor(nano / NANO)
       const day = Math.floor(entry.countedAt / DAY_MS)

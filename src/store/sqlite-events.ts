@@ -1,8 +1,10 @@
 /** Events in the embedded store, whose one owner alone delivers them. */
 import type { DatabaseSync, SQLOutputValue, StatementSync } from 'node:sqlite'
+import { GATEWAY_ORIGIN, type Origin } from '../core/audit-entries.ts'
 import type { NewEvent } from '../core/event-types.ts'
 import { Fault } from '../core/faults.ts'
 import type { JsonObject } from '../core/json.ts'
+import { receiverAudit, redeliveryAudit } from './audited-changes.ts'
 import {
   type AttemptResult,
   type Claimed,
@@ -17,6 +19,7 @@ import {
   type StoredEvent,
 } from './events.ts'
 import { atOnce, integer, text } from './sqlite.ts'
+import { SqliteAuditLog } from './sqlite-audit-log.ts'
 
 const ADD = `INSERT INTO event (number, id, type, at, once, subject, fields)
   SELECT ifnull(max(number), 0) + 1, ?, ?, ?, ?, ?, ? FROM event WHERE true ON CONFLICT DO NOTHING`
@@ -64,10 +67,12 @@ export function eventInsert(db: DatabaseSync): StatementSync {
 
 export class SqliteEvents implements DeliverableEvents {
   private readonly db: DatabaseSync
+  private readonly audit: SqliteAuditLog
   private claimed = false
 
-  constructor(db: DatabaseSync) {
+  constructor(db: DatabaseSync, audit = new SqliteAuditLog(db)) {
     this.db = db
+    this.audit = audit
   }
 
   add(events: readonly NewEvent[]): void {
@@ -132,16 +137,28 @@ export class SqliteEvents implements DeliverableEvents {
     this.write(() => this.db.prepare(CONCLUDE).run(state, Math.ceil(dueAt), status, problem, Math.floor(at), receiver, event))
   }
 
-  redeliver(event: number, receiver: string | null, now: number): number {
-    return this.write(() => Number(this.db.prepare(REDELIVER).run(event, receiver, Math.floor(now)).changes))
+  redeliver(event: number, receiver: string | null, now: number, by: Origin = GATEWAY_ORIGIN): number {
+    return this.write(() => {
+      const count = Number(this.db.prepare(REDELIVER).run(event, receiver, Math.floor(now)).changes)
+      this.audit.append(redeliveryAudit(event, { receiver, count }, by))
+      return count
+    })
   }
 
   receivers(): ReceiverState[] {
     return this.read(() => this.db.prepare(RECEIVERS).all().map(receiverFrom))
   }
 
-  setDisabled(receiver: string, disabledAt: number | null): boolean {
-    return this.write(() => this.db.prepare(DISABLE).run(disabledAt === null ? null : Math.floor(disabledAt), receiver).changes === 1)
+  setDisabled(receiver: string, disabledAt: number | null, by: Origin = GATEWAY_ORIGIN): boolean {
+    const after = disabledAt === null ? null : Math.floor(disabledAt)
+    return this.write(() => {
+      const found = this.db.prepare('SELECT disabled_at FROM event_receiver WHERE name = ?').get(receiver)
+      if (!found) return false
+      this.db.prepare(DISABLE).run(after, receiver)
+      const before = found.disabled_at === null ? null : integer(found.disabled_at)
+      this.audit.append(receiverAudit(receiver, { before, after }, by))
+      return true
+    })
   }
 
   prune(before: number, most: number): number {

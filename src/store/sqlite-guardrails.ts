@@ -1,8 +1,10 @@
 /** Guardrails and their findings in the embedded store. */
 import { randomBytes } from 'node:crypto'
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
+import { GATEWAY_ORIGIN, type Origin } from '../core/audit-entries.ts'
 import { Fault } from '../core/faults.ts'
 import type { JsonObject } from '../core/json.ts'
+import { assignmentAudit, guardrailAudit, guardrailRemoval } from './audited-changes.ts'
 import {
   ASSIGNMENT_KINDS,
   type Assignment,
@@ -16,6 +18,7 @@ import {
   type StoredGuardrail,
 } from './guardrails.ts'
 import { atOnce, integer, text } from './sqlite.ts'
+import { SqliteAuditLog } from './sqlite-audit-log.ts'
 
 const INSERT = `INSERT INTO guardrail (id, version, name, fields, created_at, updated_at) VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`
 const UPDATE = 'UPDATE guardrail SET version = ?, name = ?, fields = ?, updated_at = ? WHERE id = ? AND version = ?'
@@ -23,7 +26,10 @@ const ASSIGN = `INSERT INTO guardrail_assignment (kind, subject, guardrail, id, 
   SELECT ?, ?, id, ?, ?, ? FROM guardrail WHERE id = ?
   ON CONFLICT (kind, subject) DO UPDATE SET guardrail = excluded.guardrail, id = excluded.id, assigned_by = excluded.assigned_by,
     created_at = excluded.created_at`
-const UNASSIGN = `DELETE FROM guardrail_assignment WHERE kind = ? AND guardrail = ? AND subject IN (SELECT value FROM json_each(?))`
+const ASSIGNED = 'SELECT guardrail FROM guardrail_assignment WHERE kind = ? AND subject = ?'
+const UNASSIGN = `DELETE FROM guardrail_assignment WHERE kind = ? AND guardrail = ? AND subject IN (SELECT value FROM json_each(?))
+  RETURNING subject`
+const UNASSIGN_ALL = 'DELETE FROM guardrail_assignment WHERE guardrail = ? RETURNING kind, subject'
 const NOTE = `INSERT INTO guardrail_audit (at, id, generation, key, guardrail, name, direction, stage, action, detail)
   VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`
 const FINDINGS = `SELECT * FROM guardrail_audit
@@ -45,13 +51,15 @@ export class SqliteGuardrails implements GuardrailStore {
   private readonly db: DatabaseSync
 
   private readonly most: number
+  private readonly audit: SqliteAuditLog
   /** Findings since the oldest were last removed. */
   private noted = 0
 
   /** @param most findings that are kept; the oldest go first. Default: all. */
-  constructor(db: DatabaseSync, most = Number.POSITIVE_INFINITY) {
+  constructor(db: DatabaseSync, most = Number.POSITIVE_INFINITY, audit = new SqliteAuditLog(db)) {
     this.db = db
     this.most = most
+    this.audit = audit
   }
 
   all(): GuardrailSnapshot {
@@ -60,34 +68,55 @@ export class SqliteGuardrails implements GuardrailStore {
     return { guardrails: guardrails.map(guardrailFrom), assignments: assignments.map(assignmentFrom) }
   }
 
-  put({ id, version, name, fields, createdAt, updatedAt }: StoredGuardrail, seen: number): boolean {
+  put(guardrail: StoredGuardrail, seen: number, by: Origin = GATEWAY_ORIGIN): boolean {
+    const { id, version, name, fields, createdAt, updatedAt } = guardrail
     const written = JSON.stringify(fields)
-    return this.write(() =>
-      seen === 0
-        ? this.db.prepare(INSERT).run(id, version, name, written, createdAt, updatedAt).changes === 1
-        : this.db.prepare(UPDATE).run(version, name, written, updatedAt, id, seen).changes === 1,
-    )
-  }
-
-  remove(id: string): boolean {
     return this.write(() => {
-      this.db.prepare('DELETE FROM guardrail_assignment WHERE guardrail = ?').run(id)
-      return this.db.prepare('DELETE FROM guardrail WHERE id = ?').run(id).changes === 1
+      const before = this.find(id)
+      const { changes } =
+        seen === 0
+          ? this.db.prepare(INSERT).run(id, version, name, written, createdAt, updatedAt)
+          : this.db.prepare(UPDATE).run(version, name, written, updatedAt, id, seen)
+      if (changes !== 1) return false
+      this.audit.append(guardrailAudit(before, guardrail, by))
+      return true
     })
   }
 
-  assign(assignments: readonly Assignment[]): number {
+  remove(id: string, by: Origin = GATEWAY_ORIGIN): boolean {
+    return this.write(() => {
+      const before = this.find(id)
+      const unassigned = this.db.prepare(UNASSIGN_ALL).all(id)
+      this.db.prepare('DELETE FROM guardrail WHERE id = ?').run(id)
+      const subjects = unassigned.map(({ kind, subject }) => ({ kind: kindFrom(text(kind)), subject: text(subject) }))
+      if (before) this.audit.append(guardrailRemoval(before, subjects, by))
+      return before !== undefined
+    })
+  }
+
+  assign(assignments: readonly Assignment[], by: Origin = GATEWAY_ORIGIN): number {
     return this.write(() => {
       const statement = this.db.prepare(ASSIGN)
+      const assigned = this.db.prepare(ASSIGNED)
       let count = 0
-      for (const { kind, subject, guardrail, id, by, createdAt } of assignments)
-        count += Number(statement.run(kind, subject, id, by, createdAt, guardrail).changes)
+      for (const { kind, subject, guardrail, id, by: maker, createdAt } of assignments) {
+        const before = assigned.get(kind, subject)
+        if (statement.run(kind, subject, id, maker, createdAt, guardrail).changes === 0) continue
+        count++
+        const states = { before: before ? text(before.guardrail) : undefined, after: guardrail }
+        this.audit.append(assignmentAudit({ kind, subject }, states, by))
+      }
       return count
     })
   }
 
-  unassign(kind: AssignmentKind, guardrail: string, subjects: readonly string[]): number {
-    return this.write(() => Number(this.db.prepare(UNASSIGN).run(kind, guardrail, JSON.stringify(subjects)).changes))
+  unassign(kind: AssignmentKind, guardrail: string, subjects: readonly string[], by: Origin = GATEWAY_ORIGIN): number {
+    return this.write(() => {
+      const gone = this.db.prepare(UNASSIGN).all(kind, guardrail, JSON.stringify(subjects))
+      const states = { before: guardrail, after: undefined }
+      this.audit.append(gone.flatMap(({ subject }) => assignmentAudit({ kind, subject: text(subject) }, states, by)))
+      return gone.length
+    })
   }
 
   note(rows: readonly AuditRow[]): void {
@@ -120,6 +149,11 @@ export class SqliteGuardrails implements GuardrailStore {
       this.db.prepare('INSERT INTO secret (name, value) VALUES (?, ?) ON CONFLICT DO NOTHING').run(AUDIT_SECRET, made)
       return text(this.db.prepare('SELECT value FROM secret WHERE name = ?').get(AUDIT_SECRET)?.value)
     })
+  }
+
+  private find(id: string): StoredGuardrail | undefined {
+    const row = this.db.prepare('SELECT * FROM guardrail WHERE id = ?').get(id)
+    return row && guardrailFrom(row)
   }
 
   /** All or nothing. @throws Fault `unavailable`. */

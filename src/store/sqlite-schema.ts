@@ -126,6 +126,15 @@ export const SQLITE_MIGRATIONS: readonly (readonly string[])[] = [
     'create table "given_id" ("id" text not null, "owner" text not null, "until" integer not null, constraint "given_id_pkey" primary key ("id")) strict, without rowid',
     'create index given_id_until on given_id (until)',
   ],
+  [
+    'create table "audit_entry" ("sequence" integer not null, "at" integer not null, "actor" text not null, "action" text not null, "subject" text not null, "entry" text not null, "hash" text not null, constraint "audit_entry_pkey" primary key ("sequence")) strict',
+    'create index audit_entry_at on audit_entry (at, sequence)',
+    'create index audit_entry_actor on audit_entry (actor, sequence)',
+    'create index audit_entry_action on audit_entry (action, sequence)',
+    'create index audit_entry_subject on audit_entry (subject, sequence)',
+    'create table "audit_head" ("sequence" integer not null, "hash" text not null, constraint "audit_head_pkey" primary key ("sequence")) strict',
+    "insert into audit_head values (0, '0000000000000000000000000000000000000000000000000000000000000000')",
+  ],
 ]
 
 /** The tables of this version with their first rows, to which all steps lead: a new database is made of them at once. */
@@ -171,6 +180,9 @@ export const SQLITE_TABLES: readonly string[] = [
   'CREATE TABLE "ledger_entry" ("number" integer not null, "id" text not null, "at" integer not null, "key" text not null, "payer" text not null, "seq" integer not null, "tag" text not null, "model" text not null, "provider" text not null, "kind" text not null, "amount" integer not null, "counted_at" integer not null, "settles" text, "actor" text not null, "reason" text not null, "once" text, constraint "ledger_entry_pkey" primary key ("number")) strict',
   'CREATE TABLE "refusal" ("at" integer not null, "id" text not null, "key" text not null, "reason" text not null, "detail" text not null, constraint "refusal_pkey" primary key ("at", "id")) strict, without rowid',
   'CREATE TABLE "given_id" ("id" text not null, "owner" text not null, "until" integer not null, constraint "given_id_pkey" primary key ("id")) strict, without rowid',
+  'CREATE TABLE "audit_entry" ("sequence" integer not null, "at" integer not null, "actor" text not null, "action" text not null, "subject" text not null, "entry" text not null, "hash" text not null, constraint "audit_entry_pkey" primary key ("sequence")) strict',
+  'CREATE TABLE "audit_head" ("sequence" integer not null, "hash" text not null, constraint "audit_head_pkey" primary key ("sequence")) strict',
+  'insert into "audit_head" values (0, \'0000000000000000000000000000000000000000000000000000000000000000\')',
   'CREATE INDEX api_key_issuer on api_key (issuer, expires_at) where issuer is not null',
   'CREATE UNIQUE INDEX event_id on event (id)',
   'CREATE UNIQUE INDEX event_once on event (once) where once is not null',
@@ -186,4 +198,8 @@ export const SQLITE_TABLES: readonly string[] = [
   'CREATE INDEX refusal_key on refusal (key, at, id)',
   'CREATE INDEX refusal_reason on refusal (reason, at, id)',
   'CREATE INDEX given_id_until on given_id (until)',
+  'CREATE INDEX audit_entry_at on audit_entry (at, sequence)',
+  'CREATE INDEX audit_entry_actor on audit_entry (actor, sequence)',
+  'CREATE INDEX audit_entry_action on audit_entry (action, sequence)',
+  'CREATE INDEX audit_entry_subject on audit_entry (subject, sequence)',
 ]

@@ -1,18 +1,27 @@
 /** Codes of the sign-in where several processes share a PostgreSQL: made at one, exchanged at another, once. */
 import t from 'tap'
-import { createKey, exchangeCode, type KeySource, makeCode, parseKeyRequest, type SignInPolicy } from '../../src/api/index.ts'
+import {
+  type ChangeSource,
+  createKey,
+  exchangeCode,
+  type KeySource,
+  makeCode,
+  parseKeyRequest,
+  type SignInPolicy,
+} from '../../src/api/index.ts'
 import { asFault } from '../../src/core/faults.ts'
 import { nanoFromUsd } from '../../src/core/money-text.ts'
 import { Credit } from '../../src/ledger/credit.ts'
 import { openPostgres, type PostgresRecord } from '../../src/store/postgres/record.ts'
 import { FakeClock } from '../support/clock.ts'
+import { ORIGIN } from '../support/origin.ts'
 import { startPostgres, type TestPostgres } from '../support/postgres.ts'
 
 const server = await startPostgres(t)
 const clock = new FakeClock()
 
 /** Parts of a process: connections of its own, and a ledger of its own. */
-async function processes(count: number, url: string): Promise<{ sources: KeySource[]; close: () => Promise<void> }> {
+async function processes(count: number, url: string): Promise<{ sources: (KeySource & ChangeSource)[]; close: () => Promise<void> }> {
   const records: PostgresRecord[] = []
   for (let i = 0; i < count; i++) records.push(await openPostgres(url, { clock, report: () => {} }))
   const sources = records.map((record) => ({
@@ -23,6 +32,7 @@ async function processes(count: number, url: string): Promise<{ sources: KeySour
     brand: 'router',
     clock,
     signIn: POLICY,
+    origin: ORIGIN,
   }))
   return { sources, close: async () => void (await Promise.all(records.map((record) => record.close()))) }
 }
@@ -36,7 +46,7 @@ const outcome = (asked: Promise<unknown>): Promise<number> =>
     (thrown) => asFault(thrown).status,
   )
 
-async function made(source: KeySource, limit: number | null): Promise<string> {
+async function made(source: KeySource & ChangeSource, limit: number | null): Promise<string> {
   const { body } = await createKey({ name: 'giver', limit }, source)
   return (body.data as { hash: string }).hash
 }

@@ -2,6 +2,7 @@
 import { Fault } from '../../src/core/faults.ts'
 import { Credit } from '../../src/ledger/credit.ts'
 import type { LedgerReader } from '../../src/ledger/reader.ts'
+import type { AuditLogStore } from '../../src/store/audit-log.ts'
 import type { CompactionKeyStore } from '../../src/store/compaction-keys.ts'
 import type { EventStore } from '../../src/store/events.ts'
 import type { GivenIdStore } from '../../src/store/given-ids.ts'
@@ -45,6 +46,7 @@ export class ScriptedRecord implements StoreOfRecord {
   readonly guardrails: GuardrailStore
   readonly compactionKeys: CompactionKeyStore
   readonly events: EventStore
+  readonly auditLog: AuditLogStore
   readonly refusals: RefusalStore
   readonly givenIds: GivenIdStore
   private readonly modes = new Map<Call, Mode>()
@@ -58,6 +60,7 @@ export class ScriptedRecord implements StoreOfRecord {
     this.guardrails = this.inner.guardrails
     this.compactionKeys = this.inner.compactionKeys
     this.events = this.inner.events
+    this.auditLog = this.inner.auditLog
     this.refusals = this.inner.refusals
     this.givenIds = this.inner.givenIds
     const { keys } = this.inner

@@ -11,10 +11,8 @@ import { LocalRecord } from '../../src/store/local-record.ts'
 import { ask, generation, recordContract } from '../store/record-contract.ts'
 import { apiKey } from '../store/samples.ts'
 import { FakeClock, turn } from '../support/clock.ts'
-import { MemoryGuardrails } from '../support/memory/guardrails.ts'
 import { MemoryJournal } from '../support/memory/journal.ts'
-import { MemoryKeys } from '../support/memory/keys.ts'
-import { memoryStores } from '../support/memory/stores.ts'
+import { memoryStoresWithKeys } from '../support/memory/stores.ts'
 import { type Employee, employ } from './employ.ts'
 
 interface Office {
@@ -31,9 +29,7 @@ function office(clock: Clock): Office {
   const record = new LocalRecord({
     journal,
     ledger: journal.ledger,
-    keys: new MemoryKeys(clock),
-    guardrails: new MemoryGuardrails(),
-    ...memoryStores(),
+    ...memoryStoresWithKeys(clock),
     credit,
     clock,
   })

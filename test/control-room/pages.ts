@@ -75,5 +75,6 @@ export const PAGES: readonly TestedPage[] = [
   { name: 'guardrails', path: 'guardrails', ready: shows('Show it'), replies: GUARDRAIL_REPLIES },
   { name: 'ledger', path: 'ledger', ready: shows('Adds up') },
   { name: 'events', path: 'events', ready: shows('Receivers') },
+  { name: 'changes', path: 'changes', ready: shows('sha256:') },
   { name: 'ledger-export', path: 'ledger', ready: shows('Export this range'), replies: { 'GET /ledger/exports': EXPORTS } },
 ]

@@ -6,6 +6,7 @@ import { openStore } from '../../src/store/open.ts'
 import { ADMIN_TOKEN } from '../support/admin.ts'
 import { FakeClock } from '../support/clock.ts'
 import { KEY, startGateway } from '../support/gateway.ts'
+import { ORIGIN } from '../support/origin.ts'
 
 const BOSS = 'sk-router-v1-boss0000000000000000000000'
 const OWN = { 'x-control-room': '1', 'content-type': 'application/json' }
@@ -56,8 +57,8 @@ function withStore() {
 t.test('gateways with one store and one admin token have the same sessions', async (t) => {
   const { at } = withStore()
   const here = at('token')
-  const manager = await here.open(MANAGER)
-  const operator = await here.open(OPERATOR)
+  const manager = await here.open(MANAGER, ORIGIN)
+  const operator = await here.open(OPERATOR, ORIGIN)
   const there = at('token')
   t.match(await there.find(manager.cookie), { role: 'manager', secret: BOSS, name: 'boss' })
   t.match(await there.find(operator.cookie), { role: 'operator', secret: 'operator-of-another-run' })
@@ -72,7 +73,7 @@ t.test('gateways with one store and one admin token have the same sessions', asy
 
 t.test('the store has no key and no cookie in clear', async (t) => {
   const { keys, at } = withStore()
-  const { cookie } = await at('token').open(MANAGER)
+  const { cookie } = await at('token').open(MANAGER, ORIGIN)
   const text = JSON.stringify(await keys.list())
   t.notOk(text.includes(BOSS))
   t.notOk(text.includes(cookie))
@@ -81,15 +82,15 @@ t.test('the store has no key and no cookie in clear', async (t) => {
 t.test('sign-ins fill neither the store nor the memory', async (t) => {
   const { clock, keys, at } = withStore()
   const sessions = at('token')
-  const first = await sessions.open(MANAGER)
+  const first = await sessions.open(MANAGER, ORIGIN)
   // Of those that were opened within one millisecond any may be the first that ends.
   await clock.advance(1)
   let last = first
-  for (let i = 0; i < 2000; i++) last = await sessions.open(MANAGER)
+  for (let i = 0; i < 2000; i++) last = await sessions.open(MANAGER, ORIGIN)
   t.equal((await keys.list()).length, 100, 'a key has a hundred at most')
   t.equal(await sessions.find(first.cookie), undefined, 'the oldest ones have ended')
   t.match(await sessions.find(last.cookie), { role: 'manager' })
   await clock.advance(3600_000)
-  for (let i = 0; i < 100; i++) await sessions.open(OPERATOR)
+  for (let i = 0; i < 100; i++) await sessions.open(OPERATOR, ORIGIN)
   t.equal((await keys.list()).length, 100, 'late ones go with the sign-ins of others')
 })

@@ -17,6 +17,8 @@ const WITHOUT: Readonly<Record<string, readonly string[]>> = {
       'record.addUse',
       'keys.keyRow',
       'keys.changing',
+      'keys.note',
+      'compactionKeys.make',
       'guardrails.changing',
       'readers.paged',
       'ledger.rollups',
@@ -56,6 +58,7 @@ const WITHOUT: Readonly<Record<string, readonly string[]>> = {
   ],
   'tables of their own, which are pruned: read in pages': [
     ...['guardrails.note', 'guardrails.findings', 'guardrails.prune', 'refusals.put', 'refusals.list', 'refusals.prune'],
+    ...['auditLog.add', 'auditLog.page', 'auditLog.head', 'auditLog.prune'],
     ...['events.add', 'events.page', 'events.last', 'events.deliveries', 'events.spread', 'events.claim', 'events.prune'],
   ],
   'no statement': ['record.close'],
@@ -75,8 +78,8 @@ t.test('each operation has a row, or a reason', async (t) => {
     openConnections('postgres://127.0.0.1:4/none', () => {}, { connect: 1, statement: 1 }),
     new FakeClock(),
   )
-  const { keys, ledger, guardrails, compactionKeys, readers, events, refusals, givenIds } = record
-  const parts = { record, keys, ledger, guardrails, compactionKeys, readers, events, refusals, givenIds }
+  const { keys, ledger, guardrails, compactionKeys, readers, events, auditLog, refusals, givenIds } = record
+  const parts = { record, keys, ledger, guardrails, compactionKeys, readers, events, auditLog, refusals, givenIds }
   const own = Object.entries(record).filter(
     ([, value]) => typeof value === 'object' && value !== null && /^Postgres/.test(value.constructor.name),
   )

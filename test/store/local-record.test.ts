@@ -15,12 +15,13 @@ import { ask, balance, leaseFrom, nodePulse, type OpenedRecord, recordContract }
 import { apiKey, holdRow, settleRow } from './samples.ts'
 
 function openRecord(
-  { journal, keys, guardrails, compactionKeys, events, refusals, givenIds }: Omit<Store, 'close'>,
+  { journal, keys, guardrails, compactionKeys, events, auditLog, refusals, givenIds }: Omit<Store, 'close'>,
   clock: FakeClock,
 ): LocalRecord {
   const credit = new Credit(clock, journal)
   credit.follow(journal.entries)
-  return new LocalRecord({ journal, ledger: journal.ledger, keys, guardrails, compactionKeys, events, refusals, givenIds, credit, clock })
+  const stores = { keys, guardrails, compactionKeys, events, auditLog, refusals, givenIds }
+  return new LocalRecord({ journal, ledger: journal.ledger, ...stores, credit, clock })
 }
 
 recordContract(t, 'memory', async (clock) => {

@@ -10,6 +10,7 @@ import { FakeClock } from '../support/clock.ts'
 import { ledgerOfRows } from '../support/memory/ledger.ts'
 import { allSessions } from '../support/sessions.ts'
 import { scanUse } from '../support/use.ts'
+import { recordAuditContract } from './record-audit-contract.ts'
 import { recordCompactionKeysContract } from './record-compaction-keys-contract.ts'
 import { recordEntriesContract } from './record-entries-contract.ts'
 import { recordGivenIdsContract } from './record-given-ids-contract.ts'
@@ -106,6 +107,7 @@ export function recordContract(t: Test, name: string, open: OpenRecord): void {
   recordGivenIdsContract(t, name, open)
   recordCompactionKeysContract(t, name, open)
   recordEntriesContract(t, name, open)
+  recordAuditContract(t, name, open)
   recordModelContract(t, name, open)
 }
 

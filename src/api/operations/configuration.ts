@@ -155,6 +155,7 @@ export const configurationOperations: readonly Operation[] = [
   }),
   operation('POST /configuration/check', {
     id: 'checkConfiguration',
+    audit: { none: 'it looks at a text, and puts nothing in force' },
     ...manages,
     summary: 'Check a configuration',
     description:
@@ -169,6 +170,7 @@ export const configurationOperations: readonly Operation[] = [
   }),
   operation('POST /configuration/rehearse', {
     id: 'rehearseConfiguration',
+    audit: { none: 'it plans with a text, and puts nothing in force' },
     ...manages,
     summary: 'Plan recorded requests under a configuration',
     description:

@@ -95,6 +95,7 @@ export const eventOperations: readonly Operation[] = [
   operation('POST /events/receivers/{name}/enable', {
     ...manages,
     id: 'enableEventReceiver',
+    audit: 'event_receiver.enabled',
     summary: 'Have a receiver take events again',
     description: 'One that has answered 410 is sent nothing. What has come meanwhile is delivered.',
     parameters: [part('name', 'Its name.', 'ops')],
@@ -120,6 +121,7 @@ export const eventOperations: readonly Operation[] = [
   operation('POST /events/{id}/redeliver', {
     ...manages,
     id: 'redeliverEvent',
+    audit: 'event.redelivered',
     summary: 'Deliver an event again',
     description: 'With the same id, whether or not the receiver has it.',
     parameters: [ID],

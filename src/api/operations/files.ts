@@ -63,6 +63,7 @@ export const fileOperations: readonly Operation[] = [
   operation('POST /files', {
     ...own,
     id: 'createFile',
+    audit: { none: 'files belong to the key that uploads them, and set nothing' },
     summary: 'Upload a file',
     description:
       'It belongs to the key alone. Clients of `/messages`, which name the version of their API, get all of this in their own form.',
@@ -104,6 +105,7 @@ export const fileOperations: readonly Operation[] = [
   operation('DELETE /files/{file_id}', {
     ...own,
     id: 'deleteFile',
+    audit: { none: 'files belong to the key that uploads them, and set nothing' },
     summary: 'Delete a file',
     parameters: [ID],
     reply: { description: 'The file is deleted.', schema: deleted },

@@ -313,6 +313,7 @@ export const generationOperations: readonly Operation[] = [
   }),
   operation('POST /generations/{id}/plan', {
     id: 'planGeneration',
+    audit: { none: 'it plans, and sends nothing' },
     ...manages,
     summary: 'Plan a generation again',
     description:

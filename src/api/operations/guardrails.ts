@@ -106,6 +106,7 @@ function assignments(plural: 'keys' | 'members'): readonly Operation[] {
     operation(`POST ${of}`, {
       ...manages,
       id: `assign${Kind}s`,
+      audit: kind === 'key' ? 'guardrail.assigned' : { none: 'no request is made by a member, so all are refused' },
       summary: `Assign a guardrail to ${plural}`,
       description: assigning,
       parameters: [ID],
@@ -117,6 +118,7 @@ function assignments(plural: 'keys' | 'members'): readonly Operation[] {
     operation(`POST ${of}/remove`, {
       ...manages,
       id: `unassign${Kind}s`,
+      audit: 'guardrail.unassigned',
       summary: `Remove a guardrail from ${plural}`,
       parameters: [ID],
       body: named,
@@ -153,6 +155,7 @@ export const guardrailOperations: readonly Operation[] = [
   operation('POST /guardrails/test', {
     ...manages,
     id: 'testGuardrails',
+    audit: { none: 'it looks at a text, and changes nothing' },
     summary: 'Test a text',
     description:
       'What the guardrails in force would find in a text. Nothing is sent, recorded or counted, and no external engine is called.',
@@ -191,6 +194,7 @@ export const guardrailOperations: readonly Operation[] = [
   operation('POST /guardrails', {
     ...manages,
     id: 'createGuardrail',
+    audit: 'guardrail.created',
     summary: 'Create a guardrail',
     description: 'It has no effect until it is assigned to keys.',
     body: {
@@ -216,6 +220,7 @@ export const guardrailOperations: readonly Operation[] = [
   operation('PATCH /guardrails/{id}', {
     ...manages,
     id: 'updateGuardrail',
+    audit: 'guardrail.changed',
     summary: 'Change a guardrail',
     description:
       'What the body does not name stays as it is; lists are replaced as a whole. The first change of the workspace’s own makes it.',
@@ -231,6 +236,7 @@ export const guardrailOperations: readonly Operation[] = [
   operation('DELETE /guardrails/{id}', {
     ...manages,
     id: 'deleteGuardrail',
+    audit: 'guardrail.deleted',
     summary: 'Delete a guardrail',
     parameters: [ID],
     reply: { description: 'The guardrail and its assignments are deleted. Its findings stay in the audit trail.', schema: deleted },

@@ -1,5 +1,6 @@
 /** All operations that are no generations. The order is that of the description and its pages. */
 import type { Operation } from '../operation.ts'
+import { auditOperations } from './audit.ts'
 import { budgetOperations } from './budgets.ts'
 import { configurationOperations } from './configuration.ts'
 import { eventOperations } from './events.ts'
@@ -30,6 +31,7 @@ export const OPERATIONS: readonly Operation[] = [
   ...guardrailOperations,
   ...entryOperations,
   ...refusalOperations,
+  ...auditOperations,
   ...eventOperations,
   ...configurationOperations,
 ]

@@ -113,6 +113,7 @@ export const keyOperations: readonly Operation[] = [
   operation('POST /keys', {
     ...manages,
     id: 'createKey',
+    audit: 'key.created',
     summary: 'Create a key',
     body: {
       schema: withNotes(checkMaking.schema, KEY_NOTES),
@@ -137,6 +138,7 @@ export const keyOperations: readonly Operation[] = [
   operation('PATCH /keys/{hash}', {
     ...manages,
     id: 'changeKey',
+    audit: 'key.changed',
     summary: 'Change a key',
     description: 'Fields that are absent stay as they are. Keys of the configuration file can only be changed there.',
     parameters: [HASH],
@@ -154,6 +156,7 @@ export const keyOperations: readonly Operation[] = [
   operation('DELETE /keys/{hash}', {
     ...manages,
     id: 'deleteKey',
+    audit: 'key.deleted',
     summary: 'Delete a key',
     parameters: [HASH],
     reply: { description: 'The key is deleted. Its spending stays in the ledger.', schema: deleted },
@@ -163,6 +166,7 @@ export const keyOperations: readonly Operation[] = [
   operation('POST /keys/{hash}/rotate', {
     ...manages,
     id: 'rotateKey',
+    audit: 'key.rotated',
     summary: 'Replace the secret of a key',
     description:
       'Name, limit, spending and history stay; the hash changes. The old secret is refused from then on, and so are the keys that this key issued through sign-in.',

@@ -59,6 +59,7 @@ export const entryOperations: readonly Operation[] = [
   operation('POST /ledger/entries', {
     ...manages,
     id: 'addLedgerEntry',
+    audit: 'ledger.entry_added',
     summary: 'Add a correction, a refund or a write-off',
     description: 'What the key has spent moves in the same step: its balance, the windows of its limits and budgets, and sums of use.',
     body: {

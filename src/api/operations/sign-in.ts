@@ -32,6 +32,7 @@ export const signInOperations: readonly Operation[] = [
   operation('POST /auth/keys/code', {
     ...signsIn,
     id: 'createAuthCode',
+    audit: 'sign_in_code.created',
     caller: 'ordinary',
     summary: 'Create a sign-in code for an application',
     body: {
@@ -65,6 +66,7 @@ export const signInOperations: readonly Operation[] = [
   operation('POST /auth/keys', {
     ...signsIn,
     id: 'exchangeAuthCode',
+    audit: 'key.created',
     caller: 'none',
     summary: 'Exchange a code for a key',
     body: {

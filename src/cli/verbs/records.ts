@@ -2,6 +2,14 @@
 import { CONFIG_OPTION, type Command, command, GATEWAY_OPTIONS, JSON_OPTION } from './command.ts'
 
 const LEDGER = 'docs/operations.md'
+const AUDIT = 'docs/audit.md'
+const AUDIT_FILTERS = {
+  '--actor <ACTOR>': 'of this key, or a kind such as admin_token',
+  '--action <ACTION>': 'such as key.created',
+  '--subject <SUBJECT>': 'of this key, guardrail, ...',
+  '--since <TIME>': 'a time, or a span such as 24h or 7d',
+  '--until <TIME>': 'a time, or a span',
+} as const
 const OPTIONS = { ...JSON_OPTION, ...GATEWAY_OPTIONS } as const
 /** Words of events whose lists have further pages. */
 const PAGED: ReadonlySet<string> = new Set(['list', 'dead', 'pending'])
@@ -165,6 +173,38 @@ export const recordCommands: readonly Command[] = [
       run: async (named, flags) => (await import('../events.ts')).events([words.split(' ')[0] ?? '', ...named], flags),
     }),
   ),
+  {
+    usage: 'audit',
+    summary: 'Show who changed what, and check that the log was not edited',
+    example: 'audit verify --config headgate.yaml',
+    page: AUDIT,
+    usual: 'list',
+  },
+  command({
+    usage: 'audit list',
+    summary: 'Show changes of keys, guardrails and configuration, and sign-ins',
+    example: 'audit list --since 7d --newest --config headgate.yaml',
+    page: AUDIT,
+    options: { ...AUDIT_FILTERS, '--newest': 'the newest first', '--cursor <CURSOR>': 'the next page', ...OPTIONS },
+    run: async (_, flags) => (await import('../audit.ts')).audit(['list'], flags),
+  }),
+  command({
+    usage: 'audit verify',
+    summary: 'Check the chain of entries; exit code 1 if one was edited, removed, put in or moved',
+    details: 'Prints a receipt. Keep it elsewhere: with it the next check also finds an end that was cut.',
+    example: 'audit verify --config headgate.yaml',
+    page: AUDIT,
+    options: { '--expect <RECEIPT>': 'the receipt of an earlier check or export', ...OPTIONS },
+    run: async (_, flags) => (await import('../audit.ts')).audit(['verify'], flags),
+  }),
+  command({
+    usage: 'audit export',
+    summary: 'Write entries as JSON lines',
+    example: 'audit export --config headgate.yaml',
+    page: AUDIT,
+    options: { ...AUDIT_FILTERS, ...GATEWAY_OPTIONS },
+    run: async (_, flags) => (await import('../audit.ts')).audit(['export'], flags),
+  }),
   command({
     usage: 'docs',
     summary: 'Write the API reference of /docs as static files, with openapi.json',

@@ -15,6 +15,7 @@ import {
   modelSlug,
   withDefault,
 } from '../fields/scalars.ts'
+import { audit } from './audit.ts'
 import { auth } from './auth.ts'
 import { budgets } from './budgets.ts'
 import { events } from './events.ts'
@@ -65,6 +66,7 @@ export const configSchema = closed('Configuration of headgate.', {
   telemetry: withDefault(telemetry, {}),
   exports: atStart(withDefault(exportList, [])),
   events: withDefault(events, {}),
+  audit: withDefault(audit, {}),
   secrets: withDefault(
     closed('Secrets that this file refers to, such as those of mounted files, of Vault or of a cloud.', {
       refresh: withDefault(

@@ -10,17 +10,22 @@ import {
   type RoomSessionsOptions,
   type SessionHolder,
   type SessionReply,
+  type UntimedEntry,
 } from '../../api/index.ts'
+import type { Actor } from '../../core/audit-entries.ts'
 import type { Clock } from '../../core/clock.ts'
 import { asFault, Fault, faultReply } from '../../core/faults.ts'
 import { isObject, type JsonObject } from '../../core/json.ts'
+import { secretHash } from '../../core/secret.ts'
 import { Attempts } from '../../pipeline/request/attempt-buckets.ts'
 import { parseBody } from '../../pipeline/request/read.ts'
 import type { AdminRoute } from '../admin-route.ts'
 import { tokenCheck } from '../admin-token.ts'
 import type { ClientAddresses } from '../client-address.ts'
+import { OPERATOR } from '../origins.ts'
 import { ControlRoomFiles, SAFE_HEADERS } from './files.ts'
 import { PublicApi } from './public-api.ts'
+import { RefusedSignIns } from './refused-sign-ins.ts'
 import type { SignInLink } from './sign-in-link.ts'
 
 const ROOT = '/control-room'
@@ -51,6 +56,8 @@ interface ControlRoomOptions extends RoomSessionsOptions {
   readonly developmentKey: () => string | undefined
   /** Signs in the person at the terminal, where there is one. */
   readonly link: Pick<SignInLink, 'take'> | undefined
+  /** Writes to the audit log in the background. */
+  readonly note: (entry: UntimedEntry) => void
   readonly onError: (error: unknown) => void
 }
 
@@ -61,6 +68,7 @@ export class ControlRoom {
   private readonly options: ControlRoomOptions
   private readonly sessions: RoomSessions
   private readonly failures: Attempts
+  private readonly refusedSignIns: RefusedSignIns
   private readonly api: PublicApi
   private readonly files = new ControlRoomFiles()
   private readonly isOperator: (authorization: string | undefined) => boolean
@@ -69,6 +77,7 @@ export class ControlRoom {
     this.options = options
     this.sessions = new RoomSessions(options)
     this.failures = new Attempts(options.clock, SIGN_IN_RATE)
+    this.refusedSignIns = new RefusedSignIns(options.clock, options.note)
     this.api = new PublicApi(options)
     this.isOperator = tokenCheck(options.token)
   }
@@ -115,10 +124,20 @@ export class ControlRoom {
     checkOrigin(request)
     const body = parseBody(await readBody(request), DEEPEST)
     const [name, secret] = secretIn(body)
-    const visitor = name === 'code' ? this.visitorOfLink(secret, request) : await this.visitorWith(secret, request)
+    const address = this.options.addresses.of(request)
+    const visitor = await this.knownVisitor(name, secret, request).catch((thrown: unknown) => {
+      const { code } = asFault(thrown)
+      // One that is refused for its number is not entered: the first ones were.
+      if (REFUSALS.has(code)) this.refusedSignIns.enter({ address, code, means: name })
+      throw thrown
+    })
     await this.sessions.end(sessionCookie(request.headers.cookie))
-    const { cookie, session } = await this.sessions.open(visitor)
+    const { cookie, session } = await this.sessions.open(visitor, { actor: await this.holderActor(visitor), address })
     reply(response, 201, this.described(session), { 'Set-Cookie': setCookie(cookie, isSecure(request)) })
+  }
+
+  private async knownVisitor(name: 'key' | 'code', secret: string, request: IncomingMessage): Promise<SessionHolder> {
+    return name === 'code' ? this.visitorOfLink(secret, request) : this.visitorWith(secret, request)
   }
 
   /** @throws Fault 401 for a code that opens nothing, or no more. */
@@ -159,9 +178,19 @@ export class ControlRoom {
     return { role: 'manager', secret: key, name: data.label }
   }
 
+  /** A key of the configuration is in no store: its mask names it. */
+  private async holderActor({ role, secret, name }: SessionHolder): Promise<Actor> {
+    if (role === 'operator') return { ...OPERATOR, name }
+    const key = await this.options.store().find(secretHash(secret))
+    return { kind: 'management_key', id: key?.identity ?? null, name: key?.name ?? name }
+  }
+
   private async signOut(request: IncomingMessage, response: ServerResponse): Promise<void> {
     checkOrigin(request)
-    await this.sessions.end(sessionCookie(request.headers.cookie))
+    const cookie = sessionCookie(request.headers.cookie)
+    const session = await this.sessions.find(cookie)
+    const address = this.options.addresses.of(request)
+    await this.sessions.end(cookie, session && { actor: await this.holderActor(session), address })
     response.writeHead(204, { ...SAFE_HEADERS, 'Set-Cookie': setCookie('', isSecure(request)) }).end()
   }
 
@@ -235,6 +264,9 @@ export class ControlRoom {
     response.end(json)
   }
 }
+
+/** Faults of sign-ins that are entered. */
+const REFUSALS: ReadonlySet<string> = new Set(['invalid_key', 'management_only'])
 
 const signedOut = (): Fault => new Fault('missing_key', { message: 'The session has ended: sign in again' })
 

@@ -3,6 +3,7 @@
  * with it (AES-256-GCM, NIST SP 800-38D), so that neither the store nor a backup of it opens an item.
  */
 import { createCipheriv, createDecipheriv, hkdfSync, randomBytes } from 'node:crypto'
+import type { Origin } from '../../core/audit-entries.ts'
 import { Fault } from '../../core/faults.ts'
 
 /** A key as it stands in the store. */
@@ -18,9 +19,9 @@ type Maybe<T> = T | Promise<T>
 /** All of it may throw Fault `unavailable`. */
 export interface StoredCompactionKeys {
   all(now: number, first: string): Maybe<readonly StoredKey[]>
-  add(now: number, value: string): Maybe<StoredKey>
+  add(now: number, value: string, by?: Origin): Maybe<StoredKey>
   rewrite(number: number, from: string, to: string): Maybe<boolean>
-  remove(number: number): Maybe<boolean>
+  remove(number: number, by?: Origin): Maybe<boolean>
 }
 
 /** Key that the operator gave. */
@@ -73,13 +74,13 @@ export class CompactionKeys {
   }
 
   /** Makes the next key. */
-  async add(now: number): Promise<void> {
-    await this.store.add(now, this.fresh())
+  async add(now: number, by: Origin): Promise<void> {
+    await this.store.add(now, this.fresh(), by)
   }
 
   /** @returns false where no key has this number, or the newest one has it. */
-  async remove(number: number): Promise<boolean> {
-    return this.store.remove(number)
+  async remove(number: number, by: Origin): Promise<boolean> {
+    return this.store.remove(number, by)
   }
 
   private fresh(): string {

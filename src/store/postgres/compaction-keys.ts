@@ -1,6 +1,10 @@
 /** Keys of compaction items in PostgreSQL: made under the lock of key changes, so that two processes never make the same number. */
 import { sql } from 'kysely'
+import { GATEWAY_ORIGIN, type Origin } from '../../core/audit-entries.ts'
+import type { Clock } from '../../core/clock.ts'
+import { compactionKeyAudit } from '../audited-changes.ts'
 import type { CompactionKey, CompactionKeyStore } from '../compaction-keys.ts'
+import { appendAudit } from './audit-log.ts'
 import type { Session } from './connection.ts'
 import type { Connections } from './connections.ts'
 import { changing } from './keys.ts'
@@ -8,9 +12,11 @@ import { type CompactionKeyTable, query } from './tables.ts'
 
 export class PostgresCompactionKeys implements CompactionKeyStore {
   private readonly connections: Pick<Connections, 'readings' | 'changes'>
+  private readonly clock: Pick<Clock, 'now'>
 
-  constructor(connections: Pick<Connections, 'readings' | 'changes'>) {
+  constructor(connections: Pick<Connections, 'readings' | 'changes'>, clock: Pick<Clock, 'now'>) {
     this.connections = connections
+    this.clock = clock
   }
 
   async all(now: number, first: string): Promise<CompactionKey[]> {
@@ -18,27 +24,37 @@ export class PostgresCompactionKeys implements CompactionKeyStore {
     if (found.length > 0) return found.map(keyFrom)
     return changing(this.connections.changes, async (session) => {
       const rows = await session.run(ALL)
-      return rows.length > 0 ? rows.map(keyFrom) : [await made(session, now, first)]
+      return rows.length > 0 ? rows.map(keyFrom) : [await this.make(session, { now, value: first, by: GATEWAY_ORIGIN })]
     })
   }
 
-  add(now: number, value: string): Promise<CompactionKey> {
-    return changing(this.connections.changes, (session) => made(session, now, value))
+  add(now: number, value: string, by: Origin = GATEWAY_ORIGIN): Promise<CompactionKey> {
+    return changing(this.connections.changes, (session) => this.make(session, { now, value, by }))
   }
 
   rewrite(number: number, from: string, to: string): Promise<boolean> {
     return changing(this.connections.changes, async (session) => {
       const writing = query.updateTable('compaction_key').set({ value: to }).where('number', '=', number).where('value', '=', from)
-      return (await session.run(writing.returning('number').compile())).length === 1
+      const isWritten = (await session.run(writing.returning('number').compile())).length === 1
+      if (isWritten) await appendAudit(session, compactionKeyAudit('rewritten', number, GATEWAY_ORIGIN), this.clock)
+      return isWritten
     })
   }
 
-  remove(number: number): Promise<boolean> {
+  remove(number: number, by: Origin = GATEWAY_ORIGIN): Promise<boolean> {
     return changing(this.connections.changes, async (session) => {
       const newest = query.selectFrom('compaction_key').select(({ fn }) => fn.max('number').as('number'))
       const removing = query.deleteFrom('compaction_key').where('number', '=', number).where('number', '<', newest).returning('number')
-      return (await session.run(removing.compile())).length === 1
+      const isGone = (await session.run(removing.compile())).length === 1
+      if (isGone) await appendAudit(session, compactionKeyAudit('deleted', number, by), this.clock)
+      return isGone
     })
+  }
+
+  private async make(session: Session, { now, value, by }: { now: number; value: string; by: Origin }): Promise<CompactionKey> {
+    const key = await made(session, now, value)
+    await appendAudit(session, compactionKeyAudit('created', key.number, by), this.clock)
+    return key
   }
 }
 

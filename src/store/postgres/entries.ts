@@ -1,5 +1,6 @@
 /** Entries of the ledger on PostgreSQL. */
 import { sql } from 'kysely'
+import { GATEWAY_ORIGIN, type Origin } from '../../core/audit-entries.ts'
 import { Fault } from '../../core/faults.ts'
 import {
   type EntryKind,
@@ -12,8 +13,10 @@ import {
 } from '../../core/ledger-entries.ts'
 import type { EntryQuery, EntrySum, LedgerEntries } from '../../ledger/entries.ts'
 import type { SessionMove, SessionQuery } from '../../ledger/types.ts'
+import { entryAudit } from '../audited-changes.ts'
 import { DAY_MS, TICKS } from '../rows.ts'
 import { HAS_SESSION, SESSION_OF } from '../search-index.ts'
+import { appendAudit } from './audit-log.ts'
 import type { Connections } from './connections.ts'
 import { type LedgerEntryTable, query, storable } from './tables.ts'
 
@@ -24,18 +27,22 @@ export class PostgresEntries implements LedgerEntries {
     this.connections = connections
   }
 
-  async add(entry: NewEntry): Promise<LedgerEntry | EntryRefusal> {
+  async add(entry: NewEntry, by: Origin = GATEWAY_ORIGIN): Promise<LedgerEntry | EntryRefusal> {
     const { id, key, payer = '', generation, model, provider, kind, amount, countedAt, settles, actor, reason, once } = entry
     const { seq, tag } = generation ?? { seq: 0, tag: '' }
     const entering = sql<{ outcome: string }>`select headgate_enter(${id}, ${key}, ${payer}, ${seq}::bigint, ${tag}, ${storable(model)},
       ${storable(provider)}, ${kind}, ${amount}::bigint, ${movedBy(entry)}::bigint, ${countedAt}::bigint, ${settles ?? null}::text, ${storable(actor)},
       ${storable(reason)}, ${once === undefined ? null : storable(once)}::text) as outcome`
-    const [row] = await this.connections.readings.transaction((session) => session.run(entering.compile(query)))
-    switch (row?.outcome) {
+    const outcome = await this.connections.readings.transaction(async (session) => {
+      const [row] = await session.run(entering.compile(query))
+      if (row?.outcome === 'added') await appendAudit(session, entryAudit(entry, by), { now: () => entry.at })
+      return row?.outcome
+    })
+    switch (outcome) {
       case 'no_such_entry':
       case 'more_than_open':
       case 'more_than_spent':
-        return row.outcome
+        return outcome
     }
     const found = await this.connections.readings.run(
       query

@@ -1,7 +1,10 @@
 /** Events in PostgreSQL: numbered under a lock, so that the number of one that is committed later is higher, and claimed row by row. */
 import { sql } from 'kysely'
+import { GATEWAY_ORIGIN, type Origin } from '../../core/audit-entries.ts'
+import type { Clock } from '../../core/clock.ts'
 import type { NewEvent } from '../../core/event-types.ts'
 import type { JsonObject } from '../../core/json.ts'
+import { receiverAudit, redeliveryAudit } from '../audited-changes.ts'
 import type {
   AttemptResult,
   Claimed,
@@ -15,6 +18,7 @@ import type {
   StoredEvent,
 } from '../events.ts'
 import { stateFrom } from '../sqlite-events.ts'
+import { appendAudit } from './audit-log.ts'
 import type { Session } from './connection.ts'
 import type { Connections } from './connections.ts'
 import { LOCKS } from './locks.ts'
@@ -40,9 +44,11 @@ export async function addEvents(session: Session, events: readonly NewEvent[]): 
 
 export class PostgresEvents implements DeliverableEvents {
   private readonly connections: Pick<Connections, 'readings'>
+  private readonly clock: Pick<Clock, 'now'>
 
-  constructor(connections: Pick<Connections, 'readings'>) {
+  constructor(connections: Pick<Connections, 'readings'>, clock: Pick<Clock, 'now'>) {
     this.connections = connections
+    this.clock = clock
   }
 
   add(events: readonly NewEvent[]): Promise<void> {
@@ -119,12 +125,16 @@ export class PostgresEvents implements DeliverableEvents {
     await this.connections.readings.run(concluding.compile(query))
   }
 
-  async redeliver(event: number, receiver: string | null, now: number): Promise<number> {
+  redeliver(event: number, receiver: string | null, now: number, by: Origin = GATEWAY_ORIGIN): Promise<number> {
     const at = Math.floor(now)
     const row = { state: 'pending', attempts: 0, first_at: at, due_at: at, claimed_until: 0, updated_at: at }
     let making = query.updateTable('event_delivery').set(row).where('event', '=', event)
     if (receiver !== null) making = making.where('receiver', '=', storable(receiver))
-    return (await this.connections.readings.run(making.returning('event').compile())).length
+    return this.connections.readings.transaction(async (session) => {
+      const count = (await session.run(making.returning('event').compile())).length
+      await appendAudit(session, redeliveryAudit(event, { receiver, count }, by), this.clock)
+      return count
+    })
   }
 
   async receivers(): Promise<ReceiverState[]> {
@@ -137,10 +147,17 @@ export class PostgresEvents implements DeliverableEvents {
     return rows.map(({ disabled_at: disabledAt, ...row }) => ({ ...row, disabledAt }))
   }
 
-  async setDisabled(receiver: string, disabledAt: number | null): Promise<boolean> {
-    const at = disabledAt === null ? null : Math.floor(disabledAt)
-    const setting = query.updateTable('event_receiver').set({ disabled_at: at }).where('name', '=', storable(receiver))
-    return (await this.connections.readings.run(setting.returning('name').compile())).length === 1
+  setDisabled(receiver: string, disabledAt: number | null, by: Origin = GATEWAY_ORIGIN): Promise<boolean> {
+    const name = storable(receiver)
+    const after = disabledAt === null ? null : Math.floor(disabledAt)
+    return this.connections.readings.transaction(async (session) => {
+      const finding = query.selectFrom('event_receiver').select('disabled_at').where('name', '=', name).forUpdate()
+      const [found] = await session.run(finding.compile())
+      if (!found) return false
+      await session.run(query.updateTable('event_receiver').set({ disabled_at: after }).where('name', '=', name).compile())
+      await appendAudit(session, receiverAudit(receiver, { before: found.disabled_at, after }, by), this.clock)
+      return true
+    })
   }
 
   async prune(before: number, most: number): Promise<number> {

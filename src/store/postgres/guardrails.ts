@@ -1,7 +1,11 @@
 /** Guardrails and their findings in PostgreSQL; each change is numbered among those of keys, so that every process receives it. */
 import { randomBytes } from 'node:crypto'
 import { sql } from 'kysely'
+import { GATEWAY_ORIGIN, type Origin } from '../../core/audit-entries.ts'
+import type { Clock } from '../../core/clock.ts'
 import type { JsonObject } from '../../core/json.ts'
+import type { UntimedEntry } from '../audit-log.ts'
+import { assignmentAudit, guardrailAudit, guardrailRemoval } from '../audited-changes.ts'
 import {
   type Assignment,
   type AssignmentKind,
@@ -15,6 +19,7 @@ import {
   type StoredGuardrail,
 } from '../guardrails.ts'
 import { AUDIT_SECRET, kindFrom, SECRET_BYTES } from '../sqlite-guardrails.ts'
+import { appendAudit } from './audit-log.ts'
 import type { Session } from './connection.ts'
 import type { Connections } from './connections.ts'
 import { changing, noteChanges } from './keys.ts'
@@ -26,9 +31,11 @@ const MAX_ROWS = 500
 
 export class PostgresGuardrails implements GuardrailStore {
   private readonly connections: Pick<Connections, 'readings' | 'changes'>
+  private readonly clock: Pick<Clock, 'now'>
 
-  constructor(connections: Pick<Connections, 'readings' | 'changes'>) {
+  constructor(connections: Pick<Connections, 'readings' | 'changes'>, clock: Pick<Clock, 'now'>) {
     this.connections = connections
+    this.clock = clock
   }
 
   /**
@@ -46,7 +53,7 @@ export class PostgresGuardrails implements GuardrailStore {
     })
   }
 
-  put(guardrail: StoredGuardrail, seen: number): Promise<boolean> {
+  put(guardrail: StoredGuardrail, seen: number, by: Origin = GATEWAY_ORIGIN): Promise<boolean> {
     const { id, version, createdAt, updatedAt } = guardrail
     const row = { version, name: storable(guardrail.name), fields: JSON.stringify(guardrail.fields), updated_at: updatedAt }
     const insert = query
@@ -55,28 +62,42 @@ export class PostgresGuardrails implements GuardrailStore {
       .onConflict((conflict) => conflict.doNothing())
     const update = query.updateTable('guardrail').set(row).where('id', '=', id).where('version', '=', seen)
     return this.changing(async (session) => {
+      const [before] = await session.run(query.selectFrom('guardrail').selectAll().where('id', '=', id).compile())
       const written = await session.run(seen === 0 ? insert.returning('id').compile() : update.returning('id').compile())
-      return written.length === 1
+      const isWritten = written.length === 1
+      return { result: isWritten, entries: isWritten ? guardrailAudit(before && guardrailFrom(before), guardrail, by) : [] }
     })
   }
 
-  remove(id: string): Promise<boolean> {
+  remove(id: string, by: Origin = GATEWAY_ORIGIN): Promise<boolean> {
     return this.changing(async (session) => {
-      await session.run(query.deleteFrom('guardrail_assignment').where('guardrail', '=', id).compile())
-      const gone = await session.run(query.deleteFrom('guardrail').where('id', '=', id).returning('id').compile())
-      return gone.length === 1
+      const unassigned = await session.run(
+        query.deleteFrom('guardrail_assignment').where('guardrail', '=', id).returning(['kind', 'subject']).compile(),
+      )
+      const [gone] = await session.run(query.deleteFrom('guardrail').where('id', '=', id).returningAll().compile())
+      const subjects = unassigned.map(({ kind, subject }) => ({ kind: kindFrom(kind), subject }))
+      return { result: gone !== undefined, entries: gone ? guardrailRemoval(guardrailFrom(gone), subjects, by) : [] }
     })
   }
 
-  assign(assignments: readonly Assignment[]): Promise<number> {
+  assign(assignments: readonly Assignment[], by: Origin = GATEWAY_ORIGIN): Promise<number> {
     return this.changing(async (session) => {
-      let count = 0
-      for (const each of assignments) count += (await session.run<{ subject: string }>(assigned(each).compile(query))).length
-      return count
+      const entries: UntimedEntry[] = []
+      let result = 0
+      for (const each of assignments) {
+        const { kind, guardrail } = each
+        const subject = storable(each.subject)
+        const those = query.selectFrom('guardrail_assignment').select('guardrail').where('kind', '=', kind).where('subject', '=', subject)
+        const [before] = await session.run(those.compile())
+        if ((await session.run<{ subject: string }>(assigned(each).compile(query))).length === 0) continue
+        result++
+        entries.push(...assignmentAudit({ kind, subject }, { before: before?.guardrail, after: guardrail }, by))
+      }
+      return { result, entries }
     })
   }
 
-  unassign(kind: AssignmentKind, guardrail: string, subjects: readonly string[]): Promise<number> {
+  unassign(kind: AssignmentKind, guardrail: string, subjects: readonly string[], by: Origin = GATEWAY_ORIGIN): Promise<number> {
     return this.changing(async (session) => {
       const those = query.deleteFrom('guardrail_assignment').where('kind', '=', kind).where('guardrail', '=', guardrail)
       const gone = await session.run(
@@ -85,7 +106,8 @@ export class PostgresGuardrails implements GuardrailStore {
           .returning('subject')
           .compile(),
       )
-      return gone.length
+      const states = { before: guardrail, after: undefined }
+      return { result: gone.length, entries: gone.flatMap(({ subject }) => assignmentAudit({ kind, subject }, states, by)) }
     })
   }
 
@@ -138,10 +160,12 @@ export class PostgresGuardrails implements GuardrailStore {
     return row.value
   }
 
-  private changing<T>(work: (session: Session) => Promise<T>): Promise<T> {
+  /** @param work returns the entries of the audit log that come with its changes. */
+  private changing<T>(work: (session: Session) => Promise<{ result: T; entries: readonly UntimedEntry[] }>): Promise<T> {
     return changing(this.connections.changes, async (session) => {
-      const result = await work(session)
+      const { result, entries } = await work(session)
       await noteChanges(session, [GUARDRAILS_CHANGED])
+      await appendAudit(session, entries, this.clock)
       return result
     })
   }

@@ -1,10 +1,13 @@
 /** API keys in PostgreSQL; each change is numbered, so that every process receives it. */
 import { sql } from 'kysely'
+import { GATEWAY_ORIGIN, type Origin } from '../../core/audit-entries.ts'
 import type { Clock } from '../../core/clock.ts'
 import { Fault } from '../../core/faults.ts'
 import { plainName } from '../../core/plain-name.ts'
+import { keyAudit } from '../audited-changes.ts'
 import { keyEvents } from '../key-events.ts'
 import { type KeyRecord, type KeyStore, policyFrom, policyText, type StoredKey } from '../keys.ts'
+import { appendAudit } from './audit-log.ts'
 import type { Connection, Prepared, Session } from './connection.ts'
 import type { Connections } from './connections.ts'
 import { addEvents } from './events.ts'
@@ -30,6 +33,12 @@ const MAX_CHANGES = 10_000
 
 type Change = Omit<KeyTable, 'identity' | 'created_at'>
 
+interface NotedChange {
+  readonly before: StoredKey | undefined
+  readonly after: StoredKey | undefined
+  readonly by: Origin | undefined
+}
+
 export class PostgresKeys implements KeyStore {
   private readonly connections: Omit<Connections, 'money'>
   private readonly clock: Clock
@@ -49,7 +58,7 @@ export class PostgresKeys implements KeyStore {
     return rows.map(keyFrom)
   }
 
-  async put(key: KeyRecord): Promise<StoredKey> {
+  async put(key: KeyRecord, by?: Origin): Promise<StoredKey> {
     const row = this.keyRow(key)
     return this.changing(async (session) => {
       const [before] = await session.run(query.selectFrom('api_key').selectAll().where('hash', '=', key.hash).forUpdate().compile())
@@ -62,12 +71,12 @@ export class PostgresKeys implements KeyStore {
       if (!kept) throw new Fault('unavailable', { message: 'The key store cannot be written' })
       await noteChanges(session, [key.hash])
       const after = keyFrom(kept)
-      await addEvents(session, keyEvents(before && keyFrom(before), after, this.clock.now()))
+      await this.note(session, { before: before && keyFrom(before), after, by })
       return after
     })
   }
 
-  async change(hash: string, how: (key: StoredKey) => KeyRecord): Promise<StoredKey | undefined> {
+  async change(hash: string, how: (key: StoredKey) => KeyRecord, by?: Origin): Promise<StoredKey | undefined> {
     return this.changing(async (session) => {
       const [found] = await session.run(query.selectFrom('api_key').selectAll().where('hash', '=', hash).forUpdate().compile())
       if (!found) return undefined
@@ -76,17 +85,17 @@ export class PostgresKeys implements KeyStore {
       await noteChanges(session, row.hash === hash ? [hash] : [hash, row.hash])
       if (!kept) return undefined
       const after = keyFrom(kept)
-      await addEvents(session, keyEvents(keyFrom(found), after, this.clock.now()))
+      await this.note(session, { before: keyFrom(found), after, by })
       return after
     })
   }
 
-  async remove(hash: string): Promise<boolean> {
+  async remove(hash: string, by?: Origin): Promise<boolean> {
     return this.changing(async (session) => {
       const [gone] = await session.run(query.deleteFrom('api_key').where('hash', '=', hash).returningAll().compile())
       if (!gone) return false
       await noteChanges(session, [hash])
-      await addEvents(session, keyEvents(keyFrom(gone), undefined, this.clock.now()))
+      await this.note(session, { before: keyFrom(gone), after: undefined, by })
       return true
     })
   }
@@ -111,6 +120,12 @@ export class PostgresKeys implements KeyStore {
 
   private changing<T>(work: (session: Session) => Promise<T>): Promise<T> {
     return changing(this.connections.changes, work)
+  }
+
+  /** The events of a change and its entry in the audit log, in its transaction. */
+  private async note(session: Session, { before, after, by = GATEWAY_ORIGIN }: NotedChange): Promise<void> {
+    await addEvents(session, keyEvents(before, after, this.clock.now(), by.actor))
+    await appendAudit(session, keyAudit(before, after, by), this.clock)
   }
 
   private keyRow(key: KeyRecord): Change {

@@ -8,6 +8,7 @@ import { COUNTS } from '../../core/ledger-counts.ts'
 import { cutNano } from '../../core/money.ts'
 import type { Balance, LeaseAnswer, LeaseAsk, LeaseName, Pulse, PulseReply, SettledRows, StoreOfRecord } from '../record.ts'
 import { needsNewer, SCHEMA_VERSION } from '../schema.ts'
+import { PostgresAuditLog } from './audit-log.ts'
 import { PostgresCompactionKeys } from './compaction-keys.ts'
 import { type ConnectionReport, type Prepared, TIME_LIMITS, type TimeLimits } from './connection.ts'
 import { type Connections, closeConnections, openConnections } from './connections.ts'
@@ -120,6 +121,7 @@ export class PostgresRecord implements StoreOfRecord {
   readonly compactionKeys: PostgresCompactionKeys
   readonly readers: PostgresReaders
   readonly events: PostgresEvents
+  readonly auditLog: PostgresAuditLog
   readonly refusals: PostgresRefusals
   readonly givenIds: PostgresGivenIds
   private readonly windows: WindowRebuild
@@ -132,9 +134,10 @@ export class PostgresRecord implements StoreOfRecord {
     this.keys = new PostgresKeys(connections, clock)
     this.readers = new PostgresReaders(connections.readings)
     this.ledger = new PostgresLedger(connections.readings, this.readers)
-    this.guardrails = new PostgresGuardrails(connections)
-    this.compactionKeys = new PostgresCompactionKeys(connections)
-    this.events = new PostgresEvents(connections)
+    this.guardrails = new PostgresGuardrails(connections, clock)
+    this.compactionKeys = new PostgresCompactionKeys(connections, clock)
+    this.events = new PostgresEvents(connections, clock)
+    this.auditLog = new PostgresAuditLog(connections, clock)
     this.refusals = new PostgresRefusals(connections)
     this.givenIds = new PostgresGivenIds(connections)
     this.windows = new WindowRebuild({ connection: connections.readings, readers: this.readers, sums: this.ledger.sums })

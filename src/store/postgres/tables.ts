@@ -1,4 +1,5 @@
 /** Rows of the PostgreSQL tables, and the builder that compiles statements about them. */
+import type { AuditRow } from '../../core/audit-entries.ts'
 import { COUNT_COLUMNS, COUNT_VERSIONS } from '../../core/ledger-counts.ts'
 import type { EntryKind } from '../../core/ledger-entries.ts'
 import type { CountColumns } from '../../core/row-counts.ts'
@@ -210,7 +211,14 @@ export interface LedgerEntryTable {
   once: string | null
 }
 
+export interface AuditHeadTable {
+  sequence: number
+  hash: string
+}
+
 export interface Tables {
+  audit_entry: AuditRow
+  audit_head: AuditHeadTable
   ledger_entry: LedgerEntryTable
   generation: GenerationTable
   api_key: KeyTable

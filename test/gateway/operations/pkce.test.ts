@@ -14,6 +14,7 @@ import { FakeClock } from '../../support/clock.ts'
 import { every } from '../../support/every.ts'
 import type { Gateway } from '../../support/gateway.ts'
 import { MemoryKeys } from '../../support/memory/keys.ts'
+import { ORIGIN } from '../../support/origin.ts'
 import { parseReply, rawExchange } from '../../support/raw.ts'
 import { startScene } from '../../support/scene.ts'
 import { property } from '../../support/seed.ts'
@@ -387,7 +388,7 @@ t.test('a code is made without reading all keys, and late ones of other keys go'
       throw new Error('reads all keys')
     },
   })
-  const source = { store, configured: [], budgets: {}, credit: new Credit(clock), brand: 'router', clock, signIn: POLICY }
+  const source = { store, configured: [], budgets: {}, credit: new Credit(clock), brand: 'router', clock, signIn: POLICY, origin: ORIGIN }
   const hashes: string[] = []
   for (const name of ['one', 'two']) hashes.push(String(((await createKey({ name }, source)).body.data as JsonObject).hash))
   const keyRequest = parseKeyRequest({ callback_url: CALLBACK }, clock.now(), POLICY)
@@ -796,7 +797,7 @@ t.test('a store that fails gives no key and refuses no code', async (t) => {
     issuedBy: (by, now) => keys.issuedBy(by, now),
     listAfter: (after, most) => keys.listAfter(after, most),
   }
-  const source = { store, configured: [], budgets: {}, credit: new Credit(clock), brand: 'router', clock, signIn: POLICY }
+  const source = { store, configured: [], budgets: {}, credit: new Credit(clock), brand: 'router', clock, signIn: POLICY, origin: ORIGIN }
   const { body } = await createKey({ name: 'giver', limit: 3 }, source)
   const { hash } = body.data as { hash: string }
   const keyRequest = parseKeyRequest({ callback_url: CALLBACK, limit: 1 }, clock.now(), POLICY)

@@ -19,7 +19,7 @@ export function opener(folder: string): () => Promise<OpenMarket> {
     const clock = new WallClock()
     const file = join(folder, `${threadId}-${++files}.db`)
     const bookkeeping = keepLocally(openStore(`sqlite:${file}`, { clock }), clock)
-    const { journal, keys, guardrails, compactionKeys, givenIds, events, refusals, credit, ledger } = bookkeeping
+    const { journal, keys, guardrails, compactionKeys, givenIds, events, auditLog, refusals, credit, ledger } = bookkeeping
     const record = new LocalRecord({
       journal,
       ledger,
@@ -28,6 +28,7 @@ export function opener(folder: string): () => Promise<OpenMarket> {
       compactionKeys,
       givenIds,
       events,
+      auditLog,
       refusals: refusals.store,
       credit,
       clock,

@@ -1,4 +1,5 @@
 /** Keys in memory: for tests, and for a gateway that may forget. */
+import { GATEWAY_ORIGIN } from '../../../src/core/audit-entries.ts'
 import type { Clock } from '../../../src/core/clock.ts'
 import type { EventStore } from '../../../src/store/events.ts'
 import { keyEvents } from '../../../src/store/key-events.ts'
@@ -41,7 +42,7 @@ export class MemoryKeys implements KeyStore {
 
   remove(hash: string): boolean {
     const before = this.keys.get(hash)
-    if (before) this.events?.add(keyEvents(before, undefined, this.clock.now()))
+    if (before) this.events?.add(keyEvents(before, undefined, this.clock.now(), GATEWAY_ORIGIN.actor))
     return this.keys.delete(hash)
   }
 
@@ -60,7 +61,7 @@ export class MemoryKeys implements KeyStore {
 
   private keep(key: StoredKey, before: StoredKey | undefined): StoredKey {
     this.keys.set(key.hash, key)
-    this.events?.add(keyEvents(before, key, this.clock.now()))
+    this.events?.add(keyEvents(before, key, this.clock.now(), GATEWAY_ORIGIN.actor))
     return key
   }
 }

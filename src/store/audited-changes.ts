@@ -1,0 +1,181 @@
+/** The audit entries of changes of the store. It writes each in the transaction of its change, and none where nothing has changed. */
+import { type AuditAction, differences, digested, type Origin } from '../core/audit-entries.ts'
+import type { Json, JsonObject } from '../core/json.ts'
+import type { NewEntry } from '../core/ledger-entries.ts'
+import type { UntimedEntry } from './audit-log.ts'
+import type { AssignmentKind, StoredGuardrail } from './guardrails.ts'
+
+/** A key as its entries need it. */
+interface AuditedKey {
+  readonly identity: string
+  readonly hash: string
+  readonly label: string
+  readonly name: string
+  readonly management: boolean
+  readonly disabled: boolean
+  readonly limit: number | null
+  readonly limitReset: string | null
+  readonly expiresAt: number | null
+  readonly creator: string | null
+  readonly includeByokInLimit: boolean
+  readonly passThrough: boolean
+  readonly parent?: string | undefined
+  readonly allowedModels: readonly string[] | undefined
+  readonly provider: object | undefined
+  readonly limits: object
+  readonly providerIds?: readonly string[]
+  readonly consent?: {
+    readonly by: string
+    readonly code?: object
+    readonly session?: { readonly until: number; readonly role: string }
+  }
+}
+
+/**
+ * Of keys, and of the codes and sessions that stand among them. A code that is exchanged or too old, and a session that renews or ends by
+ * itself, are no changes: the exchange makes a key, and that has its entry.
+ */
+export function keyAudit(before: AuditedKey | undefined, after: AuditedKey | undefined, by: Origin): UntimedEntry[] {
+  const key = after ?? before
+  if (!key) return []
+  if (key.consent?.session) return sessionAudit(before, after, by)
+  if (key.consent?.code) return before ? [] : [{ ...by, ...codeAudit(key) }]
+  const states = { before: before ? keyFields(before) : null, after: after ? keyFields(after) : null }
+  const subject = key.identity
+  if (!before) return [{ ...by, action: 'key.created', subject, ...states }]
+  if (!after) return [{ ...by, action: 'key.deleted', subject, ...states }]
+  const changed = differences(keyFields(before), keyFields(after))
+  return changed ? [{ ...by, action: before.hash === after.hash ? 'key.changed' : 'key.rotated', subject, ...changed }] : []
+}
+
+function sessionAudit(before: AuditedKey | undefined, after: AuditedKey | undefined, by: Origin): UntimedEntry[] {
+  const { session } = (after ?? before)?.consent ?? {}
+  if (!session || (before && after) || (!after && by.actor.kind === 'gateway')) return []
+  const state = { until: new Date(session.until).toISOString() }
+  return [{ ...by, action: after ? 'session.opened' : 'session.ended', subject: session.role, before: null, after: after ? state : null }]
+}
+
+function codeAudit({ name, limit, limitReset, expiresAt, consent }: AuditedKey): Omit<UntimedEntry, 'actor' | 'address'> {
+  const after = { name, limit_nano: limit, limit_reset: limitReset, expires_at: timeText(expiresAt) }
+  return { action: 'sign_in_code.created', subject: consent?.by ?? '', before: null, after }
+}
+
+const timeText = (at: number | null): string | null => (at === null ? null : new Date(at).toISOString())
+
+/** A key without its secret, whose hash and mask tell one secret from the next. */
+function keyFields(key: AuditedKey): JsonObject {
+  return {
+    name: key.name,
+    label: key.label,
+    hash: key.hash,
+    management: key.management,
+    disabled: key.disabled,
+    limit_nano: key.limit,
+    limit_reset: key.limitReset,
+    expires_at: timeText(key.expiresAt),
+    creator: key.creator,
+    include_byok_in_limit: key.includeByokInLimit,
+    pass_through: key.passThrough,
+    parent: key.parent ?? null,
+    issued_by: key.consent?.by ?? null,
+    allowed_models: plainJson(key.allowedModels),
+    provider: plainJson(key.provider),
+    limits: plainJson(key.limits),
+    provider_ids: plainJson(key.providerIds),
+  }
+}
+
+const plainJson = (value: unknown): Json => JSON.parse(JSON.stringify(value ?? null)) as Json
+
+/** Fields of a guardrail that hold no texts to look for: those may be what must not be said. Of any other its hash is kept. */
+const SHOWN_FIELDS: ReadonlySet<string> = new Set([
+  ...['description', 'limit_usd', 'reset_interval', 'include_byok_in_budgets', 'allowed_models', 'ignored_models', 'allowed_providers'],
+  ...['ignored_providers', 'enforce_zdr', 'enforce_zdr_anthropic', 'enforce_zdr_openai', 'enforce_zdr_google', 'enforce_zdr_xai'],
+  ...['enforce_zdr_other', 'enable_free_model_publication', 'enable_free_model_training', 'enable_paid_model_training'],
+  ...['content_filter_builtins', 'action', 'direction', 'restore', 'max_price', 'require_parameters', 'audit'],
+])
+
+export function guardrailAudit(
+  before: Pick<StoredGuardrail, 'name' | 'fields'> | undefined,
+  after: StoredGuardrail,
+  by: Origin,
+): UntimedEntry[] {
+  if (!before) return [{ ...by, action: 'guardrail.created', subject: after.id, before: null, after: guardrailFields(after) }]
+  const changed = differences(guardrailFields(before), guardrailFields(after))
+  return changed ? [{ ...by, action: 'guardrail.changed', subject: after.id, ...changed }] : []
+}
+
+/** @param assignments that went with it: each has an entry of its own. */
+export function guardrailRemoval(
+  guardrail: Pick<StoredGuardrail, 'id' | 'name' | 'fields'>,
+  assignments: readonly AssignedSubject[],
+  by: Origin,
+): UntimedEntry[] {
+  return [
+    ...assignments.flatMap((each) => assignmentAudit(each, { before: guardrail.id, after: undefined }, by)),
+    { ...by, action: 'guardrail.deleted', subject: guardrail.id, before: guardrailFields(guardrail), after: null },
+  ]
+}
+
+function guardrailFields({ name, fields }: Pick<StoredGuardrail, 'name' | 'fields'>): JsonObject {
+  const shown = Object.entries(fields).map(([field, value = null]): [string, Json] => [
+    field,
+    SHOWN_FIELDS.has(field) || value === null ? value : digested(value),
+  ])
+  return { name, ...Object.fromEntries(shown) }
+}
+
+export interface AssignedSubject {
+  readonly kind: AssignmentKind
+  readonly subject: string
+}
+
+/** @param states ids of the guardrails that were and are assigned. */
+export function assignmentAudit(
+  { kind, subject }: AssignedSubject,
+  { before, after }: { before: string | undefined; after: string | undefined },
+  by: Origin,
+): UntimedEntry[] {
+  if (before === after) return []
+  const action: AuditAction = after === undefined ? 'guardrail.unassigned' : 'guardrail.assigned'
+  const state = (guardrail: string | undefined) => (guardrail === undefined ? null : { kind, guardrail })
+  return [{ ...by, action, subject, before: state(before), after: state(after) }]
+}
+
+export function entryAudit({ id, key, generation, kind, amount, settles, reason }: NewEntry, by: Origin): UntimedEntry[] {
+  const after = {
+    entry: id,
+    kind,
+    amount_nano: amount,
+    settles: settles ?? null,
+    generation: generation ? `${generation.seq}.${generation.tag}` : null,
+  }
+  return [{ ...by, action: 'ledger.entry_added', subject: key, before: null, after, reason }]
+}
+
+export function compactionKeyAudit(verb: 'created' | 'rewritten' | 'deleted', number: number, by: Origin): UntimedEntry[] {
+  const state = { number }
+  const states = { before: verb === 'created' ? null : state, after: verb === 'deleted' ? null : state }
+  return [{ ...by, action: `compaction_key.${verb}`, subject: String(number), ...states }]
+}
+
+export function redeliveryAudit(
+  event: number,
+  { receiver, count }: { receiver: string | null; count: number },
+  by: Origin,
+): UntimedEntry[] {
+  if (count === 0) return []
+  return [{ ...by, action: 'event.redelivered', subject: String(event), before: null, after: { receiver, deliveries: count } }]
+}
+
+/** @param before and after: when the receiver was disabled; null where it takes events. */
+export function receiverAudit(
+  name: string,
+  { before, after }: { before: number | null; after: number | null },
+  by: Origin,
+): UntimedEntry[] {
+  if ((before === null) === (after === null)) return []
+  const action: AuditAction = after === null ? 'event_receiver.enabled' : 'event_receiver.disabled'
+  const state = (disabledAt: number | null) => ({ disabled_at: timeText(disabledAt) })
+  return [{ ...by, action, subject: name, before: state(before), after: state(after) }]
+}

@@ -1,0 +1,184 @@
+/** Every operation that may change something has its entry in the audit log, or states why it has none. */
+import { join } from 'node:path'
+import t, { type Test } from 'tap'
+import { OPERATIONS } from '../../src/api/operations/index.ts'
+import { AUDIT_ACTIONS, type AuditRow } from '../../src/core/audit-entries.ts'
+import type { JsonObject } from '../../src/core/json.ts'
+import { verifyAuditLog } from '../../src/store/audit-verify.ts'
+import { FakeClock } from '../support/clock.ts'
+import { type Gateway, oneModel, startGateway } from '../support/gateway.ts'
+import { startUpstream } from '../support/upstream.ts'
+import { says } from '../support/wire.ts'
+
+const BOSS = 'sk-router-v1-boss-0123456789abcdef'
+const APP = 'sk-router-v1-0123456789abcdef0123456789abcdef'
+
+interface Scene {
+  readonly gateway: Gateway
+  call(route: string, body?: unknown, secret?: string): Promise<JsonObject>
+  /** A new key. */
+  key(): Promise<string>
+  guardrail(): Promise<string>
+}
+
+async function startScene(t: Test): Promise<Scene> {
+  const upstream = await startUpstream(says({ text: ['fine'] }))
+  t.teardown(() => upstream.close())
+  const yaml = `store: { url: "sqlite:${join(t.testdir(), 'ledger.db')}" }
+auth:
+  sign_in: { pkce: optional }
+  keys: [ { name: app, key: "${APP}" }, { name: boss, key: "${BOSS}", management: true } ]
+${oneModel(upstream.url, 'openai-chat')}`
+  const gateway = await startGateway(yaml, { clock: new FakeClock(1, Date.UTC(2026, 10, 18, 12)) })
+  t.teardown(() => gateway.close())
+  const call: Scene['call'] = async (route, body, secret = BOSS) => {
+    const [method = '', path = ''] = route.split(' ')
+    const reply = await fetch(`${gateway.url}/v1${path}`, {
+      method,
+      headers: { authorization: `Bearer ${secret}`, ...(body === undefined ? {} : { 'content-type': 'application/json' }) },
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+    })
+    const text = await reply.text()
+    if (!reply.ok) throw new Error(`${route}: ${reply.status} ${text}`)
+    return JSON.parse(text) as JsonObject
+  }
+  return {
+    gateway,
+    call,
+    key: async () => String(((await call('POST /keys', { name: 'made' })).data as JsonObject).hash),
+    guardrail: async () => String(((await call('POST /guardrails', { name: 'made' })).data as JsonObject).id),
+  }
+}
+
+const code = async ({ call }: Scene) => {
+  const reply = await call('POST /auth/keys/code', { callback_url: 'http://localhost/' }, APP)
+  return String((reply.data as JsonObject).id)
+}
+const store = ({ gateway }: Scene) => gateway.running.store
+
+/** A call of each operation, by its id; what it needs is made before. */
+const CALLS: Readonly<Record<string, (scene: Scene) => Promise<() => Promise<unknown>>>> = {
+  createKey:
+    async ({ call }) =>
+    () =>
+      call('POST /keys', { name: 'reports' }),
+  changeKey: async ({ call, key }) => {
+    const hash = await key()
+    return () => call(`PATCH /keys/${hash}`, { limit: 5 })
+  },
+  deleteKey: async ({ call, key }) => {
+    const hash = await key()
+    return () => call(`DELETE /keys/${hash}`)
+  },
+  rotateKey: async ({ call, key }) => {
+    const hash = await key()
+    return () => call(`POST /keys/${hash}/rotate`)
+  },
+  createAuthCode: async (scene) => () => code(scene),
+  exchangeAuthCode: async (scene) => {
+    const made = await code(scene)
+    return () => scene.call('POST /auth/keys', { code: made })
+  },
+  createGuardrail:
+    async ({ call }) =>
+    () =>
+      call('POST /guardrails', { name: 'no secrets', phrases: ['tempest'] }),
+  updateGuardrail: async ({ call, guardrail }) => {
+    const id = await guardrail()
+    return () => call(`PATCH /guardrails/${id}`, { limit_usd: 5 })
+  },
+  deleteGuardrail: async ({ call, guardrail }) => {
+    const id = await guardrail()
+    return () => call(`DELETE /guardrails/${id}`)
+  },
+  assignKeys: async ({ call, guardrail, key }) => {
+    const [id, hash] = [await guardrail(), await key()]
+    return () => call(`POST /guardrails/${id}/assignments/keys`, { key_hashes: [hash] })
+  },
+  unassignKeys: async ({ call, guardrail, key }) => {
+    const [id, hash] = [await guardrail(), await key()]
+    await call(`POST /guardrails/${id}/assignments/keys`, { key_hashes: [hash] })
+    return () => call(`POST /guardrails/${id}/assignments/keys/remove`, { key_hashes: [hash] })
+  },
+  unassignMembers: async (scene) => {
+    const id = await scene.guardrail()
+    await store(scene).guardrails.assign([{ kind: 'member', subject: 'ada', guardrail: id, id: 'a', by: null, createdAt: 1 }])
+    return () => scene.call(`POST /guardrails/${id}/assignments/members/remove`, { member_user_ids: ['ada'] })
+  },
+  addLedgerEntry: async ({ call, key }) => {
+    const hash = await key()
+    return () => call('POST /ledger/entries', { kind: 'correction', amount: 0.25, api_key_hash: hash, reason: 'ticket 4711' })
+  },
+  enableEventReceiver: async (scene) => {
+    const { events } = store(scene)
+    if ('spread' in events && typeof events.spread === 'function') await events.spread([{ name: 'ops', types: [] }], 1)
+    await events.setDisabled('ops', 1)
+    return () => scene.call('POST /events/receivers/ops/enable')
+  },
+  redeliverEvent: async (scene) => {
+    const { events } = store(scene)
+    if ('spread' in events && typeof events.spread === 'function') await events.spread([{ name: 'ops', types: [] }], 1)
+    await scene.key()
+    if ('spread' in events && typeof events.spread === 'function') await events.spread([{ name: 'ops', types: [] }], 1)
+    const [event] = await events.page({ after: 0, types: [], limit: 1, newestFirst: true })
+    return () => scene.call(`POST /events/${event?.id}/redeliver`, {})
+  },
+}
+
+const writing = OPERATIONS.filter(({ method }) => method !== 'get')
+
+t.test('every operation with a writing method is called here, or states why it changes nothing', async (t) => {
+  t.ok(writing.length > 15)
+  for (const { id, audit } of writing) {
+    if (typeof audit === 'string') {
+      t.ok(Object.hasOwn(CALLS, id), `${id}: a call in this test`)
+      t.ok(Object.hasOwn(AUDIT_ACTIONS, audit), `${id}: an action of the log`)
+    } else t.match(audit?.none, /^[a-z].{20,}/, `${id}: its reason`)
+  }
+  t.same(
+    Object.keys(CALLS).filter((id) => !writing.some((operation) => operation.id === id)),
+    [],
+    'no call without an operation',
+  )
+})
+
+t.test('each of them brings its entry, with the key that has made it', async (t) => {
+  const scene = await startScene(t)
+  const { auditLog } = store(scene)
+  const newest = async (after: number): Promise<AuditRow[]> => auditLog.page({ after, limit: 100 })
+  for (const { id, audit } of writing) {
+    const prepare = CALLS[id]
+    if (!prepare) continue
+    const run = await prepare(scene)
+    const { sequence } = await auditLog.head()
+    await run()
+    const added = await newest(sequence)
+    t.same(
+      added.map(({ action }) => action),
+      [audit],
+      `${id}: one entry`,
+    )
+    const { actor, address } = JSON.parse(added[0]?.entry ?? '{}') as { actor: JsonObject; address: string }
+    const isSignIn = id === 'createAuthCode' || id === 'exchangeAuthCode'
+    t.same(
+      actor,
+      isSignIn ? { kind: 'key', id: 'app', name: 'app' } : { kind: 'management_key', id: 'boss', name: 'boss' },
+      `${id}: the actor`,
+    )
+    t.equal(address, '127.0.0.1', `${id}: the address`)
+  }
+  const all = JSON.stringify(await newest(0))
+  for (const secret of [BOSS, APP, 'tempest', 'sk-provider-secret']) t.notMatch(all, secret)
+  t.match(await verifyAuditLog(auditLog), { problem: undefined })
+})
+
+t.test('no change that is refused has an entry', async (t) => {
+  const scene = await startScene(t)
+  const { auditLog } = store(scene)
+  const { sequence } = await auditLog.head()
+  await t.rejects(scene.call('POST /keys', { name: '' }), /400/)
+  await t.rejects(scene.call('POST /keys', { name: 'made' }, APP), /403/)
+  await t.rejects(scene.call(`DELETE /keys/${'0'.repeat(64)}`), /404/)
+  await t.rejects(scene.call('POST /ledger/entries', { kind: 'refund', amount: 1, api_key_hash: await scene.key(), reason: 'x' }), /409/)
+  t.equal((await auditLog.head()).sequence, sequence + 1, 'only the key that was made')
+})
