@@ -35,6 +35,9 @@ interface Setting {
   readonly price: (model: string) => Tariff | undefined
 }
 
+/** Field that bounds the calls of all tools together, by wire. */
+const CALLS_FIELD: Readonly<Record<string, string>> = { 'openai-responses': 'max_tool_calls' }
+
 export function nativeFees(body: JsonObject, { wire, table, price }: Setting): NativeFees {
   const tools = [...listedTools(body, wire), ...(table?.elsewhere?.(body) ?? [])]
   const of = feesOfTools(tools, mayHoldFiles(body))
@@ -45,7 +48,8 @@ export function nativeFees(body: JsonObject, { wire, table, price }: Setting): N
       most,
       tariff: typeof model === 'string' ? price(model) : undefined,
     }))
-  const bound = wire === 'openai-responses' ? boundOr(body.max_tool_calls, 0) : 0
+  const field = CALLS_FIELD[wire]
+  const bound = field === undefined ? 0 : boundOr(body[field], 0)
   const calls = Math.min(MAX_PAID_CALLS, bound > 0 ? bound : maxRounds(wire) - 1)
   const usual = bound > 0 ? calls : USUAL_CALLS
   const offered = searchTools(body, wire, table)

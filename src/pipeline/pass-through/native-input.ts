@@ -54,9 +54,14 @@ const TYPED: Readonly<Record<string, (tools: readonly JsonObject[]) => JsonObjec
   'bedrock-converse': (tools) => tools.filter((tool) => 'systemTool' in tool).map(() => ({ type: 'systemTool' })),
 }
 
-/** Tools of a request as they stand; of Responses also among the items of the input (types of openai 7.59.0, `additional_tools`). */
-export const listedTools = ({ tools, input }: JsonObject, wire: string): JsonObject[] =>
-  wire === 'openai-responses' ? [...asObjects(tools), ...asObjects(input).flatMap((item) => asObjects(item.tools))] : asObjects(tools)
+/** Tools that stand elsewhere than in `tools`, by wire. */
+const ADDED: Readonly<Record<string, (body: JsonObject) => JsonObject[]>> = {
+  // Among the items of the input (types of openai 7.59.0, `additional_tools`).
+  'openai-responses': ({ input }) => asObjects(input).flatMap((item) => asObjects(item.tools)),
+}
+
+/** Tools of a request as they stand. */
+export const listedTools = (body: JsonObject, wire: string): JsonObject[] => [...asObjects(body.tools), ...(ADDED[wire]?.(body) ?? [])]
 
 function requestTools(body: JsonObject, wire: string): JsonObject[] {
   const own = listedTools(body, wire)

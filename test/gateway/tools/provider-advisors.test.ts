@@ -126,7 +126,7 @@ t.test('an advisor is sent with the questions that are held for', async (t) => {
   t.match(upstream.requests.at(-1)?.json.tools, [{ max_uses: undefined }], 'of a key without a limit as it is')
 })
 
-t.test('tools that a conversation adds are held, capped and refused as any others', async (t) => {
+t.test('tools that a conversation adds are held, capped and refused like all others', async (t) => {
   const before = upstream.requests.length
   t.equal((await ask(BOUND, adding(advisor('up-large')))).status, 403, 'a model that the key may not use')
   t.equal((await ask(LIMITED, adding(advisor('up-unknown')))).status, 403, 'a model without a price')
