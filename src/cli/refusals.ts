@@ -72,14 +72,25 @@ function show(reply: JsonObject, { flags, streams, isFirst }: { flags: RefusalFl
   else if (flags.csv) {
     const text = csvText(REFUSALS_CSV, rows, isFirst)
     if (text !== '') streams.out(text.slice(0, -'\r\n'.length))
-  } else if (rows.length > 0) streams.out(table(HEAD, rows.map(refusalLine)))
+  } else if (rows.length > 0)
+    streams.out(
+      table(
+        HEAD,
+        rows.map((row) => refusalLine(row, flags.generation)),
+      ),
+    )
   else if (isFirst) streams.out('No request was refused.')
 }
 
-const HEAD = ['minute', 'key', 'count', 'status', 'reason', 'limit', 'latest request', 'model', 'field', 'message']
+const HEAD = ['minute', 'key', 'count', 'status', 'reason', 'limit', 'request', 'model', 'field', 'message']
 
-function refusalLine({ minute, api_key_hash: hash, api_key_name: name, count, status, reason, limits, latest }: JsonObject): string[] {
-  const [last = {}] = (Array.isArray(latest) ? latest : []).filter(isObject)
+/** @param wanted id of the request that is looked for; absent: the latest of the row is shown. */
+function refusalLine(
+  { minute, api_key_hash: hash, api_key_name: name, count, status, reason, limits, latest }: JsonObject,
+  wanted: string | undefined,
+): string[] {
+  const known = asObjects(latest)
+  const last: JsonObject = known.find(({ generation_id: id }) => id === wanted) ?? known[0] ?? {}
   const { generation_id: id, model, field, message } = last
   const key = name ?? (typeof hash === 'string' ? hash.slice(0, 12) : 'unknown')
   return [String(minute).slice(0, 16).replace('T', ' '), key, count, status, reason, limitText(limits), id, model, field, message].map(

@@ -144,6 +144,39 @@ t.test('models of vectors are known by their mode or name; those of pictures, so
   t.equal(status, 0, `${stdout}${stderr}`)
 })
 
+t.test('providers by the names, addresses and models that LiteLLM knows', async (t) => {
+  const endpoint = (params: JsonObject): { provider: JsonObject; endpoint: JsonObject; read: Imported } => {
+    const file = { model_list: [{ model_name: 'a', litellm_params: { api_key: 'os.environ/K', ...params } }] }
+    const read = importText('x.json', JSON.stringify(file))
+    const { providers, models } = importedConfig(read) as {
+      providers: Record<string, JsonObject>
+      models: { a?: { endpoints: [JsonObject] } }
+    }
+    return { provider: Object.values(providers)[0] ?? {}, endpoint: models.a?.endpoints[0] ?? {}, read }
+  }
+  for (const address of ['http://127.0.0.1:11434', 'http://127.0.0.1:11434/', 'http://127.0.0.1:11434/v1'])
+    t.match(endpoint({ model: 'ollama/llama3', api_base: address }).provider, { preset: 'ollama', base_url: 'http://127.0.0.1:11434/v1' })
+  t.match(endpoint({ model: 'vertex_ai/claude-sonnet-4-5@20250929' }), {
+    provider: { preset: 'vertex-claude' },
+    endpoint: { model: 'claude-sonnet-4-5@20250929' },
+  })
+  t.match(endpoint({ model: 'vertex_ai/gemini-3.5-flash' }).provider, { preset: 'vertex-gemini' })
+  const other = endpoint({ model: 'vertex_ai/meta/llama-4' })
+  t.same(other.endpoint, {}, 'none of another format')
+  t.ok(
+    other.read.fates.every(({ fate, note }) => fate === 'left' && /other makers/.test(note ?? '')),
+    'and it says so',
+  )
+  t.match(endpoint({ model: 'claude-3-5-haiku-20241022' }).provider, { preset: 'anthropic' }, 'its key goes to no one else')
+  t.match(endpoint({ model: 'gpt-5-mini' }).provider, { preset: 'openai-chat' })
+  const azure = { api_base: 'https://x.openai.azure.com/' }
+  for (const model of ['azure/mine', 'azure/responses/mine'])
+    t.match(endpoint({ model, ...azure }), {
+      provider: { preset: 'azure-openai', base_url: 'https://x.openai.azure.com/openai/v1' },
+      endpoint: { model: 'mine' },
+    })
+})
+
 t.test('what stands for fallbacks and alerts is what the gateway has', async (t) => {
   const file = {
     model_list: ['a', 'b'].map((name) => ({ model_name: name, litellm_params: { model: `openai/${name}`, api_key: 'os.environ/K' } })),

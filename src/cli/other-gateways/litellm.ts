@@ -6,6 +6,7 @@ import { isObject, type JsonObject } from '../../core/json.ts'
 import type { ConfigDraft, EndpointSettings, ProviderSettings } from './config-draft.ts'
 import { importedKind, NO_TEXT } from './model-kinds.ts'
 import type { OtherGateway } from './other-gateway.ts'
+import { bareProvider, presetFor } from './provider-names.ts'
 import { LIMITS, perMillion, seconds, wholeWeight } from './quantities.ts'
 import type { Part } from './source-file.ts'
 
@@ -47,18 +48,29 @@ function readModel(entry: Part, index: number, draft: ConfigDraft): void {
   const mock = params.part('mock_response')
   const mode = info?.text('mode')
   if (importedKind(mode, params.text('model') ?? name) === 'other' && !mock) {
-    entry.left(NO_TEXT)
-    for (const part of [entry, params, info]) for (const [, member] of part?.entries() ?? []) member.left(NO_TEXT)
+    leaveOut([entry, params, info], NO_TEXT)
     return
   }
   const written = params.text('model') ?? name
-  const [prefix = '', ...rest] = written.includes('/') ? written.split('/') : [params.text('custom_llm_provider') ?? 'openai', written]
+  const [prefix = '', ...rest] = written.includes('/')
+    ? written.split('/')
+    : [params.text('custom_llm_provider') ?? bareProvider(written), written]
   const model = rest.join('/')
-  const responses = model.startsWith('responses/')
+  const preset = presetFor(prefix)
+  if (preset === 'vertex-gemini' && OF_OTHERS.test(model)) {
+    leaveOut([entry, params, info], 'Vertex AI serves models of other makers over an API for which there is no preset')
+    return
+  }
+  // A preset of its own has the Responses API of OpenAI; that of Azure is of this API.
+  const responses = model.startsWith('responses/') && presetFor(`${prefix}_responses`) !== undefined
+  const provider = preset === 'vertex-gemini' && model.startsWith('claude') ? 'vertex_claude' : responses ? `${prefix}_responses` : prefix
   const endpoint: EndpointSettings = mock
     ? { provider: draft.provider('sim', { dialect: 'sim' }), model: 'echo' }
     : {
-        provider: draft.provider(prefix || 'provider', providerSettings(responses ? `${prefix}_responses` : prefix, params, name, draft)),
+        provider: draft.provider(
+          provider === 'vertex_claude' ? provider : prefix || 'provider',
+          providerSettings(provider, params, name, draft),
+        ),
         model: model.replace(/^(?:responses|converse|invoke)\//, ''),
         price: readPrice(params, info) ?? 'snapshot',
       }
@@ -86,10 +98,20 @@ function readModel(entry: Part, index: number, draft: ConfigDraft): void {
     temperature: ['left', 'parameters of a preset: docs/configuration/presets.md#presets'],
     max_tokens: ['left', 'parameters of a preset: docs/configuration/presets.md#presets'],
     tags: ['left', 'only and ignore in provider of a key'],
+    organization: ['left', 'headers of the provider: OpenAI-Organization'],
+    max_parallel_requests: ['left', "a provider's 429 makes headgate try the next endpoint"],
     mock_response: ['replaced', 'the model echo of the dialect sim, which answers without a provider with the text of the question'],
   })
   params.left(mock ? 'no provider is called where mock_response stands' : DOCS)
   info?.left('facts that headgate knows of the model itself, or does not use')
+}
+
+/** Models of Mistral, Meta and others (docs.cloud.google.com, Model Garden, partner models). */
+const OF_OTHERS = /^(?:mistral|codestral|llama|meta\/|deepseek|qwen|jamba|ai21|openai\/|minimax|moonshot|zai|grok|xai)/
+
+function leaveOut(parts: readonly (Part | undefined)[], why: string): void {
+  parts[0]?.left(why)
+  for (const part of parts) for (const [, member] of part?.entries() ?? []) member.left(why)
 }
 
 /** @param name of the model, by which a secret of the file is called. */
@@ -221,5 +243,7 @@ function readGeneral(general: Part, draft: ConfigDraft): void {
     store_model_in_db: ['left', 'models stand in the file, which is read again when it changes'],
     alerting: ['left', 'events.receivers'],
     allowed_ips: ['left', 'a proxy or firewall in front'],
+    use_x_forwarded_for: ['left', 'server.trusted_proxies'],
+    litellm_key_header_name: ['left', 'Authorization: Bearer, or x-api-key'],
   })
 }

@@ -36,8 +36,11 @@ const PRESETS: Readonly<Record<string, string>> = {
   zaiorg: 'zai',
 }
 
-/** Paths of the API below the address of a resource, which others have. */
-const PATHS: Readonly<Record<string, string>> = { 'azure-openai': '/openai/v1' }
+/** Paths of the API that others add themselves to the address, and what of the address belongs to such a path. */
+const PATHS: Readonly<Record<string, { path: string; own: RegExp }>> = {
+  'azure-openai': { path: '/openai/v1', own: /\/openai(?:\/.*)?$/ },
+  ollama: { path: '/v1', own: /\/(?:v1|api)$/ },
+}
 
 const plain = (name: string): string => name.toLowerCase().replaceAll(/[^a-z0-9]/g, '')
 
@@ -50,6 +53,16 @@ export function presetFor(name: string): string | undefined {
 
 /** The `base_url` for an address of another gateway. */
 export function baseUrl(preset: string | undefined, address: string): string {
-  const path = preset === undefined ? undefined : PATHS[preset]
-  return path === undefined ? address : `${address.replace(/\/+$/, '').replace(/\/openai(?:\/.*)?$/, '')}${path}`
+  const added = preset === undefined ? undefined : PATHS[preset]
+  return added === undefined ? address : `${address.replace(/\/+$/, '').replace(added.own, '')}${added.path}`
 }
+
+/** Names of models that LiteLLM knows without a provider before them (its lists of models by provider, such as `litellm.anthropic_models`, in PyPI litellm 1.110.2). */
+const BARE: readonly (readonly [RegExp, string])[] = [
+  [/^claude-/, 'anthropic'],
+  [/^gemini-/, 'vertex_ai'],
+  [/^command-/, 'cohere_chat'],
+]
+
+/** The provider of a model that stands without one. */
+export const bareProvider = (model: string): string => BARE.find(([names]) => names.test(model))?.[1] ?? 'openai'
