@@ -244,6 +244,9 @@ function readGeneral(general: Part, draft: ConfigDraft): void {
     alerting: ['left', 'events.receivers'],
     allowed_ips: ['left', 'a proxy or firewall in front'],
     use_x_forwarded_for: ['left', 'server.trusted_proxies'],
+    enable_jwt_auth: ['left', 'auth.issuers: docs/identity.md'],
+    litellm_jwtauth: ['left', 'auth.issuers: docs/identity.md'],
+    store_audit_logs: ['replaced', 'the audit log, which is always kept'],
     litellm_key_header_name: ['left', 'Authorization: Bearer, or x-api-key'],
   })
 }
