@@ -100,13 +100,18 @@ t.test('what the file does not say of a model that the shipped catalogue has', a
   }
   const known = { context: 1_000_000, max_output: 128_000, price: { prompt: '2.00', cached: '0.10' }, quirks: { thinking: 'adaptive' } }
   t.match(read({ model: 'anthropic/claude-sonnet-5-5' }).models, { a: { endpoints: [{ provider: 'anthropic', ...known }] } })
-  const stated = read({ model: 'anthropic/claude-sonnet-5-5', input_cost_per_token: 1e-6 }, { max_input_tokens: 5 })
+  const stated = read(
+    { model: 'anthropic/claude-sonnet-5-5', input_cost_per_token: 1e-6, output_cost_per_token: 2e-6 },
+    { max_input_tokens: 5 },
+  )
   t.match(
     stated.models,
     { a: { context: 5, endpoints: [{ price: { prompt: '1' }, quirks: { thinking: 'adaptive' } }] } },
     'what it says counts',
   )
   t.notMatch(stated.models, { a: { endpoints: [{ context: 1_000_000 }] } })
+  const half = read({ model: 'anthropic/claude-sonnet-5-5' }, { input_cost_per_token: 1e-6 })
+  t.match(half.models, { a: { endpoints: [{ price: { prompt: '2.00', completion: '10.00' } }] } }, 'no price of one side')
   const elsewhere = read({ model: 'anthropic/claude-sonnet-5-5', api_base: 'http://127.0.0.1:9' })
   t.match(elsewhere.models, { a: { endpoints: [{ price: 'snapshot' }] } }, 'a server of the operator’s own may be anything')
   const chat = (read({ model: 'openai/gpt-5.5' }).models as { a: { endpoints: [JsonObject] } }).a.endpoints[0]

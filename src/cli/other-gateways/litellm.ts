@@ -72,7 +72,7 @@ function readModel(entry: Part, index: number, draft: ConfigDraft): void {
           providerSettings(provider, params, name, draft),
         ),
         model: model.replace(/^(?:responses|converse|invoke)\//, ''),
-        price: readPrice(params, info) ?? 'snapshot',
+        price: readPrice(params, info, importedKind(mode, model) === 'embedding') ?? 'snapshot',
       }
   const weight = params.number('weight')
   if (weight !== undefined) endpoint.weight = wholeWeight(weight)
@@ -137,11 +137,19 @@ function providerSettings(prefix: string, params: Part, name: string, draft: Con
   return settings
 }
 
-function readPrice(params: Part, info: Part | undefined): JsonObject | undefined {
+const COSTS = ['input_cost_per_token', 'cache_read_input_token_cost', 'cache_creation_input_token_cost']
+
+function readPrice(params: Part, info: Part | undefined, isVectors: boolean): JsonObject | undefined {
   const cost = (name: string): number | undefined => params.number(name) ?? info?.number(name)
   const [prompt, completion] = [cost('input_cost_per_token'), cost('output_cost_per_token')]
   const [cached, written] = [cost('cache_read_input_token_cost'), cost('cache_creation_input_token_cost')]
   if (prompt === undefined) return undefined
+  if (completion === undefined && !isVectors) {
+    for (const part of [params, info])
+      for (const name of COSTS)
+        part?.part(name)?.left('a price here has both sides: state output_cost_per_token beside input_cost_per_token')
+    return undefined
+  }
   return {
     prompt: perMillion(prompt),
     ...(completion === undefined ? {} : { completion: perMillion(completion) }),
