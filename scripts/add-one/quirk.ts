@@ -10,8 +10,8 @@ export const addition: Addition = {
   edits: [
     {
       file: 'src/dialects/chat/quirks.ts',
-      find: "  stop: oneOf('`list`",
-      replace: "  one_stop: flag('True: the provider takes one stop sequence; the others are left out.'),\n  stop: oneOf('`list`",
+      find: "  stop: choiceQuirk('`list`",
+      replace: "  one_stop: flag('True: the provider takes one stop sequence; the others are left out.'),\n  stop: choiceQuirk('`list`",
     },
     {
       file: 'src/dialects/chat/fit-request.ts',
