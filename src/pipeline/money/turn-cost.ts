@@ -31,15 +31,14 @@ function otherTariff(exchange: Accepted & MaybeAimed, endpoint: Endpoint, model:
   return advisor && exchangeTariff(exchange, advisor)
 }
 
-/** The same for a hold, with all calls that the provider may run. */
-export function heldExtras(exchange: Aimed): Extras | undefined {
+/** The same for a hold, with all calls that the provider may run, of a request that may cause more than tokens. */
+export function heldExtras(exchange: Aimed): Extras {
   const {
     demand: { advisors },
     request: {
-      need: { searches: webSearches, isTokensAlone },
+      need: { searches: webSearches },
     },
   } = exchange
-  if (isTokensAlone && advisors.length === 0) return undefined
   const fees = toolFees(exchange)
   const advice = advisors.flatMap(({ uses, endpoints }) =>
     endpoints.slice(0, 1).map((endpoint) => ({ uses, tariff: exchangeTariff(exchange, endpoint) })),
