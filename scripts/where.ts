@@ -26,7 +26,7 @@ interface Source {
   readonly heading: string
   /** All its other comments, a line each. */
   readonly comments: readonly string[]
-  /** What it declares, and the words of its texts. */
+  /** Names that it declares, and its texts. */
   readonly code: string
 }
 
