@@ -860,6 +860,7 @@ readonly updated_at: string | null
 readonly expires_at: string | null
 readonly creator_user_id: string | null
 readonly workspace_id: string
+readonly role: Word<'member' | 'viewer' | 'billing' | 'admin' | 'owner'>
 readonly is_management_key: boolean
 readonly source: Word<'configuration' | 'store'>
 readonly forecast?: {

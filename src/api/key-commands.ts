@@ -68,5 +68,5 @@ async function create(fields: JsonObject, source: KeySource & ChangeSource, mana
       message: `${namesakeText(namesake)}: choose another name, or give that key a new secret with headgate keys rotate ${hash}, or delete it: headgate keys delete ${hash}`,
     })
   }
-  return (await createKey(fields, source, management)).body
+  return (await createKey(fields, source, management ? 'owner' : 'member')).body
 }

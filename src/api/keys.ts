@@ -4,6 +4,7 @@ import { badField, Fault } from '../core/faults.ts'
 import type { JsonObject } from '../core/json.ts'
 import { MAX_USD } from '../core/money.ts'
 import { plainName } from '../core/plain-name.ts'
+import { isManager, type Role } from '../core/roles.ts'
 import { makeSecret } from '../core/secret.ts'
 import { WORKSPACE } from '../core/workspace.ts'
 import type { ApiKey } from '../plugin-api/key.ts'
@@ -51,14 +52,14 @@ export async function oneKey(hash: string, source: KeySource): Promise<ApiReply>
 /**
  * The reply alone holds the secret; it cannot be read again. Here a name is a label, as for other gateways of this API: several keys may
  * have it, and none is looked for.
- * @param management true: the key manages and cannot generate. Only the command line makes such keys.
+ * @param role of the key. Only the command line makes keys that manage.
  * @throws Fault 400 naming the field.
  */
-export async function createKey(body: JsonObject, source: KeySource & ChangeSource, management = false): Promise<ApiReply> {
+export async function createKey(body: JsonObject, source: KeySource & ChangeSource, role: Role = 'member'): Promise<ApiReply> {
   const making = parseMaking(body, source.clock.now())
-  checkParent(making, source, { management })
+  checkParent(making, source, { role })
   const { secret, hash, label } = makeSecret(source.brand)
-  const key = await source.store.put({ ...BLANK, ...making, identity: hash, hash, label, management }, source.origin)
+  const key = await source.store.put({ ...BLANK, ...making, identity: hash, hash, label, role }, source.origin)
   return { status: 201, body: { data: await shownKey(key, source), key: secret } }
 }
 
@@ -71,7 +72,7 @@ export async function keyCalled(name: string, source: KeySource): Promise<ApiKey
 export const namesakeText = ({ name, hash }: Pick<ApiKey, 'name' | 'hash'>): string =>
   `There is another key of the name ${name} (${hash.slice(0, 12)})`
 
-const BLANK: Omit<KeyRecord, 'identity' | 'hash' | 'label' | 'name' | 'expiresAt' | 'creator' | 'management'> = {
+const BLANK: Omit<KeyRecord, 'identity' | 'hash' | 'label' | 'name' | 'expiresAt' | 'creator' | 'role'> = {
   disabled: false,
   limit: null,
   limitReset: null,
@@ -140,10 +141,10 @@ export async function addCredit(hash: string, dollars: number, source: KeySource
 function checkParent(
   { parent }: Pick<KeyRecord, 'parent'>,
   { budgets }: KeySource,
-  { management, consent }: Pick<KeyRecord, 'management' | 'consent'>,
+  { role, consent }: Pick<KeyRecord, 'role' | 'consent'>,
 ): void {
   if (parent === undefined) return
-  if (management) throw badField('parent', 'a management key spends nothing')
+  if (isManager({ role })) throw badField('parent', 'a management key spends nothing')
   if (consent) throw badField('parent', 'a key that was given to an application spends with the key that issued it')
   if (Object.hasOwn(budgets, parent)) return
   const names = Object.keys(budgets)

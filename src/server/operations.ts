@@ -10,6 +10,7 @@ import {
   wantsCsv,
 } from '../api/index.ts'
 import { Fault } from '../core/faults.ts'
+import { isManager } from '../core/roles.ts'
 import type { ProviderPreferences } from '../dialects/canon/request-fields.ts'
 import type { GuardrailSetting } from '../pipeline/guard/guardrail-setting.ts'
 import { termsFor } from '../pipeline/guard/guardrail-terms.ts'
@@ -60,7 +61,7 @@ export function operations(served: ServedOperations): Operations {
     if (!operation) throw new Fault('method_not_allowed', { headers: { Allow: operationMethods(matching) } })
     if (operation.caller === 'none') return answer(operation, request, { source })
     const key = await findCaller(request)
-    if (operation.caller === 'management' && !key.management) throw new Fault('management_only')
+    if (operation.caller === 'management' && key.role !== 'owner') throw new Fault('management_only')
     return answer(operation, request, { source, key })
   }
 }
@@ -75,7 +76,7 @@ function allOperations(): Promise<readonly Operation[]> {
 
 function listedCatalog(key: ApiKey, { catalog, preferences, guardrails }: ServedOperations): ReturnType<typeof catalogFor> {
   // A management key cannot generate, and sees the whole catalogue.
-  const terms = key.management ? undefined : termsFor(guardrails, key)
+  const terms = isManager(key) ? undefined : termsFor(guardrails, key)
   const barred = terms && ((endpoint: Endpoint) => terms.bar(endpoint, undefined) !== undefined)
   return catalogFor(catalog, key, preferences, barred)
 }

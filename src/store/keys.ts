@@ -84,7 +84,7 @@ export function isKey(key: StoredKey): boolean {
 /** Fields that codes and sessions have in common: they are stored among the keys, but no request is authenticated by them. */
 export const OPENS_NOTHING = {
   label: '',
-  management: false,
+  role: 'member',
   disabled: true,
   allowedModels: undefined,
   provider: undefined,
@@ -290,7 +290,7 @@ function keyColumns(key: KeyRecord): (string | number | null)[] {
     key.name,
     key.label,
     key.limit,
-    key.management ? 1 : 0,
+    key.role === 'owner' ? 1 : 0,
     key.disabled ? 1 : 0,
     key.expiresAt,
     policyText(key),
@@ -307,7 +307,7 @@ function keyFrom(row: NonNullable<ReturnType<StatementSync['get']>>): StoredKey 
     hash: text(row.hash),
     label: text(row.label),
     name: plainName(text(row.name)),
-    management: row.management === 1,
+    role: row.management === 1 ? 'owner' : 'member',
     disabled: row.disabled === 1,
     limit: row.credit_limit === null ? null : integer(row.credit_limit),
     limitReset: WINDOWS.find((reset) => reset === row.limit_reset) ?? null,

@@ -44,7 +44,7 @@ export function recordKeysContract(t: Test, name: string, open: OpenRecord): voi
       passThrough: true,
       limit: Number.MAX_SAFE_INTEGER,
       expiresAt: made + 1000,
-      management: true,
+      role: 'owner' as const,
       limitReset: 'weekly' as const,
       includeByokInLimit: true,
       creator: "o'someone",

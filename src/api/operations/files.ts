@@ -2,6 +2,7 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import { Type } from 'typebox'
 import { Fault } from '../../core/faults.ts'
+import { isManager } from '../../core/roles.ts'
 import type { ApiKey } from '../../plugin-api/key.ts'
 import type { KeyFiles } from '../../services/files/types.ts'
 import { FILES_QUERY, type FileForm, fileContent, listFiles, oneFile, removeFile } from '../files.ts'
@@ -45,9 +46,9 @@ const ID = {
 /** Clients of messages name the version of their API. */
 const fileForm = (headers: IncomingHttpHeaders): FileForm => (headers['anthropic-version'] === undefined ? 'usual' : 'messages')
 
-function keyFiles({ identity, issuer, management }: ApiKey, { store }: UploadSource): KeyFiles {
-  if (management) throw new Fault('forbidden', { message: 'Management keys have no files' })
-  return store.of(identity, issuer?.identity)
+function keyFiles(key: ApiKey, { store }: UploadSource): KeyFiles {
+  if (isManager(key)) throw new Fault('forbidden', { message: 'Management keys have no files' })
+  return store.of(key.identity, key.issuer?.identity)
 }
 
 /** For requests that look through the folder. */

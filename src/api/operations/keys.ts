@@ -1,6 +1,7 @@
 /** API keys. */
 
 import { Type } from 'typebox'
+import { ROLES } from '../../core/roles.ts'
 import { WINDOWS } from '../../core/windows.ts'
 import { readKey } from '../key.ts'
 import { checkChanges, checkMaking } from '../key-body.ts'
@@ -8,6 +9,8 @@ import { changeKey, createKey, hashIn, KEYS_QUERY, listKeys, oneKey, removeKey, 
 import { withNotes } from '../openapi.ts'
 import { type Operation, operation } from '../operation.ts'
 import { amount, data, deleted, flag, forecast, maybe, text, texts } from '../schemas.ts'
+
+const role = Type.Enum([...ROLES], { description: 'Role of the key: `member` generates, the others manage.' })
 
 const spending = {
   limit: maybe(amount('USD; null for none.')),
@@ -24,6 +27,7 @@ const ownKey = data(
     label: text('The masked secret.'),
     ...spending,
     parent: maybe(Type.String({ description: 'The budget that it draws on, with other keys.' })),
+    role,
     is_management_key: flag(),
     expires_at: maybe(Type.String()),
     rate_limit: Type.Object({ requests: Type.Integer(), interval: Type.String() }),
@@ -46,6 +50,7 @@ export const key = Type.Object(
     expires_at: maybe(Type.String()),
     creator_user_id: maybe(Type.String()),
     workspace_id: text(),
+    role,
     is_management_key: flag('True: it manages, and generates nothing.'),
     source: Type.Enum(['configuration', 'store'], { description: 'Where it is defined.' }),
     forecast: Type.Optional(

@@ -167,8 +167,8 @@ export class ControlRoom {
       throw new Fault('invalid_key', { message: 'key: expected a management key or the admin token', metadata: { field: 'key' } })
     }
     if (status !== 200) throw new Fault('unavailable', { message: `The gateway cannot look the key up: it replies with ${status}` })
-    const { data } = JSON.parse(body) as { data: { label: string; is_management_key: boolean } }
-    if (!data.is_management_key) {
+    const { data } = JSON.parse(body) as { data: { label: string; role: string } }
+    if (data.role !== 'owner') {
       this.countWrong(request)
       throw new Fault('management_only', {
         message: 'key: expected a management key, found one for completions',
