@@ -101,6 +101,7 @@ export function keyAmounts(key: ApiKey | KeyRecord, credit: CreditBook): JsonObj
 
 function keyEntry(key: ApiKey | StoredKey, { credit }: Pick<KeySource, 'credit'>): JsonObject {
   const stored = 'createdAt' in key ? key : undefined
+  const unknown = stored?.unknownRole
   return {
     hash: key.hash,
     name: key.name,
@@ -113,7 +114,7 @@ function keyEntry(key: ApiKey | StoredKey, { credit }: Pick<KeySource, 'credit'>
     creator_user_id: key.creator ?? null,
     external_user: null,
     workspace_id: WORKSPACE,
-    role: key.role,
+    role: unknown === undefined ? key.role : null,
     is_management_key: isManager(key),
     provider_ids: [...((key.issuer ?? key).providerIds ?? [])],
     source: stored ? 'store' : 'configuration',

@@ -1,7 +1,8 @@
 /**
  * Roles of callers. Each operation of the API names the roles that it is open to (`src/api/operation.ts`), each key has one role, and so has
- * each rule of an identity provider.
+ * each rule of an identity provider. See docs/decisions/0089-roles.md.
  */
+import { Fault } from './faults.ts'
 
 /** From the least to the greatest. `viewer` and `billing` stand beside each other: neither includes the other. */
 export const ROLES = ['member', 'viewer', 'billing', 'admin', 'owner'] as const
@@ -46,6 +47,9 @@ export function includesRole(role: Role, other: Role): boolean {
  */
 export type RequiredRoles = 'none' | 'any' | readonly [Role, ...Role[]]
 
+/** Visitors of the control room to whom a route of the admin listener is open: those with one of these roles, or with the admin token alone. */
+export type Visitors = 'operator' | readonly [Role, ...Role[]]
+
 /** The caller of an operation, as far as its rights go. */
 export interface RoleHolder {
   readonly role: Role
@@ -64,6 +68,22 @@ export function isPermitted({ role }: RoleHolder, required: RequiredRoles): bool
 /** All roles that an operation is open to, from the least to the greatest. */
 export function permittedRoles(required: RequiredRoles): Role[] {
   return ROLES.filter((role) => isPermitted({ role }, required))
+}
+
+/** Names of roles as a sentence has them. */
+export function listed(names: readonly string[]): string {
+  return names.length < 2 ? names.join('') : `${names.slice(0, -1).join(', ')} and ${names.at(-1)}`
+}
+
+/** @throws Fault 403 that names the roles that the operation is open to. */
+export function requireRole(holder: RoleHolder, required: RequiredRoles): void {
+  if (isPermitted(holder, required)) return
+  const roles = permittedRoles(required)
+  const isForMembers = roles.includes('member')
+  throw new Fault(isForMembers ? 'forbidden' : 'management_only', {
+    message: `Only ${isForMembers ? '' : 'management '}keys of the ${roles.length === 1 ? 'role' : 'roles'} ${listed(roles)} can perform this operation: this one has the role ${holder.role}`,
+    metadata: { role: holder.role, required_roles: roles },
+  })
 }
 
 /**
