@@ -154,7 +154,7 @@ const tested = Type.Object({
 
 export const guardrailOperations: readonly Operation[] = [
   operation('POST /guardrails/test', {
-    ...manages,
+    ...reads,
     id: 'testGuardrails',
     audit: { none: 'it looks at a text, and changes nothing' },
     summary: 'Test a text',
