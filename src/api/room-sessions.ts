@@ -25,6 +25,7 @@ const NONCE = 12
 const TAG = 16
 
 export interface SessionHolder {
+  /** The admin token, or a management key, whose own role says what it may. */
   readonly role: 'operator' | 'manager'
   /** Secret that the session's requests to the API are made with. */
   readonly secret: string

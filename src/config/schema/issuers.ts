@@ -1,6 +1,7 @@
 /** Identity providers whose tokens callers may show in the place of a key. */
 
 import { Type } from 'typebox'
+import { ROLES } from '../../core/roles.ts'
 import {
   asWritten,
   choiceField,
@@ -70,6 +71,12 @@ const rule = closed('One rule. Each caller that it maps is a key of its own, wit
     [],
   ),
   ...ofCallers,
+  role: Type.Optional(
+    choiceField(
+      'Rights of its callers, `member` if unset. With any other role they manage, and cannot generate: see [identity.md](identity.md#give-a-role).',
+      ROLES,
+    ),
+  ),
 })
 
 export const issuer = closed('One identity provider.', {

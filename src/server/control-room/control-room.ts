@@ -16,12 +16,14 @@ import type { Actor } from '../../core/audit-entries.ts'
 import type { Clock } from '../../core/clock.ts'
 import { asFault, Fault, faultReply } from '../../core/faults.ts'
 import { isObject, type JsonObject } from '../../core/json.ts'
+import { isPermitted, isRole, MANAGEMENT_ROLES, type Role, requireRole } from '../../core/roles.ts'
 import { secretHash } from '../../core/secret.ts'
 import { Attempts } from '../../pipeline/request/attempt-buckets.ts'
 import { parseBody } from '../../pipeline/request/read.ts'
 import type { AdminRoute } from '../admin-route.ts'
 import { tokenCheck } from '../admin-token.ts'
 import type { ClientAddresses } from '../client-address.ts'
+import { operationsFor } from '../operations.ts'
 import { OPERATOR } from '../origins.ts'
 import { ControlRoomFiles, SAFE_HEADERS } from './files.ts'
 import { PublicApi } from './public-api.ts'
@@ -61,9 +63,6 @@ interface ControlRoomOptions extends RoomSessionsOptions {
   readonly onError: (error: unknown) => void
 }
 
-/** True where a visitor has the role or one above it: the operator sees texts of callers as well. */
-const reaches = ({ role }: RoomSession, needed: RoomSession['role']): boolean => role === 'operator' || role === needed
-
 export class ControlRoom {
   private readonly options: ControlRoomOptions
   private readonly sessions: RoomSessions
@@ -92,13 +91,20 @@ export class ControlRoom {
     return true
   }
 
-  /** True for a route of the operator's that this request's session opens. @throws Fault 403 for a page of another origin. */
+  /**
+   * True for a route of the operator's that this request's session opens. Texts of callers are for the operator alone.
+   * @throws Fault 403 for a page of another origin, or where the session's key has not the role.
+   */
   async opens(route: string, request: IncomingMessage): Promise<boolean> {
-    const needed = this.options.routes.get(route)?.visitor
-    const session = needed && (await this.requestSession(request))
+    const visitors = this.options.routes.get(route)?.visitors
+    const session = visitors && (await this.requestSession(request))
     if (!session) return false
     checkOrigin(request)
-    return reaches(session, needed) && (await this.isAlive(session, request))
+    if (visitors === 'operator' && session.role !== 'operator') return false
+    const role = await this.role(session, request)
+    if (role === undefined) return false
+    if (visitors !== 'operator') requireRole({ role }, visitors)
+    return true
   }
 
   close(): void {
@@ -132,16 +138,17 @@ export class ControlRoom {
       throw thrown
     })
     await this.sessions.end(sessionCookie(request.headers.cookie))
+    const { keyRole } = visitor
     const { cookie, session } = await this.sessions.open(visitor, { actor: await this.holderActor(visitor), address })
-    reply(response, 201, this.described(session), { 'Set-Cookie': setCookie(cookie, isSecure(request)) })
+    reply(response, 201, await this.described(session, keyRole), { 'Set-Cookie': setCookie(cookie, isSecure(request)) })
   }
 
-  private async knownVisitor(name: 'key' | 'code', secret: string, request: IncomingMessage): Promise<SessionHolder> {
+  private async knownVisitor(name: 'key' | 'code', secret: string, request: IncomingMessage): Promise<Visitor> {
     return name === 'code' ? this.visitorOfLink(secret, request) : this.visitorWith(secret, request)
   }
 
   /** @throws Fault 401 for a code that opens nothing, or no more. */
-  private visitorOfLink(code: string, request: IncomingMessage): SessionHolder {
+  private visitorOfLink(code: string, request: IncomingMessage): Visitor {
     if (this.options.link?.take(code, request)) return this.operator('link of the start')
     this.countWrong(request)
     throw new Fault('invalid_key', { message: LINK_USED, metadata: { field: 'code' } })
@@ -154,12 +161,12 @@ export class ControlRoom {
     this.failures.count(address)
   }
 
-  private operator(name: string): SessionHolder {
-    return { role: 'operator', secret: this.options.operatorSecret, name }
+  private operator(name: string): Visitor {
+    return { keyRole: 'owner', role: 'operator', secret: this.options.operatorSecret, name }
   }
 
   /** @throws Fault 401 for a key that is unknown, 403 for one that manages nothing. */
-  private async visitorWith(key: string, request: IncomingMessage): Promise<SessionHolder> {
+  private async visitorWith(key: string, request: IncomingMessage): Promise<Visitor> {
     if (this.isOperator(`Bearer ${key}`)) return this.operator('admin token')
     const { status, body, isUnusable } = await this.api.ownKey(key, this.options.addresses.of(request))
     if (isUnusable) {
@@ -167,15 +174,15 @@ export class ControlRoom {
       throw new Fault('invalid_key', { message: 'key: expected a management key or the admin token', metadata: { field: 'key' } })
     }
     if (status !== 200) throw new Fault('unavailable', { message: `The gateway cannot look the key up: it replies with ${status}` })
-    const { data } = JSON.parse(body) as { data: { label: string; is_management_key: boolean } }
-    if (!data.is_management_key) {
+    const { data } = JSON.parse(body) as { data: { label: string; role: Role } }
+    if (!isPermitted(data, MANAGEMENT_ROLES)) {
       this.countWrong(request)
       throw new Fault('management_only', {
         message: 'key: expected a management key, found one for completions',
         metadata: { field: 'key' },
       })
     }
-    return { role: 'manager', secret: key, name: data.label }
+    return { keyRole: data.role, role: 'manager', secret: key, name: data.label }
   }
 
   /** A key of the configuration is in no store: its mask names it. */
@@ -197,19 +204,20 @@ export class ControlRoom {
   private async showSession(request: IncomingMessage, response: ServerResponse): Promise<void> {
     checkOrigin(request)
     const session = await this.requestSession(request)
-    const isOpen = session !== undefined && (await this.isAlive(session, request))
+    const role = session && (await this.role(session, request))
     const signedOutReply: SessionReply = { data: null, brand: this.options.brand() }
-    reply(response, 200, isOpen ? this.described(session) : signedOutReply)
+    reply(response, 200, session && role ? await this.described(session, role) : signedOutReply)
   }
 
-  private described(session: RoomSession): SessionReply {
+  private async described(session: RoomSession, keyRole: Role): Promise<SessionReply> {
     const { brand, version, url } = this.options
     return {
       brand: brand(),
       data: {
         name: session.name,
         role: session.role,
-        actions: this.actions(session),
+        key_role: keyRole,
+        actions: [...this.actions(session, keyRole), ...(await operationsFor(keyRole))],
         expires_at: new Date(session.expiresAt).toISOString(),
         version,
         api_url: url() ?? null,
@@ -217,10 +225,12 @@ export class ControlRoom {
     }
   }
 
-  /** Routes that the session opens, by method and path, and sample traffic, which costs nothing, since only the simulated provider is there. */
-  private actions(session: RoomSession): string[] {
+  /** Routes of the admin listener that the session opens, by method and path, and sample traffic, which costs nothing, since only the simulated provider is there. */
+  private actions({ role }: RoomSession, keyRole: Role): string[] {
     const { routes, developmentKey } = this.options
-    const opened = [...routes].filter(([, { visitor }]) => visitor && reaches(session, visitor)).map(([route]) => route)
+    const opens = ({ visitors }: AdminRoute): boolean =>
+      visitors !== undefined && (visitors === 'operator' ? role === 'operator' : isPermitted({ role: keyRole }, visitors))
+    const opened = [...routes].filter(([, route]) => opens(route)).map(([name]) => name)
     return developmentKey() === undefined ? opened : [...opened, SAMPLE]
   }
 
@@ -238,18 +248,23 @@ export class ControlRoom {
       authorization: own ? `Bearer ${secret}` : authorization,
       address: this.options.addresses.of(request),
     })
-    if ((status === 401 || status === 429) && own && !isSample) await this.isAlive(session, request)
+    if ((status === 401 || status === 429) && own && !isSample) await this.role(session, request)
   }
 
   private requestSession({ headers }: IncomingMessage): Promise<RoomSession | undefined> {
     return this.sessions.find(sessionCookie(headers.cookie))
   }
 
-  /** A key that was revoked or has expired ends its sessions. @throws Fault 503 where that cannot be found out. */
-  private async isAlive(session: RoomSession, request: IncomingMessage): Promise<boolean> {
-    const { status, isUnusable } = await this.api.ownKey(session.secret, this.options.addresses.of(request))
+  /**
+   * Role that the key of a session has now; undefined of one that was revoked or has expired, which ends the session.
+   * @throws Fault 503 where that cannot be found out.
+   */
+  private async role(session: RoomSession, request: IncomingMessage): Promise<Role | undefined> {
+    const { status, body, isUnusable } = await this.api.ownKey(session.secret, this.options.addresses.of(request))
     if (isUnusable) await this.sessions.end(sessionCookie(request.headers.cookie))
-    return status === 200
+    if (status !== 200) return undefined
+    const { data } = JSON.parse(body) as { data: { role: unknown } }
+    return isRole(data.role) ? data.role : undefined
   }
 
   private refuse(response: ServerResponse, thrown: unknown): void {
@@ -264,6 +279,9 @@ export class ControlRoom {
     response.end(json)
   }
 }
+
+/** One who signs in, with the role of the key that requests of the session are made with. */
+type Visitor = SessionHolder & { readonly keyRole: Role }
 
 /** Faults of sign-ins that are entered. */
 const REFUSALS: ReadonlySet<string> = new Set(['invalid_key', 'management_only'])
