@@ -29,6 +29,7 @@ import { referencePages } from '../server/docs-routes.ts'
 import { createPlanRecorder } from '../server/exchange-recorder.ts'
 import { createUploads } from '../server/file-routes.ts'
 import { Gateway, type Serving } from '../server/gateway.ts'
+import { openStreams } from '../server/http-connection.ts'
 import { ProcessGauges } from '../server/metrics.ts'
 import { operations } from '../server/operations.ts'
 import { Overload, systemLoop } from '../server/overload.ts'
@@ -176,6 +177,7 @@ export class Runtime {
         slowAfter: config.server.bodyTimeout,
         addresses: this.addresses,
         metrics: this.metrics,
+        streams: this.metrics.of(openStreams),
       },
       overload: this.overload,
       telemetry: this.telemetry,

@@ -111,20 +111,26 @@ export class Account implements CreditAccount {
 
   settle(held: number, cost: number, at: number = this.book.clock.now()): number {
     amountOrThrow(cost)
-    this.release(held)
+    this.checkHeld(held)
     if (cost > 0) {
       this.own.charge(cost, at)
       this.payer?.charge(cost, at)
       this.book.total.add(cost)
     }
+    this.own.reserved.add(-held)
+    this.payer?.reserved.add(-held)
     return Math.max(0, cost - held)
   }
 
   release(held: number): void {
-    amountOrThrow(held)
-    if (held > this.own.reserved.cut) throw new RangeError('more is given back than was held')
+    this.checkHeld(held)
     this.own.reserved.add(-held)
     this.payer?.reserved.add(-held)
+  }
+
+  private checkHeld(held: number): void {
+    amountOrThrow(held)
+    if (held > this.own.reserved.cut) throw new RangeError('more is given back than was held')
   }
 
   tightest<A extends Allowance>(allowances: readonly A[]): Tightest<A> | undefined {

@@ -10,6 +10,7 @@ import type { HoldOwner, HoldRow, Journal, SettleRow } from '../../ledger/types.
 import type { ApiKey } from '../../plugin-api/key.ts'
 import type { Endpoint } from '../../routing/catalog/types.ts'
 import type { Turn } from '../attempt/turn.ts'
+import type { Authenticated } from '../exchange.ts'
 import type { GuardrailBudget } from '../guard/guardrail-setting.ts'
 import { leftUnder, limitAnew, limitMember, refusingAllowance, type Spender, type SpendingBound } from '../refusing-limit.ts'
 
@@ -182,7 +183,7 @@ export class Hold {
 
   private record(journal: Journal, row: SettleRow, written: boolean, { charged, unrecovered }: Charged): SettledHold {
     if (written) {
-      const facts = readableJson(row.facts)
+      const facts = row.facts.includes('\\u') ? readableJson(row.facts) : row.facts
       const readable = facts === row.facts ? row : { ...row, facts, use: undefined }
       journal.settle(unrecovered > 0 ? chargedRow(readable, charged) : readable)
     }
@@ -193,15 +194,13 @@ export class Hold {
   private add(account: CreditAccount, held: number | undefined): number | undefined {
     this.account = account
     this.amount += held ?? 0
-    if (held) this.note(held)
+    if (held) {
+      if (this.first === 0) this.first = held
+      else if (this.parts) this.parts.push(held)
+      else this.parts = [this.first, held]
+    }
     if (this.forRow > 0) this.freeForRow()
     return held
-  }
-
-  private note(held: number): void {
-    if (this.first === 0) this.first = held
-    else if (this.parts) this.parts.push(held)
-    else this.parts = [this.first, held]
   }
 }
 
@@ -222,6 +221,35 @@ function chargedRow(row: SettleRow, charged: number): SettleRow {
 export function keyAllowances(key: ApiKey, budgets: readonly GuardrailBudget[]): readonly (Allowance | GuardrailBudget)[] {
   if (!key.issuer && !key.budget && budgets.length === 0) return [key]
   return [key, ...payerAllowances(key), ...budgets]
+}
+
+/** Writes what the exchange holds to the journal; its row names the endpoint of the first hold. @throws Fault `unavailable`. */
+export function writeHold(
+  { head: { seq, tag, costs }, auth: { key } }: Authenticated,
+  endpoint: Endpoint,
+  journal: Journal,
+): Promise<void> {
+  costs.heldAt ??= endpoint
+  const payer = hasPayer(key) ? keyPayer(key) : undefined
+  return costs.hold.write(journal, { seq, tag, key: key.identity, payer, model: costs.heldAt.model.slug, endpoint: costs.heldAt.id })
+}
+
+/** False for nearly all keys: no other account is charged with theirs. */
+const hasPayer = ({ issuer, budget, parent }: ApiKey): boolean => (issuer ?? budget ?? parent) !== undefined
+
+interface Spending {
+  readonly account: CreditAccount
+  readonly allowances: readonly (Allowance | GuardrailBudget)[]
+  /** Some allowance has a limit. */
+  readonly limited: boolean
+}
+
+/** The account and the allowances of a request of `key`. */
+export function keySpending(key: ApiKey, budgets: readonly GuardrailBudget[], credit: CreditBook): Spending {
+  if (!hasPayer(key) && budgets.length === 0)
+    return { account: credit.account(key.identity), allowances: [key], limited: key.limit !== null }
+  const allowances = keyAllowances(key, budgets)
+  return { account: keyAccount(key, credit), allowances, limited: allowances.some(({ limit }) => limit !== null) }
 }
 
 /** The account that a request of `key` holds and charges: with that of its issuer or its budget, where it has one. */

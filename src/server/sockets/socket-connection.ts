@@ -9,7 +9,7 @@ import { utf8 } from '../../machines/sse/frames.ts'
 import type { ClientConnection, Reading } from '../../pipeline/client-connection.ts'
 import { BODY_WEIGHT, type BodyShare } from '../body-memory.ts'
 import type { Watched } from '../caller.ts'
-import { digestOn, type HttpConnectionSource, openStreams, ReadingWatch } from '../http-connection.ts'
+import { digestOn, type HttpConnectionSource, ReadingWatch } from '../http-connection.ts'
 
 const DATA = 'data: '
 const LINE_OF_DATA = `\n${DATA}`
@@ -207,7 +207,7 @@ export class SocketConnection implements ClientConnection {
 
   openStream(_headers: OutgoingHttpHeaders): void {
     this.streaming = true
-    this.channel.source.metrics.of(openStreams).add()
+    this.channel.source.streams.value++
   }
 
   bytes(text: string): boolean {
@@ -235,7 +235,7 @@ export class SocketConnection implements ClientConnection {
 
   /** The exchange holds its body no longer. Messages that wait for their client count until it has them, or has left. */
   release(): void {
-    if (this.streaming) this.channel.source.metrics.of(openStreams).add(-1)
+    if (this.streaming) this.channel.source.streams.value--
     this.streaming = false
     const { socket } = this.channel
     const { share } = this.incoming

@@ -40,7 +40,7 @@ export class Callers {
   }
 
   private headerMethod(headers: IncomingHttpHeaders): AuthenticationMethod {
-    for (const method of this.methods) if (method.shows(headers)) return method
+    for (const method of this.methods) if (method.shows?.(headers) !== false) return method
     throw new Error('the last method takes every request')
   }
 }

@@ -16,8 +16,8 @@ export interface Caller {
 export type FoundKey = ApiKey | undefined
 
 export interface AuthenticationMethod {
-  /** True where the head shows something of this method: no other looks at it then. */
-  shows(headers: IncomingHttpHeaders): boolean
+  /** True where the head shows something of this method: no other looks at it then. Absent in the last one, which takes every request. */
+  shows?(headers: IncomingHttpHeaders): boolean
   /** The caller's key, if it is found without a call to another process. @throws Fault 400 and 401 where what it shows has no form. */
   atHand(caller: Caller): FoundKey
   /**
