@@ -28,7 +28,7 @@ export async function listBudgets(source: BudgetSource): Promise<ApiReply> {
           window: limitReset ?? 'lifetime',
           limit_usd: usd(limit),
           used: usd(account.counted(limitReset)),
-          remaining: usd(budgetLeft({ ...budget, allowances: [{ limit, limitReset, of: 'payer' }] }, credit)),
+          remaining: usd(budgetLeft({ ...budget, allowances: [{ limit, limitReset, level: 1 }] }, credit)),
           resets_at: limitReset ? new Date(windowEnd(limitReset, now)).toISOString() : null,
         })),
         held: usd(account.held),

@@ -48,7 +48,8 @@ const MAX_COVERS = 3
 /** Known spending of the accounts that a lease counts on. */
 export interface Spending {
   readonly own: OwnCharges
-  readonly payer: OwnCharges | undefined
+  /** The nearest first. */
+  readonly payers: readonly OwnCharges[]
 }
 
 export class LeasedAccount implements CreditAccount {
@@ -283,8 +284,8 @@ export class LeasedAccount implements CreditAccount {
     const { leftOver } = this.leaseClient
     const left = leftOver && leftBy(leftOver, allowance)
     if (left !== undefined) return Math.min(limit, Math.max(0, this.lease.idle + left))
-    const { of, limitReset = null } = allowance
-    const charges = of === 'payer' ? this.spending.payer : this.spending.own
+    const { level = 0, limitReset = null } = allowance
+    const charges = level === 0 ? this.spending.own : this.spending.payers[level - 1]
     return charges ? Math.max(0, limit - charges.cut(limitReset, this.office.clock.now()) - this.lease.held) : limit
   }
 }

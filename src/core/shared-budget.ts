@@ -17,7 +17,7 @@ export interface SharedBudget {
   readonly identity: string
   readonly name: string
   /** Nano-dollars by window; null for all that was ever spent. All of them apply at once. */
-  readonly allowances: readonly { readonly limit: number; readonly limitReset: Window | null; readonly of: 'payer' }[]
+  readonly allowances: readonly { readonly limit: number; readonly limitReset: Window | null; readonly level: number }[]
 }
 
 const made = new WeakMap<Budgets, Map<string, SharedBudget>>()
@@ -37,7 +37,7 @@ function sharedBudget(name: string, limits: BudgetLimits = { lifetime: 0 }): Sha
     name,
     allowances: BUDGET_WINDOWS.flatMap((window) => {
       const limit = limits[window]
-      return limit === undefined ? [] : [{ limit, limitReset: window === 'lifetime' ? null : window, of: 'payer' as const }]
+      return limit === undefined ? [] : [{ limit, limitReset: window === 'lifetime' ? null : window, level: 1 }]
     }),
   }
 }

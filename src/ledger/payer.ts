@@ -15,7 +15,7 @@ const NONE: readonly Allowance[] = []
 
 /** Allowances of the payer: they limit what the key may spend of its account. */
 export function payerAllowances({ issuer, budget }: Paid): readonly Allowance[] {
-  if (issuer) return [{ limit: issuer.limit, limitReset: issuer.limitReset, of: 'payer' }]
+  if (issuer) return [{ limit: issuer.limit, limitReset: issuer.limitReset, level: 1 }]
   return budget?.allowances ?? NONE
 }
 

@@ -65,7 +65,7 @@ export function limitMember(tightest: Tightest<SpendingBound> | undefined, spend
 
 export function refusingAllowance({ allowance, left }: Tightest<SpendingBound>, { key, account, now }: Spender): JsonObject {
   const { limit, limitReset } = allowance
-  const isShared = allowance.of === 'payer'
+  const isShared = isOfPayer(allowance)
   const anew = limitAnew(allowance, now)
   return {
     ...ownerOfAllowance(allowance, key),
@@ -78,9 +78,12 @@ export function refusingAllowance({ allowance, left }: Tightest<SpendingBound>, 
 
 function ownerOfAllowance(allowance: SpendingBound, { name, budget }: ApiKey): JsonObject {
   if ('guardrail' in allowance) return { scope: 'guardrail', name: allowance.guardrail }
-  if (allowance.of !== 'payer') return { scope: 'key', name }
+  if (!isOfPayer(allowance)) return { scope: 'key', name }
   return budget ? { scope: 'budget', name: budget.name } : { scope: 'issuer' }
 }
+
+/** True where the spending of several keys counts. */
+const isOfPayer = ({ level = 0 }: Pick<Allowance, 'level'>): boolean => level > 0
 
 /** When a limit begins anew, milliseconds since the epoch; undefined where it does not. */
 export function limitAnew({ limitReset }: Pick<Allowance, 'limitReset'>, now: number): number | undefined {
@@ -91,7 +94,7 @@ export function limitAnew({ limitReset }: Pick<Allowance, 'limitReset'>, now: nu
 export function leftUnder(allowance: Allowance | undefined, key: Pick<ApiKey, 'name' | 'budget'>): string {
   if (!allowance || allowance.limit === null) return ''
   const each = allowance.limitReset ? `${allowance.limitReset} ` : ''
-  if (allowance.of === 'payer')
+  if (isOfPayer(allowance))
     return key.budget ? ` under the ${each}limit of the budget ${key.budget.name}` : ' under the limit of the key that issued this one'
   return ` under the ${each}limit of $${usdText(allowance.limit)} of the key ${key.name}`
 }

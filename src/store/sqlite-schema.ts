@@ -135,6 +135,7 @@ export const SQLITE_MIGRATIONS: readonly (readonly string[])[] = [
     'create table "audit_head" ("sequence" integer not null, "hash" text not null, constraint "audit_head_pkey" primary key ("sequence")) strict',
     "insert into audit_head values (0, '0000000000000000000000000000000000000000000000000000000000000000')",
   ],
+  [],
 ]
 
 /** The tables of this version with their first rows, to which all steps lead: a new database is made of them at once. */

@@ -342,7 +342,7 @@ export class World {
 
   private keyAllowances(key: Key): Allowance[] {
     const parent = this.model.keyBounds('parent')
-    return key === 'parent' ? [...parent] : [...this.model.keyBounds(key), ...parent.map((bound) => ({ ...bound, of: 'payer' as const }))]
+    return key === 'parent' ? [...parent] : [...this.model.keyBounds(key), ...parent.map((bound) => ({ ...bound, level: 1 }))]
   }
 
   private identity(key: Key): string {
