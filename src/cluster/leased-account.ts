@@ -53,6 +53,7 @@ export interface Spending {
 }
 
 export class LeasedAccount implements CreditAccount {
+  readonly payer: string | undefined
   readonly spending: Spending
   private readonly office: LeaseOffice
   private readonly lease = new Lease()
@@ -66,6 +67,7 @@ export class LeasedAccount implements CreditAccount {
   private lookedAt: number
 
   constructor(name: LeaseName, spending: Spending, office: LeaseOffice) {
+    this.payer = name.payer
     this.office = office
     this.spending = spending
     this.leaseClient = new LeaseClient(name, this.lease, office)

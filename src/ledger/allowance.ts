@@ -42,6 +42,8 @@ export interface Charged {
  * on to the account of each of them.
  */
 export interface CreditAccount {
+  /** Its payers (`core/payers.ts`). */
+  readonly payer: string | undefined
   /** Nano-dollars ever charged. */
   readonly settled: bigint
   /** Nano-dollars of open holds. */

@@ -5,7 +5,7 @@
 
 import type { Clock } from '../core/clock.ts'
 import { Total } from '../core/money.ts'
-import { chargedAccounts, splitPayers } from '../core/payers.ts'
+import { chargedAccounts } from '../core/payers.ts'
 import { DAY_MS, oldestCounted, windowStarts } from '../core/windows.ts'
 
 import type { LimitReset } from '../plugin-api/key.ts'
@@ -73,14 +73,17 @@ class Balance {
 
 /** An account whose whole credit is at hand. */
 export class Account implements CreditAccount {
+  readonly payer: string | undefined
   private readonly own: Balance
   /** The own one, then those of the payers: the place is the level of an allowance. */
   private readonly balances: readonly Balance[]
   private readonly book: Book
 
-  constructor(own: Balance, payers: readonly Balance[], book: Book) {
-    this.own = own
-    this.balances = [own, ...payers]
+  /** @param find returns the balance of an identity. */
+  constructor(identity: string, payer: string | undefined, { find, book }: { find: (identity: string) => Balance; book: Book }) {
+    this.payer = payer
+    this.own = find(identity)
+    this.balances = chargedAccounts({ key: identity, payer }).map(find)
     this.book = book
   }
 
@@ -238,8 +241,7 @@ export class Credit implements CreditBook {
     const accounts = payer === undefined ? this.accounts : this.issuedBy(payer)
     let account = accounts.get(identity)
     if (!account) {
-      const payers = splitPayers(payer).map((each) => this.balance(each))
-      account = new Account(this.balance(identity), payers, this.book)
+      account = new Account(identity, payer, { find: (each) => this.balance(each), book: this.book })
       accounts.set(identity, account)
     }
     return account
