@@ -8,9 +8,9 @@ export const PAYER_SEPARATOR = '>'
 
 const NONE: readonly string[] = []
 
-/** @returns undefined where there is no payer. */
-export function joinPayers(identities: readonly string[]): string | undefined {
-  return identities.length === 0 ? undefined : identities.join(PAYER_SEPARATOR)
+/** @param above the payers above it. */
+export function joinPayers(identity: string, above: string | undefined): string {
+  return above === undefined ? identity : `${identity}${PAYER_SEPARATOR}${above}`
 }
 
 /** Identities of the payers, the nearest first. */
