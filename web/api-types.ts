@@ -156,6 +156,9 @@ export type BudgetsReply = {
 readonly data: readonly ({
 readonly name: string
 readonly is_defined: boolean
+readonly parent: string | null
+readonly children: readonly (string)[]
+readonly remaining: number
 readonly windows: readonly ({
 readonly window: Word<'daily' | 'weekly' | 'monthly' | 'lifetime'>
 readonly limit_usd: number

@@ -140,10 +140,6 @@ export async function findConsenter(hash: string, source: KeySource): Promise<Ap
   if (isManager(key)) throw new Fault('forbidden', { message: 'Management keys cannot sign in to applications: use an ordinary key' })
   if ('consent' in key && key.consent)
     throw new Fault('forbidden', { message: 'A key that was given to an application cannot sign in to further ones' })
-  if (key.parent !== undefined)
-    throw new Fault('forbidden', {
-      message: 'A key that draws on a shared budget cannot sign in to applications: use one without a parent',
-    })
   return key
 }
 

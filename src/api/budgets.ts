@@ -1,8 +1,7 @@
 /** GET /v1/budgets: the budgets of the configuration, what the keys under them have spent, and which keys those are. */
 
 import { usd } from '../core/money.ts'
-import type { SharedBudget } from '../core/shared-budget.ts'
-import { budgetNamed } from '../core/shared-budget.ts'
+import { budgetLevels, budgetNamed, ownAllowances, type SharedBudget } from '../core/shared-budget.ts'
 import { windowEnd } from '../core/windows.ts'
 import type { CreditBook } from '../ledger/allowance.ts'
 import { allKeys, type KeySource } from './key-entry.ts'
@@ -24,11 +23,14 @@ export async function listBudgets(source: BudgetSource): Promise<ApiReply> {
       return {
         name: budget.name,
         is_defined: Object.hasOwn(budgets, budget.name),
-        windows: budget.allowances.map(({ limit, limitReset }) => ({
+        parent: budget.above[0]?.name ?? null,
+        children: named.flatMap(({ name, above }) => (above[0]?.name === budget.name ? [name] : [])),
+        remaining: usd(Math.min(...budgetLevels(budget).map((level) => budgetLeft(level, credit)))),
+        windows: ownAllowances(budget).map(({ limit, limitReset }) => ({
           window: limitReset ?? 'lifetime',
           limit_usd: usd(limit),
           used: usd(account.counted(limitReset)),
-          remaining: usd(budgetLeft({ ...budget, allowances: [{ limit, limitReset, of: 'payer' }] }, credit)),
+          remaining: usd(account.tightest([{ limit, limitReset }])?.left ?? 0),
           resets_at: limitReset ? new Date(windowEnd(limitReset, now)).toISOString() : null,
         })),
         held: usd(account.held),
@@ -38,8 +40,8 @@ export async function listBudgets(source: BudgetSource): Promise<ApiReply> {
   })
 }
 
-/** Nano-dollars that the keys under it may spend together, open requests with what they hold. */
-export function budgetLeft({ identity, allowances }: SharedBudget, credit: CreditBook): number {
-  const own = allowances.map(({ limit, limitReset }) => ({ limit, limitReset }))
-  return credit.account(identity).tightest(own)?.left ?? 0
+/** Nano-dollars that its own limits leave to all that is under it, open requests with what they hold. */
+export function budgetLeft(budget: SharedBudget, credit: CreditBook): number {
+  const own = ownAllowances(budget).map(({ limit, limitReset }) => ({ limit, limitReset }))
+  return credit.account(budget.identity).tightest(own)?.left ?? 0
 }

@@ -43,8 +43,8 @@ export async function keyEntries(
   keys: readonly (ApiKey | StoredKey)[],
   source: Pick<KeySource, 'credit' | 'configured' | 'store' | 'entries' | 'budgets'>,
 ): Promise<JsonObject[]> {
-  const { configured, store } = source
-  const issued = await Promise.all(keys.map((key) => withIssuer(key, configured, (hash) => store.find(hash))))
+  const { store } = source
+  const issued = await Promise.all(keys.map((key) => withIssuer(key, source, (hash) => store.find(hash))))
   const complete = issued.map((key) => withBudget(key, source))
   await source.credit.refresh?.(complete.flatMap(keyAccounts))
   const lost = new Map(
@@ -53,13 +53,15 @@ export async function keyEntries(
   return complete.map((key) => ({ ...keyEntry(key, source), ...apiKeyLosses(key, lost) }))
 }
 
+type IssuerSource = Pick<KeySource, 'configured'> & Partial<Pick<KeySource, 'budgets'>>
+
 /** An issued key as it may be used now: disabled where its issuer is, or is no more the one that issued it. */
-async function withIssuer<K extends ApiKey>(key: K, configured: readonly ApiKey[], find: KeyStore['find']): Promise<K> {
+async function withIssuer<K extends ApiKey>(key: K, source: IssuerSource, find: KeyStore['find']): Promise<K> {
   const { consent, issuer } = key
   if (!consent || issuer) return key
-  const written = configured.find(({ identity }) => identity === consent.by)
+  const written = source.configured.find(({ identity }) => identity === consent.by)
   const found = written ?? (await find(issuerHash(consent)))
-  return found && isIssuer(consent, found) ? underIssuer(key, found) : { ...key, disabled: true }
+  return found && isIssuer(consent, found) ? underIssuer<ApiKey & K>(key, withBudget<ApiKey>(found, source)) : { ...key, disabled: true }
 }
 
 /** A key of the store with the budget that it names. */
@@ -131,6 +133,6 @@ export async function allKeys(
   // A secret that stands in both is the configuration's, as it is for callers.
   const stored = (await source.store.list()).filter((key) => !ofFile.has(key.hash) && isKey(key))
   const byHash = new Map(stored.map((key) => [key.hash, key]))
-  const complete = stored.map((key) => withIssuer(key, source.configured, (hash) => byHash.get(hash)))
+  const complete = stored.map((key) => withIssuer(key, source, (hash) => byHash.get(hash)))
   return [...source.configured, ...(await Promise.all(complete)).map((key) => withBudget(key, source))]
 }

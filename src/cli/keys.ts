@@ -127,20 +127,28 @@ export function keyReport({ verb }: KeyCommand, reply: JsonObject, now: number):
 
 function budgetTable(budgets: readonly JsonObject[]): string {
   if (budgets.length === 0) return 'The configuration has no budgets.'
-  const lines = budgets.flatMap(({ name, windows, keys }) =>
+  const lines = budgetTree(budgets).flatMap(({ budget: { name, windows, remaining: atAll, keys }, depth }) =>
     (Array.isArray(windows) ? windows : [])
       .filter(isObject)
       .map(({ window, limit_usd: limit, used, remaining, resets_at: resets }) => [
-        String(name),
+        `${'  '.repeat(depth)}${name}`,
         String(window),
         money(limit, ''),
         money(used, ''),
         money(remaining, ''),
+        money(atAll, ''),
         typeof resets === 'string' ? resets.slice(0, 16).replace('T', ' ') : 'never',
         String(Array.isArray(keys) ? keys.length : 0),
       ]),
   )
-  return table(['budget', 'window', 'limit', 'used', 'left', 'resets', 'keys'], lines)
+  return table(['budget', 'window', 'limit', 'used', 'left', 'left at all', 'resets', 'keys'], lines)
+}
+
+/** Each budget below the one that it draws on. */
+function budgetTree(budgets: readonly JsonObject[], parent: unknown = null, depth = 0): { budget: JsonObject; depth: number }[] {
+  return budgets
+    .filter((each) => (each.parent ?? null) === parent)
+    .flatMap((budget) => [{ budget, depth }, ...budgetTree(budgets, budget.name, depth + 1)])
 }
 
 const HEAD = ['name', 'hash', 'label', 'role', 'state', 'limit', 'per', 'left', 'spent', 'budget', 'expires', 'from']

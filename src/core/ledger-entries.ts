@@ -3,6 +3,7 @@
  * write-offs of an operator. They are only ever appended.
  */
 import { generationId } from './ids.ts'
+import { chargedAccounts } from './payers.ts'
 
 /**
  * `unrecovered`, `disputed`: the gateway makes them with a settlement; they move no balance. `correction`: charges a key, or with an amount
@@ -21,7 +22,7 @@ export interface LedgerEntry {
   readonly number: number
   /** Milliseconds since the epoch. */
   readonly at: number
-  /** Identity of the key, and of the key that issued it through sign-in. */
+  /** Identity of the key, and its payers (`payers.ts`). */
   readonly key: string
   readonly payer?: string | undefined
   /** Sequence and tag of the generation that it is about. */
@@ -44,7 +45,7 @@ export interface LedgerEntry {
 
 export type NewEntry = Omit<LedgerEntry, 'number'>
 
-/** Change of spending by an entry: that of its key, and of the key that issued it. */
+/** Change of spending by an entry: that of its key, and of its payers. */
 export interface Move {
   readonly key: string
   readonly payer?: string | undefined
@@ -124,8 +125,7 @@ export function entryGeneration({ generation }: Pick<LedgerEntry, 'generation'>)
 /** Nano-dollars by identity that entries have moved, as the sums of what keys have spent count them. */
 export function sumOfMoves(moves: readonly Move[]): Map<string, bigint> {
   const sums = new Map<string, bigint>()
-  for (const { key, payer, nano } of moves)
-    for (const account of payer === undefined ? [key] : [key, payer]) sums.set(account, (sums.get(account) ?? 0n) + BigInt(nano))
+  for (const move of moves) for (const account of chargedAccounts(move)) sums.set(account, (sums.get(account) ?? 0n) + BigInt(move.nano))
   return sums
 }
 

@@ -26,7 +26,7 @@ export interface HoldRow {
   tag: string
   /** Identity of the key (its name in YAML, its hash in the store): survives reload and a new secret. */
   key: string
-  /** Identity of the key that issued this one through sign-in: it is charged as well. Absent where there is none. */
+  /** Its payers (`core/payers.ts`): each is charged as well. Absent where there is none. */
   payer?: string | undefined
   model: string
   endpoint: string
@@ -88,7 +88,7 @@ export interface DayCharge {
   cost: bigint
 }
 
-/** Charges of one key, which also count at the key that issued it through sign-in. */
+/** Charges of one key, which also count at each of its payers. */
 export interface KeyCharges {
   key: string
   payer: string | undefined

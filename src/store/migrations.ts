@@ -4,6 +4,7 @@
  */
 import { sql } from 'kysely'
 import { COUNT_VERSIONS, COUNTS } from '../core/ledger-counts.ts'
+import { payersColumn } from '../core/payers.ts'
 import { AUDIT_ENTRY, AUDIT_HEAD, GIVEN_ID } from './columns.ts'
 import { FIRST_STEPS } from './first-steps.ts'
 import { POSTGRES_FUNCTIONS } from './postgres/functions.ts'
@@ -62,6 +63,20 @@ STEPS.push({
   apply: (script) => {
     script.column('api_key', 'role', 'optional text')
     script.column('api_key', 'ends_at', 'optional count')
+  },
+})
+
+STEPS.push({
+  // A charge may have several payers. Programs of the version before go on with one (docs/upgrading.md).
+  kind: 'expand',
+  apply: (script) => {
+    if (script.database === 'sqlite') return
+    script.index({
+      name: 'lease_payers',
+      table: 'lease',
+      on: `using gin ((${payersColumn('payer')})) with (fastupdate = off) where payer <> ''`,
+    })
+    for (const text of POSTGRES_FUNCTIONS) script.raw(sql.raw(text))
   },
 })
 

@@ -1,5 +1,6 @@
 /** Reads of the embedded ledger: each in pages of a few milliseconds, between which requests go on. */
 import type { DatabaseSync } from 'node:sqlite'
+import { chargedAccounts } from '../core/payers.ts'
 import { Pace } from '../ledger/pace.ts'
 import type { LedgerReader } from '../ledger/reader.ts'
 import { searchPages } from '../ledger/search.ts'
@@ -146,8 +147,7 @@ async function summed(pages: Iterable<readonly KeyCharges[]>): Promise<Sums> {
   const sums = new Map<string, bigint>()
   const pace = new Pace()
   for (const page of pages) {
-    for (const { key, payer, cost } of page)
-      for (const account of payer === undefined ? [key] : [key, payer]) sums.set(account, (sums.get(account) ?? 0n) + cost)
+    for (const charge of page) for (const account of chargedAccounts(charge)) sums.set(account, (sums.get(account) ?? 0n) + charge.cost)
     if (pace.over) await pace.rest()
   }
   return sums

@@ -136,6 +136,7 @@ export const SQLITE_MIGRATIONS: readonly (readonly string[])[] = [
     "insert into audit_head values (0, '0000000000000000000000000000000000000000000000000000000000000000')",
   ],
   ['alter table "api_key" add column "role" text', 'alter table "api_key" add column "ends_at" integer'],
+  [],
 ]
 
 /** The tables of this version with their first rows, to which all steps lead: a new database is made of them at once. */

@@ -5,7 +5,7 @@
 import type { Clock, Timer } from '../../core/clock.ts'
 import { LIMIT_REACHED, type NewEvent, SHARE_REACHED } from '../../core/event-types.ts'
 import { usdText } from '../../core/money-text.ts'
-import type { SharedBudget } from '../../core/shared-budget.ts'
+import { budgetLevels, ownAllowances, type SharedBudget } from '../../core/shared-budget.ts'
 import { windowStarts } from '../../core/windows.ts'
 import type { ApiKey, LimitReset } from '../../plugin-api/key.ts'
 
@@ -71,7 +71,7 @@ export class BudgetWatch {
     for (const other of budgetKeyPayers(key)) if (isLimited(other)) this.note(other)
   }
 
-  /** A request was refused for the limit of the key, of the key that issued it, or of its budget: for the one that leaves the least. */
+  /** A request was refused for the limit of the key, of the key that issued it, or of a budget: for the one that leaves the least. */
   refused(key: BudgetKey): void {
     const limited = [key, ...budgetKeyPayers(key)].filter(isLimited)
     const [first, ...others] = limited
@@ -98,7 +98,8 @@ export class BudgetWatch {
   ): Promise<void> {
     try {
       const budgets = new Set(configured.flatMap(({ budget }) => budget ?? []))
-      await this.look([...configured, ...Array.from(budgets, budgetBounds).flat()].filter(isLimited))
+      const bounds = Array.from(budgets, budgetBounds).flat()
+      await this.look([...configured, ...bounds].filter(isLimited))
       for (let hash = ''; !this.closed; ) {
         const page = await after(hash, PAGE)
         await this.look(page.filter(isLimited))
@@ -203,20 +204,22 @@ export class BudgetWatch {
 
 const bounds = new WeakMap<SharedBudget, readonly BudgetKey[]>()
 
-/** Each window of a budget, as a limit of its own. */
+/** Each window of a budget and of those above it, as a limit of its own. */
 function budgetBounds(budget: SharedBudget): readonly BudgetKey[] {
   let found = bounds.get(budget)
   if (!found) {
-    const { identity, name, allowances } = budget
-    found = allowances.map(({ limit, limitReset }) => ({ identity, name, label: '', limit, limitReset }))
+    found = budgetLevels(budget).flatMap((level) =>
+      ownAllowances(level).map(({ limit, limitReset }) => ({ identity: level.identity, name: level.name, label: '', limit, limitReset })),
+    )
     bounds.set(budget, found)
   }
   return found
 }
 
-/** Budgets that count a charge of the key as well. */
+/** Limits beside its own that count a charge of the key as well. */
 function budgetKeyPayers({ issuer, budget }: BudgetKey): readonly BudgetKey[] {
-  return issuer ? [issuer] : budget ? budgetBounds(budget) : NONE
+  if (issuer) return issuer.budget ? [issuer, ...budgetBounds(issuer.budget)] : [issuer]
+  return budget ? budgetBounds(budget) : NONE
 }
 
 const NONE: readonly BudgetKey[] = []

@@ -48,7 +48,7 @@ const MAX_FORGOTTEN = 2_000
 const NO_CHANGE = Number.MAX_SAFE_INTEGER
 
 const TAKE = prepared(takeName(), `SELECT headgate_${takeName()}(${numbered(14 + COUNTS.length)})`)
-const LEASE = prepared('grant', `CALL headgate_grant(${numbered(13)}, NULL, NULL, NULL, NULL)`)
+const LEASE = prepared('grant_levels', `CALL headgate_grant_levels(${numbered(13)}, NULL, NULL, NULL, NULL)`)
 const GIVE_BACK = prepared('return', `CALL headgate_return(${numbered(5)})`)
 const END_LEASES = prepared('end_leases', 'SELECT lost FROM headgate_end_leases($1, $2, $3)')
 const NOW = prepared('now', 'SELECT headgate_now() AS moment')
@@ -161,8 +161,8 @@ export class PostgresRecord implements StoreOfRecord {
   async lease(node: string, { key, payer = '', ask, allowances, idle, more, recallsFirst, turn }: LeaseAsk): Promise<LeaseAnswer> {
     const limits = allowances.map(({ limit }) => limit)
     const resets = allowances.map(({ limitReset }) => limitReset ?? null)
-    const issuers = allowances.map(({ of }) => of === 'payer')
-    const values = [node, key, payer, ask.full, ask.floor, idle, more, limits, resets, issuers, recallsFirst, QUIET, turn]
+    const levels = allowances.map(({ level = 0 }) => level)
+    const values = [node, key, payer, ask.full, ask.floor, idle, more, limits, resets, levels, recallsFirst, QUIET, turn]
     const [row] = await this.money.call<LeaseRow>(LEASE, values)
     if (!row) throw new TypeError('expected one row of a lease')
     return { granted: row.granted, hold: row.hold, lefts: row.lefts.map(Number), waitingFor: row.waiting }
