@@ -4,7 +4,7 @@ import { Type } from 'typebox'
 import { BUDGET_WINDOWS } from '../../core/shared-budget.ts'
 import { listBudgets } from '../budgets.ts'
 import { type Operation, operation } from '../operation.ts'
-import { amount, data, text } from '../schemas.ts'
+import { amount, count, data, text } from '../schemas.ts'
 
 const budget = Type.Object(
   {
@@ -21,7 +21,10 @@ const budget = Type.Object(
       { description: 'All of them apply at once.' },
     ),
     held: amount('USD that open requests of its keys hold; with a store on PostgreSQL, in this process.'),
-    keys: Type.Array(Type.Object({ hash: Type.String(), name: Type.String() }), { description: 'The keys that draw on it.' }),
+    key_count: count('Keys that draw on it.'),
+    keys: Type.Array(Type.Object({ hash: Type.String(), name: Type.String() }), {
+      description: 'The first 100 of them; `GET /v1/keys` with `parent` lists all.',
+    }),
   },
   { description: 'A budget of the configuration, and what its keys have spent of it.' },
 )
