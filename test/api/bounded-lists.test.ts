@@ -13,6 +13,7 @@ const WHOLE: Readonly<Record<string, string>> = {
   'GET /endpoints/zdr': 'endpoints of the configuration',
   'GET /budgets': 'the budgets of the configuration, with 100 keys each at most',
   'GET /activity': 'sums of 30 days by endpoint, whatever the number of keys and requests',
+  'GET /chargeback': 'a statement of one moment, refused beyond 100,000 lines',
   'GET /events/receivers': 'the receivers of the configuration',
 }
 
