@@ -114,6 +114,17 @@ readonly p99: number
 
 export type KeysReply = {
 readonly data: readonly (Key)[]
+readonly total_count: number
+readonly next: string | null
+readonly totals?: {
+readonly keys: number
+readonly in_use: number
+readonly limit_reached: number
+readonly limit_near: number
+readonly usage_daily: number
+readonly usage_weekly: number
+readonly usage_monthly: number
+}
 }
 
 export type OneKeyReply = {
@@ -167,6 +178,7 @@ readonly remaining: number
 readonly resets_at: string | null
 })[]
 readonly held: number
+readonly key_count: number
 readonly keys: readonly ({
 readonly hash: string
 readonly name: string

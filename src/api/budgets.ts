@@ -9,6 +9,9 @@ import { type ApiReply, ok } from './reply.ts'
 
 export type BudgetSource = Pick<KeySource, 'budgets' | 'configured' | 'store' | 'credit' | 'clock'>
 
+/** Keys that are named with a budget: `GET /v1/keys?parent=` lists all of them. */
+const MAX_SHOWN_KEYS = 100
+
 /** Amounts are USD. A budget that keys still name and the configuration no more has is listed with nothing to spend. */
 export async function listBudgets(source: BudgetSource): Promise<ApiReply> {
   const { budgets, credit, clock } = source
@@ -17,9 +20,11 @@ export async function listBudgets(source: BudgetSource): Promise<ApiReply> {
   const named = Array.from(names, (name) => budgetNamed(name, budgets))
   await credit.refresh?.(named.map(({ identity }) => identity))
   const now = clock.now()
+  const drawing = Map.groupBy(keys, ({ parent }) => parent)
   return ok({
     data: named.map((budget) => {
       const account = credit.account(budget.identity)
+      const under = drawing.get(budget.name) ?? []
       return {
         name: budget.name,
         is_defined: Object.hasOwn(budgets, budget.name),
@@ -34,7 +39,8 @@ export async function listBudgets(source: BudgetSource): Promise<ApiReply> {
           resets_at: limitReset ? new Date(windowEnd(limitReset, now)).toISOString() : null,
         })),
         held: usd(account.held),
-        keys: keys.flatMap(({ parent, hash, name }) => (parent === budget.name ? [{ hash, name }] : [])),
+        key_count: under.length,
+        keys: under.slice(0, MAX_SHOWN_KEYS).map(({ hash, name }) => ({ hash, name })),
       }
     }),
   })

@@ -59,6 +59,8 @@ export interface CsvList {
   /** Of the file, without the day. */
   readonly name: string
   readonly columns: readonly string[]
+  /** Columns whose texts are exact decimals, which stand as the numbers that they are. */
+  readonly amounts?: readonly string[]
   /** Paging of its list, and rows of one page at most; absent where it comes whole. */
   readonly paging?: { readonly by: 'offset' | 'cursor'; readonly most: number }
 }

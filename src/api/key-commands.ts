@@ -7,7 +7,8 @@ import { isObject, type JsonObject } from '../core/json.ts'
 import { MAX_USD } from '../core/money.ts'
 import { listBudgets } from './budgets.ts'
 import { readCredits } from './credits.ts'
-import { allKeys, type KeySource, keyEntries } from './key-entry.ts'
+import type { KeySource } from './key-entry.ts'
+import { findKeys } from './key-list.ts'
 import { OPERATOR_RIGHTS } from './key-rights.ts'
 import { addCredit, changeKey, createKey, type KeyChangeSource, keyCalled, namesakeText, removeKey, rotateKey } from './keys.ts'
 import { hashNamed } from './named-key.ts'
@@ -25,6 +26,8 @@ export interface KeyCommand {
   management?: boolean
   /** Of `add`: USD. */
   amount?: number
+  /** Of `list`: as of `GET /v1/keys`, with disabled keys unless it says otherwise. */
+  query?: Readonly<Record<string, string>>
 }
 
 const VERBS: readonly KeyVerb[] = ['list', 'create', 'disable', 'enable', 'rotate', 'delete', 'credits', 'add', 'budgets']
@@ -37,6 +40,7 @@ const checkCommand = checker(
       fields: Type.Optional(Type.Object({})),
       management: Type.Optional(Type.Boolean()),
       amount: Type.Optional(Type.Number({ minimum: 0, maximum: MAX_USD })),
+      query: Type.Optional(Type.Record(Type.String(), Type.String())),
     },
     { additionalProperties: false },
   ),
@@ -46,8 +50,8 @@ const checkCommand = checker(
 export async function runKeyCommand(command: unknown, given: KeySource & ChangeSource): Promise<JsonObject> {
   const source = { ...given, caller: OPERATOR_RIGHTS }
   checkCommand(command)
-  const { verb, key, fields, management, amount } = command as KeyCommand
-  if (verb === 'list') return { data: await keyEntries(await allKeys(source), source) }
+  const { verb, key, fields, management, amount, query } = command as KeyCommand
+  if (verb === 'list') return (await findKeys(new URLSearchParams({ include_disabled: 'true', ...query }), source)).body
   if (verb === 'budgets') return (await listBudgets(source)).body
   if (verb === 'credits') return (await readCredits(source)).body
   if (verb === 'create') return create({ ...(management ? { role: 'owner' } : {}), ...(isObject(fields) ? fields : {}) }, source)

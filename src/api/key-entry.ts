@@ -132,7 +132,12 @@ export async function allKeys(
   const ofFile = new Set(source.configured.map((key) => key.hash))
   // A secret that stands in both is the configuration's, as it is for callers.
   const stored = (await source.store.list()).filter((key) => !ofFile.has(key.hash) && isKey(key))
-  const byHash = new Map(stored.map((key) => [key.hash, key]))
-  const complete = stored.map((key) => withIssuer(key, source, (hash) => byHash.get(hash)))
-  return [...source.configured, ...(await Promise.all(complete)).map((key) => withBudget(key, source))]
+  const isIssued = stored.some((key) => key.consent)
+  const byHash = new Map(isIssued ? stored.map((key) => [key.hash, key] as const) : [])
+  const complete: (ApiKey | StoredKey)[] = [...source.configured]
+  for (const key of stored) {
+    const issued = key.consent ? await withIssuer(key, source, (hash) => byHash.get(hash)) : key
+    complete.push(withBudget(issued, source))
+  }
+  return complete
 }

@@ -1,4 +1,4 @@
-/** The management of keys: /v1/keys and the key commands of the command line. Nothing is cached, so what is changed counts at once. */
+/** Changes of keys: /v1/keys and the key commands of the command line. Nothing is cached, so what is changed counts at once. */
 
 import { badField, Fault } from '../core/faults.ts'
 import type { JsonObject } from '../core/json.ts'
@@ -6,36 +6,13 @@ import { MAX_USD } from '../core/money.ts'
 import { plainName } from '../core/plain-name.ts'
 import { isManager } from '../core/roles.ts'
 import { makeSecret } from '../core/secret.ts'
-import { WORKSPACE } from '../core/workspace.ts'
 import type { ApiKey } from '../plugin-api/key.ts'
 import { isKey, type KeyRecord, type StoredKey } from '../store/keys.ts'
-import type { ActivitySource } from './activity.ts'
 import { dollarNano, parseChanges, parseMaking } from './key-body.ts'
 import { allKeys, type KeySource, keyEntries } from './key-entry.ts'
-import { forecasts } from './key-forecast.ts'
 import { grantedEnd, type RankedKey, requireChange, requireRoleChange, requireRotation } from './key-rights.ts'
 import type { ChangeSource } from './origin.ts'
-import { flag, integer } from './parameters.ts'
 import { type ApiReply, ok } from './reply.ts'
-
-const skipped = integer('offset', 'Keys to skip.', { example: 0 })
-const withDisabled = flag('include_disabled', 'Also disabled keys.')
-const withForecast = flag('include_forecast', 'Adds to each key with a limit how long that lasts; of CSV it changes nothing.')
-export const KEYS_QUERY = [skipped, withDisabled, withForecast]
-
-/** @param query with `KEYS_QUERY` and `workspace_id`. @throws Fault 400 naming the query parameter. */
-export async function listKeys(query: URLSearchParams, source: ActivitySource): Promise<ApiReply> {
-  const disabled = withDisabled.read(query)
-  const isForecast = withForecast.read(query)
-  const offset = skipped.read(query) ?? 0
-  const workspace = query.get('workspace_id') || WORKSPACE
-  const keys = workspace === WORKSPACE ? await allKeys(source) : []
-  const shown = keys.filter((key) => disabled || !key.disabled).slice(offset)
-  const entries = await keyEntries(shown, source)
-  if (!isForecast) return ok({ data: entries })
-  const found = await forecasts(shown, keys, source)
-  return ok({ data: shown.map((key, at) => ({ ...entries[at], forecast: found.get(key) ?? null })) })
-}
 
 /** Of a secret; what else stands in the store of keys is no key. @throws Fault 404. */
 export function hashIn({ hash }: { readonly hash: string }): string {

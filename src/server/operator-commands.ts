@@ -2,6 +2,7 @@
 import type { IncomingMessage } from 'node:http'
 import {
   type AuditSource,
+  type ChargebackSource,
   type CompactionSource,
   type DetailSource,
   type EntrySource,
@@ -10,6 +11,7 @@ import {
   type KeySource,
   type RefusalSource,
   runAuditCommand,
+  runChargebackCommand,
   runCompactionCommand,
   runEntryCommand,
   runEventCommand,
@@ -35,7 +37,7 @@ const DEEPEST = 8
 /** Inputs of commands, called for each, since a reload changes them. */
 export interface CommandSource {
   /** Of keys and guardrails, sessions, refused requests, generations and entries of the ledger. */
-  records(): KeySource & GuardrailReading & SessionSource & RefusalSource & DetailSource & EntrySource & AuditSource
+  records(): KeySource & GuardrailReading & SessionSource & RefusalSource & DetailSource & EntrySource & AuditSource & ChargebackSource
   events(): EventSource
   readonly compaction: CompactionSource
   readonly addresses: Pick<ClientAddresses, 'of'>
@@ -51,6 +53,7 @@ const guardrails: Run = (command, { records }) => runGuardrailCommand(command, r
 /** By path. Those on guardrails, sessions, refusals, generations and the audit log change nothing. */
 const COMMANDS = {
   '/keys/command': (command, { records }, origin) => runKeyCommand(command, { ...records(), origin }),
+  '/chargeback/command': (command, { records }) => runChargebackCommand(command, records()),
   '/sessions/command': (command, { records }) => runSessionCommand(command, records()),
   '/audit/command': (command, { records }) => runAuditCommand(command, records()),
   '/refusals/command': (command, { records }) => runRefusalCommand(command, records()),

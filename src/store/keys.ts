@@ -191,6 +191,8 @@ export class SqliteKeys implements KeyStore {
   private readonly audit: SqliteAuditLog
   /** Keys in use: the file has this one owner, so what was read stays true until it is written here. */
   private readonly known = new Map<string, StoredKey>()
+  /** All of them, until one is written: lists read them for each page. */
+  private listed: readonly StoredKey[] | undefined
 
   constructor(db: DatabaseSync, clock: Clock, audit = new SqliteAuditLog(db, clock)) {
     this.db = db
@@ -256,7 +258,9 @@ export class SqliteKeys implements KeyStore {
   }
 
   list(): StoredKey[] {
-    return this.selectAll.all().map(keyFrom)
+    const listed = this.listed ?? this.selectAll.all().map(keyFrom)
+    if (listed.length <= MAX_LISTED) this.listed = listed
+    return [...listed]
   }
 
   issuedBy(by: string, now: number): StoredKey[] {
@@ -269,6 +273,7 @@ export class SqliteKeys implements KeyStore {
 
   /** The change, its events and its entry in the audit log, all or nothing. @throws Fault `unavailable`. */
   private written(by: Origin = GATEWAY_ORIGIN, write: () => Change): Change {
+    this.listed = undefined
     try {
       return atOnce(this.db, () => {
         const change = write()
@@ -281,6 +286,9 @@ export class SqliteKeys implements KeyStore {
     }
   }
 }
+
+/** Keys that are kept between two lists, some 700 bytes each. */
+const MAX_LISTED = 20_000
 
 interface Change {
   readonly before: StoredKey | undefined

@@ -13,6 +13,7 @@ import {
   type NewEntry,
   refuseEntry,
 } from '../core/ledger-entries.ts'
+import { type ChargeQuery, MAX_CHARGE_ENTRIES, refuseTooMany } from '../ledger/charge-sums.ts'
 import type { EntryQuery, EntrySum, LocalEntries } from '../ledger/entries.ts'
 import type { HoldRow, SessionMove, SessionQuery, SettleRow } from '../ledger/types.ts'
 import { entryAudit } from './audited-changes.ts'
@@ -33,6 +34,9 @@ const SUMS = `SELECT e.key, e.kind, ${summed('e.amount')} FROM ledger_entry e WH
 const SETTLED_SUMS = `SELECT e.key, e.kind, ${summed('s.amount')} FROM ledger_entry s JOIN ledger_entry e ON e.id = s.settles
   WHERE s.settles IS NOT NULL AND ${OF_KEYS} GROUP BY e.key, e.kind`
 const MOVES = 'SELECT * FROM ledger_entry WHERE counted_at > 0 AND counted_at >= ? AND counted_at < ?'
+/** As `isCharged` has it. A write-off moves nothing, so that it counts when it was made. */
+const CHARGED = `SELECT * FROM ledger_entry WHERE (counted_at > 0 AND counted_at >= ?1 AND counted_at < ?2 AND kind IN ('correction', 'refund'))
+  OR (kind = 'write_off' AND at >= ?1 AND at < ?2) ORDER BY number LIMIT ${MAX_CHARGE_ENTRIES + 1}`
 /**
  * A move counts no earlier than the charge that it is about, and a charge no earlier than the admission of its generation: the index of what
  * counts finds those of a period. A day is left for clocks that were set back in between.
@@ -127,6 +131,14 @@ export class SqliteEntries implements LocalEntries {
       .of(MOVES)
       .all(from, Math.min(until, Number.MAX_SAFE_INTEGER))
       .flatMap((row) => entryMove(entryFrom(row)) ?? [])
+  }
+
+  /** See `ChargeStatement.entries`. @throws Fault 400 where there are too many. */
+  charged(query: Pick<ChargeQuery, 'from' | 'until'>): LedgerEntry[] {
+    const { from, until } = query
+    const found = this.statements.of(CHARGED).all(from, until).map(entryFrom)
+    if (found.length > MAX_CHARGE_ENTRIES) refuseTooMany('entries', MAX_CHARGE_ENTRIES)
+    return found
   }
 
   /** See `LedgerReader.sessionMoves`. */

@@ -1,6 +1,7 @@
 /** Reads of the embedded ledger: each in pages of a few milliseconds, between which requests go on. */
 import type { DatabaseSync } from 'node:sqlite'
 import { chargedAccounts } from '../core/payers.ts'
+import type { ChargeQuery, ChargeStatement } from '../ledger/charge-sums.ts'
 import { Pace } from '../ledger/pace.ts'
 import type { LedgerReader } from '../ledger/reader.ts'
 import { searchPages } from '../ledger/search.ts'
@@ -25,6 +26,7 @@ import type {
 import { usePages } from '../ledger/use.ts'
 import { type ChargedSums, removedUnread } from './charged.ts'
 import { DAY_MS, HOUR_MS, sumByAccount } from './rows.ts'
+import { SqliteCharges } from './sqlite-charges.ts'
 import type { SqliteEntries } from './sqlite-entries.ts'
 import type { SqliteReaders } from './sqlite-readers.ts'
 import type { SqliteRollups } from './sqlite-rollups.ts'
@@ -56,6 +58,7 @@ export class SqliteLedger implements LedgerReader {
   private names: SqliteSessionNames | undefined
   private sums: SqliteSessionUse | undefined
   private found: SqliteSearch | undefined
+  private chargeSums: SqliteCharges | undefined
 
   constructor(parts: SqliteLedgerParts) {
     this.parts = parts
@@ -98,6 +101,12 @@ export class SqliteLedger implements LedgerReader {
     }
     this.useSums ??= new SqliteUse(db, rollups)
     return this.useSums.read(query, after)
+  }
+
+  charges(query: ChargeQuery): Promise<ChargeStatement> {
+    const { db, rollups, entries, flush } = this.parts
+    this.chargeSums ??= new SqliteCharges({ db, rollups, entries, flush, use: (wanted, after) => this.usePage(wanted, after) })
+    return this.chargeSums.read(query)
   }
 
   async rebuildUse(): Promise<number> {

@@ -101,6 +101,28 @@ t.test('on a stopped gateway, then on the running one, then stopped again', asyn
   t.notMatch((await say(keys, 'list', { config })).out, /worker/)
 })
 
+t.test('lists those that are wanted, in the order that is wanted', async (t) => {
+  const config = await configFile(t)
+  for (const [name, limit] of [
+    ['carol', '1.00'],
+    ['bob', '3.00'],
+    ['alice', '2.00'],
+  ] as const)
+    await say(keys, `create ${name}`, { config, limit, user: name === 'bob' ? 'b' : 'x' })
+  await say(keys, 'disable carol', { config })
+  const names = async (flags: KeyFlags): Promise<unknown[]> => {
+    const { out } = await say(keys, 'list', { config, json: true, ...flags })
+    return (JSON.parse(out) as { data: { name: string }[] }).data.map(({ name }) => name)
+  }
+  t.same(await names({ sort: 'name' }), ['alice', 'app', 'bob', 'carol'])
+  t.same(await names({ sort: 'name', order: 'desc', most: '2' }), ['carol', 'bob'])
+  t.same(await names({ search: 'ALI' }), ['alice'])
+  t.same(await names({ user: 'b' }), ['bob'])
+  t.same(await names({ state: 'disabled' }), ['carol'])
+  t.match(await say(keys, 'list', { config, sort: 'label' }), { code: 1, error: /sort: expected one of: created_at/ })
+  t.match(await say(keys, 'list', { config, most: '0' }), { code: 1, error: /--most: expected a whole number/ })
+})
+
 t.test('the API gives a key the name of another, and commands then ask for a hash', async (t) => {
   const config = await configFile(t)
   const boss = secretIn(await say(keys, 'create boss', { config, management: true }))
@@ -320,7 +342,7 @@ t.test('the route of the admin listener takes commands that carry the token', as
   })
   t.match(
     await post(url, json, '{"verb":"list"}'),
-    { status: 200, text: /^\{"data":\[\{[^{}]*"name":"app"[^{}]*\}\]\}$/ },
+    { status: 200, text: /^\{"data":\[\{[^{}]*"name":"app"[^{}]*\}\],"total_count":1,"next":null\}$/ },
     'nothing was made',
   )
   t.equal((await fetch(url, { headers: json })).status, 405)

@@ -4,7 +4,7 @@ import { Type } from 'typebox'
 import { BUDGET_WINDOWS } from '../../core/shared-budget.ts'
 import { listBudgets } from '../budgets.ts'
 import { type Operation, operation } from '../operation.ts'
-import { amount, data, maybe, text } from '../schemas.ts'
+import { amount, count, data, maybe, text } from '../schemas.ts'
 
 const budget = Type.Object(
   {
@@ -24,8 +24,9 @@ const budget = Type.Object(
       { description: 'Its own limits. All of them, and all of the budgets above it, apply at once.' },
     ),
     held: amount('USD that open requests under it hold; with a store on PostgreSQL, in this process.'),
+    key_count: count('Keys that name it; those of the budgets below it are counted there.'),
     keys: Type.Array(Type.Object({ hash: Type.String(), name: Type.String() }), {
-      description: 'The keys that name it; those of the budgets below it are listed there.',
+      description: 'The first 100 of them; `GET /v1/keys` with `parent` lists all.',
     }),
   },
   { description: 'A budget of the configuration, and what was spent of it.' },

@@ -5,10 +5,11 @@ import { ROLES } from '../../core/roles.ts'
 import { WINDOWS } from '../../core/windows.ts'
 import { readKey } from '../key.ts'
 import { checkChanges, checkMaking } from '../key-body.ts'
-import { changeKey, createKey, hashIn, KEYS_QUERY, listKeys, oneKey, removeKey, rotateKey } from '../keys.ts'
+import { KEYS_QUERY, listKeys, MAX_KEYS } from '../key-list.ts'
+import { changeKey, createKey, hashIn, oneKey, removeKey, rotateKey } from '../keys.ts'
 import { withNotes } from '../openapi.ts'
 import { type Operation, operation } from '../operation.ts'
-import { amount, data, deleted, flag, forecast, maybe, text, texts } from '../schemas.ts'
+import { amount, count, data, deleted, flag, forecast, maybe, text, texts } from '../schemas.ts'
 
 const role = Type.Enum([...ROLES], { description: 'Role of the key: `member` generates, the others manage.' })
 
@@ -66,7 +67,24 @@ export const key = Type.Object(
   { description: 'An API key, without its secret.' },
 )
 
-const keyList = data(Type.Array(key))
+const totals = Type.Object(
+  {
+    keys: count(),
+    in_use: count('Neither disabled nor expired.'),
+    limit_reached: count('Of those in use: with nothing left.'),
+    limit_near: count('Of those in use: 80 % of the limit and more are spent or held, and something is left.'),
+    usage_daily: amount('USD since 00:00 UTC.'),
+    usage_weekly: amount('USD since Monday.'),
+    usage_monthly: amount('USD since the first of the month.'),
+  },
+  { description: 'With `include_totals`: of all keys, whatever the filters are.' },
+)
+const keyList = Type.Object({
+  data: Type.Array(key),
+  total_count: count('Keys of all pages together.'),
+  next: maybe(Type.String({ description: 'The `cursor` of the next page; null at the end.' })),
+  totals: Type.Optional(totals),
+})
 const shownKey = data(key)
 const madeKey = Type.Object({ data: key, key: text('The secret, shown this once.') })
 
@@ -105,7 +123,8 @@ export const keyOperations: readonly Operation[] = [
     id: 'listKeys',
     summary: 'List keys',
     parameters: KEYS_QUERY,
-    reply: { description: 'Keys.', schema: keyList },
+    description: 'Those of the configuration first, then those of the store in the order of their making, unless `sort` says otherwise.',
+    reply: { description: 'A page.', schema: keyList },
     faults: ['bad_request'],
     csv: {
       name: 'keys',
@@ -114,6 +133,7 @@ export const keyOperations: readonly Operation[] = [
         ...['usage_monthly', 'created_at', 'updated_at', 'expires_at', 'creator_user_id', 'role', 'is_management_key', 'source', 'parent'],
         ...['parent_hash', 'unrecovered', 'unrecovered_open', 'disputed', 'disputed_open', 'provider_ids'],
       ],
+      paging: { by: 'cursor', most: MAX_KEYS },
     },
     handle: ({ query }, source) => listKeys(query, source),
   }),

@@ -12,10 +12,19 @@ export const keyCommands: readonly Command[] = [
   },
   command({
     usage: 'keys list',
-    summary: 'Show all keys with their limits and what they have spent',
-    example: 'keys list --config headgate.yaml',
+    summary: 'Show keys with their limits and what they have spent',
+    example: 'keys list --sort usage --order desc --most 20 --config headgate.yaml',
     page: 'docs/keys.md',
-    options: OPTIONS,
+    options: {
+      '--search <TEXT>': 'of whose name or masked secret it is a part, or whose hash begins with it',
+      '--parent <BUDGET>': 'that draw on this budget',
+      '--user <USER>': 'made for this user',
+      '--state <STATE>': 'in_use, disabled, expired or limit_reached',
+      '--sort <FIELD>': 'created_at, name, usage, usage_monthly, limit_used or expires_at',
+      '--order <ORDER>': 'asc or desc',
+      '--most <NUMBER>': 'so many keys; all without it',
+      ...OPTIONS,
+    },
     run: async (_, flags) => (await import('../keys.ts')).keys(['list'], flags),
   }),
   command({

@@ -98,6 +98,21 @@ export const recordCommands: readonly Command[] = [
       run: async (words, flags) => (await import('../ledger-entries.ts')).ledgerEntries([kind, ...words], flags),
     }),
   ),
+  command({
+    usage: 'chargeback',
+    summary: 'Show who is to pay what of a period, exact to the nano-dollar',
+    details: 'Requests in sums, and corrections, refunds and write-offs in lines of their own. This month without --from.',
+    example: 'chargeback --from 2026-11-01 --to 2026-11-30 --by parent,model --csv --config headgate.yaml',
+    page: 'docs/keys.md',
+    options: {
+      '--from <DAY>': 'the first UTC day, such as 2026-11-01',
+      '--to <DAY>': 'the last one; today without it',
+      '--by <GROUPS>': 'some of day, parent, member, key, app, session, user, model, provider; key,model without it',
+      '--csv': 'print CSV',
+      ...OPTIONS,
+    },
+    run: async (_, flags) => (await import('../chargeback.ts')).chargeback(flags),
+  }),
   {
     usage: 'generations',
     summary: 'Show what became of a request, and why it cost what it did',

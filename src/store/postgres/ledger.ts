@@ -5,6 +5,7 @@ import { parseGenerationId } from '../../core/ids.ts'
 import { BY_DAY } from '../../core/ledger-counts.ts'
 import { VERIFY_READER } from '../../core/reader-names.ts'
 import { rowCountsFrom } from '../../core/row-counts.ts'
+import type { ChargeQuery, ChargeStatement } from '../../ledger/charge-sums.ts'
 import type { LedgerReader } from '../../ledger/reader.ts'
 import { searchPages } from '../../ledger/search.ts'
 import { sessionNamePages, sessionSumPages } from '../../ledger/session-use.ts'
@@ -28,6 +29,7 @@ import { usePages } from '../../ledger/use.ts'
 import { AdaptivePage } from '../adaptive-page.ts'
 import { DAY_MS, HOUR_MS, joinRecord, TICKS } from '../rows.ts'
 import { MONTH_OF_DAY, OPEN_SINCE } from './carried-functions.ts'
+import { readCharges } from './charges.ts'
 import type { Connection } from './connection.ts'
 import { PostgresEntries } from './entries.ts'
 import { GenerationLookUps } from './generation-look-ups.ts'
@@ -129,6 +131,10 @@ export class PostgresLedger implements LedgerReader {
   private async rollups(wanted: UseQuery): Promise<{ rows: UseRow[]; below: number }> {
     const found = await this.connection.run(selectRollups(wanted).compile(query))
     return { rows: found.filter(({ day }) => day !== END), below: found.find(({ day }) => day === END)?.requests ?? 0 }
+  }
+
+  charges(wanted: ChargeQuery): Promise<ChargeStatement> {
+    return readCharges(this.connection, wanted)
   }
 
   /** See `REBUILD_USE`. @throws Fault `unavailable`. */
