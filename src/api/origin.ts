@@ -8,6 +8,6 @@ export interface ChangeSource {
   readonly origin: Origin
 }
 
-export function keyActor({ identity, name, role }: Pick<ApiKey, 'identity' | 'name' | 'role'>): Actor {
-  return { kind: isManager({ role }) ? 'management_key' : 'key', id: identity, name }
+export function keyActor({ identity, name, role, token }: Pick<ApiKey, 'identity' | 'name' | 'role' | 'token'>): Actor {
+  return { kind: token ? 'member' : isManager({ role }) ? 'management_key' : 'key', id: identity, name }
 }

@@ -27,7 +27,8 @@ function start(verify: (clock: FakeClock) => Promise<Partial<VerifiedToken>>) {
     proof: {
       takesOpaque: false,
       refuse: (why) => new RefusedToken(why),
-      verifyJwt: async () => {
+      map: () => undefined,
+    verifyJwt: async () => {
         verified++
         const expiresAt = clock.now() + 60_000
         return { issuer: ISSUER, member: 'ada', rule: 0, expiresAt, holdsUntil: expiresAt, ...(await verify(clock)) }
