@@ -50,7 +50,8 @@ async function readThrough(log: AuditReading, check: ChainCheck): Promise<AuditV
     if (!last || rows.length < PAGE) break
     after = last.sequence
   }
-  check.end()
+  // An entry and the end that states it are committed together, so none lies behind the end that is read now.
+  check.end(await log.head())
   return check.verdict()
 }
 
@@ -95,9 +96,13 @@ export class ChainCheck {
     return true
   }
 
-  /** Nothing follows. */
-  end(): void {
+  /** Nothing follows. @param head as the store states it after the last entry was read; undefined for an export. */
+  end(head?: AuditHead): void {
     const last = this.last ?? NO_ENTRY
+    if (head && last.sequence > head.sequence) {
+      this.fail(head.sequence + 1, `it was put in, or the end was set back: the store states ${head.sequence} as its last`)
+      return
+    }
     if (this.head && last.sequence < this.head.sequence) {
       this.fail(last.sequence + 1, `it is missing, with all behind it: the store states ${this.head.sequence} as its last`)
       return

@@ -3,7 +3,7 @@ import type { DatabaseSync, SQLOutputValue } from 'node:sqlite'
 import { type AuditHead, type AuditRow, chain, GATEWAY_ORIGIN } from '../core/audit-entries.ts'
 import { type Clock, systemClock } from '../core/clock.ts'
 import { Fault } from '../core/faults.ts'
-import { type AuditLogStore, type AuditQuery, prunedEntry, type UntimedEntry } from './audit-log.ts'
+import { type AuditLogStore, type AuditQuery, onlyHead, prunedEntry, type UntimedEntry } from './audit-log.ts'
 import { atOnce, integer, Statements, text } from './sqlite.ts'
 
 const HEAD = 'SELECT sequence, hash FROM audit_head'
@@ -93,15 +93,16 @@ export class SqliteAuditLog implements AuditLogStore {
     return count
   }
 
-  /** @throws TypeError where the end of the chain is not known: then nothing may be added. */
+  /** @throws Fault where the end of the chain is not stated, or twice: then nothing may be added. */
   private last(): AuditHead {
-    return headFrom(this.statements.of(HEAD).get() ?? {})
+    return onlyHead(this.statements.of(HEAD).all().map(headFrom))
   }
 
   private write<T>(work: () => T): T {
     try {
       return atOnce(this.db, work)
     } catch (cause) {
+      if (cause instanceof Fault) throw cause
       throw new Fault('unavailable', { message: 'The audit log cannot be written', cause })
     }
   }
@@ -110,6 +111,7 @@ export class SqliteAuditLog implements AuditLogStore {
     try {
       return work()
     } catch (cause) {
+      if (cause instanceof Fault) throw cause
       throw new Fault('unavailable', { message: 'The audit log cannot be read', cause })
     }
   }

@@ -2,8 +2,7 @@
 import { sql } from 'kysely'
 import { type AuditHead, type AuditRow, chain, GATEWAY_ORIGIN } from '../../core/audit-entries.ts'
 import type { Clock } from '../../core/clock.ts'
-import { Fault } from '../../core/faults.ts'
-import { type AuditLogStore, type AuditQuery, prunedEntry, type UntimedEntry } from '../audit-log.ts'
+import { type AuditLogStore, type AuditQuery, onlyHead, prunedEntry, type UntimedEntry } from '../audit-log.ts'
 import type { Session } from './connection.ts'
 import type { Connections } from './connections.ts'
 import { query, storable } from './tables.ts'
@@ -36,9 +35,7 @@ export async function appendAudit(session: Session, entries: readonly UntimedEnt
 }
 
 async function lockHead(session: Session): Promise<AuditHead> {
-  const [head] = await session.run(query.selectFrom('audit_head').select(['sequence', 'hash']).forUpdate().compile())
-  if (!head) throw new Fault('unavailable', { message: 'The audit log cannot be written: its end is not known' })
-  return head
+  return onlyHead(await session.run(query.selectFrom('audit_head').select(['sequence', 'hash']).forUpdate().compile()))
 }
 
 export class PostgresAuditLog implements AuditLogStore {
@@ -71,9 +68,7 @@ export class PostgresAuditLog implements AuditLogStore {
   }
 
   async head(): Promise<AuditHead> {
-    const [head] = await this.connections.readings.run(query.selectFrom('audit_head').select(['sequence', 'hash']).compile())
-    if (!head) throw new Fault('unavailable', { message: 'The audit log cannot be read: its end is not known' })
-    return head
+    return onlyHead(await this.connections.readings.run(query.selectFrom('audit_head').select(['sequence', 'hash']).compile()))
   }
 
   prune(before: number, most: number, age = 0): Promise<number> {
