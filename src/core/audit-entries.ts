@@ -134,8 +134,8 @@ function bounded(fields: JsonObject): JsonObject {
   return Object.fromEntries(entries)
 }
 
-/** Stands in the place of a value that an entry does not show: two of the same value are alike. */
-export function digested(value: Json): JsonObject {
+/** Stands in the place of a value that is too long for an entry: two of the same value are alike. */
+function digested(value: Json): JsonObject {
   const text = canonicalJson(value)
   return { sha256: hash('sha256', text), characters: text.length }
 }

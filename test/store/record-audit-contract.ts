@@ -1,4 +1,5 @@
 /** Contract of every store of record for the audit log: each change has its entry, and the entries are one chain. */
+import { hash as digest } from 'node:crypto'
 import type { Test } from 'tap'
 import { type AuditRow, GATEWAY_ORIGIN, type Origin } from '../../src/core/audit-entries.ts'
 import type { JsonObject } from '../../src/core/json.ts'
@@ -98,7 +99,9 @@ export function recordAuditContract(t: Test, name: string, open: OpenRecord): vo
       ],
     )
     const [made, changed] = found.map(fields)
-    t.match(made?.after, { name: 'no secrets', allowed_models: ['acme/*'], phrases: { sha256: /^[0-9a-f]{64}$/ } })
+    t.match(made?.after, { name: 'no secrets', allowed_models: ['acme/*'], phrases: { hmac_sha256: /^[0-9a-f]{64}$/, characters: 19 } })
+    const guessed = digest('sha256', '["project tempest"]')
+    t.notMatch(JSON.stringify(found), guessed, 'a phrase that is guessed is not confirmed by its hash')
     t.same(changed?.after, { restore: true })
     t.notMatch(JSON.stringify(found), /tempest|first value|second value|other value/)
     t.match(await verifyAuditLog(record.auditLog), { count: 11, problem: undefined })

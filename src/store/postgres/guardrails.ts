@@ -53,7 +53,7 @@ export class PostgresGuardrails implements GuardrailStore {
     })
   }
 
-  put(guardrail: StoredGuardrail, seen: number, by: Origin = GATEWAY_ORIGIN): Promise<boolean> {
+  async put(guardrail: StoredGuardrail, seen: number, by: Origin = GATEWAY_ORIGIN): Promise<boolean> {
     const { id, version, createdAt, updatedAt } = guardrail
     const row = { version, name: storable(guardrail.name), fields: JSON.stringify(guardrail.fields), updated_at: updatedAt }
     const insert = query
@@ -61,22 +61,24 @@ export class PostgresGuardrails implements GuardrailStore {
       .values({ ...row, id, created_at: createdAt })
       .onConflict((conflict) => conflict.doNothing())
     const update = query.updateTable('guardrail').set(row).where('id', '=', id).where('version', '=', seen)
+    const secret = await this.secret()
     return this.changing(async (session) => {
       const [before] = await session.run(query.selectFrom('guardrail').selectAll().where('id', '=', id).compile())
       const written = await session.run(seen === 0 ? insert.returning('id').compile() : update.returning('id').compile())
       const isWritten = written.length === 1
-      return { result: isWritten, entries: isWritten ? guardrailAudit(before && guardrailFrom(before), guardrail, by) : [] }
+      return { result: isWritten, entries: isWritten ? guardrailAudit(before && guardrailFrom(before), guardrail, { by, secret }) : [] }
     })
   }
 
-  remove(id: string, by: Origin = GATEWAY_ORIGIN): Promise<boolean> {
+  async remove(id: string, by: Origin = GATEWAY_ORIGIN): Promise<boolean> {
+    const secret = await this.secret()
     return this.changing(async (session) => {
       const unassigned = await session.run(
         query.deleteFrom('guardrail_assignment').where('guardrail', '=', id).returning(['kind', 'subject']).compile(),
       )
       const [gone] = await session.run(query.deleteFrom('guardrail').where('id', '=', id).returningAll().compile())
       const subjects = unassigned.map(({ kind, subject }) => ({ kind: kindFrom(kind), subject }))
-      return { result: gone !== undefined, entries: gone ? guardrailRemoval(guardrailFrom(gone), subjects, by) : [] }
+      return { result: gone !== undefined, entries: gone ? guardrailRemoval(guardrailFrom(gone), subjects, { by, secret }) : [] }
     })
   }
 
