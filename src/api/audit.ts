@@ -1,6 +1,7 @@
 /** GET /v1/audit: the audit log, and the check of its chain. */
 import { Type } from 'typebox'
 import { AUDIT_ACTIONS, type AuditAction, type AuditHead, type AuditRow, NO_ENTRY } from '../core/audit-entries.ts'
+import type { AuditKeys } from '../core/audit-keys.ts'
 import { checker } from '../core/check.ts'
 import { badField } from '../core/faults.ts'
 import { isObject, type JsonObject, parseJson } from '../core/json.ts'
@@ -12,6 +13,7 @@ import { type ApiReply, ok } from './reply.ts'
 
 export interface AuditSource extends Pick<KeySource, 'configured' | 'store'> {
   readonly auditLog: Pick<AuditLogStore, 'page' | 'head'>
+  readonly auditKeys: AuditKeys
 }
 
 const MAX_PAGE_LENGTH = 500
@@ -85,11 +87,13 @@ export async function runAuditCommand(command: unknown, source: AuditSource): Pr
   checkCommand(command)
   const { verb, query = {}, expect } = command as { verb: string; query?: Record<string, string>; expect?: string }
   if (verb === 'list') return (await listAuditEntries(new URLSearchParams(query), source)).body
-  const { count, receipt, problem } = await verifyAuditLog(source.auditLog, expect === undefined ? undefined : parseReceipt(expect))
+  const expected = { receipt: expect === undefined ? undefined : parseReceipt(expect), keys: source.auditKeys }
+  const { count, receipt, keyedFrom, problem } = await verifyAuditLog(source.auditLog, expected)
   return {
     verdict: problem ? 'broken' : 'whole',
     entries: count,
     receipt: receiptText(receipt),
+    keyed_from: keyedFrom ?? null,
     ...(problem ? { first_bad: { sequence: problem.sequence, problem: problem.text } } : {}),
   }
 }

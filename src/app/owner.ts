@@ -13,6 +13,7 @@ import { type Counters, shareNothing } from '../cluster/shared/index.ts'
 import { WorkerPool } from '../cluster/worker-pool.ts'
 import type { Config } from '../config/config.ts'
 import { type Reload, watchConfig } from '../config/watch.ts'
+import { AuditKeys } from '../core/audit-keys.ts'
 import { type Clock, systemClock } from '../core/clock.ts'
 import type { ProcessStatus } from '../core/live-figures.ts'
 import { type Log, openLog, stackWithoutMessage, WHOLE_BYTES } from '../core/log.ts'
@@ -202,6 +203,7 @@ class Owner {
     const bookkeeping = await OwnerBookkeeping.open({
       store: this.settings.config.store,
       exports: this.settings.config.exports,
+      auditKeys: new AuditKeys(this.settings.config.audit),
       count: this.options.workers,
       clock: this.clock,
       report: this.alerts.bookkeeping,
@@ -283,11 +285,12 @@ class Owner {
     })
     const addresses = adminAddresses(this.settings.config, this.closers)
     const callers = new ClientAddresses(this.settings.config.server.trustedProxies)
+    const auditKeys = new AuditKeys(this.settings.config.audit)
     const routes = new Map<string, AdminRoute>([
       ...ledgerRoutes({ ...this.alerts.ofLedger, ledger: kept.ledger, scans, exports: this.onDemand }, recovered),
       ...commandRoutes({
         addresses: callers,
-        records: () => ({ ...source(), scans, ledger: kept.ledger, refusals: kept.refusals.store, auditLog: kept.auditLog }),
+        records: () => ({ ...source(), scans, ledger: kept.ledger, refusals: kept.refusals.store, auditLog: kept.auditLog, auditKeys }),
         events: () => ({ events: kept.events, source: this.settings.config.events.source, time: this.clock }),
         compaction: {
           compactionKeys: operatorsCompactionKeys({

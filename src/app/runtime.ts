@@ -6,6 +6,7 @@ import { showAvailability } from '../cluster/shared/index.ts'
 import type { Config } from '../config/config.ts'
 import { operatorKeys, resolveKeys } from '../config/keys.ts'
 import type { Reload } from '../config/watch.ts'
+import { AuditKeys } from '../core/audit-keys.ts'
 import { FirstUse } from '../core/first-use.ts'
 import { GenerationIds } from '../core/ids.ts'
 import { stackWithoutMessage } from '../core/log.ts'
@@ -313,6 +314,7 @@ export class Runtime {
       entries: source.store.ledger.entries,
       refusals: source.store.refusals.store,
       auditLog: source.store.auditLog,
+      auditKeys: new AuditKeys(config.audit),
       brand: config.brand.word,
       clock: source.clock,
       maxBody: config.server.maxBody,

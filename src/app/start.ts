@@ -8,6 +8,7 @@ import type { Config } from '../config/config.ts'
 import { operatorKey } from '../config/keys.ts'
 import type { LoadOptions } from '../config/load.ts'
 import { type Reload, type WatchOptions, watchConfig } from '../config/watch.ts'
+import { AuditKeys } from '../core/audit-keys.ts'
 import { type Clock, systemClock } from '../core/clock.ts'
 import { Fault } from '../core/faults.ts'
 import { type Log, openLog, WHOLE_BYTES } from '../core/log.ts'
@@ -183,6 +184,7 @@ async function openLedger(config: Config, { clock, alerts, log, worker }: Bookke
   const store = await openBookkeeping({
     ...config.store,
     exports: config.exports,
+    auditKeys: new AuditKeys(config.audit),
     clock,
     worker,
     report: alerts.bookkeeping,

@@ -1,6 +1,7 @@
 /** `headgate audit list|verify|export`: calls the running gateway, or reads its store where none runs. */
 import { type AuditCommand, runAuditCommand } from '../api/index.ts'
 import { resolveKeys } from '../config/keys.ts'
+import { AuditKeys } from '../core/audit-keys.ts'
 import { asObjects, isObject, type Json, type JsonObject } from '../core/json.ts'
 import { CONSOLE, type Streams } from './console.ts'
 import { Gateway, type GatewayFlags } from './gateway.ts'
@@ -50,7 +51,10 @@ async function ask(command: AuditCommand, gateway: Gateway): Promise<JsonObject>
     (await gateway.onStore(
       ({ keys: store, auditLog }, config) => {
         const { keys, generated } = resolveKeys(config)
-        return runAuditCommand(command, { store, auditLog, configured: generated === undefined ? keys : [] })
+        return runAuditCommand(command, {
+          ...{ store, auditLog, auditKeys: new AuditKeys(config.audit) },
+          configured: generated === undefined ? keys : [],
+        })
       },
       { isThere: true },
     ))
@@ -70,11 +74,16 @@ function queryFrom({ actor, action, subject, since, until, cursor, newest }: Aud
 /** The log is read from one end to the other, without a limit of time at the store; only a page at once. */
 async function verify(gateway: Gateway, { expect, json }: AuditFlags, streams: Streams): Promise<number> {
   const reply = await ask({ verb: 'verify', ...(expect === undefined ? {} : { expect }) }, gateway)
-  const { verdict, entries, receipt, first_bad: bad } = reply
+  const { verdict, entries, receipt, first_bad: bad, keyed_from: keyedFrom } = reply
   if (json) streams.out(JSON.stringify(reply, null, 2))
   else if (isObject(bad)) streams.error(`headgate: audit: entry ${bad.sequence} does not fit: ${bad.problem}. Whole up to ${receipt}`)
-  else streams.out(`${entries} entries are whole. Keep this receipt elsewhere, for --expect: ${receipt}`)
+  else streams.out(`${entries} entries are whole, ${keyedText(keyedFrom)}. Keep this receipt elsewhere, for --expect: ${receipt}`)
   return verdict === 'whole' ? 0 : 1
+}
+
+/** Says how far the check proves that nobody with the database alone has written the log. */
+function keyedText(from: Json | undefined): string {
+  return typeof from === 'number' ? `keyed from entry ${from} on` : 'unkeyed: whoever can write the database could have written all of them'
 }
 
 /** Each entry is a line; the receipt of the last one goes to the standard error. */

@@ -4,6 +4,7 @@ import { randomUUID } from 'node:crypto'
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { hostname } from 'node:os'
 import { dirname } from 'node:path'
+import type { AuditKeys } from '../core/audit-keys.ts'
 import type { Clock } from '../core/clock.ts'
 import { Fault } from '../core/faults.ts'
 import { forwarded } from '../core/forwarded.ts'
@@ -102,6 +103,8 @@ export interface BookkeepingOptions {
   /** Milliseconds for which the lease of a lost process counts as spent. */
   lostGrace: number
   clock: Clock
+  /** Sign the audit log. */
+  auditKeys: AuditKeys
   worker?: WorkerPlace | undefined
   /** True for the process that starts workers. */
   isOwner?: boolean
@@ -132,8 +135,8 @@ export function openBookkeeping(options: BookkeepingOptions): Promise<Bookkeepin
 
 /** The file is this process's own. */
 async function alone(options: BookkeepingOptions): Promise<Bookkeeping> {
-  const { url, clock, durability, report, aside } = options
-  const store = openStore(url, { clock, durability, report })
+  const { url, clock, durability, auditKeys, report, aside } = options
+  const store = openStore(url, { clock, durability, auditKeys, report })
   try {
     const bookkeeping = keepLocally(store, clock, { aside, report })
     await bookkeeping.guardrails.load()
@@ -158,14 +161,14 @@ async function alone(options: BookkeepingOptions): Promise<Bookkeeping> {
 
 /** The journal is this process's own, the record is elsewhere. */
 async function joined(options: BookkeepingOptions): Promise<Bookkeeping> {
-  const { url, clock, worker, durability, isOwner, report, aside } = options
+  const { url, clock, worker, durability, auditKeys, isOwner, report, aside } = options
   const path = journalPath(options)
   const journal = path === undefined ? openMemoryJournal({ clock, report }) : openJournal(path, { clock, durability, report })
   let own: PostgresRecord | undefined
   try {
     const recovered = [journal.reconcile()]
     const node = nodeName(path)
-    if (!worker) own = await (await import('../store/postgres/record.ts')).openPostgres(url, { clock, report })
+    if (!worker) own = await (await import('../store/postgres/record.ts')).openPostgres(url, { clock, auditKeys, report })
     if (own && !aside) recovered.push(...(await inherited(options, handedIn(own, node, options))))
     const record = worker?.record ?? own
     if (!record) throw new TypeError('no store of record')

@@ -188,7 +188,7 @@ export class SqliteKeys implements KeyStore {
   /** Keys in use: the file has this one owner, so what was read stays true until it is written here. */
   private readonly known = new Map<string, StoredKey>()
 
-  constructor(db: DatabaseSync, clock: Clock, audit = new SqliteAuditLog(db, clock)) {
+  constructor(db: DatabaseSync, clock: Clock, audit = new SqliteAuditLog(db, { clock })) {
     this.db = db
     this.clock = clock
     this.audit = audit

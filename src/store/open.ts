@@ -1,5 +1,6 @@
 /** Opens the store that a URL names. */
 import type { DatabaseSync } from 'node:sqlite'
+import type { AuditKeys } from '../core/audit-keys.ts'
 import type { Clock } from '../core/clock.ts'
 import { badField } from '../core/faults.ts'
 import type { AuditLogStore } from './audit-log.ts'
@@ -48,6 +49,8 @@ export interface StoreOptions {
   clock: Clock
   /** Default `process`. */
   durability?: Durability
+  /** Sign the audit log; absent: nothing does. */
+  auditKeys?: AuditKeys | undefined
   /** Called with what an operator should know of: refused batches, second settlements. */
   report?: (report: JournalReport) => void
 }
@@ -71,10 +74,10 @@ export function openStore(url: string, options: StoreOptions): Store {
 }
 
 /** @param most refusals, given ids, findings and entries of the audit log that are kept. */
-function openTables(db: DatabaseSync, { clock, report }: StoreOptions, most?: number): Store {
-  const journal = new SqliteJournal(db, { clock, report })
+function openTables(db: DatabaseSync, { clock, report, auditKeys }: StoreOptions, most?: number): Store {
+  const auditLog = new SqliteAuditLog(db, { clock, keys: auditKeys, most })
+  const journal = new SqliteJournal(db, { clock, report, auditLog })
   const path = db.location() ?? ''
-  const auditLog = new SqliteAuditLog(db, clock, most)
   return {
     journal,
     keys: new SqliteKeys(db, clock, auditLog),

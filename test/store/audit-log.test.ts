@@ -11,6 +11,7 @@ import { TAMPERINGS } from '../support/audit-tampering.ts'
 import { FakeClock } from '../support/clock.ts'
 import { ALICE } from './record-audit-contract.ts'
 import { apiKey } from './samples.ts'
+import { signedLog } from './signed-audit-log.ts'
 
 const entry = (subject: string) => ({ ...ALICE, action: 'key.changed' as const, subject, before: null, after: { name: subject } })
 
@@ -41,11 +42,30 @@ for (const { title, statements, sequence, needsReceipt } of TAMPERINGS)
     store.close()
     run(file, statements)
     const { auditLog } = open()
-    t.match((await verifyAuditLog(auditLog, receipt)).problem, { sequence })
+    t.match((await verifyAuditLog(auditLog, { receipt })).problem, { sequence })
     const without = (await verifyAuditLog(auditLog)).problem
     if (needsReceipt) t.equal(without, undefined, 'which only a receipt can show')
     else t.match(without, { sequence })
   })
+
+signedLog(t, async (t) => {
+  const file = join(t.testdir(), 'signed.db')
+  let close = (): void => {}
+  t.teardown(() => close())
+  return {
+    open: async (auditKeys) => {
+      close()
+      const store = openStore(`sqlite:${file}`, { clock: new FakeClock(), auditKeys })
+      close = () => store.close()
+      return store.auditLog
+    },
+    run: (statements) => {
+      close()
+      close = () => {}
+      run(file, statements)
+    },
+  }
+})
 
 t.test('a check finds that entries which retention has removed were put in again', async (t) => {
   const { file, open } = fileStore(t)

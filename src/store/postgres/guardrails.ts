@@ -2,7 +2,6 @@
 import { randomBytes } from 'node:crypto'
 import { sql } from 'kysely'
 import { GATEWAY_ORIGIN, type Origin } from '../../core/audit-entries.ts'
-import type { Clock } from '../../core/clock.ts'
 import type { JsonObject } from '../../core/json.ts'
 import type { UntimedEntry } from '../audit-log.ts'
 import { assignmentAudit, guardrailAudit, guardrailRemoval } from '../audited-changes.ts'
@@ -19,7 +18,7 @@ import {
   type StoredGuardrail,
 } from '../guardrails.ts'
 import { AUDIT_SECRET, kindFrom, SECRET_BYTES } from '../sqlite-guardrails.ts'
-import { appendAudit } from './audit-log.ts'
+import { type AuditPen, appendAudit } from './audit-log.ts'
 import type { Session } from './connection.ts'
 import type { Connections } from './connections.ts'
 import { changing, noteChanges } from './keys.ts'
@@ -31,11 +30,11 @@ const MAX_ROWS = 500
 
 export class PostgresGuardrails implements GuardrailStore {
   private readonly connections: Pick<Connections, 'readings' | 'changes'>
-  private readonly clock: Pick<Clock, 'now'>
+  private readonly pen: AuditPen
 
-  constructor(connections: Pick<Connections, 'readings' | 'changes'>, clock: Pick<Clock, 'now'>) {
+  constructor(connections: Pick<Connections, 'readings' | 'changes'>, pen: AuditPen) {
     this.connections = connections
-    this.clock = clock
+    this.pen = pen
   }
 
   /**
@@ -167,7 +166,7 @@ export class PostgresGuardrails implements GuardrailStore {
     return changing(this.connections.changes, async (session) => {
       const { result, entries } = await work(session)
       await noteChanges(session, [GUARDRAILS_CHANGED])
-      await appendAudit(session, entries, this.clock)
+      await appendAudit(session, entries, this.pen)
       return result
     })
   }

@@ -23,7 +23,7 @@ export function memoryStores(db: DatabaseSync = memoryDatabase()) {
 /** The same with keys and guardrails, whose changes have entries in the audit log. */
 export function memoryStoresWithKeys(clock: Clock) {
   const db = memoryDatabase()
-  const auditLog = new SqliteAuditLog(db, clock)
+  const auditLog = new SqliteAuditLog(db, { clock })
   const events = new SqliteEvents(db, auditLog)
   const compactionKeys = new SqliteCompactionKeys(db, auditLog)
   const guardrails = new SqliteGuardrails(db, undefined, auditLog)
