@@ -136,8 +136,18 @@ class Owner {
     closers.push(() => audit.close())
     audit.note(await loadedEntry(config, bookkeeping.own.auditLog))
     const { auditLog } = bookkeeping.own
-    const retention = startAuditRetention({ store: auditLog, settings: () => settings.config.audit, clock: this.clock, log: this.log })
+    const retention = startAuditRetention({
+      ...{ store: auditLog, readers: bookkeeping.own.auditReaders },
+      ...{ settings: () => settings.config.audit, clock: this.clock, log: this.log },
+    })
     closers.push(() => retention.close())
+    const { auditReaders: readers } = bookkeeping.own
+    if (readers && config.audit.sinks.length > 0) {
+      const { startSinks } = await import('../services/audit-sinks/start-sinks.ts')
+      const { clock, log, metrics } = this
+      const sinks = startSinks(config.audit.sinks, { readers, clock, log, metrics })
+      closers.push(() => sinks.close())
+    }
     const events = this.openEvents(bookkeeping)
     closers.push(() => events.close())
     const scans = new LedgerScans(bookkeeping.own.ledger, this.clock)

@@ -138,8 +138,19 @@ export async function start(options: StartOptions): Promise<Running> {
     if (!options.worker) {
       audit.note(await loadedEntry(config, store.auditLog))
       const settings = () => runtime.config.audit
-      const retention = startAuditRetention({ store: store.auditLog, settings, clock, log: logs.part('ledger') })
+      const retention = startAuditRetention({
+        store: store.auditLog,
+        readers: store.auditReaders,
+        settings,
+        clock,
+        log: logs.part('ledger'),
+      })
       closers.push(() => retention.close())
+    }
+    if (!options.worker && store.auditReaders && config.audit.sinks.length > 0) {
+      const { startSinks } = await import('../services/audit-sinks/start-sinks.ts')
+      const sinks = startSinks(config.audit.sinks, { readers: store.auditReaders, clock, log: logs.log, metrics: runtime.metrics })
+      closers.push(() => sinks.close())
     }
     const drain = new Drain(
       clock,

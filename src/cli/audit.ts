@@ -81,9 +81,11 @@ async function verify(gateway: Gateway, { expect, json }: AuditFlags, streams: S
   return verdict === 'whole' ? 0 : 1
 }
 
-/** Says how far the check proves that nobody with the database alone has written the log. */
+/** Says from which entry on the check proves that the log was not written with the database alone. */
 function keyedText(from: Json | undefined): string {
-  return typeof from === 'number' ? `keyed from entry ${from} on` : 'unkeyed: whoever can write the database could have written all of them'
+  return typeof from === 'number'
+    ? `keyed from entry ${from} on`
+    : 'unkeyed: an account that can write the database could have written all of them'
 }
 
 /** Each entry is a line; the receipt of the last one goes to the standard error. */

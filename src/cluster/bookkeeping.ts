@@ -17,6 +17,7 @@ import { LEDGER_READS, type LedgerReader, type LedgerReads } from '../ledger/rea
 import type { Journal, Reconciliation } from '../ledger/types.ts'
 import { withoutMoves } from '../ledger/window-moves.ts'
 import type { AuditLogStore } from '../store/audit-log.ts'
+import type { AuditReaders } from '../store/audit-readers.ts'
 import type { CompactionKeyStore } from '../store/compaction-keys.ts'
 import type { EventStore } from '../store/events.ts'
 import type { GivenIdStore } from '../store/given-ids.ts'
@@ -53,6 +54,8 @@ export interface Bookkeeping {
   readonly audit: AuditTrail
   /** Changes of keys, guardrails and configuration, with who made them. */
   readonly auditLog: AuditLogStore
+  /** Readers of the audit log; absent in a worker. */
+  readonly auditReaders?: AuditReaders | undefined
   /** Takes the requests that the gateway itself refuses. */
   readonly refusals: RefusalLog
   /** Reader of generations, of this process and of all others. */
@@ -181,6 +184,7 @@ async function joined(options: BookkeepingOptions): Promise<Bookkeeping> {
     if (!aside) await member.audit.load()
     const bookkeeping: Bookkeeping = {
       ...member,
+      auditReaders: own?.auditReaders,
       recovered: joinRecoveries(recovered),
       processes: () => member.nodes(),
       close: () => member.close().finally(() => journal.close()),
@@ -295,6 +299,7 @@ export function keepLocally(
     balances,
     audit,
     auditLog,
+    auditReaders: store.auditReaders,
     refusals,
     credit,
     ledger,

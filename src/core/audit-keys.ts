@@ -1,6 +1,6 @@
 /**
- * Keys of the audit log. With one, the hash of an entry is an HMAC: who can write the database, but does not have the key, cannot compute
- * another chain. Each entry names its key, so that one can take the place of another (docs/audit.md#sign-the-chain-with-a-key).
+ * Keys of the audit log. With one, the hash of an entry is an HMAC: an account that can write the database, but does not have the key,
+ * cannot compute another chain. Each entry names its key, so that one can take the place of another (docs/audit.md#sign-the-log-with-a-key).
  */
 import { createHmac, hash } from 'node:crypto'
 

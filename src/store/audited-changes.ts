@@ -132,7 +132,7 @@ function guardrailFields({ name, fields }: Pick<StoredGuardrail, 'name' | 'field
   return { name, ...Object.fromEntries(shown) }
 }
 
-/** Stands in the place of a short text that nobody may read: of a plain hash it could be guessed. Two of the same value are alike. */
+/** Stands in the place of a short, confidential text, which could be guessed from a plain hash. Two of the same value are alike. */
 function keyedDigest(value: Json, secret: string): JsonObject {
   const text = canonicalJson(value)
   return { hmac_sha256: createHmac('sha256', secret).update(text).digest('hex'), characters: text.length }

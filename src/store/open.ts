@@ -4,6 +4,7 @@ import type { AuditKeys } from '../core/audit-keys.ts'
 import type { Clock } from '../core/clock.ts'
 import { badField } from '../core/faults.ts'
 import type { AuditLogStore } from './audit-log.ts'
+import type { AuditReaders } from './audit-readers.ts'
 import type { Checkpoints } from './checkpoints.ts'
 import { type CompactionKeyStore, SqliteCompactionKeys } from './compaction-keys.ts'
 import type { EventStore } from './events.ts'
@@ -15,6 +16,7 @@ import { type CheckedTable, checkedTables } from './page-check.ts'
 import type { RefusalStore } from './refusals.ts'
 import { asRefusal, type Durability, isChecked, memoryDatabase, openDatabase } from './sqlite.ts'
 import { SqliteAuditLog } from './sqlite-audit-log.ts'
+import { SqliteAuditReaders } from './sqlite-audit-readers.ts'
 import { SqliteEvents } from './sqlite-events.ts'
 import { SqliteGuardrails } from './sqlite-guardrails.ts'
 import { SqliteRefusals } from './sqlite-refusals.ts'
@@ -26,6 +28,7 @@ export interface Store {
   readonly compactionKeys: CompactionKeyStore
   readonly events: EventStore
   readonly auditLog: AuditLogStore
+  readonly auditReaders: AuditReaders
   readonly refusals: RefusalStore
   readonly givenIds: GivenIdStore
   /** The file to check beside the work; absent where the start has checked all of it. */
@@ -85,6 +88,7 @@ function openTables(db: DatabaseSync, { clock, report, auditKeys }: StoreOptions
     compactionKeys: new SqliteCompactionKeys(db, auditLog),
     events: new SqliteEvents(db, auditLog),
     auditLog,
+    auditReaders: new SqliteAuditReaders(db, auditLog),
     refusals: new SqliteRefusals(db, most),
     givenIds: new SqliteGivenIds(db, most),
     unchecked: isChecked(db) ? undefined : { path, tables: checkedTables(db), checkpoints: journal.checkpoints },

@@ -5,6 +5,7 @@ import { openPostgres, type PostgresRecord } from '../../src/store/postgres/reco
 import { TAMPERINGS } from '../support/audit-tampering.ts'
 import { FakeClock } from '../support/clock.ts'
 import { startPostgres, type TestPostgres } from '../support/postgres.ts'
+import { auditReadersContract } from './audit-readers.ts'
 import { ALICE } from './record-audit-contract.ts'
 import { apiKey } from './samples.ts'
 import { signedLog } from './signed-audit-log.ts'
@@ -35,6 +36,19 @@ function suite(server: TestPostgres): void {
       },
     }
   })
+
+  auditReadersContract(
+    t,
+    async (t) => {
+      const url = await server.database()
+      const { auditLog: log, auditReaders: readers } = await opened(t, url)
+      const run = async (statements: readonly string[]): Promise<void> => {
+        for (const statement of statements) await server.query(url, statement)
+      }
+      return { log, readers, run }
+    },
+    true,
+  )
 
   t.test('a check finds each way to change the log', async (t) => {
     for (const { title, statements, sequence, needsReceipt } of TAMPERINGS) {

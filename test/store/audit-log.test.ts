@@ -7,8 +7,12 @@ import { canonicalJson } from '../../src/core/audit-entries.ts'
 import type { JsonObject } from '../../src/core/json.ts'
 import { verifyAuditLog } from '../../src/store/audit-verify.ts'
 import { openStore, type Store } from '../../src/store/open.ts'
+import { openDatabase } from '../../src/store/sqlite.ts'
+import { SqliteAuditLog } from '../../src/store/sqlite-audit-log.ts'
+import { SqliteAuditReaders } from '../../src/store/sqlite-audit-readers.ts'
 import { TAMPERINGS } from '../support/audit-tampering.ts'
 import { FakeClock } from '../support/clock.ts'
+import { auditReadersContract } from './audit-readers.ts'
 import { ALICE } from './record-audit-contract.ts'
 import { apiKey } from './samples.ts'
 import { signedLog } from './signed-audit-log.ts'
@@ -66,6 +70,21 @@ signedLog(t, async (t) => {
     },
   }
 })
+
+auditReadersContract(
+  t,
+  async (t) => {
+    const file = join(t.testdir(), 'read.db')
+    const db = openDatabase(file, 'process')
+    t.teardown(() => db.close())
+    const log = new SqliteAuditLog(db, { clock: new FakeClock() })
+    const run = (statements: readonly string[]): void => {
+      for (const statement of statements) db.exec(statement)
+    }
+    return { log, readers: new SqliteAuditReaders(db, log), run }
+  },
+  false,
+)
 
 t.test('a check finds that entries which retention has removed were put in again', async (t) => {
   const { file, open } = fileStore(t)

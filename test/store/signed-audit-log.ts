@@ -1,4 +1,4 @@
-/** The audit log with a key, on any store: nobody without it writes an entry that a check takes. */
+/** The audit log with a key, on any store: without it no entry is written that a check takes. */
 import { hash } from 'node:crypto'
 import type { Test } from 'tap'
 import { canonicalJson } from '../../src/core/audit-entries.ts'

@@ -17,7 +17,7 @@ const LATTICE_KIND = 'AKP'
 /** True for a public key that has the form of its kind. */
 export function canVerify(jwk: JsonObject): boolean {
   const { kty, d, priv } = jwk
-  // A private half that is listed is no secret any more: whoever reads it could sign.
+  // A private half that is listed is no secret any more: every reader could sign.
   if (d !== undefined || priv !== undefined) return false
   if (kty === LATTICE_KIND) return typeof jwk.alg === 'string' && typeof jwk.pub === 'string'
   return KINDS.has(kty) && isKey(jwk)

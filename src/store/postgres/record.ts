@@ -10,6 +10,7 @@ import { cutNano } from '../../core/money.ts'
 import type { Balance, LeaseAnswer, LeaseAsk, LeaseName, Pulse, PulseReply, SettledRows, StoreOfRecord } from '../record.ts'
 import { needsNewer, SCHEMA_VERSION } from '../schema.ts'
 import { PostgresAuditLog } from './audit-log.ts'
+import { PostgresAuditReaders } from './audit-readers.ts'
 import { PostgresCompactionKeys } from './compaction-keys.ts'
 import { type ConnectionReport, type Prepared, TIME_LIMITS, type TimeLimits } from './connection.ts'
 import { type Connections, closeConnections, openConnections } from './connections.ts'
@@ -125,6 +126,7 @@ export class PostgresRecord implements StoreOfRecord {
   readonly readers: PostgresReaders
   readonly events: PostgresEvents
   readonly auditLog: PostgresAuditLog
+  readonly auditReaders: PostgresAuditReaders
   readonly refusals: PostgresRefusals
   readonly givenIds: PostgresGivenIds
   private readonly windows: WindowRebuild
@@ -142,6 +144,7 @@ export class PostgresRecord implements StoreOfRecord {
     this.compactionKeys = new PostgresCompactionKeys(connections, pen)
     this.events = new PostgresEvents(connections, pen)
     this.auditLog = new PostgresAuditLog(connections, pen)
+    this.auditReaders = new PostgresAuditReaders(connections, this.auditLog)
     this.refusals = new PostgresRefusals(connections)
     this.givenIds = new PostgresGivenIds(connections)
     this.windows = new WindowRebuild({ connection: connections.readings, readers: this.readers, sums: this.ledger.sums })
