@@ -2,9 +2,8 @@
 import type { Config } from '../config/config.ts'
 import type { Clock } from '../core/clock.ts'
 import { type Log, stackWithoutMessage } from '../core/log.ts'
-import { sinkReader } from '../services/audit-sinks/start-sinks.ts'
 import type { AuditLogStore } from '../store/audit-log.ts'
-import type { AuditReaders } from '../store/audit-readers.ts'
+import { type AuditReaders, sinkReader } from '../store/audit-readers.ts'
 import { StoreTask } from '../store/store-task.ts'
 
 /** Milliseconds from the start to the first look, and from one to the next. */

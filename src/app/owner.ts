@@ -12,6 +12,7 @@ import { pack } from '../cluster/record-methods.ts'
 import { type Counters, shareNothing } from '../cluster/shared/index.ts'
 import { WorkerPool } from '../cluster/worker-pool.ts'
 import type { Config } from '../config/config.ts'
+import { recordSettings } from '../config/record-settings.ts'
 import { type Reload, watchConfig } from '../config/watch.ts'
 import { AuditKeys } from '../core/audit-keys.ts'
 import { type Clock, systemClock } from '../core/clock.ts'
@@ -29,7 +30,7 @@ import { freeAddress } from '../server/listener.ts'
 import { METRICS_TYPE, MergedMetrics, ProcessGauges } from '../server/metrics.ts'
 import { commandRoutes } from '../server/operator-commands.ts'
 import { DiskFiles } from '../services/files/index.ts'
-import { startAuditRetention } from './audit-retention.ts'
+import { startAuditUpkeep } from './audit-upkeep.ts'
 import { AuditWriter } from './audit-writer.ts'
 import { ConfigReader } from './config-reader.ts'
 import { loadedEntry, reloadedEntry } from './configuration-audit.ts'
@@ -135,19 +136,11 @@ class Owner {
     const audit = new AuditWriter({ store: bookkeeping.own.auditLog, clock: this.clock, log: this.logs.part('ledger') })
     closers.push(() => audit.close())
     audit.note(await loadedEntry(config, bookkeeping.own.auditLog))
-    const { auditLog } = bookkeeping.own
-    const retention = startAuditRetention({
-      ...{ store: auditLog, readers: bookkeeping.own.auditReaders },
-      ...{ settings: () => settings.config.audit, clock: this.clock, log: this.log },
+    const upkeep = await startAuditUpkeep({
+      ...{ store: bookkeeping.own, settings: () => settings.config.audit },
+      ...{ clock: this.clock, log: this.logs.part('ledger'), metrics: this.metrics },
     })
-    closers.push(() => retention.close())
-    const { auditReaders: readers } = bookkeeping.own
-    if (readers && config.audit.sinks.length > 0) {
-      const { startSinks } = await import('../services/audit-sinks/start-sinks.ts')
-      const { clock, log, metrics } = this
-      const sinks = startSinks(config.audit.sinks, { readers, clock, log, metrics })
-      closers.push(() => sinks.close())
-    }
+    closers.push(() => upkeep.close())
     const events = this.openEvents(bookkeeping)
     closers.push(() => events.close())
     const scans = new LedgerScans(bookkeeping.own.ledger, this.clock)
@@ -300,7 +293,15 @@ class Owner {
       ...ledgerRoutes({ ...this.alerts.ofLedger, ledger: kept.ledger, scans, exports: this.onDemand }, recovered),
       ...commandRoutes({
         addresses: callers,
-        records: () => ({ ...source(), scans, ledger: kept.ledger, refusals: kept.refusals.store, auditLog: kept.auditLog, auditKeys }),
+        records: () => ({
+          ...source(),
+          scans,
+          ledger: kept.ledger,
+          refusals: kept.refusals.store,
+          auditLog: kept.auditLog,
+          auditKeys,
+          recordSettings: recordSettings(this.settings.config),
+        }),
         events: () => ({ events: kept.events, source: this.settings.config.events.source, time: this.clock }),
         compaction: {
           compactionKeys: operatorsCompactionKeys({

@@ -22,7 +22,7 @@ import { listen } from '../server/listener.ts'
 import { METRICS_TYPE, metricsText } from '../server/metrics.ts'
 import { commandRoutes } from '../server/operator-commands.ts'
 import type { LoopSource } from '../server/overload.ts'
-import { startAuditRetention } from './audit-retention.ts'
+import { startAuditUpkeep } from './audit-upkeep.ts'
 import { AuditWriter } from './audit-writer.ts'
 import { ConfigReader } from './config-reader.ts'
 import { loadedEntry, reloadedEntry } from './configuration-audit.ts'
@@ -138,19 +138,8 @@ export async function start(options: StartOptions): Promise<Running> {
     if (!options.worker) {
       audit.note(await loadedEntry(config, store.auditLog))
       const settings = () => runtime.config.audit
-      const retention = startAuditRetention({
-        store: store.auditLog,
-        readers: store.auditReaders,
-        settings,
-        clock,
-        log: logs.part('ledger'),
-      })
-      closers.push(() => retention.close())
-    }
-    if (!options.worker && store.auditReaders && config.audit.sinks.length > 0) {
-      const { startSinks } = await import('../services/audit-sinks/start-sinks.ts')
-      const sinks = startSinks(config.audit.sinks, { readers: store.auditReaders, clock, log: logs.log, metrics: runtime.metrics })
-      closers.push(() => sinks.close())
+      const upkeep = await startAuditUpkeep({ store, settings, clock, log: logs.part('ledger'), metrics: runtime.metrics })
+      closers.push(() => upkeep.close())
     }
     const drain = new Drain(
       clock,

@@ -12,6 +12,9 @@ export interface AuditReaders extends BatchReaders<AuditRow> {
   unreadFrom(readers: readonly string[]): number | Promise<number>
 }
 
+/** Name of the reader of a sink, also in metrics: names of exports have no colon. */
+export const sinkReader = ({ name }: { readonly name: string }): string => `audit:${name}`
+
 /** Entries of one page. */
 export const AUDIT_READER_PAGE = 500
 

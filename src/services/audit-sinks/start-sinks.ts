@@ -4,7 +4,7 @@ import type { AuditRow } from '../../core/audit-entries.ts'
 import type { Clock } from '../../core/clock.ts'
 import type { Log } from '../../core/log.ts'
 import type { MetricRegistry } from '../../machines/metrics/metrics.ts'
-import type { AuditReaders } from '../../store/audit-readers.ts'
+import { type AuditReaders, sinkReader } from '../../store/audit-readers.ts'
 import type { Destination } from '../exports/destination.ts'
 import { Exporter, type ExportReports } from '../exports/exporter.ts'
 import { FileSink, type FileSinkSettings } from './file-sink.ts'
@@ -22,9 +22,6 @@ export interface SinkSettings {
 
 /** Entries of a batch. */
 const BATCH = 500
-
-/** Name of a sink's reader in the store, and in metrics: names of exports have no colon. */
-export const sinkReader = ({ name }: Pick<SinkSettings, 'name'>): string => `audit:${name}`
 
 interface SinksSource {
   readonly readers: AuditReaders
