@@ -1,6 +1,7 @@
 export type { UntimedEntry } from '../store/audit-log.ts'
 export { ADMIN_REPLIES, type SessionReply } from './admin-replies.ts'
-export { type AuditCommand, type AuditSource, runAuditCommand } from './audit.ts'
+export { type AuditCommand, runAuditCommand } from './audit-commands.ts'
+export type { AuditReportSource } from './audit-report.ts'
 export { answerTo, isOwnMachine, type SignInPolicy } from './auth-callback.ts'
 export { findConsenter, type KeyRequest, makeCode, parseKeyRequest, requireSignIn } from './auth-code.ts'
 export { exchangeCode } from './auth-exchange.ts'

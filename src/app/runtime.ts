@@ -5,7 +5,9 @@ import { drawnBefore } from '../cluster/bookkeeping.ts'
 import { showAvailability } from '../cluster/shared/index.ts'
 import type { Config } from '../config/config.ts'
 import { operatorKeys, resolveKeys } from '../config/keys.ts'
+import { recordSettings } from '../config/record-settings.ts'
 import type { Reload } from '../config/watch.ts'
+import { AuditKeys } from '../core/audit-keys.ts'
 import { FirstUse } from '../core/first-use.ts'
 import { GenerationIds } from '../core/ids.ts'
 import { stackWithoutMessage } from '../core/log.ts'
@@ -316,6 +318,8 @@ export class Runtime {
       entries: source.store.ledger.entries,
       refusals: source.store.refusals.store,
       auditLog: source.store.auditLog,
+      auditKeys: new AuditKeys(config.audit),
+      recordSettings: recordSettings(config),
       brand: config.brand.word,
       clock: source.clock,
       maxBody: config.server.maxBody,

@@ -1,7 +1,7 @@
 /** The admin listener's routes for commands of the command line. */
 import type { IncomingMessage } from 'node:http'
 import {
-  type AuditSource,
+  type AuditReportSource,
   type ChargebackSource,
   type CompactionSource,
   type DetailSource,
@@ -37,7 +37,7 @@ const DEEPEST = 8
 /** Inputs of commands, called for each, since a reload changes them. */
 export interface CommandSource {
   /** Of keys and guardrails, sessions, refused requests, generations and entries of the ledger. */
-  records(): KeySource & GuardrailReading & SessionSource & RefusalSource & DetailSource & EntrySource & AuditSource & ChargebackSource
+  records(): KeySource & GuardrailReading & SessionSource & RefusalSource & DetailSource & EntrySource & AuditReportSource & ChargebackSource
   events(): EventSource
   readonly compaction: CompactionSource
   readonly addresses: Pick<ClientAddresses, 'of'>

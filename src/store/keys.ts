@@ -194,7 +194,7 @@ export class SqliteKeys implements KeyStore {
   /** All of them, until one is written: lists read them for each page. */
   private listed: readonly StoredKey[] | undefined
 
-  constructor(db: DatabaseSync, clock: Clock, audit = new SqliteAuditLog(db, clock)) {
+  constructor(db: DatabaseSync, clock: Clock, audit = new SqliteAuditLog(db, { clock })) {
     this.db = db
     this.clock = clock
     this.audit = audit

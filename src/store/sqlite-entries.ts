@@ -57,10 +57,12 @@ export class SqliteEntries implements LocalEntries {
   private readonly db: DatabaseSync
   private readonly statements: Statements
   private readonly written: () => void
+  private readonly audit: SqliteAuditLog
 
   /** @param written is called after a transaction of its own. */
-  constructor(db: DatabaseSync, written: () => void) {
+  constructor(db: DatabaseSync, written: () => void, audit = new SqliteAuditLog(db)) {
     this.db = db
+    this.audit = audit
     this.statements = new Statements(db)
     this.written = written
   }
@@ -88,7 +90,7 @@ export class SqliteEntries implements LocalEntries {
     const nano = movedBy(entry)
     atOnce(this.db, () => {
       this.insert(entry)
-      new SqliteAuditLog(this.db, { now: () => entry.at }).append(entryAudit(entry, by))
+      this.audit.append(entryAudit(entry, by), entry.at)
       if (nano === 0) return
       const dollars = Math.floor(nano / NANO)
       const day = Math.floor(entry.countedAt / DAY_MS)

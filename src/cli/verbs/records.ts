@@ -221,6 +221,15 @@ export const recordCommands: readonly Command[] = [
     run: async (_, flags) => (await import('../audit.ts')).audit(['export'], flags),
   }),
   command({
+    usage: 'audit report',
+    summary: 'State what was recorded in a period, by articles 12, 19, 26 and 50 of the EU AI Act',
+    details: 'Markdown, or with --json the facts alone. Days are UTC; without --from the last 184, without --to up to today.',
+    example: 'audit report --from 2026-06-01 --to 2026-11-30 --config headgate.yaml',
+    page: AUDIT,
+    options: { '--from <DAY>': 'the first day', '--to <DAY>': 'the last day', ...OPTIONS },
+    run: async (_, flags) => (await import('../audit.ts')).audit(['report'], flags),
+  }),
+  command({
     usage: 'docs',
     summary: 'Write the API reference of /docs as static files, with openapi.json',
     example: 'docs --out reference --config headgate.yaml',

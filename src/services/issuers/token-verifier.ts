@@ -12,6 +12,9 @@ import type { Claims, IssuerParts, IssuerSettings, MappedMember, VerifiedToken }
 /** Keys of one issuer that are tried where a token names none and several fit. */
 const MAX_KEYS_TRIED = 4
 
+/** Seconds since the epoch: the end of the year 9999, the last one of RFC 3339. An end behind it is a mistake, such as milliseconds. */
+const MAX_EXP = 253_402_300_799
+
 /** Types of tokens that open an API: those of others, such as logout tokens, have the same issuer and audience (RFC 8725, 3.11). */
 const TYPES: ReadonlySet<string> = new Set(['jwt', 'application/jwt', 'at+jwt', 'application/at+jwt'])
 
@@ -138,7 +141,7 @@ export class TokenVerifier {
   private verified(claims: Claims, settings: IssuerSettings): VerifiedToken {
     const { issuer, leeway, maxAge } = settings
     const { exp, iat } = claims
-    if (typeof exp !== 'number') throw new RefusedToken('token_claim')
+    if (typeof exp !== 'number' || exp > MAX_EXP) throw new RefusedToken('token_claim')
     const issuedAt = typeof iat === 'number' ? iat * 1000 : undefined
     if (issuedAt !== undefined && issuedAt > this.clock.now() + leeway) throw new RefusedToken('token_early')
     const mapped = mapClaims(claims, settings)
@@ -184,6 +187,8 @@ function asRefusal(thrown: unknown, { errors }: Library): unknown {
   if (thrown instanceof errors.JWKSNoMatchingKey) return new RefusedToken('token_unknown_key')
   if (thrown instanceof errors.JWSSignatureVerificationFailed) return new RefusedToken('token_signature')
   if (thrown instanceof errors.JOSEAlgNotAllowed) return new RefusedToken('token_algorithm')
+  // WebCrypto cannot use the key for this algorithm.
+  if (thrown instanceof DOMException) return new RefusedToken('token_unknown_key')
   if (thrown instanceof errors.JOSEError || thrown instanceof TypeError) return new RefusedToken('token_malformed')
   return thrown
 }

@@ -1,6 +1,7 @@
 /** Entries of the ledger on PostgreSQL. */
 import { sql } from 'kysely'
 import { GATEWAY_ORIGIN, type Origin } from '../../core/audit-entries.ts'
+import type { AuditKeys } from '../../core/audit-keys.ts'
 import { Fault } from '../../core/faults.ts'
 import {
   type EntryKind,
@@ -24,9 +25,12 @@ import { type LedgerEntryTable, query, storable } from './tables.ts'
 
 export class PostgresEntries implements LedgerEntries {
   private readonly connections: Pick<Connections, 'readings'>
+  private readonly keys: AuditKeys
 
-  constructor(connections: Pick<Connections, 'readings'>) {
+  /** @param keys of the audit log. */
+  constructor(connections: Pick<Connections, 'readings'>, keys: AuditKeys) {
     this.connections = connections
+    this.keys = keys
   }
 
   async add(entry: NewEntry, by: Origin = GATEWAY_ORIGIN): Promise<LedgerEntry | EntryRefusal> {
@@ -37,7 +41,7 @@ export class PostgresEntries implements LedgerEntries {
       ${storable(reason)}, ${once === undefined ? null : storable(once)}::text) as outcome`
     const outcome = await this.connections.readings.transaction(async (session) => {
       const [row] = await session.run(entering.compile(query))
-      if (row?.outcome === 'added') await appendAudit(session, entryAudit(entry, by), { now: () => entry.at })
+      if (row?.outcome === 'added') await appendAudit(session, entryAudit(entry, by), { clock: { now: () => entry.at }, keys: this.keys })
       return row?.outcome
     })
     switch (outcome) {

@@ -8,7 +8,7 @@ import { keyAudit } from '../audited-changes.ts'
 import { keyEvents } from '../key-events.ts'
 import { roleColumns, storedRole } from '../key-roles.ts'
 import { type KeyRecord, type KeyStore, policyFrom, policyText, type StoredKey } from '../keys.ts'
-import { appendAudit } from './audit-log.ts'
+import { type AuditPen, appendAudit } from './audit-log.ts'
 import type { Connection, Prepared, Session } from './connection.ts'
 import type { Connections } from './connections.ts'
 import { addEvents } from './events.ts'
@@ -42,11 +42,13 @@ interface NotedChange {
 
 export class PostgresKeys implements KeyStore {
   private readonly connections: Omit<Connections, 'money'>
+  private readonly pen: AuditPen
   private readonly clock: Clock
 
-  constructor(connections: Omit<Connections, 'money'>, clock: Clock) {
+  constructor(connections: Omit<Connections, 'money'>, pen: AuditPen & { readonly clock: Clock }) {
     this.connections = connections
-    this.clock = clock
+    this.pen = pen
+    this.clock = pen.clock
   }
 
   async find(hash: string): Promise<StoredKey | undefined> {
@@ -126,7 +128,7 @@ export class PostgresKeys implements KeyStore {
   /** The events of a change and its entry in the audit log, in its transaction. */
   private async note(session: Session, { before, after, by = GATEWAY_ORIGIN }: NotedChange): Promise<void> {
     await addEvents(session, keyEvents(before, after, this.clock.now(), by.actor))
-    await appendAudit(session, keyAudit(before, after, by), this.clock)
+    await appendAudit(session, keyAudit(before, after, by), this.pen)
   }
 
   private keyRow(key: KeyRecord): Change {

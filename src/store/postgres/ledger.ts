@@ -1,6 +1,7 @@
 /** The ledger of all processes, as PostgreSQL keeps it. */
 
 import { sql } from 'kysely'
+import type { AuditKeys } from '../../core/audit-keys.ts'
 import { parseGenerationId } from '../../core/ids.ts'
 import { BY_DAY } from '../../core/ledger-counts.ts'
 import { VERIFY_READER } from '../../core/reader-names.ts'
@@ -57,8 +58,9 @@ export class PostgresLedger implements LedgerReader {
   private readonly keyUse: PostgresKeyUse
   readonly sums: PostgresSums
 
-  constructor(connection: Connection, readers: LedgerReaders) {
-    this.entries = new PostgresEntries({ readings: connection })
+  /** @param auditKeys sign the entries of the audit log about changes of the ledger. */
+  constructor(connection: Connection, readers: LedgerReaders, auditKeys: AuditKeys) {
+    this.entries = new PostgresEntries({ readings: connection }, auditKeys)
     this.connection = connection
     this.readers = readers
     this.lookUps = new GenerationLookUps(connection)
