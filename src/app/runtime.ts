@@ -31,7 +31,7 @@ import { referencePages } from '../server/docs-routes.ts'
 import { createPlanRecorder } from '../server/exchange-recorder.ts'
 import { createUploads } from '../server/file-routes.ts'
 import { Gateway, type Serving } from '../server/gateway.ts'
-import { openStreams } from '../server/http-connection.ts'
+import { OpenStreams } from '../server/http-connection.ts'
 import { ProcessGauges } from '../server/metrics.ts'
 import { operations } from '../server/operations.ts'
 import { Overload, systemLoop } from '../server/overload.ts'
@@ -112,7 +112,8 @@ export class Runtime {
     this.scans = new LedgerScans(store.ledger, clock)
     const shed = new ShedReports({ clock, metrics: this.metrics, log: logs.log, live: () => this.status.live })
     this.overload = new Overload(source.loop ?? systemLoop, this.metrics, shed.refused)
-    this.status = new OwnStatus({ clock, metrics: this.metrics, overload: () => this.overload.state })
+    const streams = new OpenStreams(this.metrics)
+    this.status = new OwnStatus({ clock, streams, overload: () => this.overload.state })
     this.telemetry = new Telemetry({
       clock,
       log: logs.part('telemetry'),
@@ -180,7 +181,7 @@ export class Runtime {
         slowAfter: config.server.bodyTimeout,
         addresses: this.addresses,
         metrics: this.metrics,
-        streams: this.metrics.of(openStreams),
+        streams,
       },
       overload: this.overload,
       telemetry: this.telemetry,

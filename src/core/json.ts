@@ -236,3 +236,14 @@ const UNREADABLE = /\\(?:\\|u0000|ud[89a-f][0-9a-f]{2})/gi
 export function readableJson(text: string): string {
   return text.includes('\\u') ? text.replace(UNREADABLE, (found) => (found === '\\\\' ? found : '\\ufffd')) : text
 }
+
+/** Escapes in a JSON text, a whole pair as one of them: it may be written so (Python, `json.dumps`). */
+const SURROGATES = /\\(?:ud[89ab][\da-f]{2}\\ud[c-f][\da-f]{2}|ud[89a-f][\da-f]{2}|.)/gis
+const HALF_LENGTH = '\\ud83d'.length
+
+/** A JSON text with U+FFFD in the place of each escape of a half. */
+export const withoutHalves = (text: string): string =>
+  text.replace(SURROGATES, (found) => (found.length === HALF_LENGTH ? '\ufffd' : found))
+
+/** True where a text, read as JSON, holds an escape of half a character. */
+export const holdsHalfEscape = (text: string): boolean => (text.includes('\\ud') || text.includes('\\uD')) && withoutHalves(text) !== text

@@ -110,7 +110,7 @@ export function settleOutcome(outcome: Outcome): Settlement {
     return { status: 'failed', usage: seen, cost: tools, input: 0, output: 0, tools, estimated: false, used: 0, reason }
   }
   // Nothing came out and no reason was given: the provider's failure, though the request has been answered.
-  const blank = outcome.endedBy === 'model' && isBlank(outcome.finish) && usage.output <= 0
+  const blank = outcome.endedBy === 'model' && usage.output <= 0 && isBlank(outcome.finish)
   const free = blank || TABLE[outcome.endedBy][outcome.progress] === 'nothing'
   const { earlier } = outcome
   const counted = free || usage.estimated !== true ? usage : withinHold(usage, outcome, tools)

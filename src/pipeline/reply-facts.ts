@@ -40,7 +40,7 @@ export class ReplyFacts implements ReplyContext {
     this.#caller = caller
   }
 
-  /** Looked up where a lane is chosen. */
+  /** Looked up where calls are written. */
   get demanding(): boolean {
     const { client, headers } = this.#caller.head
     return client.demands?.(headers) === true

@@ -193,17 +193,8 @@ class RequestCodes {
   private readonly clients: string[] = []
   private readonly lanes: string[] = []
 
-  lane(word: string): number {
-    return wordIndex(this.lanes, word)
-  }
-
-  laneWord(index: number): string {
-    return wordAt(this.lanes, index)
-  }
-
-  /** @param lane as `lane()` numbered it. */
-  code(status: number, client: string, lane: number): number {
-    return status * STATUS_UNIT + wordIndex(this.clients, client) * LANE_UNIT + lane
+  code(status: number, client: string, lane: string): number {
+    return status * STATUS_UNIT + wordIndex(this.clients, client) * LANE_UNIT + wordIndex(this.lanes, lane)
   }
 
   labels(code: number): { client: string; status: string; lane: string } {
@@ -288,8 +279,8 @@ export class ExchangeMetrics {
   private readonly codes = new RequestCodes()
   private readonly routes = new Map<string, Map<string, Route>>()
   private readonly providers = new Set<string>()
-  /** By the number of the lane. */
-  private readonly added: (Latencies | undefined)[] = []
+  /** By lane, of which there are few. */
+  private readonly added = new Map<string, Latencies>()
   private routeCount = 0
   private lastRoute: Route
 
@@ -304,8 +295,7 @@ export class ExchangeMetrics {
       route = this.routes.get(facts.model)?.get(facts.provider) ?? this.newRoute(facts.model, facts.provider)
       this.lastRoute = route
     }
-    const lane = this.codes.lane(facts.lane)
-    const code = this.codes.code(facts.status, facts.client, lane)
+    const code = this.codes.code(facts.status, facts.client, facts.lane)
     const seen = route.requests.get(code) ?? this.newRequests(route, code)
     seen.add()
     route.tokensIn.add(facts.tokensIn)
@@ -313,7 +303,7 @@ export class ExchangeMetrics {
     route.cost.add(facts.costNano)
     if (facts.firstEventMs >= 0) route.firstEvent.observe(facts.firstEventMs)
     if (facts.addedMs >= 0) {
-      const added = this.added[lane] ?? this.newLane(lane)
+      const added = this.added.get(facts.lane) ?? this.newLane(facts.lane)
       added.observe(facts.addedMs)
     }
   }
@@ -327,9 +317,9 @@ export class ExchangeMetrics {
     return count
   }
 
-  private newLane(lane: number): Latencies {
-    const added = this.metrics.of(addedLatency).named(this.codes.laneWord(lane))
-    this.added[lane] = added
+  private newLane(lane: string): Latencies {
+    const added = this.metrics.of(addedLatency).named(lane)
+    this.added.set(lane, added)
     return added
   }
 

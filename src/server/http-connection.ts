@@ -9,7 +9,7 @@ import type { Clock, Timer } from '../core/clock.ts'
 import { entryAt } from '../core/entry-at.ts'
 import { Fault } from '../core/faults.ts'
 import { secretHash } from '../core/secret.ts'
-import { type Count, gauge, type MetricRegistry } from '../machines/metrics/metrics.ts'
+import { type MetricRegistry, reading } from '../machines/metrics/metrics.ts'
 import { binary, EventWriter } from '../machines/sse/frames.ts'
 import type { ClientConnection, Reading } from '../pipeline/client-connection.ts'
 import { headerSecret } from '../pipeline/request/authentication/secret-key.ts'
@@ -20,7 +20,16 @@ import type { CallerReply, CallerRequest, Watched } from './caller.ts'
 import type { ClientAddresses } from './client-address.ts'
 import type { PlainReply, PlainRequest } from './plain/reply.ts'
 
-export const openStreams = gauge('open_streams', 'Streams being relayed now.')
+const openStreams = reading('gauge', 'open_streams', 'Streams being relayed now.')
+
+/** Streams being relayed now, over all connections of the process. */
+export class OpenStreams {
+  count = 0
+
+  constructor(metrics: MetricRegistry) {
+    metrics.of(openStreams).from(() => this.count)
+  }
+}
 
 /** Parts that the connections of one listener share. */
 export interface HttpConnectionSource {
@@ -31,8 +40,7 @@ export interface HttpConnectionSource {
   /** Bucket of failed authentications of a caller. */
   addresses: Pick<ClientAddresses, 'of' | 'look'>
   metrics: MetricRegistry
-  /** Streams being relayed now, as the metric has them. */
-  streams: Count
+  streams: OpenStreams
 }
 
 export abstract class HttpConnection implements ClientConnection {
@@ -126,12 +134,12 @@ export abstract class HttpConnection implements ClientConnection {
   openStream(headers: OutgoingHttpHeaders): void {
     // A caller of HTTP/1.0 knows no chunks.
     this.writer = new EventWriter(this.response, headers, this.request.httpVersion !== '1.0')
-    this.source.streams.value++
+    this.source.streams.count++
   }
 
   /** The reply is over: its caller has it, or has left. */
   replyClosed(): void {
-    if (this.writer) this.source.streams.value--
+    if (this.writer) this.source.streams.count--
   }
 
   bytes(text: string): boolean {

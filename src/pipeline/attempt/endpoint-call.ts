@@ -172,8 +172,7 @@ function pickLane(exchange: Planned, dialect: UpstreamDialect, target: Target, f
       exchange.run.taps.some((tap) => tap.mode === 'mutate'),
     observed: exchange.run.taps.length > 0 || exchange.run.captured !== undefined,
     reshaped:
-      // What such a client demands are pieces of calls.
-      (exchange.request.need.offersTools && exchange.run.ctx.demanding === true) ||
+      exchange.request.client.demands?.(exchange.head.headers) === true ||
       target.withoutReasoning === true ||
       (pass !== undefined && !pass.admits(exchange.request.body, target)),
     forced,

@@ -10,7 +10,6 @@ import type { HoldOwner, HoldRow, Journal, SettleRow } from '../../ledger/types.
 import type { ApiKey } from '../../plugin-api/key.ts'
 import type { Endpoint } from '../../routing/catalog/types.ts'
 import type { Turn } from '../attempt/turn.ts'
-import type { Authenticated } from '../exchange.ts'
 import type { GuardrailBudget } from '../guard/guardrail-setting.ts'
 import { leftUnder, limitAnew, limitMember, refusingAllowance, type Spender, type SpendingBound } from '../refusing-limit.ts'
 
@@ -234,12 +233,14 @@ export function keyAllowances(key: ApiKey, budgets: readonly GuardrailBudget[]):
   return [key, ...payerAllowances(key), ...budgets]
 }
 
+/** An exchange, as far as its hold has a row. */
+interface Holder {
+  readonly head: { readonly seq: number; readonly tag: string; readonly costs: Costs }
+  readonly auth: { readonly key: ApiKey }
+}
+
 /** Writes what the exchange holds to the journal; its row names the endpoint of the first hold. @throws Fault `unavailable`. */
-export function writeHold(
-  { head: { seq, tag, costs }, auth: { key } }: Authenticated,
-  endpoint: Endpoint,
-  journal: Journal,
-): Promise<void> {
+export function writeHold({ head: { seq, tag, costs }, auth: { key } }: Holder, endpoint: Endpoint, journal: Journal): Promise<void> {
   costs.heldAt ??= endpoint
   const payer = hasPayer(key) ? keyPayer(key) : undefined
   return costs.hold.write(journal, { seq, tag, key: key.identity, payer, model: costs.heldAt.model.slug, endpoint: costs.heldAt.id })

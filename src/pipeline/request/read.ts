@@ -51,7 +51,7 @@ export function readLayer({ admission, files, bodies, summaries, ledger }: Readi
       } = exchange
       // A body of announced length was counted before (admit).
       const unannounced = connection.contentLength === undefined && key.limits.bytes !== undefined
-      const sender = { payer: keyBucket(key), digest: key.hash }
+      const sender = { payer: key.issuer ? keyBucket(key) : key.identity, digest: key.hash }
       const announced = connection.contentLength ?? 0
       const announcedPlace = bodies && announced > bodies.short ? bodies.expect(announced, sender) : undefined
       const reading = connection.readBody(config.server.maxBody, {

@@ -207,7 +207,7 @@ export class SocketConnection implements ClientConnection {
 
   openStream(_headers: OutgoingHttpHeaders): void {
     this.streaming = true
-    this.channel.source.streams.value++
+    this.channel.source.streams.count++
   }
 
   bytes(text: string): boolean {
@@ -235,7 +235,7 @@ export class SocketConnection implements ClientConnection {
 
   /** The exchange holds its body no longer. Messages that wait for their client count until it has them, or has left. */
   release(): void {
-    if (this.streaming) this.channel.source.streams.value--
+    if (this.streaming) this.channel.source.streams.count--
     this.streaming = false
     const { socket } = this.channel
     const { share } = this.incoming
