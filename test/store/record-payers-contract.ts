@@ -65,7 +65,7 @@ export function recordPayersContract(t: Test, name: string, open: OpenRecord): v
     t.ok(isRefused(answer))
     t.equal(answer.waitingFor, 1)
     t.match((await record.pulse(nodePulse('n1'))).wanted, [{ key: 'a', payer: CHAIN }])
-    t.equal((await record.lease('n2', ask('c', OTHER, 500, { 1: 400 }))).waitingFor, 0, 'nobody has a lease below that limit')
+    t.equal((await record.lease('n2', ask('c', OTHER, 500, { 1: 400 }))).waitingFor, 0, 'there is no lease below that limit')
   })
 
   t.test(`${name}: an allowance of a payer that the lease has not is no allowance of nothing`, async (t) => {
