@@ -108,6 +108,8 @@ export function recordPayersContract(t: Test, name: string, open: OpenRecord): v
     const after = [even - 9, odd, even + odd - 9, even + odd + 24 - 9]
     t.same(await sums(record, 'spent', 'team', 'other', 'organisation', 'root'), after)
     t.equal(await record.spentByAll(), BigInt(even + odd + 24 + 12 - 9))
+    const elsewhere = { ...refund, id: 'ent_2', payer: 'new>organisation>root', amount: 1 }
+    t.equal(await record.ledger.entries?.add(elsewhere), 'more_than_spent', 'nothing was charged at the team that the key has now')
     t.match(await verifyLedger(record.ledger, { full: true }), { ok: true, problems: [] })
     if (!reopen) return
     const again = await reopen()
