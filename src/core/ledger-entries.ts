@@ -129,14 +129,17 @@ export function sumOfMoves(moves: readonly Move[]): Map<string, bigint> {
   return sums
 }
 
-/** Returns why a store refuses an entry whose amount is more than is open, or than the key has spent; undefined where it adds the entry. */
+/**
+ * Returns why a store refuses an entry whose amount is more than is open, or than one of its accounts has spent: a key may have had other
+ * payers when it spent. Undefined where it adds the entry. @param spent nano-dollars of the key and of each payer.
+ */
 export function refuseEntry(
   entry: NewEntry,
-  { settled, spent }: { settled: { amount: number; already: number } | undefined; spent: bigint },
+  { settled, spent }: { settled: { amount: number; already: number } | undefined; spent: readonly bigint[] },
 ): EntryRefusal | undefined {
   if (entry.settles !== undefined) {
     if (!settled) return 'no_such_entry'
     if (Math.abs(entry.amount) > settled.amount - settled.already) return 'more_than_open'
   }
-  return spent + BigInt(movedBy(entry)) < 0n ? 'more_than_spent' : undefined
+  return spent.some((each) => each + BigInt(movedBy(entry)) < 0n) ? 'more_than_spent' : undefined
 }

@@ -153,23 +153,27 @@ export class Account implements CreditAccount {
   }
 
   /** The same for a comparison with a limit: see `Total.cut`. */
-  countedCut(reset: LimitReset | null): number {
-    return reset ? this.own.windows.cut(reset, this.book.clock.now()) : this.own.spent.cut
+  countedCut(reset: LimitReset | null, now: number): number {
+    return reset ? this.own.windows.cut(reset, now) : this.own.spent.cut
   }
 
   /** Nano-dollars, the least under all allowances; Infinity without a limit, below 0 where one is overspent. */
   left(allowances: readonly Allowance[]): number {
     let least = Number.POSITIVE_INFINITY
-    for (const allowance of allowances) least = Math.min(least, this.allowanceLeft(allowance))
+    let now: number | undefined
+    for (const allowance of allowances) {
+      if (allowance.limitReset) now ??= this.book.clock.now()
+      least = Math.min(least, this.allowanceLeft(allowance, now))
+    }
     return least
   }
 
-  /** Returns what one allowance leaves, as `left` does. @throws TypeError for an allowance of a payer where there is none. */
-  allowanceLeft({ limit, limitReset, level = 0 }: Allowance): number {
+  /** Returns what one allowance leaves, as `left` does. @param now milliseconds since the epoch, where it is known. @throws TypeError for an allowance of a payer where there is none. */
+  allowanceLeft({ limit, limitReset, level = 0 }: Allowance, now?: number): number {
     if (limit === null) return Number.POSITIVE_INFINITY
     const balance = this.balances[level]
     if (!balance) throw new TypeError('an allowance of a payer, but the account has none')
-    return balance.left(limit, limitReset, limitReset ? this.book.clock.now() : 0)
+    return balance.left(limit, limitReset, limitReset ? (now ?? this.book.clock.now()) : 0)
   }
 
   /** Reserves without a look at any allowance. */

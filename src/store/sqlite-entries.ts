@@ -13,6 +13,7 @@ import {
   type NewEntry,
   refuseEntry,
 } from '../core/ledger-entries.ts'
+import { chargedAccounts } from '../core/payers.ts'
 import { type ChargeQuery, MAX_CHARGE_ENTRIES, refuseTooMany } from '../ledger/charge-sums.ts'
 import type { EntryQuery, EntrySum, LocalEntries } from '../ledger/entries.ts'
 import type { HoldRow, SessionMove, SessionQuery, SettleRow } from '../ledger/types.ts'
@@ -85,7 +86,8 @@ export class SqliteEntries implements LocalEntries {
     if (known) return entryFrom(known)
     const of = entry.settles === undefined ? undefined : this.statements.of(BY_ID).get(entry.settles)
     const settled = of && { amount: integer(of.amount), already: integer(this.statements.of(SETTLED).get(text(of.id))?.amount) }
-    const refusal = refuseEntry(entry, { settled, spent: this.spent?.(entry.key) ?? 0n })
+    const spent = chargedAccounts(entry).map((account) => this.spent?.(account) ?? 0n)
+    const refusal = refuseEntry(entry, { settled, spent })
     if (refusal) return refusal
     const nano = movedBy(entry)
     atOnce(this.db, () => {

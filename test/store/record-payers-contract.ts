@@ -65,7 +65,7 @@ export function recordPayersContract(t: Test, name: string, open: OpenRecord): v
     t.ok(isRefused(answer))
     t.equal(answer.waitingFor, 1)
     t.match((await record.pulse(nodePulse('n1'))).wanted, [{ key: 'a', payer: CHAIN }])
-    t.equal((await record.lease('n2', ask('c', OTHER, 500, { 1: 400 }))).waitingFor, 0, 'nobody has a lease below that limit')
+    t.equal((await record.lease('n2', ask('c', OTHER, 500, { 1: 400 }))).waitingFor, 0, 'there is no lease below that limit')
   })
 
   t.test(`${name}: an allowance of a payer that the lease has not is no allowance of nothing`, async (t) => {
@@ -108,6 +108,8 @@ export function recordPayersContract(t: Test, name: string, open: OpenRecord): v
     const after = [even - 9, odd, even + odd - 9, even + odd + 24 - 9]
     t.same(await sums(record, 'spent', 'team', 'other', 'organisation', 'root'), after)
     t.equal(await record.spentByAll(), BigInt(even + odd + 24 + 12 - 9))
+    const elsewhere = { ...refund, id: 'ent_2', payer: 'new>organisation>root', amount: 1 }
+    t.equal(await record.ledger.entries?.add(elsewhere), 'more_than_spent', 'nothing was charged at the team that the key has now')
     t.match(await verifyLedger(record.ledger, { full: true }), { ok: true, problems: [] })
     if (!reopen) return
     const again = await reopen()

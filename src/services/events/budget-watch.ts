@@ -24,6 +24,11 @@ export type BudgetKey = Pick<ApiKey, 'identity' | 'name' | 'label' | 'limit' | '
 }
 type Limited = BudgetKey & { readonly limit: number }
 
+interface CountedAccount {
+  /** @param now milliseconds since the epoch. */
+  countedCut(window: LimitReset | null, now: number): number
+}
+
 export interface BudgetWatchOptions {
   /** Percent of a limit, rising. */
   shares: readonly number[]
@@ -32,8 +37,8 @@ export interface BudgetWatchOptions {
   readonly balances: (keys: readonly string[]) => readonly Spending[] | Promise<readonly Spending[]>
   /** True: other processes charge the same keys, so balances are read a little later, for all keys that were charged. */
   readonly isShared: boolean
-  /** Set where it is not shared: the spending that counts against the limit as a number, cut to ±2^53. */
-  readonly cut?: ((key: string, window: LimitReset | null) => number) | undefined
+  /** Set where it is not shared: an account with the spending that counts against a limit as a number, cut to ±2^53. */
+  readonly account?: ((key: string) => CountedAccount) | undefined
   readonly raise: (event: NewEvent) => void
   readonly failed: (cause: unknown) => void
 }
@@ -66,9 +71,21 @@ export class BudgetWatch {
 
   /** A request of the key is settled. */
   charged(key: BudgetKey): void {
-    if (this.options.shares.length === 0) return
-    if (isLimited(key)) this.note(key)
-    for (const other of budgetKeyPayers(key)) if (isLimited(other)) this.note(other)
+    const { shares, account, clock } = this.options
+    if (shares.length === 0) return
+    if (isLimited(key) && !(account && this.isFar(account(key.identity).countedCut(key.limitReset, clock.now()), key))) this.note(key)
+    const payers = budgetKeyPayers(key)
+    if (payers.length === 0) return
+    const now = clock.now()
+    let [identity, counted]: [string, CountedAccount | undefined] = ['', undefined]
+    for (const other of payers) {
+      if (!isLimited(other)) continue
+      // The limits of one account come one after the other.
+      if (account && other.identity !== identity) counted = account(other.identity)
+      identity = other.identity
+      // Nearly always far from the first share.
+      if (!counted || !this.isFar(counted.countedCut(other.limitReset, now), other)) this.note(other)
+    }
   }
 
   /** A request was refused for the limit of the key, of the key that issued it, or of a budget: for the one that leaves the least. */
@@ -130,9 +147,6 @@ export class BudgetWatch {
 
   private note(key: Limited): void {
     if (!this.options.isShared) {
-      // Nearly always far from the first share.
-      const about = this.options.cut?.(key.identity, key.limitReset)
-      if (about !== undefined && this.isFar(about, key)) return
       const found = this.options.balances([key.identity])
       if (!(found instanceof Promise) && found[0]) this.check(key, found[0])
       return

@@ -50,7 +50,7 @@ BEGIN
     IF open_amount IS NULL THEN RETURN 'no_such_entry'; END IF;
     IF abs(the_amount) > open_amount THEN RETURN 'more_than_open'; END IF;
   END IF;
-  IF moved < 0 AND EXISTS (SELECT 1 FROM balance b WHERE b.key = the_key AND b.spent + moved < 0) THEN RETURN 'more_than_spent'; END IF;
+  IF moved < 0 AND EXISTS (SELECT 1 FROM balance b WHERE b.key = ANY (array_prepend(the_key, payers)) AND b.spent + moved < 0) THEN RETURN 'more_than_spent'; END IF;
   moment := headgate_now();
   at_moment := CASE WHEN moved = 0 THEN 0 WHEN counted > 0 THEN least(counted, moment) ELSE moment END;
   INSERT INTO ledger_entry (${COLUMNS})

@@ -143,7 +143,7 @@ END
 $body$`
 
 /**
- * What programs of schema versions before 30 call: their sums take several payers for one account, and would set windows too low. So it does
+ * Called by programs of schema versions before 30, whose sums take several payers for one account, and would set windows too low. So it does
  * nothing, and a program of this version sets them at its start.
  */
 const SET_WINDOWS = `

@@ -115,7 +115,7 @@ BEGIN
 END
 $body$`
 
-/** What programs of schema versions before 30 call: they know one payer, and `issuers[i]` says that its spending counts. */
+/** Called by programs of schema versions before 30, which know one payer: `issuers[i]` says that its spending counts. */
 export const LEASE_ONE_PAYER = `
 CREATE OR REPLACE FUNCTION headgate_lease(the_node text, the_key text, the_payer text, whole bigint, least_part bigint, idle bigint,
   more bigint, limits bigint[], resets text[], issuers boolean[], patient boolean, quiet bigint, the_turn bigint,

@@ -83,8 +83,8 @@ for (let round = 0; round < runs(2, 12); round++)
     const statuses: { status: number }[] = []
     const burst = async (): Promise<void> => {
       const leaving = Array.from({ length: 5 }, () => leave([here, there][below(2)] ?? here, SECRETS[below(5)] ?? '', below(30)))
-      const asked = Array.from({ length: BURST }, () => ask([here, there][below(2)] ?? here, { key: SECRETS[below(5)] ?? '' }))
-      statuses.push(...(await Promise.all(asked)))
+      const sent = Array.from({ length: BURST }, () => ask([here, there][below(2)] ?? here, { key: SECRETS[below(5)] ?? '' }))
+      statuses.push(...(await Promise.all(sent)))
       await Promise.all(leaving)
     }
     const check = async (isSettled: boolean): Promise<void> => {
