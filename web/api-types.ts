@@ -698,7 +698,7 @@ readonly data: readonly ({
 readonly sequence: number
 readonly at: string
 readonly actor: {
-readonly kind: Word<'management_key' | 'key' | 'admin_token' | 'command_line' | 'configuration' | 'gateway' | 'visitor'>
+readonly kind: Word<'management_key' | 'key' | 'member' | 'admin_token' | 'command_line' | 'configuration' | 'gateway' | 'visitor'>
 readonly id: string | null
 readonly name: string | null
 }
@@ -739,9 +739,16 @@ readonly data: LedgerEntry
 
 export type SessionReply = {
 readonly brand: string
+readonly sign_in: {
+readonly issuers: readonly ({
+readonly name: string
+readonly label: string
+})[]
+readonly refusals: Readonly<Record<string, string>>
+}
 readonly data: {
 readonly name: string
-readonly role: Word<'operator' | 'manager'>
+readonly role: Word<'operator' | 'manager' | 'member'>
 readonly actions: readonly (string)[]
 readonly expires_at: string
 readonly version: string

@@ -23,6 +23,13 @@ export type { Call, Operation } from './operation.ts'
 export { type ChangeSource, keyActor } from './origin.ts'
 export { REFUSALS_CSV, type RefusalCommand, type RefusalSource, runRefusalCommand } from './refusals.ts'
 export { type ApiReply, type BytesReply, replyJson } from './reply.ts'
-export { MAX_SESSION_MS, type RoomSession, RoomSessions, type RoomSessionsOptions, type SessionHolder } from './room-sessions.ts'
+export {
+  MAX_SESSION_MS,
+  type RoomSession,
+  RoomSessions,
+  type RoomSessionsOptions,
+  type SessionHolder,
+  type VisitorRole,
+} from './room-sessions.ts'
 export { runSessionCommand, type SessionCommand, type SessionSource } from './sessions.ts'
 export type { ConsentBuckets, ManagementSource, OperationSource, UploadSource } from './source.ts'

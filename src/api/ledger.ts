@@ -7,7 +7,7 @@ import type { DatedVerdict, LedgerScans } from '../ledger/scans.ts'
 import type { Reconciliation } from '../ledger/types.ts'
 import type { ExportRunsReply, ProgressReply, RebuiltReply, RecoveryReply, VerdictReply } from './admin-replies.ts'
 import { type LedgerRange, settledLines, wantedRange } from './ledger-range.ts'
-import type { SessionHolder } from './room-sessions.ts'
+import type { VisitorRole } from './room-sessions.ts'
 
 /** One row per generation as JSON lines, in the order of admission. */
 export async function* exportLines(ledger: LedgerReader): AsyncGenerator<string> {
@@ -46,7 +46,7 @@ interface LedgerReply {
 
 interface LedgerRoute {
   (request: { readonly headers: IncomingHttpHeaders }, url: URL): LedgerReply | Promise<LedgerReply>
-  readonly visitor?: SessionHolder['role']
+  readonly visitor?: VisitorRole
 }
 
 /** Marks a route as open to every visitor of the control room. */

@@ -7,6 +7,6 @@ export interface ChangeSource {
   readonly origin: Origin
 }
 
-export function keyActor({ identity, name, management }: Pick<ApiKey, 'identity' | 'name' | 'management'>): Actor {
-  return { kind: management ? 'management_key' : 'key', id: identity, name }
+export function keyActor({ identity, name, management, token }: Pick<ApiKey, 'identity' | 'name' | 'management' | 'token'>): Actor {
+  return { kind: token ? 'member' : management ? 'management_key' : 'key', id: identity, name }
 }

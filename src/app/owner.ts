@@ -314,6 +314,7 @@ class Owner {
         operatorSecret: this.operatorSecret,
         link: this.options.signInLink,
         note: (entry) => audit.note(entry),
+        log: this.logs.part('auth'),
         onError: this.reportUnexpected,
       }),
       metrics: { contentType: METRICS_TYPE, text: () => this.poolMetrics(workerPool) },

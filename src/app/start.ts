@@ -237,6 +237,7 @@ async function administered(
       operatorSecret: secret,
       link,
       note: (entry) => audit.note(entry),
+      log,
       onError: runtime.reportUnexpected,
     }),
     metrics: { contentType: METRICS_TYPE, text: async () => metricsText(await runtime.metrics.snapshot()) },

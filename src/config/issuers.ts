@@ -30,6 +30,7 @@ export function checkIssuers(raw: RawConfig, main: Source, references: Reference
       )
     hasIntrospection ||= issuer.introspection !== undefined
     main.check(() => checkAddresses(issuer, at, main))
+    main.check(() => checkSignIn(issuer, raw, at, main))
     main.check(() => checkClaims(issuer.required_claims ?? {}, [...at, 'required_claims'], main))
     for (const [place, rule] of issuer.rules.entries())
       main.check(() => checkRule(rule, { at: [...at, 'rules', place], raw, main, references, issuer: issuer.issuer }))
@@ -46,6 +47,19 @@ function checkAddresses({ issuer, jwks_uri: jwks, introspection }: RawIssuer, at
   check(issuer, [...at, 'issuer'])
   check(jwks, [...at, 'jwks_uri'])
   check(introspection?.url, [...at, 'introspection', 'url'])
+}
+
+const signInName = ({ issuer, sign_in: signIn }: RawIssuer): string | undefined => signIn && (signIn.name ?? URL.parse(issuer)?.hostname)
+
+function checkSignIn(issuer: RawIssuer, raw: RawConfig, at: Path, main: Source): void {
+  const { sign_in: signIn } = issuer
+  if (!signIn) return
+  const issuers = raw.auth?.issuers ?? []
+  const first = issuers.find((each) => signInName(each) === signInName(issuer))
+  if (first !== issuer)
+    main.report([...at, 'sign_in'], `a second sign-in at ${signInName(issuer)}, expected a name of its own in sign_in.name`, 'key')
+  if (signIn.scopes && !signIn.scopes.includes('openid'))
+    main.report([...at, 'sign_in', 'scopes'], 'expected openid among them: without it the issuer states no identity')
 }
 
 interface RulePlace {

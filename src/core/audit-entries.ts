@@ -6,12 +6,21 @@ import { hash } from 'node:crypto'
 import type { Json, JsonObject } from './json.ts'
 
 /** Kinds of those that change something. */
-export const ACTOR_KINDS = ['management_key', 'key', 'admin_token', 'command_line', 'configuration', 'gateway', 'visitor'] as const
+export const ACTOR_KINDS = [
+  'management_key',
+  'key',
+  'member',
+  'admin_token',
+  'command_line',
+  'configuration',
+  'gateway',
+  'visitor',
+] as const
 export type ActorKind = (typeof ACTOR_KINDS)[number]
 
 export interface Actor {
   readonly kind: ActorKind
-  /** Identity of a key, account of a command line, name of a configuration file; null where the kind says all. */
+  /** Identity of a key or member, account of a command line, name of a configuration file; null where the kind says all. */
   readonly id: string | null
   readonly name: string | null
 }
@@ -33,9 +42,9 @@ export const AUDIT_ACTIONS = {
   'key.rotated': ['A key got a new secret.', 'identity of the key'],
   'key.deleted': ['A key was removed.', 'identity of the key'],
   'sign_in_code.created': ['A key consented to a key for an application.', 'identity of the key that consents'],
-  'session.opened': ['A sign-in to the control room.', '`operator` or `manager`'],
+  'session.opened': ['A sign-in to the control room.', '`operator`, `manager` or `person`'],
   'session.refused': ['A sign-in to the control room that was refused.', 'control room'],
-  'session.ended': ['A session of the control room was signed out.', '`operator` or `manager`'],
+  'session.ended': ['A session of the control room was signed out.', '`operator`, `manager` or `person`'],
   'guardrail.created': ['A guardrail was made.', 'id of the guardrail'],
   'guardrail.changed': ['A guardrail was changed.', 'id of the guardrail'],
   'guardrail.deleted': ['A guardrail was removed, and its assignments before it.', 'id of the guardrail'],

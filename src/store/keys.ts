@@ -44,8 +44,8 @@ export interface Consent {
   readonly session?: {
     /** Milliseconds since the epoch: it ends then, whatever comes. */
     readonly until: number
-    readonly role: 'operator' | 'manager'
-    /** The key that it stands for, encrypted with the text of the cookie; of the operator the proof of the admin token. */
+    readonly role: 'operator' | 'manager' | 'person'
+    /** The key that it stands for, or the claims of a person, encrypted with the text of the cookie; of the operator the proof of the admin token. */
     readonly encrypted: string
   }
 }

@@ -75,6 +75,24 @@ const WRONG: [what: string, text: string, problem: RegExp][] = [
     /second issuer with introspection/,
   ],
   [
+    'a sign-in without openid',
+    issuer('sign_in: { client_id: a, scopes: [ email ] }, rules: [ { when: {} } ]'),
+    /expected openid among them/,
+  ],
+  [
+    'a scope with a space',
+    issuer('sign_in: { client_id: a, scopes: [ openid, "openid email" ] }, rules: [ { when: {} } ]'),
+    /a scope \(RFC 6749/,
+  ],
+  [
+    'two sign-ins of one name',
+    issuer('sign_in: { client_id: a, name: acme }, rules: [ { when: {} } ]').replace(
+      /\{ issuer:.*(?= \] \})/,
+      (entry) => `${entry}, ${entry.replace('login.', 'second.')}`,
+    ),
+    /a second sign-in at acme/,
+  ],
+  [
     'a key with the identity of a member',
     issuer('rules: [ { when: {} } ]').replace('auth: {', `auth: { keys: [ { name: "${'ab'.repeat(32)}", key: sk-0123456789abcdef } ],`),
     /expected another name/,

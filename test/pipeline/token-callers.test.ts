@@ -26,6 +26,7 @@ function start(verify: (clock: FakeClock) => Promise<Partial<VerifiedToken>>) {
     proof: {
       takesOpaque: false,
       refuse: (why) => new RefusedToken(why),
+      map: () => undefined,
       verifyJwt: async () => {
         verified++
         const expiresAt = clock.now() + 60_000

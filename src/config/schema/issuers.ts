@@ -72,6 +72,27 @@ const rule = closed('One rule. Each caller that it maps is a key of its own, wit
   ...ofCallers,
 })
 
+const signIn = closed(
+  'Lets people sign in to the control room at this issuer, by authorization code with PKCE. Register the redirect URI `https://HOST/control-room/sign-in/NAME/callback` there.',
+  {
+    client_id: line('Client that the control room is at the issuer.', 256),
+    client_secret: Type.Optional(secret('Its secret. If unset: a public client, which PKCE alone protects.')),
+    scopes: withDefault(
+      listField(
+        'Scopes that are requested: with them the issuer states the claims that `rules` and `member` look at.',
+        Type.String({ pattern: '^[\\x21\\x23-\\x5b\\x5d-\\x7e]{1,256}$', expected: 'a scope (RFC 6749, 3.3)' }),
+      ),
+      ['openid', 'profile', 'email'],
+    ),
+    name: Type.Optional(entryName('Its name in the redirect URI. If unset: the host of the issuer.')),
+    label: Type.Optional(line('Its name on the button "Sign in with …". If unset: the host of the issuer.', 64)),
+    session: withDefault(
+      duration('How long a session lasts at most; never more than 12h. A person whom the issuer locks out stays signed in until then.'),
+      '12h',
+    ),
+  },
+)
+
 export const issuer = closed('One identity provider.', {
   issuer: Type.String({
     description:
@@ -120,6 +141,7 @@ export const issuer = closed('One identity provider.', {
       ),
     }),
   ),
+  sign_in: Type.Optional(signIn),
   rules: listField(
     'The first rule whose claims a token has gives its caller a budget, models, guardrails and limits. A token that no rule maps gets 403.',
     rule,

@@ -5,6 +5,7 @@
 import { Fault } from '../../core/faults.ts'
 import { asObjects, isObject, type JsonObject } from '../../core/json.ts'
 import { CredentialError } from '../credentials/types.ts'
+import { discover } from './discovery.ts'
 import { IssuerClient, isTrustworthy, problemText } from './issuer-fetch.ts'
 import type { IssuerParts, IssuerSettings } from './types.ts'
 
@@ -130,12 +131,9 @@ export class IssuerKeys<KeySet> {
     return usable
   }
 
-  /** OpenID Connect Discovery 1.0, 4. */
   private async discovered(): Promise<string> {
     const { issuer, jwksToken } = this.settings
-    const url = `${issuer.replace(/\/$/, '')}/.well-known/openid-configuration`
-    const found = await this.client.call({ what: 'the discovery document', url, headers: bearer(jwksToken) })
-    if (found.issuer !== issuer) throw new CredentialError('the discovery document names another issuer than the configuration')
+    const found = await discover(this.client, issuer, bearer(jwksToken))
     const { jwks_uri: uri } = found
     if (typeof uri !== 'string' || !isTrustworthy(uri)) throw new CredentialError('the discovery document names no https address of keys')
     return uri

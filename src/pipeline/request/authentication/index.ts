@@ -2,11 +2,12 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { ApiKey } from '../../../plugin-api/key.ts'
 import type { AuthenticationMethod, AuthenticationParts, Caller, FoundKey } from './method.ts'
+import { person } from './person.ts'
 import { secretKey } from './secret-key.ts'
 import { token } from './token.ts'
 
 /** In the order in which they look at a head: that of the secret takes every request that shows nothing else. */
-const METHODS: readonly ((parts: AuthenticationParts) => AuthenticationMethod | undefined)[] = [token, secretKey]
+const METHODS: readonly ((parts: AuthenticationParts) => AuthenticationMethod | undefined)[] = [person, token, secretKey]
 
 /** Finds keys by whatever a caller shows; made once per configuration. */
 export class Callers {

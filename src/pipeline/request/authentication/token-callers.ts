@@ -2,11 +2,13 @@
 import { LRUCache } from 'lru-cache'
 import type { Clock } from '../../../core/clock.ts'
 import { Fault } from '../../../core/faults.ts'
+import type { JsonObject } from '../../../core/json.ts'
+import { memberIdentity } from '../../../core/member.ts'
+import type { PersonTicket } from '../../../core/person-ticket.ts'
 import { plainName } from '../../../core/plain-name.ts'
-import { secretHash } from '../../../core/secret.ts'
 import { RefusedToken, type TokenRefusal } from '../../../core/token-refusals.ts'
 import type { ApiKey } from '../../../plugin-api/key.ts'
-import type { VerifiedToken } from '../../../services/issuers/types.ts'
+import type { MappedMember, VerifiedToken } from '../../../services/issuers/types.ts'
 
 /** Tokens that are remembered; of more, the least recently used one is verified again. */
 const MAX_TOKENS = 10_000
@@ -19,6 +21,8 @@ export interface TokenProof {
   refuse(why: TokenRefusal): RefusedToken
   /** @throws Fault 401, 503. */
   verifyJwt(token: string, isSuspect: () => boolean): Promise<VerifiedToken>
+  /** The member with claims that were verified before. */
+  map(issuer: string, claims: JsonObject): MappedMember | undefined
   /** @throws Fault 401, 503. */
   verifyOpaque(token: string, isSuspect: () => boolean): Promise<VerifiedToken>
 }
@@ -75,6 +79,17 @@ export class TokenCallers {
     return undefined
   }
 
+  /** The key of a person who has signed in; undefined where no rule maps the person any more. */
+  person({ issuer, claims, until }: PersonTicket): ApiKey | undefined {
+    const found = this.options.proof.map(issuer, claims)
+    const terms = found?.rule === undefined ? undefined : this.options.rules.get(issuer)?.[found.rule]
+    return found && terms && memberKey({ issuer, member: found.member, expiresAt: until }, terms)
+  }
+
+  get clock(): Pick<Clock, 'now'> {
+    return this.options.clock
+  }
+
   /** Verifies a token, once for all who show it at the same time. @throws Fault 401, 403, 503. */
   async find(token: string, digest: string, { isJwt, isSuspect }: { isJwt: boolean; isSuspect: () => boolean }): Promise<ApiKey> {
     let pending = this.pending.get(digest)
@@ -103,12 +118,12 @@ function mapped({ key }: Known): ApiKey {
   return key
 }
 
-/**
- * The key of a member: the same identity for every token of an issuer and a member (docs/decisions/0086-callers-with-tokens.md). The NUL
- * stands in no secret, so no key of the store, whose identity is the digest of its first secret, has it.
- */
-function memberKey({ issuer, member, expiresAt }: VerifiedToken, { name, label, guardrails, terms }: RuleTerms): ApiKey {
-  const identity = secretHash(`member\0${issuer}\0${member}`)
+/** The key of a member: the same identity for every token and sign-in of it. */
+function memberKey(
+  { issuer, member, expiresAt }: Pick<VerifiedToken, 'issuer' | 'member' | 'expiresAt'>,
+  { name, label, guardrails, terms }: RuleTerms,
+): ApiKey {
+  const identity = memberIdentity(issuer, member)
   return {
     identity,
     hash: identity,
