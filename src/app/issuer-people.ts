@@ -5,8 +5,9 @@ import { SignInRefusal } from '../core/sign-in-refusals.ts'
 import type { KnownPerson, People, Person, SignInChoice, SignInFlow } from '../server/control-room/people.ts'
 import { CredentialError } from '../services/credentials/types.ts'
 import { memberIn } from '../services/issuers/claims.ts'
-import { CodeFlows, type SignInIssuer, signInProblem } from '../services/issuers/code-flow.ts'
+import type { CodeFlows, SignInIssuer } from '../services/issuers/code-flow.ts'
 import { mapClaims, testedClaims } from '../services/issuers/mapping.ts'
+import { signInProblem } from '../services/issuers/sign-in-problem.ts'
 import type { IssuerSettings } from '../services/issuers/types.ts'
 
 export interface IssuerPeopleOptions {
@@ -17,7 +18,7 @@ export interface IssuerPeopleOptions {
 
 export class IssuerPeople implements People {
   private readonly options: IssuerPeopleOptions
-  private readonly flows = new WeakMap<IssuerSettings, CodeFlows>()
+  private readonly flows = new WeakMap<IssuerSettings, Promise<CodeFlows>>()
 
   constructor(options: IssuerPeopleOptions) {
     this.options = options
@@ -28,20 +29,18 @@ export class IssuerPeople implements People {
   }
 
   async location(name: string, flow: SignInFlow, redirectUri: string): Promise<string> {
-    return this.codeFlows(this.named(name))
-      .location(flow, redirectUri)
-      .catch((thrown: unknown) => {
-        throw new SignInRefusal('unavailable', { problem: signInProblem(thrown) })
-      })
+    const flows = await this.codeFlows(this.named(name))
+    return flows.location(flow, redirectUri).catch((thrown: unknown) => {
+      throw new SignInRefusal('unavailable', { problem: signInProblem(thrown) })
+    })
   }
 
   async finish(name: string, response: URL, flow: SignInFlow): Promise<Person> {
     const settings = this.named(name)
-    const { claims, idToken } = await this.codeFlows(settings)
-      .finish(response, flow)
-      .catch((thrown: unknown) => {
-        throw refusal(thrown)
-      })
+    const flows = await this.codeFlows(settings)
+    const { claims, idToken } = await flows.finish(response, flow).catch((thrown: unknown) => {
+      throw refusal(thrown)
+    })
     const mapped = mapClaims(claims, settings)
     if (!mapped) throw new SignInRefusal('claim_missing', { member: memberIn(claims, settings.member) })
     const person = { issuer: settings.issuer, claims, idToken }
@@ -67,9 +66,8 @@ export class IssuerPeople implements People {
     const settings = this.issuers().find((each) => each.issuer === issuer)
     if (!settings || idToken === undefined) return undefined
     // The session of the gateway has ended whatever the issuer does.
-    return this.codeFlows(settings)
-      .endSession(idToken)
-      .catch(() => undefined)
+    const flows = await this.codeFlows(settings)
+    return flows.endSession(idToken).catch(() => undefined)
   }
 
   private issuers(): SignInIssuer[] {
@@ -83,11 +81,11 @@ export class IssuerPeople implements People {
     return found
   }
 
-  /** Made anew with each configuration. */
-  private codeFlows(settings: SignInIssuer): CodeFlows {
+  /** Made anew with each configuration; loaded with the first sign-in. */
+  private codeFlows(settings: SignInIssuer): Promise<CodeFlows> {
     let found = this.flows.get(settings)
     if (!found) {
-      found = new CodeFlows(settings, this.options)
+      found = import('../services/issuers/code-flow.ts').then((code) => new code.CodeFlows(settings, this.options))
       this.flows.set(settings, found)
     }
     return found

@@ -34,6 +34,7 @@ import { operations } from '../server/operations.ts'
 import { Overload, systemLoop } from '../server/overload.ts'
 import { passThroughRecords } from '../server/pass-through-records.ts'
 import { shedInto } from '../server/refusals.ts'
+import { resourceMetadata } from '../server/resource-metadata.ts'
 import { Credentials } from '../services/credentials/credentials.ts'
 import { CREDENTIAL_SOURCES } from '../services/credentials/sources/index.ts'
 import { closeDocuments } from '../services/documents/index.ts'
@@ -347,6 +348,7 @@ export class Runtime {
       (await import('./reference.ts')).referenceDocument({ brand: config.brand.word, models: catalog.models }),
     )
     const consent = consentPages(this.management)
+    const metadata = resourceMetadata(config)
     const { cors, costHeader, publicUrl, responsesWebsocket } = config.server
     return {
       sockets: responsesWebsocket.enabled
@@ -378,7 +380,7 @@ export class Runtime {
         uploads: createUploads(this.files, config.store.files.maxFile, dependencies.admission),
         management: this.management,
       }),
-      pages: (request) => reference(request) ?? consent(request),
+      pages: (request) => reference(request) ?? consent(request) ?? metadata(request),
       passThrough: new PassThroughHandler(
         { callers, publicUrl, guardrails, catalog, clientAddress: (request) => this.addresses.of(request) },
         {

@@ -3,6 +3,7 @@ import type { IncomingHttpHeaders } from 'node:http'
 import { fileURLToPath } from 'node:url'
 import { Fault } from '../core/faults.ts'
 import type { JsonObject } from '../core/json.ts'
+import { ownAddress } from '../core/own-address.ts'
 import { fileText } from '../core/program-files.ts'
 import type { Page } from './consent-page.ts'
 import type { OperationRequest } from './gateway.ts'
@@ -48,9 +49,6 @@ export function referencePages(
   }
 }
 
-/** A name of a host, as a browser sends it. */
-const HOST = /^[\w.:[\]-]{1,255}$/
-
 /** The document is built once: a browser that opens the page needs no key. */
 function frontMaker(document: () => Promise<JsonObject>): (headers: IncomingHttpHeaders) => Promise<Page> {
   let write: Promise<(origin: string) => string> | undefined
@@ -58,10 +56,9 @@ function frontMaker(document: () => Promise<JsonObject>): (headers: IncomingHttp
     const [{ frontPage }, { readReference }] = await Promise.all([import('./docs/front-page.ts'), import('./docs/reference.ts')])
     return frontPage(readReference(await document()))
   }
-  return async ({ host = '', 'x-forwarded-proto': scheme }) => {
+  return async (headers) => {
     write ??= writer()
-    const origin = HOST.test(host) ? `${scheme === 'https' ? scheme : 'http'}://${host}` : 'http://127.0.0.1:8080'
-    return page('text/html; charset=utf-8', (await write)(origin), PROTECTED)
+    return page('text/html; charset=utf-8', (await write)(ownAddress(headers) ?? 'http://127.0.0.1:8080'), PROTECTED)
   }
 }
 

@@ -122,7 +122,7 @@ export class Walker {
         continue
       }
       const text = await response.text()
-      const form = this.filled(text, next.url)
+      const form = text.includes('was interrupted') ? undefined : this.filled(text, next.url)
       if (!form) return text
       next = form
     }

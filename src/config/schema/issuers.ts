@@ -72,16 +72,15 @@ const rule = closed('One rule. Each caller that it maps is a key of its own, wit
   ...ofCallers,
 })
 
+const scope = () => Type.String({ pattern: '^[\\x21\\x23-\\x5b\\x5d-\\x7e]{1,256}$', expected: 'a scope (RFC 6749, 3.3)' })
+
 const signIn = closed(
   'Lets people sign in to the control room at this issuer, by authorization code with PKCE. Register the redirect URI `https://HOST/control-room/sign-in/NAME/callback` there.',
   {
     client_id: line('Client that the control room is at the issuer.', 256),
     client_secret: Type.Optional(secret('Its secret. If unset: a public client, which PKCE alone protects.')),
     scopes: withDefault(
-      listField(
-        'Scopes that are requested: with them the issuer states the claims that `rules` and `member` look at.',
-        Type.String({ pattern: '^[\\x21\\x23-\\x5b\\x5d-\\x7e]{1,256}$', expected: 'a scope (RFC 6749, 3.3)' }),
-      ),
+      listField('Scopes that are requested: with them the issuer states the claims that `rules` and `member` look at.', scope()),
       ['openid', 'profile', 'email'],
     ),
     name: Type.Optional(entryName('Its name in the redirect URI. If unset: the host of the issuer.')),
@@ -89,6 +88,20 @@ const signIn = closed(
     session: withDefault(
       duration('How long a session lasts at most; never more than 12h. A person whom the issuer locks out stays signed in until then.'),
       '12h',
+    ),
+  },
+)
+
+const login = closed(
+  'Lets people get tokens of this issuer on their machines with `headgate login`. The gateway shows these settings to everybody (RFC 9728).',
+  {
+    client_id: line('Public client with the device authorization grant (RFC 8628) at the issuer: it has no secret.', 256),
+    scopes: withDefault(
+      listField('Scopes that are requested; with `offline_access` most issuers give the token by which a login is renewed.', scope()),
+      ['openid', 'offline_access'],
+    ),
+    resource: Type.Optional(
+      line('Resource that the tokens are for (RFC 8707), where the issuer needs one to state an audience of `audiences`.', 1024),
     ),
   },
 )
@@ -142,6 +155,7 @@ export const issuer = closed('One identity provider.', {
     }),
   ),
   sign_in: Type.Optional(signIn),
+  login: Type.Optional(login),
   rules: listField(
     'The first rule whose claims a token has gives its caller a budget, models, guardrails and limits. A token that no rule maps gets 403.',
     rule,

@@ -56,10 +56,12 @@ export function authenticator({ callers, clock, failures }: Authentication): (ca
     try {
       return usableKey(found, clock)
     } catch (thrown) {
+      callers.challenge(caller.headers, thrown)
       return failed(caller, thrown)
     }
   }
   const notFound = (caller: Caller, thrown: unknown): never => {
+    callers.challenge(caller.headers, thrown)
     if (thrown instanceof RefusedToken) return failed(caller, thrown)
     throw thrown
   }

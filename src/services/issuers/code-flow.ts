@@ -3,13 +3,13 @@
  * ID token whose signature is verified (OpenID Connect Core 1.0, 3.1). `openid-client` makes and checks the messages; addresses, TLS, size
  * and time of each call are as those of all calls of issuers.
  */
-import type { Configuration, CustomFetchOptions, ServerMetadata } from 'openid-client'
-import { FirstUse } from '../../core/first-use.ts'
+import type { Configuration, ServerMetadata } from 'openid-client'
 import type { JsonObject } from '../../core/json.ts'
 import { CredentialError } from '../credentials/types.ts'
 import { claimAt } from './claims.ts'
 import { discover } from './discovery.ts'
 import { IssuerClient, isTrustworthy } from './issuer-fetch.ts'
+import { type Library, library, libraryConfiguration } from './library.ts'
 import { testedPaths } from './mapping.ts'
 import type { Claims, IssuerParts, IssuerSettings, SignInSettings } from './types.ts'
 
@@ -32,11 +32,6 @@ export interface VerifiedPerson {
 }
 
 export type SignInIssuer = IssuerSettings & { readonly signIn: SignInSettings }
-
-type Library = typeof import('openid-client')
-
-/** Loaded with the first sign-in. */
-const library = new FirstUse(() => import('openid-client'))
 
 export class CodeFlows {
   private readonly settings: SignInIssuer
@@ -106,20 +101,12 @@ export class CodeFlows {
     return { ...(more as JsonObject), ...stated }
   }
 
-  /** Made anew for each use, since it has the difference between our clock and that of the machine. */
   private async configuration(lib: Library): Promise<Configuration> {
-    const { issuer, leeway, signIn } = this.settings
+    const { leeway, signIn } = this.settings
     const { clientId, clientSecret } = signIn
-    const document = await this.discovered()
-    const client = {
-      [lib.clockSkew]: Math.round((this.clock.now() - Date.now()) / 1000),
-      [lib.clockTolerance]: Math.ceil(leeway / 1000),
-    }
-    const configuration = new lib.Configuration(document, clientId, client, clientAuthentication(lib, document, clientSecret))
-    configuration[lib.customFetch] = (url, options) => this.fetch(url, options)
-    if (new URL(issuer).protocol === 'http:') lib.allowInsecureRequests(configuration)
+    const { clock, client } = this
+    const configuration = libraryConfiguration(lib, { document: await this.discovered(), clientId, clientSecret, leeway, clock, client })
     if (this.jwks) lib.setJwksCache(configuration, this.jwks)
-    lib.enableNonRepudiationChecks(configuration)
     return configuration
   }
 
@@ -147,40 +134,9 @@ export class CodeFlows {
     const keys = jwksUri === undefined ? {} : { jwks_uri: jwksUri }
     return { ...found, ...keys, id_token_signing_alg_values_supported: accepted } as unknown as ServerMetadata
   }
-
-  private async fetch(url: string, { method, headers, body }: CustomFetchOptions): Promise<Response> {
-    const text = body === undefined || body === null ? undefined : String(body)
-    const reply = await this.client.reply({ what: 'the issuer', url, method, headers, body: text })
-    const type = reply.headers['content-type']
-    return new Response(reply.text === '' ? null : reply.text, {
-      status: reply.status ?? 502,
-      headers: type === undefined ? {} : { 'content-type': type },
-    })
-  }
 }
 
 interface Used {
   readonly lib: Library
   readonly configuration: Configuration
-}
-
-/** As the issuer accepts it; `client_secret_basic` where its document names nothing (OpenID Connect Discovery 1.0, 3). */
-function clientAuthentication(
-  lib: Library,
-  { token_endpoint_auth_methods_supported: methods }: ServerMetadata,
-  secret: string | undefined,
-) {
-  if (secret === undefined) return lib.None()
-  const isPost = methods !== undefined && !methods.includes('client_secret_basic') && methods.includes('client_secret_post')
-  return isPost ? lib.ClientSecretPost(secret) : lib.ClientSecretBasic(secret)
-}
-
-/** An error of a sign-in for the log: codes of the library and of RFC 6749, 5.2, which quote nothing. */
-export function signInProblem(thrown: unknown): string {
-  if (thrown instanceof CredentialError) return thrown.message
-  const { code, error, cause } = thrown as { code?: unknown; error?: unknown; cause?: unknown }
-  const words = [error, code, (cause as { claim?: unknown } | undefined)?.claim].filter(
-    (each): each is string => typeof each === 'string' && /^\w{1,64}$/.test(each),
-  )
-  return words.length > 0 ? words.join(', ') : 'the reply of the issuer cannot be used'
 }

@@ -28,6 +28,15 @@ export interface IssuerSettings {
   readonly rules: readonly { readonly when: ClaimTests; readonly disabled?: boolean | undefined }[]
   /** Present where people sign in to the control room. */
   readonly signIn?: SignInSettings | undefined
+  /** Present where people log in on their machines. */
+  readonly login?: LoginSettings | undefined
+}
+
+/** Public client with which people get tokens on their machines. */
+export interface LoginSettings {
+  readonly clientId: string
+  readonly scopes: readonly string[]
+  readonly resource?: string | undefined
 }
 
 /** Client that the gateway is at an issuer where people sign in. */

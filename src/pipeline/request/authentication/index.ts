@@ -1,5 +1,8 @@
 /** The ways in which callers show who they are. A new one is a file of this folder and its line in `METHODS`. */
 import type { IncomingHttpHeaders } from 'node:http'
+import { Fault } from '../../../core/faults.ts'
+import { ownAddress } from '../../../core/own-address.ts'
+import { addMetadataChallenge } from '../../../core/resource-metadata.ts'
 import type { ApiKey } from '../../../plugin-api/key.ts'
 import type { AuthenticationMethod, AuthenticationParts, Caller, FoundKey } from './method.ts'
 import { person } from './person.ts'
@@ -12,9 +15,18 @@ const METHODS: readonly ((parts: AuthenticationParts) => AuthenticationMethod | 
 /** Finds keys by whatever a caller shows; made once per configuration. */
 export class Callers {
   private readonly methods: readonly AuthenticationMethod[]
+  private readonly config: AuthenticationParts['config']
 
   constructor(parts: AuthenticationParts) {
     this.methods = METHODS.flatMap((method) => method(parts) ?? [])
+    this.config = parts.config
+  }
+
+  /** Adds the address at which a caller without a usable key reads where tokens come from, if people log in for them (RFC 9728, 5.1). */
+  challenge(headers: IncomingHttpHeaders, fault: unknown): void {
+    const { issuers, server } = this.config
+    if (fault instanceof Fault && fault.status === 401 && issuers.some(({ login }) => login))
+      addMetadataChallenge(fault, ownAddress(headers, server.publicUrl))
   }
 
   /** @returns the key of a request that is not authenticated yet, without a call of the store; undefined where it is not known at once. */
