@@ -36,6 +36,7 @@ const settings = {
   rules: [{ when: { groups: 'ml-team' } }],
 }
 const terms = {
+  role: 'member' as const,
   disabled: false,
   limit: null,
   limitReset: null,

@@ -748,7 +748,8 @@ readonly refusals: Readonly<Record<string, string>>
 }
 readonly data: {
 readonly name: string
-readonly role: Word<'operator' | 'manager' | 'member'>
+readonly role: Word<'operator' | 'manager' | 'person'>
+readonly key_role: Word<'member' | 'viewer' | 'billing' | 'admin' | 'owner'>
 readonly actions: readonly (string)[]
 readonly expires_at: string
 readonly version: string
@@ -867,6 +868,7 @@ readonly updated_at: string | null
 readonly expires_at: string | null
 readonly creator_user_id: string | null
 readonly workspace_id: string
+readonly role: Word<'member' | 'viewer' | 'billing' | 'admin' | 'owner'> | null
 readonly is_management_key: boolean
 readonly source: Word<'configuration' | 'store'>
 readonly forecast?: {

@@ -65,7 +65,7 @@ function App() {
     if (elsewhere === undefined) setState({ kind: 'out', brand, issuers, notice: 'You have signed out.' })
     else location.assign(elsewhere)
   }
-  if (state.session.role === 'member') return <OwnAccess brand={brand} session={state.session} onSignOut={leave} />
+  if (state.session.key_role === 'member') return <OwnAccess brand={brand} session={state.session} onSignOut={leave} />
   return <Frame brand={brand} session={state.session} onSignOut={leave} />
 }
 

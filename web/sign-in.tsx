@@ -73,8 +73,8 @@ export function SignIn({ brand, issuers, notice, onSession }: SignInProps) {
           <summary>Where do I find one?</summary>
           <p>
             If the configuration sets no <code>admin.token</code>, each start writes a new token beside the store, for example to{' '}
-            <code>data/headgate.db.admin-token</code>. A management key has <code>management: true</code> in <code>auth.keys</code>, or was
-            made by <code>headgate keys create --management</code>.
+            <code>data/headgate.db.admin-token</code>. A management key has <code>management: true</code> or a <code>role</code> in{' '}
+            <code>auth.keys</code>, or was made by <code>headgate keys create --role</code>. The role decides what is open.
           </p>
         </details>
       </form>

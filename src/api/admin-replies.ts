@@ -4,6 +4,7 @@
  */
 import { type Static, type TSchema, Type } from 'typebox'
 import { ENTRY_KINDS } from '../core/ledger-entries.ts'
+import { ROLES } from '../core/roles.ts'
 
 const count = () => Type.Integer({ minimum: 0 })
 const time = () => Type.String()
@@ -27,7 +28,8 @@ const session = Type.Object({
   data: maybe(
     Type.Object({
       name: Type.String(),
-      role: Type.Enum(['operator', 'manager', 'member']),
+      role: Type.Enum(['operator', 'manager', 'person']),
+      key_role: Type.Enum([...ROLES]),
       actions: Type.Array(Type.String()),
       expires_at: time(),
       version: Type.String(),

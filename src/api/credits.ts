@@ -1,6 +1,7 @@
 /** GET /v1/credits: what was spent by all keys, and what those with a limit may still spend. */
 
 import { usd } from '../core/money.ts'
+import { isManager } from '../core/roles.ts'
 import type { SharedBudget } from '../core/shared-budget.ts'
 import { keyAccounts } from '../ledger/payer.ts'
 import { budgetLeft } from './budgets.ts'
@@ -20,7 +21,7 @@ export async function readCredits(source: KeySource): Promise<ApiReply> {
   /** Sum that the keys of each budget may still spend by their own limits; undefined where one of them has no limit. */
   const drawn = new Map<SharedBudget, bigint | undefined>()
   for (const key of keys) {
-    if (key.disabled || key.management || (key.expiresAt !== null && key.expiresAt <= now)) continue
+    if (key.disabled || isManager(key) || (key.expiresAt !== null && key.expiresAt <= now)) continue
     // An issued key draws on the limit of its issuer: its own one adds nothing.
     if (key.issuer && key.issuer.limit !== null) continue
     const own = key.limit === null ? undefined : BigInt(key.limit) - source.credit.account(key.identity).counted(key.limitReset)

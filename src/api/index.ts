@@ -29,7 +29,6 @@ export {
   RoomSessions,
   type RoomSessionsOptions,
   type SessionHolder,
-  type VisitorRole,
 } from './room-sessions.ts'
 export { runSessionCommand, type SessionCommand, type SessionSource } from './sessions.ts'
 export type { ConsentBuckets, ManagementSource, OperationSource, UploadSource } from './source.ts'

@@ -8,7 +8,8 @@ import { MAX_USD } from '../core/money.ts'
 import { listBudgets } from './budgets.ts'
 import { readCredits } from './credits.ts'
 import { allKeys, type KeySource, keyEntries } from './key-entry.ts'
-import { addCredit, changeKey, createKey, keyCalled, namesakeText, removeKey, rotateKey } from './keys.ts'
+import { OPERATOR_RIGHTS } from './key-rights.ts'
+import { addCredit, changeKey, createKey, type KeyChangeSource, keyCalled, namesakeText, removeKey, rotateKey } from './keys.ts'
 import { hashNamed } from './named-key.ts'
 import type { ChangeSource } from './origin.ts'
 
@@ -20,7 +21,7 @@ export interface KeyCommand {
   key?: string
   /** Of `create`: the body of `POST /v1/keys`. */
   fields?: JsonObject
-  /** Of `create`: a key that manages and cannot generate. */
+  /** Of `create`: the role `owner`, where the fields state none. */
   management?: boolean
   /** Of `add`: USD. */
   amount?: number
@@ -42,13 +43,14 @@ const checkCommand = checker(
 )
 
 /** @param command as it was sent, not checked yet. @throws Fault 400 naming the field, 404 and 409 as the operations on keys. */
-export async function runKeyCommand(command: unknown, source: KeySource & ChangeSource): Promise<JsonObject> {
+export async function runKeyCommand(command: unknown, given: KeySource & ChangeSource): Promise<JsonObject> {
+  const source = { ...given, caller: OPERATOR_RIGHTS }
   checkCommand(command)
   const { verb, key, fields, management, amount } = command as KeyCommand
   if (verb === 'list') return { data: await keyEntries(await allKeys(source), source) }
   if (verb === 'budgets') return (await listBudgets(source)).body
   if (verb === 'credits') return (await readCredits(source)).body
-  if (verb === 'create') return create(isObject(fields) ? fields : {}, source, management)
+  if (verb === 'create') return create({ ...(management ? { role: 'owner' } : {}), ...(isObject(fields) ? fields : {}) }, source)
   const hash = await hashNamed(key, source)
   if (verb === 'rotate') return (await rotateKey(hash, source)).body
   if (verb === 'delete') return (await removeKey(hash, source)).body
@@ -60,7 +62,7 @@ export async function runKeyCommand(command: unknown, source: KeySource & Change
 }
 
 /** Commands find keys by their names, so they make none of a name that stands for another. @throws Fault 409. */
-async function create(fields: JsonObject, source: KeySource & ChangeSource, management: boolean | undefined): Promise<JsonObject> {
+async function create(fields: JsonObject, source: KeyChangeSource): Promise<JsonObject> {
   const namesake = typeof fields.name === 'string' ? await keyCalled(fields.name, source) : undefined
   if (namesake) {
     const hash = namesake.hash.slice(0, 12)
@@ -68,5 +70,5 @@ async function create(fields: JsonObject, source: KeySource & ChangeSource, mana
       message: `${namesakeText(namesake)}: choose another name, or give that key a new secret with headgate keys rotate ${hash}, or delete it: headgate keys delete ${hash}`,
     })
   }
-  return (await createKey(fields, source, management)).body
+  return (await createKey(fields, source)).body
 }

@@ -4,6 +4,7 @@ import type { Clock } from '../core/clock.ts'
 import type { JsonObject } from '../core/json.ts'
 import { LOSSES } from '../core/ledger-entries.ts'
 import { usd } from '../core/money.ts'
+import { isManager } from '../core/roles.ts'
 import { type Budgets, budgetNamed } from '../core/shared-budget.ts'
 import { WORKSPACE } from '../core/workspace.ts'
 import type { Allowance, CreditBook } from '../ledger/allowance.ts'
@@ -100,6 +101,7 @@ export function keyAmounts(key: ApiKey | KeyRecord, credit: CreditBook): JsonObj
 
 function keyEntry(key: ApiKey | StoredKey, { credit }: Pick<KeySource, 'credit'>): JsonObject {
   const stored = 'createdAt' in key ? key : undefined
+  const unknown = stored?.unknownRole
   return {
     hash: key.hash,
     name: key.name,
@@ -112,7 +114,8 @@ function keyEntry(key: ApiKey | StoredKey, { credit }: Pick<KeySource, 'credit'>
     creator_user_id: key.creator ?? null,
     external_user: null,
     workspace_id: WORKSPACE,
-    is_management_key: key.management,
+    role: unknown === undefined ? key.role : null,
+    is_management_key: isManager(key),
     provider_ids: [...((key.issuer ?? key).providerIds ?? [])],
     source: stored ? 'store' : 'configuration',
     parent: key.parent ?? null,

@@ -25,16 +25,16 @@ const NONCE = 12
 const TAG = 16
 
 export interface SessionHolder {
-  /** `person`: one who has signed in at an identity provider; the rules of the configuration decide what such a person may do. */
+  /**
+   * The admin token; a management key, whose own role says what it may; or a person who has signed in at an identity provider, whose rule
+   * does.
+   */
   readonly role: 'operator' | 'manager' | 'person'
   /** Secret that the session's requests to the API are made with; of a person the claims that they are made from. */
   readonly secret: string
   /** As pages show it. */
   readonly name: string
 }
-
-/** Least role of a visitor that a route of the admin listener is open to. */
-export type VisitorRole = Exclude<SessionHolder['role'], 'person'>
 
 export interface NewSession extends SessionHolder {
   /** Of a person: the identity by which the sessions are found. */

@@ -20,6 +20,7 @@ export interface KeyFlags extends GatewayFlags {
   expires?: string
   user?: string
   'provider-ids'?: string
+  role?: string
   management?: boolean
 }
 
@@ -31,7 +32,7 @@ export function keys(words: readonly string[], flags: KeyFlags, streams: Streams
   const ofKey = KEY_VERBS.find((one) => one === verb)
   if (verb === 'list' && name === undefined) return perform({ verb: 'list' }, flags, streams)
   if (verb === 'create' && name !== undefined && rest.length === 0)
-    return perform(() => ({ verb: 'create', fields: keyFields(name, flags), management: flags.management ?? false }), flags, streams)
+    return perform(() => ({ verb: 'create', fields: keyFields(name, flags) }), flags, streams)
   if (ofKey && name !== undefined && rest.length === 0) return perform({ verb: ofKey, key: name }, flags, streams)
   streams.error('headgate: keys: expected list, create NAME, disable KEY, enable KEY, rotate KEY or delete KEY')
   return Promise.resolve(2)
@@ -71,6 +72,7 @@ async function perform(wanted: KeyCommand | (() => KeyCommand), flags: KeyFlags,
 function keyFields(name: string, flags: KeyFlags): JsonObject {
   return {
     name,
+    ...keyRole(flags),
     ...(flags.user === undefined ? {} : { creator_user_id: flags.user }),
     ...(flags.limit === undefined ? {} : { limit: dollars('--limit', flags.limit) }),
     ...(flags.reset === undefined ? {} : { limit_reset: flags.reset }),
@@ -78,6 +80,12 @@ function keyFields(name: string, flags: KeyFlags): JsonObject {
     ...(flags.expires === undefined ? {} : { expires_at: flags.expires }),
     ...(flags['provider-ids'] === undefined ? {} : { provider_ids: flags['provider-ids'].split(',').map((id) => id.trim()) }),
   }
+}
+
+/** @throws Fault where both options name a role, and not the same. */
+function keyRole({ role, management }: KeyFlags): JsonObject {
+  if (role !== undefined && management && role !== 'owner') throw badField('--role', '--management is the role owner, expected one of both')
+  return role !== undefined || management ? { role: role ?? 'owner' } : {}
 }
 
 /** @throws Fault where the text is no amount of USD. */
@@ -135,7 +143,7 @@ function budgetTable(budgets: readonly JsonObject[]): string {
   return table(['budget', 'window', 'limit', 'used', 'left', 'resets', 'keys'], lines)
 }
 
-const HEAD = ['name', 'hash', 'label', 'kind', 'state', 'limit', 'per', 'left', 'spent', 'budget', 'expires', 'from']
+const HEAD = ['name', 'hash', 'label', 'role', 'state', 'limit', 'per', 'left', 'spent', 'budget', 'expires', 'from']
 
 function keyTable(keys: readonly JsonObject[], now: number): string {
   const names = new Map(keys.map(({ hash, name }) => [String(hash), String(name)]))
@@ -146,7 +154,7 @@ function keyTable(keys: readonly JsonObject[], now: number): string {
       String(key.name).replace(/\s+/g, ' '),
       String(key.hash).slice(0, 12),
       String(key.label),
-      key.is_management_key ? 'management' : 'ordinary',
+      typeof key.role === 'string' ? key.role : 'unknown',
       keyState(key, now),
       money(key.limit, 'none'),
       typeof key.limit_reset === 'string' ? (PER[key.limit_reset] ?? key.limit_reset) : '',

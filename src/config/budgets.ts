@@ -1,5 +1,6 @@
 /** Rules of budgets that the schema cannot state. */
 import { BUDGET_WINDOWS } from '../core/shared-budget.ts'
+import { writtenRole } from './keys.ts'
 import type { RawConfig } from './schema/root.ts'
 import type { Source } from './source.ts'
 import { hint } from './suggest.ts'
@@ -15,10 +16,11 @@ export function checkBudgets({ budgets = {}, auth }: RawConfig, main: Source): v
         main.report(['budgets', name, window], `expected less than ${longer}, or it is never reached`)
     }
   }
-  for (const [index, { parent, management }] of (auth?.keys ?? []).entries()) {
+  for (const [index, key] of (auth?.keys ?? []).entries()) {
+    const { parent } = key
     if (parent === undefined) continue
     const at = ['auth', 'keys', index, 'parent']
     if (!Object.hasOwn(budgets, parent)) main.report(at, `no such budget${hint(parent, Object.keys(budgets))}`)
-    else if (management === true) main.report(at, 'a management key spends nothing, expected none')
+    else if (writtenRole(key) !== 'member') main.report(at, 'a management key spends nothing, expected none')
   }
 }

@@ -71,11 +71,16 @@ interface RulePlace {
 }
 
 function checkRule(rule: RawRule, { at, raw, main, references, issuer }: RulePlace): void {
-  const { when, parent, guardrails = [] } = rule
+  const { when, parent, guardrails = [], role = 'member' } = rule
   checkClaims(when, [...at, 'when'], main)
   if (Object.keys(when).length === 0 && OPEN_ISSUERS.includes(URL.parse(issuer)?.hostname ?? ''))
     main.report([...at, 'when'], 'this issuer gives tokens to everybody, expected a claim that names your organisation')
   const budgets = Object.keys(raw.budgets ?? {})
+  if (role !== 'member') {
+    if (Object.keys(when).length === 0)
+      main.report([...at, 'when'], `every token of the issuer would have the role ${role}, expected a claim that names those who manage`)
+    if (parent !== undefined) main.report([...at, 'parent'], `a caller of the role ${role} spends nothing, expected none`)
+  }
   if (parent !== undefined && !budgets.includes(parent)) main.report([...at, 'parent'], `no such budget${hint(parent, budgets)}`)
   const known = (raw.guardrails ?? []).map(({ name }) => name)
   for (const [place, name] of guardrails.entries())

@@ -10,6 +10,7 @@ import {
   wantsCsv,
 } from '../api/index.ts'
 import { Fault } from '../core/faults.ts'
+import { isManager, isPermitted, type Role, requireRole } from '../core/roles.ts'
 import type { ProviderPreferences } from '../dialects/canon/request-fields.ts'
 import type { GuardrailSetting } from '../pipeline/guard/guardrail-setting.ts'
 import { termsFor } from '../pipeline/guard/guardrail-terms.ts'
@@ -58,11 +59,17 @@ export function operations(served: ServedOperations): Operations {
     const method = request.method === 'HEAD' ? 'GET' : request.method
     const operation = matching.find((each) => each.method.toUpperCase() === method)
     if (!operation) throw new Fault('method_not_allowed', { headers: { Allow: operationMethods(matching) } })
-    if (operation.caller === 'none') return answer(operation, request, { source })
+    if (operation.roles === 'none') return answer(operation, request, { source })
     const key = await findCaller(request)
-    if (operation.caller === 'management' && !key.management) throw new Fault('management_only')
+    requireRole(key, operation.roles)
     return answer(operation, request, { source, key })
   }
+}
+
+/** Operations that a role may call, by method and path, such as `GET /v1/keys`. */
+export async function operationsFor(role: Role): Promise<string[]> {
+  const open = (await allOperations()).filter(({ roles }) => isPermitted({ role }, roles))
+  return open.map(({ method, path }) => `${method.toUpperCase()} /v1${path}`)
 }
 
 let loading: Promise<readonly Operation[]> | undefined
@@ -75,7 +82,7 @@ function allOperations(): Promise<readonly Operation[]> {
 
 function listedCatalog(key: ApiKey, { catalog, preferences, guardrails }: ServedOperations): ReturnType<typeof catalogFor> {
   // A management key cannot generate, and sees the whole catalogue.
-  const terms = key.management ? undefined : termsFor(guardrails, key)
+  const terms = isManager(key) ? undefined : termsFor(guardrails, key)
   const barred = terms && ((endpoint: Endpoint) => terms.bar(endpoint, undefined) !== undefined)
   return catalogFor(catalog, key, preferences, barred)
 }

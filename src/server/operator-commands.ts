@@ -41,7 +41,7 @@ export interface CommandSource {
   readonly addresses: Pick<ClientAddresses, 'of'>
 }
 
-interface Run extends Pick<AdminRoute, 'visitor'> {
+interface Run extends Pick<AdminRoute, 'visitors'> {
   (command: JsonObject, source: CommandSource, origin: Origin): Promise<JsonObject>
 }
 
@@ -56,7 +56,7 @@ const COMMANDS = {
   '/refusals/command': (command, { records }) => runRefusalCommand(command, records()),
   '/generations/command': (command, { records }) => runGenerationCommand(command, records()),
   '/ledger/entries/command': (command, { records }, origin) => runEntryCommand(command, { ...records(), origin }),
-  '/guardrails/command': Object.assign(guardrails, { visitor: 'operator' as const }),
+  '/guardrails/command': Object.assign(guardrails, { visitors: 'operator' as const }),
   '/compaction/command': (command, { compaction }, origin) => runCompactionCommand(command, { ...compaction, origin }),
   '/events/command': (command, { events }, origin) => runEventCommand(command, { ...events(), origin }),
 } satisfies Record<string, Run>
@@ -73,7 +73,7 @@ function commandRoute(run: Run, source: CommandSource): AdminRoute {
     const origin = commandOrigin(request, source.addresses)
     return { status: 200, body: await run(parseBody(await readBody(request), DEEPEST), source, origin) }
   }
-  return run.visitor ? Object.assign(route, { visitor: run.visitor }) : route
+  return run.visitors ? Object.assign(route, { visitors: run.visitors }) : route
 }
 
 /** A web page cannot send this type elsewhere without a preflight, which no route here answers (Fetch standard, CORS-safelisted types). */

@@ -11,7 +11,7 @@ interface AuditedKey {
   readonly hash: string
   readonly label: string
   readonly name: string
-  readonly management: boolean
+  readonly role: string
   readonly disabled: boolean
   readonly limit: number | null
   readonly limitReset: string | null
@@ -68,7 +68,7 @@ function keyFields(key: AuditedKey): JsonObject {
     name: key.name,
     label: key.label,
     hash: key.hash,
-    management: key.management,
+    role: key.role,
     disabled: key.disabled,
     limit_nano: key.limit,
     limit_reset: key.limitReset,

@@ -56,6 +56,15 @@ STEPS.push({
   },
 })
 
+STEPS.push({
+  // Roles of keys. Programs of the version before refuse keys of the roles that they do not know (`key-roles.ts`).
+  kind: 'expand',
+  apply: (script) => {
+    script.column('api_key', 'role', 'optional text')
+    script.column('api_key', 'ends_at', 'optional count')
+  },
+})
+
 /** Counts of the ledger that came later (`since` in `src/core/ledger-counts.ts`) have a step for each version. */
 for (const version of COUNT_VERSIONS) {
   if (version > STEPS.length + 1)

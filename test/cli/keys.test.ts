@@ -51,7 +51,7 @@ t.test('on a stopped gateway, then on the running one, then stopped again', asyn
   const created = await say(keys, 'create boss', { config, management: true })
   t.equal(created.code, 0)
   const boss = secretIn(created)
-  t.match(created.out, /boss +[0-9a-f]{12} +sk-router-v2-[0-9a-f]{3}\.\.\.[0-9a-f]{4} +management +active +none/)
+  t.match(created.out, /boss +[0-9a-f]{12} +sk-router-v2-[0-9a-f]{3}\.\.\.[0-9a-f]{4} +owner +active +none/)
   t.match(created.out, /shown this once/)
 
   const program = await serveProgram(['--config', config])
@@ -73,7 +73,7 @@ t.test('on a stopped gateway, then on the running one, then stopped again', asyn
     )
   const listed = await say(keys, 'list', { config })
   t.notOk(listed.out.includes(worker) || listed.out.includes(SECRET), 'no secret is shown again')
-  t.match(listed.out, /app .* ordinary +active +\$2\.00 +\$2\.00 +\$0\.00 +never +configuration/)
+  t.match(listed.out, /app .* member +active +\$2\.00 +\$2\.00 +\$0\.00 +never +configuration/)
   t.match(listed.out, /worker .* \$1\.00 +month +\$0\.50 +\$0\.50 +2099-01-31 00:00 +store/)
   t.match(await say(keys, 'disable worker', { config }), { code: 0, out: /disabled/ })
   t.equal(await status(program.url, worker), 401)
@@ -228,6 +228,7 @@ t.test('columns stay even whatever a name is written in', async (t) => {
     limit: 1.5,
     limit_reset: 'daily',
     usage: 0,
+    role: 'member',
     source: 'store',
   }))
   const report = keyReport({ verb: 'list' }, { data: keys }, 0)
@@ -238,7 +239,7 @@ t.test('columns stay even whatever a name is written in', async (t) => {
       const line = report.split('\n')[i + 1]
       const gap = /^ +/.exec(line.slice(line.indexOf(name) + name.length))?.[0].length ?? 0
       t.equal(columns[name] + gap, 10, name)
-      t.match(line, / ffffffffffff {2}x +ordinary {2}active {2}\$1\.50 {2}day/)
+      t.match(line, / ffffffffffff {2}x +member {2}active {2}\$1\.50 {2}day/)
     }
   })
 })

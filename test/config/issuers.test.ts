@@ -55,6 +55,9 @@ const WRONG: [what: string, text: string, problem: RegExp][] = [
   ['a value that is none', issuer('rules: [ { when: { g: { a: 1 } } } ]'), /expected text, a number, true or false, or a list/],
   ['an empty list of values', issuer('rules: [ { when: { g: [] } } ]'), /expected text, a number, true or false, or a list/],
   ['a manager', issuer('rules: [ { when: {}, management: true } ]'), /unknown key/],
+  ['an unknown role', issuer('rules: [ { when: { g: a }, role: root } ]'), /unknown value "root".*owner/],
+  ['a role for every token', issuer('rules: [ { when: {}, role: viewer } ]'), /every token of the issuer would have the role viewer/],
+  ['a manager under a budget', issuer('rules: [ { when: { g: a }, role: billing, parent: ml } ]'), /spends nothing/],
   ['a key', issuer('rules: [ { when: {}, key: sk-0123456789abcdef } ]'), /unknown key/],
   [
     'an issuer for everybody',

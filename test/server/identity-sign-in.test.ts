@@ -71,13 +71,30 @@ t.test('a person whose rule gives no role that manages sees its own spending alo
   const { gateway, walker } = place
   walker.login = 'bob'
   await walker.visit(await comeBack(place))
-  t.match(await session(place), { name: 'bob@acme.example', role: 'member' })
+  t.match(await session(place), { name: 'bob@acme.example', role: 'person', key_role: 'member' })
   const status = async (path: string): Promise<number> => (await walker.visit(gateway.admin + path, { headers: OWN })).status
   t.equal(await status('/v1/key'), 200)
   t.equal(await status('/v1/keys'), 403)
-  t.equal(await status('/ledger/verify'), 401)
+  t.equal(await status('/ledger/verify'), 403)
   const { data } = (await (await walker.visit(`${gateway.admin}/v1/key`, { headers: OWN })).json()) as { data: JsonObject }
   t.match(data, { limit: 5, is_management_key: false, name: 'bob@acme.example (127.0.0.1' })
+})
+
+t.test('the role of the rule opens pages, and changes are entered with the person', async (t) => {
+  const place = await startSignIn(t)
+  const { gateway, walker, config } = place
+  await walker.visit(await comeBack(place))
+  t.match(await session(place), { role: 'person', key_role: 'owner' })
+  const visit = (path: string, init: RequestInit = {}) => walker.visit(gateway.admin + path, { headers: OWN, ...init })
+  t.equal((await visit('/v1/keys')).status, 200)
+  t.equal((await visit('/ledger/verify')).status, 200)
+  t.equal((await visit('/guardrails/command', { method: 'POST', body: '{"verb":"audit"}' })).status, 401, 'findings are for the operator')
+  t.equal((await visit('/v1/keys', { method: 'POST', body: '{"name":"made"}' })).status, 201)
+  t.match(await entries(gateway, 'key.created'), [{ actor: { kind: 'member', id: /^[0-9a-f]{64}$/, name: 'ada@acme.example (ops)' } }])
+  await gateway.reconfigure(config({ rules: '[ { when: { groups: ops }, role: viewer } ]' }))
+  t.match(await session(place), { key_role: 'viewer' })
+  t.equal((await visit('/v1/keys')).status, 200)
+  t.equal((await visit('/v1/keys', { method: 'POST', body: '{"name":"more"}' })).status, 403)
 })
 
 t.test('people that no rule is for, and those without a required claim, get a page that says so', async (t) => {
@@ -110,7 +127,7 @@ t.test('a reload that maps a person no more ends the session, and one of another
   await place.walker.visit(await comeBack(place))
   t.match(await session(place), { name: 'ada@acme.example' })
   t.equal((await gateway.reconfigure(config({ rules: '[ { when: { groups: all } } ]' }))).kind, 'applied')
-  t.match(await session(place), { role: 'member' })
+  t.match(await session(place), { role: 'person', key_role: 'member' })
   t.equal((await gateway.reconfigure(config({ rules: '[ { when: { groups: others } } ]' }))).kind, 'applied')
   t.equal(await session(place), null)
   t.equal((await gateway.reconfigure(config())).kind, 'applied')

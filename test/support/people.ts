@@ -15,7 +15,7 @@ export const PEOPLE = {
   eve: { email: 'eve@acme.example', email_verified: true, groups: ['former', 'secret-group'] },
   mallory: { email: 'mallory@acme.example', email_verified: false, groups: ['ops'] },
 }
-const RULES = '[ { when: { groups: ops }, name: ops }, { when: { groups: all }, limit: "5.00", limit_reset: monthly } ]'
+const RULES = '[ { when: { groups: ops }, name: ops, role: owner }, { when: { groups: all }, limit: "5.00", limit_reset: monthly } ]'
 
 export interface SignInPlace {
   readonly gateway: Gateway

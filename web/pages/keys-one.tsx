@@ -9,6 +9,7 @@ import { toast, toastError } from '../components/toast.tsx'
 import { Badge, Figure, Figures, PageHead, Section, Time } from '../components/values.tsx'
 import { formatTime, formatUsd } from '../format.ts'
 import { useResource } from '../resource.ts'
+import { useControl, useRight } from '../rights.ts'
 import { navigate, pathTo } from '../router.ts'
 import { burnDown } from './keys-budget.ts'
 import { EditKey, NamedDialog } from './keys-forms.tsx'
@@ -21,6 +22,7 @@ import { RefusedOfKey } from './requests-last-refused.tsx'
 export function OneKey({ hash, keys, onSecret }: KeysProps & { hash: string }) {
   const key = keys.data?.data.find((each) => each.hash === hash)
   const back = <a href={pathTo(['keys'])}>All keys</a>
+  const seesRefusals = useRight('GET /v1/refusals')
   if (!key) {
     if (keys.error) return <ErrorNote error={keys.error} onRetry={keys.reload} />
     if (!keys.data) return <Loading />
@@ -36,7 +38,7 @@ export function OneKey({ hash, keys, onSecret }: KeysProps & { hash: string }) {
     <>
       <p class="back">{back}</p>
       <PageHead title={key.name} actions={source === 'store' && <Actions key_={key} keys={keys} onSecret={onSecret} />}>
-        <State key_={key} /> {manages && <Badge tone="accent">Manages keys, does not generate</Badge>} <code>{key.label}</code>
+        <State key_={key} /> {manages && <Badge tone="accent">Manages, does not generate</Badge>} <code>{key.label}</code>
       </PageHead>
       {source === 'configuration' && (
         <p class="card">This key stands in the configuration file. Change it there; the page Policy shows the file.</p>
@@ -58,7 +60,7 @@ export function OneKey({ hash, keys, onSecret }: KeysProps & { hash: string }) {
           <About key_={key} />
         </Section>
       </div>
-      <RefusedOfKey hash={hash} />
+      {seesRefusals && <RefusedOfKey hash={hash} />}
       <Entries hash={hash} keyName={key.name} onAdded={keys.reload} />
       <Spending keys={keys.data?.data ?? []} only={key} />
     </>
@@ -108,6 +110,8 @@ const daysText = (days: number): string => (days <= 1 ? 'the last day' : `the la
 function About({ key_: key }: { key_: Key }) {
   return (
     <dl class="about">
+      <dt>Role</dt>
+      <dd>{key.role ?? 'Of a later version: the key opens nothing here'}</dd>
       <dt>Limit</dt>
       <dd>{key.limit === null ? 'None' : `${formatUsd(key.limit)} ${key.limit_reset ? eachText(key.limit_reset) : 'in all'}`}</dd>
       {key.parent && (
@@ -152,6 +156,9 @@ type Question = 'edit' | 'rotate' | 'delete'
 
 function Actions({ key_: key, keys, onSecret }: KeysProps & { key_: Key }) {
   const [question, ask] = useState<Question>()
+  const change = useControl('PATCH /v1/keys/{hash}')
+  const renew = useControl('POST /v1/keys/{hash}/rotate')
+  const erase = useControl('DELETE /v1/keys/{hash}')
   const path = apiAddress(`/v1/keys/${key.hash}`)
   const close = (): void => ask(undefined)
   const turn = async (): Promise<void> => {
@@ -177,16 +184,16 @@ function Actions({ key_: key, keys, onSecret }: KeysProps & { key_: Key }) {
   }
   return (
     <>
-      <button type="button" class="button" onClick={() => ask('edit')}>
+      <button type="button" class="button" onClick={() => ask('edit')} {...change}>
         Change
       </button>
-      <button type="button" class="button" onClick={turn}>
+      <button type="button" class="button" onClick={turn} {...change}>
         {key.disabled ? 'Enable' : 'Disable'}
       </button>
-      <button type="button" class="button" onClick={() => ask('rotate')}>
+      <button type="button" class="button" onClick={() => ask('rotate')} {...renew}>
         New secret
       </button>
-      <button type="button" class="button danger" onClick={() => ask('delete')}>
+      <button type="button" class="button danger" onClick={() => ask('delete')} {...erase}>
         Delete
       </button>
       <EditKey

@@ -9,6 +9,7 @@ import { DownloadLink, Figure, Figures, Money, PageHead, Section, Time } from '.
 import { formatCount, formatShare, formatUsd } from '../format.ts'
 import type { PageProps } from '../page.ts'
 import { useResource } from '../resource.ts'
+import { useControl } from '../rights.ts'
 import { pathTo, useQuery } from '../router.ts'
 import { hasExpired, shareSpent } from './keys-budget.ts'
 import { EditKey, SecretShown } from './keys-forms.tsx'
@@ -38,13 +39,14 @@ export default function KeysPage({ rest }: PageProps) {
 
 function AllKeys({ keys, onSecret }: KeysProps) {
   const [isMaking, setMaking] = useState(false)
+  const create = useControl('POST /v1/keys')
   const all = keys.data?.data
   return (
     <>
       <PageHead
         title="Keys and budgets"
         actions={
-          <button type="button" class="button primary" onClick={() => setMaking(true)}>
+          <button type="button" class="button primary" onClick={() => setMaking(true)} {...create}>
             Create a key
           </button>
         }
@@ -156,13 +158,13 @@ function List({ keys: { data, error, reload } }: Pick<KeysProps, 'keys'>) {
   )
 }
 
-function KeyName({ key_: { hash, name, label, source, is_management_key: manages } }: { key_: Key }) {
+function KeyName({ key_: { hash, name, label, source, role, is_management_key: manages } }: { key_: Key }) {
   return (
     <>
       <a href={pathTo(['keys', hash])}>{name}</a>
       <span class="key-note">
         <code>{label}</code>
-        {manages && ' manages'}
+        {manages && ` ${role}`}
         {source !== 'store' && ` ${sourceText(source)}`}
       </span>
     </>

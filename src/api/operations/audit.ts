@@ -32,7 +32,7 @@ export const auditOperations: readonly Operation[] = [
   operation('GET /audit', {
     id: 'listAuditEntries',
     tag: 'Records',
-    caller: 'management',
+    roles: ['admin'],
     summary: 'List entries of the audit log',
     description:
       'Every change of keys, guardrails, configuration and ledger entries, and every sign-in to the control room: who, from where, before and after, never a secret. The oldest first where `order` does not say otherwise.',

@@ -29,7 +29,7 @@ const budget = Type.Object(
 export const budgetOperations: readonly Operation[] = [
   operation('GET /budgets', {
     tag: 'Keys',
-    caller: 'management',
+    roles: ['viewer', 'billing'],
     id: 'listBudgets',
     summary: 'List shared budgets',
     description: 'Budgets that several keys spend together. The configuration file defines them; keys name one as their `parent`.',

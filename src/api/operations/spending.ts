@@ -99,7 +99,7 @@ export const spendingOperations: readonly Operation[] = [
   operation('GET /activity/keys', {
     id: 'listKeyActivity',
     tag: 'Records',
-    caller: 'management',
+    roles: ['viewer', 'billing'],
     summary: 'List spending by key, day, model and provider',
     description: 'Settled requests by the UTC day of their admission, the latest day first, and on each day the most spent first.',
     parameters: KEY_ACTIVITY_QUERY,
@@ -114,7 +114,7 @@ export const spendingOperations: readonly Operation[] = [
   }),
   operation('GET /keys/{hash}/budget', {
     tag: 'Keys',
-    caller: 'management',
+    roles: ['viewer', 'billing'],
     id: 'getKeyBudget',
     summary: 'Get the budget of a key',
     description: 'What it may spend, has spent day by day, and when it will have spent it all at its pace.',

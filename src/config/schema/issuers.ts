@@ -1,6 +1,7 @@
 /** Identity providers whose tokens callers may show in the place of a key. */
 
 import { Type } from 'typebox'
+import { ROLES } from '../../core/roles.ts'
 import {
   asWritten,
   choiceField,
@@ -70,6 +71,12 @@ const rule = closed('One rule. Each caller that it maps is a key of its own, wit
     [],
   ),
   ...ofCallers,
+  role: Type.Optional(
+    choiceField(
+      'Rights of its callers, `member` if unset. With any other role they manage, and cannot generate: see [identity.md](identity.md#give-a-role).',
+      ROLES,
+    ),
+  ),
 })
 
 const scope = () => Type.String({ pattern: '^[\\x21\\x23-\\x5b\\x5d-\\x7e]{1,256}$', expected: 'a scope (RFC 6749, 3.3)' })

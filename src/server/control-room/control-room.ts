@@ -17,12 +17,14 @@ import type { Clock } from '../../core/clock.ts'
 import { asFault, Fault, faultReply } from '../../core/faults.ts'
 import { isObject, type JsonObject } from '../../core/json.ts'
 import { signTicket } from '../../core/person-ticket.ts'
+import { isPermitted, isRole, MANAGEMENT_ROLES, type Role, requireRole } from '../../core/roles.ts'
 import { secretHash } from '../../core/secret.ts'
 import { SIGN_IN_REFUSALS } from '../../core/sign-in-refusals.ts'
 import { Attempts } from '../../pipeline/request/attempt-buckets.ts'
 import type { AdminRoute } from '../admin-route.ts'
 import { tokenCheck } from '../admin-token.ts'
 import type { ClientAddresses } from '../client-address.ts'
+import { operationsFor } from '../operations.ts'
 import { OPERATOR } from '../origins.ts'
 import { isSecure, readCookie, setCookie } from './cookies.ts'
 import { ControlRoomFiles, SAFE_HEADERS } from './files.ts'
@@ -69,17 +71,6 @@ interface ControlRoomOptions extends RoomSessionsOptions {
   readonly onError: (error: unknown) => void
 }
 
-type Role = NonNullable<SessionReply['data']>['role']
-
-/** A session that opens something, and the role of its visitor now. */
-interface Visit {
-  readonly session: RoomSession
-  readonly role: Role
-}
-
-/** True where a visitor has the role or one above it: the operator sees texts of callers as well. */
-const reaches = (role: Role, needed: Role): boolean => role === 'operator' || role === needed
-
 export class ControlRoom {
   private readonly options: ControlRoomOptions
   private readonly sessions: RoomSessions
@@ -117,14 +108,20 @@ export class ControlRoom {
     return true
   }
 
-  /** True for a route of the operator's that this request's session opens. @throws Fault 403 for a page of another origin. */
+  /**
+   * True for a route of the operator's that this request's session opens. Texts of callers are for the operator alone.
+   * @throws Fault 403 for a page of another origin, or where the session's key has not the role.
+   */
   async opens(route: string, request: IncomingMessage): Promise<boolean> {
-    const needed = this.options.routes.get(route)?.visitor
-    const session = needed && (await this.requestSession(request))
+    const visitors = this.options.routes.get(route)?.visitors
+    const session = visitors && (await this.requestSession(request))
     if (!session) return false
     checkOrigin(request)
-    const visit = await this.visit(session, request)
-    return visit !== undefined && reaches(visit.role, needed)
+    if (visitors === 'operator' && session.role !== 'operator') return false
+    const role = await this.role(session, request)
+    if (role === undefined) return false
+    if (visitors !== 'operator') requireRole({ role }, visitors)
+    return true
   }
 
   close(): void {
@@ -161,17 +158,17 @@ export class ControlRoom {
       throw thrown
     })
     await this.sessions.end(sessionCookie(request.headers.cookie))
+    const { keyRole } = visitor
     const { cookie, session } = await this.sessions.open(visitor, { actor: await this.holderActor(visitor), address })
-    const role = visitor.role === 'operator' ? 'operator' : 'manager'
-    reply(response, 201, this.described({ session, role }), { 'Set-Cookie': sessionHeader(cookie, request) })
+    reply(response, 201, await this.described(session, keyRole), { 'Set-Cookie': sessionHeader(cookie, request) })
   }
 
-  private async knownVisitor(name: 'key' | 'code', secret: string, request: IncomingMessage): Promise<SessionHolder> {
+  private async knownVisitor(name: 'key' | 'code', secret: string, request: IncomingMessage): Promise<Visitor> {
     return name === 'code' ? this.visitorOfLink(secret, request) : this.visitorWith(secret, request)
   }
 
   /** @throws Fault 401 for a code that opens nothing, or no more. */
-  private visitorOfLink(code: string, request: IncomingMessage): SessionHolder {
+  private visitorOfLink(code: string, request: IncomingMessage): Visitor {
     if (this.options.link?.take(code, request)) return this.operator('link of the start')
     this.countWrong(request)
     throw new Fault('invalid_key', { message: LINK_USED, metadata: { field: 'code' } })
@@ -184,12 +181,12 @@ export class ControlRoom {
     this.failures.count(address)
   }
 
-  private operator(name: string): SessionHolder {
-    return { role: 'operator', secret: this.options.operatorSecret, name }
+  private operator(name: string): Visitor {
+    return { keyRole: 'owner', role: 'operator', secret: this.options.operatorSecret, name }
   }
 
   /** @throws Fault 401 for a key that is unknown, 403 for one that manages nothing. */
-  private async visitorWith(key: string, request: IncomingMessage): Promise<SessionHolder> {
+  private async visitorWith(key: string, request: IncomingMessage): Promise<Visitor> {
     if (this.isOperator(`Bearer ${key}`)) return this.operator('admin token')
     const { status, body, isUnusable } = await this.api.ownKey(key, this.options.addresses.of(request))
     if (isUnusable) {
@@ -197,15 +194,15 @@ export class ControlRoom {
       throw new Fault('invalid_key', { message: 'key: expected a management key or the admin token', metadata: { field: 'key' } })
     }
     if (status !== 200) throw new Fault('unavailable', { message: `The gateway cannot look the key up: it replies with ${status}` })
-    const { data } = JSON.parse(body) as { data: { label: string; is_management_key: boolean } }
-    if (!data.is_management_key) {
+    const { data } = JSON.parse(body) as { data: { label: string; role: Role } }
+    if (!isPermitted(data, MANAGEMENT_ROLES)) {
       this.countWrong(request)
       throw new Fault('management_only', {
         message: 'key: expected a management key, found one for completions',
         metadata: { field: 'key' },
       })
     }
-    return { role: 'manager', secret: key, name: data.label }
+    return { keyRole: data.role, role: 'manager', secret: key, name: data.label }
   }
 
   /** A key of the configuration is in no store: its mask names it. */
@@ -241,30 +238,37 @@ export class ControlRoom {
   private async showSession(request: IncomingMessage, response: ServerResponse): Promise<void> {
     checkOrigin(request)
     const session = await this.requestSession(request)
-    reply(response, 200, this.described(session && (await this.visit(session, request))))
+    const role = session && (await this.role(session, request))
+    reply(response, 200, session && role ? await this.described(session, role) : { ...this.shown(), data: null })
   }
 
-  private described(visit: Visit | undefined): SessionReply {
-    const { brand, version, url, people } = this.options
+  /** Of everybody, also without a session. */
+  private shown(): Pick<SessionReply, 'brand' | 'sign_in'> {
+    const { brand, people } = this.options
     const issuers = people.choices().map(({ name, label }) => ({ name, label }))
-    const shown = { brand: brand(), sign_in: { issuers, refusals: issuers.length === 0 ? {} : { ...SIGN_IN_REFUSALS } } }
-    if (!visit) return { ...shown, data: null }
-    const { session, role } = visit
+    return { brand: brand(), sign_in: { issuers, refusals: issuers.length === 0 ? {} : { ...SIGN_IN_REFUSALS } } }
+  }
+
+  private async described(session: RoomSession, keyRole: Role): Promise<SessionReply> {
+    const { version, url } = this.options
     const data = {
       name: session.name,
-      role,
-      actions: this.actions(role),
+      role: session.role,
+      key_role: keyRole,
+      actions: [...this.actions(session, keyRole), ...(await operationsFor(keyRole))],
       expires_at: new Date(session.expiresAt).toISOString(),
       version,
       api_url: url() ?? null,
     }
-    return { ...shown, data }
+    return { ...this.shown(), data }
   }
 
-  /** Routes that the session opens, by method and path, and sample traffic, which costs nothing, since only the simulated provider is there. */
-  private actions(role: Role): string[] {
+  /** Routes of the admin listener that the session opens, by method and path, and sample traffic, which costs nothing, since only the simulated provider is there. */
+  private actions({ role }: RoomSession, keyRole: Role): string[] {
     const { routes, developmentKey } = this.options
-    const opened = [...routes].filter(([, { visitor }]) => visitor && reaches(role, visitor)).map(([route]) => route)
+    const opens = ({ visitors }: AdminRoute): boolean =>
+      visitors !== undefined && (visitors === 'operator' ? role === 'operator' : isPermitted({ role: keyRole }, visitors))
+    const opened = [...routes].filter(([, route]) => opens(route)).map(([name]) => name)
     return developmentKey() === undefined ? opened : [...opened, SAMPLE]
   }
 
@@ -287,7 +291,7 @@ export class ControlRoom {
       authorization: isOwn ? `Bearer ${secret}` : authorization,
       address: this.options.addresses.of(request),
     })
-    if ((status === 401 || status === 429) && isOwn && !isSample) await this.visit(session, request)
+    if ((status === 401 || status === 429) && isOwn && !isSample) await this.role(session, request)
   }
 
   private requestSession({ headers }: IncomingMessage): Promise<RoomSession | undefined> {
@@ -295,23 +299,23 @@ export class ControlRoom {
   }
 
   /**
-   * A key that was revoked or has expired ends its sessions, and so does a configuration that maps a person no more.
+   * Role that the key or the person of a session has now. A key that was revoked or has expired ends its sessions, and so does a
+   * configuration that maps a person no more.
    * @returns undefined where the session opens nothing. @throws Fault 503 where that cannot be found out.
    */
-  private async visit(session: RoomSession, request: IncomingMessage): Promise<Visit | undefined> {
+  private async role(session: RoomSession, request: IncomingMessage): Promise<Role | undefined> {
     const secret = this.requestSecret(session)
     const end = (): Promise<void> => this.sessions.end(sessionCookie(request.headers.cookie))
     if (secret === undefined) {
       await end()
       return undefined
     }
-    const { status, isUnusable, body } = await this.api.ownKey(secret, this.options.addresses.of(request))
+    const { status, body, isUnusable } = await this.api.ownKey(secret, this.options.addresses.of(request))
     // Of a person the configuration of this process decides: that of a worker may be a moment older.
     if (isUnusable && session.role !== 'person') await end()
     if (status !== 200) return undefined
-    if (session.role !== 'person') return { session, role: session.role }
-    const { data } = JSON.parse(body) as { data: { is_management_key: boolean } }
-    return { session, role: data.is_management_key ? 'manager' : 'member' }
+    const { data } = JSON.parse(body) as { data: { role: unknown } }
+    return isRole(data.role) ? data.role : undefined
   }
 
   /** Secret of a request to the API; undefined where a person is mapped no more. */
@@ -338,6 +342,9 @@ export class ControlRoom {
     response.end(json)
   }
 }
+
+/** One who signs in, with the role of the key that requests of the session are made with. */
+type Visitor = SessionHolder & { readonly keyRole: Role }
 
 /** Faults of sign-ins that are entered. */
 const REFUSALS: ReadonlySet<string> = new Set(['invalid_key', 'management_only'])

@@ -6,6 +6,7 @@ import { Fault } from '../../core/faults.ts'
 import { plainName } from '../../core/plain-name.ts'
 import { keyAudit } from '../audited-changes.ts'
 import { keyEvents } from '../key-events.ts'
+import { roleColumns, storedRole } from '../key-roles.ts'
 import { type KeyRecord, type KeyStore, policyFrom, policyText, type StoredKey } from '../keys.ts'
 import { appendAudit } from './audit-log.ts'
 import type { Connection, Prepared, Session } from './connection.ts'
@@ -134,9 +135,8 @@ export class PostgresKeys implements KeyStore {
       name: storable(key.name),
       label: key.label,
       credit_limit: key.limit,
-      management: key.management,
       disabled: key.disabled,
-      expires_at: key.expiresAt,
+      ...roleColumns(key),
       policy: policyText(key),
       limit_reset: key.limitReset,
       include_byok: key.includeByokInLimit,
@@ -171,15 +171,14 @@ function keyFrom(row: KeyTable): StoredKey {
     hash: row.hash,
     label: row.label,
     name: plainName(row.name),
-    management: row.management,
     disabled: row.disabled,
     limit: row.credit_limit,
     limitReset: row.limit_reset,
-    expiresAt: row.expires_at,
     ...policyFrom(row.policy),
     includeByokInLimit: row.include_byok,
     creator: row.creator === null ? null : plainName(row.creator),
     createdAt: row.created_at,
     updatedAt: row.updated_at,
+    ...storedRole(row),
   }
 }

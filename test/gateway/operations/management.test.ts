@@ -109,8 +109,8 @@ t.test('every operation for every kind of key', async (t) => {
     'a disabled management key': [SECRETS.off, 401, /^Invalid API key$/],
     'an expired management key': [SECRETS.old, 401, /^Invalid API key$/],
     'a disabled stored key': [disabled.key, 401, /^Invalid API key$/],
-    ordinary: [SECRETS.app, 403, /^Only management keys can perform this operation$/],
-    'ordinary, stored': [stored, 403, /^Only management keys can perform this operation$/],
+    ordinary: [SECRETS.app, 403, /^Only management keys of the role/],
+    'ordinary, stored': [stored, 403, /^Only management keys of the role/],
   }
   const before = await list(gateway)
   await every(t, 'every case', async (t) => {

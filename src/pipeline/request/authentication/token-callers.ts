@@ -34,7 +34,7 @@ export interface RuleTerms {
   /** Host of the issuer. */
   readonly label: string
   readonly guardrails: readonly string[]
-  readonly terms: Omit<ApiKey, 'identity' | 'hash' | 'label' | 'name' | 'management' | 'expiresAt'>
+  readonly terms: Omit<ApiKey, 'identity' | 'hash' | 'label' | 'name' | 'expiresAt'>
 }
 
 export interface TokenCallersOptions {
@@ -130,7 +130,6 @@ function memberKey(
     label,
     // Names of keys of the file have no space, so that no member is taken for one.
     name: `${plainName(member)} (${name})`,
-    management: false,
     expiresAt,
     ...terms,
     token: { issuer, guardrails },
