@@ -28,7 +28,7 @@ function start(verify: (clock: FakeClock) => Promise<Partial<VerifiedToken>>) {
       takesOpaque: false,
       refuse: (why) => new RefusedToken(why),
       map: () => undefined,
-    verifyJwt: async () => {
+      verifyJwt: async () => {
         verified++
         const expiresAt = clock.now() + 60_000
         return { issuer: ISSUER, member: 'ada', rule: 0, expiresAt, holdsUntil: expiresAt, ...(await verify(clock)) }
