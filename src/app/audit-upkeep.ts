@@ -1,4 +1,4 @@
-/** What one process does for the audit log of a store beside requests: it removes old entries, and delivers entries to sinks. */
+/** Upkeep of the audit log of a store, by one process beside requests: old entries are removed, and entries are delivered to sinks. */
 import type { Bookkeeping } from '../cluster/bookkeeping.ts'
 import type { Config } from '../config/config.ts'
 import type { Clock } from '../core/clock.ts'
