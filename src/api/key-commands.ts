@@ -5,6 +5,7 @@ import { checker } from '../core/check.ts'
 import { badField, Fault } from '../core/faults.ts'
 import { isObject, type JsonObject } from '../core/json.ts'
 import { MAX_USD } from '../core/money.ts'
+import { ROLES } from '../core/roles.ts'
 import { listBudgets } from './budgets.ts'
 import { readCredits } from './credits.ts'
 import { allKeys, type KeySource, keyEntries } from './key-entry.ts'
@@ -13,7 +14,7 @@ import { addCredit, changeKey, createKey, type KeyChangeSource, keyCalled, names
 import { hashNamed } from './named-key.ts'
 import type { ChangeSource } from './origin.ts'
 
-export type KeyVerb = 'list' | 'create' | 'disable' | 'enable' | 'rotate' | 'delete' | 'credits' | 'add' | 'budgets'
+export type KeyVerb = 'list' | 'create' | 'disable' | 'enable' | 'rotate' | 'role' | 'delete' | 'credits' | 'add' | 'budgets'
 
 export interface KeyCommand {
   verb: KeyVerb
@@ -23,11 +24,13 @@ export interface KeyCommand {
   fields?: JsonObject
   /** Of `create`: the role `owner`, where the fields state none. */
   management?: boolean
+  /** Of `role`: the new one. */
+  role?: string
   /** Of `add`: USD. */
   amount?: number
 }
 
-const VERBS: readonly KeyVerb[] = ['list', 'create', 'disable', 'enable', 'rotate', 'delete', 'credits', 'add', 'budgets']
+const VERBS: readonly KeyVerb[] = ['list', 'create', 'disable', 'enable', 'rotate', 'role', 'delete', 'credits', 'add', 'budgets']
 
 const checkCommand = checker(
   Type.Object(
@@ -36,6 +39,7 @@ const checkCommand = checker(
       key: Type.Optional(Type.String({ minLength: 1 })),
       fields: Type.Optional(Type.Object({})),
       management: Type.Optional(Type.Boolean()),
+      role: Type.Optional(Type.Enum([...ROLES])),
       amount: Type.Optional(Type.Number({ minimum: 0, maximum: MAX_USD })),
     },
     { additionalProperties: false },
@@ -46,13 +50,17 @@ const checkCommand = checker(
 export async function runKeyCommand(command: unknown, given: KeySource & ChangeSource): Promise<JsonObject> {
   const source = { ...given, caller: OPERATOR_RIGHTS }
   checkCommand(command)
-  const { verb, key, fields, management, amount } = command as KeyCommand
+  const { verb, key, fields, management, role, amount } = command as KeyCommand
   if (verb === 'list') return { data: await keyEntries(await allKeys(source), source) }
   if (verb === 'budgets') return (await listBudgets(source)).body
   if (verb === 'credits') return (await readCredits(source)).body
   if (verb === 'create') return create({ ...(management ? { role: 'owner' } : {}), ...(isObject(fields) ? fields : {}) }, source)
   const hash = await hashNamed(key, source)
   if (verb === 'rotate') return (await rotateKey(hash, source)).body
+  if (verb === 'role') {
+    if (role === undefined) throw badField('role', 'is required')
+    return (await changeKey(hash, { role }, source)).body
+  }
   if (verb === 'delete') return (await removeKey(hash, source)).body
   if (verb === 'add') {
     if (amount === undefined) throw badField('amount', 'is required')
