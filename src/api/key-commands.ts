@@ -5,6 +5,7 @@ import { checker } from '../core/check.ts'
 import { badField, Fault } from '../core/faults.ts'
 import { isObject, type JsonObject } from '../core/json.ts'
 import { MAX_USD } from '../core/money.ts'
+import { ROLES } from '../core/roles.ts'
 import { listBudgets } from './budgets.ts'
 import { readCredits } from './credits.ts'
 import type { KeySource } from './key-entry.ts'
@@ -14,7 +15,7 @@ import { addCredit, changeKey, createKey, type KeyChangeSource, keyCalled, names
 import { hashNamed } from './named-key.ts'
 import type { ChangeSource } from './origin.ts'
 
-export type KeyVerb = 'list' | 'create' | 'disable' | 'enable' | 'rotate' | 'delete' | 'credits' | 'add' | 'budgets'
+export type KeyVerb = 'list' | 'create' | 'disable' | 'enable' | 'rotate' | 'role' | 'delete' | 'credits' | 'add' | 'budgets'
 
 export interface KeyCommand {
   verb: KeyVerb
@@ -24,13 +25,15 @@ export interface KeyCommand {
   fields?: JsonObject
   /** Of `create`: the role `owner`, where the fields state none. */
   management?: boolean
+  /** Of `role`: the new one. */
+  role?: string
   /** Of `add`: USD. */
   amount?: number
   /** Of `list`: as of `GET /v1/keys`, with disabled keys unless it says otherwise. */
   query?: Readonly<Record<string, string>>
 }
 
-const VERBS: readonly KeyVerb[] = ['list', 'create', 'disable', 'enable', 'rotate', 'delete', 'credits', 'add', 'budgets']
+const VERBS: readonly KeyVerb[] = ['list', 'create', 'disable', 'enable', 'rotate', 'role', 'delete', 'credits', 'add', 'budgets']
 
 const checkCommand = checker(
   Type.Object(
@@ -39,6 +42,7 @@ const checkCommand = checker(
       key: Type.Optional(Type.String({ minLength: 1 })),
       fields: Type.Optional(Type.Object({})),
       management: Type.Optional(Type.Boolean()),
+      role: Type.Optional(Type.Enum([...ROLES])),
       amount: Type.Optional(Type.Number({ minimum: 0, maximum: MAX_USD })),
       query: Type.Optional(Type.Record(Type.String(), Type.String())),
     },
@@ -50,13 +54,17 @@ const checkCommand = checker(
 export async function runKeyCommand(command: unknown, given: KeySource & ChangeSource): Promise<JsonObject> {
   const source = { ...given, caller: OPERATOR_RIGHTS }
   checkCommand(command)
-  const { verb, key, fields, management, amount, query } = command as KeyCommand
+  const { verb, key, fields, management, role, amount, query } = command as KeyCommand
   if (verb === 'list') return (await findKeys(new URLSearchParams({ include_disabled: 'true', ...query }), source)).body
   if (verb === 'budgets') return (await listBudgets(source)).body
   if (verb === 'credits') return (await readCredits(source)).body
   if (verb === 'create') return create({ ...(management ? { role: 'owner' } : {}), ...(isObject(fields) ? fields : {}) }, source)
   const hash = await hashNamed(key, source)
   if (verb === 'rotate') return (await rotateKey(hash, source)).body
+  if (verb === 'role') {
+    if (role === undefined) throw badField('role', 'is required')
+    return (await changeKey(hash, { role }, source)).body
+  }
   if (verb === 'delete') return (await removeKey(hash, source)).body
   if (verb === 'add') {
     if (amount === undefined) throw badField('amount', 'is required')

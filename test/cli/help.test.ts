@@ -136,6 +136,7 @@ t.test('each example runs as it stands', async (t) => {
     return program.out()
   }
   await run(['keys', 'create', 'reports', '--limit', '1.00', '--config', 'headgate.yaml'])
+  await run(['keys', 'create', 'auditor', '--role', 'viewer', '--config', 'headgate.yaml'])
   await run(['compaction', 'rotate', '--config', 'headgate.yaml'])
   const generation = await askGeneration(gateway.url)
   const [event = ''] = /evt_\w+/.exec(await run(['events', 'list', '--config', 'headgate.yaml'])) ?? []

@@ -123,6 +123,28 @@ t.test('lists those that are wanted, in the order that is wanted', async (t) => 
   t.match(await say(keys, 'list', { config, most: '0' }), { code: 1, error: /--most: expected a whole number/ })
 })
 
+t.test('management keys get a role, an end and another role', async (t) => {
+  const config = await configFile(t)
+  const made = await say(keys, 'create auditor', { config, role: 'viewer', expires: '2099-01-31T00:00:00Z' })
+  const auditor = secretIn(made)
+  t.match(made.out, /auditor .* viewer +active .* 2099-01-31 00:00/)
+  const program = await serveProgram(['--config', config])
+  t.teardown(() => program.child.kill('SIGKILL'))
+  const read = async (path: string): Promise<number> =>
+    (await fetch(`${program.url}${path}`, { headers: { authorization: `Bearer ${auditor}` } })).status
+  t.equal(await read('/v1/status'), 200)
+  t.match(await say(keys, 'role auditor billing', { config }), { code: 0, out: /auditor .* billing +active/ })
+  t.same([await read('/v1/status'), await read('/v1/credits')], [403, 200], 'it holds at once')
+  for (const [words, flags, error] of [
+    ['role auditor root', {}, / role: expected one of: member, viewer/],
+    ['role auditor member', {}, /expected a new key/],
+    ['create x', { role: 'root' }, / role: expected one of: member, viewer/],
+    ['create x', { role: 'viewer', management: true }, /--role: --management is the role owner/],
+  ] as const)
+    t.match(await say(keys, words, { config, ...flags }), { code: 1, error }, words)
+  t.equal((await say(keys, 'role auditor', { config })).code, 2)
+})
+
 t.test('the API gives a key the name of another, and commands then ask for a hash', async (t) => {
   const config = await configFile(t)
   const boss = secretIn(await say(keys, 'create boss', { config, management: true }))

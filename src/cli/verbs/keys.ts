@@ -62,6 +62,15 @@ export const keyCommands: readonly Command[] = [
     }),
   ),
   command({
+    usage: 'keys role <KEY> <ROLE>',
+    summary: 'Give a management key another role',
+    details: 'KEY is a name, a hash or the beginning of a hash. Keys of the file change there.',
+    example: 'keys role auditor billing --config headgate.yaml',
+    page: 'docs/keys.md',
+    options: OPTIONS,
+    run: async (words, flags) => (await import('../keys.ts')).keys(['role', ...words], flags),
+  }),
+  command({
     usage: 'budgets',
     summary: 'Show the budgets that keys share, and what is left of them',
     example: 'budgets --config headgate.yaml',
