@@ -284,7 +284,7 @@ class Owner {
     const addresses = adminAddresses(this.settings.config, this.closers)
     const callers = new ClientAddresses(this.settings.config.server.trustedProxies)
     const routes = new Map<string, AdminRoute>([
-      ...ledgerRoutes({ ...this.alerts.ofLedger, ledger: kept.ledger, scans, exports: this.onDemand }, recovered),
+      ...ledgerRoutes({ ...this.alerts.ofLedger, ledger: kept.ledger, keys: source, scans, exports: this.onDemand }, recovered),
       ...commandRoutes({
         addresses: callers,
         records: () => ({ ...source(), scans, ledger: kept.ledger, refusals: kept.refusals.store, auditLog: kept.auditLog }),
