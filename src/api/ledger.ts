@@ -7,7 +7,9 @@ import type { LedgerReader } from '../ledger/reader.ts'
 import type { DatedVerdict, LedgerScans } from '../ledger/scans.ts'
 import type { Reconciliation } from '../ledger/types.ts'
 import type { ExportRunsReply, ProgressReply, RebuiltReply, RecoveryReply, VerdictReply } from './admin-replies.ts'
+import { type FocusExportSource, focusLines } from './focus-export.ts'
 import { type LedgerRange, settledLines, wantedRange } from './ledger-range.ts'
+import { choice } from './parameters.ts'
 
 /** One row per generation as JSON lines, in the order of admission. */
 export async function* exportLines(ledger: LedgerReader): AsyncGenerator<string> {
@@ -35,6 +37,8 @@ export async function rebuild(ledger: LedgerReader): Promise<RebuiltReply> {
   return { from: new Date(await ledger.rebuildUse()).toISOString().slice(0, 10) }
 }
 
+const exportFormat = choice('format', '`focus` for rows of FOCUS 1.2 in CSV.', ['jsonl', 'focus'])
+
 /** The latest moment that a `Date` can hold, in milliseconds since the epoch (ECMA-262, Time Values and Time Range). */
 const LAST_MOMENT = 8.64e15
 
@@ -56,6 +60,8 @@ const READERS = ['viewer', 'billing'] as const
 
 export interface LedgerRouteSource {
   readonly ledger: LedgerReader
+  /** Keys and the name of the gateway, called for each export, since a reload changes them. */
+  keys(): Omit<FocusExportSource, 'ledger'>
   readonly scans: Pick<LedgerScans, 'verify' | 'verifying'>
   /** Called once for each check that found something wrong. */
   readonly differs?: () => void
@@ -84,7 +90,7 @@ const NO_EXPORTS: OnDemandExports = {
  * @param recovered generations that the start settled because a crash had left them open.
  */
 export function ledgerRoutes(
-  { ledger, scans, differs, taken, exports = NO_EXPORTS }: LedgerRouteSource,
+  { ledger, keys, scans, differs, taken, exports = NO_EXPORTS }: LedgerRouteSource,
   recovered: Reconciliation,
 ): Map<string, LedgerRoute> {
   let reported = ''
@@ -99,7 +105,15 @@ export function ledgerRoutes(
     return { status: 200, text: { type: 'application/json', content: verdictText(found) } }
   }
   return new Map<string, LedgerRoute>([
-    ['GET /ledger/export', open(READERS, () => ({ status: 200, chunks: { type: 'application/x-ndjson', content: exportLines(ledger) } }))],
+    [
+      'GET /ledger/export',
+      open(READERS, (_request, { searchParams }) => {
+        const format = exportFormat.read(searchParams)
+        if (format !== 'focus') return { status: 200, chunks: { type: 'application/x-ndjson', content: exportLines(ledger) } }
+        const range = wantedRange(searchParams)
+        return { status: 200, chunks: { type: 'text/csv; charset=utf-8', content: focusLines({ ...keys(), ledger }, range) } }
+      }),
+    ],
     [
       'GET /ledger/generations',
       (_request, { searchParams }) => {

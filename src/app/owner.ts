@@ -290,7 +290,7 @@ class Owner {
     const callers = new ClientAddresses(this.settings.config.server.trustedProxies)
     const auditKeys = new AuditKeys(this.settings.config.audit)
     const routes = new Map<string, AdminRoute>([
-      ...ledgerRoutes({ ...this.alerts.ofLedger, ledger: kept.ledger, scans, exports: this.onDemand }, recovered),
+      ...ledgerRoutes({ ...this.alerts.ofLedger, ledger: kept.ledger, keys: source, scans, exports: this.onDemand }, recovered),
       ...commandRoutes({
         addresses: callers,
         records: () => ({

@@ -215,7 +215,10 @@ async function administered(
   const { clock } = runtime.dependencies
   const addresses = adminAddresses(runtime.config, closers)
   const routes = new Map<string, AdminRoute>([
-    ...ledgerRoutes({ ...alerts.ofLedger, ledger: store.ledger, scans: runtime.scans, exports }, store.recovered),
+    ...ledgerRoutes(
+      { ...alerts.ofLedger, ledger: store.ledger, keys: () => runtime.management, scans: runtime.scans, exports },
+      store.recovered,
+    ),
     ...commandRoutes({
       addresses: runtime.addresses,
       records: () => runtime.management,

@@ -31,6 +31,7 @@ export const recordCommands: readonly Command[] = [
     page: 'docs/exports.md',
     options: {
       '--to <TARGET>': 'an export of the configuration, a folder, or s3://BUCKET/PREFIX',
+      '--format <FORMAT>': 'focus: charges as FOCUS 1.2 has them, in CSV, to standard output',
       '--since <TIME>': 'a time, or a span such as 24h or 7d',
       '--until <TIME>': 'a time, or a span',
       '--after <POSITION>': 'go on there: each batch shows one',
