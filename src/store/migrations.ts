@@ -4,7 +4,8 @@
  */
 import { sql } from 'kysely'
 import { COUNT_VERSIONS, COUNTS } from '../core/ledger-counts.ts'
-import { AUDIT_ENTRY, AUDIT_HEAD, GIVEN_ID } from './columns.ts'
+import { BYOK_TRIGGERS, BYOK_USE, BYOK_USE_KEY } from './byok-use-triggers.ts'
+import { AUDIT_ENTRY, AUDIT_HEAD, BYOK_KEY, GIVEN_ID } from './columns.ts'
 import { FIRST_STEPS } from './first-steps.ts'
 import { POSTGRES_FUNCTIONS } from './postgres/functions.ts'
 import { type Database, type IndexBeside, indexStatement, Script } from './schema-script.ts'
@@ -53,6 +54,18 @@ STEPS.push({
       script.index({ name: `audit_entry_${column}`, table: 'audit_entry', on: `(${column}, sequence)` })
     script.table('audit_head', AUDIT_HEAD, ['sequence'])
     script.raw(sql.raw(`insert into audit_head values (0, '${'0'.repeat(64)}')`))
+  },
+})
+
+STEPS.push({
+  // Keys of providers that teams have brought, and sums of their use.
+  kind: 'expand',
+  apply: (script) => {
+    script.table('byok_key', BYOK_KEY, ['id'])
+    script.table('byok_use', BYOK_USE, BYOK_USE_KEY)
+    script.raw(sql`create index byok_use_key on byok_use (key, day)`)
+    script.raw(sql`create index byok_use_payer on byok_use (payer, day) where payer <> ''`)
+    for (const text of BYOK_TRIGGERS[script.database]) script.raw(sql.raw(text))
   },
 })
 

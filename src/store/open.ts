@@ -3,6 +3,7 @@ import type { DatabaseSync } from 'node:sqlite'
 import type { Clock } from '../core/clock.ts'
 import { badField } from '../core/faults.ts'
 import type { AuditLogStore } from './audit-log.ts'
+import type { ByokKeyStore } from './byok-keys.ts'
 import type { Checkpoints } from './checkpoints.ts'
 import { type CompactionKeyStore, SqliteCompactionKeys } from './compaction-keys.ts'
 import type { EventStore } from './events.ts'
@@ -14,6 +15,7 @@ import { type CheckedTable, checkedTables } from './page-check.ts'
 import type { RefusalStore } from './refusals.ts'
 import { asRefusal, type Durability, isChecked, memoryDatabase, openDatabase } from './sqlite.ts'
 import { SqliteAuditLog } from './sqlite-audit-log.ts'
+import { SqliteByokKeys } from './sqlite-byok-keys.ts'
 import { SqliteEvents } from './sqlite-events.ts'
 import { SqliteGuardrails } from './sqlite-guardrails.ts'
 import { SqliteRefusals } from './sqlite-refusals.ts'
@@ -23,6 +25,7 @@ export interface Store {
   readonly keys: KeyStore
   readonly guardrails: GuardrailStore
   readonly compactionKeys: CompactionKeyStore
+  readonly byokKeys: ByokKeyStore
   readonly events: EventStore
   readonly auditLog: AuditLogStore
   readonly refusals: RefusalStore
@@ -80,6 +83,7 @@ function openTables(db: DatabaseSync, { clock, report }: StoreOptions, most?: nu
     keys: new SqliteKeys(db, clock, auditLog),
     guardrails: new SqliteGuardrails(db, most, auditLog),
     compactionKeys: new SqliteCompactionKeys(db, auditLog),
+    byokKeys: new SqliteByokKeys(db, auditLog),
     events: new SqliteEvents(db, auditLog),
     auditLog,
     refusals: new SqliteRefusals(db, most),

@@ -9,6 +9,7 @@ import { cutNano } from '../../core/money.ts'
 import type { Balance, LeaseAnswer, LeaseAsk, LeaseName, Pulse, PulseReply, SettledRows, StoreOfRecord } from '../record.ts'
 import { needsNewer, SCHEMA_VERSION } from '../schema.ts'
 import { PostgresAuditLog } from './audit-log.ts'
+import { PostgresByokKeys } from './byok-keys.ts'
 import { PostgresCompactionKeys } from './compaction-keys.ts'
 import { type ConnectionReport, type Prepared, TIME_LIMITS, type TimeLimits } from './connection.ts'
 import { type Connections, closeConnections, openConnections } from './connections.ts'
@@ -119,6 +120,7 @@ export class PostgresRecord implements StoreOfRecord {
   readonly ledger: PostgresLedger
   readonly guardrails: PostgresGuardrails
   readonly compactionKeys: PostgresCompactionKeys
+  readonly byokKeys: PostgresByokKeys
   readonly readers: PostgresReaders
   readonly events: PostgresEvents
   readonly auditLog: PostgresAuditLog
@@ -136,6 +138,7 @@ export class PostgresRecord implements StoreOfRecord {
     this.ledger = new PostgresLedger(connections.readings, this.readers)
     this.guardrails = new PostgresGuardrails(connections, clock)
     this.compactionKeys = new PostgresCompactionKeys(connections, clock)
+    this.byokKeys = new PostgresByokKeys(connections, clock)
     this.events = new PostgresEvents(connections, clock)
     this.auditLog = new PostgresAuditLog(connections, clock)
     this.refusals = new PostgresRefusals(connections)
