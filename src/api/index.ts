@@ -4,6 +4,8 @@ export { type AuditCommand, type AuditSource, runAuditCommand } from './audit.ts
 export { answerTo, isOwnMachine, type SignInPolicy } from './auth-callback.ts'
 export { findConsenter, type KeyRequest, makeCode, parseKeyRequest, requireSignIn } from './auth-code.ts'
 export { exchangeCode } from './auth-exchange.ts'
+export type { ByokSource } from './byok.ts'
+export { type ByokCommand, runByokCommand } from './byok-commands.ts'
 export { type CompactionCommand, type CompactionSource, runCompactionCommand } from './compaction-commands.ts'
 export { csvReply, csvText, wantsCsv } from './csv.ts'
 export { runEntryCommand } from './entry-commands.ts'

@@ -30,6 +30,7 @@ import { commandRoutes } from '../server/operator-commands.ts'
 import { DiskFiles } from '../services/files/index.ts'
 import { startAuditRetention } from './audit-retention.ts'
 import { AuditWriter } from './audit-writer.ts'
+import { byokSource } from './byok-source.ts'
 import { ConfigReader } from './config-reader.ts'
 import { loadedEntry, reloadedEntry } from './configuration-audit.ts'
 import { openControlRoom, operatorSecret } from './control-room.ts'
@@ -289,6 +290,7 @@ class Owner {
         addresses: callers,
         records: () => ({ ...source(), scans, ledger: kept.ledger, refusals: kept.refusals.store, auditLog: kept.auditLog }),
         events: () => ({ events: kept.events, source: this.settings.config.events.source, time: this.clock }),
+        byok: () => byokSource(this.settings.config, { byok: ownerServer.watchedByokKeys(), ...source() }),
         compaction: {
           compactionKeys: operatorsCompactionKeys({
             store: kept.compactionKeys,

@@ -66,7 +66,7 @@ export class OwnerServer {
     entries: () => this.record.ledger.entries,
     guardrails: () => new WatchedGuardrails(this.record.guardrails, () => this.wake()),
     compactionKeys: () => this.record.compactionKeys,
-    byokKeys: () => new WatchedByokKeys(this.record.byokKeys, () => this.wake()),
+    byokKeys: () => this.watchedByokKeys(),
     events: () => this.record.events,
     auditLog: () => this.record.auditLog,
     refusals: () => this.record.refusals,
@@ -111,6 +111,11 @@ export class OwnerServer {
   /** The keys of the record; a change here reaches every worker at once. */
   watchedKeys(): WatchedKeys {
     return new WatchedKeys(this.record.keys, () => this.wake())
+  }
+
+  /** Keys of providers in the record; a change here reaches every worker at once. */
+  watchedByokKeys(): WatchedByokKeys {
+    return new WatchedByokKeys(this.record.byokKeys, () => this.wake())
   }
 
   private get record(): StoreOfRecord {

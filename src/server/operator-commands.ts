@@ -2,6 +2,7 @@
 import type { IncomingMessage } from 'node:http'
 import {
   type AuditSource,
+  type ByokSource,
   type CompactionSource,
   type DetailSource,
   type EntrySource,
@@ -10,6 +11,7 @@ import {
   type KeySource,
   type RefusalSource,
   runAuditCommand,
+  runByokCommand,
   runCompactionCommand,
   runEntryCommand,
   runEventCommand,
@@ -37,6 +39,7 @@ export interface CommandSource {
   /** Of keys and guardrails, sessions, refused requests, generations and entries of the ledger. */
   records(): KeySource & GuardrailReading & SessionSource & RefusalSource & DetailSource & EntrySource & AuditSource
   events(): EventSource
+  byok(): ByokSource
   readonly compaction: CompactionSource
   readonly addresses: Pick<ClientAddresses, 'of'>
 }
@@ -57,6 +60,7 @@ const COMMANDS = {
   '/generations/command': (command, { records }) => runGenerationCommand(command, records()),
   '/ledger/entries/command': (command, { records }, origin) => runEntryCommand(command, { ...records(), origin }),
   '/guardrails/command': Object.assign(guardrails, { visitor: 'operator' as const }),
+  '/byok/command': (command, { byok }, origin) => runByokCommand(command, { ...byok(), origin }),
   '/compaction/command': (command, { compaction }, origin) => runCompactionCommand(command, { ...compaction, origin }),
   '/events/command': (command, { events }, origin) => runEventCommand(command, { ...events(), origin }),
 } satisfies Record<string, Run>

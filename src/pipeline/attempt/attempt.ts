@@ -4,13 +4,12 @@
  */
 import pRetry from 'p-retry'
 import type { Clock } from '../../core/clock.ts'
-import { entryAt } from '../../core/entry-at.ts'
 import { asFault, Fault, isAccountFault } from '../../core/faults.ts'
-import type { Usage } from '../../dialects/canon/usage.ts'
+import { concernsAccount } from '../../core/own-account-fault.ts'
 import { countedUsage } from '../../ledger/settlement.ts'
 import { counter, type MetricRegistry, open } from '../../machines/metrics/metrics.ts'
 import type { Endpoint, Provider } from '../../routing/catalog/types.ts'
-import { isOutage, type RetryPermit, type StickySessions } from '../../routing/index.ts'
+import { isOutage, type RetryPermit } from '../../routing/index.ts'
 import type { ChainDependencies } from '../dependencies.ts'
 import type { Planned } from '../exchange.ts'
 import type { Reply, Service } from '../layer.ts'
@@ -20,11 +19,11 @@ import { aboutCallersItem, explained, type Rewrite, type SentBody } from '../ref
 import { withoutEcho } from '../refusal/echoed-words.ts'
 import { endedEarly, type Failure, finalFault } from '../reply/final-fault.ts'
 import { keyOwner } from '../request/key-owner.ts'
-import { cachesCheaper } from '../route/conversation.ts'
 import { denialIn } from './denial.ts'
 import { credentialed } from './refused-credential.ts'
 import { refusedPart } from './refused-part.ts'
 import { replySpeed } from './reply-speed.ts'
+import { stick } from './sticky-endpoint.ts'
 import type { Turn } from './turn.ts'
 import { turnUnknownWords } from './unknown-words.ts'
 
@@ -354,6 +353,14 @@ interface FailedBy {
 }
 
 function failed(fault: Fault, { at: endpoint, status: shown }: NotedAttempt, { key, owner, status, dependencies, since }: FailedBy): void {
+  const { byok } = endpoint
+  if (byok && concernsAccount(fault)) {
+    // It says nothing of the endpoint, whose other callers have another account.
+    dependencies.health.abandoned(endpoint, key)
+    countAttempt(dependencies.metrics, endpoint.provider.slug, fault.code)
+    if (!fault.isEchoed) dependencies.byok.failed(byok.entry, fault)
+    return
+  }
   if (fault.isEchoed) dependencies.health.unclear(endpoint, fault, key)
   else if (fault.origin === 'upstream') dependencies.health.failure(endpoint, fault, { key, owner, status, since })
   else dependencies.health.abandoned(endpoint, key)
@@ -365,29 +372,11 @@ function served(exchange: Planned, { endpoint, usage, writing }: Turn, started: 
   const firstTokenMs = Math.max(0, exchange.run.contentAt - started)
   const speed = replySpeed(usage?.output ?? 0, writing, firstTokenMs)
   const { key } = exchange.auth
+  endpoint.byok?.entry.served()
   dependencies.health.success(endpoint, { firstTokenMs, ...speed, tools: exchange.plan.watch?.verdict }, key.identity, keyOwner(key))
   dependencies.modelKinds.noteServed(endpoint)
   countAttempt(dependencies.metrics, endpoint.provider.slug, 'ok')
   stick(exchange, endpoint, usage, dependencies.sessions)
-}
-
-/**
- * A conversation that the caller named stays from its first success on; any other once the provider's cache has been
- * hit and that is cheaper. Each success renews it. An error of its endpoint leaves it there (docs/contract.md#sticky-sessions).
- */
-function stick(exchange: Planned, endpoint: Endpoint, usage: Usage | undefined, sessions: StickySessions): void {
-  const {
-    plan: { conversation },
-    history: { attempts },
-    auth: { key },
-    route: { models },
-  } = exchange
-  if (!conversation) return
-  const { name, named, pinned } = conversation
-  const stays = pinned === endpoint.id
-  if (pinned !== undefined && !stays && attempts.some((attempt) => attempt.endpoint === pinned && attempt.code !== undefined)) return
-  const pays = (usage?.cached ?? 0) > 0 && cachesCheaper(endpoint)
-  if (named || stays || pays) sessions.set({ key: key.identity, model: entryAt(models, 0).slug, session: name, endpoint: endpoint.id })
 }
 
 /** Removes the key of the provider, which a dialect may have taken for a harmless word. */
