@@ -30,7 +30,8 @@ export interface ByokScene {
   ask(more?: JsonObject, path?: string, key?: string): Promise<{ status: number; body: JsonObject; text: string }>
   /** Adds a key of a team. @returns its id. */
   add(key: string, more?: JsonObject): Promise<string>
-  restart(): Promise<void>
+  /** Restarts the gateway, which has a directory. @param byok another section. */
+  restart(byok?: string): Promise<void>
 }
 
 export interface ByokOptions {
@@ -55,18 +56,10 @@ export async function byokScene(t: Test, options: ByokOptions = {}): Promise<Byo
   const { byok = `{ encryption_keys: [ "${encryptionKey()}" ] }`, store, yaml = '', env, directory, models } = options
   const arrived: string[] = []
   const answers: ByokScene['answers'] = new Map()
-  const scene = await startScene<FakeClock>(t, {
-    ...(env && { env }),
-    ...(directory === undefined ? {} : { directory }),
-    answer: (request) => {
-      const key = keyIn(request)
-      arrived.push(key)
-      return answers.get(key)?.(request) ?? answerFor(request, { text: ['fine'], usage: { input: 10, output: 5 } })
-    },
-    config: (url) => `
+  const configuration = (url: string, section: string): string => `
 ${store === undefined ? '' : `store: { url: "${store}" }\n`}
 auth: { keys: [ { name: manager, key: "${MANAGER}", management: true } ] }
-byok: ${byok}
+byok: ${section}
 providers:
   openai: { name: OpenAI, dialect: openai-chat, base_url: "${url}/v1", key: "${OPERATOR}" }
 models:
@@ -77,7 +70,16 @@ models:
     max_output: 100
     endpoints: [ { provider: openai, model: other-model, price: ${PRICE} } ]
 ${models ?? ''}
-${yaml}`,
+${yaml}`
+  const scene = await startScene<FakeClock>(t, {
+    ...(env && { env }),
+    ...(directory === undefined ? {} : { directory }),
+    answer: (request) => {
+      const key = keyIn(request)
+      arrived.push(key)
+      return answers.get(key)?.(request) ?? answerFor(request, { text: ['fine'], usage: { input: 10, output: 5 } })
+    },
+    config: (url) => configuration(url, byok),
   })
   const { gateway } = scene
   const call = async (method: string, path: string, body: JsonObject | undefined, secret: string) => {
@@ -114,7 +116,10 @@ ${yaml}`,
       if (status !== 201) throw new Error(JSON.stringify(body))
       return String((body.data as JsonObject).id)
     },
-    restart: () => gateway.restart(),
+    restart: async (section = byok) => {
+      await gateway.reconfigure(configuration(scene.upstream.url, section))
+      await gateway.restart()
+    },
   }
 }
 
