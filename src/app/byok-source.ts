@@ -1,4 +1,4 @@
-/** What commands on keys of providers that teams bring need, where no catalogue is at hand: in the owner of workers, and beside a gateway. */
+/** Dependencies of commands on keys of providers that teams bring, where no catalogue is at hand: in the owner of workers, and beside a gateway. */
 import type { ByokSource } from '../api/index.ts'
 import type { Config } from '../config/config.ts'
 import { KeyEncryption } from '../services/byok/key-encryption.ts'

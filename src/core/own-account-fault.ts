@@ -11,7 +11,7 @@ export function concernsAccount(fault: Fault): boolean {
   )
 }
 
-/** What is wrong with an account of the caller's own, behind the name of the key and the provider. */
+/** Problems of an account of the caller's own, as they stand behind the name of the key and the provider. */
 const OWN_PROBLEMS: Partial<Record<FaultCode, string>> = {
   upstream_auth: 'was refused',
   credential_refused: 'was refused',

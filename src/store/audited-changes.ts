@@ -154,7 +154,7 @@ export function entryAudit({ id, key, generation, kind, amount, settles, reason 
   return [{ ...by, action: 'ledger.entry_added', subject: key, before: null, after, reason }]
 }
 
-/** Of a key of a provider: neither the key nor its encrypted form, of which only the mask tells one from the next. */
+/** Of a key of a provider: neither the key nor its encrypted form, of which only the mask is shown. */
 export function byokKeyAudit(before: StoredByokKey | undefined, after: StoredByokKey | undefined, by: Origin): UntimedEntry[] {
   const key = after ?? before
   if (!key) return []

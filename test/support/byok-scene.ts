@@ -1,4 +1,4 @@
-/** A gateway with one provider whose accounts are told apart by the key that arrives, a manager and an application. */
+/** A gateway with one provider whose accounts differ by the key that arrives, a manager and an application. */
 import { randomBytes } from 'node:crypto'
 import type { Test } from 'tap'
 import type { JsonObject } from '../../src/core/json.ts'
@@ -22,7 +22,7 @@ export interface ByokScene {
   readonly logs: readonly string[]
   /** Keys that arrived at the provider, the oldest first. */
   readonly arrived: string[]
-  /** What the provider answers to a key; by default it says fine. */
+  /** Replies of the provider by key; by default it says fine. */
   readonly answers: Map<string, (request: Seen) => Answer | Promise<Answer>>
   readonly hash: string
   readonly scene: Scene<FakeClock>
@@ -44,6 +44,8 @@ export interface ByokOptions {
   env?: Record<string, string>
   directory?: string
   models?: string
+  /** Further lines of `providers`. */
+  providers?: (url: string) => string
 }
 
 /** The one key of a provider's request, in whichever header. */
@@ -62,6 +64,7 @@ auth: { keys: [ { name: manager, key: "${MANAGER}", management: true } ] }
 byok: ${section}
 providers:
   openai: { name: OpenAI, dialect: openai-chat, base_url: "${url}/v1", key: "${OPERATOR}" }
+${options.providers?.(url) ?? ''}
 models:
   acme/one:
     max_output: 100

@@ -17,7 +17,7 @@ const MILLION = 1_000_000n
 
 /**
  * Adds the endpoints that keys of the caller's team pay for. Where one that comes first cannot be used, or the operator's account is not to be
- * tried after it, those with the operator's account are left out: nobody has agreed that its money takes the place of the team's.
+ * tried after it, those with the operator's account are left out: its owner has not agreed that its money takes the place of the team's.
  * @throws Fault `credential_unavailable` where none is left.
  */
 export function withOwnKeys<From extends Routed>(exchange: From, keys: OwnKeys): From {

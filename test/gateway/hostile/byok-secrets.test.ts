@@ -71,10 +71,10 @@ t.test(
     t.match(scene.logs.join('\n'), /a key that a team brought cannot be decrypted/)
     await scene.scene.clock.advance(2_000)
     const events = (await scene.manage('GET', '/v1/events')).body.data as unknown as JsonObject[]
-  const raised = events.find(({ type }) => type === 'headgate.provider.account')
-  t.match(raised, { data: { problem: 'byok_unusable', setting: `byok/${id}` } })
-  const stranger = ((await scene.manage('POST', '/v1/keys', { name: 'stranger' })).body as { key: string }).key
-    t.equal((await scene.ask({}, undefined, stranger)).status, 200, 'whom the entry is not for')
+    const raised = events.find(({ type }) => type === 'headgate.provider.account')
+    t.match(raised, { data: { problem: 'byok_unusable', setting: `byok/${id}` } })
+    const stranger = ((await scene.manage('POST', '/v1/keys', { name: 'stranger' })).body as { key: string }).key
+    t.equal((await scene.ask({}, undefined, stranger)).status, 200, 'a key that the entry does not name')
     t.same(scene.arrived.splice(0), [OPERATOR])
     await scene.restart(`{ encryption_keys: [ "${second}", "${first}" ] }`)
     t.equal((await scene.ask()).status, 200, 'a former key decrypts')
