@@ -37,6 +37,7 @@ const TABLES = [
   'events',
   'secrets',
   'compaction',
+  'byok',
   'providers',
   'models',
   'models.endpoints',

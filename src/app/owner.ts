@@ -32,6 +32,7 @@ import { commandRoutes } from '../server/operator-commands.ts'
 import { DiskFiles } from '../services/files/index.ts'
 import { startAuditUpkeep } from './audit-upkeep.ts'
 import { AuditWriter } from './audit-writer.ts'
+import { byokSource } from './byok-source.ts'
 import { ConfigReader } from './config-reader.ts'
 import { loadedEntry, reloadedEntry } from './configuration-audit.ts'
 import { openControlRoom, operatorSecret } from './control-room.ts'
@@ -303,6 +304,7 @@ class Owner {
           recordSettings: recordSettings(this.settings.config),
         }),
         events: () => ({ events: kept.events, source: this.settings.config.events.source, time: this.clock }),
+        byok: () => byokSource(this.settings.config, { byok: ownerServer.watchedByokKeys(), ...source() }),
         compaction: {
           compactionKeys: operatorsCompactionKeys({
             store: kept.compactionKeys,

@@ -20,6 +20,7 @@ import { PassThroughHandler } from '../pipeline/pass-through/handler.ts'
 import type { PlanFormat } from '../pipeline/plan/format.ts'
 import { completionCaller } from '../pipeline/request/authenticate.ts'
 import { keyRateHeaders } from '../pipeline/request/shown-rates.ts'
+import { takesKey } from '../pipeline/route/own-keys.ts'
 import type { ApiKey } from '../plugin-api/key.ts'
 import { buildCatalog, type Catalog } from '../routing/catalog/catalog.ts'
 import { Discovery } from '../routing/catalog/discovery.ts'
@@ -38,6 +39,7 @@ import { Overload, systemLoop } from '../server/overload.ts'
 import { passThroughRecords } from '../server/pass-through-records.ts'
 import { shedInto } from '../server/refusals.ts'
 import { resourceMetadata } from '../server/resource-metadata.ts'
+import { KeyEncryption } from '../services/byok/key-encryption.ts'
 import { Credentials } from '../services/credentials/credentials.ts'
 import { CREDENTIAL_SOURCES } from '../services/credentials/sources/index.ts'
 import { closeDocuments } from '../services/documents/index.ts'
@@ -297,6 +299,9 @@ export class Runtime {
     return {
       store: source.store.keys,
       guardrails: source.store.guardrails,
+      byok: source.store.byokKeys,
+      encryption: new KeyEncryption(config.byok.encryptionKeys),
+      takesKey: (slug) => takesKey(this.catalog.providers.get(slug)),
       written: config.guardrails,
       findIn: (tested) => findIn(tested, this.guardrailsInForce),
       there: knownNames(this.catalog),
