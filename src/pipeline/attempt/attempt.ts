@@ -8,7 +8,7 @@ import { asFault, Fault, isAccountFault } from '../../core/faults.ts'
 import { concernsAccount } from '../../core/own-account-fault.ts'
 import { countedUsage } from '../../ledger/settlement.ts'
 import { counter, type MetricRegistry, open } from '../../machines/metrics/metrics.ts'
-import type { Endpoint, Provider } from '../../routing/catalog/types.ts'
+import type { Endpoint } from '../../routing/catalog/types.ts'
 import { isOutage, type RetryPermit } from '../../routing/index.ts'
 import type { ChainDependencies } from '../dependencies.ts'
 import type { Planned } from '../exchange.ts'
@@ -311,7 +311,7 @@ function attemptAnswered(exchange: Planned, turn: Turn, record: NotedAttempt, de
     record.status = turn.fault.providerStatus ?? record.status
     record.code = turn.fault.code
     record.cause = turn.fault.reason
-    turn.fault = keyless(withoutEcho(turn.fault, exchange.request.payload), endpoint.provider)
+    turn.fault = keyless(withoutEcho(turn.fault, exchange.request.payload), endpoint)
     if (lostToSlowReader(turn)) dependencies.health.abandoned(endpoint, key)
     else failed(turn.fault, record, { key, owner: keyOwner(exchange.auth.key), status, dependencies })
   } else if (turn.aborted) dependencies.health.abandoned(endpoint, key)
@@ -330,7 +330,7 @@ function attemptFailed(exchange: Planned, thrown: unknown, record: NotedAttempt,
   const key = exchange.auth.key.identity
   close(exchange, record)
   const raw = withoutEcho(asFault(thrown), exchange.request.payload)
-  const fault = keyless(aboutCallersItem(raw, exchange.request.payload.sent) ?? raw, endpoint.provider)
+  const fault = keyless(aboutCallersItem(raw, exchange.request.payload.sent) ?? raw, endpoint)
   const { status } = record
   record.status = raw.providerStatus ?? status
   record.code = fault.code
@@ -383,8 +383,9 @@ function served(exchange: Planned, turn: Turn, started: number, dependencies: Ch
 }
 
 /** Removes the key of the provider, which a dialect may have taken for a harmless word. */
-function keyless(fault: Fault, { key }: Provider): Fault {
-  if (key === undefined || !`${fault.message}${JSON.stringify(fault.metadata)}`.includes(key)) return fault
+function keyless(fault: Fault, { provider: { key }, credential }: Endpoint): Fault {
+  const text = `${fault.message}${JSON.stringify(fault.metadata)}`
+  if (!(key !== undefined && text.includes(key)) && credential?.isIn(text) !== true) return fault
   const { retryAfter, providerStatus, sentence, isEchoed } = fault
   return new Fault(fault.code, { retryAfter, providerStatus, sentence, isEchoed })
 }

@@ -40,7 +40,7 @@ export function explained(exchange: Planned, refusal: Refusal, rewrite: Rewrite)
   const { endpoint, fault } = refusal
   const { byok } = endpoint
   const ofAccount = byok
-    ? ownAccountFault(fault, { name: byok.entry.name, provider: endpoint.provider.name }, ownSentence(fault))
+    ? ownAccountFault(fault, { name: byok.entry.name, provider: endpoint.provider.name }, ownSentence(fault, endpoint))
     : accountFault(fault, endpoint.provider.name)
   if (ofAccount) return ofAccount
   // A tool of the gateway wrote the requests within requests.
@@ -49,7 +49,9 @@ export function explained(exchange: Planned, refusal: Refusal, rewrite: Rewrite)
   const field = asString(fault.metadata?.field)
   // In the middle of the answer to a large body what of the sentence is the operator's cannot be found out any more.
   const isShown = !isDiscarded && SHOWN.has(shownStatus(refusal))
-  const sentence = isShown ? fault.sentence?.slice(0, READ) : undefined
+  // In the middle of a stream the sentence comes as the provider wrote it.
+  const quotesKey = fault.sentence !== undefined && endpoint.credential?.isIn(fault.sentence) === true
+  const sentence = isShown && !quotesKey ? fault.sentence?.slice(0, READ) : undefined
   if (sentence === undefined && field === undefined) return fault
   const { body, naming } = rewrite(exchange, endpoint)
   const fields = renamedFields(naming, sent)
@@ -64,8 +66,8 @@ export function explained(exchange: Planned, refusal: Refusal, rewrite: Rewrite)
 /** Characters of a sentence about the caller's own account. */
 const LONGEST_OF_ACCOUNT = 500
 
-function ownSentence({ sentence }: Fault): string | undefined {
-  if (sentence === undefined || PAGE.test(sentence)) return undefined
+function ownSentence({ sentence }: Fault, { credential }: Endpoint): string | undefined {
+  if (sentence === undefined || PAGE.test(sentence) || credential?.isIn(sentence)) return undefined
   return cut(sentence.replaceAll(/[\p{Cc}\s]+/gu, ' ').trim(), LONGEST_OF_ACCOUNT)
 }
 

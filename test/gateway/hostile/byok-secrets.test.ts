@@ -7,6 +7,7 @@ import type { JsonObject } from '../../../src/core/json.ts'
 import { ADMIN_TOKEN } from '../../support/admin.ts'
 import { type ByokOptions, byokScene, encryptionKey, OPERATOR, refuses, SECOND, TEAM } from '../../support/byok-scene.ts'
 import { every } from '../../support/every.ts'
+import { sseAnswer } from '../../support/upstream.ts'
 
 const message = (body: JsonObject): string => String((body.error as JsonObject).message)
 
@@ -163,4 +164,22 @@ t.test('bad bodies name the field, and other callers see nothing', async (t) => 
     data: [{ id, sort_order: 0, workspace_id: String }],
   })
   t.match((await scene.manage('GET', '/v1/byok?provider=other')).body, { total_count: 0 })
+})
+
+t.test('an error in the middle of a stream that quotes a key of no known form does not show it', async (t) => {
+  const scene = await byokScene(t)
+  const key = 'opaque/credential=of+the.team'
+  await scene.add(key)
+  for (const status of [400, 401, 429, 500]) {
+    const error = { error: { message: `wrong: ${key}`, code: status, type: 'invalid_request_error' } }
+    const chunk = { id: 'c', object: 'chat.completion.chunk', created: 1, model: 'm', choices: [{ index: 0, delta: { content: 'be' } }] }
+    scene.answers.set(key, () => sseAnswer([`data: ${JSON.stringify(chunk)}\n\n`, `data: ${JSON.stringify(error)}\n\n`]))
+    const { text } = await scene.ask({ stream: true }, '/v1/responses')
+    t.match(text, /"be"[\s\S]*error/, String(status))
+    t.notOk(text.includes(key), `${status}: ${text.slice(-400)}`)
+    scene.answers.set(key, () => ({ status, headers: { 'content-type': 'application/json' }, body: [JSON.stringify(error)] }))
+    t.notOk((await scene.ask()).text.includes(key), `${status}, whole`)
+    await scene.scene.clock.advance(70_000)
+  }
+  t.notOk(scene.logs.join('\n').includes(key))
 })

@@ -67,7 +67,7 @@ t.test('a refused key of a team concerns that entry alone, and its caller reads 
   })
   const id = await scene.add(TEAM, { name: 'Ours', allowed_api_key_hashes: [scene.hash] })
   const other = ((await scene.manage('POST', '/v1/keys', { name: 'other' })).body as { key: string }).key
-  for (const [status, words , shown] of [
+  for (const [status, words, shown] of [
     [401, 'Incorrect API key provided', /^Your own key "Ours" at OpenAI was refused: Incorrect API key provided/],
     [402, 'You have run out of credits', /^Your own key "Ours" at OpenAI belongs to an account that is out of credit/],
     [429, 'Rate limit reached for your organization', /^Your own key "Ours" at OpenAI has reached its rate limit/],
