@@ -27,8 +27,9 @@ export const addition: Addition = {
     },
     {
       file: 'src/dialects/chat/usage.ts',
-      find: '  addCacheBeside(own, raw)\n',
-      replace: '  addCacheBeside(own, raw)\n  if (count(out.video_tokens) > 0) own.videoOutput = count(out.video_tokens)\n',
+      find: '  if (written.long > 0) own.cacheWriteLong = written.long\n',
+      replace:
+        '  if (written.long > 0) own.cacheWriteLong = written.long\n  if (count(out.video_tokens) > 0) own.videoOutput = count(out.video_tokens)\n',
     },
     {
       file: 'src/dialects/canon/usage-members.ts',
