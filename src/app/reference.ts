@@ -34,6 +34,7 @@ const TAGS = [
   { name: 'Files', description: 'Uploads that requests name by their id.' },
   { name: 'Presets', description: 'Stored settings that a request names by one word.' },
   { name: 'Keys', description: 'API keys with their limits. Management keys make and change them.' },
+  { name: 'BYOK', description: 'Keys that teams bring of their own accounts at providers.' },
   { name: 'Guardrails', description: 'Rules over requests, answers, models and spending.' },
   { name: 'Records', description: 'Generations, sessions, activity, credits and live figures.' },
   { name: 'Events', description: 'What has happened, and its deliveries to receivers of webhooks.' },
