@@ -27,7 +27,9 @@ import type { Drain } from '../server/drain.ts'
 import { freeAddress } from '../server/listener.ts'
 import { METRICS_TYPE, MergedMetrics, ProcessGauges } from '../server/metrics.ts'
 import { commandRoutes } from '../server/operator-commands.ts'
+import { ListenerCertificates } from '../server/tls/listener-certificates.ts'
 import { DiskFiles } from '../services/files/index.ts'
+import { readySockets } from './api-sockets.ts'
 import { startAuditRetention } from './audit-retention.ts'
 import { AuditWriter } from './audit-writer.ts'
 import { ConfigReader } from './config-reader.ts'
@@ -98,6 +100,7 @@ class Owner {
   private readonly settings: OwnerSettings
   private readonly closers: Closer[] = []
   private readonly alerts = new StoreAlerts(systemClock, this.logs.part('ledger'))
+  private readonly certificates: ListenerCertificates
   private draining = false
   private readonly operatorSecret = operatorSecret()
   /** Of the workers, once they listen. */
@@ -112,6 +115,8 @@ class Owner {
     this.reader = reader
     this.settings = new OwnerSettings(config, this.operatorSecret)
     this.logs.follow(config.log)
+    this.certificates = new ListenerCertificates({ clock: this.clock, log: this.logs.part('config'), metrics: this.metrics })
+    this.closers.push(() => this.certificates.close())
   }
 
   async start(): Promise<Owning> {
@@ -150,6 +155,7 @@ class Owner {
     this.alerts.onDamage = (problem) => workerPool.notify('stopWork', problem)
     closers.push(() => workerPool.kill())
     process.once('exit', () => void workerPool.kill())
+    settings.roomSocket = await readySockets(config, closers)
     const admin = await this.listen({ bookkeeping, ownerServer, workerPool, scans, audit })
     closers.push(() => admin.close())
     // Taken for a moment: another gateway on the port would otherwise share it without a word.
@@ -302,11 +308,13 @@ class Owner {
     ])
     return startAdmin({
       ...addresses,
+      certificate: this.certificates.read('admin', this.settings.config),
       wrongTokens: createWrongTokens(this.settings.config, this.clock, callers),
       controlRoom: openControlRoom({
         clock: this.clock,
         config: () => this.settings.config,
         url: () => this.url,
+        socketPath: this.settings.roomSocket,
         store: () => store,
         addresses: callers,
         token: addresses.token,
@@ -366,6 +374,7 @@ class Owner {
 
   private reload(reload: Reload, workerPool: WorkerPool): void {
     const log = this.logs.part('config')
+    this.certificates.reload(reload.kind === 'applied' ? reload.config : this.settings.config)
     if (reload.kind !== 'applied') reportKept(log, reload)
     else {
       const { file } = reload.config

@@ -8,6 +8,7 @@ import { brandHeaders } from './brand-headers.ts'
 import type { Environment } from './expand.ts'
 import { guardrailConfig } from './guardrails.ts'
 import { DEVELOPMENT_KEY, FALLBACK_NAME, type KeyConfig, keyConfig, plainKey } from './keys.ts'
+import { tlsSettings } from './listener-tls.ts'
 import { pluginsConfig } from './plugins.ts'
 import { type Resolved, resolved } from './resolved.ts'
 import { discovery, type provider } from './schema/providers.ts'
@@ -74,14 +75,21 @@ export function buildConfig(checked: Checked) {
     brand: { ...settings.brand, headers: brandHeaders(settings.brand.word) },
     server: {
       ...server,
+      /** Path of the socket on which the control room reaches the API; set by the root of the program, where the port speaks TLS. */
+      roomSocket: undefined as string | undefined,
       // The command line wins; paths are put behind the address with a slash of their own.
-      ...present({ host: overrides.host, port: overrides.port, publicUrl: server.publicUrl?.replace(/\/+$/, '') }),
+      ...present({
+        host: overrides.host,
+        port: overrides.port,
+        publicUrl: server.publicUrl?.replace(/\/+$/, ''),
+        tls: tlsSettings(server.tls, file),
+      }),
     },
     provider: settings.provider as ProviderPreferences | undefined,
     // Where a start writes a token of its own; absent where the store is in memory.
     admin: {
       ...admin,
-      ...present({ port: overrides.adminPort }),
+      ...present({ port: overrides.adminPort, tls: tlsSettings(admin.tls, file) }),
       ...(neighbour === undefined ? {} : { tokenFile: `${neighbour}.admin-token` }),
     },
     store: {

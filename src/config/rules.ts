@@ -9,6 +9,7 @@ import { PER_MILLION_EXPECTED } from './fields/scalars.ts'
 import { checkGuardrails } from './guardrails.ts'
 import { checkIssuers } from './issuers.ts'
 import { checkKeyReferences, checkKeys, checkPreferences } from './key-rules.ts'
+import { checkListenerTls } from './listener-tls.ts'
 import { checkPlugins } from './plugins.ts'
 import type { Path } from './problems.ts'
 import { checkConnection } from './provider-connections.ts'
@@ -31,6 +32,7 @@ export function checkRules(raw: RawConfig, main: Source, files: ModelFiles, look
   main.check(() => checkKeys(raw, main))
   main.check(() => checkBudgets(raw, main))
   main.check(() => checkServer(raw, main))
+  main.check(() => checkListenerTls(raw, main))
   main.check(() => checkStore(raw, main))
   main.check(() => checkExports(raw, main))
   main.check(() => checkEvents(raw, main))

@@ -21,7 +21,7 @@ interface LabelledOptions<L extends readonly Label[]> extends Options {
   limit: number
 }
 
-/** Series that a reading has at most. */
+/** Series that a reading with labels has at most. */
 const MAX_READ = 3
 
 const declarations: Metric[] = []
@@ -81,7 +81,10 @@ export function reading(
   help: string,
   { labels = [], isPerProcess = false }: { labels?: readonly string[]; isPerProcess?: boolean } = {},
 ): Metric<Reading> {
-  return declare({ ...PLAIN, name, help, type, labels: labels.map(closed), limit: MAX_READ, isPerProcess }, () => new Reading())
+  return declare(
+    { ...PLAIN, name, help, type, labels: labels.map(closed), limit: labels.length === 0 ? 1 : MAX_READ, isPerProcess },
+    () => new Reading(),
+  )
 }
 
 /** All numbers of one gateway, or of the process that owns its workers. */

@@ -16,6 +16,7 @@ import type { Actor } from '../../core/audit-entries.ts'
 import type { Clock } from '../../core/clock.ts'
 import { asFault, Fault, faultReply } from '../../core/faults.ts'
 import { isObject, type JsonObject } from '../../core/json.ts'
+import { requestScheme } from '../../core/request-scheme.ts'
 import { secretHash } from '../../core/secret.ts'
 import { Attempts } from '../../pipeline/request/attempt-buckets.ts'
 import { parseBody } from '../../pipeline/request/read.ts'
@@ -48,6 +49,8 @@ interface ControlRoomOptions extends RoomSessionsOptions {
   readonly version: string
   /** Address of the public listener, once it listens. */
   readonly url: () => string | undefined
+  /** Path of a unix socket on which that listener is reached, where its port speaks TLS. */
+  readonly socketPath?: string | undefined
   readonly sendsProxyHeader: () => boolean
   /** Routes of the admin listener, each with the role that opens it. */
   readonly routes: ReadonlyMap<string, AdminRoute>
@@ -287,9 +290,9 @@ function reply(response: ServerResponse, status: number, body: JsonObject, heade
   response.end(JSON.stringify(body))
 }
 
-/** A balancer that ends TLS says so. A caller that only pretends gets a cookie that its browser does not keep. */
-function isSecure({ headers }: IncomingMessage): boolean {
-  return /^https\b/i.test(String(headers['x-forwarded-proto'] ?? ''))
+/** A caller that only pretends gets a cookie that its browser does not keep. */
+function isSecure(request: IncomingMessage): boolean {
+  return requestScheme(request) === 'https'
 }
 
 async function readBody(request: IncomingMessage): Promise<Buffer> {
