@@ -34,6 +34,7 @@ import { operations } from '../server/operations.ts'
 import { Overload, systemLoop } from '../server/overload.ts'
 import { passThroughRecords } from '../server/pass-through-records.ts'
 import { shedInto } from '../server/refusals.ts'
+import { clientCertificate } from '../server/tls/client-certificate.ts'
 import { Credentials } from '../services/credentials/credentials.ts'
 import { CREDENTIAL_SOURCES } from '../services/credentials/sources/index.ts'
 import { closeDocuments } from '../services/documents/index.ts'
@@ -339,7 +340,11 @@ export class Runtime {
     this.metrics.know({ model: models, provider: new Set(catalog.providers.keys()) })
     // The models of the configuration include the wildcards, which the catalogue's list leaves out.
     dependencies.retries.keep(new Set([...Object.keys(config.models), ...models]))
-    const beside = { stored: this.storedGuardrails.of(source.store.guardrails.current), tokens: this.issuers.callers(config) }
+    const beside = {
+      stored: this.storedGuardrails.of(source.store.guardrails.current),
+      tokens: this.issuers.callers(config),
+      certificates: this.issuers.certified(config),
+    }
     const settings = chainSettings(config, catalog, keys, beside)
     const { callers, guardrails } = settings
     // Few requests need it, so the start does not wait for it.
@@ -380,7 +385,7 @@ export class Runtime {
       }),
       pages: (request) => reference(request) ?? consent(request),
       passThrough: new PassThroughHandler(
-        { callers, publicUrl, guardrails, catalog, clientAddress: (request) => this.addresses.of(request) },
+        { callers, publicUrl, guardrails, catalog, clientCertificate, clientAddress: (request) => this.addresses.of(request) },
         {
           dependencies,
           proxy: this.passThrough,

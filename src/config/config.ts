@@ -99,16 +99,18 @@ export function buildConfig(checked: Checked) {
     },
     // `auth` itself is not handed on, since it holds secrets. Absent: applications cannot sign in.
     ...(auth.signIn === undefined ? {} : { signIn: auth.signIn }),
-    /** True where the file says who the callers are: it has `auth.keys`, even if empty, or `auth.issuers`. */
-    keysNamed: auth.keys !== undefined || auth.issuers !== undefined,
+    /** True where the file says who the callers are: it has `auth.keys`, even if empty, `auth.issuers` or `auth.certificates`. */
+    keysNamed: auth.keys !== undefined || auth.issuers !== undefined || auth.certificates !== undefined,
     keys,
     issuers: auth.issuers ?? [],
+    /** Absent: no certificate stands in the place of a key. */
+    certificates: auth.certificates,
     fallbackKey,
     /** Of this run; set by the root of the program that serves the control room. */
     operatorKey: undefined as KeyConfig | undefined,
     /** True while the published development key is honoured: never beside a provider's real key, unless the file names it. */
     developmentKey:
-      auth.keys || auth.issuers
+      auth.keys || auth.issuers || auth.certificates
         ? keys.some(isPublished)
         : isPublished(fallbackKey) && list.every(({ key, credential }) => key === undefined && credential === undefined),
     providers: list,

@@ -7,7 +7,7 @@ import { checkBudgets } from './budgets.ts'
 import { checkExports } from './exports.ts'
 import { PER_MILLION_EXPECTED } from './fields/scalars.ts'
 import { checkGuardrails } from './guardrails.ts'
-import { checkIssuers } from './issuers.ts'
+import { checkCertificates, checkIssuers } from './issuers.ts'
 import { checkKeyReferences, checkKeys, checkPreferences } from './key-rules.ts'
 import { checkListenerTls } from './listener-tls.ts'
 import { checkPlugins } from './plugins.ts'
@@ -47,6 +47,7 @@ export function checkRules(raw: RawConfig, main: Source, files: ModelFiles, look
   main.check(() => checkPresets(raw, main, references))
   main.check(() => checkKeyReferences(raw, main, references))
   main.check(() => checkIssuers(raw, main, references))
+  main.check(() => checkCertificates(raw, main, references))
 }
 
 /** A PROXY header is believed from trusted proxies only: any other caller could name any address in it. */

@@ -3,6 +3,7 @@
  * difference between a request that Node's server has parsed (`node-connection.ts`) and a plain one, which has come whole.
  */
 
+import type { X509Certificate } from 'node:crypto'
 import type { IncomingMessage, OutgoingHttpHeader, OutgoingHttpHeaders } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Clock, Timer } from '../core/clock.ts'
@@ -19,6 +20,7 @@ import { BODY_WEIGHT, type BodyMemory, type BodyShare, noBodyMemory } from './bo
 import type { CallerReply, CallerRequest, Watched } from './caller.ts'
 import type { ClientAddresses } from './client-address.ts'
 import type { PlainReply, PlainRequest } from './plain/reply.ts'
+import { clientCertificate, hasOutlivedTrust } from './tls/client-certificate.ts'
 
 export const openStreams = gauge('open_streams', 'Streams being relayed now.')
 
@@ -70,6 +72,12 @@ export abstract class HttpConnection implements ClientConnection {
 
   digest(secret: string): string {
     return digestOn(this.request.socket, secret)
+  }
+
+  certificate(): X509Certificate | undefined {
+    const { socket } = this.request
+    if (hasOutlivedTrust(socket) && !this.response.headersSent) this.response.shouldKeepAlive = false
+    return clientCertificate(socket)
   }
 
   reserve(bytes: number): Promise<void> | undefined {

@@ -23,6 +23,7 @@ import type { Catalog } from '../routing/catalog/catalog.ts'
 import type { Endpoint } from '../routing/catalog/types.ts'
 import type { Answer, OperationRequest, Operations } from './gateway.ts'
 import { requestOrigin } from './origins.ts'
+import { clientCertificate } from './tls/client-certificate.ts'
 
 export interface ServedOperations {
   readonly callers: Callers
@@ -49,8 +50,8 @@ export function operations(served: ServedOperations): Operations {
     uploads,
   }
   const authenticate = authenticator({ callers, clock, failures })
-  const findCaller = ({ request: { headers }, address }: OperationRequest): ApiKey | Promise<ApiKey> =>
-    authenticate({ headers, connection: { address } })
+  const findCaller = ({ request: { headers, socket }, address }: OperationRequest): ApiKey | Promise<ApiKey> =>
+    authenticate({ headers, connection: { address, certificate: () => clientCertificate(socket) } })
   return async (request) => {
     const matching = (await allOperations()).filter(({ match }) => match.test(request.path))
     if (matching.length === 0) return undefined

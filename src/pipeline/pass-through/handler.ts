@@ -1,5 +1,6 @@
 /** The pass-through: which keys may use it, what it costs, and one ledger row for each request. */
 
+import type { X509Certificate } from 'node:crypto'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
@@ -45,6 +46,8 @@ export interface PassThroughSettings {
   callers: Callers
   /** Address of a caller, by which failed authentications are counted. */
   clientAddress: (request: IncomingMessage) => string
+  /** Certificate of the caller, which the listener has verified. */
+  clientCertificate: (socket: IncomingMessage['socket']) => X509Certificate | undefined
   /** Address of the gateway, where the operator has stated it. */
   publicUrl: string | undefined
   guardrails: readonly GuardrailSetting[]
@@ -233,7 +236,9 @@ export class PassThroughHandler {
   }
 
   private async authenticateCaller(request: IncomingMessage): Promise<ApiKey> {
-    return this.authenticate({ headers: request.headers, connection: { address: () => this.settings.clientAddress(request) } })
+    const { clientAddress, clientCertificate } = this.settings
+    const connection = { address: () => clientAddress(request), certificate: () => clientCertificate(request.socket) }
+    return this.authenticate({ headers: request.headers, connection })
   }
 
   /** Checks what the key may do, takes the price and writes the hold's row before anything goes out. */

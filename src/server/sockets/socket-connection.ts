@@ -1,5 +1,6 @@
 /** The connection of one caller, as the pipeline sees it, for one response over a WebSocket. */
 
+import type { X509Certificate } from 'node:crypto'
 import type { IncomingMessage, OutgoingHttpHeaders } from 'node:http'
 import type { Socket } from 'node:net'
 import type { WebSocket } from 'ws'
@@ -10,6 +11,7 @@ import type { ClientConnection, Reading } from '../../pipeline/client-connection
 import { BODY_WEIGHT, type BodyShare } from '../body-memory.ts'
 import type { Watched } from '../caller.ts'
 import { digestOn, type HttpConnectionSource, openStreams, ReadingWatch } from '../http-connection.ts'
+import { clientCertificate } from '../tls/client-certificate.ts'
 
 const DATA = 'data: '
 const LINE_OF_DATA = `\n${DATA}`
@@ -173,6 +175,10 @@ export class SocketConnection implements ClientConnection {
 
   digest(secret: string): string {
     return digestOn(this.channel.socket, secret)
+  }
+
+  certificate(): X509Certificate | undefined {
+    return clientCertificate(this.channel.socket)
   }
 
   async readBody(limit: number, { cancel }: Reading = {}): Promise<Buffer> {

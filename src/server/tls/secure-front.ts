@@ -10,6 +10,7 @@ import { Fault, faultReply } from '../../core/faults.ts'
 import { closed, counter } from '../../machines/metrics/metrics.ts'
 import { announceAddress, announcedAddress } from '../client-address.ts'
 import type { Front } from '../front.ts'
+import { keepCertificate } from './client-certificate.ts'
 import type { ListenerCertificate } from './listener-certificate.ts'
 
 const failures = counter('tls_handshake_failures_total', 'TLS handshakes that did not become a connection, by reason.', {
@@ -69,6 +70,7 @@ export function openSecureFront(
       refuseUnverified(socket, { refuse, clock })
       return
     }
+    if (certificate.requestsCertificates) keepCertificate(socket, certificate)
     server.emit('connection', socket)
   })
   front.on('tlsClientError', (error: NodeJS.ErrnoException, socket) => {

@@ -2,11 +2,10 @@
 import { LRUCache } from 'lru-cache'
 import type { Clock } from '../../../core/clock.ts'
 import { Fault } from '../../../core/faults.ts'
-import { plainName } from '../../../core/plain-name.ts'
-import { secretHash } from '../../../core/secret.ts'
 import { RefusedToken, type TokenRefusal } from '../../../core/token-refusals.ts'
 import type { ApiKey } from '../../../plugin-api/key.ts'
 import type { VerifiedToken } from '../../../services/issuers/types.ts'
+import { memberKey, type RuleTerms } from './member-key.ts'
 
 /** Tokens that are remembered; of more, the least recently used one is verified again. */
 const MAX_TOKENS = 10_000
@@ -21,16 +20,6 @@ export interface TokenProof {
   verifyJwt(token: string, isSuspect: () => boolean): Promise<VerifiedToken>
   /** @throws Fault 401, 503. */
   verifyOpaque(token: string, isSuspect: () => boolean): Promise<VerifiedToken>
-}
-
-/** Terms of the callers of one rule, and the guardrails that it names. */
-export interface RuleTerms {
-  /** Name of the rule, or host of the issuer: it stands behind the name of a member. */
-  readonly name: string
-  /** Host of the issuer. */
-  readonly label: string
-  readonly guardrails: readonly string[]
-  readonly terms: Omit<ApiKey, 'identity' | 'hash' | 'label' | 'name' | 'management' | 'expiresAt'>
 }
 
 export interface TokenCallersOptions {
@@ -101,23 +90,4 @@ export class TokenCallers {
 function mapped({ key }: Known): ApiKey {
   if (!key) throw new Fault('forbidden', { message: 'The token is valid, but no rule of its issuer maps this caller' })
   return key
-}
-
-/**
- * The key of a member: the same identity for every token of an issuer and a member (docs/decisions/0086-callers-with-tokens.md). The NUL
- * stands in no secret, so no key of the store, whose identity is the digest of its first secret, has it.
- */
-function memberKey({ issuer, member, expiresAt }: VerifiedToken, { name, label, guardrails, terms }: RuleTerms): ApiKey {
-  const identity = secretHash(`member\0${issuer}\0${member}`)
-  return {
-    identity,
-    hash: identity,
-    label,
-    // Names of keys of the file have no space, so that no member is taken for one.
-    name: `${plainName(member)} (${name})`,
-    management: false,
-    expiresAt,
-    ...terms,
-    token: { issuer, guardrails },
-  }
 }
