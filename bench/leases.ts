@@ -12,6 +12,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { openBookkeeping } from '../src/cluster/bookkeeping.ts'
+import { NO_AUDIT_KEYS } from '../src/core/audit-keys.ts'
 import { systemClock } from '../src/core/clock.ts'
 import { entryAt } from '../src/core/entry-at.ts'
 import { GenerationIds } from '../src/core/ids.ts'
@@ -47,6 +48,7 @@ async function runProcess({ url, journal, seconds, limit, rate }: Told, tell: (f
     url,
     journal,
     lostGrace: 3_600_000,
+    auditKeys: NO_AUDIT_KEYS,
     clock,
     durability: 'process',
     report: (news) => console.error(news),

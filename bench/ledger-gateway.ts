@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { openBookkeeping } from '../src/cluster/bookkeeping.ts'
+import { NO_AUDIT_KEYS } from '../src/core/audit-keys.ts'
 import { systemClock } from '../src/core/clock.ts'
 import { queryIn, startPostgres } from '../test/support/postgres.ts'
 import { fillPostgres, fillSqlite, KEYS, MODELS, PROVIDERS } from './ledger-lists-fill.ts'
@@ -78,7 +79,15 @@ async function filled(place: LedgerPlace, folder: string, teardown: (end: () => 
   }
   const url = place.url ?? (await ownDatabase(teardown))
   const journal = join(folder, 'journal.db')
-  const options = { url, journal, lostGrace: 3_600_000, clock: systemClock, durability: 'process', report: () => {} } as const
+  const options = {
+    url,
+    journal,
+    lostGrace: 3_600_000,
+    auditKeys: NO_AUDIT_KEYS,
+    clock: systemClock,
+    durability: 'process',
+    report: () => {},
+  } as const
   await (await openBookkeeping(options)).close()
   if ((await queryIn(url, 'SELECT 1 FROM generation LIMIT 1')).length === 0) await fillPostgres(url, rows)
   return `url: "${url}", journal: "${journal}"`

@@ -91,7 +91,7 @@ async function serverCpu(postgres: TestPostgres, url: string): Promise<number> {
   return 10 * children.reduce((sum, pid) => sum + statTicks(processStat(pid), 12), statTicks(processStat(postmaster), 14))
 }
 
-const ALLOWANCES = [{ limit: 1e15, limitReset: null, of: 'key' as const }]
+const ALLOWANCES = [{ limit: 1e15, limitReset: null }]
 const leaseRequest = (key: string, turn: number) => ({
   key,
   ask: { full: 1000, floor: 1000 },

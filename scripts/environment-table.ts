@@ -22,6 +22,7 @@ const GROUPS: readonly Group[] = [
       ],
       ['HEADGATE_ADMIN_URL', 'Address of the admin listener, for commands on a running gateway; `--url` takes precedence.'],
       ['HEADGATE_ADMIN_TOKEN', 'Token of that listener, where it has one.'],
+      ['XDG_CONFIG_HOME', 'Folder below which `headgate login` keeps its tokens (`headgate/logins.json`); by default `~/.config`.'],
       ['HEADGATE_KEY', 'Key of a caller, for `headgate agents check` and for the configurations that `headgate agents` prints.'],
       [
         'HEADGATE_APP_KEY, HEADGATE_MASTER_KEY, HEADGATE_DATABASE',

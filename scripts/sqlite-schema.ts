@@ -9,11 +9,15 @@ const HEAD = `/**
 export const SQLITE_MIGRATIONS: readonly (readonly string[])[] = [
 `
 
+/** With the line end: `lineWidth` of biome.json. */
+const MAX_LINE_LENGTH = 141
+
 /** Formatted as the formatter would. */
 export function sqliteSchema(): string {
-  const steps = migrationsFor('sqlite').map((statements) =>
-    statements.length === 0 ? '  [],\n' : `  [\n${statements.map((text) => `    ${quoted(text)},\n`).join('')}  ],\n`,
-  )
+  const steps = migrationsFor('sqlite').map((statements) => {
+    const line = `  [${statements.map(quoted).join(', ')}],\n`
+    return line.length <= MAX_LINE_LENGTH ? line : `  [\n${statements.map((text) => `    ${quoted(text)},\n`).join('')}  ],\n`
+  })
   return `${HEAD}${steps.join('')}]\n${TABLES_HEAD}${finalTables().join('')}]\n`
 }
 

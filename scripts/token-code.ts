@@ -77,7 +77,7 @@ export function within(value: number, most: number): number {
   return value > 0 ? Math.min(value, most) : 0
 }
 
-${SIDES.map(addSide).join('\n')}
+${addTokens()}
 /** True where tokens have no column of their own in the ledger (\`src/core/ledger-counts.ts\`). */
 export function hasOtherKinds(usage: Usage): boolean {
 ${other()}}
@@ -96,7 +96,19 @@ function kindTruth({ count, split, always }: Kind): string {
   return always ? `usage.${count} > 0` : `usage.${count}`
 }
 
-function addSide(side: (typeof SIDES)[number]): string {
+function addTokens(): string {
+  const sides = SIDES.map(sideParts)
+  return `/**
+ * Adds the parts of a usage to the bills of its input and its output; what is reported beyond the whole of a side is cut, from the last kind
+ * on.
+ */
+export function addTokens(usage: Usage, price: Rates, inputBill: Bill, outputBill: Bill): void {
+${sides.map(({ counts }) => counts).join('')}${sides.map(({ lines }) => lines).join('')}}
+`
+}
+
+/** The code that counts the parts of one side, and that which adds them. */
+function sideParts(side: (typeof SIDES)[number]): { readonly counts: string; readonly lines: string } {
   const kinds = KINDS.filter((kind) => kind.side === side && kindCount(kind) !== undefined)
   const taken: string[] = []
   const counts: string[] = []
@@ -107,23 +119,26 @@ function addSide(side: (typeof SIDES)[number]): string {
   }
   for (const { rate, within: whole, ...kind } of kinds)
     if (whole !== undefined) counts.push(`  const ${rate} = within(${kindCount(kind)}, ${countRate(whole)})\n`)
-  return `/** Adds the parts of the ${side} to a bill; what is reported beyond the whole is cut, from the last kind on. */
-export function add${upper(side)}(usage: Usage, price: Rates, bill: Bill): void {
-  const ${side} = within(usage.${side}, MAX_TOKENS)
-${counts.join('')}${shownKinds(side)
-  .map((kind) => line(kind, [side, ...taken]))
-  .join('')}}
-`
+  return {
+    counts: `  const ${side} = within(usage.${side}, MAX_TOKENS)\n${counts.join('')}`,
+    lines: shownKinds(side)
+      .map((kind) => line(kind, [side, ...taken]))
+      .join(''),
+  }
 }
 
 function line(kind: Kind, [side, ...taken]: readonly string[]): string {
   const { rate, bill } = kind
-  if (kindCount(kind) === undefined) return `  bill.add(${[side, ...taken].join(' - ')}, price.${rate}, '${bill}')\n`
+  const add = `${kind.side}Bill.add`
+  if (kindCount(kind) === undefined) return `  ${add}(${[side, ...taken].join(' - ')}, price.${rate}, '${bill}')\n`
   const inner = KINDS.filter(({ within: whole }) => whole !== undefined && whole === kind.count).map((part) => part.rate)
   const condition = inner.length === 0 ? `${rate} > 0` : `${rate} > ${inner.join(' + ')}`
-  const call = `bill.add(${[rate, ...inner].join(' - ')}, ${kindPrice(kind)}, '${bill}')`
+  const values = [[rate, ...inner].join(' - '), kindPrice(kind), `'${bill}'`]
+  const call = `${add}(${values.join(', ')})`
   const whole = `  if (${condition}) ${call}`
-  return whole.length > LINE ? `  if (${condition})\n    ${call}\n` : `${whole}\n`
+  if (whole.length <= LINE) return `${whole}\n`
+  const broken = call.length + 4 > LINE ? `${add}(\n${values.map((value) => `      ${value},\n`).join('')}    )` : call
+  return `  if (${condition})\n    ${broken}\n`
 }
 
 /** A lifetime without a price of its own costs the dearest that the endpoint has for input. */

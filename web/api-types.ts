@@ -114,6 +114,17 @@ readonly p99: number
 
 export type KeysReply = {
 readonly data: readonly (Key)[]
+readonly total_count: number
+readonly next: string | null
+readonly totals?: {
+readonly keys: number
+readonly in_use: number
+readonly limit_reached: number
+readonly limit_near: number
+readonly usage_daily: number
+readonly usage_weekly: number
+readonly usage_monthly: number
+}
 }
 
 export type OneKeyReply = {
@@ -156,6 +167,9 @@ export type BudgetsReply = {
 readonly data: readonly ({
 readonly name: string
 readonly is_defined: boolean
+readonly parent: string | null
+readonly children: readonly (string)[]
+readonly remaining: number
 readonly windows: readonly ({
 readonly window: Word<'daily' | 'weekly' | 'monthly' | 'lifetime'>
 readonly limit_usd: number
@@ -164,6 +178,7 @@ readonly remaining: number
 readonly resets_at: string | null
 })[]
 readonly held: number
+readonly key_count: number
 readonly keys: readonly ({
 readonly hash: string
 readonly name: string
@@ -698,7 +713,7 @@ readonly data: readonly ({
 readonly sequence: number
 readonly at: string
 readonly actor: {
-readonly kind: Word<'management_key' | 'key' | 'admin_token' | 'command_line' | 'configuration' | 'gateway' | 'visitor'>
+readonly kind: Word<'management_key' | 'key' | 'member' | 'admin_token' | 'command_line' | 'configuration' | 'gateway' | 'visitor'>
 readonly id: string | null
 readonly name: string | null
 }
@@ -739,9 +754,17 @@ readonly data: LedgerEntry
 
 export type SessionReply = {
 readonly brand: string
+readonly sign_in: {
+readonly issuers: readonly ({
+readonly name: string
+readonly label: string
+})[]
+readonly refusals: Readonly<Record<string, string>>
+}
 readonly data: {
 readonly name: string
-readonly role: Word<'operator' | 'manager'>
+readonly role: Word<'operator' | 'manager' | 'person'>
+readonly key_role: Word<'member' | 'viewer' | 'billing' | 'admin' | 'owner'>
 readonly actions: readonly (string)[]
 readonly expires_at: string
 readonly version: string
@@ -860,6 +883,7 @@ readonly updated_at: string | null
 readonly expires_at: string | null
 readonly creator_user_id: string | null
 readonly workspace_id: string
+readonly role: Word<'member' | 'viewer' | 'billing' | 'admin' | 'owner'> | null
 readonly is_management_key: boolean
 readonly source: Word<'configuration' | 'store'>
 readonly forecast?: {

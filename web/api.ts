@@ -116,6 +116,15 @@ export async function signIn(secret: { key: string } | { code: string }): Promis
   return data
 }
 
-export async function signOut(): Promise<void> {
-  await call('/control-room/session', { method: 'DELETE' }).catch(() => undefined)
+/** Leads the browser to the identity provider. @param name of the sign-in. @throws ApiError where it cannot be reached. */
+export async function signInAt(name: string): Promise<void> {
+  const body = { return_to: location.pathname + location.search }
+  const { data } = await call<{ data: { location: string } }>(`/control-room/sign-in/${name}`, { method: 'POST', body })
+  location.assign(data.location)
+}
+
+/** @returns the address at which the visitor signs out at the identity provider as well; undefined where there is none. */
+export async function signOut(): Promise<string | undefined> {
+  const reply = await call<{ data: { location: string } } | undefined>('/control-room/session', { method: 'DELETE' }).catch(() => undefined)
+  return reply?.data.location
 }

@@ -3,8 +3,9 @@ import { useEffect, useErrorBoundary, useRef, useState } from 'preact/hooks'
 import type { Session } from './api.ts'
 import { EmptyNote, ErrorNote, Loading } from './components/notes.tsx'
 import type { Page } from './page.ts'
+import { opens, RightsProvider } from './rights.ts'
 import { followLinks, pathTo, useAddress } from './router.ts'
-import { FIRST, ROUTES, type Route } from './routes.ts'
+import { ROUTES, type Route } from './routes.ts'
 import { currentTheme, setTheme, type Theme } from './theme.ts'
 
 export interface FrameProps {
@@ -15,9 +16,11 @@ export interface FrameProps {
 
 export function Frame({ brand, session, onSignOut }: FrameProps) {
   const { parts } = useAddress()
-  const [name = FIRST, ...rest] = parts
+  const routes = ROUTES.filter(({ reads }) => opens(session, reads))
+  const first = routes[0]?.name ?? ''
+  const [name = first, ...rest] = parts
   const [isMenuOpen, setMenuOpen] = useState(false)
-  const route = ROUTES.find((each) => each.name === name)
+  const route = routes.find((each) => each.name === name)
   const main = useRef<HTMLElement>(null)
   const shown = useRef(name)
   useEffect(() => {
@@ -47,12 +50,12 @@ export function Frame({ brand, session, onSignOut }: FrameProps) {
         >
           <Icon path="M3 5.5h14M3 10h14M3 14.5h14" />
         </button>
-        <a class="home" href={pathTo([FIRST])}>
+        <a class="home" href={pathTo([first])}>
           <span class="mark" aria-hidden="true" />
           {brand} <span class="quiet">control room</span>
         </a>
         <span class="who" title={`Signed in with ${session.name}`}>
-          {session.name}
+          {session.name} <span class="quiet">{session.key_role}</span>
         </span>
         <ThemeSwitch />
         <button type="button" class="button small" onClick={onSignOut}>
@@ -61,7 +64,7 @@ export function Frame({ brand, session, onSignOut }: FrameProps) {
       </header>
       <nav id="pages" class="pages" aria-label="Pages">
         <ul>
-          {ROUTES.map(({ name: each, title, icon }) => (
+          {routes.map(({ name: each, title, icon }) => (
             <li key={each}>
               <a href={pathTo([each])} aria-current={each === name ? 'page' : undefined}>
                 <Icon path={icon} />
@@ -73,7 +76,13 @@ export function Frame({ brand, session, onSignOut }: FrameProps) {
         <p class="version">Version {session.version}</p>
       </nav>
       <main id="main" ref={main} tabIndex={-1}>
-        {route ? <Shown key={route.name} route={route} session={session} rest={rest} /> : <NotFound />}
+        <RightsProvider value={session}>
+          {route ? (
+            <Shown key={route.name} route={route} session={session} rest={rest} />
+          ) : (
+            <NotFound first={routes[0]} isClosed={ROUTES.some((each) => each.name === name)} role={session.key_role} />
+          )}
+        </RightsProvider>
       </main>
     </div>
   )
@@ -133,10 +142,17 @@ function Shown({ route, session, rest }: ShownProps) {
   return <page.Page session={session} rest={rest} />
 }
 
-function NotFound() {
+interface NotFoundProps {
+  readonly first: Route | undefined
+  readonly isClosed: boolean
+  readonly role: Session['key_role']
+}
+
+/** @param isClosed true for a page that the role may not read. */
+function NotFound({ first, isClosed, role }: NotFoundProps) {
   return (
-    <EmptyNote title="There is no such page">
-      <a href={pathTo([FIRST])}>Show what happens now</a>
+    <EmptyNote title={isClosed ? `This page is not open to the role ${role}` : 'There is no such page'}>
+      {first && <a href={pathTo([first.name])}>{first.name === 'now' ? 'Show what happens now' : `Show ${first.title}`}</a>}
     </EmptyNote>
   )
 }

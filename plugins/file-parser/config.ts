@@ -11,13 +11,13 @@ import {
 import { FileNotes } from './file-notes.ts'
 import type { OcrAccount } from './ocr.ts'
 
-/** Set where the operator names the service. */
+/** Place of the operator's settings, for messages that say what is to be configured. */
 const PLACE = 'plugins.defaults.file-parser'
 
-/** As they are, by the service for scans, or by the text that they hold. */
+/** The way in which a file reaches the model: as it is (`native`), read by the service for scans, or as the text that it holds. */
 export type Engine = 'native' | 'scan' | 'text'
 
-/** Under the names of the wire. */
+/** Engines by the names that callers send. */
 const ENGINES: Readonly<Record<string, Engine>> = {
   native: 'native',
   'mistral-ocr': 'scan',
@@ -30,7 +30,7 @@ const USUAL_MODEL = 'mistral-ocr-latest'
 /** USD per thousand pages. */
 const USUAL_PRICE = '2.00'
 const USUAL_PAGES = 200
-/** The service's own bound. */
+/** Most pages that the service reads of one file. */
 const MAX_PAGES = 1000
 
 export interface FileParserConfig {
@@ -41,7 +41,7 @@ export interface FileParserConfig {
   policy: OutboundPolicy
   /** True where the request names the plugin: the caller knows of its annotations, whatever the format. */
   named: boolean
-  /** Of this request. */
+  /** Texts of files that earlier answers of this conversation brought back. */
   notes: FileNotes
 }
 

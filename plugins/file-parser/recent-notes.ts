@@ -19,7 +19,7 @@ export class RecentNotes {
   private readonly kept = new Map<string, Kept>()
   private size = 0
 
-  /** @param key of whom, read how, and which file. @param now milliseconds on the monotonic clock. */
+  /** @param key names the caller, the way of reading and the file. @param now milliseconds on the monotonic clock. */
   get(key: string, now: number): FileNote | undefined {
     const found = this.kept.get(key)
     return found && found.until > now ? found.note : undefined
@@ -46,7 +46,7 @@ export class RecentNotes {
 
 const gateways = new WeakMap<object, RecentNotes>()
 
-/** @param owner what lives as long as the gateway. */
+/** The notes of one gateway. @param owner an object that lives as long as the gateway does. */
 export function recentNotes(owner: object): RecentNotes {
   let found = gateways.get(owner)
   if (!found) {

@@ -13,7 +13,7 @@ export interface ParetoConfig {
   path: string
 }
 
-/** The high tier. */
+/** Score that chooses the high tier. */
 const DEFAULT_SCORE = 0.66
 
 /** @throws Fault 400 naming the field under `path`. */

@@ -10,7 +10,7 @@ export const addition = {
   edits: [
     {
       file: 'src/cli/greet.ts',
-      text: `/** \`headgate greet NAME\`: a word to whoever is named. */
+      text: `/** \`headgate greet NAME\`: a greeting for NAME. */
 
 /** @returns the exit code. */
 export function greet(name: string, { loud }: { loud?: boolean }): number {

@@ -94,7 +94,7 @@ export const newestModelOperations: readonly Operation[] = [
   operation('GET /newest-models', {
     id: 'listNewestModels',
     tag: 'Records',
-    caller: 'management',
+    roles: ['viewer'],
     summary: 'List the models of the newest 1,000 generations',
     reply: { description: 'Requests of each model.', schema: data(Type.Array(Type.Object({ model: Type.String(), requests: count() }))) },
     faults: ['unavailable'],

@@ -23,7 +23,7 @@ export const timeOperations: readonly Operation[] = [
   operation('GET /time', {
     id: 'getTime',
     tag: 'Records',
-    caller: 'management',
+    roles: ['viewer'],
     summary: 'Get the time of the gateway',
     parameters: [form],
     reply: { description: 'The time.', schema: data(Type.Union([Type.String(), Type.Number()])) },

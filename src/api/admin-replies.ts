@@ -4,6 +4,7 @@
  */
 import { type Static, type TSchema, Type } from 'typebox'
 import { ENTRY_KINDS } from '../core/ledger-entries.ts'
+import { ROLES } from '../core/roles.ts'
 
 const count = () => Type.Integer({ minimum: 0 })
 const time = () => Type.String()
@@ -18,11 +19,17 @@ const stored = (words: readonly string[]) => Type.Unsafe<string>(Type.Enum([...w
 
 const session = Type.Object({
   brand: Type.String(),
+  /** Identity providers where people sign in, and why a sign-in there may open no session. */
+  sign_in: Type.Object({
+    issuers: Type.Array(Type.Object({ name: Type.String(), label: Type.String() })),
+    refusals: Type.Record(Type.String(), Type.String()),
+  }),
   /** Null without a session. */
   data: maybe(
     Type.Object({
       name: Type.String(),
-      role: Type.Enum(['operator', 'manager']),
+      role: Type.Enum(['operator', 'manager', 'person']),
+      key_role: Type.Enum([...ROLES]),
       actions: Type.Array(Type.String()),
       expires_at: time(),
       version: Type.String(),

@@ -1,17 +1,16 @@
-/** GET /v1/audit: the audit log, and the check of its chain. */
-import { Type } from 'typebox'
+/** GET /v1/audit: the audit log. */
 import { AUDIT_ACTIONS, type AuditAction, type AuditHead, type AuditRow, NO_ENTRY } from '../core/audit-entries.ts'
-import { checker } from '../core/check.ts'
+import type { AuditKeys } from '../core/audit-keys.ts'
 import { badField } from '../core/faults.ts'
 import { isObject, type JsonObject, parseJson } from '../core/json.ts'
 import type { AuditLogStore } from '../store/audit-log.ts'
-import { verifyAuditLog } from '../store/audit-verify.ts'
 import { allKeys, type KeySource } from './key-entry.ts'
 import { choice, cursor, integer, shortText, time } from './parameters.ts'
 import { type ApiReply, ok } from './reply.ts'
 
 export interface AuditSource extends Pick<KeySource, 'configured' | 'store'> {
   readonly auditLog: Pick<AuditLogStore, 'page' | 'head'>
+  readonly auditKeys: AuditKeys
 }
 
 const MAX_PAGE_LENGTH = 500
@@ -63,35 +62,6 @@ function entryView({ sequence, entry, hash }: AuditRow): JsonObject {
   const fields = parseJson(entry)
   // An entry that was edited behind the gateway's back is shown as what it is.
   return isObject(fields) ? { ...fields, hash } : { sequence, damaged: true, hash }
-}
-
-export type AuditCommand =
-  | { readonly verb: 'list'; readonly query?: Readonly<Record<string, string>> }
-  | { readonly verb: 'verify'; readonly expect?: string }
-
-const checkCommand = checker(
-  Type.Object(
-    {
-      verb: Type.Enum(['list', 'verify']),
-      query: Type.Optional(Type.Record(Type.String(), Type.String())),
-      expect: Type.Optional(Type.String({ minLength: 1, maxLength: 100 })),
-    },
-    { additionalProperties: false },
-  ),
-)
-
-/** @param command as it was sent, not checked yet. @throws Fault 400 naming the field. */
-export async function runAuditCommand(command: unknown, source: AuditSource): Promise<JsonObject> {
-  checkCommand(command)
-  const { verb, query = {}, expect } = command as { verb: string; query?: Record<string, string>; expect?: string }
-  if (verb === 'list') return (await listAuditEntries(new URLSearchParams(query), source)).body
-  const { count, receipt, problem } = await verifyAuditLog(source.auditLog, expect === undefined ? undefined : parseReceipt(expect))
-  return {
-    verdict: problem ? 'broken' : 'whole',
-    entries: count,
-    receipt: receiptText(receipt),
-    ...(problem ? { first_bad: { sequence: problem.sequence, problem: problem.text } } : {}),
-  }
 }
 
 export const receiptText = ({ sequence, hash }: AuditHead): string => `${sequence}:${hash}`

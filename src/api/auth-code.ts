@@ -13,6 +13,7 @@ import type { JsonObject } from '../core/json.ts'
 import { MAX_USD } from '../core/money.ts'
 import { usdText } from '../core/money-text.ts'
 import { nameIn } from '../core/plain-name.ts'
+import { isManager } from '../core/roles.ts'
 import { secretHash } from '../core/secret.ts'
 import { WINDOWS } from '../core/windows.ts'
 import type { ApiKey, LimitReset } from '../plugin-api/key.ts'
@@ -136,13 +137,9 @@ export async function authorize(body: JsonObject, consenter: string, source: Key
 export async function findConsenter(hash: string, source: KeySource): Promise<ApiKey | StoredKey | undefined> {
   const key = source.configured.find((one) => one.hash === hash) ?? (await source.store.find(hash))
   if (!key || key.disabled || (key.expiresAt !== null && key.expiresAt <= source.clock.now())) return undefined
-  if (key.management) throw new Fault('forbidden', { message: 'Management keys cannot sign in to applications: use an ordinary key' })
+  if (isManager(key)) throw new Fault('forbidden', { message: 'Management keys cannot sign in to applications: use an ordinary key' })
   if ('consent' in key && key.consent)
     throw new Fault('forbidden', { message: 'A key that was given to an application cannot sign in to further ones' })
-  if (key.parent !== undefined)
-    throw new Fault('forbidden', {
-      message: 'A key that draws on a shared budget cannot sign in to applications: use one without a parent',
-    })
   return key
 }
 

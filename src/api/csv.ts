@@ -49,7 +49,8 @@ function prefersCsv(accept = ''): boolean {
 }
 
 /** The first page is read before the reply begins: what is wrong with the query is an ordinary error. @throws Fault. */
-export async function csvReply({ name, columns, paging }: CsvList, query: URLSearchParams, source: CsvSource): Promise<CsvReply> {
+export async function csvReply(list: CsvList, query: URLSearchParams, source: CsvSource): Promise<CsvReply> {
+  const { name, paging } = list
   const pages = paging ? PAGINGS[paging.by](query, paging.most, source) : once(query, source)
   const reading = pages[Symbol.asyncIterator]()
   const first = await reading.next()
@@ -60,7 +61,7 @@ export async function csvReply({ name, columns, paging }: CsvList, query: URLSea
       'Content-Type': 'text/csv; charset=utf-8; header=present',
       'Content-Disposition': `attachment; filename="${name}-${day}.csv"`,
     },
-    bytes: Readable.from(texts(columns, first, reading), { highWaterMark: 1 }),
+    bytes: Readable.from(texts(list, first, reading), { highWaterMark: 1 }),
   }
 }
 
@@ -68,16 +69,16 @@ export async function csvReply({ name, columns, paging }: CsvList, query: URLSea
 const PIECE = 500
 
 async function* texts(
-  columns: readonly string[],
+  list: CsvList,
   first: IteratorResult<readonly JsonObject[]>,
   reading: AsyncIterator<readonly JsonObject[]>,
 ): AsyncGenerator<string> {
-  yield line(columns)
+  yield headLine(list)
   try {
     for (let page = first; !page.done; page = await reading.next()) {
       for (let at = 0; at < page.value.length; at += PIECE) {
         const rows = page.value.slice(at, at + PIECE)
-        yield rows.map((row) => line(columns.map((column) => row[column]))).join('')
+        yield rows.map((row) => rowLine(list, row)).join('')
         // A caller that is fast would have all of them written in one turn of the event loop.
         await nextTurn()
       }
@@ -88,25 +89,32 @@ async function* texts(
   }
 }
 
+type Columns = Pick<CsvList, 'columns' | 'amounts'>
+
 /** @param withHead true for the line of names before the rows. */
-export function csvText({ columns }: Pick<CsvList, 'columns'>, rows: readonly JsonObject[], withHead: boolean): string {
-  const lines = rows.map((row) => line(columns.map((column) => row[column])))
-  return [...(withHead ? [line(columns)] : []), ...lines].join('')
+export function csvText(list: Columns, rows: readonly JsonObject[], withHead: boolean): string {
+  return [...(withHead ? [headLine(list)] : []), ...rows.map((row) => rowLine(list, row))].join('')
 }
 
-const line = (values: readonly (Json | undefined)[]): string => `${values.map(cell).join(',')}\r\n`
+const headLine = ({ columns }: Columns): string => `${columns.map((name) => cell(name)).join(',')}\r\n`
+
+const rowLine = ({ columns, amounts = [] }: Columns, row: JsonObject): string =>
+  `${columns.map((column) => cell(row[column], amounts.includes(column))).join(',')}\r\n`
 
 /**
  * A text that a spreadsheet would take for a formula gets an apostrophe before it (OWASP, "CSV Injection"; ASVS 5.0, 1.2.10). Numbers
  * stay as they are. In quotes stands also what separates cells where a comma is that of numbers: `a;=1+1` would be two, the second a formula.
  */
-function cell(value: Json | undefined): string {
+function cell(value: Json | undefined, isAmount = false): string {
   if (value === null || value === undefined) return ''
   if (typeof value === 'number' || typeof value === 'boolean') return String(value)
   const text = typeof value === 'string' ? value : Array.isArray(value) && !value.some(isObject) ? value.join(' ') : JSON.stringify(value)
-  const safe = /^[=+\-@\t\r\n\0＝＋－＠]/.test(text) ? `'${text}` : text
+  const safe = /^[=+\-@\t\r\n\0＝＋－＠]/.test(text) && !(isAmount && DECIMAL.test(text)) ? `'${text}` : text
   return /[",;\t\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe
 }
+
+/** An exact decimal: more digits than a number of JavaScript has. */
+const DECIMAL = /^-?\d+(\.\d+)?$/
 
 const replyRows = ({ body: { data } }: ApiReply): JsonObject[] => (Array.isArray(data) ? data.filter(isObject) : [])
 

@@ -2,6 +2,7 @@
 import type { TSchema } from 'typebox'
 import type { FaultCode } from '../core/faults.ts'
 import type { Json, JsonObject } from '../core/json.ts'
+import type { RequiredRoles } from '../core/roles.ts'
 
 export interface DescribedParameter {
   readonly name: string
@@ -38,8 +39,8 @@ export interface DescribedOperation {
   readonly tag: string
   readonly summary: string
   readonly description?: string
-  /** Callers of it: keys that generate are `ordinary`. */
-  readonly caller: 'any' | 'ordinary' | 'management' | 'none'
+  /** Roles that it is open to: stated here alone, and checked before it is called. */
+  readonly roles: RequiredRoles
   readonly parameters?: readonly DescribedParameter[]
   readonly body?: DescribedBody
   readonly reply: { readonly description: string; readonly schema: TSchema; readonly status?: 200 | 201; readonly type?: string }
@@ -58,6 +59,8 @@ export interface CsvList {
   /** Of the file, without the day. */
   readonly name: string
   readonly columns: readonly string[]
+  /** Columns whose texts are exact decimals, which stand as the numbers that they are. */
+  readonly amounts?: readonly string[]
   /** Paging of its list, and rows of one page at most; absent where it comes whole. */
   readonly paging?: { readonly by: 'offset' | 'cursor'; readonly most: number }
 }

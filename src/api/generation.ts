@@ -1,5 +1,6 @@
 /** GET /v1/generation: what became of one exchange. */
 import { badField, Fault } from '../core/faults.ts'
+import { isManager, type RoleHolder } from '../core/roles.ts'
 import { generationView } from '../ledger/generation.ts'
 import type { LedgerReader } from '../ledger/reader.ts'
 import { type ApiReply, ok } from './reply.ts'
@@ -10,12 +11,12 @@ import { type ApiReply, ok } from './reply.ts'
  */
 export async function readGeneration(
   query: URLSearchParams,
-  key: { readonly identity: string; readonly management: boolean },
+  key: { readonly identity: string } & RoleHolder,
   ledger: Pick<LedgerReader, 'find'>,
 ): Promise<ApiReply> {
   const id = query.get('id')
   if (!id) throw badField('id', 'is required: the id of a generation, from X-Generation-Id')
   const record = await ledger.find(id)
-  if (!record || (record.hold.key !== key.identity && !key.management)) throw new Fault('not_found', { message: 'No such generation' })
-  return ok({ data: generationView(record, { causes: key.management }) })
+  if (!record || (record.hold.key !== key.identity && !isManager(key))) throw new Fault('not_found', { message: 'No such generation' })
+  return ok({ data: generationView(record, { causes: isManager(key) }) })
 }

@@ -1,9 +1,11 @@
 export type { UntimedEntry } from '../store/audit-log.ts'
 export { ADMIN_REPLIES, type SessionReply } from './admin-replies.ts'
-export { type AuditCommand, type AuditSource, runAuditCommand } from './audit.ts'
+export { type AuditCommand, runAuditCommand } from './audit-commands.ts'
+export type { AuditReportSource } from './audit-report.ts'
 export { answerTo, isOwnMachine, type SignInPolicy } from './auth-callback.ts'
 export { findConsenter, type KeyRequest, makeCode, parseKeyRequest, requireSignIn } from './auth-code.ts'
 export { exchangeCode } from './auth-exchange.ts'
+export { CHARGEBACK_CSV, type ChargebackCommand, type ChargebackSource, runChargebackCommand } from './chargeback.ts'
 export { type CompactionCommand, type CompactionSource, runCompactionCommand } from './compaction-commands.ts'
 export { csvReply, csvText, wantsCsv } from './csv.ts'
 export { runEntryCommand } from './entry-commands.ts'
@@ -23,6 +25,12 @@ export type { Call, Operation } from './operation.ts'
 export { type ChangeSource, keyActor } from './origin.ts'
 export { REFUSALS_CSV, type RefusalCommand, type RefusalSource, runRefusalCommand } from './refusals.ts'
 export { type ApiReply, type BytesReply, replyJson } from './reply.ts'
-export { MAX_SESSION_MS, type RoomSession, RoomSessions, type RoomSessionsOptions, type SessionHolder } from './room-sessions.ts'
+export {
+  MAX_SESSION_MS,
+  type RoomSession,
+  RoomSessions,
+  type RoomSessionsOptions,
+  type SessionHolder,
+} from './room-sessions.ts'
 export { runSessionCommand, type SessionCommand, type SessionSource } from './sessions.ts'
 export type { ConsentBuckets, ManagementSource, OperationSource, UploadSource } from './source.ts'

@@ -7,13 +7,14 @@ import type { Json, JsonObject } from '../core/json.ts'
 import { MAX_USD } from '../core/money.ts'
 import { nanoFromUsd } from '../core/money-text.ts'
 import { nameIn } from '../core/plain-name.ts'
+import { isRole, ROLES } from '../core/roles.ts'
 import { WINDOWS } from '../core/windows.ts'
 import { WORKSPACE } from '../core/workspace.ts'
 import type { LimitReset } from '../plugin-api/key.ts'
 import type { KeyRecord } from '../store/keys.ts'
 
 type Changes = Partial<
-  Pick<KeyRecord, 'name' | 'disabled' | 'limit' | 'limitReset' | 'includeByokInLimit' | 'providerIds' | 'creator' | 'parent'>
+  Pick<KeyRecord, 'name' | 'disabled' | 'limit' | 'limitReset' | 'includeByokInLimit' | 'providerIds' | 'creator' | 'parent' | 'role'>
 >
 type Making = Changes & Pick<KeyRecord, 'name' | 'expiresAt' | 'creator'>
 
@@ -24,6 +25,7 @@ const nullable = <T extends Parameters<typeof Type.Optional>[0]>(schema: T) => T
 const line = () => Type.String({ minLength: 1, maxLength: MAX_NAME_LENGTH })
 
 const shared = {
+  role: Type.Optional(Type.Enum([...ROLES])),
   creator_user_id: nullable(line()),
   limit: nullable(Type.Number({ minimum: 0, maximum: MAX_USD })),
   limit_reset: nullable(Type.Enum([...WINDOWS])),
@@ -78,6 +80,7 @@ function changesIn(body: JsonObject): Changes {
     provider_ids: ids,
     creator_user_id: creator,
     parent,
+    role,
   } = body
   const changes: { -readonly [K in keyof Changes]: Changes[K] } = {}
   if (typeof name === 'string') changes.name = nameIn(name, 'name')
@@ -87,6 +90,7 @@ function changesIn(body: JsonObject): Changes {
   if (typeof includeByok === 'boolean') changes.includeByokInLimit = includeByok
   if (creator !== undefined) changes.creator = typeof creator === 'string' ? nameIn(creator, 'creator_user_id') : null
   if (parent !== undefined) changes.parent = typeof parent === 'string' ? parent : undefined
+  if (isRole(role)) changes.role = role
   if (ids !== undefined) changes.providerIds = Array.isArray(ids) ? ids.map(String) : []
   return changes
 }

@@ -5,14 +5,17 @@ import { checker } from '../core/check.ts'
 import { badField, Fault } from '../core/faults.ts'
 import { isObject, type JsonObject } from '../core/json.ts'
 import { MAX_USD } from '../core/money.ts'
+import { ROLES } from '../core/roles.ts'
 import { listBudgets } from './budgets.ts'
 import { readCredits } from './credits.ts'
-import { allKeys, type KeySource, keyEntries } from './key-entry.ts'
-import { addCredit, changeKey, createKey, keyCalled, namesakeText, removeKey, rotateKey } from './keys.ts'
+import type { KeySource } from './key-entry.ts'
+import { findKeys } from './key-list.ts'
+import { OPERATOR_RIGHTS } from './key-rights.ts'
+import { addCredit, changeKey, createKey, type KeyChangeSource, keyCalled, namesakeText, removeKey, rotateKey } from './keys.ts'
 import { hashNamed } from './named-key.ts'
 import type { ChangeSource } from './origin.ts'
 
-export type KeyVerb = 'list' | 'create' | 'disable' | 'enable' | 'rotate' | 'delete' | 'credits' | 'add' | 'budgets'
+export type KeyVerb = 'list' | 'create' | 'disable' | 'enable' | 'rotate' | 'role' | 'delete' | 'credits' | 'add' | 'budgets'
 
 export interface KeyCommand {
   verb: KeyVerb
@@ -20,13 +23,17 @@ export interface KeyCommand {
   key?: string
   /** Of `create`: the body of `POST /v1/keys`. */
   fields?: JsonObject
-  /** Of `create`: a key that manages and cannot generate. */
+  /** Of `create`: the role `owner`, where the fields state none. */
   management?: boolean
+  /** Of `role`: the new one. */
+  role?: string
   /** Of `add`: USD. */
   amount?: number
+  /** Of `list`: as of `GET /v1/keys`, with disabled keys unless it says otherwise. */
+  query?: Readonly<Record<string, string>>
 }
 
-const VERBS: readonly KeyVerb[] = ['list', 'create', 'disable', 'enable', 'rotate', 'delete', 'credits', 'add', 'budgets']
+const VERBS: readonly KeyVerb[] = ['list', 'create', 'disable', 'enable', 'rotate', 'role', 'delete', 'credits', 'add', 'budgets']
 
 const checkCommand = checker(
   Type.Object(
@@ -35,22 +42,29 @@ const checkCommand = checker(
       key: Type.Optional(Type.String({ minLength: 1 })),
       fields: Type.Optional(Type.Object({})),
       management: Type.Optional(Type.Boolean()),
+      role: Type.Optional(Type.Enum([...ROLES])),
       amount: Type.Optional(Type.Number({ minimum: 0, maximum: MAX_USD })),
+      query: Type.Optional(Type.Record(Type.String(), Type.String())),
     },
     { additionalProperties: false },
   ),
 )
 
 /** @param command as it was sent, not checked yet. @throws Fault 400 naming the field, 404 and 409 as the operations on keys. */
-export async function runKeyCommand(command: unknown, source: KeySource & ChangeSource): Promise<JsonObject> {
+export async function runKeyCommand(command: unknown, given: KeySource & ChangeSource): Promise<JsonObject> {
+  const source = { ...given, caller: OPERATOR_RIGHTS }
   checkCommand(command)
-  const { verb, key, fields, management, amount } = command as KeyCommand
-  if (verb === 'list') return { data: await keyEntries(await allKeys(source), source) }
+  const { verb, key, fields, management, role, amount, query } = command as KeyCommand
+  if (verb === 'list') return (await findKeys(new URLSearchParams({ include_disabled: 'true', ...query }), source)).body
   if (verb === 'budgets') return (await listBudgets(source)).body
   if (verb === 'credits') return (await readCredits(source)).body
-  if (verb === 'create') return create(isObject(fields) ? fields : {}, source, management)
+  if (verb === 'create') return create({ ...(management ? { role: 'owner' } : {}), ...(isObject(fields) ? fields : {}) }, source)
   const hash = await hashNamed(key, source)
   if (verb === 'rotate') return (await rotateKey(hash, source)).body
+  if (verb === 'role') {
+    if (role === undefined) throw badField('role', 'is required')
+    return (await changeKey(hash, { role }, source)).body
+  }
   if (verb === 'delete') return (await removeKey(hash, source)).body
   if (verb === 'add') {
     if (amount === undefined) throw badField('amount', 'is required')
@@ -60,7 +74,7 @@ export async function runKeyCommand(command: unknown, source: KeySource & Change
 }
 
 /** Commands find keys by their names, so they make none of a name that stands for another. @throws Fault 409. */
-async function create(fields: JsonObject, source: KeySource & ChangeSource, management: boolean | undefined): Promise<JsonObject> {
+async function create(fields: JsonObject, source: KeyChangeSource): Promise<JsonObject> {
   const namesake = typeof fields.name === 'string' ? await keyCalled(fields.name, source) : undefined
   if (namesake) {
     const hash = namesake.hash.slice(0, 12)
@@ -68,5 +82,5 @@ async function create(fields: JsonObject, source: KeySource & ChangeSource, mana
       message: `${namesakeText(namesake)}: choose another name, or give that key a new secret with headgate keys rotate ${hash}, or delete it: headgate keys delete ${hash}`,
     })
   }
-  return (await createKey(fields, source, management)).body
+  return (await createKey(fields, source)).body
 }

@@ -4,6 +4,7 @@ import type { Clock } from '../core/clock.ts'
 import type { JsonObject } from '../core/json.ts'
 import { LOSSES } from '../core/ledger-entries.ts'
 import { usd } from '../core/money.ts'
+import { isManager } from '../core/roles.ts'
 import { type Budgets, budgetNamed } from '../core/shared-budget.ts'
 import { WORKSPACE } from '../core/workspace.ts'
 import type { Allowance, CreditBook } from '../ledger/allowance.ts'
@@ -42,8 +43,8 @@ export async function keyEntries(
   keys: readonly (ApiKey | StoredKey)[],
   source: Pick<KeySource, 'credit' | 'configured' | 'store' | 'entries' | 'budgets'>,
 ): Promise<JsonObject[]> {
-  const { configured, store } = source
-  const issued = await Promise.all(keys.map((key) => withIssuer(key, configured, (hash) => store.find(hash))))
+  const { store } = source
+  const issued = await Promise.all(keys.map((key) => withIssuer(key, source, (hash) => store.find(hash))))
   const complete = issued.map((key) => withBudget(key, source))
   await source.credit.refresh?.(complete.flatMap(keyAccounts))
   const lost = new Map(
@@ -52,13 +53,15 @@ export async function keyEntries(
   return complete.map((key) => ({ ...keyEntry(key, source), ...apiKeyLosses(key, lost) }))
 }
 
+type IssuerSource = Pick<KeySource, 'configured'> & Partial<Pick<KeySource, 'budgets'>>
+
 /** An issued key as it may be used now: disabled where its issuer is, or is no more the one that issued it. */
-async function withIssuer<K extends ApiKey>(key: K, configured: readonly ApiKey[], find: KeyStore['find']): Promise<K> {
+async function withIssuer<K extends ApiKey>(key: K, source: IssuerSource, find: KeyStore['find']): Promise<K> {
   const { consent, issuer } = key
   if (!consent || issuer) return key
-  const written = configured.find(({ identity }) => identity === consent.by)
+  const written = source.configured.find(({ identity }) => identity === consent.by)
   const found = written ?? (await find(issuerHash(consent)))
-  return found && isIssuer(consent, found) ? underIssuer(key, found) : { ...key, disabled: true }
+  return found && isIssuer(consent, found) ? underIssuer<ApiKey & K>(key, withBudget<ApiKey>(found, source)) : { ...key, disabled: true }
 }
 
 /** A key of the store with the budget that it names. */
@@ -100,6 +103,7 @@ export function keyAmounts(key: ApiKey | KeyRecord, credit: CreditBook): JsonObj
 
 function keyEntry(key: ApiKey | StoredKey, { credit }: Pick<KeySource, 'credit'>): JsonObject {
   const stored = 'createdAt' in key ? key : undefined
+  const unknown = stored?.unknownRole
   return {
     hash: key.hash,
     name: key.name,
@@ -112,7 +116,8 @@ function keyEntry(key: ApiKey | StoredKey, { credit }: Pick<KeySource, 'credit'>
     creator_user_id: key.creator ?? null,
     external_user: null,
     workspace_id: WORKSPACE,
-    is_management_key: key.management,
+    role: unknown === undefined ? key.role : null,
+    is_management_key: isManager(key),
     provider_ids: [...((key.issuer ?? key).providerIds ?? [])],
     source: stored ? 'store' : 'configuration',
     parent: key.parent ?? null,
@@ -127,7 +132,12 @@ export async function allKeys(
   const ofFile = new Set(source.configured.map((key) => key.hash))
   // A secret that stands in both is the configuration's, as it is for callers.
   const stored = (await source.store.list()).filter((key) => !ofFile.has(key.hash) && isKey(key))
-  const byHash = new Map(stored.map((key) => [key.hash, key]))
-  const complete = stored.map((key) => withIssuer(key, source.configured, (hash) => byHash.get(hash)))
-  return [...source.configured, ...(await Promise.all(complete)).map((key) => withBudget(key, source))]
+  const isIssued = stored.some((key) => key.consent)
+  const byHash = new Map(isIssued ? stored.map((key) => [key.hash, key] as const) : [])
+  const complete: (ApiKey | StoredKey)[] = [...source.configured]
+  for (const key of stored) {
+    const issued = key.consent ? await withIssuer(key, source, (hash) => byHash.get(hash)) : key
+    complete.push(withBudget(issued, source))
+  }
+  return complete
 }

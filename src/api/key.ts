@@ -1,5 +1,6 @@
 /** GET /v1/key: what the caller's own key is and what it has spent. */
 
+import { isManager } from '../core/roles.ts'
 import { WORKSPACE } from '../core/workspace.ts'
 import type { CreditBook } from '../ledger/allowance.ts'
 import { keyAccounts } from '../ledger/payer.ts'
@@ -18,8 +19,9 @@ export async function readKey(key: ApiKey | KeyRecord, credit: CreditBook): Prom
       ...keyAmounts(key, credit),
       parent: key.parent ?? null,
       is_free_tier: false,
-      is_management_key: key.management,
-      is_provisioning_key: key.management,
+      role: key.role,
+      is_management_key: isManager(key),
+      is_provisioning_key: isManager(key),
       creator_user_id: key.creator ?? null,
       workspace_id: WORKSPACE,
       organization_id: null,

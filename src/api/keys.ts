@@ -1,39 +1,18 @@
-/** The management of keys: /v1/keys and the key commands of the command line. Nothing is cached, so what is changed counts at once. */
+/** Changes of keys: /v1/keys and the key commands of the command line. Nothing is cached, so what is changed counts at once. */
 
 import { badField, Fault } from '../core/faults.ts'
 import type { JsonObject } from '../core/json.ts'
 import { MAX_USD } from '../core/money.ts'
 import { plainName } from '../core/plain-name.ts'
+import { isManager } from '../core/roles.ts'
 import { makeSecret } from '../core/secret.ts'
-import { WORKSPACE } from '../core/workspace.ts'
 import type { ApiKey } from '../plugin-api/key.ts'
 import { isKey, type KeyRecord, type StoredKey } from '../store/keys.ts'
-import type { ActivitySource } from './activity.ts'
 import { dollarNano, parseChanges, parseMaking } from './key-body.ts'
 import { allKeys, type KeySource, keyEntries } from './key-entry.ts'
-import { forecasts } from './key-forecast.ts'
+import { grantedEnd, type RankedKey, requireChange, requireRoleChange, requireRotation } from './key-rights.ts'
 import type { ChangeSource } from './origin.ts'
-import { flag, integer } from './parameters.ts'
 import { type ApiReply, ok } from './reply.ts'
-
-const skipped = integer('offset', 'Keys to skip.', { example: 0 })
-const withDisabled = flag('include_disabled', 'Also disabled keys.')
-const withForecast = flag('include_forecast', 'Adds to each key with a limit how long that lasts; of CSV it changes nothing.')
-export const KEYS_QUERY = [skipped, withDisabled, withForecast]
-
-/** @param query with `KEYS_QUERY` and `workspace_id`. @throws Fault 400 naming the query parameter. */
-export async function listKeys(query: URLSearchParams, source: ActivitySource): Promise<ApiReply> {
-  const disabled = withDisabled.read(query)
-  const isForecast = withForecast.read(query)
-  const offset = skipped.read(query) ?? 0
-  const workspace = query.get('workspace_id') || WORKSPACE
-  const keys = workspace === WORKSPACE ? await allKeys(source) : []
-  const shown = keys.filter((key) => disabled || !key.disabled).slice(offset)
-  const entries = await keyEntries(shown, source)
-  if (!isForecast) return ok({ data: entries })
-  const found = await forecasts(shown, keys, source)
-  return ok({ data: shown.map((key, at) => ({ ...entries[at], forecast: found.get(key) ?? null })) })
-}
 
 /** Of a secret; what else stands in the store of keys is no key. @throws Fault 404. */
 export function hashIn({ hash }: { readonly hash: string }): string {
@@ -48,17 +27,22 @@ export async function oneKey(hash: string, source: KeySource): Promise<ApiReply>
   return ok({ data: await shownKey(key, source) })
 }
 
+/** Input of the operations that make or change keys. */
+export interface KeyChangeSource extends KeySource, ChangeSource {
+  readonly caller: RankedKey
+}
+
 /**
  * The reply alone holds the secret; it cannot be read again. Here a name is a label, as for other gateways of this API: several keys may
  * have it, and none is looked for.
- * @param management true: the key manages and cannot generate. Only the command line makes such keys.
- * @throws Fault 400 naming the field.
+ * @throws Fault 400 naming the field, 403 for a role that the caller may not give.
  */
-export async function createKey(body: JsonObject, source: KeySource & ChangeSource, management = false): Promise<ApiReply> {
-  const making = parseMaking(body, source.clock.now())
-  checkParent(making, source, { management })
+export async function createKey(body: JsonObject, source: KeyChangeSource): Promise<ApiReply> {
+  const { role = 'member', ...parsed } = parseMaking(body, source.clock.now())
+  const making = { ...parsed, role, expiresAt: grantedEnd(source.caller, { role, expiresAt: parsed.expiresAt }) }
+  checkParent(making, source, making)
   const { secret, hash, label } = makeSecret(source.brand)
-  const key = await source.store.put({ ...BLANK, ...making, identity: hash, hash, label, management }, source.origin)
+  const key = await source.store.put({ ...BLANK, ...making, identity: hash, hash, label }, source.origin)
   return { status: 201, body: { data: await shownKey(key, source), key: secret } }
 }
 
@@ -71,7 +55,7 @@ export async function keyCalled(name: string, source: KeySource): Promise<ApiKey
 export const namesakeText = ({ name, hash }: Pick<ApiKey, 'name' | 'hash'>): string =>
   `There is another key of the name ${name} (${hash.slice(0, 12)})`
 
-const BLANK: Omit<KeyRecord, 'identity' | 'hash' | 'label' | 'name' | 'expiresAt' | 'creator' | 'management'> = {
+const BLANK: Omit<KeyRecord, 'identity' | 'hash' | 'label' | 'name' | 'expiresAt' | 'creator' | 'role'> = {
   disabled: false,
   limit: null,
   limitReset: null,
@@ -82,10 +66,12 @@ const BLANK: Omit<KeyRecord, 'identity' | 'hash' | 'label' | 'name' | 'expiresAt
   passThrough: false,
 }
 
-/** @throws Fault 400 naming the field, 404, 409 for a key of the configuration. */
-export async function changeKey(hash: string, body: JsonObject, source: KeySource & ChangeSource): Promise<ApiReply> {
+/** @throws Fault 400 naming the field, 403 for a key or a role beyond the rights of the caller, 404, 409 for a key of the configuration. */
+export async function changeKey(hash: string, body: JsonObject, source: KeyChangeSource): Promise<ApiReply> {
   const changes = parseChanges(body)
   const key = await changed(hash, source, (found) => {
+    requireChange(source.caller, found)
+    if (changes.role !== undefined) requireRoleChange(source.caller, found, changes.role)
     checkParent(changes, source, found)
     return { ...found, ...changes }
   })
@@ -93,9 +79,10 @@ export async function changeKey(hash: string, body: JsonObject, source: KeySourc
 }
 
 /** Its files and the keys that it issued go with it; what they have spent stays in the ledger. @throws Fault 404, 409 for a key of the configuration. */
-export async function removeKey(hash: string, source: KeySource & ChangeSource): Promise<ApiReply> {
+export async function removeKey(hash: string, source: KeyChangeSource): Promise<ApiReply> {
   refuseConfigured(hash, source)
   const key = await source.store.find(hash)
+  if (key) requireChange(source.caller, key)
   if (!(await source.store.remove(hash, source.origin))) throw noKey()
   if (key) await forgetAll(key, source)
   return ok({ deleted: true })
@@ -116,9 +103,12 @@ async function forgetAll({ identity }: StoredKey, { store, files, origin }: KeyS
  * and so are the keys that it issued through sign-in.
  * @throws Fault 404, 409 for a key of the configuration.
  */
-export async function rotateKey(hash: string, source: KeySource & ChangeSource): Promise<ApiReply> {
+export async function rotateKey(hash: string, source: KeyChangeSource): Promise<ApiReply> {
   const { secret, ...made } = makeSecret(source.brand)
-  const key = await changed(hash, source, (found) => ({ ...found, ...made }))
+  const key = await changed(hash, source, (found) => {
+    requireRotation(source.caller, found)
+    return { ...found, ...made }
+  })
   return ok({ data: await shownKey(key, source), key: secret })
 }
 
@@ -126,7 +116,7 @@ export async function rotateKey(hash: string, source: KeySource & ChangeSource):
  * Raises the limit of a key.
  * @param dollars USD. @throws Fault 400 where the key has no limit, or it would pass what can be counted; 404, 409.
  */
-export async function addCredit(hash: string, dollars: number, source: KeySource & ChangeSource): Promise<ApiReply> {
+export async function addCredit(hash: string, dollars: number, source: KeyChangeSource): Promise<ApiReply> {
   const key = await changed(hash, source, (found) => {
     if (found.limit === null) throw badField('key', 'has no limit that could be raised')
     const limit = found.limit + dollarNano(dollars)
@@ -140,10 +130,10 @@ export async function addCredit(hash: string, dollars: number, source: KeySource
 function checkParent(
   { parent }: Pick<KeyRecord, 'parent'>,
   { budgets }: KeySource,
-  { management, consent }: Pick<KeyRecord, 'management' | 'consent'>,
+  { role, consent }: Pick<KeyRecord, 'role' | 'consent'>,
 ): void {
   if (parent === undefined) return
-  if (management) throw badField('parent', 'a management key spends nothing')
+  if (isManager({ role })) throw badField('parent', 'a management key spends nothing')
   if (consent) throw badField('parent', 'a key that was given to an application spends with the key that issued it')
   if (Object.hasOwn(budgets, parent)) return
   const names = Object.keys(budgets)
@@ -153,7 +143,7 @@ function checkParent(
   )
 }
 
-async function changed(hash: string, source: KeySource & ChangeSource, how: (key: StoredKey) => KeyRecord): Promise<StoredKey> {
+async function changed(hash: string, source: KeyChangeSource, how: (key: StoredKey) => KeyRecord): Promise<StoredKey> {
   refuseConfigured(hash, source)
   const key = await source.store.change(hash, how, source.origin)
   if (!key) throw noKey()

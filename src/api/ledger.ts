@@ -1,13 +1,15 @@
 /** Routes of the ledger on the admin listener. The command line calls them too, because the running process owns the file of the ledger. */
 import type { IncomingHttpHeaders } from 'node:http'
 import { Fault } from '../core/faults.ts'
+import type { Visitors } from '../core/roles.ts'
 import { exportRow } from '../ledger/export.ts'
 import type { LedgerReader } from '../ledger/reader.ts'
 import type { DatedVerdict, LedgerScans } from '../ledger/scans.ts'
 import type { Reconciliation } from '../ledger/types.ts'
 import type { ExportRunsReply, ProgressReply, RebuiltReply, RecoveryReply, VerdictReply } from './admin-replies.ts'
+import { type FocusExportSource, focusLines } from './focus-export.ts'
 import { type LedgerRange, settledLines, wantedRange } from './ledger-range.ts'
-import type { SessionHolder } from './room-sessions.ts'
+import { choice } from './parameters.ts'
 
 /** One row per generation as JSON lines, in the order of admission. */
 export async function* exportLines(ledger: LedgerReader): AsyncGenerator<string> {
@@ -35,6 +37,8 @@ export async function rebuild(ledger: LedgerReader): Promise<RebuiltReply> {
   return { from: new Date(await ledger.rebuildUse()).toISOString().slice(0, 10) }
 }
 
+const exportFormat = choice('format', '`focus` for rows of FOCUS 1.2 in CSV.', ['jsonl', 'focus'])
+
 /** The latest moment that a `Date` can hold, in milliseconds since the epoch (ECMA-262, Time Values and Time Range). */
 const LAST_MOMENT = 8.64e15
 
@@ -46,14 +50,18 @@ interface LedgerReply {
 
 interface LedgerRoute {
   (request: { readonly headers: IncomingHttpHeaders }, url: URL): LedgerReply | Promise<LedgerReply>
-  readonly visitor?: SessionHolder['role']
+  readonly visitors?: Visitors
 }
 
-/** Marks a route as open to every visitor of the control room. */
-const shown = (route: LedgerRoute): LedgerRoute => Object.assign(route, { visitor: 'manager' as const })
+/** Opens a route to visitors of the control room. */
+const open = (visitors: Visitors, route: LedgerRoute): LedgerRoute => Object.assign(route, { visitors })
+
+const READERS = ['viewer', 'billing'] as const
 
 export interface LedgerRouteSource {
   readonly ledger: LedgerReader
+  /** Keys and the name of the gateway, called for each export, since a reload changes them. */
+  keys(): Omit<FocusExportSource, 'ledger'>
   readonly scans: Pick<LedgerScans, 'verify' | 'verifying'>
   /** Called once for each check that found something wrong. */
   readonly differs?: () => void
@@ -82,7 +90,7 @@ const NO_EXPORTS: OnDemandExports = {
  * @param recovered generations that the start settled because a crash had left them open.
  */
 export function ledgerRoutes(
-  { ledger, scans, differs, taken, exports = NO_EXPORTS }: LedgerRouteSource,
+  { ledger, keys, scans, differs, taken, exports = NO_EXPORTS }: LedgerRouteSource,
   recovered: Reconciliation,
 ): Map<string, LedgerRoute> {
   let reported = ''
@@ -97,7 +105,15 @@ export function ledgerRoutes(
     return { status: 200, text: { type: 'application/json', content: verdictText(found) } }
   }
   return new Map<string, LedgerRoute>([
-    ['GET /ledger/export', shown(() => ({ status: 200, chunks: { type: 'application/x-ndjson', content: exportLines(ledger) } }))],
+    [
+      'GET /ledger/export',
+      open(READERS, (_request, { searchParams }) => {
+        const format = exportFormat.read(searchParams)
+        if (format !== 'focus') return { status: 200, chunks: { type: 'application/x-ndjson', content: exportLines(ledger) } }
+        const range = wantedRange(searchParams)
+        return { status: 200, chunks: { type: 'text/csv; charset=utf-8', content: focusLines({ ...keys(), ledger }, range) } }
+      }),
+    ],
     [
       'GET /ledger/generations',
       (_request, { searchParams }) => {
@@ -106,19 +122,19 @@ export function ledgerRoutes(
         return { status: 200, chunks: { type: 'text/plain; charset=utf-8', content: settledLines(ledger, range) } }
       },
     ],
-    ['GET /ledger/exports', shown(() => jsonReply<ExportRunsReply>(exports.status()))],
+    ['GET /ledger/exports', open(READERS, () => jsonReply<ExportRunsReply>(exports.status()))],
     [
       'POST /ledger/exports',
-      shown((_request, { searchParams }) => {
+      open(['billing'], (_request, { searchParams }) => {
         const { since, until } = wantedRange(searchParams)
         const begun = exports.start(searchParams.get('export') ?? '', { since, until: Math.min(until, LAST_MOMENT) })
         return jsonReply<ExportRunsReply>(begun, 202)
       }),
     ],
-    ['GET /ledger/recovery', shown(() => jsonReply<RecoveryReply>(recovered))],
-    ['POST /ledger/rebuild', shown(async () => jsonReply<RebuiltReply>(await rebuild(ledger)))],
-    ['GET /ledger/verify', shown(({ headers }) => verdict(headers, false))],
-    ['GET /ledger/verify/full', shown(({ headers }) => verdict(headers, true))],
-    ['GET /ledger/verify/progress', shown(() => jsonReply<ProgressReply>({ running: scans.verifying ?? null }))],
+    ['GET /ledger/recovery', open(READERS, () => jsonReply<RecoveryReply>(recovered))],
+    ['POST /ledger/rebuild', open(['admin'], async () => jsonReply<RebuiltReply>(await rebuild(ledger)))],
+    ['GET /ledger/verify', open(READERS, ({ headers }) => verdict(headers, false))],
+    ['GET /ledger/verify/full', open(READERS, ({ headers }) => verdict(headers, true))],
+    ['GET /ledger/verify/progress', open(READERS, () => jsonReply<ProgressReply>({ running: scans.verifying ?? null }))],
   ])
 }

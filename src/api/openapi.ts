@@ -2,6 +2,7 @@
 import type { TSchema } from 'typebox'
 import { FAULTS, Fault, type FaultCode, faultBody } from '../core/faults.ts'
 import { isObject, type Json, type JsonObject } from '../core/json.ts'
+import { listed, permittedRoles, type RequiredRoles } from '../core/roles.ts'
 import type { DescribedBody, DescribedOperation, DescribedParameter, ExampleModels } from './described-operation.ts'
 import { format } from './parameters.ts'
 import { fault } from './schemas.ts'
@@ -62,10 +63,9 @@ export function openApi({ brand, version, tags, operations, named, models }: Des
 }
 
 function described(operation: DescribedOperation, named: ReadonlyMap<TSchema, string>, models: ExampleModels): JsonObject {
-  const { id, tag, summary, caller, csv, body, reply, streams } = operation
+  const { id, tag, summary, roles, csv, body, reply, streams } = operation
   const parameters = csv ? [...(operation.parameters ?? []), format] : operation.parameters
-  const who = caller === 'management' ? 'Only for management keys.' : caller === 'none' ? 'Needs no key.' : ''
-  const description = [operation.description ?? '', who].filter((line) => line !== '').join('\n\n')
+  const description = [operation.description ?? '', rolesText(roles)].filter((line) => line !== '').join('\n\n')
   const content: JsonObject = { [reply.type ?? 'application/json']: { schema: plain(reply.schema, named) } }
   if (streams)
     content['text/event-stream'] = {
@@ -78,11 +78,18 @@ function described(operation: DescribedOperation, named: ReadonlyMap<TSchema, st
     tags: [tag],
     summary,
     ...(description === '' ? {} : { description }),
-    ...(caller === 'none' ? { security: [] } : {}),
+    ...(roles === 'none' ? { security: [] } : { 'x-required-roles': permittedRoles(roles) }),
     ...(parameters === undefined ? {} : { parameters: parameters.map((each) => parameter(each, models)) }),
     ...(body === undefined ? {} : { requestBody: requestBody(body, named) }),
     responses,
   }
+}
+
+function rolesText(roles: RequiredRoles): string {
+  if (roles === 'none') return 'Needs no key.'
+  if (roles === 'any') return ''
+  const names = permittedRoles(roles)
+  return `Only for ${names.includes('member') ? '' : 'management '}keys of the ${names.length === 1 ? 'role' : 'roles'} ${listed(names.map((name) => `\`${name}\``))}.`
 }
 
 function faultAnswer(code: FaultCode, { faultForm }: DescribedOperation, named: ReadonlyMap<TSchema, string>): JsonObject {
@@ -103,8 +110,8 @@ function requestBody({ form, schema, examples }: DescribedBody, named: ReadonlyM
   return { required: true, content: { [type]: { schema: plain(schema, named), examples: Object.fromEntries(shown) } } }
 }
 
-function operationCodes({ caller, body, faults = [] }: DescribedOperation): FaultCode[] {
-  return [...(caller === 'none' ? [] : WITH_KEY), ...(body ? WITH_BODY : []), ...faults, ...ALWAYS]
+function operationCodes({ roles, body, faults = [] }: DescribedOperation): FaultCode[] {
+  return [...(roles === 'none' ? [] : WITH_KEY), ...(body ? WITH_BODY : []), ...faults, ...ALWAYS]
 }
 
 /** Of several faults with one status the first stands for it. */

@@ -1,11 +1,12 @@
 /**
- * An operation of the API, declared once: its path and method, who may call it, what it takes and answers, and what it does. The router,
+ * An operation of the API, declared once: its path and method, the roles that it is open to, what it takes and answers, and what it does. The router,
  * refusals of other methods, authentication, CSV, OpenAPI and the documents iterate over the list of them (`operations/index.ts`).
  */
 import type { IncomingHttpHeaders } from 'node:http'
 import type { AuditAction } from '../core/audit-entries.ts'
 import { Fault } from '../core/faults.ts'
 import type { JsonObject } from '../core/json.ts'
+import type { RequiredRoles } from '../core/roles.ts'
 import type { ApiKey } from '../plugin-api/key.ts'
 import type { DescribedOperation } from './described-operation.ts'
 import type { ApiReply, BytesReply } from './reply.ts'
@@ -30,12 +31,10 @@ export interface Call {
 /** Names in braces of a path. */
 type Parts<Path extends string> = Path extends `${string}{${infer Name}}${infer Rest}` ? Name | Parts<Rest> : never
 
-type Caller = DescribedOperation['caller']
-
 /** A call of an operation: with the key of its caller wherever one is needed, and the parts of its path as they stand there, not decoded. */
-type PathCall<Path extends string, Who extends Caller> = Call & {
+type PathCall<Path extends string, Roles extends RequiredRoles> = Call & {
   readonly path: Readonly<Record<Parts<Path>, string>>
-} & (Who extends 'none' ? unknown : { readonly key: ApiKey })
+} & (Roles extends 'none' ? unknown : { readonly key: ApiKey })
 
 /** Action that the audit log has of an operation, or the reason why it has none. */
 export type Audited = AuditAction | { readonly none: string }
@@ -56,26 +55,29 @@ export interface Operation extends DescribedOperation, Routing {
   readonly match: RegExp
   /** Undefined of one that reads. */
   readonly audit?: Audited
-  readonly handle: Handler<PathCall<string, Caller>>
+  readonly handle: Handler<PathCall<string, RequiredRoles>>
 }
 
-type Declared<Path extends string, Who extends Caller> = Omit<DescribedOperation, 'method' | 'path' | 'caller'> &
-  Routing & { readonly caller: Who; readonly handle: Handler<PathCall<Path, Who>> }
+type Declared<Path extends string, Roles extends RequiredRoles> = Omit<DescribedOperation, 'method' | 'path' | 'roles'> &
+  Routing & { readonly roles: Roles; readonly handle: Handler<PathCall<Path, Roles>> }
 
 const METHODS = { GET: 'get', POST: 'post', PATCH: 'patch', DELETE: 'delete' } as const
 type Method = keyof typeof METHODS
 
 /** @param route method and path, such as `GET /keys/{hash}`: under `/v1`, with parameters in braces. */
-export function operation<const Path extends `/${string}`, const Who extends Caller>(
+export function operation<const Path extends `/${string}`, const Roles extends RequiredRoles>(
   route: `GET ${Path}`,
-  declared: Declared<Path, Who>,
+  declared: Declared<Path, Roles>,
 ): Operation
 /** One that may change something states its entry in the audit log. */
-export function operation<const Path extends `/${string}`, const Who extends Caller>(
+export function operation<const Path extends `/${string}`, const Roles extends RequiredRoles>(
   route: `${Exclude<Method, 'GET'>} ${Path}`,
-  declared: Declared<Path, Who> & { readonly audit: Audited },
+  declared: Declared<Path, Roles> & { readonly audit: Audited },
 ): Operation
-export function operation(route: `${Method} ${string}`, declared: Declared<string, Caller> & { readonly audit?: Audited }): Operation {
+export function operation(
+  route: `${Method} ${string}`,
+  declared: Declared<string, RequiredRoles> & { readonly audit?: Audited },
+): Operation {
   const [method, path = ''] = route.split(' ') as [Method, string]
   return { ...declared, method: METHODS[method], path, match: declared.match ?? pathPattern(path, declared.parameters) }
 }

@@ -128,6 +128,8 @@ function refusal(why: EntryRefusal, { settles, amount }: NewEntry): Fault {
     case 'more_than_open':
       return new Fault('conflict', { message: `amount: of ${settles} less than $${usdText(Math.abs(amount))} is open` })
     case 'more_than_spent':
-      return new Fault('conflict', { message: `amount: the key has spent less than $${usdText(Math.abs(amount))}` })
+      return new Fault('conflict', {
+        message: `amount: the key, or a budget that it draws on, has spent less than $${usdText(Math.abs(amount))}, expected the generation_id of the charge`,
+      })
   }
 }

@@ -25,11 +25,22 @@ const NONCE = 12
 const TAG = 16
 
 export interface SessionHolder {
-  readonly role: 'operator' | 'manager'
-  /** Secret that the session's requests to the API are made with. */
+  /**
+   * The admin token; a management key, whose own role says what it may; or a person who has signed in at an identity provider, whose rule
+   * does.
+   */
+  readonly role: 'operator' | 'manager' | 'person'
+  /** Secret that the session's requests to the API are made with; of a person the claims that they are made from. */
   readonly secret: string
   /** As pages show it. */
   readonly name: string
+}
+
+export interface NewSession extends SessionHolder {
+  /** Of a person: the identity by which the sessions are found. */
+  readonly identity?: string
+  /** Milliseconds; at most `MAX_SESSION_MS`, which is the default. */
+  readonly lastsMs?: number
 }
 
 export interface RoomSession extends SessionHolder {
@@ -55,26 +66,27 @@ export class RoomSessions {
   }
 
   /** @returns the text of the cookie. @throws Fault `unavailable`, also where the audit log cannot be written. */
-  async open(holder: SessionHolder, origin: Origin): Promise<{ cookie: string; session: RoomSession }> {
+  async open(made: NewSession, origin: Origin): Promise<{ cookie: string; session: RoomSession }> {
     const store = this.options.store()
     const now = Math.floor(this.options.clock.now())
-    // By which a key finds its sessions.
-    const by = holder.role === 'operator' ? 'control room' : secretHash(holder.secret)
+    const { identity, lastsMs = MAX_SESSION_MS, ...holder } = made
+    // By which a key or a person finds its sessions.
+    const by = holder.role === 'operator' ? 'control room' : (identity ?? secretHash(holder.secret))
     await makeRoom(store, by, now)
     const cookie = randomBytes(COOKIE_BYTES).toString('base64url')
     const hash = sessionName(secretHash(cookie))
-    const until = now + MAX_SESSION_MS
-    const made = {
+    const until = now + Math.min(lastsMs, MAX_SESSION_MS)
+    const row = {
       ...OPENS_NOTHING,
       identity: hash,
       hash,
       name: holder.name,
       limit: null,
       limitReset: null,
-      expiresAt: now + IDLE,
+      expiresAt: Math.min(now + IDLE, until),
       consent: { by, session: { until, role: holder.role, encrypted: this.encrypted(holder, cookie) } },
     }
-    await store.put(made, origin)
+    await store.put(row, origin)
     await sweep(store, hash, now)
     return { cookie, session: { ...holder, expiresAt: until } }
   }

@@ -8,7 +8,7 @@ import type { ApiKey } from '../plugin-api/key.ts'
 import type { Provider } from '../routing/catalog/types.ts'
 import type { FileStore, KeyFiles } from '../services/files/types.ts'
 import type { ActivitySource } from './activity.ts'
-import type { AuditSource } from './audit.ts'
+import type { AuditReportSource } from './audit-report.ts'
 import type { ConfigurationSource } from './configuration.ts'
 import type { EndpointSource } from './endpoints.ts'
 import type { EventSource } from './events.ts'
@@ -36,7 +36,7 @@ export interface ManagementSource
     ConfigurationSource,
     ReplaySource,
     RefusalSource,
-    AuditSource,
+    AuditReportSource,
     GuardrailTestSource {
   readonly status: Pick<Status, 'read'>
   readonly ledger: Pick<LedgerReader, 'find' | 'entries'>

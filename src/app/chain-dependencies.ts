@@ -23,7 +23,7 @@ import type { Listing } from '../routing/catalog/discovery.ts'
 import { HealthBook, RetryBudget, StickySessions } from '../routing/index.ts'
 import { createRecorder, type EventRecorders, withEvents } from '../server/exchange-recorder.ts'
 import type { LoopSource, Overload } from '../server/overload.ts'
-import { withRefusals } from '../server/refusals.ts'
+import { refusedExchange } from '../server/refusals.ts'
 import { ExchangeSpans } from '../server/traces/exchange-spans.ts'
 import { CompactionKeys } from '../services/compaction/compaction-keys.ts'
 import { EncryptedTexts } from '../services/compaction/encrypted-texts.ts'
@@ -102,7 +102,7 @@ export function chainDependencies(
     tools: serverTools,
     host: { clock, estimateTokens, files },
     toolDialect,
-    recordExchange: withRefusals(withEvents(createRecorder(metrics, logs, { audit: store.audit, spans, live }), events), store.refusals),
+    recordExchange: withEvents(createRecorder(metrics, logs, { audit: store.audit, spans, live }), events, refusedExchange(store.refusals)),
     refusing: (exchange, fault) => spans.refusing(exchange, fault),
     ...exchangeReports(metrics, logs, events.sources),
     forcedLane,

@@ -9,6 +9,7 @@ import { ControlRoom } from '../server/control-room/control-room.ts'
 import type { SignInLink } from '../server/control-room/sign-in-link.ts'
 import type { UntimedEntry } from '../store/audit-log.ts'
 import type { AttributedKeys } from '../store/keys.ts'
+import { IssuerPeople } from './issuer-people.ts'
 import { programVersion } from './version.ts'
 
 /** A new one for each start; it never leaves the processes of this gateway. */
@@ -17,7 +18,7 @@ export const operatorSecret = (): string => randomBytes(32).toString('base64url'
 export interface ControlRoomSource {
   readonly clock: Clock
   /** As it stands now. */
-  readonly config: () => Pick<Config, 'brand' | 'developmentKey' | 'providers' | 'server'>
+  readonly config: () => Pick<Config, 'brand' | 'developmentKey' | 'issuers' | 'providers' | 'server'>
   /** Address of the public listener, once it listens. */
   readonly url: () => string | undefined
   /** Path of a unix socket on which that listener is reached, where its port speaks TLS. */
@@ -29,6 +30,7 @@ export interface ControlRoomSource {
   readonly operatorSecret: string
   readonly link: SignInLink | undefined
   readonly note: (entry: UntimedEntry) => void
+  readonly log: { warn(facts: object, text: string): void }
   readonly onError: (error: unknown) => void
 }
 
@@ -36,6 +38,7 @@ export function openControlRoom({ config, addresses, ...rest }: ControlRoomSourc
   return new ControlRoom({
     ...rest,
     addresses,
+    people: new IssuerPeople({ clock: rest.clock, issuers: () => config().issuers }),
     brand: () => config().brand.word,
     version: programVersion(),
     // The page calls models of the simulated provider with it; the key is published, so that anybody on this machine may call more.

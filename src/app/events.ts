@@ -56,7 +56,7 @@ export class Events {
       clock,
       balances: (keys) => store.balances(keys),
       isShared: own === undefined,
-      cut: own && ((key, window) => own.account(key).countedCut(window)),
+      account: own && ((key) => own.account(key)),
       raise: (event) => this.log.raise(event),
       failed: (cause) => log.warn({ cause: stackWithoutMessage(cause) }, 'what keys have spent cannot be read for events'),
     })

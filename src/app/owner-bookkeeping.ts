@@ -7,6 +7,7 @@ import type { WorkerHandle } from '../cluster/owner-server.ts'
 import { within } from '../cluster/record-calls.ts'
 import type { ExportedFrom } from '../cluster/upkeep.ts'
 import type { StoreConfig } from '../config/config.ts'
+import type { AuditKeys } from '../core/audit-keys.ts'
 import type { Clock } from '../core/clock.ts'
 import { Fault } from '../core/faults.ts'
 import { Credit } from '../ledger/credit.ts'
@@ -18,6 +19,8 @@ export interface OwnerBookkeepingOptions {
   store: StoreConfig
   /** Exports for which generations are kept beyond their retention. */
   exports: readonly ExportedFrom[]
+  /** Sign the audit log. */
+  auditKeys: AuditKeys
   /** Workers of this run. */
   count: number
   clock: Clock
@@ -52,8 +55,8 @@ export class OwnerBookkeeping {
 
   /** Opens the store and takes in what is left of earlier runs. @throws Fault `unavailable` naming the file or the store. */
   static async open(options: OwnerBookkeepingOptions): Promise<OwnerBookkeeping> {
-    const { store, exports, clock, report } = options
-    return new OwnerBookkeeping(await openBookkeeping({ ...store, exports, clock, isOwner: true, report }), options)
+    const { store, exports, auditKeys, clock, report } = options
+    return new OwnerBookkeeping(await openBookkeeping({ ...store, exports, auditKeys, clock, isOwner: true, report }), options)
   }
 
   /** Generations that the start has settled because a crash had left it open. */

@@ -12,7 +12,9 @@ import { pack } from '../cluster/record-methods.ts'
 import { type Counters, shareNothing } from '../cluster/shared/index.ts'
 import { WorkerPool } from '../cluster/worker-pool.ts'
 import type { Config } from '../config/config.ts'
+import { recordSettings } from '../config/record-settings.ts'
 import { type Reload, watchConfig } from '../config/watch.ts'
+import { AuditKeys } from '../core/audit-keys.ts'
 import { type Clock, systemClock } from '../core/clock.ts'
 import type { ProcessStatus } from '../core/live-figures.ts'
 import { type Log, openLog, stackWithoutMessage, WHOLE_BYTES } from '../core/log.ts'
@@ -30,7 +32,7 @@ import { commandRoutes } from '../server/operator-commands.ts'
 import { ListenerCertificates } from '../server/tls/listener-certificates.ts'
 import { DiskFiles } from '../services/files/index.ts'
 import { readySockets } from './api-sockets.ts'
-import { startAuditRetention } from './audit-retention.ts'
+import { startAuditUpkeep } from './audit-upkeep.ts'
 import { AuditWriter } from './audit-writer.ts'
 import { ConfigReader } from './config-reader.ts'
 import { loadedEntry, reloadedEntry } from './configuration-audit.ts'
@@ -139,9 +141,11 @@ class Owner {
     const audit = new AuditWriter({ store: bookkeeping.own.auditLog, clock: this.clock, log: this.logs.part('ledger') })
     closers.push(() => audit.close())
     audit.note(await loadedEntry(config, bookkeeping.own.auditLog))
-    const { auditLog } = bookkeeping.own
-    const retention = startAuditRetention({ store: auditLog, settings: () => settings.config.audit, clock: this.clock, log: this.log })
-    closers.push(() => retention.close())
+    const upkeep = await startAuditUpkeep({
+      ...{ store: bookkeeping.own, settings: () => settings.config.audit },
+      ...{ clock: this.clock, log: this.logs.part('ledger'), metrics: this.metrics },
+    })
+    closers.push(() => upkeep.close())
     const events = this.openEvents(bookkeeping)
     closers.push(() => events.close())
     const scans = new LedgerScans(bookkeeping.own.ledger, this.clock)
@@ -208,6 +212,7 @@ class Owner {
     const bookkeeping = await OwnerBookkeeping.open({
       store: this.settings.config.store,
       exports: this.settings.config.exports,
+      auditKeys: new AuditKeys(this.settings.config.audit),
       count: this.options.workers,
       clock: this.clock,
       report: this.alerts.bookkeeping,
@@ -289,11 +294,20 @@ class Owner {
     })
     const addresses = adminAddresses(this.settings.config, this.closers)
     const callers = new ClientAddresses(this.settings.config.server.trustedProxies)
+    const auditKeys = new AuditKeys(this.settings.config.audit)
     const routes = new Map<string, AdminRoute>([
-      ...ledgerRoutes({ ...this.alerts.ofLedger, ledger: kept.ledger, scans, exports: this.onDemand }, recovered),
+      ...ledgerRoutes({ ...this.alerts.ofLedger, ledger: kept.ledger, keys: source, scans, exports: this.onDemand }, recovered),
       ...commandRoutes({
         addresses: callers,
-        records: () => ({ ...source(), scans, ledger: kept.ledger, refusals: kept.refusals.store, auditLog: kept.auditLog }),
+        records: () => ({
+          ...source(),
+          scans,
+          ledger: kept.ledger,
+          refusals: kept.refusals.store,
+          auditLog: kept.auditLog,
+          auditKeys,
+          recordSettings: recordSettings(this.settings.config),
+        }),
         events: () => ({ events: kept.events, source: this.settings.config.events.source, time: this.clock }),
         compaction: {
           compactionKeys: operatorsCompactionKeys({
@@ -322,6 +336,7 @@ class Owner {
         operatorSecret: this.operatorSecret,
         link: this.options.signInLink,
         note: (entry) => audit.note(entry),
+        log: this.logs.part('auth'),
         onError: this.reportUnexpected,
       }),
       metrics: { contentType: METRICS_TYPE, text: () => this.poolMetrics(workerPool) },

@@ -2,8 +2,7 @@
 import { Status, type StatusSource } from '../api/status.ts'
 import type { Clock } from '../core/clock.ts'
 import { LiveFigures, type ProcessStatus } from '../core/live-figures.ts'
-import type { MetricRegistry } from '../machines/metrics/metrics.ts'
-import { openStreams } from '../server/http-connection.ts'
+import type { OpenStreams } from '../server/http-connection.ts'
 import type { Overload } from '../server/overload.ts'
 import { programVersion } from './version.ts'
 
@@ -21,12 +20,12 @@ export class OwnStatus {
   surroundings: Surroundings | undefined
   private readonly clock: Pick<Clock, 'now'>
   private readonly startedAt: number
-  private readonly metrics: MetricRegistry
+  private readonly streams: OpenStreams
   private readonly overload: () => Overload['state']
 
-  constructor({ clock, metrics, overload }: { clock: Pick<Clock, 'now'>; metrics: MetricRegistry; overload: () => Overload['state'] }) {
+  constructor({ clock, streams, overload }: { clock: Pick<Clock, 'now'>; streams: OpenStreams; overload: () => Overload['state'] }) {
     this.clock = clock
-    this.metrics = metrics
+    this.streams = streams
     this.overload = overload
     this.live = new LiveFigures(clock)
     this.startedAt = Math.floor(clock.now())
@@ -37,7 +36,7 @@ export class OwnStatus {
     return {
       live: this.live.snapshot(),
       open: this.surroundings?.open() ?? 0,
-      streams: this.metrics.of(openStreams).value,
+      streams: this.streams.count,
       bodiesWaiting: waiting,
       bodyWait: Math.round(wait),
       saturated,

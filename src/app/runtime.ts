@@ -5,7 +5,9 @@ import { drawnBefore } from '../cluster/bookkeeping.ts'
 import { showAvailability } from '../cluster/shared/index.ts'
 import type { Config } from '../config/config.ts'
 import { operatorKeys, resolveKeys } from '../config/keys.ts'
+import { recordSettings } from '../config/record-settings.ts'
 import type { Reload } from '../config/watch.ts'
+import { AuditKeys } from '../core/audit-keys.ts'
 import { FirstUse } from '../core/first-use.ts'
 import { GenerationIds } from '../core/ids.ts'
 import { stackWithoutMessage } from '../core/log.ts'
@@ -29,12 +31,14 @@ import { referencePages } from '../server/docs-routes.ts'
 import { createPlanRecorder } from '../server/exchange-recorder.ts'
 import { createUploads } from '../server/file-routes.ts'
 import { Gateway, type Serving } from '../server/gateway.ts'
+import { OpenStreams } from '../server/http-connection.ts'
 import { ProcessGauges } from '../server/metrics.ts'
 import { operations } from '../server/operations.ts'
 import { Overload, systemLoop } from '../server/overload.ts'
 import { passThroughRecords } from '../server/pass-through-records.ts'
 import { shedInto } from '../server/refusals.ts'
 import { clientCertificate } from '../server/tls/client-certificate.ts'
+import { resourceMetadata } from '../server/resource-metadata.ts'
 import { Credentials } from '../services/credentials/credentials.ts'
 import { CREDENTIAL_SOURCES } from '../services/credentials/sources/index.ts'
 import { closeDocuments } from '../services/documents/index.ts'
@@ -109,7 +113,8 @@ export class Runtime {
     this.scans = new LedgerScans(store.ledger, clock)
     const shed = new ShedReports({ clock, metrics: this.metrics, log: logs.log, live: () => this.status.live })
     this.overload = new Overload(source.loop ?? systemLoop, this.metrics, shed.refused)
-    this.status = new OwnStatus({ clock, metrics: this.metrics, overload: () => this.overload.state })
+    const streams = new OpenStreams(this.metrics)
+    this.status = new OwnStatus({ clock, streams, overload: () => this.overload.state })
     this.telemetry = new Telemetry({
       clock,
       log: logs.part('telemetry'),
@@ -177,6 +182,7 @@ export class Runtime {
         slowAfter: config.server.bodyTimeout,
         addresses: this.addresses,
         metrics: this.metrics,
+        streams,
       },
       overload: this.overload,
       telemetry: this.telemetry,
@@ -314,6 +320,8 @@ export class Runtime {
       entries: source.store.ledger.entries,
       refusals: source.store.refusals.store,
       auditLog: source.store.auditLog,
+      auditKeys: new AuditKeys(config.audit),
+      recordSettings: recordSettings(config),
       brand: config.brand.word,
       clock: source.clock,
       maxBody: config.server.maxBody,
@@ -352,6 +360,7 @@ export class Runtime {
       (await import('./reference.ts')).referenceDocument({ brand: config.brand.word, models: catalog.models }),
     )
     const consent = consentPages(this.management)
+    const metadata = resourceMetadata(config)
     const { cors, costHeader, publicUrl, responsesWebsocket } = config.server
     return {
       sockets: responsesWebsocket.enabled
@@ -383,7 +392,7 @@ export class Runtime {
         uploads: createUploads(this.files, config.store.files.maxFile, dependencies.admission),
         management: this.management,
       }),
-      pages: (request) => reference(request) ?? consent(request),
+      pages: (request) => reference(request) ?? consent(request) ?? metadata(request),
       passThrough: new PassThroughHandler(
         { callers, publicUrl, guardrails, catalog, clientCertificate, clientAddress: (request) => this.addresses.of(request) },
         {

@@ -8,6 +8,7 @@ import type { Config } from '../config/config.ts'
 import { operatorKey } from '../config/keys.ts'
 import type { LoadOptions } from '../config/load.ts'
 import { type Reload, type WatchOptions, watchConfig } from '../config/watch.ts'
+import { AuditKeys } from '../core/audit-keys.ts'
 import { type Clock, systemClock } from '../core/clock.ts'
 import { Fault } from '../core/faults.ts'
 import { type Log, openLog, WHOLE_BYTES } from '../core/log.ts'
@@ -24,7 +25,7 @@ import { commandRoutes } from '../server/operator-commands.ts'
 import type { LoopSource } from '../server/overload.ts'
 import { ListenerCertificates } from '../server/tls/listener-certificates.ts'
 import { apiSockets, readySockets } from './api-sockets.ts'
-import { startAuditRetention } from './audit-retention.ts'
+import { startAuditUpkeep } from './audit-upkeep.ts'
 import { AuditWriter } from './audit-writer.ts'
 import { ConfigReader } from './config-reader.ts'
 import { loadedEntry, reloadedEntry } from './configuration-audit.ts'
@@ -140,8 +141,8 @@ export async function start(options: StartOptions): Promise<Running> {
     if (!options.worker) {
       audit.note(await loadedEntry(config, store.auditLog))
       const settings = () => runtime.config.audit
-      const retention = startAuditRetention({ store: store.auditLog, settings, clock, log: logs.part('ledger') })
-      closers.push(() => retention.close())
+      const upkeep = await startAuditUpkeep({ store, settings, clock, log: logs.part('ledger'), metrics: runtime.metrics })
+      closers.push(() => upkeep.close())
     }
     const drain = new Drain(
       clock,
@@ -201,6 +202,7 @@ async function openLedger(config: Config, { clock, alerts, log, worker }: Bookke
   const store = await openBookkeeping({
     ...config.store,
     exports: config.exports,
+    auditKeys: new AuditKeys(config.audit),
     clock,
     worker,
     report: alerts.bookkeeping,
@@ -233,7 +235,10 @@ async function administered(
   const { clock } = runtime.dependencies
   const addresses = adminAddresses(runtime.config, closers)
   const routes = new Map<string, AdminRoute>([
-    ...ledgerRoutes({ ...alerts.ofLedger, ledger: store.ledger, scans: runtime.scans, exports }, store.recovered),
+    ...ledgerRoutes(
+      { ...alerts.ofLedger, ledger: store.ledger, keys: () => runtime.management, scans: runtime.scans, exports },
+      store.recovered,
+    ),
     ...commandRoutes({
       addresses: runtime.addresses,
       records: () => runtime.management,
@@ -259,6 +264,7 @@ async function administered(
       operatorSecret: secret,
       link,
       note: (entry) => audit.note(entry),
+      log,
       onError: runtime.reportUnexpected,
     }),
     metrics: { contentType: METRICS_TYPE, text: async () => metricsText(await runtime.metrics.snapshot()) },

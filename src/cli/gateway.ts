@@ -13,6 +13,7 @@ import { type Bookkeeping, openBookkeeping } from '../cluster/bookkeeping.ts'
 import type { Config } from '../config/config.ts'
 import type { Environment } from '../config/expand.ts'
 import { ConfigError } from '../config/problems.ts'
+import { AuditKeys } from '../core/audit-keys.ts'
 import { systemClock } from '../core/clock.ts'
 import { Fault } from '../core/faults.ts'
 import { isObject, type JsonObject } from '../core/json.ts'
@@ -83,7 +84,13 @@ export class Gateway {
     const config = await this.configuration()
     if (config.store.url === 'memory:') throw new Fault('unavailable', { message: `${this.absent}, and its store is kept in memory only` })
     if (isThere) refuseMissing(config.store.url, this.absent)
-    const bookkeeping = await openBookkeeping({ ...config.store, clock: systemClock, aside: true, report: () => {} }).catch((error) => {
+    const bookkeeping = await openBookkeeping({
+      ...config.store,
+      auditKeys: new AuditKeys(config.audit),
+      clock: systemClock,
+      aside: true,
+      report: () => {},
+    }).catch((error) => {
       throw error instanceof Fault ? new Fault('unavailable', { message: `${this.absent}, and its ${error.message}`, cause: error }) : error
     })
     try {

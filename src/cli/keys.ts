@@ -4,7 +4,7 @@ import { type KeyCommand, runKeyCommand } from '../api/index.ts'
 import { resolveKeys } from '../config/keys.ts'
 import { systemClock } from '../core/clock.ts'
 import { badField } from '../core/faults.ts'
-import { isObject, type Json, type JsonObject } from '../core/json.ts'
+import { asObjects, isObject, type Json, type JsonObject } from '../core/json.ts'
 import { usdText } from '../core/money-text.ts'
 import { DiskFiles } from '../services/files/index.ts'
 import { commandOrigin } from './command-origin.ts'
@@ -20,7 +20,13 @@ export interface KeyFlags extends GatewayFlags {
   expires?: string
   user?: string
   'provider-ids'?: string
+  role?: string
   management?: boolean
+  search?: string
+  state?: string
+  sort?: string
+  order?: string
+  most?: string
 }
 
 const KEY_VERBS = ['disable', 'enable', 'rotate', 'delete'] as const
@@ -29,11 +35,14 @@ const KEY_VERBS = ['disable', 'enable', 'rotate', 'delete'] as const
 export function keys(words: readonly string[], flags: KeyFlags, streams: Streams = CONSOLE): Promise<number> {
   const [verb, name, ...rest] = words
   const ofKey = KEY_VERBS.find((one) => one === verb)
-  if (verb === 'list' && name === undefined) return perform({ verb: 'list' }, flags, streams)
+  if (verb === 'list' && name === undefined) return list(flags, streams)
   if (verb === 'create' && name !== undefined && rest.length === 0)
-    return perform(() => ({ verb: 'create', fields: keyFields(name, flags), management: flags.management ?? false }), flags, streams)
+    return perform(() => ({ verb: 'create', fields: keyFields(name, flags) }), flags, streams)
+  const [role, ...more] = rest
+  if (verb === 'role' && name !== undefined && role !== undefined && more.length === 0)
+    return perform({ verb, key: name, role }, flags, streams)
   if (ofKey && name !== undefined && rest.length === 0) return perform({ verb: ofKey, key: name }, flags, streams)
-  streams.error('headgate: keys: expected list, create NAME, disable KEY, enable KEY, rotate KEY or delete KEY')
+  streams.error('headgate: keys: expected list, create NAME, disable KEY, enable KEY, rotate KEY, role KEY ROLE or delete KEY')
   return Promise.resolve(2)
 }
 
@@ -54,11 +63,45 @@ export function credits(words: readonly string[], flags: KeyFlags, streams: Stre
   return Promise.resolve(2)
 }
 
+/** Keys of all pages, or as many as `--most` says. */
+async function list(flags: KeyFlags, streams: Streams): Promise<number> {
+  try {
+    const { search, parent, state, sort, order, user } = flags
+    const given = { search, parent, state, sort, order, creator_user_id: user }
+    const query = Object.fromEntries(Object.entries(given).flatMap(([name, value]) => (value === undefined ? [] : [[name, value]])))
+    const most = flags.most === undefined ? Number.POSITIVE_INFINITY : positive('--most', flags.most)
+    const gateway = await Gateway.find(flags)
+    const data: JsonObject[] = []
+    for (let page: JsonObject | undefined; page === undefined || (typeof page.next === 'string' && data.length < most); ) {
+      const cursor: Record<string, string> = typeof page?.next === 'string' ? { cursor: page.next } : {}
+      const limit = String(Math.min(LIST_PAGE, most - data.length))
+      page = await ask({ verb: 'list', query: { ...query, ...cursor, limit } }, gateway)
+      for (const key of asObjects(page.data)) data.push(key)
+    }
+    streams.out(flags.json ? JSON.stringify({ data }, null, 2) : keyReport({ verb: 'list' }, { data }, Date.now()))
+    return 0
+  } catch (error) {
+    streams.error(`headgate: ${error instanceof Error ? error.message : error}`)
+    return 1
+  }
+}
+
+/** Keys of one reply. */
+const LIST_PAGE = 1000
+
+/** @throws Fault where the text is no whole number from 1 up. */
+function positive(field: string, text: string): number {
+  if (!/^[1-9]\d{0,8}$/.test(text)) throw badField(field, 'expected a whole number from 1 up')
+  return Number(text)
+}
+
+const ask = async (command: KeyCommand, gateway: Gateway): Promise<JsonObject> =>
+  (await gateway.ask('/keys/command', command)) ?? (await onFile(command, gateway))
+
 async function perform(wanted: KeyCommand | (() => KeyCommand), flags: KeyFlags, streams: Streams): Promise<number> {
   try {
     const command = typeof wanted === 'function' ? wanted() : wanted
-    const gateway = await Gateway.find(flags)
-    const reply = (await gateway.ask('/keys/command', command)) ?? (await onFile(command, gateway))
+    const reply = await ask(command, await Gateway.find(flags))
     streams.out(flags.json ? JSON.stringify(reply, null, 2) : keyReport(command, reply, Date.now()))
     return 0
   } catch (error) {
@@ -71,6 +114,7 @@ async function perform(wanted: KeyCommand | (() => KeyCommand), flags: KeyFlags,
 function keyFields(name: string, flags: KeyFlags): JsonObject {
   return {
     name,
+    ...keyRole(flags),
     ...(flags.user === undefined ? {} : { creator_user_id: flags.user }),
     ...(flags.limit === undefined ? {} : { limit: dollars('--limit', flags.limit) }),
     ...(flags.reset === undefined ? {} : { limit_reset: flags.reset }),
@@ -78,6 +122,12 @@ function keyFields(name: string, flags: KeyFlags): JsonObject {
     ...(flags.expires === undefined ? {} : { expires_at: flags.expires }),
     ...(flags['provider-ids'] === undefined ? {} : { provider_ids: flags['provider-ids'].split(',').map((id) => id.trim()) }),
   }
+}
+
+/** @throws Fault where both options name a role, and not the same. */
+function keyRole({ role, management }: KeyFlags): JsonObject {
+  if (role !== undefined && management && role !== 'owner') throw badField('--role', '--management is the role owner, expected one of both')
+  return role !== undefined || management ? { role: role ?? 'owner' } : {}
 }
 
 /** @throws Fault where the text is no amount of USD. */
@@ -119,23 +169,31 @@ export function keyReport({ verb }: KeyCommand, reply: JsonObject, now: number):
 
 function budgetTable(budgets: readonly JsonObject[]): string {
   if (budgets.length === 0) return 'The configuration has no budgets.'
-  const lines = budgets.flatMap(({ name, windows, keys }) =>
+  const lines = budgetTree(budgets).flatMap(({ budget: { name, windows, remaining: atAll, key_count: count }, depth }) =>
     (Array.isArray(windows) ? windows : [])
       .filter(isObject)
       .map(({ window, limit_usd: limit, used, remaining, resets_at: resets }) => [
-        String(name),
+        `${'  '.repeat(depth)}${name}`,
         String(window),
         money(limit, ''),
         money(used, ''),
         money(remaining, ''),
+        money(atAll, ''),
         typeof resets === 'string' ? resets.slice(0, 16).replace('T', ' ') : 'never',
-        String(Array.isArray(keys) ? keys.length : 0),
+        String(count),
       ]),
   )
-  return table(['budget', 'window', 'limit', 'used', 'left', 'resets', 'keys'], lines)
+  return table(['budget', 'window', 'limit', 'used', 'left', 'left at all', 'resets', 'keys'], lines)
 }
 
-const HEAD = ['name', 'hash', 'label', 'kind', 'state', 'limit', 'per', 'left', 'spent', 'budget', 'expires', 'from']
+/** Each budget below the one that it draws on. */
+function budgetTree(budgets: readonly JsonObject[], parent: unknown = null, depth = 0): { budget: JsonObject; depth: number }[] {
+  return budgets
+    .filter((each) => (each.parent ?? null) === parent)
+    .flatMap((budget) => [{ budget, depth }, ...budgetTree(budgets, budget.name, depth + 1)])
+}
+
+const HEAD = ['name', 'hash', 'label', 'role', 'state', 'limit', 'per', 'left', 'spent', 'budget', 'expires', 'from']
 
 function keyTable(keys: readonly JsonObject[], now: number): string {
   const names = new Map(keys.map(({ hash, name }) => [String(hash), String(name)]))
@@ -146,7 +204,7 @@ function keyTable(keys: readonly JsonObject[], now: number): string {
       String(key.name).replace(/\s+/g, ' '),
       String(key.hash).slice(0, 12),
       String(key.label),
-      key.is_management_key ? 'management' : 'ordinary',
+      typeof key.role === 'string' ? key.role : 'unknown',
       keyState(key, now),
       money(key.limit, 'none'),
       typeof key.limit_reset === 'string' ? (PER[key.limit_reset] ?? key.limit_reset) : '',

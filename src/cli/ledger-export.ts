@@ -70,7 +70,8 @@ function startPosition(after: string | undefined): RunPosition {
   return position
 }
 
-function flagPeriod({ since, until }: RangeFlags): Pick<LedgerRange, 'since' | 'until'> {
+/** All up to now without flags. @throws Error for times that do not fit. */
+export function flagPeriod({ since, until }: Pick<Partial<RangeFlags>, 'since' | 'until'>): Pick<LedgerRange, 'since' | 'until'> {
   const now = Date.now()
   const period = {
     since: since === undefined ? 0 : parseMoment(since, now),

@@ -2,7 +2,9 @@
 import { json } from 'node:stream/consumers'
 import { pipeline } from 'node:stream/promises'
 import type { RebuiltReply } from '../api/admin-replies.ts'
+import { focusLines } from '../api/focus-export.ts'
 import { exportLines, rebuild } from '../api/ledger.ts'
+import { resolveKeys } from '../config/keys.ts'
 import { usdText } from '../core/money-text.ts'
 import type { Reconciliation } from '../ledger/types.ts'
 import { type Verdict, verifyLedger } from '../ledger/verify.ts'
@@ -11,6 +13,8 @@ import type { RangeFlags } from './ledger-export.ts'
 
 export interface LedgerFlags extends Partial<RangeFlags>, GatewayFlags {
   readonly full?: boolean | undefined
+  /** Of an export to standard output. */
+  readonly format?: string | undefined
 }
 
 /** @returns the exit code. */
@@ -22,6 +26,7 @@ export async function ledger(verb: string, flags: LedgerFlags = {}): Promise<num
   }
   try {
     const gateway = await Gateway.find(flags)
+    if (verb === 'export' && flags.format !== undefined) return await exportFocus(flags, gateway)
     if (verb === 'export' && to !== undefined) {
       const { exportTo } = await import('./ledger-export.ts')
       return await exportTo({ ...flags, to }, { gateway, say: (line) => process.stderr.write(`${line}\n`) })
@@ -53,6 +58,26 @@ export async function ledger(verb: string, flags: LedgerFlags = {}): Promise<num
     process.stderr.write(`headgate: ${error instanceof Error ? error.message : error}\n`)
     return 1
   }
+}
+
+/** Rows of FOCUS 1.2 go to standard output. @throws Error for options that do not fit. */
+async function exportFocus({ format, to, ...flags }: LedgerFlags, gateway: Gateway): Promise<number> {
+  if (format !== 'focus') throw new Error('--format: expected focus')
+  if (to !== undefined) throw new Error('--to: expected none with --format focus, which writes to standard output: > focus.csv')
+  const { flagPeriod } = await import('./ledger-export.ts')
+  const range = flagPeriod(flags)
+  const times = { since: new Date(range.since).toISOString(), until: new Date(range.until).toISOString() }
+  const reply = await gateway.send({ method: 'GET', path: `/ledger/export?${new URLSearchParams({ format, ...times })}` })
+  if (reply) await written(reply)
+  else
+    await gateway.onStore(
+      ({ ledger, keys: store }, config) => {
+        const { keys, generated } = resolveKeys(config)
+        return written(focusLines({ ledger, store, configured: generated === undefined ? keys : [], brand: config.brand.word }, range))
+      },
+      { isThere: true },
+    )
+  return 0
 }
 
 function report(found: Verdict): number {

@@ -5,6 +5,7 @@ import { keyCommands } from './verbs/keys.ts'
 import { modelCommands } from './verbs/models.ts'
 import { recordCommands } from './verbs/records.ts'
 import { servingCommands } from './verbs/serving.ts'
+import { signInCommands } from './verbs/sign-in.ts'
 import { Verb } from './verbs/verb.ts'
 
 /** All commands, by the headings of the first page of help. */
@@ -13,6 +14,7 @@ const GROUPS: Readonly<Record<string, readonly Command[]>> = {
   'Models and providers': modelCommands,
   'Keys and policy': keyCommands,
   Records: recordCommands,
+  'Your login': signInCommands,
 }
 
 export async function run(argv: readonly string[]): Promise<void> {

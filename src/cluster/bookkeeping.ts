@@ -4,6 +4,7 @@ import { randomUUID } from 'node:crypto'
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { hostname } from 'node:os'
 import { dirname } from 'node:path'
+import type { AuditKeys } from '../core/audit-keys.ts'
 import type { Clock } from '../core/clock.ts'
 import { Fault } from '../core/faults.ts'
 import { forwarded } from '../core/forwarded.ts'
@@ -16,6 +17,7 @@ import { LEDGER_READS, type LedgerReader, type LedgerReads } from '../ledger/rea
 import type { Journal, Reconciliation } from '../ledger/types.ts'
 import { withoutMoves } from '../ledger/window-moves.ts'
 import type { AuditLogStore } from '../store/audit-log.ts'
+import type { AuditReaders } from '../store/audit-readers.ts'
 import type { CompactionKeyStore } from '../store/compaction-keys.ts'
 import type { EventStore } from '../store/events.ts'
 import type { GivenIdStore } from '../store/given-ids.ts'
@@ -52,6 +54,8 @@ export interface Bookkeeping {
   readonly audit: AuditTrail
   /** Changes of keys, guardrails and configuration, with who made them. */
   readonly auditLog: AuditLogStore
+  /** Readers of the audit log; absent in a worker. */
+  readonly auditReaders?: AuditReaders | undefined
   /** Takes the requests that the gateway itself refuses. */
   readonly refusals: RefusalLog
   /** Reader of generations, of this process and of all others. */
@@ -102,6 +106,8 @@ export interface BookkeepingOptions {
   /** Milliseconds for which the lease of a lost process counts as spent. */
   lostGrace: number
   clock: Clock
+  /** Sign the audit log. */
+  auditKeys: AuditKeys
   worker?: WorkerPlace | undefined
   /** True for the process that starts workers. */
   isOwner?: boolean
@@ -132,8 +138,8 @@ export function openBookkeeping(options: BookkeepingOptions): Promise<Bookkeepin
 
 /** The file is this process's own. */
 async function alone(options: BookkeepingOptions): Promise<Bookkeeping> {
-  const { url, clock, durability, report, aside } = options
-  const store = openStore(url, { clock, durability, report })
+  const { url, clock, durability, auditKeys, report, aside } = options
+  const store = openStore(url, { clock, durability, auditKeys, report })
   try {
     const bookkeeping = keepLocally(store, clock, { aside, report })
     await bookkeeping.guardrails.load()
@@ -158,14 +164,14 @@ async function alone(options: BookkeepingOptions): Promise<Bookkeeping> {
 
 /** The journal is this process's own, the record is elsewhere. */
 async function joined(options: BookkeepingOptions): Promise<Bookkeeping> {
-  const { url, clock, worker, durability, isOwner, report, aside } = options
+  const { url, clock, worker, durability, auditKeys, isOwner, report, aside } = options
   const path = journalPath(options)
   const journal = path === undefined ? openMemoryJournal({ clock, report }) : openJournal(path, { clock, durability, report })
   let own: PostgresRecord | undefined
   try {
     const recovered = [journal.reconcile()]
     const node = nodeName(path)
-    if (!worker) own = await (await import('../store/postgres/record.ts')).openPostgres(url, { clock, report })
+    if (!worker) own = await (await import('../store/postgres/record.ts')).openPostgres(url, { clock, auditKeys, report })
     if (own && !aside) recovered.push(...(await inherited(options, handedIn(own, node, options))))
     const record = worker?.record ?? own
     if (!record) throw new TypeError('no store of record')
@@ -178,6 +184,7 @@ async function joined(options: BookkeepingOptions): Promise<Bookkeeping> {
     if (!aside) await member.audit.load()
     const bookkeeping: Bookkeeping = {
       ...member,
+      auditReaders: own?.auditReaders,
       recovered: joinRecoveries(recovered),
       processes: () => member.nodes(),
       close: () => member.close().finally(() => journal.close()),
@@ -292,6 +299,7 @@ export function keepLocally(
     balances,
     audit,
     auditLog,
+    auditReaders: store.auditReaders,
     refusals,
     credit,
     ledger,

@@ -28,7 +28,7 @@ import type { WakeSource } from './wake-source.ts'
 export type { ClusterReport } from './record-calls.ts'
 
 export interface JoinOptions {
-  /** Closed with the rest. */
+  /** The store that all processes share. It is closed when this process leaves. */
   readonly record: StoreOfRecord & Partial<WakeSource>
   /** This process's own, reconciled; its owner closes it afterwards. */
   readonly journal: Journal
@@ -39,7 +39,7 @@ export interface JoinOptions {
   readonly label: string
   /** Milliseconds after which the record may set free what a silent process has leased; absent: it never does. */
   readonly lostGrace?: number | undefined
-  /** True for the owner of workers: it is the record of these. */
+  /** True for the process that owns workers: their store of record is this one. */
   readonly isOwner?: boolean | undefined
   readonly report: (report: ClusterReport) => void
 }
@@ -52,7 +52,7 @@ export interface Joined {
   readonly compactionKeys: CompactionKeyStore
   readonly givenIds: GivenIdStore
   readonly events: EventStore
-  /** With all that this process settled before. @throws Fault `unavailable`. */
+  /** Balances of keys, which have all that this process has settled so far. @throws Fault `unavailable`. */
   balances(keys: readonly string[]): Promise<Balance[]>
   readonly audit: AuditTrail
   readonly auditLog: AuditLogStore

@@ -8,7 +8,7 @@ import { present } from '../core/json.ts'
 import type { Allowance, HoldAsk } from '../ledger/allowance.ts'
 import { fixedAsk } from '../ledger/credit.ts'
 import type { LeaseAnswer, LeaseAsk, LeaseName, StoreOfRecord } from '../store/record.ts'
-import type { Lease } from './lease.ts'
+import { isSameAllowance, type Lease } from './lease.ts'
 import { unreachable, within } from './record-calls.ts'
 
 /** Parts that all accounts of a process share. */
@@ -345,12 +345,10 @@ export interface LeftOver {
 }
 
 /** Rest of one allowance; undefined where the answer was for others. */
-export function leftBy({ allowances, lefts }: LeftOver, { limit, limitReset, of }: Allowance): number | undefined {
-  const same = (known: Allowance): boolean =>
-    (known.limitReset ?? null) === (limitReset ?? null) && (known.of ?? 'key') === (of ?? 'key') && known.limit === limit
-  return lefts[allowances.findIndex(same)]
+export function leftBy({ allowances, lefts }: LeftOver, allowance: Allowance): number | undefined {
+  return lefts[allowances.findIndex((known) => isSameAllowance(known, allowance))]
 }
 
 function limited(allowances: readonly Allowance[]): Allowance[] {
-  return allowances.filter(({ limit }) => limit !== null).map(({ limit, limitReset, of }) => present({ limit, limitReset, of }))
+  return allowances.filter(({ limit }) => limit !== null).map(({ limit, limitReset, level }) => present({ limit, limitReset, level }))
 }

@@ -39,7 +39,14 @@ export class Lease {
    */
   outgrown(allowances: readonly Allowance[]): boolean {
     if (this.left <= this.held) return false
-    for (const allowance of allowances) if (allowance.limit !== null && !this.grantedUnder(allowance, allowance.limit)) return true
+    const { under } = this
+    let next = 0
+    for (const allowance of allowances) {
+      if (allowance.limit === null) continue
+      // Nearly always both have the same allowances in the same order.
+      const granted = under[next++]
+      if (!(granted && isSameAllowance(granted, allowance)) && !under.some((each) => isSameAllowance(each, allowance))) return true
+    }
     return false
   }
 
@@ -95,13 +102,9 @@ export class Lease {
   forgive(): void {
     if (this.overdue) this.left = -this.untaken
   }
+}
 
-  /** True where the last grant kept to the same limit, in the same window of the same account. */
-  private grantedUnder({ limitReset, of }: Allowance, limit: number): boolean {
-    for (const granted of this.under) {
-      const same = (granted.limitReset ?? null) === (limitReset ?? null) && (granted.of ?? 'key') === (of ?? 'key')
-      if (same && granted.limit === limit) return true
-    }
-    return false
-  }
+/** True for the same limit, in the same window of the same account. */
+export function isSameAllowance(one: Allowance, other: Allowance): boolean {
+  return one.limit === other.limit && (one.limitReset ?? null) === (other.limitReset ?? null) && (one.level ?? 0) === (other.level ?? 0)
 }

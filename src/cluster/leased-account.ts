@@ -48,10 +48,12 @@ const MAX_COVERS = 3
 /** Known spending of the accounts that a lease counts on. */
 export interface Spending {
   readonly own: OwnCharges
-  readonly payer: OwnCharges | undefined
+  /** The nearest first. */
+  readonly payers: readonly OwnCharges[]
 }
 
 export class LeasedAccount implements CreditAccount {
+  readonly payer: string | undefined
   readonly spending: Spending
   private readonly office: LeaseOffice
   private readonly lease = new Lease()
@@ -65,6 +67,7 @@ export class LeasedAccount implements CreditAccount {
   private lookedAt: number
 
   constructor(name: LeaseName, spending: Spending, office: LeaseOffice) {
+    this.payer = name.payer
     this.office = office
     this.spending = spending
     this.leaseClient = new LeaseClient(name, this.lease, office)
@@ -283,8 +286,8 @@ export class LeasedAccount implements CreditAccount {
     const { leftOver } = this.leaseClient
     const left = leftOver && leftBy(leftOver, allowance)
     if (left !== undefined) return Math.min(limit, Math.max(0, this.lease.idle + left))
-    const { of, limitReset = null } = allowance
-    const charges = of === 'payer' ? this.spending.payer : this.spending.own
+    const { level = 0, limitReset = null } = allowance
+    const charges = level === 0 ? this.spending.own : this.spending.payers[level - 1]
     return charges ? Math.max(0, limit - charges.cut(limitReset, this.office.clock.now()) - this.lease.held) : limit
   }
 }

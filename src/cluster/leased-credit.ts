@@ -1,6 +1,7 @@
 /** All accounts of a process that leases its credit from the store of record, and readings of their balances for callers. */
 import type { Clock } from '../core/clock.ts'
 import { Total } from '../core/money.ts'
+import { chargedAccounts, splitPayers } from '../core/payers.ts'
 import type { CreditBook } from '../ledger/allowance.ts'
 import { leaseText } from '../store/lease-book.ts'
 import type { Balance, LeaseName, SettledRows, StoreOfRecord } from '../store/record.ts'
@@ -63,7 +64,7 @@ export class LeasedCredit implements CreditBook {
     const text = leaseText(name)
     let account = this.accounts.get(text)
     if (!account) {
-      const spending = { own: this.chargesFor(identity), payer: payer === undefined ? undefined : this.chargesFor(payer) }
+      const spending = { own: this.chargesFor(identity), payers: splitPayers(payer).map((each) => this.chargesFor(each)) }
       account = new LeasedAccount(name, spending, this.office)
       this.accounts.set(text, account)
     }
@@ -105,7 +106,7 @@ export class LeasedCredit implements CreditBook {
   /** A generation's rows stand in the journal and wait to be forwarded. */
   noted({ hold, settled }: SettledRows): void {
     this.account(hold.key, hold.payer).noted(settled.cost)
-    for (const account of settledAccounts(hold)) this.chargesFor(account).note(settled.cost, chargedAt(settled))
+    for (const account of chargedAccounts(hold)) this.chargesFor(account).note(settled.cost, chargedAt(settled))
     this.untakenAll.add(settled.cost)
     this.sinceAll.add(settled.cost)
   }
@@ -113,7 +114,7 @@ export class LeasedCredit implements CreditBook {
   /** The record has taken rows that were noted here. */
   taken(rows: readonly SettledRows[]): void {
     for (const { hold, settled } of rows) {
-      for (const account of settledAccounts(hold)) this.chargesFor(account).taken(settled.cost, chargedAt(settled))
+      for (const account of chargedAccounts(hold)) this.chargesFor(account).taken(settled.cost, chargedAt(settled))
       this.account(hold.key, hold.payer).taken(settled.cost)
       this.untakenAll.add(-settled.cost)
     }
@@ -130,10 +131,10 @@ export class LeasedCredit implements CreditBook {
     const now = this.options.clock.monotonic()
     if (now - this.lookedAt < LOOK_EVERY) return
     this.lookedAt = now
-    const used = new Set<OwnCharges | undefined>()
+    const used = new Set<OwnCharges>()
     for (const [name, account] of this.accounts) {
       if (account.tidy()) this.accounts.delete(name)
-      else used.add(account.spending.own).add(account.spending.payer)
+      else for (const charges of [account.spending.own, ...account.spending.payers]) used.add(charges)
     }
     for (const [identity, charges] of this.charges) if (!used.has(charges) && !charges.waits) this.charges.delete(identity)
   }
@@ -145,14 +146,17 @@ export class LeasedCredit implements CreditBook {
 
   private learn(balances: readonly Balance[], all: bigint | undefined): void {
     const { clock } = this.options
-    const read = new Set<OwnCharges | undefined>()
+    const read = new Set<OwnCharges>()
     for (const balance of balances) {
       const charges = this.chargesFor(balance.key)
       charges.learn(balance, clock.now())
       read.add(charges)
     }
-    // An account with a payer counts on the balances of both.
-    for (const account of this.accounts.values()) if (read.has(account.spending.payer ?? account.spending.own)) account.learned()
+    // An account with payers counts on the balances of all of them: a reading that has the root has those before it.
+    for (const account of this.accounts.values()) {
+      const { own, payers } = account.spending
+      if (read.has(payers.at(-1) ?? own)) account.learned()
+    }
     if (all === undefined) return
     this.readAll = all
     this.readAllAt = clock.monotonic()
@@ -168,11 +172,6 @@ export class LeasedCredit implements CreditBook {
     }
     return charges
   }
-}
-
-/** Identities of the accounts that a generation charges. */
-function settledAccounts({ key, payer }: SettledRows['hold']): string[] {
-  return payer === undefined ? [key] : [key, payer]
 }
 
 interface BalanceReadingsOptions {

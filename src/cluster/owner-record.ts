@@ -11,7 +11,7 @@ import type { GivenIdStore } from '../store/given-ids.ts'
 import { GUARDRAILS_CHANGED, type GuardrailStore, WatchedGuardrails } from '../store/guardrails.ts'
 import { KeyChanges, WatchedKeys } from '../store/key-changes.ts'
 import type { KeyStore } from '../store/keys.ts'
-import { LeaseBook, leaseText } from '../store/lease-book.ts'
+import { LeaseBook, leaseText, limitedAccounts } from '../store/lease-book.ts'
 import type { Balance, LeaseAnswer, LeaseAsk, LeaseName, Pulse, PulseReply, SettledRows, StoreOfRecord } from '../store/record.ts'
 import type { RefusalStore } from '../store/refusals.ts'
 import type { LeasedCredit } from './leased-credit.ts'
@@ -91,8 +91,8 @@ export class OwnerRecord implements StoreOfRecord {
   async lease(node: string, wanted: LeaseAsk): Promise<LeaseAnswer> {
     // It does not know yet that its leases were ended: what it believes to have idle counts for nothing.
     if (!this.leases.knows(node)) throw unreachable(new Error('no pulse since the leases of this process were ended'))
-    const { key, payer, allowances, turn } = wanted
-    const accounts = new Set(allowances.map(({ of }) => (of === 'payer' && payer) || key))
+    const { key, payer, turn } = wanted
+    const accounts = limitedAccounts(wanted)
     const others = (): number => {
       const count = this.leases.call(node, wanted, accounts)
       if (count > 0) this.wake()

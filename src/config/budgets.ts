@@ -1,5 +1,6 @@
 /** Rules of budgets that the schema cannot state. */
-import { BUDGET_WINDOWS } from '../core/shared-budget.ts'
+import { BUDGET_WINDOWS, MAX_BUDGET_LEVELS, namesAbove } from '../core/shared-budget.ts'
+import { writtenRole } from './keys.ts'
 import type { RawConfig } from './schema/root.ts'
 import type { Source } from './source.ts'
 import { hint } from './suggest.ts'
@@ -14,11 +15,34 @@ export function checkBudgets({ budgets = {}, auth }: RawConfig, main: Source): v
       if (longer && Number(limits[window]) >= Number(limits[longer]))
         main.report(['budgets', name, window], `expected less than ${longer}, or it is never reached`)
     }
+    main.check(() => checkParent(name, budgets, main))
   }
-  for (const [index, { parent, management }] of (auth?.keys ?? []).entries()) {
+  for (const [index, key] of (auth?.keys ?? []).entries()) {
+    const { parent } = key
     if (parent === undefined) continue
     const at = ['auth', 'keys', index, 'parent']
     if (!Object.hasOwn(budgets, parent)) main.report(at, `no such budget${hint(parent, Object.keys(budgets))}`)
-    else if (management === true) main.report(at, 'a management key spends nothing, expected none')
+    else if (writtenRole(key) !== 'member') main.report(at, 'a management key spends nothing, expected none')
   }
+}
+
+/** Each budget is reported for its own parent, so that a wrong one is named once. */
+function checkParent(name: string, budgets: NonNullable<RawConfig['budgets']>, main: Source): void {
+  const parent = budgets[name]?.parent
+  if (parent === undefined) return
+  const at = ['budgets', name, 'parent']
+  if (!Object.hasOwn(budgets, parent)) {
+    main.report(at, `no such budget${hint(parent, Object.keys(budgets))}`)
+    return
+  }
+  const names = namesAbove(name, budgets)
+  const [last = name] = names.slice(-1)
+  const next = budgets[last]?.parent
+  if (next !== undefined && names.includes(next)) {
+    if (next === name) main.report(at, `it leads back to this budget (${[...names, name].join(' > ')}), expected one that is not below it`)
+    return
+  }
+  // Where its parent is too deep already, that one is reported.
+  if (names.length === MAX_BUDGET_LEVELS + 1)
+    main.report(at, `expected at most ${MAX_BUDGET_LEVELS} budgets one above the other, these are ${names.length}: ${names.join(' > ')}`)
 }

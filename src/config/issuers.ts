@@ -30,6 +30,7 @@ export function checkIssuers(raw: RawConfig, main: Source, references: Reference
       )
     hasIntrospection ||= issuer.introspection !== undefined
     main.check(() => checkAddresses(issuer, at, main))
+    main.check(() => checkSignIn(issuer, raw, at, main))
     main.check(() => checkClaims(issuer.required_claims ?? {}, [...at, 'required_claims'], main))
     for (const [place, rule] of issuer.rules.entries())
       main.check(() => checkRule(rule, { at: [...at, 'rules', place], raw, main, references, issuer: issuer.issuer }))
@@ -59,6 +60,19 @@ function checkAddresses({ issuer, jwks_uri: jwks, introspection }: RawIssuer, at
   check(introspection?.url, [...at, 'introspection', 'url'])
 }
 
+const signInName = ({ issuer, sign_in: signIn }: RawIssuer): string | undefined => signIn && (signIn.name ?? URL.parse(issuer)?.hostname)
+
+function checkSignIn(issuer: RawIssuer, raw: RawConfig, at: Path, main: Source): void {
+  const { sign_in: signIn } = issuer
+  if (!signIn) return
+  const issuers = raw.auth?.issuers ?? []
+  const first = issuers.find((each) => signInName(each) === signInName(issuer))
+  if (first !== issuer)
+    main.report([...at, 'sign_in'], `a second sign-in at ${signInName(issuer)}, expected a name of its own in sign_in.name`, 'key')
+  if (signIn.scopes && !signIn.scopes.includes('openid'))
+    main.report([...at, 'sign_in', 'scopes'], 'expected openid among them: without it the issuer states no identity')
+}
+
 interface RulePlace {
   readonly at: Path
   readonly raw: RawConfig
@@ -68,11 +82,19 @@ interface RulePlace {
 }
 
 function checkRule(rule: RawRule, { at, raw, main, references, issuer }: RulePlace): void {
-  const { when, parent, guardrails = [] } = rule
+  const { when, parent, guardrails = [], role = 'member' } = rule
   checkClaims(when, [...at, 'when'], main)
   if (Object.keys(when).length === 0 && OPEN_ISSUERS.includes(URL.parse(issuer)?.hostname ?? ''))
     main.report([...at, 'when'], 'this issuer gives tokens to everybody, expected a claim that names your organisation')
   const budgets = Object.keys(raw.budgets ?? {})
+  if (role !== 'member') {
+    if (Object.keys(when).length === 0)
+      main.report(
+        [...at, 'when'],
+        `every ${issuer === '' ? 'client certificate' : 'token of the issuer'} would have the role ${role}, expected a claim that names those who manage`,
+      )
+    if (parent !== undefined) main.report([...at, 'parent'], `a caller of the role ${role} spends nothing, expected none`)
+  }
   if (parent !== undefined && !budgets.includes(parent)) main.report([...at, 'parent'], `no such budget${hint(parent, budgets)}`)
   const known = (raw.guardrails ?? []).map(({ name }) => name)
   for (const [place, name] of guardrails.entries())

@@ -19,6 +19,8 @@ export function checkKeys(raw: RawConfig, main: Source): void {
     if (names.has(key.name)) main.report([...at, 'name'], 'a second key of this name, expected another: spend is kept by name')
     names.add(key.name)
     if (DIGEST.test(key.name)) main.report([...at, 'name'], 'digests name keys of the store and callers with tokens, expected another name')
+    if (key.management === true && key.role !== undefined && key.role !== 'owner')
+      main.report([...at, 'role'], 'management: true is the role owner, expected one of both fields')
     if (main.isSkipped(at)) continue
     if (secrets.has(key.key)) main.report([...at, 'key'], 'a second entry with this secret, expected another')
     secrets.add(key.key)

@@ -3,6 +3,7 @@
 import { randomTag } from '../core/ids.ts'
 import { OPERATOR_NAME } from '../core/operator-name.ts'
 import { plainName } from '../core/plain-name.ts'
+import type { Role } from '../core/roles.ts'
 import { maskSecret, secretHash } from '../core/secret.ts'
 import { type Budgets, budgetNamed } from '../core/shared-budget.ts'
 import type { ProviderPreferences } from '../dialects/canon/request-fields.ts'
@@ -16,15 +17,21 @@ export const DEVELOPMENT_KEY = 'sk-router-v1-dev'
 export const FALLBACK_NAME = 'dev'
 
 /** Only the hash of a key leaves the loader. */
-export type KeyConfig = Omit<Resolved<typeof keySchema>, 'key'> & {
+export type KeyConfig = Omit<Resolved<typeof keySchema>, 'key' | 'management' | 'role'> & {
+  role: Role
   /** SHA-256 of the secret, hex. */
   hash: string
   /** Masked secret. */
   label: string
 }
 
-export function keyConfig({ key: secret, ...settings }: Resolved<typeof keySchema>): KeyConfig {
-  return { ...settings, hash: secretHash(secret), label: maskSecret(secret) }
+export function keyConfig({ key: secret, management, role, ...settings }: Resolved<typeof keySchema>): KeyConfig {
+  return { ...settings, role: writtenRole({ management, role }), hash: secretHash(secret), label: maskSecret(secret) }
+}
+
+/** Role of an entry of `auth.keys`. */
+export function writtenRole({ management, role }: { management?: boolean | undefined; role?: Role | undefined }): Role {
+  return role ?? (management ? 'owner' : 'member')
 }
 
 /** A key that may do everything but manage. */
@@ -34,7 +41,7 @@ export function plainKey(name: string, secret: string): KeyConfig {
 
 /** A management key of one run, for what the operator does in the control room. */
 export function operatorKey(secret: string): KeyConfig {
-  return { ...plainKey(OPERATOR_NAME, secret), management: true }
+  return { ...plainKey(OPERATOR_NAME, secret), role: 'owner' }
 }
 
 /** True for addresses that only this machine reaches. */
@@ -103,7 +110,6 @@ function apiKey(key: KeyConfig, shared: SharedSettings): ApiKey {
     hash: key.hash,
     label: key.label,
     name: key.name,
-    management: key.management,
     ...(key.creatorUserId === undefined ? {} : { creator: plainName(key.creatorUserId) }),
     expiresAt: key.expiresAt ?? null,
     ...apiKeyTerms(key, shared),
@@ -114,13 +120,14 @@ function apiKey(key: KeyConfig, shared: SharedSettings): ApiKey {
 type SharedSettings = Pick<KeySettings, 'limits' | 'budgets'>
 
 /** Fields of a key beside those that name it: what its callers may do. */
-export type KeyTerms = Omit<ApiKey, 'identity' | 'hash' | 'label' | 'name' | 'management' | 'expiresAt'>
+export type KeyTerms = Omit<ApiKey, 'identity' | 'hash' | 'label' | 'name' | 'expiresAt'>
 
-type WrittenTerms = Omit<KeyConfig, 'name' | 'hash' | 'label' | 'management' | 'creatorUserId' | 'expiresAt'>
+type WrittenTerms = Omit<KeyConfig, 'name' | 'hash' | 'label' | 'role' | 'creatorUserId' | 'expiresAt'> & { role?: Role | undefined }
 
 /** Terms of a key of the file, and of each caller that a rule of an issuer maps. */
 export function apiKeyTerms(key: WrittenTerms, { limits, budgets }: SharedSettings): KeyTerms {
   return {
+    role: key.role ?? 'member',
     disabled: key.disabled,
     limit: key.limit ?? null,
     limitReset: key.limitReset ?? null,

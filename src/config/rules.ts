@@ -3,6 +3,7 @@ import { postgresTransport, redisProblem } from '../core/transport.ts'
 import { EMBEDDING, GENERATING } from '../dialects/quirks.ts'
 import { CREDENTIAL_SOURCES } from '../services/credentials/sources/index.ts'
 import { AGENTS, agentAliases } from './agents/index.ts'
+import { checkSinks } from './audit.ts'
 import { checkBudgets } from './budgets.ts'
 import { checkExports } from './exports.ts'
 import { PER_MILLION_EXPECTED } from './fields/scalars.ts'
@@ -35,6 +36,7 @@ export function checkRules(raw: RawConfig, main: Source, files: ModelFiles, look
   main.check(() => checkListenerTls(raw, main))
   main.check(() => checkStore(raw, main))
   main.check(() => checkExports(raw, main))
+  main.check(() => checkSinks(raw, main))
   main.check(() => checkEvents(raw, main))
   main.check(() => checkGuardrails(raw, main, references))
   main.check(() => checkPlugins(raw, main))

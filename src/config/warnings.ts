@@ -1,5 +1,6 @@
 /** Warnings about doubtful settings. The configuration is used as it is; `headgate check` prints the warnings. */
 import { randomBytes } from 'node:crypto'
+import { writtenRole } from './keys.ts'
 import type { ModelFile, ModelFiles } from './references.ts'
 import type { RawConfig } from './schema/root.ts'
 import type { Source } from './source.ts'
@@ -64,9 +65,9 @@ function warnOfWeakKeys({ auth }: RawConfig, main: Source): void {
 
 function warnOfManagersAlone({ auth }: RawConfig, main: Source): void {
   const keys = (auth?.keys ?? []).filter((_, index) => !main.isSkipped(['auth', 'keys', index]))
-  if ((auth?.keys ?? []).length === 0 || keys.some(({ management }) => management !== true)) return
+  if ((auth?.keys ?? []).length === 0 || keys.some((key) => writtenRole(key) === 'member')) return
   const why = keys.length === 0 ? 'all are left out for want of their variables' : 'management keys call no models'
-  main.warn(['auth', 'keys'], `${why}: expected one without management: true, unless keys are made over the API`)
+  main.warn(['auth', 'keys'], `${why}: expected one of the role member, unless keys are made over the API`)
 }
 
 /** Names in one warning at most. */
@@ -92,8 +93,8 @@ function warnOfUnpriced({ auth }: RawConfig, main: Source, files: ModelFiles): v
 
 /** Warns of keys without a known owner if there is another endpoint to move to: each is a caller of its own (docs/decisions/0028-failures-by-key.md). */
 function warnOfOwnerless({ auth }: RawConfig, main: Source, files: ModelFiles): void {
-  const ownerless = (auth?.keys ?? []).flatMap(({ name, management, disabled, creator_user_id: user }) =>
-    user === undefined && management !== true && disabled !== true ? [name] : [],
+  const ownerless = (auth?.keys ?? []).flatMap((key) =>
+    key.creator_user_id === undefined && writtenRole(key) === 'member' && key.disabled !== true ? [key.name] : [],
   )
   const hasChoice = files.some(({ models }) => Object.values(models).some(({ endpoints }) => endpoints.length > 1))
   if (ownerless.length < 2 || !hasChoice) return

@@ -3,15 +3,25 @@
  * one before it, so that one that is edited, removed or put elsewhere no longer fits (docs/audit.md).
  */
 import { hash } from 'node:crypto'
+import type { AuditKey } from './audit-keys.ts'
 import type { Json, JsonObject } from './json.ts'
 
 /** Kinds of those that change something. */
-export const ACTOR_KINDS = ['management_key', 'key', 'admin_token', 'command_line', 'configuration', 'gateway', 'visitor'] as const
+export const ACTOR_KINDS = [
+  'management_key',
+  'key',
+  'member',
+  'admin_token',
+  'command_line',
+  'configuration',
+  'gateway',
+  'visitor',
+] as const
 export type ActorKind = (typeof ACTOR_KINDS)[number]
 
 export interface Actor {
   readonly kind: ActorKind
-  /** Identity of a key, account of a command line, name of a configuration file; null where the kind says all. */
+  /** Identity of a key or member, account of a command line, name of a configuration file; null where the kind says all. */
   readonly id: string | null
   readonly name: string | null
 }
@@ -33,9 +43,9 @@ export const AUDIT_ACTIONS = {
   'key.rotated': ['A key got a new secret.', 'identity of the key'],
   'key.deleted': ['A key was removed.', 'identity of the key'],
   'sign_in_code.created': ['A key consented to a key for an application.', 'identity of the key that consents'],
-  'session.opened': ['A sign-in to the control room.', '`operator` or `manager`'],
+  'session.opened': ['A sign-in to the control room.', '`operator`, `manager` or `person`'],
   'session.refused': ['A sign-in to the control room that was refused.', 'control room'],
-  'session.ended': ['A session of the control room was signed out.', '`operator` or `manager`'],
+  'session.ended': ['A session of the control room was signed out.', '`operator`, `manager` or `person`'],
   'guardrail.created': ['A guardrail was made.', 'id of the guardrail'],
   'guardrail.changed': ['A guardrail was changed.', 'id of the guardrail'],
   'guardrail.deleted': ['A guardrail was removed, and its assignments before it.', 'id of the guardrail'],
@@ -89,7 +99,7 @@ export interface AuditRow {
   readonly subject: string
   /** The entry without its hash, as canonical JSON. */
   readonly entry: string
-  /** SHA-256 of that text, hex. */
+  /** SHA-256 of that text, or its HMAC by the key that the text names, hex. */
   readonly hash: string
 }
 
@@ -99,17 +109,18 @@ export const NO_ENTRY: AuditHead = { sequence: 0, hash: '0'.repeat(64) }
 const MAX_TEXT_LENGTH = 1_000
 const MAX_FIELD_LENGTH = 2_000
 
-/** The next rows of the chain. */
-export function chain(head: AuditHead, entries: readonly NewAuditEntry[]): AuditRow[] {
+/** The next rows of the chain. @param key undefined: their hashes are keyed with nothing. */
+export function chain(head: AuditHead, entries: readonly NewAuditEntry[], key: AuditKey | undefined): AuditRow[] {
   let last = head
   return entries.map((entry) => {
-    const row = nextRow(last, entry)
+    const row = nextRow(last, entry, key)
     last = row
     return row
   })
 }
 
-function nextRow(head: AuditHead, { at, actor, address, action, subject, before, after, reason = null }: NewAuditEntry): AuditRow {
+function nextRow(head: AuditHead, added: NewAuditEntry, key: AuditKey | undefined): AuditRow {
+  const { at, actor, address, action, subject, before, after, reason = null } = added
   const sequence = head.sequence + 1
   const id = actor.id === null ? null : short(actor.id)
   const named = short(subject)
@@ -119,9 +130,12 @@ function nextRow(head: AuditHead, { at, actor, address, action, subject, before,
     before: before && bounded(before),
     after: after && bounded(after),
     reason: reason === null ? null : short(reason),
+    ...(key ? { key: key.id } : {}),
   })
-  return { sequence, at: Math.floor(at), actor: id ?? actor.kind, action, subject: named, entry, hash: hash('sha256', entry) }
+  return { sequence, at: Math.floor(at), actor: id ?? actor.kind, action, subject: named, entry, hash: entryHash(entry, key) }
 }
+
+export const entryHash = (entry: string, key: AuditKey | undefined): string => (key ? key.sign(entry) : hash('sha256', entry))
 
 /** PostgreSQL's text knows no NUL. */
 const short = (text: string): string => text.slice(0, MAX_TEXT_LENGTH).toWellFormed().replaceAll('\0', '\ufffd')
@@ -134,8 +148,8 @@ function bounded(fields: JsonObject): JsonObject {
   return Object.fromEntries(entries)
 }
 
-/** Stands in the place of a value that an entry does not show: two of the same value are alike. */
-export function digested(value: Json): JsonObject {
+/** Stands in the place of a value that is too long for an entry: two of the same value are alike. */
+function digested(value: Json): JsonObject {
   const text = canonicalJson(value)
   return { sha256: hash('sha256', text), characters: text.length }
 }

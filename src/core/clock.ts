@@ -38,30 +38,16 @@ const TICK = 100
  * An entry leaves by changing places with the last one, so nothing dead is kept alive by a neighbour.
  */
 class Watch {
-  private readonly entries: LongTimer[] = []
-  private ticking: NodeTimer | undefined
+  readonly entries: LongTimer[] = []
+  ticking: NodeTimer | undefined
 
-  add(entry: LongTimer): void {
-    entry.place = this.entries.push(entry) - 1
-    this.ticking ??= new NodeTimer(TICK, this.tick)
-  }
-
-  remove(entry: LongTimer): void {
-    const last = this.entries.pop()
-    if (last && last !== entry) {
-      this.entries[entry.place] = last
-      last.place = entry.place
-    }
-    entry.place = -1
-  }
-
-  private readonly tick = (): void => {
+  readonly tick = (): void => {
     this.ticking = undefined
     const now = performance.now()
     const due = this.entries.filter((entry) => entry.at <= now)
     for (const entry of due) {
       if (entry.place === -1) continue
-      this.remove(entry)
+      entry.cancel()
       entry.fn()
     }
     if (this.entries.length > 0) this.ticking ??= new NodeTimer(TICK, this.tick)
@@ -72,16 +58,23 @@ const watch = new Watch()
 
 class LongTimer implements Timer {
   /** Index in the watch; -1 once it has left. */
-  place = -1
+  place: number
   readonly at: number
   readonly fn: () => void
   constructor(ms: number, fn: () => void) {
     this.at = performance.now() + ms
     this.fn = fn
-    watch.add(this)
+    this.place = watch.entries.push(this) - 1
+    watch.ticking ??= new NodeTimer(TICK, watch.tick)
   }
   cancel(): void {
-    if (this.place !== -1) watch.remove(this)
+    if (this.place === -1) return
+    const last = watch.entries.pop()
+    if (last && last !== this) {
+      watch.entries[this.place] = last
+      last.place = this.place
+    }
+    this.place = -1
   }
 }
 

@@ -181,7 +181,7 @@ export class Fault extends Error {
   readonly #sentence: string | undefined
   readonly #evidence: string | undefined
   readonly #without: FaultOptions['without']
-  readonly headers: Readonly<Record<string, string>> | undefined
+  headers: Readonly<Record<string, string>> | undefined
   readonly reason: string | undefined
 
   constructor(code: FaultCode, options: FaultOptions = {}) {

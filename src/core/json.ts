@@ -241,12 +241,9 @@ export function readableJson(text: string): string {
 const SURROGATES = /\\(?:ud[89ab][\da-f]{2}\\ud[c-f][\da-f]{2}|ud[89a-f][\da-f]{2}|.)/gis
 const HALF_LENGTH = '\\ud83d'.length
 
-/** True where a text may hold an escape of a surrogate. @param before characters in front of each, where the text is written within another. */
-export const holdsSurrogates = (text: string, before = ''): boolean => text.includes(`${before}\\ud`) || text.includes(`${before}\\uD`)
-
 /** A JSON text with U+FFFD in the place of each escape of a half. */
 export const withoutHalves = (text: string): string =>
   text.replace(SURROGATES, (found) => (found.length === HALF_LENGTH ? '\ufffd' : found))
 
 /** True where a text, read as JSON, holds an escape of half a character. */
-export const holdsHalfEscape = (text: string): boolean => holdsSurrogates(text) && withoutHalves(text) !== text
+export const holdsHalfEscape = (text: string): boolean => (text.includes('\\ud') || text.includes('\\uD')) && withoutHalves(text) !== text

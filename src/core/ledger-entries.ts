@@ -3,6 +3,7 @@
  * write-offs of an operator. They are only ever appended.
  */
 import { generationId } from './ids.ts'
+import { chargedAccounts } from './payers.ts'
 
 /**
  * `unrecovered`, `disputed`: the gateway makes them with a settlement; they move no balance. `correction`: charges a key, or with an amount
@@ -21,7 +22,7 @@ export interface LedgerEntry {
   readonly number: number
   /** Milliseconds since the epoch. */
   readonly at: number
-  /** Identity of the key, and of the key that issued it through sign-in. */
+  /** Identity of the key, and its payers (`payers.ts`). */
   readonly key: string
   readonly payer?: string | undefined
   /** Sequence and tag of the generation that it is about. */
@@ -44,7 +45,7 @@ export interface LedgerEntry {
 
 export type NewEntry = Omit<LedgerEntry, 'number'>
 
-/** Change of spending by an entry: that of its key, and of the key that issued it. */
+/** Change of spending by an entry: that of its key, and of its payers. */
 export interface Move {
   readonly key: string
   readonly payer?: string | undefined
@@ -124,19 +125,21 @@ export function entryGeneration({ generation }: Pick<LedgerEntry, 'generation'>)
 /** Nano-dollars by identity that entries have moved, as the sums of what keys have spent count them. */
 export function sumOfMoves(moves: readonly Move[]): Map<string, bigint> {
   const sums = new Map<string, bigint>()
-  for (const { key, payer, nano } of moves)
-    for (const account of payer === undefined ? [key] : [key, payer]) sums.set(account, (sums.get(account) ?? 0n) + BigInt(nano))
+  for (const move of moves) for (const account of chargedAccounts(move)) sums.set(account, (sums.get(account) ?? 0n) + BigInt(move.nano))
   return sums
 }
 
-/** Returns why a store refuses an entry whose amount is more than is open, or than the key has spent; undefined where it adds the entry. */
+/**
+ * Returns why a store refuses an entry whose amount is more than is open, or than one of its accounts has spent: a key may have had other
+ * payers when it spent. Undefined where it adds the entry. @param spent nano-dollars of the key and of each payer.
+ */
 export function refuseEntry(
   entry: NewEntry,
-  { settled, spent }: { settled: { amount: number; already: number } | undefined; spent: bigint },
+  { settled, spent }: { settled: { amount: number; already: number } | undefined; spent: readonly bigint[] },
 ): EntryRefusal | undefined {
   if (entry.settles !== undefined) {
     if (!settled) return 'no_such_entry'
     if (Math.abs(entry.amount) > settled.amount - settled.already) return 'more_than_open'
   }
-  return spent + BigInt(movedBy(entry)) < 0n ? 'more_than_spent' : undefined
+  return spent.some((each) => each + BigInt(movedBy(entry)) < 0n) ? 'more_than_spent' : undefined
 }

@@ -77,6 +77,8 @@ function cut(nano: bigint): number {
 export class Total {
   private small = 0
   private large = 0n
+  /** Nano-dollars between -2^53 and 2^53: exact wherever a limit, which is never above 2^53, depends on it. */
+  cut = 0
 
   constructor(nano: number | bigint = 0) {
     this.add(nano)
@@ -91,21 +93,18 @@ export class Total {
       this.large = exact - (exact % CARRY)
       this.small = Number(exact % CARRY)
     }
+    this.cut = this.large === 0n ? this.small : cutNano(this.exact)
   }
 
   clear(): void {
     this.small = 0
     this.large = 0n
+    this.cut = 0
   }
 
   /** Nano-dollars. */
   get exact(): bigint {
     return this.large + BigInt(this.small)
-  }
-
-  /** Nano-dollars between -2^53 and 2^53: exact wherever a limit, which is never above 2^53, depends on it. */
-  get cut(): number {
-    return this.large === 0n ? this.small : cutNano(this.exact)
   }
 }
 

@@ -12,7 +12,7 @@ export class Remembered<Value> {
   private readonly clock: Clock
   private readonly kept: Kept
   /** By key, the one that was noted last stands last. */
-  private readonly known = new Map<string, { readonly value: Value; readonly until: number }>()
+  readonly known = new Map<string, { readonly value: Value; readonly until: number }>()
 
   constructor(clock: Clock, kept: Kept) {
     this.clock = clock

@@ -3,7 +3,7 @@
  * takes it: llama.cpp and vLLM answer 400, transformers serve and infinity 500 (docs/behaviour/model-servers.md), so such a conversation
  * would be dead. The arguments of a call are JSON within a text, which servers parse (llama.cpp, "Failed to parse tool call arguments").
  */
-import { holdsSurrogates, type Json, type JsonObject, withoutHalves } from './json.ts'
+import { type Json, type JsonObject, withoutHalves } from './json.ts'
 
 /** Beginning of the escape that `JSON.stringify` writes for half a surrogate pair, and for nothing else (ECMA-262, QuoteJSONString). */
 const HALF = '\\ud'
@@ -16,6 +16,8 @@ function withWholeArguments(this: JsonObject, name: string, value: Json): Json {
 /** The JSON text of a body, with U+FFFD in the place of each half. */
 export function wellFormedJson(body: JsonObject): string {
   const plain = JSON.stringify(body)
-  const text = holdsSurrogates(plain, '\\') ? JSON.stringify(body, withWholeArguments) : plain
+  // Escapes of a surrogate in JSON that stands as a text within this.
+  const mayHold = plain.includes('\\\\ud') || plain.includes('\\\\uD')
+  const text = mayHold ? JSON.stringify(body, withWholeArguments) : plain
   return text.includes(HALF) ? text.replace(HALVES, '$1\ufffd') : text
 }

@@ -14,8 +14,8 @@ export interface Allowance {
   readonly limit: number | null
   /** The window whose spending counts; null or absent for all that was ever spent. */
   readonly limitReset?: LimitReset | null
-  /** The account whose spending counts: that of the key itself (absent), or that of the key that issued it through sign-in. */
-  readonly of?: 'key' | 'payer'
+  /** The account whose spending counts: 0 or absent for the key's own, 1 for its nearest payer, and so on to the root (`core/payers.ts`). */
+  readonly level?: number
 }
 
 /** Nano-dollars, exact. */
@@ -38,10 +38,12 @@ export interface Charged {
 }
 
 /**
- * Spending of a key: what is charged, and what its open requests hold. The account of a key that was issued through sign-in
- * passes every hold and charge on to the account of its payer, the key that issued it.
+ * Spending of a key: what is charged, and what its open requests hold. The account of a key with payers passes every hold and charge
+ * on to the account of each of them.
  */
 export interface CreditAccount {
+  /** Its payers (`core/payers.ts`). */
+  readonly payer: string | undefined
   /** Nano-dollars ever charged. */
   readonly settled: bigint
   /** Nano-dollars of open holds. */
@@ -83,7 +85,7 @@ export interface CreditAccount {
 
 /** All accounts by key identity. */
 export interface CreditBook {
-  /** @param payer identity of the key that issued this one through sign-in: its account is charged as well. */
+  /** @param payer of the key (`core/payers.ts`): the account of each is charged as well. */
   account(identity: string, payer?: string): CreditAccount
   /** Nano-dollars that all keys together have been charged, deleted ones too. */
   readonly settled: bigint

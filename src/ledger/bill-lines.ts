@@ -45,8 +45,9 @@ export function usageBill(usage: Usage, tariff: Tariff, extras?: Extras): BillGr
 
 function usageParts(usage: Usage, price: PriceSnapshot, extras?: Extras): BillPart[] {
   const bill = new NotedBill()
-  addParts(usage, { price, extras }, bill, bill)
-  return bill.parts
+  const completion = new NotedBill()
+  addParts(usage, { price, extras }, bill, completion)
+  return [...bill.parts, ...completion.parts]
 }
 
 /** Nano-dollars of each part: each rounded so that the sums up to it are right, and the last one is the charge. */

@@ -5,6 +5,7 @@
 
 import type { Clock } from '../core/clock.ts'
 import { Total } from '../core/money.ts'
+import { chargedAccounts } from '../core/payers.ts'
 import { DAY_MS, oldestCounted, windowStarts } from '../core/windows.ts'
 
 import type { LimitReset } from '../plugin-api/key.ts'
@@ -52,7 +53,7 @@ export function chargeWithin(
   return typeof covered === 'number' ? settle(covered) : covered.then(settle)
 }
 
-/** Spent and reserved credit of one key, with that of the keys that it issued. */
+/** Spent and reserved credit of one key or budget, with that of the keys that it pays for. */
 class Balance {
   readonly spent = new Total()
   readonly reserved = new Total()
@@ -72,13 +73,17 @@ class Balance {
 
 /** An account whose whole credit is at hand. */
 export class Account implements CreditAccount {
+  readonly payer: string | undefined
   private readonly own: Balance
-  private readonly payer: Balance | undefined
+  /** The own one, then those of the payers: the place is the level of an allowance. */
+  private readonly balances: readonly Balance[]
   private readonly book: Book
 
-  constructor(own: Balance, payer: Balance | undefined, book: Book) {
-    this.own = own
+  /** @param find returns the balance of an identity. */
+  constructor(identity: string, payer: string | undefined, { find, book }: { find: (identity: string) => Balance; book: Book }) {
     this.payer = payer
+    this.own = find(identity)
+    this.balances = chargedAccounts({ key: identity, payer }).map(find)
     this.book = book
   }
 
@@ -111,20 +116,27 @@ export class Account implements CreditAccount {
 
   settle(held: number, cost: number, at: number = this.book.clock.now()): number {
     amountOrThrow(cost)
-    this.release(held)
+    this.checkHeld(held)
     if (cost > 0) {
-      this.own.charge(cost, at)
-      this.payer?.charge(cost, at)
+      for (const balance of this.balances) balance.charge(cost, at)
       this.book.total.add(cost)
     }
+    this.free(held)
     return Math.max(0, cost - held)
   }
 
   release(held: number): void {
+    this.checkHeld(held)
+    this.free(held)
+  }
+
+  private free(held: number): void {
+    for (const { reserved } of this.balances) reserved.add(-held)
+  }
+
+  private checkHeld(held: number): void {
     amountOrThrow(held)
     if (held > this.own.reserved.cut) throw new RangeError('more is given back than was held')
-    this.own.reserved.add(-held)
-    this.payer?.reserved.add(-held)
   }
 
   tightest<A extends Allowance>(allowances: readonly A[]): Tightest<A> | undefined {
@@ -141,52 +153,52 @@ export class Account implements CreditAccount {
   }
 
   /** The same for a comparison with a limit: see `Total.cut`. */
-  countedCut(reset: LimitReset | null): number {
-    return reset ? this.own.windows.cut(reset, this.book.clock.now()) : this.own.spent.cut
+  countedCut(reset: LimitReset | null, now: number): number {
+    return reset ? this.own.windows.cut(reset, now) : this.own.spent.cut
   }
 
   /** Nano-dollars, the least under all allowances; Infinity without a limit, below 0 where one is overspent. */
   left(allowances: readonly Allowance[]): number {
     let least = Number.POSITIVE_INFINITY
-    for (const allowance of allowances) least = Math.min(least, this.allowanceLeft(allowance))
+    let now: number | undefined
+    for (const allowance of allowances) {
+      if (allowance.limitReset) now ??= this.book.clock.now()
+      least = Math.min(least, this.allowanceLeft(allowance, now))
+    }
     return least
   }
 
-  /** Returns what one allowance leaves, as `left` does. @throws TypeError for an allowance of a payer where there is none. */
-  allowanceLeft({ limit, limitReset, of }: Allowance): number {
+  /** Returns what one allowance leaves, as `left` does. @param now milliseconds since the epoch, where it is known. @throws TypeError for an allowance of a payer where there is none. */
+  allowanceLeft({ limit, limitReset, level = 0 }: Allowance, now?: number): number {
     if (limit === null) return Number.POSITIVE_INFINITY
-    const balance = of === 'payer' ? this.payer : this.own
+    const balance = this.balances[level]
     if (!balance) throw new TypeError('an allowance of a payer, but the account has none')
-    return balance.left(limit, limitReset, limitReset ? this.book.clock.now() : 0)
+    return balance.left(limit, limitReset, limitReset ? (now ?? this.book.clock.now()) : 0)
   }
 
   /** Reserves without a look at any allowance. */
   reserve(amount: number): void {
-    this.own.reserved.add(amount)
-    this.payer?.reserved.add(amount)
+    for (const { reserved } of this.balances) reserved.add(amount)
   }
 
   /** A charge that was forwarded, perhaps late: it counts in the windows that it fell into, however long ago. */
   charge(cost: number, at: number): void {
     amountOrThrow(cost)
-    const now = this.book.clock.now()
-    this.own.windows.add(cost, at, now)
-    this.payer?.windows.add(cost, at, now)
-    this.spend(cost)
+    this.move(cost, at)
   }
 
   /** Charges a correction of the operator, or gives it back where it is below zero. It counts in the windows of its moment. */
   correct(nano: number, at: number): void {
-    const now = this.book.clock.now()
-    this.own.windows.add(nano, at, now)
-    this.payer?.windows.add(nano, at, now)
-    this.spend(nano)
+    this.move(nano, at)
   }
 
-  private spend(cost: number): void {
-    this.own.spent.add(cost)
-    this.payer?.spent.add(cost)
-    this.book.total.add(cost)
+  private move(nano: number, at: number): void {
+    const now = this.book.clock.now()
+    for (const { windows, spent } of this.balances) {
+      windows.add(nano, at, now)
+      spent.add(nano)
+    }
+    this.book.total.add(nano)
   }
 }
 
@@ -220,8 +232,9 @@ export class Credit implements CreditBook {
     this.book = { clock, total: new Total() }
     if (!recorded) return
     const now = clock.now()
-    for (const { key, payer, cost, days } of recorded.charges(oldestCounted(now))) {
-      for (const account of payer === undefined ? [key] : [key, payer]) {
+    for (const charges of recorded.charges(oldestCounted(now))) {
+      const { cost, days } = charges
+      for (const account of chargedAccounts(charges)) {
         const { spent, windows } = this.balance(account)
         spent.add(cost)
         // A day behind now was charged while the clock was ahead: it counts today, and opens no window early.
@@ -241,7 +254,7 @@ export class Credit implements CreditBook {
     const accounts = payer === undefined ? this.accounts : this.issuedBy(payer)
     let account = accounts.get(identity)
     if (!account) {
-      account = new Account(this.balance(identity), payer === undefined ? undefined : this.balance(payer), this.book)
+      account = new Account(identity, payer, { find: (each) => this.balance(each), book: this.book })
       accounts.set(identity, account)
     }
     return account

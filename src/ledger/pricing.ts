@@ -18,7 +18,7 @@ import type { Usage } from '../dialects/canon/usage.ts'
 import type { Endpoint } from '../routing/catalog/types.ts'
 import type { HoldAsk } from './allowance.ts'
 import { highest } from './highest-rate.ts'
-import { addInput, addOutput, MAX_TOKENS, within } from './token-parts.ts'
+import { addTokens, MAX_TOKENS, within } from './token-parts.ts'
 
 /** A price as it was at admission; `free` and `unpriced` cost nothing (limited keys never get to `unpriced`). */
 export type Tariff = PriceSnapshot | 'free' | 'unpriced'
@@ -102,12 +102,11 @@ export function addParts(
   completion: Bill,
 ): void {
   const price = snapshot.tiers === undefined ? snapshot : ratesFor(snapshot, within(usage.input, MAX_TOKENS))
-  addInput(usage, price, sum)
+  addTokens(usage, price, sum, completion)
   if (extras || price.request !== undefined) addFixed(sum, price, extras)
   if (usage.webSearches && price.webSearch !== undefined) sum.add(within(usage.webSearches, MAX_TOKENS), price.webSearch, 'web_search')
   if (usage.toolCalls) addTools(sum, price, usage.toolCalls)
   if (usage.fees) addFees(sum, price, usage)
-  addOutput(usage, price, completion)
 }
 
 /** True where a usage has cache writes of a lifetime without a price of its own, while the other lifetime has one, or only one is known. */
@@ -239,8 +238,8 @@ export function holdFor(price: Tariff, inputTokens: number, outputCap: number, e
 /** The most that is paid before the first output token. */
 function inputBill(price: PriceSnapshot, { tokens, extras }: InputNeed, ceiling: Ceiling): Bill {
   const bill = new Bill()
-  addFixed(bill, price, extras)
-  addOwnSearches(bill, price, extras)
+  if (extras || price.request !== undefined) addFixed(bill, price, extras)
+  if (price.ownSearches !== undefined) addOwnSearches(bill, price, extras)
   if (extras?.advice) addAdvice(bill, tokens, extras.advice)
   bill.add(Math.ceil(tokens), ceiling.input)
   return bill

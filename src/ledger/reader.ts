@@ -3,6 +3,7 @@
  * forward them. A new list over the ledger is one more method of `LedgerReads`.
  */
 import { methodNames } from '../core/forwarded.ts'
+import type { ChargeQuery, ChargeStatement } from './charge-sums.ts'
 import type { LedgerEntries } from './entries.ts'
 import type { FoundPage, GenerationRecord, GenerationSearch, LedgerReaders, RecordedWindows, Sums } from './types.ts'
 import type { SessionList, SessionMove, SessionName, SessionQuery, SessionSlice, SessionUse, UseQuery, UseRow } from './use-types.ts'
@@ -28,6 +29,8 @@ export interface LedgerReads {
    * @returns milliseconds since the epoch: from this day on.
    */
   rebuildUse(): Promise<number>
+  /** Sums of whole days with the entries that count in them, all of one moment. @throws Fault 400 where there are too many. */
+  charges(query: ChargeQuery): Promise<ChargeStatement>
   /** Sessions that have generations in the period of the query, in no order. @throws Fault 400 where there are too many. */
   sessionNames(query: SessionQuery): Promise<readonly SessionName[]>
   /** Sums of those sessions in the period of the query, in no order; each generation counts once. */
@@ -55,6 +58,8 @@ export interface LedgerLists {
   sessions(query: SessionQuery, slice: SessionSlice): Promise<SessionList>
   /** Generations, the newest first. @param before `<seq> <tag>`, or '' to begin. @throws Fault `unavailable` where too many searches run. */
   search(query: GenerationSearch, before: string): Promise<FoundPage>
+  /** As `LedgerReads.charges`: what was settled before the call is in it. @throws Fault 400, and `unavailable` where too many scans wait. */
+  charges(query: ChargeQuery): Promise<ChargeStatement>
 }
 
 /** Read access to the ledger: that of a process alone, or of the store of record behind several. */
@@ -76,6 +81,7 @@ export const LEDGER_READS = methodNames<LedgerReads>({
   removedUnread: true,
   windows: true,
   use: true,
+  charges: true,
   rebuildUse: true,
   sessionNames: true,
   sessionSums: true,
@@ -83,4 +89,4 @@ export const LEDGER_READS = methodNames<LedgerReads>({
   search: true,
 })
 
-export const LEDGER_LISTS = methodNames<LedgerLists>({ use: true, sessions: true, search: true })
+export const LEDGER_LISTS = methodNames<LedgerLists>({ use: true, sessions: true, search: true, charges: true })

@@ -4,6 +4,7 @@
  */
 import type { Clock } from '../core/clock.ts'
 import { Fault } from '../core/faults.ts'
+import type { ChargeQuery, ChargeStatement } from './charge-sums.ts'
 import type { LedgerLists, LedgerReader } from './reader.ts'
 import { type SessionScan, scanSessions } from './session-use.ts'
 import type { FoundPage, GenerationSearch, SessionList, SessionQuery, SessionSlice, UseQuery, UseRow } from './types.ts'
@@ -108,6 +109,11 @@ export class LedgerScans implements LedgerLists {
     } finally {
       this.searches--
     }
+  }
+
+  /** Nothing of it is kept: a charge-back is of the moment. @throws Fault 400 where there are too many sums, `unavailable` where too many scans wait. */
+  charges(query: ChargeQuery): Promise<ChargeStatement> {
+    return this.once(JSON.stringify(['charges', query]), () => this.ledger.charges(query), true)
   }
 
   private async sessionScan(name: string, query: SessionQuery): Promise<SessionScan> {

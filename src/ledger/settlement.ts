@@ -104,20 +104,24 @@ export function settleOutcome(outcome: Outcome): Settlement {
   const failed = outcome.endedBy === 'provider' || (outcome.endedBy === 'model' && outcome.finish === 'error')
   const usage = outcome.progress === 'not_sent' ? noUsage() : countedUsage(outcome)
   if (failed) {
-    const seen = withEarlier(outcome.reported ?? noUsage(), outcome.earlier)
+    const own = outcome.reported ?? noUsage()
+    const seen = outcome.earlier ? addUsage(outcome.earlier.usage, own) : own
     const reason = `provider/${outcome.progress}/nothing`
     return { status: 'failed', usage: seen, cost: tools, input: 0, output: 0, tools, estimated: false, used: 0, reason }
   }
   // Nothing came out and no reason was given: the provider's failure, though the request has been answered.
-  const blank = outcome.endedBy === 'model' && isBlank(outcome.finish) && usage.output <= 0
+  const blank = outcome.endedBy === 'model' && usage.output <= 0 && isBlank(outcome.finish)
   const free = blank || TABLE[outcome.endedBy][outcome.progress] === 'nothing'
   const { earlier } = outcome
-  const counted = free ? usage : withinHold(usage, outcome, tools)
+  const counted = free || usage.estimated !== true ? usage : withinHold(usage, outcome, tools)
+  const own = outcome.endedBy === 'gateway' ? (outcome.reported ?? noUsage()) : counted
+  const shown = earlier ? addUsage(earlier.usage, own) : own
+  const basis = free ? 'nothing' : counted.estimated === true ? 'estimated' : 'reported'
+  const reason = settlementReason(blank ? 'provider' : outcome.endedBy, outcome.progress, basis)
+  const used = (free ? 0 : usageTokens(counted)) + (earlier ? usageTokens(earlier.usage) : 0)
   const part = free ? FREE : charge(counted, outcome.price, outcome.extras)
-  const shown = withEarlier(outcome.endedBy === 'gateway' ? (outcome.reported ?? noUsage()) : counted, earlier)
   const input = part.input + (earlier?.input ?? 0)
   const output = part.output + (earlier?.output ?? 0)
-  const basis = free ? 'nothing' : counted.estimated === true ? 'estimated' : 'reported'
   return {
     status: outcome.status,
     usage: shown,
@@ -126,8 +130,8 @@ export function settleOutcome(outcome: Outcome): Settlement {
     output,
     tools,
     estimated: shown.estimated === true,
-    used: (free ? 0 : usageTokens(counted)) + (earlier ? usageTokens(earlier.usage) : 0),
-    reason: settlementReason(blank ? 'provider' : outcome.endedBy, outcome.progress, basis),
+    used,
+    reason,
     disputed: (free ? 0 : (outcome.disputed ?? 0)) + (earlier?.disputed ?? 0) || undefined,
     counted: free ? undefined : counted,
   }
@@ -183,7 +187,7 @@ export function countedUsage(count: Count): Usage {
 
 /** An estimate never costs more than was held for it; a report is charged as it is, also where an estimate is added to it. */
 function withinHold(usage: Usage, { price, extras, earlier, held, reported }: Outcome, tools: number): Usage {
-  if (held === undefined || usage.estimated !== true) return usage
+  if (held === undefined) return usage
   const room = held - tools - (earlier ? earlier.input + earlier.output : 0)
   const cost = (share: Usage): number => charge(share, price, extras).total
   return usageWithin(usage, { room, cost, least: reported && reported.estimated !== true ? reported : NO_REPORT })
@@ -227,10 +231,6 @@ function isBlank(finish: string | null | undefined): boolean {
 function usageTokens({ input, output, others }: Usage): number {
   const own = Math.ceil(input + output)
   return others === undefined ? own : others.reduce((sum, { usage }) => sum + usageTokens(usage), own)
-}
-
-function withEarlier(usage: Usage, earlier: EarlierTurns | undefined): Usage {
-  return earlier ? addUsage(earlier.usage, usage) : usage
 }
 
 /** Bytes per token of text whose script is not known; English has 4 to 5, code 3 to 4, Chinese about 3. */

@@ -26,7 +26,7 @@ export interface HoldRow {
   tag: string
   /** Identity of the key (its name in YAML, its hash in the store): survives reload and a new secret. */
   key: string
-  /** Identity of the key that issued this one through sign-in: it is charged as well. Absent where there is none. */
+  /** Its payers (`core/payers.ts`): each is charged as well. Absent where there is none. */
   payer?: string | undefined
   model: string
   endpoint: string
@@ -88,7 +88,7 @@ export interface DayCharge {
   cost: bigint
 }
 
-/** Charges of one key, which also count at the key that issued it through sign-in. */
+/** Charges of one key, which also count at each of its payers. */
 export interface KeyCharges {
   key: string
   payer: string | undefined
@@ -199,13 +199,19 @@ export interface Unread {
  * the order of their sequence, so a reader has a bound, and a list of those that were settled when its bound had passed them.
  * All of these throw what the store throws.
  */
-export interface LedgerReaders {
+/** Readers of rows of the store, in batches: how far each has come stands in the store. */
+export interface BatchReaders<Row> {
   /** @returns the open batch, or a new one; undefined while another process holds the reader. */
   claim(claim: ReaderClaim): ReaderBatch | undefined | Promise<ReaderBatch | undefined>
-  /** The generations of a batch in pages, always in the same order. */
-  pages(batch: ReaderBatch): AsyncIterable<readonly GenerationRecord[]> | Iterable<readonly GenerationRecord[]>
+  /** The rows of a batch in pages, always in the same order. */
+  pages(batch: ReaderBatch): AsyncIterable<readonly Row[]> | Iterable<readonly Row[]>
   /** The batch has been read. @returns false where it is no longer the open one. */
   accept(batch: ReaderBatch, note: string): boolean | Promise<boolean>
+  /** @param since of a reader that has not begun yet. @param most rows that are counted. */
+  unread(reader: string, since: number, most: number): Unread | Promise<Unread>
+}
+
+export interface LedgerReaders extends BatchReaders<GenerationRecord> {
   /** Forgets how far it has come: it begins anew. */
   reset(reader: string): void | Promise<void>
   /** Keeps sums with the batch that is open. */
@@ -214,8 +220,6 @@ export interface LedgerReaders {
   kept(reader: string, batch: number, after: string, most: number): readonly KeptSums[] | Promise<readonly KeptSums[]>
   /** Drops some of those that were kept with other batches. @returns how many. */
   dropKept(reader: string, batch: number, most: number): number | Promise<number>
-  /** @param since of a reader that has not begun yet. @param most rows that are counted. */
-  unread(reader: string, since: number, most: number): Unread | Promise<Unread>
 }
 
 /** Settlements of generations that a crash had left open. */

@@ -6,6 +6,7 @@
 import { TICKS } from '../core/ids.ts'
 import { ENTRY_KINDS, type EntryKind, LOSSES } from '../core/ledger-entries.ts'
 import { Total } from '../core/money.ts'
+import { chargedAccounts, splitPayers } from '../core/payers.ts'
 import { countValues } from '../core/row-counts.ts'
 import { WINDOWS, windowStarts } from '../core/windows.ts'
 import type { LimitReset } from '../plugin-api/key.ts'
@@ -95,7 +96,7 @@ export class Totals {
   private readonly providers = new Total()
   private readonly fees = new Total()
   private readonly sums = new Map<string, Total>()
-  /** Charges that keys which others issued made: these count at their payers as well. */
+  /** Charges of keys with payers: these count at each of them as well. */
   private readonly issued = new Map<string, Total>()
   private readonly windows: WindowCheck | undefined
   private seq = -1
@@ -125,7 +126,7 @@ export class Totals {
     if (!counts.every(amount)) this.note(`${id}: token counts ${counts.join(', ')}`)
     this.windows?.add(hold, settled)
     try {
-      if (hold.payer !== undefined) addTo(this.issued, hold.payer, settled.cost)
+      for (const payer of splitPayers(hold.payer)) addTo(this.issued, payer, settled.cost)
       this.post(id, exportEntries(record))
     } catch {
       this.note(`${id}: the facts of its settlement are no JSON`)
@@ -301,12 +302,12 @@ export class WindowCheck {
     return of
   }
 
-  add({ seq, key, payer }: HoldRow, { at, cost }: SettleRow): void {
-    const moment = at > 0 ? at : Math.floor(seq / TICKS)
+  add(hold: HoldRow, { at, cost }: SettleRow): void {
+    const moment = at > 0 ? at : Math.floor(hold.seq / TICKS)
+    const accounts = chargedAccounts(hold)
     for (const [window, { added: sums }] of this.sums) {
       if (moment < this.starts[window]) continue
-      addTo(sums, key, cost)
-      if (payer !== undefined) addTo(sums, payer, cost)
+      for (const account of accounts) addTo(sums, account, cost)
     }
   }
 

@@ -19,6 +19,8 @@ export interface ClientConnection {
   address?(): string
   /** Digest of the secret that the caller sent; a connection remembers its last one. Absent where there is no socket. */
   digest?(secret: string): string
+  /** True where the caller has come over TLS. */
+  isEncrypted?(): boolean
   /** Certificate of the caller, which the listener has verified; the same object for every request of a connection. */
   certificate?(): X509Certificate | undefined
   /**

@@ -23,7 +23,7 @@ import { Costs, type HoldPart, NO_PART } from './money/hold.ts'
 import type { SeenRates } from './rate-headers.ts'
 import type { Demand, EventSink, Guard, IdSigner, NotedAttempt, Pin, Plan, Route, StreamedReply } from './records.ts'
 import type { ContentCaptureTap } from './reply/content-capture-tap.ts'
-import { ReplyFacts } from './reply-facts.ts'
+import { type Caller, ReplyFacts } from './reply-facts.ts'
 import type { ClientRequest } from './request/client-request.ts'
 
 const nothing = (): void => {}
@@ -169,17 +169,13 @@ export class ExchangeHistory {
     this.steps = [...this.steps, begun]
     return begun
   }
-
-  /** The provider of the running attempt has sent the head of its reply; of several calls of one attempt an error counts. */
-  noteStatus(status: number): void {
-    const record = this.attempts.at(-1)
-    if (record && (record.status === null || record.status < 300)) record.status = status
-  }
 }
 
 /** The answer in the making. */
 export class Run {
   readonly ctx: ReplyContext
+  /** The dialect of the caller: until the body is read, by the path. */
+  client: ClientDialect
   reply: StreamedReply | undefined
   /** Takes decoded events; absent until an attempt translates. */
   path: EventSink | undefined
@@ -241,8 +237,10 @@ export class Run {
   /** Set by `account`, once the cost is settled. */
   final: Final | undefined
 
-  constructor(ctx: ReplyContext) {
-    this.ctx = ctx
+  /** @param created Unix seconds. */
+  constructor(caller: Caller, created: number) {
+    this.client = caller.head.client
+    this.ctx = new ReplyFacts(caller, created)
   }
 
   /** The running attempt has brought content: from here on nothing is tried again. @param at on the monotonic clock. */
@@ -333,7 +331,7 @@ export class Exchange implements Received {
       costs: within?.costs ?? new Costs(),
       depth: within?.depth ?? 0,
     }
-    this.run = new Run(new ReplyFacts(this, Math.floor(at / 1000)))
+    this.run = new Run(this, Math.floor(at / 1000))
   }
 }
 
@@ -345,11 +343,6 @@ export function narrow<From extends Routed>(exchange: From, endpoints: readonly 
 /** All that is known by now, for layers that act on the way up: those below may have set records, or have failed before. */
 export function asExchange<From extends Received>(exchange: From): From & Exchange {
   return exchange as From & Exchange
-}
-
-/** The dialect of the caller: until the body is read, by the path. */
-export function exchangeClient({ head, request }: Pick<Exchange, 'head' | 'request'>): ClientDialect {
-  return request?.client ?? head.client
 }
 
 /** The slug as the caller sent it, as far as it is known. */

@@ -122,6 +122,8 @@ export interface Pin {
 export interface StreamedReply {
   /** True once the head has gone out: a failure is then an event of the stream. */
   readonly sent: boolean
+  /** True once nothing more is sent but what `end` is given. */
+  readonly ended: boolean
   /**
    * Readies the head for an attempt: lifecycle events and, if requested, one debug event per attempted provider before them.
    * Done anew for each attempt until the head has gone out, since the events name the model that serves.

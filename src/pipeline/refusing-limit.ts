@@ -4,6 +4,7 @@
  */
 import type { JsonObject } from '../core/json.ts'
 import { usdText } from '../core/money-text.ts'
+import type { BudgetAllowance } from '../core/shared-budget.ts'
 import { windowEnd } from '../core/windows.ts'
 import type { Allowance, CreditAccount, Tightest } from '../ledger/allowance.ts'
 import type { ApiKey, LimitReset } from '../plugin-api/key.ts'
@@ -56,7 +57,7 @@ export interface Spender {
   readonly now: number
 }
 
-export type SpendingBound = Allowance | GuardrailBudget
+export type SpendingBound = Allowance | BudgetAllowance | GuardrailBudget
 
 /** The member of the metadata. @param tightest the allowance that leaves the least; undefined where none has a limit. */
 export function limitMember(tightest: Tightest<SpendingBound> | undefined, spender: Spender): JsonObject {
@@ -65,7 +66,7 @@ export function limitMember(tightest: Tightest<SpendingBound> | undefined, spend
 
 export function refusingAllowance({ allowance, left }: Tightest<SpendingBound>, { key, account, now }: Spender): JsonObject {
   const { limit, limitReset } = allowance
-  const isShared = allowance.of === 'payer'
+  const isShared = isOfPayer(allowance)
   const anew = limitAnew(allowance, now)
   return {
     ...ownerOfAllowance(allowance, key),
@@ -76,11 +77,14 @@ export function refusingAllowance({ allowance, left }: Tightest<SpendingBound>, 
   }
 }
 
-function ownerOfAllowance(allowance: SpendingBound, { name, budget }: ApiKey): JsonObject {
+function ownerOfAllowance(allowance: SpendingBound, { name }: Pick<ApiKey, 'name'>): JsonObject {
   if ('guardrail' in allowance) return { scope: 'guardrail', name: allowance.guardrail }
-  if (allowance.of !== 'payer') return { scope: 'key', name }
-  return budget ? { scope: 'budget', name: budget.name } : { scope: 'issuer' }
+  if ('budgetName' in allowance) return { scope: 'budget', name: allowance.budgetName }
+  return isOfPayer(allowance) ? { scope: 'issuer' } : { scope: 'key', name }
 }
+
+/** True where the spending of several keys counts. */
+const isOfPayer = ({ level = 0 }: Pick<Allowance, 'level'>): boolean => level > 0
 
 /** When a limit begins anew, milliseconds since the epoch; undefined where it does not. */
 export function limitAnew({ limitReset }: Pick<Allowance, 'limitReset'>, now: number): number | undefined {
@@ -88,12 +92,12 @@ export function limitAnew({ limitReset }: Pick<Allowance, 'limitReset'>, now: nu
 }
 
 /** Words that follow "$1.00 is left". */
-export function leftUnder(allowance: Allowance | undefined, key: Pick<ApiKey, 'name' | 'budget'>): string {
+export function leftUnder(allowance: SpendingBound | undefined, { name }: Pick<ApiKey, 'name'>): string {
   if (!allowance || allowance.limit === null) return ''
   const each = allowance.limitReset ? `${allowance.limitReset} ` : ''
-  if (allowance.of === 'payer')
-    return key.budget ? ` under the ${each}limit of the budget ${key.budget.name}` : ' under the limit of the key that issued this one'
-  return ` under the ${each}limit of $${usdText(allowance.limit)} of the key ${key.name}`
+  if ('budgetName' in allowance) return ` under the ${each}limit of the budget ${allowance.budgetName}`
+  if (isOfPayer(allowance)) return ' under the limit of the key that issued this one'
+  return ` under the ${each}limit of $${usdText(allowance.limit)} of the key ${name}`
 }
 
 const isoTime = (at: number): string => new Date(at).toISOString()

@@ -9,12 +9,12 @@ import type { ApiKey } from '../plugin-api/key.ts'
 import { chooseCodeForm } from './request/code-form.ts'
 
 /** An exchange, as far as the reply depends on its caller. */
-interface Caller {
+export interface Caller {
   readonly head: {
     readonly id: string
     readonly brand: string
     readonly headers: IncomingHttpHeaders
-    readonly client: Pick<ClientDialect, 'demands' | 'readsLastBlock' | 'refusesTwoNames'>
+    readonly client: ClientDialect
     readonly config: Pick<Config, 'brand' | 'errors'>
   }
   readonly auth: { readonly key: ApiKey } | undefined
@@ -24,7 +24,6 @@ export class ReplyFacts implements ReplyContext {
   readonly id: string
   readonly created: number
   readonly brand: string
-  readonly demanding: boolean
   model = ''
   provider = ''
   body: JsonObject = {}
@@ -38,8 +37,13 @@ export class ReplyFacts implements ReplyContext {
     this.id = caller.head.id
     this.created = created
     this.brand = caller.head.brand
-    this.demanding = caller.head.client.demands?.(caller.head.headers) === true
     this.#caller = caller
+  }
+
+  /** Looked up where calls are written. */
+  get demanding(): boolean {
+    const { client, headers } = this.#caller.head
+    return client.demands?.(headers) === true
   }
 
   /** Looked up where encrypted reasoning comes last. */

@@ -1,5 +1,6 @@
 /** An API key as the request path knows it: never the secret, only what it may do. */
 import type { ErrorCodes } from '../core/error-codes.ts'
+import type { Role } from '../core/roles.ts'
 import type { SharedBudget } from '../core/shared-budget.ts'
 import type { Window } from '../core/windows.ts'
 import type { ProviderPreferences } from '../dialects/canon/request-fields.ts'
@@ -26,7 +27,8 @@ export interface ApiKey {
   /** Masked: first and last few characters. */
   readonly label: string
   readonly name: string
-  readonly management: boolean
+  /** Rights of its caller. Roles other than `member` manage, and call no models (`isManager` of `src/core/roles.ts`). */
+  readonly role: Role
   readonly disabled: boolean
   /** Nano-dollars; null where the key may spend without limit. */
   readonly limit: number | null

@@ -95,7 +95,7 @@ export class HealthBook implements Health {
     const record = this.records.get(endpoint.id) ?? this.open(endpoint.id)
     const now = this.clock.monotonic()
     const isOver = record.ejection?.standing === true
-    const isOverForKey = record.activeEjection(key) !== undefined
+    const isOverForKey = record.keys !== undefined && record.activeEjection(key) !== undefined
     record.served(now, sample, key, owner)
     if (endpoint.wildcardId !== undefined) this.records.get(endpoint.wildcardId)?.nameServed(key)
     if (isOver) this.pubSub?.publish('outage', [endpoint.id, 0, 0])

@@ -20,7 +20,7 @@ export class OutcomeWindow {
   add(now: number, good: boolean, times = 1): void {
     this.roll(now)
     const at = 2 * (this.newest % this.spans) + (good ? 0 : 1)
-    this.counts[at] = this.countAt(at) + times
+    this.counts[at] = (this.counts[at] ?? 0) + times
     if (good) this.good += times
     else this.bad += times
   }

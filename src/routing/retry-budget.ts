@@ -26,13 +26,13 @@ export class RetryBudget {
     for (const [i, model] of models.entries()) {
       const budget = this.of(model)
       budget.stock = Math.min(STOCK, budget.stock + REFILL / models.length)
-      if (isFirst(model, i, models)) budget.active++
+      if (i === 0 || isFirst(model, i, models)) budget.active++
     }
   }
 
   /** The turn has ended. @param models the same as at its beginning. */
   leave(models: readonly Model[]): void {
-    for (const [i, model] of models.entries()) if (isFirst(model, i, models)) this.of(model).active--
+    for (const [i, model] of models.entries()) if (i === 0 || isFirst(model, i, models)) this.of(model).active--
   }
 
   /** @returns undefined if too many turns of the model wait for a retry already, or too many of its retries have failed. */
@@ -60,7 +60,6 @@ const budgetKey = ({ wildcard, slug }: Model): string => wildcard ?? slug
 
 /** False where an earlier model of the turn has the same budget: the turn counts once. */
 function isFirst(model: Model, at: number, models: readonly Model[]): boolean {
-  if (at === 0) return true
   const key = budgetKey(model)
   return models.findIndex((each) => budgetKey(each) === key) === at
 }

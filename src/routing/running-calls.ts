@@ -6,13 +6,15 @@ export class RunningCalls {
   private readonly counts = new Map<string, number>()
 
   begin(endpoint: Endpoint): void {
-    this.counts.set(endpointName(endpoint), this.at(endpoint) + 1)
+    const name = endpointName(endpoint)
+    this.counts.set(name, (this.counts.get(name) ?? 0) + 1)
   }
 
   end(endpoint: Endpoint): void {
-    const left = this.at(endpoint) - 1
-    if (left > 0) this.counts.set(endpointName(endpoint), left)
-    else this.counts.delete(endpointName(endpoint))
+    const name = endpointName(endpoint)
+    const left = (this.counts.get(name) ?? 0) - 1
+    if (left > 0) this.counts.set(name, left)
+    else this.counts.delete(name)
   }
 
   at(endpoint: Endpoint): number {

@@ -13,7 +13,7 @@ export class AccessLog {
   /** @param address of the caller: stands only in a form of the operator's own. */
   write(line: { status: number; fault: string | undefined }, address: () => string | undefined): void {
     const { access, format } = this.logs.settings
-    if (!isWanted(line, access)) return
+    if (access.lines !== 'all' && !isWanted(line, access)) return
     const { write, also } = this.logs
     const form = access.format ?? format
     const json = form === 'json' || also ? `${JSON.stringify(line)}\n` : ''
@@ -30,4 +30,4 @@ export class AccessLog {
 }
 
 const isWanted = ({ status, fault }: { status: number; fault: string | undefined }, { lines }: AccessSettings): boolean =>
-  lines === 'all' || (lines === 'failures' && (status >= 400 || fault !== undefined))
+  lines === 'failures' && (status >= 400 || fault !== undefined)

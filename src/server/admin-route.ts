@@ -1,7 +1,7 @@
 /** A route of the admin listener, its replies, and the visitors of the control room that it is open to. */
 import type { IncomingMessage } from 'node:http'
-import type { SessionHolder } from '../api/index.ts'
 import type { Json } from '../core/json.ts'
+import type { Visitors } from '../core/roles.ts'
 
 export interface AdminReply {
   status: number
@@ -15,6 +15,6 @@ export interface AdminReply {
 
 export interface AdminRoute {
   (request: IncomingMessage, url: URL): AdminReply | Promise<AdminReply>
-  /** Least role of a visitor of the control room whose session opens it; absent: the admin token alone does. */
-  readonly visitor?: SessionHolder['role']
+  /** Visitors of the control room whose session opens it; absent: the admin token alone does. */
+  readonly visitors?: Visitors
 }

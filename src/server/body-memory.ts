@@ -101,11 +101,6 @@ export class BodyMemory {
     this.grantWaiting()
   }
 
-  /** @returns what one request holds; to be released when the request has ended. */
-  open(): BodyShare {
-    return new BodyShare(this)
-  }
-
   /** Called by a share. @returns false where `done` will be called later, with false if the request is to be refused. */
   take(share: BodyShare, bytes: number, done: (granted: boolean) => void): boolean {
     if (this.fits(share, bytes)) {
@@ -142,6 +137,14 @@ export class BodyMemory {
     return true
   }
 
+  /** As `takeNow`, called by a share whose body has come whole. */
+  takeWhole(share: BodyShare, bytes: number): boolean {
+    if (this.waiting.size > 0 || !this.fits(share, bytes)) return false
+    share.arriving = false
+    this.add(share, bytes)
+    return true
+  }
+
   /** Called by a share whose body has arrived: the reserve is for bodies that have not. */
   arrived(share: BodyShare): void {
     if (!share.arriving) return
@@ -174,7 +177,7 @@ export class BodyMemory {
     share.held = 0
     if (share.waiting) this.forget(share.waiting)
     if (this.reserved === share) this.handOn()
-    else this.grantWaiting()
+    else if (this.waiting.size > 0) this.grantWaiting()
   }
 
   /** Called by a share that gives some of its bytes back. */
@@ -263,7 +266,7 @@ export class BodyMemory {
   }
 }
 
-/** Share of the budget that one request holds. */
+/** Share of the budget that one request holds; to be released when the request has ended. */
 export class BodyShare {
   /** Bytes of memory. */
   held = 0
@@ -319,6 +322,16 @@ export class BodyShare {
   /** The same as `take` where there is room now. @returns false, with nothing taken, where there is none. */
   takeNow(bytes: number): boolean {
     return this.released || this.memory.takeNow(this, bytes)
+  }
+
+  /**
+   * For a body that has come whole: `for` and `takeNow` in one, and it has arrived where there was room.
+   * @param payer as for `for`; undefined where the request counts towards no key.
+   */
+  takeWhole(bytes: number, payer: string | undefined): boolean {
+    if (this.released) return true
+    if (payer !== undefined) this.payer = this.memory.enter(payer)
+    return this.memory.takeWhole(this, bytes)
   }
 
   /** The body has arrived. */

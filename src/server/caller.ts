@@ -9,7 +9,10 @@ export type Watched = Pick<ServerResponse, 'destroyed' | 'writableFinished' | 'w
   destroy(): unknown
 }
 
-export type CallerRequest = Pick<IncomingMessage, 'headers' | 'socket'>
+export type CallerRequest = Pick<IncomingMessage, 'headers' | 'socket'> & {
+  /** A plain request has none: it is of HTTP/1.1. */
+  readonly httpVersion?: string
+}
 
 export interface CallerReply extends Omit<StreamReply, 'socket' | 'destroyed' | 'once' | 'write'>, Watched {
   /** The request that it answers. */

@@ -3,8 +3,9 @@ import type { IncomingMessage } from 'node:http'
 import { fileURLToPath } from 'node:url'
 import { Fault } from '../core/faults.ts'
 import type { JsonObject } from '../core/json.ts'
+import { ownAddress } from '../core/own-address.ts'
 import { fileText } from '../core/program-files.ts'
-import { requestScheme } from '../core/request-scheme.ts'
+import { isEncrypted } from '../core/request-scheme.ts'
 import type { Page } from './consent-page.ts'
 import type { OperationRequest } from './gateway.ts'
 
@@ -49,9 +50,6 @@ export function referencePages(
   }
 }
 
-/** A name of a host, as a browser sends it. */
-const HOST = /^[\w.:[\]-]{1,255}$/
-
 /** The document is built once: a browser that opens the page needs no key. */
 function frontMaker(document: () => Promise<JsonObject>): (request: IncomingMessage) => Promise<Page> {
   let write: Promise<(origin: string) => string> | undefined
@@ -59,11 +57,10 @@ function frontMaker(document: () => Promise<JsonObject>): (request: IncomingMess
     const [{ frontPage }, { readReference }] = await Promise.all([import('./docs/front-page.ts'), import('./docs/reference.ts')])
     return frontPage(readReference(await document()))
   }
-  return async (request) => {
-    const { host = '' } = request.headers
+  return async ({ headers, socket }) => {
     write ??= writer()
-    const origin = HOST.test(host) ? `${requestScheme(request)}://${host}` : 'http://127.0.0.1:8080'
-    return page('text/html; charset=utf-8', (await write)(origin), PROTECTED)
+    const origin = ownAddress({ headers, overTls: isEncrypted(socket) })
+    return page('text/html; charset=utf-8', (await write)(origin ?? 'http://127.0.0.1:8080'), PROTECTED)
   }
 }
 

@@ -15,7 +15,7 @@ import {
   open,
 } from '../machines/metrics/metrics.ts'
 import type { ExchangeRecorder } from '../pipeline/dependencies.ts'
-import { type Exchange, exchangeClient } from '../pipeline/exchange.ts'
+import type { Exchange } from '../pipeline/exchange.ts'
 import { stageFindings } from '../pipeline/guard/guardrail-findings.ts'
 import type { BudgetWatch, EventSources } from '../services/events/index.ts'
 import { AccessLog } from './access-log.ts'
@@ -48,13 +48,16 @@ export function createRecorder(metrics: MetricRegistry, logs: LogSink, { audit, 
     const { status, fault, lane } = end
     const { head, run, auth, request } = exchange
     const { clock, costs } = head
-    const { final } = run
-    const client = exchangeClient(exchange).id
+    const { final, client: dialect } = run
+    const client = dialect.id
     const now = clock.now()
     const elapsed = clock.monotonic() - head.started
     const endpoint = run.committedEndpoint
     const usage = final?.usage
     const firstEvent = run.firstContentAt === 0 ? -1 : run.firstContentAt - head.started
+    const model = endpoint?.model.slug ?? (exchange.route?.models ?? exchange.demand?.models)?.[0]?.slug
+    const requested = requestedName(request, model)
+    const cause = fault?.code === 'internal' ? stackWithoutMessage(fault.cause) : connectionCause(exchange)
     exchanges.count({
       client,
       status,
@@ -94,7 +97,6 @@ export function createRecorder(metrics: MetricRegistry, logs: LogSink, { audit, 
         .add()
     if (spans && (spans.telemetry.tracing || spans.telemetry.measures)) spans.record(exchange, end)
     const { trace } = exchange.history
-    const model = endpoint?.model.slug ?? (exchange.route?.models ?? exchange.demand?.models)?.[0]?.slug
     const line = {
       level: fault?.code === 'internal' ? 50 : 30,
       time: now,
@@ -104,7 +106,7 @@ export function createRecorder(metrics: MetricRegistry, logs: LogSink, { audit, 
       status,
       fault: fault?.code,
       model,
-      requested: requestedName(request, model),
+      requested,
       provider: endpoint?.provider.slug,
       lane,
       stream: request?.stream ?? false,
@@ -117,7 +119,7 @@ export function createRecorder(metrics: MetricRegistry, logs: LogSink, { audit, 
       cost_nano: final?.cost,
       trace_id: trace?.traceId,
       span_id: trace?.spanId,
-      cause: fault?.code === 'internal' ? stackWithoutMessage(fault.cause) : connectionCause(exchange),
+      cause,
       msg: 'exchange',
     }
     access.write(line, () => head.connection.address?.())
@@ -126,7 +128,8 @@ export function createRecorder(metrics: MetricRegistry, logs: LogSink, { audit, 
 
 /** Why the last connection of the exchange that failed did so, in one word: also where another endpoint then served. */
 function connectionCause({ history: { attempts } }: Exchange): string | undefined {
-  return attempts.length > 0 ? attempts.findLast(({ cause }) => cause !== undefined)?.cause : undefined
+  for (let at = attempts.length - 1; at >= 0; at--) if (attempts[at]?.cause !== undefined) return attempts[at]?.cause
+  return undefined
 }
 
 /** Characters of a name that a caller chose. */
@@ -143,10 +146,18 @@ export interface EventRecorders {
   readonly sources: Pick<EventSources, 'accountRefused' | 'guardrailHits' | 'ledgerLoss' | 'unknownWord'>
 }
 
-/** Makes events of an exchange that is over: shares and limits of budgets, hits of guardrails. @param recordExchange is called first. */
-export function withEvents(recordExchange: ExchangeRecorder, { budgets, sources }: EventRecorders): ExchangeRecorder {
+/**
+ * Makes events of an exchange that is over: shares and limits of budgets, hits of guardrails.
+ * @param recordExchange is called first. @param refused is called where it ended with a fault.
+ */
+export function withEvents(
+  recordExchange: ExchangeRecorder,
+  { budgets, sources }: EventRecorders,
+  refused: ExchangeRecorder,
+): ExchangeRecorder {
   return (exchange, end) => {
     recordExchange(exchange, end)
+    if (end.fault) refused(exchange, end)
     const key = exchange.auth?.key
     if (!key) return
     if (end.fault?.code === 'no_credit') budgets.refused(key)
@@ -163,7 +174,7 @@ export function createPlanRecorder({ log }: LogSink): ExchangeRecorder {
     const line = {
       gen: exchange.head.id,
       key: exchange.auth?.key.name ?? '',
-      client: exchangeClient(exchange).id,
+      client: exchange.run.client.id,
       status,
       fault: fault?.code,
     }
@@ -182,17 +193,8 @@ class RequestCodes {
   private readonly clients: string[] = []
   private readonly lanes: string[] = []
 
-  lane(word: string): number {
-    return wordIndex(this.lanes, word)
-  }
-
-  laneWord(index: number): string {
-    return wordAt(this.lanes, index)
-  }
-
-  /** @param lane as `lane()` numbered it. */
-  code(status: number, client: string, lane: number): number {
-    return status * STATUS_UNIT + wordIndex(this.clients, client) * LANE_UNIT + lane
+  code(status: number, client: string, lane: string): number {
+    return status * STATUS_UNIT + wordIndex(this.clients, client) * LANE_UNIT + wordIndex(this.lanes, lane)
   }
 
   labels(code: number): { client: string; status: string; lane: string } {
@@ -277,8 +279,8 @@ export class ExchangeMetrics {
   private readonly codes = new RequestCodes()
   private readonly routes = new Map<string, Map<string, Route>>()
   private readonly providers = new Set<string>()
-  /** By the number of the lane. */
-  private readonly added: (Latencies | undefined)[] = []
+  /** By lane, of which there are few. */
+  private readonly added = new Map<string, Latencies>()
   private routeCount = 0
   private lastRoute: Route
 
@@ -293,8 +295,7 @@ export class ExchangeMetrics {
       route = this.routes.get(facts.model)?.get(facts.provider) ?? this.newRoute(facts.model, facts.provider)
       this.lastRoute = route
     }
-    const lane = this.codes.lane(facts.lane)
-    const code = this.codes.code(facts.status, facts.client, lane)
+    const code = this.codes.code(facts.status, facts.client, facts.lane)
     const seen = route.requests.get(code) ?? this.newRequests(route, code)
     seen.add()
     route.tokensIn.add(facts.tokensIn)
@@ -302,7 +303,7 @@ export class ExchangeMetrics {
     route.cost.add(facts.costNano)
     if (facts.firstEventMs >= 0) route.firstEvent.observe(facts.firstEventMs)
     if (facts.addedMs >= 0) {
-      const added = this.added[lane] ?? this.newLane(lane)
+      const added = this.added.get(facts.lane) ?? this.newLane(facts.lane)
       added.observe(facts.addedMs)
     }
   }
@@ -316,9 +317,9 @@ export class ExchangeMetrics {
     return count
   }
 
-  private newLane(lane: number): Latencies {
-    const added = this.metrics.of(addedLatency).named(this.codes.laneWord(lane))
-    this.added[lane] = added
+  private newLane(lane: string): Latencies {
+    const added = this.metrics.of(addedLatency).named(lane)
+    this.added.set(lane, added)
     return added
   }
 

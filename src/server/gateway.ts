@@ -12,6 +12,7 @@ import type { Exchange } from '../pipeline/exchange.ts'
 import type { PassThroughBody } from '../pipeline/pass-through/handler.ts'
 import { dialectByBody, type PlanDialects, planDialects } from '../pipeline/plan/format.ts'
 import type { Telemetry } from '../services/telemetry/telemetry.ts'
+import { BodyShare } from './body-memory.ts'
 import type { Page } from './consent-page.ts'
 import { probeReply } from './early-letters.ts'
 import { edgeFault } from './edge-guard.ts'
@@ -177,7 +178,7 @@ export class Gateway implements RequestHandler {
 
   /** A pass-through streams both ways: what it holds at once is in the buffers of its two sockets. */
   private pass(request: IncomingMessage, response: ServerResponse): void {
-    const share = this.connections.memory.open()
+    const share = new BodyShare(this.connections.memory)
     const { leaving } = this
     const { socket } = request
     const probed = { probe: () => probeReply(response) }

@@ -9,20 +9,30 @@ import type { Socket } from 'node:net'
 import type { Clock, Timer } from '../core/clock.ts'
 import { entryAt } from '../core/entry-at.ts'
 import { Fault } from '../core/faults.ts'
+import { isEncrypted } from '../core/request-scheme.ts'
 import { secretHash } from '../core/secret.ts'
-import { gauge, type MetricRegistry } from '../machines/metrics/metrics.ts'
+import { type MetricRegistry, reading } from '../machines/metrics/metrics.ts'
 import { binary, EventWriter } from '../machines/sse/frames.ts'
 import type { ClientConnection, Reading } from '../pipeline/client-connection.ts'
 import { headerSecret } from '../pipeline/request/authentication/secret-key.ts'
 import { MAX_TOKEN_LENGTH } from '../pipeline/request/authentication/token.ts'
 import { SLOWEST } from './body-arrival.ts'
-import { BODY_WEIGHT, type BodyMemory, type BodyShare, noBodyMemory } from './body-memory.ts'
+import { BODY_WEIGHT, type BodyMemory, BodyShare, noBodyMemory } from './body-memory.ts'
 import type { CallerReply, CallerRequest, Watched } from './caller.ts'
 import type { ClientAddresses } from './client-address.ts'
 import type { PlainReply, PlainRequest } from './plain/reply.ts'
 import { clientCertificate, hasOutlivedTrust } from './tls/client-certificate.ts'
 
-export const openStreams = gauge('open_streams', 'Streams being relayed now.')
+const openStreams = reading('gauge', 'open_streams', 'Streams being relayed now.')
+
+/** Streams being relayed now, over all connections of the process. */
+export class OpenStreams {
+  count = 0
+
+  constructor(metrics: MetricRegistry) {
+    metrics.of(openStreams).from(() => this.count)
+  }
+}
 
 /** Parts that the connections of one listener share. */
 export interface HttpConnectionSource {
@@ -33,6 +43,7 @@ export interface HttpConnectionSource {
   /** Bucket of failed authentications of a caller. */
   addresses: Pick<ClientAddresses, 'of' | 'look'>
   metrics: MetricRegistry
+  streams: OpenStreams
 }
 
 export abstract class HttpConnection implements ClientConnection {
@@ -40,7 +51,8 @@ export abstract class HttpConnection implements ClientConnection {
   protected readonly request: CallerRequest
   protected readonly response: CallerReply
   protected readonly source: HttpConnectionSource
-  protected readonly share: BodyShare
+  /** Made when something is first held. */
+  private opened: BodyShare | undefined
   private writer: EventWriter | undefined
   /** Absent until bytes wait for the caller. */
   private watch: ReadingWatch | undefined
@@ -53,14 +65,13 @@ export abstract class HttpConnection implements ClientConnection {
     this.response = response
     this.source = source
     this.contentLength = parseContentLength(request)
-    this.share = source.memory.open()
   }
 
   abstract readBody(limit: number, reading?: Reading): Promise<Buffer>
 
-  /** True if the caller speaks HTTP/1.0. */
-  protected get isOld(): boolean {
-    return false
+  protected get share(): BodyShare {
+    this.opened ??= new BodyShare(this.source.memory)
+    return this.opened
   }
 
   /** Called before the head of a whole reply: the body may not have been read. */
@@ -72,6 +83,10 @@ export abstract class HttpConnection implements ClientConnection {
 
   digest(secret: string): string {
     return digestOn(this.request.socket, secret)
+  }
+
+  isEncrypted(): boolean {
+    return isEncrypted(this.request.socket)
   }
 
   certificate(): X509Certificate | undefined {
@@ -130,14 +145,14 @@ export abstract class HttpConnection implements ClientConnection {
   }
 
   openStream(headers: OutgoingHttpHeaders): void {
-    this.writer = new EventWriter(this.response, !this.isOld)
-    this.writer.open(headers)
-    this.source.metrics.of(openStreams).add()
+    // A caller of HTTP/1.0 knows no chunks.
+    this.writer = new EventWriter(this.response, headers, this.request.httpVersion !== '1.0')
+    this.source.streams.count++
   }
 
   /** The reply is over: its caller has it, or has left. */
   replyClosed(): void {
-    if (this.writer) this.source.metrics.of(openStreams).add(-1)
+    if (this.writer) this.source.streams.count--
   }
 
   bytes(text: string): boolean {
@@ -243,6 +258,8 @@ function writePieces(response: CallerReply, pieces: readonly Buffer[]): void {
   pump()
 }
 
+const NO_BODY = Buffer.alloc(0)
+
 /** The connection of one caller whose request has come whole. */
 export class PlainClient extends HttpConnection {
   declare protected readonly request: PlainRequest
@@ -255,10 +272,9 @@ export class PlainClient extends HttpConnection {
     if (body.length > limit) throw new Fault('too_large', { message: `Request payload too large: at most ${limit} bytes are accepted` })
     if (cancel?.aborted) throw cancel.reason
     if (socket.destroyed) throw new Fault('client_gone')
-    if (payer !== undefined) share.for(payer)
-    if (!share.takeNow(body.length * BODY_WEIGHT)) await this.room(body.length * BODY_WEIGHT)
-    share.arrived()
-    return request.takeBody()
+    if (!share.takeWhole(body.length * BODY_WEIGHT, payer)) await this.room(body.length * BODY_WEIGHT)
+    request.body = NO_BODY
+    return body
   }
 
   /** It has come. */
@@ -274,8 +290,14 @@ export class PlainClient extends HttpConnection {
 
   private room(bytes: number): Promise<void> {
     return new Promise((resolve, reject) => {
-      const done = (granted: boolean): void => (granted ? resolve() : reject(noBodyMemory()))
-      if (this.share.take(bytes, done)) resolve()
+      const done = (granted: boolean): void => {
+        if (!granted) reject(noBodyMemory())
+        else {
+          this.share.arrived()
+          resolve()
+        }
+      }
+      if (this.share.take(bytes, done)) done(true)
     })
   }
 }

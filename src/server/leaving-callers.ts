@@ -48,7 +48,7 @@ export class LeavingCallers {
       socket[BEHIND] = socket[BEHIND]?.filter((other) => other !== reply)
       return
     }
-    stop(socket)
+    if (socket[PROBING]) stop(socket)
     socket[REPLY] = socket[BEHIND]?.shift()
     // What its caller has sent has ended: no other event will come.
     if (socket[REPLY] && socket.readableEnded) this.halfClosed(socket)

@@ -17,10 +17,6 @@ export class NodeConnection extends HttpConnection {
     this.expectsContinue = expectsContinue
   }
 
-  protected override get isOld(): boolean {
-    return this.request.httpVersion === '1.0'
-  }
-
   readBody(limit: number, reading?: Reading): Promise<Buffer> {
     if (reading?.payer !== undefined) this.share.for(reading.payer)
     return readWhole(this.request, limit, this.bodySource(reading))

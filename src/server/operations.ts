@@ -10,6 +10,8 @@ import {
   wantsCsv,
 } from '../api/index.ts'
 import { Fault } from '../core/faults.ts'
+import { isEncrypted } from '../core/request-scheme.ts'
+import { isManager, isPermitted, type Role, requireRole } from '../core/roles.ts'
 import type { ProviderPreferences } from '../dialects/canon/request-fields.ts'
 import type { GuardrailSetting } from '../pipeline/guard/guardrail-setting.ts'
 import { termsFor } from '../pipeline/guard/guardrail-terms.ts'
@@ -51,7 +53,7 @@ export function operations(served: ServedOperations): Operations {
   }
   const authenticate = authenticator({ callers, clock, failures })
   const findCaller = ({ request: { headers, socket }, address }: OperationRequest): ApiKey | Promise<ApiKey> =>
-    authenticate({ headers, connection: { address, certificate: () => clientCertificate(socket) } })
+    authenticate({ headers, connection: { address, isEncrypted: () => isEncrypted(socket), certificate: () => clientCertificate(socket) } })
   return async (request) => {
     const matching = (await allOperations()).filter(({ match }) => match.test(request.path))
     if (matching.length === 0) return undefined
@@ -59,11 +61,17 @@ export function operations(served: ServedOperations): Operations {
     const method = request.method === 'HEAD' ? 'GET' : request.method
     const operation = matching.find((each) => each.method.toUpperCase() === method)
     if (!operation) throw new Fault('method_not_allowed', { headers: { Allow: operationMethods(matching) } })
-    if (operation.caller === 'none') return answer(operation, request, { source })
+    if (operation.roles === 'none') return answer(operation, request, { source })
     const key = await findCaller(request)
-    if (operation.caller === 'management' && !key.management) throw new Fault('management_only')
+    requireRole(key, operation.roles)
     return answer(operation, request, { source, key })
   }
+}
+
+/** Operations that a role may call, by method and path, such as `GET /v1/keys`. */
+export async function operationsFor(role: Role): Promise<string[]> {
+  const open = (await allOperations()).filter(({ roles }) => isPermitted({ role }, roles))
+  return open.map(({ method, path }) => `${method.toUpperCase()} /v1${path}`)
 }
 
 let loading: Promise<readonly Operation[]> | undefined
@@ -76,7 +84,7 @@ function allOperations(): Promise<readonly Operation[]> {
 
 function listedCatalog(key: ApiKey, { catalog, preferences, guardrails }: ServedOperations): ReturnType<typeof catalogFor> {
   // A management key cannot generate, and sees the whole catalogue.
-  const terms = key.management ? undefined : termsFor(guardrails, key)
+  const terms = isManager(key) ? undefined : termsFor(guardrails, key)
   const barred = terms && ((endpoint: Endpoint) => terms.bar(endpoint, undefined) !== undefined)
   return catalogFor(catalog, key, preferences, barred)
 }

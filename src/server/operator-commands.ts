@@ -1,7 +1,8 @@
 /** The admin listener's routes for commands of the command line. */
 import type { IncomingMessage } from 'node:http'
 import {
-  type AuditSource,
+  type AuditReportSource,
+  type ChargebackSource,
   type CompactionSource,
   type DetailSource,
   type EntrySource,
@@ -10,6 +11,7 @@ import {
   type KeySource,
   type RefusalSource,
   runAuditCommand,
+  runChargebackCommand,
   runCompactionCommand,
   runEntryCommand,
   runEventCommand,
@@ -35,13 +37,13 @@ const DEEPEST = 8
 /** Inputs of commands, called for each, since a reload changes them. */
 export interface CommandSource {
   /** Of keys and guardrails, sessions, refused requests, generations and entries of the ledger. */
-  records(): KeySource & GuardrailReading & SessionSource & RefusalSource & DetailSource & EntrySource & AuditSource
+  records(): KeySource & GuardrailReading & SessionSource & RefusalSource & DetailSource & EntrySource & AuditReportSource & ChargebackSource
   events(): EventSource
   readonly compaction: CompactionSource
   readonly addresses: Pick<ClientAddresses, 'of'>
 }
 
-interface Run extends Pick<AdminRoute, 'visitor'> {
+interface Run extends Pick<AdminRoute, 'visitors'> {
   (command: JsonObject, source: CommandSource, origin: Origin): Promise<JsonObject>
 }
 
@@ -51,12 +53,13 @@ const guardrails: Run = (command, { records }) => runGuardrailCommand(command, r
 /** By path. Those on guardrails, sessions, refusals, generations and the audit log change nothing. */
 const COMMANDS = {
   '/keys/command': (command, { records }, origin) => runKeyCommand(command, { ...records(), origin }),
+  '/chargeback/command': (command, { records }) => runChargebackCommand(command, records()),
   '/sessions/command': (command, { records }) => runSessionCommand(command, records()),
   '/audit/command': (command, { records }) => runAuditCommand(command, records()),
   '/refusals/command': (command, { records }) => runRefusalCommand(command, records()),
   '/generations/command': (command, { records }) => runGenerationCommand(command, records()),
   '/ledger/entries/command': (command, { records }, origin) => runEntryCommand(command, { ...records(), origin }),
-  '/guardrails/command': Object.assign(guardrails, { visitor: 'operator' as const }),
+  '/guardrails/command': Object.assign(guardrails, { visitors: 'operator' as const }),
   '/compaction/command': (command, { compaction }, origin) => runCompactionCommand(command, { ...compaction, origin }),
   '/events/command': (command, { events }, origin) => runEventCommand(command, { ...events(), origin }),
 } satisfies Record<string, Run>
@@ -73,7 +76,7 @@ function commandRoute(run: Run, source: CommandSource): AdminRoute {
     const origin = commandOrigin(request, source.addresses)
     return { status: 200, body: await run(parseBody(await readBody(request), DEEPEST), source, origin) }
   }
-  return run.visitor ? Object.assign(route, { visitor: run.visitor }) : route
+  return run.visitors ? Object.assign(route, { visitors: run.visitors }) : route
 }
 
 /** A web page cannot send this type elsewhere without a preflight, which no route here answers (Fetch standard, CORS-safelisted types). */

@@ -3,6 +3,7 @@ import type { IncomingMessage } from 'node:http'
 import { keyActor } from '../api/index.ts'
 import type { Actor, Origin } from '../core/audit-entries.ts'
 import { OPERATOR_NAME } from '../core/operator-name.ts'
+import { isManager } from '../core/roles.ts'
 import type { ApiKey } from '../plugin-api/key.ts'
 import type { ClientAddresses } from './client-address.ts'
 
@@ -11,7 +12,7 @@ export const VISITOR: Actor = { kind: 'visitor', id: null, name: null }
 
 /** @param key of the caller; that of the control room stands for the admin token. */
 export function requestOrigin(key: ApiKey | undefined, address: string): Origin {
-  const actor = key === undefined ? VISITOR : key.identity === OPERATOR_NAME && key.management ? OPERATOR : keyActor(key)
+  const actor = key === undefined ? VISITOR : key.identity === OPERATOR_NAME && isManager(key) ? OPERATOR : keyActor(key)
   return { actor, address }
 }
 

@@ -83,6 +83,8 @@ export class Overload {
   private saturated = 0
   /** True while the process has no time left; a short body is refused only then. */
   isSaturated = false
+  /** False while no request with a short body is refused. */
+  refusesShort = false
   readonly short = SHORT_BODY
 
   /** @param refused called for every request that is refused. */
@@ -128,11 +130,7 @@ export class Overload {
   /** From now on every request is refused with this. */
   stop(fault: Fault): void {
     this.stopped = fault
-  }
-
-  /** False while no request with a short body is refused. */
-  get refusesShort(): boolean {
-    return this.isSaturated || this.stopped !== undefined
+    this.refusesShort = true
   }
 
   /** A long body is about to be read, or has come without having been announced. @throws Fault `unavailable`. */
@@ -167,6 +165,7 @@ export class Overload {
       const idle = loop.idle()
       this.saturated = elapsed - (idle - this.windowIdle) >= SATURATED * elapsed ? this.saturated + 1 : 0
       this.isSaturated = this.saturated >= WINDOWS
+      this.refusesShort = this.isSaturated || this.stopped !== undefined
       this.windowAt = now
       this.windowIdle = idle
     }

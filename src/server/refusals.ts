@@ -4,7 +4,7 @@ import { FAULTS, type Fault } from '../core/faults.ts'
 import { isObject, type Json } from '../core/json.ts'
 import { RefusedToken } from '../core/token-refusals.ts'
 import type { ExchangeRecorder } from '../pipeline/dependencies.ts'
-import { type Exchange, exchangeClient } from '../pipeline/exchange.ts'
+import type { Exchange } from '../pipeline/exchange.ts'
 import type { PassThroughSeen } from '../pipeline/pass-through/handler.ts'
 import { UnusableKey } from '../pipeline/request/authenticate.ts'
 
@@ -13,16 +13,15 @@ type Refusals = Pick<RefusalLog, 'note'>
 /** Of what a pass-through has no client format of ours for. */
 const PASS_THROUGH = 'pass-through'
 
-/** Notes what ends with a fault before it has a row of the ledger. @param recordExchange is called first. */
-export function withRefusals(recordExchange: ExchangeRecorder, refusals: Refusals): ExchangeRecorder {
+/** Notes what ends with a fault before it has a row of the ledger. */
+export function refusedExchange(refusals: Refusals): ExchangeRecorder {
   return (exchange, end) => {
-    recordExchange(exchange, end)
     const { fault } = end
     if (fault && exchange.head.costs.heldAt === undefined)
       noteRefusal(refusals, fault, {
         id: exchange.head.id,
         key: (exchange.auth?.key ?? end.key)?.identity,
-        operation: exchangeClient(exchange).id,
+        operation: exchange.run.client.id,
         model: namedModel(exchange),
       })
   }

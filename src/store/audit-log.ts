@@ -1,5 +1,6 @@
 /** The audit log at rest: entries are added at its end, and leave from its beginning by retention alone. */
 import type { AuditHead, AuditRow, NewAuditEntry } from '../core/audit-entries.ts'
+import { Fault } from '../core/faults.ts'
 
 export interface AuditQuery {
   /** Only entries behind this sequence; where the newest come first, only those before it, and all for 0. */
@@ -33,6 +34,14 @@ export interface AuditLogStore {
    * @returns how many.
    */
   prune(before: number, most: number, age?: number): Maybe<number>
+}
+
+/** The end of the chain. @param stated all rows that state one. @throws Fault where there is none, or more than one. */
+export function onlyHead(stated: readonly AuditHead[]): AuditHead {
+  const [head, other] = stated
+  if (!head) throw new Fault('unavailable', { message: 'The end of the audit log is not known: the table audit_head has no row' })
+  if (other) throw new Fault('unavailable', { message: 'The end of the audit log is not known: the table audit_head has several rows' })
+  return head
 }
 
 /** The entry of a removal: the chain goes on from the last one that is gone. */

@@ -1,6 +1,6 @@
 /** Reads the audit log from one end to the other, and finds the first entry that does not fit its chain. */
-import { hash } from 'node:crypto'
-import { type AuditHead, type AuditRow, canonicalJson, NO_ENTRY } from '../core/audit-entries.ts'
+import { type AuditHead, type AuditRow, canonicalJson, entryHash, NO_ENTRY } from '../core/audit-entries.ts'
+import { type AuditKeys, NO_AUDIT_KEYS } from '../core/audit-keys.ts'
 import { isObject, type JsonObject, parseJson } from '../core/json.ts'
 import type { AuditLogStore } from './audit-log.ts'
 
@@ -9,6 +9,8 @@ export interface AuditVerdict {
   readonly count: number
   /** The last one that fits: a receipt for the next check. */
   readonly receipt: AuditHead
+  /** Sequence of the first entry that was read with a keyed hash; all behind it have one. Undefined where none has. */
+  readonly keyedFrom: number | undefined
   /** Undefined where all is well. */
   readonly problem: AuditProblem | undefined
 }
@@ -27,11 +29,15 @@ const PAGE = 1_000
 /** Tries of a check: each of them fails only because retention has removed entries meanwhile. */
 const MAX_TRIES = 5
 
-/**
- * @param expected a receipt of an earlier check: the entry that the log must still have, unless retention has removed it.
- * @throws Fault `unavailable`.
- */
-export async function verifyAuditLog(log: AuditReading, expected?: AuditHead): Promise<AuditVerdict> {
+export interface AuditExpectations {
+  /** A receipt of an earlier check: the entry that the log must still have, unless retention has removed it. */
+  readonly receipt?: AuditHead | undefined
+  /** Those that entries may be signed with. */
+  readonly keys?: AuditKeys
+}
+
+/** @throws Fault `unavailable`. */
+export async function verifyAuditLog(log: AuditReading, expected: AuditExpectations = {}): Promise<AuditVerdict> {
   for (let tries = 1; ; tries++) {
     // Read before the entries: those that are added meanwhile lie behind it.
     const end = await log.head()
@@ -50,7 +56,8 @@ async function readThrough(log: AuditReading, check: ChainCheck): Promise<AuditV
     if (!last || rows.length < PAGE) break
     after = last.sequence
   }
-  check.end()
+  // An entry and the end that states it are committed together, so none lies behind the end that is read now.
+  check.end(await log.head())
   return check.verdict()
 }
 
@@ -65,17 +72,24 @@ export class ChainCheck {
   private prunedTo: AuditHead | undefined
   private hasExpected = false
   private count = 0
+  private keyedFrom: number | undefined
+  private readonly keys: AuditKeys
 
   /** @param head as the store states it; undefined for an export. */
-  constructor(head: AuditHead | undefined, expected?: AuditHead) {
+  constructor(head: AuditHead | undefined, { receipt, keys = NO_AUDIT_KEYS }: AuditExpectations = {}) {
     this.head = head
-    this.expected = expected
+    this.expected = receipt
+    this.keys = keys
   }
 
   /** @returns false at the first entry that does not fit. */
   take(row: AuditRow): boolean {
-    const fields = parsedEntry(row)
+    const fields = parsedEntry(row, this.keys)
     if (typeof fields === 'string') return this.fail(row.sequence, fields)
+    const isKeyed = fields.key !== undefined
+    if (!isKeyed && this.keyedFrom !== undefined)
+      return this.fail(row.sequence, 'its hash has no key, but entries before it have one: it was put in, or written without `audit.key`')
+    if (isKeyed) this.keyedFrom ??= row.sequence
     const previous = String(fields.previous)
     this.last ??= this.begin(row.sequence, previous)
     if (row.sequence !== this.last.sequence + 1)
@@ -95,9 +109,13 @@ export class ChainCheck {
     return true
   }
 
-  /** Nothing follows. */
-  end(): void {
+  /** Nothing follows. @param head as the store states it after the last entry was read; undefined for an export. */
+  end(head?: AuditHead): void {
     const last = this.last ?? NO_ENTRY
+    if (head && last.sequence > head.sequence) {
+      this.fail(head.sequence + 1, `it was put in, or the end was set back: the store states ${head.sequence} as its last`)
+      return
+    }
     if (this.head && last.sequence < this.head.sequence) {
       this.fail(last.sequence + 1, `it is missing, with all behind it: the store states ${this.head.sequence} as its last`)
       return
@@ -120,7 +138,7 @@ export class ChainCheck {
   }
 
   verdict(): AuditVerdict {
-    return { count: this.count, receipt: this.last ?? NO_ENTRY, problem: this.problem }
+    return { count: this.count, receipt: this.last ?? NO_ENTRY, keyedFrom: this.keyedFrom, problem: this.problem }
   }
 
   private begin(sequence: number, previous: string): AuditHead {
@@ -136,9 +154,13 @@ export class ChainCheck {
 }
 
 /** The members of an entry, or why it is not what was written. */
-function parsedEntry(row: AuditRow): JsonObject | string {
-  if (hash('sha256', row.entry) !== row.hash) return 'it was changed: its hash is another'
+function parsedEntry(row: AuditRow, keys: AuditKeys): JsonObject | string {
   const fields = parseJson(row.entry)
+  const keyId = isObject(fields) ? fields.key : undefined
+  const key = typeof keyId === 'string' ? keys.find(keyId) : undefined
+  if (keyId !== undefined && !key)
+    return `it is signed with a key that is not known here (${String(keyId).slice(0, 64)}): name it in audit.key or audit.former_keys`
+  if (entryHash(row.entry, key) !== row.hash) return 'it was changed: its hash is another'
   if (!isObject(fields) || canonicalJson(fields) !== row.entry) return 'it was changed: it is not in the form of an entry'
   const { sequence, at, actor, action, subject } = fields
   const { id = null, kind = null } = isObject(actor) ? actor : {}

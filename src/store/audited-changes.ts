@@ -1,5 +1,6 @@
 /** The audit entries of changes of the store. It writes each in the transaction of its change, and none where nothing has changed. */
-import { type AuditAction, differences, digested, type Origin } from '../core/audit-entries.ts'
+import { createHmac } from 'node:crypto'
+import { type AuditAction, canonicalJson, differences, type Origin } from '../core/audit-entries.ts'
 import type { Json, JsonObject } from '../core/json.ts'
 import type { NewEntry } from '../core/ledger-entries.ts'
 import type { UntimedEntry } from './audit-log.ts'
@@ -11,7 +12,7 @@ interface AuditedKey {
   readonly hash: string
   readonly label: string
   readonly name: string
-  readonly management: boolean
+  readonly role: string
   readonly disabled: boolean
   readonly limit: number | null
   readonly limitReset: string | null
@@ -68,7 +69,7 @@ function keyFields(key: AuditedKey): JsonObject {
     name: key.name,
     label: key.label,
     hash: key.hash,
-    management: key.management,
+    role: key.role,
     disabled: key.disabled,
     limit_nano: key.limit,
     limit_reset: key.limitReset,
@@ -87,7 +88,7 @@ function keyFields(key: AuditedKey): JsonObject {
 
 const plainJson = (value: unknown): Json => JSON.parse(JSON.stringify(value ?? null)) as Json
 
-/** Fields of a guardrail that hold no texts to look for: those may be what must not be said. Of any other its hash is kept. */
+/** Fields of a guardrail that hold no texts to look for: those may be what must not be said. Of any other its keyed hash is kept. */
 const SHOWN_FIELDS: ReadonlySet<string> = new Set([
   ...['description', 'limit_usd', 'reset_interval', 'include_byok_in_budgets', 'allowed_models', 'ignored_models', 'allowed_providers'],
   ...['ignored_providers', 'enforce_zdr', 'enforce_zdr_anthropic', 'enforce_zdr_openai', 'enforce_zdr_google', 'enforce_zdr_xai'],
@@ -95,13 +96,19 @@ const SHOWN_FIELDS: ReadonlySet<string> = new Set([
   ...['content_filter_builtins', 'action', 'direction', 'restore', 'max_price', 'require_parameters', 'audit'],
 ])
 
+/** The origin of a change, and the secret of the store that hashes of confidential values are keyed with. */
+export interface GuardrailOrigin {
+  readonly by: Origin
+  readonly secret: string
+}
+
 export function guardrailAudit(
   before: Pick<StoredGuardrail, 'name' | 'fields'> | undefined,
   after: StoredGuardrail,
-  by: Origin,
+  { by, secret }: GuardrailOrigin,
 ): UntimedEntry[] {
-  if (!before) return [{ ...by, action: 'guardrail.created', subject: after.id, before: null, after: guardrailFields(after) }]
-  const changed = differences(guardrailFields(before), guardrailFields(after))
+  if (!before) return [{ ...by, action: 'guardrail.created', subject: after.id, before: null, after: guardrailFields(after, secret) }]
+  const changed = differences(guardrailFields(before, secret), guardrailFields(after, secret))
   return changed ? [{ ...by, action: 'guardrail.changed', subject: after.id, ...changed }] : []
 }
 
@@ -109,20 +116,26 @@ export function guardrailAudit(
 export function guardrailRemoval(
   guardrail: Pick<StoredGuardrail, 'id' | 'name' | 'fields'>,
   assignments: readonly AssignedSubject[],
-  by: Origin,
+  { by, secret }: GuardrailOrigin,
 ): UntimedEntry[] {
   return [
     ...assignments.flatMap((each) => assignmentAudit(each, { before: guardrail.id, after: undefined }, by)),
-    { ...by, action: 'guardrail.deleted', subject: guardrail.id, before: guardrailFields(guardrail), after: null },
+    { ...by, action: 'guardrail.deleted', subject: guardrail.id, before: guardrailFields(guardrail, secret), after: null },
   ]
 }
 
-function guardrailFields({ name, fields }: Pick<StoredGuardrail, 'name' | 'fields'>): JsonObject {
+function guardrailFields({ name, fields }: Pick<StoredGuardrail, 'name' | 'fields'>, secret: string): JsonObject {
   const shown = Object.entries(fields).map(([field, value = null]): [string, Json] => [
     field,
-    SHOWN_FIELDS.has(field) || value === null ? value : digested(value),
+    SHOWN_FIELDS.has(field) || value === null ? value : keyedDigest(value, secret),
   ])
   return { name, ...Object.fromEntries(shown) }
+}
+
+/** Stands in the place of a short, confidential text, which could be guessed from a plain hash. Two of the same value are alike. */
+function keyedDigest(value: Json, secret: string): JsonObject {
+  const text = canonicalJson(value)
+  return { hmac_sha256: createHmac('sha256', secret).update(text).digest('hex'), characters: text.length }
 }
 
 export interface AssignedSubject {

@@ -25,8 +25,7 @@ export function underIssuer<K extends ApiKey>(key: K, issuer: ApiKey): K {
   return {
     ...key,
     issuer,
-    // A charge has one payer beside the key: past the issuer it would not reach the issuer's budget.
-    disabled: key.disabled || issuer.disabled || issuer.parent !== undefined,
+    disabled: key.disabled || issuer.disabled,
     expiresAt: ends.length === 0 ? null : Math.min(...ends),
     allowedModels: issuer.allowedModels,
     provider: issuer.provider,

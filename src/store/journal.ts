@@ -16,6 +16,7 @@ import { planRecovery } from './recovery.ts'
 import { DAY_MS, findRecord, joinRecord, type OwnedRow, sumByAccount, TICKS } from './rows.ts'
 import { SettledBelow } from './settled-below.ts'
 import { asRefusal, type Durability, integer, memoryDatabase, openDatabase, text } from './sqlite.ts'
+import type { SqliteAuditLog } from './sqlite-audit-log.ts'
 import { SqliteEntries } from './sqlite-entries.ts'
 import { SqliteLedger } from './sqlite-ledger.ts'
 import { drawnNumbers, openHolds } from './sqlite-numbers.ts'
@@ -31,6 +32,8 @@ export interface JournalOptions {
   durability: Durability
   clock: Clock
   report?: ((report: JournalReport) => void) | undefined
+  /** Takes the entries of the ledger's changes; absent: one without a key. */
+  auditLog?: SqliteAuditLog | undefined
 }
 
 /** Milliseconds until settlements that were refused are tried again. */
@@ -94,7 +97,7 @@ export class SqliteJournal implements Journal {
     this.keyMinutes = new KeyMinutes(db)
     this.rollups = new SqliteRollups(db, last)
     this.sessionSums = new SqliteSessionSums(db)
-    this.entries = new SqliteEntries(db, () => this.checkpoints.logged(1))
+    this.entries = new SqliteEntries(db, () => this.checkpoints.logged(1), options.auditLog)
     this.readers = new SqliteReaders(db, (rows) => this.checkpoints.logged(rows))
     this.queue = new BatchQueue(
       {

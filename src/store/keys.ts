@@ -10,6 +10,7 @@ import type { ApiKey } from '../plugin-api/key.ts'
 import type { Attributed } from './audit-log.ts'
 import { keyAudit } from './audited-changes.ts'
 import { keyEvents } from './key-events.ts'
+import { roleColumns, storedRole } from './key-roles.ts'
 import { atOnce, integer, text } from './sqlite.ts'
 import { SqliteAuditLog } from './sqlite-audit-log.ts'
 import { addEvents, eventInsert } from './sqlite-events.ts'
@@ -22,6 +23,8 @@ export interface KeyRecord extends ApiKey {
   readonly creator: string | null
   /** Absent unless the key came to be by the consent of another one. */
   readonly consent?: Consent
+  /** Role of a later version of the gateway, which opens nothing here. */
+  readonly unknownRole?: string
 }
 
 /** A key that another one consented to, the code that waits to be exchanged for it, or a session of the control room. */
@@ -44,8 +47,8 @@ export interface Consent {
   readonly session?: {
     /** Milliseconds since the epoch: it ends then, whatever comes. */
     readonly until: number
-    readonly role: 'operator' | 'manager'
-    /** The key that it stands for, encrypted with the text of the cookie; of the operator the proof of the admin token. */
+    readonly role: 'operator' | 'manager' | 'person'
+    /** The key that it stands for, or the claims of a person, encrypted with the text of the cookie; of the operator the proof of the admin token. */
     readonly encrypted: string
   }
 }
@@ -84,7 +87,7 @@ export function isKey(key: StoredKey): boolean {
 /** Fields that codes and sessions have in common: they are stored among the keys, but no request is authenticated by them. */
 export const OPENS_NOTHING = {
   label: '',
-  management: false,
+  role: 'member',
   disabled: true,
   allowedModels: undefined,
   provider: undefined,
@@ -159,18 +162,19 @@ export function policyFrom(text: string): Policy {
 }
 
 const PUT = `INSERT INTO api_key
-  (hash, name, label, credit_limit, management, disabled, expires_at, policy, limit_reset, include_byok, creator, issuer, updated_at, created_at, identity)
-  VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+  (hash, name, label, credit_limit, management, disabled, expires_at, policy, limit_reset, include_byok, creator, issuer, role, ends_at,
+    updated_at, created_at, identity)
+  VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
   ON CONFLICT (hash) DO UPDATE SET name = excluded.name, label = excluded.label, credit_limit = excluded.credit_limit,
     management = excluded.management, disabled = excluded.disabled, expires_at = excluded.expires_at, policy = excluded.policy,
     limit_reset = excluded.limit_reset, include_byok = excluded.include_byok, creator = excluded.creator, issuer = excluded.issuer,
-    updated_at = excluded.updated_at
+    role = excluded.role, ends_at = excluded.ends_at, updated_at = excluded.updated_at
   RETURNING *`
 /** Two ranges of one index: those without an end, and those that end later. */
 const ISSUED = `SELECT * FROM api_key WHERE issuer = ? AND expires_at IS NULL
   UNION ALL SELECT * FROM api_key WHERE issuer = ? AND expires_at > ?`
 const CHANGE = `UPDATE api_key SET hash = ?, name = ?, label = ?, credit_limit = ?, management = ?, disabled = ?, expires_at = ?,
-    policy = ?, limit_reset = ?, include_byok = ?, creator = ?, issuer = ?, updated_at = ?
+    policy = ?, limit_reset = ?, include_byok = ?, creator = ?, issuer = ?, role = ?, ends_at = ?, updated_at = ?
   WHERE hash = ? RETURNING *`
 
 export class SqliteKeys implements KeyStore {
@@ -187,8 +191,10 @@ export class SqliteKeys implements KeyStore {
   private readonly audit: SqliteAuditLog
   /** Keys in use: the file has this one owner, so what was read stays true until it is written here. */
   private readonly known = new Map<string, StoredKey>()
+  /** All of them, until one is written: lists read them for each page. */
+  private listed: readonly StoredKey[] | undefined
 
-  constructor(db: DatabaseSync, clock: Clock, audit = new SqliteAuditLog(db, clock)) {
+  constructor(db: DatabaseSync, clock: Clock, audit = new SqliteAuditLog(db, { clock })) {
     this.db = db
     this.clock = clock
     this.audit = audit
@@ -252,7 +258,9 @@ export class SqliteKeys implements KeyStore {
   }
 
   list(): StoredKey[] {
-    return this.selectAll.all().map(keyFrom)
+    const listed = this.listed ?? this.selectAll.all().map(keyFrom)
+    if (listed.length <= MAX_LISTED) this.listed = listed
+    return [...listed]
   }
 
   issuedBy(by: string, now: number): StoredKey[] {
@@ -265,6 +273,7 @@ export class SqliteKeys implements KeyStore {
 
   /** The change, its events and its entry in the audit log, all or nothing. @throws Fault `unavailable`. */
   private written(by: Origin = GATEWAY_ORIGIN, write: () => Change): Change {
+    this.listed = undefined
     try {
       return atOnce(this.db, () => {
         const change = write()
@@ -278,6 +287,9 @@ export class SqliteKeys implements KeyStore {
   }
 }
 
+/** Keys that are kept between two lists, some 700 bytes each. */
+const MAX_LISTED = 20_000
+
 interface Change {
   readonly before: StoredKey | undefined
   readonly after: StoredKey | undefined
@@ -285,19 +297,22 @@ interface Change {
 
 /** In the order in which both statements begin. */
 function keyColumns(key: KeyRecord): (string | number | null)[] {
+  const { management, expires_at, role, ends_at } = roleColumns(key)
   return [
     key.hash,
     key.name,
     key.label,
     key.limit,
-    key.management ? 1 : 0,
+    management ? 1 : 0,
     key.disabled ? 1 : 0,
-    key.expiresAt,
+    expires_at,
     policyText(key),
     key.limitReset,
     key.includeByokInLimit ? 1 : 0,
     key.creator,
     key.consent?.by ?? null,
+    role,
+    ends_at,
   ]
 }
 
@@ -307,15 +322,19 @@ function keyFrom(row: NonNullable<ReturnType<StatementSync['get']>>): StoredKey 
     hash: text(row.hash),
     label: text(row.label),
     name: plainName(text(row.name)),
-    management: row.management === 1,
     disabled: row.disabled === 1,
     limit: row.credit_limit === null ? null : integer(row.credit_limit),
     limitReset: WINDOWS.find((reset) => reset === row.limit_reset) ?? null,
-    expiresAt: row.expires_at === null ? null : integer(row.expires_at),
     ...policyFrom(text(row.policy)),
     includeByokInLimit: row.include_byok === 1,
     creator: row.creator === null ? null : plainName(text(row.creator)),
     createdAt: integer(row.created_at),
     updatedAt: integer(row.updated_at),
+    ...storedRole({
+      management: row.management === 1,
+      expires_at: row.expires_at === null ? null : integer(row.expires_at),
+      role: row.role === null ? null : text(row.role),
+      ends_at: row.ends_at === null ? null : integer(row.ends_at),
+    }),
   }
 }

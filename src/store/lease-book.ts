@@ -2,7 +2,8 @@
  * Which process holds which leases, is alive, and has been called on to give back what lies idle. Each lease is a hold in an account of
  * the process that grants it.
  */
-import type { LeaseName } from './record.ts'
+import { chargedAccounts } from '../core/payers.ts'
+import type { LeaseAsk, LeaseName } from './record.ts'
 
 /** Of a process that leases before it ever pulses. */
 const FIRST_EXPIRY = 10_000
@@ -47,7 +48,7 @@ export interface Grant {
 
 export class LeaseBook {
   private readonly nodes = new Map<string, Node>()
-  /** Leases that count on an account, whether of its own key or of keys that it issued. */
+  /** Leases that count on an account, whether of its own key or of keys that it pays for. */
   private readonly accounts = new Map<string, Set<Lease>>()
   private readonly now: () => number
   private readonly release: (name: LeaseName, amount: number) => void
@@ -77,7 +78,7 @@ export class LeaseBook {
     if (!lease) {
       lease = { name: { key: name.key, payer: name.payer }, node, amount: 0, turn: 0, grantedAt: 0, wanted: false, answeredAt: NEVER }
       this.node(node).leases.set(leaseText(name), lease)
-      for (const account of leaseAccounts(name)) this.on(account).add(lease)
+      for (const account of chargedAccounts(name)) this.on(account).add(lease)
     }
     lease.amount += amount
     lease.turn = Math.max(turn, lease.turn)
@@ -207,7 +208,7 @@ export class LeaseBook {
 
   private drop(lease: Lease): void {
     this.nodes.get(lease.node)?.leases.delete(leaseText(lease.name))
-    for (const account of leaseAccounts(lease.name)) {
+    for (const account of chargedAccounts(lease.name)) {
       const leases = this.on(account)
       leases.delete(lease)
       if (leases.size === 0) this.accounts.delete(account)
@@ -217,8 +218,10 @@ export class LeaseBook {
 
 const NEVER = Number.NEGATIVE_INFINITY
 
-function leaseAccounts({ key, payer }: LeaseName): string[] {
-  return payer === undefined ? [key] : [key, payer]
+/** Identities of the accounts whose limits the request stays within. */
+export function limitedAccounts({ allowances, ...name }: LeaseName & Pick<LeaseAsk, 'allowances'>): ReadonlySet<string> {
+  const accounts = chargedAccounts(name)
+  return new Set(allowances.flatMap(({ level = 0 }) => accounts[level] ?? []))
 }
 
 /** A text that only this name has. */

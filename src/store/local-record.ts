@@ -15,7 +15,7 @@ import type { GivenIdStore } from './given-ids.ts'
 import { GUARDRAILS_CHANGED, type GuardrailStore, WatchedGuardrails } from './guardrails.ts'
 import { KeyChanges, WatchedKeys } from './key-changes.ts'
 import type { KeyStore } from './keys.ts'
-import { LeaseBook } from './lease-book.ts'
+import { LeaseBook, limitedAccounts } from './lease-book.ts'
 import type { Balance, LeaseAnswer, LeaseAsk, LeaseName, Pulse, PulseReply, SettledRows, StoreOfRecord } from './record.ts'
 import type { RefusalStore } from './refusals.ts'
 import { chargedAt } from './rows.ts'
@@ -114,7 +114,7 @@ export class LocalRecord implements StoreOfRecord {
     const free = Math.min(...frees)
     const hold = holdWithin(free + idle, ask)
     if (hold === undefined || (recallsFirst && hold < ask.full)) {
-      const waitingFor = this.leases.call(node, wanted, new Set(allowances.map(({ of }) => (of === 'payer' && payer) || key)))
+      const waitingFor = this.leases.call(node, wanted, limitedAccounts(wanted))
       if (hold === undefined || waitingFor > 0) return { granted: 0, hold: null, lefts: frees, waitingFor }
     }
     const need = Math.max(0, hold - idle)

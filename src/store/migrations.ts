@@ -4,6 +4,7 @@
  */
 import { sql } from 'kysely'
 import { COUNT_VERSIONS, COUNTS } from '../core/ledger-counts.ts'
+import { payersColumn } from '../core/payers.ts'
 import { AUDIT_ENTRY, AUDIT_HEAD, GIVEN_ID } from './columns.ts'
 import { FIRST_STEPS } from './first-steps.ts'
 import { POSTGRES_FUNCTIONS } from './postgres/functions.ts'
@@ -53,6 +54,29 @@ STEPS.push({
       script.index({ name: `audit_entry_${column}`, table: 'audit_entry', on: `(${column}, sequence)` })
     script.table('audit_head', AUDIT_HEAD, ['sequence'])
     script.raw(sql.raw(`insert into audit_head values (0, '${'0'.repeat(64)}')`))
+  },
+})
+
+STEPS.push({
+  // Roles of keys. Programs of the version before refuse keys of the roles that they do not know (`key-roles.ts`).
+  kind: 'expand',
+  apply: (script) => {
+    script.column('api_key', 'role', 'optional text')
+    script.column('api_key', 'ends_at', 'optional count')
+  },
+})
+
+STEPS.push({
+  // A charge may have several payers. Programs of the version before go on with one (docs/upgrading.md).
+  kind: 'expand',
+  apply: (script) => {
+    if (script.database === 'sqlite') return
+    script.index({
+      name: 'lease_payers',
+      table: 'lease',
+      on: `using gin ((${payersColumn('payer')})) with (fastupdate = off) where payer <> ''`,
+    })
+    for (const text of POSTGRES_FUNCTIONS) script.raw(sql.raw(text))
   },
 })
 

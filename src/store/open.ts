@@ -1,8 +1,10 @@
 /** Opens the store that a URL names. */
 import type { DatabaseSync } from 'node:sqlite'
+import type { AuditKeys } from '../core/audit-keys.ts'
 import type { Clock } from '../core/clock.ts'
 import { badField } from '../core/faults.ts'
 import type { AuditLogStore } from './audit-log.ts'
+import type { AuditReaders } from './audit-readers.ts'
 import type { Checkpoints } from './checkpoints.ts'
 import { type CompactionKeyStore, SqliteCompactionKeys } from './compaction-keys.ts'
 import type { EventStore } from './events.ts'
@@ -14,6 +16,7 @@ import { type CheckedTable, checkedTables } from './page-check.ts'
 import type { RefusalStore } from './refusals.ts'
 import { asRefusal, type Durability, isChecked, memoryDatabase, openDatabase } from './sqlite.ts'
 import { SqliteAuditLog } from './sqlite-audit-log.ts'
+import { SqliteAuditReaders } from './sqlite-audit-readers.ts'
 import { SqliteEvents } from './sqlite-events.ts'
 import { SqliteGuardrails } from './sqlite-guardrails.ts'
 import { SqliteRefusals } from './sqlite-refusals.ts'
@@ -25,6 +28,7 @@ export interface Store {
   readonly compactionKeys: CompactionKeyStore
   readonly events: EventStore
   readonly auditLog: AuditLogStore
+  readonly auditReaders: AuditReaders
   readonly refusals: RefusalStore
   readonly givenIds: GivenIdStore
   /** The file to check beside the work; absent where the start has checked all of it. */
@@ -48,6 +52,8 @@ export interface StoreOptions {
   clock: Clock
   /** Default `process`. */
   durability?: Durability
+  /** Sign the audit log; absent: nothing does. */
+  auditKeys?: AuditKeys | undefined
   /** Called with what an operator should know of: refused batches, second settlements. */
   report?: (report: JournalReport) => void
 }
@@ -71,10 +77,10 @@ export function openStore(url: string, options: StoreOptions): Store {
 }
 
 /** @param most refusals, given ids, findings and entries of the audit log that are kept. */
-function openTables(db: DatabaseSync, { clock, report }: StoreOptions, most?: number): Store {
-  const journal = new SqliteJournal(db, { clock, report })
+function openTables(db: DatabaseSync, { clock, report, auditKeys }: StoreOptions, most?: number): Store {
+  const auditLog = new SqliteAuditLog(db, { clock, keys: auditKeys, most })
+  const journal = new SqliteJournal(db, { clock, report, auditLog })
   const path = db.location() ?? ''
-  const auditLog = new SqliteAuditLog(db, clock, most)
   return {
     journal,
     keys: new SqliteKeys(db, clock, auditLog),
@@ -82,6 +88,7 @@ function openTables(db: DatabaseSync, { clock, report }: StoreOptions, most?: nu
     compactionKeys: new SqliteCompactionKeys(db, auditLog),
     events: new SqliteEvents(db, auditLog),
     auditLog,
+    auditReaders: new SqliteAuditReaders(db, auditLog),
     refusals: new SqliteRefusals(db, most),
     givenIds: new SqliteGivenIds(db, most),
     unchecked: isChecked(db) ? undefined : { path, tables: checkedTables(db), checkpoints: journal.checkpoints },

@@ -20,11 +20,11 @@ export interface SettledRows {
   readonly settled: SettleRow
 }
 
-/** Which lease of a process is meant: each key has one, and one for each key that it may have been issued by. */
+/** Which lease of a process is meant: each key has one for each text of payers that it has had. */
 export interface LeaseName {
   /** Identity of the key. */
   readonly key: string
-  /** Identity of the key that issued it through sign-in: its account counts every lease and charge as well. */
+  /** Its payers (`core/payers.ts`): the account of each counts every lease and charge as well. */
   readonly payer?: string | undefined
 }
 
@@ -66,7 +66,7 @@ export interface LeaseAnswer {
 /** Spending of a key, as the record knows it: rows that no process has forwarded yet are not in it. */
 export interface Balance {
   readonly key: string
-  /** Nano-dollars ever charged, and those of the current UTC day, week and month, those of keys that it issued among them. */
+  /** Nano-dollars ever charged, and those of the current UTC day, week and month, those of keys that it pays for among them. */
   readonly spent: bigint
   readonly daily: bigint
   readonly weekly: bigint
@@ -113,7 +113,7 @@ export interface StoreOfRecord {
   readonly givenIds: GivenIdStore
   /**
    * Hands generations in. Each charge leaves the process's lease (never below 0) and is added to what the key and its
-   * payer have spent, in the same step as the row is written. A row that is there already changes nothing. The record's
+   * payers have spent, in the same step as the row is written. A row that is there already changes nothing. The record's
    * own clock bounds the moment of a charge: it is never later than now, nor earlier than the last grant of the lease that
    * paid for it.
    * @throws Fault `unavailable`; then nothing, or a prefix of it, has been taken, and handing all in again is right.

@@ -1,6 +1,7 @@
 /** Rows of the ledger, the same for every store: records of holds and settlements, and sums of their charges. */
 
 import { generationId, parseGenerationId, TICKS } from '../core/ids.ts'
+import { chargedAccounts } from '../core/payers.ts'
 import type { GenerationRecord, HoldOwner, HoldRow, KeyCharges, SettleRow } from '../ledger/types.ts'
 
 export { TICKS } from '../core/ids.ts'
@@ -26,14 +27,10 @@ export function findRecord(
   return hold && hold.tag === parsed.tag ? joinRecord(hold, findSettle(parsed.seq)) : undefined
 }
 
-/** Nano-dollars per key, those of the keys that it issued among them. */
+/** Nano-dollars by account: those of a key count at each of its payers as well. */
 export function sumByAccount(charges: Iterable<KeyCharges>): Map<string, bigint> {
   const sums = new Map<string, bigint>()
-  const add = (account: string, cost: bigint): unknown => sums.set(account, (sums.get(account) ?? 0n) + cost)
-  for (const { key, payer, cost } of charges) {
-    add(key, cost)
-    if (payer !== undefined) add(payer, cost)
-  }
+  for (const charge of charges) for (const account of chargedAccounts(charge)) sums.set(account, (sums.get(account) ?? 0n) + charge.cost)
   return sums
 }
 

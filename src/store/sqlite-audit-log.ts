@@ -1,9 +1,10 @@
 /** The audit log in the embedded store, whose one owner writes every entry. */
 import type { DatabaseSync, SQLOutputValue } from 'node:sqlite'
 import { type AuditHead, type AuditRow, chain, GATEWAY_ORIGIN } from '../core/audit-entries.ts'
+import { type AuditKeys, NO_AUDIT_KEYS } from '../core/audit-keys.ts'
 import { type Clock, systemClock } from '../core/clock.ts'
 import { Fault } from '../core/faults.ts'
-import { type AuditLogStore, type AuditQuery, prunedEntry, type UntimedEntry } from './audit-log.ts'
+import { type AuditLogStore, type AuditQuery, onlyHead, prunedEntry, type UntimedEntry } from './audit-log.ts'
 import { atOnce, integer, Statements, text } from './sqlite.ts'
 
 const HEAD = 'SELECT sequence, hash FROM audit_head'
@@ -12,6 +13,13 @@ const ADVANCE = 'UPDATE audit_head SET sequence = ?, hash = ?'
 const OLDEST = 'SELECT sequence, at, hash FROM audit_entry WHERE sequence < ? ORDER BY sequence LIMIT ?'
 const REMOVE = 'DELETE FROM audit_entry WHERE sequence <= ?'
 
+export interface SqliteAuditLogOptions {
+  readonly clock?: Pick<Clock, 'now'>
+  readonly keys?: AuditKeys | undefined
+  /** Entries that are kept; the oldest go first. Default: all. */
+  readonly most?: number | undefined
+}
+
 /** Entries beyond those that are kept, until all of these go at once. */
 const SURPLUS = 1_000
 
@@ -19,25 +27,33 @@ export class SqliteAuditLog implements AuditLogStore {
   private readonly db: DatabaseSync
   private readonly clock: Pick<Clock, 'now'>
   private readonly statements: Statements
+  private readonly keys: AuditKeys
   private readonly most: number
   /** Sequence of the last entry that was removed for want of room. */
   private removed = 0
 
-  /** @param most entries that are kept; the oldest go first. Default: all. */
-  constructor(db: DatabaseSync, clock: Pick<Clock, 'now'> = systemClock, most = Number.POSITIVE_INFINITY) {
+  constructor(
+    db: DatabaseSync,
+    { clock = systemClock, keys = NO_AUDIT_KEYS, most = Number.POSITIVE_INFINITY }: SqliteAuditLogOptions = {},
+  ) {
     this.db = db
     this.clock = clock
+    this.keys = keys
     this.statements = new Statements(db)
     this.most = most
   }
 
-  /** Adds entries within the caller's transaction: what they describe is committed with them, or not at all. @throws what SQLite throws. */
-  append(entries: readonly UntimedEntry[]): void {
+  /**
+   * Adds entries within the caller's transaction: what they describe is committed with them, or not at all.
+   * @param moment milliseconds since the epoch; absent: now. @throws what SQLite throws.
+   */
+  append(entries: readonly UntimedEntry[], moment = this.clock.now()): void {
     if (entries.length === 0) return
-    const at = Math.floor(this.clock.now())
+    const at = Math.floor(moment)
     const rows = chain(
       this.last(),
       entries.map((entry) => ({ ...entry, at })),
+      this.keys.current,
     )
     const add = this.statements.of(ADD)
     for (const { sequence, at, actor, action, subject, entry, hash } of rows) add.run(sequence, at, actor, action, subject, entry, hash)
@@ -93,15 +109,16 @@ export class SqliteAuditLog implements AuditLogStore {
     return count
   }
 
-  /** @throws TypeError where the end of the chain is not known: then nothing may be added. */
+  /** @throws Fault where the end of the chain is not stated, or twice: then nothing may be added. */
   private last(): AuditHead {
-    return headFrom(this.statements.of(HEAD).get() ?? {})
+    return onlyHead(this.statements.of(HEAD).all().map(headFrom))
   }
 
   private write<T>(work: () => T): T {
     try {
       return atOnce(this.db, work)
     } catch (cause) {
+      if (cause instanceof Fault) throw cause
       throw new Fault('unavailable', { message: 'The audit log cannot be written', cause })
     }
   }
@@ -110,6 +127,7 @@ export class SqliteAuditLog implements AuditLogStore {
     try {
       return work()
     } catch (cause) {
+      if (cause instanceof Fault) throw cause
       throw new Fault('unavailable', { message: 'The audit log cannot be read', cause })
     }
   }

@@ -13,6 +13,8 @@ import {
   type NewEntry,
   refuseEntry,
 } from '../core/ledger-entries.ts'
+import { chargedAccounts } from '../core/payers.ts'
+import { type ChargeQuery, MAX_CHARGE_ENTRIES, refuseTooMany } from '../ledger/charge-sums.ts'
 import type { EntryQuery, EntrySum, LocalEntries } from '../ledger/entries.ts'
 import type { HoldRow, SessionMove, SessionQuery, SettleRow } from '../ledger/types.ts'
 import { entryAudit } from './audited-changes.ts'
@@ -33,6 +35,9 @@ const SUMS = `SELECT e.key, e.kind, ${summed('e.amount')} FROM ledger_entry e WH
 const SETTLED_SUMS = `SELECT e.key, e.kind, ${summed('s.amount')} FROM ledger_entry s JOIN ledger_entry e ON e.id = s.settles
   WHERE s.settles IS NOT NULL AND ${OF_KEYS} GROUP BY e.key, e.kind`
 const MOVES = 'SELECT * FROM ledger_entry WHERE counted_at > 0 AND counted_at >= ? AND counted_at < ?'
+/** As `isCharged` has it. A write-off moves nothing, so that it counts when it was made. */
+const CHARGED = `SELECT * FROM ledger_entry WHERE (counted_at > 0 AND counted_at >= ?1 AND counted_at < ?2 AND kind IN ('correction', 'refund'))
+  OR (kind = 'write_off' AND at >= ?1 AND at < ?2) ORDER BY number LIMIT ${MAX_CHARGE_ENTRIES + 1}`
 /**
  * A move counts no earlier than the charge that it is about, and a charge no earlier than the admission of its generation: the index of what
  * counts finds those of a period. A day is left for clocks that were set back in between.
@@ -53,10 +58,12 @@ export class SqliteEntries implements LocalEntries {
   private readonly db: DatabaseSync
   private readonly statements: Statements
   private readonly written: () => void
+  private readonly audit: SqliteAuditLog
 
   /** @param written is called after a transaction of its own. */
-  constructor(db: DatabaseSync, written: () => void) {
+  constructor(db: DatabaseSync, written: () => void, audit = new SqliteAuditLog(db)) {
     this.db = db
+    this.audit = audit
     this.statements = new Statements(db)
     this.written = written
   }
@@ -79,12 +86,13 @@ export class SqliteEntries implements LocalEntries {
     if (known) return entryFrom(known)
     const of = entry.settles === undefined ? undefined : this.statements.of(BY_ID).get(entry.settles)
     const settled = of && { amount: integer(of.amount), already: integer(this.statements.of(SETTLED).get(text(of.id))?.amount) }
-    const refusal = refuseEntry(entry, { settled, spent: this.spent?.(entry.key) ?? 0n })
+    const spent = chargedAccounts(entry).map((account) => this.spent?.(account) ?? 0n)
+    const refusal = refuseEntry(entry, { settled, spent })
     if (refusal) return refusal
     const nano = movedBy(entry)
     atOnce(this.db, () => {
       this.insert(entry)
-      new SqliteAuditLog(this.db, { now: () => entry.at }).append(entryAudit(entry, by))
+      this.audit.append(entryAudit(entry, by), entry.at)
       if (nano === 0) return
       const dollars = Math.floor(nano / NANO)
       const day = Math.floor(entry.countedAt / DAY_MS)
@@ -127,6 +135,14 @@ export class SqliteEntries implements LocalEntries {
       .of(MOVES)
       .all(from, Math.min(until, Number.MAX_SAFE_INTEGER))
       .flatMap((row) => entryMove(entryFrom(row)) ?? [])
+  }
+
+  /** See `ChargeStatement.entries`. @throws Fault 400 where there are too many. */
+  charged(query: Pick<ChargeQuery, 'from' | 'until'>): LedgerEntry[] {
+    const { from, until } = query
+    const found = this.statements.of(CHARGED).all(from, until).map(entryFrom)
+    if (found.length > MAX_CHARGE_ENTRIES) refuseTooMany('entries', MAX_CHARGE_ENTRIES)
+    return found
   }
 
   /** See `LedgerReader.sessionMoves`. */

@@ -71,6 +71,7 @@ export class SqliteGuardrails implements GuardrailStore {
   put(guardrail: StoredGuardrail, seen: number, by: Origin = GATEWAY_ORIGIN): boolean {
     const { id, version, name, fields, createdAt, updatedAt } = guardrail
     const written = JSON.stringify(fields)
+    const secret = this.secret()
     return this.write(() => {
       const before = this.find(id)
       const { changes } =
@@ -78,18 +79,19 @@ export class SqliteGuardrails implements GuardrailStore {
           ? this.db.prepare(INSERT).run(id, version, name, written, createdAt, updatedAt)
           : this.db.prepare(UPDATE).run(version, name, written, updatedAt, id, seen)
       if (changes !== 1) return false
-      this.audit.append(guardrailAudit(before, guardrail, by))
+      this.audit.append(guardrailAudit(before, guardrail, { by, secret }))
       return true
     })
   }
 
   remove(id: string, by: Origin = GATEWAY_ORIGIN): boolean {
+    const secret = this.secret()
     return this.write(() => {
       const before = this.find(id)
       const unassigned = this.db.prepare(UNASSIGN_ALL).all(id)
       this.db.prepare('DELETE FROM guardrail WHERE id = ?').run(id)
       const subjects = unassigned.map(({ kind, subject }) => ({ kind: kindFrom(text(kind)), subject: text(subject) }))
-      if (before) this.audit.append(guardrailRemoval(before, subjects, by))
+      if (before) this.audit.append(guardrailRemoval(before, subjects, { by, secret }))
       return before !== undefined
     })
   }

@@ -1,5 +1,7 @@
 /** Reads of the embedded ledger: each in pages of a few milliseconds, between which requests go on. */
 import type { DatabaseSync } from 'node:sqlite'
+import { chargedAccounts } from '../core/payers.ts'
+import type { ChargeQuery, ChargeStatement } from '../ledger/charge-sums.ts'
 import { Pace } from '../ledger/pace.ts'
 import type { LedgerReader } from '../ledger/reader.ts'
 import { searchPages } from '../ledger/search.ts'
@@ -24,6 +26,7 @@ import type {
 import { usePages } from '../ledger/use.ts'
 import { type ChargedSums, removedUnread } from './charged.ts'
 import { DAY_MS, HOUR_MS, sumByAccount } from './rows.ts'
+import { SqliteCharges } from './sqlite-charges.ts'
 import type { SqliteEntries } from './sqlite-entries.ts'
 import type { SqliteReaders } from './sqlite-readers.ts'
 import type { SqliteRollups } from './sqlite-rollups.ts'
@@ -55,6 +58,7 @@ export class SqliteLedger implements LedgerReader {
   private names: SqliteSessionNames | undefined
   private sums: SqliteSessionUse | undefined
   private found: SqliteSearch | undefined
+  private chargeSums: SqliteCharges | undefined
 
   constructor(parts: SqliteLedgerParts) {
     this.parts = parts
@@ -97,6 +101,12 @@ export class SqliteLedger implements LedgerReader {
     }
     this.useSums ??= new SqliteUse(db, rollups)
     return this.useSums.read(query, after)
+  }
+
+  charges(query: ChargeQuery): Promise<ChargeStatement> {
+    const { db, rollups, entries, flush } = this.parts
+    this.chargeSums ??= new SqliteCharges({ db, rollups, entries, flush, use: (wanted, after) => this.usePage(wanted, after) })
+    return this.chargeSums.read(query)
   }
 
   async rebuildUse(): Promise<number> {
@@ -146,8 +156,7 @@ async function summed(pages: Iterable<readonly KeyCharges[]>): Promise<Sums> {
   const sums = new Map<string, bigint>()
   const pace = new Pace()
   for (const page of pages) {
-    for (const { key, payer, cost } of page)
-      for (const account of payer === undefined ? [key] : [key, payer]) sums.set(account, (sums.get(account) ?? 0n) + cost)
+    for (const charge of page) for (const account of chargedAccounts(charge)) sums.set(account, (sums.get(account) ?? 0n) + charge.cost)
     if (pace.over) await pace.rest()
   }
   return sums

@@ -63,6 +63,8 @@ export class SqliteRollups {
    * first: a journal that hands its rows to a store of record is read for no sums, and must not gather any.
    */
   start = Number.POSITIVE_INFINITY
+  /** Called for each settlement that is committed, before any other work: what reads the sums page by page learns so what has changed meanwhile. */
+  readonly watchers = new Set<(row: SettleRow, owner: HoldOwner | undefined) => void>()
   private highest: number
   private readonly recent = new Map<number, Map<string, UseSum>>()
   private size = 0
@@ -104,6 +106,7 @@ export class SqliteRollups {
 
   /** A batch of settlements is committed: those that are not in the tables are summed here. */
   committed(settled: readonly OwnedRow[]): void {
+    for (const watcher of this.watchers) for (const [row, owner] of settled) watcher(row, owner)
     for (const [row, owner] of settled) if (row.seq >= this.below && row.seq >= this.start && owner) this.count(row, owner)
   }
 

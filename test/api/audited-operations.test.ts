@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { OPERATIONS } from '../../src/api/operations/index.ts'
 import { AUDIT_ACTIONS, type AuditRow } from '../../src/core/audit-entries.ts'
+import { AuditKeys } from '../../src/core/audit-keys.ts'
 import type { JsonObject } from '../../src/core/json.ts'
 import { verifyAuditLog } from '../../src/store/audit-verify.ts'
 import { FakeClock } from '../support/clock.ts'
@@ -11,6 +12,7 @@ import { startUpstream } from '../support/upstream.ts'
 import { says } from '../support/wire.ts'
 
 const BOSS = 'sk-router-v1-boss-0123456789abcdef'
+const AUDIT_KEY = 'a'.repeat(40)
 const APP = 'sk-router-v1-0123456789abcdef0123456789abcdef'
 
 interface Scene {
@@ -25,6 +27,7 @@ async function startScene(t: Test): Promise<Scene> {
   const upstream = await startUpstream(says({ text: ['fine'] }))
   t.teardown(() => upstream.close())
   const yaml = `store: { url: "sqlite:${join(t.testdir(), 'ledger.db')}" }
+audit: { key: "${AUDIT_KEY}" }
 auth:
   sign_in: { pkce: optional }
   keys: [ { name: app, key: "${APP}" }, { name: boss, key: "${BOSS}", management: true } ]
@@ -168,8 +171,9 @@ t.test('each of them brings its entry, with the key that has made it', async (t)
     t.equal(address, '127.0.0.1', `${id}: the address`)
   }
   const all = JSON.stringify(await newest(0))
-  for (const secret of [BOSS, APP, 'tempest', 'sk-provider-secret']) t.notMatch(all, secret)
-  t.match(await verifyAuditLog(auditLog), { problem: undefined })
+  for (const secret of [BOSS, APP, AUDIT_KEY, 'tempest', 'sk-provider-secret']) t.notMatch(all, secret)
+  const keys = new AuditKeys({ key: AUDIT_KEY, formerKeys: [] })
+  t.match(await verifyAuditLog(auditLog, { keys }), { problem: undefined, keyedFrom: 1 }, 'and each is signed')
 })
 
 t.test('no change that is refused has an entry', async (t) => {

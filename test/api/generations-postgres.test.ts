@@ -2,6 +2,7 @@
 import { join } from 'node:path'
 import t from 'tap'
 import { openBookkeeping } from '../../src/cluster/bookkeeping.ts'
+import { NO_AUDIT_KEYS } from '../../src/core/audit-keys.ts'
 import { systemClock } from '../../src/core/clock.ts'
 import type { JsonObject } from '../../src/core/json.ts'
 import { LedgerScans } from '../../src/ledger/scans.ts'
@@ -71,7 +72,15 @@ t.test('every filter finds its generations, newest first', { timeout: 240_000 },
 t.test('a search reads no generation but those of its slices', { timeout: 240_000 }, async (t) => {
   if (!server) return
   const [url, journal] = [await server.database(), join(t.testdir(), 'journal.db')]
-  const bookkeeping = await openBookkeeping({ url, journal, lostGrace: 0, clock: systemClock, durability: 'process', report: () => {} })
+  const bookkeeping = await openBookkeeping({
+    url,
+    journal,
+    lostGrace: 0,
+    auditKeys: NO_AUDIT_KEYS,
+    clock: systemClock,
+    durability: 'process',
+    report: () => {},
+  })
   t.teardown(() => bookkeeping.close())
   bookkeeping.journal.hold(holdRow(4096))
   bookkeeping.journal.settle(settleRow(4096, 5))
@@ -89,7 +98,8 @@ t.test('a search reads no generation but those of its slices', { timeout: 240_00
 t.test('a search reads few generations where it begins, whatever another one has read', { timeout: 240_000 }, async (t) => {
   if (!server) return
   const [url, journal] = [await server.database(), join(t.testdir(), 'journal.db')]
-  const open = () => openBookkeeping({ url, journal, lostGrace: 0, clock: systemClock, durability: 'process', report: () => {} })
+  const open = () =>
+    openBookkeeping({ url, journal, lostGrace: 0, auditKeys: NO_AUDIT_KEYS, clock: systemClock, durability: 'process', report: () => {} })
   const bookkeeping = await open()
   await queryIn(
     url,

@@ -17,6 +17,11 @@ import { simulated } from '../support/simulated.ts'
 
 const NOTHING = { count: 0, charged: 0, oldest: null, newest: null, keys: [], generations: [] }
 
+/** No export is read here. */
+const noKeys = (): never => {
+  throw new Error('no keys')
+}
+
 t.test('the verdict of a long scan is shared, unless a caller wants none that is kept', async (t) => {
   const clock = new FakeClock()
   let scans = 0
@@ -32,7 +37,7 @@ t.test('the verdict of a long scan is shared, unless a caller wants none that is
     token: ADMIN_TOKEN,
     metrics: { text: async () => '', contentType: 'text/plain' },
     notReady: () => [],
-    routes: ledgerRoutes({ ledger, scans: new LedgerScans(ledger, clock) }, NOTHING),
+    routes: ledgerRoutes({ keys: noKeys, ledger, scans: new LedgerScans(ledger, clock) }, NOTHING),
   })
   t.teardown(() => admin.close())
   const verify = async (control?: string): Promise<unknown> => {
@@ -68,7 +73,7 @@ t.test('how far a check is shows while it runs', async (t) => {
     token: ADMIN_TOKEN,
     metrics: { text: async () => '', contentType: 'text/plain' },
     notReady: () => [],
-    routes: ledgerRoutes({ ledger, scans: new LedgerScans(ledger, new FakeClock()) }, NOTHING),
+    routes: ledgerRoutes({ keys: noKeys, ledger, scans: new LedgerScans(ledger, new FakeClock()) }, NOTHING),
   })
   t.teardown(() => admin.close())
   const read = async (path: string): Promise<JsonObject> => (await (await adminFetch(`${admin.url}${path}`)).json()) as JsonObject

@@ -5,6 +5,7 @@ import { weekOfUse } from '../../src/api/model-use.ts'
 import { countModels, listEmbeddingModels, listKeyModels, listModels, oneModel } from '../../src/api/models.ts'
 import type { ApiReply } from '../../src/api/reply.ts'
 import { Fault } from '../../src/core/faults.ts'
+import type { Role } from '../../src/core/roles.ts'
 import type { ProviderPreferences } from '../../src/dialects/canon/request-fields.ts'
 import { Credit } from '../../src/ledger/credit.ts'
 import { LedgerScans } from '../../src/ledger/scans.ts'
@@ -220,10 +221,10 @@ const record = (key: string, at: number, cost: number): GenerationRecord => ({
 
 t.test('GET /v1/generation: only for its own key and for management', async (t) => {
   const journal = { find: async (id: string) => (id === 'gen-1' ? record('mine', 1, SETTLED.cost) : undefined) }
-  const read = (query: string, identity: string, management = false) =>
-    readGeneration(new URLSearchParams(query), { identity, management }, journal)
+  const read = (query: string, identity: string, role: Role = 'member') =>
+    readGeneration(new URLSearchParams(query), { identity, role }, journal)
   t.match(await read('id=gen-1', 'mine'), { status: 200, body: { data: { id: 'gen-1', total_cost: 0.0015 } } })
-  t.match((await read('id=gen-1', 'boss', true)).body, { data: { id: 'gen-1' } })
+  t.match((await read('id=gen-1', 'boss', 'owner')).body, { data: { id: 'gen-1' } })
   const refusals = await Promise.all(['id=gen-1', 'id=gen-2'].map((query) => read(query, 'other').catch((fault: unknown) => fault)))
   t.match(refusals[0], { status: 404 })
   t.equal((refusals[0] as Error).message, (refusals[1] as Error).message, 'a stranger cannot tell that it exists')
@@ -236,7 +237,7 @@ const KEY: ApiKey = {
   hash: 'aa'.repeat(32),
   label: 'sk-router-v1-abc...xyz',
   name: 'dev',
-  management: false,
+  role: 'member',
   disabled: false,
   limit: 10_000_000_000,
   limitReset: null,
@@ -271,7 +272,7 @@ t.test('GET /v1/key: amounts in USD, holds counted, no secret', async (t) => {
   })
   t.notMatch(JSON.stringify(reply.body), KEY.hash)
   t.match((await readKey({ ...KEY, limitReset: 'daily' }, credit)).body.data, { limit: 10, limit_reset: 'daily', limit_remaining: 8.5 })
-  const free = await readKey({ ...KEY, limit: null, expiresAt: null, management: true, limits: { requests: 60 } }, credit)
+  const free = await readKey({ ...KEY, limit: null, expiresAt: null, role: 'owner', limits: { requests: 60 } }, credit)
   t.match(free.body.data, { limit: null, limit_remaining: null, expires_at: null, is_management_key: true, rate_limit: { requests: 60 } })
 })
 

@@ -9,6 +9,7 @@ import {
   parseKeyRequest,
   type SignInPolicy,
 } from '../../src/api/index.ts'
+import { OPERATOR_RIGHTS } from '../../src/api/key-rights.ts'
 import { asFault } from '../../src/core/faults.ts'
 import { nanoFromUsd } from '../../src/core/money-text.ts'
 import { Credit } from '../../src/ledger/credit.ts'
@@ -47,7 +48,7 @@ const outcome = (asked: Promise<unknown>): Promise<number> =>
   )
 
 async function made(source: KeySource & ChangeSource, limit: number | null): Promise<string> {
-  const { body } = await createKey({ name: 'giver', limit }, source)
+  const { body } = await createKey({ name: 'giver', limit }, { ...source, caller: OPERATOR_RIGHTS })
   return (body.data as { hash: string }).hash
 }
 

@@ -51,7 +51,7 @@ t.test('on a stopped gateway, then on the running one, then stopped again', asyn
   const created = await say(keys, 'create boss', { config, management: true })
   t.equal(created.code, 0)
   const boss = secretIn(created)
-  t.match(created.out, /boss +[0-9a-f]{12} +sk-router-v2-[0-9a-f]{3}\.\.\.[0-9a-f]{4} +management +active +none/)
+  t.match(created.out, /boss +[0-9a-f]{12} +sk-router-v2-[0-9a-f]{3}\.\.\.[0-9a-f]{4} +owner +active +none/)
   t.match(created.out, /shown this once/)
 
   const program = await serveProgram(['--config', config])
@@ -73,7 +73,7 @@ t.test('on a stopped gateway, then on the running one, then stopped again', asyn
     )
   const listed = await say(keys, 'list', { config })
   t.notOk(listed.out.includes(worker) || listed.out.includes(SECRET), 'no secret is shown again')
-  t.match(listed.out, /app .* ordinary +active +\$2\.00 +\$2\.00 +\$0\.00 +never +configuration/)
+  t.match(listed.out, /app .* member +active +\$2\.00 +\$2\.00 +\$0\.00 +never +configuration/)
   t.match(listed.out, /worker .* \$1\.00 +month +\$0\.50 +\$0\.50 +2099-01-31 00:00 +store/)
   t.match(await say(keys, 'disable worker', { config }), { code: 0, out: /disabled/ })
   t.equal(await status(program.url, worker), 401)
@@ -99,6 +99,50 @@ t.test('on a stopped gateway, then on the running one, then stopped again', asyn
   const begun = String(json.data[2].hash).slice(0, 8)
   t.match(await say(keys, `delete ${begun}`, { config }), { code: 0, out: /^Deleted/ })
   t.notMatch((await say(keys, 'list', { config })).out, /worker/)
+})
+
+t.test('lists those that are wanted, in the order that is wanted', async (t) => {
+  const config = await configFile(t)
+  for (const [name, limit] of [
+    ['carol', '1.00'],
+    ['bob', '3.00'],
+    ['alice', '2.00'],
+  ] as const)
+    await say(keys, `create ${name}`, { config, limit, user: name === 'bob' ? 'b' : 'x' })
+  await say(keys, 'disable carol', { config })
+  const names = async (flags: KeyFlags): Promise<unknown[]> => {
+    const { out } = await say(keys, 'list', { config, json: true, ...flags })
+    return (JSON.parse(out) as { data: { name: string }[] }).data.map(({ name }) => name)
+  }
+  t.same(await names({ sort: 'name' }), ['alice', 'app', 'bob', 'carol'])
+  t.same(await names({ sort: 'name', order: 'desc', most: '2' }), ['carol', 'bob'])
+  t.same(await names({ search: 'ALI' }), ['alice'])
+  t.same(await names({ user: 'b' }), ['bob'])
+  t.same(await names({ state: 'disabled' }), ['carol'])
+  t.match(await say(keys, 'list', { config, sort: 'label' }), { code: 1, error: /sort: expected one of: created_at/ })
+  t.match(await say(keys, 'list', { config, most: '0' }), { code: 1, error: /--most: expected a whole number/ })
+})
+
+t.test('management keys get a role, an end and another role', async (t) => {
+  const config = await configFile(t)
+  const made = await say(keys, 'create auditor', { config, role: 'viewer', expires: '2099-01-31T00:00:00Z' })
+  const auditor = secretIn(made)
+  t.match(made.out, /auditor .* viewer +active .* 2099-01-31 00:00/)
+  const program = await serveProgram(['--config', config])
+  t.teardown(() => program.child.kill('SIGKILL'))
+  const read = async (path: string): Promise<number> =>
+    (await fetch(`${program.url}${path}`, { headers: { authorization: `Bearer ${auditor}` } })).status
+  t.equal(await read('/v1/status'), 200)
+  t.match(await say(keys, 'role auditor billing', { config }), { code: 0, out: /auditor .* billing +active/ })
+  t.same([await read('/v1/status'), await read('/v1/credits')], [403, 200], 'it holds at once')
+  for (const [words, flags, error] of [
+    ['role auditor root', {}, / role: expected one of: member, viewer/],
+    ['role auditor member', {}, /expected a new key/],
+    ['create x', { role: 'root' }, / role: expected one of: member, viewer/],
+    ['create x', { role: 'viewer', management: true }, /--role: --management is the role owner/],
+  ] as const)
+    t.match(await say(keys, words, { config, ...flags }), { code: 1, error }, words)
+  t.equal((await say(keys, 'role auditor', { config })).code, 2)
 })
 
 t.test('the API gives a key the name of another, and commands then ask for a hash', async (t) => {
@@ -228,6 +272,7 @@ t.test('columns stay even whatever a name is written in', async (t) => {
     limit: 1.5,
     limit_reset: 'daily',
     usage: 0,
+    role: 'member',
     source: 'store',
   }))
   const report = keyReport({ verb: 'list' }, { data: keys }, 0)
@@ -238,7 +283,7 @@ t.test('columns stay even whatever a name is written in', async (t) => {
       const line = report.split('\n')[i + 1]
       const gap = /^ +/.exec(line.slice(line.indexOf(name) + name.length))?.[0].length ?? 0
       t.equal(columns[name] + gap, 10, name)
-      t.match(line, / ffffffffffff {2}x +ordinary {2}active {2}\$1\.50 {2}day/)
+      t.match(line, / ffffffffffff {2}x +member {2}active {2}\$1\.50 {2}day/)
     }
   })
 })
@@ -319,7 +364,7 @@ t.test('the route of the admin listener takes commands that carry the token', as
   })
   t.match(
     await post(url, json, '{"verb":"list"}'),
-    { status: 200, text: /^\{"data":\[\{[^{}]*"name":"app"[^{}]*\}\]\}$/ },
+    { status: 200, text: /^\{"data":\[\{[^{}]*"name":"app"[^{}]*\}\],"total_count":1,"next":null\}$/ },
     'nothing was made',
   )
   t.equal((await fetch(url, { headers: json })).status, 405)

@@ -117,7 +117,7 @@ t.test('a refusal is exit code 1, with the error of the request', async (t) => {
     error: /refused with 403: Request blocked by content filter/,
   })
   t.match(await run(QUESTION, { key: 'poor' }), { code: 1, error: /refused with 402: Insufficient credits/ })
-  t.match(await run(QUESTION, { key: 'ops' }), { code: 1, error: /refused with 403: Management keys/ })
+  t.match(await run(QUESTION, { key: 'ops' }), { code: 1, error: /refused with 403: Only keys of the role member/ })
   t.match(await run(QUESTION, { key: 'gone' }), { code: 1, error: /refused with 401/ })
   t.match(await run('{"model":'), { code: 1, error: /refused with 400: body: expected valid JSON/ })
   const json = await run({ ...QUESTION, model: 'acme/none' }, { json: true })

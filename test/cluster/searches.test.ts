@@ -2,6 +2,7 @@
 import { join } from 'node:path'
 import t from 'tap'
 import { openBookkeeping } from '../../src/cluster/bookkeeping.ts'
+import { NO_AUDIT_KEYS } from '../../src/core/audit-keys.ts'
 import { LedgerScans } from '../../src/ledger/scans.ts'
 import { holdRow, settleRow } from '../store/samples.ts'
 import { FakeClock } from '../support/clock.ts'
@@ -9,7 +10,15 @@ import { FakeClock } from '../support/clock.ts'
 t.test('a search over a file reads no generation but those of its slices', async (t) => {
   const clock = new FakeClock()
   const url = `sqlite:${join(t.testdir(), 'ledger.db')}`
-  const bookkeeping = await openBookkeeping({ url, journal: '', lostGrace: 0, clock, durability: 'process', report: () => {} })
+  const bookkeeping = await openBookkeeping({
+    url,
+    journal: '',
+    lostGrace: 0,
+    auditKeys: NO_AUDIT_KEYS,
+    clock,
+    durability: 'process',
+    report: () => {},
+  })
   t.teardown(() => bookkeeping.close())
   const { journal, ledger } = bookkeeping
   for (const seq of [4096, 8192]) {

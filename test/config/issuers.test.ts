@@ -55,6 +55,9 @@ const WRONG: [what: string, text: string, problem: RegExp][] = [
   ['a value that is none', issuer('rules: [ { when: { g: { a: 1 } } } ]'), /expected text, a number, true or false, or a list/],
   ['an empty list of values', issuer('rules: [ { when: { g: [] } } ]'), /expected text, a number, true or false, or a list/],
   ['a manager', issuer('rules: [ { when: {}, management: true } ]'), /unknown key/],
+  ['an unknown role', issuer('rules: [ { when: { g: a }, role: root } ]'), /unknown value "root".*owner/],
+  ['a role for every token', issuer('rules: [ { when: {}, role: viewer } ]'), /every token of the issuer would have the role viewer/],
+  ['a manager under a budget', issuer('rules: [ { when: { g: a }, role: billing, parent: ml } ]'), /spends nothing/],
   ['a key', issuer('rules: [ { when: {}, key: sk-0123456789abcdef } ]'), /unknown key/],
   [
     'an issuer for everybody',
@@ -73,6 +76,24 @@ const WRONG: [what: string, text: string, problem: RegExp][] = [
       (entry) => `${entry}, ${entry.replace('login.', 'second.')}`,
     ),
     /second issuer with introspection/,
+  ],
+  [
+    'a sign-in without openid',
+    issuer('sign_in: { client_id: a, scopes: [ email ] }, rules: [ { when: {} } ]'),
+    /expected openid among them/,
+  ],
+  [
+    'a scope with a space',
+    issuer('sign_in: { client_id: a, scopes: [ openid, "openid email" ] }, rules: [ { when: {} } ]'),
+    /a scope \(RFC 6749/,
+  ],
+  [
+    'two sign-ins of one name',
+    issuer('sign_in: { client_id: a, name: acme }, rules: [ { when: {} } ]').replace(
+      /\{ issuer:.*(?= \] \})/,
+      (entry) => `${entry}, ${entry.replace('login.', 'second.')}`,
+    ),
+    /a second sign-in at acme/,
   ],
   [
     'a key with the identity of a member',

@@ -40,7 +40,7 @@ auth:
       hash: sha256('sk-app-0123456789abcdef'),
       label: 'sk-a...cdef',
       name: 'app',
-      management: false,
+      role: 'member',
       disabled: false,
       limit: 1_500_000_000,
       limitReset: null,
@@ -55,7 +55,14 @@ auth:
 
 t.test('an entry with a set ${NAME?} is there', async (t) => {
   const named = config('auth: { keys: [ { name: ops, key: "${OPS_KEY?}", management: true } ] }', { OPS_KEY: 'sk-ops-secret' })
-  t.match(resolveKeys(named).keys, [{ name: 'ops', hash: sha256('sk-ops-secret'), management: true, limit: null }])
+  t.match(resolveKeys(named).keys, [{ name: 'ops', hash: sha256('sk-ops-secret'), role: 'owner', limit: null }])
+  const roles = (fields: string) =>
+    resolveKeys(config(`auth: { keys: [ { name: ops, key: "sk-ops-0123456789abcdef", ${fields} } ] }`)).keys.map(({ role }) => role)
+  t.same(['role: viewer', 'role: billing', 'role: owner, management: true', 'management: false'].flatMap(roles), [
+    ...['viewer', 'billing', 'owner', 'member'],
+  ])
+  t.throws(() => roles('role: viewer, management: true'), /role: management: true is the role owner, expected one of both fields/)
+  t.throws(() => roles('role: superuser'), /unknown value "superuser"/)
 })
 
 t.test('no keys named: the development key, as long as no provider has one', async (t) => {

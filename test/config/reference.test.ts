@@ -130,7 +130,9 @@ guardrails: [ { name: g, engine: { type: webhook, url: "https://g.example" } } ]
   const { quirks, discover, ...provider } = ruleDefaults(Object.values(at('properties', 'providers', 'patternProperties'))[0] as JsonObject)
   t.match(providers[0], { ...provider, quirks: {}, discover: true, discovery: { every: 300_000 } })
   t.equal(discover, false)
-  t.match(keys[0], ruleDefaults(at('properties', 'auth', 'properties', 'keys', 'items')))
+  const { management, ...key } = ruleDefaults(at('properties', 'auth', 'properties', 'keys', 'items'))
+  t.equal(management, false)
+  t.match(keys[0], { ...key, role: 'member' })
   t.same(signIn, ruleDefaults(at('properties', 'auth', 'properties', 'sign_in')))
   const guardrail = at('properties', 'guardrails', 'items', 'properties')
   const { settings, engine } = guardrails[0]

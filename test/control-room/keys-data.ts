@@ -63,6 +63,24 @@ export const KEYS = [
   key('f', 'old', { disabled: true }),
 ]
 
+/** The reply of GET /v1/keys. */
+export const KEY_LIST = {
+  data: KEYS,
+  total_count: KEYS.length,
+  next: null,
+  totals: { keys: 6, in_use: 5, limit_reached: 1, limit_near: 1, usage_daily: 5.7, usage_weekly: 29.5, usage_monthly: 94.8 },
+}
+
+/** The reply to a query, of which it reads the search and the state alone. */
+export function keyPage(address: string): typeof KEY_LIST {
+  const query = new URL(address).searchParams
+  const search = query.get('search')?.toLowerCase() ?? ''
+  const found = KEYS.filter(
+    (each) => String(each.name).toLowerCase().includes(search) && (query.get('state') !== 'in_use' || each.disabled !== true),
+  )
+  return { ...KEY_LIST, data: found, total_count: found.length }
+}
+
 const MODELS = ['acme/large', 'acme/small', 'globex/fast', 'sim/echo', HOSTILE]
 
 export const ACTIVITY = Array.from({ length: 29 }, (_, day) => day + 1).flatMap((day) =>

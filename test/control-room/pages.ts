@@ -1,7 +1,7 @@
 /** The pages of the control room, for the tests that look at each of them. */
 import type { Page } from 'playwright-core'
 import { GUARDRAIL_REPLIES } from './guardrails-data.ts'
-import { ACTIVITY, BUDGET, digitHash, KEYS } from './keys-data.ts'
+import { ACTIVITY, BUDGET, digitHash, KEY_LIST, KEYS } from './keys-data.ts'
 import { EXPORTS } from './ledger-replies.ts'
 import { CATALOGUE, ENDPOINTS, MEASURED } from './models-replies.ts'
 import { NOW } from './now-status.ts'
@@ -24,7 +24,8 @@ const shows =
     page.locator('main').getByText(text).first().waitFor()
 
 const KEY_REPLIES = {
-  'GET /v1/keys': { data: KEYS },
+  'GET /v1/keys': KEY_LIST,
+  [`GET /v1/keys/${digitHash('b')}`]: { data: KEYS[1] },
   'GET /v1/activity': { data: ACTIVITY },
   [`GET /v1/keys/${digitHash('b')}/budget`]: BUDGET,
 }

@@ -1,12 +1,12 @@
 /**
  * Tools that check what stands in `deploy/`, and the parts of an image for arm64 that come from elsewhere, kept outside the checkout, in HEADGATE_TOOLS or a folder of the system's temporary files.
- * `node test/delivery/tools.ts` installs those that are missing, by Go, apt-get and npm, and prints what it could not get; the tests only
+ * `node test/delivery/tools.ts` installs those that are missing, by Go, apt-get, npm and pip, and prints what it could not get; the tests only
  * look for them, since a build of one takes minutes, and skip with a printed reason where one is missing.
  */
-import { execFileSync } from 'node:child_process'
+import { execFileSync, spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { existsSync, globSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { homedir, tmpdir } from 'node:os'
 import { delimiter, dirname, join } from 'node:path'
 
 const ROOT = join(import.meta.dirname, '..', '..')
@@ -51,6 +51,8 @@ const MODULES: Readonly<Record<string, readonly [module: string, version: string
   compose: ['github.com/compose-spec/compose-go/v2', 'v2.16.2'],
 }
 
+/** The official check of FOCUS data, with a Python of its own: its package needs 3.12. */
+const FOCUS_VALIDATOR = { name: 'focus-validator', version: '2.2.1', folder: join(CACHE, 'focus-validator-2.2.1') }
 const GO = ['/usr/local/go/bin/go', '/usr/lib/go/bin/go', ...onPath('go')].find((path) => existsSync(path))
 
 function onPath(name: string): string[] {
@@ -61,9 +63,12 @@ function toolFolder(name: string): string {
   return join(CACHE, `${name}-${(COMMANDS[name] ?? MODULES[name])?.[1]}`)
 }
 
+/** Folders of tools that no line of `COMMANDS` builds. */
+const FOLDERS: Readonly<Record<string, string>> = { otelcol: COLLECTOR.folder, 'focus-validator': join(FOCUS_VALIDATOR.folder, 'bin') }
+
 /** @returns the path of a tool, or undefined where it is missing. */
 export function tool(name: string): string | undefined {
-  const built = name === 'otelcol' ? COLLECTOR.folder : COMMANDS[name] && toolFolder(name)
+  const built = FOLDERS[name] ?? (COMMANDS[name] && toolFolder(name))
   const places = built === undefined ? [join(CACHE, 'bin', name), ...onPath(name)] : [join(built, name)]
   return places.find((path) => existsSync(path))
 }
@@ -180,6 +185,30 @@ function collector(): void {
   rmSync(folder, { recursive: true })
 }
 
+/** Of pyenv or of the path; a shim of pyenv is there without the version. */
+function findPython(): string | undefined {
+  const places = [...globSync(join(homedir(), '.pyenv/versions/3.12.*/bin/python3.12')), 'python3.12']
+  return places.find((path) => spawnSync(path, ['--version'], { stdio: 'ignore' }).status === 0)
+}
+
+/** In a virtual environment, made at its place: its scripts name their Python by the path. */
+function focusValidator(): void {
+  const python = findPython()
+  if (python === undefined) throw new Error('there is no Python 3.12')
+  const { name, version, folder } = FOCUS_VALIDATOR
+  const run = (program: string, ...args: string[]): void => {
+    execFileSync(program, args, { timeout: TIMEOUT_MS, stdio: ['ignore', 'ignore', 'pipe'] })
+  }
+  try {
+    run(python, '-m', 'venv', folder)
+    // A later one needs NumPy 2, which the validator excludes.
+    run(join(folder, 'bin/pip'), 'install', '--quiet', `${name}==${version}`, 'pyarrow==22.0.0')
+  } catch (thrown) {
+    rmSync(folder, { recursive: true, force: true })
+    throw thrown
+  }
+}
+
 function get(name: string, install: () => void): void {
   try {
     install()
@@ -202,6 +231,7 @@ if (import.meta.main) {
   for (const [program, debianPackage] of Object.entries(FOR_ARM))
     if (tool(program) === undefined) get(program, () => packageProgram(debianPackage, program))
   if (tool('otelcol') === undefined) get('otelcol', collector)
+  if (tool('focus-validator') === undefined) get('focus-validator', focusValidator)
   if (debianForArm() === undefined) get('debian-arm64', fetchDebianForArm)
   if (nodeForArm() === undefined) get('node-arm64', fetchNodeForArm)
   for (const [name, [command, version]] of Object.entries(COMMANDS))

@@ -1,6 +1,7 @@
 /** A look at the budgets of all keys, as each start has one: it lets requests through, and makes no entries of keys that spend nothing. */
 import t from 'tap'
 import { openBookkeeping } from '../../src/cluster/bookkeeping.ts'
+import { NO_AUDIT_KEYS } from '../../src/core/audit-keys.ts'
 import { BudgetWatch } from '../../src/services/events/budget-watch.ts'
 import { FakeClock } from '../support/clock.ts'
 
@@ -8,7 +9,15 @@ const PAGES = 20
 
 t.test('a look at many keys goes page by page with turns of the event loop between, and keeps nothing of them', async (t) => {
   const clock = new FakeClock()
-  const options = { url: 'memory:', durability: 'process' as const, journal: '', lostGrace: 0, clock, report: () => undefined }
+  const options = {
+    url: 'memory:',
+    durability: 'process' as const,
+    journal: '',
+    lostGrace: 0,
+    auditKeys: NO_AUDIT_KEYS,
+    clock,
+    report: () => undefined,
+  }
   const bookkeeping = await openBookkeeping(options)
   t.teardown(() => bookkeeping.close())
   const raised: unknown[] = []

@@ -28,7 +28,7 @@ t.test('a hold takes at most half of what is left, unless its floor needs more',
 })
 
 const TERMS = fc.array(
-  fc.record({ limit: fc.nat(500), limitReset: fc.constantFrom(null, 'daily', 'weekly', 'monthly'), of: fc.constantFrom('key', 'payer') }),
+  fc.record({ limit: fc.nat(500), limitReset: fc.constantFrom(null, 'daily', 'weekly', 'monthly'), level: fc.constantFrom(0, 1) }),
   {
     minLength: 1,
     maxLength: 4,
@@ -53,8 +53,8 @@ t.test('random lives: no allowance of a key or of its payer is ever passed', asy
       let now = Date.UTC(2026, 0, 5)
       const clock = { now: () => now }
       const credit = new Credit(clock)
-      const own = terms.filter(({ of }) => of !== 'payer')
-      const ofPayer = terms.filter(({ of }) => of === 'payer')
+      const own = terms.filter(({ level }) => level !== 1)
+      const ofPayer = terms.filter(({ level }) => level === 1)
       for (const { key, full, share, cost, days } of steps) {
         now += days * 86_400_000
         const account = key === 'parent' ? credit.account(key) : credit.account(key, 'parent')
@@ -79,7 +79,7 @@ t.test('the account of an issued key charges the key that issued it', async (t) 
   const credit = new Credit(new FakeClock())
   const parent = credit.account('parent')
   const child = credit.account('child', 'parent')
-  const ofParent = { limit: 100, of: 'payer' } as const
+  const ofParent = { limit: 100, level: 1 } as const
   t.equal(child.tryHold(fixedAsk(60), [{ limit: null }, ofParent]), 60)
   t.equal(parent.held, 60, 'the hold counts at the payer')
   t.equal(parent.tryHold(fixedAsk(50), [{ limit: 100 }]), undefined)

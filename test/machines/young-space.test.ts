@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import t from 'tap'
 import { systemClock } from '../../src/core/clock.ts'
-import { BODY_WEIGHT, BodyMemory } from '../../src/server/body-memory.ts'
+import { BODY_WEIGHT, BodyMemory, BodyShare } from '../../src/server/body-memory.ts'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
 
@@ -56,7 +56,7 @@ t.test('young space stays small under a load that has V8 by itself grow it to it
 t.test('bodies of more than 64 KB are large, however many others there are', async (t) => {
   const memory = new BodyMemory(systemClock, () => {})
   memory.resize(1024 ** 3, 32 * 1024 ** 2)
-  const take = (bytes: number): void => void memory.open().take(bytes * BODY_WEIGHT, () => {})
+  const take = (bytes: number): void => void new BodyShare(memory).take(bytes * BODY_WEIGHT, () => {})
   for (let at = 0; at < 1_000; at++) take(4_000)
   t.equal(memory.hadLargeBody(), false)
   take(100_000)

@@ -8,6 +8,7 @@ import { FakeClock } from '../support/clock.ts'
 
 const ISSUER = 'https://login.example.com'
 const TERMS = {
+  role: 'member' as const,
   disabled: false,
   limit: null,
   limitReset: null,
@@ -26,6 +27,7 @@ function start(verify: (clock: FakeClock) => Promise<Partial<VerifiedToken>>) {
     proof: {
       takesOpaque: false,
       refuse: (why) => new RefusedToken(why),
+      map: () => undefined,
       verifyJwt: async () => {
         verified++
         const expiresAt = clock.now() + 60_000
@@ -48,7 +50,7 @@ t.test('a token that many show at once is verified once, and then found without 
   t.ok(others.every((key) => key === first))
   t.equal(callers.atHand('digest'), first)
   t.equal(verified(), 1)
-  t.match(first, { name: 'ada (ml)', management: false, token: { issuer: ISSUER } })
+  t.match(first, { name: 'ada (ml)', role: 'member', token: { issuer: ISSUER } })
   await clock.advance(60_000)
   t.equal(callers.atHand('digest'), undefined, 'its end has come')
 })

@@ -98,6 +98,8 @@ export const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   credentials: ['core', 'connections', 'machines'],
   // Identity services of callers are called as those of providers are.
   issuers: ['core', 'connections', 'credentials'],
+  // A sink is an export whose rows are entries of the audit log.
+  'audit-sinks': ['core', 'exports', 'machines', 'store'],
   exports: ['core', 'connections', 'credentials', 'ledger', 'machines'],
   // The configuration reads their settings; libraries are imported where a source is opened.
   'credentials/sources': ['core', 'credentials', 'fields'],

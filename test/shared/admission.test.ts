@@ -16,7 +16,7 @@ function key(limits: RateLimits): ApiKey {
     hash: '',
     label: '',
     name: 'k',
-    management: false,
+    role: 'member',
     disabled: false,
     limit: null,
     limitReset: null,

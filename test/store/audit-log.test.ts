@@ -1,13 +1,21 @@
 /** The audit log in a SQLite file: what a check finds that was changed behind the gateway's back, and what refuses a change. */
+import { hash } from 'node:crypto'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import t, { type Test } from 'tap'
+import { canonicalJson } from '../../src/core/audit-entries.ts'
+import type { JsonObject } from '../../src/core/json.ts'
 import { verifyAuditLog } from '../../src/store/audit-verify.ts'
 import { openStore, type Store } from '../../src/store/open.ts'
+import { openDatabase } from '../../src/store/sqlite.ts'
+import { SqliteAuditLog } from '../../src/store/sqlite-audit-log.ts'
+import { SqliteAuditReaders } from '../../src/store/sqlite-audit-readers.ts'
 import { TAMPERINGS } from '../support/audit-tampering.ts'
 import { FakeClock } from '../support/clock.ts'
+import { auditReadersContract } from './audit-readers.ts'
 import { ALICE } from './record-audit-contract.ts'
 import { apiKey } from './samples.ts'
+import { signedLog } from './signed-audit-log.ts'
 
 const entry = (subject: string) => ({ ...ALICE, action: 'key.changed' as const, subject, before: null, after: { name: subject } })
 
@@ -38,11 +46,45 @@ for (const { title, statements, sequence, needsReceipt } of TAMPERINGS)
     store.close()
     run(file, statements)
     const { auditLog } = open()
-    t.match((await verifyAuditLog(auditLog, receipt)).problem, { sequence })
+    t.match((await verifyAuditLog(auditLog, { receipt })).problem, { sequence })
     const without = (await verifyAuditLog(auditLog)).problem
     if (needsReceipt) t.equal(without, undefined, 'which only a receipt can show')
     else t.match(without, { sequence })
   })
+
+signedLog(t, async (t) => {
+  const file = join(t.testdir(), 'signed.db')
+  let close = (): void => {}
+  t.teardown(() => close())
+  return {
+    open: async (auditKeys) => {
+      close()
+      const store = openStore(`sqlite:${file}`, { clock: new FakeClock(), auditKeys })
+      close = () => store.close()
+      return store.auditLog
+    },
+    run: (statements) => {
+      close()
+      close = () => {}
+      run(file, statements)
+    },
+  }
+})
+
+auditReadersContract(
+  t,
+  async (t) => {
+    const file = join(t.testdir(), 'read.db')
+    const db = openDatabase(file, 'process')
+    t.teardown(() => db.close())
+    const log = new SqliteAuditLog(db, { clock: new FakeClock() })
+    const run = (statements: readonly string[]): void => {
+      for (const statement of statements) db.exec(statement)
+    }
+    return { log, readers: new SqliteAuditReaders(db, log), run }
+  },
+  false,
+)
 
 t.test('a check finds that entries which retention has removed were put in again', async (t) => {
   const { file, open } = fileStore(t)
@@ -55,6 +97,49 @@ t.test('a check finds that entries which retention has removed were put in again
   pruning.close()
   run(file, ['insert into audit_entry select * from kept'])
   t.match((await verifyAuditLog(open().auditLog)).problem, { sequence: 1 })
+})
+
+/** Adds an entry that follows the last one as the gateway would write it, and leaves the stated end as it is. */
+function forge(file: string, more: JsonObject = {}): void {
+  const db = new DatabaseSync(file)
+  const last = db.prepare('select * from audit_entry order by sequence desc limit 1').get()
+  const sequence = Number(last?.sequence) + 1
+  const written = { ...(JSON.parse(String(last?.entry)) as JsonObject), sequence, previous: String(last?.hash), ...more }
+  const text = canonicalJson(written)
+  db.prepare('insert into audit_entry values (?, ?, ?, ?, ?, ?, ?)').run(
+    ...[sequence, Number(last?.at), String(last?.actor), String(more.action ?? last?.action), String(last?.subject)],
+    ...[text, hash('sha256', text)],
+  )
+  db.close()
+}
+
+t.test('a check finds an entry that was put in behind the end, also one that claims a retention', async (t) => {
+  for (const prunes of [false, true]) {
+    const { file, open } = fileStore(t)
+    const store = open()
+    await store.auditLog.add(['a', 'b', 'c', 'd'].map(entry))
+    const third = (await store.auditLog.page({ after: 2, limit: 1 }))[0]
+    store.close()
+    forge(file, prunes ? { action: 'audit_log.pruned', after: { sequence: 3, hash: third?.hash ?? '', count: 3 } } : {})
+    if (prunes) run(file, ['delete from audit_entry where sequence <= 3'])
+    const { auditLog } = open()
+    t.match((await verifyAuditLog(auditLog)).problem, { sequence: 5, text: /put in/ })
+  }
+})
+
+t.test('a second row that states the end is no end: the log is neither checked nor written', async (t) => {
+  const { file, open } = fileStore(t)
+  const store = open()
+  await store.auditLog.add(['a', 'b', 'c', 'd'].map(entry))
+  store.close()
+  run(file, [
+    'insert into audit_head select sequence, hash from audit_entry where sequence = 2',
+    'delete from audit_entry where sequence > 2',
+  ])
+  const { auditLog } = open()
+  const unavailable = { code: 'unavailable', message: /audit_head has several rows/ }
+  await t.rejects(async () => verifyAuditLog(auditLog), unavailable)
+  t.throws(() => auditLog.add([entry('e')]), unavailable)
 })
 
 t.test('an entry that cannot be written refuses its change', async (t) => {

@@ -48,7 +48,7 @@ const steps = fc.array(
 
 const placeSeq = (place: number): number => (place % 4) * DAY * TICKS + place + 1
 const placeKey = (place: number): { key: string; payer?: string } =>
-  place % 3 === 0 ? { key: 'child', payer: 'parent' } : { key: `key ${place % 3}` }
+  place % 3 === 0 ? { key: 'child', payer: 'parent>root' } : { key: `key ${place % 3}` }
 
 async function apply(journal: SqliteJournal, step: Exclude<Step, { kind: 'stop' | 'crash' }>): Promise<void> {
   if (step.kind === 'prune') journal.prune(step.day * DAY, step.most)

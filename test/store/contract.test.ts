@@ -203,7 +203,7 @@ for (const [kind, urlFor] of Object.entries(KINDS)) {
       passThrough: true,
       limit: 10_000_000_000,
       expiresAt: made + 1000,
-      management: true,
+      role: 'owner' as const,
       limitReset: 'weekly' as const,
       includeByokInLimit: true,
       creator: 'someone',

@@ -60,7 +60,7 @@ class Spender {
 
   private async lease(name: Name): Promise<void> {
     const amount = 1 + Math.floor(this.random() * 300)
-    const allowances = 'payer' in name ? [{ limit: LIMIT }, { limit: LIMIT, of: 'payer' as const }] : [{ limit: LIMIT }]
+    const allowances = 'payer' in name ? [{ limit: LIMIT }, { limit: LIMIT, level: 1 }] : [{ limit: LIMIT }]
     const recallsFirst = this.random() < 0.3
     const wanted = { ...ask(name.key, amount, { turn: ++this.turn, recallsFirst, want: amount * 2 }), ...name, allowances }
     const { granted } = await leaseFrom(this.record, this.node, wanted).catch(granted0)

@@ -1,4 +1,5 @@
 /** Contract of every store of record for the audit log: each change has its entry, and the entries are one chain. */
+import { hash as digest } from 'node:crypto'
 import type { Test } from 'tap'
 import { type AuditRow, GATEWAY_ORIGIN, type Origin } from '../../src/core/audit-entries.ts'
 import type { JsonObject } from '../../src/core/json.ts'
@@ -98,7 +99,9 @@ export function recordAuditContract(t: Test, name: string, open: OpenRecord): vo
       ],
     )
     const [made, changed] = found.map(fields)
-    t.match(made?.after, { name: 'no secrets', allowed_models: ['acme/*'], phrases: { sha256: /^[0-9a-f]{64}$/ } })
+    t.match(made?.after, { name: 'no secrets', allowed_models: ['acme/*'], phrases: { hmac_sha256: /^[0-9a-f]{64}$/, characters: 19 } })
+    const guessed = digest('sha256', '["project tempest"]')
+    t.notMatch(JSON.stringify(found), guessed, 'a phrase that is guessed is not confirmed by its hash')
     t.same(changed?.after, { restore: true })
     t.notMatch(JSON.stringify(found), /tempest|first value|second value|other value/)
     t.match(await verifyAuditLog(record.auditLog), { count: 11, problem: undefined })
@@ -165,10 +168,10 @@ export function recordAuditContract(t: Test, name: string, open: OpenRecord): vo
     t.equal(await auditLog.prune(old, 10), 0, 'nothing is older')
     t.equal(await auditLog.prune(old + 1, 2), 2)
     t.match(await verifyAuditLog(auditLog), { count: 4, problem: undefined, receipt: { sequence: 6 } })
-    t.match((await verifyAuditLog(auditLog, receipt)).problem, undefined, 'an entry that is still there')
+    t.match((await verifyAuditLog(auditLog, { receipt })).problem, undefined, 'an entry that is still there')
     t.equal(await auditLog.prune(old + 1, 10), 1)
-    t.match((await verifyAuditLog(auditLog, receipt)).problem, undefined, 'the last one that went')
-    t.match((await verifyAuditLog(auditLog, { ...receipt, hash: hash('0') })).problem, { sequence: 3 })
+    t.match((await verifyAuditLog(auditLog, { receipt })).problem, undefined, 'the last one that went')
+    t.match((await verifyAuditLog(auditLog, { receipt: { ...receipt, hash: hash('0') } })).problem, { sequence: 3 })
     await pass()
     t.equal(await auditLog.prune(clock.now(), 100), 3, 'all but the last one')
     const again = (await opened.reopen?.())?.auditLog ?? auditLog
@@ -176,6 +179,6 @@ export function recordAuditContract(t: Test, name: string, open: OpenRecord): vo
       (await again.page({ after: 0, limit: 10 })).map(({ action }) => action),
       ['audit_log.pruned', 'audit_log.pruned'],
     )
-    t.match(await verifyAuditLog(again, receipt), { count: 2, problem: undefined, receipt: { sequence: 8 } })
+    t.match(await verifyAuditLog(again, { receipt }), { count: 2, problem: undefined, receipt: { sequence: 8 } })
   })
 }

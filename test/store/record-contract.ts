@@ -17,6 +17,7 @@ import { recordGivenIdsContract } from './record-given-ids-contract.ts'
 import { recordGuardrailsContract } from './record-guardrails-contract.ts'
 import { recordKeysContract } from './record-keys-contract.ts'
 import { recordModelContract } from './record-model-contract.ts'
+import { recordPayersContract } from './record-payers-contract.ts'
 import { recordRefusalsContract } from './record-refusals-contract.ts'
 import { holdRow, settleRow } from './samples.ts'
 
@@ -109,6 +110,7 @@ export function recordContract(t: Test, name: string, open: OpenRecord): void {
   recordEntriesContract(t, name, open)
   recordAuditContract(t, name, open)
   recordModelContract(t, name, open)
+  recordPayersContract(t, name, open)
 }
 
 interface Suite {

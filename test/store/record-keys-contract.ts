@@ -44,7 +44,7 @@ export function recordKeysContract(t: Test, name: string, open: OpenRecord): voi
       passThrough: true,
       limit: Number.MAX_SAFE_INTEGER,
       expiresAt: made + 1000,
-      management: true,
+      role: 'owner' as const,
       limitReset: 'weekly' as const,
       includeByokInLimit: true,
       creator: "o'someone",
@@ -68,6 +68,30 @@ export function recordKeysContract(t: Test, name: string, open: OpenRecord): voi
     t.equal(await keys.remove(hash('b')), false)
     t.equal(await keys.find(hash('b')), undefined)
     t.equal((await keys.list()).length, 1)
+  })
+
+  t.test(`${name}: keys have their role and its end`, async (t) => {
+    const { clock, record } = await fresh(t)
+    const { keys } = record
+    const end = clock.now() + 60_000
+    for (const [letter, role] of [
+      ['a', 'member'],
+      ['b', 'viewer'],
+      ['c', 'billing'],
+      ['d', 'admin'],
+      ['e', 'owner'],
+    ] as const) {
+      await keys.put(apiKey(letter, { role, expiresAt: end }))
+      t.match(await keys.find(hash(letter)), { role, expiresAt: end, disabled: false })
+    }
+    t.match(await keys.change(hash('b'), (key) => ({ ...key, role: 'owner' })), { role: 'owner', expiresAt: end })
+    t.match(await keys.change(hash('b'), (key) => ({ ...key, role: 'admin', expiresAt: null })), { role: 'admin', expiresAt: null })
+    t.match(await keys.change(hash('b'), (key) => ({ ...key, disabled: true })), { role: 'admin', expiresAt: null, disabled: true })
+    t.match(await keys.find(hash('b')), { role: 'admin', expiresAt: null })
+    t.match(
+      (await keys.list()).map(({ role }) => role),
+      ['member', 'admin', 'billing', 'admin', 'owner'],
+    )
   })
 
   t.test(`${name}: keys that one key issued, and keys behind a hash`, async (t) => {

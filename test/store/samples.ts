@@ -38,7 +38,7 @@ export function apiKey(letter: string, more: Partial<KeyRecord> = {}): KeyRecord
     hash,
     label: `sk-…${letter}`,
     name: `key ${letter}`,
-    management: false,
+    role: 'member',
     disabled: false,
     limit: null,
     limitReset: null,

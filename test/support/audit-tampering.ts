@@ -18,7 +18,23 @@ const swap = (one: number, other: number): string[] => [
   `update audit_entry set sequence = ${other} where sequence = 1000`,
 ]
 
+/** Each column of the first entry, of one in the middle and of the last one. */
+const EDITED_COLUMNS: readonly Tampering[] = [1, 4, 6].flatMap((sequence) =>
+  COLUMNS.split(', ').flatMap((column) => {
+    if (column === 'sequence') return []
+    const value = column === 'at' ? 'at + 1' : `${column} || ' '`
+    const statements = [`update audit_entry set ${column} = ${value} where sequence = ${sequence}`]
+    return [{ title: `the column ${column} of entry ${sequence} is edited`, statements, sequence }]
+  }),
+)
+
 export const TAMPERINGS: readonly Tampering[] = [
+  ...EDITED_COLUMNS,
+  {
+    title: 'the end is set back, behind which entries stand',
+    statements: ['update audit_head set sequence = 4, hash = (select hash from audit_entry where sequence = 4)'],
+    sequence: 5,
+  },
   {
     title: 'an entry is edited',
     statements: [`update audit_entry set entry = replace(entry, '"boss"', '"eve"') where sequence = 3`],

@@ -34,6 +34,8 @@ export interface OpenOptions {
   readonly scheme?: 'light' | 'dark'
   /** False: nobody has signed in. */
   readonly signedIn?: boolean
+  /** Key that is signed in with; the admin token where absent. */
+  readonly key?: string
 }
 
 export interface Opened {
@@ -53,7 +55,7 @@ export async function startRoom(t: Test, yaml: string = SIMULATED, options: Gate
   return {
     gateway,
     browser,
-    open: async ({ width = 1440, scheme = 'light', signedIn = true } = {}) => {
+    open: async ({ width = 1440, scheme = 'light', signedIn = true, key = ADMIN_TOKEN } = {}) => {
       const context = await browser.newContext({
         baseURL: gateway.admin,
         colorScheme: scheme,
@@ -62,7 +64,7 @@ export async function startRoom(t: Test, yaml: string = SIMULATED, options: Gate
       })
       if (signedIn) {
         const reply = await context.request.post('/control-room/session', {
-          data: { key: ADMIN_TOKEN },
+          data: { key },
           headers: { 'x-control-room': '1' },
         })
         if (reply.status() !== 201) throw new Error(`the sign-in was answered with ${reply.status()}`)

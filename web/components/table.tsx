@@ -32,6 +32,8 @@ export interface TableProps<Row> {
   readonly onRetry?: () => void
   readonly empty?: ComponentChildren
   readonly sorting?: Sorting
+  /** True: the rows come in that order. */
+  readonly isSorted?: boolean
   /** Rows that are shown until the visitor wants all; absent: all. */
   readonly most?: number
   /** Absent: the table keeps its sorting itself. */
@@ -50,7 +52,7 @@ export function Table<Row>(props: TableProps<Row>) {
     if (onSort) onSort(next)
     else setOwn(next)
   }
-  const all = sorted(rows, columns, sorting)
+  const all = props.isSorted ? rows : sorted(rows, columns, sorting)
   const shown = isWhole ? all : all.slice(0, props.most)
   return (
     <>

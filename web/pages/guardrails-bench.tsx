@@ -6,6 +6,7 @@ import { Choice, FormError, TextArea } from '../components/field.tsx'
 import { Table } from '../components/table.tsx'
 import { announce } from '../components/toast.tsx'
 import { Badge, Section, type Tone } from '../components/values.tsx'
+import { useControl } from '../rights.ts'
 import { type Meanings, wordMeaning } from '../words.ts'
 
 type Action = NonNullable<Guardrail['action']>
@@ -32,6 +33,7 @@ export function Bench({ guardrails }: { guardrails: readonly Guardrail[] }) {
   const [tested, setTested] = useState<{ text: string; verdict: Verdict }>()
   const [error, setError] = useState<Error>()
   const [isBusy, setBusy] = useState(false)
+  const control = useControl('POST /v1/guardrails/test', isBusy || text === '')
   const test = async (event: Event): Promise<void> => {
     event.preventDefault()
     setBusy(true)
@@ -98,7 +100,7 @@ export function Bench({ guardrails }: { guardrails: readonly Guardrail[] }) {
         </div>
         <FormError error={error} fields={['text', 'direction', 'role', 'guardrail']} />
         <p class="actions">
-          <button type="submit" class="button primary" disabled={isBusy || text === ''}>
+          <button type="submit" class="button primary" {...control}>
             {isBusy ? 'Testing…' : 'Test it'}
           </button>
         </p>

@@ -7,6 +7,7 @@ import { Badge, PageHead, Section } from '../components/values.tsx'
 import { formatUsd } from '../format.ts'
 import type { PageProps } from '../page.ts'
 import { type Resource, useResource } from '../resource.ts'
+import { opens } from '../rights.ts'
 import { pathTo } from '../router.ts'
 import { type Meanings, plainWord, wordMeaning } from '../words.ts'
 import { actionTone, Bench } from './guardrails-bench.tsx'
@@ -28,7 +29,7 @@ export default function GuardrailsPage({ session }: PageProps) {
         <List guardrails={guardrails} assignments={assignments.data?.data ?? []} />
       </Section>
       <Section title="Findings">
-        {session.actions.includes('POST /guardrails/command') ? (
+        {opens(session, 'POST /guardrails/command') ? (
           <Findings guardrails={guardrails.data?.data ?? []} />
         ) : (
           <EmptyNote title="Findings are for the operator">Sign in with the admin token: they may hold texts of callers.</EmptyNote>

@@ -6,9 +6,22 @@ import type { Key, MadeKeyReply, OneKeyReply } from '../api-types.ts'
 import { Dialog } from '../components/dialog.tsx'
 import { Choice, Field, FormError } from '../components/field.tsx'
 import { toast } from '../components/toast.tsx'
+import { useRole } from '../rights.ts'
 import { ParentChoice } from './keys-shared.tsx'
 
-const FIELDS = ['name', 'limit', 'limit_reset', 'parent', 'expires_at', 'creator_user_id']
+type Role = NonNullable<Key['role']>
+
+/** A visitor of the role `owner` gives all of them, another one those that are marked. */
+const ROLES: readonly { readonly role: Role; readonly text: string; readonly isLesser?: true }[] = [
+  { role: 'member', text: 'Member: calls models', isLesser: true },
+  { role: 'viewer', text: 'Viewer: reads all, changes nothing', isLesser: true },
+  { role: 'billing', text: 'Billing: spending, corrections and refunds', isLesser: true },
+  { role: 'admin', text: 'Admin: manages all but admins and owners' },
+  { role: 'owner', text: 'Owner: manages all' },
+]
+
+/** Those of a key that is made stand last. */
+const FIELDS = ['name', 'limit', 'limit_reset', 'parent', 'expires_at', 'creator_user_id', 'role']
 
 export interface EditKeyProps {
   /** The key that is changed; absent: one is made. */
@@ -30,6 +43,7 @@ export function EditKey(props: EditKeyProps) {
 function KeyForm({ key_, onClose, onDone }: EditKeyProps) {
   const [values, setValues] = useState<Readonly<Record<string, string>>>({
     name: key_?.name ?? '',
+    role: 'member',
     limit: key_?.limit == null ? '' : String(key_.limit),
     limit_reset: key_?.limit_reset ?? '',
     parent: key_?.parent ?? '',
@@ -54,10 +68,21 @@ function KeyForm({ key_, onClose, onDone }: EditKeyProps) {
     }
     setBusy(false)
   }
+  const isOwner = useRole() === 'owner'
   const field = (name: string) => ({ name, error, value: values[name] ?? '', onInput: set(name) })
   return (
     <form class="form" onSubmit={send}>
       <Field {...field('name')} label="Name" required autocomplete="off" />
+      {!key_ && (
+        <Choice
+          name="role"
+          label="Role"
+          error={error}
+          value={values.role ?? 'member'}
+          onChange={set('role')}
+          options={ROLES.filter(({ isLesser }) => isOwner || isLesser).map(({ role, text }) => [role, text])}
+        />
+      )}
       <Field {...field('limit')} label="Limit in USD" type="number" min="0" step="any" hint="Empty: no limit." />
       <Choice
         name="limit_reset"
@@ -94,10 +119,10 @@ function KeyForm({ key_, onClose, onDone }: EditKeyProps) {
 }
 
 function formBody(values: Readonly<Record<string, string>>, isChange: boolean): object {
-  const { name, limit, limit_reset: reset, parent, expires_at: expires, creator_user_id: creator } = values
+  const { name, role, limit, limit_reset: reset, parent, expires_at: expires, creator_user_id: creator } = values
   const body = { name, limit: limit ? Number(limit) : null, limit_reset: reset || null, parent: parent || null }
   if (isChange) return body
-  return { ...body, expires_at: expires ? new Date(expires).toISOString() : null, creator_user_id: creator || null }
+  return { ...body, role, expires_at: expires ? new Date(expires).toISOString() : null, creator_user_id: creator || null }
 }
 
 /** Shows a secret that cannot be read again. It stands in the memory of the page until the dialog is closed, and nowhere else. */

@@ -1,6 +1,6 @@
 /** One key: its budget as it burns down, its limits, and what can be done with it. */
 import { useState } from 'preact/hooks'
-import { apiAddress, call } from '../api.ts'
+import { ApiError, apiAddress, call } from '../api.ts'
 import type { Key, KeyBudgetReply, MadeKeyReply, OneKeyReply } from '../api-types.ts'
 import { Chart } from '../components/chart.tsx'
 import type { Series } from '../components/chart-canvas.ts'
@@ -9,6 +9,7 @@ import { toast, toastError } from '../components/toast.tsx'
 import { Badge, Figure, Figures, PageHead, Section, Time } from '../components/values.tsx'
 import { formatTime, formatUsd } from '../format.ts'
 import { useResource } from '../resource.ts'
+import { useControl, useRight } from '../rights.ts'
 import { navigate, pathTo } from '../router.ts'
 import { burnDown } from './keys-budget.ts'
 import { EditKey, NamedDialog } from './keys-forms.tsx'
@@ -19,24 +20,32 @@ import { Entries } from './ledger-entries.tsx'
 import { RefusedOfKey } from './requests-last-refused.tsx'
 
 export function OneKey({ hash, keys, onSecret }: KeysProps & { hash: string }) {
-  const key = keys.data?.data.find((each) => each.hash === hash)
+  const one = useResource<OneKeyReply>((signal) => call(`/v1/keys/${encodeURIComponent(hash)}`, { signal }), [hash])
+  const key = one.data?.data.hash === hash ? one.data.data : undefined
   const back = <a href={pathTo(['keys'])}>All keys</a>
-  if (!key) {
-    if (keys.error) return <ErrorNote error={keys.error} onRetry={keys.reload} />
-    if (!keys.data) return <Loading />
+  const seesRefusals = useRight('GET /v1/refusals')
+  if (one.error instanceof ApiError && one.error.status === 404)
     return (
       <>
         <PageHead title="Key" />
         <EmptyNote title="There is no such key">{back}</EmptyNote>
       </>
     )
+  if (!key) return one.error ? <ErrorNote error={one.error} onRetry={one.reload} /> : <Loading />
+  const show = (changed: Key | undefined): void => {
+    if (changed) one.replace(() => ({ data: changed }))
+    showChange(keys, hash, changed)
+  }
+  const reload = (): void => {
+    one.reload()
+    keys.reload()
   }
   const { source, is_management_key: manages } = key
   return (
     <>
       <p class="back">{back}</p>
-      <PageHead title={key.name} actions={source === 'store' && <Actions key_={key} keys={keys} onSecret={onSecret} />}>
-        <State key_={key} /> {manages && <Badge tone="accent">Manages keys, does not generate</Badge>} <code>{key.label}</code>
+      <PageHead title={key.name} actions={source === 'store' && <Actions key_={key} onChanged={show} onSecret={onSecret} />}>
+        <State key_={key} /> {manages && <Badge tone="accent">Manages, does not generate</Badge>} <code>{key.label}</code>
       </PageHead>
       {source === 'configuration' && (
         <p class="card">This key stands in the configuration file. Change it there; the page Policy shows the file.</p>
@@ -58,9 +67,9 @@ export function OneKey({ hash, keys, onSecret }: KeysProps & { hash: string }) {
           <About key_={key} />
         </Section>
       </div>
-      <RefusedOfKey hash={hash} />
-      <Entries hash={hash} keyName={key.name} onAdded={keys.reload} />
-      <Spending keys={keys.data?.data ?? []} only={key} />
+      {seesRefusals && <RefusedOfKey hash={hash} />}
+      <Entries hash={hash} keyName={key.name} onAdded={reload} />
+      <Spending only={key} />
     </>
   )
 }
@@ -108,6 +117,8 @@ const daysText = (days: number): string => (days <= 1 ? 'the last day' : `the la
 function About({ key_: key }: { key_: Key }) {
   return (
     <dl class="about">
+      <dt>Role</dt>
+      <dd>{key.role ?? 'Of a later version: the key opens nothing here'}</dd>
       <dt>Limit</dt>
       <dd>{key.limit === null ? 'None' : `${formatUsd(key.limit)} ${key.limit_reset ? eachText(key.limit_reset) : 'in all'}`}</dd>
       {key.parent && (
@@ -150,21 +161,30 @@ function About({ key_: key }: { key_: Key }) {
 
 type Question = 'edit' | 'rotate' | 'delete'
 
-function Actions({ key_: key, keys, onSecret }: KeysProps & { key_: Key }) {
+interface ActionsProps extends Pick<KeysProps, 'onSecret'> {
+  readonly key_: Key
+  /** Undefined: it is deleted. */
+  readonly onChanged: (key: Key | undefined) => void
+}
+
+function Actions({ key_: key, onChanged, onSecret }: ActionsProps) {
   const [question, ask] = useState<Question>()
+  const change = useControl('PATCH /v1/keys/{hash}')
+  const renew = useControl('POST /v1/keys/{hash}/rotate')
+  const erase = useControl('DELETE /v1/keys/{hash}')
   const path = apiAddress(`/v1/keys/${key.hash}`)
   const close = (): void => ask(undefined)
   const turn = async (): Promise<void> => {
     await call<OneKeyReply>(path, { method: 'PATCH', body: { disabled: !key.disabled } }).then(({ data }) => {
       toast(key.disabled ? `${key.name} may be used again` : `${key.name} is disabled: requests with it are refused`)
-      showChange(keys, key.hash, data)
+      onChanged(data)
     }, toastError)
   }
   const rotate = async (): Promise<void> => {
     const { data, key: secret } = await call<MadeKeyReply>(`${path}/rotate`, { method: 'POST' })
     close()
     onSecret(data.name, secret)
-    showChange(keys, key.hash, data)
+    onChanged(data)
     // The old address names a key that is no more.
     navigate(pathTo(['keys', data.hash]), { replace: true })
   }
@@ -172,21 +192,21 @@ function Actions({ key_: key, keys, onSecret }: KeysProps & { key_: Key }) {
     await call(path, { method: 'DELETE' })
     close()
     toast(`${key.name} is deleted`)
-    showChange(keys, key.hash, undefined)
+    onChanged(undefined)
     navigate(pathTo(['keys']), { replace: true })
   }
   return (
     <>
-      <button type="button" class="button" onClick={() => ask('edit')}>
+      <button type="button" class="button" onClick={() => ask('edit')} {...change}>
         Change
       </button>
-      <button type="button" class="button" onClick={turn}>
+      <button type="button" class="button" onClick={turn} {...change}>
         {key.disabled ? 'Enable' : 'Disable'}
       </button>
-      <button type="button" class="button" onClick={() => ask('rotate')}>
+      <button type="button" class="button" onClick={() => ask('rotate')} {...renew}>
         New secret
       </button>
-      <button type="button" class="button danger" onClick={() => ask('delete')}>
+      <button type="button" class="button danger" onClick={() => ask('delete')} {...erase}>
         Delete
       </button>
       <EditKey
@@ -195,7 +215,7 @@ function Actions({ key_: key, keys, onSecret }: KeysProps & { key_: Key }) {
         onClose={close}
         onDone={(changed) => {
           close()
-          showChange(keys, key.hash, changed)
+          onChanged(changed)
         }}
       />
       <NamedDialog title="Replace the secret" name={key.name} verb="Replace it" isOpen={question === 'rotate'} onClose={close} act={rotate}>

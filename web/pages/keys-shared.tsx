@@ -54,7 +54,7 @@ const COLUMNS: readonly Column<Row>[] = [
     sortBy: ({ remaining }) => remaining,
   },
   { name: 'resets', title: 'Begins anew', cell: ({ resets_at: at }) => (at === null ? 'Never' : <Time iso={at} />) },
-  { name: 'keys', title: 'Keys', isNumber: true, cell: ({ budget }) => formatCount(budget.keys.length) },
+  { name: 'keys', title: 'Keys', isNumber: true, cell: ({ budget }) => formatCount(budget.key_count) },
 ]
 
 /** Nothing where there are none. @param changes of keys: each has them read again. */
@@ -75,10 +75,14 @@ export function SharedBudgets({ changes }: { changes: number }) {
   )
 }
 
+/** Other keys that are named beside one. */
+const MAX_OTHERS = 5
+
 /** Rest of the budget of one key, and the other keys that draw on it. */
 export function ParentKey({ name, hash }: { name: string; hash: string }) {
   const budget = useBudgets([name]).data?.data.find((each) => each.name === name)
-  const others = budget?.keys.filter((each) => each.hash !== hash) ?? []
+  const others = budget?.keys.filter((each) => each.hash !== hash).slice(0, MAX_OTHERS) ?? []
+  const more = (budget?.key_count ?? 1) - 1 - others.length
   return (
     <>
       {name}
@@ -90,13 +94,18 @@ export function ParentKey({ name, hash }: { name: string; hash: string }) {
       {others.length > 0 && (
         <span class="under">
           With{' '}
-          {others.slice(0, 5).map((each, at) => (
+          {others.map((each, at) => (
             <span key={each.hash}>
               {at > 0 && ', '}
               <a href={pathTo(['keys', each.hash])}>{each.name}</a>
             </span>
           ))}
-          {others.length > 5 && ` and ${formatCount(others.length - 5)} more`}
+          {more > 0 && (
+            <>
+              {' and '}
+              <a href={pathTo(['keys'], { parent: name })}>{formatCount(more)} more</a>
+            </>
+          )}
         </span>
       )}
     </>

@@ -4,6 +4,7 @@ import { apiAddress, call } from '../api.ts'
 import type { ActivityReply, Key } from '../api-types.ts'
 import { Chart } from '../components/chart.tsx'
 import { Choice } from '../components/field.tsx'
+import { KeyChoice } from '../components/key-choice.tsx'
 import { EmptyNote, ErrorNote, Loading } from '../components/notes.tsx'
 import { Table } from '../components/table.tsx'
 import { DownloadLink, Money, Section } from '../components/values.tsx'
@@ -19,7 +20,7 @@ const GROUPS = { model: 'Model', provider: 'Provider', day: 'Day', row: 'Day, mo
 type Group = keyof typeof GROUPS
 
 /** @param only figures of this key alone. */
-export function Spending({ keys, only }: { keys: readonly Key[]; only?: Key }) {
+export function Spending({ only }: { only?: Key }) {
   const [query, set] = useQuery()
   const hash = only?.hash ?? query.key
   const group: Group = query.by !== undefined && Object.hasOwn(GROUPS, query.by) ? (query.by as Group) : 'model'
@@ -28,15 +29,7 @@ export function Spending({ keys, only }: { keys: readonly Key[]; only?: Key }) {
   return (
     <Section title="Who spent what" actions={rows && rows.length > 0 && <Csv of={hash} />}>
       <div class="filters spending-filters">
-        {!only && (
-          <Choice
-            name="key"
-            label="Key"
-            value={hash ?? ''}
-            onChange={(value) => set({ key: value })}
-            options={[['', 'All keys'], ...keys.map(({ hash: each, name }) => [each, name] as const)]}
-          />
-        )}
+        {!only && <KeyChoice name="key" label="Key" value={hash ?? ''} placeholder="All keys" onChange={(value) => set({ key: value })} />}
         <Choice
           name="by"
           label="Table by"

@@ -10,18 +10,19 @@ import { type Forecast, hasExpired, shareSpent } from './keys-budget.ts'
 export const NEAR = 0.8
 
 export interface KeysProps {
+  /** The page of the list that is shown. */
   readonly keys: Resource<KeysReply>
   /** Shows a new secret, once. */
   readonly onSecret: (name: string, secret: string) => void
 }
 
 /**
- * Shows at once what a change has made of a key, and reads all of them again.
+ * Shows at once what a change has made of a key, and reads the list again.
  * @param hash under which the list has it: a new secret changes the hash. Undefined: it is new.
  * @param key undefined: it is deleted, and the keys that it issued with it.
  */
 export function showChange({ replace, reload }: Resource<KeysReply>, hash: string | undefined, key: Key | undefined): void {
-  replace(({ data }) => ({ data: changedList(data, hash, key) }))
+  replace((page) => ({ ...page, data: changedList(page.data, hash, key) }))
   reload()
 }
 

@@ -4,27 +4,44 @@ import { apiAddress, call } from '../api.ts'
 import type { Key, KeysReply } from '../api-types.ts'
 import { Checkbox, Field } from '../components/field.tsx'
 import { EmptyNote, ErrorNote } from '../components/notes.tsx'
-import { Table } from '../components/table.tsx'
+import { type Column, Table } from '../components/table.tsx'
 import { DownloadLink, Figure, Figures, Money, PageHead, Section, Time } from '../components/values.tsx'
 import { formatCount, formatShare, formatUsd } from '../format.ts'
 import type { PageProps } from '../page.ts'
 import { useResource } from '../resource.ts'
+import { useControl } from '../rights.ts'
 import { pathTo, useQuery } from '../router.ts'
-import { hasExpired, shareSpent } from './keys-budget.ts'
+import { shareSpent } from './keys-budget.ts'
 import { EditKey, SecretShown } from './keys-forms.tsx'
 import { OneKey } from './keys-one.tsx'
 import { SharedBudgets } from './keys-shared.tsx'
 import { Spending } from './keys-spending.tsx'
-import { ForecastText, type KeysProps, keyState, Limit, NEAR, State, showChange, sourceText } from './keys-state.tsx'
+import { ForecastText, type KeysProps, Limit, NEAR, State, showChange, sourceText } from './keys-state.tsx'
 
-/** Keys that are listed at first: what all of them spent stands below. */
-const SHOWN = 25
+/** Keys of a page: what all of them spent stands below. */
+const PAGE = 25
+
+/** Orders that the API has, by the columns of the table. */
+const SORTS = { name: 'name', limit: 'limit_used', month: 'usage_monthly', usage: 'usage', expires: 'expires_at' } as const
+
+const isSort = (name: string | undefined): name is keyof typeof SORTS => name !== undefined && Object.hasOwn(SORTS, name)
+
+/** The page of the list that the address names. */
+function listQuery({ search, unused, parent, sort, order, from }: Readonly<Record<string, string>>) {
+  return {
+    ...{ search, parent },
+    ...(unused === '1' ? { include_disabled: true } : { state: 'in_use' }),
+    ...(isSort(sort) ? { sort: SORTS[sort], order: order === 'asc' ? 'asc' : 'desc' } : {}),
+    ...{ offset: firstShown(from), limit: PAGE, include_forecast: true },
+  }
+}
+
+const firstShown = (from: string | undefined): number => (/^\d{1,9}$/.test(from ?? '') ? Number(from) : 0)
 
 export default function KeysPage({ rest }: PageProps) {
-  const keys = useResource<KeysReply>(
-    (signal) => call('/v1/keys', { query: { include_disabled: true, include_forecast: true }, signal }),
-    [],
-  )
+  const [query] = useQuery()
+  const address = apiAddress('/v1/keys', listQuery(query))
+  const keys = useResource<KeysReply>((signal) => call(address, { signal }), [address])
   const [secret, setSecret] = useState<{ name: string; secret: string }>()
   const [hash] = rest
   const show = (name: string, made: string): void => setSecret({ name, secret: made })
@@ -38,13 +55,19 @@ export default function KeysPage({ rest }: PageProps) {
 
 function AllKeys({ keys, onSecret }: KeysProps) {
   const [isMaking, setMaking] = useState(false)
+  const create = useControl('POST /v1/keys')
   const all = keys.data?.data
+  const summary = useResource<KeysReply>(
+    (signal) => call('/v1/keys', { query: { include_totals: true, limit: 1 }, signal }),
+    [keys.data?.total_count],
+    { enabled: all !== undefined },
+  )
   return (
     <>
       <PageHead
         title="Keys and budgets"
         actions={
-          <button type="button" class="button primary" onClick={() => setMaking(true)}>
+          <button type="button" class="button primary" onClick={() => setMaking(true)} {...create}>
             Create a key
           </button>
         }
@@ -52,7 +75,7 @@ function AllKeys({ keys, onSecret }: KeysProps) {
         Who may call, how much each may spend, and how long that lasts.
       </PageHead>
       {all && keys.error && <ErrorNote error={keys.error} onRetry={keys.reload} />}
-      <Summary keys={all} />
+      <Summary totals={summary.data?.totals} />
       <Section
         title="Keys"
         actions={
@@ -65,8 +88,8 @@ function AllKeys({ keys, onSecret }: KeysProps) {
       >
         <List keys={keys} />
       </Section>
-      <SharedBudgets changes={all?.length ?? 0} />
-      <Spending keys={all ?? []} />
+      <SharedBudgets changes={keys.data?.total_count ?? 0} />
+      <Spending />
       <EditKey
         isOpen={isMaking}
         onClose={() => setMaking(false)}
@@ -80,89 +103,104 @@ function AllKeys({ keys, onSecret }: KeysProps) {
   )
 }
 
-function Summary({ keys }: { keys: readonly Key[] | undefined }) {
-  const usable = keys?.filter((key) => !key.disabled && !hasExpired(key))
-  const sum = (of: (key: Key) => number): string => (keys ? formatUsd(withoutIssued(keys).reduce((all, key) => all + of(key), 0)) : '–')
-  const spent = usable?.filter((key) => (key.limit_remaining ?? 1) <= 0).length ?? 0
-  const near = usable?.filter((key) => (key.limit_remaining ?? 0) > 0 && (shareSpent(key) ?? 0) >= NEAR).length ?? 0
+function Summary({ totals }: { totals: KeysReply['totals'] }) {
+  const reached = totals?.limit_reached ?? 0
+  const near = totals?.limit_near ?? 0
   return (
     <Figures label="All keys">
-      <Figure label="Keys in use" value={formatCount(usable?.length)} detail={keys && `of ${formatCount(keys.length)}`} />
-      <Figure label="Spent today" value={sum((key) => key.usage_daily)} detail="since 00:00 UTC" />
-      <Figure label="This week" value={sum((key) => key.usage_weekly)} detail="since Monday" />
-      <Figure label="This month" value={sum((key) => key.usage_monthly)} detail="since the first" />
+      <Figure label="Keys in use" value={formatCount(totals?.in_use)} detail={totals && `of ${formatCount(totals.keys)}`} />
+      <Figure label="Spent today" value={totals ? formatUsd(totals.usage_daily) : '–'} detail="since 00:00 UTC" />
+      <Figure label="This week" value={totals ? formatUsd(totals.usage_weekly) : '–'} detail="since Monday" />
+      <Figure label="This month" value={totals ? formatUsd(totals.usage_monthly) : '–'} detail="since the first" />
       <Figure
         label="Limits to look at"
-        value={keys ? formatCount(spent + near) : '–'}
-        detail={`${spent} reached, ${near} from ${formatShare(NEAR)} on`}
-        {...(spent > 0 ? { tone: 'bad' as const } : near > 0 ? { tone: 'warn' as const } : {})}
+        value={totals ? formatCount(reached + near) : '–'}
+        detail={`${reached} reached, ${near} from ${formatShare(NEAR)} on`}
+        {...(reached > 0 ? { tone: 'bad' as const } : near > 0 ? { tone: 'warn' as const } : {})}
       />
     </Figures>
   )
 }
 
-/** Spending of keys that were issued through sign-in is in the figures of the key that consented; of one whose issuer is gone it is its own. */
-function withoutIssued(keys: readonly Key[]): readonly Key[] {
-  const hashes = new Set(keys.map(({ hash }) => hash))
-  return keys.filter(({ parent_hash: parent }) => parent === null || !hashes.has(parent))
-}
-
 function List({ keys: { data, error, reload } }: Pick<KeysProps, 'keys'>) {
   const [query, set] = useQuery()
-  const search = query.search ?? ''
-  const isAll = query.unused === '1'
-  const now = Date.now()
-  const rows = data?.data.filter(
-    (key) =>
-      (isAll || !(key.disabled || hasExpired(key, now))) &&
-      [key.name, key.label, key.hash].some((text) => text.toLowerCase().includes(search.toLowerCase())),
-  )
+  const { search = '', parent = '', sort, order } = query
+  const filter = (changes: Readonly<Record<string, string | undefined>>): void => set({ from: undefined, ...changes })
   return (
     <>
       <search class="filters keys-filters">
-        <Field name="search" label="Search" type="search" value={search} onInput={(text) => set({ search: text })} />
+        <Field name="search" label="Search" type="search" value={search} onInput={(text) => filter({ search: text })} />
+        {parent !== '' && (
+          <Field name="parent" label="Shared budget" type="search" value={parent} onChange={(text) => filter({ parent: text })} />
+        )}
         <Checkbox
           name="unused"
           label="Also disabled and expired ones"
-          checked={isAll}
-          onChange={(checked) => set({ unused: checked ? '1' : undefined })}
+          checked={query.unused === '1'}
+          onChange={(checked) => filter({ unused: checked ? '1' : undefined })}
         />
       </search>
       <Table
         caption="Keys"
-        rows={rows}
-        most={SHOWN}
+        rows={data?.data}
         error={error}
         onRetry={reload}
         rowKey={({ hash }) => hash}
-        empty={<EmptyNote title={search === '' ? 'No key yet' : 'No key is called so'} />}
-        columns={[
-          { name: 'name', title: 'Name', cell: (key) => <KeyName key_={key} />, sortBy: ({ name }) => name },
-          { name: 'limit', title: 'Limit', cell: (key) => <Limit key_={key} />, sortBy: (key) => shareSpent(key) },
-          { name: 'forecast', title: 'At this pace', cell: (key) => <ForecastText key_={key} forecast={key.forecast} /> },
-          { name: 'state', title: 'State', cell: (key) => <State key_={key} />, sortBy: (key) => keyState(key, now)[1] },
-          {
-            name: 'month',
-            title: 'This month',
-            isNumber: true,
-            cell: (key) => <Money usd={key.usage_monthly} />,
-            sortBy: (key) => key.usage_monthly,
-          },
-          { name: 'usage', title: 'In all', isNumber: true, cell: (key) => <Money usd={key.usage} />, sortBy: (key) => key.usage },
-          { name: 'expires', title: 'Expires', cell: (key) => <Time iso={key.expires_at} />, sortBy: (key) => key.expires_at },
-        ]}
+        empty={<EmptyNote title={search === '' && parent === '' ? 'No key yet' : 'No key is called so'} />}
+        columns={COLUMNS}
+        isSorted
+        {...(isSort(sort) && { sorting: { column: sort, descending: order !== 'asc' } })}
+        onSort={({ column, descending }) => filter({ sort: column, order: descending ? undefined : 'asc' })}
       />
+      <Pages total={data?.total_count ?? 0} />
     </>
   )
 }
 
-function KeyName({ key_: { hash, name, label, source, is_management_key: manages } }: { key_: Key }) {
+/** The way to the other pages of the list, where it has some. */
+function Pages({ total }: { total: number }) {
+  const [query, set] = useQuery()
+  const from = firstShown(query.from)
+  if (total <= PAGE && from === 0) return null
+  const turn = (to: number) => () => set({ from: to > 0 ? String(to) : undefined }, false)
+  return (
+    <nav class="actions keys-pages" aria-label="Pages of keys">
+      <button type="button" class="button" disabled={from === 0} onClick={turn(Math.max(0, from - PAGE))}>
+        Previous page
+      </button>
+      <span class="number">
+        {formatCount(Math.min(from + 1, total))} to {formatCount(Math.min(from + PAGE, total))} of {formatCount(total)}
+      </span>
+      <button type="button" class="button" disabled={from + PAGE >= total} onClick={turn(from + PAGE)}>
+        Next page
+      </button>
+    </nav>
+  )
+}
+
+const COLUMNS: readonly Column<Key>[] = [
+  { name: 'name', title: 'Name', cell: (key) => <KeyName key_={key} />, sortBy: ({ name }) => name },
+  { name: 'limit', title: 'Limit', cell: (key) => <Limit key_={key} />, sortBy: (key) => shareSpent(key) },
+  { name: 'forecast', title: 'At this pace', cell: (key) => <ForecastText key_={key} forecast={key.forecast} /> },
+  { name: 'state', title: 'State', cell: (key) => <State key_={key} /> },
+  {
+    name: 'month',
+    title: 'This month',
+    isNumber: true,
+    cell: (key) => <Money usd={key.usage_monthly} />,
+    sortBy: (key) => key.usage_monthly,
+  },
+  { name: 'usage', title: 'In all', isNumber: true, cell: (key) => <Money usd={key.usage} />, sortBy: (key) => key.usage },
+  { name: 'expires', title: 'Expires', cell: (key) => <Time iso={key.expires_at} />, sortBy: (key) => key.expires_at },
+]
+
+function KeyName({ key_: { hash, name, label, source, role, is_management_key: manages } }: { key_: Key }) {
   return (
     <>
       <a href={pathTo(['keys', hash])}>{name}</a>
       <span class="key-note">
         <code>{label}</code>
-        {manages && ' manages'}
+        {manages && ` ${role}`}
         {source !== 'store' && ` ${sourceText(source)}`}
       </span>
     </>

@@ -8,6 +8,7 @@ import { type Column, Table } from '../components/table.tsx'
 import { toastError } from '../components/toast.tsx'
 import { Badge, Money, Section, Time, type Tone } from '../components/values.tsx'
 import { useResource } from '../resource.ts'
+import { useControl } from '../rights.ts'
 import { pathTo } from '../router.ts'
 import { type Meanings, plainWord, wordMeaning } from '../words.ts'
 import { type About, AddEntry } from './ledger-entry-form.tsx'
@@ -41,6 +42,7 @@ export interface EntriesProps {
 
 export function Entries({ title = 'Corrections and refunds', hash, generation, keyName, onAdded }: EntriesProps) {
   const [kind, setKind] = useState('')
+  const add = useControl('POST /v1/ledger/entries')
   const [about, setAbout] = useState<About>()
   const [more, setMore] = useState<readonly LedgerEntriesReply[]>([])
   const load = (signal?: AbortSignal, cursor?: string): Promise<LedgerEntriesReply> =>
@@ -58,7 +60,7 @@ export function Entries({ title = 'Corrections and refunds', hash, generation, k
       title={title}
       actions={
         own && (
-          <button type="button" class="button" onClick={() => setAbout(own)}>
+          <button type="button" class="button" onClick={() => setAbout(own)} {...add}>
             Correct or refund
           </button>
         )
@@ -82,7 +84,7 @@ export function Entries({ title = 'Corrections and refunds', hash, generation, k
         onRetry={first.reload}
         rowKey={({ id }) => id}
         empty={<EmptyNote title={generation ? 'Nothing was corrected or given back' : 'No entries'} />}
-        columns={entryColumns(own, setAbout)}
+        columns={entryColumns(own, setAbout, add)}
       />
       {next != null && (
         <p class="actions findings-more">
@@ -109,7 +111,11 @@ export function Entries({ title = 'Corrections and refunds', hash, generation, k
 }
 
 /** Facts that the page itself states are no columns. */
-function entryColumns(own: About | undefined, settle: (about: About) => void): readonly Column<LedgerEntry>[] {
+function entryColumns(
+  own: About | undefined,
+  settle: (about: About) => void,
+  add: ReturnType<typeof useControl>,
+): readonly Column<LedgerEntry>[] {
   const columns: (Column<LedgerEntry> | false)[] = [
     { name: 'at', title: 'Time', cell: ({ created_at: at }) => <Time iso={at} />, sortBy: ({ created_at: at }) => at },
     { name: 'kind', title: 'Kind', cell: (entry) => <EntryKind {...entry} />, sortBy: ({ kind }) => kind },
@@ -132,7 +138,12 @@ function entryColumns(own: About | undefined, settle: (about: About) => void): r
       title: 'Settle',
       cell: ({ id, kind, amount, api_key_name: keyName }) =>
         isLoss(kind) ? (
-          <button type="button" class="button small" onClick={() => settle({ settles: id, amount, keyName: keyName ?? undefined })}>
+          <button
+            type="button"
+            class="button small"
+            onClick={() => settle({ settles: id, amount, keyName: keyName ?? undefined })}
+            {...add}
+          >
             Settle
           </button>
         ) : (

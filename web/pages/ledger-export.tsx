@@ -7,6 +7,7 @@ import { toast, toastError } from '../components/toast.tsx'
 import { Badge, type Tone } from '../components/values.tsx'
 import { formatCount } from '../format.ts'
 import { useResource } from '../resource.ts'
+import { useControl } from '../rights.ts'
 import { type Meanings, plainWord, wordMeaning } from '../words.ts'
 
 type Run = NonNullable<ExportRunsReply['run']>
@@ -21,6 +22,7 @@ export function RangeExport() {
   const [since, setSince] = useState('')
   const [until, setUntil] = useState('')
   const isRunning = status.data?.run?.state === 'running'
+  const control = useControl('POST /ledger/exports', isRunning)
   useEffect(() => {
     if (!isRunning) return
     const timer = setInterval(status.reload, LOOK)
@@ -45,7 +47,7 @@ export function RangeExport() {
         <Field name="until" label="Before" type="date" value={until} onChange={setUntil} />
       </div>
       <p class="actions">
-        <button type="submit" class="button" disabled={isRunning}>
+        <button type="submit" class="button" {...control}>
           {isRunning ? 'Exporting…' : 'Export this range'}
         </button>
       </p>

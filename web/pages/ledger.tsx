@@ -9,6 +9,7 @@ import { Badge, DownloadLink, Figure, Figures, Money, PageHead, Section, Time } 
 import { formatCount, formatUsd } from '../format.ts'
 import type { PageProps } from '../page.ts'
 import { type Resource, useResource } from '../resource.ts'
+import { opens, useControl } from '../rights.ts'
 import { Entries } from './ledger-entries.tsx'
 import { RangeExport } from './ledger-export.tsx'
 
@@ -72,9 +73,9 @@ export default function LedgerPage({ session }: PageProps) {
             Activity, credits and spend by day are read from sums that are kept beside the rows. They can be made anew from the rows;
             figures stay right meanwhile.
           </p>
-          {session.actions.includes('POST /ledger/rebuild') && <Rebuild />}
+          <Rebuild />
         </Section>
-        {session.actions.includes('GET /ledger/export') && (
+        {opens(session, 'GET /ledger/export') && (
           <Section title="Export">
             <p>
               One row per request with its cost, tokens, provider and timings, in the order of admission. No prompts, no answers, no keys.
@@ -198,6 +199,7 @@ function Recovered({ recovery: { data, error, reload } }: { recovery: Resource<R
 
 function Rebuild() {
   const [isBusy, setBusy] = useState(false)
+  const control = useControl('POST /ledger/rebuild', isBusy)
   const rebuild = async (): Promise<void> => {
     setBusy(true)
     await call<RebuiltReply>('/ledger/rebuild', { method: 'POST' }).then(
@@ -208,7 +210,7 @@ function Rebuild() {
   }
   return (
     <p class="actions">
-      <button type="button" class="button" onClick={rebuild} disabled={isBusy}>
+      <button type="button" class="button" onClick={rebuild} {...control}>
         {isBusy ? 'Starting…' : 'Make them anew'}
       </button>
     </p>

@@ -8,6 +8,7 @@ import { toast } from '../components/toast.tsx'
 import { Section } from '../components/values.tsx'
 import { formatCount, formatMs, formatShort } from '../format.ts'
 import { useResource } from '../resource.ts'
+import { useRight } from '../rights.ts'
 import { pathTo, useQuery } from '../router.ts'
 import { percentText, perMillion, priceText, slugParts } from './models-prices.ts'
 import { TryLink } from './models-try.tsx'
@@ -33,7 +34,7 @@ export const readModels = (signal: AbortSignal): Promise<ModelsReply> => call('/
 export function Catalogue() {
   const [query, setQuery] = useQuery()
   const models = useResource(readModels, [])
-  const status = useResource<StatusReply>((signal) => call('/v1/status', { signal }), [])
+  const status = useResource<StatusReply>((signal) => call('/v1/status', { signal }), [], { enabled: useRight('GET /v1/status') })
   const best = bestByModel(status.data?.data.providers.flatMap(({ endpoints }) => endpoints) ?? [])
   const rows = models.data?.data.filter(matches(query)).map((model): Row => ({ ...model, best: best.get(model.id) }))
   const compared = (query.compare ?? '').split(',').filter(Boolean)

@@ -8,6 +8,7 @@ import { Table } from '../components/table.tsx'
 import { announce } from '../components/toast.tsx'
 import { Badge, Figure, Figures, Money, Section, Time } from '../components/values.tsx'
 import { formatCount, formatUsd } from '../format.ts'
+import { useControl } from '../rights.ts'
 import { pathTo } from '../router.ts'
 import { type Meanings, plainWord, wordMeaning } from '../words.ts'
 import { Problems } from './policy-results.tsx'
@@ -28,6 +29,7 @@ export function RehearsalPart({ text }: { text: string }) {
   const [found, setFound] = useState<{ text: string; rehearsal: Rehearsal }>()
   const [error, setError] = useState<Error>()
   const [isBusy, setBusy] = useState(false)
+  const control = useControl('POST /v1/configuration/rehearse', isBusy || text.trim() === '')
   const rehearse = async (): Promise<void> => {
     setBusy(true)
     setError(undefined)
@@ -45,7 +47,7 @@ export function RehearsalPart({ text }: { text: string }) {
     <Section
       title="What recorded requests would do"
       actions={
-        <button type="button" class="button primary" onClick={rehearse} disabled={isBusy || text.trim() === ''}>
+        <button type="button" class="button primary" onClick={rehearse} {...control}>
           {isBusy ? 'Planning…' : 'Plan them'}
         </button>
       }

@@ -6,6 +6,7 @@ import { ErrorNote, Loading } from '../components/notes.tsx'
 import { announce } from '../components/toast.tsx'
 import { Badge, PageHead, Section } from '../components/values.tsx'
 import { useResource } from '../resource.ts'
+import { useControl } from '../rights.ts'
 import { Difference } from './policy-difference.tsx'
 import { Editor, FileButton } from './policy-editor.tsx'
 import { RehearsalPart } from './policy-rehearsal.tsx'
@@ -44,6 +45,7 @@ function Workbench({ configuration }: { configuration: Configuration }) {
   const [checked, setChecked] = useState<{ text: string; result: CheckResult }>()
   const [error, setError] = useState<Error>()
   const [isBusy, setBusy] = useState(false)
+  const control = useControl('POST /v1/configuration/check', isBusy || text.trim() === '')
   const check = async (): Promise<void> => {
     setBusy(true)
     setError(undefined)
@@ -67,7 +69,7 @@ function Workbench({ configuration }: { configuration: Configuration }) {
       <Section
         title="Check a text"
         actions={
-          <button type="button" class="button primary" onClick={check} disabled={isBusy || text.trim() === ''}>
+          <button type="button" class="button primary" onClick={check} {...control}>
             {isBusy ? 'Checking…' : 'Check it'}
           </button>
         }

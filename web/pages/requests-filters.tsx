@@ -1,7 +1,8 @@
 /** Fields of the search for requests. */
 import { call } from '../api.ts'
-import type { KeysReply, ModelsReply, ProvidersReply } from '../api-types.ts'
+import type { ModelsReply, ProvidersReply } from '../api-types.ts'
 import { Choice, Field } from '../components/field.tsx'
+import { KeyChoice } from '../components/key-choice.tsx'
 import { useResource } from '../resource.ts'
 
 type Query = Readonly<Record<string, string>>
@@ -50,7 +51,7 @@ export interface FiltersProps {
 }
 
 export function Filters({ query, setQuery, error }: FiltersProps) {
-  const { models, providers, keys } = useNames()
+  const { models, providers } = useNames()
   const set = setter(setQuery)
   const text = textField(query, set, error)
   const isSet = ALL.some((name) => query[name])
@@ -59,12 +60,12 @@ export function Filters({ query, setQuery, error }: FiltersProps) {
       <div class="filters">
         {text('model', 'Model', { list: models, placeholder: 'Any' })}
         {text('provider', 'Provider', { list: providers, placeholder: 'Any' })}
-        <Choice
+        <KeyChoice
           name="api_key_hash"
           label="Key"
           value={query.api_key_hash ?? ''}
+          placeholder="Any"
           error={error}
-          options={[['', 'Any'], ...keys]}
           onChange={set('api_key_hash')}
         />
         <Choice
@@ -160,18 +161,16 @@ function Moment({ name, label, query, setQuery, error }: FiltersProps & { name: 
 }
 
 /** Suggestions for the fields. Without it they are filled in by hand. */
-function useNames(): { models: readonly string[]; providers: readonly string[]; keys: readonly (readonly [string, string])[] } {
+function useNames(): { models: readonly string[]; providers: readonly string[] } {
   const names = useResource(async (signal) => {
-    const [models, providers, keys] = await Promise.all([
+    const [models, providers] = await Promise.all([
       call<ModelsReply>('/v1/models', { signal }),
       call<ProvidersReply>('/v1/providers', { signal }),
-      call<KeysReply>('/v1/keys', { signal }),
     ])
     return {
       models: models.data.map(({ id }) => id),
       providers: providers.data.map(({ name }) => name),
-      keys: keys.data.filter((key) => key.is_management_key !== true).map(({ hash, name }) => [hash, name] as const),
     }
   }, [])
-  return names.data ?? { models: [], providers: [], keys: [] }
+  return names.data ?? { models: [], providers: [] }
 }

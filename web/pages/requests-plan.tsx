@@ -7,6 +7,7 @@ import { Table } from '../components/table.tsx'
 import { announce } from '../components/toast.tsx'
 import { Badge } from '../components/values.tsx'
 import { formatCount, formatShare, formatUsd } from '../format.ts'
+import { useControl } from '../rights.ts'
 import { type Meanings, plainWord, wordMeaning } from '../words.ts'
 import type { Plan, Replayed } from './requests-types.ts'
 
@@ -14,6 +15,7 @@ export function Replay({ id }: { id: string }) {
   const [replayed, setReplayed] = useState<Replayed>()
   const [error, setError] = useState<Error>()
   const [isBusy, setBusy] = useState(false)
+  const control = useControl('POST /v1/generations/{id}/plan', isBusy)
   const plan = async (): Promise<void> => {
     setBusy(true)
     setError(undefined)
@@ -33,7 +35,7 @@ export function Replay({ id }: { id: string }) {
         is charged.
       </p>
       <div class="actions plan-actions">
-        <button type="button" class="button primary" onClick={plan} disabled={isBusy}>
+        <button type="button" class="button primary" onClick={plan} {...control}>
           {isBusy ? 'Planning…' : 'Plan it'}
         </button>
       </div>

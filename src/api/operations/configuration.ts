@@ -140,12 +140,13 @@ const rehearsed = Type.Object({
 const EXAMPLE = 'providers:\n  local: { dialect: sim }\nmodels:\n  acme/one: { name: One, endpoints: [{ provider: local, model: one }] }\n'
 
 /** A configuration needs little memory, and its check has a thread to itself. */
-const manages = { tag: 'Configuration', caller: 'management', maxBody: MAX_BODY } as const
+const reads = { tag: 'Configuration', roles: ['viewer'] } as const
+const manages = { tag: 'Configuration', roles: ['admin'], maxBody: MAX_BODY } as const
 
 export const configurationOperations: readonly Operation[] = [
   operation('GET /configuration', {
     id: 'getConfiguration',
-    ...manages,
+    ...reads,
     summary: 'Get the running configuration',
     description: 'Every written entry with its file and line. Values of secrets are never shown.',
     parameters: [pathStart],

@@ -56,11 +56,12 @@ const part = <Name extends string>(name: Name, description: string, example: str
   ({ name, in: 'path', description, schema: { type: 'string' }, example, pattern: '[A-Za-z0-9][A-Za-z0-9._-]{0,63}' }) as const
 const ID = part('id', 'Id of the event.', 'evt_0')
 
-const manages = { tag: 'Events', caller: 'management' } as const
+const reads = { tag: 'Events', roles: ['viewer'] } as const
+const manages = { tag: 'Events', roles: ['admin'] } as const
 
 export const eventOperations: readonly Operation[] = [
   operation('GET /events', {
-    ...manages,
+    ...reads,
     id: 'listEvents',
     summary: 'List events, or stream them',
     description:
@@ -76,7 +77,7 @@ export const eventOperations: readonly Operation[] = [
     },
   }),
   operation('GET /events/deliveries', {
-    ...manages,
+    ...reads,
     id: 'listEventDeliveries',
     summary: 'List deliveries of events',
     parameters: DELIVERIES_QUERY,
@@ -85,7 +86,7 @@ export const eventOperations: readonly Operation[] = [
     handle: ({ query }, source) => listDeliveries(query, source),
   }),
   operation('GET /events/receivers', {
-    ...manages,
+    ...reads,
     id: 'listEventReceivers',
     summary: 'List receivers with what they are still to get',
     reply: { description: 'Receivers that deliveries were made for.', schema: Type.Object({ data: Type.Array(receiver) }) },
@@ -107,7 +108,7 @@ export const eventOperations: readonly Operation[] = [
     handle: ({ path }, source) => enableReceiver(path.name, source),
   }),
   operation('GET /events/{id}', {
-    ...manages,
+    ...reads,
     id: 'getEvent',
     summary: 'Get an event with its deliveries',
     parameters: [ID],

@@ -1,7 +1,6 @@
 /** Files that a key uploads. */
 import type { IncomingHttpHeaders } from 'node:http'
 import { Type } from 'typebox'
-import { Fault } from '../../core/faults.ts'
 import type { ApiKey } from '../../plugin-api/key.ts'
 import type { KeyFiles } from '../../services/files/types.ts'
 import { FILES_QUERY, type FileForm, fileContent, listFiles, oneFile, removeFile } from '../files.ts'
@@ -45,8 +44,7 @@ const ID = {
 /** Clients of messages name the version of their API. */
 const fileForm = (headers: IncomingHttpHeaders): FileForm => (headers['anthropic-version'] === undefined ? 'usual' : 'messages')
 
-function keyFiles({ identity, issuer, management }: ApiKey, { store }: UploadSource): KeyFiles {
-  if (management) throw new Fault('forbidden', { message: 'Management keys have no files' })
+function keyFiles({ identity, issuer }: ApiKey, { store }: UploadSource): KeyFiles {
   return store.of(identity, issuer?.identity)
 }
 
@@ -57,7 +55,7 @@ async function countedFiles({ key }: { readonly key: ApiKey }, uploads: UploadSo
   return files
 }
 
-const own = { tag: 'Files', caller: 'ordinary' } as const
+const own = { tag: 'Files', roles: ['member'] } as const
 
 export const fileOperations: readonly Operation[] = [
   operation('POST /files', {

@@ -271,12 +271,12 @@ const ID = {
   pattern: '[A-Za-z0-9_-]{1,80}',
 } as const
 
-const manages = { tag: 'Records', caller: 'management' } as const
+const reads = { tag: 'Records', roles: ['viewer'] } as const
 
 export const generationOperations: readonly Operation[] = [
   operation('GET /status', {
     id: 'getStatus',
-    ...manages,
+    ...reads,
     summary: 'Get live figures',
     description:
       'Requests, errors, latency and time to first token of the last minute, spend, open streams, and the health of every provider, over all workers of this gateway. Computed at most once a second. Percentiles are right to 10 %.',
@@ -285,7 +285,7 @@ export const generationOperations: readonly Operation[] = [
   }),
   operation('GET /generations', {
     id: 'searchGenerations',
-    ...manages,
+    ...reads,
     summary: 'Search generations',
     description:
       'The newest first. One call searches for a limited time: `data` may be empty where `next` is not null; go on with it as `cursor`.',
@@ -304,7 +304,7 @@ export const generationOperations: readonly Operation[] = [
   }),
   operation('GET /generations/{id}', {
     id: 'getGenerationTimeline',
-    ...manages,
+    ...reads,
     summary: 'Get a generation as a timeline',
     parameters: [ID],
     reply: { description: 'The record with attempts, times, tokens and cost.', schema: detail },
@@ -314,7 +314,7 @@ export const generationOperations: readonly Operation[] = [
   operation('POST /generations/{id}/plan', {
     id: 'planGeneration',
     audit: { none: 'it plans, and sends nothing' },
-    ...manages,
+    ...reads,
     summary: 'Plan a generation again',
     description:
       'What the recorded request would do now, from the names and counts that its row keeps. Nothing is sent or charged, and a text of the same length stands for its words.',

@@ -64,7 +64,8 @@ const NOTES = {
   workspace_id: 'There is one workspace.',
 }
 
-const manages = { tag: 'Guardrails', caller: 'management' } as const
+const reads = { tag: 'Guardrails', roles: ['viewer'] } as const
+const manages = { tag: 'Guardrails', roles: ['admin'] } as const
 
 const KEYS: JsonObject = { key_hashes: ['0123456789abcdef'.repeat(4)] }
 const MEMBERS: JsonObject = { member_user_ids: ['user_abc123'] }
@@ -84,7 +85,7 @@ function assignments(plural: 'keys' | 'members'): readonly Operation[] {
   const of = `/guardrails/{id}/assignments/${plural}` as const
   return [
     operation(`GET /guardrails/assignments/${plural}`, {
-      ...manages,
+      ...reads,
       id: `list${Kind}Assignments`,
       summary: `List ${plural} with a guardrail`,
       description: idle,
@@ -94,7 +95,7 @@ function assignments(plural: 'keys' | 'members'): readonly Operation[] {
       handle: ({ query }, source) => listAssignments(kind, undefined, query, source),
     }),
     operation(`GET ${of}`, {
-      ...manages,
+      ...reads,
       id: `listGuardrail${Kind}Assignments`,
       summary: `List ${plural} of a guardrail`,
       description: idle,
@@ -153,7 +154,7 @@ const tested = Type.Object({
 
 export const guardrailOperations: readonly Operation[] = [
   operation('POST /guardrails/test', {
-    ...manages,
+    ...reads,
     id: 'testGuardrails',
     audit: { none: 'it looks at a text, and changes nothing' },
     summary: 'Test a text',
@@ -173,7 +174,7 @@ export const guardrailOperations: readonly Operation[] = [
     handle: async ({ body }, source) => testGuardrails(await body(), source),
   }),
   operation('GET /guardrails', {
-    ...manages,
+    ...reads,
     id: 'listGuardrails',
     summary: 'List guardrails',
     description: 'Guardrails of the configuration file come first.',
@@ -183,7 +184,7 @@ export const guardrailOperations: readonly Operation[] = [
     handle: ({ query }, source) => listGuardrails(query, source),
   }),
   operation('GET /guardrails/{id}', {
-    ...manages,
+    ...reads,
     id: 'getGuardrail',
     summary: 'Get a guardrail',
     parameters: [ID],

@@ -1,13 +1,17 @@
 /** API keys. */
 
 import { Type } from 'typebox'
+import { ROLES } from '../../core/roles.ts'
 import { WINDOWS } from '../../core/windows.ts'
 import { readKey } from '../key.ts'
 import { checkChanges, checkMaking } from '../key-body.ts'
-import { changeKey, createKey, hashIn, KEYS_QUERY, listKeys, oneKey, removeKey, rotateKey } from '../keys.ts'
+import { KEYS_QUERY, listKeys, MAX_KEYS } from '../key-list.ts'
+import { changeKey, createKey, hashIn, oneKey, removeKey, rotateKey } from '../keys.ts'
 import { withNotes } from '../openapi.ts'
 import { type Operation, operation } from '../operation.ts'
-import { amount, data, deleted, flag, forecast, maybe, text, texts } from '../schemas.ts'
+import { amount, count, data, deleted, flag, forecast, maybe, text, texts } from '../schemas.ts'
+
+const role = Type.Enum([...ROLES], { description: 'Role of the key: `member` generates, the others manage.' })
 
 const spending = {
   limit: maybe(amount('USD; null for none.')),
@@ -24,6 +28,7 @@ const ownKey = data(
     label: text('The masked secret.'),
     ...spending,
     parent: maybe(Type.String({ description: 'The budget that it draws on, with other keys.' })),
+    role,
     is_management_key: flag(),
     expires_at: maybe(Type.String()),
     rate_limit: Type.Object({ requests: Type.Integer(), interval: Type.String() }),
@@ -46,6 +51,7 @@ export const key = Type.Object(
     expires_at: maybe(Type.String()),
     creator_user_id: maybe(Type.String()),
     workspace_id: text(),
+    role: maybe(role),
     is_management_key: flag('True: it manages, and generates nothing.'),
     source: Type.Enum(['configuration', 'store'], { description: 'Where it is defined.' }),
     forecast: Type.Optional(
@@ -61,7 +67,24 @@ export const key = Type.Object(
   { description: 'An API key, without its secret.' },
 )
 
-const keyList = data(Type.Array(key))
+const totals = Type.Object(
+  {
+    keys: count(),
+    in_use: count('Neither disabled nor expired.'),
+    limit_reached: count('Of those in use: with nothing left.'),
+    limit_near: count('Of those in use: 80 % of the limit and more are spent or held, and something is left.'),
+    usage_daily: amount('USD since 00:00 UTC.'),
+    usage_weekly: amount('USD since Monday.'),
+    usage_monthly: amount('USD since the first of the month.'),
+  },
+  { description: 'With `include_totals`: of all keys, whatever the filters are.' },
+)
+const keyList = Type.Object({
+  data: Type.Array(key),
+  total_count: count('Keys of all pages together.'),
+  next: maybe(Type.String({ description: 'The `cursor` of the next page; null at the end.' })),
+  totals: Type.Optional(totals),
+})
 const shownKey = data(key)
 const madeKey = Type.Object({ data: key, key: text('The secret, shown this once.') })
 
@@ -81,6 +104,7 @@ export const KEY_NOTES = {
   limit_reset: 'Period of the limit. Each starts at 00:00 UTC: every day, on Monday, or on the first of the month.',
   parent: 'Name of a budget of the configuration that the key draws on, together with other keys.',
   expires_at: 'A time in UTC such as `2027-01-31T00:00:00Z`.',
+  role: 'Role of the key; `member` without it. A caller gives the roles below its own, and `owner` all. A management key ends with its maker at the latest, and cannot become an ordinary one.',
   disabled: 'Requests with a disabled key get 401.',
   workspace_id: 'There is one workspace.',
   creator_user_id:
@@ -90,23 +114,26 @@ export const KEY_NOTES = {
     'Ids of what you keep at providers (files, vector stores, containers, custom skills, cached content) that requests of the key may name; with `*` at its end, an entry is for all that begin so. Keys issued through sign-in have those of their issuer.',
 }
 
-const manages = { tag: 'Keys', caller: 'management' } as const
+const reads = { tag: 'Keys', roles: ['viewer', 'billing'] } as const
+const manages = { tag: 'Keys', roles: ['admin'] } as const
 
 export const keyOperations: readonly Operation[] = [
   operation('GET /keys', {
-    ...manages,
+    ...reads,
     id: 'listKeys',
     summary: 'List keys',
     parameters: KEYS_QUERY,
-    reply: { description: 'Keys.', schema: keyList },
+    description: 'Those of the configuration first, then those of the store in the order of their making, unless `sort` says otherwise.',
+    reply: { description: 'A page.', schema: keyList },
     faults: ['bad_request'],
     csv: {
       name: 'keys',
       columns: [
         ...['hash', 'name', 'label', 'disabled', 'limit', 'limit_remaining', 'limit_reset', 'usage', 'usage_daily', 'usage_weekly'],
-        ...['usage_monthly', 'created_at', 'updated_at', 'expires_at', 'creator_user_id', 'is_management_key', 'source', 'parent'],
+        ...['usage_monthly', 'created_at', 'updated_at', 'expires_at', 'creator_user_id', 'role', 'is_management_key', 'source', 'parent'],
         ...['parent_hash', 'unrecovered', 'unrecovered_open', 'disputed', 'disputed_open', 'provider_ids'],
       ],
+      paging: { by: 'cursor', most: MAX_KEYS },
     },
     handle: ({ query }, source) => listKeys(query, source),
   }),
@@ -120,14 +147,15 @@ export const keyOperations: readonly Operation[] = [
       examples: {
         plain: { summary: 'A key without a limit', value: { name: 'reports' } },
         monthly: { summary: 'Ten dollars a month', value: { name: 'reports', limit: 10, limit_reset: 'monthly' } },
+        viewer: { summary: 'A management key that changes nothing', value: { name: 'auditor', role: 'viewer' } },
         shared: { summary: 'Under a budget of several keys', value: { name: 'reports', parent: 'team-a' } },
       },
     },
     reply: { status: 201, description: 'The key and its secret.', schema: madeKey },
-    handle: async ({ body }, source) => createKey(await body(), source),
+    handle: async ({ body, key: caller }, source) => createKey(await body(), { ...source, caller }),
   }),
   operation('GET /keys/{hash}', {
-    ...manages,
+    ...reads,
     id: 'getKey',
     summary: 'Get a key',
     parameters: [HASH],
@@ -140,7 +168,8 @@ export const keyOperations: readonly Operation[] = [
     id: 'changeKey',
     audit: 'key.changed',
     summary: 'Change a key',
-    description: 'Fields that are absent stay as they are. Keys of the configuration file can only be changed there.',
+    description:
+      'Fields that are absent stay as they are. Keys of the configuration file can only be changed there. With the role `admin` a caller changes, rotates and deletes itself, and keys of the roles `member`, `viewer` and `billing`.',
     parameters: [HASH],
     body: {
       schema: withNotes(checkChanges.schema, KEY_NOTES),
@@ -151,7 +180,7 @@ export const keyOperations: readonly Operation[] = [
     },
     reply: { description: 'The key as it is now.', schema: shownKey },
     faults: ['not_found', 'conflict'],
-    handle: async ({ path, body }, source) => changeKey(hashIn(path), await body(), source),
+    handle: async ({ path, body, key: caller }, source) => changeKey(hashIn(path), await body(), { ...source, caller }),
   }),
   operation('DELETE /keys/{hash}', {
     ...manages,
@@ -161,7 +190,7 @@ export const keyOperations: readonly Operation[] = [
     parameters: [HASH],
     reply: { description: 'The key is deleted. Its spending stays in the ledger.', schema: deleted },
     faults: ['not_found', 'conflict'],
-    handle: ({ path }, source) => removeKey(hashIn(path), source),
+    handle: ({ path, key: caller }, source) => removeKey(hashIn(path), { ...source, caller }),
   }),
   operation('POST /keys/{hash}/rotate', {
     ...manages,
@@ -173,12 +202,12 @@ export const keyOperations: readonly Operation[] = [
     parameters: [{ ...HASH, example: 'fedcba9876543210'.repeat(4) }],
     reply: { description: 'The key with its new hash, and its new secret.', schema: madeKey },
     faults: ['not_found', 'conflict'],
-    handle: ({ path }, source) => rotateKey(hashIn(path), source),
+    handle: ({ path, key: caller }, source) => rotateKey(hashIn(path), { ...source, caller }),
   }),
   operation('GET /key', {
     id: 'getOwnKey',
     tag: 'Keys',
-    caller: 'any',
+    roles: 'any',
     summary: 'Get the key of the request',
     reply: { description: 'The key, what it has spent, and what is left.', schema: ownKey },
     handle: ({ key }, { credit }) => readKey(key, credit),

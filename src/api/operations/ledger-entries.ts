@@ -36,11 +36,12 @@ const FIELDS = {
   idempotency_key: 'The same text again adds nothing, and returns the first entry.',
 }
 
-const manages = { tag: 'Records', caller: 'management' } as const
+const reads = { tag: 'Records', roles: ['viewer', 'billing'] } as const
+const manages = { tag: 'Records', roles: ['billing'] } as const
 
 export const entryOperations: readonly Operation[] = [
   operation('GET /ledger/entries', {
-    ...manages,
+    ...reads,
     id: 'listLedgerEntries',
     summary: 'List entries of the ledger',
     description:

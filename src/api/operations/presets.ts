@@ -83,7 +83,7 @@ export const presetOperations: readonly Operation[] = [
   operation('GET /presets', {
     id: 'listPresets',
     tag: 'Presets',
-    caller: 'any',
+    roles: 'any',
     summary: 'List presets',
     parameters: [offset, limit],
     reply: { description: 'Presets.', schema: presetList },
@@ -93,7 +93,7 @@ export const presetOperations: readonly Operation[] = [
   operation('GET /presets/{slug}', {
     id: 'getPreset',
     tag: 'Presets',
-    caller: 'any',
+    roles: 'any',
     summary: 'Get a preset',
     parameters: [{ name: 'slug', in: 'path', description: 'Name of the preset.', schema: { type: 'string' }, example: 'support' }],
     reply: { description: 'The preset.', schema: shownPreset },

@@ -17,7 +17,7 @@ const provider = Type.Object({
 export const providerOperations: readonly Operation[] = [
   operation('GET /providers', {
     tag: 'Models',
-    caller: 'any',
+    roles: 'any',
     id: 'listProviders',
     summary: 'List providers',
     reply: { description: 'Providers.', schema: data(Type.Array(provider)) },

@@ -95,18 +95,18 @@ const generation = data(
   }),
 )
 
-const manages = { tag: 'Records', caller: 'management' } as const
+const reads = { tag: 'Records', roles: ['viewer', 'billing'] } as const
 
 export const recordOperations: readonly Operation[] = [
   operation('GET /credits', {
-    ...manages,
+    ...reads,
     id: 'getCredits',
     summary: 'Get credits and spending of all keys',
     reply: { description: 'Sums.', schema: credits },
     handle: (_call, source) => readCredits(source),
   }),
   operation('GET /activity', {
-    ...manages,
+    ...reads,
     id: 'listActivity',
     summary: 'List activity by day, model and provider',
     description: 'The last 30 full days.',
@@ -123,7 +123,7 @@ export const recordOperations: readonly Operation[] = [
     handle: ({ query }, source) => readActivity(query, source),
   }),
   operation('GET /sessions', {
-    ...manages,
+    ...reads,
     id: 'listSessions',
     summary: 'List sessions with their tokens and cost',
     description:
@@ -142,8 +142,8 @@ export const recordOperations: readonly Operation[] = [
     handle: ({ query }, source) => readSessions(query, source),
   }),
   operation('GET /generation', {
-    ...manages,
-    caller: 'any',
+    ...reads,
+    roles: 'any',
     id: 'getGeneration',
     summary: 'Get a generation',
     description: 'The record of one request. A key sees its own generations, a management key all.',

@@ -58,7 +58,7 @@ export const refusalOperations: readonly Operation[] = [
   operation('GET /refusals', {
     id: 'listRefusals',
     tag: 'Records',
-    caller: 'management',
+    roles: ['viewer'],
     summary: 'List refused requests',
     description:
       'Requests that the gateway itself has refused: they were sent to no provider, cost nothing and have no record of a generation. They are counted by minute, key and reason, and kept for 32 days; without `since`, those of the last 24 hours are listed. No text of a request is kept.',

@@ -33,7 +33,7 @@ export const signInOperations: readonly Operation[] = [
     ...signsIn,
     id: 'createAuthCode',
     audit: 'sign_in_code.created',
-    caller: 'ordinary',
+    roles: ['member'],
     summary: 'Create a sign-in code for an application',
     body: {
       schema: withNotes(checkKeyRequest.schema, NOTES),
@@ -67,7 +67,7 @@ export const signInOperations: readonly Operation[] = [
     ...signsIn,
     id: 'exchangeAuthCode',
     audit: 'key.created',
-    caller: 'none',
+    roles: 'none',
     summary: 'Exchange a code for a key',
     body: {
       schema: withNotes(checkExchange.schema, NOTES),

@@ -6,6 +6,7 @@ import { usd } from '../../core/money.ts'
 import { WINDOWS, windowEnd, windowStarts } from '../../core/windows.ts'
 import { keyAccounts, keyPayer } from '../../ledger/payer.ts'
 import { type ActivitySource, isoDay } from '../activity.ts'
+import { CHARGEBACK_CSV, CHARGEBACK_QUERY, readChargeback } from '../chargeback.ts'
 import { countFields } from '../count-fields.ts'
 import { KEY_COLUMNS, USE_COLUMNS } from '../csv.ts'
 import { KEY_ACTIVITY_QUERY, MAX_SUMS, readKeyActivity } from '../key-activity.ts'
@@ -58,6 +59,46 @@ const budget = Type.Object({
   }),
 })
 
+const maybeText = (description: string) => Type.Optional(maybe(Type.String({ description })))
+
+const charges = Type.Object({
+  data: Type.Array(
+    Type.Object({
+      kind: Type.Enum(['usage', 'correction', 'refund', 'write_off'], { description: 'Requests, or an entry of the ledger.' }),
+      date: Type.Optional(Type.String({ description: 'A UTC day; this and the next ones where they stand apart.' })),
+      parent: maybeText('Shared budget that the key draws on now; null for none, and for a key that is gone.'),
+      creator_user_id: maybeText('User for whom the key was made.'),
+      api_key_hash: Type.Optional(Type.String({ description: 'Of a caller with a token: its identity.' })),
+      api_key_name: maybeText('Null for a key that is gone, and for a caller with a token.'),
+      app_title: maybeText('As the application has named itself; null for none, and for entries.'),
+      session_id: maybeText('Null for none, and for entries.'),
+      external_user: maybeText('As requests have named it; null for none, and for entries.'),
+      model: maybeText('Null of entries without a generation.'),
+      provider_name: maybeText('Null of entries without a generation.'),
+      amount: Type.String({ description: 'USD as an exact decimal; below zero: given back.' }),
+      amount_nano: Type.String({ description: 'The same in nano-dollars.' }),
+      requests: count(),
+      failed_requests: count(),
+      ...countFields(BY_DAY, () => count()),
+      entry_id: Type.Optional(Type.String()),
+      entry_amount: Type.Optional(Type.String({ description: 'USD of the entry itself: a write-off moves none of them.' })),
+      entry_created_at: Type.Optional(Type.String()),
+      generation_id: maybeText('The generation that the entry is about.'),
+      actor: Type.Optional(Type.String({ description: 'Who has made the entry.' })),
+      reason: Type.Optional(Type.String()),
+    }),
+  ),
+  total: Type.Object({
+    amount: Type.String({ description: 'USD: the sum of all lines.' }),
+    amount_nano: Type.String(),
+    usage_nano: Type.String({ description: 'The part of requests.' }),
+    entries_nano: Type.String({ description: 'The part of entries.' }),
+    requests: count(),
+  }),
+  since: Type.String(),
+  until: Type.String(),
+})
+
 /** Days that are shown, with today. */
 const DAYS = 31
 
@@ -99,7 +140,7 @@ export const spendingOperations: readonly Operation[] = [
   operation('GET /activity/keys', {
     id: 'listKeyActivity',
     tag: 'Records',
-    caller: 'management',
+    roles: ['viewer', 'billing'],
     summary: 'List spending by key, day, model and provider',
     description: 'Settled requests by the UTC day of their admission, the latest day first, and on each day the most spent first.',
     parameters: KEY_ACTIVITY_QUERY,
@@ -112,9 +153,22 @@ export const spendingOperations: readonly Operation[] = [
     },
     handle: ({ query }, source) => readKeyActivity(query, source),
   }),
+  operation('GET /chargeback', {
+    id: 'getChargeback',
+    tag: 'Records',
+    roles: ['viewer', 'billing'],
+    summary: 'Get a charge-back of a period',
+    description:
+      'Who is to pay what, exact to the nano-dollar: sums of the requests that were admitted in the period, and a line for each correction, refund and write-off that counts in it. All lines are of one moment.',
+    parameters: CHARGEBACK_QUERY,
+    reply: { description: 'Lines in the order of their groups, and their sum.', schema: charges },
+    faults: ['bad_request', 'unavailable'],
+    csv: CHARGEBACK_CSV,
+    handle: ({ query }, source) => readChargeback(query, source),
+  }),
   operation('GET /keys/{hash}/budget', {
     tag: 'Keys',
-    caller: 'management',
+    roles: ['viewer', 'billing'],
     id: 'getKeyBudget',
     summary: 'Get the budget of a key',
     description: 'What it may spend, has spent day by day, and when it will have spent it all at its pace.',

@@ -33,7 +33,7 @@ export function checkKey(limit: number): ApiKey {
     hash: '',
     label: '',
     name: CHECK_KEY,
-    management: false,
+    role: 'member',
     disabled: false,
     limit,
     limitReset: 'daily',

@@ -7,6 +7,7 @@ import type { Clock } from '../../core/clock.ts'
 import { Fault } from '../../core/faults.ts'
 import { GenerationIds } from '../../core/ids.ts'
 import { openLog } from '../../core/log.ts'
+import { isManager } from '../../core/roles.ts'
 import type { GuardrailSetting } from '../../pipeline/guard/guardrail-setting.ts'
 import type { ApiKey } from '../../plugin-api/key.ts'
 import type { Listing } from '../../routing/catalog/discovery.ts'
@@ -101,7 +102,7 @@ export class Rehearsal {
     const { keys } = this
     if (name === undefined) {
       const now = this.clock.now()
-      const usable = keys.find((key) => !key.management && !key.disabled && (key.expiresAt === null || key.expiresAt > now))
+      const usable = keys.find((key) => !isManager(key) && !key.disabled && (key.expiresAt === null || key.expiresAt > now))
       if (!usable) throw new Error('no key of the configuration may generate')
       return usable
     }

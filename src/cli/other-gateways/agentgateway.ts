@@ -7,12 +7,13 @@ import type { ConfigDraft, ProviderSettings } from './config-draft.ts'
 import type { OtherGateway } from './other-gateway.ts'
 import { wholeWeight } from './quantities.ts'
 import type { Part } from './source-file.ts'
+import { GATEWAY_TITLES } from './titles.ts'
 
 const PROXY = 'headgate serves models alone: keep a proxy for other traffic'
 
 export const agentgateway: OtherGateway = {
   name: 'agentgateway',
-  title: 'agentgateway',
+  title: GATEWAY_TITLES.agentgateway,
   compared: {
     release: 'github.com/agentgateway/agentgateway at commit 005d0299',
     documents: 'https://github.com/agentgateway/agentgateway/blob/005d0299/schema/config.md',

@@ -9,12 +9,13 @@ import type { OtherGateway } from './other-gateway.ts'
 import { baseUrl } from './provider-names.ts'
 import { LIMITS, plainDecimal, resetFor, seconds } from './quantities.ts'
 import type { Part } from './source-file.ts'
+import { GATEWAY_TITLES } from './titles.ts'
 
 const IN_STORE = 'one store holds keys, spending and records here: store.url'
 
 export const bifrost: OtherGateway = {
   name: 'bifrost',
-  title: 'Bifrost',
+  title: GATEWAY_TITLES.bifrost,
   compared: {
     release: 'github.com/maximhq/bifrost at commit 003ecc6a',
     documents: 'https://docs.getbifrost.ai/deployment-guides/config-json',

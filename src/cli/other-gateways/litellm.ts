@@ -9,13 +9,14 @@ import type { OtherGateway } from './other-gateway.ts'
 import { bareProvider, presetFor } from './provider-names.ts'
 import { LIMITS, perMillion, seconds, wholeWeight } from './quantities.ts'
 import type { Part } from './source-file.ts'
+import { GATEWAY_TITLES } from './titles.ts'
 
 const CALLBACKS = 'telemetry, events and exports of headgate: docs/observability.md'
 const DOCS = 'docs/migration/litellm/settings.md has what stands for it'
 
 export const litellm: OtherGateway = {
   name: 'litellm',
-  title: 'LiteLLM',
+  title: GATEWAY_TITLES.litellm,
   compared: { release: 'litellm 1.110.2 of PyPI', documents: 'https://docs.litellm.ai/docs/proxy/configs', read: '2026-11' },
   recognises: (value) => Array.isArray(value.model_list) || isObject(value.litellm_settings) || isObject(value.router_settings),
   read: ({ root }, draft) => {

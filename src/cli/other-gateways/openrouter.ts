@@ -7,12 +7,13 @@ import { PRESET_PARAMETERS } from '../../core/parameters.ts'
 import type { ConfigDraft } from './config-draft.ts'
 import type { OtherGateway } from './other-gateway.ts'
 import type { Part } from './source-file.ts'
+import { GATEWAY_TITLES } from './titles.ts'
 
 const isPreset = (value: unknown): boolean => isObject(value) && isObject(value.designated_version)
 
 export const openrouter: OtherGateway = {
   name: 'openrouter',
-  title: 'OpenRouter presets',
+  title: GATEWAY_TITLES.openrouter,
   compared: { documents: 'https://openrouter.ai/docs', read: '2026-08-22' },
   recognises: ({ data }) => isPreset(data) || (Array.isArray(data) && asObjects(data).some(isPreset)),
   read: ({ root }, draft) => {

@@ -7,13 +7,14 @@ import type { ConfigDraft, EndpointSettings } from './config-draft.ts'
 import type { OtherGateway } from './other-gateway.ts'
 import { LIMITS, wholeWeight } from './quantities.ts'
 import type { Part } from './source-file.ts'
+import { GATEWAY_TITLES } from './titles.ts'
 
 const NO_CACHE = 'headgate has no cache of responses'
 const GUARDRAILS = 'guardrails: docs/migration/portkey.md has the checks'
 
 export const portkey: OtherGateway = {
   name: 'portkey',
-  title: 'Portkey',
+  title: GATEWAY_TITLES.portkey,
   compared: { release: '@portkey-ai/gateway 1.15.2 of npm', documents: 'https://portkey.ai/docs', read: '2026-08-21' },
   recognises: (value) =>
     Array.isArray(value.targets) || isObject(value.strategy) || typeof value.virtual_key === 'string' || isObject(value.override_params),

@@ -8,10 +8,11 @@ import type { OtherGateway } from './other-gateway.ts'
 import { presetFor } from './provider-names.ts'
 import { LIMITS, plainDecimal } from './quantities.ts'
 import type { Part } from './source-file.ts'
+import { GATEWAY_TITLES } from './titles.ts'
 
 export const tensorzero: OtherGateway = {
   name: 'tensorzero',
-  title: 'TensorZero',
+  title: GATEWAY_TITLES.tensorzero,
   compared: {
     release: 'github.com/tensorzero/tensorzero at commit 0009fa32',
     documents: 'https://github.com/tensorzero/tensorzero/blob/0009fa32/docs/gateway/configuration-reference.mdx',

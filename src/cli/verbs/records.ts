@@ -31,6 +31,7 @@ export const recordCommands: readonly Command[] = [
     page: 'docs/exports.md',
     options: {
       '--to <TARGET>': 'an export of the configuration, a folder, or s3://BUCKET/PREFIX',
+      '--format <FORMAT>': 'focus: charges as FOCUS 1.2 has them, in CSV, to standard output',
       '--since <TIME>': 'a time, or a span such as 24h or 7d',
       '--until <TIME>': 'a time, or a span',
       '--after <POSITION>': 'go on there: each batch shows one',
@@ -98,6 +99,21 @@ export const recordCommands: readonly Command[] = [
       run: async (words, flags) => (await import('../ledger-entries.ts')).ledgerEntries([kind, ...words], flags),
     }),
   ),
+  command({
+    usage: 'chargeback',
+    summary: 'Show who is to pay what of a period, exact to the nano-dollar',
+    details: 'Requests in sums, and corrections, refunds and write-offs in lines of their own. This month without --from.',
+    example: 'chargeback --from 2026-11-01 --to 2026-11-30 --by parent,model --csv --config headgate.yaml',
+    page: 'docs/keys.md',
+    options: {
+      '--from <DAY>': 'the first UTC day, such as 2026-11-01',
+      '--to <DAY>': 'the last one; today without it',
+      '--by <GROUPS>': 'some of day, parent, member, key, app, session, user, model, provider; key,model without it',
+      '--csv': 'print CSV',
+      ...OPTIONS,
+    },
+    run: async (_, flags) => (await import('../chargeback.ts')).chargeback(flags),
+  }),
   {
     usage: 'generations',
     summary: 'Show what became of a request, and why it cost what it did',
@@ -204,6 +220,15 @@ export const recordCommands: readonly Command[] = [
     page: AUDIT,
     options: { ...AUDIT_FILTERS, ...GATEWAY_OPTIONS },
     run: async (_, flags) => (await import('../audit.ts')).audit(['export'], flags),
+  }),
+  command({
+    usage: 'audit report',
+    summary: 'State what was recorded in a period, by articles 12, 19, 26 and 50 of the EU AI Act',
+    details: 'Markdown, or with --json the facts alone. Days are UTC; without --from the last 184, without --to up to today.',
+    example: 'audit report --from 2026-06-01 --to 2026-11-30 --config headgate.yaml',
+    page: AUDIT,
+    options: { '--from <DAY>': 'the first day', '--to <DAY>': 'the last day', ...OPTIONS },
+    run: async (_, flags) => (await import('../audit.ts')).audit(['report'], flags),
   }),
   command({
     usage: 'docs',

@@ -1,7 +1,7 @@
 /** Commands that serve, and that try a configuration out before it serves. */
 
 import { PLAN_FORMATS } from '../../pipeline/plan/format.ts'
-import { OTHER_GATEWAYS } from '../other-gateways/gateways.ts'
+import { GATEWAY_TITLES } from '../other-gateways/titles.ts'
 import { CONFIG_OPTION, type Command, command, JSON_OPTION } from './command.ts'
 
 export const servingCommands: readonly Command[] = [
@@ -38,12 +38,12 @@ export const servingCommands: readonly Command[] = [
     usage: 'import <FILE>',
     summary: 'Make a configuration of one of another gateway, and say what does not carry over',
     details:
-      `FILE: of ${OTHER_GATEWAYS.map(({ title }) => title).join(', ')}.\n` +
+      `FILE: of ${Object.values(GATEWAY_TITLES).join(', ')}.\n` +
       'The configuration goes to standard output, the report to standard error. Secrets of the file become variables.',
     example: 'import litellm.yaml --output imported.yaml',
     page: 'docs/migration/README.md',
     options: {
-      '--from <GATEWAY>': OTHER_GATEWAYS.map(({ name }) => name).join(', '),
+      '--from <GATEWAY>': Object.keys(GATEWAY_TITLES).join(', '),
       '--output <FILE>': 'a new file for the configuration',
       '--force': 'replace that file',
       '--json': 'the report as JSON: the fate of each value',

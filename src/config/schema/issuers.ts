@@ -1,6 +1,7 @@
 /** Identity providers whose tokens callers may show in the place of a key. */
 
 import { Type } from 'typebox'
+import { ROLES } from '../../core/roles.ts'
 import {
   asWritten,
   choiceField,
@@ -70,6 +71,12 @@ const mappingRule = (when: string) =>
       [],
     ),
     ...ofCallers,
+    role: Type.Optional(
+      choiceField(
+        'Rights of its callers, `member` if unset. With any other role they manage, and cannot generate: see [identity.md](identity.md#give-a-role).',
+        ROLES,
+      ),
+    ),
   })
 
 const rule = mappingRule(
@@ -84,13 +91,47 @@ export const certificates = closed('Callers that show a client certificate in th
     ),
   ),
   rules: listField(
-    'The first rule whose claims a certificate has gives its caller a budget, models, guardrails and limits. A certificate that no rule maps gets 403.',
+    'The first rule whose claims a certificate has gives its caller a role, a budget, models, guardrails and limits. A certificate that no rule maps gets 403.',
     mappingRule(
       'Claims that the certificate must have, all of them: `spiffe`, `subject.CN`, `subject.O`, `subject.OU`, `san.dns`, `san.uri`, `san.email`, `san.ip`, `issuer.CN`, `issuer.O`, `fingerprint256`. `{}`: every certificate that verifies.',
     ),
     1,
   ),
 })
+
+const scope = () => Type.String({ pattern: '^[\\x21\\x23-\\x5b\\x5d-\\x7e]{1,256}$', expected: 'a scope (RFC 6749, 3.3)' })
+
+const signIn = closed(
+  'Lets people sign in to the control room at this issuer, by authorization code with PKCE. Register the redirect URI `https://HOST/control-room/sign-in/NAME/callback` there.',
+  {
+    client_id: line('Client that the control room is at the issuer.', 256),
+    client_secret: Type.Optional(secret('Its secret. If unset: a public client, which PKCE alone protects.')),
+    scopes: withDefault(
+      listField('Scopes that are requested: with them the issuer states the claims that `rules` and `member` look at.', scope()),
+      ['openid', 'profile', 'email'],
+    ),
+    name: Type.Optional(entryName('Its name in the redirect URI. If unset: the host of the issuer.')),
+    label: Type.Optional(line('Its name on the button "Sign in with …". If unset: the host of the issuer.', 64)),
+    session: withDefault(
+      duration('How long a session lasts at most; never more than 12h. A person whom the issuer locks out stays signed in until then.'),
+      '12h',
+    ),
+  },
+)
+
+const login = closed(
+  'Lets people get tokens of this issuer on their machines with `headgate login`. The gateway shows these settings to everybody (RFC 9728).',
+  {
+    client_id: line('Public client with the device authorization grant (RFC 8628) at the issuer: it has no secret.', 256),
+    scopes: withDefault(
+      listField('Scopes that are requested; with `offline_access` most issuers give the token by which a login is renewed.', scope()),
+      ['openid', 'offline_access'],
+    ),
+    resource: Type.Optional(
+      line('Resource that the tokens are for (RFC 8707), where the issuer needs one to state an audience of `audiences`.', 1024),
+    ),
+  },
+)
 
 export const issuer = closed('One identity provider.', {
   issuer: Type.String({
@@ -140,6 +181,8 @@ export const issuer = closed('One identity provider.', {
       ),
     }),
   ),
+  sign_in: Type.Optional(signIn),
+  login: Type.Optional(login),
   rules: listField(
     'The first rule whose claims a token has gives its caller a budget, models, guardrails and limits. A token that no rule maps gets 403.',
     rule,

@@ -1,6 +1,7 @@
 /** API keys, and what a key may do. */
 
 import { Type } from 'typebox'
+import { ROLES } from '../../core/roles.ts'
 import { WINDOWS } from '../../core/windows.ts'
 import {
   choiceField,
@@ -34,7 +35,13 @@ export const key = closed('One API key.', {
   limit: Type.Optional(usd('USD that the key may spend: in all, or in each window of `limit_reset`. If unset: no limit.')),
   limit_reset: Type.Optional(choiceField('The limit counts the spend of the current UTC day, week (from Monday) or month.', WINDOWS)),
   parent: Type.Optional(entryName('Name of an entry of `budgets`: the key draws on it together with others, beside its own limit.')),
-  management: withDefault(flag('True: a management key, which manages keys and guardrails and cannot generate.'), false),
+  role: Type.Optional(
+    choiceField(
+      'Rights of the key. `member` generates; the others manage, and cannot generate: see [keys.md](keys.md#roles). If unset: `member`, or `owner` with `management: true`.',
+      ROLES,
+    ),
+  ),
+  management: withDefault(flag('True: the same as `role: owner`, a management key with all rights.'), false),
   disabled: withDefault(flag('True: the key is refused with 401.'), false),
   expires_at: Type.Optional(time('From this time on, the key is refused with 401.')),
   allowed_models: Type.Optional(

@@ -18,3 +18,12 @@ export function statedCount(value: unknown): number | undefined {
 export function count(value: unknown): number {
   return typeof value === 'number' && value >= 0 ? Math.min(Math.ceil(value), MOST) : (statedCount(value) ?? 0)
 }
+
+/** The first count above zero, since some providers send several names of one count and fill one. */
+export function firstCount(values: readonly unknown[]): number {
+  for (const value of values) {
+    const counted = count(value)
+    if (counted > 0) return counted
+  }
+  return 0
+}

@@ -281,10 +281,12 @@ interface TierTarget {
 /** Fits `service_tier` of a chat or Responses body, and takes out other words for a tier. */
 export function fitTier(body: JsonObject, { tier, quirks }: TierTarget, dropped: string[]): void {
   const { service_tier: requested } = body
-  if (losesTier(requested, tier)) dropped.push('service_tier')
-  const sent = tierWord(tierToSend(requested, tier), quirks)
-  if (sent !== undefined) body.service_tier = sent
-  else if (requested !== undefined) delete body.service_tier
+  if (requested !== undefined || tier !== undefined) {
+    if (losesTier(requested, tier)) dropped.push('service_tier')
+    const sent = tierWord(tierToSend(requested, tier), quirks)
+    if (sent !== undefined) body.service_tier = sent
+    else if (requested !== undefined) delete body.service_tier
+  }
   takeTierWords(body, tier, dropped)
 }
 

@@ -39,10 +39,11 @@ export function withoutSwitch(body: JsonObject, field: string): void {
   if (Object.keys(rest).length > 0) body[field] = rest
 }
 
-const isDisabled = (value: Json | undefined): boolean => value !== undefined && isObject(value) && value.enabled === false
+const isDisabled = (value: Json | undefined): boolean => isObject(value) && value.enabled === false
 
 /** True for a body of a provider that keeps it from thinking by a switch, not by an effort. */
-export const isKeptFromThinking = (body: JsonObject): boolean => switchesThinkingOff(body) || isDisabled(body.reasoning)
+export const isKeptFromThinking = (body: JsonObject): boolean =>
+  switchesThinkingOff(body) || (body.reasoning !== undefined && isDisabled(body.reasoning))
 
 /** Takes the switches out of the body of a provider, in place. */
 export function withoutSwitches(body: JsonObject): void {

@@ -69,7 +69,7 @@ export function check(body: JsonObject): void {
   if (body.messages !== undefined && body.prompt !== undefined) throw badField('prompt', 'expected either messages or prompt')
   if (Array.isArray(body.messages)) checkMessages(body.messages as JsonObject[])
   if (Array.isArray(body.tools)) checkTools(body.tools as JsonObject[])
-  checkReasoning(body)
+  if (body.reasoning_effort || body.reasoning) checkReasoning(body)
   const wantsTop = typeof body.top_logprobs === 'number' && body.top_logprobs > 0
   if (wantsTop && body.logprobs !== true && typeof body.logprobs !== 'number') throw badField('top_logprobs', 'needs logprobs: true')
   if (body.store === true) throw badField('store', 'only false is supported: answers are not stored')

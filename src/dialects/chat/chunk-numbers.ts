@@ -11,6 +11,8 @@ export class ChunkNumbers {
   /** Chunks that are in order but for their words. */
   readonly like = new LikeTexts()
   private readonly numbers = new FrameNumbers()
+  /** A stream may need no more than one look. */
+  private hasLooked = false
 
   /** True where no number is odd. @param rest of a frame, from the comma before `choices`. */
   isReadable(rest: string): boolean {
@@ -24,7 +26,8 @@ export class ChunkNumbers {
     if (like.hasLearnt && like.has(rest, 0, end)) return true
     if (!numbers.read(rest, 0, end) || numbers.indexes[CHOICE] !== 1) return false
     if (rest.includes(TOOL_CALLS) && (numbers.indexes[FRAGMENT] !== 1 || numbers.objects[FRAGMENT] !== 1)) return false
-    like.learn(rest, 0, end)
+    if (this.hasLooked) like.learn(rest, 0, end)
+    this.hasLooked = true
     return true
   }
 }

@@ -5,9 +5,9 @@
  */
 import type { IncomingHttpHeaders } from 'node:http'
 
-const NAME_IN_EVERY_PIECE = ['mistral-client-']
+const NAME_IN_EVERY_PIECE = /^mistral-client-/
 
 /** True for callers whose pieces of calls all have a name. */
 export function demandsNames({ 'user-agent': agent }: IncomingHttpHeaders): boolean {
-  return agent !== undefined && NAME_IN_EVERY_PIECE.some((beginning) => agent.startsWith(beginning))
+  return agent !== undefined && NAME_IN_EVERY_PIECE.test(agent)
 }

@@ -1,7 +1,7 @@
 /** Ends and failures of answers of this wire: in a finish reason, or in a frame or body of any form. */
 import type { Fault } from '../../core/faults.ts'
 import { asObjects, isObject, type Json, type JsonObject } from '../../core/json.ts'
-import { type EndWords, endWord, reasonIn } from '../canon/ends.ts'
+import { type EndWords, endWord } from '../canon/ends.ts'
 import { GOOD_CODES, isBadBase, isSet, looksFailed } from '../canon/error-shape.ts'
 import type { EndReason } from '../canon/events.ts'
 import { decodeFault } from './fault.ts'
@@ -94,7 +94,7 @@ export function unify(raw: string, hasCalls: boolean): EndReason {
   const word = raw.toLowerCase()
   const before = WITH_CAUSE.exec(word)?.[1]
   if (before !== undefined) return FILTERED.get(before) ?? 'unknown'
-  const reason = reasonIn(REASONS, word)
+  const reason = REASONS.get(word) ?? 'unknown'
   return reason === 'stop' && hasCalls ? 'tool_calls' : reason
 }
 
@@ -121,26 +121,35 @@ export function eventFault(data: string): Fault {
   return decodeFault(200, { message: data })
 }
 
-const OPEN: { readonly word: string | undefined; readonly fault: Fault | undefined } = { word: undefined, fault: undefined }
+interface ChoiceEnd {
+  readonly word: string | undefined
+  /** Meaning of the word, where the choice has called nothing. */
+  readonly reason: EndReason
+  readonly fault: Fault | undefined
+}
+
+/** Of a choice that goes on. */
+export const OPEN: ChoiceEnd = { word: undefined, reason: 'unknown', fault: undefined }
 
 /** Reads how a choice has ended: the word, where there is one, and the fault of a failure. @param body the chunk or reply that it stands in. */
-export function choiceEnd(choice: JsonObject, body: JsonObject): typeof OPEN {
+export function choiceEnd(choice: JsonObject, body: JsonObject): ChoiceEnd {
   const { error, finish_reason: reason } = choice
   if ((reason ?? error ?? null) === null) return OPEN
-  const ended = endWord(reason)
+  const ended = typeof reason === 'string' && reason !== '' ? reason : endWord(reason)
   // DashScope writes `"null"` until the end.
   const word = ended === 'null' ? undefined : ended
-  return { word, fault: choiceFault(choice, body, word) }
+  const meaning = word === undefined ? 'unknown' : unify(word, false)
+  const isWell = error === undefined && meaning !== 'error' && meaning !== 'unknown'
+  return { word, reason: meaning, fault: isWell ? undefined : choiceFault(choice, body, word, meaning) }
 }
 
 /** By its own error, by a word for one, or by a word that is not known beside members that report one. */
-function choiceFault(choice: JsonObject, body: JsonObject, word: string | undefined): Fault | undefined {
+function choiceFault(choice: JsonObject, body: JsonObject, word: string | undefined, meaning: EndReason): Fault | undefined {
   const { error, finish_reason: reason } = choice
   if (error !== undefined && isSet(error)) return decodeFault(200, { error: error ?? null })
   if (word === undefined) return undefined
-  const unified = unify(word, false)
-  if (unified === 'error') return decodeFault(200, { ...(isObject(reason) ? reason : {}), code: word })
-  if (unified !== 'unknown') return undefined
+  if (meaning === 'error') return decodeFault(200, { ...(isObject(reason) ? reason : {}), code: word })
+  if (meaning !== 'unknown') return undefined
   const companions = [body, choice, ...asObjects([reason ?? null])]
   const failing = companions.find((each) => looksFailed(each) || (each === reason && isSet(each.message)))
   return failing && decodeFault(200, failing)

@@ -26,7 +26,7 @@ import {
   writeMfjs,
 } from './fit-forms.ts'
 import { fitAssistant, fitParts, type MessageFit, shortId, withAssistantAfterTools, withJoinedText, withoutMedia } from './fit-messages.ts'
-import { fitSwitches, switchThinkingOff } from './no-thinking.ts'
+import { fitSwitches, knownWay, switchThinkingOff } from './no-thinking.ts'
 import { chatParameters } from './parameters.ts'
 import { requestRunningUsage } from './running-usage.ts'
 
@@ -69,8 +69,8 @@ function strip(body: JsonObject, target: Target, dropped: string[]): void {
     remove(body, 'tool_choice')
     remove(body, 'parallel_tool_calls')
   }
-  fitStops(body, target.quirks.most_stops, dropped)
-  fitChoice(body, target.quirks, dropped)
+  if (target.quirks.most_stops !== undefined) fitStops(body, target.quirks.most_stops, dropped)
+  if (body.tool_choice !== undefined) fitChoice(body, target.quirks, dropped)
   if (target.quirks.effort_with_tools === false && body.tools !== undefined && body.reasoning_effort !== undefined) {
     delete body.reasoning_effort
     dropped.push('reasoning.effort')
@@ -78,8 +78,8 @@ function strip(body: JsonObject, target: Target, dropped: string[]): void {
 }
 
 /** More than the provider takes are looked for in the answer; empty ones are none. */
-function fitStops(body: JsonObject, most: number | undefined, dropped: string[]): void {
-  if (most === undefined || !Array.isArray(body.stop) || body.stop.length <= most) return
+function fitStops(body: JsonObject, most: number, dropped: string[]): void {
+  if (!Array.isArray(body.stop) || body.stop.length <= most) return
   const written = body.stop.filter((sequence) => sequence !== '')
   if (written.length <= most) body.stop = written
   else leaveOut(body, 'stop', dropped)
@@ -118,16 +118,16 @@ const nameIn = ({ function: named }: JsonObject): string | undefined => (isObjec
 const CAP_FIELDS = ['max_completion_tokens', 'max_tokens'] as const
 const CAP_FIELDS_OLD = ['max_tokens', 'max_completion_tokens'] as const
 
-const capFields = (quirks: Quirks) => (quirks.max_tokens_field === 'max_completion_tokens' ? CAP_FIELDS : CAP_FIELDS_OLD)
-
 export const chatCap: CapWire = {
-  sends: (rules, held) => sendsCap(rules, capFields(rules.quirks)[0], held),
+  sends: (rules, held) => sendsCap(rules, quirkRules(rules.quirks).capFields[0], held),
   written: requestedCap,
 }
 
 function setCap(body: JsonObject, target: Target, dropped: string[]): void {
+  const hasCap = body.max_completion_tokens !== undefined || body.max_tokens !== undefined
+  if (!hasCap && target.outputCap === undefined) return
   const requested = requestedCap(body)
-  const [field, other] = capFields(target.quirks)
+  const [field, other] = quirkRules(target.quirks).capFields
   remove(body, other)
   const { outputCap } = target
   const cap = outputCap === undefined ? requested : Math.min(requested ?? outputCap, outputCap)
@@ -159,7 +159,9 @@ function setReasoning(body: JsonObject, target: Target, dropped: string[]): void
   const isSwitched = requested !== undefined && isSwitchedOff(body)
   remove(body, 'reasoning')
   remove(body, 'reasoning_effort')
-  if (!fitSwitches(body, target.quirks, dropped) && isSwitched) return
+  const { thinkingOff } = quirkRules(target.quirks)
+  if (thinkingOff !== undefined) fitSwitches(body, thinkingOff, dropped)
+  else if (isSwitched) return
   if (!requested || (requested.effort ?? requested.maxTokens ?? requested.enabled ?? requested.summary) === undefined) return
   const { supported, quirks } = target
   if (supported && !supported.has('reasoning') && !supported.has('reasoning_effort')) {
@@ -192,10 +194,11 @@ export function shapeRequest(body: JsonObject, target: Target, dropped: string[]
   remove(body, 'include_reasoning')
   setCap(body, target, dropped)
   strip(body, target, dropped)
-  fitForms(body, target.quirks)
-  fitSchemas(body, target.quirks, dropped)
+  const { changesForms, changesSchemas } = quirkRules(target.quirks)
+  if (changesForms || body.logprobs !== undefined) fitForms(body, target.quirks)
+  if (changesSchemas) fitSchemas(body, target.quirks, dropped)
   if (body.safety_identifier === null) delete body.safety_identifier
-  fitUser(body, target, dropped)
+  if (body.user !== undefined || body.safety_identifier !== undefined) fitUser(body, target, dropped)
   if (body.store === null) delete body.store
   if (body.n !== undefined) delete body.n
   fitTier(body, target, dropped)
@@ -217,7 +220,9 @@ export function shapeRequest(body: JsonObject, target: Target, dropped: string[]
   }
 }
 
-/** Changes members of a body; lists and messages of the caller's own are never touched. */
+const FORM_QUIRKS = ['one_system_message', 'null_content', 'tool_parameters', 'boolean_schemas', 'stop'] as const
+
+/** Changes members of a body by those quirks; lists and messages of the caller's own are never touched. */
 function fitForms(body: JsonObject, quirks: Quirks): void {
   if (quirks.one_system_message === true) body.messages = withOneSystem(body.messages)
   if (quirks.null_content === false) body.messages = withoutNull(body.messages)
@@ -227,7 +232,9 @@ function fitForms(body: JsonObject, quirks: Quirks): void {
   if (typeof body.logprobs === 'boolean' || typeof body.logprobs === 'number') fitLogprobs(body, quirks.logprobs === 'count')
 }
 
-/** Changes `response_format`, `tools` and, for a schema in words, `messages` of a body; the caller's own are never touched. */
+const SCHEMA_QUIRKS = ['json_schema', 'json_object', 'loose_schemas', 'strict_tools', 'schemas', 'closed_schemas'] as const
+
+/** By those quirks changes `response_format`, `tools` and, for a schema in words, `messages` of a body; the caller's own are never touched. */
 export function fitSchemas(body: JsonObject, quirks: Quirks, dropped: string[]): void {
   if (quirks.json_schema === 'json_object') withoutSchema(body, dropped)
   if (quirks.json_object === 'schema') withAnyObject(body)
@@ -244,19 +251,42 @@ export function fitSchemas(body: JsonObject, quirks: Quirks, dropped: string[]):
 /** In the quirk `body.drop`, and in the report of what was left out: a field of each message. */
 const MESSAGE_FIELD = 'messages.'
 
-const fits = new WeakMap<Quirks, MessageFit>()
+/** Rules that the quirks of an endpoint set for its bodies, computed once. */
+interface QuirkRules {
+  readonly messages: MessageFit
+  /** The name of the cap that is sent, and the other one. */
+  readonly capFields: typeof CAP_FIELDS | typeof CAP_FIELDS_OLD
+  /** Known way to keep the provider from thinking; undefined where nothing says so, and a caller's own words pass. */
+  readonly thinkingOff: string | undefined
+  /** Some quirk of `fitForms`, or of `fitSchemas`, is set. */
+  readonly changesForms: boolean
+  readonly changesSchemas: boolean
+}
+
+const rules = new WeakMap<Quirks, QuirkRules>()
 
 /** True for a provider that takes details of reasoning back, with what is signed and encrypted in them. */
 export function replaysDetails(quirks: Quirks): boolean {
-  return messageFit(quirks).replay === 'details'
+  return quirkRules(quirks).messages.replay === 'details'
 }
 
-/** Rules that the quirks of an endpoint set for its messages, computed once. */
-function messageFit(quirks: Quirks): MessageFit {
-  const known = fits.get(quirks)
+function quirkRules(quirks: Quirks): QuirkRules {
+  const known = rules.get(quirks)
   if (known) return known
+  const found: QuirkRules = {
+    messages: messageFit(quirks),
+    capFields: quirks.max_tokens_field === 'max_completion_tokens' ? CAP_FIELDS : CAP_FIELDS_OLD,
+    thinkingOff: knownWay(quirks),
+    changesForms: FORM_QUIRKS.some((name) => quirks[name] !== undefined),
+    changesSchemas: SCHEMA_QUIRKS.some((name) => quirks[name] !== undefined),
+  }
+  rules.set(quirks, found)
+  return found
+}
+
+function messageFit(quirks: Quirks): MessageFit {
   const replay = quirks.reasoning_replay
-  const fit: MessageFit = {
+  return {
     // A provider that takes the object `reasoning` is a gateway itself.
     replay: replay === 'none' ? undefined : (replay ?? (quirks.reasoning === 'object' ? 'details' : undefined)),
     isReplayRequired: quirks.reasoning_replay_required === true,
@@ -269,17 +299,15 @@ function messageFit(quirks: Quirks): MessageFit {
     mark: quirks.explicit_caching === true ? 'prompt_cache_breakpoint' : quirks.cache_control === true ? 'cache_control' : undefined,
     without: (quirks.body?.drop ?? []).filter((name) => name.startsWith(MESSAGE_FIELD)).map((name) => name.slice(MESSAGE_FIELD.length)),
   }
-  fits.set(quirks, fit)
-  return fit
 }
 
 /** Fits messages and tools of a body, in place; the caller's own are never touched. @param dropped receives what is left out. */
 function fitConversation(body: JsonObject, { quirks, account }: Pick<Target, 'quirks' | 'account'>, dropped: string[]): void {
-  const fit = { ...messageFit(quirks), account }
+  const fit = { ...quirkRules(quirks).messages, account }
   const lost = new Set<string>()
   const fitted = fitMessages(body.messages, fit, lost)
   const messages = fit.takesUserAfterTool ? fitted : withAssistantAfterTools(fitted)
-  const tools = fitTools(body.tools, fit, lost)
+  const tools = body.tools === undefined ? undefined : fitTools(body.tools, fit, lost)
   if (messages !== body.messages) body.messages = messages
   if (tools !== body.tools) body.tools = tools
   for (const name of lost) if (!dropped.includes(name)) dropped.push(name)

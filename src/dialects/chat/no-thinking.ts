@@ -37,17 +37,14 @@ interface ThinkingQuirks {
 }
 
 /** Known way to keep the provider from thinking; undefined where nothing says so, and a caller's own words pass. */
-const knownWay = ({ thinking_off: way, efforts, reasoning }: ThinkingQuirks): string | undefined =>
+export const knownWay = ({ thinking_off: way, efforts, reasoning }: ThinkingQuirks): string | undefined =>
   way ?? (reasoning === 'object' ? 'reasoning' : efforts?.includes('none') ? 'effort' : undefined)
 
 /**
  * Takes the words of other servers out, where the provider is known to have one of its own.
- * @param dropped receives those by which thinking is wanted.
- * @returns false where they stay, since the provider may be the one that knows them.
+ * @param way from `knownWay`. @param dropped receives those by which thinking is wanted.
  */
-export function fitSwitches(body: JsonObject, quirks: ThinkingQuirks, dropped: string[]): boolean {
-  const way = knownWay(quirks)
-  if (way === undefined) return false
+export function fitSwitches(body: JsonObject, way: string, dropped: string[]): void {
   const own = SWITCHES[way]
   for (const field in SWITCH_FIELDS) {
     const { [field]: value } = body
@@ -57,5 +54,4 @@ export function fitSwitches(body: JsonObject, quirks: ThinkingQuirks, dropped: s
     withoutSwitch(body, field)
     if (!off) dropped.push(field)
   }
-  return true
 }

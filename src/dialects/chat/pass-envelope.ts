@@ -2,7 +2,6 @@
 import { escapesLetters, type JsonObject } from '../../core/json.ts'
 import { alone, binary, endOfString, escapeExcess, jsonObject, textBytes } from '../../machines/sse/frames.ts'
 import { MEDIA_BYTES } from '../canon/events.ts'
-import { createdIn } from '../canon/places.ts'
 import { servedTier, shownTier } from '../canon/served-tier.ts'
 import type { ReplyContext } from '../types.ts'
 import { ChunkNumbers } from './chunk-numbers.ts'
@@ -10,7 +9,10 @@ import { ChunkNumbers } from './chunk-numbers.ts'
 /** Marks of thoughts and sources within content, of empty calls and of tools that the provider ran: a frame that is relayed unread has none. */
 const MARKS = ['"thinking"', '"function_call"', '"reference_ids"', '"tool_reference"', '"executed_tools"']
 
-const holdsMark = (batch: string): boolean => MARKS.some((mark) => batch.includes(mark))
+function holdsMark(batch: string): boolean {
+  for (const mark of MARKS) if (batch.includes(mark)) return true
+  return false
+}
 
 /** Beginning of each of the names; where a frame has it not, there is no reasoning. */
 const REASONING = '"reasoning'
@@ -47,9 +49,9 @@ export function frameWords(frame: string): number {
   return frame.length > LONG_FRAME ? MEDIA_BYTES : 1
 }
 
-/** True for a frame that counts as an image. @param words what `frameWords` returned for it. */
-export function isImage(frame: string, words: number): boolean {
-  return words === MEDIA_BYTES && frame.length > LONG_FRAME && frame.includes('"images":')
+/** True where a frame of as many bytes as a medium counts for is an image. */
+export function isImage(frame: string): boolean {
+  return frame.length > LONG_FRAME && frame.includes('"images":')
 }
 
 /** Frame around the model's words in all chunks of one kind: compared in one go, without a scan. */
@@ -180,16 +182,17 @@ export class Envelope {
 
   /**
    * @param frame a whole frame, binary; its members before `choices` are the envelope.
+   * @param created its time, where it states one.
    * @returns undefined where the frame is not written in a way that can be patched by text.
    */
-  static learn(frame: string, ctx: ReplyContext): Envelope | undefined {
+  static learn(frame: string, created: number | undefined, ctx: ReplyContext): Envelope | undefined {
     if (!frame.startsWith('data: {') || frame.indexOf('\n') !== frame.length - 2) return undefined
     for (const style of STYLES) {
       const at = frame.indexOf(style.choices)
       if (at === -1) continue
       const header = parseHeader(frame.slice(6, at))
       if (!header) return undefined
-      const shown = ourHeader(header, ctx)
+      const shown = ourHeader(header, header.created === undefined ? undefined : created, ctx)
       // A member behind the choices would come twice.
       if (shown.created !== header.created && frame.includes('"created"', at)) return undefined
       const ours = `data: ${binary(JSON.stringify(shown).slice(0, -1))}`
@@ -232,8 +235,9 @@ export class Envelope {
     const { prefix, ours, style } = this
     if (!frame.startsWith(prefix) || frame.indexOf('\n') !== frame.length - 2 || frame.includes(style.usage)) return undefined
     this.content = frameWords(frame)
-    this.images = isImage(frame, this.content) ? 1 : 0
-    const rest = mirroredFrame(frame.slice(prefix.length))
+    this.images = this.content === MEDIA_BYTES && isImage(frame) ? 1 : 0
+    const behind = frame.slice(prefix.length)
+    const rest = behind.includes(REASONING) ? mirroredFrame(behind) : behind
     return rest === undefined || !this.numbers.isReadable(rest) ? undefined : ours + rest.replace(style.noUsage, '')
   }
 
@@ -280,7 +284,7 @@ export class Envelope {
       this.isUnchanged = shown === rest && text === batch && !batch.includes(TOOL_CALLS)
       const words = frameWords(rest)
       content += words
-      if (isImage(rest, words)) images++
+      if (words === MEDIA_BYTES && isImage(rest)) images++
       at = end + 2
     }
     this.content = content
@@ -306,10 +310,10 @@ function parseHeader(text: string): JsonObject | undefined {
   return typeof header?.id === 'string' && !header.usage ? header : undefined
 }
 
-/** Our id, model and provider in a chunk's members; `usage` is only ever ours, in the last chunk. */
-export function ourHeader(chunk: JsonObject, ctx: ReplyContext): JsonObject {
+/** Our id, model and provider in a chunk's members; `usage` is only ever ours, in the last chunk. @param created the provider's time, where it is one. */
+export function ourHeader(chunk: JsonObject, created: number | undefined, ctx: ReplyContext): JsonObject {
   const out: JsonObject = { ...chunk, id: ctx.id, object: 'chat.completion.chunk', model: ctx.model }
-  if (createdIn(chunk) === undefined) out.created = ctx.created
+  if (created === undefined) out.created = ctx.created
   if (ctx.provider !== '') out.provider = ctx.provider
   delete out.usage
   if (out.service_tier !== undefined && out.service_tier !== USUAL_TIER) showTier(out)

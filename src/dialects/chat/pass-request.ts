@@ -3,6 +3,7 @@ import { asObjects, isObject, type Json, type JsonObject } from '../../core/json
 import { mayBeCited } from '../canon/cited-results.ts'
 import { GATEWAY_KEYS } from '../canon/request-fields.ts'
 import type { Encoded, Target } from '../types.ts'
+import { hidesReasoning } from './check.ts'
 import { CUSTOM } from './client-tools.ts'
 import { bodyMessages } from './decode-request.ts'
 import { PATH } from './encode-request.ts'
@@ -25,8 +26,17 @@ export function passRequest(body: JsonObject, target: Target): Encoded {
   return { path: PATH, body: copy, dropped }
 }
 
+/**
+ * True for a body that goes to the target in the pass lane. Reasoning that the caller excluded is left out only where the reply is
+ * re-encoded, and so are functions in place of other tools. Sources that the answer cites stand in it as annotations only where it is decoded.
+ */
+export function admits(body: JsonObject, { quirks }: Pick<Target, 'quirks'>): boolean {
+  if (quirks.custom_tools !== true && needsFunctions(body)) return false
+  return !(quirks.citations !== undefined && isCited(body, quirks.citations)) && !hidesReasoning(body)
+}
+
 /** True where a provider that knows functions alone cannot take the body as it is. */
-export function needsFunctions({ tools, messages }: JsonObject): boolean {
+function needsFunctions({ tools, messages }: JsonObject): boolean {
   if (tools && asObjects(tools).some(isCustom)) return true
   if (!Array.isArray(messages)) return false
   for (const { tool_calls: calls } of messages as JsonObject[]) if (calls && asObjects(calls).some(isCustom)) return true
@@ -36,8 +46,8 @@ export function needsFunctions({ tools, messages }: JsonObject): boolean {
 const isCustom = ({ type, custom }: JsonObject): boolean => type === CUSTOM && isObject(custom)
 
 /** True where annotations of the answer depend on all of its text, or on what the request holds. */
-export function isCited({ messages }: JsonObject, citations: Target['quirks']['citations']): boolean {
-  if (citations !== 'references') return citations !== undefined
+function isCited({ messages }: JsonObject, citations: Target['quirks']['citations']): boolean {
+  if (citations !== 'references') return true
   return asObjects(messages).some(({ role, content }) => role === 'tool' && contentTexts(content).some(mayBeCited))
 }
 

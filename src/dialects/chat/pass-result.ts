@@ -54,7 +54,7 @@ export function passResult(body: JsonObject, ctx: ReplyContext): PassResult {
   const choice = firstChoice(body)
   if (choice instanceof Fault) return { fault: choice, finish: (final) => faultText(ctx, final) }
   const message = choice.message as JsonObject
-  joinParts(message)
+  if (Array.isArray(message.content)) joinParts(message, message.content)
   mirrorReasoning(message, ctx)
   mendChoice(choice, message)
   const areBroken = completeCalls(message)

@@ -4,7 +4,7 @@ import { isObject, type Json, type JsonObject } from '../../core/json.ts'
 import { binary, utf8 } from '../../machines/sse/frames.ts'
 import { NO_ARGUMENTS } from '../canon/call-arguments.ts'
 import { laterEnd } from '../canon/ends.ts'
-import type { End } from '../canon/events.ts'
+import { type End, MEDIA_BYTES } from '../canon/events.ts'
 import { createdIn, onlyChoice } from '../canon/places.ts'
 import { noteTier, type TierReport, tierBesideUsage } from '../canon/served-tier.ts'
 import { NO_REPORT, withSearches } from '../canon/usage.ts'
@@ -12,7 +12,7 @@ import type { Quirks } from '../quirks.ts'
 import { FramePassStream } from '../sse/pass-stream.ts'
 import type { Final, ReplyContext } from '../types.ts'
 import { type CallSlot, gatherArguments, ToolCalls } from './call-fragments.ts'
-import { choiceEnd, eventFault, faultIn, unify } from './ends.ts'
+import { choiceEnd, eventFault, faultIn, OPEN } from './ends.ts'
 import { Envelope, endsInForeignTier, frameWords, isImage, mirrorsByText, ourHeader, USUAL_TIER } from './pass-envelope.ts'
 import { chunkHead, closingChunks, joinParts, LateMembers, mendChoice, mirrorReasoning, ReplyIdentity } from './reply.ts'
 import { RunningUsage } from './running-usage.ts'
@@ -28,6 +28,14 @@ const MAX_LESSONS = 4
 const filled = (value: unknown): boolean =>
   typeof value === 'string' || Array.isArray(value) ? value.length > 0 : value !== null && value !== undefined
 
+/** Finds the fault that a frame reports. Nearly all frames have a choice or usage, and nothing in which an error stands. */
+function failureIn(chunk: JsonObject, name: string | undefined): Fault | undefined {
+  const { choices, usage, object } = chunk
+  const hasAnswer = (Array.isArray(choices) && choices.length > 0) || (typeof usage === 'object' && usage !== null)
+  const isUsual = hasAnswer && object === 'chat.completion.chunk' && (chunk.error ?? chunk.base_resp ?? chunk.type ?? name) === undefined
+  return isUsual ? undefined : faultIn(chunk, name)
+}
+
 /** True where a delta says more than its role. */
 function speaks(delta: JsonObject): boolean {
   for (const key in delta) if (key !== 'role' && filled(delta[key])) return true
@@ -37,7 +45,14 @@ function speaks(delta: JsonObject): boolean {
 /** Pure ASCII, so that it is the same text in every encoding. */
 const ascii = (text: string): string => text.replace(/[\u0080-\uffff]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`)
 
+interface FrameFacts {
+  readonly frame: string
+  readonly edited: boolean
+  readonly created: number | undefined
+}
+
 export class ChatPassStream extends FramePassStream {
+  protected override readonly endsAtSentinel = true
   counted = 0
   /** Set where the provider is requested to count along. */
   readonly running: RunningUsage | undefined
@@ -63,13 +78,12 @@ export class ChatPassStream extends FramePassStream {
   private readonly identity = new ReplyIdentity()
 
   constructor(ctx: ReplyContext, { running_usage: way }: Quirks = {}) {
-    super(ctx, faultIn)
+    super(ctx, failureIn)
     if (way !== undefined) this.running = new RunningUsage(way)
   }
 
   protected run(frames: string, at: number): string | undefined {
-    // Nothing but usage is expected behind the end.
-    if (!this.envelope || this.end) return undefined
+    if (!this.envelope) return undefined
     this.runEnd = frames.length
     const all = at === 0 ? this.rewritten(frames, this.envelope) : undefined
     if (all !== undefined) return all
@@ -114,11 +128,8 @@ export class ChatPassStream extends FramePassStream {
   finish(final: Final): string {
     const delta = this.roleSent ? '{}' : '{"role":"assistant","content":""}'
     const head = chunkHead(this.ctx, this.created ?? this.ctx.created)
-    return ascii(closingChunks(this.ctx, final, head, { delta, rest: this.rest, members: this.late.text() }))
-  }
-
-  protected override sentinel(): void {
-    this.over = true
+    const text = closingChunks(this.ctx, final, head, { delta, rest: this.rest, members: this.late.text() })
+    return Buffer.byteLength(text) === text.length ? text : ascii(text)
   }
 
   /** It may have been cut, so it is read whatever it looks like. */
@@ -142,13 +153,14 @@ export class ChatPassStream extends FramePassStream {
   }
 
   private chunk(chunk: JsonObject, frame: string): string {
+    const created = createdIn(chunk)
     const choice = onlyChoice(chunk.choices)
     if (!choice || choice.usage || chunk.usage || chunk.x_groq) this.usage = usageIn(chunk, this.usage) ?? this.usage
     if (this.sources) this.countSearches(this.sources)
     const { service_tier: tierWord } = chunk
     if (tierWord !== this.tierWord || chunk.usage) this.tier = tierBesideUsage(chunk) ?? this.tier
     this.tierWord = tierWord
-    this.created ??= createdIn(chunk)
+    this.created ??= created
     if (!choice) {
       this.late.keep(chunk, this.ctx.brand)
       return ''
@@ -161,25 +173,30 @@ export class ChatPassStream extends FramePassStream {
     }
     const delta = isObject(choice.delta) ? choice.delta : {}
     if (this.identity.isAnother(chunk, delta, this.committed)) return this.fail(new Fault('upstream_garbled'))
-    let edited = joinParts(delta) || isWhole
+    let edited = (Array.isArray(delta.content) && joinParts(delta, delta.content)) || isWhole
     if (Array.isArray(delta.executed_tools) && this.cites(delta)) edited = true
     // Written with escapes, for example, a name is not found in the text.
-    if (mirrorReasoning(delta, this.ctx) && (this.ctx.refusesTwoNames === true || !mirrorsByText(frame))) edited = true
+    const reasons = (delta.reasoning ?? delta.reasoning_content ?? delta.reasoning_details) !== undefined
+    if (reasons && mirrorReasoning(delta, this.ctx) && (this.ctx.refusesTwoNames === true || !mirrorsByText(frame))) edited = true
     let isMended = mendChoice(choice, delta)
     if (Array.isArray(delta.tool_calls)) isMended = this.tidyCalls(delta.tool_calls, isMended)
     if (isMended) edited = true
     if (choice.finish_reason === '' || choice.finish_reason === 'null') choice.finish_reason = null
     if ((tierWord ?? USUAL_TIER) !== USUAL_TIER && endsInForeignTier(frame)) edited = true
-    const { word, fault } = choiceEnd(choice, chunk)
+    const isOpen = (choice.finish_reason ?? choice.error ?? null) === null
+    const { word, reason, fault } = isOpen ? OPEN : choiceEnd(choice, chunk)
     const over = word !== undefined
     if (over || fault) edited = true
     let out = ''
-    if (speaks(delta)) out = this.content(chunk, choice, delta, { frame, edited })
+    if (speaks(delta)) out = this.content(chunk, choice, delta, { frame, edited, created })
     else if (over) this.keepRest(choice, chunk)
-    else if (delta.role === 'assistant' && !this.roleSent && this.held === '') this.held = this.written(chunk)
-    else if (filled(choice.logprobs)) out = this.content(chunk, choice, delta, { frame, edited })
+    else if (delta.role === 'assistant' && !this.roleSent && this.held === '') this.held = this.written(chunk, created)
+    else if (filled(choice.logprobs)) out = this.content(chunk, choice, delta, { frame, edited, created })
     if (fault) this.fail(fault)
-    else if (over) this.end = laterEnd(this.end, { reason: unify(word, this.calls !== undefined), raw: word })
+    else if (over) {
+      const end: End = { reason: reason === 'stop' && this.calls ? 'tool_calls' : reason, raw: word }
+      this.end = this.end ? laterEnd(this.end, end) : end
+    }
     return out
   }
 
@@ -252,7 +269,7 @@ export class ChatPassStream extends FramePassStream {
     return binary(out)
   }
 
-  private content(chunk: JsonObject, choice: JsonObject, delta: JsonObject, how: { frame: string; edited: boolean }): string {
+  private content(chunk: JsonObject, choice: JsonObject, delta: JsonObject, how: FrameFacts): string {
     let { edited } = how
     let out = ''
     if (!this.roleSent) {
@@ -270,7 +287,7 @@ export class ChatPassStream extends FramePassStream {
       delete choice.native_finish_reason
       delete choice.error
     }
-    const text = edited ? this.written(chunk) : this.patched(chunk, how.frame)
+    const text = edited ? this.written(chunk, how.created) : this.patched(chunk, how)
     this.committed = true
     this.count(edited ? undefined : this.envelope, delta)
     return out + text
@@ -286,24 +303,24 @@ export class ChatPassStream extends FramePassStream {
     const frame = binary(JSON.stringify(delta))
     const words = frameWords(frame)
     this.relayed += words
-    if (isImage(frame, words)) this.images++
+    if (words === MEDIA_BYTES && isImage(frame)) this.images++
   }
 
   /** The frame's own bytes behind our envelope, if it can be learned; else written anew. */
-  private patched(chunk: JsonObject, frame: string): string {
+  private patched(chunk: JsonObject, { frame, created }: FrameFacts): string {
     const known = this.envelope?.rewriteRead(frame)
     if (known !== undefined) return known
-    if (this.lessons >= MAX_LESSONS) return this.written(chunk)
-    this.envelope = Envelope.learn(frame, this.ctx)
+    if (this.lessons >= MAX_LESSONS) return this.written(chunk, created)
+    this.envelope = Envelope.learn(frame, created, this.ctx)
     const out = this.envelope?.rewriteRead(frame)
     if (out !== undefined) return out
     this.lessons++
     this.envelope = undefined
-    return this.written(chunk)
+    return this.written(chunk, created)
   }
 
-  private written(chunk: JsonObject): string {
-    return `data: ${binary(JSON.stringify(ourHeader(chunk, this.ctx)))}\n\n`
+  private written(chunk: JsonObject, created: number | undefined): string {
+    return `data: ${binary(JSON.stringify(ourHeader(chunk, created, this.ctx)))}\n\n`
   }
 
   private keepRest(choice: JsonObject, chunk: JsonObject): void {
@@ -314,3 +331,5 @@ export class ChatPassStream extends FramePassStream {
     }
   }
 }
+
+export const openPassStream = (ctx: ReplyContext, quirks?: Quirks): ChatPassStream => new ChatPassStream(ctx, quirks)

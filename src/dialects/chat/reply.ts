@@ -31,8 +31,8 @@ const UNKNOWN_SOURCES = new Sources()
  * Mistral's models send `ThinkChunk`, `TextChunk` and `ReferenceChunk` there, whole and in deltas.
  * @returns true where there were any: content with any other part stays a list.
  */
-export function joinParts(message: JsonObject): boolean {
-  const parts = Array.isArray(message.content) ? message.content.filter(isObject) : []
+export function joinParts(message: JsonObject, content: readonly Json[]): boolean {
+  const parts = content.filter(isObject)
   if (parts.length === 0 || !parts.every(({ type }) => JOINED.has(type))) return false
   citeParts(message, parts)
   const thoughts = parts.map((part) => (part.type === 'thinking' ? thoughtsIn(part) : '')).join('')
@@ -63,7 +63,8 @@ const isEmpty = (value: Json | undefined): boolean => value === undefined || val
  * @returns true where it had to.
  */
 export function mendChoice(choice: JsonObject, message: JsonObject): boolean {
-  let isChanged = dropEmptyMembers(message) || choice.index !== 0
+  const mayDrop = message.function_call !== undefined || message.audio !== undefined
+  let isChanged = (mayDrop && dropEmptyMembers(message)) || choice.index !== 0
   choice.index = 0
   for (const list of [message.annotations, message.reasoning_details, message.images])
     if (list !== undefined && mendCitations(list)) isChanged = true

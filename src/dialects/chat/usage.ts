@@ -1,7 +1,7 @@
 /** Token counts of this wire, as providers report them and as callers read them (docs/contract.md#chat-reply). */
 import { isObject, type JsonObject } from '../../core/json.ts'
 import { usd } from '../../core/money.ts'
-import { count, statedCount } from '../canon/counts.ts'
+import { count, firstCount, statedCount } from '../canon/counts.ts'
 import { beyondFees, feesIn, toolUseIn } from '../canon/provider-fees.ts'
 import { type Usage, withEarlierSides } from '../canon/usage.ts'
 import { unknownMembers } from '../canon/usage-members.ts'
@@ -24,37 +24,28 @@ function addMissing(usage: Usage, total: number): void {
   } else if (total === 0 && usage.reasoning > usage.output) usage.output += usage.reasoning
 }
 
-/** Place where providers count tokens read from their cache: in the details of the prompt, or beside it. */
-const CACHED = [
-  ['into', 'cached_tokens'],
+/** Tokens read from the provider's cache, wherever providers count them: in the details of the prompt, or beside it. */
+const readFromCache = (into: JsonObject, raw: JsonObject): readonly unknown[] => [
+  into.cached_tokens,
   // DeepSeek.
-  ['raw', 'prompt_cache_hit_tokens'],
-  ['raw', 'cached_tokens'],
+  raw.prompt_cache_hit_tokens,
+  raw.cached_tokens,
   // Mistral, where it does not send the details.
-  ['raw', 'num_cached_tokens'],
-  ['raw', 'cache_read_input_tokens'],
-] as const
+  raw.num_cached_tokens,
+  raw.cache_read_input_tokens,
+]
 
 /**
  * The same of what was written to it. OpenAI: `cache_write_tokens` (npm openai 7.59.0, `CompletionUsage.PromptTokensDetails`). DashScope:
  * `cache_creation_input_tokens` (help.aliyun.com, Model Studio: context cache, "explicit cache"), which proxies for Anthropic's models have
  * beside the details.
  */
-const WRITTEN = [
-  ['into', 'cache_write_tokens'],
-  ['into', 'cache_creation_tokens'],
-  ['into', 'cache_creation_input_tokens'],
-  ['raw', 'cache_creation_input_tokens'],
-] as const
-
-/** The first count above zero, since some send several of the names and fill one. */
-function firstCount(places: readonly (readonly ['into' | 'raw', string])[], into: JsonObject, raw: JsonObject): number {
-  for (const [where, name] of places) {
-    const counted = count((where === 'into' ? into : raw)[name])
-    if (counted > 0) return counted
-  }
-  return 0
-}
+const writtenToCache = (into: JsonObject, raw: JsonObject): readonly unknown[] => [
+  into.cache_write_tokens,
+  into.cache_creation_tokens,
+  into.cache_creation_input_tokens,
+  raw.cache_creation_input_tokens,
+]
 
 /**
  * Writes by how long they are kept: `cache_creation` of DashScope and of proxies for Anthropic's models, within the details or beside them;
@@ -62,7 +53,6 @@ function firstCount(places: readonly (readonly ['into' | 'raw', string])[], into
  */
 function lifetimes(into: JsonObject, raw: JsonObject): { short: number; long: number } {
   const { cache_creation: within, cache_write_tokens_details: written } = into
-  if ((within ?? written ?? raw.cache_creation) === undefined) return { short: 0, long: 0 }
   const kept = isObject(within) ? within : isObject(raw.cache_creation) ? raw.cache_creation : {}
   const details = isObject(written) ? written : {}
   const short = count(kept.ephemeral_5m_input_tokens) + count(details.ttl_30m_tokens)
@@ -70,14 +60,15 @@ function lifetimes(into: JsonObject, raw: JsonObject): { short: number; long: nu
   return { short, long }
 }
 
+const NO_LIFETIMES = { short: 0, long: 0 }
+
 /**
  * The names of Anthropic's wire stand for counts that its input leaves out, and some proxies keep that: where they do not fit into the
  * prompt they stand beside it.
  */
-function addCacheBeside(usage: Usage, raw: JsonObject): void {
-  const named = raw.cache_read_input_tokens !== undefined || raw.cache_creation_input_tokens !== undefined
+function addCacheBeside(usage: Usage): void {
   const aside = usage.cached + usage.cacheWrite
-  if (named && aside > usage.input) usage.input += aside
+  if (aside > usage.input) usage.input += aside
 }
 
 /**
@@ -85,17 +76,20 @@ function addCacheBeside(usage: Usage, raw: JsonObject): void {
  * @param before an earlier report of the same stream: some report prompt and completion separately.
  */
 export function decodeUsage(raw: JsonObject, before?: Usage): Usage | undefined {
+  const unknown = unknownMembers('openai-chat', raw)
+  const into = isObject(raw.prompt_tokens_details) ? raw.prompt_tokens_details : {}
+  const out = isObject(raw.completion_tokens_details) ? raw.completion_tokens_details : {}
+  const cachePlaces = [readFromCache(into, raw), writtenToCache(into, raw)] as const
+  const hasLifetimes = (into.cache_creation ?? into.cache_write_tokens_details ?? raw.cache_creation) !== undefined
+  const written = hasLifetimes ? lifetimes(into, raw) : NO_LIFETIMES
   const sent = statedCount(raw.prompt_tokens ?? raw.input_tokens)
   const made = statedCount(raw.completion_tokens ?? raw.output_tokens)
   if (sent === undefined && made === undefined) return undefined
-  const into = isObject(raw.prompt_tokens_details) ? raw.prompt_tokens_details : {}
-  const out = isObject(raw.completion_tokens_details) ? raw.completion_tokens_details : {}
-  const written = lifetimes(into, raw)
   const own: Usage = {
     input: sent ?? 0,
     output: made ?? 0,
-    cached: firstCount(CACHED, into, raw),
-    cacheWrite: firstCount(WRITTEN, into, raw) || written.short + written.long,
+    cached: firstCount(cachePlaces[0]),
+    cacheWrite: firstCount(cachePlaces[1]) || written.short + written.long,
     reasoning: count(out.reasoning_tokens ?? raw.reasoning_tokens),
     imageOutput: count(out.image_tokens),
     audioOutput: count(out.audio_tokens),
@@ -108,9 +102,8 @@ export function decodeUsage(raw: JsonObject, before?: Usage): Usage | undefined 
   if (searches > 0) own.webSearches = searches
   if (raw.server_side_tool_usage_details !== undefined) Object.assign(own, toolUseIn(raw))
   const total = count(raw.total_tokens)
-  addCacheBeside(own, raw)
+  if (raw.cache_read_input_tokens !== undefined || raw.cache_creation_input_tokens !== undefined) addCacheBeside(own)
   if (written.long > 0) own.cacheWriteLong = written.long
-  const unknown = unknownMembers('openai-chat', raw)
   const fees = raw.cost === undefined ? undefined : feesIn(raw)
   const left = fees === undefined ? unknown : beyondFees(unknown)
   if (left) own.unknownMembers = left

@@ -93,11 +93,6 @@ function fitParameters(body: JsonObject, target: Target, dropped: string[]): voi
   fitTools(body, drop, dropped)
 }
 
-/** Items that the provider refuses are left out, and encrypted content goes back as this account made it. */
-function fitInput(body: JsonObject, target: Target, dropped: string[]): void {
-  if (Array.isArray(body.input)) body.input = fitItems(body.input, target, dropped)
-}
-
 function fitSchemas(body: JsonObject, dropped: string[]): void {
   if (Array.isArray(body.tools)) body.tools = fitFunctions(body.tools, undefined, dropped)
   const { text } = body
@@ -113,9 +108,9 @@ export const ENCRYPTED = 'reasoning.encrypted_content'
 export const mayReason = ({ supported }: Target): boolean => supported === undefined || supported.has('reasoning')
 
 /** A model without reasoning refuses to encrypt it (github.com/pydantic/pydantic-ai/issues/2865); there would be none anyway. */
-function fitInclude(body: JsonObject, target: Target): void {
-  if (!Array.isArray(body.include) || mayReason(target) || !body.include.includes(ENCRYPTED)) return
-  const include = body.include.filter((each) => each !== ENCRYPTED)
+function fitInclude(body: JsonObject, included: readonly Json[], target: Target): void {
+  if (mayReason(target) || !included.includes(ENCRYPTED)) return
+  const include = included.filter((each) => each !== ENCRYPTED)
   if (include.length > 0) body.include = include
   else delete body.include
 }
@@ -123,9 +118,9 @@ function fitInclude(body: JsonObject, target: Target): void {
 const isSearch = ({ type }: JsonObject): boolean => typeof type === 'string' && type.startsWith('web_search')
 
 /** Without `external_web_access` a provider searches live, so that a search which must not is left out (openai 7.57.0, `WebSearchTool`). */
-function fitSearch(body: JsonObject, { quirks }: Target, dropped: string[]): void {
+function fitSearch(body: JsonObject, dropped: string[]): void {
   const { tools } = body
-  if (quirks.external_web_access !== false || !Array.isArray(tools)) return
+  if (!Array.isArray(tools)) return
   const isStated = (tool: Json): tool is JsonObject => isObject(tool) && isSearch(tool) && tool.external_web_access !== undefined
   if (!tools.some(isStated)) return
   body.tools = tools.flatMap((tool): Json[] => {
@@ -170,14 +165,15 @@ export function fitToTarget(body: JsonObject, target: Target, dropped: string[])
   // Text is what this wire answers with anyway, and providers of it do not know the field.
   if (Array.isArray(body.modalities) && body.modalities.every((each) => each === 'text')) delete body.modalities
   fitTier(body, target, dropped)
-  fitInput(body, target, dropped)
-  fitInclude(body, target)
+  // Items that the provider refuses are left out, and encrypted content goes back as this account made it.
+  if (Array.isArray(body.input)) body.input = fitItems(body.input, target, dropped)
+  if (Array.isArray(body.include)) fitInclude(body, body.include, target)
   if (target.quirks.closed_schemas === true) fitSchemas(body, dropped)
   if (target.quirks.json_schema === 'words') fitFormatToWords(body, dropped)
-  fitReasoning(body, target, dropped)
-  fitSearch(body, target, dropped)
+  if (body.reasoning) fitReasoning(body, target, dropped)
+  if (target.quirks.external_web_access === false) fitSearch(body, dropped)
   if (target.limited === true || target.toolCalls !== undefined) capCalls(body, target.toolCalls, target.limited === true)
   fitCap(body, target, dropped)
   fitParameters(body, target, dropped)
-  fitUser(body, target, dropped)
+  if (body.user !== undefined || body.safety_identifier !== undefined) fitUser(body, target, dropped)
 }

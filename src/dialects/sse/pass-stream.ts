@@ -43,6 +43,8 @@ export abstract class FramePassStream implements PassStream {
   protected readonly ctx: ReplyContext
   /** Nothing more is read. */
   protected over = false
+  /** True where nothing is read behind the provider's own mark of the end. */
+  protected readonly endsAtSentinel: boolean = false
   /** An event has come. */
   protected anything = false
   /** Just behind the last frame that `run` has read. */
@@ -101,7 +103,8 @@ export abstract class FramePassStream implements PassStream {
     const { over } = this
     let out = ''
     for (let at = 0; at < frames.length && this.over === over; ) {
-      const text = this.committed ? this.run(frames, at) : undefined
+      // Behind the end no content is expected.
+      const text = this.committed && this.end === undefined ? this.run(frames, at) : undefined
       if (text !== undefined) {
         if (at === 0 && this.runEnd === frames.length) {
           this.plain = this.runPlain
@@ -132,7 +135,7 @@ export abstract class FramePassStream implements PassStream {
     const data = frameData(frame)
     if (data === undefined || data === '') return undefined
     if (data === SENTINEL) {
-      this.sentinel()
+      if (this.endsAtSentinel) this.over = true
       return undefined
     }
     const name = eventName(frame)
@@ -146,9 +149,6 @@ export abstract class FramePassStream implements PassStream {
   protected unreadEvent(_data: string, _name: string | undefined): Fault {
     return new Fault('upstream_garbled')
   }
-
-  /** The provider itself has marked the end. */
-  protected sentinel(): void {}
 
   /** A last frame without its blank line. @returns what of it goes to the caller. */
   protected lastFrame(frame: string): string {

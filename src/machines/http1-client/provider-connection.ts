@@ -38,9 +38,7 @@ export function socketConnection(socket: Socket): ProviderConnection | undefined
   return (socket as Owned)[OWNER]
 }
 
-/** Of all connections: with functions of its own each would keep some 400 bytes more. */
-const check = (connection: ProviderConnection): void => connection.check()
-
+// Of all connections: with functions of its own each would keep some 400 bytes more.
 function ended(this: Socket): void {
   socketConnection(this)?.halfClosed()
 }
@@ -137,7 +135,7 @@ export class ProviderConnection implements ReplyReceiver {
     if (this.state === 'connecting') return running
     this.state = 'checking'
     this.socket?.ref()
-    setImmediate(check, this)
+    setImmediate(ProviderConnection.check, this)
     return running
   }
 
@@ -145,8 +143,8 @@ export class ProviderConnection implements ReplyReceiver {
    * Bytes or an end that wait on an idle connection must be found before the next request is written, or it would be answered
    * by them (GHSA-35p6-xmwp-9g52 of undici). The event loop has looked at all connections when this runs.
    */
-  check(): void {
-    if (this.state === 'checking' && this.running) this.write(this.running)
+  private static check(connection: ProviderConnection): void {
+    if (connection.state === 'checking' && connection.running) connection.write(connection.running)
   }
 
   private write(running: RunningRequest): void {
@@ -329,7 +327,7 @@ export class ProviderConnection implements ReplyReceiver {
   close(): void {
     if (this.state === 'closed') return
     this.state = 'closed'
-    this.running?.ended()
+    if (this.running) this.running.connection = undefined
     this.running = undefined
     this.attempt?.cancel()
     this.attempt = undefined
@@ -342,7 +340,7 @@ export class ProviderConnection implements ReplyReceiver {
   private answered(clean: boolean): void {
     const { running } = this
     if (!running) return
-    running.ended()
+    running.connection = undefined
     this.running = undefined
     if (running.paused) this.resume()
     // A reply that came before the whole request was written leaves a connection whose provider may not read the rest.

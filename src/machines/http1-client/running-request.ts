@@ -30,7 +30,8 @@ export class RunningRequest implements Dispatcher.DispatchController {
   /** Let go of once it is written: a large body must not wait for its reply. */
   request: WholeRequest | undefined
   readonly handler: Dispatcher.DispatchHandler
-  private connection: RequestCarrier | undefined
+  /** Undefined once the reply has ended. */
+  connection: RequestCarrier | undefined
 
   constructor(connection: RequestCarrier, request: WholeRequest, handler: Dispatcher.DispatchHandler) {
     this.connection = connection
@@ -58,9 +59,5 @@ export class RunningRequest implements Dispatcher.DispatchController {
     this.aborted = true
     this.reason = reason
     this.connection.fail(reason)
-  }
-
-  ended(): void {
-    this.connection = undefined
   }
 }

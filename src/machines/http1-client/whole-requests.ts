@@ -23,7 +23,7 @@ interface WholeRequestsOptions {
   /** Scheme, host and port. */
   readonly origin: string
   readonly connector: Connector
-  /** Milliseconds. */
+  /** Milliseconds after which a connection takes no further request. */
   readonly maxAge: number
   /** A connection had been closed while it was idle. */
   readonly stale: () => void

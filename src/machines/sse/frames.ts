@@ -318,18 +318,14 @@ export class EventWriter {
   private begun = false
 
   /** @param chunked false for a caller of HTTP/1.0, which knows no chunks (RFC 9112 section 7.1): the end of the connection ends the reply. */
-  constructor(response: StreamReply, chunked = true) {
+  constructor(response: StreamReply, headers: OutgoingHttpHeaders, chunked: boolean) {
     this.response = response
     this.chunked = chunked
-  }
-
-  open(headers: OutgoingHttpHeaders): void {
-    const { response } = this
     response.writeHead(200, {
       'Content-Type': 'text/event-stream; charset=utf-8',
       'Cache-Control': 'no-cache',
       'X-Accel-Buffering': 'no',
-      ...(this.chunked && { 'Transfer-Encoding': 'chunked' }),
+      ...(chunked && { 'Transfer-Encoding': 'chunked' }),
       ...headers,
     })
     // The head waits for the first chunk, which is never far: one write for both.

@@ -6,7 +6,6 @@ import pRetry from 'p-retry'
 import type { Clock } from '../../core/clock.ts'
 import { entryAt } from '../../core/entry-at.ts'
 import { asFault, Fault, isAccountFault } from '../../core/faults.ts'
-import type { Usage } from '../../dialects/canon/usage.ts'
 import { countedUsage } from '../../ledger/settlement.ts'
 import { counter, type MetricRegistry, open } from '../../machines/metrics/metrics.ts'
 import type { Endpoint, Provider } from '../../routing/catalog/types.ts'
@@ -15,7 +14,7 @@ import type { ChainDependencies } from '../dependencies.ts'
 import type { Planned } from '../exchange.ts'
 import type { Reply, Service } from '../layer.ts'
 import { countUsage, lostToSlowReader } from '../money/turn-usage.ts'
-import type { NotedAttempt } from '../records.ts'
+import type { Conversation, NotedAttempt } from '../records.ts'
 import { aboutCallersItem, explained, type Rewrite, type SentBody } from '../refusal/callers-view.ts'
 import { withoutEcho } from '../refusal/echoed-words.ts'
 import { endedEarly, type Failure, finalFault } from '../reply/final-fault.ts'
@@ -74,7 +73,7 @@ export function attemptLayer<Dependencies extends ChainDependencies>(
         try {
           let reply: Reply
           try {
-            reply = await make(exchange, endpoint)
+            reply = await (endpoint.credential ? make(exchange, endpoint) : call(exchange, endpoint, dependencies))
           } catch (thrown) {
             const next = withoutRefused(thrown, exchange, running, dependencies)
             running = next ?? running
@@ -82,8 +81,8 @@ export function attemptLayer<Dependencies extends ChainDependencies>(
             reply = next ? await make(exchange, endpoint) : await again(thrown, { exchange, endpoint, retries }, make)
           }
           attemptAnswered(exchange, reply.turn, running, dependencies)
-          explainTurn(exchange, reply.turn, running, written)
-          permit.end(true)
+          if (reply.turn.fault) explainTurn(exchange, reply.turn, running, written)
+          if (permit !== FREE) permit.end(true)
           return reply
         } catch (thrown) {
           const fault = attemptFailed(exchange, thrown, running, dependencies)
@@ -93,7 +92,6 @@ export function attemptLayer<Dependencies extends ChainDependencies>(
         } finally {
           exchange.run.whenCommitted = undefined
           dependencies.health.calls.end(endpoint)
-          close(exchange, running)
         }
       }
     } finally {
@@ -244,7 +242,6 @@ function withoutRefused(
   const part = refusedPart(thrown, exchange, endpoint.id)
   if (part === undefined) return undefined
   attemptFailed(exchange, thrown, running, dependencies)
-  close(exchange, running)
   if (part === 'withoutEffort') dependencies.refusedEfforts.note(endpoint.id, exchange.run.effort, thrown)
   if (part === 'withoutOptions') dependencies.refusedOptions.note(endpoint.id)
   exchange.run[part] = (exchange.run[part] ?? new Set()).add(endpoint.id)
@@ -299,6 +296,7 @@ function close(exchange: Planned, attempt: NotedAttempt): void {
 function attemptAnswered(exchange: Planned, turn: Turn, record: NotedAttempt, dependencies: ChainDependencies): void {
   const { at: endpoint, started } = record
   const key = exchange.auth.key.identity
+  close(exchange, record)
   record.answer = turn
   record.contentAt = exchange.run.contentAt
   exchange.head.costs.turns.push(turn)
@@ -306,8 +304,6 @@ function attemptAnswered(exchange: Planned, turn: Turn, record: NotedAttempt, de
   exchange.run.unfinished = undefined
   exchange.run.ownTurns?.push(turn)
   record.latency = Math.round(Math.max(0, exchange.run.contentAt - started))
-  const unknown = turnUnknownWords(turn)
-  if (unknown) dependencies.unknownWords(endpoint.provider, unknown)
   // A provider inside this process sends no head.
   record.status ??= 200
   if (turn.fault) {
@@ -324,12 +320,15 @@ function attemptAnswered(exchange: Planned, turn: Turn, record: NotedAttempt, de
     dependencies.health.abandoned(endpoint, key)
     countAttempt(dependencies.metrics, endpoint.provider.slug, 'unknown_end')
   } else served(exchange, turn, started, dependencies)
+  const unknown = turnUnknownWords(turn)
+  if (unknown) dependencies.unknownWords(endpoint.provider, unknown)
 }
 
 /** Nothing has reached the caller. @returns the fault as the caller may see it. */
 function attemptFailed(exchange: Planned, thrown: unknown, record: NotedAttempt, dependencies: ChainDependencies): Fault {
   const { at: endpoint, started } = record
   const key = exchange.auth.key.identity
+  close(exchange, record)
   const raw = withoutEcho(asFault(thrown), exchange.request.payload)
   const fault = keyless(aboutCallersItem(raw, exchange.request.payload.sent) ?? raw, endpoint.provider)
   const { status } = record
@@ -361,28 +360,29 @@ function failed(fault: Fault, { at: endpoint, status: shown }: NotedAttempt, { k
   if (isAccountFault(fault)) dependencies.alarm(endpoint.provider, fault, denialIn(fault, shown, endpoint.provider))
 }
 
-function served(exchange: Planned, { endpoint, usage, writing }: Turn, started: number, dependencies: ChainDependencies): void {
+function served(exchange: Planned, turn: Turn, started: number, dependencies: ChainDependencies): void {
+  const { endpoint, usage, writing } = turn
+  countAttempt(dependencies.metrics, endpoint.provider.slug, 'ok')
   const firstTokenMs = Math.max(0, exchange.run.contentAt - started)
   const speed = replySpeed(usage?.output ?? 0, writing, firstTokenMs)
   const { key } = exchange.auth
-  dependencies.health.success(endpoint, { firstTokenMs, ...speed, tools: exchange.plan.watch?.verdict }, key.identity, keyOwner(key))
-  dependencies.modelKinds.noteServed(endpoint)
-  countAttempt(dependencies.metrics, endpoint.provider.slug, 'ok')
-  stick(exchange, endpoint, usage, dependencies.sessions)
+  // Nearly all keys are their own owners.
+  const owner = (key.issuer ?? key.consent ?? key.creator ?? undefined) === undefined ? key.identity : keyOwner(key)
+  dependencies.health.success(endpoint, { firstTokenMs, ...speed, tools: exchange.plan.watch?.verdict }, key.identity, owner)
+  if (endpoint.model.unknownKind) dependencies.modelKinds.noteServed(endpoint)
+  if (exchange.plan.conversation) stick(exchange, exchange.plan.conversation, turn, dependencies.sessions)
 }
 
 /**
  * A conversation that the caller named stays from its first success on; any other once the provider's cache has been
  * hit and that is cheaper. Each success renews it. An error of its endpoint leaves it there (docs/contract.md#sticky-sessions).
  */
-function stick(exchange: Planned, endpoint: Endpoint, usage: Usage | undefined, sessions: StickySessions): void {
+function stick(exchange: Planned, conversation: Conversation, { endpoint, usage }: Turn, sessions: StickySessions): void {
   const {
-    plan: { conversation },
     history: { attempts },
     auth: { key },
     route: { models },
   } = exchange
-  if (!conversation) return
   const { name, named, pinned } = conversation
   const stays = pinned === endpoint.id
   if (pinned !== undefined && !stays && attempts.some((attempt) => attempt.endpoint === pinned && attempt.code !== undefined)) return

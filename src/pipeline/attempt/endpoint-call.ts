@@ -18,6 +18,7 @@ import type { ChainDependencies } from '../dependencies.ts'
 import type { Accepted, MaybePlanned, Planned } from '../exchange.ts'
 import type { Reply } from '../layer.ts'
 import { loweredCap, upstreamCap } from '../money/output-caps.ts'
+import type { IdSigner } from '../records.ts'
 import type { SentBody } from '../refusal/callers-view.ts'
 import { ContentCaptureTap } from '../reply/content-capture-tap.ts'
 import { beginTurn } from '../reply/event-path.ts'
@@ -78,7 +79,7 @@ export function buildCall(
   dependencies: Pick<ChainDependencies, 'upstreams' | 'forcedLane'> & Refused,
 ): { call: EndpointCall; encoded: Encoded } {
   const dialect = endpointDialect(endpoint, dependencies)
-  const lowered = loweredCap(exchange, endpoint)
+  const lowered = exchange.request.need.cap === undefined ? undefined : loweredCap(exchange, endpoint)
   const target = buildTarget(exchange, endpoint, dialect, lowered)
   if (exchange.auth.key.captureContent && exchange.history.trace?.sampled && exchange.head.depth === 0)
     exchange.run.captured ??= new ContentCaptureTap()
@@ -138,7 +139,7 @@ export function buildTarget(
     model: endpoint.upstreamModel,
     stream: exchange.request.stream,
     outputCap:
-      upstreamCap(exchange, endpoint) ??
+      (exchange.plan?.outputCaps && upstreamCap(exchange, endpoint)) ??
       (lowered !== undefined && dialect.cap.sends({ quirks, supported: endpoint.supported }, false) ? lowered : undefined),
     tier: endpoint.tier,
     supported: endpoint.supported,
@@ -171,7 +172,7 @@ function pickLane(exchange: Planned, dialect: UpstreamDialect, target: Target, f
       exchange.run.taps.some((tap) => tap.mode === 'mutate'),
     observed: exchange.run.taps.length > 0 || exchange.run.captured !== undefined,
     reshaped:
-      exchange.run.ctx.demanding === true ||
+      exchange.request.client.demands?.(exchange.head.headers) === true ||
       target.withoutReasoning === true ||
       (pass !== undefined && !pass.admits(exchange.request.body, target)),
     forced,
@@ -285,7 +286,7 @@ function streamed(call: EndpointCall, encoded: Encoded, dependencies: ChainDepen
 
 function relayFor({ exchange, endpoint, dialect, lane, stops, observers, target }: EndpointCall, sent: Encoded): Relay {
   const { account, quirks } = target
-  const sign = signerAt(exchange, endpoint)
+  const sign = exchange.run.signer && signerAt(exchange.run.signer, endpoint)
   const { framing } = dialect
   if (lane === 'translate' || !dialect.pass) {
     const names = { sent: sent.toolNames, ours: exchange.run.toolNames }
@@ -293,14 +294,13 @@ function relayFor({ exchange, endpoint, dialect, lane, stops, observers, target 
     return new TranslateRelay(exchange.run.path ?? beginTurn(exchange), dialect.streamDecoder(quirks, sent), translation)
   }
   const stream = dialect.pass.stream(exchange.run.ctx, quirks)
-  const mark = marking(dialect.pass, account, sign)
+  const mark = account === undefined && sign === undefined ? undefined : marking(dialect.pass, account, sign)
   if (lane === 'pass') return new PassRelay(stream, mark)
   return new ObserveRelay(stream, dialect.streamDecoder(quirks), { observers, mark, framing })
 }
 
-/** Undefined where no reply can hold an id of the provider's. */
-function signerAt({ run: { signer } }: Planned, { provider }: Endpoint): ((id: string) => string) | undefined {
-  return signer && ((id) => signer(id, provider))
+function signerAt(signer: IdSigner, { provider }: Endpoint): (id: string) => string {
+  return (id) => signer(id, provider)
 }
 
 function whole(call: EndpointCall, encoded: Encoded, dependencies: ChainDependencies): Promise<Reply> {
@@ -314,7 +314,12 @@ function whole(call: EndpointCall, encoded: Encoded, dependencies: ChainDependen
     drains: dependencies.drains,
     health: dependencies.health,
     decodeFault: (status, body) => dialect.decodeFault(status, body),
-    read: (body) => readWhole({ ...call, sign: signerAt(exchange, endpoint) }, { toolNames, cited, echoesSearch }, body),
+    read: (body) =>
+      readWhole(
+        { ...call, sign: exchange.run.signer && signerAt(exchange.run.signer, endpoint) },
+        { toolNames, cited, echoesSearch },
+        body,
+      ),
   })
   send(attempt, call, encoded, dependencies)
   return attempt.done

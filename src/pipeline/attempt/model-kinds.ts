@@ -28,10 +28,9 @@ export class ModelKinds {
     this.having = new Remembered(clock, SHOWN)
   }
 
-  /** Notes that a call of the endpoint was served. */
+  /** Notes that a call of an endpoint was served whose model is of no known kind. */
   noteServed(endpoint: Endpoint): void {
-    const { unknownKind, kind } = endpoint.model
-    if (unknownKind) this.having.note(endpointKey(endpoint, kind), true)
+    this.having.note(endpointKey(endpoint, endpoint.model.kind), true)
   }
 
   /**

@@ -22,19 +22,19 @@ const REFUSALS = [
 export const refusesOptions = (sentence = ''): boolean => REFUSALS.some((refusal) => refusal.test(sentence))
 
 export class RefusedOptions {
-  private readonly known: Remembered<true>
+  private readonly refused: Remembered<true>
 
   constructor(clock: Clock) {
-    this.known = new Remembered(clock, KEPT)
+    this.refused = new Remembered(clock, KEPT)
   }
 
   /** @param endpoint its id. */
   note(endpoint: string): void {
-    this.known.note(endpoint, true)
+    this.refused.note(endpoint, true)
   }
 
   /** Takes the field out of a body, in place, where the endpoint has refused it. */
   fit(body: JsonObject, endpoint: string): void {
-    if (body.stream_options !== undefined && this.known.get(endpoint)) delete body.stream_options
+    if (this.refused.known.size > 0 && body.stream_options !== undefined && this.refused.get(endpoint)) delete body.stream_options
   }
 }

@@ -192,7 +192,7 @@ export class StreamAttempt extends UpstreamAttempt<StreamPlan> implements BodyRe
   private refused(refused: Fault): void {
     const { exchange, plan } = this
     if (!this.committed) exchange.run.commit(plan.endpoint, exchange.head.clock.monotonic())
-    this.settle({ refused, end: REFUSED, fault: undefined, aborted: this.cancellation.discarding })
+    this.settle(this.facts(), { refused, end: REFUSED, fault: undefined, aborted: this.cancellation.discarding })
   }
 
   private commit(at = this.exchange.head.clock.monotonic()): void {
@@ -206,7 +206,8 @@ export class StreamAttempt extends UpstreamAttempt<StreamPlan> implements BodyRe
   }
 
   private finished(fault: Fault | undefined): void {
-    this.settle({ fault, aborted: this.cancellation.discarding })
+    const { relay } = this.plan
+    this.settle(this.facts(), { fault, aborted: this.cancellation.discarding }, (final) => relay.finish(final))
   }
 
   /** Notes which content a report of usage covers, and when content began. */
@@ -273,9 +274,7 @@ export class StreamAttempt extends UpstreamAttempt<StreamPlan> implements BodyRe
     return heldBack > ms * MAX_HELD ? undefined : ms
   }
 
-  protected override get raw(): boolean {
-    return true
-  }
+  protected override readonly raw = true
 
   protected override finish(final: Final): string {
     return this.plan.relay.finish(final)

@@ -28,7 +28,7 @@ interface AnswerRules {
   /** True for the head of an answer. */
   accepts: (status: number, headers: IncomingHttpHeaders) => boolean
   /** Records the status of every reply; absent for a count of tokens. */
-  history?: Pick<ExchangeHistory, 'noteStatus'>
+  history?: Pick<ExchangeHistory, 'attempts'>
 }
 
 /** The heads of replies that hold a whole answer. */
@@ -47,7 +47,9 @@ export class AnswerOrError implements Receiver {
   }
 
   head(status: number, headers: IncomingHttpHeaders): BodyReceiver {
-    this.rules.history?.noteStatus(status)
+    const record = this.rules.history?.attempts.at(-1)
+    // Of several calls of one attempt an error counts.
+    if (record && (record.status === null || record.status < 300)) record.status = status
     return this.rules.accepts(status, headers) ? this.answer : new ErrorBody(this.answer, status, headers, this.rules)
   }
 
@@ -223,17 +225,17 @@ export abstract class UpstreamAttempt<Plan extends AttemptPlan> implements Cance
   protected readonly exchange: Planned
   protected readonly plan: Plan
   protected over = false
-  private resolve: (reply: Reply) => void = () => {}
-  private reject: (fault: Fault) => void = () => {}
+  private readonly resolve: (reply: Reply) => void
+  private readonly reject: (fault: Fault) => void
   protected readonly cancellation: Cancellation
 
   constructor(exchange: Planned, plan: Plan) {
     this.exchange = exchange
     this.plan = plan
-    this.done = new Promise((resolve, reject) => {
-      this.resolve = resolve
-      this.reject = reject
-    })
+    const { promise, resolve, reject } = Promise.withResolvers<Reply>()
+    this.done = promise
+    this.resolve = resolve
+    this.reject = reject
     this.cancellation = new Cancellation(exchange.head, this)
     this.cancellation.watch(plan.endpoint.provider, plan.drains)
   }
@@ -249,21 +251,19 @@ export abstract class UpstreamAttempt<Plan extends AttemptPlan> implements Cance
   }
 
   protected refuse(fault: Fault): void {
-    this.exchange.run.unfinished = this.turn({ fault, aborted: false })
+    this.exchange.run.unfinished = this.turn(this.facts(), { fault, aborted: false })
     this.close()
     this.reject(fault)
   }
 
-  protected settle(ended: Ended, finish = (final: Final) => this.finish(final)): void {
-    const turn = this.turn(ended)
+  protected settle(known: Facts, ended: Ended, finish = (final: Final) => this.finish(final)): void {
+    const turn = this.turn(known, ended)
     this.close()
     this.resolve({ turn, finish, raw: this.raw })
   }
 
   /** True where `finish` returns bytes, one per character. */
-  protected get raw(): boolean {
-    return false
-  }
+  protected readonly raw: boolean = false
 
   readOn(): void {
     // No more comments are sent to the caller.
@@ -272,12 +272,11 @@ export abstract class UpstreamAttempt<Plan extends AttemptPlan> implements Cance
   }
 
   gone(): void {
-    if (!this.over) this.settle({ fault: undefined, aborted: true })
+    if (!this.over) this.settle(this.facts(), { fault: undefined, aborted: true })
   }
 
-  private turn(ended: Ended): Turn {
+  private turn(known: Facts, ended: Ended): Turn {
     const { endpoint, lane, cap } = this.plan
-    const known = this.facts()
     const { fault, aborted, refused } = ended
     const turn: Turn = {
       endpoint,

@@ -130,9 +130,8 @@ export class WholeAttempt extends UpstreamAttempt<WholePlan> implements BodyRece
     exchange.run.commit(plan.endpoint, exchange.head.clock.monotonic())
     const { refused } = result
     const aborted = this.cancellation.discarding
-    this.settle(refused ? { refused, end: REFUSED, fault: undefined, aborted } : { fault: undefined, aborted }, (final) =>
-      result.finish(final),
-    )
+    const ended = refused ? { refused, end: REFUSED, fault: undefined, aborted } : { fault: undefined, aborted }
+    this.settle(this.facts(), ended, (final) => result.finish(final))
   }
 
   private parse(): JsonObject {

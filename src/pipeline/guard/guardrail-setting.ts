@@ -6,8 +6,8 @@ import type { LimitReset } from '../../plugin-api/index.ts'
 /** Budget of each key that a guardrail applies to. */
 export interface GuardrailBudget {
   guardrail: string
-  /** Key whose spending counts: `payer` where the key was issued by one that the guardrail applies to. */
-  of?: 'key' | 'payer'
+  /** As that of an allowance: 1 where the key was issued by one that the guardrail applies to, whose spending then counts. */
+  level?: number
   /** Nano-dollars. */
   limit: number
   limitReset: LimitReset | null

@@ -46,7 +46,7 @@ export function budgetsFor(guardrails: readonly GuardrailSetting[], { issuer }: 
   return guardrails.flatMap((guardrail) => {
     const { budget } = guardrail
     if (!budget) return []
-    return issuer && holdsFor(guardrail, issuer) ? [{ ...budget, of: 'payer' as const }] : [budget]
+    return issuer && holdsFor(guardrail, issuer) ? [{ ...budget, level: 1 }] : [budget]
   })
 }
 

@@ -17,7 +17,7 @@ import type { Journal, SettleRow, SettleStatus } from '../../ledger/types.ts'
 import { areWeighted, orderFor, sortPartition, wantedSortKey } from '../../routing/index.ts'
 import type { Turn } from '../attempt/turn.ts'
 import type { ChainDependencies } from '../dependencies.ts'
-import { type Accepted, type Exchange, type MaybeAimed, type Received, sinceAdmission } from '../exchange.ts'
+import type { Accepted, Exchange, MaybeAimed, Received } from '../exchange.ts'
 import type { Layer, Reply } from '../layer.ts'
 import { metadataOnFault, routerMetadata } from '../reply/metadata.ts'
 import { inputModalities } from '../request/client-request.ts'
@@ -106,6 +106,8 @@ function exchangeOutcome(exchange: Known, last: Turn | undefined, served: Served
   const endedBy = fault ? faultEnder(fault, begun) : last ? turnEndedBy(exchange, last) : 'gateway'
   const rejected = endedBy === 'caller' && !begun && !others && (fault ?? last?.fault)?.origin === 'upstream'
   const progress = turnProgress(last, rejected)
+  const { isTokensAlone } = exchange.request.need
+  const isOnly = costs.turns.length === 0 || (costs.turns.length === 1 && costs.turns[0] === last)
   const count: Count = last && progress !== 'not_sent' ? countUsage(exchange, last, endedBy) : NOTHING_SENT
   return {
     endedBy,
@@ -119,8 +121,8 @@ function exchangeOutcome(exchange: Known, last: Turn | undefined, served: Served
     finish,
     tools: costs.toolCost,
     price: last ? turnTariff(exchange, last, served) : 'free',
-    extras: last?.extras ?? chargedExtras(exchange, last?.endpoint),
-    earlier: earlierTurns(exchange, last),
+    extras: last?.extras ?? (isTokensAlone && !exchange.demand?.advisors.length ? undefined : chargedExtras(exchange, last?.endpoint)),
+    earlier: isOnly ? undefined : earlierTurns(exchange, last),
     // Where nothing was held there is no bound.
     held: costs.hold.amount > 0 ? costs.hold.amount : undefined,
     disputed: last?.disputed,
@@ -188,16 +190,16 @@ const MAX_MODELS = 16
 function generationFacts(exchange: Accepted & Exchange, priced: PricedTurn): Pick<SettleRow, 'facts' | 'use'> {
   const { settlement, elapsed } = priced
   const { head, request, history, demand, plan } = exchange
-  const { headers } = head
-  const { attempts } = history
+  const { headers, costs } = head
+  const { attempts, stages } = history
   const last = priced.last ?? exchange.run.lastTurn
   const served = priced.served ?? (last && servedPrice(last, head.at))
   const endpoint = last?.endpoint
-  const held = head.costs.heldAt ?? plan?.candidates[0]
+  const held = costs.heldAt ?? plan?.candidates[0]
   const finish = last?.end
   const only = attempts.length === 1 ? attempts[0] : undefined
   const plain = only?.status === 200 && only.code === undefined && !only.dropped && !only.answerCheck
-  const web = webFacts(exchange)
+  const web = costs.found || costs.toolFetches > 0 || stages.length > 0 || request.edits.length > 0 ? webFacts(exchange) : undefined
   const rates = settlementRates(exchange, priced)
   const saved = settlement.cost > settlement.tools ? savedByCache(exchange, priced) : 0
   const facts: Facts = {
@@ -214,8 +216,8 @@ function generationFacts(exchange: Accepted & Exchange, priced: PricedTurn): Pic
     latency: Math.round(exchange.run.firstContentAt === 0 ? elapsed : exchange.run.firstContentAt - head.started),
     generation_time: Math.round(elapsed),
     streamed: request.stream || undefined,
-    sent_at: attempts[0] && (sinceAdmission(head, attempts[0].started) || undefined),
-    why: firstChoice(exchange),
+    sent_at: attempts[0] && (Math.round(attempts[0].started - head.started) || undefined),
+    why: plan !== undefined && plan.candidates.length > 1 ? firstChoice(exchange) : undefined,
     rates,
     credit_output_cap: exchange.run.lastTurn?.end?.reason === 'length' ? creditCap(exchange) : undefined,
     service_tier: servedTier(last),
@@ -231,7 +233,7 @@ function generationFacts(exchange: Accepted & Exchange, priced: PricedTurn): Pic
     num_search_results: web?.num_search_results,
     num_fetches: web?.num_fetches,
     web_search_engine: web?.web_search_engine,
-    moderation_latency: moderationTime(exchange),
+    moderation_latency: stages.length > 0 ? moderationTime(exchange) : undefined,
     provider_responses: plain ? undefined : attempts.map((attempt) => attemptFact(exchange, attempt)),
     detail: settlementDetail(exchange, priced, rates),
     inputs: planInputsText(exchange, held?.model.slug),
@@ -278,19 +280,17 @@ function servedTier(turn: Turn | undefined): string | undefined {
 
 /** Parts of the charge that have no price of their own, so that the dearest one of the endpoint was taken. */
 function assumedPrices(exchange: Accepted & Exchange, last: Turn | undefined, isTier: boolean): string[] | undefined {
-  let isWrite = last !== undefined && writesAtNoPrice(exchange, last)
-  for (const turn of exchange.head.costs.turns) isWrite ||= writesAtNoPrice(exchange, turn)
+  const { turns } = exchange.head.costs
+  let isWrite = false
+  for (const turn of last === undefined || turns.includes(last) ? turns : [...turns, last])
+    if (turn.usage && turn.usage.cacheWrite > 0 && assumesWrites(turn.usage, turnTariff(exchange, turn))) isWrite = true
   if (!isTier && !isWrite) return undefined
   return [...(isTier ? ['service_tier'] : []), ...(isWrite ? ['cache_write'] : [])]
 }
 
-function writesAtNoPrice(exchange: Accepted, turn: Turn): boolean {
-  return turn.usage !== undefined && turn.usage.cacheWrite > 0 && assumesWrites(turn.usage, turnTariff(exchange, turn))
-}
-
 /** Milliseconds that the moderation of the request has taken. */
 function moderationTime({ history: { stages } }: Received): number | undefined {
-  const took = stages.length > 0 ? stages.find(({ name }) => name === 'moderation')?.data?.duration_ms : undefined
+  const took = stages.find(({ name }) => name === 'moderation')?.data?.duration_ms
   return typeof took === 'number' ? took : undefined
 }
 
@@ -301,7 +301,7 @@ function webFacts(exchange: Accepted): Pick<Facts, 'num_search_results' | 'num_f
     history: { stages },
     request: { edits },
   } = exchange
-  const before = stages.length > 0 ? stages.find(({ type, name }) => type === 'plugin' && name === 'web-search')?.data : undefined
+  const before = stages.find(({ type, name }) => type === 'plugin' && name === 'web-search')?.data
   const engine = costs.found?.engine ?? before?.engine ?? (edits.includes(NATIVE_SEARCH) ? 'native' : undefined)
   if (engine === undefined && costs.toolFetches === 0) return undefined
   const results = (costs.found?.results ?? 0) + (typeof before?.results === 'number' ? before.results : 0)
@@ -366,13 +366,10 @@ function settlementRates(exchange: Known, { settlement: { counted }, outcome: { 
   return only && counted && typeof price === 'object' ? plainRates(counted, price, extras) : undefined
 }
 
-/**
- * Why the first endpoint of a request came first, where there was a choice; as `why.by` of a plan.
- * @returns undefined where there was none.
- */
+/** Why the first endpoint of a request came first, where there was a choice; as `why.by` of a plan. */
 function firstChoice({ plan, history, demand }: Known): string | undefined {
   const first = history.attempts[0]
-  if (!first || !plan || !demand || plan.candidates.length < 2) return undefined
+  if (!first || !plan || !demand) return undefined
   const { preferences, serviceTier } = demand
   const group = sortPartition(preferences) === 'none' ? plan.candidates : plan.candidates.filter(({ model }) => model === first.at.model)
   if (orderFor(group, preferences)) return 'order'

@@ -10,8 +10,7 @@ import type { ChainDependencies } from '../dependencies.ts'
 import type { Guarded } from '../exchange.ts'
 import type { GuardrailBudget } from '../guard/guardrail-setting.ts'
 import { leftUnder, limitMember } from '../refusing-limit.ts'
-import { type Hold, type HoldPart, isBudgetTightest, keyAccount, keyAllowances, overBudget } from './hold.ts'
-import { writeHold } from './take-hold.ts'
+import { type Hold, type HoldPart, isBudgetTightest, keyAccount, keyAllowances, overBudget, writeHold } from './hold.ts'
 
 interface FixedPayer {
   readonly key: ApiKey

@@ -61,11 +61,13 @@ export class Hold {
   }
 
   /**
-   * Reserves more, under all allowances at once.
+   * Reserves more, under all allowances at once. An exchange keeps the payers of its first hold, which its row names: where the key has
+   * others by now, it goes on under the allowances that it had.
    * @returns nano-dollars, undefined where they do not fit; a promise only where credit is leased and the lease in hand is too small.
    * @throws Fault `unavailable` where the store of record does not answer.
    */
   take(account: CreditAccount, ask: HoldAsk, allowances: readonly Allowance[]): number | undefined | Promise<number | undefined> {
+    if (this.account && this.keepsPayers(account)) return this.take(this.account, ask, this.allowances)
     this.allowances = allowances
     const held = account.tryHold(ask, allowances)
     if (held === undefined && account.seek) return account.seek(ask, allowances).then((later) => this.add(account, later))
@@ -77,6 +79,7 @@ export class Hold {
    * @returns false where not even the floor fits; a promise only where credit has to be leased.
    */
   keepFree(account: CreditAccount, ask: HoldAsk, allowances: readonly Allowance[]): boolean | Promise<boolean> {
+    if (this.account && this.keepsPayers(account)) return this.keepFree(this.account, ask, this.allowances)
     const keep = (held: number | undefined): boolean => {
       this.outside += held ?? 0
       return held !== undefined
@@ -128,12 +131,14 @@ export class Hold {
   }
 
   /**
-   * Writes the row, again with the new sums where it is there already, and awaits the commit.
+   * Writes the row, again with the new sums where it is there already, and awaits the commit. Its payers are those of what is held,
+   * whatever the key has by now.
    * From here on a settlement must follow, even if the commit fails: the row may be there.
    */
   write(journal: Journal, row: Omit<HoldRow, 'hold' | 'floor'>): Promise<void> {
-    const { seq, tag, key, payer, model, endpoint } = row
+    const { seq, tag, key, model, endpoint } = row
     const { floor } = this
+    const payer = this.account ? this.account.payer : row.payer
     // A row that is written again keeps its names.
     this.owner ??= { key, payer, model, endpoint }
     journal.hold({ seq, tag, key, payer, model, endpoint, hold: this.amount, floor })
@@ -149,6 +154,12 @@ export class Hold {
       this.rowFloor = floor
       this.freeForRow()
     })
+  }
+
+  /** True where something is held or written with other payers than the account has. */
+  private keepsPayers({ payer }: CreditAccount): boolean {
+    if (!this.account || payer === this.account.payer) return false
+    return this.state === 'written' || this.amount + this.forRow + this.outside > 0
   }
 
   private freeOutside(): void {
@@ -182,7 +193,7 @@ export class Hold {
 
   private record(journal: Journal, row: SettleRow, written: boolean, { charged, unrecovered }: Charged): SettledHold {
     if (written) {
-      const facts = readableJson(row.facts)
+      const facts = row.facts.includes('\\u') ? readableJson(row.facts) : row.facts
       const readable = facts === row.facts ? row : { ...row, facts, use: undefined }
       journal.settle(unrecovered > 0 ? chargedRow(readable, charged) : readable)
     }
@@ -193,15 +204,13 @@ export class Hold {
   private add(account: CreditAccount, held: number | undefined): number | undefined {
     this.account = account
     this.amount += held ?? 0
-    if (held) this.note(held)
+    if (held) {
+      if (this.first === 0) this.first = held
+      else if (this.parts) this.parts.push(held)
+      else this.parts = [this.first, held]
+    }
     if (this.forRow > 0) this.freeForRow()
     return held
-  }
-
-  private note(held: number): void {
-    if (this.first === 0) this.first = held
-    else if (this.parts) this.parts.push(held)
-    else this.parts = [this.first, held]
   }
 }
 
@@ -215,23 +224,55 @@ function chargedRow(row: SettleRow, charged: number): SettleRow {
 }
 
 /**
- * All allowances of a request of `key`: the limit of the key, that of its issuer or of its budget, and budgets of guardrails. A hold is
+ * All allowances of a request of `key`: the limit of the key, those of its payers, and budgets of guardrails. A hold is
  * taken under every one of them at once. Each key that a guardrail applies to has the whole budget; keys issued through sign-in share that
  * of their issuer.
  */
-export function keyAllowances(key: ApiKey, budgets: readonly GuardrailBudget[]): readonly (Allowance | GuardrailBudget)[] {
+export function keyAllowances(key: ApiKey, budgets: readonly GuardrailBudget[]): readonly SpendingBound[] {
   if (!key.issuer && !key.budget && budgets.length === 0) return [key]
   return [key, ...payerAllowances(key), ...budgets]
 }
 
-/** The account that a request of `key` holds and charges: with that of its issuer or its budget, where it has one. */
+/** An exchange, as far as its hold has a row. */
+interface Holder {
+  readonly head: { readonly seq: number; readonly tag: string; readonly costs: Costs }
+  readonly auth: { readonly key: ApiKey }
+}
+
+/** Writes what the exchange holds to the journal; its row names the endpoint of the first hold. @throws Fault `unavailable`. */
+export function writeHold({ head: { seq, tag, costs }, auth: { key } }: Holder, endpoint: Endpoint, journal: Journal): Promise<void> {
+  costs.heldAt ??= endpoint
+  const payer = hasPayer(key) ? keyPayer(key) : undefined
+  return costs.hold.write(journal, { seq, tag, key: key.identity, payer, model: costs.heldAt.model.slug, endpoint: costs.heldAt.id })
+}
+
+/** False for nearly all keys: no other account is charged with theirs. */
+const hasPayer = ({ issuer, budget, parent }: ApiKey): boolean => (issuer ?? budget ?? parent) !== undefined
+
+interface Spending {
+  readonly account: CreditAccount
+  readonly allowances: readonly SpendingBound[]
+  /** Some allowance has a limit. */
+  readonly limited: boolean
+}
+
+/** The account and the allowances of a request of `key`. */
+export function keySpending(key: ApiKey, budgets: readonly GuardrailBudget[], credit: CreditBook): Spending {
+  if (!hasPayer(key) && budgets.length === 0)
+    return { account: credit.account(key.identity), allowances: [key], limited: key.limit !== null }
+  const allowances = keyAllowances(key, budgets)
+  return { account: keyAccount(key, credit), allowances, limited: allowances.some(({ limit }) => limit !== null) }
+}
+
+/** The account that a request of `key` holds and charges: with those of its payers, where it has some. */
 export function keyAccount(key: ApiKey, credit: CreditBook): CreditAccount {
   return credit.account(key.identity, keyPayer(key))
 }
 
 /** True where some allowance has a limit. */
 export function isLimited({ limit, issuer, budget }: ApiKey, budgets: readonly GuardrailBudget[]): boolean {
-  return limit !== null || budget !== undefined || (issuer !== undefined && issuer.limit !== null) || budgets.length > 0
+  if (limit !== null || budget !== undefined || budgets.length > 0) return true
+  return issuer !== undefined && (issuer.limit !== null || issuer.budget !== undefined)
 }
 
 export function isBudget(bound: Allowance | GuardrailBudget | undefined): bound is GuardrailBudget {

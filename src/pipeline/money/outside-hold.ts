@@ -20,7 +20,7 @@ import type { UpstreamDialect } from '../../dialects/types.ts'
 import type { Endpoint } from '../../routing/catalog/types.ts'
 import type { Guarded } from '../exchange.ts'
 import { heavyMedia, mediaBound } from '../request/client-request.ts'
-import { isLimited, keyAllowances } from './hold.ts'
+import { keyAllowances } from './hold.ts'
 import { count, withKnownBounds, wouldBound } from './outside-count.ts'
 import { costBeyond, endpointNeed, keepNeeds, leftFor, type Need, NO_NEED, ownSearchPrice, searchesOfModel } from './outside-need.ts'
 import { type Payer, type Reservation, takeHold } from './take-hold.ts'
@@ -39,10 +39,11 @@ interface OutsideNeed extends Need {
  * @throws Fault as `takeHold`; 402 or 403 naming the part of the request that is not in its body.
  */
 export function takeTurnHold(exchange: Guarded, candidates: readonly Endpoint[], payer: Payer): Reservation | Promise<Reservation> {
+  const keep = (held: Reservation): Reservation | Promise<Reservation> =>
+    held.limited && mayHaveOutside(exchange, candidates, payer.upstreams) ? withOutside(exchange, held, payer) : held
   const taking = takeHold(exchange, candidates, payer)
-  if (!isLimited(payer.key, exchange.demand.budgets) || !mayHaveOutside(exchange, candidates, payer.upstreams)) return taking
-  const keep = (held: Reservation): Reservation | Promise<Reservation> => withOutside(exchange, held, payer)
-  return taking instanceof Promise ? taking.then(keep) : keep(taking)
+  if (taking instanceof Promise) return taking.then(keep)
+  return taking.limited ? keep(taking) : taking
 }
 
 /** A cheap look that nearly all requests do not pass. */

@@ -38,22 +38,20 @@ interface Bounds {
   readonly calls: (tool: CalledTool) => number
 }
 
-/** Bounds of the usage that the turn may have of the endpoint's own model. */
-function usageBounds(exchange: Known, turn: Turn, usage: Usage): Bounds {
+/** Bounds of the usage that the turn may have of the endpoint's own model, where the provider calls that once. */
+function usageBounds(exchange: Known, turn: Turn): Bounds {
   const { endpoint, cap, images = 0 } = turn
   const context = Math.min(endpoint.context ?? UNKNOWN_CONTEXT, UNKNOWN_CONTEXT)
   const sent = exchange.request.need.textBound ?? weighedBound(exchange)
-  // Vectors are made in several calls, which are one turn.
   if (exchange.request.client.embedding) return { input: Math.max(BODY_SHARE * sent, context), output: CAP_MARGIN, calls: () => 0 }
   const once = Math.max(context * CONTEXT_SHARE + CONTEXT_MARGIN, BODY_SHARE * sent)
   const mostOutput = Math.min(cap ?? Number.POSITIVE_INFINITY, endpoint.maxOutput ?? Number.POSITIVE_INFINITY, context)
   const written = mostOutput * CAP_SHARE + CAP_MARGIN + exchange.request.bytes + images * IMAGE_ROOM
   const thinks = endpoint.supported === undefined || endpoint.supported.has('reasoning')
   const thought = thinks ? Math.max(REASONING_ROOM, endpoint.maxOutput ?? 0) : 0
-  const rounds = maxProviderRounds(exchange, endpoint, usage)
   const isLimited = exchange.plan?.outputCaps !== undefined
   const calls = (tool: CalledTool): number => maxPaidCalls(exchange, endpoint, tool, isLimited)
-  return { input: rounds * once, output: rounds * (written + thought), calls }
+  return { input: once, output: written + thought, calls }
 }
 
 function isPossible(usage: Usage, bounds: Bounds): boolean {
@@ -118,8 +116,12 @@ export interface Pricing {
 export function believe(exchange: Known, turn: Turn, price: (exchange: Known, turn: Turn) => Pricing): void {
   const { usage } = turn
   if (!usage || turn.sent === false || usage.estimated) return
-  const bounds = usageBounds(exchange, turn, usage)
-  if (isPossible(usage, bounds)) return
+  const once = usageBounds(exchange, turn)
+  if (isPossible(usage, once)) return
+  // Vectors are made in several calls, which are one turn.
+  const rounds = exchange.request.client.embedding ? 1 : maxProviderRounds(exchange, turn.endpoint, usage)
+  const bounds = { input: rounds * once.input, output: rounds * once.output, calls: once.calls }
+  if (rounds > 1 && isPossible(usage, bounds)) return
   const { tariff, extras, held } = price(exchange, turn)
   const cost = (of: Usage): number => charge(of, tariff, extras).total
   const within = (least: Usage): Usage => usageWithin(possiblePart(usage, bounds), { room: held, cost, least })

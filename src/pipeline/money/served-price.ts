@@ -24,8 +24,10 @@ const RANKS: readonly string[] = ['flex', 'default', ...SERVICE_TIERS.filter((ti
  */
 export function servedPrice(turn: Served, at: number): ServedPrice {
   const { endpoint, end } = turn
-  if (isTierOfCall(turn)) return { endpoint, assumed: false }
   const reported = end?.tier
+  // The tier of the call, as far as its provider says.
+  if (reported === undefined ? end?.unknownTier === undefined : reported === (endpoint.tier ?? 'default'))
+    return { endpoint, assumed: false }
   if (endpoint.variant !== undefined) return { endpoint, assumed: end?.unknownTier !== undefined }
   const priced = endpoint.model.endpoints.filter(
     ({ provider, upstreamModel, variant, price }) =>
@@ -36,11 +38,6 @@ export function servedPrice(turn: Served, at: number): ServedPrice {
   const rank = reported === undefined ? RANKS.length : RANKS.indexOf(reported)
   const within = priced.filter(({ tier = 'default' }) => RANKS.indexOf(tier) <= rank)
   return { endpoint: dearest(endpoint, within, at), assumed: true }
-}
-
-/** True where the tier that served is that of the endpoint which was called, as far as its provider says. */
-function isTierOfCall({ endpoint, end }: Served): boolean {
-  return end?.tier === undefined ? end?.unknownTier === undefined : end.tier === (endpoint.tier ?? 'default')
 }
 
 /** Tokens of each side that prices are compared for: not those of the turn, since the choice must stay while its usage is counted. */

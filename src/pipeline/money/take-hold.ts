@@ -1,7 +1,6 @@
 /** The hold of a request before its first call: the most that it may cost over all endpoints that may serve, cut to what the credit leaves. */
 import { entryAt } from '../../core/entry-at.ts'
 import type { Allowance, CreditAccount, CreditBook } from '../../ledger/allowance.ts'
-import { keyPayer } from '../../ledger/payer.ts'
 import {
   affordableOutput,
   cappedNeed,
@@ -14,15 +13,14 @@ import {
   outputWithin,
   UNKNOWN_MAX_OUTPUT,
 } from '../../ledger/pricing.ts'
-import type { Journal } from '../../ledger/types.ts'
 import type { ApiKey } from '../../plugin-api/key.ts'
 import type { Endpoint } from '../../routing/catalog/types.ts'
 import { capWithin } from '../../routing/index.ts'
 import type { ChainDependencies } from '../dependencies.ts'
-import type { Authenticated, Guarded } from '../exchange.ts'
+import type { Guarded } from '../exchange.ts'
 import type { OutputCap, Plan } from '../records.ts'
 import { contextNeed, weighedBound } from '../request/client-request.ts'
-import { type HoldPart, isBudgetTightest, keyAccount, keyAllowances, noCredit, overBudget } from './hold.ts'
+import { type HoldPart, isBudgetTightest, keySpending, noCredit, overBudget } from './hold.ts'
 import { fittingCap, uncappedThought } from './output-caps.ts'
 import type { InputCounter } from './outside-count.ts'
 import type { SeenInputs } from './seen-inputs.ts'
@@ -42,6 +40,8 @@ export interface Payer {
 export interface Reservation extends Pick<Plan, 'candidates' | 'outputCaps'> {
   readonly account: CreditAccount
   readonly part: HoldPart
+  /** A limit applies. */
+  readonly limited: boolean
   /** Upper bound of the input's tokens. */
   readonly input: number
   /** The most output tokens that any endpoint may write for it. */
@@ -57,9 +57,7 @@ export interface Reservation extends Pick<Plan, 'candidates' | 'outputCaps'> {
  */
 export function takeHold(exchange: Guarded, candidates: readonly Endpoint[], payer: Payer): Reservation | Promise<Reservation> {
   const { hold } = exchange.head.costs
-  const allowances = keyAllowances(payer.key, exchange.demand.budgets)
-  const account = keyAccount(payer.key, payer.credit)
-  const limited = allowances.some(({ limit }) => limit !== null)
+  const { account, allowances, limited } = keySpending(payer.key, exchange.demand.budgets, payer.credit)
   const input = inputNeed(exchange)
   const needs = candidates.map((endpoint) => outputNeed(exchange, endpoint, payer, limited))
   const { ask, inputCost } = holdNeed(needs, input)
@@ -77,18 +75,7 @@ function granted(exchange: Guarded, payer: Payer, request: HoldRequest, held: nu
   const part = { amount: held, floor: Math.min(floor, held) }
   exchange.head.costs.hold.raiseFloor(part.floor)
   exchange.run.turnHold = part
-  return { account, part, candidates, outputCaps, input: input.tokens, outputCap }
-}
-
-/** Writes what the exchange holds to the journal; its row names the endpoint of the first hold. @throws Fault `unavailable`. */
-export function writeHold(
-  { head: { seq, tag, costs }, auth: { key } }: Authenticated,
-  endpoint: Endpoint,
-  journal: Journal,
-): Promise<void> {
-  costs.heldAt ??= endpoint
-  const row = { seq, tag, key: key.identity, payer: keyPayer(key), model: costs.heldAt.model.slug, endpoint: costs.heldAt.id }
-  return costs.hold.write(journal, row)
+  return { account, part, limited, candidates, outputCaps, input: input.tokens, outputCap }
 }
 
 function inputNeed(exchange: Guarded): InputNeed {
@@ -130,23 +117,25 @@ function answerTokens(exchange: Guarded, endpoint: Endpoint, payer: Payer, limit
   const { defaultMaxOutput } = exchange.head.config
   const byHand = capped && limited ? (payer.key.defaultMaxOutput ?? endpoint.model.defaultMaxOutput ?? defaultMaxOutput) : undefined
   const most = byHand === undefined ? (declared ?? UNKNOWN_MAX_OUTPUT) : Math.min(byHand, declared ?? byHand)
-  const tokens = Math.max(lowest, Math.min(most, roomAt(exchange, endpoint, most)))
+  const { context } = endpoint
+  const { textBytes, cap = 0 } = exchange.request.need
+  const room = context === undefined || textBytes + cap <= context - most ? most : roomAt(exchange, endpoint, context - most, most)
+  const tokens = Math.max(lowest, Math.min(most, room))
   return { tokens, isOpen: byHand === undefined && capped }
 }
 
-/** Tokens that the input leaves of the endpoint's context, counted as far as they are fewer than `most`. */
-function roomAt(exchange: Guarded, endpoint: Endpoint, most: number): number {
-  const { context } = endpoint
-  const { textBytes, cap = 0 } = exchange.request.need
-  if (context === undefined || textBytes + cap <= context - most) return most
-  const need = contextNeed(exchange, context - most)
-  return need.input + need.cap <= context - most ? most : capWithin(endpoint, { ...need, cap: most })
+/** Tokens that the input leaves of the endpoint's context, counted as far as they are fewer than `most`. @param before the rest of the context. */
+function roomAt(exchange: Guarded, endpoint: Endpoint, before: number, most: number): number {
+  const need = contextNeed(exchange, before)
+  return need.input + need.cap <= before ? most : capWithin(endpoint, { ...need, cap: most })
 }
 
 type Capped = Pick<Reservation, 'candidates' | 'outputCaps' | 'outputCap'>
 
 function uncapped(candidates: readonly Endpoint[], needs: readonly OutputNeed[]): Capped {
-  return { candidates, outputCaps: undefined, outputCap: needs.reduce((largest, { most }) => Math.max(largest, most), 0) }
+  let outputCap = 0
+  for (const { most } of needs) outputCap = Math.max(outputCap, most)
+  return { candidates, outputCaps: undefined, outputCap }
 }
 
 /** @param held nano-dollars. */

@@ -7,19 +7,14 @@ import { type ServedPrice, servedPrice } from './served-price.ts'
 
 /** Prices that the endpoint may charge for this request, before it is called. */
 export function exchangeTariff(exchange: Accepted, endpoint: Endpoint): Tariff {
-  return tariffFrom(endpoint, exchange.head.at, requestedRegion(exchange))
+  return tariffFrom(endpoint, exchange.head.at, exchange.request.need.region)
 }
 
 /** Tariff of a turn: by the tier that served and, where its provider counts by that, the time at which it had ended. */
 export function turnTariff(exchange: Accepted, turn: Turn, served?: ServedPrice): Tariff {
   const { at, clock } = exchange.head
   const { endpoint } = served ?? servedPrice(turn, at)
-  if (endpoint.provider.priceTime === 'start') return tariffAt(endpoint, at, requestedRegion(exchange))
+  if (endpoint.provider.priceTime === 'start') return tariffAt(endpoint, at, exchange.request.need.region)
   turn.endedAt ??= clock.now()
-  return tariffAt(endpoint, turn.endedAt, requestedRegion(exchange))
-}
-
-function requestedRegion({ request: { body, client } }: Accepted): string | undefined {
-  const region = client.regionField === undefined ? undefined : body[client.regionField]
-  return typeof region === 'string' ? region : undefined
+  return tariffAt(endpoint, turn.endedAt, exchange.request.need.region)
 }

@@ -15,8 +15,8 @@ export function turnEndedBy({ head: { cancel } }: Received, turn: Turn): EndedBy
   const { refused, aborted, fault, begun } = turn
   if (aborted) return cancel.reason ? faultEnder(cancel.reason, begun) : 'caller'
   if (refused) return 'operator'
-  if (lostToSlowReader(turn)) return 'caller'
-  return fault ? faultEnder(fault, begun) : 'model'
+  if (!fault) return 'model'
+  return lostToSlowReader(turn) ? 'caller' : faultEnder(fault, begun)
 }
 
 /** @param rejected the provider has refused the request as wrong, and did nothing for it. */
@@ -47,7 +47,7 @@ export function countUsage(exchange: Accepted & MaybeAimed & MaybePlanned, turn:
   return {
     reported: usage,
     unreported: Math.min(unreported, room),
-    pictured: estimateFromBytes(images * MEDIA_BYTES),
+    pictured: images === 0 ? 0 : estimateFromBytes(images * MEDIA_BYTES),
     input: (usage && !usage.inputUnknown) || cut ? 0 : sentEstimate(exchange, turn.endpoint),
     cut,
   }

@@ -7,6 +7,8 @@ import type { Duplex } from 'node:stream'
 import { asFault, Fault, isAccountFault } from '../../core/faults.ts'
 import type { FirstUse } from '../../core/first-use.ts'
 import type { GenerationId, GenerationIds } from '../../core/ids.ts'
+import { isEncrypted } from '../../core/request-scheme.ts'
+import { isManager } from '../../core/roles.ts'
 import { toRowCounts } from '../../core/row-counts.ts'
 import { keyPayer } from '../../ledger/payer.ts'
 import type { ApiKey } from '../../plugin-api/key.ts'
@@ -237,7 +239,12 @@ export class PassThroughHandler {
 
   private async authenticateCaller(request: IncomingMessage): Promise<ApiKey> {
     const { clientAddress, clientCertificate } = this.settings
-    const connection = { address: () => clientAddress(request), certificate: () => clientCertificate(request.socket) }
+    const { socket } = request
+    const connection = {
+      address: () => clientAddress(request),
+      isEncrypted: () => isEncrypted(socket),
+      certificate: () => clientCertificate(socket),
+    }
     return this.authenticate({ headers: request.headers, connection })
   }
 
@@ -251,7 +258,7 @@ export class PassThroughHandler {
     const { dependencies, settings } = this
     const slug = (request.url ?? '').slice(PASS_THROUGH_PREFIX.length).replace(/[/?].*$/s, '')
     const provider = settings.catalog.providers.get(slug)
-    if (key.management || !key.passThrough) throw new Fault('forbidden', { message: 'This key may not use the pass-through' })
+    if (isManager(key) || !key.passThrough) throw new Fault('forbidden', { message: 'This key may not use the pass-through' })
     if (!provider || provider.passThroughPrice === undefined)
       throw new Fault('not_found', { message: `No pass-through to ${slug.slice(0, 64)}` })
     const budgets = this.guardrailBudgets(key)

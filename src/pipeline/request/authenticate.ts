@@ -1,6 +1,7 @@
 /** Authenticates a request: finds the key of its caller by the head alone. */
 import type { Clock } from '../../core/clock.ts'
 import { Fault } from '../../core/faults.ts'
+import { isManager, requireRole } from '../../core/roles.ts'
 import { RefusedToken, tokenRefusal } from '../../core/token-refusals.ts'
 import type { ApiKey } from '../../plugin-api/key.ts'
 import type { KEY_REASONS } from '../../store/refusals.ts'
@@ -59,10 +60,12 @@ export function authenticator({ callers, clock, failures }: Authentication): (ca
     try {
       return usableKey(found, clock)
     } catch (thrown) {
+      callers.challenge(caller, thrown)
       return failed(caller, thrown)
     }
   }
   const notFound = (caller: Caller, thrown: unknown): never => {
+    callers.challenge(caller, thrown)
     if (thrown instanceof RefusedToken) return failed(caller, thrown)
     throw thrown
   }
@@ -81,8 +84,12 @@ export function authenticator({ callers, clock, failures }: Authentication): (ca
   }
 }
 
-function checkGenerates({ management }: ApiKey): void {
-  if (management) throw new Fault('forbidden', { message: 'Management keys cannot call completion endpoints' })
+/** Roles that operations with models are open to. */
+const GENERATING = ['member'] as const
+
+/** @throws Fault 403. */
+function checkGenerates(key: ApiKey): void {
+  if (isManager(key)) requireRole(key, GENERATING)
 }
 
 /** As `authenticator`, for a caller that is going to request completions; throws Fault 403 as well. */

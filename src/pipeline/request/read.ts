@@ -1,12 +1,19 @@
 /** The body: read once into one buffer, parsed once, checked by the compiled schema of its dialect; files that it names are filled in. */
 import { isUtf8 } from 'node:buffer'
 import type { IncomingHttpHeaders } from 'node:http'
-import type { Config } from '../../config/config.ts'
-import { badField, Fault, unknownModel } from '../../core/faults.ts'
-import { asString, escapesLetters, isObject, type JsonObject, type JsonSize, membersExceed, pathOfLarger } from '../../core/json.ts'
+import { badField, Fault } from '../../core/faults.ts'
+import {
+  asString,
+  escapesLetters,
+  isObject,
+  type Json,
+  type JsonObject,
+  type JsonSize,
+  membersExceed,
+  pathOfLarger,
+} from '../../core/json.ts'
 import type { CompactionFacts } from '../../dialects/canon/compaction.ts'
 import { namesMedia } from '../../dialects/canon/media.ts'
-import { type Preset, sends } from '../../dialects/canon/presets.ts'
 import { SIGNED_ID } from '../../dialects/canon/provider-ids.ts'
 import { type GatewayFields, gatewayFields } from '../../dialects/canon/request-fields.ts'
 import type { ClientDialect } from '../../dialects/types.ts'
@@ -19,6 +26,7 @@ import type { Layer, Reply } from '../layer.ts'
 import { endedEarly } from '../reply/final-fault.ts'
 import { keyBucket } from './admission.ts'
 import { ClientRequest } from './client-request.ts'
+import { type PresetFields, withPreset } from './preset.ts'
 import { bindIds } from './provider-ids.ts'
 import { fillInFiles } from './stored-files.ts'
 
@@ -43,7 +51,7 @@ export function readLayer({ admission, files, bodies, summaries, ledger }: Readi
       } = exchange
       // A body of announced length was counted before (admit).
       const unannounced = connection.contentLength === undefined && key.limits.bytes !== undefined
-      const sender = { payer: keyBucket(key), digest: key.hash }
+      const sender = { payer: key.issuer ? keyBucket(key) : key.identity, digest: key.hash }
       const announced = connection.contentLength ?? 0
       const announcedPlace = bodies && announced > bodies.short ? bodies.expect(announced, sender) : undefined
       const reading = connection.readBody(config.server.maxBody, {
@@ -96,7 +104,9 @@ function accept(
   const { config } = exchange.head
   const client = exchange.head.client.recognise?.(sent, exchange.head.headers) ?? exchange.head.client
   const expanded = client.expand?.(sent, config.prompts) ?? sent
-  const { body: whole, fields } = withPreset(expanded, client, config)
+  const { model, preset } = expanded
+  const mayNamePreset = preset !== undefined || (typeof model === 'string' && model.includes('@'))
+  const { body: whole, fields } = mayNamePreset ? withPreset(expanded, client, config) : { body: expanded }
   client.check(whole, exchange.head.headers)
   const kept = (body: JsonObject, facts: CompactionFacts | undefined): Authenticated & Accepted => {
     const accepted = acceptBody(exchange, client, body, body === sent ? { raw, characters, bytes } : bodyText(body), fields)
@@ -153,12 +163,13 @@ export function acceptBody<From extends Authenticated>(
     bytes,
     characters,
     gateway,
-    hasOtherTools: hasOtherTools(body),
+    hasOtherTools: Array.isArray(body.tools) && hasOtherTools(body.tools),
     mayHoldMedia: mayHoldMedia(raw) && (client.embedding !== undefined || namesMedia(body)),
   })
   const ctx = exchange.run.ctx as { body: JsonObject; model: string }
   ctx.body = body
   ctx.model = gateway.model ?? ''
+  exchange.run.client = client
   return Object.assign(exchange, { request })
 }
 
@@ -194,8 +205,7 @@ function agentSession(headers: IncomingHttpHeaders, { metadata }: JsonObject): s
 const MAX_TOOLS = 128
 
 /** True where a tool is more than a function, whose type the messages format may leave out. @throws Fault 400 for too many. */
-function hasOtherTools({ tools }: JsonObject): boolean {
-  if (!Array.isArray(tools)) return false
+function hasOtherTools(tools: readonly Json[]): boolean {
   let others = false
   let count = 0
   for (const tool of tools) {
@@ -216,7 +226,7 @@ const MEDIA = ['image', 'audio', 'video', '"file', 'input_file', '"document', '"
 
 /** False where the text surely has no medium; letters written as escapes would hide the words. */
 function mayHoldMedia(raw: string | Buffer): boolean {
-  return (raw.includes(TYPE) && MEDIA.some((word) => raw.includes(word))) || escapesLetters(raw)
+  return (raw.includes(TYPE) && MEDIA.some((word) => raw.includes(word))) || (raw.includes('\\') && escapesLetters(raw))
 }
 
 const OPENED_TOO_LARGE = 'Request payload too large: with its compaction items opened it is longer than is accepted'
@@ -330,71 +340,4 @@ export function readJson(bytes: Buffer, depth: number, large = LARGE): Parsed {
   if (mayOverflow) checkFinite(body)
   const characters = reader?.characters ?? text.length
   return { body, raw, characters, bytes: bytes.length, weight, source: isLarge ? JsonSource.of(bytes, body, size) : undefined }
-}
-
-/** Fields that the body no longer has once the preset is merged into it. */
-type PresetFields = Pick<GatewayFields, 'requested' | 'presetProvider'>
-
-interface WithPreset {
-  /** The very body where it names no preset. */
-  readonly body: JsonObject
-  readonly fields?: PresetFields
-}
-
-const MARK = '@preset/'
-/** `@preset/x`, `author/name@preset/x`, and variants behind either. */
-const SLUG = /^([^@]*)@preset\/([\w.-]+)((?::[\w.+-]+)*)$/
-const NAME = /^[\w.-]{1,64}$/
-
-interface Named {
-  readonly name: string
-  /** The model that stands in front of the preset in the slug; empty where there is none. */
-  readonly model: string
-  /** Variants behind the preset, with their colons. */
-  readonly variants: string
-}
-
-/**
- * The preset that a request names, laid under what the request says itself.
- * Fields that the request sends win; the preset's provider preferences go beside the body, since they combine.
- * @param body with nothing checked: what is malformed stays for the check to name.
- * @throws Fault 404 for a slug with an unknown preset, 400 naming `preset` for an unknown one there or for two that differ.
- */
-function withPreset(body: JsonObject, client: ClientDialect, config: Pick<Config, 'presets' | 'defaultModel'>): WithPreset {
-  const inSlug = parseSlug(body.model)
-  const { preset: inField } = body
-  const name = inSlug?.name ?? inField
-  if (typeof name !== 'string') return { body }
-  if (inSlug && typeof inField === 'string' && inField !== name)
-    throw badField('preset', `model names the preset ${name}, expected the same`)
-  const preset = config.presets.get(name)
-  if (!preset) throw inSlug ? unknownModel(String(body.model), [], `No such preset: ${name}`) : unknownField(name)
-  const whole: JsonObject = { ...(client.withPreset?.(body, preset) ?? body) }
-  const model = chooseModel(body, inSlug, preset, config.defaultModel)
-  if (model !== undefined) whole.model = model
-  else if (inSlug) delete whole.model
-  const ownFallbacks = sends(body, 'models') || (client.gatewayFields?.(body).models?.length ?? 0) > 0
-  if (preset.models && !ownFallbacks) whole.models = [...preset.models]
-  const requested = inSlug ? String(body.model) : sends(body, 'model') || sends(body, 'models') ? undefined : `${MARK}${name}`
-  return { body: whole, fields: { requested, presetProvider: preset.provider } }
-}
-
-function parseSlug(model: unknown): Named | undefined {
-  // One letter is looked for ten times as fast as a word.
-  if (typeof model !== 'string' || !model.includes('@') || !model.includes(MARK)) return undefined
-  const [, named, name, variants] = SLUG.exec(model) ?? []
-  return named !== undefined && name !== undefined && variants !== undefined ? { model: named, name, variants } : undefined
-}
-
-/** The model that the request names, else the preset's; undefined to leave the body as it is. */
-function chooseModel(body: JsonObject, inSlug: Named | undefined, preset: Preset, fallback: string | undefined): string | undefined {
-  if (!inSlug) return sends(body, 'model') || sends(body, 'models') ? undefined : (preset.model ?? preset.models?.[0])
-  if (inSlug.model !== '') return inSlug.model + inSlug.variants
-  const list: readonly unknown[] | undefined = Array.isArray(body.models) && body.models.length > 0 ? body.models : preset.models
-  const model = preset.model ?? list?.[0] ?? fallback
-  return typeof model === 'string' ? model + inSlug.variants : undefined
-}
-
-function unknownField(name: string): Fault {
-  return badField('preset', NAME.test(name) ? `no preset is named ${name}` : 'expected the name of a preset')
 }

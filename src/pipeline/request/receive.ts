@@ -8,7 +8,7 @@ import { usdText } from '../../core/money-text.ts'
 import { noUsage } from '../../dialects/canon/usage.ts'
 import { answeredHere } from '../attempt/turn.ts'
 import type { ChainDependencies, ChainSettings } from '../dependencies.ts'
-import { type Exchange, exchangeClient, type Guarded, type Received } from '../exchange.ts'
+import type { Exchange, Guarded, Received } from '../exchange.ts'
 import type { Reply, Service } from '../layer.ts'
 import { metadataOnFault, routerMetadata } from '../reply/metadata.ts'
 import { ReplyStream } from '../reply/reply-stream.ts'
@@ -46,7 +46,7 @@ export function receiveLayer(
         dependencies.recordExchange(exchange, { status: fault.status, fault, key })
       } finally {
         deadline?.cancel()
-        exchange.run.reply?.stop()
+        if (exchange.run.reply?.ended === false) exchange.run.reply.stop()
       }
     }
 }
@@ -98,7 +98,7 @@ function refuse(exchange: Exchange, fault: Fault): void {
     headers: answerHeaders(exchange),
     routerMetadata: shown,
     id: exchange.head.id,
-    body: exchangeClient(exchange).faultBody,
+    body: exchange.run.client.faultBody,
     codeForm: exchange.run.ctx.codeForm,
   })
   exchange.head.connection.whole(reply.status, reply.headers, reply.json)
@@ -116,7 +116,7 @@ function inBand(exchange: Exchange, fault: Fault): string {
   }
   const metadata = metadataOnFault(exchange, fault) ? routerMetadata(exchange, true) : undefined
   // Earlier turns may have written events: the path that wrote them knows what the last event must hold.
-  const encoder = exchange.run.path ?? exchangeClient(exchange).streamEncoder(exchange.run.ctx)
+  const encoder = exchange.run.path ?? exchange.run.client.streamEncoder(exchange.run.ctx)
   return encoder.finish({ ...final, end: { reason: 'error' }, fault, metadata })
 }
 
@@ -130,7 +130,8 @@ export function checkBodyHead(headers: IncomingHttpHeaders, contentLength: numbe
     throw new Fault('media_type', { message: 'content-encoding: request bodies are taken uncompressed only' })
   }
   const type = headers['content-type']
-  if (type !== undefined && !isJsonLabel(type)) throw new Fault('media_type', { message: 'content-type: expected application/json' })
+  if (type !== undefined && type !== 'application/json' && !isJsonLabel(type))
+    throw new Fault('media_type', { message: 'content-type: expected application/json' })
 }
 
 function checkSession({ head: { headers } }: Exchange): void {
@@ -142,7 +143,6 @@ function checkSession({ head: { headers } }: Exchange): void {
 
 /** The form type is what curl says of any body; it is taken for JSON. */
 function isJsonLabel(type: string): boolean {
-  if (type === 'application/json') return true
   const [name = '', ...parameters] = type.toLowerCase().split(';')
   const charset = parameters.map((one) => one.trim()).find((one) => one.startsWith('charset='))
   if (charset !== undefined && charset.slice(8).replaceAll('"', '') !== 'utf-8') return false

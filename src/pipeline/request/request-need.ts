@@ -27,6 +27,8 @@ export interface RequestNeed {
   readonly otherTools: readonly JsonObject[]
   /** True where the model may call something. */
   readonly offersTools: boolean
+  /** The region in which the model is to run, where the request names one. */
+  readonly region: string | undefined
   /** The most searches that the provider's own tools may run; 0 where none is offered. */
   readonly searches: number
   /** True where nothing but tokens can be charged for: no medium, no search, no tool of a provider. */
@@ -38,14 +40,18 @@ export interface RequestNeed {
 }
 
 export function readNeed(request: FormedRequest): RequestNeed {
-  const { edited, mayHoldMedia } = request
+  const { body, client, edited, mayHoldMedia } = request
+  const region = client.regionField === undefined ? undefined : body[client.regionField]
   const { tools } = edited ? request.canonical() : request.body
-  const otherTools = findOtherTools(request)
+  // Nearly all requests of the formats whose tools stand in one place have none.
+  const hasNone = !edited && body.tools === undefined && client.nativeTools === undefined
+  const otherTools = hasNone ? NO_TOOLS : findOtherTools(request)
   const searches = searchBound(request, otherTools)
   return {
     cap: callerCap(request),
     otherTools,
     offersTools: Array.isArray(tools) && tools.length > 0,
+    region: typeof region === 'string' ? region : undefined,
     searches,
     isTokensAlone: !mayHoldMedia && searches === 0 && otherTools.length === 0,
     ...(mayHoldMedia || edited ? WEIGHED : { textBytes: request.bytes, textBound: request.bytes + TOOL_PROMPT_TOKENS }),
@@ -85,8 +91,6 @@ function searchBound(request: FormedRequest, otherTools: readonly JsonObject[]):
 
 function findOtherTools(request: FormedRequest): readonly JsonObject[] {
   const { body, client, edited } = request
-  // Nearly all requests of the formats whose tools stand in one place.
-  if (!edited && body.tools === undefined && client.nativeTools === undefined) return NO_TOOLS
   const listed = edited
     ? formedTools(request).flatMap((tool) => (tool.kind === 'opaque' ? [tool.of.data] : []))
     : Array.isArray(body.tools)

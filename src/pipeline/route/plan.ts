@@ -18,10 +18,10 @@ import {
 import type { ChainDependencies, ChainSettings } from '../dependencies.ts'
 import type { Aimed, Guarded, Planned } from '../exchange.ts'
 import type { Layer } from '../layer.ts'
-import { isLimited, NO_PART } from '../money/hold.ts'
+import { isLimited, NO_PART, writeHold } from '../money/hold.ts'
 import type { InputCounter } from '../money/outside-count.ts'
 import { takeTurnHold } from '../money/outside-hold.ts'
-import { type Payer, writeHold } from '../money/take-hold.ts'
+import type { Payer } from '../money/take-hold.ts'
 import { unpriced } from '../money/tool-fees.ts'
 import { concludeTurn } from '../money/turn-cost.ts'
 import type { Conversation, Plan } from '../records.ts'
@@ -103,7 +103,8 @@ export function planOrder(
 /** True where every endpoint has room for a token per byte and the cap: no context is in question. */
 function isShort({ request: { need }, route: { endpoints } }: Guarded): boolean {
   const most = need.textBytes + (need.cap ?? 0)
-  return endpoints.every(({ context = most }) => most <= context)
+  for (const { context = most } of endpoints) if (most > context) return false
+  return true
 }
 
 /** @throws Fault 400 `context_length` where the input fits no endpoint. */
@@ -161,7 +162,7 @@ function order(
   if (plan && served) return { ...plan, candidates: [served, ...plan.candidates.filter((endpoint) => endpoint !== served)] }
   const conversation = findConversation(exchange, endpoints, dependencies.sessions)
   // Where there is no choice it does not matter how well the one endpoint calls tools.
-  const choice = endpoints.length > 1 || endpoints.some(({ model }) => model.endpoints.length > 1)
+  const choice = endpoints.length > 1 || (endpoints[0]?.model.endpoints.length ?? 0) > 1
   const watch = choice ? watchTools(exchange) : undefined
   if (watch) run.taps.push(watch)
   if (endpoints.length === 1) return { candidates: endpoints, conversation, watch }

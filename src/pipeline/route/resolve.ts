@@ -98,7 +98,8 @@ export function resolveLayer(
 function isDirect(exchange: Routed, implied: readonly PluginSetting[]): exchange is Guarded {
   const { request, demand } = exchange
   if (request.compaction !== undefined || request.hasOtherTools || request.edited || demand.plugins.length > 0) return false
-  return !implied.some((setting) => mayBeImplied(exchange, setting))
+  for (const setting of implied) if (mayBeImplied(exchange, setting)) return false
+  return true
 }
 
 /** Without a look at the request by the plugin itself. */
@@ -181,7 +182,7 @@ function serving(exchange: Aimed, all: readonly Endpoint[], bounds: Bounds): rea
     maxOutput: exchange.request.need.cap,
     // Of embeddings each input is looked at by itself, once the endpoints are known.
     input: inputs && without(inputs, read),
-    output: outputModalities(exchange),
+    output: Array.isArray(exchange.request.body.modalities) ? otherModalities(exchange.request.body.modalities) : undefined,
     used: needsParameters ? exchange.request.canonical().used : undefined,
     drained: all.some(({ weight }) => weight === 0) ? findBinding(exchange, all, sessions) : undefined,
     effort: needsParameters ? exchange.request.canonical().reasoning?.effort : undefined,
@@ -223,7 +224,8 @@ const NONE: readonly Removed[] = []
 function isOpen(all: readonly Endpoint[], needs: RouteNeeds): boolean {
   if (needs.provider !== NO_PREFERENCES) return false
   for (const name in needs) if (name !== 'provider' && needs[name as keyof RouteNeeds] !== undefined) return false
-  return !all.some(({ selective }) => selective)
+  for (const { selective } of all) if (selective) return false
+  return true
 }
 
 /** Of the parameters that filter softly the only one that a dialect may have no field for. */
@@ -231,9 +233,9 @@ function namesVerbosity({ verbosity, text }: JsonObject): boolean {
   return verbosity !== undefined || (text !== undefined && isObject(text) && text.verbosity !== undefined)
 }
 
-function outputModalities(exchange: Aimed): string[] | undefined {
-  const { modalities } = exchange.request.body
-  return Array.isArray(modalities) ? modalities.filter((one): one is string => typeof one === 'string' && one !== 'text') : undefined
+/** Kinds of output beside text. */
+function otherModalities(modalities: readonly unknown[]): string[] {
+  return modalities.filter((one): one is string => typeof one === 'string' && one !== 'text')
 }
 
 /** Models that the slugs of the request stand for. */
@@ -271,10 +273,10 @@ function findModels(exchange: Accepted, settings: Settings): ModelChoice {
     requested,
     strategy: strategy ?? (fallbacks > 0 ? 'fallback' : alias ? 'alias' : 'direct'),
     variant: suffixes.variant,
-    plugins: pluginsWith(gateway.plugins, suffixes),
+    plugins: suffixes.online ? withSearch(gateway.plugins) : gateway.plugins,
   }
   exchange.run.ctx.model = model.slug
-  const models = withFallbacks([model], exchange, settings)
+  const models = gateway.models.length > 0 ? withFallbacks([model], exchange, settings) : [model]
   const { allowedModels } = exchange.auth.key
   if (!allowedModels) return { ...demand, models }
   const allowed = models.filter(({ slug }) => allowsModel(allowedModels, slug))
@@ -294,7 +296,7 @@ function routed(exchange: Accepted, requested: string, router: NamedRouter, sett
     requested,
     strategy: router.router.strategy,
     variant: suffixes.variant,
-    plugins: pluginsWith(gateway.plugins, suffixes),
+    plugins: suffixes.online ? withSearch(gateway.plugins) : gateway.plugins,
     models: models.filter(({ slug }) => allowsModel(exchange.auth.key.allowedModels, slug)),
     router,
   }
@@ -361,8 +363,8 @@ function parseSuffixes(slug: string, suffixes: string, { request }: Accepted): S
 }
 
 /** An entry of the request's own says how to search, or that it is not wanted. */
-function pluginsWith(plugins: readonly PluginEntry[], { online }: Suffixes): readonly PluginEntry[] {
-  return online && !plugins.some(({ id }) => id === 'web') ? [...plugins, { id: 'web' }] : plugins
+function withSearch(plugins: readonly PluginEntry[]): readonly PluginEntry[] {
+  return plugins.some(({ id }) => id === 'web') ? plugins : [...plugins, { id: 'web' }]
 }
 
 const VARIANTS: Readonly<Record<string, Variant>> = {

@@ -16,17 +16,24 @@ import type { Actor } from '../../core/audit-entries.ts'
 import type { Clock } from '../../core/clock.ts'
 import { asFault, Fault, faultReply } from '../../core/faults.ts'
 import { isObject, type JsonObject } from '../../core/json.ts'
-import { requestScheme } from '../../core/request-scheme.ts'
+import { signTicket } from '../../core/person-ticket.ts'
+import { isPermitted, isRole, MANAGEMENT_ROLES, type Role, requireRole } from '../../core/roles.ts'
 import { secretHash } from '../../core/secret.ts'
+import { SIGN_IN_REFUSALS } from '../../core/sign-in-refusals.ts'
 import { Attempts } from '../../pipeline/request/attempt-buckets.ts'
-import { parseBody } from '../../pipeline/request/read.ts'
 import type { AdminRoute } from '../admin-route.ts'
 import { tokenCheck } from '../admin-token.ts'
 import type { ClientAddresses } from '../client-address.ts'
+import { operationsFor } from '../operations.ts'
 import { OPERATOR } from '../origins.ts'
+import { isSecure, readCookie, setCookie } from './cookies.ts'
 import { ControlRoomFiles, SAFE_HEADERS } from './files.ts'
+import { IdentitySignIn, memberActor, SIGN_IN_PATH } from './identity-sign-in.ts'
+import { type KnownPerson, type People, personIn } from './people.ts'
 import { PublicApi } from './public-api.ts'
 import { RefusedSignIns } from './refused-sign-ins.ts'
+import { readJson, reply } from './replies.ts'
+import { checkOrigin, OWN_HEADER } from './same-origin.ts'
 import type { SignInLink } from './sign-in-link.ts'
 
 const ROOT = '/control-room'
@@ -38,10 +45,9 @@ const SAMPLE = 'sample'
 
 /** Sign-ins that fail, by address: ten at once, then one every ten seconds. */
 const SIGN_IN_RATE = { burst: 10, perSecond: 0.1 }
-/** Bytes and levels of a sign-in. */
-const MAX_BYTES = 4096
-const DEEPEST = 4
 const MAX_KEY_LENGTH = 512
+/** A session is known by a random cookie, which is found by its digest in the store of keys. */
+const COOKIE = 'control-room'
 
 interface ControlRoomOptions extends RoomSessionsOptions {
   readonly clock: Clock
@@ -59,13 +65,13 @@ interface ControlRoomOptions extends RoomSessionsOptions {
   readonly developmentKey: () => string | undefined
   /** Signs in the person at the terminal, where there is one. */
   readonly link: Pick<SignInLink, 'take'> | undefined
+  /** Those who sign in at an identity provider. */
+  readonly people: People
+  readonly log: { warn(facts: object, text: string): void }
   /** Writes to the audit log in the background. */
   readonly note: (entry: UntimedEntry) => void
   readonly onError: (error: unknown) => void
 }
-
-/** True where a visitor has the role or one above it: the operator sees texts of callers as well. */
-const reaches = ({ role }: RoomSession, needed: RoomSession['role']): boolean => role === 'operator' || role === needed
 
 export class ControlRoom {
   private readonly options: ControlRoomOptions
@@ -75,6 +81,8 @@ export class ControlRoom {
   private readonly api: PublicApi
   private readonly files = new ControlRoomFiles()
   private readonly isOperator: (authorization: string | undefined) => boolean
+  private readonly identitySignIn: IdentitySignIn
+  private readonly roomHash: string
 
   constructor(options: ControlRoomOptions) {
     this.options = options
@@ -83,6 +91,13 @@ export class ControlRoom {
     this.refusedSignIns = new RefusedSignIns(options.clock, options.note)
     this.api = new PublicApi(options)
     this.isOperator = tokenCheck(options.token)
+    this.roomHash = secretHash(options.operatorSecret)
+    const { sessions, api, failures, refusedSignIns, roomHash } = this
+    this.identitySignIn = new IdentitySignIn({
+      ...options,
+      ...{ sessions, api, failures, refusedSignIns, roomHash },
+      sessionCookie: (cookie, request) => sessionHeader(cookie, request),
+    })
   }
 
   /** @returns false where the request is none of the control room's. */
@@ -95,13 +110,20 @@ export class ControlRoom {
     return true
   }
 
-  /** True for a route of the operator's that this request's session opens. @throws Fault 403 for a page of another origin. */
+  /**
+   * True for a route of the operator's that this request's session opens. Texts of callers are for the operator alone.
+   * @throws Fault 403 for a page of another origin, or where the session's key has not the role.
+   */
   async opens(route: string, request: IncomingMessage): Promise<boolean> {
-    const needed = this.options.routes.get(route)?.visitor
-    const session = needed && (await this.requestSession(request))
+    const visitors = this.options.routes.get(route)?.visitors
+    const session = visitors && (await this.requestSession(request))
     if (!session) return false
     checkOrigin(request)
-    return reaches(session, needed) && (await this.isAlive(session, request))
+    if (visitors === 'operator' && session.role !== 'operator') return false
+    const role = await this.role(session, request)
+    if (role === undefined) return false
+    if (visitors !== 'operator') requireRole({ role }, visitors)
+    return true
   }
 
   close(): void {
@@ -116,6 +138,10 @@ export class ControlRoom {
       else throw new Fault('method_not_allowed', { headers: { Allow: 'GET, POST, DELETE' } })
       return
     }
+    if (path.startsWith(SIGN_IN_PATH)) {
+      await this.identitySignIn.handle(path.slice(SIGN_IN_PATH.length), request, response)
+      return
+    }
     if (request.method !== 'GET' && request.method !== 'HEAD') throw new Fault('method_not_allowed', { headers: { Allow: 'GET' } })
     if (path.startsWith(FILES)) {
       if (!this.files.file(path.slice(FILES.length), request, response)) throw new Fault('not_found')
@@ -125,8 +151,7 @@ export class ControlRoom {
 
   private async signIn(request: IncomingMessage, response: ServerResponse): Promise<void> {
     checkOrigin(request)
-    const body = parseBody(await readBody(request), DEEPEST)
-    const [name, secret] = secretIn(body)
+    const [name, secret] = secretIn(await readJson(request))
     const address = this.options.addresses.of(request)
     const visitor = await this.knownVisitor(name, secret, request).catch((thrown: unknown) => {
       const { code } = asFault(thrown)
@@ -135,16 +160,17 @@ export class ControlRoom {
       throw thrown
     })
     await this.sessions.end(sessionCookie(request.headers.cookie))
+    const { keyRole } = visitor
     const { cookie, session } = await this.sessions.open(visitor, { actor: await this.holderActor(visitor), address })
-    reply(response, 201, this.described(session), { 'Set-Cookie': setCookie(cookie, isSecure(request)) })
+    reply(response, 201, await this.described(session, keyRole), { 'Set-Cookie': sessionHeader(cookie, request) })
   }
 
-  private async knownVisitor(name: 'key' | 'code', secret: string, request: IncomingMessage): Promise<SessionHolder> {
+  private async knownVisitor(name: 'key' | 'code', secret: string, request: IncomingMessage): Promise<Visitor> {
     return name === 'code' ? this.visitorOfLink(secret, request) : this.visitorWith(secret, request)
   }
 
   /** @throws Fault 401 for a code that opens nothing, or no more. */
-  private visitorOfLink(code: string, request: IncomingMessage): SessionHolder {
+  private visitorOfLink(code: string, request: IncomingMessage): Visitor {
     if (this.options.link?.take(code, request)) return this.operator('link of the start')
     this.countWrong(request)
     throw new Fault('invalid_key', { message: LINK_USED, metadata: { field: 'code' } })
@@ -157,12 +183,12 @@ export class ControlRoom {
     this.failures.count(address)
   }
 
-  private operator(name: string): SessionHolder {
-    return { role: 'operator', secret: this.options.operatorSecret, name }
+  private operator(name: string): Visitor {
+    return { keyRole: 'owner', role: 'operator', secret: this.options.operatorSecret, name }
   }
 
   /** @throws Fault 401 for a key that is unknown, 403 for one that manages nothing. */
-  private async visitorWith(key: string, request: IncomingMessage): Promise<SessionHolder> {
+  private async visitorWith(key: string, request: IncomingMessage): Promise<Visitor> {
     if (this.isOperator(`Bearer ${key}`)) return this.operator('admin token')
     const { status, body, isUnusable } = await this.api.ownKey(key, this.options.addresses.of(request))
     if (isUnusable) {
@@ -170,20 +196,24 @@ export class ControlRoom {
       throw new Fault('invalid_key', { message: 'key: expected a management key or the admin token', metadata: { field: 'key' } })
     }
     if (status !== 200) throw new Fault('unavailable', { message: `The gateway cannot look the key up: it replies with ${status}` })
-    const { data } = JSON.parse(body) as { data: { label: string; is_management_key: boolean } }
-    if (!data.is_management_key) {
+    const { data } = JSON.parse(body) as { data: { label: string; role: Role } }
+    if (!isPermitted(data, MANAGEMENT_ROLES)) {
       this.countWrong(request)
       throw new Fault('management_only', {
         message: 'key: expected a management key, found one for completions',
         metadata: { field: 'key' },
       })
     }
-    return { role: 'manager', secret: key, name: data.label }
+    return { keyRole: data.role, role: 'manager', secret: key, name: data.label }
   }
 
   /** A key of the configuration is in no store: its mask names it. */
   private async holderActor({ role, secret, name }: SessionHolder): Promise<Actor> {
     if (role === 'operator') return { ...OPERATOR, name }
+    if (role === 'person') {
+      const known = this.knownPerson(secret)
+      return known ? memberActor(known) : { kind: 'member', id: null, name }
+    }
     const key = await this.options.store().find(secretHash(secret))
     return { kind: 'management_key', id: key?.identity ?? null, name: key?.name ?? name }
   }
@@ -194,36 +224,53 @@ export class ControlRoom {
     const session = await this.sessions.find(cookie)
     const address = this.options.addresses.of(request)
     await this.sessions.end(cookie, session && { actor: await this.holderActor(session), address })
-    response.writeHead(204, { ...SAFE_HEADERS, 'Set-Cookie': setCookie('', isSecure(request)) }).end()
+    const headers = { 'Set-Cookie': sessionHeader('', request) }
+    const location = session && (await this.signedOutElsewhere(session))
+    // Before the browser goes there, the session of this gateway has ended.
+    if (location !== undefined) reply(response, 200, { data: { location } }, headers)
+    else response.writeHead(204, { ...SAFE_HEADERS, ...headers }).end()
+  }
+
+  /** The address at which a person signs out at the issuer as well. */
+  private signedOutElsewhere({ role, secret }: RoomSession): Promise<string | undefined> | undefined {
+    const person = role === 'person' ? personIn(secret) : undefined
+    return person && this.options.people.endSession(person)
   }
 
   private async showSession(request: IncomingMessage, response: ServerResponse): Promise<void> {
     checkOrigin(request)
     const session = await this.requestSession(request)
-    const isOpen = session !== undefined && (await this.isAlive(session, request))
-    const signedOutReply: SessionReply = { data: null, brand: this.options.brand() }
-    reply(response, 200, isOpen ? this.described(session) : signedOutReply)
+    const role = session && (await this.role(session, request))
+    reply(response, 200, session && role ? await this.described(session, role) : { ...this.shown(), data: null })
   }
 
-  private described(session: RoomSession): SessionReply {
-    const { brand, version, url } = this.options
-    return {
-      brand: brand(),
-      data: {
-        name: session.name,
-        role: session.role,
-        actions: this.actions(session),
-        expires_at: new Date(session.expiresAt).toISOString(),
-        version,
-        api_url: url() ?? null,
-      },
+  /** Of everybody, also without a session. */
+  private shown(): Pick<SessionReply, 'brand' | 'sign_in'> {
+    const { brand, people } = this.options
+    const issuers = people.choices().map(({ name, label }) => ({ name, label }))
+    return { brand: brand(), sign_in: { issuers, refusals: issuers.length === 0 ? {} : { ...SIGN_IN_REFUSALS } } }
+  }
+
+  private async described(session: RoomSession, keyRole: Role): Promise<SessionReply> {
+    const { version, url } = this.options
+    const data = {
+      name: session.name,
+      role: session.role,
+      key_role: keyRole,
+      actions: [...this.actions(session, keyRole), ...(await operationsFor(keyRole))],
+      expires_at: new Date(session.expiresAt).toISOString(),
+      version,
+      api_url: url() ?? null,
     }
+    return { ...this.shown(), data }
   }
 
-  /** Routes that the session opens, by method and path, and sample traffic, which costs nothing, since only the simulated provider is there. */
-  private actions(session: RoomSession): string[] {
+  /** Routes of the admin listener that the session opens, by method and path, and sample traffic, which costs nothing, since only the simulated provider is there. */
+  private actions({ role }: RoomSession, keyRole: Role): string[] {
     const { routes, developmentKey } = this.options
-    const opened = [...routes].filter(([, { visitor }]) => visitor && reaches(session, visitor)).map(([route]) => route)
+    const opens = ({ visitors }: AdminRoute): boolean =>
+      visitors !== undefined && (visitors === 'operator' ? role === 'operator' : isPermitted({ role: keyRole }, visitors))
+    const opened = [...routes].filter(([, route]) => opens(route)).map(([name]) => name)
     return developmentKey() === undefined ? opened : [...opened, SAMPLE]
   }
 
@@ -233,26 +280,56 @@ export class ControlRoom {
     if (!session) throw signedOut()
     const { authorization } = request.headers
     const isSample = request.headers[OWN_HEADER] === SAMPLE
-    const secret = isSample ? this.options.developmentKey() : session.secret
+    const own = this.requestSecret(session)
+    if (own === undefined) {
+      await this.sessions.end(sessionCookie(request.headers.cookie))
+      throw signedOut()
+    }
+    const secret = isSample ? this.options.developmentKey() : own
     if (secret === undefined) throw new Fault('forbidden', { message: 'The development key is not honoured here' })
-    const own = authorization === undefined || isSample
+    const isOwn = authorization === undefined || isSample
     const status = await this.api.forward(request, response, {
       path: request.url ?? '',
-      authorization: own ? `Bearer ${secret}` : authorization,
+      authorization: isOwn ? `Bearer ${secret}` : authorization,
       address: this.options.addresses.of(request),
     })
-    if ((status === 401 || status === 429) && own && !isSample) await this.isAlive(session, request)
+    if ((status === 401 || status === 429) && isOwn && !isSample) await this.role(session, request)
   }
 
   private requestSession({ headers }: IncomingMessage): Promise<RoomSession | undefined> {
     return this.sessions.find(sessionCookie(headers.cookie))
   }
 
-  /** A key that was revoked or has expired ends its sessions. @throws Fault 503 where that cannot be found out. */
-  private async isAlive(session: RoomSession, request: IncomingMessage): Promise<boolean> {
-    const { status, isUnusable } = await this.api.ownKey(session.secret, this.options.addresses.of(request))
-    if (isUnusable) await this.sessions.end(sessionCookie(request.headers.cookie))
-    return status === 200
+  /**
+   * Role that the key or the person of a session has now. A key that was revoked or has expired ends its sessions, and so does a
+   * configuration that maps a person no more.
+   * @returns undefined where the session opens nothing. @throws Fault 503 where that cannot be found out.
+   */
+  private async role(session: RoomSession, request: IncomingMessage): Promise<Role | undefined> {
+    const secret = this.requestSecret(session)
+    const end = (): Promise<void> => this.sessions.end(sessionCookie(request.headers.cookie))
+    if (secret === undefined) {
+      await end()
+      return undefined
+    }
+    const { status, body, isUnusable } = await this.api.ownKey(secret, this.options.addresses.of(request))
+    // Of a person the configuration of this process decides: that of a worker may be a moment older.
+    if (isUnusable && session.role !== 'person') await end()
+    if (status !== 200) return undefined
+    const { data } = JSON.parse(body) as { data: { role: unknown } }
+    return isRole(data.role) ? data.role : undefined
+  }
+
+  /** Secret of a request to the API; undefined where a person is mapped no more. */
+  private requestSecret({ role, secret, expiresAt }: RoomSession): string | undefined {
+    if (role !== 'person') return secret
+    const known = this.knownPerson(secret)
+    return known && signTicket({ issuer: known.issuer, claims: known.claims, until: expiresAt }, this.roomHash, this.options.clock.now())
+  }
+
+  private knownPerson(secret: string): KnownPerson | undefined {
+    const person = personIn(secret)
+    return person && this.options.people.known(person)
   }
 
   private refuse(response: ServerResponse, thrown: unknown): void {
@@ -267,6 +344,9 @@ export class ControlRoom {
     response.end(json)
   }
 }
+
+/** One who signs in, with the role of the key that requests of the session are made with. */
+type Visitor = SessionHolder & { readonly keyRole: Role }
 
 /** Faults of sign-ins that are entered. */
 const REFUSALS: ReadonlySet<string> = new Set(['invalid_key', 'management_only'])
@@ -285,72 +365,9 @@ function secretIn(body: JsonObject): [name: 'key' | 'code', secret: string] {
   return [code === undefined ? 'key' : 'code', secret]
 }
 
-function reply(response: ServerResponse, status: number, body: JsonObject, headers: Record<string, string> = {}): void {
-  response.writeHead(status, { ...SAFE_HEADERS, ...headers, 'Content-Type': 'application/json', 'Cache-Control': 'no-store' })
-  response.end(JSON.stringify(body))
+const sessionCookie = (header: string | undefined): string | undefined => readCookie(header, COOKIE)
+
+/** @param cookie empty: the browser forgets it. */
+function sessionHeader(cookie: string, request: IncomingMessage): string {
+  return setCookie(COOKIE, cookie, { isSecure: isSecure(request), maxAge: cookie === '' ? 0 : MAX_SESSION_MS / 1000, sameSite: 'Strict' })
 }
-
-/** A caller that only pretends gets a cookie that its browser does not keep. */
-function isSecure(request: IncomingMessage): boolean {
-  return requestScheme(request) === 'https'
-}
-
-async function readBody(request: IncomingMessage): Promise<Buffer> {
-  const chunks: Buffer[] = []
-  let size = 0
-  for await (const chunk of request as AsyncIterable<Buffer>) {
-    size += chunk.length
-    if (size > MAX_BYTES) throw new Fault('too_large', { message: `Request payload too large: at most ${MAX_BYTES} bytes are accepted` })
-    chunks.push(chunk)
-  }
-  return Buffer.concat(chunks)
-}
-
-/** A session is known by a random cookie, which is found by its digest in the store of keys. */
-const COOKIE_NAME = 'control-room'
-/** Browsers take a name with this prefix only from a secure page, for this host alone (RFC 6265bis section 4.1.3.2). */
-const SECURE_COOKIE_NAME = `__Host-${COOKIE_NAME}`
-
-/** The cookie of a `Cookie` header: of two with the name, the one of the secure page. */
-function sessionCookie(header: string | undefined): string | undefined {
-  const pairs = new Map((header ?? '').split(';').map((pair) => split(pair.trim())))
-  const found = pairs.get(SECURE_COOKIE_NAME) ?? pairs.get(COOKIE_NAME)
-  return found === undefined || found.length > 100 ? undefined : found
-}
-
-/**
- * @param cookie empty: the browser forgets it.
- * @param isSecure the page came over TLS. Otherwise the browser would not keep a cookie that says `Secure`.
- */
-function setCookie(cookie: string, isSecure: boolean): string {
-  const name = isSecure ? SECURE_COOKIE_NAME : COOKIE_NAME
-  const age = cookie === '' ? 0 : MAX_SESSION_MS / 1000
-  return `${name}=${cookie}; Path=/; Max-Age=${age}; HttpOnly; SameSite=Strict${isSecure ? '; Secure' : ''}`
-}
-
-function split(pair: string): [name: string, value: string] {
-  const at = pair.indexOf('=')
-  return at < 0 ? ['', pair] : [pair.slice(0, at), pair.slice(at + 1)]
-}
-
-/** A page of another origin cannot add it without a preflight, which no route here answers (Fetch standard, CORS-preflight fetch). */
-const OWN_HEADER = 'x-control-room'
-
-const SAFE_METHODS: ReadonlySet<string | undefined> = new Set(['GET', 'HEAD'])
-
-/**
- * `SameSite=Strict` keeps other sites from sending the cookie; other ports of this host are the same site, so that more is checked.
- * @throws Fault 403.
- */
-function checkOrigin({ method, headers }: Pick<IncomingMessage, 'method' | 'headers'>): void {
-  const site = headers['sec-fetch-site']
-  const isSafe = SAFE_METHODS.has(method)
-  // `none`: the person has typed the address or used a bookmark.
-  if (site !== undefined && site !== 'same-origin' && !(isSafe && site === 'none')) throw refused('sec-fetch-site')
-  const { origin, host } = headers
-  if (origin !== undefined && URL.parse(origin)?.host !== host) throw refused('origin')
-  if (!isSafe && headers[OWN_HEADER] === undefined) throw refused(OWN_HEADER)
-}
-
-const refused = (header: string): Fault =>
-  new Fault('forbidden', { message: `${header}: the request does not come from a page of the control room` })

@@ -1,6 +1,7 @@
 /** Enters sign-ins that were refused into the audit log, so many in a minute that strangers cannot fill it. */
 import type { UntimedEntry } from '../../api/index.ts'
 import type { Clock } from '../../core/clock.ts'
+import type { JsonObject } from '../../core/json.ts'
 import { VISITOR } from '../origins.ts'
 
 /** Entries of one minute; the next entry counts those beyond. */
@@ -9,9 +10,11 @@ const MINUTE = 60_000
 
 export interface RefusedSignIn {
   readonly address: string
-  /** Code of the fault. */
+  /** Of the fault, or of the refusal at an identity provider. */
   readonly code: string
-  readonly means: 'key' | 'code'
+  readonly means: 'key' | 'code' | 'identity_provider'
+  /** Of one at an identity provider: its name, and the member where it has named one. */
+  readonly more?: JsonObject
 }
 
 export class RefusedSignIns {
@@ -26,7 +29,7 @@ export class RefusedSignIns {
     this.note = note
   }
 
-  enter({ address, code, means }: RefusedSignIn): void {
+  enter({ address, code, means, more }: RefusedSignIn): void {
     const now = this.clock.monotonic()
     if (now - this.beganAt >= MINUTE) {
       this.beganAt = now
@@ -39,7 +42,7 @@ export class RefusedSignIns {
     this.count++
     const skipped = this.skipped === 0 ? {} : { not_entered: this.skipped }
     this.skipped = 0
-    const after = { means, error: code, ...skipped }
+    const after = { means, error: code, ...more, ...skipped }
     this.note({ actor: VISITOR, address, action: 'session.refused', subject: 'control room', before: null, after })
   }
 }

@@ -9,6 +9,7 @@ export class PlainRequest implements CallerRequest {
   readonly path: string
   readonly headers: IncomingHttpHeaders
   readonly socket: Socket
+  /** Let go of once it is read: the request lives as long as its reply. */
   body: Buffer
 
   constructor(socket: Socket, { path, headers, body }: { path: string; headers: IncomingHttpHeaders; body: Buffer }) {
@@ -17,24 +18,15 @@ export class PlainRequest implements CallerRequest {
     this.socket = socket
     this.body = body
   }
-
-  /** The body, once: the request lives as long as its reply, and must not keep it. */
-  takeBody(): Buffer {
-    const { body } = this
-    this.body = EMPTY
-    return body
-  }
 }
-
-const EMPTY = Buffer.alloc(0)
 
 /** Interface of the connection of a reply. */
 export interface ReplyConnection {
   readonly socket: Socket
+  /** All connections of one kind: the two lines that a connection is kept with, and the date, are the last lines of a head. */
+  readonly requests: { keptLines(): string }
   /** Called once the system has taken all of the reply. */
   flushed(error?: Error | null): void
-  /** The two lines that a connection is kept with, and the date: the last lines of a head. */
-  keptLines(): string
 }
 
 /** Names that have been found to be valid: the gateway writes few. */
@@ -85,7 +77,7 @@ export class PlainReply implements CallerReply {
     let head = `${FIRST_LETTERS.slice(this.letters)}${status} ${STATUS_CODES[status] ?? 'unknown'}\r\n`
     if (Array.isArray(headers)) for (let at = 0; at + 1 < headers.length; at += 2) head += headerLine(String(headers[at]), headers[at + 1])
     else for (const name in headers) head += headerLine(name, headers[name])
-    this.head = `${head}${this.shouldKeepAlive ? this.connection.keptLines() : CLOSED_LINES}\r\n`
+    this.head = `${head}${this.shouldKeepAlive ? this.connection.requests.keptLines() : CLOSED_LINES}\r\n`
     this.headersSent = true
   }
 
@@ -113,12 +105,12 @@ export class PlainReply implements CallerReply {
   /** Writers that wait for room wait for that of the connection. */
   once(event: End | 'drain', fn: () => void): void {
     if (event === 'drain') this.socket.once('drain', fn)
-    else this.listeners = [...this.listeners, { event, fn }]
+    else this.on(event, fn)
   }
 
   /** It ends once. */
-  on(event: 'close', fn: () => void): void {
-    this.once(event, fn)
+  on(event: End, fn: () => void): void {
+    this.listeners = [...this.listeners, { event, fn }]
   }
 
   /** Each of them comes once at most. */

@@ -42,7 +42,7 @@ const END_OF_HEAD = '\r\n\r\n'
 
 export class PlainRequests {
   /** Called with each reply before it is answered. */
-  onReply: (reply: PlainReply) => void = () => {}
+  onReply: ((reply: PlainReply) => void) | undefined
   readonly options: PlainRequestsOptions
   private readonly connections = new Map<Socket, PlainConnection>()
   readonly listeners = connectionListeners(this.connections)
@@ -109,7 +109,7 @@ type WholeRequest = PlainHead & { readonly body: Buffer }
 
 class PlainConnection implements ReplyConnection {
   readonly socket: Socket
-  private readonly requests: PlainRequests
+  readonly requests: PlainRequests
   private readonly toNode: (socket: Socket) => void
   /** Of the request that is being answered. */
   reply: PlainReply | undefined
@@ -134,10 +134,6 @@ class PlainConnection implements ReplyConnection {
 
   closeIdle(): void {
     if (!this.reply && !this.received && this.hasAnswered) this.socket.destroy()
-  }
-
-  keptLines(): string {
-    return this.requests.keptLines()
   }
 
   /** @param silence milliseconds without a byte in either direction, after which `late` is called. */
@@ -200,7 +196,7 @@ class PlainConnection implements ReplyConnection {
     const request = new PlainRequest(this.socket, whole)
     const reply = new PlainReply(request, this)
     this.reply = reply
-    this.requests.onReply(reply)
+    this.requests.onReply?.(reply)
     if (this.requests.options.answer(request, reply)) return true
     this.reply = undefined
     reply.report('close')
@@ -241,9 +237,10 @@ class PlainConnection implements ReplyConnection {
       this.detach()
       closeLingering(socket, this.requests.options.clock, READING_TIME)
     } else if (!reply.shouldKeepAlive) socket.destroySoon()
-    else this.goOn()
+    else if (this.received || this.hasEnded) this.goOn()
   }
 
+  /** Turns to what has come meanwhile. */
   private goOn(): void {
     const { received, socket } = this
     if (socket.destroyed) return

@@ -2,7 +2,7 @@
  * Conversations that open WebSockets keep for their next request. They count in the memory of request bodies, in a part of it:
  * a client whose conversation was dropped for others sends it whole again.
  */
-import type { BodyMemory, BodyShare } from '../body-memory.ts'
+import { type BodyMemory, BodyShare } from '../body-memory.ts'
 
 /** Share of the memory of bodies that all of them may take, and share of that for one payer. */
 const MAX_SHARE = 0.25
@@ -26,7 +26,7 @@ export class Histories {
 
   constructor(memory: BodyMemory) {
     this.memory = memory
-    this.share = memory.open()
+    this.share = new BodyShare(memory)
     memory.onShortage = (bytes) => this.giveBack(bytes)
   }
 

@@ -7,7 +7,7 @@ import type { WebSocket } from 'ws'
 import type { Clock, Timer } from '../../core/clock.ts'
 import { Fault } from '../../core/faults.ts'
 import { MAX_SILENCE_MS, SLOWEST } from '../body-arrival.ts'
-import { BODY_WEIGHT, type BodyMemory, type BodyShare, noBodyMemory } from '../body-memory.ts'
+import { BODY_WEIGHT, type BodyMemory, BodyShare, noBodyMemory } from '../body-memory.ts'
 
 /** Bytes of a control frame beside its payload: two of head, four of mask (RFC 6455 section 5.2). */
 const CONTROL_HEAD = 6
@@ -64,7 +64,7 @@ export class MessageArrival {
   }
 
   private open(): BodyShare {
-    const share = this.source.memory.open()
+    const share = new BodyShare(this.source.memory)
     share.for(this.source.payer)
     return share
   }

@@ -5,6 +5,7 @@ import type { ServerOptions, WebSocketServer } from 'ws'
 import type { Timer } from '../../core/clock.ts'
 import { Fault } from '../../core/faults.ts'
 import { FirstUse } from '../../core/first-use.ts'
+import { isEncrypted } from '../../core/request-scheme.ts'
 import type { SocketFormat } from '../../dialects/types.ts'
 import { gauge } from '../../machines/metrics/metrics.ts'
 import { keyBucket } from '../../pipeline/request/admission.ts'
@@ -80,6 +81,7 @@ export class ResponseSockets {
     const connection = {
       address: () => connections.addresses.of(request),
       digest: (secret: string) => digestOn(request.socket, secret),
+      isEncrypted: () => isEncrypted(request.socket),
       certificate: () => clientCertificate(request.socket),
     }
     const key = await settings.authenticate({ headers: request.headers, connection })

@@ -5,12 +5,13 @@ import type { IncomingMessage, OutgoingHttpHeaders } from 'node:http'
 import type { Socket } from 'node:net'
 import type { WebSocket } from 'ws'
 import { Fault } from '../../core/faults.ts'
+import { isEncrypted } from '../../core/request-scheme.ts'
 import type { SocketBody, SocketFormat } from '../../dialects/types.ts'
 import { utf8 } from '../../machines/sse/frames.ts'
 import type { ClientConnection, Reading } from '../../pipeline/client-connection.ts'
 import { BODY_WEIGHT, type BodyShare } from '../body-memory.ts'
 import type { Watched } from '../caller.ts'
-import { digestOn, type HttpConnectionSource, openStreams, ReadingWatch } from '../http-connection.ts'
+import { digestOn, type HttpConnectionSource, ReadingWatch } from '../http-connection.ts'
 import { clientCertificate } from '../tls/client-certificate.ts'
 
 const DATA = 'data: '
@@ -177,6 +178,10 @@ export class SocketConnection implements ClientConnection {
     return digestOn(this.channel.socket, secret)
   }
 
+  isEncrypted(): boolean {
+    return isEncrypted(this.channel.socket)
+  }
+
   certificate(): X509Certificate | undefined {
     return clientCertificate(this.channel.socket)
   }
@@ -213,7 +218,7 @@ export class SocketConnection implements ClientConnection {
 
   openStream(_headers: OutgoingHttpHeaders): void {
     this.streaming = true
-    this.channel.source.metrics.of(openStreams).add()
+    this.channel.source.streams.count++
   }
 
   bytes(text: string): boolean {
@@ -241,7 +246,7 @@ export class SocketConnection implements ClientConnection {
 
   /** The exchange holds its body no longer. Messages that wait for their client count until it has them, or has left. */
   release(): void {
-    if (this.streaming) this.channel.source.metrics.of(openStreams).add(-1)
+    if (this.streaming) this.channel.source.streams.count--
     this.streaming = false
     const { socket } = this.channel
     const { share } = this.incoming

@@ -8,7 +8,7 @@ import { TOKEN_KINDS } from '../../core/token-kinds.ts'
 import type { Usage } from '../../dialects/canon/usage.ts'
 import type { ClientDialect } from '../../dialects/types.ts'
 import { Double, type SpanWriter } from '../../machines/otlp/otlp.ts'
-import { type Exchange, exchangeClient } from '../../pipeline/exchange.ts'
+import type { Exchange } from '../../pipeline/exchange.ts'
 import type { Endpoint, Provider } from '../../routing/catalog/types.ts'
 
 /** Characters of a value that a caller chose, entries of an object that it sent, and characters of their names. */
@@ -33,7 +33,7 @@ const OPERATIONS: Readonly<Record<string, string>> = { gemini: 'generate_content
 
 /** `gen_ai.operation.name` of a call of a provider. */
 export function callOperation(exchange: Exchange, { provider }: Endpoint): string {
-  return exchangeClient(exchange).embedding ? 'embeddings' : (OPERATIONS[provider.dialect] ?? 'chat')
+  return exchange.run.client.embedding ? 'embeddings' : (OPERATIONS[provider.dialect] ?? 'chat')
 }
 
 /** Fields by which the caller finds its requests again: user, session, and its own names for the trace. */

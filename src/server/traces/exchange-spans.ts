@@ -11,7 +11,7 @@ import type { Item, Part } from '../../dialects/canon/request.ts'
 import type { ClientDialect } from '../../dialects/types.ts'
 import { Double, KIND, SpanWriter } from '../../machines/otlp/otlp.ts'
 import type { Lane } from '../../pipeline/attempt/turn.ts'
-import { type Exchange, type ExchangeHistory, exchangeClient, requestedModel, type Step } from '../../pipeline/exchange.ts'
+import { type Exchange, type ExchangeHistory, requestedModel, type Step } from '../../pipeline/exchange.ts'
 import { stageFindings } from '../../pipeline/guard/guardrail-findings.ts'
 import type { NotedAttempt } from '../../pipeline/records.ts'
 import type { CapturedBlock, ContentCaptureTap } from '../../pipeline/reply/content-capture-tap.ts'
@@ -93,7 +93,7 @@ export class ExchangeSpans {
   private server(exchange: Exchange, trace: RequestTrace, { status, fault, lane }: EndOfExchange): void {
     const { head, run, auth, request, history } = exchange
     const { spans } = this
-    const client = exchangeClient(exchange)
+    const client = exchange.run.client
     const route = this.routes.get(head.client) ?? ''
     const isSocket = head.connection instanceof SocketConnection
     const error = status === LEFT ? 'client_gone' : fault?.code

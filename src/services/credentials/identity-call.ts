@@ -72,14 +72,15 @@ export async function identityAnswer(call: IdentityCall, signal: AbortSignal): P
   return text
 }
 
-interface IdentityReply {
+export interface IdentityReply {
   readonly status: number | undefined
   readonly headers: IncomingHttpHeaders
   readonly text: string
 }
 
-async function exchange(
-  { service, url, connections = serviceConnections, longest = LONGEST }: IdentityCall,
+/** The reply whatever its status is. @throws CredentialError where none comes, or one that is too long. */
+export async function exchange(
+  { service, url, connections = serviceConnections, longest = LONGEST }: Pick<IdentityCall, 'service' | 'url' | 'connections' | 'longest'>,
   options: RequestOptions,
   body: string | undefined,
 ): Promise<IdentityReply> {

@@ -5,7 +5,7 @@
 import type { Clock, Timer } from '../../core/clock.ts'
 import { LIMIT_REACHED, type NewEvent, SHARE_REACHED } from '../../core/event-types.ts'
 import { usdText } from '../../core/money-text.ts'
-import type { SharedBudget } from '../../core/shared-budget.ts'
+import { budgetLevels, ownAllowances, type SharedBudget } from '../../core/shared-budget.ts'
 import { windowStarts } from '../../core/windows.ts'
 import type { ApiKey, LimitReset } from '../../plugin-api/key.ts'
 
@@ -24,6 +24,11 @@ export type BudgetKey = Pick<ApiKey, 'identity' | 'name' | 'label' | 'limit' | '
 }
 type Limited = BudgetKey & { readonly limit: number }
 
+interface CountedAccount {
+  /** @param now milliseconds since the epoch. */
+  countedCut(window: LimitReset | null, now: number): number
+}
+
 export interface BudgetWatchOptions {
   /** Percent of a limit, rising. */
   shares: readonly number[]
@@ -32,8 +37,8 @@ export interface BudgetWatchOptions {
   readonly balances: (keys: readonly string[]) => readonly Spending[] | Promise<readonly Spending[]>
   /** True: other processes charge the same keys, so balances are read a little later, for all keys that were charged. */
   readonly isShared: boolean
-  /** Set where it is not shared: the spending that counts against the limit as a number, cut to ±2^53. */
-  readonly cut?: ((key: string, window: LimitReset | null) => number) | undefined
+  /** Set where it is not shared: an account with the spending that counts against a limit as a number, cut to ±2^53. */
+  readonly account?: ((key: string) => CountedAccount) | undefined
   readonly raise: (event: NewEvent) => void
   readonly failed: (cause: unknown) => void
 }
@@ -66,12 +71,24 @@ export class BudgetWatch {
 
   /** A request of the key is settled. */
   charged(key: BudgetKey): void {
-    if (this.options.shares.length === 0) return
-    if (isLimited(key)) this.note(key)
-    for (const other of budgetKeyPayers(key)) if (isLimited(other)) this.note(other)
+    const { shares, account, clock } = this.options
+    if (shares.length === 0) return
+    if (isLimited(key) && !(account && this.isFar(account(key.identity).countedCut(key.limitReset, clock.now()), key))) this.note(key)
+    const payers = budgetKeyPayers(key)
+    if (payers.length === 0) return
+    const now = clock.now()
+    let [identity, counted]: [string, CountedAccount | undefined] = ['', undefined]
+    for (const other of payers) {
+      if (!isLimited(other)) continue
+      // The limits of one account come one after the other.
+      if (account && other.identity !== identity) counted = account(other.identity)
+      identity = other.identity
+      // Nearly always far from the first share.
+      if (!counted || !this.isFar(counted.countedCut(other.limitReset, now), other)) this.note(other)
+    }
   }
 
-  /** A request was refused for the limit of the key, of the key that issued it, or of its budget: for the one that leaves the least. */
+  /** A request was refused for the limit of the key, of the key that issued it, or of a budget: for the one that leaves the least. */
   refused(key: BudgetKey): void {
     const limited = [key, ...budgetKeyPayers(key)].filter(isLimited)
     const [first, ...others] = limited
@@ -98,7 +115,8 @@ export class BudgetWatch {
   ): Promise<void> {
     try {
       const budgets = new Set(configured.flatMap(({ budget }) => budget ?? []))
-      await this.look([...configured, ...Array.from(budgets, budgetBounds).flat()].filter(isLimited))
+      const bounds = Array.from(budgets, budgetBounds).flat()
+      await this.look([...configured, ...bounds].filter(isLimited))
       for (let hash = ''; !this.closed; ) {
         const page = await after(hash, PAGE)
         await this.look(page.filter(isLimited))
@@ -129,9 +147,6 @@ export class BudgetWatch {
 
   private note(key: Limited): void {
     if (!this.options.isShared) {
-      // Nearly always far from the first share.
-      const about = this.options.cut?.(key.identity, key.limitReset)
-      if (about !== undefined && this.isFar(about, key)) return
       const found = this.options.balances([key.identity])
       if (!(found instanceof Promise) && found[0]) this.check(key, found[0])
       return
@@ -203,20 +218,22 @@ export class BudgetWatch {
 
 const bounds = new WeakMap<SharedBudget, readonly BudgetKey[]>()
 
-/** Each window of a budget, as a limit of its own. */
+/** Each window of a budget and of those above it, as a limit of its own. */
 function budgetBounds(budget: SharedBudget): readonly BudgetKey[] {
   let found = bounds.get(budget)
   if (!found) {
-    const { identity, name, allowances } = budget
-    found = allowances.map(({ limit, limitReset }) => ({ identity, name, label: '', limit, limitReset }))
+    found = budgetLevels(budget).flatMap((level) =>
+      ownAllowances(level).map(({ limit, limitReset }) => ({ identity: level.identity, name: level.name, label: '', limit, limitReset })),
+    )
     bounds.set(budget, found)
   }
   return found
 }
 
-/** Budgets that count a charge of the key as well. */
+/** Limits beside its own that count a charge of the key as well. */
 function budgetKeyPayers({ issuer, budget }: BudgetKey): readonly BudgetKey[] {
-  return issuer ? [issuer] : budget ? budgetBounds(budget) : NONE
+  if (issuer) return issuer.budget ? [issuer, ...budgetBounds(issuer.budget)] : [issuer]
+  return budget ? budgetBounds(budget) : NONE
 }
 
 const NONE: readonly BudgetKey[] = []

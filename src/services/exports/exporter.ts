@@ -1,34 +1,37 @@
 /**
- * One export: takes batches of generations from the ledger and delivers them, one after the other, off the path of any request. Where a
- * batch has come is kept in the store only after the destination has it; a crash before that repeats it, with the same name and bytes.
+ * One export: takes batches of rows from the store (generations of the ledger, entries of the audit log) and delivers them, one after the
+ * other, off the path of any request. Where a batch has come is kept in the store only after the destination has it; a crash before that
+ * repeats it, with the same name and bytes.
  */
 import { promisify } from 'node:util'
 import { gzip } from 'node:zlib'
 import type { Clock, Timer } from '../../core/clock.ts'
 import { Fault } from '../../core/faults.ts'
-import type { Log } from '../../core/log.ts'
-import { generationView } from '../../ledger/generation.ts'
 import { Pace } from '../../ledger/pace.ts'
-import type { LedgerReaders, ReaderBatch } from '../../ledger/types.ts'
+import type { BatchReaders, ReaderBatch } from '../../ledger/types.ts'
 import { closed, counter, gauge, type MetricRegistry } from '../../machines/metrics/metrics.ts'
 import { batchId, DeliveryError, type Destination, type ExportSettings, objectName } from './destination.ts'
 
 const LABELS = { labels: [closed('export')], limit: 8 } as const
-const exported = counter('export_rows_total', 'Generations that a destination of `exports` has taken.', LABELS)
+const exported = counter(
+  'export_rows_total',
+  'Generations that a destination of `exports` has taken, and entries that one of `audit.sinks` has (`audit:` before its name).',
+  LABELS,
+)
 const failedBatches = counter(
   'export_failed_batches_total',
-  'Batches of `exports` that were not taken, each time that one was sent.',
+  'Batches of `exports` and `audit.sinks` that were not taken, each time that one was sent.',
   LABELS,
 )
 /** Read from the store, so not at each scrape. */
 const lagRows = gauge(
   'export_lag_rows',
-  'Generations that an export had not delivered when it last looked: behind each batch and each try, and each `interval`; counted up to 10,000.',
+  'Generations or entries that an export had not delivered when it last looked: behind each batch and each try, and each `interval`; counted up to 10,000.',
   LABELS,
 )
 const lagSeconds = gauge(
   'export_lag_seconds',
-  'Age in seconds, when it last looked, of the oldest generation that an export had not delivered.',
+  'Age in seconds, when it last looked, of the oldest generation or entry that an export had not delivered.',
   LABELS,
 )
 
@@ -42,19 +45,28 @@ const FIRST_PAUSE = 1_000
 const MAX_PAUSE_MS = 60_000
 const MAX_COUNTED = 10_000
 
-export interface ExporterSource {
-  readonly settings: ExportSettings
+/** Failures of an export, for the log. */
+export interface ExportReports {
+  /** The first failure since a batch was taken. */
+  failing(facts: { readonly export: string; readonly destination: string; readonly problem: string }): void
+  works(facts: { readonly export: string; readonly failures: number }): void
+}
+
+export interface ExporterSource<Row> {
+  readonly settings: Pick<ExportSettings, 'name' | 'path' | 'compression' | 'rows' | 'interval' | 'timeout' | 'since'>
   readonly destination: Destination
-  readonly readers: LedgerReaders
+  readonly readers: BatchReaders<Row>
+  /** A row as it is delivered, with the end of its line. */
+  readonly line: (row: Row) => string
+  readonly reports: ExportReports
   /** This process, among those that share the store. */
   readonly holder: string
   readonly clock: Clock
-  readonly log: Log
   readonly metrics: MetricRegistry
 }
 
-export class Exporter {
-  private readonly source: ExporterSource
+export class Exporter<Row> {
+  private readonly source: ExporterSource<Row>
   private timer: Timer | undefined
   private running: Promise<void> | undefined
   private pause = FIRST_PAUSE
@@ -62,7 +74,7 @@ export class Exporter {
   private failures = 0
   private isClosed = false
 
-  constructor(source: ExporterSource) {
+  constructor(source: ExporterSource<Row>) {
     this.source = source
     this.later(FIRST)
   }
@@ -120,9 +132,9 @@ export class Exporter {
     })
   }
 
-  /** @returns the generations of the batch. */
+  /** @returns the rows of the batch. */
   private async deliver(batch: ReaderBatch): Promise<number> {
-    const { settings, readers, destination } = this.source
+    const { settings, readers, destination, line } = this.source
     const { name, path, compression } = settings
     const pieces: string[] = []
     let count = 0
@@ -130,7 +142,7 @@ export class Exporter {
     const pace = new Pace(Symbol.asyncIterator in pages)
     for await (const page of pages) {
       count += page.length
-      pieces.push(page.map((record) => `${JSON.stringify(generationView(record))}\n`).join(''))
+      pieces.push(page.map(line).join(''))
       if (pace.over) await pace.rest()
     }
     // Retention may have removed all of them.
@@ -155,21 +167,17 @@ export class Exporter {
   }
 
   private succeeded(): void {
-    const { settings, log } = this.source
-    if (this.failures > 0) log.info({ export: settings.name, failures: this.failures }, 'generations are exported again')
+    const { settings, reports } = this.source
+    if (this.failures > 0) reports.works({ export: settings.name, failures: this.failures })
     this.failures = 0
     this.pause = FIRST_PAUSE
   }
 
   private failed(error: unknown): void {
-    const { settings, destination, clock, log, metrics } = this.source
+    const { settings, destination, clock, reports, metrics } = this.source
     metrics.of(failedBatches).series(settings.name).add()
     this.failures++
-    if (this.failures === 1)
-      log.warn(
-        { export: settings.name, destination: destination.place, problem: errorProblem(error) },
-        'generations are not exported; the batch is sent again',
-      )
+    if (this.failures === 1) reports.failing({ export: settings.name, destination: destination.place, problem: errorProblem(error) })
     this.later(this.pause * (0.75 + clock.random() / 2))
     this.pause = Math.min(MAX_PAUSE_MS, this.pause * 2)
   }

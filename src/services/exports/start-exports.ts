@@ -1,7 +1,9 @@
 /** Starts the exports of a configuration. */
 import { randomUUID } from 'node:crypto'
+import { generationView } from '../../ledger/generation.ts'
+import type { GenerationRecord } from '../../ledger/types.ts'
 import type { ExportSettings } from './destination.ts'
-import { Exporter, type ExporterSource } from './exporter.ts'
+import { Exporter, type ExporterSource, type ExportReports } from './exporter.ts'
 import { openDestination } from './open-destination.ts'
 import { RangeExports, type RangeExportsSource } from './range-exports.ts'
 
@@ -11,14 +13,19 @@ export interface RunningExports {
   close(): Promise<void>
 }
 
-type ExportsSource = Omit<ExporterSource, 'settings' | 'destination' | 'holder'> & Pick<RangeExportsSource, 'lines'>
+type ExportsSource = Pick<ExporterSource<GenerationRecord>, 'readers' | 'clock' | 'metrics'> & Pick<RangeExportsSource, 'lines' | 'log'>
 
 export function startExports(exports: readonly ExportSettings[], source: ExportsSource): RunningExports {
   const holder = randomUUID()
+  const { readers, clock, log, lines, metrics } = source
+  const reports: ExportReports = {
+    failing: (facts) => log.warn(facts, 'generations are not exported; the batch is sent again'),
+    works: (facts) => log.info(facts, 'generations are exported again'),
+  }
+  const line = (record: GenerationRecord): string => `${JSON.stringify(generationView(record))}\n`
   const running = exports.map(
-    (settings) => new Exporter({ ...source, settings, holder, destination: openDestination(settings, source.clock) }),
+    (settings) => new Exporter({ readers, clock, metrics, reports, line, settings, holder, destination: openDestination(settings, clock) }),
   )
-  const { clock, log, lines } = source
   const onDemand = new RangeExports({ exports, clock, log, lines })
   return {
     onDemand,

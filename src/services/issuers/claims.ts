@@ -30,9 +30,12 @@ export function hasClaims(claims: Claims, tests: ClaimTests): boolean {
 
 const MAX_MEMBER_LENGTH = 256
 
-/** Name of the member as text; undefined where the claim is missing, empty, or neither text nor a whole number. */
+/**
+ * Name of the member as text; undefined where the claim is missing, empty, or neither text nor a whole number. Halves of characters have
+ * no UTF-8, so that members who differ in them alone would have one digest.
+ */
 export function memberIn(claims: Claims, path: string): string | undefined {
   const value = claimAt(claims, path)
   const text = Number.isSafeInteger(value) ? String(value) : value
-  return typeof text === 'string' && text !== '' && text.length <= MAX_MEMBER_LENGTH ? text : undefined
+  return typeof text === 'string' && text !== '' && text.length <= MAX_MEMBER_LENGTH && text.isWellFormed() ? text : undefined
 }

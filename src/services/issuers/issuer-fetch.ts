@@ -3,7 +3,7 @@ import type { Clock } from '../../core/clock.ts'
 import type { JsonObject } from '../../core/json.ts'
 import { isLocalHost } from '../../core/transport.ts'
 import { ServiceConnections } from '../connections/service-connections.ts'
-import { identityAnswer, jsonObject, withinLimit } from '../credentials/identity-call.ts'
+import { exchange, type IdentityReply, identityAnswer, jsonObject, withinLimit } from '../credentials/identity-call.ts'
 import { CredentialError } from '../credentials/types.ts'
 
 /** Milliseconds for one call. */
@@ -17,6 +17,12 @@ interface IssuerCall {
   readonly url: string
   readonly headers?: Readonly<Record<string, string>> | undefined
   readonly form?: Readonly<Record<string, string>> | undefined
+}
+
+interface RawCall extends Omit<IssuerCall, 'form' | 'headers'> {
+  readonly method: string
+  readonly headers: Readonly<Record<string, string>>
+  readonly body: string | undefined
 }
 
 /** True for an address whose reply can be believed. */
@@ -45,6 +51,20 @@ export class IssuerClient {
     const reply = jsonObject(text)
     if (!reply) throw new CredentialError(`the reply of ${what} is no object of JSON`)
     return reply
+  }
+
+  /** The reply whatever its status is. @throws CredentialError as `call`. */
+  async reply({ what, url, method, headers, body }: RawCall): Promise<IdentityReply> {
+    if (!isTrustworthy(url)) throw new CredentialError(`${what} has an address without TLS`)
+    const late = (): Error => new CredentialError(`${what}: no answer within ${TIMEOUT_MS / 1000} seconds`)
+    const length = body === undefined ? {} : { 'content-length': String(Buffer.byteLength(body)) }
+    return withinLimit({ clock: this.clock, ms: TIMEOUT_MS, late }, (signal) =>
+      exchange(
+        { service: what, url, connections: this.connections, longest: MAX_BYTES },
+        { method, headers: { ...headers, ...length }, signal },
+        body,
+      ),
+    )
   }
 
   close(): void {

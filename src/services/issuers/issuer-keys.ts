@@ -5,7 +5,9 @@
 import { Fault } from '../../core/faults.ts'
 import { asObjects, isObject, type JsonObject } from '../../core/json.ts'
 import { CredentialError } from '../credentials/types.ts'
+import { discover } from './discovery.ts'
 import { IssuerClient, isTrustworthy, problemText } from './issuer-fetch.ts'
+import { canVerify } from './public-keys.ts'
 import type { IssuerParts, IssuerSettings } from './types.ts'
 
 /** Milliseconds after which the keys are fetched again in the background, and after which a token waits for that. */
@@ -16,9 +18,6 @@ const PAUSE_MS = 30_000
 /** The same while no key is known. */
 const PAUSE_WITHOUT_KEYS_MS = 5_000
 const MAX_KEYS = 200
-
-/** Kinds of keys with a public half (RFC 7518, 6.1; RFC 8037, 2; `AKP` of ML-DSA). */
-const PUBLIC_KINDS: ReadonlySet<unknown> = new Set(['RSA', 'EC', 'OKP', 'AKP'])
 
 type KeySettings = Pick<IssuerSettings, 'issuer' | 'jwksUri' | 'jwksToken' | 'ca' | 'keysKept'>
 
@@ -32,6 +31,8 @@ export class IssuerKeys<KeySet> {
   /** Monotonic milliseconds. */
   private attemptedAt = Number.NEGATIVE_INFINITY
   private isFailing = false
+  /** Keys of the last set that cannot verify. */
+  private leftOut = 0
 
   /** @param read makes the set that tokens are verified with. */
   constructor(settings: KeySettings, parts: IssuerParts, read: (keys: JsonObject[]) => KeySet) {
@@ -124,18 +125,26 @@ export class IssuerKeys<KeySet> {
     const url = jwksUri ?? (await this.discovered())
     const isOwn = jwksUri !== undefined || isSameOrigin(url, this.settings.issuer)
     const { keys } = await this.client.call({ what: 'the set of keys', url, headers: isOwn ? bearer(jwksToken) : undefined })
-    if (!Array.isArray(keys) || keys.length > MAX_KEYS) throw new CredentialError('the set of keys has no list of keys')
-    const usable = asObjects(keys).filter((key) => isObject(key) && PUBLIC_KINDS.has(key.kty))
+    if (!Array.isArray(keys)) throw new CredentialError('the set of keys has no list of keys')
+    if (keys.length > MAX_KEYS) throw new CredentialError(`the set of keys has more than ${MAX_KEYS} keys`)
+    // Keys for encryption stand in the same sets (RFC 7517, 4.2).
+    const listed = keys.filter((key) => !isObject(key) || key.use === undefined || key.use === 'sig')
+    const usable = asObjects(listed).filter(canVerify)
+    this.reportLeftOut(listed.length - usable.length)
     if (usable.length === 0) throw new CredentialError('the set of keys has no public key')
     return usable
   }
 
-  /** OpenID Connect Discovery 1.0, 4. */
+  /** Once for each number: a set is fetched every few minutes. */
+  private reportLeftOut(count: number): void {
+    const { issuer } = this.settings
+    if (count > 0 && count !== this.leftOut) this.parts.log.warn({ issuer, count }, 'keys of the issuer are left out: they verify nothing')
+    this.leftOut = count
+  }
+
   private async discovered(): Promise<string> {
     const { issuer, jwksToken } = this.settings
-    const url = `${issuer.replace(/\/$/, '')}/.well-known/openid-configuration`
-    const found = await this.client.call({ what: 'the discovery document', url, headers: bearer(jwksToken) })
-    if (found.issuer !== issuer) throw new CredentialError('the discovery document names another issuer than the configuration')
+    const found = await discover(this.client, issuer, bearer(jwksToken))
     const { jwks_uri: uri } = found
     if (typeof uri !== 'string' || !isTrustworthy(uri)) throw new CredentialError('the discovery document names no https address of keys')
     return uri

@@ -3,14 +3,17 @@ import type { CryptoKey, JWSAlgorithm, JWTClaimVerificationOptions, JWTPayload }
 import type { Clock } from '../../core/clock.ts'
 import { FirstUse } from '../../core/first-use.ts'
 import { RefusedToken, type TokenRefusal } from '../../core/token-refusals.ts'
-import { hasClaims, memberIn } from './claims.ts'
 import { Introspection } from './introspection.ts'
 import type { KeySet, KnownKeys } from './known-keys.ts'
+import { mapClaims } from './mapping.ts'
 import { RefusalReports } from './refusal-reports.ts'
-import type { Claims, IssuerParts, IssuerSettings, VerifiedToken } from './types.ts'
+import type { Claims, IssuerParts, IssuerSettings, MappedMember, VerifiedToken } from './types.ts'
 
 /** Keys of one issuer that are tried where a token names none and several fit. */
 const MAX_KEYS_TRIED = 4
+
+/** Seconds since the epoch: the end of the year 9999, the last one of RFC 3339. An end behind it is a mistake, such as milliseconds. */
+const MAX_EXP = 253_402_300_799
 
 /** Types of tokens that open an API: those of others, such as logout tokens, have the same issuer and audience (RFC 8725, 3.11). */
 const TYPES: ReadonlySet<string> = new Set(['jwt', 'application/jwt', 'at+jwt', 'application/at+jwt'])
@@ -46,6 +49,12 @@ export class TokenVerifier {
     const refused = new RefusedToken(why)
     this.reports.noted(refused, undefined)
     return refused
+  }
+
+  /** The member with these claims, which were verified before; undefined where the issuer or a claim is missing. */
+  map(issuer: string, claims: Claims): MappedMember | undefined {
+    const settings = this.issuers.get(issuer)
+    return settings && mapClaims(claims, settings)
   }
 
   /**
@@ -130,18 +139,16 @@ export class TokenVerifier {
 
   /** Checks what the library has no option for. */
   private verified(claims: Claims, settings: IssuerSettings): VerifiedToken {
-    const { issuer, leeway, maxAge, requiredClaims, member: path, rules } = settings
+    const { issuer, leeway, maxAge } = settings
     const { exp, iat } = claims
-    if (typeof exp !== 'number') throw new RefusedToken('token_claim')
+    if (typeof exp !== 'number' || exp > MAX_EXP) throw new RefusedToken('token_claim')
     const issuedAt = typeof iat === 'number' ? iat * 1000 : undefined
     if (issuedAt !== undefined && issuedAt > this.clock.now() + leeway) throw new RefusedToken('token_early')
-    if (!hasClaims(claims, requiredClaims)) throw new RefusedToken('token_claim')
-    const member = memberIn(claims, path)
-    if (member === undefined) throw new RefusedToken('token_claim')
+    const mapped = mapClaims(claims, settings)
+    if (!mapped) throw new RefusedToken('token_claim')
     const ends = [exp * 1000, ...(maxAge === undefined || issuedAt === undefined ? [] : [issuedAt + maxAge])]
     const expiresAt = Math.min(...ends) + leeway
-    const rule = rules.findIndex(({ when }) => hasClaims(claims, when))
-    return { issuer, member, rule: rule < 0 ? undefined : rule, expiresAt, holdsUntil: expiresAt }
+    return { issuer, ...mapped, expiresAt, holdsUntil: expiresAt }
   }
 }
 
@@ -180,6 +187,8 @@ function asRefusal(thrown: unknown, { errors }: Library): unknown {
   if (thrown instanceof errors.JWKSNoMatchingKey) return new RefusedToken('token_unknown_key')
   if (thrown instanceof errors.JWSSignatureVerificationFailed) return new RefusedToken('token_signature')
   if (thrown instanceof errors.JOSEAlgNotAllowed) return new RefusedToken('token_algorithm')
+  // WebCrypto cannot use the key for this algorithm.
+  if (thrown instanceof DOMException) return new RefusedToken('token_unknown_key')
   if (thrown instanceof errors.JOSEError || thrown instanceof TypeError) return new RefusedToken('token_malformed')
   return thrown
 }

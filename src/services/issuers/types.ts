@@ -25,7 +25,32 @@ export interface IssuerSettings {
   /** Milliseconds. */
   readonly keysKept: number
   readonly introspection?: IntrospectionSettings | undefined
-  readonly rules: readonly { readonly when: ClaimTests }[]
+  readonly rules: readonly { readonly when: ClaimTests; readonly disabled?: boolean | undefined }[]
+  /** Present where people sign in to the control room. */
+  readonly signIn?: SignInSettings | undefined
+  /** Present where people log in on their machines. */
+  readonly login?: LoginSettings | undefined
+}
+
+/** Public client with which people get tokens on their machines. */
+export interface LoginSettings {
+  readonly clientId: string
+  readonly scopes: readonly string[]
+  readonly resource?: string | undefined
+}
+
+/** Client that the gateway is at an issuer where people sign in. */
+export interface SignInSettings {
+  readonly clientId: string
+  /** Absent: a public client, which PKCE alone protects. */
+  readonly clientSecret?: string | undefined
+  readonly scopes: readonly string[]
+  /** Name in the addresses of the sign-in; the host of the issuer where absent. */
+  readonly name?: string | undefined
+  /** As people read it; the host of the issuer where absent. */
+  readonly label?: string | undefined
+  /** Milliseconds that a session lasts at most. */
+  readonly session: number
 }
 
 export interface IntrospectionSettings {
@@ -36,13 +61,17 @@ export interface IntrospectionSettings {
   readonly cache: number
 }
 
-/** A token that was verified. */
-export interface VerifiedToken {
-  readonly issuer: string
-  /** Value of the claim that names the caller. */
+/** A member by the rules of the configuration. */
+export interface MappedMember {
+  /** Value of the claim that names the member. */
   readonly member: string
   /** Index of the first rule that maps it; undefined where none does. */
   readonly rule: number | undefined
+}
+
+/** A token that was verified. */
+export interface VerifiedToken extends MappedMember {
+  readonly issuer: string
   /** Milliseconds since the epoch: the end of the token, with the leeway. */
   readonly expiresAt: number
   /** Milliseconds since the epoch until which it need not be verified again. */

@@ -1,9 +1,9 @@
 /** The audit log in PostgreSQL: the row of its end is locked, so that the entries of all processes are one chain. */
 import { sql } from 'kysely'
 import { type AuditHead, type AuditRow, chain, GATEWAY_ORIGIN } from '../../core/audit-entries.ts'
+import type { AuditKeys } from '../../core/audit-keys.ts'
 import type { Clock } from '../../core/clock.ts'
-import { Fault } from '../../core/faults.ts'
-import { type AuditLogStore, type AuditQuery, prunedEntry, type UntimedEntry } from '../audit-log.ts'
+import { type AuditLogStore, type AuditQuery, onlyHead, prunedEntry, type UntimedEntry } from '../audit-log.ts'
 import type { Session } from './connection.ts'
 import type { Connections } from './connections.ts'
 import { query, storable } from './tables.ts'
@@ -12,17 +12,24 @@ const COLUMNS = ['sequence', 'at', 'actor', 'action', 'subject', 'entry', 'hash'
 /** Rows of one statement. */
 const MAX_ROWS = 500
 
+/** Writes the entries of a store. */
+export interface AuditPen {
+  readonly clock: Pick<Clock, 'now'>
+  readonly keys: AuditKeys
+}
+
 /**
  * Adds entries within a transaction: what they describe is committed with them, or not at all. The lock lasts to the end of it, so this
  * comes last, behind all other locks. @throws Fault `unavailable`, also where the end of the chain is not known.
  */
-export async function appendAudit(session: Session, entries: readonly UntimedEntry[], clock: Pick<Clock, 'now'>): Promise<void> {
+export async function appendAudit(session: Session, entries: readonly UntimedEntry[], { clock, keys }: AuditPen): Promise<void> {
   if (entries.length === 0) return
   const at = Math.floor(clock.now())
   const head = await lockHead(session)
   const rows = chain(
     head,
     entries.map((entry) => ({ ...entry, at })),
+    keys.current,
   )
   for (let from = 0; from < rows.length; from += MAX_ROWS)
     await session.run(
@@ -36,22 +43,20 @@ export async function appendAudit(session: Session, entries: readonly UntimedEnt
 }
 
 async function lockHead(session: Session): Promise<AuditHead> {
-  const [head] = await session.run(query.selectFrom('audit_head').select(['sequence', 'hash']).forUpdate().compile())
-  if (!head) throw new Fault('unavailable', { message: 'The audit log cannot be written: its end is not known' })
-  return head
+  return onlyHead(await session.run(query.selectFrom('audit_head').select(['sequence', 'hash']).forUpdate().compile()))
 }
 
 export class PostgresAuditLog implements AuditLogStore {
   private readonly connections: Pick<Connections, 'readings'>
-  private readonly clock: Pick<Clock, 'now'>
+  private readonly pen: AuditPen
 
-  constructor(connections: Pick<Connections, 'readings'>, clock: Pick<Clock, 'now'>) {
+  constructor(connections: Pick<Connections, 'readings'>, pen: AuditPen) {
     this.connections = connections
-    this.clock = clock
+    this.pen = pen
   }
 
   async add(entries: readonly UntimedEntry[]): Promise<void> {
-    await this.connections.readings.transaction((session) => appendAudit(session, entries, this.clock))
+    await this.connections.readings.transaction((session) => appendAudit(session, entries, this.pen))
   }
 
   async page({ after, newestFirst = false, limit, actor, action, subject, since, until }: AuditQuery): Promise<AuditRow[]> {
@@ -71,9 +76,7 @@ export class PostgresAuditLog implements AuditLogStore {
   }
 
   async head(): Promise<AuditHead> {
-    const [head] = await this.connections.readings.run(query.selectFrom('audit_head').select(['sequence', 'hash']).compile())
-    if (!head) throw new Fault('unavailable', { message: 'The audit log cannot be read: its end is not known' })
-    return head
+    return onlyHead(await this.connections.readings.run(query.selectFrom('audit_head').select(['sequence', 'hash']).compile()))
   }
 
   prune(before: number, most: number, age = 0): Promise<number> {
@@ -89,7 +92,7 @@ export class PostgresAuditLog implements AuditLogStore {
       const gone = sql<{ count: number }>`
         with gone as (delete from audit_entry where sequence <= ${last.sequence}::bigint returning 1) select count(*) as count from gone`
       const [{ count } = { count: 0 }] = await session.run(gone.compile(query))
-      await appendAudit(session, [{ ...GATEWAY_ORIGIN, ...prunedEntry(last, count) }], this.clock)
+      await appendAudit(session, [{ ...GATEWAY_ORIGIN, ...prunedEntry(last, count) }], this.pen)
       return count
     })
   }

@@ -1,10 +1,9 @@
 /** Keys of compaction items in PostgreSQL: made under the lock of key changes, so that two processes never make the same number. */
 import { sql } from 'kysely'
 import { GATEWAY_ORIGIN, type Origin } from '../../core/audit-entries.ts'
-import type { Clock } from '../../core/clock.ts'
 import { compactionKeyAudit } from '../audited-changes.ts'
 import type { CompactionKey, CompactionKeyStore } from '../compaction-keys.ts'
-import { appendAudit } from './audit-log.ts'
+import { type AuditPen, appendAudit } from './audit-log.ts'
 import type { Session } from './connection.ts'
 import type { Connections } from './connections.ts'
 import { changing } from './keys.ts'
@@ -12,11 +11,11 @@ import { type CompactionKeyTable, query } from './tables.ts'
 
 export class PostgresCompactionKeys implements CompactionKeyStore {
   private readonly connections: Pick<Connections, 'readings' | 'changes'>
-  private readonly clock: Pick<Clock, 'now'>
+  private readonly pen: AuditPen
 
-  constructor(connections: Pick<Connections, 'readings' | 'changes'>, clock: Pick<Clock, 'now'>) {
+  constructor(connections: Pick<Connections, 'readings' | 'changes'>, pen: AuditPen) {
     this.connections = connections
-    this.clock = clock
+    this.pen = pen
   }
 
   async all(now: number, first: string): Promise<CompactionKey[]> {
@@ -36,7 +35,7 @@ export class PostgresCompactionKeys implements CompactionKeyStore {
     return changing(this.connections.changes, async (session) => {
       const writing = query.updateTable('compaction_key').set({ value: to }).where('number', '=', number).where('value', '=', from)
       const isWritten = (await session.run(writing.returning('number').compile())).length === 1
-      if (isWritten) await appendAudit(session, compactionKeyAudit('rewritten', number, GATEWAY_ORIGIN), this.clock)
+      if (isWritten) await appendAudit(session, compactionKeyAudit('rewritten', number, GATEWAY_ORIGIN), this.pen)
       return isWritten
     })
   }
@@ -46,14 +45,14 @@ export class PostgresCompactionKeys implements CompactionKeyStore {
       const newest = query.selectFrom('compaction_key').select(({ fn }) => fn.max('number').as('number'))
       const removing = query.deleteFrom('compaction_key').where('number', '=', number).where('number', '<', newest).returning('number')
       const isGone = (await session.run(removing.compile())).length === 1
-      if (isGone) await appendAudit(session, compactionKeyAudit('deleted', number, by), this.clock)
+      if (isGone) await appendAudit(session, compactionKeyAudit('deleted', number, by), this.pen)
       return isGone
     })
   }
 
   private async make(session: Session, { now, value, by }: { now: number; value: string; by: Origin }): Promise<CompactionKey> {
     const key = await made(session, now, value)
-    await appendAudit(session, compactionKeyAudit('created', key.number, by), this.clock)
+    await appendAudit(session, compactionKeyAudit('created', key.number, by), this.pen)
     return key
   }
 }

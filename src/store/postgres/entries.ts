@@ -1,6 +1,7 @@
 /** Entries of the ledger on PostgreSQL. */
 import { sql } from 'kysely'
 import { GATEWAY_ORIGIN, type Origin } from '../../core/audit-entries.ts'
+import type { AuditKeys } from '../../core/audit-keys.ts'
 import { Fault } from '../../core/faults.ts'
 import {
   type EntryKind,
@@ -11,20 +12,25 @@ import {
   movedBy,
   type NewEntry,
 } from '../../core/ledger-entries.ts'
+import { type ChargeQuery, MAX_CHARGE_ENTRIES, refuseTooMany } from '../../ledger/charge-sums.ts'
 import type { EntryQuery, EntrySum, LedgerEntries } from '../../ledger/entries.ts'
 import type { SessionMove, SessionQuery } from '../../ledger/types.ts'
 import { entryAudit } from '../audited-changes.ts'
 import { DAY_MS, TICKS } from '../rows.ts'
 import { HAS_SESSION, SESSION_OF } from '../search-index.ts'
 import { appendAudit } from './audit-log.ts'
+import type { Session } from './connection.ts'
 import type { Connections } from './connections.ts'
 import { type LedgerEntryTable, query, storable } from './tables.ts'
 
 export class PostgresEntries implements LedgerEntries {
   private readonly connections: Pick<Connections, 'readings'>
+  private readonly keys: AuditKeys
 
-  constructor(connections: Pick<Connections, 'readings'>) {
+  /** @param keys of the audit log. */
+  constructor(connections: Pick<Connections, 'readings'>, keys: AuditKeys) {
     this.connections = connections
+    this.keys = keys
   }
 
   async add(entry: NewEntry, by: Origin = GATEWAY_ORIGIN): Promise<LedgerEntry | EntryRefusal> {
@@ -35,7 +41,7 @@ export class PostgresEntries implements LedgerEntries {
       ${storable(reason)}, ${once === undefined ? null : storable(once)}::text) as outcome`
     const outcome = await this.connections.readings.transaction(async (session) => {
       const [row] = await session.run(entering.compile(query))
-      if (row?.outcome === 'added') await appendAudit(session, entryAudit(entry, by), { now: () => entry.at })
+      if (row?.outcome === 'added') await appendAudit(session, entryAudit(entry, by), { clock: { now: () => entry.at }, keys: this.keys })
       return row?.outcome
     })
     switch (outcome) {
@@ -98,6 +104,17 @@ export class PostgresEntries implements LedgerEntries {
       .where('counted_at', '<', Math.min(until, Number.MAX_SAFE_INTEGER))
     return (await this.connections.readings.run(found.compile())).flatMap((row) => entryMove(entryFrom(row)) ?? [])
   }
+}
+
+/** See `ChargeStatement.entries`. @throws Fault 400 where there are too many, and `unavailable`. */
+export async function chargedEntries(session: Session, { from, until }: Pick<ChargeQuery, 'from' | 'until'>): Promise<LedgerEntry[]> {
+  const select = sql<LedgerEntryTable>`select * from ledger_entry
+    where (counted_at > 0 and counted_at >= ${from}::bigint and counted_at < ${until}::bigint and kind in ('correction', 'refund'))
+      or (kind = 'write_off' and at >= ${from}::bigint and at < ${until}::bigint)
+    order by number limit ${MAX_CHARGE_ENTRIES + 1}`
+  const found = await session.run(select.compile(query))
+  if (found.length > MAX_CHARGE_ENTRIES) refuseTooMany('entries', MAX_CHARGE_ENTRIES)
+  return found.map(entryFrom)
 }
 
 const SESSION = sql.raw(`(${SESSION_OF.postgres})`)

@@ -1,5 +1,7 @@
 /** Entries of the ledger, as functions of the database: see `functions.ts` for the order of its locks. */
+
 import { GATEWAY_ACTOR, LOSS_REASONS, LOSSES } from '../../core/ledger-entries.ts'
+import { payersColumn } from '../../core/payers.ts'
 
 const DAY = 86_400_000
 
@@ -22,7 +24,7 @@ export const NOTE_LOSSES = `
     ON CONFLICT DO NOTHING`
 
 /**
- * Adds an entry, and what it moves to the balances of its key and payer, and to what was carried over, under the lock of both.
+ * Adds an entry, and what it moves to the balances of its key and its payers, and to what was carried over, under the lock of all.
  * \`counted\` is the moment in whose windows it counts, 0 for the present one. @returns \`added\`, \`known\`, or why not.
  */
 export const ENTER = `
@@ -30,6 +32,7 @@ CREATE OR REPLACE FUNCTION headgate_enter(the_id text, the_key text, the_payer t
   the_provider text, the_kind text, the_amount bigint, moved bigint, counted bigint, the_settles text, the_actor text, the_reason text,
   the_once text) RETURNS text LANGUAGE plpgsql AS $body$
 DECLARE
+  payers text[] := ${payersColumn('the_payer')};
   moment bigint;
   at_moment bigint;
   the_day bigint;
@@ -38,7 +41,7 @@ DECLARE
   open_amount numeric;
   added integer;
 BEGIN
-  PERFORM headgate_lock(array_remove(ARRAY[the_key, the_payer], ''), 0);
+  PERFORM headgate_lock(array_prepend(the_key, payers), 0);
   IF the_once IS NOT NULL AND EXISTS (SELECT 1 FROM ledger_entry e WHERE e.once = the_once) THEN RETURN 'known'; END IF;
   IF the_settles IS NOT NULL THEN
     PERFORM 1 FROM ledger_entry e WHERE e.id = the_settles FOR UPDATE;
@@ -47,7 +50,7 @@ BEGIN
     IF open_amount IS NULL THEN RETURN 'no_such_entry'; END IF;
     IF abs(the_amount) > open_amount THEN RETURN 'more_than_open'; END IF;
   END IF;
-  IF moved < 0 AND EXISTS (SELECT 1 FROM balance b WHERE b.key = the_key AND b.spent + moved < 0) THEN RETURN 'more_than_spent'; END IF;
+  IF moved < 0 AND EXISTS (SELECT 1 FROM balance b WHERE b.key = ANY (array_prepend(the_key, payers)) AND b.spent + moved < 0) THEN RETURN 'more_than_spent'; END IF;
   moment := headgate_now();
   at_moment := CASE WHEN moved = 0 THEN 0 WHEN counted > 0 THEN least(counted, moment) ELSE moment END;
   INSERT INTO ledger_entry (${COLUMNS})
@@ -62,13 +65,13 @@ BEGIN
     the_month := headgate_window('monthly', at_moment);
     UPDATE balance_shard b SET
       spent = b.spent + moved,
-      issued = b.issued + CASE WHEN b.key = the_payer THEN moved ELSE 0 END,
+      issued = b.issued + CASE WHEN b.key = ANY (payers) THEN moved ELSE 0 END,
       day = greatest(b.day, the_day), daily = CASE WHEN the_day > b.day THEN moved WHEN the_day = b.day THEN b.daily + moved ELSE b.daily END,
       week = greatest(b.week, the_week),
       weekly = CASE WHEN the_week > b.week THEN moved WHEN the_week = b.week THEN b.weekly + moved ELSE b.weekly END,
       month = greatest(b.month, the_month),
       monthly = CASE WHEN the_month > b.month THEN moved WHEN the_month = b.month THEN b.monthly + moved ELSE b.monthly END
-    WHERE b.shard = 0 AND (b.key = the_key OR (the_payer <> '' AND b.key = the_payer));
+    WHERE b.shard = 0 AND (b.key = the_key OR b.key = ANY (payers));
     INSERT INTO carried (key, payer, day, count, cost) VALUES (the_key, the_payer, at_moment / ${DAY}, 0, moved)
       ON CONFLICT (key, payer, day) DO UPDATE SET cost = carried.cost + excluded.cost;
   END IF;

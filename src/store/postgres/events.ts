@@ -1,7 +1,6 @@
 /** Events in PostgreSQL: numbered under a lock, so that the number of one that is committed later is higher, and claimed row by row. */
 import { sql } from 'kysely'
 import { GATEWAY_ORIGIN, type Origin } from '../../core/audit-entries.ts'
-import type { Clock } from '../../core/clock.ts'
 import type { NewEvent } from '../../core/event-types.ts'
 import type { JsonObject } from '../../core/json.ts'
 import { receiverAudit, redeliveryAudit } from '../audited-changes.ts'
@@ -18,7 +17,7 @@ import type {
   StoredEvent,
 } from '../events.ts'
 import { stateFrom } from '../sqlite-events.ts'
-import { appendAudit } from './audit-log.ts'
+import { type AuditPen, appendAudit } from './audit-log.ts'
 import type { Session } from './connection.ts'
 import type { Connections } from './connections.ts'
 import { LOCKS } from './locks.ts'
@@ -44,11 +43,11 @@ export async function addEvents(session: Session, events: readonly NewEvent[]): 
 
 export class PostgresEvents implements DeliverableEvents {
   private readonly connections: Pick<Connections, 'readings'>
-  private readonly clock: Pick<Clock, 'now'>
+  private readonly pen: AuditPen
 
-  constructor(connections: Pick<Connections, 'readings'>, clock: Pick<Clock, 'now'>) {
+  constructor(connections: Pick<Connections, 'readings'>, pen: AuditPen) {
     this.connections = connections
-    this.clock = clock
+    this.pen = pen
   }
 
   add(events: readonly NewEvent[]): Promise<void> {
@@ -132,7 +131,7 @@ export class PostgresEvents implements DeliverableEvents {
     if (receiver !== null) making = making.where('receiver', '=', storable(receiver))
     return this.connections.readings.transaction(async (session) => {
       const count = (await session.run(making.returning('event').compile())).length
-      await appendAudit(session, redeliveryAudit(event, { receiver, count }, by), this.clock)
+      await appendAudit(session, redeliveryAudit(event, { receiver, count }, by), this.pen)
       return count
     })
   }
@@ -155,7 +154,7 @@ export class PostgresEvents implements DeliverableEvents {
       const [found] = await session.run(finding.compile())
       if (!found) return false
       await session.run(query.updateTable('event_receiver').set({ disabled_at: after }).where('name', '=', name).compile())
-      await appendAudit(session, receiverAudit(receiver, { before: found.disabled_at, after }, by), this.clock)
+      await appendAudit(session, receiverAudit(receiver, { before: found.disabled_at, after }, by), this.pen)
       return true
     })
   }

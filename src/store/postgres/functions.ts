@@ -11,10 +11,11 @@
  * generations and shard 0.
  */
 
+import { payersColumn } from '../../core/payers.ts'
 import { FOLD_CARRIED } from './carried-functions.ts'
 import { ENTER } from './entry-function.ts'
 import { END_LEASES, END_LISTED, FORGET_LOST } from './lease-ends.ts'
-import { FREE_LOCKS_THEN_FLUSH, GRANT, LEASE } from './lease-function.ts'
+import { ACCOUNTS, FREE_LOCKS_THEN_FLUSH, GRANT, GRANT_ONE_PAYER, LEASE, LEASE_ONE_PAYER } from './lease-function.ts'
 import { LOCKS } from './locks.ts'
 import { READER_ACCEPT, READER_CLAIM } from './reader-functions.ts'
 import { CLEAR_USE, CLOSE_DAYS, FORGET_USE, FORGET_USE_BEFORE, REBUILD_USE, ROLL } from './rollup-functions.ts'
@@ -65,19 +66,20 @@ const GIVE_BACK = `
 CREATE OR REPLACE FUNCTION headgate_give_back(the_node text, the_key text, the_payer text, part bigint, the_turn bigint)
   RETURNS void LANGUAGE plpgsql AS $body$
 DECLARE
+  accounts text[] := ${ACCOUNTS};
   held numeric;
   latest bigint;
   moved numeric;
 BEGIN
   PERFORM 1 FROM lease_used WHERE key = the_key AND payer = the_payer AND node = the_node FOR UPDATE;
   IF NOT FOUND THEN RETURN; END IF;
-  PERFORM headgate_lock(array_remove(ARRAY[the_key, the_payer], ''), 0);
+  PERFORM headgate_lock(accounts, 0);
   SELECT l.granted - u.used, l.turn INTO held, latest FROM lease l JOIN lease_used u USING (key, payer, node)
     WHERE key = the_key AND payer = the_payer AND node = the_node;
   IF NOT FOUND OR latest > the_turn THEN RETURN; END IF;
   moved := least(held, coalesce(part, held));
   IF moved > 0 THEN
-    UPDATE balance_shard SET leased = leased - moved WHERE shard = 0 AND (key = the_key OR (the_payer <> '' AND key = the_payer));
+    UPDATE balance_shard SET leased = leased - moved WHERE shard = 0 AND key = ANY (accounts);
   END IF;
   IF moved = held THEN
     DELETE FROM lease WHERE key = the_key AND payer = the_payer AND node = the_node;
@@ -103,8 +105,8 @@ $body$`
  * the reader of that has not read: what came last. Under the watermark nothing is forwarded, so that only leases are kept out by a lock of the balances.
  * @returns how many there were; -1 where another day has begun by now.
  */
-const SET_WINDOWS = `
-CREATE OR REPLACE FUNCTION headgate_set_windows(accounts text[], dailies numeric[], weeklies numeric[], monthlies numeric[],
+const RENEW_WINDOWS = `
+CREATE OR REPLACE FUNCTION headgate_renew_windows(accounts text[], dailies numeric[], weeklies numeric[], monthlies numeric[],
   the_day bigint, the_week bigint, the_month bigint, the_reader text) RETURNS bigint LANGUAGE plpgsql AS $body$
 DECLARE
   first_seq bigint;
@@ -122,7 +124,7 @@ BEGIN
       FROM ledger_reader_late l JOIN generation g ON g.seq = l.seq AND g.tag = l.tag WHERE l.reader = the_reader AND l.seq < first_seq
   ), charge AS (
     SELECT key AS account, cost, u.moment FROM unread u WHERE key = ANY (accounts)
-    UNION ALL SELECT payer, cost, u.moment FROM unread u WHERE payer = ANY (accounts)
+    UNION ALL SELECT p.account, cost, u.moment FROM unread u, unnest(${payersColumn('u.payer')}) AS p (account) WHERE p.account = ANY (accounts)
   ), sums AS (
     SELECT r.account, r.daily + coalesce(sum(cost) FILTER (WHERE c.moment >= the_day), 0) AS daily,
       r.weekly + coalesce(sum(cost) FILTER (WHERE c.moment >= the_week), 0) AS weekly,
@@ -140,6 +142,18 @@ BEGIN
 END
 $body$`
 
+/**
+ * Called by programs of schema versions before 30, whose sums take several payers for one account, and would set windows too low. So it does
+ * nothing, and a program of this version sets them at its start.
+ */
+const SET_WINDOWS = `
+CREATE OR REPLACE FUNCTION headgate_set_windows(accounts text[], dailies numeric[], weeklies numeric[], monthlies numeric[],
+  the_day bigint, the_week bigint, the_month bigint, the_reader text) RETURNS bigint LANGUAGE plpgsql AS $body$
+BEGIN
+  RETURN -1;
+END
+$body$`
+
 /** As they are now: they may be made before the tables that they name have all their columns. */
 const FUNCTIONS: readonly string[] = [
   NOW,
@@ -147,6 +161,8 @@ const FUNCTIONS: readonly string[] = [
   LOCK,
   LEASE,
   GRANT,
+  LEASE_ONE_PAYER,
+  GRANT_ONE_PAYER,
   ...TAKE_TEXTS,
   ENTER,
   GIVE_BACK,
@@ -154,6 +170,7 @@ const FUNCTIONS: readonly string[] = [
   END_LISTED,
   END_LEASES,
   FORGET_LOST,
+  RENEW_WINDOWS,
   SET_WINDOWS,
   ROLL,
   ROLL_SESSIONS,

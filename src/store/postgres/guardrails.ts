@@ -2,7 +2,6 @@
 import { randomBytes } from 'node:crypto'
 import { sql } from 'kysely'
 import { GATEWAY_ORIGIN, type Origin } from '../../core/audit-entries.ts'
-import type { Clock } from '../../core/clock.ts'
 import type { JsonObject } from '../../core/json.ts'
 import type { UntimedEntry } from '../audit-log.ts'
 import { assignmentAudit, guardrailAudit, guardrailRemoval } from '../audited-changes.ts'
@@ -19,7 +18,7 @@ import {
   type StoredGuardrail,
 } from '../guardrails.ts'
 import { AUDIT_SECRET, kindFrom, SECRET_BYTES } from '../sqlite-guardrails.ts'
-import { appendAudit } from './audit-log.ts'
+import { type AuditPen, appendAudit } from './audit-log.ts'
 import type { Session } from './connection.ts'
 import type { Connections } from './connections.ts'
 import { changing, noteChanges } from './keys.ts'
@@ -31,11 +30,11 @@ const MAX_ROWS = 500
 
 export class PostgresGuardrails implements GuardrailStore {
   private readonly connections: Pick<Connections, 'readings' | 'changes'>
-  private readonly clock: Pick<Clock, 'now'>
+  private readonly pen: AuditPen
 
-  constructor(connections: Pick<Connections, 'readings' | 'changes'>, clock: Pick<Clock, 'now'>) {
+  constructor(connections: Pick<Connections, 'readings' | 'changes'>, pen: AuditPen) {
     this.connections = connections
-    this.clock = clock
+    this.pen = pen
   }
 
   /**
@@ -53,7 +52,7 @@ export class PostgresGuardrails implements GuardrailStore {
     })
   }
 
-  put(guardrail: StoredGuardrail, seen: number, by: Origin = GATEWAY_ORIGIN): Promise<boolean> {
+  async put(guardrail: StoredGuardrail, seen: number, by: Origin = GATEWAY_ORIGIN): Promise<boolean> {
     const { id, version, createdAt, updatedAt } = guardrail
     const row = { version, name: storable(guardrail.name), fields: JSON.stringify(guardrail.fields), updated_at: updatedAt }
     const insert = query
@@ -61,22 +60,24 @@ export class PostgresGuardrails implements GuardrailStore {
       .values({ ...row, id, created_at: createdAt })
       .onConflict((conflict) => conflict.doNothing())
     const update = query.updateTable('guardrail').set(row).where('id', '=', id).where('version', '=', seen)
+    const secret = await this.secret()
     return this.changing(async (session) => {
       const [before] = await session.run(query.selectFrom('guardrail').selectAll().where('id', '=', id).compile())
       const written = await session.run(seen === 0 ? insert.returning('id').compile() : update.returning('id').compile())
       const isWritten = written.length === 1
-      return { result: isWritten, entries: isWritten ? guardrailAudit(before && guardrailFrom(before), guardrail, by) : [] }
+      return { result: isWritten, entries: isWritten ? guardrailAudit(before && guardrailFrom(before), guardrail, { by, secret }) : [] }
     })
   }
 
-  remove(id: string, by: Origin = GATEWAY_ORIGIN): Promise<boolean> {
+  async remove(id: string, by: Origin = GATEWAY_ORIGIN): Promise<boolean> {
+    const secret = await this.secret()
     return this.changing(async (session) => {
       const unassigned = await session.run(
         query.deleteFrom('guardrail_assignment').where('guardrail', '=', id).returning(['kind', 'subject']).compile(),
       )
       const [gone] = await session.run(query.deleteFrom('guardrail').where('id', '=', id).returningAll().compile())
       const subjects = unassigned.map(({ kind, subject }) => ({ kind: kindFrom(kind), subject }))
-      return { result: gone !== undefined, entries: gone ? guardrailRemoval(guardrailFrom(gone), subjects, by) : [] }
+      return { result: gone !== undefined, entries: gone ? guardrailRemoval(guardrailFrom(gone), subjects, { by, secret }) : [] }
     })
   }
 
@@ -165,7 +166,7 @@ export class PostgresGuardrails implements GuardrailStore {
     return changing(this.connections.changes, async (session) => {
       const { result, entries } = await work(session)
       await noteChanges(session, [GUARDRAILS_CHANGED])
-      await appendAudit(session, entries, this.clock)
+      await appendAudit(session, entries, this.pen)
       return result
     })
   }

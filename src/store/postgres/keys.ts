@@ -6,8 +6,9 @@ import { Fault } from '../../core/faults.ts'
 import { plainName } from '../../core/plain-name.ts'
 import { keyAudit } from '../audited-changes.ts'
 import { keyEvents } from '../key-events.ts'
+import { roleColumns, storedRole } from '../key-roles.ts'
 import { type KeyRecord, type KeyStore, policyFrom, policyText, type StoredKey } from '../keys.ts'
-import { appendAudit } from './audit-log.ts'
+import { type AuditPen, appendAudit } from './audit-log.ts'
 import type { Connection, Prepared, Session } from './connection.ts'
 import type { Connections } from './connections.ts'
 import { addEvents } from './events.ts'
@@ -41,11 +42,13 @@ interface NotedChange {
 
 export class PostgresKeys implements KeyStore {
   private readonly connections: Omit<Connections, 'money'>
+  private readonly pen: AuditPen
   private readonly clock: Clock
 
-  constructor(connections: Omit<Connections, 'money'>, clock: Clock) {
+  constructor(connections: Omit<Connections, 'money'>, pen: AuditPen & { readonly clock: Clock }) {
     this.connections = connections
-    this.clock = clock
+    this.pen = pen
+    this.clock = pen.clock
   }
 
   async find(hash: string): Promise<StoredKey | undefined> {
@@ -125,7 +128,7 @@ export class PostgresKeys implements KeyStore {
   /** The events of a change and its entry in the audit log, in its transaction. */
   private async note(session: Session, { before, after, by = GATEWAY_ORIGIN }: NotedChange): Promise<void> {
     await addEvents(session, keyEvents(before, after, this.clock.now(), by.actor))
-    await appendAudit(session, keyAudit(before, after, by), this.clock)
+    await appendAudit(session, keyAudit(before, after, by), this.pen)
   }
 
   private keyRow(key: KeyRecord): Change {
@@ -134,9 +137,8 @@ export class PostgresKeys implements KeyStore {
       name: storable(key.name),
       label: key.label,
       credit_limit: key.limit,
-      management: key.management,
       disabled: key.disabled,
-      expires_at: key.expiresAt,
+      ...roleColumns(key),
       policy: policyText(key),
       limit_reset: key.limitReset,
       include_byok: key.includeByokInLimit,
@@ -171,15 +173,14 @@ function keyFrom(row: KeyTable): StoredKey {
     hash: row.hash,
     label: row.label,
     name: plainName(row.name),
-    management: row.management,
     disabled: row.disabled,
     limit: row.credit_limit,
     limitReset: row.limit_reset,
-    expiresAt: row.expires_at,
     ...policyFrom(row.policy),
     includeByokInLimit: row.include_byok,
     creator: row.creator === null ? null : plainName(row.creator),
     createdAt: row.created_at,
     updatedAt: row.updated_at,
+    ...storedRole(row),
   }
 }

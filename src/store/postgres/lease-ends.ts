@@ -2,6 +2,7 @@
  * Ends of leases whose process is gone, page by page, so that no call locks the balances of thousands of keys: see `functions.ts` for the
  * order of the locks. Each function is called until it returns no row.
  */
+import { payersColumn } from '../../core/payers.ts'
 
 /**
  * Ends those of the leases named that are not among the newer ones: their nodes and keys come from the caller, which has locked what was used
@@ -21,7 +22,8 @@ BEGIN
       RETURNING u.key, u.payer, u.node, e.granted - u.used AS amount
   ), released AS (
     SELECT a.account, sum(a.amount) AS amount
-    FROM (SELECT u.key AS account, u.amount FROM used u UNION ALL SELECT u.payer, u.amount FROM used u WHERE u.payer <> '') AS a GROUP BY a.account
+    FROM (SELECT u.key AS account, u.amount FROM used u
+      UNION ALL SELECT p.account, u.amount FROM used u, unnest(${payersColumn('u.payer')}) AS p (account)) AS a GROUP BY a.account
   ), balanced AS (
     UPDATE balance_shard b SET leased = b.leased - r.amount FROM released r WHERE b.key = r.account AND b.shard = 0 AND r.amount <> 0
   )
@@ -37,7 +39,7 @@ const lockNext = (condition: string): string => `
     PERFORM 1 FROM lease_used u
       WHERE (u.key, u.payer, u.node) IN (SELECT r.key, r.payer, r.node FROM unnest(the_keys, the_payers, the_nodes) AS r (key, payer, node))
       ORDER BY u.key, u.payer, u.node FOR UPDATE;
-    PERFORM headgate_lock(the_keys || array_remove(the_payers, ''), 0);
+    PERFORM headgate_lock(the_keys || ARRAY(SELECT p.account FROM unnest(the_payers) AS r (payer), unnest(${payersColumn('r.payer')}) AS p (account)), 0);
   END IF;`
 
 /**

@@ -3,6 +3,11 @@
  * without a lock: an older value only makes a lease look larger, and what is free comes from the balances, which change in one step with it.
  */
 
+import { payersColumn } from '../../core/payers.ts'
+
+/** The accounts of a lease as functions have it in `the_key` and `the_payer`: the place of one in it, from 1 on, is its level and 1. */
+export const ACCOUNTS = `array_prepend(the_key, ${payersColumn('the_payer')})`
+
 /** The most that a number of JavaScript holds exactly. */
 const CAP = Number.MAX_SAFE_INTEGER
 
@@ -12,16 +17,16 @@ const CAP = Number.MAX_SAFE_INTEGER
  * Up to an eighth of what is free is granted on top where \`more\` requests it, so that many processes share what is left.
  * Where the hold does not fit, or would be shortened and the process is \`patient\`, other leases on the same accounts are
  * called back, if that could help at all: those of processes that are alive, and that have not answered within the last
- * \`quiet\` milliseconds. Of allowance number i, \`limits[i]\` and \`resets[i]\` are the bound and its window, and \`issuers[i]\` says
- * that the spending of the payer counts, not that of the key. \`lefts[i]\` is what it leaves after the grant, below 0 where it
- * is overspent.
+ * \`quiet\` milliseconds. Of allowance number i, \`limits[i]\` and \`resets[i]\` are the bound and its window, and \`levels[i]\` says
+ * whose spending counts: 0 that of the key, 1 that of its nearest payer, and so on. \`lefts[i]\` is what it leaves after the grant,
+ * below 0 where it is overspent.
  */
 export const LEASE = `
-CREATE OR REPLACE FUNCTION headgate_lease(the_node text, the_key text, the_payer text, whole bigint, least_part bigint, idle bigint,
-  more bigint, limits bigint[], resets text[], issuers boolean[], patient boolean, quiet bigint, the_turn bigint,
+CREATE OR REPLACE FUNCTION headgate_lease_levels(the_node text, the_key text, the_payer text, whole bigint, least_part bigint, idle bigint,
+  more bigint, limits bigint[], resets text[], levels bigint[], patient boolean, quiet bigint, the_turn bigint,
   OUT granted bigint, OUT hold bigint, OUT lefts bigint[], OUT waiting bigint) LANGUAGE plpgsql AS $body$
 DECLARE
-  accounts text[] := array_remove(ARRAY[the_key, the_payer], '');
+  accounts text[] := ${ACCOUNTS};
   named text[] := '{}';
   frees numeric[] := '{}';
   free numeric := NULL;
@@ -34,7 +39,8 @@ BEGIN
   PERFORM headgate_lock(accounts, 0);
   moment := headgate_now();
   FOR i IN 1 .. cardinality(limits) LOOP
-    account := CASE WHEN issuers[i] THEN the_payer ELSE the_key END;
+    account := accounts[levels[i] + 1];
+    IF account IS NULL THEN RAISE EXCEPTION 'headgate: an allowance of a payer, but the lease has none'; END IF;
     SELECT sum(b.leased), CASE
       WHEN resets[i] IS NULL THEN sum(b.spent)
       WHEN resets[i] = 'daily' THEN coalesce(sum(b.daily) FILTER (WHERE b.day >= headgate_window('daily', moment)), 0)
@@ -55,13 +61,13 @@ BEGIN
   IF hold IS NULL AND reachable >= least_part OR hold < whole AND patient THEN
     WITH others AS MATERIALIZED (
       SELECT l.key, l.payer, l.node FROM lease l JOIN lease_used u USING (key, payer, node)
-        WHERE (key = ANY (named) OR payer <> '' AND payer = ANY (named)) AND NOT (key = the_key AND payer = the_payer AND node = the_node)
+        WHERE (key = ANY (named) OR payer <> '' AND ${payersColumn('payer')} && named) AND NOT (key = the_key AND payer = the_payer AND node = the_node)
           AND l.granted > u.used AND NOT l.wanted AND l.answered_at <= moment - quiet
         ORDER BY key, payer, node FOR UPDATE OF l
     )
     UPDATE lease l SET wanted = true FROM others o WHERE l.key = o.key AND l.payer = o.payer AND l.node = o.node;
     SELECT count(*) INTO waiting FROM lease l JOIN lease_used u USING (key, payer, node) JOIN node n USING (node)
-      WHERE (key = ANY (named) OR payer <> '' AND payer = ANY (named)) AND NOT (key = the_key AND payer = the_payer AND node = the_node)
+      WHERE (key = ANY (named) OR payer <> '' AND ${payersColumn('payer')} && named) AND NOT (key = the_key AND payer = the_payer AND node = the_node)
         AND l.wanted AND l.granted > u.used AND n.expires_at > moment;
     IF waiting > 0 THEN hold := NULL; END IF;
   END IF;
@@ -69,7 +75,7 @@ BEGIN
     granted := greatest(0, hold - idle, least(greatest(hold - idle, 0) + more, div(free, 8)));
     IF granted > 0 THEN
       UPDATE balance_shard SET leased = leased + granted WHERE key = ANY (accounts) AND shard = 0;
-      UPDATE lease l SET granted = l.granted + headgate_lease.granted, answered_at = 0, turn = greatest(l.turn, the_turn), granted_at = moment
+      UPDATE lease l SET granted = l.granted + headgate_lease_levels.granted, answered_at = 0, turn = greatest(l.turn, the_turn), granted_at = moment
         WHERE l.key = the_key AND l.payer = the_payer AND l.node = the_node;
       IF NOT FOUND THEN
         INSERT INTO lease (key, payer, node, granted, wanted, answered_at, turn, granted_at)
@@ -94,11 +100,36 @@ export const FREE_LOCKS_THEN_FLUSH = `
   COMMIT;
   PERFORM set_config('synchronous_commit', 'on', true), pg_logical_emit_message(true, 'headgate', '');`
 
-/** Grants as `headgate_lease`, and holds no lock of the key while it waits for the disk: all processes of a key wait for it together. */
+const GRANT_ARGUMENTS = `the_node text, the_key text, the_payer text, whole bigint, least_part bigint, idle bigint,
+  more bigint, limits bigint[], resets text[]`
+const GRANT_RESULTS = 'INOUT granted bigint, INOUT hold bigint, INOUT lefts bigint[], INOUT waiting bigint'
+
+/** Grants as `headgate_lease_levels`, and holds no lock of the key while it waits for the disk: all processes of a key wait for it together. */
 export const GRANT = `
-CREATE OR REPLACE PROCEDURE headgate_grant(the_node text, the_key text, the_payer text, whole bigint, least_part bigint, idle bigint,
+CREATE OR REPLACE PROCEDURE headgate_grant_levels(${GRANT_ARGUMENTS}, levels bigint[], patient boolean, quiet bigint, the_turn bigint,
+  ${GRANT_RESULTS}) LANGUAGE plpgsql AS $body$
+BEGIN
+  SELECT l.granted, l.hold, l.lefts, l.waiting INTO granted, hold, lefts, waiting
+    FROM headgate_lease_levels(the_node, the_key, the_payer, whole, least_part, idle, more, limits, resets, levels, patient, quiet, the_turn) AS l;
+  ${FREE_LOCKS_THEN_FLUSH}
+END
+$body$`
+
+/** Called by programs of schema versions before 30, which know one payer: `issuers[i]` says that its spending counts. */
+export const LEASE_ONE_PAYER = `
+CREATE OR REPLACE FUNCTION headgate_lease(the_node text, the_key text, the_payer text, whole bigint, least_part bigint, idle bigint,
   more bigint, limits bigint[], resets text[], issuers boolean[], patient boolean, quiet bigint, the_turn bigint,
-  INOUT granted bigint, INOUT hold bigint, INOUT lefts bigint[], INOUT waiting bigint) LANGUAGE plpgsql AS $body$
+  OUT granted bigint, OUT hold bigint, OUT lefts bigint[], OUT waiting bigint) LANGUAGE plpgsql AS $body$
+BEGIN
+  SELECT l.granted, l.hold, l.lefts, l.waiting INTO granted, hold, lefts, waiting
+    FROM headgate_lease_levels(the_node, the_key, the_payer, whole, least_part, idle, more, limits, resets,
+      ARRAY(SELECT i.is_payer::int::bigint FROM unnest(issuers) WITH ORDINALITY AS i (is_payer, place) ORDER BY i.place), patient, quiet, the_turn) AS l;
+END
+$body$`
+
+export const GRANT_ONE_PAYER = `
+CREATE OR REPLACE PROCEDURE headgate_grant(${GRANT_ARGUMENTS}, issuers boolean[], patient boolean, quiet bigint, the_turn bigint,
+  ${GRANT_RESULTS}) LANGUAGE plpgsql AS $body$
 BEGIN
   SELECT l.granted, l.hold, l.lefts, l.waiting INTO granted, hold, lefts, waiting
     FROM headgate_lease(the_node, the_key, the_payer, whole, least_part, idle, more, limits, resets, issuers, patient, quiet, the_turn) AS l;

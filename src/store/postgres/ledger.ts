@@ -1,10 +1,12 @@
 /** The ledger of all processes, as PostgreSQL keeps it. */
 
 import { sql } from 'kysely'
+import type { AuditKeys } from '../../core/audit-keys.ts'
 import { parseGenerationId } from '../../core/ids.ts'
 import { BY_DAY } from '../../core/ledger-counts.ts'
 import { VERIFY_READER } from '../../core/reader-names.ts'
 import { rowCountsFrom } from '../../core/row-counts.ts'
+import type { ChargeQuery, ChargeStatement } from '../../ledger/charge-sums.ts'
 import type { LedgerReader } from '../../ledger/reader.ts'
 import { searchPages } from '../../ledger/search.ts'
 import { sessionNamePages, sessionSumPages } from '../../ledger/session-use.ts'
@@ -28,6 +30,7 @@ import { usePages } from '../../ledger/use.ts'
 import { AdaptivePage } from '../adaptive-page.ts'
 import { DAY_MS, HOUR_MS, joinRecord, TICKS } from '../rows.ts'
 import { MONTH_OF_DAY, OPEN_SINCE } from './carried-functions.ts'
+import { readCharges } from './charges.ts'
 import type { Connection } from './connection.ts'
 import { PostgresEntries } from './entries.ts'
 import { GenerationLookUps } from './generation-look-ups.ts'
@@ -55,8 +58,9 @@ export class PostgresLedger implements LedgerReader {
   private readonly keyUse: PostgresKeyUse
   readonly sums: PostgresSums
 
-  constructor(connection: Connection, readers: LedgerReaders) {
-    this.entries = new PostgresEntries({ readings: connection })
+  /** @param auditKeys sign the entries of the audit log about changes of the ledger. */
+  constructor(connection: Connection, readers: LedgerReaders, auditKeys: AuditKeys) {
+    this.entries = new PostgresEntries({ readings: connection }, auditKeys)
     this.connection = connection
     this.readers = readers
     this.lookUps = new GenerationLookUps(connection)
@@ -129,6 +133,10 @@ export class PostgresLedger implements LedgerReader {
   private async rollups(wanted: UseQuery): Promise<{ rows: UseRow[]; below: number }> {
     const found = await this.connection.run(selectRollups(wanted).compile(query))
     return { rows: found.filter(({ day }) => day !== END), below: found.find(({ day }) => day === END)?.requests ?? 0 }
+  }
+
+  charges(wanted: ChargeQuery): Promise<ChargeStatement> {
+    return readCharges(this.connection, wanted)
   }
 
   /** See `REBUILD_USE`. @throws Fault `unavailable`. */

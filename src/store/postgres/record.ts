@@ -1,5 +1,6 @@
 /** The store of record on PostgreSQL. */
 
+import { type AuditKeys, NO_AUDIT_KEYS } from '../../core/audit-keys.ts'
 import type { Clock } from '../../core/clock.ts'
 import { Fault } from '../../core/faults.ts'
 import { MAX_AHEAD, TICKS } from '../../core/ids.ts'
@@ -9,6 +10,7 @@ import { cutNano } from '../../core/money.ts'
 import type { Balance, LeaseAnswer, LeaseAsk, LeaseName, Pulse, PulseReply, SettledRows, StoreOfRecord } from '../record.ts'
 import { needsNewer, SCHEMA_VERSION } from '../schema.ts'
 import { PostgresAuditLog } from './audit-log.ts'
+import { PostgresAuditReaders } from './audit-readers.ts'
 import { PostgresCompactionKeys } from './compaction-keys.ts'
 import { type ConnectionReport, type Prepared, TIME_LIMITS, type TimeLimits } from './connection.ts'
 import { type Connections, closeConnections, openConnections } from './connections.ts'
@@ -27,6 +29,8 @@ export type PostgresReport = ConnectionReport | MigrationReport
 
 export interface PostgresOptions {
   clock: Clock
+  /** Sign the audit log; absent: nothing does. */
+  auditKeys?: AuditKeys | undefined
   /** Called when an idle connection is lost. */
   report?: (report: PostgresReport) => void
   /** Default: 2 s for a connection, 5 s for a statement. */
@@ -48,7 +52,7 @@ const MAX_FORGOTTEN = 2_000
 const NO_CHANGE = Number.MAX_SAFE_INTEGER
 
 const TAKE = prepared(takeName(), `SELECT headgate_${takeName()}(${numbered(14 + COUNTS.length)})`)
-const LEASE = prepared('grant', `CALL headgate_grant(${numbered(13)}, NULL, NULL, NULL, NULL)`)
+const LEASE = prepared('grant_levels', `CALL headgate_grant_levels(${numbered(13)}, NULL, NULL, NULL, NULL)`)
 const GIVE_BACK = prepared('return', `CALL headgate_return(${numbered(5)})`)
 const END_LEASES = prepared('end_leases', 'SELECT lost FROM headgate_end_leases($1, $2, $3)')
 const NOW = prepared('now', 'SELECT headgate_now() AS moment')
@@ -122,6 +126,7 @@ export class PostgresRecord implements StoreOfRecord {
   readonly readers: PostgresReaders
   readonly events: PostgresEvents
   readonly auditLog: PostgresAuditLog
+  readonly auditReaders: PostgresAuditReaders
   readonly refusals: PostgresRefusals
   readonly givenIds: PostgresGivenIds
   private readonly windows: WindowRebuild
@@ -129,15 +134,17 @@ export class PostgresRecord implements StoreOfRecord {
   /** The oldest program that works with the database, as the last pulse said. */
   private least = 0
 
-  constructor(connections: Connections, clock: Clock) {
+  constructor(connections: Connections, clock: Clock, keys: AuditKeys = NO_AUDIT_KEYS) {
+    const pen = { clock, keys }
     this.connections = connections
-    this.keys = new PostgresKeys(connections, clock)
+    this.keys = new PostgresKeys(connections, pen)
     this.readers = new PostgresReaders(connections.readings)
-    this.ledger = new PostgresLedger(connections.readings, this.readers)
-    this.guardrails = new PostgresGuardrails(connections, clock)
-    this.compactionKeys = new PostgresCompactionKeys(connections, clock)
-    this.events = new PostgresEvents(connections, clock)
-    this.auditLog = new PostgresAuditLog(connections, clock)
+    this.ledger = new PostgresLedger(connections.readings, this.readers, keys)
+    this.guardrails = new PostgresGuardrails(connections, pen)
+    this.compactionKeys = new PostgresCompactionKeys(connections, pen)
+    this.events = new PostgresEvents(connections, pen)
+    this.auditLog = new PostgresAuditLog(connections, pen)
+    this.auditReaders = new PostgresAuditReaders(connections, this.auditLog)
     this.refusals = new PostgresRefusals(connections)
     this.givenIds = new PostgresGivenIds(connections)
     this.windows = new WindowRebuild({ connection: connections.readings, readers: this.readers, sums: this.ledger.sums })
@@ -161,8 +168,8 @@ export class PostgresRecord implements StoreOfRecord {
   async lease(node: string, { key, payer = '', ask, allowances, idle, more, recallsFirst, turn }: LeaseAsk): Promise<LeaseAnswer> {
     const limits = allowances.map(({ limit }) => limit)
     const resets = allowances.map(({ limitReset }) => limitReset ?? null)
-    const issuers = allowances.map(({ of }) => of === 'payer')
-    const values = [node, key, payer, ask.full, ask.floor, idle, more, limits, resets, issuers, recallsFirst, QUIET, turn]
+    const levels = allowances.map(({ level = 0 }) => level)
+    const values = [node, key, payer, ask.full, ask.floor, idle, more, limits, resets, levels, recallsFirst, QUIET, turn]
     const [row] = await this.money.call<LeaseRow>(LEASE, values)
     if (!row) throw new TypeError('expected one row of a lease')
     return { granted: row.granted, hold: row.hold, lefts: row.lefts.map(Number), waitingFor: row.waiting }
@@ -294,8 +301,8 @@ function numbered(count: number): string {
  */
 export async function openPostgres(
   url: string,
-  { clock, report = () => {}, limits = TIME_LIMITS, waitMs }: PostgresOptions,
+  { clock, report = () => {}, limits = TIME_LIMITS, waitMs, auditKeys = NO_AUDIT_KEYS }: PostgresOptions,
 ): Promise<PostgresRecord> {
   await migrate(url, { limits, report, waitMs })
-  return new PostgresRecord(openConnections(url, report, limits), clock)
+  return new PostgresRecord(openConnections(url, report, limits), clock, auditKeys)
 }

@@ -3,6 +3,7 @@
  * nor with the days that retention has carried over.
  */
 import { sql } from 'kysely'
+import { chargedAccounts } from '../../core/payers.ts'
 import { WINDOWS, windowStarts } from '../../core/windows.ts'
 import type { OpenWindows, RecordedWindows } from '../../ledger/types.ts'
 import { AdaptivePage } from '../adaptive-page.ts'
@@ -52,7 +53,7 @@ export class PostgresSums {
     return found
   }
 
-  /** Charges of all keys together. The spending of an issued key counts at its issuer too, so that part is left out. @throws Fault `unavailable`. */
+  /** Charges of all keys together. The spending of a key counts at its payers too, so that part is left out. @throws Fault `unavailable`. */
   async spentByAll(): Promise<bigint> {
     let sum = 0n
     const pages = this.pages((after: string, size) =>
@@ -147,10 +148,7 @@ export class PostgresSums {
       ),
     )
     for await (const rows of pages({ day: first, key: '', payer: '', cost: 0n }, (row) => row))
-      for (const { key, payer, day, cost } of rows) {
-        add(key, day, cost)
-        if (payer !== '') add(payer, day, cost)
-      }
+      for (const row of rows) for (const account of chargedAccounts(row)) add(account, row.day, row.cost)
     return sums
   }
 

@@ -66,6 +66,9 @@ export interface KeyTable {
   creator: string | null
   /** Identity of the key that consented to it; null for all others. */
   issuer: string | null
+  /** See `src/store/key-roles.ts`, as `ends_at`. */
+  role: string | null
+  ends_at: number | null
 }
 
 /** As `GENERATION_COLUMNS`. */
@@ -85,6 +88,8 @@ export const KEY_COLUMNS = [
   'include_byok',
   'creator',
   'issuer',
+  'role',
+  'ends_at',
 ] as const satisfies readonly (keyof KeyTable)[]
 
 export interface BalanceTable {

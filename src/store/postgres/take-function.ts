@@ -1,5 +1,6 @@
 /** Generations that a process forwards, as a function of the database: see `functions.ts` for the order of its locks. */
 import { COUNT_VERSIONS, columnsUpTo } from '../../core/ledger-counts.ts'
+import { payersColumn } from '../../core/payers.ts'
 import { MAY_HAVE_LOST, NOTE_LOSSES } from './entry-function.ts'
 import { NOTE_LATE } from './reader-functions.ts'
 import { addUse, HOLD_WATERMARK } from './rollup-functions.ts'
@@ -142,8 +143,8 @@ BEGIN
       INTO accounts, fresh_days, fresh_costs, issued_of, paid
       FROM (SELECT a.account, f.day, sum(f.cost) AS cost, coalesce(sum(f.cost) FILTER (WHERE a.is_payer), 0) AS issued, sum(f.paid) AS paid
         FROM unnest(fresh_keys, fresh_payers, fresh_days, fresh_costs, paid) AS f (key, payer, day, cost, paid),
-          LATERAL (VALUES (f.key, false), (f.payer, true)) AS a (account, is_payer)
-        WHERE a.account <> '' GROUP BY a.account, f.day ORDER BY a.account, f.day) AS g;
+          LATERAL (SELECT f.key, false UNION ALL SELECT p.account, true FROM unnest(${payersColumn('f.payer')}) AS p (account)) AS a (account, is_payer)
+        GROUP BY a.account, f.day ORDER BY a.account, f.day) AS g;
   END IF;
   moment := headgate_now();
   this_day := headgate_window('daily', moment);

@@ -5,6 +5,7 @@
  */
 import { sql } from 'kysely'
 import { randomTag } from '../../core/ids.ts'
+import { payersColumn } from '../../core/payers.ts'
 import { WINDOW_READER } from '../../core/reader-names.ts'
 import { windowStarts } from '../../core/windows.ts'
 import type { OpenWindows, ReaderBatch } from '../../ledger/types.ts'
@@ -127,7 +128,8 @@ export class WindowRebuild {
             select g.seq, g.tag, g.key, g.payer, g.cost::numeric as cost, case when g.at > 0 then g.at else g.seq / ${TICKS}::bigint end as moment
             from ${from} and (g.seq, g.tag) > (${seq}::bigint, ${tag}::text) order by g.seq, g.tag limit ${size}
           ), charge as (
-            select key as account, cost, moment from page union all select payer, cost, moment from page where payer <> ''
+            select key as account, cost, moment from page
+            union all select p.account, cost, moment from page, unnest(${sql.raw(payersColumn('page.payer'))}) as p (account)
           ), ends as (select seq, tag from page order by seq desc, tag desc limit 1)
           select '' as account, (select count(*) from page) as count, seq as last, tag as tags, 0::numeric as daily, 0::numeric as weekly, 0::numeric as monthly from ends
           union all select account, 0, 0, '', coalesce(sum(cost) filter (where moment >= ${daily}::bigint), 0),
@@ -161,7 +163,7 @@ export class WindowRebuild {
       const [row] = await connection.run(
         sql<{
           count: number
-        }>`select headgate_set_windows(${accounts}::text[], ${column('daily')}, ${column('weekly')}, ${column('monthly')},
+        }>`select headgate_renew_windows(${accounts}::text[], ${column('daily')}, ${column('weekly')}, ${column('monthly')},
           ${starts.daily}::bigint, ${starts.weekly}::bigint, ${starts.monthly}::bigint, ${WINDOW_READER}) as count`.compile(query),
       )
       if (!row || row.count <= 0) return done

@@ -120,7 +120,7 @@ t.test('WebSockets of Responses are described with the operation that they reque
 /** Names that only a running gateway knows, in place of those of the examples. */
 const actual: Record<string, string> = {}
 
-const keyFor = (operation: JsonObject): string => (/Only for management keys/.test(String(operation.description)) ? BOSS : PLAIN)
+const keyFor = (operation: JsonObject): string => (/Only for management keys of/.test(String(operation.description)) ? BOSS : PLAIN)
 
 function operationAddress({ path, operation }: DocumentOperation): { url: string; headers: Record<string, string> } {
   const query = new URLSearchParams()

@@ -1,5 +1,5 @@
 /**
- * One property of money over everything at once: outside input, ids of others, budgets of several keys, the pass-through, token counters, tiers, usage that cannot be true, failures,
+ * One property of money over everything at once: outside input, ids of others, budgets of several keys below those of teams and an organisation, the pass-through, token counters, tiers, usage that cannot be true, failures,
  * callers that leave, and kill -9 with a start on the same store; on SQLite and on PostgreSQL. No key is charged beyond its limit, what a
  * provider bills within the bounds stays within it, and what it bills beyond is in the ledger to the nano-dollar.
  */
@@ -35,10 +35,26 @@ interface Key {
   hostile: boolean
 }
 
-/** Nano-dollars over all time. */
+/** Nano-dollars over all time; a limit of the week is half of it. */
 interface Budget {
   readonly name: string
   readonly limit: number
+  readonly hasWeek: boolean
+  readonly above: Budget | undefined
+}
+
+/** It and those above it. */
+function levels(budget: Budget | undefined): Budget[] {
+  return budget ? [budget, ...levels(budget.above)] : []
+}
+
+const budgetLine = ({ name, limit, hasWeek, above }: Budget): string =>
+  `${name}: { lifetime: "${limit / 1e9}"${hasWeek ? `, weekly: "${limit / 2e9}"` : ''}${above ? `, parent: ${above.name}` : ''} }`
+
+interface ShownBudget {
+  readonly name: string
+  readonly remaining: number
+  readonly windows: readonly { readonly window: string; readonly used: number; readonly limit_usd: number; readonly remaining: number }[]
 }
 
 type Serving = Awaited<ReturnType<typeof serveProgram>>
@@ -123,12 +139,15 @@ class Ledger {
   async checkKeys(keys: readonly Key[], settled: boolean): Promise<void> {
     await eventually('nothing held', async () => {
       const shown = await Promise.all(keys.map((key) => this.shown(key)))
+      const budgets = await this.shownBudgets()
       const together = shown.reduce((sum, { charged }) => sum + charged, 0)
       return shown.every(({ key, charged, left }) => {
         assert.ok(charged <= key.limit, `charged ${charged} of ${key.limit}`)
         const { parent } = key
         if (parent) assert.ok(together <= parent.limit, `charged ${together} of the budget of ${parent.limit}`)
-        return !settled || left === Math.min(key.limit - charged, parent ? parent.limit - together : Number.POSITIVE_INFINITY)
+        const under = parent ? Math.round((budgets.get(parent.name)?.remaining ?? 0) * 1e9) : Number.POSITIVE_INFINITY
+        if (parent) assert.ok(under <= parent.limit - together || !settled, 'no more than the nearest budget leaves')
+        return !settled || left === Math.min(key.limit - charged, under)
       })
     })
   }
@@ -139,17 +158,26 @@ class Ledger {
     return { key, charged: Math.round(data.usage * 1e9), left: Math.round(data.limit_remaining * 1e9) }
   }
 
-  /** Each budget shows the sum that the rows of its keys have charged. */
-  async checkBudgets(budgets: readonly Budget[], rows: readonly Row[]): Promise<void> {
+  private async shownBudgets(): Promise<ReadonlyMap<string, ShownBudget>> {
     const reply = await fetch(`${this.url}/v1/budgets`, { headers: BOSS })
-    const { data } = (await reply.json()) as { data: { name: string; windows: { used: number }[] }[] }
-    for (const { name, limit } of budgets) {
-      const keys = new Set(this.keys.filter(({ parent }) => parent?.name === name).map(({ name: own }) => own))
+    const { data } = (await reply.json()) as { data: ShownBudget[] }
+    for (const { name, windows } of data)
+      for (const { window, used, limit_usd: limit } of windows) assert.ok(used <= limit, `${name}: ${used} of ${limit}, ${window}`)
+    return new Map(data.map((each) => [each.name, each]))
+  }
+
+  /** Each budget of each level shows the sum that the rows of the keys below it have charged. */
+  async checkBudgets(budgets: readonly Budget[], rows: readonly Row[]): Promise<void> {
+    const shown = await this.shownBudgets()
+    for (const budget of budgets) {
+      const keys = new Set(this.keys.filter(({ parent }) => levels(parent).includes(budget)).map(({ name }) => name))
       const charged = rows.filter(({ key }) => keys.has(key)).reduce((sum, { cost_nano: cost }) => sum + cost, 0)
-      assert.ok(charged <= limit, `charged ${charged} of the budget of ${limit}`)
-      const used = data.find((each) => each.name === name)?.windows[0]?.used ?? 0
-      assert.equal(Math.round(used * 1e9), charged, name)
+      assert.ok(charged <= budget.limit, `${budget.name}: charged ${charged} of ${budget.limit}`)
+      const used = shown.get(budget.name)?.windows.find(({ window }) => window === 'lifetime')?.used ?? 0
+      assert.equal(Math.round(used * 1e9), charged, budget.name)
     }
+    const spentAbove = budgets.filter(({ above, name }) => !above && (shown.get(name)?.windows[0]?.used ?? 0) > 0)
+    assert.ok(spentAbove.length > 0, 'something counted at the root')
   }
 
   async check(budgets: readonly Budget[]): Promise<{ charged: number; beyond: number; unknown: number }> {
@@ -201,9 +229,18 @@ for (const store of ['sqlite', 'postgresql'] as const)
     const ledger = new Ledger(join(directory, 'headgate.yaml'))
     const random = createRandom(seed())
     const below = (most: number): number => Math.floor(random() * most)
-    const budgets = Array.from({ length: SEEDS }, (_, round) => ({ name: `round-${round}`, limit: (1 + below(500)) * 1e6 }))
+    const most = Math.ceil(SEEDS / 6) * 1e6
+    const root: Budget = { name: 'organisation', limit: (600 + below(800)) * most, hasWeek: below(2) === 0, above: undefined }
+    const division: Budget = { name: 'division', limit: (500 + below(500)) * most, hasWeek: below(2) === 0, above: root }
+    const teams = [division, root].map((above, team): Budget => {
+      return { name: `team-${team}`, limit: (300 + below(500)) * most, hasWeek: below(2) === 0, above }
+    })
+    const rounds = Array.from({ length: SEEDS }, (_, round): Budget => {
+      return { name: `round-${round}`, limit: (1 + below(500)) * 1e6, hasWeek: false, above: teams[round % 2] }
+    })
+    const budgets = [...rounds, ...teams, division, root]
     for (let round = 0; round < SEEDS; round++)
-      for (const _ of ['first', 'second']) ledger.makeKey((1 + below(400)) * 1e6, round % 3 === 2 ? undefined : budgets[round])
+      for (const _ of ['first', 'second']) ledger.makeKey((1 + below(400)) * 1e6, round % 3 === 2 ? undefined : rounds[round])
     const keyLines = ledger.keys.map(
       ({ name, secret, limit, parent }) =>
         `    - { name: ${name}, key: "${secret}", limit: "${limit / 1e9}", pass_through: true${parent ? `, parent: ${parent.name}` : ''} }`,
@@ -220,7 +257,7 @@ auth:
   keys:
     - { name: boss, key: "${BOSS.authorization.slice(7)}", management: true }
 ${keyLines.join('\n')}
-budgets: { ${budgets.map(({ name, limit }) => `${name}: { lifetime: "${limit / 1e9}" }`).join(', ')} }
+budgets: { ${budgets.map(budgetLine).join(', ')} }
 providers: { up: { dialect: anthropic, base_url: "${upstream.url}", key: k, quirks: { threads: true }, pass_through: { price: "0" }, timeouts: { first_byte: 20s } } }
 models:
   acme/one:

@@ -217,7 +217,7 @@ function examplesIn(language: string, at: Gateway, names: ReadonlyMap<string, st
       return {
         at: `${operation.operationId} ${index}`,
         code,
-        key: /Only for management keys/.test(String(operation.description)) ? BOSS : PLAIN,
+        key: /Only for management keys of/.test(String(operation.description)) ? BOSS : PLAIN,
         // There are no members.
         status: operation.operationId === 'assignMembers' ? 400 : Number(good),
       }

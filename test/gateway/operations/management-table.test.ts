@@ -318,9 +318,9 @@ const KINDS: Readonly<Record<string, Kind>> = {
 function refusal(access: Access, standing: Standing): readonly [number, RegExp] | undefined {
   if (access === 'open') return undefined
   if (typeof standing !== 'string') return standing
-  if (access === 'management' && standing !== 'management') return [403, /^Only management keys can perform this operation$/]
+  if (access === 'management' && standing !== 'management') return [403, /^Only management keys of the role/]
   if (access !== 'ordinary') return undefined
-  if (standing === 'management') return [403, /^Management keys cannot sign in to applications: use an ordinary key$/]
+  if (standing === 'management') return [403, /^Only keys of the role member can perform this operation: this one has the role owner$/]
   if (standing === 'derived') return [403, /^A key that was given to an application cannot sign in to further ones$/]
   return undefined
 }

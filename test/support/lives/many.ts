@@ -22,6 +22,8 @@ const LATEST = Date.UTC(2036, 0, 1)
 /** Lives on one store: every pulse looks at all processes that it knows, and nothing here forgets those of earlier lives. */
 const LIVES_PER_STORE = 100
 
+const NO_LIMITS = { three: [], team: [], organisation: [], root: [] }
+
 /** Lives that have shown mistakes. */
 const KNOWN: [Terms, Step[]][] = [
   [
@@ -31,6 +33,7 @@ const KNOWN: [Terms, Step[]][] = [
       one: [{ limit: 64, limitReset: null }],
       two: [],
       skews: [0, 0, 0],
+      ...NO_LIMITS,
     },
     [
       { do: 'request', process: 0, key: 'two', full: 1, share: 0.1, times: 1 },
@@ -43,7 +46,7 @@ const KNOWN: [Terms, Step[]][] = [
   ],
   [
     // At the end an ask came through that its process had given up, after a return of all that the record knew of.
-    { parent: [], one: [{ limit: 64, limitReset: null }], two: [], skews: [0, 0, 0] },
+    { parent: [], one: [{ limit: 64, limitReset: null }], two: [], skews: [0, 0, 0], ...NO_LIMITS },
     [
       { do: 'bound', key: 'parent', index: 0, bound: { limit: 64, limitReset: null } },
       { do: 'request', process: 2, key: 'parent', full: 1, share: 0.1, times: 1 },
@@ -60,7 +63,7 @@ const KNOWN: [Terms, Step[]][] = [
   ],
   [
     // At the end an ask whose asker had been refused after two seconds was still out.
-    { parent: [{ limit: 64, limitReset: null }], one: [{ limit: 64, limitReset: null }], two: [], skews: [0, 0, 0] },
+    { parent: [{ limit: 64, limitReset: null }], one: [{ limit: 64, limitReset: null }], two: [], skews: [0, 0, 0], ...NO_LIMITS },
     [
       { do: 'fault', process: 0, mode: 'hang', call: 'lease' },
       { do: 'request', process: 0, key: 'parent', full: 1, share: 0.1, times: 1 },
@@ -74,7 +77,7 @@ const KNOWN: [Terms, Step[]][] = [
   ],
   [
     // A part that cost nothing was given back while the row with its floor was all that the journal of a crash would have.
-    { parent: [{ limit: 64, limitReset: null }], one: [{ limit: 64, limitReset: null }], two: [], skews: [0, 0, 0] },
+    { parent: [{ limit: 64, limitReset: null }], one: [{ limit: 64, limitReset: null }], two: [], skews: [0, 0, 0], ...NO_LIMITS },
     [
       { do: 'request', process: 0, key: 'parent', full: 1, share: 0.1, times: 1 },
       { do: 'request', process: 1, key: 'parent', full: 8, share: 0.1, times: 1 },

@@ -1,10 +1,10 @@
-/** Model of money: every charge and every open hold counts at its key and at the key that issued that one. */
+/** Model of money: every charge and every open hold counts at its key and at each of its payers. */
 import assert from 'node:assert/strict'
 import { windowStarts } from '../../../src/core/windows.ts'
 import type { Balance } from '../../../src/store/record.ts'
-import { type Bound, KEYS, type Key, LIMIT_STEP, type Terms } from './steps.ts'
+import { ACCOUNTS, type Account, type Bound, KEYS, type Key, LIMIT_STEP, PAYERS, type Terms } from './steps.ts'
 
-export type { Key } from './steps.ts'
+export type { Account, Key } from './steps.ts'
 
 /** Grant of a hold. */
 export interface Grant {
@@ -40,9 +40,10 @@ export class Model {
     parent: { unrecovered: 0, disputed: 0 },
     one: { unrecovered: 0, disputed: 0 },
     two: { unrecovered: 0, disputed: 0 },
+    three: { unrecovered: 0, disputed: 0 },
   }
   private readonly terms: Terms
-  private readonly bounds: Record<Key, Bound[]>
+  private readonly bounds: Record<Account, Bound[]>
   /** Bounds that an operator has changed, with the place of the change: they hold for what is asked for from then on. */
   private readonly changed = new Map<Bound, number>()
   private places = 0
@@ -53,16 +54,18 @@ export class Model {
   /** @param now milliseconds since the epoch. */
   constructor(terms: Terms, now: number) {
     this.terms = terms
-    this.bounds = { parent: [...terms.parent], one: [...terms.one], two: [...terms.two] }
+    const { parent, one, two, three, team, organisation, root } = terms
+    const copied = { parent: [...parent], one: [...one], two: [...two], three: [...three] }
+    this.bounds = { ...copied, team: [...team], organisation: [...organisation], root: [...root] }
     this.begun = now
   }
 
-  /** Those that hold for a key now. */
-  keyBounds(key: Key): readonly Bound[] {
-    return this.bounds[key]
+  /** Its own bounds now. */
+  ownBounds(account: Account): readonly Bound[] {
+    return this.bounds[account]
   }
 
-  change(key: Key, index: number, bound: Bound): void {
+  change(key: Account, index: number, bound: Bound): void {
     const bounds = this.bounds[key]
     // A limit that returns to an earlier value is taken for the earlier one: leases of that time are served, though what others
     // have leased under the looser limit between may be more.
@@ -74,7 +77,7 @@ export class Model {
   }
 
   /** @param limits what limited the request when it was made. */
-  granted(limits: readonly [Key, Bound][]): Grant {
+  granted(limits: readonly [Account, Bound][]): Grant {
     return { under: limits.map(([, bound]) => bound), place: ++this.places }
   }
 
@@ -91,7 +94,7 @@ export class Model {
     this.charges.push(charge)
   }
 
-  spent(account: Key, from = 0, bound?: Bound): number {
+  spent(account: Account, from = 0, bound?: Bound): number {
     let sum = 0
     for (const charge of this.charges)
       if (charge.at >= from && counts(charge, account) && (charge.isRefund || this.concerns(bound, charge))) sum += charge.cost
@@ -113,21 +116,21 @@ export class Model {
    * @param now milliseconds since the epoch.
    */
   check(now: number, held: readonly Held[]): void {
-    for (const account of KEYS)
+    for (const account of ACCOUNTS)
       for (const bound of this.bounds[account]) if (!this.changed.has(bound)) this.checkBound(account, bound, { now, held })
   }
 
   /** Limits of a request of a key that is made now. */
-  keyLimits(key: Key): [Key, Bound][] {
-    const accounts: readonly Key[] = key === 'parent' ? [key] : [key, 'parent']
-    return accounts.flatMap((account) => this.bounds[account].map((bound): [Key, Bound] => [account, bound]))
+  keyLimits(key: Key): [Account, Bound][] {
+    const accounts: readonly Account[] = [key, ...PAYERS[key]]
+    return accounts.flatMap((account) => this.bounds[account].map((bound): [Account, Bound] => [account, bound]))
   }
 
   /**
    * A request has just been granted its hold: that is within everything that limited it when it was made. Where an operator has
    * loosened that while it waited, others may have taken more meanwhile.
    */
-  checkGranted(limits: readonly [Key, Bound][], now: number, held: readonly Held[]): void {
+  checkGranted(limits: readonly [Account, Bound][], now: number, held: readonly Held[]): void {
     for (const [account, bound] of limits) if (!this.loosened(bound)) this.checkBound(account, bound, { now, held })
   }
 
@@ -138,7 +141,7 @@ export class Model {
   }
 
   /** So do the sums of the record, with all that is leased. */
-  checkRecorded(key: Key, { spent, daily, weekly, monthly, leased }: Balance): void {
+  checkRecorded(key: Account, { spent, daily, weekly, monthly, leased }: Balance): void {
     for (const bound of this.bounds[key]) {
       if (this.changed.has(bound)) continue
       const { limit, limitReset } = bound
@@ -155,7 +158,7 @@ export class Model {
    * Wrong clocks: with one, a charge may count in the window in which its lease was granted: then only windows
    * without an end during this life are checked by the true time. What began before there was any limit ends without one.
    */
-  private checkBound(account: Key, bound: Bound, { now, held }: { now: number; held: readonly Held[] }): void {
+  private checkBound(account: Account, bound: Bound, { now, held }: { now: number; held: readonly Held[] }): void {
     const { limit, limitReset } = bound
     const start = limitReset === null ? 0 : windowStarts(now)[limitReset]
     if (start > this.begun && this.terms.skews.some((skew) => skew !== 0)) return
@@ -165,7 +168,7 @@ export class Model {
   }
 }
 
-/** Spending of a key counts at the key that issued it as well. */
-function counts({ key }: { key: Key }, account: Key): boolean {
-  return key === account || account === 'parent'
+/** Spending of a key counts at its payers as well. */
+function counts({ key }: { key: Key }, account: Account): boolean {
+  return key === account || PAYERS[key].includes(account)
 }

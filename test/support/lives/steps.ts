@@ -3,8 +3,20 @@ import fc from 'fast-check'
 import type { Call, Mode } from '../../cluster/scripted-record.ts'
 
 export const PROCESSES = 3
-export const KEYS = ['parent', 'one', 'two'] as const
+/** `parent` issued `one` and `two`. */
+export const KEYS = ['parent', 'one', 'two', 'three'] as const
 export type Key = (typeof KEYS)[number]
+/** Keys, and the budgets above them. */
+export const ACCOUNTS = [...KEYS, 'team', 'organisation', 'root'] as const
+export type Account = (typeof ACCOUNTS)[number]
+
+/** The nearest first. */
+export const PAYERS: Readonly<Record<Key, readonly Account[]>> = {
+  parent: ['team', 'organisation', 'root'],
+  one: ['parent', 'team', 'organisation', 'root'],
+  two: ['parent', 'team', 'organisation', 'root'],
+  three: ['organisation', 'root'],
+}
 
 /** End of an exchange. `over` reports more than its cap allows; `failed over` pays the second provider alone, `nonsense` reports what is not possible. */
 export const ENDS = ['completed', 'over', 'left', 'left early', 'deadline', 'slow', 'provider failed', 'failed over', 'nonsense'] as const
@@ -21,7 +33,7 @@ export type Step =
   /** An operator gives back a share of what a key has spent, perhaps twice by one request. */
   | { do: 'refund'; key: Key; share: number; twice: boolean }
   /** An operator changes a limit, or adds a budget where there is none of that number. */
-  | { do: 'bound'; key: Key; index: number; bound: Bound }
+  | { do: 'bound'; key: Account; index: number; bound: Bound }
   /** The clock on the wall moves on, also over the ends of windows. */
   | { do: 'leap'; hours: number }
 
@@ -64,7 +76,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
     }),
   },
   { weight: 5, arbitrary: fc.record({ do: fc.constant('wait' as const), ms: fc.constantFrom(0, 30, 30, 300, 300, 1100) }) },
-  { weight: 3, arbitrary: fc.record({ do: fc.constant('bound' as const), key: fc.constantFrom(...KEYS), index: fc.nat(2), bound }) },
+  { weight: 3, arbitrary: fc.record({ do: fc.constant('bound' as const), key: fc.constantFrom(...ACCOUNTS), index: fc.nat(2), bound }) },
   {
     weight: 2,
     arbitrary: fc.record({
@@ -79,11 +91,15 @@ const step: fc.Arbitrary<Step> = fc.oneof(
 
 export const STEPS = fc.array(step, { minLength: 6, maxLength: 30 })
 
-/** Limits and budgets of the issuing key and of those that it issued; and by how many minutes each process's clock is wrong. */
+/** Limits of each key and of the budgets above them; and by how many minutes each process's clock is wrong. */
 export const TERMS = fc.record({
   parent: fc.array(bound, { minLength: 0, maxLength: 3 }),
   one: fc.array(bound, { minLength: 1, maxLength: 3 }),
   two: fc.array(bound, { minLength: 0, maxLength: 2 }),
+  three: fc.array(bound, { minLength: 0, maxLength: 2 }),
+  team: fc.array(bound, { minLength: 0, maxLength: 3 }),
+  organisation: fc.array(bound, { minLength: 0, maxLength: 3 }),
+  root: fc.array(bound, { minLength: 0, maxLength: 3 }),
   skews: fc.oneof(
     fc.constant<number[]>([0, 0, 0]),
     fc.constant<number[]>([0, 0, 0]),

@@ -9,8 +9,8 @@ import { Hold, type SettledHold } from '../../../src/pipeline/money/hold.ts'
 import { holdRow, settleRow, TAG } from '../../store/samples.ts'
 import { MemoryJournal } from '../memory/journal.ts'
 import type { Market } from './market.ts'
-import { type Grant, type Held, type Key, Model } from './model.ts'
-import { type End, KEYS, PROCESSES, type Step, type Terms } from './steps.ts'
+import { type Account, type Grant, type Held, type Key, Model } from './model.ts'
+import { ACCOUNTS, type End, KEYS, PAYERS, PROCESSES, type Step, type Terms } from './steps.ts'
 
 /** One nano-dollar per token. */
 const PRICE = { prompt: 1_000_000_000n, completion: 1_000_000_000n }
@@ -341,16 +341,15 @@ export class World {
   }
 
   private keyAllowances(key: Key): Allowance[] {
-    const parent = this.model.keyBounds('parent')
-    return key === 'parent' ? [...parent] : [...this.model.keyBounds(key), ...parent.map((bound) => ({ ...bound, of: 'payer' as const }))]
+    return [key, ...PAYERS[key]].flatMap((account, level) => this.model.ownBounds(account).map((bound) => ({ ...bound, level })))
   }
 
-  private identity(key: Key): string {
+  private identity(key: Account): string {
     return `${this.name} ${key}`
   }
 
-  private keyPayer(key: Key): { payer?: string } {
-    return key === 'parent' ? {} : { payer: this.identity('parent') }
+  private keyPayer(key: Key): { payer: string } {
+    return { payer: PAYERS[key].map((account) => this.identity(account)).join('>') }
   }
 
   /** The process's own clock, which may be wrong. */
@@ -373,8 +372,8 @@ export class World {
     if (this.failure) throw this.failure
     const { model, market } = this
     model.check(market.clock.now(), this.held())
-    const balances = await market.record.balances(KEYS.map((key) => this.identity(key)))
-    for (const [index, key] of KEYS.entries()) model.checkRecorded(key, balances[index])
+    const balances = await market.record.balances(ACCOUNTS.map((account) => this.identity(account)))
+    for (const [index, account] of ACCOUNTS.entries()) model.checkRecorded(account, balances[index])
   }
 
   /** The record has every charge once, with its cost, and its balances are their sums. */
@@ -385,13 +384,15 @@ export class World {
       const found = await market.record.ledger.find(generationId(seq, TAG))
       assert.equal(found?.settled?.cost, cost, `generation ${seq}`)
     }
-    const balances = await market.record.balances(KEYS.map((key) => this.identity(key)))
-    for (const [index, key] of KEYS.entries()) {
-      assert.equal(Number(balances[index].spent), model.spent(key), `${key}: what is recorded as spent`)
+    const balances = await market.record.balances(ACCOUNTS.map((account) => this.identity(account)))
+    for (const [index, account] of ACCOUNTS.entries()) {
+      assert.equal(Number(balances[index].spent), model.spent(account), `${account}: what is recorded as spent`)
+      assert.equal(balances[index].leased, 0, `${account}: nothing is leased any more`)
+    }
+    for (const key of KEYS) {
       const sums = (await market.record.ledger.entries?.sums([this.identity(key)])) ?? []
       for (const kind of ['unrecovered', 'disputed'] as const)
         assert.equal(Number(sums.find((sum) => sum.kind === kind)?.amount ?? 0), model.lost[key][kind], `${key}: ${kind}`)
-      assert.equal(balances[index].leased, 0, `${key}: nothing is leased any more`)
     }
   }
 }

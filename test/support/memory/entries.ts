@@ -1,5 +1,6 @@
 /** Entries of the ledger of a gateway that may forget. */
 import { type EntryRefusal, entryMove, type LedgerEntry, type Move, type NewEntry, refuseEntry } from '../../../src/core/ledger-entries.ts'
+import { chargedAccounts } from '../../../src/core/payers.ts'
 import type { EntryQuery, EntrySum, LocalEntries } from '../../../src/ledger/entries.ts'
 
 export class MemoryEntries implements LocalEntries {
@@ -17,7 +18,8 @@ export class MemoryEntries implements LocalEntries {
     if (known) return known
     const of = this.all.find(({ id }) => id === entry.settles)
     const settled = of && { amount: of.amount, already: this.settling(of.id).reduce((sum, { amount }) => sum + amount, 0) }
-    const refusal = refuseEntry(entry, { settled, spent: this.spent?.(entry.key) ?? 0n })
+    const spent = chargedAccounts(entry).map((account) => this.spent?.(account) ?? 0n)
+    const refusal = refuseEntry(entry, { settled, spent })
     if (refusal) return refusal
     const added: LedgerEntry = { ...entry, number: this.all.length + 1 }
     this.all.push(added)

@@ -6,15 +6,18 @@ import { SqliteGivenIds } from '../../../src/store/given-ids.ts'
 import { SqliteKeys } from '../../../src/store/keys.ts'
 import { memoryDatabase } from '../../../src/store/sqlite.ts'
 import { SqliteAuditLog } from '../../../src/store/sqlite-audit-log.ts'
+import { SqliteAuditReaders } from '../../../src/store/sqlite-audit-readers.ts'
 import { SqliteEvents } from '../../../src/store/sqlite-events.ts'
 import { SqliteGuardrails } from '../../../src/store/sqlite-guardrails.ts'
 import { SqliteRefusals } from '../../../src/store/sqlite-refusals.ts'
 
 export function memoryStores(db: DatabaseSync = memoryDatabase()) {
+  const auditLog = new SqliteAuditLog(db)
   return {
     compactionKeys: new SqliteCompactionKeys(db),
     events: new SqliteEvents(db),
-    auditLog: new SqliteAuditLog(db),
+    auditLog,
+    auditReaders: new SqliteAuditReaders(db, auditLog),
     refusals: new SqliteRefusals(db),
     givenIds: new SqliteGivenIds(db),
   }
@@ -23,7 +26,7 @@ export function memoryStores(db: DatabaseSync = memoryDatabase()) {
 /** The same with keys and guardrails, whose changes have entries in the audit log. */
 export function memoryStoresWithKeys(clock: Clock) {
   const db = memoryDatabase()
-  const auditLog = new SqliteAuditLog(db, clock)
+  const auditLog = new SqliteAuditLog(db, { clock })
   const events = new SqliteEvents(db, auditLog)
   const compactionKeys = new SqliteCompactionKeys(db, auditLog)
   const guardrails = new SqliteGuardrails(db, undefined, auditLog)

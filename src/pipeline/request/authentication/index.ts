@@ -1,19 +1,32 @@
 /** The ways in which callers show who they are. A new one is a file of this folder and its line in `METHODS`. */
+import { Fault } from '../../../core/faults.ts'
+import { ownAddress } from '../../../core/own-address.ts'
+import { addMetadataChallenge } from '../../../core/resource-metadata.ts'
 import type { ApiKey } from '../../../plugin-api/key.ts'
 import { certificate } from './certificate.ts'
 import type { AuthenticationMethod, AuthenticationParts, Caller, FoundKey } from './method.ts'
+import { person } from './person.ts'
 import { secretKey } from './secret-key.ts'
 import { token } from './token.ts'
 
 /** In the order in which they look at a head: that of the secret takes every request that shows nothing else. */
-const METHODS: readonly ((parts: AuthenticationParts) => AuthenticationMethod | undefined)[] = [certificate, token, secretKey]
+const METHODS: readonly ((parts: AuthenticationParts) => AuthenticationMethod | undefined)[] = [certificate, person, token, secretKey]
 
 /** Finds keys by whatever a caller shows; made once per configuration. */
 export class Callers {
   private readonly methods: readonly AuthenticationMethod[]
+  private readonly config: AuthenticationParts['config']
 
   constructor(parts: AuthenticationParts) {
     this.methods = METHODS.flatMap((method) => method(parts) ?? [])
+    this.config = parts.config
+  }
+
+  /** Adds the address at which a caller without a usable key reads where tokens come from, if people log in for them (RFC 9728, 5.1). */
+  challenge({ headers, connection }: Caller, fault: unknown): void {
+    const { issuers, server } = this.config
+    if (fault instanceof Fault && fault.status === 401 && issuers.some(({ login }) => login))
+      addMetadataChallenge(fault, ownAddress({ headers, overTls: connection.isEncrypted?.() ?? false }, server.publicUrl))
   }
 
   /** @returns the key of a request that is not authenticated yet, without a call of the store; undefined where it is not known at once. */
@@ -40,7 +53,7 @@ export class Callers {
   }
 
   private method(caller: Caller): AuthenticationMethod {
-    for (const method of this.methods) if (method.shows(caller)) return method
+    for (const method of this.methods) if (method.shows?.(caller) !== false) return method
     throw new Error('the last method takes every request')
   }
 }

@@ -1,6 +1,6 @@
 /** The key of a caller whom a rule maps, by its name at an issuer. */
+import { memberIdentity } from '../../../core/member.ts'
 import { plainName } from '../../../core/plain-name.ts'
-import { secretHash } from '../../../core/secret.ts'
 import type { ApiKey } from '../../../plugin-api/key.ts'
 
 /** Terms of the callers of one rule, and the guardrails that it names. */
@@ -10,7 +10,7 @@ export interface RuleTerms {
   /** Host of the issuer. */
   readonly label: string
   readonly guardrails: readonly string[]
-  readonly terms: Omit<ApiKey, 'identity' | 'hash' | 'label' | 'name' | 'management' | 'expiresAt'>
+  readonly terms: Omit<ApiKey, 'identity' | 'hash' | 'label' | 'name' | 'expiresAt'>
 }
 
 export interface Member {
@@ -20,19 +20,15 @@ export interface Member {
   readonly expiresAt: number
 }
 
-/**
- * The key of a member: the same identity for every token of an issuer and a member (docs/decisions/0086-callers-with-tokens.md). The NUL
- * stands in no secret, so no key of the store, whose identity is the digest of its first secret, has it.
- */
+/** The key of a member: the same identity for every token, sign-in and certificate of it. */
 export function memberKey({ issuer, member, expiresAt }: Member, { name, label, guardrails, terms }: RuleTerms): ApiKey {
-  const identity = secretHash(`member\0${issuer}\0${member}`)
+  const identity = memberIdentity(issuer, member)
   return {
     identity,
     hash: identity,
     label,
     // Names of keys of the file have no space, so that no member is taken for one.
     name: `${plainName(member)} (${name})`,
-    management: false,
     expiresAt,
     ...terms,
     token: { issuer, guardrails },

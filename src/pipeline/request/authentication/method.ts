@@ -10,15 +10,15 @@ import type { TokenCallers } from './token-callers.ts'
 /** The sender of a request, as far as its head shows it. */
 export interface Caller {
   readonly headers: IncomingHttpHeaders
-  readonly connection: Pick<ClientConnection, 'address' | 'digest' | 'certificate'>
+  readonly connection: Pick<ClientConnection, 'address' | 'digest' | 'certificate' | 'isEncrypted'>
 }
 
 /** `undefined`: what the caller shows is of this method, and opens nothing. */
 export type FoundKey = ApiKey | undefined
 
 export interface AuthenticationMethod {
-  /** True where the head, or the connection, shows something of this method: no other looks at it then. */
-  shows(caller: Caller): boolean
+  /** True where the head, or the connection, shows something of this method: no other looks at it then. Absent in the last one, which takes every request. */
+  shows?(caller: Caller): boolean
   /** The caller's key, if it is found without a call to another process. @throws Fault 400 and 401 where what it shows has no form. */
   atHand(caller: Caller): FoundKey
   /**

@@ -47,10 +47,9 @@ function bearer(authorization: string): string {
 /** SHA-256 of what a caller shows, hex; a connection remembers its last one. */
 export const secretDigest = (secret: string, { connection }: Caller): string => connection.digest?.(secret) ?? secretHash(secret)
 
+/** The last method: a caller that shows nothing at all gets the refusal for a missing key. */
 export function secretKey({ keys }: AuthenticationParts): AuthenticationMethod {
   return {
-    // A caller that shows nothing at all gets the refusal for a missing key.
-    shows: () => true,
     atHand(caller) {
       const digest = secretDigest(headerSecret(caller.headers), caller)
       return keys.written.get(digest) ?? keys.atHand(digest)

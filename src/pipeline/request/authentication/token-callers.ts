@@ -2,9 +2,11 @@
 import { LRUCache } from 'lru-cache'
 import type { Clock } from '../../../core/clock.ts'
 import { Fault } from '../../../core/faults.ts'
+import type { JsonObject } from '../../../core/json.ts'
+import type { PersonTicket } from '../../../core/person-ticket.ts'
 import { RefusedToken, type TokenRefusal } from '../../../core/token-refusals.ts'
 import type { ApiKey } from '../../../plugin-api/key.ts'
-import type { VerifiedToken } from '../../../services/issuers/types.ts'
+import type { MappedMember, VerifiedToken } from '../../../services/issuers/types.ts'
 import { memberKey, type RuleTerms } from './member-key.ts'
 
 /** Tokens that are remembered; of more, the least recently used one is verified again. */
@@ -18,6 +20,8 @@ export interface TokenProof {
   refuse(why: TokenRefusal): RefusedToken
   /** @throws Fault 401, 503. */
   verifyJwt(token: string, isSuspect: () => boolean): Promise<VerifiedToken>
+  /** The member with claims that were verified before. */
+  map(issuer: string, claims: JsonObject): MappedMember | undefined
   /** @throws Fault 401, 503. */
   verifyOpaque(token: string, isSuspect: () => boolean): Promise<VerifiedToken>
 }
@@ -62,6 +66,17 @@ export class TokenCallers {
     if (known.holdsUntil > this.options.clock.now()) return mapped(known)
     this.known?.delete(digest)
     return undefined
+  }
+
+  /** The key of a person who has signed in; undefined where no rule maps the person any more. */
+  person({ issuer, claims, until }: PersonTicket): ApiKey | undefined {
+    const found = this.options.proof.map(issuer, claims)
+    const terms = found?.rule === undefined ? undefined : this.options.rules.get(issuer)?.[found.rule]
+    return found && terms && memberKey({ issuer, member: found.member, expiresAt: until }, terms)
+  }
+
+  get clock(): Pick<Clock, 'now'> {
+    return this.options.clock
   }
 
   /** Verifies a token, once for all who show it at the same time. @throws Fault 401, 403, 503. */
