@@ -39,6 +39,7 @@ const TABLES = [
   'events',
   'secrets',
   'compaction',
+  'byok',
   'providers',
   'models',
   'models.endpoints',

@@ -112,6 +112,7 @@ export class SimulatedGateway {
       clock,
       metrics: new MetricRegistry(),
       failures: new Attempts(clock, { burst: 1, perSecond: 1 }),
+      byok: { isEmpty: true, at: () => [], fee: 0n, operatorFallback: true, failed: () => {} },
       journal: this.journal,
       ledger: this.journal.ledger,
       credit: new Credit(clock, this.journal),

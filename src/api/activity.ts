@@ -6,8 +6,9 @@ import { BY_DAY } from '../core/ledger-counts.ts'
 import { usd } from '../core/money.ts'
 import { WORKSPACE } from '../core/workspace.ts'
 import type { LedgerLists } from '../ledger/reader.ts'
-import type { UseRow } from '../ledger/types.ts'
+import type { ByokUseQuery, UseRow } from '../ledger/types.ts'
 import { addUse, DAY_MS } from '../ledger/use.ts'
+import { type ByokSum, plus } from './byok-use.ts'
 import { shownCounts } from './count-fields.ts'
 import { allKeys, type KeySource } from './key-entry.ts'
 import { choice, keyHash, type QueryParameter, text } from './parameters.ts'
@@ -50,11 +51,33 @@ export async function readActivity(query: URLSearchParams, source: ActivitySourc
   const keys = await keyFilter(query, source)
   const here = (workspace.read(query) ?? WORKSPACE) === WORKSPACE
   const sums = here ? merged(await source.scans.use({ from, until, ...(keys ? { keys } : {}) })) : []
+  const byok = here ? await byokByRow({ from, until, keys }, source) : NO_ROWS
   sums.sort(([a, one], [b, other]) => other.day - one.day || (a < b ? -1 : 1))
-  return ok({ data: sums.map(([, row]) => ({ ...dayEntry(row), ...(byWorkspace ? { workspace_id: WORKSPACE } : {}) })) })
+  return ok({
+    data: sums.map(([, row]) => ({ ...dayEntry(row, byok.get(useRowName(row))), ...(byWorkspace ? { workspace_id: WORKSPACE } : {}) })),
+  })
 }
 
-const useRowName = ({ day, model, endpoint, provider }: UseRow): string => [day, model, endpoint, provider].join('\n')
+/** Sums of keys of teams; each row of activity has those of its day, model, endpoint and provider. */
+interface ByokRow extends ByokSum {
+  readonly requests: number
+}
+
+const NO_ROWS: ReadonlyMap<string, ByokRow> = new Map()
+
+async function byokByRow(query: ByokUseQuery, { ledger }: ActivitySource): Promise<ReadonlyMap<string, ByokRow>> {
+  const sums = new Map<string, ByokRow>()
+  for (const row of (await ledger?.byokUse(query)) ?? []) {
+    // A query by key is one of the key itself, not of those that it has issued.
+    if (query.keys && !query.keys.includes(row.key)) continue
+    const sum = sums.get(useRowName(row)) ?? { upstream: 0n, counted: 0n, requests: 0 }
+    sums.set(useRowName(row), { ...plus(sum, row), requests: sum.requests + row.requests })
+  }
+  return sums
+}
+
+const useRowName = ({ day, model, endpoint, provider }: Pick<UseRow, 'day' | 'model' | 'endpoint' | 'provider'>): string =>
+  [day, model, endpoint, provider].join('\n')
 
 /** Each sum with its name. Requests that failed count as well. */
 function merged(rows: readonly UseRow[]): [string, UseRow][] {
@@ -67,16 +90,17 @@ function merged(rows: readonly UseRow[]): [string, UseRow][] {
   return [...sums]
 }
 
-function dayEntry(row: UseRow): JsonObject {
+function dayEntry(row: UseRow, byok: ByokRow | undefined): JsonObject {
   return {
     date: isoDay(row.day),
     model: row.model,
     model_permaslug: row.model,
     endpoint_id: row.endpoint,
     provider_name: row.provider,
-    usage: usd(row.cost),
-    byok_usage_inference: 0,
+    usage: usd(row.cost - (byok?.counted ?? 0n)),
+    byok_usage_inference: usd(byok?.upstream ?? 0n),
     requests: row.requests,
+    byok_requests: byok?.requests ?? 0,
     ...shownCounts(BY_DAY, row),
     cache_discount: usd(row.cacheSaved),
   }

@@ -10,11 +10,13 @@ import { WORKSPACE } from '../core/workspace.ts'
 import type { Allowance, CreditBook } from '../ledger/allowance.ts'
 import type { EntrySum, LedgerEntries } from '../ledger/entries.ts'
 import { keyAccounts, keyPayer, payerAllowances } from '../ledger/payer.ts'
+import type { LedgerReader } from '../ledger/reader.ts'
 import type { ApiKey } from '../plugin-api/key.ts'
 import type { FileStore } from '../services/files/types.ts'
 import { isIssuer, issuerHash, underIssuer } from '../store/issued-keys.ts'
 import { type AttributedKeys, isKey, type KeyRecord, type KeyStore, type StoredKey } from '../store/keys.ts'
 import type { SignInPolicy } from './auth-callback.ts'
+import { type ByokSum, type ByokSums, byokSums, NO_BYOK } from './byok-use.ts'
 
 /** Dependencies of the management of keys. */
 export interface KeySource {
@@ -31,6 +33,8 @@ export interface KeySource {
   readonly signIn?: SignInPolicy | undefined
   /** Entries of the ledger beside its generations; absent where nothing keeps any. */
   readonly entries?: Pick<LedgerEntries, 'sums'> | undefined
+  /** Use of keys of providers that teams have brought; absent: none is shown. */
+  readonly ledger?: Pick<LedgerReader, 'byokUse'> | undefined
   /** Files that go with a key. */
   readonly files?: Pick<FileStore, 'forget'> | undefined
 }
@@ -41,7 +45,7 @@ const UNKNOWN_TIME = new Date(0).toISOString()
 /** Keys as they are shown, with what they have spent up to now. */
 export async function keyEntries(
   keys: readonly (ApiKey | StoredKey)[],
-  source: Pick<KeySource, 'credit' | 'configured' | 'store' | 'entries' | 'budgets'>,
+  source: Pick<KeySource, 'credit' | 'configured' | 'store' | 'entries' | 'budgets' | 'ledger' | 'clock'>,
 ): Promise<JsonObject[]> {
   const { store } = source
   const issued = await Promise.all(keys.map((key) => withIssuer(key, source, (hash) => store.find(hash))))
@@ -50,7 +54,11 @@ export async function keyEntries(
   const lost = new Map(
     (await source.entries?.sums(complete.map(({ identity }) => identity)))?.map((sum) => [`${sum.kind} ${sum.key}`, sum]),
   )
-  return complete.map((key) => ({ ...keyEntry(key, source), ...apiKeyLosses(key, lost) }))
+  const byok = await byokSums(
+    complete.map(({ identity }) => identity),
+    source,
+  )
+  return complete.map((key) => ({ ...keyEntry(key, source, byok.get(key.identity)), ...apiKeyLosses(key, lost) }))
 }
 
 type IssuerSource = Pick<KeySource, 'configured'> & Partial<Pick<KeySource, 'budgets'>>
@@ -80,8 +88,11 @@ function apiKeyLosses({ identity }: ApiKey, sums: ReadonlyMap<string, EntrySum>)
   return fields
 }
 
-/** Limit, spending and remaining credit of a key, in USD. The holds of open requests are subtracted from `limit_remaining`. */
-export function keyAmounts(key: ApiKey | KeyRecord, credit: CreditBook): JsonObject {
+/**
+ * Limit, spending and remaining credit of a key, in USD. The holds of open requests are subtracted from `limit_remaining`. Bills of providers
+ * to its team count towards the limit where the key says so, and are no usage: the gateway does not charge them.
+ */
+export function keyAmounts(key: ApiKey | KeyRecord, credit: CreditBook, byok: ByokSums = NO_BYOK): JsonObject {
   const account = credit.account(key.identity, keyPayer(key))
   const remaining = account.tightest<Allowance>([key, ...payerAllowances(key)])?.left
   const windows = account.usage()
@@ -90,18 +101,23 @@ export function keyAmounts(key: ApiKey | KeyRecord, credit: CreditBook): JsonObj
     limit_remaining: remaining === undefined ? null : usd(remaining),
     limit_reset: key.limitReset,
     include_byok_in_limit: 'includeByokInLimit' in key && key.includeByokInLimit,
-    usage: usd(account.settled),
-    usage_daily: usd(windows.daily),
-    usage_weekly: usd(windows.weekly),
-    usage_monthly: usd(windows.monthly),
-    byok_usage: 0,
-    byok_usage_daily: 0,
-    byok_usage_weekly: 0,
-    byok_usage_monthly: 0,
+    usage: charged(account.settled, byok.total),
+    usage_daily: charged(windows.daily, byok.daily),
+    usage_weekly: charged(windows.weekly, byok.weekly),
+    usage_monthly: charged(windows.monthly, byok.monthly),
+    byok_usage: usd(byok.total.upstream),
+    byok_usage_daily: usd(byok.daily.upstream),
+    byok_usage_weekly: usd(byok.weekly.upstream),
+    byok_usage_monthly: usd(byok.monthly.upstream),
   }
 }
 
-function keyEntry(key: ApiKey | StoredKey, { credit }: Pick<KeySource, 'credit'>): JsonObject {
+/** USD of what was counted without what providers have billed. */
+function charged(counted: bigint, { counted: billed }: ByokSum): number {
+  return usd(counted > billed ? counted - billed : 0n)
+}
+
+function keyEntry(key: ApiKey | StoredKey, { credit }: Pick<KeySource, 'credit'>, byok: ByokSums | undefined): JsonObject {
   const stored = 'createdAt' in key ? key : undefined
   const unknown = stored?.unknownRole
   return {
@@ -109,7 +125,7 @@ function keyEntry(key: ApiKey | StoredKey, { credit }: Pick<KeySource, 'credit'>
     name: key.name,
     label: key.label,
     disabled: key.disabled,
-    ...keyAmounts(key, credit),
+    ...keyAmounts(key, credit, byok),
     created_at: stored ? new Date(stored.createdAt).toISOString() : UNKNOWN_TIME,
     updated_at: stored ? new Date(stored.updatedAt).toISOString() : null,
     expires_at: key.expiresAt === null ? null : new Date(key.expiresAt).toISOString(),

@@ -2,21 +2,25 @@
 
 import { isManager } from '../core/roles.ts'
 import { WORKSPACE } from '../core/workspace.ts'
-import type { CreditBook } from '../ledger/allowance.ts'
 import { keyAccounts } from '../ledger/payer.ts'
 import type { ApiKey } from '../plugin-api/key.ts'
 import type { KeyRecord } from '../store/keys.ts'
-import { keyAmounts } from './key-entry.ts'
+import { byokSums } from './byok-use.ts'
+import { type KeySource, keyAmounts } from './key-entry.ts'
 import { type ApiReply, ok } from './reply.ts'
 
 /** Amounts are USD. */
-export async function readKey(key: ApiKey | KeyRecord, credit: CreditBook): Promise<ApiReply> {
+export async function readKey(
+  key: ApiKey | KeyRecord,
+  { credit, ...source }: Pick<KeySource, 'credit' | 'ledger' | 'clock'>,
+): Promise<ApiReply> {
   await credit.refresh?.(keyAccounts(key))
+  const byok = await byokSums([key.identity], source)
   return ok({
     data: {
       label: key.label,
       name: key.name,
-      ...keyAmounts(key, credit),
+      ...keyAmounts(key, credit, byok.get(key.identity)),
       parent: key.parent ?? null,
       is_free_tier: false,
       role: key.role,

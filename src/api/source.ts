@@ -9,6 +9,7 @@ import type { Provider } from '../routing/catalog/types.ts'
 import type { FileStore, KeyFiles } from '../services/files/types.ts'
 import type { ActivitySource } from './activity.ts'
 import type { AuditReportSource } from './audit-report.ts'
+import type { ByokSource } from './byok.ts'
 import type { ConfigurationSource } from './configuration.ts'
 import type { EndpointSource } from './endpoints.ts'
 import type { EventSource } from './events.ts'
@@ -32,6 +33,7 @@ interface Tries {
 export interface ManagementSource
   extends ActivitySource,
     GuardrailSource,
+    ByokSource,
     EventSource,
     ConfigurationSource,
     ReplaySource,
@@ -39,7 +41,7 @@ export interface ManagementSource
     AuditReportSource,
     GuardrailTestSource {
   readonly status: Pick<Status, 'read'>
-  readonly ledger: Pick<LedgerReader, 'find' | 'entries'>
+  readonly ledger: Pick<LedgerReader, 'find' | 'entries' | 'byokUse'>
   readonly clock: Pick<Clock, 'now' | 'monotonic' | 'after'>
   /** As for completions: bytes and levels of a body. */
   readonly maxBody: number

@@ -1,9 +1,8 @@
 /** The Unix sockets of the API: the operator's, and one on which the control room reaches it where its port speaks TLS. */
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Config } from '../config/config.ts'
 import { removeStale, type UnixSocket } from '../server/unix-socket.ts'
+import { temporaryDirectory } from './temporary-directory.ts'
 
 const SETTING = 'server.socket'
 
@@ -15,9 +14,7 @@ const SETTING = 'server.socket'
 export async function readySockets({ server }: Pick<Config, 'server'>, closers: (() => void)[]): Promise<string | undefined> {
   if (server.socket !== undefined) await removeStale({ path: server.socket, setting: SETTING })
   if (!server.tls) return undefined
-  const directory = mkdtempSync(join(tmpdir(), 'headgate-api-'))
-  closers.push(() => rmSync(directory, { recursive: true, force: true }))
-  return join(directory, 'api.sock')
+  return join(temporaryDirectory('api', closers), 'api.sock')
 }
 
 /** @param roomSocket as `readySockets` has returned it. */

@@ -25,6 +25,7 @@ import { createRecorder, type EventRecorders, withEvents } from '../server/excha
 import type { LoopSource, Overload } from '../server/overload.ts'
 import { refusedExchange } from '../server/refusals.ts'
 import { ExchangeSpans } from '../server/traces/exchange-spans.ts'
+import { ByokKeys } from '../services/byok/byok-keys.ts'
 import { CompactionKeys } from '../services/compaction/compaction-keys.ts'
 import { EncryptedTexts } from '../services/compaction/encrypted-texts.ts'
 import type { Environment } from '../services/credentials/types.ts'
@@ -32,7 +33,7 @@ import type { DiskFiles } from '../services/files/index.ts'
 import type { Telemetry } from '../services/telemetry/telemetry.ts'
 import { Pools } from '../services/upstream/pools.ts'
 import { serverTools } from '../tools/registry.ts'
-import { connectionReports, exchangeReports } from './exchange-reports.ts'
+import { byokReports, connectionReports, exchangeReports } from './exchange-reports.ts'
 
 export interface RuntimeSource {
   config: Config
@@ -91,6 +92,7 @@ export function chainDependencies(
     retries: new RetryBudget(),
     drains: new DrainSlots(),
     files,
+    byok: new ByokKeys(store.byokKeys, config.byok, { clock, reports: byokReports(logs, events.sources) }),
     summaries: new EncryptedTexts({ load: (now) => compactionKeys.all(now), clock }),
     pools: new Pools({ env, ...connectionReports(metrics, logs, clock) }),
     upstreams: upstreamDialects,

@@ -5,6 +5,7 @@ import { type LogSink, stackWithoutMessage } from '../core/log.ts'
 import { counter, type MetricRegistry, open } from '../machines/metrics/metrics.ts'
 import { countAttempt } from '../pipeline/attempt/attempt.ts'
 import type { ChainDependencies } from '../pipeline/dependencies.ts'
+import type { ByokReports } from '../services/byok/byok-keys.ts'
 import type { EventSources } from '../services/events/index.ts'
 import type { PoolsOptions } from '../services/upstream/pools.ts'
 
@@ -81,6 +82,23 @@ export function exchangeReports(
     },
     pluginFailure: (exchange, { cause, ...failure }) =>
       logs.part('plugins').warn({ gen: exchange.head.id, ...failure, cause: stackWithoutMessage(cause) }, 'a plugin failed'),
+  }
+}
+
+/** Keys that teams have brought: the entry is named, and nothing of its key. */
+export function byokReports({ log }: LogSink, events: Pick<EventSources, 'accountRefused'>): ByokReports {
+  return {
+    unusable: ({ id, provider }) => {
+      log.error(
+        { provider, byok: id, remedy: `give byok.encryption_keys the key that it was encrypted with, or write it anew` },
+        'a key that a team brought cannot be decrypted',
+      )
+      events.accountRefused(provider, 'byok_unusable', `byok/${id}`)
+    },
+    refused: ({ id, provider }, { code }) => {
+      log.warn({ provider, byok: id, fault: code }, 'a provider refused a key that a team brought')
+      events.accountRefused(provider, code, `byok/${id}`)
+    },
   }
 }
 

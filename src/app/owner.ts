@@ -1,8 +1,5 @@
 /** The root of the process that owns workers: it keeps the store and the admin listener, and serves no requests itself. */
 import { randomUUID } from 'node:crypto'
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { ledgerRoutes, type OnDemandExports } from '../api/ledger.ts'
 import { type LedgerRange, settledIn } from '../api/ledger-range.ts'
 import { drawnBefore } from '../cluster/bookkeeping.ts'
@@ -34,6 +31,7 @@ import { DiskFiles } from '../services/files/index.ts'
 import { readySockets } from './api-sockets.ts'
 import { startAuditUpkeep } from './audit-upkeep.ts'
 import { AuditWriter } from './audit-writer.ts'
+import { byokSource } from './byok-source.ts'
 import { ConfigReader } from './config-reader.ts'
 import { loadedEntry, reloadedEntry } from './configuration-audit.ts'
 import { openControlRoom, operatorSecret } from './control-room.ts'
@@ -45,6 +43,7 @@ import { OwnerSettings } from './owner-settings.ts'
 import { reportKept, reportReloaded } from './reload-report.ts'
 import type { StartOptions } from './start.ts'
 import { StoreAlerts } from './store-alerts.ts'
+import { temporaryDirectory } from './temporary-directory.ts'
 
 export interface OwnOptions extends Pick<StartOptions, 'configFile' | 'host' | 'port' | 'adminPort' | 'signInLink'> {
   /** 1 to 63. */
@@ -79,13 +78,6 @@ export async function own(options: OwnOptions): Promise<Owning> {
     await owner.close()
     throw error
   }
-}
-
-/** @returns a directory that goes with the owner. */
-function temporaryFiles(closers: Closer[]): string {
-  const path = mkdtempSync(join(tmpdir(), 'headgate-files-'))
-  closers.push(() => rmSync(path, { recursive: true, force: true }))
-  return path
 }
 
 type Closer = () => Promise<void> | void
@@ -126,7 +118,7 @@ class Owner {
     const { config } = settings
     closers.push(this.logs.flush)
     closers.push(() => this.gauges.close())
-    if (config.store.files.path === undefined) settings.uploads = temporaryFiles(closers)
+    if (config.store.files.path === undefined) settings.uploads = temporaryDirectory('files', closers)
     const bookkeeping = await this.openLedger()
     closers.push(() => bookkeeping.close(), this.alerts.checkFile(bookkeeping.own.unchecked))
     if (bookkeeping.own.ledger.readers && config.exports.length > 0) {
@@ -309,6 +301,7 @@ class Owner {
           recordSettings: recordSettings(this.settings.config),
         }),
         events: () => ({ events: kept.events, source: this.settings.config.events.source, time: this.clock }),
+        byok: () => byokSource(this.settings.config, { byok: ownerServer.watchedByokKeys(), ...source() }),
         compaction: {
           compactionKeys: operatorsCompactionKeys({
             store: kept.compactionKeys,

@@ -243,6 +243,7 @@ async function administered(
       addresses: runtime.addresses,
       records: () => runtime.management,
       events: () => runtime.management,
+      byok: () => runtime.management,
       compaction: {
         compactionKeys: operatorsCompactionKeys({ store: store.compactionKeys, config: runtime.config, clock, log }),
         clock,

@@ -22,7 +22,11 @@ export class TokenIssuers {
   }
 
   /** The same for the same configuration, also where its catalogue or its stored guardrails have changed. */
-  callers(config: Config): TokenCallers | undefined {
+  callers(config: Config): { readonly tokens: TokenCallers | undefined; readonly certificates: CertificateCallers | undefined } {
+    return { tokens: this.withTokens(config), certificates: this.withCertificates(config) }
+  }
+
+  private withTokens(config: Config): TokenCallers | undefined {
     const { issuers } = config
     this.keys.keep(issuers)
     if (issuers.length === 0) return undefined
@@ -36,8 +40,7 @@ export class TokenIssuers {
     return made
   }
 
-  /** The same for callers with certificates. */
-  certified(config: Config): CertificateCallers | undefined {
+  private withCertificates(config: Config): CertificateCallers | undefined {
     const { certificates } = config
     if (!certificates) return undefined
     let made = this.madeOfCertificates.get(config)

@@ -30,6 +30,7 @@ import type { Balance, StoreOfRecord } from '../store/record.ts'
 import { joinRecoveries } from '../store/recovery.ts'
 import type { Durability } from '../store/sqlite.ts'
 import { AuditTrail } from './audit-trail.ts'
+import { HeldByokKeys } from './held-byok-keys.ts'
 import { HeldGuardrails } from './held-guardrails.ts'
 import type { ClusterReport } from './index.ts'
 import { type Leftover, takeIn, takeInAll } from './leftovers.ts'
@@ -45,6 +46,8 @@ export interface Bookkeeping {
   /** Those of the store, as they hold in this process. */
   readonly guardrails: HeldGuardrails
   readonly compactionKeys: CompactionKeyStore
+  /** Keys of providers that teams have brought, as this process holds them. */
+  readonly byokKeys: HeldByokKeys
   /** Owners of ids that providers gave in the pass-through. */
   readonly givenIds: GivenIdStore
   readonly events: EventStore
@@ -143,13 +146,14 @@ async function alone(options: BookkeepingOptions): Promise<Bookkeeping> {
   try {
     const bookkeeping = keepLocally(store, clock, { aside, report })
     await bookkeeping.guardrails.load()
+    await bookkeeping.byokKeys.load()
     if (aside) return bookkeeping
     await bookkeeping.audit.load()
     const ahead = store.journal.drawnNumbers?.(clock.now()).ahead
     if (ahead) report({ kind: 'rows-ahead', until: new Date(Math.floor(ahead.to / TICKS)).toISOString() })
-    const { journal, ledger, keys, guardrails, compactionKeys, givenIds, events, credit } = bookkeeping
+    const { journal, ledger, keys, guardrails, compactionKeys, byokKeys, givenIds, events, credit } = bookkeeping
     const { refusals, auditLog } = store
-    const stores = { keys, guardrails, compactionKeys, events, auditLog, refusals, givenIds }
+    const stores = { keys, guardrails, compactionKeys, byokKeys, events, auditLog, refusals, givenIds }
     const record = new LocalRecord({ journal, ledger, ...stores, credit, clock })
     const into = { record, durability, clock, report }
     const reports = await inherited(options, async ({ path }) => (await takeIn(path, path, into)).recovered)
@@ -181,6 +185,7 @@ async function joined(options: BookkeepingOptions): Promise<Bookkeeping> {
     const member = joinRecord({ record, journal, clock, node, label, lostGrace, isOwner, report })
     await member.ready
     await member.guardrails.load()
+    await member.byokKeys.load()
     if (!aside) await member.audit.load()
     const bookkeeping: Bookkeeping = {
       ...member,
@@ -266,10 +271,12 @@ export function keepLocally(
   const { entries } = journal
   credit.follow(entries)
   const guardrails = new HeldGuardrails({ store: store.guardrails, clock, report })
+  const byokKeys = new HeldByokKeys({ store: store.byokKeys, clock, report })
   const audit = new AuditTrail({ store: store.guardrails, clock, report })
   const refusals = new RefusalLog({ store: store.refusals, clock, report })
   const close = async (): Promise<void> => {
     guardrails.close()
+    byokKeys.close()
     await audit.close()
     await refusals.close()
     store.close()
@@ -294,6 +301,7 @@ export function keepLocally(
     keys,
     guardrails,
     compactionKeys,
+    byokKeys,
     givenIds,
     events,
     balances,

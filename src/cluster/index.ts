@@ -7,6 +7,7 @@ import { LEDGER_ENTRIES, type LedgerEntries } from '../ledger/entries.ts'
 import { LEDGER_LISTS, LEDGER_READS, type LedgerLists, type LedgerReader, type LedgerReads } from '../ledger/reader.ts'
 import type { GenerationRecord, Journal } from '../ledger/types.ts'
 import type { AuditLogStore } from '../store/audit-log.ts'
+import { BYOK_KEYS_CHANGED } from '../store/byok-keys.ts'
 import type { CompactionKeyStore } from '../store/compaction-keys.ts'
 import type { EventStore } from '../store/events.ts'
 import type { GivenIdStore } from '../store/given-ids.ts'
@@ -17,6 +18,7 @@ import { AuditTrail } from './audit-trail.ts'
 import { CachedKeys } from './cached-keys.ts'
 import { ForwardedJournal } from './forwarded-journal.ts'
 import { Forwarding, type ForwardingOptions } from './forwarding.ts'
+import { HeldByokKeys } from './held-byok-keys.ts'
 import { HeldGuardrails } from './held-guardrails.ts'
 import { LeasedCredit } from './leased-credit.ts'
 import { OwnerRecord } from './owner-record.ts'
@@ -50,6 +52,7 @@ export interface Joined {
   readonly keys: KeyStore
   readonly guardrails: HeldGuardrails
   readonly compactionKeys: CompactionKeyStore
+  readonly byokKeys: HeldByokKeys
   readonly givenIds: GivenIdStore
   readonly events: EventStore
   /** Balances of keys, which have all that this process has settled so far. @throws Fault `unavailable`. */
@@ -96,6 +99,7 @@ export function joinRecord({ record, journal: inner, clock, node, label, lostGra
   const credit = new LeasedCredit({ node, record, clock, isRecordReachable, between })
   const keys = new CachedKeys(record.keys, clock)
   const guardrails = new HeldGuardrails({ store: record.guardrails, clock, report })
+  const byokKeys = new HeldByokKeys({ store: record.byokKeys, clock, report })
   const audit = new AuditTrail({ store: record.guardrails, clock, report })
   const refusals = new RefusalLog({ store: record.refusals, clock, report })
   const pulses: Pulses = new Pulses({
@@ -106,6 +110,7 @@ export function joinRecord({ record, journal: inner, clock, node, label, lostGra
     changed: (hashes) => {
       keys.drop(hashes)
       if (!hashes || hashes.includes(GUARDRAILS_CHANGED)) guardrails.changed()
+      if (!hashes || hashes.includes(BYOK_KEYS_CHANGED)) byokKeys.changed()
       workersRecord?.changed(hashes)
     },
     wanted: (wanted) => wanted.forEach((lease) => void (workersRecord?.callBack(lease) ?? credit.giveBackIdle(lease)).catch(ignore)),
@@ -171,6 +176,7 @@ export function joinRecord({ record, journal: inner, clock, node, label, lostGra
     await within(clock, MAX_CLOSE_MS, credit.close()).catch(ignore)
     pulses.close()
     guardrails.close()
+    byokKeys.close()
     await audit.close()
     await refusals.close()
     await record.close()
@@ -192,6 +198,7 @@ export function joinRecord({ record, journal: inner, clock, node, label, lostGra
     keys,
     guardrails,
     compactionKeys,
+    byokKeys,
     givenIds,
     events,
     balances,

@@ -5,6 +5,7 @@
 import type { Clock } from '../core/clock.ts'
 import type { LedgerReader } from '../ledger/reader.ts'
 import type { AuditLogStore } from '../store/audit-log.ts'
+import { BYOK_KEYS_CHANGED, type ByokKeyStore, WatchedByokKeys } from '../store/byok-keys.ts'
 import type { CompactionKeyStore } from '../store/compaction-keys.ts'
 import type { EventStore } from '../store/events.ts'
 import type { GivenIdStore } from '../store/given-ids.ts'
@@ -40,6 +41,7 @@ export class OwnerRecord implements StoreOfRecord {
   readonly ledger: LedgerReader
   readonly guardrails: GuardrailStore
   readonly compactionKeys: CompactionKeyStore
+  readonly byokKeys: ByokKeyStore
   readonly events: EventStore
   readonly auditLog: AuditLogStore
   readonly refusals: RefusalStore
@@ -60,6 +62,7 @@ export class OwnerRecord implements StoreOfRecord {
     this.guardrails = new WatchedGuardrails(record.guardrails, () => this.changes.note(GUARDRAILS_CHANGED))
     this.ledger = record.ledger
     this.compactionKeys = record.compactionKeys
+    this.byokKeys = new WatchedByokKeys(record.byokKeys, () => this.changes.note(BYOK_KEYS_CHANGED))
     this.events = record.events
     this.auditLog = record.auditLog
     this.refusals = record.refusals

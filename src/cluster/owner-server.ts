@@ -4,6 +4,7 @@ import { Fault } from '../core/faults.ts'
 import type { Json } from '../core/json.ts'
 import type { LedgerLists } from '../ledger/reader.ts'
 import type { GenerationRecord } from '../ledger/types.ts'
+import { WatchedByokKeys } from '../store/byok-keys.ts'
 import { WatchedGuardrails } from '../store/guardrails.ts'
 import { WatchedKeys } from '../store/key-changes.ts'
 import type { KeyRecord, KeyStore, StoredKey } from '../store/keys.ts'
@@ -65,6 +66,7 @@ export class OwnerServer {
     entries: () => this.record.ledger.entries,
     guardrails: () => new WatchedGuardrails(this.record.guardrails, () => this.wake()),
     compactionKeys: () => this.record.compactionKeys,
+    byokKeys: () => this.watchedByokKeys(),
     events: () => this.record.events,
     auditLog: () => this.record.auditLog,
     refusals: () => this.record.refusals,
@@ -109,6 +111,11 @@ export class OwnerServer {
   /** The keys of the record; a change here reaches every worker at once. */
   watchedKeys(): WatchedKeys {
     return new WatchedKeys(this.record.keys, () => this.wake())
+  }
+
+  /** Keys of providers in the record; a change here reaches every worker at once. */
+  watchedByokKeys(): WatchedByokKeys {
+    return new WatchedByokKeys(this.record.byokKeys, () => this.wake())
   }
 
   private get record(): StoreOfRecord {

@@ -40,7 +40,7 @@ export type ClusterReport =
   | { kind: 'forget-failed'; reason: string }
 
 /** The call of the store of record that failed. */
-type Dealing = 'hand-in' | 'pulse' | 'guardrails' | 'audit' | 'refusals'
+export type Dealing = 'hand-in' | 'pulse' | 'guardrails' | 'byok' | 'audit' | 'refusals'
 
 /** The root cause: where a fault wraps another error, that error's text is more specific. */
 export function failureReason(thrown: unknown): string {

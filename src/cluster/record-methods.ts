@@ -9,7 +9,8 @@ import type { StoreOfRecord } from '../store/record.ts'
 import type { Crossing } from './ipc-line.ts'
 
 /** The store of record itself, its parts, the reads, lists and entries of its ledger. */
-interface Stores extends Pick<StoreOfRecord, 'keys' | 'guardrails' | 'compactionKeys' | 'events' | 'auditLog' | 'refusals' | 'givenIds'> {
+interface Stores
+  extends Pick<StoreOfRecord, 'keys' | 'guardrails' | 'compactionKeys' | 'byokKeys' | 'events' | 'auditLog' | 'refusals' | 'givenIds'> {
   readonly record: StoreOfRecord
   readonly ledger: LedgerReads
   readonly lists: LedgerLists
@@ -88,6 +89,7 @@ export const METHODS: Methods = {
     secret: 'plain',
   },
   compactionKeys: { all: 'plain', add: 'plain', rewrite: 'plain', remove: 'plain' },
+  byokKeys: { all: 'plain', put: 'plain', rewrap: 'plain', remove: 'plain' },
   events: {
     add: 'plain',
     page: 'plain',

@@ -32,6 +32,7 @@ export function remoteRecord(line: OwnerLine) {
     },
     guardrails: store('guardrails'),
     compactionKeys: store('compactionKeys'),
+    byokKeys: store('byokKeys'),
     events: store('events'),
     auditLog: store('auditLog'),
     refusals: store('refusals'),

@@ -157,14 +157,14 @@ export const PROVIDER_RESTORED = declare<EndpointFacts>(
 
 export const PROVIDER_ACCOUNT = declare<{ provider: string; problem: string; setting: string; refusals: number; process: string }>(
   'headgate.provider.account',
-  "A provider refused the gateway's account: the key is wrong, the credit used up, the account on hold or without a right. At most one a minute for each provider and problem.",
+  "A provider refused the gateway's account: the key is wrong, the credit used up, the account on hold or without a right. At most one a minute for each key and problem.",
   {
     subject: 'the provider',
     fields: {
       provider: 'Name of the provider.',
       problem:
-        '`upstream_auth`, `credential_refused`: the key. `upstream_credit`: the credit. `upstream_account`: the account. `upstream_rights`: a right. `upstream_quota`: its tokens per minute are fewer than one request has. `upstream_region`: the place.',
-      setting: 'Where the configuration has the key of the provider.',
+        '`upstream_auth`, `credential_refused`: the key. `upstream_credit`: the credit. `upstream_account`: the account. `upstream_rights`: a right. `upstream_quota`: its tokens per minute are fewer than one request has. `upstream_region`: the place. `byok_unusable`: a key that a team brought cannot be decrypted.',
+      setting: 'Where the configuration has the key of the provider; `byok/ID` for a key that a team brought.',
       refusals: 'How many there were since the last such event, this one included.',
       process: 'Host and number of the process that saw it.',
     },

@@ -16,6 +16,8 @@ export interface Rates extends TokenRates {
   readonly tools?: Readonly<Partial<Record<PaidTool, Rate>>> | undefined
   /** Per token that its tool for images reads and writes, whichever model draws. */
   readonly drawing?: Pick<Rates, 'prompt' | 'completion'> | undefined
+  /** Part of fees that the provider states which is charged, in millionths; absent: all of it. */
+  readonly feeShare?: bigint | undefined
 }
 
 /**
@@ -27,7 +29,7 @@ export const PAID_TOOLS = ['code_interpreter', 'file_search', 'x_search', 'docum
 export type PaidTool = (typeof PAID_TOOLS)[number]
 
 /** Kinds that are one rate each. */
-export type RateKind = Exclude<keyof Rates, 'tools' | 'drawing'>
+export type RateKind = Exclude<keyof Rates, 'tools' | 'drawing' | 'feeShare'>
 
 /** Rates in place of the price's own where every condition holds; of several the later one wins, kind by kind. */
 export interface PriceOverride {
@@ -171,6 +173,27 @@ function scaledBy<Kind extends Rates>(rates: Kind, factor: bigint): Kind {
     if (rate !== undefined) scaled[kind] = (rate * factor + 999n) / 1000n
   }
   return scaled as Kind
+}
+
+/** A part of a price, or more than all of it: every rate rounded up, so that nothing costs less. @param millionths of it. */
+export function shareOfPrice(price: Price, millionths: bigint): Price {
+  const { ownSearches, overrides, regions, ...rates } = price
+  const share = ratesShare(rates, millionths)
+  return {
+    ...share,
+    feeShare: millionths,
+    ...(ownSearches === undefined ? {} : { ownSearches }),
+    ...(regions === undefined ? {} : { regions }),
+    ...(overrides === undefined ? {} : { overrides: overrides.map((each) => ({ ...each, rates: ratesShare(each.rates, millionths) })) }),
+  }
+}
+
+function ratesShare<Kind extends object>(rates: Kind, millionths: bigint): Kind {
+  const shares = Object.entries(rates).map(([kind, rate]: [string, unknown]) => {
+    if (typeof rate === 'bigint') return [kind, (rate * millionths + 999_999n) / 1_000_000n]
+    return [kind, typeof rate === 'object' && rate !== null ? ratesShare(rate, millionths) : rate]
+  })
+  return Object.fromEntries(shares) as Kind
 }
 
 /** The rates for a prompt of this length. */

@@ -46,6 +46,8 @@ export interface Final {
   cost: number
   inputCost: number
   outputCost: number
+  /** True where a key that a team has brought paid the provider. */
+  isByok?: boolean | undefined
   end: End
   /** Set when the exchange failed; a stream then ends with the dialect's one terminal error. */
   fault?: Fault | undefined

@@ -17,6 +17,8 @@ export interface ProviderResponse extends JsonObject {
   took?: number | undefined
   /** Of a tool loop, from 2 on. */
   turn?: number | undefined
+  /** With a key that a team has brought. */
+  is_byok?: boolean | undefined
 }
 
 /** Inputs of the plan of a request. A field is absent where the request had none. */
@@ -80,6 +82,14 @@ export interface Facts extends JsonObject {
   credit_output_cap?: number | undefined
   /** True where the endpoint that served has no known price: the charge then is that of tools alone, and not what it has cost. */
   price_unknown?: boolean | undefined
+  /** True where a key that a team has brought paid a provider. */
+  is_byok?: boolean | undefined
+  /** Nano-dollars of the provider's bill to the team, by the prices of the configuration. */
+  byok_nano?: number | undefined
+  /** The part of it that counts towards the limit of the key, and is part of the cost of the row for that reason. */
+  byok_counted_nano?: number | undefined
+  /** Id of the entry. */
+  byok_id?: string | undefined
   /** USD that the provider's cache has saved, less what writing to it cost beside. */
   cache_discount?: number | undefined
   /** Nano-dollars of the tools that ran; the rest of the charge is the providers'. */

@@ -44,7 +44,8 @@ const PLAIN = [
 export function generationView(record: GenerationRecord, { causes = false }: { causes?: boolean } = {}): JsonObject {
   const { hold, settled } = record
   const facts = parseFacts(settled)
-  const cost = usd(settled?.cost ?? 0)
+  const isByok = facts.is_byok === true
+  const cost = usd(chargedNano(settled?.cost ?? 0, facts))
   const view: JsonObject = {
     id: record.id,
     created_at: new Date(record.at).toISOString(),
@@ -62,7 +63,7 @@ export function generationView(record: GenerationRecord, { causes = false }: { c
     price_assumed: facts.price_assumed ?? [],
     unrecovered_nano: numberOr(facts.unrecovered_nano, 0),
     disputed_nano: numberOr(facts.disputed_nano, 0),
-    upstream_inference_cost: usd((settled?.cost ?? 0) - numberOr(facts.tools_cost, 0)),
+    upstream_inference_cost: usd(isByok ? numberOr(facts.byok_nano, 0) : (settled?.cost ?? 0) - numberOr(facts.tools_cost, 0)),
     tokens_prompt: settled?.input ?? null,
     tokens_completion: settled?.output ?? null,
     native_tokens_prompt: facts.native_tokens_prompt ?? settled?.input ?? null,
@@ -71,7 +72,8 @@ export function generationView(record: GenerationRecord, { causes = false }: { c
     native_tokens_cached: facts.native_tokens_cached ?? settled?.cached ?? null,
     streamed: facts.streamed ?? (settled ? false : null),
     cancelled: facts.cancelled ?? (settled ? settled.status === 'aborted' : null),
-    is_byok: facts.is_byok ?? false,
+    is_byok: isByok,
+    byok_id: facts.byok_id ?? null,
     external_user: facts.user ?? null,
     origin: facts.http_referer ?? '',
     http_referer: facts.http_referer ?? null,
@@ -93,6 +95,11 @@ function withoutCauses(calls: Json | undefined): Json | undefined {
 function onlyResponse(facts: JsonObject): Json {
   if (typeof facts.provider !== 'string' || facts.provider === '') return null
   return [{ provider_name: facts.provider, status: 200, latency: numberOr(facts.latency, 0) }]
+}
+
+/** Nano-dollars that the gateway charges: without the bill of a provider to a team that counts towards its limit. */
+export function chargedNano(cost: number, facts: JsonObject): number {
+  return Math.max(0, cost - numberOr(facts.byok_counted_nano, 0))
 }
 
 function numberOr(value: Json | undefined, otherwise: number): number {

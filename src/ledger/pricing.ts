@@ -157,10 +157,10 @@ function addOwnSearches(bill: Bill, { ownSearches, webSearch }: PriceSnapshot, e
 }
 
 /** Adds fees that the provider states beside tokens, less those for which the endpoint has a price: per request, or per search. */
-function addFees(bill: Bill, { request = 0n, webSearch = 0n }: Rates, { fees = 0, webSearches = 0 }: Usage): void {
+function addFees(bill: Bill, { request = 0n, webSearch = 0n, feeShare = 1_000_000n }: Rates, { fees = 0, webSearches = 0 }: Usage): void {
   const attoPerNano = 1_000_000_000n
   const priced = request + webSearch * BigInt(Math.floor(within(webSearches, MAX_TOKENS)))
-  const rest = BigInt(Math.floor(within(fees, MAX_TOKENS))) - priced / attoPerNano
+  const rest = (BigInt(Math.floor(within(fees, MAX_TOKENS))) * feeShare) / 1_000_000n - priced / attoPerNano
   if (rest > 0n) bill.add(1, rest * attoPerNano, 'provider_fees')
 }
 

@@ -5,7 +5,7 @@
 import { methodNames } from '../core/forwarded.ts'
 import type { ChargeQuery, ChargeStatement } from './charge-sums.ts'
 import type { LedgerEntries } from './entries.ts'
-import type { FoundPage, GenerationRecord, GenerationSearch, LedgerReaders, RecordedWindows, Sums } from './types.ts'
+import type { ByokUse, ByokUseQuery, FoundPage, GenerationRecord, GenerationSearch, LedgerReaders, RecordedWindows, Sums } from './types.ts'
 import type { SessionList, SessionMove, SessionName, SessionQuery, SessionSlice, SessionUse, UseQuery, UseRow } from './use-types.ts'
 
 /** Reads of the store. All of them throw Fault `unavailable` where the store does not answer. */
@@ -17,6 +17,8 @@ export interface LedgerReads {
   carried(): Promise<Sums>
   /** Of the part that has been pruned, what the reader of `ledger verify` had not read: all that ever was. */
   removedUnread(): Promise<Sums>
+  /** Use of keys that teams have brought, as far as it is settled. */
+  byokUse(query: ByokUseQuery): Promise<readonly ByokUse[]>
   /** Undefined where the sums of windows are computed from the generations at every start. */
   windows(): Promise<RecordedWindows | undefined>
   /**
@@ -79,6 +81,7 @@ export const LEDGER_READS = methodNames<LedgerReads>({
   spent: true,
   carried: true,
   removedUnread: true,
+  byokUse: true,
   windows: true,
   use: true,
   charges: true,

@@ -80,6 +80,31 @@ export interface GenerationRecord {
   settled: SettleRow | undefined
 }
 
+/** Which use of keys that teams have brought: by the day of the admission, milliseconds since the epoch. */
+export interface ByokUseQuery {
+  readonly from: number
+  readonly until: number
+  /** Identities, also of keys that have issued others; absent: of all keys. */
+  readonly keys?: readonly string[] | undefined
+}
+
+/** Requests of one day that a key of a team paid for. Amounts are nano-dollars. */
+export interface ByokUse {
+  /** Start of the day, milliseconds since the epoch. */
+  readonly day: number
+  readonly key: string
+  /** Identity of the key that issued this one; '' where there is none. */
+  readonly payer: string
+  readonly model: string
+  readonly endpoint: string
+  readonly provider: string
+  readonly requests: number
+  /** The provider's bill to the team, by the prices of the configuration. */
+  readonly upstream: bigint
+  /** The part of it that counts towards limits (`include_byok_in_limit`), and is among the costs of the ledger for that reason. */
+  readonly counted: bigint
+}
+
 /** Charges of one UTC day. */
 export interface DayCharge {
   /** Start of the day, milliseconds since the epoch. */

@@ -29,6 +29,7 @@ import type { SeenInputs } from './money/seen-inputs.ts'
 import type { Admission } from './request/admission.ts'
 import type { Attempts } from './request/attempt-buckets.ts'
 import type { Callers } from './request/authentication/index.ts'
+import type { OwnKeys } from './route/own-keys.ts'
 
 export interface ModelLookup {
   /** All that the configuration declares, in its order. */
@@ -127,6 +128,8 @@ export interface ChainDependencies {
   /** Absent where no body waits for others. */
   bodies?: BodyQueue
   files: FileStore
+  /** Keys of providers that teams have brought. */
+  byok: OwnKeys
   /** Encrypts and decrypts the summaries of compaction items. */
   summaries: EncryptedTexts
   retries: RetryBudget

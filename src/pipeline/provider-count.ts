@@ -43,7 +43,7 @@ const VERSION = /\/v\d+$/
 
 /** Counts for holds: at most so often as a key may have it, and any failure of the provider leaves the hold as it is. */
 export function inputCounter(
-  dependencies: Pick<ChainDependencies, 'upstreams' | 'pools' | 'metrics' | 'alarm' | 'admission'>,
+  dependencies: Pick<ChainDependencies, 'upstreams' | 'pools' | 'metrics' | 'alarm' | 'byok' | 'admission'>,
 ): InputCounter {
   return async function count(exchange, endpoint) {
     if (!(await dependencies.admission.mayCount(exchange.auth.key))) return undefined
@@ -59,7 +59,7 @@ export function inputCounter(
 
 /** Counts for contexts: bounded as those for holds, and a server whose counter has failed is called again after a while only. */
 export function contextCounter(
-  dependencies: Pick<ChainDependencies, 'upstreams' | 'pools' | 'metrics' | 'alarm' | 'admission' | 'clock'>,
+  dependencies: Pick<ChainDependencies, 'upstreams' | 'pools' | 'metrics' | 'alarm' | 'byok' | 'admission' | 'clock'>,
 ): ContextCounter {
   const failing = new Remembered<true>(dependencies.clock, { forMs: FAILED_MS, most: 1_000 })
   return {
@@ -94,7 +94,7 @@ const counts = ({ provider, quirks = provider.quirks }: Endpoint, { countTokens 
 export async function countAt(
   exchange: Guarded,
   endpoint: Endpoint,
-  dependencies: Pick<ChainDependencies, 'upstreams' | 'pools' | 'metrics' | 'alarm'>,
+  dependencies: Pick<ChainDependencies, 'upstreams' | 'pools' | 'metrics' | 'alarm' | 'byok'>,
   timeoutMs = Number.POSITIVE_INFINITY,
 ): Promise<number | undefined> {
   const dialect = dependencies.upstreams.get(endpoint.provider.dialect)
@@ -141,7 +141,8 @@ export async function countAt(
     if (fault.origin !== 'upstream' || (fault.retry === 'never' && !LACKS_COUNTER.has(replied) && !(counter.isOfSome && replied === 404)))
       throw fault
     countAttempt(dependencies.metrics, provider.slug, fault.code)
-    if (isAccountFault(fault)) dependencies.alarm(provider, fault, undefined)
+    if (endpoint.byok && isAccountFault(fault)) dependencies.byok.failed(endpoint.byok.entry, fault)
+    else if (isAccountFault(fault)) dependencies.alarm(provider, fault, undefined)
     // The estimate is worth more than another call; the next request gets another credential.
     if (credential && isRefusal(fault)) credential.renew(used).catch(() => {})
     return undefined

@@ -11,7 +11,7 @@ import { entryAt } from '../core/entry-at.ts'
 import { Fault } from '../core/faults.ts'
 import { isEncrypted } from '../core/request-scheme.ts'
 import { secretHash } from '../core/secret.ts'
-import { type MetricRegistry, reading } from '../machines/metrics/metrics.ts'
+import type { MetricRegistry } from '../machines/metrics/metrics.ts'
 import { binary, EventWriter } from '../machines/sse/frames.ts'
 import type { ClientConnection, Reading } from '../pipeline/client-connection.ts'
 import { headerSecret } from '../pipeline/request/authentication/secret-key.ts'
@@ -20,19 +20,9 @@ import { SLOWEST } from './body-arrival.ts'
 import { BODY_WEIGHT, type BodyMemory, BodyShare, noBodyMemory } from './body-memory.ts'
 import type { CallerReply, CallerRequest, Watched } from './caller.ts'
 import type { ClientAddresses } from './client-address.ts'
+import type { OpenStreams } from './open-streams.ts'
 import type { PlainReply, PlainRequest } from './plain/reply.ts'
 import { clientCertificate, hasOutlivedTrust } from './tls/client-certificate.ts'
-
-const openStreams = reading('gauge', 'open_streams', 'Streams being relayed now.')
-
-/** Streams being relayed now, over all connections of the process. */
-export class OpenStreams {
-  count = 0
-
-  constructor(metrics: MetricRegistry) {
-    metrics.of(openStreams).from(() => this.count)
-  }
-}
 
 /** Parts that the connections of one listener share. */
 export interface HttpConnectionSource {

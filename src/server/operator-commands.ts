@@ -3,6 +3,7 @@ import type { IncomingMessage } from 'node:http'
 import {
   type AuditReportSource,
   type ChargebackSource,
+  type ByokSource,
   type CompactionSource,
   type DetailSource,
   type EntrySource,
@@ -11,6 +12,7 @@ import {
   type KeySource,
   type RefusalSource,
   runAuditCommand,
+  runByokCommand,
   runChargebackCommand,
   runCompactionCommand,
   runEntryCommand,
@@ -39,6 +41,7 @@ export interface CommandSource {
   /** Of keys and guardrails, sessions, refused requests, generations and entries of the ledger. */
   records(): KeySource & GuardrailReading & SessionSource & RefusalSource & DetailSource & EntrySource & AuditReportSource & ChargebackSource
   events(): EventSource
+  byok(): ByokSource
   readonly compaction: CompactionSource
   readonly addresses: Pick<ClientAddresses, 'of'>
 }
@@ -60,6 +63,7 @@ const COMMANDS = {
   '/generations/command': (command, { records }) => runGenerationCommand(command, records()),
   '/ledger/entries/command': (command, { records }, origin) => runEntryCommand(command, { ...records(), origin }),
   '/guardrails/command': Object.assign(guardrails, { visitors: 'operator' as const }),
+  '/byok/command': (command, { byok }, origin) => runByokCommand(command, { ...byok(), origin }),
   '/compaction/command': (command, { compaction }, origin) => runCompactionCommand(command, { ...compaction, origin }),
   '/events/command': (command, { events }, origin) => runEventCommand(command, { ...events(), origin }),
 } satisfies Record<string, Run>

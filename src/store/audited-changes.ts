@@ -4,6 +4,7 @@ import { type AuditAction, canonicalJson, differences, type Origin } from '../co
 import type { Json, JsonObject } from '../core/json.ts'
 import type { NewEntry } from '../core/ledger-entries.ts'
 import type { UntimedEntry } from './audit-log.ts'
+import type { StoredByokKey } from './byok-keys.ts'
 import type { AssignmentKind, StoredGuardrail } from './guardrails.ts'
 
 /** A key as its entries need it. */
@@ -164,6 +165,32 @@ export function entryAudit({ id, key, generation, kind, amount, settles, reason 
     generation: generation ? `${generation.seq}.${generation.tag}` : null,
   }
   return [{ ...by, action: 'ledger.entry_added', subject: key, before: null, after, reason }]
+}
+
+/** Of a key of a provider: neither the key nor its encrypted form, of which only the mask is shown. */
+export function byokKeyAudit(before: StoredByokKey | undefined, after: StoredByokKey | undefined, by: Origin): UntimedEntry[] {
+  const key = after ?? before
+  if (!key) return []
+  const states = { before: before ? byokFields(before) : null, after: after ? byokFields(after) : null }
+  const entry = { ...by, subject: key.id }
+  if (!before) return [{ ...entry, action: 'byok_key.created', ...states }]
+  if (!after) return [{ ...entry, action: 'byok_key.deleted', ...states }]
+  const changed = differences(byokFields(before), byokFields(after))
+  if (before.encrypted !== after.encrypted) return [{ ...entry, action: 'byok_key.rotated', ...(changed ?? { before: null, after: null }) }]
+  return changed ? [{ ...entry, action: 'byok_key.changed', ...changed }] : []
+}
+
+function byokFields({ provider, terms }: StoredByokKey): JsonObject {
+  return {
+    provider,
+    name: terms.name,
+    label: terms.label,
+    is_fallback: terms.isFallback,
+    disabled: terms.disabled,
+    allowed_models: plainJson(terms.allowedModels),
+    allowed_user_ids: plainJson(terms.allowedUsers),
+    allowed_api_key_hashes: plainJson(terms.allowedKeys),
+  }
 }
 
 export function compactionKeyAudit(verb: 'created' | 'rewritten' | 'deleted', number: number, by: Origin): UntimedEntry[] {

@@ -127,6 +127,17 @@ export const SECRET = { name: 'text', value: 'text' } as const
 /** Keys of compaction items; the highest number encrypts. */
 export const COMPACTION_KEY = { number: 'count', value: 'text', created_at: 'count' } as const
 
+/** Keys of providers that teams have brought; `terms` is a JSON text. */
+export const BYOK_KEY = {
+  id: 'text',
+  version: 'count',
+  provider: 'text',
+  encrypted: 'text',
+  terms: 'text',
+  created_at: 'count',
+  updated_at: 'optional count',
+} as const
+
 /**
  * Events, numbered in the order of the commits. `once` names an event that is raised a single time, such as for a share of a
  * limit in one window; `fields` is a JSON text.

@@ -9,6 +9,7 @@ import type { LedgerReader } from '../ledger/reader.ts'
 import type { Journal, SettleRow } from '../ledger/types.ts'
 import type { AuditLogStore } from './audit-log.ts'
 import { checkHold, checkSettle } from './batch.ts'
+import { BYOK_KEYS_CHANGED, type ByokKeyStore, WatchedByokKeys } from './byok-keys.ts'
 import type { CompactionKeyStore } from './compaction-keys.ts'
 import type { EventStore } from './events.ts'
 import type { GivenIdStore } from './given-ids.ts'
@@ -32,6 +33,7 @@ export interface LocalRecordOptions {
   readonly keys: KeyStore
   readonly guardrails: GuardrailStore
   readonly compactionKeys: CompactionKeyStore
+  readonly byokKeys: ByokKeyStore
   readonly events: EventStore
   readonly auditLog: AuditLogStore
   readonly refusals: RefusalStore
@@ -49,6 +51,7 @@ export class LocalRecord implements StoreOfRecord {
   readonly ledger: LedgerReader
   readonly guardrails: GuardrailStore
   readonly compactionKeys: CompactionKeyStore
+  readonly byokKeys: ByokKeyStore
   readonly events: EventStore
   readonly auditLog: AuditLogStore
   readonly refusals: RefusalStore
@@ -62,7 +65,7 @@ export class LocalRecord implements StoreOfRecord {
   private readonly arriving = new Map<number, Promise<void>>()
 
   constructor(options: LocalRecordOptions) {
-    const { journal, ledger, keys, guardrails, compactionKeys, events, auditLog, refusals, givenIds, credit, clock } = options
+    const { journal, ledger, keys, guardrails, compactionKeys, byokKeys, events, auditLog, refusals, givenIds, credit, clock } = options
     this.journal = journal
     this.ledger = ledger
     this.credit = credit
@@ -71,6 +74,7 @@ export class LocalRecord implements StoreOfRecord {
     this.keys = new WatchedKeys(keys, (hash) => this.changes.note(hash))
     this.guardrails = new WatchedGuardrails(guardrails, () => this.changes.note(GUARDRAILS_CHANGED))
     this.compactionKeys = compactionKeys
+    this.byokKeys = new WatchedByokKeys(byokKeys, () => this.changes.note(BYOK_KEYS_CHANGED))
     this.events = events
     this.auditLog = auditLog
     this.refusals = refusals

@@ -5,7 +5,8 @@
 import { sql } from 'kysely'
 import { COUNT_VERSIONS, COUNTS } from '../core/ledger-counts.ts'
 import { payersColumn } from '../core/payers.ts'
-import { AUDIT_ENTRY, AUDIT_HEAD, GIVEN_ID } from './columns.ts'
+import { BYOK_TRIGGERS, BYOK_USE, BYOK_USE_KEY } from './byok-use-triggers.ts'
+import { AUDIT_ENTRY, AUDIT_HEAD, BYOK_KEY, GIVEN_ID } from './columns.ts'
 import { FIRST_STEPS } from './first-steps.ts'
 import { POSTGRES_FUNCTIONS } from './postgres/functions.ts'
 import { type Database, type IndexBeside, indexStatement, Script } from './schema-script.ts'
@@ -77,6 +78,18 @@ STEPS.push({
       on: `using gin ((${payersColumn('payer')})) with (fastupdate = off) where payer <> ''`,
     })
     for (const text of POSTGRES_FUNCTIONS) script.raw(sql.raw(text))
+  },
+})
+
+STEPS.push({
+  // Keys of providers that teams have brought, and sums of their use.
+  kind: 'expand',
+  apply: (script) => {
+    script.table('byok_key', BYOK_KEY, ['id'])
+    script.table('byok_use', BYOK_USE, BYOK_USE_KEY)
+    script.raw(sql`create index byok_use_key on byok_use (key, day)`)
+    script.raw(sql`create index byok_use_payer on byok_use (payer, day) where payer <> ''`)
+    for (const text of BYOK_TRIGGERS[script.database]) script.raw(sql.raw(text))
   },
 })
 

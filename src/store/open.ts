@@ -5,6 +5,7 @@ import type { Clock } from '../core/clock.ts'
 import { badField } from '../core/faults.ts'
 import type { AuditLogStore } from './audit-log.ts'
 import type { AuditReaders } from './audit-readers.ts'
+import type { ByokKeyStore } from './byok-keys.ts'
 import type { Checkpoints } from './checkpoints.ts'
 import { type CompactionKeyStore, SqliteCompactionKeys } from './compaction-keys.ts'
 import type { EventStore } from './events.ts'
@@ -17,6 +18,7 @@ import type { RefusalStore } from './refusals.ts'
 import { asRefusal, type Durability, isChecked, memoryDatabase, openDatabase } from './sqlite.ts'
 import { SqliteAuditLog } from './sqlite-audit-log.ts'
 import { SqliteAuditReaders } from './sqlite-audit-readers.ts'
+import { SqliteByokKeys } from './sqlite-byok-keys.ts'
 import { SqliteEvents } from './sqlite-events.ts'
 import { SqliteGuardrails } from './sqlite-guardrails.ts'
 import { SqliteRefusals } from './sqlite-refusals.ts'
@@ -26,6 +28,7 @@ export interface Store {
   readonly keys: KeyStore
   readonly guardrails: GuardrailStore
   readonly compactionKeys: CompactionKeyStore
+  readonly byokKeys: ByokKeyStore
   readonly events: EventStore
   readonly auditLog: AuditLogStore
   readonly auditReaders: AuditReaders
@@ -86,6 +89,7 @@ function openTables(db: DatabaseSync, { clock, report, auditKeys }: StoreOptions
     keys: new SqliteKeys(db, clock, auditLog),
     guardrails: new SqliteGuardrails(db, most, auditLog),
     compactionKeys: new SqliteCompactionKeys(db, auditLog),
+    byokKeys: new SqliteByokKeys(db, auditLog),
     events: new SqliteEvents(db, auditLog),
     auditLog,
     auditReaders: new SqliteAuditReaders(db, auditLog),

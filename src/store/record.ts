@@ -7,6 +7,7 @@ import type { Allowance, HoldAsk } from '../ledger/allowance.ts'
 import type { LedgerReader } from '../ledger/reader.ts'
 import type { HoldRow, SettleRow } from '../ledger/types.ts'
 import type { AuditLogStore } from './audit-log.ts'
+import type { ByokKeyStore } from './byok-keys.ts'
 import type { CompactionKeyStore } from './compaction-keys.ts'
 import type { EventStore } from './events.ts'
 import type { GivenIdStore } from './given-ids.ts'
@@ -88,7 +89,7 @@ export interface Pulse {
 export interface PulseReply {
   readonly cursor: string
   /**
-   * Hashes of keys that were added, changed or removed since `cursor`, and `GUARDRAILS_CHANGED` where those were;
+   * Hashes of keys that were added, changed or removed since `cursor`, `GUARDRAILS_CHANGED` and `BYOK_KEYS_CHANGED` where those were;
    * undefined: forget all that was cached.
    */
   readonly changed: readonly string[] | undefined
@@ -107,6 +108,7 @@ export interface StoreOfRecord {
   readonly ledger: LedgerReader
   readonly guardrails: GuardrailStore
   readonly compactionKeys: CompactionKeyStore
+  readonly byokKeys: ByokKeyStore
   readonly events: EventStore
   readonly auditLog: AuditLogStore
   readonly refusals: RefusalStore

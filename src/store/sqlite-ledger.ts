@@ -7,6 +7,8 @@ import type { LedgerReader } from '../ledger/reader.ts'
 import { searchPages } from '../ledger/search.ts'
 import { sessionNamePages, sessionSumPages } from '../ledger/session-use.ts'
 import type {
+  ByokUse,
+  ByokUseQuery,
   FoundPage,
   GenerationRecord,
   GenerationSearch,
@@ -24,6 +26,7 @@ import type {
   UseRow,
 } from '../ledger/types.ts'
 import { usePages } from '../ledger/use.ts'
+import { sqliteByokUse } from './byok-use.ts'
 import { type ChargedSums, removedUnread } from './charged.ts'
 import { DAY_MS, HOUR_MS, sumByAccount } from './rows.ts'
 import { SqliteCharges } from './sqlite-charges.ts'
@@ -84,6 +87,11 @@ export class SqliteLedger implements LedgerReader {
 
   async removedUnread(): Promise<Sums> {
     return sumByAccount(removedUnread(this.parts.db))
+  }
+
+  async byokUse(query: ByokUseQuery): Promise<readonly ByokUse[]> {
+    this.parts.flush()
+    return sqliteByokUse(this.parts.db, query)
   }
 
   async windows(): Promise<undefined> {}

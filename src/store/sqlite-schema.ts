@@ -137,6 +137,13 @@ export const SQLITE_MIGRATIONS: readonly (readonly string[])[] = [
   ],
   ['alter table "api_key" add column "role" text', 'alter table "api_key" add column "ends_at" integer'],
   [],
+  [
+    'create table "byok_key" ("id" text not null, "version" integer not null, "provider" text not null, "encrypted" text not null, "terms" text not null, "created_at" integer not null, "updated_at" integer, constraint "byok_key_pkey" primary key ("id")) strict, without rowid',
+    'create table "byok_use" ("day" integer not null, "key" text not null, "payer" text not null, "model" text not null, "endpoint" text not null, "provider" text not null, "shard" integer not null, "requests" integer not null, "upstream" integer not null, "counted" integer not null, constraint "byok_use_pkey" primary key ("day", "key", "payer", "model", "endpoint", "provider", "shard")) strict, without rowid',
+    'create index byok_use_key on byok_use (key, day)',
+    "create index byok_use_payer on byok_use (payer, day) where payer <> ''",
+    "create trigger byok_use_added after insert on settlement when instr(new.facts, '\"is_byok\":true') > 0 begin insert into byok_use (day, key, payer, model, endpoint, provider, shard, requests, upstream, counted) select hold.seq / 4096 / 86400000, key, payer, ifnull(json_extract(new.facts, '$.model'), model), ifnull(json_extract(new.facts, '$.endpoint'), endpoint), ifnull(json_extract(new.facts, '$.provider'), ''), 0, 1, ifnull(json_extract(new.facts, '$.byok_nano'), 0), ifnull(json_extract(new.facts, '$.byok_counted_nano'), 0) from hold where hold.seq = new.seq on conflict (day, key, payer, model, endpoint, provider, shard) do update set requests = byok_use.requests + 1, upstream = byok_use.upstream + excluded.upstream, counted = byok_use.counted + excluded.counted; end",
+  ],
 ]
 
 /** The tables of this version with their first rows, to which all steps lead: a new database is made of them at once. */
@@ -185,6 +192,9 @@ export const SQLITE_TABLES: readonly string[] = [
   'CREATE TABLE "audit_entry" ("sequence" integer not null, "at" integer not null, "actor" text not null, "action" text not null, "subject" text not null, "entry" text not null, "hash" text not null, constraint "audit_entry_pkey" primary key ("sequence")) strict',
   'CREATE TABLE "audit_head" ("sequence" integer not null, "hash" text not null, constraint "audit_head_pkey" primary key ("sequence")) strict',
   'insert into "audit_head" values (0, \'0000000000000000000000000000000000000000000000000000000000000000\')',
+  'CREATE TABLE "byok_key" ("id" text not null, "version" integer not null, "provider" text not null, "encrypted" text not null, "terms" text not null, "created_at" integer not null, "updated_at" integer, constraint "byok_key_pkey" primary key ("id")) strict, without rowid',
+  'CREATE TABLE "byok_use" ("day" integer not null, "key" text not null, "payer" text not null, "model" text not null, "endpoint" text not null, "provider" text not null, "shard" integer not null, "requests" integer not null, "upstream" integer not null, "counted" integer not null, constraint "byok_use_pkey" primary key ("day", "key", "payer", "model", "endpoint", "provider", "shard")) strict, without rowid',
+  "CREATE TRIGGER byok_use_added after insert on settlement when instr(new.facts, '\"is_byok\":true') > 0 begin insert into byok_use (day, key, payer, model, endpoint, provider, shard, requests, upstream, counted) select hold.seq / 4096 / 86400000, key, payer, ifnull(json_extract(new.facts, '$.model'), model), ifnull(json_extract(new.facts, '$.endpoint'), endpoint), ifnull(json_extract(new.facts, '$.provider'), ''), 0, 1, ifnull(json_extract(new.facts, '$.byok_nano'), 0), ifnull(json_extract(new.facts, '$.byok_counted_nano'), 0) from hold where hold.seq = new.seq on conflict (day, key, payer, model, endpoint, provider, shard) do update set requests = byok_use.requests + 1, upstream = byok_use.upstream + excluded.upstream, counted = byok_use.counted + excluded.counted; end",
   'CREATE INDEX api_key_issuer on api_key (issuer, expires_at) where issuer is not null',
   'CREATE UNIQUE INDEX event_id on event (id)',
   'CREATE UNIQUE INDEX event_once on event (once) where once is not null',
@@ -204,4 +214,6 @@ export const SQLITE_TABLES: readonly string[] = [
   'CREATE INDEX audit_entry_actor on audit_entry (actor, sequence)',
   'CREATE INDEX audit_entry_action on audit_entry (action, sequence)',
   'CREATE INDEX audit_entry_subject on audit_entry (subject, sequence)',
+  'CREATE INDEX byok_use_key on byok_use (key, day)',
+  "CREATE INDEX byok_use_payer on byok_use (payer, day) where payer <> ''",
 ]

@@ -1,10 +1,12 @@
 /** Every operation that may change something has its entry in the audit log, or states why it has none. */
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
+import { ledgerRoutes } from '../../src/api/ledger.ts'
 import { OPERATIONS } from '../../src/api/operations/index.ts'
 import { AUDIT_ACTIONS, type AuditRow } from '../../src/core/audit-entries.ts'
 import { AuditKeys } from '../../src/core/audit-keys.ts'
 import type { JsonObject } from '../../src/core/json.ts'
+import { commandRoutes } from '../../src/server/operator-commands.ts'
 import { verifyAuditLog } from '../../src/store/audit-verify.ts'
 import { FakeClock } from '../support/clock.ts'
 import { type Gateway, oneModel, startGateway } from '../support/gateway.ts'
@@ -174,6 +176,26 @@ t.test('each of them brings its entry, with the key that has made it', async (t)
   for (const secret of [BOSS, APP, AUDIT_KEY, 'tempest', 'sk-provider-secret']) t.notMatch(all, secret)
   const keys = new AuditKeys({ key: AUDIT_KEY, formerKeys: [] })
   t.match(await verifyAuditLog(auditLog, { keys }), { problem: undefined, keyedFrom: 1 }, 'and each is signed')
+})
+
+/** Routes of the admin listener that are no reads: those of commands run what operations do, and have the entries of these. */
+const ADMIN_ROUTES: Readonly<Record<string, string>> = {
+  'POST /keys/command': 'entries of keys',
+  'POST /ledger/entries/command': 'entries of the ledger',
+  'POST /compaction/command': 'entries of keys of compaction items',
+  'POST /events/command': 'entries of events and receivers',
+  'POST /sessions/command': 'none: it reads',
+  'POST /audit/command': 'none: it reads',
+  'POST /refusals/command': 'none: it reads',
+  'POST /generations/command': 'none: it reads',
+  'POST /guardrails/command': 'none: it reads',
+  'POST /ledger/exports': 'none: it copies rows to an export of the configuration, and sets nothing; the log has a line',
+  'POST /ledger/rebuild': 'none: sums are made anew from the same rows',
+}
+
+t.test('every route of the admin listener that is no read has its entries, or states why it has none', async (t) => {
+  const routes = [...ledgerRoutes({} as never, {} as never).keys(), ...commandRoutes({} as never).map(([name]) => name)]
+  t.same(routes.filter((name) => !name.startsWith('GET ')).toSorted(), Object.keys(ADMIN_ROUTES).toSorted())
 })
 
 t.test('no change that is refused has an entry', async (t) => {

@@ -257,7 +257,7 @@ t.test('GET /v1/key: amounts in USD, holds counted, no secret', async (t) => {
   const account = credit.account(KEY.identity)
   account.settle(0, 1_000_000_000)
   holds(account, 500_000_000, KEY)
-  const reply = await readKey(KEY, credit)
+  const reply = await readKey(KEY, { credit, clock: new FakeClock() })
   t.match(reply.body.data, {
     label: KEY.label,
     limit: 10,
@@ -271,8 +271,15 @@ t.test('GET /v1/key: amounts in USD, holds counted, no secret', async (t) => {
     rate_limit: { requests: -1, interval: '1m' },
   })
   t.notMatch(JSON.stringify(reply.body), KEY.hash)
-  t.match((await readKey({ ...KEY, limitReset: 'daily' }, credit)).body.data, { limit: 10, limit_reset: 'daily', limit_remaining: 8.5 })
-  const free = await readKey({ ...KEY, limit: null, expiresAt: null, role: 'owner', limits: { requests: 60 } }, credit)
+  t.match((await readKey({ ...KEY, limitReset: 'daily' }, { credit, clock: new FakeClock() })).body.data, {
+    limit: 10,
+    limit_reset: 'daily',
+    limit_remaining: 8.5,
+  })
+  const free = await readKey(
+    { ...KEY, limit: null, expiresAt: null, role: 'owner', limits: { requests: 60 } },
+    { credit, clock: new FakeClock() },
+  )
   t.match(free.body.data, { limit: null, limit_remaining: null, expires_at: null, is_management_key: true, rate_limit: { requests: 60 } })
 })
 

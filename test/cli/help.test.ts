@@ -88,6 +88,7 @@ async function exampleFolder(t: Test): Promise<{ home: string; admin: string }> 
   const [port, admin] = await freePorts(2)
   const files = {
     'litellm.yaml': 'model_list: [{ model_name: chat, litellm_params: { model: openai/gpt-5-mini, api_key: os.environ/OPENAI_API_KEY } }]',
+    'research.key': 'sk-proj-of-the-research-team',
     'request.json': JSON.stringify({ model: 'sim/echo', messages: [{ role: 'user', content: 'Hello' }] }),
     'prices.json': JSON.stringify({
       'gpt-5-mini': { litellm_provider: 'openai', mode: 'chat', input_cost_per_token: 1e-6, output_cost_per_token: 2e-6 },
@@ -101,6 +102,7 @@ server: { host: 127.0.0.1, port: ${port} }
 admin: { host: 127.0.0.1, port: ${admin} }
 store: { url: "sqlite:./ledger.db" }
 auth: { keys: [ { name: app, key: "${APP}", limit: "5.00" } ] }
+byok: { encryption_keys: [ "${Buffer.alloc(32, 1).toString('base64')}" ] }
 events:
   receivers: [ { name: pager, url: "${local}/events", secret: "whsec_MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY=" } ]
 guardrails: [ { name: no-secrets, phrases: [ secret ], action: flag } ]

@@ -3,6 +3,7 @@ import { Fault } from '../../src/core/faults.ts'
 import { Credit } from '../../src/ledger/credit.ts'
 import type { LedgerReader } from '../../src/ledger/reader.ts'
 import type { AuditLogStore } from '../../src/store/audit-log.ts'
+import type { ByokKeyStore } from '../../src/store/byok-keys.ts'
 import type { CompactionKeyStore } from '../../src/store/compaction-keys.ts'
 import type { EventStore } from '../../src/store/events.ts'
 import type { GivenIdStore } from '../../src/store/given-ids.ts'
@@ -45,6 +46,7 @@ export class ScriptedRecord implements StoreOfRecord {
   readonly ledger: LedgerReader
   readonly guardrails: GuardrailStore
   readonly compactionKeys: CompactionKeyStore
+  readonly byokKeys: ByokKeyStore
   readonly events: EventStore
   readonly auditLog: AuditLogStore
   readonly refusals: RefusalStore
@@ -59,6 +61,7 @@ export class ScriptedRecord implements StoreOfRecord {
     this.ledger = this.inner.ledger
     this.guardrails = this.inner.guardrails
     this.compactionKeys = this.inner.compactionKeys
+    this.byokKeys = this.inner.byokKeys
     this.events = this.inner.events
     this.auditLog = this.inner.auditLog
     this.refusals = this.inner.refusals

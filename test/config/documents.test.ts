@@ -57,9 +57,10 @@ const ENVIRONMENT: Record<string, string> = Object.fromEntries(
 
 Object.assign(ENVIRONMENT, STORES)
 
-/** An address or a region where the name is that of one. */
+/** An address, a region or an encryption key where the name is that of one. */
 function exampleValue(name: string): string {
   if (name.endsWith('_REGION')) return 'us-east-1'
+  if (name.includes('_BYOK_KEY')) return Buffer.alloc(32, name).toString('base64')
   return /_(URL|HOST|BASE)$/.test(name) ? `https://${name.toLowerCase().replaceAll('_', '-')}.example` : `value-of-${name.toLowerCase()}`
 }
 

@@ -6,7 +6,10 @@ import { BOSS, startFilledRoom } from './filled-gateway.ts'
 const plain = (text: string): string => text.replaceAll(/\s+/g, ' ')
 
 t.test('shared budgets', { skip: noBrowser, timeout: 280_000 }, async (t) => {
-  const { room } = await startFilledRoom(t, 'budgets: { team-a: { daily: "20.00", lifetime: "100.00" } }')
+  const { room } = await startFilledRoom(
+    t,
+    'budgets: { team-a: { daily: "20.00", lifetime: "100.00", parent: acme }, acme: { monthly: "15.00" } }',
+  )
   const { gateway } = room
   const as = { authorization: `Bearer ${BOSS}` }
   const made = await gateway.post('/v1/keys', { name: 'app', parent: 'team-a' }, as)
@@ -19,8 +22,9 @@ t.test('shared budgets', { skip: noBrowser, timeout: 280_000 }, async (t) => {
     const rows = page.getByRole('table', { name: 'Shared budgets' }).locator('tbody tr')
     await rows.first().waitFor()
     t.match((await rows.allInnerTexts()).map(plain), [
-      /^team-a Day \$20\.00 \$0\.\d+ \$19\.9\d* .* 1$/,
-      /^team-a In all \$100\.00 \$0\.\d+ \$99\.9\d* .* Never 1$/,
+      /^team-a in acme Day \$20\.00 \$0\.\d+ \$19\.9\d* .* 1$/,
+      /^team-a in acme In all \$100\.00 \$0\.\d+ \$99\.9\d* .* Never 1$/,
+      /^acme Month \$15\.00 \$0\.\d+ \$14\.9\d* .* 0$/,
     ])
     await page.getByRole('button', { name: 'Create a key' }).click()
     await page.getByLabel('Name').fill('second')
@@ -31,7 +35,10 @@ t.test('shared budgets', { skip: noBrowser, timeout: 280_000 }, async (t) => {
     await page.getByRole('link', { name: 'second', exact: true }).click()
     const about = page.locator('dl.about')
     await about.getByText('With app').waitFor()
-    t.match(plain(await about.innerText()), /Shared budget team-a Day: \$19\.9\d* of \$20\.00 left In all: .* With app/)
+    t.match(
+      plain(await about.innerText()),
+      /Shared budget team-a In acme: \$14\.9\d* left at all Day: \$19\.9\d* of \$20\.00 left In all: .* With app/,
+    )
     await picture(page, 'keys-shared-1440')
     await page.getByRole('button', { name: 'Change' }).click()
     await page.getByLabel('Shared budget', { exact: true }).selectOption('')

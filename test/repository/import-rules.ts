@@ -86,6 +86,7 @@ export const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   search: ['core', 'outbound'],
   files: ['core'],
   compaction: ['core'],
+  byok: ['core'],
   // Events are rows of the store: nothing else has them.
   events: ['core', 'ledger', 'outbound', 'store', 'machines'],
   panel: ['core'],

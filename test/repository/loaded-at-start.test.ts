@@ -31,6 +31,8 @@ const FOR_LATER = [
   'kysely',
   'ioredis',
   'jose',
+  'openid-client',
+  'oauth4webapi',
   'linkedom',
   'unpdf',
   'mammoth',

@@ -51,6 +51,27 @@ t.test('a person signs in at the issuer, and out at both', async (t) => {
     t.notMatch(written, String(secret))
 })
 
+t.test('behind TLS the redirect URI is https, and no cookie leaves it', async (t) => {
+  const place = await startSignIn(t)
+  const { gateway, provider } = place
+  const tls = { 'x-forwarded-proto': 'https' }
+  const secure = callback(gateway).replace('http:', 'https:')
+  provider.open([registeredClient(gateway, { redirect_uris: [secure] })])
+  const begun = await fetch(`${gateway.admin}/control-room/sign-in/acme`, { method: 'POST', headers: { ...OWN, ...tls }, body: '{}' })
+  const [flow = ''] = begun.headers.getSetCookie()
+  t.match(flow, /^__Host-control-room-sign-in=[\w.-]+; Path=\/; Max-Age=600; HttpOnly; SameSite=Lax; Secure$/)
+  const { data } = (await begun.json()) as { data: { location: string } }
+  t.equal(new URL(data.location).searchParams.get('redirect_uri'), secure)
+  const back = await place.walker.walk(data.location, (url) => url.startsWith(secure))
+  const cookie = flow.split(';')[0] ?? ''
+  const ended = await fetch(back.replace('https:', 'http:'), { headers: { ...tls, cookie }, redirect: 'manual' })
+  t.equal(redirected(ended), '/control-room/')
+  t.match(
+    ended.headers.getSetCookie().find((line) => line.startsWith('__Host-control-room=')),
+    /; HttpOnly; SameSite=Strict; Secure$/,
+  )
+})
+
 t.test('claims that stand at the userinfo endpoint alone are read there', async (t) => {
   const place = await startSignIn(t, {}, { conformIdTokenClaims: true })
   t.equal(redirected(await place.walker.visit(await comeBack(place))), '/control-room/')

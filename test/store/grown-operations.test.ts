@@ -19,6 +19,7 @@ const WITHOUT: Readonly<Record<string, readonly string[]>> = {
       'keys.changing',
       'keys.note',
       'compactionKeys.make',
+      'byokKeys.changing',
       'guardrails.changing',
       'readers.paged',
       'ledger.rollups',
@@ -55,12 +56,14 @@ const WITHOUT: Readonly<Record<string, readonly string[]>> = {
   'as many rows as an operator has made': [
     ...['guardrails.all', 'guardrails.put', 'guardrails.remove', 'guardrails.assign', 'guardrails.unassign', 'guardrails.secret'],
     ...['compactionKeys.all', 'compactionKeys.add', 'compactionKeys.rewrite', 'compactionKeys.remove', 'events.receivers'],
+    ...['byokKeys.all', 'byokKeys.put', 'byokKeys.rewrap', 'byokKeys.remove'],
   ],
   'tables of their own, which are pruned: read in pages': [
     ...['guardrails.note', 'guardrails.findings', 'guardrails.prune', 'refusals.put', 'refusals.list', 'refusals.prune'],
     ...['auditLog.add', 'auditLog.page', 'auditLog.head', 'auditLog.prune'],
     ...['events.add', 'events.page', 'events.last', 'events.deliveries', 'events.spread', 'events.claim', 'events.prune'],
   ],
+  'sums of days and names, of requests with a key of a team alone': ['ledger.byokUse'],
   'no statement': ['record.close'],
 }
 
@@ -78,8 +81,8 @@ t.test('each operation has a row, or a reason', async (t) => {
     openConnections('postgres://127.0.0.1:4/none', () => {}, { connect: 1, statement: 1 }),
     new FakeClock(),
   )
-  const { keys, ledger, guardrails, compactionKeys, readers, events, auditLog, refusals, givenIds } = record
-  const parts = { record, keys, ledger, guardrails, compactionKeys, readers, events, auditLog, refusals, givenIds }
+  const { keys, ledger, guardrails, compactionKeys, byokKeys, readers, events, auditLog, refusals, givenIds } = record
+  const parts = { record, keys, ledger, guardrails, compactionKeys, byokKeys, readers, events, auditLog, refusals, givenIds }
   const own = Object.entries(record).filter(
     ([, value]) => typeof value === 'object' && value !== null && /^Postgres/.test(value.constructor.name),
   )

@@ -28,7 +28,8 @@ const COLUMNS: readonly Column<Row>[] = [
     title: 'Budget',
     cell: ({ budget }) => (
       <>
-        {budget.name} {!budget.is_defined && <Badge tone="bad">Not in the configuration</Badge>}
+        {budget.name} {budget.parent !== null && <span class="quiet">in {budget.parent}</span>}{' '}
+        {!budget.is_defined && <Badge tone="bad">Not in the configuration</Badge>}
       </>
     ),
     sortBy: ({ budget }) => budget.name,
@@ -86,6 +87,11 @@ export function ParentKey({ name, hash }: { name: string; hash: string }) {
   return (
     <>
       {name}
+      {budget && budget.parent !== null && (
+        <span class="under">
+          In {budget.parent}: {formatUsd(budget.remaining)} left at all
+        </span>
+      )}
       {budget?.windows.map(({ window, limit_usd: limit, remaining }) => (
         <span class="under" key={window}>
           {wordMeaning(WINDOWS, window) ?? plainWord(window)}: {formatUsd(remaining)} of {formatUsd(limit)} left

@@ -2,6 +2,7 @@
 import type { Operation } from '../operation.ts'
 import { auditOperations } from './audit.ts'
 import { budgetOperations } from './budgets.ts'
+import { byokOperations } from './byok.ts'
 import { configurationOperations } from './configuration.ts'
 import { eventOperations } from './events.ts'
 import { fileOperations } from './files.ts'
@@ -23,6 +24,7 @@ export const OPERATIONS: readonly Operation[] = [
   ...presetOperations,
   ...fileOperations,
   ...keyOperations,
+  ...byokOperations,
   ...recordOperations,
   ...budgetOperations,
   ...generationOperations,

@@ -109,7 +109,7 @@ export const KEY_NOTES = {
   workspace_id: 'There is one workspace.',
   creator_user_id:
     'User for whom the key was made; null for none. Keys of one user are one caller: requests of two of them that fail move no key of others to another provider.',
-  include_byok_in_limit: 'Accepted without effect.',
+  include_byok_in_limit: 'True: what providers bill to [keys of the team](/docs/byok) counts towards the limit, too.',
   provider_ids:
     'Ids of what you keep at providers (files, vector stores, containers, custom skills, cached content) that requests of the key may name; with `*` at its end, an entry is for all that begin so. Keys issued through sign-in have those of their issuer.',
 }
@@ -210,6 +210,6 @@ export const keyOperations: readonly Operation[] = [
     roles: 'any',
     summary: 'Get the key of the request',
     reply: { description: 'The key, what it has spent, and what is left.', schema: ownKey },
-    handle: ({ key }, { credit }) => readKey(key, credit),
+    handle: ({ key }, source) => readKey(key, source),
   }),
 ]

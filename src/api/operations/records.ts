@@ -116,7 +116,17 @@ export const recordOperations: readonly Operation[] = [
     csv: {
       name: 'activity',
       columns: [
-        ...['date', 'model', 'model_permaslug', 'endpoint_id', 'provider_name', 'usage', 'byok_usage_inference', 'requests'],
+        ...[
+          'date',
+          'model',
+          'model_permaslug',
+          'endpoint_id',
+          'provider_name',
+          'usage',
+          'byok_usage_inference',
+          'requests',
+          'byok_requests',
+        ],
         ...USE_COLUMNS,
       ],
     },

@@ -144,7 +144,8 @@ async function reported(streams: Streams, run: () => Promise<number>): Promise<n
   try {
     return await run()
   } catch (thrown) {
-    streams.error(`headgate: ${thrown instanceof Error ? thrown.message : String(thrown)}`)
+    // Words of the gateway and of the issuer may be among them.
+    streams.error(`headgate: ${plainName(thrown instanceof Error ? thrown.message : String(thrown))}`)
     return 1
   }
 }

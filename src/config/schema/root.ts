@@ -27,7 +27,7 @@ import { plugins } from './plugins.ts'
 import { limits, preferences } from './preferences.ts'
 import { presets } from './presets.ts'
 import { type provider, providers } from './providers.ts'
-import { admin, brand, compaction, errors, healthChecks, server, shared, store } from './server.ts'
+import { admin, brand, byok, compaction, errors, healthChecks, server, shared, store } from './server.ts'
 import { telemetry } from './telemetry.ts'
 
 /** Guardrails. */
@@ -58,6 +58,7 @@ export const configSchema = closed('Configuration of headgate.', {
   errors: withDefault(errors, {}),
   store: withDefault(store, {}),
   compaction: withDefault(compaction, {}),
+  byok: withDefault(byok, {}),
   health_checks: withDefault(healthChecks, {}),
   shared: withDefault(shared, {}),
   auth: withDefault(auth, {}),

@@ -303,6 +303,42 @@ export const compaction = closed('Keys of compaction items.', {
   ),
 })
 
+export const byok = closed('Keys of providers that teams bring.', {
+  encryption_keys: atStart(
+    withDefault(
+      listField(
+        'Keys that encrypt them in the store. The first one encrypts, all of them decrypt; after a change `headgate byok rotate` encrypts all with the first. If unset: none can be stored.',
+        Type.String({
+          description: '32 random bytes in base64, set by an environment variable or another reference.',
+          pattern: '^[A-Za-z0-9+/]{43}=$',
+          secret: true,
+          expected: '32 random bytes in base64, such as those of openssl rand -base64 32',
+        }),
+      ),
+      [],
+    ),
+  ),
+  fee: atStart(
+    withDefault(
+      Type.Number({
+        description: 'Share of what a request would have cost that is charged for one which a key of a team pays for, 0 to 1.',
+        minimum: 0,
+        maximum: 1,
+        expected: 'a number from 0 to 1',
+      }),
+      0,
+    ),
+  ),
+  operator_fallback: atStart(
+    withDefault(
+      flag(
+        "False: a request for which a key of a team comes first is never sent with the gateway's own keys. True: these are tried after it, and their use is charged in full.",
+      ),
+      true,
+    ),
+  ),
+})
+
 export const shared = closed('A Redis that several processes share.', {
   url: atStart(
     Type.Optional(

@@ -26,11 +26,11 @@ function members(ctx: ReplyContext, final: Final): string {
 }
 
 /** Cost that the ledger charged; a vector has no output tokens. */
-function usageText({ usage, cost, inputCost, outputCost }: Final): string {
+function usageText({ usage, cost, inputCost, outputCost, isByok }: Final): string {
   return (
     `{"prompt_tokens":${usage.input},"total_tokens":${usage.input},"cost":${usd(cost)},` +
     `${splitText(usage.estimated ? undefined : usage.inputSplit)}"cost_details":{"upstream_inference_cost":${usd(inputCost + outputCost)},"upstream_inference_prompt_cost":${usd(inputCost)},` +
-    `"upstream_inference_completions_cost":${usd(outputCost)}},"is_byok":false}`
+    `"upstream_inference_completions_cost":${usd(outputCost)}},"is_byok":${isByok === true}}`
   )
 }
 

@@ -70,7 +70,7 @@ function encodeUsage(final: Final, own: JsonObject = {}): JsonObject {
     upstream_inference_input_cost: usd(final.inputCost),
     upstream_inference_output_cost: usd(final.outputCost),
   }
-  result.is_byok = false
+  result.is_byok = final.isByok === true
   if (serverTools) {
     const { requested, executed } = serverTools
     const counted = searches > 0 ? { web_search_requests: searches } : {}

@@ -169,7 +169,7 @@ export function encodeUsage(final: Final): JsonObject {
       upstream_inference_input_cost: usd(final.inputCost),
       upstream_inference_output_cost: usd(final.outputCost),
     },
-    is_byok: false,
+    is_byok: final.isByok === true,
   }
   const ran: JsonObject = {}
   if (serverTools) {

@@ -157,7 +157,7 @@ export const BUDGET = {
 /** Taken for clients of the documented service. */
 export const WITHOUT_EFFECT = {
   include_byok_in_budgets: {
-    written: Type.Optional(flag('Has no effect: there are no provider keys of callers to bill.')),
+    written: Type.Optional(flag('Has no effect: budgets count what the limit of the key counts, see [bring your own key](byok.md#money).')),
     taken: Type.Optional(Type.Boolean()),
     shown: Type.Boolean(),
     note: 'Accepted without effect.',

@@ -81,10 +81,8 @@ export function reading(
   help: string,
   { labels = [], isPerProcess = false }: { labels?: readonly string[]; isPerProcess?: boolean } = {},
 ): Metric<Reading> {
-  return declare(
-    { ...PLAIN, name, help, type, labels: labels.map(closed), limit: labels.length === 0 ? 1 : MAX_READ, isPerProcess },
-    () => new Reading(),
-  )
+  const limit = labels.length === 0 ? PLAIN.limit : MAX_READ
+  return declare({ ...PLAIN, name, help, type, labels: labels.map(closed), limit, isPerProcess }, () => new Reading())
 }
 
 /** All numbers of one gateway, or of the process that owns its workers. */

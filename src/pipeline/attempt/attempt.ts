@@ -4,26 +4,26 @@
  */
 import pRetry from 'p-retry'
 import type { Clock } from '../../core/clock.ts'
-import { entryAt } from '../../core/entry-at.ts'
 import { asFault, Fault, isAccountFault } from '../../core/faults.ts'
+import { concernsAccount } from '../../core/own-account-fault.ts'
 import { countedUsage } from '../../ledger/settlement.ts'
 import { counter, type MetricRegistry, open } from '../../machines/metrics/metrics.ts'
-import type { Endpoint, Provider } from '../../routing/catalog/types.ts'
-import { isOutage, type RetryPermit, type StickySessions } from '../../routing/index.ts'
+import type { Endpoint } from '../../routing/catalog/types.ts'
+import { isOutage, type RetryPermit } from '../../routing/index.ts'
 import type { ChainDependencies } from '../dependencies.ts'
 import type { Planned } from '../exchange.ts'
 import type { Reply, Service } from '../layer.ts'
 import { countUsage, lostToSlowReader } from '../money/turn-usage.ts'
-import type { Conversation, NotedAttempt } from '../records.ts'
+import type { NotedAttempt } from '../records.ts'
 import { aboutCallersItem, explained, type Rewrite, type SentBody } from '../refusal/callers-view.ts'
 import { withoutEcho } from '../refusal/echoed-words.ts'
 import { endedEarly, type Failure, finalFault } from '../reply/final-fault.ts'
 import { keyOwner } from '../request/key-owner.ts'
-import { cachesCheaper } from '../route/conversation.ts'
 import { denialIn } from './denial.ts'
 import { credentialed } from './refused-credential.ts'
 import { refusedPart } from './refused-part.ts'
 import { replySpeed } from './reply-speed.ts'
+import { stick } from './sticky-endpoint.ts'
 import type { Turn } from './turn.ts'
 import { turnUnknownWords } from './unknown-words.ts'
 
@@ -311,7 +311,7 @@ function attemptAnswered(exchange: Planned, turn: Turn, record: NotedAttempt, de
     record.status = turn.fault.providerStatus ?? record.status
     record.code = turn.fault.code
     record.cause = turn.fault.reason
-    turn.fault = keyless(withoutEcho(turn.fault, exchange.request.payload), endpoint.provider)
+    turn.fault = keyless(withoutEcho(turn.fault, exchange.request.payload), endpoint)
     if (lostToSlowReader(turn)) dependencies.health.abandoned(endpoint, key)
     else failed(turn.fault, record, { key, owner: keyOwner(exchange.auth.key), status, dependencies })
   } else if (turn.aborted) dependencies.health.abandoned(endpoint, key)
@@ -330,7 +330,7 @@ function attemptFailed(exchange: Planned, thrown: unknown, record: NotedAttempt,
   const key = exchange.auth.key.identity
   close(exchange, record)
   const raw = withoutEcho(asFault(thrown), exchange.request.payload)
-  const fault = keyless(aboutCallersItem(raw, exchange.request.payload.sent) ?? raw, endpoint.provider)
+  const fault = keyless(aboutCallersItem(raw, exchange.request.payload.sent) ?? raw, endpoint)
   const { status } = record
   record.status = raw.providerStatus ?? status
   record.code = fault.code
@@ -353,6 +353,14 @@ interface FailedBy {
 }
 
 function failed(fault: Fault, { at: endpoint, status: shown }: NotedAttempt, { key, owner, status, dependencies, since }: FailedBy): void {
+  const { byok } = endpoint
+  if (byok && concernsAccount(fault)) {
+    // It says nothing of the endpoint, whose other callers have another account.
+    dependencies.health.abandoned(endpoint, key)
+    countAttempt(dependencies.metrics, endpoint.provider.slug, fault.code)
+    if (!fault.isEchoed) dependencies.byok.failed(byok.entry, fault)
+    return
+  }
   if (fault.isEchoed) dependencies.health.unclear(endpoint, fault, key)
   else if (fault.origin === 'upstream') dependencies.health.failure(endpoint, fault, { key, owner, status, since })
   else dependencies.health.abandoned(endpoint, key)
@@ -365,6 +373,7 @@ function served(exchange: Planned, turn: Turn, started: number, dependencies: Ch
   countAttempt(dependencies.metrics, endpoint.provider.slug, 'ok')
   const firstTokenMs = Math.max(0, exchange.run.contentAt - started)
   const speed = replySpeed(usage?.output ?? 0, writing, firstTokenMs)
+  endpoint.byok?.entry.served()
   const { key } = exchange.auth
   // Nearly all keys are their own owners.
   const owner = (key.issuer ?? key.consent ?? key.creator ?? undefined) === undefined ? key.identity : keyOwner(key)
@@ -373,26 +382,10 @@ function served(exchange: Planned, turn: Turn, started: number, dependencies: Ch
   if (exchange.plan.conversation) stick(exchange, exchange.plan.conversation, turn, dependencies.sessions)
 }
 
-/**
- * A conversation that the caller named stays from its first success on; any other once the provider's cache has been
- * hit and that is cheaper. Each success renews it. An error of its endpoint leaves it there (docs/contract.md#sticky-sessions).
- */
-function stick(exchange: Planned, conversation: Conversation, { endpoint, usage }: Turn, sessions: StickySessions): void {
-  const {
-    history: { attempts },
-    auth: { key },
-    route: { models },
-  } = exchange
-  const { name, named, pinned } = conversation
-  const stays = pinned === endpoint.id
-  if (pinned !== undefined && !stays && attempts.some((attempt) => attempt.endpoint === pinned && attempt.code !== undefined)) return
-  const pays = (usage?.cached ?? 0) > 0 && cachesCheaper(endpoint)
-  if (named || stays || pays) sessions.set({ key: key.identity, model: entryAt(models, 0).slug, session: name, endpoint: endpoint.id })
-}
-
 /** Removes the key of the provider, which a dialect may have taken for a harmless word. */
-function keyless(fault: Fault, { key }: Provider): Fault {
-  if (key === undefined || !`${fault.message}${JSON.stringify(fault.metadata)}`.includes(key)) return fault
+function keyless(fault: Fault, { provider: { key }, credential }: Endpoint): Fault {
+  const text = `${fault.message}${JSON.stringify(fault.metadata)}`
+  if (!(key !== undefined && text.includes(key)) && credential?.isIn(text) !== true) return fault
   const { retryAfter, providerStatus, sentence, isEchoed } = fault
   return new Fault(fault.code, { retryAfter, providerStatus, sentence, isEchoed })
 }

@@ -26,7 +26,9 @@ export async function credentialed(call: () => Promise<Reply>, source: Credentia
       const fault = withoutEcho(asFault(thrown), exchange.request.payload)
       const record = history.attempts.at(-1)
       const isRefused = isRefusal(fault)
-      const failure = isRefused ? refused(fault) : hidden(fault, credential)
+      const failure = isRefused
+        ? refused(fault, source.isOwn === true && !credential.isIn(fault.sentence ?? ''))
+        : hidden(fault, credential)
       if (head.cancel.aborted) throw failure
       const left = isRefused ? await afterRefusal(credential, used) : afterOther(credential, fault)
       const next = left ? (left === 'same' ? credential : source.another?.(tried, conversation)) : undefined
@@ -75,9 +77,10 @@ export function isRefusal({ code, isEchoed }: Fault): boolean {
   return code === 'upstream_auth' && !isEchoed
 }
 
-/** Without the provider's own words, which may quote the credential. */
-export function refused({ retryAfter, providerStatus }: Fault): Fault {
-  return new Fault('credential_refused', { metadata: { credential: 'refused' }, retryAfter, providerStatus })
+/** Without the provider's own words, which may quote the credential. @param keepsWords true where they are the caller's to read, and do not. */
+export function refused({ retryAfter, providerStatus, sentence }: Fault, keepsWords = false): Fault {
+  const words = keepsWords ? sentence : undefined
+  return new Fault('credential_refused', { metadata: { credential: 'refused' }, retryAfter, providerStatus, sentence: words })
 }
 
 /** Removes the credential, which a dialect may have taken for a harmless word. */

@@ -22,6 +22,7 @@ import type { Layer, Reply } from '../layer.ts'
 import { metadataOnFault, routerMetadata } from '../reply/metadata.ts'
 import { inputModalities } from '../request/client-request.ts'
 import { NATIVE_SEARCH } from '../route/native-search.ts'
+import { type ByokCost, byokCost } from './byok-cost.ts'
 import { attemptFact, detailText, type PricedTurn } from './generation-detail.ts'
 import type { SettledHold } from './hold.ts'
 import { creditCap } from './output-caps.ts'
@@ -54,13 +55,14 @@ export function accountLayer(dependencies: ChainDependencies): Layer<Accepted> {
       // What is not charged does not count; nor does what is read from a cache count less.
       if (auth.key.limits.tokens !== undefined)
         dependencies.admission.correctTokens(auth.key, settlement.used - head.costs.rateTokens, history.rates)
-      exchange.run.final = buildFinal(known, settlement, { fault: reply?.turn.fault ?? fault, at })
+      const byok = byokCost(known, settlement, { last, served })
+      exchange.run.final = buildFinal(known, settlement, { fault: reply?.turn.fault ?? fault, at, byok })
       if (exchange.run.namedInputs) noteSeen(dependencies.seenInputs, last, exchange.run.namedInputs)
-      const settling = settle(known, { settlement, outcome, last, served, at, elapsed }, dependencies.journal)
+      const settling = settle(known, { settlement, outcome, last, served, at, elapsed, byok }, dependencies.journal)
       const settled = settling instanceof Promise ? await settling : settling
       const { disputed = 0 } = settlement
       if (settled.excess > 0 || disputed > 0) reportOverrun(known, { ...settled, disputed }, dependencies)
-      if (settled.unrecovered > 0) exchange.run.final = { ...exchange.run.final, cost: settled.charged }
+      if (settled.unrecovered > 0) exchange.run.final = { ...exchange.run.final, cost: Math.max(0, settled.charged - (byok?.counted ?? 0)) }
       await settled.committed
       if (reply) return reply
       throw fault
@@ -145,7 +147,13 @@ function statedReason(end: End | undefined): string | undefined {
   return end?.reason === 'error' || end?.reason === 'unknown' || end?.raw?.trim() ? end.reason : undefined
 }
 
-function buildFinal(exchange: Known, settlement: Settlement, { fault, at }: { fault: Fault | undefined; at: number }): Final {
+interface EndFacts {
+  readonly fault: Fault | undefined
+  readonly at: number
+  readonly byok: ByokCost | undefined
+}
+
+function buildFinal(exchange: Known, settlement: Settlement, { fault, at, byok }: EndFacts): Final {
   const {
     head: { costs },
   } = exchange
@@ -155,9 +163,10 @@ function buildFinal(exchange: Known, settlement: Settlement, { fault, at }: { fa
   const wantsMetadata = fault ? metadataOnFault(exchange, fault) : exchange.head.wantsMetadata
   return {
     usage: settlement.usage,
-    cost: settlement.cost,
-    inputCost: settlement.input,
-    outputCost: settlement.output,
+    cost: settlement.cost - (byok?.counted ?? 0),
+    inputCost: settlement.input + (byok?.moreInput ?? 0),
+    outputCost: settlement.output + (byok?.moreOutput ?? 0),
+    isByok: byok !== undefined,
     end: fault ? { reason: 'error' } : turnEnd(last),
     fault,
     completedAt: Math.floor(at / 1000),
@@ -228,6 +237,10 @@ function generationFacts(exchange: Accepted & Exchange, priced: PricedTurn): Pic
     fault: exchange.run.final?.fault?.code,
     trace_id: history.trace?.traceId,
     price_unknown: last && last.sent !== false && served?.endpoint.price === 'unpriced' ? true : undefined,
+    is_byok: priced.byok ? true : undefined,
+    byok_nano: priced.byok?.upstream,
+    byok_counted_nano: priced.byok?.counted || undefined,
+    byok_id: priced.byok?.entry,
     cache_discount: saved === 0 ? undefined : usd(saved),
     tools_cost: settlement.tools > 0 ? settlement.tools : undefined,
     num_search_results: web?.num_search_results,

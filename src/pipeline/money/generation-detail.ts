@@ -12,6 +12,7 @@ import type { Turn } from '../attempt/turn.ts'
 import { type Accepted, type Exchange, type Received, type Step, sinceAdmission } from '../exchange.ts'
 import { stageFindings } from '../guard/guardrail-findings.ts'
 import type { NotedAttempt } from '../records.ts'
+import type { ByokCost } from './byok-cost.ts'
 import type { ServedPrice } from './served-price.ts'
 import { turnTariff } from './tariffs.ts'
 import { chargedExtras } from './turn-cost.ts'
@@ -28,6 +29,8 @@ export interface PricedTurn {
   /** The last turn, finished or not. */
   readonly last: Turn | undefined
   readonly served: ServedPrice | undefined
+  /** Set where a key of a team has paid a provider. */
+  readonly byok: ByokCost | undefined
   /** Moment of the settlement, milliseconds since the epoch. */
   readonly at: number
   /** Milliseconds since its admission. */
@@ -36,7 +39,7 @@ export interface PricedTurn {
 
 /** `latency` is the time to the first content where it answered; `took` then is that to the end. */
 export function attemptFact({ head }: Accepted, attempt: NotedAttempt): ProviderResponse {
-  const { provider, endpoint, status, latency, code, cause, dropped, answerCheck, turn, started, ended, contentAt } = attempt
+  const { provider, endpoint, at, status, latency, code, cause, dropped, answerCheck, turn, started, ended, contentAt } = attempt
   return {
     provider_name: provider,
     endpoint,
@@ -49,6 +52,7 @@ export function attemptFact({ head }: Accepted, attempt: NotedAttempt): Provider
     at: sinceAdmission(head, started),
     took: contentAt > 0 ? Math.round((ended || head.clock.monotonic()) - started) : undefined,
     turn: turn > 1 ? turn : undefined,
+    is_byok: at.byok ? true : undefined,
   }
 }
 

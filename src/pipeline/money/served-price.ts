@@ -24,6 +24,12 @@ const RANKS: readonly string[] = ['flex', 'default', ...SERVICE_TIERS.filter((ti
  */
 export function servedPrice(turn: Served, at: number): ServedPrice {
   const { endpoint, end } = turn
+  if (endpoint.byok) {
+    // By the prices of the operator's endpoints: of those with the account of the team only the called one is made.
+    const { shared, at: withAccount } = endpoint.byok
+    const served = servedPrice({ ...turn, endpoint: shared }, at)
+    return { endpoint: served.endpoint === shared ? endpoint : withAccount(served.endpoint), assumed: served.assumed }
+  }
   const reported = end?.tier
   // The tier of the call, as far as its provider says.
   if (reported === undefined ? end?.unknownTier === undefined : reported === (endpoint.tier ?? 'default'))

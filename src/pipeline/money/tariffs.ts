@@ -12,8 +12,17 @@ export function exchangeTariff(exchange: Accepted, endpoint: Endpoint): Tariff {
 
 /** Tariff of a turn: by the tier that served and, where its provider counts by that, the time at which it had ended. */
 export function turnTariff(exchange: Accepted, turn: Turn, served?: ServedPrice): Tariff {
+  return endpointTariff(exchange, turn, (served ?? servedPrice(turn, exchange.head.at)).endpoint)
+}
+
+/** The provider's own price of a turn that a key of a team has paid for; undefined for any other turn. */
+export function upstreamTariff(exchange: Accepted, turn: Turn): Tariff | undefined {
+  const { byok } = servedPrice(turn, exchange.head.at).endpoint
+  return byok && endpointTariff(exchange, turn, byok.shared)
+}
+
+function endpointTariff(exchange: Accepted, turn: Turn, endpoint: Endpoint): Tariff {
   const { at, clock } = exchange.head
-  const { endpoint } = served ?? servedPrice(turn, at)
   if (endpoint.provider.priceTime === 'start') return tariffAt(endpoint, at, exchange.request.need.region)
   turn.endedAt ??= clock.now()
   return tariffAt(endpoint, turn.endedAt, exchange.request.need.region)

@@ -27,7 +27,8 @@ export function chargedExtras(exchange: Accepted & MaybeAimed, endpoint: Endpoin
 /** @param model as the usage names it. */
 function otherTariff(exchange: Accepted & MaybeAimed, endpoint: Endpoint, model: string): Tariff | undefined {
   if (model === IMAGES) return typeof endpoint.price === 'object' ? endpoint.price.drawing : undefined
-  const advisor = advisorAt(exchange, endpoint, model)
+  const shared = advisorAt(exchange, endpoint.byok?.shared ?? endpoint, model)
+  const advisor = shared && (endpoint.byok?.at(shared) ?? shared)
   return advisor && exchangeTariff(exchange, advisor)
 }
 

@@ -37,6 +37,8 @@ export type PlanCandidate = {
   /** Output cap in tokens that the hold pays for, and whether the credit lowered it; absent without a limit or a price of output. */
   output_cap?: { tokens: number; lowered_by_credit: boolean }
   quantization: string
+  /** With a key that a team has brought; absent: with the operator's account. */
+  is_byok?: true
   tier: ServiceTier | null
   why: PlaceReason
   /** Lane of the reply; absent beyond the first `ENCODED` candidates. */
@@ -84,6 +86,7 @@ export function planCandidates(exchange: Planned, dependencies: ChainDependencie
     max_output: endpoint.maxOutput ?? null,
     ...capText(plannedCap(exchange, endpoint)),
     quantization: endpoint.quantization,
+    ...(endpoint.byok ? { is_byok: true as const } : {}),
     tier: endpoint.tier ?? null,
     why: entryAt(reasons, at),
     ...(at < ENCODED ? dryCall(exchange, { endpoint, first: at === 0 }, previewCall) : undefined),

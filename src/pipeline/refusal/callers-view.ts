@@ -4,6 +4,7 @@
  */
 import { accountFault, Fault, isRejection } from '../../core/faults.ts'
 import { asString, type Json, type JsonObject } from '../../core/json.ts'
+import { ownAccountFault } from '../../core/own-account-fault.ts'
 import type { FieldNames } from '../../dialects/canon/parameters.ts'
 import type { Endpoint } from '../../routing/catalog/types.ts'
 import type { Planned } from '../exchange.ts'
@@ -37,7 +38,10 @@ export interface Refusal {
 /** @returns the fault as the caller sees it; the very one where there is nothing to explain. */
 export function explained(exchange: Planned, refusal: Refusal, rewrite: Rewrite): Fault {
   const { endpoint, fault } = refusal
-  const ofAccount = accountFault(fault, endpoint.provider.name)
+  const { byok } = endpoint
+  const ofAccount = byok
+    ? ownAccountFault(fault, { name: byok.entry.name, provider: endpoint.provider.name }, ownSentence(fault, endpoint))
+    : accountFault(fault, endpoint.provider.name)
   if (ofAccount) return ofAccount
   // A tool of the gateway wrote the requests within requests.
   if (!isRejection(fault) || exchange.head.depth > 0) return fault
@@ -45,7 +49,9 @@ export function explained(exchange: Planned, refusal: Refusal, rewrite: Rewrite)
   const field = asString(fault.metadata?.field)
   // In the middle of the answer to a large body what of the sentence is the operator's cannot be found out any more.
   const isShown = !isDiscarded && SHOWN.has(shownStatus(refusal))
-  const sentence = isShown ? fault.sentence?.slice(0, READ) : undefined
+  // In the middle of a stream the sentence comes as the provider wrote it.
+  const quotesKey = fault.sentence !== undefined && endpoint.credential?.isIn(fault.sentence) === true
+  const sentence = isShown && !quotesKey ? fault.sentence?.slice(0, READ) : undefined
   if (sentence === undefined && field === undefined) return fault
   const { body, naming } = rewrite(exchange, endpoint)
   const fields = renamedFields(naming, sent)
@@ -55,6 +61,14 @@ export function explained(exchange: Planned, refusal: Refusal, rewrite: Rewrite)
   const notes = fieldNotes(text, fields, field)
   const { retryAfter, providerStatus } = fault
   return new Fault(fault.code, { message: cut(text, LONGEST - notes.length) + notes, metadata, retryAfter, providerStatus })
+}
+
+/** Characters of a sentence about the caller's own account. */
+const LONGEST_OF_ACCOUNT = 500
+
+function ownSentence({ sentence }: Fault, { credential }: Endpoint): string | undefined {
+  if (sentence === undefined || PAGE.test(sentence) || credential?.isIn(sentence)) return undefined
+  return cut(sentence.replaceAll(/[\p{Cc}\s]+/gu, ' ').trim(), LONGEST_OF_ACCOUNT)
 }
 
 /** Of a refusal that comes with a status of 500 or above, that of the fault. */

@@ -15,6 +15,7 @@ export function routerMetadata(exchange: Exchange, failed = false): JsonObject {
     provider: endpoint.provider.name,
     model: endpoint.model.slug,
     selected: endpoint === selected,
+    ...(endpoint.byok ? { is_byok: true } : {}),
   }))
   const summary = selected ? `available=${available.length}, selected=${selected.provider.name}` : `available=${available.length}`
   const metadata: JsonObject = {
@@ -23,7 +24,7 @@ export function routerMetadata(exchange: Exchange, failed = false): JsonObject {
     region: null,
     summary,
     attempt: attemptsOfTurn(exchange),
-    is_byok: false,
+    is_byok: selected?.byok !== undefined,
     endpoints: { total: available.length, available },
   }
   if (exchange.history.attempts.length > 0) {

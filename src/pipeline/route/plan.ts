@@ -32,6 +32,7 @@ import { takeTokens } from '../request/rate-limits.ts'
 import { conversationName, mayStay } from './conversation.ts'
 import { fetchMedia } from './media-fetch.ts'
 import { type ContextCounter, countNearEnd } from './near-end.ts'
+import { placeOwnKeys, sharedEndpoints, stillInForce } from './own-keys.ts'
 import { watchTools } from './tool-watch.ts'
 
 type PlanSettings = Pick<ChainSettings, 'callers' | 'outbound'>
@@ -97,7 +98,18 @@ export function planOrder(
   exchange: Guarded & { readonly plan?: Plan | undefined },
   dependencies: Pick<ChainDependencies, 'sessions' | 'health' | 'clock'>,
 ): Order {
-  return order(exchange, affordable(exchange, fitting(exchange)), dependencies)
+  const endpoints = affordable(exchange, fitting(exchange))
+  const { plan, run } = exchange
+  const served = run.lastTurn?.endpoint
+  if (plan && served) {
+    const candidates = [served, ...plan.candidates.filter((endpoint) => endpoint !== served)]
+    return { ...plan, candidates: stillInForce(candidates) }
+  }
+  const shared = sharedEndpoints(endpoints)
+  const ordered = order(exchange, shared, dependencies)
+  if (shared === endpoints) return ordered
+  const health = dependencies.health.forKey(exchange.auth.key.identity, keyOwner(exchange.auth.key))
+  return { ...ordered, candidates: placeOwnKeys(ordered.candidates, endpoints, (endpoint) => health.ejected(endpoint)) }
 }
 
 /** True where every endpoint has room for a token per byte and the cap: no context is in question. */
@@ -153,18 +165,15 @@ function affordable(exchange: Guarded, endpoints: readonly Endpoint[]): readonly
 }
 
 function order(
-  exchange: Guarded & { readonly plan?: Plan | undefined },
+  exchange: Guarded,
   endpoints: readonly Endpoint[],
   dependencies: Pick<ChainDependencies, 'sessions' | 'health' | 'clock'>,
 ): Order {
-  const { plan, run } = exchange
-  const served = run.lastTurn?.endpoint
-  if (plan && served) return { ...plan, candidates: [served, ...plan.candidates.filter((endpoint) => endpoint !== served)] }
   const conversation = findConversation(exchange, endpoints, dependencies.sessions)
   // Where there is no choice it does not matter how well the one endpoint calls tools.
   const choice = endpoints.length > 1 || (endpoints[0]?.model.endpoints.length ?? 0) > 1
   const watch = choice ? watchTools(exchange) : undefined
-  if (watch) run.taps.push(watch)
+  if (watch) exchange.run.taps.push(watch)
   if (endpoints.length === 1) return { candidates: endpoints, conversation, watch }
   const preferences = orderPreferences(exchange, conversation)
   const health = dependencies.health.forKey(exchange.auth.key.identity, keyOwner(exchange.auth.key))

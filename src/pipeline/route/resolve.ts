@@ -30,13 +30,14 @@ import { DialectAbility, sentTo } from './dialect-ability.ts'
 import { findBinding } from './drained.ts'
 import { hoistSearch, hoistTools, isSpareType, leaveToProviders, needsHoisting, offersShared, sparesTools } from './hoisted-tools.ts'
 import { offersSearch, settleSearch } from './native-search.ts'
+import { withOwnKeys } from './own-keys.ts'
 import { NOT_READ, readInputs, without } from './read-inputs.ts'
 import { type NamedRouter, rememberModel, routableModels, routeModels, routerNamed, usable } from './router-models.ts'
 import { withThread } from './threads.ts'
 import { EMBEDDING, GENERATING, ofKind, ofShownKinds, unknown, type Wanted, wrongKind } from './wanted-kind.ts'
 
 /** Dependencies of the choice of models. */
-type ResolveDependencies = Pick<ChainDependencies, 'upstreams' | 'health' | 'sessions' | 'clock' | 'modelKinds'>
+type ResolveDependencies = Pick<ChainDependencies, 'byok' | 'upstreams' | 'health' | 'sessions' | 'clock' | 'modelKinds'>
 
 /** The way past the layers for compaction, plugins and tools, for requests of which these have nothing to do. */
 export interface DirectWay {
@@ -83,7 +84,8 @@ export function resolveLayer(
 
   /** Searches and tools that the providers of all endpoints have are left to them. */
   function settled(routed: Routed): Routed {
-    const pinned = routed.run.pinned ? narrow(routed, havingIds(routed.route.endpoints, routed.run.pinned)) : routed
+    const owned = withOwnKeys(routed, dependencies.byok)
+    const pinned = owned.run.pinned ? narrow(owned, havingIds(owned.route.endpoints, owned.run.pinned)) : owned
     const { body, client, hasOtherTools, edited } = pinned.request
     const threaded = body.thread === undefined ? pinned : withThread(pinned)
     const exchange = client.fillsCache?.(body) ? withCacheFill(threaded, dependencies.upstreams) : threaded

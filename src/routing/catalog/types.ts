@@ -4,6 +4,7 @@ import type { Price } from '../../core/price.ts'
 import type { ServiceTier } from '../../core/service-tiers.ts'
 import type { DialectId } from '../../dialects/canon/request.ts'
 import type { Quirks } from '../../dialects/quirks.ts'
+import type { ByokEntry } from '../../services/byok/byok-entry.ts'
 import type { ConnectionSettings } from '../../services/connections/connection-settings.ts'
 import type { Credential } from '../../services/credentials/types.ts'
 import type { TraceScope } from '../../services/telemetry/trace-context.ts'
@@ -104,8 +105,21 @@ export interface Endpoint {
   readonly credential: Credential | undefined
   /** Of a model behind a wildcard: the id that all its names share, such as `local/*@ollama`. */
   readonly wildcardId?: string | undefined
+  /** Set where a key that a team has brought pays for it: `price` then is what the gateway charges and counts. */
+  readonly byok?: OwnAccount | undefined
   /** True where the price is looked up in the price snapshot. */
   readonly snapshotPriced?: boolean
+}
+
+/** The account of a team at a provider, at one endpoint. */
+export interface OwnAccount {
+  readonly entry: ByokEntry
+  /** The same endpoint with the operator's account. */
+  readonly shared: Endpoint
+  /** True where the provider's bill counts towards the limit of the caller's key. */
+  readonly counts: boolean
+  /** Another endpoint of the provider with this account. @param endpoint with the operator's. */
+  at(endpoint: Endpoint): Endpoint
 }
 
 export type ModelKind = 'generate' | 'embedding' | 'rerank' | 'image'

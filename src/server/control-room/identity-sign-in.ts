@@ -75,18 +75,18 @@ export class IdentitySignIn {
   private async begin({ name, label }: SignInChoice, request: IncomingMessage, response: ServerResponse): Promise<void> {
     checkOrigin(request)
     const body = await readJson(request)
-    const { clock, people, addresses, log } = this.options
+    const { clock, people, addresses } = this.options
     const { cookie, flow } = beginFlow(name, isObject(body) ? body.return_to : undefined, clock.now())
     const location = await people.location(name, flow, redirectUri(name, request)).catch((thrown: unknown) => {
       if (!(thrown instanceof SignInRefusal)) throw thrown
-      log.warn({ issuer: name, reason: thrown.code, problem: thrown.problem, address: addresses.of(request) }, 'sign-in refused')
+      this.report(name, thrown, addresses.of(request))
       throw new Fault('unavailable', { message: `${label}: ${thrown.message}`, retryAfter: 5 })
     })
     reply(response, 200, { data: { location } }, { 'Set-Cookie': flowCookie(cookie, request) })
   }
 
   private async end(choice: SignInChoice, request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const { addresses, failures, refusedSignIns, log, sessionCookie } = this.options
+    const { addresses, failures, sessionCookie } = this.options
     const address = addresses.of(request)
     const headers = { ...SAFE_HEADERS, 'Cache-Control': 'no-store' }
     const gone = flowCookie('', request)
@@ -95,18 +95,23 @@ export class IdentitySignIn {
       response.writeHead(303, { ...headers, 'Set-Cookie': [gone, sessionCookie(cookie, request)], Location: page }).end()
     } catch (thrown) {
       if (!(thrown instanceof SignInRefusal)) throw thrown
-      const { code, problem, member } = thrown
-      if (code !== 'too_many') {
-        // Those alone for which the issuer was called, so that no page of others uses up what this address has.
-        if (code !== 'unavailable' && code !== 'stale') failures.count(address)
-        const who = member === undefined ? {} : { member: plainName(member) }
-        refusedSignIns.enter({ address, code, means: 'identity_provider', more: { issuer: choice.name, ...who } })
-        log.warn({ issuer: choice.name, reason: code, problem, address }, 'sign-in refused')
-      }
+      const { code } = thrown
+      // Those alone for which the issuer was called, so that no page of others uses up what this address has.
+      if (code !== 'unavailable' && code !== 'stale' && code !== 'too_many') failures.count(address)
+      // One that is refused for its number is not entered: the first ones were.
+      if (code !== 'too_many') this.report(choice.name, thrown, address)
       // A page of others that leads a browser here does not end the sign-in which that browser has begun.
       const cookies = code === 'stale' ? {} : { 'Set-Cookie': gone }
       response.writeHead(303, { ...headers, ...cookies, Location: `/control-room/#refused=${code}` }).end()
     }
+  }
+
+  /** Strangers decide how many there are: the audit log has as many of a minute as of other sign-ins, and the log no more. */
+  private report(issuer: string, { code, problem, member }: SignInRefusal, address: string): void {
+    const { refusedSignIns, log } = this.options
+    const who = member === undefined ? {} : { member: plainName(member) }
+    const isEntered = refusedSignIns.enter({ address, code, means: 'identity_provider', more: { issuer, ...who } })
+    if (isEntered) log.warn({ issuer, reason: code, problem, address }, 'sign-in refused')
   }
 
   /** @throws SignInRefusal */

@@ -29,7 +29,8 @@ export class RefusedSignIns {
     this.note = note
   }
 
-  enter({ address, code, means, more }: RefusedSignIn): void {
+  /** @returns false where it is not entered, since there were too many: the log has no line of it either. */
+  enter({ address, code, means, more }: RefusedSignIn): boolean {
     const now = this.clock.monotonic()
     if (now - this.beganAt >= MINUTE) {
       this.beganAt = now
@@ -37,12 +38,13 @@ export class RefusedSignIns {
     }
     if (this.count >= MAX_PER_MINUTE) {
       this.skipped++
-      return
+      return false
     }
     this.count++
     const skipped = this.skipped === 0 ? {} : { not_entered: this.skipped }
     this.skipped = 0
     const after = { means, error: code, ...more, ...skipped }
     this.note({ actor: VISITOR, address, action: 'session.refused', subject: 'control room', before: null, after })
+    return true
   }
 }

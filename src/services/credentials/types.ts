@@ -48,6 +48,8 @@ export interface Credential {
   renew(refused: Grant | undefined): Promise<boolean>
   /** Headers of one call: name, value, name, value. @throws Fault where there is none. */
   headers(call: CredentialedCall): readonly string[]
+  /** True for the key of a team, whose provider's words its callers may read. */
+  readonly isOwn?: boolean | undefined
   /** True for a text that shows the credential. */
   isIn(text: string): boolean
   /** Stands for the settings of its source, and shows nothing of them. */

@@ -79,7 +79,7 @@ export class EventSources {
 
   /** @param problem code of the fault. @param setting where the configuration has the key. */
   accountRefused(provider: string, problem: string, setting: string): void {
-    const refusals = this.countSince(JSON.stringify(['account', provider, problem]))
+    const refusals = this.countSince(JSON.stringify(['account', provider, problem, setting]))
     if (refusals === 0) return
     const data = { provider, problem, setting, refusals, process: this.process }
     this.log.raise(PROVIDER_ACCOUNT.make({ at: this.clock.now(), subject: provider, data }))

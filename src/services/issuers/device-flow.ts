@@ -163,7 +163,11 @@ interface Opened {
 
 const EXPIRED = 'The code has expired before it was entered'
 
+/** The characters of a credential (RFC 6749, appendix A.12): no other ones reach a header or a terminal. */
+const TOKEN = /^[\x20-\x7e]+$/
+
 function issued({ access_token: accessToken, refresh_token: refreshToken, expires_in: lastsSeconds }: TokenEndpointResponse): IssuedTokens {
+  if (!TOKEN.test(accessToken)) throw new CredentialError('the access token has characters that none may have')
   return { accessToken, refreshToken, lastsSeconds }
 }
 

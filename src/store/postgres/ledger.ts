@@ -11,6 +11,8 @@ import type { LedgerReader } from '../../ledger/reader.ts'
 import { searchPages } from '../../ledger/search.ts'
 import { sessionNamePages, sessionSumPages } from '../../ledger/session-use.ts'
 import type {
+  ByokUse,
+  ByokUseQuery,
   FoundPage,
   GenerationRecord,
   GenerationSearch,
@@ -143,6 +145,18 @@ export class PostgresLedger implements LedgerReader {
   async rebuildUse(): Promise<number> {
     const [row] = await this.connection.run(sql<{ day: number }>`select headgate_rebuild_use() as day`.compile(query))
     return (row?.day ?? 0) * DAY_MS
+  }
+
+  /** In the form of a key the sums of all connections that have added to it. @throws Fault `unavailable`. */
+  async byokUse({ from, until, keys }: ByokUseQuery): Promise<ByokUse[]> {
+    const of = keys === undefined ? sql`true` : sql`(key = any(${keys.map(storable)}) or payer = any(${keys.map(storable)}))`
+    const sums = sql<Omit<ByokUse, 'upstream' | 'counted'> & { upstream: string; counted: string }>`
+      select day, key, payer, model, endpoint, provider, sum(requests)::bigint as requests, sum(upstream)::text as upstream,
+        sum(counted)::text as counted
+      from byok_use where day >= ${Math.floor(from / DAY_MS)} and day < ${Math.ceil(until / DAY_MS)} and ${of}
+      group by day, key, payer, model, endpoint, provider`
+    const rows = await this.connection.run(sums.compile(query))
+    return rows.map((row) => ({ ...row, day: row.day * DAY_MS, upstream: BigInt(row.upstream), counted: BigInt(row.counted) }))
   }
 
   sessionNames(wanted: SessionQuery): Promise<SessionName[]> {

@@ -11,6 +11,7 @@ import type { Balance, LeaseAnswer, LeaseAsk, LeaseName, Pulse, PulseReply, Sett
 import { needsNewer, SCHEMA_VERSION } from '../schema.ts'
 import { PostgresAuditLog } from './audit-log.ts'
 import { PostgresAuditReaders } from './audit-readers.ts'
+import { PostgresByokKeys } from './byok-keys.ts'
 import { PostgresCompactionKeys } from './compaction-keys.ts'
 import { type ConnectionReport, type Prepared, TIME_LIMITS, type TimeLimits } from './connection.ts'
 import { type Connections, closeConnections, openConnections } from './connections.ts'
@@ -123,6 +124,7 @@ export class PostgresRecord implements StoreOfRecord {
   readonly ledger: PostgresLedger
   readonly guardrails: PostgresGuardrails
   readonly compactionKeys: PostgresCompactionKeys
+  readonly byokKeys: PostgresByokKeys
   readonly readers: PostgresReaders
   readonly events: PostgresEvents
   readonly auditLog: PostgresAuditLog
@@ -142,6 +144,7 @@ export class PostgresRecord implements StoreOfRecord {
     this.ledger = new PostgresLedger(connections.readings, this.readers, keys)
     this.guardrails = new PostgresGuardrails(connections, pen)
     this.compactionKeys = new PostgresCompactionKeys(connections, pen)
+    this.byokKeys = new PostgresByokKeys(connections, pen)
     this.events = new PostgresEvents(connections, pen)
     this.auditLog = new PostgresAuditLog(connections, pen)
     this.auditReaders = new PostgresAuditReaders(connections, this.auditLog)

@@ -168,6 +168,16 @@ export interface CompactionKeyTable {
   created_at: number
 }
 
+export interface ByokKeyTable {
+  id: string
+  version: number
+  provider: string
+  encrypted: string
+  terms: string
+  created_at: number
+  updated_at: number | null
+}
+
 export interface EventTable {
   number: number
   id: string
@@ -237,6 +247,7 @@ export interface Tables {
   given_id: GivenIdTable
   secret: SecretTable
   compaction_key: CompactionKeyTable
+  byok_key: ByokKeyTable
   event: EventTable
   event_delivery: EventDeliveryTable
   event_receiver: EventReceiverTable

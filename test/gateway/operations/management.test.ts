@@ -474,6 +474,7 @@ t.test('activity: the last 30 full days', async (t) => {
     endpoint_id: 'acme/one@first',
     provider_name: 'first',
     byok_usage_inference: 0,
+    byok_requests: 0,
   }
   const usage = { prompt_tokens: 11, completion_tokens: 7, reasoning_tokens: 2, cache_discount: 0 }
   t.same(await rows(), [

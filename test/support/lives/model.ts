@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { windowStarts } from '../../../src/core/windows.ts'
 import type { Balance } from '../../../src/store/record.ts'
-import { ACCOUNTS, type Account, type Bound, KEYS, type Key, LIMIT_STEP, PAYERS, type Terms } from './steps.ts'
+import { ACCOUNTS, type Account, type Bound, KEYS, type Key, LIMIT_STEP, PAYERS, PLACES, type Terms } from './steps.ts'
 
 export type { Account, Key } from './steps.ts'
 
@@ -17,6 +17,8 @@ export interface Grant {
 export interface Charge {
   readonly seq: number
   readonly key: Key
+  /** As they were at the first hold. */
+  readonly payers: readonly Account[]
   /** Nano-dollars. */
   readonly cost: number
   /** Milliseconds since the epoch, by the true time. */
@@ -28,6 +30,7 @@ export interface Charge {
 
 export interface Held {
   readonly key: Key
+  readonly payers: readonly Account[]
   /** Nano-dollars. */
   readonly amount: number
   readonly grant: Grant
@@ -47,6 +50,8 @@ export class Model {
   /** Bounds that an operator has changed, with the place of the change: they hold for what is asked for from then on. */
   private readonly changed = new Map<Bound, number>()
   private places = 0
+  /** Of each key now. */
+  private readonly payers: Record<Key, readonly Account[]> = { ...PAYERS }
   /** Bounds of an operator in place of others. */
   private readonly successors = new Map<Bound, Bound>()
   private readonly begun: number
@@ -58,6 +63,14 @@ export class Model {
     const copied = { parent: [...parent], one: [...one], two: [...two], three: [...three] }
     this.bounds = { ...copied, team: [...team], organisation: [...organisation], root: [...root] }
     this.begun = now
+  }
+
+  payersNow(key: Key): readonly Account[] {
+    return this.payers[key]
+  }
+
+  move(place: number): void {
+    this.payers.three = PLACES[place]
   }
 
   /** Its own bounds now. */
@@ -87,7 +100,15 @@ export class Model {
 
   /** @param at milliseconds since the epoch, by the record's clock. */
   refund(key: Key, nano: number, at: number): void {
-    this.charges.push({ seq: 0, key, cost: -nano, at, grant: { under: [], place: ++this.places }, isRefund: true })
+    this.charges.push({
+      seq: 0,
+      key,
+      payers: this.payers[key],
+      cost: -nano,
+      at,
+      grant: { under: [], place: ++this.places },
+      isRefund: true,
+    })
   }
 
   settle(charge: Charge): void {
@@ -122,7 +143,7 @@ export class Model {
 
   /** Limits of a request of a key that is made now. */
   keyLimits(key: Key): [Account, Bound][] {
-    const accounts: readonly Account[] = [key, ...PAYERS[key]]
+    const accounts: readonly Account[] = [key, ...this.payers[key]]
     return accounts.flatMap((account) => this.bounds[account].map((bound): [Account, Bound] => [account, bound]))
   }
 
@@ -169,6 +190,6 @@ export class Model {
 }
 
 /** Spending of a key counts at its payers as well. */
-function counts({ key }: { key: Key }, account: Account): boolean {
-  return key === account || PAYERS[key].includes(account)
+function counts({ key, payers }: Pick<Held, 'key' | 'payers'>, account: Account): boolean {
+  return key === account || payers.includes(account)
 }

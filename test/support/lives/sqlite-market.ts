@@ -19,13 +19,14 @@ export function opener(folder: string): () => Promise<OpenMarket> {
     const clock = new WallClock()
     const file = join(folder, `${threadId}-${++files}.db`)
     const bookkeeping = keepLocally(openStore(`sqlite:${file}`, { clock }), clock)
-    const { journal, keys, guardrails, compactionKeys, givenIds, events, auditLog, refusals, credit, ledger } = bookkeeping
+    const { journal, keys, guardrails, compactionKeys, byokKeys, givenIds, events, auditLog, refusals, credit, ledger } = bookkeeping
     const record = new LocalRecord({
       journal,
       ledger,
       keys,
       guardrails,
       compactionKeys,
+      byokKeys,
       givenIds,
       events,
       auditLog,

@@ -10,13 +10,16 @@ export type Key = (typeof KEYS)[number]
 export const ACCOUNTS = [...KEYS, 'team', 'organisation', 'root'] as const
 export type Account = (typeof ACCOUNTS)[number]
 
-/** The nearest first. */
+/** The nearest first, until a step moves a key. */
 export const PAYERS: Readonly<Record<Key, readonly Account[]>> = {
   parent: ['team', 'organisation', 'root'],
   one: ['parent', 'team', 'organisation', 'root'],
   two: ['parent', 'team', 'organisation', 'root'],
   three: ['organisation', 'root'],
 }
+
+/** Payers that an operator moves the third key to. */
+export const PLACES = [['organisation', 'root'], ['team', 'organisation', 'root'], ['root'], []] as const satisfies readonly Account[][]
 
 /** End of an exchange. `over` reports more than its cap allows; `failed over` pays the second provider alone, `nonsense` reports what is not possible. */
 export const ENDS = ['completed', 'over', 'left', 'left early', 'deadline', 'slow', 'provider failed', 'failed over', 'nonsense'] as const
@@ -34,6 +37,8 @@ export type Step =
   | { do: 'refund'; key: Key; share: number; twice: boolean }
   /** An operator changes a limit, or adds a budget where there is none of that number. */
   | { do: 'bound'; key: Account; index: number; bound: Bound }
+  /** An operator moves the third key, which has open requests perhaps. */
+  | { do: 'move'; place: number }
   /** The clock on the wall moves on, also over the ends of windows. */
   | { do: 'leap'; hours: number }
 
@@ -86,6 +91,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
       twice: fc.boolean(),
     }),
   },
+  { weight: 1, arbitrary: fc.record({ do: fc.constant('move' as const), place: fc.nat(PLACES.length - 1) }) },
   { weight: 2, arbitrary: fc.record({ do: fc.constant('leap' as const), hours: fc.constantFrom(1, 13, 24, 24 * 7, 24 * 32) }) },
 )
 

@@ -10,7 +10,7 @@ import { holdRow, settleRow, TAG } from '../../store/samples.ts'
 import { MemoryJournal } from '../memory/journal.ts'
 import type { Market } from './market.ts'
 import { type Account, type Grant, type Held, type Key, Model } from './model.ts'
-import { ACCOUNTS, type End, KEYS, PAYERS, PROCESSES, type Step, type Terms } from './steps.ts'
+import { ACCOUNTS, type End, KEYS, PROCESSES, type Step, type Terms } from './steps.ts'
 
 /** One nano-dollar per token. */
 const PRICE = { prompt: 1_000_000_000n, completion: 1_000_000_000n }
@@ -49,6 +49,8 @@ interface Life {
 interface Open {
   readonly hold: Hold
   readonly key: Key
+  /** Of the first hold. */
+  readonly payers: readonly Account[]
   readonly process: number
   /** Grant of the last part, or of any part without a limit. */
   grant: Grant
@@ -122,6 +124,7 @@ export class World {
     else if (step.do === 'fault') this.processes[step.process].life?.way.mode(step.mode, step.call)
     else if (step.do === 'bound') this.model.change(step.key, step.index, step.bound)
     else if (step.do === 'refund') await this.refund(step)
+    else if (step.do === 'move') this.model.move(step.place)
     else if (step.do === 'leap') this.market.clock.leap(step.hours * 3_600_000)
     else await this.market.pass(step.ms)
     await this.market.quiet()
@@ -154,6 +157,7 @@ export class World {
     const { life } = this.processes[process]
     if (!life) return
     const hold = new Hold()
+    const payers = this.model.payersNow(key)
     const limits = this.model.keyLimits(key)
     const taken = hold.take(this.account(life, key), { full, floor: Math.floor(full * share) }, this.keyAllowances(key))
     const done = (held: number | undefined): void => {
@@ -161,7 +165,7 @@ export class World {
       assert.ok(held <= full, 'no more than was asked for')
       const seq = Math.floor(this.market.clock.now()) * 4096 + (++lastSeq % 4096)
       hold.raiseFloor(held >> 1)
-      this.open.set(seq, { hold, key, process, grant: this.model.granted(limits), settling: false })
+      this.open.set(seq, { hold, key, payers, process, grant: this.model.granted(limits), settling: false })
       if (held > 0) this.model.checkGranted(limits, this.market.clock.now(), this.held())
       this.write(life, seq, { hold, key })
     }
@@ -182,11 +186,13 @@ export class World {
     if (!life) return
     hold.conclude({ amount: hold.amount, floor: hold.floor }, Math.floor(hold.amount * part))
     exchange.settling = true
+    // A key that has moved goes on under the allowances of its first hold.
+    const hasMoved = exchange.payers !== this.model.payersNow(key)
     const limits = this.model.keyLimits(key)
     const taken = hold.take(this.account(life, key), { full, floor: 0 }, this.keyAllowances(key))
     const done = (): void => {
       exchange.settling = false
-      if (exchange.grant.under.length > 0) exchange.grant = this.model.granted(limits)
+      if (exchange.grant.under.length > 0 && !hasMoved) exchange.grant = this.model.granted(limits)
       if (this.processes[process].life === life) this.write(life, seq, exchange)
     }
     if (taken instanceof Promise) this.wait(life, taken.then(done, done))
@@ -213,7 +219,7 @@ export class World {
     const exchange = this.open.get(seq)
     const life = exchange && this.processes[exchange.process].life
     if (!exchange || !life || exchange.settling) return
-    const { hold, key, process } = exchange
+    const { hold, key, payers, process } = exchange
     const { amount } = hold
     const [endedBy, progress] = ENDINGS[end]
     const input = Math.floor(amount / 3)
@@ -244,7 +250,7 @@ export class World {
       this.open.delete(seq)
       assert.equal(charged + unrecovered, cost, 'nothing else is unpaid')
       assert.ok(charged >= Math.min(cost, amount), 'up to the hold all is charged')
-      this.model.settle({ seq, key, cost: charged, at: ended, grant: exchange.grant })
+      this.model.settle({ seq, key, payers, cost: charged, at: ended, grant: exchange.grant })
       const lost = this.model.lost[key]
       lost.unrecovered += unrecovered
       lost.disputed += disputed
@@ -256,9 +262,10 @@ export class World {
   /** No more than the record knows of. */
   private async refund({ key, share, twice }: Extract<Step, { do: 'refund' }>): Promise<void> {
     const { market, model } = this
-    const [balance] = await market.record.balances([this.identity(key)])
-    const amount = Math.floor(Number(balance?.spent ?? 0) * share)
-    if (amount === 0 || this.ownSpent(key) < amount) return
+    const accounts: readonly Account[] = [key, ...model.payersNow(key)]
+    const spent = (await market.record.balances(accounts.map((account) => this.identity(account)))).map((balance) => Number(balance.spent))
+    const amount = Math.floor((spent[0] ?? 0) * share)
+    if (amount === 0 || this.ownSpent(key) < amount || spent.some((each) => each < amount)) return
     const at = Math.floor(market.clock.now())
     const once = `${this.name} refund ${++this.refunds}`
     const of = {
@@ -290,12 +297,12 @@ export class World {
     each.life.way.gone()
     each.life.timers.stop()
     each.life = undefined
-    for (const [seq, { hold, key, grant, process: of }] of this.open) {
+    for (const [seq, { hold, key, payers, grant, process: of }] of this.open) {
       if (of !== process) continue
       this.open.delete(seq)
       // The row says what was written last; a turn that was taking more had not written it.
       const { hold: row } = each.journal.find(generationId(seq, TAG)) ?? {}
-      this.model.settle({ seq, key, cost: row?.floor ?? hold.floor, at: Math.floor(seq / 4096), grant })
+      this.model.settle({ seq, key, payers, cost: row?.floor ?? hold.floor, at: Math.floor(seq / 4096), grant })
     }
   }
 
@@ -341,15 +348,18 @@ export class World {
   }
 
   private keyAllowances(key: Key): Allowance[] {
-    return [key, ...PAYERS[key]].flatMap((account, level) => this.model.ownBounds(account).map((bound) => ({ ...bound, level })))
+    return [key, ...this.model.payersNow(key)].flatMap((account, level) =>
+      this.model.ownBounds(account).map((bound) => ({ ...bound, level })),
+    )
   }
 
   private identity(key: Account): string {
     return `${this.name} ${key}`
   }
 
-  private keyPayer(key: Key): { payer: string } {
-    return { payer: PAYERS[key].map((account) => this.identity(account)).join('>') }
+  private keyPayer(key: Key): { payer?: string } {
+    const payers = this.model.payersNow(key)
+    return payers.length === 0 ? {} : { payer: payers.map((account) => this.identity(account)).join('>') }
   }
 
   /** The process's own clock, which may be wrong. */
@@ -365,7 +375,7 @@ export class World {
   }
 
   private held(): Held[] {
-    return Array.from(this.open.values(), ({ hold, key, grant }) => ({ key, grant, amount: hold.amount }))
+    return Array.from(this.open.values(), ({ hold, key, payers, grant }) => ({ key, payers, grant, amount: hold.amount }))
   }
 
   private async check(): Promise<void> {

@@ -7,6 +7,7 @@ import { SqliteKeys } from '../../../src/store/keys.ts'
 import { memoryDatabase } from '../../../src/store/sqlite.ts'
 import { SqliteAuditLog } from '../../../src/store/sqlite-audit-log.ts'
 import { SqliteAuditReaders } from '../../../src/store/sqlite-audit-readers.ts'
+import { SqliteByokKeys } from '../../../src/store/sqlite-byok-keys.ts'
 import { SqliteEvents } from '../../../src/store/sqlite-events.ts'
 import { SqliteGuardrails } from '../../../src/store/sqlite-guardrails.ts'
 import { SqliteRefusals } from '../../../src/store/sqlite-refusals.ts'
@@ -15,6 +16,7 @@ export function memoryStores(db: DatabaseSync = memoryDatabase()) {
   const auditLog = new SqliteAuditLog(db)
   return {
     compactionKeys: new SqliteCompactionKeys(db),
+    byokKeys: new SqliteByokKeys(db),
     events: new SqliteEvents(db),
     auditLog,
     auditReaders: new SqliteAuditReaders(db, auditLog),
@@ -29,6 +31,7 @@ export function memoryStoresWithKeys(clock: Clock) {
   const auditLog = new SqliteAuditLog(db, { clock })
   const events = new SqliteEvents(db, auditLog)
   const compactionKeys = new SqliteCompactionKeys(db, auditLog)
+  const byokKeys = new SqliteByokKeys(db, auditLog)
   const guardrails = new SqliteGuardrails(db, undefined, auditLog)
-  return { ...memoryStores(db), auditLog, events, compactionKeys, guardrails, keys: new SqliteKeys(db, clock, auditLog) }
+  return { ...memoryStores(db), auditLog, events, compactionKeys, byokKeys, guardrails, keys: new SqliteKeys(db, clock, auditLog) }
 }
