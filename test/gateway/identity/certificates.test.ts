@@ -19,6 +19,7 @@ auth:
     rules:
       - { when: { spiffe: spiffe://acme/agent }, name: agents, parent: agents, limit: "1.00", allowed_models: [acme/one] }
       - { when: { spiffe: spiffe://acme/other }, name: others, disabled: true }
+      - { when: { spiffe: spiffe://acme/finance }, name: finance, role: billing }
       - { when: { subject.O: Acme, san.dns: [batch.acme.example, worker.acme.example] }, name: batch }
 `
 const start = (t: Parameters<typeof startTlsScene>[0], options: TlsSceneOptions = {}) =>
@@ -155,6 +156,50 @@ t.test('a WebSocket opens with a certificate', async (t) => {
   t.match(await ended, /response\.completed/)
 })
 
+t.test('a rule gives a role, and its callers manage and call no models', async (t) => {
+  const scene = await start(t)
+  const fetch = scene.client(client(scene.files, { uris: ['spiffe://acme/finance'] }))
+  t.equal((await scene.chat(fetch, {}, NO_KEY)).status, 403, 'no completions')
+  const list = await fetch(`${scene.gateway.url}/v1/keys`)
+  t.equal(list.status, 200, await list.text())
+  const headers = { 'content-type': 'application/json' }
+  const made = await fetch(`${scene.gateway.url}/v1/keys`, { method: 'POST', headers, body: JSON.stringify({ name: 'more' }) })
+  t.equal(made.status, 403, 'billing makes no keys')
+  const member = scene.client(client(scene.files))
+  t.equal((await member(`${scene.gateway.url}/v1/keys`)).status, 403, 'a rule without a role maps members')
+})
+
+t.test('a page of another origin cannot use the certificate of a browser', async (t) => {
+  const scene = await start(t)
+  const shown = client(scene.files)
+  const fetch = scene.client(shown)
+  const { host } = new URL(scene.gateway.url)
+  const refused = [
+    { 'sec-fetch-site': 'cross-site' },
+    { 'sec-fetch-site': 'same-site' },
+    { origin: 'https://evil.example' },
+    { origin: 'null' },
+  ]
+  for (const headers of refused) {
+    const reply = await scene.chat(fetch, {}, { ...NO_KEY, ...headers })
+    t.equal(reply.status, 403, JSON.stringify(headers))
+    t.match(await reply.text(), /A page of another origin/)
+  }
+  t.equal(scene.rows().length, 0, 'nothing was spent')
+  const taken = [{ 'sec-fetch-site': 'same-origin' }, { 'sec-fetch-site': 'none' }, { origin: `https://${host}` }]
+  for (const headers of taken) t.equal((await scene.chat(fetch, {}, { ...NO_KEY, ...headers })).status, 200, JSON.stringify(headers))
+  const placeholder = { authorization: 'Bearer certificate', origin: 'https://app.example', 'sec-fetch-site': 'cross-site' }
+  t.equal((await scene.chat(fetch, {}, placeholder)).status, 200, 'a preflight has let it')
+  const socket = new WebSocket(`wss://${host}/v1/responses`, {
+    ca: scene.files.ca.cert,
+    cert: shown.cert,
+    key: pemKey(shown),
+    origin: 'https://evil.example',
+  })
+  const [failure] = (await once(socket, 'error')) as [Error]
+  t.match(failure.message, /403/)
+})
+
 t.test('an open connection works to the end of its certificate', async (t) => {
   const clock = new JumpingClock()
   const scene = await startTlsScene(t, { yaml: RULES, tls: 'client_ca: ca.crt', clock })
@@ -217,6 +262,9 @@ t.test('a file that lets certificates in without authorities is refused', async 
   await t.rejects(startTlsScene(t, { yaml: RULES }), { message: /auth\.certificates: expected server\.tls\.client_ca as well/ })
   await t.rejects(start(t, { yaml: RULES.replace('parent: agents', 'parent: agent') }), {
     message: /auth\.certificates\.rules\[0\]\.parent: no such budget/,
+  })
+  await t.rejects(start(t, { yaml: RULES.replace('{ spiffe: spiffe://acme/finance }', '{}') }), {
+    message: /auth\.certificates\.rules\[2\]\.when: every client certificate would have the role billing/,
   })
 })
 
