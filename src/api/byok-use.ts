@@ -1,5 +1,6 @@
 /** Use of keys that teams have brought, as lists of keys show it. */
 import type { Clock } from '../core/clock.ts'
+import { chargedAccounts } from '../core/payers.ts'
 import { WINDOWS, windowStarts } from '../core/windows.ts'
 import type { LedgerReader } from '../ledger/reader.ts'
 import type { ByokUse } from '../ledger/types.ts'
@@ -27,8 +28,7 @@ export async function byokSums(
   const starts = windowStarts(now)
   // A day ahead of this clock counts as well: another process may have written it.
   for (const row of await ledger.byokUse({ from: 0, until: Number.MAX_SAFE_INTEGER, keys }))
-    for (const identity of row.payer === '' ? [row.key] : [row.key, row.payer])
-      sums.set(identity, added(sums.get(identity) ?? NO_BYOK, row, starts))
+    for (const identity of chargedAccounts(row)) sums.set(identity, added(sums.get(identity) ?? NO_BYOK, row, starts))
   return sums
 }
 

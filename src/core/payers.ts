@@ -24,5 +24,11 @@ export function chargedAccounts({ key, payer }: { readonly key: string; readonly
   return [key, ...splitPayers(payer)]
 }
 
+/** The nearest payer in a column, '' where it has none: the key that issued another is its nearest payer. */
+export const NEAREST_PAYER = {
+  sqlite: `substr(payer, 1, instr(payer || '${PAYER_SEPARATOR}', '${PAYER_SEPARATOR}') - 1)`,
+  postgres: `split_part(payer, '${PAYER_SEPARATOR}', 1)`,
+} as const
+
 /** The payers in a column of PostgreSQL, as an array that is empty for an empty text. */
 export const payersColumn = (column: string): string => `string_to_array(${column}, '${PAYER_SEPARATOR}')`

@@ -2,8 +2,8 @@
 import type { IncomingMessage } from 'node:http'
 import {
   type AuditReportSource,
-  type ChargebackSource,
   type ByokSource,
+  type ChargebackSource,
   type CompactionSource,
   type DetailSource,
   type EntrySource,
@@ -39,7 +39,14 @@ const DEEPEST = 8
 /** Inputs of commands, called for each, since a reload changes them. */
 export interface CommandSource {
   /** Of keys and guardrails, sessions, refused requests, generations and entries of the ledger. */
-  records(): KeySource & GuardrailReading & SessionSource & RefusalSource & DetailSource & EntrySource & AuditReportSource & ChargebackSource
+  records(): KeySource &
+    GuardrailReading &
+    SessionSource &
+    RefusalSource &
+    DetailSource &
+    EntrySource &
+    AuditReportSource &
+    ChargebackSource
   events(): EventSource
   byok(): ByokSource
   readonly compaction: CompactionSource

@@ -4,7 +4,7 @@
  */
 import { sql } from 'kysely'
 import { COUNT_VERSIONS, COUNTS } from '../core/ledger-counts.ts'
-import { payersColumn } from '../core/payers.ts'
+import { NEAREST_PAYER, payersColumn } from '../core/payers.ts'
 import { BYOK_TRIGGERS, BYOK_USE, BYOK_USE_KEY } from './byok-use-triggers.ts'
 import { AUDIT_ENTRY, AUDIT_HEAD, BYOK_KEY, GIVEN_ID } from './columns.ts'
 import { FIRST_STEPS } from './first-steps.ts'
@@ -88,7 +88,7 @@ STEPS.push({
     script.table('byok_key', BYOK_KEY, ['id'])
     script.table('byok_use', BYOK_USE, BYOK_USE_KEY)
     script.raw(sql`create index byok_use_key on byok_use (key, day)`)
-    script.raw(sql`create index byok_use_payer on byok_use (payer, day) where payer <> ''`)
+    script.raw(sql.raw(`create index byok_use_payer on byok_use ((${NEAREST_PAYER[script.database]}), day) where payer <> ''`))
     for (const text of BYOK_TRIGGERS[script.database]) script.raw(sql.raw(text))
   },
 })

@@ -141,7 +141,7 @@ export const SQLITE_MIGRATIONS: readonly (readonly string[])[] = [
     'create table "byok_key" ("id" text not null, "version" integer not null, "provider" text not null, "encrypted" text not null, "terms" text not null, "created_at" integer not null, "updated_at" integer, constraint "byok_key_pkey" primary key ("id")) strict, without rowid',
     'create table "byok_use" ("day" integer not null, "key" text not null, "payer" text not null, "model" text not null, "endpoint" text not null, "provider" text not null, "shard" integer not null, "requests" integer not null, "upstream" integer not null, "counted" integer not null, constraint "byok_use_pkey" primary key ("day", "key", "payer", "model", "endpoint", "provider", "shard")) strict, without rowid',
     'create index byok_use_key on byok_use (key, day)',
-    "create index byok_use_payer on byok_use (payer, day) where payer <> ''",
+    "create index byok_use_payer on byok_use ((substr(payer, 1, instr(payer || '>', '>') - 1)), day) where payer <> ''",
     "create trigger byok_use_added after insert on settlement when instr(new.facts, '\"is_byok\":true') > 0 begin insert into byok_use (day, key, payer, model, endpoint, provider, shard, requests, upstream, counted) select hold.seq / 4096 / 86400000, key, payer, ifnull(json_extract(new.facts, '$.model'), model), ifnull(json_extract(new.facts, '$.endpoint'), endpoint), ifnull(json_extract(new.facts, '$.provider'), ''), 0, 1, ifnull(json_extract(new.facts, '$.byok_nano'), 0), ifnull(json_extract(new.facts, '$.byok_counted_nano'), 0) from hold where hold.seq = new.seq on conflict (day, key, payer, model, endpoint, provider, shard) do update set requests = byok_use.requests + 1, upstream = byok_use.upstream + excluded.upstream, counted = byok_use.counted + excluded.counted; end",
   ],
 ]
@@ -215,5 +215,5 @@ export const SQLITE_TABLES: readonly string[] = [
   'CREATE INDEX audit_entry_action on audit_entry (action, sequence)',
   'CREATE INDEX audit_entry_subject on audit_entry (subject, sequence)',
   'CREATE INDEX byok_use_key on byok_use (key, day)',
-  "CREATE INDEX byok_use_payer on byok_use (payer, day) where payer <> ''",
+  "CREATE INDEX byok_use_payer on byok_use ((substr(payer, 1, instr(payer || '>', '>') - 1)), day) where payer <> ''",
 ]

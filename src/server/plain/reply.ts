@@ -9,7 +9,7 @@ export class PlainRequest implements CallerRequest {
   readonly path: string
   readonly headers: IncomingHttpHeaders
   readonly socket: Socket
-  /** Let go of once it is read: the request lives as long as its reply. */
+  /** Released once it is read: the request lives as long as its reply. */
   body: Buffer
 
   constructor(socket: Socket, { path, headers, body }: { path: string; headers: IncomingHttpHeaders; body: Buffer }) {

@@ -4,6 +4,7 @@ import { sql } from 'kysely'
 import type { AuditKeys } from '../../core/audit-keys.ts'
 import { parseGenerationId } from '../../core/ids.ts'
 import { BY_DAY } from '../../core/ledger-counts.ts'
+import { NEAREST_PAYER } from '../../core/payers.ts'
 import { VERIFY_READER } from '../../core/reader-names.ts'
 import { rowCountsFrom } from '../../core/row-counts.ts'
 import type { ChargeQuery, ChargeStatement } from '../../ledger/charge-sums.ts'
@@ -149,7 +150,10 @@ export class PostgresLedger implements LedgerReader {
 
   /** In the form of a key the sums of all connections that have added to it. @throws Fault `unavailable`. */
   async byokUse({ from, until, keys }: ByokUseQuery): Promise<ByokUse[]> {
-    const of = keys === undefined ? sql`true` : sql`(key = any(${keys.map(storable)}) or payer = any(${keys.map(storable)}))`
+    const of =
+      keys === undefined
+        ? sql`true`
+        : sql`(key = any(${keys.map(storable)}) or (payer <> '' and ${sql.raw(NEAREST_PAYER.postgres)} = any(${keys.map(storable)})))`
     const sums = sql<Omit<ByokUse, 'upstream' | 'counted'> & { upstream: string; counted: string }>`
       select day, key, payer, model, endpoint, provider, sum(requests)::bigint as requests, sum(upstream)::text as upstream,
         sum(counted)::text as counted
