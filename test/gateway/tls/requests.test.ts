@@ -21,6 +21,19 @@ t.test('one connection serves requests of every form', async (t) => {
   for (const reply of replies) t.equal(reply.status, 200, await reply.text())
 })
 
+t.test('the address that the gateway states of itself begins with https', async (t) => {
+  const issuer = `{ issuer: "https://login.example.com", audiences: [ headgate ], login: { client_id: machine }, rules: [ { when: {} } ] }`
+  const keys = '[ { name: app, key: "sk-router-v1-0123456789abcdef0123456789abcdef" } ]'
+  const { gateway, chat, client } = await startTlsScene(t, { yaml: `auth: { keys: ${keys}, issuers: [ ${issuer} ] }` })
+  const fetch = client()
+  const path = '/.well-known/oauth-protected-resource'
+  t.match(await (await fetch(gateway.url + path)).json(), { resource: gateway.url })
+  const none = { authorization: '' }
+  for (const reply of [await chat(fetch, {}, none), await fetch(`${gateway.url}/v1/key`)])
+    t.equal(reply.headers.get('www-authenticate'), `Bearer resource_metadata="${gateway.url}${path}"`, reply.url)
+  t.match(gateway.url, /^https:/)
+})
+
 t.test('a WebSocket of Responses opens over TLS', async (t) => {
   const { gateway, files } = await startTlsScene(t)
   const socket = new WebSocket(`${gateway.url.replace('https', 'wss')}/v1/responses`, {
