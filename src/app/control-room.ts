@@ -21,6 +21,8 @@ export interface ControlRoomSource {
   readonly config: () => Pick<Config, 'brand' | 'developmentKey' | 'issuers' | 'providers' | 'server'>
   /** Address of the public listener, once it listens. */
   readonly url: () => string | undefined
+  /** Path of a unix socket on which that listener is reached, where its port speaks TLS. */
+  readonly socketPath: string | undefined
   readonly addresses: ClientAddresses
   readonly store: () => AttributedKeys
   readonly routes: ReadonlyMap<string, AdminRoute>

@@ -13,6 +13,8 @@ export class OwnerSettings {
   readonly generated: string | undefined
   /** Port of the workers, once it is known: the file may leave it to chance. */
   port: number | undefined
+  /** Path of the socket on which the control room reaches the workers, where their port speaks TLS. */
+  roomSocket: string | undefined
   /** Folder of the workers' files, if the configuration names none. */
   uploads: string | undefined
   private keys: readonly KeyConfig[]
@@ -40,12 +42,12 @@ export class OwnerSettings {
   get shared(): Config {
     const { config, port = config.server.port } = this
     const { path = this.uploads, ...files } = config.store.files
-    const { token: _, ...admin } = config.admin
+    const { token: _token, tls: _tls, ...admin } = config.admin
     return {
       ...config,
       admin,
       store: { ...config.store, files: { ...files, ...(path === undefined ? {} : { path }) } },
-      server: { ...config.server, port },
+      server: { ...config.server, port, roomSocket: this.roomSocket },
       keysNamed: true,
       keys: [...this.keys],
       operatorKey: this.operatorKey,

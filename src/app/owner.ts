@@ -1,8 +1,5 @@
 /** The root of the process that owns workers: it keeps the store and the admin listener, and serves no requests itself. */
 import { randomUUID } from 'node:crypto'
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { ledgerRoutes, type OnDemandExports } from '../api/ledger.ts'
 import { type LedgerRange, settledIn } from '../api/ledger-range.ts'
 import { drawnBefore } from '../cluster/bookkeeping.ts'
@@ -29,7 +26,9 @@ import type { Drain } from '../server/drain.ts'
 import { freeAddress } from '../server/listener.ts'
 import { METRICS_TYPE, MergedMetrics, ProcessGauges } from '../server/metrics.ts'
 import { commandRoutes } from '../server/operator-commands.ts'
+import { ListenerCertificates } from '../server/tls/listener-certificates.ts'
 import { DiskFiles } from '../services/files/index.ts'
+import { readySockets } from './api-sockets.ts'
 import { startAuditUpkeep } from './audit-upkeep.ts'
 import { AuditWriter } from './audit-writer.ts'
 import { byokSource } from './byok-source.ts'
@@ -44,6 +43,7 @@ import { OwnerSettings } from './owner-settings.ts'
 import { reportKept, reportReloaded } from './reload-report.ts'
 import type { StartOptions } from './start.ts'
 import { StoreAlerts } from './store-alerts.ts'
+import { temporaryDirectory } from './temporary-directory.ts'
 
 export interface OwnOptions extends Pick<StartOptions, 'configFile' | 'host' | 'port' | 'adminPort' | 'signInLink'> {
   /** 1 to 63. */
@@ -80,13 +80,6 @@ export async function own(options: OwnOptions): Promise<Owning> {
   }
 }
 
-/** @returns a directory that goes with the owner. */
-function temporaryFiles(closers: Closer[]): string {
-  const path = mkdtempSync(join(tmpdir(), 'headgate-files-'))
-  closers.push(() => rmSync(path, { recursive: true, force: true }))
-  return path
-}
-
 type Closer = () => Promise<void> | void
 
 class Owner {
@@ -101,6 +94,7 @@ class Owner {
   private readonly settings: OwnerSettings
   private readonly closers: Closer[] = []
   private readonly alerts = new StoreAlerts(systemClock, this.logs.part('ledger'))
+  private readonly certificates: ListenerCertificates
   private draining = false
   private readonly operatorSecret = operatorSecret()
   /** Of the workers, once they listen. */
@@ -115,6 +109,8 @@ class Owner {
     this.reader = reader
     this.settings = new OwnerSettings(config, this.operatorSecret)
     this.logs.follow(config.log)
+    this.certificates = new ListenerCertificates({ clock: this.clock, log: this.logs.part('config'), metrics: this.metrics })
+    this.closers.push(() => this.certificates.close())
   }
 
   async start(): Promise<Owning> {
@@ -122,7 +118,7 @@ class Owner {
     const { config } = settings
     closers.push(this.logs.flush)
     closers.push(() => this.gauges.close())
-    if (config.store.files.path === undefined) settings.uploads = temporaryFiles(closers)
+    if (config.store.files.path === undefined) settings.uploads = temporaryDirectory('files', closers)
     const bookkeeping = await this.openLedger()
     closers.push(() => bookkeeping.close(), this.alerts.checkFile(bookkeeping.own.unchecked))
     if (bookkeeping.own.ledger.readers && config.exports.length > 0) {
@@ -155,6 +151,7 @@ class Owner {
     this.alerts.onDamage = (problem) => workerPool.notify('stopWork', problem)
     closers.push(() => workerPool.kill())
     process.once('exit', () => void workerPool.kill())
+    settings.roomSocket = await readySockets(config, closers)
     const admin = await this.listen({ bookkeeping, ownerServer, workerPool, scans, audit })
     closers.push(() => admin.close())
     // Taken for a moment: another gateway on the port would otherwise share it without a word.
@@ -318,11 +315,13 @@ class Owner {
     ])
     return startAdmin({
       ...addresses,
+      certificate: this.certificates.read('admin', this.settings.config),
       wrongTokens: createWrongTokens(this.settings.config, this.clock, callers),
       controlRoom: openControlRoom({
         clock: this.clock,
         config: () => this.settings.config,
         url: () => this.url,
+        socketPath: this.settings.roomSocket,
         store: () => store,
         addresses: callers,
         token: addresses.token,
@@ -383,6 +382,7 @@ class Owner {
 
   private reload(reload: Reload, workerPool: WorkerPool): void {
     const log = this.logs.part('config')
+    this.certificates.reload(reload.kind === 'applied' ? reload.config : this.settings.config)
     if (reload.kind !== 'applied') reportKept(log, reload)
     else {
       const { file } = reload.config

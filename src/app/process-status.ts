@@ -2,7 +2,7 @@
 import { Status, type StatusSource } from '../api/status.ts'
 import type { Clock } from '../core/clock.ts'
 import { LiveFigures, type ProcessStatus } from '../core/live-figures.ts'
-import type { OpenStreams } from '../server/http-connection.ts'
+import type { OpenStreams } from '../server/open-streams.ts'
 import type { Overload } from '../server/overload.ts'
 import { programVersion } from './version.ts'
 

@@ -14,12 +14,10 @@ import { stackWithoutMessage } from '../core/log.ts'
 import { clientDialects } from '../dialects/registry.ts'
 import { LedgerScans } from '../ledger/scans.ts'
 import { MetricRegistry } from '../machines/metrics/metrics.ts'
-import { composeChain } from '../pipeline/chain.ts'
+import { composeChains } from '../pipeline/chain.ts'
 import type { ChainDependencies } from '../pipeline/dependencies.ts'
 import { PassThroughHandler } from '../pipeline/pass-through/handler.ts'
 import type { PlanFormat } from '../pipeline/plan/format.ts'
-import { completionCaller } from '../pipeline/request/authenticate.ts'
-import { keyRateHeaders } from '../pipeline/request/shown-rates.ts'
 import { takesKey } from '../pipeline/route/own-keys.ts'
 import type { ApiKey } from '../plugin-api/key.ts'
 import { buildCatalog, type Catalog } from '../routing/catalog/catalog.ts'
@@ -32,13 +30,15 @@ import { referencePages } from '../server/docs-routes.ts'
 import { createPlanRecorder } from '../server/exchange-recorder.ts'
 import { createUploads } from '../server/file-routes.ts'
 import { Gateway, type Serving } from '../server/gateway.ts'
-import { OpenStreams } from '../server/http-connection.ts'
 import { ProcessGauges } from '../server/metrics.ts'
+import { OpenStreams } from '../server/open-streams.ts'
 import { operations } from '../server/operations.ts'
 import { Overload, systemLoop } from '../server/overload.ts'
 import { passThroughRecords } from '../server/pass-through-records.ts'
 import { shedInto } from '../server/refusals.ts'
 import { resourceMetadata } from '../server/resource-metadata.ts'
+import { socketServing } from '../server/sockets/socket-serving.ts'
+import { clientCertificate } from '../server/tls/client-certificate.ts'
 import { KeyEncryption } from '../services/byok/key-encryption.ts'
 import { Credentials } from '../services/credentials/credentials.ts'
 import { CREDENTIAL_SOURCES } from '../services/credentials/sources/index.ts'
@@ -352,7 +352,7 @@ export class Runtime {
     this.metrics.know({ model: models, provider: new Set(catalog.providers.keys()) })
     // The models of the configuration include the wildcards, which the catalogue's list leaves out.
     dependencies.retries.keep(new Set([...Object.keys(config.models), ...models]))
-    const beside = { stored: this.storedGuardrails.of(source.store.guardrails.current), tokens: this.issuers.callers(config) }
+    const beside = { stored: this.storedGuardrails.of(source.store.guardrails.current), ...this.issuers.callers(config) }
     const settings = chainSettings(config, catalog, keys, beside)
     const { callers, guardrails } = settings
     // Few requests need it, so the start does not wait for it.
@@ -361,25 +361,12 @@ export class Runtime {
     )
     const consent = consentPages(this.management)
     const metadata = resourceMetadata(config)
-    const { cors, costHeader, publicUrl, responsesWebsocket } = config.server
+    const { cors, costHeader, publicUrl } = config.server
     return {
-      sockets: responsesWebsocket.enabled
-        ? {
-            maxConnections: responsesWebsocket.maxConnections,
-            maxBody: config.server.maxBody,
-            authenticate: completionCaller({ callers, clock: source.clock, failures: dependencies.failures }),
-            rates: (key) => keyRateHeaders(key, { ...dependencies, form: 'durations' }),
-          }
-        : undefined,
+      sockets: socketServing(config, callers, dependencies),
       config,
       cors: cors && corsFor(cors.origins, costHeader ? config.brand.headers.cost : undefined),
-      fronts: {
-        generate: composeChain('generate', settings, dependencies),
-        embed: composeChain('embed', settings, dependencies),
-        count: composeChain('count', settings, dependencies),
-        prepare: composeChain('prepare', settings, dependencies),
-        plan: composeChain('plan', settings, { ...dependencies, recordExchange: createPlanRecorder(this.source.logs) }),
-      },
+      fronts: composeChains(settings, dependencies, createPlanRecorder(source.logs)),
       embeds: (slug) => catalog.find(slug)?.model.kind === 'embedding',
       operations: operations({
         callers,
@@ -394,7 +381,7 @@ export class Runtime {
       }),
       pages: (request) => reference(request) ?? consent(request) ?? metadata(request),
       passThrough: new PassThroughHandler(
-        { callers, publicUrl, guardrails, catalog, clientAddress: (request) => this.addresses.of(request) },
+        { callers, publicUrl, guardrails, catalog, clientCertificate, clientAddress: (request) => this.addresses.of(request) },
         {
           dependencies,
           proxy: this.passThrough,

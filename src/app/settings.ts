@@ -4,6 +4,7 @@ import type { Config } from '../config/config.ts'
 import { type Budgets, budgetNamed } from '../core/shared-budget.ts'
 import type { ChainSettings } from '../pipeline/dependencies.ts'
 import type { GuardrailSetting } from '../pipeline/guard/guardrail-setting.ts'
+import type { CertificateCallers } from '../pipeline/request/authentication/certificate-callers.ts'
 import { Callers } from '../pipeline/request/authentication/index.ts'
 import type { KeyLookup } from '../pipeline/request/authentication/key-lookup.ts'
 import type { TokenCallers } from '../pipeline/request/authentication/token-callers.ts'
@@ -89,11 +90,17 @@ interface Beside {
   readonly stored?: readonly GuardrailSetting[]
   /** Absent where no caller shows a token. */
   readonly tokens?: TokenCallers | undefined
+  readonly certificates?: CertificateCallers | undefined
 }
 
-export function chainSettings(config: Config, catalog: Catalog, keys: KeyLookup, { stored = [], tokens }: Beside = {}): ChainSettings {
+export function chainSettings(
+  config: Config,
+  catalog: Catalog,
+  keys: KeyLookup,
+  { stored = [], tokens, certificates }: Beside = {},
+): ChainSettings {
   return {
-    callers: new Callers({ keys, config, tokens }),
+    callers: new Callers({ keys, config, tokens, certificates }),
     catalog,
     plugins: pluginSettings(config),
     guardrails: [...fileGuardrails(config), ...stored],

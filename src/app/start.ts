@@ -18,10 +18,13 @@ import type { AdminRoute } from '../server/admin-route.ts'
 import { adminAddresses, createWrongTokens } from '../server/admin-token.ts'
 import type { SignInLink } from '../server/control-room/sign-in-link.ts'
 import { Drain } from '../server/drain.ts'
+import { closeFront } from '../server/front.ts'
 import { listen } from '../server/listener.ts'
 import { METRICS_TYPE, metricsText } from '../server/metrics.ts'
 import { commandRoutes } from '../server/operator-commands.ts'
 import type { LoopSource } from '../server/overload.ts'
+import { ListenerCertificates } from '../server/tls/listener-certificates.ts'
+import { apiSockets, readySockets } from './api-sockets.ts'
 import { startAuditUpkeep } from './audit-upkeep.ts'
 import { AuditWriter } from './audit-writer.ts'
 import { ConfigReader } from './config-reader.ts'
@@ -146,17 +149,32 @@ export async function start(options: StartOptions): Promise<Running> {
       () => runtime.config.server.drain,
       () => runtime.events.sources.drainBegun(),
     )
-    const url = await listening({ runtime, clock }, drain, closers)
+    const certificates = new ListenerCertificates({ clock, log: logs.part('config'), metrics: runtime.metrics })
+    closers.push(() => certificates.close())
+    const roomSocket = options.worker ? config.server.roomSocket : await readySockets(config, closers)
+    const url = await listening({ runtime, clock, certificates, roomSocket }, drain, closers)
     const notReady = (): string[] => [...(drain.draining ? ['draining'] : []), ...alerts.reasons()]
     runtime.status.surroundings = { open: () => drain.open, notReady, notes: () => alerts.notes() }
     const adminUrl = options.worker
       ? ''
       : await administered(
           runtime,
-          { store, alerts, notReady, log: logs.log, url, secret, exports: onDemand, link: options.signInLink, audit },
+          {
+            store,
+            alerts,
+            notReady,
+            log: logs.log,
+            url,
+            secret,
+            exports: onDemand,
+            link: options.signInLink,
+            audit,
+            certificates,
+            roomSocket,
+          },
           closers,
         )
-    const reload = reloading(config, { load, clock, runtime, options, audit }, closers)
+    const reload = reloading(config, { load, clock, runtime, options, audit, certificates }, closers)
     if (!given) {
       const log = logs.part('config')
       closers.push(
@@ -204,12 +222,14 @@ interface AdministeredSource {
   exports: OnDemandExports | undefined
   link: SignInLink | undefined
   audit: AuditWriter
+  certificates: ListenerCertificates
+  roomSocket: string | undefined
 }
 
 /** The operator's listener. @returns its address. */
 async function administered(
   runtime: Runtime,
-  { store, alerts, notReady, log, url, secret, exports, link, audit }: AdministeredSource,
+  { store, alerts, notReady, log, url, secret, exports, link, audit, certificates, roomSocket }: AdministeredSource,
   closers: Closers,
 ): Promise<string> {
   const { clock } = runtime.dependencies
@@ -232,10 +252,12 @@ async function administered(
   ])
   const admin = await startAdmin({
     ...addresses,
+    certificate: certificates.read('admin', runtime.config),
     controlRoom: openControlRoom({
       clock,
       config: () => runtime.config,
       url: () => url,
+      socketPath: roomSocket,
       store: () => store.keys,
       addresses: runtime.addresses,
       token: addresses.token,
@@ -263,16 +285,22 @@ interface ReloadSource {
   runtime: Runtime
   options: Pick<StartOptions, 'watch' | 'worker'>
   audit: AuditWriter
+  certificates: ListenerCertificates
 }
 
 /** @returns what reads the configuration anew. */
-function reloading(config: Config, { load, clock, runtime, options, audit }: ReloadSource, closers: Closers): () => Promise<Reload> {
+function reloading(
+  config: Config,
+  { load, clock, runtime, options, audit, certificates }: ReloadSource,
+  closers: Closers,
+): () => Promise<Reload> {
   let last: Reload = { kind: 'applied', config }
   const onReload = (reload: Reload): void => {
     last = reload
     // The owner of workers enters one for all of them.
     if (!options.worker) audit.note(reloadedEntry(reload, runtime.config))
     runtime.apply(reload)
+    certificates.reload(runtime.config)
   }
   const watch = watchConfig(config, {
     load,
@@ -288,21 +316,33 @@ function reloading(config: Config, { load, clock, runtime, options, audit }: Rel
   }
 }
 
-async function listening({ runtime, clock }: { runtime: Runtime; clock: Clock }, drain: Drain, closers: Closers): Promise<string> {
+interface ListeningSource {
+  runtime: Runtime
+  clock: Clock
+  certificates: ListenerCertificates
+  roomSocket: string | undefined
+}
+
+async function listening({ runtime, clock, certificates, roomSocket }: ListeningSource, drain: Drain, closers: Closers): Promise<string> {
   const { config, addresses } = runtime
   const { proxyProtocol, headerTimeout: limit } = config.server
   const proxyHeaders = proxyProtocol ? { isTrusted: (address: string) => addresses.isTrusted(address), clock, limit } : undefined
-  const { server, plain, url } = await listen({ ...config.server, proxyHeaders }, runtime.gateway)
-  drain.follow(server, plain)
-  server.on('connection', () => runtime.overload.connected())
-  closers.push(
-    () =>
-      new Promise<void>((resolve) => {
-        server.close(() => resolve())
-        server.closeAllConnections()
-        plain.closeAll()
-        runtime.gateway.closeSockets()
-      }),
+  const certificate = certificates.read('server', config)
+  const { server, fronts, plain, url } = await listen(
+    { ...config.server, proxyHeaders, certificate, sockets: apiSockets(config, roomSocket) },
+    runtime.gateway,
   )
+  drain.follow(server, plain, fronts)
+  server.on('connection', () => runtime.overload.connected())
+  closers.push(async () => {
+    const ended = fronts.map(closeFront)
+    await new Promise<void>((resolve) => {
+      server.close(() => resolve())
+      server.closeAllConnections()
+      plain.closeAll()
+      runtime.gateway.closeSockets()
+    })
+    await Promise.all(ended)
+  })
   return url
 }

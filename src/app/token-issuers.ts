@@ -1,9 +1,12 @@
-/** Verification of callers' tokens: what outlives a reload, and what each configuration makes of it. */
+/** Verification of callers' tokens, and the mapping of their certificates: what outlives a reload, and what each configuration makes of it. */
 import type { Config } from '../config/config.ts'
 import { apiKeyTerms } from '../config/keys.ts'
 import type { Clock } from '../core/clock.ts'
 import type { Log } from '../core/log.ts'
-import { type RuleTerms, TokenCallers } from '../pipeline/request/authentication/token-callers.ts'
+import { CertificateCallers } from '../pipeline/request/authentication/certificate-callers.ts'
+import type { RuleTerms } from '../pipeline/request/authentication/member-key.ts'
+import { TokenCallers } from '../pipeline/request/authentication/token-callers.ts'
+import { readCertificate } from '../services/issuers/certificate-reader.ts'
 import { KnownKeys } from '../services/issuers/known-keys.ts'
 import { TokenVerifier } from '../services/issuers/token-verifier.ts'
 
@@ -11,6 +14,7 @@ export class TokenIssuers {
   private readonly parts: { readonly clock: Clock; readonly log: Log }
   private readonly keys: KnownKeys
   private readonly made = new WeakMap<Config, TokenCallers>()
+  private readonly madeOfCertificates = new WeakMap<Config, CertificateCallers>()
 
   constructor(parts: { readonly clock: Clock; readonly log: Log }) {
     this.parts = parts
@@ -18,7 +22,11 @@ export class TokenIssuers {
   }
 
   /** The same for the same configuration, also where its catalogue or its stored guardrails have changed. */
-  callers(config: Config): TokenCallers | undefined {
+  callers(config: Config): { readonly tokens: TokenCallers | undefined; readonly certificates: CertificateCallers | undefined } {
+    return { tokens: this.withTokens(config), certificates: this.withCertificates(config) }
+  }
+
+  private withTokens(config: Config): TokenCallers | undefined {
     const { issuers } = config
     this.keys.keep(issuers)
     if (issuers.length === 0) return undefined
@@ -32,16 +40,28 @@ export class TokenIssuers {
     return made
   }
 
+  private withCertificates(config: Config): CertificateCallers | undefined {
+    const { certificates } = config
+    if (!certificates) return undefined
+    let made = this.madeOfCertificates.get(config)
+    if (!made) {
+      const rules = certificates.rules.map((rule) => mappedTerms(rule, 'certificate', config))
+      made = new CertificateCallers({ read: (certificate) => readCertificate(certificate, certificates), rules })
+      this.madeOfCertificates.set(config, made)
+    }
+    return made
+  }
+
   close(): void {
     this.keys.keep([])
   }
 }
 
-function ruleTerms(
-  { name, guardrails, ...written }: Config['issuers'][number]['rules'][number],
-  issuer: string,
-  config: Config,
-): RuleTerms {
-  const { host } = new URL(issuer)
-  return { name: name ?? host, label: host, guardrails, terms: apiKeyTerms(written, config) }
+type Rule = Config['issuers'][number]['rules'][number]
+
+const ruleTerms = (rule: Rule, issuer: string, config: Config): RuleTerms => mappedTerms(rule, new URL(issuer).host, config)
+
+/** @param label stands where a rule has no name. */
+function mappedTerms({ name, guardrails, ...written }: Rule, label: string, config: Config): RuleTerms {
+  return { name: name ?? label, label, guardrails, terms: apiKeyTerms(written, config) }
 }

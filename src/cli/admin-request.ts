@@ -18,6 +18,8 @@ export interface AdminPlace {
   /** A base address, or the path of a socket. */
   readonly address: URL | string
   readonly token: string | undefined
+  /** PEM of the only certificate that the listener may show; undefined: any that the machine trusts for the address. */
+  readonly certificate?: string | undefined
   /** Source of the token, for the message where it is missing or wrong. */
   readonly remedy: string
 }
@@ -50,7 +52,7 @@ export async function requestAdmin(adminRequest: AdminRequest, place: AdminPlace
 
 function send(
   { method, path, body, headers: more, limit }: AdminRequest,
-  { address, token }: AdminPlace,
+  { address, token, certificate }: AdminPlace,
 ): Promise<IncomingMessage | undefined> {
   const content = body === undefined ? undefined : JSON.stringify(body)
   const headers = {
@@ -59,7 +61,8 @@ function send(
     ...(content === undefined ? {} : { 'content-type': 'application/json', 'content-length': Buffer.byteLength(content) }),
   }
   const signal = limit === undefined ? undefined : AbortSignal.timeout(limit)
-  const options = { method, headers, agent: false as const, signal }
+  const pinned = certificate === undefined ? {} : { ca: certificate, allowPartialTrustChain: true, checkServerIdentity: () => undefined }
+  const options = { method, headers, agent: false as const, signal, ...pinned }
   return new Promise((resolve, reject) => {
     const sent =
       typeof address === 'string'
@@ -72,6 +75,13 @@ function send(
     sent.on('error', (error: NodeJS.ErrnoException) => (NOT_LISTENING.includes(error.code) ? resolve(undefined) : reject(error)))
     sent.end(content)
   })
+}
+
+const UNIX = 'unix:'
+
+/** The path in an address such as `unix:/run/headgate/admin.sock`; undefined for any other. */
+export function socketIn(address: string): string | undefined {
+  return address.startsWith(UNIX) && address.length > UNIX.length ? address.slice(UNIX.length) : undefined
 }
 
 export function addressText({ address }: AdminPlace): string {

@@ -4,6 +4,7 @@ import { AGENTS, type Agent, type AgentModel, type Place, ROLES, type Role } fro
 import type { Config } from '../config/config.ts'
 import { ConfigError } from '../config/problems.ts'
 import { hint } from '../config/suggest.ts'
+import { listenerUrl } from '../core/listener-url.ts'
 import { buildCatalog, type Catalog } from '../routing/catalog/catalog.ts'
 import { checkAgent } from './agents-check.ts'
 import { CONSOLE, type Streams } from './console.ts'
@@ -95,10 +96,10 @@ function firstModel(catalog: Catalog): string {
   return model.slug
 }
 
-function gatewayAddress({ server: { publicUrl, host, port } }: Config): string {
+function gatewayAddress({ server: { publicUrl, host, port, tls } }: Config): string {
   if (publicUrl !== undefined) return publicUrl
   const reached = host === '0.0.0.0' || host === '::' ? '127.0.0.1' : host
-  return `http://${reached.includes(':') ? `[${reached}]` : reached}:${port}`
+  return listenerUrl(tls ? 'https' : 'http', reached, port)
 }
 
 interface Placed {

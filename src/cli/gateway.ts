@@ -2,6 +2,7 @@
  * The gateway that a command is for: the running one, found by its address and admin token alone, and its store where none runs.
  * A configuration is read in its parts `admin` and `store` only, since the shell of an operator has none of the other variables.
  */
+import { X509Certificate } from 'node:crypto'
 import { existsSync, readFileSync } from 'node:fs'
 import type { IncomingMessage } from 'node:http'
 import { isAbsolute } from 'node:path'
@@ -16,10 +17,12 @@ import { AuditKeys } from '../core/audit-keys.ts'
 import { systemClock } from '../core/clock.ts'
 import { Fault } from '../core/faults.ts'
 import { isObject, type JsonObject } from '../core/json.ts'
+import { listenerUrl } from '../core/listener-url.ts'
+import { isPem } from '../core/pem.ts'
 import { isInside } from '../core/program-files.ts'
 import { readToken } from '../server/admin-token.ts'
 import type { CommandPath } from '../server/operator-commands.ts'
-import { type AdminPlace, type AdminRequest, addressText, requestAdmin } from './admin-request.ts'
+import { type AdminPlace, type AdminRequest, addressText, requestAdmin, socketIn } from './admin-request.ts'
 import { SHIPPED_CONFIG } from './shipped-config.ts'
 
 export interface GatewayFlags {
@@ -116,9 +119,11 @@ function refuseMissing(url: string, absent: string): void {
 }
 
 function placeAt(text: string, env: Environment): AdminPlace {
-  const address = URL.parse(text)
-  if (address === null || !/^https?:$/.test(address.protocol))
-    throw new Error(`expected the address of an admin listener such as http://127.0.0.1:8081, found ${text}`)
+  const address = socketIn(text) ?? URL.parse(text)
+  if (address === null || (typeof address !== 'string' && !/^https?:$/.test(address.protocol)))
+    throw new Error(
+      `expected the address of an admin listener such as http://127.0.0.1:8081, or unix: and the path of its socket, found ${text}`,
+    )
   const token = env.HEADGATE_ADMIN_TOKEN
   const remedy =
     token === undefined
@@ -127,12 +132,27 @@ function placeAt(text: string, env: Environment): AdminPlace {
   return { address, token, remedy }
 }
 
-function placeIn({ host, port, socket, token, tokenFile }: Config['admin'], env: Environment): AdminPlace {
+function placeIn({ host, port, socket, token, tokenFile, tls }: Config['admin'], env: Environment): AdminPlace {
   // The variable is last: it may hold the token of another gateway, which is nothing for whatever listens here.
   const own = token ?? (socket === undefined && tokenFile !== undefined ? readToken(tokenFile) : undefined)
   const found = own ?? env.HEADGATE_ADMIN_TOKEN
-  const address = socket ?? new URL(`http://${host.includes(':') ? `[${host}]` : host}:${port}`)
-  return { address, token: found, remedy: remedyFor({ token, tokenFile, isFromVariable: own === undefined && found !== undefined }) }
+  const address = socket ?? new URL(listenerUrl(tls ? 'https' : 'http', host, port))
+  const certificate = tls && writtenCertificate(tls.cert)
+  return {
+    address,
+    token: found,
+    certificate,
+    remedy: remedyFor({ token, tokenFile, isFromVariable: own === undefined && found !== undefined }),
+  }
+}
+
+/** @returns the certificate of the listener; undefined where this account may not read it, so that it has to verify as any other. */
+function writtenCertificate(cert: string): string | undefined {
+  try {
+    return new X509Certificate(isPem(cert) ? cert : readFileSync(cert)).toString()
+  } catch {
+    return undefined
+  }
 }
 
 interface TokenSource {

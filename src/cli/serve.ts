@@ -122,7 +122,7 @@ function banner({ url, adminUrl, config, catalog, generated }: BannerFacts, { li
     `headgate ${programVersion()}: ${plural(catalog.models.length, 'model')} at ${providersText([...catalog.providers.keys()])}${served}`,
     ...(catalog.providers.size === 0 ? [`No provider is left: headgate check ${config.file} names the variables that are missing`] : []),
     secret === undefined
-      ? `Use ${config.keys.length > 0 ? 'one of the keys of your configuration' : config.keysNamed ? 'a token of one of your issuers, or a key made over the API' : 'the key of HEADGATE_DEV_KEY'}.`
+      ? `Use ${config.keys.length > 0 ? 'one of the keys of your configuration' : config.keysNamed ? 'a token of one of your issuers, a client certificate, or a key made over the API' : 'the key of HEADGATE_DEV_KEY'}.`
       : `Key: ${secret}`,
     'Try it:',
     `  curl -N ${url}/v1/chat/completions -H "Authorization: Bearer ${secret ?? 'KEY'}" -H "Content-Type: application/json" -d '${body}'`,

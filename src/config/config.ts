@@ -8,6 +8,7 @@ import { brandHeaders } from './brand-headers.ts'
 import type { Environment } from './expand.ts'
 import { guardrailConfig } from './guardrails.ts'
 import { DEVELOPMENT_KEY, FALLBACK_NAME, type KeyConfig, keyConfig, plainKey } from './keys.ts'
+import { tlsSettings } from './listener-tls.ts'
 import { pluginsConfig } from './plugins.ts'
 import { type Resolved, resolved } from './resolved.ts'
 import { discovery, type provider } from './schema/providers.ts'
@@ -74,14 +75,21 @@ export function buildConfig(checked: Checked) {
     brand: { ...settings.brand, headers: brandHeaders(settings.brand.word) },
     server: {
       ...server,
+      /** Path of the socket on which the control room reaches the API; set by the root of the program, where the port speaks TLS. */
+      roomSocket: undefined as string | undefined,
       // The command line wins; paths are put behind the address with a slash of their own.
-      ...present({ host: overrides.host, port: overrides.port, publicUrl: server.publicUrl?.replace(/\/+$/, '') }),
+      ...present({
+        host: overrides.host,
+        port: overrides.port,
+        publicUrl: server.publicUrl?.replace(/\/+$/, ''),
+        tls: tlsSettings(server.tls, file),
+      }),
     },
     provider: settings.provider as ProviderPreferences | undefined,
     // Where a start writes a token of its own; absent where the store is in memory.
     admin: {
       ...admin,
-      ...present({ port: overrides.adminPort }),
+      ...present({ port: overrides.adminPort, tls: tlsSettings(admin.tls, file) }),
       ...(neighbour === undefined ? {} : { tokenFile: `${neighbour}.admin-token` }),
     },
     store: {
@@ -91,16 +99,18 @@ export function buildConfig(checked: Checked) {
     },
     // `auth` itself is not handed on, since it holds secrets. Absent: applications cannot sign in.
     ...(auth.signIn === undefined ? {} : { signIn: auth.signIn }),
-    /** True where the file says who the callers are: it has `auth.keys`, even if empty, or `auth.issuers`. */
-    keysNamed: auth.keys !== undefined || auth.issuers !== undefined,
+    /** True where the file says who the callers are: it has `auth.keys`, even if empty, `auth.issuers` or `auth.certificates`. */
+    keysNamed: auth.keys !== undefined || auth.issuers !== undefined || auth.certificates !== undefined,
     keys,
     issuers: auth.issuers ?? [],
+    /** Absent: no certificate stands in the place of a key. */
+    certificates: auth.certificates,
     fallbackKey,
     /** Of this run; set by the root of the program that serves the control room. */
     operatorKey: undefined as KeyConfig | undefined,
     /** True while the published development key is honoured: never beside a provider's real key, unless the file names it. */
     developmentKey:
-      auth.keys || auth.issuers
+      auth.keys || auth.issuers || auth.certificates
         ? keys.some(isPublished)
         : isPublished(fallbackKey) && list.every(({ key, credential }) => key === undefined && credential === undefined),
     providers: list,

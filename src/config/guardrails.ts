@@ -58,7 +58,7 @@ function shownFields({ name: _, scope: __, engine: written, ...fields }: RawGuar
 }
 
 export function checkGuardrails(raw: RawConfig, main: Source, references: References): void {
-  const keys = raw.auth?.keys?.map((key) => key.name) ?? (raw.auth?.issuers ? [] : ['dev'])
+  const keys = raw.auth?.keys?.map((key) => key.name) ?? (raw.auth?.issuers || raw.auth?.certificates ? [] : ['dev'])
   const isElsewhere = raw.auth?.keys === undefined && (main.isMisnamed([]) || main.mayHave(['auth'], 'keys'))
   const hasAllKeys = !isElsewhere && !keys.some((_, index) => main.isWrong(['auth', 'keys', index, 'name']))
   const names = new Set<string>()
@@ -72,7 +72,7 @@ export function checkGuardrails(raw: RawConfig, main: Source, references: Refere
     if (guardrail.scope?.keys.length === 0 && !isNamedByRule(guardrail.name, raw))
       main.report(
         [...at, 'scope', 'keys'],
-        'it would hold for no caller, expected a key, or a rule of auth.issuers that names this guardrail',
+        'it would hold for no caller, expected a key, or a rule of auth.issuers or auth.certificates that names this guardrail',
       )
     main.check(() => checkLists(guardrail, at, { raw, main, references }))
     main.check(() => checkFields(guardrail, at, main))
@@ -80,7 +80,8 @@ export function checkGuardrails(raw: RawConfig, main: Source, references: Refere
 }
 
 function isNamedByRule(name: string, { auth }: RawConfig): boolean {
-  return (auth?.issuers ?? []).some(({ rules }) => rules.some(({ guardrails }) => guardrails?.includes(name)))
+  const rules = [...(auth?.issuers ?? []), ...(auth?.certificates ? [auth.certificates] : [])].flatMap((each) => each.rules)
+  return rules.some(({ guardrails }) => guardrails?.includes(name))
 }
 
 interface Place {

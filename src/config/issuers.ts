@@ -1,4 +1,4 @@
-/** Rules of identity providers that the schema cannot state. */
+/** Rules of identity providers and client certificates that the schema cannot state. */
 import { isLocalHost } from '../core/transport.ts'
 import { checkTerms } from './key-rules.ts'
 import type { Path } from './problems.ts'
@@ -35,6 +35,17 @@ export function checkIssuers(raw: RawConfig, main: Source, references: Reference
     for (const [place, rule] of issuer.rules.entries())
       main.check(() => checkRule(rule, { at: [...at, 'rules', place], raw, main, references, issuer: issuer.issuer }))
   }
+}
+
+/** The rules of client certificates: without authorities no certificate is verified. */
+export function checkCertificates(raw: RawConfig, main: Source, references: References): void {
+  const certificates = raw.auth?.certificates
+  if (!certificates) return
+  const at: Path = ['auth', 'certificates']
+  if (raw.server?.tls?.client_ca === undefined && !main.mayHave(['server', 'tls'], 'client_ca') && !main.mayHave(['server'], 'tls'))
+    main.report(at, 'expected server.tls.client_ca as well, the authorities that client certificates are verified with', 'key')
+  for (const [place, rule] of certificates.rules.entries())
+    main.check(() => checkRule(rule, { at: [...at, 'rules', place], raw, main, references, issuer: '' }))
 }
 
 function checkAddresses({ issuer, jwks_uri: jwks, introspection }: RawIssuer, at: Path, main: Source): void {
@@ -78,7 +89,10 @@ function checkRule(rule: RawRule, { at, raw, main, references, issuer }: RulePla
   const budgets = Object.keys(raw.budgets ?? {})
   if (role !== 'member') {
     if (Object.keys(when).length === 0)
-      main.report([...at, 'when'], `every token of the issuer would have the role ${role}, expected a claim that names those who manage`)
+      main.report(
+        [...at, 'when'],
+        `every ${issuer === '' ? 'client certificate' : 'token of the issuer'} would have the role ${role}, expected a claim that names those who manage`,
+      )
     if (parent !== undefined) main.report([...at, 'parent'], `a caller of the role ${role} spends nothing, expected none`)
   }
   if (parent !== undefined && !budgets.includes(parent)) main.report([...at, 'parent'], `no such budget${hint(parent, budgets)}`)

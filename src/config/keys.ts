@@ -51,7 +51,7 @@ export function isLoopback(host: string): boolean {
 
 /** Keys of the configuration. */
 interface KeySettings {
-  /** True where the file says who the callers are: it has `auth.keys`, even if empty, or `auth.issuers`. */
+  /** True where the file says who the callers are: it has `auth.keys`, even if empty, `auth.issuers` or `auth.certificates`. */
   keysNamed: boolean
   keys: KeyConfig[]
   /** Used where the file names no keys: `HEADGATE_DEV_KEY`, else the development key. */

@@ -8,8 +8,9 @@ import { checkBudgets } from './budgets.ts'
 import { checkExports } from './exports.ts'
 import { PER_MILLION_EXPECTED } from './fields/scalars.ts'
 import { checkGuardrails } from './guardrails.ts'
-import { checkIssuers } from './issuers.ts'
+import { checkCertificates, checkIssuers } from './issuers.ts'
 import { checkKeyReferences, checkKeys, checkPreferences } from './key-rules.ts'
+import { checkListenerTls } from './listener-tls.ts'
 import { checkPlugins } from './plugins.ts'
 import type { Path } from './problems.ts'
 import { checkConnection } from './provider-connections.ts'
@@ -32,6 +33,7 @@ export function checkRules(raw: RawConfig, main: Source, files: ModelFiles, look
   main.check(() => checkKeys(raw, main))
   main.check(() => checkBudgets(raw, main))
   main.check(() => checkServer(raw, main))
+  main.check(() => checkListenerTls(raw, main))
   main.check(() => checkStore(raw, main))
   main.check(() => checkExports(raw, main))
   main.check(() => checkSinks(raw, main))
@@ -47,6 +49,7 @@ export function checkRules(raw: RawConfig, main: Source, files: ModelFiles, look
   main.check(() => checkPresets(raw, main, references))
   main.check(() => checkKeyReferences(raw, main, references))
   main.check(() => checkIssuers(raw, main, references))
+  main.check(() => checkCertificates(raw, main, references))
 }
 
 /** A PROXY header is believed from trusted proxies only: any other caller could name any address in it. */

@@ -37,7 +37,7 @@ export function nearest(word: string, names: Iterable<string>): string | undefin
 }
 
 /** Names listed at most: a longer list does not help. */
-const MAX_NAMES = 20
+const MAX_NAMES = 24
 
 /** Names with a word in common at most. */
 const MAX_RELATED = 3

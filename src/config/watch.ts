@@ -175,7 +175,7 @@ function fixedPaths({ properties = {} }: Rule): string[][] {
 }
 
 function valueAt(config: Config, path: readonly string[]): string | undefined {
-  const value = path.reduce<unknown>((section, name) => (section as Record<string, unknown>)[camelCase(name)], config)
+  const value = path.reduce<unknown>((section, name) => (section as Record<string, unknown> | undefined)?.[camelCase(name)], config)
   return JSON.stringify(value)
 }
 

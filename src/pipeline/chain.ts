@@ -177,6 +177,21 @@ const ENDS: Readonly<Record<Operation, { name: string; end: (composition: Compos
   plan: { name: 'preview', end: preview, what: 'the plan as JSON: nothing is sent, held, pinned or written down' },
 }
 
+/** The chains of all operations, for a configuration. @param recordPlan takes the end of a plan. */
+export function composeChains(
+  settings: ChainSettings,
+  dependencies: ChainDependencies,
+  recordPlan: ChainDependencies['recordExchange'],
+): Readonly<Record<Operation, Front>> {
+  return {
+    generate: composeChain('generate', settings, dependencies),
+    embed: composeChain('embed', settings, dependencies),
+    count: composeChain('count', settings, dependencies),
+    prepare: composeChain('prepare', settings, dependencies),
+    plan: composeChain('plan', settings, { ...dependencies, recordExchange: recordPlan }),
+  }
+}
+
 /** The chain of an operation, for a configuration. */
 export function composeChain(operation: Operation, settings: ChainSettings, dependencies: ChainDependencies): Front {
   const services = new Map<string, Service<never>>()

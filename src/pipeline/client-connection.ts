@@ -1,4 +1,5 @@
 /** Connection to the caller, as the pipeline needs it; the server implements it over HTTP. */
+import type { X509Certificate } from 'node:crypto'
 import type { OutgoingHttpHeaders } from 'node:http'
 import type { Cancel } from '../plugin-api/exchange.ts'
 
@@ -18,6 +19,10 @@ export interface ClientConnection {
   address?(): string
   /** Digest of the secret that the caller sent; a connection remembers its last one. Absent where there is no socket. */
   digest?(secret: string): string
+  /** True where the caller has come over TLS. */
+  isEncrypted?(): boolean
+  /** Certificate of the caller, which the listener has verified; the same object for every request of a connection. */
+  certificate?(): X509Certificate | undefined
   /**
    * @param limit bytes.
    * @throws Fault `too_large`, `client_timeout`, `client_gone`, `unavailable` without memory for it, or the reason of the cancel.

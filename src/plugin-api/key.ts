@@ -63,10 +63,11 @@ export interface ApiKey {
   }
   /** Of such a key: the key that issued it, as it was when this one was looked up. Its limit, budgets and rates hold as well. */
   readonly issuer?: ApiKey
-  /** Of a caller that has shown a token of an identity provider in the place of a key. */
+  /** Of a caller that has shown a token of an identity provider, or a client certificate, in the place of a key. */
   readonly token?: {
-    /** As the claim `iss` has it. */
+    /** As the claim `iss` has it; of a certificate `certificate:` and the claim that names its holder. */
     readonly issuer: string
+    readonly isCertificate?: boolean
     /** Names of guardrails of the file that its rule names. */
     readonly guardrails: readonly string[]
   }

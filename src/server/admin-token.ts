@@ -28,8 +28,10 @@ export interface AdminAddresses {
   port: number
   /** Opens the operator's routes over TCP; undefined: nothing does. */
   token?: string | undefined
-  /** Path of a unix socket of mode 0600 that serves every route without a token. */
+  /** Path of a unix socket that serves every route without a token. */
   socket?: string | undefined
+  /** Rights of that socket; 0600 where absent. */
+  socketMode?: number
   /** A listener for health and readiness alone. */
   health?: { readonly host: string; readonly port: number } | undefined
 }
@@ -42,12 +44,12 @@ export interface AdminAddresses {
  * @throws Fault `unavailable` naming the file where it cannot be written.
  */
 export function adminAddresses({ admin, server }: Pick<Config, 'admin' | 'server'>, closers: (() => void)[]): AdminAddresses {
-  const { host, port, socket, healthPort, tokenFile } = admin
+  const { host, port, socket, socketMode, healthPort, tokenFile } = admin
   const health = healthPort === undefined ? {} : { health: { host: server.host, port: healthPort } }
   const { publicUrl } = server
   const known = publicUrl === undefined ? undefined : URL.parse(publicUrl)?.hostname
   const names = new Set([host, ...(admin.hosts ?? []), ...(known === undefined ? [] : [known])].map((name) => name.toLowerCase()))
-  const addresses = { host, port, names, socket, ...health }
+  const addresses = { host, port, names, socket, socketMode: Number.parseInt(socketMode, 8), ...health }
   // With a socket and no token of the configuration, TCP serves no operator route.
   if (admin.token !== undefined || socket !== undefined) return { ...addresses, token: admin.token }
   const token = randomBytes(TOKEN_BYTES).toString('base64url')

@@ -1,10 +1,10 @@
 /** The operator's listeners: health, readiness and metrics without a token, all else with the admin token. */
-import { lstatSync, rmSync } from 'node:fs'
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
-import { type AddressInfo, connect, type Socket } from 'node:net'
+import type { AddressInfo, Server as NetServer, Socket } from 'node:net'
 import { pipeline, Readable } from 'node:stream'
 import { asFault, Fault, faultBody, faultReply } from '../core/faults.ts'
 import type { Json } from '../core/json.ts'
+import { listenerUrl } from '../core/listener-url.ts'
 import { createServer } from '../core/node-http.ts'
 import type { Attempts } from '../pipeline/request/attempt-buckets.ts'
 import type { AdminReply, AdminRoute } from './admin-route.ts'
@@ -12,9 +12,13 @@ import { type AdminAddresses, tokenCheck } from './admin-token.ts'
 import type { ClientAddresses } from './client-address.ts'
 import type { ControlRoom } from './control-room/control-room.ts'
 import { headFault } from './edge-guard.ts'
+import { closeFront, type Front } from './front.ts'
 import { type AddressSource, listenError } from './listen-error.ts'
-import { refuseNoRequests } from './listener.ts'
+import { refuse, refuseNoRequests } from './listener.ts'
 import { isOwnName } from './own-host.ts'
+import type { ListenerCertificate } from './tls/listener-certificate.ts'
+import { openSecureFront } from './tls/secure-front.ts'
+import { listenOn, removeStale } from './unix-socket.ts'
 
 export interface AdminOptions extends AdminAddresses {
   metrics: { text(): Promise<string>; readonly contentType: string }
@@ -28,6 +32,8 @@ export interface AdminOptions extends AdminAddresses {
   controlRoom?: Pick<ControlRoom, 'handle' | 'opens' | 'close'>
   /** Wrong tokens, by the address that they came from. Without it they are not limited. */
   wrongTokens?: { readonly failures: Pick<Attempts, 'check' | 'count'>; readonly addresses: Pick<ClientAddresses, 'of'> }
+  /** Set where the port speaks TLS; the socket and the listener for health do not. */
+  certificate?: ListenerCertificate | undefined
   /** Called with the error behind a 500. */
   onError?: (error: unknown) => void
 }
@@ -42,11 +48,24 @@ export interface Admin {
 
 /** Starts the listeners. @throws Error that names the setting where an address cannot be taken, with nothing left open. */
 export async function startAdmin(options: AdminOptions): Promise<Admin> {
-  const { host = '127.0.0.1', port, names = new Set<string>(), token, socket, health, controlRoom, wrongTokens, onError } = options
+  const {
+    host = '127.0.0.1',
+    port,
+    names = new Set<string>(),
+    token,
+    socket,
+    socketMode = 0o600,
+    health,
+    certificate,
+    controlRoom,
+    wrongTokens,
+    onError,
+  } = options
   const open = new Map<string, AdminRoute>(builtIn(options))
   const all = new Map<string, AdminRoute>([...open, ...(options.routes ?? [])])
   const isOperator = tokenCheck(token)
   const servers: Server[] = []
+  const fronts: Front[] = []
   /** @param isOwn whether a request names this listener; any does where absent. */
   const serve = (
     handle: (request: IncomingMessage) => Promise<AdminReply>,
@@ -69,33 +88,32 @@ export async function startAdmin(options: AdminOptions): Promise<Admin> {
   }
   const close = async (): Promise<void> => {
     controlRoom?.close()
-    await Promise.all(servers.map(closed))
+    await Promise.all([...fronts.map(closeFront), ...servers.map(closed)])
   }
   try {
-    const url = await listen(
-      serve(
-        (request) =>
-          answer({ open, all, isOperator: isOperator(request.headers.authorization), controlRoom, wrongTokens }, request, onError),
-        {
-          room: controlRoom,
-          isOwn: ({ url, headers }) => PROBED.has(url ?? '') || headers.host === undefined || isOwnName(headers.host, names),
-        },
-      ),
-      { host, port, setting: 'admin.port', option: '--admin-port' },
+    const server = serve(
+      (request) => answer({ open, all, isOperator: isOperator(request.headers.authorization), controlRoom, wrongTokens }, request, onError),
+      {
+        room: controlRoom,
+        isOwn: ({ url, headers }) => PROBED.has(url ?? '') || headers.host === undefined || isOwnName(headers.host, names),
+      },
     )
-    if (socket !== undefined)
-      await listenPrivately(
+    const front = certificate && openSecureFront(server, certificate, { handshakeTimeout: LIMITS.headersTimeout, refuse })
+    if (front) fronts.push(front)
+    const taken = await listen(front?.server ?? server, { host, port, setting: 'admin.port', option: '--admin-port' })
+    const url = listenerUrl(front ? 'https' : 'http', host, taken)
+    if (socket !== undefined) {
+      const place = { path: socket, mode: socketMode, setting: 'admin.socket' }
+      await removeStale(place)
+      await listenOn(
         serve((request) => answer({ open, all, isOperator: true }, request, onError)),
-        socket,
+        place,
       )
+    }
     const probed = new Map([...open].filter(([name]) => HEALTH.has(name)))
-    const healthUrl =
-      health &&
-      (await listen(
-        serve((request) => answer({ open: probed, all: probed, isOperator: true }, request, onError)),
-        { ...health, setting: 'admin.health_port' },
-      ))
-    return { url, healthUrl, close }
+    const probes = serve((request) => answer({ open: probed, all: probed, isOperator: true }, request, onError))
+    const healthPort = health && (await listen(probes, { ...health, setting: 'admin.health_port' }))
+    return { url, healthUrl: health && listenerUrl('http', health.host, healthPort ?? health.port), close }
   } catch (error) {
     await close()
     throw error
@@ -118,10 +136,7 @@ const anotherName = ({ headers }: IncomingMessage): Fault =>
 
 function closed(server: Server): Promise<void> {
   return new Promise((resolve) => {
-    if (!server.listening) {
-      resolve()
-      return
-    }
+    // Where it has never listened the callback comes with an error that says so.
     server.close(() => resolve())
     server.closeAllConnections()
   })
@@ -205,47 +220,16 @@ function send(response: ServerResponse, reply: AdminReply): void {
   response.end(content)
 }
 
-/** @returns the address. */
-async function listen(server: Server, source: AddressSource): Promise<string> {
+/** @returns the port. */
+async function listen(server: NetServer, source: AddressSource): Promise<number> {
   const { host, port } = source
   await listening(server, () => server.listen(port, host)).catch((error: Error) => {
     throw listenError(error, source)
   })
-  const { port: taken } = server.address() as AddressInfo
-  return `http://${host.includes(':') ? `[${host}]` : host}:${taken}`
+  return (server.address() as AddressInfo).port
 }
 
-/**
- * The socket is this account's alone from the first moment: `listen` binds it before it returns, under this umask.
- * @throws Error where a program answers on the path already, or something else than a socket has it.
- */
-async function listenPrivately(server: Server, path: string): Promise<void> {
-  await removeStale(path)
-  await listening(server, () => {
-    const umask = process.umask(0o177)
-    try {
-      server.listen(path)
-    } finally {
-      process.umask(umask)
-    }
-  })
-}
-
-/** Removes the socket that a killed process has left, on which no process listens. */
-async function removeStale(path: string): Promise<void> {
-  const found = lstatSync(path, { throwIfNoEntry: false })
-  if (!found) return
-  if (!found.isSocket()) throw new Error(`admin.socket: ${path} exists and is no socket`)
-  const answers = await new Promise<boolean>((resolve) => {
-    const probe = connect(path)
-    probe.once('connect', () => resolve(true)).once('error', () => resolve(false))
-    probe.once('connect', () => probe.destroy())
-  })
-  if (answers) throw new Error(`admin.socket: another program listens on ${path}`)
-  rmSync(path, { force: true })
-}
-
-function listening(server: Server, begin: () => void): Promise<void> {
+function listening(server: NetServer, begin: () => void): Promise<void> {
   return new Promise((resolve, reject) => {
     server.once('error', reject)
     server.once('listening', () => {

@@ -22,12 +22,19 @@ const INNER = parseNetworks([
 /** Requests that are looked at for a proxy that is not listed: after so many from listed ones there is none to be expected. */
 const MAX_LOOKS = 100
 
-/** Addresses that a PROXY header named, by connection. */
+/** Stands for all callers on Unix sockets: the system names none of them. */
+export const UNIX_PEER = 'unix'
+
+/** Addresses by connection: those that a PROXY header named, and `UNIX_PEER`. */
 const announced = new WeakMap<Socket, string>()
 
-/** Notes the address of a connection that a balancer has named before the first request. */
+/** Notes the address of a connection before its first request. */
 export function announceAddress(socket: Socket, address: string): void {
   announced.set(socket, address)
+}
+
+export function announcedAddress(socket: Socket): string | undefined {
+  return announced.get(socket)
 }
 
 /** @returns writes a line of an inner address that sends X-Forwarded-For and is not trusted. */

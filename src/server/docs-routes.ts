@@ -1,10 +1,11 @@
 /** `/openapi.json` and, made from it, the pages below `/docs`: the API's reference for programs and for people; and the page at `/`. They need no key. */
-import type { IncomingHttpHeaders } from 'node:http'
+import type { IncomingMessage } from 'node:http'
 import { fileURLToPath } from 'node:url'
 import { Fault } from '../core/faults.ts'
 import type { JsonObject } from '../core/json.ts'
 import { ownAddress } from '../core/own-address.ts'
 import { fileText } from '../core/program-files.ts'
+import { isEncrypted } from '../core/request-scheme.ts'
 import type { Page } from './consent-page.ts'
 import type { OperationRequest } from './gateway.ts'
 
@@ -34,9 +35,9 @@ export function referencePages(
   const made = new Map<string, Promise<Page | undefined>>()
   const make = pageMaker(document)
   const front = frontMaker(document)
-  return ({ path, method, request: { headers } }) => {
+  return ({ path, method, request }) => {
     // Programs go on to get the usual 404 there.
-    if (path === '/' && method === 'GET' && headers.accept?.includes('text/html') === true) return front(headers)
+    if (path === '/' && method === 'GET' && request.headers.accept?.includes('text/html') === true) return front(request)
     if (path !== '/openapi.json' && path !== '/docs' && !path.startsWith('/docs/')) return undefined
     if (method !== 'GET' && method !== 'HEAD') return Promise.reject(new Fault('method_not_allowed', { headers: { Allow: 'GET' } }))
     const page = made.get(path) ?? make(path)
@@ -50,15 +51,16 @@ export function referencePages(
 }
 
 /** The document is built once: a browser that opens the page needs no key. */
-function frontMaker(document: () => Promise<JsonObject>): (headers: IncomingHttpHeaders) => Promise<Page> {
+function frontMaker(document: () => Promise<JsonObject>): (request: IncomingMessage) => Promise<Page> {
   let write: Promise<(origin: string) => string> | undefined
   const writer = async (): Promise<(origin: string) => string> => {
     const [{ frontPage }, { readReference }] = await Promise.all([import('./docs/front-page.ts'), import('./docs/reference.ts')])
     return frontPage(readReference(await document()))
   }
-  return async (headers) => {
+  return async ({ headers, socket }) => {
     write ??= writer()
-    return page('text/html; charset=utf-8', (await write)(ownAddress(headers) ?? 'http://127.0.0.1:8080'), PROTECTED)
+    const origin = ownAddress({ headers, overTls: isEncrypted(socket) })
+    return page('text/html; charset=utf-8', (await write)(origin ?? 'http://127.0.0.1:8080'), PROTECTED)
   }
 }
 

@@ -5,6 +5,7 @@ import type { Duplex } from 'node:stream'
 import type { Clock, Timer } from '../core/clock.ts'
 import { isIgnoredOffer } from '../core/websocket-handshake.ts'
 import type { CallerReply } from './caller.ts'
+import type { Front } from './front.ts'
 import { markLast } from './lingering-close.ts'
 import type { PlainReply } from './plain/reply.ts'
 import type { PlainRequests } from './plain/requests.ts'
@@ -30,6 +31,7 @@ export class Drain {
   private readonly onBegin: () => void
   private readonly exchanges = new Set<OpenExchange>()
   private readonly servers = new Set<Server>()
+  private readonly fronts = new Set<Front>()
   private readonly plain = new Set<PlainRequests>()
   private readonly connections = new Set<Connection>()
   /** Open replies of Node's servers. */
@@ -85,9 +87,11 @@ export class Drain {
    * Counts every reply and upgraded socket of a server. Call it after the server has its own handlers.
    * Nothing is made for a request: a set of open replies would keep the garbage collector from ever freeing them early. Plain replies
    * are looked at only once the drain has begun.
+   * @param fronts listen for the server.
    */
-  follow(server: Server, plain?: PlainRequests): void {
+  follow(server: Server, plain?: PlainRequests, fronts: readonly Front[] = []): void {
     this.servers.add(server)
+    for (const front of fronts) this.fronts.add(front)
     if (plain) {
       this.plain.add(plain)
       if (this.draining) this.endPlain(plain)
@@ -152,7 +156,7 @@ export class Drain {
     if (this.begun) return this.begun.promise
     this.begun = Promise.withResolvers()
     this.onBegin()
-    for (const server of this.servers) {
+    for (const server of [...this.servers, ...[...this.fronts].map((front) => front.server)]) {
       if (!server.listening) continue
       this.listening++
       server.close(() => this.serverClosed())
@@ -180,6 +184,7 @@ export class Drain {
     for (const plain of this.plain) for (const { socket } of plain.open()) cut(socket)
     for (const server of this.servers) server.closeAllConnections()
     for (const plain of this.plain) plain.closeAll()
+    for (const front of this.fronts) front.cut()
     if (this.listening === 0) this.finish()
   }
 

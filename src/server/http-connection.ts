@@ -3,13 +3,15 @@
  * difference between a request that Node's server has parsed (`node-connection.ts`) and a plain one, which has come whole.
  */
 
+import type { X509Certificate } from 'node:crypto'
 import type { IncomingMessage, OutgoingHttpHeader, OutgoingHttpHeaders } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Clock, Timer } from '../core/clock.ts'
 import { entryAt } from '../core/entry-at.ts'
 import { Fault } from '../core/faults.ts'
+import { isEncrypted } from '../core/request-scheme.ts'
 import { secretHash } from '../core/secret.ts'
-import { type MetricRegistry, reading } from '../machines/metrics/metrics.ts'
+import type { MetricRegistry } from '../machines/metrics/metrics.ts'
 import { binary, EventWriter } from '../machines/sse/frames.ts'
 import type { ClientConnection, Reading } from '../pipeline/client-connection.ts'
 import { headerSecret } from '../pipeline/request/authentication/secret-key.ts'
@@ -18,18 +20,9 @@ import { SLOWEST } from './body-arrival.ts'
 import { BODY_WEIGHT, type BodyMemory, BodyShare, noBodyMemory } from './body-memory.ts'
 import type { CallerReply, CallerRequest, Watched } from './caller.ts'
 import type { ClientAddresses } from './client-address.ts'
+import type { OpenStreams } from './open-streams.ts'
 import type { PlainReply, PlainRequest } from './plain/reply.ts'
-
-const openStreams = reading('gauge', 'open_streams', 'Streams being relayed now.')
-
-/** Streams being relayed now, over all connections of the process. */
-export class OpenStreams {
-  count = 0
-
-  constructor(metrics: MetricRegistry) {
-    metrics.of(openStreams).from(() => this.count)
-  }
-}
+import { clientCertificate, hasOutlivedTrust } from './tls/client-certificate.ts'
 
 /** Parts that the connections of one listener share. */
 export interface HttpConnectionSource {
@@ -80,6 +73,16 @@ export abstract class HttpConnection implements ClientConnection {
 
   digest(secret: string): string {
     return digestOn(this.request.socket, secret)
+  }
+
+  isEncrypted(): boolean {
+    return isEncrypted(this.request.socket)
+  }
+
+  certificate(): X509Certificate | undefined {
+    const { socket } = this.request
+    if (hasOutlivedTrust(socket) && !this.response.headersSent) this.response.shouldKeepAlive = false
+    return clientCertificate(socket)
   }
 
   reserve(bytes: number): Promise<void> | undefined {

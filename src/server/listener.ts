@@ -6,13 +6,18 @@ import { type AddressInfo, createServer as createPlainServer, type Socket } from
 import type { Duplex } from 'node:stream'
 import { systemClock } from '../core/clock.ts'
 import { Fault, type FaultCode, faultReply } from '../core/faults.ts'
+import { listenerUrl } from '../core/listener-url.ts'
 import { createServer, STATUS_CODES } from '../core/node-http.ts'
 import { isHandshake, isIgnoredOffer } from '../core/websocket-handshake.ts'
+import type { Front } from './front.ts'
 import { closeLingering, isBehindLast, lingers, takeBodies } from './lingering-close.ts'
 import { gatewayAddress, listenError } from './listen-error.ts'
 import type { PlainReply, PlainRequest } from './plain/reply.ts'
 import { MAX_HEADERS, PlainRequests, takePlainRequests } from './plain/requests.ts'
 import { acceptProxyHeaders, type ProxyProtocolOptions } from './proxy-protocol.ts'
+import type { ListenerCertificate } from './tls/listener-certificate.ts'
+import { openSecureFront } from './tls/secure-front.ts'
+import { listenOn, openUnixFront, type UnixSocket } from './unix-socket.ts'
 import { ignoreOffer } from './upgrade-offers.ts'
 
 /**
@@ -33,6 +38,10 @@ export interface ListenerOptions {
   maxHeaders: number
   /** Set where balancers name their callers before the first request. */
   proxyHeaders?: ProxyProtocolOptions | undefined
+  /** Set where the listener speaks TLS. */
+  certificate?: ListenerCertificate | undefined
+  /** Unix sockets beside the port, which speak plain HTTP. */
+  sockets?: readonly UnixSocket[]
 }
 
 export interface RequestHandler {
@@ -48,6 +57,8 @@ export interface RequestHandler {
 
 export interface Listener {
   readonly server: Server
+  /** Listen for `server` where it does not itself. */
+  readonly fronts: readonly Front[]
   readonly plain: PlainRequests
   readonly url: string
 }
@@ -77,7 +88,10 @@ export async function listen(options: ListenerOptions, handler: RequestHandler):
     unread: (socket) => handler.unread(socket),
   })
   const takeConnection = takePlainRequests(server, plain)
-  if (options.proxyHeaders) acceptProxyHeaders(server, options.proxyHeaders)
+  const { certificate, headerTimeout: handshakeTimeout } = options
+  const front = certificate && openSecureFront(server, certificate, { handshakeTimeout, refuse })
+  const entrance = front?.server ?? server
+  if (options.proxyHeaders) acceptProxyHeaders(entrance, options.proxyHeaders)
   // A caller may close its sending side after the request and still wait for the reply.
   Object.assign(server, { httpAllowHalfOpen: true })
   server.maxHeadersCount = MAX_HEADERS
@@ -103,17 +117,28 @@ export async function listen(options: ListenerOptions, handler: RequestHandler):
   server.on('connection', (socket) => socket.on('end', halfClosed))
   await new Promise<void>((resolve, reject) => {
     const failed = (error: Error): void => reject(listenError(error, gatewayAddress(options.host, options.port)))
-    server.once('error', failed)
-    server.listen(
+    entrance.once('error', failed)
+    entrance.listen(
       { port: options.port, host: options.host, backlog: BACKLOG, ...(ownSocket() ? { reusePort: true, exclusive: true } : undefined) },
       () => {
-        server.off('error', failed)
+        entrance.off('error', failed)
         resolve()
       },
     )
   })
-  const { port } = server.address() as AddressInfo
-  return { server, plain, url: `http://${options.host.includes(':') ? `[${options.host}]` : options.host}:${port}` }
+  const { port } = entrance.address() as AddressInfo
+  const fronts = front ? [front] : []
+  try {
+    for (const socket of options.sockets ?? []) {
+      const unix = openUnixFront(server)
+      await listenOn(unix.server, socket)
+      fronts.push(unix)
+    }
+  } catch (error) {
+    for (const each of [entrance, ...fronts.map((open) => open.server)]) each.close()
+    throw error
+  }
+  return { server, fronts, plain, url: listenerUrl(front ? 'https' : 'http', options.host, port) }
 }
 
 /**

@@ -10,6 +10,7 @@ import {
   wantsCsv,
 } from '../api/index.ts'
 import { Fault } from '../core/faults.ts'
+import { isEncrypted } from '../core/request-scheme.ts'
 import { isManager, isPermitted, type Role, requireRole } from '../core/roles.ts'
 import type { ProviderPreferences } from '../dialects/canon/request-fields.ts'
 import type { GuardrailSetting } from '../pipeline/guard/guardrail-setting.ts'
@@ -24,6 +25,7 @@ import type { Catalog } from '../routing/catalog/catalog.ts'
 import type { Endpoint } from '../routing/catalog/types.ts'
 import type { Answer, OperationRequest, Operations } from './gateway.ts'
 import { requestOrigin } from './origins.ts'
+import { clientCertificate } from './tls/client-certificate.ts'
 
 export interface ServedOperations {
   readonly callers: Callers
@@ -50,8 +52,8 @@ export function operations(served: ServedOperations): Operations {
     uploads,
   }
   const authenticate = authenticator({ callers, clock, failures })
-  const findCaller = ({ request: { headers }, address }: OperationRequest): ApiKey | Promise<ApiKey> =>
-    authenticate({ headers, connection: { address } })
+  const findCaller = ({ request: { headers, socket }, address }: OperationRequest): ApiKey | Promise<ApiKey> =>
+    authenticate({ headers, connection: { address, isEncrypted: () => isEncrypted(socket), certificate: () => clientCertificate(socket) } })
   return async (request) => {
     const matching = (await allOperations()).filter(({ match }) => match.test(request.path))
     if (matching.length === 0) return undefined

@@ -2,8 +2,7 @@
  * The PROXY protocol, versions 1 and 2: a balancer that does not read HTTP names the caller's address before the first byte.
  * Source: "The PROXY protocol", https://www.haproxy.org/download/3.2/doc/proxy-protocol.txt, sections 2.1 and 2.2.
  */
-import type { Server } from 'node:http'
-import { isIP, type Socket } from 'node:net'
+import { isIP, type Server, type Socket } from 'node:net'
 import type { Clock } from '../core/clock.ts'
 import { announceAddress } from './client-address.ts'
 
@@ -25,7 +24,7 @@ const MAX_V1_LENGTH = 107
 const FIXED_V2 = 16
 const MAX_REST_LENGTH = 4096
 
-/** Reads the header of each connection from a trusted proxy before Node's parser gets the connection. */
+/** Reads the header of each connection from a trusted proxy before Node's parser, or the TLS handshake, gets the connection. */
 export function acceptProxyHeaders(server: Server, { isTrusted, clock, limit }: ProxyProtocolOptions): void {
   const parsers = server.listeners('connection') as ((this: Server, socket: Socket) => void)[]
   server.removeAllListeners('connection')
@@ -67,7 +66,7 @@ function readHeader(socket: Socket, timer: { cancel(): void }, accept: () => voi
     stop()
     if (header.address !== undefined) announceAddress(socket, header.address)
     accept()
-    // The parser listens by now, so what came with the header reaches it before anything that comes later.
+    // Its reader listens by now, or begins in the next tick, so what came with the header reaches it before anything that comes later.
     if (received.length > header.bytes) socket.unshift(received.subarray(header.bytes))
   }
   socket.on('data', take).on('end', give).on('close', stop).on('error', give)

@@ -2,6 +2,7 @@
 import type { Config } from '../config/config.ts'
 import { Fault } from '../core/faults.ts'
 import { ownAddress } from '../core/own-address.ts'
+import { isEncrypted } from '../core/request-scheme.ts'
 import { LOGIN_MEMBER, type LoginIssuer, METADATA_PATH } from '../core/resource-metadata.ts'
 import type { Page } from './consent-page.ts'
 import type { OperationRequest } from './gateway.ts'
@@ -17,10 +18,10 @@ export function resourceMetadata({
   const clients = issuers.flatMap(({ issuer, login }): LoginIssuer[] =>
     login ? [{ issuer, client_id: login.clientId, scopes: login.scopes, resource: login.resource ?? null }] : [],
   )
-  return ({ path, method, request: { headers } }) => {
+  return ({ path, method, request: { headers, socket } }) => {
     if (path !== METADATA_PATH || clients.length === 0) return undefined
     if (method !== 'GET' && method !== 'HEAD') return Promise.reject(new Fault('method_not_allowed', { headers: { Allow: 'GET' } }))
-    const resource = ownAddress(headers, publicUrl)
+    const resource = ownAddress({ headers, overTls: isEncrypted(socket) }, publicUrl)
     if (resource === undefined) return Promise.reject(new Fault('bad_request', { message: 'host: expected the name of the gateway' }))
     const document = {
       resource,

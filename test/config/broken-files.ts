@@ -98,7 +98,7 @@ export const SHAPE: Broken[] = [
     'an unknown key without a near name',
     'max_body: 32MB',
     'wibble: 1',
-    '1:40: server.wibble: unknown key, expected one of: host, port, public_url, cors, max_body, body_memory, overload, max_headers, json_depth, drain, deadline, keep_alive, header_timeout, body_timeout, trusted_proxies, proxy_protocol, auth_failures, responses_websocket, cost_header, silence',
+    '1:40: server.wibble: unknown key, expected one of: host, port, tls, socket, socket_mode, public_url, cors, max_body, body_memory, overload, max_headers, json_depth, drain, deadline, keep_alive, header_timeout, body_timeout, trusted_proxies, proxy_protocol, auth_failures, responses_websocket, cost_header, silence',
   ),
   spoil('text for a number', 'port: 8080', 'port: "8080"', '1:34: server.port: found text, expected a whole number from 0 to 65535'),
   spoil('a number out of range', 'port: 8080', 'port: 70000', '1:34: server.port: found 70000, expected a whole number from 0 to 65535'),

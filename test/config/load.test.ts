@@ -207,7 +207,7 @@ t.test('defaults are filled in and units resolved', async (t) => {
   const config = loadConfig('f.yaml', {}, { text: GOOD, port: 0 })
   t.equal(config.server.port, 0, 'the override wins')
   t.match(config.server, { host: '127.0.0.1', maxBody: 32 * 1024 * 1024, drain: 30_000, deadline: 900_000, keepAlive: 75_000 })
-  t.same(config.admin, { host: '127.0.0.1', port: 8081, tokenFile: './data/headgate.db.admin-token' })
+  t.same(config.admin, { host: '127.0.0.1', port: 8081, socketMode: '0600', tokenFile: './data/headgate.db.admin-token' })
   t.match(config.brand, { word: 'router', headers: { metadata: 'x-router-metadata', cost: 'x-router-cost' } })
   t.same(config.store, {
     url: 'sqlite:./data/headgate.db',

@@ -6,7 +6,9 @@ import { systemClock } from '../../src/core/clock.ts'
 import { startCollector } from '../support/collector.ts'
 import { eventually } from '../support/eventually.ts'
 import { type Gateway, KEY, oneModel } from '../support/gateway.ts'
+import { RawClient } from '../support/raw.ts'
 import { startScene } from '../support/scene.ts'
+import { startTlsScene } from '../support/tls-scene.ts'
 import { Gate, jsonAnswer, REFUSING_URL, sseAnswer } from '../support/upstream.ts'
 import { startReceiver, WEBHOOK_SECRET } from '../support/webhook-receiver.ts'
 import { answerFor, framesFor, WIRES } from '../support/wire.ts'
@@ -118,7 +120,12 @@ t.test('every documented metric is written', async (t) => {
   await eventually('an export', async () => ((await metricSum(gateway, 'headgate_otel_exported_total')) ?? 0) > 0)
   for (const name of ['delivered', 'failed'])
     await eventually(`an event ${name}`, async () => ((await metricSum(gateway, `headgate_events_${name}_total`)) ?? 0) > 0)
-  for (const name of names) t.ok((await metricSum(gateway, name)) !== undefined, `${name} has a sample`)
+  const secure = await startTlsScene(t)
+  await (await RawClient.open(secure.gateway.url)).send('GET / HTTP/1.1\r\n\r\n').closed()
+  for (const name of names) {
+    const from = name.startsWith('headgate_tls_') ? secure.gateway : gateway
+    t.ok((await metricSum(from, name)) !== undefined, `${name} has a sample`)
+  }
   for (const name of MOVED) t.ok(((await metricSum(gateway, name)) ?? 0) > 0, `${name} has moved`)
   gate.open()
   await stream.text()

@@ -86,6 +86,6 @@ export async function serveProgram(
   options: ProgramOptions = {},
 ): Promise<Program & { url: string; admin: string }> {
   const program = runProgram(args, options)
-  const [, url = '', admin = ''] = await program.until(/listens on (http:\S+) \(admin on (http:[^)\s]+)\)/)
+  const [, url = '', admin = ''] = await program.until(/listens on (https?:\S+) \(admin on (https?:[^)\s]+)\)/)
   return { ...program, url, admin }
 }

@@ -55,8 +55,8 @@ export const signInOperations: readonly Operation[] = [
     },
     faults: ['not_found', 'conflict', 'rate_limited'],
     async handle({ key: { hash, identity, token }, body }, source) {
-      // A further key would outlive the token, and its issuer would not know of it.
-      if (token) throw new Fault('forbidden', { message: 'A token of an identity provider cannot sign in to applications: use a key' })
+      // A further key would outlive the token or the certificate, and its issuer would not know of it.
+      if (token) throw new Fault('forbidden', { message: 'A token or a certificate cannot sign in to applications: use a key' })
       const { codes } = source.buckets
       codes.check(identity)
       codes.count(identity)

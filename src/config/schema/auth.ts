@@ -1,18 +1,19 @@
-/** Callers: keys, sign-in, and the tokens of identity providers. */
+/** Callers: keys, sign-in, tokens of identity providers, and client certificates. */
 
 import { Type } from 'typebox'
 import { choiceField, closed, flag, listField, withDefault } from '../fields/scalars.ts'
-import { issuer } from './issuers.ts'
+import { certificates, issuer } from './issuers.ts'
 import { key } from './keys.ts'
 
-export const auth = closed('API keys, tokens of identity providers, and sign-in.', {
-  keys: Type.Optional(listField('API keys. Without this list, and without `issuers`, a development key is used.', key)),
+export const auth = closed('API keys, tokens of identity providers, client certificates, and sign-in.', {
+  keys: Type.Optional(listField('API keys. Without this list, `issuers` and `certificates`, a development key is used.', key)),
   issuers: Type.Optional(
     listField(
       'Identity providers whose tokens callers may show in the place of a key. If unset: none. See [identity.md](identity.md).',
       issuer,
     ),
   ),
+  certificates: Type.Optional(certificates),
   sign_in: Type.Optional(
     closed('Lets applications request a key of their own from the holder of a key. If unset: sign-in is off.', {
       callbacks: withDefault(

@@ -25,7 +25,7 @@ export const guardrail = closed('One guardrail.', {
       'Requests to which it applies; without it, every request.',
       {
         keys: listField(
-          'Names of keys of this file. An empty list: it holds for the callers alone whose rule in `auth.issuers` names it.',
+          'Names of keys of this file. An empty list: it holds for the callers alone whose rule in `auth.issuers` or `auth.certificates` names it.',
           entryName('A key.'),
         ),
       },

@@ -58,24 +58,44 @@ const httpsUrl = (description: string) =>
 
 const { name: _name, key: _secret, creator_user_id: _creator, management: _management, expires_at: _end, ...ofCallers } = key.properties
 
-const rule = closed('One rule. Each caller that it maps is a key of its own, with these settings; they mean what they mean of a key.', {
-  when: claims(
-    'Claims that the token must have, all of them, such as `{ groups: ml-team }`; `kubernetes.io.namespace` and `realm_access.roles` name members of claims. `{}`: every token of the issuer.',
-  ),
-  name: Type.Optional(entryName('Name of the rule, such as that of a team: it stands behind the name of the caller.')),
-  guardrails: withDefault(
-    listField(
-      'Names of entries of `guardrails` that hold for these callers, beside those that hold for every request.',
-      entryName('A guardrail.'),
+/** A rule. @param when description of its tests. */
+const mappingRule = (when: string) =>
+  closed('One rule. Each caller that it maps is a key of its own, with these settings; they mean what they mean of a key.', {
+    when: claims(when),
+    name: Type.Optional(entryName('Name of the rule, such as that of a team: it stands behind the name of the caller.')),
+    guardrails: withDefault(
+      listField(
+        'Names of entries of `guardrails` that hold for these callers, beside those that hold for every request.',
+        entryName('A guardrail.'),
+      ),
+      [],
     ),
-    [],
-  ),
-  ...ofCallers,
-  role: Type.Optional(
-    choiceField(
-      'Rights of its callers, `member` if unset. With any other role they manage, and cannot generate: see [identity.md](identity.md#give-a-role).',
-      ROLES,
+    ...ofCallers,
+    role: Type.Optional(
+      choiceField(
+        'Rights of its callers, `member` if unset. With any other role they manage, and cannot generate: see [identity.md](identity.md#give-a-role).',
+        ROLES,
+      ),
     ),
+  })
+
+const rule = mappingRule(
+  'Claims that the token must have, all of them, such as `{ groups: ml-team }`; `kubernetes.io.namespace` and `realm_access.roles` name members of claims. `{}`: every token of the issuer.',
+)
+
+export const certificates = closed('Callers that show a client certificate in the place of a key. Needs `server.tls.client_ca`.', {
+  member: Type.Optional(
+    line(
+      'Claim that names the caller: money, limits, and what it keeps belong to its value. A certificate without it is refused. If unset: `spiffe`, or `subject.CN` of a certificate without a SPIFFE id.',
+      256,
+    ),
+  ),
+  rules: listField(
+    'The first rule whose claims a certificate has gives its caller a role, a budget, models, guardrails and limits. A certificate that no rule maps gets 403.',
+    mappingRule(
+      'Claims that the certificate must have, all of them: `spiffe`, `subject.CN`, `subject.O`, `subject.OU`, `san.dns`, `san.uri`, `san.email`, `san.ip`, `issuer.CN`, `issuer.O`, `fingerprint256`. `{}`: every certificate that verifies.',
+    ),
+    1,
   ),
 })
 

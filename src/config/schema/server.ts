@@ -19,10 +19,32 @@ import {
   usd,
   withDefault,
 } from '../fields/scalars.ts'
+import { tls } from './tls.ts'
+
+const socketPath = (description: string) =>
+  Type.String({
+    description,
+    minLength: 1,
+    // sun_path of unix(7) holds 108 bytes with the final zero.
+    maxLength: 100,
+    expected: 'a path of at most 100 characters',
+  })
+
+const fileMode = (description: string) =>
+  Type.String({ description, pattern: '^0?[0-7]{3}$', expected: 'rights as three octal digits in quotes, such as "0660"' })
 
 export const server = closed('The public listener.', {
   host: atStart(withDefault(host('Address to listen on. `--host` wins.'), '127.0.0.1')),
   port: atStart(withDefault(port('Port to listen on; 0 for any free one. `--port` wins.'), 8080)),
+  tls: Type.Optional(tls),
+  socket: atStart(
+    Type.Optional(
+      socketPath(
+        'Path of a unix socket that the API listens on beside the port, for sidecars on this machine. Plain HTTP; callers need a key as anywhere. All its callers count as one client address, `unix`.',
+      ),
+    ),
+  ),
+  socket_mode: atStart(withDefault(fileMode('Rights of `socket` in octal, in quotes: accounts that may write to it may connect.'), '0660')),
   public_url: Type.Optional(
     url(
       'Address under which callers reach the gateway, without `/v1`, such as `https://api.example.com`. If set: `docs_url` of errors is absolute, and requests in absolute form may name its host.',
@@ -138,6 +160,7 @@ export const server = closed('The public listener.', {
 export const admin = closed("The operator's listener: health, readiness, metrics, the ledger, and the commands of the command line.", {
   host: atStart(withDefault(host('Address to listen on.'), '127.0.0.1')),
   port: atStart(withDefault(port('Port to listen on; 0 for any free one.'), 8081)),
+  tls: Type.Optional(tls),
   hosts: atStart(
     Type.Optional(
       listField(
@@ -156,16 +179,12 @@ export const admin = closed("The operator's listener: health, readiness, metrics
   ),
   socket: atStart(
     Type.Optional(
-      Type.String({
-        description:
-          'Path of a unix socket, mode 0600, that serves everything without a token. Without `token`, TCP then serves health and metrics only, and no token file is written.',
-        minLength: 1,
-        // sun_path of unix(7) holds 108 bytes with the final zero.
-        maxLength: 100,
-        expected: 'a path of at most 100 characters',
-      }),
+      socketPath(
+        'Path of a unix socket that serves everything without a token: who may write to it is the operator. Without `token`, TCP then serves health and metrics only, and no token file is written.',
+      ),
     ),
   ),
+  socket_mode: atStart(withDefault(fileMode('Rights of `socket` in octal, in quotes.'), '0600')),
   health_port: atStart(
     Type.Optional(port('A further port, on `server.host`, that serves `/healthz` and `/readyz` alone; 0 for any free one.')),
   ),

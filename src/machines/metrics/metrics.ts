@@ -21,7 +21,7 @@ interface LabelledOptions<L extends readonly Label[]> extends Options {
   limit: number
 }
 
-/** Series that a reading has at most. */
+/** Series that a reading with labels has at most. */
 const MAX_READ = 3
 
 const declarations: Metric[] = []

@@ -1,11 +1,13 @@
 /** The pass-through: which keys may use it, what it costs, and one ledger row for each request. */
 
+import type { X509Certificate } from 'node:crypto'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { asFault, Fault, isAccountFault } from '../../core/faults.ts'
 import type { FirstUse } from '../../core/first-use.ts'
 import type { GenerationId, GenerationIds } from '../../core/ids.ts'
+import { isEncrypted } from '../../core/request-scheme.ts'
 import { isManager } from '../../core/roles.ts'
 import { toRowCounts } from '../../core/row-counts.ts'
 import { keyPayer } from '../../ledger/payer.ts'
@@ -46,6 +48,8 @@ export interface PassThroughSettings {
   callers: Callers
   /** Address of a caller, by which failed authentications are counted. */
   clientAddress: (request: IncomingMessage) => string
+  /** Certificate of the caller, which the listener has verified. */
+  clientCertificate: (socket: IncomingMessage['socket']) => X509Certificate | undefined
   /** Address of the gateway, where the operator has stated it. */
   publicUrl: string | undefined
   guardrails: readonly GuardrailSetting[]
@@ -234,7 +238,14 @@ export class PassThroughHandler {
   }
 
   private async authenticateCaller(request: IncomingMessage): Promise<ApiKey> {
-    return this.authenticate({ headers: request.headers, connection: { address: () => this.settings.clientAddress(request) } })
+    const { clientAddress, clientCertificate } = this.settings
+    const { socket } = request
+    const connection = {
+      address: () => clientAddress(request),
+      isEncrypted: () => isEncrypted(socket),
+      certificate: () => clientCertificate(socket),
+    }
+    return this.authenticate({ headers: request.headers, connection })
   }
 
   /** Checks what the key may do, takes the price and writes the hold's row before anything goes out. */

@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http'
+import { requestScheme } from '../../core/request-scheme.ts'
 
 /** Address of the gateway as the caller has it, for that caller alone: the headers may say anything. */
-export function addressIn({ headers }: Pick<IncomingMessage, 'headers'>): string {
-  const scheme = /^https\b/i.test(String(headers['x-forwarded-proto'] ?? '')) ? 'https' : 'http'
-  return `${scheme}://${headers.host ?? ''}`
+export function addressIn(request: Pick<IncomingMessage, 'headers' | 'socket'>): string {
+  return `${requestScheme(request)}://${request.headers.host ?? ''}`
 }

@@ -17,11 +17,14 @@ export class UnusableKey extends Fault {
   readonly why: (typeof KEY_REASONS)[number]
 
   constructor(key: ApiKey) {
-    super('invalid_key', key.token && !key.disabled ? tokenRefusal('token_expired') : {})
+    super('invalid_key', key.token && !key.disabled ? endedRefusal(key.token) : {})
     this.key = key
     this.why = key.disabled ? 'key_disabled' : 'key_expired'
   }
 }
+
+const endedRefusal = ({ isCertificate }: NonNullable<ApiKey['token']>): { message: string; headers?: Record<string, string> } =>
+  isCertificate === true ? { message: 'The client certificate has ended' } : tokenRefusal('token_expired')
 
 /** @throws Fault 401 for a key that is unknown, disabled or expired: the text is the same, so that none can be probed. */
 export function usableKey(key: ApiKey | undefined, clock: Pick<Clock, 'now'>): ApiKey {
@@ -57,12 +60,12 @@ export function authenticator({ callers, clock, failures }: Authentication): (ca
     try {
       return usableKey(found, clock)
     } catch (thrown) {
-      callers.challenge(caller.headers, thrown)
+      callers.challenge(caller, thrown)
       return failed(caller, thrown)
     }
   }
   const notFound = (caller: Caller, thrown: unknown): never => {
-    callers.challenge(caller.headers, thrown)
+    callers.challenge(caller, thrown)
     if (thrown instanceof RefusedToken) return failed(caller, thrown)
     throw thrown
   }

@@ -55,6 +55,8 @@ interface ControlRoomOptions extends RoomSessionsOptions {
   readonly version: string
   /** Address of the public listener, once it listens. */
   readonly url: () => string | undefined
+  /** Path of a unix socket on which that listener is reached, where its port speaks TLS. */
+  readonly socketPath?: string | undefined
   readonly sendsProxyHeader: () => boolean
   /** Routes of the admin listener, each with the role that opens it. */
   readonly routes: ReadonlyMap<string, AdminRoute>

@@ -1,5 +1,6 @@
 /** Cookies of the control room: one for the session, one for a sign-in that has begun. */
 import type { IncomingMessage } from 'node:http'
+import { requestScheme } from '../../core/request-scheme.ts'
 
 /** Characters of a value that is looked at. */
 const MAX_VALUE_LENGTH = 1024
@@ -28,9 +29,9 @@ export function setCookie(name: string, value: string, { isSecure, maxAge, sameS
   return `${prefix}${name}=${value}; Path=/; Max-Age=${maxAge}; HttpOnly; SameSite=${sameSite}${isSecure ? '; Secure' : ''}`
 }
 
-/** A balancer that ends TLS says so. A caller that only pretends gets a cookie that its browser does not keep. */
-export function isSecure({ headers }: Pick<IncomingMessage, 'headers'>): boolean {
-  return /^https\b/i.test(String(headers['x-forwarded-proto'] ?? ''))
+/** A caller that only pretends gets a cookie that its browser does not keep. */
+export function isSecure(request: Pick<IncomingMessage, 'headers' | 'socket'>): boolean {
+  return requestScheme(request) === 'https'
 }
 
 function split(pair: string): [name: string, value: string] {

@@ -17,6 +17,8 @@ const MAX_SOCKETS = 256
 export interface PublicApiOptions {
   /** Address of the listener, once it listens. */
   readonly url: () => string | undefined
+  /** Path of a unix socket on which it is reached, where its port speaks TLS. */
+  readonly socketPath?: string | undefined
   /** True where a connection from this machine has to begin with a header of the PROXY protocol. */
   readonly sendsProxyHeader: () => boolean
   /** Shows the public listener that the address of a visitor comes from the control room. */
@@ -39,8 +41,9 @@ export class PublicApi {
     this.options = options
     this.roomHash = secretHash(options.operatorSecret)
     this.agent = new Agent({ keepAlive: true, maxSockets: MAX_SOCKETS })
-    const { sendsProxyHeader } = options
+    const { sendsProxyHeader, socketPath } = options
     this.agent.createConnection = ((target: AddressInfo & { host: string }) => {
+      if (socketPath !== undefined) return connect(socketPath)
       const socket = connect(target.port, target.host)
       // Section 2.1 of the protocol: the address of the connection itself counts.
       if (sendsProxyHeader()) socket.write('PROXY UNKNOWN\r\n')
@@ -105,6 +108,7 @@ export class PublicApi {
   private target(path: string): string {
     const url = this.options.url()
     if (url === undefined) throw new Fault('unavailable', { message: 'The gateway does not listen yet' })
+    if (this.options.socketPath !== undefined) return `http://localhost${path}`
     // An address that stands for all of this machine's is reached at its own.
     return `${url.replace('//0.0.0.0:', '//127.0.0.1:').replace('//[::]:', '//[::1]:')}${path}`
   }

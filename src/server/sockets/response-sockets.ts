@@ -5,12 +5,14 @@ import type { ServerOptions, WebSocketServer } from 'ws'
 import type { Timer } from '../../core/clock.ts'
 import { Fault } from '../../core/faults.ts'
 import { FirstUse } from '../../core/first-use.ts'
+import { isEncrypted } from '../../core/request-scheme.ts'
 import type { SocketFormat } from '../../dialects/types.ts'
 import { gauge } from '../../machines/metrics/metrics.ts'
 import { keyBucket } from '../../pipeline/request/admission.ts'
 import type { Caller } from '../../pipeline/request/authentication/method.ts'
 import type { ApiKey } from '../../plugin-api/key.ts'
 import { digestOn, type HttpConnectionSource } from '../http-connection.ts'
+import { clientCertificate } from '../tls/client-certificate.ts'
 import { Histories } from './histories.ts'
 import { ResponseSocket, type SocketHost } from './response-socket.ts'
 import { type Channel, watchOver } from './socket-connection.ts'
@@ -79,6 +81,8 @@ export class ResponseSockets {
     const connection = {
       address: () => connections.addresses.of(request),
       digest: (secret: string) => digestOn(request.socket, secret),
+      isEncrypted: () => isEncrypted(request.socket),
+      certificate: () => clientCertificate(request.socket),
     }
     const key = await settings.authenticate({ headers: request.headers, connection })
     const payer = keyBucket(key)

@@ -1,15 +1,18 @@
 /** The connection of one caller, as the pipeline sees it, for one response over a WebSocket. */
 
+import type { X509Certificate } from 'node:crypto'
 import type { IncomingMessage, OutgoingHttpHeaders } from 'node:http'
 import type { Socket } from 'node:net'
 import type { WebSocket } from 'ws'
 import { Fault } from '../../core/faults.ts'
+import { isEncrypted } from '../../core/request-scheme.ts'
 import type { SocketBody, SocketFormat } from '../../dialects/types.ts'
 import { utf8 } from '../../machines/sse/frames.ts'
 import type { ClientConnection, Reading } from '../../pipeline/client-connection.ts'
 import { BODY_WEIGHT, type BodyShare } from '../body-memory.ts'
 import type { Watched } from '../caller.ts'
 import { digestOn, type HttpConnectionSource, ReadingWatch } from '../http-connection.ts'
+import { clientCertificate } from '../tls/client-certificate.ts'
 
 const DATA = 'data: '
 const LINE_OF_DATA = `\n${DATA}`
@@ -173,6 +176,14 @@ export class SocketConnection implements ClientConnection {
 
   digest(secret: string): string {
     return digestOn(this.channel.socket, secret)
+  }
+
+  isEncrypted(): boolean {
+    return isEncrypted(this.channel.socket)
+  }
+
+  certificate(): X509Certificate | undefined {
+    return clientCertificate(this.channel.socket)
   }
 
   async readBody(limit: number, { cancel }: Reading = {}): Promise<Buffer> {

@@ -1,16 +1,16 @@
 /** The ways in which callers show who they are. A new one is a file of this folder and its line in `METHODS`. */
-import type { IncomingHttpHeaders } from 'node:http'
 import { Fault } from '../../../core/faults.ts'
 import { ownAddress } from '../../../core/own-address.ts'
 import { addMetadataChallenge } from '../../../core/resource-metadata.ts'
 import type { ApiKey } from '../../../plugin-api/key.ts'
+import { certificate } from './certificate.ts'
 import type { AuthenticationMethod, AuthenticationParts, Caller, FoundKey } from './method.ts'
 import { person } from './person.ts'
 import { secretKey } from './secret-key.ts'
 import { token } from './token.ts'
 
 /** In the order in which they look at a head: that of the secret takes every request that shows nothing else. */
-const METHODS: readonly ((parts: AuthenticationParts) => AuthenticationMethod | undefined)[] = [person, token, secretKey]
+const METHODS: readonly ((parts: AuthenticationParts) => AuthenticationMethod | undefined)[] = [certificate, person, token, secretKey]
 
 /** Finds keys by whatever a caller shows; made once per configuration. */
 export class Callers {
@@ -23,16 +23,16 @@ export class Callers {
   }
 
   /** Adds the address at which a caller without a usable key reads where tokens come from, if people log in for them (RFC 9728, 5.1). */
-  challenge(headers: IncomingHttpHeaders, fault: unknown): void {
+  challenge({ headers, connection }: Caller, fault: unknown): void {
     const { issuers, server } = this.config
     if (fault instanceof Fault && fault.status === 401 && issuers.some(({ login }) => login))
-      addMetadataChallenge(fault, ownAddress(headers, server.publicUrl))
+      addMetadataChallenge(fault, ownAddress({ headers, overTls: connection.isEncrypted?.() ?? false }, server.publicUrl))
   }
 
   /** @returns the key of a request that is not authenticated yet, without a call of the store; undefined where it is not known at once. */
   atHand(caller: Caller): ApiKey | undefined {
     try {
-      return this.headerMethod(caller.headers).atHand(caller)
+      return this.method(caller).atHand(caller)
     } catch {
       return undefined
     }
@@ -40,7 +40,7 @@ export class Callers {
 
   /** The key that a caller shows, whether or not it can be used. @throws Fault as the method that reads it. */
   find(caller: Caller, isSuspect: (caller: Caller) => boolean): FoundKey | Promise<FoundKey> {
-    return this.headerMethod(caller.headers).find(caller, isSuspect)
+    return this.method(caller).find(caller, isSuspect)
   }
 
   /** A key that was found before, as it is now; undefined where it is gone. */
@@ -52,8 +52,8 @@ export class Callers {
     return undefined
   }
 
-  private headerMethod(headers: IncomingHttpHeaders): AuthenticationMethod {
-    for (const method of this.methods) if (method.shows?.(headers) !== false) return method
+  private method(caller: Caller): AuthenticationMethod {
+    for (const method of this.methods) if (method.shows?.(caller) !== false) return method
     throw new Error('the last method takes every request')
   }
 }

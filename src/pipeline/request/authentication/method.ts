@@ -3,21 +3,22 @@ import type { IncomingHttpHeaders } from 'node:http'
 import type { Config } from '../../../config/config.ts'
 import type { ApiKey } from '../../../plugin-api/key.ts'
 import type { ClientConnection } from '../../client-connection.ts'
+import type { CertificateCallers } from './certificate-callers.ts'
 import type { KeyLookup } from './key-lookup.ts'
 import type { TokenCallers } from './token-callers.ts'
 
 /** The sender of a request, as far as its head shows it. */
 export interface Caller {
   readonly headers: IncomingHttpHeaders
-  readonly connection: Pick<ClientConnection, 'address' | 'digest'>
+  readonly connection: Pick<ClientConnection, 'address' | 'digest' | 'certificate' | 'isEncrypted'>
 }
 
 /** `undefined`: what the caller shows is of this method, and opens nothing. */
 export type FoundKey = ApiKey | undefined
 
 export interface AuthenticationMethod {
-  /** True where the head shows something of this method: no other looks at it then. Absent in the last one, which takes every request. */
-  shows?(headers: IncomingHttpHeaders): boolean
+  /** True where the head, or the connection, shows something of this method: no other looks at it then. Absent in the last one, which takes every request. */
+  shows?(caller: Caller): boolean
   /** The caller's key, if it is found without a call to another process. @throws Fault 400 and 401 where what it shows has no form. */
   atHand(caller: Caller): FoundKey
   /**
@@ -36,4 +37,6 @@ export interface AuthenticationParts {
   readonly config: Config
   /** Absent where the configuration has no issuers, and where no network is called. */
   readonly tokens?: TokenCallers | undefined
+  /** Absent where no certificate stands in the place of a key. */
+  readonly certificates?: CertificateCallers | undefined
 }

@@ -12,7 +12,7 @@ export function person({ config, tokens }: AuthenticationParts): AuthenticationM
     return ticket && tokens.person(ticket)
   }
   return {
-    shows: ({ authorization }) => isPersonTicket(authorization),
+    shows: ({ headers }) => isPersonTicket(headers.authorization),
     atHand: found,
     find: found,
     // As a token: what was verified with a request holds to its end.

@@ -3,12 +3,11 @@ import { LRUCache } from 'lru-cache'
 import type { Clock } from '../../../core/clock.ts'
 import { Fault } from '../../../core/faults.ts'
 import type { JsonObject } from '../../../core/json.ts'
-import { memberIdentity } from '../../../core/member.ts'
 import type { PersonTicket } from '../../../core/person-ticket.ts'
-import { plainName } from '../../../core/plain-name.ts'
 import { RefusedToken, type TokenRefusal } from '../../../core/token-refusals.ts'
 import type { ApiKey } from '../../../plugin-api/key.ts'
 import type { MappedMember, VerifiedToken } from '../../../services/issuers/types.ts'
+import { memberKey, type RuleTerms } from './member-key.ts'
 
 /** Tokens that are remembered; of more, the least recently used one is verified again. */
 const MAX_TOKENS = 10_000
@@ -25,16 +24,6 @@ export interface TokenProof {
   map(issuer: string, claims: JsonObject): MappedMember | undefined
   /** @throws Fault 401, 503. */
   verifyOpaque(token: string, isSuspect: () => boolean): Promise<VerifiedToken>
-}
-
-/** Terms of the callers of one rule, and the guardrails that it names. */
-export interface RuleTerms {
-  /** Name of the rule, or host of the issuer: it stands behind the name of a member. */
-  readonly name: string
-  /** Host of the issuer. */
-  readonly label: string
-  readonly guardrails: readonly string[]
-  readonly terms: Omit<ApiKey, 'identity' | 'hash' | 'label' | 'name' | 'expiresAt'>
 }
 
 export interface TokenCallersOptions {
@@ -116,22 +105,4 @@ export class TokenCallers {
 function mapped({ key }: Known): ApiKey {
   if (!key) throw new Fault('forbidden', { message: 'The token is valid, but no rule of its issuer maps this caller' })
   return key
-}
-
-/** The key of a member: the same identity for every token and sign-in of it. */
-function memberKey(
-  { issuer, member, expiresAt }: Pick<VerifiedToken, 'issuer' | 'member' | 'expiresAt'>,
-  { name, label, guardrails, terms }: RuleTerms,
-): ApiKey {
-  const identity = memberIdentity(issuer, member)
-  return {
-    identity,
-    hash: identity,
-    label,
-    // Names of keys of the file have no space, so that no member is taken for one.
-    name: `${plainName(member)} (${name})`,
-    expiresAt,
-    ...terms,
-    token: { issuer, guardrails },
-  }
 }

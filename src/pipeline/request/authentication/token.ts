@@ -30,7 +30,7 @@ export function token({ keys, tokens }: AuthenticationParts): AuthenticationMeth
     return key ?? tokens.find(secret, digest, { isJwt, isSuspect })
   }
   return {
-    shows: (headers) => {
+    shows: ({ headers }) => {
       const secret = shownSecret(headers)
       if (secret === undefined) return false
       return isJwtForm(secret) || secret.length > MAX_SECRET_LENGTH || (tokens.takesOpaque && !MADE.test(secret))
