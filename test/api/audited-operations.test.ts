@@ -14,6 +14,7 @@ import { startUpstream } from '../support/upstream.ts'
 import { says } from '../support/wire.ts'
 
 const BOSS = 'sk-router-v1-boss-0123456789abcdef'
+const TEAM_KEY = 'team-0123456789abcdef'
 const AUDIT_KEY = 'a'.repeat(40)
 const APP = 'sk-router-v1-0123456789abcdef0123456789abcdef'
 
@@ -30,6 +31,7 @@ async function startScene(t: Test): Promise<Scene> {
   t.teardown(() => upstream.close())
   const yaml = `store: { url: "sqlite:${join(t.testdir(), 'ledger.db')}" }
 audit: { key: "${AUDIT_KEY}" }
+byok: { encryption_keys: [ "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=" ] }
 auth:
   sign_in: { pkce: optional }
   keys: [ { name: app, key: "${APP}" }, { name: boss, key: "${BOSS}", management: true } ]
@@ -78,6 +80,18 @@ const CALLS: Readonly<Record<string, (scene: Scene) => Promise<() => Promise<unk
   rotateKey: async ({ call, key }) => {
     const hash = await key()
     return () => call(`POST /keys/${hash}/rotate`)
+  },
+  createBYOKKey:
+    async ({ call }) =>
+    () =>
+      call('POST /byok', { provider: 'first', key: TEAM_KEY }),
+  updateBYOKKey: async ({ call }) => {
+    const { data } = await call('POST /byok', { provider: 'first', key: TEAM_KEY })
+    return () => call(`PATCH /byok/${(data as JsonObject).id}`, { disabled: true })
+  },
+  deleteBYOKKey: async ({ call }) => {
+    const { data } = await call('POST /byok', { provider: 'first', key: TEAM_KEY })
+    return () => call(`DELETE /byok/${(data as JsonObject).id}`)
   },
   createAuthCode: async (scene) => () => code(scene),
   exchangeAuthCode: async (scene) => {
@@ -173,7 +187,7 @@ t.test('each of them brings its entry, with the key that has made it', async (t)
     t.equal(address, '127.0.0.1', `${id}: the address`)
   }
   const all = JSON.stringify(await newest(0))
-  for (const secret of [BOSS, APP, AUDIT_KEY, 'tempest', 'sk-provider-secret']) t.notMatch(all, secret)
+  for (const secret of [BOSS, APP, AUDIT_KEY, TEAM_KEY, 'tempest', 'sk-provider-secret']) t.notMatch(all, secret)
   const keys = new AuditKeys({ key: AUDIT_KEY, formerKeys: [] })
   t.match(await verifyAuditLog(auditLog, { keys }), { problem: undefined, keyedFrom: 1 }, 'and each is signed')
 })
@@ -182,6 +196,8 @@ t.test('each of them brings its entry, with the key that has made it', async (t)
 const ADMIN_ROUTES: Readonly<Record<string, string>> = {
   'POST /keys/command': 'entries of keys',
   'POST /ledger/entries/command': 'entries of the ledger',
+  'POST /byok/command': 'entries of keys that teams have brought',
+  'POST /chargeback/command': 'none: it reads',
   'POST /compaction/command': 'entries of keys of compaction items',
   'POST /events/command': 'entries of events and receivers',
   'POST /sessions/command': 'none: it reads',

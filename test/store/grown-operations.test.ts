@@ -61,6 +61,7 @@ const WITHOUT: Readonly<Record<string, readonly string[]>> = {
   'tables of their own, which are pruned: read in pages': [
     ...['guardrails.note', 'guardrails.findings', 'guardrails.prune', 'refusals.put', 'refusals.list', 'refusals.prune'],
     ...['auditLog.add', 'auditLog.page', 'auditLog.head', 'auditLog.prune'],
+    ...['auditReaders.claim', 'auditReaders.pages', 'auditReaders.accept', 'auditReaders.unread', 'auditReaders.unreadFrom'],
     ...['events.add', 'events.page', 'events.last', 'events.deliveries', 'events.spread', 'events.claim', 'events.prune'],
   ],
   'sums of days and names, of requests with a key of a team alone': ['ledger.byokUse'],
@@ -81,8 +82,8 @@ t.test('each operation has a row, or a reason', async (t) => {
     openConnections('postgres://127.0.0.1:4/none', () => {}, { connect: 1, statement: 1 }),
     new FakeClock(),
   )
-  const { keys, ledger, guardrails, compactionKeys, byokKeys, readers, events, auditLog, refusals, givenIds } = record
-  const parts = { record, keys, ledger, guardrails, compactionKeys, byokKeys, readers, events, auditLog, refusals, givenIds }
+  const { keys, ledger, guardrails, compactionKeys, byokKeys, readers, events, auditLog, auditReaders, refusals, givenIds } = record
+  const parts = { record, keys, ledger, guardrails, compactionKeys, byokKeys, readers, events, auditLog, auditReaders, refusals, givenIds }
   const own = Object.entries(record).filter(
     ([, value]) => typeof value === 'object' && value !== null && /^Postgres/.test(value.constructor.name),
   )

@@ -51,7 +51,7 @@ const report = Type.Object({
     verdict: Type.Enum(['whole', 'broken']),
     first_bad: maybe(Type.Object({ sequence: Type.Integer(), problem: Type.String() })),
     entries: Type.Integer({ minimum: 0, description: 'Entries that were checked: all that are kept, of any time.' }),
-    receipt: Type.String({ description: 'For `headgate audit verify --expect`.' }),
+    receipt: Type.String({ description: 'For `audit verify --expect` of the command line.' }),
     keyed_from: maybe(Type.Integer({ description: 'The first entry that is signed with a key; all behind it are.' })),
     first: place('The oldest entry that is kept.'),
     last: place('The newest entry.'),
@@ -106,7 +106,7 @@ export const auditOperations: readonly Operation[] = [
     roles: ['admin'],
     summary: 'Report what was recorded',
     description:
-      'What the gateway has recorded in a period of whole UTC days, for articles 12, 19, 26 and 50 of Regulation (EU) 2024/1689: requests by model, the state of the audit log and its chain, retention, guardrails. `headgate audit report` makes a document of it.',
+      'What the gateway has recorded in a period of whole UTC days, for articles 12, 19, 26 and 50 of Regulation (EU) 2024/1689: requests by model, the state of the audit log and its chain, retention, guardrails. The command `audit report` makes a document of it.',
     parameters: REPORT_QUERY,
     reply: { description: 'The facts.', schema: Type.Object({ data: report }) },
     faults: ['bad_request', 'unavailable'],

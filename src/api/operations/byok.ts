@@ -34,7 +34,7 @@ const ID = {
   in: 'path',
   description: 'Id of the entry.',
   schema: { type: 'string', format: 'uuid' },
-  example: '550e8400-e29b-41d4-a716-446655440000',
+  example: '6fa459ea-ee8a-4ca4-894e-db77e160355e',
   pattern: '[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}',
 } as const
 const NOTES = {
@@ -71,7 +71,7 @@ export const byokOperations: readonly Operation[] = [
     description: 'Requests of the callers that it names are sent with it, and its provider bills its owner.',
     body: {
       schema: withNotes(checkMakingByok.schema, NOTES),
-      examples: { team: { summary: 'A key for all callers', value: { provider: 'openai', key: 'sk-proj-abc123abc123', name: 'Our own' } } },
+      examples: { team: { summary: 'A key for all callers', value: { provider: 'acme', key: 'acme-abc123abc123', name: 'Our own' } } },
     },
     reply: { status: 201, description: 'The entry.', schema: one },
     faults: ['conflict'],

@@ -18,8 +18,7 @@ export class ReplyStream implements StreamedReply {
   /** One character per byte. */
   private preface = ''
   private lastWrite: number
-  /** Set from the first attempt on. */
-  private timer: Timer | undefined
+  private timer: Timer
   /** Milliseconds of silence after which a comment goes out, with head and lifecycle events if nothing has gone yet. */
   private readonly silenceMs: number
 
@@ -27,6 +26,7 @@ export class ReplyStream implements StreamedReply {
     this.exchange = exchange
     this.silenceMs = exchange.head.config.server.silence
     this.lastWrite = exchange.head.clock.monotonic()
+    this.timer = exchange.head.clock.after(this.silenceMs, () => this.silence())
   }
 
   /**
@@ -48,7 +48,6 @@ export class ReplyStream implements StreamedReply {
     for (const body of this.debugBodies ?? []) text += binary(client.debug(ctx, body))
     this.preface = client.open && !client.opensLate ? text + client.open(ctx, payload.source) : text
     ctx.opened = true
-    this.timer ??= this.exchange.head.clock.after(this.silenceMs, () => this.silence())
   }
 
   /** Sends the head and what was prepared; does nothing if it has gone out. */
@@ -83,7 +82,7 @@ export class ReplyStream implements StreamedReply {
   stop(): void {
     if (this.ended) return
     this.ended = true
-    this.timer?.cancel()
+    this.timer.cancel()
   }
 
   private silence(): void {

@@ -30,10 +30,12 @@ auth:
     - { name: boss, key: "${BOSS}", management: true }
 providers:
   sim: { dialect: sim }
+  acme: { dialect: openai-chat, base_url: "http://127.0.0.1:9/v1", key: acme-0123456789, pass_through: { price: "0" } }
 models:
   sim/echo: { context: 4096, endpoints: [{ provider: sim, model: echo }] }
   sim/embed: { kind: embedding, context: 4096, endpoints: [{ provider: sim, model: embed }] }
 events: { receivers: [ { name: ops, url: "http://127.0.0.1:9/hook", secret: "whsec_AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=" } ] }
+byok: { encryption_keys: [ "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=" ] }
 presets:
   support: { model: sim/echo, parameters: { temperature: 0.5 } }
 ${more}`
@@ -175,7 +177,16 @@ const operationExamples = ({ operation }: DocumentOperation): [string, Json | un
   Object.entries(asObject(operationContent(operation)[1].examples)).map(([name, example]) => [name, asObject(example).value])
 
 /** Those first whose replies the others need, and what deletes last. */
-const ORDER = ['createKey', 'listEvents', 'createGuardrail', 'createFile', 'createChatCompletion', 'createAuthCode', 'exchangeAuthCode']
+const ORDER = [
+  'createKey',
+  'createBYOKKey',
+  'listEvents',
+  'createGuardrail',
+  'createFile',
+  'createChatCompletion',
+  'createAuthCode',
+  'exchangeAuthCode',
+]
 const rank = ({ method, operation }: DocumentOperation): number =>
   method === 'delete'
     ? ORDER.length + 1
@@ -206,6 +217,7 @@ function remember(id: Json | undefined, reply: JsonObject): void {
     for (const below of ['', '/rotate', '/budget']) actual[`/keys/{hash}${below} hash`] = String(data.hash)
   if (id === 'createGuardrail')
     for (const { path } of operations) if (path.startsWith('/guardrails/')) actual[`${path} id`] = String(data.id)
+  if (id === 'createBYOKKey') actual['/byok/{id} id'] = String(data.id)
   if (id === 'createChatCompletion') {
     actual['/generation id'] = String(reply.id)
     for (const below of ['', '/plan']) actual[`/generations/{id}${below} id`] = String(reply.id)

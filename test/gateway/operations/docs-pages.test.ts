@@ -28,9 +28,11 @@ auth:
     - { name: boss, key: "${BOSS}", management: true }
 providers:
   sim: { dialect: sim }
+  acme: { dialect: openai-chat, base_url: "http://127.0.0.1:9/v1", key: acme-0123456789, pass_through: { price: "0" } }
 models:
   sim/echo: { context: 4096, endpoints: [{ provider: sim, model: echo }] }
   sim/embed: { kind: embedding, context: 4096, endpoints: [{ provider: sim, model: embed }] }
+byok: { encryption_keys: [ "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=" ] }
 presets:
   support: { model: sim/echo, parameters: { temperature: 0.5 } }
 `
@@ -173,6 +175,7 @@ async function madeIn({ url }: Gateway): Promise<Map<string, string>> {
   const key = asObject((await post('/v1/keys', '{"name":"made"}', BOSS)).data)
   const rotated = asObject((await post('/v1/keys', '{"name":"rotated"}', BOSS)).data)
   const guardrail = asObject((await post('/v1/guardrails', '{"name":"made"}', BOSS)).data)
+  const byok = asObject((await post('/v1/byok', '{"provider":"acme","key":"acme-abc123abc123"}', BOSS)).data)
   const chat = await post('/v1/chat/completions', '{"model":"sim/echo","messages":[{"role":"user","content":"Hello"}]}', PLAIN)
   const file = await post('/v1/files', form, PLAIN)
   const demand = { callback_url: CALLBACK, code_challenge: CHALLENGE, code_challenge_method: 'S256' }
@@ -190,6 +193,7 @@ async function madeIn({ url }: Gateway): Promise<Map<string, string>> {
     [shownExample('/keys/{hash}', 'hash'), String(key.hash)],
     [shownExample('/keys/{hash}/rotate', 'hash'), String(rotated.hash)],
     [shownExample('/guardrails/{id}', 'id'), String(guardrail.id)],
+    [shownExample('/byok/{id}', 'id'), String(byok.id)],
     [shownExample('/generation', 'id'), String(chat.id)],
     [shownExample('/files/{file_id}', 'file_id'), String(file.id)],
     [shownExample('/events/{id}', 'id'), String(delivery?.event)],

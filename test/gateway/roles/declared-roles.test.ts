@@ -52,6 +52,7 @@ const EXPECTED = new Map<string, readonly Role[] | 'none'>([
   ['POST /auth/keys', 'none'],
   ...['GET /keys', 'GET /keys/{hash}', 'GET /keys/{hash}/budget', 'GET /credits', 'GET /activity'].map(named(MONEY_READERS)),
   ...['GET /activity/keys', 'GET /sessions', 'GET /budgets', 'GET /ledger/entries'].map(named(MONEY_READERS)),
+  ['GET /chargeback', MONEY_READERS],
   ['POST /ledger/entries', MONEY_KEEPERS],
   ...['POST /keys', 'PATCH /keys/{hash}', 'DELETE /keys/{hash}', 'POST /keys/{hash}/rotate'].map(named(ADMINS)),
   ...['GET /status', 'GET /generations', 'GET /generations/{id}', 'POST /generations/{id}/plan', 'GET /refusals'].map(named(READERS)),
@@ -60,6 +61,8 @@ const EXPECTED = new Map<string, readonly Role[] | 'none'>([
   ...['POST /guardrails', 'PATCH /guardrails/{id}', 'DELETE /guardrails/{id}', 'GET /audit'].map(named(ADMINS)),
   ...['POST /configuration/check', 'POST /configuration/rehearse', 'POST /events/{id}/redeliver'].map(named(ADMINS)),
   ['POST /events/receivers/{name}/enable', ADMINS],
+  ...['GET /byok', 'GET /byok/{id}'].map(named(READERS)),
+  ...['POST /byok', 'PATCH /byok/{id}', 'DELETE /byok/{id}', 'GET /audit/report'].map(named(ADMINS)),
   ...guardrailAssignments('keys'),
   ...guardrailAssignments('members'),
 ])

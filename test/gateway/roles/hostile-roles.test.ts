@@ -187,7 +187,7 @@ t.test('a token has the role of its rule until its end, and gives none beyond it
   const audit = (await (await gateway.get('/v1/audit?action=key.created', bearer(OWNER))).json()) as { data: JsonObject[] }
   t.match(
     audit.data.find(({ subject }) => subject === made.data.hash),
-    { actor: { kind: 'management_key', name: 'alice (owners)' }, after: { role: 'owner' } },
+    { actor: { kind: 'member', name: 'alice (owners)' }, after: { role: 'owner' } },
   )
 })
 

@@ -79,6 +79,7 @@ export function operations(t: Test, { server, url, record, now }: GrownRecord): 
     ['use of a key', () => ledger.usePage({ ...week, keys: [key], byKey: true, apart: ['day'] }, '')],
     ['use of each key', () => everyPage((after) => ledger.usePage({ ...week, byKey: true, apart: [] }, after))],
     ['use of each key and day', () => everyPage((after) => ledger.usePage({ ...week, byKey: true, apart: ['day', 'model'] }, after))],
+    ['charges of a week', () => ledger.charges({ ...week, by: ['key', 'model'] })],
     ['sessions of a key', () => ledger.sessionNamePage({ from: now - 3_600_000, until: now, keys: [key] }, '')],
     ['moves of a session', () => ledger.sessionMoves({ from: now - 3_600_000, until: now, keys: [key] })],
     [
