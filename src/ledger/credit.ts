@@ -121,16 +121,12 @@ export class Account implements CreditAccount {
       for (const balance of this.balances) balance.charge(cost, at)
       this.book.total.add(cost)
     }
-    this.free(held)
+    for (const { reserved } of this.balances) reserved.add(-held)
     return Math.max(0, cost - held)
   }
 
   release(held: number): void {
     this.checkHeld(held)
-    this.free(held)
-  }
-
-  private free(held: number): void {
     for (const { reserved } of this.balances) reserved.add(-held)
   }
 

@@ -55,7 +55,10 @@ export function accountLayer(dependencies: ChainDependencies): Layer<Accepted> {
       // What is not charged does not count; nor does what is read from a cache count less.
       if (auth.key.limits.tokens !== undefined)
         dependencies.admission.correctTokens(auth.key, settlement.used - head.costs.rateTokens, history.rates)
-      const byok = byokCost(known, settlement, { last, served })
+      // Of nearly all there is one turn, with the operator's account.
+      const [first, second] = head.costs.turns
+      const isShared = last?.endpoint.byok === undefined && second === undefined && (first === undefined || first === last)
+      const byok = isShared ? undefined : byokCost(known, settlement, { last, served })
       exchange.run.final = buildFinal(known, settlement, { fault: reply?.turn.fault ?? fault, at, byok })
       if (exchange.run.namedInputs) noteSeen(dependencies.seenInputs, last, exchange.run.namedInputs)
       const settling = settle(known, { settlement, outcome, last, served, at, elapsed, byok }, dependencies.journal)

@@ -19,7 +19,7 @@ export interface ByokCost {
   readonly entry: string
 }
 
-/** @returns undefined for nearly all: no key of a team was used. @param last the last turn, with its price. */
+/** @returns undefined where no key of a team was used. @param last the last turn, with its price. */
 export function byokCost(
   exchange: Accepted & MaybeAimed,
   { counted }: Settlement,

@@ -21,7 +21,6 @@ const MILLION = 1_000_000n
  * @throws Fault `credential_unavailable` where none is left.
  */
 export function withOwnKeys<From extends Routed>(exchange: From, keys: OwnKeys): From {
-  if (keys.isEmpty) return exchange
   const { key } = exchange.auth
   const { endpoints } = exchange.route
   const found: Endpoint[] = []
@@ -137,9 +136,8 @@ function ownPrice(price: Endpoint['price'], { fee, counts }: OwnPrice): Endpoint
   return millionths === 0n ? 'free' : millionths === MILLION ? price : shareOfPrice(price satisfies Price, millionths)
 }
 
-/** Endpoints with the operator's account whose order decides on that of all; the very list where no key of a team is among them. */
+/** Endpoints with the operator's account, whose order decides on that of all. */
 export function sharedEndpoints(endpoints: readonly Endpoint[]): readonly Endpoint[] {
-  if (!endpoints.some(({ byok }) => byok)) return endpoints
   return [...new Set(endpoints.map((endpoint) => endpoint.byok?.shared ?? endpoint))]
 }
 

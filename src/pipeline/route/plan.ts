@@ -105,9 +105,8 @@ export function planOrder(
     const candidates = [served, ...plan.candidates.filter((endpoint) => endpoint !== served)]
     return { ...plan, candidates: stillInForce(candidates) }
   }
-  const shared = sharedEndpoints(endpoints)
-  const ordered = order(exchange, shared, dependencies)
-  if (shared === endpoints) return ordered
+  if (!endpoints.some(({ byok }) => byok)) return order(exchange, endpoints, dependencies)
+  const ordered = order(exchange, sharedEndpoints(endpoints), dependencies)
   const health = dependencies.health.forKey(exchange.auth.key.identity, keyOwner(exchange.auth.key))
   return { ...ordered, candidates: placeOwnKeys(ordered.candidates, endpoints, (endpoint) => health.ejected(endpoint)) }
 }

@@ -84,7 +84,7 @@ export function resolveLayer(
 
   /** Searches and tools that the providers of all endpoints have are left to them. */
   function settled(routed: Routed): Routed {
-    const owned = withOwnKeys(routed, dependencies.byok)
+    const owned = dependencies.byok.isEmpty ? routed : withOwnKeys(routed, dependencies.byok)
     const pinned = owned.run.pinned ? narrow(owned, havingIds(owned.route.endpoints, owned.run.pinned)) : owned
     const { body, client, hasOtherTools, edited } = pinned.request
     const threaded = body.thread === undefined ? pinned : withThread(pinned)

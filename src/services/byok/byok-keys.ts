@@ -40,6 +40,8 @@ export class ByokKeys {
   /** In millionths. */
   readonly fee: bigint
   readonly operatorFallback: boolean
+  /** True for a gateway without entries: nothing of them is looked at. */
+  isEmpty = true
   private readonly stored: StoredKeys
   private readonly clock: Pick<Clock, 'monotonic'>
   private readonly reports: ByokReports
@@ -56,11 +58,6 @@ export class ByokKeys {
     this.reports = reports
     this.take()
     stored.onChange(() => this.take())
-  }
-
-  /** True for a gateway without entries: nothing of them is looked at. */
-  get isEmpty(): boolean {
-    return this.byProvider.size === 0
   }
 
   /** Entries at a provider that are not disabled, the oldest first. @param provider slug. */
@@ -89,6 +86,7 @@ export class ByokKeys {
     for (const entry of this.held.values()) if (!ids.has(entry.id)) entry.isInForce = false
     this.held = held
     this.byProvider = byProvider
+    this.isEmpty = byProvider.size === 0
   }
 
   private opened({ id, provider, encrypted, terms }: StoredKey): ByokEntry {
