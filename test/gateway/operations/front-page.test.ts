@@ -48,7 +48,7 @@ t.test('the document is built once, however often the page is opened: it needs n
     built++
     return { openapi: '3.1.0', info: { title: 'x', version: '1' }, paths: {} }
   })
-  const call = { path: '/', method: 'GET', request: { headers: BROWSER } as unknown as IncomingMessage }
+  const call = { path: '/', method: 'GET', request: { headers: BROWSER, socket: {} } as unknown as IncomingMessage }
   for (let round = 0; round < 20; round++) t.match((await pages(call))?.html, /The gateway answers/)
   t.equal(built, 1)
 })
