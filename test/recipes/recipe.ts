@@ -73,7 +73,9 @@ export async function followPage(t: Test, page: string, options: RecipeOptions =
   const { env: variables, with: replaced, prepare, ...more } = options
   prepare?.(folder)
   const env = { HEADGATE_APP_KEY: KEY, ...variables }
-  const gateway = await startGateway(pageConfig(page, replaced), { directory: folder, env, ...more })
+  // A reader stands in the folder; the gateway of the test has the working directory of all tests.
+  const config = pageConfig(page, replaced).replaceAll('sqlite:./', `sqlite:${folder}/`)
+  const gateway = await startGateway(config, { directory: folder, env, ...more })
   t.teardown(() => gateway.close())
   const waiting = runnable(page)
   return {
