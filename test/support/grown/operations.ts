@@ -48,11 +48,12 @@ export function operations(t: Test, { server, url, record, now }: GrownRecord): 
         ),
     ],
     [
+      // Within the days before a month that the sums of its windows are read from.
       'take what is late',
       () =>
         record.take(
           'n1',
-          Array.from({ length: 100 }, (_, i) => generation((now - 20 * DAY_MS) * 4096 + i, key, 10, now)),
+          Array.from({ length: 100 }, (_, i) => generation((now - 5 * DAY_MS) * 4096 + i, key, 10, now)),
         ),
     ],
     ['lease', () => leaseFrom(record, 'n1', ask(key, 5, { limit: 1e12 }))],
