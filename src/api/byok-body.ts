@@ -51,8 +51,8 @@ export interface ByokTargets {
   readonly there: KnownNames
   /** True for a provider that is configured and whose calls carry a key. */
   takesKey(provider: string): boolean
-  /** True where a key of the gateway has this hash. */
-  hasKey(hash: string): Promise<boolean>
+  /** @returns the identity of the key of the gateway that has this hash now; undefined where none has. */
+  keyIdentity(hash: string): Promise<string | undefined>
 }
 
 export interface ByokMaking {
@@ -99,7 +99,7 @@ async function termsIn(body: JsonObject, targets: ByokTargets): Promise<Partial<
   if (typeof disabled === 'boolean') terms.disabled = disabled
   if (models !== undefined) terms.allowedModels = listIn(models)?.map((model, at) => knownModel(model, at, targets.there)) ?? null
   if (users !== undefined) terms.allowedUsers = listIn(users)
-  if (hashes !== undefined) terms.allowedKeys = await knownKeys(listIn(hashes), targets)
+  if (hashes !== undefined) terms.allowedKeys = await identities(listIn(hashes), targets)
   return terms
 }
 
@@ -112,8 +112,14 @@ function knownModel(named: string, at: number, there: KnownNames): string {
   return slug
 }
 
-async function knownKeys(hashes: readonly string[] | null, targets: ByokTargets): Promise<readonly string[] | null> {
-  for (const [at, hash] of (hashes ?? []).entries())
-    if (!(await targets.hasKey(hash))) throw badField(`allowed_api_key_hashes[${at}]`, 'no such key of this gateway')
-  return hashes
+/** A hash changes with each rotation of a key, its identity never does. */
+async function identities(hashes: readonly string[] | null, targets: ByokTargets): Promise<readonly string[] | null> {
+  if (!hashes) return null
+  const found = new Set<string>()
+  for (const [at, hash] of hashes.entries()) {
+    const identity = await targets.keyIdentity(hash)
+    if (identity === undefined) throw badField(`allowed_api_key_hashes[${at}]`, 'no such key of this gateway')
+    found.add(identity)
+  }
+  return [...found]
 }

@@ -29,7 +29,10 @@ const checkCommand = checker(
 export async function runByokCommand(command: unknown, source: ByokSource & ChangeSource): Promise<JsonObject> {
   checkCommand(command)
   const { verb, entry, body } = command as ByokCommand
-  const list = async (more: JsonObject = {}): Promise<JsonObject> => ({ data: byokEntries(await source.byok.all()), ...more })
+  const list = async (more: JsonObject = {}): Promise<JsonObject> => ({
+    data: await byokEntries(await source.byok.all(), source),
+    ...more,
+  })
   if (verb === 'list') return list()
   if (verb === 'rotate') return list(await rewrapAll(source))
   if (verb === 'add') {

@@ -41,25 +41,37 @@ const ofProvider = text('provider', 'Only keys of this provider.')
 export const BYOK_QUERY = [...PAGING, workspace, ofProvider]
 
 /** @param query with `BYOK_QUERY`. @throws Fault 400 naming the query parameter. */
-export async function listByok(query: URLSearchParams, { byok }: ByokSource): Promise<ApiReply> {
+export async function listByok(query: URLSearchParams, source: ByokSource): Promise<ApiReply> {
   const page = pageBy(query)
   const provider = ofProvider.read(query)
-  const keys = (workspace.read(query) ?? WORKSPACE) === WORKSPACE ? await byok.all() : []
-  const entries = byokEntries(keys)
+  const keys = (workspace.read(query) ?? WORKSPACE) === WORKSPACE ? await source.byok.all() : []
+  const entries = await byokEntries(keys, source)
   return page(provider ? entries.filter((entry) => entry.provider === provider) : entries)
 }
 
 /** Keys as they are shown: never the key, nor its encrypted form. */
-export function byokEntries(keys: readonly StoredByokKey[]): JsonObject[] {
+export async function byokEntries(keys: readonly StoredByokKey[], source: CallerKeys): Promise<JsonObject[]> {
   const places = new Map<string, number>()
+  const hashes = keys.some(({ terms }) => terms.allowedKeys) ? await hashesNow(source) : undefined
   return keys.map((key) => {
     const place = places.get(key.provider) ?? 0
     places.set(key.provider, place + 1)
-    return byokEntry(key, place)
+    return byokEntry(key, place, hashes)
   })
 }
 
-function byokEntry({ id, provider, terms, createdAt, updatedAt }: StoredByokKey, place: number): JsonObject {
+type CallerKeys = Pick<ByokSource, 'store' | 'configured'>
+
+/** Hashes that keys of the gateway have today, by identity. */
+async function hashesNow({ store, configured }: CallerKeys): Promise<ReadonlyMap<string, string>> {
+  return new Map([...(await store.list()), ...configured].map(({ identity, hash }) => [identity, hash]))
+}
+
+function byokEntry(
+  { id, provider, terms, createdAt, updatedAt }: StoredByokKey,
+  place: number,
+  hashes: ReadonlyMap<string, string> | undefined,
+): JsonObject {
   const { name, label, isFallback, disabled, allowedModels, allowedUsers, allowedKeys } = terms
   return {
     id,
@@ -70,7 +82,8 @@ function byokEntry({ id, provider, terms, createdAt, updatedAt }: StoredByokKey,
     disabled,
     allowed_models: allowedModels && [...allowedModels],
     allowed_user_ids: allowedUsers && [...allowedUsers],
-    allowed_api_key_hashes: allowedKeys && [...allowedKeys],
+    // Keys that are gone have none.
+    allowed_api_key_hashes: allowedKeys === null ? null : allowedKeys.flatMap((identity) => hashes?.get(identity) ?? []),
     sort_order: place,
     workspace_id: WORKSPACE,
     created_at: new Date(createdAt).toISOString(),
@@ -79,8 +92,8 @@ function byokEntry({ id, provider, terms, createdAt, updatedAt }: StoredByokKey,
 }
 
 /** @throws Fault 404. */
-export async function oneByok(id: string, { byok }: Pick<ByokSource, 'byok'>): Promise<ApiReply> {
-  const entry = byokEntries(await byok.all()).find((each) => each.id === id)
+export async function oneByok(id: string, source: CallerKeys & Pick<ByokSource, 'byok'>): Promise<ApiReply> {
+  const entry = (await byokEntries(await source.byok.all(), source)).find((each) => each.id === id)
   if (!entry) throw noByok()
   return ok({ data: entry })
 }
@@ -136,7 +149,7 @@ function targets({ there, store, configured, ...source }: ByokSource): ByokTarge
   return {
     there,
     takesKey: (provider) => source.takesKey(provider),
-    hasKey: async (hash) => configured.some((key) => key.hash === hash) || (await store.find(hash)) !== undefined,
+    keyIdentity: async (hash) => (configured.find((key) => key.hash === hash) ?? (await store.find(hash)))?.identity,
   }
 }
 

@@ -39,6 +39,8 @@ export interface ByokOptions {
   byok?: string
   store?: string
   yaml?: string
+  /** Further settings of `auth`, with a comma behind them. */
+  auth?: string
   /** Of the application. */
   key?: JsonObject
   env?: Record<string, string>
@@ -60,7 +62,7 @@ export async function byokScene(t: Test, options: ByokOptions = {}): Promise<Byo
   const answers: ByokScene['answers'] = new Map()
   const configuration = (url: string, section: string): string => `
 ${store === undefined ? '' : `store: { url: "${store}" }\n`}
-auth: { keys: [ { name: manager, key: "${MANAGER}", management: true } ] }
+auth: { ${options.auth ?? ''} keys: [ { name: manager, key: "${MANAGER}", management: true } ] }
 byok: ${section}
 providers:
   openai: { name: OpenAI, dialect: openai-chat, base_url: "${url}/v1", key: "${OPERATOR}" }

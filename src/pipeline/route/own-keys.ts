@@ -24,24 +24,28 @@ export function withOwnKeys<From extends Routed>(exchange: From, keys: OwnKeys):
   const { key } = exchange.auth
   const { endpoints } = exchange.route
   const found: Endpoint[] = []
-  /** By model: true where only keys of the team may serve. */
-  const bound = new Map<Model, boolean>()
+  /** Models at which a first key can be used, and at which one cannot be decrypted: at the latter the operator's account must not take its place. */
+  const usable = new Set<Model>()
+  const unreadable = new Set<Model>()
   let unusable: ByokEntry | undefined
+  /** True where a key of the team comes first, and the operator's account is not to serve the request at all. */
+  let isOwnAlone = false
   for (const endpoint of endpoints) {
     for (const entry of keys.at(endpoint.provider.slug)) {
       if (!mayUse(entry, key, endpoint.model.slug)) continue
       const isFirst = !entry.terms.isFallback
+      if (isFirst && !keys.operatorFallback) isOwnAlone = true
       if (entry.credential) {
         found.push(ownEndpoint(endpoint, entry, { fee: keys.fee, counts: countsInLimit(key) }))
-        if (isFirst) bound.set(endpoint.model, !keys.operatorFallback)
+        if (isFirst) usable.add(endpoint.model)
       } else if (isFirst) {
         unusable ??= entry
-        if (!bound.has(endpoint.model)) bound.set(endpoint.model, true)
+        unreadable.add(endpoint.model)
       }
     }
   }
   if (found.length === 0 && !unusable) return exchange
-  const left = [...found, ...endpoints.filter(({ model }) => bound.get(model) !== true)]
+  const left = [...found, ...(isOwnAlone ? [] : endpoints.filter(({ model }) => usable.has(model) || !unreadable.has(model)))]
   if (left.length === 0 && unusable) throw unusableKey(unusable)
   return narrow(exchange, left)
 }
@@ -53,12 +57,14 @@ function unusableKey(entry: ByokEntry): Fault {
   })
 }
 
-/** True where the terms of an entry let requests of the key use it. A key that was issued through sign-in may use what its issuer may. */
+/** True where the terms of an entry let requests of the key use it. A key that was issued through sign-in may use what its issuer may, and belongs to
+ * the user of that: its own record names who consented, which may be a name that the key was given. */
 function mayUse({ terms }: ByokEntry, key: ApiKey, model: string): boolean {
   const { allowedKeys, allowedUsers, allowedModels } = terms
   const owners = key.issuer ? [key, key.issuer] : [key]
-  if (allowedKeys && !owners.some(({ hash, identity }) => allowedKeys.includes(hash) || allowedKeys.includes(identity))) return false
-  if (allowedUsers && !owners.some(({ creator }) => creator && allowedUsers.includes(creator))) return false
+  if (allowedKeys && !owners.some(({ identity }) => allowedKeys.includes(identity))) return false
+  const user = (key.issuer ?? key).creator
+  if (allowedUsers && !(user && allowedUsers.includes(user))) return false
   return allowedModels === null || allowsModel(allowedModels, model)
 }
 

@@ -11,6 +11,7 @@ export interface EntryTerms {
   readonly disabled: boolean
   readonly allowedModels: readonly string[] | null
   readonly allowedUsers: readonly string[] | null
+  /** Identities. */
   readonly allowedKeys: readonly string[] | null
 }
 
@@ -102,7 +103,7 @@ class ByokCredential implements Credential {
   }
 
   isIn(text: string): boolean {
-    return text.includes(this.#key) || text.includes(JSON.stringify(this.#key).slice(1, -1))
+    return [this.#key, JSON.stringify(this.#key).slice(1, -1), encodeURIComponent(this.#key)].some((form) => text.includes(form))
   }
 
   toJSON(): string {
