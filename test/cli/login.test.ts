@@ -9,7 +9,7 @@ import { type Gateway, KEY, startGateway } from '../support/gateway.ts'
 import { type IdentityProvider, startIdentityProvider, Walker } from '../support/identity-provider.ts'
 import { PEOPLE } from '../support/people.ts'
 
-const RESOURCE = 'https://headgate.example'
+const RESOURCE = 'urn:headgate:example'
 const PROGRAM = join(import.meta.dirname, '..', '..', 'bin', 'headgate.js')
 
 interface Place {

@@ -2,6 +2,7 @@
 import { type TSchema, Type } from 'typebox'
 import { DETAILED_COUNTS } from '../../core/ledger-counts.ts'
 import { KEY_COLUMNS } from '../csv.ts'
+import { REQUEST_READERS } from '../generation.ts'
 import { generationDetail } from '../generation-detail.ts'
 import { planGeneration } from '../generation-plan.ts'
 import { GENERATION_FILTERS, MAX_FOUND, STATUSES, searchGenerations } from '../generations.ts'
@@ -271,7 +272,7 @@ const ID = {
   pattern: '[A-Za-z0-9_-]{1,80}',
 } as const
 
-const reads = { tag: 'Records', roles: ['viewer'] } as const
+const reads = { tag: 'Records', roles: REQUEST_READERS } as const
 
 export const generationOperations: readonly Operation[] = [
   operation('GET /status', {

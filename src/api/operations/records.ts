@@ -156,7 +156,8 @@ export const recordOperations: readonly Operation[] = [
     roles: 'any',
     id: 'getGeneration',
     summary: 'Get a generation',
-    description: 'The record of one request. A key sees its own generations, a management key all.',
+    description:
+      'The record of one request. A key sees its own generations; the roles `viewer`, `admin` and `owner` see all, and `billing` none of others.',
     parameters: [
       {
         name: 'id',

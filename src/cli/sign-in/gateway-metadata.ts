@@ -6,6 +6,9 @@ import { jsonObject } from '../../services/credentials/identity-call.ts'
 import { CredentialError } from '../../services/credentials/types.ts'
 import { IssuerClient, isTrustworthy } from '../../services/issuers/issuer-fetch.ts'
 
+/** Characters of clients and scopes (RFC 6749, A.1 and A.4), and of addresses. */
+const PRINTABLE = /^[ -~]*$/
+
 /** The address of a gateway without a slash or `/v1` at its end. @throws Error for one that is no https address. */
 export function gatewayAddress(text: string): string {
   const url = URL.parse(text.includes('://') ? text : `https://${text}`)
@@ -30,7 +33,7 @@ async function loginIssuers(gateway: string, clock: Clock): Promise<LoginIssuer[
   const url = gateway + METADATA_PATH
   const reply = await client.reply({ what: gateway, url, method: 'GET', headers: { accept: 'application/json' }, body: undefined })
   const document = reply.status === 200 ? jsonObject(reply.text) : undefined
-  const issuers = asObjects(document?.[LOGIN_MEMBER]).flatMap((each) => loginEntry(each) ?? [])
+  const issuers = asObjects(document?.[LOGIN_MEMBER]).flatMap((each) => loginEntry(each, gateway) ?? [])
   if (!document || issuers.length === 0)
     throw new Error(`${gateway} names no issuer for headgate login (status ${reply.status}): its configuration needs auth.issuers[].login`)
   // RFC 9728, 3.3: metadata of another resource is not to be used.
@@ -38,10 +41,25 @@ async function loginIssuers(gateway: string, clock: Clock): Promise<LoginIssuer[
   return issuers
 }
 
-function loginEntry(value: JsonObject): LoginIssuer | undefined {
-  const { issuer, client_id: client, scopes, resource } = value
+/** @throws Error for one that no honest gateway shows. */
+function loginEntry(value: JsonObject, gateway: string): LoginIssuer | undefined {
+  const { issuer, client_id: client, scopes, resource = null } = value
   if (!isObject(value) || typeof issuer !== 'string' || typeof client !== 'string' || !Array.isArray(scopes)) return undefined
-  return { issuer, client_id: client, scopes: scopes.map(String), resource: typeof resource === 'string' ? resource : null }
+  const texts = Object.entries({ issuer, client_id: client, scopes: scopes.join(' '), resource: String(resource) })
+  for (const [name, text] of texts)
+    if (!PRINTABLE.test(text))
+      throw new Error(`${gateway} names ${name} with characters that are not printable ASCII: it is not to be trusted`)
+  if (resource !== null && isForeign(String(resource), gateway))
+    throw new Error(
+      `${gateway} names the resource ${String(resource)}, for which its tokens would be: expected ${gateway} or a name that is no web address (auth.issuers[].login.resource)`,
+    )
+  return { issuer, client_id: client, scopes: scopes.map(String), resource: resource === null ? null : String(resource) }
+}
+
+/** True for the address of another host: a token for it would open that host to those who run this one (RFC 9728, 3.3). */
+function isForeign(resource: string, gateway: string): boolean {
+  const url = URL.parse(resource)
+  return (url?.protocol === 'https:' || url?.protocol === 'http:') && url.origin !== URL.parse(gateway)?.origin
 }
 
 /** Looks whether the gateway takes a token. @returns the name of its caller. @throws Error with the gateway's sentence. */

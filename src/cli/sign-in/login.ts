@@ -28,6 +28,7 @@ export function login(address: string, flags: { readonly issuer?: string }, surr
   return reported(streams, async () => {
     const gateway = gatewayAddress(address)
     const found = await loginIssuer(gateway, flags.issuer, clock)
+    streams.error(plainName(`Gateway ${gateway}, issuer ${found.issuer}, client ${found.client_id}`))
     const tokens = await deviceFlow(found, clock).run(({ code, address: page, whole, lastsSeconds }) => {
       streams.error(`Open ${plainName(page)} and enter the code ${plainName(code)}`)
       if (whole !== undefined) streams.error(`or open ${plainName(whole)}`)
@@ -41,7 +42,7 @@ export function login(address: string, flags: { readonly issuer?: string }, surr
     })
     streams.error(`Logged in to ${gateway} as ${plainName(name)}`)
     if (made.refresh_token === null)
-      streams.error(`${found.issuer} gave no refresh token: log in again after ${made.expires_at ?? 'its end'}`)
+      streams.error(plainName(`${found.issuer} gave no refresh token: log in again after ${made.expires_at ?? 'its end'}`))
     return 0
   })
 }
@@ -79,7 +80,9 @@ export function logout(address: string | undefined, surroundings = here()): Prom
         },
       )
       streams.error(
-        isRevoked ? `Logged out of ${gateway}` : `Logged out of ${gateway}; ${issuer} revokes no tokens, so they last to their end`,
+        plainName(
+          isRevoked ? `Logged out of ${gateway}` : `Logged out of ${gateway}; ${issuer} revokes no tokens, so they last to their end`,
+        ),
       )
       return 0
     }),

@@ -128,7 +128,10 @@ const login = closed(
       ['openid', 'offline_access'],
     ),
     resource: Type.Optional(
-      line('Resource that the tokens are for (RFC 8707), where the issuer needs one to state an audience of `audiences`.', 1024),
+      line(
+        'Resource that the tokens are for (RFC 8707), where the issuer needs one to state an audience of `audiences`: the address of this gateway, or a name that is no web address, since `headgate login` refuses that of another host.',
+        1024,
+      ),
     ),
   },
 )

@@ -97,6 +97,7 @@ export class ControlRoom {
       ...options,
       ...{ sessions, api, failures, refusedSignIns, roomHash },
       sessionCookie: (cookie, request) => sessionHeader(cookie, request),
+      endSession: (request) => this.sessions.end(sessionCookie(request)),
     })
   }
 
@@ -104,7 +105,7 @@ export class ControlRoom {
   handle(request: IncomingMessage, response: ServerResponse): boolean {
     const path = (request.url ?? '').split('?', 1)[0] ?? ''
     const isApi = path.startsWith(API)
-    if (path !== ROOT && !path.startsWith(`${ROOT}/`) && !(isApi && sessionCookie(request.headers.cookie) !== undefined)) return false
+    if (path !== ROOT && !path.startsWith(`${ROOT}/`) && !(isApi && sessionCookie(request) !== undefined)) return false
     const answered = isApi ? this.forward(request, response) : this.own(path, request, response)
     answered.catch((thrown) => this.refuse(response, thrown))
     return true
@@ -159,7 +160,7 @@ export class ControlRoom {
       if (REFUSALS.has(code)) this.refusedSignIns.enter({ address, code, means: name })
       throw thrown
     })
-    await this.sessions.end(sessionCookie(request.headers.cookie))
+    await this.sessions.end(sessionCookie(request))
     const { keyRole } = visitor
     const { cookie, session } = await this.sessions.open(visitor, { actor: await this.holderActor(visitor), address })
     reply(response, 201, await this.described(session, keyRole), { 'Set-Cookie': sessionHeader(cookie, request) })
@@ -220,7 +221,7 @@ export class ControlRoom {
 
   private async signOut(request: IncomingMessage, response: ServerResponse): Promise<void> {
     checkOrigin(request)
-    const cookie = sessionCookie(request.headers.cookie)
+    const cookie = sessionCookie(request)
     const session = await this.sessions.find(cookie)
     const address = this.options.addresses.of(request)
     await this.sessions.end(cookie, session && { actor: await this.holderActor(session), address })
@@ -282,7 +283,7 @@ export class ControlRoom {
     const isSample = request.headers[OWN_HEADER] === SAMPLE
     const own = this.requestSecret(session)
     if (own === undefined) {
-      await this.sessions.end(sessionCookie(request.headers.cookie))
+      await this.sessions.end(sessionCookie(request))
       throw signedOut()
     }
     const secret = isSample ? this.options.developmentKey() : own
@@ -296,8 +297,8 @@ export class ControlRoom {
     if ((status === 401 || status === 429) && isOwn && !isSample) await this.role(session, request)
   }
 
-  private requestSession({ headers }: IncomingMessage): Promise<RoomSession | undefined> {
-    return this.sessions.find(sessionCookie(headers.cookie))
+  private requestSession(request: IncomingMessage): Promise<RoomSession | undefined> {
+    return this.sessions.find(sessionCookie(request))
   }
 
   /**
@@ -307,7 +308,7 @@ export class ControlRoom {
    */
   private async role(session: RoomSession, request: IncomingMessage): Promise<Role | undefined> {
     const secret = this.requestSecret(session)
-    const end = (): Promise<void> => this.sessions.end(sessionCookie(request.headers.cookie))
+    const end = (): Promise<void> => this.sessions.end(sessionCookie(request))
     if (secret === undefined) {
       await end()
       return undefined
@@ -365,7 +366,7 @@ function secretIn(body: JsonObject): [name: 'key' | 'code', secret: string] {
   return [code === undefined ? 'key' : 'code', secret]
 }
 
-const sessionCookie = (header: string | undefined): string | undefined => readCookie(header, COOKIE)
+const sessionCookie = (request: IncomingMessage): string | undefined => readCookie(request, COOKIE)
 
 /** @param cookie empty: the browser forgets it. */
 function sessionHeader(cookie: string, request: IncomingMessage): string {

@@ -16,22 +16,25 @@ interface CookieFields {
   readonly sameSite: 'Strict' | 'Lax'
 }
 
-/** The value in a `Cookie` header: of two with the name, the one of the secure page. */
-export function readCookie(header: string | undefined, name: string): string | undefined {
-  const pairs = new Map((header ?? '').split(';').map((pair) => split(pair.trim())))
-  const found = pairs.get(`${SECURE_PREFIX}${name}`) ?? pairs.get(name)
+/** The value of a cookie that `setCookie` set. Over TLS that is the name with the prefix alone: the bare one may be of a neighbouring host. */
+export function readCookie(request: Pick<IncomingMessage, 'headers' | 'socket'>, name: string): string | undefined {
+  const pairs = new Map((request.headers.cookie ?? '').split(';').map((pair) => split(pair.trim())))
+  const found = pairs.get(ownName(name, isSecure(request)))
   return found === undefined || found === '' || found.length > MAX_VALUE_LENGTH ? undefined : found
 }
 
 /** A `Set-Cookie` header. */
 export function setCookie(name: string, value: string, { isSecure, maxAge, sameSite }: CookieFields): string {
-  const prefix = isSecure ? SECURE_PREFIX : ''
-  return `${prefix}${name}=${value}; Path=/; Max-Age=${maxAge}; HttpOnly; SameSite=${sameSite}${isSecure ? '; Secure' : ''}`
+  return `${ownName(name, isSecure)}=${value}; Path=/; Max-Age=${maxAge}; HttpOnly; SameSite=${sameSite}${isSecure ? '; Secure' : ''}`
 }
 
 /** A caller that only pretends gets a cookie that its browser does not keep. */
 export function isSecure(request: Pick<IncomingMessage, 'headers' | 'socket'>): boolean {
   return requestScheme(request) === 'https'
+}
+
+function ownName(name: string, isSecure: boolean): string {
+  return isSecure ? SECURE_PREFIX + name : name
 }
 
 function split(pair: string): [name: string, value: string] {

@@ -42,6 +42,8 @@ export interface IdentitySignInOptions {
   readonly log: { warn(facts: object, text: string): void }
   /** `Set-Cookie` of a session. */
   readonly sessionCookie: (cookie: string, request: IncomingMessage) => string
+  /** Ends the session that a browser shows, if there is one. */
+  readonly endSession: (request: IncomingMessage) => Promise<void>
 }
 
 export const memberActor = ({ identity, member }: Pick<KnownPerson, 'identity' | 'member'>): Actor => ({
@@ -75,13 +77,15 @@ export class IdentitySignIn {
   private async begin({ name, label }: SignInChoice, request: IncomingMessage, response: ServerResponse): Promise<void> {
     checkOrigin(request)
     const body = await readJson(request)
-    const { clock, people, addresses } = this.options
+    const { clock, people, addresses, endSession } = this.options
     const { cookie, flow } = beginFlow(name, isObject(body) ? body.return_to : undefined, clock.now())
     const location = await people.location(name, flow, redirectUri(name, request)).catch((thrown: unknown) => {
       if (!(thrown instanceof SignInRefusal)) throw thrown
       this.report(name, thrown, addresses.of(request))
       throw new Fault('unavailable', { message: `${label}: ${thrown.message}`, retryAfter: 5 })
     })
+    // Here already: a browser that comes from the issuer's page keeps a strict cookie back (RFC 6265bis section 5.2).
+    await endSession(request)
     reply(response, 200, { data: { location } }, { 'Set-Cookie': flowCookie(cookie, request) })
   }
 
@@ -116,7 +120,7 @@ export class IdentitySignIn {
 
   /** @throws SignInRefusal */
   private async opened(choice: SignInChoice, request: IncomingMessage, address: string): Promise<{ cookie: string; page: string }> {
-    const { people, sessions, failures } = this.options
+    const { people, sessions, failures, endSession } = this.options
     if (failures.isEmpty(address)) throw new SignInRefusal('too_many')
     const { flow, url } = this.begun(choice, request)
     const person = keptPerson(await people.finish(choice.name, url, flow))
@@ -130,6 +134,7 @@ export class IdentitySignIn {
       identity: known.identity,
       lastsMs: known.sessionMs,
     }
+    await endSession(request)
     const { cookie } = await sessions.open(holder, { actor: memberActor(known), address })
     return { cookie, page: flow.page }
   }
@@ -139,7 +144,7 @@ export class IdentitySignIn {
     const dest = request.headers['sec-fetch-dest']
     // The browser itself goes there; no page of others loads it as an image or a script.
     if (dest !== undefined && dest !== 'document') throw new SignInRefusal('stale', { problem: 'not a navigation' })
-    const flow = flowIn(readCookie(request.headers.cookie, FLOW_COOKIE), name, this.options.clock.now())
+    const flow = flowIn(readCookie(request, FLOW_COOKIE), name, this.options.clock.now())
     if (!flow) throw new SignInRefusal('stale', { problem: 'no sign-in was begun in this browser' })
     const url = new URL(redirectUri(name, request))
     url.search = URL.parse(request.url ?? '', 'http://control.room')?.search ?? ''

@@ -177,3 +177,17 @@ t.test('no key, an unknown one, and an owner that is disabled or has expired cal
     }
   })
 })
+
+t.test('the generation of another key is shown to the roles that read requests, and is 404 to the others', async (t) => {
+  const headers = { authorization: `Bearer ${secret('member')}`, 'content-type': 'application/json' }
+  const body = JSON.stringify({ model: 'sim/echo', messages: [{ role: 'user', content: 'hello' }] })
+  const reply = await fetch(`${gateway.url}/v1/chat/completions`, { method: 'POST', headers, body })
+  const id = reply.headers.get('x-generation-id')
+  t.match([reply.status, id], [200, /^gen-/])
+  const status = async (role: Role, path: string): Promise<number> =>
+    (await fetch(`${gateway.url}/v1${path}`, { headers: { authorization: `Bearer ${secret(role)}` } })).status
+  t.equal(await status('member', `/generation?id=${id}`), 200, 'its own')
+  for (const role of READERS)
+    t.same([await status(role, `/generation?id=${id}`), await status(role, `/generations/${id}`)], [200, 200], role)
+  t.same([await status('billing', `/generation?id=${id}`), await status('billing', `/generations/${id}`)], [404, 403])
+})
