@@ -23,7 +23,7 @@ const pairDigest = ({ authorization = '' }: IncomingHttpHeaders): string => {
 
 export function basic({ keys }: AuthenticationParts): AuthenticationMethod {
   return {
-    shows: ({ authorization }) => authorization?.startsWith('Basic ') === true,
+    shows: ({ headers: { authorization } }) => authorization?.startsWith('Basic ') === true,
     atHand({ headers }) {
       const digest = pairDigest(headers)
       return keys.written.get(digest) ?? keys.atHand(digest)
@@ -44,7 +44,7 @@ export function basic({ keys }: AuthenticationParts): AuthenticationMethod {
       replace:
         "import { basic } from './basic.ts'\nimport type { AuthenticationMethod, AuthenticationParts, Caller, FoundKey } from './method.ts'\n",
     },
-    { file: `${FOLDER}/index.ts`, find: '= [token, secretKey]', replace: '= [basic, token, secretKey]' },
+    { file: `${FOLDER}/index.ts`, find: '= [certificate, person, token, secretKey]', replace: '= [certificate, person, basic, token, secretKey]' },
     {
       file: 'test/gateway/operations/basic-authentication.test.ts',
       text: `/** HTTP Basic, by which every operation takes a key. */

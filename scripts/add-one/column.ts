@@ -12,7 +12,7 @@ export const addition: Addition = {
       file: 'src/core/ledger-counts.ts',
       find: "shown: 'reasoning', byDay: true },\n",
       replace:
-        "shown: 'reasoning', byDay: true },\n  { column: 'audio_output', count: 'audioOutput', side: 'output', shown: 'audio_output', byDay: true, since: 28 },\n",
+        "shown: 'reasoning', byDay: true },\n  { column: 'audio_output', count: 'audioOutput', side: 'output', shown: 'audio_output', byDay: true, since: 31 },\n",
     },
     {
       file: 'test/gateway/money/audio-column.test.ts',

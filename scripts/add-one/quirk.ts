@@ -20,6 +20,11 @@ export const addition: Addition = {
         "  if (quirks.one_stop === true && Array.isArray(body.stop)) body.stop = body.stop.slice(0, 1)\n  if (quirks.stop === 'list'",
     },
     {
+      file: 'src/dialects/chat/fit-request.ts',
+      find: "'boolean_schemas', 'stop'] as const",
+      replace: "'boolean_schemas', 'one_stop', 'stop'] as const",
+    },
+    {
       file: 'test/providers/one-stop.test.ts',
       text: `/** A provider that takes one stop sequence. */
 import t from 'tap'
