@@ -132,3 +132,68 @@ t.test('a WebSocket does not open on the connection of a revoked certificate', a
   await eventually('a reply', () => came().includes('\r\n\r\n'))
   t.match(came(), /^HTTP\/1\.1 401/)
 })
+
+t.test('each authority has its list looked at, whichever comes first, with text between them', async (t) => {
+  const other = certificate({ name: 'Other Authority' })
+  const scene = await start(t, {
+    ready: (files) => {
+      files.write('ca.crt', files.ca.cert + other.cert)
+      files.write('ca.crl', `of one\n${revocationList(files.ca, [])}\nof another\n${revocationList(other, [])}`)
+    },
+  })
+  const { files, chat, clock } = scene
+  const one = client(files)
+  const another = client({ ca: other })
+  const statuses = async (...shown: Signed[]): Promise<(number | string)[]> =>
+    Promise.all(
+      shown.map((each) =>
+        chat(scene.client(each), {}, { authorization: '' }).then(
+          ({ status }) => status,
+          () => 'refused',
+        ),
+      ),
+    )
+  t.same(await statuses(one, another), [200, 200])
+  files.write('ca.crl', revocationList(files.ca, []) + revocationList(other, [another]))
+  await clock.advance(5_000)
+  t.same(await statuses(one, another), [200, 'refused'])
+  files.write('ca.crl', revocationList(other, []) + revocationList(files.ca, [one]))
+  await clock.advance(5_000)
+  t.same(await statuses(one, another), ['refused', 200])
+})
+
+t.test('a file without lists, with a broken one, or with two of one authority, is refused', async (t) => {
+  const cases: [why: string, text: (files: TlsFiles) => string, found: RegExp][] = [
+    ['empty', () => '', /^server\.tls\.client_crl: expected revocation lists as PEM/],
+    ['certificates', ({ ca }) => ca.cert, /^server\.tls\.client_crl: expected revocation lists as PEM/],
+    [
+      'the second one is cut off',
+      ({ ca }) => revocationList(ca, []) + revocationList(certificate({ name: 'Other Authority' }), []).slice(0, 200),
+      /^server\.tls\.client_crl: expected revocation lists as PEM/,
+    ],
+    [
+      'no list within',
+      () => '-----BEGIN X509 CRL-----\nAAAA\n-----END X509 CRL-----\n',
+      /^server\.tls\.client_crl: has a list that is none/,
+    ],
+    [
+      'two of one authority',
+      ({ ca }) => revocationList(ca, []) + revocationList(ca, [client({ ca })]),
+      /^server\.tls\.client_crl: has two lists of one authority/,
+    ],
+  ]
+  for (const [why, text, found] of cases)
+    await t.rejects(start(t, { ready: (files) => files.write('ca.crl', text(files)) }), { message: found }, why)
+})
+
+t.test('lists that cannot be used leave the old ones in use', async (t) => {
+  const scene = await start(t)
+  const revoked = client(scene.files)
+  await revoke(scene, revoked)
+  scene.files.write('ca.crl', revocationList(scene.files.ca, []).repeat(2))
+  await scene.clock.advance(5_000)
+  await scene.clock.advance(5_000)
+  t.match(scene.gateway.logs.join(''), /server\.tls\.client_crl: has two lists of one authority/)
+  await t.rejects(scene.chat(scene.client(revoked), {}, { authorization: '' }))
+  t.equal((await scene.chat(scene.client(client(scene.files)), {}, { authorization: '' })).status, 200)
+})
