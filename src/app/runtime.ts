@@ -381,14 +381,7 @@ export class Runtime {
       }),
       pages: (request) => reference(request) ?? consent(request) ?? metadata(request),
       passThrough: new PassThroughHandler(
-        {
-          callers,
-          publicUrl,
-          guardrails,
-          catalog,
-          clientCertificate: trustedCertificate,
-          clientAddress: (request) => this.addresses.of(request),
-        },
+        { callers, publicUrl, guardrails, catalog, trustedCertificate, clientAddress: (request) => this.addresses.of(request) },
         {
           dependencies,
           proxy: this.passThrough,

@@ -49,7 +49,7 @@ export interface PassThroughSettings {
   /** Address of a caller, by which failed authentications are counted. */
   clientAddress: (request: IncomingMessage) => string
   /** Certificate of the caller, which the listener has verified. @throws Fault 401 where it is not trusted any more: `reply` is the last. */
-  clientCertificate: (socket: IncomingMessage['socket'], reply: ServerResponse | undefined) => X509Certificate | undefined
+  trustedCertificate: (socket: IncomingMessage['socket'], reply: ServerResponse | undefined) => X509Certificate | undefined
   /** Address of the gateway, where the operator has stated it. */
   publicUrl: string | undefined
   guardrails: readonly GuardrailSetting[]
@@ -111,7 +111,7 @@ interface Booking {
   traced: PassThroughTrace | undefined
 }
 
-/** What a request over HTTP has beside its head; a WebSocket has none of it. */
+/** Parts of a request over HTTP beside its head; a WebSocket has none of them. */
 interface Taken {
   readonly body: PassThroughBody
   readonly response: ServerResponse
@@ -244,12 +244,12 @@ export class PassThroughHandler {
   }
 
   private async authenticateCaller(request: IncomingMessage, response: ServerResponse | undefined): Promise<ApiKey> {
-    const { clientAddress, clientCertificate } = this.settings
+    const { clientAddress, trustedCertificate } = this.settings
     const { socket } = request
     const connection = {
       address: () => clientAddress(request),
       isEncrypted: () => isEncrypted(socket),
-      certificate: () => clientCertificate(socket, response),
+      certificate: () => trustedCertificate(socket, response),
     }
     return this.authenticate({ headers: request.headers, connection })
   }

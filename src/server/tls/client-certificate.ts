@@ -26,7 +26,7 @@ const OUTLIVED =
 
 /**
  * The certificate of a connection, as long as what it was verified with still holds; undefined where it has shown none, or speaks no TLS.
- * Once authorities or revocation lists have changed it authenticates nobody: OpenSSL verifies in the handshake alone.
+ * Once authorities or revocation lists have changed it is no caller: OpenSSL verifies in the handshake alone.
  * @param reply ends the connection where its certificate is refused. @throws Fault 401 after a change.
  */
 export function trustedCertificate(

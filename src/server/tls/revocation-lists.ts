@@ -1,4 +1,4 @@
-/** Revocation lists of client certificates: told apart in their text, since Node reads the first list of each text that it is given. */
+/** Revocation lists of client certificates: each by itself, since Node reads the first list of each text that it is given. */
 import { entryAt } from '../../core/entry-at.ts'
 
 const LIST = /-----BEGIN X509 CRL-----([A-Za-z0-9+/=\s]+)-----END X509 CRL-----/g
@@ -40,7 +40,7 @@ function issuer(list: Buffer, setting: string): Buffer {
 
 interface Part {
   readonly content: Buffer
-  /** Where the next one begins. */
+  /** Place at which the next one begins. */
   readonly end: number
 }
 
