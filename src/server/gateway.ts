@@ -27,7 +27,7 @@ import { NodeConnection } from './node-connection.ts'
 import type { Overload } from './overload.ts'
 import { readWhole } from './request-body.ts'
 import { ResponseSockets, type SocketServing } from './sockets/response-sockets.ts'
-import { trustedCertificate } from './tls/client-certificate.ts'
+import { endWithTrust, trustedCertificate } from './tls/client-certificate.ts'
 import { traceOperation } from './traces/operation-spans.ts'
 
 export interface OperationRequest {
@@ -161,7 +161,11 @@ export class Gateway implements RequestHandler {
     else if (this.serving.passThrough.matches(request.url ?? '')) {
       const refusal = this.overload.refusal(undefined, UNKNOWN)
       if (refusal) refuse(socket, refusal)
-      else this.serving.passThrough.upgrade(request, socket, head).catch((thrown) => refuse(socket, this.loggedFault(thrown)))
+      else {
+        // What passes on it is not looked at, so that no message can be refused.
+        endWithTrust(request.socket)
+        this.serving.passThrough.upgrade(request, socket, head).catch((thrown) => refuse(socket, this.loggedFault(thrown)))
+      }
     } else refuse(socket, new Fault('bad_request', { message: 'upgrade: this path does not offer one' }))
   }
 

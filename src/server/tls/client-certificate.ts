@@ -11,7 +11,7 @@ interface Shown {
   readonly certificate: X509Certificate
   /** Authorities and lists that it was verified with. */
   readonly trustDigest: string
-  readonly listener: Pick<ListenerCertificate, 'trustDigest'>
+  readonly listener: Pick<ListenerCertificate, 'trustDigest' | 'onTrustChange'>
 }
 type Certified = Socket & { [CERTIFICATE]?: Shown }
 
@@ -38,4 +38,10 @@ export function trustedCertificate(
   if (shown.trustDigest === shown.listener.trustDigest) return shown.certificate
   if (reply && !reply.headersSent) reply.shouldKeepAlive = false
   throw new Fault('invalid_key', { message: OUTLIVED })
+}
+
+/** Ends a connection that has shown a certificate as soon as authorities or revocation lists change: for what is not looked at any more. */
+export function endWithTrust(socket: Certified): void {
+  const stop = socket[CERTIFICATE]?.listener.onTrustChange(() => socket.destroy())
+  if (stop) socket.once('close', stop)
 }

@@ -197,3 +197,16 @@ t.test('lists that cannot be used leave the old ones in use', async (t) => {
   await t.rejects(scene.chat(scene.client(revoked), {}, { authorization: '' }))
   t.equal((await scene.chat(scene.client(client(scene.files)), {}, { authorization: '' })).status, 200)
 })
+
+for (const [what, begin, rest, uri] of REQUESTS)
+  t.test(`a connection that waits for a request after ${what} ends with a change of the lists`, async (t) => {
+    const scene = await start(t)
+    const { socket, came, send } = await open(t, scene, client(scene.files, { uris: [uri] }))
+    send(begin + rest)
+    await eventually('the reply', () => /HTTP\/1\.1 200/.test(came()))
+    await scene.clock.advance(10_000)
+    t.notOk(socket.closed, 'without a change it stays')
+    await revoke(scene, client(scene.files))
+    await eventually('the end of the connection', () => socket.closed || socket.readableEnded)
+    t.equal(came().match(/HTTP\/1\.1/g)?.length, 1)
+  })
