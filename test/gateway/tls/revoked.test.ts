@@ -1,8 +1,9 @@
 /** Certificates that are revoked while their connection is open: what they may still do on it, and which lists are read. */
 import { once } from 'node:events'
+import type { AddressInfo } from 'node:net'
 import { connect, type TLSSocket } from 'node:tls'
 import t, { type Test } from 'tap'
-import WebSocket from 'ws'
+import WebSocket, { WebSocketServer } from 'ws'
 import { type CertificateOptions, certificate, revocationList, type Signed } from '../../support/certificates.ts'
 import { eventually } from '../../support/eventually.ts'
 import { pemKey, type TlsFiles } from '../../support/tls-files.ts'
@@ -210,3 +211,30 @@ for (const [what, begin, rest, uri] of REQUESTS)
     await eventually('the end of the connection', () => socket.closed || socket.readableEnded)
     t.equal(came().match(/HTTP\/1\.1/g)?.length, 1)
   })
+
+t.test('a WebSocket of the pass-through ends with a change of the lists', async (t) => {
+  const provider = new WebSocketServer({ port: 0, host: '127.0.0.1' })
+  t.teardown(() => provider.close())
+  provider.on('connection', (each) => each.on('message', (data) => each.send(`heard ${String(data)}`)))
+  await once(provider, 'listening')
+  const { port } = provider.address() as AddressInfo
+  const free = 'pass_through: { price: "0" }'
+  const talker = `talker: { dialect: openai-chat, base_url: "http://127.0.0.1:${port}/v1", key: k, ${free}`
+  const scene = await start(t, { provider: `${free} }\n  ${talker}` })
+  const shown = client(scene.files)
+  const socket = new WebSocket(`${scene.gateway.url.replace('https', 'wss')}/v1/passage/talker/realtime`, {
+    ca: scene.files.ca.cert,
+    cert: shown.cert,
+    key: pemKey(shown),
+  })
+  t.teardown(() => socket.terminate())
+  socket.on('error', () => {})
+  await once(socket, 'open')
+  socket.send('hello')
+  const [heard] = (await once(socket, 'message')) as [Buffer]
+  t.equal(String(heard), 'heard hello')
+  await revoke(scene, shown)
+  await eventually('the end of the caller', () => socket.readyState === WebSocket.CLOSED)
+  await eventually('the end of the provider', () => provider.clients.size === 0)
+  t.equal(scene.rows().length, 1)
+})
