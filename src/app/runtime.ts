@@ -38,7 +38,7 @@ import { passThroughRecords } from '../server/pass-through-records.ts'
 import { shedInto } from '../server/refusals.ts'
 import { resourceMetadata } from '../server/resource-metadata.ts'
 import { socketServing } from '../server/sockets/socket-serving.ts'
-import { clientCertificate } from '../server/tls/client-certificate.ts'
+import { trustedCertificate } from '../server/tls/client-certificate.ts'
 import { KeyEncryption } from '../services/byok/key-encryption.ts'
 import { Credentials } from '../services/credentials/credentials.ts'
 import { CREDENTIAL_SOURCES } from '../services/credentials/sources/index.ts'
@@ -381,7 +381,7 @@ export class Runtime {
       }),
       pages: (request) => reference(request) ?? consent(request) ?? metadata(request),
       passThrough: new PassThroughHandler(
-        { callers, publicUrl, guardrails, catalog, clientCertificate, clientAddress: (request) => this.addresses.of(request) },
+        { callers, publicUrl, guardrails, catalog, trustedCertificate, clientAddress: (request) => this.addresses.of(request) },
         {
           dependencies,
           proxy: this.passThrough,

@@ -1,4 +1,5 @@
 /** From a request line to what answers it: completions through the chain, other operations by the route table. */
+import type { X509Certificate } from 'node:crypto'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
@@ -26,6 +27,7 @@ import { NodeConnection } from './node-connection.ts'
 import type { Overload } from './overload.ts'
 import { readWhole } from './request-body.ts'
 import { ResponseSockets, type SocketServing } from './sockets/response-sockets.ts'
+import { endWithTrust, trustedCertificate } from './tls/client-certificate.ts'
 import { traceOperation } from './traces/operation-spans.ts'
 
 export interface OperationRequest {
@@ -35,6 +37,8 @@ export interface OperationRequest {
   request: IncomingMessage
   /** Bucket of failed authentications of the caller. */
   address(): string
+  /** Certificate of the caller. @throws Fault 401 where it is not trusted any more; the connection ends with the reply then. */
+  certificate(): X509Certificate | undefined
   /** The whole body. @throws Fault 413 where it is longer than `limit` bytes. */
   readBody(limit: number): Promise<Buffer>
   /** The body as it comes, as fast as the pieces are taken. Throws a fault where the caller leaves. */
@@ -157,7 +161,11 @@ export class Gateway implements RequestHandler {
     else if (this.serving.passThrough.matches(request.url ?? '')) {
       const refusal = this.overload.refusal(undefined, UNKNOWN)
       if (refusal) refuse(socket, refusal)
-      else this.serving.passThrough.upgrade(request, socket, head).catch((thrown) => refuse(socket, this.loggedFault(thrown)))
+      else {
+        // What passes on it is not looked at, so that no message can be refused.
+        endWithTrust(request.socket)
+        this.serving.passThrough.upgrade(request, socket, head).catch((thrown) => refuse(socket, this.loggedFault(thrown)))
+      }
     } else refuse(socket, new Fault('bad_request', { message: 'upgrade: this path does not offer one' }))
   }
 
@@ -251,6 +259,7 @@ export class Gateway implements RequestHandler {
       query: requestQuery(request),
       request,
       address: () => this.connections.addresses.of(request),
+      certificate: () => trustedCertificate(request.socket, response),
       readBody: (limit) => opened().readBody(limit),
       readPieces: () => opened().readPieces(),
     }

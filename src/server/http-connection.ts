@@ -22,7 +22,7 @@ import type { CallerReply, CallerRequest, Watched } from './caller.ts'
 import type { ClientAddresses } from './client-address.ts'
 import type { OpenStreams } from './open-streams.ts'
 import type { PlainReply, PlainRequest } from './plain/reply.ts'
-import { clientCertificate, hasOutlivedTrust } from './tls/client-certificate.ts'
+import { trustedCertificate } from './tls/client-certificate.ts'
 
 /** Parts that the connections of one listener share. */
 export interface HttpConnectionSource {
@@ -80,9 +80,7 @@ export abstract class HttpConnection implements ClientConnection {
   }
 
   certificate(): X509Certificate | undefined {
-    const { socket } = this.request
-    if (hasOutlivedTrust(socket) && !this.response.headersSent) this.response.shouldKeepAlive = false
-    return clientCertificate(socket)
+    return trustedCertificate(this.request.socket, this.response)
   }
 
   reserve(bytes: number): Promise<void> | undefined {

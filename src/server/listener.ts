@@ -90,6 +90,11 @@ export async function listen(options: ListenerOptions, handler: RequestHandler):
   const takeConnection = takePlainRequests(server, plain)
   const { certificate, headerTimeout: handshakeTimeout } = options
   const front = certificate && openSecureFront(server, certificate, { handshakeTimeout, refuse })
+  // So that callers whose certificates are still good connect anew, and few of them meet the refusal of an open connection.
+  certificate?.onTrustChange(() => {
+    plain.closeIdle()
+    server.closeIdleConnections()
+  })
   const entrance = front?.server ?? server
   if (options.proxyHeaders) acceptProxyHeaders(entrance, options.proxyHeaders)
   // A caller may close its sending side after the request and still wait for the reply.

@@ -25,7 +25,6 @@ import type { Catalog } from '../routing/catalog/catalog.ts'
 import type { Endpoint } from '../routing/catalog/types.ts'
 import type { Answer, OperationRequest, Operations } from './gateway.ts'
 import { requestOrigin } from './origins.ts'
-import { clientCertificate } from './tls/client-certificate.ts'
 
 export interface ServedOperations {
   readonly callers: Callers
@@ -52,8 +51,8 @@ export function operations(served: ServedOperations): Operations {
     uploads,
   }
   const authenticate = authenticator({ callers, clock, failures })
-  const findCaller = ({ request: { headers, socket }, address }: OperationRequest): ApiKey | Promise<ApiKey> =>
-    authenticate({ headers, connection: { address, isEncrypted: () => isEncrypted(socket), certificate: () => clientCertificate(socket) } })
+  const findCaller = ({ request: { headers, socket }, address, certificate }: OperationRequest): ApiKey | Promise<ApiKey> =>
+    authenticate({ headers, connection: { address, isEncrypted: () => isEncrypted(socket), certificate } })
   return async (request) => {
     const matching = (await allOperations()).filter(({ match }) => match.test(request.path))
     if (matching.length === 0) return undefined

@@ -17,7 +17,7 @@ export interface UnixSocket {
 
 /** Removes the socket that a killed process has left. @throws Error where a program answers on it, or something else has its path. */
 export async function removeStale({ path, setting }: Pick<UnixSocket, 'path' | 'setting'>): Promise<void> {
-  const found = lstatSync(path, { throwIfNoEntry: false })
+  const found = lstatSync(path, { throwIfNoEntry: false, bigint: true })
   if (!found) return
   if (!found.isSocket()) throw new Error(`${setting}: ${path} exists and is no socket: remove it, or choose another path`)
   const answers = await new Promise<boolean>((resolve) => {
@@ -26,7 +26,10 @@ export async function removeStale({ path, setting }: Pick<UnixSocket, 'path' | '
     probe.once('connect', () => resolve(true)).once('error', ({ code }: NodeJS.ErrnoException) => resolve(code !== 'ECONNREFUSED'))
     probe.once('connect', () => probe.destroy())
   })
-  if (answers) throw new Error(`${setting}: another program listens on ${path}: end it, or choose another path`)
+  // Another process that starts now may have replaced it since: what it has bound is not removed.
+  const now = lstatSync(path, { throwIfNoEntry: false, bigint: true })
+  const isReplaced = now !== undefined && (now.ino !== found.ino || now.ctimeNs !== found.ctimeNs)
+  if (answers || isReplaced) throw new Error(`${setting}: another program listens on ${path}: end it, or choose another path`)
   rmSync(path, { force: true })
 }
 

@@ -39,7 +39,7 @@ export async function startTlsScene<SomeClock extends Clock = FakeClock>(
 server: { host: 127.0.0.1, port: 0, tls: { cert: tls.crt, key: tls.key${tls && `, ${tls}`} }${server && `, ${server}`} }
 admin: ${admin ?? `{ host: 127.0.0.1, port: 0, token: ${ADMIN_TOKEN} }`}
 ${yaml}
-${oneModel(url, 'openai-chat')}`,
+${oneModel(url, 'openai-chat', options.provider === undefined ? {} : { provider: options.provider })}`,
   })
   const client = (shown?: Signed, more?: Record<string, unknown>): typeof fetch => {
     const { fetch, close } = secureFetch(files, shown, more)

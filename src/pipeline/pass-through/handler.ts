@@ -48,8 +48,8 @@ export interface PassThroughSettings {
   callers: Callers
   /** Address of a caller, by which failed authentications are counted. */
   clientAddress: (request: IncomingMessage) => string
-  /** Certificate of the caller, which the listener has verified. */
-  clientCertificate: (socket: IncomingMessage['socket']) => X509Certificate | undefined
+  /** Certificate of the caller, which the listener has verified. @throws Fault 401 where it is not trusted any more: `reply` is the last. */
+  trustedCertificate: (socket: IncomingMessage['socket'], reply: ServerResponse | undefined) => X509Certificate | undefined
   /** Address of the gateway, where the operator has stated it. */
   publicUrl: string | undefined
   guardrails: readonly GuardrailSetting[]
@@ -111,6 +111,12 @@ interface Booking {
   traced: PassThroughTrace | undefined
 }
 
+/** Parts of a request over HTTP beside its head; a WebSocket has none of them. */
+interface Taken {
+  readonly body: PassThroughBody
+  readonly response: ServerResponse
+}
+
 interface Bounded {
   readonly native: NativeRequest
   readonly bound: BoundNative
@@ -150,7 +156,7 @@ export class PassThroughHandler {
   async request(request: IncomingMessage, response: ServerResponse, body: PassThroughBody): Promise<void> {
     const proxy = await this.source.proxy.get()
     const rates: Record<string, string> = {}
-    const booking = await this.tracedBooking(request, rates, body).finally(() => {
+    const booking = await this.tracedBooking(request, rates, { body, response }).finally(() => {
       if (!response.headersSent) response.setHeaders(new Map(Object.entries(rates)))
     })
     response.setHeader('X-Generation-Id', booking.id.id)
@@ -167,13 +173,13 @@ export class PassThroughHandler {
   }
 
   /** @param rates get the headers of what is left to the key. */
-  private async tracedBooking(request: IncomingMessage, rates: Record<string, string>, body?: PassThroughBody): Promise<Booking> {
+  private async tracedBooking(request: IncomingMessage, rates: Record<string, string>, taken?: Taken): Promise<Booking> {
     const traced = this.source.spans.begin(request)
     const started = this.dependencies.clock.monotonic()
     let key: ApiKey | undefined
     try {
-      key = await this.authenticateCaller(request)
-      return { ...(await this.book(request, key, rates, body)), traced }
+      key = await this.authenticateCaller(request, taken?.response)
+      return { ...(await this.book(request, key, rates, taken?.body)), traced }
     } catch (thrown) {
       const end: PassThroughEnd = { status: null, outcome: 'failed', fault: asFault(thrown), sent: false }
       this.seen({ ...(key ? { key } : {}), end, started }, request, traced)
@@ -237,13 +243,13 @@ export class PassThroughHandler {
     }
   }
 
-  private async authenticateCaller(request: IncomingMessage): Promise<ApiKey> {
-    const { clientAddress, clientCertificate } = this.settings
+  private async authenticateCaller(request: IncomingMessage, response: ServerResponse | undefined): Promise<ApiKey> {
+    const { clientAddress, trustedCertificate } = this.settings
     const { socket } = request
     const connection = {
       address: () => clientAddress(request),
       isEncrypted: () => isEncrypted(socket),
-      certificate: () => clientCertificate(socket),
+      certificate: () => trustedCertificate(socket, response),
     }
     return this.authenticate({ headers: request.headers, connection })
   }

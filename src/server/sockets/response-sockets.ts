@@ -12,7 +12,7 @@ import { keyBucket } from '../../pipeline/request/admission.ts'
 import type { Caller } from '../../pipeline/request/authentication/method.ts'
 import type { ApiKey } from '../../plugin-api/key.ts'
 import { digestOn, type HttpConnectionSource } from '../http-connection.ts'
-import { clientCertificate } from '../tls/client-certificate.ts'
+import { trustedCertificate } from '../tls/client-certificate.ts'
 import { Histories } from './histories.ts'
 import { ResponseSocket, type SocketHost } from './response-socket.ts'
 import { type Channel, watchOver } from './socket-connection.ts'
@@ -82,7 +82,7 @@ export class ResponseSockets {
       address: () => connections.addresses.of(request),
       digest: (secret: string) => digestOn(request.socket, secret),
       isEncrypted: () => isEncrypted(request.socket),
-      certificate: () => clientCertificate(request.socket),
+      certificate: () => trustedCertificate(request.socket),
     }
     const key = await settings.authenticate({ headers: request.headers, connection })
     const payer = keyBucket(key)

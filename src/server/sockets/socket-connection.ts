@@ -12,7 +12,7 @@ import type { ClientConnection, Reading } from '../../pipeline/client-connection
 import { BODY_WEIGHT, type BodyShare } from '../body-memory.ts'
 import type { Watched } from '../caller.ts'
 import { digestOn, type HttpConnectionSource, ReadingWatch } from '../http-connection.ts'
-import { clientCertificate } from '../tls/client-certificate.ts'
+import { trustedCertificate } from '../tls/client-certificate.ts'
 
 const DATA = 'data: '
 const LINE_OF_DATA = `\n${DATA}`
@@ -183,7 +183,7 @@ export class SocketConnection implements ClientConnection {
   }
 
   certificate(): X509Certificate | undefined {
-    return clientCertificate(this.channel.socket)
+    return trustedCertificate(this.channel.socket)
   }
 
   async readBody(limit: number, { cancel }: Reading = {}): Promise<Buffer> {

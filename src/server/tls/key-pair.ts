@@ -4,6 +4,7 @@ import { readFileSync } from 'node:fs'
 import { createSecureContext, type SecureContextOptions } from 'node:tls'
 import type { TlsSettings } from '../../config/listener-tls.ts'
 import { isPem } from '../../core/pem.ts'
+import { revocationLists } from './revocation-lists.ts'
 
 export interface KeyPair {
   readonly context: SecureContextOptions
@@ -60,7 +61,7 @@ export function buildKeyPair({ cert, key, ca, crl, digest: whole }: PairTexts, {
     minVersion,
     secureOptions: ca === undefined ? OPTIONS : WITHOUT_TICKETS,
     ...(ca === undefined ? {} : { ca }),
-    ...(crl === undefined ? {} : { crl }),
+    ...(crl === undefined ? {} : { crl: revocationLists(crl, `${setting}.client_crl`) }),
   }
   verify(context, crl, setting)
   return { context, endsAt: Date.parse(leaf.validTo), digest: whole, trustDigest: digest({ ca, crl }) }

@@ -27,6 +27,7 @@ export class ListenerCertificate {
   private settings: TlsSettings
   private current: KeyPair
   private server: Pick<Server, 'setSecureContext'> | undefined
+  private readonly trusting = new Set<() => void>()
   private timer: Timer | undefined
   /** Problem of the last look: a certificate and its key are two files, so that one look may fall between their changes. */
   private problem: string | undefined
@@ -55,6 +56,12 @@ export class ListenerCertificate {
   /** Changes with the authorities and lists that client certificates are verified with. */
   get trustDigest(): string {
     return this.current.trustDigest
+  }
+
+  /** Calls back with each change of `trustDigest`. @returns ends that. */
+  onTrustChange(fn: () => void): () => void {
+    this.trusting.add(fn)
+    return () => void this.trusting.delete(fn)
   }
 
   /** True if clients are requested to show a certificate. */
@@ -108,8 +115,10 @@ export class ListenerCertificate {
     this.problem = undefined
     this.reported = undefined
     if (next === this.current) return
+    const { trustDigest } = this
     this.current = next
     this.server?.setSecureContext(next.context)
+    if (next.trustDigest !== trustDigest) for (const changed of [...this.trusting]) changed()
     this.warnedAt = undefined
     this.parts.log.info({ listener: this.name, ends: new Date(next.endsAt).toISOString() }, 'certificate of a listener replaced')
     this.warnOfEnd()

@@ -47,12 +47,13 @@ export function openSecureFront(
     rejectUnauthorized: certificate.requiresCertificates,
   })
   certificate.serve(front)
-  const pending = new Set<Socket>()
+  /** Each with what its certificate is verified with: Node gives it the context of the moment in which it is accepted. */
+  const pending = new Map<Socket, string>()
   // In front of Node's own listener, which begins the handshake.
   front.prependListener('connection', (socket) => {
-    pending.add(socket)
+    pending.set(socket, certificate.trustDigest)
     socket.once('close', () => pending.delete(socket))
-    const [oldest] = pending
+    const [oldest] = pending.keys()
     if (pending.size <= MAX_HANDSHAKES || !oldest) return
     failed('too_many')
     pending.delete(oldest)
@@ -60,6 +61,7 @@ export function openSecureFront(
   })
   front.on('secureConnection', (socket) => {
     const bare = bareSocket(socket)
+    const trustDigest = (bare && pending.get(bare)) ?? ''
     if (bare) {
       pending.delete(bare)
       const address = announcedAddress(bare)
@@ -70,7 +72,7 @@ export function openSecureFront(
       refuseUnverified(socket, { refuse, clock })
       return
     }
-    if (certificate.requestsCertificates) keepCertificate(socket, certificate)
+    if (certificate.requestsCertificates) keepCertificate(socket, certificate, trustDigest)
     server.emit('connection', socket)
   })
   front.on('tlsClientError', (error: NodeJS.ErrnoException, socket) => {
@@ -81,7 +83,7 @@ export function openSecureFront(
   // Node's server begins to look after slow requests when it listens (lib/_http_server.js, setupConnectionsTracking); this one never does.
   front.once('listening', () => server.emit('listening'))
   const cut = (): void => {
-    for (const socket of pending) socket.destroy()
+    for (const socket of pending.keys()) socket.destroy()
   }
   return { server: front, cut }
 }

@@ -239,7 +239,7 @@ t.test('no session is resumed, so that every connection has its certificate veri
   }
 })
 
-t.test('a certificate that is revoked gets no new connection, and an open one ends after its next reply', async (t) => {
+t.test('a certificate that is revoked gets no new connection, and nothing more on an open one', async (t) => {
   const scene = await start(t, {
     tls: 'client_ca: ca.crt, client_crl: ca.crl',
     ready: (files) => files.write('ca.crl', revocationList(files.ca, [])),
@@ -251,9 +251,6 @@ t.test('a certificate that is revoked gets no new connection, and an open one en
   t.equal(before.status, 200, await before.text())
   scene.files.write('ca.crl', revocationList(scene.files.ca, [revoked]))
   await scene.clock.advance(5_000)
-  const last = await scene.chat(fetch, {}, NO_KEY)
-  t.equal(last.headers.get('connection'), 'close')
-  await last.text()
   await t.rejects(scene.chat(fetch, {}, NO_KEY))
   t.equal((await scene.chat(scene.client(good), {}, NO_KEY)).status, 200)
 })

@@ -1,10 +1,11 @@
 /** The API and the admin listener on Unix sockets. */
 import { spawnSync } from 'node:child_process'
 import { existsSync, statSync, writeFileSync } from 'node:fs'
-import { createServer } from 'node:net'
+import { createServer, type Server } from 'node:net'
 import { join } from 'node:path'
 import OpenAI from 'openai'
 import t, { type Test } from 'tap'
+import { listenOn, removeStale } from '../../../src/server/unix-socket.ts'
 import { ADMIN_TOKEN } from '../../support/admin.ts'
 import { oneModel } from '../../support/gateway.ts'
 import { plainNode, runProgram } from '../../support/program.ts'
@@ -114,4 +115,23 @@ t.test('commands reach the admin listener on its socket by its address', async (
   const keys = runProgram(['keys', 'list', '--url', `unix:${admin}`])
   t.equal((await keys.exited).code, 0, keys.err())
   t.match(keys.out(), /test/)
+})
+
+t.test('of two processes that start on the same stale socket one has it, and the other does not take it away', async (t) => {
+  const place = { path: join(shortDirectory(t), 'api.sock'), mode: 0o600, setting: 'server.socket' }
+  const script = `require('node:net').createServer().listen(${JSON.stringify(place.path)}, () => process.kill(process.pid, 'SIGKILL'))`
+  spawnSync(...plainNode(['-e', script]))
+  t.ok(existsSync(place.path), 'a killed process has left it')
+  const started: Server[] = []
+  t.teardown(() => started.map((each) => each.close()))
+  const begin = async (): Promise<void> => {
+    await removeStale(place)
+    const server = createServer()
+    await listenOn(server, place)
+    started.push(server)
+  }
+  const [first, second] = await Promise.allSettled([begin(), begin()])
+  t.equal(first?.status, 'fulfilled')
+  t.match(second, { status: 'rejected', reason: { message: /^server\.socket: another program listens on / } })
+  t.equal(started.length, 1)
 })
