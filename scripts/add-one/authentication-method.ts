@@ -44,7 +44,11 @@ export function basic({ keys }: AuthenticationParts): AuthenticationMethod {
       replace:
         "import { basic } from './basic.ts'\nimport type { AuthenticationMethod, AuthenticationParts, Caller, FoundKey } from './method.ts'\n",
     },
-    { file: `${FOLDER}/index.ts`, find: '= [certificate, person, token, secretKey]', replace: '= [certificate, person, basic, token, secretKey]' },
+    {
+      file: `${FOLDER}/index.ts`,
+      find: '= [certificate, person, token, secretKey]',
+      replace: '= [certificate, person, basic, token, secretKey]',
+    },
     {
       file: 'test/gateway/operations/basic-authentication.test.ts',
       text: `/** HTTP Basic, by which every operation takes a key. */

@@ -49,7 +49,7 @@ t.test('a key keeps its entry through rotations, and the entry shows its hash of
   t.equal((await scene.manage('DELETE', `/v1/keys/${hash}`)).status, 200)
   t.match((await scene.manage('GET', `/v1/byok/${id}`)).body.data, { allowed_api_key_hashes: [] }, 'a key that is gone')
   await scene.ask({}, undefined, ((await scene.manage('POST', '/v1/keys', { name: 'other' })).body as { key: string }).key)
-  t.same(scene.arrived.splice(0), [OPERATOR], 'and nobody takes its place')
+  t.same(scene.arrived.splice(0), [OPERATOR], 'and no other key takes its place')
 })
 
 t.test('without the fallback to the operator no other model of the request is at its expense', async (t) => {
