@@ -9,7 +9,6 @@ export type SliceGroup = (typeof SLICE_GROUPS)[number]
 const PLAIN_MEASURES = ['usage', 'requests', 'failed', 'failed_share', 'prompt', 'completion', 'cached', 'last'] as const
 const TIME_MEASURES = ['whole_p50', 'whole_p95', 'whole_p99', 'first_p50', 'first_p95', 'first_p99'] as const
 export const SLICE_MEASURES = [...PLAIN_MEASURES, ...TIME_MEASURES] as const
-export type PlainMeasure = (typeof PLAIN_MEASURES)[number]
 export type SliceMeasure = (typeof SLICE_MEASURES)[number]
 
 /** Measures by which single generations are put in order. */
