@@ -9,8 +9,8 @@ import type { Allowance, CreditAccount } from '../ledger/allowance.ts'
 import { keyAccounts, keyPayer } from '../ledger/payer.ts'
 import type { ApiKey } from '../plugin-api/key.ts'
 import type { Model } from '../routing/catalog/types.ts'
-import { allKeys, type KeySource } from './key-entry.ts'
 import type { ListedCatalog } from './key-catalog.ts'
+import { allKeys, type KeySource } from './key-entry.ts'
 import { type ApiReply, ok } from './reply.ts'
 
 /** A guardrail that holds for a key. */

@@ -63,7 +63,9 @@ const words = (description: string) => Type.Optional(maybe(Type.String({ descrip
 export const sliceCover = {
   since: Type.String(),
   until: Type.String(),
-  read_since: Type.String({ description: 'Generations from here on are in it: `since` once all are. Call again for the rest, which is being read.' }),
+  read_since: Type.String({
+    description: 'Generations from here on are in it: `since` once all are. Call again for the rest, which is being read.',
+  }),
   is_complete: Type.Boolean({ description: 'True where all of the range is in it.' }),
   is_full: Type.Boolean({ description: 'True where the rest is not read, since as many generations as are kept at once have been.' }),
 }
@@ -91,7 +93,6 @@ export const slicesReply = Type.Object({
   }),
   ...sliceCover,
 })
-
 
 /** @param query with `SLICES_QUERY`. @throws Fault 400 naming the query parameter. */
 export async function listSlices(query: URLSearchParams, source: SliceSource): Promise<ApiReply> {

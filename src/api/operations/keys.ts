@@ -99,7 +99,9 @@ const access = data(
     role_text: text('The rights of the role.'),
     is_management_key: flag(),
     expires_at: maybe(Type.String()),
-    models: Type.Array(Type.Object({ id: text(), providers: texts() }), { description: 'Models that its requests reach, with their providers.' }),
+    models: Type.Array(Type.Object({ id: text(), providers: texts() }), {
+      description: 'Models that its requests reach, with their providers.',
+    }),
     model_count: count('Models of the gateway, whether or not the key reaches them.'),
     allowed_models: maybe(texts()),
     provider: maybe(Type.Object({}, { additionalProperties: true, description: 'Preferences that hold for its requests.' })),
@@ -212,7 +214,8 @@ export const keyOperations: readonly Operation[] = [
     ...reads,
     id: 'getKeyAccess',
     summary: 'Get what a key may do',
-    description: 'The models and providers that its requests reach, its limits at every level, its rates, guardrails, role and end, as they are now.',
+    description:
+      'The models and providers that its requests reach, its limits at every level, its rates, guardrails, role and end, as they are now.',
     parameters: [{ ...HASH, description: 'Hash of the key whose access is wanted.' }],
     reply: { description: 'What it may do.', schema: access },
     faults: ['not_found', 'unavailable'],

@@ -1,7 +1,7 @@
 /** Slices of the ledger over any range, and its most extreme requests. */
 import { Type } from 'typebox'
 import { type Operation, operation } from '../operation.ts'
-import { EXTREMES_QUERY, sliceCover, listExtremes, listSlices, SLICES_QUERY, slicesReply } from '../slices.ts'
+import { EXTREMES_QUERY, listExtremes, listSlices, SLICES_QUERY, sliceCover, slicesReply } from '../slices.ts'
 import { foundGeneration } from './generations.ts'
 
 export const sliceOperations: readonly Operation[] = [
@@ -22,9 +22,13 @@ export const sliceOperations: readonly Operation[] = [
     tag: 'Records',
     roles: ['viewer'],
     summary: 'List the dearest or slowest requests of a range',
-    description: 'Settled requests with the most of a measure; those without it are left out. As of slices, a reply says how far it has looked.',
+    description:
+      'Settled requests with the most of a measure; those without it are left out. As of slices, a reply says how far it has looked.',
     parameters: EXTREMES_QUERY,
-    reply: { description: 'Requests, those with the most first.', schema: Type.Object({ data: Type.Array(foundGeneration), ...sliceCover }) },
+    reply: {
+      description: 'Requests, those with the most first.',
+      schema: Type.Object({ data: Type.Array(foundGeneration), ...sliceCover }),
+    },
     faults: ['bad_request', 'unavailable'],
     handle: ({ query }, source) => listExtremes(query, source),
   }),

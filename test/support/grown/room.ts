@@ -45,7 +45,9 @@ export interface RoomSize {
 export async function fillRoom(file: string, size: RoomSize, until: number): Promise<void> {
   openDatabase(file, 'process').close()
   const db = new DatabaseSync(file)
-  db.exec('PRAGMA journal_mode = DELETE; PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; PRAGMA cache_size = -500000; PRAGMA temp_store = MEMORY')
+  db.exec(
+    'PRAGMA journal_mode = DELETE; PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; PRAGMA cache_size = -500000; PRAGMA temp_store = MEMORY',
+  )
   addKeys(db, size.keys, until)
   for (let first = 0; first < size.rows; first += PART) {
     const source = `(WITH RECURSIVE n (i) AS (SELECT ${first} UNION ALL SELECT i + 1 FROM n WHERE i < ${Math.min(size.rows, first + PART) - 1}) SELECT i FROM n)`
@@ -77,7 +79,15 @@ function addKeys(db: DatabaseSync, keys: number, now: number): void {
   db.exec('BEGIN')
   for (let key = 0; key < keys; key++) {
     const limit = key % 10 === 0 ? 50_000_000_000 : null
-    insert.run(roomHash(key), roomName(key), now - 40 * DAY_MS + key, now - 40 * DAY_MS + key, roomIdentity(key), `member ${key % 50}`, limit)
+    insert.run(
+      roomHash(key),
+      roomName(key),
+      now - 40 * DAY_MS + key,
+      now - 40 * DAY_MS + key,
+      roomIdentity(key),
+      `member ${key % 50}`,
+      limit,
+    )
   }
   db.exec('COMMIT')
 }
