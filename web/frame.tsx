@@ -106,13 +106,19 @@ const RANGED = new Set(['usage', 'requests', 'events', 'changes'])
 /** A page is shown anew in the other zone: "today" is another day there. */
 function ZoneSwitch({ zone, onChange }: { zone: Zone; onChange: (zone: Zone) => void }) {
   const other = zone === 'utc' ? 'local' : 'utc'
+  const text = zone === 'utc' ? 'UTC' : 'Local'
   const change = (): void => {
     setZone(other)
     onChange(other)
   }
   return (
-    <button type="button" class="button small" aria-label={`Show times in ${other === 'utc' ? 'UTC' : 'local time'}`} onClick={change}>
-      {zone === 'utc' ? 'UTC' : 'Local'}
+    <button
+      type="button"
+      class="button small"
+      aria-label={`${text} times, show them in ${other === 'utc' ? 'UTC' : 'local time'}`}
+      onClick={change}
+    >
+      {text}
     </button>
   )
 }

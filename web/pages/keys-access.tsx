@@ -43,7 +43,7 @@ export function Access({ hash }: { hash: string }) {
 function Facts({ access }: { access: Access }) {
   const { refused_because: refusals, role, role_text: rights, expires_at: end, guardrails, rates } = access
   return (
-    <>
+    <div class="key-access">
       <p>
         {refusals.length === 0 && <Badge tone="good">May call models</Badge>}
         {refusals.map((reason) => (
@@ -77,7 +77,7 @@ function Facts({ access }: { access: Access }) {
         </Fact>
       </dl>
       <Limits limits={access.limits} />
-    </>
+    </div>
   )
 }
 

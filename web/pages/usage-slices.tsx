@@ -32,13 +32,13 @@ export function useWhole<T extends { readonly is_complete: boolean; readonly is_
 export function useSlices(view: string, times: Times, filters: Filters): Resource<SlicesReply> {
   const [{ sort, order }] = useQuery()
   const { by = [], sort: usual = 'usage' } = SUMS[view] ?? {}
-  const query = { ...times, ...filters, group_by: by.join(','), sort: sort ?? usual, order, points: POINTS, limit: 200 }
+  const query = { ...times, ...filters, group_by: by.join(','), sort: sort ?? usual, order, points: POINTS, limit: 100 }
   return useWhole<SlicesReply>((signal) => call('/v1/slices', { query, signal }), [JSON.stringify(query)])
 }
 
 type CoverProps = Pick<SlicesReply, 'is_complete' | 'is_full' | 'read_since'>
 
-/** Tells how far the range is read, where it is not all. */
+/** States how far the range is read, where it is not all. */
 export function Cover({ is_complete: isComplete, is_full: isFull, read_since: since }: CoverProps) {
   if (isComplete) return null
   return (

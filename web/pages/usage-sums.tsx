@@ -52,6 +52,9 @@ const FIGURES: readonly Column<Slice>[] = [
   { name: 'last', title: 'Last', cell: ({ last_at: at }) => <Time iso={at} /> },
 ]
 
+/** Rows that are shown until the visitor wants all that have come. */
+const MOST = 25
+
 /** By the gateway: a page has only some of the groups. */
 const sortable = (column: Column<Slice>): Column<Slice> => ({ ...column, isNumber: true, sortBy: () => 0 })
 
@@ -77,6 +80,7 @@ export function UsageTable({ view, slices, groups }: UsageTableProps) {
         rowKey={(slice) => by.map((word) => filterValue(slice, COLUMNS[word])).join('\n')}
         columns={[...by.map((word) => nameColumn(word, query)), ...figures.map((column) => (column === SINCE ? column : sortable(column)))]}
         isSorted
+        most={MOST}
         sorting={{ column: sort, descending: order !== 'asc' }}
         onSort={({ column, descending }) => set({ sort: column, order: descending ? undefined : 'asc' })}
       />

@@ -1,4 +1,5 @@
 /** The page "Usage": spend, tokens, errors and times of any range, by what the visitor chooses, with the dearest and slowest requests. */
+import type { ComponentChildren } from 'preact'
 import { EmptyNote, ErrorNote, Loading } from '../components/notes.tsx'
 import { RangeChoice } from '../components/range-choice.tsx'
 import { PageHead, Section } from '../components/values.tsx'
@@ -38,11 +39,12 @@ export default function UsagePage({ session }: PageProps) {
         ))}
       </nav>
       <ActiveFilters filters={filters} onRemove={(name) => set({ [name]: undefined })} />
-      {view === HAPPENED && <Happened times={range.times} session={session} />}
       {view in REQUESTS ? (
         <ExtremeRequests view={view} times={range.times} filters={filters} />
       ) : (
-        <Sums view={view === HAPPENED ? 'errors' : view} times={range.times} filters={filters} />
+        <Sums view={view === HAPPENED ? 'errors' : view} times={range.times} filters={filters}>
+          {view === HAPPENED && <Happened times={range.times} session={session} />}
+        </Sums>
       )}
     </>
   )
@@ -67,9 +69,11 @@ interface SumsProps {
   readonly view: string
   readonly times: { readonly since?: string; readonly until?: string }
   readonly filters: Filters
+  /** Stands between the chart and the table. */
+  readonly children?: ComponentChildren
 }
 
-function Sums({ view, times, filters }: SumsProps) {
+function Sums({ view, times, filters, children }: SumsProps) {
   const slices = useSlices(view, times, filters)
   const { data, error, reload } = slices
   if (!data) return error ? <ErrorNote error={error} onRetry={reload} /> : <Loading />
@@ -81,6 +85,7 @@ function Sums({ view, times, filters }: SumsProps) {
       <section class="card" aria-label="Over time">
         <UsageChart points={data.points} />
       </section>
+      {children}
       <Section title={SUMS[view]?.title ?? ''}>
         {data.total.requests === 0 ? (
           <EmptyNote title="No settled request in this time" />
