@@ -883,7 +883,7 @@ export type KeyAccessReply = {
 readonly data: {
 readonly hash: string
 readonly name: string
-readonly refused_because: readonly (Word<'disabled' | 'expired' | 'manages'>)[]
+readonly refused_because: readonly (Word<'disabled' | 'expired' | 'manages' | 'limit_spent'>)[]
 readonly role: Word<'member' | 'viewer' | 'billing' | 'admin' | 'owner'> | null
 readonly role_text: string
 readonly is_management_key: boolean

@@ -40,11 +40,12 @@ export async function readKeyAccess(hash: string, source: AccessSource): Promise
   const manages = isManager(key)
   const guardrails = source.guardrailsFor(key)
   const reached = manages ? [] : models.map(modelEntry)
+  const limits = keyLimits(key, guardrails, source)
   return ok({
     data: {
       hash,
       name: key.name,
-      refused_because: refusals(key, source),
+      refused_because: refusals(key, limits, source),
       role: 'unknownRole' in key && key.unknownRole !== undefined ? null : key.role,
       role_text: ROLE_TEXTS[key.role],
       is_management_key: manages,
@@ -53,7 +54,7 @@ export async function readKeyAccess(hash: string, source: AccessSource): Promise
       model_count: source.modelCount,
       allowed_models: key.allowedModels ? [...key.allowedModels] : null,
       provider: key.provider ? JSON.parse(JSON.stringify(key.provider)) : null,
-      limits: keyLimits(key, guardrails, source),
+      limits,
       rates: [key, key.issuer].flatMap((each) => (each ? rateEntry(each, each === key ? 'key' : 'issuer') : [])),
       guardrails: guardrails.map(({ id, name, scope }) => ({ id, name, scope })),
       pass_through: key.passThrough,
@@ -64,11 +65,12 @@ export async function readKeyAccess(hash: string, source: AccessSource): Promise
 }
 
 /** Why each of its requests is refused. A word stands for one reason. */
-function refusals(key: ApiKey, { clock }: Pick<KeySource, 'clock'>): string[] {
+function refusals(key: ApiKey, limits: readonly JsonObject[], { clock }: Pick<KeySource, 'clock'>): string[] {
   const reasons: string[] = []
   if (key.disabled) reasons.push('disabled')
   if (key.expiresAt !== null && key.expiresAt <= clock.now()) reasons.push('expired')
   if (isManager(key)) reasons.push('manages')
+  if (limits.some(({ remaining }) => remaining === 0)) reasons.push('limit_spent')
   return reasons
 }
 

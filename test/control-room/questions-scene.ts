@@ -8,13 +8,16 @@ import type { Test } from 'tap'
 import { type Opened, type OpenOptions, type Room, startRoom } from '../support/browser.ts'
 import { eventually } from '../support/eventually.ts'
 import { type Gateway, startGateway } from '../support/gateway.ts'
-import { fillRoom, ROOM_MODELS, ROOM_PROVIDERS, roomHash, roomName, roomSecret } from '../support/grown/room.ts'
+import { fillRoom, ROOM_MODELS, ROOM_PROVIDERS, roomHash, roomSecret } from '../support/grown/room.ts'
 import { startReceiver, status, WEBHOOK_SECRET, type WebhookReceiver } from '../support/webhook-receiver.ts'
 
 /** The whole size takes a minute to fill. */
 export const ROWS = Number(process.env.HEADGATE_ROOM_ROWS ?? 60_000)
 const KEYS = 10_000
 const ALICE = 'sk-router-v1-alice00000000000000000000000'
+const HASTY_SECRET = 'sk-router-v1-hasty00000000000000000000000'
+/** A key of the file that may send one request a minute. */
+export const HASTY = 'hasty'
 /** Milliseconds of the gateway for one call. */
 export const MAX_MS = 200
 /** A busy machine may be slow once, and not each time. */
@@ -23,7 +26,8 @@ const TRIES = 12
 /** Keys of the store that something happens to. */
 export const POOR = 7
 export const CHANGED = 11
-export const ALLOWED = 13
+/** One with a limit. */
+export const ALLOWED = 130
 
 export interface Scene {
   readonly room: Room
@@ -72,6 +76,7 @@ store: { url: "sqlite:${file}" }
 auth:
   keys:
     - { name: alice, key: "${ALICE}", management: true }
+    - { name: ${HASTY}, key: "${HASTY_SECRET}", limits: { requests: 1 } }
 events:
   receivers:
     - { name: pager, url: "${receiver}", secret: "${WEBHOOK_SECRET}" }
@@ -92,16 +97,19 @@ async function happen(t: Test, gateway: Gateway, receiver: WebhookReceiver): Pro
     const reply = await fetch(`${gateway.url}${path}`, { method, headers, body: JSON.stringify(body) })
     t.ok(reply.ok, `${method} ${path}: ${await reply.text()}`)
   }
-  const ask = async (key: number, content: string): Promise<number> => {
+  const ask = async (secret: string, content: string): Promise<number> => {
     const body = { model: 'acme/model-0', max_tokens: 50, messages: [{ role: 'user', content }] }
-    const reply = await gateway.post('/v1/chat/completions', body, { authorization: `Bearer ${roomSecret(key)}` })
+    const reply = await gateway.post('/v1/chat/completions', body, { authorization: `Bearer ${secret}` })
     await reply.text()
     return reply.status
   }
-  t.equal(await ask(POOR, 'Hello'), 200)
-  t.equal(await ask(POOR, 'This is forbidden'), 403)
+  const poor = roomSecret(POOR)
+  t.equal(await ask(poor, 'Hello'), 200)
+  t.equal(await ask(poor, 'This is forbidden'), 403)
   await manage('PATCH', `/v1/keys/${roomHash(POOR)}`, { limit: 0.000_000_1 })
-  t.equal(await ask(POOR, 'Hello'), 402)
+  t.equal(await ask(poor, 'Hello'), 402)
+  const hasty = [await ask(HASTY_SECRET, 'Hello'), await ask(HASTY_SECRET, 'Hello'), await ask(HASTY_SECRET, 'Hello')]
+  t.ok(hasty.includes(429), `${hasty}`)
   await manage('PATCH', `/v1/keys/${roomHash(CHANGED)}`, { limit: 25, limit_reset: 'monthly' })
   await manage('PATCH', `/v1/keys/${roomHash(CHANGED)}`, { disabled: true })
   await eventually('the alert is out', () => receiver.typesTaken().includes('headgate.key.disabled'))
@@ -145,11 +153,11 @@ export class Visit {
   }
 
   /** Three presses lead to the page of a key. */
-  async key(key: number): Promise<void> {
+  async key(name: string): Promise<void> {
     await this.navigate('Keys and budgets')
-    await this.type(this.page.getByLabel('Search'), roomName(key))
-    await this.press(this.page.getByRole('table', { name: 'Keys' }).getByRole('link', { name: roomName(key), exact: true }))
-    await this.page.getByRole('heading', { level: 1, name: roomName(key) }).waitFor()
+    await this.type(this.page.getByLabel('Search'), name)
+    await this.press(this.page.getByRole('table', { name: 'Keys' }).getByRole('link', { name, exact: true }))
+    await this.page.getByRole('heading', { level: 1, name }).waitFor()
   }
 
   /** Rows of a table as texts, once it has some. */

@@ -6,7 +6,7 @@ import t, { type Test } from 'tap'
 import { parseGenerationId } from '../../src/core/ids.ts'
 import { axeProblems, noBrowser, overflow, picture } from '../support/browser.ts'
 import { roomHash, roomName } from '../support/grown/room.ts'
-import { ALLOWED, CHANGED, POOR, type Scene, startScene, type Visit } from './questions-scene.ts'
+import { ALLOWED, CHANGED, HASTY, POOR, type Scene, startScene, type Visit } from './questions-scene.ts'
 
 const TICKS = 4_096
 const LIMIT = 900_000
@@ -40,8 +40,9 @@ type Question = (t: Test, visit: Visit, scene: Scene) => Promise<void>
 const QUESTIONS: Readonly<Record<string, Question>> = {
   'who spent what today': async (t, visit, { read }) => {
     await visit.navigate('Usage')
-    const [first = ''] = await visit.rows('Usage by key')
+    await visit.rows('Usage by key')
     await visit.settled()
+    const [first = ''] = await visit.rows('Usage by key')
     const range = bounds(visit.parameters('/v1/slices'))
     const [row] = read(`SELECT key, sum(cost) AS cost, count(*) AS requests ${IN_RANGE} GROUP BY key ORDER BY 2 DESC, 1 LIMIT 1`, ...range)
     const [sum] = read(`SELECT sum(cost) AS cost, count(*) AS requests ${IN_RANGE}`, ...range)
@@ -74,7 +75,8 @@ const QUESTIONS: Readonly<Record<string, Question>> = {
     }
   },
   'why does this caller get 402, 403 or 429': async (t, visit) => {
-    await visit.key(POOR)
+    await visit.key(roomName(POOR))
+    await visit.page.getByText('A limit has nothing left').waitFor()
     const rows = await visit.rows('Refused requests by limit and reason')
     t.ok(
       rows.some((row) => /402 no credit 1 .*credit/i.test(row)),
@@ -83,6 +85,13 @@ const QUESTIONS: Readonly<Record<string, Question>> = {
     t.ok(
       rows.some((row) => /403 .*guardrail/i.test(row)),
       JSON.stringify(rows),
+    )
+    await visit.begin()
+    await visit.key(HASTY)
+    const hasty = await visit.rows('Refused requests by limit and reason')
+    t.ok(
+      hasty.some((row) => /^The key’s own: requests per minute 429 /.test(row)),
+      JSON.stringify(hasty),
     )
   },
   'which errors at which provider since when': async (t, visit, { read }) => {
@@ -149,16 +158,19 @@ const QUESTIONS: Readonly<Record<string, Question>> = {
     t.match((await visit.rows('Receivers of events')).join('\n'), /deaf Disabled/)
   },
   'who changed this': async (t, visit) => {
-    await visit.key(CHANGED)
+    await visit.key(roomName(CHANGED))
     const rows = await visit.rows('The last changes of the key')
     t.ok(
       rows.some((row) => /Key changed alice .*disabled: false → true/.test(row)),
       JSON.stringify(rows),
     )
-    t.ok(rows.some((row) => /alice .*limit: .*25/.test(row)))
+    t.ok(
+      rows.some((row) => /alice .*limit nano: null → 25000000000/.test(row)),
+      JSON.stringify(rows),
+    )
   },
   'what may this key do': async (t, visit) => {
-    await visit.key(ALLOWED * 10)
+    await visit.key(roomName(ALLOWED))
     await visit.page.getByText('May call models').waitFor()
     const facts = (
       await visit.page.getByRole('heading', { name: 'What it may do' }).locator('xpath=ancestor::section').innerText()
@@ -166,7 +178,7 @@ const QUESTIONS: Readonly<Record<string, Question>> = {
     t.match(facts, /Role member .*Models 8 of 8 at Provider 0, Provider 1, Provider 2, Provider 3 .*acme\/model-7/)
     t.match(facts, /Rates No rate is set Guardrails words, for every request Ends Never/)
     t.match(facts, /Its own: caller 00130 \$50\.00 lifetime/)
-    t.ok(visit.parameters(`/v1/keys/${roomHash(ALLOWED * 10)}/access`))
+    t.ok(visit.parameters(`/v1/keys/${roomHash(ALLOWED)}/access`))
   },
 }
 

@@ -48,7 +48,9 @@ function WhatHappened({ type }: Pick<Happened, 'type'>) {
 function valueText(value: unknown): string {
   if (value === null || value === undefined || value === '') return '–'
   if (Array.isArray(value)) return value.map(valueText).join(', ')
-  return typeof value === 'object' ? JSON.stringify(value) : String(value)
+  if (typeof value !== 'object') return String(value)
+  // An actor is shown as people know it.
+  return 'name' in value && typeof value.name === 'string' ? value.name : JSON.stringify(value)
 }
 
 function Facts({ data }: Pick<Happened, 'data'>) {

@@ -17,6 +17,7 @@ const REFUSALS: Meanings<Access['refused_because'][number], string> = {
   disabled: 'It is disabled: each of its requests is refused.',
   expired: 'It has ended: each of its requests is refused.',
   manages: 'It manages, and calls no models.',
+  limit_spent: 'A limit has nothing left: requests that cost something get 402 or 403.',
 }
 
 const LEVELS: Meanings<Limit['level'], string> = {

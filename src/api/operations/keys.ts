@@ -92,8 +92,8 @@ const access = data(
   Type.Object({
     hash: text(),
     name: text(),
-    refused_because: Type.Array(Type.Enum(['disabled', 'expired', 'manages']), {
-      description: 'Why each of its requests for a model is refused; empty where they are not.',
+    refused_because: Type.Array(Type.Enum(['disabled', 'expired', 'manages', 'limit_spent']), {
+      description: 'Why its requests for models are refused; `limit_spent` does not refuse those that cost nothing. Empty where they are not.',
     }),
     role: maybe(role),
     role_text: text('The rights of the role.'),

@@ -51,6 +51,8 @@ export class KeptRows {
   private readonly blocks = new Map<number, KeptBlock>()
   private readonly most: number
   private count = 0
+  /** The newest block of the range that is looked at for which there was no room, and its rows. */
+  private left: { readonly at: number; readonly rows: number } | undefined
   private reading: Promise<void> | undefined
   /** The range that is to be read: the widest of those that are looked at. */
   private wanted: { from: number; until: number } | undefined
@@ -89,9 +91,9 @@ export class KeptRows {
     return blocks
   }
 
-  /** True where as many rows are kept as may be. */
+  /** True where rows of the range that is looked at were given up, or not kept, for want of room. */
   get isFull(): boolean {
-    return this.count >= this.most
+    return this.left !== undefined
   }
 
   private async readWanted(): Promise<void> {
@@ -103,16 +105,22 @@ export class KeptRows {
     const { wanted } = this
     if (!wanted) return undefined
     const now = this.clock.monotonic()
-    // Where there is no room, what is older than all that is kept stays unread.
-    const oldest = this.isFull ? this.leastWanted() : undefined
     let run: { from: number; until: number } | undefined
+    let newer = 0
     for (let at = lastBlock(wanted.until, this.clock.now()); at >= firstBlock(wanted.from); at -= BLOCK_MS) {
       const block = this.blocks.get(at)
-      const isDue = block ? block.until <= now : oldest === undefined || at > oldest || !this.isWanted(oldest)
+      newer += block ? block.rows.length / WIDTH : 0
+      const isDue = block ? block.until <= now : this.hasRoom(at, newer)
       if (isDue) run = { from: at, until: run?.until ?? at + BLOCK_MS }
       else if (run || !block) break
     }
     return run
+  }
+
+  /** @param newer rows of the range that are newer than a block. */
+  private hasRoom(at: number, newer: number): boolean {
+    const { left } = this
+    return left === undefined || at > left.at || newer + left.rows <= this.most
   }
 
   private isWanted(at: number): boolean {
@@ -169,13 +177,16 @@ export class KeptRows {
     const ended = this.clock.monotonic()
     const until = mayChange ? ended + Math.max(FRESH_MS, LIFE * (ended - begun)) : Number.POSITIVE_INFINITY
     this.blocks.set(at, { at, rows, until })
+    if (this.left && this.left.at >= at) this.left = undefined
     while (this.count > this.most) this.giveUp(this.leastWanted())
     return this.blocks.has(at)
   }
 
   private giveUp(at = 0): void {
-    this.count -= (this.blocks.get(at)?.rows.length ?? 0) / WIDTH
+    const rows = (this.blocks.get(at)?.rows.length ?? 0) / WIDTH
+    this.count -= rows
     this.blocks.delete(at)
+    if (this.isWanted(at)) this.left = { at, rows }
   }
 
   /** Notes a look; the rows are given back some time after the last one. */
