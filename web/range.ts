@@ -45,7 +45,7 @@ const NAMES = ['span', 'since', 'until'] as const
 /** The range that was looked at last, for the links to other pages. */
 let last: Record<string, string> = {}
 
-/** What links to pages add to their address. */
+/** Part of the address that links to other pages take along. */
 export const lastRange = (): Readonly<Record<string, string>> => last
 
 export interface Range {

@@ -1,5 +1,5 @@
 /**
- * What slices of the ledger can stand apart by. Names that keys have in common (the member, the shared budget) come from the keys as they
+ * Groups and filters of slices of the ledger. Names that keys have in common (the member, the shared budget) come from the keys as they
  * are now; a further level of them is one more row of `KEY_NAMES`.
  */
 import type { JsonObject } from '../core/json.ts'

@@ -104,7 +104,7 @@ for (const kind of ['a file', 'memory'])
     t.match(await by(`api_key_hash=${secretHash(APP)}&group_by=model`), [{ model: 'acme/one', requests: 2 }])
     t.match(await by('external_user=ann&group_by=model'), [{ requests: 1 }])
     t.match(await by('external_user=-&group_by=model'), [{ model: 'acme/three', requests: 2 }])
-    t.same(await by('external_user=nobody'), [])
+    t.same(await by('external_user=stranger'), [])
     t.equal((await by('limit=1')).length, 1)
 
     const { points } = (await get('/v1/slices?points=4')).body as { points?: JsonObject[] }

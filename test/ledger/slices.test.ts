@@ -100,7 +100,7 @@ function soughtIn({ records }: Generations, { from, until, filter }: SliceQuery)
   )
 }
 
-const sumOf = (records: readonly GenerationRecord[]) => ({
+const addUp = (records: readonly GenerationRecord[]) => ({
   requests: records.length,
   failed: records.filter(({ settled }) => settled?.status === 'failed' || settled?.status === 'unknown').length,
   cost: records.reduce((sum, { settled }) => sum + BigInt(settled?.cost ?? 0), 0n),
@@ -127,28 +127,28 @@ t.test('sums of random ledgers, by every group and under filters', async (t) => 
     const from = NOW - Math.floor(random() * 3 * DAY)
     const group = pick(random, SLICE_GROUPS)
     const filter = random() < 0.5 ? { [group]: [VALUES[group](pick(random, ledger.records))] } : {}
-    const asked = query({
+    const wanted = query({
       by: [...new Set(by)],
       from,
       until: from + 1 + Math.floor(random() * DAY),
       filter,
       order: pick(random, SLICE_MEASURES),
     })
-    const found = await slices.slices(asked)
-    t.equal(found.readFrom, asked.from, 'all of the range is read')
-    const sought = soughtIn(ledger, asked)
-    const groups = Map.groupBy(sought, (record) => asked.by.map((each) => VALUES[each](record)).join('\n'))
+    const found = await slices.slices(wanted)
+    t.equal(found.readFrom, wanted.from, 'all of the range is read')
+    const sought = soughtIn(ledger, wanted)
+    const groups = Map.groupBy(sought, (record) => wanted.by.map((each) => VALUES[each](record)).join('\n'))
     t.equal(found.groups, groups.size)
     t.same(found.sums.map(({ names }) => names.join('\n')).sort(), [...groups.keys()].sort())
     for (const { names, whole, first: _, ...sum } of found.sums) {
       const records = groups.get(names.join('\n')) ?? []
-      t.same(sum, sumOf(records), names.join(', '))
+      t.same(sum, addUp(records), names.join(', '))
       const times = wholeTimes(records)
       t.equal(whole === null, times.length === 0)
       const median = times[Math.ceil(times.length / 2) - 1] ?? 0
       if (whole) t.ok(Math.abs(whole.p50 - median) <= 0.03 * median + 1, `${whole.p50} is the median ${median}`)
     }
-    if (sought.length > 0) t.match(found.total, sumOf(sought))
+    if (sought.length > 0) t.match(found.total, addUp(sought))
     else t.match(found.total, { requests: 0, cost: 0n, whole: null })
   }
 })
@@ -178,8 +178,8 @@ t.test('the order, its other way, and groups without an answer last', async (t) 
 t.test('points are parts of the range, and their sums the total', async (t) => {
   const random = randomNumbers()
   const ledger = fill(random, 1_000, DAY)
-  const asked = query({ points: 7, from: NOW - 20 * HOUR })
-  const { points, total } = await new Slices(ledger, new FakeClock(1, NOW)).slices(asked)
+  const wanted = query({ points: 7, from: NOW - 20 * HOUR })
+  const { points, total } = await new Slices(ledger, new FakeClock(1, NOW)).slices(wanted)
   t.equal(points.length, 7)
   t.equal(
     points.reduce((sum, { cost }) => sum + cost, 0n),
@@ -189,9 +189,9 @@ t.test('points are parts of the range, and their sums the total', async (t) => {
     points.reduce((sum, { requests }) => sum + requests, 0),
     total.requests,
   )
-  const width = (asked.until - asked.from) / 7
+  const width = (wanted.until - wanted.from) / 7
   for (const [at, point] of points.entries()) {
-    const [from, until] = [asked.from + at * width, asked.from + (at + 1) * width]
+    const [from, until] = [wanted.from + at * width, wanted.from + (at + 1) * width]
     t.ok(point.requests === 0 || (point.firstAt >= Math.floor(from) && point.lastAt <= until), `the part ${at}`)
   }
 })
@@ -203,16 +203,16 @@ t.test('what is settled later is in the next answer, and what is over is not rea
   ledger.records.push({ ...late, settled: undefined })
   const clock = new FakeClock(1, NOW)
   const slices = new Slices(ledger, clock)
-  const asked = query({ until: NOW + HOUR })
-  const before = (await slices.slices(asked)).total
-  t.equal(before.requests, soughtIn(ledger, asked).length, 'an open one is in no sum')
+  const wanted = query({ until: NOW + HOUR })
+  const before = (await slices.slices(wanted)).total
+  t.equal(before.requests, soughtIn(ledger, wanted).length, 'an open one is in no sum')
   const calls = ledger.calls
-  t.equal((await slices.slices(asked)).total.requests, before.requests)
+  t.equal((await slices.slices(wanted)).total.requests, before.requests)
   t.equal(ledger.calls, calls, 'nothing is read twice within a second')
   ledger.records[ledger.records.length - 1] = late
   ledger.records.push(makeRecord(random, NOW, NOW * TICKS))
   await clock.advance(2_000)
-  const after = (await slices.slices(asked)).total
+  const after = (await slices.slices(wanted)).total
   t.equal(after.requests, before.requests + 2)
   t.ok(ledger.calls - calls < 5, `${ledger.calls - calls} pages are read anew`)
 })
@@ -222,11 +222,11 @@ t.test('with more rows than are kept, the newest are there, and the reply says f
   const ledger = fill(random, 2_000, 2 * DAY)
   const clock = new FakeClock(1, NOW)
   const slices = new Slices(ledger, clock, 500)
-  const asked = query({ from: NOW - 2 * DAY })
+  const wanted = query({ from: NOW - 2 * DAY })
   for (let i = 0; i < 3; i++) {
-    const found = await slices.slices(asked)
-    t.ok(found.isFull && found.readFrom > asked.from, `${found.total.requests} requests are read`)
-    t.equal(found.total.requests, soughtIn(ledger, { ...asked, from: found.readFrom }).length, 'all since then are in it')
+    const found = await slices.slices(wanted)
+    t.ok(found.isFull && found.readFrom > wanted.from, `${found.total.requests} requests are read`)
+    t.equal(found.total.requests, soughtIn(ledger, { ...wanted, from: found.readFrom }).length, 'all since then are in it')
     t.ok(found.total.requests <= 500)
     await clock.advance(2_000)
   }
@@ -236,7 +236,7 @@ t.test('with more rows than are kept, the newest are there, and the reply says f
   t.equal(found.total.requests, soughtIn(ledger, older).length)
   ledger.records.push(makeRecord(random, NOW, NOW * TICKS))
   await clock.advance(2_000)
-  const newest = await slices.slices(asked)
+  const newest = await slices.slices(wanted)
   t.equal(newest.total.lastAt, NOW, 'the newest is read where there is no room')
 })
 
@@ -283,7 +283,7 @@ t.test('a ledger that cannot be read is an error, and is read at the next look',
   let fails = true
   const slices = new Slices(
     {
-      search: (asked, before) => (fails ? Promise.reject(new Error('no ledger')) : ledger.search(asked, before)),
+      search: (wanted, before) => (fails ? Promise.reject(new Error('no ledger')) : ledger.search(wanted, before)),
     },
     new FakeClock(1, NOW),
   )

@@ -79,7 +79,7 @@ const DELIVERED: Meanings<Delivery['state'], readonly [tone: Tone, text: string]
   dead: ['bad', 'given up'],
 }
 
-/** Whether each receiver has the event. */
+/** State of the event at each receiver. */
 function Deliveries({ deliveries }: { deliveries: readonly Delivery[] }) {
   if (deliveries.length === 0) return <span class="quiet">no receiver</span>
   return (

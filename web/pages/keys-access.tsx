@@ -1,4 +1,4 @@
-/** What a key may do, on its page: the models that its requests reach, limits of all levels, rates, guardrails, role and end. */
+/** Access of a key, on its page: the models that its requests reach, limits of all levels, rates, guardrails, role and end. */
 import type { ComponentChildren } from 'preact'
 import { call } from '../api.ts'
 import type { KeyAccessReply } from '../api-types.ts'

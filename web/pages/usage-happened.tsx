@@ -1,4 +1,4 @@
-/** What happened in a range beside its requests, on the page "Usage": refusals, events, and changes of the settings. */
+/** Refusals, events and changes of a range, beside its requests on the page "Usage". */
 import { call, type Session } from '../api.ts'
 import type { AuditEntriesReply, EventsReply, RefusalsReply } from '../api-types.ts'
 import { EmptyNote } from '../components/notes.tsx'

@@ -1,4 +1,4 @@
-/** What the page "Usage" can show: sums by what stands apart, single requests, or what happened beside them. */
+/** Views of the page "Usage": sums by what stands apart, single requests, or what happened beside them. */
 import type { SlicesReply } from '../api-types.ts'
 
 export type Slice = SlicesReply['data'][number]

@@ -93,7 +93,8 @@ const access = data(
     hash: text(),
     name: text(),
     refused_because: Type.Array(Type.Enum(['disabled', 'expired', 'manages', 'limit_spent']), {
-      description: 'Why its requests for models are refused; `limit_spent` does not refuse those that cost nothing. Empty where they are not.',
+      description:
+        'Why its requests for models are refused; `limit_spent` does not refuse those that cost nothing. Empty where they are not.',
     }),
     role: maybe(role),
     role_text: text('The rights of the role.'),

@@ -1,5 +1,5 @@
 /**
- * What slices know of one generation: sixteen numbers. Names stand for their place in a list, since a ledger has few of them and many rows;
+ * A generation as slices know it: sixteen numbers. Names stand for their place in a list, since a ledger has few of them and many rows;
  * a million rows are 64 MB outside of the heap, which no collection looks at.
  */
 import { asString, type Json, type JsonObject } from '../../core/json.ts'

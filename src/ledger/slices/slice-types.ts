@@ -1,7 +1,7 @@
 /** Slices of the ledger as they are sought and found: sums and percentiles of a range, by what stands apart, and the most extreme generations. */
 import type { GenerationRecord } from '../types.ts'
 
-/** What can stand apart, and what can be sought; each is a column of a kept row. */
+/** Names that can stand apart, and be sought; each is a column of a kept row. */
 export const SLICE_GROUPS = ['key', 'model', 'provider', 'status', 'error', 'user', 'app'] as const
 export type SliceGroup = (typeof SLICE_GROUPS)[number]
 
@@ -71,7 +71,7 @@ export interface SliceSum {
   readonly lastAt: number
 }
 
-/** How far the generations of the range are known. */
+/** The part of the range whose generations are known. */
 export interface SliceCover {
   /** Milliseconds since the epoch: all generations from here on are in it. It is the beginning of the range once all of it was read. */
   readonly readFrom: number

@@ -78,7 +78,7 @@ export class SumColumns {
     return all
   }
 
-  /** What groups are put in order by. */
+  /** Reads the value of a group by which it is put in order. */
   measure(measure: PlainMeasure): (group: number) => number {
     if (measure === 'usage') return (group) => this.value(group, 'dollars') * 1e9 + this.value(group, 'nano')
     if (measure === 'failed_share') return (group) => this.value(group, 'failed') / Math.max(1, this.value(group, 'requests'))
