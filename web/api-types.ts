@@ -730,27 +730,7 @@ readonly next_cursor: string | null
 }
 
 export type EventsReply = {
-readonly data: readonly ({
-readonly specversion: '1.0'
-readonly id: string
-readonly source: string
-readonly type: string
-readonly time: string
-readonly subject: string
-readonly datacontenttype: 'application/json'
-readonly data: Readonly<Record<string, unknown>>
-readonly deliveries?: readonly ({
-readonly event: string
-readonly type: string
-readonly receiver: string
-readonly state: Word<'pending' | 'delivered' | 'dead'>
-readonly attempts: number
-readonly status: number | null
-readonly problem: string | null
-readonly next_attempt_at: string | null
-readonly updated_at: string
-})[]
-})[]
+readonly data: readonly (Event)[]
 readonly next_cursor: string | null
 }
 
@@ -1198,6 +1178,28 @@ readonly created_at: string
 readonly updated_at: string | null
 readonly scope: Word<'account' | 'api-key'>
 readonly source: Word<'configuration' | 'store'>
+}
+
+export type Event = {
+readonly specversion: '1.0'
+readonly id: string
+readonly source: string
+readonly type: string
+readonly time: string
+readonly subject: string
+readonly datacontenttype: 'application/json'
+readonly data: Readonly<Record<string, unknown>>
+readonly deliveries?: readonly ({
+readonly event: string
+readonly type: string
+readonly receiver: string
+readonly state: Word<'pending' | 'delivered' | 'dead'>
+readonly attempts: number
+readonly status: number | null
+readonly problem: string | null
+readonly next_attempt_at: string | null
+readonly updated_at: string
+})[]
 }
 
 export type LedgerEntry = {

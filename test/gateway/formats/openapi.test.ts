@@ -214,7 +214,7 @@ async function isSpread(): Promise<void> {
 function remember(id: Json | undefined, reply: JsonObject): void {
   const data = asObject(reply.data)
   if (id === 'createKey' || id === 'rotateKey')
-    for (const below of ['', '/rotate', '/budget']) actual[`/keys/{hash}${below} hash`] = String(data.hash)
+    for (const below of ['', '/rotate', '/budget', '/access']) actual[`/keys/{hash}${below} hash`] = String(data.hash)
   if (id === 'createGuardrail')
     for (const { path } of operations) if (path.startsWith('/guardrails/')) actual[`${path} id`] = String(data.id)
   if (id === 'createBYOKKey') actual['/byok/{id} id'] = String(data.id)
