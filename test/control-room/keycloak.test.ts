@@ -52,8 +52,7 @@ t.test('Keycloak', { skip: noKeycloak || noBrowser, timeout: 880_000 }, async (t
     const [found] = await keycloak.admin<JsonObject[]>('GET', `/users?username=${name}`)
     return String(found?.id)
   }
-  const status = async (token: unknown): Promise<number> =>
-    (await gateway.get('/v1/key', { authorization: `Bearer ${token}` })).status
+  const status = async (token: unknown): Promise<number> => (await gateway.get('/v1/key', { authorization: `Bearer ${token}` })).status
   const caller = async (token: unknown): Promise<unknown> => {
     const reply = await gateway.get('/v1/key', { authorization: `Bearer ${token}` })
     return ((await reply.json()) as { data?: JsonObject }).data?.name ?? reply.status
@@ -113,7 +112,9 @@ t.test('Keycloak', { skip: noKeycloak || noBrowser, timeout: 880_000 }, async (t
     const folder = t.testdir()
     const run = (...words: string[]) => {
       const { NODE_OPTIONS: _, ...env } = process.env
-      const child = spawn(process.execPath, [PROGRAM, ...words], { env: { ...env, XDG_CONFIG_HOME: folder, HTTP_PROXY: '', http_proxy: '' } })
+      const child = spawn(process.execPath, [PROGRAM, ...words], {
+        env: { ...env, XDG_CONFIG_HOME: folder, HTTP_PROXY: '', http_proxy: '' },
+      })
       let out = ''
       let error = ''
       child.stdout.on('data', (chunk: Buffer) => {
