@@ -12,6 +12,7 @@ import { checkCertificates, checkIssuers } from './issuers.ts'
 import { checkKeyReferences, checkKeys, checkPreferences } from './key-rules.ts'
 import { checkListenerTls } from './listener-tls.ts'
 import { checkPlugins } from './plugins.ts'
+import { checkPolicies } from './policies.ts'
 import type { Path } from './problems.ts'
 import { checkConnection } from './provider-connections.ts'
 import { checkQuirks } from './quirk-rules.ts'
@@ -39,6 +40,7 @@ export function checkRules(raw: RawConfig, main: Source, files: ModelFiles, look
   main.check(() => checkSinks(raw, main))
   main.check(() => checkEvents(raw, main))
   main.check(() => checkGuardrails(raw, main, references))
+  main.check(() => checkPolicies(raw, main, references))
   main.check(() => checkPlugins(raw, main))
   main.check(() => checkAliases(raw, main, references))
   main.check(() => {

@@ -29,10 +29,11 @@ const bounds = new WeakMap<readonly GuardrailSetting[], WeakMap<ApiKey, Bound>>(
 /** Keys issued through sign-in inherit the guardrails of the key that issued them. */
 export function holdsFor(
   guardrail: Pick<GuardrailSetting, 'id' | 'keys' | 'identities'>,
-  { name, identity, consent, issuer, token }: ApiKey,
+  { name, identity, consent, issuer, token, byPolicy }: ApiKey,
 ): boolean {
   const { id, keys, identities } = guardrail
   if (keys === undefined && identities === undefined) return true
+  if (byPolicy?.guardrails.includes(id)) return true
   // A claim names the caller, which must not pass for a key of that name.
   if (token) return token.guardrails.includes(id)
   if (keys?.has(name) || identities?.has(identity)) return true

@@ -5,6 +5,7 @@ import { asFault } from '../../core/faults.ts'
 import type { JsonObject } from '../../core/json.ts'
 import { usdText } from '../../core/money-text.ts'
 import { noUsage } from '../../dialects/canon/usage.ts'
+import type { Stage } from '../../plugin-api/index.ts'
 import type { MergedPreferences } from '../../routing/index.ts'
 import { answeredHere } from '../attempt/turn.ts'
 import type { ChainDependencies, ChainSettings } from '../dependencies.ts'
@@ -13,6 +14,7 @@ import { holdsFor } from '../guard/guardrail-terms.ts'
 import type { Layer, Reply, Service } from '../layer.ts'
 import { keyAllowances } from '../money/hold.ts'
 import { takeTurnHold } from '../money/outside-hold.ts'
+import { POLICY_STAGE } from '../policy/decision.ts'
 import { planOrder } from '../route/plan.ts'
 import { type PlanCandidate, type PreviewCall, planCandidates } from './candidates.ts'
 import { type ExcludedEndpoint, exclusions } from './reasons.ts'
@@ -48,6 +50,8 @@ export type Plan = {
   preferences: MergedPreferences
   plugins: string[]
   guardrails: string[]
+  /** Policies that apply, or whose condition could not be evaluated. */
+  policies: PlanPolicy[]
   /** Stages that acted on the request before its endpoints were ordered, as `router_metadata.pipeline`. */
   pipeline: JsonObject[]
 }
@@ -71,6 +75,19 @@ export function explainLayer(): Layer<Accepted> {
     }
 }
 
+export type PlanPolicy = {
+  name: string
+  /** `deny` of an endpoint, `route`, `limit` or `guardrails`. */
+  effect: string
+  outcome: string
+}
+
+function planPolicies(stages: readonly Stage[]): PlanPolicy[] {
+  return stages
+    .filter(({ type }) => type === POLICY_STAGE)
+    .map(({ name, data }) => ({ name, effect: String(data?.effect), outcome: String(data?.outcome) }))
+}
+
 export function previewEnd(
   { guardrails }: Pick<ChainSettings, 'guardrails'>,
   dependencies: ChainDependencies,
@@ -91,6 +108,7 @@ export function previewEnd(
     const planned = Object.assign(exchange, { plan: { ...order, candidates, outputCaps } })
     const { amount, floor } = costs.hold
     costs.hold.release()
+    exchange.decision?.admitCost(amount, input)
     const allowances = keyAllowances(key, exchange.demand.budgets)
     const left = account.tightest(allowances)?.left ?? null
     const { embedding } = exchange.request.client
@@ -115,6 +133,7 @@ export function previewEnd(
       preferences: exchange.demand.preferences,
       plugins: [...exchange.history.pluginIds],
       guardrails: guardrails.filter((guardrail) => holdsFor(guardrail, key)).map(({ name }) => name),
+      policies: planPolicies(exchange.history.stages),
       pipeline: exchange.history.stages.map((stage) => ({ ...stage }) as JsonObject),
     }
     return answerReply(planned, JSON.stringify(plan))
