@@ -354,7 +354,7 @@ export class Runtime {
     dependencies.retries.keep(new Set([...Object.keys(config.models), ...models]))
     const beside = { stored: this.storedGuardrails.of(source.store.guardrails.current), ...this.issuers.callers(config) }
     const settings = chainSettings(config, catalog, keys, beside)
-    const { callers, guardrails } = settings
+    const { callers, guardrails, policies } = settings
     // Few requests need it, so the start does not wait for it.
     const reference = referencePages(async () =>
       (await import('./reference.ts')).referenceDocument({ brand: config.brand.word, models: catalog.models }),
@@ -381,7 +381,7 @@ export class Runtime {
       }),
       pages: (request) => reference(request) ?? consent(request) ?? metadata(request),
       passThrough: new PassThroughHandler(
-        { callers, publicUrl, guardrails, catalog, trustedCertificate, clientAddress: (request) => this.addresses.of(request) },
+        { callers, publicUrl, guardrails, policies, catalog, trustedCertificate, clientAddress: (request) => this.addresses.of(request) },
         {
           dependencies,
           proxy: this.passThrough,

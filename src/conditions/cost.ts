@@ -11,8 +11,15 @@ interface Size {
   readonly characters: number
   readonly entries: number
   readonly part?: Size | undefined
+  /** Characters of all entries together, where they are fewer than those of as many of the largest. */
+  readonly all?: number
   /** Of a value that may be anything: every part of it is such a value, and all of them together have these characters. */
   readonly isAny?: boolean
+  /**
+   * Of an entry whose characters are those of the average: the largest that it may be. The steps of all entries together are the same for the
+   * average as long as they grow with the characters of each, which those of a loop in the loop do not.
+   */
+  readonly largest?: Size
 }
 
 interface Bound {
@@ -65,8 +72,8 @@ function bound(node: CelNode, scope: Scope): Bound {
     case '.':
       return select(args as [CelNode, string], scope)
     case '[]': {
-      const [whole, index] = bounds(args, scope)
-      return { steps: steps(whole, index), size: whole?.size.part ?? SCALAR }
+      const [list, index] = bounds(args, scope)
+      return { steps: steps(list, index), size: list ? memberSize(list.size) : SCALAR }
     }
     case 'call':
     case 'rcall':
@@ -93,8 +100,8 @@ function anything(characters: number): Size {
 
 function fieldSize({ type, characters = USUAL_CHARACTERS }: Field): Size {
   if (type === 'string') return ofText(characters)
-  if (type === 'map<string, dyn>') return anything(characters)
-  if (type.startsWith('list') || type.startsWith('map')) return { characters: 0, entries: MAX_ENTRIES, part: ofText(characters) }
+  if (type.startsWith('map')) return anything(characters)
+  if (type.startsWith('list')) return { characters: 0, entries: MAX_ENTRIES, part: ofText(characters) }
   return SCALAR
 }
 
@@ -103,13 +110,16 @@ function variableSize(name: string): Size {
   return variable && !isGroup(variable) ? fieldSize(variable) : SCALAR
 }
 
-function select([whole, member]: [CelNode, string], scope: Scope): Bound {
-  const group = whole.op === 'id' && !scope.has(String(whole.args)) ? variableNamed(String(whole.args)) : undefined
+function select([object, member]: [CelNode, string], scope: Scope): Bound {
+  const group = object.op === 'id' && !scope.has(String(object.args)) ? variableNamed(String(object.args)) : undefined
   const field = group && isGroup(group) && Object.hasOwn(group.fields, member) ? group.fields[member] : undefined
   if (field) return { steps: 2 + reading(fieldSize(field)), size: fieldSize(field) }
-  const inner = bound(whole, scope)
-  return { steps: inner.steps + 1, size: inner.size.part ?? SCALAR }
+  const inner = bound(object, scope)
+  return { steps: inner.steps + 1, size: memberSize(inner.size) }
 }
+
+/** A member of a value that may be anything is such a value, as large as the whole. */
+const memberSize = (size: Size): Size => (size.isAny ? size : (size.part ?? SCALAR))
 
 /** A list or map is looked at before it is given to a condition. */
 const reading = ({ entries }: Size): number => entries / CHARACTERS_A_STEP
@@ -124,7 +134,8 @@ function steps(...parts: readonly (Bound | undefined)[]): number {
 }
 
 /** Characters of the value and all that is in it. */
-function total({ characters, entries, part, isAny }: Size): number {
+function total({ characters, entries, part, all, isAny }: Size): number {
+  if (all !== undefined) return all
   return isAny || !part ? characters : characters + entries * (1 + total(part))
 }
 
@@ -179,25 +190,39 @@ function call(node: CelNode, scope: Scope): Bound {
   const [first] = parts
   const size = first?.size ?? SCALAR
   if (name === 'matches') return matching(node, args, parts)
-  if (name === 'split') return { steps: steps(...parts) + size.characters / 4, size: { ...SCALAR, entries: size.characters + 1, part: ofText(size.characters) } }
+  if (name === 'split') {
+    const { characters } = size.largest ?? size
+    return { steps: steps(...parts) + characters / 4, size: { ...SCALAR, entries: characters + 1, part: ofText(characters), all: characters } }
+  }
   if (name === 'join') {
     const characters = total(size) + size.entries * (parts[1]?.size.characters ?? 0)
     return { steps: steps(...parts) + size.entries + characters / CHARACTERS_A_STEP, size: ofText(characters) }
   }
   if (name.startsWith('get') && args.length > 0) return { steps: steps(...parts) + STEPS_OF_A_ZONE, size: SCALAR }
-  const read = parts.reduce((sum, part) => sum + part.size.characters, name === 'size' ? size.entries : 0)
+  const looked = name === 'startsWith' || name === 'endsWith' ? parts.slice(1) : parts
+  const read = looked.reduce((sum, part) => sum + part.size.characters, 0)
   return { steps: steps(...parts) + read / CHARACTERS_A_STEP, size: TEXTS.has(name) ? size : SCALAR }
 }
 
 /** A loop over a list or the names of a map: its body is evaluated for each entry. */
 function loop(name: string, receiver: CelNode, args: readonly CelNode[], scope: Scope): Bound {
-  const over = bound(receiver, scope)
+  const over = whole(bound(receiver, scope))
   const variable = args[0]?.op === 'id' ? String(args[0].args) : ''
-  const inner = new Map(scope).set(variable, over.size.part ?? ofText(over.size.characters))
+  const inner = new Map(scope).set(variable, entrySize(over.size))
   const bodies = args.slice(1).map((body) => bound(body, inner))
   const { entries, part } = over.size
   const size = name === 'filter' ? { ...SCALAR, entries, part } : { ...SCALAR, entries, part: bodies.at(-1)?.size }
   return { steps: over.steps + 1 + entries * steps(...bodies), size: name === 'filter' || name === 'map' ? size : SCALAR }
+}
+
+function whole({ steps: taken, size }: Bound): Bound {
+  return { steps: taken, size: size.largest ?? size }
+}
+
+function entrySize(size: Size): Size {
+  if (!size.isAny) return size.part ?? ofText(size.characters)
+  const characters = Math.ceil(size.characters / size.entries)
+  return { ...size, characters, all: characters, largest: size }
 }
 
 function matching(node: CelNode, args: readonly CelNode[], parts: readonly Bound[]): Bound {

@@ -92,7 +92,7 @@ function celValue(value: unknown, { type, characters = USUAL_CHARACTERS }: Field
   if (typeof value === 'string') return boundedText(value, characters)
   if (typeof value === 'number') return type === 'int' ? BigInt(Math.trunc(value)) : value
   if (value instanceof Date) return value
-  measure(value, type === 'map<string, dyn>' ? { left: characters } : { each: characters }, 0)
+  measure(value, type.startsWith('map') ? { left: characters } : { each: characters }, 0)
   return value
 }
 

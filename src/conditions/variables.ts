@@ -10,7 +10,7 @@ type Type = 'string' | 'bool' | 'int' | 'double' | 'list<string>' | 'map<string,
 export interface Field {
   readonly type: Type
   readonly text: string
-  /** Characters of the text, or of each text of a list or map; of a map of anything those of all of it. */
+  /** Characters of the text, or of each text of a list; of a map those of all of it together. */
   readonly characters?: number
 }
 
@@ -59,7 +59,7 @@ export const VARIABLES = {
     fields: {
       team: text('Name of the nearest budget; empty without one.'),
       name: text('Name of the topmost budget; empty without one.'),
-      path: texts('Names from the nearest budget to the topmost.'),
+      path: texts('Names from the nearest budget to the topmost.', 128),
     },
   },
   request: {
@@ -69,9 +69,9 @@ export const VARIABLES = {
       operation: text('`generate`, `embed`, `count` (of tokens), `prepare` (an empty response) or `pass_through`.'),
       format: text('Format of the body, such as `chat`, `responses`, `messages` or `embeddings`.'),
       model: text('Slug of the first model that the request names, behind its alias. It may be served by another: see `model`.'),
-      models: texts('Slugs of all models that it names.'),
+      models: texts('Slugs of all models that it names.', 256),
       stream: flag('True for a streamed answer.'),
-      tools: texts('Names of its functions, and types of its other tools.'),
+      tools: texts('Names of its functions, and types of its other tools.', 128),
       media: flag('False where it surely holds text alone.'),
       max_output: number('Output cap in tokens; absent where the request sets none.'),
       bytes: number('Length of the body.'),
@@ -80,7 +80,7 @@ export const VARIABLES = {
       headers: {
         type: 'map<string, string>',
         text: 'Headers by their names in lower case, without those that hold secrets (`authorization`, cookies, keys).',
-        characters: 8_192,
+        characters: 32_768,
       },
       time: { type: 'google.protobuf.Timestamp', text: 'Time at which it came, such as in `request.time.getHours("Europe/Berlin")`.' },
     },
@@ -108,7 +108,7 @@ export const VARIABLES = {
       data_collection: text('`allow` or `deny`, as the provider is declared.'),
       zdr: flag('True where the provider retains nothing.'),
       headquarters: text('Country of the provider (ISO 3166-1), empty where it is not declared.'),
-      datacenters: texts('Countries of its data centres.'),
+      datacenters: texts('Countries of its data centres.', 16),
       free: flag('True where it costs nothing.'),
       own_key: flag('True where a key that the team has brought pays for it.'),
     },

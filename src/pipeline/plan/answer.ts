@@ -5,7 +5,6 @@ import { asFault } from '../../core/faults.ts'
 import type { JsonObject } from '../../core/json.ts'
 import { usdText } from '../../core/money-text.ts'
 import { noUsage } from '../../dialects/canon/usage.ts'
-import type { Stage } from '../../plugin-api/index.ts'
 import type { MergedPreferences } from '../../routing/index.ts'
 import { answeredHere } from '../attempt/turn.ts'
 import type { ChainDependencies, ChainSettings } from '../dependencies.ts'
@@ -14,7 +13,7 @@ import { holdsFor } from '../guard/guardrail-terms.ts'
 import type { Layer, Reply, Service } from '../layer.ts'
 import { keyAllowances } from '../money/hold.ts'
 import { takeTurnHold } from '../money/outside-hold.ts'
-import { POLICY_STAGE } from '../policy/decision.ts'
+import { type PolicyAct, policyActs } from '../policy/decision.ts'
 import { planOrder } from '../route/plan.ts'
 import { type PlanCandidate, type PreviewCall, planCandidates } from './candidates.ts'
 import { type ExcludedEndpoint, exclusions } from './reasons.ts'
@@ -51,7 +50,7 @@ export type Plan = {
   plugins: string[]
   guardrails: string[]
   /** Policies that apply, or whose condition could not be evaluated. */
-  policies: PlanPolicy[]
+  policies: PolicyAct[]
   /** Stages that acted on the request before its endpoints were ordered, as `router_metadata.pipeline`. */
   pipeline: JsonObject[]
 }
@@ -73,19 +72,6 @@ export function explainLayer(): Layer<Accepted> {
         exchange.head.costs.hold.release()
       }
     }
-}
-
-export type PlanPolicy = {
-  name: string
-  /** `deny` of an endpoint, `route`, `limit` or `guardrails`. */
-  effect: string
-  outcome: string
-}
-
-function planPolicies(stages: readonly Stage[]): PlanPolicy[] {
-  return stages
-    .filter(({ type }) => type === POLICY_STAGE)
-    .map(({ name, data }) => ({ name, effect: String(data?.effect), outcome: String(data?.outcome) }))
 }
 
 export function previewEnd(
@@ -133,7 +119,7 @@ export function previewEnd(
       preferences: exchange.demand.preferences,
       plugins: [...exchange.history.pluginIds],
       guardrails: guardrails.filter((guardrail) => holdsFor(guardrail, key)).map(({ name }) => name),
-      policies: planPolicies(exchange.history.stages),
+      policies: policyActs(exchange.history.stages),
       pipeline: exchange.history.stages.map((stage) => ({ ...stage }) as JsonObject),
     }
     return answerReply(planned, JSON.stringify(plan))

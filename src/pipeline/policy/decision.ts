@@ -16,6 +16,21 @@ export const POLICY_STAGE = 'policy'
 /** Outcome of a condition: a policy applies where it holds, and but for `route` where it could not be evaluated. */
 export type PolicyOutcome = 'applied' | 'failed'
 
+/** A policy that has acted on a request. */
+export type PolicyAct = {
+  name: string
+  /** `deny`, `route`, `limit` or `guardrails`. */
+  effect: string
+  outcome: string
+}
+
+/** The policies among the stages of a request. */
+export function policyActs(stages: readonly Stage[]): PolicyAct[] {
+  return stages
+    .filter(({ type }) => type === POLICY_STAGE)
+    .map(({ name, data }) => ({ name, effect: String(data?.effect), outcome: String(data?.outcome) }))
+}
+
 interface Refusal {
   readonly detail: string
   /** Name of the policy. */
