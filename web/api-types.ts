@@ -427,6 +427,11 @@ readonly left_usd: string | null
 }
 readonly plugins: readonly (string)[]
 readonly guardrails: readonly (string)[]
+readonly policies: readonly ({
+readonly name: string
+readonly effect: string
+readonly outcome: string
+})[]
 } | null
 readonly refused: {
 readonly status: number

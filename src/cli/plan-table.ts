@@ -52,8 +52,8 @@ function excludedText(excluded: readonly JsonObject[]): string {
 }
 
 function policiesText(policies: Plan['policies']): string {
-  if (policies.length === 0) return 'none'
-  return policies.map(({ name, effect, outcome }) => `${name} (${outcome === 'failed' ? 'not evaluated, ' : ''}${effect})`).join(', ')
+  if (policies.length === 0) return ''
+  return ` Policies: ${policies.map(({ name, effect, outcome }) => `${name} (${outcome === 'failed' ? 'not evaluated, ' : ''}${effect})`).join(', ')}.`
 }
 
 function holdText({ candidates, hold, inputs, plugins, guardrails, policies }: Plan): string {
@@ -64,7 +64,7 @@ function holdText({ candidates, hold, inputs, plugins, guardrails, policies }: P
     `Hold: $${hold.usd}, of which $${hold.floor_usd} for the input; ${left}.`,
     `It counts at most ${hold.input_tokens_bound} input tokens${output}.${lowered}`,
     `Input is counted as one token for each byte, which no tokenizer passes, and ${TOOL_PROMPT_TOKENS.toLocaleString('en')} for what a provider adds: more than is used, and the rest is given back.`,
-    `Plugins: ${plugins.join(', ') || 'none'}. Guardrails: ${guardrails.join(', ') || 'none'}. Policies: ${policiesText(policies)}.`,
+    `Plugins: ${plugins.join(', ') || 'none'}. Guardrails: ${guardrails.join(', ') || 'none'}.${policiesText(policies)}`,
   ].join('\n')
 }
 

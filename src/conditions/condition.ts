@@ -3,7 +3,7 @@ import { FUNCTIONS, mostSteps, NotAllowed } from './cost.ts'
 import { type Facts, GROUP_CLASSES } from './facts.ts'
 import { type CelEnvironment, type CelNode, type CelProblem, celLibrary, isNode } from './library.ts'
 import { isFound } from './patterns.ts'
-import { isGroup, type Stage, STAGES, VARIABLE_LIST, variableNamed } from './variables.ts'
+import { isGroup, STAGES, type Stage, VARIABLE_LIST, variableNamed } from './variables.ts'
 
 /** Characters of an expression. */
 export const MAX_EXPRESSION = 4_096
@@ -71,10 +71,13 @@ function celEnvironment(): CelEnvironment {
     if (!isGroup(variable)) made.registerVariable(name, variable.type)
     else {
       const fields = Object.fromEntries(Object.entries(variable.fields).map(([field, { type }]) => [field, type]))
-      made.registerType(`${name} of conditions`.replace(/\W+(\w)/g, (_, letter: string) => letter.toUpperCase()), {
-        ctor: GROUP_CLASSES.get(name) as never,
-        fields,
-      })
+      made.registerType(
+        `${name} of conditions`.replace(/\W+(\w)/g, (_, letter: string) => letter.toUpperCase()),
+        {
+          ctor: GROUP_CLASSES.get(name) as never,
+          fields,
+        },
+      )
       made.registerVariable(name, groupType(name))
     }
   }
@@ -114,14 +117,14 @@ function compile(text: string): Condition | ConditionProblem {
         const value: unknown = parsed(facts as never)
         return typeof value === 'boolean' ? value : { reason: 'not_bool' }
       } catch (thrown) {
-        return { reason: reasonOf(thrown) }
+        return { reason: failureReason(thrown) }
       }
     },
   }
 }
 
 /** The library's own word for the failure; its message may hold a key of the request. */
-function reasonOf(thrown: unknown): string {
+function failureReason(thrown: unknown): string {
   const code = (thrown as { code?: unknown } | null)?.code
   return typeof code === 'string' && /^[a-z_]{1,64}$/.test(code) ? code : 'error'
 }

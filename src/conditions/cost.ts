@@ -160,15 +160,15 @@ function operation(op: string, args: unknown, scope: Scope): Bound {
 
 function joined(sizes: readonly Size[]): Size {
   const sum = (member: 'characters' | 'entries'): number => sizes.reduce((all, size) => all + size[member], 0)
-  return { characters: sum('characters'), entries: sum('entries'), part: partOf(sizes) }
+  return { characters: sum('characters'), entries: sum('entries'), part: joinParts(sizes) }
 }
 
 function larger(sizes: readonly Size[]): Size {
   const most = (member: 'characters' | 'entries'): number => sizes.reduce((best, size) => Math.max(best, size[member]), 0)
-  return { characters: most('characters'), entries: most('entries'), part: partOf(sizes) }
+  return { characters: most('characters'), entries: most('entries'), part: joinParts(sizes) }
 }
 
-function partOf(sizes: readonly Size[]): Size | undefined {
+function joinParts(sizes: readonly Size[]): Size | undefined {
   const any = sizes.find(({ isAny }) => isAny)
   if (any) return any
   const parts = sizes.flatMap(({ part }) => part ?? [])
@@ -192,7 +192,10 @@ function call(node: CelNode, scope: Scope): Bound {
   if (name === 'matches') return matching(node, args, parts)
   if (name === 'split') {
     const { characters } = size.largest ?? size
-    return { steps: steps(...parts) + characters / 4, size: { ...SCALAR, entries: characters + 1, part: ofText(characters), all: characters } }
+    return {
+      steps: steps(...parts) + characters / 4,
+      size: { ...SCALAR, entries: characters + 1, part: ofText(characters), all: characters },
+    }
   }
   if (name === 'join') {
     const characters = total(size) + size.entries * (parts[1]?.size.characters ?? 0)
@@ -233,4 +236,3 @@ function matching(node: CelNode, args: readonly CelNode[], parts: readonly Bound
   if (typeof found === 'string') throw new NotAllowed(`this pattern ${found}`, pattern.start)
   return { steps: steps(...parts) + (parts[0]?.size.characters ?? 0) * found, size: SCALAR }
 }
-

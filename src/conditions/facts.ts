@@ -55,7 +55,7 @@ function groupClass(fields: Readonly<Record<string, Field>>): typeof FieldGroup 
 export type Facts = Readonly<Record<VariableName, unknown>>
 
 /** Returns what makes the variables of a source. @param readers one for each field of the table. */
-export function factsOf<Source>(readers: Readers<Source>): new (source: Source) => Facts {
+export function defineFacts<Source>(readers: Readers<Source>): new (source: Source) => Facts {
   return createFacts(readers as unknown as Readonly<Record<VariableName, Read & Readonly<Record<string, Read>>>>) as new (
     source: Source,
   ) => Facts

@@ -2,7 +2,7 @@
 import t from 'tap'
 import { type Condition, type ConditionProblem, compileCondition, isProblem } from '../../src/conditions/condition.ts'
 import { FUNCTIONS } from '../../src/conditions/cost.ts'
-import { factsOf } from '../../src/conditions/facts.ts'
+import { defineFacts } from '../../src/conditions/facts.ts'
 import { isGroup, type Readers, VARIABLE_LIST } from '../../src/conditions/variables.ts'
 import { every } from '../support/every.ts'
 
@@ -17,7 +17,7 @@ const READERS = Object.fromEntries(
       : (values: Values) => values[name],
   ]),
 ) as unknown as Readers<Values>
-const Facts = factsOf(READERS)
+const Facts = defineFacts(READERS)
 
 function compiled(text: string): Condition {
   const found = compileCondition(text)
@@ -123,9 +123,13 @@ t.test('a fault names its place, what was expected and the remedy', async (t) =>
 })
 
 t.test('the variables of a condition decide when it is evaluated, and which claims are kept', async (t) => {
-  const stages = ['caller.name == ""', 'endpoint.zdr', 'model.slug == "" && caller.name == ""', 'cost.max_usd > 1.0', 'tool.name == ""'].map(
-    (text) => compiled(text).stage,
-  )
+  const stages = [
+    'caller.name == ""',
+    'endpoint.zdr',
+    'model.slug == "" && caller.name == ""',
+    'cost.max_usd > 1.0',
+    'tool.name == ""',
+  ].map((text) => compiled(text).stage)
   t.same(stages, ['request', 'endpoint', 'endpoint', 'cost', 'tool'])
   t.same(compiled('has(claims.a) && claims["b"] == 1 && "c" in claims && claims.d.e == 1').claims, ['a', 'b', 'c', 'd'])
   t.same(compiled('request.tools.exists(claims, claims == "a")').claims, [], 'a loop may have the name')

@@ -4,11 +4,11 @@
  */
 import t from 'tap'
 import { compileCondition, isProblem, MAX_STEPS } from '../../src/conditions/condition.ts'
-import { factsOf } from '../../src/conditions/facts.ts'
+import { defineFacts } from '../../src/conditions/facts.ts'
 import { isGroup, MAX_ENTRIES, type Readers, VARIABLE_LIST } from '../../src/conditions/variables.ts'
+import { linearRegex } from '../../src/machines/linear-regex/linear-regex.ts'
 import { compilePattern } from '../../src/machines/linear-regex/pattern.ts'
 import { holdsMatch } from '../../src/machines/linear-regex/pattern-search.ts'
-import { linearRegex } from '../../src/machines/linear-regex/linear-regex.ts'
 import { every } from '../support/every.ts'
 
 const STATED_MS = 10
@@ -21,7 +21,9 @@ const many = (length: number): string[] => Array.from({ length: MAX_ENTRIES }, (
 /** Each variable as large as it may be. */
 const LARGEST: Readonly<Record<string, unknown>> = Object.fromEntries(
   VARIABLE_LIST.flatMap(([name, variable]) =>
-    isGroup(variable) ? Object.entries(variable.fields).map(([field, each]) => [`${name}.${field}`, largest(each)]) : [[name, largest(variable)]],
+    isGroup(variable)
+      ? Object.entries(variable.fields).map(([field, each]) => [`${name}.${field}`, largest(each)])
+      : [[name, largest(variable)]],
   ),
 )
 
@@ -36,7 +38,7 @@ function largest({ type, characters = 1_024 }: { type: string; characters?: numb
   return type === 'bool' ? false : type === 'google.protobuf.Timestamp' ? new Date(0) : 5
 }
 
-const Facts = factsOf(
+const Facts = defineFacts(
   Object.fromEntries(
     VARIABLE_LIST.map(([name, variable]) => [
       name,
@@ -84,7 +86,20 @@ t.test('patterns find what RE2 finds', async (t) => {
     seed = (seed * 1_103_515_245 + 12_345) % 2_147_483_648
     return seed % below
   }
-  for (const pattern of ['rm\\s+-', '(a|ab)+c', '^a', 'd$', '\\bab\\b', 'é.x', '(?i)AB', '[^a-z]{2}', 'a.{0,3}b.{0,3}c', '😀', '(?s)a.b', '\\B-']) {
+  for (const pattern of [
+    'rm\\s+-',
+    '(a|ab)+c',
+    '^a',
+    'd$',
+    '\\bab\\b',
+    'é.x',
+    '(?i)AB',
+    '[^a-z]{2}',
+    'a.{0,3}b.{0,3}c',
+    '😀',
+    '(?s)a.b',
+    '\\B-',
+  ]) {
     const found = compilePattern(pattern)
     if (typeof found === 'string') throw new Error(`${pattern}: ${found}`)
     const re2 = linearRegex().compile(found.source)

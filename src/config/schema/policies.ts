@@ -31,7 +31,9 @@ export const policy = closed('One policy: a condition and one effect (`deny`, `r
   limit: Type.Optional(
     closed('Limits of requests for which the condition holds or cannot be evaluated, beside those of the caller.', {
       requests: Type.Optional(count('Requests per minute of each caller.')),
-      max_cost: Type.Optional(usd('USD that one request may come to at the most; 403 where its hold is larger. An output cap makes the hold smaller.')),
+      max_cost: Type.Optional(
+        usd('USD that one request may come to at the most; 403 where its hold is larger. An output cap makes the hold smaller.'),
+      ),
     }),
   ),
   guardrails: Type.Optional(

@@ -111,7 +111,10 @@ export const configSchema = closed('Configuration of headgate.', {
   plugins: withDefault(plugins, {}),
   guardrails: withDefault(guardrails, []),
   policies: withDefault(
-    listField('Conditions on requests, each with its effect, in their order. Every one is looked at: see [conditions.md](conditions.md).', policy),
+    listField(
+      'Conditions on requests, each with its effect, in their order. Every one is looked at: see [conditions.md](conditions.md).',
+      policy,
+    ),
     [],
   ),
   prompts: withDefault(prompts, {}),

@@ -1,5 +1,5 @@
 /**
- * Whether a pattern is found anywhere in a text: one pass from its end, in a time that is bounded for each character. RE2 itself may take a
+ * Search for a pattern anywhere in a text: one pass from its end, in a time that is bounded for each character. RE2 itself may take a
  * thousand times as long for a character, where a text makes it build a new state each time (re2js 2.10.0: 14 µs for `a.{0,60}b.{0,60}c`).
  */
 import type { PatternAutomaton, Tables } from './pattern-automaton.ts'

@@ -165,7 +165,9 @@ function stageFacts(exchange: Known): JsonObject {
       count: Math.max(matched.length, action === 'unchecked' ? 0 : 1),
       kinds: entities.slice(0, 20).map(named),
     }))
-  const plugins = stages.filter(({ type, guardrail_id: id }) => type !== 'server_tools' && type !== POLICY_STAGE && id === undefined).slice(0, MOST)
+  const plugins = stages
+    .filter(({ type, guardrail_id: id }) => type !== 'server_tools' && type !== POLICY_STAGE && id === undefined)
+    .slice(0, MOST)
   const facts: JsonObject = {}
   if (guardrails.length > 0) facts.guardrails = guardrails
   if (plugins.length > 0) {

@@ -1,6 +1,6 @@
 /** Values of the variables of conditions, from what is known of a request. */
 import type { IncomingHttpHeaders } from 'node:http'
-import { factsOf } from '../../conditions/facts.ts'
+import { defineFacts } from '../../conditions/facts.ts'
 import type { Readers } from '../../conditions/variables.ts'
 import { isObject, type Json, type JsonObject } from '../../core/json.ts'
 import { slugAuthor } from '../../core/model-family.ts'
@@ -19,13 +19,13 @@ export interface PolicySource {
   /** Milliseconds since the epoch. */
   readonly at: number
   /** Absent of requests of the pass-through, whose bodies are not read. */
-  readonly asked?: AskedModels | undefined
+  readonly sent?: SentRequest | undefined
   readonly endpoint?: Endpoint | undefined
   readonly cost?: { readonly nano: number; readonly inputTokens: number } | undefined
   readonly tool?: { readonly name: string; readonly function: string; readonly args: JsonObject } | undefined
 }
 
-interface AskedModels {
+interface SentRequest {
   readonly request: ClientRequest
   readonly catalog: ModelLookup
   readonly defaultModel: string | undefined
@@ -51,20 +51,20 @@ const READERS: Readers<PolicySource> = {
   },
   request: {
     operation: ({ operation }) => operation,
-    format: ({ asked }) => asked?.request.client.id,
-    model: ({ asked }) => asked && (namedModels(asked)[0] ?? ''),
-    models: ({ asked }) => asked && namedModels(asked),
-    stream: ({ asked }) => asked?.request.stream,
-    tools: ({ asked }) => asked && toolNames(asked.request.body.tools),
-    media: ({ asked }) => asked?.request.mayHoldMedia,
-    max_output: ({ asked }) => asked?.request.need.cap,
-    bytes: ({ asked }) => asked?.request.bytes,
-    user: ({ asked }) => asked && textIn(asked.request.body.user),
-    metadata: ({ asked }) => asked && objectIn(asked.request.body.metadata),
+    format: ({ sent }) => sent?.request.client.id,
+    model: ({ sent }) => sent && (namedModels(sent)[0] ?? ''),
+    models: ({ sent }) => sent && namedModels(sent),
+    stream: ({ sent }) => sent?.request.stream,
+    tools: ({ sent }) => sent && toolNames(sent.request.body.tools),
+    media: ({ sent }) => sent?.request.mayHoldMedia,
+    max_output: ({ sent }) => sent?.request.need.cap,
+    bytes: ({ sent }) => sent?.request.bytes,
+    user: ({ sent }) => sent && textIn(sent.request.body.user),
+    metadata: ({ sent }) => sent && objectIn(sent.request.body.metadata),
     headers: ({ headers }) => shownHeaders(headers),
     time: ({ at }) => new Date(at),
   },
-  session: { id: ({ asked }) => asked && (asked.request.gateway.sessionId ?? '') },
+  session: { id: ({ sent }) => sent && (sent.request.gateway.sessionId ?? '') },
   model: {
     slug: ({ endpoint }) => endpoint?.model.slug,
     author: ({ endpoint }) => endpoint && slugAuthor(endpoint.model.slug),
@@ -89,14 +89,14 @@ const READERS: Readers<PolicySource> = {
 }
 
 /** The variables of conditions for a source. */
-export const PolicyFacts = factsOf(READERS)
+export const PolicyFacts = defineFacts(READERS)
 
 function budgetNames({ key: { budget } }: PolicySource): readonly string[] {
   return budget ? budgetLevels(budget).map(({ name }) => name) : []
 }
 
 /** Slugs behind aliases, the primary model first. A name that no model has stays as it is: the choice of models refuses it. */
-function namedModels({ request: { gateway }, catalog, defaultModel }: AskedModels): readonly string[] {
+function namedModels({ request: { gateway }, catalog, defaultModel }: SentRequest): readonly string[] {
   const named = [...(gateway.model === undefined ? [] : [gateway.model]), ...gateway.models]
   const all = named.length === 0 && defaultModel !== undefined ? [defaultModel] : named
   return all.map((slug) => catalog.bySlug.get(slug)?.slug ?? catalog.find(slug)?.model.slug ?? catalog.bare(slug).slug)
@@ -117,7 +117,6 @@ function toolNames(tools: Json | undefined): readonly string[] {
 
 function shownHeaders(headers: IncomingHttpHeaders): Readonly<Record<string, string>> {
   const shown: Record<string, string> = {}
-  for (const [name, value] of Object.entries(headers))
-    if (typeof value === 'string' && !SECRET.test(name)) shown[name] = value
+  for (const [name, value] of Object.entries(headers)) if (typeof value === 'string' && !SECRET.test(name)) shown[name] = value
   return shown
 }

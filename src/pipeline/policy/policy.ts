@@ -29,8 +29,8 @@ export function policyLayer(
   function readSource({ auth: { key }, head, request }: Accepted): PolicySource {
     const { headers, at, config } = head
     const plain = request.client.embedding ? 'embed' : 'generate'
-    const asked = { request, catalog, defaultModel: config.defaultModel }
-    return { key, headers, at, asked, operation: operation === 'plan' ? plain : operation }
+    const sent = { request, catalog, defaultModel: config.defaultModel }
+    return { key, headers, at, sent, operation: operation === 'plan' ? plain : operation }
   }
 
   async function takeLimits({ limited }: Decision, key: ApiKey): Promise<void> {

@@ -322,7 +322,11 @@ function routed(exchange: Accepted, gateway: GatewayFields, { requested, router,
 }
 
 /** The models of `models`, each once; the first of them where it is the primary one already leads the list. */
-function withFallbacks(models: Model[], gateway: GatewayFields, { exchange, settings }: { exchange: Accepted; settings: Settings }): Model[] {
+function withFallbacks(
+  models: Model[],
+  gateway: GatewayFields,
+  { exchange, settings }: { exchange: Accepted; settings: Settings },
+): Model[] {
   const { brand } = exchange.head
   const wanted = wantedBy(exchange)
   for (const [i, slug] of gateway.models.entries()) {

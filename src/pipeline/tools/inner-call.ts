@@ -90,7 +90,8 @@ export async function askModel(
     exchange.run.reply?.stop()
     outer.run.upstreamMs += exchange.run.upstreamMs
     // What guardrails found is the caller's to see, and the audit trail's to keep, wherever it was found.
-    for (const stage of exchange.history.stages) if (stage.type === 'guardrail' || stage.type === POLICY_STAGE) outer.history.stages.push(stage)
+    for (const stage of exchange.history.stages)
+      if (stage.type === 'guardrail' || stage.type === POLICY_STAGE) outer.history.stages.push(stage)
     count(exchange, turns)
     outer.run.ownTurns?.push(...turns)
   }

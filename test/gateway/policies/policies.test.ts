@@ -1,12 +1,12 @@
 /** Policies from outside: each effect at each point of a request's way, and conditions that cannot be evaluated. */
 import t, { type Test } from 'tap'
 import type { JsonObject } from '../../../src/core/json.ts'
+import { FakeClock } from '../../support/clock.ts'
 import { every } from '../../support/every.ts'
 import { list, object } from '../../support/fold.ts'
 import { KEY } from '../../support/gateway.ts'
 import { type Scene, startScene } from '../../support/scene.ts'
 import { bearer, issuerConfig, startIssuer } from '../../support/token-issuer.ts'
-import { FakeClock } from '../../support/clock.ts'
 import type { Script } from '../../support/upstream.ts'
 import { answerFor, says } from '../../support/wire.ts'
 
@@ -68,19 +68,16 @@ t.test('a policy denies by the caller, its budgets, the body and the headers, in
   })
   t.match(await metadata(await ask({}, 'chat', as(OTHER))), { error_type: 'permission_denied', policy: 'labs', policy_code: 'labs_closed' })
   const tools = [{ type: 'function', function: { name: 'shell', parameters: { type: 'object' } } }]
-  const metadataOf = { metadata: { purpose: 'real' }, user: 'eve' }
-  t.match(await metadata(await ask({ tools, ...metadataOf }, 'chat', { 'x-tier': 'one' })), { policy: 'tools' })
-  t.match(await metadata(await ask({ ...metadataOf }, 'chat', { 'x-tier': 'none' })), { policy: 'tier', policy_code: 'no_tier' })
+  const ordinary = { metadata: { purpose: 'real' }, user: 'eve' }
+  t.match(await metadata(await ask({ tools, ...ordinary }, 'chat', { 'x-tier': 'one' })), { policy: 'tools' })
+  t.match(await metadata(await ask({ ...ordinary }, 'chat', { 'x-tier': 'none' })), { policy: 'tier', policy_code: 'no_tier' })
   t.match(await metadata(await ask({ user: 'eve', metadata: { purpose: 'test' } }, 'chat', { 'x-tier': 'one' })), { policy: 'purpose' })
   t.equal(upstream.requests.length, 0, 'nothing has reached a provider')
-  t.equal((await ask(metadataOf, 'chat', { 'x-tier': 'one' })).status, 200)
+  t.equal((await ask(ordinary, 'chat', { 'x-tier': 'one' })).status, 200)
 })
 
 t.test('a denying condition that cannot be evaluated denies, and names what it is of the policy alone', async (t) => {
-  const { ask, gateway } = await start(
-    t,
-    `  - { name: tier, when: 'request.headers["x-tier"] == "none"', deny: {} }`,
-  )
+  const { ask, gateway } = await start(t, `  - { name: tier, when: 'request.headers["x-tier"] == "none"', deny: {} }`)
   const refused = await ask({ messages: [{ role: 'user', content: 'a secret of mine' }] })
   t.equal(refused.status, 403)
   const { message, metadata: found } = await error(refused)
@@ -132,14 +129,22 @@ t.test('a policy over the endpoint leaves it out, whatever way leads there', asy
   )
   await ask({ user: 'patient' })
   await ask({ user: 'anyone' })
-  t.same(upstream.requests.map(({ path }) => path.startsWith('/kept')), [true, false])
+  t.same(
+    upstream.requests.map(({ path }) => path.startsWith('/kept')),
+    [true, false],
+  )
   const refused = await ask({ user: 'patient', model: 'acme/two' })
   t.equal(refused.status, 403)
   const { message, metadata: found } = await error(refused)
   t.match(message, /acme\/two at open removed by policy \(it retains data\)\. The policy retained allows none of them/)
   t.match(found, { policy: 'retained', excluded: [{ endpoint: 'open', filter: 'policy', from: 'retained' }] })
   await every(t, 'every name of the model', async (t) => {
-    for (const named of [{ model: 'acme/two' }, { model: 'quick' }, { model: 'acme/two:floor' }, { models: ['acme/two'], model: undefined }])
+    for (const named of [
+      { model: 'acme/two' },
+      { model: 'quick' },
+      { model: 'acme/two:floor' },
+      { models: ['acme/two'], model: undefined },
+    ])
       t.equal((await ask(named as JsonObject, 'chat', as(OTHER))).status, 403, JSON.stringify(named))
   })
   const { provider } = await body(await ask({ model: 'acme/two', models: ['acme/one'] }, 'chat', { ...as(OTHER) }))
@@ -192,11 +197,17 @@ t.test('a policy bounds what one request may cost, by its hold', async (t) => {
   const dear = await ask({ max_tokens: 10_000, metadata: { x: '0' } })
   t.equal(dear.status, 403)
   const { message, metadata: found } = await error(dear)
-  t.match(message, /^The policy small allows a request to cost up to \$0\.005, and this one may cost \$0\.02\d+\. An output cap makes that less$/)
+  t.match(
+    message,
+    /^The policy small allows a request to cost up to \$0\.005, and this one may cost \$0\.02\d+\. An output cap makes that less$/,
+  )
   t.match(found, { policy: 'small', max_cost_usd: '0.005' })
   t.equal((await ask({ max_tokens: 1_000, metadata: { x: '0' } })).status, 200)
   t.match(await metadata(await ask({ max_tokens: 1_000 })), { policy: 'broken' }, 'a limit that cannot be decided holds')
-  t.match(await error(await ask({ max_tokens: 10_000 }, 'chat', as(OTHER))), { message: 'Too dear for the lab', metadata: { policy: 'dear' } })
+  t.match(await error(await ask({ max_tokens: 10_000 }, 'chat', as(OTHER))), {
+    message: 'Too dear for the lab',
+    metadata: { policy: 'dear' },
+  })
   t.equal((await ask({ max_tokens: 10 }, 'chat', as(OTHER))).status, 200)
   t.equal(upstream.requests.length, 2)
   t.equal((await body(await ask({ max_tokens: 10 }, 'chat', as(OTHER)))).error, undefined, 'nothing stays held')
@@ -260,7 +271,10 @@ t.test('the pass-through is closed where a policy applies, or cannot be evaluate
 })
 
 t.test('a count of tokens and a plan meet the same policies', async (t) => {
-  const { gateway, ask } = await start(t, `  - { name: closed, when: 'caller.name == "app" && request.operation in ["count", "generate"]', deny: {} }`)
+  const { gateway, ask } = await start(
+    t,
+    `  - { name: closed, when: 'caller.name == "app" && request.operation in ["count", "generate"]', deny: {} }`,
+  )
   const counted = await gateway.post('/v1/messages/count_tokens', { model: 'acme/one', messages: [{ role: 'user', content: 'Hi' }] })
   t.equal(counted.status, 403)
   t.equal((await ask()).status, 403)
