@@ -24,6 +24,8 @@ type Read = (source: unknown) => unknown
 class FieldGroup {
   protected readonly readers: Readonly<Record<string, Read>>
   protected readonly source: unknown
+  /** Values that a condition has read: the next one may read them, too. */
+  private readonly known: Record<string, unknown> = {}
 
   constructor(readers: Readonly<Record<string, Read>>, source: unknown) {
     this.readers = readers
@@ -31,7 +33,11 @@ class FieldGroup {
   }
 
   read(name: string, field: Field): unknown {
-    return celValue(this.readers[name]?.(this.source), field)
+    const found = this.known[name]
+    if (found !== undefined) return found
+    const value = celValue(this.readers[name]?.(this.source), field)
+    this.known[name] = value
+    return value
   }
 }
 

@@ -8,7 +8,6 @@ import { budgetLevels } from '../../core/shared-budget.ts'
 import type { ApiKey } from '../../plugin-api/key.ts'
 import type { Endpoint } from '../../routing/catalog/types.ts'
 import { endpointTag } from '../../routing/index.ts'
-import type { ModelLookup } from '../dependencies.ts'
 import type { ClientRequest } from '../request/client-request.ts'
 
 /** Facts of a request, and of the point of its way; what is undefined fails a condition that reads it. */
@@ -27,8 +26,15 @@ export interface PolicySource {
 
 interface SentRequest {
   readonly request: ClientRequest
-  readonly catalog: ModelLookup
+  readonly catalog: SlugLookup
   readonly defaultModel: string | undefined
+}
+
+/** The part of the catalogue that names of models are looked up in. */
+interface SlugLookup {
+  readonly bySlug: ReadonlyMap<string, { readonly slug: string }>
+  find(slug: string): { readonly model: { readonly slug: string } } | undefined
+  bare(slug: string): { readonly slug: string }
 }
 
 const NANO = 1e9
@@ -117,6 +123,22 @@ function toolNames(tools: Json | undefined): readonly string[] {
 
 function shownHeaders(headers: IncomingHttpHeaders): Readonly<Record<string, string>> {
   const shown: Record<string, string> = {}
-  for (const [name, value] of Object.entries(headers)) if (typeof value === 'string' && !SECRET.test(name)) shown[name] = value
+  for (const name in headers) {
+    const value = headers[name]
+    if (typeof value === 'string' && !holdsSecret(name)) shown[name] = value
+  }
   return shown
+}
+
+const MAX_NAMES = 1_000
+const judged = new Map<string, boolean>()
+
+/** Names of headers are nearly always the same few. */
+function holdsSecret(name: string): boolean {
+  let found = judged.get(name)
+  if (found === undefined) {
+    found = SECRET.test(name)
+    if (judged.size < MAX_NAMES) judged.set(name, found)
+  }
+  return found
 }

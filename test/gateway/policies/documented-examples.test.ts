@@ -15,7 +15,7 @@ import { answerFor, says } from '../../support/wire.ts'
 const PAGE = read('docs/conditions.md')
 const ToolGroup = GROUP_CLASSES.get('tool')
 const TOOL = ToolGroup ? { tool: new ToolGroup({ name: () => 'shell', function: () => 'shell' }, undefined) } : {}
-const TRIAL = 'sk-router-v1-fedcba9876543210fedcba9876543210'
+const NEWCOMER = 'sk-router-v1-fedcba9876543210fedcba9876543210'
 
 /** The first block of YAML below a heading. */
 function block(heading: string): JsonObject {
@@ -41,11 +41,11 @@ async function start(t: Test, heading: string, answer: Script = says({ text: ['f
         auth: {
           keys: [
             { name: 'app', key: KEY },
-            { name: 'trial', key: TRIAL, parent: 'trials' },
+            { name: 'newcomer', key: NEWCOMER, parent: 'newcomers' },
           ],
           issuers: [{ issuer: issuer.url, audiences: ['headgate'], rules: [{ when: {}, name: 'all' }] }],
         },
-        budgets: { trials: { lifetime: '100.00' } },
+        budgets: { newcomers: { lifetime: '100.00' } },
         providers: {
           berlin: provider(`${url}/berlin`, { zdr: true, about: { headquarters: 'DE' } }),
           austin: provider(`${url}/austin`, { zdr: true, about: { headquarters: 'US' } }),
@@ -69,7 +69,7 @@ const provider = (url: string, more: JsonObject): JsonObject => ({
 })
 const message = async (response: Response): Promise<string> =>
   String((((await response.json()) as JsonObject).error as JsonObject | undefined)?.message)
-const trial = { authorization: `Bearer ${TRIAL}` }
+const newcomer = { authorization: `Bearer ${NEWCOMER}` }
 
 t.test('a model is kept for one group', async (t) => {
   const { ask, issuer } = await start(t, 'Keep a model for one group')
@@ -95,10 +95,10 @@ t.test('customer data stays in the union', async (t) => {
   t.equal((await ask({ ...others, metadata: {} })).status, 200)
 })
 
-t.test('trials get a small model, slowly', async (t) => {
-  const { ask } = await start(t, 'Send trials to a small model, and slow them down')
+t.test('newcomers get a small model, slowly', async (t) => {
+  const { ask } = await start(t, 'Send newcomers to a small model, and slow them down')
   const replies = []
-  for (let at = 0; at < 4; at++) replies.push(await ask({ model: 'acme/large', max_tokens: 100 }, 'chat', trial))
+  for (let at = 0; at < 4; at++) replies.push(await ask({ model: 'acme/large', max_tokens: 100 }, 'chat', newcomer))
   t.same(
     replies.map(({ status }) => status),
     [200, 200, 200, 429],
@@ -135,14 +135,14 @@ t.test('commands and pages are refused', async (t) => {
     answerFor(seen, /"role":"tool"/.test(seen.body) ? { text: ['done'] } : { calls: [call] }),
   )
   const tools = [{ type: 'router:web_fetch' }]
-  const told = async (url: string): Promise<string> => {
+  const answered = async (url: string): Promise<string> => {
     call = { ...call, args: [JSON.stringify({ url })] }
     await ask({ model: 'acme/small', tools })
     return upstream.requests.at(-1)?.body ?? ''
   }
-  t.match(await told('https://evil.example/'), /Only pages of acme\.example may be read/)
-  t.match(await told('https://acme.example.evil.example/'), /Only pages of acme\.example may be read/)
-  t.notMatch(await told('https://docs.acme.example/page'), /Only pages of/)
+  t.match(await answered('https://evil.example/'), /Only pages of acme\.example may be read/)
+  t.match(await answered('https://acme.example.evil.example/'), /Only pages of acme\.example may be read/)
+  t.notMatch(await answered('https://docs.acme.example/page'), /Only pages of/)
 })
 
 t.test('the condition over commands finds those that remove files', (t) => {
