@@ -1,6 +1,6 @@
 /** The tables of docs/conditions.md, made from the variables and functions that conditions have. */
-import { FUNCTIONS } from '../src/conditions/cost.ts'
-import { type Field, isGroup, VARIABLE_LIST } from '../src/conditions/variables.ts'
+import { FUNCTIONS } from '../src/config/conditions/cost.ts'
+import { type Field, isGroup, VARIABLE_LIST } from '../src/config/conditions/variables.ts'
 import { markdownTable } from './markdown-table.ts'
 
 export function variablesMarkdown(): string {

@@ -1,5 +1,5 @@
 /** Rules of policies that the schema cannot state: their conditions compile, and their effects suit the time at which these are known. */
-import { type Condition, compileCondition, isProblem } from '../conditions/condition.ts'
+import { type Condition, compileCondition, isProblem } from './conditions/condition.ts'
 import { checkPreferences } from './key-rules.ts'
 import type { Path } from './problems.ts'
 import type { References } from './references.ts'

@@ -25,7 +25,7 @@ import type { ExchangeSpans } from './traces/exchange-spans.ts'
 const guardrailHits = counter(
   'guardrail_hits_total',
   'Requests in which a guardrail found something, by what it did: flagged, redacted, blocked, or unchecked where its engine did not answer.',
-  { labels: [open('guardrail'), closed('action'), closed('direction')], limit: 600 },
+  { labels: [open('guardrail'), closed('action'), closed('direction')], limit: 500 },
 )
 
 const answerChecks = counter(
@@ -37,7 +37,7 @@ const answerChecks = counter(
 const policies = counter(
   'policies_total',
   'Requests on which a policy has acted. `outcome` is applied, or failed where its condition could not be evaluated.',
-  { labels: [open('policy'), closed('effect'), closed('outcome')], limit: 400 },
+  { labels: [open('policy'), closed('outcome')], limit: 100 },
 )
 
 interface Recorders {
@@ -91,7 +91,7 @@ export function createRecorder(metrics: MetricRegistry, logs: LogSink, { audit, 
     if (exchange.history.stages.length > 0) {
       const findings = stageFindings(exchange.history.stages)
       for (const { guardrail, action, direction } of findings) metrics.of(guardrailHits).series(guardrail, action, direction).add()
-      for (const { name, effect, outcome } of policyActs(exchange.history.stages)) metrics.of(policies).series(name, effect, outcome).add()
+      for (const { name, outcome } of policyActs(exchange.history.stages)) metrics.of(policies).series(name, outcome).add()
       if (findings.length > 0) {
         const where = { at: Math.floor(now), generation: head.id, key: auth?.key.identity ?? '' }
         audit?.note(findings.map((finding) => ({ ...where, ...finding })))

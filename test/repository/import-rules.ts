@@ -144,7 +144,7 @@ const OWN_LAYERS: Readonly<Record<string, readonly string[]>> = {
   dialects: ['canon', 'faults', 'sse'],
   routing: ['catalog', 'criteria'],
   cluster: ['shared'],
-  config: ['fields'],
+  config: ['conditions', 'fields'],
   guardrails: ['settings'],
 }
 

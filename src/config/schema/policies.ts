@@ -1,6 +1,6 @@
 /** Policies: conditions on requests, each with its effect. */
 import { Type } from 'typebox'
-import { MAX_EXPRESSION } from '../../conditions/condition.ts'
+import { MAX_EXPRESSION } from '../conditions/condition.ts'
 import { closed, count, entryName, line, listField, modelSlug, usd } from '../fields/scalars.ts'
 import { preferences } from './preferences.ts'
 

@@ -1,6 +1,6 @@
 /** Decisions of policies on one request: which apply, and what they refuse at the points of its way that follow. */
-import type { Failure } from '../../conditions/condition.ts'
-import type { Facts } from '../../conditions/facts.ts'
+import type { Failure } from '../../config/conditions/condition.ts'
+import type { Facts } from '../../config/conditions/facts.ts'
 import { Fault } from '../../core/faults.ts'
 import type { JsonObject } from '../../core/json.ts'
 import { usdText } from '../../core/money-text.ts'

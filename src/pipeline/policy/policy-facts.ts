@@ -1,7 +1,7 @@
 /** Values of the variables of conditions, from what is known of a request. */
 import type { IncomingHttpHeaders } from 'node:http'
-import { defineFacts } from '../../conditions/facts.ts'
-import type { Readers } from '../../conditions/variables.ts'
+import { defineFacts } from '../../config/conditions/facts.ts'
+import type { Readers } from '../../config/conditions/variables.ts'
 import { isObject, type Json, type JsonObject } from '../../core/json.ts'
 import { slugAuthor } from '../../core/model-family.ts'
 import { budgetLevels } from '../../core/shared-budget.ts'

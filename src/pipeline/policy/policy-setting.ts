@@ -1,6 +1,6 @@
 /** Policies as the chain reads them: compiled, and apart by the time at which their conditions are evaluated. */
-import { type Condition, compileCondition, isProblem } from '../../conditions/condition.ts'
-import type { Stage } from '../../conditions/variables.ts'
+import { type Condition, compileCondition, isProblem } from '../../config/conditions/condition.ts'
+import type { Stage } from '../../config/conditions/variables.ts'
 import type { ProviderPreferences } from '../../dialects/canon/request-fields.ts'
 
 /** An entry of the configuration. */

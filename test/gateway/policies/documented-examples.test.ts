@@ -1,8 +1,8 @@
 /** The examples of docs/conditions.md, each in front of a provider. */
 import t, { type Test } from 'tap'
 import { parse, stringify } from 'yaml'
-import { compileCondition, isProblem } from '../../../src/conditions/condition.ts'
-import { GROUP_CLASSES } from '../../../src/conditions/facts.ts'
+import { compileCondition, isProblem } from '../../../src/config/conditions/condition.ts'
+import { GROUP_CLASSES } from '../../../src/config/conditions/facts.ts'
 import type { JsonObject } from '../../../src/core/json.ts'
 import { read } from '../../repository/source-tree.ts'
 import { FakeClock } from '../../support/clock.ts'

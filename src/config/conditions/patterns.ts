@@ -1,6 +1,6 @@
 /** Patterns of conditions: RE2, matched in linear time by the automaton that guardrails use. */
-import { compilePattern } from '../machines/linear-regex/pattern.ts'
-import { holdsMatch } from '../machines/linear-regex/pattern-search.ts'
+import { compilePattern } from '../../machines/linear-regex/pattern.ts'
+import { holdsMatch } from '../../machines/linear-regex/pattern-search.ts'
 
 /** Operations of the automaton in the time of one step; and steps of a character whatever the pattern. */
 const OPERATIONS_A_STEP = 40

@@ -1,10 +1,10 @@
 /** Conditions: what compiles, the faults of what does not, the time at which each is evaluated, and the bounds of their cost. */
 import t from 'tap'
-import { type Condition, type ConditionProblem, compileCondition, isProblem } from '../../src/conditions/condition.ts'
-import { FUNCTIONS } from '../../src/conditions/cost.ts'
-import { defineFacts } from '../../src/conditions/facts.ts'
-import { isGroup, type Readers, VARIABLE_LIST } from '../../src/conditions/variables.ts'
-import { every } from '../support/every.ts'
+import { type Condition, type ConditionProblem, compileCondition, isProblem } from '../../../src/config/conditions/condition.ts'
+import { FUNCTIONS } from '../../../src/config/conditions/cost.ts'
+import { defineFacts } from '../../../src/config/conditions/facts.ts'
+import { isGroup, type Readers, VARIABLE_LIST } from '../../../src/config/conditions/variables.ts'
+import { every } from '../../support/every.ts'
 
 /** A value for each variable that the test names as `group.field` or `variable`; nothing for the rest. */
 type Values = Readonly<Record<string, unknown>>

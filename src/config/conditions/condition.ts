@@ -9,7 +9,7 @@ import { isGroup, STAGES, type Stage, VARIABLE_LIST, variableNamed } from './var
 export const MAX_EXPRESSION = 4_096
 const MAX_NODES = 500
 const MAX_DEPTH = 32
-/** Steps of one evaluation, of about 0.1 µs each: 10 ms (test/conditions/hostile.test.ts). */
+/** Steps of one evaluation, of about 0.1 µs each: 10 ms (test/config/conditions/hostile.test.ts). */
 export const MAX_STEPS = 100_000
 /** The same where it reads an endpoint: it is evaluated for each that may serve. */
 const MAX_ENDPOINT_STEPS = 2_000

@@ -3,13 +3,13 @@
  * since it shares its machine. What would take longer does not compile.
  */
 import t from 'tap'
-import { compileCondition, isProblem, MAX_STEPS } from '../../src/conditions/condition.ts'
-import { defineFacts } from '../../src/conditions/facts.ts'
-import { isGroup, MAX_ENTRIES, type Readers, VARIABLE_LIST } from '../../src/conditions/variables.ts'
-import { linearRegex } from '../../src/machines/linear-regex/linear-regex.ts'
-import { compilePattern } from '../../src/machines/linear-regex/pattern.ts'
-import { holdsMatch } from '../../src/machines/linear-regex/pattern-search.ts'
-import { every } from '../support/every.ts'
+import { compileCondition, isProblem, MAX_STEPS } from '../../../src/config/conditions/condition.ts'
+import { defineFacts } from '../../../src/config/conditions/facts.ts'
+import { isGroup, MAX_ENTRIES, type Readers, VARIABLE_LIST } from '../../../src/config/conditions/variables.ts'
+import { linearRegex } from '../../../src/machines/linear-regex/linear-regex.ts'
+import { compilePattern } from '../../../src/machines/linear-regex/pattern.ts'
+import { holdsMatch } from '../../../src/machines/linear-regex/pattern-search.ts'
+import { every } from '../../support/every.ts'
 
 const STATED_MS = 10
 /** Of a machine that others use, and of code that runs for the first time. */
