@@ -155,7 +155,7 @@ t.test('a policy routes: other preferences, and another model', async (t) => {
   const { ask, upstream, gateway } = await start(
     t,
     `  - { name: private, when: 'caller.name == "research"', route: { provider: { only: [ kept ] } } }
-  - { name: cheap, when: 'request.model == "acme/one" && request.user == "trial"', route: { model: quick } }
+  - { name: cheap, when: 'request.model == "acme/one" && request.user == "cheap"', route: { model: quick } }
   - { name: broken, when: 'request.metadata.x == 1', route: { model: acme/two } }`,
   )
   await ask({}, 'chat', as(OTHER))
@@ -163,7 +163,7 @@ t.test('a policy routes: other preferences, and another model', async (t) => {
   const conflict = await ask({ provider: { only: ['open'] } }, 'chat', as(OTHER))
   t.equal(conflict.status, 404, 'a request cannot loosen it')
   t.match((await error(conflict)).message, /policy private/)
-  const routed = await body(await ask({ user: 'trial', models: ['acme/one'] }, 'chat', METADATA))
+  const routed = await body(await ask({ user: 'cheap', models: ['acme/one'] }, 'chat', METADATA))
   t.equal(routed.model, 'acme/two')
   t.match(list(object(routed.router_metadata).pipeline), [
     { type: 'policy', name: 'cheap', data: { effect: 'route', outcome: 'applied' } },
