@@ -79,7 +79,7 @@ export const VARIABLES = {
       metadata: { type: 'map<string, dyn>', text: 'Field `metadata`.', characters: 16_384 },
       headers: {
         type: 'map<string, string>',
-        text: 'Headers by their names in lower case, without those that hold secrets (`authorization`, cookies, keys).',
+        text: 'Headers by their names in lower case, without those whose names say that they hold secrets (`authorization`, cookies, keys, tokens, signatures).',
         characters: 32_768,
       },
       time: { type: 'google.protobuf.Timestamp', text: 'Time at which it came, such as in `request.time.getHours("Europe/Berlin")`.' },

@@ -39,7 +39,7 @@ interface SlugLookup {
 
 const NANO = 1e9
 /** Names of headers whose values no condition may read. */
-const SECRET = /auth|cookie|key|token|secret|password|credential|signature|session-ticket/
+const SECRET = /auth|cookie|key|token|secret|password|credential|signature|jwt|assertion|oidc|client-cert|visitor/
 
 const READERS: Readers<PolicySource> = {
   caller: {

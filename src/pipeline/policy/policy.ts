@@ -38,6 +38,9 @@ export function policyLayer(
   }
 }
 
+/** Combinations of guardrails that are kept for each key. */
+const MAX_COMBINATIONS = 64
+
 /** Keys with further guardrails, the same object for the same ones: what is compiled for a key is compiled once. */
 export function guardedKeys(): (key: ApiKey, guardrails: readonly string[]) => ApiKey {
   const made = new WeakMap<ApiKey, Map<string, ApiKey>>()
@@ -49,6 +52,8 @@ export function guardedKeys(): (key: ApiKey, guardrails: readonly string[]) => A
     const name = all.join('\n')
     let found = known.get(name)
     if (!found) {
+      // A caller may have its requests meet one combination of conditions after the other.
+      if (known.size >= MAX_COMBINATIONS) known.clear()
       found = { ...key, byPolicy: { key, guardrails: all } }
       known.set(name, found)
     }
