@@ -59,7 +59,7 @@ const GROUPS: readonly Group[] = [
       ['AWS_BEARER_TOKEN_BEDROCK', 'Key of Amazon Bedrock, read where a `key` names it ([AWS](clouds/aws.md#a-bedrock-api-key-instead)).'],
       ['AWS_REGION, AWS_DEFAULT_REGION', 'Region of secrets and of exports to S3, where their address names none.'],
       [
-        'AWS_ENDPOINT_URL, AWS_ENDPOINT_URL_S3, AWS_ENDPOINT_URL_SECRETS_MANAGER, AWS_ENDPOINT_URL_SSM',
+        'AWS_ENDPOINT_URL, AWS_ENDPOINT_URL_S3, AWS_ENDPOINT_URL_SECRETS_MANAGER, AWS_ENDPOINT_URL_SSM, AWS_ENDPOINT_URL_STS',
         'Other addresses of these services; the name of the service takes precedence.',
       ],
       ['AWS_IGNORE_CONFIGURED_ENDPOINT_URLS', '`true`: the addresses above are not read for secrets.'],

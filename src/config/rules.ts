@@ -2,7 +2,7 @@
 import { isObject } from '../core/json.ts'
 import { postgresTransport, redisProblem } from '../core/transport.ts'
 import { EMBEDDING, GENERATING } from '../dialects/quirks.ts'
-import { IDENTITY_TOKEN_SOURCES } from '../services/credentials/sources/identity-tokens/index.ts'
+import { SUBJECT_TOKEN_SOURCES } from '../services/credentials/sources/identity-tokens/index.ts'
 import { CREDENTIAL_SOURCES } from '../services/credentials/sources/index.ts'
 import { AGENTS, agentAliases } from './agents/index.ts'
 import { checkSinks } from './audit.ts'
@@ -252,12 +252,12 @@ function checkIdentityTokens(credential: object, place: Path, main: Source): voi
   for (const [name, settings] of Object.entries(credential)) {
     const at = [...place, name, 'identity_token']
     const written = isObject(settings) ? settings.identity_token : undefined
-    if (!isObject(written) || main.isMisnamed(at) || IDENTITY_TOKENS.some((source) => main.isWrong([...at, source]))) continue
-    if (Object.keys(written).length !== 1) main.report(at, `expected one of these keys: ${IDENTITY_TOKENS.join(', ')}`, 'key')
+    if (!isObject(written) || main.isMisnamed(at) || SUBJECT_TOKENS.some((source) => main.isWrong([...at, source]))) continue
+    if (Object.keys(written).length !== 1) main.report(at, `expected one of these keys: ${SUBJECT_TOKENS.join(', ')}`, 'key')
   }
 }
 
-const IDENTITY_TOKENS = IDENTITY_TOKEN_SOURCES.map(({ name }) => name)
+const SUBJECT_TOKENS = SUBJECT_TOKEN_SOURCES.map(({ name }) => name)
 
 /** An endpoint's settings are on top of its provider's, or a source of their own. */
 function checkEndpointCredential(credential: object, provider: RawProvider | undefined, place: Path, main: Source): void {

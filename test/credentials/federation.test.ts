@@ -1,4 +1,5 @@
 /** `credential: { openai: ... }` and `{ anthropic: ... }` from outside: identity tokens that the provider exchanges, and its refusals. */
+import { randomBytes } from 'node:crypto'
 import { writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import t, { type Test } from 'tap'
@@ -230,6 +231,21 @@ t.test('a refused exchange is for the operator: 502 that names the provider, an 
   t.match(logs, 'providers.anthropic.credential')
   t.match(logs, "a provider refused the gateway's own key or account")
   t.strictSame(await shown(texts.join('')), [])
+})
+
+t.test('a key that a team brings is sent in the place of the token', async (t) => {
+  const { federation, gateway, chat } = await scene(t, { more: `byok: { encryption_keys: [ "${randomBytes(32).toString('base64')}" ] }\n` })
+  federation.keys.add('sk-team-account-1234567')
+  for (const provider of PROVIDERS) {
+    const body = JSON.stringify({ provider, key: 'sk-team-account-1234567' })
+    const headers = { authorization: `Bearer ${BOSS}`, 'content-type': 'application/json' }
+    const added = await fetch(`${gateway.url}/v1/byok`, { method: 'POST', headers, body })
+    t.equal(added.status, 201, await added.text())
+    const reply = await chat(provider)
+    t.match(await reply.json(), { usage: { is_byok: true } })
+  }
+  const sent = federation.calls.filter(({ path }) => /completions|messages/.test(path)).map(({ headers }) => headers)
+  t.match(sent, [{ authorization: 'Bearer sk-team-account-1234567' }, { 'x-api-key': 'sk-team-account-1234567', authorization: undefined }])
 })
 
 t.test('a token that the provider revokes is exchanged anew', async (t) => {

@@ -34,6 +34,8 @@ export class Federation {
   readonly refused: string[] = []
   /** Exchanges, as they came. */
   readonly exchanges: Seen[] = []
+  /** Keys that the APIs take beside tokens. */
+  readonly keys = new Set<unknown>()
   /** Tokens of issuers whose tokens have no form of their own. */
   knows: (token: string) => boolean = () => false
   private readonly issued = new Map<string, { provider: Provider; ends: number }>()
@@ -78,6 +80,8 @@ export class Federation {
     if (seen.path === '/oauth/token') return this.exchange(seen, 'openai')
     if (seen.path === '/v1/oauth/token') return this.exchange(seen, 'anthropic')
     const provider: Provider = seen.path.startsWith('/openai/') ? 'openai' : 'anthropic'
+    const { 'x-api-key': key = `${seen.headers.authorization}`.replace(/^Bearer /, ''), 'anthropic-beta': beta } = seen.headers
+    if (this.keys.has(key) && !`${beta}`.includes(OAUTH_BETA)) return this.answers(seen)
     const token = this.issued.get(`${seen.headers.authorization}`.replace(/^Bearer /, ''))
     const hasKey = seen.headers['x-api-key'] !== undefined
     const betas = `${seen.headers['anthropic-beta'] ?? ''}`.split(',')

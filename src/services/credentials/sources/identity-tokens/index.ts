@@ -21,7 +21,7 @@ const fileIdentity = identityTokenSource({
 
 const commandIdentity = identityTokenSource({ ...command, settings: commandSettings, open: (words, { env }) => commandTokens(words, env) })
 
-export const IDENTITY_TOKEN_SOURCES: readonly IdentityTokenSource[] = [
+export const SUBJECT_TOKEN_SOURCES: readonly IdentityTokenSource[] = [
   awsIdentity,
   azureIdentity,
   commandIdentity,
@@ -30,7 +30,7 @@ export const IDENTITY_TOKEN_SOURCES: readonly IdentityTokenSource[] = [
 ]
 
 const properties: Record<string, TSchema> = Object.fromEntries(
-  IDENTITY_TOKEN_SOURCES.map(({ name, settings }) => [name, Type.Optional(settings)]),
+  SUBJECT_TOKEN_SOURCES.map(({ name, settings }) => [name, Type.Optional(settings)]),
 )
 
 export const identityTokenField = closed(
@@ -41,6 +41,6 @@ export const identityTokenField = closed(
 /** The source that settings name, and its own. */
 export function identityTokenIn(written: Json): { source: IdentityTokenSource; settings: Json } | undefined {
   const [name, settings] = isObject(written) ? (Object.entries(written)[0] ?? []) : []
-  const source = IDENTITY_TOKEN_SOURCES.find((each) => each.name === name)
+  const source = SUBJECT_TOKEN_SOURCES.find((each) => each.name === name)
   return source && settings !== undefined ? { source, settings } : undefined
 }
