@@ -33,19 +33,20 @@ interface IdentityCall {
 
 /**
  * Words of errors that a log may show: RFC 6749 section 5.2, RFC 8693 section 2.2.2, `google.rpc.Code`, of Entra ID
- * `invalid_resource`, of Anthropic the types of errors (platform.claude.com, "Errors"), and of AWS the errors of reading secrets and parameters (npm @aws-sdk/client-secrets-manager 3.1164.0,
- * GetSecretValue; @aws-sdk/client-ssm 3.1169.0, GetParameter) beside those that all services have. Every other text may quote what was
+ * `invalid_resource`, of Azure Key Vault (learn.microsoft.com/azure/key-vault/general/rest-error-codes), of Anthropic the types of errors (platform.claude.com, "Errors"), and of AWS the errors of reading secrets and parameters (npm @aws-sdk/client-secrets-manager 3.1164.0,
+ * GetSecretValue; @aws-sdk/client-ssm 3.1169.0, GetParameter) and of KMS (@aws-sdk/client-kms 3.1164.0, Encrypt and Decrypt) beside those that all services have. Every other text may quote what was
  * sent.
  */
 const WORDS = new Set(
   `invalid_request invalid_client invalid_grant unauthorized_client unsupported_grant_type invalid_scope invalid_target access_denied
   invalid_resource temporarily_unavailable server_error INVALID_ARGUMENT FAILED_PRECONDITION UNAUTHENTICATED PERMISSION_DENIED NOT_FOUND
   RESOURCE_EXHAUSTED UNAVAILABLE INTERNAL DecryptionFailure InternalServiceError InvalidParameterException InvalidRequestException
-  ResourceNotFoundException InternalServerError InvalidKeyId ParameterNotFound ParameterVersionNotFound AccessDeniedException
+  ResourceNotFoundException InternalServerError InvalidKeyId DisabledException IncorrectKeyException InvalidCiphertextException InvalidKeyUsageException KeyUnavailableException
+  KMSInternalException KMSInvalidStateException NotFoundException ParameterNotFound ParameterVersionNotFound AccessDeniedException
   ExpiredTokenException IncompleteSignatureException InvalidSignatureException MissingAuthenticationTokenException ThrottlingException
   UnrecognizedClientException ValidationException AccessDenied ExpiredToken InvalidClientTokenId SignatureDoesNotMatch Throttling
   OutboundWebIdentityFederationDisabledException invalid_request_error authentication_error permission_error not_found_error
-  rate_limit_error api_error overloaded_error`.split(/\s+/),
+  rate_limit_error api_error overloaded_error Forbidden KeyNotFound BadParameter Unauthorized Throttled`.split(/\s+/),
 )
 
 /** The body of a reply with status 200. */
@@ -131,7 +132,7 @@ function reasonIn(text: string): string {
   if (!body) return knownWord(/<Code>(\w{1,64})<\/Code>/.exec(text)?.[1])
   const { error, error_codes: codes, __type: type } = body
   // AWS may name the namespace of an error before it (Smithy, AWS JSON 1.1 protocol, "Operation error serialization").
-  const word = typeof type === 'string' ? type.replace(/^.*#/, '') : isObject(error) ? (error.status ?? error.type) : error
+  const word = typeof type === 'string' ? type.replace(/^.*#/, '') : isObject(error) ? (error.status ?? error.type ?? error.code) : error
   const words = typeof word === 'string' && WORDS.has(word) ? [word] : []
   const [code] = Array.isArray(codes) ? codes : []
   if (typeof code === 'number' && Number.isInteger(code) && code > 0 && code < 1e9) words.push(`AADSTS${code}`)

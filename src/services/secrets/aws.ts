@@ -9,6 +9,7 @@ import { awsKeys } from '../credentials/aws/chain.ts'
 import { type AwsService, awsAnswer, awsEndpoint, REGION } from '../credentials/aws/service-call.ts'
 import type { AwsKeys } from '../credentials/aws/sigv4.ts'
 import { jsonObject } from '../credentials/identity-call.ts'
+import { CredentialError } from '../credentials/types.ts'
 import { MAX_REPLY_LENGTH, nameAndField, secretPart, withinTime } from './cloud.ts'
 import type { SecretPlace, SecretSource } from './types.ts'
 
@@ -81,15 +82,15 @@ async function fetchSecret(service: SecretService, { name, region, url, keys, si
 }
 
 /** An ARN is `arn:PARTITION:SERVICE:REGION:ACCOUNT:…`. */
-function secretRegion(name: string, { service }: AwsService, { env }: SecretPlace): string {
-  if (name === '') throw new Error('expected a name or an ARN')
+export function secretRegion(name: string, { service }: Pick<AwsService, 'service'>, { env }: Pick<SecretPlace, 'env'>): string {
+  if (name === '') throw new CredentialError('expected a name or an ARN')
   if (name.startsWith('arn:')) {
     const [, , its, region] = name.split(':')
-    if (its !== service || !region || !REGION.test(region)) throw new Error(`expected an ARN of ${service} with its region`)
+    if (its !== service || !region || !REGION.test(region)) throw new CredentialError(`expected an ARN of ${service} with its region`)
     return region
   }
   const region = env.AWS_REGION || env.AWS_DEFAULT_REGION
-  if (!region) throw new Error('neither AWS_REGION nor the ARN of the secret names a region')
-  if (!REGION.test(region)) throw new Error('AWS_REGION is no region such as us-east-1')
+  if (!region) throw new CredentialError('neither AWS_REGION nor the ARN names a region')
+  if (!REGION.test(region)) throw new CredentialError('AWS_REGION is no region such as us-east-1')
   return region
 }

@@ -1,15 +1,30 @@
 /** Secrets that the configuration refers to: read at the start and at each reload, and looked at again from time to time. */
 import { awsParameters, awsSecrets } from './aws.ts'
+import { awsKms } from './aws-kms.ts'
+import { azureKeys } from './azure-keyvault.ts'
 import { commandSecrets } from './command.ts'
 import { fileSecrets } from './file.ts'
 import { googleSecrets } from './google.ts'
+import { googleKms } from './google-kms.ts'
 import { type ReadSecret, SECRET_CAP, type SecretPlace, type SecretSource } from './types.ts'
 import { vaultSecrets } from './vault.ts'
+import { type KeyService, wrappedSecrets } from './wrapped.ts'
 
 export type { SecretPlace, SecretSource } from './types.ts'
 
+/** Key management services. */
+export const KEY_SERVICES: readonly KeyService[] = [awsKms, googleKms, azureKeys]
+
 /** A new one is its file, its line here and its scheme in `src/config/expand.ts`. */
-const SOURCES: readonly SecretSource[] = [fileSecrets, commandSecrets, vaultSecrets, awsSecrets, awsParameters, googleSecrets]
+const SOURCES: readonly SecretSource[] = [
+  fileSecrets,
+  commandSecrets,
+  vaultSecrets,
+  awsSecrets,
+  awsParameters,
+  googleSecrets,
+  ...KEY_SERVICES.map(wrappedSecrets),
+]
 
 export interface SecretReading {
   /** Texts by reference. */
@@ -36,13 +51,13 @@ export class Secrets {
     }
     await Promise.all(
       references.map(async (reference) => {
+        const held = this.held[reference]
         try {
-          values[reference] = await secretAt(reference, reading)
+          values[reference] = held !== undefined && findSource(reference).isFixed ? held : await secretAt(reference, reading)
         } catch (error) {
-          const last = this.held[reference]
-          if (last !== undefined) values[reference] = last
+          if (held !== undefined) values[reference] = held
           const why = error instanceof Error ? error.message : 'unknown error'
-          ;(last === undefined ? failed : kept).set(reference, why)
+          ;(held === undefined ? failed : kept).set(reference, why)
         }
       }),
     )
@@ -57,11 +72,14 @@ export class Secrets {
 }
 
 async function secretAt(reference: string, reading: (source: SecretSource) => ReadSecret): Promise<string> {
-  const colon = reference.indexOf(':')
-  const source = SOURCES.find(({ scheme }) => scheme === reference.slice(0, colon))
-  if (!source) throw new Error('no such source of secrets')
-  const text = (await reading(source)(reference.slice(colon + 1))).replace(/\r?\n$/, '')
+  const text = (await reading(findSource(reference))(reference.slice(reference.indexOf(':') + 1))).replace(/\r?\n$/, '')
   if (text === '') throw new Error('it is empty')
   if (text.length > SECRET_CAP) throw new Error(`it is longer than ${SECRET_CAP} characters`)
   return text
+}
+
+function findSource(reference: string): SecretSource {
+  const source = SOURCES.find(({ scheme }) => scheme === reference.slice(0, reference.indexOf(':')))
+  if (!source) throw new Error('no such source of secrets')
+  return source
 }

@@ -1,7 +1,7 @@
 /** Signed calls of services of AWS that the gateway uses itself. */
 import type { ServiceConnections } from '../../connections/service-connections.ts'
 import { identityAnswer } from '../identity-call.ts'
-import type { Environment } from '../types.ts'
+import { CredentialError, type Environment } from '../types.ts'
 import { type AwsKeys, Sigv4Signer } from './sigv4.ts'
 
 export interface AwsService {
@@ -17,13 +17,13 @@ export const REGION = /^[a-z]{2}(?:-[a-z]+)+-\d{1,2}$/
 
 /**
  * Address of a service, in the order of the SDK (npm @smithy/core 3.41.1, submodules/endpoints); addresses in the shared files are not read.
- * @throws Error naming the variable that holds none.
+ * @throws CredentialError naming the variable that holds none.
  */
 export function awsEndpoint(region: string, { service, variable }: Omit<AwsService, 'title'>, env: Environment): string {
   const stated = env.AWS_IGNORE_CONFIGURED_ENDPOINT_URLS === 'true' ? undefined : env[variable] || env.AWS_ENDPOINT_URL
   if (!stated) return `https://${service}.${region}.amazonaws.com${region.startsWith('cn-') ? '.cn' : ''}/`
   const url = URL.parse(stated)
-  if (!url) throw new Error(`${env[variable] ? variable : 'AWS_ENDPOINT_URL'} is no address`)
+  if (!url) throw new CredentialError(`${env[variable] ? variable : 'AWS_ENDPOINT_URL'} is no address`)
   return url.href
 }
 
