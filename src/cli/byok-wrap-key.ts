@@ -1,7 +1,7 @@
 /** `headgate byok wrap-key KEY`: a new key of `byok.encryption_keys`, encrypted by a key management service. Only its reference is shown. */
 import { randomBytes } from 'node:crypto'
 import { systemClock } from '../core/clock.ts'
-import { KEY_SERVICES } from '../services/secrets/index.ts'
+import { keyServices } from '../services/secrets/index.ts'
 import { wrapSecret } from '../services/secrets/wrapped.ts'
 import { CONSOLE, type Streams } from './console.ts'
 
@@ -12,7 +12,7 @@ export async function byokWrapKey(
 ): Promise<number> {
   try {
     const place = { env, directory: process.cwd(), clock: systemClock }
-    streams.out(await wrapSecret(key, randomBytes(32).toString('base64'), KEY_SERVICES, place))
+    streams.out(await wrapSecret(key, randomBytes(32).toString('base64'), await keyServices.get(), place))
     return 0
   } catch (error) {
     streams.error(`headgate: byok wrap-key: ${error instanceof Error ? error.message : error}`)

@@ -1,30 +1,31 @@
 /** Secrets that the configuration refers to: read at the start and at each reload, and looked at again from time to time. */
-import { awsParameters, awsSecrets } from './aws.ts'
-import { awsKms } from './aws-kms.ts'
-import { azureKeys } from './azure-keyvault.ts'
-import { commandSecrets } from './command.ts'
-import { fileSecrets } from './file.ts'
-import { googleSecrets } from './google.ts'
-import { googleKms } from './google-kms.ts'
+import { FirstUse } from '../../core/first-use.ts'
 import { type ReadSecret, SECRET_CAP, type SecretPlace, type SecretSource } from './types.ts'
-import { vaultSecrets } from './vault.ts'
-import { type KeyService, wrappedSecrets } from './wrapped.ts'
+import type { KeyService } from './wrapped.ts'
 
 export type { SecretPlace, SecretSource } from './types.ts'
 
-/** Key management services. */
-export const KEY_SERVICES: readonly KeyService[] = [awsKms, googleKms, azureKeys]
+/** Key management services, one line each. */
+export const keyServices = new FirstUse(
+  async (): Promise<readonly KeyService[]> => [
+    (await import('./aws-kms.ts')).awsKms,
+    (await import('./google-kms.ts')).googleKms,
+    (await import('./azure-keyvault.ts')).azureKeys,
+  ],
+)
 
-/** A new one is its file, its line here and its scheme in `src/config/expand.ts`. */
-const SOURCES: readonly SecretSource[] = [
-  fileSecrets,
-  commandSecrets,
-  vaultSecrets,
-  awsSecrets,
-  awsParameters,
-  googleSecrets,
-  ...KEY_SERVICES.map(wrappedSecrets),
-]
+/** A new one is its file, its line here and its scheme in `src/config/expand.ts`. All load with the first reference. */
+const sources = new FirstUse(
+  async (): Promise<readonly SecretSource[]> => [
+    (await import('./file.ts')).fileSecrets,
+    (await import('./command.ts')).commandSecrets,
+    (await import('./vault.ts')).vaultSecrets,
+    (await import('./aws.ts')).awsSecrets,
+    (await import('./aws.ts')).awsParameters,
+    (await import('./google.ts')).googleSecrets,
+    ...(await keyServices.get()).map((await import('./wrapped.ts')).wrappedSecrets),
+  ],
+)
 
 export interface SecretReading {
   /** Texts by reference. */
@@ -53,7 +54,8 @@ export class Secrets {
       references.map(async (reference) => {
         const held = this.held[reference]
         try {
-          values[reference] = held !== undefined && findSource(reference).isFixed ? held : await secretAt(reference, reading)
+          const source = await findSource(reference)
+          values[reference] = held !== undefined && source.isFixed === true ? held : await secretAt(reference, reading(source))
         } catch (error) {
           if (held !== undefined) values[reference] = held
           const why = error instanceof Error ? error.message : 'unknown error'
@@ -71,15 +73,16 @@ export class Secrets {
   }
 }
 
-async function secretAt(reference: string, reading: (source: SecretSource) => ReadSecret): Promise<string> {
-  const text = (await reading(findSource(reference))(reference.slice(reference.indexOf(':') + 1))).replace(/\r?\n$/, '')
+async function findSource(reference: string): Promise<SecretSource> {
+  const scheme = reference.slice(0, reference.indexOf(':'))
+  const source = (await sources.get()).find((each) => each.scheme === scheme)
+  if (!source) throw new Error('no such source of secrets')
+  return source
+}
+
+async function secretAt(reference: string, read: ReadSecret): Promise<string> {
+  const text = (await read(reference.slice(reference.indexOf(':') + 1))).replace(/\r?\n$/, '')
   if (text === '') throw new Error('it is empty')
   if (text.length > SECRET_CAP) throw new Error(`it is longer than ${SECRET_CAP} characters`)
   return text
-}
-
-function findSource(reference: string): SecretSource {
-  const source = SOURCES.find(({ scheme }) => scheme === reference.slice(0, reference.indexOf(':')))
-  if (!source) throw new Error('no such source of secrets')
-  return source
 }
