@@ -99,9 +99,9 @@ export interface CredentialSource<S extends TSchema = TSchema> {
   describe(settings: Static<S>, env: Environment): string
   /**
    * The variable or file that this environment lacks for it, in words, for `headgate check`; undefined where none is seen
-   * to be missing. No secret, and no call. @param machine the cloud that this machine belongs to, whose metadata may have credentials.
+   * to be missing. No secret, and no call. @param belongsTo true for the cloud of this machine, whose metadata may have credentials.
    */
-  problem?(settings: Static<S>, env: Environment, machine: Cloud | undefined): string | undefined
+  problem?(settings: Static<S>, env: Environment, belongsTo: (cloud: Cloud) => boolean): string | undefined
   /** @param connections those that its services are called over. */
   open(settings: Static<S>, env: Environment, connections: ServiceConnections): FetchGrant | Promise<FetchGrant>
 }

@@ -48,7 +48,7 @@ export const aws = credentialSource({
   settings,
   signsBody: true,
   describe: describeAws,
-  problem: (written, env, machine) => awsProblem(written, env, machine === 'aws'),
+  problem: (written, env, belongsTo) => awsProblem(written, env, belongsTo('aws')),
   open: async (written, _env, connections) => {
     const { awsGrants } = await import('../aws/chain.ts')
     return awsGrants(written, connections)

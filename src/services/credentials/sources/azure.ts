@@ -58,7 +58,7 @@ export const azure = credentialSource({
   name: 'azure',
   settings,
   describe: (written, env) => describeAzure(written as AzureSettings, env),
-  problem: (written, env, machine) => azureProblem(written as AzureSettings, env, machine === 'azure'),
+  problem: (written, env, belongsTo) => azureProblem(written as AzureSettings, env, belongsTo('azure')),
   open: async (written, env, connections) => {
     const { azureGrants } = await import('../azure/fetch.ts')
     return azureGrants(written as AzureSettings, env, connections)

@@ -32,9 +32,9 @@ export function aboutIdentity(provider: string): Pick<CredentialSource, 'describ
       const found = identityTokenIn(written)
       return `a token of ${provider} for ${found ? found.source.describe(found.settings, env) : 'no identity token'}`
     },
-    problem: ({ identity_token: written }: Federated, env: Environment, machine: Cloud | undefined) => {
+    problem: ({ identity_token: written }: Federated, env: Environment, belongsTo: (cloud: Cloud) => boolean) => {
       const found = identityTokenIn(written)
-      return found?.source.problem?.(found.settings, env, machine)
+      return found?.source.problem?.(found.settings, env, belongsTo)
     },
   } as Pick<CredentialSource, 'describe' | 'problem'>
 }

@@ -52,7 +52,7 @@ export const google = credentialSource({
   name: 'google',
   settings,
   describe: (written, env) => describeGoogle(written as GoogleSettings, env),
-  problem: (written, env, machine) => googleProblem(written as GoogleSettings, env, machine === 'google'),
+  problem: (written, env, belongsTo) => googleProblem(written as GoogleSettings, env, belongsTo('google')),
   open: async (written, env, connections) => {
     const { googleGrants } = await import('../google/fetch.ts')
     return googleGrants(written as GoogleSettings, env, connections)

@@ -25,5 +25,5 @@ export function takesKeys({ source, keys }: CredentialSettings): boolean {
 
 /** The variable or file that a credential lacks on this machine, in words; undefined where none is seen to be missing. */
 export function credentialProblem(source: string, settings: unknown, env: Environment, cloud: Cloud | undefined): string | undefined {
-  return CREDENTIAL_SOURCES.find(({ name }) => name === source)?.problem?.(settings, env, cloud)
+  return CREDENTIAL_SOURCES.find(({ name }) => name === source)?.problem?.(settings, env, (own) => own === cloud)
 }

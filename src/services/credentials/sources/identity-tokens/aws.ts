@@ -19,7 +19,7 @@ export const awsIdentity = identityTokenSource({
   name: 'aws',
   settings,
   describe: (written, env) => `a token of AWS STS, ${describeAws(written, env)}`,
-  problem: (written, env, machine) => awsProblem(written, env, machine === 'aws'),
+  problem: (written, env, belongsTo) => awsProblem(written, env, belongsTo('aws')),
   open: async (written, { env, connections, audience }) => {
     const { awsWebIdentity } = await import('../../aws/web-identity.ts')
     return awsWebIdentity({ audience, ...written }, env, connections)

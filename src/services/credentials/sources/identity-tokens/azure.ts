@@ -21,7 +21,7 @@ export const azureIdentity = identityTokenSource({
   name: 'azure',
   settings,
   describe: (written, env) => `a token of Microsoft Entra ID, ${describeAzure(written as AzureSettings, env)}`,
-  problem: (written, env, machine) => azureProblem(written as AzureSettings, env, machine === 'azure'),
+  problem: (written, env, belongsTo) => azureProblem(written as AzureSettings, env, belongsTo('azure')),
   open: async (written, { env, connections }) => {
     const { azureTokens } = await import('../../azure/fetch.ts')
     return azureTokens(written as AzureSettings, env, connections)

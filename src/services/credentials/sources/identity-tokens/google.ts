@@ -17,7 +17,7 @@ export const googleIdentity = identityTokenSource({
   isIdToken: true,
   settings,
   describe: (written, env) => `an id token of Google from ${describeGoogle(written as GoogleSettings, env)}`,
-  problem: (written, env, machine) => googleProblem(written as GoogleSettings, env, machine === 'google'),
+  problem: (written, env, belongsTo) => googleProblem(written as GoogleSettings, env, belongsTo('google')),
   open: async (written, { env, connections, audience }) => {
     const { googleIdTokens } = await import('../../google/fetch.ts')
     return googleIdTokens({ audience, ...(written as GoogleSettings) }, env, connections)

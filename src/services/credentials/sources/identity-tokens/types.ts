@@ -12,7 +12,7 @@ export interface IdentityTokenSource<S extends TSchema = TSchema> {
   /** True for tokens of OpenID Connect about an account (id tokens); other ones are JWTs for a service. */
   readonly isIdToken?: boolean
   describe(settings: Static<S>, env: Environment): string
-  problem?(settings: Static<S>, env: Environment, machine: Cloud | undefined): string | undefined
+  problem?(settings: Static<S>, env: Environment, belongsTo: (cloud: Cloud) => boolean): string | undefined
   open(settings: Static<S>, place: IdentityPlace): FetchToken | Promise<FetchToken>
 }
 
