@@ -158,6 +158,13 @@ export const keyCommands: readonly Command[] = [
     },
     run: async (named, flags) => (await import('../byok.ts')).byok(['add', ...named], flags),
   }),
+  command({
+    usage: 'byok wrap-key <KEY>',
+    summary: 'Make a key for byok.encryption_keys that a key of a cloud encrypts, and print the reference to it',
+    example: 'byok wrap-key aws-kms:arn:aws:kms:eu-west-1:123456789012:key/1234abcd-12ab-34cd-56ef-1234567890ab',
+    page: 'docs/byok.md',
+    run: async ([key]) => (await import('../byok-wrap-key.ts')).byokWrapKey(key ?? ''),
+  }),
   ...[
     ['list', 'Show the entries, with their keys masked', 'byok list --config headgate.yaml'],
     ['disable <ENTRY>', 'Have an entry not used from now on', 'byok disable research --config headgate.yaml'],

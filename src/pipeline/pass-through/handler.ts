@@ -31,6 +31,7 @@ import type { Callers } from '../request/authentication/index.ts'
 import { takeRequest } from '../request/shown-rates.ts'
 import { keyHeader } from '../route/provider-address.ts'
 import { both } from './both-readers.ts'
+import { fetchCredential } from './fetched-credential.ts'
 import type { GivenIds } from './given-ids.ts'
 import { bindIds } from './id-binding.ts'
 import type { ListedIds } from './listed-ids.ts'
@@ -207,12 +208,13 @@ export class PassThroughHandler {
       auth: provider.key === undefined || !dialect ? undefined : keyHeader(provider, provider.key, dialect),
       authorize:
         credential && dialect
-          ? (method, { origin, pathname, search }) =>
+          ? (method, { origin, pathname, search }, headers) =>
               credential.headers({
                 method,
                 origin,
                 path: pathname + search,
                 body: '',
+                headers,
                 keyHeader: (key) => keyHeader(provider, key, dialect),
               })
           : undefined,
@@ -268,8 +270,7 @@ export class PassThroughHandler {
     const budgets = unreadBudgets(settings.guardrails, key)
     const named = { owner: key.identity, provider, summaries: dependencies.summaries }
     const path = await withPlainPath((request.url ?? '').slice(PASS_THROUGH_PREFIX.length + provider.slug.length), named)
-    const { credential } = provider
-    if (credential && !credential.ready(dependencies.clock.now())) await credential.refresh()
+    await fetchCredential(provider, dependencies)
     const { rateForm: form = 'durations' } = dependencies.upstreams.get(provider.dialect) ?? {}
     await takeRequest(key, { ...dependencies, form }, rates)
     await body?.reserve(keyBucket(key))
