@@ -4,7 +4,7 @@
  */
 import type { JsonObject } from '../core/json.ts'
 import { usdText } from '../core/money-text.ts'
-import type { BudgetAllowance } from '../core/shared-budget.ts'
+import { accountText, type BudgetAllowance } from '../core/shared-budget.ts'
 import { windowEnd } from '../core/windows.ts'
 import type { Allowance, CreditAccount, Tightest } from '../ledger/allowance.ts'
 import type { ApiKey, LimitReset } from '../plugin-api/key.ts'
@@ -79,7 +79,7 @@ export function refusingAllowance({ allowance, left }: Tightest<SpendingBound>, 
 
 function ownerOfAllowance(allowance: SpendingBound, { name }: Pick<ApiKey, 'name'>): JsonObject {
   if ('guardrail' in allowance) return { scope: 'guardrail', name: allowance.guardrail }
-  if ('budgetName' in allowance) return { scope: 'budget', name: allowance.budgetName }
+  if ('account' in allowance) return { scope: allowance.account.kind, name: allowance.account.name }
   return isOfPayer(allowance) ? { scope: 'issuer' } : { scope: 'key', name }
 }
 
@@ -95,7 +95,7 @@ export function limitAnew({ limitReset }: Pick<Allowance, 'limitReset'>, now: nu
 export function leftUnder(allowance: SpendingBound | undefined, { name }: Pick<ApiKey, 'name'>): string {
   if (!allowance || allowance.limit === null) return ''
   const each = allowance.limitReset ? `${allowance.limitReset} ` : ''
-  if ('budgetName' in allowance) return ` under the ${each}limit of the budget ${allowance.budgetName}`
+  if ('account' in allowance) return ` under the ${each}limit of ${accountText(allowance.account)}`
   if (isOfPayer(allowance)) return ' under the limit of the key that issued this one'
   return ` under the ${each}limit of $${usdText(allowance.limit)} of the key ${name}`
 }

@@ -31,6 +31,7 @@ export function memberKey({ issuer, member, expiresAt }: Member, { name, label, 
     name: `${plainName(member)} (${name})`,
     expiresAt,
     ...terms,
+    place: { ...terms.place, member, isAnyone: true },
     token: { issuer, guardrails },
   }
 }
