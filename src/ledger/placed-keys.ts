@@ -129,6 +129,7 @@ export class PlacedKeys {
         ...(refusal === undefined ? {} : { refusal }),
         rates: line.flatMap(levelRates),
         ...(textModel === undefined || textModel === null ? {} : { textModel }),
+        ...(line.some(({ fields }) => fields.includeByok) ? { includeByok: true } : {}),
       },
       budget: this.budget(line.filter(({ version }) => version > 0)),
       sort: sort ?? undefined,
