@@ -22,7 +22,11 @@ import type { SignInPolicy } from './auth-callback.ts'
 import { type ByokSum, type ByokSums, byokSums, NO_BYOK } from './byok-use.ts'
 
 /** The levels of a store, with all of them as they hold now. */
-export type LevelSource = AttributedLevels & { readonly tree: LevelTree }
+export type LevelSource = AttributedLevels & {
+  readonly tree: LevelTree
+  /** Reads what other processes have changed by now: operations that name a level may follow at once on the one that made it. */
+  renew(): Promise<void>
+}
 
 /** Dependencies of the management of keys. */
 export interface KeySource {

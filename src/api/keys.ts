@@ -42,7 +42,9 @@ export async function createKey(body: JsonObject, source: KeyChangeSource): Prom
   const { role = 'member', ...parsed } = parseMaking(body, source.clock.now())
   const making = { ...parsed, role, expiresAt: grantedEnd(source.caller, { role, expiresAt: parsed.expiresAt }) }
   checkParent(making, source, making)
-  const place = placed(placeIn(body), {}, source)
+  const named = placeIn(body)
+  if (named) await source.levels?.renew()
+  const place = placed(named, {}, source)
   const { secret, hash, label } = makeSecret(source.brand)
   const key = await source.store.put({ ...BLANK, ...making, ...place, identity: hash, hash, label }, source.origin)
   return { status: 201, body: { data: await shownKey(key, source), key: secret } }
@@ -71,11 +73,13 @@ const BLANK: Omit<KeyRecord, 'identity' | 'hash' | 'label' | 'name' | 'expiresAt
 /** @throws Fault 400 naming the field, 403 for a key or a role beyond the rights of the caller, 404, 409 for a key of the configuration. */
 export async function changeKey(hash: string, body: JsonObject, source: KeyChangeSource): Promise<ApiReply> {
   const changes = parseChanges(body)
+  const named = placeIn(body)
+  if (named) await source.levels?.renew()
   const key = await changed(hash, source, (found) => {
     requireChange(source.caller, found)
     if (changes.role !== undefined) requireRoleChange(source.caller, found, changes.role)
     checkParent(changes, source, found)
-    return { ...found, ...changes, ...placed(placeIn(body), found, source) }
+    return { ...found, ...changes, ...placed(named, found, source) }
   })
   return ok({ data: await shownKey(key, source) })
 }
