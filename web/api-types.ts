@@ -723,7 +723,7 @@ readonly id: string | null
 readonly name: string | null
 }
 readonly address: string | null
-readonly action: Word<'key.created' | 'key.changed' | 'key.rotated' | 'key.deleted' | 'sign_in_code.created' | 'session.opened' | 'session.refused' | 'session.ended' | 'guardrail.created' | 'guardrail.changed' | 'guardrail.deleted' | 'guardrail.assigned' | 'guardrail.unassigned' | 'ledger.entry_added' | 'compaction_key.created' | 'compaction_key.rewritten' | 'compaction_key.deleted' | 'byok_key.created' | 'byok_key.changed' | 'byok_key.rotated' | 'byok_key.rewrapped' | 'byok_key.deleted' | 'event.redelivered' | 'event_receiver.disabled' | 'event_receiver.enabled' | 'configuration.loaded' | 'configuration.reloaded' | 'configuration.refused' | 'audit_log.pruned'>
+readonly action: Word<'key.created' | 'key.changed' | 'key.rotated' | 'key.deleted' | 'sign_in_code.created' | 'session.opened' | 'session.refused' | 'session.ended' | 'guardrail.created' | 'guardrail.changed' | 'guardrail.deleted' | 'guardrail.assigned' | 'guardrail.unassigned' | 'ledger.entry_added' | 'compaction_key.created' | 'compaction_key.rewritten' | 'compaction_key.deleted' | 'byok_key.created' | 'byok_key.changed' | 'byok_key.rotated' | 'byok_key.rewrapped' | 'byok_key.deleted' | 'organization.created' | 'organization.changed' | 'organization.deleted' | 'workspace.created' | 'workspace.changed' | 'workspace.deleted' | 'member.created' | 'member.changed' | 'member.deleted' | 'event.redelivered' | 'event_receiver.disabled' | 'event_receiver.enabled' | 'configuration.loaded' | 'configuration.reloaded' | 'configuration.refused' | 'audit_log.pruned'>
 readonly subject: string
 readonly before: Readonly<Record<string, unknown>> | null
 readonly after: Readonly<Record<string, unknown>> | null

@@ -2,6 +2,7 @@
 
 import type { Config } from '../config/config.ts'
 import { type Budgets, budgetNamed } from '../core/shared-budget.ts'
+import type { PlacedKeys } from '../ledger/placed-keys.ts'
 import type { ChainSettings } from '../pipeline/dependencies.ts'
 import type { GuardrailSetting } from '../pipeline/guard/guardrail-setting.ts'
 import { compilePolicies } from '../pipeline/policy/policy-setting.ts'
@@ -92,16 +93,17 @@ interface Beside {
   /** Absent where no caller shows a token. */
   readonly tokens?: TokenCallers | undefined
   readonly certificates?: CertificateCallers | undefined
+  readonly places?: PlacedKeys | undefined
 }
 
 export function chainSettings(
   config: Config,
   catalog: Catalog,
   keys: KeyLookup,
-  { stored = [], tokens, certificates }: Beside = {},
+  { stored = [], tokens, certificates, places }: Beside = {},
 ): ChainSettings {
   return {
-    callers: new Callers({ keys, config, tokens, certificates }),
+    callers: new Callers({ keys, config, tokens, certificates, places }),
     catalog,
     plugins: pluginSettings(config),
     guardrails: [...fileGuardrails(config), ...stored],

@@ -36,6 +36,7 @@ export function memberKey(
     name: `${plainName(member)} (${name})`,
     expiresAt,
     ...terms,
+    place: { ...terms.place, member, isAnyone: true },
     token: { issuer, guardrails, ...claims },
   }
 }
