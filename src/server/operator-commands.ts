@@ -10,6 +10,7 @@ import {
   type EventSource,
   type GuardrailReading,
   type KeySource,
+  type LevelsSource,
   type RefusalSource,
   runAuditCommand,
   runByokCommand,
@@ -20,6 +21,7 @@ import {
   runGenerationCommand,
   runGuardrailCommand,
   runKeyCommand,
+  runLevelCommand,
   runRefusalCommand,
   runSessionCommand,
   type SessionSource,
@@ -49,6 +51,7 @@ export interface CommandSource {
     ChargebackSource
   events(): EventSource
   byok(): ByokSource
+  levels(): LevelsSource
   readonly compaction: CompactionSource
   readonly addresses: Pick<ClientAddresses, 'of'>
 }
@@ -63,6 +66,7 @@ const guardrails: Run = (command, { records }) => runGuardrailCommand(command, r
 /** By path. Those on guardrails, sessions, refusals, generations and the audit log change nothing. */
 const COMMANDS = {
   '/keys/command': (command, { records }, origin) => runKeyCommand(command, { ...records(), origin }),
+  '/levels/command': (command, { levels }, origin) => runLevelCommand(command, { ...levels(), origin }),
   '/chargeback/command': (command, { records }) => runChargebackCommand(command, records()),
   '/sessions/command': (command, { records }) => runSessionCommand(command, records()),
   '/audit/command': (command, { records }) => runAuditCommand(command, records()),
