@@ -213,7 +213,7 @@ t.test('lists come in pages, and keys by their workspace', async (t) => {
     pages.push(...(data as JsonObject[]).map(({ user_id: user }) => String(user)))
   }
   t.same(pages.sort(), [...users, 'ada@example.com'].sort())
-  t.match(await place.manage('GET /members/' + ada), { data: { id: ada, user_id: 'ada@example.com', workspace_id: ml } })
+  t.match(await place.manage(`GET /members/${ada}`), { data: { id: ada, user_id: 'ada@example.com', workspace_id: ml } })
   t.match(await place.manage('GET /organization/members'), { total_count: 0 }, "of the caller's own organisation")
   await place.manage('POST /organizations/default/members/add', { user_ids: ['root@example.com'] })
   await place.manage('POST /workspaces/default/members/add', { user_ids: ['ROOT@example.com'] })
