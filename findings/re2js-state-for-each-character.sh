@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Package: re2js 2.10.0 (npm).
-# Behaviour: `test()` of a pattern with bounded repeats takes some 14 µs for each character of a text that keeps all of them open: 64 KB take
+# Behaviour: `test()` of a pattern with bounded repeats takes 6 to 14 µs for each character of a text that keeps all of them open: 64 KB take
 #   nearly a second. Other patterns of the same length take 0.01 to 0.1 µs.
 # Why a good guess is wrong: RE2 is known as linear in the text, and it is; the lazy automaton behind `test()` builds a new state for each
 #   character of such a text, and gives up on none of them, so that the factor is a thousand times that of the usual text.
