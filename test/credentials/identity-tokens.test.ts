@@ -78,7 +78,7 @@ t.test('tokens of the clouds are exchanged', async (t) => {
     })
 })
 
-t.test('AWS STS is called as its SDK calls it, and its refusal is told by its word alone', async (t) => {
+t.test('AWS STS is called as its SDK calls it, and of its refusal the word alone is shown', async (t) => {
   withProcessVariables(t, { AWS_ACCESS_KEY_ID: USER.accessKeyId, AWS_SECRET_ACCESS_KEY: USER.secretAccessKey })
   const answer = (xml: string, status = 200): Answer => ({ status, headers: { 'content-type': 'text/xml' }, body: [xml] })
   const denied =
