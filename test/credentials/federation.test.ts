@@ -1,115 +1,17 @@
 /** `credential: { openai: ... }` and `{ anthropic: ... }` from outside: identity tokens that the provider exchanges, and its refusals. */
 import { randomBytes } from 'node:crypto'
 import { writeFileSync } from 'node:fs'
-import { dirname, join } from 'node:path'
-import t, { type Test } from 'tap'
+import { join } from 'node:path'
+import t from 'tap'
 import { check } from '../../src/cli/check.ts'
-import { startAws, USER, withVariables as withProcessVariables } from '../support/aws.ts'
-import { FakeClock } from '../support/clock.ts'
-import { Azure, CLIENT, TENANT } from '../support/clouds/azure.ts'
-import { ANTHROPIC, AUDIENCES, Federation, OPENAI, WORKSPACE } from '../support/clouds/federation.ts'
-import { GoogleCloud } from '../support/clouds/google.ts'
-import { ANSWER } from '../support/clouds/scene.ts'
+import { AUDIENCES } from '../support/clouds/federation.ts'
+import { BOSS, federationScene, PROVIDERS } from '../support/clouds/federation-scene.ts'
 import { eventually } from '../support/eventually.ts'
-import { type Gateway, KEY, startGateway } from '../support/gateway.ts'
 import { printed } from '../support/printed.ts'
-import { type Answer, jsonAnswer, type Seen } from '../support/upstream.ts'
-
-const BOSS = 'sk-router-v1-boss-0123456789abcdef'
-
-const MESSAGE = {
-  id: 'msg_1',
-  type: 'message',
-  role: 'assistant',
-  model: 'm',
-  content: [{ type: 'text', text: 'hello' }],
-  stop_reason: 'end_turn',
-  stop_sequence: null,
-  usage: { input_tokens: 1, output_tokens: 1 },
-}
-const LIST = { object: 'list', data: [{ id: 'listed', object: 'model', created: 1, owned_by: 'acme' }], has_more: false }
-
-function answer({ path }: Seen): Answer {
-  if (path.includes('/models')) return jsonAnswer(LIST)
-  if (path.endsWith('/count_tokens')) return jsonAnswer({ input_tokens: 42 })
-  if (path.endsWith('/embeddings'))
-    return jsonAnswer({ object: 'list', data: [{ index: 0, embedding: [0.5, 0.5] }], usage: { prompt_tokens: 1 } })
-  return jsonAnswer(path.includes('/messages') ? MESSAGE : ANSWER)
-}
-
-type Provider = 'openai' | 'anthropic'
-const PROVIDERS: readonly Provider[] = ['openai', 'anthropic']
-
-interface Scene {
-  readonly clock: FakeClock
-  readonly federation: Federation
-  readonly gateway: Gateway
-  readonly token: Record<Provider, string>
-  chat(provider: Provider): Promise<Response>
-  shown(replies: string): Promise<string[]>
-}
-
-interface Options {
-  readonly clock?: FakeClock
-  /** YAML of the identity token. */
-  readonly identity?: (provider: Provider, file: string) => string
-  readonly env?: Record<string, string>
-  readonly more?: string
-}
-
-async function scene(t: Test, { clock = new FakeClock(), identity, env = {}, more = '' }: Options = {}): Promise<Scene> {
-  const federation = await Federation.start(clock, answer)
-  const directory = t.testdir()
-  const token = { openai: join(directory, 'openai'), anthropic: join(directory, 'anthropic') }
-  for (const provider of PROVIDERS) writeFileSync(token[provider], `${federation.clusterToken(AUDIENCES[provider])}\n`)
-  const given = (provider: Provider): string => identity?.(provider, token[provider]) ?? `{ file: "${token[provider]}" }`
-  const fields = (ids: object): string =>
-    Object.entries(ids)
-      .map(([name, id]) => `${name}: "${id}"`)
-      .join(', ')
-  const gateway = await startGateway(
-    `
-auth: { keys: [ { name: test, key: "${KEY}", pass_through: true }, { name: boss, key: "${BOSS}", management: true } ] }
-pass_through: { enabled: true }
-providers:
-  openai:
-    name: OpenAI
-    dialect: openai-chat
-    base_url: "${federation.url}/openai/v1"
-    credential: { openai: { ${fields(OPENAI)}, identity_token: ${given('openai')}, token_url: "${federation.url}/oauth/token" } }
-    discover: { price: free }
-    pass_through: { price: "0" }
-  anthropic:
-    name: Anthropic
-    dialect: anthropic
-    base_url: "${federation.url}/anthropic"
-    credential: { anthropic: { ${fields(ANTHROPIC)}, workspace_id: ${WORKSPACE}, identity_token: ${given('anthropic')}, token_url: "${federation.url}/v1/oauth/token" } }
-    pass_through: { price: "0" }
-  other: { dialect: sim }
-models:
-  acme/openai: { endpoints: [ { provider: openai, model: m, price: free } ] }
-  acme/anthropic: { endpoints: [ { provider: anthropic, model: m, price: free } ] }
-  acme/either: { endpoints: [ { provider: openai, model: m, price: free }, { provider: other, model: echo, price: free } ] }
-  acme/vectors: { kind: embedding, endpoints: [ { provider: openai, model: m, price: free } ] }
-${more}`,
-    { clock, env },
-  )
-  t.teardown(() => Promise.all([gateway.close(), federation.server.close()]))
-  return {
-    clock,
-    federation,
-    gateway,
-    token,
-    chat: (provider) => gateway.post('/v1/chat/completions', { model: `acme/${provider}`, messages: [{ role: 'user', content: 'hi' }] }),
-    shown: async (replies) => {
-      const metrics = await (await fetch(`${gateway.admin}/metrics`)).text()
-      return federation.secrets.filter((secret) => (gateway.logs.join('') + metrics + replies).includes(secret))
-    },
-  }
-}
+import { type Answer, jsonAnswer } from '../support/upstream.ts'
 
 t.test('every kind of call has the token that its provider exchanged', async (t) => {
-  const { federation, gateway, chat, shown } = await scene(t)
+  const { federation, gateway, chat, shown } = await federationScene(t)
   const { refused } = federation
   t.equal((await chat('openai')).status, 200, refused.join())
   t.equal((await chat('anthropic')).status, 200, refused.join())
@@ -127,7 +29,7 @@ t.test('every kind of call has the token that its provider exchanged', async (t)
 })
 
 t.test('names of betas that a caller has stay beside that for the token, in one header', async (t) => {
-  const { federation, gateway } = await scene(t)
+  const { federation, gateway } = await federationScene(t)
   const body = { model: 'acme/anthropic', max_tokens: 9, messages: [{ role: 'user', content: 'hi' }] }
   const betas = { 'anthropic-beta': 'context-1m-2025-08-07, oauth-2025-04-20' }
   const sent = (): string[] =>
@@ -144,7 +46,7 @@ t.test('names of betas that a caller has stay beside that for the token, in one 
 })
 
 t.test('tokens that end while requests come, from files that are renewed, cause no failed request', async (t) => {
-  const { federation, clock, token, chat } = await scene(t)
+  const { federation, clock, token, chat } = await federationScene(t)
   federation.life = 600
   const statuses: number[] = []
   for (let minute = 0; minute < 40; minute++) {
@@ -166,7 +68,7 @@ t.test('tokens that end while requests come, from files that are renewed, cause 
 })
 
 t.test('requests that wait share one exchange, and an outage is survived while a token holds', async (t) => {
-  const made = await scene(t)
+  const made = await federationScene(t)
   const { federation, clock, gateway, chat } = made
   const first = await Promise.all(Array.from({ length: 10 }, () => chat('anthropic')))
   t.strictSame(
@@ -197,7 +99,7 @@ t.test('requests that wait share one exchange, and an outage is survived while a
 })
 
 t.test('a refused exchange is for the operator: 502 that names the provider, an event, and the next endpoint', async (t) => {
-  const { federation, gateway, token, chat, shown } = await scene(t)
+  const { federation, gateway, token, chat, shown } = await federationScene(t)
   for (const provider of PROVIDERS) writeFileSync(token[provider], federation.clusterToken('https://other.example'))
   federation.revoke()
   const texts: string[] = []
@@ -234,7 +136,9 @@ t.test('a refused exchange is for the operator: 502 that names the provider, an 
 })
 
 t.test('a key that a team brings is sent in the place of the token', async (t) => {
-  const { federation, gateway, chat } = await scene(t, { more: `byok: { encryption_keys: [ "${randomBytes(32).toString('base64')}" ] }\n` })
+  const { federation, gateway, chat } = await federationScene(t, {
+    more: `byok: { encryption_keys: [ "${randomBytes(32).toString('base64')}" ] }\n`,
+  })
   federation.keys.add('sk-team-account-1234567')
   for (const provider of PROVIDERS) {
     const body = JSON.stringify({ provider, key: 'sk-team-account-1234567' })
@@ -249,7 +153,7 @@ t.test('a key that a team brings is sent in the place of the token', async (t) =
 })
 
 t.test('a token that the provider revokes is exchanged anew', async (t) => {
-  const { federation, chat } = await scene(t)
+  const { federation, chat } = await federationScene(t)
   t.equal((await chat('anthropic')).status, 200)
   federation.revoke()
   t.equal((await chat('anthropic')).status, 200)
@@ -272,7 +176,7 @@ t.test('wrong answers and wrong identity tokens are no credential, with a reason
   ]
   for (const [name, reason, instead, token] of CASES) {
     await t.test(name, async (t) => {
-      const made = await scene(t)
+      const made = await federationScene(t)
       await eventually('the first exchanges', () => made.federation.exchanges.length >= 2)
       made.federation.instead = instead
       if (token !== undefined) writeFileSync(made.token.anthropic, token)
@@ -287,72 +191,6 @@ t.test('wrong answers and wrong identity tokens are no credential, with a reason
       t.notMatch(made.gateway.logs.join('') + (await reply.text()), /sk-shown/)
     })
   }
-})
-
-t.test('tokens of the clouds are exchanged', async (t) => {
-  await t.test('of AWS, by its STS', async (t) => {
-    const clock = new FakeClock(1, Date.now())
-    const aws = await startAws(
-      () => clock.now(),
-      () => jsonAnswer({}),
-    )
-    t.teardown(() => aws.close())
-    withProcessVariables(t, { AWS_ACCESS_KEY_ID: USER.accessKeyId, AWS_SECRET_ACCESS_KEY: USER.secretAccessKey })
-    const made = await scene(t, {
-      clock,
-      identity: () => '{ aws: { region: us-east-1, algorithm: RS256 } }',
-      env: { AWS_ENDPOINT_URL_STS: aws.sts.url },
-    })
-    for (const provider of PROVIDERS)
-      t.equal((await made.chat(provider)).status, 200, made.federation.refused.join() + made.gateway.logs.join(''))
-    t.match(aws.sts.requests[0]?.body, 'Action=GetWebIdentityToken&Version=2011-06-15&Audience.member.1=')
-    t.notMatch(made.gateway.logs.join(''), USER.secretAccessKey)
-  })
-  await t.test('of Azure', async (t) => {
-    const clock = new FakeClock()
-    const azure = await Azure.start(clock)
-    azure.resource = 'api://4711'
-    t.teardown(() => azure.server.close())
-    const settings = `tenant: ${TENANT}, client_id: ${CLIENT}, authority: "${azure.url}", client_secret: "${azure.secret}", scope: "api://4711/.default"`
-    const made = await scene(t, { clock, identity: () => `{ azure: { ${settings} } }` })
-    made.federation.knows = (token) => azure.holds(token)
-    await clock.advance(2_000)
-    for (const provider of PROVIDERS)
-      await eventually(provider, async () => {
-        await clock.advance(1_000)
-        return (await made.chat(provider)).status === 200
-      })
-    t.strictSame(await made.shown(''), [])
-  })
-  const google: readonly [name: string, settings: (cloud: GoogleCloud, folder: string) => string][] = [
-    ['of a machine of Google', () => '{ google: {} }'],
-    [
-      'of a key file of Google',
-      (cloud, folder) => {
-        writeFileSync(join(folder, 'key.json'), JSON.stringify(cloud.keyFile()))
-        return `{ google: { file: "${join(folder, 'key.json')}" } }`
-      },
-    ],
-    [
-      'of a service account of Google that is impersonated',
-      (cloud) => `{ google: { impersonate: models@acme.iam.gserviceaccount.com, iam_url: "${cloud.url}" } }`,
-    ],
-  ]
-  for (const [name, settings] of google)
-    await t.test(name, async (t) => {
-      const clock = new FakeClock()
-      const cloud = await GoogleCloud.start(clock)
-      cloud.mayActAs.set('node@acme.iam.gserviceaccount.com', 'models@acme.iam.gserviceaccount.com')
-      t.teardown(() => cloud.server.close())
-      const env = { GCE_METADATA_HOST: cloud.url, HOME: '/nonexistent' }
-      const made = await scene(t, { clock, identity: (_, file) => settings(cloud, dirname(file)), env })
-      const { refused } = made.federation
-      for (const provider of PROVIDERS) t.equal((await made.chat(provider)).status, 200, [...refused, ...cloud.refused].join())
-      t.strictSame(
-        cloud.secrets.filter((secret) => made.gateway.logs.join('').includes(secret)),
-        [],
-      )
-    })
 })
 
 t.test('check says where the identity comes from, and what is wrong with its settings', async (t) => {

@@ -115,7 +115,8 @@ export async function startGoogleKms(t: Test, clock: Clock, directory: string): 
   const failed = (code: number, status: string): Answer => jsonAnswer({ error: { code, message: HIDDEN, status } }, code)
   const server = await startUpstream((seen) => {
     if (made.down) return made.down
-    const [, key = '', operation] = /^\/v1\/(projects\/[^?:]+):(encrypt|decrypt)(?:\?\$alt=json%3Benum-encoding=int)?$/.exec(seen.path) ?? []
+    const [, key = '', operation] =
+      /^\/v1\/(projects\/[^?:]+):(encrypt|decrypt)(?:\?\$alt=json%3Benum-encoding=int)?$/.exec(seen.path) ?? []
     if (seen.method !== 'POST' || operation === undefined) return failed(404, 'NOT_FOUND')
     if (google.tokenCaller(seen) === undefined) return failed(401, 'UNAUTHENTICATED')
     if (made.denied.has(`google-kms:${key}`)) return failed(403, 'PERMISSION_DENIED')
@@ -154,7 +155,8 @@ export async function startAzureKeyVault(t: Test, clock: Clock): Promise<KeyServ
   const failed = (status: number, code: string): Answer => jsonAnswer({ error: { code, message: HIDDEN } }, status)
   const server = await startUpstream((seen) => {
     if (made.down) return made.down
-    const [, name = '', version, operation] = /^\/keys\/(\w+)(\/v1)?\/(wrapkey|unwrapkey)\?api-version=2025-07-01$/.exec(decodeURIComponent(seen.path)) ?? []
+    const [, name = '', version, operation] =
+      /^\/keys\/(\w+)(\/v1)?\/(wrapkey|unwrapkey)\?api-version=2025-07-01$/.exec(decodeURIComponent(seen.path)) ?? []
     const pair = pairs[name]
     if (seen.method !== 'POST' || !pair || (operation === 'unwrapkey' && version === undefined)) return failed(404, 'KeyNotFound')
     if (!azure.holds(String(seen.headers.authorization).replace('Bearer ', ''))) return failed(401, 'Unauthorized')
