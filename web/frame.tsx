@@ -3,7 +3,7 @@ import { useEffect, useErrorBoundary, useRef, useState } from 'preact/hooks'
 import type { Session } from './api.ts'
 import { EmptyNote, ErrorNote, Loading } from './components/notes.tsx'
 import type { Page } from './page.ts'
-import { lastRange } from './range.ts'
+import { keepRange, lastRange } from './range.ts'
 import { opens, RightsProvider } from './rights.ts'
 import { followLinks, pathTo, useAddress } from './router.ts'
 import { ROUTES, type Route } from './routes.ts'
@@ -17,7 +17,8 @@ export interface FrameProps {
 }
 
 export function Frame({ brand, session, onSignOut }: FrameProps) {
-  const { parts } = useAddress()
+  const { parts, query } = useAddress()
+  keepRange(query)
   const routes = ROUTES.filter(({ reads }) => opens(session, reads))
   const first = routes[0]?.name ?? ''
   const [name = first, ...rest] = parts

@@ -48,6 +48,15 @@ let last: Record<string, string> = {}
 /** Part of the address that links to other pages take along. */
 export const lastRange = (): Readonly<Record<string, string>> => last
 
+const namedRange = (query: Query): Record<string, string> =>
+  Object.fromEntries(NAMES.flatMap((name) => (query[name] ? [[name, query[name]]] : [])))
+
+/** Keeps the range of an address for the links to other pages. @param query of the address. */
+export function keepRange(query: URLSearchParams): void {
+  const named = namedRange(Object.fromEntries(query))
+  if (Object.keys(named).length > 0) last = named
+}
+
 export interface Range {
   readonly query: Query
   /** As the API has them, since the page was opened or `refresh` was called. */
@@ -61,8 +70,7 @@ export function useRange(usual: string): Range {
   const [query, setQuery] = useQuery()
   // The start of "the last hour" stays where it is while the page is read on.
   const [now, setNow] = useState(() => Date.now())
-  const named = Object.fromEntries(NAMES.flatMap((name) => (query[name] ? [[name, query[name]]] : [])))
-  if (Object.keys(named).length > 0) last = named
+  const named = namedRange(query)
   const wanted: Query = Object.keys(named).length > 0 ? named : { span: usual }
   return {
     query: wanted,

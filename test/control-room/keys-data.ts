@@ -101,7 +101,7 @@ export const ACTIVITY = Array.from({ length: 29 }, (_, day) => day + 1).flatMap(
 )
 
 /** The reply of GET /v1/keys/{hash}/budget for the second of them, whose month ends soon. */
-/** What the key `reports` may do. */
+/** Access of the key `reports`. */
 export const ACCESS = {
   data: {
     ...{ hash: digitHash('b'), name: 'reports', refused_because: [], role: 'member', role_text: 'Calls models.', is_management_key: false },

@@ -4,7 +4,7 @@
  */
 import t, { type Test } from 'tap'
 import { parseGenerationId } from '../../src/core/ids.ts'
-import { axeProblems, noBrowser, overflow, picture } from '../support/browser.ts'
+import { axeProblems, noBrowser, overflow, picture, startRoom } from '../support/browser.ts'
 import { roomHash, roomName } from '../support/grown/room.ts'
 import { ALLOWED, CHANGED, HASTY, POOR, type Scene, startScene, type Visit } from './questions-scene.ts'
 
@@ -52,6 +52,17 @@ const QUESTIONS: Readonly<Record<string, Question>> = {
     const figures = (await visit.page.locator('dl.figures').innerText()).replaceAll(/\s+/g, ' ')
     t.ok(Math.abs(dollars(figures) - Number(sum?.cost) / 1e9) < 0.01, `${figures}: ${Number(sum?.cost) / 1e9}`)
     t.ok(counts(figures).includes(Number(sum?.requests)), `${figures}: ${sum?.requests}`)
+    const chart = visit.page.locator('.plot .u-over').first()
+    await chart.waitFor()
+    t.equal(await visit.page.locator('.pointed').count(), 0, 'no figure without a pointer')
+    await chart.hover()
+    await visit.page.locator('.pointed').first().waitFor()
+    t.match(
+      await visit.page.locator('.legend').first().innerText(),
+      /\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\s+Spent\s*\$[\d.]+/,
+      'the figures under the pointer',
+    )
+    await visit.page.mouse.move(0, 0)
   },
   'what happened an hour ago': async (t, visit, { read }) => {
     await visit.navigate('Usage')
@@ -181,6 +192,38 @@ const QUESTIONS: Readonly<Record<string, Question>> = {
     t.ok(visit.parameters(`/v1/keys/${roomHash(ALLOWED)}/access`))
   },
 }
+
+t.test('the zone of times, and the range from page to page', { skip: noBrowser, timeout: LIMIT }, async (t) => {
+  const room = await startRoom(t)
+  const { page, context, complaints } = await room.open()
+  const devtools = await context.newCDPSession(page)
+  await devtools.send('Emulation.setTimezoneOverride', { timezoneId: 'Pacific/Kiritimati' })
+  const since = async (act: () => Promise<unknown>): Promise<string> => {
+    const call = page.waitForRequest((request) => new URL(request.url()).pathname === '/v1/slices')
+    await act()
+    return new URL((await call).url()).searchParams.get('since') ?? ''
+  }
+  t.match(
+    await since(() => page.goto('/control-room/usage')),
+    /T10:00:00\.000Z$/,
+    'today begins in the zone of the browser, 14 hours ahead',
+  )
+  t.match(await since(() => page.getByRole('button', { name: 'Local' }).click()), /T00:00:00\.000Z$/, 'and in UTC')
+  t.match(await since(() => page.reload()), /T00:00:00\.000Z$/, 'the choice is kept')
+  await page.getByRole('button', { name: '7 days' }).click()
+  await page.getByRole('button', { name: '7 days', pressed: true }).waitFor()
+  for (const title of ['Requests', 'Events', 'Changes', 'Usage']) {
+    await page.getByRole('navigation', { name: 'Pages' }).getByRole('link', { name: title, exact: true }).click()
+    await page.getByRole('heading', { level: 1, name: title }).waitFor()
+    t.match(page.url(), /span=7d/, `${title} has the same range`)
+  }
+  await page.getByText('From and to').click()
+  await page.getByLabel('From, UTC').fill('2026-01-02T03:04')
+  await page.waitForURL(/since=2026-01-02T03%3A04/)
+  t.equal(await since(() => page.reload()), '2026-01-02T03:04:00.000Z', 'fields are in the zone of the page')
+  t.same(complaints, [])
+  await context.close()
+})
 
 t.test('eight questions', { skip: noBrowser, timeout: LIMIT }, async (t) => {
   const scene = await startScene(t)

@@ -38,7 +38,6 @@ function reaches(text: string, operation: string): boolean {
   if (methodName(operation) !== 'GET') return false
   const path = operationPath(operation)
     .split(/\{\w+\}(?:\/\{\w+\})?/)
-    .map((part) => RegExp.escape(part))
     .join('\\$\\{[^`]*?\\}')
   return new RegExp(`['"\`]${path}['"\`?]`).test(text)
 }
