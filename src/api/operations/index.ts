@@ -10,12 +10,14 @@ import { generationOperations } from './generations.ts'
 import { guardrailOperations } from './guardrails.ts'
 import { keyOperations } from './keys.ts'
 import { entryOperations } from './ledger-entries.ts'
+import { levelsOperations } from './levels.ts'
 import { modelOperations } from './models.ts'
 import { presetOperations } from './presets.ts'
 import { providerOperations } from './providers.ts'
 import { recordOperations } from './records.ts'
 import { refusalOperations } from './refusals.ts'
 import { signInOperations } from './sign-in.ts'
+import { sliceOperations } from './slices.ts'
 import { spendingOperations } from './spending.ts'
 
 export const OPERATIONS: readonly Operation[] = [
@@ -25,10 +27,12 @@ export const OPERATIONS: readonly Operation[] = [
   ...fileOperations,
   ...keyOperations,
   ...byokOperations,
+  ...levelsOperations,
   ...recordOperations,
   ...budgetOperations,
   ...generationOperations,
   ...spendingOperations,
+  ...sliceOperations,
   ...signInOperations,
   ...guardrailOperations,
   ...entryOperations,

@@ -124,7 +124,7 @@ export class TokenVerifier {
     if (!mapped) throw new RefusedToken('token_claim')
     const ends = [exp * 1000, ...(maxAge === undefined || issuedAt === undefined ? [] : [issuedAt + maxAge])]
     const expiresAt = Math.min(...ends) + leeway
-    return { issuer, ...mapped, expiresAt, holdsUntil: expiresAt }
+    return { issuer, ...mapped, expiresAt, holdsUntil: expiresAt, claims }
   }
 }
 
